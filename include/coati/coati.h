@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* All of libcoati: one header per station of the road (see src/README.md). */
+#ifndef COATI_COATI_H
+#define COATI_COATI_H
+
+#include <coati/abi.h>
+#include <coati/child.h>
+#include <coati/error.h>
+#include <coati/event.h>
+#include <coati/host.h>
+#include <coati/version.h>
+
+#endif

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Station 1 of the road: ask the kernel. From the name of an event to its attributes, from attributes to
+ * an open event or group, from there to counts.
+ *
+ *	struct coati_event_list *list = NULL;
+ *	coati_event_list_new(NULL, &list, &err);
+ *	coati_event_list_add(list, "page-faults,{task-clock,context-switches}:S", &err);
+ *	const struct coati_event_desc *d = coati_event_list_get(list, 0);
+ *	struct coati_event *ev = NULL;
+ *	coati_event_open(&d->attr, &COATI_SELF, NULL, &ev, &err);
+ *	coati_event_measure(ev, work, ctx, &count, &err);
+ *	coati_event_close(&ev);
+ *	coati_event_list_free(list);
+ *
+ * Unless a function says otherwise: one object is used by one thread at a time, functions may allocate,
+ * and none may be called from a signal handler. Every function checks the state of its event: NULL is
+ * -EINVAL, a closed event -EBADF.
+ */
+#ifndef COATI_EVENT_H
+#define COATI_EVENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/abi.h>
+#include <coati/error.h>
+#include <coati/visibility.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- names ------------------------------------------------------------------------------------------- */
+
+enum coati_event_kind {
+	COATI_EVENT_UNKNOWN = 0,
+	COATI_EVENT_HARDWARE,
+	COATI_EVENT_SOFTWARE,
+	COATI_EVENT_CACHE,
+	COATI_EVENT_RAW,
+	COATI_EVENT_PMU, /* a dynamic PMU of sysfs */
+	COATI_EVENT_TRACEPOINT,
+	COATI_EVENT_BREAKPOINT,
+	COATI_EVENT_KPROBE,
+	COATI_EVENT_UPROBE,
+	COATI_EVENT_USDT,
+	COATI_EVENT_TOOL, /* duration_time, user_time, system_time: measured by the tool, never opened */
+};
+
+/* "hardware", "software", ... */
+COATI_API const char *coati_event_kind_name(enum coati_event_kind kind);
+
+/* coati_event_desc.flags */
+#define COATI_DESC_LEADER (UINT32_C(1) << 0) /* first of its group */
+#define COATI_DESC_WEAK \
+	(UINT32_C(1) << 1) /* :W, the group may be broken up when it cannot be scheduled */
+#define COATI_DESC_SAMPLE_READ \
+	(UINT32_C(1) << 2) /* :S, only the leader samples, and reads the group */
+#define COATI_DESC_MODIFIED \
+	(UINT32_C(1) << 3) /* some of u k h was given: never fall back to user only */
+#define COATI_DESC_PERIOD     (UINT32_C(1) << 4) /* a period= term */
+#define COATI_DESC_FREQ	      (UINT32_C(1) << 5) /* a freq= term */
+#define COATI_DESC_INHERIT    (UINT32_C(1) << 6) /* an inherit term */
+#define COATI_DESC_NO_INHERIT (UINT32_C(1) << 7)
+#define COATI_DESC_OVERWRITE  (UINT32_C(1) << 8)
+#define COATI_DESC_PERCORE    (UINT32_C(1) << 9)
+#define COATI_DESC_PER_PKG    (UINT32_C(1) << 10) /* sysfs says: one count per package */
+#define COATI_DESC_SNAPSHOT \
+	(UINT32_C(1) << 11) /* sysfs says: a level, not a count; intervals are not differences */
+#define COATI_DESC_TIME	       (UINT32_C(1) << 12) /* time=1 */
+#define COATI_DESC_NO_TIME     (UINT32_C(1) << 13) /* time=0 */
+#define COATI_DESC_MAX_PRECISE (UINT32_C(1) << 14) /* :P, as precise as the PMU can */
+#define COATI_DESC_BPF_COUNTER (UINT32_C(1) << 15) /* :b */
+
+/* call-graph= term */
+enum coati_callgraph {
+	COATI_CALLGRAPH_UNSET = 0,
+	COATI_CALLGRAPH_NO,
+	COATI_CALLGRAPH_FP,
+	COATI_CALLGRAPH_DWARF,
+	COATI_CALLGRAPH_LBR,
+};
+
+/* One event as it was asked for. A value inside its list; the strings (and what attr.config1 points to for
+ * probes) live as long as the list. */
+struct coati_event_desc {
+	const char *name; /* how it is shown: the name= term, else as typed with its modifiers */
+	enum coati_event_kind kind;
+	uint32_t flags; /* COATI_DESC_* */
+	struct coati_attr
+		attr; /* type, config*, bp_*, exclusions, precise, pinned, exclusive, period, aux action */
+	int32_t group;		/* number of the group inside the list, -1 for a lone event */
+	const char *group_name; /* "name:{...}", else "" */
+	const char *unit;	/* "" or e.g. "Joules" */
+	double scale;		/* 1.0 unless the PMU says otherwise: shown value = count * scale */
+	const char *
+		cpus; /* "" or the CPU list (cpumask of the PMU, cpu= term) it must be opened on, system-wide */
+	const char *filter; /* "" or the tracepoint or address filter to set after opening */
+	enum coati_callgraph callgraph;
+	uint32_t stack_size; /* stack-size= term, 0 unset */
+	uint32_t max_stack;  /* max-stack= term, 0 unset */
+	const char *probe;   /* probes: "path:symbol+0x10", else "" */
+};
+
+struct coati_event_list;
+
+struct coati_event_list_opts {
+	uint64_t size;	   /* sizeof(struct coati_event_list_opts) */
+	const char *sysfs; /* NULL: "/sys" */
+	const char *
+		tracefs; /* NULL: /sys/kernel/tracing or /sys/kernel/debug/tracing, whichever is mounted */
+	const char *procfs; /* NULL: "/proc" */
+	uint64_t flags;	    /* none yet; must be 0 */
+};
+
+/* An empty list. @opts may be NULL. */
+COATI_API int coati_event_list_new(const struct coati_event_list_opts *opts,
+				   struct coati_event_list **ret, struct coati_error *err);
+/* Parse @text and append what it names; on failure the list is as before and err->column points into @text.
+ * Grammar: coati-events(7). */
+COATI_API int coati_event_list_add(struct coati_event_list *list, const char *text,
+				   struct coati_error *err);
+/* Bind a filter to the tracepoints of the last coati_event_list_add(); a second one is joined with &&.
+ * Fields are checked against the tracepoint's format. */
+COATI_API int coati_event_list_filter(struct coati_event_list *list, const char *filter,
+				      struct coati_error *err);
+COATI_API uint32_t coati_event_list_count(const struct coati_event_list *list);
+/* NULL past the end.  Lives: until the next add or the end of the list. */
+COATI_API const struct coati_event_desc *coati_event_list_get(const struct coati_event_list *list,
+							      uint32_t i);
+/* NULL is fine. */
+COATI_API void coati_event_list_free(struct coati_event_list *list);
+
+/* The usual name of what @attr counts ("page-faults"), or NULL when it has none (tracepoints, raw, PMUs).
+ * Thread: any.  Memory: never allocates. */
+COATI_API const char *coati_attr_name(const struct coati_attr *attr);
+
+/* ---- the catalogue: what can be counted here ----------------------------------------------------------- */
+
+struct coati_event_field { /* of a tracepoint */
+	const char *name;
+	const char
+		*type; /* C declaration as the kernel prints it, "char comm[16]" without the name */
+	uint32_t offset, size;
+	uint32_t is_signed;
+};
+
+struct coati_event_info {
+	enum coati_event_kind kind;
+	const char *name;	 /* what one types */
+	const char *alias;	 /* "" or another spelling */
+	const char *description; /* "" when nothing is known */
+	const char *unit;
+	int32_t available;  /* 1 opens here, 0 does not, -1 not tried */
+	uint32_t nr_fields; /* tracepoints, when fields were asked for */
+	const struct coati_event_field *fields;
+};
+
+struct coati_catalog;
+
+struct coati_catalog_opts {
+	uint64_t size;
+	const char *
+		glob; /* NULL: all; matches name or alias, or the system of a tracepoint; plain text matches as a part */
+	uint32_t kinds;	 /* bit per enum coati_event_kind, 0: all */
+	uint32_t fields; /* 1: read the formats of the tracepoints too (slower) */
+	uint32_t
+		probe; /* 1: try to open hardware, software and cache events, so that `available` is known */
+	uint32_t reserved;
+	const char *sysfs, *tracefs; /* as in coati_event_list_opts */
+};
+
+COATI_API int coati_catalog_open(const struct coati_catalog_opts *opts, struct coati_catalog **ret,
+				 struct coati_error *err);
+/* 1 and the next event, 0 at the end, negative on error.  Lives: until the next call. */
+COATI_API int coati_catalog_next(struct coati_catalog *cat, struct coati_event_info *ret);
+/* Why kinds are missing from the catalogue ("tracefs is not mounted: ..."), one sentence per call; NULL at the
+ * end. Complete once coati_catalog_next() has returned 0. */
+COATI_API const char *coati_catalog_gap(const struct coati_catalog *cat, uint32_t i);
+COATI_API void coati_catalog_close(struct coati_catalog *cat);
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+/* What an event watches: a thread on any or one CPU, or a CPU with all that runs on it, or a cgroup there. */
+struct coati_target {
+	int32_t pid; /* 0 the calling thread, >0 that thread, -1 all (then cpu must be given) */
+	int32_t cpu; /* -1 any */
+	int32_t cgroup_fd; /* -1 none, else a directory of a cgroup (cpu must be given, pid is ignored) */
+};
+
+#define COATI_SELF     ((struct coati_target){ 0, -1, -1 })
+#define COATI_ON(p, c) ((struct coati_target){ (p), (c), -1 })
+
+/* What had to be left out so that the kernel would take the event, in the order in which it is tried. */
+#define COATI_DROP_CLOEXEC    (UINT32_C(1) << 0) /* set by hand instead */
+#define COATI_DROP_CONFIG34   (UINT32_C(1) << 1) /* config3, config4 */
+#define COATI_DROP_SIG_DATA   (UINT32_C(1) << 2)
+#define COATI_DROP_AUX	      (UINT32_C(1) << 3) /* aux_action, aux_sample_size */
+#define COATI_DROP_DEFER      (UINT32_C(1) << 4)
+#define COATI_DROP_LOST	      (UINT32_C(1) << 5) /* read format LOST */
+#define COATI_DROP_BUILD_ID   (UINT32_C(1) << 6)
+#define COATI_DROP_THREAD     (UINT32_C(1) << 7) /* inherit_thread */
+#define COATI_DROP_TEXT_POKE  (UINT32_C(1) << 8)
+#define COATI_DROP_CGROUP     (UINT32_C(1) << 9)  /* cgroup records and sample field */
+#define COATI_DROP_PAGE_SIZE  (UINT32_C(1) << 10) /* data and code page size in samples */
+#define COATI_DROP_WEIGHT     (UINT32_C(1) << 11) /* WEIGHT_STRUCT, replaced by WEIGHT */
+#define COATI_DROP_BPF_EVENT  (UINT32_C(1) << 12) /* ksymbol, bpf_event */
+#define COATI_DROP_NAMESPACES (UINT32_C(1) << 13)
+#define COATI_DROP_CLOCKID    (UINT32_C(1) << 14)
+#define COATI_DROP_GUEST      (UINT32_C(1) << 15) /* exclude_host, exclude_guest */
+#define COATI_DROP_PRECISE    (UINT32_C(1) << 16) /* precise_ip lowered */
+#define COATI_DROP_KERNEL     (UINT32_C(1) << 17) /* user space only: the kernel part is not allowed */
+#define COATI_DROP_MAX_STACK  (UINT32_C(1) << 18) /* sample_max_stack lowered to the sysctl */
+#define COATI_DROP_FREQ	      (UINT32_C(1) << 19) /* frequency lowered to the sysctl */
+
+/* coati_event_opts.flags */
+#define COATI_EVENT_NEGOTIATE \
+	(UINT32_C(1) << 0) /* leave out what an older kernel does not know, and say so */
+#define COATI_EVENT_USER_OK \
+	(UINT32_C(1) << 1) /* fall back to user space only when the kernel part is refused */
+
+struct coati_event_opts {
+	uint64_t size;
+	struct coati_event *group; /* leader, or NULL */
+	const char *label;	   /* NULL: coati_attr_name(), else "" */
+	uint32_t flags;		   /* COATI_EVENT_* */
+	uint32_t open_flags;	   /* more COATI_OPEN_*; CLOEXEC is always asked for */
+};
+
+struct coati_event;
+
+/* Open one event. @attr is copied; it is taken as it is (not disabled unless it says so). @opts may be NULL.
+ * The descriptor is close-on-exec and non-blocking. Errors name the event, the reason, and for a refusal the
+ * knob and the command that opens it. */
+COATI_API int coati_event_open(const struct coati_attr *attr, const struct coati_target *target,
+			       const struct coati_event_opts *opts, struct coati_event **ret,
+			       struct coati_error *err);
+/* Close, unmap and forget; *ev becomes NULL; NULL in it is fine. Followers of a closed leader stay open and
+ * count on as lone events, as the kernel does it. */
+COATI_API void coati_event_close(struct coati_event **ev);
+
+COATI_API int coati_event_fd(const struct coati_event *ev);
+/* The kernel's id, the same as in counts and in samples. */
+COATI_API int coati_event_id(const struct coati_event *ev, uint64_t *ret);
+COATI_API const char *coati_event_label(const struct coati_event *ev);
+/* As opened, after negotiation. */
+COATI_API const struct coati_attr *coati_event_attr(const struct coati_event *ev);
+/* COATI_DROP_* bits of what negotiation left out. */
+COATI_API uint32_t coati_event_dropped(const struct coati_event *ev);
+/* "text_poke records, the kernel part" for @dropped into @buf; cut when it does not fit, always terminated.
+ * Returns @buf. */
+COATI_API const char *coati_dropped_format(uint32_t dropped, char *buf, size_t size);
+
+/* ---- counting ------------------------------------------------------------------------------------------ */
+
+struct coati_count {
+	uint64_t value;
+	uint64_t enabled_ns, running_ns; /* 0 unless the read format has them */
+	uint64_t id, lost;		 /* likewise */
+	const char *label;		 /* lives as long as the event */
+};
+
+/* The value as it would have been had the event run all the time it was enabled: value * enabled / running.
+ * The value itself when the times are equal or unknown, 0 when it never ran. Exact in 128 bits, saturates. */
+COATI_API uint64_t coati_count_scaled(const struct coati_count *count);
+
+/* Read through the descriptor. -EIO: a pinned event that the kernel could not keep on the PMU (read gave end of
+ * file). -EINVAL when the event has COATI_READ_GROUP. */
+COATI_API int coati_event_read(struct coati_event *ev, struct coati_count *ret);
+/* Read leader and followers at once, in the order in which they were opened; needs COATI_READ_GROUP on the
+ * leader. At most @max entries are stored, *ret_nr is how many there are. Labels are matched by id, so a closed
+ * follower does not shift them. */
+COATI_API int coati_event_read_group(struct coati_event *leader, struct coati_count *ret,
+				     uint32_t max, uint32_t *ret_nr);
+
+/* Map the control page, so that coati_event_read_fast() can read the counter without a system call. 0 also
+ * when the kernel offers no such access: then read_fast falls back to coati_event_read(). */
+COATI_API int coati_event_map_counter(struct coati_event *ev, struct coati_error *err);
+/* The fast read. *ret_fast (may be NULL) says whether the system call was avoided.  Hot. */
+COATI_API int coati_event_read_fast(struct coati_event *ev, struct coati_count *ret, int *ret_fast);
+
+/* Reset, enable, call fn(ctx), disable, read: the count of exactly that call. A second measurement starts from
+ * zero again. */
+COATI_API int coati_event_measure(struct coati_event *ev, void (*fn)(void *ctx), void *ctx,
+				  struct coati_count *ret, struct coati_error *err);
+
+/* ---- control ------------------------------------------------------------------------------------------- */
+
+/* One event. For a leader see coati_group_*: the kernel acts on the leader alone here. */
+COATI_API int coati_event_enable(struct coati_event *ev);
+COATI_API int coati_event_disable(struct coati_event *ev);
+/* Sets the value to zero; the times run on. */
+COATI_API int coati_event_reset(struct coati_event *ev);
+/* Enable for @n more overflows (at least 1), then the kernel disables it. */
+COATI_API int coati_event_refresh(struct coati_event *ev, uint32_t n);
+/* New sampling period, or frequency for a frequency event. */
+COATI_API int coati_event_set_period(struct coati_event *ev, uint64_t period);
+/* Send the records of @ev into the ring of @target; NULL: back to its own. */
+COATI_API int coati_event_set_output(struct coati_event *ev, struct coati_event *target,
+				     struct coati_error *err);
+/* Attach a loaded BPF program (its descriptor). */
+COATI_API int coati_event_set_bpf(struct coati_event *ev, int prog_fd, struct coati_error *err);
+/* Ids of the BPF programs attached to the tracepoint of @ev. *ret_ids is to be freed with coati_ids_free(). */
+COATI_API int coati_event_query_bpf(struct coati_event *ev, uint32_t **ret_ids, uint32_t *ret_nr,
+				    struct coati_error *err);
+COATI_API void coati_ids_free(uint32_t *ids);
+/* Stop and resume writing into the ring. What happens in between counts as lost by the kernel. */
+COATI_API int coati_event_pause(struct coati_event *ev);
+COATI_API int coati_event_resume(struct coati_event *ev);
+/* Tracepoint or address filter; "" removes it. */
+COATI_API int coati_event_set_filter(struct coati_event *ev, const char *filter,
+				     struct coati_error *err);
+/* Change address, length and type of an open breakpoint. */
+COATI_API int coati_event_modify(struct coati_event *ev, const struct coati_attr *attr,
+				 struct coati_error *err);
+
+/* What a SIGTRAP of an event with COATI_ATTR_SIGTRAP says. */
+struct coati_sigtrap {
+	uint64_t addr;	/* si_addr: data address of a breakpoint */
+	uint64_t data;	/* attr.sig_data */
+	uint32_t type;	/* attr.type */
+	uint32_t flags; /* bit 0: asynchronous */
+};
+/* @siginfo is the siginfo_t of the handler. 1 when it came from an event, else 0.
+ * Signal: safe.  Memory: never allocates. */
+COATI_API COATI_SIGSAFE int coati_sigtrap_get(const void *siginfo, struct coati_sigtrap *ret);
+
+/* ---- groups -------------------------------------------------------------------------------------------- */
+
+/* Events that the kernel schedules together. Always opened stopped and started in one step, always driven with
+ * the group flag. The group owns its events: leader first, followers in the order they were added. */
+struct coati_group;
+
+COATI_API int coati_group_new(struct coati_group **ret);
+/* Add before opening. @attr is copied; read format and `disabled` are the group's business. A failure sticks:
+ * coati_group_open() reports the first one. */
+COATI_API int coati_group_add(struct coati_group *g, const struct coati_attr *attr,
+			      const char *label);
+COATI_API int coati_group_open(struct coati_group *g, const struct coati_target *target,
+			       uint32_t flags, struct coati_error *err);
+COATI_API uint32_t coati_group_count(const struct coati_group *g);
+/* Member @i, owned by the group; NULL past the end or when not open. */
+COATI_API struct coati_event *coati_group_event(const struct coati_group *g, uint32_t i);
+/* Take member @i out and close it; the others count on. Not the leader (-EINVAL). */
+COATI_API int coati_group_drop(struct coati_group *g, uint32_t i);
+COATI_API int coati_group_enable(struct coati_group *g);
+COATI_API int coati_group_disable(struct coati_group *g);
+COATI_API int coati_group_reset(struct coati_group *g);
+/* As coati_event_read_group(). */
+COATI_API int coati_group_read(struct coati_group *g, struct coati_count *ret, uint32_t max,
+			       uint32_t *ret_nr);
+COATI_API int coati_group_measure(struct coati_group *g, void (*fn)(void *ctx), void *ctx,
+				  struct coati_count *ret, uint32_t max, uint32_t *ret_nr);
+/* Followers first, leader last; *g becomes NULL; NULL in it is fine. */
+COATI_API void coati_group_close(struct coati_group **g);
+
+/* ---- sets: a list of events on many targets -------------------------------------------------------------- */
+
+/* coati_set_opts.flags */
+#define COATI_SET_INHERIT (UINT64_C(1) << 0) /* threads and children of the targets too */
+#define COATI_SET_ENABLE_ON_EXEC \
+	(UINT64_C(1) << 1) /* start when the target calls exec: for coati_child */
+#define COATI_SET_USER_OK   (UINT64_C(1) << 2) /* COATI_EVENT_USER_OK for events without u, k or h */
+#define COATI_SET_NEGOTIATE (UINT64_C(1) << 3)
+
+struct coati_set_opts {
+	uint64_t size;
+	uint64_t flags;
+	const int32_t *pids; /* processes (all their threads are opened), nr_pids of them */
+	uint64_t nr_pids;
+	const int32_t *tids; /* single threads */
+	uint64_t nr_tids;
+	const char *
+		cpus; /* "0-3,8": system-wide on these; NULL with no pids and tids: system-wide on all that are online */
+	const char *
+		cgroup; /* system-wide, within this cgroup (path below the cgroup mount, or absolute) */
+};
+
+struct coati_set;
+
+/* One open event of a set. */
+struct coati_set_entry {
+	uint32_t event;		    /* index in the list */
+	int32_t tid;		    /* -1: system-wide */
+	int32_t cpu;		    /* -1: any */
+	struct coati_event *handle; /* owned by the set; NULL when it could not be opened here */
+};
+
+/* Open every event of @list on every target, groups as groups, all stopped. The list must outlive the set. An event
+ * that the kernel does not have (-ENOENT, -EOPNOTSUPP, -ENODEV) does not fail the call: coati_set_event_error() tells.
+ * A refusal (-EACCES, -EPERM) and any other error does. Threads that start or end while the set is opened are followed:
+ * the thread list is read again until it is stable. Filters of the list are set. */
+COATI_API int coati_set_open(const struct coati_event_list *list, const struct coati_set_opts *opts,
+			     struct coati_set **ret, struct coati_error *err);
+/* Start and stop all. */
+COATI_API int coati_set_enable(struct coati_set *set, struct coati_error *err);
+COATI_API int coati_set_disable(struct coati_set *set, struct coati_error *err);
+COATI_API uint32_t coati_set_count(const struct coati_set *set);
+COATI_API int coati_set_entry(const struct coati_set *set, uint32_t i, struct coati_set_entry *ret);
+/* Read entry @i. */
+COATI_API int coati_set_read(struct coati_set *set, uint32_t i, struct coati_count *ret);
+/* Why event @event of the list is not open: NULL when it is, or the error. */
+COATI_API const struct coati_error *coati_set_event_error(const struct coati_set *set,
+							  uint32_t event);
+/* COATI_DROP_* over all entries of event @event. */
+COATI_API uint32_t coati_set_event_dropped(const struct coati_set *set, uint32_t event);
+COATI_API void coati_set_close(struct coati_set **set);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

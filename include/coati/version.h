@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Version of the headers, and of the library that is loaded. */
+#ifndef COATI_VERSION_H
+#define COATI_VERSION_H
+
+#include <coati/visibility.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define COATI_VERSION_MAJOR  0
+#define COATI_VERSION_MINOR  1
+#define COATI_VERSION_PATCH  0
+#define COATI_VERSION_STRING "0.1.0"
+
+/* The version of the loaded library, "0.1.0".
+ * Thread: any.  Signal: safe.  Memory: never allocates. */
+COATI_API const char *coati_version(void);
+
+/* Optional part number @i of this build: its name, and in *ret_built whether it is in. NULL past
+ * the last.  Thread: any.  Signal: safe.  Memory: never allocates. */
+COATI_API const char *coati_feature(unsigned int i, int *ret_built);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

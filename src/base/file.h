@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small files of the kernel (sysfs, procfs, tracefs) and files of other people. Everything is read
+ * through a ceiling; nothing is opened without O_CLOEXEC.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/strbuf.h"
+
+/* Read the whole of @path (relative to @dirfd, or AT_FDCWD) behind what @s holds. -E2BIG when the file
+ * is longer than the room left in @s. */
+int coati_file_read(int dirfd, const char *path, struct strbuf *s);
+/* The first line without its newline, into a caller's buffer; cut lines are -E2BIG. */
+int coati_file_read_line(int dirfd, const char *path, char *buf, size_t size);
+/* A file that holds one number, decimal or 0x. */
+int coati_file_read_u64(int dirfd, const char *path, uint64_t *ret);
+int coati_file_read_i64(int dirfd, const char *path, int64_t *ret);
+/* Write all, across EINTR and short writes. */
+int coati_write_all(int fd, const void *bytes, size_t size);
+/* Read exactly @size bytes at @offset; -ENODATA when the file ends first. */
+int coati_pread_all(int fd, void *bytes, size_t size, uint64_t offset);

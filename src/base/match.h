@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Names that are nearly right. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Edit distance (insert, delete, replace, swap of neighbours), ASCII case ignored; anything above
+ * @limit is reported as limit + 1. Names longer than 128 bytes count as limit + 1. */
+size_t coati_edit_distance(const char *a, const char *b, size_t limit);
+
+/* Keeps the best of the candidates it is shown; nothing is kept that is further away than a third of
+ * the name. The strings must outlive the struct.
+ *	struct nearest n = nearest_to(name);
+ *	for each candidate: coati_nearest_offer(&n, candidate);
+ *	if (n.best) "did you mean %s?" */
+struct nearest {
+	const char *name;
+	const char *best;
+	size_t distance;
+};
+
+struct nearest coati_nearest_to(const char *name);
+void coati_nearest_offer(struct nearest *n, const char *candidate);
+/* Has it a *, ? or [ ? */
+bool coati_is_glob(const char *s);

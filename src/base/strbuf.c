@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Text that grows up to its ceiling; after the first failure nothing is added any more. */
+#include "base/strbuf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+char coati_strbuf_empty[1];
+
+/* Room for @more bytes and the terminator. */
+static int reserve(struct strbuf *s, size_t more)
+{
+	size_t want, cap;
+	char *text;
+
+	if (s->failed)
+		return s->failed;
+	if (s->len > s->max || more > s->max - s->len)
+		return s->failed = -E2BIG;
+	want = s->len + more + 1;
+	if (want <= s->cap)
+		return 0;
+	cap = s->cap ? s->cap * 2 : 64;
+	if (cap < want)
+		cap = want;
+	text = coati_realloc_array(s->cap ? s->text : NULL, cap, 1);
+	if (!text)
+		return s->failed = -ENOMEM;
+	s->text = text;
+	s->cap = cap;
+	s->text[s->len] = '\0';
+	return 0;
+}
+
+void coati_strbuf_fini(struct strbuf *s)
+{
+	if (s->cap)
+		coati_free(s->text);
+	*s = (struct strbuf)STRBUF_INIT(s->max);
+}
+
+void coati_strbuf_clear(struct strbuf *s)
+{
+	s->len = 0;
+	s->failed = 0;
+	if (s->cap)
+		s->text[0] = '\0';
+}
+
+void coati_strbuf_add(struct strbuf *s, const void *bytes, size_t len)
+{
+	if (!len || reserve(s, len) < 0)
+		return;
+	memcpy(s->text + s->len, bytes, len);
+	s->len += len;
+	s->text[s->len] = '\0';
+}
+
+void coati_strbuf_adds(struct strbuf *s, const char *text)
+{
+	coati_strbuf_add(s, text, strlen(text));
+}
+
+void coati_strbuf_addc(struct strbuf *s, char c)
+{
+	coati_strbuf_add(s, &c, 1);
+}
+
+void coati_strbuf_pad(struct strbuf *s, char c, size_t count)
+{
+	if (!count || reserve(s, count) < 0)
+		return;
+	memset(s->text + s->len, c, count);
+	s->len += count;
+	s->text[s->len] = '\0';
+}
+
+void coati_strbuf_vprintf(struct strbuf *s, const char *fmt, va_list ap)
+{
+	va_list again;
+	size_t room;
+	int len;
+
+	if (s->failed)
+		return;
+	va_copy(again, ap);
+	room = s->cap ? s->cap - s->len : 0;
+	len = vsnprintf(s->cap ? s->text + s->len : NULL, room, fmt, ap);
+	if (len < 0) {
+		s->failed = -EINVAL;
+	} else if ((size_t)len >= room && reserve(s, (size_t)len) == 0) {
+		vsnprintf(s->text + s->len, (size_t)len + 1, fmt, again);
+		s->len += (size_t)len;
+	} else if ((size_t)len < room) {
+		if ((size_t)len > s->max - s->len)
+			s->failed = -E2BIG;
+		else
+			s->len += (size_t)len;
+	}
+	va_end(again);
+	if (s->cap)
+		s->text[s->len] = '\0';
+}
+
+void coati_strbuf_printf(struct strbuf *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	coati_strbuf_vprintf(s, fmt, ap);
+	va_end(ap);
+}
+
+void coati_strbuf_grouped(struct strbuf *s, uint64_t value)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			coati_strbuf_addc(s, ',');
+		coati_strbuf_addc(s, digits[i]);
+	}
+}
+
+char *coati_strbuf_take(struct strbuf *s)
+{
+	char *text;
+
+	if (reserve(s, 0) < 0)
+		return NULL;
+	text = s->text;
+	*s = (struct strbuf)STRBUF_INIT(s->max);
+	return text;
+}

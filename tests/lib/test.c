@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One process per test: forked into its own process group and made the reaper of its descendants, so that what it
+ * leaves behind is found. The reason of a skip or failure comes back through a pipe.
+ */
+#include "lib/test.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXIT_SKIP 77
+
+static struct test_case *first, *last;
+static uint64_t seed;
+static int reason_fd = -1;
+static bool no_fork;
+
+void test_register(struct test_case *t)
+{
+	if (last)
+		last->next = t;
+	else
+		first = t;
+	last = t;
+}
+
+static void say(const char *prefix, const char *fmt, va_list ap)
+{
+	char text[2048];
+	size_t len;
+
+	len = (size_t)snprintf(text, sizeof(text), "%s", prefix);
+	vsnprintf(text + len, sizeof(text) - len, fmt, ap);
+	for (char *p = text; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	if (reason_fd >= 0)
+		dprintf(reason_fd, "%s\n", text);
+	else
+		printf("# %s\n", text);
+}
+
+void test_fail_at(const char *file, int line, const char *fmt, ...)
+{
+	char prefix[256];
+	va_list ap;
+
+	snprintf(prefix, sizeof(prefix), "%s:%d: ", file, line);
+	va_start(ap, fmt);
+	say(prefix, fmt, ap);
+	va_end(ap);
+	fflush(NULL);
+	_exit(1);
+}
+
+void test_skip(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("", fmt, ap);
+	va_end(ap);
+	fflush(NULL);
+	_exit(EXIT_SKIP);
+}
+
+static bool must(const char *need)
+{
+	const char *p = getenv("COATI_TEST_MUST");
+	size_t len = strlen(need);
+
+	while (p && *p) {
+		size_t word = strcspn(p, ",");
+
+		if (word == len && !strncmp(p, need, len))
+			return true;
+		p += word + (p[word] == ',');
+	}
+	return false;
+}
+
+void test_skip_need(const char *need, const char *fmt, ...)
+{
+	bool fail = must(need);
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fail ? "must run here, but: " : "", fmt, ap);
+	va_end(ap);
+	fflush(NULL);
+	_exit(fail ? 1 : EXIT_SKIP);
+}
+
+void test_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	printf("# ");
+	vprintf(fmt, ap);
+	printf("\n");
+	va_end(ap);
+}
+
+uint64_t test_random(void)
+{
+	uint64_t z = (seed += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+const char *test_data_dir(void)
+{
+	const char *dir = getenv("COATI_TEST_DATA");
+
+	return dir ? dir : COATI_TEST_DATA_DEFAULT;
+}
+
+const char *test_tool(void)
+{
+	const char *tool = getenv("COATI_TOOL");
+
+	return tool ? tool : COATI_TOOL_DEFAULT;
+}
+
+static void hex_line(char *buf, size_t size, const unsigned char *p, size_t count)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < count && len + 4 < size; i++)
+		len += (size_t)snprintf(buf + len, size - len, "%02x ", p[i]);
+}
+
+void test_check_mem(const char *file, int line, const char *what, const void *a, const void *b,
+		    size_t size)
+{
+	const unsigned char *pa = a, *pb = b;
+	char ha[128] = "", hb[128] = "";
+	size_t at = 0;
+
+	while (at < size && pa[at] == pb[at])
+		at++;
+	if (at == size)
+		return;
+	hex_line(ha, sizeof(ha), pa + at, size - at < 16 ? size - at : 16);
+	hex_line(hb, sizeof(hb), pb + at, size - at < 16 ? size - at : 16);
+	test_fail_at(file, line, "%s differs at byte %zu: %s, not %s", what, at, ha, hb);
+}
+
+void test_check_err(const char *file, int line, const char *what, long long got, long long want)
+{
+	const char *g = strerrorname_np((int)-got), *w = strerrorname_np((int)-want);
+
+	if (got != want)
+		test_fail_at(file, line, "%s: %lld (%s), not %lld (%s)", what, got,
+			     got < 0 && g ? g : "", want, w ? w : "");
+}
+
+void test_check_ok(const char *file, int line, const char *what, long long got)
+{
+	const char *g = got < 0 ? strerrorname_np((int)-got) : NULL;
+
+	if (got < 0)
+		test_fail_at(file, line, "%s: %lld (%s)", what, got, g ? g : "");
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	(void)st;
+	(void)kind;
+	(void)ftw;
+	return remove(path);
+}
+
+static void run_here(const struct test_case *t)
+{
+	t->fn();
+	fflush(NULL);
+}
+
+/* The child: own group, default signals, time limit, scratch folder. exit(), not _exit(): leak checks run there. */
+static void run_child(const struct test_case *t, const char *scratch, int fd)
+{
+	reason_fd = fd;
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (chdir(scratch) < 0)
+		_exit(1);
+	/* a sanitizer makes everything several times slower */
+	alarm(t->limit_s * (getenv("COATI_TEST_SLOW") ? 4 : 1));
+	run_here(t);
+	exit(0);
+}
+
+/* Children of the test that outlived it have become ours: kill and count them. */
+static int reap_leftovers(pid_t group)
+{
+	int count = 0;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0) {
+		if (pid > 0) /* ended by itself but nobody waited: not a leftover */
+			continue;
+		if (count++ > 100)
+			break;
+		kill(-group, SIGKILL);
+		for (int i = 0; i < 200 && waitpid(-1, NULL, WNOHANG) == 0; i++)
+			usleep(1000);
+	}
+	return count;
+}
+
+static void read_reason(int fd, char *buf, size_t size)
+{
+	ssize_t n;
+	size_t len = 0;
+
+	while (len + 1 < size && (n = read(fd, buf + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	while (len && buf[len - 1] == '\n')
+		len--;
+	buf[len] = '\0';
+	for (size_t i = 0; i < len; i++)
+		if (buf[i] == '\n')
+			buf[i] = ' ';
+}
+
+static int judge(int number, const struct test_case *t, int status, int leftovers,
+		 const char *reason)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIP) {
+		printf("ok %d - %s # SKIP %s\n", number, t->name, reason);
+		return 0;
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !leftovers) {
+		printf("ok %d - %s\n", number, t->name);
+		return 0;
+	}
+	printf("not ok %d - %s\n", number, t->name);
+	if (*reason)
+		printf("# %s\n", reason);
+	if (WIFSIGNALED(status))
+		printf("# ended by signal %d (%s)%s\n", WTERMSIG(status),
+		       strsignal(WTERMSIG(status)),
+		       WTERMSIG(status) == SIGALRM ? ": time limit" : "");
+	else if (WIFEXITED(status) && WEXITSTATUS(status) > 1)
+		printf("# exit status %d (a sanitizer's report is above)\n", WEXITSTATUS(status));
+	if (leftovers)
+		printf("# left %d process(es) behind\n", leftovers);
+	return 1;
+}
+
+static int run_forked(int number, const struct test_case *t)
+{
+	char scratch[] = "/tmp/coati-test-XXXXXX";
+	char reason[4096];
+	int fds[2], status, failed, leftovers;
+	pid_t pid;
+
+	if (!mkdtemp(scratch) || chmod(scratch, 0777) < 0 || pipe2(fds, O_CLOEXEC) < 0)
+		return 1;
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		close(fds[0]);
+		run_child(t, scratch, fds[1]);
+	}
+	close(fds[1]);
+	if (pid < 0)
+		return 1;
+	setpgid(pid, pid);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	leftovers = reap_leftovers(pid);
+	read_reason(fds[0], reason, sizeof(reason));
+	close(fds[0]);
+	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	failed = judge(number, t, status, leftovers, reason);
+	fflush(stdout);
+	return failed;
+}
+
+static bool wanted(const struct test_case *t, char **names)
+{
+	if (!*names)
+		return true;
+	for (; *names; names++)
+		if (strstr(t->name, *names))
+			return true;
+	return false;
+}
+
+static char **read_options(char **argv, bool *ret_list)
+{
+	if (getrandom(&seed, sizeof(seed), 0) < 0)
+		seed = 1;
+	for (argv++; *argv && **argv == '-'; argv++) {
+		if (!strcmp(*argv, "--list"))
+			*ret_list = true;
+		else if (!strcmp(*argv, "--no-fork"))
+			no_fork = true;
+		else if (!strcmp(*argv, "--seed") && argv[1])
+			seed = strtoull(*++argv, NULL, 0);
+		else {
+			fprintf(stderr, "unknown option %s\n", *argv);
+			exit(2);
+		}
+	}
+	return argv;
+}
+
+int main(int argc, char **argv)
+{
+	int count = 0, failed = 0;
+	bool list = false;
+	char **names = read_options(argv, &list);
+	uint64_t start_seed = seed;
+
+	(void)argc;
+	if (list) {
+		for (struct test_case *t = first; t; t = t->next)
+			printf("%s\n", t->name);
+		return 0;
+	}
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	printf("TAP version 13\n# seed 0x%llx\n", (unsigned long long)seed);
+	for (struct test_case *t = first; t; t = t->next) {
+		if (!wanted(t, names))
+			continue;
+		seed = start_seed; /* the same numbers whichever tests run */
+		count++;
+		if (no_fork)
+			run_here(t);
+		else
+			failed += run_forked(count, t);
+	}
+	printf("1..%d\n", count);
+	return failed ? 1 : 0;
+}

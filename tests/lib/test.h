@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The test runner. A test is a sentence:
+ *
+ *	TEST(cursor_past_the_end_reads_zero_and_stays_bad)
+ *	{
+ *		struct cursor c = cursor_over("ab", 2);
+ *		CHECK_U64(cursor_u32(&c), ==, 0);
+ *		CHECK(c.bad);
+ *	}
+ *
+ * Each test runs in a process of its own with a time limit, default signal dispositions and a scratch folder that is
+ * the current folder and is removed afterwards. Processes that a test leaves behind are killed and fail it. A failed
+ * CHECK ends its test. Output is TAP. A test that cannot run here calls test_skip("reason"); when the environment
+ * variable COATI_TEST_MUST names one of the words in @need of TEST_SKIP_NEED, the skip is a failure.
+ *
+ * Command line of a suite: [--list] [--no-fork] [--seed N] [PART-OF-NAME...]
+ */
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef void (*test_fn)(void);
+
+struct test_case {
+	const char *name, *file;
+	test_fn fn;
+	unsigned int limit_s;
+	struct test_case *next;
+};
+
+void test_register(struct test_case *t);
+
+#define TEST_LIMIT(test_name, seconds)                                                       \
+	static void test_case_##test_name(void);                                             \
+	static struct test_case test_entry_##test_name = { #test_name, __FILE__,             \
+							   test_case_##test_name, (seconds), \
+							   NULL };                           \
+	__attribute__((constructor)) static void test_enter_##test_name(void)                \
+	{                                                                                    \
+		test_register(&test_entry_##test_name);                                      \
+	}                                                                                    \
+	static void test_case_##test_name(void)
+#define TEST(test_name) TEST_LIMIT(test_name, 30)
+
+/* Ends the test as failed, with the place. */
+void test_fail_at(const char *file, int line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4), noreturn));
+/* Ends the test as skipped. */
+void test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* As test_skip(), unless COATI_TEST_MUST (comma-separated words) contains @need: then it fails. Words in use: perf
+ * (perf events at all), root, tracefs, hw (a PMU), uprobe, kprobe, breakpoint, cgroup, bpf. */
+void test_skip_need(const char *need, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
+/* A line of diagnosis ("# ..."). */
+void test_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Deterministic random numbers, from the seed that the run prints. */
+uint64_t test_random(void);
+/* Folder tests/data of the source tree (from COATI_TEST_DATA, set by the build). */
+const char *test_data_dir(void);
+/* The built tool, from COATI_TOOL. */
+const char *test_tool(void);
+
+#define CHECK(cond)                                                    \
+	do {                                                           \
+		if (!(cond))                                           \
+			test_fail_at(__FILE__, __LINE__, "%s", #cond); \
+	} while (0)
+
+#define CHECK_INT(a, op, b)                                                                   \
+	do {                                                                                  \
+		long long check_a_ = (long long)(a), check_b_ = (long long)(b);               \
+		if (!(check_a_ op check_b_))                                                  \
+			test_fail_at(__FILE__, __LINE__, "%s %s %s: %lld, %lld", #a, #op, #b, \
+				     check_a_, check_b_);                                     \
+	} while (0)
+
+#define CHECK_U64(a, op, b)                                                                        \
+	do {                                                                                       \
+		unsigned long long check_a_ = (unsigned long long)(a);                             \
+		unsigned long long check_b_ = (unsigned long long)(b);                             \
+		if (!(check_a_ op check_b_))                                                       \
+			test_fail_at(__FILE__, __LINE__, "%s %s %s: %llu (0x%llx), %llu (0x%llx)", \
+				     #a, #op, #b, check_a_, check_a_, check_b_, check_b_);         \
+	} while (0)
+
+#define CHECK_STR(a, b)                                                                \
+	do {                                                                           \
+		const char *check_a_ = (a), *check_b_ = (b);                           \
+		if (!check_a_ || !check_b_ || strcmp(check_a_, check_b_))              \
+			test_fail_at(__FILE__, __LINE__, "%s: \"%s\", not \"%s\"", #a, \
+				     check_a_ ? check_a_ : "(null)",                   \
+				     check_b_ ? check_b_ : "(null)");                  \
+	} while (0)
+
+/* The text @a contains @part. */
+#define CHECK_HAS(a, part)                                                              \
+	do {                                                                            \
+		const char *check_a_ = (a), *check_b_ = (part);                         \
+		if (!check_a_ || !strstr(check_a_, check_b_))                           \
+			test_fail_at(__FILE__, __LINE__, "%s: \"%s\" lacks \"%s\"", #a, \
+				     check_a_ ? check_a_ : "(null)", check_b_);         \
+	} while (0)
+
+/* Equal bytes; prints both as hex where they differ. */
+#define CHECK_MEM(a, b, size) test_check_mem(__FILE__, __LINE__, #a, (a), (b), (size))
+void test_check_mem(const char *file, int line, const char *what, const void *a, const void *b,
+		    size_t size);
+
+/* The call returns exactly that (negative) code; prints names of errnos. */
+#define CHECK_ERR(expr, code) test_check_err(__FILE__, __LINE__, #expr, (expr), (code))
+void test_check_err(const char *file, int line, const char *what, long long got, long long want);
+/* The call succeeds (>= 0). */
+#define CHECK_OK(expr) test_check_ok(__FILE__, __LINE__, #expr, (expr))
+void test_check_ok(const char *file, int line, const char *what, long long got);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* Text building: ceilings and sticky failure. */
+#include "lib/test.h"
+
+#include "base/alloc.h"
+#include "base/strbuf.h"
+
+TEST(strbuf_is_a_terminated_string_before_the_first_addition)
+{
+	struct strbuf s = STRBUF_INIT(10);
+
+	CHECK_STR(s.text, "");
+	coati_strbuf_fini(&s);
+}
+
+TEST(strbuf_stops_at_its_ceiling_and_says_so)
+{
+	struct strbuf s = STRBUF_INIT(5);
+
+	coati_strbuf_adds(&s, "12345");
+	CHECK_INT(s.failed, ==, 0);
+	coati_strbuf_addc(&s, '6');
+	CHECK_ERR(s.failed, -E2BIG);
+	CHECK_STR(s.text, "12345");
+	coati_strbuf_clear(&s);
+	coati_strbuf_printf(&s, "%d", 123456);
+	CHECK_ERR(s.failed, -E2BIG);
+	CHECK_STR(s.text, "");
+	coati_strbuf_fini(&s);
+}
+
+TEST(strbuf_printf_grows_over_every_length)
+{
+	for (int len = 0; len < 300; len++) {
+		struct strbuf s = STRBUF_INIT(1000);
+
+		coati_strbuf_printf(&s, "%*s|", len, "");
+		CHECK_U64(s.len, ==, len + 1);
+		CHECK_INT(s.text[len], ==, '|');
+		CHECK_INT(s.text[len + 1], ==, 0);
+		coati_strbuf_fini(&s);
+	}
+}
+
+TEST(strbuf_survives_each_failing_allocation)
+{
+	for (uint64_t n = 0; n < 4; n++) {
+		struct strbuf s = STRBUF_INIT(100000);
+
+		coati_alloc_fail_after(n);
+		for (int i = 0; i < 1000; i++)
+			coati_strbuf_adds(&s, "text ");
+		coati_alloc_fail_after(UINT64_MAX);
+		CHECK_ERR(s.failed, -ENOMEM);
+		CHECK_U64(strlen(s.text), ==, s.len);
+		coati_strbuf_fini(&s);
+	}
+}
+
+TEST(strbuf_groups_digits_by_three)
+{
+	struct strbuf s = STRBUF_INIT(100);
+
+	coati_strbuf_grouped(&s, 7);
+	coati_strbuf_addc(&s, ' ');
+	coati_strbuf_grouped(&s, 1234567);
+	coati_strbuf_addc(&s, ' ');
+	coati_strbuf_grouped(&s, UINT64_MAX);
+	CHECK_STR(s.text, "7 1,234,567 18,446,744,073,709,551,615");
+	coati_strbuf_fini(&s);
+}
