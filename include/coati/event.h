@@ -72,6 +72,8 @@ COATI_API const char *coati_event_kind_name(enum coati_event_kind kind);
 #define COATI_DESC_NO_TIME     (UINT32_C(1) << 13) /* time=0 */
 #define COATI_DESC_MAX_PRECISE (UINT32_C(1) << 14) /* :P, as precise as the PMU can */
 #define COATI_DESC_BPF_COUNTER (UINT32_C(1) << 15) /* :b */
+#define COATI_DESC_MORE \
+	(UINT32_C(1) << 16) /* another place of the event before it (USDT): counts add up */
 
 /* call-graph= term */
 enum coati_callgraph {
