@@ -1,16 +1,57 @@
 # SPDX-License-Identifier: MIT
-# A thin face over Meson. `make` builds; every other target does all of its own set-up first.
+# A thin face over Meson and scripts/. `make` builds; the other targets do all of their own set-up first.
 BUILD ?= build
 PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 600
+SOAK_SECONDS ?= 600
+TARGET ?=
 
-all: $(BUILD)/build.ninja
+all: $(BUILD)/build.ninja ## build the tool and the libraries in build/
 	@ninja -C $(BUILD)
-	@for f in cli/coati src/libcoati.so src/libcoati-live.so src/libcoati-live.a; do ln -sf $$f $(BUILD)/$${f##*/}; done
 
 $(BUILD)/build.ninja:
-	meson setup $(BUILD) --prefix=$(PREFIX)
+	@scripts/configure $(BUILD) --prefix=$(PREFIX)
 
-clean:
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s  %s\n", $$1, $$2 }' Makefile
+	@echo 'Variables: BUILD=folder PREFIX=/usr/local DESTDIR= FUZZ_SECONDS=600 SOAK_SECONDS=600 TARGET=one-fuzz-target'
+
+setup: ## install the Debian packages that a build needs
+	@scripts/setup build
+
+demo: ## set up, build, and show numbers about a program
+	@scripts/setup build
+	@$(MAKE) --no-print-directory -s all
+	@scripts/demo $(BUILD)
+
+test: ## set up, build in every way and run every check
+	@scripts/setup test
+	@scripts/test
+
+bench: ## set up and print the figures, ours and the peers', side by side
+	@scripts/setup bench
+	@scripts/configure build-bench
+	@ninja -C build-bench
+	@bench/run build-bench
+
+fuzz: ## run each fuzz target (or TARGET=) for FUZZ_SECONDS
+	@scripts/setup fuzz
+	@scripts/fuzz $(FUZZ_SECONDS) $(TARGET)
+
+soak: ## the long proofs, for SOAK_SECONDS
+	@scripts/setup test
+	@scripts/soak $(SOAK_SECONDS)
+
+test-vm: ## the suites in an arm64 guest: PMU, kprobes, an older kernel
+	@scripts/setup vm
+	@scripts/test-vm
+
+install: all ## DESTDIR= PREFIX=
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --quiet
+
+clean: ## remove every build folder
 	rm -rf build build-*
 
-.PHONY: all clean
+.PHONY: all help setup demo test bench fuzz soak test-vm install clean
