@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The live clock. Two pairs of (monotonic, cycles, monotonic) are taken @budget apart; the midpoints give rate and
- * base, the widths of the brackets give the error. Needs clock_gettime alone.
+ * base, the widths of the brackets and the tick of the counter give the error. Needs clock_gettime alone.
  */
 #include <coati/live.h>
 
@@ -80,7 +80,8 @@ int coati_live_clock_init(struct coati_live_clock *ret, uint64_t budget_ns)
 		.shift = SHIFT,
 		.cycles_base = b.cycles,
 		.ns_base = b.ns,
-		.error_ns = (a.width_ns + b.width_ns) / 2 + 1,
+		.error_ns = (a.width_ns + b.width_ns) / 2 +
+			    2 * cycles_to_ns(1, (uint32_t)mult, SHIFT) + 2,
 		.hz = (uint64_t)((unsigned __int128)(b.cycles - a.cycles) * 1000000000u /
 				 (b.ns - a.ns)),
 	};

@@ -136,6 +136,11 @@ const char *test_tool(void)
 	return tool ? tool : COATI_TOOL_DEFAULT;
 }
 
+bool test_emulated(void)
+{
+	return getenv("COATI_TEST_EMULATED") != NULL;
+}
+
 static void hex_line(char *buf, size_t size, const unsigned char *p, size_t count)
 {
 	size_t len = 0;

@@ -64,6 +64,9 @@ uint64_t test_random(void);
 const char *test_data_dir(void);
 /* The built tool, from COATI_TOOL. */
 const char *test_tool(void);
+/* Whether the program runs under user-mode emulation (COATI_TEST_EMULATED is set): system calls are translated, so
+ * that clocks are coarse, and perf events, ptrace and much of /proc are those of the emulator or missing. */
+bool test_emulated(void);
 
 #define CHECK(cond)                                                    \
 	do {                                                           \

@@ -10,6 +10,9 @@ TEST(live_clock_agrees_with_monotonic_within_its_stated_error)
 {
 	struct coati_live_clock clock;
 
+	if (test_emulated())
+		test_skip(
+			"the emulator steps the cycle counter by 1 us, which its frequency does not tell");
 	CHECK_OK(coati_live_clock_init(&clock, 0));
 	for (int i = 0; i < 1000; i++) {
 		uint64_t before = now_ns();
