@@ -8,7 +8,7 @@ struct arena_block;
 
 struct arena {
 	struct arena_block *head;
-	size_t used_bytes; /* of all blocks */
+	size_t used_bytes; /* handed out, from all blocks */
 	size_t max_bytes;  /* ceiling, set by arena_init */
 };
 

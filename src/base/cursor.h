@@ -26,9 +26,10 @@ struct cursor {
 
 static inline struct cursor cursor_over(const void *bytes, size_t size)
 {
-	const uint8_t *p = bytes;
+	/* no bytes are somewhere, too: arithmetic on NULL is undefined */
+	const uint8_t *p = bytes ? bytes : (const void *)"";
 
-	return (struct cursor){ .at = p, .end = p ? p + size : p };
+	return (struct cursor){ .at = p, .end = p + (bytes ? size : 0) };
 }
 
 static inline size_t cursor_left(const struct cursor *c)

@@ -13,11 +13,12 @@
 #include "base/strbuf.h"
 
 /* Read the whole of @path (relative to @dirfd, or AT_FDCWD) behind what @s holds. -E2BIG when the file
- * is longer than the room left in @s. */
+ * is longer than the room left in @s; after any error @s holds what it held before. */
 int coati_file_read(int dirfd, const char *path, struct strbuf *s);
-/* The first line without its newline, into a caller's buffer; cut lines are -E2BIG. */
+/* The first line without its newline, into a caller's buffer; a line that does not fit is -E2BIG, one
+ * with a zero byte -EBADMSG. */
 int coati_file_read_line(int dirfd, const char *path, char *buf, size_t size);
-/* A file that holds one number, decimal or 0x. */
+/* A file whose first line is one number, decimal or 0x; -EINVAL and -ERANGE as in base/parse.h. */
 int coati_file_read_u64(int dirfd, const char *path, uint64_t *ret);
 int coati_file_read_i64(int dirfd, const char *path, int64_t *ret);
 /* Write all, across EINTR and short writes. */

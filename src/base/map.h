@@ -26,7 +26,7 @@ void coati_map_fini(struct map *m);
 int coati_map_put(struct map *m, uint64_t key, uint64_t value);
 bool coati_map_get(const struct map *m, uint64_t key, uint64_t *ret_value);
 bool coati_map_del(struct map *m, uint64_t key);
-/* The same for maps of strings. */
+/* The same for maps of strings. A key that was there keeps its old address. */
 int coati_map_put_str(struct map *m, const char *key, uint64_t value);
 bool coati_map_get_str(const struct map *m, const char *key, uint64_t *ret_value);
 /* Every entry in slot order: start with *pos = 0; false at the end. Not across changes. */

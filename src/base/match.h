@@ -11,13 +11,13 @@ size_t coati_edit_distance(const char *a, const char *b, size_t limit);
 
 /* Keeps the best of the candidates it is shown; nothing is kept that is further away than a third of
  * the name. The strings must outlive the struct.
- *	struct nearest n = nearest_to(name);
+ *	struct nearest n = coati_nearest_to(name);
  *	for each candidate: coati_nearest_offer(&n, candidate);
  *	if (n.best) "did you mean %s?" */
 struct nearest {
 	const char *name;
 	const char *best;
-	size_t distance;
+	size_t distance; /* of best; what an offer must beat */
 };
 
 struct nearest coati_nearest_to(const char *name);

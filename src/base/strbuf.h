@@ -20,7 +20,7 @@ struct strbuf {
 	size_t len; /* without the terminator */
 	size_t cap; /* 0: text is not ours to free */
 	size_t max; /* ceiling for len */
-	int failed; /* 0, -ENOMEM or -E2BIG */
+	int failed; /* 0, -ENOMEM, -E2BIG; -EINVAL for a format that cannot be printed */
 };
 
 extern char coati_strbuf_empty[];

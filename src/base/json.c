@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Values come in, JSON text goes out. What is written is valid UTF-8 and valid JSON whatever bytes the
+ * strings hold; a call out of place (a value without its key, an end too many) sets out->failed to
+ * -EINVAL, nesting beyond JSON_DEPTH_MAX to -E2BIG.
+ */
+#include "base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+
+static void fail(struct json *j, int code)
+{
+	if (!j->out->failed)
+		j->out->failed = code;
+}
+
+static uint64_t level_bit(const struct json *j)
+{
+	return j->depth ? UINT64_C(1) << (j->depth - 1) : 0;
+}
+
+/* Comma between the items of a level. */
+static void separate(struct json *j)
+{
+	if (j->has_items & level_bit(j))
+		coati_strbuf_addc(j->out, ',');
+	j->has_items |= level_bit(j);
+}
+
+/* In front of every value. False when nothing may be written. */
+static bool begin_value(struct json *j)
+{
+	bool in_object = j->is_object & level_bit(j);
+
+	if (in_object != j->after_key)
+		fail(j, -EINVAL);
+	if (j->out->failed)
+		return false;
+	if (!in_object)
+		separate(j);
+	j->after_key = false;
+	return true;
+}
+
+static void open_level(struct json *j, char bracket, bool is_object)
+{
+	if (!begin_value(j))
+		return;
+	if (j->depth == JSON_DEPTH_MAX) {
+		fail(j, -E2BIG);
+		return;
+	}
+	j->depth++;
+	j->has_items &= ~level_bit(j);
+	j->is_object &= ~level_bit(j);
+	if (is_object)
+		j->is_object |= level_bit(j);
+	coati_strbuf_addc(j->out, bracket);
+}
+
+static bool is_continuation(unsigned char c)
+{
+	return (c & 0xc0) == 0x80;
+}
+
+/* Bytes of the UTF-8 character at @p, 0 when the first byte begins none. The second byte decides about
+ * overlong forms, surrogates and what is beyond U+10FFFF. */
+static size_t utf8_length(const unsigned char *p, size_t left)
+{
+	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+
+	if (p[0] > 0xf4 || len > left)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if (!is_continuation(p[i]))
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+/* What stands for an ASCII character that cannot stand for itself; 0 when it can. */
+static char short_escape(unsigned char c)
+{
+	switch (c) {
+	case '"':
+	case '\\':
+		return (char)c;
+	case '\b':
+		return 'b';
+	case '\f':
+		return 'f';
+	case '\n':
+		return 'n';
+	case '\r':
+		return 'r';
+	case '\t':
+		return 't';
+	default:
+		return 0;
+	}
+}
+
+static void write_special(struct strbuf *out, unsigned char c)
+{
+	char letter = short_escape(c);
+
+	if (c >= 0x80)
+		coati_strbuf_adds(out, "\xef\xbf\xbd");
+	else if (letter)
+		coati_strbuf_add(out, (const char[]){ '\\', letter }, 2);
+	else
+		coati_strbuf_printf(out, "\\u%04x", c);
+}
+
+static void write_string(struct strbuf *out, const char *text, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t copied = 0, i = 0;
+
+	coati_strbuf_addc(out, '"');
+	while (i < len) {
+		size_t n = utf8_length(p + i, len - i);
+
+		if (n && p[i] >= 0x20 && !short_escape(p[i])) {
+			i += n;
+			continue;
+		}
+		coati_strbuf_add(out, p + copied, i - copied);
+		write_special(out, p[i]);
+		copied = ++i;
+	}
+	coati_strbuf_add(out, p + copied, i - copied);
+	coati_strbuf_addc(out, '"');
+}
+
+/* 15 digits are enough for most numbers, 17 for all. */
+static void format_double(char *buf, size_t size, double v)
+{
+	for (int digits = 15; digits <= 17; digits++) {
+		double back;
+
+		snprintf(buf, size, "%.*g", digits, v);
+		if (coati_parse_double(buf, &back) == 0 && back == v)
+			return;
+	}
+}
+
+void coati_json_object(struct json *j)
+{
+	open_level(j, '{', true);
+}
+
+void coati_json_array(struct json *j)
+{
+	open_level(j, '[', false);
+}
+
+void coati_json_end(struct json *j)
+{
+	if (!j->depth || j->after_key)
+		fail(j, -EINVAL);
+	if (j->out->failed)
+		return;
+	coati_strbuf_addc(j->out, j->is_object & level_bit(j) ? '}' : ']');
+	j->depth--;
+}
+
+void coati_json_key(struct json *j, const char *key)
+{
+	if (!(j->is_object & level_bit(j)) || j->after_key)
+		fail(j, -EINVAL);
+	if (j->out->failed)
+		return;
+	separate(j);
+	write_string(j->out, key, strlen(key));
+	coati_strbuf_addc(j->out, ':');
+	j->after_key = true;
+}
+
+void coati_json_str(struct json *j, const char *text)
+{
+	coati_json_strn(j, text, strlen(text));
+}
+
+void coati_json_strn(struct json *j, const char *text, size_t len)
+{
+	if (begin_value(j))
+		write_string(j->out, text, len);
+}
+
+void coati_json_u64(struct json *j, uint64_t v)
+{
+	if (begin_value(j))
+		coati_strbuf_printf(j->out, "%" PRIu64, v);
+}
+
+void coati_json_i64(struct json *j, int64_t v)
+{
+	if (begin_value(j))
+		coati_strbuf_printf(j->out, "%" PRId64, v);
+}
+
+void coati_json_double(struct json *j, double v)
+{
+	char digits[32];
+	locale_t c_locale, before;
+
+	if (!isfinite(v)) {
+		coati_json_null(j);
+		return;
+	}
+	if (!begin_value(j))
+		return;
+	c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	if (!c_locale) {
+		fail(j, -ENOMEM);
+		return;
+	}
+	before = uselocale(c_locale); /* of this thread alone */
+	format_double(digits, sizeof(digits), v);
+	uselocale(before);
+	freelocale(c_locale);
+	coati_strbuf_adds(j->out, digits);
+}
+
+void coati_json_bool(struct json *j, bool v)
+{
+	if (begin_value(j))
+		coati_strbuf_adds(j->out, v ? "true" : "false");
+}
+
+void coati_json_null(struct json *j)
+{
+	if (begin_value(j))
+		coati_strbuf_adds(j->out, "null");
+}
+
+void coati_json_hex(struct json *j, uint64_t v)
+{
+	if (begin_value(j))
+		coati_strbuf_printf(j->out, "\"0x%" PRIx64 "\"", v);
+}
+
+void coati_json_kstr(struct json *j, const char *key, const char *text)
+{
+	coati_json_key(j, key);
+	coati_json_str(j, text);
+}
+
+void coati_json_ku64(struct json *j, const char *key, uint64_t v)
+{
+	coati_json_key(j, key);
+	coati_json_u64(j, v);
+}
+
+void coati_json_ki64(struct json *j, const char *key, int64_t v)
+{
+	coati_json_key(j, key);
+	coati_json_i64(j, v);
+}
+
+void coati_json_kbool(struct json *j, const char *key, bool v)
+{
+	coati_json_key(j, key);
+	coati_json_bool(j, v);
+}
+
+void coati_json_kdouble(struct json *j, const char *key, double v)
+{
+	coati_json_key(j, key);
+	coati_json_double(j, v);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A name that was typed and names that exist come in; how far apart they are, and the nearest, goes
+ * out. The distance is that of optimal string alignment: no stretch of text is edited twice.
+ */
+#include "base/match.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define NAME_MAX_BYTES 128
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+}
+
+static bool same(char a, char b)
+{
+	return lower(a) == lower(b);
+}
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+	size_t ab = a < b ? a : b;
+
+	return ab < c ? ab : c;
+}
+
+/* The whole table, of which three rows are kept: row i % 3 belongs to the first i bytes of @a. */
+static size_t alignment(const char *a, size_t len_a, const char *b, size_t len_b)
+{
+	uint8_t rows[3][NAME_MAX_BYTES + 1];
+
+	for (size_t j = 0; j <= len_b; j++)
+		rows[0][j] = (uint8_t)j;
+	for (size_t i = 1; i <= len_a; i++) {
+		uint8_t *now = rows[i % 3], *up = rows[(i + 2) % 3], *up2 = rows[(i + 1) % 3];
+
+		now[0] = (uint8_t)i;
+		for (size_t j = 1; j <= len_b; j++) {
+			size_t replace = up[j - 1] + (size_t)!same(a[i - 1], b[j - 1]);
+			size_t best = min3(replace, up[j] + 1u, now[j - 1] + 1u);
+
+			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) &&
+			    same(a[i - 2], b[j - 1]) && up2[j - 2] + 1u < best)
+				best = up2[j - 2] + 1u;
+			now[j] = (uint8_t)best;
+		}
+	}
+	return rows[len_a % 3][len_b];
+}
+
+size_t coati_edit_distance(const char *a, const char *b, size_t limit)
+{
+	size_t len_a = strlen(a), len_b = strlen(b), distance;
+
+	if (len_a > NAME_MAX_BYTES || len_b > NAME_MAX_BYTES)
+		return limit + 1;
+	if ((len_a > len_b ? len_a - len_b : len_b - len_a) > limit)
+		return limit + 1;
+	distance = alignment(a, len_a, b, len_b);
+	return distance > limit ? limit + 1 : distance;
+}
+
+struct nearest coati_nearest_to(const char *name)
+{
+	/* distance is what an offer must beat */
+	return (struct nearest){ .name = name, .distance = strlen(name) / 3 + 1 };
+}
+
+void coati_nearest_offer(struct nearest *n, const char *candidate)
+{
+	size_t distance;
+
+	if (!n->distance)
+		return;
+	distance = coati_edit_distance(n->name, candidate, n->distance - 1);
+	if (distance < n->distance) {
+		n->best = candidate;
+		n->distance = distance;
+	}
+}
+
+bool coati_is_glob(const char *s)
+{
+	return strpbrk(s, "*?[") != NULL;
+}
