@@ -191,8 +191,13 @@ struct coati_target {
 	int32_t cgroup_fd; /* -1 none, else a directory of a cgroup (cpu must be given, pid is ignored) */
 };
 
-#define COATI_SELF     ((struct coati_target){ 0, -1, -1 })
+/* Their address may be taken: it is good until the end of the statement, in C until the end of the block. */
+#define COATI_SELF COATI_ON(0, -1)
+#ifdef __cplusplus
+#define COATI_ON(p, c) (static_cast<const coati_target &>(coati_target{ (p), (c), -1 }))
+#else
 #define COATI_ON(p, c) ((struct coati_target){ (p), (c), -1 })
+#endif
 
 /* What had to be left out so that the kernel would take the event, in the order in which it is tried. */
 #define COATI_DROP_CLOEXEC    (UINT32_C(1) << 0) /* set by hand instead */

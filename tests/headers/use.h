@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What a program does with the macros of the public headers, in the subset that C99 and C++17 share. */
+#ifndef COATI_TESTS_USE_H
+#define COATI_TESTS_USE_H
+
+#include <coati/coati.h>
+#include <coati/live.h>
+
+static inline int use_targets(const struct coati_attr *attr, struct coati_event **ret,
+			      struct coati_error *err)
+{
+	int r = coati_event_open(attr, &COATI_SELF, NULL, ret, err);
+
+	return r < 0 ? r : coati_event_open(attr, &COATI_ON(-1, 0), NULL, ret, err);
+}
+
+static inline uint64_t use_bits(void)
+{
+	return COATI_ATTR_DISABLED | COATI_SAMPLE_IP | COATI_READ_GROUP |
+	       COATI_CACHE(COATI_CACHE_L1D, 0, 0);
+}
+
+static inline const char *use_versions(void)
+{
+	return COATI_VERSION_MAJOR ? coati_version() : coati_live_version();
+}
+
+#endif
