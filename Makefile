@@ -50,6 +50,7 @@ test-vm: ## the suites in an arm64 guest: PMU, kprobes, an older kernel
 install: all ## DESTDIR= PREFIX=
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --quiet
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
 clean: ## remove every build folder
 	rm -rf build build-*

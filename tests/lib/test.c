@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -270,11 +271,13 @@ static int judge(int number, const struct test_case *t, int status, int leftover
 
 static int run_forked(int number, const struct test_case *t)
 {
-	char scratch[] = "/tmp/coati-test-XXXXXX";
+	char scratch[PATH_MAX];
+	const char *tmp = getenv("TMPDIR");
 	char reason[4096];
 	int fds[2], status, failed, leftovers;
 	pid_t pid;
 
+	snprintf(scratch, sizeof(scratch), "%s/coati-test-XXXXXX", tmp ? tmp : "/tmp");
 	if (!mkdtemp(scratch) || chmod(scratch, 0777) < 0 || pipe2(fds, O_CLOEXEC) < 0)
 		return 1;
 	fflush(NULL);
