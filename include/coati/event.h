@@ -73,7 +73,15 @@ COATI_API const char *coati_event_kind_name(enum coati_event_kind kind);
 #define COATI_DESC_MAX_PRECISE (UINT32_C(1) << 14) /* :P, as precise as the PMU can */
 #define COATI_DESC_BPF_COUNTER (UINT32_C(1) << 15) /* :b */
 #define COATI_DESC_MORE \
-	(UINT32_C(1) << 16) /* another place of the event before it (USDT): counts add up */
+	(UINT32_C(1)    \
+	 << 16) /* another place of the event before it (USDT, numbered PMUs): counts add up */
+#define COATI_DESC_NO_OVERWRITE (UINT32_C(1) << 17)
+
+/* attr.type and attr.config of COATI_EVENT_TOOL; no kernel knows that type. */
+#define COATI_TYPE_TOOL	    UINT32_MAX
+#define COATI_TOOL_DURATION 1 /* wall-clock time, in ns */
+#define COATI_TOOL_USER	    2 /* time of the child in user space, in ns */
+#define COATI_TOOL_SYSTEM   3 /* time of the child in the kernel, in ns */
 
 /* call-graph= term */
 enum coati_callgraph {
@@ -100,9 +108,13 @@ struct coati_event_desc {
 		cpus; /* "" or the CPU list (cpumask of the PMU, cpu= term) it must be opened on, system-wide */
 	const char *filter; /* "" or the tracepoint or address filter to set after opening */
 	enum coati_callgraph callgraph;
-	uint32_t stack_size; /* stack-size= term, 0 unset */
-	uint32_t max_stack;  /* max-stack= term, 0 unset */
-	const char *probe;   /* probes: "path:symbol+0x10", else "" */
+	uint32_t stack_size;   /* stack-size= term, 0 unset */
+	uint32_t max_stack;    /* max-stack= term, 0 unset */
+	const char *probe;     /* probes: "path:symbol+0x10", else "" */
+	uint64_t max_events;   /* nr= term: stop the event after so many, 0 unset */
+	const char *metric_id; /* metric-id= term, else "" */
+	const char *
+		note; /* "" or a sentence about what is not exactly as asked for, to be shown to the user */
 };
 
 struct coati_event_list;
@@ -119,8 +131,10 @@ struct coati_event_list_opts {
 /* An empty list. @opts may be NULL. */
 COATI_API int coati_event_list_new(const struct coati_event_list_opts *opts,
 				   struct coati_event_list **ret, struct coati_error *err);
-/* Parse @text and append what it names; on failure the list is as before and err->column points into @text.
- * Grammar: coati-events(7). */
+/* Parse @text and append what it names; on failure the list is as before and err->column points into @text (counted in
+ * bytes from 1). Grammar: coati-events(7). -EINVAL wrong syntax, -ENOENT an unknown name (the text offers the nearest),
+ * -EOPNOTSUPP not to be had here, -ERANGE a number that does not fit, -E2BIG over a limit: 65536 characters,
+ * 16384 events a list, 256 a group. */
 COATI_API int coati_event_list_add(struct coati_event_list *list, const char *text,
 				   struct coati_error *err);
 /* Bind a filter to the tracepoints of the last coati_event_list_add(); a second one is joined with &&.

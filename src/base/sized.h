@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Option structs that start with their own size, so that old programs run with new libraries and the other way
+ * round. In: the caller's struct (or NULL: all defaults). Out: a full copy in which what the caller did not
+ * know is zero. A longer struct than ours is accepted only when the part we do not know is zero.
+ */
+#pragma once
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* No option struct will ever be longer; a size above is a struct that was not initialised. */
+#define SIZED_MAX 4096u
+
+/* 0, -EINVAL (no sane size), -E2BIG (the tail that we do not know is used). */
+static inline int sized_copy(void *ret, size_t ret_size, const void *opts)
+{
+	const unsigned char *bytes = opts;
+	uint64_t size = ret_size;
+
+	memset(ret, 0, ret_size);
+	if (opts) {
+		memcpy(&size, opts, sizeof(size));
+		if (size < sizeof(size) || size > SIZED_MAX)
+			return -EINVAL;
+		for (size_t i = ret_size; i < size; i++)
+			if (bytes[i])
+				return -E2BIG;
+		memcpy(ret, opts, size < ret_size ? (size_t)size : ret_size);
+		size = ret_size;
+	}
+	memcpy(ret, &size, sizeof(size));
+	return 0;
+}
+
+/* struct coati_x_opts o; r = SIZED_COPY(&o, opts); */
+#define SIZED_COPY(ret, opts) sized_copy((ret), sizeof(*(ret)), (opts))
