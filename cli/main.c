@@ -1,16 +1,163 @@
 /* SPDX-License-Identifier: MIT */
 /* The tool: finds the verb in the table and runs it. */
-#include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <coati/coati.h>
 
+#include "base/match.h"
+#include "command.h"
+#include "output.h"
+#include "talk.h"
+
+/* Sorted by name. */
+static const struct coati_command *const commands[] = {
+	&coati_command_completion,
+};
+
+const struct coati_command *coati_command_at(uint32_t i)
+{
+	return i < sizeof(commands) / sizeof(commands[0]) ? commands[i] : NULL;
+}
+
+const struct coati_command *coati_command_find(const char *name)
+{
+	const struct coati_command *cmd;
+
+	for (uint32_t i = 0; (cmd = coati_command_at(i)); i++) {
+		if (!strcmp(cmd->name, name))
+			return cmd;
+	}
+	return NULL;
+}
+
+const char *coati_command_guess(const char *name)
+{
+	struct nearest near = coati_nearest_to(name);
+	const struct coati_command *cmd;
+	size_t len = strlen(name);
+
+	for (uint32_t i = 0; (cmd = coati_command_at(i)); i++) {
+		if (len >= 2 && !strncmp(cmd->name, name, len))
+			return cmd->name;
+		coati_nearest_offer(&near, cmd->name);
+	}
+	coati_nearest_offer(&near, "help");
+	return near.best;
+}
+
+static void overview(struct strbuf *out)
+{
+	const struct coati_command *cmd;
+
+	coati_strbuf_adds(out, "usage: coati <verb> [options] [-- command args]\n"
+			       "what programs and the kernel do, measured\n\n");
+	for (uint32_t i = 0; (cmd = coati_command_at(i)); i++) {
+		if (!(cmd->flags & COMMAND_HIDDEN))
+			coati_strbuf_printf(out, "  %-12s%s\n", cmd->name, cmd->summary);
+	}
+	coati_strbuf_adds(out, "  help        this page, or the help of a verb: coati help stat\n"
+			       "\n"
+			       "Start with:\n"
+			       "  coati doctor           what this machine allows\n"
+			       "  coati stat -- ls /     what a program costs\n"
+			       "  coati list             what can be counted\n"
+			       "coati --version says what this build has. More: man coati\n");
+}
+
+static void add_features(struct strbuf *out, const char *title, int wanted)
+{
+	const char *name;
+	int built;
+	bool any = false;
+
+	for (unsigned int i = 0; (name = coati_feature(i, &built)); i++) {
+		if (!!built != wanted)
+			continue;
+		coati_strbuf_printf(out, "%s%s", any ? " " : title, name);
+		any = true;
+	}
+	if (any)
+		coati_strbuf_addc(out, '\n');
+}
+
+static int show_version(void)
+{
+	struct output out;
+
+	coati_output_init(&out, COLOR_NEVER);
+	coati_strbuf_printf(&out.text, "coati %s\n", coati_version());
+	add_features(&out.text, "built with: ", 1);
+	add_features(&out.text, "built without: ", 0);
+	return coati_output_end(&out);
+}
+
+static int refuse_verb(const char *name)
+{
+	const char *guess = name[0] == '-' ? NULL : coati_command_guess(name);
+	char quoted[96];
+
+	coati_quote(name, quoted, sizeof(quoted));
+	if (guess)
+		coati_say("unknown verb %s; did you mean coati %s?", quoted, guess);
+	else
+		coati_say("unknown %s %s (coati help shows the verbs)",
+			  name[0] == '-' ? "option" : "verb", quoted);
+	return EXIT_USAGE;
+}
+
+static int show_help(int argc, char **argv)
+{
+	const struct coati_command *cmd;
+	struct output out;
+
+	if (argc > 1) {
+		coati_say("help wants one verb (coati help shows them)");
+		return EXIT_USAGE;
+	}
+	cmd = argc ? coati_command_find(argv[0]) : NULL;
+	if (argc && !cmd && strcmp(argv[0], "help"))
+		return refuse_verb(argv[0]);
+	coati_output_init(&out, COLOR_NEVER);
+	if (cmd)
+		coati_command_help(cmd, &out.text);
+	else
+		overview(&out.text);
+	return coati_output_end(&out);
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
+{
+	return !strcmp(word, a) || !strcmp(word, b) || !strcmp(word, c);
+}
+
+/* A standard descriptor that is closed would be taken by the next file we open, and our output would go there. */
+static void guard_descriptors(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+		/* Read-only also for output: a write must fail, not vanish. */
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd)
+			_exit(EXIT_FAILED);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	if (argc == 2 && !strcmp(argv[1], "--version")) {
-		printf("coati %s\n", coati_version());
-		return 0;
+	const struct coati_command *cmd;
+	struct output out;
+
+	guard_descriptors();
+	if (argc < 2) {
+		coati_output_init_fd(&out, STDERR_FILENO, "standard error", COLOR_NEVER);
+		overview(&out.text);
+		coati_output_end(&out);
+		return EXIT_USAGE;
 	}
-	fprintf(stderr, "usage: coati <verb> [options] -- command args\n");
-	return 2;
+	if (is_one_of(argv[1], "--version", "-V", "version"))
+		return show_version();
+	if (is_one_of(argv[1], "--help", "-h", "help"))
+		return show_help(argc - 2, argv + 2);
+	cmd = coati_command_find(argv[1]);
+	return cmd ? cmd->run(argc - 2, argv + 2) : refuse_verb(argv[1]);
 }

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Gathered writing with checked results, and the colour rules. */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "command.h"
+#include "talk.h"
+
+#define OUTPUT_MAX (UINT64_C(1) << 30)
+
+const char *const coati_color_words[] = { "auto", "always", "never", NULL };
+
+static bool env_set(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && *v;
+}
+
+/* no-color.org and CLICOLOR_FORCE; a wish on the command line wins over both. */
+static bool want_color(int choice, int fd)
+{
+	const char *term = getenv("TERM"), *force = getenv("CLICOLOR_FORCE");
+
+	if (choice != COLOR_AUTO)
+		return choice == COLOR_ALWAYS;
+	if (env_set("NO_COLOR"))
+		return false;
+	if (force && *force && strcmp(force, "0"))
+		return true;
+	return term && *term && strcmp(term, "dumb") && isatty(fd);
+}
+
+void coati_output_init_fd(struct output *out, int fd, const char *name, int color)
+{
+	*out = (struct output){
+		.text = STRBUF_INIT(OUTPUT_MAX),
+		.fd = fd,
+		.name = name,
+		.color = want_color(color, fd),
+	};
+}
+
+void coati_output_init(struct output *out, int color)
+{
+	coati_output_init_fd(out, STDOUT_FILENO, "standard output", color);
+}
+
+int coati_output_open(struct output *out, const char *path, int color, struct coati_error *err)
+{
+	int fd;
+
+	if (!strcmp(path, "-")) {
+		coati_output_init(out, color);
+		return 0;
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return coati_fail(err, -errno, "cannot write %s: %m", path);
+	coati_output_init_fd(out, fd, path, color);
+	out->owned = true;
+	return 0;
+}
+
+static void output_fail(struct output *out, int code)
+{
+	struct coati_error err;
+
+	if (out->failed)
+		return;
+	out->failed = true;
+	coati_fail(&err, code, "cannot write to %s: %m", out->name);
+	coati_say("%s", err.text);
+}
+
+bool coati_output_flush(struct output *out)
+{
+	int r = out->text.failed;
+
+	if (!r && !out->failed && out->text.len)
+		r = coati_write_all(out->fd, out->text.text, out->text.len);
+	if (r < 0)
+		output_fail(out, r);
+	coati_strbuf_clear(&out->text);
+	return !out->failed;
+}
+
+int coati_output_end(struct output *out)
+{
+	coati_output_flush(out);
+	/* A file system may tell only at the end that it has no room. */
+	if (out->owned && close(out->fd) < 0)
+		output_fail(out, -errno);
+	coati_strbuf_fini(&out->text);
+	out->fd = -1;
+	out->owned = false;
+	return out->failed ? EXIT_FAILED : EXIT_DONE;
+}
+
+const char *coati_output_style(const struct output *out, enum output_style style)
+{
+	static const char *const escapes[] = {
+		[STYLE_PLAIN] = "\033[0m",  [STYLE_BOLD] = "\033[1m",	 [STYLE_DIM] = "\033[2m",
+		[STYLE_GREEN] = "\033[32m", [STYLE_YELLOW] = "\033[33m", [STYLE_RED] = "\033[31m",
+	};
+
+	return out->color ? escapes[style] : "";
+}

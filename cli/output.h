@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the data of a verb goes: stdout, stderr or a file. Text is gathered and written in few large writes; a
+ * write that fails is noticed, said, and becomes the exit code. Colour is decided here, once.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include <coati/error.h>
+
+#include "base/strbuf.h"
+
+enum color_choice { COLOR_AUTO = 0, COLOR_ALWAYS, COLOR_NEVER };
+/* The words for OPT_CHOICE, in the order of the enum. */
+extern const char *const coati_color_words[];
+
+struct output {
+	struct strbuf text; /* what is to be written next */
+	int fd;
+	const char *name; /* for messages */
+	bool owned;	  /* fd is ours to close */
+	bool color;	  /* escapes may be used */
+	bool failed;	  /* a write failed, and it was said */
+};
+
+/* To stdout. @color is an enum color_choice. */
+void coati_output_init(struct output *out, int color);
+/* To @fd, which stays the caller's; @name is for messages. */
+void coati_output_init_fd(struct output *out, int fd, const char *name, int color);
+/* To the file @path, made empty; "-" is stdout. */
+int coati_output_open(struct output *out, const char *path, int color, struct coati_error *err);
+/* Write what is there. False when that failed, now or before. */
+bool coati_output_flush(struct output *out);
+/* Write, close, free: EXIT_DONE or EXIT_FAILED. A failure was said on stderr. */
+int coati_output_end(struct output *out);
+
+/* Escapes for bold, dim, green, yellow and red; "" without colour. */
+enum output_style { STYLE_PLAIN = 0, STYLE_BOLD, STYLE_DIM, STYLE_GREEN, STYLE_YELLOW, STYLE_RED };
+const char *coati_output_style(const struct output *out, enum output_style style);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines on stderr. The one place with state of its own: who speaks, and whether quietly. */
+#include "talk.h"
+
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/strbuf.h"
+
+static const char *talk_verb;
+static bool talk_quiet;
+
+void coati_talk_as(const char *verb)
+{
+	talk_verb = verb;
+}
+
+void coati_talk_quietly(bool quiet)
+{
+	talk_quiet = quiet;
+}
+
+__attribute__((format(printf, 1, 0))) static void talk_line(const char *fmt, va_list ap)
+{
+	struct strbuf s = STRBUF_INIT(16 * 1024);
+
+	coati_strbuf_printf(&s, "coati%s%s: ", talk_verb ? " " : "", talk_verb ? talk_verb : "");
+	coati_strbuf_vprintf(&s, fmt, ap);
+	coati_strbuf_addc(&s, '\n');
+	/* Nobody is left to tell when stderr does not take it. */
+	(void)coati_write_all(STDERR_FILENO, s.text, s.len);
+	coati_strbuf_fini(&s);
+}
+
+void coati_say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	talk_line(fmt, ap);
+	va_end(ap);
+}
+
+void coati_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (talk_quiet)
+		return;
+	va_start(ap, fmt);
+	talk_line(fmt, ap);
+	va_end(ap);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tool says to a person: whole lines on stderr, "coati VERB: ...". Data never goes this way. Each line is one
+ * write, so that lines of several processes do not mix.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* The verb that speaks from now on; the string must stay. */
+void coati_talk_as(const char *verb);
+/* Say nothing but errors. */
+void coati_talk_quietly(bool quiet);
+/* An error or refusal: always said. */
+void coati_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A word on the side: not said when quiet. */
+void coati_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
