@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/json-check.h"
+
 #define EXIT_SKIP 77
 
 static struct test_case *first, *last;
@@ -142,6 +144,13 @@ bool test_emulated(void)
 	return getenv("COATI_TEST_EMULATED") != NULL;
 }
 
+void test_check_json(const char *file, int line, const char *what, const char *text)
+{
+	if (!text || !json_check(text, strlen(text)))
+		test_fail_at(file, line, "%s is not valid JSON: %.1000s", what,
+			     text ? text : "(null)");
+}
+
 static void hex_line(char *buf, size_t size, const unsigned char *p, size_t count)
 {
 	size_t len = 0;
@@ -197,21 +206,107 @@ static void run_here(const struct test_case *t)
 	fflush(NULL);
 }
 
-/* The child: own group, default signals, time limit, scratch folder. exit(), not _exit(): leak checks run there. */
+/* What we were started with must not reach a test: nothing is ignored, nothing is blocked. */
+static void default_signals(void)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	struct sigaction old;
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		if (sigaction(sig, NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) &&
+		    old.sa_handler == SIG_IGN)
+			sigaction(sig, &dfl, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The child: own group, default signals, scratch folder. exit(), not _exit(): leak checks run there. */
 static void run_child(const struct test_case *t, const char *scratch, int fd)
 {
 	reason_fd = fd;
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	default_signals();
 	if (chdir(scratch) < 0)
 		_exit(1);
-	/* a sanitizer makes everything several times slower */
-	alarm(t->limit_s * (getenv("COATI_TEST_SLOW") ? 4 : 1));
 	run_here(t);
 	exit(0);
 }
 
-/* Children of the test that outlived it have become ours: kill and count them. */
+static unsigned int limit_of(const struct test_case *t)
+{
+	/* a sanitizer makes everything several times slower */
+	return t->limit_s * (getenv("COATI_TEST_SLOW") ? 4 : 1);
+}
+
+static int64_t monotonic_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Wait for the test, from outside: it may use alarm() and block what it likes. SIGCHLD is blocked in the runner, so
+ * none gets lost between the look and the wait. False when its time was up. */
+static bool wait_child(pid_t pid, unsigned int limit_s, int *ret_status)
+{
+	int64_t end_ms = monotonic_ms() + (int64_t)limit_s * 1000;
+	sigset_t chld;
+	pid_t r;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	while ((r = waitpid(pid, ret_status, WNOHANG)) == 0) {
+		int64_t left_ms = end_ms - monotonic_ms();
+
+		if (left_ms <= 0) {
+			kill(-pid, SIGKILL);
+			kill(pid, SIGKILL);
+			while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
+				;
+			return false;
+		}
+		sigtimedwait(&chld, NULL,
+			     &(struct timespec){ left_ms / 1000, left_ms % 1000 * 1000000 });
+	}
+	return r > 0;
+}
+
+/* The parent of a process, from /proc; 0 when it is gone. */
+static pid_t parent_of(const char *pid)
+{
+	char path[64], text[512] = "";
+	const char *after_name;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	fclose(f);
+	after_name = strrchr(text, ')'); /* the name itself may hold anything */
+	return after_name && strlen(after_name) > 4 ? (pid_t)strtol(after_name + 4, NULL, 10) : 0;
+}
+
+/* Kill every process whose parent we are. */
+static void kill_children(void)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *d;
+
+	while (proc && (d = readdir(proc)))
+		if (d->d_name[0] >= '0' && d->d_name[0] <= '9' && parent_of(d->d_name) == getpid())
+			kill((pid_t)strtol(d->d_name, NULL, 10), SIGKILL);
+	if (proc)
+		closedir(proc);
+}
+
+/* Descendants of the test that outlived it have become our children, whatever group or session they are in: kill and
+ * count them. The children of those become ours in turn. */
 static int reap_leftovers(pid_t group)
 {
 	int count = 0;
@@ -223,8 +318,8 @@ static int reap_leftovers(pid_t group)
 		if (count++ > 100)
 			break;
 		kill(-group, SIGKILL);
-		for (int i = 0; i < 200 && waitpid(-1, NULL, WNOHANG) == 0; i++)
-			usleep(1000);
+		kill_children();
+		waitpid(-1, NULL, 0);
 	}
 	return count;
 }
@@ -244,42 +339,50 @@ static void read_reason(int fd, char *buf, size_t size)
 			buf[i] = ' ';
 }
 
-static int judge(int number, const struct test_case *t, int status, int leftovers,
-		 const char *reason)
+struct outcome {
+	int status;
+	bool in_time;
+	int leftovers;
+	char reason[4096];
+};
+
+static int judge(int number, const struct test_case *t, const struct outcome *o)
 {
-	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIP) {
-		printf("ok %d - %s # SKIP %s\n", number, t->name, reason);
+	bool exited = o->in_time && WIFEXITED(o->status) && !o->leftovers;
+
+	if (exited && WEXITSTATUS(o->status) == EXIT_SKIP) {
+		printf("ok %d - %s # SKIP %s\n", number, t->name, o->reason);
 		return 0;
 	}
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !leftovers) {
+	if (exited && WEXITSTATUS(o->status) == 0) {
 		printf("ok %d - %s\n", number, t->name);
 		return 0;
 	}
 	printf("not ok %d - %s\n", number, t->name);
-	if (*reason)
-		printf("# %s\n", reason);
-	if (WIFSIGNALED(status))
-		printf("# ended by signal %d (%s)%s\n", WTERMSIG(status),
-		       strsignal(WTERMSIG(status)),
-		       WTERMSIG(status) == SIGALRM ? ": time limit" : "");
-	else if (WIFEXITED(status) && WEXITSTATUS(status) > 1)
-		printf("# exit status %d (a sanitizer's report is above)\n", WEXITSTATUS(status));
-	if (leftovers)
-		printf("# left %d process(es) behind\n", leftovers);
+	if (*o->reason)
+		printf("# %s\n", o->reason);
+	if (!o->in_time)
+		printf("# not done after %u s\n", limit_of(t));
+	else if (WIFSIGNALED(o->status))
+		printf("# ended by signal %d (%s)\n", WTERMSIG(o->status),
+		       strsignal(WTERMSIG(o->status)));
+	else if (WIFEXITED(o->status) && WEXITSTATUS(o->status) > 1 &&
+		 WEXITSTATUS(o->status) != EXIT_SKIP)
+		printf("# exit status %d (a sanitizer's report is above)\n",
+		       WEXITSTATUS(o->status));
+	if (o->leftovers)
+		printf("# left %d process(es) behind\n", o->leftovers);
 	return 1;
 }
 
-static int run_forked(int number, const struct test_case *t)
+static void fork_test(const struct test_case *t, const char *scratch, struct outcome *ret)
 {
-	char scratch[PATH_MAX];
-	const char *tmp = getenv("TMPDIR");
-	char reason[4096];
-	int fds[2], status, failed, leftovers;
+	int fds[2];
 	pid_t pid;
 
-	snprintf(scratch, sizeof(scratch), "%s/coati-test-XXXXXX", tmp ? tmp : "/tmp");
-	if (!mkdtemp(scratch) || chmod(scratch, 0777) < 0 || pipe2(fds, O_CLOEXEC) < 0)
-		return 1;
+	*ret = (struct outcome){ .status = 1 << 8, .in_time = true };
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return;
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
@@ -287,16 +390,30 @@ static int run_forked(int number, const struct test_case *t)
 		run_child(t, scratch, fds[1]);
 	}
 	close(fds[1]);
-	if (pid < 0)
-		return 1;
-	setpgid(pid, pid);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	leftovers = reap_leftovers(pid);
-	read_reason(fds[0], reason, sizeof(reason));
+	if (pid > 0) {
+		setpgid(pid, pid);
+		ret->in_time = wait_child(pid, limit_of(t), &ret->status);
+		ret->leftovers = reap_leftovers(pid);
+		read_reason(fds[0], ret->reason, sizeof(ret->reason));
+	}
 	close(fds[0]);
+}
+
+static int run_forked(int number, const struct test_case *t)
+{
+	const char *tmp = getenv("TMPDIR");
+	char scratch[PATH_MAX];
+	struct outcome outcome;
+	int failed;
+
+	snprintf(scratch, sizeof(scratch), "%s/coati-test-XXXXXX", tmp ? tmp : "/tmp");
+	if (!mkdtemp(scratch) || chmod(scratch, 0777) < 0) {
+		printf("not ok %d - %s\n# %s: %s\n", number, t->name, scratch, strerror(errno));
+		return 1;
+	}
+	fork_test(t, scratch, &outcome);
 	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-	failed = judge(number, t, status, leftovers, reason);
+	failed = judge(number, t, &outcome);
 	fflush(stdout);
 	return failed;
 }
@@ -336,6 +453,7 @@ int main(int argc, char **argv)
 	bool list = false;
 	char **names = read_options(argv, &list);
 	uint64_t start_seed = seed;
+	sigset_t chld;
 
 	(void)argc;
 	if (list) {
@@ -344,6 +462,9 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
 	printf("TAP version 13\n# seed 0x%llx\n", (unsigned long long)seed);
 	for (struct test_case *t = first; t; t = t->next) {
 		if (!wanted(t, names))

@@ -9,10 +9,11 @@
  *		CHECK(c.bad);
  *	}
  *
- * Each test runs in a process of its own with a time limit, default signal dispositions and a scratch folder that is
- * the current folder and is removed afterwards. Processes that a test leaves behind are killed and fail it. A failed
- * CHECK ends its test. Output is TAP. A test that cannot run here calls test_skip("reason"); when the environment
- * variable COATI_TEST_MUST names one of the words in @need of TEST_SKIP_NEED, the skip is a failure.
+ * Each test runs in a process of its own with a time limit (four times as long with COATI_TEST_SLOW), default signal
+ * dispositions and a scratch folder (below TMPDIR) that is the current folder and is removed afterwards. Processes that
+ * a test leaves behind are killed and fail it. A failed CHECK ends its test. Output is TAP. A test that cannot run here
+ * calls test_skip("reason"); when the environment variable COATI_TEST_MUST names the word @need of test_skip_need(), the
+ * skip is a failure.
  *
  * Command line of a suite: [--list] [--no-fork] [--seed N] [PART-OF-NAME...]
  */
@@ -113,6 +114,10 @@ bool test_emulated(void);
 #define CHECK_MEM(a, b, size) test_check_mem(__FILE__, __LINE__, #a, (a), (b), (size))
 void test_check_mem(const char *file, int line, const char *what, const void *a, const void *b,
 		    size_t size);
+
+/* The text is one valid JSON value (RFC 8259, valid UTF-8). */
+#define CHECK_JSON(text) test_check_json(__FILE__, __LINE__, #text, (text))
+void test_check_json(const char *file, int line, const char *what, const char *text);
 
 /* The call returns exactly that (negative) code; prints names of errnos. */
 #define CHECK_ERR(expr, code) test_check_err(__FILE__, __LINE__, #expr, (expr), (code))
