@@ -55,7 +55,7 @@ void *coati_realloc_array(void *p, size_t count, size_t size)
 
 char *coati_strndup(const char *s, size_t len)
 {
-	char *copy = coati_alloc(len + 1);
+	char *copy = len < SIZE_MAX ? coati_alloc(len + 1) : NULL;
 
 	if (copy && len)
 		memcpy(copy, s, len);

@@ -2,6 +2,7 @@
 /* Sentences for errors, bounded, cut at a character boundary. */
 #include "base/error.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,8 @@ void coati_error_prefix(struct coati_error *err, const char *fmt, ...)
 
 const char *coati_errno_name(int code)
 {
-	const char *name = strerrorname_np(abs(code));
+	/* INT_MIN has no positive twin; no errno is that large */
+	const char *name = code > INT_MIN ? strerrorname_np(abs(code)) : NULL;
 
 	return name ? name : "E?";
 }
