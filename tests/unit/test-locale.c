@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* A program in a locale with a decimal comma reads and writes numbers with a point all the same. */
+#include "lib/test.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/parse.h"
+
+/* Such a locale is rarely installed: one is compiled into the scratch folder. */
+static void enter_comma_locale(void)
+{
+	if (system("localedef -i de_DE -f UTF-8 ./de_DE.UTF-8 >/dev/null 2>&1") < 0 ||
+	    setenv("LOCPATH", ".", 1) < 0 || !setlocale(LC_ALL, "de_DE.UTF-8"))
+		test_skip_need("locale",
+			       "localedef cannot make de_DE.UTF-8 here (package locales)");
+	CHECK_STR(localeconv()->decimal_point, ",");
+}
+
+TEST(locale_does_not_change_how_doubles_are_read)
+{
+	double v;
+
+	enter_comma_locale();
+	CHECK_OK(coati_parse_double("1.5", &v));
+	CHECK(v == 1.5);
+	CHECK_ERR(coati_parse_double("1,5", &v), -EINVAL);
+}
+
+TEST(locale_does_not_change_how_json_is_written)
+{
+	struct strbuf s = STRBUF_INIT(100);
+	struct json j = json_to(&s);
+	char after[16];
+
+	enter_comma_locale();
+	coati_json_double(&j, 1.5);
+	CHECK_STR(s.text, "1.5");
+	coati_strbuf_fini(&s);
+	/* and the program keeps its locale */
+	snprintf(after, sizeof(after), "%.1f", 1.5);
+	CHECK_STR(after, "1,5");
+}
+
+TEST(locale_does_not_change_how_durations_are_written)
+{
+	struct strbuf s = STRBUF_INIT(100);
+
+	enter_comma_locale();
+	coati_format_duration(&s, 1500 * NSEC_PER_MSEC);
+	CHECK_STR(s.text, "1.50 s");
+	coati_strbuf_fini(&s);
+}
