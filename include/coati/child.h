@@ -33,7 +33,10 @@ struct coati_child_opts {
 	uint32_t flags; /* COATI_CHILD_* */
 };
 
-#define COATI_CHILD_DIES_WITH_US (UINT32_C(1) << 0) /* SIGKILL when the calling thread ends */
+/* The command gets SIGKILL when the thread that started it ends, however it ends; without this flag only a child that is
+ * still held does. A set-user-id program is not reached (the kernel forgets the wish at its exec), nor are the command's own
+ * children. */
+#define COATI_CHILD_DIES_WITH_US (UINT32_C(1) << 0)
 
 struct coati_child_status {
 	int32_t exited; /* 1: exit_code counts, 0: signal does */
@@ -45,7 +48,8 @@ struct coati_child_status {
 	uint64_t peak_rss_bytes;
 };
 
-/* Fork and hold. Signal dispositions and mask of the child are the defaults that the caller's parent would give. */
+/* Fork and hold. The command is looked up in our PATH as execvp does it. It starts with no signal blocked and nothing
+ * caught; what the caller ignores stays ignored (as with nohup), except SIGPIPE and SIGCHLD. */
 COATI_API int coati_child_start(const char *const *argv, const struct coati_child_opts *opts,
 				struct coati_child **ret, struct coati_error *err);
 COATI_API int32_t coati_child_pid(const struct coati_child *child);

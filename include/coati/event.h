@@ -14,8 +14,8 @@
  *	coati_event_list_free(list);
  *
  * Unless a function says otherwise: one object is used by one thread at a time, functions may allocate,
- * and none may be called from a signal handler. Every function checks the state of its event: NULL is
- * -EINVAL, a closed event -EBADF.
+ * and none may be called from a signal handler. Every function checks the state of its event: NULL (which is what
+ * closing leaves behind) is -EINVAL, an event whose descriptor was closed behind our back is -EBADF.
  */
 #ifndef COATI_EVENT_H
 #define COATI_EVENT_H
@@ -213,7 +213,9 @@ struct coati_target {
 #define COATI_ON(p, c) ((struct coati_target){ (p), (c), -1 })
 #endif
 
-/* What had to be left out so that the kernel would take the event, in the order in which it is tried. */
+/* What had to be left out so that the kernel would take the event. Where the kernel or a sysctl names the cause, exactly
+ * that is changed: CONFIG34, SIG_DATA (attribute too long for this kernel), MAX_STACK, FREQ, KERNEL. After an EINVAL without a
+ * cause the others are left out in this order until it opens, and given back as far as possible. */
 #define COATI_DROP_CLOEXEC    (UINT32_C(1) << 0) /* set by hand instead */
 #define COATI_DROP_CONFIG34   (UINT32_C(1) << 1) /* config3, config4 */
 #define COATI_DROP_SIG_DATA   (UINT32_C(1) << 2)
@@ -234,6 +236,7 @@ struct coati_target {
 #define COATI_DROP_KERNEL     (UINT32_C(1) << 17) /* user space only: the kernel part is not allowed */
 #define COATI_DROP_MAX_STACK  (UINT32_C(1) << 18) /* sample_max_stack lowered to the sysctl */
 #define COATI_DROP_FREQ	      (UINT32_C(1) << 19) /* frequency lowered to the sysctl */
+#define COATI_DROP_GROUP      (UINT32_C(1) << 20) /* a weak group (:W) was broken up: sets only */
 
 /* coati_event_opts.flags */
 #define COATI_EVENT_NEGOTIATE \
@@ -243,7 +246,7 @@ struct coati_target {
 
 struct coati_event_opts {
 	uint64_t size;
-	struct coati_event *group; /* leader, or NULL */
+	struct coati_event *group; /* leader, or NULL: alone */
 	const char *label;	   /* NULL: coati_attr_name(), else "" */
 	uint32_t flags;		   /* COATI_EVENT_* */
 	uint32_t open_flags;	   /* more COATI_OPEN_*; CLOEXEC is always asked for */
@@ -282,8 +285,9 @@ struct coati_count {
 	const char *label;		 /* lives as long as the event */
 };
 
-/* The value as it would have been had the event run all the time it was enabled: value * enabled / running.
- * The value itself when the times are equal or unknown, 0 when it never ran. Exact in 128 bits, saturates. */
+/* The value as it would have been had the event run all the time it was enabled: value * enabled / running, rounded
+ * to the nearest. The value itself when the times are equal or both unknown, 0 when it never ran (both times must be in the
+ * read format). Exact in 128 bits, saturates. Thread: any.  Signal: safe.  Memory: never allocates. */
 COATI_API uint64_t coati_count_scaled(const struct coati_count *count);
 
 /* Read through the descriptor. -EIO: a pinned event that the kernel could not keep on the PMU (read gave end of
@@ -301,8 +305,8 @@ COATI_API int coati_event_map_counter(struct coati_event *ev, struct coati_error
 /* The fast read. *ret_fast (may be NULL) says whether the system call was avoided.  Hot. */
 COATI_API int coati_event_read_fast(struct coati_event *ev, struct coati_count *ret, int *ret_fast);
 
-/* Reset, enable, call fn(ctx), disable, read: the count of exactly that call. A second measurement starts from
- * zero again. */
+/* Reset, enable, call fn(ctx), disable, read: the count of exactly that call, times included. A second measurement
+ * starts from zero again. Nothing but the return from enable and the call of disable lies between the event and fn. */
 COATI_API int coati_event_measure(struct coati_event *ev, void (*fn)(void *ctx), void *ctx,
 				  struct coati_count *ret, struct coati_error *err);
 

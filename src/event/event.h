@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One open event, as the files of this station share it.
+ *
+ * Invariants: fd >= 0 from a successful open to the close. A follower is in the list of its leader, in the order of
+ * opening, from open to close; a leader that is closed first lets its followers go (leader = NULL), as the kernel does.
+ * `running` is a bound, not a fact: false means that nobody has asked the kernel to let the event count.
+ */
+#pragma once
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <coati/event.h>
+
+#include "event/calls.h"
+
+struct coati_event {
+	const struct event_calls *calls;
+	int fd;
+	bool running;
+	bool fast; /* the mapped page may be read by the thread `owner` */
+	uint32_t dropped;
+	uint64_t id;
+	struct coati_attr attr;
+	struct coati_target target;
+	char *label;
+	struct coati_event *leader;
+	struct coati_event *first, *last,
+		*next; /* followers of a leader; next follower of the same */
+	uint32_t nr_followers;
+	uint64_t *words; /* room for a group read that does not fit on the stack */
+	size_t nr_words;
+	struct coati_control_page *page;
+	size_t page_bytes;
+	pthread_t owner;
+};
+
+/* coati_event_open() with the kernel as a parameter. */
+struct event_request {
+	const struct event_calls *calls;
+	const struct coati_attr *attr;
+	const struct coati_target *target;
+	const struct coati_event_opts *opts;
+};
+int coati_event_request(const struct event_request *req, struct coati_event **ret,
+			struct coati_error *err);
+
+/* The check at the head of every public function. */
+static inline int event_state(const struct coati_event *ev)
+{
+	if (!ev)
+		return -EINVAL;
+	return ev->fd < 0 ? -EBADF : 0;
+}
+
+static inline int event_ioctl(const struct coati_event *ev, unsigned long request,
+			      unsigned long arg)
+{
+	return ev->calls->ioctl(ev->calls->ctx, ev->fd, request, arg);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* see need.h */
+#include "need.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TRACEFS	 "/sys/kernel/tracing"
+#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+
+void need_perf(void)
+{
+	struct coati_attr attr = { .type = COATI_TYPE_SOFTWARE,
+				   .config = COATI_SW_DUMMY,
+				   .flags = COATI_ATTR_EXCLUDE_KERNEL };
+	struct coati_event *ev = NULL;
+	struct coati_error err = { 0 };
+
+	if (coati_event_open(&attr, &COATI_SELF, NULL, &ev, &err) < 0)
+		test_skip_need("perf", "%s", err.text);
+	coati_event_close(&ev);
+}
+
+void need_root(void)
+{
+	need_perf();
+	if (geteuid() != 0)
+		test_skip_need("root", "needs root");
+}
+
+const char *need_tracefs(void)
+{
+	need_perf();
+	if (access(TRACEFS "/events", R_OK) == 0)
+		return TRACEFS;
+	if (geteuid() != 0)
+		test_skip_need("tracefs", "tracefs is not mounted, and mounting it needs root");
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("nodev", TRACEFS, "tracefs", 0, NULL) < 0)
+		test_skip_need("tracefs", "tracefs cannot be mounted: %s", strerror(errno));
+	return TRACEFS;
+}
+
+struct coati_attr need_tracepoint(const char *system, const char *name)
+{
+	struct coati_attr attr = { .type = COATI_TYPE_TRACEPOINT, .flags = COATI_ATTR_DISABLED };
+	char path[256], text[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/events/%s/%s/id", need_tracefs(), system, name);
+	f = fopen(path, "re");
+	if (!f || !fgets(text, sizeof(text), f))
+		test_skip_need("tracefs", "this kernel has no tracepoint %s:%s", system, name);
+	fclose(f);
+	for (const char *p = text; *p >= '0' && *p <= '9'; p++)
+		attr.config = attr.config * 10 + (uint64_t)(*p - '0');
+	return attr;
+}
+
+void need_two_cpus(void)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		test_skip("needs two CPUs");
+}
+
+void become_nobody(void)
+{
+	CHECK_OK(setgroups(0, NULL));
+	CHECK_OK(setresgid(65534, 65534, 65534));
+	CHECK_OK(setresuid(65534, 65534, 65534));
+	/* still to be looked at in /proc by ourselves */
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+static char old_paranoid[16];
+
+static void write_paranoid(const char *text)
+{
+	int fd = open(PARANOID, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		test_skip_need("root", "perf_event_paranoid cannot be set: %s", strerror(errno));
+	close(fd);
+}
+
+void need_paranoid(int level)
+{
+	char text[16];
+	int fd = open(PARANOID, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, old_paranoid, sizeof(old_paranoid) - 1);
+
+	if (n <= 0)
+		test_skip_need("perf", "perf_event_paranoid cannot be read");
+	close(fd);
+	atexit(restore_paranoid);
+	snprintf(text, sizeof(text), "%d", level);
+	write_paranoid(text);
+}
+
+void restore_paranoid(void)
+{
+	if (old_paranoid[0])
+		write_paranoid(old_paranoid);
+	old_paranoid[0] = '\0';
+}
+
+struct coati_attr software(uint64_t config)
+{
+	return (struct coati_attr){ .type = COATI_TYPE_SOFTWARE,
+				    .config = config,
+				    .flags = COATI_ATTR_DISABLED |
+					     (geteuid() ? COATI_ATTR_EXCLUDE_KERNEL : 0) };
+}
+
+struct coati_event *opened(const struct coati_attr *attr, const struct coati_event_opts *opts)
+{
+	struct coati_event *ev = NULL;
+	struct coati_error err = { 0 };
+
+	if (coati_event_open(attr, &COATI_SELF, opts, &ev, &err) < 0)
+		test_fail_at(__FILE__, __LINE__, "%s", err.text);
+	return ev;
+}
+
+void touch_pages(void *nr_pages)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), nr = *(uintptr_t *)nr_pages;
+	volatile char *p =
+		mmap(NULL, nr * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	madvise((void *)(uintptr_t)p, nr * page, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < nr; i++)
+		p[i * page] = 1;
+	munmap((void *)(uintptr_t)p, nr * page);
+}
+
+void call_getppid(void *unused)
+{
+	syscall(SYS_getppid);
+}
+
+void do_nothing(void *unused)
+{
+}

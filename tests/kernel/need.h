@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a kernel test needs from the machine; each ends the test as skipped when it is not there. And a few pieces of work
+ * whose counts are known.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include <coati/event.h>
+
+#include "lib/test.h"
+
+/* Perf events at all. */
+void need_perf(void);
+void need_root(void);
+/* A tracefs mount for this test alone; its path. */
+const char *need_tracefs(void);
+/* The attribute of a tracepoint. */
+struct coati_attr need_tracepoint(const char *system, const char *name);
+/* More than one CPU. */
+void need_two_cpus(void);
+
+/* Become an ordinary user (nobody), for good. */
+void become_nobody(void);
+/* kernel.perf_event_paranoid; the change ends with the process that made it. */
+void need_paranoid(int level);
+void restore_paranoid(void);
+
+/* A software event, stopped, user and kernel. */
+struct coati_attr software(uint64_t config);
+/* coati_event_open() on ourselves that must succeed. */
+struct coati_event *opened(const struct coati_attr *attr, const struct coati_event_opts *opts);
+
+/* Exactly *@nr_pages page faults (uintptr_t). */
+void touch_pages(void *nr_pages);
+/* One getppid, as a system call. */
+void call_getppid(void *unused);
+void do_nothing(void *unused);

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts that are known beforehand, from the real kernel. */
+#include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "need.h"
+
+#define TIMES (COATI_READ_ENABLED | COATI_READ_RUNNING)
+
+TEST(count_of_page_faults_is_exact_and_has_its_times)
+{
+	struct coati_attr attr = software(COATI_SW_PAGE_FAULTS);
+	struct coati_event *ev;
+	struct coati_count c;
+	struct coati_error err;
+	uintptr_t pages = 100;
+
+	need_perf();
+	attr.read_format = TIMES;
+	ev = opened(&attr, NULL);
+	touch_pages(&pages); /* code and stack of the work itself */
+	CHECK_OK(coati_event_measure(ev, touch_pages, &pages, &c, &err));
+	CHECK_U64(c.value, ==, 100);
+	CHECK_STR(c.label, "page-faults");
+	CHECK_U64(c.enabled_ns, >, 0);
+	CHECK_U64(c.running_ns, ==, c.enabled_ns);
+	CHECK_U64(coati_count_scaled(&c), ==, 100);
+	coati_event_close(&ev);
+}
+
+TEST(count_of_a_second_measurement_starts_from_zero_with_times_of_its_own)
+{
+	struct coati_attr attr = software(COATI_SW_PAGE_FAULTS);
+	struct coati_event *ev;
+	struct coati_count first, second;
+	uintptr_t many = 2000, few = 5;
+
+	need_perf();
+	attr.read_format = TIMES;
+	ev = opened(&attr, NULL);
+	touch_pages(&many);
+	CHECK_OK(coati_event_measure(ev, touch_pages, &many, &first, NULL));
+	CHECK_OK(coati_event_measure(ev, touch_pages, &few, &second, NULL));
+	CHECK_U64(first.value, ==, 2000);
+	CHECK_U64(second.value, ==, 5);
+	CHECK_U64(second.enabled_ns, <, first.enabled_ns);
+	coati_event_close(&ev);
+}
+
+TEST(count_of_an_event_that_runs_already_is_measured_from_zero)
+{
+	struct coati_attr attr = software(COATI_SW_PAGE_FAULTS);
+	struct coati_event *ev;
+	struct coati_count c;
+	uintptr_t pages = 10;
+
+	need_perf();
+	attr.flags &= ~COATI_ATTR_DISABLED;
+	ev = opened(&attr, NULL);
+	touch_pages(&pages);
+	CHECK_OK(coati_event_measure(ev, touch_pages, &pages, &c, NULL));
+	CHECK_U64(c.value, ==, 10);
+	coati_event_close(&ev);
+}
+
+TEST(count_in_every_read_format_of_the_kernel)
+{
+	for (uint64_t format = 0; format < 32; format++) {
+		struct coati_attr attr = software(COATI_SW_PAGE_FAULTS);
+		struct coati_event_opts opts = { .size = sizeof(opts),
+						 .flags = COATI_EVENT_NEGOTIATE };
+		struct coati_event *ev;
+		struct coati_count c;
+		uint32_t nr = 1;
+		uint64_t id;
+
+		need_perf();
+		attr.read_format = format;
+		ev = opened(&attr, &opts);
+		if (format & COATI_READ_GROUP) {
+			CHECK_ERR(coati_event_read(ev, &c), -EINVAL);
+			CHECK_OK(coati_event_read_group(ev, &c, 1, &nr));
+		} else {
+			CHECK_ERR(coati_event_read_group(ev, &c, 1, &nr), -EINVAL);
+			CHECK_OK(coati_event_read(ev, &c));
+		}
+		CHECK_U64(nr, ==, 1);
+		CHECK_STR(c.label, "page-faults");
+		CHECK_OK(coati_event_id(ev, &id));
+		CHECK_U64(c.id, ==, format & COATI_READ_ID ? id : 0);
+		coati_event_close(&ev);
+	}
+}
+
+TEST(count_and_ioctl_agree_on_the_id)
+{
+	struct coati_attr attr = software(COATI_SW_DUMMY);
+	struct coati_event *ev;
+	struct coati_count c;
+	uint64_t id;
+
+	need_perf();
+	attr.read_format = COATI_READ_ID;
+	ev = opened(&attr, NULL);
+	CHECK_OK(coati_event_read(ev, &c));
+	CHECK_OK(coati_event_id(ev, &id));
+	CHECK_U64(c.id, ==, id);
+	coati_event_close(&ev);
+}
+
+TEST(count_of_a_tracepoint_is_one_for_one_call)
+{
+	struct coati_attr attr = need_tracepoint("syscalls", "sys_enter_getppid");
+	struct coati_event *ev = opened(&attr, NULL);
+	struct coati_count c;
+
+	CHECK_OK(coati_event_measure(ev, call_getppid, NULL, &c, NULL));
+	CHECK_U64(c.value, ==, 1);
+	coati_event_close(&ev);
+}
+
+TEST(count_of_task_clock_and_cpu_clock_is_not_zero)
+{
+	for (uint64_t config = COATI_SW_CPU_CLOCK; config <= COATI_SW_TASK_CLOCK; config++) {
+		struct coati_attr attr = software(config);
+		struct coati_event *ev;
+		struct coati_count c;
+		uintptr_t pages = 50;
+
+		need_perf();
+		ev = opened(&attr, NULL);
+		CHECK_OK(coati_event_measure(ev, touch_pages, &pages, &c, NULL));
+		CHECK_U64(c.value, >, 0);
+		coati_event_close(&ev);
+	}
+}
+
+static void ping_pong(void *ctx)
+{
+	int *fds = ctx;
+	char byte = 0;
+
+	for (int i = 0; i < 10; i++) {
+		CHECK_INT(write(fds[1], &byte, 1), ==, 1);
+		CHECK_INT(read(fds[2], &byte, 1), ==, 1);
+	}
+}
+
+TEST(count_of_context_switches_has_one_for_each_time_we_wait)
+{
+	struct coati_attr attr = software(COATI_SW_CONTEXT_SWITCHES);
+	struct coati_event *ev;
+	struct coati_count c;
+	cpu_set_t one;
+	int to[2], from[2], fds[3];
+	pid_t pid;
+
+	need_root(); /* a context switch happens in the kernel */
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	CHECK_OK(sched_setaffinity(0, sizeof(one), &one)); /* one CPU: each answer needs a switch */
+	CHECK_OK(pipe(to));
+	CHECK_OK(pipe(from));
+	pid = fork();
+	if (pid == 0) {
+		char byte;
+
+		close(to[1]);
+		while (read(to[0], &byte, 1) == 1)
+			if (write(from[1], &byte, 1) != 1)
+				break;
+		_exit(0);
+	}
+	fds[1] = to[1];
+	fds[2] = from[0];
+	ev = opened(&attr, NULL);
+	CHECK_OK(coati_event_measure(ev, ping_pong, fds, &c, NULL));
+	CHECK_U64(c.value, >=, 10);
+	close(to[1]);
+	CHECK_INT(waitpid(pid, NULL, 0), ==, pid);
+	coati_event_close(&ev);
+}
+
+static void *thread_touches(void *pages)
+{
+	touch_pages(pages);
+	return NULL;
+}
+
+static void in_a_thread(void *pages)
+{
+	pthread_t t;
+
+	CHECK_INT(pthread_create(&t, NULL, thread_touches, pages), ==, 0);
+	pthread_join(t, NULL);
+}
+
+static void in_a_child(void *pages)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		touch_pages(pages);
+		_exit(0);
+	}
+	CHECK_INT(waitpid(pid, NULL, 0), ==, pid);
+}
+
+/* Faults of @work (which touches 300 pages elsewhere) as seen from here. */
+static uint64_t faults_of(void (*work)(void *), uint64_t flags)
+{
+	struct coati_attr attr = software(COATI_SW_PAGE_FAULTS);
+	struct coati_event *ev;
+	struct coati_count c;
+	uintptr_t pages = 300;
+
+	need_perf();
+	attr.flags |= flags;
+	ev = opened(&attr, NULL);
+	CHECK_OK(coati_event_measure(ev, work, &pages, &c, NULL));
+	coati_event_close(&ev);
+	return c.value;
+}
+
+TEST(count_is_inherited_by_threads_and_children_when_asked)
+{
+	CHECK_U64(faults_of(in_a_thread, COATI_ATTR_INHERIT), >=, 300);
+	CHECK_U64(faults_of(in_a_child, COATI_ATTR_INHERIT), >=, 300);
+	CHECK_U64(faults_of(in_a_thread, 0), <, 300);
+	CHECK_U64(faults_of(in_a_child, 0), <, 300);
+}
+
+TEST(count_with_inherit_thread_leaves_children_out)
+{
+	uint64_t flags = COATI_ATTR_INHERIT | COATI_ATTR_INHERIT_THREAD;
+
+	CHECK_U64(faults_of(in_a_thread, flags), >=, 300);
+	CHECK_U64(faults_of(in_a_child, flags), <, 300);
+}
