@@ -76,6 +76,8 @@ COATI_API const char *coati_event_kind_name(enum coati_event_kind kind);
 	(UINT32_C(1)    \
 	 << 16) /* another place of the event before it (USDT, numbered PMUs): counts add up */
 #define COATI_DESC_NO_OVERWRITE (UINT32_C(1) << 17)
+#define COATI_DESC_CORE \
+	(UINT32_C(1) << 18) /* cpus only says which CPUs have such cores: threads can be watched too */
 
 /* attr.type and attr.config of COATI_EVENT_TOOL; no kernel knows that type. */
 #define COATI_TYPE_TOOL	    UINT32_MAX
@@ -104,8 +106,9 @@ struct coati_event_desc {
 	const char *group_name; /* "name:{...}", else "" */
 	const char *unit;	/* "" or e.g. "Joules" */
 	double scale;		/* 1.0 unless the PMU says otherwise: shown value = count * scale */
-	const char *
-		cpus; /* "" or the CPU list (cpumask of the PMU, cpu= term) it must be opened on, system-wide */
+	/* "" or the CPU list (cpumask of the PMU, cpu= term) it must be opened on, system-wide. With COATI_DESC_CORE it may
+	 * be opened on threads too, and on a CPU only when that is in the list. */
+	const char *cpus;
 	const char *filter; /* "" or the tracepoint or address filter to set after opening */
 	enum coati_callgraph callgraph;
 	uint32_t stack_size;   /* stack-size= term, 0 unset */

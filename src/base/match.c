@@ -86,3 +86,67 @@ bool coati_is_glob(const char *s)
 {
 	return strpbrk(s, "*?[") != NULL;
 }
+
+/* Is @c in the set behind '['? *ret_end is behind its ']'; NULL there when it is not closed. */
+static bool in_set(const char *set, char c, const char **ret_end)
+{
+	bool negate = *set == '!' || *set == '^', found = false;
+	const char *p = set + (negate ? 1 : 0);
+
+	*ret_end = NULL;
+	do {
+		char low = *p, high;
+		bool range;
+
+		if (!low)
+			return false;
+		range = p[1] == '-' && p[2] && p[2] != ']';
+		high = range ? p[2] : low;
+		if ((unsigned char)c >= (unsigned char)low &&
+		    (unsigned char)c <= (unsigned char)high)
+			found = true;
+		p += range ? 3 : 1;
+	} while (*p != ']');
+	*ret_end = p + 1;
+	return found != negate;
+}
+
+/* One character of the pattern (not a star) against @c; the rest of the pattern, or NULL. */
+static const char *match_one(const char *pattern, char c)
+{
+	const char *end;
+	bool found;
+
+	if (*pattern == '[') {
+		found = in_set(pattern + 1, c, &end);
+		if (end)
+			return found ? end : NULL;
+	}
+	return *pattern == '?' || *pattern == c ? pattern + 1 : NULL;
+}
+
+bool coati_glob_match(const char *pattern, const char *text)
+{
+	const char *star = NULL, *retry = NULL;
+
+	while (*text) {
+		const char *next = *pattern && *pattern != '*' ? match_one(pattern, *text) : NULL;
+
+		if (*pattern == '*') {
+			star = ++pattern;
+			retry = text;
+		} else if (next) {
+			pattern = next;
+			text++;
+		} else if (star) {
+			/* only the last star need ever take one more */
+			pattern = star;
+			text = ++retry;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return !*pattern;
+}

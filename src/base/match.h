@@ -24,3 +24,6 @@ struct nearest coati_nearest_to(const char *name);
 void coati_nearest_offer(struct nearest *n, const char *candidate);
 /* Has it a *, ? or [ ? */
 bool coati_is_glob(const char *s);
+/* Does the whole of @text match @pattern: * any run, ? any character, [a-z] and [!a-z] one of a set; a [ that is not
+ * closed stands for itself. Time is at most the product of both lengths, whatever the pattern. */
+bool coati_glob_match(const char *pattern, const char *text);

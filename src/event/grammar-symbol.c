@@ -20,7 +20,11 @@ int coati_grammar_symbol(struct grammar *g, struct event_text *ev)
 	desc.attr.type = symbol.type;
 	desc.attr.config = symbol.config;
 	r = coati_grammar_tail(g, ev);
-	return r < 0 ? r : coati_grammar_add(g, ev, &desc, NULL, false);
+	if (r == 0 && (symbol.kind == COATI_EVENT_HARDWARE || symbol.kind == COATI_EVENT_CACHE))
+		r = coati_grammar_hybrid(g, ev, &desc);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	return coati_grammar_add(g, ev, &desc, NULL, false);
 }
 
 /* The digits of a slice as a number; @hex: hexadecimal without 0x. */
@@ -46,7 +50,11 @@ int coati_grammar_raw(struct grammar *g, struct event_text *ev)
 					"a raw event is r and 1 to 16 hexadecimal digits");
 	desc.attr.type = COATI_TYPE_RAW;
 	r = coati_grammar_tail(g, ev);
-	return r < 0 ? r : coati_grammar_add(g, ev, &desc, NULL, false);
+	if (r == 0)
+		r = coati_grammar_hybrid(g, ev, &desc);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	return coati_grammar_add(g, ev, &desc, NULL, false);
 }
 
 static enum coati_event_kind kind_of_type(uint64_t type)

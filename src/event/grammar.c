@@ -129,23 +129,8 @@ static bool is_raw(struct slice s)
 	return s.len > 1 && s.at[0] == 'r';
 }
 
-/* A name that no table and no PMU knows. */
-static int unknown_event(struct grammar *g, struct event_text *ev)
-{
-	struct shown shown = coati_shown(ev->word);
-	struct nearest n = coati_nearest_to(shown.text);
-
-	coati_symbol_nearest(&n);
-	if (n.best)
-		return coati_lexer_fail(&g->lx, ev->at, -ENOENT,
-					"there is no event '%s'; did you mean '%s'?", shown.text,
-					n.best);
-	return coati_lexer_fail(&g->lx, ev->at, -ENOENT,
-				"there is no event '%s'; `coati list` shows all", shown.text);
-}
-
 /* Which noun stands here: by its first word and the character behind it. */
-static noun_fn find_noun(const struct event_text *ev)
+static noun_fn find_noun(const struct grammar *g, const struct event_text *ev)
 {
 	struct event_symbol symbol;
 	const char *why;
@@ -156,7 +141,7 @@ static noun_fn find_noun(const struct event_text *ev)
 		return coati_grammar_symbol;
 	if (is_raw(ev->word))
 		return coati_grammar_raw;
-	return unknown_event;
+	return lexer_peek(&g->lx) == '/' ? coati_grammar_pmu : coati_grammar_bare;
 }
 
 static int parse_event(struct grammar *g)
@@ -166,7 +151,7 @@ static int parse_event(struct grammar *g)
 
 	ev.word = coati_lexer_until(&g->lx, ",:/{}");
 	if (ev.word.len)
-		r = find_noun(&ev)(g, &ev);
+		r = find_noun(g, &ev)(g, &ev);
 	else if (lexer_peek(&g->lx) == '{')
 		r = coati_lexer_fail(&g->lx, ev.at, -EINVAL, "a group cannot be inside a group");
 	else

@@ -17,6 +17,7 @@
 #include "event/grammar-modifiers.h"
 #include "event/lexer.h"
 #include "event/list.h"
+#include "event/names-dir.h"
 #include "event/terms.h"
 
 /* An event before its group's modifiers are known. */
@@ -35,6 +36,8 @@ struct grammar {
 	ARRAY(struct draft) drafts; /* of the item that is being parsed */
 	size_t room;		    /* drafts that the list can still take */
 	bool in_group;
+	bool cores_known;
+	struct dir_names cores; /* PMUs of the cores, when there is more than one kind */
 };
 
 /* One event of the text, as far as all nouns share it. */
@@ -63,6 +66,13 @@ struct shown coati_grammar_shown(const struct event_text *ev);
 int coati_grammar_symbol(struct grammar *g, struct event_text *ev);
 int coati_grammar_raw(struct grammar *g, struct event_text *ev);
 int coati_grammar_number(struct grammar *g, struct event_text *ev);
+int coati_grammar_pmu(struct grammar *g, struct event_text *ev);
+/* A name that is in no table: perhaps an event of some PMU. */
+int coati_grammar_bare(struct grammar *g, struct event_text *ev);
+/* A hardware, cache or raw event on a machine with several kinds of cores: 1 @desc was added once for each kind, 0 there is one
+ * kind only and nothing was done. */
+int coati_grammar_hybrid(struct grammar *g, const struct event_text *ev,
+			 const struct coati_event_desc *desc);
 
 /* Parse @text into @list, in @arena. The list may have grown on failure: the caller takes it back. */
 int coati_grammar_parse(struct coati_event_list *list, struct arena *arena, const char *text,

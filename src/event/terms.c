@@ -237,6 +237,7 @@ static int apply_cpu(const struct applying *a)
 	if (!a->t->value || coati_parse_cpulist(a->t->value, bits, CPUS_MAX) < 0)
 		return bad_value(a, "a list of CPUs such as 2 or '0-3,8'");
 	a->desc->cpus = a->t->value;
+	a->desc->flags &= ~COATI_DESC_CORE; /* now a wish, no longer only where such cores are */
 	return 0;
 }
 
@@ -334,19 +335,31 @@ static const struct {
 	{ "ratio-to-prev", refuse_ratio },
 };
 
+static apply_fn find_term(const char *name)
+{
+	for (size_t i = 0; i < sizeof(term_table) / sizeof(term_table[0]); i++) {
+		if (strcmp(name, term_table[i].name) == 0)
+			return term_table[i].apply;
+	}
+	return NULL;
+}
+
+bool coati_term_is_general(const char *name)
+{
+	return find_term(name) != NULL;
+}
+
 int coati_term_apply(const struct lexer *lx, const struct term *t, struct arena *arena,
 		     struct coati_event_desc *desc)
 {
 	struct applying a = { lx, t, arena, desc };
+	apply_fn apply = find_term(t->name);
+	int r;
 
-	for (size_t i = 0; i < sizeof(term_table) / sizeof(term_table[0]); i++) {
-		if (strcmp(t->name, term_table[i].name) == 0) {
-			int r = term_table[i].apply(&a);
-
-			return r < 0 ? r : 1;
-		}
-	}
-	return 0;
+	if (!apply)
+		return 0;
+	r = apply(&a);
+	return r < 0 ? r : 1;
 }
 
 int coati_term_number(const struct lexer *lx, const struct term *t, uint64_t min, uint64_t max,

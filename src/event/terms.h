@@ -33,6 +33,8 @@ int coati_terms_parse(struct lexer *lx, struct arena *arena, term_array *ret);
  * value. */
 int coati_term_apply(const struct lexer *lx, const struct term *t, struct arena *arena,
 		     struct coati_event_desc *desc);
+/* Would coati_term_apply() take a term of this name? */
+bool coati_term_is_general(const char *name);
 /* The value as a number; a term without a value is 1. */
 int coati_term_number(const struct lexer *lx, const struct term *t, uint64_t min, uint64_t max,
 		      uint64_t *ret);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The names in a folder of sysfs or tracefs, sorted. No file is opened or looked at: the kernel's directory entries say
+ * which are folders.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/arena.h"
+
+#define DIR_NAMES_MAX 65536
+
+struct dir_names {
+	const char **
+		v; /* in the arena, sorted by byte value; never "." or ".." or a name that starts with a dot */
+	size_t len;
+};
+
+enum dir_kind {
+	DIR_FILES,   /* plain files */
+	DIR_FOLDERS, /* folders, and links to anything */
+};
+
+/* Names of folder @path (relative to @dirfd). -E2BIG above DIR_NAMES_MAX. */
+int coati_dir_names(int dirfd, const char *path, enum dir_kind kind, struct arena *arena,
+		    struct dir_names *ret);
