@@ -170,8 +170,7 @@ static void on_signal(int sig)
 
 TEST(child_wait_returns_when_a_signal_arrives)
 {
-	const char *const argv[] = { "sh", "-c", "while kill -USR1 $PPID; do :; done",
-				     NULL };
+	const char *const argv[] = { "sh", "-c", "while kill -USR1 $PPID; do :; done", NULL };
 	struct sigaction sa = { .sa_handler = on_signal };
 	struct coati_child_status status;
 	struct coati_child *child;
@@ -193,8 +192,9 @@ TEST(child_starts_with_no_signal_blocked_and_no_pipe_signal_ignored)
 	CHECK_OK(sigprocmask(SIG_SETMASK, &all, NULL));
 	CHECK_OK(sigaction(SIGPIPE, &ignore, NULL));
 	CHECK_OK(sigaction(SIGHUP, &ignore, NULL));
-	s = run_shell("grep -q 'SigBlk:.0000000000000000' /proc/$$/status || exit 1;"
-		      "grep -q 'SigIgn:.0000000000000001' /proc/$$/status || exit 2");
+	s = run_shell("exec grep -q 'SigBlk:.0000000000000000' /proc/self/status");
+	CHECK_INT(s.exit_code, ==, 0);
+	s = run_shell("exec grep -q 'SigIgn:.0000000000000001' /proc/self/status");
 	CHECK_INT(s.exit_code, ==, 0);
 }
 
