@@ -5,13 +5,14 @@
  */
 #include "base/array.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/alloc.h"
 
 #define FIRST_CAP ((size_t)8)
 
-static int grow(void **v, size_t *cap, size_t max, size_t size)
+static bool grow(void **v, size_t *cap, size_t max, size_t size)
 {
 	size_t want = *cap ? *cap * 2 : FIRST_CAP;
 	void *p;
@@ -20,17 +21,17 @@ static int grow(void **v, size_t *cap, size_t max, size_t size)
 		want = max;
 	p = coati_realloc_array(*v, want, size);
 	if (!p)
-		return -1;
+		return false;
 	*v = p;
 	*cap = want;
-	return 0;
+	return true;
 }
 
 void *coati_array_add(void **v, size_t *len, size_t *cap, size_t max, size_t size)
 {
 	unsigned char *element;
 
-	if (*len >= max || (*len == *cap && grow(v, cap, max, size) < 0))
+	if (*len >= max || (*len == *cap && !grow(v, cap, max, size)))
 		return NULL;
 	element = (unsigned char *)*v + *len * size;
 	memset(element, 0, size);

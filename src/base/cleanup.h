@@ -8,11 +8,11 @@
  */
 #pragma once
 
+#include <dirent.h>
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <dirent.h>
-#include <errno.h>
 
 #include "base/alloc.h"
 

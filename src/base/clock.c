@@ -36,9 +36,11 @@ void coati_format_duration(struct strbuf *s, uint64_t ns)
 	uint64_t v, parts;
 	size_t i = 0;
 
-	while (v = round_to(ns, units[i].ns, &parts),
-	       i + 1 < NR_UNITS && v / parts >= units[i + 1].ns / units[i].ns)
-		i++;
+	for (;; i++) {
+		v = round_to(ns, units[i].ns, &parts);
+		if (i + 1 == NR_UNITS || v / parts < units[i + 1].ns / units[i].ns)
+			break;
+	}
 	coati_strbuf_printf(s, "%" PRIu64, v / parts);
 	if (parts > 1)
 		coati_strbuf_printf(s, ".%0*" PRIu64, parts == 100 ? 2 : 1, v % parts);

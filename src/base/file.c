@@ -40,11 +40,11 @@ int coati_file_read(int dirfd, const char *path, struct strbuf *s)
 	CLEANUP(fd_closep) int fd = open_to_read(dirfd, path);
 	size_t before = s->len;
 	char chunk[4096];
-	ssize_t n;
+	ssize_t n = 0;
 
 	if (fd < 0)
 		return fd;
-	while ((n = read_some(fd, chunk, sizeof(chunk))) > 0 && !s->failed)
+	while (!s->failed && (n = read_some(fd, chunk, sizeof(chunk))) > 0)
 		coati_strbuf_add(s, chunk, (size_t)n);
 	if (n >= 0 && !s->failed)
 		return 0;

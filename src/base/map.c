@@ -33,13 +33,6 @@ static uint64_t multiply_fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-uint64_t coati_hash_u64(uint64_t x, uint64_t seed)
-{
-	uint64_t h = multiply_fold(x ^ seed, 0x9e3779b97f4a7c15u);
-
-	return multiply_fold(h ^ rotate(seed, 32), 0xd6e8feb86659fd93u);
-}
-
 /* SipHash with one round per word and three at the end: made for tables with keys of strangers. */
 static void sip_round(uint64_t v[4])
 {
@@ -60,29 +53,6 @@ static void sip_word(uint64_t v[4], uint64_t word)
 	v[3] ^= word;
 	sip_round(v);
 	v[0] ^= word;
-}
-
-uint64_t coati_hash_bytes(const void *p, size_t len, uint64_t seed)
-{
-	uint64_t other = coati_hash_u64(seed, 0);
-	uint64_t v[4] = { seed ^ 0x736f6d6570736575u, other ^ 0x646f72616e646f6du,
-			  seed ^ 0x6c7967656e657261u, other ^ 0x7465646279746573u };
-	const unsigned char *bytes = p;
-	uint64_t word;
-	size_t at = 0;
-
-	for (; len - at >= sizeof(word); at += sizeof(word)) {
-		memcpy(&word, bytes + at, sizeof(word));
-		sip_word(v, word);
-	}
-	word = (uint64_t)len << 56;
-	for (size_t i = 0; at + i < len; i++)
-		word |= (uint64_t)bytes[at + i] << (8 * i);
-	sip_word(v, word);
-	v[2] ^= 0xff;
-	for (int i = 0; i < 3; i++)
-		sip_round(v);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 static const char *key_text(uint64_t key)
@@ -168,7 +138,7 @@ int coati_map_put(struct map *m, uint64_t key, uint64_t value)
 	}
 	if (m->len >= m->max)
 		return -E2BIG;
-	if (m->len >= m->cap / 4 * 3) {
+	if (!s || m->len >= m->cap / 4 * 3) {
 		int r = grow(m);
 
 		if (r < 0)
@@ -234,4 +204,34 @@ bool coati_map_next(const struct map *m, size_t *pos, uint64_t *ret_key, uint64_
 		return true;
 	}
 	return false;
+}
+
+uint64_t coati_hash_bytes(const void *p, size_t len, uint64_t seed)
+{
+	uint64_t other = coati_hash_u64(seed, 0);
+	uint64_t v[4] = { seed ^ 0x736f6d6570736575u, other ^ 0x646f72616e646f6du,
+			  seed ^ 0x6c7967656e657261u, other ^ 0x7465646279746573u };
+	const unsigned char *bytes = p;
+	uint64_t word;
+	size_t at = 0;
+
+	for (; len - at >= sizeof(word); at += sizeof(word)) {
+		memcpy(&word, bytes + at, sizeof(word));
+		sip_word(v, word);
+	}
+	word = (uint64_t)len << 56;
+	for (size_t i = 0; at + i < len; i++)
+		word |= (uint64_t)bytes[at + i] << (8 * i);
+	sip_word(v, word);
+	v[2] ^= 0xff;
+	for (int i = 0; i < 3; i++)
+		sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+uint64_t coati_hash_u64(uint64_t x, uint64_t seed)
+{
+	uint64_t h = multiply_fold(x ^ seed, 0x9e3779b97f4a7c15u);
+
+	return multiply_fold(h ^ rotate(seed, 32), 0xd6e8feb86659fd93u);
 }

@@ -10,6 +10,13 @@
 
 #define NAME_MAX_BYTES 128
 
+/* Of the whole table three rows are kept: row i % 3 holds the distances of the first i bytes of @a. */
+struct table {
+	const char *a, *b;
+	size_t len_a, len_b;
+	uint8_t rows[3][NAME_MAX_BYTES + 1];
+};
+
 static char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
@@ -20,46 +27,59 @@ static bool same(char a, char b)
 	return lower(a) == lower(b);
 }
 
-static size_t min3(size_t a, size_t b, size_t c)
+static size_t smaller(size_t a, size_t b)
 {
-	size_t ab = a < b ? a : b;
-
-	return ab < c ? ab : c;
+	return a < b ? a : b;
 }
 
-/* The whole table, of which three rows are kept: row i % 3 belongs to the first i bytes of @a. */
-static size_t alignment(const char *a, size_t len_a, const char *b, size_t len_b)
+/* Returns the smallest number of the row. */
+static size_t fill_row(struct table *t, size_t i)
 {
-	uint8_t rows[3][NAME_MAX_BYTES + 1];
+	const char *a = t->a, *b = t->b;
+	uint8_t *now = t->rows[i % 3];
+	const uint8_t *up = t->rows[(i + 2) % 3], *up2 = t->rows[(i + 1) % 3];
+	size_t smallest = i;
 
-	for (size_t j = 0; j <= len_b; j++)
-		rows[0][j] = (uint8_t)j;
-	for (size_t i = 1; i <= len_a; i++) {
-		uint8_t *now = rows[i % 3], *up = rows[(i + 2) % 3], *up2 = rows[(i + 1) % 3];
+	now[0] = (uint8_t)i;
+	for (size_t j = 1; j <= t->len_b; j++) {
+		size_t best = smaller(up[j], now[j - 1]) + 1;
 
-		now[0] = (uint8_t)i;
-		for (size_t j = 1; j <= len_b; j++) {
-			size_t replace = up[j - 1] + (size_t)!same(a[i - 1], b[j - 1]);
-			size_t best = min3(replace, up[j] + 1u, now[j - 1] + 1u);
-
-			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) &&
-			    same(a[i - 2], b[j - 1]) && up2[j - 2] + 1u < best)
-				best = up2[j - 2] + 1u;
-			now[j] = (uint8_t)best;
-		}
+		best = smaller(best, up[j - 1] + (size_t)!same(a[i - 1], b[j - 1]));
+		if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
+			best = smaller(best, up2[j - 2] + 1u);
+		now[j] = (uint8_t)best;
+		smallest = smaller(smallest, best);
 	}
-	return rows[len_a % 3][len_b];
+	return smallest;
+}
+
+static size_t fill_table(struct table *t, size_t limit)
+{
+	size_t before = 0;
+
+	for (size_t j = 0; j <= t->len_b; j++)
+		t->rows[0][j] = (uint8_t)j;
+	for (size_t i = 1; i <= t->len_a; i++) {
+		size_t smallest = fill_row(t, i);
+
+		/* a row is made of the two above it: nothing smaller can follow */
+		if (smallest > limit && before > limit)
+			return limit + 1;
+		before = smallest;
+	}
+	return t->rows[t->len_a % 3][t->len_b];
 }
 
 size_t coati_edit_distance(const char *a, const char *b, size_t limit)
 {
-	size_t len_a = strlen(a), len_b = strlen(b), distance;
+	struct table t = { .a = a, .b = b, .len_a = strlen(a), .len_b = strlen(b) };
+	size_t distance;
 
-	if (len_a > NAME_MAX_BYTES || len_b > NAME_MAX_BYTES)
+	if (t.len_a > NAME_MAX_BYTES || t.len_b > NAME_MAX_BYTES)
 		return limit + 1;
-	if ((len_a > len_b ? len_a - len_b : len_b - len_a) > limit)
+	if ((t.len_a > t.len_b ? t.len_a - t.len_b : t.len_b - t.len_a) > limit)
 		return limit + 1;
-	distance = alignment(a, len_a, b, len_b);
+	distance = fill_table(&t, limit);
 	return distance > limit ? limit + 1 : distance;
 }
 

@@ -89,6 +89,115 @@ static int number_in(const struct number *n, uint64_t min, uint64_t max, uint64_
 	return 0;
 }
 
+/* Behind the digits at @s; NULL when there are none. */
+static const char *skip_digits(const char *s)
+{
+	const char *start = s;
+
+	while (is_digit(*s))
+		s++;
+	return s > start ? s : NULL;
+}
+
+/* [-]digits[.digits][e[+-]digits], nothing else: strtod() alone would also take blanks, hexadecimal,
+ * infinity and a bare point. */
+static bool is_decimal(const char *s)
+{
+	s = skip_digits(s + (*s == '-'));
+	if (s && *s == '.')
+		s = skip_digits(s + 1);
+	if (s && (*s == 'e' || *s == 'E')) {
+		s++;
+		s = skip_digits(s + (*s == '+' || *s == '-'));
+	}
+	return s && !*s;
+}
+
+/* Exact part of @unit that the decimal fraction [start, end) is. Digit by digit from the right:
+ * 0.d1d2 * unit = (d1 * unit + (d2 * unit) / 10) / 10, and cutting inside cuts no more than outside. */
+static void add_fraction(struct number *n, const char *start, const char *end, uint64_t unit)
+{
+	uint64_t part = 0;
+
+	while (end > start) {
+		part += (uint64_t)(*--end - '0') * unit;
+		n->inexact |= part % 10 != 0;
+		part /= 10;
+	}
+	number_add(n, part);
+}
+
+static const struct unit *find_unit(const struct unit *units, const char *name)
+{
+	for (; units->name; units++)
+		if (!strcmp(units->name, name))
+			return units;
+	return NULL;
+}
+
+/* digits[.digits] and the name of a unit. */
+static int scan_with_unit(const char *s, const struct unit *units, struct number *ret)
+{
+	const char *fraction, *end;
+	const struct unit *unit;
+
+	if (!scan_digits(&s, 10, ret))
+		return -EINVAL;
+	fraction = end = s;
+	if (*s == '.') {
+		fraction = s + 1;
+		end = skip_digits(fraction);
+		if (!end)
+			return -EINVAL;
+	}
+	unit = find_unit(units, end);
+	if (!unit)
+		return -EINVAL;
+	number_scale(ret, unit->factor);
+	add_fraction(ret, fraction, end, unit->factor);
+	return 0;
+}
+
+/* One "7" or "0-3" of a list; *s is then behind it. */
+static int scan_range(const char **s, size_t nr_bits, uint64_t *ret_first, uint64_t *ret_last)
+{
+	struct number first, last;
+
+	if (!scan_digits(s, 10, &first))
+		return -EINVAL;
+	last = first;
+	if (**s == '-') {
+		++*s;
+		if (!scan_digits(s, 10, &last))
+			return -EINVAL;
+	}
+	*ret_first = first.value;
+	*ret_last = last.value;
+	return first.too_big || last.too_big || last.value >= nr_bits || first.value > last.value
+		       ? -ERANGE
+		       : 0;
+}
+
+/* Walk the list; @bits is NULL in the walk that only checks. */
+static int walk_cpulist(const char *s, uint64_t *bits, size_t nr_bits)
+{
+	int result = 0;
+
+	for (;; s++) {
+		uint64_t first, last;
+		int r = scan_range(&s, nr_bits, &first, &last);
+
+		if (r == -EINVAL || (*s && *s != ','))
+			return -EINVAL;
+		if (r < 0)
+			result = r; /* a wrong character further on weighs more */
+		for (uint64_t i = first; bits && i <= last; i++)
+			bits[i / 64] |= UINT64_C(1) << (i % 64);
+		if (!*s)
+			return result;
+	}
+}
+
 int coati_parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 {
 	struct number n;
@@ -138,37 +247,6 @@ int coati_parse_hex(const char *s, uint64_t *ret)
 	return 0;
 }
 
-static const char *skip_digits(const char *s)
-{
-	while (is_digit(*s))
-		s++;
-	return s;
-}
-
-/* [-]digits[.digits][e[+-]digits], nothing else: strtod() alone would also take blanks, hexadecimal,
- * infinity and a bare point. */
-static bool is_decimal(const char *s)
-{
-	const char *p = skip_digits(s += *s == '-');
-
-	if (p == s)
-		return false;
-	if (*p == '.') {
-		s = p + 1;
-		p = skip_digits(s);
-		if (p == s)
-			return false;
-	}
-	if (*p == 'e' || *p == 'E') {
-		s = p + 1;
-		s += *s == '+' || *s == '-';
-		p = skip_digits(s);
-		if (p == s)
-			return false;
-	}
-	return !*p;
-}
-
 int coati_parse_double(const char *s, double *ret)
 {
 	locale_t c_locale;
@@ -184,51 +262,6 @@ int coati_parse_double(const char *s, double *ret)
 	if (!isfinite(v))
 		return -ERANGE;
 	*ret = v;
-	return 0;
-}
-
-/* Exact part of @unit that the decimal fraction [start, end) is. Digit by digit from the right:
- * 0.d1d2 * unit = (d1 * unit + (d2 * unit) / 10) / 10, and cutting inside cuts no more than outside. */
-static void add_fraction(struct number *n, const char *start, const char *end, uint64_t unit)
-{
-	uint64_t part = 0;
-
-	while (end > start) {
-		part += (uint64_t)(*--end - '0') * unit;
-		n->inexact |= part % 10 != 0;
-		part /= 10;
-	}
-	number_add(n, part);
-}
-
-static const struct unit *find_unit(const struct unit *units, const char *name)
-{
-	for (; units->name; units++)
-		if (!strcmp(units->name, name))
-			return units;
-	return NULL;
-}
-
-/* digits[.digits] and the name of a unit. */
-static int scan_with_unit(const char *s, const struct unit *units, struct number *ret)
-{
-	const char *fraction, *end;
-	const struct unit *unit;
-
-	if (!scan_digits(&s, 10, ret))
-		return -EINVAL;
-	fraction = end = s;
-	if (*s == '.') {
-		fraction = s + 1;
-		end = skip_digits(fraction);
-		if (end == fraction)
-			return -EINVAL;
-	}
-	unit = find_unit(units, end);
-	if (!unit)
-		return -EINVAL;
-	number_scale(ret, unit->factor);
-	add_fraction(ret, fraction, end, unit->factor);
 	return 0;
 }
 
@@ -274,46 +307,6 @@ int coati_parse_rate(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 	if (r < 0)
 		return r;
 	return n.inexact ? -EINVAL : number_in(&n, min, max, ret);
-}
-
-/* One "7" or "0-3" of a list; *s is then behind it. */
-static int scan_range(const char **s, size_t nr_bits, uint64_t *ret_first, uint64_t *ret_last)
-{
-	struct number first, last;
-
-	if (!scan_digits(s, 10, &first))
-		return -EINVAL;
-	last = first;
-	if (**s == '-') {
-		++*s;
-		if (!scan_digits(s, 10, &last))
-			return -EINVAL;
-	}
-	*ret_first = first.value;
-	*ret_last = last.value;
-	return first.too_big || last.too_big || last.value >= nr_bits || first.value > last.value
-		       ? -ERANGE
-		       : 0;
-}
-
-/* Walk the list; @bits is NULL in the walk that only checks. */
-static int walk_cpulist(const char *s, uint64_t *bits, size_t nr_bits)
-{
-	int result = 0;
-
-	for (;; s++) {
-		uint64_t first, last;
-		int r = scan_range(&s, nr_bits, &first, &last);
-
-		if (r == -EINVAL || (*s && *s != ','))
-			return -EINVAL;
-		if (r < 0)
-			result = r; /* a wrong character further on weighs more */
-		for (uint64_t i = first; bits && i <= last; i++)
-			bits[i / 64] |= UINT64_C(1) << (i % 64);
-		if (!*s)
-			return result;
-	}
 }
 
 int coati_parse_cpulist(const char *s, uint64_t *bits, size_t nr_bits)

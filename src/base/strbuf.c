@@ -18,9 +18,9 @@ static int reserve(struct strbuf *s, size_t more)
 
 	if (s->failed)
 		return s->failed;
-	if (s->len > s->max || more > s->max - s->len)
+	if (s->len > s->max || more > s->max - s->len ||
+	    __builtin_add_overflow(s->len + more, (size_t)1, &want))
 		return s->failed = -E2BIG;
-	want = s->len + more + 1;
 	if (want <= s->cap)
 		return 0;
 	cap = s->cap ? s->cap * 2 : 64;
@@ -91,14 +91,10 @@ void coati_strbuf_vprintf(struct strbuf *s, const char *fmt, va_list ap)
 	len = vsnprintf(s->cap ? s->text + s->len : NULL, room, fmt, ap);
 	if (len < 0) {
 		s->failed = -EINVAL;
-	} else if ((size_t)len >= room && reserve(s, (size_t)len) == 0) {
-		vsnprintf(s->text + s->len, (size_t)len + 1, fmt, again);
+	} else if (reserve(s, (size_t)len) == 0) {
+		if ((size_t)len >= room) /* was cut */
+			vsnprintf(s->text + s->len, (size_t)len + 1, fmt, again);
 		s->len += (size_t)len;
-	} else if ((size_t)len < room) {
-		if ((size_t)len > s->max - s->len)
-			s->failed = -E2BIG;
-		else
-			s->len += (size_t)len;
 	}
 	va_end(again);
 	if (s->cap)

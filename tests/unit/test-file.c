@@ -111,6 +111,16 @@ TEST(file_read_says_why_not)
 	coati_strbuf_fini(&s);
 }
 
+TEST(file_read_adds_nothing_to_text_that_has_failed)
+{
+	struct strbuf s = STRBUF_INIT(1);
+
+	coati_strbuf_adds(&s, "12");
+	put("f", "", 0);
+	CHECK_ERR(coati_file_read(AT_FDCWD, "f", &s), -E2BIG);
+	coati_strbuf_fini(&s);
+}
+
 TEST(file_read_leaves_no_descriptor_open)
 {
 	struct strbuf s = STRBUF_INIT(4);
@@ -120,6 +130,7 @@ TEST(file_read_leaves_no_descriptor_open)
 	close(before);
 	put("f", "too long\n", 9);
 	CHECK_ERR(coati_file_read(AT_FDCWD, "f", &s), -E2BIG);
+	coati_strbuf_clear(&s);
 	CHECK_ERR(coati_file_read(AT_FDCWD, ".", &s), -EISDIR);
 	CHECK_ERR(coati_file_read_line(AT_FDCWD, "f", line, sizeof(line)), -E2BIG);
 	/* the lowest free number is still the one that was free before */

@@ -69,3 +69,60 @@ TEST(strbuf_groups_digits_by_three)
 	CHECK_STR(s.text, "7 1,234,567 18,446,744,073,709,551,615");
 	coati_strbuf_fini(&s);
 }
+
+TEST(strbuf_refuses_a_length_that_wraps_whatever_its_ceiling)
+{
+	struct strbuf s = STRBUF_INIT(SIZE_MAX);
+
+	coati_strbuf_addc(&s, 'x');
+	coati_strbuf_pad(&s, ' ', SIZE_MAX - 1);
+	CHECK_ERR(s.failed, -E2BIG);
+	CHECK_STR(s.text, "x");
+	coati_strbuf_fini(&s);
+}
+
+TEST(strbuf_adds_nothing_after_its_first_failure)
+{
+	struct strbuf s = STRBUF_INIT(3);
+
+	coati_strbuf_adds(&s, "12");
+	coati_strbuf_adds(&s, "too long");
+	coati_strbuf_addc(&s, 'x');
+	coati_strbuf_pad(&s, 'x', 1);
+	coati_strbuf_printf(&s, "x");
+	coati_strbuf_grouped(&s, 1);
+	CHECK_STR(s.text, "12");
+	CHECK(!coati_strbuf_take(&s));
+	coati_strbuf_fini(&s);
+}
+
+TEST(strbuf_prints_up_to_its_ceiling_also_into_room_that_it_has)
+{
+	struct strbuf s = STRBUF_INIT(10);
+
+	coati_strbuf_printf(&s, "%s", "1234567890");
+	CHECK_STR(s.text, "1234567890");
+	coati_strbuf_printf(&s, "%s", "");
+	CHECK_INT(s.failed, ==, 0);
+	coati_strbuf_printf(&s, "%s", "1");
+	CHECK_ERR(s.failed, -E2BIG);
+	CHECK_STR(s.text, "1234567890");
+	coati_strbuf_fini(&s);
+}
+
+TEST(strbuf_hands_its_text_over_and_is_empty)
+{
+	struct strbuf s = STRBUF_INIT(10);
+	char *text;
+
+	text = coati_strbuf_take(&s);
+	CHECK_STR(text, "");
+	coati_free(text);
+	coati_strbuf_pad(&s, '-', 3);
+	text = coati_strbuf_take(&s);
+	CHECK_STR(text, "---");
+	CHECK_STR(s.text, "");
+	CHECK_U64(s.len, ==, 0);
+	coati_free(text);
+	coati_strbuf_fini(&s);
+}
