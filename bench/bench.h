@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The frame of a benchmark program: pairs of batches, ours and the peer's in turns, so that whatever else the machine
+ * does hits both. Each pair is printed as a line "OURS PEER" in nanoseconds per round; bench/run makes medians, ratios
+ * and intervals of them.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef void (*bench_fn)(void *ctx);
+
+static inline uint64_t bench_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static inline double bench_batch(bench_fn fn, void *ctx, unsigned int rounds)
+{
+	uint64_t start_ns = bench_now_ns();
+
+	for (unsigned int i = 0; i < rounds; i++)
+		fn(ctx);
+	return (double)(bench_now_ns() - start_ns) / rounds;
+}
+
+/* @nr_pairs lines; who goes first changes from pair to pair. One batch of each beforehand warms up. */
+static inline void bench_pairs(unsigned int nr_pairs, unsigned int rounds, bench_fn ours,
+			       bench_fn peer, void *ctx)
+{
+	bench_batch(ours, ctx, rounds);
+	bench_batch(peer, ctx, rounds);
+	for (unsigned int i = 0; i < nr_pairs; i++) {
+		double a = i % 2 ? 0 : bench_batch(ours, ctx, rounds);
+		double b = bench_batch(peer, ctx, rounds);
+
+		if (i % 2)
+			a = bench_batch(ours, ctx, rounds);
+		printf("%.2f %.2f\n", a, b);
+	}
+}
