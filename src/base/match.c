@@ -55,17 +55,13 @@ static size_t fill_row(struct table *t, size_t i)
 
 static size_t fill_table(struct table *t, size_t limit)
 {
-	size_t before = 0;
-
 	for (size_t j = 0; j <= t->len_b; j++)
 		t->rows[0][j] = (uint8_t)j;
 	for (size_t i = 1; i <= t->len_a; i++) {
-		size_t smallest = fill_row(t, i);
-
-		/* a row is made of the two above it: nothing smaller can follow */
-		if (smallest > limit && before > limit)
+		/* No later row is smaller: each step down costs nothing or more, and a swap, which
+		 * skips this row, starts from one that is smaller by no more than the swap costs. */
+		if (fill_row(t, i) > limit)
 			return limit + 1;
-		before = smallest;
 	}
 	return t->rows[t->len_a % 3][t->len_b];
 }

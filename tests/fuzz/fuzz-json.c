@@ -15,7 +15,7 @@ static void write_one(struct json *j, struct cursor *c, uint8_t op)
 	double real = 0;
 
 	memcpy(&real, text, len < sizeof(real) ? len : sizeof(real));
-	if (j->depth && j->is_object >> (j->depth - 1) & 1 && op != 0xff)
+	if (op != 0xff && j->is_object >> (j->depth - 1) & 1)
 		coati_json_key(j, op & 1 ? "\xff\n\"" : "key");
 	if (op == 0xff)
 		coati_json_end(j);

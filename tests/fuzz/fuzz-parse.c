@@ -19,20 +19,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = fuzz_text(data, size);
 	struct strbuf s = STRBUF_INIT(100);
 	struct json j = json_to(&s);
-	uint64_t u, u_back = 0;
-	int64_t i;
 	double d, d_back = 0;
+	uint64_t u, back = 0;
+	int64_t i;
 
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		if (kinds[k].parse(text, 0, UINT64_MAX, &u) < 0)
 			continue;
 		coati_strbuf_clear(&s);
 		coati_strbuf_printf(&s, "%" PRIu64 "%s", u, kinds[k].unit);
-		FUZZ_CHECK(kinds[k].parse(s.text, u, u, &u_back) == 0 && u_back == u);
+		FUZZ_CHECK(kinds[k].parse(s.text, u, u, &back) == 0 && back == u);
 	}
 	FUZZ_CHECK(coati_parse_i64(text, -1, 1, &i) < 0 || (i >= -1 && i <= 1));
-	coati_strbuf_clear(&s);
 	if (coati_parse_double(text, &d) == 0) {
+		coati_strbuf_clear(&s);
 		coati_json_double(&j, d);
 		FUZZ_CHECK(coati_parse_double(s.text, &d_back) == 0 && d_back == d);
 	}

@@ -42,6 +42,21 @@ TEST(strbuf_printf_grows_over_every_length)
 	}
 }
 
+TEST(strbuf_printf_fills_and_outgrows_the_room_that_is_left)
+{
+	for (int len = 0; len < 200; len++) {
+		struct strbuf s = STRBUF_INIT(1000);
+
+		coati_strbuf_addc(&s, '<');
+		coati_strbuf_printf(&s, "%*s>", len, "");
+		CHECK_U64(s.len, ==, len + 2);
+		CHECK_U64(strlen(s.text), ==, s.len);
+		CHECK_INT(s.text[0], ==, '<');
+		CHECK_INT(s.text[len + 1], ==, '>');
+		coati_strbuf_fini(&s);
+	}
+}
+
 TEST(strbuf_survives_each_failing_allocation)
 {
 	for (uint64_t n = 0; n < 4; n++) {
