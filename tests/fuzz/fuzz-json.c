@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Bytes say what to write, and are what is written: the result must be JSON. */
-#include <errno.h>
-
 #include "base/cursor.h"
 #include "base/json.h"
 #include "fuzz/fuzz.h"

@@ -2,6 +2,7 @@
 /* Every number reader on the same text; what one accepts must come back from its printed form. */
 #include <inttypes.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/parse.h"
 #include "fuzz/fuzz.h"
@@ -16,13 +17,17 @@ static const struct {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = fuzz_text(data, size);
+	CLEANUP(freep) char *text = fuzz_text(data, size);
 	struct strbuf s = STRBUF_INIT(100);
 	struct json j = json_to(&s);
 	double d, d_back = 0;
 	uint64_t u, back = 0;
 	int64_t i;
 
+	if (coati_parse_double(text, &d) == 0) {
+		coati_json_double(&j, d);
+		FUZZ_CHECK(coati_parse_double(s.text, &d_back) == 0 && d_back == d);
+	}
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		if (kinds[k].parse(text, 0, UINT64_MAX, &u) < 0)
 			continue;
@@ -31,12 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(kinds[k].parse(s.text, u, u, &back) == 0 && back == u);
 	}
 	FUZZ_CHECK(coati_parse_i64(text, -1, 1, &i) < 0 || (i >= -1 && i <= 1));
-	if (coati_parse_double(text, &d) == 0) {
-		coati_strbuf_clear(&s);
-		coati_json_double(&j, d);
-		FUZZ_CHECK(coati_parse_double(s.text, &d_back) == 0 && d_back == d);
-	}
 	coati_strbuf_fini(&s);
-	coati_free(text);
 	return 0;
 }
