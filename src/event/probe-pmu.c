@@ -5,54 +5,14 @@
  */
 #include "event/probe-pmu.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/parse.h"
-
-/* "config:0" or "config:32-63". */
-static int parse_bits(char *text, struct probe_bits *ret)
-{
-	static const char prefix[] = "config:";
-	char *dash, *from = text + sizeof(prefix) - 1;
-	uint32_t low, high;
-
-	if (strncmp(text, prefix, sizeof(prefix) - 1) != 0)
-		return -EBADMSG;
-	dash = strchr(from, '-');
-	if (dash)
-		*dash = '\0';
-	if (coati_parse_u32(from, 0, 63, &low) < 0 ||
-	    coati_parse_u32(dash ? dash + 1 : from, low, 63, &high) < 0)
-		return -EBADMSG;
-	*ret = (struct probe_bits){ .low = low, .width = high - low + 1 };
-	return 0;
-}
-
-/* A field that is not there stays without bits. */
-static int read_bits(const char *dir, const char *field, struct probe_bits *ret,
-		     struct coati_error *err)
-{
-	char path[PATH_MAX], line[64];
-	int r;
-
-	if ((size_t)snprintf(path, sizeof(path), "%s/format/%s", dir, field) >= sizeof(path))
-		return coati_fail(err, -E2BIG, "the path of sysfs is too long");
-	r = coati_file_read_line(AT_FDCWD, path, line, sizeof(line));
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
-		return coati_fail(err, r, "read %s: %m", path);
-	r = parse_bits(line, ret);
-	if (r < 0)
-		return coati_fail(err, r, "%s does not name bits of config", path);
-	return 0;
-}
+#include "event/pmu.h"
 
 static int fail_missing(const char *sysfs, const char *name, struct coati_error *err)
 {
@@ -73,40 +33,50 @@ static int fail_missing(const char *sysfs, const char *name, struct coati_error 
 			  "this kernel has no %s PMU (Linux 4.17 with CONFIG_UPROBE_EVENTS)", name);
 }
 
+/* A field that is not there stays empty; one in another word than config would overwrite the path. */
+static int read_field(const struct pmu *p, const char *name, struct pmu_field *ret,
+		      struct coati_error *err)
+{
+	struct pmu_field f;
+	int r = coati_pmu_field(p, name, &f);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0 && f.word != 0)
+		r = -EBADMSG;
+	if (r < 0)
+		return coati_fail(err, r, "format/%s of the %s PMU in sysfs cannot be used: %m",
+				  name, p->name);
+	*ret = f;
+	return 0;
+}
+
 int coati_probe_pmu_read(const char *sysfs, const char *name, struct probe_pmu *ret,
 			 struct coati_error *err)
 {
-	char dir[PATH_MAX - 64], path[PATH_MAX];
+	CLEANUP(coati_pmu_close) struct pmu p = { .fd = -1 };
 	struct probe_pmu pmu = { 0 };
-	uint64_t type;
-	int r;
+	int r = coati_pmu_open(sysfs, name, &p);
 
-	if ((size_t)snprintf(dir, sizeof(dir), "%s/bus/event_source/devices/%s", sysfs, name) >=
-	    sizeof(dir))
-		return coati_fail(err, -E2BIG, "the path of sysfs is too long");
-	snprintf(path, sizeof(path), "%s/type", dir);
-	r = coati_file_read_u64(AT_FDCWD, path, &type);
 	if (r == -ENOENT || r == -ENOTDIR)
 		return fail_missing(sysfs, name, err);
-	if (r == -EINVAL || r == -ERANGE || r == -E2BIG || (r == 0 && type > UINT32_MAX))
-		return coati_fail(err, -EBADMSG, "%s does not hold the number of a PMU", path);
+	if (r == -EINVAL || r == -ERANGE || r == -E2BIG || r == -EBADMSG)
+		return coati_fail(err, -EBADMSG, "the type of the %s PMU in sysfs is no number",
+				  name);
 	if (r < 0)
-		return coati_fail(err, r, "read %s: %m", path);
-	pmu.type = (uint32_t)type;
-	r = read_bits(dir, "retprobe", &pmu.retprobe, err);
+		return coati_fail(err, r, "read the %s PMU in sysfs: %m", name);
+	pmu.type = p.type;
+	r = read_field(&p, "retprobe", &pmu.retprobe, err);
 	if (r == 0)
-		r = read_bits(dir, "ref_ctr_offset", &pmu.ref_ctr, err);
+		r = read_field(&p, "ref_ctr_offset", &pmu.ref_ctr, err);
 	if (r == 0)
 		*ret = pmu;
 	return r;
 }
 
-int coati_probe_bits_put(const struct probe_bits *bits, uint64_t value, uint64_t *config)
+int coati_probe_pmu_set(const struct pmu_field *f, uint64_t value, struct coati_attr *attr)
 {
 	if (!value)
 		return 0;
-	if (!bits->width || (bits->width < 64 && value >> bits->width))
-		return -ERANGE;
-	*config |= value << bits->low;
-	return 0;
+	return f->mask ? coati_pmu_field_set(f, value, attr) : -ERANGE;
 }

@@ -66,14 +66,14 @@ static int add_user_site(struct resolver *r, uint64_t offset, uint64_t semaphore
 	attr->type = r->pmu.type;
 	attr->config1 = (uintptr_t)r->path;
 	attr->config2 = offset;
-	if (coati_probe_bits_put(&r->pmu.retprobe, r->spec->is_return, &attr->config) < 0)
+	if (coati_probe_pmu_set(&r->pmu.retprobe, r->spec->is_return, attr) < 0)
 		return coati_fail(r->err, -EOPNOTSUPP, "this kernel has no return probes");
-	if (semaphore && !r->pmu.ref_ctr.width)
+	if (semaphore && !r->pmu.ref_ctr.mask)
 		return coati_fail(
 			r->err, -EOPNOTSUPP,
 			"%s is switched on by a semaphore, which this kernel cannot do (Linux 4.20)",
 			text);
-	if (coati_probe_bits_put(&r->pmu.ref_ctr, semaphore, &attr->config) < 0)
+	if (coati_probe_pmu_set(&r->pmu.ref_ctr, semaphore, attr) < 0)
 		return coati_fail(r->err, -EOPNOTSUPP,
 				  "the semaphore of %s lies too far behind in the file", text);
 	site->text = text;
@@ -351,7 +351,7 @@ static int resolve_kernel(struct resolver *r, const char *sysfs)
 		return fail_memory(r->err);
 	site->attr.type = r->pmu.type;
 	site->attr.config2 = spec->offset;
-	if (coati_probe_bits_put(&r->pmu.retprobe, spec->is_return, &site->attr.config) < 0)
+	if (coati_probe_pmu_set(&r->pmu.retprobe, spec->is_return, &site->attr) < 0)
 		return coati_fail(r->err, -EOPNOTSUPP, "this kernel has no return probes");
 	if (spec->symbol) {
 		const char *name = coati_arena_strdup(r->arena, spec->symbol);

@@ -411,8 +411,8 @@ TEST(probe_pmu_of_a_hostile_sysfs_is_refused)
 {
 	static const char *const types[] = { "", "x", "-1", "4294967296", "8 9", "8\t" };
 	static const char *const bits[] = {
-		"",	     "config",	    "config:",	  "config:64",	  "config:5-3", "config1:0",
-		"config:-1", "config:0-64", "config:0,2", "config:0-1-2", "config: 0"
+		"",	     "config",	  "config:",	 "config:64",	 "config:5-3",
+		"config1:0", "config:-1", "config:0-64", "config:0-1-2", "config: 0"
 	};
 	struct probe_pmu pmu;
 
@@ -428,16 +428,16 @@ TEST(probe_pmu_of_a_hostile_sysfs_is_refused)
 	}
 }
 
-TEST(probe_bits_refuse_a_value_that_does_not_fit)
+TEST(probe_field_refuses_a_value_that_does_not_fit)
 {
-	struct probe_bits bits = { .low = 32, .width = 32 }, none = { 0 };
-	uint64_t config = 1;
+	struct pmu_field field = { .mask = 0xffffffff00000000 }, none = { 0 };
+	struct coati_attr attr = { .config = 1 };
 
-	CHECK_OK(coati_probe_bits_put(&bits, 0xffffffff, &config));
-	CHECK_U64(config, ==, 0xffffffff00000001);
-	CHECK_ERR(coati_probe_bits_put(&bits, UINT64_C(1) << 32, &config), -ERANGE);
-	CHECK_ERR(coati_probe_bits_put(&none, 1, &config), -ERANGE);
-	CHECK_OK(coati_probe_bits_put(&none, 0, &config));
+	CHECK_OK(coati_probe_pmu_set(&field, 0xffffffff, &attr));
+	CHECK_U64(attr.config, ==, 0xffffffff00000001);
+	CHECK_ERR(coati_probe_pmu_set(&field, UINT64_C(1) << 32, &attr), -ERANGE);
+	CHECK_ERR(coati_probe_pmu_set(&none, 1, &attr), -ERANGE);
+	CHECK_OK(coati_probe_pmu_set(&none, 0, &attr));
 }
 
 TEST(kprobe_has_the_name_or_the_address_and_the_return_bit)
