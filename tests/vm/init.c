@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The first and only process of the guest of scripts/test-vm. Mounts what the suites look at, runs each of them in
- * turn with its output on the serial console between two marks, and powers off. Arguments: the suites to run, as
- * the kernel hands them over from its command line; none: all.
+ * turn with its output on the serial console between two marks, and powers off. Arguments, as the kernel hands them
+ * over from its command line: suites to run (none: all) and parts of the names of tests.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,6 +25,7 @@ static const struct {
 	{ "tmpfs", "/tmp" },
 	{ "tracefs", "/sys/kernel/tracing" },
 	{ "cgroup2", "/sys/fs/cgroup" },
+	{ "debugfs", "/sys/kernel/debug" },
 };
 
 static const struct {
@@ -44,7 +45,42 @@ static void mount_all(void)
 	chmod("/tmp", 01777);
 }
 
-static void run(const char *name, const char *program)
+static int is_suite(const char *word)
+{
+	for (size_t i = 0; i < COUNT(suites); i++)
+		if (!strcmp(word, suites[i].name))
+			return 1;
+	return 0;
+}
+
+static int wanted(char **words, const char *name)
+{
+	int some = 0;
+
+	for (; *words; words++) {
+		if (!strcmp(*words, name))
+			return 1;
+		some |= is_suite(*words);
+	}
+	return !some;
+}
+
+/* The program with the words that are no suites. */
+static void become(const char *program, char **words)
+{
+	char *args[64] = { strdup(program) };
+	size_t nr = 1;
+
+	for (; *words && nr + 1 < COUNT(args); words++)
+		if (!is_suite(*words))
+			args[nr++] = *words;
+	execv(program, args);
+	printf("guest: exec %s: %m\n", program);
+	fflush(stdout);
+	_exit(127);
+}
+
+static void run(const char *name, const char *program, char **words)
 {
 	int status = 0;
 	pid_t pid;
@@ -54,26 +90,12 @@ static void run(const char *name, const char *program)
 	printf("\nguest: begin %s\n", name);
 	fflush(stdout);
 	pid = fork();
-	if (pid == 0) {
-		execl(program, program, (char *)NULL);
-		printf("guest: exec %s: %m\n", program);
-		fflush(stdout);
-		_exit(127);
-	}
+	if (pid == 0)
+		become(program, words);
 	waitpid(pid, &status, 0);
 	printf("\nguest: end %s %d\n", name,
 	       WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 	fflush(stdout);
-}
-
-static int wanted(char **argv, const char *name)
-{
-	if (!argv[1])
-		return 1;
-	for (argv++; *argv; argv++)
-		if (!strcmp(*argv, name))
-			return 1;
-	return 0;
 }
 
 int main(int argc, char **argv)
@@ -90,10 +112,11 @@ int main(int argc, char **argv)
 	setenv("COATI_TEST_DATA", "/tests/data", 1);
 	setenv("COATI_TOOL", "/cli/coati", 1);
 	setenv("COATI_TEST_SLOW", "1", 1); /* every instruction is emulated */
-	setenv("COATI_TEST_MUST", "root,perf,tracefs,hw,kprobe,uprobe", 1);
+	setenv("COATI_TEST_MUST", "root,perf,tracefs,hw,instructions,multiplex,old,kprobe,uprobe",
+	       1);
 	for (size_t i = 0; i < COUNT(suites); i++)
-		if (wanted(argv, suites[i].name))
-			run(suites[i].name, suites[i].program);
+		if (wanted(argv + 1, suites[i].name))
+			run(suites[i].name, suites[i].program, argv + 1);
 	sync();
 	reboot(RB_POWER_OFF);
 	return 1;
