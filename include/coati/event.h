@@ -77,7 +77,8 @@ COATI_API const char *coati_event_kind_name(enum coati_event_kind kind);
 	 << 16) /* another place of the event before it (USDT, numbered PMUs): counts add up */
 #define COATI_DESC_NO_OVERWRITE (UINT32_C(1) << 17)
 #define COATI_DESC_CORE \
-	(UINT32_C(1) << 18) /* cpus only says which CPUs have such cores: threads can be watched too */
+	(UINT32_C(1)    \
+	 << 18) /* cpus only says which CPUs have such cores: threads can be watched too */
 
 /* attr.type and attr.config of COATI_EVENT_TOOL; no kernel knows that type. */
 #define COATI_TYPE_TOOL	    UINT32_MAX

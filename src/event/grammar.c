@@ -129,19 +129,54 @@ static bool is_raw(struct slice s)
 	return s.len > 1 && s.at[0] == 'r';
 }
 
+/* Nouns that open with a word and a colon. */
+static const struct {
+	const char *word;
+	noun_fn parse;
+} keywords[] = {
+	{ "mem", coati_grammar_breakpoint },
+	{ "uprobe", coati_grammar_uprobe },
+	{ "u", coati_grammar_uprobe },
+	{ "uretprobe", coati_grammar_uretprobe },
+	{ "ur", coati_grammar_uretprobe },
+	{ "kprobe", coati_grammar_kprobe },
+	{ "kretprobe", coati_grammar_kretprobe },
+	{ "usdt", coati_grammar_usdt },
+};
+
+/* Behind the colon are only modifiers, and no tracepoint can be meant. */
+static bool is_bare_with_modifiers(const struct grammar *g, const struct event_text *ev)
+{
+	struct lexer ahead = g->lx;
+	struct modifiers mods;
+
+	ahead.err = NULL;
+	return lexer_take(&ahead, ':') && coati_modifiers_parse(&ahead, &mods) == 0 &&
+	       !coati_grammar_has_system(g, ev->word);
+}
+
 /* Which noun stands here: by its first word and the character behind it. */
 static noun_fn find_noun(const struct grammar *g, const struct event_text *ev)
 {
+	char next = lexer_peek(&g->lx);
 	struct event_symbol symbol;
 	const char *why;
 
+	for (size_t i = 0; next == ':' && i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+		if (slice_is(ev->word, keywords[i].word))
+			return keywords[i].parse;
+	}
 	if (is_digits(ev->word))
 		return coati_grammar_number;
 	if (coati_symbol_find(ev->word, &symbol, &why) != 0)
 		return coati_grammar_symbol;
 	if (is_raw(ev->word))
 		return coati_grammar_raw;
-	return lexer_peek(&g->lx) == '/' ? coati_grammar_pmu : coati_grammar_bare;
+	if (next == '/')
+		return coati_grammar_pmu;
+	if (next == ':' && !is_bare_with_modifiers(g, ev))
+		return coati_grammar_tracepoint;
+	return coati_grammar_bare;
 }
 
 static int parse_event(struct grammar *g)

@@ -67,6 +67,15 @@ int coati_grammar_symbol(struct grammar *g, struct event_text *ev);
 int coati_grammar_raw(struct grammar *g, struct event_text *ev);
 int coati_grammar_number(struct grammar *g, struct event_text *ev);
 int coati_grammar_pmu(struct grammar *g, struct event_text *ev);
+int coati_grammar_tracepoint(struct grammar *g, struct event_text *ev);
+int coati_grammar_breakpoint(struct grammar *g, struct event_text *ev);
+int coati_grammar_uprobe(struct grammar *g, struct event_text *ev);
+int coati_grammar_uretprobe(struct grammar *g, struct event_text *ev);
+int coati_grammar_kprobe(struct grammar *g, struct event_text *ev);
+int coati_grammar_kretprobe(struct grammar *g, struct event_text *ev);
+int coati_grammar_usdt(struct grammar *g, struct event_text *ev);
+/* Is there a tracepoint system of that name? */
+bool coati_grammar_has_system(const struct grammar *g, struct slice system);
 /* A name that is in no table: perhaps an event of some PMU. */
 int coati_grammar_bare(struct grammar *g, struct event_text *ev);
 /* A hardware, cache or raw event on a machine with several kinds of cores: 1 @desc was added once for each kind, 0 there is one

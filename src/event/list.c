@@ -63,6 +63,24 @@ void coati_event_list_free(struct coati_event_list *list)
 	coati_free(list);
 }
 
+/* What is typed ends up in names, messages and files: no control characters but the blanks. */
+static int check_text(const char *text, struct coati_error *err)
+{
+	size_t len = strnlen(text, EVENT_TEXT_MAX + 1);
+
+	if (len > EVENT_TEXT_MAX)
+		return coati_fail_at(err, -E2BIG, EVENT_TEXT_MAX + 1,
+				     "a list of events has at most %d characters", EVENT_TEXT_MAX);
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if ((c < ' ' && !is_blank_char(text[i])) || c == 0x7f)
+			return coati_fail_at(err, -EINVAL, (int)i + 1,
+					     "control character 0x%02x in the text", c);
+	}
+	return 0;
+}
+
 int coati_event_list_add(struct coati_event_list *list, const char *text, struct coati_error *err)
 {
 	size_t old_len;
@@ -72,9 +90,9 @@ int coati_event_list_add(struct coati_event_list *list, const char *text, struct
 
 	if (!list || !text)
 		return coati_fail(err, -EINVAL, "coati_event_list_add: no list or no text");
-	if (strnlen(text, EVENT_TEXT_MAX + 1) > EVENT_TEXT_MAX)
-		return coati_fail_at(err, -E2BIG, EVENT_TEXT_MAX + 1,
-				     "a list of events has at most %d characters", EVENT_TEXT_MAX);
+	r = check_text(text, err);
+	if (r < 0)
+		return r;
 	batch = coati_alloc(sizeof(*batch));
 	if (!batch)
 		return coati_fail(err, -ENOMEM, "out of memory");
