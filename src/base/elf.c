@@ -178,6 +178,7 @@ int coati_elf_open(const char *path, struct elf *ret, struct coati_error *err)
 	const uint8_t *bytes;
 	size_t map_size;
 	uint64_t size = 0;
+	bool script;
 	int r;
 
 	*ret = (struct elf){ 0 };
@@ -187,6 +188,7 @@ int coati_elf_open(const char *path, struct elf *ret, struct coati_error *err)
 	bytes = map_with_tail(fd, size, &map_size);
 	if (!bytes)
 		return coati_fail(err, -errno, "map %s: %m", path);
+	script = !memcmp(bytes, "#!", 2);
 	r = coati_elf_from_bytes(bytes, size, ret);
 	ret->bytes = bytes;
 	ret->map_size = map_size;
@@ -197,6 +199,8 @@ int coati_elf_open(const char *path, struct elf *ret, struct coati_error *err)
 		return coati_fail(err, r, "%s is a 32-bit file: only 64-bit ones are read", path);
 	if (r == -E2BIG)
 		return coati_fail(err, r, "%s claims too many segments or sections", path);
+	if (script)
+		return coati_fail(err, r, "%s is a script: take the program that runs it", path);
 	return coati_fail(err, r, "%s is not an ELF file, or a damaged one", path);
 }
 

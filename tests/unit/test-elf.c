@@ -347,6 +347,13 @@ TEST(elf_open_says_why_a_file_is_not_one)
 	close(fd);
 	CHECK_ERR(coati_elf_open("text", &e, &err), -EBADMSG);
 	CHECK_HAS(err.text, "not an ELF file");
+	CHECK_OK(truncate("text", 0));
+	fd = open("text", O_WRONLY | O_CLOEXEC);
+	for (int i = 0; i < 10; i++)
+		CHECK_INT(write(fd, "#!/bin/sh\n", 10), ==, 10);
+	close(fd);
+	CHECK_ERR(coati_elf_open("text", &e, &err), -EBADMSG);
+	CHECK_HAS(err.text, "text is a script");
 	coati_elf_close(&e);
 }
 
