@@ -396,30 +396,36 @@ COATI_API void coati_group_close(struct coati_group **g);
 struct coati_set_opts {
 	uint64_t size;
 	uint64_t flags;
-	const int32_t *pids; /* processes (all their threads are opened), nr_pids of them */
+	const int32_t *pids; /* processes, nr_pids of them: all their threads are opened */
 	uint64_t nr_pids;
 	const int32_t *tids; /* single threads */
 	uint64_t nr_tids;
-	const char *
-		cpus; /* "0-3,8": system-wide on these; NULL with no pids and tids: system-wide on all that are online */
+	/* "0-3,8": system-wide on these; with pids or tids: those threads while they run on these. NULL without pids and
+	 * tids: system-wide on all that are online. */
+	const char *cpus;
 	const char *
 		cgroup; /* system-wide, within this cgroup (path below the cgroup mount, or absolute) */
 };
 
 struct coati_set;
 
-/* One open event of a set. */
+/* One open event of a set; what could not be opened has no entry. */
 struct coati_set_entry {
 	uint32_t event;		    /* index in the list */
 	int32_t tid;		    /* -1: system-wide */
 	int32_t cpu;		    /* -1: any */
-	struct coati_event *handle; /* owned by the set; NULL when it could not be opened here */
+	struct coati_event *handle; /* owned by the set */
 };
 
-/* Open every event of @list on every target, groups as groups, all stopped. The list must outlive the set. An event
- * that the kernel does not have (-ENOENT, -EOPNOTSUPP, -ENODEV) does not fail the call: coati_set_event_error() tells.
- * A refusal (-EACCES, -EPERM) and any other error does. Threads that start or end while the set is opened are followed:
- * the thread list is read again until it is stable. Filters of the list are set. */
+/* Open every event of @list on every target for counting, groups as groups, all stopped. The list must outlive the set,
+ * @opts need not. Periods, frequencies and precision of the list have no meaning here and are left out; the times, id and
+ * losses are always read. Filters of the list are set.
+ *
+ * An event that the kernel does not have (-ENOENT, -EOPNOTSUPP, -ENODEV), or that counts for whole CPUs and was asked for a
+ * program, does not fail the call: coati_set_event_error() tells. A refusal (-EACCES, -EPERM) and any other error does. A weak
+ * group (:W) that the kernel does not take is opened event by event (COATI_DROP_GROUP). Threads that start or end while the
+ * set is opened are followed: the thread list is read again until it is stable. When descriptors run out, the soft
+ * limit of this process is raised towards the hard one. */
 COATI_API int coati_set_open(const struct coati_event_list *list, const struct coati_set_opts *opts,
 			     struct coati_set **ret, struct coati_error *err);
 /* Start and stop all. */
@@ -427,9 +433,10 @@ COATI_API int coati_set_enable(struct coati_set *set, struct coati_error *err);
 COATI_API int coati_set_disable(struct coati_set *set, struct coati_error *err);
 COATI_API uint32_t coati_set_count(const struct coati_set *set);
 COATI_API int coati_set_entry(const struct coati_set *set, uint32_t i, struct coati_set_entry *ret);
-/* Read entry @i. */
+/* Read entry @i. The members of a group come from one read of the kernel: reading the leader's entry, which comes
+ * first, reads all, and the others give what was read with it. -EIO: a pinned event without its counter. */
 COATI_API int coati_set_read(struct coati_set *set, uint32_t i, struct coati_count *ret);
-/* Why event @event of the list is not open: NULL when it is, or the error. */
+/* Why event @event of the list is open nowhere: NULL when it is open (or a tool event), or the error. */
 COATI_API const struct coati_error *coati_set_event_error(const struct coati_set *set,
 							  uint32_t event);
 /* COATI_DROP_* over all entries of event @event. */

@@ -43,6 +43,7 @@ struct event_request {
 	const struct coati_attr *attr;
 	const struct coati_target *target;
 	const struct coati_event_opts *opts;
+	bool lost_optional; /* COATI_READ_LOST is our wish, not the caller's */
 };
 int coati_event_request(const struct event_request *req, struct coati_event **ret,
 			struct coati_error *err);

@@ -212,6 +212,11 @@ static bool take(struct plan *p, uint32_t bit, bool asked)
 	return true;
 }
 
+static bool take_lost(const struct negotiation *n, struct plan *p)
+{
+	return take(p, COATI_DROP_LOST, n->args.attr.read_format & COATI_READ_LOST);
+}
+
 /* EINVAL with no cause in sight: the next feature that was asked for and is still in. */
 static bool drop_next(const struct negotiation *n, struct plan *p)
 {
@@ -244,7 +249,9 @@ static bool next_step(const struct negotiation *n, struct plan *p, int code, uin
 	case -EOVERFLOW:
 		return features_ok && lower_max_stack(n, p);
 	case -EINVAL:
-		return features_ok && (lower_freq(n, p) || drop_next(n, p));
+		if (!features_ok)
+			return n->lost_optional && take_lost(n, p);
+		return lower_freq(n, p) || drop_next(n, p);
 	case -EOPNOTSUPP:
 		return features_ok && (take(p, COATI_DROP_AUX, n->args.attr.aux_action != 0) ||
 				       lower_precise(n, p));

@@ -9,13 +9,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "event/calls.h"
 
 struct negotiation {
 	const struct event_calls *calls;
 	struct open_args args;
-	uint32_t flags;	  /* COATI_EVENT_* */
-	uint32_t dropped; /* out: COATI_DROP_* */
+	uint32_t flags;	    /* COATI_EVENT_* */
+	bool lost_optional; /* COATI_READ_LOST (6.0) may be left out whatever the flags say */
+	uint32_t dropped;   /* out: COATI_DROP_* */
 };
 
 /* A descriptor, or a negative errno. */

@@ -158,7 +158,7 @@ int coati_event_request(const struct event_request *req, struct coati_event **re
 			struct coati_error *err)
 {
 	CLEANUP(event_closep) struct coati_event *ev = NULL;
-	struct negotiation n = { .calls = req->calls };
+	struct negotiation n = { .calls = req->calls, .lost_optional = req->lost_optional };
 	struct coati_event_opts opts;
 	int r;
 
@@ -197,7 +197,7 @@ int coati_event_open(const struct coati_attr *attr, const struct coati_target *t
 		     const struct coati_event_opts *opts, struct coati_event **ret,
 		     struct coati_error *err)
 {
-	struct event_request req = { &coati_event_calls, attr, target, opts };
+	struct event_request req = { &coati_event_calls, attr, target, opts, false };
 
 	return coati_event_request(&req, ret, err);
 }
