@@ -67,6 +67,22 @@ static bool raise_descriptor_limit(void)
 	return setrlimit(RLIMIT_NOFILE, &l) == 0;
 }
 
+/* A thread that ends after its leader event was opened makes the kernel say EINVAL to the followers. */
+static bool has_ended(const struct opening *o, struct event_request req)
+{
+	struct coati_event_opts alone = *req.opts;
+	struct coati_event *probe = NULL;
+	int r;
+
+	if (o->target->at.pid <= 0 || !alone.group)
+		return false;
+	alone.group = NULL;
+	req.opts = &alone;
+	r = coati_event_request(&req, &probe, NULL);
+	coati_event_close(&probe);
+	return r == -ESRCH;
+}
+
 static int open_one(const struct opening *o, uint32_t event, struct coati_event **ret,
 		    struct coati_error *err)
 {
@@ -83,6 +99,8 @@ static int open_one(const struct opening *o, uint32_t event, struct coati_event 
 	do
 		r = coati_event_request(&req, ret, err);
 	while (r == -EMFILE && raise_descriptor_limit());
+	if (r == -EINVAL && has_ended(o, req))
+		return coati_fail(err, -ESRCH, "thread %d has ended", o->target->at.pid);
 	if (r == 0 && desc->filter && desc->filter[0]) {
 		r = coati_event_set_filter(*ret, desc->filter, err);
 		if (r < 0)
