@@ -172,8 +172,9 @@ struct coati_event_info {
 	const char *alias;	 /* "" or another spelling */
 	const char *description; /* "" when nothing is known */
 	const char *unit;
-	int32_t available;  /* 1 opens here, 0 does not, -1 not tried */
-	uint32_t nr_fields; /* tracepoints, when fields were asked for */
+	int32_t available; /* 1 opens here, 0 does not, -1 not tried */
+	uint32_t
+		nr_fields; /* tracepoints, when fields were asked for; those that all tracepoints have are left out */
 	const struct coati_event_field *fields;
 };
 
@@ -186,7 +187,7 @@ struct coati_catalog_opts {
 	uint32_t kinds;	 /* bit per enum coati_event_kind, 0: all */
 	uint32_t fields; /* 1: read the formats of the tracepoints too (slower) */
 	uint32_t
-		probe; /* 1: try to open hardware, software and cache events, so that `available` is known */
+		probe; /* 1: try to open hardware, software and cache events, and look for the PMUs of probes, so that `available` is known */
 	uint32_t reserved;
 	const char *sysfs, *tracefs; /* as in coati_event_list_opts */
 };

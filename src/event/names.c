@@ -169,7 +169,7 @@ void coati_symbol_nearest(struct nearest *n)
 		if (symbols[i].alias[0])
 			coati_nearest_offer(n, symbols[i].alias);
 	}
-	for (unsigned int i = 0; i < NR_CACHES * 6; i++) {
+	for (unsigned int i = 0; i < CACHE_EVENTS_MAX; i++) {
 		const char *name = coati_cache_name(i / 6, i / 2 % 3, i % 2);
 
 		if (name)

@@ -51,6 +51,8 @@
 	X(COATI_TOOL_USER, "user_time", "", "time in user space, as the kernel accounts it") \
 	X(COATI_TOOL_SYSTEM, "system_time", "", "time in the kernel, as the kernel accounts it")
 
+#define CACHE_EVENTS_MAX (7 * 3 * 2) /* caches, operations, results */
+
 struct event_symbol {
 	enum coati_event_kind kind;
 	uint32_t type;
