@@ -8,6 +8,7 @@
 #include <coati/error.h>
 #include <coati/event.h>
 #include <coati/host.h>
+#include <coati/record.h>
 #include <coati/version.h>
 
 #endif

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Station 3 of the road: bytes to typed records and back. Every record that a kernel up to 6.18 (and a little beyond)
+ * writes into a ring, and every record that the perf tool writes into its files. Knows nothing of rings and files: what
+ * comes in is one whole record in memory, what goes out is a struct whose pointers look into that memory.
+ *
+ *	struct coati_sample_format fmt;
+ *	coati_sample_format_init(&attr, &fmt);
+ *	struct coati_raw raw;
+ *	while (coati_raw_next(&bytes, &left, swap, &raw) > 0) {
+ *		struct coati_record rec;
+ *		if (coati_record_decode(&raw, &fmt, &rec) == 0 && rec.type == COATI_RECORD_SAMPLE)
+ *			use(rec.u.sample.ip);
+ *	}
+ *
+ * Unless said otherwise nothing here allocates, locks or makes a system call; functions may be called from any thread on
+ * different objects. All lengths and counts in the bytes are checked against the size in the record's header, which
+ * alone is trusted. -EBADMSG: the record contradicts itself or its format. Trailing bytes that we do not know are
+ * allowed and kept (`extra`).
+ *
+ * Foreign byte order (`swap`): every number is given in our order, 32-bit and 16-bit fields each swapped on their own.
+ * The flag word of a branch is a C bitfield, which a big-endian machine fills from the top: coati_branches_get() gives it
+ * lowest field first whoever wrote it. The words of data_src and weight are declared by the kernel such that their
+ * value is the same everywhere. Payloads (raw, stack, aux, text) are bytes and stay as they are.
+ */
+#ifndef COATI_RECORD_H
+#define COATI_RECORD_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <coati/abi.h>
+#include <coati/visibility.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- kinds ------------------------------------------------------------------------------------------------ */
+
+/* Written by the kernel. */
+#define COATI_RECORD_MMAP		1
+#define COATI_RECORD_LOST		2
+#define COATI_RECORD_COMM		3
+#define COATI_RECORD_EXIT		4
+#define COATI_RECORD_THROTTLE		5
+#define COATI_RECORD_UNTHROTTLE		6
+#define COATI_RECORD_FORK		7
+#define COATI_RECORD_READ		8
+#define COATI_RECORD_SAMPLE		9
+#define COATI_RECORD_MMAP2		10
+#define COATI_RECORD_AUX		11
+#define COATI_RECORD_ITRACE_START	12
+#define COATI_RECORD_LOST_SAMPLES	13
+#define COATI_RECORD_SWITCH		14
+#define COATI_RECORD_SWITCH_CPU_WIDE	15
+#define COATI_RECORD_NAMESPACES		16
+#define COATI_RECORD_KSYMBOL		17
+#define COATI_RECORD_BPF_EVENT		18
+#define COATI_RECORD_CGROUP		19
+#define COATI_RECORD_TEXT_POKE		20
+#define COATI_RECORD_AUX_OUTPUT_HW_ID	21
+#define COATI_RECORD_CALLCHAIN_DEFERRED 22 /* after 6.18 */
+
+/* Written by the perf tool, and by us in its files. */
+#define COATI_RECORD_HEADER_ATTR       64
+#define COATI_RECORD_HEADER_EVENT_TYPE 65
+#define COATI_RECORD_TRACING_DATA      66
+#define COATI_RECORD_BUILD_ID	       67
+#define COATI_RECORD_FINISHED_ROUND    68
+#define COATI_RECORD_ID_INDEX	       69
+#define COATI_RECORD_AUXTRACE_INFO     70
+#define COATI_RECORD_AUXTRACE	       71
+#define COATI_RECORD_AUXTRACE_ERROR    72
+#define COATI_RECORD_THREAD_MAP	       73
+#define COATI_RECORD_CPU_MAP	       74
+#define COATI_RECORD_STAT_CONFIG       75
+#define COATI_RECORD_STAT	       76
+#define COATI_RECORD_STAT_ROUND	       77
+#define COATI_RECORD_EVENT_UPDATE      78
+#define COATI_RECORD_TIME_CONV	       79
+#define COATI_RECORD_HEADER_FEATURE    80
+#define COATI_RECORD_COMPRESSED	       81
+#define COATI_RECORD_FINISHED_INIT     82
+#define COATI_RECORD_COMPRESSED2       83
+#define COATI_RECORD_BPF_METADATA      84
+#define COATI_RECORD_SCHEDSTAT_CPU     85
+#define COATI_RECORD_SCHEDSTAT_DOMAIN  86
+
+/* "SAMPLE", "MMAP2", "FINISHED_ROUND"; NULL for a number that we do not know. */
+COATI_API const char *coati_record_name(uint32_t type);
+
+/* misc */
+#define COATI_MISC_CPUMODE_MASK	      7
+#define COATI_MISC_KERNEL	      1
+#define COATI_MISC_USER		      2
+#define COATI_MISC_HYPERVISOR	      3
+#define COATI_MISC_GUEST_KERNEL	      4
+#define COATI_MISC_GUEST_USER	      5
+#define COATI_MISC_PROC_MAP_TIMEOUT   (1 << 12)
+#define COATI_MISC_MMAP_DATA	      (1 << 13) /* MMAP, MMAP2: not executable */
+#define COATI_MISC_COMM_EXEC	      (1 << 13) /* COMM */
+#define COATI_MISC_FORK_EXEC	      (1 << 13) /* FORK synthesised by a tool */
+#define COATI_MISC_SWITCH_OUT	      (1 << 13) /* SWITCH, SWITCH_CPU_WIDE */
+#define COATI_MISC_EXACT_IP	      (1 << 14) /* SAMPLE */
+#define COATI_MISC_SWITCH_OUT_PREEMPT (1 << 14) /* SWITCH, SWITCH_CPU_WIDE */
+#define COATI_MISC_MMAP_BUILD_ID      (1 << 14) /* MMAP2 carries a build id */
+#define COATI_MISC_BUILD_ID_SIZE      (1 << 15) /* BUILD_ID of the tool: the size byte counts */
+
+/* ---- one record as bytes -------------------------------------------------------------------------------- */
+
+/* A whole record where it lies. */
+struct coati_raw {
+	uint32_t type;
+	uint16_t misc;
+	uint16_t size; /* of header and body, as in the header; at least 8 */
+	uint32_t swap; /* 1: the bytes have the other byte order */
+	uint32_t reserved;
+	const uint8_t *body; /* size - 8 bytes; not aligned in files */
+};
+
+#define COATI_RAW_HEADER 8
+
+/* Take the first record off *@bytes, *@left: 1 and *ret, 0 when nothing is left, -ENODATA when the rest is the start of
+ * a record (its end may still come), -EBADMSG when the header says less than 8 bytes.  Hot: inline, so that the walk from
+ * record to record stays in registers. */
+COATI_API inline int coati_raw_next(const uint8_t **bytes, size_t *left, uint32_t swap,
+				    struct coati_raw *ret)
+{
+	const uint8_t *p = *bytes;
+	uint32_t type;
+	uint16_t misc, size;
+
+	if (*left < COATI_RAW_HEADER)
+		return *left ? -ENODATA : 0;
+	memcpy(&size, p + 6, sizeof(size));
+	memcpy(&type, p, sizeof(type));
+	memcpy(&misc, p + 4, sizeof(misc));
+	if (swap) {
+		size = (uint16_t)(size >> 8 | size << 8);
+		misc = (uint16_t)(misc >> 8 | misc << 8);
+		type = type >> 24 | (type >> 8 & 0xff00) | (type << 8 & 0xff0000) | type << 24;
+	}
+	if (size < COATI_RAW_HEADER)
+		return -EBADMSG;
+	if (size > *left)
+		return -ENODATA;
+	ret->type = type;
+	ret->misc = misc;
+	ret->size = size;
+	ret->swap = swap;
+	ret->body = p + COATI_RAW_HEADER;
+	*bytes = p + size;
+	*left -= size;
+	return 1;
+}
+
+/* ---- how the samples of an event look --------------------------------------------------------------------- */
+
+/* The part of an attr that decides the layout, prepared once. */
+struct coati_sample_format {
+	uint64_t sample_type, read_format, branch_sample_type;
+	uint64_t regs_user, regs_intr;
+	uint32_t nr_regs_user, nr_regs_intr; /* bits set in the masks */
+	uint32_t trailer_size; /* of the identity behind other records, 0 without sample_id_all */
+	uint32_t fixed_size;   /* of the fields up to PERIOD at the start of a sample */
+	uint32_t unsupported;  /* 1: samples have fields that we do not know */
+	int32_t id_pos;	       /* of IDENTIFIER or ID in the body of a sample, -1: none */
+	int32_t id_end;	       /* of the same, back from the end of other records, -1: none */
+	int32_t time_pos;      /* of TIME, likewise */
+	int32_t time_end;
+	uint32_t reserved;
+};
+
+COATI_API void coati_sample_format_init(const struct coati_attr *attr,
+					struct coati_sample_format *ret);
+/* The id that a record carries, found without decoding it: 1 and *ret_id, 0 when it has none (a record of the tool, no id in
+ * the format, too short).  Hot. */
+COATI_API int coati_raw_id(const struct coati_raw *raw, const struct coati_sample_format *fmt,
+			   uint64_t *ret_id);
+/* Its time, the same way: what a merge of several rings or a search by time needs.  Hot. */
+COATI_API int coati_raw_time(const struct coati_raw *raw, const struct coati_sample_format *fmt,
+			     uint64_t *ret_time);
+
+/* Which event a record belongs to: a table from id to format. Records of one ring or file may have different formats when
+ * all of them have IDENTIFIER, or ID at one and the same position; then the id in the record decides: for samples of group
+ * members, of events redirected to another's ring and of inherited events (they carry the id of the event that
+ * was opened). Memory: allocates. */
+struct coati_format_table;
+
+COATI_API int coati_format_table_new(struct coati_format_table **ret);
+/* The next event (0, 1, 2 ... in order), with this attr. -E2BIG after 65536. */
+COATI_API int coati_format_table_add(struct coati_format_table *t, const struct coati_attr *attr);
+/* Id @id belongs to event @index. -EINVAL: no such event. -EEXIST: it is known as another event's. -E2BIG after 2^24. */
+COATI_API int coati_format_table_id(struct coati_format_table *t, uint64_t id, uint32_t index);
+COATI_API uint32_t coati_format_table_count(const struct coati_format_table *t);
+/* NULL past the end. Lives: until the next add. */
+COATI_API const struct coati_sample_format *coati_format_table_get(
+	const struct coati_format_table *t, uint32_t index);
+/* The event of @raw: 0 and *ret_index; with one event always that one. -ENOENT: its id is not known, or there is no event at
+ * all. -ENODATA and *ret_index = 0: it carries no id (or 0, as records made by a tool do) although there are several
+ * events; the trailer of event 0 is then as good as any when all have the same.  Hot. */
+COATI_API int coati_format_table_find(const struct coati_format_table *t,
+				      const struct coati_raw *raw, uint32_t *ret_index);
+COATI_API void coati_format_table_free(struct coati_format_table *t);
+
+/* ---- typed records ---------------------------------------------------------------------------------------- */
+
+/* Numbers in foreign bytes that stay where they lie (call chains, registers, branch entries): read them with
+ * coati_u64_at(), which minds alignment and byte order. */
+struct coati_u64s {
+	const uint8_t *bytes;
+	uint32_t count;
+	uint32_t swap;
+};
+/* Number @i; 0 past the end.  Hot. */
+COATI_API uint64_t coati_u64_at(const struct coati_u64s *v, uint32_t i);
+/* All of them as an array: the bytes themselves where they are aligned and in our order, else copied into @buf, which has
+ * room for at least v->count numbers.  Hot. */
+COATI_API const uint64_t *coati_u64_array(const struct coati_u64s *v, uint64_t *buf);
+
+/* Values in a call chain that are no addresses but say what follows: anything at or above COATI_CONTEXT_MAX. */
+#define COATI_CONTEXT_HV	    ((uint64_t)-32)
+#define COATI_CONTEXT_KERNEL	    ((uint64_t)-128)
+#define COATI_CONTEXT_USER	    ((uint64_t)-512)
+#define COATI_CONTEXT_USER_DEFERRED ((uint64_t)-640)
+#define COATI_CONTEXT_GUEST	    ((uint64_t)-2048)
+#define COATI_CONTEXT_GUEST_KERNEL  ((uint64_t)-2176)
+#define COATI_CONTEXT_GUEST_USER    ((uint64_t)-2560)
+#define COATI_CONTEXT_MAX	    ((uint64_t)-4095)
+
+/* One value of a group or single read. */
+struct coati_read_value {
+	uint64_t value, id, lost;
+};
+/* A block in the read format. */
+struct coati_read_block {
+	uint64_t enabled_ns, running_ns;
+	uint64_t format;       /* COATI_READ_* that decide what is there */
+	uint64_t nr;	       /* values: 1 unless a group */
+	struct coati_u64s raw; /* the whole block */
+};
+/* Value @i of the block; -EINVAL past its end. */
+COATI_API int coati_read_block_get(const struct coati_read_block *b, uint64_t i,
+				   struct coati_read_value *ret);
+
+/* One entry of a branch stack. */
+struct coati_branch {
+	uint64_t from, to;
+	uint64_t
+		flags; /* the whole word, lowest field first: mispredicted is bit 0, priv bits 30-32 */
+	uint8_t mispredicted, predicted, in_tx, abort;
+	uint16_t cycles;
+	uint8_t type, spec, new_type, priv; /* type: COATI_BRANCH_TYPE_* */
+	uint8_t reserved[2];
+	uint64_t counter; /* with COATI_BRANCH_COUNTERS, else 0 */
+};
+struct coati_branches {
+	uint64_t nr;
+	uint64_t hw_idx; /* with COATI_BRANCH_HW_INDEX, else UINT64_MAX */
+	struct coati_u64s entries, counters;
+};
+/* Entry @i, newest first; -EINVAL past the end. */
+COATI_API int coati_branches_get(const struct coati_branches *b, uint64_t i,
+				 struct coati_branch *ret);
+
+#define COATI_BRANCH_TYPE_UNKNOWN   0
+#define COATI_BRANCH_TYPE_COND	    1
+#define COATI_BRANCH_TYPE_UNCOND    2
+#define COATI_BRANCH_TYPE_IND	    3
+#define COATI_BRANCH_TYPE_CALL	    4
+#define COATI_BRANCH_TYPE_IND_CALL  5
+#define COATI_BRANCH_TYPE_RET	    6
+#define COATI_BRANCH_TYPE_SYSCALL   7
+#define COATI_BRANCH_TYPE_SYSRET    8
+#define COATI_BRANCH_TYPE_COND_CALL 9
+#define COATI_BRANCH_TYPE_COND_RET  10
+#define COATI_BRANCH_TYPE_ERET	    11
+#define COATI_BRANCH_TYPE_IRQ	    12
+#define COATI_BRANCH_TYPE_SERROR    13
+#define COATI_BRANCH_TYPE_NO_TX	    14
+#define COATI_BRANCH_TYPE_EXTENDED  15 /* new_type says which */
+
+struct coati_regs {
+	uint64_t abi;  /* 0 none, 1 32-bit, 2 64-bit */
+	uint64_t mask; /* which registers, lowest bit first; 0 with abi none */
+	struct coati_u64s values;
+};
+/* Register number @reg (bit in the mask); -ENOENT when it is not there. */
+COATI_API int coati_regs_get(const struct coati_regs *r, uint32_t reg, uint64_t *ret);
+
+/* The word that says where the data of a memory access came from, taken apart. */
+struct coati_data_src {
+	uint32_t op, level, snoop, lock, dtlb; /* sets of bits */
+	uint32_t level_num;		       /* a number, COATI_MEM_LEVEL_NUM_* */
+	uint32_t remote, snoopx, block, hops, region;
+};
+COATI_API void coati_data_src_get(uint64_t word, struct coati_data_src *ret);
+
+/* op */
+#define COATI_MEM_OP_NA	      1
+#define COATI_MEM_OP_LOAD     2
+#define COATI_MEM_OP_STORE    4
+#define COATI_MEM_OP_PREFETCH 8
+#define COATI_MEM_OP_EXEC     16
+/* level */
+#define COATI_MEM_LEVEL_NA	 1
+#define COATI_MEM_LEVEL_HIT	 2
+#define COATI_MEM_LEVEL_MISS	 4
+#define COATI_MEM_LEVEL_L1	 8
+#define COATI_MEM_LEVEL_LFB	 0x10
+#define COATI_MEM_LEVEL_L2	 0x20
+#define COATI_MEM_LEVEL_L3	 0x40
+#define COATI_MEM_LEVEL_LOC_RAM	 0x80
+#define COATI_MEM_LEVEL_REM_RAM1 0x100
+#define COATI_MEM_LEVEL_REM_RAM2 0x200
+#define COATI_MEM_LEVEL_REM_CCE1 0x400
+#define COATI_MEM_LEVEL_REM_CCE2 0x800
+#define COATI_MEM_LEVEL_IO	 0x1000
+#define COATI_MEM_LEVEL_UNCACHED 0x2000
+/* snoop */
+#define COATI_MEM_SNOOP_NA   1
+#define COATI_MEM_SNOOP_NONE 2
+#define COATI_MEM_SNOOP_HIT  4
+#define COATI_MEM_SNOOP_MISS 8
+#define COATI_MEM_SNOOP_HITM 0x10
+/* snoopx */
+#define COATI_MEM_SNOOPX_FWD  1
+#define COATI_MEM_SNOOPX_PEER 2
+/* lock */
+#define COATI_MEM_LOCK_NA     1
+#define COATI_MEM_LOCK_LOCKED 2
+/* dtlb */
+#define COATI_MEM_TLB_NA     1
+#define COATI_MEM_TLB_HIT    2
+#define COATI_MEM_TLB_MISS   4
+#define COATI_MEM_TLB_L1     8
+#define COATI_MEM_TLB_L2     0x10
+#define COATI_MEM_TLB_WALKER 0x20
+#define COATI_MEM_TLB_OS     0x40
+/* level_num: 1 to 4 are L1 to L4 */
+#define COATI_MEM_LEVEL_NUM_L1	      1
+#define COATI_MEM_LEVEL_NUM_L2	      2
+#define COATI_MEM_LEVEL_NUM_L3	      3
+#define COATI_MEM_LEVEL_NUM_L4	      4
+#define COATI_MEM_LEVEL_NUM_L2_MHB    5
+#define COATI_MEM_LEVEL_NUM_MSC	      6
+#define COATI_MEM_LEVEL_NUM_L0	      7
+#define COATI_MEM_LEVEL_NUM_UNCACHED  8
+#define COATI_MEM_LEVEL_NUM_CXL	      9
+#define COATI_MEM_LEVEL_NUM_IO	      0xa
+#define COATI_MEM_LEVEL_NUM_ANY_CACHE 0xb
+#define COATI_MEM_LEVEL_NUM_LFB	      0xc
+#define COATI_MEM_LEVEL_NUM_RAM	      0xd
+#define COATI_MEM_LEVEL_NUM_PMEM      0xe
+#define COATI_MEM_LEVEL_NUM_NA	      0xf
+/* block */
+#define COATI_MEM_BLOCK_NA   1
+#define COATI_MEM_BLOCK_DATA 2
+#define COATI_MEM_BLOCK_ADDR 4
+/* hops: 1 other core of the node, 2 other node of the socket, 3 other socket of the board, 4 other board */
+
+/* transaction: these bits, and the abort code in the upper 32 */
+#define COATI_TXN_ELISION	 (UINT64_C(1) << 0)
+#define COATI_TXN_TRANSACTION	 (UINT64_C(1) << 1)
+#define COATI_TXN_SYNC		 (UINT64_C(1) << 2)
+#define COATI_TXN_ASYNC		 (UINT64_C(1) << 3)
+#define COATI_TXN_RETRY		 (UINT64_C(1) << 4)
+#define COATI_TXN_CONFLICT	 (UINT64_C(1) << 5)
+#define COATI_TXN_CAPACITY_WRITE (UINT64_C(1) << 6)
+#define COATI_TXN_CAPACITY_READ	 (UINT64_C(1) << 7)
+
+/* The identity that samples have in front and other records behind. Only what `present` names (COATI_SAMPLE_* bits) is
+ * written; id is that of IDENTIFIER or ID (a record in which the two differ is malformed). */
+struct coati_identity {
+	uint64_t present;
+	uint32_t pid, tid;
+	uint64_t time, id, stream_id;
+	uint32_t cpu;
+	uint32_t reserved; /* behind cpu, as it was written */
+};
+
+/* A sample. Only fields whose bit is in `present` are written; identity bits are in it too, their values in the
+ * record's id. */
+struct coati_sample {
+	uint64_t present;
+	uint64_t ip, addr, period;
+	struct coati_u64s callchain; /* context markers are in it, as markers */
+	const uint8_t *raw;	     /* payload, raw_size bytes with the kernel's padding */
+	uint32_t raw_size;
+	uint32_t reserved;
+	struct coati_read_block read;
+	struct coati_branches branches;
+	struct coati_regs regs_user, regs_intr;
+	const uint8_t *stack;		     /* STACK_USER: stack_size bytes lie here, */
+	uint64_t stack_size, stack_dyn_size; /* the first stack_dyn_size of them are real */
+	uint64_t weight; /* WEIGHT_STRUCT: var1 in bits 0-31, var2 in 32-47, var3 in 48-63 */
+	uint64_t data_src, transaction, phys_addr, cgroup, data_page_size, code_page_size;
+	const uint8_t *aux;
+	uint64_t aux_size;
+};
+
+/* Text in a record: terminated inside the record. text_size counts the bytes that it takes there, terminator and padding
+ * included; 0 tells the encoder to pad to a multiple of 8 as the kernel does. */
+struct coati_mmap { /* MMAP, MMAP2 */
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	/* The rest but the name: MMAP2 only. */
+	uint32_t maj, min;	      /* without COATI_MISC_MMAP_BUILD_ID in misc */
+	uint64_t ino, ino_generation; /* likewise */
+	uint8_t build_id[20];	      /* with it */
+	uint8_t build_id_size;	      /* 0 without it; at most 20 */
+	uint8_t reserved[3];
+	uint32_t prot, flags;
+	const char *name;
+	uint32_t text_size;
+	uint32_t reserved_2;
+};
+struct coati_lost { /* LOST */
+	uint64_t id, lost;
+};
+struct coati_comm { /* COMM */
+	uint32_t pid, tid;
+	const char *name;
+	uint32_t text_size;
+	uint32_t reserved;
+};
+struct coati_task { /* FORK, EXIT */
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+struct coati_throttle { /* THROTTLE, UNTHROTTLE */
+	uint64_t time, id, stream_id;
+};
+struct coati_read { /* READ */
+	uint32_t pid, tid;
+	struct coati_read_block block;
+};
+struct coati_aux { /* AUX */
+	uint64_t offset, size, flags;
+};
+#define COATI_AUX_FLAG_TRUNCATED   1
+#define COATI_AUX_FLAG_OVERWRITE   2
+#define COATI_AUX_FLAG_PARTIAL	   4
+#define COATI_AUX_FLAG_COLLISION   8
+#define COATI_AUX_FLAG_FORMAT_MASK 0xff00
+struct coati_itrace_start { /* ITRACE_START */
+	uint32_t pid, tid;
+};
+struct coati_switch { /* SWITCH_CPU_WIDE; SWITCH has no body */
+	uint32_t next_prev_pid, next_prev_tid;
+};
+struct coati_namespaces { /* NAMESPACES */
+	uint32_t pid, tid;
+	uint64_t nr;
+	struct coati_u64s links; /* nr pairs of device and inode: net uts ipc pid user mnt cgroup */
+};
+struct coati_ksymbol { /* KSYMBOL */
+	uint64_t addr;
+	uint32_t len;
+	uint16_t ksym_type; /* 1 BPF, 2 out of line code */
+	uint16_t flags;	    /* 1 gone */
+	const char *name;
+	uint32_t text_size;
+	uint32_t reserved;
+};
+struct coati_bpf_event {   /* BPF_EVENT */
+	uint16_t bpf_type; /* 1 loaded, 2 unloaded */
+	uint16_t flags;
+	uint32_t id;
+	uint8_t tag[8];
+};
+struct coati_cgroup { /* CGROUP */
+	uint64_t id;
+	const char *path;
+	uint32_t text_size;
+	uint32_t reserved;
+};
+struct coati_text_poke { /* TEXT_POKE */
+	uint64_t addr;
+	uint16_t old_len, new_len;
+	uint32_t reserved;
+	const uint8_t *bytes; /* old_len, then new_len; padding to 8 is in the record's extra */
+};
+struct coati_deferred { /* CALLCHAIN_DEFERRED */
+	uint64_t cookie;
+	struct coati_u64s callchain;
+};
+/* Records of the tool and those that we do not know: the body as bytes; recording.h reads the former. */
+struct coati_tool_record {
+	const uint8_t *bytes;
+	uint32_t size;
+	uint32_t reserved;
+};
+
+struct coati_record {
+	uint32_t type;
+	uint16_t misc;
+	uint16_t size;
+	const uint8_t *extra; /* extra_size bytes that we do not know, in front of the trailer */
+	uint32_t extra_size;
+	uint32_t reserved;
+	struct coati_identity id; /* of a sample or from the trailer */
+	union {
+		struct coati_sample sample;
+		struct coati_mmap mmap;
+		struct coati_lost lost;
+		struct coati_comm comm;
+		struct coati_task task;
+		struct coati_throttle throttle;
+		struct coati_read read;
+		struct coati_aux aux;
+		struct coati_itrace_start itrace_start;
+		uint64_t lost_samples;
+		struct coati_switch sw;
+		struct coati_namespaces namespaces;
+		struct coati_ksymbol ksymbol;
+		struct coati_bpf_event bpf_event;
+		struct coati_cgroup cgroup;
+		struct coati_text_poke text_poke;
+		uint64_t aux_hw_id;
+		struct coati_deferred deferred;
+		struct coati_tool_record tool; /* and every type that we do not know */
+		uint64_t reserved[64];	       /* room for what is to come */
+	} u;
+};
+
+/* Take @raw apart by @fmt. -EBADMSG when it is malformed, -EOPNOTSUPP for samples and reads of a format that has bits
+ * we do not know; *ret is then undefined. Types that we do not know give the bytes (`tool`), without the trailer that the kernel
+ * puts behind all of its own (numbers below 64).  Hot. */
+COATI_API int coati_record_decode(const struct coati_raw *raw,
+				  const struct coati_sample_format *fmt, struct coati_record *ret);
+/* The mirror: write @rec as bytes by @fmt into @buf, in our byte order; rec->size is not looked at. Returns the size of
+ * the record, -ENOSPC when @cap is too small, -E2BIG when it would pass 65535 bytes, -EINVAL when @rec lacks what @fmt asks
+ * for. For every x in our byte order that decodes, encode(decode(x)) == x, but for bytes behind the terminator
+ * of a text: these become zero. */
+COATI_API int coati_record_encode(const struct coati_record *rec,
+				  const struct coati_sample_format *fmt, void *buf, size_t cap);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
