@@ -304,51 +304,77 @@ const uint8_t *coati_elf_section_bytes(const struct elf *e, const struct elf_sec
 	return c.at;
 }
 
-const char *coati_elf_string(const struct elf *e, uint32_t strtab, uint64_t offset)
+/* A string table, NULL when section @i is none. Its last byte ends every string in it, so none has to be scanned. */
+static const char *string_table(const struct elf *e, uint32_t i, size_t *ret_size)
 {
 	struct elf_section s;
 	const uint8_t *bytes;
 	uint32_t name;
-	size_t size;
 
-	if (strtab >= e->shnum || read_section(e, strtab, &s, &name) < 0 || s.type != SHT_STRTAB)
+	*ret_size = 0;
+	if (i >= e->shnum || read_section(e, i, &s, &name) < 0 || s.type != SHT_STRTAB)
 		return NULL;
-	bytes = coati_elf_section_bytes(e, &s, &size);
-	/* the last byte ends every string of the table, so none has to be scanned */
-	if (!bytes || offset >= size || bytes[size - 1])
-		return NULL;
-	return (const char *)bytes + offset;
+	bytes = coati_elf_section_bytes(e, &s, ret_size);
+	return bytes && *ret_size && !bytes[*ret_size - 1] ? (const char *)bytes : NULL;
 }
 
-int coati_elf_symbol_next(const struct elf *e, const struct elf_section *table, uint32_t *pos,
-			  struct elf_symbol *ret)
+const char *coati_elf_string(const struct elf *e, uint32_t strtab, uint64_t offset)
 {
-	struct elf_symbol s = { .index = *pos ? *pos : 1 };
-	struct cursor c;
-	uint32_t name;
-	uint8_t info;
+	size_t size;
+	const char *strings = string_table(e, strtab, &size);
 
+	return strings && offset < size ? strings + offset : NULL;
+}
+
+int coati_elf_symbols(const struct elf *e, const struct elf_section *table, struct elf_symbols *ret)
+{
+	struct elf_symbols s = { .index = 1 };
+	const uint8_t *bytes;
+	size_t size;
+
+	*ret = s;
+	if (table->type == SHT_NOBITS)
+		return 0;
 	if (table->type != SHT_SYMTAB && table->type != SHT_DYNSYM)
-		return table->type == SHT_NOBITS ? 0 : -EINVAL;
+		return -EINVAL;
 	if (table->entsize != sizeof(Elf64_Sym))
 		return -EBADMSG;
 	if (table->size / sizeof(Elf64_Sym) > ELF_SYMBOLS_MAX)
 		return -E2BIG;
-	if (s.index >= table->size / sizeof(Elf64_Sym))
-		return 0;
-	c = cursor_at_entry(e, table->offset, s.index, sizeof(Elf64_Sym));
-	name = cursor_u32(&c);
-	info = cursor_u8(&c);
-	cursor_skip(&c, 1); /* visibility */
-	s.shndx = cursor_u16(&c);
-	s.value = cursor_u64(&c);
-	s.size = cursor_u64(&c);
-	s.name = coati_elf_string(e, table->link, name);
-	if (c.bad || !s.name)
+	bytes = coati_elf_section_bytes(e, table, &size);
+	s.strings = string_table(e, table->link, &s.strings_size);
+	if (!bytes || !s.strings)
 		return -EBADMSG;
+	if (size < 2 * sizeof(Elf64_Sym))
+		return 0;
+	size -= sizeof(Elf64_Sym);
+	s.at = cursor_over(bytes + sizeof(Elf64_Sym), size - size % sizeof(Elf64_Sym));
+	s.at.swap = e->swap;
+	*ret = s;
+	return 0;
+}
+
+int coati_elf_symbol_next(struct elf_symbols *symbols, struct elf_symbol *ret)
+{
+	struct cursor *c = &symbols->at;
+	struct elf_symbol s = { 0 };
+	uint32_t name;
+	uint8_t info;
+
+	if (!cursor_left(c))
+		return 0;
+	s.index = symbols->index++;
+	name = cursor_u32(c);
+	info = cursor_u8(c);
+	cursor_skip(c, 1); /* visibility */
+	s.shndx = cursor_u16(c);
+	s.value = cursor_u64(c);
+	s.size = cursor_u64(c);
+	if (c->bad || name >= symbols->strings_size)
+		return -EBADMSG;
+	s.name = symbols->strings + name;
 	s.type = ELF64_ST_TYPE(info);
 	s.bind = ELF64_ST_BIND(info);
-	*pos = s.index + 1;
 	*ret = s;
 	return 1;
 }

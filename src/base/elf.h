@@ -58,6 +58,14 @@ struct elf_symbol {
 	uint16_t shndx;
 };
 
+/* A walk over symbols; begin it with coati_elf_symbols(). */
+struct elf_symbols {
+	struct cursor at;
+	uint32_t index; /* of the next one */
+	const char *strings;
+	size_t strings_size;
+};
+
 struct elf_note {
 	const char *name; /* not always terminated: name_size counts */
 	uint32_t name_size, type, desc_size;
@@ -91,10 +99,12 @@ const uint8_t *coati_elf_section_bytes(const struct elf *e, const struct elf_sec
 /* A terminated string of the string table section @strtab; NULL when there is none at @offset. */
 const char *coati_elf_string(const struct elf *e, uint32_t strtab, uint64_t offset);
 
-/* Symbols of the .symtab or .dynsym @table (a section of that type), one per call: 1, 0 at the end,
- * negative when malformed. Start with *pos = 0; the empty symbol 0 is left out. */
-int coati_elf_symbol_next(const struct elf *e, const struct elf_section *table, uint32_t *pos,
-			  struct elf_symbol *ret);
+/* Symbols of the .symtab or .dynsym @table (a section of that type, or NOBITS: then there are none). -EINVAL when
+ * it is none, -EBADMSG when it or its names lie outside, -E2BIG over the ceiling. */
+int coati_elf_symbols(const struct elf *e, const struct elf_section *table,
+		      struct elf_symbols *ret);
+/* 1 and the next symbol, 0 at the end, -EBADMSG when its name lies outside. The empty symbol 0 is left out.  Hot. */
+int coati_elf_symbol_next(struct elf_symbols *symbols, struct elf_symbol *ret);
 
 /* Notes of a section or segment with those bytes; @align is its alignment (8, anything else means 4). */
 struct elf_notes coati_elf_notes(const struct elf *e, const uint8_t *bytes, size_t size,

@@ -189,16 +189,19 @@ static int search_table(const struct elf *e, uint32_t type, struct search *f)
 {
 	struct versions v = { .wanted = -1 };
 	struct elf_section table;
+	struct elf_symbols symbols;
 	struct elf_symbol s;
-	uint32_t pos = 0;
 	bool old;
 	int r = find_section_type(e, type, &table);
 
 	if (r <= 0)
 		return r;
+	r = coati_elf_symbols(e, &table, &symbols);
+	if (r < 0)
+		return r;
 	if (type == SHT_DYNSYM)
 		v = read_versions(e, f->version);
-	while ((r = coati_elf_symbol_next(e, &table, &pos, &s)) > 0)
+	while ((r = coati_elf_symbol_next(&symbols, &s)) > 0)
 		if (name_matches(f, &s, type == SHT_DYNSYM ? &v : NULL, &old))
 			consider(f, &s, rank_of(f, &s, old));
 	return r;
@@ -236,12 +239,12 @@ static void open_debug(const struct elf *e, const char *debug_dir, struct elf *r
 static void offer_table(const struct elf *e, uint32_t type, struct nearest *n)
 {
 	struct elf_section table;
+	struct elf_symbols symbols;
 	struct elf_symbol s;
-	uint32_t pos = 0;
 
-	if (find_section_type(e, type, &table) != 1)
+	if (find_section_type(e, type, &table) != 1 || coati_elf_symbols(e, &table, &symbols) < 0)
 		return;
-	while (coati_elf_symbol_next(e, &table, &pos, &s) > 0)
+	while (coati_elf_symbol_next(&symbols, &s) > 0)
 		if (s.shndx != SHN_UNDEF && s.type == STT_FUNC && coati_probe_name_ok(s.name))
 			coati_nearest_offer(n, s.name);
 }

@@ -32,15 +32,17 @@ static inline uint64_t elf_walk_notes(struct elf_notes notes)
 
 static inline uint64_t elf_walk_section(const struct elf *e, const struct elf_section *s)
 {
+	struct elf_symbols symbols;
 	struct elf_symbol sym;
 	uint64_t sum = strlen(s->name);
-	uint32_t pos = 0;
 	size_t size;
 	const uint8_t *bytes = coati_elf_section_bytes(e, s, &size);
 
 	sum += elf_walk_bytes(bytes, size);
 	sum += elf_walk_notes(coati_elf_notes(e, bytes, size, s->align));
-	while (coati_elf_symbol_next(e, s, &pos, &sym) > 0)
+	if (coati_elf_symbols(e, s, &symbols) < 0)
+		return sum;
+	while (coati_elf_symbol_next(&symbols, &sym) > 0)
 		sum += strlen(sym.name) + sym.value + sym.type;
 	return sum;
 }

@@ -71,24 +71,25 @@ TEST(elf_reads_the_same_from_both_byte_orders)
 		struct elf_builder b;
 		size_t size = build_sample(&b, swap);
 		struct elf_section table;
+		struct elf_symbols syms;
 		struct elf_symbol s;
 		uint64_t offset;
-		uint32_t pos = 0;
 		struct elf e;
 
 		CHECK_OK(coati_elf_from_bytes(b.bytes, size, &e));
 		CHECK_INT(e.swap, ==, swap);
 		CHECK_INT(e.machine, ==, elf_builder_machine());
 		CHECK_INT(coati_elf_section_find(&e, ".symtab", &table), ==, 1);
+		CHECK_OK(coati_elf_symbols(&e, &table, &syms));
 		for (int i = 0; i < 2; i++) {
-			CHECK_INT(coati_elf_symbol_next(&e, &table, &pos, &s), ==, 1);
+			CHECK_INT(coati_elf_symbol_next(&syms, &s), ==, 1);
 			CHECK_STR(s.name, symbols[i].name);
 			CHECK_U64(s.value, ==, symbols[i].value);
 			CHECK_U64(s.size, ==, symbols[i].size);
 			CHECK_INT(s.bind, ==, symbols[i].bind);
 			CHECK_INT(s.type, ==, STT_FUNC);
 		}
-		CHECK_INT(coati_elf_symbol_next(&e, &table, &pos, &s), ==, 0);
+		CHECK_INT(coati_elf_symbol_next(&syms, &s), ==, 0);
 		CHECK_OK(coati_elf_vaddr_to_offset(&e, symbols[1].value, &offset));
 		CHECK_U64(offset, ==, BUILDER_TEXT_OFFSET + 16);
 	}
@@ -262,15 +263,14 @@ TEST(elf_string_table_without_a_last_zero_gives_no_names)
 	struct elf_builder b;
 	size_t size = build_sample(&b, false);
 	struct elf_section table, strings;
-	struct elf_symbol s;
-	uint32_t pos = 0;
+	struct elf_symbols s;
 	struct elf e;
 
 	CHECK_OK(coati_elf_from_bytes(b.bytes, size, &e));
 	CHECK_INT(coati_elf_section_find(&e, ".symtab", &table), ==, 1);
 	CHECK_OK(coati_elf_section(&e, table.link, &strings));
 	b.bytes[strings.offset + strings.size - 1] = 'x';
-	CHECK_ERR(coati_elf_symbol_next(&e, &table, &pos, &s), -EBADMSG);
+	CHECK_ERR(coati_elf_symbols(&e, &table, &s), -EBADMSG);
 }
 
 TEST(elf_table_of_more_symbols_than_the_ceiling_is_refused_at_once)
@@ -278,15 +278,14 @@ TEST(elf_table_of_more_symbols_than_the_ceiling_is_refused_at_once)
 	struct elf_builder b;
 	size_t size = build_sample(&b, false);
 	struct elf_section table;
-	struct elf_symbol s;
-	uint32_t pos = 0;
+	struct elf_symbols s;
 	struct elf e;
 
 	CHECK_OK(coati_elf_from_bytes(b.bytes, size, &e));
 	CHECK_INT(coati_elf_section_find(&e, ".symtab", &table), ==, 1);
 	POKE_SECTION(&b, &e, table.index, sh_size, UINT64_MAX);
 	CHECK_OK(coati_elf_section(&e, table.index, &table));
-	CHECK_ERR(coati_elf_symbol_next(&e, &table, &pos, &s), -E2BIG);
+	CHECK_ERR(coati_elf_symbols(&e, &table, &s), -E2BIG);
 }
 
 TEST(elf_address_outside_of_every_segment_has_no_offset)
@@ -362,9 +361,8 @@ TEST(elf_of_a_hundred_sparse_gigabytes_is_walked_in_bounded_time)
 	struct elf_builder b;
 	size_t size = build_sample(&b, false);
 	struct elf_section table;
-	struct elf_symbol s;
+	struct elf_symbols s;
 	uint8_t id[20];
-	uint32_t pos = 0;
 	struct elf e;
 	int fd;
 
@@ -380,7 +378,7 @@ TEST(elf_of_a_hundred_sparse_gigabytes_is_walked_in_bounded_time)
 	close(fd);
 	CHECK_OK(coati_elf_open("sparse", &e, NULL));
 	CHECK_INT(coati_elf_section_find(&e, ".symtab", &table), ==, 1);
-	CHECK_ERR(coati_elf_symbol_next(&e, &table, &pos, &s), -E2BIG);
+	CHECK_ERR(coati_elf_symbols(&e, &table, &s), -E2BIG);
 	CHECK_U64(coati_elf_build_id(&e, id), ==, 0);
 	coati_elf_close(&e);
 }
@@ -389,12 +387,13 @@ TEST(elf_of_a_hundred_sparse_gigabytes_is_walked_in_bounded_time)
 static uint64_t find_function(const struct elf *e, const char *name)
 {
 	struct elf_section table;
+	struct elf_symbols syms;
 	struct elf_symbol s;
-	uint32_t pos = 0;
 
-	if (coati_elf_section_find(e, ".dynsym", &table) != 1)
+	if (coati_elf_section_find(e, ".dynsym", &table) != 1 ||
+	    coati_elf_symbols(e, &table, &syms) < 0)
 		return 0;
-	while (coati_elf_symbol_next(e, &table, &pos, &s) > 0)
+	while (coati_elf_symbol_next(&syms, &s) > 0)
 		if (!strcmp(s.name, name) && s.shndx)
 			return s.value;
 	return 0;
@@ -421,15 +420,16 @@ TEST(elf_of_libc_has_a64l_where_the_loader_put_it)
 TEST(elf_of_this_program_has_this_test)
 {
 	struct elf_section table;
+	struct elf_symbols syms;
 	struct elf_symbol s;
-	uint32_t pos = 0;
 	bool found = false;
 	struct elf e;
 
 	CHECK_OK(coati_elf_open("/proc/self/exe", &e, NULL));
 	if (coati_elf_section_find(&e, ".symtab", &table) != 1)
 		test_skip("this program is stripped");
-	while (coati_elf_symbol_next(&e, &table, &pos, &s) > 0)
+	CHECK_OK(coati_elf_symbols(&e, &table, &syms));
+	while (coati_elf_symbol_next(&syms, &s) > 0)
 		found |= !strcmp(s.name, "test_case_elf_of_this_program_has_this_test");
 	CHECK(found);
 	coati_elf_close(&e);
