@@ -9,6 +9,7 @@
 #include <coati/event.h>
 #include <coati/host.h>
 #include <coati/record.h>
+#include <coati/recording.h>
 #include <coati/version.h>
 
 #endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The waiting entries are one array; it is sorted by a natural merge sort when a round ends, which costs one pass over
+ * runs that are sorted already, as the records of one ring are.
+ */
+#include "recording/order.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <coati/recording.h>
+
+#include "base/alloc.h"
+
+#define FIRST_CAP 1024
+
+void coati_order_init(struct order *o, size_t window_bytes)
+{
+	*o = (struct order){ .max_entries = window_bytes / (2 * sizeof(struct order_entry)) };
+	if (o->max_entries < FIRST_CAP)
+		o->max_entries = FIRST_CAP;
+}
+
+void coati_order_fini(struct order *o, struct chunk_pool *pool)
+{
+	for (size_t i = o->at; i < o->len; i++)
+		coati_chunk_put(pool, o->v[i].chunk);
+	coati_free(o->v);
+	coati_free(o->scratch);
+	*o = (struct order){ 0 };
+}
+
+/* Make room at the end: first by moving what waits to the front. */
+static int make_room(struct order *o)
+{
+	struct order_entry *v;
+	size_t cap;
+
+	if (o->at > o->len / 2) {
+		memmove(o->v, o->v + o->at, (o->len - o->at) * sizeof(*o->v));
+		o->len -= o->at;
+		o->ready -= o->at;
+		o->at = 0;
+	}
+	if (o->len < o->cap)
+		return 0;
+	cap = o->cap ? o->cap * 2 : FIRST_CAP;
+	v = coati_realloc_array(o->v, cap, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	o->v = v;
+	v = coati_realloc_array(o->scratch, cap, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	o->scratch = v;
+	o->cap = cap;
+	return 0;
+}
+
+int coati_order_add(struct order *o, const struct order_entry *e)
+{
+	struct order_entry *slot;
+
+	if (o->len == o->cap && make_room(o) < 0)
+		return -ENOMEM;
+	slot = &o->v[o->len++];
+	*slot = *e;
+	slot->own_time = e->time;
+	if (!slot->time)
+		slot->time = o->newest;
+	if (slot->time > o->newest)
+		o->newest = slot->time;
+	if (o->file_order)
+		o->ready = o->len;
+	return 0;
+}
+
+/* End of the run that starts at @i: entries whose times do not fall. */
+static size_t run_end(const struct order_entry *v, size_t i, size_t len)
+{
+	while (++i < len && v[i - 1].time <= v[i].time)
+		;
+	return i < len ? i : len;
+}
+
+/* Merge two neighbouring runs of @from into @to; equal times keep their order. */
+static void merge_runs(const struct order_entry *from, struct order_entry *to, size_t start,
+		       size_t mid, size_t end)
+{
+	size_t a = start, b = mid, at = start;
+
+	while (a < mid && b < end)
+		to[at++] = from[b].time < from[a].time ? from[b++] : from[a++];
+	memcpy(to + at, from + a, (mid - a) * sizeof(*to));
+	at += mid - a;
+	memcpy(to + at, from + b, (end - b) * sizeof(*to));
+}
+
+/* One pass over all pairs of runs; returns the number of runs that are left. */
+static size_t merge_pass(const struct order_entry *from, struct order_entry *to, size_t start,
+			 size_t len)
+{
+	size_t runs = 0;
+
+	while (start < len) {
+		size_t mid = run_end(from, start, len);
+		size_t end = mid < len ? run_end(from, mid, len) : len;
+
+		merge_runs(from, to, start, mid, end);
+		start = end;
+		runs++;
+	}
+	return runs;
+}
+
+static void sort_waiting(struct order *o)
+{
+	size_t runs;
+
+	if (o->at == o->len || run_end(o->v, o->at, o->len) == o->len)
+		return;
+	do {
+		struct order_entry *v = o->v;
+
+		runs = merge_pass(o->v, o->scratch, o->at, o->len);
+		o->v = o->scratch;
+		o->scratch = v;
+	} while (runs > 1);
+}
+
+/* Everything with a time up to @limit may go. */
+static void allow(struct order *o, uint64_t limit)
+{
+	size_t lo, hi;
+
+	if (o->file_order)
+		return;
+	sort_waiting(o);
+	lo = o->at;
+	hi = o->len;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (o->v[mid].time <= limit)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	o->ready = lo;
+}
+
+void coati_order_round(struct order *o)
+{
+	allow(o, o->newest_before);
+	o->newest_before = o->newest;
+}
+
+void coati_order_end(struct order *o)
+{
+	allow(o, UINT64_MAX);
+}
+
+bool coati_order_crowded(const struct order *o)
+{
+	return o->len - o->at >= o->max_entries;
+}
+
+void coati_order_relieve(struct order *o)
+{
+	sort_waiting(o);
+	allow(o, o->v[o->at + (o->len - o->at) / 2].time);
+}
+
+struct order_entry *coati_order_next(struct order *o)
+{
+	struct order_entry *e;
+
+	if (o->at == o->ready)
+		return NULL;
+	e = &o->v[o->at++];
+	if (o->file_order)
+		o->delivered = e->time;
+	else if (e->time < o->delivered)
+		e->flags |= COATI_RECORDING_ITEM_LATE;
+	else
+		o->delivered = e->time;
+	if (o->at == o->len)
+		o->at = o->ready = o->len =
+			0; /* e stays valid: nothing is written over it before the next call */
+	return e;
+}

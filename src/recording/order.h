@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Putting records in the order of their times. A perf.data file holds the records of each ring in order, ring after ring,
+ * and a FINISHED_ROUND after each turn: at such a mark everything up to the largest time seen at the mark before can be
+ * delivered. Records without a time keep their place behind what came before them. A record older than what was
+ * delivered already is delivered at once and flagged late; nothing is dropped. When more waits than the window allows, the
+ * older half is delivered as if a round had ended.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/record.h>
+
+#include "recording/chunk.h"
+
+struct order_entry {
+	uint64_t time;	 /* sorting key: records without time borrow the largest time before them */
+	uint64_t offset; /* in the file */
+	const uint8_t *record;
+	struct chunk *chunk;
+	uint32_t flags; /* of coati_recording_item */
+	uint32_t event;
+	uint64_t own_time; /* 0: none */
+};
+
+struct order {
+	struct order_entry *v, *scratch;
+	size_t len, cap; /* waiting entries are v[at..len) */
+	size_t at;	 /* next to deliver */
+	size_t ready;	 /* v[at..ready) may be delivered */
+	size_t max_entries;
+	uint64_t newest;	/* largest time seen */
+	uint64_t newest_before; /* the same at the last round */
+	uint64_t delivered;	/* time of the last one delivered */
+	bool file_order;	/* deliver as they come */
+};
+
+void coati_order_init(struct order *o, size_t window_bytes);
+void coati_order_fini(struct order *o, struct chunk_pool *pool);
+/* Add one; takes one use of e->chunk. -ENOMEM. */
+int coati_order_add(struct order *o, const struct order_entry *e);
+/* A FINISHED_ROUND was read. */
+void coati_order_round(struct order *o);
+/* The input has ended: everything may go. */
+void coati_order_end(struct order *o);
+/* More waits than the window allows: the older half may go. */
+bool coati_order_crowded(const struct order *o);
+void coati_order_relieve(struct order *o);
+/* The next that may be delivered, or NULL. The caller owns its use of the chunk. Lives until the next call. */
+struct order_entry *coati_order_next(struct order *o);

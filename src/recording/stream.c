@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* Records are taken out of the input one by one, told apart, and put in line. */
+#include "recording/stream.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define UNPACK_STEP 65536
+
+void coati_stream_init(struct stream *s, struct shared *shared, int fd, bool seekable)
+{
+	*s = (struct stream){ .shared = shared, .name = "" };
+	coati_input_init(&s->outer, &shared->pool, fd, seekable);
+	coati_input_init(&s->inner, &shared->pool, -1, false);
+}
+
+void coati_stream_fini(struct stream *s)
+{
+	if (s->head)
+		coati_chunk_put(&s->shared->pool, s->head->chunk);
+	coati_order_fini(&s->order, &s->shared->pool);
+	coati_chunk_put(&s->shared->pool, s->packed_chunk);
+	coati_input_fini(&s->outer);
+	coati_input_fini(&s->inner);
+	coati_unpacker_free(s->unpacker);
+}
+
+int coati_stream_stamp(struct shared *sh)
+{
+	while (sh->stamps.len < sh->model.events.len) {
+		const struct coati_attr *a = &sh->model.events.v[sh->stamps.len].attr;
+		uint64_t t = a->sample_type;
+		struct stamp *st = ARRAY_ADD(&sh->stamps);
+
+		if (!st)
+			return -ENOMEM;
+		*st = (struct stamp){ -1, -1 };
+		if (!(t & COATI_SAMPLE_TIME))
+			continue;
+		st->sample_pos = 8 * __builtin_popcountll(t & (COATI_SAMPLE_IDENTIFIER |
+							       COATI_SAMPLE_IP | COATI_SAMPLE_TID));
+		if (a->flags & COATI_ATTR_SAMPLE_ID_ALL)
+			st->other_end =
+				8 + 8 * __builtin_popcountll(
+						t & (COATI_SAMPLE_ID | COATI_SAMPLE_STREAM_ID |
+						     COATI_SAMPLE_CPU | COATI_SAMPLE_IDENTIFIER));
+	}
+	return 0;
+}
+
+static uint64_t time_of(const struct shared *sh, const struct coati_raw *raw, uint32_t event)
+{
+	uint32_t body = raw->size - COATI_RAW_HEADER;
+	const uint8_t *at;
+	uint64_t v;
+
+	if (event >= sh->stamps.len)
+		return 0;
+	if (raw->type == COATI_RECORD_SAMPLE) {
+		if (sh->stamps.v[event].sample_pos < 0 ||
+		    body < (uint32_t)sh->stamps.v[event].sample_pos + 8)
+			return 0;
+		at = raw->body + sh->stamps.v[event].sample_pos;
+	} else {
+		if (sh->stamps.v[event].other_end < 0 ||
+		    body < (uint32_t)sh->stamps.v[event].other_end)
+			return 0;
+		at = raw->body + body - sh->stamps.v[event].other_end;
+	}
+	memcpy(&v, at, sizeof(v));
+	return raw->swap ? __builtin_bswap64(v) : v;
+}
+
+/* Put one record in line. */
+static int enqueue(struct stream *s, const struct input_record *rec, uint32_t flags)
+{
+	struct shared *sh = s->shared;
+	struct order_entry e = {
+		.offset = rec->offset, .record = rec->bytes, .chunk = rec->chunk, .flags = flags
+	};
+	int r;
+
+	if (rec->raw.type < COATI_RECORD_HEADER_ATTR) {
+		r = coati_format_table_find(sh->model.table, &rec->raw, &e.event);
+		if (r == -ENOENT) {
+			e.flags |= COATI_RECORDING_ITEM_NO_EVENT;
+			e.event = 0;
+			sh->stats.no_event++;
+		}
+		e.time = r == -ENOENT && rec->raw.type == COATI_RECORD_SAMPLE
+				 ? 0
+				 : time_of(sh, &rec->raw, e.event);
+	}
+	rec->chunk->users++;
+	r = coati_order_add(&s->order, &e);
+	if (r < 0)
+		coati_chunk_put(&sh->pool, rec->chunk);
+	return r;
+}
+
+/* Events and facts that travel as records: pipe mode. */
+static int take_attr(struct shared *sh, const struct coati_raw *raw)
+{
+	struct cursor c = cursor_over(raw->body, raw->size - COATI_RAW_HEADER);
+	struct cursor peek;
+	struct coati_attr attr;
+	uint32_t size;
+	int r;
+
+	c.swap = raw->swap;
+	peek = c;
+	cursor_skip(&peek, 4);
+	size = cursor_u32(&peek);
+	if (size < COATI_ATTR_SIZE_VER0)
+		size = COATI_ATTR_SIZE_VER0;
+	r = coati_model_attr(&c, size, &attr);
+	if (r == 0)
+		r = coati_model_add_event(&sh->model, &attr, &c);
+	return r < 0 ? r : coati_stream_stamp(sh);
+}
+
+static int take_feature(struct shared *sh, const struct coati_raw *raw)
+{
+	struct cursor c = cursor_over(raw->body, raw->size - COATI_RAW_HEADER);
+	uint64_t bit;
+	size_t size;
+	uint8_t *copy;
+
+	c.swap = raw->swap;
+	bit = cursor_u64(&c);
+	size = cursor_left(&c);
+	if (c.bad || bit >= COATI_FEATURE_MAX)
+		return -EBADMSG;
+	copy = coati_arena_alloc(&sh->model.arena, size);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, c.at, size);
+	return coati_model_feature(&sh->model, (uint32_t)bit, copy, size);
+}
+
+/* The length of the data behind a record that its header does not cover. */
+uint64_t coati_stream_behind(const struct coati_raw *raw)
+{
+	struct cursor c = cursor_over(raw->body, raw->size - COATI_RAW_HEADER);
+	uint64_t size;
+
+	c.swap = raw->swap;
+	if (raw->type == COATI_RECORD_AUXTRACE)
+		return cursor_u64(&c);
+	if (raw->type != COATI_RECORD_TRACING_DATA)
+		return 0;
+	size = cursor_u32(&c);
+	return (size + 7) & ~UINT64_C(7);
+}
+
+static int take_tracing_data(struct stream *s, uint64_t size)
+{
+	struct shared *sh = s->shared;
+	const uint8_t *p;
+	struct chunk *c;
+	uint8_t *copy;
+	int r;
+
+	if (size > MODEL_SECTION_MAX)
+		return coati_input_skip(&s->outer, size);
+	copy = coati_arena_alloc(&sh->model.arena, size);
+	if (!copy)
+		return -ENOMEM;
+	for (uint64_t at = 0; at < size;) {
+		size_t step = size - at < CHUNK_BYTES / 2 ? (size_t)(size - at) : CHUNK_BYTES / 2;
+
+		r = coati_input_bytes(&s->outer, step, &p, &c);
+		if (r < 0)
+			return r;
+		memcpy(copy + at, p, step);
+		at += step;
+	}
+	if (coati_model_feature(&sh->model, COATI_FEATURE_TRACING_DATA, copy, size) < 0)
+		sh->stats.damaged++;
+	return 0;
+}
+
+static int start_unpacking(struct stream *s, const struct input_record *rec)
+{
+	struct cursor c = cursor_over(rec->raw.body, rec->raw.size - COATI_RAW_HEADER);
+	uint64_t size = cursor_left(&c);
+
+	c.swap = rec->raw.swap;
+	if (rec->raw.type == COATI_RECORD_COMPRESSED2) {
+		size = cursor_u64(&c);
+		if (c.bad || size > cursor_left(&c))
+			return -EBADMSG;
+	}
+	if (!s->unpacker) {
+		int r = coati_unpacker_new(&s->unpacker, &s->shared->err);
+
+		if (r < 0)
+			return r;
+	}
+	s->packed = c.at;
+	s->packed_left = size;
+	s->packed_chunk = rec->chunk;
+	s->packed_offset = rec->offset;
+	rec->chunk->users++;
+	s->shared->stats.compressed_bytes += size;
+	return 0;
+}
+
+/* The next bytes of the compressed record into the inner input. */
+static int unpack_step(struct stream *s)
+{
+	uint8_t out[UNPACK_STEP];
+	int64_t n = coati_unpacker_step(s->unpacker, &s->packed, &s->packed_left, out, sizeof(out));
+	int r;
+
+	if (n < 0)
+		return (int)n;
+	s->shared->stats.decompressed_bytes += (uint64_t)n;
+	r = n ? coati_input_push(&s->inner, out, (size_t)n, s->packed_offset) : 0;
+	/* a full output buffer may have left something inside the decompressor */
+	if (r == 0 && !s->packed_left && n < (int64_t)sizeof(out)) {
+		coati_chunk_put(&s->shared->pool, s->packed_chunk);
+		s->packed_chunk = NULL;
+	}
+	return r;
+}
+
+static void note(struct shared *sh, int r)
+{
+	if (r < 0)
+		sh->stats.damaged++;
+}
+
+/* What a record means for the reading itself. */
+static int take(struct stream *s, const struct input_record *rec, uint32_t flags)
+{
+	struct shared *sh = s->shared;
+	struct cursor c = cursor_over(rec->raw.body, rec->raw.size - COATI_RAW_HEADER);
+	int r;
+
+	c.swap = rec->raw.swap;
+	if (rec->raw.type == COATI_RECORD_COMPRESSED || rec->raw.type == COATI_RECORD_COMPRESSED2)
+		return flags & COATI_RECORDING_ITEM_COMPRESSED ? -EBADMSG : start_unpacking(s, rec);
+	r = enqueue(s, rec, flags);
+	if (r < 0 || rec->raw.type < COATI_RECORD_HEADER_ATTR)
+		return r;
+	switch (rec->raw.type) {
+	case COATI_RECORD_HEADER_ATTR:
+		note(sh, take_attr(sh, &rec->raw));
+		break;
+	case COATI_RECORD_HEADER_FEATURE:
+		note(sh, take_feature(sh, &rec->raw));
+		break;
+	case COATI_RECORD_EVENT_UPDATE:
+		note(sh, coati_model_event_update(&sh->model, &c));
+		break;
+	case COATI_RECORD_TRACING_DATA:
+		return take_tracing_data(s, coati_stream_behind(&rec->raw));
+	case COATI_RECORD_AUXTRACE:
+		return coati_input_skip(&s->outer, coati_stream_behind(&rec->raw));
+	case COATI_RECORD_FINISHED_ROUND:
+		sh->stats.rounds++;
+		coati_order_round(&s->order);
+		break;
+	}
+	return 0;
+}
+
+/* Read and take one record: 1, 0 at the end of what is there, negative error. *ret_type is its type. */
+static int pump(struct stream *s, uint32_t *ret_type)
+{
+	struct input_record rec;
+	int r;
+
+	r = coati_input_next(&s->inner, &rec);
+	if (r == 0 && s->packed_chunk) {
+		r = unpack_step(s);
+		*ret_type = COATI_RECORD_COMPRESSED;
+		return r < 0 ? r : 1;
+	}
+	if (r > 0) {
+		*ret_type = rec.raw.type;
+		r = take(s, &rec, COATI_RECORDING_ITEM_COMPRESSED);
+		return r < 0 ? r : 1;
+	}
+	if (r < 0)
+		return r;
+	r = coati_input_next(&s->outer, &rec);
+	if (r <= 0)
+		return r;
+	*ret_type = rec.raw.type;
+	r = take(s, &rec, 0);
+	return r < 0 ? r : 1;
+}
+
+/* Say where and why it stopped. */
+static void stop(struct stream *s, int r)
+{
+	struct coati_error *err = &s->shared->err;
+	unsigned long long at = coati_input_tell(&s->outer);
+
+	s->end = r ? r : 1;
+	coati_order_end(&s->order);
+	if (r == -ENODATA)
+		coati_fail(
+			err, r,
+			"%s stops in mid-record at byte %llu: it was cut, or is still being written; everything before was read",
+			s->name, at);
+	else if (r == -EBADMSG)
+		coati_fail(
+			err, r,
+			"%s is damaged at byte %llu: no record can look like this; everything before was read",
+			s->name, at);
+	else if (r < 0 && !err->code)
+		coati_fail(err, r, "%s: reading at byte %llu: %m", s->name, at);
+}
+
+int coati_stream_peek(struct stream *s)
+{
+	uint32_t type;
+	int r;
+
+	while (!s->head) {
+		s->head = coati_order_next(&s->order);
+		if (s->head || s->end)
+			break;
+		if (coati_order_crowded(&s->order)) {
+			coati_order_relieve(&s->order);
+			continue;
+		}
+		r = pump(s, &type);
+		if (r == -ENOBUFS && s->order.len > s->order.at)
+			coati_order_relieve(&s->order);
+		else if (r == 0 && s->shared->follow)
+			return 0;
+		else if (r <= 0)
+			stop(s, r == -ENOBUFS ? -ENOMEM : r);
+	}
+	return s->head != NULL;
+}
+
+void coati_stream_prime(struct stream *s)
+{
+	uint32_t type = COATI_RECORD_HEADER_ATTR;
+
+	while (type >= COATI_RECORD_HEADER_ATTR && !coati_order_crowded(&s->order)) {
+		int r = pump(s, &type);
+
+		if (r <= 0) {
+			if (r < 0 || !s->shared->follow)
+				stop(s, r);
+			return;
+		}
+	}
+}

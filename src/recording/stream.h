@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One file of a recording as a stream of records in order: input, decompression and ordering put together. A recording has one,
+ * a directory recording several, which are merged.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coati/recording.h>
+
+#include "recording/input.h"
+#include "recording/model.h"
+#include "recording/order.h"
+#include "recording/zstd.h"
+
+/* Where the time of a record of an event lies; -1: it has none. */
+struct stamp {
+	int32_t sample_pos; /* from the start of the body */
+	int32_t other_end;  /* from the end of the record */
+};
+
+/* What all streams of a recording share. */
+struct shared {
+	struct model model;
+	struct chunk_pool pool;
+	ARRAY(struct stamp) stamps; /* one per event */
+	struct coati_recording_stats stats;
+	struct coati_error err;
+	bool follow;
+};
+
+struct stream {
+	struct shared *shared;
+	struct input outer, inner; /* inner: what came out of compressed records */
+	struct order order;
+	struct unpacker *unpacker;
+	const uint8_t *packed; /* rest of the compressed record that is being unpacked */
+	size_t packed_left;
+	struct chunk *packed_chunk;
+	uint64_t packed_offset;
+	struct order_entry *head; /* next to deliver, or NULL */
+	int end;		  /* 0 more may come, 1 ended well, negative: why it stopped */
+	const char *name;	  /* for messages */
+};
+
+/* Find the times of events that were added. */
+int coati_stream_stamp(struct shared *sh);
+void coati_stream_init(struct stream *s, struct shared *shared, int fd, bool seekable);
+void coati_stream_fini(struct stream *s);
+/* Make s->head the next record: 1, 0 at the end (s->end tells how it ended). */
+int coati_stream_peek(struct stream *s);
+/* Read up to the first record that is not about the recording itself: in a pipe the events come first. */
+void coati_stream_prime(struct stream *s);
+/* The length of the data behind a record that its header does not cover (TRACING_DATA, AUXTRACE), else 0. */
+uint64_t coati_stream_behind(const struct coati_raw *raw);

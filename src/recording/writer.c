@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing a recording. In file mode ids, attrs and an empty header go first, then records as they come, then the feature sections and
+ * the header once more. In pipe mode everything is a record. Records of ours are gathered in a small buffer; spans of a ring
+ * are written from where they lie, together with that buffer in one writev.
+ */
+#include <coati/recording.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sized.h"
+#include "recording/header.h"
+#include "recording/sections.h"
+#include "recording/tracing-writer.h"
+#include "recording/zstd.h"
+
+#define PENDING_MAX 65536
+#define PACK_PIECE  (48 * 1024)
+#define PACK_MAPPED (512 * 1024) /* what readers must have room for to unpack one record */
+#define SECTION_MAX (64u << 20)
+#define RECORD_MAX  65535
+#define EVENTS_MAX  65536
+
+struct event_out {
+	struct coati_attr attr;
+	char *name;
+	uint64_t *ids;
+	uint32_t nr_ids;
+	uint32_t nr_members; /* of the group that it leads, 0: none */
+};
+
+struct coati_writer {
+	int fd;
+	bool pipe, started;
+	int failed; /* sticky */
+	uint64_t max_bytes;
+	uint64_t written; /* bytes in the file that are whole records (or header) */
+	uint64_t data_offset;
+	uint32_t attr_bytes;	 /* of one attr in the file */
+	uint64_t size_in_header; /* data size that the header says now */
+	uint8_t pending[PENDING_MAX];
+	size_t nr_pending;
+	ARRAY(struct event_out) events;
+	struct strbuf features[COATI_FEATURE_MAX];
+	struct packer *packer;
+	int zstd_level;
+	uint64_t packed_in, packed_out;
+	char path[256];
+};
+
+static int fail(struct coati_writer *w, int code)
+{
+	if (!w->failed)
+		w->failed = code;
+	return w->failed;
+}
+
+/* All of @iov, or cut the file back to the last whole record. */
+static int write_out(struct coati_writer *w, struct iovec *iov, int nr, size_t total)
+{
+	size_t done = 0;
+
+	if (w->max_bytes &&
+	    total > w->max_bytes - (w->written < w->max_bytes ? w->written : w->max_bytes))
+		return fail(w, -EFBIG);
+	while (done < total) {
+		ssize_t n = writev(w->fd, iov, nr);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			int code = n < 0 ? -errno : -EIO;
+
+			if (!w->pipe && done && ftruncate(w->fd, (off_t)w->written) == 0)
+				lseek(w->fd, (off_t)w->written, SEEK_SET);
+			return fail(w, code);
+		}
+		done += (size_t)n;
+		while (nr && (size_t)n >= iov->iov_len) {
+			n -= (ssize_t)iov->iov_len;
+			iov++;
+			nr--;
+		}
+		if (nr) {
+			iov->iov_base = (char *)iov->iov_base + n;
+			iov->iov_len -= (size_t)n;
+		}
+	}
+	w->written += total;
+	return 0;
+}
+
+static int write_plain(struct coati_writer *w, const void *bytes, size_t size)
+{
+	struct iovec iov = { (void *)(uintptr_t)bytes, size };
+
+	return w->failed ? w->failed : write_out(w, &iov, 1, size);
+}
+
+static void put_header(uint8_t *at, uint32_t type, uint16_t misc, size_t size)
+{
+	uint16_t size16 = (uint16_t)size;
+
+	memcpy(at, &type, 4);
+	memcpy(at + 4, &misc, 2);
+	memcpy(at + 6, &size16, 2);
+}
+
+/* One piece as a COMPRESSED record. */
+static int write_packed(struct coati_writer *w, const uint8_t *bytes, size_t size)
+{
+	uint8_t out[RECORD_MAX];
+	int64_t n = coati_packer_pack(w->packer, bytes, size, out + 8, sizeof(out) - 8);
+
+	if (n < 0)
+		return fail(w, (int)n);
+	put_header(out, COATI_RECORD_COMPRESSED, 0, (size_t)n + 8);
+	w->packed_in += size;
+	w->packed_out += (uint64_t)n;
+	return write_plain(w, out, (size_t)n + 8);
+}
+
+static int write_span(struct coati_writer *w, const void *bytes, size_t size)
+{
+	const uint8_t *p = bytes;
+
+	while (size && !w->failed) {
+		size_t step = size < PACK_PIECE ? size : PACK_PIECE;
+
+		write_packed(w, p, step);
+		p += step;
+		size -= step;
+	}
+	return w->failed;
+}
+
+static int flush_pending(struct coati_writer *w)
+{
+	size_t size = w->nr_pending;
+
+	w->nr_pending = 0;
+	if (w->failed || !size)
+		return w->failed;
+	return w->packer ? write_span(w, w->pending, size) : write_plain(w, w->pending, size);
+}
+
+int coati_writer_write(struct coati_writer *w, const void *first, size_t first_size,
+		       const void *second, size_t second_size)
+{
+	struct iovec iov[3];
+	size_t total = 0;
+	int nr = 0;
+
+	if (!w || !w->started)
+		return -EINVAL;
+	if (w->failed)
+		return w->failed;
+	if (w->packer) {
+		flush_pending(w);
+		write_span(w, first, first_size);
+		return write_span(w, second, second_size);
+	}
+	if (w->nr_pending)
+		iov[nr++] = (struct iovec){ w->pending, w->nr_pending };
+	if (first_size)
+		iov[nr++] = (struct iovec){ (void *)(uintptr_t)first, first_size };
+	if (second_size)
+		iov[nr++] = (struct iovec){ (void *)(uintptr_t)second, second_size };
+	for (int i = 0; i < nr; i++)
+		total += iov[i].iov_len;
+	w->nr_pending = 0;
+	return nr ? write_out(w, iov, nr, total) : 0;
+}
+
+int coati_writer_record(struct coati_writer *w, const void *record, size_t size)
+{
+	if (!w || !w->started || size > RECORD_MAX || size < 8)
+		return -EINVAL;
+	if (size > PENDING_MAX - w->nr_pending && flush_pending(w) < 0)
+		return w->failed;
+	memcpy(w->pending + w->nr_pending, record, size);
+	w->nr_pending += size;
+	return w->failed;
+}
+
+/* Bring the size in the header up to date, so that the file is good up to here if we die now. */
+static int update_size(struct coati_writer *w)
+{
+	uint64_t size = w->written - w->data_offset;
+
+	if (w->pipe || size == w->size_in_header)
+		return 0;
+	w->size_in_header = size;
+	return pwrite(w->fd, &size, sizeof(size), 48) == sizeof(size) ? 0 : fail(w, -errno);
+}
+
+int coati_writer_round(struct coati_writer *w)
+{
+	uint8_t rec[8];
+	int r;
+
+	put_header(rec, COATI_RECORD_FINISHED_ROUND, 0, sizeof(rec));
+	r = coati_writer_record(w, rec, sizeof(rec));
+	if (r == 0)
+		r = flush_pending(w);
+	return r == 0 ? update_size(w) : r;
+}
+
+static int init_writer(int fd, const char *name, const struct coati_writer_opts *given,
+		       struct coati_writer **ret, struct coati_error *err)
+{
+	struct coati_writer_opts opts;
+	struct coati_writer *w;
+	int r = SIZED_COPY(&opts, given);
+
+	if (r < 0 || opts.zstd_level < 0 || opts.zstd_level > 19) {
+		close(fd);
+		return coati_fail(err, -EINVAL, "compression level %d is not between 0 and 19",
+				  r < 0 ? -1 : opts.zstd_level);
+	}
+	w = coati_alloc(sizeof(*w));
+	if (!w) {
+		close(fd);
+		return coati_fail(err, -ENOMEM, "out of memory");
+	}
+	w->fd = fd;
+	w->pipe = opts.flags & COATI_WRITER_PIPE;
+	w->max_bytes = opts.max_bytes;
+	w->zstd_level = opts.zstd_level;
+	w->events.max = EVENTS_MAX;
+	snprintf(w->path, sizeof(w->path), "%s", name);
+	for (int i = 0; i < COATI_FEATURE_MAX; i++)
+		w->features[i] = (struct strbuf)STRBUF_INIT(SECTION_MAX);
+	if (opts.zstd_level)
+		r = coati_packer_new(opts.zstd_level, &w->packer, err);
+	*ret = w;
+	if (r < 0)
+		coati_writer_close(ret, NULL);
+	return r;
+}
+
+int coati_writer_open(const char *path, const struct coati_writer_opts *opts,
+		      struct coati_writer **ret, struct coati_error *err)
+{
+	struct coati_writer_opts copy;
+	int fd;
+
+	if (!path || !ret)
+		return coati_fail(err, -EINVAL, "no path was given");
+	if (strcmp(path, "-")) {
+		fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+		return fd < 0 ? coati_fail(err, -errno, "%s: %m", path)
+			      : init_writer(fd, path, opts, ret, err);
+	}
+	fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return coati_fail(err, -errno, "standard output: %m");
+	if (SIZED_COPY(&copy, opts) == 0) {
+		copy.flags |= COATI_WRITER_PIPE;
+		opts = &copy;
+	}
+	return init_writer(fd, "standard output", opts, ret, err);
+}
+
+int coati_writer_open_fd(int fd, const struct coati_writer_opts *opts, struct coati_writer **ret,
+			 struct coati_error *err)
+{
+	return fd < 0 || !ret ? coati_fail(err, -EINVAL, "no descriptor was given")
+			      : init_writer(fd, "the output", opts, ret, err);
+}
+
+int coati_writer_add_event(struct coati_writer *w, const struct coati_attr *attr, const char *name,
+			   const uint64_t *ids, uint32_t nr_ids, struct coati_error *err)
+{
+	struct event_out *e;
+
+	if (!w || w->started || !attr || !name)
+		return coati_fail(err, -EINVAL, "events are added before the recording starts");
+	e = ARRAY_ADD(&w->events);
+	if (!e)
+		return coati_fail(err, -ENOMEM, "out of memory, or more than %d events",
+				  EVENTS_MAX);
+	e->attr = *attr;
+	e->name = coati_strdup(name);
+	e->ids = coati_alloc_array(nr_ids, sizeof(*ids));
+	if (!e->name || !e->ids)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	if (nr_ids)
+		memcpy(e->ids, ids, nr_ids * sizeof(*ids));
+	e->nr_ids = nr_ids;
+	return 0;
+}
+
+int coati_writer_group(struct coati_writer *w, uint32_t leader, uint32_t nr_members)
+{
+	if (!w || leader >= w->events.len || nr_members > w->events.len - leader)
+		return -EINVAL;
+	w->events.v[leader].nr_members = nr_members;
+	return 0;
+}
+
+/* A record around a body; longer ones than 64 KiB do not exist. No padding: readers take what is left for more of
+ * the same. */
+static int write_body(struct coati_writer *w, uint32_t type, const struct strbuf *body)
+{
+	size_t size = 8 + body->len;
+	uint8_t *rec;
+	int r;
+
+	if (body->failed)
+		return fail(w, body->failed);
+	if (size > RECORD_MAX)
+		return -E2BIG;
+	rec = coati_alloc(size);
+	if (!rec)
+		return fail(w, -ENOMEM);
+	put_header(rec, type, 0, size);
+	memcpy(rec + 8, body->text, body->len);
+	r = coati_writer_record(w, rec, size);
+	coati_free(rec);
+	return r;
+}
+
+static int write_pipe_feature(struct coati_writer *w, uint32_t bit, const void *bytes, size_t size)
+{
+	struct strbuf body = STRBUF_INIT(SECTION_MAX + 8);
+	int r;
+
+	coati_section_u64(&body, bit);
+	coati_strbuf_add(&body, bytes, size);
+	r = write_body(w, COATI_RECORD_HEADER_FEATURE, &body);
+	coati_strbuf_fini(&body);
+	return r;
+}
+
+int coati_writer_feature(struct coati_writer *w, uint32_t bit, const void *bytes, size_t size)
+{
+	if (!w || bit >= COATI_FEATURE_MAX || (size && !bytes))
+		return -EINVAL;
+	if (w->pipe && w->started)
+		return write_pipe_feature(w, bit, bytes, size);
+	coati_strbuf_clear(&w->features[bit]);
+	coati_strbuf_add(&w->features[bit], bytes, size);
+	if (!size)
+		coati_strbuf_pad(&w->features[bit], '\0', 0);
+	return w->features[bit].failed;
+}
+
+static void describe_events(const struct coati_writer *w, struct strbuf *s)
+{
+	coati_section_u32(s, (uint32_t)w->events.len);
+	coati_section_u32(s, w->attr_bytes);
+	for (size_t i = 0; i < w->events.len; i++) {
+		const struct event_out *e = &w->events.v[i];
+
+		coati_section_attr(s, &e->attr, w->attr_bytes);
+		coati_section_u32(s, e->nr_ids);
+		coati_section_string(s, e->name);
+		coati_strbuf_add(s, e->ids, e->nr_ids * sizeof(*e->ids));
+	}
+}
+
+static void describe_groups(const struct coati_writer *w, struct strbuf *s)
+{
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < w->events.len; i++)
+		nr += w->events.v[i].nr_members > 1;
+	if (!nr)
+		return;
+	coati_section_u32(s, nr);
+	for (size_t i = 0; i < w->events.len; i++) {
+		if (w->events.v[i].nr_members < 2)
+			continue;
+		coati_section_string(s, "{anon_group}");
+		coati_section_u32(s, (uint32_t)i);
+		coati_section_u32(s, w->events.v[i].nr_members);
+	}
+}
+
+static void describe_packing(const struct coati_writer *w, struct strbuf *s)
+{
+	uint64_t ratio = w->packed_out ? w->packed_in / w->packed_out : 1;
+
+	coati_section_u32(s, 1); /* version */
+	coati_section_u32(s, 1); /* zstd */
+	coati_section_u32(s, (uint32_t)w->zstd_level);
+	coati_section_u32(s, ratio > UINT32_MAX ? UINT32_MAX : (uint32_t)ratio);
+	coati_section_u32(s, PACK_MAPPED);
+}
+
+static int start_pipe(struct coati_writer *w)
+{
+	uint64_t head[2] = { UINT64_C(0x32454c4946524550), HEADER_PIPE_BYTES };
+	struct strbuf body = STRBUF_INIT(SECTION_MAX);
+	struct packer *packer =
+		TAKE_PTR(w->packer); /* what describes the stream is not compressed */
+	int r = write_plain(w, head, sizeof(head));
+
+	for (size_t i = 0; r == 0 && i < w->events.len; i++) {
+		const struct event_out *e = &w->events.v[i];
+
+		coati_strbuf_clear(&body);
+		coati_section_attr(&body, &e->attr, w->attr_bytes);
+		coati_strbuf_add(&body, e->ids, e->nr_ids * sizeof(*e->ids));
+		r = write_body(w, COATI_RECORD_HEADER_ATTR, &body);
+	}
+	coati_strbuf_clear(&body);
+	describe_events(w, &body);
+	if (r == 0)
+		r = write_pipe_feature(w, COATI_FEATURE_EVENT_DESC, body.text, body.len);
+	coati_strbuf_clear(&body);
+	describe_groups(w, &body);
+	if (r == 0 && body.len)
+		r = write_pipe_feature(w, COATI_FEATURE_GROUP_DESC, body.text, body.len);
+	coati_strbuf_clear(&body);
+	describe_packing(w, &body);
+	if (r == 0 && packer)
+		r = write_pipe_feature(w, COATI_FEATURE_COMPRESSED, body.text, body.len);
+	for (uint32_t bit = 0; r == 0 && bit < COATI_FEATURE_MAX; bit++)
+		if (w->features[bit].len)
+			r = write_pipe_feature(w, bit, w->features[bit].text, w->features[bit].len);
+	coati_strbuf_fini(&body);
+	if (r == 0)
+		r = flush_pending(w);
+	w->packer = packer;
+	return r;
+}
+
+/* The header with what is known: @data_size and the bits of @features. */
+static int write_header(struct coati_writer *w, uint64_t attrs_offset, uint64_t data_size,
+			const uint64_t features[4])
+{
+	uint64_t entry = w->attr_bytes + 16;
+	uint64_t head[13] = {
+		UINT64_C(0x32454c4946524550),
+		HEADER_FILE_BYTES,
+		entry,
+		attrs_offset,
+		entry * w->events.len,
+		w->data_offset,
+		data_size,
+		0,
+		0,
+		features[0],
+		features[1],
+		features[2],
+		features[3],
+	};
+
+	return pwrite(w->fd, head, sizeof(head), 0) == sizeof(head) ? 0 : fail(w, -errno);
+}
+
+static uint64_t attrs_offset(const struct coati_writer *w)
+{
+	return w->data_offset - (w->attr_bytes + 16) * w->events.len;
+}
+
+/* Ids of all events, then the attrs that point to them. */
+static int start_file(struct coati_writer *w)
+{
+	static const uint64_t none[4];
+	struct strbuf body = STRBUF_INIT(SECTION_MAX);
+	uint64_t ids_at = HEADER_FILE_BYTES;
+	int r;
+
+	coati_strbuf_pad(&body, '\0', HEADER_FILE_BYTES);
+	for (size_t i = 0; i < w->events.len; i++)
+		coati_strbuf_add(&body, w->events.v[i].ids, w->events.v[i].nr_ids * 8);
+	for (size_t i = 0; i < w->events.len; i++) {
+		coati_section_attr(&body, &w->events.v[i].attr, w->attr_bytes);
+		coati_section_u64(&body, ids_at);
+		coati_section_u64(&body, w->events.v[i].nr_ids * 8);
+		ids_at += w->events.v[i].nr_ids * 8;
+	}
+	r = body.failed ? fail(w, body.failed) : write_plain(w, body.text, body.len);
+	coati_strbuf_fini(&body);
+	w->data_offset = w->written;
+	return r < 0 ? r : write_header(w, attrs_offset(w), 0, none);
+}
+
+/* A reader refuses attrs that are longer than those it knows, so write no longer ones than the fields in use need. */
+static uint32_t needed_attr_bytes(const struct coati_writer *w)
+{
+	uint32_t bytes = offsetof(struct coati_attr, config3);
+
+	for (size_t i = 0; i < w->events.len; i++) {
+		const struct coati_attr *a = &w->events.v[i].attr;
+
+		if (a->config3 && bytes < offsetof(struct coati_attr, config4))
+			bytes = offsetof(struct coati_attr, config4);
+		if (a->config4)
+			bytes = sizeof(*a);
+	}
+	return bytes;
+}
+
+int coati_writer_start(struct coati_writer *w, struct coati_error *err)
+{
+	int r;
+
+	if (!w || w->started || !w->events.len)
+		return coati_fail(err, -EINVAL,
+				  "a recording needs at least one event and starts once");
+	w->started = true;
+	w->attr_bytes = needed_attr_bytes(w);
+	r = w->pipe ? start_pipe(w) : start_file(w);
+	return r < 0 ? coati_fail(err, r, "writing %s: %m", w->path) : 0;
+}
+
+int coati_writer_host_features(struct coati_writer *w, int argc, const char *const *argv)
+{
+	static const struct {
+		uint32_t bit;
+		void (*fn)(struct strbuf *s);
+	} facts[] = {
+		{ COATI_FEATURE_HOSTNAME, coati_section_hostname },
+		{ COATI_FEATURE_OSRELEASE, coati_section_osrelease },
+		{ COATI_FEATURE_ARCH, coati_section_arch },
+		{ COATI_FEATURE_NRCPUS, coati_section_nrcpus },
+		{ COATI_FEATURE_CPUDESC, coati_section_cpudesc },
+		{ COATI_FEATURE_CPUID, coati_section_cpuid },
+		{ COATI_FEATURE_TOTAL_MEM, coati_section_total_mem },
+		{ COATI_FEATURE_CPU_TOPOLOGY, coati_section_cpu_topology },
+		{ COATI_FEATURE_PMU_MAPPINGS, coati_section_pmu_mappings },
+		{ COATI_FEATURE_CLOCKID, coati_section_clockid },
+		{ COATI_FEATURE_CLOCK_DATA, coati_section_clock_data },
+	};
+	struct strbuf body = STRBUF_INIT(SECTION_MAX);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(facts) / sizeof(facts[0]); i++) {
+		coati_strbuf_clear(&body);
+		facts[i].fn(&body);
+		if (body.len && !body.failed)
+			r = coati_writer_feature(w, facts[i].bit, body.text, body.len);
+	}
+	coati_strbuf_clear(&body);
+	coati_section_string(&body, "coati");
+	if (r == 0)
+		r = coati_writer_feature(w, COATI_FEATURE_VERSION, body.text, body.len);
+	coati_strbuf_clear(&body);
+	coati_section_cmdline(&body, argc, argv);
+	if (r == 0 && argc > 0)
+		r = coati_writer_feature(w, COATI_FEATURE_CMDLINE, body.text, body.len);
+	coati_strbuf_fini(&body);
+	return r;
+}
+
+int coati_writer_tracing_data(struct coati_writer *w, const char *tracefs, struct coati_error *err)
+{
+	struct strbuf blob = STRBUF_INIT(SECTION_MAX);
+	CLEANUP(freep) struct tracing_event *v = coati_alloc_array(w->events.len, sizeof(*v));
+	uint32_t nr = 0, size;
+	uint8_t rec[16] = { 0 };
+	int r;
+
+	if (!v)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < w->events.len; i++)
+		if (w->events.v[i].attr.type == COATI_TYPE_TRACEPOINT)
+			v[nr++] = (struct tracing_event){ w->events.v[i].attr.config,
+							  w->events.v[i].name };
+	r = nr ? coati_tracing_data(tracefs, v, nr, &blob, err) : 0;
+	if (r == 0 && nr && w->pipe) {
+		coati_strbuf_pad(&blob, '\0', -blob.len & 7); /* the size counts the padding */
+		size = (uint32_t)blob.len;
+		put_header(rec, COATI_RECORD_TRACING_DATA, 0, 12);
+		memcpy(rec + 8, &size, sizeof(size));
+		flush_pending(w);
+		write_plain(w, rec, 12);
+		r = write_plain(w, blob.text, blob.len);
+	} else if (r == 0 && nr) {
+		r = coati_writer_feature(w, COATI_FEATURE_TRACING_DATA, blob.text, blob.len);
+	}
+	coati_strbuf_fini(&blob);
+	return r;
+}
+
+int coati_writer_build_id(struct coati_writer *w, int32_t pid, uint16_t misc, const uint8_t *id,
+			  uint32_t id_size, const char *path)
+{
+	size_t len = (strlen(path) + 1 + 63) & ~(size_t)63, size = 36 + len;
+	uint8_t rec[36 + 4160] = { 0 };
+
+	if (!w || id_size > 20 || len > 4160)
+		return -EINVAL;
+	put_header(rec, COATI_RECORD_BUILD_ID, misc | COATI_MISC_BUILD_ID_SIZE, size);
+	memcpy(rec + 8, &pid, 4);
+	memcpy(rec + 12, id, id_size);
+	rec[32] = (uint8_t)id_size;
+	memcpy(rec + 36, path, strlen(path));
+	if (w->pipe)
+		return coati_writer_record(w, rec, size);
+	coati_strbuf_add(&w->features[COATI_FEATURE_BUILD_ID], rec, size);
+	return w->features[COATI_FEATURE_BUILD_ID].failed;
+}
+
+uint64_t coati_writer_bytes(const struct coati_writer *w)
+{
+	return w->written + w->nr_pending;
+}
+
+/* The table of sections and their bodies behind the data, then the header once more. */
+static int finish_file(struct coati_writer *w)
+{
+	uint64_t bits[4] = { 0 }, data_size = w->written - w->data_offset, at;
+	struct strbuf table = STRBUF_INIT(COATI_FEATURE_MAX * 16);
+	uint32_t nr = 0;
+	int r = 0;
+
+	describe_events(w, &w->features[COATI_FEATURE_EVENT_DESC]);
+	describe_groups(w, &w->features[COATI_FEATURE_GROUP_DESC]);
+	if (w->packer)
+		describe_packing(w, &w->features[COATI_FEATURE_COMPRESSED]);
+	for (uint32_t bit = 0; bit < COATI_FEATURE_MAX; bit++)
+		nr += w->features[bit].len && !w->features[bit].failed;
+	at = w->written + 16ull * nr;
+	for (uint32_t bit = 0; bit < COATI_FEATURE_MAX; bit++) {
+		if (!w->features[bit].len || w->features[bit].failed)
+			continue;
+		bits[bit / 64] |= UINT64_C(1) << (bit % 64);
+		coati_section_u64(&table, at);
+		coati_section_u64(&table, w->features[bit].len);
+		at += w->features[bit].len;
+	}
+	r = write_plain(w, table.text, table.len);
+	for (uint32_t bit = 0; r == 0 && bit < COATI_FEATURE_MAX; bit++)
+		if (w->features[bit].len && !w->features[bit].failed)
+			r = write_plain(w, w->features[bit].text, w->features[bit].len);
+	coati_strbuf_fini(&table);
+	return r == 0 ? write_header(w, attrs_offset(w), data_size, bits) : r;
+}
+
+int coati_writer_close(struct coati_writer **wp, struct coati_error *err)
+{
+	struct coati_writer *w = wp ? *wp : NULL;
+	int r, stopped;
+
+	if (!w)
+		return 0;
+	stopped = w->failed;
+	if (stopped ==
+	    -EFBIG) { /* the ceiling is for records: the sections that make the file readable still go in */
+		w->failed = 0;
+		w->max_bytes = 0;
+		w->nr_pending = 0;
+	}
+	if (w->started) {
+		flush_pending(w);
+		if (!w->failed && !w->pipe)
+			finish_file(w);
+		else if (!w->pipe)
+			update_size(w);
+	}
+	r = stopped ? stopped : w->failed;
+	if (close(w->fd) < 0 && r == 0)
+		r = -errno;
+	if (r < 0)
+		coati_fail(err, r, "writing %s: %m", w->path);
+	for (size_t i = 0; i < w->events.len; i++) {
+		coati_free(w->events.v[i].name);
+		coati_free(w->events.v[i].ids);
+	}
+	ARRAY_FINI(&w->events);
+	for (int i = 0; i < COATI_FEATURE_MAX; i++)
+		coati_strbuf_fini(&w->features[i]);
+	coati_packer_free(w->packer);
+	coati_free(w);
+	*wp = NULL;
+	return r;
+}

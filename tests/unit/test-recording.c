@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT */
+/* perf.data written and read back, cut, damaged, out of order, of the other byte order. */
+#include "lib/test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <coati/recording.h>
+
+#include "base/alloc.h"
+#include "base/writer.h"
+
+#define NR_IDS 2
+
+static const struct coati_attr clock_attr = {
+	.type = COATI_TYPE_SOFTWARE,
+	.config = COATI_SW_CPU_CLOCK,
+	.sample_type =
+		COATI_SAMPLE_IDENTIFIER | COATI_SAMPLE_IP | COATI_SAMPLE_TID | COATI_SAMPLE_TIME,
+	.flags = COATI_ATTR_SAMPLE_ID_ALL,
+};
+
+/* A sample of the clock event: 40 bytes. */
+static size_t put_sample(uint8_t *buf, uint64_t id, uint64_t ip, uint64_t time)
+{
+	struct writer w = writer_over(buf, 64);
+
+	writer_u32(&w, COATI_RECORD_SAMPLE);
+	writer_u16(&w, COATI_MISC_USER);
+	writer_u16(&w, 40);
+	writer_u64(&w, id);
+	writer_u64(&w, ip);
+	writer_u32(&w, 100);
+	writer_u32(&w, 101);
+	writer_u64(&w, time);
+	return w.len;
+}
+
+static struct coati_writer *start(const char *path, uint32_t flags, int level)
+{
+	static const uint64_t ids[NR_IDS] = { 7, 8 };
+	struct coati_writer_opts opts = { .size = sizeof(opts),
+					  .flags = flags,
+					  .zstd_level = level };
+	struct coati_writer *w = NULL;
+	struct coati_error err = { 0 };
+
+	CHECK_OK(coati_writer_open(path, &opts, &w, &err));
+	CHECK_OK(coati_writer_add_event(w, &clock_attr, "cpu-clock", ids, NR_IDS, &err));
+	CHECK_OK(coati_writer_start(w, &err));
+	return w;
+}
+
+static void add(struct coati_writer *w, uint64_t id, uint64_t ip, uint64_t time)
+{
+	uint8_t buf[64];
+
+	CHECK_OK(coati_writer_record(w, buf, put_sample(buf, id, ip, time)));
+}
+
+/* Two rings of five samples each, one round. */
+static void write_small(const char *path, uint32_t flags, int level)
+{
+	const char *argv[] = { "coati", "record", "true" };
+	struct coati_writer *w = start(path, flags, level);
+
+	CHECK_OK(coati_writer_host_features(w, 3, argv));
+	for (uint64_t i = 0; i < 5; i++)
+		add(w, 7, i, 1000 + 10 * i);
+	for (uint64_t i = 0; i < 5; i++)
+		add(w, 8, 100 + i, 1005 + 10 * i);
+	CHECK_OK(coati_writer_round(w));
+	CHECK_OK(coati_writer_close(&w, NULL));
+	CHECK(!w);
+}
+
+static struct coati_recording *open_it(const char *path, uint32_t flags)
+{
+	struct coati_recording_opts opts = { .size = sizeof(opts), .flags = flags };
+	struct coati_recording *r = NULL;
+	struct coati_error err = { 0 };
+	int n = coati_recording_open(path, &opts, &r, &err);
+
+	if (n < 0)
+		test_fail_at(__FILE__, __LINE__, "open %s: %s", path, err.text);
+	return r;
+}
+
+/* Samples in the order in which they are read; returns how it ended. */
+static int read_samples(struct coati_recording *r, uint64_t *ips, uint32_t max, uint32_t *ret_nr)
+{
+	struct coati_recording_item item;
+	uint32_t nr = 0;
+	int n;
+
+	while ((n = coati_recording_next(r, &item)) > 0) {
+		struct coati_record rec;
+
+		if (item.raw.type != COATI_RECORD_SAMPLE)
+			continue;
+		CHECK_OK(coati_record_decode(
+			&item.raw, coati_format_table_get(coati_recording_formats(r), item.event),
+			&rec));
+		if (nr < max)
+			ips[nr] = rec.u.sample.ip;
+		nr++;
+	}
+	*ret_nr = nr;
+	return n;
+}
+
+static void check_small(const char *path)
+{
+	static const uint64_t want[] = { 0, 100, 1, 101, 2, 102, 3, 103, 4, 104 };
+	struct coati_recording *r = open_it(path, 0);
+	uint64_t ips[10];
+	uint32_t nr;
+
+	CHECK_INT(read_samples(r, ips, 10, &nr), ==, 0);
+	CHECK_INT(nr, ==, 10);
+	CHECK_MEM(ips, want, sizeof(want));
+	CHECK_STR(coati_recording_event(r, 0)->name, "cpu-clock");
+	CHECK_INT(coati_recording_event(r, 0)->nr_ids, ==, NR_IDS);
+	CHECK_INT(coati_recording_info(r)->nr_args, ==, 3);
+	CHECK_STR(coati_recording_info(r)->args[2], "true");
+	CHECK_INT(coati_recording_info(r)->clockid, ==, 1);
+	coati_recording_close(&r);
+}
+
+TEST(recording_in_file_mode_comes_back_in_the_order_of_time)
+{
+	write_small("a", 0, 0);
+	check_small("a");
+}
+
+TEST(recording_in_pipe_mode_comes_back_in_the_order_of_time)
+{
+	write_small("a", COATI_WRITER_PIPE, 0);
+	check_small("a");
+}
+
+static void need_zstd(void)
+{
+	struct coati_writer_opts opts = { .size = sizeof(opts), .zstd_level = 1 };
+	struct coati_writer *w = NULL;
+	struct coati_error err;
+
+	if (coati_writer_open("zstd", &opts, &w, &err) < 0)
+		test_skip("%s", err.text);
+	coati_writer_close(&w, NULL);
+}
+
+TEST(recording_that_was_compressed_comes_back_in_both_modes)
+{
+	need_zstd();
+	write_small("a", 0, 3);
+	check_small("a");
+	write_small("b", COATI_WRITER_PIPE, 3);
+	check_small("b");
+}
+
+TEST(recording_in_file_order_comes_as_it_was_written)
+{
+	static const uint64_t want[] = { 0, 1, 2, 3, 4, 100, 101, 102, 103, 104 };
+	struct coati_recording *r;
+	uint64_t ips[10];
+	uint32_t nr;
+
+	write_small("a", 0, 0);
+	r = open_it("a", COATI_RECORDING_FILE_ORDER);
+	CHECK_INT(read_samples(r, ips, 10, &nr), ==, 0);
+	CHECK_MEM(ips, want, sizeof(want));
+	coati_recording_close(&r);
+}
+
+static size_t slurp(const char *path, uint8_t *buf, size_t cap)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, buf, cap);
+
+	CHECK_INT(n, >, 0);
+	close(fd);
+	return (size_t)n;
+}
+
+static void spit(const char *path, const uint8_t *buf, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	CHECK_INT(write(fd, buf, size), ==, size);
+	close(fd);
+}
+
+/* Open and read all; what comes is not looked at. Returns the number of samples, -1 when it does not open. */
+static int try_read(const char *path, int *ret_end)
+{
+	struct coati_recording *r = NULL;
+	struct coati_recording_item item;
+	struct coati_error err = { 0 };
+	int samples = 0, n;
+
+	n = coati_recording_open(path, NULL, &r, &err);
+	if (n < 0) {
+		CHECK_INT(strlen(err.text), >, 0);
+		return -1;
+	}
+	while ((n = coati_recording_next(r, &item)) > 0)
+		samples += item.raw.type == COATI_RECORD_SAMPLE;
+	if (n < 0)
+		CHECK_INT(strlen(coati_recording_error(r)->text), >, 0);
+	*ret_end = n;
+	coati_recording_close(&r);
+	return samples;
+}
+
+static void cut_everywhere(uint32_t flags, int level)
+{
+	static uint8_t buf[65536];
+	int last = -1, end = 0;
+	size_t size;
+
+	write_small("a", flags, level);
+	size = slurp("a", buf, sizeof(buf));
+	for (size_t cut = 0; cut <= size; cut++) {
+		int got;
+
+		spit("cut", buf, cut);
+		got = try_read("cut", &end);
+		CHECK_INT(got, >=, last); /* more bytes never give fewer records */
+		last = got;
+	}
+	CHECK_INT(last, ==, 10);
+	CHECK_INT(end, ==, 0);
+}
+
+TEST(recording_cut_at_every_byte_gives_all_whole_records_before_the_cut)
+{
+	cut_everywhere(0, 0);
+	cut_everywhere(COATI_WRITER_PIPE, 0);
+}
+
+TEST(recording_compressed_and_cut_at_every_byte_does_no_harm)
+{
+	need_zstd();
+	cut_everywhere(COATI_WRITER_PIPE, 1);
+}
+
+TEST_LIMIT(recording_with_random_damage_is_refused_or_read_never_trusted, 60)
+{
+	static uint8_t buf[65536], copy[65536];
+	size_t size;
+	int end;
+
+	for (int mode = 0; mode < 2; mode++) {
+		write_small("a", mode ? COATI_WRITER_PIPE : 0, 0);
+		size = slurp("a", buf, sizeof(buf));
+		for (int i = 0; i < 1500; i++) {
+			memcpy(copy, buf, size);
+			for (uint64_t k = test_random() % 4 + 1; k; k--)
+				copy[test_random() % (i & 1 ? size : 400)] = (uint8_t)test_random();
+			spit("bad", copy, size);
+			try_read("bad", &end);
+		}
+	}
+}
+
+TEST(recording_of_a_killed_recorder_is_read_to_its_end)
+{
+	struct coati_recording *r;
+	uint64_t ips[4];
+	uint32_t nr;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct coati_writer *w = start("a", 0, 0);
+
+		add(w, 7, 1, 10);
+		coati_writer_round(w);
+		add(w, 7, 2, 20);
+		coati_writer_round(w);
+		kill(getpid(), SIGKILL);
+	}
+	CHECK_INT(waitpid(pid, NULL, 0), ==, pid);
+	r = open_it("a", 0);
+	CHECK(coati_recording_info(r)->is_truncated == 0 ||
+	      coati_recording_info(r)->is_truncated == 1);
+	CHECK_INT(read_samples(r, ips, 4, &nr), ==, 0);
+	CHECK_INT(nr, ==, 2);
+	coati_recording_close(&r);
+}
+
+TEST(recording_whose_header_has_no_size_is_read_to_the_end_of_the_file)
+{
+	static uint8_t buf[65536];
+	uint64_t zeros[5] = { 0 };
+	size_t size;
+	int end;
+
+	write_small("a", 0, 0);
+	size = slurp("a", buf, sizeof(buf));
+	memcpy(buf + 48, zeros, 8);  /* data size */
+	memcpy(buf + 72, zeros, 32); /* features */
+	spit("b", buf, size);
+	CHECK_INT(try_read("b", &end), ==, 10);
+}
+
+TEST(recording_delivers_a_late_record_and_flags_it)
+{
+	struct coati_writer *w = start("a", 0, 0);
+	struct coati_recording_item item;
+	struct coati_recording_stats st;
+	struct coati_recording *r;
+	int late = 0, samples = 0;
+
+	for (uint64_t round = 0; round < 4; round++) {
+		add(w, 7, round, 1000 * (round + 1));
+		CHECK_OK(coati_writer_round(w));
+	}
+	add(w, 8, 99, 500); /* older than what was allowed to go two rounds ago */
+	CHECK_OK(coati_writer_round(w));
+	CHECK_OK(coati_writer_close(&w, NULL));
+	r = open_it("a", 0);
+	while (coati_recording_next(r, &item) > 0) {
+		samples += item.raw.type == COATI_RECORD_SAMPLE;
+		late += item.raw.type == COATI_RECORD_SAMPLE &&
+			item.flags & COATI_RECORDING_ITEM_LATE;
+	}
+	CHECK_INT(samples, ==, 5);
+	CHECK_INT(late, ==, 1);
+	coati_recording_get_stats(r, &st);
+	CHECK_U64(st.late, ==, 1);
+	coati_recording_close(&r);
+}
+
+TEST(recording_without_rounds_is_read_within_its_window)
+{
+	struct coati_recording_opts opts = { .size = sizeof(opts), .window_bytes = 1 << 20 };
+	struct coati_writer *w = start("a", 0, 0);
+	struct coati_recording *r = NULL;
+	uint64_t nr_records = 200000, last = 0, order = 0;
+	struct coati_recording_item item;
+	uint64_t seen = 0;
+
+	for (uint64_t i = 0; i < nr_records; i++)
+		add(w, 7, i, 10 + i);
+	CHECK_OK(coati_writer_close(&w, NULL));
+	CHECK_OK(coati_recording_open("a", &opts, &r, NULL));
+	while (coati_recording_next(r, &item) > 0) {
+		order += item.time < last;
+		last = item.time;
+		seen++;
+	}
+	CHECK_U64(seen, ==, nr_records);
+	CHECK_U64(order, ==, 0);
+	coati_recording_close(&r);
+}
+
+TEST(recording_of_the_other_byte_order_is_understood)
+{
+	uint8_t buf[1024];
+	struct writer w = writer_over(buf, sizeof(buf));
+	struct coati_recording_item item;
+	struct coati_record rec;
+	struct coati_recording *r;
+
+	w.swap = true;
+	writer_u64(&w, UINT64_C(0x32454c4946524550));
+	writer_u64(&w, 104);
+	writer_u64(&w, 128 + 16);
+	writer_u64(&w, 104); /* attrs */
+	writer_u64(&w, 128 + 16);
+	writer_u64(&w, 104 + 144); /* data */
+	writer_u64(&w, 40);
+	writer_zeros(&w, 16 + 32);
+	writer_u32(&w, COATI_TYPE_SOFTWARE);
+	writer_u32(&w, 128);
+	writer_u64(&w, COATI_SW_TASK_CLOCK);
+	writer_u64(&w, 0);
+	writer_u64(&w, clock_attr.sample_type);
+	writer_u64(&w, 0);
+	/* flags of a big-endian compiler: sample_id_all (18) and precise 2 (bit 16), counted from the top */
+	writer_u64(&w, UINT64_C(1) << (63 - 18) | UINT64_C(1) << (63 - 15));
+	writer_zeros(&w, 128 - 48);
+	writer_zeros(&w, 16);
+	writer_u32(&w, COATI_RECORD_SAMPLE);
+	writer_u16(&w, COATI_MISC_USER);
+	writer_u16(&w, 40);
+	writer_u64(&w, 7);
+	writer_u64(&w, 0x1234);
+	writer_u32(&w, 100);
+	writer_u32(&w, 101);
+	writer_u64(&w, 55);
+	CHECK(!w.full);
+	spit("a", buf, w.len);
+	r = open_it("a", 0);
+	CHECK_INT(coati_recording_info(r)->is_swapped, ==, 1);
+	CHECK_U64(coati_recording_event(r, 0)->attr.flags, ==,
+		  COATI_ATTR_SAMPLE_ID_ALL | COATI_ATTR_PRECISE(2));
+	CHECK_INT(coati_recording_next(r, &item), ==, 1);
+	CHECK_U64(item.time, ==, 55);
+	CHECK_OK(coati_record_decode(&item.raw,
+				     coati_format_table_get(coati_recording_formats(r), 0), &rec));
+	CHECK_U64(rec.u.sample.ip, ==, 0x1234);
+	CHECK_INT(rec.id.tid, ==, 101);
+	CHECK_INT(coati_recording_next(r, &item), ==, 0);
+	coati_recording_close(&r);
+}
+
+TEST(recording_in_file_mode_from_a_pipe_is_refused_with_the_way_out)
+{
+	static uint8_t buf[65536];
+	struct coati_recording *r = NULL;
+	struct coati_error err = { 0 };
+	int fds[2];
+	size_t size;
+
+	write_small("a", 0, 0);
+	size = slurp("a", buf, sizeof(buf));
+	CHECK_OK(pipe2(fds, O_CLOEXEC));
+	CHECK_INT(write(fds[1], buf, size), ==, size);
+	close(fds[1]);
+	CHECK_ERR(coati_recording_open_fd(fds[0], NULL, &r, &err), -EOPNOTSUPP);
+	CHECK_HAS(err.text, "name the file");
+}
+
+TEST(recording_ids_that_no_event_has_are_delivered_and_counted)
+{
+	struct coati_writer *w = start("a", 0, 0);
+	struct coati_recording_item item;
+	struct coati_recording *r;
+	uint64_t two[1] = { 9 };
+
+	CHECK_ERR(coati_writer_add_event(w, &clock_attr, "late", two, 1, NULL), -EINVAL);
+	coati_writer_close(&w, NULL);
+	CHECK_OK(coati_writer_open("a", NULL, &w, NULL));
+	CHECK_OK(coati_writer_add_event(w, &clock_attr, "one", two, 1, NULL));
+	two[0] = 10;
+	CHECK_OK(coati_writer_add_event(w, &clock_attr, "two", two, 1, NULL));
+	CHECK_OK(coati_writer_start(w, NULL));
+	add(w, 4711, 1, 10);
+	CHECK_OK(coati_writer_close(&w, NULL));
+	r = open_it("a", 0);
+	CHECK_INT(coati_recording_next(r, &item), ==, 1);
+	CHECK(item.flags & COATI_RECORDING_ITEM_NO_EVENT);
+	coati_recording_close(&r);
+}
+
+TEST(recording_stops_at_its_ceiling_and_is_whole)
+{
+	struct coati_writer_opts opts = { .size = sizeof(opts), .max_bytes = 2000 };
+	static const uint64_t ids[1] = { 7 };
+	struct coati_writer *w = NULL;
+	uint8_t buf[64];
+	int end, r = 0;
+
+	CHECK_OK(coati_writer_open("a", &opts, &w, NULL));
+	CHECK_OK(coati_writer_add_event(w, &clock_attr, "cpu-clock", ids, 1, NULL));
+	CHECK_OK(coati_writer_start(w, NULL));
+	for (uint64_t i = 0; i < 1000 && r == 0; i++)
+		r = coati_writer_write(w, buf, put_sample(buf, 7, i, i + 1), NULL, 0);
+	CHECK_ERR(r, -EFBIG);
+	CHECK_ERR(coati_writer_close(&w, NULL), -EFBIG);
+	CHECK_INT(try_read("a", &end), >, 10);
+	CHECK_INT(end, ==, 0);
+}
+
+TEST(recording_on_a_full_disk_says_so_and_stays_readable)
+{
+	struct coati_writer *w = NULL;
+	struct coati_error err = { 0 };
+	static const uint64_t ids[1] = { 7 };
+
+	CHECK_OK(coati_writer_open(
+		"/dev/full",
+		&(struct coati_writer_opts){ .size = sizeof(struct coati_writer_opts),
+					     .flags = COATI_WRITER_PIPE },
+		&w, &err));
+	CHECK_OK(coati_writer_add_event(w, &clock_attr, "cpu-clock", ids, 1, &err));
+	CHECK_ERR(coati_writer_start(w, &err), -ENOSPC);
+	CHECK_HAS(err.text, "No space left");
+	CHECK_ERR(coati_writer_close(&w, &err), -ENOSPC);
+}
+
+TEST(batches_of_ours_travel_as_samples_of_the_dummy_event)
+{
+	static uint8_t buf[40000], payload[COATI_LIVE_BATCH_MAX];
+	struct coati_sample_format fmt;
+	struct coati_attr attr;
+	struct coati_batch b = { .kind = COATI_BATCH_META,
+				 .version = 1,
+				 .pid = 5,
+				 .tid = 6,
+				 .time_ns = 77,
+				 .id = 9,
+				 .payload = payload };
+
+	coati_batch_attr(&attr);
+	coati_sample_format_init(&attr, &fmt);
+	for (size_t i = 0; i < sizeof(payload); i++)
+		payload[i] = (uint8_t)test_random();
+	for (uint32_t size = 0; size <= sizeof(payload); size = size < 40 ? size + 1 : size * 3) {
+		const uint8_t *at = buf;
+		struct coati_batch got;
+		struct coati_record rec;
+		struct coati_raw raw;
+		size_t left;
+		int n;
+
+		b.payload_size = size;
+		n = coati_batch_encode(&b, buf, sizeof(buf));
+		CHECK_INT(n, >, 0);
+		CHECK_INT(n % 8, ==, 0);
+		left = (size_t)n;
+		CHECK_INT(coati_raw_next(&at, &left, 0, &raw), ==, 1);
+		CHECK_INT(left, ==, 0);
+		CHECK_OK(coati_record_decode(&raw, &fmt, &rec));
+		CHECK_OK(coati_batch_decode(&rec, raw.swap, &got));
+		CHECK_INT(got.payload_size, ==, size);
+		CHECK_MEM(got.payload, payload, size);
+		CHECK_U64(got.time_ns, ==, 77);
+	}
+	b.payload_size = COATI_LIVE_BATCH_MAX + 1;
+	CHECK_ERR(coati_batch_encode(&b, buf, sizeof(buf)), -E2BIG);
+}
+
+TEST(recording_survives_each_failing_allocation)
+{
+	int end = 0;
+
+	write_small("a", 0, 0);
+	for (uint64_t n = 0; n < 60; n++) {
+		struct coati_recording *r = NULL;
+		struct coati_recording_item item;
+
+		coati_alloc_fail_after(n);
+		if (coati_recording_open("a", NULL, &r, NULL) == 0)
+			while (coati_recording_next(r, &item) > 0)
+				;
+		coati_alloc_fail_after(UINT64_MAX);
+		coati_recording_close(&r);
+	}
+	CHECK_INT(try_read("a", &end), ==, 10);
+}
