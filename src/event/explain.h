@@ -8,6 +8,7 @@
 #include <coati/event.h>
 
 #include "event/calls.h"
+#include "event/facts.h"
 
 struct explain_case {
 	int code; /* negative errno */
@@ -19,6 +20,24 @@ struct explain_case {
 	struct coati_target leader_target;
 };
 
-/* Look at the machine and explain; returns c->code. */
+/* Look at the machine, try smaller requests where that tells causes apart, and explain; returns c->code. */
 int coati_explain_open(const struct explain_case *c, const struct event_calls *calls,
 		       struct coati_error *err);
+/* The explanation itself: asks nobody. */
+int coati_explain(const struct explain_case *c, const struct facts *f, struct coati_error *err);
+
+/* Its parts: the sentence without the subject, into @buf. */
+struct explanation {
+	char text[400];
+};
+void coati_explain_refusal(const struct explain_case *c, const struct facts *f,
+			   struct explanation *e);
+void coati_explain_invalid(const struct explain_case *c, const struct facts *f,
+			   struct explanation *e);
+void coati_explanation_set(struct explanation *e, const char *fmt, ...) COATI_PRINTF(2, 3);
+
+/* The event watches a CPU with all that runs on it. */
+static inline bool explain_cpu_wide(const struct explain_case *c)
+{
+	return c->target.pid < 0 || c->target.cgroup_fd >= 0;
+}

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -82,35 +83,32 @@ void become_nobody(void)
 }
 
 static char old_paranoid[16];
+static int paranoid_fd =
+	-1; /* locked while the level is not what it was: suites may run side by side */
 
 static void write_paranoid(const char *text)
 {
-	int fd = open(PARANOID, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+	if (pwrite(paranoid_fd, text, strlen(text), 0) < 0)
 		test_skip_need("root", "perf_event_paranoid cannot be set: %s", strerror(errno));
-	close(fd);
 }
 
 void need_paranoid(int level)
 {
 	char text[16];
-	int fd = open(PARANOID, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, old_paranoid, sizeof(old_paranoid) - 1);
 
-	if (n <= 0)
-		test_skip_need("perf", "perf_event_paranoid cannot be read");
-	close(fd);
-	atexit(restore_paranoid);
+	paranoid_fd = open(PARANOID, O_RDWR | O_CLOEXEC);
+	if (paranoid_fd < 0 || flock(paranoid_fd, LOCK_EX) < 0 ||
+	    pread(paranoid_fd, old_paranoid, sizeof(old_paranoid) - 1, 0) <= 0)
+		test_skip_need("root", "perf_event_paranoid cannot be set: %s", strerror(errno));
 	snprintf(text, sizeof(text), "%d", level);
 	write_paranoid(text);
 }
 
 void restore_paranoid(void)
 {
-	if (old_paranoid[0])
-		write_paranoid(old_paranoid);
-	old_paranoid[0] = '\0';
+	write_paranoid(old_paranoid);
+	close(paranoid_fd);
+	paranoid_fd = -1;
 }
 
 struct coati_attr software(uint64_t config)

@@ -23,7 +23,7 @@ void need_two_cpus(void);
 
 /* Become an ordinary user (nobody), for good. */
 void become_nobody(void);
-/* kernel.perf_event_paranoid; the change ends with the process that made it. */
+/* Change kernel.perf_event_paranoid, alone among all suites that run; soon followed by restore_paranoid(). */
 void need_paranoid(int level);
 void restore_paranoid(void);
 
