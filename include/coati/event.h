@@ -112,11 +112,12 @@ struct coati_event_desc {
 	const char *cpus;
 	const char *filter; /* "" or the tracepoint or address filter to set after opening */
 	enum coati_callgraph callgraph;
-	uint32_t stack_size;   /* stack-size= term, 0 unset */
-	uint32_t max_stack;    /* max-stack= term, 0 unset */
-	const char *probe;     /* probes: "path:symbol+0x10", else "" */
-	uint64_t max_events;   /* nr= term: stop the event after so many, 0 unset */
-	const char *metric_id; /* metric-id= term, else "" */
+	uint32_t stack_size;	/* stack-size= term, 0 unset */
+	uint32_t max_stack;	/* max-stack= term, 0 unset */
+	const char *tracepoint; /* tracepoints: "system:name" whatever name= says, else "" */
+	const char *probe;	/* probes: "path:symbol+0x10", else "" */
+	uint64_t max_events;	/* nr= term: stop the event after so many, 0 unset */
+	const char *metric_id;	/* metric-id= term, else "" */
 	const char *
 		note; /* "" or a sentence about what is not exactly as asked for, to be shown to the user */
 };
@@ -141,8 +142,11 @@ COATI_API int coati_event_list_new(const struct coati_event_list_opts *opts,
  * 16384 events a list, 256 a group. */
 COATI_API int coati_event_list_add(struct coati_event_list *list, const char *text,
 				   struct coati_error *err);
-/* Bind a filter to the tracepoints of the last coati_event_list_add(); a second one is joined with &&.
- * Fields are checked against the tracepoint's format. */
+/* Bind a filter to the tracepoints and probes of the last coati_event_list_add(); a second one is joined with &&. It is
+ * parsed, and its fields are checked against the format of each tracepoint, before the kernel sees it (the kernel takes
+ * one filter in the life of an event); err->column points into @filter. On failure the filters are as before.
+ * -EINVAL when the last add brought neither tracepoint nor probe, or wrong syntax; -ENOENT an unknown field (the text has
+ * the nearest and the others); -E2BIG above 4095 characters. */
 COATI_API int coati_event_list_filter(struct coati_event_list *list, const char *filter,
 				      struct coati_error *err);
 COATI_API uint32_t coati_event_list_count(const struct coati_event_list *list);

@@ -29,7 +29,7 @@ static int add_one(const struct asking *a, const char *system, const char *name)
 	r = coati_tracefs_id(a->tracefs, system, name, &desc.attr.config, a->g->lx.err);
 	if (r < 0)
 		return coati_lexer_place(&a->g->lx, a->name_at, r);
-	base = coati_arena_printf(a->g->arena, "%s:%s", system, name);
+	base = desc.tracepoint = coati_arena_printf(a->g->arena, "%s:%s", system, name);
 	return base ? coati_grammar_add(a->g, a->ev, &desc, base, false) : -ENOMEM;
 }
 

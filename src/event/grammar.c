@@ -71,8 +71,9 @@ static int apply_terms(struct grammar *g, const struct event_text *ev,
 
 static void fill_texts(struct coati_event_desc *desc)
 {
-	const char **texts[] = { &desc->group_name, &desc->unit,      &desc->cpus, &desc->filter,
-				 &desc->probe,	    &desc->metric_id, &desc->note };
+	const char **texts[] = { &desc->group_name, &desc->unit,  &desc->cpus,
+				 &desc->filter,	    &desc->probe, &desc->tracepoint,
+				 &desc->metric_id,  &desc->note };
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!*texts[i])
