@@ -306,8 +306,11 @@ int coati_negotiate(struct negotiation *n)
 		if (fd == -EACCES || fd == -EPERM)
 			refused = fd;
 	}
-	if (fd < 0) /* leaving out the kernel part did not help: the refusal is what matters */
-		return refused ? refused : fd;
+	/* Leaving out the kernel part did not help: the refusal is what matters, unless it only hid that there is no such
+	 * event here, which no permission would change. */
+	if (fd < 0)
+		return refused && fd != -ENOENT && fd != -ENODEV && fd != -EOPNOTSUPP ? refused
+										      : fd;
 	if (guessed) {
 		fd = give_back(n, &p, fd);
 		args = build(n, &p);

@@ -232,6 +232,17 @@ TEST(a_refusal_that_user_space_alone_does_not_heal_stays_a_refusal)
 	CHECK_ERR(open_with(&attr, COATI_EVENT_USER_OK, &ev, NULL), -EACCES);
 }
 
+TEST(a_refusal_does_not_hide_that_the_machine_has_no_such_event)
+{
+	struct coati_attr attr = { .type = COATI_TYPE_HARDWARE };
+	struct coati_event *ev = NULL;
+
+	fake_kernel_init(&k);
+	k.user_only = true;
+	k.no_pmu = true;
+	CHECK_ERR(open_with(&attr, COATI_EVENT_USER_OK, &ev, NULL), -ENOENT);
+}
+
 TEST(an_old_kernel_gets_close_on_exec_by_hand)
 {
 	struct coati_attr attr = { .type = COATI_TYPE_SOFTWARE }, got;
