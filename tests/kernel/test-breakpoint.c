@@ -102,3 +102,18 @@ TEST(breakpoint_is_open_to_an_ordinary_user)
 	CHECK_U64(hits(ev, write_many), ==, TIMES);
 	coati_event_close(&ev);
 }
+
+TEST(breakpoint_registers_that_run_out_are_said_in_words)
+{
+	struct coati_event *ev[32] = { watch(&watched, 8, "w") };
+	struct coati_attr attr = *coati_event_attr(ev[0]);
+	struct coati_error err = { 0 };
+	int r = 0, nr = 1;
+
+	while (nr < 32 && (r = coati_event_open(&attr, &COATI_SELF, NULL, &ev[nr], &err)) >= 0)
+		nr++;
+	CHECK_ERR(r, -ENOSPC);
+	CHECK_HAS(err.text, "breakpoint registers");
+	while (nr)
+		coati_event_close(&ev[--nr]);
+}

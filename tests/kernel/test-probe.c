@@ -205,6 +205,24 @@ TEST(uprobe_does_not_show_in_tracefs)
 	CHECK_STR(now, before);
 }
 
+TEST(uprobe_for_an_ordinary_user_is_refused_with_the_remedy)
+{
+	struct probe_spec spec = { .path = "/proc/self/exe", .symbol = "coati_test_target" };
+	struct coati_error err = { 0 };
+	struct coati_event *ev = NULL;
+	struct probe_site *sites;
+	struct arena arena;
+	uint32_t nr;
+
+	need_pmu("uprobe");
+	become_nobody();
+	coati_arena_init(&arena, 1 << 16);
+	CHECK_OK(coati_probe_resolve(&spec, "/sys", &arena, &sites, &nr, &err));
+	CHECK_ERR(coati_event_open(&sites->attr, &COATI_SELF, NULL, &ev, &err), -EACCES);
+	CHECK_HAS(err.text, "cap_perfmon");
+	coati_arena_fini(&arena);
+}
+
 /* ---- USDT ------------------------------------------------------------------------------------------- */
 
 TEST(usdt_counts_each_hit_and_raises_its_semaphore_while_it_is_open)
