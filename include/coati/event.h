@@ -397,6 +397,9 @@ COATI_API void coati_group_close(struct coati_group **g);
 	(UINT64_C(1) << 1) /* start when the target calls exec: for coati_child */
 #define COATI_SET_USER_OK   (UINT64_C(1) << 2) /* COATI_EVENT_USER_OK for events without u, k or h */
 #define COATI_SET_NEGOTIATE (UINT64_C(1) << 3)
+#define COATI_SET_PER_CPU \
+	(UINT64_C(1)      \
+	 << 4) /* threads on each CPU by itself: only so can inherited events be mapped */
 
 struct coati_set_opts {
 	uint64_t size;
@@ -410,6 +413,9 @@ struct coati_set_opts {
 	const char *cpus;
 	const char *
 		cgroup; /* system-wide, within this cgroup (path below the cgroup mount, or absolute) */
+	/* NULL: events are counted. Else one for each event of the list, opened as it is but for `disabled`, inheritance, start at
+	 * exec and the group bit of the read format, which are the set's business: for sampling. */
+	const struct coati_attr *attrs;
 };
 
 struct coati_set;

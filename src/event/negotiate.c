@@ -257,6 +257,10 @@ static bool next_step(const struct negotiation *n, struct plan *p, int code, uin
 				       lower_precise(n, p));
 	case -EACCES:
 	case -EPERM:
+		/* namespace records are for the privileged alone, whatever the paranoid level */
+		if (features_ok &&
+		    take(p, COATI_DROP_NAMESPACES, n->args.attr.flags & COATI_ATTR_NAMESPACES))
+			return true;
 		return n->flags & COATI_EVENT_USER_OK && drop_kernel(n, p);
 	default:
 		return false;

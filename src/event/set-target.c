@@ -233,11 +233,13 @@ int coati_set_targets_find(struct set_targets *t, const struct coati_set_opts *o
 		if (t->cgroup_fd < 0)
 			return t->cgroup_fd;
 	}
-	if (t->all_cpus || o->cpus) {
+	if (t->all_cpus || o->cpus || o->flags & COATI_SET_PER_CPU) {
 		r = find_cpus(t, o->cpus, err);
 		if (r < 0)
 			return r;
 	}
+	if (o->flags & COATI_SET_PER_CPU)
+		t->any_listed = true;
 	if (!t->all_cpus)
 		return find_threads(t, o, err);
 	for (int32_t cpu = 0; r == 0 && cpu < SET_CPUS_MAX; cpu++)

@@ -20,8 +20,9 @@
 #include "event/event.h"
 #include "event/uapi-compat.h"
 
-#define SET_FLAGS \
-	(COATI_SET_INHERIT | COATI_SET_ENABLE_ON_EXEC | COATI_SET_USER_OK | COATI_SET_NEGOTIATE)
+#define SET_FLAGS                                                                                 \
+	(COATI_SET_INHERIT | COATI_SET_ENABLE_ON_EXEC | COATI_SET_USER_OK | COATI_SET_NEGOTIATE | \
+	 COATI_SET_PER_CPU)
 #define COUNT_READ  (COATI_READ_ENABLED | COATI_READ_RUNNING | COATI_READ_ID | COATI_READ_LOST)
 #define MAX_ROUNDS  10
 #define GROUP_TRIES 3
@@ -37,18 +38,15 @@ static int no_memory(struct coati_error *err)
 }
 
 /* Counting alone: nothing is sampled, so rates and precision have no meaning. */
-static struct coati_attr counting_attr(const struct coati_event_desc *desc, bool inherit)
+static struct coati_attr counting_attr(const struct coati_event_desc *desc)
 {
 	struct coati_attr attr = desc->attr;
 
 	attr.sample_period = 0;
 	attr.sample_type = 0;
 	attr.wakeup = 0;
-	attr.flags &= ~(COATI_ATTR_FREQ | COATI_ATTR_WATERMARK | COATI_ATTR_PRECISE_MASK |
-			COATI_ATTR_INHERIT);
+	attr.flags &= ~(COATI_ATTR_FREQ | COATI_ATTR_WATERMARK | COATI_ATTR_PRECISE_MASK);
 	attr.read_format = COUNT_READ;
-	if (inherit)
-		attr.flags |= COATI_ATTR_INHERIT;
 	return attr;
 }
 
@@ -99,7 +97,10 @@ static int prepare_event(struct coati_set *set, uint32_t i, struct coati_error *
 		e->skip = true;
 		return 0;
 	}
-	e->attr = counting_attr(desc, inherits(set, desc));
+	e->attr = set->opts.attrs ? set->opts.attrs[i] : counting_attr(desc);
+	e->attr.flags &= ~COATI_ATTR_INHERIT;
+	if (inherits(set, desc))
+		e->attr.flags |= COATI_ATTR_INHERIT;
 	if (set->opts.flags & COATI_SET_NEGOTIATE)
 		e->flags |= COATI_EVENT_NEGOTIATE;
 	if (set->opts.flags & COATI_SET_USER_OK && !(desc->flags & COATI_DESC_MODIFIED))
@@ -267,6 +268,7 @@ int coati_set_request(const struct set_request *req, struct coati_set **ret,
 	/* the caller's arrays and texts need not outlive this call */
 	set->opts.pids = set->opts.tids = NULL;
 	set->opts.cpus = set->opts.cgroup = NULL;
+	set->opts.attrs = NULL;
 	*ret = TAKE_PTR(set);
 	return 0;
 }

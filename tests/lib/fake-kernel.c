@@ -41,7 +41,8 @@ static int check_attr(const struct fake_kernel *k, const struct coati_attr *attr
 	if (attr->flags & ~k->known_flags || attr->sample_type & ~k->known_sample_type ||
 	    attr->read_format & ~k->known_read_format || (attr->aux_action && !k->aux_action))
 		return -EINVAL;
-	if (k->user_only && !(attr->flags & COATI_ATTR_EXCLUDE_KERNEL))
+	if (k->user_only &&
+	    (!(attr->flags & COATI_ATTR_EXCLUDE_KERNEL) || attr->flags & COATI_ATTR_NAMESPACES))
 		return -EACCES;
 	if (attr->flags & COATI_ATTR_FREQ && attr->sample_period > (uint64_t)k->max_rate)
 		return -EINVAL;

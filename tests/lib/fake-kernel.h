@@ -33,7 +33,7 @@ struct fake_kernel {
 	unsigned int max_precise;
 	int precise_error; /* what a higher precision gets */
 	int64_t max_rate, max_stack;
-	bool user_only;		  /* refuses the kernel part with EACCES */
+	bool user_only;		  /* refuses the kernel part and namespace records with EACCES */
 	bool no_pmu;		  /* ENOENT for hardware events */
 	uint32_t group_max;	  /* events in a group before EINVAL; 0 any number */
 	int cpu_max;		  /* CPUs above are EINVAL; -1: all there */

@@ -98,6 +98,74 @@ TEST(set_opens_groups_as_groups_with_only_the_leader_stopped)
 	coati_set_close(&set);
 }
 
+TEST(set_per_cpu_opens_each_thread_on_each_online_cpu)
+{
+	const int32_t tids[] = { 11, 12 };
+	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct coati_set *set;
+	bool seen[2][FAKE_FDS] = { 0 };
+
+	if (nr_cpus > 32)
+		test_skip("%ld CPUs are more than the fake kernel has descriptors for", nr_cpus);
+	fake_kernel_init(&k);
+	set = set_of(
+		"page-faults",
+		(struct coati_set_opts){ .tids = tids, .nr_tids = 2, .flags = COATI_SET_PER_CPU });
+	CHECK_INT(coati_set_count(set), ==, 2 * nr_cpus);
+	for (uint32_t i = 0; i < coati_set_count(set); i++) {
+		struct coati_set_entry e;
+
+		CHECK_OK(coati_set_entry(set, i, &e));
+		CHECK_INT(e.cpu, >=, 0);
+		CHECK_INT(e.cpu, <, FAKE_FDS);
+		CHECK(!seen[e.tid - 11][e.cpu]);
+		seen[e.tid - 11][e.cpu] = true;
+	}
+	coati_set_close(&set);
+}
+
+TEST(set_with_attributes_opens_them_as_they_are_but_for_their_start)
+{
+	const struct coati_attr attrs[] = {
+		{ .type = COATI_TYPE_SOFTWARE,
+		  .config = COATI_SW_CPU_CLOCK,
+		  .sample_period = 99,
+		  .sample_type = COATI_SAMPLE_IP,
+		  .flags = COATI_ATTR_FREQ | COATI_ATTR_ENABLE_ON_EXEC },
+		{ .type = COATI_TYPE_SOFTWARE,
+		  .config = COATI_SW_DUMMY,
+		  .flags = COATI_ATTR_MMAP | COATI_ATTR_INHERIT },
+	};
+	struct coati_set *set;
+
+	fake_kernel_init(&k);
+	set = set_of("page-faults,task-clock", (struct coati_set_opts){ ON_SELF, .attrs = attrs });
+	CHECK_U64(attr_of(set, 0)->config, ==, COATI_SW_CPU_CLOCK);
+	CHECK_U64(attr_of(set, 0)->sample_period, ==, 99);
+	CHECK_U64(attr_of(set, 0)->sample_type, ==, COATI_SAMPLE_IP);
+	CHECK_U64(attr_of(set, 0)->flags, ==, COATI_ATTR_FREQ | COATI_ATTR_DISABLED);
+	CHECK_U64(attr_of(set, 1)->flags, ==, COATI_ATTR_MMAP | COATI_ATTR_DISABLED);
+	coati_set_close(&set);
+}
+
+TEST(set_leaves_out_namespace_records_for_ordinary_users)
+{
+	const struct coati_attr attr = {
+		.type = COATI_TYPE_SOFTWARE,
+		.config = COATI_SW_DUMMY,
+		.flags = COATI_ATTR_EXCLUDE_KERNEL | COATI_ATTR_NAMESPACES | COATI_ATTR_MMAP,
+	};
+	struct coati_set *set;
+
+	fake_kernel_init(&k);
+	k.user_only = true;
+	set = set_of("dummy", (struct coati_set_opts){ ON_SELF, .attrs = &attr,
+						       .flags = COATI_SET_NEGOTIATE });
+	CHECK_U64(coati_set_event_dropped(set, 0), ==, COATI_DROP_NAMESPACES);
+	CHECK_U64(attr_of(set, 0)->flags & COATI_ATTR_MMAP, !=, 0);
+	coati_set_close(&set);
+}
+
 TEST(set_leaves_out_what_the_machine_lacks_and_tells_why)
 {
 	struct coati_set *set;
