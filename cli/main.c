@@ -14,6 +14,7 @@
 /* Sorted by name. */
 static const struct coati_command *const commands[] = {
 	&coati_command_completion,
+	&coati_command_dump,
 };
 
 const struct coati_command *coati_command_at(uint32_t i)

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Text is " name=value", JSON is "name":value. */
+#include "dump-sink.h"
+
+#include <stdio.h>
+
+static const char hex_digits[] = "0123456789abcdef";
+
+/* Hot: per field. printf is too slow for millions of records. */
+static void add_u64(struct strbuf *out, uint64_t v)
+{
+	char buf[20];
+	size_t at = sizeof(buf);
+
+	do {
+		buf[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	coati_strbuf_add(out, buf + at, sizeof(buf) - at);
+}
+
+static void add_hex(struct strbuf *out, uint64_t v)
+{
+	char buf[18];
+	size_t at = sizeof(buf);
+
+	do {
+		buf[--at] = hex_digits[v & 15];
+		v >>= 4;
+	} while (v);
+	buf[--at] = 'x';
+	buf[--at] = '0';
+	coati_strbuf_add(out, buf + at, sizeof(buf) - at);
+}
+
+static void text_name(struct sink *s, const char *name)
+{
+	coati_strbuf_addc(s->out, ' ');
+	coati_strbuf_adds(s->out, name);
+	coati_strbuf_addc(s->out, '=');
+}
+
+void coati_sink_u64(struct sink *s, const char *name, uint64_t v)
+{
+	if (s->is_json) {
+		coati_json_ku64(&s->json, name, v);
+	} else {
+		text_name(s, name);
+		add_u64(s->out, v);
+	}
+}
+
+void coati_sink_i64(struct sink *s, const char *name, int64_t v)
+{
+	if (s->is_json) {
+		coati_json_ki64(&s->json, name, v);
+	} else {
+		text_name(s, name);
+		if (v < 0)
+			coati_strbuf_addc(s->out, '-');
+		add_u64(s->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+	}
+}
+
+void coati_sink_hex(struct sink *s, const char *name, uint64_t v)
+{
+	if (s->is_json) {
+		coati_json_key(&s->json, name);
+		coati_json_hex(&s->json, v);
+	} else {
+		text_name(s, name);
+		add_hex(s->out, v);
+	}
+}
+
+/* Text from a recording on a terminal: control characters become \xNN. */
+static void add_clean(struct strbuf *out, const char *text, size_t len)
+{
+	size_t start = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c >= 0x20 && c != 0x7f)
+			continue;
+		coati_strbuf_add(out, text + start, i - start);
+		coati_strbuf_printf(out, "\\x%02x", c);
+		start = i + 1;
+	}
+	coati_strbuf_add(out, text + start, len - start);
+}
+
+void coati_sink_textn(struct sink *s, const char *name, const char *text, size_t len)
+{
+	if (s->is_json) {
+		coati_json_key(&s->json, name);
+		coati_json_strn(&s->json, text, len);
+	} else {
+		text_name(s, name);
+		add_clean(s->out, text, len);
+	}
+}
+
+void coati_sink_text(struct sink *s, const char *name, const char *text)
+{
+	coati_sink_textn(s, name, text, strlen(text));
+}
+
+void coati_sink_bytes(struct sink *s, const char *name, const uint8_t *bytes, size_t size)
+{
+	if (s->is_json) {
+		coati_json_key(&s->json, name);
+		coati_strbuf_addc(s->out, '"');
+	} else {
+		text_name(s, name);
+	}
+	for (size_t i = 0; i < size; i++) {
+		char two[2] = { hex_digits[bytes[i] >> 4], hex_digits[bytes[i] & 15] };
+
+		coati_strbuf_add(s->out, two, 2);
+	}
+	if (s->is_json)
+		coati_strbuf_addc(s->out, '"');
+}
+
+void coati_sink_flag(struct sink *s, const char *name)
+{
+	if (s->is_json) {
+		coati_json_kbool(&s->json, name, true);
+	} else {
+		coati_strbuf_addc(s->out, ' ');
+		coati_strbuf_adds(s->out, name);
+	}
+}
+
+void coati_sink_list(struct sink *s, const char *name)
+{
+	if (s->is_json) {
+		coati_json_key(&s->json, name);
+		coati_json_array(&s->json);
+	}
+}
+
+void coati_sink_address(struct sink *s, uint64_t v, const char *mark)
+{
+	if (s->is_json) {
+		if (mark)
+			coati_json_str(&s->json, mark);
+		else
+			coati_json_hex(&s->json, v);
+		return;
+	}
+	coati_strbuf_addc(&s->chain, '\n');
+	coati_strbuf_pad(&s->chain, ' ', 8);
+	if (mark)
+		coati_strbuf_printf(&s->chain, "(%s)", mark);
+	else
+		add_hex(&s->chain, v);
+}
+
+void coati_sink_list_end(struct sink *s)
+{
+	if (s->is_json)
+		coati_json_end(&s->json);
+}
+
+void coati_sink_object(struct sink *s, const char *name)
+{
+	if (s->is_json) {
+		coati_json_key(&s->json, name);
+		coati_json_object(&s->json);
+	}
+}
+
+void coati_sink_object_end(struct sink *s)
+{
+	if (s->is_json)
+		coati_json_end(&s->json);
+}
