@@ -10,6 +10,7 @@
 #include <coati/host.h>
 #include <coati/record.h>
 #include <coati/recording.h>
+#include <coati/ring.h>
 #include <coati/version.h>
 
 #endif

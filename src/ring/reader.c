@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A reader over many rings: which rings there are, the rounds in which they are read, and what a call reports when a round is
+ * over. How it waits is reader-wait.c, what is lost reader-loss.c, the order of time reader-merge.c.
+ */
+#include "ring/reader.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "ring/shared.h"
+
+#define MERGE_BYTES_DEFAULT (UINT64_C(64) << 20)
+
+/* ---- items of one ring ---- */
+
+/* Losses want to know the time of the record behind them: fetch it, keep it for the next call. */
+static void look_behind(struct coati_reader *rd, struct reader_ring *rr,
+			struct coati_ring_item *loss)
+{
+	uint64_t time = 0;
+
+	if (loss->size > READER_LOSS_MAX) {
+		loss->bytes = NULL;
+		loss->size = 0;
+	} else if (loss->bytes) {
+		memcpy(rr->loss_bytes, loss->bytes, loss->size);
+		loss->bytes = rr->loss_bytes;
+	}
+	if (ring_take(rr->ring, &rr->behind) > 0) {
+		rr->have_behind = true;
+		if (rr->behind.kind == COATI_ITEM_RECORD &&
+		    rd->time_fn(rd->time_ctx, &rr->behind, &time) > 0)
+			rr->behind.time = time;
+	}
+	/* A backward ring is walked into the past. */
+	if (rr->ring->kind == COATI_RING_BACKWARD) {
+		loss->first_time = time;
+		loss->last_time = rr->last_time;
+	} else {
+		loss->first_time = rr->last_time;
+		loss->last_time = time;
+	}
+}
+
+static void add_time(struct coati_reader *rd, struct reader_ring *rr, struct coati_ring_item *item,
+		     bool known)
+{
+	uint64_t time;
+
+	if (item->kind == COATI_ITEM_LOSS) {
+		look_behind(rd, rr, item);
+		return;
+	}
+	if (item->kind != COATI_ITEM_RECORD)
+		return;
+	if (!known && rd->time_fn(rd->time_ctx, item, &time) > 0)
+		item->time = time;
+	if (item->time)
+		rr->last_time = item->time;
+}
+
+static int end_of(struct coati_reader *rd, struct reader_ring *rr, struct coati_ring_item *ret)
+{
+	*ret = (struct coati_ring_item){
+		.kind = COATI_ITEM_END,
+		.key = rr->ring->key,
+		.position = rr->ring->pos,
+	};
+	rr->ended = true;
+	rd->nr_ended++;
+	return 1;
+}
+
+int coati_reader_pull(struct coati_reader *rd, struct reader_ring *rr, struct coati_ring_item *ret)
+{
+	if (unlikely(rr->ended))
+		return 0;
+	if (unlikely(rr->have_behind)) {
+		*ret = rr->behind;
+		rr->have_behind = false;
+		add_time(rd, rr, ret, true);
+		return 1;
+	}
+	for (;;) {
+		if (likely(ring_take(rr->ring, ret) > 0)) {
+			if (rd->time_fn)
+				add_time(rd, rr, ret, false);
+			return 1;
+		}
+		/* It may have become over after the head was looked at. */
+		if (!rr->over || rr->last_look)
+			break;
+		rr->last_look = true;
+		if (!coati_ring_look(rr->ring))
+			break;
+	}
+	if ((rr->settle || rr->over) && coati_reader_settle(rd, rr, ret) > 0)
+		return 1;
+	return rr->over ? end_of(rd, rr, ret) : 0;
+}
+
+/* ---- rounds ---- */
+
+void coati_reader_begin_round(struct coati_reader *rd, bool settle)
+{
+	for (size_t i = 0; i < rd->rings.len; i++) {
+		struct reader_ring *rr = rd->rings.v[i];
+
+		if (rr->ended)
+			continue;
+		coati_ring_look(rr->ring);
+		if (settle)
+			rr->settle = true;
+	}
+	rd->current = 0;
+	rd->looked = rd->round_open = true;
+	if (rd->merge)
+		coati_merge_begin(rd->merge);
+}
+
+static inline int take(struct coati_reader *rd, struct coati_ring_item *ret)
+{
+	if (unlikely(rd->merge != NULL)) {
+		rd->round_open = coati_merge_take(rd, rd->merge, ret) > 0;
+		return rd->round_open;
+	}
+	for (; rd->current < rd->rings.len; rd->current++)
+		if (coati_reader_pull(rd, rd->rings.v[rd->current], ret))
+			return 1;
+	rd->round_open = false;
+	return 0;
+}
+
+/* The round that a flush or deadline has begun is over: say so, once. The flush first, deadlines stay. */
+static int report(struct coati_reader *rd)
+{
+	if (rd->report & REPORT_FLUSH) {
+		rd->report &= ~REPORT_FLUSH;
+		return -ECANCELED;
+	}
+	rd->report &= ~REPORT_DEADLINE;
+	return -ETIMEDOUT;
+}
+
+/* A BPF ring wakes us only when it has seen that we are at its end. */
+static bool safe_to_sleep(struct coati_reader *rd)
+{
+	bool safe = true;
+
+	for (size_t i = 0; i < rd->rings.len; i++) {
+		struct reader_ring *rr = rd->rings.v[i];
+
+		if (rr->ring->kind == COATI_RING_BPF && !rr->ended && !coati_bpf_idle(rr->ring))
+			safe = false;
+	}
+	return safe;
+}
+
+static bool loss_check_due(struct coati_reader *rd)
+{
+	uint64_t now;
+
+	if (!rd->loss_check_ns)
+		return false;
+	now = now_ns();
+	if (now < rd->loss_check_at)
+		return false;
+	rd->loss_check_at = now + rd->loss_check_ns;
+	return true;
+}
+
+/* Nothing is left of the round: wait for more, or find that the time has come to report. */
+static int idle(struct coati_reader *rd, bool block)
+{
+	int r;
+
+	if (coati_reader_deadline_passed(rd)) {
+		rd->report |= REPORT_DEADLINE;
+		coati_reader_begin_round(rd, false);
+		return 0;
+	}
+	if (loss_check_due(rd)) {
+		coati_reader_begin_round(rd, true);
+		return 0;
+	}
+	if (block && !safe_to_sleep(rd)) {
+		rd->looked = false;
+		return 0;
+	}
+	r = coati_reader_sleep(rd, block);
+	if (r > 0)
+		rd->looked = false;
+	return r < 0 ? r : 0;
+}
+
+static int get(struct coati_reader *rd, struct coati_ring_item *ret, bool block)
+{
+	bool fresh = false, flush;
+	int r;
+
+	for (;;) {
+		r = coati_reader_requests(rd, &flush);
+		if (unlikely(flush)) {
+			rd->report |= REPORT_FLUSH;
+			coati_reader_begin_round(rd, true);
+		}
+		if (unlikely(r < 0))
+			return r;
+		if (likely(take(rd, ret)))
+			return 1;
+		if (rd->report)
+			return report(rd);
+		if (rd->nr_ended == rd->rings.len)
+			return 0;
+		/* Whoever waits leaves it to the kernel when to look again: that is what wake-up marks are for. */
+		if (block ? !rd->looked : !fresh) {
+			if (coati_reader_deadline_passed(rd))
+				rd->report |= REPORT_DEADLINE;
+			coati_reader_begin_round(rd, false);
+			fresh = true;
+			continue;
+		}
+		r = idle(rd, block);
+		if (r < 0)
+			return r;
+		fresh = false;
+	}
+}
+
+int coati_reader_next(struct coati_reader *rd, struct coati_ring_item *ret)
+{
+	return get(rd, ret, true);
+}
+
+int coati_reader_try(struct coati_reader *rd, struct coati_ring_item *ret)
+{
+	return get(rd, ret, false);
+}
+
+/* Without merge and times the walk of each ring is one tight loop. */
+static uint64_t drain_plain(struct coati_reader *rd,
+			    int (*fn)(void *, const struct coati_ring_item *), void *ctx,
+			    uint64_t max)
+{
+	struct coati_ring_item item;
+	uint64_t n = 0;
+
+	while (rd->current < rd->rings.len && n < max) {
+		struct reader_ring *rr = rd->rings.v[rd->current];
+
+		while (!rr->ended && n < max && ring_take(rr->ring, &item) > 0) {
+			n++;
+			if (fn(ctx, &item))
+				return n;
+		}
+		if (n == max)
+			return n;
+		if (!coati_reader_pull(rd, rr, &item)) {
+			rd->current++;
+			continue;
+		}
+		n++;
+		if (fn(ctx, &item))
+			return n;
+	}
+	if (rd->current >= rd->rings.len)
+		rd->round_open = false;
+	return n;
+}
+
+int64_t coati_reader_drain(struct coati_reader *rd,
+			   int (*fn)(void *ctx, const struct coati_ring_item *), void *ctx,
+			   uint64_t max)
+{
+	struct coati_ring_item item;
+	uint64_t n = 0;
+
+	if (atomic_load_explicit(&rd->closed, memory_order_relaxed))
+		return -EBADF;
+	if (!max)
+		max = UINT64_MAX;
+	if (!rd->round_open) {
+		if (rd->foreign)
+			(void)coati_reader_sleep(rd, false);
+		coati_reader_begin_round(rd, rd->settle_due || loss_check_due(rd));
+		rd->settle_due = false;
+	}
+	if (!rd->merge && !rd->time_fn)
+		return (int64_t)drain_plain(rd, fn, ctx, max);
+	while (n < max && take(rd, &item)) {
+		n++;
+		if (fn(ctx, &item))
+			break;
+	}
+	return (int64_t)n;
+}
+
+/* For coati_reader_wait(): 1 some ring has something, or has just come to its end; 0 all are at their end; -EAGAIN. */
+static int any_ready(struct coati_reader *rd)
+{
+	bool all_over = true, ready = false;
+
+	for (size_t i = 0; i < rd->rings.len; i++) {
+		struct reader_ring *rr = rd->rings.v[i];
+		bool told = rr->over_told;
+
+		if (rr->ended)
+			continue;
+		if (rr->over)
+			rr->over_told = true;
+		if ((rr->ring->kind == COATI_RING_BACKWARD && rr->ring->have_snapshot) ||
+		    coati_ring_unread_bytes(rr->ring) || (rr->over && !told))
+			ready = true;
+		all_over = all_over && rr->over;
+	}
+	return ready ? 1 : all_over ? 0 : -EAGAIN;
+}
+
+int coati_reader_wait(struct coati_reader *rd)
+{
+	bool flush;
+	int r;
+
+	for (;;) {
+		r = coati_reader_requests(rd, &flush);
+		if (r < 0 || flush) {
+			if (flush && r < 0 &&
+			    r != -EBADF) /* one at a time: the flush stays for the next call */
+				atomic_fetch_or_explicit(&rd->requests, READER_FLUSH,
+							 memory_order_seq_cst);
+			return r < 0 ? r : -ECANCELED;
+		}
+		if (rd->round_open)
+			return 1;
+		if (coati_reader_deadline_passed(rd))
+			return -ETIMEDOUT;
+		r = any_ready(rd);
+		if (r == 0 || (r > 0 && !rd->looked)) {
+			rd->looked = true;
+			return r;
+		}
+		if (!safe_to_sleep(rd))
+			return 1;
+		r = coati_reader_sleep(rd, true);
+		if (r < 0)
+			return r;
+		rd->looked = false;
+		if (loss_check_due(rd))
+			rd->settle_due = true;
+		if (r == 0 && !coati_reader_deadline_passed(rd))
+			return 1; /* our own tick: a merge or a look at the losses is due */
+	}
+}
+
+/* ---- the set of rings ---- */
+
+static struct reader_ring *find(const struct coati_reader *rd, int32_t key, size_t *ret_at)
+{
+	for (size_t i = 0; i < rd->rings.len; i++)
+		if (rd->rings.v[i]->ring->key == key) {
+			if (ret_at)
+				*ret_at = i;
+			return rd->rings.v[i];
+		}
+	return NULL;
+}
+
+static void free_ring(struct coati_reader *rd, struct reader_ring *rr)
+{
+	struct reader_member *next;
+
+	for (struct reader_member *m = rr->members; m; m = next) {
+		next = m->next;
+		if (!m->ended)
+			coati_reader_unwatch(rd, m);
+		coati_free(m);
+	}
+	coati_ring_close(&rr->ring);
+	coati_free(rr);
+}
+
+static int add_member(struct coati_reader *rd, struct reader_ring *rr, int fd, bool readable,
+		      const struct coati_reader_ring_opts *o)
+{
+	struct reader_member *m = coati_alloc(sizeof(*m));
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	m->ring = rr;
+	m->fd = fd;
+	m->read_format = o->read_format;
+	m->id = o->event_id;
+	(void)coati_member_read_lost(m, &m->lost);
+	m->lost_before = m->lost;
+	r = fd >= 0 ? coati_reader_watch(rd, m, readable) : 0;
+	if (r < 0) {
+		coati_free(m);
+		return r;
+	}
+	m->next = rr->members;
+	rr->members = m;
+	rr->nr_members++;
+	rr->nr_live++;
+	return 0;
+}
+
+int coati_reader_adopt(struct coati_reader *rd, struct coati_ring *ring, int fd,
+		       const struct coati_reader_ring_opts *opts, struct coati_error *err)
+{
+	struct reader_ring *rr = find(rd, ring->key, NULL), **slot;
+	int r;
+
+	if (rr && !rr->ended)
+		return coati_fail(err, -EEXIST, "reader: there is a ring with key %d already",
+				  ring->key);
+	if (rr)
+		coati_reader_remove(rd, ring->key);
+	rr = coati_alloc(sizeof(*rr));
+	if (!rr)
+		return coati_fail(err, -ENOMEM, "reader: out of memory");
+	rr->ring = ring;
+	rr->settled_at = ring->pos;
+	rr->settled_empty = ring->kind == COATI_RING_FORWARD &&
+			    shared_load_acquire(ring->head_word) == ring->pos;
+	r = rd->merge ? coati_merge_reserve(rd->merge, rd->rings.len + 1) : 0;
+	if (r >= 0)
+		r = add_member(rd, rr, fd, ring->kind != COATI_RING_BACKWARD, opts);
+	slot = r < 0 ? NULL : ARRAY_ADD(&rd->rings);
+	if (!slot) {
+		rr->ring = NULL; /* stays the caller's */
+		free_ring(rd, rr);
+		r = r < 0 ? r : rd->rings.len >= READER_RINGS_MAX ? -E2BIG : -ENOMEM;
+		return coati_fail(err, r, "reader: adding ring %d: %m", ring->key);
+	}
+	*slot = rr;
+	rd->looked = false;
+	return 0;
+}
+
+int coati_reader_add(struct coati_reader *rd, int fd, const struct coati_reader_ring_opts *opts,
+		     struct coati_error *err)
+{
+	CLEANUP(coati_ring_close) struct coati_ring *ring = NULL;
+	struct coati_reader_ring_opts o;
+	int r = SIZED_COPY(&o, opts);
+
+	if (r < 0 || !rd)
+		return coati_fail(err, r < 0 ? r : -EINVAL, "reader: unusable options for a ring");
+	if (atomic_load_explicit(&rd->closed, memory_order_relaxed))
+		return coati_fail(err, -EBADF, "reader: closed");
+	if (!o.ring.size)
+		o.ring.size = sizeof(o.ring);
+	if (rd->merge && o.ring.flags & COATI_RING_HOLD)
+		return coati_fail(
+			err, -EINVAL,
+			"reader: a merge gives space back by itself; HOLD cannot be had with it");
+	r = coati_ring_open(fd, &o.ring, &ring, err);
+	if (r < 0)
+		return r;
+	r = coati_reader_adopt(rd, ring, fd, &o, err);
+	if (r < 0)
+		return r;
+	(void)TAKE_PTR(ring);
+	return 0;
+}
+
+int coati_reader_attach(struct coati_reader *rd, int32_t key, int fd,
+			const struct coati_reader_ring_opts *opts, struct coati_error *err)
+{
+	struct reader_ring *rr = rd ? find(rd, key, NULL) : NULL;
+	struct coati_reader_ring_opts o;
+	int r = SIZED_COPY(&o, opts);
+
+	if (r < 0 || fd < 0)
+		return coati_fail(err, r < 0 ? r : -EINVAL,
+				  "reader: unusable options or descriptor for an event");
+	if (!rr || rr->over)
+		return coati_fail(err, -ENOENT, "reader: no ring with key %d, or it has ended",
+				  key);
+	r = add_member(rd, rr, fd, false, &o);
+	return r < 0 ? coati_fail(err, r, "reader: adding an event to ring %d: %m", key) : 0;
+}
+
+int coati_reader_end(struct coati_reader *rd, int32_t key)
+{
+	struct reader_ring *rr = rd ? find(rd, key, NULL) : NULL;
+
+	if (!rr)
+		return -ENOENT;
+	for (struct reader_member *m = rr->members; m; m = m->next) {
+		if (!m->ended)
+			coati_reader_unwatch(rd, m);
+		m->ended = true;
+	}
+	rr->nr_live = 0;
+	rr->over = true;
+	rd->looked = false;
+	return 0;
+}
+
+static void add_stats(struct coati_ring_stats *sum, const struct coati_ring *ring)
+{
+	struct coati_ring_stats s;
+
+	coati_ring_get_stats(ring, &s);
+	sum->records += s.records;
+	sum->bytes += s.bytes;
+	sum->lost += s.lost;
+	sum->damaged += s.damaged;
+	sum->skipped_bytes += s.skipped_bytes;
+	sum->discarded += s.discarded;
+	sum->wakeups += s.wakeups;
+}
+
+int coati_reader_remove(struct coati_reader *rd, int32_t key)
+{
+	size_t at = 0;
+	struct reader_ring *rr = rd ? find(rd, key, &at) : NULL;
+
+	if (!rr)
+		return -ENOENT;
+	add_stats(&rd->gone, rr->ring);
+	if (rr->ring->kind != COATI_RING_BACKWARD)
+		rd->gone.skipped_bytes += coati_ring_unread_bytes(rr->ring);
+	if (rd->merge)
+		coati_merge_forget(rd->merge, rr);
+	rd->nr_ended -= rr->ended;
+	memmove(&rd->rings.v[at], &rd->rings.v[at + 1],
+		(rd->rings.len - at - 1) * sizeof(*rd->rings.v));
+	rd->rings.len--;
+	if (at < rd->current)
+		rd->current--;
+	free_ring(rd, rr);
+	return 0;
+}
+
+uint32_t coati_reader_count(const struct coati_reader *rd)
+{
+	return rd ? (uint32_t)rd->rings.len : 0;
+}
+
+struct coati_ring *coati_reader_ring(struct coati_reader *rd, uint32_t i)
+{
+	return rd && i < rd->rings.len ? rd->rings.v[i]->ring : NULL;
+}
+
+int coati_reader_new(const struct coati_reader_opts *opts, struct coati_reader **ret,
+		     struct coati_error *err)
+{
+	CLEANUP(coati_reader_free) struct coati_reader *rd = NULL;
+	struct coati_reader_opts o;
+	int r = SIZED_COPY(&o, opts);
+
+	if (r < 0 || !ret || o.flags || o.reserved)
+		return coati_fail(err, r < 0 ? r : -EINVAL, "reader: unusable options");
+	if (o.merge_delay_ns && !o.time_fn)
+		return coati_fail(err, -EINVAL, "reader: a merge by time needs a time function");
+	rd = coati_alloc(sizeof(*rd));
+	if (!rd)
+		return coati_fail(err, -ENOMEM, "reader: out of memory");
+	rd->rings.max = READER_RINGS_MAX;
+	rd->time_fn = o.time_fn;
+	rd->time_ctx = o.time_ctx;
+	rd->loss_check_ns = o.loss_check_ns;
+	rd->loss_check_at = o.loss_check_ns ? now_ns() + o.loss_check_ns : 0;
+	r = coati_reader_wait_init(rd, err);
+	if (r < 0)
+		return r;
+	if (o.merge_delay_ns) {
+		r = coati_merge_new(o.merge_delay_ns,
+				    o.merge_bytes ? o.merge_bytes : MERGE_BYTES_DEFAULT,
+				    &rd->merge);
+		if (r < 0)
+			return coati_fail(err, r, "reader: out of memory");
+	}
+	*ret = TAKE_PTR(rd);
+	return 0;
+}
+
+void coati_reader_free(struct coati_reader **rd)
+{
+	struct coati_reader *r = rd ? *rd : NULL;
+
+	if (!r)
+		return;
+	coati_merge_free(&r->merge);
+	for (size_t i = 0; i < r->rings.len; i++)
+		free_ring(r, r->rings.v[i]);
+	ARRAY_FINI(&r->rings);
+	coati_reader_wait_fini(r);
+	coati_free(r);
+	*rd = NULL;
+}
+
+void coati_reader_get_stats(const struct coati_reader *rd, struct coati_ring_stats *ret)
+{
+	*ret = rd->gone;
+	for (size_t i = 0; i < rd->rings.len; i++)
+		add_stats(ret, rd->rings.v[i]->ring);
+}

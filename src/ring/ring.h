@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One ring, inside. Every kind answers the same two questions: look (load the kernel's head: is something there?) and take
+ * (the next item up to that head). coati_ring_next() is take, else look and take; a reader looks at all of its rings at
+ * once and then takes from each, so that what it delivers before a deadline or flush is bounded.
+ *
+ * Invariants: pos and head are multiples of 8; head - pos <= mask + 1; published <= pos <= head (as differences, the
+ * counters wrap); what lies in [published, pos) is still ours to look at.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/abi.h>
+#include <coati/ring.h>
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Records of perf rings have 16 bits of size and are multiples of 8. */
+#define RING_RECORD_MAX		 65528u
+#define RING_DEFAULT_BYTES	 (512u * 1024)
+#define RING_DATA_MAX		 (UINT64_C(1) << 40) /* no kernel has ever mapped more */
+#define RING_RECORD_LOST	 2u
+#define RING_RECORD_SAMPLE	 9u
+#define RING_RECORD_LOST_SAMPLES 13u
+#define RING_PUBLISH_MAX	 (64u * 1024)
+
+/* In front of every record of a perf ring. */
+struct ring_header {
+	uint32_t type;
+	uint16_t misc, size;
+};
+_Static_assert(sizeof(struct ring_header) == 8, "as the kernel writes it");
+
+struct ring_mapping {
+	void *base;
+	size_t bytes; /* 0: not ours to unmap */
+};
+
+struct coati_drops;
+
+struct coati_ring {
+	/* what the walk of a forward or BPF ring touches per record */
+	const uint8_t *data;
+	uint64_t mask;
+	uint64_t pos;	    /* the next record */
+	uint64_t head;	    /* as last looked at */
+	uint64_t published; /* tail, as the kernel knows it */
+	uint64_t step;	    /* publish when so much is unpublished; never with HOLD */
+	uint64_t records;
+	int32_t key;
+	uint32_t raw_offset;
+
+	enum coati_ring_kind kind;
+	uint32_t flags;
+	const uint64_t *head_word;
+	uint64_t *tail_word; /* NULL: the kernel does not ask */
+	uint64_t start;	     /* pos at open: bytes delivered follow from it */
+	uint8_t *joined;     /* a record that wraps; at most one lies in the unpublished part */
+	int fd;
+
+	bool damage;  /* look found a head that cannot be: bad_head */
+	bool had_bad; /* bad_head has been reported */
+	bool paused, was_paused;
+	bool raw_use; /* peek and consume: losses are told in bytes that we did not see */
+	uint64_t bad_head;
+
+	/* loss: announced = what items have told; credit = the part told by BALANCE items before its record came */
+	uint64_t announced, credit;
+	uint64_t skipped;	       /* bytes of the stream that were no record */
+	struct coati_ring_stats stats; /* records and bytes are filled in when asked for */
+
+	/* BPF */
+	struct coati_drops *drops;
+	bool drops_due; /* look again at the end of what is there */
+
+	/* BACKWARD: the copy is straight: its first byte is at position pos_of_copy */
+	uint8_t *copy;
+	uint64_t copy_at;  /* position of copy[0] = head at the snapshot */
+	uint64_t copy_end; /* first position that is not to be delivered */
+	uint64_t seen;	   /* head of the last snapshot: older is known */
+	uint64_t largest;  /* record ever walked */
+	bool have_snapshot, overwritten, exact_end;
+	void (*after_copy)(void *ctx); /* tests: the writer's chance to overtake */
+	void *after_copy_ctx;
+
+	/* AUX */
+	uint8_t *aux;
+	uint64_t aux_bytes, aux_pos;
+
+	struct coati_control_page *control;
+	struct ring_mapping maps[3];
+};
+
+/* ---- every kind ---- */
+
+/* Load the head. True when coati_ring_take() may have something. */
+bool coati_ring_look(struct coati_ring *ring);
+int coati_ring_take_other(struct coati_ring *ring, struct coati_ring_item *ret);
+/* A DAMAGE item over the bytes from pos to @resume, where the walk goes on. */
+int coati_ring_damaged(struct coati_ring *ring, uint64_t resume, uint64_t skipped,
+		       struct coati_ring_item *ret);
+/* A LOSS item without bytes, at pos; counted. */
+int coati_ring_loss(struct coati_ring *ring, uint64_t count, uint32_t flags,
+		    struct coati_ring_item *ret);
+void coati_ring_publish(struct coati_ring *ring);
+
+/* ---- kinds ---- */
+
+int coati_forward_slow(struct coati_ring *ring, struct coati_ring_item *ret);
+uint32_t coati_forward_inner(const struct coati_ring *ring, const uint8_t *bytes, uint32_t size);
+int coati_backward_take(struct coati_ring *ring, struct coati_ring_item *ret);
+int coati_bpf_take(struct coati_ring *ring, struct coati_ring_item *ret);
+/* True when the ring may be slept on: nothing is there, and whatever comes will wake us. */
+bool coati_bpf_idle(struct coati_ring *ring);
+
+/* ---- mapping ---- */
+
+int coati_ring_map(struct coati_ring *ring, uint64_t data_bytes, uint64_t aux_bytes,
+		   struct coati_error *err);
+int coati_ring_map_bpf(struct coati_ring *ring, struct coati_error *err);
+int coati_ring_lay_out(struct coati_ring *ring, void *memory, size_t bytes, uint64_t data_bytes,
+		       uint64_t aux_bytes, struct coati_error *err);
+int coati_ring_map_aux(struct coati_ring *ring, uint64_t aux_bytes, struct coati_error *err);
+void coati_ring_unmap(struct coati_ring *ring);
+uint64_t coati_page_bytes(void);
+
+/* The next item up to the head that was last looked at; 0 when there is none. The whole hot path of a forward ring is here:
+ * header, bounds, one item.  Hot. */
+static inline int ring_take(struct coati_ring *ring, struct coati_ring_item *ret)
+{
+	uint64_t pos = ring->pos, left = ring->head - pos, at = pos & ring->mask;
+	const uint8_t *bytes = ring->data + at;
+	struct ring_header header;
+	uint32_t size;
+
+	if (unlikely(ring->kind != COATI_RING_FORWARD))
+		return coati_ring_take_other(ring, ret);
+	if (unlikely(left == 0 || pos - ring->published >= ring->step))
+		return coati_forward_slow(ring, ret);
+	__builtin_memcpy(&header, bytes, sizeof(header));
+	size = header.size;
+	if (unlikely(size < sizeof(header) || size % 8 || size > left ||
+		     size > ring->mask + 1 - at || header.type == RING_RECORD_LOST ||
+		     header.type == RING_RECORD_LOST_SAMPLES))
+		return coati_forward_slow(ring, ret);
+	ring->pos = pos + size;
+	ring->records++;
+	ret->kind = COATI_ITEM_RECORD;
+	ret->flags = 0;
+	ret->key = ring->key;
+	ret->size = size;
+	ret->bytes = bytes;
+	ret->position = pos;
+	ret->time = 0;
+	if (ring->raw_offset && header.type == RING_RECORD_SAMPLE)
+		ret->flags = coati_forward_inner(ring, bytes, size);
+	return 1;
+}
