@@ -77,15 +77,15 @@ static void bash_value(const struct option *o, struct strbuf *out)
 		coati_strbuf_printf(out, "-%c|", o->letter);
 	coati_strbuf_printf(out, "--%s) ", o->name);
 	if (kind == VALUE_FILE)
-		coati_strbuf_adds(out, "COMPREPLY=($(compgen -f -- \"$cur\"))");
+		coati_strbuf_adds(out, "COMPREPLY=($(compgen -f -- \"$cur\")); ");
 	else if (kind == VALUE_EVENT)
-		coati_strbuf_adds(out, "_coati_events");
+		coati_strbuf_adds(out, "_coati_events; ");
 	if (kind == VALUE_WORDS) {
 		coati_strbuf_adds(out, "COMPREPLY=($(compgen -W \"");
 		add_words(out, o);
-		coati_strbuf_adds(out, "\" -- \"$cur\"))");
+		coati_strbuf_adds(out, "\" -- \"$cur\")); ");
 	}
-	coati_strbuf_adds(out, "; return ;;\n");
+	coati_strbuf_adds(out, "return ;;\n");
 }
 
 static void bash_verb(const struct coati_command *cmd, struct strbuf *out)

@@ -16,7 +16,7 @@ void coati_command_help(const struct coati_command *cmd, struct strbuf *out)
 	coati_options_help(cmd->options, out);
 	coati_strbuf_adds(out, "\nExamples:\n");
 	for (const struct coati_example *e = cmd->examples; e->command; e++)
-		coati_strbuf_printf(out, "  %-42s  %s\n", e->command, e->what);
+		coati_strbuf_printf(out, "  %-46s  %s\n", e->command, e->what);
 	if (!(cmd->flags & COMMAND_HIDDEN))
 		coati_strbuf_printf(out, "More: man coati-%s\n", cmd->name);
 }

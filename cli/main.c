@@ -15,6 +15,8 @@
 static const struct coati_command *const commands[] = {
 	&coati_command_completion,
 	&coati_command_dump,
+	&coati_command_list,
+	&coati_command_stat,
 };
 
 const struct coati_command *coati_command_at(uint32_t i)
