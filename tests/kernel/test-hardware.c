@@ -110,6 +110,32 @@ TEST(hardware_instructions_of_a_loop_grow_by_the_same_for_each_round)
 	coati_event_close(&ev);
 }
 
+TEST(hardware_group_is_read_at_once_and_counts_together)
+{
+	struct coati_attr attr = cycles(0);
+	struct coati_group *g = NULL;
+	struct coati_count counts[3];
+	uint32_t nr;
+
+	need_hw();
+	CHECK_OK(coati_group_new(&g));
+	CHECK_OK(coati_group_add(g, &attr, "leader"));
+	CHECK_OK(coati_group_add(g, &attr, "follower"));
+	attr = software(COATI_SW_TASK_CLOCK);
+	CHECK_OK(coati_group_add(g, &attr, "clock"));
+	CHECK_OK(coati_group_open(g, &COATI_SELF, 0, NULL));
+	CHECK_OK(coati_group_measure(g, spin, (void *)(uintptr_t)SPIN, counts, 3, &nr));
+	CHECK_U64(nr, ==, 3);
+	CHECK_STR(counts[0].label, "leader");
+	CHECK_STR(counts[2].label, "clock");
+	CHECK_U64(counts[0].value, >, 0);
+	CHECK_U64(counts[2].value, >, 0);
+	/* the same event, started and stopped together */
+	CHECK_U64(counts[1].value, >=, counts[0].value - counts[0].value / 20);
+	CHECK_U64(counts[1].value, <=, counts[0].value + counts[0].value / 20);
+	coati_group_close(&g);
+}
+
 /* Opens events until the kernel has to take turns, spins, and compares each scaled value with a pinned event that never
  * lost its counter. */
 TEST_LIMIT(hardware_multiplexed_counts_are_scaled_to_within_five_percent, 60)
