@@ -342,7 +342,8 @@ COATI_API void coati_ids_free(uint32_t *ids);
 /* Stop and resume writing into the ring. What happens in between counts as lost by the kernel. */
 COATI_API int coati_event_pause(struct coati_event *ev);
 COATI_API int coati_event_resume(struct coati_event *ev);
-/* Tracepoint or address filter; "" removes it. */
+/* Tracepoint or address filter. A tracepoint takes one filter for its life (-EEXIST for a second one, or for removing it); ""
+ * removes an address filter. */
 COATI_API int coati_event_set_filter(struct coati_event *ev, const char *filter,
 				     struct coati_error *err);
 /* Change address, length and type of an open breakpoint. */

@@ -211,11 +211,13 @@ int coati_event_set_filter(struct coati_event *ev, const char *filter, struct co
 	if (strlen(filter) >= FILTER_MAX)
 		return coati_fail(err, -E2BIG, "%s: the filter is longer than %d bytes; shorten it",
 				  ev->label, FILTER_MAX - 1);
-	/* the kernel takes the text "0" as "no filter" */
-	r = event_ioctl(ev, PERF_IOC_SET_FILTER,
-			(unsigned long)(uintptr_t)(*filter ? filter : "0"));
-	if (r >= 0)
+	if (!*filter && ev->attr.type == COATI_TYPE_TRACEPOINT && !ev->filtered)
 		return 0;
+	r = event_ioctl(ev, PERF_IOC_SET_FILTER, (unsigned long)(uintptr_t)filter);
+	if (r >= 0) {
+		ev->filtered = *filter != '\0';
+		return 0;
+	}
 	if (r == -EINVAL)
 		return coati_fail(
 			err, r,
@@ -223,6 +225,12 @@ int coati_event_set_filter(struct coati_event *ev, const char *filter, struct co
 			"against coati list, and that the event is a tracepoint (or a PMU with "
 			"address filters)",
 			ev->label, filter);
+	if (r == -EEXIST)
+		return coati_fail(
+			err, r,
+			"%s: it has a filter, which the kernel keeps until the event is closed; "
+			"close it and open it again",
+			ev->label);
 	return coati_fail(err, r, "%s: set filter \"%s\": %m; check it against coati list",
 			  ev->label, filter);
 }

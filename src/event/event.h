@@ -20,6 +20,7 @@ struct coati_event {
 	const struct event_calls *calls;
 	int fd;
 	bool running;
+	bool filtered;
 	bool fast; /* the mapped page may be read by the thread `owner` */
 	uint32_t dropped;
 	uint64_t id;

@@ -239,3 +239,54 @@ TEST(count_with_inherit_thread_leaves_children_out)
 	CHECK_U64(faults_of(in_a_thread, flags), >=, 300);
 	CHECK_U64(faults_of(in_a_child, flags), <, 300);
 }
+
+TEST(count_read_fast_equals_the_system_call_whether_the_page_helps_or_not)
+{
+	struct coati_attr attr = software(COATI_SW_PAGE_FAULTS);
+	struct coati_event *ev;
+	struct coati_count c;
+	uintptr_t pages = 12;
+	int fast = -1;
+
+	need_perf();
+	attr.read_format = COATI_READ_ID;
+	ev = opened(&attr, NULL);
+	CHECK_OK(coati_event_read_fast(ev, &c, &fast)); /* not mapped: the system call */
+	CHECK_INT(fast, ==, 0);
+	CHECK_OK(coati_event_map_counter(ev, NULL));
+	CHECK_OK(coati_event_map_counter(ev, NULL));
+	touch_pages(&pages);
+	CHECK_OK(coati_event_enable(ev));
+	touch_pages(&pages);
+	CHECK_OK(coati_event_disable(ev));
+	CHECK_OK(coati_event_read_fast(ev, &c, &fast));
+	CHECK_U64(c.value, ==, 12);
+	CHECK_INT(fast, ==, 0); /* software events are in no counter */
+	CHECK_OK(coati_event_read_fast(ev, &c, NULL));
+	coati_event_close(&ev);
+	CHECK_ERR(coati_event_map_counter(NULL, NULL), -EINVAL);
+	CHECK_ERR(coati_event_read_fast(NULL, &c, NULL), -EINVAL);
+}
+
+TEST(count_read_fast_follows_a_hardware_counter)
+{
+	struct coati_attr attr = { .type = COATI_TYPE_HARDWARE,
+				   .config = COATI_HW_INSTRUCTIONS,
+				   .flags = COATI_ATTR_EXCLUDE_KERNEL };
+	struct coati_event *ev = NULL;
+	struct coati_count before, fast_count, after;
+	int fast = 0;
+
+	need_perf();
+	if (coati_event_open(&attr, &COATI_SELF, NULL, &ev, NULL) < 0)
+		test_skip_need("hw", "no PMU with instructions");
+	CHECK_OK(coati_event_map_counter(ev, NULL));
+	CHECK_OK(coati_event_read(ev, &before));
+	CHECK_OK(coati_event_read_fast(ev, &fast_count, &fast));
+	CHECK_OK(coati_event_read(ev, &after));
+	CHECK_U64(before.value, <=, fast_count.value);
+	CHECK_U64(fast_count.value, <=, after.value);
+	coati_event_close(&ev);
+	if (!fast)
+		test_skip_need("hw", "this kernel does not let user space read counters");
+}
