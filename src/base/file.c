@@ -14,12 +14,13 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 
+/* Without waiting: a FIFO where a file should be gives no bytes, and does not hang us. */
 static int open_to_read(int dirfd, const char *path)
 {
 	int fd;
 
 	do
-		fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	while (fd < 0 && errno == EINTR);
 	return fd < 0 ? -errno : fd;
 }

@@ -63,7 +63,7 @@ static bool raise_descriptor_limit(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= l.rlim_max)
 		return false;
-	l.rlim_cur = l.rlim_cur > l.rlim_max / 2 ? l.rlim_max : l.rlim_cur * 2;
+	l.rlim_cur = l.rlim_cur > l.rlim_max / 2 ? l.rlim_max : l.rlim_cur * 2 + 64;
 	return setrlimit(RLIMIT_NOFILE, &l) == 0;
 }
 

@@ -282,3 +282,13 @@ TEST(file_write_all_says_why_not)
 	CHECK_OK(coati_write_all(fd, "x", 0));
 	close(fd);
 }
+
+TEST(file_read_does_not_wait_for_the_writer_of_a_fifo)
+{
+	struct strbuf s = STRBUF_INIT(100);
+
+	CHECK_OK(mkfifo("fifo", 0600));
+	CHECK_OK(coati_file_read(AT_FDCWD, "fifo", &s));
+	CHECK_U64(s.len, ==, 0);
+	coati_strbuf_fini(&s);
+}
