@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -365,8 +366,8 @@ static void check_kernel_symbols(const struct coati_host *h, struct finding *f)
 	}
 	if (h->kallsyms != 1) {
 		put(f->means, "functions of the kernel have no names");
-		put(f->remedy,
-		    "sudo sysctl kernel.kptr_restrict=0 (and paranoid at most 1), or run as root");
+		put(f->remedy, "sudo sysctl %skernel.perf_event_paranoid=1, or run as root",
+		    h->kptr_restrict > 0 ? "kernel.kptr_restrict=0 " : "");
 	}
 }
 
@@ -380,6 +381,19 @@ static int is_built(const char *feature)
 			return built;
 	}
 	return 0;
+}
+
+static void check_unwinding(const struct coati_host *h, struct finding *f)
+{
+	bool tables = is_built("libdw");
+
+	f->state = tables ? FINDING_OK : FINDING_LIMITED;
+	put(f->found, "frame pointers by the kernel, %lld frames deep; %s", (long long)h->max_stack,
+	    tables ? ".eh_frame and DWARF through libdw" : "no DWARF, built without libdw");
+	if (tables)
+		return;
+	put(f->means, "programs without frame pointers have broken stacks");
+	put(f->remedy, "sudo apt install libdw-dev, then build again");
 }
 
 static void check_symbols(const struct coati_host *h, struct finding *f)
@@ -446,6 +460,7 @@ static const struct {
 	{ "BTF", check_btf },
 	{ "clock", check_clock },
 	{ "kernel names", check_kernel_symbols },
+	{ "unwinding", check_unwinding },
 	{ "symbols", check_symbols },
 	{ "build", check_build },
 };

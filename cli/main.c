@@ -14,6 +14,7 @@
 /* Sorted by name. */
 static const struct coati_command *const commands[] = {
 	&coati_command_completion,
+	&coati_command_doctor,
 	&coati_command_dump,
 	&coati_command_list,
 	&coati_command_stat,

@@ -119,7 +119,8 @@ static void add_notes(struct strbuf *s, const struct stat_report *r, uint32_t i)
 
 	if (cell->count && coati_stat_ratio(r->meter, r->tally, i, &ratio))
 		add_ratio(s, &ratio);
-	if (r->spread && i < r->spread->nr_cells && r->spread->cells[i].nr > 1) {
+	if (r->spread && i < r->spread->nr_cells && r->spread->cells[i].nr > 1 &&
+	    r->spread->cells[i].mean > 0) {
 		coati_strbuf_pad(s, ' ', s->len < RATIO_WIDTH ? RATIO_WIDTH - s->len : 2);
 		coati_strbuf_printf(s, "+- %.2f %%",
 				    coati_mean_relative(&r->spread->cells[i]) * 100);
@@ -256,7 +257,7 @@ static void write_time(struct strbuf *s, uint64_t ns, const char *what,
 	add_fixed(&v, ns, NSEC_PER_SEC, 6);
 	add_right(s, &v, VALUE_WIDTH);
 	coati_strbuf_printf(s, " s      %s", what);
-	if (mean && mean->nr > 1)
+	if (mean && mean->nr > 1 && mean->mean > 0)
 		coati_strbuf_printf(s, "  +- %.2f %%", coati_mean_relative(mean) * 100);
 	coati_strbuf_addc(s, '\n');
 	coati_strbuf_fini(&v);

@@ -1,0 +1,3 @@
+"$COATI" help; "$COATI" --help | cmp - /dev/stdin <<END
+$("$COATI" help)
+END

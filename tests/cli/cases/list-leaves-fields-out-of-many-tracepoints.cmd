@@ -1,0 +1,1 @@
+"$COATI" list --kind tracepoint | grep -c "^      "

@@ -1,0 +1,1 @@
+"$COATI" list --names | grep -v "^[^ ][^ ]*$"; "$COATI" list --names | grep -cx page-faults

@@ -1,0 +1,1 @@
+"$COATI" list --kind software

@@ -1,0 +1,1 @@
+"$COATI" list sched:sched_switch

@@ -1,0 +1,1 @@
+"$COATI" list --names page-fault

@@ -1,0 +1,8 @@
+# The first minute, with shorter times.
+mkdir build && ln -s "$COATI" build/coati
+sed -n '/^## The first minute/,/^## The library/{/^build\/coati/p;}' "$CLI/../../README.md" |
+	sed 's/ -I 1s -d 5s/ -I 20ms -d 50ms/; s/ -d 1s/ -d 20ms/' >lines
+[ "$(wc -l <lines)" -ge 5 ] || echo "only $(wc -l <lines) commands were found"
+while read -r line; do
+	sh -c "$line" >out 2>err </dev/null || { echo "fails: $line"; cat err; }
+done <lines

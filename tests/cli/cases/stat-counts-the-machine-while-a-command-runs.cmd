@@ -1,0 +1,1 @@
+"$COATI" stat -q -a -e context-switches -- sleep 0.02

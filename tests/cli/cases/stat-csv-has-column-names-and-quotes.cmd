@@ -1,0 +1,1 @@
+"$COATI" stat --csv -e page-faults,task-clock -- true

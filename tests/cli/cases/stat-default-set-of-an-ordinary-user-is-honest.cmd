@@ -1,0 +1,1 @@
+as_user ./coati stat -- true

@@ -1,0 +1,1 @@
+"$COATI" stat --json -e page-faults,task-clock -- sh -c "exit 3"

@@ -1,0 +1,1 @@
+"$COATI" stat --json -e cycles,page-faults -- true

@@ -1,0 +1,1 @@
+"$COATI" stat -q -o - -e page-faults -- true | grep -c page-faults

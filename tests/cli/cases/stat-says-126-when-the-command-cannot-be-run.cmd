@@ -1,0 +1,1 @@
+echo >plain; "$COATI" stat -q -- ./plain

@@ -1,0 +1,1 @@
+"$COATI" stat -q -- ./no-such-command

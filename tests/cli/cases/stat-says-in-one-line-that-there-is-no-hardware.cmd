@@ -1,0 +1,1 @@
+"$COATI" stat -o /dev/null -- true

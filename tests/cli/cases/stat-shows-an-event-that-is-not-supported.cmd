@@ -1,0 +1,1 @@
+"$COATI" stat -q -e cycles,page-faults -- true

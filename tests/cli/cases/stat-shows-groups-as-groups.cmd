@@ -1,0 +1,1 @@
+"$COATI" stat -q -e "{page-faults,context-switches,task-clock},cpu-migrations" -- true

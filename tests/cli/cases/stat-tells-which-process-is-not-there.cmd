@@ -1,0 +1,1 @@
+"$COATI" stat -p 4194303 -d 1s

@@ -1,0 +1,1 @@
+"$COATI" --version; "$COATI" -V | grep -c "^coati "

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+#
+# What cases may use.
+
+# as_user COMMAND...: as an ordinary user without capabilities. The tool is copied to where that user can read it.
+as_user()
+{
+	if [ ! -e ./coati ]; then
+		cp "$(realpath "$COATI")" ./coati
+		cp "$(dirname "$(realpath "$COATI")")"/../src/libcoati.so.0 ./libcoati.so.0
+		cp "$HELPERS"/touch-pages .
+		chmod 755 coati libcoati.so.0 touch-pages
+	fi
+	LD_LIBRARY_PATH=$PWD setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@"
+}
+
+# is_json FILE: every line is one JSON value, and there is one.
+is_json()
+{
+	[ -s "$1" ] && "$HELPERS/../json-check" --lines <"$1"
+}
+
+# json_number KEY: the first number behind KEY in the JSON on stdin.
+json_number()
+{
+	sed -n "s/.*\"$1\":\([0-9.]*\).*/\1/p" | head -n 1
+}
+
+# count_of EVENT: its count in the JSON on stdin.
+count_of()
+{
+	sed -n "s/.*{\"event\":\"$1\",\"count\":\([0-9]*\).*/\1/p" | head -n 1
+}
+
+# wait_for FILE: until it is there.
+wait_for()
+{
+	tries=0
+	while [ ! -e "$1" ]; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 1000 ] || { echo "$1 never came" >&2; return 1; }
+		sleep 0.01
+	done
+}
+
+# verbs: all that the overview names, without help itself.
+verbs()
+{
+	"$COATI" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx -e help -e coati
+}
