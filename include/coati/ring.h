@@ -330,8 +330,9 @@ COATI_API int coati_bpf_array_resume(struct coati_bpf_array *array, struct coati
 /* CPUs came or went: open the new ones, end those that are gone. The number of changes.  Thread: reader only. */
 COATI_API int coati_bpf_array_rescan(struct coati_bpf_array *array, struct coati_error *err);
 /* What a program put out, without header and RAW size: *ret is inside the item. 1; 0 when the item is no sample; -EBADMSG
- * when it is too short. Its end may have up to 7 bytes of padding: the kernel keeps no better length. When COATI_ITEM_INNER is set
- * it is cut where the record ends.  Hot. */
+ * when it is too short. Its end may have up to 7 bytes of padding: the kernel keeps no better length. Samples whose record
+ * would be longer than 65528 bytes come with a length cut to 16 bits by the kernel: COATI_ITEM_INNER is set, and the
+ * payload ends where the record does.  Hot. */
 COATI_API int coati_bpf_array_payload(const struct coati_bpf_array *array,
 				      const struct coati_ring_item *item, struct coati_span *ret);
 COATI_API void coati_bpf_array_get_info(const struct coati_bpf_array *array,
