@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -219,4 +220,29 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
 int fake_remove(const char *root)
 {
 	return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static char shared_root[] = "/tmp/coati-fake-XXXXXX";
+static char shared_sys[64], shared_tracing[64];
+
+static void remove_shared(void)
+{
+	fake_remove(shared_root);
+}
+
+static void make_shared(void)
+{
+	if (!mkdtemp(shared_root) || atexit(remove_shared) != 0)
+		abort();
+	snprintf(shared_sys, sizeof(shared_sys), "%s/sys", shared_root);
+	snprintf(shared_tracing, sizeof(shared_tracing), "%s/tracing", shared_root);
+	if (fake_sysfs(shared_sys) < 0 || fake_tracefs(shared_tracing) < 0)
+		abort();
+}
+
+const char *fake_shared(const char *part)
+{
+	if (!shared_sys[0])
+		make_shared();
+	return strcmp(part, "sys") == 0 ? shared_sys : shared_tracing;
 }

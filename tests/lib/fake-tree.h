@@ -16,3 +16,6 @@ int fake_sysfs_hybrid(const char *root);
 int fake_tracefs(const char *root);
 /* Remove ROOT and all below it. */
 int fake_remove(const char *root);
+/* Path of PART ("sys", "tracing") of trees that are made at the first call, in a folder of their own that is removed when
+ * the process ends. Aborts when it cannot. */
+const char *fake_shared(const char *part);
