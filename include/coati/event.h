@@ -198,7 +198,8 @@ struct coati_catalog_opts {
 
 COATI_API int coati_catalog_open(const struct coati_catalog_opts *opts, struct coati_catalog **ret,
 				 struct coati_error *err);
-/* 1 and the next event, 0 at the end, negative on error.  Lives: until the next call. */
+/* 1 and the next event, 0 at the end, negative on error, which ends the walk: later calls repeat it.  Lives: until the
+ * next call. */
 COATI_API int coati_catalog_next(struct coati_catalog *cat, struct coati_event_info *ret);
 /* Why kinds are missing from the catalogue ("tracefs is not mounted: ..."), one sentence per call; NULL at the
  * end. Complete once coati_catalog_next() has returned 0. */

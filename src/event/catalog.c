@@ -264,6 +264,8 @@ int coati_catalog_next(struct coati_catalog *cat, struct coati_event_info *ret)
 {
 	if (!cat || !ret)
 		return -EINVAL;
+	if (cat->failed)
+		return cat->failed;
 	while (cat->source < sizeof(sources) / sizeof(sources[0])) {
 		enum coati_event_kind kind = sources[cat->source].kind;
 		struct coati_event_info info = { .kind = kind, .available = -1 };
@@ -274,6 +276,8 @@ int coati_catalog_next(struct coati_catalog *cat, struct coati_event_info *ret)
 			r = sources[cat->source].next(cat, &info);
 		if (r > 0)
 			*ret = info;
+		else
+			cat->failed = r;
 		if (r != 0)
 			return r;
 		cat->source++;

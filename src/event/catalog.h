@@ -34,6 +34,7 @@ struct coati_catalog {
 	size_t source;		  /* index in the table of sources */
 	size_t i, j;		  /* where the source stands; 0 at its start */
 	bool started;		  /* has the source been entered? */
+	int failed;		  /* an error ends the walk: every later call repeats it */
 
 	struct dir_names outer; /* PMUs or systems */
 	struct dir_names inner; /* events of outer[i] */

@@ -32,6 +32,9 @@ static int unknown_letter(const struct lexer *lx, const char *at)
 		return coati_lexer_fail(lx, at, -EOPNOTSUPP,
 					"modifier '%c' (%s) is not supported; leave it out", *at,
 					*at == 'R' ? "retire latency" : "do not regroup");
+	if (*at == '/')
+		return coati_lexer_fail(lx, at, -EINVAL,
+					"terms stand before the modifiers: EVENT/TERMS/MODIFIERS");
 	return coati_lexer_fail(lx, at, -EINVAL,
 				"'%s' is not a modifier; there are u k h I G H p P S D W e b",
 				coati_shown((struct slice){ at, 1 }).text);
@@ -41,6 +44,8 @@ int coati_modifiers_parse(struct lexer *lx, struct modifiers *ret)
 {
 	struct modifiers mods = { .letters = coati_lexer_until(lx, ",}") };
 
+	if (is_blank_char(lexer_peek(lx)) && !mods.letters.len)
+		return coati_lexer_fail(lx, lx->at, -EINVAL, "modifiers follow without a blank");
 	if (!mods.letters.len)
 		return coati_lexer_expected(lx, "modifiers (any of u k h I G H p P S D W e b)");
 	for (size_t i = 0; i < mods.letters.len; i++) {

@@ -208,8 +208,8 @@ static int set_cpus(struct building *b)
 	return 0;
 }
 
-/* Some of these are tracepoints and probes in disguise, which need more than numbers. */
-static int check_type(const struct building *b)
+/* Some PMUs are tracepoints and probes in disguise, which need more than numbers: how those are written, or NULL. */
+static const char *written_instead(const char *pmu)
 {
 	static const struct {
 		const char *pmu, *instead;
@@ -221,12 +221,20 @@ static int check_type(const struct building *b)
 	};
 
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
-		if (strcmp(b->pmu->name, special[i].pmu) == 0)
-			return coati_lexer_fail(&b->g->lx, b->ev->at, -EINVAL,
-						"events of PMU '%s' are written %s", special[i].pmu,
-						special[i].instead);
+		if (strcmp(pmu, special[i].pmu) == 0)
+			return special[i].instead;
 	}
-	return 0;
+	return NULL;
+}
+
+static int check_type(const struct building *b)
+{
+	const char *instead = written_instead(b->pmu->name);
+
+	if (!instead)
+		return 0;
+	return coati_lexer_fail(&b->g->lx, b->ev->at, -EINVAL, "events of PMU '%s' are written %s",
+				b->pmu->name, instead);
 }
 
 /* Fill b->desc from the terms of the text, or from the one event @alone. */
@@ -275,8 +283,8 @@ static int add_for(struct grammar *g, const struct event_text *ev, const char *n
 	int r = coati_pmu_open(g->list->sysfs, name, &p);
 
 	if (r < 0)
-		return coati_lexer_fail(&g->lx, ev->at, r, "the folder of PMU '%s' in sysfs: %m",
-					name);
+		return coati_lexer_fail(&g->lx, ev->at, r,
+					"PMU '%s' has no type that can be read in sysfs: %m", name);
 	b.pmu = &p;
 	r = build(&b, NULL);
 	coati_pmu_close(&p);
@@ -309,13 +317,13 @@ static int unknown_pmu(struct grammar *g, const struct event_text *ev)
 				shown.text);
 }
 
-static int too_many_for_group(const struct grammar *g, const struct event_text *ev,
-			      const struct dir_names *names)
+static int too_many_for_group(const struct grammar *g, const struct event_text *ev, size_t count,
+			      const char *example)
 {
 	return coati_lexer_fail(
 		&g->lx, ev->at, -EINVAL,
 		"'%s' stands for %zu PMUs, and a group lies on one: name it, for example %s/.../",
-		coati_shown(ev->word).text, names->len, names->v[0]);
+		coati_shown(ev->word).text, count, example);
 }
 
 int coati_grammar_pmu(struct grammar *g, struct event_text *ev)
@@ -333,7 +341,7 @@ int coati_grammar_pmu(struct grammar *g, struct event_text *ev)
 	if (!names.len)
 		return unknown_pmu(g, ev);
 	if (names.len > 1 && g->in_group)
-		return too_many_for_group(g, ev, &names);
+		return too_many_for_group(g, ev, names.len, names.v[0]);
 	for (size_t i = 0; i < names.len; i++) {
 		r = add_for(g, ev, names.v[i], last && same_stem(last, names.v[i]));
 		if (r == 0)
@@ -389,6 +397,14 @@ static int unknown_bare(struct grammar *g, const struct event_text *ev,
 	struct nearest n = coati_nearest_to(shown.text);
 
 	coati_symbol_nearest(&n);
+	for (size_t i = 0; i < pmus->len; i++) {
+		const char *instead = written_instead(pmus->v[i]);
+
+		if (slice_is(ev->word, pmus->v[i]))
+			return coati_lexer_fail(&g->lx, ev->at, -EINVAL,
+						"'%s' is a PMU; its events are written %s",
+						shown.text, instead ? instead : "PMU/TERMS/");
+	}
 	for (size_t i = 0; i < pmus->len; i++)
 		offer_events(g, pmus->v[i], &n);
 	if (n.best)
@@ -418,7 +434,7 @@ int coati_grammar_bare(struct grammar *g, struct event_text *ev)
 	if (r < 0)
 		return r;
 	if (g->in_group && g->drafts.len - before > 1)
-		return too_many_for_group(g, ev, &pmus);
+		return too_many_for_group(g, ev, g->drafts.len - before, last);
 	return g->drafts.len > before ? 0 : unknown_bare(g, ev, &pmus);
 }
 
@@ -434,8 +450,8 @@ static int add_for_core(struct grammar *g, const struct event_text *ev,
 	int r = base ? coati_pmu_open(g->list->sysfs, core, &p) : -ENOMEM;
 
 	if (r < 0)
-		return coati_lexer_fail(&g->lx, ev->at, r, "the folder of PMU '%s' in sysfs: %m",
-					core);
+		return coati_lexer_fail(&g->lx, ev->at, r,
+					"PMU '%s' has no type that can be read in sysfs: %m", core);
 	b.pmu = &p;
 	r = set_cpus(&b);
 	coati_pmu_close(&p);

@@ -26,6 +26,8 @@ static int take_path(struct grammar *g, struct probe_spec *spec)
 
 	if (r < 0)
 		return r;
+	if (!path.len && g->lx.at > at)
+		return coati_lexer_fail(&g->lx, at, -EINVAL, "the path is empty");
 	if (!path.len)
 		return coati_lexer_expected(&g->lx, "the path of a program or library");
 	if (path.len >= PATH_MAX)
@@ -64,6 +66,8 @@ static int take_place(struct grammar *g, struct probe_spec *spec)
 		return r;
 	plus = strrchr(text, '+');
 	number = is_number(text) ? text : plus ? plus + 1 : NULL;
+	if (number && !*number)
+		return coati_lexer_expected(&g->lx, "an offset behind the '+'");
 	if (number && coati_parse_u64(number, 0, UINT64_MAX, &spec->offset) < 0)
 		return coati_lexer_fail(&g->lx, at + (number - text), -EINVAL,
 					"expected an offset such as 16 or 0x10, found '%s'",

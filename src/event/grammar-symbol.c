@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* Events that are a name or a number: hardware, software, cache and tool events, rNNN, type:config. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/parse.h"
 #include "event/grammar.h"
 #include "event/names.h"
+
+/* What the tool measures itself can be given a name, and nothing else. */
+static int check_tool_terms(const struct grammar *g, const struct event_text *ev)
+{
+	for (size_t i = 0; i < ev->terms.len; i++) {
+		const struct term *t = &ev->terms.v[i];
+
+		if (strcmp(t->name, "name") != 0 && strcmp(t->name, "metric-id") != 0)
+			return coati_lexer_fail(
+				&g->lx, t->name_at, -EINVAL,
+				"'%s' is measured by the tool and takes no term but name and metric-id",
+				coati_shown(ev->word).text);
+	}
+	return 0;
+}
 
 int coati_grammar_symbol(struct grammar *g, struct event_text *ev)
 {
@@ -20,6 +36,8 @@ int coati_grammar_symbol(struct grammar *g, struct event_text *ev)
 	desc.attr.type = symbol.type;
 	desc.attr.config = symbol.config;
 	r = coati_grammar_tail(g, ev);
+	if (r == 0 && symbol.kind == COATI_EVENT_TOOL)
+		r = check_tool_terms(g, ev);
 	if (r == 0 && (symbol.kind == COATI_EVENT_HARDWARE || symbol.kind == COATI_EVENT_CACHE))
 		r = coati_grammar_hybrid(g, ev, &desc);
 	if (r != 0)
@@ -46,8 +64,9 @@ int coati_grammar_raw(struct grammar *g, struct event_text *ev)
 	int r = number_of(digits, true, UINT64_MAX, &desc.attr.config);
 
 	if (r < 0)
-		return coati_lexer_fail(&g->lx, digits.at, -EINVAL,
-					"a raw event is r and 1 to 16 hexadecimal digits");
+		return coati_lexer_fail(
+			&g->lx, digits.at, -EINVAL,
+			"a raw event is r and 1 to 16 hexadecimal digits, without 0x");
 	desc.attr.type = COATI_TYPE_RAW;
 	r = coati_grammar_tail(g, ev);
 	if (r == 0)
@@ -93,7 +112,7 @@ int coati_grammar_number(struct grammar *g, struct event_text *ev)
 	}
 	if (number_of(config, false, UINT64_MAX, &desc.attr.config) < 0)
 		return coati_lexer_fail(&g->lx, config.at, -EINVAL,
-					"the config of an event is a number, not '%s'",
+					"the config of an event is a number up to 2^64-1, not '%s'",
 					coati_shown(config).text);
 	desc.kind = kind_of_type(type);
 	desc.attr.type = (uint32_t)type;

@@ -19,18 +19,23 @@ struct asking {
 	char tracefs[PATH_MAX];
 };
 
+/* 1 added; 0 there is no such tracepoint, or it has no id. */
 static int add_one(const struct asking *a, const char *system, const char *name)
 {
 	struct coati_event_desc desc = { .kind = COATI_EVENT_TRACEPOINT };
-	const char *base;
 	int r;
 
 	desc.attr.type = COATI_TYPE_TRACEPOINT;
 	r = coati_tracefs_id(a->tracefs, system, name, &desc.attr.config, a->g->lx.err);
+	if (r == -ENOENT)
+		return 0;
 	if (r < 0)
 		return coati_lexer_place(&a->g->lx, a->name_at, r);
-	base = desc.tracepoint = coati_arena_printf(a->g->arena, "%s:%s", system, name);
-	return base ? coati_grammar_add(a->g, a->ev, &desc, base, false) : -ENOMEM;
+	desc.tracepoint = coati_arena_printf(a->g->arena, "%s:%s", system, name);
+	if (!desc.tracepoint)
+		return -ENOMEM;
+	r = coati_grammar_add(a->g, a->ev, &desc, desc.tracepoint, false);
+	return r < 0 ? r : 1;
 }
 
 /* Those of one system: how many, or a negative error. */
@@ -45,13 +50,11 @@ static int add_matching(const struct asking *a, const char *system)
 	for (size_t i = 0; i < names.len; i++) {
 		if (!coati_glob_match(a->name, names.v[i]))
 			continue;
-		r = add_one(a, system, names.v[i]);
 		/* the few of the function tracer have no id: they cannot be opened as events */
-		if (r == -ENOENT)
-			continue;
+		r = add_one(a, system, names.v[i]);
 		if (r < 0)
 			return r;
-		count++;
+		count += r;
 	}
 	return count;
 }
@@ -146,8 +149,8 @@ int coati_grammar_tracepoint(struct grammar *g, struct event_text *ev)
 	}
 	if (!coati_is_glob(a.system) && !coati_is_glob(a.name)) {
 		r = add_one(&a, a.system, a.name);
-		if (r != -ENOENT)
-			return r;
+		if (r != 0)
+			return r < 0 ? r : 0;
 	}
 	return expand(&a);
 }

@@ -121,8 +121,11 @@ static bool is_digits(struct slice s)
 	return s.len > 0;
 }
 
+/* rNNN, and what people write instead: r0xNNN. */
 static bool is_raw(struct slice s)
 {
+	if (s.len > 3 && memcmp(s.at, "r0x", 3) == 0)
+		return true;
 	for (size_t i = 1; i < s.len; i++) {
 		if (!strchr("0123456789abcdefABCDEF", s.at[i]))
 			return false;
@@ -131,19 +134,35 @@ static bool is_raw(struct slice s)
 }
 
 /* Nouns that open with a word and a colon. */
-static const struct {
-	const char *word;
+static const struct keyword {
+	const char *word, *form;
 	noun_fn parse;
 } keywords[] = {
-	{ "mem", coati_grammar_breakpoint },
-	{ "uprobe", coati_grammar_uprobe },
-	{ "u", coati_grammar_uprobe },
-	{ "uretprobe", coati_grammar_uretprobe },
-	{ "ur", coati_grammar_uretprobe },
-	{ "kprobe", coati_grammar_kprobe },
-	{ "kretprobe", coati_grammar_kretprobe },
-	{ "usdt", coati_grammar_usdt },
+	{ "mem", "mem:ADDRESS[/LENGTH][:rwx]", coati_grammar_breakpoint },
+	{ "uprobe", "uprobe:PATH:SYMBOL", coati_grammar_uprobe },
+	{ "u", "u:PATH:SYMBOL", coati_grammar_uprobe },
+	{ "uretprobe", "uretprobe:PATH:SYMBOL", coati_grammar_uretprobe },
+	{ "ur", "ur:PATH:SYMBOL", coati_grammar_uretprobe },
+	{ "kprobe", "kprobe:SYMBOL", coati_grammar_kprobe },
+	{ "kretprobe", "kretprobe:SYMBOL", coati_grammar_kretprobe },
+	{ "usdt", "usdt:PATH:PROVIDER:NAME", coati_grammar_usdt },
 };
+
+static const struct keyword *find_keyword(struct slice word)
+{
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+		if (slice_is(word, keywords[i].word))
+			return &keywords[i];
+	}
+	return NULL;
+}
+
+/* A keyword without its colon. */
+static int incomplete_noun(struct grammar *g, struct event_text *ev)
+{
+	return coati_lexer_fail(&g->lx, ev->at, -EINVAL, "expected %s",
+				find_keyword(ev->word)->form);
+}
 
 /* Behind the colon are only modifiers, and no tracepoint can be meant. */
 static bool is_bare_with_modifiers(const struct grammar *g, const struct event_text *ev)
@@ -159,14 +178,13 @@ static bool is_bare_with_modifiers(const struct grammar *g, const struct event_t
 /* Which noun stands here: by its first word and the character behind it. */
 static noun_fn find_noun(const struct grammar *g, const struct event_text *ev)
 {
+	const struct keyword *keyword = find_keyword(ev->word);
 	char next = lexer_peek(&g->lx);
 	struct event_symbol symbol;
 	const char *why;
 
-	for (size_t i = 0; next == ':' && i < sizeof(keywords) / sizeof(keywords[0]); i++) {
-		if (slice_is(ev->word, keywords[i].word))
-			return keywords[i].parse;
-	}
+	if (keyword && next != '/')
+		return next == ':' ? keyword->parse : incomplete_noun;
 	if (is_digits(ev->word))
 		return coati_grammar_number;
 	if (coati_symbol_find(ev->word, &symbol, &why) != 0)

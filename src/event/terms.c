@@ -21,9 +21,11 @@ typedef int (*apply_fn)(const struct applying *a);
 
 static int bad_value(const struct applying *a, const char *want)
 {
+	if (!a->t->value)
+		return coati_lexer_fail(a->lx, a->t->name_at, -EINVAL, "term '%s' wants %s",
+					a->t->name, want);
 	return coati_lexer_fail(a->lx, a->t->value_at, -EINVAL, "term '%s' wants %s, not '%s'",
-				a->t->name, want,
-				a->t->value ? coati_shown(slice_of(a->t->value)).text : "nothing");
+				a->t->name, want, coati_shown(slice_of(a->t->value)).text);
 }
 
 /* Of two terms that contradict each other the second one is refused. */
@@ -445,6 +447,16 @@ static int parse_value(struct lexer *lx, struct arena *arena, struct term *t)
 	return t->value ? 0 : -ENOMEM;
 }
 
+static int check_twice(const struct lexer *lx, const term_array *terms, struct slice name)
+{
+	for (size_t i = 0; i < terms->len; i++) {
+		if (slice_is(name, terms->v[i].name))
+			return coati_lexer_fail(lx, name.at, -EINVAL, "term '%s' is given twice",
+						terms->v[i].name);
+	}
+	return 0;
+}
+
 static int parse_term(struct lexer *lx, struct arena *arena, term_array *terms)
 {
 	struct slice name = coati_lexer_until(lx, ",/=");
@@ -458,6 +470,8 @@ static int parse_term(struct lexer *lx, struct arena *arena, term_array *terms)
 					"an event has at most %d terms of %d characters", TERMS_MAX,
 					TERM_LENGTH_MAX);
 	r = check_name(lx, name);
+	if (r == 0)
+		r = check_twice(lx, terms, name);
 	if (r < 0)
 		return r;
 	t = ARRAY_ADD(terms);

@@ -134,8 +134,8 @@ TEST(breakpoint_errors_point_into_the_text)
 	events_refused(list, "mem:main", -EINVAL, 5, "found 'main'");
 	events_refused(list, "cs,mem:0x1000/9", -EINVAL, 4, "9");
 	events_refused(list, "mem:0x1000/0", -EINVAL, 12, "at least 1");
-	events_refused(list, "mem:0x1000:wq", -EINVAL, 12, "'w' is not a modifier");
-	events_refused(list, "mem:0x1006/4:w", -EINVAL, 1, "");
+	events_refused(list, "mem:0x1000:wq", -EINVAL, 13, "letters of r w x");
+	events_refused(list, "mem:0x1007/4:w", -EINVAL, 1, "");
 	events_refused(list, "mem:0x1000:rwx", -EINVAL, 1, "");
 	coati_event_list_free(list);
 }
