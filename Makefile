@@ -8,7 +8,7 @@ SOAK_SECONDS ?= 600
 TARGET ?=
 
 all: $(BUILD)/build.ninja ## build the tool and the libraries in build/
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) $(QUIET)
 
 $(BUILD)/build.ninja:
 	@scripts/configure $(BUILD) --prefix=$(PREFIX)
@@ -22,7 +22,7 @@ setup: ## install the Debian packages that a build needs
 
 demo: ## set up, build, and show numbers about a program
 	@scripts/setup build
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s all QUIET=--quiet
 	@scripts/demo $(BUILD)
 
 test: ## set up, build in every way and run every check
@@ -32,7 +32,7 @@ test: ## set up, build in every way and run every check
 bench: ## set up and print the figures, ours and the peers', side by side
 	@scripts/setup bench
 	@scripts/configure build-bench
-	@ninja -C build-bench
+	@ninja -C build-bench --quiet
 	@bench/run build-bench
 
 fuzz: ## run each fuzz target (or TARGET=) for FUZZ_SECONDS

@@ -130,13 +130,13 @@ static void event_list(char *buf, size_t size)
 TEST_LIMIT(leftover_of_a_killed_stat_is_neither_probe_nor_process, 120)
 {
 	char events[3 * PATH_MAX];
-	int nr_probed = 0;
+	int nr_probed = 0, rounds = (int)test_rounds(ROUNDS);
 
 	memcpy(clean, (const void *)(uintptr_t)coati_test_target, TEXT_BYTES);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	event_list(events, sizeof(events));
 	need_stat(events);
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		pid_t pid = start_tool(events, i % 2 == 0);
 
 		usleep((useconds_t)(test_random() % MAX_DELAY_US));
@@ -145,7 +145,7 @@ TEST_LIMIT(leftover_of_a_killed_stat_is_neither_probe_nor_process, 120)
 		CHECK(all_gone());
 		CHECK(becomes_clean());
 	}
-	test_note("%d of %d were killed with their probes in place", nr_probed, ROUNDS);
+	test_note("%d of %d were killed with their probes in place", nr_probed, rounds);
 	CHECK_INT(nr_probed, >, 0);
 }
 

@@ -139,6 +139,14 @@ const char *test_tool(void)
 	return tool ? tool : COATI_TOOL_DEFAULT;
 }
 
+unsigned int test_rounds(unsigned int usual)
+{
+	const char *soak = getenv("COATI_SOAK");
+	unsigned long times = soak ? strtoul(soak, NULL, 10) : 1;
+
+	return usual * (unsigned int)(times < 1 ? 1 : times > 1000 ? 1000 : times);
+}
+
 bool test_emulated(void)
 {
 	return getenv("COATI_TEST_EMULATED") != NULL;
@@ -237,7 +245,7 @@ static void run_child(const struct test_case *t, const char *scratch, int fd)
 static unsigned int limit_of(const struct test_case *t)
 {
 	/* a sanitizer makes everything several times slower */
-	return t->limit_s * (getenv("COATI_TEST_SLOW") ? 4 : 1);
+	return test_rounds(t->limit_s) * (getenv("COATI_TEST_SLOW") ? 4 : 1);
 }
 
 static int64_t monotonic_ms(void)

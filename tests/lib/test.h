@@ -65,6 +65,9 @@ uint64_t test_random(void);
 const char *test_data_dir(void);
 /* The built tool, from COATI_TOOL. */
 const char *test_tool(void);
+/* How often to repeat what is left to chance (kills, races): @usual, times COATI_SOAK, which scripts/soak sets. The time
+ * limit grows alike. */
+unsigned int test_rounds(unsigned int usual);
 /* Whether the program runs under user-mode emulation (COATI_TEST_EMULATED is set): system calls are translated, so
  * that clocks are coarse, and perf events, ptrace and much of /proc are those of the emulator or missing. */
 bool test_emulated(void);
