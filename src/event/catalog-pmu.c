@@ -66,9 +66,12 @@ static int enter(struct coati_catalog *cat, size_t i)
 		return 0;
 	if (cat->first.fd < 0 && coati_pmu_open(cat->sysfs, cat->outer.v[i], &cat->first) < 0)
 		return 0;
+	cat->inner = (struct dir_names){ 0 };
 	coati_arena_fini(&cat->folder);
 	coati_arena_init(&cat->folder, CATALOG_BYTES_MAX);
 	r = coati_pmu_event_names(&cat->pmu, &cat->folder, &cat->inner);
+	if (r < 0)
+		coati_pmu_close(&cat->pmu); /* the next call enters again */
 	return r < 0 ? r : 1;
 }
 
