@@ -63,7 +63,7 @@ void coati_stat_announce(const struct stat_meter *m)
 		const struct stat_event *e = &m->events[i];
 
 		if (e->error && !e->hidden)
-			coati_say("%s is not counted: %s", e->desc->name, e->error);
+			coati_say("%s", e->error);
 	}
 	tell_dropped(m);
 }

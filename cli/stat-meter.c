@@ -113,22 +113,33 @@ static int event_name(struct stat_event *e)
 	return e->name ? 0 : -ENOMEM;
 }
 
+/* Why @e is not counted, or NULL when it is. Sentences of the library name the event already. */
+static int event_reason(struct stat_event *e, const struct coati_error *why)
+{
+	struct strbuf s = STRBUF_INIT(4096);
+
+	if (why)
+		coati_strbuf_adds(&s, why->text);
+	else if (e->dropped & COATI_DROP_KERNEL && is_kernel_deed(e))
+		coati_strbuf_printf(&s,
+				    "%s: only the kernel does it, and its part may not be counted; "
+				    "sudo sysctl kernel.perf_event_paranoid=1 allows it",
+				    e->desc->name);
+	else
+		return 0;
+	e->error = coati_strbuf_take(&s);
+	return e->error ? 0 : -ENOMEM;
+}
+
 static int event_learn(struct stat_meter *m, struct stat_event *e)
 {
-	const struct coati_error *why = coati_set_event_error(m->set, e->first);
+	int r;
 
 	event_forget(e);
-	e->hidden = false;
 	e->dropped = coati_set_event_dropped(m->set, e->first);
-	if (why)
-		e->error = coati_strdup(why->text);
-	else if (e->dropped & COATI_DROP_KERNEL && is_kernel_deed(e))
-		e->error = coati_strdup("only the kernel does it, and its part may not be counted; "
-					"sudo sysctl kernel.perf_event_paranoid=1 allows it");
-	if ((why || (e->dropped & COATI_DROP_KERNEL && is_kernel_deed(e))) && !e->error)
-		return -ENOMEM;
+	r = event_reason(e, coati_set_event_error(m->set, e->first));
 	e->hidden = m->is_default && e->error;
-	return event_name(e);
+	return r < 0 ? r : event_name(e);
 }
 
 static void scope_comm(struct stat_scope *s)
