@@ -1,8 +1,10 @@
-count() { "$COATI" stat --json -qo - -e page-faults:u -- "$HELPERS/touch-pages" $1 | count_of page-faults:u; }
-# A page may be swapped in or out in between: the best of three is exact.
-for try in 1 2 3; do
-	some=$(($(count 10) ))
-	more=$(($(count 1010)))
-	[ $((more - some)) != 1000 ] || exit 0
-done
-echo "$some, $more"
+# A page may be taken away and come back: the least of several runs is exact.
+least()
+{
+	for try in 1 2 3 4 5 6 7 8 9 10; do
+		"$COATI" stat --json -qo - -e page-faults:u -- "$HELPERS/touch-pages" "$1" | count_of page-faults:u
+	done | sort -n | head -n 1
+}
+some=$(least 10)
+more=$(least 1010)
+[ $((more - some)) = 1000 ] || echo "$some, $more"
