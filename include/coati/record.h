@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include <coati/abi.h>
+#include <coati/error.h>
 #include <coati/visibility.h>
 
 #ifdef __cplusplus
@@ -538,6 +539,96 @@ COATI_API int coati_record_decode(const struct coati_raw *raw,
  * of a text: these become zero. */
 COATI_API int coati_record_encode(const struct coati_record *rec,
 				  const struct coati_sample_format *fmt, void *buf, size_t cap);
+
+/* ---- the payload of tracepoints ----------------------------------------------------------------------------- */
+
+/*
+ * The RAW payload of a tracepoint's sample, read by its format file (events/SYSTEM/NAME/format in tracefs, or a copy of it
+ * in a recording):
+ *
+ *	struct coati_tracepoint *tp;
+ *	coati_tracepoint_parse(text, strlen(text), &tp, &err);
+ *	struct coati_payload p = { .bytes = s->raw, .size = s->raw_size };
+ *	struct coati_field_value v;
+ *	coati_tracepoint_read(tp, coati_tracepoint_find(tp, "prev_pid"), &p, &v);
+ *	coati_tracepoint_print(tp, &p, NULL, line, sizeof(line));
+ *
+ * Format text and payload are foreign: everything is checked. Sizes are those of a 64-bit kernel.
+ */
+struct coati_tracepoint;
+
+struct coati_tracepoint_field {
+	const char *name;
+	const char *type;      /* as the kernel prints it: "char[16]", "__data_loc u64[]" */
+	uint32_t offset, size; /* in the payload; of a dynamic field, those of its location */
+	uint32_t is_common;    /* 1: one of those that every tracepoint has in front */
+	uint32_t is_signed;    /* 1: numbers are */
+	uint32_t is_dynamic;   /* 1: lies elsewhere in the payload, with a length of its own */
+	uint32_t reserved;
+};
+
+/* The bytes of a payload. */
+struct coati_payload {
+	const uint8_t *bytes;
+	uint32_t size;
+	uint32_t swap; /* 1: written in the other byte order */
+};
+
+enum coati_field_kind {
+	COATI_FIELD_UNKNOWN = 0,
+	COATI_FIELD_NUMBER, /* number */
+	COATI_FIELD_STRING, /* bytes, size without the terminator; not always terminated */
+	COATI_FIELD_ARRAY,  /* of numbers: bytes, size, count elements of element_size */
+	COATI_FIELD_BYTES,  /* a struct, or elements of which we do not know the size */
+};
+
+/* A value, looking into the payload. */
+struct coati_field_value {
+	uint32_t kind;	    /* enum coati_field_kind */
+	uint32_t is_signed; /* number and elements: 1 when the kernel says so */
+	uint64_t number;    /* extended to 64 bits by its sign */
+	const uint8_t *bytes;
+	uint32_t size;
+	uint32_t count, element_size;
+	uint32_t swap;
+};
+
+/* Parse a format file. -EBADMSG: it is none; -E2BIG: over a limit. Memory: allocates.  Free with coati_tracepoint_free(). */
+COATI_API int coati_tracepoint_parse(const char *text, size_t len, struct coati_tracepoint **ret,
+				     struct coati_error *err);
+COATI_API void coati_tracepoint_free(struct coati_tracepoint *tp);
+COATI_API const char *coati_tracepoint_name(const struct coati_tracepoint *tp);
+/* Its number: what attr.config of the event and the field common_type hold. */
+COATI_API uint32_t coati_tracepoint_id(const struct coati_tracepoint *tp);
+COATI_API uint32_t coati_tracepoint_field_count(const struct coati_tracepoint *tp);
+/* NULL past the end. Lives: as long as @tp. */
+COATI_API const struct coati_tracepoint_field *coati_tracepoint_field(
+	const struct coati_tracepoint *tp, uint32_t index);
+/* Index of a field by name, -ENOENT when there is none. */
+COATI_API int coati_tracepoint_find(const struct coati_tracepoint *tp, const char *name);
+/* The value of field @index; -EINVAL when there is no such field, -EBADMSG when it lies outside the payload.  Hot. */
+COATI_API int coati_tracepoint_read(const struct coati_tracepoint *tp, uint32_t index,
+				    const struct coati_payload *p, struct coati_field_value *ret);
+/* Element @i of an array, extended to 64 bits; 0 past the end. */
+COATI_API uint64_t coati_field_value_at(const struct coati_field_value *v, uint32_t i);
+
+/* Names of kernel addresses, for those who have them. */
+struct coati_symbol_source {
+	/* Name of the function at @addr and how far into it that is; negative when there is none. The name lives until the
+	 * next call. */
+	int (*find)(void *context, uint64_t addr, const char **ret_name, uint64_t *ret_offset);
+	void *context;
+};
+
+/* Is its print format one that we can evaluate? 0: printing gives name=value for all fields. */
+COATI_API int coati_tracepoint_is_understood(const struct coati_tracepoint *tp);
+/* The payload as the kernel would print it, or as name=value. As snprintf: the length of the whole text, of which at most
+ * cap - 1 bytes are written, always terminated when @cap is not 0. -EBADMSG: a field that is to be printed lies outside
+ * the payload. @symbols may be NULL: addresses are then printed as numbers.  Hot. */
+COATI_API int coati_tracepoint_print(const struct coati_tracepoint *tp,
+				     const struct coati_payload *p,
+				     const struct coati_symbol_source *symbols, char *buf,
+				     size_t cap);
 
 #ifdef __cplusplus
 }
