@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "command.h"
+#include "dump-fields.h"
 #include "dump-record.h"
 #include "dump-stats.h"
 #include "output.h"
@@ -68,6 +69,7 @@ struct dump {
 	struct output out;
 	struct sink sink;
 	struct dump_stats stats;
+	struct dump_fields fields;
 	uint64_t from_ns, to_ns;
 	uint64_t shown;
 };
@@ -198,6 +200,25 @@ static void end_line(struct sink *s)
 	coati_strbuf_addc(s->out, '\n');
 }
 
+static void show_body(struct dump *d, const struct coati_recording_item *item,
+		      const struct coati_record *r)
+{
+	coati_dump_record(&d->sink, r);
+	if (r->type == COATI_RECORD_SAMPLE && r->u.sample.present & COATI_SAMPLE_RAW) {
+		struct coati_payload p = { r->u.sample.raw, r->u.sample.raw_size, item->raw.swap };
+
+		coati_dump_fields(&d->fields, &d->sink, d->rec, item->event, &p);
+	}
+}
+
+/* A file without its sections has no names: what the attr says is better than a number. */
+static const char *event_name(const struct coati_recording_event *e)
+{
+	const char *usual = strncmp(e->name, "event ", 6) ? NULL : coati_attr_name(&e->attr);
+
+	return usual ? usual : e->name;
+}
+
 static void show(struct dump *d, const struct coati_recording_item *item)
 {
 	const struct coati_recording_event *e = coati_recording_event(d->rec, item->event);
@@ -232,11 +253,11 @@ static void show(struct dump *d, const struct coati_recording_item *item)
 		coati_json_object(&s->json);
 	}
 	show_identity(s, item, &r, type,
-		      item->raw.type == COATI_RECORD_SAMPLE && e ? e->name : NULL);
+		      item->raw.type == COATI_RECORD_SAMPLE && e ? event_name(e) : NULL);
 	if (n < 0)
 		coati_sink_text(s, "malformed", coati_errno_name(n));
 	else
-		coati_dump_record(s, &r);
+		show_body(d, item, &r);
 	if (item->flags & COATI_RECORDING_ITEM_LATE)
 		coati_sink_flag(s, "late");
 	if (item->flags & COATI_RECORDING_ITEM_NO_EVENT)
@@ -288,6 +309,7 @@ static int dump_all(struct dump *d)
 	if (d->args->stats)
 		coati_dump_stats_print(&d->stats, d->rec, d->args->json, &d->out.text);
 	coati_strbuf_fini(&d->sink.chain);
+	coati_dump_fields_fini(&d->fields);
 	code = coati_output_end(&d->out);
 	if (n < 0) {
 		coati_say("%s", coati_recording_error(d->rec)->text);

@@ -73,8 +73,7 @@ void coati_sink_hex(struct sink *s, const char *name, uint64_t v)
 	}
 }
 
-/* Text from a recording on a terminal: control characters become \xNN. */
-static void add_clean(struct strbuf *out, const char *text, size_t len)
+void coati_sink_clean(struct strbuf *out, const char *text, size_t len)
 {
 	size_t start = 0;
 
@@ -97,7 +96,7 @@ void coati_sink_textn(struct sink *s, const char *name, const char *text, size_t
 		coati_json_strn(&s->json, text, len);
 	} else {
 		text_name(s, name);
-		add_clean(s->out, text, len);
+		coati_sink_clean(s->out, text, len);
 	}
 }
 
