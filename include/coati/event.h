@@ -315,8 +315,10 @@ COATI_API int coati_event_map_counter(struct coati_event *ev, struct coati_error
 /* The fast read. *ret_fast (may be NULL) says whether the system call was avoided.  Hot. */
 COATI_API int coati_event_read_fast(struct coati_event *ev, struct coati_count *ret, int *ret_fast);
 
-/* Reset, enable, call fn(ctx), disable, read: the count of exactly that call, times included. A second measurement
- * starts from zero again. Nothing but the return from enable and the call of disable lies between the event and fn. */
+/* Stop the event if it runs, then enable, call fn(ctx), disable, read: the count and times of exactly that call, whatever was
+ * counted before. Nothing but the return from enable and the call of disable lies between the event and fn. The
+ * first measurement reads the event beforehand; one that follows another builds on it, so while measuring, the
+ * descriptor must not be driven by other means than these functions. */
 COATI_API int coati_event_measure(struct coati_event *ev, void (*fn)(void *ctx), void *ctx,
 				  struct coati_count *ret, struct coati_error *err);
 
@@ -386,6 +388,7 @@ COATI_API int coati_group_reset(struct coati_group *g);
 /* As coati_event_read_group(). */
 COATI_API int coati_group_read(struct coati_group *g, struct coati_count *ret, uint32_t max,
 			       uint32_t *ret_nr);
+/* As coati_event_measure(), all members over the same time. */
 COATI_API int coati_group_measure(struct coati_group *g, void (*fn)(void *ctx), void *ctx,
 				  struct coati_count *ret, uint32_t max, uint32_t *ret_nr);
 /* Followers first, leader last; *g becomes NULL; NULL in it is fine. */

@@ -34,8 +34,10 @@ static int state_failed(const struct coati_event *ev, struct coati_error *err, c
 
 int coati_event_enable(struct coati_event *ev)
 {
-	if (ev)
+	if (ev) {
 		ev->running = true;
+		event_touch(ev);
+	}
 	return simple(ev, PERF_IOC_ENABLE, 0);
 }
 
@@ -50,6 +52,8 @@ int coati_event_disable(struct coati_event *ev)
 
 int coati_event_reset(struct coati_event *ev)
 {
+	if (ev)
+		event_touch(ev);
 	return simple(ev, PERF_IOC_RESET, 0);
 }
 
@@ -57,8 +61,10 @@ int coati_event_refresh(struct coati_event *ev, uint32_t n)
 {
 	if (ev && (n < 1 || n > INT_MAX))
 		return -EINVAL;
-	if (ev)
+	if (ev) {
 		ev->running = true;
+		event_touch(ev);
+	}
 	return simple(ev, PERF_IOC_REFRESH, n);
 }
 

@@ -201,11 +201,16 @@ int coati_event_read_group(struct coati_event *leader, struct coati_count *ret, 
 	return 0;
 }
 
-void coati_count_since(struct coati_count *count, const struct coati_count *before)
+struct coati_count coati_count_between(const struct coati_count *before,
+				       const struct coati_count *after)
 {
-	count->enabled_ns -= before->enabled_ns;
-	count->running_ns -= before->running_ns;
-	count->lost -= before->lost;
+	struct coati_count c = *after;
+
+	c.value -= before->value;
+	c.enabled_ns -= before->enabled_ns;
+	c.running_ns -= before->running_ns;
+	c.lost -= before->lost;
+	return c;
 }
 
 static int measure_failed(const struct coati_event *ev, struct coati_error *err, const char *step,
@@ -220,10 +225,23 @@ static int measure_failed(const struct coati_event *ev, struct coati_error *err,
 			  step);
 }
 
+/* Stopped, and what it shows noted. After a measurement it is already. */
+static int prepare_measure(struct coati_event *ev)
+{
+	int r = 0;
+
+	if (ev->running)
+		r = coati_event_disable(ev);
+	else if (ev->untouched)
+		return 0;
+	return r < 0 ? r : coati_event_read(ev, &ev->before);
+}
+
+/* Differences instead of a reset: one call to the kernel less, and the kernel's reset would leave the times alone. */
 int coati_event_measure(struct coati_event *ev, void (*fn)(void *ctx), void *ctx,
 			struct coati_count *ret, struct coati_error *err)
 {
-	struct coati_count before, after;
+	struct coati_count after;
 	int r = event_state(ev), stopped;
 
 	if (r < 0 || !fn || !ret)
@@ -234,14 +252,10 @@ int coati_event_measure(struct coati_event *ev, void (*fn)(void *ctx), void *ctx
 		return coati_fail(err, -EINVAL,
 				  "measure %s: it reads a whole group; use coati_group_measure",
 				  ev->label);
-	if (ev->running)
-		coati_event_disable(ev);
-	r = coati_event_read(ev, &before); /* the kernel's reset leaves the times alone */
+	r = prepare_measure(ev);
 	if (r < 0)
 		return measure_failed(ev, err, "read", r);
-	r = coati_event_reset(ev);
-	if (r < 0)
-		return measure_failed(ev, err, "reset", r);
+	ev->untouched = false;
 	r = event_ioctl(ev, PERF_IOC_ENABLE, 0);
 	fn(ctx);
 	stopped = event_ioctl(ev, PERF_IOC_DISABLE, 0);
@@ -250,7 +264,8 @@ int coati_event_measure(struct coati_event *ev, void (*fn)(void *ctx), void *ctx
 	r = coati_event_read(ev, &after);
 	if (r < 0)
 		return measure_failed(ev, err, "read", r);
-	coati_count_since(&after, &before);
-	*ret = after;
+	*ret = coati_count_between(&ev->before, &after);
+	ev->before = after;
+	ev->untouched = true;
 	return 0;
 }

@@ -19,5 +19,6 @@ int coati_count_decode(const void *bytes, size_t size, uint64_t format, struct c
 /* A group; *ret_nr is how many entries there are. */
 int coati_count_decode_group(const void *bytes, size_t size, const struct count_group *into,
 			     uint32_t *ret_nr);
-/* Make the times and losses of @count those since @before (the value starts at zero by itself). */
-void coati_count_since(struct coati_count *count, const struct coati_count *before);
+/* What came between @before and @after, which are of the same event. */
+struct coati_count coati_count_between(const struct coati_count *before,
+				       const struct coati_count *after);

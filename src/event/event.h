@@ -4,7 +4,8 @@
  *
  * Invariants: fd >= 0 from a successful open to the close. A follower is in the list of its leader, in the order of
  * opening, from open to close; a leader that is closed first lets its followers go (leader = NULL), as the kernel does.
- * `running` is a bound, not a fact: false means that nobody has asked the kernel to let the event count.
+ * `running` is a bound, not a fact: false means that nobody has asked the kernel to let the event count. Whoever changes
+ * what an event shows calls event_touch(), so that the next measurement does not build on what the last one saw.
  */
 #pragma once
 
@@ -21,7 +22,8 @@ struct coati_event {
 	int fd;
 	bool running;
 	bool filtered;
-	bool fast; /* the mapped page may be read by the thread `owner` */
+	bool untouched; /* since the last measurement: `before` (or the group's) is what it shows */
+	bool fast;	/* the mapped page may be read by the thread `owner` */
 	uint32_t dropped;
 	uint64_t id;
 	struct coati_attr attr;
@@ -33,6 +35,7 @@ struct coati_event {
 	uint32_t nr_followers;
 	uint64_t *words; /* room for a group read that does not fit on the stack */
 	size_t nr_words;
+	struct coati_count before;
 	struct coati_control_page *page;
 	size_t page_bytes;
 	pthread_t owner;
@@ -48,6 +51,13 @@ struct event_request {
 };
 int coati_event_request(const struct event_request *req, struct coati_event **ret,
 			struct coati_error *err);
+
+static inline void event_touch(struct coati_event *ev)
+{
+	ev->untouched = false;
+	if (ev->leader)
+		ev->leader->untouched = false;
+}
 
 /* The check at the head of every public function. */
 static inline int event_state(const struct coati_event *ev)

@@ -163,6 +163,8 @@ int coati_group_drop(struct coati_group *g, uint32_t i)
 	if (!g || i == 0 || i >= g->members.len)
 		return -EINVAL;
 	m = &g->members.v[i];
+	if (m->event)
+		event_touch(m->event);
 	coati_event_close(&m->event);
 	coati_free(m->label);
 	memmove(m, m + 1, (g->members.len - i - 1) * sizeof(*m));
@@ -188,6 +190,7 @@ static int order(struct coati_group *g, unsigned long request)
 
 	if (r < 0)
 		return r;
+	event_touch(leader);
 	r = event_ioctl(leader, request, PERF_IOC_GROUP);
 	return r < 0 ? r : 0;
 }
@@ -235,31 +238,53 @@ static int window(const struct coati_event *leader, void (*fn)(void *ctx), void 
 	return stopped < 0 ? stopped : 0;
 }
 
+/* Stopped, and what the members show noted. After a measurement it is already. */
+static int prepare_measure(struct coati_group *g, struct coati_event *leader)
+{
+	uint32_t nr;
+	int r = 0;
+
+	if (leader->running)
+		r = coati_group_disable(g);
+	else if (leader->untouched)
+		return 0;
+	return r < 0 ? r : coati_group_read(g, g->before, (uint32_t)g->members.len, &nr);
+}
+
+/* The result, and the new state of things for the next measurement; entries of the group are in the same order. */
+static void keep_measure(struct coati_group *g, struct coati_count *ret, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr && i < g->members.len; i++) {
+		struct coati_count after = ret[i];
+
+		ret[i] = coati_count_between(&g->before[i], &after);
+		g->before[i] = after;
+	}
+}
+
 int coati_group_measure(struct coati_group *g, void (*fn)(void *ctx), void *ctx,
 			struct coati_count *ret, uint32_t max, uint32_t *ret_nr)
 {
 	struct coati_event *leader;
-	uint32_t nr_before, nr;
+	uint32_t nr;
 	int r = leader_of(g, &leader);
 
 	if (r < 0)
 		return r;
 	if (!fn || (!ret && max) || !ret_nr)
 		return -EINVAL;
-	if (leader->running)
-		r = coati_group_disable(g);
-	if (r == 0)
-		r = coati_group_reset(g);
-	if (r == 0)
-		r = coati_group_read(g, g->before, (uint32_t)g->members.len, &nr_before);
-	if (r == 0)
-		r = window(leader, fn, ctx);
+	r = prepare_measure(g, leader);
+	if (r < 0)
+		return r;
+	leader->untouched = false;
+	r = window(leader, fn, ctx);
 	if (r == 0)
 		r = coati_group_read(g, ret, max, &nr);
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < nr && i < max && i < g->members.len; i++)
-		coati_count_since(&ret[i], &g->before[i]);
+	keep_measure(g, ret, nr < max ? nr : max);
+	/* entries for which there was no room were not noted */
+	leader->untouched = nr <= max && nr == g->members.len;
 	*ret_nr = nr;
 	return 0;
 }

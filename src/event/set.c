@@ -298,6 +298,7 @@ static int order_all(struct coati_set *set, unsigned long request, const char *w
 			return coati_fail(err, r, "%s %s: %m; is its descriptor still open?", what,
 					  coati_event_label(slot->handle));
 		slot->handle->running = request == PERF_IOC_ENABLE;
+		event_touch(slot->handle);
 	}
 	return 0;
 }

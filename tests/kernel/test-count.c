@@ -2,6 +2,7 @@
 /* Counts that are known beforehand, from the real kernel. */
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,14 +111,70 @@ TEST(count_and_ioctl_agree_on_the_id)
 	coati_event_close(&ev);
 }
 
+static void call_getpid(void *unused)
+{
+	syscall(SYS_getpid);
+}
+
+static void call_read(void *unused)
+{
+	char byte;
+
+	syscall(SYS_read, -1, &byte, 1);
+}
+
+static void call_write(void *unused)
+{
+	syscall(SYS_write, -1, "", 1);
+}
+
 TEST(count_of_a_tracepoint_is_one_for_one_call)
 {
-	struct coati_attr attr = need_tracepoint("syscalls", "sys_enter_getppid");
-	struct coati_event *ev = opened(&attr, NULL);
-	struct coati_count c;
+	static const struct {
+		const char *name;
+		void (*call)(void *);
+	} calls[] = { { "sys_enter_getpid", call_getpid },
+		      { "sys_enter_getppid", call_getppid },
+		      { "sys_enter_read", call_read },
+		      { "sys_enter_write", call_write } };
 
-	CHECK_OK(coati_event_measure(ev, call_getppid, NULL, &c, NULL));
-	CHECK_U64(c.value, ==, 1);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct coati_attr attr = need_tracepoint("syscalls", calls[i].name);
+		struct coati_event *ev = opened(&attr, NULL);
+		struct coati_count c;
+
+		CHECK_OK(coati_event_measure(ev, calls[i].call, NULL, &c, NULL));
+		CHECK_U64(c.value, ==, 1);
+		coati_event_close(&ev);
+	}
+}
+
+static void walk_memory(void *step)
+{
+	static char area[1 << 20];
+
+	for (size_t i = 0; i < sizeof(area); i++)
+		((volatile char *)area)[i * *(size_t *)step % sizeof(area)]++;
+}
+
+/* Good and bad locality through the same code: the misses of a level-one cache tell them apart. */
+TEST(count_of_cache_misses_is_larger_for_bad_locality)
+{
+	struct coati_attr attr = { .type = COATI_TYPE_HW_CACHE,
+				   .config = COATI_CACHE(COATI_CACHE_L1D, COATI_CACHE_OP_READ,
+							 COATI_CACHE_RESULT_MISS),
+				   .flags = COATI_ATTR_DISABLED | COATI_ATTR_EXCLUDE_KERNEL };
+	struct coati_event *ev = NULL;
+	struct coati_count good, bad;
+	size_t near = 1, far = 4099;
+
+	need_perf();
+	if (coati_event_open(&attr, &COATI_SELF, NULL, &ev, NULL) < 0)
+		test_skip_need("hw", "no PMU with level-one cache misses");
+	walk_memory(&near);
+	CHECK_OK(coati_event_measure(ev, walk_memory, &near, &good, NULL));
+	CHECK_OK(coati_event_measure(ev, walk_memory, &far, &bad, NULL));
+	CHECK_U64(bad.value, >, good.value);
 	coati_event_close(&ev);
 }
 

@@ -61,6 +61,33 @@ TEST(group_measured_twice_gives_the_same_twice)
 	coati_group_close(&g);
 }
 
+TEST(group_measured_after_other_orders_counts_the_region_alone)
+{
+	const uint64_t configs[] = { COATI_SW_DUMMY, COATI_SW_PAGE_FAULTS, COATI_SW_TASK_CLOCK };
+	struct coati_group *g = opened_group(configs, 3);
+	uintptr_t pages = 10;
+
+	touch_pages(&pages);
+	for (int i = 0; i < 5; i++) {
+		struct coati_count c[3];
+		uint32_t nr;
+
+		CHECK_OK(coati_group_measure(g, touch_pages, &pages, c, i == 4 ? 2 : 3, &nr));
+		CHECK_U64(c[1].value, ==, 10);
+		if (i == 0)
+			CHECK_OK(coati_event_reset(coati_group_event(g, 1)));
+		if (i == 1)
+			CHECK_OK(coati_group_reset(g));
+		if (i == 2) {
+			CHECK_OK(coati_group_enable(g));
+			touch_pages(&pages);
+		}
+		if (i == 3)
+			CHECK_OK(coati_group_drop(g, 2));
+	}
+	coati_group_close(&g);
+}
+
 /* The trap of kernel-side scheduling: a follower of another PMU in a group that runs already counts nothing. */
 TEST(group_with_members_of_three_pmus_counts_all_of_them)
 {

@@ -314,6 +314,29 @@ TEST(set_raises_the_descriptor_limit_when_it_must)
 	coati_event_list_free(list);
 }
 
+TEST(set_sets_the_filters_of_tracepoints)
+{
+	struct coati_event_list *list;
+	int32_t tid = 0;
+	struct coati_set *set;
+
+	need_tracefs();
+	list = parsed("syscalls:sys_enter_close");
+	if (coati_event_list_filter(list, "fd == 4711", NULL) < 0)
+		test_skip_need("tracefs", "the filter is not taken");
+	CHECK_OK(coati_event_list_add(list, "syscalls:sys_enter_close", NULL));
+	set = opened_set(list, (struct coati_set_opts){ .tids = &tid, .nr_tids = 1 });
+	CHECK_OK(coati_set_enable(set, NULL));
+	close(4711);
+	close(4711);
+	close(4712);
+	CHECK_OK(coati_set_disable(set, NULL));
+	CHECK_U64(total(set, 0), ==, 2);
+	CHECK_U64(total(set, 1), ==, 3);
+	coati_set_close(&set);
+	coati_event_list_free(list);
+}
+
 TEST(set_in_a_cgroup_counts_what_runs_in_it)
 {
 	struct coati_event_list *list = parsed("page-faults");

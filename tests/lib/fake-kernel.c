@@ -23,6 +23,12 @@ struct fake_event *fake_kernel_event(struct fake_kernel *k, int fd)
 	return &k->events[fd - FIRST_FD];
 }
 
+void fake_kernel_log(struct fake_kernel *k, char letter)
+{
+	if (k->nr_log < (int)sizeof(k->log) - 1)
+		k->log[k->nr_log++] = letter;
+}
+
 static bool tail_is_used(const struct coati_attr *attr, uint32_t kernel_size)
 {
 	const unsigned char *bytes = (const unsigned char *)attr;
@@ -114,10 +120,12 @@ static int fake_ioctl(void *ctx, int fd, unsigned long request, unsigned long ar
 		return -EBADF;
 	if (request == PERF_IOC_ID)
 		*(uint64_t *)(uintptr_t)arg = (uint64_t)fd;
-	else if (request == PERF_IOC_ENABLE)
-		e->enabled = true;
-	else if (request == PERF_IOC_DISABLE)
-		e->enabled = false;
+	if (request == PERF_IOC_ENABLE || request == PERF_IOC_DISABLE)
+		e->enabled = request == PERF_IOC_ENABLE;
+	if (request == PERF_IOC_ENABLE || request == PERF_IOC_DISABLE || request == PERF_IOC_RESET)
+		fake_kernel_log(k, request == PERF_IOC_ENABLE	 ? 'e'
+				   : request == PERF_IOC_DISABLE ? 'd'
+								 : 'r');
 	return 0;
 }
 
@@ -133,6 +141,7 @@ static ssize_t fake_read(void *ctx, int fd, void *bytes, size_t size)
 		return r;
 	if (!e)
 		return -EBADF;
+	fake_kernel_log(k, 'R');
 	if (k->pinned_lost)
 		return 0;
 	words[n++] = e->value;

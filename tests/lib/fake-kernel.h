@@ -41,10 +41,14 @@ struct fake_kernel {
 	bool pinned_lost;	  /* reads give end of file */
 	int nr_calls, nr_opens, nr_open;
 	struct fake_event events[FAKE_FDS];
+	char log[64]; /* orders and reads as letters: e enable, d disable, r reset, R read; tests may add their own */
+	int nr_log;
 	int order[FAKE_FDS]; /* descriptors in the order of closing */
 	int nr_closed;
 };
 
 void fake_kernel_init(struct fake_kernel *k);
+/* Add a letter to the log. */
+void fake_kernel_log(struct fake_kernel *k, char letter);
 /* The event behind a descriptor that the kernel gave out. */
 struct fake_event *fake_kernel_event(struct fake_kernel *k, int fd);

@@ -164,3 +164,55 @@ TEST(end_of_file_of_a_pinned_event_is_an_error)
 	CHECK_HAS(err.text, "pinned");
 	coati_event_close(&ev);
 }
+
+static struct fake_kernel k;
+
+static void the_region(void *ctx)
+{
+	fake_kernel_log(&k, '!');
+	fake_kernel_event(&k, *(int *)ctx)->value += 7;
+}
+
+TEST(measuring_puts_nothing_between_the_orders_and_the_region)
+{
+	struct coati_attr attr = { .type = 1, .flags = COATI_ATTR_DISABLED };
+	struct event_request req = { &k.calls, &attr, &COATI_SELF, NULL, false };
+	struct coati_event *ev = NULL;
+	struct coati_count c;
+	int fd;
+
+	fake_kernel_init(&k);
+	CHECK_OK(coati_event_request(&req, &ev, NULL));
+	fd = coati_event_fd(ev);
+	CHECK_OK(coati_event_measure(ev, the_region, &fd, &c, NULL));
+	CHECK_STR(k.log, "Re!dR");
+	CHECK_U64(c.value, ==, 7);
+	CHECK_OK(coati_event_measure(ev, the_region, &fd, &c, NULL));
+	CHECK_STR(k.log, "Re!dRe!dR"); /* the second needs no read before */
+	CHECK_U64(c.value, ==, 7);
+	coati_event_close(&ev);
+}
+
+TEST(measuring_after_other_orders_starts_from_what_they_left)
+{
+	struct coati_attr attr = { .type = 1 };
+	struct event_request req = { &k.calls, &attr, &COATI_SELF, NULL, false };
+	struct coati_event *ev = NULL;
+	struct coati_count c;
+	int fd;
+
+	fake_kernel_init(&k);
+	CHECK_OK(coati_event_request(&req, &ev, NULL));
+	fd = coati_event_fd(ev);
+	CHECK_OK(coati_event_measure(ev, the_region, &fd, &c, NULL));
+	CHECK_STR(k.log, "dRe!dR"); /* it was running */
+	fake_kernel_event(&k, fd)->value = 0;
+	CHECK_OK(coati_event_reset(ev));
+	CHECK_OK(coati_event_measure(ev, the_region, &fd, &c, NULL));
+	CHECK_U64(c.value, ==, 7);
+	CHECK_OK(coati_event_enable(ev));
+	fake_kernel_event(&k, fd)->value += 100;
+	CHECK_OK(coati_event_measure(ev, the_region, &fd, &c, NULL));
+	CHECK_U64(c.value, ==, 7);
+	coati_event_close(&ev);
+}
