@@ -3,6 +3,7 @@
 #include "lib/test.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "event/counter-page.h"
 
@@ -184,6 +185,8 @@ static void *write_on(void *arg)
 		__atomic_exchange_n(&w->page.time_enabled, n, __ATOMIC_SEQ_CST);
 		__atomic_exchange_n(&w->page.time_running, n, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&w->page.lock, lock + 2, __ATOMIC_SEQ_CST);
+		if (n % 64 == 0)
+			sched_yield(); /* one CPU must do for both */
 	}
 	return NULL;
 }
@@ -210,16 +213,17 @@ TEST(page_read_beside_a_writer_is_never_torn)
 	int good = 0;
 
 	CHECK_INT(pthread_create(&t, NULL, write_on, &w), ==, 0);
-	for (int i = 0; i < 20000; i++) {
+	while (good < 5000) {
 		struct counter_value v;
 
-		if (!coati_counter_page_read(&w.page, &shared, &v))
+		if (!coati_counter_page_read(&w.page, &shared, &v)) {
+			sched_yield();
 			continue;
+		}
 		good++;
 		CHECK_U64(v.value, ==, 1000000);
 		CHECK_U64(v.enabled_ns, ==, v.running_ns);
 	}
 	__atomic_store_n(&w.stop, 1, __ATOMIC_RELAXED);
 	pthread_join(t, NULL);
-	CHECK_INT(good, >, 0);
 }
