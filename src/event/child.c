@@ -14,6 +14,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -258,9 +260,28 @@ static int reap_blocking(struct coati_child *child)
 	return r;
 }
 
+/* execvp says EACCES also when a folder of PATH may not be searched and the command is nowhere. */
+static bool is_in_path(const char *name)
+{
+	const char *path = getenv("PATH");
+
+	while (path && *path) {
+		size_t len = strcspn(path, ":");
+		char file[4096];
+		int n = snprintf(file, sizeof(file), "%.*s/%s", (int)len, path, name);
+
+		if (n > 0 && (size_t)n < sizeof(file) && access(file, F_OK) == 0)
+			return true;
+		path += len + (path[len] == ':');
+	}
+	return false;
+}
+
 static int exec_failed(struct coati_child *child, int code, struct coati_error *err)
 {
 	reap_blocking(child);
+	if (code == -EACCES && !strchr(child->name, '/') && !is_in_path(child->name))
+		code = -ENOENT;
 	switch (code) {
 	case -ENOENT:
 		return coati_fail(

@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +127,15 @@ TEST(child_whose_exec_fails_is_reported_and_reaped)
 	exec_fails("no-such-command-at-all", -ENOENT, "PATH");
 	exec_fails("./no-such-file", -ENOENT, "no such file");
 	exec_fails("./plain", -EACCES, "chmod +x");
+}
+
+TEST(child_that_is_nowhere_is_missing_though_a_folder_of_path_is_closed)
+{
+	CHECK_OK(mkdir("closed", 0000));
+	CHECK_OK(setenv("PATH", "closed:/usr/bin:/bin", 1));
+	if (geteuid() == 0)
+		become_nobody();
+	exec_fails("no-such-command-at-all", -ENOENT, "PATH");
 }
 
 TEST(child_start_without_a_command_is_refused)

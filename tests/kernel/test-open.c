@@ -51,7 +51,7 @@ TEST(open_copies_the_attributes)
 
 TEST(open_refuses_a_bogus_type)
 {
-	struct coati_attr attr = { .type = 4711 };
+	struct coati_attr attr = { .type = 4711, .flags = COATI_ATTR_EXCLUDE_KERNEL };
 	struct coati_event *ev = NULL;
 	struct coati_error err = { 0 };
 
