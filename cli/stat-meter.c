@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/strbuf.h"
+#include "talk.h"
 
 /* What is counted when nothing is asked for. The hardware part is left out where there is none. */
 static const char task_default[] = "task-clock,context-switches,cpu-migrations,page-faults,"
@@ -60,6 +61,47 @@ static int add_texts(struct stat_meter *m, const char **ret_text, struct coati_e
 	return r;
 }
 
+/* What the grammar knows and a count has no use for is refused, not ignored. */
+static const char *useless_term(const struct coati_event_desc *d)
+{
+	static const struct {
+		uint32_t flag;
+		const char *name;
+	} terms[] = {
+		{ COATI_DESC_PERIOD, "period" },       { COATI_DESC_FREQ, "freq" },
+		{ COATI_DESC_OVERWRITE, "overwrite" }, { COATI_DESC_NO_OVERWRITE, "no-overwrite" },
+		{ COATI_DESC_TIME, "time" },	       { COATI_DESC_NO_TIME, "time" },
+		{ COATI_DESC_PERCORE, "percore" },     { COATI_DESC_BPF_COUNTER, "b" },
+	};
+
+	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++)
+		if (d->flags & terms[i].flag)
+			return terms[i].name;
+	if (d->callgraph)
+		return "call-graph";
+	if (d->stack_size)
+		return "stack-size";
+	if (d->max_stack)
+		return "max-stack";
+	return d->max_events ? "nr" : NULL;
+}
+
+static int check_events(const struct stat_meter *m, struct coati_error *err)
+{
+	const struct coati_event_desc *d;
+
+	for (uint32_t i = 0; (d = coati_event_list_get(m->list, i)); i++) {
+		const char *term = useless_term(d);
+
+		if (term)
+			return coati_fail(err, -EINVAL,
+					  "`%s` has no effect on a count: leave it out", term);
+		if (d->note && d->note[0])
+			coati_note("%s: %s", d->name, d->note);
+	}
+	return 0;
+}
+
 int coati_meter_init(struct stat_meter *m, const struct stat_args *args, const char **ret_text,
 		     struct coati_error *err)
 {
@@ -70,6 +112,8 @@ int coati_meter_init(struct stat_meter *m, const struct stat_args *args, const c
 	r = coati_event_list_new(NULL, &m->list, err);
 	if (r >= 0)
 		r = add_texts(m, ret_text, err);
+	if (r >= 0)
+		r = check_events(m, err);
 	if (r < 0)
 		return r;
 	nr = coati_event_list_count(m->list);
