@@ -8,7 +8,7 @@ SOAK_SECONDS ?= 600
 TARGET ?=
 
 all: $(BUILD)/build.ninja ## build the tool and the libraries in build/
-	@ninja -C $(BUILD) $(QUIET)
+	@ninja -C $(BUILD)
 
 $(BUILD)/build.ninja:
 	@scripts/configure $(BUILD) --prefix=$(PREFIX)
@@ -22,7 +22,9 @@ setup: ## install the Debian packages that a build needs
 
 demo: ## set up, build, and show numbers about a program
 	@scripts/setup build
-	@$(MAKE) --no-print-directory -s all QUIET=--quiet
+	@echo 'building ...'
+	@scripts/configure $(BUILD) --prefix=$(PREFIX)
+	@out=$$(ninja -C $(BUILD) --quiet 2>&1) || { printf '%s\n' "$$out"; exit 1; }
 	@scripts/demo $(BUILD)
 
 test: ## set up, build in every way and run every check
