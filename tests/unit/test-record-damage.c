@@ -47,7 +47,7 @@ static int decode_cut(const struct builder *b, size_t size, const struct coati_s
 
 TEST(record_cut_at_any_length_is_malformed_or_still_a_record)
 {
-	/* B6: any truncated record crashed the process. */
+	/* Elsewhere any truncated record crashed the process. */
 	static struct builder b;
 	struct coati_sample_format fmt;
 
@@ -68,7 +68,7 @@ TEST(record_cut_at_any_length_is_malformed_or_still_a_record)
 
 TEST(record_trailer_is_found_behind_a_text_of_any_length)
 {
-	/* B3 and B4: it was looked for behind the terminator instead of behind the padding. */
+	/* Elsewhere it was looked for behind the terminator instead of behind the padding. */
 	static const uint32_t types[] = { COATI_RECORD_COMM, COATI_RECORD_MMAP, COATI_RECORD_MMAP2,
 					  COATI_RECORD_KSYMBOL, COATI_RECORD_CGROUP };
 	static const size_t words[] = { 1, 4, 8, 2, 1 };
@@ -103,7 +103,7 @@ TEST(record_trailer_is_found_behind_a_text_of_any_length)
 
 TEST(record_text_without_an_end_is_malformed)
 {
-	/* B4: a KSYMBOL name without terminator crashed; the trailer may not lend its zeros. */
+	/* Elsewhere a KSYMBOL name without terminator crashed; the trailer may not lend its zeros. */
 	struct coati_attr attr = { .sample_type = COATI_SAMPLE_TIME,
 				   .flags = COATI_ATTR_SAMPLE_ID_ALL };
 	struct coati_sample_format fmt;

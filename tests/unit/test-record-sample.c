@@ -137,7 +137,7 @@ TEST(sample_with_every_bit_has_every_field_in_the_kernels_order)
 
 TEST(sample_of_five_fields_and_a_chain_keeps_its_markers_as_markers)
 {
-	/* B0: the two markers are no addresses, and the decoder leaves it visible which is which. */
+	/* The two markers are no addresses, and the decoder leaves it visible which is which. */
 	static const uint8_t bytes[] = {
 		9,     0,    0,	   0,	 0x01, 0,    0x58, 0, /* SAMPLE, kernel */
 		QH(1), D(2), D(3), Q(4), D(5), D(0), Q(6),    /* ip, pid, tid, time, cpu, period */
@@ -171,7 +171,7 @@ TEST(sample_of_five_fields_and_a_chain_keeps_its_markers_as_markers)
 
 TEST(sample_branch_type_comes_from_its_own_bits)
 {
-	/* B2: type was taken from the low bits of cycles. mispred, in_tx, cycles 0xabcd, type 6, spec 2, new type 9, priv 5 */
+	/* Elsewhere the type was taken from the low bits of cycles. mispred, in_tx, cycles 0xabcd, type 6, spec 2, new type 9, priv 5 */
 	static const uint64_t fields[] = { 1, 0, 1, 0, 0xabcd, 6, 2, 9, 5 };
 	static const uint8_t widths[] = { 1, 1, 1, 1, 16, 4, 2, 4, 3, 0 };
 	struct coati_attr attr = { .sample_type = COATI_SAMPLE_BRANCH_STACK };
@@ -207,7 +207,7 @@ TEST(sample_branch_type_comes_from_its_own_bits)
 
 TEST(sample_registers_of_a_kernel_thread_are_none_and_shift_nothing)
 {
-	/* B5: with ABI none no registers follow. */
+	/* With ABI none no registers follow. */
 	static const uint8_t bytes[] = {
 		9,    0, 0, 0, 0x01, 0, 0x28, 0, /* SAMPLE */
 		Q(0),				 /* user registers: ABI none */
@@ -235,7 +235,7 @@ TEST(sample_registers_of_a_kernel_thread_are_none_and_shift_nothing)
 
 TEST(sample_data_source_is_masked_field_by_field)
 {
-	/* B7: op came out as 0x42, remote and snoopx collided, level numbers were off. */
+	/* Elsewhere op came out as 0x42, remote and snoopx collided, level numbers were off. */
 	uint64_t load_hit_l1 = COATI_MEM_OP_LOAD | (COATI_MEM_LEVEL_HIT | COATI_MEM_LEVEL_L1) << 5;
 	struct coati_data_src d;
 
@@ -379,7 +379,7 @@ TEST(sample_of_a_format_with_unknown_bits_is_not_guessed_at)
 
 TEST(sample_as_large_as_a_header_can_say_is_read_whole)
 {
-	/* B11 had its like in a copy of nothing for a record that fills its ring. */
+	/* The largest there is: a size that fills its type or its ring is where others copied nothing. */
 	struct coati_attr attr = { .sample_type = COATI_SAMPLE_RAW };
 	struct coati_sample_format fmt = format_of(&attr);
 	static struct builder b;
