@@ -108,8 +108,7 @@ static int start_file(struct coati_recording *r, int fd, const struct file_heade
 		r->shared.stats.damaged +=
 			damaged; /* an unfinished file has no sections behind its data */
 	set_data_range(r, &r->streams.v[0], h, (uint64_t)st.st_size);
-	n = coati_stream_stamp(&r->shared);
-	return n < 0 ? coati_fail(err, n, "%s: out of memory", r->path) : 0;
+	return 0;
 }
 
 static int start(struct coati_recording *r, int fd, struct coati_error *err)
@@ -199,7 +198,6 @@ static int new_recording(const char *name, const struct coati_recording_opts *gi
 	if (!r)
 		return coati_fail(err, -ENOMEM, "out of memory");
 	r->streams.max = r->fds.max = STREAMS_MAX + 1;
-	r->shared.stamps.max = MODEL_EVENTS_MAX;
 	r->shared.follow = opts.flags & COATI_RECORDING_FOLLOW;
 	r->file_order = opts.flags & COATI_RECORDING_FILE_ORDER;
 	r->window_bytes = opts.window_bytes ? opts.window_bytes : DEFAULT_WINDOW;
@@ -285,7 +283,6 @@ void coati_recording_close(struct coati_recording **rp)
 		close(r->fds.v[i]);
 	ARRAY_FINI(&r->streams);
 	ARRAY_FINI(&r->fds);
-	ARRAY_FINI(&r->shared.stamps);
 	coati_model_fini(&r->shared.model);
 	coati_chunk_pool_fini(&r->shared.pool);
 	coati_free(r->path);

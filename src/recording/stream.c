@@ -27,50 +27,12 @@ void coati_stream_fini(struct stream *s)
 	coati_unpacker_free(s->unpacker);
 }
 
-int coati_stream_stamp(struct shared *sh)
-{
-	while (sh->stamps.len < sh->model.events.len) {
-		const struct coati_attr *a = &sh->model.events.v[sh->stamps.len].attr;
-		uint64_t t = a->sample_type;
-		struct stamp *st = ARRAY_ADD(&sh->stamps);
-
-		if (!st)
-			return -ENOMEM;
-		*st = (struct stamp){ -1, -1 };
-		if (!(t & COATI_SAMPLE_TIME))
-			continue;
-		st->sample_pos = 8 * __builtin_popcountll(t & (COATI_SAMPLE_IDENTIFIER |
-							       COATI_SAMPLE_IP | COATI_SAMPLE_TID));
-		if (a->flags & COATI_ATTR_SAMPLE_ID_ALL)
-			st->other_end =
-				8 + 8 * __builtin_popcountll(
-						t & (COATI_SAMPLE_ID | COATI_SAMPLE_STREAM_ID |
-						     COATI_SAMPLE_CPU | COATI_SAMPLE_IDENTIFIER));
-	}
-	return 0;
-}
-
 static uint64_t time_of(const struct shared *sh, const struct coati_raw *raw, uint32_t event)
 {
-	uint32_t body = raw->size - COATI_RAW_HEADER;
-	const uint8_t *at;
-	uint64_t v;
+	const struct coati_sample_format *fmt = coati_format_table_get(sh->model.table, event);
+	uint64_t time;
 
-	if (event >= sh->stamps.len)
-		return 0;
-	if (raw->type == COATI_RECORD_SAMPLE) {
-		if (sh->stamps.v[event].sample_pos < 0 ||
-		    body < (uint32_t)sh->stamps.v[event].sample_pos + 8)
-			return 0;
-		at = raw->body + sh->stamps.v[event].sample_pos;
-	} else {
-		if (sh->stamps.v[event].other_end < 0 ||
-		    body < (uint32_t)sh->stamps.v[event].other_end)
-			return 0;
-		at = raw->body + body - sh->stamps.v[event].other_end;
-	}
-	memcpy(&v, at, sizeof(v));
-	return raw->swap ? __builtin_bswap64(v) : v;
+	return fmt && coati_raw_time(raw, fmt, &time) > 0 ? time : 0;
 }
 
 /* Put one record in line. */
@@ -118,7 +80,7 @@ static int take_attr(struct shared *sh, const struct coati_raw *raw)
 	r = coati_model_attr(&c, size, &attr);
 	if (r == 0)
 		r = coati_model_add_event(&sh->model, &attr, &c);
-	return r < 0 ? r : coati_stream_stamp(sh);
+	return r;
 }
 
 static int take_feature(struct shared *sh, const struct coati_raw *raw)

@@ -15,17 +15,10 @@
 #include "recording/order.h"
 #include "recording/zstd.h"
 
-/* Where the time of a record of an event lies; -1: it has none. */
-struct stamp {
-	int32_t sample_pos; /* from the start of the body */
-	int32_t other_end;  /* from the end of the record */
-};
-
 /* What all streams of a recording share. */
 struct shared {
 	struct model model;
 	struct chunk_pool pool;
-	ARRAY(struct stamp) stamps; /* one per event */
 	struct coati_recording_stats stats;
 	struct coati_error err;
 	bool follow;
@@ -45,8 +38,6 @@ struct stream {
 	const char *name;	  /* for messages */
 };
 
-/* Find the times of events that were added. */
-int coati_stream_stamp(struct shared *sh);
 void coati_stream_init(struct stream *s, struct shared *shared, int fd, bool seekable);
 void coati_stream_fini(struct stream *s);
 /* Make s->head the next record: 1, 0 at the end (s->end tells how it ended). */
