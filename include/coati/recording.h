@@ -64,6 +64,7 @@ extern "C" {
 #define COATI_FEATURE_HYBRID_TOPOLOGY 30
 #define COATI_FEATURE_PMU_CAPS	      31
 #define COATI_FEATURE_CPU_DOMAIN_INFO 32
+#define COATI_FEATURE_RECORDER	      200 /* ours: what the recorder did, as key=value lines; files only */
 #define COATI_FEATURE_MAX	      256
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
@@ -216,6 +217,8 @@ COATI_API int coati_writer_tracing_data(struct coati_writer *w, const char *trac
 COATI_API int coati_writer_build_id(struct coati_writer *w, int32_t pid, uint16_t misc,
 				    const uint8_t *id, uint32_t id_size, const char *path);
 COATI_API uint64_t coati_writer_bytes(const struct coati_writer *w);
+/* 1: it writes a stream. */
+COATI_API int coati_writer_is_pipe(const struct coati_writer *w);
 /* Write what is pending, sections and header; close. The error that stuck, or 0. *w becomes NULL. */
 COATI_API int coati_writer_close(struct coati_writer **w, struct coati_error *err);
 

@@ -24,12 +24,14 @@
 #include "recording/tracing-writer.h"
 #include "recording/zstd.h"
 
-#define PENDING_MAX 65536
-#define PACK_PIECE  (48 * 1024)
-#define PACK_MAPPED (512 * 1024) /* what readers must have room for to unpack one record */
-#define SECTION_MAX (64u << 20)
-#define RECORD_MAX  65535
-#define EVENTS_MAX  65536
+#define PENDING_MAX   65536
+#define PACK_PIECE    (48 * 1024)
+#define PACK_MAPPED   (512 * 1024) /* what readers must have room for to unpack one record */
+#define SECTION_MAX   (64u << 20)
+#define RECORD_MAX    65535
+#define EVENTS_MAX    65536
+#define SECTIONS_ROOM 65536
+#define SECTIONS_MAX  (256u << 20)
 
 struct event_out {
 	struct coati_attr attr;
@@ -65,35 +67,72 @@ static int fail(struct coati_writer *w, int code)
 	return w->failed;
 }
 
-/* All of @iov, or cut the file back to the last whole record. */
-static int write_out(struct coati_writer *w, struct iovec *iov, int nr, size_t total)
+/* How much of the first @size bytes of @iov is whole records. */
+static size_t whole_records(const struct iovec *iov, int nr, size_t size)
 {
+	size_t at = 0, start = 0;
+
+	for (int i = 0; i < nr; start += iov[i++].iov_len) {
+		const uint8_t *bytes = iov[i].iov_base;
+
+		/* a record may run on into the next piece; its header does not */
+		while (at >= start && at - start + 8 <= iov[i].iov_len) {
+			uint16_t step;
+
+			memcpy(&step, bytes + (at - start) + 6, sizeof(step));
+			if (step < 8 || step > size - at)
+				return at;
+			at += step;
+		}
+	}
+	return at;
+}
+
+/* A write failed after @done bytes. Keep the whole records among them, and where the disk is full leave room for the sections
+ * at the end, without which names and build ids would be missing. */
+static void cut_back(struct coati_writer *w, const struct iovec *iov, int nr, size_t done, int code)
+{
+	if (w->pipe)
+		return;
+	if (code == -ENOSPC)
+		done = done > SECTIONS_ROOM ? done - SECTIONS_ROOM : 0;
+	if (w->started && w->data_offset && !w->packer)
+		w->written += whole_records(iov, nr, done);
+	if (ftruncate(w->fd, (off_t)w->written) == 0)
+		lseek(w->fd, (off_t)w->written, SEEK_SET);
+}
+
+/* All of @iov (at most 3), or cut the file back to the last whole record. */
+static int write_out(struct coati_writer *w, const struct iovec *iov, int nr, size_t total)
+{
+	struct iovec left[3], *at = left;
+	int nr_left = nr;
 	size_t done = 0;
 
 	if (w->max_bytes &&
 	    total > w->max_bytes - (w->written < w->max_bytes ? w->written : w->max_bytes))
 		return fail(w, -EFBIG);
+	memcpy(left, iov, (size_t)nr * sizeof(*iov));
 	while (done < total) {
-		ssize_t n = writev(w->fd, iov, nr);
+		ssize_t n = writev(w->fd, at, nr_left);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
 			int code = n < 0 ? -errno : -EIO;
 
-			if (!w->pipe && done && ftruncate(w->fd, (off_t)w->written) == 0)
-				lseek(w->fd, (off_t)w->written, SEEK_SET);
+			cut_back(w, iov, nr, done, code);
 			return fail(w, code);
 		}
 		done += (size_t)n;
-		while (nr && (size_t)n >= iov->iov_len) {
-			n -= (ssize_t)iov->iov_len;
-			iov++;
-			nr--;
+		while (nr_left && (size_t)n >= at->iov_len) {
+			n -= (ssize_t)at->iov_len;
+			at++;
+			nr_left--;
 		}
-		if (nr) {
-			iov->iov_base = (char *)iov->iov_base + n;
-			iov->iov_len -= (size_t)n;
+		if (nr_left) {
+			at->iov_base = (char *)at->iov_base + n;
+			at->iov_len -= (size_t)n;
 		}
 	}
 	w->written += total;
@@ -611,13 +650,18 @@ uint64_t coati_writer_bytes(const struct coati_writer *w)
 	return w->written + w->nr_pending;
 }
 
+int coati_writer_is_pipe(const struct coati_writer *w)
+{
+	return w && w->pipe;
+}
+
 /* The table of sections and their bodies behind the data, then the header once more. */
 static int finish_file(struct coati_writer *w)
 {
-	uint64_t bits[4] = { 0 }, data_size = w->written - w->data_offset, at;
-	struct strbuf table = STRBUF_INIT(COATI_FEATURE_MAX * 16);
+	uint64_t bits[4] = { 0 }, end = w->written, at;
+	struct strbuf all = STRBUF_INIT(SECTIONS_MAX);
 	uint32_t nr = 0;
-	int r = 0;
+	int r;
 
 	describe_events(w, &w->features[COATI_FEATURE_EVENT_DESC]);
 	describe_groups(w, &w->features[COATI_FEATURE_GROUP_DESC]);
@@ -630,16 +674,20 @@ static int finish_file(struct coati_writer *w)
 		if (!w->features[bit].len || w->features[bit].failed)
 			continue;
 		bits[bit / 64] |= UINT64_C(1) << (bit % 64);
-		coati_section_u64(&table, at);
-		coati_section_u64(&table, w->features[bit].len);
+		coati_section_u64(&all, at);
+		coati_section_u64(&all, w->features[bit].len);
 		at += w->features[bit].len;
 	}
-	r = write_plain(w, table.text, table.len);
-	for (uint32_t bit = 0; r == 0 && bit < COATI_FEATURE_MAX; bit++)
+	for (uint32_t bit = 0; bit < COATI_FEATURE_MAX; bit++)
 		if (w->features[bit].len && !w->features[bit].failed)
-			r = write_plain(w, w->features[bit].text, w->features[bit].len);
-	coati_strbuf_fini(&table);
-	return r == 0 ? write_header(w, attrs_offset(w), data_size, bits) : r;
+			coati_strbuf_add(&all, w->features[bit].text, w->features[bit].len);
+	r = all.failed ? fail(w, all.failed) : write_plain(w, all.text, all.len);
+	coati_strbuf_fini(&all);
+	if (r == 0)
+		return write_header(w, attrs_offset(w), end - w->data_offset, bits);
+	/* the records are readable without */
+	w->written = end;
+	return ftruncate(w->fd, (off_t)end) < 0 ? -errno : r;
 }
 
 int coati_writer_close(struct coati_writer **wp, struct coati_error *err)
@@ -650,8 +698,8 @@ int coati_writer_close(struct coati_writer **wp, struct coati_error *err)
 	if (!w)
 		return 0;
 	stopped = w->failed;
-	if (stopped ==
-	    -EFBIG) { /* the ceiling is for records: the sections that make the file readable still go in */
+	/* the ceiling is for records, and a full disk was left some room: the sections that explain them still go in */
+	if (stopped == -EFBIG || stopped == -ENOSPC) {
 		w->failed = 0;
 		w->max_bytes = 0;
 		w->nr_pending = 0;
@@ -660,7 +708,7 @@ int coati_writer_close(struct coati_writer **wp, struct coati_error *err)
 		flush_pending(w);
 		if (!w->failed && !w->pipe)
 			finish_file(w);
-		else if (!w->pipe)
+		if (w->failed && !w->pipe)
 			update_size(w);
 	}
 	r = stopped ? stopped : w->failed;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +61,29 @@ static void add(struct coati_writer *w, uint64_t id, uint64_t ip, uint64_t time)
 	uint8_t buf[64];
 
 	CHECK_OK(coati_writer_record(w, buf, put_sample(buf, id, ip, time)));
+}
+
+static void signal_ignore(int number)
+{
+	struct sigaction act = { .sa_handler = SIG_IGN };
+
+	CHECK_OK(sigaction(number, &act, NULL));
+}
+
+/* All of them are whole. */
+static uint64_t count_records(const char *path)
+{
+	struct coati_recording *r = NULL;
+	struct coati_recording_item item;
+	uint64_t nr = 0;
+	int n;
+
+	CHECK_OK(coati_recording_open(path, NULL, &r, NULL));
+	while ((n = coati_recording_next(r, &item)) > 0)
+		nr++;
+	CHECK_INT(n, ==, 0);
+	coati_recording_close(&r);
+	return nr;
 }
 
 /* Two rings of five samples each, one round. */
@@ -483,6 +507,31 @@ TEST(recording_on_a_full_disk_says_so_and_stays_readable)
 	CHECK_ERR(coati_writer_start(w, &err), -ENOSPC);
 	CHECK_HAS(err.text, "No space left");
 	CHECK_ERR(coati_writer_close(&w, &err), -ENOSPC);
+}
+
+/* Wherever the file system stops a write of many records, those before stay, and no piece of one. */
+TEST(writer_keeps_the_whole_records_of_a_write_that_was_cut)
+{
+	static uint8_t buf[64 * 40];
+	struct rlimit all;
+
+	signal_ignore(SIGXFSZ);
+	CHECK_OK(getrlimit(RLIMIT_FSIZE, &all));
+	for (size_t i = 0; i < 64; i++)
+		put_sample(buf + i * 40, 7, i, 1000 + i);
+	for (size_t room = 0; room < 200; room += 7) {
+		struct coati_writer *w = start("cut.data", 0, 0);
+		uint64_t head = coati_writer_bytes(w);
+		struct rlimit less = { head + room, all.rlim_max };
+
+		CHECK_OK(setrlimit(RLIMIT_FSIZE, &less));
+		/* in two pieces, the second of which begins in mid-record */
+		CHECK_ERR(coati_writer_write(w, buf, 56, buf + 56, sizeof(buf) - 56), -EFBIG);
+		CHECK_U64(coati_writer_bytes(w), ==, head + room / 40 * 40);
+		CHECK_ERR(coati_writer_close(&w, NULL), -EFBIG);
+		CHECK_OK(setrlimit(RLIMIT_FSIZE, &all));
+		CHECK_U64(count_records("cut.data"), ==, room / 40);
+	}
 }
 
 TEST(batches_of_ours_travel_as_samples_of_the_dummy_event)
