@@ -4,6 +4,7 @@
 #define COATI_COATI_H
 
 #include <coati/abi.h>
+#include <coati/capture.h>
 #include <coati/child.h>
 #include <coati/error.h>
 #include <coati/event.h>

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stations 1 to 3 run together: events on a command, on processes or on the machine, one ring a CPU, and a recording
+ * into which everything flows as it lies in the rings.
+ *
+ *	coati_child_start(argv, NULL, &child, &err);
+ *	pid = coati_child_pid(child);
+ *	coati_capture_open(list, &(struct coati_capture_opts){ .size = sizeof(struct coati_capture_opts),
+ *			   .flags = COATI_CAPTURE_ON_EXEC, .pids = &pid, .nr_pids = 1 }, &cap, &err);
+ *	coati_child_exec(child, &err);
+ *	coati_writer_open("coati.data", NULL, &writer, &err);
+ *	coati_capture_begin(cap, &writer, &err);
+ *	while ((r = coati_capture_wait(cap)) > 0)
+ *		;
+ *	coati_capture_stop(cap, &err);
+ *	coati_capture_finish(cap, &err);
+ *	coati_capture_close(&cap);
+ *
+ * What runs already when a recording begins (threads, mappings, the kernel and its modules) is written first, with time 0, so
+ * that samples find their names. What happens from then on comes from the kernel through a side-band event that shares the rings
+ * with the samples, so that nothing can get between them. One object, one thread at a time, unless said otherwise.
+ */
+#ifndef COATI_CAPTURE_H
+#define COATI_CAPTURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/error.h>
+#include <coati/event.h>
+#include <coati/recording.h>
+#include <coati/visibility.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How call stacks are taken, unless an event says otherwise (call-graph= term). */
+enum coati_stacks {
+	COATI_STACKS_AUTO = 0, /* the best that there is; now: FP */
+	COATI_STACKS_NONE,
+	COATI_STACKS_FP,    /* by the kernel, from frame pointers */
+	COATI_STACKS_DWARF, /* registers and a copy of the stack, for a reader to unwind */
+	COATI_STACKS_LBR,   /* by the CPU */
+};
+
+/* coati_capture_opts.flags */
+#define COATI_CAPTURE_ON_EXEC \
+	(UINT64_C(1)          \
+	 << 0) /* pids has one process that is held before its exec: sample from there on */
+#define COATI_CAPTURE_NO_INHERIT \
+	(UINT64_C(1) << 1) /* not the threads and children that are started */
+#define COATI_CAPTURE_USER_OK \
+	(UINT64_C(1) << 2) /* user space only where the kernel part is refused */
+#define COATI_CAPTURE_SWITCHES	 (UINT64_C(1) << 3) /* a record at each context switch */
+#define COATI_CAPTURE_NAMESPACES (UINT64_C(1) << 4) /* namespaces of those who run already, too */
+#define COATI_CAPTURE_CGROUPS	 (UINT64_C(1) << 5) /* the cgroup of each sample, and their names */
+#define COATI_CAPTURE_DATA \
+	(UINT64_C(1) << 6) /* data addresses in all samples, and mappings of data */
+#define COATI_CAPTURE_OVERWRITE \
+	(UINT64_C(1) << 7) /* rings that keep the newest samples until coati_capture_snapshot() */
+#define COATI_CAPTURE_PARTS \
+	(UINT64_C(1)        \
+	 << 8) /* there will be several recordings, one after the other: remember who lives */
+#define COATI_CAPTURE_DELAY (UINT64_C(1) << 9) /* with ON_EXEC: not before coati_capture_start() */
+
+struct coati_capture_opts {
+	uint64_t size;
+	uint64_t flags;
+	/* Whom; as in struct coati_set_opts. */
+	const int32_t *pids;
+	uint64_t nr_pids;
+	const int32_t *tids;
+	uint64_t nr_tids;
+	const char *cpus;
+	const char *cgroup;
+	/* How often, for events that do not say it themselves. Rates are for clocks and hardware events alone: tracepoints, probes,
+	 * breakpoints and rare software events are taken every time. Both 0: 1000 a second. */
+	uint64_t freq_hz;
+	uint64_t period; /* every so many, for all; counts before freq_hz */
+	enum coati_stacks stacks;
+	uint32_t stack_bytes; /* DWARF: of the copy; 0: 8192 */
+	uint32_t max_stack;   /* frames; 0: the kernel's default */
+	uint32_t reserved;
+	uint64_t ring_bytes;   /* a ring; 0: by the number of CPUs and the mlock budget */
+	uint64_t wakeup_bytes; /* write when so many have come into a ring; 0: a quarter of it */
+	/* With OVERWRITE: a snapshot is taken by itself when one of these happens more than when_count times, counted on each
+	 * CPU, and for each thread where threads are watched, by itself. */
+	const struct coati_event_list *when;
+	uint64_t when_count;
+	const char *procfs, *tracefs; /* NULL: the usual places */
+	int64_t argc;		      /* the command line that the recording tells of, 0: none */
+	const char *const *argv;
+};
+
+struct coati_capture_stats {
+	uint64_t records, samples; /* written */
+	uint64_t lost;		   /* records that did not fit into a ring */
+	uint64_t lost_exact;	   /* 1: by the kernel's own count; 0: only what records told */
+	uint64_t throttled; /* times that the kernel stopped an event because it fired too fast */
+	uint64_t bytes;	    /* of the recording that is open, or was last */
+	uint64_t first_time, last_time;
+	uint64_t wakeups, rounds;
+	uint64_t snapshots,
+		overwritten;	/* snapshots, and those before which something was overwritten */
+	uint64_t damaged_bytes; /* in rings, skipped */
+	uint64_t nr_rings, ring_bytes; /* as they are */
+	uint64_t synthesized;	       /* records about what ran already */
+};
+
+struct coati_capture;
+
+/* Open the events of @list and a ring for each CPU. Nothing is sampled before coati_capture_start(), or before the exec with
+ * ON_EXEC. Events that this machine does not have are left out as with coati_set_open(); -ENOENT when none is left. The list
+ * must outlive the capture. */
+COATI_API int coati_capture_open(const struct coati_event_list *list,
+				 const struct coati_capture_opts *opts, struct coati_capture **ret,
+				 struct coati_error *err);
+/* Why event @event of the list is not open, or NULL; COATI_DROP_* of what was left out for it; its attributes as opened, NULL when
+ * it is not. */
+COATI_API const struct coati_error *coati_capture_event_error(const struct coati_capture *cap,
+							      uint32_t event);
+COATI_API uint32_t coati_capture_event_dropped(const struct coati_capture *cap, uint32_t event);
+COATI_API const struct coati_attr *coati_capture_event_attr(const struct coati_capture *cap,
+							    uint32_t event);
+
+/* Begin a recording: *writer (fresh, nothing added to it) becomes the capture's, and NULL. Events, what is known of the machine
+ * and what runs already are written. Between coati_capture_finish() and the next begin the rings hold what comes. */
+COATI_API int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
+				  struct coati_error *err);
+/* Let the events sample, or stop them. */
+COATI_API int coati_capture_start(struct coati_capture *cap, struct coati_error *err);
+COATI_API int coati_capture_stop(struct coati_capture *cap, struct coati_error *err);
+
+/* Wait until there is something, and write all that is in the rings; at least once a second.
+ *   1           written
+ *   0           all that was watched has ended, and everything is written
+ *   -ETIMEDOUT  the deadline has passed (written, too)
+ *   -EINTR      coati_capture_wake() was called, or a signal handler ran (written, too)
+ *   else        the writer's error: -ENOSPC, -EFBIG ...; it sticks, and what was written before is readable */
+COATI_API int coati_capture_wait(struct coati_capture *cap);
+/* CLOCK_MONOTONIC nanoseconds, -1: none. */
+COATI_API int coati_capture_set_deadline(struct coati_capture *cap, int64_t deadline_ns);
+/* Thread: any.  Signal: safe. */
+COATI_API COATI_SIGSAFE void coati_capture_wake(struct coati_capture *cap);
+
+/* OVERWRITE: write what the overwritable rings hold now and was not written before. */
+COATI_API int coati_capture_snapshot(struct coati_capture *cap, struct coati_error *err);
+
+/* End the recording: what is in the rings, the account of losses, build ids; closed. With OVERWRITE a last snapshot is taken
+ * before. The writer's first error, if any. */
+COATI_API int coati_capture_finish(struct coati_capture *cap, struct coati_error *err);
+/* Up to now; the recordings of one capture together, but for `bytes`. */
+COATI_API void coati_capture_get_stats(const struct coati_capture *cap,
+				       struct coati_capture_stats *ret);
+/* A recording that was not finished is left as it is: readable up to the last round. *cap becomes NULL; NULL in it is fine. */
+COATI_API void coati_capture_close(struct coati_capture **cap);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A capture: opening its events and rings, letting them run, waiting. What flows is drain.c, how a recording begins and ends
+ * part.c.
+ */
+#include "capture/capture.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/sized.h"
+#include "capture/attr.h"
+
+#define CAPTURE_FLAGS  ((COATI_CAPTURE_DELAY << 1) - 1)
+#define CPUS_MAX       8192
+#define TICK_NS	       NSEC_PER_SEC /* a recording is never older than this */
+#define RING_BYTES_MAX (UINT64_C(1) << 30)
+
+static void capture_closep(struct coati_capture **cap)
+{
+	coati_capture_close(cap);
+}
+
+static int no_memory(struct coati_error *err)
+{
+	return coati_fail(err, -ENOMEM, "capture: out of memory");
+}
+
+/* ---- options ---- */
+
+static int check_opts(const struct coati_event_list *list, const struct coati_capture_opts *given,
+		      struct coati_capture_opts *o, struct coati_error *err)
+{
+	int r = SIZED_COPY(o, given);
+
+	if (r < 0)
+		return coati_fail(
+			err, r, "capture: the options have a size that this library does not know");
+	if (o->flags & ~CAPTURE_FLAGS || (unsigned int)o->stacks > COATI_STACKS_LBR ||
+	    o->argc < 0 || o->argc > INT32_MAX || (o->argc && !o->argv))
+		return coati_fail(err, -EINVAL, "capture: unknown flags, stacks or no arguments");
+	if (o->flags & COATI_CAPTURE_ON_EXEC && (o->nr_pids != 1 || o->nr_tids))
+		return coati_fail(err, -EINVAL, "capture: one process starts at its exec");
+	if (o->ring_bytes > RING_BYTES_MAX)
+		return coati_fail(err, -EINVAL, "capture: rings of more than 1 GiB");
+	if (!list || !coati_event_list_count(list))
+		return coati_fail(err, -EINVAL, "capture: the list of events is empty");
+	return 0;
+}
+
+static int32_t *copy_ids(const int32_t *ids, uint64_t nr)
+{
+	int32_t *copy = coati_alloc_array((size_t)nr + 1, sizeof(*copy));
+
+	if (copy && nr)
+		memcpy(copy, ids, (size_t)nr * sizeof(*copy));
+	return copy;
+}
+
+static char *copy_text(const char *text, bool *failed)
+{
+	char *copy = text ? coati_strdup(text) : NULL;
+
+	*failed |= text && !copy;
+	return copy;
+}
+
+/* What is needed after the caller has gone on; argv and the lists stay his. */
+static int keep_opts(struct coati_capture *cap, const struct coati_capture_opts *o)
+{
+	bool failed = false;
+
+	cap->opts = *o;
+	cap->opts.pids = copy_ids(o->pids, o->nr_pids);
+	cap->opts.tids = copy_ids(o->tids, o->nr_tids);
+	cap->opts.cpus = copy_text(o->cpus, &failed);
+	cap->opts.cgroup = copy_text(o->cgroup, &failed);
+	cap->opts.procfs = copy_text(o->procfs, &failed);
+	cap->opts.tracefs = copy_text(o->tracefs, &failed);
+	return failed || !cap->opts.pids || !cap->opts.tids ? -ENOMEM : 0;
+}
+
+static void drop_const(const void *p)
+{
+	coati_free((void *)(uintptr_t)p);
+}
+
+static void free_opts(struct coati_capture_opts *o)
+{
+	drop_const(o->pids);
+	drop_const(o->tids);
+	drop_const(o->cpus);
+	drop_const(o->cgroup);
+	drop_const(o->procfs);
+	drop_const(o->tracefs);
+}
+
+/* ---- opening ---- */
+
+/* One for each CPU that will be watched. */
+static uint32_t count_rings(const struct coati_capture_opts *o)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t cpus[CPUS_MAX / 64];
+	uint32_t nr = 0;
+
+	if (!o->cpus || coati_parse_cpulist(o->cpus, cpus, CPUS_MAX) < 0)
+		nr = online > 0 ? (uint32_t)online : 1;
+	else
+		for (size_t i = 0; i < CPUS_MAX / 64; i++)
+			nr += (uint32_t)__builtin_popcountll(cpus[i]);
+	return o->flags & COATI_CAPTURE_OVERWRITE ? 2 * nr : nr;
+}
+
+static uint64_t round_up(uint64_t bytes)
+{
+	uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (size < bytes)
+		size *= 2;
+	return size;
+}
+
+static uint64_t first_ring_bytes(const struct coati_capture_opts *o)
+{
+	uint32_t nr = count_rings(o);
+	uint64_t budget;
+
+	if (!o->ring_bytes)
+		return round_up(coati_rings_default_bytes(nr));
+	budget = coati_ring_budget(nr);
+	return round_up(budget && budget < o->ring_bytes ? budget : o->ring_bytes);
+}
+
+static int prepare_attrs(struct coati_capture *cap)
+{
+	for (int n = 0; n < NR_SETS; n++) {
+		struct capture_set_state *st = &cap->sets[n];
+		uint32_t nr = st->list ? coati_event_list_count(st->list) : 0;
+
+		if (!nr)
+			continue;
+		st->attrs = coati_alloc_array(nr, sizeof(*st->attrs));
+		if (!st->attrs)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < nr; i++) {
+			if (n == SET_EVENTS)
+				coati_capture_attr(st->list, i, &cap->opts, &st->attrs[i]);
+			else if (n == SET_WHEN)
+				coati_capture_when_attr(&cap->opts, i, &st->attrs[i]);
+		}
+	}
+	return 0;
+}
+
+static struct coati_set_opts set_opts(const struct coati_capture *cap, int which)
+{
+	const struct coati_capture_opts *o = &cap->opts;
+	struct coati_set_opts s = {
+		.size = sizeof(s),
+		.flags = COATI_SET_NEGOTIATE,
+		.pids = o->pids,
+		.nr_pids = o->nr_pids,
+		.tids = o->tids,
+		.nr_tids = o->nr_tids,
+		.cpus = o->cpus,
+		.cgroup = o->cgroup,
+		.attrs = cap->sets[which].attrs,
+	};
+
+	if (cap->tasks)
+		s.flags |= COATI_SET_PER_CPU;
+	if (!(o->flags & COATI_CAPTURE_NO_INHERIT))
+		s.flags |= COATI_SET_INHERIT;
+	if (o->flags & COATI_CAPTURE_USER_OK)
+		s.flags |= COATI_SET_USER_OK;
+	if (o->flags & COATI_CAPTURE_ON_EXEC && !(o->flags & COATI_CAPTURE_DELAY) &&
+	    which != SET_SIDE)
+		s.flags |= COATI_SET_ENABLE_ON_EXEC;
+	return s;
+}
+
+static int open_set(struct coati_capture *cap, int which, struct coati_error *err)
+{
+	struct capture_set_state *st = &cap->sets[which];
+	struct coati_set_opts o = set_opts(cap, which);
+
+	if (!st->list || !coati_event_list_count(st->list))
+		return 0;
+	return coati_set_open(st->list, &o, &st->set, err);
+}
+
+static void close_sets(struct coati_capture *cap)
+{
+	/* a mapping keeps its event alive, so the rings go first */
+	coati_rings_fini(&cap->rings);
+	for (int i = 0; i < NR_SETS; i++)
+		coati_set_close(&cap->sets[i].set);
+}
+
+/* The side-band events come first: their rings are everybody's, and nothing that starts while the others are opened is missed. */
+static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati_error *err)
+{
+	static const int order[] = { SET_SIDE, SET_EVENTS, SET_WHEN };
+	int r = coati_rings_init(&cap->rings, ring_bytes, err);
+
+	coati_capture_side_attr(&cap->opts, ring_bytes, &cap->sets[SET_SIDE].attrs[0]);
+	for (size_t i = 0; r == 0 && i < NR_SETS; i++)
+		r = open_set(cap, order[i], err);
+	/* What is refused is better told of what was asked for than of an event of ours. */
+	if (r < 0 && !cap->sets[SET_SIDE].set)
+		(void)open_set(cap, SET_EVENTS, err);
+	for (size_t i = 0; r == 0 && i < NR_SETS; i++)
+		if (cap->sets[order[i]].set)
+			r = coati_rings_connect(&cap->rings, cap->sets[order[i]].set,
+						order[i] == SET_SIDE, err);
+	return r;
+}
+
+/* What other processes of the user have mapped counts against the same budget, and cannot be seen. */
+static int open_with_less(struct coati_capture *cap, struct coati_error *err)
+{
+	uint64_t bytes = first_ring_bytes(&cap->opts);
+	int r;
+
+	while ((r = open_all(cap, bytes, err)) < 0) {
+		bool mapping = (r == -EPERM || r == -ENOMEM) && cap->sets[SET_SIDE].set &&
+			       cap->sets[SET_EVENTS].set;
+
+		close_sets(cap);
+		bytes /= 2;
+		if (!mapping || bytes < (uint64_t)sysconf(_SC_PAGESIZE))
+			break;
+	}
+	return r;
+}
+
+static int none_open(const struct coati_capture *cap, struct coati_error *err)
+{
+	const struct capture_set_state *st = &cap->sets[SET_EVENTS];
+
+	for (uint32_t i = 0; i < coati_event_list_count(st->list); i++) {
+		const struct coati_error *why = coati_set_event_error(st->set, i);
+
+		if (why && err)
+			*err = *why;
+		if (why)
+			return why->code;
+	}
+	return coati_fail(err, -ENOENT, "capture: none of the events can be sampled");
+}
+
+/* The attributes as the kernel took them, ids and room for the account. */
+static int settle(struct coati_capture *cap)
+{
+	for (int n = 0; n < NR_SETS; n++) {
+		struct capture_set_state *st = &cap->sets[n];
+		uint32_t nr = coati_set_count(st->set);
+
+		st->lost = coati_alloc_array(nr + 1u, sizeof(*st->lost));
+		if (!st->lost)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < nr; i++) {
+			struct coati_set_entry e;
+			uint64_t id = 0;
+
+			if (coati_set_entry(st->set, i, &e) < 0)
+				continue;
+			st->attrs[e.event] = *coati_event_attr(e.handle);
+			coati_event_id(e.handle, &id);
+			if (n == SET_SIDE)
+				cap->side_id = id;
+			if (n == SET_WHEN && coati_map_put(&cap->when_ids, id, 1) < 0)
+				return -ENOMEM;
+			if (n == SET_EVENTS &&
+			    !(st->attrs[e.event].flags & COATI_ATTR_EXCLUDE_KERNEL))
+				cap->has_kernel = true;
+			if (st->attrs[e.event].read_format & COATI_READ_LOST)
+				cap->lost_exact = true;
+		}
+	}
+	return 0;
+}
+
+static int start_tally(struct coati_capture *cap)
+{
+	int r = coati_capture_tally_init(&cap->tally, &cap->sets[SET_SIDE].attrs[0],
+					 cap->opts.flags & COATI_CAPTURE_PARTS);
+
+	if (cap->when_ids.len)
+		cap->tally.when = &cap->when_ids;
+	for (uint64_t i = 0; i < cap->opts.nr_pids; i++)
+		tasks_started(&cap->tally.tasks, (uint32_t)cap->opts.pids[i],
+			      (uint32_t)cap->opts.pids[i]);
+	return r;
+}
+
+static int open_events(struct coati_capture *cap, struct coati_error *err)
+{
+	int r = coati_event_list_new(NULL, &cap->side_list, err);
+
+	if (r == 0)
+		r = coati_event_list_add(cap->side_list, "dummy", err);
+	if (r < 0)
+		return r;
+	cap->sets[SET_SIDE].list = cap->side_list;
+	if (prepare_attrs(cap) < 0)
+		return no_memory(err);
+	r = open_with_less(cap, err);
+	if (r < 0)
+		return r;
+	if (!coati_set_count(cap->sets[SET_EVENTS].set))
+		return none_open(cap, err);
+	if (settle(cap) < 0 || start_tally(cap) < 0)
+		return no_memory(err);
+	return coati_set_enable(cap->sets[SET_SIDE].set, err);
+}
+
+int coati_capture_open(const struct coati_event_list *list, const struct coati_capture_opts *opts,
+		       struct coati_capture **ret, struct coati_error *err)
+{
+	CLEANUP(capture_closep) struct coati_capture *cap = NULL;
+	struct coati_capture_opts o;
+	int r = check_opts(list, opts, &o, err);
+
+	if (r < 0)
+		return r;
+	if (!ret)
+		return coati_fail(err, -EINVAL, "capture: no place for the result was given");
+	cap = coati_alloc(sizeof(*cap));
+	if (!cap)
+		return no_memory(err);
+	cap->deadline_ns = -1;
+	cap->tasks = o.nr_pids || o.nr_tids;
+	coati_map_init(&cap->when_ids, 1u << 20);
+	cap->sets[SET_EVENTS].list = list;
+	cap->sets[SET_WHEN].list = o.when;
+	if (keep_opts(cap, &o) < 0)
+		return no_memory(err);
+	r = open_events(cap, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(cap);
+	return 0;
+}
+
+void coati_capture_close(struct coati_capture **capp)
+{
+	struct coati_capture *cap = capp ? *capp : NULL;
+
+	if (!cap)
+		return;
+	*capp = NULL;
+	coati_writer_close(&cap->writer, NULL);
+	close_sets(cap);
+	coati_capture_tally_fini(&cap->tally);
+	coati_map_fini(&cap->when_ids);
+	coati_event_list_free(cap->side_list);
+	for (int i = 0; i < NR_SETS; i++) {
+		coati_free(cap->sets[i].attrs);
+		coati_free(cap->sets[i].lost);
+	}
+	free_opts(&cap->opts);
+	coati_free(cap);
+}
+
+/* ---- asking ---- */
+
+const struct coati_error *coati_capture_event_error(const struct coati_capture *cap, uint32_t event)
+{
+	return cap ? coati_set_event_error(cap->sets[SET_EVENTS].set, event) : NULL;
+}
+
+uint32_t coati_capture_event_dropped(const struct coati_capture *cap, uint32_t event)
+{
+	return cap ? coati_set_event_dropped(cap->sets[SET_EVENTS].set, event) : 0;
+}
+
+const struct coati_attr *coati_capture_event_attr(const struct coati_capture *cap, uint32_t event)
+{
+	const struct capture_set_state *st = cap ? &cap->sets[SET_EVENTS] : NULL;
+
+	if (!st || event >= coati_event_list_count(st->list) ||
+	    coati_set_event_error(st->set, event))
+		return NULL;
+	return &st->attrs[event];
+}
+
+void coati_capture_get_stats(const struct coati_capture *cap, struct coati_capture_stats *ret)
+{
+	const struct tally *t = &cap->tally;
+
+	*ret = (struct coati_capture_stats){
+		.records = t->records,
+		.samples = t->samples,
+		.lost = cap->lost_exact && cap->lost > t->lost ? cap->lost : t->lost,
+		.lost_exact = cap->lost_exact,
+		.throttled = t->throttled,
+		.bytes = cap->writer ? coati_writer_bytes(cap->writer) : cap->bytes,
+		.first_time = t->first_time,
+		.last_time = t->last_time,
+		.wakeups = cap->wakeups,
+		.rounds = cap->rounds,
+		.snapshots = cap->snapshots,
+		.overwritten = cap->overwritten,
+		.damaged_bytes = t->damaged_bytes,
+		.nr_rings = coati_reader_count(cap->rings.reader) + cap->rings.backward.len,
+		.ring_bytes = cap->rings.bytes,
+		.synthesized = cap->synthesized,
+	};
+}
+
+/* ---- running ---- */
+
+int coati_capture_start(struct coati_capture *cap, struct coati_error *err)
+{
+	int r;
+
+	if (!cap)
+		return coati_fail(err, -EINVAL, "capture: not open");
+	r = coati_set_enable(cap->sets[SET_EVENTS].set, err);
+	if (r == 0 && cap->sets[SET_WHEN].set)
+		r = coati_set_enable(cap->sets[SET_WHEN].set, err);
+	return r;
+}
+
+int coati_capture_stop(struct coati_capture *cap, struct coati_error *err)
+{
+	int r;
+
+	if (!cap)
+		return coati_fail(err, -EINVAL, "capture: not open");
+	r = coati_set_disable(cap->sets[SET_EVENTS].set, err);
+	if (r == 0 && cap->sets[SET_WHEN].set)
+		r = coati_set_disable(cap->sets[SET_WHEN].set, err);
+	return r;
+}
+
+int coati_capture_set_deadline(struct coati_capture *cap, int64_t deadline_ns)
+{
+	if (!cap || deadline_ns < -1)
+		return -EINVAL;
+	cap->deadline_ns = deadline_ns;
+	return 0;
+}
+
+void coati_capture_wake(struct coati_capture *cap)
+{
+	coati_reader_wake(cap->rings.reader);
+}
+
+/* Write what has come, and a snapshot when an event asks for it. */
+static int write_all(struct coati_capture *cap)
+{
+	int r = coati_capture_drain(cap);
+
+	if (r == 0 && cap->tally.when_seen) {
+		cap->tally.when_seen = false;
+		r = cap->rings.backward.len ? coati_capture_snapshot(cap, NULL) : 0;
+	}
+	return r;
+}
+
+int coati_capture_wait(struct coati_capture *cap)
+{
+	uint64_t tick;
+	int why, r;
+
+	if (!cap || !cap->writer)
+		return -EINVAL;
+	tick = now_ns() + TICK_NS;
+	if (cap->deadline_ns >= 0 && (uint64_t)cap->deadline_ns < tick)
+		tick = (uint64_t)cap->deadline_ns;
+	coati_reader_set_deadline(cap->rings.reader, (int64_t)tick);
+	why = coati_reader_wait(cap->rings.reader);
+	cap->wakeups++;
+	r = write_all(cap);
+	if (r < 0)
+		return r;
+	if (why == -ETIMEDOUT && (cap->deadline_ns < 0 || now_ns() < (uint64_t)cap->deadline_ns))
+		return 1; /* our own */
+	return why;
+}

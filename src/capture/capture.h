@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* What a capture consists of: see <coati/capture.h>. */
+#pragma once
+
+#include <stdbool.h>
+
+#include <coati/capture.h>
+
+#include "capture/rings.h"
+#include "capture/tally.h"
+
+/* The sets of a capture, in the order in which their events stand in a recording. */
+enum capture_set {
+	SET_EVENTS, /* what was asked for */
+	SET_WHEN,   /* what asks for a snapshot */
+	SET_SIDE,   /* the side-band event */
+	NR_SETS,
+};
+
+struct capture_set_state {
+	const struct coati_event_list *list;
+	struct coati_attr *attrs; /* one for each event: to be opened, then as opened */
+	struct coati_set *set;
+	uint64_t *lost; /* of each entry, as of the end of the last recording */
+};
+
+struct coati_capture {
+	struct coati_capture_opts opts; /* pids, tids and texts are copies */
+	struct capture_set_state sets[NR_SETS];
+	struct coati_event_list *side_list;
+	struct rings rings;
+	struct tally tally;
+	struct map when_ids;
+	struct coati_writer *writer; /* of the recording that is open */
+	uint32_t parts;		     /* recordings begun */
+	int64_t deadline_ns;
+	uint64_t side_id;
+	uint64_t rounds, wakeups, snapshots, overwritten, synthesized;
+	uint64_t lost;	/* by the events' own count, of finished recordings */
+	uint64_t bytes; /* of the last recording */
+	bool lost_exact;
+	bool tasks;	 /* threads are watched, not the machine */
+	bool has_kernel; /* some event samples in the kernel */
+};
+
+/* Write everything that the rings hold and mark the round. */
+int coati_capture_drain(struct coati_capture *cap);
+/* The losses that the events count themselves, since the last call: as records, and added up. */
+int coati_capture_balance(struct coati_capture *cap);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The way of the bytes: from the rings straight into the file. Of each ring everything that is there is handed to the kernel in one
+ * call, from where it lies; then the headers are walked, while the bytes are still in the cache, and the space is given back.
+ */
+#include "capture/capture.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+/* Of a write that failed, what is in the file nevertheless is whole records. */
+static void count_kept(struct coati_capture *cap, struct coati_span first, struct coati_span second,
+		       uint64_t before)
+{
+	uint64_t now = coati_writer_bytes(cap->writer);
+	size_t kept = now > before ? (size_t)(now - before) : 0;
+
+	if (kept < first.size)
+		first.size = kept;
+	if (kept - first.size < second.size)
+		second.size = kept - first.size;
+	coati_capture_tally_walk(&cap->tally, first, second);
+}
+
+static int drain_ring(struct coati_capture *cap, struct coati_ring *ring)
+{
+	struct coati_span first, second;
+	uint64_t before;
+	int r = coati_ring_peek(ring, &first, &second);
+
+	if (r < 0 || !first.size)
+		return r;
+	before = coati_writer_bytes(cap->writer);
+	r = coati_writer_write(cap->writer, first.bytes, first.size, second.bytes, second.size);
+	if (r < 0) {
+		count_kept(cap, first, second, before);
+		return r;
+	}
+	coati_capture_tally_walk(&cap->tally, first, second);
+	coati_ring_consume(ring, first.size + second.size);
+	return 1;
+}
+
+int coati_capture_drain(struct coati_capture *cap)
+{
+	uint32_t nr = coati_reader_count(cap->rings.reader);
+	bool any = false;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		int r = drain_ring(cap, coati_reader_ring(cap->rings.reader, i));
+
+		if (r < 0)
+			return r;
+		any = any || r > 0;
+	}
+	if (cap->tally.failed)
+		return cap->tally.failed;
+	if (!any)
+		return 0;
+	cap->rounds++;
+	return coati_writer_round(cap->writer);
+}
+
+/* The items of a snapshot lie side by side, newest first: one piece, but for what is no record. */
+static int write_snapshot(struct coati_capture *cap, struct coati_ring *ring)
+{
+	struct coati_span piece = { NULL, 0 }, none = { NULL, 0 };
+	struct coati_ring_item item;
+	int r;
+
+	while ((r = coati_ring_next(ring, &item)) > 0) {
+		if (item.kind == COATI_ITEM_LOSS && item.flags & COATI_ITEM_UNKNOWN_COUNT)
+			cap->overwritten++;
+		if (!item.bytes)
+			continue;
+		if (!piece.size)
+			piece.bytes = item.bytes;
+		if (item.bytes != piece.bytes + piece.size)
+			return -EBADMSG;
+		piece.size += item.size;
+	}
+	if (r < 0 || !piece.size)
+		return r;
+	none.bytes = piece.bytes;
+	coati_capture_tally_walk(&cap->tally, piece, none);
+	return coati_writer_write(cap->writer, piece.bytes, piece.size, NULL, 0);
+}
+
+int coati_capture_snapshot(struct coati_capture *cap, struct coati_error *err)
+{
+	int r = 0;
+
+	/* The writers go on: of what they overwrite meanwhile the oldest is gone, but nothing new is. */
+	if (!cap || !cap->writer || !cap->rings.backward.len)
+		return coati_fail(err, -EINVAL,
+				  "snapshot: no recording is open, or no event overwrites");
+	for (size_t i = 0; r >= 0 && i < cap->rings.backward.len; i++) {
+		r = coati_ring_snapshot(cap->rings.backward.v[i], 0, err);
+		if (r < 0)
+			return r;
+		r = write_snapshot(cap, cap->rings.backward.v[i]);
+	}
+	cap->snapshots++;
+	if (r >= 0)
+		r = coati_writer_round(cap->writer);
+	return r < 0 ? coati_fail(err, r, "writing a snapshot: %m") : 0;
+}
+
+static int write_lost(struct coati_capture *cap, const struct coati_event *ev, uint64_t lost)
+{
+	struct coati_record rec = { .type = COATI_RECORD_LOST_SAMPLES, .u.lost_samples = lost };
+	struct coati_sample_format format;
+	uint8_t bytes[128];
+	int size;
+
+	rec.id.present =
+		COATI_SAMPLE_TID | COATI_SAMPLE_TIME | COATI_SAMPLE_CPU | COATI_SAMPLE_IDENTIFIER;
+	if (coati_event_id(ev, &rec.id.id) < 0)
+		return 0;
+	rec.id.time = cap->tally.last_time;
+	coati_sample_format_init(coati_event_attr(ev), &format);
+	size = coati_record_encode(&rec, &format, bytes, sizeof(bytes));
+	return size < 0 ? size : coati_writer_record(cap->writer, bytes, (size_t)size);
+}
+
+static int balance_set(struct coati_capture *cap, struct capture_set_state *st)
+{
+	uint32_t nr = coati_set_count(st->set);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct coati_set_entry e;
+		struct coati_count c;
+		uint64_t lost;
+		int r;
+
+		if (coati_set_entry(st->set, i, &e) < 0)
+			continue;
+		/* an event that cannot be read any more has nothing to say */
+		if (!(coati_event_attr(e.handle)->read_format & COATI_READ_LOST) ||
+		    coati_set_read(st->set, i, &c) < 0 || c.lost <= st->lost[i])
+			continue;
+		lost = c.lost - st->lost[i];
+		st->lost[i] = c.lost;
+		cap->lost += lost;
+		r = write_lost(cap, e.handle, lost);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int coati_capture_balance(struct coati_capture *cap)
+{
+	int r = 0;
+
+	for (int i = 0; r >= 0 && i < NR_SETS; i++)
+		r = cap->sets[i].set ? balance_set(cap, &cap->sets[i]) : 0;
+	return r;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two ends of a recording. At its beginning: the events, what is known of the machine, and what runs already. At its end:
+ * losses, build ids and our own account. A capture may have several recordings one after the other; each is whole in itself.
+ */
+#include "capture/capture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "capture/synth.h"
+#include "event/tracefs.h"
+
+#define STATS_BYTES 4096
+
+static void writer_drop(struct coati_writer **w)
+{
+	coati_writer_close(w, NULL);
+}
+
+/* ---- events ---- */
+
+/* The ids of event @event on all of its targets; their number. */
+static uint32_t gather_ids(const struct coati_set *set, uint32_t event, uint64_t *ids)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < coati_set_count(set); i++) {
+		struct coati_set_entry e;
+
+		if (coati_set_entry(set, i, &e) == 0 && e.event == event &&
+		    coati_event_id(e.handle, &ids[nr]) == 0)
+			nr++;
+	}
+	return nr;
+}
+
+/* Groups as they were opened: of what is there, the first leads. */
+struct group_run {
+	int32_t group;
+	uint32_t leader, nr;
+};
+
+static void end_group(struct coati_writer *w, struct group_run *g)
+{
+	if (g->nr > 1)
+		(void)coati_writer_group(w, g->leader, g->nr);
+	*g = (struct group_run){ .group = -1 };
+}
+
+static void join_group(struct coati_writer *w, struct group_run *g, int32_t group, uint32_t index)
+{
+	if (g->nr && group == g->group && group >= 0) {
+		g->nr++;
+		return;
+	}
+	end_group(w, g);
+	*g = (struct group_run){ .group = group, .leader = index, .nr = 1 };
+}
+
+static int add_events(const struct capture_set_state *st, struct coati_writer *w, uint32_t *index,
+		      struct coati_error *err)
+{
+	CLEANUP(freep)
+	uint64_t *ids = coati_alloc_array(coati_set_count(st->set) + 1u, sizeof(*ids));
+	struct group_run g = { .group = -1 };
+
+	if (!ids)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < coati_event_list_count(st->list); i++) {
+		const struct coati_event_desc *d = coati_event_list_get(st->list, i);
+		bool broken = coati_set_event_dropped(st->set, i) & COATI_DROP_GROUP;
+		uint32_t nr = gather_ids(st->set, i, ids);
+		int r;
+
+		if (!nr)
+			continue;
+		r = coati_writer_add_event(w, &st->attrs[i], d->name, ids, nr, err);
+		if (r < 0)
+			return r;
+		join_group(w, &g, broken ? -1 : d->group, *index);
+		(*index)++;
+	}
+	end_group(w, &g);
+	return 0;
+}
+
+static bool has_tracepoints(const struct coati_capture *cap)
+{
+	const struct coati_event_list *list = cap->sets[SET_EVENTS].list;
+
+	for (uint32_t i = 0; i < coati_event_list_count(list); i++)
+		if (coati_event_list_get(list, i)->attr.type == COATI_TYPE_TRACEPOINT)
+			return true;
+	return false;
+}
+
+static int add_tracing_data(const struct coati_capture *cap, struct coati_writer *w,
+			    struct coati_error *err)
+{
+	char tracefs[512];
+	int r;
+
+	if (!has_tracepoints(cap))
+		return 0;
+	r = coati_tracefs_find(cap->opts.tracefs, tracefs, sizeof(tracefs), err);
+	return r < 0 ? r : coati_writer_tracing_data(w, tracefs, err);
+}
+
+static bool samples_branches(const struct coati_capture *cap)
+{
+	const struct capture_set_state *st = &cap->sets[SET_EVENTS];
+
+	for (uint32_t i = 0; i < coati_event_list_count(st->list); i++)
+		if (st->attrs[i].sample_type & COATI_SAMPLE_BRANCH_STACK &&
+		    !(st->attrs[i].branch_sample_type & COATI_BRANCH_CALL_STACK))
+			return true;
+	return false;
+}
+
+static int write_head(struct coati_capture *cap, struct coati_writer *w, struct coati_error *err)
+{
+	uint32_t index = 0;
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < NR_SETS; i++)
+		r = cap->sets[i].set ? add_events(&cap->sets[i], w, &index, err) : 0;
+	if (r < 0)
+		return r;
+	r = coati_writer_host_features(w, (int)cap->opts.argc, cap->opts.argv);
+	if (r == 0 && samples_branches(cap))
+		r = coati_writer_feature(w, COATI_FEATURE_BRANCH_STACK, "\0\0\0", 4);
+	if (r < 0)
+		return coati_fail(err, r, "describing this machine: %m");
+	r = coati_writer_start(w, err);
+	return r < 0 ? r : add_tracing_data(cap, w, err);
+}
+
+/* ---- what runs already ---- */
+
+static int describe_tasks(struct coati_capture *cap, struct synth *s)
+{
+	const struct coati_capture_opts *o = &cap->opts;
+	uint64_t pid, unused;
+	size_t pos = 0;
+	int r = 0;
+
+	if (!cap->tasks)
+		return coati_synth_all(s);
+	if (cap->tally.tasks.on && cap->parts) {
+		while (r >= 0 && coati_map_next(&cap->tally.tasks.pids, &pos, &pid, &unused))
+			r = coati_synth_process(s, (int32_t)pid);
+	} else if (!(o->flags & COATI_CAPTURE_ON_EXEC)) { /* else it is us still */
+		for (uint64_t i = 0; r >= 0 && i < o->nr_pids; i++)
+			r = coati_synth_process(s, o->pids[i]);
+	}
+	for (uint64_t i = 0; r >= 0 && i < o->nr_tids; i++)
+		r = coati_synth_thread(s, o->tids[i] ? o->tids[i] : gettid());
+	return r;
+}
+
+static int finish_init(struct coati_writer *w)
+{
+	const struct {
+		uint32_t type;
+		uint16_t misc, size;
+	} rec = { COATI_RECORD_FINISHED_INIT, 0, sizeof(rec) };
+
+	return coati_writer_record(w, &rec, sizeof(rec));
+}
+
+static int describe_state(struct coati_capture *cap, struct coati_writer *w,
+			  struct coati_error *err)
+{
+	struct synth s = {
+		.writer = w,
+		.format = &cap->tally.format,
+		.id = cap->side_id,
+		.images = &cap->tally.images,
+		.flags = cap->opts.flags,
+		.namespaces = cap->opts.flags & COATI_CAPTURE_NAMESPACES,
+		.build_ids = cap->sets[SET_SIDE].attrs[0].flags & COATI_ATTR_BUILD_ID,
+	};
+	int r = coati_synth_open(&s, cap->opts.procfs, err);
+
+	if (r == 0) {
+		if (cap->has_kernel)
+			r = coati_synth_kernel(&s);
+		if (r >= 0 && cap->opts.flags & COATI_CAPTURE_CGROUPS)
+			r = coati_synth_cgroups(&s);
+		if (r >= 0)
+			r = describe_tasks(cap, &s);
+		if (r >= 0)
+			r = finish_init(w);
+		if (r < 0)
+			coati_fail(err, r, "describing what runs already: %m");
+	}
+	cap->synthesized += s.nr;
+	coati_synth_close(&s);
+	return r;
+}
+
+int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
+			struct coati_error *err)
+{
+	CLEANUP(writer_drop) struct coati_writer *w = writer ? TAKE_PTR(*writer) : NULL;
+	int r;
+
+	if (!cap || !w || cap->writer)
+		return coati_fail(err, -EINVAL,
+				  "a recording needs a writer, and the one before to be finished");
+	r = write_head(cap, w, err);
+	if (r == 0)
+		r = describe_state(cap, w, err);
+	if (r < 0)
+		return r;
+	cap->parts++;
+	cap->writer = TAKE_PTR(w);
+	r = coati_writer_round(cap->writer);
+	return r < 0 ? coati_fail(err, r, "writing the recording: %m") : 0;
+}
+
+/* ---- the end ---- */
+
+static uint64_t own_cpu_ns(void)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_THREAD, &u) < 0)
+		return 0;
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NSEC_PER_SEC +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * NSEC_PER_USEC;
+}
+
+/* What the recorder did, as text; a section that only we know, which readers of files skip. */
+static int write_stats(struct coati_capture *cap)
+{
+	struct coati_capture_stats st;
+	char text[STATS_BYTES];
+	int n;
+
+	if (coati_writer_is_pipe(cap->writer))
+		return 0;
+	coati_capture_get_stats(cap, &st);
+#define N(x) (unsigned long long)(x)
+	n = snprintf(
+		text, sizeof(text),
+		"samples=%llu\nlost=%llu\nlost_exact=%llu\nthrottled=%llu\nrecords=%llu\n"
+		"rounds=%llu\nwakeups=%llu\nsnapshots=%llu\noverwritten=%llu\ndamaged_bytes=%llu\n"
+		"rings=%llu\nring_bytes=%llu\ncpu_ns=%llu\n",
+		N(st.samples), N(st.lost), N(st.lost_exact), N(st.throttled), N(st.records),
+		N(st.rounds), N(st.wakeups), N(st.snapshots), N(st.overwritten),
+		N(st.damaged_bytes), N(st.nr_rings), N(st.ring_bytes), N(own_cpu_ns()));
+#undef N
+	return coati_writer_feature(cap->writer, COATI_FEATURE_RECORDER, text, (size_t)n);
+}
+
+static int write_sections(struct coati_capture *cap)
+{
+	uint64_t times[2] = { cap->tally.first_time, cap->tally.last_time };
+	int r = 0;
+
+	if (cap->has_kernel)
+		r = coati_synth_kernel_ids(NULL, cap->opts.procfs, cap->writer);
+	if (r >= 0)
+		r = coati_images_write(&cap->tally.images, cap->writer);
+	if (r >= 0)
+		r = coati_writer_feature(cap->writer, COATI_FEATURE_SAMPLE_TIME, times,
+					 sizeof(times));
+	return r < 0 ? r : write_stats(cap);
+}
+
+int coati_capture_finish(struct coati_capture *cap, struct coati_error *err)
+{
+	int r, closed;
+
+	if (!cap || !cap->writer)
+		return coati_fail(err, -EINVAL, "no recording is open");
+	r = coati_capture_drain(cap);
+	if (r >= 0 && cap->rings.backward.len)
+		r = coati_capture_snapshot(cap, NULL);
+	if (r >= 0)
+		r = coati_capture_balance(cap);
+	if (r >= 0)
+		r = coati_writer_round(cap->writer);
+	if (r >= 0 || r == -EFBIG || r == -ENOSPC)
+		(void)write_sections(cap);
+	cap->bytes = coati_writer_bytes(cap->writer);
+	closed = coati_writer_close(&cap->writer, err);
+	if (closed < 0)
+		return closed;
+	return r < 0 ? coati_fail(err, r, "ending the recording: %m") : 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rings of a capture: one a CPU for everything that is read as it comes, and one more for events that overwrite. In: sets of
+ * open events. Out: a reader over the rings, and the events connected to them. The first event on a CPU is mapped, all
+ * others there write into its ring.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include <coati/event.h>
+#include <coati/ring.h>
+
+#include "base/array.h"
+#include "base/map.h"
+
+#define RINGS_MAX 8192
+
+struct rings {
+	struct coati_reader *reader;
+	struct map homes; /* CPU to the event that its ring was mapped with */
+	struct map backward_homes;
+	ARRAY(struct coati_ring *) backward;
+	uint64_t bytes; /* of one */
+};
+
+int coati_rings_init(struct rings *r, uint64_t bytes, struct coati_error *err);
+void coati_rings_fini(struct rings *r);
+/* Connect the events of @set. @lives: its events tell when their threads have ended, and with them the ring.
+ * -EPERM, -ENOMEM: there is not so much memory to be had; fini and try with less. */
+int coati_rings_connect(struct rings *r, const struct coati_set *set, bool lives,
+			struct coati_error *err);
+
+/* A good size for @nr rings when none was asked for: large enough that a flood is lost only when we do not run, small enough
+ * that a large machine does not notice; never more than the mlock budget. */
+uint64_t coati_rings_default_bytes(uint32_t nr);

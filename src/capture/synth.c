@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening and closing of synth.h, and the one way by which its records are written. */
+#include "capture/synth.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#define TEXT_BYTES_MAX (64u << 20)
+#define RECORD_BYTES   65536
+
+int coati_synth_open(struct synth *s, const char *procfs, struct coati_error *err)
+{
+	const char *path = procfs ? procfs : "/proc";
+
+	s->text = (struct strbuf)STRBUF_INIT(TEXT_BYTES_MAX);
+	s->nr = 0;
+	s->proc_fd = -1;
+	s->buf = coati_alloc(RECORD_BYTES);
+	if (!s->buf)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	s->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->proc_fd < 0)
+		return coati_fail(
+			err, -errno,
+			"%s: %m; without it nobody knows what runs: mount -t proc proc %s", path,
+			path);
+	return 0;
+}
+
+void coati_synth_close(struct synth *s)
+{
+	coati_strbuf_fini(&s->text);
+	coati_free(s->buf);
+	s->buf = NULL;
+	fd_closep(&s->proc_fd);
+}
+
+int coati_synth_emit(struct synth *s, struct coati_record *rec, uint32_t pid, uint32_t tid)
+{
+	int size;
+
+	rec->id = (struct coati_identity){
+		.present = COATI_SAMPLE_TID | COATI_SAMPLE_TIME | COATI_SAMPLE_CPU |
+			   COATI_SAMPLE_IDENTIFIER,
+		.pid = pid,
+		.tid = tid,
+		.id = s->id,
+	};
+	size = coati_record_encode(rec, s->format, s->buf, RECORD_BYTES);
+	if (size < 0)
+		return size == -E2BIG ? 0 : size; /* no name is that long */
+	s->nr++;
+	return coati_writer_record(s->writer, s->buf, (size_t)size);
+}

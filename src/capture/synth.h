@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What ran before the recording began, told as if the kernel had told it: processes, threads, their mappings and namespaces,
+ * cgroups, the kernel itself. In: /proc and its like, of which nothing is trusted. Out: records with time 0.
+ *
+ * Processes come and go while they are read: what is gone is left out without a word, because the side-band event, which
+ * is on already, tells of everything that starts or ends from here on.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coati/record.h>
+#include <coati/recording.h>
+
+#include "base/strbuf.h"
+#include "capture/images.h"
+
+#define SYNTH_COMM_MAX 64
+
+struct synth {
+	struct coati_writer *writer;
+	const struct coati_sample_format *format; /* of the side-band event */
+	uint64_t id;				  /* one of its ids */
+	struct images *images;
+	uint64_t flags;	 /* COATI_CAPTURE_* */
+	bool namespaces; /* of each process */
+	bool build_ids;	 /* may be in mappings, as the kernel would do it */
+	int proc_fd;
+	bool no_query;	    /* mappings can only be read as text */
+	struct strbuf text; /* for files of /proc */
+	uint8_t *buf;	    /* for one record */
+	uint64_t nr;	    /* records written */
+};
+
+/* The members above text are the caller's to fill in before. */
+int coati_synth_open(struct synth *s, const char *procfs, struct coati_error *err);
+void coati_synth_close(struct synth *s);
+
+/* Write one record of ours about @pid and @tid. */
+int coati_synth_emit(struct synth *s, struct coati_record *rec, uint32_t pid, uint32_t tid);
+
+/* Everybody; one process with its threads; one thread, with the mappings of its process. A process that is gone is no
+ * error; the writer's failures are. */
+int coati_synth_all(struct synth *s);
+int coati_synth_process(struct synth *s, int32_t pid);
+int coati_synth_thread(struct synth *s, int32_t tid);
+/* The mappings of a process. */
+int coati_synth_maps(struct synth *s, int32_t pid);
+/* The kernel and its modules, as far as their addresses may be seen. */
+int coati_synth_kernel(struct synth *s);
+/* Build ids of the kernel and of the modules that are loaded. */
+int coati_synth_kernel_ids(const char *sysfs, const char *procfs, struct coati_writer *w);
+/* The names of all cgroups. */
+int coati_synth_cgroups(struct synth *s);
+
+/* One line of a maps file into @ret, whose name points into @line: 0, or -EBADMSG. */
+int coati_maps_line(char *line, struct coati_mmap *ret);
+/* The fields of a stat file of /proc that matter. */
+struct proc_stat {
+	char comm[SYNTH_COMM_MAX];
+	uint32_t ppid, nr_threads;
+	bool kernel; /* a thread of the kernel: no mappings */
+};
+int coati_proc_stat(const char *text, size_t size, struct proc_stat *ret);

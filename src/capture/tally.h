@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What went by. In: the bytes of a ring, on their way into the recording. Out: numbers for the account at the end, the
+ * files that were mapped, who lives, and whether a snapshot is due. Headers only; the few records that matter are decoded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coati/record.h>
+#include <coati/ring.h>
+
+#include "capture/images.h"
+#include "capture/tasks.h"
+
+#define TALLY_RECORD_MAX 65536
+
+struct tally {
+	uint64_t records, samples;
+	uint64_t lost; /* as told by LOST records */
+	uint64_t throttled;
+	uint64_t first_time, last_time; /* of samples; 0: none yet */
+	uint64_t damaged_bytes;
+	struct coati_sample_format format; /* the identity that all records have */
+	struct images images;
+	struct tasks tasks;
+	const struct map *when; /* ids of events that ask for a snapshot, NULL: none */
+	bool when_seen;
+	int failed;	 /* -ENOMEM */
+	uint8_t *joined; /* room for a record that wraps */
+};
+
+/* @side: attributes of the side-band event. */
+int coati_capture_tally_init(struct tally *t, const struct coati_attr *side, bool remember_tasks);
+void coati_capture_tally_fini(struct tally *t);
+/* All records of two spans that are one stream.  Hot: a few nanoseconds a record. */
+void coati_capture_tally_walk(struct tally *t, struct coati_span first, struct coati_span second);
