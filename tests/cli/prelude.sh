@@ -49,3 +49,18 @@ verbs()
 {
 	"$COATI" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx -e help -e coati
 }
+
+# perf_reads WORDS...: coati record with these words; perf shows what is in the file and has nothing to complain about.
+perf_reads()
+{
+	rm -f coati.data
+	"$COATI" record "$@" >out 2>err || { echo "coati record $*: status $?"; cat err; return; }
+	for how in 'report --stdio' script 'evlist -v' 'report --stdio --header-only'; do
+		# shellcheck disable=SC2086 # the words of how
+		perf $how -i coati.data >out 2>err </dev/null || echo "perf $how of $*: status $?"
+		[ ! -s err ] || { echo "perf $how of $* complains:"; head -n 5 err; }
+		[ -s out ] || echo "perf $how of $* shows nothing"
+	done
+	"$COATI" dump >out 2>err || echo "coati dump of $*: status $?"
+	[ ! -s err ] || { echo "coati dump of $* complains:"; head -n 5 err; }
+}

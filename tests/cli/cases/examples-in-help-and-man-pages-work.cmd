@@ -1,7 +1,7 @@
 mkdir bin && ln -s "$COATI" bin/coati
 PATH=$PWD/bin:$PATH
 export PATH
-for verb in doctor list stat; do
+for verb in doctor list record stat; do
 	"$COATI" $verb --help | sed -n '/^Examples:/,/^More/s/^  \(coati .*[^ ]\)   *[^ ].*/\1/p'
 	sed -n '/^\.EX/,/^\.EE/{/^coati/p;}' "$CLI/../../docs/man/coati-$verb.1" |
 		sed 's/\\-/-/g; s/\\(aq/'"'"'/g'

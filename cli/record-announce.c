@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* see record-announce.h */
+#include "record-announce.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "talk.h"
+
+#define TOLD_BY_ITSELF (COATI_DROP_KERNEL | COATI_DROP_FREQ | COATI_DROP_MAX_STACK)
+
+static void announce_rate(const struct coati_event_desc *d, const struct coati_attr *attr)
+{
+	coati_note("%s: %llu samples a second, more are not allowed now; raise "
+		   "kernel.perf_event_max_sample_rate with sysctl for more",
+		   d->name, (unsigned long long)attr->sample_period);
+}
+
+static void announce_event(const struct record_args *args, const struct coati_event_desc *d,
+			   const struct coati_attr *attr, uint32_t dropped)
+{
+	char text[256];
+
+	if (d->note && d->note[0])
+		coati_note("%s: %s", d->name, d->note);
+	if (dropped & COATI_DROP_FREQ)
+		announce_rate(d, attr);
+	if (dropped & COATI_DROP_MAX_STACK)
+		coati_note(
+			"%s: stacks of %u frames at most; raise kernel.perf_event_max_stack with "
+			"sysctl for more",
+			d->name, attr->sample_max_stack);
+	if (dropped & COATI_DROP_GROUP)
+		coati_note("%s: its group does not fit and was broken up", d->name);
+	dropped &= ~TOLD_BY_ITSELF;
+	if (args->verbose && dropped)
+		coati_note("%s: without %s", d->name,
+			   coati_dropped_format(dropped, text, sizeof(text)));
+}
+
+static void announce_rings(const struct record_args *args, const struct coati_capture *cap)
+{
+	struct coati_capture_stats st;
+
+	coati_capture_get_stats(cap, &st);
+	if (args->ring_bytes > st.ring_bytes)
+		coati_note(
+			"rings of %llu KiB instead of %llu KiB: more memory may not be locked; raise "
+			"kernel.perf_event_mlock_kb with sysctl, or ulimit -l",
+			(unsigned long long)st.ring_bytes / 1024,
+			(unsigned long long)args->ring_bytes / 1024);
+	if (args->verbose)
+		coati_note("%llu rings of %llu KiB", (unsigned long long)st.nr_rings,
+			   (unsigned long long)st.ring_bytes / 1024);
+}
+
+void coati_record_announce(const struct record_args *args, const struct coati_event_list *list,
+			   const struct coati_capture *cap, bool by_default)
+{
+	bool user_only = false;
+
+	if (by_default && args->verbose)
+		coati_note("sampling %s", coati_event_list_get(list, 0)->name);
+	for (uint32_t i = 0; i < coati_event_list_count(list); i++) {
+		const struct coati_event_desc *d = coati_event_list_get(list, i);
+		const struct coati_error *why = coati_capture_event_error(cap, i);
+		uint32_t dropped = coati_capture_event_dropped(cap, i);
+
+		if (why)
+			coati_note("left out: %s", why->text);
+		else
+			announce_event(args, d, coati_capture_event_attr(cap, i), dropped);
+		user_only |= !why && dropped & COATI_DROP_KERNEL;
+	}
+	if (user_only)
+		coati_note("user space only: the kernel part is not allowed to you; sysctl "
+			   "kernel.perf_event_paranoid=1 (as root) allows it");
+	announce_rings(args, cap);
+}
+
+static void add_bytes(struct strbuf *s, uint64_t bytes)
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	int unit = 0;
+
+	while (value >= 1024 && unit < 4) {
+		value /= 1024;
+		unit++;
+	}
+	coati_strbuf_printf(s, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+void coati_record_account(const struct record_args *args, const struct coati_capture_stats *st,
+			  const char *name, uint64_t cpu_ns)
+{
+	struct strbuf s = STRBUF_INIT(2048);
+
+	coati_strbuf_printf(&s, "%s: ", strcmp(name, "-") ? name : "standard output");
+	coati_strbuf_grouped(&s, st->samples);
+	coati_strbuf_adds(&s, st->samples == 1 ? " sample, " : " samples, ");
+	coati_strbuf_grouped(&s, st->lost);
+	coati_strbuf_adds(&s, " lost, ");
+	coati_strbuf_grouped(&s, st->throttled);
+	coati_strbuf_adds(&s, " throttled, ");
+	add_bytes(&s, st->bytes);
+	coati_strbuf_adds(&s, ", ");
+	coati_format_duration(&s, cpu_ns);
+	coati_strbuf_adds(&s, " of own CPU time");
+	if (args->overwrite)
+		coati_strbuf_printf(&s, ", %llu snapshots%s", (unsigned long long)st->snapshots,
+				    st->overwritten ? " (older samples were overwritten)" : "");
+	coati_note("%s", s.text);
+	if (args->verbose)
+		coati_note(
+			"%llu records, %llu of what ran already, %llu rounds, %llu wake-ups, %llu "
+			"damaged bytes",
+			(unsigned long long)st->records, (unsigned long long)st->synthesized,
+			(unsigned long long)st->rounds, (unsigned long long)st->wakeups,
+			(unsigned long long)st->damaged_bytes);
+	if (!st->lost_exact && args->verbose)
+		coati_note(
+			"losses are those that the kernel wrote down: before Linux 6.0 more cannot "
+			"be known");
+	coati_strbuf_fini(&s);
+}

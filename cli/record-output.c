@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* see record-output.h */
+#include "record-output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#define FILES_MAX 100001
+
+static bool is_stdout(const struct record_output *o)
+{
+	return !strcmp(o->path, "-");
+}
+
+static bool is_stream(mode_t mode)
+{
+	return S_ISFIFO(mode) || S_ISSOCK(mode);
+}
+
+/* The folder that @path lies in. */
+static void folder_of(const char *path, char *buf, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(buf, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+}
+
+int coati_record_output_reserve(struct record_output *o, struct coati_error *err)
+{
+	char folder[sizeof(o->name)];
+	struct stat st;
+
+	o->names.max = FILES_MAX;
+	o->unnamed = -1;
+	if (strlen(o->path) > sizeof(o->name) - 64)
+		return coati_fail(err, -ENAMETOOLONG, "the name of the output file is too long");
+	if (is_stdout(o)) {
+		o->pipe = true;
+		if (isatty(STDOUT_FILENO))
+			return coati_fail(
+				err, -EINVAL,
+				"a recording is no text for a terminal; pipe it into coati dump -i -");
+		return 0;
+	}
+	if (!o->many && stat(o->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		o->special = true;
+		o->pipe = is_stream(st.st_mode);
+		if (!S_ISDIR(st.st_mode) && access(o->path, W_OK) == 0)
+			return 0;
+		return coati_fail(err, S_ISDIR(st.st_mode) ? -EISDIR : -errno,
+				  "%s: %m; choose another file with -o", o->path);
+	}
+	folder_of(o->path, folder, sizeof(folder));
+	if (access(folder, W_OK | X_OK) < 0)
+		return coati_fail(err, -errno, "%s: %m; choose another place with -o", folder);
+	return 0;
+}
+
+/* What is there already becomes NAME.old, unless it is empty. */
+static int keep_old(struct record_output *o, struct coati_error *err)
+{
+	char old[sizeof(o->name) + 8];
+	struct stat st;
+
+	if (stat(o->name, &st) < 0)
+		return 0;
+	if (!st.st_size && unlink(o->name) == 0)
+		return 0;
+	snprintf(old, sizeof(old), "%s.old", o->name);
+	if (rename(o->name, old) < 0)
+		return coati_fail(err, -errno, "keeping %s as %s: %m", o->name, old);
+	return 0;
+}
+
+int coati_record_output_publish(struct record_output *o, struct coati_error *err)
+{
+	CLEANUP(fd_closep) int fd = TAKE_FD(o->unnamed);
+	char proc[64];
+	int r;
+
+	if (fd < 0)
+		return 0;
+	r = keep_old(o, err);
+	if (r < 0)
+		return r;
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
+	if (linkat(AT_FDCWD, proc, AT_FDCWD, o->name, AT_SYMLINK_FOLLOW) < 0)
+		return coati_fail(err, -errno, "naming the recording %s: %m", o->name);
+	return 0;
+}
+
+static void name_by_time(struct record_output *o)
+{
+	struct timespec now;
+	struct tm tm;
+	char text[32];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &tm);
+	strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &tm);
+	snprintf(o->name, sizeof(o->name), "%s.%s.%06ld", o->path, text, now.tv_nsec / 1000);
+}
+
+/* Forget the oldest file over the limit. */
+static int remember(struct record_output *o, struct coati_error *err)
+{
+	char **slot = ARRAY_ADD(&o->names);
+
+	if (slot)
+		*slot = coati_strdup(o->name);
+	if (!slot || !*slot)
+		return coati_fail(err, -ENOMEM, "out of memory, or more than %d files", FILES_MAX);
+	if (!o->max_files || o->names.len <= o->max_files)
+		return 0;
+	unlink(o->names.v[0]);
+	coati_free(o->names.v[0]);
+	o->names.len--;
+	memmove(o->names.v, o->names.v + 1, o->names.len * sizeof(*o->names.v));
+	return 0;
+}
+
+/* A file without a name, or where the file system or /proc cannot do that, one with it. */
+static int open_file(struct record_output *o, struct coati_error *err)
+{
+	char folder[sizeof(o->name)];
+	int fd = -1, r;
+
+	folder_of(o->name, folder, sizeof(folder));
+	if (access("/proc/self/fd", X_OK) == 0)
+		fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		o->unnamed = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		if (o->unnamed >= 0)
+			return fd;
+		close(fd);
+	}
+	r = keep_old(o, err);
+	if (r < 0)
+		return r;
+	fd = open(o->name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+	return fd < 0 ? coati_fail(err, -errno, "%s: %m", o->name) : fd;
+}
+
+static int open_special(struct record_output *o, struct coati_error *err)
+{
+	int fd = open(o->name, (o->pipe ? O_WRONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY);
+
+	return fd < 0 ? coati_fail(err, -errno, "%s: %m", o->name) : fd;
+}
+
+int coati_record_output_next(struct record_output *o, struct coati_writer **ret,
+			     struct coati_error *err)
+{
+	struct coati_writer_opts w = { .size = sizeof(w),
+				       .flags = o->pipe ? COATI_WRITER_PIPE : 0,
+				       .zstd_level = o->zstd_level,
+				       .max_bytes = o->max_bytes };
+	int r = 0, fd;
+
+	snprintf(o->name, sizeof(o->name), "%s", o->path);
+	if (is_stdout(o))
+		return coati_writer_open("-", &w, ret, err);
+	if (o->many)
+		name_by_time(o);
+	if (o->many && o->max_files)
+		r = remember(o, err);
+	if (r < 0)
+		return r;
+	fd = o->special ? open_special(o, err) : open_file(o, err);
+	return fd < 0 ? fd : coati_writer_open_fd(fd, &w, ret, err);
+}
+
+void coati_record_output_fini(struct record_output *o)
+{
+	fd_closep(&o->unnamed);
+	for (size_t i = 0; i < o->names.len; i++)
+		coati_free(o->names.v[i]);
+	ARRAY_FINI(&o->names);
+}

@@ -1,0 +1,1 @@
+"$COATI" record -e cpu-clock:u true

@@ -1,0 +1,13 @@
+work='i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; ls / >/dev/null'
+perf_reads sh -c "$work"
+perf_reads -g none sh -c "$work"
+perf_reads -g dwarf sh -c "$work"
+perf_reads -e page-faults,cpu-clock sh -c "$work"
+perf_reads -e '{cpu-clock,page-faults}' sh -c "$work"
+perf_reads -e '{cpu-clock,page-faults}:S' sh -c "$work"
+perf_reads -e cpu-clock:u,cpu-clock:k sh -c "$work"
+perf_reads -z sh -c "$work"
+perf_reads --data sh -c "$work"
+perf_reads -i -D 1ms sh -c "$work"
+perf_reads --overwrite -m 16k sh -c "$work"
+perf_reads --overwrite --when 'page-faults>20' sh -c "$work"
