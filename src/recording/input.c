@@ -56,31 +56,42 @@ static int make_room(struct input *in, size_t need)
 	return 0;
 }
 
+/* What is left of the chunk was taken, and more behind it. */
+static void drop_chunk(struct input *in)
+{
+	coati_chunk_put(in->pool, in->chunk);
+	in->chunk = NULL;
+	in->at = 0;
+}
+
+/* One read of at most @room bytes; 0 at the end. */
+static ssize_t read_at(struct input *in, void *to, uint64_t room)
+{
+	ssize_t n;
+
+	if (in->offset >= in->end)
+		return 0;
+	if (room > in->end - in->offset)
+		room = in->end - in->offset;
+	do
+		n = in->seekable ? pread(in->fd, to, (size_t)room, (off_t)in->offset)
+				 : read(in->fd, to, (size_t)room);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	in->offset += (uint64_t)n;
+	return n;
+}
+
 /* Read once, as much as fits. 1 something came, 0 end. */
 static int read_more(struct input *in)
 {
 	struct chunk *c = in->chunk;
-	size_t room = c->size - c->filled;
-	ssize_t n;
+	ssize_t n = read_at(in, c->data + c->filled, c->size - c->filled);
 
-	if (in->offset >= in->end)
-		room = 0;
-	else if (room > in->end - in->offset)
-		room = (size_t)(in->end - in->offset);
-	if (!room) {
-		in->eof = true;
-		return 0;
-	}
-	do
-		n = in->seekable ? pread(in->fd, c->data + c->filled, room, (off_t)in->offset)
-				 : read(in->fd, c->data + c->filled, room);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	c->filled += (size_t)n;
-	in->offset += (uint64_t)n;
-	in->eof = n == 0;
-	return n > 0;
+	if (n > 0)
+		c->filled += (size_t)n;
+	return n > 0 ? 1 : (int)n;
 }
 
 /* At least @need bytes in the chunk behind `at`: 1, or 0 when the stream ends before. */
@@ -134,60 +145,59 @@ int coati_input_next(struct input *in, struct input_record *ret)
 	return 1;
 }
 
-int coati_input_bytes(struct input *in, size_t size, const uint8_t **ret, struct chunk **ret_chunk)
+/* The next @size bytes to @to, or nowhere when it is NULL. Not through a chunk: there may be none to be had, and what was taken cannot be
+ * put back. */
+static int take_bytes(struct input *in, uint8_t *to, uint64_t size)
 {
-	int r = fill(in, size);
+	uint8_t nowhere[4096];
+	size_t left = coati_input_left(in);
+	size_t step = size < left ? (size_t)size : left;
 
-	if (r <= 0)
-		return r < 0 ? r : -ENODATA;
-	*ret = in->chunk->data + in->at;
-	*ret_chunk = in->chunk;
-	in->at += size;
+	if (to && step)
+		memcpy(to, in->chunk->data + in->at, step);
+	in->at += step;
+	for (uint64_t done = step; done < size;) {
+		uint64_t room =
+			!to && size - done > sizeof(nowhere) ? sizeof(nowhere) : size - done;
+		ssize_t n = read_at(in, to ? to + done : nowhere, room);
+
+		if (n <= 0)
+			return n < 0 ? (int)n : -ENODATA;
+		done += (uint64_t)n;
+	}
+	if (step < size)
+		drop_chunk(in);
 	return 0;
+}
+
+int coati_input_copy(struct input *in, void *to, size_t size)
+{
+	return take_bytes(in, to, size);
 }
 
 int coati_input_skip(struct input *in, uint64_t size)
 {
-	size_t left = coati_input_left(in);
+	uint64_t left = coati_input_left(in);
 
-	if (size <= left) {
-		in->at += (size_t)size;
-		return 0;
-	}
-	size -= left;
-	in->at += left;
-	if (in->seekable) {
-		if (size > in->end || in->offset > in->end - size)
-			return -ENODATA;
-		coati_chunk_put(in->pool, in->chunk);
-		in->chunk = NULL;
-		in->at = 0;
-		in->offset += size;
-		return 0;
-	}
-	while (size) {
-		size_t step = size < CHUNK_BYTES / 2 ? (size_t)size : CHUNK_BYTES / 2;
-		struct chunk *c;
-		const uint8_t *p;
-		int r = coati_input_bytes(in, step, &p, &c);
-
-		if (r < 0)
-			return r;
-		size -= step;
-	}
+	if (!in->seekable || size <= left)
+		return take_bytes(in, NULL, size);
+	if (size - left > in->end || in->offset > in->end - (size - left))
+		return -ENODATA;
+	in->offset += size - left;
+	drop_chunk(in);
 	return 0;
 }
 
-int coati_input_push(struct input *in, const void *bytes, size_t size, uint64_t offset)
+int coati_input_room(struct input *in, size_t size, void **ret)
 {
 	int r = make_room(in, coati_input_left(in) + size);
 
-	if (r < 0)
-		return r;
-	memcpy(in->chunk->data + in->chunk->filled, bytes, size);
+	if (r == 0)
+		*ret = in->chunk->data + in->chunk->filled;
+	return r;
+}
+
+void coati_input_pushed(struct input *in, size_t size)
+{
 	in->chunk->filled += size;
-	in->chunk->offset =
-		offset -
-		in->at; /* a place in the file to name in messages: that of the compressed record */
-	return 0;
 }

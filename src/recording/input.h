@@ -21,7 +21,6 @@ struct input {
 	uint64_t end;	 /* do not read past this; UINT64_MAX: to the end of the file */
 	struct chunk *chunk;
 	size_t at; /* next byte in the chunk to be looked at */
-	bool eof;
 	struct chunk_pool *pool;
 };
 
@@ -38,12 +37,15 @@ void coati_input_fini(struct input *in);
 /* 1 and a whole record, 0 nothing more (pushed input: push more; a file: its end), -ENODATA the file ends in mid-record,
  * -EBADMSG a header that cannot be, -ENOBUFS too much waits (deliver, then call again), -ENOMEM, or what read(2) said. */
 int coati_input_next(struct input *in, struct input_record *ret);
-/* A view of the next @size bytes, which must be in the stream (data behind a record's end). Errors as above. */
-int coati_input_bytes(struct input *in, size_t size, const uint8_t **ret, struct chunk **ret_chunk);
+/* The next @size bytes, which are data behind a record's end, to @to. -ENODATA: there are fewer. */
+int coati_input_copy(struct input *in, void *to, size_t size);
 /* Skip @size bytes. */
 int coati_input_skip(struct input *in, uint64_t size);
-/* Append bytes to a pushed input. */
-int coati_input_push(struct input *in, const void *bytes, size_t size, uint64_t offset);
+/* Room for @size bytes at the end of a pushed input, to be filled by the caller; -ENOBUFS as above. Ask before the bytes are taken
+ * from where they come. */
+int coati_input_room(struct input *in, size_t size, void **ret);
+/* So many of them are filled. */
+void coati_input_pushed(struct input *in, size_t size);
 /* Bytes that are in the chunk and not looked at yet. */
 size_t coati_input_left(const struct input *in);
 /* Offset in the file of the next byte to be looked at. */

@@ -62,6 +62,13 @@ static int enqueue(struct stream *s, const struct input_record *rec, uint32_t fl
 	return r;
 }
 
+/* A record about the recording that makes no sense costs itself alone. */
+static void note(struct shared *sh, int r)
+{
+	if (r < 0)
+		sh->stats.damaged++;
+}
+
 /* Events and facts that travel as records: pipe mode. */
 static int take_attr(struct shared *sh, const struct coati_raw *raw)
 {
@@ -120,8 +127,6 @@ uint64_t coati_stream_behind(const struct coati_raw *raw)
 static int take_tracing_data(struct stream *s, uint64_t size)
 {
 	struct shared *sh = s->shared;
-	const uint8_t *p;
-	struct chunk *c;
 	uint8_t *copy;
 	int r;
 
@@ -130,18 +135,10 @@ static int take_tracing_data(struct stream *s, uint64_t size)
 	copy = coati_arena_alloc(&sh->model.arena, size);
 	if (!copy)
 		return -ENOMEM;
-	for (uint64_t at = 0; at < size;) {
-		size_t step = size - at < CHUNK_BYTES / 2 ? (size_t)(size - at) : CHUNK_BYTES / 2;
-
-		r = coati_input_bytes(&s->outer, step, &p, &c);
-		if (r < 0)
-			return r;
-		memcpy(copy + at, p, step);
-		at += step;
-	}
-	if (coati_model_feature(&sh->model, COATI_FEATURE_TRACING_DATA, copy, size) < 0)
-		sh->stats.damaged++;
-	return 0;
+	r = coati_input_copy(&s->outer, copy, size);
+	if (r == 0)
+		note(sh, coati_model_feature(&sh->model, COATI_FEATURE_TRACING_DATA, copy, size));
+	return r;
 }
 
 static int start_unpacking(struct stream *s, const struct input_record *rec)
@@ -173,26 +170,23 @@ static int start_unpacking(struct stream *s, const struct input_record *rec)
 /* The next bytes of the compressed record into the inner input. */
 static int unpack_step(struct stream *s)
 {
-	uint8_t out[UNPACK_STEP];
-	int64_t n = coati_unpacker_step(s->unpacker, &s->packed, &s->packed_left, out, sizeof(out));
-	int r;
+	void *out;
+	int64_t n;
+	int r = coati_input_room(&s->inner, UNPACK_STEP, &out);
 
+	if (r < 0)
+		return r;
+	n = coati_unpacker_step(s->unpacker, &s->packed, &s->packed_left, out, UNPACK_STEP);
 	if (n < 0)
 		return (int)n;
+	coati_input_pushed(&s->inner, (size_t)n);
 	s->shared->stats.decompressed_bytes += (uint64_t)n;
-	r = n ? coati_input_push(&s->inner, out, (size_t)n, s->packed_offset) : 0;
 	/* a full output buffer may have left something inside the decompressor */
-	if (r == 0 && !s->packed_left && n < (int64_t)sizeof(out)) {
+	if (!s->packed_left && n < UNPACK_STEP) {
 		coati_chunk_put(&s->shared->pool, s->packed_chunk);
 		s->packed_chunk = NULL;
 	}
-	return r;
-}
-
-static void note(struct shared *sh, int r)
-{
-	if (r < 0)
-		sh->stats.damaged++;
+	return 0;
 }
 
 /* What a record means for the reading itself. */
@@ -244,6 +238,7 @@ static int pump(struct stream *s, uint32_t *ret_type)
 	}
 	if (r > 0) {
 		*ret_type = rec.raw.type;
+		rec.offset = s->packed_offset;
 		r = take(s, &rec, COATI_RECORDING_ITEM_COMPRESSED);
 		return r < 0 ? r : 1;
 	}
