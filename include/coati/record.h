@@ -196,6 +196,9 @@ COATI_API int coati_format_table_new(struct coati_format_table **ret);
 COATI_API int coati_format_table_add(struct coati_format_table *t, const struct coati_attr *attr);
 /* Id @id belongs to event @index. -EINVAL: no such event. -EEXIST: it is known as another event's. -E2BIG after 2^24. */
 COATI_API int coati_format_table_id(struct coati_format_table *t, uint64_t id, uint32_t index);
+/* The event with that id: 0 and *ret_index, or -ENOENT.  Hot. */
+COATI_API int coati_format_table_find_id(const struct coati_format_table *t, uint64_t id,
+					 uint32_t *ret_index);
 COATI_API uint32_t coati_format_table_count(const struct coati_format_table *t);
 /* NULL past the end. Lives: until the next add. */
 COATI_API const struct coati_sample_format *coati_format_table_get(

@@ -66,6 +66,16 @@ int coati_format_table_id(struct coati_format_table *t, uint64_t id, uint32_t in
 	return r < 0 ? r : 0;
 }
 
+int coati_format_table_find_id(const struct coati_format_table *t, uint64_t id, uint32_t *ret_index)
+{
+	uint64_t index;
+
+	if (!coati_map_get(&t->ids, id, &index))
+		return -ENOENT;
+	*ret_index = (uint32_t)index;
+	return 0;
+}
+
 uint32_t coati_format_table_count(const struct coati_format_table *t)
 {
 	return (uint32_t)t->formats.len;
@@ -80,7 +90,7 @@ const struct coati_sample_format *coati_format_table_get(const struct coati_form
 int coati_format_table_find(const struct coati_format_table *t, const struct coati_raw *raw,
 			    uint32_t *ret_index)
 {
-	uint64_t id, index;
+	uint64_t id;
 
 	if (!t->formats.len)
 		return -ENOENT;
@@ -93,10 +103,7 @@ int coati_format_table_find(const struct coati_format_table *t, const struct coa
 		*ret_index = 0;
 		return -ENODATA;
 	}
-	if (!coati_map_get(&t->ids, id, &index))
-		return -ENOENT;
-	*ret_index = (uint32_t)index;
-	return 0;
+	return coati_format_table_find_id(t, id, ret_index);
 }
 
 void coati_format_table_free(struct coati_format_table *t)

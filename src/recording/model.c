@@ -171,11 +171,9 @@ static void read_cmdline(struct model *m, struct cursor *c)
 
 static struct coati_recording_event *event_with_id(struct model *m, uint64_t id)
 {
-	for (size_t i = 0; i < m->events.len; i++)
-		for (uint32_t k = 0; k < m->events.v[i].nr_ids; k++)
-			if (m->events.v[i].ids[k] == id)
-				return &m->events.v[i];
-	return NULL;
+	uint32_t index;
+
+	return coati_format_table_find_id(m->table, id, &index) == 0 ? &m->events.v[index] : NULL;
 }
 
 /* Names of the events: in the order of the attrs, checked by their ids where they have some. In a pipe the section may be the
@@ -211,7 +209,7 @@ static void read_event_desc(struct model *m, struct cursor *c)
 
 static void read_groups(struct model *m, struct cursor *c)
 {
-	uint32_t nr = cursor_u32(c);
+	uint32_t nr = cursor_u32(c), next = 0;
 
 	for (uint32_t i = 0; i < nr && !c->bad; i++) {
 		uint32_t leader, members;
@@ -219,8 +217,12 @@ static void read_groups(struct model *m, struct cursor *c)
 		get_string(m, c);
 		leader = cursor_u32(c);
 		members = cursor_u32(c);
-		if (c->bad || leader >= m->events.len || members > m->events.len - leader)
+		/* groups stand in the order of their leaders and share no member */
+		if (leader < next || leader >= m->events.len || members > m->events.len - leader)
+			c->bad = true;
+		if (c->bad)
 			return;
+		next = leader + members;
 		for (uint32_t k = 0; k < members; k++)
 			m->events.v[leader + k].group_leader = (int32_t)leader;
 	}
