@@ -25,7 +25,7 @@ struct chunk *coati_chunk_get(struct chunk_pool *p, size_t size)
 
 	if (size < CHUNK_BYTES)
 		size = CHUNK_BYTES;
-	if (p->live_bytes > p->max_bytes || size > p->max_bytes - p->live_bytes)
+	if (!p->urgent && (p->live_bytes > p->max_bytes || size > p->max_bytes - p->live_bytes))
 		return NULL;
 	if (c && size == CHUNK_BYTES)
 		p->free = c->next;

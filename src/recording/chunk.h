@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,11 +27,12 @@ struct chunk_pool {
 	struct chunk *free;
 	size_t live_bytes; /* of all chunks that are not free */
 	size_t max_bytes;
+	bool urgent; /* the ceiling does not hold now: whoever asks has nothing that could be given back */
 };
 
 void coati_chunk_pool_init(struct chunk_pool *p, size_t max_bytes);
 void coati_chunk_pool_fini(struct chunk_pool *p);
-/* A chunk with room for at least @size bytes and one user; NULL when out of memory or over the ceiling. */
+/* A chunk with room for at least @size bytes and one user; NULL when out of memory or over the ceiling (not when it is urgent). */
 struct chunk *coati_chunk_get(struct chunk_pool *p, size_t size);
 /* One user less; the last one gives it back. NULL is fine. */
 void coati_chunk_put(struct chunk_pool *p, struct chunk *c);

@@ -77,17 +77,24 @@ static int read_start(int fd, bool seekable, uint8_t *buf, size_t *ret_size)
 	return 0;
 }
 
-/* How far the records go. A recorder that was killed leaves a size of 0, or the size at its last round, and no features. */
-static void set_data_range(struct coati_recording *r, struct stream *s, const struct file_header *h,
-			   uint64_t file_size)
+/* How far the records go. A recorder that was killed leaves a size of 0, or the size at its last round; and no sections, or those
+ * that it meant to write, where @damaged of them make no sense. */
+static void set_data_range(struct coati_recording *r, const struct file_header *h,
+			   uint64_t file_size, uint64_t damaged)
 {
+	struct stream *s = &r->streams.v[0];
 	uint64_t end = h->data.offset + h->data.size;
 	bool none = !(h->features[0] | h->features[1] | h->features[2] | h->features[3]);
-	bool unfinished = h->data.size == 0 || (none && end < file_size);
+	bool unfinished = h->data.size ? none && end < file_size : none || damaged;
 
 	s->outer.offset = h->data.offset;
-	s->outer.end = unfinished || end < h->data.offset ? UINT64_MAX : end;
+	/* at the end of its last round a living recorder leaves a size that is right for now */
+	s->outer.end =
+		unfinished || end < h->data.offset || (none && end == file_size) ? UINT64_MAX : end;
 	r->shared.model.info.is_truncated = unfinished || end > file_size;
+	/* an unfinished file has no sections that could be damaged */
+	if (!r->shared.model.info.is_truncated)
+		r->shared.stats.damaged += damaged;
 }
 
 static int start_file(struct coati_recording *r, int fd, const struct file_header *h,
@@ -104,10 +111,7 @@ static int start_file(struct coati_recording *r, int fd, const struct file_heade
 		coati_error_prefix(err, "%s: ", r->path);
 		return n;
 	}
-	if (!(h->data.size == 0 || h->data.offset + h->data.size > (uint64_t)st.st_size))
-		r->shared.stats.damaged +=
-			damaged; /* an unfinished file has no sections behind its data */
-	set_data_range(r, &r->streams.v[0], h, (uint64_t)st.st_size);
+	set_data_range(r, h, (uint64_t)st.st_size, damaged);
 	return 0;
 }
 

@@ -287,11 +287,13 @@ int coati_stream_peek(struct stream *s)
 			coati_order_relieve(&s->order);
 			continue;
 		}
+		/* with nothing in line there is nothing to wait for: others hold the memory */
+		s->shared->pool.urgent = s->order.len == s->order.at;
 		r = pump(s, &type);
 		if (r == -ENOBUFS && s->order.len > s->order.at)
 			coati_order_relieve(&s->order);
-		else if (r == 0 && s->shared->follow)
-			return 0;
+		else if (s->shared->follow && (r == 0 || (r == -ENODATA && s->outer.seekable)))
+			return 0; /* in mid-record, too: the rest is on its way */
 		else if (r <= 0)
 			stop(s, r == -ENOBUFS ? -ENOMEM : r);
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -411,6 +412,70 @@ TEST(recording_compressed_without_rounds_is_read_within_its_window)
 	for (uint64_t i = 0; i < 3000; i++)
 		CHECK_U64(ips[i], ==, i);
 	coati_recording_close(&r);
+}
+
+/* A folder of files as `perf record --threads` makes it, with more files than the window has room for. */
+TEST(recording_in_a_folder_is_merged_however_many_files_it_has)
+{
+	struct coati_recording_opts opts = { .size = sizeof(opts), .window_bytes = 1 << 16 };
+	enum { FILES = 40, EACH = 100 };
+	struct coati_recording *r = NULL;
+	static uint64_t ips[FILES * EACH];
+	struct coati_writer *w;
+	uint32_t nr;
+
+	CHECK_OK(mkdir("d", 0700));
+	w = start("d/data", 0, 0);
+	CHECK_OK(coati_writer_close(&w, NULL));
+	for (unsigned int f = 0; f < FILES; f++) {
+		char path[32];
+		FILE *out;
+
+		snprintf(path, sizeof(path), "d/data.%u", f);
+		out = fopen(path, "we");
+		CHECK(out);
+		for (uint64_t i = 0; i < EACH; i++) {
+			uint8_t buf[64];
+			size_t size = put_sample(buf, 7, i * FILES + f, 1000 + i * FILES + f);
+
+			CHECK_INT(fwrite(buf, 1, size, out), ==, size);
+		}
+		CHECK_OK(fclose(out));
+	}
+	CHECK_OK(coati_recording_open("d", &opts, &r, NULL));
+	CHECK_INT(read_samples(r, ips, FILES * EACH, &nr), ==, 0);
+	CHECK_INT(nr, ==, FILES * EACH);
+	for (uint64_t i = 0; i < FILES * EACH; i++)
+		CHECK_U64(ips[i], ==, i);
+	coati_recording_close(&r);
+}
+
+/* The writer was seen in the middle of a record; the rest comes later. */
+TEST(recording_that_is_followed_waits_for_the_rest_of_a_record)
+{
+	struct coati_recording_item item;
+	struct coati_recording *r;
+	struct coati_writer *w = start("a", 0, 0);
+	uint8_t buf[64];
+	size_t size;
+	int fd;
+
+	add(w, 7, 1, 1000);
+	CHECK_OK(coati_writer_round(w));
+	r = open_it("a", COATI_RECORDING_FOLLOW | COATI_RECORDING_FILE_ORDER);
+	CHECK_INT(coati_recording_next(r, &item), ==, 1);
+	CHECK_INT(coati_recording_next(r, &item), ==, 1);
+	fd = open("a", O_WRONLY | O_APPEND | O_CLOEXEC);
+	CHECK_INT(fd, >=, 0);
+	size = put_sample(buf, 7, 2, 2000);
+	CHECK_INT(write(fd, buf, 13), ==, 13);
+	CHECK_INT(coati_recording_next(r, &item), ==, 0);
+	CHECK_INT(write(fd, buf + 13, size - 13), ==, (ssize_t)size - 13);
+	CHECK_INT(coati_recording_next(r, &item), ==, 1);
+	CHECK_U64(item.time, ==, 2000);
+	close(fd);
+	coati_recording_close(&r);
+	CHECK_OK(coati_writer_close(&w, NULL));
 }
 
 TEST(recording_of_the_other_byte_order_is_understood)
