@@ -4,7 +4,6 @@
  * cut or still being written; says where and why it stopped.
  */
 #include <errno.h>
-#include <fnmatch.h>
 #include <poll.h>
 #include <string.h>
 #include <strings.h>
@@ -12,6 +11,7 @@
 #include <coati/coati.h>
 
 #include "base/clock.h"
+#include "base/match.h"
 #include "base/parse.h"
 #include "command.h"
 #include "dump-fields.h"
@@ -113,9 +113,17 @@ static bool type_wanted(const struct args *a, uint32_t type)
 static bool event_wanted(const struct args *a, const char *name)
 {
 	for (size_t i = 0; i < a->events.len; i++)
-		if (!fnmatch(a->events.v[i].text, name, 0))
+		if (coati_glob_match(a->events.v[i].text, name))
 			return true;
 	return !a->events.len;
+}
+
+/* A file without its sections has no names: what the attr says is better than a number. */
+static const char *event_name(const struct coati_recording_event *e)
+{
+	const char *usual = strncmp(e->name, "event ", 6) ? NULL : coati_attr_name(&e->attr);
+
+	return usual ? usual : e->name;
 }
 
 /* Cheap tests first; those that need the decoded record come in show(). */
@@ -126,11 +134,11 @@ static bool wanted(const struct dump *d, const struct coati_recording_item *item
 	if (!type_wanted(d->args, item->raw.type))
 		return false;
 	if (item->time < d->from_ns || item->time > d->to_ns)
-		return item->time == 0 && !d->args->time;
+		return false;
 	if (!d->args->events.len)
 		return true;
 	e = coati_recording_event(d->rec, item->event);
-	return item->raw.type == COATI_RECORD_SAMPLE && e && event_wanted(d->args, e->name);
+	return item->raw.type == COATI_RECORD_SAMPLE && e && event_wanted(d->args, event_name(e));
 }
 
 /* The process and thread that a record is about. */
@@ -209,14 +217,6 @@ static void show_body(struct dump *d, const struct coati_recording_item *item,
 
 		coati_dump_fields(&d->fields, &d->sink, d->rec, item->event, &p);
 	}
-}
-
-/* A file without its sections has no names: what the attr says is better than a number. */
-static const char *event_name(const struct coati_recording_event *e)
-{
-	const char *usual = strncmp(e->name, "event ", 6) ? NULL : coati_attr_name(&e->attr);
-
-	return usual ? usual : e->name;
 }
 
 static void show(struct dump *d, const struct coati_recording_item *item)
