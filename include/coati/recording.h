@@ -206,7 +206,8 @@ COATI_API int coati_writer_write(struct coati_writer *w, const void *first, size
 COATI_API int coati_writer_record(struct coati_writer *w, const void *record, size_t size);
 /* FINISHED_ROUND. Also brings the size in the header up to date, so that the file is readable if we die. */
 COATI_API int coati_writer_round(struct coati_writer *w);
-/* A feature section: written at the end in file mode, as a record at once in pipe mode. Copied. */
+/* A feature section: written at the end in file mode, as a record at once in pipe mode. Copied.
+ * One without bytes is left out. */
 COATI_API int coati_writer_feature(struct coati_writer *w, uint32_t bit, const void *bytes,
 				   size_t size);
 /* The sections that describe this machine, the command line, the clock: all that readers use. */

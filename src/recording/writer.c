@@ -262,10 +262,14 @@ static int init_writer(int fd, const char *name, const struct coati_writer_opts 
 	struct coati_writer *w;
 	int r = SIZED_COPY(&opts, given);
 
-	if (r < 0 || opts.zstd_level < 0 || opts.zstd_level > 19) {
+	if (r < 0)
+		coati_fail(err, r, "options of a newer library, or a wrong size field");
+	else if (opts.zstd_level < 0 || opts.zstd_level > 19)
+		r = coati_fail(err, -EINVAL, "compression level %d is not between 0 and 19",
+			       opts.zstd_level);
+	if (r < 0) {
 		close(fd);
-		return coati_fail(err, -EINVAL, "compression level %d is not between 0 and 19",
-				  r < 0 ? -1 : opts.zstd_level);
+		return r;
 	}
 	w = coati_alloc(sizeof(*w));
 	if (!w) {
@@ -323,7 +327,7 @@ int coati_writer_add_event(struct coati_writer *w, const struct coati_attr *attr
 {
 	struct event_out *e;
 
-	if (!w || w->started || !attr || !name)
+	if (!w || w->started || !attr || !name || (nr_ids && !ids))
 		return coati_fail(err, -EINVAL, "events are added before the recording starts");
 	e = ARRAY_ADD(&w->events);
 	if (!e)
@@ -332,8 +336,12 @@ int coati_writer_add_event(struct coati_writer *w, const struct coati_attr *attr
 	e->attr = *attr;
 	e->name = coati_strdup(name);
 	e->ids = coati_alloc_array(nr_ids, sizeof(*ids));
-	if (!e->name || !e->ids)
+	if (!e->name || !e->ids) {
+		coati_free(e->name);
+		coati_free(e->ids);
+		w->events.len--;
 		return coati_fail(err, -ENOMEM, "out of memory");
+	}
 	if (nr_ids)
 		memcpy(e->ids, ids, nr_ids * sizeof(*ids));
 	e->nr_ids = nr_ids;
@@ -390,8 +398,6 @@ int coati_writer_feature(struct coati_writer *w, uint32_t bit, const void *bytes
 		return write_pipe_feature(w, bit, bytes, size);
 	coati_strbuf_clear(&w->features[bit]);
 	coati_strbuf_add(&w->features[bit], bytes, size);
-	if (!size)
-		coati_strbuf_pad(&w->features[bit], '\0', 0);
 	return w->features[bit].failed;
 }
 
@@ -599,11 +605,16 @@ int coati_writer_host_features(struct coati_writer *w, int argc, const char *con
 int coati_writer_tracing_data(struct coati_writer *w, const char *tracefs, struct coati_error *err)
 {
 	struct strbuf blob = STRBUF_INIT(SECTION_MAX);
-	CLEANUP(freep) struct tracing_event *v = coati_alloc_array(w->events.len, sizeof(*v));
+	CLEANUP(freep) struct tracing_event *v = NULL;
 	uint32_t nr = 0, size;
 	uint8_t rec[16] = { 0 };
 	int r;
 
+	if (!w || !tracefs || (w->pipe && !w->started))
+		return coati_fail(
+			err, -EINVAL,
+			"tracing data goes into a stream that has started, from a tracefs");
+	v = coati_alloc_array(w->events.len, sizeof(*v));
 	if (!v)
 		return coati_fail(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < w->events.len; i++)

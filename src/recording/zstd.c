@@ -119,11 +119,6 @@ void coati_packer_free(struct packer *p)
 	coati_free(p);
 }
 
-size_t coati_packer_bound(size_t in_size)
-{
-	return ZSTD_COMPRESSBOUND(in_size) + 64; /* and the block that a flush ends with */
-}
-
 int64_t coati_packer_pack(struct packer *p, const void *in, size_t in_size, void *out, size_t cap)
 {
 	ZSTD_inBuffer from = { in, in_size, 0 };
@@ -176,10 +171,5 @@ void coati_packer_free(struct packer *p)
 int64_t coati_packer_pack(struct packer *p, const void *in, size_t in_size, void *out, size_t cap)
 {
 	return -EOPNOTSUPP;
-}
-
-size_t coati_packer_bound(size_t in_size)
-{
-	return in_size;
 }
 #endif

@@ -20,7 +20,5 @@ struct packer;
 
 int coati_packer_new(int level, struct packer **ret, struct coati_error *err);
 void coati_packer_free(struct packer *p);
-/* Compress all of @in and flush, as one piece of one continuous stream; size written, or -ENOSPC when @cap is too small
- * (coati_packer_bound() is always enough). */
+/* Compress all of @in and flush, as one piece of one continuous stream; size written, or -ENOSPC when @cap is too small. */
 int64_t coati_packer_pack(struct packer *p, const void *in, size_t in_size, void *out, size_t cap);
-size_t coati_packer_bound(size_t in_size);

@@ -398,11 +398,13 @@ static void add_long(struct coati_writer *w, uint64_t ip, uint64_t time)
 TEST(recording_compressed_without_rounds_is_read_within_its_window)
 {
 	struct coati_recording_opts opts = { .size = sizeof(opts), .window_bytes = 1 << 20 };
-	struct coati_writer *w = start("a", 0, 1);
 	struct coati_recording *r = NULL;
 	static uint64_t ips[3000];
+	struct coati_writer *w;
 	uint32_t nr;
 
+	need_zstd();
+	w = start("a", 0, 1);
 	for (uint64_t i = 0; i < 3000; i++)
 		add_long(w, i, 1000 + i);
 	CHECK_OK(coati_writer_close(&w, NULL));
@@ -712,4 +714,26 @@ TEST(batch_bytes_are_those_of_the_format_page)
 
 	CHECK_INT(coati_batch_encode(&b, got, sizeof(got)), ==, sizeof(want));
 	CHECK_MEM(got, want, sizeof(want));
+}
+
+TEST(writer_drops_an_event_that_it_had_no_memory_for)
+{
+	struct coati_recording *r;
+	struct coati_writer *w = NULL;
+	const uint64_t id = 7;
+
+	CHECK_OK(coati_writer_open("a", NULL, &w, NULL));
+	for (uint64_t n = 0; n < 3; n++) {
+		int code;
+
+		coati_alloc_fail_after(n);
+		code = coati_writer_add_event(w, &clock_attr, "lost", &id, 1, NULL);
+		coati_alloc_fail_after(UINT64_MAX);
+		CHECK_INT(code == 0, ==, n == 2); /* the array stays from the second time */
+	}
+	CHECK_OK(coati_writer_start(w, NULL));
+	CHECK_OK(coati_writer_close(&w, NULL));
+	r = open_it("a", 0);
+	CHECK_INT(coati_recording_event_count(r), ==, 1);
+	coati_recording_close(&r);
 }
