@@ -107,19 +107,20 @@ void coati_sink_text(struct sink *s, const char *name, const char *text)
 
 void coati_sink_bytes(struct sink *s, const char *name, const uint8_t *bytes, size_t size)
 {
-	if (s->is_json) {
-		coati_json_key(&s->json, name);
-		coati_strbuf_addc(s->out, '"');
-	} else {
+	/* a call stack has lines of its own in text alone: for JSON its buffer is free */
+	struct strbuf *to = s->is_json ? &s->chain : s->out;
+
+	if (!s->is_json)
 		text_name(s, name);
-	}
 	for (size_t i = 0; i < size; i++) {
 		char two[2] = { hex_digits[bytes[i] >> 4], hex_digits[bytes[i] & 15] };
 
-		coati_strbuf_add(s->out, two, 2);
+		coati_strbuf_add(to, two, 2);
 	}
-	if (s->is_json)
-		coati_strbuf_addc(s->out, '"');
+	if (s->is_json) {
+		coati_json_kstr(&s->json, name, to->text);
+		coati_strbuf_clear(to);
+	}
 }
 
 void coati_sink_flag(struct sink *s, const char *name)
