@@ -42,6 +42,7 @@ struct reader_member {
 	uint64_t read_format, id;
 	uint64_t lost; /* as last read; what was before we came does not count */
 	uint64_t lost_before;
+	bool readable; /* wakes us for its ring */
 	bool ended;
 };
 
