@@ -218,6 +218,9 @@ struct coati_reader_opts {
 	/* How often a reader that waits asks its events for losses that no record has told yet: a ring whose records never
 	 * fit would else stay silent. 0: only at a flush and at the end. */
 	uint64_t loss_check_ns;
+	/* How long a reader that waits leaves rings alone that are below their wake-up marks; then it looks anyway. 0: until
+	 * a wake, the deadline or a flush. */
+	uint64_t look_ns;
 };
 
 struct coati_reader_ring_opts {
@@ -249,7 +252,7 @@ COATI_API uint32_t coati_reader_count(const struct coati_reader *rd);
 COATI_API struct coati_ring *coati_reader_ring(struct coati_reader *rd, uint32_t i);
 
 /* The next item of any ring; waits for one. After any wake all rings are looked at. What is below the wake-up mark of its
- * event stays in its ring until a wake, the deadline or a flush.
+ * event stays in its ring until a wake, the deadline, a flush or coati_reader_opts.look_ns.
  *   1           *ret is an item
  *   0           all rings have ended and are drained
  *   -ETIMEDOUT  the deadline has passed, and what was in the rings when it did has been delivered

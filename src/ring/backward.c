@@ -167,6 +167,6 @@ int coati_backward_take(struct coati_ring *ring, struct coati_ring_item *ret)
 		return told_by_kernel(ring, ret);
 	ring->records++;
 	if (ring->raw_offset && header.type == RING_RECORD_SAMPLE)
-		ret->flags = coati_forward_inner(ring, ret->bytes, ret->size);
+		ret->flags = ring_inner(ring, ret->bytes, ret->size);
 	return 1;
 }

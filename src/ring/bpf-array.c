@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/sized.h"
 #include "base/strbuf.h"
@@ -35,6 +36,7 @@ static const uint64_t before_raw[] = {
 	COATI_SAMPLE_STREAM_ID,	 COATI_SAMPLE_CPU,  COATI_SAMPLE_PERIOD,
 };
 #define ATTR_SIZE     112u /* up to sample_max_stack: every kernel since 4.8 takes it */
+#define LOOK_NS	      (10 * NSEC_PER_MSEC)
 #define NR_BEFORE_RAW (sizeof(before_raw) / sizeof(before_raw[0]))
 
 struct array_cpu {
@@ -123,10 +125,23 @@ static int check_options(struct coati_bpf_array *a, struct coati_error *err)
 	return 0;
 }
 
+static uint32_t quarter_of_ring(const struct coati_bpf_array_opts *o)
+{
+	uint64_t bytes = (o->data_bytes ? o->data_bytes : RING_DEFAULT_BYTES) / 4;
+
+	return bytes < 1 ? 1 : bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
 static void fill_attr(struct coati_bpf_array *a)
 {
-	const struct coati_bpf_array_opts *o = &a->opts;
-	bool in_bytes = o->wakeup_bytes != 0;
+	struct coati_bpf_array_opts *o = &a->opts;
+	bool in_bytes = !o->wakeup_events;
+
+	if (!o->wakeup_events && !o->wakeup_bytes) {
+		o->wakeup_bytes = quarter_of_ring(o);
+		if (!o->reader.look_ns)
+			o->reader.look_ns = LOOK_NS;
+	}
 
 	a->attr = (struct coati_attr){
 		.type = COATI_TYPE_SOFTWARE,

@@ -13,16 +13,6 @@
 
 #include "ring/shared.h"
 
-uint32_t coati_forward_inner(const struct coati_ring *ring, const uint8_t *bytes, uint32_t size)
-{
-	uint32_t at = ring->raw_offset, raw;
-
-	if (at + sizeof(raw) > size)
-		return COATI_ITEM_INNER;
-	memcpy(&raw, bytes + at, sizeof(raw));
-	return raw > size - at - sizeof(raw) ? COATI_ITEM_INNER : 0;
-}
-
 /* The @size bytes at pos in one piece. */
 static const uint8_t *join(struct coati_ring *ring, uint32_t size)
 {
@@ -101,6 +91,7 @@ int coati_forward_slow(struct coati_ring *ring, struct coati_ring_item *ret)
 			return coati_ring_damaged(ring, ring->head, left, ret);
 		fill(ring, join(ring, header.size), header.size, ret);
 		ring->pos += header.size;
+		ring_set_piece(ring);
 		if (header.type == RING_RECORD_LOST || header.type == RING_RECORD_LOST_SAMPLES) {
 			if (told_by_kernel(ring, header.type, ret))
 				return 1;
@@ -108,7 +99,7 @@ int coati_forward_slow(struct coati_ring *ring, struct coati_ring_item *ret)
 		}
 		ring->records++;
 		if (ring->raw_offset && header.type == RING_RECORD_SAMPLE)
-			ret->flags = coati_forward_inner(ring, ret->bytes, ret->size);
+			ret->flags = ring_inner(ring, ret->bytes, ret->size);
 		return 1;
 	}
 	return exhausted(ring, ret);
@@ -144,4 +135,5 @@ void coati_ring_consume(struct coati_ring *ring, size_t bytes)
 	ring->pos += bytes & ~(size_t)7;
 	ring->raw_use = true;
 	coati_ring_publish(ring);
+	ring_set_piece(ring);
 }

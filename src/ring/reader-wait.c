@@ -239,6 +239,8 @@ static uint64_t wait_until(struct coati_reader *rd, int64_t deadline)
 		until = due;
 	if (rd->loss_check_ns && rd->loss_check_at < until)
 		until = rd->loss_check_at;
+	if (rd->look_ns && (due = now_ns() + rd->look_ns) < until)
+		until = due;
 	return until;
 }
 

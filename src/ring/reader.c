@@ -194,7 +194,7 @@ static int idle(struct coati_reader *rd, bool block)
 		return 0;
 	}
 	r = coati_reader_sleep(rd, block);
-	if (r > 0)
+	if (r > 0 || (r == 0 && rd->look_ns))
 		rd->looked = false;
 	return r < 0 ? r : 0;
 }
@@ -353,8 +353,9 @@ int coati_reader_wait(struct coati_reader *rd)
 		rd->looked = false;
 		if (loss_check_due(rd))
 			rd->settle_due = true;
-		if (r == 0 && !coati_reader_deadline_passed(rd))
-			return 1; /* our own tick: a merge or a look at the losses is due */
+		/* our own tick: held records may go, or losses are to be asked for */
+		if (rd->settle_due || (rd->merge && coati_merge_due_ns(rd->merge) <= now_ns()))
+			return 1;
 	}
 }
 
@@ -568,6 +569,7 @@ int coati_reader_new(const struct coati_reader_opts *opts, struct coati_reader *
 	rd->rings.max = READER_RINGS_MAX;
 	rd->time_fn = o.time_fn;
 	rd->time_ctx = o.time_ctx;
+	rd->look_ns = o.look_ns;
 	rd->loss_check_ns = o.loss_check_ns;
 	rd->loss_check_at = o.loss_check_ns ? now_ns() + o.loss_check_ns : 0;
 	r = coati_reader_wait_init(rd, err);

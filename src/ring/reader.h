@@ -85,6 +85,7 @@ struct coati_reader {
 	coati_time_fn time_fn;
 	void *time_ctx;
 	bool settle_due; /* losses are to be asked for in the next round */
+	uint64_t look_ns;
 	uint64_t loss_check_ns, loss_check_at;
 	struct coati_merge *merge;
 	struct coati_ring_stats gone; /* of rings that were removed */

@@ -33,6 +33,8 @@ bool coati_ring_look(struct coati_ring *ring)
 	head = shared_load_acquire(ring->head_word);
 	if (likely(head % 8 == 0 && head - ring->pos <= ring->mask + 1)) {
 		ring->head = head;
+		if (ring->kind == COATI_RING_FORWARD)
+			ring_set_piece(ring);
 		return head != ring->pos || ring->drops_due;
 	}
 	/* The kernel writes no such head; what is in the ring cannot be walked. Told once. */
@@ -41,11 +43,14 @@ bool coati_ring_look(struct coati_ring *ring)
 	ring->had_bad = ring->damage = true;
 	ring->bad_head = head;
 	ring->head = ring->pos;
+	ring->at = ring->stop = NULL;
 	return true;
 }
 
-int coati_ring_take_other(struct coati_ring *ring, struct coati_ring_item *ret)
+int coati_ring_take_slow(struct coati_ring *ring, struct coati_ring_item *ret)
 {
+	if (ring->kind == COATI_RING_FORWARD)
+		return coati_forward_slow(ring, ret);
 	if (ring->kind == COATI_RING_BPF)
 		return coati_bpf_take(ring, ret);
 	return coati_backward_take(ring, ret);
@@ -64,6 +69,7 @@ int coati_ring_damaged(struct coati_ring *ring, uint64_t resume, uint64_t skippe
 	ring->stats.damaged++;
 	ring->stats.skipped_bytes += skipped;
 	ring->pos = ring->head = resume;
+	ring->at = ring->stop = NULL;
 	return 1;
 }
 
@@ -196,15 +202,21 @@ void coati_ring_close(struct coati_ring **ring)
 	*ring = NULL;
 }
 
-int coati_ring_next(struct coati_ring *ring, struct coati_ring_item *ret)
+/* Apart, so that the fast path needs no stack. */
+static __attribute__((noinline)) int next_slow(struct coati_ring *ring, struct coati_ring_item *ret)
 {
-	int r = ring_take(ring, ret);
+	int r = coati_ring_take_slow(ring, ret);
 
-	if (likely(r))
+	if (r)
 		return r;
 	if (ring->kind == COATI_RING_BACKWARD)
 		return ring->copy ? 0 : -EINVAL;
 	return coati_ring_look(ring) ? ring_take(ring, ret) : 0;
+}
+
+int coati_ring_next(struct coati_ring *ring, struct coati_ring_item *ret)
+{
+	return likely(ring_take_fast(ring, ret)) ? 1 : next_slow(ring, ret);
 }
 
 void coati_ring_release(struct coati_ring *ring)

@@ -5,7 +5,7 @@
  * once and then takes from each, so that what it delivers before a deadline or flush is bounded.
  *
  * Invariants: pos and head are multiples of 8; head - pos <= mask + 1; published <= pos <= head (as differences, the
- * counters wrap); what lies in [published, pos) is still ours to look at.
+ * counters wrap); at stands for pos while at < stop; what lies in [published, pos) is still ours to look at.
  */
 #pragma once
 
@@ -26,6 +26,7 @@
 #define RING_RECORD_LOST	 2u
 #define RING_RECORD_SAMPLE	 9u
 #define RING_RECORD_LOST_SAMPLES 13u
+#define RING_AHEAD		 8u
 #define RING_PUBLISH_MAX	 (64u * 1024)
 
 /* In front of every record of a perf ring. */
@@ -34,6 +35,17 @@ struct ring_header {
 	uint16_t misc, size;
 };
 _Static_assert(sizeof(struct ring_header) == 8, "as the kernel writes it");
+
+/* The same in one load. */
+static inline uint64_t ring_header_size(uint64_t word)
+{
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word >> 48 : word & 0xffff;
+}
+
+static inline uint32_t ring_header_type(uint64_t word)
+{
+	return (uint32_t)(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : word >> 32);
+}
 
 struct ring_mapping {
 	void *base;
@@ -44,9 +56,13 @@ struct coati_drops;
 
 struct coati_ring {
 	/* what the walk of a forward or BPF ring touches per record */
+	const uint8_t *at,
+		*stop; /* FORWARD: a piece from pos on, seen, unwrapped, nothing to publish in it; else NULL */
 	const uint8_t *data;
 	uint64_t mask;
-	uint64_t pos;	    /* the next record */
+	uint64_t pos; /* the next record */
+	uint64_t
+		limit; /* FORWARD: from pos up to here is one piece, seen, and nothing is to be published */
 	uint64_t head;	    /* as last looked at */
 	uint64_t published; /* tail, as the kernel knows it */
 	uint64_t step;	    /* publish when so much is unpublished; never with HOLD */
@@ -99,7 +115,7 @@ struct coati_ring {
 
 /* Load the head. True when coati_ring_take() may have something. */
 bool coati_ring_look(struct coati_ring *ring);
-int coati_ring_take_other(struct coati_ring *ring, struct coati_ring_item *ret);
+int coati_ring_take_slow(struct coati_ring *ring, struct coati_ring_item *ret);
 /* A DAMAGE item over the bytes from pos to @resume, where the walk goes on. */
 int coati_ring_damaged(struct coati_ring *ring, uint64_t resume, uint64_t skipped,
 		       struct coati_ring_item *ret);
@@ -111,7 +127,6 @@ void coati_ring_publish(struct coati_ring *ring);
 /* ---- kinds ---- */
 
 int coati_forward_slow(struct coati_ring *ring, struct coati_ring_item *ret);
-uint32_t coati_forward_inner(const struct coati_ring *ring, const uint8_t *bytes, uint32_t size);
 int coati_backward_take(struct coati_ring *ring, struct coati_ring_item *ret);
 int coati_bpf_take(struct coati_ring *ring, struct coati_ring_item *ret);
 /* True when the ring may be slept on: nothing is there, and whatever comes will wake us. */
@@ -128,35 +143,71 @@ int coati_ring_map_aux(struct coati_ring *ring, uint64_t aux_bytes, struct coati
 void coati_ring_unmap(struct coati_ring *ring);
 uint64_t coati_page_bytes(void);
 
-/* The next item up to the head that was last looked at; 0 when there is none. The whole hot path of a forward ring is here:
- * header, bounds, one item.  Hot. */
-static inline int ring_take(struct coati_ring *ring, struct coati_ring_item *ret)
+/* Whether the RAW size inside a sample agrees with the header: COATI_ITEM_INNER when not. */
+static inline uint32_t ring_inner(const struct coati_ring *ring, const uint8_t *bytes,
+				  uint64_t size)
 {
-	uint64_t pos = ring->pos, left = ring->head - pos, at = pos & ring->mask;
-	const uint8_t *bytes = ring->data + at;
-	struct ring_header header;
-	uint32_t size;
+	uint32_t at = ring->raw_offset, raw;
 
-	if (unlikely(ring->kind != COATI_RING_FORWARD))
-		return coati_ring_take_other(ring, ret);
-	if (unlikely(left == 0 || pos - ring->published >= ring->step))
-		return coati_forward_slow(ring, ret);
-	__builtin_memcpy(&header, bytes, sizeof(header));
-	size = header.size;
-	if (unlikely(size < sizeof(header) || size % 8 || size > left ||
-		     size > ring->mask + 1 - at || header.type == RING_RECORD_LOST ||
-		     header.type == RING_RECORD_LOST_SAMPLES))
-		return coati_forward_slow(ring, ret);
+	if (unlikely(at + sizeof(raw) > size))
+		return COATI_ITEM_INNER;
+	__builtin_memcpy(&raw, bytes + at, sizeof(raw));
+	return raw > size - at - sizeof(raw) ? COATI_ITEM_INNER : 0;
+}
+
+/* After pos, head or published have changed: the piece that the fast path may walk. */
+static inline void ring_set_piece(struct coati_ring *ring)
+{
+	uint64_t left = ring->head - ring->pos, piece = ring->mask + 1 - (ring->pos & ring->mask);
+	uint64_t used = ring->pos - ring->published,
+		 quiet = ring->step > used ? ring->step - used : 0;
+
+	if (left > piece)
+		left = piece;
+	ring->at = ring->data + (ring->pos & ring->mask);
+	ring->stop = ring->at + (left < quiet ? left : quiet);
+}
+
+/* One record of a forward ring that lies in the piece and is no loss: the case that must be fast. All that the next call has
+ * to wait for is one pointer, and the headers behind it are fetched ahead. False: coati_ring_take_slow() knows better.  Hot. */
+static inline bool ring_take_fast(struct coati_ring *ring, struct coati_ring_item *ret)
+{
+	const uint8_t *bytes = ring->at;
+	uint64_t left = (uint64_t)(ring->stop - bytes), word, size, pos;
+	uint32_t type;
+
+	if (unlikely(left < sizeof(word)))
+		return false;
+	__builtin_memcpy(&word, bytes, sizeof(word));
+	size = ring_header_size(word);
+	type = ring_header_type(word);
+	/* at least 8, a multiple of 8 */
+	if (unlikely((size - 8) & ~UINT64_C(0xfff8) || size > left))
+		return false;
+	ret->flags = 0;
+	if (unlikely(type != RING_RECORD_SAMPLE)) {
+		if (type == RING_RECORD_LOST || type == RING_RECORD_LOST_SAMPLES)
+			return false;
+	} else if (ring->raw_offset) {
+		ret->flags = ring_inner(ring, bytes, size);
+	}
+	ring->at = bytes + size;
+	/* The header of a record to come, if they go on in this size; not past what the kernel has finished. */
+	__builtin_prefetch(bytes + (left > RING_AHEAD * size ? RING_AHEAD * size : 0));
+	pos = ring->pos;
 	ring->pos = pos + size;
 	ring->records++;
 	ret->kind = COATI_ITEM_RECORD;
-	ret->flags = 0;
 	ret->key = ring->key;
-	ret->size = size;
+	ret->size = (uint32_t)size;
 	ret->bytes = bytes;
 	ret->position = pos;
 	ret->time = 0;
-	if (ring->raw_offset && header.type == RING_RECORD_SAMPLE)
-		ret->flags = coati_forward_inner(ring, bytes, size);
-	return 1;
+	return true;
+}
+
+/* The next item up to the head that was last looked at; 0 when there is none. */
+static inline int ring_take(struct coati_ring *ring, struct coati_ring_item *ret)
+{
+	return likely(ring_take_fast(ring, ret)) ? 1 : coati_ring_take_slow(ring, ret);
 }

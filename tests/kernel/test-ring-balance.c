@@ -48,7 +48,8 @@ static void open_array(struct rig *rig, uint32_t bytes, uint32_t size, uint32_t 
 {
 	struct coati_bpf_array_opts o = { .size = sizeof(o),
 					  .data_bytes = bytes,
-					  .wakeup_bytes = mark };
+					  .wakeup_bytes = mark,
+					  .wakeup_events = mark ? 0 : 1 };
 	struct coati_error err = { 0 };
 
 	rig->map = bpf_asm_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4,
