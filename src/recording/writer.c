@@ -232,6 +232,17 @@ int coati_writer_record(struct coati_writer *w, const void *record, size_t size)
 	return w->failed;
 }
 
+/* Over what is there already: the header. */
+static int write_at(struct coati_writer *w, const void *bytes, size_t size, off_t offset)
+{
+	ssize_t n;
+
+	do
+		n = pwrite(w->fd, bytes, size, offset);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)size ? 0 : fail(w, n < 0 ? -errno : -EIO);
+}
+
 /* Bring the size in the header up to date, so that the file is good up to here if we die now. */
 static int update_size(struct coati_writer *w)
 {
@@ -240,7 +251,7 @@ static int update_size(struct coati_writer *w)
 	if (w->pipe || size == w->size_in_header)
 		return 0;
 	w->size_in_header = size;
-	return pwrite(w->fd, &size, sizeof(size), 48) == sizeof(size) ? 0 : fail(w, -errno);
+	return write_at(w, &size, sizeof(size), 48);
 }
 
 int coati_writer_round(struct coati_writer *w)
@@ -444,6 +455,30 @@ static void describe_packing(const struct coati_writer *w, struct strbuf *s)
 	coati_section_u32(s, PACK_MAPPED);
 }
 
+#define UPDATE_NAME 2
+
+/* One record per event with its name: where the section that describes all of them is too long for a record. */
+static int write_event_names(struct coati_writer *w)
+{
+	struct strbuf body = STRBUF_INIT(RECORD_MAX);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->events.len; i++) {
+		const struct event_out *e = &w->events.v[i];
+
+		if (!e->nr_ids)
+			continue;
+		coati_strbuf_clear(&body);
+		coati_section_u64(&body, UPDATE_NAME);
+		coati_section_u64(&body, e->ids[0]);
+		coati_strbuf_add(&body, e->name, strlen(e->name) + 1);
+		coati_strbuf_pad(&body, '\0', -body.len & 7);
+		r = write_body(w, COATI_RECORD_EVENT_UPDATE, &body);
+	}
+	coati_strbuf_fini(&body);
+	return r;
+}
+
 static int start_pipe(struct coati_writer *w)
 {
 	uint64_t head[2] = { UINT64_C(0x32454c4946524550), HEADER_PIPE_BYTES };
@@ -464,6 +499,8 @@ static int start_pipe(struct coati_writer *w)
 	describe_events(w, &body);
 	if (r == 0)
 		r = write_pipe_feature(w, COATI_FEATURE_EVENT_DESC, body.text, body.len);
+	if (r == -E2BIG)
+		r = write_event_names(w);
 	coati_strbuf_clear(&body);
 	describe_groups(w, &body);
 	if (r == 0 && body.len)
@@ -503,7 +540,7 @@ static int write_header(struct coati_writer *w, uint64_t attrs_offset, uint64_t 
 		features[3],
 	};
 
-	return pwrite(w->fd, head, sizeof(head), 0) == sizeof(head) ? 0 : fail(w, -errno);
+	return write_at(w, head, sizeof(head), 0);
 }
 
 static uint64_t attrs_offset(const struct coati_writer *w)

@@ -737,3 +737,30 @@ TEST(writer_drops_an_event_that_it_had_no_memory_for)
 	CHECK_INT(coati_recording_event_count(r), ==, 1);
 	coati_recording_close(&r);
 }
+
+TEST(recording_in_pipe_mode_keeps_the_names_of_very_many_events)
+{
+	enum { NR = 400, IDS = 16 };
+	struct coati_writer_opts opts = { .size = sizeof(opts), .flags = COATI_WRITER_PIPE };
+	struct coati_writer *w = NULL;
+	struct coati_recording *r;
+	char name[32];
+
+	CHECK_OK(coati_writer_open("a", &opts, &w, NULL));
+	for (uint64_t i = 0; i < NR; i++) {
+		uint64_t ids[IDS];
+
+		for (uint64_t k = 0; k < IDS; k++)
+			ids[k] = 1 + i * IDS + k;
+		snprintf(name, sizeof(name), "number-%llu", (unsigned long long)i);
+		CHECK_OK(coati_writer_add_event(w, &clock_attr, name, ids, IDS, NULL));
+	}
+	CHECK_OK(coati_writer_start(w, NULL));
+	add(w, 7, 1, 10);
+	CHECK_OK(coati_writer_close(&w, NULL));
+	r = open_it("a", 0);
+	CHECK_INT(coati_recording_event_count(r), ==, NR);
+	CHECK_STR(coati_recording_event(r, 0)->name, "number-0");
+	CHECK_STR(coati_recording_event(r, NR - 1)->name, "number-399");
+	coati_recording_close(&r);
+}
