@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <coati/coati.h>
 
@@ -118,14 +120,6 @@ static bool event_wanted(const struct args *a, const char *name)
 	return !a->events.len;
 }
 
-/* A file without its sections has no names: what the attr says is better than a number. */
-static const char *event_name(const struct coati_recording_event *e)
-{
-	const char *usual = strncmp(e->name, "event ", 6) ? NULL : coati_attr_name(&e->attr);
-
-	return usual ? usual : e->name;
-}
-
 /* Cheap tests first; those that need the decoded record come in show(). */
 static bool wanted(const struct dump *d, const struct coati_recording_item *item)
 {
@@ -138,7 +132,8 @@ static bool wanted(const struct dump *d, const struct coati_recording_item *item
 	if (!d->args->events.len)
 		return true;
 	e = coati_recording_event(d->rec, item->event);
-	return item->raw.type == COATI_RECORD_SAMPLE && e && event_wanted(d->args, event_name(e));
+	return item->raw.type == COATI_RECORD_SAMPLE && e &&
+	       event_wanted(d->args, coati_dump_event_name(e));
 }
 
 /* The process and thread that a record is about. */
@@ -253,7 +248,7 @@ static void show(struct dump *d, const struct coati_recording_item *item)
 		coati_json_object(&s->json);
 	}
 	show_identity(s, item, &r, type,
-		      item->raw.type == COATI_RECORD_SAMPLE && e ? event_name(e) : NULL);
+		      item->raw.type == COATI_RECORD_SAMPLE && e ? coati_dump_event_name(e) : NULL);
 	if (n < 0)
 		coati_sink_text(s, "malformed", coati_errno_name(n));
 	else
@@ -338,13 +333,29 @@ static int check_types(const struct args *a)
 	return 0;
 }
 
+/* Opening the output empties it: it must not be the recording itself, under whatever name. */
+static bool is_input(const char *output, const char *input)
+{
+	struct stat in, out;
+
+	if (!strcmp(output, "-") || stat(output, &out) < 0 || !S_ISREG(out.st_mode))
+		return false;
+	if ((strcmp(input, "-") ? stat(input, &in) : fstat(STDIN_FILENO, &in)) < 0)
+		return false;
+	return in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+}
+
 static int run_parsed(const struct args *a)
 {
 	struct dump d = { .args = a, .to_ns = UINT64_MAX };
 	struct coati_recording_opts ropts = { .size = sizeof(ropts) };
+	const char *input = a->input ? a->input : "coati.data";
 	struct coati_error err = { 0 };
 	int n;
 
+	if (a->output && is_input(a->output, input))
+		return coati_command_misuse(&coati_command_dump,
+					    "--output %s is the recording itself", a->output);
 	if (a->time && parse_range(a->time, &d.from_ns, &d.to_ns) < 0)
 		return coati_command_misuse(
 			&coati_command_dump,
@@ -357,7 +368,7 @@ static int run_parsed(const struct args *a)
 		ropts.flags |= COATI_RECORDING_FILE_ORDER;
 	if (a->follow)
 		ropts.flags |= COATI_RECORDING_FOLLOW;
-	if (coati_recording_open(a->input ? a->input : "coati.data", &ropts, &d.rec, &err) < 0) {
+	if (coati_recording_open(input, &ropts, &d.rec, &err) < 0) {
 		coati_say("%s%s", err.text,
 			  err.code == -ENOENT && !a->input
 				  ? "; record one: coati record -- CMD, or name one: -i FILE"

@@ -2,6 +2,10 @@
 /* Counting and printing the kinds. */
 #include "dump-stats.h"
 
+#include <string.h>
+
+#include <coati/event.h>
+
 #include "base/json.h"
 
 void coati_dump_stats_add(struct dump_stats *st, uint32_t type, uint32_t size, uint32_t event)
@@ -12,6 +16,13 @@ void coati_dump_stats_add(struct dump_stats *st, uint32_t type, uint32_t size, u
 	st->bytes[at] += size;
 	if (type == COATI_RECORD_SAMPLE)
 		st->samples[event < STATS_EVENTS ? event : STATS_EVENTS - 1]++;
+}
+
+const char *coati_dump_event_name(const struct coati_recording_event *e)
+{
+	const char *usual = strncmp(e->name, "event ", 6) ? NULL : coati_attr_name(&e->attr);
+
+	return usual ? usual : e->name;
 }
 
 static const char *type_name(uint32_t type)
@@ -44,7 +55,7 @@ static void print_json(const struct dump_stats *st, const struct coati_recording
 	coati_json_array(&j);
 	for (uint32_t e = 0; e < coati_recording_event_count(rec) && e < STATS_EVENTS; e++) {
 		coati_json_object(&j);
-		coati_json_kstr(&j, "event", coati_recording_event(rec, e)->name);
+		coati_json_kstr(&j, "event", coati_dump_event_name(coati_recording_event(rec, e)));
 		coati_json_ku64(&j, "samples", st->samples[e]);
 		coati_json_end(&j);
 	}
@@ -77,7 +88,8 @@ static void print_text(const struct dump_stats *st, const struct coati_recording
 	coati_strbuf_adds(out, "\n       samples  event\n");
 	for (uint32_t e = 0; e < coati_recording_event_count(rec) && e < STATS_EVENTS; e++) {
 		add_count(out, st->samples[e], 14);
-		coati_strbuf_printf(out, "  %s\n", coati_recording_event(rec, e)->name);
+		coati_strbuf_printf(out, "  %s\n",
+				    coati_dump_event_name(coati_recording_event(rec, e)));
 	}
 	coati_strbuf_printf(out, "\nlost %llu, throttled %llu, late %llu, damaged %llu\n",
 			    (unsigned long long)(rs->lost + rs->lost_samples),
