@@ -335,8 +335,10 @@ static int report_run(struct session *s, bool last)
 {
 	bool text = !s->args->json && !s->args->csv;
 	const struct stat_spread *spread = last && s->args->repeat > 1 ? &s->spread : NULL;
+	/* A run that was cut short says nothing about the others. */
+	bool cut = coati_stop_count() && s->spread.nr_runs;
 
-	if (s->args->repeat > 1 && coati_spread_add(&s->spread, &s->tally) < 0)
+	if (s->args->repeat > 1 && !cut && coati_spread_add(&s->spread, &s->tally) < 0)
 		return -ENOMEM;
 	if (s->args->repeat > 1 && text && !last)
 		return 0;
@@ -351,7 +353,8 @@ static int run_all(struct session *s)
 {
 	for (s->run = 1; s->run <= s->args->repeat; s->run++) {
 		int r = run_once(s);
-		bool last = s->run == s->args->repeat || s->stops || s->out.failed;
+		/* Ctrl-C may have ended the command before we were told of it. */
+		bool last = s->run == s->args->repeat || coati_stop_count() || s->out.failed;
 
 		if (r < 0 && report_run(s, last) < 0) {
 			coati_say("out of memory");

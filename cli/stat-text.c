@@ -242,7 +242,7 @@ static void write_title(struct output *out, const struct stat_report *r)
 	add_subject(&subject, r->args);
 	coati_strbuf_printf(s, "\n %s%s%s", coati_output_style(out, STYLE_BOLD), subject.text,
 			    coati_output_style(out, STYLE_PLAIN));
-	if (r->spread)
+	if (r->spread && r->spread->nr_runs > 1)
 		coati_strbuf_printf(s, "   (mean of %u runs +- deviation of one)",
 				    r->spread->nr_runs);
 	coati_strbuf_adds(s, "\n\n");
