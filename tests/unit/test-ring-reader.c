@@ -318,15 +318,17 @@ TEST(reader_is_closed_for_every_call_until_it_is_freed_C8)
 	coati_reader_free(&rig.rd);
 }
 
-static void nothing(int signal_number)
+static volatile sig_atomic_t signals;
+
+static void count_signal(int signal_number)
 {
-	(void)signal_number;
+	signals = signals + 1;
 }
 
 /* go-perf starts its time anew after every signal (B9). */
 TEST(reader_deadline_is_not_moved_by_a_storm_of_signals_B9)
 {
-	struct sigaction sa = { .sa_handler = nothing };
+	struct sigaction sa = { .sa_handler = count_signal };
 	struct coati_ring_item item;
 	timer_t timer;
 	struct sigevent how = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
@@ -338,19 +340,21 @@ TEST(reader_deadline_is_not_moved_by_a_storm_of_signals_B9)
 	rig_open(&rig, COATI_RING_FORWARD, NULL);
 	CHECK_OK(sigaction(SIGUSR1, &sa, NULL));
 	CHECK_OK(timer_create(CLOCK_MONOTONIC, &how, &timer));
-	deadline = from_now(LITTLE);
-	CHECK_OK(coati_reader_set_deadline(rig.rd, deadline));
 	CHECK_OK(timer_settime(timer, 0, &often, NULL));
-	while ((r = coati_reader_next(rig.rd, &item)) == -EINTR) {
-		/* after the deadline there is no wait that a signal could end */
-		interrupts++;
-		CHECK(interrupts < 100000);
+	/* once is enough, but a busy machine may let no signal fall into a wait */
+	for (int i = 0; i < 100 && !interrupts; i++) {
+		deadline = from_now(LITTLE);
+		CHECK_OK(coati_reader_set_deadline(rig.rd, deadline));
+		while ((r = coati_reader_next(rig.rd, &item)) == -EINTR)
+			CHECK(++interrupts < 100000);
+		CHECK_ERR(r, -ETIMEDOUT);
+		CHECK_U64(now_ns(), >=, deadline);
 	}
-	CHECK_ERR(r, -ETIMEDOUT);
-	CHECK_INT(interrupts, >, 0);
-	CHECK_U64(now_ns(), >=, deadline);
 	timer_delete(timer);
 	rig_close(&rig);
+	if (!signals)
+		test_skip("no timer signals here (an emulator)");
+	CHECK_INT(interrupts, >, 0);
 }
 
 /* ---- the end ---- */
