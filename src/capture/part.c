@@ -156,7 +156,9 @@ static int describe_tasks(struct coati_capture *cap, struct synth *s)
 	if (cap->tally.tasks.on && cap->parts) {
 		while (r >= 0 && coati_map_next(&cap->tally.tasks.pids, &pos, &pid, &unused))
 			r = coati_synth_process(s, (int32_t)pid);
-	} else if (!(o->flags & COATI_CAPTURE_ON_EXEC)) { /* else it is us still */
+	} else if (o->flags & COATI_CAPTURE_ON_EXEC) {
+		r = coati_synth_held(s, o->pids[0]);
+	} else {
 		for (uint64_t i = 0; r >= 0 && i < o->nr_pids; i++)
 			r = coati_synth_process(s, o->pids[i]);
 	}

@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 #define ALL_BYTES   (UINT64_C(32) << 20)
-#define LARGE_BYTES (UINT64_C(2) << 20)
+#define LARGE_BYTES (UINT64_C(4) << 20)
 #define SMALL_BYTES (UINT64_C(512) << 10)
 
 uint64_t coati_rings_default_bytes(uint32_t nr)

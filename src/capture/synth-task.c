@@ -10,8 +10,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/parse.h"
@@ -235,6 +236,15 @@ int coati_synth_thread(struct synth *s, int32_t tid)
 	snprintf(path, sizeof(path), "%u/task", pid);
 	fd = openat(s->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? 0 : write_thread(s, fd, pid, (uint32_t)tid);
+}
+
+int coati_synth_held(struct synth *s, int32_t pid)
+{
+	char name[SYNTH_COMM_MAX] = "";
+	int r = write_fork(s, (uint32_t)pid, (uint32_t)pid, (uint32_t)getpid());
+
+	prctl(PR_GET_NAME, name);
+	return r < 0 ? r : write_comm(s, (uint32_t)pid, (uint32_t)pid, name);
 }
 
 int coati_synth_all(struct synth *s)

@@ -46,6 +46,8 @@ int coati_synth_emit(struct synth *s, struct coati_record *rec, uint32_t pid, ui
 int coati_synth_all(struct synth *s);
 int coati_synth_process(struct synth *s, int32_t pid);
 int coati_synth_thread(struct synth *s, int32_t tid);
+/* A child of ours that was held before its exec: it has our name until then, and no mappings of its own. */
+int coati_synth_held(struct synth *s, int32_t pid);
 /* The mappings of a process. */
 int coati_synth_maps(struct synth *s, int32_t pid);
 /* The kernel and its modules, as far as their addresses may be seen. */
