@@ -45,7 +45,10 @@ const char *need_tracefs(void)
 		return TRACEFS;
 	if (geteuid() != 0)
 		test_skip_need("tracefs", "tracefs is not mounted, and mounting it needs root");
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	/* in a chroot whose root is no mount point /sys alone is made private */
+	if (unshare(CLONE_NEWNS) < 0 ||
+	    (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 &&
+	     mount(NULL, "/sys", NULL, MS_REC | MS_PRIVATE, NULL) < 0) ||
 	    mount("nodev", TRACEFS, "tracefs", 0, NULL) < 0)
 		test_skip_need("tracefs", "tracefs cannot be mounted: %s", strerror(errno));
 	return TRACEFS;

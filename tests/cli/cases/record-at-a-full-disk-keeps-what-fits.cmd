@@ -1,5 +1,5 @@
 mkdir disk
-unshare -m sh -c '
+unshare -m --propagation private sh -c '
 	mount -t tmpfs -o size=160k none disk || exit
 	"$COATI" record -F 20000 -g none -o disk/coati.data sh -c "i=0; while [ \$i -lt 400000 ]; do i=\$((i+1)); done; echo ran"
 	echo "status $?"
