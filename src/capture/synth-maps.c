@@ -101,7 +101,7 @@ static struct coati_mmap from_query(const struct maps_query *q, const char *name
 	};
 }
 
-/* 1: the kernel does not know the question. */
+/* 1: the kernel (or an emulator) does not know the question. */
 static int query_maps(struct synth *s, int fd, int32_t pid)
 {
 	uint64_t at = 0;
@@ -118,7 +118,7 @@ static int query_maps(struct synth *s, int fd, int32_t pid)
 
 		q.query_flags |= s->flags & COATI_CAPTURE_DATA ? MAPS_READABLE : MAPS_EXECUTABLE;
 		if (ioctl(fd, MAPS_QUERY, &q) < 0)
-			return errno == ENOTTY ? 1 : 0;
+			return i == 0 && errno != ENOENT; /* ENOENT: no more */
 		if (q.end <= at)
 			return 0;
 		at = q.end;

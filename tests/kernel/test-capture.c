@@ -295,6 +295,21 @@ TEST(capture_of_a_command_follows_its_children)
 	coati_event_list_free(list);
 }
 
+/* B12 of the Go library: a group of one never got its ring. */
+TEST(capture_of_a_group_with_one_member_has_its_samples)
+{
+	const char *const argv[] = { "true", NULL };
+	struct coati_event_list *list;
+	struct content *c;
+
+	need_perf();
+	list = list_of("{page-faults/period=1/u}:S");
+	capture_command(list, argv, (struct coati_capture_opts){ 0 });
+	c = read_back(OUT);
+	CHECK_U64(c->types[COATI_RECORD_SAMPLE], >, 10);
+	coati_event_list_free(list);
+}
+
 /* Every executable mapping of /proc/self/maps is a line of @maps. */
 static void check_own_maps(const char *maps)
 {
@@ -370,8 +385,9 @@ TEST(capture_of_a_process_knows_its_threads_by_name)
 	c = read_back(OUT);
 	for (int i = 0; i < 3; i++)
 		CHECK_HAS(c->comms, names[i]);
-	CHECK_U64(c->types[COATI_RECORD_FORK], ==, 4); /* as if each had been started */
-	CHECK_U64(c->types[COATI_RECORD_EXIT], ==, 3);
+	/* as if each had been started; a sanitizer may have a thread of its own */
+	CHECK_U64(c->types[COATI_RECORD_FORK], >=, 4);
+	CHECK_U64(c->types[COATI_RECORD_EXIT], >=, 3);
 	coati_event_list_free(list);
 }
 
