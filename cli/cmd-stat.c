@@ -106,6 +106,9 @@ static int run(int argc, char **argv)
 		args.command = line.argc ? line.argv : NULL;
 		conflict = find_conflict(&args);
 		coati_talk_quietly(args.quiet);
+		if (!conflict && args.interval_ns >= 60 * NSEC_PER_SEC)
+			coati_note("a report every %llu s; milliseconds are written as in 100ms",
+				   (unsigned long long)(args.interval_ns / NSEC_PER_SEC));
 		ret = conflict ? coati_command_misuse(&coati_command_stat, "%s", conflict)
 			       : coati_stat_session(&args);
 	}

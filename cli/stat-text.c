@@ -41,8 +41,9 @@ static void add_left(struct strbuf *s, const char *text, size_t width)
 	coati_strbuf_pad(s, ' ', len < width ? width - len : 0);
 }
 
-/* Number and unit of a cell. */
-static void add_value(struct strbuf *s, const struct stat_event *e, const struct stat_cell *cell)
+/* Number and unit of a cell; @mean of several runs may be NULL. */
+static void add_value(struct strbuf *s, const struct stat_event *e, const struct stat_cell *cell,
+		      const struct stat_mean *mean)
 {
 	struct strbuf v = STRBUF_INIT(128);
 	const char *unit = e->desc->unit;
@@ -56,6 +57,8 @@ static void add_value(struct strbuf *s, const struct stat_event *e, const struct
 		unit = "ms";
 	} else if (e->desc->scale != 1) {
 		coati_strbuf_printf(&v, "%.2f", (double)cell->count * e->desc->scale);
+	} else if (mean && mean->nr > 1 && mean->mean > 0 && mean->mean < 10) {
+		coati_strbuf_printf(&v, "%.2f", mean->mean); /* 0.33 must not look like none */
 	} else {
 		coati_strbuf_grouped(&v, cell->count);
 	}
@@ -179,7 +182,7 @@ static void write_rows(struct output *out, const struct stat_report *r)
 		if (r->interval)
 			coati_strbuf_printf(s, "%10.3f", (double)r->tally->end_ns / 1e9);
 		add_scope(s, r, i);
-		add_value(s, e, cell);
+		add_value(s, e, cell, r->spread ? &r->spread->cells[i] : NULL);
 		if (groups)
 			coati_strbuf_adds(s, group_mark(r->meter, cell->event));
 		coati_strbuf_clear(&notes);
