@@ -225,10 +225,11 @@ struct coati_reader_opts {
 
 struct coati_reader_ring_opts {
 	uint64_t size;
-	struct coati_ring_opts ring; /* ring.size may be 0 here */
-	uint64_t
-		read_format; /* of the event: with COATI_READ_LOST losses are asked for, and the balance is exact */
+	/* Of the event: with COATI_READ_LOST losses are asked for, and the balance is exact. */
+	uint64_t read_format;
 	uint64_t event_id; /* for that loss item */
+	/* ring.size may be 0 here. Last, as it may grow. */
+	struct coati_ring_opts ring;
 };
 
 struct coati_reader;
@@ -309,9 +310,9 @@ struct coati_bpf_array_opts {
 	/* What comes with a sample besides RAW: COATI_SAMPLE_IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD. TIME
 	 * (CLOCK_MONOTONIC) is added when reader.merge_delay_ns asks for an order. */
 	uint64_t sample_type;
-	struct coati_reader_opts
-		reader;	   /* reader.size may be 0 here; without a time_fn our own is used */
 	const char *sysfs; /* NULL: "/sys" */
+	/* reader.size may be 0 here; without a time_fn our own is used. Last, as it may grow. */
+	struct coati_reader_opts reader;
 };
 
 struct coati_bpf_array_info {

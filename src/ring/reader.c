@@ -243,62 +243,70 @@ int coati_reader_try(struct coati_reader *rd, struct coati_ring_item *ret)
 	return get(rd, ret, false);
 }
 
+struct drain {
+	int (*fn)(void *ctx, const struct coati_ring_item *);
+	void *ctx;
+	uint64_t n, max;
+	bool stopped;
+};
+
+static inline bool hand_over(struct drain *d, const struct coati_ring_item *item)
+{
+	d->n++;
+	d->stopped = d->fn(d->ctx, item) != 0;
+	return !d->stopped && d->n < d->max;
+}
+
 /* Without merge and times the walk of each ring is one tight loop. */
-static uint64_t drain_plain(struct coati_reader *rd,
-			    int (*fn)(void *, const struct coati_ring_item *), void *ctx,
-			    uint64_t max)
+static void drain_plain(struct coati_reader *rd, struct drain *d)
 {
 	struct coati_ring_item item;
-	uint64_t n = 0;
 
-	while (rd->current < rd->rings.len && n < max) {
+	while (rd->current < rd->rings.len) {
 		struct reader_ring *rr = rd->rings.v[rd->current];
 
-		while (!rr->ended && n < max && ring_take(rr->ring, &item) > 0) {
-			n++;
-			if (fn(ctx, &item))
-				return n;
-		}
-		if (n == max)
-			return n;
-		if (!coati_reader_pull(rd, rr, &item)) {
+		while (!rr->ended && ring_take(rr->ring, &item) > 0)
+			if (!hand_over(d, &item))
+				return;
+		if (!coati_reader_pull(rd, rr, &item))
 			rd->current++;
-			continue;
-		}
-		n++;
-		if (fn(ctx, &item))
-			return n;
+		else if (!hand_over(d, &item))
+			return;
 	}
-	if (rd->current >= rd->rings.len)
-		rd->round_open = false;
-	return n;
+	rd->round_open = false;
+}
+
+static void drain_round(struct coati_reader *rd, struct drain *d)
+{
+	struct coati_ring_item item;
+
+	if (!rd->merge && !rd->time_fn) {
+		drain_plain(rd, d);
+		return;
+	}
+	while (take(rd, &item))
+		if (!hand_over(d, &item))
+			return;
 }
 
 int64_t coati_reader_drain(struct coati_reader *rd,
 			   int (*fn)(void *ctx, const struct coati_ring_item *), void *ctx,
 			   uint64_t max)
 {
-	struct coati_ring_item item;
-	uint64_t n = 0;
+	struct drain d = { .fn = fn, .ctx = ctx, .max = max ? max : UINT64_MAX };
 
 	if (atomic_load_explicit(&rd->closed, memory_order_relaxed))
 		return -EBADF;
-	if (!max)
-		max = UINT64_MAX;
-	if (!rd->round_open) {
-		if (rd->foreign)
-			(void)coati_reader_sleep(rd, false);
-		coati_reader_begin_round(rd, rd->settle_due || loss_check_due(rd));
-		rd->settle_due = false;
-	}
-	if (!rd->merge && !rd->time_fn)
-		return (int64_t)drain_plain(rd, fn, ctx, max);
-	while (n < max && take(rd, &item)) {
-		n++;
-		if (fn(ctx, &item))
-			break;
-	}
-	return (int64_t)n;
+	if (rd->round_open)
+		drain_round(rd, &d);
+	if (rd->round_open || d.stopped || d.n == d.max)
+		return (int64_t)d.n;
+	if (rd->foreign)
+		(void)coati_reader_sleep(rd, false);
+	coati_reader_begin_round(rd, rd->settle_due || loss_check_due(rd));
+	rd->settle_due = false;
+	drain_round(rd, &d);
+	return (int64_t)d.n;
 }
 
 /* For coati_reader_wait(): 1 some ring has something, or has just come to its end; 0 all are at their end; -EAGAIN. */

@@ -256,6 +256,33 @@ TEST(bpf_array_sample_that_never_fits_is_told_as_such_C6)
 	rig_close(&rig);
 }
 
+static int keep_last(void *ctx, const struct coati_ring_item *item)
+{
+	*(struct coati_ring_item *)ctx = *item;
+	return 0;
+}
+
+TEST(bpf_array_sample_that_never_fits_is_told_to_who_waits_and_drains_C6)
+{
+	struct coati_bpf_array_opts o = { .size = sizeof(o),
+					  .data_bytes = PAGE,
+					  .reader = { .loss_check_ns = NSEC_PER_MSEC } };
+	struct coati_ring_item item = { 0 };
+	struct rig rig;
+
+	rig_open(&rig, &o);
+	put_out(&rig, 8000, 3);
+	CHECK_OK(coati_reader_set_deadline(rig.rd, (int64_t)(now_ns() + FAR)));
+	while (!item.kind) {
+		CHECK_INT(coati_reader_wait(rig.rd), ==, 1);
+		CHECK_OK(coati_reader_drain(rig.rd, keep_last, &item, 0));
+	}
+	CHECK_INT(item.kind, ==, COATI_ITEM_LOSS);
+	CHECK_U64(item.count, ==, 3);
+	CHECK_U64(item.flags, ==, COATI_ITEM_BALANCE | COATI_ITEM_TOO_BIG);
+	rig_close(&rig);
+}
+
 TEST(bpf_array_full_ring_is_not_taken_for_records_that_never_fit)
 {
 	struct coati_bpf_array_opts o = { .size = sizeof(o), .data_bytes = PAGE };

@@ -612,6 +612,43 @@ TEST(reader_survives_every_failing_allocation)
 	}
 }
 
+/* ---- looks without a wake ---- */
+
+TEST(reader_looks_by_itself_when_it_was_told_how_often)
+{
+	struct coati_reader_opts o = { .size = sizeof(o), .look_ns = NSEC_PER_MSEC };
+	struct drained d = { 0, 0 };
+	struct coati_ring_item item;
+	struct rig rig;
+
+	rig_open(&rig, COATI_RING_FORWARD, &o);
+	CHECK_OK(coati_reader_set_deadline(rig.rd, 0));
+	CHECK_ERR(coati_reader_next(rig.rd, &item), -ETIMEDOUT);
+	CHECK_OK(coati_reader_set_deadline(rig.rd, from_now(FAR)));
+	for (uint64_t i = 0; i < 3; i++) {
+		put(&rig, 1, i);
+		expect(&rig, 1, i);
+	}
+	put(&rig, 2, 7);
+	CHECK_INT(coati_reader_wait(rig.rd), ==, 1);
+	CHECK_INT(coati_reader_drain(rig.rd, count_one, &d, 0), ==, 1);
+	rig_close(&rig);
+}
+
+TEST(reader_wait_survives_its_own_ticks_until_the_deadline)
+{
+	struct coati_reader_opts o = { .size = sizeof(o), .look_ns = NSEC_PER_MSEC };
+	int64_t deadline;
+	struct rig rig;
+
+	rig_open(&rig, COATI_RING_FORWARD, &o);
+	deadline = from_now(LITTLE);
+	CHECK_OK(coati_reader_set_deadline(rig.rd, deadline));
+	CHECK_ERR(coati_reader_wait(rig.rd), -ETIMEDOUT);
+	CHECK_U64(now_ns(), >=, deadline);
+	rig_close(&rig);
+}
+
 /* ---- a storm ---- */
 
 struct storm {
