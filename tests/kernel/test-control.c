@@ -228,9 +228,9 @@ TEST(control_modify_moves_an_open_breakpoint)
 	CHECK_OK(coati_event_measure(ev, write_both, NULL, &c, &err));
 	CHECK_U64(c.value, ==, 1);
 	CHECK_U64(coati_event_attr(ev)->config1, ==, other.config1);
-	other.config2 = 3;
+	other.config2 = 9;
 	CHECK_ERR(coati_event_modify(ev, &other, &err), -EINVAL);
-	CHECK_HAS(err.text, "1, 2, 4 or 8");
+	CHECK_HAS(err.text, "8"); /* the most that any machine watches */
 	coati_event_close(&ev);
 }
 
@@ -277,13 +277,16 @@ TEST(control_fifth_breakpoint_names_the_registers)
 
 static struct coati_sigtrap trap;
 static volatile sig_atomic_t nr_traps, nr_strange;
+static struct coati_event *trapping;
 
+/* arm64 traps before the access: it would be tried again and trap again, were the event not stopped here. */
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
 	if (coati_sigtrap_get(info, &trap))
 		nr_traps++;
 	else
 		nr_strange++;
+	coati_event_disable(trapping);
 }
 
 TEST(control_sigtrap_brings_address_type_and_data)
@@ -295,12 +298,13 @@ TEST(control_sigtrap_brings_address_type_and_data)
 	attr.flags |= COATI_ATTR_SIGTRAP | COATI_ATTR_REMOVE_ON_EXEC;
 	attr.sig_data = UINT64_C(0x1122334455667788);
 	CHECK_OK(sigaction(SIGTRAP, &sa, NULL));
-	ev = open_breakpoint(&attr);
+	ev = trapping = open_breakpoint(&attr);
 	CHECK_OK(coati_event_enable(ev));
 	((volatile long *)watched)[1] = 1;
+	CHECK_INT(nr_traps, ==, 1);
+	CHECK_OK(coati_event_enable(ev));
 	((volatile long *)watched)[0] = 1;
 	((volatile long *)watched)[1] = 2;
-	CHECK_OK(coati_event_disable(ev));
 	CHECK_INT(nr_traps, ==, 2);
 	CHECK_U64(trap.addr, ==, attr.config1);
 	CHECK_U64(trap.data, ==, attr.sig_data);
