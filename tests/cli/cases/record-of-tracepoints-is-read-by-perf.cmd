@@ -1,7 +1,6 @@
 # shellcheck disable=SC2016 # for the shell inside
-unshare -m sh -c '
+"$CLI/../../scripts/apart" sh -c '
 	. "$CLI/prelude.sh"
-	[ -r /sys/kernel/tracing/events/sched ] || mount -t tracefs nodev /sys/kernel/tracing || exit
 	perf_reads -e raw_syscalls:sys_enter -g none ls /
 	perf_reads -e raw_syscalls:sys_enter,sched:sched_switch,cpu-clock -a ls /
 	perf_reads -e raw_syscalls:sys_exit --filter "ret < 0" -g fp ls /
