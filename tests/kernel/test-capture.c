@@ -287,11 +287,14 @@ TEST(capture_of_a_command_follows_its_children)
 	capture_command(list, argv, (struct coati_capture_opts){ 0 });
 	c = read_back(OUT);
 	CHECK_U64(c->types[COATI_RECORD_FORK], >=, 3);
-	CHECK_U64(c->types[COATI_RECORD_FORK], ==, c->types[COATI_RECORD_EXIT]);
+	/* a sanitizer's own thread in the held child ends at exec */
+	CHECK_U64(c->types[COATI_RECORD_EXIT], >=, c->types[COATI_RECORD_FORK]);
+	CHECK_U64(c->types[COATI_RECORD_EXIT], <=, c->types[COATI_RECORD_FORK] + 1);
 	capture_command(list, argv,
 			(struct coati_capture_opts){ .flags = COATI_CAPTURE_NO_INHERIT });
 	c = read_back(OUT);
-	CHECK_U64(c->types[COATI_RECORD_EXIT], ==, 1);
+	CHECK_U64(c->types[COATI_RECORD_EXIT], >=, 1);
+	CHECK_U64(c->types[COATI_RECORD_EXIT], <=, 2);
 	coati_event_list_free(list);
 }
 
