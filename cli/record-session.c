@@ -103,21 +103,6 @@ static int own_trouble(struct session *s)
 	return own_exit(s);
 }
 
-/* Words of the user that make no event are wrong usage; what the machine refuses is not. */
-static int refuse_events(struct session *s, int r, const char *text)
-{
-	char quoted[96];
-
-	if (!text || (r != -EINVAL && r != -ENOENT && r != -ERANGE && r != -E2BIG && r != -EBADMSG))
-		return own_trouble(s);
-	coati_quote(text, quoted, sizeof(quoted));
-	if (s->err.column)
-		coati_say("%s, column %d: %s", quoted, s->err.column, s->err.text);
-	else
-		coati_say("%s: %s", quoted, s->err.text);
-	return EXIT_USAGE;
-}
-
 /* The recording cannot go on. The command, if any, can. */
 static void stop_writing(struct session *s, int code)
 {
@@ -393,7 +378,7 @@ static int prepare(struct session *s)
 		r = coati_record_when(a->when, &s->when, &s->when_count, &s->err);
 	}
 	if (r < 0)
-		return refuse_events(s, r, text);
+		return coati_say_no_event(text, &s->err) ? EXIT_USAGE : own_trouble(s);
 	if (parse_switch(s) < 0) {
 		coati_say("--switch-output wants signal, a size with its unit (100M) or a duration "
 			  "with its unit (30s)");

@@ -386,21 +386,6 @@ static int open_output(struct session *s)
 	return 0;
 }
 
-/* Words of the user that make no event are wrong usage; what the machine refuses is not. */
-static int refuse_events(struct session *s, int r, const char *text)
-{
-	char quoted[96];
-
-	if (!text || (r != -EINVAL && r != -ENOENT && r != -ERANGE && r != -E2BIG && r != -EBADMSG))
-		return own_trouble(s);
-	coati_quote(text, quoted, sizeof(quoted));
-	if (s->err.column)
-		coati_say("%s, column %d: %s", quoted, s->err.column, s->err.text);
-	else
-		coati_say("%s: %s", quoted, s->err.text);
-	return EXIT_USAGE;
-}
-
 int coati_stat_session(const struct stat_args *args)
 {
 	struct session s = { .args = args };
@@ -409,7 +394,7 @@ int coati_stat_session(const struct stat_args *args)
 
 	r = coati_meter_init(&s.meter, args, &text, &s.err);
 	if (r < 0) {
-		ret = refuse_events(&s, r, text);
+		ret = coati_say_no_event(text, &s.err) ? EXIT_USAGE : own_trouble(&s);
 		coati_meter_fini(&s.meter);
 		return ret;
 	}

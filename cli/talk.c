@@ -2,10 +2,12 @@
 /* Lines on stderr. The one place with state of its own: who speaks, and whether quietly. */
 #include "talk.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/options.h"
 #include "base/strbuf.h"
 
 static const char *talk_verb;
@@ -51,4 +53,19 @@ void coati_note(const char *fmt, ...)
 	va_start(ap, fmt);
 	talk_line(fmt, ap);
 	va_end(ap);
+}
+
+bool coati_say_no_event(const char *text, const struct coati_error *err)
+{
+	int r = err->code;
+	char quoted[96];
+
+	if (!text || (r != -EINVAL && r != -ENOENT && r != -ERANGE && r != -E2BIG && r != -EBADMSG))
+		return false;
+	coati_quote(text, quoted, sizeof(quoted));
+	if (err->column)
+		coati_say("%s, column %d: %s", quoted, err->column, err->text);
+	else
+		coati_say("%s: %s", quoted, err->text);
+	return true;
 }

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include <coati/error.h>
+
 /* The verb that speaks from now on; the string must stay. */
 void coati_talk_as(const char *verb);
 /* Say nothing but errors. */
@@ -15,3 +17,6 @@ void coati_talk_quietly(bool quiet);
 void coati_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A word on the side: not said when quiet. */
 void coati_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Words of the user (@text, may be NULL) that make no event: said with their place, and true. What the machine refuses is
+ * not wrong usage: false, and nothing is said. */
+bool coati_say_no_event(const char *text, const struct coati_error *err);
