@@ -170,7 +170,7 @@ TEST(count_of_cache_misses_is_larger_for_bad_locality)
 
 	need_perf();
 	if (coati_event_open(&attr, &COATI_SELF, NULL, &ev, NULL) < 0)
-		test_skip_need("hw", "no PMU with level-one cache misses");
+		test_skip_need("cache", "no PMU with level-one cache misses");
 	walk_memory(&near);
 	CHECK_OK(coati_event_measure(ev, walk_memory, &near, &good, NULL));
 	CHECK_OK(coati_event_measure(ev, walk_memory, &far, &bad, NULL));
@@ -345,5 +345,5 @@ TEST(count_read_fast_follows_a_hardware_counter)
 	CHECK_U64(fast_count.value, <=, after.value);
 	coati_event_close(&ev);
 	if (!fast)
-		test_skip_need("hw", "this kernel does not let user space read counters");
+		test_skip_need("rdpmc", "this kernel does not let user space read counters");
 }

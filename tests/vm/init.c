@@ -55,6 +55,8 @@ static void mount_all(void)
 	chmod("/tmp", 01777);
 	/* the usual level; Debian's kernel starts with a stricter one */
 	write_file("/proc/sys/kernel/perf_event_paranoid", "2");
+	/* counters may be read from user space */
+	write_file("/proc/sys/kernel/perf_user_access", "1");
 	/* before the first such write, new cgroups lack even the controllers that are always on */
 	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+pids");
 }
@@ -125,6 +127,7 @@ int main(int argc, char **argv)
 	setenv("HOME", "/tmp", 1);
 	setenv("COATI_TEST_DATA", "/tests/data", 1);
 	setenv("COATI_TOOL", "/cli/coati", 1);
+	setenv("COATI_TOUCH_PAGES", "/tests/kernel/touch-pages", 1);
 	setenv("COATI_TEST_SLOW", "1", 1); /* every instruction is emulated */
 	setenv("COATI_TEST_MUST", "root,perf,tracefs,hw,instructions,multiplex,old,kprobe,uprobe",
 	       1);
