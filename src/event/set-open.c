@@ -226,6 +226,24 @@ static int open_unit_on(struct opening *o, struct coati_error *err)
 	return 0;
 }
 
+#define GROUP_TRIES 4
+
+/* A group on a thread may be refused though nothing is wrong with it: at a context switch the kernel lets threads with
+ * inherited events of the same kind exchange their contexts, and the leader is then in that of another thread. */
+static int open_unit_patiently(struct opening *o, struct coati_error *err)
+{
+	for (int tries = 1;; tries++) {
+		int r = open_unit_on(o, err);
+
+		if (r != -EINVAL || tries == GROUP_TRIES || o->target->at.pid <= 0 ||
+		    !is_group(o->set, o->unit))
+			return r;
+		close_slots_from(o->set, o->first_slot);
+		if (err)
+			*err = (struct coati_error){ 0 };
+	}
+}
+
 static void mark_broken(struct coati_set *set, const struct set_unit *u)
 {
 	for (uint32_t i = u->first; i < u->first + u->nr; i++)
@@ -239,7 +257,7 @@ static int open_unit(struct coati_set *set, struct set_unit *u, size_t from,
 
 	for (size_t i = from; i < set->targets.v.len; i++) {
 		struct opening o = { set, u, &set->targets.v.v[i], 0 };
-		int r = o.target->gone ? 0 : open_unit_on(&o, err);
+		int r = o.target->gone ? 0 : open_unit_patiently(&o, err);
 
 		if (r < 0)
 			return r;
