@@ -315,10 +315,10 @@ COATI_API int coati_event_map_counter(struct coati_event *ev, struct coati_error
 /* The fast read. *ret_fast (may be NULL) says whether the system call was avoided.  Hot. */
 COATI_API int coati_event_read_fast(struct coati_event *ev, struct coati_count *ret, int *ret_fast);
 
-/* Stop the event if it runs, then enable, call fn(ctx), disable, read: the count and times of exactly that call, whatever was
- * counted before. Nothing but the return from enable and the call of disable lies between the event and fn. The
- * first measurement reads the event beforehand; one that follows another builds on it, so while measuring, the
- * descriptor must not be driven by other means than these functions. */
+/* The count and times of exactly one call of fn(ctx), whatever was counted before. Software and hardware events are read,
+ * fn is called, and they are read again; they are started when they do not run and left running, which is cheaper than
+ * starting and stopping them around each call. Tracepoints, breakpoints and probes, which our own calls might hit,
+ * are started and stopped around fn and left stopped. */
 COATI_API int coati_event_measure(struct coati_event *ev, void (*fn)(void *ctx), void *ctx,
 				  struct coati_count *ret, struct coati_error *err);
 

@@ -213,36 +213,65 @@ struct coati_count coati_count_between(const struct coati_count *before,
 	return c;
 }
 
-static int measure_failed(const struct coati_event *ev, struct coati_error *err, const char *step,
-			  int code)
+static int measure_failed(const struct coati_event *ev, struct coati_error *err, int code)
 {
 	if (code == -EIO)
 		return coati_fail(err, code,
 				  "measure %s: the event is pinned and the PMU had no room for it; "
 				  "open it without pinned, or with fewer other events",
 				  ev->label);
-	return coati_fail(err, code, "measure %s: %s: %m; is its descriptor still open?", ev->label,
-			  step);
+	return coati_fail(err, code, "measure %s: %m; is its descriptor still open?", ev->label);
 }
 
-/* Stopped, and what it shows noted. After a measurement it is already. */
-static int prepare_measure(struct coati_event *ev)
+/* Two reads of a running event cost less than starting and stopping it, and nothing is lost by letting it run on. */
+static int measure_running(struct coati_event *ev, void (*fn)(void *ctx), void *ctx,
+			   struct coati_count *ret)
 {
-	int r = 0;
+	struct coati_count before, after;
+	int r = ev->running ? 0 : coati_event_enable(ev);
 
-	if (ev->running)
-		r = coati_event_disable(ev);
-	else if (ev->untouched)
-		return 0;
-	return r < 0 ? r : coati_event_read(ev, &ev->before);
+	if (r == 0)
+		r = coati_event_read(ev, &before);
+	if (r < 0)
+		return r;
+	fn(ctx);
+	r = coati_event_read(ev, &after);
+	if (r == 0)
+		*ret = coati_count_between(&before, &after);
+	return r;
 }
 
-/* Differences instead of a reset: one call to the kernel less, and the kernel's reset would leave the times alone. */
+/* A tracepoint or probe may be hit by our own call of read: such an event is stopped before it is read. */
+static int measure_stopped(struct coati_event *ev, void (*fn)(void *ctx), void *ctx,
+			   struct coati_count *ret)
+{
+	struct coati_count before, after;
+	int r = ev->running ? coati_event_disable(ev) : 0, stopped;
+
+	if (r == 0)
+		r = coati_event_read(ev, &before);
+	if (r < 0)
+		return r;
+	r = event_ioctl(ev, PERF_IOC_ENABLE, 0);
+	fn(ctx);
+	stopped = event_ioctl(ev, PERF_IOC_DISABLE, 0);
+	if (r < 0 || stopped < 0)
+		return r < 0 ? r : stopped;
+	r = coati_event_read(ev, &after);
+	if (r == 0)
+		*ret = coati_count_between(&before, &after);
+	return r;
+}
+
+static bool is_hit_by_calls(const struct coati_attr *attr)
+{
+	return attr->type == COATI_TYPE_TRACEPOINT || attr->type >= COATI_TYPE_BREAKPOINT;
+}
+
 int coati_event_measure(struct coati_event *ev, void (*fn)(void *ctx), void *ctx,
 			struct coati_count *ret, struct coati_error *err)
 {
-	struct coati_count after;
-	int r = event_state(ev), stopped;
+	int r = event_state(ev);
 
 	if (r < 0 || !fn || !ret)
 		return coati_fail(err, r < 0 ? r : -EINVAL,
@@ -252,20 +281,7 @@ int coati_event_measure(struct coati_event *ev, void (*fn)(void *ctx), void *ctx
 		return coati_fail(err, -EINVAL,
 				  "measure %s: it reads a whole group; use coati_group_measure",
 				  ev->label);
-	r = prepare_measure(ev);
-	if (r < 0)
-		return measure_failed(ev, err, "read", r);
-	ev->untouched = false;
-	r = event_ioctl(ev, PERF_IOC_ENABLE, 0);
-	fn(ctx);
-	stopped = event_ioctl(ev, PERF_IOC_DISABLE, 0);
-	if (r < 0 || stopped < 0)
-		return measure_failed(ev, err, "enable and disable", r < 0 ? r : stopped);
-	r = coati_event_read(ev, &after);
-	if (r < 0)
-		return measure_failed(ev, err, "read", r);
-	*ret = coati_count_between(&ev->before, &after);
-	ev->before = after;
-	ev->untouched = true;
-	return 0;
+	r = is_hit_by_calls(&ev->attr) ? measure_stopped(ev, fn, ctx, ret)
+				       : measure_running(ev, fn, ctx, ret);
+	return r < 0 ? measure_failed(ev, err, r) : 0;
 }

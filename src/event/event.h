@@ -22,7 +22,7 @@ struct coati_event {
 	int fd;
 	bool running;
 	bool filtered;
-	bool untouched; /* since the last measurement: `before` (or the group's) is what it shows */
+	bool untouched; /* leader: since the last measurement, what the group noted is what it shows */
 	bool fast;	/* the mapped page may be read by the thread `owner` */
 	uint32_t dropped;
 	uint64_t id;
@@ -35,7 +35,6 @@ struct coati_event {
 	uint32_t nr_followers;
 	uint64_t *words; /* room for a group read that does not fit on the stack */
 	size_t nr_words;
-	struct coati_count before;
 	struct coati_control_page *page;
 	size_t page_bytes;
 	pthread_t owner;

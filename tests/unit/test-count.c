@@ -173,22 +173,45 @@ static void the_region(void *ctx)
 	fake_kernel_event(&k, *(int *)ctx)->value += 7;
 }
 
-TEST(measuring_puts_nothing_between_the_orders_and_the_region)
+static struct coati_event *measured(uint32_t type, int *ret_fd)
 {
-	struct coati_attr attr = { .type = 1, .flags = COATI_ATTR_DISABLED };
+	struct coati_attr attr = { .type = type, .flags = COATI_ATTR_DISABLED };
 	struct event_request req = { &k.calls, &attr, &COATI_SELF, NULL, false };
 	struct coati_event *ev = NULL;
-	struct coati_count c;
-	int fd;
 
 	fake_kernel_init(&k);
 	CHECK_OK(coati_event_request(&req, &ev, NULL));
-	fd = coati_event_fd(ev);
+	*ret_fd = coati_event_fd(ev);
+	return ev;
+}
+
+TEST(measuring_puts_nothing_between_the_orders_and_the_region)
+{
+	int fd;
+	struct coati_event *ev = measured(COATI_TYPE_SOFTWARE, &fd);
+	struct coati_count c;
+
+	CHECK_OK(coati_event_measure(ev, the_region, &fd, &c, NULL));
+	CHECK_STR(k.log, "eR!R");
+	CHECK_U64(c.value, ==, 7);
+	CHECK_OK(coati_event_measure(ev, the_region, &fd, &c, NULL));
+	CHECK_STR(k.log, "eR!RR!R"); /* it runs already */
+	CHECK_U64(c.value, ==, 7);
+	coati_event_close(&ev);
+}
+
+TEST(measuring_a_tracepoint_does_not_read_while_it_runs)
+{
+	int fd;
+	struct coati_event *ev = measured(COATI_TYPE_TRACEPOINT, &fd);
+	struct coati_count c;
+
 	CHECK_OK(coati_event_measure(ev, the_region, &fd, &c, NULL));
 	CHECK_STR(k.log, "Re!dR");
 	CHECK_U64(c.value, ==, 7);
+	CHECK_OK(coati_event_enable(ev));
 	CHECK_OK(coati_event_measure(ev, the_region, &fd, &c, NULL));
-	CHECK_STR(k.log, "Re!dRe!dR"); /* the second needs no read before */
+	CHECK_STR(k.log, "Re!dRedRe!dR");
 	CHECK_U64(c.value, ==, 7);
 	coati_event_close(&ev);
 }
@@ -205,7 +228,7 @@ TEST(measuring_after_other_orders_starts_from_what_they_left)
 	CHECK_OK(coati_event_request(&req, &ev, NULL));
 	fd = coati_event_fd(ev);
 	CHECK_OK(coati_event_measure(ev, the_region, &fd, &c, NULL));
-	CHECK_STR(k.log, "dRe!dR"); /* it was running */
+	CHECK_STR(k.log, "R!R"); /* it was running */
 	fake_kernel_event(&k, fd)->value = 0;
 	CHECK_OK(coati_event_reset(ev));
 	CHECK_OK(coati_event_measure(ev, the_region, &fd, &c, NULL));
