@@ -388,7 +388,8 @@ COATI_API int coati_group_reset(struct coati_group *g);
 /* As coati_event_read_group(). */
 COATI_API int coati_group_read(struct coati_group *g, struct coati_count *ret, uint32_t max,
 			       uint32_t *ret_nr);
-/* As coati_event_measure(), all members over the same time. */
+/* The same for all members over the same time: the group is started and stopped around fn in one step each, and left
+ * stopped. */
 COATI_API int coati_group_measure(struct coati_group *g, void (*fn)(void *ctx), void *ctx,
 				  struct coati_count *ret, uint32_t max, uint32_t *ret_nr);
 /* Followers first, leader last; *g becomes NULL; NULL in it is fine. */
