@@ -9,9 +9,12 @@
 #include <coati/error.h>
 #include <coati/event.h>
 #include <coati/host.h>
+#include <coati/image.h>
+#include <coati/process.h>
 #include <coati/record.h>
 #include <coati/recording.h>
 #include <coati/ring.h>
+#include <coati/unwind.h>
 #include <coati/version.h>
 
 #endif
