@@ -5,6 +5,7 @@
  */
 #include "event/explain.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 #define KNOWN_FLAGS	  ((COATI_ATTR_DEFER_OUTPUT << 1) - 1)
@@ -53,10 +54,25 @@ static bool wrong_flags(const struct explain_case *c, struct explanation *e)
 	else if (has(c, COATI_ATTR_INHERIT_THREAD) && !has(c, COATI_ATTR_INHERIT))
 		coati_explanation_set(e, "inheritance by threads only needs inheritance; set "
 					 "COATI_ATTR_INHERIT too");
-	else if (has(c, COATI_ATTR_INHERIT) && a->sample_type & COATI_SAMPLE_READ &&
-		 !(a->sample_type & COATI_SAMPLE_TID))
+	else
+		return false;
+	return true;
+}
+
+/* Negotiation keeps out of this: without either, the samples would mean something else than was asked for. */
+static bool wrong_inheritance(const struct explain_case *c, const struct facts *f,
+			      struct explanation *e)
+{
+	if (!explain_inherited_read(c))
+		return false;
+	if (!(c->attr->sample_type & COATI_SAMPLE_TID))
 		coati_explanation_set(e, "inherited counts in samples need the thread in them; add "
 					 "COATI_SAMPLE_TID, or do not inherit");
+	else if (f->inherited_read == -EINVAL)
+		coati_explanation_set(
+			e,
+			"this kernel cannot follow children and put counts into samples (S) at "
+			"once, Linux 6.13 and later can; add --no-inherit or -a, or leave out S");
 	else
 		return false;
 	return true;
@@ -191,9 +207,9 @@ static bool wrong_for_pmu(const struct explain_case *c, const struct facts *f,
 void coati_explain_invalid(const struct explain_case *c, const struct facts *f,
 			   struct explanation *e)
 {
-	if (wrong_place(c, f, e) || wrong_flags(c, e) || wrong_sampling(c, f, e) ||
-	    wrong_clock(c, e) || wrong_breakpoint(c, e) || wrong_group(c, f, e) ||
-	    wrong_for_pmu(c, f, e))
+	if (wrong_place(c, f, e) || wrong_flags(c, e) || wrong_inheritance(c, f, e) ||
+	    wrong_sampling(c, f, e) || wrong_clock(c, e) || wrong_breakpoint(c, e) ||
+	    wrong_group(c, f, e) || wrong_for_pmu(c, f, e))
 		return;
 	if (c->attr->flags & COATI_ATTR_PRECISE_MASK)
 		coati_explanation_set(

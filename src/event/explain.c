@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The front of the explanation: who could not be opened, the reasons that need no search, and the look at the machine. Probing
- * opens and closes at most three small events, and only where their outcome tells causes apart.
+ * opens and closes at most three events, and only where their outcome tells causes apart.
  */
 #include "event/explain.h"
 
@@ -313,12 +313,21 @@ static void probe(const struct explain_case *c, const struct event_calls *calls,
 		f->plain = try_open(calls, plain);
 	if (c->code == -EINVAL && c->leader)
 		f->ungrouped = try_open(calls, alone);
+	if (c->code == -EINVAL && explain_inherited_read(c)) {
+		plain.attr.flags |= COATI_ATTR_INHERIT;
+		plain.attr.sample_type = COATI_SAMPLE_READ | COATI_SAMPLE_TID;
+		plain.attr.sample_period = 1;
+		f->inherited_read = try_open(calls, plain);
+	}
 }
 
 int coati_explain_open(const struct explain_case *c, const struct event_calls *calls,
 		       struct coati_error *err)
 {
-	struct facts f = { .target_uid = -1, .plain = FACT_NOT_TRIED, .ungrouped = FACT_NOT_TRIED };
+	struct facts f = { .target_uid = -1,
+			   .plain = FACT_NOT_TRIED,
+			   .ungrouped = FACT_NOT_TRIED,
+			   .inherited_read = FACT_NOT_TRIED };
 
 	if (!err)
 		return c->code;

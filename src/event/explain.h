@@ -41,3 +41,9 @@ static inline bool explain_cpu_wide(const struct explain_case *c)
 {
 	return c->target.pid < 0 || c->target.cgroup_fd >= 0;
 }
+
+/* Children are followed, and samples carry counts (the modifier S). */
+static inline bool explain_inherited_read(const struct explain_case *c)
+{
+	return c->attr->flags & COATI_ATTR_INHERIT && c->attr->sample_type & COATI_SAMPLE_READ;
+}

@@ -209,6 +209,7 @@ void coati_facts_read(struct facts *ret)
 		.target_uid = -1,
 		.plain = FACT_NOT_TRIED,
 		.ungrouped = FACT_NOT_TRIED,
+		.inherited_read = FACT_NOT_TRIED,
 	};
 	ssize_t len = readlink("/proc/self/exe", f.program, sizeof(f.program) - 1);
 

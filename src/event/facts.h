@@ -36,6 +36,7 @@ struct facts {
 	char pmu[64];	    /* name of the dynamic PMU with attr.type */
 	int plain;	    /* the smallest event there is: dummy, user space, ourselves */
 	int ungrouped;	    /* the same request alone */
+	int inherited_read; /* a dummy that is inherited and has its count in samples (6.13) */
 };
 
 /* Everything but what is about one request. */

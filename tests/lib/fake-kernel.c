@@ -47,6 +47,9 @@ static int check_attr(const struct fake_kernel *k, const struct coati_attr *attr
 	if (attr->flags & ~k->known_flags || attr->sample_type & ~k->known_sample_type ||
 	    attr->read_format & ~k->known_read_format || (attr->aux_action && !k->aux_action))
 		return -EINVAL;
+	if (k->no_inherited_read && attr->flags & COATI_ATTR_INHERIT &&
+	    attr->sample_type & COATI_SAMPLE_READ)
+		return -EINVAL;
 	if (k->user_only &&
 	    (!(attr->flags & COATI_ATTR_EXCLUDE_KERNEL) || attr->flags & COATI_ATTR_NAMESPACES))
 		return -EACCES;

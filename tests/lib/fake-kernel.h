@@ -33,10 +33,11 @@ struct fake_kernel {
 	unsigned int max_precise;
 	int precise_error; /* what a higher precision gets */
 	int64_t max_rate, max_stack;
-	bool user_only;		  /* refuses the kernel part and namespace records with EACCES */
-	bool no_pmu;		  /* ENOENT for hardware events */
-	uint32_t group_max;	  /* events in a group before EINVAL; 0 any number */
-	int cpu_max;		  /* CPUs above are EINVAL; -1: all there */
+	bool user_only;		/* refuses the kernel part and namespace records with EACCES */
+	bool no_pmu;		/* ENOENT for hardware events */
+	bool no_inherited_read; /* EINVAL for counts in samples of inherited events, as before 6.13 */
+	uint32_t group_max;	/* events in a group before EINVAL; 0 any number */
+	int cpu_max;		/* CPUs above are EINVAL; -1: all there */
 	int fail_call, fail_code; /* let that many calls pass, then fail one; -1: none */
 	bool pinned_lost;	  /* reads give end of file */
 	int nr_calls, nr_opens, nr_open;

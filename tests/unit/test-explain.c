@@ -22,6 +22,7 @@ static struct facts ordinary(int64_t paranoid)
 		.nr_cpus = 2,
 		.plain = paranoid > 2 ? -EACCES : 0,
 		.ungrouped = FACT_NOT_TRIED,
+		.inherited_read = FACT_NOT_TRIED,
 	};
 }
 

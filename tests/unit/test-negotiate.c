@@ -163,6 +163,42 @@ TEST(negotiation_ends_a_wrong_request_as_einval_with_a_sentence)
 	CHECK_INT(k.nr_opens, <=, 20);
 }
 
+TEST(negotiation_keeps_inheritance_and_counts_in_samples_and_names_the_way_out)
+{
+	struct coati_attr attr = rich_attr();
+	struct coati_event *ev = NULL;
+	struct coati_error err = { 0 };
+
+	attr.sample_type |= COATI_SAMPLE_READ | COATI_SAMPLE_TID;
+	fake_kernel_init(&k);
+	k.no_inherited_read = true;
+	k.known_flags &= ~COATI_ATTR_BUILD_ID; /* old in other ways too */
+	CHECK_ERR(open_with(&attr, COATI_EVENT_NEGOTIATE, &ev, &err), -EINVAL);
+	CHECK(!ev);
+	CHECK_INT(k.nr_open, ==, 0);
+	CHECK_HAS(err.text, "--no-inherit");
+	CHECK_HAS(err.text, "6.13");
+	attr.flags &= ~COATI_ATTR_INHERIT & ~COATI_ATTR_INHERIT_THREAD;
+	CHECK_OK(open_with(&attr, COATI_EVENT_NEGOTIATE, &ev, &err));
+	CHECK_U64(coati_event_dropped(ev), ==, COATI_DROP_BUILD_ID);
+	coati_event_close(&ev);
+}
+
+TEST(a_newer_kernel_is_not_blamed_for_inherited_counts_in_samples)
+{
+	struct coati_attr attr = { .type = COATI_TYPE_SOFTWARE,
+				   .sample_period = 1,
+				   .sample_type = COATI_SAMPLE_READ | COATI_SAMPLE_TID,
+				   .flags = COATI_ATTR_INHERIT | COATI_ATTR_TEXT_POKE };
+	struct coati_event *ev = NULL;
+	struct coati_error err = { 0 };
+
+	fake_kernel_init(&k);
+	k.known_flags &= ~COATI_ATTR_TEXT_POKE;
+	CHECK_ERR(open_with(&attr, 0, &ev, &err), -EINVAL);
+	CHECK(!strstr(err.text, "--no-inherit"));
+}
+
 /* B1: precise 2 and 3 keep both of their bits on the way to the kernel. */
 TEST(precision_reaches_the_kernel_in_both_bits)
 {
