@@ -194,6 +194,9 @@ static int describe_state(struct coati_capture *cap, struct coati_writer *w,
 	if (r == 0) {
 		if (cap->has_kernel)
 			r = coati_synth_kernel(&s);
+		if (r >= 0 && cap->has_kernel &&
+		    cap->sets[SET_SIDE].attrs[0].flags & COATI_ATTR_BPF_EVENT)
+			r = coati_synth_bpf(&s);
 		if (r >= 0 && cap->opts.flags & COATI_CAPTURE_CGROUPS)
 			r = coati_synth_cgroups(&s);
 		if (r >= 0)

@@ -52,6 +52,8 @@ int coati_synth_held(struct synth *s, int32_t pid);
 int coati_synth_maps(struct synth *s, int32_t pid);
 /* The kernel and its modules, as far as their addresses may be seen. */
 int coati_synth_kernel(struct synth *s);
+/* The BPF programs that are loaded, as far as they may be seen. */
+int coati_synth_bpf(struct synth *s);
 /* Build ids of the kernel and of the modules that are loaded. */
 int coati_synth_kernel_ids(const char *sysfs, const char *procfs, struct coati_writer *w);
 /* The names of all cgroups. */

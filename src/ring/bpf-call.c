@@ -11,21 +11,29 @@
 
 static int call(enum bpf_cmd cmd, union bpf_attr *attr, size_t size)
 {
-	return syscall(SYS_bpf, cmd, attr, size) < 0 ? -errno : 0;
+	long r = syscall(SYS_bpf, cmd, attr, size);
+
+	return r < 0 ? -errno : (int)r;
+}
+
+int coati_bpf_info(int fd, void *info, uint32_t size)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.info.bpf_fd = (uint32_t)fd;
+	attr.info.info = (uintptr_t)info;
+	attr.info.info_len = size;
+	return call(BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr.info));
 }
 
 int coati_bpf_map_info(int map_fd, struct coati_bpf_map_info *ret)
 {
 	struct bpf_map_info info;
-	union bpf_attr attr;
 	int r;
 
 	memset(&info, 0, sizeof(info));
-	memset(&attr, 0, sizeof(attr));
-	attr.info.bpf_fd = (uint32_t)map_fd;
-	attr.info.info = (uintptr_t)&info;
-	attr.info.info_len = sizeof(info);
-	r = call(BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr.info));
+	r = coati_bpf_info(map_fd, &info, sizeof(info));
 	if (r < 0)
 		return r;
 	*ret = (struct coati_bpf_map_info){ info.type, info.key_size, info.value_size,
@@ -57,4 +65,33 @@ int coati_bpf_map_update(int map_fd, uint32_t key, const void *value)
 int coati_bpf_map_delete(int map_fd, uint32_t key)
 {
 	return element(BPF_MAP_DELETE_ELEM, map_fd, &key, 0);
+}
+
+/* The number is the first word of all of these; what else they have stays zero. */
+static int by_id(enum bpf_cmd cmd, uint32_t id, uint32_t *ret_next)
+{
+	union bpf_attr attr;
+	int r;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.start_id = id;
+	r = call(cmd, &attr, offsetof(union bpf_attr, open_flags) + sizeof(attr.open_flags));
+	if (r == 0 && ret_next)
+		*ret_next = attr.next_id;
+	return r;
+}
+
+int coati_bpf_next_prog(uint32_t id, uint32_t *ret)
+{
+	return by_id(BPF_PROG_GET_NEXT_ID, id, ret);
+}
+
+int coati_bpf_open_prog(uint32_t id)
+{
+	return by_id(BPF_PROG_GET_FD_BY_ID, id, NULL);
+}
+
+int coati_bpf_open_btf(uint32_t id)
+{
+	return by_id(BPF_BTF_GET_FD_BY_ID, id, NULL);
 }
