@@ -11,6 +11,7 @@
 #include <coati/host.h>
 #include <coati/image.h>
 #include <coati/process.h>
+#include <coati/profile.h>
 #include <coati/record.h>
 #include <coati/recording.h>
 #include <coati/ring.h>

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Station 5, how much: weights on stacks. Recordings come in, a profile comes out; views of it are asked for tables and trees.
+ *
+ *	coati_profile_new(NULL, &p, &err);
+ *	coati_profile_read(p, "coati.data", NULL, NULL, &err);     and further files: they are merged
+ *	coati_view_new(p, NULL, &v, &err);                         with a filter, or everything
+ *	struct coati_rows_query q = { .size = sizeof(q), .by = COATI_BY_FUNCTION };
+ *	coati_view_rows(v, &q, &rows, &nr, &err);
+ *	for (i = 0; i < nr; i++) use(rows[i].name, rows[i].self, rows[i].total);
+ *	coati_view_free(&v);
+ *	coati_profile_free(&p);
+ *
+ * Memory is proportional to the distinct stacks and entries, not to the samples. Damage, loss and what could not be unwound or named is counted
+ * (struct coati_profile_quality) and never fatal: a recording that was cut gives what it holds and a note.
+ * One object, one thread at a time. All strings and arrays live as long as the object that gave them.
+ */
+#ifndef COATI_PROFILE_H
+#define COATI_PROFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/error.h>
+#include <coati/image.h>
+#include <coati/process.h>
+#include <coati/recording.h>
+#include <coati/unwind.h>
+#include <coati/visibility.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- which samples, which stacks ------------------------------------------------------------------------------ */
+
+/*
+ * All conditions must hold; NULL or "": no condition. Lists are separated by commas. A name is compared as a whole, with * ? [ ] as in a shell;
+ * case matters.
+ */
+struct coati_filter {
+	uint64_t size;
+	const char *
+		time; /* "START-END", either may be missing: 1.5s, 200ms (from the first sample on), 10%, @12345.678901 (seconds on the recording's clock) */
+	const char *thread;  /* numbers or names of threads */
+	const char *process; /* numbers or names of processes */
+	const char *comm;    /* names of threads */
+	const char *cpu;     /* 0,2-5 */
+	const char *event;   /* names of events, "cpu-clock" is also "cpu-clock:u" */
+	const char *label;   /* KEY=VALUE, or KEY alone: it has one */
+	/* By frames. A stack stays when a frame of it is this: */
+	const char *function;
+	const char *image; /* short name or path */
+	/* As pprof names them, extended regular expressions that match anywhere in a function's name: */
+	const char *focus;  /* stacks with a frame that matches */
+	const char *ignore; /* not stacks with a frame that matches */
+	const char *hide;   /* frames that match are left out of the stacks */
+	const char *show;   /* only frames that match stay in the stacks */
+	const char *
+		show_from; /* frames above the outermost match are left out; stacks without a match too */
+};
+
+/* ---- a profile ------------------------------------------------------------------------------------------------ */
+
+/* coati_profile_opts.flags */
+#define COATI_PROFILE_PER_CPU \
+	(UINT32_C(1) << 0) /* entries are kept apart by CPU: for COATI_BY_CPU and the views' cpu */
+#define COATI_PROFILE_NO_UNWIND \
+	(UINT32_C(1)            \
+	 << 1) /* registers and stack copies are not unwound: kernel part and ip alone */
+
+/* One sample on its way into the profile: for those who need each time (timelines). */
+struct coati_profile_sample {
+	uint64_t time, weight;
+	uint32_t stack, thread, event, labels; /* numbers as in coati_profile_entry */
+	int32_t cpu;			       /* -1: not said */
+	uint32_t reserved;
+};
+typedef void (*coati_sample_fn)(void *ctx, const struct coati_profile_sample *sample);
+
+struct coati_profile_opts {
+	uint64_t size;
+	uint32_t flags;
+	uint32_t max_frames; /* of one stack; what is longer is truncated. 0: 1024 */
+	uint64_t
+		bin_ns; /* entries are kept apart by time, in bins of this length. 0: they are not */
+	uint64_t
+		max_bytes; /* of stacks and entries, 0: 4 GiB; over it samples are counted as refused */
+	const struct coati_images_opts *images;
+	const struct coati_processes_opts *processes;
+	const struct coati_unwinder_opts *unwinder;
+	const struct coati_filter *
+		filter; /* what is not even read in. The conditions by frames are the views' and not used here. */
+	coati_sample_fn on_sample;
+	void *ctx;
+};
+
+struct coati_profile;
+
+int coati_profile_new(const struct coati_profile_opts *opts, struct coati_profile **ret,
+		      struct coati_error *err);
+void coati_profile_free(struct coati_profile **p);
+
+struct coati_profile_progress {
+	uint64_t bytes, total_bytes; /* total 0: a stream */
+	uint64_t samples, lost;
+};
+/* Called some ten times a second; non-zero ends the reading with -EINTR and what was read is kept. */
+typedef int (*coati_progress_fn)(void *ctx, const struct coati_profile_progress *progress);
+/* Read a recording (path as for coati_recording_open) into the profile. A file that is cut or damaged: 0, and a note. Negative when nothing
+ * can be read from it. */
+int coati_profile_read(struct coati_profile *p, const char *path, coati_progress_fn fn, void *ctx,
+		       struct coati_error *err);
+
+/* What the answer is worth. Counts of samples unless said otherwise. */
+struct coati_profile_quality {
+	uint64_t samples;	/* that count in this profile */
+	uint64_t filtered;	/* left out by the filter of the options */
+	uint64_t lost;		/* records and samples that the kernel could not write */
+	uint64_t throttled;	/* times that the kernel slowed the sampling down */
+	uint64_t damaged, late; /* records that make no sense; that came out of order */
+	uint64_t refused;	/* over one of our ceilings */
+	uint64_t no_event;	/* of no event in the file */
+	/* stacks */
+	uint64_t complete;
+	uint64_t truncated; /* longer than the recorder's or our limit, or than the copied stack */
+	uint64_t gap;	    /* code without unwind data on the way */
+	uint64_t guessed;   /* a frame on the way was guessed */
+	uint64_t single;    /* the recording took no stacks: the address alone */
+	/* how the user part was found */
+	uint64_t by_kernel;   /* frame pointers, or unwound by the recorder */
+	uint64_t by_unwinder; /* from registers and a copy of the stack, by us */
+	/* names: known after the first view */
+	uint64_t unsymbolised;	      /* samples whose innermost frame has no symbol */
+	uint64_t locations, nameless; /* distinct addresses, and those without a symbol */
+	/* time */
+	uint64_t first_time, last_time; /* of samples */
+	int32_t clockid;		/* -1: not said */
+	uint32_t is_truncated;		/* a file was cut, or is still being written */
+	uint64_t recorder_cpu_ns;	/* what recording cost, 0: not said */
+	uint64_t files, bytes, records;
+};
+void coati_profile_quality(const struct coati_profile *p, struct coati_profile_quality *ret);
+/* Sentences about what went wrong (a file that was cut, images without symbols), NULL past the end. */
+const char *coati_profile_note(const struct coati_profile *p, uint32_t i);
+
+/* What the profile stands on. */
+struct coati_images *coati_profile_images(const struct coati_profile *p);
+struct coati_unwinder *coati_profile_unwinder(const struct coati_profile *p);
+/* Of the file that was read as number @file; NULL past the end. */
+struct coati_processes *coati_profile_processes(const struct coati_profile *p, uint32_t file);
+
+/* ---- its parts, numbered from 0 ------------------------------------------------------------------------------- */
+
+/* An event: those of the same name in several files are one. */
+struct coati_profile_event {
+	const char *name;
+	const char *
+		unit; /* of its weight: "ns" for clocks, else its name: different things are not added up */
+	uint64_t samples, weight;
+	struct coati_attr attr; /* of the first file that has it */
+};
+uint32_t coati_profile_event_count(const struct coati_profile *p);
+const struct coati_profile_event *coati_profile_event(const struct coati_profile *p, uint32_t i);
+
+/* A thread under one name: a thread that changes its name (exec) is two. */
+struct coati_profile_thread {
+	uint32_t file;		  /* which of the files read */
+	uint32_t process, thread; /* as in coati_thread_info */
+	int32_t pid, tid, ppid;
+	const char *comm, *process_comm;
+};
+uint32_t coati_profile_thread_count(const struct coati_profile *p);
+const struct coati_profile_thread *coati_profile_thread(const struct coati_profile *p, uint32_t i);
+
+struct coati_label {
+	const char *key, *value;
+};
+/* A set of labels, sorted by key. Set 0 is empty. NULL past the end. */
+const struct coati_label *coati_profile_labels(const struct coati_profile *p, uint32_t set,
+					       uint32_t *ret_nr);
+
+/* coati_profile_location.flags */
+#define COATI_LOCATION_KERNEL (UINT32_C(1) << 0)
+#define COATI_LOCATION_GUEST  (UINT32_C(1) << 1)
+
+/* A place in code. */
+struct coati_profile_location {
+	uint32_t image;	  /* COATI_IMAGE_NONE: nothing is known there */
+	uint32_t flags;	  /* COATI_LOCATION_* */
+	uint64_t vaddr;	  /* as in coati_address: inside the call for a caller's frame */
+	uint64_t address; /* in the process or kernel, where it was seen first */
+	uint64_t map_start, map_end, map_pgoff; /* the mapping at that time, 0: none */
+	/* known after the first view: innermost first, at least one */
+	const struct coati_name *names;
+	uint32_t nr_names;
+	uint32_t file; /* recording in which it was seen first */
+};
+uint32_t coati_profile_location_count(const struct coati_profile *p);
+const struct coati_profile_location *coati_profile_location(const struct coati_profile *p,
+							    uint32_t i);
+
+/* coati_profile_stack.flags: none of them: complete */
+#define COATI_STACK_TRUNCATED (UINT32_C(1) << 0)
+#define COATI_STACK_GAP	      (UINT32_C(1) << 1)
+#define COATI_STACK_GUESSED   (UINT32_C(1) << 2)
+#define COATI_STACK_SINGLE    (UINT32_C(1) << 3)
+#define COATI_STACK_UNWOUND   (UINT32_C(1) << 4) /* its user part by us */
+
+struct coati_profile_stack {
+	const uint32_t *locations; /* innermost first, kernel in front of user */
+	uint32_t nr;
+	uint32_t flags;
+};
+uint32_t coati_profile_stack_count(const struct coati_profile *p);
+int coati_profile_stack(const struct coati_profile *p, uint32_t i, struct coati_profile_stack *ret);
+
+/* Weight. */
+struct coati_profile_entry {
+	uint32_t stack, thread, event, labels;
+	int32_t cpu;  /* -1: not kept apart (PER_CPU), or not said */
+	uint32_t bin; /* time since first_time / bin_ns, 0 without bins */
+	uint64_t count, weight;
+};
+uint32_t coati_profile_entry_count(const struct coati_profile *p);
+const struct coati_profile_entry *coati_profile_entry(const struct coati_profile *p, uint32_t i);
+
+/* ---- a view: names and a filter -------------------------------------------------------------------------------- */
+
+struct coati_view;
+
+/* coati_view_opts.flags */
+#define COATI_VIEW_NO_INLINES \
+	(UINT32_C(1) << 0) /* functions as the linker knows them, no inlined ones */
+#define COATI_VIEW_LINES  (UINT32_C(1) << 1) /* frames have file and line; BY_LINE turns it on */
+#define COATI_VIEW_COUNTS (UINT32_C(1) << 2) /* weight is the number of samples */
+
+struct coati_view_opts {
+	uint64_t size;
+	uint32_t flags;
+	uint32_t reserved;
+	const struct coati_filter
+		*filter; /* its time only with bins: whole bins are taken or not */
+};
+
+/* Look at what the profile holds now; the profile must outlive it and not be read into meanwhile. Names are looked up here, each location once.
+ * @opts may be NULL. -EINVAL: the filter cannot be parsed, @err says where. */
+int coati_view_new(struct coati_profile *p, const struct coati_view_opts *opts,
+		   struct coati_view **ret, struct coati_error *err);
+void coati_view_free(struct coati_view **v);
+
+struct coati_view_info {
+	uint64_t total;	  /* weight of all that is in the view */
+	uint64_t samples; /* their number */
+	const char *
+		unit; /* "ns", the event's name, or "samples": events whose weights are not the same thing are counted instead */
+	uint32_t nr_events; /* that have samples in the view */
+	uint32_t nr_stacks; /* distinct ones */
+};
+void coati_view_info(const struct coati_view *v, struct coati_view_info *ret);
+
+/* A source-level frame: one name of one location. */
+struct coati_view_frame {
+	const char *function; /* never NULL */
+	const char *symbol;   /* as linked; NULL: synthetic */
+	const char *image;    /* short name; "[unknown]" when nothing is known there */
+	const char *file;     /* source; NULL: not known or not asked for */
+	uint32_t line, decl_line;
+	uint64_t address;	 /* vaddr of the location */
+	uint32_t location;	 /* index in the profile */
+	uint32_t depth;		 /* which of the location's names: 0 is the innermost */
+	uint32_t flags;		 /* COATI_NAME_* */
+	uint32_t location_flags; /* COATI_LOCATION_* */
+	uint32_t
+		function_id; /* the same for all frames of a function (name and image), from 0, no gaps */
+	uint32_t image_id; /* COATI_IMAGE_NONE: unknown */
+};
+uint32_t coati_view_frame_count(const struct coati_view *v);
+const struct coati_view_frame *coati_view_frame(const struct coati_view *v, uint32_t i);
+uint32_t coati_view_function_count(const struct coati_view *v);
+
+/* What is in the view, entry by entry, filtered: for exporters. 1, 0 at the end; start with *pos = 0. */
+struct coati_view_entry {
+	const struct coati_profile_entry *entry;
+	uint64_t weight;
+	const uint32_t *frames; /* indexes of frames, innermost first, hidden ones left out */
+	uint32_t nr_frames;
+	uint32_t stack_flags;
+};
+int coati_view_next(struct coati_view *v, uint64_t *pos, struct coati_view_entry *ret);
+
+/* ---- tables ----------------------------------------------------------------------------------------------------- */
+
+enum coati_by {
+	COATI_BY_FUNCTION = 0,
+	COATI_BY_LINE,	  /* file and line */
+	COATI_BY_ADDRESS, /* image and address */
+	COATI_BY_IMAGE,
+	COATI_BY_THREAD,  /* thread under one name */
+	COATI_BY_PROCESS, /* pid and its name */
+	COATI_BY_COMM,	  /* name of the thread, whichever thread it is */
+	COATI_BY_CPU,
+	COATI_BY_EVENT,
+	COATI_BY_LABEL, /* value of one key; "" for those without */
+	COATI_BY_TIME,	/* bins */
+	COATI_BY_COUNT,
+};
+/* "function", "line" ... "label:KEY" (*ret_label then points into @text, else NULL): 0 or -EINVAL with the near miss named. */
+int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_label,
+		   struct coati_error *err);
+const char *coati_by_name(enum coati_by by);
+
+struct coati_rows_query {
+	uint64_t size;
+	enum coati_by by;
+	uint32_t reserved;
+	const char *label; /* BY_LABEL: the key */
+	const char *
+		function; /* only frames of this function count: its lines, its addresses. As in a filter. NULL: all */
+};
+
+/* Self and total are the same thing where a row is no frame. Only the fields that its kind has are set. */
+struct coati_row {
+	const char
+		*name; /* function, "file:line", image, "comm", event, label's value; never NULL */
+	const char *image;
+	const char *file;
+	uint32_t line;
+	uint32_t flags; /* COATI_NAME_* that hold for all of its frames */
+	uint64_t
+		address; /* BY_ADDRESS: vaddr; BY_TIME: start of the bin; BY_FUNCTION: its start, 0 when not known */
+	int32_t pid, tid, cpu;
+	uint32_t frame; /* one of its frames, UINT32_MAX: it is none */
+	uint64_t self,
+		total; /* a stack in which the row occurs several times counts once in total */
+	uint64_t self_count, total_count; /* samples */
+};
+/* Sorted by self, then total, then name; everything that has weight. They live until the view is freed. */
+int coati_view_rows(struct coati_view *v, const struct coati_rows_query *q,
+		    const struct coati_row **ret, size_t *ret_nr, struct coati_error *err);
+
+/* ---- trees ------------------------------------------------------------------------------------------------------- */
+
+enum coati_tree_kind {
+	COATI_TREE_DOWN = 0, /* from the outermost frame to what it calls */
+	COATI_TREE_UP,	     /* from the innermost frame to its callers */
+};
+
+struct coati_tree_query {
+	uint64_t size;
+	enum coati_tree_kind kind;
+	enum coati_by by; /* what a node is: FUNCTION, LINE, ADDRESS or IMAGE */
+	/* Start at this function instead: DOWN gives its callees (from its outermost frame in a stack), UP its callers (from its innermost).
+	 * As in a filter; NULL: whole stacks. */
+	const char *function;
+	uint32_t flags;	    /* COATI_TREE_* */
+	uint32_t max_depth; /* 0: no limit; deeper frames' weight stays at the last node */
+};
+#define COATI_TREE_BY_THREAD  (UINT32_C(1) << 0) /* DOWN: a level of threads above the frames */
+#define COATI_TREE_BY_PROCESS (UINT32_C(1) << 1) /* DOWN: a level of processes above the frames */
+
+struct coati_tree_node {
+	const char *name;
+	uint32_t frame;	 /* one of its frames, UINT32_MAX: the root, a thread, a process */
+	uint32_t parent; /* UINT32_MAX: none */
+	uint32_t first_child, next_sibling; /* UINT32_MAX: none; siblings by total, then name */
+	uint64_t self;			    /* weight that ends here */
+	uint64_t total;			    /* weight of all that goes through here */
+	uint64_t self_count, total_count;
+	uint32_t depth; /* the root has 0 */
+	uint32_t flags; /* COATI_NAME_* of the frame */
+};
+/* Node 0 is the root, named "all"; a parent comes before its children. Lives until the view is freed. */
+int coati_view_tree(struct coati_view *v, const struct coati_tree_query *q,
+		    const struct coati_tree_node **ret, size_t *ret_nr, struct coati_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
