@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A live flood: a BPF program is repeated in the kernel on CPU 0 as fast as it goes, a reader sits on CPU 1 with a ring of
- * 2 MiB that wakes at a quarter. Ours (coati_reader_wait, coati_reader_drain) and libbpf's perf_buffer take turns, each
- * with its own map. Prints pairs of lines "OURS PEER OURS_LOST PEER_LOST": reader CPU nanoseconds per record, and the part of
+ * 2 MiB. Ours (coati_reader_wait, coati_reader_drain) and libbpf's take turns, each with its own map: a perf event array
+ * whose rings wake at a quarter (libbpf: perf_buffer), or a ring buffer that wakes a reader which has read all (libbpf:
+ * ring_buffer). Prints pairs of lines "OURS PEER OURS_LOST PEER_LOST": reader CPU nanoseconds per record, and the part of
  * the records that was lost.
  *
- *	bench-flood BYTES PAIRS MILLISECONDS
+ *	bench-flood BYTES PAIRS MILLISECONDS [ring]
  *
  * Exit status 77 when the peer cannot be had here.
  */
@@ -33,6 +34,7 @@
 #define CHUNK	   4096u
 
 struct flood {
+	bool is_ring;
 	int map, prog;
 	uint64_t run_ns, produced;
 	_Atomic bool over;
@@ -122,17 +124,47 @@ static int count_item(void *ctx, const struct coati_ring_item *item)
 	return 0;
 }
 
-static struct result ours(struct flood *f, struct coati_bpf_array *array)
+static int count_ring_item(void *ctx, const struct coati_ring_item *item)
 {
-	struct coati_reader *rd = coati_bpf_array_reader(array);
-	pthread_t thread;
-	uint64_t cpu = thread_cpu_ns();
+	if (item->kind == COATI_ITEM_RECORD)
+		touch(item->bytes);
+	return 0;
+}
 
-	f->rd = rd;
-	thread = start(f);
-	while (coati_reader_wait(rd) != -ECANCELED)
-		coati_reader_drain(rd, count_item, NULL, 0);
-	coati_reader_drain(rd, count_item, NULL, 0);
+static void open_ours(struct flood *f)
+{
+	struct coati_bpf_array_opts o = { .size = sizeof(o),
+					  .data_bytes = DATA_BYTES,
+					  .wakeup_bytes = DATA_BYTES / 4 };
+	struct coati_reader_ring_opts ring = { .size = sizeof(ring), .ring.kind = COATI_RING_BPF };
+	struct coati_bpf_array *array = NULL;
+	struct coati_error err = { 0 };
+	int r;
+
+	if (f->is_ring) {
+		r = coati_reader_new(NULL, &f->rd, &err);
+		if (r == 0)
+			r = coati_reader_add(f->rd, f->map, &ring, &err);
+	} else {
+		r = coati_bpf_array_open(f->map, &o, &array, &err);
+		f->rd = coati_bpf_array_reader(array);
+	}
+	if (r < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		exit(1);
+	}
+}
+
+static struct result ours(struct flood *f)
+{
+	int (*count)(void *, const struct coati_ring_item *) =
+		f->is_ring ? count_ring_item : count_item;
+	uint64_t cpu = thread_cpu_ns();
+	pthread_t thread = start(f);
+
+	while (coati_reader_wait(f->rd) != -ECANCELED)
+		coati_reader_drain(f->rd, count, NULL, 0);
+	coati_reader_drain(f->rd, count, NULL, 0);
 	cpu = thread_cpu_ns() - cpu;
 	pthread_join(thread, NULL);
 	return result(f, cpu);
@@ -148,6 +180,12 @@ static enum bpf_perf_event_ret count_event(void *ctx, int cpu, struct perf_event
 	return LIBBPF_PERF_EVENT_CONT;
 }
 
+static int count_bytes(void *ctx, void *bytes, size_t size)
+{
+	touch(bytes);
+	return 0;
+}
+
 static void *open_peer(struct flood *f)
 {
 	struct perf_event_attr attr = {
@@ -159,11 +197,12 @@ static void *open_peer(struct flood *f)
 		.watermark = 1,
 		.wakeup_watermark = DATA_BYTES / 4,
 	};
-	void *peer =
-		perf_buffer__new_raw(f->map, DATA_BYTES / 4096, &attr, count_event, NULL, NULL);
+	void *peer = f->is_ring ? (void *)ring_buffer__new(f->map, count_bytes, NULL, NULL)
+				: (void *)perf_buffer__new_raw(f->map, DATA_BYTES / 4096, &attr,
+							       count_event, NULL, NULL);
 
 	if (!peer)
-		fail("perf_buffer", errno);
+		fail("a buffer of libbpf", errno);
 	return peer;
 }
 
@@ -174,8 +213,8 @@ static struct result theirs(struct flood *f, void *peer)
 
 	thread = start(f);
 	while (!atomic_load(&f->over))
-		perf_buffer__poll(peer, 10);
-	perf_buffer__consume(peer);
+		f->is_ring ? ring_buffer__poll(peer, 10) : perf_buffer__poll(peer, 10);
+	f->is_ring ? ring_buffer__consume(peer) : perf_buffer__consume(peer);
 	cpu = thread_cpu_ns() - cpu;
 	pthread_join(thread, NULL);
 	return result(f, cpu);
@@ -197,11 +236,15 @@ static void open_flood(struct flood *f, uint32_t bytes, uint64_t run_ns)
 {
 	int scratch = bpf_asm_scratch();
 
-	f->map = bpf_asm_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4,
-			     (uint32_t)sysconf(_SC_NPROCESSORS_CONF), 0);
+	if (f->is_ring)
+		f->map = bpf_asm_map(BPF_MAP_TYPE_RINGBUF, 0, 0, DATA_BYTES, 0);
+	else
+		f->map = bpf_asm_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4,
+				     (uint32_t)sysconf(_SC_NPROCESSORS_CONF), 0);
 	if (f->map < 0 || scratch < 0)
 		fail("a BPF map", f->map);
-	f->prog = bpf_asm_perf_output(f->map, scratch, bytes);
+	f->prog = f->is_ring ? bpf_asm_ring_output(f->map, scratch, -1, bytes, 0)
+			     : bpf_asm_perf_output(f->map, scratch, bytes);
 	if (f->prog < 0)
 		fail("loading a BPF program", f->prog);
 	f->run_ns = run_ns;
@@ -209,33 +252,28 @@ static void open_flood(struct flood *f, uint32_t bytes, uint64_t run_ns)
 
 int main(int argc, char **argv)
 {
-	struct coati_bpf_array_opts o = { .size = sizeof(o), .data_bytes = DATA_BYTES };
 	unsigned int pairs = argc > 2 ? (unsigned int)atoi(argv[2]) : 15;
 	uint32_t bytes = argc > 1 ? (uint32_t)atoi(argv[1]) : 64;
 	uint64_t run_ns = (argc > 3 ? (uint64_t)atoi(argv[3]) : 400) * 1000000u;
-	struct coati_bpf_array *array = NULL;
-	struct flood f[2] = { 0 };
-	struct coati_error err;
+	bool is_ring = argc > 4 && !strcmp(argv[4], "ring");
+	struct flood f[2] = { { .is_ring = is_ring }, { .is_ring = is_ring } };
 	void *peer;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		fail("two CPUs", ENODEV);
 	for (int i = 0; i < 2; i++)
 		open_flood(&f[i], bytes, run_ns);
-	if (coati_bpf_array_open(f[0].map, &o, &array, &err) < 0) {
-		fprintf(stderr, "%s\n", err.text);
-		return 1;
-	}
+	open_ours(&f[0]);
 	peer = open_peer(&f[1]);
 	pin(1);
 	for (unsigned int i = 0; i < pairs; i++) {
 		struct result a = { 0 }, b;
 
 		if (i % 2 == 0)
-			a = ours(&f[0], array);
+			a = ours(&f[0]);
 		b = theirs(&f[1], peer);
 		if (i % 2)
-			a = ours(&f[0], array);
+			a = ours(&f[0]);
 		printf("%.3f %.3f %.6f %.6f\n", a.cpu_ns, b.cpu_ns, a.lost, b.lost);
 	}
 	return check == UINT64_MAX;
