@@ -70,9 +70,9 @@ struct coati_images_opts {
 
 struct coati_images;
 
-int coati_images_new(const struct coati_images_opts *opts, struct coati_images **ret,
-		     struct coati_error *err);
-void coati_images_free(struct coati_images **images);
+COATI_API int coati_images_new(const struct coati_images_opts *opts, struct coati_images **ret,
+			       struct coati_error *err);
+COATI_API void coati_images_free(struct coati_images **images);
 
 /* Which image: what a mapping record tells. */
 struct coati_image_ref {
@@ -90,9 +90,9 @@ struct coati_image_ref {
 
 /* Find or add: the same build id, or without one the same path, device and inode, is the same image. JIT and ANON images are one a
  * process (pid). The index counts from 0 and stays. -E2BIG after 2^20. */
-int coati_images_get(struct coati_images *images, const struct coati_image_ref *ref,
-		     uint32_t *ret_image, struct coati_error *err);
-uint32_t coati_images_count(const struct coati_images *images);
+COATI_API int coati_images_get(struct coati_images *images, const struct coati_image_ref *ref,
+			       uint32_t *ret_image, struct coati_error *err);
+COATI_API uint32_t coati_images_count(const struct coati_images *images);
 
 struct coati_image_info {
 	enum coati_image_kind kind;
@@ -107,13 +107,15 @@ struct coati_image_info {
 	uint32_t is_packed; /* 1: names came with the recording */
 };
 /* Strings live as long as the images. -EINVAL: no such image. */
-int coati_image_info(struct coati_images *images, uint32_t image, struct coati_image_info *ret);
+COATI_API int coati_image_info(struct coati_images *images, uint32_t image,
+			       struct coati_image_info *ret);
 /* Offset in the file to the address that the file's tables use, by its program headers. Opens the file. -ENOENT when nothing is
  * mapped from there or the file cannot be read (then the offset itself is used everywhere, and names are synthetic). */
-int coati_image_vaddr(struct coati_images *images, uint32_t image, uint64_t file_offset,
-		      uint64_t *ret_vaddr);
+COATI_API int coati_image_vaddr(struct coati_images *images, uint32_t image, uint64_t file_offset,
+				uint64_t *ret_vaddr);
 /* A descriptor of the very file, after the checks; the caller closes it. Negative errno. */
-int coati_image_open_fd(struct coati_images *images, uint32_t image, struct coati_error *err);
+COATI_API int coati_image_open_fd(struct coati_images *images, uint32_t image,
+				  struct coati_error *err);
 
 /* ---- names -------------------------------------------------------------------------------------------------- */
 
@@ -152,8 +154,8 @@ struct coati_address {
 
 /* Names for all of them, each file and each compilation unit walked once. -ENOMEM is the only failure: what is not known has a synthetic
  * name. The same address asked again costs a look-up. */
-int coati_images_resolve(struct coati_images *images, struct coati_address *addresses, size_t nr,
-			 uint32_t flags, struct coati_error *err);
+COATI_API int coati_images_resolve(struct coati_images *images, struct coati_address *addresses,
+				   size_t nr, uint32_t flags, struct coati_error *err);
 
 /* A symbol that a record told: KSYMBOL (KERNEL, BPF), a JIT's own report. @time 0: from the start; a later one at the same place replaces it. */
 int coati_image_add_symbol(struct coati_images *images, uint32_t image, uint64_t start,

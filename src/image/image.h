@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the image station: all images, one image, and what each file of the station does for them.
+ *
+ * images.c keeps the list. load.c opens the file of an image when it is first needed (open.c finds it, debug-file.c its debug file) and
+ * fills in symbols and FDE ranges; resolve.c answers. During coati_images_resolve() each image belongs to one thread: everything an
+ * answer needs is allocated from the image's own arena, and what several images share (struct coati_images) is only read, or
+ * behind its lock.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coati/image.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/map.h"
+#include "image/copy.h"
+#include "image/fde.h"
+#include "image/symbols.h"
+
+#define IMAGES_MAX	  (UINT32_C(1) << 20)
+#define IMAGE_ARENA_MAX	  ((size_t)1 << 30)
+#define IMAGE_ANSWERS_MAX ((size_t)1 << 24)
+#define IMAGE_PATH_MAX	  4096
+
+/* The names of one address. */
+struct answer {
+	const struct coati_name *names;
+	uint32_t nr;
+	uint32_t asked; /* COATI_RESOLVE_* that were tried for it */
+	bool packed;	/* came with the recording */
+};
+
+struct code_section {
+	uint64_t start, end;
+	const char *name;
+};
+
+struct coati_image {
+	struct coati_images *all;
+	enum coati_image_kind kind;
+	uint32_t build_id_size;
+	uint8_t build_id[COATI_BUILD_ID_MAX];
+	int32_t pid;
+	uint32_t maj, min;
+	uint64_t map_start, map_end, ino, ino_generation;
+	const char *path, *name;
+	const char *opened, *debug, *why; /* see struct coati_image_info */
+	bool looked;			  /* for the file */
+	bool loaded;			  /* its functions are indexed */
+	bool packed;			  /* names came with the recording */
+
+	struct arena arena;   /* names, strings and answers of this image */
+	struct map answers;   /* vaddr to struct answer */
+	struct map functions; /* start to struct coati_name, for answers without lines */
+
+	struct copy file, debug_file, mini; /* mini: what .gnu_debugdata holds */
+	struct symbols symbols;
+	struct fdes fdes;
+	struct code_section *sections; /* executable ones, by address */
+	uint32_t nr_sections;
+};
+
+struct coati_images {
+	uint32_t flags, nr_threads;
+	const char *root, *debug_dirs, *cache_dir, *kallsyms, *procfs;
+	uint64_t cache_bytes;
+	struct arena arena;
+	ARRAY(struct coati_image *) v;
+	struct map by_key; /* text that tells images apart, to their number */
+	pthread_mutex_t lock;
+};
+
+/* NULL: no such image. */
+struct coati_image *coati_image_at(const struct coati_images *images, uint32_t image);
+/* A sentence for coati_image_info.why; the first one stays. */
+void coati_image_blame(struct coati_image *im, const char *fmt, ...) COATI_PRINTF(2, 3);
+/* Find and open the file, once: for those who want no names. Fails as coati_image_load() does. */
+int coati_image_open_file(struct coati_image *im);
+/* The same, and index its functions. Only -ENOMEM fails: everything else is said in `why`. */
+int coati_image_load(struct coati_image *im);
+
+/* Put an answer in place of what is there. The names must live in the image's arena (or as long). -ENOMEM. */
+int coati_image_put_answer(struct coati_image *im, uint64_t vaddr, const struct answer *a);
+/* The one function that covers @vaddr, by symbol or by FDE; never fails but for -ENOMEM. */
+int coati_image_function(struct coati_image *im, uint64_t vaddr, const struct coati_name **ret);
+/* NULL: not asked yet. */
+const struct answer *coati_image_get_answer(const struct coati_image *im, uint64_t vaddr);

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The places where the file of an image may be are tried in turn: the mapping of the living process itself, its path below the root of
+ * that process, the path here, the tree of build ids. The first that is the recorded file is taken. Every path is first opened
+ * without being opened (O_PATH), so that a FIFO or a device is refused before it can do anything.
+ */
+#include "image/open.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#define DELETED	      " (deleted)"
+#define NOTE_SIZE_MAX (UINT64_C(1) << 20)
+#define RETRIES	      8
+
+/* ---- one path --------------------------------------------------------------------------------------------------------- */
+
+/* Component by component, where the kernel cannot do it for us (or a sandbox forbids it). */
+static int walk_below(int root_fd, const char *path)
+{
+	CLEANUP(fd_closep) int at = fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
+	char part[256];
+
+	while (at >= 0 && *path) {
+		size_t len = strcspn(path, "/");
+		int next;
+
+		if (len >= sizeof(part)) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		memcpy(part, path, len);
+		part[len] = '\0';
+		path += len + strspn(path + len, "/");
+		if (!len || !strcmp(part, "."))
+			continue;
+		if (!strcmp(part, "..")) {
+			errno = EXDEV;
+			return -1;
+		}
+		next = openat(at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		fd_closep(&at);
+		at = next;
+	}
+	return TAKE_FD(at);
+}
+
+static int open_path(int root_fd, const char *path, bool follow)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int fd;
+
+	if (!follow) {
+		how.flags |= O_NOFOLLOW;
+		how.resolve |= RESOLVE_NO_SYMLINKS;
+	}
+	/* EAGAIN: something was renamed while it was looked at */
+	for (int i = 0; i < RETRIES; i++) {
+		fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		fd = walk_below(root_fd, path);
+	return fd;
+}
+
+/* From a descriptor that is only a place to one that can be read, when it is a regular file. */
+static int open_regular(int place_fd, const char *shown, struct coati_error *err)
+{
+	struct stat st;
+	char self[64];
+	int fd;
+
+	if (fstat(place_fd, &st) < 0)
+		return coati_fail(err, -errno, "%s: %m", shown);
+	if (S_ISLNK(st.st_mode))
+		return coati_fail(err, -ELOOP,
+				  "%s is a link, and links of strangers are not followed", shown);
+	if (!S_ISREG(st.st_mode))
+		return coati_fail(err, -EINVAL, "%s is not a regular file", shown);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", place_fd);
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return coati_fail(err, -errno, "open %s: %m", shown);
+	return fd;
+}
+
+int coati_open_below(const char *root, const char *path, bool follow, struct coati_error *err)
+{
+	CLEANUP(fd_closep) int root_fd = -1;
+	CLEANUP(fd_closep) int place_fd = -1;
+	char shown[IMAGE_PATH_MAX + 64];
+
+	snprintf(shown, sizeof(shown), "%s%s", root, path);
+	if (follow && !*root) {
+		place_fd = open(path, O_PATH | O_CLOEXEC);
+	} else {
+		root_fd = open(*root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (root_fd < 0)
+			return coati_fail(err, -errno, "open %s: %m", *root ? root : "/");
+		place_fd = open_path(root_fd, path + strspn(path, "/"), follow);
+	}
+	if (place_fd < 0 && errno == ELOOP)
+		return coati_fail(
+			err, -ELOOP,
+			"%s is a link or behind one, and links of strangers are not followed",
+			shown);
+	if (place_fd < 0)
+		return coati_fail(err, -errno, "open %s: %m", shown);
+	return open_regular(place_fd, shown, err);
+}
+
+/* ---- is it the one? ---------------------------------------------------------------------------------------------------- */
+
+size_t coati_copy_build_id(struct copy *c, uint8_t ret[COATI_BUILD_ID_MAX])
+{
+	const struct elf *e = &c->elf;
+	struct elf_section s;
+	struct elf_segment seg;
+
+	for (uint32_t i = 0; i < e->phnum && coati_elf_segment(e, i, &seg) == 0; i++)
+		if (seg.type == PT_NOTE && seg.filesz <= NOTE_SIZE_MAX)
+			coati_copy_bytes(c, seg.offset, seg.filesz);
+	for (uint32_t i = 0; i < e->shnum; i++) {
+		size_t size;
+
+		if (coati_elf_section(e, i, &s) == 0 && s.type == SHT_NOTE &&
+		    s.size <= NOTE_SIZE_MAX)
+			coati_copy_section(c, &s, &size);
+	}
+	return coati_elf_build_id(e, ret);
+}
+
+/* Old recordings pad short ids with zeros. */
+static bool same_id(const struct coati_image *im, const uint8_t *id, size_t size)
+{
+	if (!size || size > im->build_id_size || memcmp(im->build_id, id, size) != 0)
+		return false;
+	for (size_t i = size; i < im->build_id_size; i++)
+		if (im->build_id[i])
+			return false;
+	return true;
+}
+
+static void format_id(const uint8_t *id, size_t size, char ret[2 * COATI_BUILD_ID_MAX + 1])
+{
+	ret[0] = '\0';
+	for (size_t i = 0; i < size && i < COATI_BUILD_ID_MAX; i++)
+		snprintf(ret + 2 * i, 3, "%02x", id[i]);
+}
+
+static int check_id(const struct coati_image *im, struct copy *c, const char *shown,
+		    struct coati_error *err)
+{
+	uint8_t id[COATI_BUILD_ID_MAX];
+	char wanted[2 * COATI_BUILD_ID_MAX + 1], got[2 * COATI_BUILD_ID_MAX + 1];
+	size_t size = coati_copy_build_id(c, id);
+
+	if (same_id(im, id, size))
+		return 0;
+	format_id(im->build_id, im->build_id_size, wanted);
+	format_id(id, size, got);
+	return coati_fail(
+		err, -ESTALE,
+		"%s has another build id (%.12s) than what was recorded (%.12s): it was replaced since",
+		shown, size ? got : "none", wanted);
+}
+
+static bool trusts_owner(const struct coati_image *im, uid_t owner)
+{
+	char path[IMAGE_PATH_MAX];
+	struct stat st;
+
+	if (!im->pid || owner == 0 || owner == geteuid())
+		return true;
+	snprintf(path, sizeof(path), "%s/%d", im->all->procfs, im->pid);
+	return stat(path, &st) == 0 && st.st_uid == owner;
+}
+
+static int check_inode(const struct coati_image *im, const struct copy *c, const char *shown,
+		       struct coati_error *err)
+{
+	size_t len = strlen(im->path), tail = strlen(DELETED);
+	bool deleted = len > tail && !strcmp(im->path + len - tail, DELETED);
+	struct stat st;
+
+	if (fstat(c->fd, &st) < 0)
+		return coati_fail(err, -errno, "%s: %m", shown);
+	/* not the device: what a mapping tells differs from what stat() says on btrfs and overlayfs */
+	if (im->ino && st.st_ino != im->ino)
+		return coati_fail(err, -ESTALE,
+				  "%s is another file than the recorded one (inode %llu, not %llu)",
+				  shown, (unsigned long long)st.st_ino,
+				  (unsigned long long)im->ino);
+	if (deleted && !im->ino)
+		return coati_fail(err, -ESTALE,
+				  "%s was deleted, and nothing tells whether this is the same file",
+				  shown);
+	if (!trusts_owner(im, st.st_uid))
+		return coati_fail(
+			err, -EPERM,
+			"%s is user %u's, and no build id shows that it is the file that ran",
+			shown, (unsigned int)st.st_uid);
+	return 0;
+}
+
+/* ---- all places ------------------------------------------------------------------------------------------------------- */
+
+struct search {
+	struct coati_image *im;
+	struct copy *copy;
+	struct opened *opened;
+	struct coati_error *err; /* the most telling refusal so far */
+};
+
+/* "Not there" says less than why what is there is not taken. */
+static int refuse(struct search *s, const struct coati_error *why)
+{
+	bool dull = s->err->code == 0 || s->err->code == -ENOENT || s->err->code == -ENOTDIR ||
+		    s->err->code == -ESRCH;
+
+	if (dull)
+		*s->err = *why;
+	return why->code;
+}
+
+/* 0: taken. */
+static int try_fd(struct search *s, int fd, bool is_mapping, const char *shown)
+{
+	CLEANUP(fd_closep) int owned = fd;
+	struct coati_error err = { 0 };
+	int r = coati_copy_open(s->copy, owned, shown, &err);
+
+	if (r < 0)
+		return refuse(s, &err);
+	TAKE_FD(owned);
+	if (s->im->build_id_size)
+		r = check_id(s->im, s->copy, shown, &err);
+	else if (!is_mapping)
+		r = check_inode(s->im, s->copy, shown, &err);
+	if (r < 0) {
+		coati_copy_close(s->copy);
+		return refuse(s, &err);
+	}
+	snprintf(s->opened->path, sizeof(s->opened->path), "%s", shown);
+	return 0;
+}
+
+static int try_below(struct search *s, const char *root, const char *path, bool follow)
+{
+	struct coati_error err = { 0 };
+	char shown[IMAGE_PATH_MAX + 64];
+	int fd = coati_open_below(root, path, follow, &err);
+
+	if (fd < 0)
+		return refuse(s, &err);
+	snprintf(shown, sizeof(shown), "%s%s", root, path);
+	return try_fd(s, fd, false, shown);
+}
+
+/* The kernel's own link to what the process has mapped: right even when the file is deleted. Needs privileges. */
+static int try_mapping(struct search *s)
+{
+	const struct coati_image *im = s->im;
+	char path[IMAGE_PATH_MAX];
+	struct coati_error err = { 0 };
+	int place, fd;
+
+	snprintf(path, sizeof(path), "%s/%d/map_files/%llx-%llx", im->all->procfs, im->pid,
+		 (unsigned long long)im->map_start, (unsigned long long)im->map_end);
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -errno;
+	fd = open_regular(place, path, &err);
+	fd_closep(&place);
+	return fd < 0 ? refuse(s, &err) : try_fd(s, fd, true, path);
+}
+
+static int try_build_id(struct search *s)
+{
+	char id[2 * COATI_BUILD_ID_MAX + 1], path[IMAGE_PATH_MAX];
+	const char *dir = s->im->all->debug_dirs;
+	int r = -ENOENT;
+
+	format_id(s->im->build_id, s->im->build_id_size, id);
+	while (*dir && r != 0) {
+		size_t len = strcspn(dir, ":");
+
+		snprintf(path, sizeof(path), "%.*s/.build-id/%.2s/%s", (int)len, dir, id, id + 2);
+		r = try_below(s, s->im->all->root, path, true);
+		dir += len + (dir[len] == ':');
+	}
+	return r;
+}
+
+/* Without the note that the kernel adds. */
+static void plain_path(const char *path, char *ret, size_t cap)
+{
+	size_t len = strlen(path), tail = strlen(DELETED);
+
+	if (len > tail && !strcmp(path + len - tail, DELETED))
+		len -= tail;
+	snprintf(ret, cap, "%.*s", (int)len, path);
+}
+
+static int try_places(struct search *s)
+{
+	const struct coati_image *im = s->im;
+	char root[IMAGE_PATH_MAX], path[IMAGE_PATH_MAX + 1];
+
+	plain_path(im->path, path, sizeof(path));
+	if (im->pid && im->map_end && try_mapping(s) == 0)
+		return 0;
+	snprintf(root, sizeof(root), "%s/%d/root", im->all->procfs, im->pid);
+	if (im->pid && *path == '/' && try_below(s, root, path, false) == 0)
+		return 0;
+	if ((*path == '/' || (*path && !im->pid)) &&
+	    try_below(s, im->all->root, path, !im->pid) == 0)
+		return 0;
+	if (im->build_id_size > 1 && try_build_id(s) == 0)
+		return 0;
+	return s->err->code ? s->err->code : -ENOENT;
+}
+
+int coati_image_find_file(struct coati_image *im, struct copy *ret, struct opened *ret_opened,
+			  struct coati_error *err)
+{
+	struct coati_error own = { 0 };
+	struct search s = { im, ret, ret_opened, err ? err : &own };
+	int r;
+
+	s.err->code = 0;
+	if (im->all->flags & COATI_IMAGES_NO_LOCAL)
+		return coati_fail(
+			err, -ENOENT,
+			"the files of this machine are not asked, and the recording brought no names for %s",
+			im->name);
+	r = try_places(&s);
+	if (r < 0 && !s.err->code)
+		return coati_fail(err, r, "\"%s\" names no file", im->path);
+	return r;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Addresses of many images come in; they are sorted by image, the images are shared out among threads, and each address gets its names
+ * from the image's own memory of answers, or for the first time from its file.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "image/image.h"
+
+static const struct coati_name no_image = { .function = "[unknown]",
+					    .flags = COATI_NAME_SYNTHETIC };
+
+/* The addresses of one image. */
+struct job {
+	struct coati_image *im;
+	size_t start, end; /* in the order */
+};
+
+struct work {
+	struct coati_address *addresses;
+	const size_t *order; /* of the addresses, by image */
+	struct job *jobs;
+	size_t nr_jobs;
+	uint32_t flags;
+	atomic_size_t next; /* job that nobody has taken yet */
+	atomic_int failed;
+};
+
+int coati_image_put_answer(struct coati_image *im, uint64_t vaddr, const struct answer *a)
+{
+	struct answer *copy = coati_arena_alloc(&im->arena, sizeof(*copy));
+	int r;
+
+	if (!copy)
+		return -ENOMEM;
+	*copy = *a;
+	r = coati_map_put(&im->answers, vaddr, (uintptr_t)copy);
+	return r == -ENOMEM ? r : 0;
+}
+
+const struct answer *coati_image_get_answer(const struct coati_image *im, uint64_t vaddr)
+{
+	uint64_t found;
+
+	if (!coati_map_get(&im->answers, vaddr, &found))
+		return NULL;
+	return (const struct answer *)(uintptr_t)found;
+}
+
+static void take_answer(struct coati_address *a, const struct coati_name *names, uint32_t nr)
+{
+	a->names = names;
+	a->nr_names = nr;
+}
+
+static int resolve_one(struct coati_image *im, struct coati_address *a)
+{
+	const struct answer *known = coati_image_get_answer(im, a->vaddr);
+	struct answer new = { .nr = 1 };
+	int r;
+
+	if (known) {
+		take_answer(a, known->names, known->nr);
+		return 0;
+	}
+	r = coati_image_function(im, a->vaddr, &new.names);
+	if (r == 0)
+		r = coati_image_put_answer(im, a->vaddr, &new);
+	if (r == 0)
+		take_answer(a, new.names, 1);
+	return r;
+}
+
+static int run_job(struct work *w, const struct job *job)
+{
+	int r = coati_image_load(job->im);
+
+	for (size_t i = job->start; i < job->end && r == 0; i++)
+		r = resolve_one(job->im, &w->addresses[w->order[i]]);
+	return r;
+}
+
+static void *run_jobs(void *arg)
+{
+	struct work *w = arg;
+
+	for (;;) {
+		/* relaxed: only the number counts; the jobs were written before the threads began */
+		size_t i = atomic_fetch_add_explicit(&w->next, 1, memory_order_relaxed);
+		int r;
+
+		if (i >= w->nr_jobs)
+			return NULL;
+		r = run_job(w, &w->jobs[i]);
+		if (r < 0)
+			atomic_store_explicit(&w->failed, r, memory_order_relaxed);
+	}
+}
+
+/* As many threads as there is work for; we are one of them. */
+static void share_out(struct work *w, uint32_t nr_threads)
+{
+	pthread_t threads[64];
+	uint32_t nr = 0;
+
+	if (nr_threads > w->nr_jobs)
+		nr_threads = (uint32_t)w->nr_jobs;
+	while (nr + 1 < nr_threads && nr < 64 &&
+	       pthread_create(&threads[nr], NULL, run_jobs, w) == 0)
+		nr++;
+	run_jobs(w);
+	for (uint32_t i = 0; i < nr; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* Addresses in the order of their images (counting sort); those without an image are answered at once and left out. */
+static size_t sort_by_image(const struct coati_images *images, struct coati_address *addresses,
+			    size_t nr, size_t *starts, size_t *order)
+{
+	size_t nr_images = images->v.len, kept = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (addresses[i].image < nr_images)
+			starts[addresses[i].image + 1]++;
+		else
+			take_answer(&addresses[i], &no_image, 1);
+	}
+	for (size_t i = 0; i < nr_images; i++)
+		starts[i + 1] += starts[i];
+	for (size_t i = 0; i < nr; i++) {
+		if (addresses[i].image >= nr_images)
+			continue;
+		order[starts[addresses[i].image]++] = i;
+		kept++;
+	}
+	return kept;
+}
+
+static size_t make_jobs(const struct coati_images *images, const struct coati_address *addresses,
+			const size_t *order, size_t nr, struct job *jobs)
+{
+	size_t nr_jobs = 0, end;
+
+	for (size_t i = 0; i < nr; i = end) {
+		uint32_t image = addresses[order[i]].image;
+
+		for (end = i + 1; end < nr && addresses[order[end]].image == image;)
+			end++;
+		jobs[nr_jobs++] = (struct job){ images->v.v[image], i, end };
+	}
+	return nr_jobs;
+}
+
+int coati_images_resolve(struct coati_images *images, struct coati_address *addresses, size_t nr,
+			 uint32_t flags, struct coati_error *err)
+{
+	size_t nr_images = images->v.len;
+	CLEANUP(freep) size_t *starts = coati_alloc_array(nr_images + 1, sizeof(*starts));
+	CLEANUP(freep) size_t *order = coati_alloc_array(nr ? nr : 1, sizeof(*order));
+	CLEANUP(freep)
+	struct job *jobs = coati_alloc_array(nr_images ? nr_images : 1, sizeof(*jobs));
+	struct work w = { .addresses = addresses, .order = order, .jobs = jobs, .flags = flags };
+	int failed;
+
+	if (!starts || !order || !jobs)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	nr = sort_by_image(images, addresses, nr, starts, order);
+	w.nr_jobs = make_jobs(images, addresses, order, nr, jobs);
+	share_out(&w, images->nr_threads);
+	failed = atomic_load_explicit(&w.failed, memory_order_relaxed);
+	return failed < 0 ? coati_fail(err, failed, "out of memory") : 0;
+}
