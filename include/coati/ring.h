@@ -108,8 +108,9 @@ struct coati_ring_opts {
 };
 
 struct coati_ring_stats {
-	uint64_t records, bytes; /* delivered */
-	uint64_t lost;		 /* as far as known */
+	uint64_t records; /* delivered */
+	uint64_t bytes; /* of the ring, that these took: headers, padding, discarded ones between */
+	uint64_t lost;	/* as far as known */
 	uint64_t damaged, skipped_bytes;
 	uint64_t discarded; /* BPF */
 	uint64_t wakeups;   /* of a reader, for this ring */

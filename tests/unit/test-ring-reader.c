@@ -707,7 +707,7 @@ TEST_LIMIT(reader_stands_a_storm_of_wake_flush_deadlines_and_close, 60)
 
 	rig_open(&rig, COATI_RING_FORWARD, NULL);
 	s.rig = &rig;
-	until = now_ns() + 2 * NSEC_PER_SEC;
+	until = now_ns() + test_rounds(2) * NSEC_PER_SEC;
 	for (int i = 0; i < 2; i++)
 		CHECK_INT(pthread_create(&control[i], NULL, storm_control, &s), ==, 0);
 	CHECK_INT(pthread_create(&writer, NULL, storm_write, &s), ==, 0);
