@@ -140,7 +140,7 @@ COATI_API int coati_recording_open(const char *path, const struct coati_recordin
 COATI_API int coati_recording_open_fd(int fd, const struct coati_recording_opts *opts,
 				      struct coati_recording **ret, struct coati_error *err);
 /* 1 and the next record, 0 at the end, negative: -ENODATA the file stops in mid-record, -EBADMSG it is damaged; everything
- * before was delivered. Records come by time (those without time keep their place) unless FILE_ORDER. */
+ * before was delivered. Records come by time unless FILE_ORDER; those without time come ahead of what still waits for its turn. */
 COATI_API int coati_recording_next(struct coati_recording *r, struct coati_recording_item *ret);
 /* Where and why it stopped: a sentence with the offset. */
 COATI_API const struct coati_error *coati_recording_error(const struct coati_recording *r);

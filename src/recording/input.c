@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void coati_input_init(struct input *in, struct chunk_pool *pool, int fd, bool seekable)
@@ -173,6 +174,24 @@ static int take_bytes(struct input *in, uint8_t *to, uint64_t size)
 int coati_input_copy(struct input *in, void *to, size_t size)
 {
 	return take_bytes(in, to, size);
+}
+
+bool coati_input_has(const struct input *in, uint64_t size)
+{
+	uint64_t at = coati_input_tell(in), end;
+	struct stat st;
+
+	if (!in->seekable || in->fd < 0)
+		return true;
+	if (fstat(in->fd, &st) < 0)
+		return false;
+	end = (uint64_t)st.st_size < in->end ? (uint64_t)st.st_size : in->end;
+	return at <= end && size <= end - at;
+}
+
+void coati_input_back(struct input *in, size_t size)
+{
+	in->at -= size;
 }
 
 int coati_input_skip(struct input *in, uint64_t size)

@@ -39,6 +39,10 @@ void coati_input_fini(struct input *in);
 int coati_input_next(struct input *in, struct input_record *ret);
 /* The next @size bytes, which are data behind a record's end, to @to. -ENODATA: there are fewer. */
 int coati_input_copy(struct input *in, void *to, size_t size);
+/* Whether the @size bytes behind the record that was given last are there already; a pipe says yes and waits for them. */
+bool coati_input_has(const struct input *in, uint64_t size);
+/* The record that was given last, of @size bytes, was not taken: give it again. */
+void coati_input_back(struct input *in, size_t size);
 /* Skip @size bytes. */
 int coati_input_skip(struct input *in, uint64_t size);
 /* Room for @size bytes at the end of a pushed input, to be filled by the caller; -ENOBUFS as above. Ask before the bytes are taken

@@ -67,7 +67,7 @@ int coati_order_add(struct order *o, const struct order_entry *e)
 	*slot = *e;
 	slot->own_time = e->time;
 	if (!slot->time)
-		slot->time = o->newest;
+		slot->time = o->delivered;
 	if (slot->time > o->newest)
 		o->newest = slot->time;
 	if (o->file_order)

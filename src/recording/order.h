@@ -2,7 +2,8 @@
 /*
  * Putting records in the order of their times. A perf.data file holds the records of each ring in order, ring after ring,
  * and a FINISHED_ROUND after each turn: at such a mark everything up to the largest time seen at the mark before can be
- * delivered. Records without a time keep their place behind what came before them. A record older than what was
+ * delivered. Records without a time come ahead of everything that waits, as in perf: they are facts about what is there
+ * already, and a recorder that tells its mappings at the end tells them for the samples before. A record older than what was
  * delivered already is delivered at once and flagged late; nothing is dropped. When more waits than the window allows, the
  * older half is delivered as if a round had ended.
  */
@@ -17,7 +18,7 @@
 #include "recording/chunk.h"
 
 struct order_entry {
-	uint64_t time;	 /* sorting key: records without time borrow the largest time before them */
+	uint64_t time; /* sorting key: records without time borrow that of the last one delivered */
 	uint64_t offset; /* in the file */
 	const uint8_t *record;
 	struct chunk *chunk;

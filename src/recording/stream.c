@@ -228,6 +228,7 @@ static int take(struct stream *s, const struct input_record *rec, uint32_t flags
 static int pump(struct stream *s, uint32_t *ret_type)
 {
 	struct input_record rec;
+	uint64_t behind;
 	int r;
 
 	r = coati_input_next(&s->inner, &rec);
@@ -248,6 +249,11 @@ static int pump(struct stream *s, uint32_t *ret_type)
 	if (r <= 0)
 		return r;
 	*ret_type = rec.raw.type;
+	behind = coati_stream_behind(&rec.raw);
+	if (behind && !coati_input_has(&s->outer, behind)) {
+		coati_input_back(&s->outer, rec.raw.size);
+		return -ENODATA;
+	}
 	r = take(s, &rec, 0);
 	return r < 0 ? r : 1;
 }
