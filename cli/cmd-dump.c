@@ -206,6 +206,7 @@ static void end_line(struct sink *s)
 static void show_body(struct dump *d, const struct coati_recording_item *item,
 		      const struct coati_record *r)
 {
+	d->sink.arch = coati_recording_info(d->rec)->arch; /* in a pipe it comes with the stream */
 	coati_dump_record(&d->sink, r);
 	if (r->type == COATI_RECORD_SAMPLE && r->u.sample.present & COATI_SAMPLE_RAW) {
 		struct coati_payload p = { r->u.sample.raw, r->u.sample.raw_size, item->raw.swap };
@@ -214,31 +215,43 @@ static void show_body(struct dump *d, const struct coati_recording_item *item,
 	}
 }
 
-static void show(struct dump *d, const struct coati_recording_item *item)
+/* What coati_record_decode() said; a record that it cannot decode is about nobody. */
+static int decode(struct dump *d, const struct coati_recording_item *item, struct coati_record *ret)
 {
-	const struct coati_recording_event *e = coati_recording_event(d->rec, item->event);
 	const struct coati_sample_format *fmt =
 		coati_format_table_get(coati_recording_formats(d->rec), item->event);
 	static const struct coati_sample_format none;
-	const char *type = coati_record_name(item->raw.type);
-	struct sink *s = &d->sink;
-	struct coati_record r;
-	char unknown[24];
 	int n;
 
 	if (item->raw.type >= COATI_RECORD_HEADER_ATTR || !fmt)
 		fmt = &none;
-	n = coati_record_decode(&item->raw, fmt, &r);
+	n = coati_record_decode(&item->raw, fmt, ret);
 	if (n < 0) {
-		r = (struct coati_record){ .type = item->raw.type };
+		*ret = (struct coati_record){ .type = item->raw.type };
 		d->stats.malformed++;
-	} else if (d->args->pids.len || d->args->tids.len) {
-		uint32_t pid, tid;
-
-		subject(&r, &pid, &tid);
-		if (!has_id(&d->args->pids, pid) || !has_id(&d->args->tids, tid))
-			return;
 	}
+	return n;
+}
+
+static bool subject_wanted(const struct args *a, const struct coati_record *r)
+{
+	uint32_t pid, tid;
+
+	subject(r, &pid, &tid);
+	return has_id(&a->pids, pid) && has_id(&a->tids, tid);
+}
+
+static void show(struct dump *d, const struct coati_recording_item *item)
+{
+	const struct coati_recording_event *e = coati_recording_event(d->rec, item->event);
+	const char *type = coati_record_name(item->raw.type);
+	struct sink *s = &d->sink;
+	struct coati_record r;
+	char unknown[24];
+	int n = decode(d, item, &r);
+
+	if (n >= 0 && !subject_wanted(d->args, &r))
+		return;
 	if (!type) {
 		snprintf(unknown, sizeof(unknown), "TYPE_%u", item->raw.type);
 		type = unknown;
@@ -263,6 +276,17 @@ static void show(struct dump *d, const struct coati_recording_item *item)
 	d->shown++;
 }
 
+static void tally(struct dump *d, const struct coati_recording_item *item)
+{
+	struct coati_record r;
+
+	if ((d->args->pids.len || d->args->tids.len) &&
+	    (decode(d, item, &r) < 0 || !subject_wanted(d->args, &r)))
+		return;
+	coati_dump_stats_add(&d->stats, item->raw.type, item->raw.size, item->event);
+	d->shown++;
+}
+
 /* All of it. How the recording ended: 0 or a negative errno. */
 static int walk(struct dump *d)
 {
@@ -283,7 +307,7 @@ static int walk(struct dump *d)
 		if (!wanted(d, &item))
 			continue;
 		if (d->args->stats) {
-			coati_dump_stats_add(&d->stats, item.raw.type, item.raw.size, item.event);
+			tally(d, &item);
 			continue;
 		}
 		show(d, &item);
@@ -293,11 +317,45 @@ static int walk(struct dump *d)
 	return 0;
 }
 
+static bool event_matches(const struct coati_recording *r, const char *pattern)
+{
+	for (uint32_t i = 0; i < coati_recording_event_count(r); i++)
+		if (coati_glob_match(pattern, coati_dump_event_name(coati_recording_event(r, i))))
+			return true;
+	return false;
+}
+
+/* Whether every --event names one that the recording has; else says which does not, and what there is. */
+static bool events_are_there(const struct dump *d)
+{
+	struct strbuf names = STRBUF_INIT(4096);
+	const char *missing = NULL;
+
+	for (size_t i = 0; i < d->args->events.len && !missing; i++)
+		if (!event_matches(d->rec, d->args->events.v[i].text))
+			missing = d->args->events.v[i].text;
+	if (!missing)
+		return true;
+	for (uint32_t i = 0; i < coati_recording_event_count(d->rec); i++)
+		coati_strbuf_printf(&names, "%s%s", i ? ", " : "",
+				    coati_dump_event_name(coati_recording_event(d->rec, i)));
+	coati_say("--event %s: the recording has no such event; it has: %s", missing,
+		  names.len ? names.text : "none");
+	coati_strbuf_fini(&names);
+	return false;
+}
+
 static int dump_all(struct dump *d)
 {
+	bool is_pipe = coati_recording_info(d->rec)->is_pipe; /* events come with the stream */
 	int n, code;
 
+	if (!is_pipe && !events_are_there(d)) {
+		coati_output_end(&d->out);
+		return EXIT_FAILED;
+	}
 	d->sink = (struct sink){ .out = &d->out.text,
+				 .arch = "",
 				 .is_json = d->args->json,
 				 .chain = STRBUF_INIT(1 << 20) };
 	n = walk(d);
@@ -310,6 +368,8 @@ static int dump_all(struct dump *d)
 		coati_say("%s", coati_recording_error(d->rec)->text);
 		return EXIT_FAILED;
 	}
+	if (is_pipe && !events_are_there(d))
+		return EXIT_FAILED;
 	if (d->stats.malformed)
 		coati_note("%llu records are malformed and shown as such",
 			   (unsigned long long)d->stats.malformed);

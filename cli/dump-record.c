@@ -7,6 +7,8 @@
 
 #include <coati/abi.h>
 
+#include "dump-regs.h"
+
 const char *coati_context_name(uint64_t v)
 {
 	if (v < COATI_CONTEXT_MAX)
@@ -26,8 +28,8 @@ const char *coati_context_name(uint64_t v)
 		return "guest kernel";
 	case COATI_CONTEXT_GUEST_USER:
 		return "guest user";
-	default:
-		return "unknown context";
+	default: /* a broken frame: its number says more than any word */
+		return NULL;
 	}
 }
 
@@ -72,10 +74,9 @@ static void dump_regs(struct sink *s, const char *name, const struct coati_regs 
 		char label[8];
 		uint64_t v;
 
-		if (!(r->mask >> reg & 1) || coati_regs_get(r, reg, &v) < 0)
-			continue;
-		snprintf(label, sizeof(label), "r%u", reg);
-		coati_sink_hex(s, label, v);
+		if (r->mask >> reg & 1 && coati_regs_get(r, reg, &v) == 0)
+			coati_sink_hex(s, coati_dump_reg_name(s->arch, reg, label, sizeof(label)),
+				       v);
 	}
 	coati_sink_object_end(s);
 }

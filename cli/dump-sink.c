@@ -169,6 +169,9 @@ void coati_sink_object(struct sink *s, const char *name)
 	if (s->is_json) {
 		coati_json_key(&s->json, name);
 		coati_json_object(&s->json);
+	} else {
+		text_name(s, name);
+		coati_strbuf_addc(s->out, '{');
 	}
 }
 
@@ -176,4 +179,6 @@ void coati_sink_object_end(struct sink *s)
 {
 	if (s->is_json)
 		coati_json_end(&s->json);
+	else
+		coati_strbuf_adds(s->out, " }");
 }

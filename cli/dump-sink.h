@@ -15,6 +15,7 @@
 struct sink {
 	struct strbuf *out;
 	bool is_json;
+	const char *arch; /* of the recording, "": not said */
 	struct json json;
 	struct strbuf chain; /* text: lines below the record's line */
 };
@@ -33,6 +34,6 @@ void coati_sink_flag(struct sink *s, const char *name);
 void coati_sink_list(struct sink *s, const char *name);
 void coati_sink_address(struct sink *s, uint64_t v, const char *mark);
 void coati_sink_list_end(struct sink *s);
-/* An object inside: JSON nests, text writes its fields as they come. */
+/* An object inside: JSON nests, text puts braces around its fields. */
 void coati_sink_object(struct sink *s, const char *name);
 void coati_sink_object_end(struct sink *s);
