@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What tests/cli/peer-matrix is made of."""
