@@ -223,3 +223,32 @@ TEST(group_of_two_hardware_counters_counts_both)
 	CHECK_U64(c[1].value, >, 0);
 	coati_group_close(&g);
 }
+
+TEST(group_of_cache_accesses_and_misses_counts_both)
+{
+	static const uint64_t results[] = { COATI_CACHE_RESULT_ACCESS, COATI_CACHE_RESULT_MISS };
+	struct coati_group *g = NULL;
+	struct coati_count c[2];
+	uintptr_t pages = 200;
+	uint32_t nr;
+
+	need_perf();
+	CHECK_OK(coati_group_new(&g));
+	for (int i = 0; i < 2; i++) {
+		struct coati_attr attr = { .type = COATI_TYPE_HW_CACHE,
+					   .config = COATI_CACHE(COATI_CACHE_L1D,
+								 COATI_CACHE_OP_READ, results[i]),
+					   .flags = COATI_ATTR_EXCLUDE_KERNEL };
+
+		CHECK_OK(coati_group_add(g, &attr, NULL));
+	}
+	if (coati_group_open(g, &COATI_SELF, 0, NULL) < 0) {
+		coati_group_close(&g);
+		test_skip("no PMU with accesses and misses of the level-one cache");
+	}
+	CHECK_OK(coati_group_measure(g, touch_pages, &pages, c, 2, &nr));
+	CHECK_U64(c[0].value, >, 0);
+	CHECK_U64(c[1].value, >, 0);
+	CHECK_U64(c[0].value, >=, c[1].value);
+	coati_group_close(&g);
+}

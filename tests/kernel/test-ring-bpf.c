@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* What BPF programs put out, on the real kernel: perf event arrays, ring buffers, user rings. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <coati/ring.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "lib/bpf-asm.h"
 #include "need.h"
@@ -422,6 +425,78 @@ TEST(bpf_array_pause_refuses_programs_and_is_no_loss)
 		lost += item.kind == COATI_ITEM_LOSS;
 	CHECK_U64(lost, ==, 0);
 	rig_close(&rig);
+}
+
+static void *pause_and_put(void *arg)
+{
+	struct rig *rig = arg;
+
+	while (!atomic_load(&rig->rd->waiting))
+		usleep(100);
+	CHECK_OK(coati_bpf_array_pause(rig->array, NULL));
+	CHECK_INT(put_out(rig, 8, 1), ==, -ENOENT);
+	CHECK_OK(coati_bpf_array_resume(rig->array, NULL));
+	CHECK_INT(put_out(rig, 8, 1), ==, 0);
+	return NULL;
+}
+
+TEST(bpf_array_reader_that_waits_goes_on_after_pause_and_resume)
+{
+	pthread_t thread;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	CHECK_OK(coati_reader_set_deadline(rig.rd, (int64_t)(now_ns() + FAR)));
+	CHECK_INT(pthread_create(&thread, NULL, pause_and_put, &rig), ==, 0);
+	expect_number(&rig, 0, 2);
+	pthread_join(thread, NULL);
+	rig_close(&rig);
+}
+
+static int open_descriptors(void)
+{
+	int nr = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
+
+/* cilium/ebpf crashed when opening failed half way (C8). */
+TEST(bpf_array_open_that_fails_at_any_step_leaves_nothing_behind_C8)
+{
+	struct coati_bpf_array *array = NULL;
+	struct rlimit limit;
+	int before, map, step = 0, r;
+
+	need_root();
+	map = need_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		       0);
+	before = open_descriptors();
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &limit));
+	do {
+		/* one descriptor more each time, until there are enough */
+		limit.rlim_cur = (rlim_t)(before + step);
+		CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
+		r = coati_bpf_array_open(map, NULL, &array, NULL);
+		CHECK(r == 0 || !array);
+		CHECK_INT(r == 0 ? 1 : step, <, 64);
+		CHECK(r == 0 || open_descriptors() == before);
+		step++;
+	} while (r < 0);
+	coati_bpf_array_close(&array);
+	CHECK_INT(open_descriptors(), ==, before);
+	CHECK_INT(step, >, 3);
+	for (step = 0, r = -ENOMEM; r < 0 && step < 200; step++) {
+		coati_alloc_fail_after(step);
+		r = coati_bpf_array_open(map, NULL, &array, NULL);
+		coati_alloc_fail_after(-1);
+		CHECK(r == 0 || r == -ENOMEM);
+		CHECK(r == 0 || open_descriptors() == before);
+	}
+	CHECK_OK(r);
+	coati_bpf_array_close(&array);
+	close(map);
 }
 
 TEST(bpf_array_overwritable_is_read_newest_first_after_a_snapshot)
