@@ -52,7 +52,7 @@ enum coati_unwind_end {
 	COATI_UNWIND_BAD, /* the rule cannot be followed: a register or an expression that is not there, or the stack does not grow */
 	COATI_UNWIND_END_COUNT,
 };
-const char *coati_unwind_end_name(enum coati_unwind_end end);
+COATI_API const char *coati_unwind_end_name(enum coati_unwind_end end);
 
 struct coati_unwind_frame {
 	uint64_t pc;	/* as found: a return address unless how is REGS or SIGNAL */
@@ -105,15 +105,17 @@ struct coati_unwinder_opts {
 };
 
 /* @images must outlive it. */
-int coati_unwinder_new(struct coati_images *images, const struct coati_unwinder_opts *opts,
-		       struct coati_unwinder **ret, struct coati_error *err);
-void coati_unwinder_free(struct coati_unwinder **u);
+COATI_API int coati_unwinder_new(struct coati_images *images,
+				 const struct coati_unwinder_opts *opts,
+				 struct coati_unwinder **ret, struct coati_error *err);
+COATI_API void coati_unwinder_free(struct coati_unwinder **u);
 /* Make the table of @image now rather than at the first frame in it. 0; negative errno and a sentence when it has none. */
-int coati_unwinder_prepare(struct coati_unwinder *u, uint32_t image, struct coati_error *err);
+COATI_API int coati_unwinder_prepare(struct coati_unwinder *u, uint32_t image,
+				     struct coati_error *err);
 /* The walk: number of frames, at least 1 (the pc itself) or negative: -EINVAL without pc and sp.  Hot: no allocation but for tables not seen before. */
-int coati_unwind(struct coati_unwinder *u, const struct coati_unwind_input *in,
-		 struct coati_unwind_frame *frames, uint32_t max_frames,
-		 enum coati_unwind_end *ret_end);
+COATI_API int coati_unwind(struct coati_unwinder *u, const struct coati_unwind_input *in,
+			   struct coati_unwind_frame *frames, uint32_t max_frames,
+			   enum coati_unwind_end *ret_end);
 
 struct coati_unwinder_stats {
 	uint64_t walks, frames;
@@ -122,7 +124,8 @@ struct coati_unwinder_stats {
 	uint64_t tables, table_rows, table_bytes, table_build_ns;
 	uint64_t from_cache, without_table;
 };
-void coati_unwinder_get_stats(const struct coati_unwinder *u, struct coati_unwinder_stats *ret);
+COATI_API void coati_unwinder_get_stats(const struct coati_unwinder *u,
+					struct coati_unwinder_stats *ret);
 
 #ifdef __cplusplus
 }

@@ -110,8 +110,10 @@ static int read_self(void *ctx, uint64_t addr, uint64_t *ret)
 	return 0;
 }
 
-static int code_self(void *ctx, uint64_t addr, uint8_t ret[WALK_CODE_SIZE])
+static int code_self(void *ctx, const struct walk_place *place, uint64_t addr,
+		     uint8_t ret[WALK_CODE_SIZE])
 {
+	(void)place;
 	(void)ctx;
 	memcpy(ret, (const void *)(uintptr_t)(addr - WALK_CODE_SIZE), WALK_CODE_SIZE);
 	return 0;

@@ -33,6 +33,9 @@ struct table_stubs {
 
 #define TABLE_STUBS_MAX 8
 
+/* Have these bytes of code ready; negative: they are not there. */
+typedef int (*table_fetch_fn)(void *ctx, const uint8_t *bytes, size_t size);
+
 struct table_input {
 	uint32_t machine;
 	struct cfi_section sections[2]; /* .eh_frame, .debug_frame */
@@ -42,6 +45,8 @@ struct table_input {
 	struct table_stubs stubs[TABLE_STUBS_MAX];
 	uint32_t nr_stubs;
 	uint64_t entry; /* 0: none */
+	table_fetch_fn fetch; /* asked before code is looked at; NULL: all of it is there */
+	void *fetch_ctx;
 	uint8_t build_id[20];
 	uint32_t build_id_size;
 };

@@ -183,6 +183,8 @@ uint32_t coati_stubs_find(const struct table_input *in, uint64_t start, uint64_t
 			f.nr_bytes = (size_t)(end - start);
 		if (f.nr_bytes > SEARCH_MAX)
 			f.nr_bytes = SEARCH_MAX;
+		if (f.bytes && in->fetch && in->fetch(in->fetch_ctx, f.bytes, f.nr_bytes) < 0)
+			f.bytes = NULL;
 		break;
 	}
 	mark_returns(&f);

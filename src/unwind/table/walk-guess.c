@@ -51,11 +51,12 @@ static bool ends_in_call_arm64(const uint8_t c[WALK_CODE_SIZE])
 /* 1: behind a call; 0: not; -1: its bytes are not known. */
 static int is_behind_call(struct walk *w, uint64_t addr)
 {
+	const struct walk_place *p = addr ? coati_walk_place(w, addr - 1) : NULL;
 	uint8_t code[WALK_CODE_SIZE];
 
-	if (!addr || !coati_walk_place(w, addr - 1))
+	if (!p)
 		return 0;
-	if (!w->in->code || w->in->code(w->in->ctx, addr, code) < 0)
+	if (!w->in->code || w->in->code(w->in->ctx, p, addr, code) < 0)
 		return -1;
 	return w->in->machine == EM_X86_64 ? ends_in_call_x86(code) : ends_in_call_arm64(code);
 }

@@ -49,8 +49,9 @@ struct walk_place {
 /* 0 or negative. */
 typedef int (*walk_find_fn)(void *ctx, uint64_t addr, struct walk_place *ret);
 typedef int (*walk_read_fn)(void *ctx, uint64_t addr, uint64_t *ret);
-/* The bytes of code right before @addr. */
-typedef int (*walk_code_fn)(void *ctx, uint64_t addr, uint8_t ret[WALK_CODE_SIZE]);
+/* The bytes of code right before @addr, which @place holds. */
+typedef int (*walk_code_fn)(void *ctx, const struct walk_place *place, uint64_t addr,
+			    uint8_t ret[WALK_CODE_SIZE]);
 
 struct walk_slot {
 	uint64_t vaddr;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the unwind station: the tables of all images that were met. load.c makes a table, cache.c keeps it on disk, full.c follows the
+ * unwind data itself where a compact rule cannot say it, unwind.c walks.
+ *
+ * Memory: tables are given up by age when all of them are larger than the ceiling, never one that the walk at hand has met: it
+ * holds pointers into them. A table that comes back gets a new serial number, so that cached rules of the old one do not match.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coati/unwind.h>
+
+#include "base/array.h"
+#include "image/copy.h"
+#include "unwind/table/build.h"
+#include "unwind/table/gather.h"
+#include "unwind/table/walk.h"
+
+#define UNWIND_MAX_BYTES (UINT64_C(256) << 20)
+
+/* What the full evaluator needs of one image. */
+struct unwind_cfi {
+	struct copy file;
+	struct table_input in;
+	struct gathered g;
+	bool is_vdso; /* the bytes are those of our own process */
+};
+
+struct unwind_image {
+	bool is_tried; /* the table is there, or there is none */
+	void *bytes;   /* NULL: no table */
+	size_t size;
+	struct table table;
+	uint32_t serial;
+	uint64_t used;		/* number of the last walk that met it */
+	struct unwind_cfi *cfi; /* NULL: not needed yet */
+	bool is_cfi_tried;
+};
+
+struct coati_unwinder {
+	struct coati_images *images;
+	uint32_t flags;
+	char *cache_dir; /* NULL: no cache on disk */
+	uint64_t max_bytes, bytes;
+	ARRAY(struct unwind_image *) v; /* by image */
+	uint32_t serial;
+	uint64_t walk; /* number of the walk at hand */
+	struct walk_cache *cache;
+	struct coati_unwinder_stats stats;
+};
+
+/* The image's entry, made when it is new; NULL: out of memory. */
+struct unwind_image *coati_unwinder_image(struct coati_unwinder *u, uint32_t image);
+/* Make or load the table; 0 when it is there. */
+int coati_unwinder_load(struct coati_unwinder *u, uint32_t image, struct unwind_image *ui,
+			struct coati_error *err);
+/* The unwind data itself, sorted, for the evaluator and for guesses; NULL when there is none. */
+struct unwind_cfi *coati_unwinder_cfi(struct coati_unwinder *u, uint32_t image,
+				      struct unwind_image *ui);
+void coati_unwind_cfi_free(struct unwind_cfi **cfi);
+
+/* Open the file of an image and find its unwind data in it. */
+int coati_unwind_open(struct coati_unwinder *u, uint32_t image, struct unwind_cfi *ret,
+		      struct coati_error *err);
+
+/* ---- cache.c ---- */
+
+/* Folder of the cache, made when it is not there: $XDG_CACHE_HOME/coati/unwind or ~/.cache/coati/unwind, or below @dir. NULL when there is none
+ * that is ours alone to write. */
+char *coati_unwind_cache_dir(const char *dir);
+/* The table with this build id: 0 and memory of base/alloc.h, or negative. What is there is not trusted. */
+int coati_unwind_cache_read(const char *dir, const uint8_t *build_id, uint32_t build_id_size,
+			    void **ret_bytes, size_t *ret_size);
+/* Keep a table; failures are nobody's loss. */
+void coati_unwind_cache_write(const char *dir, const void *bytes, size_t size);
+
+/* ---- full.c ---- */
+
+/* Walk with all registers and all expressions. Returns the number of frames. */
+int coati_unwind_full(struct coati_unwinder *u, const struct coati_unwind_input *in,
+		      const struct walk_input *wi, struct coati_unwind_frame *frames,
+		      uint32_t max_frames, enum coati_unwind_end *ret_end);
