@@ -169,7 +169,7 @@ int coati_image_load_jitdump(struct coati_images *images, uint32_t image, int32_
 
 /* "_ZN3foo3barEv" to "foo::bar()", Rust's too; the same text when it is none of these, or longer than our ceiling. The size without the
  * terminator, -ENOSPC when @cap is too small. */
-int coati_demangle(const char *symbol, char *buf, size_t cap);
+COATI_API int coati_demangle(const char *symbol, char *buf, size_t cap);
 
 /* ---- names that travel with a recording (docs/formats/symbols.md) -------------------------------------------- */
 

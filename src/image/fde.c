@@ -237,6 +237,20 @@ static int sort_frames(struct fdes *f)
 	return 0;
 }
 
+/* A file without sections: the frames reach as far as the segment that holds them. */
+static bool find_frames(struct fdes *f, uint64_t vaddr)
+{
+	struct elf_segment seg;
+
+	if (coati_elf_segment_at(&f->file->elf, vaddr, &seg) < 0)
+		return false;
+	f->frames = (struct elf_section){ .type = 1,
+					  .vaddr = vaddr,
+					  .offset = seg.offset + (vaddr - seg.vaddr),
+					  .size = seg.filesz - (vaddr - seg.vaddr) };
+	return true;
+}
+
 /* The search table, when it has the form that every linker gives it. */
 static void read_table(struct fdes *f, const struct elf_section *hdr)
 {
@@ -247,17 +261,19 @@ static void read_table(struct fdes *f, const struct elf_section *hdr)
 	uint8_t frame_encoding = cursor_u8(&p.c);
 	uint8_t count_encoding = cursor_u8(&p.c);
 	uint8_t table_encoding = cursor_u8(&p.c);
-	uint64_t nr;
+	uint64_t frames, nr;
 
 	if (version != 1 || table_encoding != (ENC_DATAREL | ENC_SDATA4) ||
 	    count_encoding == ENC_OMIT)
 		return;
-	read_pointer(&p, frame_encoding, hdr->vaddr);
+	frames = read_pointer(&p, frame_encoding, hdr->vaddr);
 	nr = read_pointer(&p, count_encoding, hdr->vaddr);
 	if (p.c.bad || nr > cursor_left(&p.c) / 8) {
 		f->damaged = true;
 		return;
 	}
+	if (!f->frames.size && !find_frames(f, frames))
+		return;
 	f->table = p.c.at;
 	f->nr_pairs = (size_t)nr;
 	f->table_base = hdr->vaddr;
@@ -267,10 +283,9 @@ int coati_fdes_init(struct fdes *f, struct copy *file, const struct elf_section 
 		    const struct elf_section *frames)
 {
 	*f = (struct fdes){ .file = file, .frames = *frames };
-	if (!frames->size)
-		return 0;
-	read_table(f, hdr);
-	return f->table ? 0 : sort_frames(f);
+	if (hdr->size)
+		read_table(f, hdr);
+	return f->table || !frames->size ? 0 : sort_frames(f);
 }
 
 void coati_fdes_fini(struct fdes *f)

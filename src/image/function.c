@@ -64,12 +64,35 @@ static const struct symbol *find_symbol(struct coati_image *im, uint64_t vaddr,
 
 /* ---- names ----------------------------------------------------------------------------------------------------------- */
 
-/* What a stranger wrote may hold what a terminal obeys. */
-static void make_printable(char *text)
+void coati_make_printable(char *text)
 {
 	for (; *text; text++)
 		if ((unsigned char)*text < ' ' || *text == 0x7f)
 			*text = '?';
+}
+
+/* Without the version that a static symbol table carries: "memcpy@@GLIBC_2.14". */
+static size_t bare_length(const char *symbol)
+{
+	size_t len = strcspn(symbol, "@");
+
+	return len ? len : strlen(symbol);
+}
+
+const char *coati_image_readable(struct coati_image *im, const char *symbol)
+{
+	struct strbuf out = STRBUF_INIT(DEMANGLE_OUT_MAX + SYMBOL_BYTES_MAX);
+	char *bare = coati_arena_strndup(&im->arena, symbol, bare_length(symbol));
+	char *text = bare;
+
+	if (!bare || im->all->flags & COATI_IMAGES_MANGLED)
+		return bare;
+	if (coati_demangle_name(&im->demangler, bare, &out))
+		text = coati_arena_strdup(&im->arena, out.text);
+	coati_strbuf_fini(&out);
+	if (text)
+		coati_make_printable(text);
+	return text;
 }
 
 static bool name_symbol(struct coati_image *im, const struct symbol *s, struct coati_name *n)
@@ -79,14 +102,13 @@ static bool name_symbol(struct coati_image *im, const struct symbol *s, struct c
 
 	if (!symbol)
 		return false;
-	make_printable(symbol);
+	coati_make_printable(symbol);
 	n->symbol = symbol;
-	n->function = symbol;
+	n->function = coati_image_readable(im, symbol);
 	n->start = s->start;
 	n->length = symbol_size(s);
-	n->flags = (s->size & SYMBOL_ALIASED ? COATI_NAME_ALIASED : 0) |
-		   (s->size & SYMBOL_PLT ? COATI_NAME_PLT : 0);
-	return true;
+	n->flags = s->size & SYMBOL_ALIASED ? COATI_NAME_ALIASED : 0;
+	return n->function;
 }
 
 static bool name_synthetic(struct coati_image *im, uint64_t vaddr, const struct fde_range *fde,
@@ -105,7 +127,7 @@ static bool name_synthetic(struct coati_image *im, uint64_t vaddr, const struct 
 		char *name = coati_arena_printf(&im->arena, "%s!%.64s", im->name, section->name);
 
 		if (name)
-			make_printable(name);
+			coati_make_printable(name);
 		n->function = name;
 		n->start = section->start;
 		n->length = section->end - section->start;
@@ -114,6 +136,50 @@ static bool name_synthetic(struct coati_image *im, uint64_t vaddr, const struct 
 					       : coati_arena_printf(&im->arena, "[%s]", im->name);
 	}
 	return n->function;
+}
+
+/* "name@plt" for a stub that is understood. An indirect function has no name there, but its chooser has one. */
+static bool name_stub(struct coati_image *im, const struct plt_stub *stub,
+		      const struct plt_slot *slot, struct coati_name *n)
+{
+	const struct symbol *s =
+		*slot->name ? NULL : coati_symbols_before(&im->symbols, slot->target);
+	const char *name = slot->name;
+	char *text;
+
+	if (s && s->start == slot->target)
+		name = coati_symbols_name(&im->symbols, s);
+	name = coati_image_readable(im, name);
+	if (!name)
+		return false;
+	if (*name)
+		text = coati_arena_printf(&im->arena, "%.*s@plt", SYMBOL_BYTES_MAX, name);
+	else
+		text = coati_arena_printf(&im->arena, "fn_%llx@plt",
+					  (unsigned long long)slot->target);
+	if (!text)
+		return false;
+	coati_make_printable(text);
+	n->function = n->symbol = text;
+	n->start = stub->start;
+	n->length = stub->size;
+	n->flags = COATI_NAME_PLT;
+	return true;
+}
+
+/* 1: @vaddr is in a stub that we could name; 0: it is not; -ENOMEM. */
+static int find_stub(struct coati_image *im, uint64_t vaddr, struct plt_stub *ret_stub,
+		     struct plt_slot *ret_slot)
+{
+	const struct code_section *section = section_at(im, vaddr);
+
+	if (!section || !im->file.bytes ||
+	    (strncmp(section->name, ".plt", 4) != 0 && strcmp(section->name, ".iplt") != 0))
+		return 0;
+	if (!im->has_plt && coati_plt_init(&im->plt, &im->file) < 0)
+		return -ENOMEM;
+	im->has_plt = true;
+	return coati_plt_find(&im->plt, vaddr, ret_stub, ret_slot);
 }
 
 /* Symbols, FDEs and sections may begin at one address: the lowest bits of the key tell them apart. */
@@ -130,26 +196,60 @@ static uint64_t function_key(const struct coati_image *im, const struct symbol *
 	return section ? section->start * 4 + 2 : 3;
 }
 
+/* What is the function at an address, before it has a name. */
+struct place {
+	const struct symbol *symbol; /* NULL: none covers it */
+	struct fde_range fde;	     /* empty: none */
+	struct plt_stub stub;
+	struct plt_slot slot;
+	bool is_stub;
+	uint64_t key;
+};
+
+static int find_place(struct coati_image *im, uint64_t vaddr, struct place *p)
+{
+	int r = find_stub(im, vaddr, &p->stub, &p->slot);
+
+	if (r < 0)
+		return r;
+	p->is_stub = r;
+	if (p->is_stub) {
+		p->key = p->stub.start * 4;
+		return 0;
+	}
+	if (!coati_fdes_find(&im->fdes, vaddr, &p->fde))
+		p->fde = (struct fde_range){ 0 };
+	p->symbol = find_symbol(im, vaddr, &p->fde);
+	p->key = function_key(im, p->symbol, vaddr, &p->fde);
+	return 0;
+}
+
+static bool name_place(struct coati_image *im, uint64_t vaddr, const struct place *p,
+		       struct coati_name *n)
+{
+	if (p->is_stub)
+		return name_stub(im, &p->stub, &p->slot, n);
+	return p->symbol ? name_symbol(im, p->symbol, n) : name_synthetic(im, vaddr, &p->fde, n);
+}
+
 int coati_image_function(struct coati_image *im, uint64_t vaddr, const struct coati_name **ret)
 {
-	struct fde_range fde = { 0 };
-	const struct symbol *s;
+	struct place p = { 0 };
 	struct coati_name *n;
-	uint64_t key, found;
+	uint64_t found;
+	int r = find_place(im, vaddr, &p);
 
-	if (!coati_fdes_find(&im->fdes, vaddr, &fde))
-		fde = (struct fde_range){ 0 };
-	s = find_symbol(im, vaddr, &fde);
-	key = function_key(im, s, vaddr, &fde);
-	if (coati_map_get(&im->functions, key, &found)) {
+	if (r < 0)
+		return r;
+	if (coati_map_get(&im->functions, p.key, &found)) {
 		*ret = (const struct coati_name *)(uintptr_t)found;
 		return 0;
 	}
 	n = coati_arena_alloc(&im->arena, sizeof(*n));
-	if (!n || !(s ? name_symbol(im, s, n) : name_synthetic(im, vaddr, &fde, n)))
+	if (!n || !name_place(im, vaddr, &p, n))
 		return -ENOMEM;
 	/* what does not fit the map any more is named again the next time */
-	if (coati_map_put(&im->functions, key, (uintptr_t)n) == -ENOMEM)
+	if (coati_map_put(&im->functions, p.key, (uintptr_t)n) == -ENOMEM)
 		return -ENOMEM;
 	*ret = n;
 	return 0;

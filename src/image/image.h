@@ -19,7 +19,10 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "image/copy.h"
+#include "image/demangle.h"
 #include "image/fde.h"
+#include "image/kernel.h"
+#include "image/plt.h"
 #include "image/symbols.h"
 
 #define IMAGES_MAX	  (UINT32_C(1) << 20)
@@ -53,6 +56,10 @@ struct coati_image {
 	bool looked;			  /* for the file */
 	bool loaded;			  /* its functions are indexed */
 	bool packed;			  /* names came with the recording */
+	bool kernel_fits;		  /* all->kernel is that of the recording */
+	uint64_t kernel_shift;		  /* how far it was from where it is now */
+	bool looked_for_debug;
+	bool has_plt; /* plt is filled in */
 
 	struct arena arena;   /* names, strings and answers of this image */
 	struct map answers;   /* vaddr to struct answer */
@@ -61,6 +68,8 @@ struct coati_image {
 	struct copy file, debug_file, mini; /* mini: what .gnu_debugdata holds */
 	struct symbols symbols;
 	struct fdes fdes;
+	struct plt plt; /* when an address in it was asked for */
+	struct demangler demangler;
 	struct code_section *sections; /* executable ones, by address */
 	uint32_t nr_sections;
 };
@@ -71,8 +80,9 @@ struct coati_images {
 	uint64_t cache_bytes;
 	struct arena arena;
 	ARRAY(struct coati_image *) v;
-	struct map by_key; /* text that tells images apart, to their number */
-	pthread_mutex_t lock;
+	struct map by_key;    /* text that tells images apart, to their number */
+	pthread_mutex_t lock; /* over the first reading of what follows */
+	struct kernel kernel; /* for all images of the kernel and its modules */
 };
 
 /* NULL: no such image. */
@@ -83,6 +93,16 @@ void coati_image_blame(struct coati_image *im, const char *fmt, ...) COATI_PRINT
 int coati_image_open_file(struct coati_image *im);
 /* The same, and index its functions. Only -ENOMEM fails: everything else is said in `why`. */
 int coati_image_load(struct coati_image *im);
+
+/* Read the kernel's symbols if nobody did, and see whether they are those of the recording. Fails as coati_image_load() does. */
+int coati_image_load_kernel(struct coati_image *im);
+/* The function of the kernel or of the module at @addr. */
+int coati_image_kernel_function(struct coati_image *im, uint64_t addr,
+				const struct coati_name **ret);
+/* @text of a stranger as a name of this image, fit to be shown; demangled unless that is not wanted. NULL: out of memory. */
+const char *coati_image_readable(struct coati_image *im, const char *symbol);
+/* In place: what a terminal would obey becomes a question mark. */
+void coati_make_printable(char *text);
 
 /* Put an answer in place of what is there. The names must live in the image's arena (or as long). -ENOMEM. */
 int coati_image_put_answer(struct coati_image *im, uint64_t vaddr, const struct answer *a);

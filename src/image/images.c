@@ -76,6 +76,7 @@ int coati_images_new(const struct coati_images_opts *opts, struct coati_images *
 
 static void image_free(struct coati_image *im)
 {
+	coati_plt_fini(&im->plt);
 	coati_fdes_fini(&im->fdes);
 	coati_symbols_fini(&im->symbols);
 	coati_copy_close(&im->mini);
@@ -96,6 +97,7 @@ void coati_images_free(struct coati_images **images)
 	for (size_t i = 0; i < all->v.len; i++)
 		image_free(all->v.v[i]);
 	ARRAY_FINI(&all->v);
+	coati_kernel_fini(&all->kernel);
 	coati_map_fini(&all->by_key);
 	coati_arena_fini(&all->arena);
 	pthread_mutex_destroy(&all->lock);
@@ -137,14 +139,6 @@ static int put_key(struct coati_images *images, const struct strbuf *key, uint64
 }
 
 /* ---- names of images -------------------------------------------------------------------------------------------------- */
-
-/* What a stranger wrote may hold what a terminal obeys. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
 
 static const char *file_name(const char *path)
 {
@@ -234,7 +228,7 @@ static int add_image(struct coati_images *images, const struct coati_image_ref *
 		image_free(im);
 		return -ENOMEM;
 	}
-	make_printable(name);
+	coati_make_printable(name);
 	im->name = name;
 	*ret_image = (uint32_t)images->v.len - 1;
 	return 0;
@@ -354,7 +348,7 @@ void coati_image_blame(struct coati_image *im, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	make_printable(text);
+	coati_make_printable(text);
 	im->why = coati_arena_strdup(&im->arena, text);
 }
 

@@ -7,10 +7,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "image/debug-file.h"
 #include "image/image.h"
 #include "image/open.h"
+#include "image/vdso.h"
+#include "image/xz.h"
 
 #define CODE_SECTIONS_MAX 65536
 
@@ -21,7 +28,7 @@ struct wanted {
 };
 
 struct tables {
-	struct elf_section symtab, dynsym, frames, frames_hdr;
+	struct elf_section symtab, dynsym, frames, frames_hdr, mini;
 };
 
 static void find_tables(struct copy *c, struct tables *t)
@@ -29,7 +36,8 @@ static void find_tables(struct copy *c, struct tables *t)
 	const struct wanted wanted[] = { { ".symtab", &t->symtab },
 					 { ".dynsym", &t->dynsym },
 					 { ".eh_frame", &t->frames },
-					 { ".eh_frame_hdr", &t->frames_hdr } };
+					 { ".eh_frame_hdr", &t->frames_hdr },
+					 { ".gnu_debugdata", &t->mini } };
 	struct elf_section s;
 
 	*t = (struct tables){ 0 };
@@ -69,6 +77,23 @@ static int find_code(struct coati_image *im, struct copy *c)
 	return 0;
 }
 
+/* Without sections the segment still says where the search table is, and that where the frames are. */
+static int find_frames(struct coati_image *im, struct tables *t)
+{
+	struct elf_segment seg;
+
+	for (uint32_t i = 0; !t->frames_hdr.size && i < im->file.elf.phnum; i++) {
+		if (coati_elf_segment(&im->file.elf, i, &seg) < 0)
+			break;
+		if (seg.type == PT_GNU_EH_FRAME)
+			t->frames_hdr = (struct elf_section){ .type = SHT_PROGBITS,
+							      .vaddr = seg.vaddr,
+							      .offset = seg.offset,
+							      .size = seg.filesz };
+	}
+	return coati_fdes_init(&im->fdes, &im->file, &t->frames_hdr, &t->frames);
+}
+
 /* One symbol table of a file whose bytes stay. */
 static int add_table(struct coati_image *im, struct copy *c, const struct elf_section *table)
 {
@@ -79,6 +104,8 @@ static int add_table(struct coati_image *im, struct copy *c, const struct elf_se
 
 	if (!table->size || table->type == SHT_NOBITS)
 		return 0;
+	if (table->flags & SHF_COMPRESSED)
+		return -EOPNOTSUPP;
 	if (coati_elf_section(&c->elf, table->link, &strings) < 0 ||
 	    !coati_copy_section(c, &strings, &size) || !coati_copy_section(c, table, &size))
 		return -EBADMSG;
@@ -91,22 +118,73 @@ static int add_table(struct coati_image *im, struct copy *c, const struct elf_se
 	return coati_symbols_add_table(&im->symbols, &c->elf, walk, number);
 }
 
-static int add_symbols(struct coati_image *im, struct copy *c, const struct tables *t)
+/* The same; what is wrong with it is said. */
+static int add_table_or_blame(struct coati_image *im, struct copy *c,
+			      const struct elf_section *table, const char *file)
 {
-	const struct elf_section *all[] = { &t->symtab, &t->dynsym };
+	int r = add_table(im, c, table);
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		int r = add_table(im, c, all[i]);
-
-		if (r == -ENOMEM)
-			return r;
-		if (r < 0)
-			coati_image_blame(im, "%s: the symbol table %s is damaged%s", im->opened,
-					  all[i]->name, r == -E2BIG ? " or too large" : "");
-		if (!r && all[i] == &t->symtab && t->symtab.size)
-			im->symbols.complete = true;
-	}
+	if (r == -ENOMEM)
+		return r;
+	if (r == -EOPNOTSUPP)
+		coati_image_blame(im, "%s: its symbol table %s is compressed", file, table->name);
+	else if (r < 0)
+		coati_image_blame(im, "%s: its symbol table %s is %s", file, table->name,
+				  r == -E2BIG ? "too large" : "damaged");
+	else if (table->type == SHT_SYMTAB && table->size)
+		im->symbols.complete = true;
 	return 0;
+}
+
+/* A whole ELF file, compressed, with the symbols that .dynsym lacks. */
+static int add_mini(struct coati_image *im, const struct elf_section *s)
+{
+	struct coati_error err = { 0 };
+	const uint8_t *packed;
+	uint8_t *bytes = NULL;
+	struct tables t;
+	size_t size;
+	int r;
+
+	packed = coati_copy_section(&im->file, s, &size);
+	if (!packed)
+		return 0;
+	r = coati_xz_unpack(packed, size, &bytes, &size, &err);
+	if (r == 0) {
+		r = coati_copy_take(&im->mini, bytes, size, ".gnu_debugdata", &err);
+		if (r < 0)
+			coati_free(bytes);
+	}
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		coati_image_blame(im, "%s: %s", im->opened, err.text);
+		return 0;
+	}
+	find_tables(&im->mini, &t);
+	r = add_table_or_blame(im, &im->mini, &t.symtab, ".gnu_debugdata");
+	im->symbols.complete = false; /* it leaves out what .dynsym has */
+	return r;
+}
+
+/* The best there is: a .symtab of its own, or of its debug file, or the small one. */
+static int add_symbols(struct coati_image *im, const struct tables *t)
+{
+	struct tables debug;
+	int r = add_table_or_blame(im, &im->file, &t->dynsym, im->opened);
+
+	if (r == 0)
+		r = add_table_or_blame(im, &im->file, &t->symtab, im->opened);
+	if (r < 0 || im->symbols.complete)
+		return r;
+	r = coati_image_find_debug_file(im);
+	if (r == 0) {
+		find_tables(&im->debug_file, &debug);
+		r = add_table_or_blame(im, &im->debug_file, &debug.symtab, im->debug);
+	}
+	if (r == -ENOMEM || im->symbols.complete)
+		return r;
+	return t->mini.size ? add_mini(im, &t->mini) : 0;
 }
 
 static int index_file(struct coati_image *im)
@@ -117,9 +195,9 @@ static int index_file(struct coati_image *im)
 	find_tables(&im->file, &t);
 	r = find_code(im, &im->file);
 	if (r == 0)
-		r = coati_fdes_init(&im->fdes, &im->file, &t.frames_hdr, &t.frames);
+		r = find_frames(im, &t);
 	if (r == 0)
-		r = add_symbols(im, &im->file, &t);
+		r = add_symbols(im, &t);
 	if (r == 0)
 		r = coati_symbols_finish(&im->symbols);
 	if (r == 0 && im->fdes.damaged)
@@ -127,6 +205,21 @@ static int index_file(struct coati_image *im)
 	if (r == 0 && !im->symbols.nr)
 		coati_image_blame(im, "%s has no symbols", im->opened);
 	return r;
+}
+
+/* The file itself is gone or another one by now, but its debug file is here by its build id. */
+static int index_debug_file(struct coati_image *im)
+{
+	struct tables t;
+	int r = im->build_id_size ? coati_image_find_debug_file(im) : -ENOENT;
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	find_tables(&im->debug_file, &t);
+	r = find_code(im, &im->debug_file);
+	if (r == 0)
+		r = add_table_or_blame(im, &im->debug_file, &t.symtab, im->debug);
+	return r == 0 ? coati_symbols_finish(&im->symbols) : r;
 }
 
 static int find_file(struct coati_image *im)
@@ -149,11 +242,40 @@ static int find_file(struct coati_image *im)
 	return 0;
 }
 
+static int find_vdso(struct coati_image *im)
+{
+	struct coati_error err = { 0 };
+	uint8_t id[COATI_BUILD_ID_MAX];
+	size_t size;
+	int r = im->all->flags & COATI_IMAGES_NO_LOCAL
+			? coati_fail(&err, -ENOENT, "the vDSO of this machine is not asked")
+			: coati_vdso_copy(&im->file, &err);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		coati_image_blame(im, "%s", err.text);
+		return 0;
+	}
+	size = coati_copy_build_id(&im->file, id);
+	if (im->build_id_size && (size != im->build_id_size || memcmp(id, im->build_id, size))) {
+		coati_copy_close(&im->file);
+		coati_image_blame(im, "the vDSO here is another one than the recorded one");
+		return 0;
+	}
+	im->build_id_size = (uint32_t)size;
+	memcpy(im->build_id, id, sizeof(id));
+	im->opened = "[vdso]";
+	return 0;
+}
+
 int coati_image_open_file(struct coati_image *im)
 {
 	if (im->looked)
 		return 0;
 	im->looked = true;
+	if (im->kind == COATI_IMAGE_VDSO)
+		return find_vdso(im);
 	return im->kind == COATI_IMAGE_FILE ? find_file(im) : 0;
 }
 
@@ -164,7 +286,11 @@ int coati_image_load(struct coati_image *im)
 	if (r < 0 || im->loaded)
 		return r;
 	im->loaded = true;
-	return im->file.bytes ? index_file(im) : 0;
+	if (im->kind == COATI_IMAGE_KERNEL || im->kind == COATI_IMAGE_MODULE)
+		return coati_image_load_kernel(im);
+	if (im->kind != COATI_IMAGE_FILE && im->kind != COATI_IMAGE_VDSO)
+		return 0;
+	return im->file.bytes ? index_file(im) : index_debug_file(im);
 }
 
 /* The segment with code that maps @offset, else any; -ENOENT. */
@@ -197,6 +323,15 @@ int coati_image_vaddr(struct coati_images *images, uint32_t image, uint64_t file
 	return offset_to_vaddr(&im->file.elf, file_offset, ret_vaddr);
 }
 
+/* The vDSO is no file; those who want one get one that lives as long as the descriptor. */
+static int open_bytes(const struct copy *c, struct coati_error *err)
+{
+	CLEANUP(fd_closep) int fd = memfd_create("vdso", MFD_CLOEXEC);
+	int r = fd < 0 ? -errno : coati_write_all(fd, c->bytes, c->size);
+
+	return r < 0 ? coati_fail(err, r, "a copy of the vDSO: %m") : TAKE_FD(fd);
+}
+
 int coati_image_open_fd(struct coati_images *images, uint32_t image, struct coati_error *err)
 {
 	struct coati_image *im = coati_image_at(images, image);
@@ -204,7 +339,9 @@ int coati_image_open_fd(struct coati_images *images, uint32_t image, struct coat
 
 	if (r < 0)
 		return coati_fail(err, r, r == -EINVAL ? "no such image" : "out of memory");
-	if (!im->file.bytes || im->file.fd < 0)
+	if (im->file.bytes && im->file.fd < 0)
+		return open_bytes(&im->file, err);
+	if (!im->file.bytes)
 		return coati_fail(err, -ENOENT, "%s", im->why ? im->why : "there is no file");
 	fd = fcntl(im->file.fd, F_DUPFD_CLOEXEC, 3);
 	return fd < 0 ? coati_fail(err, -errno, "%s: %m", im->opened) : fd;

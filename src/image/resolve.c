@@ -69,7 +69,10 @@ static int resolve_one(struct coati_image *im, struct coati_address *a)
 		take_answer(a, known->names, known->nr);
 		return 0;
 	}
-	r = coati_image_function(im, a->vaddr, &new.names);
+	if (im->kind == COATI_IMAGE_KERNEL || im->kind == COATI_IMAGE_MODULE)
+		r = coati_image_kernel_function(im, a->vaddr, &new.names);
+	else
+		r = coati_image_function(im, a->vaddr, &new.names);
 	if (r == 0)
 		r = coati_image_put_answer(im, a->vaddr, &new);
 	if (r == 0)

@@ -64,14 +64,15 @@ static bool is_marker(const char *name, uint16_t machine)
 	       (!name[2] || name[2] == '.');
 }
 
+/* The names of functions are not looked at: they lie all over the string table, and most are never asked for. */
 static bool is_function(const struct elf_symbol *sym, uint16_t machine)
 {
 	if (sym->shndx == SHN_UNDEF || sym->shndx == SHN_ABS || sym->shndx == SHN_COMMON)
 		return false;
-	if (sym->type != STT_FUNC && sym->type != STT_GNU_IFUNC && sym->type != STT_NOTYPE)
-		return false;
+	if (sym->type == STT_FUNC || sym->type == STT_GNU_IFUNC)
+		return true;
 	/* a label of one file without a size is a place to jump to, more often than a function */
-	if (sym->type == STT_NOTYPE && sym->bind == STB_LOCAL && !sym->size)
+	if (sym->type != STT_NOTYPE || (sym->bind == STB_LOCAL && !sym->size))
 		return false;
 	return *sym->name && !is_marker(sym->name, machine);
 }
@@ -211,8 +212,7 @@ static struct symbol choose(const struct symbols *s, size_t first, size_t end)
 	}
 	if (best->size)
 		size = best->size;
-	return (struct symbol){ best->start, size | flags | (best->plt ? SYMBOL_PLT : 0),
-				best->name };
+	return (struct symbol){ best->start, size | flags, best->name };
 }
 
 int coati_symbols_finish(struct symbols *s)

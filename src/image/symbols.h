@@ -26,15 +26,13 @@ struct symbol {
 
 #define SYMBOL_ALIASED	 (UINT32_C(1) << 31)
 #define SYMBOL_NESTED	 (UINT32_C(1) << 30) /* one in front of it reaches over it */
-#define SYMBOL_PLT	 (UINT32_C(1) << 29)
-#define SYMBOL_SIZE_MASK (SYMBOL_PLT - 1)
+#define SYMBOL_SIZE_MASK (SYMBOL_NESTED - 1)
 
 /* A symbol on its way into the index. */
 struct symbol_found {
 	uint64_t start;
 	uint32_t size, name;
 	uint8_t rank; /* higher is better */
-	bool plt;
 };
 
 struct symbol_strings {
