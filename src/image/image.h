@@ -61,9 +61,10 @@ struct coati_image {
 	bool looked_for_debug;
 	bool has_plt; /* plt is filled in */
 
-	struct arena arena;   /* names, strings and answers of this image */
-	struct map answers;   /* vaddr to struct answer */
-	struct map functions; /* start to struct coati_name, for answers without lines */
+	struct arena arena;	    /* names, strings and answers of this image */
+	struct map answers;	    /* vaddr to struct answer */
+	struct map functions;	    /* start to struct coati_name, for answers without lines */
+	struct map texts, readable; /* of DWARF: kept once, and what is made of them */
 
 	struct copy file, debug_file, mini; /* mini: what .gnu_debugdata holds */
 	struct symbols symbols;

@@ -82,6 +82,8 @@ static void image_free(struct coati_image *im)
 	coati_copy_close(&im->mini);
 	coati_copy_close(&im->debug_file);
 	coati_copy_close(&im->file);
+	coati_map_fini(&im->readable);
+	coati_map_fini(&im->texts);
 	coati_map_fini(&im->functions);
 	coati_map_fini(&im->answers);
 	coati_arena_fini(&im->arena);
@@ -220,6 +222,8 @@ static int add_image(struct coati_images *images, const struct coati_image_ref *
 	coati_arena_init(&im->arena, IMAGE_ARENA_MAX);
 	coati_map_init(&im->answers, IMAGE_ANSWERS_MAX);
 	coati_map_init(&im->functions, IMAGE_ANSWERS_MAX);
+	coati_map_init_strings(&im->texts, IMAGE_ANSWERS_MAX);
+	coati_map_init(&im->readable, IMAGE_ANSWERS_MAX);
 	coati_symbols_init(&im->symbols);
 	im->path = coati_arena_strdup(&images->arena, ref->path);
 	name = short_name(images, ref);

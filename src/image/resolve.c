@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "image/image.h"
+#include "image/source.h"
 
 static const struct coati_name no_image = { .function = "[unknown]",
 					    .flags = COATI_NAME_SYNTHETIC };
@@ -80,12 +81,36 @@ static int resolve_one(struct coati_image *im, struct coati_address *a)
 	return r;
 }
 
+/* Once more for all that wanted more than the function. */
+static int resolve_lines(struct work *w, const struct job *job)
+{
+	size_t nr = job->end - job->start;
+	CLEANUP(freep) uint64_t *vaddrs = coati_alloc_array(nr, sizeof(*vaddrs));
+	int r;
+
+	if (!vaddrs)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		vaddrs[i] = w->addresses[w->order[job->start + i]].vaddr;
+	r = coati_image_add_lines(job->im, vaddrs, nr, w->flags);
+	for (size_t i = job->start; i < job->end && r == 0; i++) {
+		struct coati_address *a = &w->addresses[w->order[i]];
+		const struct answer *known = coati_image_get_answer(job->im, a->vaddr);
+
+		if (known)
+			take_answer(a, known->names, known->nr);
+	}
+	return r;
+}
+
 static int run_job(struct work *w, const struct job *job)
 {
 	int r = coati_image_load(job->im);
 
 	for (size_t i = job->start; i < job->end && r == 0; i++)
 		r = resolve_one(job->im, &w->addresses[w->order[i]]);
+	if (r == 0 && w->flags && job->im->kind == COATI_IMAGE_FILE)
+		r = resolve_lines(w, job);
 	return r;
 }
 
@@ -168,7 +193,10 @@ int coati_images_resolve(struct coati_images *images, struct coati_address *addr
 	CLEANUP(freep) size_t *order = coati_alloc_array(nr ? nr : 1, sizeof(*order));
 	CLEANUP(freep)
 	struct job *jobs = coati_alloc_array(nr_images ? nr_images : 1, sizeof(*jobs));
-	struct work w = { .addresses = addresses, .order = order, .jobs = jobs, .flags = flags };
+	struct work w = { .addresses = addresses,
+			  .order = order,
+			  .jobs = jobs,
+			  .flags = flags & (COATI_RESOLVE_LINES | COATI_RESOLVE_INLINES) };
 	int failed;
 
 	if (!starts || !order || !jobs)
