@@ -176,9 +176,9 @@ COATI_API int coati_demangle(const char *symbol, char *buf, size_t cap);
 /* Payloads of COATI_BATCH_SYMBOLS batches. Called for each batch, at most COATI_LIVE_BATCH_MAX - 64 bytes each; non-zero ends it. */
 typedef int (*coati_pack_fn)(void *ctx, const void *payload, size_t size);
 /* All that was resolved so far, with lines and inline frames where they were asked. */
-int coati_images_pack(struct coati_images *images, coati_pack_fn fn, void *ctx);
+COATI_API int coati_images_pack(struct coati_images *images, coati_pack_fn fn, void *ctx);
 /* A payload of a recording: its names answer before the files of this machine do. -EBADMSG: malformed, nothing of it is kept. */
-int coati_images_unpack(struct coati_images *images, const void *payload, size_t size);
+COATI_API int coati_images_unpack(struct coati_images *images, const void *payload, size_t size);
 
 #ifdef __cplusplus
 }

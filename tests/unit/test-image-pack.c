@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* Names that travel with a recording: what was packed is answered again, damage is refused whole. */
+#include "lib/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <coati/image.h>
+#include <coati/recording.h>
+
+#include "base/alloc.h"
+#include "image/image.h"
+#include "image/pack.h"
+
+struct payloads {
+	uint8_t *bytes[64];
+	size_t size[64];
+	unsigned int nr;
+};
+
+static int collect(void *ctx, const void *payload, size_t size)
+{
+	struct payloads *p = ctx;
+
+	CHECK_U64(size, <=, COATI_LIVE_BATCH_MAX - 64);
+	CHECK(p->nr < 64);
+	p->bytes[p->nr] = malloc(size);
+	CHECK(p->bytes[p->nr]);
+	memcpy(p->bytes[p->nr], payload, size);
+	p->size[p->nr++] = size;
+	return 0;
+}
+
+static void payloads_free(struct payloads *p)
+{
+	for (unsigned int i = 0; i < p->nr; i++)
+		free(p->bytes[i]);
+	p->nr = 0;
+}
+
+static struct coati_images *new_images(uint32_t flags)
+{
+	struct coati_images_opts o = { .size = sizeof(o), .flags = flags };
+	struct coati_images *images = NULL;
+
+	CHECK_OK(coati_images_new(&o, &images, NULL));
+	return images;
+}
+
+static uint32_t get_image(struct coati_images *images)
+{
+	struct coati_image_ref ref = { .size = sizeof(ref),
+				       .build_id_size = 4,
+				       .build_id = { 0xde, 0xad, 0xbe, 0xef },
+				       .path = "/bin/app" };
+	uint32_t image;
+
+	CHECK_OK(coati_images_get(images, &ref, &image, NULL));
+	return image;
+}
+
+/* Two frames at 0x1010, one at 0x1020: the example of docs/formats/symbols.md. */
+static const struct coati_name inner = { .function = "leaf",
+					 .symbol = "leaf",
+					 .file = "/src/a.c",
+					 .line = 7,
+					 .column = 3,
+					 .start = 0x100c,
+					 .length = 8,
+					 .flags = COATI_NAME_INLINE,
+					 .decl_line = 5 };
+static const struct coati_name outer = { .function = "main",
+					 .symbol = "main",
+					 .file = "/src/a.c",
+					 .line = 300,
+					 .start = 0x1000,
+					 .length = 0x40 };
+
+static void put_example(struct coati_images *images)
+{
+	struct coati_image *im = coati_image_at(images, get_image(images));
+	static struct coati_name both[2], plain;
+	struct answer two = { .names = both,
+			      .nr = 2,
+			      .asked = COATI_RESOLVE_LINES | COATI_RESOLVE_INLINES };
+	struct answer one = { .names = &plain, .nr = 1 };
+
+	both[0] = inner;
+	both[1] = outer;
+	plain = outer;
+	CHECK_OK(coati_image_put_answer(im, 0x1020, &one));
+	CHECK_OK(coati_image_put_answer(im, 0x1010, &two));
+}
+
+static const uint8_t example[] = {
+	'C',  'S',  'Y',  '1',	0x00, 0x04, 0xde, 0xad, 0xbe, 0xef, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x08, '/',	'b',  'i',  'n',  '/',	'a',  'p',  'p',  0x03, 0x04,
+	'l',  'e',  'a',  'f',	0x08, '/',  's',  'r',	'c',  '/',  'a',  '.',	'c',
+	0x04, 'm',  'a',  'i',	'n',  0x02, 0x01, 0x00, 0x02, 7,    3,	  5,	0x8c,
+	0x20, 8,    0x01, 0x03, 0x00, 0x02, 0xac, 0x02, 0x00, 0x00, 0x80, 0x20, 0x40,
+	0x00, 0x02, 0x90, 0x20, 0x03, 0x02, 0x00, 0x01, 0x10, 0x00, 0x01, 0x01,
+};
+
+TEST(pack_writes_the_bytes_of_the_format_page)
+{
+	struct coati_images *images = new_images(0);
+	struct payloads p = { .nr = 0 };
+
+	put_example(images);
+	CHECK_OK(coati_images_pack(images, collect, &p));
+	CHECK_INT(p.nr, ==, 1);
+	CHECK_U64(p.size[0], ==, sizeof(example));
+	CHECK_MEM(p.bytes[0], example, sizeof(example));
+	payloads_free(&p);
+	coati_images_free(&images);
+}
+
+TEST(pack_is_answered_again_without_the_file)
+{
+	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+	struct coati_address a = { .vaddr = 0x1010 };
+	struct coati_image_info info;
+
+	CHECK_OK(coati_images_unpack(images, example, sizeof(example)));
+	a.image = get_image(images);
+	CHECK_OK(coati_image_info(images, a.image, &info));
+	CHECK_INT(info.is_packed, ==, 1);
+	CHECK_OK(coati_images_resolve(images, &a, 1, COATI_RESOLVE_LINES | COATI_RESOLVE_INLINES,
+				      NULL));
+	CHECK_INT(a.nr_names, ==, 2);
+	CHECK_STR(a.names[0].function, "leaf");
+	CHECK_STR(a.names[0].file, "/src/a.c");
+	CHECK_INT(a.names[0].line, ==, 7);
+	CHECK_INT(a.names[0].decl_line, ==, 5);
+	CHECK_U64(a.names[0].flags, ==, COATI_NAME_INLINE);
+	CHECK_STR(a.names[1].symbol, "main");
+	CHECK_INT(a.names[1].line, ==, 300);
+	CHECK_U64(a.names[1].start, ==, 0x1000);
+	CHECK_U64(a.names[1].length, ==, 0x40);
+	coati_images_free(&images);
+}
+
+TEST(pack_of_what_was_unpacked_is_the_same_bytes)
+{
+	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+	struct payloads p = { .nr = 0 };
+
+	CHECK_OK(coati_images_unpack(images, example, sizeof(example)));
+	CHECK_OK(coati_images_pack(images, collect, &p));
+	CHECK_INT(p.nr, ==, 1);
+	CHECK_U64(p.size[0], ==, sizeof(example));
+	CHECK_MEM(p.bytes[0], example, sizeof(example));
+	payloads_free(&p);
+	coati_images_free(&images);
+}
+
+/* Every address with a name of its own: several payloads, each complete in itself. */
+TEST(pack_splits_into_payloads_that_stand_alone)
+{
+	struct coati_images *images = new_images(0), *again;
+	struct coati_image *im = coati_image_at(images, get_image(images));
+	struct payloads p = { .nr = 0 };
+	unsigned int total = 0;
+
+	for (unsigned int i = 0; i < 3000; i++) {
+		struct coati_name *n = coati_arena_alloc(&im->arena, sizeof(*n));
+		struct answer a = { .names = n, .nr = 1 };
+
+		CHECK(n);
+		n->symbol = coati_arena_printf(&im->arena, "function_number_%u", i);
+		n->function = n->symbol;
+		n->start = 0x1000 + 16 * i;
+		n->length = 16;
+		CHECK_OK(coati_image_put_answer(im, 0x1000 + 16 * i, &a));
+	}
+	CHECK_OK(coati_images_pack(images, collect, &p));
+	CHECK(p.nr > 1);
+	for (unsigned int i = 0; i < p.nr; i++) {
+		again = new_images(COATI_IMAGES_NO_LOCAL);
+		CHECK_OK(coati_images_unpack(again, p.bytes[i], p.size[i]));
+		CHECK_INT(coati_images_count(again), ==, 1);
+		total += (unsigned int)coati_image_at(again, 0)->answers.len;
+		coati_images_free(&again);
+	}
+	CHECK_INT(total, ==, 3000);
+	payloads_free(&p);
+	coati_images_free(&images);
+}
+
+TEST(pack_cuts_names_that_fit_no_payload)
+{
+	struct coati_images *images = new_images(0), *again = new_images(COATI_IMAGES_NO_LOCAL);
+	struct coati_image *im = coati_image_at(images, get_image(images));
+	static struct coati_name names[64];
+	struct answer a = { .names = names, .nr = 64 };
+	struct payloads p = { .nr = 0 };
+	char *text = malloc(20001);
+
+	CHECK(text);
+	memset(text, 'x', 20000);
+	text[20000] = '\0';
+	for (unsigned int i = 0; i < 64; i++)
+		names[i] = (struct coati_name){ .function = text, .symbol = text, .line = i };
+	CHECK_OK(coati_image_put_answer(im, 0x1000, &a));
+	CHECK_OK(coati_images_pack(images, collect, &p));
+	CHECK_INT(p.nr, ==, 1);
+	CHECK_OK(coati_images_unpack(again, p.bytes[0], p.size[0]));
+	CHECK_INT(coati_image_get_answer(coati_image_at(again, 0), 0x1000)->nr, ==, 64);
+	CHECK_HAS(coati_image_get_answer(coati_image_at(again, 0), 0x1000)->names[0].function,
+		  "xxx...");
+	payloads_free(&p);
+	free(text);
+	coati_images_free(&again);
+	coati_images_free(&images);
+}
+
+static int stop(void *ctx, const void *payload, size_t size)
+{
+	return 17;
+}
+
+TEST(pack_ends_when_the_callback_says_so)
+{
+	struct coati_images *images = new_images(0);
+
+	put_example(images);
+	CHECK_INT(coati_images_pack(images, stop, NULL), ==, 17);
+	coati_images_free(&images);
+}
+
+TEST(unpack_refuses_every_short_payload_and_keeps_nothing_of_it)
+{
+	for (size_t size = 0; size < sizeof(example); size++) {
+		struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+		uint8_t *copy = malloc(size ? size : 1);
+
+		CHECK(copy);
+		memcpy(copy, example, size);
+		CHECK_ERR(coati_images_unpack(images, copy, size), -EBADMSG);
+		CHECK_INT(coati_images_count(images), ==, 0);
+		free(copy);
+		coati_images_free(&images);
+	}
+}
+
+TEST(unpack_survives_every_changed_byte)
+{
+	uint8_t copy[sizeof(example)];
+
+	for (size_t i = 0; i < sizeof(example); i++) {
+		for (unsigned int v = 0; v < 256; v += 5) {
+			struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+			int r;
+
+			memcpy(copy, example, sizeof(copy));
+			copy[i] = (uint8_t)v;
+			r = coati_images_unpack(images, copy, sizeof(copy));
+			CHECK(r == 0 || r == -EBADMSG);
+			CHECK_INT(coati_images_count(images), ==, r == 0);
+			coati_images_free(&images);
+		}
+	}
+}
+
+TEST(unpack_makes_text_fit_for_a_terminal)
+{
+	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+	uint8_t copy[sizeof(example)];
+
+	memcpy(copy, example, sizeof(copy));
+	copy[26] = 0x1b;
+	CHECK_OK(coati_images_unpack(images, copy, sizeof(copy)));
+	CHECK_STR(coati_image_get_answer(coati_image_at(images, 0), 0x1010)->names[0].function,
+		  "?eaf");
+	coati_images_free(&images);
+}
+
+TEST(unpack_and_pack_report_every_failing_allocation)
+{
+	struct payloads p = { .nr = 0 };
+	int r = -ENOMEM;
+
+	for (uint64_t n = 0; r == -ENOMEM; n++) {
+		struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+
+		CHECK(n < 200);
+		coati_alloc_fail_after(n);
+		r = coati_images_unpack(images, example, sizeof(example));
+		if (r == 0)
+			r = coati_images_pack(images, collect, &p);
+		coati_alloc_fail_after(UINT64_MAX);
+		coati_images_free(&images);
+	}
+	CHECK_INT(r, ==, 0);
+	CHECK_INT(p.nr, ==, 1);
+	payloads_free(&p);
+}
