@@ -74,6 +74,7 @@ struct dump {
 	struct dump_fields fields;
 	uint64_t from_ns, to_ns;
 	uint64_t shown;
+	uint64_t malformed_at; /* byte of the first record that could not be decoded */
 };
 
 /* "1.5,3.25", ",3", "2,": seconds of the recording's clock. */
@@ -228,7 +229,8 @@ static int decode(struct dump *d, const struct coati_recording_item *item, struc
 	n = coati_record_decode(&item->raw, fmt, ret);
 	if (n < 0) {
 		*ret = (struct coati_record){ .type = item->raw.type };
-		d->stats.malformed++;
+		if (!d->stats.malformed++)
+			d->malformed_at = item->offset;
 	}
 	return n;
 }
@@ -345,6 +347,24 @@ static bool events_are_there(const struct dump *d)
 	return false;
 }
 
+/* Everything was read, but not everything made sense. */
+static bool say_damage(const struct dump *d)
+{
+	struct coati_recording_stats st;
+
+	coati_recording_get_stats(d->rec, &st);
+	if (st.damaged)
+		coati_say("%s%s", coati_recording_damage(d->rec)->text,
+			  st.damaged > 1 ? "; there are more such" : "");
+	if (d->stats.malformed)
+		coati_say("%s: %llu record%s malformed and shown as such, the first at byte %llu",
+			  d->args->input ? d->args->input : "coati.data",
+			  (unsigned long long)d->stats.malformed,
+			  d->stats.malformed > 1 ? "s are" : " is",
+			  (unsigned long long)d->malformed_at);
+	return st.damaged || d->stats.malformed;
+}
+
 static int dump_all(struct dump *d)
 {
 	bool is_pipe = coati_recording_info(d->rec)->is_pipe; /* events come with the stream */
@@ -370,10 +390,7 @@ static int dump_all(struct dump *d)
 	}
 	if (is_pipe && !events_are_there(d))
 		return EXIT_FAILED;
-	if (d->stats.malformed)
-		coati_note("%llu records are malformed and shown as such",
-			   (unsigned long long)d->stats.malformed);
-	return code;
+	return say_damage(d) ? EXIT_FAILED : code;
 }
 
 static int check_types(const struct args *a)

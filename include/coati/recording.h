@@ -144,6 +144,9 @@ COATI_API int coati_recording_open_fd(int fd, const struct coati_recording_opts 
 COATI_API int coati_recording_next(struct coati_recording *r, struct coati_recording_item *ret);
 /* Where and why it stopped: a sentence with the offset. */
 COATI_API const struct coati_error *coati_recording_error(const struct coati_recording *r);
+/* The first of the parts about the recording (sections, attrs, names) that made no sense and were left out: a sentence; code 0:
+ * there was none so far. coati_recording_stats.damaged counts them. */
+COATI_API const struct coati_error *coati_recording_damage(const struct coati_recording *r);
 COATI_API uint32_t coati_recording_event_count(const struct coati_recording *r);
 /* In pipe mode events arrive with the stream: complete once a record of theirs was delivered. */
 COATI_API const struct coati_recording_event *coati_recording_event(const struct coati_recording *r,

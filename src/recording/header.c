@@ -27,6 +27,10 @@ static int parse_file_mode(struct cursor *c, struct file_header *h, struct coati
 		return coati_fail(err, -EBADMSG,
 				  "the header says %llu bytes per event, which cannot be",
 				  (unsigned long long)h->attr_size);
+	if (h->data.offset < HEADER_FILE_BYTES)
+		return coati_fail(err, -EBADMSG,
+				  "the header says that records begin at byte %llu, inside itself",
+				  (unsigned long long)h->data.offset);
 	return 0;
 }
 
@@ -114,21 +118,23 @@ static int read_events(int fd, uint64_t file_size, const struct file_header *h, 
 	if (!bytes)
 		return coati_fail(
 			err, -EBADMSG,
-			"the list of events (%llu bytes at %llu) lies outside the file of %llu bytes",
+			"the list of events (%llu bytes at byte %llu) lies outside the file of %llu bytes",
 			(unsigned long long)h->attrs.size, (unsigned long long)h->attrs.offset,
 			(unsigned long long)file_size);
 	for (uint32_t i = 0; cursor_left(&c) >= h->attr_size; i++) {
 		r = read_event(fd, file_size, h, &c, m);
 		if (r < 0)
-			return coati_fail(err, r, "event %u of the header is malformed (%s)", i,
-					  coati_errno_name(r));
+			return coati_fail(
+				err, r,
+				"event %u of the header, at byte %llu, is malformed: its attributes or ids lie outside the file, or there are too many",
+				i, (unsigned long long)(h->attrs.offset + i * h->attr_size));
 	}
 	return 0;
 }
 
 /* One {offset, size} pair per feature bit, in ascending order, right behind the data. */
 static void read_features(int fd, uint64_t file_size, const struct file_header *h, struct model *m,
-			  uint64_t *damaged)
+			  struct damage *damage)
 {
 	struct file_section table = { .offset = h->data.offset + h->data.size, .size = 0 };
 	const uint8_t *bytes;
@@ -140,7 +146,11 @@ static void read_features(int fd, uint64_t file_size, const struct file_header *
 		return;
 	bytes = load(fd, file_size, table, m, MODEL_SECTION_MAX);
 	if (!bytes) {
-		++*damaged;
+		coati_damage_add(
+			damage, -EBADMSG,
+			"the list of sections (%llu bytes at byte %llu) lies outside the file of %llu bytes; names and facts are missing",
+			(unsigned long long)table.size, (unsigned long long)table.offset,
+			(unsigned long long)file_size);
 		return;
 	}
 	c = cursor_over(bytes, table.size);
@@ -148,25 +158,31 @@ static void read_features(int fd, uint64_t file_size, const struct file_header *
 	for (uint32_t bit = 0; bit < COATI_FEATURE_MAX; bit++) {
 		struct file_section s;
 		const uint8_t *body;
+		int r;
 
 		if (!(h->features[bit / 64] >> (bit % 64) & 1))
 			continue;
 		s.offset = cursor_u64(&c);
 		s.size = cursor_u64(&c);
 		body = load(fd, file_size, s, m, MODEL_SECTION_MAX);
-		if (!body || coati_model_feature(m, bit, body, s.size) < 0)
-			++*damaged;
+		r = body ? coati_model_feature(m, bit, body, s.size) : -EBADMSG;
+		if (r < 0)
+			coati_damage_add(
+				damage, r,
+				"section %u (%s, %llu bytes at byte %llu) %s and was left out", bit,
+				coati_model_feature_name(bit), (unsigned long long)s.size,
+				(unsigned long long)s.offset,
+				body ? "is malformed" : "lies outside the file or is too large");
 	}
 }
 
 int coati_header_read(int fd, uint64_t file_size, const struct file_header *h, struct model *m,
-		      uint64_t *ret_damaged, struct coati_error *err)
+		      struct damage *damage, struct coati_error *err)
 {
 	int r = read_events(fd, file_size, h, m, err);
 
 	if (r < 0)
 		return r;
-	*ret_damaged = 0;
-	read_features(fd, file_size, h, m, ret_damaged);
+	read_features(fd, file_size, h, m, damage);
 	return 0;
 }

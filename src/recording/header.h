@@ -27,6 +27,6 @@ struct file_header {
 int coati_header_parse(const uint8_t *bytes, size_t size, struct file_header *ret,
 		       struct coati_error *err);
 /* Read events and feature sections of the file @fd of @file_size bytes into @m. Damage in a section costs that section
- * alone; *ret_damaged counts them. */
+ * alone; @damage tells of them. */
 int coati_header_read(int fd, uint64_t file_size, const struct file_header *h, struct model *m,
-		      uint64_t *ret_damaged, struct coati_error *err);
+		      struct damage *damage, struct coati_error *err);

@@ -3,10 +3,48 @@
 #include "recording/model.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
+
+#include "base/error.h"
 
 #define STRING_MAX 65536
 #define ARGS_MAX   65536
+
+void coati_damage_add(struct damage *d, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (d->count++)
+		return;
+	va_start(ap, fmt);
+	coati_vfail(&d->first, code, fmt, ap);
+	va_end(ap);
+}
+
+const char *coati_model_feature_name(uint32_t bit)
+{
+	static const char *const names[] = {
+		[COATI_FEATURE_TRACING_DATA] = "TRACING_DATA",
+		[COATI_FEATURE_BUILD_ID] = "BUILD_ID",
+		[COATI_FEATURE_HOSTNAME] = "HOSTNAME",
+		[COATI_FEATURE_OSRELEASE] = "OSRELEASE",
+		[COATI_FEATURE_VERSION] = "VERSION",
+		[COATI_FEATURE_ARCH] = "ARCH",
+		[COATI_FEATURE_NRCPUS] = "NRCPUS",
+		[COATI_FEATURE_CPUDESC] = "CPUDESC",
+		[COATI_FEATURE_CPUID] = "CPUID",
+		[COATI_FEATURE_TOTAL_MEM] = "TOTAL_MEM",
+		[COATI_FEATURE_CMDLINE] = "CMDLINE",
+		[COATI_FEATURE_EVENT_DESC] = "EVENT_DESC",
+		[COATI_FEATURE_GROUP_DESC] = "GROUP_DESC",
+		[COATI_FEATURE_SAMPLE_TIME] = "SAMPLE_TIME",
+		[COATI_FEATURE_CLOCKID] = "CLOCKID",
+		[COATI_FEATURE_CLOCK_DATA] = "CLOCK_DATA",
+	};
+
+	return bit < sizeof(names) / sizeof(names[0]) && names[bit] ? names[bit] : "?";
+}
 
 int coati_model_init(struct model *m)
 {

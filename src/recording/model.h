@@ -30,6 +30,12 @@ struct model_format { /* text of a tracepoint's format file */
 	uint64_t size;
 };
 
+/* Parts about the recording that made no sense and were left out. */
+struct damage {
+	uint64_t count;
+	struct coati_error first;
+};
+
 struct model {
 	struct arena arena;
 	bool swap;
@@ -41,6 +47,9 @@ struct model {
 	struct coati_recording_info info;
 };
 
+/* One more; the sentence of the first one is kept. */
+void coati_damage_add(struct damage *d, int code, const char *fmt, ...) COATI_PRINTF(3, 4);
+
 int coati_model_init(struct model *m);
 void coati_model_fini(struct model *m);
 
@@ -48,6 +57,8 @@ void coati_model_fini(struct model *m);
 int coati_model_attr(struct cursor *c, size_t size, struct coati_attr *ret);
 /* A new event with the ids that the rest of @ids holds (8 bytes each). */
 int coati_model_add_event(struct model *m, const struct coati_attr *attr, struct cursor *ids);
+/* What a feature section is called, "?" for one that we do not know. */
+const char *coati_model_feature_name(uint32_t bit);
 /* A feature section has come; the bytes stay valid. Malformed ones are kept as bytes and otherwise ignored: -EBADMSG. */
 int coati_model_feature(struct model *m, uint32_t bit, const uint8_t *bytes, uint64_t size);
 /* An EVENT_UPDATE record. */

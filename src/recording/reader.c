@@ -78,14 +78,14 @@ static int read_start(int fd, bool seekable, uint8_t *buf, size_t *ret_size)
 }
 
 /* How far the records go. A recorder that was killed leaves a size of 0, or the size at its last round; and no sections, or those
- * that it meant to write, where @damaged of them make no sense. */
+ * that it meant to write, of which @damage tells. */
 static void set_data_range(struct coati_recording *r, const struct file_header *h,
-			   uint64_t file_size, uint64_t damaged)
+			   uint64_t file_size, const struct damage *damage)
 {
 	struct stream *s = &r->streams.v[0];
 	uint64_t end = h->data.offset + h->data.size;
 	bool none = !(h->features[0] | h->features[1] | h->features[2] | h->features[3]);
-	bool unfinished = h->data.size ? none && end < file_size : none || damaged;
+	bool unfinished = h->data.size ? none && end < file_size : none || damage->count;
 
 	s->outer.offset = h->data.offset;
 	/* at the end of its last round a living recorder leaves a size that is right for now */
@@ -93,25 +93,33 @@ static void set_data_range(struct coati_recording *r, const struct file_header *
 		unfinished || end < h->data.offset || (none && end == file_size) ? UINT64_MAX : end;
 	r->shared.model.info.is_truncated = unfinished || end > file_size;
 	/* an unfinished file has no sections that could be damaged */
-	if (!r->shared.model.info.is_truncated)
-		r->shared.stats.damaged += damaged;
+	if (!r->shared.model.info.is_truncated && damage->count) {
+		r->shared.damage = *damage;
+		coati_error_prefix(&r->shared.damage.first, "%s: ", r->path);
+	}
 }
 
 static int start_file(struct coati_recording *r, int fd, const struct file_header *h,
 		      struct coati_error *err)
 {
+	struct damage damage = { 0 };
 	struct stat st;
-	uint64_t damaged;
 	int n;
 
 	if (fstat(fd, &st) < 0)
 		return coati_fail(err, -errno, "%s: %m", r->path);
-	n = coati_header_read(fd, (uint64_t)st.st_size, h, &r->shared.model, &damaged, err);
+	if (h->data.offset > (uint64_t)st.st_size)
+		return coati_fail(
+			err, -EBADMSG,
+			"%s: the header says that records begin at byte %llu, but the file has %llu bytes",
+			r->path, (unsigned long long)h->data.offset,
+			(unsigned long long)st.st_size);
+	n = coati_header_read(fd, (uint64_t)st.st_size, h, &r->shared.model, &damage, err);
 	if (n < 0) {
 		coati_error_prefix(err, "%s: ", r->path);
 		return n;
 	}
-	set_data_range(r, h, (uint64_t)st.st_size, damaged);
+	set_data_range(r, h, (uint64_t)st.st_size, &damage);
 	return 0;
 }
 
@@ -396,6 +404,11 @@ const struct coati_error *coati_recording_error(const struct coati_recording *r)
 	return &r->shared.err;
 }
 
+const struct coati_error *coati_recording_damage(const struct coati_recording *r)
+{
+	return &r->shared.damage.first;
+}
+
 uint32_t coati_recording_event_count(const struct coati_recording *r)
 {
 	return (uint32_t)r->shared.model.events.len;
@@ -440,6 +453,7 @@ const char *coati_recording_tracepoint(const struct coati_recording *r, uint64_t
 void coati_recording_get_stats(const struct coati_recording *r, struct coati_recording_stats *ret)
 {
 	*ret = r->shared.stats;
+	ret->damaged = r->shared.damage.count;
 }
 
 #define BUILD_ID_FIXED 36 /* header, pid, id, size byte and padding */

@@ -63,10 +63,14 @@ static int enqueue(struct stream *s, const struct input_record *rec, uint32_t fl
 }
 
 /* A record about the recording that makes no sense costs itself alone. */
-static void note(struct shared *sh, int r)
+static void note(struct stream *s, const struct input_record *rec, int r)
 {
+	const char *name = coati_record_name(rec->raw.type);
+
 	if (r < 0)
-		sh->stats.damaged++;
+		coati_damage_add(&s->shared->damage, r,
+				 "%s: the record at byte %llu (%s) is malformed and was left out",
+				 s->name, (unsigned long long)rec->offset, name ? name : "?");
 }
 
 /* Events and facts that travel as records: pipe mode. */
@@ -124,8 +128,9 @@ uint64_t coati_stream_behind(const struct coati_raw *raw)
 	return (size + 7) & ~UINT64_C(7);
 }
 
-static int take_tracing_data(struct stream *s, uint64_t size)
+static int take_tracing_data(struct stream *s, const struct input_record *rec)
 {
+	uint64_t size = coati_stream_behind(&rec->raw);
 	struct shared *sh = s->shared;
 	uint8_t *copy;
 	int r;
@@ -137,7 +142,8 @@ static int take_tracing_data(struct stream *s, uint64_t size)
 		return -ENOMEM;
 	r = coati_input_copy(&s->outer, copy, size);
 	if (r == 0)
-		note(sh, coati_model_feature(&sh->model, COATI_FEATURE_TRACING_DATA, copy, size));
+		note(s, rec,
+		     coati_model_feature(&sh->model, COATI_FEATURE_TRACING_DATA, copy, size));
 	return r;
 }
 
@@ -204,16 +210,16 @@ static int take(struct stream *s, const struct input_record *rec, uint32_t flags
 		return r;
 	switch (rec->raw.type) {
 	case COATI_RECORD_HEADER_ATTR:
-		note(sh, take_attr(sh, &rec->raw));
+		note(s, rec, take_attr(sh, &rec->raw));
 		break;
 	case COATI_RECORD_HEADER_FEATURE:
-		note(sh, take_feature(sh, &rec->raw));
+		note(s, rec, take_feature(sh, &rec->raw));
 		break;
 	case COATI_RECORD_EVENT_UPDATE:
-		note(sh, coati_model_event_update(&sh->model, &c));
+		note(s, rec, coati_model_event_update(&sh->model, &c));
 		break;
 	case COATI_RECORD_TRACING_DATA:
-		return take_tracing_data(s, coati_stream_behind(&rec->raw));
+		return take_tracing_data(s, rec);
 	case COATI_RECORD_AUXTRACE:
 		return coati_input_skip(&s->outer, coati_stream_behind(&rec->raw));
 	case COATI_RECORD_FINISHED_ROUND:

@@ -20,6 +20,7 @@ struct shared {
 	struct model model;
 	struct chunk_pool pool;
 	struct coati_recording_stats stats;
+	struct damage damage;
 	struct coati_error err;
 	bool follow;
 };
