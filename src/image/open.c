@@ -269,22 +269,38 @@ static int try_below(struct search *s, const char *root, const char *path, bool 
 	return try_fd(s, fd, false, shown);
 }
 
-/* The kernel's own link to what the process has mapped: right even when the file is deleted. Needs privileges. */
-static int try_mapping(struct search *s)
+/* A link of the kernel's own to a file of the process: right even when the file is deleted or in another mount namespace. @is_proof: it is
+ * the mapping itself, so that nothing else has to show it. */
+static int try_kernel_link(struct search *s, const char *path, bool is_proof)
 {
-	const struct coati_image *im = s->im;
-	char path[IMAGE_PATH_MAX];
 	struct coati_error err = { 0 };
 	int place, fd;
 
-	snprintf(path, sizeof(path), "%s/%d/map_files/%llx-%llx", im->all->procfs, im->pid,
-		 (unsigned long long)im->map_start, (unsigned long long)im->map_end);
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -errno;
 	fd = open_regular(place, path, &err);
 	fd_closep(&place);
-	return fd < 0 ? refuse(s, &err) : try_fd(s, fd, true, path);
+	return fd < 0 ? refuse(s, &err) : try_fd(s, fd, is_proof, path);
+}
+
+/* Its mappings, which needs privileges, and its program, which needs none for one's own. */
+static int try_kernel_links(struct search *s)
+{
+	const struct coati_image *im = s->im;
+	struct coati_error before = *s->err;
+	char path[IMAGE_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%d/map_files/%llx-%llx", im->all->procfs, im->pid,
+		 (unsigned long long)im->map_start, (unsigned long long)im->map_end);
+	if (im->map_end && try_kernel_link(s, path, true) == 0)
+		return 0;
+	snprintf(path, sizeof(path), "%s/%d/exe", im->all->procfs, im->pid);
+	if ((im->build_id_size || im->ino) && try_kernel_link(s, path, false) == 0)
+		return 0;
+	/* that this is no mapping of the program says nothing about the file */
+	*s->err = before;
+	return -ENOENT;
 }
 
 static int try_build_id(struct search *s)
@@ -320,7 +336,7 @@ static int try_places(struct search *s)
 	char root[IMAGE_PATH_MAX], path[IMAGE_PATH_MAX + 1];
 
 	plain_path(im->path, path, sizeof(path));
-	if (im->pid && im->map_end && try_mapping(s) == 0)
+	if (im->pid && try_kernel_links(s) == 0)
 		return 0;
 	snprintf(root, sizeof(root), "%s/%d/root", im->all->procfs, im->pid);
 	if (im->pid && *path == '/' && try_below(s, root, path, false) == 0)

@@ -13,85 +13,58 @@
 #include <coati/image.h>
 
 #include "unit/elf-builder.h"
-
-static struct coati_images *new_images(void)
-{
-	struct coati_images *images = NULL;
-	struct coati_error err = { 0 };
-
-	if (coati_images_new(NULL, &images, &err) < 0)
-		test_fail_at(__FILE__, __LINE__, "%s", err.text);
-	return images;
-}
-
-static uint32_t get(struct coati_images *images, struct coati_image_ref ref)
-{
-	uint32_t image = 0;
-
-	ref.size = sizeof(ref);
-	CHECK_OK(coati_images_get(images, &ref, &image, NULL));
-	return image;
-}
-
-static struct coati_name resolve(struct coati_images *images, uint32_t image, uint64_t vaddr)
-{
-	struct coati_address a = { .image = image, .vaddr = vaddr };
-
-	CHECK_OK(coati_images_resolve(images, &a, 1, 0, NULL));
-	CHECK_U64(a.nr_names, ==, 1);
-	return a.names[0];
-}
+#include "unit/image-ask.h"
 
 TEST(image_same_build_id_is_the_same_image_whatever_its_path)
 {
-	struct coati_images *images = new_images();
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
 	struct coati_image_ref a = { .path = "/a", .build_id_size = 20, .build_id = { 1, 2, 3 } };
 	struct coati_image_ref b = a, c = a;
 
 	b.path = "/somewhere/else";
 	c.build_id[0] = 9;
-	CHECK_U64(get(images, a), ==, get(images, b));
-	CHECK_U64(get(images, a), !=, get(images, c));
+	CHECK_U64(ask_image(images, a), ==, ask_image(images, b));
+	CHECK_U64(ask_image(images, a), !=, ask_image(images, c));
 	CHECK_U64(coati_images_count(images), ==, 2);
 	coati_images_free(&images);
 }
 
 TEST(image_without_build_id_is_told_by_path_and_inode)
 {
-	struct coati_images *images = new_images();
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
 	struct coati_image_ref a = { .path = "/a", .ino = 5, .maj = 8, .min = 1 };
 	struct coati_image_ref other_inode = { .path = "/a", .ino = 6, .maj = 8, .min = 1 };
 
-	CHECK_U64(get(images, a), ==, get(images, a));
-	CHECK_U64(get(images, a), !=, get(images, other_inode));
+	CHECK_U64(ask_image(images, a), ==, ask_image(images, a));
+	CHECK_U64(ask_image(images, a), !=, ask_image(images, other_inode));
 	coati_images_free(&images);
 }
 
 TEST(image_of_run_time_code_is_one_a_process)
 {
-	struct coati_images *images = new_images();
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
 	struct coati_image_ref a = { .kind = COATI_IMAGE_JIT, .pid = 11, .path = "//anon" };
 	struct coati_image_ref b = { .kind = COATI_IMAGE_JIT, .pid = 12, .path = "//anon" };
 	struct coati_image_info info;
 
-	CHECK_U64(get(images, a), ==, get(images, a));
-	CHECK_U64(get(images, a), !=, get(images, b));
-	CHECK_OK(coati_image_info(images, get(images, b), &info));
+	CHECK_U64(ask_image(images, a), ==, ask_image(images, a));
+	CHECK_U64(ask_image(images, a), !=, ask_image(images, b));
+	CHECK_OK(coati_image_info(images, ask_image(images, b), &info));
 	CHECK_STR(info.name, "[jit 12]");
 	coati_images_free(&images);
 }
 
 TEST(image_nobody_knows_still_has_a_name)
 {
-	struct coati_images *images = new_images();
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
 	struct coati_image_ref gone = { .path = "/no/such/libgone.so (deleted)", .pid = 1 << 30 };
-	struct coati_name n = resolve(images, 77, 0x1000);
+	struct coati_name n = ask_name(images, 77, 0x1000);
 	struct coati_image_info info;
 	uint32_t image;
 
 	CHECK_STR(n.function, "[unknown]");
-	image = get(images, gone);
-	n = resolve(images, image, 0x1234);
+	image = ask_image(images, gone);
+	n = ask_name(images, image, 0x1234);
 	CHECK_STR(n.function, "[libgone.so]");
 	CHECK(n.flags & COATI_NAME_SYNTHETIC);
 	CHECK(!n.symbol);
@@ -114,7 +87,7 @@ static uint64_t loaded_vaddr(const void *p, const char **ret_path)
 
 TEST(image_names_a_function_of_the_c_library)
 {
-	struct coati_images *images = new_images();
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
 	struct coati_image_info info;
 	struct coati_name n;
 	const char *path;
@@ -123,8 +96,8 @@ TEST(image_names_a_function_of_the_c_library)
 
 	if (test_emulated())
 		test_skip("the libraries are not where the emulator says");
-	image = get(images, (struct coati_image_ref){ .path = path });
-	n = resolve(images, image, vaddr + 3);
+	image = ask_path(images, path);
+	n = ask_name(images, image, vaddr + 3);
 	/* its aliases, if any, begin with underscores */
 	CHECK_STR(n.function, "qsort_r");
 	CHECK_U64(n.start, ==, vaddr);
@@ -143,20 +116,20 @@ __attribute__((noinline)) static int only_in_the_symbol_table(int x)
 
 TEST(image_names_a_static_function_of_this_very_program)
 {
-	struct coati_images *images = new_images();
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
 	int (*volatile fn)(int) = only_in_the_symbol_table;
 	const char *path;
 	uint64_t vaddr = loaded_vaddr((const void *)fn, &path);
-	uint32_t image = get(images, (struct coati_image_ref){ .path = path });
+	uint32_t image = ask_path(images, path);
 
 	CHECK_INT(fn(1), ==, 2);
-	CHECK_STR(resolve(images, image, vaddr).function, "only_in_the_symbol_table");
+	CHECK_STR(ask_name(images, image, vaddr).function, "only_in_the_symbol_table");
 	coati_images_free(&images);
 }
 
 TEST(image_offset_becomes_address_by_the_program_headers)
 {
-	struct coati_images *images = new_images();
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
 	struct elf_builder b;
 	uint32_t image;
 	uint64_t vaddr = 0;
@@ -164,7 +137,7 @@ TEST(image_offset_becomes_address_by_the_program_headers)
 	elf_builder_init(&b, false);
 	elf_builder_program(&b);
 	elf_builder_write(&b, "program");
-	image = get(images, (struct coati_image_ref){ .path = "program" });
+	image = ask_image(images, (struct coati_image_ref){ .path = "program" });
 	CHECK_OK(coati_image_vaddr(images, image, BUILDER_TEXT_OFFSET + 5, &vaddr));
 	CHECK_U64(vaddr, ==, BUILDER_TEXT_VADDR + 5);
 	CHECK_ERR(coati_image_vaddr(images, image, 1 << 20, &vaddr), -ENOENT);
@@ -174,7 +147,7 @@ TEST(image_offset_becomes_address_by_the_program_headers)
 
 TEST(image_descriptor_is_that_of_the_very_file)
 {
-	struct coati_images *images = new_images();
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
 	struct elf_builder b;
 	struct coati_error err;
 	struct stat st, want;
@@ -185,14 +158,15 @@ TEST(image_descriptor_is_that_of_the_very_file)
 	elf_builder_program(&b);
 	elf_builder_write(&b, "program");
 	CHECK_OK(stat("program", &want));
-	image = get(images, (struct coati_image_ref){ .path = "program" });
+	image = ask_image(images, (struct coati_image_ref){ .path = "program" });
 	fd = coati_image_open_fd(images, image, &err);
 	CHECK_OK(fd);
 	CHECK_OK(fstat(fd, &st));
 	CHECK_U64(st.st_ino, ==, want.st_ino);
 	close(fd);
-	CHECK_ERR(coati_image_open_fd(
-			  images, get(images, (struct coati_image_ref){ .path = "none" }), &err),
+	CHECK_ERR(coati_image_open_fd(images,
+				      ask_image(images, (struct coati_image_ref){ .path = "none" }),
+				      &err),
 		  -ENOENT);
 	CHECK_HAS(err.text, "none");
 	coati_images_free(&images);

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* From what a record says of a file to the very file: what is refused, and what is found although it moved. */
+#include "lib/test.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "unit/elf-builder.h"
+#include "unit/image-ask.h"
+
+/* A small program with one function and a build id that begins with @id (0: none). */
+static void make_program(const char *path, uint8_t id, const char *function)
+{
+	struct elf_symbol symbol = { .name = function,
+				     .value = BUILDER_TEXT_VADDR,
+				     .size = 64,
+				     .type = STT_FUNC,
+				     .bind = STB_GLOBAL,
+				     .shndx = 1 };
+	uint8_t bytes[20] = { id, 1, 2, 3 }, notes[64];
+	struct writer w = writer_over(notes, sizeof(notes));
+	struct elf_builder b;
+
+	elf_builder_init(&b, false);
+	elf_builder_program(&b);
+	if (id) {
+		elf_builder_note(&w, "GNU", NT_GNU_BUILD_ID, bytes, sizeof(bytes));
+		elf_builder_section(&b, ".note.gnu.build-id", SHT_NOTE, notes, w.len);
+	}
+	elf_builder_symbols(&b, false, &symbol, 1);
+	elf_builder_write(&b, path);
+}
+
+/* The scratch folder with @name in it. */
+static const char *here(const char *name)
+{
+	static char path[4][PATH_MAX];
+	static int next;
+	char cwd[PATH_MAX / 2];
+
+	next = (next + 1) % 4;
+	CHECK(getcwd(cwd, sizeof(cwd)));
+	snprintf(path[next], sizeof(path[next]), "%s/%s", cwd, name);
+	return path[next];
+}
+
+/* As a record of this very process would name it. */
+static struct coati_image_ref foreign(const char *path)
+{
+	return (struct coati_image_ref){ .path = path, .pid = getpid() };
+}
+
+static void check_refused(const char *path, const char *reason)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	uint32_t image = ask_image(images, foreign(path));
+
+	CHECK(ask_name(images, image, BUILDER_TEXT_VADDR).flags & COATI_NAME_SYNTHETIC);
+	CHECK_HAS(ask_why(images, image), reason);
+	CHECK(!ask_info(images, image).opened);
+	coati_images_free(&images);
+}
+
+TEST(open_refuses_links_that_a_stranger_made)
+{
+	make_program("program", 0, "real");
+	CHECK_OK(symlink("program", "link"));
+	CHECK_OK(mkdir("folder", 0700));
+	CHECK_OK(symlink("folder", "other"));
+	make_program("folder/inside", 0, "real");
+	check_refused(here("link"), "link");
+	check_refused(here("other/inside"), "link");
+}
+
+TEST(open_follows_links_that_the_caller_named)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+
+	make_program("program", 0, "real");
+	CHECK_OK(symlink("program", "link"));
+	CHECK_STR(ask_function(images, ask_path(images, "link"), BUILDER_TEXT_VADDR), "real");
+	coati_images_free(&images);
+}
+
+TEST(open_refuses_what_is_no_regular_file_without_touching_it)
+{
+	CHECK_OK(mkfifo("fifo", 0600));
+	CHECK_OK(mkdir("folder", 0700));
+	check_refused(here("fifo"), "not a regular file"); /* opening it would wait for a writer */
+	check_refused(here("folder"), "not a regular file");
+	check_refused("/dev/zero", "not a regular file");
+}
+
+TEST(open_refuses_a_file_of_a_hundred_gigabytes)
+{
+	int fd = open("huge", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+
+	CHECK_OK(fd);
+	CHECK_OK((int)write(fd, ELFMAG, SELFMAG));
+	if (ftruncate(fd, (off_t)100 << 30) < 0)
+		test_skip("this file system has no sparse files of that size");
+	close(fd);
+	check_refused(here("huge"), "100 GiB");
+}
+
+TEST(open_refuses_what_is_no_elf_file)
+{
+	int fd = open("text", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+
+	CHECK_OK((int)write(fd, "just words\n", 11));
+	close(fd);
+	check_refused(here("text"), "not an ELF file");
+	fd = open("empty", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	close(fd);
+	check_refused(here("empty"), "not an ELF file");
+}
+
+TEST(open_refuses_another_users_file_unless_its_build_id_shows_what_it_is)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	struct coati_image_ref ref = foreign(here("known"));
+
+	if (geteuid() != 0)
+		test_skip_need("root", "only root can give a file away");
+	make_program("theirs", 0, "real");
+	make_program("known", 7, "real");
+	CHECK_OK(chown("theirs", 12345, 12345));
+	CHECK_OK(chown("known", 12345, 12345));
+	check_refused(here("theirs"), "user 12345's");
+	ref.build_id_size = 20;
+	memcpy(ref.build_id, "\x07\1\2\3", 4);
+	CHECK_STR(ask_function(images, ask_image(images, ref), BUILDER_TEXT_VADDR), "real");
+	coati_images_free(&images);
+}
+
+static struct coati_image_ref recorded(const char *path, uint8_t id)
+{
+	struct coati_image_ref ref = { .path = path, .build_id_size = 20 };
+
+	memcpy(ref.build_id, (uint8_t[]){ id, 1, 2, 3 }, 4);
+	return ref;
+}
+
+TEST(open_does_not_take_a_file_that_was_replaced_since)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	uint32_t image;
+
+	make_program("program", 9, "new");
+	image = ask_image(images, recorded(here("program"), 5));
+	CHECK_STR(ask_function(images, image, BUILDER_TEXT_VADDR), "[program]");
+	CHECK_HAS(ask_why(images, image), "another build id");
+	CHECK_HAS(ask_why(images, image), "replaced");
+	coati_images_free(&images);
+}
+
+TEST(open_takes_the_debug_file_of_what_was_replaced)
+{
+	struct coati_images_opts opts = { .debug_dirs = here("debug") };
+	struct coati_images *images = ask_new(opts);
+	uint32_t image;
+
+	make_program("program", 9, "new");
+	CHECK_OK(mkdir("debug", 0700));
+	CHECK_OK(mkdir("debug/.build-id", 0700));
+	CHECK_OK(mkdir("debug/.build-id/05", 0700));
+	make_program("debug/.build-id/05/01020300000000000000000000000000000000.debug", 5, "old");
+	image = ask_image(images, recorded(here("program"), 5));
+	CHECK_STR(ask_function(images, image, BUILDER_TEXT_VADDR), "old");
+	CHECK_HAS(ask_info(images, image).debug, "/05/");
+	coati_images_free(&images);
+}
+
+TEST(open_passes_over_a_debug_file_with_another_build_id)
+{
+	struct coati_images_opts opts = { .debug_dirs = here("debug") };
+	struct coati_images *images = ask_new(opts);
+
+	CHECK_OK(mkdir("debug", 0700));
+	CHECK_OK(mkdir("debug/.build-id", 0700));
+	CHECK_OK(mkdir("debug/.build-id/05", 0700));
+	make_program("debug/.build-id/05/01020300000000000000000000000000000000.debug", 6, "wrong");
+	CHECK_STR(ask_function(images, ask_image(images, recorded(here("gone"), 5)),
+			       BUILDER_TEXT_VADDR),
+		  "[gone]");
+	coati_images_free(&images);
+}
+
+TEST(open_knows_a_file_by_its_inode_when_it_has_no_build_id)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	struct coati_image_ref ref = foreign(here("program"));
+	struct stat st;
+
+	make_program("program", 0, "real");
+	CHECK_OK(stat("program", &st));
+	ref.ino = st.st_ino;
+	CHECK_STR(ask_function(images, ask_image(images, ref), BUILDER_TEXT_VADDR), "real");
+	ref.ino++;
+	CHECK_STR(ask_function(images, ask_image(images, ref), BUILDER_TEXT_VADDR), "[program]");
+	CHECK_HAS(ask_why(images, ask_image(images, ref)), "another file");
+	coati_images_free(&images);
+}
+
+TEST(open_asks_no_file_of_this_machine_when_told_so)
+{
+	struct coati_images *images =
+		ask_new((struct coati_images_opts){ .flags = COATI_IMAGES_NO_LOCAL });
+	uint32_t image;
+
+	make_program("program", 0, "real");
+	image = ask_path(images, here("program"));
+	CHECK_STR(ask_function(images, image, BUILDER_TEXT_VADDR), "[program]");
+	CHECK_HAS(ask_why(images, image), "not asked");
+	coati_images_free(&images);
+}
+
+TEST(open_looks_below_the_given_root)
+{
+	struct coati_images *images;
+	char root[PATH_MAX];
+
+	snprintf(root, sizeof(root), "%s", here("sysroot"));
+	CHECK_OK(mkdir("sysroot", 0700));
+	CHECK_OK(mkdir("sysroot/bin", 0700));
+	make_program("sysroot/bin/tool", 0, "inside");
+	CHECK_OK(symlink("/bin/tool", "sysroot/bin/alias"));
+	images = ask_new((struct coati_images_opts){ .root = root });
+	CHECK_STR(ask_function(images, ask_path(images, "/bin/tool"), BUILDER_TEXT_VADDR),
+		  "inside");
+	/* a link to the root means the given one */
+	CHECK_STR(ask_function(images, ask_path(images, "/bin/alias"), BUILDER_TEXT_VADDR),
+		  "inside");
+	coati_images_free(&images);
+}
+
+/* ---- living processes ------------------------------------------------------------------------------------------------------ */
+
+static void copy_file(const char *from, const char *to)
+{
+	char command[2 * PATH_MAX];
+
+	snprintf(command, sizeof(command), "cp %s %s && chmod 755 %s", from, to, to);
+	CHECK_INT(system(command), ==, 0);
+}
+
+/* A process that runs @path and does nothing; with a mount namespace of its own that has a tmpfs at @mount. */
+static pid_t run_sleeper(const char *path, const char *mounted)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	CHECK_OK(pipe2(ready, O_CLOEXEC));
+	pid = fork();
+	CHECK_OK(pid);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (mounted && (unshare(CLONE_NEWNS) < 0 ||
+				mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+				mount("none", mounted, "tmpfs", 0, "") < 0))
+			_exit(77);
+		if (mounted)
+			copy_file("/bin/sleep", path);
+		execl(path, "sleep", "1000", (char *)NULL);
+		_exit(78);
+	}
+	close(ready[1]);
+	CHECK_INT(read(ready[0], &c, 1), ==, 0); /* closed by exec, or by its end */
+	close(ready[0]);
+	return pid;
+}
+
+/* The executable mapping of the program of @pid. */
+static struct coati_image_ref mapping_of(pid_t pid, const char *name, uint64_t *ret_offset)
+{
+	struct coati_image_ref ref = { .pid = pid };
+	static char line[PATH_MAX + 128], path[PATH_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	CHECK(f);
+	while (fgets(line, sizeof(line), f)) {
+		char *dash = strchr(line, '-'), *blank = strchr(line, ' '),
+		     *slash = strchr(line, '/');
+
+		if (!slash || !strstr(slash, name) || strncmp(blank + 3, "x", 1) != 0)
+			continue;
+		*dash = *blank = '\0';
+		blank[14] = '\0';
+		slash[strcspn(slash, "\n")] = '\0';
+		CHECK_OK(coati_parse_hex(line, &ref.map_start));
+		CHECK_OK(coati_parse_hex(dash + 1, &ref.map_end));
+		CHECK_OK(coati_parse_hex(blank + 6, ret_offset));
+		snprintf(path, sizeof(path), "%s", slash);
+		ref.path = path;
+		break;
+	}
+	fclose(f);
+	CHECK(ref.path);
+	return ref;
+}
+
+static void end_sleeper(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+TEST(open_finds_the_deleted_program_of_a_living_process)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	struct coati_image_ref ref;
+	uint64_t offset = 0, vaddr = 0;
+	uint32_t image;
+	struct stat st;
+	pid_t pid;
+
+	if (test_emulated())
+		test_skip("the emulator runs other programs as itself");
+	copy_file("/bin/sleep", "doomed");
+	CHECK_OK(stat("doomed", &st));
+	pid = run_sleeper("./doomed", NULL);
+	CHECK_OK(unlink("doomed"));
+	make_program("doomed", 0, "impostor");
+	ref = mapping_of(pid, "doomed", &offset);
+	CHECK_HAS(ref.path, "(deleted)");
+	ref.ino = st.st_ino;
+	image = ask_image(images, ref);
+	CHECK_OK(coati_image_vaddr(images, image, offset, &vaddr));
+	CHECK_HAS(ask_info(images, image).opened, "/proc/");
+	CHECK_STR(ask_info(images, image).name, "doomed");
+	end_sleeper(pid);
+	coati_images_free(&images);
+}
+
+TEST(open_finds_files_of_a_container_through_the_root_of_its_process)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	struct coati_image_ref ref;
+	uint64_t offset = 0, vaddr = 0;
+	char program[PATH_MAX];
+	uint32_t image;
+	pid_t pid;
+
+	if (geteuid() != 0 || test_emulated())
+		test_skip_need("root", "mounting needs root");
+	CHECK_OK(mkdir("inner", 0755));
+	snprintf(program, sizeof(program), "%s", here("inner/only-here"));
+	pid = run_sleeper(program, here("inner"));
+	if (waitpid(pid, NULL, WNOHANG) == pid)
+		test_skip("no mount namespaces here");
+	CHECK_INT(access(program, F_OK), ==, -1);
+	ref = mapping_of(pid, "only-here", &offset);
+	ref.map_start = ref.map_end = 0; /* an ordinary user has no map_files */
+	image = ask_image(images, ref);
+	CHECK_OK(coati_image_vaddr(images, image, offset, &vaddr));
+	CHECK_HAS(ask_info(images, image).opened, "/root/");
+	end_sleeper(pid);
+	coati_images_free(&images);
+}
