@@ -88,6 +88,27 @@ TEST(backward_ring_ends_at_the_oldest_whole_record_at_every_size)
 	}
 }
 
+TEST(backward_ring_that_is_just_full_has_lost_nothing_and_8_bytes_more_have)
+{
+	for (uint32_t more = 0; more <= 8; more += 8) {
+		struct coati_ring *ring;
+		struct fake_ring f;
+		bool loss;
+
+		fake_ring_init(&f, COATI_RING_BACKWARD, PAGE, 0);
+		ring = fake_ring_open(&f, 0);
+		CHECK(fake_ring_write(&f, FAKE_SAMPLE, 16 + more, 0));
+		for (uint64_t i = 1; i < PAGE / 16; i++)
+			CHECK(fake_ring_write(&f, FAKE_SAMPLE, 16, i));
+		CHECK_OK(coati_ring_snapshot(ring, 1, NULL));
+		CHECK_U64(walk_down(&f, ring, 16, PAGE / 16 - 1, &loss), ==,
+			  PAGE / 16 - (more != 0));
+		CHECK_INT(loss, ==, more != 0);
+		coati_ring_close(&ring);
+		fake_ring_fini(&f);
+	}
+}
+
 TEST(backward_ring_counters_may_pass_any_power_of_two)
 {
 	static const uint64_t starts[] = { 0,

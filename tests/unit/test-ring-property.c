@@ -143,15 +143,18 @@ static void write_forward(void)
 static void damage_forward(void)
 {
 	static const uint16_t wrong[] = { 0, 1, 7, 12, 65535 };
+	uint64_t position, bytes = 8 * (1 + below(200));
 	struct coati_ring_item item;
-	uint64_t position;
+	uint16_t length = wrong[below(NR(wrong))];
 
 	read_all();
 	m.f.lost = 0;
 	CHECK(fake_ring_write(&m.f, FAKE_SAMPLE, 64, m.number));
 	expect(COATI_ITEM_RECORD, 64, m.number++);
 	position = m.f.head;
-	fake_ring_write_header(&m.f, FAKE_SAMPLE, wrong[below(NR(wrong))], 8 * (1 + below(200)));
+	if (below(2))
+		length = (uint16_t)(bytes + 48 + 8); /* the least that is more than there is */
+	fake_ring_write_header(&m.f, FAKE_SAMPLE, length, bytes);
 	CHECK(fake_ring_write(&m.f, FAKE_SAMPLE, 48, 0));
 	read_some(1);
 	CHECK_INT(coati_ring_next(m.ring, &item), ==, 1);
