@@ -158,14 +158,14 @@ COATI_API int coati_images_resolve(struct coati_images *images, struct coati_add
 				   size_t nr, uint32_t flags, struct coati_error *err);
 
 /* A symbol that a record told: KSYMBOL (KERNEL, BPF), a JIT's own report. @time 0: from the start; a later one at the same place replaces it. */
-int coati_image_add_symbol(struct coati_images *images, uint32_t image, uint64_t start,
-			   uint64_t length, const char *name, uint64_t time);
+COATI_API int coati_image_add_symbol(struct coati_images *images, uint32_t image, uint64_t start,
+				     uint64_t length, const char *name, uint64_t time);
 /* Read the perf map (/tmp/perf-PID.map as the process sees it) or the jitdump file @path into a JIT image. Refused unless it is a
  * regular file, no link, owned by the process' user or root, below the ceiling; the reason is in @err and counted. */
-int coati_image_load_perf_map(struct coati_images *images, uint32_t image, int32_t pid,
-			      const char *path, struct coati_error *err);
-int coati_image_load_jitdump(struct coati_images *images, uint32_t image, int32_t pid,
-			     const char *path, struct coati_error *err);
+COATI_API int coati_image_load_perf_map(struct coati_images *images, uint32_t image, int32_t pid,
+					const char *path, struct coati_error *err);
+COATI_API int coati_image_load_jitdump(struct coati_images *images, uint32_t image, int32_t pid,
+				       const char *path, struct coati_error *err);
 
 /* "_ZN3foo3barEv" to "foo::bar()", Rust's too; the same text when it is none of these, or longer than our ceiling. The size without the
  * terminator, -ENOSPC when @cap is too small. */

@@ -46,18 +46,24 @@ struct coati_processes_opts {
 
 struct coati_processes;
 
-int coati_processes_new(struct coati_images *images, const struct coati_processes_opts *opts,
-			struct coati_processes **ret, struct coati_error *err);
-void coati_processes_free(struct coati_processes **ps);
+COATI_API int coati_processes_new(struct coati_images *images,
+				  const struct coati_processes_opts *opts,
+				  struct coati_processes **ret, struct coati_error *err);
+COATI_API void coati_processes_free(struct coati_processes **ps);
 
 /* One record; kinds that say nothing about processes are passed over. @rec is the decoded @raw. -ENOMEM. */
-int coati_processes_feed(struct coati_processes *ps, const struct coati_raw *raw,
-			 const struct coati_record *rec);
-/* A build id that the recording tells for a path (BUILD_ID section): for mappings that carry none. */
-int coati_processes_build_id(struct coati_processes *ps, const char *path, const uint8_t *id,
-			     uint32_t id_size);
+COATI_API int coati_processes_feed(struct coati_processes *ps, const struct coati_raw *raw,
+				   const struct coati_record *rec);
+/* A build id that the recording tells for a path (BUILD_ID section; "[kernel.kallsyms]" for the kernel): for mappings that carry none. Counts for
+ * images that nobody asked for yet. -EINVAL: no or too long an id. */
+COATI_API int coati_processes_build_id(struct coati_processes *ps, const char *path,
+				       const uint8_t *id, uint32_t id_size);
+/* Code without a file belongs to an image of kind JIT when its process wrote a perf map or mapped a jitdump file (jit-*.dump), else of kind
+ * ANON. Of a recording the names are read when the first address is found; of processes that run (LIVE) the files still grow: read
+ * them with this call before names are resolved, as often as wanted. -ENOMEM. */
+COATI_API int coati_processes_load_jit(struct coati_processes *ps);
 /* Before a time nobody will ask again: history that ended earlier may be forgotten. For captures that run for days. */
-void coati_processes_forget(struct coati_processes *ps, uint64_t before_time);
+COATI_API void coati_processes_forget(struct coati_processes *ps, uint64_t before_time);
 
 /* ---- addresses ---------------------------------------------------------------------------------------------- */
 
@@ -68,18 +74,21 @@ struct coati_place {
 	uint64_t vaddr; /* of the address in the image's own terms; see struct coati_address */
 };
 
-/* User addresses. -ENOENT: nothing known there; *ret has image NONE.  Hot: answers from a cache of the last mapping of each process. */
-int coati_processes_find(struct coati_processes *ps, int32_t pid, uint64_t addr, uint64_t time,
-			 struct coati_place *ret);
-/* Kernel addresses: kernel, modules, BPF programs. */
-int coati_processes_find_kernel(struct coati_processes *ps, uint64_t addr, uint64_t time,
-				struct coati_place *ret);
-/* A number that changes when the mappings of the process change: the same number, the same answers of coati_processes_find(). Never 0
- * for a known process; 0: nothing is known of it.  Hot. */
-uint64_t coati_processes_space(struct coati_processes *ps, int32_t pid, uint64_t time);
+/* User addresses. The place is the part of the mapping around @addr that no later one covers. -ENOENT: nothing known there; *ret has image NONE.  Hot: answers from a cache of the last mapping of each process. */
+COATI_API int coati_processes_find(struct coati_processes *ps, int32_t pid, uint64_t addr,
+				   uint64_t time, struct coati_place *ret);
+/* Kernel addresses: kernel, modules, BPF programs. When no record told where the kernel is, every address in the upper half is its. */
+COATI_API int coati_processes_find_kernel(struct coati_processes *ps, uint64_t addr, uint64_t time,
+					  struct coati_place *ret);
+/* A number that stands for the mappings of the process at that time. The same number means the same answer of coati_processes_find() for every
+ * address, "nothing known" too: both may be kept under it, whatever is fed later. (What is fed late changes the number of the times
+ * that it is about; a fork has its parent's number until it maps something; two processes share one in no other way.) Never 0 for a
+ * known process; 0: nothing is known of it, yet.  Hot. */
+COATI_API uint64_t coati_processes_space(struct coati_processes *ps, int32_t pid, uint64_t time);
 /* Every executable mapping of @pid at @time, by address: until the callback returns non-zero. */
-int coati_processes_each_mapping(struct coati_processes *ps, int32_t pid, uint64_t time,
-				 int (*fn)(void *ctx, const struct coati_place *place), void *ctx);
+COATI_API int coati_processes_each_mapping(struct coati_processes *ps, int32_t pid, uint64_t time,
+					   int (*fn)(void *ctx, const struct coati_place *place),
+					   void *ctx);
 
 /* ---- names -------------------------------------------------------------------------------------------------- */
 
@@ -93,13 +102,15 @@ struct coati_thread_info {
 	const char *process_comm;      /* of its process' first thread */
 	uint64_t start_time, end_time; /* 0: not known; end UINT64_MAX: still running */
 	uint64_t cgroup;	       /* id, 0: not known */
-	uint64_t pid_ns, mnt_ns;       /* inode numbers of its namespaces, 0: not known */
+	uint64_t pid_ns,
+		mnt_ns; /* inode numbers of its process' namespaces, the last that were told; 0: not known */
 };
-/* -ENOENT never: a thread that nobody told of is added. -E2BIG over the ceiling, with comm ":TID".  Hot. */
-int coati_processes_thread(struct coati_processes *ps, int32_t pid, int32_t tid, uint64_t time,
-			   struct coati_thread_info *ret);
+/* -ENOENT never: a thread that nobody told of is added. -E2BIG over the ceiling (-ENOMEM), with numbers UINT32_MAX and comm ":TID", which then
+ * lives until the next call.  Hot. */
+COATI_API int coati_processes_thread(struct coati_processes *ps, int32_t pid, int32_t tid,
+				     uint64_t time, struct coati_thread_info *ret);
 /* The path of a cgroup that a CGROUP record told, or NULL. */
-const char *coati_processes_cgroup(struct coati_processes *ps, uint64_t id);
+COATI_API const char *coati_processes_cgroup(struct coati_processes *ps, uint64_t id);
 
 struct coati_processes_stats {
 	uint64_t processes, threads, execs, mappings;
@@ -107,7 +118,8 @@ struct coati_processes_stats {
 	uint64_t replaced; /* mappings cut or replaced by later ones */
 	uint64_t unknown_pid, unknown_addr; /* questions without an answer */
 };
-void coati_processes_get_stats(const struct coati_processes *ps, struct coati_processes_stats *ret);
+COATI_API void coati_processes_get_stats(const struct coati_processes *ps,
+					 struct coati_processes_stats *ret);
 
 #ifdef __cplusplus
 }

@@ -16,7 +16,6 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/parse.h"
 
 #define MAPS_MAX       1000000 /* of one process; the kernel's own limit is mostly 65530 */
 #define NAME_MAX_BYTES 4096
@@ -131,59 +130,6 @@ static int query_maps(struct synth *s, int fd, int32_t pid)
 		if (r < 0)
 			return r;
 	}
-	return 0;
-}
-
-/* Cut the first word off *@at; "" at the end. */
-static char *next_word(char **at)
-{
-	char *word = *at + strspn(*at, " ");
-
-	*at = word + strcspn(word, " ");
-	if (**at)
-		*(*at)++ = '\0';
-	return word;
-}
-
-static int parse_pair(char *text, char between, uint64_t *ret_first, uint64_t *ret_second)
-{
-	char *second = strchr(text, between);
-
-	if (!second)
-		return -EBADMSG;
-	*second++ = '\0';
-	return coati_parse_hex(text, ret_first) < 0 || coati_parse_hex(second, ret_second) < 0
-		       ? -EBADMSG
-		       : 0;
-}
-
-/* "55d0c8a00000-55d0c8a02000 r-xp 00002000 fe:01 1234   /usr/bin/true" */
-int coati_maps_line(char *line, struct coati_mmap *ret)
-{
-	struct coati_mmap m = { 0 };
-	uint64_t end, maj, min;
-	char *perms;
-
-	if (parse_pair(next_word(&line), '-', &m.addr, &end) < 0 || end <= m.addr)
-		return -EBADMSG;
-	m.len = end - m.addr;
-	perms = next_word(&line);
-	if (strlen(perms) != 4)
-		return -EBADMSG;
-	m.prot = (perms[0] == 'r' ? PROT_READ : 0u) | (perms[1] == 'w' ? PROT_WRITE : 0u) |
-		 (perms[2] == 'x' ? PROT_EXEC : 0u);
-	m.flags = perms[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
-	if (coati_parse_hex(next_word(&line), &m.pgoff) < 0)
-		return -EBADMSG;
-	if (parse_pair(next_word(&line), ':', &maj, &min) < 0 || maj > UINT32_MAX ||
-	    min > UINT32_MAX)
-		return -EBADMSG;
-	m.maj = (uint32_t)maj;
-	m.min = (uint32_t)min;
-	if (coati_parse_u64(next_word(&line), 0, UINT64_MAX, &m.ino) < 0)
-		return -EBADMSG;
-	m.name = line + strspn(line, " ");
-	*ret = m;
 	return 0;
 }
 

@@ -18,12 +18,7 @@
 #include "base/parse.h"
 
 #define STAT_BYTES    4096
-#define PF_KTHREAD    0x00200000
 #define NR_NAMESPACES 7
-#define FIELD_PPID    0 /* counted from the one behind the state */
-#define FIELD_FLAGS   5
-#define FIELD_THREADS 16
-#define NR_FIELDS     17
 
 /* The start of a small file: its length, or negative. */
 static ssize_t read_small(int dirfd, const char *path, char *buf, size_t size)
@@ -40,43 +35,6 @@ static ssize_t read_small(int dirfd, const char *path, char *buf, size_t size)
 		return -errno;
 	buf[n] = '\0';
 	return n;
-}
-
-/* "12 (name) S 1 ...": the name may have blanks, brackets and line ends in it. */
-int coati_proc_stat(const char *text, size_t size, struct proc_stat *ret)
-{
-	const char *open = memchr(text, '(', size), *close = memrchr(text, ')', size);
-	struct proc_stat st = { 0 };
-	uint64_t fields[NR_FIELDS] = { 0 };
-	const char *at, *end = text + size;
-	size_t len;
-
-	if (!open || !close || close < open)
-		return -EBADMSG;
-	len = (size_t)(close - open - 1);
-	if (len >= sizeof(st.comm))
-		len = sizeof(st.comm) - 1;
-	memcpy(st.comm, open + 1, len);
-	at = close + 1;
-	for (int i = -1; i < NR_FIELDS && at < end; i++) {
-		char word[24] = "";
-
-		at += strspn(at, " ");
-		len = strcspn(at, " \n");
-		if (len < sizeof(word))
-			memcpy(word, at, len);
-		/* signed ones are of no interest, and stay 0 */
-		if (i >= 0)
-			(void)coati_parse_u64(word, 0, UINT64_MAX, &fields[i]);
-		at += len;
-	}
-	if (!fields[FIELD_THREADS])
-		return -EBADMSG;
-	st.ppid = (uint32_t)fields[FIELD_PPID];
-	st.kernel = fields[FIELD_FLAGS] & PF_KTHREAD;
-	st.nr_threads = (uint32_t)fields[FIELD_THREADS];
-	*ret = st;
-	return 0;
 }
 
 static int write_fork(struct synth *s, uint32_t pid, uint32_t tid, uint32_t parent)

@@ -16,8 +16,9 @@
 
 #include "base/strbuf.h"
 #include "capture/images.h"
+#include "process/proc.h"
 
-#define SYNTH_COMM_MAX 64
+#define SYNTH_COMM_MAX PROC_COMM_MAX
 
 struct synth {
 	struct coati_writer *writer;
@@ -58,13 +59,3 @@ int coati_synth_bpf(struct synth *s);
 int coati_synth_kernel_ids(const char *sysfs, const char *procfs, struct coati_writer *w);
 /* The names of all cgroups. */
 int coati_synth_cgroups(struct synth *s);
-
-/* One line of a maps file into @ret, whose name points into @line: 0, or -EBADMSG. */
-int coati_maps_line(char *line, struct coati_mmap *ret);
-/* The fields of a stat file of /proc that matter. */
-struct proc_stat {
-	char comm[SYNTH_COMM_MAX];
-	uint32_t ppid, nr_threads;
-	bool kernel; /* a thread of the kernel: no mappings */
-};
-int coati_proc_stat(const char *text, size_t size, struct proc_stat *ret);

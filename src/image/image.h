@@ -43,6 +43,14 @@ struct code_section {
 	const char *name;
 };
 
+/* Where names of code without a file come from, the best first. */
+enum image_jit {
+	IMAGE_JIT_DUMP = 0, /* a jitdump file */
+	IMAGE_JIT_TOLD,	    /* records */
+	IMAGE_JIT_MAP,	    /* a perf map */
+	IMAGE_JITS,
+};
+
 struct coati_image {
 	struct coati_images *all;
 	enum coati_image_kind kind;
@@ -65,6 +73,8 @@ struct coati_image {
 	struct map answers;	    /* vaddr to struct answer */
 	struct map functions;	    /* start to struct coati_name, for answers without lines */
 	struct map texts, readable; /* of DWARF: kept once, and what is made of them */
+
+	struct jit *jits[IMAGE_JITS]; /* NULL: no such source */
 
 	struct copy file, debug_file, mini; /* mini: what .gnu_debugdata holds */
 	struct symbols symbols;
@@ -111,3 +121,8 @@ int coati_image_put_answer(struct coati_image *im, uint64_t vaddr, const struct 
 int coati_image_function(struct coati_image *im, uint64_t vaddr, const struct coati_name **ret);
 /* NULL: not asked yet. */
 const struct answer *coati_image_get_answer(const struct coati_image *im, uint64_t vaddr);
+
+/* The function of a JIT, or one that a record told, at @addr and @time; NULL when there is none. -ENOMEM alone fails. */
+int coati_image_jit_function(struct coati_image *im, uint64_t addr, uint64_t time,
+			     const struct coati_name **ret);
+void coati_image_jit_fini(struct coati_image *im);

@@ -77,6 +77,7 @@ int coati_images_new(const struct coati_images_opts *opts, struct coati_images *
 static void image_free(struct coati_image *im)
 {
 	coati_plt_fini(&im->plt);
+	coati_image_jit_fini(im);
 	coati_fdes_fini(&im->fdes);
 	coati_symbols_fini(&im->symbols);
 	coati_copy_close(&im->mini);

@@ -30,17 +30,17 @@ void coati_jit_fini(struct jit *j)
 /* NULL: no memory, or no room (*ret_full). */
 static const char *keep_name(struct jit *j, const char *name, bool *ret_full)
 {
-	char cut[JIT_NAME_MAX + 1];
-	uint64_t kept;
+	size_t len = strnlen(name, JIT_NAME_MAX);
+	char text[JIT_NAME_MAX + 1];
 	const char *copy;
+	uint64_t kept;
 	int r;
 
 	*ret_full = false;
-	if (strnlen(name, JIT_NAME_MAX + 1) > JIT_NAME_MAX) {
-		memcpy(cut, name, JIT_NAME_MAX);
-		cut[JIT_NAME_MAX] = '\0';
-		name = cut;
-	}
+	for (size_t i = 0; i < len; i++) /* nothing that a terminal obeys */
+		text[i] = (unsigned char)name[i] < ' ' || name[i] == 0x7f ? '?' : name[i];
+	text[len] = '\0';
+	name = text;
 	if (coati_map_get_str(&j->names, name, &kept))
 		return (const char *)(uintptr_t)kept;
 	*ret_full = j->arena.used_bytes + strlen(name) + 32 > JIT_TEXT_MAX;

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -76,3 +77,7 @@ int coati_jitdump_parse(struct jit *j, const void *bytes, size_t size, struct co
 struct jit_source;
 int coati_perf_map_read(struct jit *j, const struct jit_source *from, struct coati_error *err);
 int coati_jitdump_read(struct jit *j, const struct jit_source *from, struct coati_error *err);
+
+struct coati_images;
+/* Is there a perf map of that process, be it one that may not be read? */
+bool coati_image_has_perf_map(struct coati_images *images, int32_t pid);

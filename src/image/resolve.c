@@ -66,6 +66,21 @@ static int resolve_one(struct coati_image *im, struct coati_address *a)
 	struct answer new = { .nr = 1 };
 	int r;
 
+	if (known && known->packed) {
+		take_answer(a, known->names, known->nr);
+		return 0;
+	}
+	/* code that is replaced has another name at another time */
+	r = coati_image_jit_function(im, a->vaddr, a->time, &new.names);
+	if (r < 0)
+		return r;
+	if (new.names) {
+		take_answer(a, new.names, 1);
+		/* for those who pack */
+		return known && known->names == new.names
+			       ? 0
+			       : coati_image_put_answer(im, a->vaddr, &new);
+	}
 	if (known) {
 		take_answer(a, known->names, known->nr);
 		return 0;

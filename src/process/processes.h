@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The model behind <coati/process.h>. Two tables, one by pid and one by tid, lead to what had that number one after the other: spans with
+ * the time from which they hold. A pid's span has an address space and belongs to a process; an exec begins a span with a new space, a
+ * fork one with a new process. A question takes the last span that is not later than its time, or the first one.
+ *
+ * A number (coati_processes_space) is the epoch of a space and how many of its mappings hold. A space gets another epoch whenever a number of
+ * it that was given out could mean something else: a mapping was told late, or something changed in the space below it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/process.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/map.h"
+#include "base/ranges.h"
+#include "process/origin.h"
+
+#define SPANS_MAX   32768 /* of one number: each must be moved when an earlier one is told late */
+#define COMMS_MAX   32768 /* of one thread, likewise */
+#define HOPS_MAX    512	  /* from fork to fork, when an address is looked for below */
+#define SLOT_CACHE  256
+#define FOUND_CACHE 1024
+#define NUMBER_NONE 1 /* of a time before the process began: nothing is there. No epoch is 0. */
+
+struct space {
+	struct ranges ranges; /* id: the origin, bits: prot */
+	uint32_t epoch;	      /* upper half of its numbers */
+	uint32_t
+		inherit_epoch; /* that of the model when the epoch was taken: what lies below may have changed since */
+	/* A fork's: what the parent had at that time lies below all of ours. */
+	bool has_base;
+	int32_t base_pid;
+	uint64_t base_time;
+};
+
+struct process {
+	uint32_t index;
+	int32_t pid, ppid;
+	bool is_implicit; /* nobody told its start */
+	bool is_used;	  /* its index was given out */
+	uint64_t start_time, exit_time;
+	int64_t nr_alive; /* threads that started less those that ended */
+	uint64_t pid_ns, mnt_ns, ns_time;
+};
+
+struct pid_span {
+	uint64_t from;
+	struct space *space;
+	struct process *process;
+	bool is_start; /* of the process; else an exec */
+};
+
+enum jit_state {
+	JIT_UNKNOWN = 0, /* nobody asked yet */
+	JIT_NONE,
+	JIT_FOUND,
+};
+
+struct pid_slot {
+	int32_t pid;
+	bool was_read; /* from /proc */
+	enum jit_state jit;
+	uint32_t jit_image, anon_image;
+	const char *jitdump; /* path, NULL: none was seen */
+	ARRAY(struct pid_span) spans;
+	uint64_t last_fork; /* latest time at which a child took over what was there */
+	bool has_forked;
+	/* The last answer to "which number": holds for [from, to) while nothing changed. */
+	uint64_t number, from, to;
+	uint32_t inherit_epoch;
+};
+
+struct comm {
+	uint64_t time;
+	const char *name;
+};
+
+struct thread {
+	uint32_t index;
+	int32_t pid, tid;
+	int32_t ptid; /* whose name it has at its start; 0: nobody's */
+	bool is_implicit, is_used;
+	uint64_t start_time, end_time;
+	uint64_t cgroup;
+	ARRAY(struct comm) comms;
+};
+
+struct tid_span {
+	uint64_t from;
+	struct thread *thread;
+};
+
+struct tid_slot {
+	int32_t tid;
+	ARRAY(struct tid_span) spans;
+	/* The last answer: holds for [from, to) while nothing changed. */
+	uint64_t from, to, change;
+	struct coati_thread_info info;
+};
+
+/* An answer of find(): right as long as the number is. */
+struct found {
+	uint64_t number; /* 0: empty */
+	uint64_t start, end, pgoff;
+	uint64_t delta; /* vaddr - address */
+	uint32_t image, prot;
+};
+
+struct coati_processes {
+	struct coati_images *images;
+	uint32_t flags;
+	char *procfs;
+	uint64_t max_threads, max_mappings, nr_mappings;
+	struct map pids, tids; /* to slots */
+	struct pid_slot kernel;
+	uint32_t nr_kernel_maps; /* mappings of the kernel itself */
+	uint32_t next_epoch, inherit_epoch, next_process, next_thread;
+	uint64_t thread_change;
+	struct arena arena;
+	struct map names;     /* strings in the arena */
+	struct map cgroups;   /* id to path */
+	struct map build_ids; /* path to struct path_build_id */
+	struct origins origins;
+	struct coati_processes_stats stats;
+	char overflow_comm[16];
+	struct pid_slot *slot_cache[SLOT_CACHE];
+	struct tid_slot *thread_cache[SLOT_CACHE];
+	struct found found[FOUND_CACHE];
+};
+
+/* ---- numbers and what had them: timeline.c ---- */
+
+/* NULL: never heard of it. */
+struct pid_slot *coati_pid_slot_find(struct coati_processes *ps, int32_t pid);
+/* Made with one process that nobody told of. NULL: out of memory or over the ceiling (*ret_code). */
+struct pid_slot *coati_pid_slot_get(struct coati_processes *ps, int32_t pid, int *ret_code);
+/* The span at @time, and when the next begins (UINT64_MAX). */
+struct pid_span *coati_pid_span(struct pid_slot *slot, uint64_t time, uint64_t *ret_to);
+/* The same for what a record tells of @time: before the first span one is made. NULL: out of memory. */
+struct pid_span *coati_pid_span_told(struct coati_processes *ps, struct pid_slot *slot,
+				     uint64_t time);
+/* A process began at @time as a child of @ppid; @is_told: a tool tells what it found, nothing is taken over. */
+int coati_pid_fork(struct coati_processes *ps, int32_t pid, int32_t ppid, uint64_t time,
+		   bool is_told);
+int coati_pid_exec(struct coati_processes *ps, int32_t pid, uint64_t time);
+void coati_pid_exit(struct coati_processes *ps, int32_t pid, uint64_t time);
+int coati_pid_slot_init(struct coati_processes *ps, struct pid_slot *slot, int32_t pid);
+void coati_pid_slot_fini(struct coati_processes *ps, struct pid_slot *slot);
+/* A mapping; ceilings and counts are minded. */
+int coati_pid_map(struct coati_processes *ps, struct pid_slot *slot, const struct range *m);
+/* Every number that was given out for spaces with something below them may be wrong. */
+void coati_numbers_expire(struct coati_processes *ps, struct pid_slot *slot);
+
+/* ---- threads and their names: thread.c ---- */
+
+int coati_tid_fork(struct coati_processes *ps, const struct coati_task *task, uint64_t time,
+		   bool is_told);
+void coati_tid_exit(struct coati_processes *ps, int32_t tid, uint64_t time);
+int coati_tid_comm(struct coati_processes *ps, const struct coati_comm *comm, uint64_t time);
+int coati_tid_cgroup(struct coati_processes *ps, int32_t pid, int32_t tid, uint64_t cgroup);
+void coati_tid_slot_free(struct tid_slot *slot);
+
+/* ---- the rest ---- */
+
+/* A copy of @text (cut at @max bytes) that lives as long as the model, the same for the same text. NULL: out of memory or room. */
+const char *coati_processes_name(struct coati_processes *ps, const char *text, size_t max);
+/* LIVE: learn of @slot's process from /proc, once. A process that is gone is no error. */
+int coati_processes_read(struct coati_processes *ps, struct pid_slot *slot);
+/* What is seen at @time in the space of @slot and those below; free ret->v. In find.c. -ENOMEM. */
+int coati_processes_view(struct coati_processes *ps, struct pid_slot *slot, uint64_t time,
+			 struct range_list *ret);
+/* Which image has the code without a file of that process: jit.c. -ENOMEM, -E2BIG. */
+int coati_pid_jit(struct coati_processes *ps, struct pid_slot *slot, uint32_t *ret_image,
+		  bool *ret_is_jit);
+/* It has a jitdump file at @path (which lives as long as the model). */
+void coati_pid_jitdump(struct coati_processes *ps, struct pid_slot *slot, const char *path);
+/* Kernel records: kernel.c. */
+int coati_kernel_map(struct coati_processes *ps, const struct coati_mmap *m, uint64_t time);
+int coati_kernel_image(struct coati_processes *ps, uint32_t *ret);
+int coati_kernel_symbol(struct coati_processes *ps, const struct coati_ksymbol *k, uint64_t time);
