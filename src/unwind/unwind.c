@@ -115,8 +115,7 @@ static int read_code(void *ctx, const struct walk_place *place, uint64_t addr,
 	return -ENOENT;
 }
 
-static int walk_all(const struct walk_input *wi, struct coati_unwind_frame *frames,
-		    uint32_t max_frames, struct walk *w)
+static int walk_all(struct walk *w, struct coati_unwind_frame *frames, uint32_t max_frames)
 {
 	uint32_t n = 0;
 
@@ -131,7 +130,6 @@ static int walk_all(const struct walk_input *wi, struct coati_unwind_frame *fram
 							   .how = w->frame.how,
 							   .vaddr = w->frame.vaddr };
 	}
-	(void)wi;
 	return (int)n;
 }
 
@@ -173,8 +171,19 @@ int coati_unwind(struct coati_unwinder *u, const struct coati_unwind_input *inpu
 	u->walk++;
 	if (!coati_walk_begin(&w, &wi))
 		return -EINVAL;
-	n = walk_all(&wi, frames, max_frames, &w);
-	end = w.end == WALK_UNSUPPORTED ? COATI_UNWIND_BAD : (enum coati_unwind_end)w.end;
+	n = walk_all(&w, frames, max_frames);
+	end = (enum coati_unwind_end)w.end;
+	if (w.end == WALK_UNSUPPORTED) {
+		int more = coati_unwind_full(u, &wi, frames, max_frames, &end);
+
+		if (more < n) {
+			/* it does not guess, and this walk did */
+			coati_walk_begin(&w, &wi);
+			more = walk_all(&w, frames, max_frames);
+			end = COATI_UNWIND_BAD;
+		}
+		n = more;
+	}
 	count(u, frames, n, end);
 	if (ret_end)
 		*ret_end = end;

@@ -80,6 +80,6 @@ void coati_unwind_cache_write(const char *dir, const void *bytes, size_t size);
 /* ---- full.c ---- */
 
 /* Walk with all registers and all expressions. Returns the number of frames. */
-int coati_unwind_full(struct coati_unwinder *u, const struct coati_unwind_input *in,
-		      const struct walk_input *wi, struct coati_unwind_frame *frames,
-		      uint32_t max_frames, enum coati_unwind_end *ret_end);
+int coati_unwind_full(struct coati_unwinder *u, const struct walk_input *wi,
+		      struct coati_unwind_frame *frames, uint32_t max_frames,
+		      enum coati_unwind_end *ret_end);

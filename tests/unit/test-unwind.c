@@ -190,6 +190,40 @@ TEST(unwind_of_a_copied_stack_finds_what_backtrace_finds)
 	close_world();
 }
 
+/* Take the compact rules away: only the unwind data itself is left. */
+static void spoil_rules(struct coati_unwinder *u)
+{
+	for (size_t i = 0; i < u->v.len; i++) {
+		struct unwind_image *ui = u->v.v[i];
+		struct table_head *h = ui ? ui->bytes : NULL;
+
+		for (uint32_t r = 1; h && r < h->nr_rules; r++) {
+			uint64_t *rule = (uint64_t *)(void *)((uint8_t *)ui->bytes + h->rules) + r;
+
+			if ((*rule & 15) != TABLE_CFA_END && (*rule & 15) != TABLE_CFA_SIGNAL)
+				*rule = TABLE_CFA_UNSUPPORTED;
+		}
+	}
+	memset(u->cache, 0, sizeof(*u->cache));
+}
+
+TEST(unwind_without_compact_rules_finds_the_same_frames)
+{
+	struct coati_unwind_frame frames[FRAMES_MAX], slow[FRAMES_MAX];
+	enum coati_unwind_end end;
+	struct coati_unwind_input in;
+	int n;
+
+	open_world(&no_cache);
+	in = sample();
+	n = coati_unwind(world.u, &in, frames, FRAMES_MAX, &end);
+	spoil_rules(world.u);
+	CHECK_INT(coati_unwind(world.u, &in, slow, FRAMES_MAX, &end), ==, n);
+	CHECK_STR(coati_unwind_end_name(end), "end");
+	CHECK_MEM(slow, frames, (size_t)n * sizeof(*frames));
+	close_world();
+}
+
 TEST(unwind_says_truncated_at_every_length_that_is_too_short)
 {
 	struct coati_unwind_frame frames[FRAMES_MAX];

@@ -44,7 +44,7 @@ struct table_input {
 	uint32_t nr_code;
 	struct table_stubs stubs[TABLE_STUBS_MAX];
 	uint32_t nr_stubs;
-	uint64_t entry; /* 0: none */
+	uint64_t entry;	      /* 0: none */
 	table_fetch_fn fetch; /* asked before code is looked at; NULL: all of it is there */
 	void *fetch_ctx;
 	uint8_t build_id[20];

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of unwind data made by hand: every instruction, every form of entry, stubs, and damage of every kind. */
+#include "lib/test.h"
+
+#include <elf.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "unit/cfi-builder.h"
+
+#define TEXT_MAX 4096
+
+/* One function of 0x40 bytes with these instructions, as rows. */
+static void check_program(uint32_t machine, const void *program, size_t size, const char *want)
+{
+	static struct cfi_builder b;
+	static char text[TEXT_MAX];
+	struct table_input in;
+
+	cfi_builder_init(&b);
+	b.machine = machine;
+	cfi_builder_cie(&b, NULL, 0);
+	cfi_builder_fde(&b, CFI_TEXT, 0x40, program, size);
+	cfi_builder_input(&b, &in);
+	cfi_rows(&in, text, sizeof(text));
+	CHECK_STR(text, want);
+}
+
+#define PROGRAM(want, ...)                                                  \
+	do {                                                                \
+		static const uint8_t program_[] = { __VA_ARGS__ };          \
+		check_program(EM_X86_64, program_, sizeof(program_), want); \
+	} while (0)
+#define PROGRAM_ARM64(want, ...)                                             \
+	do {                                                                 \
+		static const uint8_t program_[] = { __VA_ARGS__ };           \
+		check_program(EM_AARCH64, program_, sizeof(program_), want); \
+	} while (0)
+
+TEST(table_follows_instructions_that_advance)
+{
+	PROGRAM("0 sp+8; 1 sp+16; 40 gap", 0x41, 0x0e, 16);
+	PROGRAM("0 sp+8; 5 sp+16; 40 gap", 0x02, 5, 0x0e, 16);
+	PROGRAM("0 sp+8; 6 sp+16; 40 gap", 0x03, 6, 0, 0x0e, 16);
+	PROGRAM("0 sp+8; 7 sp+16; 40 gap", 0x04, 7, 0, 0, 0, 0x0e, 16);
+	PROGRAM("0 sp+8; 8 sp+16; 40 gap", 0x1d, 8, 0, 0, 0, 0, 0, 0, 0, 0x0e, 16);
+}
+
+TEST(table_follows_instructions_about_the_cfa)
+{
+	PROGRAM("0 fp+16; 40 gap", 0x0c, 6, 16);
+	PROGRAM("0 sp+8; 1 fp+8; 40 gap", 0x41, 0x0d, 6);
+	PROGRAM("0 sp+24; 40 gap", 0x12, 7, 0x7d); /* def_cfa_sf: -3 * -8 */
+	PROGRAM("0 sp+16; 40 gap", 0x13, 0x7e);
+	PROGRAM("0 r10+0; 40 gap", 0x0c, 10, 0);
+	PROGRAM("0 sp+16384; 40 gap", 0x0e, 0x80, 0x80, 0x01);
+}
+
+TEST(table_follows_where_registers_are)
+{
+	PROGRAM("0 sp+8 fp@c-16; 40 gap", 0x86, 2);
+	PROGRAM("0 sp+8 bx@c-24; 40 gap", 0x83, 3);
+	PROGRAM("0 sp+8; 40 gap", 0x8c, 4); /* r12 is nobody's business */
+	PROGRAM("0 sp+8 fp@c-16; 40 gap", 0x05, 6, 2);
+	PROGRAM("0 sp+8 fp@c+16; 40 gap", 0x11, 6, 0x7e);
+	PROGRAM("0 sp+8 fp@c+16; 40 gap", 0x2f, 6, 2);
+	PROGRAM("0 sp+8 fp@c-16; 1 sp+8; 40 gap", 0x86, 2, 0x41, 0xc6);
+	PROGRAM("0 sp+8 fp@c-16; 1 sp+8; 40 gap", 0x86, 2, 0x41, 0x06, 6);
+	PROGRAM("0 sp+8 fp@c-16; 1 sp+8; 40 gap", 0x86, 2, 0x41, 0x08, 6);
+	PROGRAM("0 sp+8 fp?; 40 gap", 0x07, 6);
+	PROGRAM("0 sp+8 bx?; 40 gap", 0x09, 3, 12);
+}
+
+TEST(table_follows_remember_and_restore_in_depth)
+{
+	PROGRAM("0 sp+8; 1 sp+16 fp@c-16; 2 sp+8; 3 sp+16 fp@c-16; 40 gap", 0x41, 0x0e, 16, 0x86, 2,
+		0x0a, 0x41, 0x0e, 8, 0xc6, 0x41, 0x0b);
+	PROGRAM("0 sp+16; 1 sp+24; 2 sp+32; 3 sp+24; 4 sp+16; 40 gap", 0x0e, 16, 0x0a, 0x41, 0x0e,
+		24, 0x0a, 0x41, 0x0e, 32, 0x41, 0x0b, 0x41, 0x0b);
+}
+
+TEST(table_knows_the_expressions_that_occur)
+{
+	/* *(rbp - 8), rbp at *(rbp + 0): a realigned frame */
+	PROGRAM("0 *(fp-8)+0 fp@fp+0; 40 gap", 0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0);
+	/* *(rsp + 40) + 8: hand-written crypto */
+	PROGRAM("0 *(sp+40)+8; 40 gap", 0x0f, 5, 0x77, 40, 0x06, 0x23, 8);
+	PROGRAM("0 plt11+8; 40 gap", 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24,
+		0x22);
+	PROGRAM("0 plt10+8; 40 gap", 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3a, 0x2a, 0x33, 0x24,
+		0x22);
+	PROGRAM("0 fp+32; 40 gap", 0x0f, 2, 0x76, 32);
+	PROGRAM("0 sp+32; 40 gap", 0x0f, 3, 0x92, 7, 32);
+	PROGRAM("0 sp+8 bx@fp-16; 40 gap", 0x10, 3, 2, 0x76, 0x70);
+	PROGRAM("0 sp+8 fp@sp+8; 40 gap", 0x10, 6, 2, 0x77, 8);
+}
+
+TEST(table_says_unsupported_for_what_a_rule_cannot_say)
+{
+	PROGRAM("0 unsupported; 40 gap", 0x0f, 4, 0x77, 8, 0x06, 0x06); /* twice through memory */
+	PROGRAM("0 unsupported; 40 gap", 0x0f, 5, 0x77, 40, 0x06, 0x23, 9); /* odd */
+	PROGRAM("0 unsupported; 40 gap", 0x0f, 3, 0x7a, 0, 0x06);	    /* memory at r10 */
+	PROGRAM("0 unsupported; 40 gap", 0x90, 2);	       /* return address at c-16 */
+	PROGRAM("0 unsupported; 40 gap", 0x16, 6, 2, 0x76, 0); /* value of rbp is an expression */
+	PROGRAM("0 unsupported; 40 gap", 0x09, 6, 12);	       /* rbp is in r12 */
+	PROGRAM("0 unsupported; 40 gap", 0x14, 7, 1);	       /* caller's rsp is not the CFA */
+	PROGRAM("0 sp+8; 40 gap", 0x14, 7, 0);
+	PROGRAM("0 unsupported; 40 gap", 0x0e, 0x80, 0x80, 0x80, 0x80, 0x08); /* 2 GiB of frame */
+	PROGRAM("0 unsupported; 40 gap", 0x86, 0x80, 0x80, 0x80, 0x40);
+}
+
+TEST(table_knows_the_end_and_return_addresses_in_registers)
+{
+	PROGRAM("0 end; 40 gap", 0x07, 16);
+	PROGRAM("0 sp+8; 1 sp+0 ra=r5; 40 gap", 0x41, 0x0e, 0, 0x09, 16, 5); /* vfork */
+}
+
+TEST(table_stops_believing_a_damaged_program_where_it_is_damaged)
+{
+	PROGRAM("0 sp+8; 1 sp+16; 2 unsupported; 40 gap", 0x41, 0x0e, 16, 0x42 - 1, 0x3f);
+	PROGRAM("0 unsupported; 40 gap", 0x0b);		 /* restore without remember */
+	PROGRAM("0 unsupported; 40 gap", 0x0f, 0x7f, 1); /* a block that is longer than all */
+	PROGRAM("0 sp+8; 40 gap", 0x7f, 0x7f, 0x0e, 16); /* rows behind the function */
+	PROGRAM("0 sp+8; 4 sp+16; 40 gap", 0x44, 0x0e, 16, 0x01, 0, 0, 0, 0, 0x0e,
+		24); /* set_loc elsewhere */
+}
+
+TEST(table_of_arm64_follows_the_link_register)
+{
+	PROGRAM_ARM64("0 sp+0; 40 gap", 0);
+	PROGRAM_ARM64("0 sp+0; 4 sp+32 fp@c-32 ra@c-24; 40 gap", 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3);
+	PROGRAM_ARM64("0 fp+16 fp@c-16 ra@c-8; 40 gap", 0x0c, 29, 16, 0x9d, 2, 0x9e, 1);
+	PROGRAM_ARM64("0 sp+0; 8 sp+16; 40 gap", 0x41, 0x2d, 0x41, 0x0e,
+		      16); /* signed return address */
+	PROGRAM_ARM64("0 end; 40 gap", 0x07, 30);
+	PROGRAM_ARM64("0 sp+0 ra=r17; 40 gap", 0x09, 30, 17);
+}
+
+static void check_signal(uint32_t machine, const void *program, size_t size, const char *want)
+{
+	static struct cfi_builder b;
+	static char text[TEXT_MAX];
+	struct table_input in;
+
+	cfi_builder_init(&b);
+	b.machine = machine;
+	b.letters = "zRS";
+	cfi_builder_cie(&b, NULL, 0);
+	cfi_builder_fde(&b, CFI_TEXT, 0x40, program, size);
+	cfi_builder_input(&b, &in);
+	cfi_rows(&in, text, sizeof(text));
+	CHECK_STR(text, want);
+}
+
+TEST(table_knows_the_frames_of_signals)
+{
+	static const uint8_t kernel[] = { 0x0f, 4, 0x77, 0xa0, 0x01, 0x06 }; /* *(rsp + 160) */
+
+	check_signal(EM_X86_64, kernel, sizeof(kernel), "0 signal; 40 gap");
+	check_signal(EM_X86_64, NULL, 0, "0 sp+8; 40 gap");
+	check_signal(EM_AARCH64, NULL, 0, "0 signal; 40 gap");
+}
+
+/* One function at CFI_TEXT + 0x20 whose entry is written in some form. */
+static void check_form(struct cfi_builder *b, const char *want)
+{
+	static const uint8_t program[] = { 0x41, 0x0e, 16 };
+	static char text[TEXT_MAX];
+	struct table_input in;
+
+	cfi_builder_cie(b, NULL, 0);
+	cfi_builder_fde(b, CFI_TEXT + 0x20, 0x20, program, sizeof(program));
+	cfi_builder_input(b, &in);
+	cfi_rows(&in, text, sizeof(text));
+	CHECK_STR(text, want);
+}
+
+static const char *const usual = "0 gap; 20 sp+8; 21 sp+16; 40 gap";
+
+TEST(table_reads_every_encoding_of_pointers)
+{
+	static const uint8_t encodings[] = { 0x00, 0x01, 0x03, 0x04, 0x08, 0x09, 0x0b, 0x0c,
+					     0x10, 0x1b, 0x19, 0x1c, 0x22, 0x2a, 0x23, 0x2b,
+					     0x32, 0x3a, 0x33, 0x3b, 0x39, 0x50 };
+	static struct cfi_builder b;
+
+	for (size_t i = 0; i < sizeof(encodings); i++) {
+		cfi_builder_init(&b);
+		b.encoding = encodings[i];
+		check_form(&b, usual);
+	}
+}
+
+TEST(table_refuses_pointers_that_lead_elsewhere)
+{
+	static const uint8_t encodings[] = { 0x05, 0x0d, 0x40, 0x60, 0x80, 0x9b, 0xff };
+	static struct cfi_builder b;
+
+	for (size_t i = 0; i < sizeof(encodings); i++) {
+		cfi_builder_init(&b);
+		b.encoding = encodings[i];
+		check_form(&b, "0 gap");
+	}
+}
+
+TEST(table_reads_every_version_augmentation_and_length)
+{
+	static const char *const letters[] = {
+		"", "zR", "zPLR", "zRS", "zRB", "zRSB", "zLR", "zRx"
+	};
+	static struct cfi_builder b;
+
+	for (int form = 0; form < 4; form++) {
+		for (int version = 1; version <= 4; version++) {
+			if (version == 2)
+				continue;
+			for (size_t i = 0; i < sizeof(letters) / sizeof(*letters); i++) {
+				cfi_builder_init(&b);
+				b.is_debug = form & 1;
+				b.is_wide = form & 2;
+				b.version = (uint8_t)version;
+				b.letters = letters[i];
+				if (!*letters[i])
+					b.encoding = 0;
+				check_form(&b, usual);
+			}
+		}
+	}
+}
+
+TEST(table_refuses_versions_and_augmentations_that_nobody_knows)
+{
+	static struct cfi_builder b;
+
+	cfi_builder_init(&b);
+	b.version = 2;
+	check_form(&b, "0 gap");
+	cfi_builder_init(&b);
+	b.letters = "armcc+";
+	check_form(&b, "0 gap");
+}
+
+static void add(struct cfi_builder *b, uint64_t off, uint64_t length, uint8_t cfa)
+{
+	uint8_t program[] = { 0x0e, cfa };
+
+	cfi_builder_fde(b, CFI_TEXT + off, length, program, sizeof(program));
+}
+
+static void check_rows(struct cfi_builder *b, const char *want)
+{
+	static char text[TEXT_MAX];
+	struct table_input in;
+
+	cfi_builder_input(b, &in);
+	cfi_rows(&in, text, sizeof(text));
+	CHECK_STR(text, want);
+}
+
+TEST(table_sorts_functions_and_lets_the_later_start_win)
+{
+	static struct cfi_builder b;
+
+	cfi_builder_init(&b);
+	cfi_builder_cie(&b, NULL, 0);
+	add(&b, 0x800, 0x20, 16);
+	add(&b, 0x400, 0x40, 24);
+	add(&b, 0x420, 0x10, 32); /* inside the one before */
+	add(&b, 0x100, 0x20, 40);
+	add(&b, 0x100, 0x80, 48); /* same start: the first of the file counts */
+	add(&b, 0x200, 0, 56);	  /* empty */
+	check_rows(&b,
+		   "0 gap; 100 sp+40; 120 gap; 400 sp+24; 420 sp+32; 430 gap; 800 sp+16; 820 gap");
+}
+
+TEST(table_joins_functions_that_padding_parts_and_no_others)
+{
+	static struct cfi_builder b;
+
+	cfi_builder_init(&b);
+	cfi_builder_cie(&b, NULL, 0);
+	add(&b, 0x100, 0x11, 16);
+	add(&b, 0x120, 0x20, 24); /* 15 bytes later */
+	add(&b, 0x150, 0x10, 32); /* 16 bytes later */
+	check_rows(&b, "0 gap; 100 sp+16; 120 sp+24; 140 gap; 150 sp+32; 160 gap");
+}
+
+TEST(table_goes_on_behind_a_zero_in_the_middle)
+{
+	static struct cfi_builder b;
+
+	cfi_builder_init(&b);
+	cfi_builder_cie(&b, NULL, 0);
+	add(&b, 0, 0x20, 16);
+	writer_u32(&b.at, 0);
+	add(&b, 0x100, 0x20, 24);
+	check_rows(&b, "0 sp+16; 20 gap; 100 sp+24; 120 gap");
+}
+
+TEST(table_leaves_out_functions_that_are_not_in_the_code)
+{
+	static struct cfi_builder b;
+
+	cfi_builder_init(&b);
+	b.encoding = 0;
+	cfi_builder_cie(&b, NULL, 0);
+	add(&b, 0 - CFI_TEXT, 0x20, 16); /* discarded: at 0 */
+	add(&b, 0x100000, 0x20, 16);
+	add(&b, 0xff0, 0x200, 24); /* longer than the code */
+	check_rows(&b, "0 gap; ff0 sp+24");
+}
+
+TEST(table_knows_stubs_by_their_bytes)
+{
+	static struct cfi_builder b;
+	struct table_input in;
+	char text[TEXT_MAX];
+
+	cfi_builder_init(&b);
+	cfi_builder_cie(&b, NULL, 0);
+	add(&b, 0x400, 0x20, 16);
+	cfi_builder_input(&b, &in);
+	/* .plt at 0x100: push, jmp; then jmp, push, jmp */
+	memcpy(b.code + 0x100, "\xff\x35\0\0\0\0\xff\x25\0\0\0\0", 12);
+	memcpy(b.code + 0x110, "\xff\x25\0\0\0\0\x68\0\0\0\0\xe9\0\0\0\0", 16);
+	in.stubs[in.nr_stubs++] =
+		(struct table_stubs){ .start = CFI_TEXT + 0x100, .size = 0x40, .is_lazy = true };
+	/* .plt.sec at 0x200 */
+	memcpy(b.code + 0x200, "\xf3\x0f\x1e\xfa\xff\x25", 6);
+	in.stubs[in.nr_stubs++] = (struct table_stubs){ .start = CFI_TEXT + 0x200, .size = 0x20 };
+	/* no stub at all, whatever its section is called */
+	in.stubs[in.nr_stubs++] = (struct table_stubs){ .start = CFI_TEXT + 0x280, .size = 0x20 };
+	/* the return from a handler, looked up one byte before */
+	memcpy(b.code + 0x300, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+	in.entry = CFI_TEXT + 0x500;
+	cfi_rows(&in, text, sizeof(text));
+	CHECK_STR(text, "0 gap; 100 sp+16; 106 sp+24; 110 plt11+8; 140 gap; 200 sp+8; 220 gap; "
+			"2ff signal; 309 gap; 400 sp+16; 420 gap; 500 end; 600 gap");
+}
+
+TEST(table_finds_the_row_before_an_empty_bucket)
+{
+	static struct cfi_builder b;
+
+	cfi_builder_init(&b);
+	cfi_builder_cie(&b, NULL, 0);
+	add(&b, 0x3f0, 0xb00, 16); /* over two whole buckets */
+	check_rows(&b, "0 gap; 3f0 sp+16; ef0 gap");
+}
+
+/* A table with many kinds of rows, for damage. */
+static void make_rich(struct cfi_builder *b)
+{
+	static const uint8_t program[] = { 0x41, 0x0e, 16,   0x86, 2,	 0x0a, 0x43, 0x0d,
+					   6,	 0x41, 0x0b, 0x42, 0x0f, 3,    0x76, 0x78,
+					   0x06, 0x10, 6,    2,	   0x76, 0,    0x2e, 16 };
+
+	cfi_builder_init(b);
+	b->letters = "zPLR";
+	cfi_builder_cie(b, NULL, 0);
+	for (uint64_t i = 0; i < 6; i++)
+		cfi_builder_fde(b, CFI_TEXT + i * 0x100, 0x80, program, sizeof(program));
+}
+
+static void build_anything(const struct cfi_builder *b, const uint8_t *bytes, size_t size)
+{
+	struct table_input in = { .machine = b->machine, .nr_code = 1, .nr_sections = 2 };
+	struct table t;
+	size_t table_size;
+	void *table;
+
+	in.code[0] = (struct table_code){ .start = CFI_TEXT, .size = 4096 };
+	for (int i = 0; i < 2; i++)
+		in.sections[i] = (struct cfi_section){
+			.bytes = bytes, .size = size, .vaddr = CFI_VADDR, .is_debug = i
+		};
+	CHECK_OK(coati_table_build(&in, &table, &table_size));
+	CHECK_OK(coati_table_open(table, table_size, &t));
+	for (uint64_t i = 0; i < 4096; i += 8)
+		(void)table_find(&t, CFI_TEXT + i);
+	coati_free(table);
+}
+
+TEST(table_stands_every_length_and_every_changed_byte)
+{
+	static struct cfi_builder b;
+
+	make_rich(&b);
+	for (size_t size = 0; size <= b.at.len; size++) {
+		uint8_t *copy = coati_alloc(size + 1);
+
+		/* a block of exactly that size: reading behind it is seen by the sanitizers */
+		memcpy(copy, b.bytes, size);
+		build_anything(&b, copy, size);
+		coati_free(copy);
+	}
+	for (size_t i = 0; i < b.at.len; i++) {
+		static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
+		uint8_t keep = b.bytes[i];
+
+		for (size_t v = 0; v < sizeof(values); v++) {
+			b.bytes[i] = values[v];
+			build_anything(&b, b.bytes, b.at.len);
+		}
+		b.bytes[i] = keep;
+	}
+}
+
+TEST(table_build_fails_cleanly_at_every_allocation)
+{
+	static struct cfi_builder b;
+	struct table_input in;
+	void *bytes = NULL;
+	size_t size;
+	int r = -ENOMEM;
+
+	make_rich(&b);
+	cfi_builder_input(&b, &in);
+	for (uint64_t n = 0; r == -ENOMEM && n < 100; n++) {
+		coati_alloc_fail_after(n);
+		r = coati_table_build(&in, &bytes, &size);
+		coati_alloc_fail_after(UINT64_MAX);
+	}
+	CHECK_OK(r);
+	coati_free(bytes);
+}
+
+TEST(table_refuses_machines_code_and_sizes_that_are_not_ours)
+{
+	struct table_input in = { .machine = EM_RISCV, .nr_code = 1 };
+	void *bytes;
+	size_t size;
+
+	in.code[0] = (struct table_code){ .start = 0x1000, .size = 64 };
+	CHECK_ERR(coati_table_build(&in, &bytes, &size), -EOPNOTSUPP);
+	in.machine = EM_X86_64;
+	in.code[0].size = TABLE_CODE_MAX + 1;
+	CHECK_ERR(coati_table_build(&in, &bytes, &size), -E2BIG);
+	in.code[0].size = 0;
+	CHECK_ERR(coati_table_build(&in, &bytes, &size), -EINVAL);
+	in.code[0] = (struct table_code){ .start = UINT64_MAX, .size = 64 };
+	CHECK_ERR(coati_table_build(&in, &bytes, &size), -EINVAL);
+}
+
+TEST(table_of_another_byte_order_or_version_is_refused_as_such)
+{
+	struct table_input in = { .machine = EM_X86_64, .nr_code = 1 };
+	struct table_head *h;
+	struct table t;
+	void *bytes;
+	size_t size;
+
+	in.code[0] = (struct table_code){ .start = 0x1000, .size = 64 };
+	CHECK_OK(coati_table_build(&in, &bytes, &size));
+	h = bytes;
+	h->version++;
+	CHECK_ERR(coati_table_open(bytes, size, &t), -EOPNOTSUPP);
+	h->version--;
+	h->magic = __builtin_bswap64(h->magic);
+	CHECK_ERR(coati_table_open(bytes, size, &t), -EOPNOTSUPP);
+	h->magic = 7;
+	CHECK_ERR(coati_table_open(bytes, size, &t), -EBADMSG);
+	coati_free(bytes);
+}
