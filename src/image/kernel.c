@@ -27,8 +27,22 @@ enum rank {
 	RANK_GLOBAL,
 };
 
-static uint8_t rank_of(char type)
+/* Where the linker put the ends of the text: places, not functions. */
+static bool is_bound(const char *name)
 {
+	static const char *const bounds[] = { "_text", "_stext", "_etext", "_sinittext",
+					      "_einittext" };
+
+	for (size_t i = 0; *name == '_' && i < sizeof(bounds) / sizeof(bounds[0]); i++)
+		if (!strcmp(name, bounds[i]))
+			return true;
+	return false;
+}
+
+static uint8_t rank_of(char type, const char *name)
+{
+	if (is_bound(name))
+		return RANK_DATA;
 	switch (type) {
 	case 'T':
 		return RANK_GLOBAL;
@@ -74,7 +88,7 @@ static int add_line(struct kernel *k, char *line)
 	if (*blank)
 		*blank = '\0'; /* the module follows */
 	f.name = (uint32_t)(name - k->text);
-	f.rank = rank_of(type);
+	f.rank = rank_of(type, name);
 	if (!k->text_start && !strcmp(name, "_text"))
 		k->text_start = f.start;
 	else if (!k->stext_start && !strcmp(name, "_stext"))
@@ -95,7 +109,7 @@ static const char *module_of(const struct kernel *k, const struct symbol *s)
 
 static bool is_code(const struct kernel *k, const struct symbol *s)
 {
-	return s->name >= 2 && rank_of(k->text[s->name - 2]) != RANK_DATA;
+	return s->name >= 2 && rank_of(k->text[s->name - 2], k->text + s->name) != RANK_DATA;
 }
 
 /* Until the next one of the same module. */
