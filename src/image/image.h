@@ -36,6 +36,7 @@ struct answer {
 	uint32_t nr;
 	uint32_t asked; /* COATI_RESOLVE_* that were tried for it */
 	bool packed;	/* came with the recording */
+	bool timed;	/* right for some time alone: kept for those who pack */
 };
 
 struct code_section {

@@ -76,12 +76,12 @@ static int resolve_one(struct coati_image *im, struct coati_address *a)
 		return r;
 	if (new.names) {
 		take_answer(a, new.names, 1);
-		/* for those who pack */
+		new.timed = true;
 		return known && known->names == new.names
 			       ? 0
 			       : coati_image_put_answer(im, a->vaddr, &new);
 	}
-	if (known) {
+	if (known && !known->timed) {
 		take_answer(a, known->names, known->nr);
 		return 0;
 	}
@@ -89,7 +89,7 @@ static int resolve_one(struct coati_image *im, struct coati_address *a)
 		r = coati_image_kernel_function(im, a->vaddr, &new.names);
 	else
 		r = coati_image_function(im, a->vaddr, &new.names);
-	if (r == 0)
+	if (r == 0 && !known)
 		r = coati_image_put_answer(im, a->vaddr, &new);
 	if (r == 0)
 		take_answer(a, new.names, 1);

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <coati/image.h>
+
 #include "base/alloc.h"
 #include "image/jit-file.h"
 #include "lib/fake-tree.h"
@@ -629,4 +631,97 @@ TEST(jitdump_is_read_from_a_file_as_from_memory)
 	CHECK_ERR(coati_jitdump_read(&j, &from, &err), -ENODATA);
 	CHECK_HAS(err.text, "/d/jit-9.dump of process 9: ");
 	coati_jit_fini(&j);
+}
+
+/* ---- images --------------------------------------------------------------------------------------------------------- */
+
+static struct coati_name resolve(struct coati_images *images, uint32_t image, uint64_t addr,
+				 uint64_t time)
+{
+	struct coati_address a = { .image = image, .vaddr = addr, .time = time };
+
+	CHECK_OK(coati_images_resolve(images, &a, 1, COATI_RESOLVE_LINES, NULL));
+	CHECK_U64(a.nr_names, ==, 1);
+	return a.names[0];
+}
+
+static struct coati_images *images_here(uint32_t flags)
+{
+	struct coati_images_opts o = { .size = sizeof(o),
+				       .flags = flags | COATI_IMAGES_NO_CACHE,
+				       .procfs = "proc",
+				       .root = "here" };
+	struct coati_images *images = NULL;
+
+	CHECK_OK(coati_images_new(&o, &images, NULL));
+	return images;
+}
+
+static uint32_t jit_image(struct coati_images *images, int32_t pid)
+{
+	struct coati_image_ref ref = { .size = sizeof(ref), .kind = COATI_IMAGE_JIT, .pid = pid };
+	uint32_t image;
+
+	CHECK_OK(coati_images_get(images, &ref, &image, NULL));
+	return image;
+}
+
+TEST(jit_image_names_an_address_by_its_time)
+{
+	struct coati_images *images = images_here(0);
+	uint32_t image = jit_image(images, 9);
+	struct dump d;
+	FILE *f;
+
+	CHECK_OK(fake_file("here", "d/x", ""));
+	whole_dump(&d, false);
+	f = fopen("here/d/jit-9.dump", "we");
+	fwrite(d.bytes, 1, d.len, f);
+	fclose(f);
+	CHECK_OK(coati_image_load_jitdump(images, image, 9, "/d/jit-9.dump", NULL));
+	CHECK_STR(resolve(images, image, 0x1008, 10).function, "first");
+	CHECK_STR(resolve(images, image, 0x1008, 10).file, "a.js");
+	CHECK_U64(resolve(images, image, 0x1008, 10).line, ==, 12);
+	CHECK_STR(resolve(images, image, 0x1008, 20).function, "second");
+	CHECK_STR(resolve(images, image, 0x1008, 10).function, "first");
+	CHECK(resolve(images, image, 0x1008, 35).flags & COATI_NAME_SYNTHETIC);
+	CHECK(resolve(images, image, 0x1008, 5).flags & COATI_NAME_SYNTHETIC);
+	coati_images_free(&images);
+}
+
+TEST(jit_image_reads_a_map_that_has_grown_again)
+{
+	struct coati_images *images = images_here(0);
+	uint32_t image = jit_image(images, 43);
+
+	fake_process(geteuid());
+	CHECK_OK(coati_image_load_perf_map(images, image, 43, NULL, NULL));
+	CHECK_STR(resolve(images, image, 0x1000, 0).function, "dead");
+	CHECK_OK(fake_file("here", "tmp/perf-43.map", "1000 10 dead\n1000 10 \x1b[31mred\n"));
+	CHECK_OK(coati_image_load_perf_map(images, image, 43, NULL, NULL));
+	CHECK_STR(resolve(images, image, 0x1000, 0).function, "?[31mred");
+	coati_images_free(&images);
+}
+
+TEST(jit_image_says_why_it_has_no_names)
+{
+	struct coati_images *images = images_here(0);
+	uint32_t image = jit_image(images, 43);
+	struct coati_image_info info;
+	struct coati_error err;
+
+	fake_process(geteuid());
+	CHECK_OK(unlink("here/tmp/perf-43.map"));
+	CHECK_OK(symlink("perf-42.map", "here/tmp/perf-43.map"));
+	CHECK_ERR(coati_image_load_perf_map(images, image, 43, NULL, &err), -ELOOP);
+	CHECK_OK(coati_image_info(images, image, &info));
+	CHECK_HAS(info.why, "is a link");
+	CHECK_ERR(coati_image_load_perf_map(images, 99, 43, NULL, &err), -EINVAL);
+	CHECK_ERR(coati_image_load_jitdump(images, image, 43, NULL, &err), -EINVAL);
+	CHECK_ERR(coati_image_add_symbol(images, 99, 1, 1, "x", 0), -EINVAL);
+	coati_images_free(&images);
+	images = images_here(COATI_IMAGES_NO_LOCAL);
+	image = jit_image(images, 42);
+	CHECK_ERR(coati_image_load_perf_map(images, image, 42, NULL, &err), -ENOENT);
+	coati_images_free(&images);
 }
