@@ -97,9 +97,9 @@ struct coati_profile_opts {
 
 struct coati_profile;
 
-int coati_profile_new(const struct coati_profile_opts *opts, struct coati_profile **ret,
-		      struct coati_error *err);
-void coati_profile_free(struct coati_profile **p);
+COATI_API int coati_profile_new(const struct coati_profile_opts *opts, struct coati_profile **ret,
+				struct coati_error *err);
+COATI_API void coati_profile_free(struct coati_profile **p);
 
 struct coati_profile_progress {
 	uint64_t bytes, total_bytes; /* total 0: a stream */
@@ -109,8 +109,8 @@ struct coati_profile_progress {
 typedef int (*coati_progress_fn)(void *ctx, const struct coati_profile_progress *progress);
 /* Read a recording (path as for coati_recording_open) into the profile. A file that is cut or damaged: 0, and a note. Negative when nothing
  * can be read from it. */
-int coati_profile_read(struct coati_profile *p, const char *path, coati_progress_fn fn, void *ctx,
-		       struct coati_error *err);
+COATI_API int coati_profile_read(struct coati_profile *p, const char *path, coati_progress_fn fn,
+				 void *ctx, struct coati_error *err);
 
 /* What the answer is worth. Counts of samples unless said otherwise. */
 struct coati_profile_quality {
@@ -140,15 +140,17 @@ struct coati_profile_quality {
 	uint64_t recorder_cpu_ns;	/* what recording cost, 0: not said */
 	uint64_t files, bytes, records;
 };
-void coati_profile_quality(const struct coati_profile *p, struct coati_profile_quality *ret);
+COATI_API void coati_profile_quality(const struct coati_profile *p,
+				     struct coati_profile_quality *ret);
 /* Sentences about what went wrong (a file that was cut, images without symbols), NULL past the end. */
-const char *coati_profile_note(const struct coati_profile *p, uint32_t i);
+COATI_API const char *coati_profile_note(const struct coati_profile *p, uint32_t i);
 
 /* What the profile stands on. */
-struct coati_images *coati_profile_images(const struct coati_profile *p);
-struct coati_unwinder *coati_profile_unwinder(const struct coati_profile *p);
+COATI_API struct coati_images *coati_profile_images(const struct coati_profile *p);
+COATI_API struct coati_unwinder *coati_profile_unwinder(const struct coati_profile *p);
 /* Of the file that was read as number @file; NULL past the end. */
-struct coati_processes *coati_profile_processes(const struct coati_profile *p, uint32_t file);
+COATI_API struct coati_processes *coati_profile_processes(const struct coati_profile *p,
+							  uint32_t file);
 
 /* ---- its parts, numbered from 0 ------------------------------------------------------------------------------- */
 
@@ -160,8 +162,9 @@ struct coati_profile_event {
 	uint64_t samples, weight;
 	struct coati_attr attr; /* of the first file that has it */
 };
-uint32_t coati_profile_event_count(const struct coati_profile *p);
-const struct coati_profile_event *coati_profile_event(const struct coati_profile *p, uint32_t i);
+COATI_API uint32_t coati_profile_event_count(const struct coati_profile *p);
+COATI_API const struct coati_profile_event *coati_profile_event(const struct coati_profile *p,
+								uint32_t i);
 
 /* A thread under one name: a thread that changes its name (exec) is two. */
 struct coati_profile_thread {
@@ -170,15 +173,16 @@ struct coati_profile_thread {
 	int32_t pid, tid, ppid;
 	const char *comm, *process_comm;
 };
-uint32_t coati_profile_thread_count(const struct coati_profile *p);
-const struct coati_profile_thread *coati_profile_thread(const struct coati_profile *p, uint32_t i);
+COATI_API uint32_t coati_profile_thread_count(const struct coati_profile *p);
+COATI_API const struct coati_profile_thread *coati_profile_thread(const struct coati_profile *p,
+								  uint32_t i);
 
 struct coati_label {
 	const char *key, *value;
 };
 /* A set of labels, sorted by key. Set 0 is empty. NULL past the end. */
-const struct coati_label *coati_profile_labels(const struct coati_profile *p, uint32_t set,
-					       uint32_t *ret_nr);
+COATI_API const struct coati_label *coati_profile_labels(const struct coati_profile *p,
+							 uint32_t set, uint32_t *ret_nr);
 
 /* coati_profile_location.flags */
 #define COATI_LOCATION_KERNEL (UINT32_C(1) << 0)
@@ -196,9 +200,9 @@ struct coati_profile_location {
 	uint32_t nr_names;
 	uint32_t file; /* recording in which it was seen first */
 };
-uint32_t coati_profile_location_count(const struct coati_profile *p);
-const struct coati_profile_location *coati_profile_location(const struct coati_profile *p,
-							    uint32_t i);
+COATI_API uint32_t coati_profile_location_count(const struct coati_profile *p);
+COATI_API const struct coati_profile_location *coati_profile_location(const struct coati_profile *p,
+								      uint32_t i);
 
 /* coati_profile_stack.flags: none of them: complete */
 #define COATI_STACK_TRUNCATED (UINT32_C(1) << 0)
@@ -212,8 +216,9 @@ struct coati_profile_stack {
 	uint32_t nr;
 	uint32_t flags;
 };
-uint32_t coati_profile_stack_count(const struct coati_profile *p);
-int coati_profile_stack(const struct coati_profile *p, uint32_t i, struct coati_profile_stack *ret);
+COATI_API uint32_t coati_profile_stack_count(const struct coati_profile *p);
+COATI_API int coati_profile_stack(const struct coati_profile *p, uint32_t i,
+				  struct coati_profile_stack *ret);
 
 /* Weight. */
 struct coati_profile_entry {
@@ -222,8 +227,9 @@ struct coati_profile_entry {
 	uint32_t bin; /* time since first_time / bin_ns, 0 without bins */
 	uint64_t count, weight;
 };
-uint32_t coati_profile_entry_count(const struct coati_profile *p);
-const struct coati_profile_entry *coati_profile_entry(const struct coati_profile *p, uint32_t i);
+COATI_API uint32_t coati_profile_entry_count(const struct coati_profile *p);
+COATI_API const struct coati_profile_entry *coati_profile_entry(const struct coati_profile *p,
+								uint32_t i);
 
 /* ---- a view: names and a filter -------------------------------------------------------------------------------- */
 
@@ -245,9 +251,9 @@ struct coati_view_opts {
 
 /* Look at what the profile holds now; the profile must outlive it and not be read into meanwhile. Names are looked up here, each location once.
  * @opts may be NULL. -EINVAL: the filter cannot be parsed, @err says where. */
-int coati_view_new(struct coati_profile *p, const struct coati_view_opts *opts,
-		   struct coati_view **ret, struct coati_error *err);
-void coati_view_free(struct coati_view **v);
+COATI_API int coati_view_new(struct coati_profile *p, const struct coati_view_opts *opts,
+			     struct coati_view **ret, struct coati_error *err);
+COATI_API void coati_view_free(struct coati_view **v);
 
 struct coati_view_info {
 	uint64_t total;	  /* weight of all that is in the view */
@@ -257,7 +263,7 @@ struct coati_view_info {
 	uint32_t nr_events; /* that have samples in the view */
 	uint32_t nr_stacks; /* distinct ones */
 };
-void coati_view_info(const struct coati_view *v, struct coati_view_info *ret);
+COATI_API void coati_view_info(const struct coati_view *v, struct coati_view_info *ret);
 
 /* A source-level frame: one name of one location. */
 struct coati_view_frame {
@@ -275,9 +281,9 @@ struct coati_view_frame {
 		function_id; /* the same for all frames of a function (name and image), from 0, no gaps */
 	uint32_t image_id; /* COATI_IMAGE_NONE: unknown */
 };
-uint32_t coati_view_frame_count(const struct coati_view *v);
-const struct coati_view_frame *coati_view_frame(const struct coati_view *v, uint32_t i);
-uint32_t coati_view_function_count(const struct coati_view *v);
+COATI_API uint32_t coati_view_frame_count(const struct coati_view *v);
+COATI_API const struct coati_view_frame *coati_view_frame(const struct coati_view *v, uint32_t i);
+COATI_API uint32_t coati_view_function_count(const struct coati_view *v);
 
 /* What is in the view, entry by entry, filtered: for exporters. 1, 0 at the end; start with *pos = 0. */
 struct coati_view_entry {
@@ -287,7 +293,7 @@ struct coati_view_entry {
 	uint32_t nr_frames;
 	uint32_t stack_flags;
 };
-int coati_view_next(struct coati_view *v, uint64_t *pos, struct coati_view_entry *ret);
+COATI_API int coati_view_next(struct coati_view *v, uint64_t *pos, struct coati_view_entry *ret);
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 
@@ -306,9 +312,9 @@ enum coati_by {
 	COATI_BY_COUNT,
 };
 /* "function", "line" ... "label:KEY" (*ret_label then points into @text, else NULL): 0 or -EINVAL with the near miss named. */
-int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_label,
-		   struct coati_error *err);
-const char *coati_by_name(enum coati_by by);
+COATI_API int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_label,
+			     struct coati_error *err);
+COATI_API const char *coati_by_name(enum coati_by by);
 
 struct coati_rows_query {
 	uint64_t size;
@@ -336,8 +342,9 @@ struct coati_row {
 	uint64_t self_count, total_count; /* samples */
 };
 /* Sorted by self, then total, then name; everything that has weight. They live until the view is freed. */
-int coati_view_rows(struct coati_view *v, const struct coati_rows_query *q,
-		    const struct coati_row **ret, size_t *ret_nr, struct coati_error *err);
+COATI_API int coati_view_rows(struct coati_view *v, const struct coati_rows_query *q,
+			      const struct coati_row **ret, size_t *ret_nr,
+			      struct coati_error *err);
 
 /* ---- trees ------------------------------------------------------------------------------------------------------- */
 
@@ -371,8 +378,9 @@ struct coati_tree_node {
 	uint32_t flags; /* COATI_NAME_* of the frame */
 };
 /* Node 0 is the root, named "all"; a parent comes before its children. Lives until the view is freed. */
-int coati_view_tree(struct coati_view *v, const struct coati_tree_query *q,
-		    const struct coati_tree_node **ret, size_t *ret_nr, struct coati_error *err);
+COATI_API int coati_view_tree(struct coati_view *v, const struct coati_tree_query *q,
+			      const struct coati_tree_node **ret, size_t *ret_nr,
+			      struct coati_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* The kinds of tables by name. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/match.h"
+#include "profile/profile.h"
+
+static const char *const names[COATI_BY_COUNT] = {
+	[COATI_BY_FUNCTION] = "function", [COATI_BY_LINE] = "line",
+	[COATI_BY_ADDRESS] = "address",	  [COATI_BY_IMAGE] = "image",
+	[COATI_BY_THREAD] = "thread",	  [COATI_BY_PROCESS] = "process",
+	[COATI_BY_COMM] = "comm",	  [COATI_BY_CPU] = "cpu",
+	[COATI_BY_EVENT] = "event",	  [COATI_BY_LABEL] = "label",
+	[COATI_BY_TIME] = "time",
+};
+
+const char *coati_by_name(enum coati_by by)
+{
+	return by < COATI_BY_COUNT ? names[by] : NULL;
+}
+
+int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_label,
+		   struct coati_error *err)
+{
+	struct nearest near = coati_nearest_to(text);
+
+	if (!strncmp(text, "label:", 6) && text[6]) {
+		*ret_by = COATI_BY_LABEL;
+		*ret_label = text + 6;
+		return 0;
+	}
+	for (unsigned int i = 0; i < COATI_BY_COUNT; i++) {
+		if (i != COATI_BY_LABEL && !strcmp(text, names[i])) {
+			*ret_by = (enum coati_by)i;
+			*ret_label = NULL;
+			return 0;
+		}
+		coati_nearest_offer(&near, names[i]);
+	}
+	if (near.best && !strcmp(near.best, "label"))
+		return coati_fail(err, -EINVAL, "by \"%s\": which label? Say label:KEY", text);
+	if (near.best)
+		return coati_fail(err, -EINVAL,
+				  "by \"%s\": there is no such table; did you mean %s?", text,
+				  near.best);
+	return coati_fail(
+		err, -EINVAL,
+		"by \"%s\": there is no such table; there are function, line, address, image, thread, process, comm, cpu, event, label:KEY and time",
+		text);
+}

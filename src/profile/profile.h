@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a profile is made of: numbered tables (events, threads, label sets, locations, stacks, entries), each with an index
+ * that finds what is there already. Records become numbers once; after that only numbers are compared.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/profile.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "profile/condition.h"
+#include "profile/index.h"
+
+#define PROFILE_FILES_MAX  65536
+#define PROFILE_NOTES_MAX  256
+#define PROFILE_TABLE_MAX  ((size_t)1 << 28)
+#define PROFILE_LABELS_MAX 64 /* of one set */
+
+struct label_set {
+	const struct coati_label *labels;
+	uint32_t nr;
+};
+
+/* A location and what only we need to know of it. */
+struct location {
+	struct coati_profile_location pub;
+	uint64_t time;	     /* for code that changes: when it was seen, else 0 */
+	uint32_t epoch;	     /* for code that changes: part of its identity, else 0 */
+	uint32_t has_offset; /* 1: file_offset says where in the file it lies */
+	uint64_t file_offset;
+};
+
+struct profile_file {
+	char *path;
+	struct coati_processes *processes;
+};
+
+struct coati_profile {
+	uint32_t flags, max_frames;
+	uint64_t bin_ns, max_bytes;
+	struct coati_processes_opts processes_opts;
+	coati_sample_fn on_sample;
+	void *on_sample_ctx;
+	struct conditions conditions;
+	struct coati_images *images;
+	struct coati_unwinder *unwinder;
+	ARRAY(struct profile_file) files;
+	ARRAY(struct coati_profile_event) events;
+	ARRAY(struct coati_profile_thread) threads;
+	ARRAY(struct label_set) label_sets;
+	ARRAY(struct location) locations;
+	ARRAY(struct coati_profile_stack) stacks;
+	ARRAY(struct coati_profile_entry) entries;
+	ARRAY(char *) notes;
+	struct index thread_index, label_index, location_index, stack_index, entry_index;
+	struct arena arena;    /* frames of stacks, strings of events and labels */
+	size_t resolved;       /* locations whose names are known */
+	uint32_t resolved_how; /* COATI_RESOLVE_* with which they were asked for */
+	struct coati_profile_quality quality;
+};
+
+/* Sums stop at the largest number: a file may hold any weights. */
+static inline void add_weight(uint64_t *sum, uint64_t weight)
+{
+	if (__builtin_add_overflow(*sum, weight, sum))
+		*sum = UINT64_MAX;
+}
+
+/* Each finds or adds: 0 and the number, -ENOMEM, -E2BIG over a ceiling. */
+int coati_profile_find_event(struct coati_profile *p, const struct coati_recording_event *e,
+			     uint32_t *ret);
+int coati_profile_find_thread(struct coati_profile *p, const struct coati_profile_thread *t,
+			      uint32_t *ret);
+/* @labels need not be sorted; a key that occurs twice counts with its last value. */
+int coati_profile_find_labels(struct coati_profile *p, const struct coati_label *labels,
+			      uint32_t nr, uint32_t *ret);
+int coati_profile_find_location(struct coati_profile *p, const struct location *l, uint32_t *ret);
+/* @locations, @nr, @flags of @s; they are copied. */
+int coati_profile_find_stack(struct coati_profile *p, const struct coati_profile_stack *s,
+			     uint32_t *ret);
+/* By all but count and weight, which are added to what is there. */
+int coati_profile_find_entry(struct coati_profile *p, const struct coati_profile_entry *e,
+			     uint32_t *ret);
+/* Whether two entries are the same but for their weight. */
+bool coati_profile_same_entry(const struct coati_profile_entry *a,
+			      const struct coati_profile_entry *b);
+/* Bytes that the tables take. */
+uint64_t coati_profile_bytes(const struct coati_profile *p);
+/* A sentence for the person; at most PROFILE_NOTES_MAX are kept. */
+void coati_profile_add_note(struct coati_profile *p, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Names for all locations, with COATI_RESOLVE_*. */
+int coati_profile_resolve(struct coati_profile *p, uint32_t how, struct coati_error *err);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The account: what was counted while reading, and what the stacks and names of the profile say about themselves. */
+#include <string.h>
+
+#include "profile/profile.h"
+
+/* Each sample counts in one of the five kinds; the worst that is true of its stack. */
+static uint64_t *kind_of(struct coati_profile_quality *q, uint32_t flags)
+{
+	if (flags & COATI_STACK_SINGLE)
+		return &q->single;
+	if (flags & COATI_STACK_GAP)
+		return &q->gap;
+	if (flags & COATI_STACK_TRUNCATED)
+		return &q->truncated;
+	if (flags & COATI_STACK_GUESSED)
+		return &q->guessed;
+	return &q->complete;
+}
+
+static bool is_nameless(const struct location *l)
+{
+	return l->pub.nr_names && l->pub.names[0].flags & COATI_NAME_SYNTHETIC;
+}
+
+void coati_profile_quality(const struct coati_profile *p, struct coati_profile_quality *ret)
+{
+	*ret = p->quality;
+	if (ret->first_time == UINT64_MAX)
+		ret->first_time = 0;
+	ret->locations = p->locations.len;
+	for (size_t i = 0; i < p->locations.len; i++)
+		ret->nameless += is_nameless(&p->locations.v[i]);
+	for (size_t i = 0; i < p->entries.len; i++) {
+		const struct coati_profile_entry *e = &p->entries.v[i];
+		const struct coati_profile_stack *s = &p->stacks.v[e->stack];
+
+		*kind_of(ret, s->flags) += e->count;
+		if (s->flags & COATI_STACK_UNWOUND)
+			ret->by_unwinder += e->count;
+		else if (!(s->flags & COATI_STACK_SINGLE))
+			ret->by_kernel += e->count;
+		if (is_nameless(&p->locations.v[s->locations[0]]))
+			ret->unsymbolised += e->count;
+	}
+}

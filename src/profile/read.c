@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording comes in record by record, in the order of time; samples become weight, everything that tells about processes goes to
+ * the process station, losses and damage into the account.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "profile/reading.h"
+
+#define PROGRESS_RECORDS 4096 /* the clock is asked after so many */
+#define PROGRESS_NS	 (NSEC_PER_SEC / 10)
+#define RECORDER_LINE	 128
+
+static enum coati_machine machine_of(const char *arch)
+{
+	struct utsname own;
+
+	/* a stream may not say where it comes from: it is rarely elsewhere */
+	if (!*arch && uname(&own) == 0)
+		arch = own.machine;
+	if (!strcmp(arch, "x86_64"))
+		return COATI_MACHINE_X86_64;
+	if (!strcmp(arch, "aarch64") || !strcmp(arch, "arm64"))
+		return COATI_MACHINE_AARCH64;
+	return COATI_MACHINE_NONE;
+}
+
+static int take_build_ids(struct reading *r)
+{
+	struct coati_build_id id;
+	uint64_t pos = 0;
+	int n;
+
+	while ((n = coati_recording_build_id(r->recording, &pos, &id)) > 0)
+		if (coati_processes_build_id(r->processes, id.path, id.id, id.size) == -ENOMEM)
+			return -ENOMEM;
+	if (n < 0)
+		r->profile->quality.damaged++;
+	return 0;
+}
+
+/* A number out of the recorder's lines key=value; 0 when it is not there. */
+static uint64_t recorder_value(const struct coati_recording *rec, const char *key)
+{
+	uint64_t size = 0, value;
+	const uint8_t *bytes = coati_recording_feature(rec, COATI_FEATURE_RECORDER, &size);
+	const char *at = (const char *)bytes, *end = bytes ? at + size : at;
+	size_t key_len = strlen(key);
+
+	while (at < end) {
+		const char *line_end = memchr(at, '\n', (size_t)(end - at));
+		size_t len = (size_t)((line_end ? line_end : end) - at);
+		char text[RECORDER_LINE];
+
+		if (len > key_len && len < sizeof(text) && !memcmp(at, key, key_len) &&
+		    at[key_len] == '=') {
+			memcpy(text, at + key_len + 1, len - key_len - 1);
+			text[len - key_len - 1] = 0;
+			return coati_parse_u64(text, 0, UINT64_MAX, &value) == 0 ? value : 0;
+		}
+		at += len + 1;
+	}
+	return 0;
+}
+
+/* A record that is no sample. */
+static int take_other(struct reading *r, const struct coati_recording_item *item)
+{
+	const struct coati_format_table *formats = coati_recording_formats(r->recording);
+	const struct coati_sample_format *fmt = coati_format_table_get(formats, item->event);
+	struct coati_record rec;
+
+	switch (item->raw.type) {
+	case COATI_RECORD_KSYMBOL:
+	case COATI_RECORD_BPF_EVENT:
+	case COATI_RECORD_TEXT_POKE:
+		r->kernel_epoch++;
+		break;
+	case COATI_RECORD_MMAP:
+	case COATI_RECORD_MMAP2:
+		r->kernel_epoch += (item->raw.misc & COATI_MISC_CPUMODE_MASK) == COATI_MISC_KERNEL;
+		break;
+	case COATI_RECORD_COMM:
+	case COATI_RECORD_EXIT:
+	case COATI_RECORD_FORK:
+	case COATI_RECORD_NAMESPACES:
+	case COATI_RECORD_CGROUP:
+		break;
+	default:
+		return 0;
+	}
+	r->task_epoch++;
+	if (!fmt || coati_record_decode(&item->raw, fmt, &rec) < 0) {
+		r->profile->quality.damaged++;
+		return 0;
+	}
+	return coati_processes_feed(r->processes, &item->raw, &rec);
+}
+
+/* Progress for a person. */
+struct meter {
+	coati_progress_fn fn;
+	void *ctx;
+	uint64_t next_ns, records, total_bytes;
+};
+
+static int show(struct meter *m, const struct reading *r, uint64_t offset)
+{
+	struct coati_recording_stats st;
+	struct coati_profile_progress now;
+	uint64_t time;
+
+	if (!m->fn || m->records++ % PROGRESS_RECORDS)
+		return 0;
+	time = now_ns();
+	if (time < m->next_ns)
+		return 0;
+	m->next_ns = time + PROGRESS_NS;
+	coati_recording_get_stats(r->recording, &st);
+	now = (struct coati_profile_progress){ .bytes = offset,
+					       .total_bytes = m->total_bytes,
+					       .samples = st.samples,
+					       .lost = st.lost + st.lost_samples };
+	return m->fn(m->ctx, &now);
+}
+
+/* Every record. 0 also for a file that ends too early; negative: why we stop. */
+static int take_all(struct reading *r, struct meter *m)
+{
+	struct coati_recording_item item;
+	const struct coati_error *why;
+	int n;
+
+	while ((n = coati_recording_next(r->recording, &item)) > 0) {
+		n = item.raw.type == COATI_RECORD_SAMPLE ? coati_reading_sample(r, &item)
+							 : take_other(r, &item);
+		if (n < 0)
+			return n;
+		if (show(m, r, item.offset))
+			return -EINTR;
+	}
+	if (n == 0)
+		return 0;
+	why = coati_recording_error(r->recording);
+	coati_profile_add_note(r->profile, "%s", why->text);
+	r->profile->quality.is_truncated |= n == -ENODATA;
+	r->profile->quality.damaged += n == -EBADMSG;
+	return n == -ENODATA || n == -EBADMSG ? 0 : n;
+}
+
+static void close_account(struct reading *r)
+{
+	struct coati_profile_quality *q = &r->profile->quality;
+	const struct coati_recording_info *info = coati_recording_info(r->recording);
+	struct coati_recording_stats st;
+
+	coati_recording_get_stats(r->recording, &st);
+	add_weight(&q->lost, st.lost);
+	add_weight(&q->lost, st.lost_samples);
+	q->throttled += st.throttled;
+	q->damaged += st.damaged;
+	q->late += st.late;
+	q->no_event += st.no_event;
+	q->records += st.records;
+	q->bytes += st.bytes;
+	q->files++;
+	q->is_truncated |= (uint32_t)info->is_truncated;
+	q->recorder_cpu_ns += recorder_value(r->recording, "cpu_ns");
+	if (q->files == 1)
+		q->clockid = info->clockid;
+	else if (q->clockid != info->clockid)
+		q->clockid = -1;
+}
+
+/* When the last sample was: what the file says, or a walk over all of it. */
+static int find_end(struct reading *r, const char *path, struct coati_error *err)
+{
+	struct coati_recording_opts opts = { .size = sizeof(opts),
+					     .flags = COATI_RECORDING_FILE_ORDER };
+	struct coati_recording *other = NULL;
+	struct coati_recording_item item;
+	int n;
+
+	r->end = coati_recording_info(r->recording)->last_time;
+	if (r->end || !coati_conditions_need_end(&r->profile->conditions))
+		return 0;
+	if (!strcmp(path, "-"))
+		return coati_fail(
+			err, -EOPNOTSUPP,
+			"time: a stream does not say how long it will be; use seconds instead of %%");
+	n = coati_recording_open(path, &opts, &other, err);
+	if (n < 0)
+		return n;
+	while (coati_recording_next(other, &item) > 0)
+		if (item.raw.type == COATI_RECORD_SAMPLE && item.time > r->end)
+			r->end = item.time;
+	coati_recording_close(&other);
+	return 0;
+}
+
+static struct reading *reading_new(struct coati_profile *p)
+{
+	struct reading *r = coati_alloc(sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->profile = p;
+	r->file = (uint32_t)p->files.len;
+	r->task_epoch = 1;
+	r->plans.max = PROFILE_TABLE_MAX;
+	r->image_kinds.max = PROFILE_TABLE_MAX;
+	coati_chains_init(&r->chains);
+	r->words = coati_alloc_array(2 * READING_WORDS, sizeof(*r->words));
+	r->locations = coati_alloc_array(p->max_frames, sizeof(*r->locations));
+	r->frames = coati_alloc_array(p->max_frames, sizeof(*r->frames));
+	return r;
+}
+
+static void reading_free(struct reading *r)
+{
+	coati_recording_close(&r->recording);
+	coati_chains_fini(&r->chains);
+	ARRAY_FINI(&r->plans);
+	ARRAY_FINI(&r->image_kinds);
+	coati_free(r->words);
+	coati_free(r->locations);
+	coati_free(r->frames);
+	coati_free(r);
+}
+
+/* The file as part of the profile. */
+static int add_file(struct reading *r, const char *path, struct coati_error *err)
+{
+	struct coati_profile *p = r->profile;
+	struct profile_file *file = ARRAY_ADD(&p->files);
+	int n;
+
+	if (!file)
+		return coati_fail(err, p->files.len < PROFILE_FILES_MAX ? -ENOMEM : -E2BIG,
+				  "%s: no room for one more file", path);
+	file->path = coati_strdup(path);
+	n = coati_processes_new(p->images, &p->processes_opts, &file->processes, err);
+	if (n == 0 && !file->path)
+		n = coati_fail(err, -ENOMEM, "out of memory");
+	if (n < 0) {
+		coati_free(file->path);
+		coati_processes_free(&file->processes);
+		p->files.len--;
+		return n;
+	}
+	r->processes = file->processes;
+	return 0;
+}
+
+static int read_with(struct reading *r, const char *path, struct meter *m, struct coati_error *err)
+{
+	struct stat st;
+	int n;
+
+	if (!r->words || !r->locations || !r->frames)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	n = coati_recording_open(path, NULL, &r->recording, err);
+	if (n == 0)
+		n = find_end(r, path, err);
+	if (n == 0)
+		n = add_file(r, path, err);
+	if (n < 0)
+		return n;
+	r->machine = machine_of(coati_recording_info(r->recording)->arch);
+	if (!coati_recording_info(r->recording)->is_pipe && stat(path, &st) == 0)
+		m->total_bytes = (uint64_t)st.st_size;
+	n = take_build_ids(r);
+	if (n == 0)
+		n = take_all(r, m);
+	close_account(r);
+	if (n == -ENOMEM)
+		return coati_fail(err, n, "%s: out of memory", path);
+	if (n == -EINTR)
+		return coati_fail(err, n, "%s: reading was stopped", path);
+	return n < 0 ? coati_fail(err, n, "%s: %m", path) : 0;
+}
+
+int coati_profile_read(struct coati_profile *p, const char *path, coati_progress_fn fn, void *ctx,
+		       struct coati_error *err)
+{
+	struct meter m = { .fn = fn, .ctx = ctx };
+	struct reading *r;
+	int n;
+
+	if (!p || !path)
+		return coati_fail(err, -EINVAL, "no recording was named");
+	r = reading_new(p);
+	if (!r)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	n = read_with(r, path, &m, err);
+	reading_free(r);
+	return n;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A sample becomes weight on a stack. Hot: runs for each sample; a thread and a chain that were seen before cost a look-up
+ * each, and nothing is allocated.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "profile/reading.h"
+
+/* Frames that the kernel takes at most when the event does not say: kernel.perf_event_max_stack as it is born. */
+#define DEFAULT_MAX_STACK 127
+
+static int plan_event(struct reading *r, uint32_t event, struct plan *plan)
+{
+	const struct coati_recording_event *e = coati_recording_event(r->recording, event);
+	uint64_t type;
+
+	if (!e)
+		return -EBADMSG;
+	type = e->attr.sample_type;
+	*plan = (struct plan){
+		.is_known = true,
+		.is_live = !strcmp(e->name, COATI_LIVE_EVENT),
+		.passes = coati_conditions_event(&r->profile->conditions, e->name),
+		.has_period = type & COATI_SAMPLE_PERIOD,
+		.has_chain = type & COATI_SAMPLE_CALLCHAIN,
+		.unwinds = type & COATI_SAMPLE_REGS_USER && type & COATI_SAMPLE_STACK_USER &&
+			   !(r->profile->flags & COATI_PROFILE_NO_UNWIND),
+		.fixed_weight = e->attr.flags & COATI_ATTR_FREQ || !e->attr.sample_period
+					? 1
+					: e->attr.sample_period,
+		.max_stack =
+			e->attr.sample_max_stack ? e->attr.sample_max_stack : DEFAULT_MAX_STACK,
+	};
+	return plan->is_live || !plan->passes
+		       ? 0
+		       : coati_profile_find_event(r->profile, e, &plan->event);
+}
+
+/* NULL: no memory, or no such event (then *ret_error is -EBADMSG). */
+static const struct plan *find_plan(struct reading *r, uint32_t event, int *ret_error)
+{
+	*ret_error = -ENOMEM;
+	while (r->plans.len <= event)
+		if (!ARRAY_ADD(&r->plans))
+			return NULL;
+	if (!r->plans.v[event].is_known) {
+		*ret_error = plan_event(r, event, &r->plans.v[event]);
+		if (*ret_error < 0)
+			return NULL;
+	}
+	return &r->plans.v[event];
+}
+
+/* The thread of a sample and the number of its address space. */
+static int find_task(struct reading *r, const struct coati_identity *id, uint64_t time,
+		     struct task **ret)
+{
+	int32_t pid = (int32_t)id->pid, tid = (int32_t)id->tid;
+	struct task *t = &r->tasks[((uint32_t)tid ^ (uint32_t)pid << 5) % READING_TASKS];
+	struct coati_thread_info info;
+	struct coati_profile_thread thread;
+	int n;
+
+	*ret = t;
+	if (t->epoch == r->task_epoch && t->pid == pid && t->tid == tid)
+		return 0;
+	n = coati_processes_thread(r->processes, pid, tid, time, &info);
+	if (n < 0)
+		return n;
+	thread =
+		(struct coati_profile_thread){ .file = r->file,
+					       .process = info.process,
+					       .thread = info.thread,
+					       .pid = info.pid,
+					       .tid = info.tid,
+					       .ppid = info.ppid,
+					       .comm = info.comm,
+					       .process_comm = info.process_comm ? info.process_comm
+										 : info.comm };
+	*t = (struct task){ .pid = pid,
+			    .tid = tid,
+			    .space = coati_processes_space(r->processes, pid, time),
+			    .passes = coati_conditions_thread(&r->profile->conditions, &thread) };
+	n = t->passes ? coati_profile_find_thread(r->profile, &thread, &t->thread) : 0;
+	if (n == 0)
+		t->epoch = r->task_epoch;
+	return n;
+}
+
+/* What travels with a recording: names. */
+static int take_batch(struct reading *r, const struct coati_recording_item *item,
+		      const struct coati_record *rec)
+{
+	struct coati_profile *p = r->profile;
+	struct coati_batch batch;
+	int n = coati_batch_decode(rec, item->raw.swap, &batch);
+
+	if (n == 0 && batch.kind == COATI_BATCH_SYMBOLS)
+		n = coati_images_unpack(p->images, batch.payload, batch.payload_size);
+	if (n < 0 && n != -ENOMEM) {
+		p->quality.damaged++;
+		n = 0;
+	}
+	return n;
+}
+
+/* The labels of a sample: its cgroup, where the recording has it. */
+static int find_labels(struct reading *r, const struct coati_sample *s, uint32_t *ret)
+{
+	struct coati_label label = { .key = "cgroup" };
+	int n;
+
+	*ret = 0;
+	if (!(s->present & COATI_SAMPLE_CGROUP))
+		return 0;
+	if (s->cgroup != r->cgroup || !r->cgroup_labels) {
+		label.value = coati_processes_cgroup(r->processes, s->cgroup);
+		if (!label.value)
+			return 0;
+		n = coati_profile_find_labels(r->profile, &label, 1, &r->cgroup_labels);
+		if (n < 0)
+			return n;
+		r->cgroup = s->cgroup;
+	}
+	*ret = r->cgroup_labels;
+	return 0;
+}
+
+/* Is the chain as long as the recorder allowed? Markers do not count. */
+static bool is_full(const struct chain_key *key, uint32_t max)
+{
+	uint32_t nr = 0;
+
+	if (key->nr < max)
+		return false;
+	for (uint32_t i = 0; i < key->nr; i++)
+		nr += key->words[i] < COATI_CONTEXT_MAX;
+	return nr >= max;
+}
+
+/* The words of a sample without a user part that we would have to walk. */
+static void key_of_chain(struct reading *r, const struct plan *plan, const struct coati_sample *s,
+			 struct chain_key *key)
+{
+	uint32_t first = 0;
+
+	if (plan->has_chain && s->callchain.count) {
+		key->words = coati_u64_array(&s->callchain, r->words);
+		key->nr = s->callchain.count;
+		while (first < key->nr && key->words[first] >= COATI_CONTEXT_MAX)
+			first++;
+	}
+	if (first < key->nr) {
+		if (s->present & COATI_SAMPLE_IP && key->words[first] != s->ip)
+			key->leaf = s->ip;
+		if (is_full(key, plan->max_stack))
+			key->mode |= CHAIN_FULL;
+		return;
+	}
+	/* no stack was taken, or it is empty */
+	r->words[0] = s->present & COATI_SAMPLE_IP ? s->ip : 0;
+	key->words = r->words;
+	key->nr = 1;
+	key->mode |= plan->has_chain ? 0 : CHAIN_SINGLE;
+}
+
+static int find_chain(struct reading *r, const struct chain_key *key, uint64_t time,
+		      struct chain **ret)
+{
+	uint64_t hash = coati_chains_hash(&r->chains, key);
+	uint32_t stack, era;
+	int n;
+
+	*ret = coati_chains_find(&r->chains, key, hash, reading_era(time));
+	if (*ret)
+		return 0;
+	n = coati_reading_stack(r, key, time, &stack, &era);
+	if (n < 0)
+		return n;
+	*ret = coati_chains_add(&r->chains, key, hash);
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->stack = stack;
+	(*ret)->era = era;
+	return 0;
+}
+
+/* Mostly the same thread goes the same way again. */
+static int add_entry(struct reading *r, struct chain *chain, const struct coati_profile_entry *e)
+{
+	struct coati_profile *p = r->profile;
+	struct coati_profile_entry *last;
+
+	if (chain->last_entry >= p->entries.len ||
+	    !coati_profile_same_entry(&p->entries.v[chain->last_entry], e))
+		return coati_profile_find_entry(p, e, &chain->last_entry);
+	last = &p->entries.v[chain->last_entry];
+	add_weight(&last->count, e->count);
+	add_weight(&last->weight, e->weight);
+	return 0;
+}
+
+static uint32_t bin_of(const struct reading *r, uint64_t time)
+{
+	uint64_t bin =
+		r->profile->bin_ns && time > r->start ? (time - r->start) / r->profile->bin_ns : 0;
+
+	return bin < UINT32_MAX ? (uint32_t)bin : UINT32_MAX;
+}
+
+static void account(struct reading *r, const struct coati_profile_entry *e, uint64_t time,
+		    int32_t cpu)
+{
+	struct coati_profile *p = r->profile;
+	struct coati_profile_event *event = &p->events.v[e->event];
+
+	event->samples++;
+	add_weight(&event->weight, e->weight);
+	p->quality.samples++;
+	if (time && time < p->quality.first_time)
+		p->quality.first_time = time;
+	if (time > p->quality.last_time)
+		p->quality.last_time = time;
+	if (p->on_sample) {
+		struct coati_profile_sample s = { .time = time,
+						  .weight = e->weight,
+						  .stack = e->stack,
+						  .thread = e->thread,
+						  .event = e->event,
+						  .labels = e->labels,
+						  .cpu = cpu };
+
+		p->on_sample(p->on_sample_ctx, &s);
+	}
+}
+
+/* A sample that the conditions let through. */
+static int fold(struct reading *r, const struct plan *plan, const struct coati_record *rec,
+		const struct task *task, uint64_t time)
+{
+	const struct coati_sample *s = &rec->u.sample;
+	int32_t cpu = s->present & COATI_SAMPLE_CPU ? (int32_t)rec->id.cpu : -1;
+	struct coati_profile_entry e = {
+		.thread = task->thread,
+		.event = plan->event,
+		.cpu = r->profile->flags & COATI_PROFILE_PER_CPU ? cpu : -1,
+		.bin = bin_of(r, time),
+		.count = 1,
+		.weight = plan->has_period ? s->period : plan->fixed_weight,
+	};
+	struct chain_key key = { .mode = rec->misc & COATI_MISC_CPUMODE_MASK,
+				 .space = task->space,
+				 .pid = task->pid,
+				 .kernel = r->kernel_epoch };
+	struct chain *chain;
+	int n = find_labels(r, s, &e.labels);
+
+	if (n < 0)
+		return n;
+	if (!coati_conditions_labels(&r->profile->conditions,
+				     r->profile->label_sets.v[e.labels].labels,
+				     r->profile->label_sets.v[e.labels].nr)) {
+		r->profile->quality.filtered++;
+		return 0;
+	}
+	if (!plan->unwinds || !coati_reading_walk(r, rec, time, &key))
+		key_of_chain(r, plan, s, &key);
+	n = find_chain(r, &key, time, &chain);
+	if (n < 0)
+		return n;
+	e.stack = chain->stack;
+	n = add_entry(r, chain, &e);
+	if (n == 0)
+		account(r, &e, s->present & COATI_SAMPLE_TIME ? time : 0, cpu);
+	return n;
+}
+
+int coati_reading_sample(struct reading *r, const struct coati_recording_item *item)
+{
+	const struct coati_format_table *formats = coati_recording_formats(r->recording);
+	struct coati_profile_quality *q = &r->profile->quality;
+	const struct plan *plan;
+	struct coati_record rec;
+	struct task *task;
+	uint64_t time;
+	int n;
+
+	if (item->flags & COATI_RECORDING_ITEM_NO_EVENT)
+		return 0; /* counted by the reader */
+	plan = find_plan(r, item->event, &n);
+	if (!plan)
+		return n == -EBADMSG ? 0 : n;
+	if (coati_record_decode(&item->raw, coati_format_table_get(formats, item->event), &rec) <
+	    0) {
+		q->damaged++;
+		return 0;
+	}
+	if (plan->is_live)
+		return take_batch(r, item, &rec);
+	/* a recording without times is as it was in the end */
+	time = rec.id.present & COATI_SAMPLE_TIME ? rec.id.time : UINT64_MAX;
+	if (!r->start) {
+		r->start = time;
+		coati_conditions_time(&r->profile->conditions, time, r->end, &r->from, &r->to);
+	}
+	if (!(rec.id.present & COATI_SAMPLE_TID))
+		rec.id.pid = rec.id.tid = UINT32_MAX;
+	n = find_task(r, &rec.id, time, &task);
+	if (n == 0 && plan->passes && task->passes && time >= r->from && time <= r->to &&
+	    coati_conditions_cpu(&r->profile->conditions,
+				 rec.id.present & COATI_SAMPLE_CPU ? (int32_t)rec.id.cpu : -1))
+		n = fold(r, plan, &rec, task, time);
+	else if (n == 0)
+		q->filtered++;
+	if (n == -E2BIG) {
+		q->refused++;
+		n = 0;
+	}
+	return n;
+}

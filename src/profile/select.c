@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Conditions about frames. Patterns are asked once for each function, not for each frame; then every stack is looked through
+ * once. What focus, ignore, hide, show and show_from do is what pprof does.
+ */
+#include <errno.h>
+#include <regex.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/match.h"
+#include "profile/view.h"
+
+#define PATTERN_MAX 1024
+
+/* What a function's name matches. */
+#define IS_FUNCTION  (1u << 0)
+#define IS_IMAGE     (1u << 1)
+#define IS_FOCUS     (1u << 2)
+#define IS_IGNORE    (1u << 3)
+#define IS_HIDE	     (1u << 4)
+#define IS_SHOW	     (1u << 5)
+#define IS_SHOW_FROM (1u << 6)
+
+struct selection {
+	uint8_t *matches; /* by function */
+	uint8_t asked;	  /* which conditions there are */
+};
+
+static bool same_name(const char *pattern, const char *name)
+{
+	return !strcmp(pattern, name) ||
+	       (coati_is_glob(pattern) && coati_glob_match(pattern, name));
+}
+
+/* One of the conditions that are regular expressions. */
+struct expression {
+	const char *what, *pattern;
+	uint8_t bit;
+};
+
+/* Mark the functions that it matches. */
+static int mark_regex(struct coati_view *v, struct selection *s, const struct expression *e,
+		      struct coati_error *err)
+{
+	char why[128];
+	regex_t regex;
+	int r;
+
+	if (!e->pattern || !*e->pattern)
+		return 0;
+	if (strlen(e->pattern) > PATTERN_MAX)
+		return coati_fail(err, -E2BIG, "%s: a pattern has at most %d bytes", e->what,
+				  PATTERN_MAX);
+	r = regcomp(&regex, e->pattern, REG_EXTENDED | REG_NOSUB);
+	if (r) {
+		regerror(r, &regex, why, sizeof(why));
+		return coati_fail(err, -EINVAL, "%s: \"%s\" is no regular expression: %s", e->what,
+				  e->pattern, why);
+	}
+	s->asked |= e->bit;
+	for (uint32_t i = 0; i < v->nr_functions; i++)
+		if (!regexec(&regex, v->frames.v[v->function_frame[i]].function, 0, NULL, 0))
+			s->matches[i] |= e->bit;
+	regfree(&regex);
+	return 0;
+}
+
+static bool is_image(const struct coati_view *v, uint32_t frame, const char *pattern)
+{
+	const struct coati_view_frame *f = &v->frames.v[frame];
+	struct coati_image_info info;
+
+	return same_name(pattern, f->image) ||
+	       (f->image_id != COATI_IMAGE_NONE &&
+		coati_image_info(v->profile->images, f->image_id, &info) == 0 && info.path &&
+		same_name(pattern, info.path));
+}
+
+static void mark_names(struct coati_view *v, struct selection *s, const struct coati_filter *f)
+{
+	bool by_function = f->function && *f->function, by_image = f->image && *f->image;
+
+	s->asked |= (uint8_t)((by_function ? IS_FUNCTION : 0) | (by_image ? IS_IMAGE : 0));
+	for (uint32_t i = 0; i < v->nr_functions; i++) {
+		uint32_t frame = v->function_frame[i];
+
+		if (by_function && same_name(f->function, v->frames.v[frame].function))
+			s->matches[i] |= IS_FUNCTION;
+		if (by_image && is_image(v, frame, f->image))
+			s->matches[i] |= IS_IMAGE;
+	}
+}
+
+/* All frames of the locations of a stack, into @to (NULL: only count). */
+static uint32_t expand(const struct coati_view *v, const struct coati_profile_stack *stack,
+		       uint32_t *to)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		uint32_t frame = v->first_frame[stack->locations[i]];
+		uint32_t end = v->first_frame[stack->locations[i] + 1];
+
+		for (; frame < end; frame++, nr++)
+			if (to)
+				to[nr] = frame;
+	}
+	return nr;
+}
+
+/* Leave frames out by hide, show and show_from; false: nothing is left. */
+static bool cut(const struct coati_view *v, const struct selection *s, struct view_stack *stack)
+{
+	uint32_t nr = 0, end = 0;
+
+	for (uint32_t i = 0; i < stack->nr; i++)
+		if (s->matches[v->frames.v[stack->frames[i]].function_id] & IS_SHOW_FROM)
+			end = i + 1;
+	if (!(s->asked & IS_SHOW_FROM))
+		end = stack->nr;
+	for (uint32_t i = 0; i < end; i++) {
+		uint8_t m = s->matches[v->frames.v[stack->frames[i]].function_id];
+
+		if (m & IS_HIDE || (s->asked & IS_SHOW && !(m & IS_SHOW)))
+			continue;
+		stack->frames[nr++] = stack->frames[i];
+	}
+	stack->nr = nr;
+	return nr;
+}
+
+/* Does the stack stay? */
+static bool stays(const struct coati_view *v, const struct selection *s, struct view_stack *stack)
+{
+	const uint8_t wanted = s->asked & (IS_FUNCTION | IS_IMAGE | IS_FOCUS);
+	uint8_t seen = 0;
+
+	for (uint32_t i = 0; i < stack->nr; i++)
+		seen |= s->matches[v->frames.v[stack->frames[i]].function_id];
+	if (seen & IS_IGNORE || (seen & wanted) != wanted)
+		return false;
+	return !(s->asked & (IS_HIDE | IS_SHOW | IS_SHOW_FROM)) || cut(v, s, stack);
+}
+
+static int select_stacks(struct coati_view *v, const struct selection *s)
+{
+	for (size_t i = 0; i < v->profile->stacks.len; i++) {
+		const struct coati_profile_stack *from = &v->profile->stacks.v[i];
+		struct view_stack *stack = &v->stacks[i];
+
+		if (!stack->is_in)
+			continue;
+		stack->nr = expand(v, from, NULL);
+		stack->frames = coati_arena_alloc(&v->arena, stack->nr * sizeof(*stack->frames));
+		if (!stack->frames)
+			return -ENOMEM;
+		expand(v, from, stack->frames);
+		stack->is_in = !s->asked || stays(v, s, stack);
+	}
+	return 0;
+}
+
+int coati_view_select(struct coati_view *v, const struct coati_filter *f, struct coati_error *err)
+{
+	CLEANUP(freep) uint8_t *matches = coati_alloc_array((size_t)v->nr_functions + 1, 1);
+	struct selection s = { .matches = matches };
+	const struct expression expressions[] = { { "focus", f->focus, IS_FOCUS },
+						  { "ignore", f->ignore, IS_IGNORE },
+						  { "hide", f->hide, IS_HIDE },
+						  { "show", f->show, IS_SHOW },
+						  { "show_from", f->show_from, IS_SHOW_FROM } };
+	int r = 0;
+
+	if (!matches)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	mark_names(v, &s, f);
+	for (size_t i = 0; i < sizeof(expressions) / sizeof(expressions[0]) && r == 0; i++)
+		r = mark_regex(v, &s, &expressions[i], err);
+	if (r < 0)
+		return r;
+	return select_stacks(v, &s) < 0 ? coati_fail(err, -ENOMEM, "out of memory") : 0;
+}
+
+int coati_view_functions(struct coati_view *v, const char *pattern, bool **ret)
+{
+	*ret = NULL;
+	if (!pattern || !*pattern)
+		return 0;
+	*ret = coati_alloc_array((size_t)v->nr_functions + 1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->nr_functions; i++)
+		(*ret)[i] = same_name(pattern, v->frames.v[v->function_frame[i]].function);
+	return 0;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the words of a chain to a stack of locations. Context markers say whose address follows; the first address of each
+ * part is where execution stood, the others are return addresses and are looked up one byte before, inside the call. Not
+ * hot: runs once for each chain that was not seen before.
+ */
+#include <errno.h>
+
+#include "profile/reading.h"
+
+enum part { PART_KERNEL, PART_USER, PART_GUEST, PART_NOTHING };
+
+static enum part part_of_cpumode(uint32_t cpumode)
+{
+	switch (cpumode & COATI_MISC_CPUMODE_MASK) {
+	case COATI_MISC_KERNEL:
+		return PART_KERNEL;
+	case COATI_MISC_HYPERVISOR:
+	case COATI_MISC_GUEST_KERNEL:
+	case COATI_MISC_GUEST_USER:
+		return PART_GUEST;
+	default:
+		return PART_USER;
+	}
+}
+
+static enum part part_of_marker(uint64_t marker)
+{
+	switch (marker) {
+	case COATI_CONTEXT_KERNEL:
+		return PART_KERNEL;
+	case COATI_CONTEXT_USER:
+		return PART_USER;
+	case COATI_CONTEXT_USER_DEFERRED: /* a cookie follows, no address */
+		return PART_NOTHING;
+	default:
+		return PART_GUEST;
+	}
+}
+
+/* Whose address, when; and which era the answer holds for. */
+struct question {
+	int32_t pid;
+	enum part part;
+	uint64_t time;
+	uint32_t era;
+};
+
+/* What kind of image, asked once for each. */
+static enum coati_image_kind kind_of(struct reading *r, uint32_t image)
+{
+	struct coati_image_info info;
+
+	while (r->image_kinds.len <= image)
+		if (!ARRAY_ADD(&r->image_kinds))
+			return COATI_IMAGE_FILE;
+	if (!r->image_kinds.v[image]) {
+		if (coati_image_info(r->profile->images, image, &info) < 0)
+			return COATI_IMAGE_FILE;
+		r->image_kinds.v[image] = (uint8_t)(info.kind + 1);
+	}
+	return (enum coati_image_kind)(r->image_kinds.v[image] - 1);
+}
+
+/* Code that is replaced while the program runs is another place in another time. */
+static void set_epoch(struct reading *r, struct location *l, struct question *q)
+{
+	enum coati_image_kind kind = kind_of(r, l->pub.image);
+
+	if (kind == COATI_IMAGE_JIT) {
+		l->epoch = q->era = reading_era(q->time);
+		l->time = q->time;
+	} else if (kind == COATI_IMAGE_BPF) {
+		l->epoch = r->kernel_epoch;
+		l->time = q->time;
+	} else if (kind == COATI_IMAGE_FILE) {
+		l->has_offset = 1;
+		l->file_offset = l->pub.address - l->pub.map_start + l->pub.map_pgoff;
+	}
+}
+
+static int find_location(struct reading *r, struct question *q, uint64_t addr, uint32_t *ret)
+{
+	struct location l = { .pub = { .image = COATI_IMAGE_NONE,
+				       .vaddr = addr,
+				       .address = addr,
+				       .file = r->file } };
+	struct coati_place place;
+	int n = -ENOENT;
+
+	if (q->part == PART_USER) {
+		n = coati_processes_find(r->processes, q->pid, addr, q->time, &place);
+	} else if (q->part == PART_KERNEL) {
+		n = coati_processes_find_kernel(r->processes, addr, q->time, &place);
+		l.pub.flags = COATI_LOCATION_KERNEL;
+	} else {
+		l.pub.flags = COATI_LOCATION_GUEST;
+	}
+	if (n == -ENOMEM)
+		return n;
+	if (n == 0 && place.image != COATI_IMAGE_NONE) {
+		l.pub.image = place.image;
+		l.pub.vaddr = place.vaddr;
+		l.pub.map_start = place.start;
+		l.pub.map_end = place.end;
+		l.pub.map_pgoff = place.pgoff;
+		set_epoch(r, &l, q);
+	}
+	return coati_profile_find_location(r->profile, &l, ret);
+}
+
+static uint32_t stack_flags(const struct chain_key *key)
+{
+	uint32_t flags = 0;
+
+	if (key->mode & CHAIN_SINGLE)
+		flags |= COATI_STACK_SINGLE;
+	if (key->mode & CHAIN_FULL)
+		flags |= COATI_STACK_TRUNCATED;
+	if (key->mode & CHAIN_GUESSED)
+		flags |= COATI_STACK_GUESSED;
+	if (!(key->mode & CHAIN_UNWOUND))
+		return flags;
+	flags |= COATI_STACK_UNWOUND;
+	switch ((enum coati_unwind_end)(key->mode >> CHAIN_END_SHIFT & 0xff)) {
+	case COATI_UNWIND_END:
+		return flags;
+	case COATI_UNWIND_TRUNCATED:
+	case COATI_UNWIND_LIMIT:
+		return flags | COATI_STACK_TRUNCATED;
+	default:
+		return flags | COATI_STACK_GAP;
+	}
+}
+
+int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t time,
+			uint32_t *ret_stack, uint32_t *ret_era)
+{
+	struct coati_profile_stack s = { .locations = r->locations, .flags = stack_flags(key) };
+	struct question q = { .pid = key->pid, .part = part_of_cpumode(key->mode), .time = time };
+	bool first = true;
+
+	for (uint32_t i = 0; i < key->nr; i++) {
+		uint64_t addr = key->words[i];
+		int n;
+
+		if (addr >= COATI_CONTEXT_MAX) {
+			q.part = part_of_marker(addr);
+			first = true;
+			continue;
+		}
+		if (q.part == PART_NOTHING || (!addr && !first))
+			continue;
+		if (s.nr == r->profile->max_frames) {
+			s.flags |= COATI_STACK_TRUNCATED;
+			break;
+		}
+		if (!s.nr && key->leaf)
+			addr = key->leaf;
+		else if (!first && !(key->mode & CHAIN_ADJUSTED))
+			addr--;
+		first = false;
+		n = find_location(r, &q, addr, &r->locations[s.nr]);
+		if (n < 0)
+			return n;
+		s.nr++;
+	}
+	if (!s.nr) {
+		/* nothing but markers: a place of its own, which is nowhere */
+		int n = find_location(r, &q, 0, &r->locations[s.nr++]);
+
+		if (n < 0)
+			return n;
+	}
+	*ret_era = q.era;
+	return coati_profile_find_stack(r->profile, &s, ret_stack);
+}

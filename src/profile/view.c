@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A view: locations become frames with names (several where functions were inlined), frames of the same function get one
+ * number, and every entry and stack is decided once.
+ */
+#include "profile/view.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/sized.h"
+
+#define OWNED_MAX 65536
+
+static const char *image_name(const struct coati_profile *p, uint32_t image)
+{
+	struct coati_image_info info;
+
+	if (image == COATI_IMAGE_NONE || coati_image_info(p->images, image, &info) < 0 ||
+	    !info.name)
+		return "[unknown]";
+	return info.name;
+}
+
+/* Functions by name and image while frames are made. */
+struct functions {
+	struct index index;
+	ARRAY(uint32_t) frames; /* one of each */
+};
+
+static int number_function(struct coati_view *v, struct functions *fs, uint32_t frame)
+{
+	struct coati_view_frame *f = &v->frames.v[frame];
+	uint64_t hash = coati_hash_bytes(f->function, strlen(f->function),
+					 coati_hash_u64(f->image_id, fs->index.seed));
+	struct probe probe = index_probe(&fs->index, hash);
+	uint32_t *slot;
+
+	while (index_next(&fs->index, &probe, &f->function_id)) {
+		const struct coati_view_frame *old = &v->frames.v[fs->frames.v[f->function_id]];
+
+		if (old->image_id == f->image_id &&
+		    (old->function == f->function || !strcmp(old->function, f->function)))
+			return 0;
+	}
+	slot = ARRAY_ADD(&fs->frames);
+	if (!slot)
+		return -ENOMEM;
+	*slot = frame;
+	f->function_id = (uint32_t)fs->frames.len - 1;
+	return coati_index_add(&fs->index, hash, f->function_id);
+}
+
+/* One frame of a location: its name number @depth. Without inlines the outermost function has the innermost line. */
+static int add_frame(struct coati_view *v, struct functions *fs, uint32_t location, uint32_t depth)
+{
+	const struct coati_profile_location *l = &v->profile->locations.v[location].pub;
+	bool inlines = !(v->flags & COATI_VIEW_NO_INLINES);
+	const struct coati_name *name = &l->names[depth];
+	const struct coati_name *line = &l->names[inlines ? depth : 0];
+	struct coati_view_frame *f = ARRAY_ADD(&v->frames);
+
+	if (!f)
+		return -ENOMEM;
+	*f = (struct coati_view_frame){
+		.function = name->function,
+		.symbol = name->symbol,
+		.image = image_name(v->profile, l->image),
+		.file = line->file,
+		.line = line->line,
+		.decl_line = name->decl_line,
+		.address = l->vaddr,
+		.location = location,
+		.depth = inlines ? depth : 0,
+		.flags = name->flags,
+		.location_flags = l->flags,
+		.image_id = l->image,
+	};
+	return number_function(v, fs, (uint32_t)v->frames.len - 1);
+}
+
+static int add_location(struct coati_view *v, struct functions *fs, uint32_t location)
+{
+	const struct coati_profile_location *l = &v->profile->locations.v[location].pub;
+	uint32_t depth = v->flags & COATI_VIEW_NO_INLINES ? l->nr_names - 1 : 0;
+	int r = 0;
+
+	v->first_frame[location] = (uint32_t)v->frames.len;
+	for (; depth < l->nr_names && r == 0; depth++)
+		r = add_frame(v, fs, location, depth);
+	return r;
+}
+
+static int make_frames(struct coati_view *v)
+{
+	size_t nr = v->profile->locations.len;
+	struct functions fs = { .frames = ARRAY_INIT(PROFILE_TABLE_MAX) };
+	int r = 0;
+
+	coati_index_init(&fs.index);
+	v->first_frame = coati_alloc_array(nr + 1, sizeof(*v->first_frame));
+	if (!v->first_frame)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr && r == 0; i++)
+		r = add_location(v, &fs, (uint32_t)i);
+	v->first_frame[nr] = (uint32_t)v->frames.len;
+	coati_index_fini(&fs.index);
+	v->nr_functions = (uint32_t)fs.frames.len;
+	v->function_frame = fs.frames.v;
+	return r;
+}
+
+static bool entry_passes(const struct coati_view *v, const struct coati_profile_entry *e,
+			 uint64_t from, uint64_t to)
+{
+	const struct coati_profile *p = v->profile;
+	const struct conditions *c = &v->conditions;
+	const struct label_set *set = &p->label_sets.v[e->labels];
+	uint64_t start = p->quality.first_time + e->bin * p->bin_ns;
+
+	return coati_conditions_thread(c, &p->threads.v[e->thread]) &&
+	       coati_conditions_event(c, p->events.v[e->event].name) &&
+	       coati_conditions_cpu(c, e->cpu) &&
+	       coati_conditions_labels(c, set->labels, set->nr) &&
+	       (!p->bin_ns || (start <= to && start + p->bin_ns > from));
+}
+
+/* Which entries the conditions about samples let through; their stacks may be in. */
+static int choose_entries(struct coati_view *v)
+{
+	const struct coati_profile *p = v->profile;
+	uint64_t from, to;
+
+	coati_conditions_time(&v->conditions, p->quality.first_time, p->quality.last_time, &from,
+			      &to);
+	v->entry_is_in = coati_alloc_array(p->entries.len + 1, sizeof(*v->entry_is_in));
+	v->stacks = coati_alloc_array(p->stacks.len + 1, sizeof(*v->stacks));
+	if (!v->entry_is_in || !v->stacks)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->entries.len; i++) {
+		v->entry_is_in[i] = entry_passes(v, &p->entries.v[i], from, to);
+		if (v->entry_is_in[i])
+			v->stacks[p->entries.v[i].stack].is_in = true;
+	}
+	return 0;
+}
+
+/* In which unit all entries can be added up. */
+static int choose_unit(struct coati_view *v)
+{
+	const struct coati_profile *p = v->profile;
+	bool *seen = coati_alloc_array(p->events.len + 1, sizeof(*seen));
+	const char *unit = NULL;
+
+	if (!seen)
+		return -ENOMEM;
+	v->counts = v->flags & COATI_VIEW_COUNTS;
+	for (size_t i = 0; i < p->entries.len; i++)
+		if (v->entry_is_in[i])
+			seen[p->entries.v[i].event] = true;
+	for (size_t i = 0; i < p->events.len; i++) {
+		if (!seen[i])
+			continue;
+		v->info.nr_events++;
+		if (unit && strcmp(unit, p->events.v[i].unit) != 0)
+			v->counts = true;
+		unit = p->events.v[i].unit;
+	}
+	v->info.unit = v->counts || !unit ? "samples" : unit;
+	coati_free(seen);
+	return 0;
+}
+
+static void add_up(struct coati_view *v)
+{
+	const struct coati_profile *p = v->profile;
+
+	for (size_t i = 0; i < p->entries.len; i++) {
+		const struct coati_profile_entry *e = &p->entries.v[i];
+		struct view_stack *s = &v->stacks[e->stack];
+
+		v->entry_is_in[i] &= s->is_in;
+		if (!v->entry_is_in[i])
+			continue;
+		v->info.nr_stacks += !s->count;
+		add_weight(&s->weight, view_weight(v, e));
+		add_weight(&s->count, e->count);
+		add_weight(&v->info.total, view_weight(v, e));
+		add_weight(&v->info.samples, e->count);
+	}
+}
+
+static int fill(struct coati_view *v, const struct coati_filter *f, struct coati_error *err)
+{
+	uint32_t how = v->flags & COATI_VIEW_NO_INLINES ? 0 : COATI_RESOLVE_INLINES;
+	int r;
+
+	if (v->flags & COATI_VIEW_LINES)
+		how |= COATI_RESOLVE_LINES;
+	r = coati_conditions_init(&v->conditions, f, err);
+	if (r == 0)
+		r = coati_profile_resolve(v->profile, how, err);
+	if (r < 0)
+		return r;
+	r = make_frames(v);
+	if (r == 0)
+		r = choose_entries(v);
+	if (r < 0)
+		return coati_fail(err, r, "out of memory");
+	r = coati_view_select(v, f, err);
+	if (r == 0 && choose_unit(v) < 0)
+		r = coati_fail(err, -ENOMEM, "out of memory");
+	if (r == 0)
+		add_up(v);
+	return r;
+}
+
+int coati_view_new(struct coati_profile *p, const struct coati_view_opts *opts,
+		   struct coati_view **ret, struct coati_error *err)
+{
+	struct coati_view_opts o;
+	struct coati_filter f;
+	struct coati_view *v;
+	int r = p && ret ? SIZED_COPY(&o, opts) : -EINVAL;
+
+	if (r == 0)
+		r = SIZED_COPY(&f, o.filter);
+	if (r < 0)
+		return coati_fail(err, r, "options of a newer library, or a wrong size field");
+	v = coati_alloc(sizeof(*v));
+	if (!v)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	v->profile = p;
+	v->flags = o.flags;
+	v->frames.max = PROFILE_TABLE_MAX;
+	v->owned.max = OWNED_MAX;
+	coati_arena_init(&v->arena, SIZE_MAX / 4);
+	r = fill(v, &f, err);
+	if (r < 0)
+		coati_view_free(&v);
+	else
+		*ret = v;
+	return r;
+}
+
+void coati_view_free(struct coati_view **vp)
+{
+	struct coati_view *v = vp ? *vp : NULL;
+
+	if (!v)
+		return;
+	for (size_t i = 0; i < v->owned.len; i++)
+		coati_free(v->owned.v[i]);
+	ARRAY_FINI(&v->owned);
+	ARRAY_FINI(&v->frames);
+	coati_conditions_fini(&v->conditions);
+	coati_free(v->first_frame);
+	coati_free(v->function_frame);
+	coati_free(v->stacks);
+	coati_free(v->entry_is_in);
+	coati_arena_fini(&v->arena);
+	coati_free(v);
+	*vp = NULL;
+}
+
+void *coati_view_own(struct coati_view *v, size_t count, size_t size)
+{
+	void **slot = ARRAY_ADD(&v->owned);
+
+	if (!slot)
+		return NULL;
+	*slot = coati_alloc_array(count ? count : 1, size);
+	return *slot;
+}
+
+void coati_view_info(const struct coati_view *v, struct coati_view_info *ret)
+{
+	*ret = v->info;
+}
+
+uint32_t coati_view_frame_count(const struct coati_view *v)
+{
+	return (uint32_t)v->frames.len;
+}
+
+const struct coati_view_frame *coati_view_frame(const struct coati_view *v, uint32_t i)
+{
+	return i < v->frames.len ? &v->frames.v[i] : NULL;
+}
+
+uint32_t coati_view_function_count(const struct coati_view *v)
+{
+	return v->nr_functions;
+}
+
+int coati_view_next(struct coati_view *v, uint64_t *pos, struct coati_view_entry *ret)
+{
+	const struct coati_profile *p = v->profile;
+
+	while (*pos < p->entries.len) {
+		uint64_t i = (*pos)++;
+		const struct coati_profile_entry *e = &p->entries.v[i];
+		const struct view_stack *s = &v->stacks[e->stack];
+
+		if (!v->entry_is_in[i])
+			continue;
+		*ret = (struct coati_view_entry){ .entry = e,
+						  .weight = view_weight(v, e),
+						  .frames = s->frames,
+						  .nr_frames = s->nr,
+						  .stack_flags = p->stacks.v[e->stack].flags };
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* What a view is made of: frames with names, and which stacks and entries are in it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "profile/profile.h"
+
+#define VIEW_NONE UINT32_MAX
+
+/* A stack as the view shows it. */
+struct view_stack {
+	uint32_t *frames; /* innermost first */
+	uint32_t nr;
+	bool is_in;
+	uint64_t weight, count; /* of its entries in the view */
+};
+
+/* What the frames are when a table or a tree asks for functions, lines ...: a number for each frame. */
+struct keys {
+	uint32_t *of_frame;
+	uint32_t *frame; /* one frame of each key */
+	uint32_t *flags; /* COATI_NAME_* that all frames of the key have */
+	uint32_t nr;
+	bool is_made;
+};
+
+struct coati_view {
+	struct coati_profile *profile;
+	uint32_t flags;
+	struct conditions conditions;
+	ARRAY(struct coati_view_frame) frames;
+	uint32_t *first_frame; /* by location, and one more */
+	uint32_t nr_functions;
+	uint32_t *function_frame;  /* one frame of each function */
+	struct view_stack *stacks; /* by stack of the profile */
+	bool *entry_is_in;
+	struct coati_view_info info;
+	bool counts; /* weight is the number of samples */
+	struct keys keys[COATI_BY_COUNT];
+	ARRAY(void *) owned; /* answers that live as long as the view */
+	struct arena arena;
+};
+
+/* The weight of an entry in this view. */
+static inline uint64_t view_weight(const struct coati_view *v, const struct coati_profile_entry *e)
+{
+	return v->counts ? e->count : e->weight;
+}
+
+/* Memory that lives as long as the view; NULL: out of memory. */
+void *coati_view_own(struct coati_view *v, size_t count, size_t size);
+/* Keys for a kind of frames: FUNCTION, LINE, ADDRESS, IMAGE; else -EINVAL. */
+int coati_view_keys(struct coati_view *v, enum coati_by by, const struct keys **ret);
+/* The name of a row or node of that kind that has this frame. NULL: out of memory. */
+const char *coati_view_key_name(struct coati_view *v, enum coati_by by, uint32_t frame);
+/* Which functions are meant by @pattern (NULL: all, and *ret is NULL): a flag for each. */
+int coati_view_functions(struct coati_view *v, const char *pattern, bool **ret);
+/* Which stacks stay, and which of their frames: the conditions of @f about frames. Fills v->stacks[].frames, nr and is_in for those
+ * whose is_in is set. -EINVAL with a sentence for a pattern that cannot be understood. */
+int coati_view_select(struct coati_view *v, const struct coati_filter *f, struct coati_error *err);
