@@ -127,6 +127,7 @@ int main(int argc, char **argv)
 	setenv("HOME", "/tmp", 1);
 	setenv("COATI_TEST_DATA", "/tests/data", 1);
 	setenv("COATI_TOOL", "/cli/coati", 1);
+	setenv("COATI_LIVE_LIVES", "/tests/kernel/live-lives", 1);
 	setenv("COATI_TOUCH_PAGES", "/tests/kernel/touch-pages", 1);
 	setenv("COATI_TEST_SLOW", "1", 1); /* every instruction is emulated */
 	setenv("COATI_TEST_MUST", "root,perf,tracefs,hw,instructions,multiplex,old,kprobe,uprobe",
