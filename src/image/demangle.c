@@ -72,6 +72,8 @@ static bool demangle_known(struct demangler *d, const char *symbol, struct strbu
 			ok = demangle_cxx(d, symbol, out);
 		}
 	}
+	/* a name of nothing is none */
+	ok = ok && out->len > before;
 	if (!ok)
 		undo(out, before);
 	return ok;

@@ -220,6 +220,8 @@ static int find_place(struct coati_image *im, uint64_t vaddr, struct place *p)
 	if (!coati_fdes_find(&im->fdes, vaddr, &p->fde))
 		p->fde = (struct fde_range){ 0 };
 	p->symbol = find_symbol(im, vaddr, &p->fde);
+	if (p->symbol && !*coati_symbols_name(&im->symbols, p->symbol))
+		p->symbol = NULL;
 	p->key = function_key(im, p->symbol, vaddr, &p->fde);
 	return 0;
 }

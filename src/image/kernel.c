@@ -85,6 +85,8 @@ static int add_line(struct kernel *k, char *line)
 		return 0;
 	name = p + 2;
 	blank = name + strcspn(name, " \t");
+	if (blank == name)
+		return 0;
 	if (*blank)
 		*blank = '\0'; /* the module follows */
 	f.name = (uint32_t)(name - k->text);

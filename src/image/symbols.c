@@ -176,6 +176,8 @@ static int compare_names(const struct symbols *s, const struct symbol_found *a,
 
 	if (!strncmp(x, y, NAME_LOOK_MAX))
 		return 0;
+	if (!*x != !*y)
+		return *x ? -1 : 1;
 	if (!a->size != !b->size)
 		return a->size ? -1 : 1;
 	if (a->rank != b->rank)
