@@ -149,8 +149,9 @@ COATI_API void coati_ring_consume(struct coati_ring *ring, size_t bytes);
 
 /* BACKWARD: take a snapshot; afterwards coati_ring_next() walks it from the newest to the oldest whole record, then a LOSS
  * with UNKNOWN_COUNT when something was overwritten. @pause 1 stops the writers with the ioctl meanwhile (what they would
- * have written is lost; the kernel tells how much before the next record), 0 copies while they write and drops what they may have overtaken: four times the largest record in
- * the ring, at least 4 KiB, at most half of it. A second snapshot delivers only what is newer than the first. */
+ * have written is lost; the kernel tells how much before the next record), 0 copies while they write. What they may have
+ * overtaken is dropped: four times the largest record in the ring, as those that were at it are not stopped in the middle;
+ * without a pause at least 4 KiB; at most half of the ring. A second snapshot delivers only what is newer than the first. */
 COATI_API int coati_ring_snapshot(struct coati_ring *ring, int pause, struct coati_error *err);
 /* Stop (1) or resume (0) the writers of a perf ring. Forward: what they would have written counts as lost. Idempotent. */
 COATI_API int coati_ring_pause(struct coati_ring *ring, int pause, struct coati_error *err);

@@ -2,8 +2,9 @@
 /*
  * Backward rings: the kernel writes downwards and overwrites the oldest, so that the newest record is at the head and the
  * way up leads into the past. There is no tail. A snapshot copies the ring straight (its first byte is the head), with the
- * writers paused or, when they go on, with a second look at the head afterwards: what lies a ring's length above the second head
- * has been overwritten meanwhile, and a margin below it may be under the pen of writers that had not finished.
+ * writers paused or while they go on, and has a second look at the head afterwards: what lies a ring's length above the second
+ * head has been overwritten meanwhile, and a margin below it may be under the pen of writers that had not finished. Pausing
+ * does not wait for those either: the kernel lets a record that was begun be written to its end.
  *
  * The walk ends at the oldest whole record. Where the end was made by overwriting, a record that crosses it is the normal
  * case; where it is the head of the snapshot before, or the very start, it is damage.
@@ -45,12 +46,12 @@ static void measure(struct coati_ring *ring)
 	}
 }
 
-/* How much above the second head may be under a pen. */
-static uint64_t margin(const struct coati_ring *ring)
+/* How much may be under a pen: of writers that go on, or of those that were at it when they were paused. */
+static uint64_t margin(const struct coati_ring *ring, bool writing)
 {
 	uint64_t bytes = MARGIN_NESTED * ring->largest, half = (ring->mask + 1) / 2;
 
-	if (bytes < MARGIN_LEAST)
+	if (writing && bytes < MARGIN_LEAST)
 		bytes = MARGIN_LEAST;
 	return bytes < half ? bytes : half;
 }
@@ -61,9 +62,10 @@ static void find_end(struct coati_ring *ring, uint64_t head, uint64_t later, boo
 	uint64_t size = ring->mask + 1, fresh = ring->seen - head, moved = head - later;
 	uint64_t intact = moved < size ? size - moved : 0;
 
-	if (writing) {
+	/* nobody writes into saved memory */
+	if (writing || ring->fd >= 0) {
 		measure(ring);
-		intact = intact > margin(ring) ? intact - margin(ring) : 0;
+		intact = intact > margin(ring, writing) ? intact - margin(ring, writing) : 0;
 	}
 	ring->overwritten = fresh > intact;
 	ring->exact_end = !ring->overwritten;

