@@ -113,6 +113,8 @@ static int feed_mmap(struct coati_processes *ps, const struct coati_record *rec)
 	ps->stats.refused += code == -E2BIG;
 	if (code < 0)
 		return code == -ENOMEM ? code : 0;
+	if (o.kind == ORIGIN_ANON)
+		coati_pid_anon(ps, slot);
 	return coati_pid_map(ps, slot, &r);
 }
 

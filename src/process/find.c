@@ -9,6 +9,9 @@
 
 #include "base/alloc.h"
 
+#define VSYSCALL       UINT64_C(0xffffffffff600000)
+#define VSYSCALL_BYTES 4096
+
 /* The space below @space, NULL when there is none. LIVE: its process may have to be read first. */
 static struct space *space_below(struct coati_processes *ps, const struct space *space)
 {
@@ -130,13 +133,25 @@ static uint64_t delta_of(struct coati_processes *ps, const struct range *r,
 	return vaddr - addr;
 }
 
+/* A page that every process of x86-64 has and no record tells of. */
+static bool is_vsyscall(struct coati_processes *ps, const struct pid_slot *slot, uint64_t addr,
+			struct range *ret)
+{
+	struct origin o = { .kind = ORIGIN_FILE, .path = "[vsyscall]" };
+
+	if (addr < VSYSCALL || addr - VSYSCALL >= VSYSCALL_BYTES || slot == &ps->kernel)
+		return false;
+	*ret = (struct range){ .start = VSYSCALL, .end = VSYSCALL + VSYSCALL_BYTES };
+	return coati_origin_get(ps, &o, &ret->id) == 0;
+}
+
 static int find_slowly(struct coati_processes *ps, struct pid_slot *slot, uint64_t addr,
 		       uint64_t time, struct found *f)
 {
 	struct origin_image oi;
 	struct range r;
 
-	if (!look_for(ps, slot, addr, time, &r))
+	if (!look_for(ps, slot, addr, time, &r) && !is_vsyscall(ps, slot, addr, &r))
 		return -ENOENT;
 	if (coati_origin_image(ps, r.id, &oi) < 0)
 		return -ENOENT;

@@ -20,35 +20,48 @@ static int get_image(struct coati_processes *ps, struct pid_slot *slot, enum coa
 }
 
 /* Only -ENOMEM is a failure; other reasons are kept by the image. */
-static int load(struct coati_processes *ps, struct pid_slot *slot)
+static int load(struct coati_processes *ps, const struct pid_slot *slot, uint32_t image)
 {
 	int r = 0;
 
 	if (slot->jitdump)
-		r = coati_image_load_jitdump(ps->images, slot->jit_image, slot->pid, slot->jitdump,
-					     NULL);
+		r = coati_image_load_jitdump(ps->images, image, slot->pid, slot->jitdump, NULL);
 	if (r != -ENOMEM)
-		r = coati_image_load_perf_map(ps->images, slot->jit_image, slot->pid, NULL, NULL);
+		r = coati_image_load_perf_map(ps->images, image, slot->pid, NULL, NULL);
 	return r == -ENOMEM ? r : 0;
+}
+
+/* Answers that were given would be others now. */
+static void expire(struct coati_processes *ps, struct pid_slot *slot)
+{
+	for (size_t i = 0; i < slot->spans.len; i++)
+		slot->spans.v[i].space->epoch = ps->next_epoch++;
+	coati_numbers_expire(ps, slot);
+}
+
+static int look_for_jit(struct coati_processes *ps, struct pid_slot *slot)
+{
+	bool found = slot->jitdump || coati_image_has_perf_map(ps->images, slot->pid);
+	int r = found ? get_image(ps, slot, COATI_IMAGE_JIT, &slot->jit_image) : 0;
+
+	/* of one that runs the map grows: it is read when the names are wanted */
+	if (r == 0 && found && !(ps->flags & COATI_PROCESSES_LIVE))
+		r = load(ps, slot, slot->jit_image);
+	if (r < 0)
+		return r;
+	if (found && slot->anon_image != COATI_IMAGE_NONE)
+		expire(ps, slot);
+	slot->jit = found ? JIT_FOUND : JIT_NONE;
+	return 0;
 }
 
 int coati_pid_jit(struct coati_processes *ps, struct pid_slot *slot, uint32_t *ret_image,
 		  bool *ret_is_jit)
 {
-	bool live = ps->flags & COATI_PROCESSES_LIVE;
-	int r;
+	int r = slot->jit == JIT_UNKNOWN ? look_for_jit(ps, slot) : 0;
 
-	if (slot->jit == JIT_UNKNOWN) {
-		bool found = slot->jitdump || coati_image_has_perf_map(ps->images, slot->pid);
-
-		r = found ? get_image(ps, slot, COATI_IMAGE_JIT, &slot->jit_image) : 0;
-		/* of one that runs the map grows: it is read when the names are wanted */
-		if (r == 0 && found && !live)
-			r = load(ps, slot);
-		if (r < 0)
-			return r;
-		slot->jit = found ? JIT_FOUND : JIT_NONE;
-	}
+	if (r < 0)
+		return r;
 	*ret_is_jit = slot->jit == JIT_FOUND;
 	if (!*ret_is_jit) {
 		r = get_image(ps, slot, COATI_IMAGE_ANON, &slot->anon_image);
@@ -64,13 +77,15 @@ void coati_pid_jitdump(struct coati_processes *ps, struct pid_slot *slot, const 
 	if (slot->jitdump)
 		return;
 	slot->jitdump = path;
-	/* answers of before would be others now */
-	if (slot->jit == JIT_UNKNOWN)
-		return;
 	slot->jit = JIT_UNKNOWN;
-	for (size_t i = 0; i < slot->spans.len; i++)
-		slot->spans.v[i].space->epoch = ps->next_epoch++;
-	coati_numbers_expire(ps, slot);
+	if (slot->anon_image != COATI_IMAGE_NONE)
+		expire(ps, slot);
+}
+
+void coati_pid_anon(struct coati_processes *ps, struct pid_slot *slot)
+{
+	if (ps->flags & COATI_PROCESSES_LIVE && slot->jit == JIT_NONE)
+		slot->jit = JIT_UNKNOWN;
 }
 
 int coati_processes_load_jit(struct coati_processes *ps)
@@ -83,7 +98,10 @@ int coati_processes_load_jit(struct coati_processes *ps)
 		struct pid_slot *slot = (struct pid_slot *)(uintptr_t)value;
 
 		if (slot->jit == JIT_FOUND)
-			r = load(ps, slot);
+			r = load(ps, slot, slot->jit_image);
+		/* addresses from before there was a map, or one that came after all */
+		if (r == 0 && slot->anon_image != COATI_IMAGE_NONE)
+			r = load(ps, slot, slot->anon_image);
 	}
 	return r;
 }

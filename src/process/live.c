@@ -158,3 +158,18 @@ int coati_processes_read(struct coati_processes *ps, struct pid_slot *slot)
 		read_namespaces(ps, slot->spans.v[0].process, dir);
 	return r == -ENOMEM ? r : 0;
 }
+
+int coati_processes_read_thread(struct coati_processes *ps, int32_t pid, int32_t tid)
+{
+	struct coati_record rec = { .type = COATI_RECORD_COMM,
+				    .u.comm = { .pid = (uint32_t)pid, .tid = (uint32_t)tid } };
+	char path[PATH_BYTES_MAX], name[PROC_COMM_MAX];
+
+	if (pid <= 0 || tid <= 0)
+		return 0;
+	snprintf(path, sizeof(path), "%s/%d/task/%d/comm", ps->procfs, pid, tid);
+	if (coati_file_read_line(AT_FDCWD, path, name, sizeof(name)) < 0 || !name[0])
+		return 0;
+	rec.u.comm.name = name;
+	return feed(ps, &rec);
+}

@@ -86,6 +86,7 @@ struct thread {
 	int32_t pid, tid;
 	int32_t ptid; /* whose name it has at its start; 0: nobody's */
 	bool is_implicit, is_used;
+	bool was_read; /* its name, from /proc */
 	uint64_t start_time, end_time;
 	uint64_t cgroup;
 	ARRAY(struct comm) comms;
@@ -170,6 +171,8 @@ void coati_tid_slot_free(struct tid_slot *slot);
 
 /* A copy of @text (cut at @max bytes) that lives as long as the model, the same for the same text. NULL: out of memory or room. */
 const char *coati_processes_name(struct coati_processes *ps, const char *text, size_t max);
+/* LIVE: the name of a thread that nobody told of. -ENOMEM. */
+int coati_processes_read_thread(struct coati_processes *ps, int32_t pid, int32_t tid);
 /* LIVE: learn of @slot's process from /proc, once. A process that is gone is no error. */
 int coati_processes_read(struct coati_processes *ps, struct pid_slot *slot);
 /* What is seen at @time in the space of @slot and those below; free ret->v. In find.c. -ENOMEM. */
@@ -180,6 +183,8 @@ int coati_pid_jit(struct coati_processes *ps, struct pid_slot *slot, uint32_t *r
 		  bool *ret_is_jit);
 /* It has a jitdump file at @path (which lives as long as the model). */
 void coati_pid_jitdump(struct coati_processes *ps, struct pid_slot *slot, const char *path);
+/* It has more memory with code: LIVE, there may be a perf map by now. */
+void coati_pid_anon(struct coati_processes *ps, struct pid_slot *slot);
 /* Kernel records: kernel.c. */
 int coati_kernel_map(struct coati_processes *ps, const struct coati_mmap *m, uint64_t time);
 int coati_kernel_image(struct coati_processes *ps, uint32_t *ret);

@@ -416,6 +416,12 @@ int coati_processes_thread(struct coati_processes *ps, int32_t pid, int32_t tid,
 			(void)coati_processes_read(ps, process);
 	}
 	t = get_thread(ps, pid, tid, time, &r);
+	if (t && ps->flags & COATI_PROCESSES_LIVE && t->is_implicit && !t->comms.len &&
+	    !t->was_read) {
+		t->was_read = true;
+		r = coati_processes_read_thread(ps, pid, tid);
+		t = r < 0 ? NULL : t;
+	}
 	r = t ? make_info(ps, find_slot(ps, tid), t, time) : r;
 	if (r < 0) {
 		plain_info(ps, pid, tid, ret);

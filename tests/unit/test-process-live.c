@@ -62,6 +62,18 @@ TEST(live_process_is_read_when_it_is_first_asked_for)
 	feeder_close(&f);
 }
 
+TEST(live_thread_has_the_name_that_proc_tells)
+{
+	struct feeder f;
+
+	fake_live(maps);
+	CHECK_OK(fake_file("proc/42", "task/43/comm", "worker\n"));
+	open_live(&f, "proc");
+	CHECK_STR(feeder_name(&f, 42, 43, 100), "worker");
+	CHECK_STR(feeder_name(&f, 42, 44, 100), ":44");
+	feeder_close(&f);
+}
+
 TEST(live_process_that_is_gone_is_not_known)
 {
 	struct feeder f;
@@ -190,4 +202,106 @@ TEST(live_reading_races_with_exec_and_exit)
 		CHECK_INT(waitpid(pid, NULL, 0), ==, pid);
 		feeder_close(&f);
 	}
+}
+
+/* ---- perf maps of what runs ------------------------------------------------------------------------------------------- */
+
+struct live_jit {
+	struct coati_images *images;
+	struct coati_processes *ps;
+};
+
+static void open_jit(struct live_jit *l, uint32_t flags)
+{
+	struct coati_images_opts io = {
+		.size = sizeof(io), .flags = COATI_IMAGES_NO_CACHE, .procfs = "proc", .root = "here"
+	};
+	struct coati_processes_opts po = { .size = sizeof(po), .flags = flags, .procfs = "proc" };
+	char status[128];
+
+	fake_live(maps);
+	snprintf(status, sizeof(status), "Uid:\t%u\t%u\t0\t0\nNSpid:\t42\t7\n",
+		 (unsigned int)geteuid(), (unsigned int)geteuid());
+	CHECK_OK(fake_file("proc/42", "status", status));
+	CHECK_OK(fake_file("proc/42", "root/tmp/x", ""));
+	CHECK_OK(fake_file("here", "tmp/x", ""));
+	CHECK_OK(coati_images_new(&io, &l->images, NULL));
+	CHECK_OK(coati_processes_new(l->images, &po, &l->ps, NULL));
+}
+
+static struct coati_image_info image_at(struct live_jit *l, uint64_t addr,
+					struct coati_address *ret)
+{
+	struct coati_image_info info;
+	struct coati_place place;
+
+	CHECK_OK(coati_processes_find(l->ps, 42, addr, 100, &place));
+	CHECK_OK(coati_image_info(l->images, place.image, &info));
+	*ret = (struct coati_address){ .image = place.image, .vaddr = place.vaddr, .time = 100 };
+	return info;
+}
+
+static const char *name_of(struct live_jit *l, struct coati_address *a)
+{
+	CHECK_OK(coati_images_resolve(l->images, a, 1, 0, NULL));
+	return a->names[0].function;
+}
+
+static void close_jit(struct live_jit *l)
+{
+	coati_processes_free(&l->ps);
+	coati_images_free(&l->images);
+}
+
+TEST(live_perf_map_is_read_when_the_names_are_wanted)
+{
+	struct coati_address a, before;
+	struct live_jit l;
+
+	open_jit(&l, COATI_PROCESSES_LIVE);
+	CHECK_INT(image_at(&l, 0x500010, &before).kind, ==, COATI_IMAGE_ANON);
+	CHECK_OK(
+		fake_file("proc/42", "root/tmp/perf-7.map", "500000 20 hot\n600000 20 in memfd\n"));
+	CHECK_OK(coati_processes_load_jit(l.ps));
+	CHECK_STR(name_of(&l, &before), "hot");
+	CHECK_INT(image_at(&l, 0x402010, &a).kind, ==, COATI_IMAGE_FILE);
+	close_jit(&l);
+}
+
+TEST(live_perf_map_that_is_there_makes_memory_a_jit)
+{
+	struct coati_address a;
+	struct live_jit l;
+
+	open_jit(&l, COATI_PROCESSES_LIVE);
+	CHECK_OK(fake_file("proc/42", "root/tmp/perf-7.map", "500000 20 hot\n"));
+	CHECK_INT(image_at(&l, 0x500010, &a).kind, ==, COATI_IMAGE_JIT);
+	CHECK_OK(
+		fake_file("proc/42", "root/tmp/perf-7.map", "500000 20 hot\n600000 20 in memfd\n"));
+	CHECK_OK(coati_processes_load_jit(l.ps));
+	CHECK_STR(name_of(&l, &a), "hot");
+	CHECK_INT(image_at(&l, 0x600010, &a).kind, ==, COATI_IMAGE_JIT);
+	CHECK_STR(name_of(&l, &a), "in memfd");
+	close_jit(&l);
+}
+
+TEST(perf_map_of_a_recording_is_read_at_the_first_address)
+{
+	struct coati_record rec = { .type = COATI_RECORD_MMAP2,
+				    .misc = COATI_MISC_USER,
+				    .u.mmap = { .pid = 42,
+						.addr = 0x500000,
+						.len = 0x1000,
+						.pgoff = 0x500000,
+						.name = "//anon" } };
+	struct coati_raw raw = { .type = rec.type };
+	struct coati_address a;
+	struct live_jit l;
+
+	open_jit(&l, 0);
+	CHECK_OK(fake_file("here", "tmp/perf-42.map", "500000 20 hot\n"));
+	CHECK_OK(coati_processes_feed(l.ps, &raw, &rec));
+	CHECK_INT(image_at(&l, 0x500010, &a).kind, ==, COATI_IMAGE_JIT);
+	CHECK_STR(name_of(&l, &a), "hot");
+	close_jit(&l);
 }

@@ -347,6 +347,17 @@ TEST(process_names_of_mappings_tell_what_they_are_of)
 	feeder_close(&f);
 }
 
+TEST(process_has_the_vsyscall_page_that_nobody_tells_of)
+{
+	struct feeder f;
+
+	feeder_open(&f, NULL);
+	CHECK_OK(feeder_map(&f, 1, 1, A, "/a"));
+	CHECK_STR(feeder_path(&f, 1, UINT64_C(0xffffffffff600400), 5), "[vsyscall]");
+	CHECK_STR(feeder_path(&f, 1, UINT64_C(0xffffffffff601000), 5), "-");
+	feeder_close(&f);
+}
+
 TEST(process_build_id_of_a_record_or_of_the_recording_is_the_images)
 {
 	struct coati_mmap m = {
