@@ -225,9 +225,25 @@ static const char *file_dir(const struct line_program *p, uint64_t dir)
 	return dir < p->nr_dirs ? p->dirs[dir] : NULL;
 }
 
+/* @dir/@name, or @comp_dir/@dir/@name. Over the ceiling of a unit's paths it is unknown, not the end of the unit. */
+static const char *join(struct line_program *p, const char *comp_dir, const char *dir,
+			const char *name)
+{
+	size_t need = strlen(comp_dir) + strlen(dir) + strlen(name) + 3;
+	char *path;
+
+	if (need > p->arena->max_bytes - p->arena->used_bytes)
+		return NULL;
+	path = coati_arena_printf(p->arena, "%s%s%s%s%s", comp_dir, *comp_dir ? "/" : "", dir,
+				  *dir ? "/" : "", name);
+	if (!path && need + 64 < p->arena->max_bytes - p->arena->used_bytes)
+		p->is_out_of_memory = true;
+	return path;
+}
+
 const char *coati_line_program_file(struct line_program *p, uint64_t file)
 {
-	const char *comp_dir = p->scope->comp_dir, *dir;
+	const char *comp_dir = p->scope->comp_dir ? p->scope->comp_dir : "", *dir;
 	struct line_file *f;
 
 	file -= p->version < 5;
@@ -237,15 +253,11 @@ const char *coati_line_program_file(struct line_program *p, uint64_t file)
 	if (f->path)
 		return f->path;
 	dir = file_dir(p, f->dir);
-	if (f->name[0] == '/')
+	if (!dir)
+		dir = "";
+	if (f->name[0] == '/' || (!*dir && !*comp_dir))
 		f->path = f->name;
-	else if (dir && (dir[0] == '/' || !comp_dir))
-		f->path = coati_arena_printf(p->arena, "%s/%s", dir, f->name);
-	else if (dir && dir[0])
-		f->path = coati_arena_printf(p->arena, "%s/%s/%s", comp_dir, dir, f->name);
-	else if (comp_dir)
-		f->path = coati_arena_printf(p->arena, "%s/%s", comp_dir, f->name);
 	else
-		f->path = f->name;
+		f->path = join(p, dir[0] == '/' ? "" : comp_dir, dir, f->name);
 	return f->path;
 }

@@ -36,7 +36,8 @@ struct line_program {
 	struct line_file *files;
 	size_t nr_dirs, nr_files, cap_files;
 	struct cursor code;
-	struct arena *arena; /* of dirs, and of joined paths */
+	struct arena *arena;   /* of dirs, and of joined paths */
+	bool is_out_of_memory; /* a path is missing for that reason */
 };
 
 /* Read the header at @scope->stmt_list. -ENOENT: the unit has none; -EBADMSG, -ENOMEM. */
@@ -45,5 +46,5 @@ void coati_line_program_fini(struct line_program *p);
 /* Run it: @rows[i] for each sorted @vaddrs[i] that a row covers. Counts @work down. -EBADMSG: it is damaged, the rows until then are set. */
 int coati_line_program_run(struct line_program *p, const uint64_t *vaddrs, size_t nr,
 			   uint64_t *work, struct line_row *rows);
-/* The path of a file number, joined with its directory; NULL when there is none (or no memory). */
+/* The path of a file number, joined with its directory; NULL when there is none, or is_out_of_memory. */
 const char *coati_line_program_file(struct line_program *p, uint64_t file);

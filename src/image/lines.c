@@ -196,6 +196,8 @@ static int deliver(struct unit_run *u)
 	for (size_t i = 0; i < u->nr; i++) {
 		int r = make_frames(u, i, frames);
 
+		if (u->program.is_out_of_memory)
+			r = -ENOMEM;
 		if (r > 0)
 			r = u->run->fn(u->run->ctx, u->members[i], frames, (uint32_t)r);
 		if (r)
