@@ -23,6 +23,7 @@
 #include "talk.h"
 
 #define FLUSH_BYTES (256 * 1024)
+#define STARTS	    16
 
 struct args {
 	const char *input;
@@ -65,6 +66,15 @@ static const struct coati_example examples[] = {
 	{ NULL, NULL }
 };
 
+/* The start of a sample's JSON up to its time. Samples of one event and thread come in rows, and this is a third of their line. */
+struct line_start {
+	const char *event;
+	uint32_t pid, tid;
+	size_t len; /* 0: there is none yet */
+	struct json after;
+	char text[256];
+};
+
 struct dump {
 	const struct args *args;
 	struct coati_recording *rec;
@@ -73,6 +83,7 @@ struct dump {
 	struct dump_stats stats;
 	struct dump_fields fields;
 	uint64_t from_ns, to_ns;
+	struct line_start starts[STARTS]; /* by event, modulo */
 	uint64_t shown;
 	uint64_t malformed_at; /* byte of the first record that could not be decoded */
 };
@@ -164,19 +175,56 @@ static void subject(const struct coati_record *r, uint32_t *pid, uint32_t *tid)
 	}
 }
 
-static void show_identity(struct sink *s, const struct coati_recording_item *item,
+static void begin_json(struct sink *s, const struct coati_record *r, const char *type,
+		       const char *event)
+{
+	s->json = json_to(s->out);
+	coati_json_object(&s->json);
+	coati_json_kstr(&s->json, "type", type);
+	if (event)
+		coati_json_kstr(&s->json, "event", event);
+	if (r->id.present & COATI_SAMPLE_TID) {
+		coati_json_ki64(&s->json, "pid", (int32_t)r->id.pid);
+		coati_json_ki64(&s->json, "tid", (int32_t)r->id.tid);
+	}
+}
+
+/* The same up to the key of the time, by the last line's bytes where they fit. */
+static void begin_sample(struct dump *d, struct line_start *l, const struct coati_record *r,
+			 const char *event)
+{
+	struct strbuf *out = d->sink.out;
+	size_t before = out->len;
+
+	if (l->len && l->event == event && l->pid == r->id.pid && l->tid == r->id.tid) {
+		coati_strbuf_add(out, l->text, l->len);
+		d->sink.json = l->after;
+		return;
+	}
+	begin_json(&d->sink, r, "SAMPLE", event);
+	coati_json_key(&d->sink.json, "time_ns");
+	l->len = out->len - before < sizeof(l->text) && !out->failed ? out->len - before : 0;
+	memcpy(l->text, out->text + before, l->len);
+	l->event = event;
+	l->pid = r->id.pid;
+	l->tid = r->id.tid;
+	l->after = d->sink.json;
+}
+
+static void show_identity(struct dump *d, const struct coati_recording_item *item,
 			  const struct coati_record *r, const char *type, const char *event)
 {
+	struct sink *s = &d->sink;
+
 	if (s->is_json) {
-		coati_json_kstr(&s->json, "type", type);
-		if (event)
-			coati_json_kstr(&s->json, "event", event);
-		if (r->id.present & COATI_SAMPLE_TID) {
-			coati_json_ki64(&s->json, "pid", (int32_t)r->id.pid);
-			coati_json_ki64(&s->json, "tid", (int32_t)r->id.tid);
+		if (event && item->time && r->id.present & COATI_SAMPLE_TID) {
+			begin_sample(d, &d->starts[item->event % STARTS], r, event);
+			coati_json_u64(&s->json, item->time);
+		} else {
+			begin_json(s, r, type, event);
+			if (item->time)
+				coati_json_ku64(&s->json, "time_ns", item->time);
 		}
-		if (item->time)
-			coati_json_ku64(&s->json, "time_ns", item->time);
 		if (r->id.present & COATI_SAMPLE_CPU)
 			coati_json_ku64(&s->json, "cpu", r->id.cpu);
 		return;
@@ -258,11 +306,7 @@ static void show(struct dump *d, const struct coati_recording_item *item)
 		snprintf(unknown, sizeof(unknown), "TYPE_%u", item->raw.type);
 		type = unknown;
 	}
-	if (s->is_json) {
-		s->json = json_to(s->out);
-		coati_json_object(&s->json);
-	}
-	show_identity(s, item, &r, type,
+	show_identity(d, item, &r, type,
 		      item->raw.type == COATI_RECORD_SAMPLE && e ? coati_dump_event_name(e) : NULL);
 	if (n < 0)
 		coati_sink_text(s, "malformed", coati_errno_name(n));

@@ -7,7 +7,6 @@
 #include "base/json.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,12 +25,31 @@ static uint64_t level_bit(const struct json *j)
 	return j->depth ? UINT64_C(1) << (j->depth - 1) : 0;
 }
 
+/* What was written behind the text ends at @end now. Hot: per value, as everything that does not go through printf. */
+static void wrote(struct strbuf *out, char *end)
+{
+	*end = '\0';
+	out->len = (size_t)(end - out->text);
+}
+
+static void write_char(struct strbuf *out, char c)
+{
+	char *at = strbuf_room(out, 1);
+
+	if (!at)
+		return;
+	*at = c;
+	wrote(out, at + 1);
+}
+
 /* Comma between the items of a level. */
 static void separate(struct json *j)
 {
-	if (j->has_items & level_bit(j))
-		coati_strbuf_addc(j->out, ',');
-	j->has_items |= level_bit(j);
+	uint64_t bit = level_bit(j);
+
+	if (j->has_items & bit)
+		write_char(j->out, ',');
+	j->has_items |= bit;
 }
 
 /* In front of every value. False when nothing may be written. */
@@ -62,7 +80,7 @@ static void open_level(struct json *j, char bracket, bool is_object)
 	j->is_object &= ~level_bit(j);
 	if (is_object)
 		j->is_object |= level_bit(j);
-	coati_strbuf_addc(j->out, bracket);
+	write_char(j->out, bracket);
 }
 
 static bool is_continuation(unsigned char c)
@@ -121,12 +139,38 @@ static void write_special(struct strbuf *out, unsigned char c)
 		coati_strbuf_printf(out, "\\u%04x", c);
 }
 
+/* ASCII that stands for itself. */
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* How many of the first bytes do. */
+static size_t plain_length(const unsigned char *p, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && is_plain(p[i]))
+		i++;
+	return i;
+}
+
 static void write_string(struct strbuf *out, const char *text, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)text;
-	size_t copied = 0, i = 0;
+	size_t i = plain_length(p, len), copied = i;
+	char *at = strbuf_room(out, i + 2);
 
-	coati_strbuf_addc(out, '"');
+	if (!at)
+		return;
+	*at++ = '"';
+	memcpy(at, text, i);
+	at += i;
+	if (i == len)
+		*at++ = '"';
+	wrote(out, at);
+	if (i == len)
+		return;
 	while (i < len) {
 		size_t n = utf8_length(p + i, len - i);
 
@@ -139,7 +183,82 @@ static void write_string(struct strbuf *out, const char *text, size_t len)
 		copied = ++i;
 	}
 	coati_strbuf_add(out, p + copied, i - copied);
-	coati_strbuf_addc(out, '"');
+	write_char(out, '"');
+}
+
+#define DIGITS_MAX 20
+
+static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233"
+			    "34353637383940414243444546474849505152535455565758596061626364656667"
+			    "6869707172737475767778798081828384858687888990919293949596979899";
+
+static unsigned int nr_digits(uint64_t v)
+{
+	unsigned int nr = 1;
+
+	for (; v >= 10000; v /= 10000)
+		nr += 4;
+	return nr + (v >= 10) + (v >= 100) + (v >= 1000);
+}
+
+static void write_u64(struct strbuf *out, uint64_t v, bool negative)
+{
+	char *at = strbuf_room(out, DIGITS_MAX + 1), *end;
+
+	if (!at)
+		return;
+	if (negative)
+		*at++ = '-';
+	at += nr_digits(v);
+	end = at;
+	for (; v >= 100; v /= 100) {
+		at -= 2;
+		memcpy(at, pairs + 2 * (v % 100), 2);
+	}
+	if (v >= 10)
+		memcpy(at - 2, pairs + 2 * v, 2);
+	else
+		at[-1] = (char)('0' + v);
+	wrote(out, end);
+}
+
+static void write_hex(struct strbuf *out, uint64_t v)
+{
+	int nr = v ? (67 - __builtin_clzll(v)) / 4 : 1;
+	char *at = strbuf_room(out, 20);
+
+	if (!at)
+		return;
+	*at++ = '"';
+	*at++ = '0';
+	*at++ = 'x';
+	while (nr--)
+		*at++ = "0123456789abcdef"[v >> (4 * nr) & 15];
+	*at++ = '"';
+	wrote(out, at);
+}
+
+#define KEY_SHORT 32
+
+/* Most keys are short and plain: one look at each byte is enough for them. */
+static void write_key(struct strbuf *out, const char *key)
+{
+	char *at = strbuf_room(out, KEY_SHORT + 3);
+	size_t i = 0;
+
+	if (!at)
+		return;
+	*at++ = '"';
+	for (; i < KEY_SHORT && is_plain((unsigned char)key[i]); i++)
+		at[i] = key[i];
+	if (!key[i]) {
+		at[i] = '"';
+		at[i + 1] = ':';
+		wrote(out, at + i + 2);
+		return;
+	}
+	write_string(out, key, strlen(key));
+	write_char(out, ':');
 }
 
 /* 15 digits are enough for most numbers, 17 for all. */
@@ -170,7 +289,7 @@ void coati_json_end(struct json *j)
 		fail(j, -EINVAL);
 	if (j->out->failed)
 		return;
-	coati_strbuf_addc(j->out, j->is_object & level_bit(j) ? '}' : ']');
+	write_char(j->out, j->is_object & level_bit(j) ? '}' : ']');
 	j->depth--;
 }
 
@@ -181,8 +300,7 @@ void coati_json_key(struct json *j, const char *key)
 	if (j->out->failed)
 		return;
 	separate(j);
-	write_string(j->out, key, strlen(key));
-	coati_strbuf_addc(j->out, ':');
+	write_key(j->out, key);
 	j->after_key = true;
 }
 
@@ -200,13 +318,13 @@ void coati_json_strn(struct json *j, const char *text, size_t len)
 void coati_json_u64(struct json *j, uint64_t v)
 {
 	if (begin_value(j))
-		coati_strbuf_printf(j->out, "%" PRIu64, v);
+		write_u64(j->out, v, false);
 }
 
 void coati_json_i64(struct json *j, int64_t v)
 {
 	if (begin_value(j))
-		coati_strbuf_printf(j->out, "%" PRId64, v);
+		write_u64(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v, v < 0);
 }
 
 void coati_json_double(struct json *j, double v)
@@ -247,7 +365,7 @@ void coati_json_null(struct json *j)
 void coati_json_hex(struct json *j, uint64_t v)
 {
 	if (begin_value(j))
-		coati_strbuf_printf(j->out, "\"0x%" PRIx64 "\"", v);
+		write_hex(j->out, v);
 }
 
 void coati_json_kstr(struct json *j, const char *key, const char *text)

@@ -26,6 +26,8 @@ static int reserve(struct strbuf *s, size_t more)
 	cap = s->cap ? s->cap * 2 : 64;
 	if (cap < want)
 		cap = want;
+	if (cap - 1 > s->max) /* so that room below cap is room below the ceiling */
+		cap = s->max + 1;
 	text = coati_realloc_array(s->cap ? s->text : NULL, cap, 1);
 	if (!text)
 		return s->failed = -ENOMEM;
@@ -48,6 +50,11 @@ void coati_strbuf_clear(struct strbuf *s)
 	s->failed = 0;
 	if (s->cap)
 		s->text[0] = '\0';
+}
+
+char *coati_strbuf_grow(struct strbuf *s, size_t size)
+{
+	return reserve(s, size) < 0 ? NULL : s->text + s->len;
 }
 
 void coati_strbuf_add(struct strbuf *s, const void *bytes, size_t len)

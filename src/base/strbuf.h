@@ -32,6 +32,13 @@ extern char coati_strbuf_empty[];
 void coati_strbuf_fini(struct strbuf *s);
 /* Empty it and forget a failure; memory is kept for the next use. */
 void coati_strbuf_clear(struct strbuf *s);
+char *coati_strbuf_grow(struct strbuf *s, size_t size);
+/* Where @size bytes and a terminator may be written; the caller does both and sets len. NULL after a failure. Hot: inline, because
+ * JSON is written in pieces of a few bytes (`coati dump --json` took a third longer without). */
+static inline char *strbuf_room(struct strbuf *s, size_t size)
+{
+	return size < s->cap - s->len && !s->failed ? s->text + s->len : coati_strbuf_grow(s, size);
+}
 void coati_strbuf_add(struct strbuf *s, const void *bytes, size_t len);
 void coati_strbuf_adds(struct strbuf *s, const char *text);
 void coati_strbuf_addc(struct strbuf *s, char c);
