@@ -80,7 +80,8 @@ struct coati_recording_opts {
 	uint64_t size;
 	uint32_t flags;
 	uint32_t reserved;
-	uint64_t window_bytes; /* ceiling of what ordering may hold back, 0: 32 MiB */
+	/* ceiling of the records that ordering holds back, 0: 24 MiB; its own tables take up to as much again */
+	uint64_t window_bytes;
 };
 
 struct coati_recording;

@@ -16,7 +16,8 @@
 
 void coati_order_init(struct order *o, size_t window_bytes)
 {
-	*o = (struct order){ .max_entries = window_bytes / (2 * sizeof(struct order_entry)) };
+	/* two arrays of them, which may be a third longer than what waits: not more than the window again */
+	*o = (struct order){ .max_entries = window_bytes / (3 * sizeof(struct order_entry)) };
 	if (o->max_entries < FIRST_CAP)
 		o->max_entries = FIRST_CAP;
 }
@@ -36,7 +37,7 @@ static int make_room(struct order *o)
 	struct order_entry *v;
 	size_t cap;
 
-	if (o->at > o->len / 2) {
+	if (o->at > o->len / 4) {
 		memmove(o->v, o->v + o->at, (o->len - o->at) * sizeof(*o->v));
 		o->len -= o->at;
 		o->ready -= o->at;

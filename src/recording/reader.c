@@ -20,7 +20,7 @@
 #include "recording/header.h"
 #include "recording/stream.h"
 
-#define DEFAULT_WINDOW (32u << 20)
+#define DEFAULT_WINDOW (24u << 20)
 #define STREAMS_MAX    4096
 
 struct coati_recording {
