@@ -13,7 +13,7 @@
 
 #include "need.h"
 
-#define ROUNDS	     25
+#define ROUNDS	     100
 #define WAIT_MS	     5000 /* until what is gone is gone for good; a bound, not a measure */
 #define MAX_DELAY_US 60000
 #define OUT	     "killed.data"
