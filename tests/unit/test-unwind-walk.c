@@ -66,7 +66,11 @@ static int open_vdso(struct elf *ret)
 
 static int load_object(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-	const char *path = info->dlpi_name && *info->dlpi_name ? info->dlpi_name : "/proc/self/exe";
+	/* under an emulator /proc/self/exe is the emulator */
+	const char *own = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+	const char *path = info->dlpi_name && *info->dlpi_name ? info->dlpi_name
+			   : test_emulated()		       ? own
+							       : "/proc/self/exe";
 	struct object *o = &objects[nr_objects];
 	struct table_input in;
 	size_t table_size;
