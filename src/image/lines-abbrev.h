@@ -93,9 +93,9 @@ static inline const struct abbrev *abbrev_find(const struct abbrev_table *t, uin
 static inline void abbrev_skip(const struct abbrev_table *t, const struct abbrev *a,
 			       struct cursor *c)
 {
-	const struct abbrev_step *s = &t->steps[a->steps];
+	for (unsigned int i = 0; i < a->nr_steps; i++) {
+		const struct abbrev_step *s = &t->steps[a->steps + i];
 
-	for (unsigned int i = 0; i < a->nr_steps; i++, s++) {
 		if (s->kind == STEP_BYTES)
 			cursor_skip(c, s->bytes);
 		else
