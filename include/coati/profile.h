@@ -224,7 +224,7 @@ COATI_API int coati_profile_stack(const struct coati_profile *p, uint32_t i,
 struct coati_profile_entry {
 	uint32_t stack, thread, event, labels;
 	int32_t cpu;  /* -1: not kept apart (PER_CPU), or not said */
-	uint32_t bin; /* time since first_time / bin_ns, 0 without bins */
+	uint32_t bin; /* time since the first sample of its file / bin_ns, 0 without bins */
 	uint64_t count, weight;
 };
 COATI_API uint32_t coati_profile_entry_count(const struct coati_profile *p);
@@ -334,7 +334,7 @@ struct coati_row {
 	uint32_t line;
 	uint32_t flags; /* COATI_NAME_* that hold for all of its frames */
 	uint64_t
-		address; /* BY_ADDRESS: vaddr; BY_TIME: start of the bin; BY_FUNCTION: its start, 0 when not known */
+		address; /* BY_ADDRESS: vaddr; BY_TIME: start of the bin, ns since the first sample; BY_FUNCTION: its start, 0 when not known */
 	int32_t pid, tid, cpu;
 	uint32_t frame; /* one of its frames, UINT32_MAX: it is none */
 	uint64_t self,

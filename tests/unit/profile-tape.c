@@ -16,6 +16,13 @@
 	(COATI_SAMPLE_IDENTIFIER | COATI_SAMPLE_IP | COATI_SAMPLE_TID | COATI_SAMPLE_TIME | \
 	 COATI_SAMPLE_CPU | COATI_SAMPLE_PERIOD)
 
+/* Frame pointer, stack pointer and pc as the kernel numbers them. */
+#ifdef __aarch64__
+#define REGS (UINT64_C(1) << 29 | UINT64_C(1) << 31 | UINT64_C(1) << 32)
+#else
+#define REGS (UINT64_C(1) << 6 | UINT64_C(1) << 7 | UINT64_C(1) << 8)
+#endif
+
 void tape_program(void)
 {
 	static const char *const names[] = { "main", "work", "leaf", "other" };
@@ -54,6 +61,10 @@ void tape_event(struct tape *t, uint32_t type, uint64_t config, const char *name
 				     .sample_period = 1000,
 				     .sample_type = SAMPLE_TYPE | more_sample_type,
 				     .flags = COATI_ATTR_SAMPLE_ID_ALL };
+	if (more_sample_type & COATI_SAMPLE_REGS_USER) {
+		attr->sample_regs_user = REGS;
+		attr->sample_stack_user = TAPE_STACK_BYTES;
+	}
 	coati_sample_format_init(attr, &t->formats[t->nr_events++]);
 	CHECK_OK(coati_writer_add_event(t->writer, attr, name, &id, 1, NULL));
 }
@@ -150,6 +161,14 @@ void tape_put(struct tape *t, struct tape_sample s)
 	rec.u.sample.ip = s.ip;
 	rec.u.sample.period = s.period ? s.period : 1000;
 	rec.u.sample.cgroup = s.cgroup;
+	if (s.regs) {
+		rec.u.sample.regs_user.abi = 2;
+		rec.u.sample.regs_user.mask = REGS;
+		rec.u.sample.regs_user.values.bytes = (const uint8_t *)s.regs;
+		rec.u.sample.regs_user.values.count = 3;
+		rec.u.sample.stack = (const uint8_t *)s.stack;
+		rec.u.sample.stack_size = rec.u.sample.stack_dyn_size = TAPE_STACK_BYTES;
+	}
 	rec.u.sample.callchain =
 		(struct coati_u64s){ .bytes = (const uint8_t *)s.chain, .count = s.nr };
 	tape_record(t, &rec);

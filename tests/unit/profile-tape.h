@@ -17,6 +17,8 @@
 #define TAPE_LEAF  (TAPE_TEXT + 0x24)
 #define TAPE_OTHER (TAPE_TEXT + 0x34)
 
+#define TAPE_STACK_BYTES 64 /* of events with COATI_SAMPLE_STACK_USER */
+
 #define TAPE_EVENTS_MAX 4
 #define TAPE_CHAIN_MAX	512
 
@@ -34,7 +36,9 @@ struct tape_sample {
 	uint64_t period; /* 0: 1000 */
 	uint64_t ip;	 /* 0: the first address of the chain */
 	uint64_t cgroup;
-	uint16_t misc; /* 0: user */
+	const uint64_t *regs;  /* frame pointer, stack pointer, pc; NULL: none */
+	const uint64_t *stack; /* TAPE_STACK_BYTES of it */
+	uint16_t misc;	       /* 0: user */
 	const uint64_t *chain;
 	uint32_t nr;
 };

@@ -150,6 +150,42 @@ TEST(profile_joins_kernel_and_user_part)
 	coati_profile_free(&p);
 }
 
+/* Code made at run time, with frame pointers: the kernel's part comes from the chain, the rest from registers and stack. */
+TEST(profile_walks_a_copied_stack)
+{
+	static const uint64_t chain[] = { COATI_CONTEXT_KERNEL, 0xffffffff81000010 };
+	static const uint64_t stack[TAPE_STACK_BYTES / 8] = { 0, 0, 0, 0x500020 };
+	static const uint64_t regs[3] = { 0x7000010, 0x7000000, 0x500100 };
+	struct coati_profile_quality q;
+	struct coati_profile_stack s;
+	struct coati_profile *p;
+	struct tape t;
+
+	tape_begin(&t, "a");
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
+		   COATI_SAMPLE_CALLCHAIN | COATI_SAMPLE_REGS_USER | COATI_SAMPLE_STACK_USER);
+	tape_start(&t);
+	tape_comm(&t, 10, 10, "app", COATI_MISC_COMM_EXEC);
+	tape_map(&t, 10, 0x500000, "//anon");
+	tape_put(&t, (struct tape_sample){ .pid = 10,
+					   .misc = COATI_MISC_KERNEL,
+					   .chain = chain,
+					   .nr = 2,
+					   .regs = regs,
+					   .stack = stack });
+	tape_close(&t);
+	p = tape_profile("a");
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.by_unwinder, ==, 1);
+	CHECK_OK(coati_profile_stack(p, 0, &s));
+	CHECK(s.flags & COATI_STACK_UNWOUND);
+	CHECK_U64(s.nr, ==, 3);
+	CHECK_U64(coati_profile_location(p, s.locations[0])->address, ==, 0xffffffff81000010);
+	CHECK_U64(coati_profile_location(p, s.locations[1])->address, ==, 0x500100);
+	CHECK_U64(coati_profile_location(p, s.locations[2])->address, ==, 0x50001f);
+	coati_profile_free(&p);
+}
+
 TEST(profile_takes_the_ip_where_it_differs_from_the_chain)
 {
 	struct coati_profile *p;
