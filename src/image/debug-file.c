@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "image/debuginfod.h"
 #include "image/open.h"
 
 #define LINK_NAME_MAX  255
@@ -175,6 +176,33 @@ static void read_link(struct coati_image *im, struct debug_link *ret)
 	memcpy(ret->name, name, len);
 }
 
+/* What is on no disk here, when the servers may be asked: 1 found, 0 not. */
+static int try_servers(struct coati_image *im)
+{
+	struct debuginfod_ask ask = { .build_id = im->build_id,
+				      .build_id_size = im->build_id_size };
+	struct search s = { .im = im };
+	struct coati_error err = { 0 };
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (!(im->all->flags & COATI_IMAGES_DEBUGINFOD) || im->build_id_size < 2)
+		return 0;
+	fd = coati_debuginfod_fetch(&ask, &err);
+	if (fd < 0) {
+		coati_image_blame(im, "%s: %s", im->name, err.text);
+		return 0;
+	}
+	if (coati_copy_open(&im->debug_file, fd, im->name, NULL) < 0)
+		return 0;
+	TAKE_FD(fd);
+	if (!belongs(&s, &im->debug_file, false)) {
+		coati_copy_close(&im->debug_file);
+		return 0;
+	}
+	im->debug = coati_arena_printf(&im->arena, "%s (debuginfod)", im->name);
+	return im->debug ? 1 : -ENOMEM;
+}
+
 int coati_image_find_debug_file(struct coati_image *im)
 {
 	struct search s = { .im = im };
@@ -196,5 +224,7 @@ int coati_image_find_debug_file(struct coati_image *im)
 	}
 	if (r == 0)
 		r = try_root(&s, im->all->root);
+	if (r == 0)
+		r = try_servers(im);
 	return r < 0 ? r : r ? 0 : -ENOENT;
 }
