@@ -165,8 +165,9 @@ static int paint_over(const struct ranges *s, size_t from, size_t to,
 		coati_free(ret->v);
 		return -ENOMEM;
 	}
-	over = (struct range_list){ .v = buf,
-				    .len = paint(s->log.v + from, nr, buf, buf + 2 * nr) };
+	over = (struct range_list){ .v = buf };
+	if (nr) /* without any there is no log to point into */
+		over.len = paint(s->log.v + from, nr, buf, buf + 2 * nr);
 	ret->len = coati_ranges_overlay(ret->v, &over, under);
 	coati_free(buf);
 	return 0;

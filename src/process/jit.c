@@ -49,8 +49,6 @@ static int look_for_jit(struct coati_processes *ps, struct pid_slot *slot)
 		r = load(ps, slot, slot->jit_image);
 	if (r < 0)
 		return r;
-	if (found && slot->anon_image != COATI_IMAGE_NONE)
-		expire(ps, slot);
 	slot->jit = found ? JIT_FOUND : JIT_NONE;
 	return 0;
 }
@@ -84,8 +82,11 @@ void coati_pid_jitdump(struct coati_processes *ps, struct pid_slot *slot, const 
 
 void coati_pid_anon(struct coati_processes *ps, struct pid_slot *slot)
 {
-	if (ps->flags & COATI_PROCESSES_LIVE && slot->jit == JIT_NONE)
-		slot->jit = JIT_UNKNOWN;
+	if (!(ps->flags & COATI_PROCESSES_LIVE) || slot->jit != JIT_NONE ||
+	    !coati_image_has_perf_map(ps->images, slot->pid))
+		return;
+	slot->jit = JIT_UNKNOWN;
+	expire(ps, slot);
 }
 
 int coati_processes_load_jit(struct coati_processes *ps)
