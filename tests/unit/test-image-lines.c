@@ -283,6 +283,16 @@ static void check_split(const struct ours *whole)
 	ours_free(&o);
 }
 
+/* The same out of a package, made by that command; NULL: there is no tool for it. */
+static void check_package(const struct ours *whole, const char *command)
+{
+	if (!command)
+		return;
+	run("%s", command);
+	run("rm b.dwo c.dwo");
+	check_split(whole);
+}
+
 #define SPLIT_TEST(name, cc, version, package)    \
 	TEST_LIMIT(name, 120)                     \
 	{                                         \
@@ -290,17 +300,13 @@ static void check_split(const struct ours *whole)
                                                   \
 		build_split(cc, version, &whole); \
 		check_split(&whole);              \
-		if (package) {                    \
-			run("%s", package);       \
-			run("rm b.dwo c.dwo");    \
-			check_split(&whole);      \
-		}                                 \
+		check_package(&whole, package);   \
 		ours_free(&whole);                \
 	}
 
 SPLIT_TEST(lines_of_gcc_split_dwarf_4_are_those_of_the_whole_and_of_the_package, "gcc", 4,
 	   "dwp -e split -o split.dwp 2>/dev/null")
-SPLIT_TEST(lines_of_gcc_split_dwarf_5_are_those_of_the_whole, "gcc", 5, (const char *)NULL)
+SPLIT_TEST(lines_of_gcc_split_dwarf_5_are_those_of_the_whole, "gcc", 5, NULL)
 SPLIT_TEST(lines_of_clang_split_dwarf_4_are_those_of_the_whole_and_of_the_package, "clang", 4,
 	   "$(command -v llvm-dwp-14 || echo llvm-dwp) -e split -o split.dwp")
 SPLIT_TEST(lines_of_clang_split_dwarf_5_are_those_of_the_whole_and_of_the_package, "clang", 5,
