@@ -243,7 +243,8 @@ int coati_images_pack(struct coati_images *images, coati_pack_fn fn, void *ctx)
 {
 	CLEANUP(freep) uint8_t *room = coati_alloc(4 * (size_t)PACK_PAYLOAD_MAX + HEAD_MAX);
 	CLEANUP(freep)
-	struct pack_name *written = coati_alloc_array(PACK_PAYLOAD_MAX, sizeof(*written));
+	struct pack_name *written =
+		coati_alloc_array(PACK_PAYLOAD_MAX / PACK_NUMBERS + 1, sizeof(*written));
 	struct pack p = { .fn = fn, .ctx = ctx, .payload = room, .written = written };
 	int r = 0;
 
