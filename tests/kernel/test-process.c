@@ -3,8 +3,12 @@
 #include <coati/process.h>
 
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -242,4 +246,90 @@ TEST(process_with_a_jitdump_has_the_names_of_each_time)
 	CHECK_U64(first, >, t.samples / 5);
 	CHECK_U64(second, >, t.samples / 5);
 	end(&t);
+}
+
+/* ---- a container ------------------------------------------------------------------------------------------------------ */
+
+struct contained {
+	pid_t pid; /* as we see it; 0: no namespaces here */
+	uint64_t addr;
+};
+
+/* Process 1 of its own namespace, with a perf map in a /tmp of its own. */
+static void contained_main(int out)
+{
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t addr = code == MAP_FAILED ? 0 : (uintptr_t)code;
+	FILE *f = fopen("/tmp/perf-1.map", "we");
+
+	if (!f)
+		_exit(3);
+	fprintf(f, "%llx 40 in a container\n", (unsigned long long)addr);
+	fclose(f);
+	(void)!write(out, &addr, sizeof(addr));
+	for (;;)
+		pause();
+}
+
+static void container_main(const int outs[2])
+{
+	pid_t pid = 0;
+
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS) == 0 &&
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	    mount("none", "/tmp", "tmpfs", 0, NULL) == 0)
+		pid = fork();
+	if (pid == 0 && getpid() == 1)
+		contained_main(outs[1]);
+	close(outs[1]);
+	(void)!write(outs[0], &pid, sizeof(pid));
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	_exit(0);
+}
+
+static struct contained start_container(pid_t *ret_outer)
+{
+	struct contained c = { 0 };
+	int pids[2], addrs[2];
+
+	CHECK_OK(pipe2(pids, O_CLOEXEC));
+	CHECK_OK(pipe2(addrs, O_CLOEXEC));
+	*ret_outer = fork();
+	CHECK_INT(*ret_outer, >=, 0);
+	if (*ret_outer == 0)
+		container_main((const int[2]){ pids[1], addrs[1] });
+	close(pids[1]);
+	close(addrs[1]);
+	if (read(pids[0], &c.pid, sizeof(c.pid)) != sizeof(c.pid) ||
+	    read(addrs[0], &c.addr, sizeof(c.addr)) != sizeof(c.addr))
+		c.addr = 0;
+	close(pids[0]);
+	close(addrs[0]);
+	return c;
+}
+
+TEST(process_in_a_container_has_the_perf_map_of_its_own_folder)
+{
+	struct coati_processes_opts o = { .size = sizeof(o), .flags = COATI_PROCESSES_LIVE };
+	struct coati_place place;
+	struct contained c;
+	struct tally t = { 0 };
+	pid_t outer;
+
+	need_root();
+	c = start_container(&outer);
+	if (!c.pid || !c.addr) {
+		waitpid(outer, NULL, 0);
+		test_skip("no namespaces here");
+	}
+	CHECK_OK(coati_images_new(NULL, &t.images, NULL));
+	CHECK_OK(coati_processes_new(t.images, &o, &t.ps, NULL));
+	CHECK_OK(coati_processes_find(t.ps, c.pid, c.addr + 8, 1, &place));
+	CHECK_OK(coati_processes_load_jit(t.ps));
+	CHECK_STR(name_of(&t, &place, 1), "in a container");
+	CHECK_OK(kill(c.pid, SIGKILL));
+	CHECK_INT(waitpid(outer, NULL, 0), ==, outer);
+	coati_processes_free(&t.ps);
+	coati_images_free(&t.images);
 }
