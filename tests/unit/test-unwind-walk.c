@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "unit/judge.h"
 #include "unwind/table/build.h"
 #include "unwind/table/walk.h"
 
@@ -174,7 +175,7 @@ __attribute__((noinline)) static void take_stack(void)
 {
 	ucontext_t uc;
 
-	here.nr_truth = backtrace(here.truth, FRAMES_MAX);
+	here.nr_truth = judge(here.truth, FRAMES_MAX);
 	getcontext(&uc);
 	walk_from(&uc, &here);
 }

@@ -18,6 +18,7 @@
 #include <coati/unwind.h>
 
 #include "base/alloc.h"
+#include "unit/judge.h"
 #include "unwind/unwinder.h"
 
 #define OBJECTS_MAX 32
@@ -141,7 +142,7 @@ __attribute__((noinline, no_sanitize("address"))) static enum coati_machine take
 	enum coati_machine machine;
 	ucontext_t uc;
 
-	world.nr_truth = backtrace(world.truth, FRAMES_MAX);
+	world.nr_truth = judge(world.truth, FRAMES_MAX);
 	getcontext(&uc);
 	machine = take_regs(&uc);
 	world.stack_size = top - world.stack_addr < COPY_MAX ? top - world.stack_addr : COPY_MAX;
