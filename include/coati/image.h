@@ -81,8 +81,9 @@ struct coati_image_ref {
 	uint32_t build_id_size; /* 0: not known */
 	uint8_t build_id[COATI_BUILD_ID_MAX];
 	int32_t pid; /* of a process that has it mapped (opened through /proc/PID/map_files, /proc/PID/root while it lives), 0: none */
-	const char *path;	     /* as the process sees it; "" for none. Copied. */
-	uint64_t map_start, map_end; /* one mapping of it in @pid, 0: none */
+	const char *path; /* as the process sees it; "" for none. Copied. */
+	uint64_t map_start,
+		map_end; /* one mapping of it in @pid, 0: none. KERNEL: where its text (_text, or what the path names behind "]") lay when it was recorded */
 	uint64_t ino, ino_generation;
 	uint32_t maj,
 		min; /* what the record says of the file, 0: nothing; a file that is not this one is another image */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An anonymous mapping as large as the file takes the pieces (64 KiB each) at their offsets; pages nobody asked for are never touched
+ * An anonymous mapping as large as the file takes the pieces (16 KiB each) at their offsets; pages nobody asked for are never touched
  * and cost nothing. base/elf reads in it as if it were the file.
  */
 #include "image/copy.h"
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-#define PIECE_BYTES ((size_t)64 * 1024)
+#define PIECE_BYTES ((size_t)16 * 1024)
 
 static bool has_piece(const struct copy *c, size_t i)
 {

@@ -91,7 +91,7 @@ TEST(image_names_a_function_of_the_c_library)
 	struct coati_image_info info;
 	struct coati_name n;
 	const char *path;
-	uint64_t vaddr = loaded_vaddr(dlsym(RTLD_DEFAULT, "qsort_r"), &path);
+	uint64_t vaddr = loaded_vaddr(dlsym(RTLD_DEFAULT, "hsearch_r"), &path);
 	uint32_t image;
 
 	if (test_emulated())
@@ -99,7 +99,7 @@ TEST(image_names_a_function_of_the_c_library)
 	image = ask_path(images, path);
 	n = ask_name(images, image, vaddr + 3);
 	/* its aliases, if any, begin with underscores */
-	CHECK_STR(n.function, "qsort_r");
+	CHECK_STR(n.function, "hsearch_r");
 	CHECK_U64(n.start, ==, vaddr);
 	CHECK_U64(n.length, >, 3);
 	CHECK_OK(coati_image_info(images, image, &info));
