@@ -25,10 +25,11 @@ struct table_code {
 	size_t nr_bytes;      /* from the start */
 };
 
-/* A section of stubs: .plt, .plt.sec, .plt.got. */
+/* A section of stubs: .plt, .plt.sec, .plt.got; .init and .fini, each one function put together by the linker. */
 struct table_stubs {
 	uint64_t start, size;
 	bool is_lazy; /* .plt: begins with the common entry */
+	bool is_init; /* .init, .fini */
 };
 
 #define TABLE_STUBS_MAX 8

@@ -86,7 +86,8 @@ static void add_stubs(const struct elf_section *s, struct table_input *in)
 		return;
 	in->stubs[in->nr_stubs++] = (struct table_stubs){ .start = s->vaddr,
 							  .size = s->size,
-							  .is_lazy = !strcmp(s->name, ".plt") };
+							  .is_lazy = !strcmp(s->name, ".plt"),
+							  .is_init = s->name[1] != 'p' };
 }
 
 static int add_sections(const struct elf *elf, struct table_input *in)
@@ -104,7 +105,8 @@ static int add_sections(const struct elf *elf, struct table_input *in)
 			add_section(elf, &s, false, in);
 		else if (!strcmp(s.name, ".debug_frame"))
 			debug = s;
-		else if (!strncmp(s.name, ".plt", 4))
+		else if (!strncmp(s.name, ".plt", 4) || !strcmp(s.name, ".init") ||
+			 !strcmp(s.name, ".fini"))
 			add_stubs(&s, in);
 		else if (!strcmp(s.name, ".text"))
 			text = s.vaddr;

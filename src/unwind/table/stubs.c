@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define ENTRY_MAX  256	       /* an entry stub is no longer; after it the gap goes on */
+#define INIT_MAX   256	       /* nor are _init and _fini */
 #define SEARCH_MAX (16u << 20) /* bytes of a gap that are searched */
 
 struct finding {
@@ -121,6 +122,40 @@ static void mark_stubs_arm64(struct finding *f, const struct table_stubs *s)
 	mark(f, s->start + s->size, gap);
 }
 
+/* _init and _fini: a prologue of one instruction, calls, an epilogue of one. Only a section that has both is believed. */
+static void mark_init(struct finding *f, const struct table_stubs *s)
+{
+	static const uint8_t sub_sp[] = { 0x48, 0x83, 0xec, 0x08 },
+			     add_sp[] = { 0x48, 0x83, 0xc4, 0x08 };
+	static const uint8_t save[] = { 0xfd, 0x7b, 0xbf, 0xa9 },
+			     load[] = { 0xfd, 0x7b, 0xc1, 0xa8 };
+	bool is_x86 = f->in->machine == EM_X86_64;
+	const uint8_t *begin = is_x86 ? sub_sp : save, *end = is_x86 ? add_sp : load;
+	uint64_t at = s->start, last = s->start + (s->size < INIT_MAX ? s->size : INIT_MAX);
+	struct table_rule inside = { .cfa = TABLE_CFA_SP, .cfa_off = 16 };
+	struct table_packed entry = sp_rule(is_x86 ? 8 : 0, TABLE_SAME, 0), p;
+	uint64_t first = 0;
+
+	if (!is_x86) {
+		inside.fp = inside.other = TABLE_AT_CFA;
+		inside.fp_off = -16;
+		inside.other_off = -8;
+	}
+	if (!table_pack(&inside, &p))
+		return;
+	for (; at < last && !first; at++)
+		first = has_bytes(f, at, begin, 4) ? at : 0;
+	for (; first && at < last; at++) {
+		if (!has_bytes(f, at, end, 4))
+			continue;
+		mark(f, s->start, entry);
+		mark(f, first + 4, p);
+		mark(f, at + 4, entry);
+		mark(f, s->start + s->size, gap);
+		return;
+	}
+}
+
 /* mov $15, %rax (two ways to write it); syscall. On arm64 mov x8, #139; svc #0. */
 static size_t find_return(const struct finding *f, size_t from, size_t *ret_size)
 {
@@ -197,7 +232,9 @@ uint32_t coati_stubs_find(const struct table_input *in, uint64_t start, uint64_t
 	for (uint32_t i = 0; i < in->nr_stubs; i++) {
 		if (in->stubs[i].start < start || in->stubs[i].start >= end)
 			continue;
-		if (in->machine == EM_X86_64)
+		if (in->stubs[i].is_init)
+			mark_init(&f, &in->stubs[i]);
+		else if (in->machine == EM_X86_64)
 			mark_stubs_x86(&f, &in->stubs[i]);
 		else
 			mark_stubs_arm64(&f, &in->stubs[i]);

@@ -9,14 +9,25 @@
 
 #include "unwind/table/walk.h"
 
-#define FRAME_MAX (UINT64_C(1) << 20) /* no sane frame is larger */
+#define FRAME_MAX  (UINT64_C(1) << 20)	/* no sane frame is larger */
+#define CALLEE_MAX (UINT64_C(64) << 10) /* nor is a function without unwind data */
 
-/* Does an x86-64 call end at the end of these bytes? call rel32, or call through a register or memory in any of its forms. */
-static bool ends_in_call_x86(const uint8_t c[WALK_CODE_SIZE])
+/* A direct call from before @ra tells whom it calls: code without unwind data is short, so that must be a little before @pc. An
+ * address left over from an earlier call does not pass. */
+static bool may_reach(uint64_t ra, int64_t offset, uint64_t pc)
+{
+	return pc - (ra + (uint64_t)offset) < CALLEE_MAX;
+}
+
+/* Does an x86-64 call that may lead to @pc end at the end of these bytes? call rel32, or call through a register or memory in any of
+ * its forms. */
+static bool ends_in_call_x86(const uint8_t c[WALK_CODE_SIZE], uint64_t ra, uint64_t pc)
 {
 	const uint8_t *end = c + WALK_CODE_SIZE;
+	int32_t offset;
 
-	if (end[-5] == 0xe8)
+	memcpy(&offset, end - 4, 4);
+	if (end[-5] == 0xe8 && may_reach(ra, offset, pc))
 		return true;
 	for (unsigned int size = 2; size <= 7; size++) {
 		uint8_t modrm = end[1 - (int)size], mod = modrm >> 6, rm = modrm & 7;
@@ -39,16 +50,17 @@ static bool ends_in_call_x86(const uint8_t c[WALK_CODE_SIZE])
 }
 
 /* bl, blr, and blr with authentication. */
-static bool ends_in_call_arm64(const uint8_t c[WALK_CODE_SIZE])
+static bool ends_in_call_arm64(const uint8_t c[WALK_CODE_SIZE], uint64_t ra, uint64_t pc)
 {
 	uint32_t insn;
 
 	memcpy(&insn, c + WALK_CODE_SIZE - 4, 4);
-	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfffffc1f) == 0xd63f0000 ||
-	       (insn & 0xfefff800) == 0xd63f0800;
+	return ((insn & 0xfc000000) == 0x94000000 &&
+		may_reach(ra - 4, (int64_t)((uint64_t)insn << 38) >> 36, pc)) ||
+	       (insn & 0xfffffc1f) == 0xd63f0000 || (insn & 0xfefff800) == 0xd63f0800;
 }
 
-/* 1: behind a call; 0: not; -1: its bytes are not known. */
+/* 1: behind a call that may have led here; 0: not; -1: its bytes are not known. */
 static int is_behind_call(struct walk *w, uint64_t addr)
 {
 	const struct walk_place *p = addr ? coati_walk_place(w, addr - 1) : NULL;
@@ -58,7 +70,8 @@ static int is_behind_call(struct walk *w, uint64_t addr)
 		return 0;
 	if (!w->in->code || w->in->code(w->in->ctx, p, addr, code) < 0)
 		return -1;
-	return w->in->machine == EM_X86_64 ? ends_in_call_x86(code) : ends_in_call_arm64(code);
+	return w->in->machine == EM_X86_64 ? ends_in_call_x86(code, addr, w->pc)
+					   : ends_in_call_arm64(code, addr, w->pc);
 }
 
 /* Try to read without ending the walk. */
