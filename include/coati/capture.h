@@ -37,11 +37,13 @@ extern "C" {
 
 /* How call stacks are taken, unless an event says otherwise (call-graph= term). */
 enum coati_stacks {
-	COATI_STACKS_AUTO = 0, /* the best that there is; now: FP */
+	COATI_STACKS_AUTO =
+		0, /* TABLE for events that are taken at a rate, FP for those that are taken every time, and where rings are small */
 	COATI_STACKS_NONE,
 	COATI_STACKS_FP,    /* by the kernel, from frame pointers */
 	COATI_STACKS_DWARF, /* registers and a copy of the stack, for a reader to unwind */
 	COATI_STACKS_LBR,   /* by the CPU */
+	COATI_STACKS_TABLE, /* registers and a copy of the stack, unwound here: the recording has call chains */
 };
 
 /* coati_capture_opts.flags */
@@ -63,6 +65,8 @@ enum coati_stacks {
 	(UINT64_C(1)        \
 	 << 8) /* there will be several recordings, one after the other: remember who lives */
 #define COATI_CAPTURE_DELAY (UINT64_C(1) << 9) /* with ON_EXEC: not before coati_capture_start() */
+#define COATI_CAPTURE_LIVE \
+	(UINT64_C(1) << 10) /* recordings have the event coati/live, for coati_writer_batch() */
 
 struct coati_capture_opts {
 	uint64_t size;
@@ -89,7 +93,11 @@ struct coati_capture_opts {
 	const struct coati_event_list *when;
 	uint64_t when_count;
 	const char *procfs, *tracefs; /* NULL: the usual places */
-	int64_t argc;		      /* the command line that the recording tells of, 0: none */
+	/* Called by coati_capture_finish() of a recording to which all records are written, before its end is: the last chance to add
+	 * batches. NULL: nobody is. What it returns below 0 is the capture's error, but the recording is ended. */
+	int (*before_end)(void *ctx, struct coati_writer *writer);
+	void *before_end_ctx;
+	int64_t argc; /* the command line that the recording tells of, 0: none */
 	const char *const *argv;
 };
 
@@ -106,6 +114,10 @@ struct coati_capture_stats {
 	uint64_t damaged_bytes; /* in rings, skipped */
 	uint64_t nr_rings, ring_bytes; /* as they are */
 	uint64_t synthesized;	       /* records about what ran already */
+	/* Stacks that were unwound here: why they ended (index: enum coati_unwind_end of <coati/unwind.h>; 0 is complete), how many
+	 * have a guessed frame, and samples without a user stack (kernel threads). All 0: none was. */
+	uint64_t stack_ends[8];
+	uint64_t stack_guesses, stack_none;
 };
 
 struct coati_capture;

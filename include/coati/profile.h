@@ -48,7 +48,7 @@ struct coati_filter {
 	const char *cpu;     /* 0,2-5 */
 	const char *event;   /* names of events, "cpu-clock" is also "cpu-clock:u" */
 	const char *label;   /* KEY=VALUE, or KEY alone: it has one */
-	/* By frames. A stack stays when a frame of it is this: */
+	/* By frames. A stack stays when a frame of it is this (one name, not a list: names of functions have commas in them): */
 	const char *function;
 	const char *image; /* short name or path */
 	/* As pprof names them, extended regular expressions that match anywhere in a function's name: */

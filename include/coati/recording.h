@@ -221,6 +221,11 @@ COATI_API int coati_writer_tracing_data(struct coati_writer *w, const char *trac
 					struct coati_error *err);
 COATI_API int coati_writer_build_id(struct coati_writer *w, int32_t pid, uint16_t misc,
 				    const uint8_t *id, uint32_t id_size, const char *path);
+/* A batch of ours, with the id of the event coati/live, which must be among the events: -EINVAL otherwise. */
+struct coati_batch;
+COATI_API int coati_writer_batch(struct coati_writer *w, const struct coati_batch *batch);
+/* A descriptor of its own from which everything up to the last round can be read; -ESPIPE: a stream. The caller closes it. */
+COATI_API int coati_writer_reopen(const struct coati_writer *w);
 COATI_API uint64_t coati_writer_bytes(const struct coati_writer *w);
 /* 1: it writes a stream. */
 COATI_API int coati_writer_is_pipe(const struct coati_writer *w);
@@ -231,6 +236,8 @@ COATI_API int coati_writer_close(struct coati_writer **w, struct coati_error *er
 
 #define COATI_LIVE_EVENT     "coati/live"
 #define COATI_LIVE_BATCH_MAX 32768
+#define COATI_LIVE_ID \
+	(UINT64_C(1) << 62) /* of that event in recordings of ours; the kernel's are small */
 
 enum coati_batch_kind {
 	COATI_BATCH_UNKNOWN = 0,

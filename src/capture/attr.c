@@ -11,6 +11,7 @@
 #endif
 
 #define CLOCK_MONOTONIC_ID 1
+#define OFTEN_PERIOD	   10000 /* of nanoseconds, cycles, faults: below, it may be a flood */
 
 static bool is_software(const struct coati_attr *a, uint64_t config)
 {
@@ -68,8 +69,8 @@ static void set_rate(const struct coati_event_desc *d, const struct coati_captur
 	}
 }
 
-static enum coati_stacks stacks_of(const struct coati_event_desc *d,
-				   const struct coati_capture_opts *o)
+enum coati_stacks coati_capture_stacks(const struct coati_event_desc *d,
+				       const struct coati_capture_opts *o)
 {
 	switch (d->callgraph) {
 	case COATI_CALLGRAPH_NO:
@@ -81,17 +82,23 @@ static enum coati_stacks stacks_of(const struct coati_event_desc *d,
 	case COATI_CALLGRAPH_LBR:
 		return COATI_STACKS_LBR;
 	default:
-		return o->stacks == COATI_STACKS_AUTO ? COATI_STACKS_FP : o->stacks;
+		break;
 	}
+	if (o->stacks != COATI_STACKS_AUTO)
+		return o->stacks;
+	/* copies of whole stacks are for events that come a thousand times a second, not a million times */
+	if (taken_every_time(d) || (o->period && o->period < OFTEN_PERIOD))
+		return COATI_STACKS_FP;
+	return COATI_STACKS_TABLE;
 }
 
 static void set_stack_copy(const struct coati_event_desc *d, const struct coati_capture_opts *o,
-			   struct coati_attr *a)
+			   uint32_t otherwise, struct coati_attr *a)
 {
 	uint32_t bytes = d->stack_size ? d->stack_size : o->stack_bytes;
 
 	if (!bytes)
-		bytes = CAPTURE_DEFAULT_STACK;
+		bytes = otherwise;
 	if (bytes > CAPTURE_STACK_MAX)
 		bytes = CAPTURE_STACK_MAX;
 	a->sample_type |= COATI_SAMPLE_REGS_USER | COATI_SAMPLE_STACK_USER;
@@ -101,16 +108,18 @@ static void set_stack_copy(const struct coati_event_desc *d, const struct coati_
 }
 
 static void set_stacks(const struct coati_event_desc *d, const struct coati_capture_opts *o,
-		       struct coati_attr *a)
+		       uint32_t table_bytes, struct coati_attr *a)
 {
-	enum coati_stacks stacks = stacks_of(d, o);
+	enum coati_stacks stacks = coati_capture_stacks(d, o);
 
 	if (stacks == COATI_STACKS_NONE)
 		return;
 	a->sample_type |= COATI_SAMPLE_CALLCHAIN;
 	a->sample_max_stack = (uint16_t)(d->max_stack ? d->max_stack : o->max_stack);
 	if (stacks == COATI_STACKS_DWARF)
-		set_stack_copy(d, o, a);
+		set_stack_copy(d, o, CAPTURE_DEFAULT_STACK, a);
+	if (stacks == COATI_STACKS_TABLE)
+		set_stack_copy(d, o, table_bytes, a);
 	if (stacks == COATI_STACKS_LBR) {
 		a->sample_type |= COATI_SAMPLE_BRANCH_STACK;
 		a->branch_sample_type = COATI_BRANCH_USER | COATI_BRANCH_CALL_STACK |
@@ -165,7 +174,8 @@ static void set_clock(struct coati_attr *a)
 }
 
 void coati_capture_attr(const struct coati_event_list *list, uint32_t i,
-			const struct coati_capture_opts *opts, struct coati_attr *ret)
+			const struct coati_capture_opts *opts, uint32_t table_bytes,
+			struct coati_attr *ret)
 {
 	const struct coati_event_desc *d = coati_event_list_get(list, i);
 
@@ -175,7 +185,7 @@ void coati_capture_attr(const struct coati_event_list *list, uint32_t i,
 	if (d->flags & COATI_DESC_MAX_PRECISE)
 		ret->flags |= COATI_ATTR_PRECISE(3);
 	set_fields(d, opts, ret);
-	set_stacks(d, opts, ret);
+	set_stacks(d, opts, table_bytes, ret);
 	if (overwrites(d, opts))
 		ret->flags |= COATI_ATTR_WRITE_BACKWARD;
 	set_group_read(d, ret);

@@ -15,6 +15,12 @@
 #define CAPTURE_DEFAULT_STACK 8192
 #define CAPTURE_STACK_MAX     65528
 
+#if defined(__x86_64__)
+#define USER_REG_SP 7
+#elif defined(__aarch64__)
+#define USER_REG_SP 31
+#endif
+
 #define CAPTURE_IDENTITY                                                                    \
 	(COATI_SAMPLE_IDENTIFIER | COATI_SAMPLE_IP | COATI_SAMPLE_TID | COATI_SAMPLE_TIME | \
 	 COATI_SAMPLE_CPU)
@@ -22,9 +28,13 @@
 #define CAPTURE_ID_AT	8
 #define CAPTURE_TIME_AT 32
 
-/* The attributes of event @i of @list. */
+/* How the stacks of event @d are taken; never AUTO. */
+enum coati_stacks coati_capture_stacks(const struct coati_event_desc *d,
+				       const struct coati_capture_opts *opts);
+/* The attributes of event @i of @list. @table_bytes: of the stack to copy for TABLE when nobody says how many. */
 void coati_capture_attr(const struct coati_event_list *list, uint32_t i,
-			const struct coati_capture_opts *opts, struct coati_attr *ret);
+			const struct coati_capture_opts *opts, uint32_t table_bytes,
+			struct coati_attr *ret);
 /* The event that takes no samples but tells of processes, mappings and the kernel; rings of @ring_bytes are mapped by it. */
 void coati_capture_side_attr(const struct coati_capture_opts *opts, uint64_t ring_bytes,
 			     struct coati_attr *ret);

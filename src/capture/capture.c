@@ -17,10 +17,14 @@
 #include "base/sized.h"
 #include "capture/attr.h"
 
-#define CAPTURE_FLAGS  ((COATI_CAPTURE_DELAY << 1) - 1)
-#define CPUS_MAX       8192
-#define TICK_NS	       NSEC_PER_SEC /* a recording is never older than this */
-#define RING_BYTES_MAX (UINT64_C(1) << 30)
+#define CAPTURE_FLAGS	((COATI_CAPTURE_LIVE << 1) - 1)
+#define CPUS_MAX	8192
+#define TICK_NS		NSEC_PER_SEC /* a recording is never older than this */
+#define RING_BYTES_MAX	(UINT64_C(1) << 30)
+#define COPIES_MANY	256 /* in a ring at least: a quarter of a second at the usual rate, */
+#define COPIES_A_SECOND 4   /* and at any other */
+#define COPIES_FEW	32
+#define COPY_USUAL	16384
 
 static void capture_closep(struct coati_capture **cap)
 {
@@ -42,7 +46,7 @@ static int check_opts(const struct coati_event_list *list, const struct coati_ca
 	if (r < 0)
 		return coati_fail(
 			err, r, "capture: the options have a size that this library does not know");
-	if (o->flags & ~CAPTURE_FLAGS || (unsigned int)o->stacks > COATI_STACKS_LBR ||
+	if (o->flags & ~CAPTURE_FLAGS || (unsigned int)o->stacks > COATI_STACKS_TABLE ||
 	    o->argc < 0 || o->argc > INT32_MAX || (o->argc && !o->argv))
 		return coati_fail(err, -EINVAL, "capture: unknown flags, stacks or no arguments");
 	if (o->flags & COATI_CAPTURE_ON_EXEC && (o->nr_pids != 1 || o->nr_tids))
@@ -127,15 +131,58 @@ static uint64_t round_up(uint64_t bytes)
 	return size;
 }
 
-static uint64_t first_ring_bytes(const struct coati_capture_opts *o)
+/* Are stacks copied into the rings? */
+static bool has_copies(const struct coati_event_list *list, const struct coati_capture_opts *o)
 {
+	for (uint32_t i = 0; i < coati_event_list_count(list); i++) {
+		enum coati_stacks s = coati_capture_stacks(coati_event_list_get(list, i), o);
+
+		if (s == COATI_STACKS_TABLE || s == COATI_STACKS_DWARF)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t first_ring_bytes(const struct coati_capture *cap)
+{
+	const struct coati_capture_opts *o = &cap->opts;
 	uint32_t nr = count_rings(o);
 	uint64_t budget;
 
 	if (!o->ring_bytes)
-		return round_up(coati_rings_default_bytes(nr));
+		return round_up(
+			coati_rings_default_bytes(nr, has_copies(cap->sets[SET_EVENTS].list, o)));
 	budget = coati_ring_budget(nr);
 	return round_up(budget && budget < o->ring_bytes ? budget : o->ring_bytes);
+}
+
+/* What of the stack is copied for unwinding here: as much as may be, as long as a ring has room for many copies, because the
+ * kernel takes the room whole, however short the stack is. A small ring has fewer, and smaller ones. */
+static uint32_t table_bytes(const struct coati_capture *cap)
+{
+	uint64_t ring = first_ring_bytes(cap), many = cap->opts.freq_hz / COPIES_A_SECOND;
+	uint64_t bytes = ring / (many > COPIES_MANY ? many : COPIES_MANY);
+
+	if (bytes < COPY_USUAL)
+		bytes = ring / COPIES_FEW < COPY_USUAL ? ring / COPIES_FEW : COPY_USUAL;
+	return bytes > CAPTURE_STACK_MAX ? CAPTURE_STACK_MAX : (uint32_t)bytes;
+}
+
+static int prepare_attr(struct coati_capture *cap, uint32_t i)
+{
+	struct capture_set_state *st = &cap->sets[SET_EVENTS];
+	const struct coati_event_desc *d = coati_event_list_get(st->list, i);
+
+	coati_capture_attr(st->list, i, &cap->opts, table_bytes(cap), &st->attrs[i]);
+	if (coati_capture_stacks(d, &cap->opts) != COATI_STACKS_TABLE)
+		return 0;
+	if (!st->unwinds)
+		st->unwinds =
+			coati_alloc_array(coati_event_list_count(st->list), sizeof(*st->unwinds));
+	if (!st->unwinds)
+		return -ENOMEM;
+	st->unwinds[i] = true;
+	return 0;
 }
 
 static int prepare_attrs(struct coati_capture *cap)
@@ -150,9 +197,9 @@ static int prepare_attrs(struct coati_capture *cap)
 		if (!st->attrs)
 			return -ENOMEM;
 		for (uint32_t i = 0; i < nr; i++) {
-			if (n == SET_EVENTS)
-				coati_capture_attr(st->list, i, &cap->opts, &st->attrs[i]);
-			else if (n == SET_WHEN)
+			if (n == SET_EVENTS && prepare_attr(cap, i) < 0)
+				return -ENOMEM;
+			if (n == SET_WHEN)
 				coati_capture_when_attr(&cap->opts, i, &st->attrs[i]);
 		}
 	}
@@ -226,7 +273,7 @@ static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati
 /* What other processes of the user have mapped counts against the same budget, and cannot be seen. */
 static int open_with_less(struct coati_capture *cap, struct coati_error *err)
 {
-	uint64_t bytes = first_ring_bytes(&cap->opts);
+	uint64_t bytes = first_ring_bytes(cap);
 	int r;
 
 	while ((r = open_all(cap, bytes, err)) < 0) {
@@ -256,6 +303,20 @@ static int none_open(const struct coati_capture *cap, struct coati_error *err)
 	return coati_fail(err, -ENOENT, "capture: none of the events can be sampled");
 }
 
+/* An event whose stack could not be copied, because the kernel refused it, samples without. */
+static int settle_unwinding(struct coati_capture *cap, uint32_t event, uint64_t id)
+{
+	struct capture_set_state *st = &cap->sets[SET_EVENTS];
+
+	if (!st->unwinds || !st->unwinds[event])
+		return 0;
+	if (!coati_stacks_wants(&st->attrs[event])) {
+		st->unwinds[event] = false;
+		return 0;
+	}
+	return coati_stacks_add(coati_drain_stacks_get(cap->drain), id, &st->attrs[event]);
+}
+
 /* The attributes as the kernel took them, ids and room for the account. */
 static int settle(struct coati_capture *cap)
 {
@@ -276,6 +337,8 @@ static int settle(struct coati_capture *cap)
 			coati_event_id(e.handle, &id);
 			if (n == SET_SIDE)
 				cap->side_id = id;
+			if (n == SET_EVENTS && settle_unwinding(cap, e.event, id) < 0)
+				return -ENOMEM;
 			if (n == SET_WHEN && coati_map_put(&cap->when_ids, id, 1) < 0)
 				return -ENOMEM;
 			if (n == SET_EVENTS &&
@@ -301,6 +364,14 @@ static int start_tally(struct coati_capture *cap)
 	return r;
 }
 
+/* A ring that was asked to be small has no room for copies. */
+static void settle_auto(struct coati_capture *cap)
+{
+	if (cap->opts.stacks == COATI_STACKS_AUTO &&
+	    first_ring_bytes(cap) / COPIES_FEW < CAPTURE_DEFAULT_STACK)
+		cap->opts.stacks = COATI_STACKS_FP;
+}
+
 static int open_events(struct coati_capture *cap, struct coati_error *err)
 {
 	int r = coati_event_list_new(NULL, &cap->side_list, err);
@@ -310,6 +381,7 @@ static int open_events(struct coati_capture *cap, struct coati_error *err)
 	if (r < 0)
 		return r;
 	cap->sets[SET_SIDE].list = cap->side_list;
+	settle_auto(cap);
 	if (prepare_attrs(cap) < 0)
 		return no_memory(err);
 	r = open_with_less(cap, err);
@@ -317,6 +389,11 @@ static int open_events(struct coati_capture *cap, struct coati_error *err)
 		return r;
 	if (!coati_set_count(cap->sets[SET_EVENTS].set))
 		return none_open(cap, err);
+	if (cap->sets[SET_EVENTS].unwinds) {
+		r = coati_drain_stacks_new(cap->opts.procfs, &cap->drain, err);
+		if (r < 0)
+			return r;
+	}
 	if (settle(cap) < 0 || start_tally(cap) < 0)
 		return no_memory(err);
 	return coati_set_enable(cap->sets[SET_SIDE].set, err);
@@ -359,11 +436,13 @@ void coati_capture_close(struct coati_capture **capp)
 	*capp = NULL;
 	coati_writer_close(&cap->writer, NULL);
 	close_sets(cap);
+	coati_drain_stacks_free(&cap->drain);
 	coati_capture_tally_fini(&cap->tally);
 	coati_map_fini(&cap->when_ids);
 	coati_event_list_free(cap->side_list);
 	for (int i = 0; i < NR_SETS; i++) {
 		coati_free(cap->sets[i].attrs);
+		coati_free(cap->sets[i].unwinds);
 		coati_free(cap->sets[i].lost);
 	}
 	free_opts(&cap->opts);
@@ -392,6 +471,17 @@ const struct coati_attr *coati_capture_event_attr(const struct coati_capture *ca
 	return &st->attrs[event];
 }
 
+static void add_stack_counts(const struct coati_capture *cap, struct coati_capture_stats *ret)
+{
+	struct stacks_counts c;
+
+	coati_stacks_get_counts(coati_drain_stacks_get(cap->drain), &c);
+	for (int i = 0; i < COATI_UNWIND_END_COUNT; i++)
+		ret->stack_ends[i] = c.ends[i];
+	ret->stack_guesses = c.guessed;
+	ret->stack_none = c.none;
+}
+
 void coati_capture_get_stats(const struct coati_capture *cap, struct coati_capture_stats *ret)
 {
 	const struct tally *t = &cap->tally;
@@ -414,6 +504,8 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		.ring_bytes = cap->rings.bytes,
 		.synthesized = cap->synthesized,
 	};
+	if (cap->drain)
+		add_stack_counts(cap, ret);
 }
 
 /* ---- running ---- */

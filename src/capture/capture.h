@@ -6,6 +6,7 @@
 
 #include <coati/capture.h>
 
+#include "capture/drain-stacks.h"
 #include "capture/rings.h"
 #include "capture/tally.h"
 
@@ -21,6 +22,7 @@ struct capture_set_state {
 	const struct coati_event_list *list;
 	struct coati_attr *attrs; /* one for each event: to be opened, then as opened */
 	struct coati_set *set;
+	bool *unwinds;	/* one for each event: its stacks are walked here; NULL: none is */
 	uint64_t *lost; /* of each entry, as of the end of the last recording */
 };
 
@@ -30,6 +32,7 @@ struct coati_capture {
 	struct coati_event_list *side_list;
 	struct rings rings;
 	struct tally tally;
+	struct drain_stacks *drain; /* NULL: no event is to be unwound */
 	struct map when_ids;
 	struct coati_writer *writer; /* of the recording that is open */
 	uint32_t parts;		     /* recordings begun */

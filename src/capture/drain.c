@@ -43,10 +43,11 @@ static int drain_ring(struct coati_capture *cap, struct coati_ring *ring)
 	return 1;
 }
 
-int coati_capture_drain(struct coati_capture *cap)
+/* 1 when something was written. */
+static int drain_rings(struct coati_capture *cap)
 {
 	uint32_t nr = coati_reader_count(cap->rings.reader);
-	bool any = false;
+	int any = 0;
 
 	for (uint32_t i = 0; i < nr; i++) {
 		int r = drain_ring(cap, coati_reader_ring(cap->rings.reader, i));
@@ -55,9 +56,16 @@ int coati_capture_drain(struct coati_capture *cap)
 			return r;
 		any = any || r > 0;
 	}
-	if (cap->tally.failed)
-		return cap->tally.failed;
-	if (!any)
+	return any;
+}
+
+int coati_capture_drain(struct coati_capture *cap)
+{
+	int r = cap->drain ? coati_drain_stacks_round(cap) : drain_rings(cap);
+
+	if (r < 0 || cap->tally.failed)
+		return r < 0 ? r : cap->tally.failed;
+	if (!r)
 		return 0;
 	cap->rounds++;
 	return coati_writer_round(cap->writer);
@@ -75,12 +83,20 @@ static int write_snapshot(struct coati_capture *cap, struct coati_ring *ring)
 			cap->overwritten++;
 		if (!item.bytes)
 			continue;
+		if (cap->drain) {
+			r = coati_drain_stacks_put(cap, item.bytes);
+			if (r < 0)
+				return r;
+			continue;
+		}
 		if (!piece.size)
 			piece.bytes = item.bytes;
 		if (item.bytes != piece.bytes + piece.size)
 			return -EBADMSG;
 		piece.size += item.size;
 	}
+	if (r >= 0 && cap->drain)
+		r = coati_drain_stacks_flush(cap);
 	if (r < 0 || !piece.size)
 		return r;
 	none.bytes = piece.bytes;

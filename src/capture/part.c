@@ -75,13 +75,16 @@ static int add_events(const struct capture_set_state *st, struct coati_writer *w
 		return coati_fail(err, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < coati_event_list_count(st->list); i++) {
 		const struct coati_event_desc *d = coati_event_list_get(st->list, i);
+		struct coati_attr attr = st->attrs[i];
 		bool broken = coati_set_event_dropped(st->set, i) & COATI_DROP_GROUP;
 		uint32_t nr = gather_ids(st->set, i, ids);
 		int r;
 
 		if (!nr)
 			continue;
-		r = coati_writer_add_event(w, &st->attrs[i], d->name, ids, nr, err);
+		if (st->unwinds && st->unwinds[i])
+			coati_stacks_attr(&attr);
+		r = coati_writer_add_event(w, &attr, d->name, ids, nr, err);
 		if (r < 0)
 			return r;
 		join_group(w, &g, broken ? -1 : d->group, *index);
@@ -124,6 +127,15 @@ static bool samples_branches(const struct coati_capture *cap)
 	return false;
 }
 
+static int add_live_event(struct coati_writer *w, struct coati_error *err)
+{
+	const uint64_t id = COATI_LIVE_ID;
+	struct coati_attr attr;
+
+	coati_batch_attr(&attr);
+	return coati_writer_add_event(w, &attr, COATI_LIVE_EVENT, &id, 1, err);
+}
+
 static int write_head(struct coati_capture *cap, struct coati_writer *w, struct coati_error *err)
 {
 	uint32_t index = 0;
@@ -131,6 +143,8 @@ static int write_head(struct coati_capture *cap, struct coati_writer *w, struct 
 
 	for (int i = 0; r == 0 && i < NR_SETS; i++)
 		r = cap->sets[i].set ? add_events(&cap->sets[i], w, &index, err) : 0;
+	if (r == 0 && cap->opts.flags & COATI_CAPTURE_LIVE)
+		r = add_live_event(w, err);
 	if (r < 0)
 		return r;
 	r = coati_writer_host_features(w, (int)cap->opts.argc, cap->opts.argv);
@@ -243,6 +257,18 @@ static uint64_t own_cpu_ns(void)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * NSEC_PER_USEC;
 }
 
+/* How the stacks came out that were unwound here. */
+static int print_stacks(const struct coati_capture_stats *st, char *text, size_t size)
+{
+	int n = snprintf(text, size, "stacks_guessed=%llu\nstacks_none=%llu\n",
+			 (unsigned long long)st->stack_guesses, (unsigned long long)st->stack_none);
+
+	for (int i = 0; i < COATI_UNWIND_END_COUNT; i++)
+		n += snprintf(text + n, size - (size_t)n, "stacks_%s=%llu\n",
+			      coati_unwind_end_name(i), (unsigned long long)st->stack_ends[i]);
+	return n;
+}
+
 /* What the recorder did, as text; a section that only we know, which readers of files skip. */
 static int write_stats(struct coati_capture *cap)
 {
@@ -263,6 +289,8 @@ static int write_stats(struct coati_capture *cap)
 		N(st.rounds), N(st.wakeups), N(st.snapshots), N(st.overwritten),
 		N(st.damaged_bytes), N(st.nr_rings), N(st.ring_bytes), N(own_cpu_ns()));
 #undef N
+	if (cap->drain)
+		n += print_stacks(&st, text + n, sizeof(text) - (size_t)n);
 	return coati_writer_feature(cap->writer, COATI_FEATURE_RECORDER, text, (size_t)n);
 }
 
@@ -294,6 +322,8 @@ int coati_capture_finish(struct coati_capture *cap, struct coati_error *err)
 		r = coati_capture_balance(cap);
 	if (r >= 0)
 		r = coati_writer_round(cap->writer);
+	if (r >= 0 && cap->opts.before_end)
+		r = cap->opts.before_end(cap->opts.before_end_ctx, cap->writer);
 	if (r >= 0 || r == -EFBIG || r == -ENOSPC)
 		(void)write_sections(cap);
 	cap->bytes = coati_writer_bytes(cap->writer);

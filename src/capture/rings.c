@@ -9,13 +9,15 @@
 
 #define ALL_BYTES   (UINT64_C(32) << 20)
 #define LARGE_BYTES (UINT64_C(4) << 20)
+#define COPIES	    4 /* times these, when samples carry copies of stacks */
 #define SMALL_BYTES (UINT64_C(512) << 10)
 
-uint64_t coati_rings_default_bytes(uint32_t nr)
+uint64_t coati_rings_default_bytes(uint32_t nr, bool copies)
 {
-	uint64_t bytes = LARGE_BYTES, budget = coati_ring_budget(nr);
+	uint64_t times = copies ? COPIES : 1, bytes = times * LARGE_BYTES;
+	uint64_t budget = coati_ring_budget(nr);
 
-	while (bytes > SMALL_BYTES && bytes * nr > ALL_BYTES)
+	while (bytes > SMALL_BYTES && bytes * nr > times * ALL_BYTES)
 		bytes /= 2;
 	return budget && budget < bytes ? budget : bytes;
 }

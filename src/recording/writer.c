@@ -693,6 +693,36 @@ int coati_writer_build_id(struct coati_writer *w, int32_t pid, uint16_t misc, co
 	return w->features[COATI_FEATURE_BUILD_ID].failed;
 }
 
+int coati_writer_batch(struct coati_writer *w, const struct coati_batch *batch)
+{
+	uint8_t record[COATI_LIVE_BATCH_MAX + 128];
+	struct coati_batch b = *batch;
+	int size;
+
+	for (size_t i = 0; i < w->events.len; i++) {
+		const struct event_out *e = &w->events.v[i];
+
+		if (strcmp(e->name, COATI_LIVE_EVENT) != 0 || !e->nr_ids)
+			continue;
+		b.id = e->ids[0];
+		size = coati_batch_encode(&b, record, sizeof(record));
+		return size < 0 ? size : coati_writer_record(w, record, (size_t)size);
+	}
+	return -EINVAL;
+}
+
+int coati_writer_reopen(const struct coati_writer *w)
+{
+	char path[64];
+	int fd;
+
+	if (w->pipe)
+		return -ESPIPE;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", w->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 uint64_t coati_writer_bytes(const struct coati_writer *w)
 {
 	return w->written + w->nr_pending;

@@ -10,7 +10,7 @@ static struct coati_attr attr_of(const char *event, struct coati_capture_opts op
 	struct coati_event_list *list = events_parse(event);
 	struct coati_attr attr;
 
-	coati_capture_attr(list, coati_event_list_count(list) - 1, &opts, &attr);
+	coati_capture_attr(list, coati_event_list_count(list) - 1, &opts, 16384, &attr);
 	coati_event_list_free(list);
 	return attr;
 }
@@ -24,7 +24,9 @@ TEST(capture_attr_samples_clocks_a_thousand_times_a_second_with_stacks)
 	CHECK(a.flags & COATI_ATTR_FREQ);
 	CHECK_U64(a.sample_period, ==, 1000);
 	CHECK_U64(a.sample_type, ==,
-		  CAPTURE_IDENTITY | COATI_SAMPLE_PERIOD | COATI_SAMPLE_CALLCHAIN);
+		  CAPTURE_IDENTITY | COATI_SAMPLE_PERIOD | COATI_SAMPLE_CALLCHAIN |
+			  COATI_SAMPLE_REGS_USER | COATI_SAMPLE_STACK_USER);
+	CHECK_U64(a.sample_stack_user, ==, 16384);
 	CHECK(a.flags & COATI_ATTR_USE_CLOCKID);
 	CHECK_INT(a.clockid, ==, 1);
 	CHECK(a.flags & COATI_ATTR_SAMPLE_ID_ALL);
@@ -67,6 +69,16 @@ TEST(capture_attr_has_addresses_for_faults_and_breakpoints)
 	CHECK(attr_of("mem:0x1000:w", PLAIN).sample_type & COATI_SAMPLE_ADDR);
 	CHECK(!(attr_of("cpu-clock", PLAIN).sample_type & COATI_SAMPLE_ADDR));
 	CHECK(attr_of("cpu-clock", data).sample_type & COATI_SAMPLE_ADDR);
+}
+
+TEST(capture_attr_copies_no_stacks_for_what_may_happen_a_million_times_a_second)
+{
+	struct coati_capture_opts every = { .period = 1 }, seldom = { .period = 1000000 };
+
+	CHECK(attr_of("cpu-clock", seldom).sample_type & COATI_SAMPLE_STACK_USER);
+	CHECK(!(attr_of("page-faults", every).sample_type & COATI_SAMPLE_STACK_USER));
+	CHECK(attr_of("page-faults", every).sample_type & COATI_SAMPLE_CALLCHAIN);
+	CHECK(!(attr_of("context-switches", PLAIN).sample_type & COATI_SAMPLE_STACK_USER));
 }
 
 TEST(capture_attr_of_dwarf_stacks_copies_registers_and_stack)

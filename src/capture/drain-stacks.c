@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The way of the bytes when stacks are unwound on it: every record is looked at, and samples are written anew.
+ *
+ * A mapping may be told in one ring and used by a sample in another. So first it is noted how far each ring is to be read, then
+ * everything that the rings hold by now, which is at least that much and all that happened before, is searched for
+ * side-band records, and only then the samples are unwound.
+ */
+#include "capture/capture.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#define BUFFER_BYTES (1u << 20)
+#define FORGET_NS    (10 * NSEC_PER_SEC)
+
+struct drain_ring {
+	size_t take; /* bytes to be written in this round */
+	size_t fed; /* bytes, from the start of what is unread, of which the side-band records are known */
+};
+
+struct drain_stacks {
+	struct stacks *stacks;
+	struct drain_ring *rings;
+	uint32_t nr_rings;
+	uint8_t *joined; /* room for a record that wraps */
+	uint8_t *buffer; /* records to be written, and room for one more */
+	size_t used;
+};
+
+int coati_drain_stacks_new(const char *procfs, struct drain_stacks **ret, struct coati_error *err)
+{
+	struct drain_stacks *d = coati_alloc(sizeof(*d));
+	int r = -ENOMEM;
+
+	if (d) {
+		d->joined = coati_alloc(STACKS_RECORD_MAX);
+		d->buffer = coati_alloc(BUFFER_BYTES + STACKS_RECORD_MAX);
+		if (d->joined && d->buffer)
+			r = coati_stacks_new(procfs, &d->stacks, err);
+	}
+	if (r < 0)
+		coati_drain_stacks_free(&d);
+	*ret = d;
+	return r;
+}
+
+void coati_drain_stacks_free(struct drain_stacks **dp)
+{
+	struct drain_stacks *d = *dp;
+
+	if (!d)
+		return;
+	*dp = NULL;
+	coati_stacks_free(&d->stacks);
+	coati_free(d->rings);
+	coati_free(d->joined);
+	coati_free(d->buffer);
+	coati_free(d);
+}
+
+struct stacks *coati_drain_stacks_get(struct drain_stacks *d)
+{
+	return d->stacks;
+}
+
+/* ---- records in two pieces ---- */
+
+static uint16_t size_of(const uint8_t *record)
+{
+	uint16_t size;
+
+	memcpy(&size, record + 6, sizeof(size));
+	return size;
+}
+
+static uint32_t type_of(const uint8_t *record)
+{
+	uint32_t type;
+
+	memcpy(&type, record, sizeof(type));
+	return type;
+}
+
+/* The whole record that begins at @at of the two pieces, joined where it wraps; NULL when there is none. A header never wraps. */
+static const uint8_t *record_at(const struct coati_span s[2], size_t at, uint8_t *joined)
+{
+	const uint8_t *p = at < s[0].size ? s[0].bytes + at : s[1].bytes + (at - s[0].size);
+	size_t left = s[0].size + s[1].size - at, here = at < s[0].size ? s[0].size - at : left;
+	size_t size;
+
+	if (left < COATI_RAW_HEADER || here < COATI_RAW_HEADER)
+		return NULL;
+	size = size_of(p);
+	if (size < COATI_RAW_HEADER || size > left)
+		return NULL;
+	if (size <= here)
+		return p;
+	memcpy(joined, p, here);
+	memcpy(joined + here, s[1].bytes, size - here);
+	return joined;
+}
+
+/* ---- a round ---- */
+
+static int make_room(struct drain_stacks *d, uint32_t nr)
+{
+	struct drain_ring *rings;
+
+	if (nr <= d->nr_rings)
+		return 0;
+	rings = coati_alloc_array(nr, sizeof(*rings));
+	if (!rings)
+		return -ENOMEM;
+	if (d->nr_rings)
+		memcpy(rings, d->rings, d->nr_rings * sizeof(*rings));
+	coati_free(d->rings);
+	d->rings = rings;
+	d->nr_rings = nr;
+	return 0;
+}
+
+static int feed_ring(struct coati_capture *cap, uint32_t i)
+{
+	struct drain_stacks *d = cap->drain;
+	struct drain_ring *ring = &d->rings[i];
+	struct coati_span s[2];
+	const uint8_t *p;
+	int r = coati_ring_peek(coati_reader_ring(cap->rings.reader, i), &s[0], &s[1]);
+
+	if (r < 0)
+		return r;
+	while ((p = record_at(s, ring->fed, d->joined))) {
+		ring->fed += size_of(p);
+		if (type_of(p) == COATI_RECORD_SAMPLE)
+			continue;
+		r = coati_stacks_feed(d->stacks, p, &cap->tally.format);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int flush(struct coati_capture *cap)
+{
+	struct drain_stacks *d = cap->drain;
+	struct coati_span all = { d->buffer, d->used }, none = { d->buffer, 0 };
+	int r = 0;
+
+	if (d->used) {
+		r = coati_writer_write(cap->writer, d->buffer, d->used, NULL, 0);
+		if (r >= 0)
+			coati_capture_tally_walk(&cap->tally, all, none);
+	}
+	d->used = 0;
+	return r;
+}
+
+int coati_drain_stacks_put(struct coati_capture *cap, const uint8_t *record)
+{
+	struct drain_stacks *d = cap->drain;
+
+	d->used += coati_stacks_rewrite(d->stacks, record, d->buffer + d->used);
+	return d->used >= BUFFER_BYTES ? flush(cap) : 0;
+}
+
+int coati_drain_stacks_flush(struct coati_capture *cap)
+{
+	return flush(cap);
+}
+
+static int write_ring(struct coati_capture *cap, uint32_t i)
+{
+	struct drain_stacks *d = cap->drain;
+	struct drain_ring *ring = &d->rings[i];
+	struct coati_ring *source = coati_reader_ring(cap->rings.reader, i);
+	struct coati_span s[2];
+	const uint8_t *p;
+	size_t at = 0;
+	int r = coati_ring_peek(source, &s[0], &s[1]);
+
+	while (r >= 0 && at < ring->take && (p = record_at(s, at, d->joined))) {
+		at += size_of(p);
+		r = coati_drain_stacks_put(cap, p);
+	}
+	if (r >= 0)
+		r = flush(cap);
+	if (r < 0)
+		return r;
+	cap->tally.damaged_bytes += ring->take - at;
+	coati_ring_consume(source, ring->take);
+	ring->fed = ring->fed > ring->take ? ring->fed - ring->take : 0;
+	return ring->take > 0;
+}
+
+int coati_drain_stacks_round(struct coati_capture *cap)
+{
+	uint32_t nr = coati_reader_count(cap->rings.reader);
+	int r = make_room(cap->drain, nr), any = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < nr; i++) {
+		struct coati_span first, second;
+
+		r = coati_ring_peek(coati_reader_ring(cap->rings.reader, i), &first, &second);
+		if (r >= 0)
+			cap->drain->rings[i].take = first.size + second.size;
+	}
+	for (uint32_t i = 0; r >= 0 && i < nr; i++)
+		r = feed_ring(cap, i);
+	for (uint32_t i = 0; r >= 0 && i < nr; i++) {
+		r = write_ring(cap, i);
+		any = any || r > 0;
+	}
+	if (cap->tally.last_time > FORGET_NS)
+		coati_stacks_forget(cap->drain->stacks, cap->tally.last_time - FORGET_NS);
+	return r < 0 ? r : any;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* see stacks.h */
+#include "capture/stacks.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <coati/process.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "capture/attr.h"
+
+#define FORMATS_MAX 4096
+#define IDS_MAX	    (1u << 24)
+#define REGS_MAX    64
+#define CHAIN_MAX   ((STACKS_RECORD_MAX - 4096) / 8)
+
+#if defined(__x86_64__)
+#define MACHINE COATI_MACHINE_X86_64
+#elif defined(__aarch64__)
+#define MACHINE COATI_MACHINE_AARCH64
+#endif
+
+#define COPIED (COATI_SAMPLE_REGS_USER | COATI_SAMPLE_STACK_USER)
+
+/* Before and after. */
+struct formats {
+	struct coati_attr attr;
+	struct coati_sample_format in, out;
+	uint32_t max_frames;
+};
+
+struct stacks {
+	struct coati_images *images;
+	struct coati_processes *processes;
+	struct coati_unwinder *unwinder;
+	struct map ids; /* of an event to the index of its formats */
+	ARRAY(struct formats) formats;
+	uint64_t ends[COATI_UNWIND_END_COUNT];
+	uint64_t guessed, none;
+	struct coati_unwind_frame frames[CHAIN_MAX];
+	uint64_t chain[CHAIN_MAX];
+};
+
+/* Whose memory a walk goes through. */
+struct whose {
+	struct coati_processes *processes;
+	int32_t pid;
+	uint64_t time;
+};
+
+static void stacks_freep(struct stacks **st)
+{
+	coati_stacks_free(st);
+}
+
+int coati_stacks_new(const char *procfs, struct stacks **ret, struct coati_error *err)
+{
+	CLEANUP(stacks_freep) struct stacks *st = coati_alloc(sizeof(*st));
+	struct coati_images_opts io = { .size = sizeof(io), .procfs = procfs };
+	struct coati_processes_opts po = { .size = sizeof(po),
+					   .flags = COATI_PROCESSES_LIVE,
+					   .procfs = procfs };
+	int r;
+
+	if (!st)
+		return coati_fail(err, -ENOMEM, "out of memory for unwinding");
+	coati_map_init(&st->ids, IDS_MAX);
+	st->formats.max = FORMATS_MAX;
+	r = coati_images_new(&io, &st->images, err);
+	if (r == 0)
+		r = coati_processes_new(st->images, &po, &st->processes, err);
+	if (r == 0)
+		r = coati_unwinder_new(st->images, NULL, &st->unwinder, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(st);
+	return 0;
+}
+
+void coati_stacks_free(struct stacks **stp)
+{
+	struct stacks *st = stp ? *stp : NULL;
+
+	if (!st)
+		return;
+	*stp = NULL;
+	coati_unwinder_free(&st->unwinder);
+	coati_processes_free(&st->processes);
+	coati_images_free(&st->images);
+	coati_map_fini(&st->ids);
+	ARRAY_FINI(&st->formats);
+	coati_free(st);
+}
+
+/* ---- events ---- */
+
+bool coati_stacks_wants(const struct coati_attr *opened)
+{
+	return (opened->sample_type & COPIED) == COPIED;
+}
+
+void coati_stacks_attr(struct coati_attr *attr)
+{
+	attr->sample_type &= ~COPIED;
+	attr->sample_type |= COATI_SAMPLE_CALLCHAIN;
+	attr->sample_regs_user = 0;
+	attr->sample_stack_user = 0;
+	attr->flags &= ~COATI_ATTR_EXCLUDE_CALLCHAIN_USER;
+}
+
+/* Events opened alike share their formats: there are as many ids as threads times CPUs. */
+static struct formats *formats_of(struct stacks *st, const struct coati_attr *opened)
+{
+	struct coati_attr written = *opened;
+	struct formats *f;
+
+	for (size_t i = 0; i < st->formats.len; i++)
+		if (!memcmp(&st->formats.v[i].attr, opened, sizeof(*opened)))
+			return &st->formats.v[i];
+	f = ARRAY_ADD(&st->formats);
+	if (!f)
+		return NULL;
+	coati_stacks_attr(&written);
+	f->attr = *opened;
+	coati_sample_format_init(opened, &f->in);
+	coati_sample_format_init(&written, &f->out);
+	f->max_frames = opened->sample_max_stack ? opened->sample_max_stack : STACKS_FRAMES;
+	if (f->max_frames > CHAIN_MAX / 2)
+		f->max_frames = CHAIN_MAX / 2;
+	return f;
+}
+
+int coati_stacks_add(struct stacks *st, uint64_t id, const struct coati_attr *opened)
+{
+	struct formats *f = formats_of(st, opened);
+
+	if (!f)
+		return -ENOMEM;
+	return coati_map_put(&st->ids, id, (uint64_t)(f - st->formats.v)) < 0 ? -ENOMEM : 0;
+}
+
+/* ---- records ---- */
+
+static void raw_of(const uint8_t *record, struct coati_raw *ret)
+{
+	*ret = (struct coati_raw){ .body = record + COATI_RAW_HEADER };
+	memcpy(&ret->type, record, sizeof(ret->type));
+	memcpy(&ret->misc, record + 4, sizeof(ret->misc));
+	memcpy(&ret->size, record + 6, sizeof(ret->size));
+}
+
+int coati_stacks_feed(struct stacks *st, const uint8_t *record,
+		      const struct coati_sample_format *identity)
+{
+	struct coati_record rec;
+	struct coati_raw raw;
+
+	raw_of(record, &raw);
+	if (coati_record_decode(&raw, identity, &rec) < 0)
+		return 0; /* it is written as it is, and readers say what they make of it */
+	return coati_processes_feed(st->processes, &raw, &rec);
+}
+
+static int find_place(void *ctx, uint64_t addr, struct coati_unwind_place *ret)
+{
+	struct whose *w = ctx;
+	struct coati_place place;
+	int r = coati_processes_find(w->processes, w->pid, addr, w->time, &place);
+
+	if (r < 0)
+		return r;
+	*ret = (struct coati_unwind_place){
+		.image = place.image,
+		.start = place.start,
+		.end = place.end,
+		.bias = addr - place.vaddr,
+	};
+	return 0;
+}
+
+static bool is_user_mode(const struct coati_record *rec)
+{
+	return (rec->misc & COATI_MISC_CPUMODE_MASK) == COATI_MISC_USER;
+}
+
+/* The frames as a reader expects them: the first is where the program was, all others are return addresses, in which one byte
+ * back is looked up. What a signal interrupted is no return address, so it is put one byte on. */
+static uint32_t put_frames(struct stacks *st, uint32_t at, uint32_t nr)
+{
+	bool guessed = false;
+
+	st->chain[at++] = COATI_CONTEXT_USER;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct coati_unwind_frame *f = &st->frames[i];
+
+		guessed = guessed || f->how == COATI_FRAME_GUESS;
+		st->chain[at++] = f->pc + (i && f->how == COATI_FRAME_SIGNAL);
+	}
+	st->guessed += guessed;
+	return at;
+}
+
+/* Frames of the user part into st->frames; their number. */
+static uint32_t walk_user(struct stacks *st, const struct formats *f,
+			  const struct coati_record *rec)
+{
+	const struct coati_sample *s = &rec->u.sample;
+	struct whose whose = { st->processes, (int32_t)rec->id.pid, rec->id.time };
+	uint64_t regs[REGS_MAX];
+	enum coati_unwind_end end;
+	uint64_t sp = 0;
+	int n;
+
+	if (!s->regs_user.abi || s->regs_user.values.count > REGS_MAX ||
+	    coati_regs_get(&s->regs_user, USER_REG_SP, &sp) < 0) {
+		st->none++;
+		return 0;
+	}
+	n = coati_unwind(st->unwinder,
+			 &(struct coati_unwind_input){
+				 .size = sizeof(struct coati_unwind_input),
+				 .machine = MACHINE,
+				 .find = find_place,
+				 .ctx = &whose,
+				 .regs = coati_u64_array(&s->regs_user.values, regs),
+				 .reg_mask = s->regs_user.mask,
+				 .stack = s->stack,
+				 .stack_size = s->stack_dyn_size,
+				 .stack_addr = sp,
+			 },
+			 st->frames, f->max_frames, &end);
+	if (n <= 0) {
+		st->none++;
+		return 0;
+	}
+	st->ends[end]++;
+	return (uint32_t)n;
+}
+
+/* The kernel's part as it is, then ours. */
+static void set_chain(struct stacks *st, const struct formats *f, struct coati_record *rec)
+{
+	struct coati_sample *s = &rec->u.sample;
+	uint32_t at = 0, nr = walk_user(st, f, rec);
+
+	while (at < s->callchain.count && at < CHAIN_MAX / 4) {
+		uint64_t ip = coati_u64_at(&s->callchain, at);
+
+		if (ip == COATI_CONTEXT_USER)
+			break;
+		st->chain[at++] = ip;
+	}
+	if (nr) {
+		at = put_frames(st, at, nr);
+	} else if (is_user_mode(rec)) {
+		st->chain[at++] = COATI_CONTEXT_USER;
+		st->chain[at++] = s->ip;
+	}
+	s->callchain = (struct coati_u64s){ .bytes = (const uint8_t *)st->chain, .count = at };
+}
+
+size_t coati_stacks_rewrite(struct stacks *st, const uint8_t *record, uint8_t *out)
+{
+	const struct formats *f;
+	struct coati_record rec;
+	struct coati_raw raw;
+	uint64_t id, index;
+	int size;
+
+	raw_of(record, &raw);
+	if (raw.type != COATI_RECORD_SAMPLE || raw.size < CAPTURE_ID_AT + sizeof(id))
+		goto as_it_is;
+	memcpy(&id, record + CAPTURE_ID_AT, sizeof(id));
+	if (!coati_map_get(&st->ids, id, &index))
+		goto as_it_is;
+	f = &st->formats.v[index];
+	if (coati_record_decode(&raw, &f->in, &rec) < 0)
+		goto as_it_is;
+	set_chain(st, f, &rec);
+	rec.u.sample.present = (rec.u.sample.present & ~COPIED) | COATI_SAMPLE_CALLCHAIN;
+	size = coati_record_encode(&rec, &f->out, out, STACKS_RECORD_MAX);
+	if (size > 0)
+		return (size_t)size;
+as_it_is:
+	memcpy(out, record, raw.size);
+	return raw.size;
+}
+
+void coati_stacks_forget(struct stacks *st, uint64_t time)
+{
+	coati_processes_forget(st->processes, time);
+}
+
+void coati_stacks_get_counts(const struct stacks *st, struct stacks_counts *ret)
+{
+	struct coati_unwinder_stats u;
+
+	coati_unwinder_get_stats(st->unwinder, &u);
+	*ret = (struct stacks_counts){
+		.guessed = st->guessed,
+		.none = st->none,
+		.tables = u.tables,
+		.rows = u.table_rows,
+		.build_ns = u.table_build_ns,
+	};
+	memcpy(ret->ends, st->ends, sizeof(ret->ends));
+}
