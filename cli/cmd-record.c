@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* coati record: samples and traces into a recording. Here: its options and what they exclude. */
+#include <coati/capture.h>
+
 #include "base/clock.h"
 #include "command.h"
 #include "record-args.h"
@@ -9,7 +11,7 @@
 #define HOUR_NS (3600 * NSEC_PER_SEC)
 #define GIB	(UINT64_C(1) << 30)
 
-const char *const coati_record_stacks[] = { "auto", "none", "fp", "dwarf", "lbr", NULL };
+const char *const coati_record_stacks[] = { "auto", "none", "fp", "dwarf", "lbr", "table", NULL };
 
 static const struct option opts[] = {
 	OPT_HEAD("What"),
@@ -22,9 +24,9 @@ static const struct option opts[] = {
 	OPT_U64('c', "count", struct record_args, period, "N", "a sample every N events instead", 1,
 		INT64_MAX),
 	OPT_CHOICE('g', "stacks", struct record_args, stacks, coati_record_stacks, "MODE",
-		   "call stacks: auto, none, fp, dwarf or lbr"),
+		   "call stacks: auto, none, fp, table, dwarf or lbr"),
 	OPT_SIZE(0, "stack-size", struct record_args, stack_bytes, "SIZE",
-		 "with dwarf: bytes of stack to copy (8k)", 8, 65528),
+		 "with table, dwarf: bytes of stack to copy", 8, 65528),
 	OPT_U32(0, "max-stack", struct record_args, max_stack, "N", "frames of a stack at most", 1,
 		65535),
 	OPT_FLAG(0, "context-switches", struct record_args, switches,
@@ -54,6 +56,8 @@ static const struct option opts[] = {
 	OPT_HEAD("Output"),
 	OPT_STR('o', "output", struct record_args, out, "FILE",
 		"write to FILE; - is stdout (coati.data)"),
+	OPT_FLAG(0, "no-pack", struct record_args, no_pack,
+		 "do not put the names of functions into the file"),
 	OPT_FLAG('z', "compress", struct record_args, zstd, "compress with zstd"),
 	OPT_U32(0, "compression-level", struct record_args, zstd_level, "N",
 		"how hard: 1 fast to 19 small", 1, 19),
@@ -103,8 +107,9 @@ static const char *find_conflict(const struct record_args *a)
 		return "--switch-output and --overwrite do not go together";
 	if (a->switch_on && a->out && a->out[0] == '-' && !a->out[1])
 		return "--switch-output needs files, not standard output";
-	if (a->stack_bytes && a->stacks != 0 && a->stacks != 3)
-		return "--stack-size is for --stacks (-g) dwarf";
+	if (a->stack_bytes && a->stacks != COATI_STACKS_AUTO && a->stacks != COATI_STACKS_DWARF &&
+	    a->stacks != COATI_STACKS_TABLE)
+		return "--stack-size is for --stacks (-g) table and dwarf";
 	return NULL;
 }
 

@@ -42,6 +42,7 @@ extern const struct coati_command coati_command_doctor;
 extern const struct coati_command coati_command_dump;
 extern const struct coati_command coati_command_list;
 extern const struct coati_command coati_command_record;
+extern const struct coati_command coati_command_report;
 extern const struct coati_command coati_command_stat;
 
 /* Verb @i in alphabetical order, NULL past the last; by name, NULL when there is none. */

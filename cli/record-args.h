@@ -27,6 +27,7 @@ struct record_args {
 	bool overwrite;
 	const char *when;
 	const char *out;
+	bool no_pack;
 	bool zstd;
 	uint32_t zstd_level;
 	uint64_t max_bytes;

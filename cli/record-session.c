@@ -23,6 +23,7 @@
 #include "record-announce.h"
 #include "record-events.h"
 #include "record-output.h"
+#include "record-pack.h"
 #include "record-signals.h"
 #include "talk.h"
 
@@ -143,13 +144,20 @@ static uint64_t wakeup_bytes(const struct session *s)
 	return limit / PIECES;
 }
 
+/* A stream cannot be read again to see which names it needs. */
+static bool packs(const struct session *s)
+{
+	return !s->args->no_pack && !s->out.pipe;
+}
+
 static int open_capture(struct session *s)
 {
 	const struct record_args *a = s->args;
 	int32_t pid = s->child ? coati_child_pid(s->child) : 0;
 	struct coati_capture_opts o = {
 		.size = sizeof(o),
-		.flags = COATI_CAPTURE_USER_OK | (a->no_inherit ? COATI_CAPTURE_NO_INHERIT : 0) |
+		.flags = COATI_CAPTURE_USER_OK | (packs(s) ? COATI_CAPTURE_LIVE : 0) |
+			 (a->no_inherit ? COATI_CAPTURE_NO_INHERIT : 0) |
 			 (a->switches ? COATI_CAPTURE_SWITCHES : 0) |
 			 (a->namespaces ? COATI_CAPTURE_NAMESPACES : 0) |
 			 (a->cgroups ? COATI_CAPTURE_CGROUPS : 0) |
@@ -172,6 +180,7 @@ static int open_capture(struct session *s)
 		.wakeup_bytes = wakeup_bytes(s),
 		.when = s->when,
 		.when_count = s->when_count,
+		.before_end = packs(s) ? coati_record_pack : NULL,
 		.argc = a->argc,
 		.argv = a->argv,
 	};

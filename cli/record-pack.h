@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names into a recording at its end: it is read once more, every distinct address in it is looked up on this machine, and what was
+ * found is written as batches, so that the file tells its story anywhere. A stream cannot be read again and is not packed.
+ */
+#pragma once
+
+#include <coati/recording.h>
+
+/* For coati_capture_opts.before_end. Names that cannot be had are no error; a disk that is full is. */
+int coati_record_pack(void *unused, struct coati_writer *w);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* What was asked of coati report: filled from the command line, read by everyone else. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coati/profile.h>
+
+#include "base/options.h"
+#include "output.h"
+
+struct report_args {
+	struct option_texts inputs;
+	/* which view */
+	const char *by;
+	bool tree, flame;
+	const char *callers, *callees, *source;
+	const char *html;
+	bool json, csv;
+	const char *output;
+	/* how much of it */
+	uint32_t limit;
+	const char *min; /* percent, of trees */
+	/* what of the recording */
+	struct coati_filter filter;
+	bool counts;
+	bool no_inline, lines, mangled;
+	/* where names come from */
+	const char *root, *debug_dirs;
+	bool debuginfod, no_local;
+	int color;
+	bool quiet, verbose;
+};
+
+/* What every view starts from. */
+struct report {
+	const struct report_args *args;
+	struct coati_profile *profile;
+	struct coati_view *view;
+	struct coati_view_info info;
+	struct coati_profile_quality quality;
+	struct output out;
+	enum coati_by by;
+	const char *label;
+	double min_percent;
+	const char *input; /* for people: the file, or how many */
+};

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* see report-quality.h */
+#include "report-quality.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+
+double coati_report_percent(const struct report *r, uint64_t weight)
+{
+	return r->info.total ? 100.0 * (double)weight / (double)r->info.total : 0;
+}
+
+static bool is_time(const struct report *r)
+{
+	return !strcmp(r->info.unit, "ns");
+}
+
+void coati_report_weight(const struct report *r, struct strbuf *s, uint64_t weight)
+{
+	if (is_time(r))
+		coati_format_duration(s, weight);
+	else
+		coati_strbuf_grouped(s, weight);
+}
+
+/* ---- text on a line ---- */
+
+/* Bytes of the character at @p: more than one only when it is well-formed UTF-8 and can be printed. */
+static size_t char_bytes(const unsigned char *p)
+{
+	size_t n = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : *p >= 0xc2 ? 2 : 1;
+
+	if (*p > 0xf4)
+		return 1;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 1;
+	/* the second half of the control characters */
+	return n == 2 && *p == 0xc2 && p[1] < 0xa0 ? 1 : n;
+}
+
+static bool is_plain(const unsigned char *p, size_t n)
+{
+	return n > 1 || (*p >= 0x20 && *p < 0x7f);
+}
+
+static size_t columns_of(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t columns = 0;
+
+	for (; *p; p += char_bytes(p))
+		columns++;
+	return columns;
+}
+
+size_t coati_report_fit(struct strbuf *s, const char *text, size_t width)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t columns = columns_of(text), left = columns > width && width ? width - 1 : columns;
+	size_t put = left;
+
+	for (; *p && left; left--) {
+		size_t n = char_bytes(p);
+
+		if (is_plain(p, n))
+			coati_strbuf_add(s, p, n);
+		else
+			coati_strbuf_addc(s, '?');
+		p += n;
+	}
+	if (put == columns)
+		return put;
+	coati_strbuf_adds(s, "…");
+	return put + 1;
+}
+
+/* ---- the line ---- */
+
+static void add_share(struct strbuf *s, uint64_t part, uint64_t whole, const char *what)
+{
+	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (part && percent < 0.1)
+		coati_strbuf_printf(s, "<0.1 %% %s", what);
+	else
+		coati_strbuf_printf(s, percent == 0 || percent == 100 ? "%.0f %% %s" : "%.1f %% %s",
+				    percent, what);
+}
+
+/* The stacks' part: what kinds there are, the largest first to be told being the complete ones. */
+static void add_stacks(struct strbuf *s, const struct coati_profile_quality *q)
+{
+	const struct {
+		uint64_t nr;
+		const char *what;
+	} rest[] = { { q->truncated, "truncated" },
+		     { q->gap, "with a gap" },
+		     { q->guessed, "guessed" } };
+
+	if (q->single == q->samples && q->samples) {
+		coati_strbuf_adds(s, "; no stacks");
+		return;
+	}
+	coati_strbuf_adds(s, "; stacks: ");
+	add_share(s, q->complete, q->samples, "complete");
+	for (size_t i = 0; i < sizeof(rest) / sizeof(*rest); i++) {
+		if (!rest[i].nr)
+			continue;
+		coati_strbuf_adds(s, ", ");
+		add_share(s, rest[i].nr, q->samples, rest[i].what);
+	}
+	if (q->single) {
+		coati_strbuf_adds(s, ", ");
+		add_share(s, q->single, q->samples, "not taken");
+	}
+}
+
+static void add_event_names(const struct report *r, struct strbuf *s)
+{
+	uint32_t nr = coati_profile_event_count(r->profile), shown = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct coati_profile_event *e = coati_profile_event(r->profile, i);
+
+		if (!e->samples)
+			continue;
+		if (shown == 3) {
+			coati_strbuf_adds(s, ", …");
+			return;
+		}
+		coati_strbuf_adds(s, shown++ ? ", " : " of ");
+		coati_report_fit(s, e->name, 40);
+	}
+}
+
+void coati_report_quality_text(struct report *r)
+{
+	const struct coati_profile_quality *q = &r->quality;
+	struct strbuf *s = &r->out.text;
+	const char *note;
+
+	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_DIM));
+	coati_strbuf_printf(s, "# %s: ", r->input);
+	coati_strbuf_grouped(s, q->samples);
+	coati_strbuf_adds(s, q->samples == 1 ? " sample" : " samples");
+	add_event_names(r, s);
+	if (is_time(r)) {
+		coati_strbuf_adds(s, " (");
+		coati_format_duration(s, r->info.total);
+		coati_strbuf_adds(s, ")");
+	}
+	coati_strbuf_adds(s, "; ");
+	coati_strbuf_grouped(s, q->lost);
+	coati_strbuf_adds(s, " lost, ");
+	coati_strbuf_grouped(s, q->throttled);
+	coati_strbuf_adds(s, " throttled");
+	add_stacks(s, q);
+	coati_strbuf_adds(s, "; ");
+	add_share(s, q->unsymbolised, q->samples, "without a symbol");
+	if (q->recorder_cpu_ns) {
+		coati_strbuf_adds(s, "; recording cost ");
+		coati_format_duration(s, q->recorder_cpu_ns);
+	}
+	coati_strbuf_adds(s, "\n");
+	for (uint32_t i = 0; (note = coati_profile_note(r->profile, i)); i++) {
+		if (i >= 5 && !r->args->verbose) {
+			coati_strbuf_adds(s, "# and more: --verbose tells\n");
+			break;
+		}
+		coati_strbuf_adds(s, "# ");
+		coati_report_fit(s, note, 1000);
+		coati_strbuf_adds(s, "\n");
+	}
+	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_PLAIN));
+}
+
+static void add_notes(const struct report *r, struct json *j)
+{
+	const char *note;
+
+	coati_json_key(j, "notes");
+	coati_json_array(j);
+	for (uint32_t i = 0; (note = coati_profile_note(r->profile, i)); i++)
+		coati_json_str(j, note);
+	coati_json_end(j);
+}
+
+void coati_report_quality_json(const struct report *r, struct json *j)
+{
+	const struct coati_profile_quality *q = &r->quality;
+
+	coati_json_key(j, "quality");
+	coati_json_object(j);
+	coati_json_ku64(j, "samples", q->samples);
+	coati_json_ku64(j, "lost", q->lost);
+	coati_json_ku64(j, "throttled", q->throttled);
+	coati_json_key(j, "stacks");
+	coati_json_object(j);
+	coati_json_ku64(j, "complete", q->complete);
+	coati_json_ku64(j, "truncated", q->truncated);
+	coati_json_ku64(j, "guessed", q->guessed);
+	coati_json_ku64(j, "gap", q->gap);
+	coati_json_ku64(j, "none", q->single);
+	coati_json_end(j);
+	coati_json_ku64(j, "unsymbolised", q->unsymbolised);
+	coati_json_ku64(j, "filtered", q->filtered);
+	coati_json_ku64(j, "damaged", q->damaged);
+	coati_json_ku64(j, "late", q->late);
+	coati_json_ku64(j, "refused", q->refused);
+	coati_json_ku64(j, "recorder_cpu_ns", q->recorder_cpu_ns);
+	coati_json_kbool(j, "is_truncated", q->is_truncated);
+	add_notes(r, j);
+	coati_json_end(j);
+	coati_json_ku64(j, "total", r->info.total);
+	coati_json_ku64(j, "samples", r->info.samples);
+	coati_json_kstr(j, "unit", r->info.unit);
+}

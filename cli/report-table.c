@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* see report-table.h */
+#include "report-table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "command.h"
+#include "report-quality.h"
+#include "talk.h"
+
+#define NAME_COLUMNS 60
+
+static bool has_frames(enum coati_by by)
+{
+	return by == COATI_BY_FUNCTION || by == COATI_BY_LINE || by == COATI_BY_ADDRESS ||
+	       by == COATI_BY_IMAGE;
+}
+
+static size_t row_limit(const struct report *r, size_t nr)
+{
+	return r->args->limit && r->args->limit < nr ? r->args->limit : nr;
+}
+
+/* ---- text ---- */
+
+/* A weight right in a column of its own. */
+static void add_weight(const struct report *r, struct strbuf *s, uint64_t weight)
+{
+	struct strbuf w = STRBUF_INIT(64);
+
+	coati_report_weight(r, &w, weight);
+	if (w.len < 10)
+		coati_strbuf_pad(s, ' ', 10 - w.len);
+	coati_strbuf_adds(s, w.text);
+	coati_strbuf_printf(s, " %5.1f %%", coati_report_percent(r, weight));
+	coati_strbuf_fini(&w);
+}
+
+static const char *title_of(const struct report *r)
+{
+	return r->by == COATI_BY_LABEL ? r->label : coati_by_name(r->by);
+}
+
+static void text_head(struct report *r)
+{
+	struct strbuf *s = &r->out.text;
+
+	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_BOLD));
+	if (has_frames(r->by))
+		coati_strbuf_printf(s, "%18s  %18s  %s", "self", "total", title_of(r));
+	else
+		coati_strbuf_printf(s, "%18s  %s", r->info.unit[0] == 'n' ? "time" : r->info.unit,
+				    title_of(r));
+	coati_strbuf_printf(s, "%s\n", coati_output_style(&r->out, STYLE_PLAIN));
+}
+
+static size_t put_name(struct strbuf *s, const struct report *r, const struct coati_row *row)
+{
+	char text[64];
+
+	switch (r->by) {
+	case COATI_BY_THREAD:
+		snprintf(text, sizeof(text), "%d/%d ", row->pid, row->tid);
+		coati_strbuf_adds(s, text);
+		return strlen(text) + coati_report_fit(s, row->name, NAME_COLUMNS);
+	case COATI_BY_PROCESS:
+		snprintf(text, sizeof(text), "%d ", row->pid);
+		coati_strbuf_adds(s, text);
+		return strlen(text) + coati_report_fit(s, row->name, NAME_COLUMNS);
+	case COATI_BY_LABEL:
+		return coati_report_fit(s, row->name[0] ? row->name : "(none)", NAME_COLUMNS);
+	default:
+		return coati_report_fit(s, row->name, r->args->verbose ? 1000 : NAME_COLUMNS);
+	}
+}
+
+static void text_row(struct report *r, const struct coati_row *row)
+{
+	struct strbuf *s = &r->out.text;
+	size_t columns;
+
+	add_weight(r, s, has_frames(r->by) ? row->self : row->total);
+	if (has_frames(r->by)) {
+		coati_strbuf_adds(s, "  ");
+		add_weight(r, s, row->total);
+	}
+	coati_strbuf_adds(s, "  ");
+	columns = put_name(s, r, row);
+	if (row->image && r->by != COATI_BY_IMAGE) {
+		if (columns < NAME_COLUMNS)
+			coati_strbuf_pad(s, ' ', NAME_COLUMNS - columns);
+		coati_strbuf_printf(s, "  %s", coati_output_style(&r->out, STYLE_DIM));
+		coati_report_fit(s, row->image, 40);
+		coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_PLAIN));
+	}
+	/* no blanks at the end of a line */
+	while (s->len && s->text[s->len - 1] == ' ')
+		s->text[--s->len] = '\0';
+	coati_strbuf_addc(s, '\n');
+}
+
+static void text_table(struct report *r, const struct coati_row *rows, size_t nr)
+{
+	size_t shown = row_limit(r, nr);
+	struct strbuf *s = &r->out.text;
+
+	coati_report_quality_text(r);
+	if (nr)
+		text_head(r);
+	for (size_t i = 0; i < shown; i++) {
+		text_row(r, &rows[i]);
+		if (s->len > 60000)
+			coati_output_flush(&r->out);
+	}
+	if (shown < nr)
+		coati_strbuf_printf(s, "%s# %zu more rows: --limit 0 shows them%s\n",
+				    coati_output_style(&r->out, STYLE_DIM), nr - shown,
+				    coati_output_style(&r->out, STYLE_PLAIN));
+}
+
+/* ---- CSV ---- */
+
+static void csv_text(struct strbuf *s, const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n")) {
+		coati_strbuf_adds(s, text);
+		return;
+	}
+	coati_strbuf_addc(s, '"');
+	for (; *text; text++) {
+		if (*text == '"')
+			coati_strbuf_addc(s, '"');
+		coati_strbuf_addc(s, *text);
+	}
+	coati_strbuf_addc(s, '"');
+}
+
+static void csv_table(struct report *r, const struct coati_row *rows, size_t nr)
+{
+	struct strbuf *s = &r->out.text;
+
+	nr = row_limit(r, nr);
+	csv_text(s, title_of(r));
+	coati_strbuf_printf(
+		s, ",image,file,line,pid,tid,cpu,self_%s,total_%s,self_samples,total_samples\n",
+		r->info.unit, r->info.unit);
+	for (size_t i = 0; i < nr; i++) {
+		const struct coati_row *row = &rows[i];
+
+		csv_text(s, row->name);
+		coati_strbuf_addc(s, ',');
+		csv_text(s, row->image ? row->image : "");
+		coati_strbuf_addc(s, ',');
+		csv_text(s, row->file ? row->file : "");
+		coati_strbuf_printf(
+			s, ",%u,%d,%d,%d,%llu,%llu,%llu,%llu\n", row->line, row->pid, row->tid,
+			row->cpu, (unsigned long long)row->self, (unsigned long long)row->total,
+			(unsigned long long)row->self_count, (unsigned long long)row->total_count);
+		if (s->len > 60000)
+			coati_output_flush(&r->out);
+	}
+}
+
+/* ---- JSON ---- */
+
+static void json_row(const struct report *r, struct json *j, const struct coati_row *row)
+{
+	coati_json_object(j);
+	coati_json_kstr(j, r->by == COATI_BY_LABEL ? "label" : coati_by_name(r->by), row->name);
+	if (row->image && r->by != COATI_BY_IMAGE)
+		coati_json_kstr(j, "image", row->image);
+	if (row->file)
+		coati_json_kstr(j, "file", row->file);
+	if (row->file && row->line && r->by != COATI_BY_LINE)
+		coati_json_ku64(j, "line_number", row->line);
+	if (r->by == COATI_BY_ADDRESS) {
+		coati_json_key(j, "vaddr");
+		coati_json_hex(j, row->address);
+	}
+	if (r->by == COATI_BY_THREAD || r->by == COATI_BY_PROCESS)
+		coati_json_ki64(j, "pid", row->pid);
+	if (r->by == COATI_BY_THREAD)
+		coati_json_ki64(j, "tid", row->tid);
+	coati_json_ku64(j, "self", row->self);
+	coati_json_ku64(j, "total", row->total);
+	coati_json_ku64(j, "self_samples", row->self_count);
+	coati_json_ku64(j, "total_samples", row->total_count);
+	coati_json_end(j);
+}
+
+static void json_table(struct report *r, const struct coati_row *rows, size_t nr)
+{
+	struct json j = json_to(&r->out.text);
+
+	nr = row_limit(r, nr);
+	coati_json_object(&j);
+	coati_json_kstr(&j, "schema", "coati.report.v1");
+	coati_json_kstr(&j, "by", coati_by_name(r->by));
+	if (r->by == COATI_BY_LABEL)
+		coati_json_kstr(&j, "key", r->label);
+	coati_report_quality_json(r, &j);
+	coati_json_key(&j, "rows");
+	coati_json_array(&j);
+	for (size_t i = 0; i < nr; i++) {
+		json_row(r, &j, &rows[i]);
+		if (r->out.text.len > 60000)
+			coati_output_flush(&r->out);
+	}
+	coati_json_end(&j);
+	coati_json_end(&j);
+	coati_strbuf_addc(&r->out.text, '\n');
+}
+
+int coati_report_table(struct report *r)
+{
+	struct coati_rows_query q = { .size = sizeof(q), .by = r->by, .label = r->label };
+	const struct coati_row *rows = NULL;
+	struct coati_error err = { 0 };
+	size_t nr = 0;
+
+	if (coati_view_rows(r->view, &q, &rows, &nr, &err) < 0) {
+		coati_say("%s", err.text);
+		return EXIT_FAILED;
+	}
+	coati_profile_quality(r->profile, &r->quality);
+	if (r->args->json)
+		json_table(r, rows, nr);
+	else if (r->args->csv)
+		csv_table(r, rows, nr);
+	else
+		text_table(r, rows, nr);
+	return EXIT_DONE;
+}

@@ -1,0 +1,11 @@
+cat >p.c <<'C'
+__attribute__((noinline)) void before(void) { for (volatile long i = 0; i < 80000000; i++); }
+int main(void) { before(); return 0; }
+C
+cc -O1 -Wl,--build-id -o p p.c
+"$COATI" record -q --no-pack -- ./p
+sed 's/before/after_it/' p.c >q.c
+cc -O1 -Wl,--build-id -o p q.c
+"$COATI" report -q --csv >out
+grep -c -e before -e after_it out
+grep -c '^p!\|^\[p' out

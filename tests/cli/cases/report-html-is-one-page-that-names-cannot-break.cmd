@@ -1,0 +1,12 @@
+cat >p.c <<'C'
+__attribute__((noinline)) void evil(void) { for (volatile long i = 0; i < 80000000; i++); }
+int main(void) { evil(); return 0; }
+C
+cc -O1 -c p.c
+objcopy --redefine-sym evil='</script><b>' p.o
+cc -o p p.o
+"$COATI" record -q -- ./p
+"$COATI" report -q --html page.html
+grep -c '</script><b>' page.html
+grep -c 'u003c/script>' page.html
+sed -n 's/.*id="data">\(.*\)<\/script>$/\1/p' page.html >data && is_json data && echo fine

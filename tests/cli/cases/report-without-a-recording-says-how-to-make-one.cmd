@@ -1,0 +1,1 @@
+"$COATI" report
