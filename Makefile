@@ -20,7 +20,7 @@ help: ## this list
 setup: ## install the Debian packages that a build needs
 	@scripts/setup build
 
-demo: ## set up, build, and show numbers about a program
+demo: ## set up, build, and show numbers and a profile of a program
 	@scripts/setup build
 	@echo 'building ...'
 	@scripts/configure $(BUILD) --prefix=$(PREFIX)

@@ -1,5 +1,5 @@
 # The first minute, with shorter times.
-mkdir build && ln -s "$COATI" build/coati
+mkdir build && ln -s "$COATI" build/coati && ln -s "$HELPERS/../../examples" build/examples
 sed -n '/^## The first minute/,/^## The library/{/^build\/coati/p;}' "$CLI/../../README.md" |
 	sed 's/ -I 1s -d 5s/ -I 20ms -d 50ms/; s/ -d 1s/ -d 20ms/' >lines
 [ "$(wc -l <lines)" -ge 5 ] || echo "only $(wc -l <lines) commands were found"
