@@ -111,6 +111,11 @@ void coati_stacks_attr(struct coati_attr *attr)
 	attr->sample_regs_user = 0;
 	attr->sample_stack_user = 0;
 	attr->flags &= ~COATI_ATTR_EXCLUDE_CALLCHAIN_USER;
+	/* readers see by it which chains may have been cut; the kernel's own limit is not ours */
+	if (!attr->sample_max_stack)
+		attr->sample_max_stack = STACKS_FRAMES;
+	if (attr->sample_max_stack > CHAIN_MAX / 2)
+		attr->sample_max_stack = CHAIN_MAX / 2;
 }
 
 /* Events opened alike share their formats: there are as many ids as threads times CPUs. */
@@ -129,9 +134,7 @@ static struct formats *formats_of(struct stacks *st, const struct coati_attr *op
 	f->attr = *opened;
 	coati_sample_format_init(opened, &f->in);
 	coati_sample_format_init(&written, &f->out);
-	f->max_frames = opened->sample_max_stack ? opened->sample_max_stack : STACKS_FRAMES;
-	if (f->max_frames > CHAIN_MAX / 2)
-		f->max_frames = CHAIN_MAX / 2;
+	f->max_frames = written.sample_max_stack;
 	return f;
 }
 

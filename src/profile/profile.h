@@ -35,6 +35,11 @@ struct location {
 	uint64_t file_offset;
 };
 
+/* Stacks that are not complete, by the account of the recorders that unwound them: which they are is not in their chains. */
+struct told_stacks {
+	uint64_t truncated, gap, guessed;
+};
+
 struct profile_file {
 	char *path;
 	struct coati_processes *processes;
@@ -62,6 +67,7 @@ struct coati_profile {
 	size_t resolved;       /* locations whose names are known */
 	uint32_t resolved_how; /* COATI_RESOLVE_* with which they were asked for */
 	struct coati_profile_quality quality;
+	struct told_stacks told;
 };
 
 /* Sums stop at the largest number: a file may hold any weights. */

@@ -23,6 +23,15 @@ static bool is_nameless(const struct location *l)
 	return l->pub.nr_names && l->pub.names[0].flags & COATI_NAME_SYNTHETIC;
 }
 
+/* The chains did not say so: they were counted as complete. */
+static void move(uint64_t *complete, uint64_t *to, uint64_t nr)
+{
+	if (nr > *complete)
+		nr = *complete;
+	*complete -= nr;
+	*to += nr;
+}
+
 void coati_profile_quality(const struct coati_profile *p, struct coati_profile_quality *ret)
 {
 	*ret = p->quality;
@@ -43,4 +52,7 @@ void coati_profile_quality(const struct coati_profile *p, struct coati_profile_q
 		if (is_nameless(&p->locations.v[s->locations[0]]))
 			ret->unsymbolised += e->count;
 	}
+	move(&ret->complete, &ret->gap, p->told.gap);
+	move(&ret->complete, &ret->truncated, p->told.truncated);
+	move(&ret->complete, &ret->guessed, p->told.guessed);
 }

@@ -155,6 +155,37 @@ static int take_all(struct reading *r, struct meter *m)
 	return n == -ENODATA || n == -EBADMSG ? 0 : n;
 }
 
+/* Call chains that the recorder unwound do not say how they ended, but its account does, for all of them together. */
+static void take_stack_account(struct reading *r, uint64_t nr_samples)
+{
+	const struct coati_recording *rec = r->recording;
+	struct coati_profile *p = r->profile;
+	struct told_stacks t = {
+		/* those that are as long as they may be (stacks_limit) can be seen in the chain */
+		.truncated = recorder_value(rec, "stacks_truncated"),
+		.gap = recorder_value(rec, "stacks_gap"),
+		.guessed = recorder_value(rec, "stacks_guessed"),
+	};
+
+	add_weight(&t.gap, recorder_value(rec, "stacks_unmapped"));
+	add_weight(&t.gap, recorder_value(rec, "stacks_bad"));
+	if (!t.truncated && !t.gap && !t.guessed)
+		return;
+	/* the recorder counts over all files that it has written, and knows nothing of our filter */
+	if (p->quality.filtered || recorder_value(rec, "samples") > nr_samples) {
+		coati_profile_add_note(
+			p,
+			"of all stacks that the recorder unwound, %llu are truncated, %llu have a gap and %llu a guessed frame; "
+			"how many of those are shown here is not known",
+			(unsigned long long)t.truncated, (unsigned long long)t.gap,
+			(unsigned long long)t.guessed);
+		return;
+	}
+	add_weight(&p->told.truncated, t.truncated);
+	add_weight(&p->told.gap, t.gap);
+	add_weight(&p->told.guessed, t.guessed);
+}
+
 static void close_account(struct reading *r)
 {
 	struct coati_profile_quality *q = &r->profile->quality;
@@ -173,6 +204,7 @@ static void close_account(struct reading *r)
 	q->files++;
 	q->is_truncated |= (uint32_t)info->is_truncated;
 	q->recorder_cpu_ns += recorder_value(r->recording, "cpu_ns");
+	take_stack_account(r, st.samples);
 	if (q->files == 1)
 		q->clockid = info->clockid;
 	else if (q->clockid != info->clockid)

@@ -3,6 +3,7 @@
 #include "lib/test.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -253,6 +254,50 @@ TEST(profile_says_which_stacks_are_as_long_as_the_recorder_allowed)
 	CHECK_U64(q.truncated, ==, 1);
 	CHECK_U64(q.complete, ==, 1);
 	CHECK_U64(q.by_kernel, ==, 2);
+	coati_profile_free(&p);
+}
+
+/* Four complete chains, and an account of @text. */
+static void write_account(const char *path, const char *text)
+{
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, path);
+	tape_process(&t, 10, "app");
+	for (uint32_t i = 0; i < 4; i++)
+		tape_put(&t, (struct tape_sample){ .pid = 10, TAPE_STACK(TAPE_LEAF, TAPE_MAIN) });
+	CHECK_OK(coati_writer_feature(t.writer, COATI_FEATURE_RECORDER, text, strlen(text)));
+	tape_close(&t);
+}
+
+TEST(profile_believes_the_recorder_about_stacks_that_it_unwound)
+{
+	struct coati_profile_quality q;
+	struct coati_profile *p;
+
+	write_account("a", "samples=4\nstacks_guessed=9\nstacks_end=1\nstacks_gap=1\n"
+			   "stacks_truncated=1\nstacks_bad=0\n");
+	p = tape_profile("a");
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.gap, ==, 1);
+	CHECK_U64(q.truncated, ==, 1);
+	CHECK_U64(q.guessed, ==, 2);
+	CHECK_U64(q.complete, ==, 0);
+	CHECK(!coati_profile_note(p, 0));
+	coati_profile_free(&p);
+}
+
+TEST(profile_does_not_pin_the_account_of_several_files_on_one)
+{
+	struct coati_profile_quality q;
+	struct coati_profile *p;
+
+	write_account("a", "samples=5\nstacks_truncated=3\n");
+	p = tape_profile("a");
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.complete, ==, 4);
+	CHECK(strstr(coati_profile_note(p, 0), "3 are truncated"));
 	coati_profile_free(&p);
 }
 
