@@ -18,12 +18,12 @@
 #include "command.h"
 #include "dump-fields.h"
 #include "dump-record.h"
+#include "dump-row.h"
 #include "dump-stats.h"
 #include "output.h"
 #include "talk.h"
 
 #define FLUSH_BYTES (256 * 1024)
-#define STARTS	    16
 
 struct args {
 	const char *input;
@@ -66,15 +66,6 @@ static const struct coati_example examples[] = {
 	{ NULL, NULL }
 };
 
-/* The start of a sample's JSON up to its time. Samples of one event and thread come in rows, and this is a third of their line. */
-struct line_start {
-	const char *event;
-	uint32_t pid, tid;
-	size_t len; /* 0: there is none yet */
-	struct json after;
-	char text[256];
-};
-
 struct dump {
 	const struct args *args;
 	struct coati_recording *rec;
@@ -82,8 +73,8 @@ struct dump {
 	struct sink sink;
 	struct dump_stats stats;
 	struct dump_fields fields;
+	struct dump_rows rows;
 	uint64_t from_ns, to_ns;
-	struct line_start starts[STARTS]; /* by event, modulo */
 	uint64_t shown;
 	uint64_t malformed_at; /* byte of the first record that could not be decoded */
 };
@@ -189,42 +180,13 @@ static void begin_json(struct sink *s, const struct coati_record *r, const char 
 	}
 }
 
-/* The same up to the key of the time, by the last line's bytes where they fit. */
-static void begin_sample(struct dump *d, struct line_start *l, const struct coati_record *r,
-			 const char *event)
-{
-	struct strbuf *out = d->sink.out;
-	size_t before = out->len;
-
-	if (l->len && l->event == event && l->pid == r->id.pid && l->tid == r->id.tid) {
-		coati_strbuf_add(out, l->text, l->len);
-		d->sink.json = l->after;
-		return;
-	}
-	begin_json(&d->sink, r, "SAMPLE", event);
-	coati_json_key(&d->sink.json, "time_ns");
-	l->len = out->len - before < sizeof(l->text) && !out->failed ? out->len - before : 0;
-	memcpy(l->text, out->text + before, l->len);
-	l->event = event;
-	l->pid = r->id.pid;
-	l->tid = r->id.tid;
-	l->after = d->sink.json;
-}
-
-static void show_identity(struct dump *d, const struct coati_recording_item *item,
+static void show_identity(struct sink *s, const struct coati_recording_item *item,
 			  const struct coati_record *r, const char *type, const char *event)
 {
-	struct sink *s = &d->sink;
-
 	if (s->is_json) {
-		if (event && item->time && r->id.present & COATI_SAMPLE_TID) {
-			begin_sample(d, &d->starts[item->event % STARTS], r, event);
-			coati_json_u64(&s->json, item->time);
-		} else {
-			begin_json(s, r, type, event);
-			if (item->time)
-				coati_json_ku64(&s->json, "time_ns", item->time);
-		}
+		begin_json(s, r, type, event);
+		if (item->time)
+			coati_json_ku64(&s->json, "time_ns", item->time);
 		if (r->id.present & COATI_SAMPLE_CPU)
 			coati_json_ku64(&s->json, "cpu", r->id.cpu);
 		return;
@@ -302,11 +264,16 @@ static void show(struct dump *d, const struct coati_recording_item *item)
 
 	if (n >= 0 && !subject_wanted(d->args, &r))
 		return;
+	if (n >= 0 && s->is_json && !d->args->raw &&
+	    coati_dump_row(&d->rows, &d->fields, d->rec, item, &r, s->out)) {
+		d->shown++;
+		return;
+	}
 	if (!type) {
 		snprintf(unknown, sizeof(unknown), "TYPE_%u", item->raw.type);
 		type = unknown;
 	}
-	show_identity(d, item, &r, type,
+	show_identity(s, item, &r, type,
 		      item->raw.type == COATI_RECORD_SAMPLE && e ? coati_dump_event_name(e) : NULL);
 	if (n < 0)
 		coati_sink_text(s, "malformed", coati_errno_name(n));
@@ -426,6 +393,7 @@ static int dump_all(struct dump *d)
 	if (d->args->stats)
 		coati_dump_stats_print(&d->stats, d->rec, d->args->json, &d->out.text);
 	coati_strbuf_fini(&d->sink.chain);
+	coati_dump_rows_fini(&d->rows);
 	coati_dump_fields_fini(&d->fields);
 	code = coati_output_end(&d->out);
 	if (n < 0) {

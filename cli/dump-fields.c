@@ -2,8 +2,8 @@
 /* Each event's format is parsed once. */
 #include "dump-fields.h"
 
-static const struct coati_tracepoint *format_of(struct dump_fields *f,
-						const struct coati_recording *r, uint32_t event)
+const struct coati_tracepoint *coati_dump_format(struct dump_fields *f,
+						 const struct coati_recording *r, uint32_t event)
 {
 	const struct coati_recording_event *e = coati_recording_event(r, event);
 	const char *text;
@@ -20,19 +20,18 @@ static const struct coati_tracepoint *format_of(struct dump_fields *f,
 	return f->by_event[event];
 }
 
-static void add_array(struct sink *s, const char *name, const struct coati_field_value *v)
+void coati_dump_array(struct json *j, const struct coati_field_value *v)
 {
-	coati_json_key(&s->json, name);
-	coati_json_array(&s->json);
+	coati_json_array(j);
 	for (uint32_t i = 0; i < v->count; i++) {
 		uint64_t n = coati_field_value_at(v, i);
 
 		if (v->is_signed)
-			coati_json_i64(&s->json, (int64_t)n);
+			coati_json_i64(j, (int64_t)n);
 		else
-			coati_json_u64(&s->json, n);
+			coati_json_u64(j, n);
 	}
-	coati_json_end(&s->json);
+	coati_json_end(j);
 }
 
 static void add_field(struct sink *s, const char *name, const struct coati_field_value *v)
@@ -48,7 +47,8 @@ static void add_field(struct sink *s, const char *name, const struct coati_field
 		coati_sink_textn(s, name, (const char *)v->bytes, v->size);
 		break;
 	case COATI_FIELD_ARRAY:
-		add_array(s, name, v);
+		coati_json_key(&s->json, name);
+		coati_dump_array(&s->json, v);
 		break;
 	default:
 		coati_sink_bytes(s, name, v->bytes, v->size);
@@ -88,7 +88,7 @@ static void text_fields(struct sink *s, const struct coati_tracepoint *tp,
 void coati_dump_fields(struct dump_fields *f, struct sink *s, const struct coati_recording *r,
 		       uint32_t event, const struct coati_payload *payload)
 {
-	const struct coati_tracepoint *tp = format_of(f, r, event);
+	const struct coati_tracepoint *tp = coati_dump_format(f, r, event);
 
 	if (!tp)
 		coati_sink_bytes(s, "payload", payload->bytes, payload->size);

@@ -6,31 +6,10 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
-/* Hot: per field. printf is too slow for millions of records. */
-static void add_u64(struct strbuf *out, uint64_t v)
-{
-	char buf[20];
-	size_t at = sizeof(buf);
-
-	do {
-		buf[--at] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	coati_strbuf_add(out, buf + at, sizeof(buf) - at);
-}
-
 static void add_hex(struct strbuf *out, uint64_t v)
 {
-	char buf[18];
-	size_t at = sizeof(buf);
-
-	do {
-		buf[--at] = hex_digits[v & 15];
-		v >>= 4;
-	} while (v);
-	buf[--at] = 'x';
-	buf[--at] = '0';
-	coati_strbuf_add(out, buf + at, sizeof(buf) - at);
+	coati_strbuf_add(out, "0x", 2);
+	coati_strbuf_hex(out, v);
 }
 
 static void text_name(struct sink *s, const char *name)
@@ -46,7 +25,7 @@ void coati_sink_u64(struct sink *s, const char *name, uint64_t v)
 		coati_json_ku64(&s->json, name, v);
 	} else {
 		text_name(s, name);
-		add_u64(s->out, v);
+		coati_strbuf_u64(s->out, v);
 	}
 }
 
@@ -56,9 +35,7 @@ void coati_sink_i64(struct sink *s, const char *name, int64_t v)
 		coati_json_ki64(&s->json, name, v);
 	} else {
 		text_name(s, name);
-		if (v < 0)
-			coati_strbuf_addc(s->out, '-');
-		add_u64(s->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+		coati_strbuf_i64(s->out, v);
 	}
 }
 

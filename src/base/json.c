@@ -186,58 +186,6 @@ static void write_string(struct strbuf *out, const char *text, size_t len)
 	write_char(out, '"');
 }
 
-#define DIGITS_MAX 20
-
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233"
-			    "34353637383940414243444546474849505152535455565758596061626364656667"
-			    "6869707172737475767778798081828384858687888990919293949596979899";
-
-static unsigned int nr_digits(uint64_t v)
-{
-	unsigned int nr = 1;
-
-	for (; v >= 10000; v /= 10000)
-		nr += 4;
-	return nr + (v >= 10) + (v >= 100) + (v >= 1000);
-}
-
-static void write_u64(struct strbuf *out, uint64_t v, bool negative)
-{
-	char *at = strbuf_room(out, DIGITS_MAX + 1), *end;
-
-	if (!at)
-		return;
-	if (negative)
-		*at++ = '-';
-	at += nr_digits(v);
-	end = at;
-	for (; v >= 100; v /= 100) {
-		at -= 2;
-		memcpy(at, pairs + 2 * (v % 100), 2);
-	}
-	if (v >= 10)
-		memcpy(at - 2, pairs + 2 * v, 2);
-	else
-		at[-1] = (char)('0' + v);
-	wrote(out, end);
-}
-
-static void write_hex(struct strbuf *out, uint64_t v)
-{
-	int nr = v ? (67 - __builtin_clzll(v)) / 4 : 1;
-	char *at = strbuf_room(out, 20);
-
-	if (!at)
-		return;
-	*at++ = '"';
-	*at++ = '0';
-	*at++ = 'x';
-	while (nr--)
-		*at++ = "0123456789abcdef"[v >> (4 * nr) & 15];
-	*at++ = '"';
-	wrote(out, at);
-}
-
 #define KEY_SHORT 32
 
 /* Most keys are short and plain: one look at each byte is enough for them. */
@@ -318,13 +266,13 @@ void coati_json_strn(struct json *j, const char *text, size_t len)
 void coati_json_u64(struct json *j, uint64_t v)
 {
 	if (begin_value(j))
-		write_u64(j->out, v, false);
+		coati_strbuf_u64(j->out, v);
 }
 
 void coati_json_i64(struct json *j, int64_t v)
 {
 	if (begin_value(j))
-		write_u64(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v, v < 0);
+		coati_strbuf_i64(j->out, v);
 }
 
 void coati_json_double(struct json *j, double v)
@@ -364,8 +312,11 @@ void coati_json_null(struct json *j)
 
 void coati_json_hex(struct json *j, uint64_t v)
 {
-	if (begin_value(j))
-		write_hex(j->out, v);
+	if (!begin_value(j))
+		return;
+	coati_strbuf_add(j->out, "\"0x", 3);
+	coati_strbuf_hex(j->out, v);
+	write_char(j->out, '"');
 }
 
 void coati_json_kstr(struct json *j, const char *key, const char *text)

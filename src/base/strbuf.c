@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,6 +84,63 @@ void coati_strbuf_pad(struct strbuf *s, char c, size_t count)
 	memset(s->text + s->len, c, count);
 	s->len += count;
 	s->text[s->len] = '\0';
+}
+
+static unsigned int nr_digits(uint64_t v)
+{
+	unsigned int nr = 1;
+
+	for (; v >= 10000; v /= 10000)
+		nr += 4;
+	return nr + (v >= 10) + (v >= 100) + (v >= 1000);
+}
+
+/* Two digits a division, which is what takes the time. */
+static void add_number(struct strbuf *s, uint64_t v, bool negative)
+{
+	static const char pairs[] =
+		"00010203040506070809101112131415161718192021222324252627282930313233"
+		"34353637383940414243444546474849505152535455565758596061626364656667"
+		"6869707172737475767778798081828384858687888990919293949596979899";
+	size_t len = nr_digits(v) + negative;
+	char *text = strbuf_room(s, len), *at;
+
+	if (!text)
+		return;
+	*text = '-';
+	for (at = text + len; v >= 100; v /= 100) {
+		at -= 2;
+		memcpy(at, pairs + 2 * (v % 100), 2);
+	}
+	if (v >= 10)
+		memcpy(at - 2, pairs + 2 * v, 2);
+	else
+		at[-1] = (char)('0' + v);
+	s->len += len;
+	text[len] = '\0';
+}
+
+void coati_strbuf_u64(struct strbuf *s, uint64_t v)
+{
+	add_number(s, v, false);
+}
+
+void coati_strbuf_i64(struct strbuf *s, int64_t v)
+{
+	add_number(s, v < 0 ? -(uint64_t)v : (uint64_t)v, v < 0);
+}
+
+void coati_strbuf_hex(struct strbuf *s, uint64_t v)
+{
+	size_t len = v ? (67 - (size_t)__builtin_clzll(v)) / 4 : 1;
+	char *text = strbuf_room(s, len);
+
+	if (!text)
+		return;
+	for (size_t at = len; at; v >>= 4)
+		text[--at] = "0123456789abcdef"[v & 15];
+	s->len += len;
+	text[len] = '\0';
 }
 
 void coati_strbuf_vprintf(struct strbuf *s, const char *fmt, va_list ap)

@@ -43,6 +43,10 @@ void coati_strbuf_add(struct strbuf *s, const void *bytes, size_t len);
 void coati_strbuf_adds(struct strbuf *s, const char *text);
 void coati_strbuf_addc(struct strbuf *s, char c);
 void coati_strbuf_pad(struct strbuf *s, char c, size_t count);
+/* Numbers without printf: for what is written by the million.  Hot. */
+void coati_strbuf_u64(struct strbuf *s, uint64_t v);
+void coati_strbuf_i64(struct strbuf *s, int64_t v);
+void coati_strbuf_hex(struct strbuf *s, uint64_t v); /* lower case, nothing in front */
 void coati_strbuf_printf(struct strbuf *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void coati_strbuf_vprintf(struct strbuf *s, const char *fmt, va_list ap)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Text building: ceilings and sticky failure. */
+#include <stdio.h>
+
 #include "lib/test.h"
 
 #include "base/alloc.h"
@@ -139,5 +141,55 @@ TEST(strbuf_hands_its_text_over_and_is_empty)
 	CHECK_STR(s.text, "");
 	CHECK_U64(s.len, ==, 0);
 	coati_free(text);
+	coati_strbuf_fini(&s);
+}
+
+static void check_number(struct strbuf *s, uint64_t v)
+{
+	char expected[24];
+
+	snprintf(expected, sizeof(expected), "%llu", (unsigned long long)v);
+	coati_strbuf_clear(s);
+	coati_strbuf_u64(s, v);
+	CHECK_STR(s->text, expected);
+	snprintf(expected, sizeof(expected), "%lld", (long long)v);
+	coati_strbuf_clear(s);
+	coati_strbuf_i64(s, (int64_t)v);
+	CHECK_STR(s->text, expected);
+	snprintf(expected, sizeof(expected), "%llx", (unsigned long long)v);
+	coati_strbuf_clear(s);
+	coati_strbuf_hex(s, v);
+	CHECK_STR(s->text, expected);
+}
+
+TEST(strbuf_writes_numbers_as_printf_does)
+{
+	struct strbuf s = STRBUF_INIT(20);
+	uint64_t v = 1;
+
+	for (int digits = 1; digits <= 20; digits++, v *= 10)
+		for (uint64_t near = 0; near < 3; near++)
+			check_number(&s, v - 1 + near);
+	for (int bit = 0; bit < 64; bit++)
+		for (uint64_t near = 0; near < 3; near++)
+			check_number(&s, (UINT64_C(1) << bit) - 1 + near);
+	coati_strbuf_fini(&s);
+}
+
+TEST(strbuf_leaves_a_number_out_that_would_pass_its_ceiling)
+{
+	struct strbuf s = STRBUF_INIT(4);
+
+	coati_strbuf_i64(&s, -123);
+	coati_strbuf_u64(&s, 5);
+	CHECK_STR(s.text, "-123");
+	CHECK_ERR(s.failed, -E2BIG);
+	coati_strbuf_clear(&s);
+	coati_strbuf_i64(&s, -1234);
+	CHECK_ERR(s.failed, -E2BIG);
+	coati_strbuf_clear(&s);
+	coati_strbuf_hex(&s, 0x12345);
+	CHECK_ERR(s.failed, -E2BIG);
+	CHECK_STR(s.text, "");
 	coati_strbuf_fini(&s);
 }
