@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names into a recording at its end: it is read once more, every distinct address in it is looked up on this machine, and what was
- * found is written as batches, so that the file tells its story anywhere. A stream cannot be read again and is not packed.
+ * found is written as batches, so that the file tells its story anywhere. A stream cannot be read again and is not packed,
+ * nor is one file of several, because nobody reads the rings meanwhile.
  */
 #pragma once
 

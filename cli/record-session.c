@@ -144,10 +144,10 @@ static uint64_t wakeup_bytes(const struct session *s)
 	return limit / PIECES;
 }
 
-/* A stream cannot be read again to see which names it needs. */
+/* A stream cannot be read again to see which names it needs; and between two files nobody would read the rings meanwhile. */
 static bool packs(const struct session *s)
 {
-	return !s->args->no_pack && !s->out.pipe;
+	return !s->args->no_pack && !s->out.pipe && !s->args->switch_on;
 }
 
 static int open_capture(struct session *s)
