@@ -49,7 +49,8 @@ enum coati_image_kind {
 /* coati_images_opts.flags */
 #define COATI_IMAGES_DEBUGINFOD \
 	(UINT32_C(1) << 0) /* ask the servers of DEBUGINFOD_URLS for what is not here */
-#define COATI_IMAGES_NO_CACHE (UINT32_C(1) << 1) /* neither read nor write the cache on disk */
+#define COATI_IMAGES_NO_CACHE \
+	(UINT32_C(1) << 1) /* unwinders of these images neither read nor write the cache on disk */
 #define COATI_IMAGES_NO_LOCAL \
 	(UINT32_C(1) << 2) /* only what was packed: the files of this machine are not those */
 #define COATI_IMAGES_MANGLED (UINT32_C(1) << 3) /* names as they are in the symbol table */
@@ -61,7 +62,7 @@ struct coati_images_opts {
 	const char *root;	/* look for files under this folder, NULL: / */
 	const char *debug_dirs; /* list with ':', NULL: /usr/lib/debug */
 	const char *
-		cache_dir; /* NULL: $XDG_CACHE_HOME/coati, or ~/.cache/coati; never used when owned by another user */
+		cache_dir; /* of unwind tables, by build id. NULL: $XDG_CACHE_HOME/coati, or ~/.cache/coati; never used when owned by another user */
 	const char *
 		kallsyms; /* NULL: /proc/kallsyms, used when the kernel's build id is that of the recording or not known */
 	const char *procfs;   /* NULL: /proc */

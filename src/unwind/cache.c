@@ -19,7 +19,6 @@
 #include "unwind/unwinder.h"
 
 #define TABLE_FILE_MAX (UINT64_C(256) << 20)
-#define CACHE_MAX      (UINT64_C(256) << 20)
 #define NAME_SIZE      (2 * COATI_BUILD_ID_MAX + 8)
 
 static char *join(const char *a, const char *b)
@@ -170,18 +169,18 @@ static uint64_t find_oldest(int dirfd, char ret_name[NAME_SIZE])
 	return total;
 }
 
-static void make_room(int dirfd, uint64_t size)
+static void make_room(int dirfd, uint64_t size, uint64_t max)
 {
 	char name[NAME_SIZE];
 
 	for (int i = 0; i < 1024; i++) {
-		if (find_oldest(dirfd, name) + size <= CACHE_MAX || !name[0] ||
+		if (find_oldest(dirfd, name) + size <= max || !name[0] ||
 		    unlinkat(dirfd, name, 0) < 0)
 			return;
 	}
 }
 
-void coati_unwind_cache_write(const char *dir, const void *bytes, size_t size)
+void coati_unwind_cache_write(const char *dir, const void *bytes, size_t size, uint64_t max_bytes)
 {
 	const struct table_head *h = bytes;
 	CLEANUP(fd_closep) int dirfd = open_dir(dir);
@@ -189,9 +188,9 @@ void coati_unwind_cache_write(const char *dir, const void *bytes, size_t size)
 	char name[NAME_SIZE], aside[NAME_SIZE + 32];
 
 	if (dirfd < 0 || !h->build_id_size || h->build_id_size > COATI_BUILD_ID_MAX ||
-	    size > TABLE_FILE_MAX)
+	    size > TABLE_FILE_MAX || size > max_bytes)
 		return;
-	make_room(dirfd, size);
+	make_room(dirfd, size, max_bytes);
 	name_of(h->build_id, h->build_id_size, name);
 	snprintf(aside, sizeof(aside), ".%s.%d", name, (int)getpid());
 	unlinkat(dirfd, aside, 0);

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "image/image.h"
 #include "image/open.h"
 #include "unwind/unwinder.h"
 
@@ -134,7 +135,7 @@ static int build(struct coati_unwinder *u, uint32_t image, struct unwind_image *
 		coati_fail(err, r, "its unwind table cannot be made: %m");
 	else if (u->cache_dir && is_kept(&c) &&
 		 ((const struct table_head *)ui->bytes)->nr_rows >= CACHE_ROWS_MIN)
-		coati_unwind_cache_write(u->cache_dir, ui->bytes, ui->size);
+		coati_unwind_cache_write(u->cache_dir, ui->bytes, ui->size, u->images->cache_bytes);
 	coati_copy_close(&c.file);
 	u->stats.table_build_ns += now_ns() - start_ns;
 	return r;

@@ -43,8 +43,8 @@ struct unwind_image {
 struct coati_unwinder {
 	struct coati_images *images;
 	uint32_t flags;
-	char *cache_dir; /* NULL: no cache on disk */
-	uint64_t max_bytes, bytes;
+	char *cache_dir;		/* NULL: no cache on disk */
+	uint64_t max_bytes, bytes;	/* of tables in memory */
 	ARRAY(struct unwind_image *) v; /* by image */
 	uint32_t serial;
 	uint64_t walk; /* number of the walk at hand */
@@ -74,8 +74,8 @@ char *coati_unwind_cache_dir(const char *dir);
 /* The table with this build id: 0 and memory of base/alloc.h, or negative. What is there is not trusted. */
 int coati_unwind_cache_read(const char *dir, const uint8_t *build_id, uint32_t build_id_size,
 			    void **ret_bytes, size_t *ret_size);
-/* Keep a table; failures are nobody's loss. */
-void coati_unwind_cache_write(const char *dir, const void *bytes, size_t size);
+/* Keep a table, and at most @max_bytes of all of them; failures are nobody's loss. */
+void coati_unwind_cache_write(const char *dir, const void *bytes, size_t size, uint64_t max_bytes);
 
 /* ---- full.c ---- */
 

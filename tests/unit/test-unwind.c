@@ -378,7 +378,7 @@ TEST(unwind_cache_gives_back_what_was_written_and_is_private)
 
 	CHECK(dir);
 	CHECK_INT(coati_unwind_cache_read(dir, made_up_id, 4, &read, &read_size), <, 0);
-	coati_unwind_cache_write(dir, bytes, size);
+	coati_unwind_cache_write(dir, bytes, size, UINT64_MAX);
 	CHECK_INT(stat("cache/unwind/deadbeef.tbl", &st), ==, 0);
 	CHECK_INT(st.st_mode & 0777, ==, 0600);
 	CHECK_INT(stat("cache/unwind", &st), ==, 0);
@@ -435,10 +435,31 @@ TEST(unwind_cache_refuses_links_fifos_and_folders_that_others_can_write)
 	CHECK_INT(mkfifo("cache/unwind/deadbeef.tbl", 0600), ==, 0);
 	CHECK_INT(coati_unwind_cache_read(dir, made_up_id, 4, &read, &read_size), <, 0);
 	CHECK_INT(unlink("cache/unwind/deadbeef.tbl"), ==, 0);
-	coati_unwind_cache_write(dir, bytes, size);
+	coati_unwind_cache_write(dir, bytes, size, UINT64_MAX);
 	CHECK_INT(chmod("cache/unwind", 0777), ==, 0);
 	CHECK_INT(coati_unwind_cache_read(dir, made_up_id, 4, &read, &read_size), <, 0);
 	CHECK(!coati_unwind_cache_dir("cache"));
+	coati_free(bytes);
+	coati_free(dir);
+}
+
+TEST(unwind_cache_lets_the_oldest_go_at_its_ceiling)
+{
+	struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	size_t size;
+	uint8_t *bytes = made_up_table(&size);
+	char *dir = coati_unwind_cache_dir("cache");
+
+	overwrite("cache/unwind/00.tbl", bytes, size);
+	overwrite("cache/unwind/01.tbl", bytes, size);
+	CHECK_INT(utimensat(AT_FDCWD, "cache/unwind/01.tbl", old, 0), ==, 0);
+	coati_unwind_cache_write(dir, bytes, size, size - 1);
+	CHECK_INT(access("cache/unwind/deadbeef.tbl", F_OK), <, 0);
+	CHECK_INT(access("cache/unwind/01.tbl", F_OK), ==, 0);
+	coati_unwind_cache_write(dir, bytes, size, 2 * size);
+	CHECK_INT(access("cache/unwind/deadbeef.tbl", F_OK), ==, 0);
+	CHECK_INT(access("cache/unwind/00.tbl", F_OK), ==, 0);
+	CHECK_INT(access("cache/unwind/01.tbl", F_OK), <, 0);
 	coati_free(bytes);
 	coati_free(dir);
 }
