@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stations 1 to 3 run together: events on a command, on processes or on the machine, one ring a CPU, and a recording
- * into which everything flows as it lies in the rings.
+ * into which everything flows as it lies in the rings, but for samples whose stacks are unwound on the way (STACKS_TABLE).
  *
  *	coati_child_start(argv, NULL, &child, &err);
  *	pid = coati_child_pid(child);
@@ -83,8 +83,9 @@ struct coati_capture_opts {
 	uint64_t freq_hz;
 	uint64_t period; /* every so many, for all; counts before freq_hz */
 	enum coati_stacks stacks;
-	uint32_t stack_bytes; /* DWARF: of the copy; 0: 8192 */
-	uint32_t max_stack;   /* frames; 0: the kernel's default */
+	uint32_t
+		stack_bytes; /* DWARF, TABLE: of the copy; 0: 8192 with DWARF, what the rings have room for with TABLE, 8192 to 65528 */
+	uint32_t max_stack;  /* frames; 0: the kernel's default, and 512 in user space with TABLE */
 	uint32_t reserved;
 	uint64_t ring_bytes;   /* a ring; 0: by the number of CPUs and the mlock budget */
 	uint64_t wakeup_bytes; /* write when so many have come into a ring; 0: a quarter of it */
