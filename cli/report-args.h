@@ -25,7 +25,7 @@ struct report_args {
 	/* what of the recording */
 	struct coati_filter filter;
 	bool counts;
-	bool no_inline, lines, mangled;
+	bool no_inline, mangled;
 	/* where names come from */
 	const char *root, *debug_dirs;
 	bool debuginfod, no_local;

@@ -54,16 +54,12 @@ static void draw_box(struct report *r, const struct box *b, const struct coati_t
 		uint32_t shade = f ? f->function_id * 7u % 5u : 0;
 		bool kernel = f && f->location_flags & COATI_LOCATION_KERNEL;
 
-		coati_strbuf_printf(s, "\033[30;48;5;%um",
-				    (kernel ? 109u : 214u) + (kernel ? shade : shade % 5u));
+		coati_strbuf_printf(s, "\033[30;48;5;%um", (kernel ? 109u : 214u) + shade);
 	}
-	if (width == 1) {
-		coati_strbuf_adds(s, "▏");
-		used = 1;
-	} else {
-		coati_strbuf_adds(s, "▏");
-		used = 1 + coati_report_fit(s, n->name, width - 1);
-	}
+	coati_strbuf_adds(s, "▏");
+	used = 1;
+	if (width > 1)
+		used += coati_report_fit(s, n->name, width - 1);
 	if (used < width)
 		coati_strbuf_pad(s, ' ', width - used);
 	if (r->out.color)

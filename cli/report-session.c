@@ -181,7 +181,7 @@ static int make_view(struct report *r, struct coati_error *err)
 	filter.time = NULL;
 	if (a->no_inline)
 		o.flags |= COATI_VIEW_NO_INLINES;
-	if (a->lines || r->by == COATI_BY_LINE || a->source)
+	if (r->by == COATI_BY_LINE || a->source)
 		o.flags |= COATI_VIEW_LINES;
 	if (a->counts)
 		o.flags |= COATI_VIEW_COUNTS;
