@@ -136,6 +136,23 @@ static void add_event_names(const struct report *r, struct strbuf *s)
 	}
 }
 
+/* Why files have no symbols or lines. */
+static void add_images(const struct report *r, struct strbuf *s)
+{
+	struct coati_images *images = coati_profile_images(r->profile);
+	struct coati_image_info info;
+
+	for (uint32_t i = 0; i < coati_images_count(images); i++) {
+		if (coati_image_info(images, i, &info) < 0 || !info.why)
+			continue;
+		coati_strbuf_adds(s, "# ");
+		coati_report_fit(s, info.name, 200);
+		coati_strbuf_adds(s, ": ");
+		coati_report_fit(s, info.why, 1000);
+		coati_strbuf_adds(s, "\n");
+	}
+}
+
 void coati_report_quality_text(struct report *r)
 {
 	const struct coati_profile_quality *q = &r->quality;
@@ -166,14 +183,14 @@ void coati_report_quality_text(struct report *r)
 	}
 	coati_strbuf_adds(s, "\n");
 	for (uint32_t i = 0; (note = coati_profile_note(r->profile, i)); i++) {
-		if (i >= 5 && !r->args->verbose) {
-			coati_strbuf_adds(s, "# and more: --verbose tells\n");
-			break;
-		}
 		coati_strbuf_adds(s, "# ");
 		coati_report_fit(s, note, 1000);
 		coati_strbuf_adds(s, "\n");
 	}
+	if (r->args->verbose)
+		add_images(r, s);
+	else if (q->unsymbolised > q->samples / 20)
+		coati_strbuf_adds(s, "# --verbose tells which files have no symbols, and why\n");
 	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_PLAIN));
 }
 

@@ -142,7 +142,7 @@ struct coati_profile_quality {
 };
 COATI_API void coati_profile_quality(const struct coati_profile *p,
 				     struct coati_profile_quality *ret);
-/* Sentences about what went wrong (a file that was cut, images without symbols), NULL past the end. */
+/* Sentences about what went wrong with the recordings (one that was cut), NULL past the end. Why an image has no names: coati_image_info(). */
 COATI_API const char *coati_profile_note(const struct coati_profile *p, uint32_t i);
 
 /* What the profile stands on. */

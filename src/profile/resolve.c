@@ -48,20 +48,6 @@ static void take_names(struct coati_profile *p, const struct coati_address *aske
 	}
 }
 
-/* Say once for each file why it gave no names. */
-static void note_nameless(struct coati_profile *p)
-{
-	for (size_t i = p->resolved; i < p->locations.len; i++) {
-		const struct coati_profile_location *l = &p->locations.v[i].pub;
-		struct coati_image_info info;
-
-		if (l->image == COATI_IMAGE_NONE || !(l->names[0].flags & COATI_NAME_SYNTHETIC))
-			continue;
-		if (coati_image_info(p->images, l->image, &info) == 0 && info.why)
-			coati_profile_add_note(p, "%s: %s", info.name, info.why);
-	}
-}
-
 int coati_profile_resolve(struct coati_profile *p, uint32_t how, struct coati_error *err)
 {
 	CLEANUP(freep) struct coati_address *asked = NULL;
@@ -90,7 +76,6 @@ int coati_profile_resolve(struct coati_profile *p, uint32_t how, struct coati_er
 	if (r < 0)
 		return r;
 	take_names(p, asked);
-	note_nameless(p);
 	p->resolved = p->locations.len;
 	p->resolved_how = how;
 	return 0;
