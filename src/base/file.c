@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -140,4 +141,14 @@ int coati_pread_all(int fd, void *bytes, size_t size, uint64_t offset)
 		offset += (uint64_t)n;
 	}
 	return 0;
+}
+
+void coati_file_want(uint64_t nr)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= nr || l.rlim_cur >= l.rlim_max)
+		return;
+	l.rlim_cur = nr < l.rlim_max ? nr : l.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &l); /* opening will say what is missing */
 }

@@ -23,5 +23,7 @@ int coati_file_read_u64(int dirfd, const char *path, uint64_t *ret);
 int coati_file_read_i64(int dirfd, const char *path, int64_t *ret);
 /* Write all, across EINTR and short writes. */
 int coati_write_all(int fd, const void *bytes, size_t size);
+/* Have room for @nr open files, as far as the hard limit allows: the soft one is raised when it is lower. */
+void coati_file_want(uint64_t nr);
 /* Read exactly @size bytes at @offset; -ENODATA when the file ends first. */
 int coati_pread_all(int fd, void *bytes, size_t size, uint64_t offset);

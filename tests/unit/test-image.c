@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,6 +72,35 @@ TEST(image_nobody_knows_still_has_a_name)
 	CHECK_OK(coati_image_info(images, image, &info));
 	CHECK(!info.opened);
 	CHECK_HAS(info.why, "/no/such/libgone.so");
+	coati_images_free(&images);
+}
+
+TEST(images_of_more_files_than_may_be_open_are_all_read)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	struct rlimit limit;
+	struct elf_builder b;
+	char name[32];
+
+	elf_builder_init(&b, false);
+	elf_builder_program(&b);
+	elf_builder_write(&b, "program");
+	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	if (limit.rlim_max < 1024)
+		test_skip("the hard limit of open files is low");
+	limit.rlim_cur = 40;
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	for (int i = 0; i < 100; i++) {
+		struct coati_image_info info;
+		uint32_t image;
+
+		snprintf(name, sizeof(name), "program-%d", i);
+		CHECK_INT(link("program", name), ==, 0);
+		image = ask_path(images, name);
+		ask_name(images, image, 0x1000);
+		CHECK_OK(coati_image_info(images, image, &info));
+		CHECK(info.opened);
+	}
 	coati_images_free(&images);
 }
 
