@@ -200,7 +200,7 @@ COATI_API int coati_writer_add_event(struct coati_writer *w, const struct coati_
 				     const char *name, const uint64_t *ids, uint32_t nr_ids,
 				     struct coati_error *err);
 COATI_API int coati_writer_group(struct coati_writer *w, uint32_t leader, uint32_t nr_members);
-/* Write the header; from now on records. */
+/* Write the header, and what is known by now about the recording, so that it is understood if we die; from now on records. */
 COATI_API int coati_writer_start(struct coati_writer *w, struct coati_error *err);
 /* Whole records, straight from where they lie (a ring's one or two spans): no copy, one system call. After a short write or
  * a full disk the file is cut back to the last whole record and the error sticks. */
@@ -216,7 +216,7 @@ COATI_API int coati_writer_feature(struct coati_writer *w, uint32_t bit, const v
 				   size_t size);
 /* The sections that describe this machine, the command line, the clock: all that readers use. */
 COATI_API int coati_writer_host_features(struct coati_writer *w, int argc, const char *const *argv);
-/* Tracing data for the tracepoints of the events: read from tracefs. */
+/* Tracing data for the tracepoints of the events, read from tracefs; before the recording starts. */
 COATI_API int coati_writer_tracing_data(struct coati_writer *w, const char *tracefs,
 					struct coati_error *err);
 COATI_API int coati_writer_build_id(struct coati_writer *w, int32_t pid, uint16_t misc,

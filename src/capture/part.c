@@ -152,8 +152,8 @@ static int write_head(struct coati_capture *cap, struct coati_writer *w, struct 
 		r = coati_writer_feature(w, COATI_FEATURE_BRANCH_STACK, "\0\0\0", 4);
 	if (r < 0)
 		return coati_fail(err, r, "describing this machine: %m");
-	r = coati_writer_start(w, err);
-	return r < 0 ? r : add_tracing_data(cap, w, err);
+	r = add_tracing_data(cap, w, err);
+	return r < 0 ? r : coati_writer_start(w, err);
 }
 
 /* ---- what runs already ---- */

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "recording/section-table.h"
 
 #define ATTRS_MAX (64u << 20)
 
@@ -132,18 +133,54 @@ static int read_events(int fd, uint64_t file_size, const struct file_header *h, 
 	return 0;
 }
 
-/* One {offset, size} pair per feature bit, in ascending order, right behind the data. */
+struct section_list {
+	uint64_t offset;
+	uint64_t bits[4];
+};
+
+/* What a recorder wrote before the records; while it runs, and after it was killed, there is nothing behind them. */
+static bool find_foreword(int fd, uint64_t file_size, const struct file_header *h,
+			  struct section_list *ret)
+{
+	uint8_t bytes[FOREWORD_BYTES];
+	struct cursor c = cursor_over(bytes, sizeof(bytes));
+	uint64_t at;
+
+	c.swap = h->swap;
+	if (__builtin_add_overflow(h->attrs.offset, h->attrs.size, &at) || at > h->data.offset ||
+	    h->data.offset - at < sizeof(bytes) || h->data.offset > file_size ||
+	    coati_pread_all(fd, bytes, sizeof(bytes), at) < 0 || cursor_u64(&c) != FOREWORD_MARK)
+		return false;
+	ret->offset = at + sizeof(bytes);
+	for (int i = 0; i < 4; i++)
+		ret->bits[i] = cursor_u64(&c);
+	return true;
+}
+
+/* Where the sections are: behind the records, else in the foreword. False: there are none. */
+static bool find_sections(int fd, uint64_t file_size, const struct file_header *h,
+			  struct section_list *ret)
+{
+	if (!(h->features[0] | h->features[1] | h->features[2] | h->features[3]))
+		return find_foreword(fd, file_size, h, ret);
+	memcpy(ret->bits, h->features, sizeof(ret->bits));
+	return !__builtin_add_overflow(h->data.offset, h->data.size, &ret->offset);
+}
+
+/* One {offset, size} pair per feature bit, in ascending order. */
 static void read_features(int fd, uint64_t file_size, const struct file_header *h, struct model *m,
 			  struct damage *damage)
 {
-	struct file_section table = { .offset = h->data.offset + h->data.size, .size = 0 };
+	struct section_list list;
+	struct file_section table = { 0 };
 	const uint8_t *bytes;
 	struct cursor c;
 
-	for (int i = 0; i < 4; i++)
-		table.size += 16 * (uint64_t)__builtin_popcountll(h->features[i]);
-	if (table.offset < h->data.offset || !table.size)
+	if (!find_sections(fd, file_size, h, &list))
 		return;
+	table.offset = list.offset;
+	for (int i = 0; i < 4; i++)
+		table.size += 16 * (uint64_t)__builtin_popcountll(list.bits[i]);
 	bytes = load(fd, file_size, table, m, MODEL_SECTION_MAX);
 	if (!bytes) {
 		coati_damage_add(
@@ -160,7 +197,7 @@ static void read_features(int fd, uint64_t file_size, const struct file_header *
 		const uint8_t *body;
 		int r;
 
-		if (!(h->features[bit / 64] >> (bit % 64) & 1))
+		if (!(list.bits[bit / 64] >> (bit % 64) & 1))
 			continue;
 		s.offset = cursor_u64(&c);
 		s.size = cursor_u64(&c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing a recording. In file mode ids, attrs and an empty header go first, then records as they come, then the feature sections and
- * the header once more. In pipe mode everything is a record. Records of ours are gathered in a small buffer; spans of a ring
+ * Writing a recording. In file mode an empty header, ids, attrs and a foreword go first, then records as they come, then the feature
+ * sections and the header once more. In pipe mode everything is a record. Records of ours are gathered in a small buffer; spans of a ring
  * are written from where they lie, together with that buffer in one writev.
  */
 #include <coati/recording.h>
@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/sized.h"
 #include "recording/header.h"
+#include "recording/section-table.h"
 #include "recording/sections.h"
 #include "recording/tracing-writer.h"
 #include "recording/zstd.h"
@@ -31,7 +32,6 @@
 #define RECORD_MAX    65535
 #define EVENTS_MAX    65536
 #define SECTIONS_ROOM 65536
-#define SECTIONS_MAX  (256u << 20)
 
 struct event_out {
 	struct coati_attr attr;
@@ -47,7 +47,7 @@ struct coati_writer {
 	int failed; /* sticky */
 	uint64_t max_bytes;
 	uint64_t written; /* bytes in the file that are whole records (or header) */
-	uint64_t data_offset;
+	uint64_t attrs_offset, data_offset;
 	uint32_t attr_bytes;	 /* of one attr in the file */
 	uint64_t size_in_header; /* data size that the header says now */
 	uint8_t pending[PENDING_MAX];
@@ -455,6 +455,20 @@ static void describe_packing(const struct coati_writer *w, struct strbuf *s)
 	coati_section_u32(s, PACK_MAPPED);
 }
 
+/* The sections that only the writer can make. */
+static void describe(struct coati_writer *w)
+{
+	static const uint32_t bits[] = { COATI_FEATURE_EVENT_DESC, COATI_FEATURE_GROUP_DESC,
+					 COATI_FEATURE_COMPRESSED };
+
+	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+		coati_strbuf_clear(&w->features[bits[i]]);
+	describe_events(w, &w->features[COATI_FEATURE_EVENT_DESC]);
+	describe_groups(w, &w->features[COATI_FEATURE_GROUP_DESC]);
+	if (w->packer)
+		describe_packing(w, &w->features[COATI_FEATURE_COMPRESSED]);
+}
+
 #define UPDATE_NAME 2
 
 /* One record per event with its name: where the section that describes all of them is too long for a record. */
@@ -477,6 +491,26 @@ static int write_event_names(struct coati_writer *w)
 	}
 	coati_strbuf_fini(&body);
 	return r;
+}
+
+/* The only section that is too long for a record of its own: it lies behind one. */
+static int write_pipe_tracing(struct coati_writer *w)
+{
+	struct strbuf *blob = &w->features[COATI_FEATURE_TRACING_DATA];
+	uint8_t rec[12] = { 0 };
+	uint32_t size;
+
+	if (!blob->len)
+		return 0;
+	coati_strbuf_pad(blob, '\0', -blob->len & 7); /* the size counts the padding */
+	if (blob->failed)
+		return fail(w, blob->failed);
+	size = (uint32_t)blob->len;
+	put_header(rec, COATI_RECORD_TRACING_DATA, 0, sizeof(rec));
+	memcpy(rec + 8, &size, sizeof(size));
+	flush_pending(w);
+	write_plain(w, rec, sizeof(rec));
+	return write_plain(w, blob->text, blob->len);
 }
 
 static int start_pipe(struct coati_writer *w)
@@ -510,9 +544,11 @@ static int start_pipe(struct coati_writer *w)
 	if (r == 0 && packer)
 		r = write_pipe_feature(w, COATI_FEATURE_COMPRESSED, body.text, body.len);
 	for (uint32_t bit = 0; r == 0 && bit < COATI_FEATURE_MAX; bit++)
-		if (w->features[bit].len)
+		if (w->features[bit].len && bit != COATI_FEATURE_TRACING_DATA)
 			r = write_pipe_feature(w, bit, w->features[bit].text, w->features[bit].len);
 	coati_strbuf_fini(&body);
+	if (r == 0)
+		r = write_pipe_tracing(w);
 	if (r == 0)
 		r = flush_pending(w);
 	w->packer = packer;
@@ -520,15 +556,14 @@ static int start_pipe(struct coati_writer *w)
 }
 
 /* The header with what is known: @data_size and the bits of @features. */
-static int write_header(struct coati_writer *w, uint64_t attrs_offset, uint64_t data_size,
-			const uint64_t features[4])
+static int write_header(struct coati_writer *w, uint64_t data_size, const uint64_t features[4])
 {
 	uint64_t entry = w->attr_bytes + 16;
 	uint64_t head[13] = {
 		UINT64_C(0x32454c4946524550),
 		HEADER_FILE_BYTES,
 		entry,
-		attrs_offset,
+		w->attrs_offset,
 		entry * w->events.len,
 		w->data_offset,
 		data_size,
@@ -543,12 +578,8 @@ static int write_header(struct coati_writer *w, uint64_t attrs_offset, uint64_t 
 	return write_at(w, head, sizeof(head), 0);
 }
 
-static uint64_t attrs_offset(const struct coati_writer *w)
-{
-	return w->data_offset - (w->attr_bytes + 16) * w->events.len;
-}
-
-/* Ids of all events, then the attrs that point to them. */
+/* Ids of all events, then the attrs that point to them, then all that is known about the recording: who is killed has no
+ * time left to write it. */
 static int start_file(struct coati_writer *w)
 {
 	static const uint64_t none[4];
@@ -559,16 +590,19 @@ static int start_file(struct coati_writer *w)
 	coati_strbuf_pad(&body, '\0', HEADER_FILE_BYTES);
 	for (size_t i = 0; i < w->events.len; i++)
 		coati_strbuf_add(&body, w->events.v[i].ids, w->events.v[i].nr_ids * 8);
+	w->attrs_offset = body.len;
 	for (size_t i = 0; i < w->events.len; i++) {
 		coati_section_attr(&body, &w->events.v[i].attr, w->attr_bytes);
 		coati_section_u64(&body, ids_at);
 		coati_section_u64(&body, w->events.v[i].nr_ids * 8);
 		ids_at += w->events.v[i].nr_ids * 8;
 	}
+	describe(w);
+	coati_foreword_add(w->features, &body);
 	r = body.failed ? fail(w, body.failed) : write_plain(w, body.text, body.len);
 	coati_strbuf_fini(&body);
 	w->data_offset = w->written;
-	return r < 0 ? r : write_header(w, attrs_offset(w), 0, none);
+	return r < 0 ? r : write_header(w, 0, none);
 }
 
 /* A reader refuses attrs that are longer than those it knows, so write no longer ones than the fields in use need. */
@@ -643,14 +677,12 @@ int coati_writer_tracing_data(struct coati_writer *w, const char *tracefs, struc
 {
 	struct strbuf blob = STRBUF_INIT(SECTION_MAX);
 	CLEANUP(freep) struct tracing_event *v = NULL;
-	uint32_t nr = 0, size;
-	uint8_t rec[16] = { 0 };
+	uint32_t nr = 0;
 	int r;
 
-	if (!w || !tracefs || (w->pipe && !w->started))
-		return coati_fail(
-			err, -EINVAL,
-			"tracing data goes into a stream that has started, from a tracefs");
+	if (!w || !tracefs || w->started)
+		return coati_fail(err, -EINVAL,
+				  "tracing data comes from a tracefs, before the recording starts");
 	v = coati_alloc_array(w->events.len, sizeof(*v));
 	if (!v)
 		return coati_fail(err, -ENOMEM, "out of memory");
@@ -659,17 +691,8 @@ int coati_writer_tracing_data(struct coati_writer *w, const char *tracefs, struc
 			v[nr++] = (struct tracing_event){ w->events.v[i].attr.config,
 							  w->events.v[i].name };
 	r = nr ? coati_tracing_data(tracefs, v, nr, &blob, err) : 0;
-	if (r == 0 && nr && w->pipe) {
-		coati_strbuf_pad(&blob, '\0', -blob.len & 7); /* the size counts the padding */
-		size = (uint32_t)blob.len;
-		put_header(rec, COATI_RECORD_TRACING_DATA, 0, 12);
-		memcpy(rec + 8, &size, sizeof(size));
-		flush_pending(w);
-		write_plain(w, rec, 12);
-		r = write_plain(w, blob.text, blob.len);
-	} else if (r == 0 && nr) {
+	if (r == 0 && nr)
 		r = coati_writer_feature(w, COATI_FEATURE_TRACING_DATA, blob.text, blob.len);
-	}
 	coati_strbuf_fini(&blob);
 	return r;
 }
@@ -736,33 +759,16 @@ int coati_writer_is_pipe(const struct coati_writer *w)
 /* The table of sections and their bodies behind the data, then the header once more. */
 static int finish_file(struct coati_writer *w)
 {
-	uint64_t bits[4] = { 0 }, end = w->written, at;
+	uint64_t bits[4] = { 0 }, end = w->written;
 	struct strbuf all = STRBUF_INIT(SECTIONS_MAX);
-	uint32_t nr = 0;
 	int r;
 
-	describe_events(w, &w->features[COATI_FEATURE_EVENT_DESC]);
-	describe_groups(w, &w->features[COATI_FEATURE_GROUP_DESC]);
-	if (w->packer)
-		describe_packing(w, &w->features[COATI_FEATURE_COMPRESSED]);
-	for (uint32_t bit = 0; bit < COATI_FEATURE_MAX; bit++)
-		nr += w->features[bit].len && !w->features[bit].failed;
-	at = w->written + 16ull * nr;
-	for (uint32_t bit = 0; bit < COATI_FEATURE_MAX; bit++) {
-		if (!w->features[bit].len || w->features[bit].failed)
-			continue;
-		bits[bit / 64] |= UINT64_C(1) << (bit % 64);
-		coati_section_u64(&all, at);
-		coati_section_u64(&all, w->features[bit].len);
-		at += w->features[bit].len;
-	}
-	for (uint32_t bit = 0; bit < COATI_FEATURE_MAX; bit++)
-		if (w->features[bit].len && !w->features[bit].failed)
-			coati_strbuf_add(&all, w->features[bit].text, w->features[bit].len);
+	describe(w);
+	coati_section_table_add(w->features, end, &all, bits);
 	r = all.failed ? fail(w, all.failed) : write_plain(w, all.text, all.len);
 	coati_strbuf_fini(&all);
 	if (r == 0)
-		return write_header(w, attrs_offset(w), end - w->data_offset, bits);
+		return write_header(w, end - w->data_offset, bits);
 	/* the records are readable without */
 	w->written = end;
 	return ftruncate(w->fd, (off_t)end) < 0 ? -errno : r;

@@ -318,6 +318,57 @@ TEST(recording_of_a_killed_recorder_is_read_to_its_end)
 	coati_recording_close(&r);
 }
 
+/* A recorder that dies right after its first round. */
+static void write_killed(const char *path)
+{
+	static const uint64_t ids[1] = { 7 };
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct coati_writer *w = NULL;
+
+		CHECK_OK(coati_writer_open(path, NULL, &w, NULL));
+		CHECK_OK(coati_writer_add_event(w, &clock_attr, "its name", ids, 1, NULL));
+		CHECK_OK(coati_writer_feature(w, COATI_FEATURE_ARCH, "\4\0\0\0pdp", 8));
+		CHECK_OK(coati_writer_start(w, NULL));
+		add(w, 7, 1, 10);
+		coati_writer_round(w);
+		kill(getpid(), SIGKILL);
+	}
+	CHECK_INT(waitpid(pid, NULL, 0), ==, pid);
+}
+
+TEST(recording_of_a_killed_recorder_has_the_names_that_were_known_at_its_start)
+{
+	struct coati_recording *r;
+
+	write_killed("a");
+	r = open_it("a", 0);
+	CHECK_STR(coati_recording_event(r, 0)->name, "its name");
+	CHECK_STR(coati_recording_info(r)->arch, "pdp");
+	coati_recording_close(&r);
+}
+
+TEST(recording_of_a_killed_recorder_with_damage_in_its_foreword_is_read_to_its_end)
+{
+	static uint8_t buf[65536];
+	uint64_t attrs[2], data;
+	size_t size;
+	int end;
+
+	write_killed("a");
+	size = slurp("a", buf, sizeof(buf));
+	memcpy(attrs, buf + 24, sizeof(attrs));
+	memcpy(&data, buf + 40, sizeof(data));
+	CHECK_U64(attrs[0] + attrs[1], <, data);
+	for (uint64_t at = attrs[0] + attrs[1]; at < data; at++) {
+		buf[at] ^= 0xff;
+		spit("b", buf, size);
+		CHECK_INT(try_read("b", &end), ==, 1);
+		buf[at] ^= 0xff;
+	}
+}
+
 TEST(recording_whose_header_has_no_size_is_read_to_the_end_of_the_file)
 {
 	static uint8_t buf[65536];
