@@ -113,3 +113,18 @@ const char *coati_output_style(const struct output *out, enum output_style style
 
 	return out->color ? escapes[style] : "";
 }
+
+void coati_output_csv(struct strbuf *s, const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n")) {
+		coati_strbuf_adds(s, text);
+		return;
+	}
+	coati_strbuf_addc(s, '"');
+	for (; *text; text++) {
+		if (*text == '"')
+			coati_strbuf_addc(s, '"');
+		coati_strbuf_addc(s, *text);
+	}
+	coati_strbuf_addc(s, '"');
+}

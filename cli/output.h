@@ -35,6 +35,9 @@ bool coati_output_flush(struct output *out);
 /* Write, close, free: EXIT_DONE or EXIT_FAILED. A failure was said on stderr. */
 int coati_output_end(struct output *out);
 
+/* One field of comma-separated values (RFC 4180): quoted when it must be. */
+void coati_output_csv(struct strbuf *s, const char *text);
+
 /* Escapes for bold, dim, green, yellow and red; "" without colour. */
 enum output_style { STYLE_PLAIN = 0, STYLE_BOLD, STYLE_DIM, STYLE_GREEN, STYLE_YELLOW, STYLE_RED };
 const char *coati_output_style(const struct output *out, enum output_style style);

@@ -122,38 +122,23 @@ static void text_table(struct report *r, const struct coati_row *rows, size_t nr
 
 /* ---- CSV ---- */
 
-static void csv_text(struct strbuf *s, const char *text)
-{
-	if (!strpbrk(text, ",\"\r\n")) {
-		coati_strbuf_adds(s, text);
-		return;
-	}
-	coati_strbuf_addc(s, '"');
-	for (; *text; text++) {
-		if (*text == '"')
-			coati_strbuf_addc(s, '"');
-		coati_strbuf_addc(s, *text);
-	}
-	coati_strbuf_addc(s, '"');
-}
-
 static void csv_table(struct report *r, const struct coati_row *rows, size_t nr)
 {
 	struct strbuf *s = &r->out.text;
 
 	nr = row_limit(r, nr);
-	csv_text(s, title_of(r));
+	coati_output_csv(s, title_of(r));
 	coati_strbuf_printf(
 		s, ",image,file,line,pid,tid,cpu,self_%s,total_%s,self_samples,total_samples\n",
 		r->info.unit, r->info.unit);
 	for (size_t i = 0; i < nr; i++) {
 		const struct coati_row *row = &rows[i];
 
-		csv_text(s, row->name);
+		coati_output_csv(s, row->name);
 		coati_strbuf_addc(s, ',');
-		csv_text(s, row->image ? row->image : "");
+		coati_output_csv(s, row->image ? row->image : "");
 		coati_strbuf_addc(s, ',');
-		csv_text(s, row->file ? row->file : "");
+		coati_output_csv(s, row->file ? row->file : "");
 		coati_strbuf_printf(
 			s, ",%u,%d,%d,%d,%llu,%llu,%llu,%llu\n", row->line, row->pid, row->tid,
 			row->cpu, (unsigned long long)row->self, (unsigned long long)row->total,

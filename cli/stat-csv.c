@@ -2,28 +2,10 @@
 /* A report as lines of comma-separated values (RFC 4180), with column names in the first line. */
 #include "stat-report.h"
 
-#include <string.h>
-
 #include "stat-ratio.h"
 
 static const char columns[] = "run,start_ns,end_ns,scope,event,count,unit,enabled_ns,running_ns,"
 			      "scaled,ratio,ratio_unit,error\n";
-
-/* Quoted when it must be. */
-static void add_field(struct strbuf *s, const char *text)
-{
-	if (!strpbrk(text, ",\"\r\n")) {
-		coati_strbuf_adds(s, text);
-		return;
-	}
-	coati_strbuf_addc(s, '"');
-	for (; *text; text++) {
-		if (*text == '"')
-			coati_strbuf_addc(s, '"');
-		coati_strbuf_addc(s, *text);
-	}
-	coati_strbuf_addc(s, '"');
-}
 
 static void add_u64(struct strbuf *s, uint64_t v)
 {
@@ -41,7 +23,7 @@ static void write_cell(struct strbuf *s, const struct stat_report *r, uint32_t i
 	add_u64(s, r->tally->start_ns);
 	add_u64(s, r->tally->end_ns);
 	coati_strbuf_printf(s, "%s,", coati_stat_scope(cell, scope, sizeof(scope)));
-	add_field(s, e->name);
+	coati_output_csv(s, e->name);
 	coati_strbuf_addc(s, ',');
 	if (!cell->counted)
 		coati_strbuf_addc(s, ',');
@@ -49,7 +31,7 @@ static void write_cell(struct strbuf *s, const struct stat_report *r, uint32_t i
 		coati_strbuf_printf(s, "%.9g,", (double)cell->count * e->desc->scale);
 	else
 		add_u64(s, cell->count);
-	add_field(s, coati_stat_unit(e));
+	coati_output_csv(s, coati_stat_unit(e));
 	coati_strbuf_addc(s, ',');
 	add_u64(s, cell->enabled_ns);
 	add_u64(s, cell->running_ns);
@@ -57,9 +39,9 @@ static void write_cell(struct strbuf *s, const struct stat_report *r, uint32_t i
 	if (coati_stat_ratio(r->meter, r->tally, i, &ratio))
 		coati_strbuf_printf(s, "%.6g", ratio.value);
 	coati_strbuf_addc(s, ',');
-	add_field(s, ratio.unit);
+	coati_output_csv(s, ratio.unit);
 	coati_strbuf_addc(s, ',');
-	add_field(s, e->error ? e->error : "");
+	coati_output_csv(s, e->error ? e->error : "");
 	coati_strbuf_addc(s, '\n');
 }
 
