@@ -102,10 +102,22 @@ static int on_progress(void *ctx, const struct coati_profile_progress *p)
 	return 0;
 }
 
+/* A name as it may be shown on a terminal: anybody may have named a file in this folder. */
+static const char *printable(const char *path, char *buf, size_t size)
+{
+	struct strbuf s = STRBUF_INIT(64u * 1024);
+
+	coati_report_fit(&s, path, size / 4); /* a character has four bytes at most */
+	snprintf(buf, size, "%s", s.text);
+	coati_strbuf_fini(&s);
+	return buf;
+}
+
 static int read_one(struct report *r, const char *path)
 {
+	char shown[1024];
 	struct reading rd = {
-		.path = path,
+		.path = printable(path, shown, sizeof(shown)),
 		.started_ns = now_ns(),
 		.shows = !r->args->quiet && isatty(STDERR_FILENO),
 	};
@@ -115,7 +127,7 @@ static int read_one(struct report *r, const char *path)
 	if (rd.shown)
 		fputs("\r\033[K", stderr);
 	if (code == -EINTR) {
-		coati_say("stopped while reading %s: this is what was read", path);
+		coati_say("stopped while reading %s: this is what was read", shown);
 		return 0;
 	}
 	if (code < 0)
@@ -123,6 +135,7 @@ static int read_one(struct report *r, const char *path)
 	return code;
 }
 
+/* @newest gets what is to be shown for a name: of the file, or how many there are. */
 static int read_all(struct report *r, char *newest, size_t size)
 {
 	const struct option_texts *in = &r->args->inputs;
@@ -135,16 +148,16 @@ static int read_all(struct report *r, char *newest, size_t size)
 				"one: -i FILE");
 			return -ENOENT;
 		}
-		r->input = newest;
-		return read_one(r, newest);
+		code = read_one(r, newest);
+		printable(newest, newest, size);
+		return code;
 	}
 	for (size_t i = 0; code >= 0 && i < in->len; i++)
 		code = read_one(r, in->v[i].text);
-	r->input = in->v[0].text;
-	if (in->len > 1) {
+	if (in->len > 1)
 		snprintf(newest, size, "%zu recordings", in->len);
-		r->input = newest;
-	}
+	else
+		printable(in->v[0].text, newest, size);
 	return code;
 }
 
@@ -259,10 +272,10 @@ static int parse_words(struct report *r)
 
 int coati_report_session(const struct report_args *args)
 {
-	struct report r = { .args = args };
+	char newest[4096] = "";
+	struct report r = { .args = args, .input = newest };
 	struct sigaction old, act = { .sa_handler = on_interrupt };
 	struct coati_error err = { 0 };
-	char newest[4096];
 	int ret = parse_words(&r);
 
 	if (ret)
