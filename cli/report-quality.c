@@ -161,6 +161,11 @@ void coati_report_quality_text(struct report *r)
 
 	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_DIM));
 	coati_strbuf_printf(s, "# %s: ", r->input);
+	if (r->info.samples < q->samples) {
+		/* the filter of the view: time and rows are of these, the account is of all */
+		coati_strbuf_grouped(s, r->info.samples);
+		coati_strbuf_adds(s, " of ");
+	}
 	coati_strbuf_grouped(s, q->samples);
 	coati_strbuf_adds(s, q->samples == 1 ? " sample" : " samples");
 	add_event_names(r, s);
