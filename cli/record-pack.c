@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <coati/capture.h>
 #include <coati/profile.h>
 
 #include "base/cleanup.h"
@@ -41,15 +42,17 @@ static int pack_profile(struct coati_profile *p, struct coati_writer *w)
 	return r;
 }
 
-int coati_record_pack(void *unused, struct coati_writer *w)
+int coati_record_pack(void *ctx, struct coati_writer *w)
 {
+	struct coati_capture **cap = ctx;
 	CLEANUP(fd_closep) int fd = coati_writer_reopen(w);
-	struct coati_profile_opts o = { .size = sizeof(o), .flags = COATI_PROFILE_NO_UNWIND };
+	struct coati_profile_opts o = { .size = sizeof(o),
+					.flags = COATI_PROFILE_NO_UNWIND,
+					.shared_images = coati_capture_images(*cap) };
 	struct coati_profile *p = NULL;
 	char path[64];
 	int r;
 
-	(void)unused;
 	if (fd < 0)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);

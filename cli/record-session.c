@@ -181,6 +181,7 @@ static int open_capture(struct session *s)
 		.when = s->when,
 		.when_count = s->when_count,
 		.before_end = packs(s) ? coati_record_pack : NULL,
+		.before_end_ctx = &s->cap,
 		.argc = a->argc,
 		.argv = a->argv,
 	};

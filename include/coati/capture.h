@@ -122,6 +122,7 @@ struct coati_capture_stats {
 };
 
 struct coati_capture;
+struct coati_images;
 
 /* Open the events of @list and a ring for each CPU. Nothing is sampled before coati_capture_start(), or before the exec with
  * ON_EXEC. Events that this machine does not have are left out as with coati_set_open(); -ENOENT when none is left. The list
@@ -166,6 +167,9 @@ COATI_API int coati_capture_finish(struct coati_capture *cap, struct coati_error
 /* Up to now; the recordings of one capture together, but for `bytes`. */
 COATI_API void coati_capture_get_stats(const struct coati_capture *cap,
 				       struct coati_capture_stats *ret);
+/* The images that the stacks went through, where stacks are unwound while recording; else NULL. They hold files that no path leads to any
+ * more (deleted, or of a container that ended), so those who want names for the recording ask them, and not after the capture is closed. */
+COATI_API struct coati_images *coati_capture_images(const struct coati_capture *cap);
 /* A recording that was not finished is left as it is: readable up to the last round. *cap becomes NULL; NULL in it is fine. */
 COATI_API void coati_capture_close(struct coati_capture **cap);
 

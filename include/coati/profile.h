@@ -93,6 +93,8 @@ struct coati_profile_opts {
 		filter; /* what is not even read in. The conditions by frames are the views' and not used here. */
 	coati_sample_fn on_sample;
 	void *ctx;
+	struct coati_images *
+		shared_images; /* to be used in place of its own, which @images tells of; it must outlive the profile */
 };
 
 struct coati_profile;

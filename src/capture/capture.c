@@ -508,6 +508,11 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		add_stack_counts(cap, ret);
 }
 
+struct coati_images *coati_capture_images(const struct coati_capture *cap)
+{
+	return cap->drain ? coati_stacks_images(coati_drain_stacks_get(cap->drain)) : NULL;
+}
+
 /* ---- running ---- */
 
 int coati_capture_start(struct coati_capture *cap, struct coati_error *err)

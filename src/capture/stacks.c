@@ -299,6 +299,11 @@ void coati_stacks_forget(struct stacks *st, uint64_t time)
 	coati_processes_forget(st->processes, time);
 }
 
+struct coati_images *coati_stacks_images(const struct stacks *st)
+{
+	return st->images;
+}
+
 void coati_stacks_get_counts(const struct stacks *st, struct stacks_counts *ret)
 {
 	struct coati_unwinder_stats u;

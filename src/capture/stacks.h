@@ -48,4 +48,6 @@ int coati_stacks_feed(struct stacks *st, const uint8_t *record,
 size_t coati_stacks_rewrite(struct stacks *st, const uint8_t *record, uint8_t *out);
 /* Nothing older than @time will be asked. */
 void coati_stacks_forget(struct stacks *st, uint64_t time);
+/* The files that were mapped where a sample was: those that nobody finds any more stay open here. */
+struct coati_images *coati_stacks_images(const struct stacks *st);
 void coati_stacks_get_counts(const struct stacks *st, struct stacks_counts *ret);

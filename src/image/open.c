@@ -307,6 +307,7 @@ static int try_build_id(struct search *s)
 {
 	char id[2 * COATI_BUILD_ID_MAX + 1], path[IMAGE_PATH_MAX];
 	const char *dir = s->im->all->debug_dirs;
+	struct coati_error before = *s->err;
 	int r = -ENOENT;
 
 	format_id(s->im->build_id, s->im->build_id_size, id);
@@ -317,6 +318,9 @@ static int try_build_id(struct search *s)
 		r = try_below(s, s->im->all->root, path, true);
 		dir += len + (dir[len] == ':');
 	}
+	/* where the file itself is missing says more than where its copy is */
+	if (r < 0 && before.code && s->err->code == -ENOENT)
+		*s->err = before;
 	return r;
 }
 

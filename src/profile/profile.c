@@ -57,8 +57,9 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 	p->on_sample_ctx = o.ctx;
 	init_tables(p);
 	r = coati_conditions_init(&p->conditions, &f, err);
-	if (r == 0)
-		r = coati_images_new(o.images, &p->images, err);
+	if (r == 0 && !o.shared_images)
+		r = coati_images_new(o.images, &p->own_images, err);
+	p->images = o.shared_images ? o.shared_images : p->own_images;
 	if (r == 0)
 		r = coati_unwinder_new(p->images, o.unwinder, &p->unwinder, err);
 	return r;
@@ -98,7 +99,7 @@ void coati_profile_free(struct coati_profile **pp)
 	for (size_t i = 0; i < p->notes.len; i++)
 		coati_free(p->notes.v[i]);
 	coati_unwinder_free(&p->unwinder);
-	coati_images_free(&p->images);
+	coati_images_free(&p->own_images);
 	coati_conditions_fini(&p->conditions);
 	ARRAY_FINI(&p->files);
 	ARRAY_FINI(&p->events);

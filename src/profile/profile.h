@@ -52,7 +52,7 @@ struct coati_profile {
 	coati_sample_fn on_sample;
 	void *on_sample_ctx;
 	struct conditions conditions;
-	struct coati_images *images;
+	struct coati_images *images, *own_images; /* own: NULL when they are the caller's */
 	struct coati_unwinder *unwinder;
 	ARRAY(struct profile_file) files;
 	ARRAY(struct coati_profile_event) events;
