@@ -1,0 +1,19 @@
+cat >p.rs <<'RS'
+use std::hint::black_box;
+trait Work { fn work(&self, n: u64) -> u64; }
+struct Adder;
+impl Work for Adder {
+    #[inline(never)]
+    fn work(&self, n: u64) -> u64 { let mut s = 0; for i in 0..n { s = black_box(s + i); } s }
+}
+#[inline(never)]
+fn through(w: &dyn Work) -> u64 { let r = w.work(40_000_000); black_box(r) }
+fn main() { println!("{}", through(&Adder)); }
+RS
+for how in legacy v0; do
+	# the older kind has to be asked for as if this were a compiler in the making
+	RUSTC_BOOTSTRAP=1 rustc -C opt-level=1 -C debuginfo=0 -Z unstable-options -C symbol-mangling-version=$how -o p p.rs
+	"$COATI" record -q -o p.data -- ./p >sum
+	"$COATI" report -q -i p.data --csv | sed -n '2s/,p,.*//p'
+	"$COATI" report -q -i p.data --callers '*work' | grep -o -e '  *p::through  p$' -e '  *p::main  p$' | sed 's/^ *//'
+done
