@@ -2,3 +2,6 @@
 pid=$(sed -n '1s/ .*//p' truth)
 trap 'rm -f "/tmp/perf-$pid.map"' EXIT
 "$COATI" report -q --csv | grep -c "^made at run time,\[jit $pid\],"
+# the recording brought the names
+rm "/tmp/perf-$pid.map"
+"$COATI" report -q --csv | grep -c "^made at run time,\[jit $pid\],"
