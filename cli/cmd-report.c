@@ -93,6 +93,8 @@ static const char *find_conflict(const struct report_args *a)
 		return "--json goes with tables, trees and --source";
 	if (a->html && a->output)
 		return "--html names its file itself: --output is not needed";
+	if (views && a->limit != LIMIT_USUAL)
+		return "--limit is for tables; trees have --min";
 	if (a->quiet && a->verbose)
 		return "--quiet and --verbose do not go together";
 	return NULL;

@@ -8,6 +8,12 @@
 
 #include "base/json.h"
 
+/* Told twice: by the ring, and by the events' own count of samples. */
+static uint64_t lost_of(const struct coati_recording_stats *rs)
+{
+	return rs->lost > rs->lost_samples ? rs->lost : rs->lost_samples;
+}
+
 void coati_dump_stats_add(struct dump_stats *st, uint32_t type, uint32_t size, uint32_t event)
 {
 	uint32_t at = type < STATS_TYPES ? type : STATS_TYPES - 1;
@@ -41,7 +47,7 @@ static void print_json(const struct dump_stats *st, const struct coati_recording
 	coati_json_kstr(&j, "schema", "coati.dump.stats.v1");
 	coati_json_ku64(&j, "records", rs->records);
 	coati_json_ku64(&j, "bytes", rs->bytes);
-	coati_json_ku64(&j, "lost", rs->lost + rs->lost_samples);
+	coati_json_ku64(&j, "lost", lost_of(rs));
 	coati_json_ku64(&j, "throttled", rs->throttled);
 	coati_json_ku64(&j, "late", rs->late);
 	coati_json_ku64(&j, "damaged", rs->damaged);
@@ -92,9 +98,8 @@ static void print_text(const struct dump_stats *st, const struct coati_recording
 				    coati_dump_event_name(coati_recording_event(rec, e)));
 	}
 	coati_strbuf_printf(out, "\nlost %llu, throttled %llu, late %llu, damaged %llu\n",
-			    (unsigned long long)(rs->lost + rs->lost_samples),
-			    (unsigned long long)rs->throttled, (unsigned long long)rs->late,
-			    (unsigned long long)rs->damaged);
+			    (unsigned long long)lost_of(rs), (unsigned long long)rs->throttled,
+			    (unsigned long long)rs->late, (unsigned long long)rs->damaged);
 }
 
 void coati_dump_stats_print(const struct dump_stats *st, const struct coati_recording *rec,

@@ -62,6 +62,18 @@ int coati_record_output_reserve(struct record_output *o, struct coati_error *err
 	folder_of(o->path, folder, sizeof(folder));
 	if (access(folder, W_OK | X_OK) < 0)
 		return coati_fail(err, -errno, "%s: %m; choose another place with -o", folder);
+	/* what would fail at the end is better said before the command runs */
+	if (!o->many && lstat(o->path, &st) == 0 && S_ISLNK(st.st_mode) && stat(o->path, &st) < 0)
+		return coati_fail(
+			err, -errno,
+			"%s is a link to nothing: %m; remove it or choose another file with -o",
+			o->path);
+	snprintf(folder, sizeof(folder), "%s.old", o->path);
+	if (!o->many && stat(o->path, &st) == 0 && stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
+		return coati_fail(
+			err, -EISDIR,
+			"%s: %m, and the recording before could not be kept there; choose another file with -o",
+			folder);
 	return 0;
 }
 

@@ -3,9 +3,8 @@
  * A flame graph of text: a line for each depth, the outermost frames on top, each frame as wide as its share. Frames narrower than
  * a column are gathered in a dot.
  */
+#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -28,17 +27,14 @@ struct box {
 
 typedef ARRAY(struct box) boxes_t;
 
-static uint32_t terminal_width(const struct report *r)
+static uint32_t graph_width(const struct report *r)
 {
 	const char *columns = getenv("COLUMNS");
-	struct winsize w = { 0 };
-	uint64_t n = 0;
+	uint64_t n = coati_report_width(r);
 
-	if (ioctl(r->out.fd, TIOCGWINSZ, &w) == 0 && w.ws_col)
-		n = w.ws_col;
-	else if (!columns || coati_parse_u64(columns, WIDTH_LEAST, WIDTH_MOST, &n) < 0)
+	if (!n && (!columns || coati_parse_u64(columns, WIDTH_LEAST, WIDTH_MOST, &n) < 0))
 		n = 100;
-	return n < WIDTH_LEAST ? WIDTH_LEAST : (uint32_t)n;
+	return n < WIDTH_LEAST ? WIDTH_LEAST : n > WIDTH_MOST ? WIDTH_MOST : (uint32_t)n;
 }
 
 static void draw_box(struct report *r, const struct box *b, const struct coati_tree_node *n)
@@ -143,7 +139,7 @@ int coati_report_flame(struct report *r)
 	if (!nodes)
 		return EXIT_FAILED;
 	coati_report_quality_text(r);
-	if (draw(r, nodes, terminal_width(r)) < 0) {
+	if (draw(r, nodes, graph_width(r)) < 0) {
 		coati_say("out of memory for the flame graph");
 		return EXIT_FAILED;
 	}

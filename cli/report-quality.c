@@ -2,9 +2,13 @@
 /* see report-quality.h */
 #include "report-quality.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/parse.h"
 #include "base/strbuf.h"
 
 double coati_report_percent(const struct report *r, uint64_t weight)
@@ -25,6 +29,19 @@ void coati_report_weight(const struct report *r, struct strbuf *s, uint64_t weig
 		coati_strbuf_grouped(s, weight);
 }
 
+uint32_t coati_report_width(const struct report *r)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize w = { 0 };
+	uint64_t n;
+
+	if (!isatty(r->out.fd))
+		return 0;
+	if (ioctl(r->out.fd, TIOCGWINSZ, &w) == 0 && w.ws_col)
+		return w.ws_col;
+	return columns && coati_parse_u64(columns, 1, 4096, &n) == 0 ? (uint32_t)n : 80;
+}
+
 /* ---- text on a line ---- */
 
 /* Bytes of the character at @p: more than one only when it is well-formed UTF-8 and can be printed. */
@@ -37,7 +54,15 @@ static size_t char_bytes(const unsigned char *p)
 	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 1;
-	/* the second half of the control characters */
+	/* longer than it need be, or halves of pairs */
+	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xf0 && p[1] < 0x90) ||
+	    (*p == 0xed && p[1] > 0x9f))
+		return 1;
+	/* what turns the direction of writing, and the second half of the control characters */
+	if (*p == 0xe2 &&
+	    ((p[1] == 0x80 && ((p[2] >= 0xaa && p[2] <= 0xae) || (p[2] & 0xfe) == 0x8e)) ||
+	     (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)))
+		return 1;
 	return n == 2 && *p == 0xc2 && p[1] < 0xa0 ? 1 : n;
 }
 
@@ -56,13 +81,27 @@ static size_t columns_of(const char *text)
 	return columns;
 }
 
-size_t coati_report_fit(struct strbuf *s, const char *text, size_t width)
+/* @text without what stands inside <> and (), which "…" stands for. */
+static void shorten(struct strbuf *s, const char *text)
 {
-	const unsigned char *p = (const unsigned char *)text;
-	size_t columns = columns_of(text), left = columns > width && width ? width - 1 : columns;
-	size_t put = left;
+	int depth = 0;
 
-	for (; *p && left; left--) {
+	for (; *text; text++) {
+		bool opens = *text == '<' || *text == '(', closes = *text == '>' || *text == ')';
+
+		if (closes && depth > 0)
+			depth--;
+		if (!depth)
+			coati_strbuf_addc(s, *text);
+		if (opens && !depth && text[1] && !strchr(")>=<-", text[1]))
+			coati_strbuf_adds(s, "…");
+		depth += opens;
+	}
+}
+
+static const unsigned char *put_chars(struct strbuf *s, const unsigned char *p, size_t nr)
+{
+	for (; *p && nr; nr--) {
 		size_t n = char_bytes(p);
 
 		if (is_plain(p, n))
@@ -71,10 +110,35 @@ size_t coati_report_fit(struct strbuf *s, const char *text, size_t width)
 			coati_strbuf_addc(s, '?');
 		p += n;
 	}
-	if (put == columns)
-		return put;
-	coati_strbuf_adds(s, "…");
-	return put + 1;
+	return p;
+}
+
+size_t coati_report_fit(struct strbuf *s, const char *text, size_t width)
+{
+	struct strbuf brief = STRBUF_INIT(1u << 20);
+	size_t columns = columns_of(text), head;
+	const unsigned char *p;
+
+	if (columns > width) {
+		shorten(&brief, text);
+		if (!brief.failed && brief.len)
+			text = brief.text;
+		columns = columns_of(text);
+	}
+	p = (const unsigned char *)text;
+	head = columns > width && width ? (width - 1) / 2 : columns;
+	p = put_chars(s, p, head);
+	if (head < columns) {
+		size_t skip = columns - (width - 1 - head) - head;
+
+		coati_strbuf_adds(s, "…");
+		while (skip--)
+			p += char_bytes(p);
+		put_chars(s, p, columns);
+		columns = width;
+	}
+	coati_strbuf_fini(&brief);
+	return columns;
 }
 
 /* ---- the line ---- */
@@ -153,6 +217,22 @@ static void add_images(const struct report *r, struct strbuf *s)
 	}
 }
 
+/* What a person may do about a table that says little. */
+static void add_advice(const struct report *r, struct strbuf *s)
+{
+	if (!r->quality.samples && !r->quality.filtered)
+		coati_strbuf_adds(
+			s, "# no samples: it ran too shortly or slept; coati record -F 10000 takes "
+			   "more, and -e page-faults -c 1 takes every page fault\n");
+	else if (!r->info.samples)
+		coati_strbuf_adds(s, "# no sample matches what was asked for\n");
+	else if (r->info.nr_events > 1 && !strcmp(r->info.unit, "samples") && !r->args->counts)
+		coati_strbuf_adds(
+			s,
+			"# samples of several events are counted together; --event (-e) chooses one, "
+			"--by event tells them apart\n");
+}
+
 void coati_report_quality_text(struct report *r)
 {
 	const struct coati_profile_quality *q = &r->quality;
@@ -160,9 +240,10 @@ void coati_report_quality_text(struct report *r)
 	const char *note;
 
 	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_DIM));
-	coati_strbuf_printf(s, "# %s: ", r->input);
-	if (r->info.samples < q->samples) {
-		/* the filter of the view: time and rows are of these, the account is of all */
+	coati_strbuf_adds(s, "# ");
+	coati_report_fit(s, r->input, 1000);
+	coati_strbuf_adds(s, ": ");
+	if (r->info.samples != q->samples) {
 		coati_strbuf_grouped(s, r->info.samples);
 		coati_strbuf_adds(s, " of ");
 	}
@@ -192,6 +273,7 @@ void coati_report_quality_text(struct report *r)
 		coati_report_fit(s, note, 1000);
 		coati_strbuf_adds(s, "\n");
 	}
+	add_advice(r, s);
 	if (r->args->verbose)
 		add_images(r, s);
 	else if (q->unsymbolised > q->samples / 20)

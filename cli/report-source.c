@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -77,7 +78,8 @@ static bool is_near(const struct source_lines *l, size_t next, uint32_t number)
 {
 	if (next < l->nr && l->rows[next]->line - number <= CONTEXT_LINES)
 		return true;
-	if (next > 0 && number - l->rows[next - 1]->line <= CONTEXT_LINES)
+	if (next > 0 && l->rows[next - 1]->line &&
+	    number - l->rows[next - 1]->line <= CONTEXT_LINES)
 		return true;
 	return next > 0 && next < l->nr &&
 	       l->rows[next]->line - l->rows[next - 1]->line <= GAP_LINES;
@@ -95,6 +97,8 @@ static void put_file(struct report *r, const struct source_lines *l, const char 
 		const struct coati_row *row = NULL;
 
 		stop = stop ? stop : end;
+		while (next < l->nr && l->rows[next]->line < number)
+			next++; /* line 0 is no line, and several rows may be of one */
 		if (next < l->nr && l->rows[next]->line == number)
 			row = l->rows[next];
 		if (row || is_near(l, next, number)) {
@@ -112,6 +116,14 @@ static void put_file(struct report *r, const struct source_lines *l, const char 
 	}
 }
 
+/* The recording names the file: a device or a file of /proc is none to be read. */
+static bool is_plain_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+}
+
 static void put_source(struct report *r, const struct source_lines *l)
 {
 	struct strbuf text = STRBUF_INIT(SOURCE_BYTES_MAX);
@@ -124,7 +136,7 @@ static void put_source(struct report *r, const struct source_lines *l)
 			"# no source lines: the file with this code has no debug information here\n");
 		return;
 	}
-	code = coati_file_read(AT_FDCWD, l->file, &text);
+	code = is_plain_file(l->file) ? coati_file_read(AT_FDCWD, l->file, &text) : -EINVAL;
 	coati_strbuf_printf(s, "%s%7s %7s %6s  ", coati_output_style(&r->out, STYLE_BOLD), "self",
 			    "total", "line");
 	coati_report_fit(s, l->file, 1000);
@@ -133,7 +145,9 @@ static void put_source(struct report *r, const struct source_lines *l)
 		put_file(r, l, text.text, text.len);
 	} else {
 		errno = -code;
-		coati_strbuf_printf(s, "# this file cannot be read here: %m\n");
+		coati_strbuf_printf(s, "# this file cannot be read here%s%s\n",
+				    code == -EINVAL ? "" : ": ",
+				    code == -EINVAL ? "" : strerror(-code));
 		for (size_t i = 0; i < l->nr; i++)
 			put_line(r, l->rows[i], l->rows[i]->line, "", 0);
 	}

@@ -10,7 +10,9 @@
 #include "report-quality.h"
 #include "talk.h"
 
-#define NAME_COLUMNS 60
+#define NAME_COLUMNS  60 /* where the width is not known */
+#define OTHER_COLUMNS 42 /* numbers and the blanks between */
+#define IMAGE_COLUMNS 24
 
 static bool has_frames(enum coati_by by)
 {
@@ -24,6 +26,17 @@ static size_t row_limit(const struct report *r, size_t nr)
 }
 
 /* ---- text ---- */
+
+/* As wide as the terminal allows; in full where there is none. */
+static size_t name_columns(const struct report *r)
+{
+	uint32_t width = coati_report_width(r);
+
+	if (r->args->verbose || !width)
+		return 1000;
+	return width > OTHER_COLUMNS + IMAGE_COLUMNS + 20 ? width - OTHER_COLUMNS - IMAGE_COLUMNS
+							  : 20;
+}
 
 /* A weight right in a column of its own. */
 static void add_weight(const struct report *r, struct strbuf *s, uint64_t weight)
@@ -64,15 +77,19 @@ static size_t put_name(struct strbuf *s, const struct report *r, const struct co
 	case COATI_BY_THREAD:
 		snprintf(text, sizeof(text), "%d/%d ", row->pid, row->tid);
 		coati_strbuf_adds(s, text);
-		return strlen(text) + coati_report_fit(s, row->name, NAME_COLUMNS);
+		return strlen(text) + coati_report_fit(s, row->name, name_columns(r));
 	case COATI_BY_PROCESS:
 		snprintf(text, sizeof(text), "%d ", row->pid);
 		coati_strbuf_adds(s, text);
-		return strlen(text) + coati_report_fit(s, row->name, NAME_COLUMNS);
+		return strlen(text) + coati_report_fit(s, row->name, name_columns(r));
+	case COATI_BY_ADDRESS:
+		snprintf(text, sizeof(text), "0x%llx ", (unsigned long long)row->address);
+		coati_strbuf_adds(s, text);
+		return strlen(text) + coati_report_fit(s, row->name, name_columns(r));
 	case COATI_BY_LABEL:
-		return coati_report_fit(s, row->name[0] ? row->name : "(none)", NAME_COLUMNS);
+		return coati_report_fit(s, row->name[0] ? row->name : "(none)", name_columns(r));
 	default:
-		return coati_report_fit(s, row->name, r->args->verbose ? 1000 : NAME_COLUMNS);
+		return coati_report_fit(s, row->name, name_columns(r));
 	}
 }
 
@@ -89,8 +106,10 @@ static void text_row(struct report *r, const struct coati_row *row)
 	coati_strbuf_adds(s, "  ");
 	columns = put_name(s, r, row);
 	if (row->image && r->by != COATI_BY_IMAGE) {
-		if (columns < NAME_COLUMNS)
-			coati_strbuf_pad(s, ' ', NAME_COLUMNS - columns);
+		size_t wide = name_columns(r) < NAME_COLUMNS ? name_columns(r) : NAME_COLUMNS;
+
+		if (columns < wide)
+			coati_strbuf_pad(s, ' ', wide - columns);
 		coati_strbuf_printf(s, "  %s", coati_output_style(&r->out, STYLE_DIM));
 		coati_report_fit(s, row->image, 40);
 		coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_PLAIN));
@@ -114,35 +133,63 @@ static void text_table(struct report *r, const struct coati_row *rows, size_t nr
 		if (s->len > 60000)
 			coati_output_flush(&r->out);
 	}
-	if (shown < nr)
-		coati_strbuf_printf(s, "%s# %zu more rows: --limit 0 shows them%s\n",
-				    coati_output_style(&r->out, STYLE_DIM), nr - shown,
+	if (shown < nr) {
+		coati_strbuf_printf(s, "%s# ", coati_output_style(&r->out, STYLE_DIM));
+		coati_strbuf_grouped(s, nr - shown);
+		coati_strbuf_printf(s, " more rows: --limit 0 shows them%s\n",
 				    coati_output_style(&r->out, STYLE_PLAIN));
+	}
 }
 
 /* ---- CSV ---- */
+
+/* Control characters are no text in any table. */
+static void csv_text(struct strbuf *s, const char *text)
+{
+	struct strbuf plain = STRBUF_INIT(1u << 21);
+
+	coati_report_fit(&plain, text, SIZE_MAX);
+	coati_output_csv(s, plain.text);
+	coati_strbuf_fini(&plain);
+}
+
+/* A number that a row of this kind has, or nothing. */
+static void csv_number(struct strbuf *s, bool has, long long value)
+{
+	coati_strbuf_addc(s, ',');
+	if (has)
+		coati_strbuf_printf(s, "%lld", value);
+}
+
+static void csv_row(const struct report *r, struct strbuf *s, const struct coati_row *row)
+{
+	csv_text(s, row->name);
+	coati_strbuf_addc(s, ',');
+	csv_text(s, row->image ? row->image : "");
+	coati_strbuf_addc(s, ',');
+	if (r->by == COATI_BY_ADDRESS)
+		coati_strbuf_printf(s, "0x%llx", (unsigned long long)row->address);
+	coati_strbuf_addc(s, ',');
+	csv_text(s, row->file ? row->file : "");
+	csv_number(s, row->line, row->line);
+	csv_number(s, r->by == COATI_BY_THREAD || r->by == COATI_BY_PROCESS, row->pid);
+	csv_number(s, r->by == COATI_BY_THREAD, row->tid);
+	csv_number(s, r->by == COATI_BY_CPU, row->cpu);
+	coati_strbuf_printf(s, ",%llu,%llu,%llu,%llu\n", (unsigned long long)row->self,
+			    (unsigned long long)row->total, (unsigned long long)row->self_count,
+			    (unsigned long long)row->total_count);
+}
 
 static void csv_table(struct report *r, const struct coati_row *rows, size_t nr)
 {
 	struct strbuf *s = &r->out.text;
 
 	nr = row_limit(r, nr);
-	coati_output_csv(s, title_of(r));
-	coati_strbuf_printf(
-		s, ",image,file,line,pid,tid,cpu,self_%s,total_%s,self_samples,total_samples\n",
-		r->info.unit, r->info.unit);
+	csv_text(s, title_of(r));
+	coati_strbuf_adds(s, ",image,address,file,line_number,pid,tid,cpu,self,total,self_samples,"
+			     "total_samples\n");
 	for (size_t i = 0; i < nr; i++) {
-		const struct coati_row *row = &rows[i];
-
-		coati_output_csv(s, row->name);
-		coati_strbuf_addc(s, ',');
-		coati_output_csv(s, row->image ? row->image : "");
-		coati_strbuf_addc(s, ',');
-		coati_output_csv(s, row->file ? row->file : "");
-		coati_strbuf_printf(
-			s, ",%u,%d,%d,%d,%llu,%llu,%llu,%llu\n", row->line, row->pid, row->tid,
-			row->cpu, (unsigned long long)row->self, (unsigned long long)row->total,
-			(unsigned long long)row->self_count, (unsigned long long)row->total_count);
+		csv_row(r, s, &rows[i]);
 		if (s->len > 60000)
 			coati_output_flush(&r->out);
 	}

@@ -11,8 +11,9 @@
 #include "report-quality.h"
 #include "talk.h"
 
-#define NONE	   UINT32_MAX
-#define INDENT_MAX 64 /* levels that are drawn; deeper ones stay at the last column */
+#define NONE	     UINT32_MAX
+#define TREE_COLUMNS 90 /* of a name */
+#define INDENT_MAX   64 /* levels that are drawn; deeper ones stay at the last column */
 
 const struct coati_tree_node *coati_report_nodes(struct report *r, enum coati_tree_kind kind,
 						 const char *function, size_t *ret_nr)
@@ -88,7 +89,7 @@ static void print_node(struct tree_text *t, const struct coati_tree_node *n, boo
 	put_share(t->r, s, n->total);
 	put_share(t->r, s, n->self);
 	draw_indent(s, &t->indent, branches);
-	coati_report_fit(s, n->name, t->r->args->verbose ? 1000 : 80);
+	coati_report_fit(s, n->name, t->r->args->verbose ? 1000 : TREE_COLUMNS);
 	if (f && t->r->by != COATI_BY_IMAGE) {
 		coati_strbuf_printf(s, "  %s", coati_output_style(&t->r->out, STYLE_DIM));
 		coati_report_fit(s, f->image, 40);
@@ -176,7 +177,7 @@ static void tree_text(struct report *r, const struct coati_tree_node *nodes, con
 	struct tree_text t = {
 		.r = r,
 		.nodes = nodes,
-		.least = (uint64_t)((double)r->info.total * r->min_percent / 100),
+		.least = (uint64_t)((double)nodes[0].total * r->min_percent / 100),
 	};
 
 	coati_report_quality_text(r);

@@ -3,6 +3,7 @@
 #include "capture/images.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -11,16 +12,19 @@
 
 #include <coati/record.h>
 
+#include "base/cleanup.h"
 #include "base/elf.h"
+#include "image/copy.h"
+#include "image/open.h"
 
 #define NAMES_BYTES_MAX (16u << 20)
 #define VDSO		"[vdso]"
 
 void coati_images_init(struct images *im)
 {
-	*im = (struct images){ .v.max = IMAGES_MAX };
+	*im = (struct images){ .v.max = CAPTURE_IMAGES_MAX };
 	coati_arena_init(&im->names, NAMES_BYTES_MAX);
-	coati_map_init_strings(&im->by_name, IMAGES_MAX);
+	coati_map_init_strings(&im->by_name, CAPTURE_IMAGES_MAX);
 }
 
 void coati_images_fini(struct images *im)
@@ -69,7 +73,7 @@ static int add_new(struct images *im, const struct coati_mmap *m, uint64_t same_
 	int r;
 
 	if (!i)
-		return im->v.len >= IMAGES_MAX ? 0 : -ENOMEM;
+		return im->v.len >= CAPTURE_IMAGES_MAX ? 0 : -ENOMEM;
 	i->next = (uint32_t)same_name;
 	i->name = same_name ? im->v.v[same_name - 1].name : coati_arena_strdup(&im->names, m->name);
 	if (!i->name) {
@@ -131,17 +135,23 @@ static void read_vdso(struct image *i)
 /* The name may have come to stand for another file since, or lie in another container: only the very inode counts. */
 static void read_file(struct image *i)
 {
+	CLEANUP(fd_closep) int fd = -1;
+	struct copy c;
 	struct stat st;
-	struct elf e;
 
-	if (!i->ino || stat(i->name, &st) < 0 || !S_ISREG(st.st_mode) || st.st_ino != i->ino)
+	/* nothing is waited for, and nothing is mapped: the file is somebody else's, who may be shortening it just now */
+	if (!i->ino || stat(i->name, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	fd = open(i->name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_ino != i->ino)
 		return;
 	if (major(st.st_dev) != i->maj || minor(st.st_dev) != i->min)
 		return;
-	if (coati_elf_open(i->name, &e, NULL) < 0)
+	if (coati_copy_open(&c, fd, i->name, NULL) < 0)
 		return;
-	i->id_size = (uint8_t)coati_elf_build_id(&e, i->id);
-	coati_elf_close(&e);
+	TAKE_FD(fd);
+	i->id_size = (uint8_t)coati_copy_build_id(&c, i->id);
+	coati_copy_close(&c);
 }
 
 int coati_images_write(struct images *im, struct coati_writer *w)

@@ -16,8 +16,8 @@
 #include "base/array.h"
 #include "base/map.h"
 
-#define IMAGES_MAX	65536
-#define IMAGES_NAME_MAX 4096
+#define CAPTURE_IMAGES_MAX 65536
+#define IMAGES_NAME_MAX	   4096
 
 struct image {
 	const char *name;

@@ -15,8 +15,9 @@
 #include "base/error.h"
 #include "image/lines-dwarf.h"
 
-#define INFLATED_MAX (UINT64_C(4) << 30)
-#define RATIO_MAX    2048 /* deflate reaches 1032 */
+#define INFLATED_MAX (UINT64_C(4) << 30) /* all sections together */
+#define RATIO_MAX    64 /* of them to the file: debug data reaches 10, only bombs reach 1000 */
+#define INFLATED_ANY (UINT64_C(16) << 20) /* for small files */
 
 static const char *const section_names[SECTION_COUNT] = {
 	[SECTION_INFO] = "debug_info",
@@ -52,16 +53,19 @@ static enum dwarf_section section_by_name(const char *name, bool *ret_z, bool *r
 	return SECTION_COUNT;
 }
 
-static int inflate(struct dwarf_bytes *b, uint32_t kind, struct cursor *rest, uint64_t size,
-		   struct coati_error *err)
+static int inflate(struct dwarf_file *f, struct dwarf_bytes *b, uint32_t kind, struct cursor *rest,
+		   uint64_t size, struct coati_error *err)
 {
 	struct dwarf_bytes in = { .at = rest->at, .size = cursor_left(rest) };
 	uint8_t *out;
 	int r;
 
 	*b = (struct dwarf_bytes){ 0 };
-	if (rest->bad || size > INFLATED_MAX || size > in.size * RATIO_MAX)
-		return coati_fail(err, -EBADMSG, "the size of a compressed section is damaged");
+	if (rest->bad || size > INFLATED_MAX - f->inflated ||
+	    size + f->inflated > INFLATED_ANY + f->copy.size * RATIO_MAX)
+		return coati_fail(err, -EBADMSG,
+				  "a compressed section would become larger than any sane one");
+	f->inflated += size;
 	out = coati_alloc((size_t)size ? (size_t)size : 1);
 	if (!out)
 		return coati_fail(err, -ENOMEM, "out of memory");
@@ -92,13 +96,13 @@ static int load_section(struct dwarf_file *f, const struct elf_section *s, enum 
 		cursor_skip(&c, 4);
 		size = cursor_u64(&c);
 		cursor_skip(&c, 8); /* alignment */
-		return inflate(b, kind, &c, size, err);
+		return inflate(f, b, kind, &c, size, err);
 	}
 	if (z && b->size > 12 && !memcmp(b->at, "ZLIB", 4)) {
 		cursor_skip(&c, 4);
 		c.swap = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__; /* always big-endian */
 		size = cursor_u64(&c);
-		return inflate(b, ELFCOMPRESS_ZLIB, &c, size, err);
+		return inflate(f, b, ELFCOMPRESS_ZLIB, &c, size, err);
 	}
 	return 0;
 }

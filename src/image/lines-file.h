@@ -56,6 +56,7 @@ struct dwarf_file {
 	struct copy copy;
 	struct elf elf; /* over the copy */
 	struct dwarf_bytes sections[SECTION_COUNT];
+	uint64_t inflated;	       /* bytes that compressed ones have become */
 	uint64_t text_start, text_end; /* what lies outside is code that the linker dropped */
 	struct dwarf_unit *units;      /* by their place */
 	size_t nr_units;

@@ -247,7 +247,7 @@ static int try_fd(struct search *s, int fd, bool is_mapping, const char *shown)
 	TAKE_FD(owned);
 	if (s->im->build_id_size)
 		r = check_id(s->im, s->copy, shown, &err);
-	else if (!is_mapping)
+	else if (!is_mapping || s->im->ino)
 		r = check_inode(s->im, s->copy, shown, &err);
 	if (r < 0) {
 		coati_copy_close(s->copy);
@@ -284,6 +284,15 @@ static int try_kernel_link(struct search *s, const char *path, bool is_proof)
 	return fd < 0 ? refuse(s, &err) : try_fd(s, fd, is_proof, path);
 }
 
+/* Does the link of the kernel lead to a file of that name? */
+static bool is_named(const char *link, const char *name)
+{
+	char text[IMAGE_PATH_MAX];
+	ssize_t n = readlink(link, text, sizeof(text));
+
+	return n > 0 && (size_t)n == strlen(name) && !memcmp(text, name, (size_t)n);
+}
+
 /* Its mappings, which needs privileges, and its program, which needs none for one's own. */
 static int try_kernel_links(struct search *s)
 {
@@ -293,7 +302,9 @@ static int try_kernel_links(struct search *s)
 
 	snprintf(path, sizeof(path), "%s/%d/map_files/%llx-%llx", im->all->procfs, im->pid,
 		 (unsigned long long)im->map_start, (unsigned long long)im->map_end);
-	if (im->map_end && try_kernel_link(s, path, true) == 0)
+	/* the number may be another process' by now: without an inode to compare, at least the name must be the same */
+	if (im->map_end && (im->ino || im->build_id_size || is_named(path, im->path)) &&
+	    try_kernel_link(s, path, true) == 0)
 		return 0;
 	snprintf(path, sizeof(path), "%s/%d/exe", im->all->procfs, im->pid);
 	if ((im->build_id_size || im->ino) && try_kernel_link(s, path, false) == 0)

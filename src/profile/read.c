@@ -18,6 +18,12 @@
 #define PROGRESS_NS	 (NSEC_PER_SEC / 10)
 #define RECORDER_LINE	 128
 
+/* What was lost is told twice: by the ring when it has room again, and by the events' own count at the end, which is of samples alone. */
+static uint64_t lost_of(const struct coati_recording_stats *st)
+{
+	return st->lost > st->lost_samples ? st->lost : st->lost_samples;
+}
+
 static enum coati_machine machine_of(const char *arch)
 {
 	struct utsname own;
@@ -127,7 +133,7 @@ static int show(struct meter *m, const struct reading *r, uint64_t offset)
 	now = (struct coati_profile_progress){ .bytes = offset,
 					       .total_bytes = m->total_bytes,
 					       .samples = st.samples,
-					       .lost = st.lost + st.lost_samples };
+					       .lost = lost_of(&st) };
 	return m->fn(m->ctx, &now);
 }
 
@@ -193,8 +199,7 @@ static void close_account(struct reading *r)
 	struct coati_recording_stats st;
 
 	coati_recording_get_stats(r->recording, &st);
-	add_weight(&q->lost, st.lost);
-	add_weight(&q->lost, st.lost_samples);
+	add_weight(&q->lost, lost_of(&st));
 	q->throttled += st.throttled;
 	q->damaged += st.damaged;
 	q->late += st.late;

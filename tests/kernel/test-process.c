@@ -61,8 +61,8 @@ static void record(const char *mode)
 	pid = fork();
 	CHECK_INT(pid, >=, 0);
 	if (pid == 0) {
-		execl(tool, tool, "record", "-q", "-g", "none", "-e", "cpu-clock:u", "-F", "5000",
-		      "-o", OUT, "--", program(), mode, TRUTH, (char *)NULL);
+		execl(tool, tool, "record", "-q", "--no-pack", "-g", "none", "-e", "cpu-clock:u",
+		      "-F", "5000", "-o", OUT, "--", program(), mode, TRUTH, (char *)NULL);
 		_exit(127);
 	}
 	CHECK_INT(waitpid(pid, &status, 0), ==, pid);

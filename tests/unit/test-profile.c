@@ -478,7 +478,7 @@ TEST(profile_counts_what_was_lost_and_throttled)
 	tape_close(&t);
 	p = tape_profile("a");
 	coati_profile_quality(p, &q);
-	CHECK_U64(q.lost, ==, 12);
+	CHECK_U64(q.lost, ==, 7);
 	CHECK_U64(q.throttled, ==, 1);
 	CHECK_U64(q.samples, ==, 1);
 	CHECK_U64(q.recorder_cpu_ns, ==, 123456);

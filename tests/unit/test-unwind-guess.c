@@ -75,7 +75,7 @@ static int walk(struct scene *s, uint64_t fp, struct walk_frame *ret, enum walk_
 TEST(guess_takes_the_top_of_the_stack_behind_a_call)
 {
 	static const uint8_t calls[][7] = {
-		{ 0x90, 0x90, 0xe8, 1, 2, 3, 4 },	      /* call rel32 */
+		{ 0x90, 0x90, 0xe8, 0x88, 0xff, 0xff, 0xff }, /* call rel32, a little before pc */
 		{ 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0 }, /* call *rax */
 		{ 0x90, 0x90, 0x90, 0x90, 0xff, 0x50, 8 },    /* call *8(rax) */
 		{ 0x90, 0xff, 0x15, 1, 2, 3, 4 },	      /* call *slot(rip) */
@@ -96,6 +96,22 @@ TEST(guess_takes_the_top_of_the_stack_behind_a_call)
 	}
 }
 
+TEST(guess_does_not_take_a_call_to_somewhere_else)
+{
+	static const int32_t offsets[] = { 0, 0x100000, -0x20000, -0x6f };
+	struct scene s = { .stack = { CODE + 0x80 } };
+	struct walk_frame f;
+	enum walk_end end;
+
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+		memset(s.code, 0x90, sizeof(s.code));
+		s.code[0x80 - 5] = 0xe8;
+		memcpy(s.code + 0x80 - 4, &offsets[i], 4);
+		CHECK_INT(walk(&s, 0, &f, &end), ==, 1);
+		CHECK_INT(end, ==, WALK_GAP);
+	}
+}
+
 TEST(guess_by_frame_pointer_needs_a_call_and_a_near_frame)
 {
 	struct scene s = { .stack = { 1, 2, STACK + 64, CODE + 0x80 } };
@@ -105,7 +121,7 @@ TEST(guess_by_frame_pointer_needs_a_call_and_a_near_frame)
 	memset(s.code, 0x90, sizeof(s.code));
 	CHECK_INT(walk(&s, STACK + 16, &f, &end), ==, 1);
 	CHECK_INT(end, ==, WALK_GAP);
-	s.code[0x80 - 5] = 0xe8;
+	memcpy(s.code + 0x80 - 5, "\xe8\x88\xff\xff\xff", 5);
 	CHECK_INT(walk(&s, STACK + 16, &f, &end), ==, 2);
 	CHECK_INT(f.how, ==, WALK_GUESS);
 	CHECK_INT(walk(&s, STACK + 17, &f, &end), ==, 1);

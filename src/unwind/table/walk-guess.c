@@ -16,7 +16,7 @@
  * address left over from an earlier call does not pass. */
 static bool may_reach(uint64_t ra, int64_t offset, uint64_t pc)
 {
-	return pc - (ra + (uint64_t)offset) < CALLEE_MAX;
+	return pc == UINT64_MAX || pc - (ra + (uint64_t)offset) < CALLEE_MAX;
 }
 
 /* Does an x86-64 call that may lead to @pc end at the end of these bytes? call rel32, or call through a register or memory in any of
@@ -60,8 +60,8 @@ static bool ends_in_call_arm64(const uint8_t c[WALK_CODE_SIZE], uint64_t ra, uin
 	       (insn & 0xfffffc1f) == 0xd63f0000 || (insn & 0xfefff800) == 0xd63f0800;
 }
 
-/* 1: behind a call that may have led here; 0: not; -1: its bytes are not known. */
-static int is_behind_call(struct walk *w, uint64_t addr)
+/* 1: behind a call (for a guess, one that may have led here); 0: not; -1: its bytes are not known. */
+static int is_behind_call(struct walk *w, uint64_t addr, enum walk_how how)
 {
 	const struct walk_place *p = addr ? coati_walk_place(w, addr - 1) : NULL;
 	uint8_t code[WALK_CODE_SIZE];
@@ -70,8 +70,10 @@ static int is_behind_call(struct walk *w, uint64_t addr)
 		return 0;
 	if (!w->in->code || w->in->code(w->in->ctx, p, addr, code) < 0)
 		return -1;
-	return w->in->machine == EM_X86_64 ? ends_in_call_x86(code, addr, w->pc)
-					   : ends_in_call_arm64(code, addr, w->pc);
+	/* code made at run time jumps from function to function: there the frame pointer is the better witness */
+	return w->in->machine == EM_X86_64
+		       ? ends_in_call_x86(code, addr, how == WALK_GUESS ? w->pc : UINT64_MAX)
+		       : ends_in_call_arm64(code, addr, how == WALK_GUESS ? w->pc : UINT64_MAX);
 }
 
 /* Try to read without ending the walk. */
@@ -119,7 +121,7 @@ static bool guess_leaf(struct walk *w)
 	if (is_x86 ? !peek(w, w->sp, &ra) : !peek_reg(w, &w->other, &ra))
 		return false;
 	ra = strip(w, ra);
-	if (is_behind_call(w, ra) != 1)
+	if (is_behind_call(w, ra, WALK_GUESS) != 1)
 		return false;
 	return take(w, ra, w->sp + (is_x86 ? 8 : 0), WALK_GUESS);
 }
@@ -134,7 +136,7 @@ static bool by_record(struct walk *w, int want, enum walk_how how)
 	    !peek(w, fp + 8, &ra))
 		return false;
 	ra = strip(w, ra);
-	r = is_behind_call(w, ra);
+	r = is_behind_call(w, ra, how);
 	if (r != 1 && r != want)
 		return false;
 	w->fp = (struct walk_reg){ .at = fp };
