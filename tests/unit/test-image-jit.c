@@ -539,9 +539,9 @@ TEST(perf_map_that_is_no_plain_file_is_refused_with_its_reason)
 	CHECK_OK(mkdir("here/tmp/perf-45.map", 0700));
 	CHECK_ERR(read_map(45, NULL, &j, &err), -EINVAL);
 	coati_jit_fini(&j);
-	/* the folder on the way is a link */
+	/* the folder on the way is a link; the emulator has no openat2(), and then it is just no folder */
 	CHECK_OK(symlink("tmp", "here/way"));
-	CHECK_ERR(read_map(1, "/way/perf-42.map", &j, &err), -ELOOP);
+	CHECK_ERR(read_map(1, "/way/perf-42.map", &j, &err), test_emulated() ? -ENOTDIR : -ELOOP);
 	coati_jit_fini(&j);
 	CHECK_INT(read_map(1, "/../proc/42/status", &j, &err), <, 0);
 	coati_jit_fini(&j);

