@@ -33,6 +33,7 @@ static const struct {
 } suites[] = {
 	{ "unit", "/tests/unit/unit-tests" },
 	{ "kernel", "/tests/kernel/kernel-tests" },
+	{ "stacks", "/tests/vm/record-stacks" },
 };
 
 static void write_file(const char *path, const char *text)
@@ -114,6 +115,15 @@ static void run(const char *name, const char *program, char **words)
 	fflush(stdout);
 }
 
+/* What the suites left for the other machine, as text between two marks each. */
+static void send_files(void)
+{
+	if (access("/tmp/out", X_OK) == 0 &&
+	    system("cd /tmp/out && for f in *; do"
+		   " echo \"guest: file $f\"; gzip -c \"$f\" | base64; echo \"guest: sent\"; done"))
+		printf("guest: the files in /tmp/out cannot be sent\n");
+}
+
 int main(int argc, char **argv)
 {
 	int console;
@@ -135,6 +145,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < COUNT(suites); i++)
 		if (wanted(argv + 1, suites[i].name))
 			run(suites[i].name, suites[i].program, argv + 1);
+	send_files();
 	sync();
 	reboot(RB_POWER_OFF);
 	return 1;
