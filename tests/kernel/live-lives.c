@@ -48,6 +48,7 @@ static void spin(void *unused)
 	for (uint64_t end = cpu_time() + WORK_NS; cpu_time() < end;)
 		for (int i = 0; i < 10000; i++)
 			n += (uint64_t)i;
+	(void)n;
 }
 
 /* Work, during which nothing is mapped or unmapped; then write down what was mapped. */
@@ -102,6 +103,7 @@ static void call_function(void *function)
 	for (uint64_t end = cpu_time() + WORK_NS; cpu_time() < end;)
 		for (int i = 0; i < 2000; i++)
 			sum += fn((double)i);
+	(void)sum;
 }
 
 static void load_and_unload(void)
