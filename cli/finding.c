@@ -371,29 +371,11 @@ static void check_kernel_symbols(const struct coati_host *h, struct finding *f)
 	}
 }
 
-static int is_built(const char *feature)
-{
-	const char *name;
-	int built;
-
-	for (unsigned int i = 0; (name = coati_feature(i, &built)); i++) {
-		if (!strcmp(name, feature))
-			return built;
-	}
-	return 0;
-}
-
 static void check_unwinding(const struct coati_host *h, struct finding *f)
 {
-	bool tables = is_built("libdw");
-
-	f->state = tables ? FINDING_OK : FINDING_LIMITED;
-	put(f->found, "frame pointers by the kernel, %lld frames deep; %s", (long long)h->max_stack,
-	    tables ? ".eh_frame and DWARF through libdw" : "no DWARF, built without libdw");
-	if (tables)
-		return;
-	put(f->means, "programs without frame pointers have broken stacks");
-	put(f->remedy, "sudo apt install libdw-dev, then build again");
+	f->state = FINDING_OK;
+	put(f->found, "frame pointers by the kernel, %lld frames deep; .eh_frame by coati itself",
+	    (long long)h->max_stack);
 }
 
 static void check_symbols(const struct coati_host *h, struct finding *f)
@@ -401,20 +383,15 @@ static void check_symbols(const struct coati_host *h, struct finding *f)
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	int server = urls && *urls, debug = !access("/usr/lib/debug/.build-id", R_OK);
 
-	put(f->found, "%s; %s; %s", is_built("libdw") ? "libdw is built in" : "built without libdw",
+	put(f->found, "%s; %s",
 	    debug ? "debug files in /usr/lib/debug" : "no debug files in /usr/lib/debug",
 	    server ? "debuginfod is set" : "DEBUGINFOD_URLS is not set");
-	f->state = is_built("libdw") && (server || debug) ? FINDING_OK : FINDING_LIMITED;
+	f->state = server || debug ? FINDING_OK : FINDING_LIMITED;
 	if (f->state == FINDING_OK)
 		return;
-	if (!is_built("libdw")) {
-		put(f->means, "no source lines, no inline frames, stacks from unwind tables only");
-		put(f->remedy, "sudo apt install libdw-dev, then build again");
-	} else {
-		put(f->means, "system libraries have no source lines");
-		put(f->remedy, "export DEBUGINFOD_URLS=https://debuginfod.debian.net "
-			       "(or the server of the distribution)");
-	}
+	put(f->means, "system libraries have no source lines");
+	put(f->remedy, "export DEBUGINFOD_URLS=https://debuginfod.debian.net "
+		       "(or the server of the distribution)");
 }
 
 static void check_build(const struct coati_host *h, struct finding *f)

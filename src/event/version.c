@@ -10,8 +10,7 @@ static const struct {
 	const char *name;
 	int built;
 } features[] = {
-	{ "libbpf", COATI_HAVE_LIBBPF },   { "libdw", COATI_HAVE_LIBDW },
-	{ "ncurses", COATI_HAVE_NCURSES }, { "curl", COATI_HAVE_CURL },
+	{ "libbpf", COATI_HAVE_LIBBPF },
 	{ "zstd", COATI_HAVE_ZSTD },
 };
 
