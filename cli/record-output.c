@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "record-signals.h"
 
 #define FILES_MAX 100001
 
@@ -164,9 +165,23 @@ static int open_file(struct record_output *o, struct coati_error *err)
 
 static int open_special(struct record_output *o, struct coati_error *err)
 {
-	int fd = open(o->name, (o->pipe ? O_WRONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY);
+	const struct timespec moment = { .tv_nsec = 10 * 1000 * 1000 };
+	int flags = (o->pipe ? O_WRONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY;
+	int fd;
 
-	return fd < 0 ? coati_fail(err, -errno, "%s: %m", o->name) : fd;
+	/* a FIFO has a reader sooner or later; signals are to be heard meanwhile */
+	while ((fd = open(o->name, flags | O_NONBLOCK)) < 0 && (errno == ENXIO || errno == EINTR)) {
+		if (coati_record_stops())
+			return coati_fail(err, -EPIPE, "%s: nobody came to read the recording",
+					  o->name);
+		nanosleep(&moment, NULL);
+	}
+	if (fd < 0 || fcntl(fd, F_SETFL, flags & O_ACCMODE) < 0) {
+		coati_fail(err, -errno, "%s: %m", o->name);
+		fd_closep(&fd);
+		return err->code;
+	}
+	return fd;
 }
 
 int coati_record_output_next(struct record_output *o, struct coati_writer **ret,

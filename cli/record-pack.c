@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "talk.h"
 
 #define SYMBOLS_VERSION 1
 
@@ -62,5 +63,10 @@ int coati_record_pack(void *ctx, struct coati_writer *w)
 	if (r == 0)
 		r = pack_profile(p, w);
 	coati_profile_free(&p);
-	return r == -ENOSPC || r == -EFBIG ? r : 0;
+	if (r < 0 && r != -ENOSPC && r != -EFBIG) {
+		errno = -r;
+		coati_note("the recording has no names of functions: %m");
+		return 0;
+	}
+	return r;
 }
