@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Compares what `coati dump` shows of a recording with what perf shows of it: record by record, field by field."""
+import re
 import json
 import subprocess
 
@@ -85,6 +86,8 @@ def check_tracepoint(theirs, ours, types):
 def same_word(ours, theirs):
     """perf names functions of the kernel; where it guesses a value that the record does not have, we print "?"."""
     if ours == theirs.replace("(nil)", "0x0"):
+        return True
+    if ours.startswith("0xffffffff") and re.fullmatch(r"[A-Za-z_][\w.]*", theirs):
         return True
     key, _, value = ours.partition("=")
     return theirs.startswith(key + "=") and (value == "?" or value.startswith("0xffffffff"))
