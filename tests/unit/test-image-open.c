@@ -357,7 +357,9 @@ TEST(open_finds_files_of_a_container_through_the_root_of_its_process)
 	uint32_t image;
 	pid_t pid;
 
-	if (geteuid() != 0 || test_emulated())
+	if (test_emulated())
+		test_skip("the emulator gives programs in a container another root");
+	if (geteuid() != 0)
 		test_skip_need("root", "mounting needs root");
 	CHECK_OK(mkdir("inner", 0755));
 	snprintf(program, sizeof(program), "%s", here("inner/only-here"));
