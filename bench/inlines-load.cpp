@@ -2,6 +2,7 @@
 // A program whose debug data is about 3 MB: containers, sorting and regular expressions of the C++ library, three times over, inlined into each other.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <map>
@@ -50,9 +51,22 @@ template <int N> static double work(int seed)
 	return sum + std::regex_search(out.str(), digits);
 }
 
-int main(int argc, char **)
+// -DMORE: ten times as much code and debug data.
+static double rest(int n)
 {
-	double sum = work<1>(argc) + work<2>(argc) + work<3>(argc);
+#ifdef MORE
+	return work<4>(n) + work<5>(n) + work<6>(n) + work<7>(n) + work<8>(n) + work<9>(n) + work<10>(n) + work<11>(n) + work<12>(n) +
+	       work<13>(n) + work<14>(n) + work<15>(n) + work<16>(n) + work<17>(n) + work<18>(n) + work<19>(n) + work<20>(n) +
+	       work<21>(n) + work<22>(n) + work<23>(n) + work<24>(n) + work<25>(n) + work<26>(n) + work<27>(n) + work<28>(n);
+#else
+	return n;
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	int n = argc > 1 ? std::atoi(argv[1]) : 1;
+	double sum = work<1>(n) + work<2>(n) + work<3>(n) + rest(n);
 	std::printf("%f\n", sum);
 	return 0;
 }
