@@ -78,6 +78,20 @@ struct coati_profile_sample {
 };
 typedef void (*coati_sample_fn)(void *ctx, const struct coati_profile_sample *sample);
 
+enum coati_loss_kind {
+	COATI_LOSS_RECORDS = 0, /* a ring was full: records of any kind before this time */
+	COATI_LOSS_SAMPLES, /* the account of the events, told late: samples, those among RECORDS too */
+	COATI_LOSS_THROTTLE, /* the kernel slowed the sampling down from here on */
+};
+/* What the recording says that it lacks, where it says so. */
+struct coati_profile_loss {
+	uint64_t time;	/* 0: not said */
+	uint64_t count; /* THROTTLE: 1 */
+	enum coati_loss_kind kind;
+	int32_t cpu; /* -1: not said */
+};
+typedef void (*coati_loss_fn)(void *ctx, const struct coati_profile_loss *loss);
+
 struct coati_profile_opts {
 	uint64_t size;
 	uint32_t flags;
@@ -95,6 +109,7 @@ struct coati_profile_opts {
 	void *ctx;
 	struct coati_images *
 		shared_images; /* to be used in place of its own, which @images tells of; it must outlive the profile */
+	coati_loss_fn on_loss; /* with the same @ctx as on_sample */
 };
 
 struct coati_profile;
@@ -296,6 +311,11 @@ struct coati_view_entry {
 	uint32_t stack_flags;
 };
 COATI_API int coati_view_next(struct coati_view *v, uint64_t *pos, struct coati_view_entry *ret);
+/* The same for one sample that the profile's on_sample gave: for timelines. 1, or 0 when the view leaves its stack out; @ret's entry is NULL.
+ * Only conditions by frames are asked again: those about samples belong into the filter of the profile's options.  Hot. */
+COATI_API int coati_view_sample(const struct coati_view *v,
+				const struct coati_profile_sample *sample,
+				struct coati_view_entry *ret);
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 

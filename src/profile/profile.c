@@ -54,7 +54,8 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 	p->bin_ns = o.bin_ns;
 	p->max_bytes = o.max_bytes ? o.max_bytes : DEFAULT_BYTES;
 	p->on_sample = o.on_sample;
-	p->on_sample_ctx = o.ctx;
+	p->on_loss = o.on_loss;
+	p->ctx = o.ctx;
 	init_tables(p);
 	r = coati_conditions_init(&p->conditions, &f, err);
 	if (r == 0 && !o.shared_images)

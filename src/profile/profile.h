@@ -50,7 +50,8 @@ struct coati_profile {
 	uint64_t bin_ns, max_bytes;
 	struct coati_processes_opts processes_opts;
 	coati_sample_fn on_sample;
-	void *on_sample_ctx;
+	coati_loss_fn on_loss;
+	void *ctx; /* of both */
 	struct conditions conditions;
 	struct coati_images *images, *own_images; /* own: NULL when they are the caller's */
 	struct coati_unwinder *unwinder;

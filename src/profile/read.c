@@ -76,6 +76,35 @@ static uint64_t recorder_value(const struct coati_recording *rec, const char *ke
 	return 0;
 }
 
+/* Tell who asked of a record about what is not there. The reader counts them. */
+static int take_loss(struct reading *r, const struct coati_recording_item *item,
+		     const struct coati_sample_format *fmt)
+{
+	struct coati_profile *p = r->profile;
+	struct coati_profile_loss loss = { .time = item->time, .count = 1, .cpu = -1 };
+	struct coati_record rec;
+
+	if (!p->on_loss)
+		return 0;
+	if (!fmt || coati_record_decode(&item->raw, fmt, &rec) < 0) {
+		p->quality.damaged++;
+		return 0;
+	}
+	if (rec.id.present & COATI_SAMPLE_CPU)
+		loss.cpu = (int32_t)rec.id.cpu;
+	if (item->raw.type == COATI_RECORD_THROTTLE) {
+		loss.kind = COATI_LOSS_THROTTLE;
+	} else if (item->raw.type == COATI_RECORD_LOST_SAMPLES) {
+		loss.kind = COATI_LOSS_SAMPLES;
+		loss.count = rec.u.lost_samples;
+	} else {
+		loss.kind = COATI_LOSS_RECORDS;
+		loss.count = rec.u.lost.lost;
+	}
+	p->on_loss(p->ctx, &loss);
+	return 0;
+}
+
 /* A record that is no sample. */
 static int take_other(struct reading *r, const struct coati_recording_item *item)
 {
@@ -99,6 +128,10 @@ static int take_other(struct reading *r, const struct coati_recording_item *item
 	case COATI_RECORD_NAMESPACES:
 	case COATI_RECORD_CGROUP:
 		break;
+	case COATI_RECORD_LOST:
+	case COATI_RECORD_LOST_SAMPLES:
+	case COATI_RECORD_THROTTLE:
+		return take_loss(r, item, fmt);
 	default:
 		return 0;
 	}

@@ -232,7 +232,7 @@ static void account(struct reading *r, const struct coati_profile_entry *e, uint
 						  .labels = e->labels,
 						  .cpu = cpu };
 
-		p->on_sample(p->on_sample_ctx, &s);
+		p->on_sample(p->ctx, &s);
 	}
 }
 

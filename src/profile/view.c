@@ -316,3 +316,19 @@ int coati_view_next(struct coati_view *v, uint64_t *pos, struct coati_view_entry
 	}
 	return 0;
 }
+
+int coati_view_sample(const struct coati_view *v, const struct coati_profile_sample *sample,
+		      struct coati_view_entry *ret)
+{
+	const struct coati_profile *p = v->profile;
+	const struct view_stack *s;
+
+	if (sample->stack >= p->stacks.len || !v->stacks[sample->stack].is_in)
+		return 0;
+	s = &v->stacks[sample->stack];
+	*ret = (struct coati_view_entry){ .weight = v->counts ? 1 : sample->weight,
+					  .frames = s->frames,
+					  .nr_frames = s->nr,
+					  .stack_flags = p->stacks.v[sample->stack].flags };
+	return 1;
+}

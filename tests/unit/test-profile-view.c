@@ -328,6 +328,45 @@ TEST(profile_view_hands_out_every_entry_with_its_frames)
 	coati_profile_free(&p);
 }
 
+static void keep_sample(void *ctx, const struct coati_profile_sample *s)
+{
+	struct coati_profile_sample **at = ctx;
+
+	*(*at)++ = *s;
+}
+
+TEST(profile_view_shows_single_samples_as_it_shows_their_stacks)
+{
+	struct coati_profile_sample samples[8], *end = samples, none = { .stack = UINT32_MAX };
+	struct coati_profile_opts o = { .size = sizeof(o), .on_sample = keep_sample, .ctx = &end };
+	struct coati_filter f = { .size = sizeof(f), .focus = "leaf|other", .hide = "main" };
+	struct coati_profile *p = write_and_read(&o);
+	struct coati_view *v = tape_view(p, &f);
+	uint64_t weight = 0, frames = 0;
+	struct coati_view_entry e;
+
+	CHECK_U64(end - samples, ==, 4);
+	for (struct coati_profile_sample *s = samples; s < end; s++) {
+		if (!coati_view_sample(v, s, &e))
+			continue;
+		CHECK_U64(e.weight, ==, s->weight);
+		weight += e.weight;
+		frames += e.nr_frames;
+	}
+	CHECK_U64(weight, ==, 11000);
+	CHECK_U64(frames, ==, 2 + 2 + 1);
+	CHECK_INT(coati_view_sample(v, &none, &e), ==, 0);
+	coati_view_free(&v);
+	CHECK_OK(coati_view_new(p,
+				&(struct coati_view_opts){ .size = sizeof(struct coati_view_opts),
+							   .flags = COATI_VIEW_COUNTS },
+				&v, NULL));
+	CHECK_INT(coati_view_sample(v, &samples[2], &e), ==, 1);
+	CHECK_U64(e.weight, ==, 1);
+	coati_view_free(&v);
+	coati_profile_free(&p);
+}
+
 TEST(profile_tables_are_known_by_name)
 {
 	struct coati_error err = { 0 };

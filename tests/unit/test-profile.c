@@ -612,6 +612,51 @@ TEST(profile_hands_on_every_sample_in_order)
 	coati_profile_free(&p);
 }
 
+static void keep_loss(void *ctx, const struct coati_profile_loss *l)
+{
+	struct coati_profile_loss **at = ctx;
+
+	*(*at)++ = *l;
+}
+
+TEST(profile_hands_on_what_the_recording_lacks)
+{
+	struct coati_record lost = { .type = COATI_RECORD_LOST,
+				     .id = { .time = 500, .cpu = 3 },
+				     .u.lost = { .id = 1, .lost = 7 } };
+	struct coati_record throttle = { .type = COATI_RECORD_THROTTLE, .id.time = 600 };
+	struct coati_record samples = { .type = COATI_RECORD_LOST_SAMPLES,
+					.id.time = 700,
+					.u.lost_samples = 5 };
+	struct coati_profile_loss losses[4], *end = losses;
+	struct coati_profile_opts o = { .size = sizeof(o), .on_loss = keep_loss, .ctx = &end };
+	struct coati_profile_quality q;
+	struct coati_profile *p;
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, "a");
+	tape_record(&t, &lost);
+	tape_record(&t, &throttle);
+	tape_record(&t, &samples);
+	tape_close(&t);
+	p = tape_read(&o, (const char *const[]){ "a", NULL });
+	CHECK_U64(end - losses, ==, 3);
+	CHECK_INT(losses[0].kind, ==, COATI_LOSS_RECORDS);
+	CHECK_U64(losses[0].count, ==, 7);
+	CHECK_U64(losses[0].time, ==, 500);
+	CHECK_INT(losses[0].cpu, ==, 3);
+	CHECK_INT(losses[1].kind, ==, COATI_LOSS_THROTTLE);
+	CHECK_U64(losses[1].count, ==, 1);
+	CHECK_INT(losses[2].kind, ==, COATI_LOSS_SAMPLES);
+	CHECK_U64(losses[2].count, ==, 5);
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.lost, ==, 7);
+	CHECK_U64(q.throttled, ==, 1);
+	CHECK_U64(q.damaged, ==, 0);
+	coati_profile_free(&p);
+}
+
 /* Reads, makes a view, a table and a tree; all of it or -ENOMEM. */
 static int try_all(void)
 {
