@@ -24,6 +24,7 @@
 #include "image/kernel.h"
 #include "image/plt.h"
 #include "image/symbols.h"
+#include "image/versions.h"
 
 #define IMAGES_MAX	  (UINT32_C(1) << 20)
 #define IMAGE_ARENA_MAX	  ((size_t)1 << 30)
@@ -36,7 +37,6 @@ struct answer {
 	uint32_t nr;
 	uint32_t asked; /* COATI_RESOLVE_* that were tried for it */
 	bool packed;	/* came with the recording */
-	bool timed;	/* right for some time alone: kept for those who pack */
 };
 
 struct code_section {
@@ -70,9 +70,11 @@ struct coati_image {
 	bool looked_for_debug;
 	bool has_plt; /* plt is filled in */
 
-	struct arena arena;	    /* names, strings and answers of this image */
-	struct map answers;	    /* vaddr to struct answer */
-	struct map functions;	    /* start to struct coati_name, for answers without lines */
+	struct arena arena; /* names, strings and answers of this image */
+	struct map answers; /* vaddr to struct answer */
+	struct versions told,
+		made;	      /* answers of code that is replaced: with the recording, by us */
+	struct map functions; /* start to struct coati_name, for answers without lines */
 	struct map texts, readable; /* of DWARF: kept once, and what is made of them */
 
 	struct jit *jits[IMAGE_JITS]; /* NULL: no such source */
@@ -123,7 +125,17 @@ int coati_image_function(struct coati_image *im, uint64_t vaddr, const struct co
 /* NULL: not asked yet. */
 const struct answer *coati_image_get_answer(const struct coati_image *im, uint64_t vaddr);
 
-/* The function of a JIT, or one that a record told, at @addr and @time; NULL when there is none. -ENOMEM alone fails. */
+/* The function of a JIT, or one that a record told, at @addr and @time (0: at the end); NULL when there is none. *ret_since: from when that is
+ * the answer, 0: since ever. -ENOMEM alone fails. */
 int coati_image_jit_function(struct coati_image *im, uint64_t addr, uint64_t time,
-			     const struct coati_name **ret);
+			     const struct coati_name **ret, uint64_t *ret_since);
+/* Since when is the code at @addr what it is at @time? *from and *last are moved to the time in which no answer of the image
+ * for that address changes. */
+uint64_t coati_image_code_since(struct coati_image *im, uint64_t addr, uint64_t time,
+				uint64_t *from, uint64_t *last);
+/* Is code of that kind replaced while it runs? Its names are kept by time. */
+static inline bool is_changing_code(enum coati_image_kind kind)
+{
+	return kind == COATI_IMAGE_JIT || kind == COATI_IMAGE_ANON || kind == COATI_IMAGE_BPF;
+}
 void coati_image_jit_fini(struct coati_image *im);

@@ -87,6 +87,8 @@ static void image_free(struct coati_image *im)
 	coati_map_fini(&im->texts);
 	coati_map_fini(&im->functions);
 	coati_map_fini(&im->answers);
+	coati_versions_fini(&im->told);
+	coati_versions_fini(&im->made);
 	coati_arena_fini(&im->arena);
 	coati_free(im);
 }
@@ -222,6 +224,8 @@ static int add_image(struct coati_images *images, const struct coati_image_ref *
 	memcpy(im->build_id, ref->build_id, sizeof(im->build_id));
 	coati_arena_init(&im->arena, IMAGE_ARENA_MAX);
 	coati_map_init(&im->answers, IMAGE_ANSWERS_MAX);
+	coati_versions_init(&im->told, IMAGE_ANSWERS_MAX);
+	coati_versions_init(&im->made, IMAGE_ANSWERS_MAX);
 	coati_map_init(&im->functions, IMAGE_ANSWERS_MAX);
 	coati_map_init_strings(&im->texts, IMAGE_ANSWERS_MAX);
 	coati_map_init(&im->readable, IMAGE_ANSWERS_MAX);

@@ -164,20 +164,58 @@ static uint64_t name_key(const struct jit *j, const struct jit_function *f, int 
 	return i << 34 | (line ? (uint64_t)(line - j->lines.v) + 1 : 0) << 4 | (uint64_t)which << 2;
 }
 
-int coati_image_jit_function(struct coati_image *im, uint64_t addr, uint64_t time,
-			     const struct coati_name **ret)
+/* The first source that has a function there. Those before it have none since some time. */
+static const struct jit_function *find_function(struct coati_image *im, uint64_t addr,
+						uint64_t time, int *ret_which, uint64_t *ret_since)
 {
 	const struct jit_function *f = NULL;
+	uint64_t since;
+
+	*ret_since = 0;
+	for (int which = 0; !f && which < IMAGE_JITS; which++) {
+		if (!im->jits[which])
+			continue;
+		f = coati_jit_find(im->jits[which], addr, time, &since);
+		*ret_which = which;
+		if (since > *ret_since)
+			*ret_since = since;
+	}
+	return f;
+}
+
+uint64_t coati_image_code_since(struct coati_image *im, uint64_t addr, uint64_t time,
+				uint64_t *from, uint64_t *last)
+{
+	uint64_t since, begin, end;
+	int which;
+
+	if (coati_versions_find(&im->told, addr, time, &begin, &end)) {
+		*from = begin > *from ? begin : *from;
+		*last = end < *last ? end : *last;
+		return begin;
+	}
+	*last = end < *last ? end : *last;
+	find_function(im, addr, time, &which, &since);
+	for (which = 0; which < IMAGE_JITS; which++) {
+		if (!im->jits[which])
+			continue;
+		coati_ranges_position(&im->jits[which]->ranges, time, &begin, &end);
+		*from = begin > *from ? begin : *from;
+		if (end != UINT64_MAX && end - 1 < *last)
+			*last = end - 1;
+	}
+	return since;
+}
+
+int coati_image_jit_function(struct coati_image *im, uint64_t addr, uint64_t time,
+			     const struct coati_name **ret, uint64_t *ret_since)
+{
+	int which = 0, r;
+	const struct jit_function *f = find_function(im, addr, time, &which, ret_since);
 	struct coati_name *n;
 	uint64_t key, found;
-	int which, r;
 
 	*ret = NULL;
-	for (which = 0; which < IMAGE_JITS; which++) {
-		f = im->jits[which] ? coati_jit_find(im->jits[which], addr, time) : NULL;
-		if (f)
-			break;
-	}
 	if (!f)
 		return 0;
 	key = name_key(im->jits[which], f, which, addr);

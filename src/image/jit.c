@@ -91,14 +91,14 @@ int coati_jit_remove(struct jit *j, uint64_t start, uint64_t size, uint64_t time
 	return coati_ranges_add(&j->ranges, &r) < 0 ? -ENOMEM : 0;
 }
 
-const struct jit_function *coati_jit_find(struct jit *j, uint64_t addr, uint64_t time)
+const struct jit_function *coati_jit_find(struct jit *j, uint64_t addr, uint64_t time,
+					  uint64_t *ret_since)
 {
 	struct range r = { .end = UINT64_MAX };
+	int found = coati_ranges_find(&j->ranges, addr, time ? time : UINT64_MAX, &r);
 
-	if (coati_ranges_find(&j->ranges, addr, time ? time : UINT64_MAX, &r) != 1 ||
-	    r.id == RANGE_HOLE)
-		return NULL;
-	return &j->functions.v[r.id];
+	*ret_since = found == 1 ? r.time : 0;
+	return found == 1 && r.id != RANGE_HOLE ? &j->functions.v[r.id] : NULL;
 }
 
 const struct jit_line *coati_jit_line(const struct jit *j, const struct jit_function *f,

@@ -61,8 +61,10 @@ void coati_jit_fini(struct jit *j);
 int coati_jit_add(struct jit *j, uint64_t start, uint64_t size, const char *name, uint64_t time);
 /* Nothing is there from @time on. -ENOMEM. */
 int coati_jit_remove(struct jit *j, uint64_t start, uint64_t size, uint64_t time);
-/* The function that covers @addr at @time (0: at the end): NULL when there is none. Lives: until the next add. */
-const struct jit_function *coati_jit_find(struct jit *j, uint64_t addr, uint64_t time);
+/* The function that covers @addr at @time (0: at the end): NULL when there is none. Lives: until the next add. *ret_since: from when
+ * that is so, 0: since ever. */
+const struct jit_function *coati_jit_find(struct jit *j, uint64_t addr, uint64_t time,
+					  uint64_t *ret_since);
 /* The line of @addr in @f: NULL when nobody told. */
 const struct jit_line *coati_jit_line(const struct jit *j, const struct jit_function *f,
 				      uint64_t addr);

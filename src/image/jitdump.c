@@ -129,12 +129,12 @@ static bool find_moved(struct walk *w, uint64_t index, uint64_t addr, uint64_t t
 		       struct jit_function *ret)
 {
 	const struct jit_function *f = NULL;
-	uint64_t i;
+	uint64_t i, since;
 
 	if (coati_map_get(&w->jit->by_code, index, &i))
 		f = &w->jit->functions.v[i];
 	if (!f || f->start != addr)
-		f = coati_jit_find(w->jit, addr, time);
+		f = coati_jit_find(w->jit, addr, time, &since);
 	if (!f)
 		return false;
 	*ret = *f;

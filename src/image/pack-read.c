@@ -27,6 +27,8 @@ struct unpack {
 	struct pack_name *names;
 	uint64_t nr_strings, nr_names, nr_addresses;
 	struct cursor addresses; /* over all of them, checked */
+	struct cursor times;	 /* one for each, where there are some */
+	bool has_times;
 };
 
 /* A count of things of at least @bytes each. */
@@ -44,8 +46,13 @@ static bool read_head(struct unpack *u, struct cursor *c)
 	const uint8_t *mark = cursor_bytes(c, PACK_MARK_BYTES), *id, *path;
 	uint64_t kind = cursor_uleb(c), id_size = cursor_uleb(c), pid, maj, min, len;
 
-	if (!mark || memcmp(mark, PACK_MARK, PACK_MARK_BYTES) != 0 || kind > COATI_IMAGE_ANON ||
-	    id_size > COATI_BUILD_ID_MAX)
+	u->has_times = mark && memcmp(mark, PACK_MARK_TIMES, PACK_MARK_BYTES) == 0;
+	if (!mark || (!u->has_times && memcmp(mark, PACK_MARK, PACK_MARK_BYTES) != 0) ||
+	    kind > COATI_IMAGE_ANON || id_size > COATI_BUILD_ID_MAX)
+		return false;
+	/* what lies in files is not replaced */
+	if (u->has_times && !is_changing_code((enum coati_image_kind)kind) &&
+	    kind != COATI_IMAGE_KERNEL)
 		return false;
 	u->ref = (struct coati_image_ref){ .size = sizeof(u->ref),
 					   .kind = (enum coati_image_kind)kind,
@@ -143,6 +150,9 @@ static int check_addresses(struct unpack *u, struct cursor *c)
 			if (cursor_uleb(c) >= u->nr_names)
 				c->bad = true;
 	}
+	u->times = *c;
+	for (uint64_t i = 0; i < u->nr_addresses && u->has_times && !c->bad; i++)
+		cursor_uleb(c);
 	return c->bad ? -EBADMSG : 0;
 }
 
@@ -196,9 +206,21 @@ static bool keep_name(struct coati_image *im, struct unpack *u, const struct pac
 	return to->function;
 }
 
+/* Of code that is replaced names are kept by time, of the rest as they are. */
+static int keep_answer(struct coati_image *im, uint64_t address, uint64_t from,
+		       const struct answer *a)
+{
+	if (!from && !is_changing_code(im->kind))
+		return coati_image_put_answer(im, address, a);
+	return coati_versions_add(&im->told, &(struct version){ .vaddr = address,
+								.from = from,
+								.names = a->names,
+								.nr = a->nr });
+}
+
 static int keep_answers(struct coati_image *im, struct unpack *u, const struct coati_name *names)
 {
-	struct cursor c = u->addresses;
+	struct cursor c = u->addresses, times = u->times;
 	uint64_t address = 0;
 
 	for (uint64_t i = 0; i < u->nr_addresses; i++) {
@@ -213,7 +235,7 @@ static int keep_answers(struct coati_image *im, struct unpack *u, const struct c
 		for (uint32_t k = 0; k < a.nr; k++)
 			list[k] = names[cursor_uleb(&c)];
 		a.names = list;
-		r = coati_image_put_answer(im, address, &a);
+		r = keep_answer(im, address, u->has_times ? cursor_uleb(&times) : 0, &a);
 		if (r < 0)
 			return r;
 	}

@@ -24,17 +24,19 @@ struct pack {
 	coati_pack_fn fn;
 	void *ctx;
 	uint8_t *payload; /* where all is joined */
-	struct writer head, strings, names, addresses;
+	struct writer head, strings, names, addresses, times;
 	struct map string_index;   /* text to place */
 	struct map name_index;	   /* hash to place */
 	struct arena texts;	   /* of strings that were cut, and keys */
 	struct pack_name *written; /* the names so far */
 	uint64_t nr_strings, nr_names, nr_addresses, last_address;
+	bool has_times; /* one of the addresses has another name at another time */
 };
 
 static void clear(struct pack *p)
 {
-	p->strings.len = p->names.len = p->addresses.len = 0;
+	p->strings.len = p->names.len = p->addresses.len = p->times.len = 0;
+	p->has_times = false;
 	p->nr_strings = p->nr_names = p->nr_addresses = p->last_address = 0;
 	coati_map_fini(&p->string_index);
 	coati_map_fini(&p->name_index);
@@ -50,7 +52,6 @@ static void write_head(struct pack *p)
 	size_t path = strlen(im->path);
 
 	p->head.len = 0;
-	writer_bytes(&p->head, PACK_MARK, PACK_MARK_BYTES);
 	writer_uleb(&p->head, im->kind);
 	writer_uleb(&p->head, im->build_id_size);
 	writer_bytes(&p->head, im->build_id, im->build_id_size);
@@ -65,7 +66,8 @@ static void write_head(struct pack *p)
 
 static size_t used(const struct pack *p)
 {
-	return p->head.len + p->strings.len + p->names.len + p->addresses.len + 3 * COUNT_MAX;
+	return PACK_MARK_BYTES + p->head.len + p->strings.len + p->names.len + p->addresses.len +
+	       p->times.len + 3 * COUNT_MAX;
 }
 
 /* Join the lists and hand them out. */
@@ -75,6 +77,7 @@ static int flush(struct pack *p)
 
 	if (!p->nr_addresses)
 		return 0;
+	writer_bytes(&w, p->has_times ? PACK_MARK_TIMES : PACK_MARK, PACK_MARK_BYTES);
 	writer_bytes(&w, p->head.start, p->head.len);
 	writer_uleb(&w, p->nr_strings);
 	writer_bytes(&w, p->strings.start, p->strings.len);
@@ -82,6 +85,8 @@ static int flush(struct pack *p)
 	writer_bytes(&w, p->names.start, p->names.len);
 	writer_uleb(&w, p->nr_addresses);
 	writer_bytes(&w, p->addresses.start, p->addresses.len);
+	if (p->has_times)
+		writer_bytes(&w, p->times.start, p->times.len);
 	clear(p);
 	return w.full ? -E2BIG : p->fn(p->ctx, w.start, w.len);
 }
@@ -100,9 +105,9 @@ static size_t text_bytes(const char *text, size_t cap)
 }
 
 /* What an answer can take at most, strings cut at @cap. */
-static size_t worst_bytes(const struct answer *a, size_t cap)
+static size_t worst_bytes(const struct version *a, size_t cap)
 {
-	size_t bytes = 3 * LEB128_MAX;
+	size_t bytes = 4 * LEB128_MAX;
 
 	for (uint32_t i = 0; i < a->nr; i++) {
 		const struct coati_name *n = &a->names[i];
@@ -168,14 +173,14 @@ static int put_name(struct pack *p, const struct coati_name *n, size_t cap, uint
 	return 0;
 }
 
-static int put_address(struct pack *p, uint64_t vaddr, const struct answer *a)
+static int put_address(struct pack *p, const struct version *a)
 {
 	static const size_t caps[] = { 8192, 1024, 128 };
 	size_t cap = 0, worst = 0;
 	uint64_t place;
 	int r;
 
-	for (unsigned int i = 0; i < 3 && (!cap || worst + p->head.len + 9 > PACK_PAYLOAD_MAX);
+	for (unsigned int i = 0; i < 3 && (!cap || worst + p->head.len + 13 > PACK_PAYLOAD_MAX);
 	     i++) {
 		cap = caps[i];
 		worst = worst_bytes(a, cap);
@@ -188,10 +193,12 @@ static int put_address(struct pack *p, uint64_t vaddr, const struct answer *a)
 		if (used(p) + worst > PACK_PAYLOAD_MAX)
 			return 0;
 	}
-	writer_uleb(&p->addresses, vaddr - p->last_address);
+	writer_uleb(&p->times, a->from);
+	p->has_times |= a->from != 0;
+	writer_uleb(&p->addresses, a->vaddr - p->last_address);
 	writer_uleb(&p->addresses, a->asked);
 	writer_uleb(&p->addresses, a->nr);
-	p->last_address = vaddr;
+	p->last_address = a->vaddr;
 	p->nr_addresses++;
 	for (uint32_t i = 0; i < a->nr; i++) {
 		r = put_name(p, &a->names[i], cap, &place);
@@ -202,46 +209,61 @@ static int put_address(struct pack *p, uint64_t vaddr, const struct answer *a)
 	return 0;
 }
 
-static int by_number(const void *a, const void *b)
+static size_t copy_versions(struct versions *from, struct version *to)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	size_t nr;
+	const struct version *v = coati_versions_all(from, &nr);
 
-	return x < y ? -1 : x > y;
+	if (nr)
+		memcpy(to, v, nr * sizeof(*to));
+	return nr;
 }
 
-/* The addresses that were answered, sorted. */
-static uint64_t *sorted_addresses(const struct map *answers)
+/* All answers of the image, by address and time. */
+static struct version *sorted_answers(struct coati_image *im, size_t *ret_nr)
 {
-	uint64_t *v = coati_alloc_array(answers->len + 1, sizeof(*v)), value;
-	size_t nr = 0, pos = 0;
+	size_t max = im->answers.len + im->told.list.len + im->made.list.len, nr = 0, pos = 0;
+	struct version *v = coati_alloc_array(max + 1, sizeof(*v));
+	uint64_t vaddr, value;
 
-	while (v && nr < answers->len && coati_map_next(answers, &pos, &v[nr], &value))
-		nr++;
-	if (v)
-		qsort(v, nr, sizeof(*v), by_number);
+	if (!v)
+		return NULL;
+	while (nr < im->answers.len && coati_map_next(&im->answers, &pos, &vaddr, &value)) {
+		const struct answer *a = (const struct answer *)(uintptr_t)value;
+
+		v[nr++] = (struct version){
+			.vaddr = vaddr, .names = a->names, .nr = a->nr, .asked = a->asked
+		};
+	}
+	nr += copy_versions(&im->told, v + nr);
+	nr += copy_versions(&im->made, v + nr);
+	qsort(v, nr, sizeof(*v), coati_version_compare);
+	*ret_nr = nr;
 	return v;
 }
 
-static int pack_image(struct pack *p, const struct coati_image *im)
+static bool has_answers(const struct coati_image *im)
 {
-	CLEANUP(freep) uint64_t *vaddrs = sorted_addresses(&im->answers);
-	int r = vaddrs ? 0 : -ENOMEM;
+	return im->answers.len || im->told.list.len || im->made.list.len;
+}
+
+static int pack_image(struct pack *p, struct coati_image *im)
+{
+	size_t nr = 0;
+	CLEANUP(freep) struct version *answers = sorted_answers(im, &nr);
+	int r = answers ? 0 : -ENOMEM;
 
 	p->im = im;
 	clear(p);
 	write_head(p);
-	for (size_t i = 0; i < im->answers.len && r == 0; i++) {
-		const struct answer *a = coati_image_get_answer(im, vaddrs[i]);
-
-		if (a)
-			r = put_address(p, vaddrs[i], a);
-	}
+	for (size_t i = 0; i < nr && r == 0; i++)
+		r = put_address(p, &answers[i]);
 	return r ? r : flush(p);
 }
 
 int coati_images_pack(struct coati_images *images, coati_pack_fn fn, void *ctx)
 {
-	CLEANUP(freep) uint8_t *room = coati_alloc(4 * (size_t)PACK_PAYLOAD_MAX + HEAD_MAX);
+	CLEANUP(freep) uint8_t *room = coati_alloc(5 * (size_t)PACK_PAYLOAD_MAX + HEAD_MAX);
 	CLEANUP(freep)
 	struct pack_name *written =
 		coati_alloc_array(PACK_PAYLOAD_MAX / PACK_NUMBERS + 1, sizeof(*written));
@@ -253,9 +275,10 @@ int coati_images_pack(struct coati_images *images, coati_pack_fn fn, void *ctx)
 	p.strings = writer_over(room + PACK_PAYLOAD_MAX, PACK_PAYLOAD_MAX);
 	p.names = writer_over(room + 2 * (size_t)PACK_PAYLOAD_MAX, PACK_PAYLOAD_MAX);
 	p.addresses = writer_over(room + 3 * (size_t)PACK_PAYLOAD_MAX, PACK_PAYLOAD_MAX);
-	p.head = writer_over(room + 4 * (size_t)PACK_PAYLOAD_MAX, HEAD_MAX);
+	p.times = writer_over(room + 4 * (size_t)PACK_PAYLOAD_MAX, PACK_PAYLOAD_MAX);
+	p.head = writer_over(room + 5 * (size_t)PACK_PAYLOAD_MAX, HEAD_MAX);
 	for (size_t i = 0; i < images->v.len && r == 0; i++)
-		if (images->v.v[i]->answers.len)
+		if (has_answers(images->v.v[i]))
 			r = pack_image(&p, images->v.v[i]);
 	coati_map_fini(&p.string_index);
 	coati_map_fini(&p.name_index);

@@ -10,6 +10,7 @@
 #include <coati/image.h>
 
 #define PACK_MARK	 "CSY1" /* the last byte is the version */
+#define PACK_MARK_TIMES	 "CSY2" /* with a time for each address behind them */
 #define PACK_MARK_BYTES	 4
 #define PACK_PAYLOAD_MAX (32768 - 64) /* COATI_LIVE_BATCH_MAX - 64 */
 #define PACK_NUMBERS	 9	      /* of one name */

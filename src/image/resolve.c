@@ -60,40 +60,50 @@ static void take_answer(struct coati_address *a, const struct coati_name *names,
 	a->nr_names = nr;
 }
 
+/* The answer is right from some time on: kept for those who pack. */
+static int remember(struct coati_image *im, const struct coati_address *a, uint64_t since)
+{
+	return coati_versions_add(&im->made, &(struct version){ .vaddr = a->vaddr,
+								.from = since,
+								.names = a->names,
+								.nr = a->nr_names });
+}
+
+/* By what lies there in the file, or in the kernel. */
+static int find_function(struct coati_image *im, uint64_t vaddr, const struct coati_name **ret)
+{
+	return im->kind == COATI_IMAGE_KERNEL || im->kind == COATI_IMAGE_MODULE
+		       ? coati_image_kernel_function(im, vaddr, ret)
+		       : coati_image_function(im, vaddr, ret);
+}
+
 static int resolve_one(struct coati_image *im, struct coati_address *a)
 {
-	const struct answer *known = coati_image_get_answer(im, a->vaddr);
-	struct answer new = { .nr = 1 };
+	uint64_t time = a->time ? a->time : UINT64_MAX, since, last;
+	const struct version *told = coati_versions_find(&im->told, a->vaddr, time, &since, &last);
+	const struct coati_name *name = NULL;
+	const struct answer *known;
 	int r;
 
-	if (known && known->packed) {
-		take_answer(a, known->names, known->nr);
+	if (told) {
+		take_answer(a, told->names, told->nr);
 		return 0;
 	}
 	/* code that is replaced has another name at another time */
-	r = coati_image_jit_function(im, a->vaddr, a->time, &new.names);
+	r = coati_image_jit_function(im, a->vaddr, time, &name, &since);
+	known = coati_image_get_answer(im, a->vaddr);
+	if (r == 0 && !name && known) {
+		take_answer(a, known->names, known->nr);
+		return since ? remember(im, a, since) : 0;
+	}
+	if (r == 0 && !name)
+		r = find_function(im, a->vaddr, &name);
 	if (r < 0)
 		return r;
-	if (new.names) {
-		take_answer(a, new.names, 1);
-		new.timed = true;
-		return known && known->names == new.names
-			       ? 0
-			       : coati_image_put_answer(im, a->vaddr, &new);
-	}
-	if (known && !known->timed) {
-		take_answer(a, known->names, known->nr);
-		return 0;
-	}
-	if (im->kind == COATI_IMAGE_KERNEL || im->kind == COATI_IMAGE_MODULE)
-		r = coati_image_kernel_function(im, a->vaddr, &new.names);
-	else
-		r = coati_image_function(im, a->vaddr, &new.names);
-	if (r == 0 && !known)
-		r = coati_image_put_answer(im, a->vaddr, &new);
-	if (r == 0)
-		take_answer(a, new.names, 1);
-	return r;
+	take_answer(a, name, 1);
+	if (since || is_changing_code(im->kind))
+		return remember(im, a, since);
+	return coati_image_put_answer(im, a->vaddr, &(struct answer){ .names = name, .nr = 1 });
 }
 
 /* Once more for all that wanted more than the function. */

@@ -61,8 +61,7 @@ static int same_key(const struct chain_key *a, const struct chain_key *b)
 	       a->kernel == b->kernel && !memcmp(a->words, b->words, a->nr * sizeof(*a->words));
 }
 
-struct chain *coati_chains_find(struct chains *c, const struct chain_key *key, uint64_t hash,
-				uint32_t era)
+struct chain *coati_chains_find(struct chains *c, const struct chain_key *key, uint64_t hash)
 {
 	struct probe probe = index_probe(&c->index, hash);
 	uint32_t id;
@@ -70,7 +69,7 @@ struct chain *coati_chains_find(struct chains *c, const struct chain_key *key, u
 	while (index_next(&c->index, &probe, &id)) {
 		struct chain *old = &c->list.v[id];
 
-		if (old->hash == hash && (!old->era || old->era == era) && same_key(&old->key, key))
+		if (old->hash == hash && same_key(&old->key, key))
 			return old;
 	}
 	return NULL;

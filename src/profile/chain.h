@@ -31,12 +31,18 @@ struct chain_key {
 #define CHAIN_UNWOUND	0x1000000u
 #define CHAIN_GUESSED	0x2000000u
 
+/* What a chain became, and the time in which that is right: code is replaced. */
+struct timed_stack {
+	uint64_t from, last;
+	uint32_t stack;
+	uint32_t reserved;
+};
+
 struct chain {
 	struct chain_key key;
 	uint64_t hash;
-	uint32_t stack;
+	struct timed_stack found;
 	uint32_t last_entry; /* that a sample with this chain counted for */
-	uint32_t era; /* 0: always right; else right only in this time, because code changes */
 	uint32_t reserved;
 };
 
@@ -50,8 +56,7 @@ void coati_chains_init(struct chains *c);
 void coati_chains_fini(struct chains *c);
 void coati_chains_clear(struct chains *c);
 uint64_t coati_chains_hash(const struct chains *c, const struct chain_key *key);
-/* NULL: not seen. @era as in struct chain.  Hot. */
-struct chain *coati_chains_find(struct chains *c, const struct chain_key *key, uint64_t hash,
-				uint32_t era);
+/* NULL: not seen.  Hot. */
+struct chain *coati_chains_find(struct chains *c, const struct chain_key *key, uint64_t hash);
 /* The words are copied. NULL: out of memory. */
 struct chain *coati_chains_add(struct chains *c, const struct chain_key *key, uint64_t hash);

@@ -29,9 +29,10 @@ struct label_set {
 /* A location and what only we need to know of it. */
 struct location {
 	struct coati_profile_location pub;
-	uint64_t time;	     /* for code that changes: when it was seen, else 0 */
-	uint32_t epoch;	     /* for code that changes: part of its identity, else 0 */
-	uint32_t has_offset; /* 1: file_offset says where in the file it lies */
+	uint64_t time; /* for code that changes: when it was seen, else 0 */
+	uint64_t
+		since; /* for code that changes: from when it is this code. Part of its identity, 0: since ever */
+	bool has_offset; /* file_offset says where in the file it lies */
 	uint64_t file_offset;
 };
 

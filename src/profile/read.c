@@ -285,7 +285,7 @@ static struct reading *reading_new(struct coati_profile *p)
 	r->file = (uint32_t)p->files.len;
 	r->task_epoch = 1;
 	r->plans.max = PROFILE_TABLE_MAX;
-	r->image_kinds.max = PROFILE_TABLE_MAX;
+	r->notes.max = PROFILE_TABLE_MAX;
 	coati_chains_init(&r->chains);
 	r->words = coati_alloc_array(2 * READING_WORDS, sizeof(*r->words));
 	r->locations = coati_alloc_array(p->max_frames, sizeof(*r->locations));
@@ -298,7 +298,7 @@ static void reading_free(struct reading *r)
 	coati_recording_close(&r->recording);
 	coati_chains_fini(&r->chains);
 	ARRAY_FINI(&r->plans);
-	ARRAY_FINI(&r->image_kinds);
+	ARRAY_FINI(&r->notes);
 	coati_free(r->words);
 	coati_free(r->locations);
 	coati_free(r->frames);
@@ -336,6 +336,7 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 
 	if (!r->words || !r->locations || !r->frames)
 		return coati_fail(err, -ENOMEM, "out of memory");
+	r->path = path;
 	n = coati_recording_open(path, NULL, &r->recording, err);
 	if (n == 0)
 		n = find_end(r, path, err);

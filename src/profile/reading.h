@@ -29,6 +29,14 @@ struct plan {
 	uint32_t max_stack;
 };
 
+/* What is known of an image, asked once. */
+struct image_note {
+	bool is_known;
+	enum coati_image_kind kind;
+	uint32_t
+		jit; /* of code without a file: the image of the JIT of the same process, or itself */
+};
+
 struct reading {
 	struct coati_profile *profile;
 	struct coati_recording *recording;
@@ -44,23 +52,26 @@ struct reading {
 	uint64_t from, to;     /* what the filter lets through */
 	uint64_t cgroup;       /* the last one, and its labels */
 	uint32_t cgroup_labels;
-	ARRAY(uint8_t) image_kinds;	   /* by image, plus 1; 0: not asked yet */
-	uint64_t *words;		   /* READING_WORDS, twice */
-	uint32_t *locations;		   /* max_frames */
+	ARRAY(struct image_note) notes; /* by image */
+	const char *path;
+	bool has_names;	     /* those that travel with the recording were taken, or looked for */
+	uint64_t *words;     /* READING_WORDS, twice */
+	uint32_t *locations; /* max_frames */
 	struct coati_unwind_frame *frames; /* max_frames */
 };
 
 /* One sample into the profile. 0; -ENOMEM. What is over a ceiling or makes no sense is counted. */
 int coati_reading_sample(struct reading *r, const struct coati_recording_item *item);
-/* The stack of a chain.  -ENOMEM, -E2BIG. *ret_era as in struct chain. */
+/* The stack of a chain.  -ENOMEM, -E2BIG. */
 int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t time,
-			uint32_t *ret_stack, uint32_t *ret_era);
+			struct timed_stack *ret);
 /* The user part from registers and stack copy behind the kernel part of the chain: fills key->words (r->words), nr and mode.
  * false: there is nothing to walk. */
 bool coati_reading_walk(struct reading *r, const struct coati_record *rec, uint64_t time,
 			struct chain_key *key);
-/* In which span of time code that changes is the same for us: never 0. */
-static inline uint32_t reading_era(uint64_t time)
-{
-	return (uint32_t)(time >> 30) + 1;
-}
+/* A batch of our own: names go to the images, other kinds are left alone. -ENOMEM; one that is damaged is counted. */
+int coati_reading_batch(struct reading *r, const struct coati_recording_item *item,
+			const struct coati_record *rec);
+/* Take the names that travel with the recording now, although they are written at its end: where code is replaced, they say when. Done
+ * once, and not for streams. -ENOMEM. */
+int coati_reading_names(struct reading *r);

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "image/image.h"
 #include "profile/profile.h"
 
 static const struct coati_name unknown_name = { .function = "[unknown]",
@@ -24,22 +23,7 @@ static void settle_vaddr(struct coati_profile *p, struct location *l)
 	if (l->has_offset &&
 	    coati_image_vaddr(p->images, l->pub.image, l->file_offset, &vaddr) == 0)
 		l->pub.vaddr = vaddr;
-	l->has_offset = 0;
-}
-
-/* The same of code without a file: that its process told names is known from the recording alone when the map is gone. */
-static void settle_image(struct coati_profile *p, struct location *l)
-{
-	const struct coati_image *im = coati_image_at(p->images, l->pub.image);
-	struct coati_image_ref ref = { .size = sizeof(ref), .kind = COATI_IMAGE_JIT, .path = "" };
-	uint32_t image;
-
-	if (!im || im->kind != COATI_IMAGE_ANON)
-		return;
-	ref.pid = im->pid;
-	if (coati_images_get(p->images, &ref, &image, NULL) == 0 &&
-	    coati_image_at(p->images, image)->packed)
-		l->pub.image = image;
+	l->has_offset = false;
 }
 
 static void take_names(struct coati_profile *p, const struct coati_address *asked)
@@ -84,7 +68,6 @@ int coati_profile_resolve(struct coati_profile *p, uint32_t how, struct coati_er
 		if (l->pub.image == COATI_IMAGE_NONE)
 			continue;
 		settle_vaddr(p, l);
-		settle_image(p, l);
 		asked[nr++] = (struct coati_address){ .image = l->pub.image,
 						      .vaddr = l->pub.vaddr,
 						      .time = l->time };

@@ -89,23 +89,6 @@ static int find_task(struct reading *r, const struct coati_identity *id, uint64_
 	return n;
 }
 
-/* What travels with a recording: names. */
-static int take_batch(struct reading *r, const struct coati_recording_item *item,
-		      const struct coati_record *rec)
-{
-	struct coati_profile *p = r->profile;
-	struct coati_batch batch;
-	int n = coati_batch_decode(rec, item->raw.swap, &batch);
-
-	if (n == 0 && batch.kind == COATI_BATCH_SYMBOLS)
-		n = coati_images_unpack(p->images, batch.payload, batch.payload_size);
-	if (n < 0 && n != -ENOMEM) {
-		p->quality.damaged++;
-		n = 0;
-	}
-	return n;
-}
-
 /* The labels of a sample: its cgroup, where the recording has it. */
 static int find_labels(struct reading *r, const struct coati_sample *s, uint32_t *ret)
 {
@@ -170,20 +153,21 @@ static int find_chain(struct reading *r, const struct chain_key *key, uint64_t t
 		      struct chain **ret)
 {
 	uint64_t hash = coati_chains_hash(&r->chains, key);
-	uint32_t stack, era;
+	struct chain *chain = coati_chains_find(&r->chains, key, hash);
+	struct timed_stack found;
 	int n;
 
-	*ret = coati_chains_find(&r->chains, key, hash, reading_era(time));
-	if (*ret)
+	*ret = chain;
+	if (chain && time >= chain->found.from && time <= chain->found.last)
 		return 0;
-	n = coati_reading_stack(r, key, time, &stack, &era);
+	n = coati_reading_stack(r, key, time, &found);
 	if (n < 0)
 		return n;
-	*ret = coati_chains_add(&r->chains, key, hash);
-	if (!*ret)
+	if (!chain)
+		*ret = chain = coati_chains_add(&r->chains, key, hash);
+	if (!chain)
 		return -ENOMEM;
-	(*ret)->stack = stack;
-	(*ret)->era = era;
+	chain->found = found;
 	return 0;
 }
 
@@ -270,7 +254,7 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 	n = find_chain(r, &key, time, &chain);
 	if (n < 0)
 		return n;
-	e.stack = chain->stack;
+	e.stack = chain->found.stack;
 	n = add_entry(r, chain, &e);
 	if (n == 0)
 		account(r, &e, s->present & COATI_SAMPLE_TIME ? time : 0, cpu);
@@ -298,7 +282,7 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 		return 0;
 	}
 	if (plan->is_live)
-		return take_batch(r, item, &rec);
+		return r->has_names ? 0 : coati_reading_batch(r, item, &rec);
 	/* a recording without times is as it was in the end */
 	time = rec.id.present & COATI_SAMPLE_TIME ? rec.id.time : UINT64_MAX;
 	if (!r->start) {

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "image/image.h"
 #include "profile/reading.h"
 
 enum part { PART_KERNEL, PART_USER, PART_GUEST, PART_NOTHING };
@@ -38,45 +39,75 @@ static enum part part_of_marker(uint64_t marker)
 	}
 }
 
-/* Whose address, when; and which era the answer holds for. */
+/* Whose address, when; and the time in which all answers so far are right. */
 struct question {
 	int32_t pid;
 	enum part part;
-	uint64_t time;
-	uint32_t era;
+	uint64_t time, from, last;
 };
 
-/* What kind of image, asked once for each. */
-static enum coati_image_kind kind_of(struct reading *r, uint32_t image)
+/* That its process told names is known from the recording alone when its map is gone. */
+static uint32_t jit_of(struct reading *r, uint32_t image)
+{
+	struct coati_image_ref ref = { .size = sizeof(ref), .kind = COATI_IMAGE_JIT, .path = "" };
+	uint32_t jit;
+
+	ref.pid = coati_image_at(r->profile->images, image)->pid;
+	return coati_images_get(r->profile->images, &ref, &jit, NULL) == 0 ? jit : image;
+}
+
+/* NULL: out of memory. */
+static const struct image_note *note_of(struct reading *r, uint32_t image)
 {
 	struct coati_image_info info;
+	struct image_note *note;
 
-	while (r->image_kinds.len <= image)
-		if (!ARRAY_ADD(&r->image_kinds))
-			return COATI_IMAGE_FILE;
-	if (!r->image_kinds.v[image]) {
-		if (coati_image_info(r->profile->images, image, &info) < 0)
-			return COATI_IMAGE_FILE;
-		r->image_kinds.v[image] = (uint8_t)(info.kind + 1);
-	}
-	return (enum coati_image_kind)(r->image_kinds.v[image] - 1);
+	while (r->notes.len <= image)
+		if (!ARRAY_ADD(&r->notes))
+			return NULL;
+	note = &r->notes.v[image];
+	if (note->is_known || coati_image_info(r->profile->images, image, &info) < 0)
+		return note;
+	if ((info.kind == COATI_IMAGE_JIT || info.kind == COATI_IMAGE_ANON) &&
+	    coati_reading_names(r) < 0)
+		return NULL;
+	*note = (struct image_note){
+		.is_known = true,
+		.kind = info.kind,
+		.jit = info.kind == COATI_IMAGE_ANON ? jit_of(r, image) : image,
+	};
+	return note;
 }
 
 /* Code that is replaced while the program runs is another place in another time. */
-static void set_epoch(struct reading *r, struct location *l, struct question *q)
+static void set_since(struct reading *r, struct location *l, const struct image_note *note,
+		      struct question *q)
 {
-	enum coati_image_kind kind = kind_of(r, l->pub.image);
+	struct coati_image *jit = coati_image_at(r->profile->images, note->jit);
+	uint64_t from, last;
 
-	if (kind == COATI_IMAGE_JIT) {
-		l->epoch = q->era = reading_era(q->time);
-		l->time = q->time;
-	} else if (kind == COATI_IMAGE_BPF) {
-		l->epoch = r->kernel_epoch;
-		l->time = q->time;
-	} else if (kind == COATI_IMAGE_FILE) {
-		l->has_offset = 1;
+	/* the address in the names that came with the recording decides which of the two it is */
+	if (note->jit != l->pub.image &&
+	    coati_versions_find(&jit->told, l->pub.vaddr, q->time, &from, &last))
+		l->pub.image = note->jit;
+	l->time = q->time;
+	l->since = coati_image_code_since(coati_image_at(r->profile->images, l->pub.image),
+					  l->pub.vaddr, q->time, &q->from, &q->last);
+}
+
+static int describe(struct reading *r, struct location *l, struct question *q)
+{
+	const struct image_note *note = note_of(r, l->pub.image);
+
+	if (!note)
+		return -ENOMEM;
+	if (is_changing_code(note->kind) || note->kind == COATI_IMAGE_KERNEL)
+		set_since(r, l, note, q);
+	if (note->kind == COATI_IMAGE_FILE) {
+		l->has_offset = true;
 		l->file_offset = l->pub.address - l->pub.map_start + l->pub.map_pgoff;
 	}
+	return 0;
 }
 
 static int find_location(struct reading *r, struct question *q, uint64_t addr, uint32_t *ret)
@@ -104,7 +135,9 @@ static int find_location(struct reading *r, struct question *q, uint64_t addr, u
 		l.pub.map_start = place.start;
 		l.pub.map_end = place.end;
 		l.pub.map_pgoff = place.pgoff;
-		set_epoch(r, &l, q);
+		n = describe(r, &l, q);
+		if (n < 0)
+			return n;
 	}
 	return coati_profile_find_location(r->profile, &l, ret);
 }
@@ -134,10 +167,13 @@ static uint32_t stack_flags(const struct chain_key *key)
 }
 
 int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t time,
-			uint32_t *ret_stack, uint32_t *ret_era)
+			struct timed_stack *ret)
 {
 	struct coati_profile_stack s = { .locations = r->locations, .flags = stack_flags(key) };
-	struct question q = { .pid = key->pid, .part = part_of_cpumode(key->mode), .time = time };
+	struct question q = { .pid = key->pid,
+			      .part = part_of_cpumode(key->mode),
+			      .time = time,
+			      .last = UINT64_MAX };
 	bool first = true;
 
 	for (uint32_t i = 0; i < key->nr; i++) {
@@ -172,6 +208,7 @@ int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t
 		if (n < 0)
 			return n;
 	}
-	*ret_era = q.era;
-	return coati_profile_find_stack(r->profile, &s, ret_stack);
+	ret->from = q.from;
+	ret->last = q.last;
+	return coati_profile_find_stack(r->profile, &s, &ret->stack);
 }

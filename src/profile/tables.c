@@ -188,8 +188,8 @@ int coati_profile_find_labels(struct coati_profile *p, const struct coati_label 
 int coati_profile_find_location(struct coati_profile *p, const struct location *l, uint32_t *ret)
 {
 	/* an address of nothing is told apart by itself, for those who look at addresses */
-	uint64_t hash = hash_three(&p->location_index, l->pub.vaddr, l->pub.image,
-				   (uint64_t)l->epoch << 32 | l->pub.flags);
+	uint64_t hash = hash_three(&p->location_index, l->pub.vaddr,
+				   (uint64_t)l->pub.image << 32 | l->pub.flags, l->since);
 	struct probe probe = index_probe(&p->location_index, hash);
 	struct location *new;
 	int r;
@@ -198,7 +198,7 @@ int coati_profile_find_location(struct coati_profile *p, const struct location *
 		const struct location *old = &p->locations.v[*ret];
 
 		if (old->pub.vaddr == l->pub.vaddr && old->pub.image == l->pub.image &&
-		    old->epoch == l->epoch && old->pub.flags == l->pub.flags)
+		    old->since == l->since && old->pub.flags == l->pub.flags)
 			return 0;
 	}
 	r = check_room(p);

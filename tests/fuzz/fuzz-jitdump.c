@@ -14,13 +14,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(r == 0 || err.text[0]);
 	for (size_t i = 0; i < j.functions.len && i < 256; i++) {
 		const struct jit_function *f = &j.functions.v[i];
-		uint64_t at = f->start + f->size / 2;
+		uint64_t at = f->start + f->size / 2, since;
 		const struct jit_line *line = coati_jit_line(&j, f, at);
 
 		FUZZ_CHECK(f->name && f->size);
 		FUZZ_CHECK((size_t)f->first_line + f->nr_lines <= j.lines.len);
 		FUZZ_CHECK(!line || (line->file && line->addr <= at));
-		f = coati_jit_find(&j, at, i);
+		f = coati_jit_find(&j, at, i, &since);
 		FUZZ_CHECK(!f || (at >= f->start && at - f->start < f->size));
 	}
 	coati_jit_fini(&j);

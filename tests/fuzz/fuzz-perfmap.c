@@ -16,9 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(a.stats.functions == b.stats.functions);
 	FUZZ_CHECK(a.stats.malformed == b.stats.malformed);
 	for (size_t i = 0; i < a.functions.len && i < 256; i++) {
-		uint64_t at = a.functions.v[i].start + a.functions.v[i].size / 2;
-		const struct jit_function *f = coati_jit_find(&a, at, 0);
-		const struct jit_function *g = coati_jit_find(&b, at, 1);
+		uint64_t at = a.functions.v[i].start + a.functions.v[i].size / 2, since;
+		const struct jit_function *f = coati_jit_find(&a, at, 0, &since);
+		const struct jit_function *g = coati_jit_find(&b, at, 1, &since);
 
 		FUZZ_CHECK(f && at >= f->start && at - f->start < f->size);
 		/* no times: what is there is always there */

@@ -18,7 +18,8 @@
 
 static const char *name_at(struct jit *j, uint64_t addr, uint64_t time)
 {
-	const struct jit_function *f = coati_jit_find(j, addr, time);
+	uint64_t since;
+	const struct jit_function *f = coati_jit_find(j, addr, time, &since);
 
 	return f ? f->name : "-";
 }
@@ -269,19 +270,21 @@ TEST(jitdump_code_is_found_by_time_in_both_byte_orders)
 TEST(jitdump_lines_belong_to_the_code_behind_them)
 {
 	const struct jit_function *f;
+	uint64_t since;
 	struct dump d;
 	struct jit j;
 
 	whole_dump(&d, false);
 	coati_jit_init(&j);
 	CHECK_OK(coati_jitdump_parse(&j, d.bytes, d.len, NULL));
-	f = coati_jit_find(&j, 0x1000, 10);
+	f = coati_jit_find(&j, 0x1000, 10, &since);
 	CHECK(f);
+	CHECK_U64(since, ==, 10);
 	CHECK_U64(coati_jit_line(&j, f, 0x1007)->line, ==, 11);
 	CHECK_U64(coati_jit_line(&j, f, 0x1008)->line, ==, 12);
 	CHECK_STR(coati_jit_line(&j, f, 0x1008)->file, "a.js");
 	CHECK(!coati_jit_line(&j, f, 0xfff));
-	f = coati_jit_find(&j, 0x1000, 20);
+	f = coati_jit_find(&j, 0x1000, 20, &since);
 	CHECK(!coati_jit_line(&j, f, 0x1008));
 	coati_jit_fini(&j);
 }

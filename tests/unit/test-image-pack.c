@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "image/image.h"
+#include "image/jit.h"
 #include "image/pack.h"
 
 struct payloads {
@@ -152,6 +153,82 @@ TEST(pack_of_what_was_unpacked_is_the_same_bytes)
 	CHECK_MEM(p.bytes[0], example, sizeof(example));
 	payloads_free(&p);
 	coati_images_free(&images);
+}
+
+/* Code that is replaced: the name of 0x1008 from 10 to 19, from 20 to 29, and nothing from 30 on. */
+static void make_timed_payload(struct payloads *p)
+{
+	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+	struct coati_image_ref ref = { .size = sizeof(ref), .kind = COATI_IMAGE_JIT, .pid = 9 };
+	uint32_t image;
+
+	CHECK_OK(coati_images_get(images, &ref, &image, NULL));
+	CHECK_OK(coati_image_add_symbol(images, image, 0x1000, 16, "first", 10));
+	CHECK_OK(coati_image_add_symbol(images, image, 0x1000, 16, "second", 20));
+	CHECK_OK(coati_jit_remove(coati_image_at(images, image)->jits[IMAGE_JIT_TOLD], 0x1000, 16,
+				  30));
+	for (uint64_t time = 1; time < 40; time += 4) {
+		struct coati_address a = { .image = image, .vaddr = 0x1008, .time = time };
+
+		CHECK_OK(coati_images_resolve(images, &a, 1, 0, NULL));
+	}
+	CHECK_OK(coati_images_pack(images, collect, p));
+	CHECK_INT(p->nr, ==, 1);
+	CHECK_MEM(p->bytes[0], PACK_MARK_TIMES, PACK_MARK_BYTES);
+	coati_images_free(&images);
+}
+
+static void check_timed_name(struct coati_images *images, uint64_t time, const char *name)
+{
+	struct coati_address a = { .image = 0, .vaddr = 0x1008, .time = time };
+
+	CHECK_OK(coati_images_resolve(images, &a, 1, 0, NULL));
+	CHECK_STR(a.names[0].function, name);
+}
+
+TEST(pack_keeps_the_times_of_code_that_is_replaced)
+{
+	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+	struct payloads p = { .nr = 0 };
+
+	make_timed_payload(&p);
+	CHECK_OK(coati_images_unpack(images, p.bytes[0], p.size[0]));
+	check_timed_name(images, 9, "[jit 9]");
+	check_timed_name(images, 10, "first");
+	check_timed_name(images, 19, "first");
+	check_timed_name(images, 20, "second");
+	check_timed_name(images, 29, "second");
+	check_timed_name(images, 30, "[jit 9]");
+	check_timed_name(images, 0, "[jit 9]");
+	/* the same bytes again */
+	CHECK_OK(coati_images_pack(images, collect, &p));
+	CHECK_INT(p.nr, ==, 2);
+	CHECK_U64(p.size[1], ==, p.size[0]);
+	CHECK_MEM(p.bytes[1], p.bytes[0], p.size[0]);
+	payloads_free(&p);
+	coati_images_free(&images);
+}
+
+TEST(unpack_refuses_every_short_payload_with_times_and_times_of_files)
+{
+	struct payloads p = { .nr = 0 };
+
+	make_timed_payload(&p);
+	for (size_t size = 0; size < p.size[0]; size++) {
+		struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+
+		CHECK_ERR(coati_images_unpack(images, p.bytes[0], size), -EBADMSG);
+		CHECK_INT(coati_images_count(images), ==, 0);
+		coati_images_free(&images);
+	}
+	{
+		struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+
+		p.bytes[0][PACK_MARK_BYTES] = COATI_IMAGE_FILE;
+		CHECK_ERR(coati_images_unpack(images, p.bytes[0], p.size[0]), -EBADMSG);
+		coati_images_free(&images);
+	}
+	payloads_free(&p);
 }
 
 /* Every address with a name of its own: several payloads, each complete in itself. */
