@@ -162,7 +162,8 @@ static void add_stacks(struct strbuf *s, const struct coati_profile_quality *q)
 		const char *what;
 	} rest[] = { { q->truncated, "truncated" },
 		     { q->gap, "with a gap" },
-		     { q->guessed, "guessed" } };
+		     { q->guessed, "guessed" },
+		     { q->unrooted, "with an unknown root" } };
 
 	if (q->single == q->samples && q->samples) {
 		coati_strbuf_adds(s, "; no stacks");
@@ -307,6 +308,7 @@ void coati_report_quality_json(const struct report *r, struct json *j)
 	coati_json_ku64(j, "truncated", q->truncated);
 	coati_json_ku64(j, "guessed", q->guessed);
 	coati_json_ku64(j, "gap", q->gap);
+	coati_json_ku64(j, "root_unknown", q->unrooted);
 	coati_json_ku64(j, "none", q->single);
 	coati_json_end(j);
 	coati_json_ku64(j, "unsymbolised", q->unsymbolised);

@@ -139,11 +139,14 @@ struct coati_profile_quality {
 	uint64_t refused;	/* over one of our ceilings */
 	uint64_t no_event;	/* of no event in the file */
 	/* stacks */
-	uint64_t complete;
+	uint64_t
+		complete; /* down to a known root: the start of a program or thread, or of the kernel's own stack */
 	uint64_t truncated; /* longer than the recorder's or our limit, or than the copied stack */
 	uint64_t gap;	    /* code without unwind data on the way */
 	uint64_t guessed;   /* a frame on the way was guessed */
 	uint64_t single;    /* the recording took no stacks: the address alone */
+	uint64_t
+		unrooted; /* taken by frame pointers, and no known root is at their end: perhaps complete. Less after the first view, which has names */
 	/* how the user part was found */
 	uint64_t by_kernel;   /* frame pointers, or unwound by the recorder */
 	uint64_t by_unwinder; /* from registers and a copy of the stack, by us */
@@ -221,12 +224,14 @@ COATI_API uint32_t coati_profile_location_count(const struct coati_profile *p);
 COATI_API const struct coati_profile_location *coati_profile_location(const struct coati_profile *p,
 								      uint32_t i);
 
-/* coati_profile_stack.flags: none of them: complete */
+/* coati_profile_stack.flags */
 #define COATI_STACK_TRUNCATED (UINT32_C(1) << 0)
 #define COATI_STACK_GAP	      (UINT32_C(1) << 1)
 #define COATI_STACK_GUESSED   (UINT32_C(1) << 2)
 #define COATI_STACK_SINGLE    (UINT32_C(1) << 3)
 #define COATI_STACK_UNWOUND   (UINT32_C(1) << 4) /* its user part by us */
+#define COATI_STACK_RECORDED \
+	(UINT32_C(1) << 5) /* its user part by the recorder, from registers and a copy */
 
 struct coati_profile_stack {
 	const uint32_t *locations; /* innermost first, kernel in front of user */

@@ -27,6 +27,7 @@ struct chain_key {
 #define CHAIN_ADJUSTED	0x100u /* addresses of callers lie inside the call already */
 #define CHAIN_SINGLE	0x200u /* no stack was taken: the ip alone */
 #define CHAIN_FULL	0x400u /* as long as the recorder allowed */
+#define CHAIN_RECORDED	0x800u /* the recorder unwound it */
 #define CHAIN_END_SHIFT 16     /* enum coati_unwind_end of the walk */
 #define CHAIN_UNWOUND	0x1000000u
 #define CHAIN_GUESSED	0x2000000u

@@ -39,6 +39,7 @@ struct location {
 /* Stacks that are not complete, by the account of the recorders that unwound them: which they are is not in their chains. */
 struct told_stacks {
 	uint64_t truncated, gap, guessed;
+	bool is_other; /* an account is of other samples than those that are here: it says nothing about these */
 };
 
 struct profile_file {
@@ -102,5 +103,7 @@ uint64_t coati_profile_bytes(const struct coati_profile *p);
 /* A sentence for the person; at most PROFILE_NOTES_MAX are kept. */
 void coati_profile_add_note(struct coati_profile *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Does the stack begin where threads, programs or the kernel begin? By its names: not before they are known. */
+bool coati_profile_has_root(const struct coati_profile *p, const struct coati_profile_stack *s);
 /* Names for all locations, with COATI_RESOLVE_*. */
 int coati_profile_resolve(struct coati_profile *p, uint32_t how, struct coati_error *err);

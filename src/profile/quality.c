@@ -4,9 +4,12 @@
 
 #include "profile/profile.h"
 
-/* Each sample counts in one of the five kinds; the worst that is true of its stack. */
-static uint64_t *kind_of(struct coati_profile_quality *q, uint32_t flags)
+/* Each sample counts in one of the six kinds; the worst that is true of its stack. */
+static uint64_t *kind_of(const struct coati_profile *p, const struct coati_profile_stack *s,
+			 struct coati_profile_quality *q)
 {
+	uint32_t flags = s->flags;
+
 	if (flags & COATI_STACK_SINGLE)
 		return &q->single;
 	if (flags & COATI_STACK_GAP)
@@ -15,7 +18,10 @@ static uint64_t *kind_of(struct coati_profile_quality *q, uint32_t flags)
 		return &q->truncated;
 	if (flags & COATI_STACK_GUESSED)
 		return &q->guessed;
-	return &q->complete;
+	/* who unwound it has seen the end, or counted those of which he has not */
+	if (flags & COATI_STACK_UNWOUND || (flags & COATI_STACK_RECORDED && !p->told.is_other))
+		return &q->complete;
+	return coati_profile_has_root(p, s) ? &q->complete : &q->unrooted;
 }
 
 static bool is_nameless(const struct location *l)
@@ -23,7 +29,8 @@ static bool is_nameless(const struct location *l)
 	return l->pub.nr_names && l->pub.names[0].flags & COATI_NAME_SYNTHETIC;
 }
 
-/* The chains did not say so: they were counted as complete. */
+/* The chains did not say so: they were counted as complete. A stack with a guessed frame and a gap is in two counts: what is left is complete for
+ * sure, and perhaps some more are. */
 static void move(uint64_t *complete, uint64_t *to, uint64_t nr)
 {
 	if (nr > *complete)
@@ -44,7 +51,7 @@ void coati_profile_quality(const struct coati_profile *p, struct coati_profile_q
 		const struct coati_profile_entry *e = &p->entries.v[i];
 		const struct coati_profile_stack *s = &p->stacks.v[e->stack];
 
-		*kind_of(ret, s->flags) += e->count;
+		*kind_of(p, s, ret) += e->count;
 		if (s->flags & COATI_STACK_UNWOUND)
 			ret->by_unwinder += e->count;
 		else if (!(s->flags & COATI_STACK_SINGLE))
@@ -52,6 +59,8 @@ void coati_profile_quality(const struct coati_profile *p, struct coati_profile_q
 		if (is_nameless(&p->locations.v[s->locations[0]]))
 			ret->unsymbolised += e->count;
 	}
+	if (p->told.is_other)
+		return;
 	move(&ret->complete, &ret->gap, p->told.gap);
 	move(&ret->complete, &ret->truncated, p->told.truncated);
 	move(&ret->complete, &ret->guessed, p->told.guessed);

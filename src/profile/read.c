@@ -52,10 +52,10 @@ static int take_build_ids(struct reading *r)
 	return 0;
 }
 
-/* A number out of the recorder's lines key=value; 0 when it is not there. */
-static uint64_t recorder_value(const struct coati_recording *rec, const char *key)
+/* A number out of the recorder's lines key=value; *ret stays when it is not there. */
+static bool find_recorder_value(const struct coati_recording *rec, const char *key, uint64_t *ret)
 {
-	uint64_t size = 0, value;
+	uint64_t size = 0;
 	const uint8_t *bytes = coati_recording_feature(rec, COATI_FEATURE_RECORDER, &size);
 	const char *at = (const char *)bytes, *end = bytes ? at + size : at;
 	size_t key_len = strlen(key);
@@ -69,11 +69,19 @@ static uint64_t recorder_value(const struct coati_recording *rec, const char *ke
 		    at[key_len] == '=') {
 			memcpy(text, at + key_len + 1, len - key_len - 1);
 			text[len - key_len - 1] = 0;
-			return coati_parse_u64(text, 0, UINT64_MAX, &value) == 0 ? value : 0;
+			return coati_parse_u64(text, 0, UINT64_MAX, ret) == 0;
 		}
 		at += len + 1;
 	}
-	return 0;
+	return false;
+}
+
+static uint64_t recorder_value(const struct coati_recording *rec, const char *key)
+{
+	uint64_t value = 0;
+
+	find_recorder_value(rec, key, &value);
+	return value;
 }
 
 /* Tell who asked of a record about what is not there. The reader counts them. */
@@ -194,6 +202,19 @@ static int take_all(struct reading *r, struct meter *m)
 	return n == -ENODATA || n == -EBADMSG ? 0 : n;
 }
 
+/* The stacks that the recorder unwound, however they ended. */
+static uint64_t count_unwound(const struct coati_recording *rec)
+{
+	static const char *const keys[] = { "stacks_end",   "stacks_gap",      "stacks_truncated",
+					    "stacks_limit", "stacks_unmapped", "stacks_bad",
+					    "stacks_none" };
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		add_weight(&sum, recorder_value(rec, keys[i]));
+	return sum;
+}
+
 /* Call chains that the recorder unwound do not say how they ended, but its account does, for all of them together. */
 static void take_stack_account(struct reading *r, uint64_t nr_samples)
 {
@@ -206,18 +227,22 @@ static void take_stack_account(struct reading *r, uint64_t nr_samples)
 		.guessed = recorder_value(rec, "stacks_guessed"),
 	};
 
+	if (!r->is_told)
+		return;
 	add_weight(&t.gap, recorder_value(rec, "stacks_unmapped"));
 	add_weight(&t.gap, recorder_value(rec, "stacks_bad"));
-	if (!t.truncated && !t.gap && !t.guessed)
-		return;
-	/* the recorder counts over all files that it has written, and knows nothing of our filter */
-	if (p->quality.filtered || recorder_value(rec, "samples") > nr_samples) {
-		coati_profile_add_note(
-			p,
-			"of all stacks that the recorder unwound, %llu are truncated, %llu have a gap and %llu a guessed frame; "
-			"how many of those are shown here is not known",
-			(unsigned long long)t.truncated, (unsigned long long)t.gap,
-			(unsigned long long)t.guessed);
+	/* it counts over all files that it has written, knows nothing of our filter, and some events have stacks of the kernel's */
+	if (p->quality.filtered > r->filtered_before ||
+	    recorder_value(rec, "samples") > nr_samples ||
+	    count_unwound(rec) < recorder_value(rec, "samples")) {
+		p->told.is_other = true;
+		if (t.truncated || t.gap || t.guessed)
+			coati_profile_add_note(
+				p,
+				"of all stacks that the recorder unwound, %llu are truncated, %llu have a gap and %llu a guessed frame; "
+				"how many of those are shown here is not known",
+				(unsigned long long)t.truncated, (unsigned long long)t.gap,
+				(unsigned long long)t.guessed);
 		return;
 	}
 	add_weight(&p->told.truncated, t.truncated);
@@ -282,6 +307,7 @@ static struct reading *reading_new(struct coati_profile *p)
 	if (!r)
 		return NULL;
 	r->profile = p;
+	r->filtered_before = p->quality.filtered;
 	r->file = (uint32_t)p->files.len;
 	r->task_epoch = 1;
 	r->plans.max = PROFILE_TABLE_MAX;
@@ -345,6 +371,7 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 	if (n < 0)
 		return n;
 	r->machine = machine_of(coati_recording_info(r->recording)->arch);
+	r->is_told = find_recorder_value(r->recording, "stacks_end", &(uint64_t){ 0 });
 	if (!coati_recording_info(r->recording)->is_pipe && stat(path, &st) == 0)
 		m->total_bytes = (uint64_t)st.st_size;
 	n = take_build_ids(r);

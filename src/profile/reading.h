@@ -50,7 +50,9 @@ struct reading {
 	uint32_t kernel_epoch; /* changes with every record about the kernel's code */
 	uint64_t start, end;   /* time of the first sample and, where it is needed, of the last */
 	uint64_t from, to;     /* what the filter lets through */
-	uint64_t cgroup;       /* the last one, and its labels */
+	uint64_t filtered_before; /* samples of other files that the filter left out */
+	bool is_told;		  /* the recorder unwound stacks, and counted how they ended */
+	uint64_t cgroup;	  /* the last one, and its labels */
 	uint32_t cgroup_labels;
 	ARRAY(struct image_note) notes; /* by image */
 	const char *path;

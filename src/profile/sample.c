@@ -140,6 +140,8 @@ static void key_of_chain(struct reading *r, const struct plan *plan, const struc
 			key->leaf = s->ip;
 		if (is_full(key, plan->max_stack))
 			key->mode |= CHAIN_FULL;
+		if (r->is_told)
+			key->mode |= CHAIN_RECORDED;
 		return;
 	}
 	/* no stack was taken, or it is empty */

@@ -152,6 +152,8 @@ static uint32_t stack_flags(const struct chain_key *key)
 		flags |= COATI_STACK_TRUNCATED;
 	if (key->mode & CHAIN_GUESSED)
 		flags |= COATI_STACK_GUESSED;
+	if (key->mode & CHAIN_RECORDED)
+		flags |= COATI_STACK_RECORDED;
 	if (!(key->mode & CHAIN_UNWOUND))
 		return flags;
 	flags |= COATI_STACK_UNWOUND;

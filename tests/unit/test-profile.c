@@ -252,8 +252,39 @@ TEST(profile_says_which_stacks_are_as_long_as_the_recorder_allowed)
 	p = tape_profile("a");
 	coati_profile_quality(p, &q);
 	CHECK_U64(q.truncated, ==, 1);
-	CHECK_U64(q.complete, ==, 1);
+	CHECK_U64(q.unrooted, ==, 1);
 	CHECK_U64(q.by_kernel, ==, 2);
+	coati_profile_free(&p);
+}
+
+/* By frame pointers: what calls main() is a root, main() itself is none, the kernel's own stack has one. */
+TEST(profile_calls_a_stack_complete_when_its_root_is_known)
+{
+	static const uint64_t kernel[] = { COATI_CONTEXT_KERNEL, 0xffffffff81000010 };
+	struct coati_profile_quality q;
+	struct coati_profile *p;
+	struct coati_view *v;
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, "a");
+	tape_process(&t, 10, "app");
+	for (int i = 0; i < 3; i++)
+		tape_put(&t, (struct tape_sample){ .pid = 10,
+						   TAPE_STACK(TAPE_LEAF, TAPE_MAIN, TAPE_OTHER) });
+	for (int i = 0; i < 2; i++)
+		tape_put(&t, (struct tape_sample){ .pid = 10,
+						   TAPE_STACK(TAPE_LEAF, TAPE_WORK, TAPE_MAIN) });
+	tape_put(&t, (struct tape_sample){
+			     .pid = 10, .misc = COATI_MISC_KERNEL, .chain = kernel, .nr = 2 });
+	tape_close(&t);
+	p = tape_profile("a");
+	v = tape_view(p, NULL);
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.complete, ==, 4);
+	CHECK_U64(q.unrooted, ==, 2);
+	CHECK_U64(q.by_kernel, ==, 6);
+	coati_view_free(&v);
 	coati_profile_free(&p);
 }
 
@@ -276,7 +307,7 @@ TEST(profile_believes_the_recorder_about_stacks_that_it_unwound)
 	struct coati_profile_quality q;
 	struct coati_profile *p;
 
-	write_account("a", "samples=4\nstacks_guessed=9\nstacks_end=1\nstacks_gap=1\n"
+	write_account("a", "samples=4\nstacks_guessed=9\nstacks_end=2\nstacks_gap=1\n"
 			   "stacks_truncated=1\nstacks_bad=0\n");
 	p = tape_profile("a");
 	coati_profile_quality(p, &q);
@@ -293,11 +324,32 @@ TEST(profile_does_not_pin_the_account_of_several_files_on_one)
 	struct coati_profile_quality q;
 	struct coati_profile *p;
 
-	write_account("a", "samples=5\nstacks_truncated=3\n");
+	write_account("a", "samples=5\nstacks_end=2\nstacks_truncated=3\n");
 	p = tape_profile("a");
 	coati_profile_quality(p, &q);
-	CHECK_U64(q.complete, ==, 4);
+	/* nobody can say which of them are complete */
+	CHECK_U64(q.complete, ==, 0);
+	CHECK_U64(q.unrooted, ==, 4);
 	CHECK(strstr(coati_profile_note(p, 0), "3 are truncated"));
+	coati_profile_free(&p);
+}
+
+/* Filtered, the account of all of them says nothing about those that are left: their roots do. */
+TEST(profile_does_not_pin_the_account_of_all_samples_on_some)
+{
+	static const struct coati_filter f = { .size = sizeof(f), .time = "0-1us" };
+	struct coati_profile_opts o = { .size = sizeof(o), .filter = &f };
+	struct coati_profile_quality q;
+	struct coati_profile *p;
+
+	write_account("a", "samples=4\nstacks_end=3\nstacks_gap=1\n");
+	p = tape_read(&o, (const char *const[]){ "a", NULL });
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.samples, ==, 2);
+	CHECK_U64(q.filtered, ==, 2);
+	CHECK_U64(q.gap, ==, 0);
+	CHECK_U64(q.unrooted, ==, 2);
+	CHECK(strstr(coati_profile_note(p, 0), "1 have a gap"));
 	coati_profile_free(&p);
 }
 
@@ -314,7 +366,7 @@ TEST(profile_cuts_stacks_at_its_own_ceiling)
 	CHECK_U64(s.nr, ==, 2);
 	coati_profile_quality(p, &q);
 	CHECK_U64(q.truncated, ==, 3);
-	CHECK_U64(q.complete, ==, 1);
+	CHECK_U64(q.unrooted, ==, 1);
 	coati_profile_free(&p);
 }
 
