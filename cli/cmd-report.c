@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* coati report: a recording as an answer. Here: its options and what they exclude. */
-#include "base/array.h"
 #include "command.h"
 #include "report-args.h"
 #include "report-session.h"
@@ -31,37 +30,7 @@ static const struct option opts[] = {
 	OPT_STR(0, "min", struct report_args, min, "PERCENT",
 		"branches of a tree with at least this share (0.5)"),
 	OPT_FLAG(0, "counts", struct report_args, counts, "count samples instead of their weight"),
-	OPT_HEAD("Of what: lists with commas, * and ? as in a shell; REGEX matches in functions"),
-	OPT_STR(0, "time", struct report_args, filter.time, "FROM-TO",
-		"part of the time: 1.5s-3s, 10%-20%, 200ms-"),
-	OPT_STR('t', "thread", struct report_args, filter.thread, "LIST",
-		"threads, by number or name"),
-	OPT_STR('p', "process", struct report_args, filter.process, "LIST",
-		"processes, by number or name"),
-	OPT_CPUS('C', "cpu", struct report_args, filter.cpu, "CPUS", "these CPUs: 0-3,7"),
-	OPT_STR('e', "event", struct report_args, filter.event, "LIST", "events"),
-	OPT_STR(0, "label", struct report_args, filter.label, "KEY=VALUE",
-		"samples with this label"),
-	OPT_STR(0, "function", struct report_args, filter.function, "NAME",
-		"stacks with this function"),
-	OPT_STR(0, "image", struct report_args, filter.image, "NAME", "stacks through this file"),
-	OPT_STR(0, "focus", struct report_args, filter.focus, "REGEX", "only stacks that match"),
-	OPT_STR(0, "ignore", struct report_args, filter.ignore, "REGEX", "no stacks that match"),
-	OPT_STR(0, "hide", struct report_args, filter.hide, "REGEX", "leave frames out that match"),
-	OPT_STR(0, "show", struct report_args, filter.show, "REGEX",
-		"leave frames out that do not match"),
-	OPT_STR(0, "show-from", struct report_args, filter.show_from, "REGEX",
-		"stacks from the outermost match on"),
-	OPT_FLAG(0, "no-inline", struct report_args, no_inline,
-		 "functions as linked, no inlined ones"),
-	OPT_FLAG(0, "mangled", struct report_args, mangled, "names as in the symbol table"),
-	OPT_STR(0, "root", struct report_args, root, "DIR", "look for files below DIR"),
-	OPT_STR(0, "debug-dirs", struct report_args, debug_dirs, "DIRS",
-		"look for debug files there, list with : (/usr/lib/debug)"),
-	OPT_FLAG(0, "debuginfod", struct report_args, debuginfod,
-		 "ask the servers of DEBUGINFOD_URLS for what is not here"),
-	OPT_FLAG(0, "no-local", struct report_args, no_local,
-		 "only names that came with the recording"),
+	SOURCE_OPTIONS(struct report_args),
 	OPT_CHOICE(0, "color", struct report_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
 	OPT_FLAG('q', "quiet", struct report_args, quiet, "no remarks on stderr"),
@@ -100,24 +69,11 @@ static const char *find_conflict(const struct report_args *a)
 	return NULL;
 }
 
-/* A recording may also be named without -i. */
-static int add_operands(struct report_args *a, const struct option_line *line)
-{
-	for (int i = 0; i < line->argc; i++) {
-		struct option_text *t = ARRAY_ADD(&a->inputs);
-
-		if (!t)
-			return -1;
-		t->text = line->argv[i];
-	}
-	return 0;
-}
-
 static int run(int argc, char **argv)
 {
 	struct report_args a = {
 		.inputs.max = 1024,
-		.filter.size = sizeof(a.filter),
+		.of.filter.size = sizeof(a.of.filter),
 		.limit = LIMIT_USUAL,
 	};
 	struct option_line line = { .argc = argc, .argv = argv };
@@ -129,7 +85,7 @@ static int run(int argc, char **argv)
 		coati_talk_quietly(a.quiet);
 		if (a.limit == LIMIT_USUAL)
 			a.limit = a.json || a.csv ? 0 : LIMIT;
-		if (add_operands(&a, &line) < 0) {
+		if (coati_input_add_operands(&a.inputs, &line) < 0) {
 			coati_say("out of memory, or more than 1024 recordings");
 			code = EXIT_FAILED;
 		} else {

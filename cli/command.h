@@ -40,6 +40,7 @@ struct coati_command {
 extern const struct coati_command coati_command_completion;
 extern const struct coati_command coati_command_doctor;
 extern const struct coati_command coati_command_dump;
+extern const struct coati_command coati_command_export;
 extern const struct coati_command coati_command_list;
 extern const struct coati_command coati_command_record;
 extern const struct coati_command coati_command_report;

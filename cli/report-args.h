@@ -8,6 +8,7 @@
 #include <coati/profile.h>
 
 #include "base/options.h"
+#include "input.h"
 #include "output.h"
 
 struct report_args {
@@ -22,13 +23,9 @@ struct report_args {
 	/* how much of it */
 	uint32_t limit;
 	const char *min; /* percent, of trees */
-	/* what of the recording */
-	struct coati_filter filter;
+	/* what of the recording, and where names come from */
+	struct source_args of;
 	bool counts;
-	bool no_inline, mangled;
-	/* where names come from */
-	const char *root, *debug_dirs;
-	bool debuginfod, no_local;
 	int color;
 	bool quiet, verbose;
 };

@@ -143,46 +143,6 @@ size_t coati_report_fit(struct strbuf *s, const char *text, size_t width)
 
 /* ---- the line ---- */
 
-static void add_share(struct strbuf *s, uint64_t part, uint64_t whole, const char *what)
-{
-	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
-
-	if (part && percent < 0.1)
-		coati_strbuf_printf(s, "<0.1 %% %s", what);
-	else
-		coati_strbuf_printf(s, percent == 0 || percent == 100 ? "%.0f %% %s" : "%.1f %% %s",
-				    percent, what);
-}
-
-/* The stacks' part: what kinds there are, the largest first to be told being the complete ones. */
-static void add_stacks(struct strbuf *s, const struct coati_profile_quality *q)
-{
-	const struct {
-		uint64_t nr;
-		const char *what;
-	} rest[] = { { q->truncated, "truncated" },
-		     { q->gap, "with a gap" },
-		     { q->guessed, "guessed" },
-		     { q->unrooted, "with an unknown root" } };
-
-	if (q->single == q->samples && q->samples) {
-		coati_strbuf_adds(s, "; no stacks");
-		return;
-	}
-	coati_strbuf_adds(s, "; stacks: ");
-	add_share(s, q->complete, q->samples, "complete");
-	for (size_t i = 0; i < sizeof(rest) / sizeof(*rest); i++) {
-		if (!rest[i].nr)
-			continue;
-		coati_strbuf_adds(s, ", ");
-		add_share(s, rest[i].nr, q->samples, rest[i].what);
-	}
-	if (q->single) {
-		coati_strbuf_adds(s, ", ");
-		add_share(s, q->single, q->samples, "not taken");
-	}
-}
-
 static void add_event_names(const struct report *r, struct strbuf *s)
 {
 	uint32_t nr = coati_profile_event_count(r->profile), shown = 0;
@@ -238,6 +198,7 @@ void coati_report_quality_text(struct report *r)
 {
 	const struct coati_profile_quality *q = &r->quality;
 	struct strbuf *s = &r->out.text;
+	char account[512];
 	const char *note;
 
 	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_DIM));
@@ -256,18 +217,8 @@ void coati_report_quality_text(struct report *r)
 		coati_format_duration(s, r->info.total);
 		coati_strbuf_adds(s, ")");
 	}
-	coati_strbuf_adds(s, "; ");
-	coati_strbuf_grouped(s, q->lost);
-	coati_strbuf_adds(s, " lost, ");
-	coati_strbuf_grouped(s, q->throttled);
-	coati_strbuf_adds(s, " throttled");
-	add_stacks(s, q);
-	coati_strbuf_adds(s, "; ");
-	add_share(s, q->unsymbolised, q->samples, "without a symbol");
-	if (q->recorder_cpu_ns) {
-		coati_strbuf_adds(s, "; recording cost ");
-		coati_format_duration(s, q->recorder_cpu_ns);
-	}
+	coati_profile_account(q, account, sizeof(account));
+	coati_strbuf_printf(s, "; %s", account);
 	coati_strbuf_adds(s, "\n");
 	for (uint32_t i = 0; (note = coati_profile_note(r->profile, i)); i++) {
 		coati_strbuf_adds(s, "# ");

@@ -8,6 +8,7 @@
 #include <coati/child.h>
 #include <coati/error.h>
 #include <coati/event.h>
+#include <coati/format.h>
 #include <coati/host.h>
 #include <coati/image.h>
 #include <coati/process.h>

@@ -162,6 +162,8 @@ struct coati_profile_quality {
 };
 COATI_API void coati_profile_quality(const struct coati_profile *p,
 				     struct coati_profile_quality *ret);
+/* The same in words, "0 lost, 0 throttled; stacks: 100 % complete; 0 % without a symbol": its length, as snprintf() counts. */
+COATI_API int coati_profile_account(const struct coati_profile_quality *q, char *buf, size_t cap);
 /* Sentences about what went wrong with the recordings (one that was cut), NULL past the end. Why an image has no names: coati_image_info(). */
 COATI_API const char *coati_profile_note(const struct coati_profile *p, uint32_t i);
 
@@ -171,6 +173,17 @@ COATI_API struct coati_unwinder *coati_profile_unwinder(const struct coati_profi
 /* Of the file that was read as number @file; NULL past the end. */
 COATI_API struct coati_processes *coati_profile_processes(const struct coati_profile *p,
 							  uint32_t file);
+
+/* What a file says of itself. Strings are "" and numbers 0 where it does not say. */
+struct coati_profile_file {
+	const char *path; /* as it was given */
+	const char *hostname, *os_release, *arch;
+	const char *command;	    /* line of the recorder, its words with blanks between */
+	uint64_t wall_ns, clock_ns; /* the same instant since 1970 and on the recording's clock */
+};
+/* NULL past the end. */
+COATI_API const struct coati_profile_file *coati_profile_file(const struct coati_profile *p,
+							      uint32_t file);
 
 /* ---- its parts, numbered from 0 ------------------------------------------------------------------------------- */
 

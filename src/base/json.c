@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/utf8.h"
 
 static void fail(struct json *j, int code)
 {
@@ -83,28 +84,6 @@ static void open_level(struct json *j, char bracket, bool is_object)
 	write_char(j->out, bracket);
 }
 
-static bool is_continuation(unsigned char c)
-{
-	return (c & 0xc0) == 0x80;
-}
-
-/* Bytes of the UTF-8 character at @p, 0 when the first byte begins none. The second byte decides about
- * overlong forms, surrogates and what is beyond U+10FFFF. */
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-
-	if (p[0] > 0xf4 || len > left)
-		return 0;
-	for (size_t i = 1; i < len; i++)
-		if (!is_continuation(p[i]))
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return len;
-}
-
 /* What stands for an ASCII character that cannot stand for itself; 0 when it can. */
 static char short_escape(unsigned char c)
 {
@@ -132,7 +111,7 @@ static void write_special(struct strbuf *out, unsigned char c)
 	char letter = short_escape(c);
 
 	if (c >= 0x80)
-		coati_strbuf_adds(out, "\xef\xbf\xbd");
+		coati_strbuf_adds(out, UTF8_REPLACEMENT);
 	else if (letter)
 		coati_strbuf_add(out, (const char[]){ '\\', letter }, 2);
 	else

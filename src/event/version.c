@@ -11,6 +11,7 @@ static const struct {
 	int built;
 } features[] = {
 	{ "libbpf", COATI_HAVE_LIBBPF },
+	{ "zlib", COATI_HAVE_ZLIB },
 	{ "zstd", COATI_HAVE_ZSTD },
 };
 

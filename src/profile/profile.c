@@ -93,10 +93,8 @@ void coati_profile_free(struct coati_profile **pp)
 
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->files.len; i++) {
+	for (size_t i = 0; i < p->files.len; i++)
 		coati_processes_free(&p->files.v[i].processes);
-		coati_free(p->files.v[i].path);
-	}
 	for (size_t i = 0; i < p->notes.len; i++)
 		coati_free(p->notes.v[i]);
 	coati_unwinder_free(&p->unwinder);
@@ -158,6 +156,11 @@ struct coati_unwinder *coati_profile_unwinder(const struct coati_profile *p)
 struct coati_processes *coati_profile_processes(const struct coati_profile *p, uint32_t file)
 {
 	return file < p->files.len ? p->files.v[file].processes : NULL;
+}
+
+const struct coati_profile_file *coati_profile_file(const struct coati_profile *p, uint32_t file)
+{
+	return file < p->files.len ? &p->files.v[file].pub : NULL;
 }
 
 uint32_t coati_profile_event_count(const struct coati_profile *p)

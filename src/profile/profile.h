@@ -43,7 +43,7 @@ struct told_stacks {
 };
 
 struct profile_file {
-	char *path;
+	struct coati_profile_file pub;
 	struct coati_processes *processes;
 };
 

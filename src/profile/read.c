@@ -12,11 +12,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/strbuf.h"
 #include "profile/reading.h"
 
 #define PROGRESS_RECORDS 4096 /* the clock is asked after so many */
 #define PROGRESS_NS	 (NSEC_PER_SEC / 10)
 #define RECORDER_LINE	 128
+#define COMMAND_MAX	 65536
 
 /* What was lost is told twice: by the ring when it has room again, and by the events' own count at the end, which is of samples alone. */
 static uint64_t lost_of(const struct coati_recording_stats *st)
@@ -341,18 +343,58 @@ static int add_file(struct reading *r, const char *path, struct coati_error *err
 	if (!file)
 		return coati_fail(err, p->files.len < PROFILE_FILES_MAX ? -ENOMEM : -E2BIG,
 				  "%s: no room for one more file", path);
-	file->path = coati_strdup(path);
+	file->pub = (struct coati_profile_file){ .path = coati_arena_strdup(&p->arena, path),
+						 .hostname = "",
+						 .os_release = "",
+						 .arch = "",
+						 .command = "" };
 	n = coati_processes_new(p->images, &p->processes_opts, &file->processes, err);
-	if (n == 0 && !file->path)
+	if (n == 0 && !file->pub.path)
 		n = coati_fail(err, -ENOMEM, "out of memory");
 	if (n < 0) {
-		coati_free(file->path);
 		coati_processes_free(&file->processes);
 		p->files.len--;
 		return n;
 	}
 	r->processes = file->processes;
 	return 0;
+}
+
+/* A copy that lives as long as the profile; "" without memory. */
+static const char *keep(struct coati_profile *p, const char *text)
+{
+	const char *copy = *text ? coati_arena_strdup(&p->arena, text) : "";
+
+	return copy ? copy : "";
+}
+
+static const char *keep_command(struct coati_profile *p, const struct coati_recording_info *info)
+{
+	struct strbuf s = STRBUF_INIT(COMMAND_MAX);
+	const char *copy;
+
+	for (uint32_t i = 0; i < info->nr_args; i++) {
+		coati_strbuf_adds(&s, i ? " " : "");
+		coati_strbuf_adds(&s, info->args[i]);
+	}
+	copy = keep(p, s.text);
+	coati_strbuf_fini(&s);
+	return copy;
+}
+
+/* What the file says of itself: all of it is there once a stream has ended. */
+static void describe_file(struct reading *r)
+{
+	const struct coati_recording_info *info = coati_recording_info(r->recording);
+	struct coati_profile *p = r->profile;
+	struct coati_profile_file *file = &p->files.v[r->file].pub;
+
+	file->hostname = keep(p, info->hostname);
+	file->os_release = keep(p, info->os_release);
+	file->arch = keep(p, info->arch);
+	file->command = keep_command(p, info);
+	file->wall_ns = info->wall_ns;
+	file->clock_ns = info->clock_ns;
 }
 
 static int read_with(struct reading *r, const char *path, struct meter *m, struct coati_error *err)
@@ -378,6 +420,7 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 	if (n == 0)
 		n = take_all(r, m);
 	close_account(r);
+	describe_file(r);
 	if (n == -ENOMEM)
 		return coati_fail(err, n, "%s: out of memory", path);
 	if (n == -EINTR)

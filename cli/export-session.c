@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* see export-session.h */
+#include "export-session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <coati/format.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "command.h"
+#include "report-quality.h"
+#include "talk.h"
+
+struct exporting {
+	const struct export_args *args;
+	enum coati_format format;
+	struct coati_export *x;
+	struct input in;
+	char name[4096];   /* of the first recording */
+	char output[4096]; /* of the file; "-": stdout */
+	int fd;
+	bool is_new; /* the file is ours to remove when it fails */
+};
+
+/* ---- where to ---- */
+
+static int choose_format(struct exporting *e)
+{
+	const struct export_args *a = e->args;
+	struct coati_error err = { 0 };
+
+	if (a->format) {
+		if (coati_format_parse(a->format, &e->format, &err) < 0)
+			return coati_command_misuse(&coati_command_export, "--format: %s",
+						    err.text);
+		return 0;
+	}
+	e->format = coati_format_guess(a->output);
+	if (e->format)
+		return 0;
+	return coati_command_misuse(
+		&coati_command_export,
+		"%s: the name does not tell the format; say it with --format (-f)", a->output);
+}
+
+/* x/coati.data becomes coati.pb.gz, here. */
+static void name_output(struct exporting *e)
+{
+	const char *slash = strrchr(e->name, '/'), *base = slash && slash[1] ? slash + 1 : e->name;
+	const char *suffix = coati_format_suffix(e->format);
+	size_t len = strlen(base);
+
+	if (e->args->output) {
+		snprintf(e->output, sizeof(e->output), "%s", e->args->output);
+		return;
+	}
+	if (!strcmp(base, "-") || slash == base)
+		base = "coati", len = 5;
+	else if (len > 5 && !strcmp(base + len - 5, ".data"))
+		len -= 5;
+	snprintf(e->output, sizeof(e->output), "%.*s%s", (int)len, base, suffix);
+}
+
+/* Is the file that is to be written one of those that were read? */
+static bool is_input(const struct exporting *e, const struct stat *out)
+{
+	const struct option_texts *in = e->in.files;
+	struct stat st;
+
+	for (size_t i = 0; i < in->len; i++)
+		if (stat(in->v[i].text, &st) == 0 && st.st_dev == out->st_dev &&
+		    st.st_ino == out->st_ino)
+			return true;
+	return !in->len && stat(e->name, &st) == 0 && st.st_dev == out->st_dev &&
+	       st.st_ino == out->st_ino;
+}
+
+static int open_output(struct exporting *e, struct coati_error *err)
+{
+	struct stat st;
+
+	if (!strcmp(e->output, "-")) {
+		e->fd = STDOUT_FILENO;
+		return 0;
+	}
+	e->is_new = stat(e->output, &st) < 0;
+	if (!e->is_new && is_input(e, &st))
+		return coati_fail(err, -EINVAL,
+				  "%s is the recording itself: choose another file with -o",
+				  e->output);
+	e->fd = open(e->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	/* what can only be written: a pipe of the shell, a device */
+	if (e->fd < 0 && errno == EACCES)
+		e->fd = open(e->output, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	return e->fd < 0 ? coati_fail(err, -errno, "cannot write %s: %m", e->output) : 0;
+}
+
+/* A file system may tell only at the end that it has no room; half a file is none. */
+static int close_output(struct exporting *e, int code)
+{
+	if (e->fd == STDOUT_FILENO || e->fd < 0)
+		return code;
+	if (close(e->fd) < 0 && code == EXIT_DONE) {
+		coati_say("writing %s failed in the end", e->output);
+		code = EXIT_FAILED;
+	}
+	if (code != EXIT_DONE && e->is_new)
+		unlink(e->output);
+	return code;
+}
+
+/* ---- what to say ---- */
+
+static void say_remarks(const struct exporting *e)
+{
+	struct coati_export_summary s;
+	struct strbuf line = STRBUF_INIT(8192);
+	const char *note;
+
+	coati_export_summary(e->x, &s);
+	if (e->fd != STDOUT_FILENO) {
+		coati_report_fit(&line, e->output, 1000);
+		coati_strbuf_adds(&line, ": ");
+	}
+	coati_strbuf_grouped(&line, s.samples);
+	coati_strbuf_adds(&line, s.samples == 1 ? " sample" : " samples");
+	if (!strcmp(s.unit, "ns")) {
+		coati_strbuf_adds(&line, " (");
+		coati_format_duration(&line, s.weight);
+		coati_strbuf_adds(&line, ")");
+	}
+	coati_strbuf_adds(&line, " in ");
+	coati_strbuf_grouped(&line, s.bytes);
+	coati_strbuf_printf(&line, " bytes of %s; %s", coati_format_name(e->format), s.account);
+	coati_note("%s", line.text);
+	for (uint32_t i = 0; (note = coati_export_note(e->x, i)); i++) {
+		coati_strbuf_clear(&line);
+		coati_report_fit(&line, note, 1000);
+		coati_note("%s", line.text);
+	}
+	coati_strbuf_fini(&line);
+}
+
+/* ---- the steps ---- */
+
+static int make_export(struct exporting *e, struct coati_error *err)
+{
+	const struct export_args *a = e->args;
+	struct coati_images_opts images = coati_source_images(&a->of);
+	struct coati_export_opts o = {
+		.size = sizeof(o),
+		.format = e->format,
+		.flags = (a->of.no_inline ? COATI_EXPORT_NO_INLINES : 0) |
+			 (a->counts ? COATI_EXPORT_COUNTS : 0) |
+			 (a->plain ? COATI_EXPORT_PLAIN : 0),
+		.filter = &a->of.filter,
+		.images = &images,
+		.comment = a->comment,
+	};
+
+	return coati_export_new(&o, &e->x, err);
+}
+
+static int read_export(void *ctx, const char *path, coati_progress_fn fn, void *fn_ctx,
+		       struct coati_error *err)
+{
+	const struct exporting *e = ctx;
+
+	return coati_export_read(e->x, path, fn, fn_ctx, err);
+}
+
+static int write_and_check(struct exporting *e)
+{
+	struct coati_error err = { 0 };
+
+	if (open_output(e, &err) < 0 || coati_export_write(e->x, e->fd, &err) < 0) {
+		coati_say("%s%s%s", err.code == -EINVAL || e->fd < 0 ? "" : e->output,
+			  err.code == -EINVAL || e->fd < 0 ? "" : ": ", err.text);
+		return err.code == -EINVAL && e->fd >= 0 ? EXIT_USAGE : EXIT_FAILED;
+	}
+	say_remarks(e);
+	if (!e->args->check)
+		return EXIT_DONE;
+	if (coati_export_check(e->x, e->fd, &err) < 0) {
+		coati_say("%s is not what the recording holds: %s", e->output, err.text);
+		return EXIT_FAILED;
+	}
+	coati_note("checked: %s has the weight of every thread and function", e->output);
+	return EXIT_DONE;
+}
+
+int coati_export_session(const struct export_args *args)
+{
+	struct exporting e = { .args = args, .fd = -1 };
+	struct coati_error err = { 0 };
+	int ret = choose_format(&e);
+
+	if (ret)
+		return ret;
+	if (args->output && !strcmp(args->output, "-") && coati_format_is_binary(e.format) &&
+	    isatty(STDOUT_FILENO))
+		return coati_command_misuse(
+			&coati_command_export,
+			"%s is no text for a terminal; name a file with -o, or pipe it somewhere",
+			coati_format_name(e.format));
+	if (make_export(&e, &err) < 0) {
+		coati_say("%s", err.text);
+		return err.code == -EINVAL || err.code == -EOPNOTSUPP ? EXIT_USAGE : EXIT_FAILED;
+	}
+	e.in = (struct input){
+		.files = &args->inputs, .quiet = args->quiet, .read = read_export, .ctx = &e
+	};
+	ret = coati_input_read(&e.in, e.name, sizeof(e.name)) < 0 ? EXIT_FAILED : EXIT_DONE;
+	name_output(&e);
+	if (ret == EXIT_DONE)
+		ret = close_output(&e, write_and_check(&e));
+	coati_export_free(&e.x);
+	return ret;
+}

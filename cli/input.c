@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* see input.h */
+#include "input.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "report-quality.h"
+#include "talk.h"
+
+#define MAGIC	      "PERFILE2"
+#define PROGRESS_FROM (NSEC_PER_SEC / 2) /* shorter waits need no word */
+
+/* ---- which recording ---- */
+
+static bool is_recording(int dir, const char *name, struct stat *st)
+{
+	char magic[sizeof(MAGIC) - 1];
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (fstatat(dir, name, st, 0) < 0 || !S_ISREG(st->st_mode))
+		return false;
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd >= 0 && read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
+	       !memcmp(magic, MAGIC, sizeof(magic));
+}
+
+static bool is_newer(const struct stat *a, const struct stat *b)
+{
+	if (a->st_mtim.tv_sec != b->st_mtim.tv_sec)
+		return a->st_mtim.tv_sec > b->st_mtim.tv_sec;
+	return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
+}
+
+/* The newest recording of this folder whose name says that it is one: coati.data, perf.data, x.data, coati.data.2. */
+static bool find_newest(char *ret, size_t size)
+{
+	DIR *d = opendir(".");
+	struct stat best = { 0 }, st;
+	struct dirent *e;
+	bool found = false;
+
+	while (d && (e = readdir(d))) {
+		if (!strstr(e->d_name, ".data") || strlen(e->d_name) >= size ||
+		    !is_recording(dirfd(d), e->d_name, &st) || (found && !is_newer(&st, &best)))
+			continue;
+		snprintf(ret, size, "%s", e->d_name);
+		best = st;
+		found = true;
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* ---- reading ---- */
+
+static volatile sig_atomic_t stopped;
+
+static void on_interrupt(int sig)
+{
+	stopped = sig;
+}
+
+struct reading {
+	const char *path;
+	uint64_t started_ns;
+	bool shows, shown;
+};
+
+static int on_progress(void *ctx, const struct coati_profile_progress *p)
+{
+	struct reading *rd = ctx;
+
+	if (stopped)
+		return 1;
+	if (!rd->shows || now_ns() - rd->started_ns < PROGRESS_FROM)
+		return 0;
+	rd->shown = true;
+	if (p->total_bytes)
+		fprintf(stderr, "\r%s: %3.0f %% read, %llu samples\033[K", rd->path,
+			100.0 * (double)p->bytes / (double)p->total_bytes,
+			(unsigned long long)p->samples);
+	else
+		fprintf(stderr, "\r%s: %llu samples\033[K", rd->path,
+			(unsigned long long)p->samples);
+	return 0;
+}
+
+/* A name as it may be shown on a terminal: anybody may have named a file in this folder. */
+static const char *printable(const char *path, char *buf, size_t size)
+{
+	struct strbuf s = STRBUF_INIT(64u * 1024);
+
+	coati_report_fit(&s, path, size / 4); /* a character has four bytes at most */
+	snprintf(buf, size, "%s", s.text);
+	coati_strbuf_fini(&s);
+	return buf;
+}
+
+static int read_one(const struct input *in, const char *path)
+{
+	char shown[1024];
+	struct reading rd = {
+		.path = printable(path, shown, sizeof(shown)),
+		.started_ns = now_ns(),
+		.shows = !in->quiet && isatty(STDERR_FILENO),
+	};
+	struct coati_error err = { 0 };
+	int code = in->read(in->ctx, path, on_progress, &rd, &err);
+
+	if (rd.shown)
+		fputs("\r\033[K", stderr);
+	if (code == -EINTR) {
+		coati_say("stopped while reading %s: this is what was read", shown);
+		return 0;
+	}
+	if (code < 0)
+		coati_say("%s", err.text);
+	return code;
+}
+
+static int read_all(const struct input *in, char *ret_name, size_t size)
+{
+	const struct option_texts *files = in->files;
+	int code = 0;
+
+	if (!files->len) {
+		if (!find_newest(ret_name, size)) {
+			coati_say(
+				"no recording in this folder; make one: coati record -- CMD, or name "
+				"one: -i FILE");
+			return -ENOENT;
+		}
+		return read_one(in, ret_name);
+	}
+	for (size_t i = 0; code >= 0 && i < files->len; i++)
+		code = read_one(in, files->v[i].text);
+	snprintf(ret_name, size, "%s", files->v[0].text);
+	return code;
+}
+
+int coati_input_read(const struct input *in, char *ret_name, size_t size)
+{
+	struct sigaction old, act = { .sa_handler = on_interrupt };
+	int code;
+
+	sigaction(SIGINT, &act, &old);
+	code = read_all(in, ret_name, size);
+	sigaction(SIGINT, &old, NULL);
+	return code;
+}
+
+void coati_input_title(const struct input *in, const char *name, char *ret, size_t size)
+{
+	if (in->files->len > 1)
+		snprintf(ret, size, "%zu recordings", in->files->len);
+	else
+		printable(name, ret, size);
+}
+
+int coati_input_add_operands(struct option_texts *files, const struct option_line *line)
+{
+	for (int i = 0; i < line->argc; i++) {
+		struct option_text *t = ARRAY_ADD(files);
+
+		if (!t)
+			return -1;
+		t->text = line->argv[i];
+	}
+	return 0;
+}
+
+struct coati_images_opts coati_source_images(const struct source_args *a)
+{
+	return (struct coati_images_opts){
+		.size = sizeof(struct coati_images_opts),
+		.root = a->root,
+		.debug_dirs = a->debug_dirs,
+		.flags = (a->debuginfod ? COATI_IMAGES_DEBUGINFOD : 0) |
+			 (a->no_local ? COATI_IMAGES_NO_LOCAL : 0) |
+			 (a->mangled ? COATI_IMAGES_MANGLED : 0),
+	};
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What verbs that look at recordings have in common: which files, with progress on a terminal and Ctrl-C that keeps what was read; which part of
+ * them; where their names come from.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <coati/profile.h>
+
+#include "base/options.h"
+
+/* Reads one file: coati_profile_read() and its like. */
+typedef int (*input_fn)(void *ctx, const char *path, coati_progress_fn fn, void *fn_ctx,
+			struct coati_error *err);
+
+struct input {
+	const struct option_texts *files; /* none: the newest in this folder */
+	bool quiet;			  /* no progress */
+	input_fn read;
+	void *ctx;
+};
+
+/* Read them all, one after the other. Negative: it was said why. @ret_name gets the name of the first, as it is. */
+int coati_input_read(const struct input *in, char *ret_name, size_t size);
+/* For people: the file as it may be shown, or how many. @ret may be @name. */
+void coati_input_title(const struct input *in, const char *name, char *ret, size_t size);
+/* Recordings may also be named without -i. Negative: no room. */
+int coati_input_add_operands(struct option_texts *files, const struct option_line *line);
+
+/* Which part of a recording, and where names come from. */
+struct source_args {
+	struct coati_filter filter;
+	bool no_inline, mangled;
+	const char *root, *debug_dirs;
+	bool debuginfod, no_local;
+};
+
+struct coati_images_opts coati_source_images(const struct source_args *a);
+
+/* The options for it, of a struct that has it as the member "of". */
+#define SOURCE_OPTIONS(type)                                                                       \
+	OPT_HEAD("Of what: lists with commas, * and ? as in a shell; REGEX matches in functions"), \
+		OPT_STR(0, "time", type, of.filter.time, "FROM-TO",                                \
+			"part of the time: 1.5s-3s, 10%-20%, 200ms-"),                             \
+		OPT_STR('t', "thread", type, of.filter.thread, "LIST",                             \
+			"threads, by number or name"),                                             \
+		OPT_STR('p', "process", type, of.filter.process, "LIST",                           \
+			"processes, by number or name"),                                           \
+		OPT_CPUS('C', "cpu", type, of.filter.cpu, "CPUS", "these CPUs: 0-3,7"),            \
+		OPT_STR('e', "event", type, of.filter.event, "LIST", "events"),                    \
+		OPT_STR(0, "label", type, of.filter.label, "KEY=VALUE",                            \
+			"samples with this label"),                                                \
+		OPT_STR(0, "function", type, of.filter.function, "NAME",                           \
+			"stacks with this function"),                                              \
+		OPT_STR(0, "image", type, of.filter.image, "NAME", "stacks through this file"),    \
+		OPT_STR(0, "focus", type, of.filter.focus, "REGEX", "only stacks that match"),     \
+		OPT_STR(0, "ignore", type, of.filter.ignore, "REGEX", "no stacks that match"),     \
+		OPT_STR(0, "hide", type, of.filter.hide, "REGEX", "leave frames out that match"),  \
+		OPT_STR(0, "show", type, of.filter.show, "REGEX",                                  \
+			"leave frames out that do not match"),                                     \
+		OPT_STR(0, "show-from", type, of.filter.show_from, "REGEX",                        \
+			"stacks from the outermost match on"),                                     \
+		OPT_FLAG(0, "no-inline", type, of.no_inline,                                       \
+			 "functions as linked, no inlined ones"),                                  \
+		OPT_FLAG(0, "mangled", type, of.mangled, "names as in the symbol table"),          \
+		OPT_STR(0, "root", type, of.root, "DIR", "look for files below DIR"),              \
+		OPT_STR(0, "debug-dirs", type, of.debug_dirs, "DIRS",                              \
+			"look for debug files there, list with : (/usr/lib/debug)"),               \
+		OPT_FLAG(0, "debuginfod", type, of.debuginfod,                                     \
+			 "ask the servers of DEBUGINFOD_URLS for what is not here"),               \
+		OPT_FLAG(0, "no-local", type, of.no_local,                                         \
+			 "only names that came with the recording")

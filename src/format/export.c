@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An export as an object: a profile is read, one view of it is written, and what was written is read back. What the formats have in common is here; what they do not,
+ * in a file each.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "format/export.h"
+#include "format/format.h"
+#include "format/gzip.h"
+
+#define NOTES_MAX	4096
+#define DEFAULT_SAMPLES (UINT64_C(1) << 26)
+#define LOSSES_MAX	((size_t)1 << 20)
+
+struct coati_export {
+	const struct format *format;
+	struct coati_export_opts opts;
+	struct coati_filter filter;
+	struct coati_profile *profile;
+	struct coati_view *view;
+	ARRAY(struct coati_profile_sample) samples;
+	ARRAY(struct coati_profile_loss) losses;
+	int samples_failed; /* what stopped their collection */
+	struct format_notes notes;
+	struct coati_view_info info;
+	uint64_t bytes;
+	char account[512];
+};
+
+static int add_note(struct format_notes *notes, const char *text)
+{
+	char **slot, *copy;
+
+	for (size_t i = 0; i < notes->v.len; i++)
+		if (!strcmp(notes->v.v[i], text))
+			return 0;
+	copy = coati_strdup(text);
+	slot = copy ? ARRAY_ADD(&notes->v) : NULL;
+	if (!slot) {
+		coati_free(copy);
+		return -ENOMEM;
+	}
+	*slot = copy;
+	return 0;
+}
+
+void coati_format_note(struct format_input *in, const char *fmt, ...)
+{
+	char text[COATI_ERROR_TEXT];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	add_note(in->notes, text);
+}
+
+/* ---- reading ---- */
+
+static void keep_sample(void *ctx, const struct coati_profile_sample *s)
+{
+	struct coati_export *x = ctx;
+	struct coati_profile_sample *slot;
+
+	if (x->samples_failed)
+		return;
+	slot = ARRAY_ADD(&x->samples);
+	if (slot)
+		*slot = *s;
+	else
+		x->samples_failed = x->samples.len >= x->samples.max ? -E2BIG : -ENOMEM;
+}
+
+static void keep_loss(void *ctx, const struct coati_profile_loss *loss)
+{
+	struct coati_export *x = ctx;
+	struct coati_profile_loss *slot = ARRAY_ADD(&x->losses);
+
+	/* the account has their sum anyway */
+	if (slot)
+		*slot = *loss;
+}
+
+static int make_profile(struct coati_export *x, struct coati_error *err)
+{
+	struct coati_profile_opts o = {
+		.size = sizeof(o),
+		.flags = x->filter.cpu && *x->filter.cpu ? COATI_PROFILE_PER_CPU : 0,
+		.images = x->opts.images,
+		.filter = &x->filter,
+	};
+
+	if (x->format->flags & FORMAT_TIMELINE) {
+		o.on_sample = keep_sample;
+		o.on_loss = keep_loss;
+		o.ctx = x;
+	}
+	return coati_profile_new(&o, &x->profile, err);
+}
+
+int coati_export_new(const struct coati_export_opts *opts, struct coati_export **ret,
+		     struct coati_error *err)
+{
+	struct coati_export *x = ret ? coati_alloc(sizeof(*x)) : NULL;
+	int r;
+
+	if (!x)
+		return coati_fail(err, ret ? -ENOMEM : -EINVAL, "no room for the export");
+	r = SIZED_COPY(&x->opts, opts);
+	if (r == 0)
+		r = SIZED_COPY(&x->filter, x->opts.filter);
+	if (r < 0)
+		coati_fail(err, r, "options of a newer library, or a wrong size field");
+	x->notes.v.max = NOTES_MAX;
+	x->samples.max = x->opts.max_samples ? x->opts.max_samples : DEFAULT_SAMPLES;
+	x->losses.max = LOSSES_MAX;
+	x->format = coati_format_get(x->opts.format);
+	if (r == 0 && !x->format)
+		r = coati_fail(err, -EINVAL, "there is no such format");
+	if (r == 0 && x->format->accept)
+		r = x->format->accept(&x->opts, err);
+	if (r == 0)
+		r = make_profile(x, err);
+	if (r < 0)
+		coati_export_free(&x);
+	else
+		*ret = x;
+	return r;
+}
+
+void coati_export_free(struct coati_export **xp)
+{
+	struct coati_export *x = xp ? *xp : NULL;
+
+	if (!x)
+		return;
+	coati_view_free(&x->view);
+	coati_profile_free(&x->profile);
+	for (size_t i = 0; i < x->notes.v.len; i++)
+		coati_free(x->notes.v.v[i]);
+	ARRAY_FINI(&x->notes.v);
+	ARRAY_FINI(&x->samples);
+	ARRAY_FINI(&x->losses);
+	coati_free(x);
+	*xp = NULL;
+}
+
+int coati_export_read(struct coati_export *x, const char *path, coati_progress_fn fn, void *ctx,
+		      struct coati_error *err)
+{
+	int r;
+
+	if (x->view)
+		return coati_fail(err, -EINVAL, "the export was written already");
+	r = coati_profile_read(x->profile, path, fn, ctx, err);
+	if (r == 0 && x->samples_failed == -E2BIG)
+		return coati_fail(
+			err, -E2BIG,
+			"%s: more than %zu samples are too many for one timeline; --time and --thread take fewer, and pprof or folded have room for all",
+			path, x->samples.max);
+	if (r == 0 && x->samples_failed)
+		return coati_fail(err, x->samples_failed, "%s: %m", path);
+	return r;
+}
+
+/* ---- writing ---- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct coati_profile_sample *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+/* They come by time already, but for several files and what came too late. */
+static void sort_samples(struct coati_export *x)
+{
+	for (size_t i = 1; i < x->samples.len; i++)
+		if (x->samples.v[i].time < x->samples.v[i - 1].time) {
+			qsort(x->samples.v, x->samples.len, sizeof(*x->samples.v), by_time);
+			return;
+		}
+}
+
+/* What was left out while reading needs no second look. */
+static int make_view(struct coati_export *x, struct coati_error *err)
+{
+	struct coati_filter filter = x->filter;
+	struct coati_view_opts o = { .size = sizeof(o), .filter = &filter };
+
+	filter.time = NULL;
+	if (x->opts.flags & COATI_EXPORT_NO_INLINES)
+		o.flags |= COATI_VIEW_NO_INLINES;
+	if (x->opts.flags & COATI_EXPORT_COUNTS)
+		o.flags |= COATI_VIEW_COUNTS;
+	if (x->format->flags & FORMAT_LINES)
+		o.flags |= COATI_VIEW_LINES;
+	return coati_view_new(x->profile, &o, &x->view, err);
+}
+
+static uint64_t wall_of(const struct coati_export *x, uint64_t time)
+{
+	const struct coati_profile_file *f = coati_profile_file(x->profile, 0);
+
+	return f && f->wall_ns && time ? f->wall_ns - f->clock_ns + time : 0;
+}
+
+static void add_common_notes(struct format_input *in)
+{
+	const char *note;
+
+	for (uint32_t i = 0; (note = coati_profile_note(in->profile, i)); i++)
+		coati_format_note(in, "%s", note);
+	if (!in->quality.samples && !in->quality.filtered)
+		coati_format_note(in, "the recording has no samples: the file says so and no more");
+	else if (!in->info.samples)
+		coati_format_note(in, "no sample matches what was asked for: the file is empty");
+	if (in->info.nr_events > 1 && !strcmp(in->info.unit, "samples") &&
+	    !(in->opts->flags & COATI_EXPORT_COUNTS))
+		coati_format_note(
+			in,
+			"samples of several events are counted together; --event (-e) chooses one");
+	if (in->quality.lost)
+		coati_format_note(in,
+				  "%llu records were lost while recording: their weight is missing",
+				  (unsigned long long)in->quality.lost);
+}
+
+static void fill_input(struct coati_export *x, struct format_input *in)
+{
+	*in = (struct format_input){ .profile = x->profile,
+				     .view = x->view,
+				     .samples = x->samples.v,
+				     .nr_samples = x->samples.len,
+				     .losses = x->losses.v,
+				     .nr_losses = x->losses.len,
+				     .account = x->account,
+				     .comment = x->opts.comment ? x->opts.comment : "",
+				     .opts = &x->opts,
+				     .notes = &x->notes };
+	coati_view_info(x->view, &in->info);
+	coati_profile_quality(x->profile, &in->quality);
+	coati_profile_account(&in->quality, x->account, sizeof(x->account));
+	in->start_wall_ns = wall_of(x, in->quality.first_time);
+	x->info = in->info;
+}
+
+static int write_out(struct coati_export *x, struct format_input *in, int fd,
+		     struct coati_error *err)
+{
+	struct format_output out;
+	struct coati_error late = { 0 };
+	int gzip = x->format->flags & FORMAT_GZIP && !(x->opts.flags & COATI_EXPORT_PLAIN), r;
+
+	if (gzip && !coati_gzip_works()) {
+		coati_format_note(in, "the file is not compressed: there is no libz.so.1 here");
+		gzip = 0;
+	}
+	r = coati_format_output_init(&out, fd, gzip, err);
+	if (r == 0)
+		r = x->format->write(in, &out, err);
+	if (coati_format_output_end(&out, &late) < 0 && r == 0) {
+		r = late.code;
+		coati_fail(err, r, "%s", late.text);
+	}
+	x->bytes = out.written;
+	return r;
+}
+
+int coati_export_write(struct coati_export *x, int fd, struct coati_error *err)
+{
+	struct format_input in;
+	int r = x->view ? 0 : make_view(x, err);
+
+	if (r < 0)
+		return r;
+	sort_samples(x);
+	fill_input(x, &in);
+	add_common_notes(&in);
+	return write_out(x, &in, fd, err);
+}
+
+const char *coati_export_note(const struct coati_export *x, uint32_t i)
+{
+	return i < x->notes.v.len ? x->notes.v.v[i] : NULL;
+}
+
+void coati_export_summary(const struct coati_export *x, struct coati_export_summary *ret)
+{
+	*ret = (struct coati_export_summary){ .samples = x->info.samples,
+					      .weight = x->info.total,
+					      .unit = x->info.unit ? x->info.unit : "samples",
+					      .bytes = x->bytes,
+					      .account = x->account };
+}
+
+struct coati_profile *coati_export_profile(const struct coati_export *x)
+{
+	return x->profile;
+}
+
+/* For what compares: check.c. */
+const struct format *coati_export_format(const struct coati_export *x, struct coati_view **ret_view)
+{
+	*ret_view = x->view;
+	return x->format;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a format is: one file here, with a writer, and a reader that shares nothing with it and only adds up. All that a writer needs is in struct format_input;
+ * what it cannot hold it says with coati_format_note().
+ *
+ * To add one: a file that defines "const struct format coati_format_NAME", its line in format.c and meson.build.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/format.h>
+
+#include "base/array.h"
+#include "format/output.h"
+#include "format/tally.h"
+
+/* struct format.flags */
+#define FORMAT_BINARY	(UINT32_C(1) << 0) /* nothing for a terminal */
+#define FORMAT_GZIP	(UINT32_C(1) << 1) /* compressed, unless that was not wanted */
+#define FORMAT_TIMELINE (UINT32_C(1) << 2) /* wants every sample with its time */
+#define FORMAT_LINES	(UINT32_C(1) << 3) /* wants source files and lines of frames */
+
+struct format_notes {
+	ARRAY(char *) v;
+};
+
+struct format_input {
+	struct coati_profile *profile;
+	struct coati_view *view;
+	struct coati_view_info info;
+	struct coati_profile_quality quality;
+	/* TIMELINE: every sample that was read, by time, and what the recording says that it lacks. coati_view_sample() says what a sample
+	 * counts in the view, and its frames. */
+	const struct coati_profile_sample *samples;
+	size_t nr_samples;
+	const struct coati_profile_loss *losses;
+	size_t nr_losses;
+	const char *account;	/* what it is worth, a line */
+	const char *comment;	/* "" for none */
+	uint64_t start_wall_ns; /* since 1970, of the first sample; 0: not known */
+	const struct coati_export_opts *opts;
+	struct format_notes *notes;
+};
+
+struct format {
+	const char *name;
+	const char *suffix;
+	uint32_t flags; /* FORMAT_* */
+	/* Options that it cannot follow: -EOPNOTSUPP. NULL: it can follow all. */
+	int (*accept)(const struct coati_export_opts *opts, struct coati_error *err);
+	/* Failures of @out need no look. */
+	int (*write)(struct format_input *in, struct format_output *out, struct coati_error *err);
+	/* Add up what is in a file, whose bytes come inflated. -EBADMSG: it is none of this format, or contradicts itself. */
+	int (*read)(const void *bytes, size_t size, struct tally *t, struct coati_error *err);
+	/* How it writes the names of functions and threads, where coati_format_text() is not all. */
+	void (*text)(struct strbuf *s, const char *name);
+};
+
+extern const struct format coati_format_folded;
+
+/* Say what the file lacks: one sentence. */
+void coati_format_note(struct format_input *in, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* NULL: there is none. */
+const struct format *coati_format_get(enum coati_format format);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* see text.h */
+#include "format/text.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* How many of the first bytes may stay as they are.  Hot: nearly all names are ASCII. */
+static size_t good_length(const unsigned char *p, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len) {
+		size_t n = p[i] < 0x80 ? 1 : utf8_length(p + i, len - i);
+
+		if (!n)
+			break;
+		i += n;
+	}
+	return i;
+}
+
+bool coati_format_text_is_good(const char *text, size_t len)
+{
+	return good_length((const unsigned char *)text, len) == len;
+}
+
+void coati_format_text(struct strbuf *s, const char *text)
+{
+	size_t len = strlen(text);
+
+	while (len) {
+		size_t n = good_length((const unsigned char *)text, len);
+
+		coati_strbuf_add(s, text, n);
+		if (n < len) {
+			coati_strbuf_adds(s, UTF8_REPLACEMENT);
+			n++;
+		}
+		text += n;
+		len -= n;
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of functions, threads and files as other tools can bear them. They come from foreign files and may hold any bytes. The rule for all formats:
+ * a byte that is no UTF-8 becomes U+FFFD, as base/json.h does it; everything else stays. A format that must do more says so in its file.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/strbuf.h"
+
+/* Is it UTF-8 as it is? */
+bool coati_format_text_is_good(const char *text, size_t len);
+/* @text behind @s, by the rule. */
+void coati_format_text(struct strbuf *s, const char *text);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* The account in words: one line that says what the rest is worth. */
+#include <stdio.h>
+
+#include <coati/profile.h>
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+
+#define LINE_MAX_BYTES 1024
+
+static void add_share(struct strbuf *s, uint64_t part, uint64_t whole, const char *what)
+{
+	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (part && percent < 0.1)
+		coati_strbuf_printf(s, "<0.1 %% %s", what);
+	else
+		coati_strbuf_printf(s, percent == 0 || percent == 100 ? "%.0f %% %s" : "%.1f %% %s",
+				    percent, what);
+}
+
+/* The stacks' part: what kinds there are, the largest first to be told being the complete ones. */
+static void add_stacks(struct strbuf *s, const struct coati_profile_quality *q)
+{
+	const struct {
+		uint64_t nr;
+		const char *what;
+	} rest[] = { { q->truncated, "truncated" },
+		     { q->gap, "with a gap" },
+		     { q->guessed, "guessed" },
+		     { q->unrooted, "with an unknown root" } };
+
+	if (q->single == q->samples && q->samples) {
+		coati_strbuf_adds(s, "; no stacks");
+		return;
+	}
+	coati_strbuf_adds(s, "; stacks: ");
+	add_share(s, q->complete, q->samples, "complete");
+	for (size_t i = 0; i < sizeof(rest) / sizeof(*rest); i++) {
+		if (!rest[i].nr)
+			continue;
+		coati_strbuf_adds(s, ", ");
+		add_share(s, rest[i].nr, q->samples, rest[i].what);
+	}
+	if (q->single) {
+		coati_strbuf_adds(s, ", ");
+		add_share(s, q->single, q->samples, "not taken");
+	}
+}
+
+int coati_profile_account(const struct coati_profile_quality *q, char *buf, size_t cap)
+{
+	struct strbuf s = STRBUF_INIT(LINE_MAX_BYTES);
+	int len;
+
+	coati_strbuf_grouped(&s, q->lost);
+	coati_strbuf_adds(&s, " lost, ");
+	coati_strbuf_grouped(&s, q->throttled);
+	coati_strbuf_adds(&s, " throttled");
+	add_stacks(&s, q);
+	coati_strbuf_adds(&s, "; ");
+	add_share(&s, q->unsymbolised, q->samples, "without a symbol");
+	if (q->recorder_cpu_ns) {
+		coati_strbuf_adds(&s, "; recording cost ");
+		coati_format_duration(&s, q->recorder_cpu_ns);
+	}
+	len = snprintf(buf, cap, "%s", s.text);
+	coati_strbuf_fini(&s);
+	return len;
+}
