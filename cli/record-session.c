@@ -29,6 +29,7 @@
 
 /* A command that was told to end because the duration is over gets this long before it is killed. */
 #define GRACE_NS	   (5 * NSEC_PER_SEC)
+#define SLICE_NS	   (100 * NSEC_PER_MSEC)
 #define NEVER		   UINT64_MAX
 #define DEFAULT_ZSTD_LEVEL 1
 #define PIECES		   32
@@ -344,33 +345,29 @@ static void close_file(struct session *s)
 	coati_record_account(s->args, &s->stats, s->out.name, own_cpu_ns());
 }
 
-/* A command that still runs after we were asked to stop has the signal too; a second request kills it. One that outlives the
- * duration is told to end, and killed when it does not. */
+/* A command that still runs after we were asked to stop has the signal too; a second request kills it, also one that came while the
+ * file was being finished. One that outlives the duration is told to end, and killed when it does not. Waits in slices: a signal that
+ * arrives right before a wait does not end it. */
 static void end_child(struct session *s)
 {
-	int stops = coati_record_stops();
 	bool over = now_ns() >= s->end_at;
-	int64_t deadline = over ? (int64_t)(now_ns() + GRACE_NS) : -1;
-	int r;
+	uint64_t deadline = over ? now_ns() + GRACE_NS : UINT64_MAX;
+	int told = 0, r;
 
 	if (s->has_status || !s->child)
 		return;
 	if (over)
 		coati_child_kill(s->child, SIGTERM);
-	else if (stops && !coati_record_stop_from_terminal())
-		coati_child_kill(s->child, coati_record_stop_signal());
-	while ((r = coati_child_wait(s->child, deadline, &s->status, &s->err)) == -EINTR ||
-	       r == -ETIMEDOUT) {
-		bool again = coati_record_stops() > stops;
+	do {
+		int stops = coati_record_stops();
 
-		if (r == -ETIMEDOUT || (again && stops)) {
+		if (stops > 1 || now_ns() >= deadline)
 			coati_child_kill(s->child, SIGKILL);
-			deadline = -1;
-		} else if (again && !coati_record_stop_from_terminal()) {
+		else if (stops > told && !coati_record_stop_from_terminal())
 			coati_child_kill(s->child, coati_record_stop_signal());
-		}
-		stops = coati_record_stops();
-	}
+		told = stops;
+		r = coati_child_wait(s->child, (int64_t)(now_ns() + SLICE_NS), &s->status, &s->err);
+	} while (r == -EINTR || r == -ETIMEDOUT);
 	s->has_status = r == 0;
 }
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 static void show(const struct coati_ring_item *item, const struct coati_sample_format *format)
 {
@@ -22,7 +21,7 @@ static void show(const struct coati_ring_item *item, const struct coati_sample_f
 
 int main(void)
 {
-	static char memory[1 << 20];
+	static volatile char memory[1 << 20]; /* or the compiler sees that nobody reads it */
 	struct coati_attr attr = { .type = COATI_TYPE_SOFTWARE,
 				   .config = COATI_SW_PAGE_FAULTS,
 				   .sample_period = 1,
@@ -46,7 +45,8 @@ int main(void)
 	}
 	if (r == 0) {
 		coati_event_enable(event);
-		memset(memory, 1, sizeof(memory));
+		for (size_t i = 0; i < sizeof(memory); i += 4096)
+			memory[i] = 1;
 		coati_sample_format_init(coati_event_attr(event), &format);
 		coati_reader_flush(reader); /* what is there now, then -ECANCELED */
 		while ((r = coati_reader_next(reader, &item)) == 1)
