@@ -285,7 +285,7 @@ static int tally_prepare(const struct stat_meter *m, struct stat_tally *t)
 	uint32_t nr = m->nr_events * m->nr_scopes;
 
 	if (t->nr_cells != nr) {
-		coati_tally_fini(t);
+		coati_stat_tally_fini(t);
 		t->cells = coati_alloc_array(nr, sizeof(*t->cells));
 		if (!t->cells)
 			return -ENOMEM;
@@ -354,7 +354,7 @@ int coati_meter_read(struct stat_meter *m, bool interval, struct stat_tally *t,
 	return 0;
 }
 
-void coati_tally_fill_tool(const struct stat_meter *m, struct stat_tally *t)
+void coati_stat_tally_fill_tool(const struct stat_meter *m, struct stat_tally *t)
 {
 	for (uint32_t i = 0; i < t->nr_cells; i++) {
 		struct stat_cell *cell = &t->cells[i];
@@ -371,7 +371,7 @@ void coati_tally_fill_tool(const struct stat_meter *m, struct stat_tally *t)
 	}
 }
 
-void coati_tally_fini(struct stat_tally *t)
+void coati_stat_tally_fini(struct stat_tally *t)
 {
 	coati_free(t->cells);
 	t->cells = NULL;

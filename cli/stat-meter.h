@@ -68,7 +68,7 @@ int coati_meter_open(struct stat_meter *m, int32_t child, struct coati_error *er
 /* Number of events that are really counted. */
 uint32_t coati_meter_nr_counted(const struct stat_meter *m);
 /* Read all: since the last interval reading when @interval, else since the start. @t comes zeroed or from an earlier
- * reading; free with coati_tally_fini(). */
+ * reading; free with coati_stat_tally_fini(). */
 int coati_meter_read(struct stat_meter *m, bool interval, struct stat_tally *t,
 		     struct coati_error *err);
 /* Close the events, for the next repeat. */
@@ -76,8 +76,8 @@ void coati_meter_close(struct stat_meter *m);
 void coati_meter_fini(struct stat_meter *m);
 
 /* Give the events that the tool measures by itself (duration_time, ...) their counts. */
-void coati_tally_fill_tool(const struct stat_meter *m, struct stat_tally *t);
-void coati_tally_fini(struct stat_tally *t);
+void coati_stat_tally_fill_tool(const struct stat_meter *m, struct stat_tally *t);
+void coati_stat_tally_fini(struct stat_tally *t);
 
 /* Is the count a time in nanoseconds? */
 bool coati_stat_is_time(const struct stat_event *e);

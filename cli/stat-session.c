@@ -64,7 +64,7 @@ static void report(struct session *s, uint32_t interval, const struct stat_sprea
 		.interval = interval,
 	};
 
-	coati_tally_fill_tool(&s->meter, &s->tally);
+	coati_stat_tally_fill_tool(&s->meter, &s->tally);
 	s->write(&s->out, &r);
 	coati_output_flush(&s->out);
 }
@@ -96,7 +96,7 @@ static int read_run(struct session *s, uint64_t end_ns)
 	s->tally.has_usage = s->has_status;
 	s->tally.user_ns = s->status.user_ns;
 	s->tally.sys_ns = s->status.sys_ns;
-	coati_tally_fill_tool(&s->meter, &s->tally);
+	coati_stat_tally_fill_tool(&s->meter, &s->tally);
 	return 0;
 }
 
@@ -407,7 +407,7 @@ int coati_stat_session(const struct stat_args *args)
 		if (coati_output_end(&s.out) != EXIT_DONE)
 			ret = args->command ? EXIT_OWN : EXIT_FAILED;
 	}
-	coati_tally_fini(&s.tally);
+	coati_stat_tally_fini(&s.tally);
 	coati_spread_fini(&s.spread);
 	coati_meter_fini(&s.meter);
 	return ret;

@@ -11,6 +11,7 @@
 
 /* The table: one line for each that is built. */
 static const struct format *const formats[COATI_FORMAT_COUNT] = {
+	[COATI_FORMAT_PPROF] = &coati_format_pprof,
 	[COATI_FORMAT_FOLDED] = &coati_format_folded,
 };
 

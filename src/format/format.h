@@ -60,6 +60,7 @@ struct format {
 };
 
 extern const struct format coati_format_folded;
+extern const struct format coati_format_pprof;
 
 /* Say what the file lacks: one sentence. */
 void coati_format_note(struct format_input *in, const char *fmt, ...)

@@ -49,6 +49,8 @@ struct tape_sample {
 
 /* Write the file "program". */
 void tape_program(void);
+/* The same, with these names in place of main, work, leaf and other; of any length and bytes. */
+void tape_program_named(const char *const *names);
 /* cpu-clock as event 0, with stacks. */
 void tape_open(struct tape *t, const char *path);
 /* The same with more events: before the first record. */
