@@ -182,6 +182,7 @@ static uint32_t add_location(struct dictionary *d, const uint32_t *frames, uint3
 		return 0;
 	}
 	slot->address = l->address;
+	slot->is_kernel = l->flags & COATI_LOCATION_KERNEL;
 	slot->first_line = (uint32_t)d->lines.len;
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct coati_view_frame *f = coati_view_frame(d->in->view, frames[i]);

@@ -32,6 +32,7 @@ struct dictionary_line {
 struct dictionary_location {
 	uint32_t mapping;
 	uint32_t first_line, nr_lines; /* innermost first */
+	uint32_t is_kernel;
 	uint64_t address;
 };
 

@@ -13,6 +13,8 @@
 static const struct format *const formats[COATI_FORMAT_COUNT] = {
 	[COATI_FORMAT_PPROF] = &coati_format_pprof,
 	[COATI_FORMAT_FOLDED] = &coati_format_folded,
+	[COATI_FORMAT_OTLP] = &coati_format_otlp,
+	[COATI_FORMAT_JSON] = &coati_format_json,
 };
 
 const struct format *coati_format_get(enum coati_format format)

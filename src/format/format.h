@@ -60,6 +60,8 @@ struct format {
 };
 
 extern const struct format coati_format_folded;
+extern const struct format coati_format_json;
+extern const struct format coati_format_otlp;
 extern const struct format coati_format_pprof;
 
 /* Say what the file lacks: one sentence. */
