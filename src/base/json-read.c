@@ -347,6 +347,31 @@ int64_t coati_json_read_i64(struct json_reader *r)
 	return v;
 }
 
+uint64_t coati_json_read_fixed(struct json_reader *r, uint32_t decimals)
+{
+	char text[NUMBER_MAX], *point;
+	uint64_t v = 0;
+	size_t behind;
+
+	if (!take_number(r, text))
+		return 0;
+	point = strchr(text, '.');
+	behind = point ? strlen(point + 1) : 0;
+	if (behind > decimals || strlen(text) + decimals >= NUMBER_MAX) {
+		fail(r, -EBADMSG);
+		return 0;
+	}
+	if (point)
+		memmove(point, point + 1, behind + 1);
+	for (size_t len = strlen(text); behind < decimals; behind++) {
+		text[len++] = '0';
+		text[len] = '\0';
+	}
+	if (coati_parse_u64(text, 0, UINT64_MAX, &v) < 0)
+		fail(r, -EBADMSG);
+	return r->failed ? 0 : v;
+}
+
 double coati_json_read_double(struct json_reader *r)
 {
 	char text[NUMBER_MAX];

@@ -66,6 +66,8 @@ const char *coati_json_read_str(struct json_reader *r, size_t *ret_len);
 /* A whole number from 0 to 2^64 - 1, with neither point nor exponent. */
 uint64_t coati_json_read_u64(struct json_reader *r);
 int64_t coati_json_read_i64(struct json_reader *r);
+/* A number from 0 on with at most @decimals digits behind its point and no exponent, times 10^@decimals: as coati_json_fixed() wrote it. */
+uint64_t coati_json_read_fixed(struct json_reader *r, uint32_t decimals);
 double coati_json_read_double(struct json_reader *r);
 bool coati_json_read_bool(struct json_reader *r);
 /* Take a null, if it is one; else false, and nothing is taken. */

@@ -254,6 +254,27 @@ void coati_json_i64(struct json *j, int64_t v)
 		coati_strbuf_i64(j->out, v);
 }
 
+void coati_json_fixed(struct json *j, uint64_t v, uint32_t decimals)
+{
+	char digits[24];
+	size_t at = sizeof(digits);
+	uint64_t unit = 1;
+
+	for (uint32_t i = 0; i < decimals && i < 19; i++)
+		unit *= 10;
+	if (!begin_value(j))
+		return;
+	coati_strbuf_u64(j->out, v / unit);
+	if (!(v % unit))
+		return;
+	for (v = v % unit + unit; !(v % 10);)
+		v /= 10; /* zeros at the end say nothing */
+	for (; v > 9; v /= 10)
+		digits[--at] = (char)('0' + v % 10);
+	digits[--at] = '.';
+	coati_strbuf_add(j->out, digits + at, sizeof(digits) - at);
+}
+
 void coati_json_double(struct json *j, double v)
 {
 	char digits[32];

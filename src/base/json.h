@@ -43,6 +43,8 @@ void coati_json_str(struct json *j, const char *text);
 void coati_json_strn(struct json *j, const char *text, size_t len);
 void coati_json_u64(struct json *j, uint64_t v);
 void coati_json_i64(struct json *j, int64_t v);
+/* @v / 10^@decimals to the last digit, for fractions that add up: 1234 with 3 is 1.234.  Hot. */
+void coati_json_fixed(struct json *j, uint64_t v, uint32_t decimals);
 /* Shortest digits that read back as the same number. */
 void coati_json_double(struct json *j, double v);
 void coati_json_bool(struct json *j, bool v);

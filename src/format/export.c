@@ -195,6 +195,32 @@ static void sort_samples(struct coati_export *x)
 		}
 }
 
+/* Timelines are of what the view shows. */
+static void drop_hidden(struct coati_export *x)
+{
+	struct coati_view_entry e;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < x->samples.len; i++)
+		if (coati_view_sample(x->view, &x->samples.v[i], &e))
+			x->samples.v[kept++] = x->samples.v[i];
+	x->samples.len = kept;
+}
+
+/* What was lost at other times than those asked for is no part of the picture; the account has it. */
+static void drop_other_losses(struct coati_export *x)
+{
+	struct coati_profile_quality q;
+	size_t kept = 0;
+
+	coati_profile_quality(x->profile, &q);
+	for (size_t i = 0; i < x->losses.len; i++)
+		if (!x->filter.time ||
+		    (x->losses.v[i].time >= q.first_time && x->losses.v[i].time <= q.last_time))
+			x->losses.v[kept++] = x->losses.v[i];
+	x->losses.len = kept;
+}
+
 /* What was left out while reading needs no second look. */
 static int make_view(struct coati_export *x, struct coati_error *err)
 {
@@ -287,6 +313,8 @@ int coati_export_write(struct coati_export *x, int fd, struct coati_error *err)
 
 	if (r < 0)
 		return r;
+	drop_hidden(x);
+	drop_other_losses(x);
 	sort_samples(x);
 	fill_input(x, &in);
 	add_common_notes(&in);

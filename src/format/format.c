@@ -13,6 +13,10 @@
 static const struct format *const formats[COATI_FORMAT_COUNT] = {
 	[COATI_FORMAT_PPROF] = &coati_format_pprof,
 	[COATI_FORMAT_FOLDED] = &coati_format_folded,
+	[COATI_FORMAT_SPEEDSCOPE] = &coati_format_speedscope,
+	[COATI_FORMAT_FIREFOX] = &coati_format_firefox,
+	[COATI_FORMAT_PERFETTO] = &coati_format_perfetto,
+	[COATI_FORMAT_CHROME] = &coati_format_chrome,
 	[COATI_FORMAT_OTLP] = &coati_format_otlp,
 	[COATI_FORMAT_JSON] = &coati_format_json,
 };

@@ -32,7 +32,7 @@ struct format_input {
 	struct coati_view *view;
 	struct coati_view_info info;
 	struct coati_profile_quality quality;
-	/* TIMELINE: every sample that was read, by time, and what the recording says that it lacks. coati_view_sample() says what a sample
+	/* TIMELINE: every sample that is in the view, by time, and what the recording says that it lacks. coati_view_sample() says what a sample
 	 * counts in the view, and its frames. */
 	const struct coati_profile_sample *samples;
 	size_t nr_samples;
@@ -59,10 +59,14 @@ struct format {
 	void (*text)(struct strbuf *s, const char *name);
 };
 
+extern const struct format coati_format_chrome;
+extern const struct format coati_format_firefox;
 extern const struct format coati_format_folded;
 extern const struct format coati_format_json;
 extern const struct format coati_format_otlp;
+extern const struct format coati_format_perfetto;
 extern const struct format coati_format_pprof;
+extern const struct format coati_format_speedscope;
 
 /* Say what the file lacks: one sentence. */
 void coati_format_note(struct format_input *in, const char *fmt, ...)

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Field numbers of Perfetto's messages, those that we write and read. A message's own name stands in front of its fields'. */
+#pragma once
+
+#include <stddef.h>
+
+#include "format/format.h"
+
+enum {
+	TRACE_PACKET = 1,
+
+	PACKET_CLOCK_SNAPSHOT = 6,
+	PACKET_TIMESTAMP = 8,
+	PACKET_SEQUENCE_ID = 10,
+	PACKET_TRACK_EVENT = 11,
+	PACKET_INTERNED_DATA = 12,
+	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_CLOCK_ID = 58,
+	PACKET_DEFAULTS = 59,
+	PACKET_TRACK = 60,
+	PACKET_IS_FIRST = 87,
+	PACKET_ATTRIBUTES = 126,
+	PACKET_STACK_SAMPLE = 135,
+
+	FLAG_CLEARED = 1, /* of PACKET_SEQUENCE_FLAGS: what was told before is forgotten */
+	FLAG_NEEDED = 2,  /* worth nothing without what was told since then */
+
+	SNAPSHOT_CLOCKS = 1,
+	SNAPSHOT_PRIMARY = 2,
+	CLOCK_ID = 1,
+	CLOCK_TIMESTAMP = 2,
+	CLOCK_REALTIME_ID = 1,
+	CLOCK_MONOTONIC_ID = 3,
+	CLOCK_MONOTONIC_RAW_ID = 5,
+	CLOCK_BOOTTIME_ID = 6,
+	CLOCK_PERF_ID = 10,
+
+	DEFAULTS_CLOCK_ID = 58,
+	DEFAULTS_STACK_SAMPLE = 100,
+	SAMPLE_DEFAULTS_SOURCE = 1,
+	SAMPLE_DEFAULTS_PRIMARY = 2,
+	COUNTER_NAME = 2,
+	COUNTER_UNIT = 3,
+	COUNTER_UNIT_TEXT = 4,
+	UNIT_NANOSECONDS = 1,
+	UNIT_COUNT = 9,
+
+	ATTRIBUTES_ATTRIBUTE = 1,
+	ATTRIBUTE_KEY = 1,
+	ATTRIBUTE_TEXT = 3,
+
+	TRACK_UUID = 1,
+	TRACK_NAME = 2,
+	TRACK_PROCESS_PART = 3,
+	TRACK_THREAD_PART = 4,
+	PROCESS_PID = 1,
+	PROCESS_NAME = 6,
+	THREAD_PID = 1,
+	THREAD_TID = 2,
+	THREAD_NAME = 5,
+
+	EVENT_ANNOTATION = 4,
+	EVENT_TYPE = 9,
+	EVENT_TRACK = 11,
+	EVENT_CATEGORY = 22,
+	EVENT_NAME = 23,
+	EVENT_TYPE_INSTANT = 3,
+	ANNOTATION_UINT = 3,
+	ANNOTATION_NAME = 10,
+
+	DATA_FUNCTION_NAMES = 5,
+	DATA_FRAMES = 6,
+	DATA_CALLSTACKS = 7,
+	DATA_BUILD_IDS = 16,
+	DATA_MAPPING_PATHS = 17,
+	DATA_SOURCE_PATHS = 18,
+	DATA_MAPPINGS = 19,
+	DATA_TASKS = 48,
+	INTERNED_IID = 1, /* of everything in the interned data */
+	INTERNED_TEXT = 2,
+	MAPPING_BUILD_ID = 2,
+	MAPPING_PATH = 7,
+	FRAME_FUNCTION = 2,
+	FRAME_MAPPING = 3,
+	FRAME_REL_PC = 4,
+	FRAME_SOURCE = 5,
+	FRAME_LINE = 6,
+	FRAME_KIND = 7,
+	FRAME_KIND_NATIVE = 1,
+	FRAME_KIND_KERNEL = 2,
+	CALLSTACK_FRAME = 2,
+	TASK_PID = 2,
+	TASK_TID = 3,
+
+	SAMPLE_TASK = 2, /* by number */
+	SAMPLE_EXECUTION = 3,
+	SAMPLE_CALLSTACK = 6, /* by number */
+	SAMPLE_UNWIND_ERROR = 7,
+	SAMPLE_WEIGHT = 11,
+	EXECUTION_CPU = 2,
+	EXECUTION_MODE = 3,
+	MODE_USER = 1,
+	MODE_KERNEL = 2,
+	MODE_GUEST_USER = 4,
+	MODE_GUEST_KERNEL = 5,
+};
+
+/* The reader of struct format. */
+int coati_perfetto_read(const void *bytes, size_t size, struct tally *t, struct coati_error *err);
