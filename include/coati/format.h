@@ -61,6 +61,7 @@ COATI_API int coati_format_is_binary(enum coati_format format);
 	(UINT32_C(1) << 1) /* weights are numbers of samples; perfdata: refused */
 #define COATI_EXPORT_PLAIN (UINT32_C(1) << 2) /* not compressed, where the format usually is */
 
+/* Strings must live as long as the export. */
 struct coati_export_opts {
 	uint64_t size;
 	enum coati_format format;

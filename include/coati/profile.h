@@ -74,7 +74,8 @@ struct coati_profile_sample {
 	uint64_t time, weight;
 	uint32_t stack, thread, event, labels; /* numbers as in coati_profile_entry */
 	int32_t cpu;			       /* -1: not said */
-	uint32_t reserved;
+	uint32_t
+		number; /* which of the SAMPLE records of its file, as coati_recording_next() gives them, from 0 on */
 };
 typedef void (*coati_sample_fn)(void *ctx, const struct coati_profile_sample *sample);
 

@@ -58,8 +58,8 @@ static int number_names(const struct format *f, struct coati_profile *p, struct 
 	return t->failed;
 }
 
-static int add_up_profile(const struct format *f, struct coati_profile *p, struct coati_view *v,
-			  struct tally *t)
+int coati_format_add_up(const struct format *f, struct coati_profile *p, struct coati_view *v,
+			struct tally *t)
 {
 	struct numbers n = { 0 };
 	struct coati_view_entry e;
@@ -120,7 +120,8 @@ static int add_up_file(const struct format *f, int fd, struct tally *t, struct c
 int coati_export_check(struct coati_export *x, int fd, struct coati_error *err)
 {
 	struct coati_view *v;
-	const struct format *f = coati_export_format(x, &v);
+	const struct coati_export_opts *opts;
+	const struct format *f = coati_export_format(x, &v, &opts);
 	struct tally wanted, found;
 	int r;
 
@@ -128,11 +129,14 @@ int coati_export_check(struct coati_export *x, int fd, struct coati_error *err)
 		return coati_fail(err, -EINVAL, "nothing was written yet");
 	coati_tally_init(&wanted);
 	coati_tally_init(&found);
-	r = add_up_profile(f, coati_export_profile(x), v, &wanted);
+	r = coati_format_add_up(f, coati_export_profile(x), v, &wanted);
 	if (r < 0)
 		coati_fail(err, r, "adding up: %m");
 	else
-		r = add_up_file(f, fd, &found, err);
+		r = f->read_fd ? f->read_fd(opts, fd, &found, err)
+			       : add_up_file(f, fd, &found, err);
+	if (r < 0 && r != -ENOMEM && r != -EINVAL)
+		r = -EBADMSG;
 	if (r == 0)
 		r = coati_tally_compare(&wanted, &found, err);
 	coati_tally_fini(&wanted);

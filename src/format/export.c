@@ -20,15 +20,18 @@
 #define NOTES_MAX	4096
 #define DEFAULT_SAMPLES (UINT64_C(1) << 26)
 #define LOSSES_MAX	((size_t)1 << 20)
+#define RECORDS_MAX	((size_t)1 << 30)
 
 struct coati_export {
 	const struct format *format;
 	struct coati_export_opts opts;
 	struct coati_filter filter;
+	struct coati_images_opts images;
 	struct coati_profile *profile;
 	struct coati_view *view;
 	ARRAY(struct coati_profile_sample) samples;
 	ARRAY(struct coati_profile_loss) losses;
+	ARRAY(uint32_t) sample_stacks;
 	int samples_failed; /* what stopped their collection */
 	struct format_notes notes;
 	struct coati_view_info info;
@@ -80,6 +83,19 @@ static void keep_sample(void *ctx, const struct coati_profile_sample *s)
 		x->samples_failed = x->samples.len >= x->samples.max ? -E2BIG : -ENOMEM;
 }
 
+/* Which records are in: those in between were left out. */
+static void keep_number(void *ctx, const struct coati_profile_sample *s)
+{
+	struct coati_export *x = ctx;
+
+	while (!x->samples_failed && x->sample_stacks.len <= s->number)
+		if (!ARRAY_ADD(&x->sample_stacks))
+			x->samples_failed =
+				x->sample_stacks.len >= x->sample_stacks.max ? -E2BIG : -ENOMEM;
+	if (!x->samples_failed)
+		x->sample_stacks.v[s->number] = s->stack + 1;
+}
+
 static void keep_loss(void *ctx, const struct coati_profile_loss *loss)
 {
 	struct coati_export *x = ctx;
@@ -104,6 +120,10 @@ static int make_profile(struct coati_export *x, struct coati_error *err)
 		o.on_loss = keep_loss;
 		o.ctx = x;
 	}
+	if (x->format->flags & FORMAT_RECORDS) {
+		o.on_sample = keep_number;
+		o.ctx = x;
+	}
 	return coati_profile_new(&o, &x->profile, err);
 }
 
@@ -118,11 +138,16 @@ int coati_export_new(const struct coati_export_opts *opts, struct coati_export *
 	r = SIZED_COPY(&x->opts, opts);
 	if (r == 0)
 		r = SIZED_COPY(&x->filter, x->opts.filter);
+	if (r == 0)
+		r = SIZED_COPY(&x->images, x->opts.images);
+	x->opts.filter = &x->filter;
+	x->opts.images = &x->images;
 	if (r < 0)
 		coati_fail(err, r, "options of a newer library, or a wrong size field");
 	x->notes.v.max = NOTES_MAX;
 	x->samples.max = x->opts.max_samples ? x->opts.max_samples : DEFAULT_SAMPLES;
 	x->losses.max = LOSSES_MAX;
+	x->sample_stacks.max = RECORDS_MAX;
 	x->format = coati_format_get(x->opts.format);
 	if (r == 0 && !x->format)
 		r = coati_fail(err, -EINVAL, "there is no such format");
@@ -150,6 +175,7 @@ void coati_export_free(struct coati_export **xp)
 	ARRAY_FINI(&x->notes.v);
 	ARRAY_FINI(&x->samples);
 	ARRAY_FINI(&x->losses);
+	ARRAY_FINI(&x->sample_stacks);
 	coati_free(x);
 	*xp = NULL;
 }
@@ -273,6 +299,8 @@ static void fill_input(struct coati_export *x, struct format_input *in)
 				     .nr_samples = x->samples.len,
 				     .losses = x->losses.v,
 				     .nr_losses = x->losses.len,
+				     .sample_stacks = x->sample_stacks.v,
+				     .nr_sample_stacks = x->sample_stacks.len,
 				     .account = x->account,
 				     .comment = x->opts.comment ? x->opts.comment : "",
 				     .opts = &x->opts,
@@ -341,8 +369,10 @@ struct coati_profile *coati_export_profile(const struct coati_export *x)
 }
 
 /* For what compares: check.c. */
-const struct format *coati_export_format(const struct coati_export *x, struct coati_view **ret_view)
+const struct format *coati_export_format(const struct coati_export *x, struct coati_view **ret_view,
+					 const struct coati_export_opts **ret_opts)
 {
 	*ret_view = x->view;
+	*ret_opts = &x->opts;
 	return x->format;
 }

@@ -4,6 +4,6 @@
 
 #include "format/format.h"
 
-/* Its format, and the view that was written (NULL before). */
-const struct format *coati_export_format(const struct coati_export *x,
-					 struct coati_view **ret_view);
+/* Its format, the view that was written (NULL before), and its options. */
+const struct format *coati_export_format(const struct coati_export *x, struct coati_view **ret_view,
+					 const struct coati_export_opts **ret_opts);

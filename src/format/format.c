@@ -18,6 +18,7 @@ static const struct format *const formats[COATI_FORMAT_COUNT] = {
 	[COATI_FORMAT_PERFETTO] = &coati_format_perfetto,
 	[COATI_FORMAT_CHROME] = &coati_format_chrome,
 	[COATI_FORMAT_OTLP] = &coati_format_otlp,
+	[COATI_FORMAT_PERFDATA] = &coati_format_perfdata,
 	[COATI_FORMAT_JSON] = &coati_format_json,
 };
 
@@ -90,11 +91,11 @@ static const struct {
 	const char *suffix;
 	enum coati_format format;
 } endings[] = {
-	{ ".pprof", COATI_FORMAT_PPROF },	 { ".pb.gz", COATI_FORMAT_PPROF },
-	{ ".folded", COATI_FORMAT_FOLDED },	 { ".collapsed", COATI_FORMAT_FOLDED },
-	{ ".stacks", COATI_FORMAT_FOLDED },	 { ".speedscope", COATI_FORMAT_SPEEDSCOPE },
-	{ ".pftrace", COATI_FORMAT_PERFETTO },	 { ".perfetto-trace", COATI_FORMAT_PERFETTO },
-	{ ".perf.data", COATI_FORMAT_PERFDATA },
+	{ ".pprof", COATI_FORMAT_PPROF },      { ".pb.gz", COATI_FORMAT_PPROF },
+	{ ".folded", COATI_FORMAT_FOLDED },    { ".collapsed", COATI_FORMAT_FOLDED },
+	{ ".stacks", COATI_FORMAT_FOLDED },    { ".speedscope", COATI_FORMAT_SPEEDSCOPE },
+	{ ".pftrace", COATI_FORMAT_PERFETTO }, { ".perfetto-trace", COATI_FORMAT_PERFETTO },
+	{ ".data", COATI_FORMAT_PERFDATA },
 };
 
 static bool ends_with(const char *text, const char *end)

@@ -22,6 +22,7 @@
 #define FORMAT_GZIP	(UINT32_C(1) << 1) /* compressed, unless that was not wanted */
 #define FORMAT_TIMELINE (UINT32_C(1) << 2) /* wants every sample with its time */
 #define FORMAT_LINES	(UINT32_C(1) << 3) /* wants source files and lines of frames */
+#define FORMAT_RECORDS	(UINT32_C(1) << 4) /* copies records: wants to know which samples are in */
 
 struct format_notes {
 	ARRAY(char *) v;
@@ -38,6 +39,9 @@ struct format_input {
 	size_t nr_samples;
 	const struct coati_profile_loss *losses;
 	size_t nr_losses;
+	/* RECORDS: by number of the SAMPLE record in the one file that was read, its stack plus 1; 0: it was left out while reading */
+	const uint32_t *sample_stacks;
+	size_t nr_sample_stacks;
 	const char *account;	/* what it is worth, a line */
 	const char *comment;	/* "" for none */
 	uint64_t start_wall_ns; /* since 1970, of the first sample; 0: not known */
@@ -55,6 +59,9 @@ struct format {
 	int (*write)(struct format_input *in, struct format_output *out, struct coati_error *err);
 	/* Add up what is in a file, whose bytes come inflated. -EBADMSG: it is none of this format, or contradicts itself. */
 	int (*read)(const void *bytes, size_t size, struct tally *t, struct coati_error *err);
+	/* The same from the descriptor, where bytes in memory are not the way. One of both. */
+	int (*read_fd)(const struct coati_export_opts *opts, int fd, struct tally *t,
+		       struct coati_error *err);
 	/* How it writes the names of functions and threads, where coati_format_text() is not all. */
 	void (*text)(struct strbuf *s, const char *name);
 };
@@ -64,6 +71,7 @@ extern const struct format coati_format_firefox;
 extern const struct format coati_format_folded;
 extern const struct format coati_format_json;
 extern const struct format coati_format_otlp;
+extern const struct format coati_format_perfdata;
 extern const struct format coati_format_perfetto;
 extern const struct format coati_format_pprof;
 extern const struct format coati_format_speedscope;
@@ -71,5 +79,8 @@ extern const struct format coati_format_speedscope;
 /* Say what the file lacks: one sentence. */
 void coati_format_note(struct format_input *in, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Add up what is in a view, with names as the format writes them. */
+int coati_format_add_up(const struct format *f, struct coati_profile *p, struct coati_view *v,
+			struct tally *t);
 /* NULL: there is none. */
 const struct format *coati_format_get(enum coati_format format);

@@ -42,6 +42,7 @@ struct reading {
 	struct coati_recording *recording;
 	struct coati_processes *processes;
 	uint32_t file;
+	uint32_t nr_samples; /* SAMPLE records so far, of all kinds */
 	enum coati_machine machine;
 	ARRAY(struct plan) plans; /* by event of the file */
 	struct chains chains;

@@ -216,7 +216,8 @@ static void account(struct reading *r, const struct coati_profile_entry *e, uint
 						  .thread = e->thread,
 						  .event = e->event,
 						  .labels = e->labels,
-						  .cpu = cpu };
+						  .cpu = cpu,
+						  .number = r->nr_samples - 1 };
 
 		p->on_sample(p->ctx, &s);
 	}
@@ -273,6 +274,7 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 	uint64_t time;
 	int n;
 
+	r->nr_samples++;
 	if (item->flags & COATI_RECORDING_ITEM_NO_EVENT)
 		return 0; /* counted by the reader */
 	plan = find_plan(r, item->event, &n);
