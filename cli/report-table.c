@@ -245,6 +245,20 @@ static void json_table(struct report *r, const struct coati_row *rows, size_t nr
 	coati_strbuf_addc(&r->out.text, '\n');
 }
 
+/* Nothing has that label: which ones there are. */
+static void say_labels(const struct report *r)
+{
+	struct strbuf s = STRBUF_INIT(4096);
+	const char *key;
+
+	for (uint32_t i = 0; (key = coati_profile_label_key(r->profile, i)); i++) {
+		coati_strbuf_adds(&s, i ? ", " : "");
+		coati_report_fit(&s, key, 100);
+	}
+	coati_note("no sample has a label \"%s\"; there are: %s", r->label, s.text);
+	coati_strbuf_fini(&s);
+}
+
 int coati_report_table(struct report *r)
 {
 	struct coati_rows_query q = { .size = sizeof(q), .by = r->by, .label = r->label };
@@ -257,6 +271,8 @@ int coati_report_table(struct report *r)
 		return EXIT_FAILED;
 	}
 	coati_profile_quality(r->profile, &r->quality);
+	if (r->by == COATI_BY_LABEL && nr == 1 && !*rows[0].name)
+		say_labels(r);
 	if (r->args->json)
 		json_table(r, rows, nr);
 	else if (r->args->csv)

@@ -47,7 +47,8 @@ struct coati_filter {
 	const char *comm;    /* names of threads */
 	const char *cpu;     /* 0,2-5 */
 	const char *event;   /* names of events, "cpu-clock" is also "cpu-clock:u" */
-	const char *label;   /* KEY=VALUE, or KEY alone: it has one */
+	const char
+		*label; /* KEY=VALUE, or KEY alone: it has one. Keys: coati_profile_label_key() */
 	/* By frames. A stack stays when a frame of it is this (one name, not a list: names of functions have commas in them): */
 	const char *function;
 	const char *image; /* short name or path */
@@ -217,6 +218,10 @@ struct coati_label {
 /* A set of labels, sorted by key. Set 0 is empty. NULL past the end. */
 COATI_API const struct coati_label *coati_profile_labels(const struct coati_profile *p,
 							 uint32_t set, uint32_t *ret_nr);
+
+/* The keys that labels may be asked for by (COATI_BY_LABEL, a filter's label), each once: those of the recordings, then thread_id, thread_name, process_id and
+ * process_name, which follow from the thread unless a recording has labels of that name. NULL past the end. */
+COATI_API const char *coati_profile_label_key(const struct coati_profile *p, uint32_t i);
 
 /* coati_profile_location.flags */
 #define COATI_LOCATION_KERNEL (UINT32_C(1) << 0)

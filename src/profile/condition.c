@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/match.h"
 #include "base/parse.h"
+#include "profile/labels.h"
 
 #define WORDS_MAX 4096
 
@@ -199,27 +200,29 @@ bool coati_conditions_event(const struct conditions *c, const char *name)
 	return words_match(&c->events, bare, -1);
 }
 
-static bool label_matches(const char *word, const struct coati_label *l)
+/* "KEY" or "KEY=VALUE" of the labels, or of what every thread has; the labels go before. */
+static bool label_matches(const char *word, const struct coati_label *labels, uint32_t nr,
+			  const struct coati_profile_thread *t)
 {
-	const char *equals = strchr(word, '=');
+	const char *equals = strchr(word, '='), *value = NULL;
 	size_t len = equals ? (size_t)(equals - word) : strlen(word);
+	char room[OWN_LABEL_ROOM];
 
-	return strlen(l->key) == len && !memcmp(l->key, word, len) &&
-	       (!equals || same_name(equals + 1, l->value));
+	for (uint32_t i = 0; i < nr && !value; i++)
+		if (strlen(labels[i].key) == len && !memcmp(labels[i].key, word, len))
+			value = labels[i].value;
+	if (!value)
+		value = coati_own_label_value(coati_own_label(word, len), t, room);
+	return value && (!equals || same_name(equals + 1, value));
 }
 
-/* Every word must be true of one label. */
+/* Every word must be true. */
 bool coati_conditions_labels(const struct conditions *c, const struct coati_label *labels,
-			     uint32_t nr)
+			     uint32_t nr, const struct coati_profile_thread *t)
 {
-	for (size_t i = 0; i < c->labels.list.len; i++) {
-		bool found = false;
-
-		for (uint32_t k = 0; k < nr && !found; k++)
-			found = label_matches(c->labels.list.v[i], &labels[k]);
-		if (!found)
+	for (size_t i = 0; i < c->labels.list.len; i++)
+		if (!label_matches(c->labels.list.v[i], labels, nr, t))
 			return false;
-	}
 	return true;
 }
 

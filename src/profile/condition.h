@@ -40,8 +40,9 @@ int coati_conditions_init(struct conditions *c, const struct coati_filter *f,
 void coati_conditions_fini(struct conditions *c);
 bool coati_conditions_thread(const struct conditions *c, const struct coati_profile_thread *t);
 bool coati_conditions_event(const struct conditions *c, const char *name);
+/* Of @labels, or that follow from the thread. */
 bool coati_conditions_labels(const struct conditions *c, const struct coati_label *labels,
-			     uint32_t nr);
+			     uint32_t nr, const struct coati_profile_thread *t);
 /* @cpu -1: not known. */
 bool coati_conditions_cpu(const struct conditions *c, int32_t cpu);
 /* Does it need to be known when the recording ends? */

@@ -22,6 +22,7 @@ static void init_tables(struct coati_profile *p)
 	p->files.max = PROFILE_FILES_MAX;
 	p->events.max = EVENTS_MAX;
 	p->notes.max = PROFILE_NOTES_MAX;
+	p->label_keys.max = PROFILE_KEYS_MAX;
 	p->threads.max = p->label_sets.max = p->locations.max = PROFILE_TABLE_MAX;
 	p->stacks.max = p->entries.max = PROFILE_TABLE_MAX;
 	coati_index_init(&p->thread_index);
@@ -104,6 +105,7 @@ void coati_profile_free(struct coati_profile **pp)
 	ARRAY_FINI(&p->events);
 	ARRAY_FINI(&p->threads);
 	ARRAY_FINI(&p->label_sets);
+	ARRAY_FINI(&p->label_keys);
 	ARRAY_FINI(&p->locations);
 	ARRAY_FINI(&p->stacks);
 	ARRAY_FINI(&p->entries);

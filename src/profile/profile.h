@@ -20,6 +20,7 @@
 #define PROFILE_NOTES_MAX  256
 #define PROFILE_TABLE_MAX  ((size_t)1 << 28)
 #define PROFILE_LABELS_MAX 64 /* of one set */
+#define PROFILE_KEYS_MAX   4096
 
 struct label_set {
 	const struct coati_label *labels;
@@ -61,6 +62,7 @@ struct coati_profile {
 	ARRAY(struct coati_profile_event) events;
 	ARRAY(struct coati_profile_thread) threads;
 	ARRAY(struct label_set) label_sets;
+	ARRAY(const char *) label_keys; /* of all sets, each once */
 	ARRAY(struct location) locations;
 	ARRAY(struct coati_profile_stack) stacks;
 	ARRAY(struct coati_profile_entry) entries;

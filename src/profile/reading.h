@@ -54,8 +54,8 @@ struct reading {
 	uint64_t filtered_before; /* samples of other files that the filter left out */
 	bool is_told;		  /* the recorder unwound stacks, and counted how they ended */
 	uint64_t cgroup;	  /* the last one, and its labels */
-	uint32_t cgroup_labels;
-	ARRAY(struct image_note) notes; /* by image */
+	uint32_t cgroup_labels, cgroup_epoch; /* epoch: of tasks, a later record may name it */
+	ARRAY(struct image_note) notes;	      /* by image */
 	const char *path;
 	bool has_names;	     /* those that travel with the recording were taken, or looked for */
 	uint64_t *words;     /* READING_WORDS, twice */

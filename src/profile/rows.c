@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/sized.h"
+#include "profile/labels.h"
 #include "profile/view.h"
 
 static int by_self(const void *a, const void *b)
@@ -69,6 +70,8 @@ struct table {
 	const struct keys *keys;
 	const bool *only; /* functions that count, NULL: all */
 	size_t *seen;	  /* by row: number of the last stack that counted, plus 1 */
+	const struct coati_rows_query *q;
+	const char **values; /* BY_LABEL of what follows from threads: by thread */
 };
 
 static void add_stack(const struct coati_view *v, struct table *t, size_t number)
@@ -128,32 +131,53 @@ static int rows_of_frames(struct coati_view *v, const struct coati_rows_query *q
 }
 
 /* The value of a label of an entry, "" when it has none. */
-static const char *label_value(const struct coati_profile *p, const struct coati_profile_entry *e,
-			       const char *key)
+static const char *label_value(const struct coati_profile *p, const struct table *t,
+			       const struct coati_profile_entry *e)
 {
 	const struct label_set *set = &p->label_sets.v[e->labels];
 
 	for (uint32_t i = 0; i < set->nr; i++)
-		if (!strcmp(set->labels[i].key, key))
+		if (!strcmp(set->labels[i].key, t->q->label))
 			return set->labels[i].value;
-	return "";
+	return t->values ? t->values[e->thread] : "";
+}
+
+/* What follows from threads, each asked once. */
+static int make_values(struct coati_view *v, struct table *t)
+{
+	enum own_label label = coati_own_label(t->q->label, strlen(t->q->label));
+	char room[OWN_LABEL_ROOM];
+
+	if (label == OWN_NONE)
+		return 0;
+	t->values = coati_view_own(v, v->profile->threads.len, sizeof(*t->values));
+	if (!t->values)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->profile->threads.len; i++) {
+		const char *value = coati_own_label_value(label, &v->profile->threads.v[i], room);
+
+		t->values[i] = value == room ? coati_arena_strdup(&v->arena, room) : value;
+		if (!t->values[i])
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* What an entry counts as: a number, or (*ret_text) a name. */
-static uint64_t entry_key(const struct coati_view *v, const struct coati_rows_query *q,
+static uint64_t entry_key(const struct coati_view *v, const struct table *table,
 			  const struct coati_profile_entry *e, const char **ret_text)
 {
 	const struct coati_profile_thread *t = &v->profile->threads.v[e->thread];
 
 	*ret_text = NULL;
-	switch (q->by) {
+	switch (table->q->by) {
 	case COATI_BY_PROCESS:
 		return (uint64_t)t->file << 32 | t->process;
 	case COATI_BY_COMM:
 		*ret_text = t->comm;
 		return 0;
 	case COATI_BY_LABEL:
-		*ret_text = label_value(v->profile, e, q->label);
+		*ret_text = label_value(v->profile, table, e);
 		return 0;
 	case COATI_BY_CPU:
 		return (uint32_t)e->cpu;
@@ -166,7 +190,7 @@ static uint64_t entry_key(const struct coati_view *v, const struct coati_rows_qu
 	}
 }
 
-static int describe_entry(struct coati_view *v, const struct coati_rows_query *q,
+static int describe_entry(struct coati_view *v, const struct table *table,
 			  const struct coati_profile_entry *e, struct coati_row *row)
 {
 	const struct coati_profile *p = v->profile;
@@ -174,7 +198,7 @@ static int describe_entry(struct coati_view *v, const struct coati_rows_query *q
 
 	row->frame = VIEW_NONE;
 	row->pid = row->tid = row->cpu = -1;
-	switch (q->by) {
+	switch (table->q->by) {
 	case COATI_BY_THREAD:
 		row->name = t->comm;
 		row->pid = t->pid;
@@ -195,7 +219,7 @@ static int describe_entry(struct coati_view *v, const struct coati_rows_query *q
 		row->name = p->events.v[e->event].name;
 		break;
 	case COATI_BY_LABEL:
-		row->name = label_value(p, e, q->label);
+		row->name = label_value(p, table, e);
 		break;
 	default:
 		row->address = p->bin_ns * e->bin;
@@ -205,11 +229,11 @@ static int describe_entry(struct coati_view *v, const struct coati_rows_query *q
 }
 
 /* The row of an entry, a new one where there is none. */
-static int entry_row(struct coati_view *v, const struct coati_rows_query *q, struct map *m,
+static int entry_row(struct coati_view *v, const struct table *t, struct map *m,
 		     const struct coati_profile_entry *e, uint64_t *ret)
 {
 	const char *text;
-	uint64_t key = entry_key(v, q, e, &text);
+	uint64_t key = entry_key(v, t, e, &text);
 	int r;
 
 	if (text ? coati_map_get_str(m, text, ret) : coati_map_get(m, key, ret))
@@ -219,8 +243,7 @@ static int entry_row(struct coati_view *v, const struct coati_rows_query *q, str
 	return r < 0 ? r : 1;
 }
 
-static int add_entries(struct coati_view *v, const struct coati_rows_query *q, struct map *m,
-		       struct table *t)
+static int add_entries(struct coati_view *v, struct map *m, struct table *t)
 {
 	const struct coati_profile *p = v->profile;
 
@@ -232,10 +255,10 @@ static int add_entries(struct coati_view *v, const struct coati_rows_query *q, s
 
 		if (!v->entry_is_in[i])
 			continue;
-		r = entry_row(v, q, m, e, &number);
+		r = entry_row(v, t, m, e, &number);
 		row = &t->rows[number];
 		if (r > 0)
-			r = describe_entry(v, q, e, row);
+			r = describe_entry(v, t, e, row);
 		if (r < 0)
 			return r;
 		add_weight(&row->self, view_weight(v, e));
@@ -256,7 +279,7 @@ static size_t most_rows(const struct coati_view *v, enum coati_by by)
 	case COATI_BY_EVENT:
 		return v->profile->events.len;
 	case COATI_BY_LABEL:
-		return v->profile->label_sets.len;
+		return v->profile->label_sets.len + v->profile->threads.len;
 	case COATI_BY_CPU:
 	case COATI_BY_TIME:
 		return v->profile->entries.len;
@@ -268,8 +291,9 @@ static size_t most_rows(const struct coati_view *v, enum coati_by by)
 static int rows_of_entries(struct coati_view *v, const struct coati_rows_query *q, struct table *t)
 {
 	struct map m;
-	int r;
+	int r = 0;
 
+	t->q = q;
 	t->rows = coati_view_own(v, most_rows(v, q->by) + 1, sizeof(*t->rows));
 	if (!t->rows)
 		return -ENOMEM;
@@ -277,7 +301,10 @@ static int rows_of_entries(struct coati_view *v, const struct coati_rows_query *
 		coati_map_init_strings(&m, PROFILE_TABLE_MAX);
 	else
 		coati_map_init(&m, PROFILE_TABLE_MAX);
-	r = add_entries(v, q, &m, t);
+	if (q->by == COATI_BY_LABEL)
+		r = make_values(v, t);
+	if (r == 0)
+		r = add_entries(v, &m, t);
 	coati_map_fini(&m);
 	return r;
 }

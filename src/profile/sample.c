@@ -4,6 +4,7 @@
  * each, and nothing is allocated.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "profile/reading.h"
@@ -89,23 +90,27 @@ static int find_task(struct reading *r, const struct coati_identity *id, uint64_
 	return n;
 }
 
-/* The labels of a sample: its cgroup, where the recording has it. */
+/* The labels of a sample: its cgroup, where the recording has it. One that nobody told the path of has its number. */
 static int find_labels(struct reading *r, const struct coati_sample *s, uint32_t *ret)
 {
 	struct coati_label label = { .key = "cgroup" };
+	char number[24];
 	int n;
 
 	*ret = 0;
-	if (!(s->present & COATI_SAMPLE_CGROUP))
+	if (!(s->present & COATI_SAMPLE_CGROUP) || !s->cgroup)
 		return 0;
-	if (s->cgroup != r->cgroup || !r->cgroup_labels) {
+	if (s->cgroup != r->cgroup || !r->cgroup_labels || r->cgroup_epoch != r->task_epoch) {
 		label.value = coati_processes_cgroup(r->processes, s->cgroup);
-		if (!label.value)
-			return 0;
+		if (!label.value) {
+			snprintf(number, sizeof(number), "%llu", (unsigned long long)s->cgroup);
+			label.value = number;
+		}
 		n = coati_profile_find_labels(r->profile, &label, 1, &r->cgroup_labels);
 		if (n < 0)
 			return n;
 		r->cgroup = s->cgroup;
+		r->cgroup_epoch = r->task_epoch;
 	}
 	*ret = r->cgroup_labels;
 	return 0;
@@ -246,9 +251,9 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 
 	if (n < 0)
 		return n;
-	if (!coati_conditions_labels(&r->profile->conditions,
-				     r->profile->label_sets.v[e.labels].labels,
-				     r->profile->label_sets.v[e.labels].nr)) {
+	if (!coati_conditions_labels(
+		    &r->profile->conditions, r->profile->label_sets.v[e.labels].labels,
+		    r->profile->label_sets.v[e.labels].nr, &r->profile->threads.v[task->thread])) {
 		r->profile->quality.filtered++;
 		return 0;
 	}

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "profile/labels.h"
 #include "profile/profile.h"
 
 /* Why an ARRAY_ADD() failed. */
@@ -136,6 +137,20 @@ static uint32_t sort_labels(const struct coati_label *labels, uint32_t nr, struc
 	return len;
 }
 
+/* A key that is new; over the ceiling it is not listed, and counts all the same. */
+static int add_key(struct coati_profile *p, const char *key)
+{
+	const char **slot;
+
+	if (coati_profile_has_label(p, key) || p->label_keys.len == p->label_keys.max)
+		return 0;
+	slot = ARRAY_ADD(&p->label_keys);
+	if (!slot)
+		return -ENOMEM;
+	*slot = key;
+	return 0;
+}
+
 static int add_labels(struct coati_profile *p, const struct coati_label *labels, uint32_t nr)
 {
 	struct coati_label *copy = coati_arena_alloc(&p->arena, nr * sizeof(*copy));
@@ -146,7 +161,7 @@ static int add_labels(struct coati_profile *p, const struct coati_label *labels,
 	for (uint32_t i = 0; i < nr; i++) {
 		copy[i].key = coati_arena_strdup(&p->arena, labels[i].key);
 		copy[i].value = coati_arena_strdup(&p->arena, labels[i].value);
-		if (!copy[i].key || !copy[i].value)
+		if (!copy[i].key || !copy[i].value || add_key(p, copy[i].key) < 0)
 			return -ENOMEM;
 	}
 	set = ARRAY_ADD(&p->label_sets);

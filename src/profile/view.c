@@ -124,7 +124,7 @@ static bool entry_passes(const struct coati_view *v, const struct coati_profile_
 	return coati_conditions_thread(c, &p->threads.v[e->thread]) &&
 	       coati_conditions_event(c, p->events.v[e->event].name) &&
 	       coati_conditions_cpu(c, e->cpu) &&
-	       coati_conditions_labels(c, set->labels, set->nr) &&
+	       coati_conditions_labels(c, set->labels, set->nr, &p->threads.v[e->thread]) &&
 	       (!p->bin_ns || (start <= to && start + p->bin_ns > from));
 }
 

@@ -105,6 +105,12 @@ TEST(profile_filters_samples_alike_in_views_and_while_reading)
 		{ { .label = "cgroup=/sh?p" }, 2000 },
 		{ { .label = "cgroup" }, 2000 },
 		{ { .label = "cgroup=/other" }, 0 },
+		{ { .label = "thread_name=worker" }, 2000 },
+		{ { .label = "thread_id=11,cgroup=/shop" }, 2000 },
+		{ { .label = "process_name=to*" }, 12000 },
+		{ { .label = "process_id=20" }, 12000 },
+		{ { .label = "process_id" }, 15000 },
+		{ { .label = "process" }, 0 },
 		{ { .process = "10", .cpu = "0" }, 1000 },
 	};
 	struct coati_profile_opts o = { .size = sizeof(o), .flags = COATI_PROFILE_PER_CPU };
@@ -363,6 +369,40 @@ TEST(profile_view_shows_single_samples_as_it_shows_their_stacks)
 				&v, NULL));
 	CHECK_INT(coati_view_sample(v, &samples[2], &e), ==, 1);
 	CHECK_U64(e.weight, ==, 1);
+	coati_view_free(&v);
+	coati_profile_free(&p);
+}
+
+/* The weight of one value of a label. */
+static uint64_t by_label(struct coati_view *v, const char *key, const char *value)
+{
+	struct coati_rows_query q = { .size = sizeof(q), .by = COATI_BY_LABEL, .label = key };
+	const struct coati_row *rows;
+	size_t nr;
+
+	CHECK_OK(coati_view_rows(v, &q, &rows, &nr, NULL));
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(rows[i].name, value))
+			return rows[i].total;
+	return 0;
+}
+
+TEST(profile_rows_by_label_know_what_follows_from_the_thread)
+{
+	struct coati_profile *p = write_and_read(NULL);
+	struct coati_view *v = tape_view(p, NULL);
+
+	CHECK_U64(by_label(v, "cgroup", "/shop"), ==, 2000);
+	CHECK_U64(by_label(v, "cgroup", ""), ==, 13000);
+	CHECK_U64(by_label(v, "thread_name", "worker"), ==, 2000);
+	CHECK_U64(by_label(v, "thread_id", "20"), ==, 12000);
+	CHECK_U64(by_label(v, "process_name", "app"), ==, 3000);
+	CHECK_U64(by_label(v, "process_id", "10"), ==, 3000);
+	CHECK_U64(by_label(v, "nobody", ""), ==, 15000);
+	CHECK_STR(coati_profile_label_key(p, 0), "cgroup");
+	CHECK_STR(coati_profile_label_key(p, 1), "process_id");
+	CHECK_STR(coati_profile_label_key(p, 4), "thread_name");
+	CHECK(!coati_profile_label_key(p, 5));
 	coati_view_free(&v);
 	coati_profile_free(&p);
 }
