@@ -20,6 +20,16 @@ static inline uint64_t use_bits(void)
 	       COATI_CACHE(COATI_CACHE_L1D, 0, 0);
 }
 
+static inline int use_labels(const char *tenant)
+{
+	struct coati_labels all;
+
+	COATI_LABEL("tenant", tenant);
+	COATI_LABEL("route", "/");
+	coati_labels_snapshot(&all);
+	return (int)all.size;
+}
+
 static inline const char *use_versions(void)
 {
 	return COATI_VERSION_MAJOR ? coati_version() : coati_live_version();
