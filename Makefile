@@ -14,7 +14,7 @@ $(BUILD)/build.ninja:
 	@scripts/configure $(BUILD) --prefix=$(PREFIX)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' Makefile
 	@echo 'Variables: BUILD=folder PREFIX=/usr/local DESTDIR= FUZZ_SECONDS=600 SOAK_SECONDS=600 TARGET=one-fuzz-target'
 
 setup: ## install the Debian packages that a build needs
@@ -45,6 +45,13 @@ soak: ## the long proofs, for SOAK_SECONDS
 	@scripts/setup test
 	@scripts/soak $(SOAK_SECONDS)
 
+test-readers: ## exports read by speedscope and the Firefox Profiler, from npm
+	@scripts/setup build
+	@command -v npm >/dev/null || scripts/setup readers
+	@scripts/configure $(BUILD) --prefix=$(PREFIX)
+	@ninja -C $(BUILD) --quiet
+	@COATI_TOOL=$(abspath $(BUILD))/coati scripts/test-readers
+
 test-vm: ## the suites in an arm64 guest: PMU, kprobes, an older kernel
 	@scripts/setup vm || true # the script says what is missing, and skips
 	@scripts/test-vm
@@ -57,4 +64,4 @@ install: all ## DESTDIR= PREFIX=
 clean: ## remove every build folder
 	rm -rf build build-*
 
-.PHONY: all help setup demo test bench fuzz soak test-vm install clean
+.PHONY: all help setup demo test bench fuzz soak test-readers test-vm install clean

@@ -156,10 +156,24 @@ static void loss_name(struct firefox *x, const struct coati_profile_loss *l)
 		       x->functions.len + x->images.len + x->sources.len + (uint64_t)l->kind);
 }
 
+static uint64_t time_of(const struct firefox *x, const struct coati_profile_loss *l)
+{
+	return timeline_since_ns(&x->timeline, l->time) + x->interval_ns;
+}
+
+uint64_t coati_firefox_last_loss_ns(const struct firefox *x)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < x->in->nr_losses; i++)
+		if (time_of(x, &x->in->losses[i]) > last)
+			last = time_of(x, &x->in->losses[i]);
+	return last;
+}
+
 static void loss_time(struct firefox *x, const struct coati_profile_loss *l)
 {
-	coati_json_fixed(&x->json, timeline_since_ns(&x->timeline, l->time) + x->interval_ns,
-			 FIREFOX_DECIMALS);
+	coati_json_fixed(&x->json, time_of(x, l), FIREFOX_DECIMALS);
 }
 
 static void loss_null(struct firefox *x, const struct coati_profile_loss *l)

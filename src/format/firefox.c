@@ -387,7 +387,13 @@ static void put_libs(struct firefox *x)
 
 /* ---- threads ---- */
 
-/* Each thread begins with a sample without a stack, at the time from which on its first real one counts: CPU time is of the time since the sample before. */
+/* Each thread begins with a sample without a stack, at the time from which on its first real one counts: CPU time is of the time since the sample before. The thread with the
+ * markers ends with one where markers come later than its samples: what lies behind the last sample is not shown. */
+
+static bool is_real(const struct firefox *x, uint32_t i)
+{
+	return i && i <= x->nr_samples;
+}
 
 static size_t number_of(const struct firefox *x, uint32_t i)
 {
@@ -398,7 +404,7 @@ static uint64_t weight_of(const struct firefox *x, uint32_t i)
 {
 	struct coati_view_entry e = { 0 };
 
-	if (i)
+	if (is_real(x, i))
 		coati_view_sample(x->in->view, &x->in->samples[number_of(x, i)], &e);
 	return e.weight;
 }
@@ -407,8 +413,10 @@ static uint64_t time_of(const struct firefox *x, uint32_t i)
 {
 	uint64_t first, before;
 
-	if (i)
+	if (is_real(x, i))
 		return timeline_time_ns(&x->timeline, number_of(x, i)) + x->interval_ns;
+	if (i)
+		return x->last_loss_ns;
 	if (!x->nr_samples)
 		return 0;
 	first = time_of(x, 1);
@@ -418,7 +426,7 @@ static uint64_t time_of(const struct firefox *x, uint32_t i)
 
 static void sample_stack(struct firefox *x, uint32_t i)
 {
-	if (i)
+	if (is_real(x, i))
 		coati_json_u64(&x->json, x->tree.leaf[x->in->samples[number_of(x, i)].stack] - 1);
 	else
 		coati_json_null(&x->json);
@@ -443,6 +451,8 @@ static void put_samples(struct firefox *x)
 {
 	size_t nr = x->nr_samples + 1;
 
+	if (!x->threads_put && x->last_loss_ns > time_of(x, (uint32_t)x->nr_samples))
+		nr++;
 	begin_table(x, "samples", nr);
 	coati_json_kstr(&x->json, "weightType", x->is_time ? "tracing-ms" : "samples");
 	column(x, "stack", nr, sample_stack);
@@ -488,7 +498,8 @@ static void put_thread(struct firefox *x, const struct coati_profile_thread *t)
 	coati_json_end(j);
 	coati_json_kbool(j, "showMarkersInTimeline", true);
 	put_samples(x);
-	coati_firefox_markers(x, !x->threads_put++);
+	coati_firefox_markers(x, !x->threads_put);
+	x->threads_put++;
 	coati_json_end(j);
 }
 
@@ -542,6 +553,7 @@ static int write_firefox(struct format_input *in, struct format_output *out,
 	coati_map_init_strings(&x.source_index, FIREFOX_TABLE_MAX);
 	if (r == 0) {
 		x.interval_ns = coati_firefox_interval_ns(&x);
+		x.last_loss_ns = coati_firefox_last_loss_ns(&x);
 		coati_timeline_say_labels(in, "the Firefox profile");
 		if (!in->start_wall_ns)
 			coati_format_note(

@@ -41,12 +41,14 @@ struct firefox {
 	uint32_t thread;   /* whose samples are being written */
 	size_t nr_samples; /* of it */
 	uint32_t threads_put;
-	uint64_t interval_ns; /* the profile begins that much before the first sample */
-	bool is_time;	      /* weights are nanoseconds */
+	uint64_t interval_ns;  /* the profile begins that much before the first sample */
+	uint64_t last_loss_ns; /* in the profile's time; 0: there is none */
+	bool is_time;	       /* weights are nanoseconds */
 };
 
 /* How far samples are apart where the machine is busy: what one stands for, or a millisecond. */
 uint64_t coati_firefox_interval_ns(const struct firefox *x);
+uint64_t coati_firefox_last_loss_ns(const struct firefox *x);
 void coati_firefox_meta(struct firefox *x);
 /* Behind all other strings. */
 void coati_firefox_marker_names(struct firefox *x);
