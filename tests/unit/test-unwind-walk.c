@@ -118,7 +118,7 @@ static int find(void *ctx, uint64_t addr, struct walk_place *ret)
 static int read_self(void *ctx, uint64_t addr, uint64_t *ret)
 {
 	(void)ctx;
-	if (addr < 0x10000 || addr >> 47)
+	if (addr < 0x10000 || addr >> 48)
 		return -EFAULT;
 	memcpy(ret, (const void *)(uintptr_t)addr, 8);
 	return 0;
