@@ -26,7 +26,8 @@ struct exporting {
 	char name[4096];   /* of the first recording */
 	char output[4096]; /* of the file; "-": stdout */
 	int fd;
-	bool is_new; /* the file is ours to remove when it fails */
+	bool is_new;   /* the file is ours to remove when it fails */
+	bool is_whole; /* all of it was written, right or wrong */
 };
 
 /* ---- where to ---- */
@@ -68,37 +69,47 @@ static void name_output(struct exporting *e)
 	snprintf(e->output, sizeof(e->output), "%.*s%s", (int)len, base, suffix);
 }
 
+static bool is_same(const char *path, const struct stat *out)
+{
+	struct stat st;
+	int r = strcmp(path, "-") ? stat(path, &st) : fstat(STDIN_FILENO, &st);
+
+	return r == 0 && st.st_dev == out->st_dev && st.st_ino == out->st_ino;
+}
+
 /* Is the file that is to be written one of those that were read? */
 static bool is_input(const struct exporting *e, const struct stat *out)
 {
 	const struct option_texts *in = e->in.files;
-	struct stat st;
 
 	for (size_t i = 0; i < in->len; i++)
-		if (stat(in->v[i].text, &st) == 0 && st.st_dev == out->st_dev &&
-		    st.st_ino == out->st_ino)
+		if (is_same(in->v[i].text, out))
 			return true;
-	return !in->len && stat(e->name, &st) == 0 && st.st_dev == out->st_dev &&
-	       st.st_ino == out->st_ino;
+	return !in->len && is_same(e->name, out);
 }
 
+/* Only a file can be read back; what is something else (a pipe, a device) is only written to. */
 static int open_output(struct exporting *e, struct coati_error *err)
 {
-	struct stat st;
+	struct stat st = { 0 };
+	bool is_file;
 
 	if (!strcmp(e->output, "-")) {
 		e->fd = STDOUT_FILENO;
 		return 0;
 	}
 	e->is_new = stat(e->output, &st) < 0;
+	is_file = e->is_new || S_ISREG(st.st_mode);
 	if (!e->is_new && is_input(e, &st))
 		return coati_fail(err, -EINVAL,
 				  "%s is the recording itself: choose another file with -o",
 				  e->output);
-	e->fd = open(e->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	/* what can only be written: a pipe of the shell, a device */
-	if (e->fd < 0 && errno == EACCES)
-		e->fd = open(e->output, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	if (!is_file && e->args->check)
+		return coati_fail(err, -EINVAL, "%s is no file that --check could read back",
+				  e->output);
+	e->fd = open(e->output,
+		     (is_file ? O_RDWR | O_CREAT | O_TRUNC : O_WRONLY) | O_CLOEXEC | O_NOCTTY,
+		     0666);
 	return e->fd < 0 ? coati_fail(err, -errno, "cannot write %s: %m", e->output) : 0;
 }
 
@@ -108,10 +119,11 @@ static int close_output(struct exporting *e, int code)
 	if (e->fd == STDOUT_FILENO || e->fd < 0)
 		return code;
 	if (close(e->fd) < 0 && code == EXIT_DONE) {
-		coati_say("writing %s failed in the end", e->output);
+		coati_say("writing %s failed in the end: %m", e->output);
 		code = EXIT_FAILED;
+		e->is_whole = false;
 	}
-	if (code != EXIT_DONE && e->is_new)
+	if (code != EXIT_DONE && e->is_new && !e->is_whole)
 		unlink(e->output);
 	return code;
 }
@@ -180,11 +192,21 @@ static int write_and_check(struct exporting *e)
 {
 	struct coati_error err = { 0 };
 
-	if (open_output(e, &err) < 0 || coati_export_write(e->x, e->fd, &err) < 0) {
-		coati_say("%s%s%s", err.code == -EINVAL || e->fd < 0 ? "" : e->output,
-			  err.code == -EINVAL || e->fd < 0 ? "" : ": ", err.text);
-		return err.code == -EINVAL && e->fd >= 0 ? EXIT_USAGE : EXIT_FAILED;
+	if (open_output(e, &err) < 0) {
+		coati_say("%s", err.text);
+		return EXIT_FAILED;
 	}
+	if (coati_export_write(e->x, e->fd, &err) < 0) {
+		/* a filter that cannot be understood has nothing to do with the file */
+		if (err.code == -EINVAL) {
+			coati_say("%s", err.text);
+			return EXIT_USAGE;
+		}
+		coati_say("%s: %s", e->fd == STDOUT_FILENO ? "standard output" : e->output,
+			  err.text);
+		return EXIT_FAILED;
+	}
+	e->is_whole = true;
 	say_remarks(e);
 	if (!e->args->check)
 		return EXIT_DONE;

@@ -188,6 +188,9 @@ int coati_export_read(struct coati_export *x, const char *path, coati_progress_f
 	if (x->view)
 		return coati_fail(err, -EINVAL, "the export was written already");
 	r = coati_profile_read(x->profile, path, fn, ctx, err);
+	if (r == -EINTR)
+		add_note(&x->notes,
+			 "the reading was stopped: the file has what was read until then");
 	if (r == 0 && x->samples_failed == -E2BIG)
 		return coati_fail(
 			err, -E2BIG,
