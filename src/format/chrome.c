@@ -191,6 +191,7 @@ static void put_other_data(struct chrome *x)
 	coati_json_kstr(j, "unit of weights", x->in->info.unit);
 	if (*x->in->comment)
 		coati_json_kstr(j, "comment", x->in->comment);
+	coati_timeline_put_notes(x->in, j);
 	coati_json_end(j);
 }
 

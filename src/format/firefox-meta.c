@@ -85,6 +85,8 @@ static void put_extra(struct firefox *x)
 	put_entry(j, "unit of weights", x->in->info.unit);
 	if (*x->in->comment)
 		put_entry(j, "comment", x->in->comment);
+	for (size_t i = 0; i < x->in->notes->v.len; i++)
+		put_entry(j, "note", x->in->notes->v.v[i]);
 	coati_json_end(j);
 	coati_json_end(j);
 	coati_json_end(j);

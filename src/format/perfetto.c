@@ -158,11 +158,16 @@ static void put_attributes(struct perfetto *x)
 {
 	size_t packet = begin_packet(x, x->start_ns, FLAG_NEEDED);
 	size_t part = coati_proto_begin(&x->p, PACKET_ATTRIBUTES);
+	char key[40];
 
 	put_attribute(x, "coati.quality", x->in->account);
 	put_attribute(x, "coati.unit", x->in->info.unit);
 	if (*x->in->comment)
 		put_attribute(x, "coati.comment", x->in->comment);
+	for (size_t i = 0; i < x->in->notes->v.len; i++) {
+		snprintf(key, sizeof(key), "coati.note.%zu", i + 1);
+		put_attribute(x, key, x->in->notes->v.v[i]);
+	}
 	coati_proto_end(&x->p, part);
 	end_packet(x, packet);
 }

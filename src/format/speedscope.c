@@ -170,6 +170,7 @@ static int put_file(struct speedscope *s)
 	coati_json_kstr(j, "quality", s->in->account);
 	coati_json_kstr(j, "comment", s->in->comment);
 	coati_json_kstr(j, "unit", s->in->info.unit);
+	coati_timeline_put_notes(s->in, j);
 	coati_json_end(j);
 	coati_json_end(j);
 	return r;

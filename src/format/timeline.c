@@ -94,6 +94,15 @@ void coati_timeline_say_labels(struct format_input *in, const char *format)
 		}
 }
 
+void coati_timeline_put_notes(const struct format_input *in, struct json *j)
+{
+	coati_json_key(j, "notes");
+	coati_json_array(j);
+	for (size_t i = 0; i < in->notes->v.len; i++)
+		coati_json_str(j, in->notes->v.v[i]);
+	coati_json_end(j);
+}
+
 uint32_t *coati_timeline_functions(const struct timeline *t, uint32_t *ret_nr)
 {
 	const struct format_input *in = t->in;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "format/format.h"
 
 #define TIMELINE_STEP_NS UINT64_C(1000000) /* between samples without a time */
@@ -45,6 +46,9 @@ static inline uint64_t timeline_since_ns(const struct timeline *t, uint64_t time
 
 /* A note, where samples have labels. */
 void coati_timeline_say_labels(struct format_input *in, const char *format);
+
+/* What was said so far, as the list "notes". */
+void coati_timeline_put_notes(const struct format_input *in, struct json *j);
 
 /* Which functions of the view occur in the samples: a number for each from 0 on, UINT32_MAX for those that do not. Freed by the caller; NULL: out of memory. */
 uint32_t *coati_timeline_functions(const struct timeline *t, uint32_t *ret_nr);

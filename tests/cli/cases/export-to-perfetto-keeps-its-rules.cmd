@@ -14,4 +14,5 @@ import json
 t = json.load(open("totals"))
 print([[name, notes.get("count")] for time, name, notes in t["losses"]])
 print(t["attributes"]["coati.comment"], "|", t["attributes"]["coati.quality"].split(";")[0])
+print(t["attributes"]["coati.note.1"])
 PY
