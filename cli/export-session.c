@@ -56,7 +56,7 @@ static void name_output(struct exporting *e)
 {
 	const char *slash = strrchr(e->name, '/'), *base = slash && slash[1] ? slash + 1 : e->name;
 	const char *suffix = coati_format_suffix(e->format);
-	size_t len = strlen(base);
+	size_t len = strlen(base), suffix_len = strlen(suffix);
 
 	if (e->args->output) {
 		snprintf(e->output, sizeof(e->output), "%s", e->args->output);
@@ -66,7 +66,9 @@ static void name_output(struct exporting *e)
 		base = "coati", len = 5;
 	else if (len > 5 && !strcmp(base + len - 5, ".data"))
 		len -= 5;
-	snprintf(e->output, sizeof(e->output), "%.*s%s", (int)len, base, suffix);
+	if (e->args->plain && suffix_len > 3 && !strcmp(suffix + suffix_len - 3, ".gz"))
+		suffix_len -= 3;
+	snprintf(e->output, sizeof(e->output), "%.*s%.*s", (int)len, base, (int)suffix_len, suffix);
 }
 
 static bool is_same(const char *path, const struct stat *out)

@@ -91,11 +91,12 @@ static const struct {
 	const char *suffix;
 	enum coati_format format;
 } endings[] = {
-	{ ".pprof", COATI_FORMAT_PPROF },      { ".pb.gz", COATI_FORMAT_PPROF },
-	{ ".folded", COATI_FORMAT_FOLDED },    { ".collapsed", COATI_FORMAT_FOLDED },
-	{ ".stacks", COATI_FORMAT_FOLDED },    { ".speedscope", COATI_FORMAT_SPEEDSCOPE },
-	{ ".pftrace", COATI_FORMAT_PERFETTO }, { ".perfetto-trace", COATI_FORMAT_PERFETTO },
-	{ ".data", COATI_FORMAT_PERFDATA },
+	{ ".pprof", COATI_FORMAT_PPROF },	   { ".pb.gz", COATI_FORMAT_PPROF },
+	{ ".folded", COATI_FORMAT_FOLDED },	   { ".collapsed", COATI_FORMAT_FOLDED },
+	{ ".stacks", COATI_FORMAT_FOLDED },	   { ".speedscope", COATI_FORMAT_SPEEDSCOPE },
+	{ ".pftrace", COATI_FORMAT_PERFETTO },	   { ".perfetto-trace", COATI_FORMAT_PERFETTO },
+	{ ".data", COATI_FORMAT_PERFDATA },	   { ".pb", COATI_FORMAT_PPROF },
+	{ ".firefox.json", COATI_FORMAT_FIREFOX },
 };
 
 static bool ends_with(const char *text, const char *end)
@@ -105,17 +106,25 @@ static bool ends_with(const char *text, const char *end)
 	return len > end_len && !strcmp(text + len - end_len, end);
 }
 
+/* The longest wins: x.speedscope.json is no .json. */
+static void offer_ending(const char *path, const char *suffix, unsigned int format,
+			 size_t *best_len, unsigned int *best)
+{
+	if (formats[format] && ends_with(path, suffix) && strlen(suffix) > *best_len) {
+		*best_len = strlen(suffix);
+		*best = format;
+	}
+}
+
 enum coati_format coati_format_guess(const char *path)
 {
-	enum coati_format best = COATI_FORMAT_UNKNOWN;
+	unsigned int best = COATI_FORMAT_UNKNOWN;
+	size_t len = 0;
 
-	/* the longest: x.speedscope.json is no .json */
 	for (unsigned int i = 0; i < COATI_FORMAT_COUNT; i++)
-		if (formats[i] && ends_with(path, formats[i]->suffix) &&
-		    (!best || strlen(formats[i]->suffix) > strlen(formats[best]->suffix)))
-			best = (enum coati_format)i;
-	for (size_t i = 0; !best && i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (formats[endings[i].format] && ends_with(path, endings[i].suffix))
-			best = endings[i].format;
-	return best;
+		if (formats[i])
+			offer_ending(path, formats[i]->suffix, i, &len, &best);
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		offer_ending(path, endings[i].suffix, endings[i].format, &len, &best);
+	return (enum coati_format)best;
 }

@@ -333,6 +333,9 @@ TEST(export_formats_are_known_by_name_and_by_ending)
 	CHECK_HAS(err.text, "did you mean folded?");
 	CHECK_ERR(coati_format_parse("", &f, &err), -EINVAL);
 	CHECK_HAS(err.text, "there are pprof");
+	CHECK_INT(coati_format_guess("x.firefox.json"), ==, COATI_FORMAT_FIREFOX);
+	CHECK_INT(coati_format_guess("x.json"), ==, COATI_FORMAT_JSON);
+	CHECK_INT(coati_format_guess("x.pb"), ==, COATI_FORMAT_PPROF);
 	CHECK_INT(coati_format_guess("x.txt"), ==, COATI_FORMAT_UNKNOWN);
 	CHECK_INT(coati_format_guess(".folded"), ==, COATI_FORMAT_UNKNOWN);
 	CHECK(!coati_format_name(COATI_FORMAT_UNKNOWN));

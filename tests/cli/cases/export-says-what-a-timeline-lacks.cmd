@@ -4,7 +4,7 @@ lib=$CLI/../lib
 "$lib/write-recording" events events.data
 "$lib/write-recording" empty empty.data
 "$COATI" export -f speedscope -i losses.data
-"$COATI" export -f firefox -i untimed.data
+"$COATI" export -f firefox --no-compress -i untimed.data
 "$COATI" export -f perfetto -i events.data
 "$COATI" export -f chrome -i empty.data
 ls *.json* *.pftrace
