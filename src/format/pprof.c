@@ -31,18 +31,20 @@ struct pprof {
 	struct dictionary d;
 	struct weights weights;
 	struct pieces threads, label_sets;
-	uint32_t cpu_key;
 };
 
-static size_t put_label(struct dictionary *d, struct strbuf *s, const char *key, const char *value)
+/* Readers take an empty text for a number that is not there: it is left out. */
+static void put_label(struct dictionary *d, struct strbuf *s, const char *key, const char *value)
 {
 	struct proto p = proto_to(s);
-	size_t label = coati_proto_begin(&p, PPROF_SAMPLE_LABEL);
+	size_t label;
 
+	if (!*value)
+		return;
+	label = coati_proto_begin(&p, PPROF_SAMPLE_LABEL);
 	coati_proto_uint(&p, PPROF_LABEL_KEY, coati_dictionary_string(d, key));
 	coati_proto_uint(&p, PPROF_LABEL_STR, coati_dictionary_copy(d, value));
 	coati_proto_end(&p, label);
-	return s->len;
 }
 
 static void put_number_label(struct dictionary *d, struct strbuf *s, const char *key, int32_t value)
