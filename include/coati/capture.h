@@ -67,6 +67,10 @@ enum coati_stacks {
 #define COATI_CAPTURE_DELAY (UINT64_C(1) << 9) /* with ON_EXEC: not before coati_capture_start() */
 #define COATI_CAPTURE_LIVE \
 	(UINT64_C(1) << 10) /* recordings have the event coati/live, for coati_writer_batch() */
+/* SWITCHES, and where the kernel may be looked at the event COATI_OFF_CPU_EVENT: the stack with which a thread leaves a CPU, every time;
+ * and COATI_OFF_CPU_WAKING: who is woken. Switches are of all CPUs where threads are not watched by themselves, even when samples are of some,
+ * because a thread may go on elsewhere. Not with OVERWRITE. */
+#define COATI_CAPTURE_OFF_CPU (UINT64_C(1) << 11)
 
 struct coati_capture_opts {
 	uint64_t size;
@@ -103,11 +107,12 @@ struct coati_capture_opts {
 };
 
 struct coati_capture_stats {
-	uint64_t records, samples; /* written */
-	uint64_t lost;		   /* records that did not fit into a ring */
-	uint64_t lost_exact;	   /* 1: by the kernel's own count; 0: only what records told */
-	uint64_t throttled; /* times that the kernel stopped an event because it fired too fast */
-	uint64_t bytes;	    /* of the recording that is open, or was last */
+	uint64_t records,
+		samples; /* written; samples of switches and wake-ups (OFF_CPU) are not counted */
+	uint64_t lost;	 /* records that did not fit into a ring */
+	uint64_t lost_exact; /* 1: by the kernel's own count; 0: only what records told */
+	uint64_t throttled;  /* times that the kernel stopped an event because it fired too fast */
+	uint64_t bytes;	     /* of the recording that is open, or was last */
 	uint64_t first_time, last_time;
 	uint64_t wakeups, rounds;
 	uint64_t snapshots,
@@ -119,6 +124,15 @@ struct coati_capture_stats {
 	 * have a guessed frame, and samples without a user stack (kernel threads). All 0: none was. */
 	uint64_t stack_ends[8];
 	uint64_t stack_guesses, stack_none;
+	uint64_t switches; /* SWITCHES: times that a thread left a CPU */
+	uint64_t
+		switches_fast; /* OFF_CPU, AUTO: times that there were too many to copy stacks, and frame pointers were used */
+	uint64_t switch_stack_ends[8]; /* as stack_ends, of threads that left a CPU */
+};
+
+enum coati_off_cpu_part {
+	COATI_OFF_CPU_STACKS, /* with which threads leave a CPU: refused where the kernel may not be looked at */
+	COATI_OFF_CPU_WAKES, /* when threads are woken: needs tracepoints with their payload */
 };
 
 struct coati_capture;
@@ -137,6 +151,9 @@ COATI_API const struct coati_error *coati_capture_event_error(const struct coati
 COATI_API uint32_t coati_capture_event_dropped(const struct coati_capture *cap, uint32_t event);
 COATI_API const struct coati_attr *coati_capture_event_attr(const struct coati_capture *cap,
 							    uint32_t event);
+/* OFF_CPU: why a part is not in the recording, or NULL. */
+COATI_API const struct coati_error *coati_capture_off_cpu_error(const struct coati_capture *cap,
+								enum coati_off_cpu_part part);
 
 /* Begin a recording: *writer (fresh, nothing added to it) becomes the capture's, and NULL. Events, what is known of the machine
  * and what runs already are written. Between coati_capture_finish() and the next begin the rings hold what comes. */

@@ -67,6 +67,10 @@ extern "C" {
 #define COATI_FEATURE_RECORDER	      200 /* ours: what the recorder did, as key=value lines; files only */
 #define COATI_FEATURE_MAX	      256
 
+/* Names of the events that a capture with COATI_CAPTURE_OFF_CPU adds. */
+#define COATI_OFF_CPU_EVENT  "off-cpu"
+#define COATI_OFF_CPU_WAKING "off-cpu-waking"
+
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
 /* coati_recording_opts.flags */

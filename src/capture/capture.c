@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A capture: opening its events and rings, letting them run, waiting. What flows is drain.c, how a recording begins and ends
- * part.c.
+ * A capture: opening its events and rings. How they run is run.c, what flows drain.c, how a recording begins and ends part.c.
  */
 #include "capture/capture.h"
 
@@ -17,9 +16,8 @@
 #include "base/sized.h"
 #include "capture/attr.h"
 
-#define CAPTURE_FLAGS	((COATI_CAPTURE_LIVE << 1) - 1)
+#define CAPTURE_FLAGS	((COATI_CAPTURE_OFF_CPU << 1) - 1)
 #define CPUS_MAX	8192
-#define TICK_NS		NSEC_PER_SEC /* a recording is never older than this */
 #define RING_BYTES_MAX	(UINT64_C(1) << 30)
 #define COPIES_MANY	256 /* in a ring at least: a quarter of a second at the usual rate, */
 #define COPIES_A_SECOND 4   /* and at any other */
@@ -53,6 +51,10 @@ static int check_opts(const struct coati_event_list *list, const struct coati_ca
 		return coati_fail(err, -EINVAL, "capture: one process starts at its exec");
 	if (o->ring_bytes > RING_BYTES_MAX)
 		return coati_fail(err, -EINVAL, "capture: rings of more than 1 GiB");
+	if (o->flags & COATI_CAPTURE_OFF_CPU && o->flags & COATI_CAPTURE_OVERWRITE)
+		return coati_fail(err, -EINVAL, "capture: context switches cannot be overwritten");
+	if (o->flags & COATI_CAPTURE_OFF_CPU)
+		o->flags |= COATI_CAPTURE_SWITCHES;
 	if (!list || !coati_event_list_count(list))
 		return coati_fail(err, -EINVAL, "capture: the list of events is empty");
 	return 0;
@@ -107,6 +109,12 @@ static void free_opts(struct coati_capture_opts *o)
 
 /* ---- opening ---- */
 
+/* A thread that leaves the CPUs which are watched may run on others: its switches are taken everywhere. */
+static const char *switch_cpus(const struct coati_capture_opts *o)
+{
+	return o->flags & COATI_CAPTURE_OFF_CPU && !o->cgroup ? NULL : o->cpus;
+}
+
 /* One for each CPU that will be watched. */
 static uint32_t count_rings(const struct coati_capture_opts *o)
 {
@@ -114,7 +122,7 @@ static uint32_t count_rings(const struct coati_capture_opts *o)
 	uint64_t cpus[CPUS_MAX / 64];
 	uint32_t nr = 0;
 
-	if (!o->cpus || coati_parse_cpulist(o->cpus, cpus, CPUS_MAX) < 0)
+	if (!switch_cpus(o) || coati_parse_cpulist(o->cpus, cpus, CPUS_MAX) < 0)
 		nr = online > 0 ? (uint32_t)online : 1;
 	else
 		for (size_t i = 0; i < CPUS_MAX / 64; i++)
@@ -134,6 +142,9 @@ static uint64_t round_up(uint64_t bytes)
 /* Are stacks copied into the rings? */
 static bool has_copies(const struct coati_event_list *list, const struct coati_capture_opts *o)
 {
+	if (o->flags & COATI_CAPTURE_OFF_CPU && o->stacks != COATI_STACKS_FP &&
+	    o->stacks != COATI_STACKS_NONE)
+		return true;
 	for (uint32_t i = 0; i < coati_event_list_count(list); i++) {
 		enum coati_stacks s = coati_capture_stacks(coati_event_list_get(list, i), o);
 
@@ -191,7 +202,7 @@ static int prepare_attrs(struct coati_capture *cap)
 		struct capture_set_state *st = &cap->sets[n];
 		uint32_t nr = st->list ? coati_event_list_count(st->list) : 0;
 
-		if (!nr)
+		if (!nr || st->attrs)
 			continue;
 		st->attrs = coati_alloc_array(nr, sizeof(*st->attrs));
 		if (!st->attrs)
@@ -206,6 +217,12 @@ static int prepare_attrs(struct coati_capture *cap)
 	return 0;
 }
 
+/* Is the rest worth having without it? */
+static bool is_optional(int which)
+{
+	return which == SET_OFF || which == SET_OFF_FAST || which == SET_WAKE;
+}
+
 static struct coati_set_opts set_opts(const struct coati_capture *cap, int which)
 {
 	const struct coati_capture_opts *o = &cap->opts;
@@ -216,7 +233,7 @@ static struct coati_set_opts set_opts(const struct coati_capture *cap, int which
 		.nr_pids = o->nr_pids,
 		.tids = o->tids,
 		.nr_tids = o->nr_tids,
-		.cpus = o->cpus,
+		.cpus = which > SET_WHEN && !cap->tasks ? switch_cpus(o) : o->cpus,
 		.cgroup = o->cgroup,
 		.attrs = cap->sets[which].attrs,
 	};
@@ -225,10 +242,11 @@ static struct coati_set_opts set_opts(const struct coati_capture *cap, int which
 		s.flags |= COATI_SET_PER_CPU;
 	if (!(o->flags & COATI_CAPTURE_NO_INHERIT))
 		s.flags |= COATI_SET_INHERIT;
-	if (o->flags & COATI_CAPTURE_USER_OK)
+	/* where a thread leaves a CPU is in the kernel: without that there would be nothing */
+	if (o->flags & COATI_CAPTURE_USER_OK && !is_optional(which))
 		s.flags |= COATI_SET_USER_OK;
 	if (o->flags & COATI_CAPTURE_ON_EXEC && !(o->flags & COATI_CAPTURE_DELAY) &&
-	    which != SET_SIDE)
+	    which != SET_SIDE && which != SET_OFF_FAST)
 		s.flags |= COATI_SET_ENABLE_ON_EXEC;
 	return s;
 }
@@ -237,10 +255,16 @@ static int open_set(struct coati_capture *cap, int which, struct coati_error *er
 {
 	struct capture_set_state *st = &cap->sets[which];
 	struct coati_set_opts o = set_opts(cap, which);
+	int r;
 
 	if (!st->list || !coati_event_list_count(st->list))
 		return 0;
-	return coati_set_open(st->list, &o, &st->set, err);
+	r = coati_set_open(st->list, &o, &st->set, err);
+	if (r < 0 && is_optional(which) && r != -ENOMEM) {
+		*(which == SET_WAKE ? &cap->off.no_wakes : &cap->off.no_stacks) = *err;
+		return 0;
+	}
+	return r;
 }
 
 static void close_sets(struct coati_capture *cap)
@@ -254,7 +278,9 @@ static void close_sets(struct coati_capture *cap)
 /* The side-band events come first: their rings are everybody's, and nothing that starts while the others are opened is missed. */
 static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati_error *err)
 {
-	static const int order[] = { SET_SIDE, SET_EVENTS, SET_WHEN };
+	static const int order[] = {
+		SET_SIDE, SET_EVENTS, SET_WHEN, SET_OFF, SET_OFF_FAST, SET_WAKE
+	};
 	int r = coati_rings_init(&cap->rings, ring_bytes, err);
 
 	coati_capture_side_attr(&cap->opts, ring_bytes, &cap->sets[SET_SIDE].attrs[0]);
@@ -304,17 +330,17 @@ static int none_open(const struct coati_capture *cap, struct coati_error *err)
 }
 
 /* An event whose stack could not be copied, because the kernel refused it, samples without. */
-static int settle_unwinding(struct coati_capture *cap, uint32_t event, uint64_t id)
+static int settle_unwinding(struct coati_capture *cap, struct capture_set_state *st, uint32_t event,
+			    uint64_t id)
 {
-	struct capture_set_state *st = &cap->sets[SET_EVENTS];
-
 	if (!st->unwinds || !st->unwinds[event])
 		return 0;
 	if (!coati_stacks_wants(&st->attrs[event])) {
 		st->unwinds[event] = false;
 		return 0;
 	}
-	return coati_stacks_add(coati_drain_stacks_get(cap->drain), id, &st->attrs[event]);
+	return coati_stacks_add(coati_drain_stacks_get(cap->drain), id, &st->attrs[event],
+				st == &cap->sets[SET_OFF] ? STACKS_OF_SWITCHES : STACKS_OF_SAMPLES);
 }
 
 /* The attributes as the kernel took them, ids and room for the account. */
@@ -337,11 +363,13 @@ static int settle(struct coati_capture *cap)
 			coati_event_id(e.handle, &id);
 			if (n == SET_SIDE)
 				cap->side_id = id;
-			if (n == SET_EVENTS && settle_unwinding(cap, e.event, id) < 0)
+			if (settle_unwinding(cap, st, e.event, id) < 0)
+				return -ENOMEM;
+			if (is_optional(n) && coati_map_put(&cap->off_ids, id, 1) < 0)
 				return -ENOMEM;
 			if (n == SET_WHEN && coati_map_put(&cap->when_ids, id, 1) < 0)
 				return -ENOMEM;
-			if (n == SET_EVENTS &&
+			if ((n == SET_EVENTS || n == SET_OFF) &&
 			    !(st->attrs[e.event].flags & COATI_ATTR_EXCLUDE_KERNEL))
 				cap->has_kernel = true;
 			if (st->attrs[e.event].read_format & COATI_READ_LOST)
@@ -358,6 +386,8 @@ static int start_tally(struct coati_capture *cap)
 
 	if (cap->when_ids.len)
 		cap->tally.when = &cap->when_ids;
+	if (cap->off_ids.len)
+		cap->tally.off = &cap->off_ids;
 	for (uint64_t i = 0; i < cap->opts.nr_pids; i++)
 		tasks_started(&cap->tally.tasks, (uint32_t)cap->opts.pids[i],
 			      (uint32_t)cap->opts.pids[i]);
@@ -374,14 +404,18 @@ static void settle_auto(struct coati_capture *cap)
 
 static int open_events(struct coati_capture *cap, struct coati_error *err)
 {
-	int r = coati_event_list_new(NULL, &cap->side_list, err);
+	struct capture_set_state *side = &cap->sets[SET_SIDE];
+	int r = coati_event_list_new(NULL, &side->own_list, err);
 
 	if (r == 0)
-		r = coati_event_list_add(cap->side_list, "dummy", err);
+		r = coati_event_list_add(side->own_list, "dummy", err);
 	if (r < 0)
 		return r;
-	cap->sets[SET_SIDE].list = cap->side_list;
+	side->list = side->own_list;
 	settle_auto(cap);
+	r = coati_off_cpu_prepare(cap, first_ring_bytes(cap), err);
+	if (r < 0)
+		return r;
 	if (prepare_attrs(cap) < 0)
 		return no_memory(err);
 	r = open_with_less(cap, err);
@@ -389,7 +423,7 @@ static int open_events(struct coati_capture *cap, struct coati_error *err)
 		return r;
 	if (!coati_set_count(cap->sets[SET_EVENTS].set))
 		return none_open(cap, err);
-	if (cap->sets[SET_EVENTS].unwinds) {
+	if (cap->sets[SET_EVENTS].unwinds || cap->sets[SET_OFF].unwinds) {
 		r = coati_drain_stacks_new(cap->opts.procfs, &cap->drain, err);
 		if (r < 0)
 			return r;
@@ -415,7 +449,9 @@ int coati_capture_open(const struct coati_event_list *list, const struct coati_c
 		return no_memory(err);
 	cap->deadline_ns = -1;
 	cap->tasks = o.nr_pids || o.nr_tids;
+	cap->started = o.flags & COATI_CAPTURE_ON_EXEC && !(o.flags & COATI_CAPTURE_DELAY);
 	coati_map_init(&cap->when_ids, 1u << 20);
+	coati_map_init(&cap->off_ids, 1u << 24);
 	cap->sets[SET_EVENTS].list = list;
 	cap->sets[SET_WHEN].list = o.when;
 	if (keep_opts(cap, &o) < 0)
@@ -439,8 +475,9 @@ void coati_capture_close(struct coati_capture **capp)
 	coati_drain_stacks_free(&cap->drain);
 	coati_capture_tally_fini(&cap->tally);
 	coati_map_fini(&cap->when_ids);
-	coati_event_list_free(cap->side_list);
+	coati_map_fini(&cap->off_ids);
 	for (int i = 0; i < NR_SETS; i++) {
+		coati_event_list_free(cap->sets[i].own_list);
 		coati_free(cap->sets[i].attrs);
 		coati_free(cap->sets[i].unwinds);
 		coati_free(cap->sets[i].lost);
@@ -471,13 +508,24 @@ const struct coati_attr *coati_capture_event_attr(const struct coati_capture *ca
 	return &st->attrs[event];
 }
 
+const struct coati_error *coati_capture_off_cpu_error(const struct coati_capture *cap,
+						      enum coati_off_cpu_part part)
+{
+	const struct coati_error *why =
+		part == COATI_OFF_CPU_STACKS ? &cap->off.no_stacks : &cap->off.no_wakes;
+
+	return why->code ? why : NULL;
+}
+
 static void add_stack_counts(const struct coati_capture *cap, struct coati_capture_stats *ret)
 {
 	struct stacks_counts c;
 
 	coati_stacks_get_counts(coati_drain_stacks_get(cap->drain), &c);
 	for (int i = 0; i < COATI_UNWIND_END_COUNT; i++)
-		ret->stack_ends[i] = c.ends[i];
+		ret->stack_ends[i] = c.ends[STACKS_OF_SAMPLES][i];
+	for (int i = 0; i < COATI_UNWIND_END_COUNT; i++)
+		ret->switch_stack_ends[i] = c.ends[STACKS_OF_SWITCHES][i];
 	ret->stack_guesses = c.guessed;
 	ret->stack_none = c.none;
 }
@@ -488,7 +536,7 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 
 	*ret = (struct coati_capture_stats){
 		.records = t->records,
-		.samples = t->samples,
+		.samples = t->samples - t->off_samples,
 		.lost = cap->lost_exact && cap->lost > t->lost ? cap->lost : t->lost,
 		.lost_exact = cap->lost_exact,
 		.throttled = t->throttled,
@@ -503,6 +551,8 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		.nr_rings = coati_reader_count(cap->rings.reader) + cap->rings.backward.len,
 		.ring_bytes = cap->rings.bytes,
 		.synthesized = cap->synthesized,
+		.switches = t->switches,
+		.switches_fast = cap->off.fast_times,
 	};
 	if (cap->drain)
 		add_stack_counts(cap, ret);
@@ -511,76 +561,4 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 struct coati_images *coati_capture_images(const struct coati_capture *cap)
 {
 	return cap->drain ? coati_stacks_images(coati_drain_stacks_get(cap->drain)) : NULL;
-}
-
-/* ---- running ---- */
-
-int coati_capture_start(struct coati_capture *cap, struct coati_error *err)
-{
-	int r;
-
-	if (!cap)
-		return coati_fail(err, -EINVAL, "capture: not open");
-	r = coati_set_enable(cap->sets[SET_EVENTS].set, err);
-	if (r == 0 && cap->sets[SET_WHEN].set)
-		r = coati_set_enable(cap->sets[SET_WHEN].set, err);
-	return r;
-}
-
-int coati_capture_stop(struct coati_capture *cap, struct coati_error *err)
-{
-	int r;
-
-	if (!cap)
-		return coati_fail(err, -EINVAL, "capture: not open");
-	r = coati_set_disable(cap->sets[SET_EVENTS].set, err);
-	if (r == 0 && cap->sets[SET_WHEN].set)
-		r = coati_set_disable(cap->sets[SET_WHEN].set, err);
-	return r;
-}
-
-int coati_capture_set_deadline(struct coati_capture *cap, int64_t deadline_ns)
-{
-	if (!cap || deadline_ns < -1)
-		return -EINVAL;
-	cap->deadline_ns = deadline_ns;
-	return 0;
-}
-
-void coati_capture_wake(struct coati_capture *cap)
-{
-	coati_reader_wake(cap->rings.reader);
-}
-
-/* Write what has come, and a snapshot when an event asks for it. */
-static int write_all(struct coati_capture *cap)
-{
-	int r = coati_capture_drain(cap);
-
-	if (r == 0 && cap->tally.when_seen) {
-		cap->tally.when_seen = false;
-		r = cap->rings.backward.len ? coati_capture_snapshot(cap, NULL) : 0;
-	}
-	return r;
-}
-
-int coati_capture_wait(struct coati_capture *cap)
-{
-	uint64_t tick;
-	int why, r;
-
-	if (!cap || !cap->writer)
-		return -EINVAL;
-	tick = now_ns() + TICK_NS;
-	if (cap->deadline_ns >= 0 && (uint64_t)cap->deadline_ns < tick)
-		tick = (uint64_t)cap->deadline_ns;
-	coati_reader_set_deadline(cap->rings.reader, (int64_t)tick);
-	why = coati_reader_wait(cap->rings.reader);
-	cap->wakeups++;
-	r = write_all(cap);
-	if (r < 0)
-		return r;
-	if (why == -ETIMEDOUT && (cap->deadline_ns < 0 || now_ns() < (uint64_t)cap->deadline_ns))
-		return 1; /* our own */
-	return why;
 }

@@ -7,20 +7,25 @@
 #include <coati/capture.h>
 
 #include "capture/drain-stacks.h"
+#include "capture/off-cpu.h"
 #include "capture/rings.h"
 #include "capture/tally.h"
 
 /* The sets of a capture, in the order in which their events stand in a recording. */
 enum capture_set {
-	SET_EVENTS, /* what was asked for */
-	SET_WHEN,   /* what asks for a snapshot */
-	SET_SIDE,   /* the side-band event */
+	SET_EVENTS,   /* what was asked for */
+	SET_WHEN,     /* what asks for a snapshot */
+	SET_OFF,      /* stacks with which threads leave a CPU, */
+	SET_OFF_FAST, /* and when there are many of them */
+	SET_WAKE,     /* who is woken */
+	SET_SIDE,     /* the side-band event */
 	NR_SETS,
 };
 
 struct capture_set_state {
 	const struct coati_event_list *list;
-	struct coati_attr *attrs; /* one for each event: to be opened, then as opened */
+	struct coati_event_list *own_list; /* NULL: the list is the caller's */
+	struct coati_attr *attrs;	   /* one for each event: to be opened, then as opened */
 	struct coati_set *set;
 	bool *unwinds;	/* one for each event: its stacks are walked here; NULL: none is */
 	uint64_t *lost; /* of each entry, as of the end of the last recording */
@@ -29,14 +34,15 @@ struct capture_set_state {
 struct coati_capture {
 	struct coati_capture_opts opts; /* pids, tids and texts are copies */
 	struct capture_set_state sets[NR_SETS];
-	struct coati_event_list *side_list;
 	struct rings rings;
 	struct tally tally;
 	struct drain_stacks *drain; /* NULL: no event is to be unwound */
-	struct map when_ids;
+	struct map when_ids, off_ids;
+	struct off_cpu off;
 	struct coati_writer *writer; /* of the recording that is open */
 	uint32_t parts;		     /* recordings begun */
 	int64_t deadline_ns;
+	uint64_t begin_ns, end_ns; /* of the recording; 0: at the exec, not yet */
 	uint64_t side_id;
 	uint64_t rounds, wakeups, snapshots, overwritten, synthesized;
 	uint64_t lost;	/* by the events' own count, of finished recordings */
@@ -44,6 +50,7 @@ struct coati_capture {
 	bool lost_exact;
 	bool tasks;	 /* threads are watched, not the machine */
 	bool has_kernel; /* some event samples in the kernel */
+	bool started;
 };
 
 /* Write everything that the rings hold and mark the round. */

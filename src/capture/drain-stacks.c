@@ -123,6 +123,13 @@ static int make_room(struct drain_stacks *d, uint32_t nr)
 	return 0;
 }
 
+/* There may be as many switches as samples, and nothing is learnt from them here. */
+static bool tells_of_processes(uint32_t type)
+{
+	return type != COATI_RECORD_SAMPLE && type != COATI_RECORD_SWITCH &&
+	       type != COATI_RECORD_SWITCH_CPU_WIDE;
+}
+
 static int feed_ring(struct coati_capture *cap, uint32_t i)
 {
 	struct drain_stacks *d = cap->drain;
@@ -135,7 +142,7 @@ static int feed_ring(struct coati_capture *cap, uint32_t i)
 		return r;
 	while ((p = record_at(s, ring->fed, d->joined))) {
 		ring->fed += size_of(p);
-		if (type_of(p) == COATI_RECORD_SAMPLE)
+		if (!tells_of_processes(type_of(p)))
 			continue;
 		r = coati_stacks_feed(d->stacks, p, &cap->tally.format);
 		if (r < 0)

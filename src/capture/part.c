@@ -98,6 +98,8 @@ static bool has_tracepoints(const struct coati_capture *cap)
 {
 	const struct coati_event_list *list = cap->sets[SET_EVENTS].list;
 
+	if (cap->sets[SET_WAKE].set)
+		return true;
 	for (uint32_t i = 0; i < coati_event_list_count(list); i++)
 		if (coati_event_list_get(list, i)->attr.type == COATI_TYPE_TRACEPOINT)
 			return true;
@@ -239,7 +241,9 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 		r = describe_state(cap, w, err);
 	if (r < 0)
 		return r;
-	cap->parts++;
+	if (cap->parts++)
+		cap->begin_ns = cap->end_ns;
+	cap->end_ns = 0;
 	cap->writer = TAKE_PTR(w);
 	r = coati_writer_round(cap->writer);
 	return r < 0 ? coati_fail(err, r, "writing the recording: %m") : 0;
@@ -264,8 +268,10 @@ static int print_stacks(const struct coati_capture_stats *st, char *text, size_t
 			 (unsigned long long)st->stack_guesses, (unsigned long long)st->stack_none);
 
 	for (int i = 0; i < COATI_UNWIND_END_COUNT; i++)
-		n += snprintf(text + n, size - (size_t)n, "stacks_%s=%llu\n",
-			      coati_unwind_end_name(i), (unsigned long long)st->stack_ends[i]);
+		n += snprintf(text + n, size - (size_t)n, "stacks_%s=%llu\noff_stacks_%s=%llu\n",
+			      coati_unwind_end_name(i), (unsigned long long)st->stack_ends[i],
+			      coati_unwind_end_name(i),
+			      (unsigned long long)st->switch_stack_ends[i]);
 	return n;
 }
 
@@ -284,10 +290,13 @@ static int write_stats(struct coati_capture *cap)
 		text, sizeof(text),
 		"samples=%llu\nlost=%llu\nlost_exact=%llu\nthrottled=%llu\nrecords=%llu\n"
 		"rounds=%llu\nwakeups=%llu\nsnapshots=%llu\noverwritten=%llu\ndamaged_bytes=%llu\n"
-		"rings=%llu\nring_bytes=%llu\ncpu_ns=%llu\n",
+		"rings=%llu\nring_bytes=%llu\ncpu_ns=%llu\nbegin_ns=%llu\nend_ns=%llu\n"
+		"whole_processes=%d\nswitches_fast=%llu\n",
 		N(st.samples), N(st.lost), N(st.lost_exact), N(st.throttled), N(st.records),
 		N(st.rounds), N(st.wakeups), N(st.snapshots), N(st.overwritten),
-		N(st.damaged_bytes), N(st.nr_rings), N(st.ring_bytes), N(own_cpu_ns()));
+		N(st.damaged_bytes), N(st.nr_rings), N(st.ring_bytes), N(own_cpu_ns()),
+		N(cap->begin_ns), N(cap->end_ns), cap->opts.nr_pids && !cap->opts.nr_tids,
+		N(st.switches_fast));
 #undef N
 	if (cap->drain)
 		n += print_stacks(&st, text + n, sizeof(text) - (size_t)n);
@@ -315,6 +324,8 @@ int coati_capture_finish(struct coati_capture *cap, struct coati_error *err)
 
 	if (!cap || !cap->writer)
 		return coati_fail(err, -EINVAL, "no recording is open");
+	if (!cap->end_ns)
+		cap->end_ns = now_ns();
 	r = coati_capture_drain(cap);
 	if (r >= 0 && cap->rings.backward.len)
 		r = coati_capture_snapshot(cap, NULL);

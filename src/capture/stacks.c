@@ -32,6 +32,7 @@ struct formats {
 	struct coati_attr attr;
 	struct coati_sample_format in, out;
 	uint32_t max_frames;
+	enum stacks_of of;
 };
 
 struct stacks {
@@ -40,7 +41,7 @@ struct stacks {
 	struct coati_unwinder *unwinder;
 	struct map ids; /* of an event to the index of its formats */
 	ARRAY(struct formats) formats;
-	uint64_t ends[COATI_UNWIND_END_COUNT];
+	uint64_t ends[STACKS_OF_COUNT][COATI_UNWIND_END_COUNT];
 	uint64_t guessed, none;
 	struct coati_unwind_frame frames[CHAIN_MAX];
 	uint64_t chain[CHAIN_MAX];
@@ -119,28 +120,32 @@ void coati_stacks_attr(struct coati_attr *attr)
 }
 
 /* Events opened alike share their formats: there are as many ids as threads times CPUs. */
-static struct formats *formats_of(struct stacks *st, const struct coati_attr *opened)
+static struct formats *formats_of(struct stacks *st, const struct coati_attr *opened,
+				  enum stacks_of of)
 {
 	struct coati_attr written = *opened;
 	struct formats *f;
 
 	for (size_t i = 0; i < st->formats.len; i++)
-		if (!memcmp(&st->formats.v[i].attr, opened, sizeof(*opened)))
+		if (st->formats.v[i].of == of &&
+		    !memcmp(&st->formats.v[i].attr, opened, sizeof(*opened)))
 			return &st->formats.v[i];
 	f = ARRAY_ADD(&st->formats);
 	if (!f)
 		return NULL;
 	coati_stacks_attr(&written);
 	f->attr = *opened;
+	f->of = of;
 	coati_sample_format_init(opened, &f->in);
 	coati_sample_format_init(&written, &f->out);
 	f->max_frames = written.sample_max_stack;
 	return f;
 }
 
-int coati_stacks_add(struct stacks *st, uint64_t id, const struct coati_attr *opened)
+int coati_stacks_add(struct stacks *st, uint64_t id, const struct coati_attr *opened,
+		     enum stacks_of of)
 {
-	struct formats *f = formats_of(st, opened);
+	struct formats *f = formats_of(st, opened, of);
 
 	if (!f)
 		return -ENOMEM;
@@ -193,7 +198,7 @@ static bool is_user_mode(const struct coati_record *rec)
 
 /* The frames as a reader expects them: the first is where the program was, all others are return addresses, in which one byte
  * back is looked up. What a signal interrupted is no return address, so it is put one byte on. */
-static uint32_t put_frames(struct stacks *st, uint32_t at, uint32_t nr)
+static uint32_t put_frames(struct stacks *st, uint32_t at, uint32_t nr, enum stacks_of of)
 {
 	bool guessed = false;
 
@@ -204,7 +209,7 @@ static uint32_t put_frames(struct stacks *st, uint32_t at, uint32_t nr)
 		guessed = guessed || f->how == COATI_FRAME_GUESS;
 		st->chain[at++] = f->pc + (i && f->how == COATI_FRAME_SIGNAL);
 	}
-	st->guessed += guessed;
+	st->guessed += guessed && of == STACKS_OF_SAMPLES;
 	return at;
 }
 
@@ -221,7 +226,7 @@ static uint32_t walk_user(struct stacks *st, const struct formats *f,
 
 	if (!s->regs_user.abi || s->regs_user.values.count > REGS_MAX ||
 	    coati_regs_get(&s->regs_user, USER_REG_SP, &sp) < 0) {
-		st->none++;
+		st->none += f->of == STACKS_OF_SAMPLES;
 		return 0;
 	}
 	n = coati_unwind(st->unwinder,
@@ -238,10 +243,10 @@ static uint32_t walk_user(struct stacks *st, const struct formats *f,
 			 },
 			 st->frames, f->max_frames, &end);
 	if (n <= 0) {
-		st->none++;
+		st->none += f->of == STACKS_OF_SAMPLES;
 		return 0;
 	}
-	st->ends[end]++;
+	st->ends[f->of][end]++;
 	return (uint32_t)n;
 }
 
@@ -259,7 +264,7 @@ static void set_chain(struct stacks *st, const struct formats *f, struct coati_r
 		st->chain[at++] = ip;
 	}
 	if (nr) {
-		at = put_frames(st, at, nr);
+		at = put_frames(st, at, nr, f->of);
 	} else if (is_user_mode(rec)) {
 		st->chain[at++] = COATI_CONTEXT_USER;
 		st->chain[at++] = s->ip;

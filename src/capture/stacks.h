@@ -23,10 +23,13 @@
 
 struct stacks;
 
+/* Which samples: those that were asked for, or of threads that leave a CPU. */
+enum stacks_of { STACKS_OF_SAMPLES, STACKS_OF_SWITCHES, STACKS_OF_COUNT };
+
 /* How the user part of the samples came out. */
 struct stacks_counts {
-	uint64_t ends[COATI_UNWIND_END_COUNT];
-	uint64_t guessed; /* of all these, with at least one guessed frame */
+	uint64_t ends[STACKS_OF_COUNT][COATI_UNWIND_END_COUNT];
+	uint64_t guessed; /* of those of samples, with at least one guessed frame */
 	uint64_t none;	  /* kernel threads, and processes that are gone: there is no user stack */
 	uint64_t tables, rows, build_ns; /* of unwind tables that were made or loaded */
 };
@@ -39,7 +42,8 @@ bool coati_stacks_wants(const struct coati_attr *opened);
 /* The attributes that the recording tells of it: those of what is written. */
 void coati_stacks_attr(struct coati_attr *attr);
 /* Samples with @id are of an event opened with @opened, and are to be unwound. -ENOMEM. */
-int coati_stacks_add(struct stacks *st, uint64_t id, const struct coati_attr *opened);
+int coati_stacks_add(struct stacks *st, uint64_t id, const struct coati_attr *opened,
+		     enum stacks_of of);
 
 /* A record that is no sample, whole, of our own byte order. @identity: the format of its trailer. -ENOMEM. */
 int coati_stacks_feed(struct stacks *st, const uint8_t *record,

@@ -54,7 +54,12 @@ static void decoded(struct tally *t, const struct coati_record *rec)
 	}
 }
 
-/* Everything but samples: seldom. */
+static bool is_switch(uint32_t type)
+{
+	return type == COATI_RECORD_SWITCH || type == COATI_RECORD_SWITCH_CPU_WIDE;
+}
+
+/* Everything but samples: seldom, or short. */
 static void other(struct tally *t, const uint8_t *bytes, const struct head *h)
 {
 	struct coati_raw raw = {
@@ -64,6 +69,10 @@ static void other(struct tally *t, const uint8_t *bytes, const struct head *h)
 
 	if (h->type == COATI_RECORD_THROTTLE)
 		t->throttled++;
+	if (is_switch(h->type)) {
+		t->switches += (h->misc & COATI_MISC_SWITCH_OUT) != 0;
+		return;
+	}
 	if (h->type == COATI_RECORD_MMAP2 || h->type == COATI_RECORD_LOST ||
 	    (t->tasks.on && (h->type == COATI_RECORD_FORK || h->type == COATI_RECORD_EXIT))) {
 		if (coati_record_decode(&raw, &t->format, &rec) == 0)
@@ -71,13 +80,12 @@ static void other(struct tally *t, const uint8_t *bytes, const struct head *h)
 	}
 }
 
-static void look_for_when(struct tally *t, const uint8_t *sample)
+static bool is_of(const struct map *ids, const uint8_t *sample)
 {
 	uint64_t id, unused;
 
 	memcpy(&id, sample + CAPTURE_ID_AT, sizeof(id));
-	if (coati_map_get(t->when, id, &unused))
-		t->when_seen = true;
+	return coati_map_get(ids, id, &unused);
 }
 
 /* Records of one ring come in the order of time, nearly; the first and the last of a piece are enough. */
@@ -114,8 +122,10 @@ static const uint8_t *walk(struct tally *t, const uint8_t *p, const uint8_t *end
 			last = p;
 			if (!first)
 				first = p;
-			if (t->when)
-				look_for_when(t, p);
+			if (t->when && is_of(t->when, p))
+				t->when_seen = true;
+			if (t->off)
+				t->off_samples += is_of(t->off, p);
 		} else {
 			other(t, p, &h);
 		}

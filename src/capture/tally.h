@@ -18,7 +18,9 @@
 
 struct tally {
 	uint64_t records, samples;
-	uint64_t lost; /* as told by LOST records */
+	uint64_t lost;	      /* as told by LOST records */
+	uint64_t off_samples; /* of those of @off */
+	uint64_t switches;    /* threads that left a CPU */
 	uint64_t throttled;
 	uint64_t first_time, last_time; /* of samples; 0: none yet */
 	uint64_t damaged_bytes;
@@ -27,8 +29,9 @@ struct tally {
 	struct tasks tasks;
 	const struct map *when; /* ids of events that ask for a snapshot, NULL: none */
 	bool when_seen;
-	int failed;	 /* -ENOMEM */
-	uint8_t *joined; /* room for a record that wraps */
+	const struct map *off; /* ids of events that tell of switches and wake-ups, NULL: none */
+	int failed;	       /* -ENOMEM */
+	uint8_t *joined;       /* room for a record that wraps */
 };
 
 /* @side: attributes of the side-band event. */

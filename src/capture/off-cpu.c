@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* see off-cpu.h */
+#include "capture/off-cpu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "capture/attr.h"
+#include "capture/capture.h"
+
+#define COPY_MOST     4096
+#define COPY_LEAST    2048	   /* less is not worth the way */
+#define COPIES	      256	   /* in a ring at least */
+#define RATE_MOST     10000	   /* copies a second */
+#define RATE_SWITCHES 256	   /* so many are a rate, however short the time was */
+#define RATE_NS	      NSEC_PER_SEC /* and a recording is never older than this */
+#define TRY_NS	      (50 * NSEC_PER_MSEC)
+#define INIT_PID_NS   UINT32_C(0xeffffffc) /* the inode of the first namespace, by the kernel's ABI */
+
+#define SWITCHES "context-switches/name=" COATI_OFF_CPU_EVENT "/"
+#define WAKING	 "sched:sched_waking/name=" COATI_OFF_CPU_WAKING "/"
+
+static uint32_t copy_bytes(uint64_t ring_bytes)
+{
+	uint64_t bytes = ring_bytes / COPIES;
+
+	return bytes < COPY_MOST ? (uint32_t)bytes : COPY_MOST;
+}
+
+/* How stacks are taken first; *ret_adapts: and by frame pointers when there are too many. */
+static enum coati_stacks choose_stacks(const struct coati_capture *cap, uint64_t ring_bytes,
+				       bool *ret_adapts)
+{
+	enum coati_stacks asked = cap->opts.stacks;
+
+	*ret_adapts = false;
+	if (asked == COATI_STACKS_LBR)
+		return COATI_STACKS_FP;
+	if (asked != COATI_STACKS_AUTO)
+		return asked;
+	*ret_adapts = copy_bytes(ring_bytes) >= COPY_LEAST;
+	return *ret_adapts ? COATI_STACKS_TABLE : COATI_STACKS_FP;
+}
+
+/* One event, taken every time, as a set of its own: what is refused takes nothing else with it. */
+static int prepare_set(struct coati_capture *cap, int which, const char *event,
+		       enum coati_stacks stacks, uint32_t copy)
+{
+	struct capture_set_state *st = &cap->sets[which];
+	struct coati_capture_opts o = cap->opts;
+	struct coati_error why = { 0 };
+	int r = coati_event_list_new(NULL, &st->own_list, &why);
+
+	if (r == 0)
+		r = coati_event_list_add(st->own_list, event, &why);
+	if (r < 0 && which == SET_WAKE && r != -ENOMEM) {
+		cap->off.no_wakes = why;
+		return 0;
+	}
+	st->attrs = r == 0 ? coati_alloc_array(1, sizeof(*st->attrs)) : NULL;
+	st->unwinds = r == 0 ? coati_alloc_array(1, sizeof(*st->unwinds)) : NULL;
+	if (!st->attrs || !st->unwinds)
+		return r < 0 ? r : -ENOMEM;
+	o.stacks = stacks;
+	o.period = o.freq_hz = 0;
+	o.flags &= ~(COATI_CAPTURE_OVERWRITE | COATI_CAPTURE_DATA);
+	coati_capture_attr(st->own_list, 0, &o, copy, &st->attrs[0]);
+	st->unwinds[0] = stacks == COATI_STACKS_TABLE;
+	st->list = st->own_list;
+	return 0;
+}
+
+/* The wake-up tells whom it woke by his number in the first namespace; in another one that is somebody else's. */
+static bool numbers_agree(const char *procfs)
+{
+	char path[512];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/self/ns/pid", procfs ? procfs : "/proc");
+	return stat(path, &st) < 0 || st.st_ino == INIT_PID_NS;
+}
+
+int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct coati_error *err)
+{
+	bool adapts;
+	enum coati_stacks stacks = choose_stacks(cap, ring_bytes, &adapts);
+	uint32_t copy = copy_bytes(ring_bytes);
+	int r;
+
+	if (!(cap->opts.flags & COATI_CAPTURE_OFF_CPU))
+		return 0;
+	r = prepare_set(cap, SET_OFF, SWITCHES, stacks, copy);
+	if (r == 0 && adapts)
+		r = prepare_set(cap, SET_OFF_FAST, SWITCHES, COATI_STACKS_FP, 0);
+	if (r == 0 && !numbers_agree(cap->opts.procfs))
+		coati_fail(&cap->off.no_wakes, -EOPNOTSUPP,
+			   "wake-ups: not in a process namespace of its own (container)");
+	else if (r == 0)
+		r = prepare_set(cap, SET_WAKE, WAKING, COATI_STACKS_NONE, 0);
+	cap->off.checked_ns = now_ns();
+	/* of a whole machine it is not known how many there are, nor when they are read first */
+	cap->off.fast = cap->off.trying = adapts && !cap->tasks;
+	return r < 0 ? coati_fail(err, r, "preparing to record context switches: %m") : 0;
+}
+
+static int turn(struct coati_capture *cap, int from, int to)
+{
+	/* a switch in between is told twice, which does no harm */
+	int r = coati_set_enable(cap->sets[to].set, NULL);
+
+	if (r == 0)
+		r = coati_set_disable(cap->sets[from].set, NULL);
+	cap->off.fast = to == SET_OFF_FAST;
+	cap->off.fast_times += cap->off.fast;
+	return r;
+}
+
+uint64_t coati_off_cpu_tick(const struct coati_capture *cap)
+{
+	return cap->off.trying ? TRY_NS : RATE_NS;
+}
+
+int coati_off_cpu_adapt(struct coati_capture *cap)
+{
+	struct off_cpu *o = &cap->off;
+	uint64_t now, rate, nr = cap->tally.switches - o->checked;
+
+	if (!cap->sets[SET_OFF_FAST].set || !cap->sets[SET_OFF].set || !cap->started)
+		return 0;
+	now = now_ns();
+	if (now <= o->checked_ns ||
+	    (now - o->checked_ns < coati_off_cpu_tick(cap) && nr < RATE_SWITCHES))
+		return 0;
+	rate = nr * NSEC_PER_SEC / (now - o->checked_ns);
+	o->checked_ns = now;
+	o->checked = cap->tally.switches;
+	o->trying = false;
+	if (!o->fast && rate > RATE_MOST && nr >= RATE_SWITCHES)
+		return turn(cap, SET_OFF, SET_OFF_FAST);
+	if (o->fast && rate < RATE_MOST / 2)
+		return turn(cap, SET_OFF_FAST, SET_OFF);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Context switches beside the samples. The records of the side-band event tell when each thread left a CPU and came back; that
+ * everybody may know of his own threads. Where the kernel may be looked at, an event samples the stack with which a thread
+ * leaves, and another tells when it is woken.
+ *
+ * A stack is copied for unwinding as long as there are not too many switches a second; above that it comes from frame
+ * pointers, which cost a tenth, until there are fewer again.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coati/error.h>
+
+struct coati_capture;
+
+struct off_cpu {
+	struct coati_error no_stacks, no_wakes; /* why not; code 0: they are taken */
+	uint64_t checked_ns, checked;		/* when the rate was looked at, switches by then */
+	uint64_t fast_times;			/* turned to frame pointers so often */
+	bool fast, trying;			/* trying: until the rate was seen first */
+};
+
+/* Lists and attributes of the sets; @ring_bytes: a ring's. -ENOMEM or worse with a sentence. */
+int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct coati_error *err);
+/* How long to wait at most until the rate is looked at. */
+uint64_t coati_off_cpu_tick(const struct coati_capture *cap);
+/* Which way stacks are taken, by how many switches there were: after each round. */
+int coati_off_cpu_adapt(struct coati_capture *cap);

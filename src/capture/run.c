@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* A capture that is open: letting its events run, and waiting for what they have to say. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "capture/capture.h"
+
+/* Is it one that is started and stopped? The side-band event runs all the time; of the two ways to a stack one does. */
+static bool runs(const struct coati_capture *cap, int which)
+{
+	int idle = cap->off.fast && cap->sets[SET_OFF_FAST].set ? SET_OFF : SET_OFF_FAST;
+
+	return cap->sets[which].set && which != SET_SIDE && which != idle;
+}
+
+int coati_capture_start(struct coati_capture *cap, struct coati_error *err)
+{
+	int r = 0;
+
+	if (!cap)
+		return coati_fail(err, -EINVAL, "capture: not open");
+	cap->begin_ns = cap->off.checked_ns = now_ns();
+	for (int i = 0; r == 0 && i < NR_SETS; i++)
+		if (runs(cap, i))
+			r = coati_set_enable(cap->sets[i].set, err);
+	cap->started = r == 0;
+	return r;
+}
+
+int coati_capture_stop(struct coati_capture *cap, struct coati_error *err)
+{
+	int r = 0;
+
+	if (!cap)
+		return coati_fail(err, -EINVAL, "capture: not open");
+	cap->end_ns = now_ns();
+	cap->started = false;
+	for (int i = 0; r == 0 && i < NR_SETS; i++)
+		if (runs(cap, i))
+			r = coati_set_disable(cap->sets[i].set, err);
+	return r;
+}
+
+int coati_capture_set_deadline(struct coati_capture *cap, int64_t deadline_ns)
+{
+	if (!cap || deadline_ns < -1)
+		return -EINVAL;
+	cap->deadline_ns = deadline_ns;
+	return 0;
+}
+
+void coati_capture_wake(struct coati_capture *cap)
+{
+	coati_reader_wake(cap->rings.reader);
+}
+
+/* Write what has come, and a snapshot when an event asks for it. */
+static int write_all(struct coati_capture *cap)
+{
+	int r = coati_capture_drain(cap);
+
+	if (r == 0 && cap->tally.when_seen) {
+		cap->tally.when_seen = false;
+		r = cap->rings.backward.len ? coati_capture_snapshot(cap, NULL) : 0;
+	}
+	return r < 0 ? r : coati_off_cpu_adapt(cap);
+}
+
+int coati_capture_wait(struct coati_capture *cap)
+{
+	uint64_t tick;
+	int why, r;
+
+	if (!cap || !cap->writer)
+		return -EINVAL;
+	tick = now_ns() + coati_off_cpu_tick(cap);
+	if (cap->deadline_ns >= 0 && (uint64_t)cap->deadline_ns < tick)
+		tick = (uint64_t)cap->deadline_ns;
+	coati_reader_set_deadline(cap->rings.reader, (int64_t)tick);
+	why = coati_reader_wait(cap->rings.reader);
+	cap->wakeups++;
+	r = write_all(cap);
+	if (r < 0)
+		return r;
+	if (why == -ETIMEDOUT && (cap->deadline_ns < 0 || now_ns() < (uint64_t)cap->deadline_ns))
+		return 1; /* our own */
+	return why;
+}
