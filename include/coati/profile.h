@@ -70,7 +70,12 @@ struct coati_filter {
 	(UINT32_C(1)            \
 	 << 1) /* registers and stack copies are not unwound: kernel part and ip alone */
 
-/* One sample on its way into the profile: for those who need each time (timelines). */
+#define COATI_PROFILE_NO_OFF_CPU \
+	(UINT32_C(1)             \
+	 << 2) /* context switches are not paired: samples of the event off-cpu count as those of any other */
+
+/* One sample on its way into the profile: for those who need each time (timelines). Time off a CPU (coati_profile_event.is_off_cpu) comes when it
+ * ends: time is when it began, weight how long it was. */
 struct coati_profile_sample {
 	uint64_t time, weight;
 	uint32_t stack, thread, event, labels; /* numbers as in coati_profile_entry */
@@ -161,6 +166,13 @@ struct coati_profile_quality {
 	uint32_t is_truncated;		/* a file was cut, or is still being written */
 	uint64_t recorder_cpu_ns;	/* what recording cost, 0: not said */
 	uint64_t files, bytes, records;
+	/* time off the CPUs; nothing of it is in the counts above */
+	uint64_t off_intervals; /* times that a thread was away, in stretches of the same kind */
+	uint64_t off_ns;
+	uint64_t off_no_stack; /* intervals of which nothing tells where the thread was */
+	uint64_t
+		off_unpaired; /* left out: records of their beginning, end or of what lies between were lost */
+	uint64_t off_truncated, off_gap; /* stacks */
 };
 COATI_API void coati_profile_quality(const struct coati_profile *p,
 				     struct coati_profile_quality *ret);
@@ -196,6 +208,9 @@ struct coati_profile_event {
 		unit; /* of its weight: "ns" for clocks, else its name: different things are not added up */
 	uint64_t samples, weight;
 	struct coati_attr attr; /* of the first file that has it */
+	uint32_t
+		is_off_cpu; /* 1: "off-cpu", made of context switches: its weight is the time that threads did not run, in ns */
+	uint32_t reserved;
 };
 COATI_API uint32_t coati_profile_event_count(const struct coati_profile *p);
 COATI_API const struct coati_profile_event *coati_profile_event(const struct coati_profile *p,
@@ -226,6 +241,8 @@ COATI_API const char *coati_profile_label_key(const struct coati_profile *p, uin
 /* coati_profile_location.flags */
 #define COATI_LOCATION_KERNEL (UINT32_C(1) << 0)
 #define COATI_LOCATION_GUEST  (UINT32_C(1) << 1)
+#define COATI_LOCATION_OFF_CPU \
+	(UINT32_C(1) << 2) /* no place, but why a thread did not run: [preempted], [runnable] */
 
 /* A place in code. */
 struct coati_profile_location {
@@ -281,6 +298,9 @@ struct coati_view;
 	(UINT32_C(1) << 0) /* functions as the linker knows them, no inlined ones */
 #define COATI_VIEW_LINES  (UINT32_C(1) << 1) /* frames have file and line; BY_LINE turns it on */
 #define COATI_VIEW_COUNTS (UINT32_C(1) << 2) /* weight is the number of samples */
+
+#define COATI_VIEW_NO_OFF_CPU (UINT32_C(1) << 3) /* without the time off the CPUs */
+#define COATI_VIEW_NO_ON_CPU  (UINT32_C(1) << 4) /* the time off the CPUs alone */
 
 struct coati_view_opts {
 	uint64_t size;
@@ -355,6 +375,9 @@ enum coati_by {
 	COATI_BY_EVENT,
 	COATI_BY_LABEL, /* value of one key; "" for those without */
 	COATI_BY_TIME,	/* bins */
+	/* what threads wait for: futex, read, write, accept, connect, poll, sleep, fault, io, lock, wait (for a child), signal, exit, kernel (a thread
+	 * of its own), preempted, runnable, other, unknown; running for all that is not time off the CPU */
+	COATI_BY_WAIT,
 	COATI_BY_COUNT,
 };
 /* "function", "line" ... "label:KEY" (*ret_label then points into @text, else NULL): 0 or -EINVAL with the near miss named. */

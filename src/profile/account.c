@@ -49,6 +49,27 @@ static void add_stacks(struct strbuf *s, const struct coati_profile_quality *q)
 	}
 }
 
+static void add_off_cpu(struct strbuf *s, const struct coati_profile_quality *q)
+{
+	coati_strbuf_adds(s, "; ");
+	coati_format_duration(s, q->off_ns);
+	coati_strbuf_adds(s, " off CPUs: ");
+	add_share(s, q->off_no_stack, q->off_intervals, "without a stack");
+	if (q->off_truncated) {
+		coati_strbuf_adds(s, ", ");
+		add_share(s, q->off_truncated, q->off_intervals, "truncated");
+	}
+	if (q->off_gap) {
+		coati_strbuf_adds(s, ", ");
+		add_share(s, q->off_gap, q->off_intervals, "with a gap");
+	}
+	if (q->off_unpaired) {
+		coati_strbuf_adds(s, ", ");
+		coati_strbuf_grouped(s, q->off_unpaired);
+		coati_strbuf_adds(s, " times left out because records are missing");
+	}
+}
+
 int coati_profile_account(const struct coati_profile_quality *q, char *buf, size_t cap)
 {
 	struct strbuf s = STRBUF_INIT(LINE_MAX_BYTES);
@@ -58,9 +79,13 @@ int coati_profile_account(const struct coati_profile_quality *q, char *buf, size
 	coati_strbuf_adds(&s, " lost, ");
 	coati_strbuf_grouped(&s, q->throttled);
 	coati_strbuf_adds(&s, " throttled");
-	add_stacks(&s, q);
-	coati_strbuf_adds(&s, "; ");
-	add_share(&s, q->unsymbolised, q->samples, "without a symbol");
+	if (q->samples || !q->off_intervals) {
+		add_stacks(&s, q);
+		coati_strbuf_adds(&s, "; ");
+		add_share(&s, q->unsymbolised, q->samples, "without a symbol");
+	}
+	if (q->off_intervals || q->off_unpaired)
+		add_off_cpu(&s, q);
 	if (q->recorder_cpu_ns) {
 		coati_strbuf_adds(&s, "; recording cost ");
 		coati_format_duration(&s, q->recorder_cpu_ns);

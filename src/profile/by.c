@@ -13,7 +13,7 @@ static const char *const names[COATI_BY_COUNT] = {
 	[COATI_BY_THREAD] = "thread",	  [COATI_BY_PROCESS] = "process",
 	[COATI_BY_COMM] = "comm",	  [COATI_BY_CPU] = "cpu",
 	[COATI_BY_EVENT] = "event",	  [COATI_BY_LABEL] = "label",
-	[COATI_BY_TIME] = "time",
+	[COATI_BY_TIME] = "time",	  [COATI_BY_WAIT] = "wait",
 };
 
 const char *coati_by_name(enum coati_by by)
@@ -47,6 +47,6 @@ int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_lab
 				  near.best);
 	return coati_fail(
 		err, -EINVAL,
-		"by \"%s\": there is no such table; there are function, line, address, image, thread, process, comm, cpu, event, label:KEY and time",
+		"by \"%s\": there is no such table; there are function, line, address, image, thread, process, comm, cpu, event, label:KEY, time and wait",
 		text);
 }

@@ -75,6 +75,9 @@ struct coati_profile {
 	struct told_stacks told;
 };
 
+/* Is it the event of stacks with which threads leave a CPU? */
+bool coati_profile_is_off(const struct coati_recording_event *e);
+
 /* Sums stop at the largest number: a file may hold any weights. */
 static inline void add_weight(uint64_t *sum, uint64_t weight)
 {

@@ -51,6 +51,12 @@ void coati_profile_quality(const struct coati_profile *p, struct coati_profile_q
 		const struct coati_profile_entry *e = &p->entries.v[i];
 		const struct coati_profile_stack *s = &p->stacks.v[e->stack];
 
+		if (p->events.v[e->event].is_off_cpu) {
+			if (s->flags & (COATI_STACK_TRUNCATED | COATI_STACK_GAP))
+				*(s->flags & COATI_STACK_GAP ? &ret->off_gap
+							     : &ret->off_truncated) += e->count;
+			continue;
+		}
 		*kind_of(p, s, ret) += e->count;
 		if (s->flags & COATI_STACK_UNWOUND)
 			ret->by_unwinder += e->count;

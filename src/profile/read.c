@@ -78,7 +78,7 @@ static bool find_recorder_value(const struct coati_recording *rec, const char *k
 	return false;
 }
 
-static uint64_t recorder_value(const struct coati_recording *rec, const char *key)
+uint64_t coati_reading_recorder_value(const struct coati_recording *rec, const char *key)
 {
 	uint64_t value = 0;
 
@@ -153,6 +153,13 @@ static int take_other(struct reading *r, const struct coati_recording_item *item
 	return coati_processes_feed(r->processes, &item->raw, &rec);
 }
 
+static int take_record(struct reading *r, const struct coati_recording_item *item)
+{
+	int n = take_other(r, item);
+
+	return n < 0 ? n : coati_off_record(r, item);
+}
+
 /* Progress for a person. */
 struct meter {
 	coati_progress_fn fn;
@@ -189,7 +196,7 @@ static int take_all(struct reading *r, struct meter *m)
 
 	while ((n = coati_recording_next(r->recording, &item)) > 0) {
 		n = item.raw.type == COATI_RECORD_SAMPLE ? coati_reading_sample(r, &item)
-							 : take_other(r, &item);
+							 : take_record(r, &item);
 		if (n < 0)
 			return n;
 		if (show(m, r, item.offset))
@@ -213,7 +220,7 @@ static uint64_t count_unwound(const struct coati_recording *rec)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		add_weight(&sum, recorder_value(rec, keys[i]));
+		add_weight(&sum, coati_reading_recorder_value(rec, keys[i]));
 	return sum;
 }
 
@@ -224,19 +231,19 @@ static void take_stack_account(struct reading *r, uint64_t nr_samples)
 	struct coati_profile *p = r->profile;
 	struct told_stacks t = {
 		/* those that are as long as they may be (stacks_limit) can be seen in the chain */
-		.truncated = recorder_value(rec, "stacks_truncated"),
-		.gap = recorder_value(rec, "stacks_gap"),
-		.guessed = recorder_value(rec, "stacks_guessed"),
+		.truncated = coati_reading_recorder_value(rec, "stacks_truncated"),
+		.gap = coati_reading_recorder_value(rec, "stacks_gap"),
+		.guessed = coati_reading_recorder_value(rec, "stacks_guessed"),
 	};
 
 	if (!r->is_told)
 		return;
-	add_weight(&t.gap, recorder_value(rec, "stacks_unmapped"));
-	add_weight(&t.gap, recorder_value(rec, "stacks_bad"));
+	add_weight(&t.gap, coati_reading_recorder_value(rec, "stacks_unmapped"));
+	add_weight(&t.gap, coati_reading_recorder_value(rec, "stacks_bad"));
 	/* it counts over all files that it has written, knows nothing of our filter, and some events have stacks of the kernel's */
 	if (p->quality.filtered > r->filtered_before ||
-	    recorder_value(rec, "samples") > nr_samples ||
-	    count_unwound(rec) < recorder_value(rec, "samples")) {
+	    coati_reading_recorder_value(rec, "samples") > nr_samples ||
+	    count_unwound(rec) < coati_reading_recorder_value(rec, "samples")) {
 		p->told.is_other = true;
 		if (t.truncated || t.gap || t.guessed)
 			coati_profile_add_note(
@@ -250,6 +257,24 @@ static void take_stack_account(struct reading *r, uint64_t nr_samples)
 	add_weight(&p->told.truncated, t.truncated);
 	add_weight(&p->told.gap, t.gap);
 	add_weight(&p->told.guessed, t.guessed);
+}
+
+/* The same of those with which threads left a CPU. */
+static void take_off_account(struct reading *r)
+{
+	static const char *const gaps[] = { "off_stacks_gap", "off_stacks_unmapped",
+					    "off_stacks_bad" };
+	struct coati_profile_quality *q = &r->profile->quality;
+
+	add_weight(&q->off_truncated,
+		   coati_reading_recorder_value(r->recording, "off_stacks_truncated"));
+	for (size_t i = 0; i < sizeof(gaps) / sizeof(*gaps); i++)
+		add_weight(&q->off_gap, coati_reading_recorder_value(r->recording, gaps[i]));
+	if (r->off.on && coati_reading_recorder_value(r->recording, "switches_fast"))
+		coati_profile_add_note(
+			r->profile,
+			"there were too many context switches to copy all of their stacks: many are by frame pointers, and code without these hides "
+			"callers; coati record --stacks (-g) table copies all");
 }
 
 static void close_account(struct reading *r)
@@ -268,8 +293,9 @@ static void close_account(struct reading *r)
 	q->bytes += st.bytes;
 	q->files++;
 	q->is_truncated |= (uint32_t)info->is_truncated;
-	q->recorder_cpu_ns += recorder_value(r->recording, "cpu_ns");
-	take_stack_account(r, st.samples);
+	q->recorder_cpu_ns += coati_reading_recorder_value(r->recording, "cpu_ns");
+	take_stack_account(r, st.samples - r->off.samples);
+	take_off_account(r);
 	if (q->files == 1)
 		q->clockid = info->clockid;
 	else if (q->clockid != info->clockid)
@@ -325,6 +351,7 @@ static void reading_free(struct reading *r)
 {
 	coati_recording_close(&r->recording);
 	coati_chains_fini(&r->chains);
+	coati_off_fini(&r->off);
 	ARRAY_FINI(&r->plans);
 	ARRAY_FINI(&r->notes);
 	coati_free(r->words);
@@ -418,7 +445,14 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 		m->total_bytes = (uint64_t)st.st_size;
 	n = take_build_ids(r);
 	if (n == 0)
+		n = coati_off_begin(r, path);
+	if (n == 0)
 		n = take_all(r, m);
+	if (n == 0 || n == -EINTR) {
+		int ended = coati_off_end(r);
+
+		n = ended < 0 ? ended : n;
+	}
 	close_account(r);
 	describe_file(r);
 	if (n == -ENOMEM)

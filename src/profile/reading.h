@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "profile/chain.h"
+#include "profile/off-cpu.h"
 #include "profile/profile.h"
 
 #define READING_TASKS 1024 /* a power of two */
@@ -23,7 +24,7 @@ struct task {
 /* What to do with the samples of one event of the file. */
 struct plan {
 	uint32_t event; /* of the profile */
-	bool is_known, is_live, passes;
+	bool is_known, is_live, is_off, is_waking, passes;
 	bool has_period, has_chain, unwinds;
 	uint64_t fixed_weight; /* without a period */
 	uint32_t max_stack;
@@ -46,6 +47,7 @@ struct reading {
 	enum coati_machine machine;
 	ARRAY(struct plan) plans; /* by event of the file */
 	struct chains chains;
+	struct off_reading off;
 	struct task tasks[READING_TASKS];
 	uint32_t task_epoch;   /* changes with every record about tasks and mappings */
 	uint32_t kernel_epoch; /* changes with every record about the kernel's code */
@@ -63,6 +65,13 @@ struct reading {
 	struct coati_unwind_frame *frames; /* max_frames */
 };
 
+/* The recording's first time is this, unless it is known already. */
+void coati_reading_start(struct reading *r, uint64_t time);
+/* The thread and the number of its address space. -ENOMEM, -E2BIG. */
+int coati_reading_task(struct reading *r, const struct coati_identity *id, uint64_t time,
+		       struct task **ret);
+/* A number out of the recorder's lines key=value; 0 when it is not there. */
+uint64_t coati_reading_recorder_value(const struct coati_recording *rec, const char *key);
 /* One sample into the profile. 0; -ENOMEM. What is over a ceiling or makes no sense is counted. */
 int coati_reading_sample(struct reading *r, const struct coati_recording_item *item);
 /* The stack of a chain.  -ENOMEM, -E2BIG. */
@@ -78,3 +87,11 @@ int coati_reading_batch(struct reading *r, const struct coati_recording_item *it
 /* Take the names that travel with the recording now, although they are written at its end: where code is replaced, they say when. Done
  * once, and not for streams. -ENOMEM. */
 int coati_reading_names(struct reading *r);
+/* In which bin of time. */
+static inline uint32_t reading_bin(const struct reading *r, uint64_t time)
+{
+	uint64_t bin =
+		r->profile->bin_ns && time > r->start ? (time - r->start) / r->profile->bin_ns : 0;
+
+	return bin < UINT32_MAX ? (uint32_t)bin : UINT32_MAX;
+}

@@ -8,12 +8,29 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "profile/off-cpu.h"
 #include "profile/profile.h"
 
 static const struct coati_name unknown_name = { .function = "[unknown]",
 						.flags = COATI_NAME_SYNTHETIC };
 static const struct coati_name guest_name = { .function = "[guest]",
 					      .flags = COATI_NAME_SYNTHETIC };
+
+/* What is no place in code, but the reason why a thread was not there. */
+static const struct coati_name off_names[OFF_FRAME_COUNT] = {
+	[OFF_FRAME_NONE] = { .function = "[unknown]" },
+	[OFF_FRAME_PREEMPTED] = { .function = "[preempted]" },
+	[OFF_FRAME_RUNNABLE] = { .function = "[runnable]" },
+	[OFF_FRAME_BLOCKED] = { .function = "[off-CPU]" },
+	[OFF_FRAME_BEFORE] = { .function = "[off-CPU since before the recording]" },
+};
+
+static const struct coati_name *name_of_nowhere(const struct coati_profile_location *l)
+{
+	if (l->flags & COATI_LOCATION_OFF_CPU)
+		return &off_names[l->vaddr < OFF_FRAME_COUNT ? l->vaddr : OFF_FRAME_NONE];
+	return l->flags & COATI_LOCATION_GUEST ? &guest_name : &unknown_name;
+}
 
 /* Names that came with the recording may have come behind the samples: only now is it known how the file is laid out. */
 static void settle_vaddr(struct coati_profile *p, struct location *l)
@@ -34,7 +51,7 @@ static void take_names(struct coati_profile *p, const struct coati_address *aske
 		struct coati_profile_location *l = &p->locations.v[i].pub;
 
 		if (l->image == COATI_IMAGE_NONE) {
-			l->names = l->flags & COATI_LOCATION_GUEST ? &guest_name : &unknown_name;
+			l->names = name_of_nowhere(l);
 			l->nr_names = 1;
 			continue;
 		}

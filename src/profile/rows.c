@@ -164,7 +164,7 @@ static int make_values(struct coati_view *v, struct table *t)
 }
 
 /* What an entry counts as: a number, or (*ret_text) a name. */
-static uint64_t entry_key(const struct coati_view *v, const struct table *table,
+static uint64_t entry_key(struct coati_view *v, const struct table *table,
 			  const struct coati_profile_entry *e, const char **ret_text)
 {
 	const struct coati_profile_thread *t = &v->profile->threads.v[e->thread];
@@ -185,6 +185,9 @@ static uint64_t entry_key(const struct coati_view *v, const struct table *table,
 		return e->event;
 	case COATI_BY_TIME:
 		return e->bin;
+	case COATI_BY_WAIT:
+		*ret_text = coati_view_wait(v, e);
+		return 0;
 	default:
 		return e->thread;
 	}
@@ -220,6 +223,9 @@ static int describe_entry(struct coati_view *v, const struct table *table,
 		break;
 	case COATI_BY_LABEL:
 		row->name = label_value(p, table, e);
+		break;
+	case COATI_BY_WAIT:
+		row->name = coati_view_wait(v, e);
 		break;
 	default:
 		row->address = p->bin_ns * e->bin;
@@ -282,6 +288,7 @@ static size_t most_rows(const struct coati_view *v, enum coati_by by)
 		return v->profile->label_sets.len + v->profile->threads.len;
 	case COATI_BY_CPU:
 	case COATI_BY_TIME:
+	case COATI_BY_WAIT:
 		return v->profile->entries.len;
 	default:
 		return v->profile->threads.len;
@@ -297,7 +304,7 @@ static int rows_of_entries(struct coati_view *v, const struct coati_rows_query *
 	t->rows = coati_view_own(v, most_rows(v, q->by) + 1, sizeof(*t->rows));
 	if (!t->rows)
 		return -ENOMEM;
-	if (q->by == COATI_BY_COMM || q->by == COATI_BY_LABEL)
+	if (q->by == COATI_BY_COMM || q->by == COATI_BY_LABEL || q->by == COATI_BY_WAIT)
 		coati_map_init_strings(&m, PROFILE_TABLE_MAX);
 	else
 		coati_map_init(&m, PROFILE_TABLE_MAX);

@@ -16,13 +16,18 @@ static int plan_event(struct reading *r, uint32_t event, struct plan *plan)
 {
 	const struct coati_recording_event *e = coati_recording_event(r->recording, event);
 	uint64_t type;
+	bool off;
 
 	if (!e)
 		return -EBADMSG;
 	type = e->attr.sample_type;
+	off = !(r->profile->flags & COATI_PROFILE_NO_OFF_CPU) && coati_profile_is_off(e);
 	*plan = (struct plan){
 		.is_known = true,
 		.is_live = !strcmp(e->name, COATI_LIVE_EVENT),
+		.is_off = off,
+		.is_waking = e->attr.type == COATI_TYPE_TRACEPOINT &&
+			     !strcmp(e->name, COATI_OFF_CPU_WAKING),
 		.passes = coati_conditions_event(&r->profile->conditions, e->name),
 		.has_period = type & COATI_SAMPLE_PERIOD,
 		.has_chain = type & COATI_SAMPLE_CALLCHAIN,
@@ -34,7 +39,7 @@ static int plan_event(struct reading *r, uint32_t event, struct plan *plan)
 		.max_stack =
 			e->attr.sample_max_stack ? e->attr.sample_max_stack : DEFAULT_MAX_STACK,
 	};
-	return plan->is_live || !plan->passes
+	return plan->is_live || plan->is_waking || !plan->passes
 		       ? 0
 		       : coati_profile_find_event(r->profile, e, &plan->event);
 }
@@ -54,9 +59,8 @@ static const struct plan *find_plan(struct reading *r, uint32_t event, int *ret_
 	return &r->plans.v[event];
 }
 
-/* The thread of a sample and the number of its address space. */
-static int find_task(struct reading *r, const struct coati_identity *id, uint64_t time,
-		     struct task **ret)
+int coati_reading_task(struct reading *r, const struct coati_identity *id, uint64_t time,
+		       struct task **ret)
 {
 	int32_t pid = (int32_t)id->pid, tid = (int32_t)id->tid;
 	struct task *t = &r->tasks[((uint32_t)tid ^ (uint32_t)pid << 5) % READING_TASKS];
@@ -193,14 +197,6 @@ static int add_entry(struct reading *r, struct chain *chain, const struct coati_
 	return 0;
 }
 
-static uint32_t bin_of(const struct reading *r, uint64_t time)
-{
-	uint64_t bin =
-		r->profile->bin_ns && time > r->start ? (time - r->start) / r->profile->bin_ns : 0;
-
-	return bin < UINT32_MAX ? (uint32_t)bin : UINT32_MAX;
-}
-
 static void account(struct reading *r, const struct coati_profile_entry *e, uint64_t time,
 		    int32_t cpu)
 {
@@ -238,7 +234,7 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 		.thread = task->thread,
 		.event = plan->event,
 		.cpu = r->profile->flags & COATI_PROFILE_PER_CPU ? cpu : -1,
-		.bin = bin_of(r, time),
+		.bin = reading_bin(r, time),
 		.count = 1,
 		.weight = plan->has_period ? s->period : plan->fixed_weight,
 	};
@@ -251,9 +247,10 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 
 	if (n < 0)
 		return n;
-	if (!coati_conditions_labels(
-		    &r->profile->conditions, r->profile->label_sets.v[e.labels].labels,
-		    r->profile->label_sets.v[e.labels].nr, &r->profile->threads.v[task->thread])) {
+	if (!plan->is_off && !coati_conditions_labels(&r->profile->conditions,
+						      r->profile->label_sets.v[e.labels].labels,
+						      r->profile->label_sets.v[e.labels].nr,
+						      &r->profile->threads.v[task->thread])) {
 		r->profile->quality.filtered++;
 		return 0;
 	}
@@ -262,11 +259,21 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 	n = find_chain(r, &key, time, &chain);
 	if (n < 0)
 		return n;
+	if (plan->is_off)
+		return coati_off_stack(r, rec, chain->found.stack, e.labels);
 	e.stack = chain->found.stack;
 	n = add_entry(r, chain, &e);
 	if (n == 0)
 		account(r, &e, s->present & COATI_SAMPLE_TIME ? time : 0, cpu);
 	return n;
+}
+
+void coati_reading_start(struct reading *r, uint64_t time)
+{
+	if (r->start)
+		return;
+	r->start = time;
+	coati_conditions_time(&r->profile->conditions, time, r->end, &r->from, &r->to);
 }
 
 int coati_reading_sample(struct reading *r, const struct coati_recording_item *item)
@@ -294,18 +301,19 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 		return r->has_names ? 0 : coati_reading_batch(r, item, &rec);
 	/* a recording without times is as it was in the end */
 	time = rec.id.present & COATI_SAMPLE_TIME ? rec.id.time : UINT64_MAX;
-	if (!r->start) {
-		r->start = time;
-		coati_conditions_time(&r->profile->conditions, time, r->end, &r->from, &r->to);
-	}
+	r->off.samples += plan->is_off || plan->is_waking;
+	if (plan->is_waking)
+		return coati_off_waking(r, item, &rec);
+	coati_reading_start(r, time);
 	if (!(rec.id.present & COATI_SAMPLE_TID))
 		rec.id.pid = rec.id.tid = UINT32_MAX;
-	n = find_task(r, &rec.id, time, &task);
-	if (n == 0 && plan->passes && task->passes && time >= r->from && time <= r->to &&
+	n = coati_reading_task(r, &rec.id, time, &task);
+	if (n == 0 && plan->passes && task->passes &&
+	    (plan->is_off || (time >= r->from && time <= r->to)) &&
 	    coati_conditions_cpu(&r->profile->conditions,
 				 rec.id.present & COATI_SAMPLE_CPU ? (int32_t)rec.id.cpu : -1))
 		n = fold(r, plan, &rec, task, time);
-	else if (n == 0)
+	else if (n == 0 && !plan->is_off)
 		q->filtered++;
 	if (n == -E2BIG) {
 		q->refused++;

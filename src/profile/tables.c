@@ -53,6 +53,12 @@ static const char *unit_of(const struct coati_attr *attr, const char *name)
 	return name;
 }
 
+bool coati_profile_is_off(const struct coati_recording_event *e)
+{
+	return e->attr.type == COATI_TYPE_SOFTWARE && e->attr.config == COATI_SW_CONTEXT_SWITCHES &&
+	       !strcmp(e->name, COATI_OFF_CPU_EVENT);
+}
+
 int coati_profile_find_event(struct coati_profile *p, const struct coati_recording_event *e,
 			     uint32_t *ret)
 {
@@ -69,7 +75,8 @@ int coati_profile_find_event(struct coati_profile *p, const struct coati_recordi
 	if (!new)
 		return full(p->events.len, p->events.max);
 	new->name = name;
-	new->unit = unit_of(&e->attr, name);
+	new->is_off_cpu = !(p->flags & COATI_PROFILE_NO_OFF_CPU) && coati_profile_is_off(e);
+	new->unit = new->is_off_cpu ? "ns" : unit_of(&e->attr, name);
 	new->attr = e->attr;
 	*ret = (uint32_t)p->events.len - 1;
 	return 0;

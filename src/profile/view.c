@@ -15,10 +15,13 @@
 
 #define OWNED_MAX 65536
 
-static const char *image_name(const struct coati_profile *p, uint32_t image)
+static const char *image_name(const struct coati_profile *p, const struct coati_profile_location *l)
 {
 	struct coati_image_info info;
+	uint32_t image = l->image;
 
+	if (l->flags & COATI_LOCATION_OFF_CPU)
+		return "[off-CPU]";
 	if (image == COATI_IMAGE_NONE || coati_image_info(p->images, image, &info) < 0 ||
 	    !info.name)
 		return "[unknown]";
@@ -68,7 +71,7 @@ static int add_frame(struct coati_view *v, struct functions *fs, uint32_t locati
 	*f = (struct coati_view_frame){
 		.function = name->function,
 		.symbol = name->symbol,
-		.image = image_name(v->profile, l->image),
+		.image = image_name(v->profile, l),
 		.file = line->file,
 		.line = line->line,
 		.decl_line = name->decl_line,
@@ -121,6 +124,9 @@ static bool entry_passes(const struct coati_view *v, const struct coati_profile_
 	const struct label_set *set = &p->label_sets.v[e->labels];
 	uint64_t start = p->quality.first_time + e->bin * p->bin_ns;
 
+	if (v->flags &
+	    (p->events.v[e->event].is_off_cpu ? COATI_VIEW_NO_OFF_CPU : COATI_VIEW_NO_ON_CPU))
+		return false;
 	return coati_conditions_thread(c, &p->threads.v[e->thread]) &&
 	       coati_conditions_event(c, p->events.v[e->event].name) &&
 	       coati_conditions_cpu(c, e->cpu) &&

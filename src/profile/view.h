@@ -44,6 +44,7 @@ struct coati_view {
 	struct keys keys[COATI_BY_COUNT];
 	ARRAY(void *) owned; /* answers that live as long as the view */
 	struct arena arena;
+	uint8_t *waits; /* by stack: enum wait, 0: not asked yet; NULL: nobody asked */
 };
 
 /* The weight of an entry in this view. */
@@ -58,6 +59,8 @@ void *coati_view_own(struct coati_view *v, size_t count, size_t size);
 int coati_view_keys(struct coati_view *v, enum coati_by by, const struct keys **ret);
 /* The name of a row or node of that kind that has this frame. NULL: out of memory. */
 const char *coati_view_key_name(struct coati_view *v, enum coati_by by, uint32_t frame);
+/* What an entry waits for: "futex", "read" ...; "running" when it is none of time off the CPU. Lives for ever. */
+const char *coati_view_wait(struct coati_view *v, const struct coati_profile_entry *e);
 /* Which functions are meant by @pattern (NULL: all, and *ret is NULL): a flag for each. */
 int coati_view_functions(struct coati_view *v, const char *pattern, bool **ret);
 /* Which stacks stay, and which of their frames: the conditions of @f about frames. Fills v->stacks[].frames, nr and is_in for those

@@ -98,7 +98,7 @@ void tape_event(struct tape *t, uint32_t type, uint64_t config, const char *name
 				     .config = config,
 				     .sample_period = 1000,
 				     .sample_type = SAMPLE_TYPE | more_sample_type,
-				     .flags = COATI_ATTR_SAMPLE_ID_ALL };
+				     .flags = COATI_ATTR_SAMPLE_ID_ALL | t->attr_flags };
 	if (more_sample_type & COATI_SAMPLE_REGS_USER) {
 		attr->sample_regs_user = REGS;
 		attr->sample_stack_user = TAPE_STACK_BYTES;

@@ -28,6 +28,7 @@ struct tape {
 	struct coati_sample_format formats[TAPE_EVENTS_MAX];
 	uint32_t nr_events;
 	uint64_t time;
+	uint64_t attr_flags; /* more of them, for events that are added from now on */
 };
 
 struct tape_sample {
