@@ -29,6 +29,8 @@ static const struct option opts[] = {
 		 "with table, dwarf: bytes of stack to copy", 8, 65528),
 	OPT_U32(0, "max-stack", struct record_args, max_stack, "N", "frames of a stack at most", 1,
 		65535),
+	OPT_FLAG(0, "off-cpu", struct record_args, off_cpu,
+		 "where threads wait, too: context switches with stacks"),
 	OPT_FLAG(0, "context-switches", struct record_args, switches,
 		 "a record at each context switch"),
 	OPT_FLAG(0, "namespaces", struct record_args, namespaces,
@@ -99,6 +101,8 @@ static const char *find_conflict(const struct record_args *a)
 		return "--freq and --count do not go together";
 	if (a->quiet && a->verbose)
 		return "--quiet and --verbose do not go together";
+	if (a->off_cpu && a->overwrite)
+		return "--off-cpu and --overwrite do not go together: who waits is known only from all switches";
 	if (a->when && !a->overwrite)
 		return "--when needs --overwrite";
 	if (a->max_files && !a->switch_on)

@@ -8,12 +8,16 @@
 #define LIMIT	    40
 #define LIMIT_USUAL UINT32_MAX
 
+const char *const coati_report_modes[] = { "auto", "on", "off", "both", NULL };
+
 static const struct option opts[] = {
 	OPT_TEXTS('i', "input", struct report_args, inputs, 0, "FILE",
 		  "this one; - is stdin; again to merge several (the newest here)"),
 	OPT_HEAD("What to show"),
 	OPT_STR(0, "by", struct report_args, by, "WHAT",
-		"rows: function, line, address, image, thread, process, cpu, event ..."),
+		"rows: function, line, address, image, thread, process, event, wait ..."),
+	OPT_CHOICE(0, "mode", struct report_args, mode, coati_report_modes, "MODE",
+		   "time on CPUs, off them, or both (on, where there is any)"),
 	OPT_FLAG(0, "tree", struct report_args, tree,
 		 "top down: who calls whom, from the outermost"),
 	OPT_STR(0, "callers", struct report_args, callers, "FUNCTION", "who calls FUNCTION"),

@@ -2,12 +2,16 @@
 /* see record-announce.h */
 #include "record-announce.h"
 
+#include <errno.h>
 #include <string.h>
+
+#include <coati/unwind.h>
 
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "talk.h"
 
+#define CUT_HELPS      65528 /* the kernel copies no more than this */
 #define TOLD_BY_ITSELF (COATI_DROP_KERNEL | COATI_DROP_FREQ | COATI_DROP_MAX_STACK)
 
 static void announce_rate(const struct coati_event_desc *d, const struct coati_attr *attr)
@@ -55,6 +59,22 @@ static void announce_rings(const struct record_args *args, const struct coati_ca
 			   (unsigned long long)st.ring_bytes / 1024);
 }
 
+static void announce_off_cpu(const struct record_args *args, const struct coati_capture *cap)
+{
+	const struct coati_error *stacks = coati_capture_off_cpu_error(cap, COATI_OFF_CPU_STACKS);
+	const struct coati_error *wakes = coati_capture_off_cpu_error(cap, COATI_OFF_CPU_WAKES);
+
+	if (stacks && (stacks->code == -EACCES || stacks->code == -EPERM))
+		coati_note(
+			"off-CPU: how long each thread waits, but not where: a thread stops in the "
+			"kernel, which is not allowed to you; sysctl "
+			"kernel.perf_event_paranoid=1 (as root) allows it");
+	else if (stacks)
+		coati_note("off-CPU: how long each thread waits, but not where: %s", stacks->text);
+	if (wakes && args->verbose)
+		coati_note("off-CPU: waiting for a CPU counts as waiting: %s", wakes->text);
+}
+
 void coati_record_announce(const struct record_args *args, const struct coati_event_list *list,
 			   const struct coati_capture *cap, bool by_default)
 {
@@ -73,6 +93,8 @@ void coati_record_announce(const struct record_args *args, const struct coati_ev
 			announce_event(args, d, coati_capture_event_attr(cap, i), dropped);
 		user_only |= !why && dropped & COATI_DROP_KERNEL;
 	}
+	if (args->off_cpu)
+		announce_off_cpu(args, cap);
 	if (user_only)
 		coati_note("user space only: the kernel part is not allowed to you; sysctl "
 			   "kernel.perf_event_paranoid=1 (as root) allows it");
@@ -92,6 +114,21 @@ static void add_bytes(struct strbuf *s, uint64_t bytes)
 	coati_strbuf_printf(s, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
+/* More than one in twenty: the copies were too small, where they can be larger. */
+static void announce_cut(const struct record_args *args, const struct coati_capture_stats *st)
+{
+	const uint64_t cut = st->stack_ends[COATI_UNWIND_TRUNCATED];
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < sizeof(st->stack_ends) / sizeof(*st->stack_ends); i++)
+		all += st->stack_ends[i];
+	if (cut > all / 20 && args->stack_bytes < CUT_HELPS)
+		coati_note(
+			"%llu of %llu stacks are cut: --stack-size 64k copies all of them that can be, "
+			"--ring-size (-m) 16M makes room for it",
+			(unsigned long long)cut, (unsigned long long)all);
+}
+
 void coati_record_account(const struct record_args *args, const struct coati_capture_stats *st,
 			  const char *name, uint64_t cpu_ns)
 {
@@ -104,6 +141,10 @@ void coati_record_account(const struct record_args *args, const struct coati_cap
 	coati_strbuf_adds(&s, " lost, ");
 	coati_strbuf_grouped(&s, st->throttled);
 	coati_strbuf_adds(&s, " throttled, ");
+	if (args->off_cpu) {
+		coati_strbuf_grouped(&s, st->switches);
+		coati_strbuf_adds(&s, " context switches, ");
+	}
 	add_bytes(&s, st->bytes);
 	coati_strbuf_adds(&s, ", ");
 	coati_format_duration(&s, cpu_ns);
@@ -119,6 +160,11 @@ void coati_record_account(const struct record_args *args, const struct coati_cap
 			(unsigned long long)st->records, (unsigned long long)st->synthesized,
 			(unsigned long long)st->rounds, (unsigned long long)st->wakeups,
 			(unsigned long long)st->damaged_bytes);
+	announce_cut(args, st);
+	if (st->switches_fast)
+		coati_note(
+			"context switches came too fast to copy stacks: from then on they are by "
+			"frame pointers; --stacks (-g) table copies all of them");
 	if (!st->lost_exact && args->verbose)
 		coati_note(
 			"losses are those that the kernel wrote down: before Linux 6.0 more cannot "

@@ -26,6 +26,12 @@ static bool can_sample_cycles(void)
 	return r == 0;
 }
 
+/* Time on CPUs and time off them can be added up; cycles and time cannot. */
+static const char *usual_event(const struct record_args *args)
+{
+	return !args->off_cpu && can_sample_cycles() ? "cycles" : "cpu-clock";
+}
+
 int coati_record_events(const struct record_args *args, struct coati_event_list **ret,
 			const char **ret_text, bool *ret_default, struct coati_error *err)
 {
@@ -34,8 +40,7 @@ int coati_record_events(const struct record_args *args, struct coati_event_list 
 	*ret_text = NULL;
 	*ret_default = !args->events.len;
 	if (r == 0 && *ret_default)
-		return coati_event_list_add(*ret, can_sample_cycles() ? "cycles" : "cpu-clock",
-					    err);
+		return coati_event_list_add(*ret, usual_event(args), err);
 	for (size_t i = 0; r == 0 && i < args->events.len; i++) {
 		*ret_text = args->events.v[i].text;
 		if (args->events.v[i].tag == RECORD_FILTER)

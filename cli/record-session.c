@@ -159,6 +159,7 @@ static int open_capture(struct session *s)
 		.size = sizeof(o),
 		.flags = COATI_CAPTURE_USER_OK | (packs(s) ? COATI_CAPTURE_LIVE : 0) |
 			 (a->no_inherit ? COATI_CAPTURE_NO_INHERIT : 0) |
+			 (a->off_cpu ? COATI_CAPTURE_OFF_CPU : 0) |
 			 (a->switches ? COATI_CAPTURE_SWITCHES : 0) |
 			 (a->namespaces ? COATI_CAPTURE_NAMESPACES : 0) |
 			 (a->cgroups ? COATI_CAPTURE_CGROUPS : 0) |
@@ -415,7 +416,8 @@ static int run_session(struct session *s)
 		return ret;
 	coati_record_signals_catch();
 	coati_record_signals_wake(s->cap);
-	ret = set_going(s);
+	/* nobody reads the rings before the file is begun: without a command, which must not wait, that comes first */
+	ret = s->child ? set_going(s) : -1;
 	if (ret >= 0)
 		return ret;
 	ret = begin_file(s);
@@ -426,6 +428,9 @@ static int run_session(struct session *s)
 				"--max-size is too small for the description of what runs already");
 		return own_trouble(s);
 	}
+	ret = s->child ? -1 : set_going(s);
+	if (ret >= 0)
+		return ret;
 	record(s);
 	close_file(s);
 	end_child(s);

@@ -11,6 +11,10 @@
 #include "input.h"
 #include "output.h"
 
+/* Which part of the time: AUTO is on CPUs, or off them when that is all there is, or what was asked for is of that alone. */
+enum report_mode { MODE_AUTO, MODE_ON, MODE_OFF, MODE_BOTH };
+extern const char *const coati_report_modes[];
+
 struct report_args {
 	struct option_texts inputs;
 	/* which view */
@@ -25,6 +29,7 @@ struct report_args {
 	const char *min; /* percent, of trees */
 	/* what of the recording, and where names come from */
 	struct source_args of;
+	int mode; /* enum report_mode */
 	bool counts;
 	int color;
 	bool quiet, verbose;
@@ -39,6 +44,7 @@ struct report {
 	struct coati_profile_quality quality;
 	struct output out;
 	enum coati_by by;
+	enum report_mode mode; /* never AUTO */
 	const char *label;
 	double min_percent;
 	const char *input; /* for people: the file, or how many */

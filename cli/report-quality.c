@@ -150,7 +150,7 @@ static void add_event_names(const struct report *r, struct strbuf *s)
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct coati_profile_event *e = coati_profile_event(r->profile, i);
 
-		if (!e->samples)
+		if (!e->samples || e->is_off_cpu)
 			continue;
 		if (shown == 3) {
 			coati_strbuf_adds(s, ", …");
@@ -181,17 +181,61 @@ static void add_images(const struct report *r, struct strbuf *s)
 /* What a person may do about a table that says little. */
 static void add_advice(const struct report *r, struct strbuf *s)
 {
-	if (!r->quality.samples && !r->quality.filtered)
+	if (r->mode != MODE_ON && !r->quality.off_intervals)
+		coati_strbuf_adds(
+			s,
+			"# nothing is known of the time off the CPUs: coati record --off-cpu records it\n");
+	else if (r->mode == MODE_ON && !r->quality.samples && !r->quality.filtered)
 		coati_strbuf_adds(
 			s, "# no samples: it ran too shortly or slept; coati record -F 10000 takes "
 			   "more, and -e page-faults -c 1 takes every page fault\n");
 	else if (!r->info.samples)
-		coati_strbuf_adds(s, "# no sample matches what was asked for\n");
+		coati_strbuf_adds(s, "# nothing matches what was asked for\n");
 	else if (r->info.nr_events > 1 && !strcmp(r->info.unit, "samples") && !r->args->counts)
 		coati_strbuf_adds(
 			s,
 			"# samples of several events are counted together; --event (-e) chooses one, "
 			"--by event tells them apart\n");
+	if (r->mode != MODE_ON && r->quality.off_truncated > r->quality.off_intervals / 20)
+		coati_strbuf_adds(
+			s,
+			"# stacks off a CPU are cut: coati record --stack-size 16k takes more of them\n");
+	if (r->mode != MODE_ON && r->quality.off_no_stack > r->quality.off_intervals / 2)
+		coati_strbuf_adds(
+			s, "# how long threads waited is known, but not where: that needs root, or "
+			   "sysctl kernel.perf_event_paranoid=1, while recording\n");
+}
+
+/* What is in the view: of the time on CPUs, of the time off them. */
+static void add_amounts(const struct report *r, struct strbuf *s)
+{
+	const struct coati_profile_quality *q = &r->quality;
+
+	if (r->mode != MODE_OFF) {
+		if (r->mode == MODE_ON && r->info.samples != q->samples) {
+			coati_strbuf_grouped(s, r->info.samples);
+			coati_strbuf_adds(s, " of ");
+		}
+		coati_strbuf_grouped(s, q->samples);
+		coati_strbuf_adds(s, q->samples == 1 ? " sample" : " samples");
+		add_event_names(r, s);
+	}
+	if (r->mode == MODE_BOTH)
+		coati_strbuf_adds(s, " and ");
+	if (r->mode != MODE_ON) {
+		if (r->mode == MODE_OFF && r->info.samples != q->off_intervals) {
+			coati_strbuf_grouped(s, r->info.samples);
+			coati_strbuf_adds(s, " of ");
+		}
+		coati_strbuf_grouped(s, q->off_intervals);
+		coati_strbuf_adds(s, q->off_intervals == 1 ? " time" : " times");
+		coati_strbuf_adds(s, " off a CPU");
+	}
+	if (is_time(r)) {
+		coati_strbuf_adds(s, " (");
+		coati_format_duration(s, r->info.total);
+		coati_strbuf_adds(s, ")");
+	}
 }
 
 void coati_report_quality_text(struct report *r)
@@ -205,20 +249,11 @@ void coati_report_quality_text(struct report *r)
 	coati_strbuf_adds(s, "# ");
 	coati_report_fit(s, r->input, 1000);
 	coati_strbuf_adds(s, ": ");
-	if (r->info.samples != q->samples) {
-		coati_strbuf_grouped(s, r->info.samples);
-		coati_strbuf_adds(s, " of ");
-	}
-	coati_strbuf_grouped(s, q->samples);
-	coati_strbuf_adds(s, q->samples == 1 ? " sample" : " samples");
-	add_event_names(r, s);
-	if (is_time(r)) {
-		coati_strbuf_adds(s, " (");
-		coati_format_duration(s, r->info.total);
-		coati_strbuf_adds(s, ")");
-	}
+	add_amounts(r, s);
 	coati_profile_account(q, account, sizeof(account));
 	coati_strbuf_printf(s, "; %s", account);
+	if (r->mode == MODE_ON && q->off_intervals)
+		coati_strbuf_adds(s, "; --mode off shows the time off CPUs");
 	coati_strbuf_adds(s, "\n");
 	for (uint32_t i = 0; (note = coati_profile_note(r->profile, i)); i++) {
 		coati_strbuf_adds(s, "# ");
@@ -263,6 +298,15 @@ void coati_report_quality_json(const struct report *r, struct json *j)
 	coati_json_ku64(j, "none", q->single);
 	coati_json_end(j);
 	coati_json_ku64(j, "unsymbolised", q->unsymbolised);
+	coati_json_key(j, "off_cpu");
+	coati_json_object(j);
+	coati_json_ku64(j, "intervals", q->off_intervals);
+	coati_json_ku64(j, "time_ns", q->off_ns);
+	coati_json_ku64(j, "no_stack", q->off_no_stack);
+	coati_json_ku64(j, "truncated", q->off_truncated);
+	coati_json_ku64(j, "gap", q->off_gap);
+	coati_json_ku64(j, "unpaired", q->off_unpaired);
+	coati_json_end(j);
 	coati_json_ku64(j, "filtered", q->filtered);
 	coati_json_ku64(j, "damaged", q->damaged);
 	coati_json_ku64(j, "late", q->late);
@@ -271,6 +315,7 @@ void coati_report_quality_json(const struct report *r, struct json *j)
 	coati_json_kbool(j, "is_truncated", q->is_truncated);
 	add_notes(r, j);
 	coati_json_end(j);
+	coati_json_kstr(j, "mode", coati_report_modes[r->mode]);
 	coati_json_ku64(j, "total", r->info.total);
 	coati_json_ku64(j, "samples", r->info.samples);
 	coati_json_kstr(j, "unit", r->info.unit);

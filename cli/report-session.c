@@ -47,6 +47,10 @@ static int make_view(struct report *r, struct coati_error *err)
 		o.flags |= COATI_VIEW_LINES;
 	if (a->counts)
 		o.flags |= COATI_VIEW_COUNTS;
+	if (r->mode == MODE_ON)
+		o.flags |= COATI_VIEW_NO_OFF_CPU;
+	if (r->mode == MODE_OFF)
+		o.flags |= COATI_VIEW_NO_ON_CPU;
 	return coati_view_new(r->profile, &o, &r->view, err);
 }
 
@@ -69,11 +73,23 @@ static int show(struct report *r)
 	return coati_report_table(r);
 }
 
+static void choose_mode(struct report *r)
+{
+	struct coati_profile_quality q;
+
+	coati_profile_quality(r->profile, &q);
+	r->mode = (enum report_mode)r->args->mode;
+	if (r->mode == MODE_AUTO)
+		r->mode = q.off_intervals && (!q.samples || r->by == COATI_BY_WAIT) ? MODE_OFF
+										    : MODE_ON;
+}
+
 static int show_view(struct report *r)
 {
 	struct coati_error err = { 0 };
 	int shown, ended;
 
+	choose_mode(r);
 	if (make_view(r, &err) < 0) {
 		coati_say("%s", err.text);
 		return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;

@@ -59,7 +59,7 @@ perf_reads()
 		# shellcheck disable=SC2086 # the words of how
 		perf $how -i coati.data >out 2>err </dev/null || echo "perf $how of $*: status $?"
 		# a machine that is busy loses records, and perf tells that of any file
-		sed -i '/^$/d; /lost [0-9]* chunks!$/d; /^Check IO\/CPU overload!$/d; /^Warning:$/d' err
+		sed -i '/^$/d; /lost [0-9]* chunks!$/d; /^Check IO\/CPU overload!$/d; /^Processed [0-9]* samples and lost [0-9.]*%!$/d; /^Warning:$/d' err
 		[ ! -s err ] || { echo "perf $how of $* complains:"; head -n 5 err; }
 		[ -s out ] || echo "perf $how of $* shows nothing"
 	done
