@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A CPU profiler inside the program: part of libcoati-live, which needs libc alone.
+ *
+ *	coati_sampler_start(NULL, &err);
+ *	work();
+ *	int fd = open("cpu.pb.gz", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+ *	coati_sampler_stop(fd, NULL, &err);
+ *
+ * Every so many nanoseconds of CPU time of each thread a signal handler on that thread walks its stack by frame pointers and puts it into a profile
+ * buffer (<coati/profbuf.h>); a thread of ours, which sleeps otherwise, folds equal stacks together. The end writes a file that `go tool pprof` reads: samples and
+ * CPU nanoseconds by stack, with the thread as a label, mappings with their build ids, names when asked for, and comments that say which engine took them, what is known to be wrong with
+ * it, and how many samples are missing. Code without frame pointers (-fomit-frame-pointer) gives stacks of few frames.
+ *
+ * All threads are sampled: those that run at the start, and those that they start later. A program that calls fork() goes on in the parent alone; the child is not
+ * sampled and may start a sampler of its own.
+ *
+ * Signals: COATI_SAMPLER_PERF uses SIGTRAP, COATI_SAMPLER_TIMER SIGPROF. A handler that the program had for it before the start is called for all
+ * signals that are not ours. Our handler stays after the end, because a signal may still be on its way. It runs on the alternate stack where a thread has
+ * one, keeps errno, takes no lock and allocates nothing.
+ */
+#ifndef COATI_SAMPLER_H
+#define COATI_SAMPLER_H
+
+#include <stdint.h>
+
+#include <coati/error.h>
+#include <coati/visibility.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum coati_sampler_engine {
+	COATI_SAMPLER_UNKNOWN = 0,
+	/* A perf event on every thread, inherited by the threads that it starts. Keeps the rate. Threads that use less CPU time than one period in all
+	 * their life are not seen. Needs Linux 5.19 and the right to open events on oneself. */
+	COATI_SAMPLER_PERF,
+	/* One timer over the CPU time of the process. The kernel looks at it at its tick only (100 to 1000 times a second), and whoever runs then is
+	 * charged: threads that do the same get different shares. Works everywhere. */
+	COATI_SAMPLER_TIMER,
+};
+
+/* coati_sampler_opts.flags */
+/* Put the names of functions into the profile, from the symbol tables of the files that are mapped at the end. Without it the profile has addresses, mappings
+ * and build ids, from which a tool finds names and lines later. */
+#define COATI_SAMPLER_NAMES (UINT32_C(1) << 0)
+
+struct coati_sampler_opts {
+	uint64_t size;
+	uint32_t rate_hz; /* samples for each second of CPU time, 1 to 10000; 0: 100 */
+	enum coati_sampler_engine engine; /* UNKNOWN: the first that works */
+	uint32_t max_depth;		  /* frames of a stack, at most 512; 0: 128 */
+	uint32_t flags;
+};
+
+struct coati_sampler_stats {
+	enum coati_sampler_engine engine;
+	uint32_t threads; /* that were there at the start */
+	uint64_t period_ns;
+	uint64_t samples; /* in the profile */
+	uint64_t cpu_ns;  /* that they stand for; a timer that is late stands for several periods */
+	uint64_t lost;	  /* no room in the buffers, or too many stacks to remember */
+	uint64_t
+		cut; /* of samples: stacks that go on where they could not be followed, or are deeper than max_depth */
+	uint64_t stacks; /* different ones */
+};
+
+/* Start sampling. @opts may be NULL.
+ *   -EBUSY       it runs already
+ *   -EOPNOTSUPP, -EACCES, ...  the engine that was asked for cannot be had; the text says why
+ * Thread: any.  Memory: some MiB, kept until the end of the process; starts a thread. */
+COATI_API int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_error *err);
+/* Stop it, and write the profile to @fd (-1: nowhere). *ret (may be NULL) is filled in also when writing fails.
+ *   -ESRCH  it does not run */
+COATI_API int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sampler's signal handler. In: the registers that a signal interrupted. Out: one record in a profile buffer. The stack is followed by frame pointers
+ * upwards only, and a page that is not known to be there is asked for before it is read: whatever rbp holds, nothing is touched that is not mapped.
+ */
+#include "live/sampler.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#ifndef TRAP_PERF
+#define TRAP_PERF 6 /* Linux 5.13 */
+#endif
+#define PAGE_BYTES   UINT64_C(4096) /* the least that any kernel maps */
+#define SAME_STACK   (UINT64_C(64) << 10)
+#define PERF_DATA_AT 24 /* of si_perf_data in siginfo_t, 64 bit */
+
+struct sampler_shared coati_sampler_shared;
+
+/* Which event samples this thread, with the number of the run: one that was opened for a thread and inherited by it, too, is heard once. */
+static __thread uint64_t my_event __attribute__((tls_model("initial-exec")));
+
+/* ---- the stack ---- */
+
+bool coati_sampler_probe(uint64_t addr)
+{
+	uint64_t word;
+	struct iovec to = { &word, sizeof(word) }, from = { (void *)(uintptr_t)addr, sizeof(word) };
+
+	/* fails where a load would fault, guard pages included */
+	return syscall(SYS_process_vm_readv, (long)getpid(), &to, 1UL, &from, 1UL, 0UL) ==
+	       sizeof(word);
+}
+
+static void registers(const ucontext_t *c, uint64_t *pc, uint64_t *sp, uint64_t *fp)
+{
+#if defined(__x86_64__)
+	*pc = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
+	*sp = (uint64_t)c->uc_mcontext.gregs[REG_RSP];
+	*fp = (uint64_t)c->uc_mcontext.gregs[REG_RBP];
+#elif defined(__aarch64__)
+	*pc = c->uc_mcontext.pc;
+	*sp = c->uc_mcontext.sp;
+	*fp = c->uc_mcontext.regs[29];
+#else
+#error "no registers known for this CPU"
+#endif
+}
+
+/* The page of the interrupted stack pointer is there when this handler runs on the same stack. */
+static uint64_t known_end(uint64_t sp)
+{
+	uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+
+	return sp - here < SAME_STACK ? (sp | (PAGE_BYTES - 1)) + 1 : 0;
+}
+
+/* Words of a stack are whatever they are: nothing for a sanitizer to judge. */
+__attribute__((no_sanitize("address", "thread"))) uint32_t coati_sampler_walk(
+	const void *context, uint64_t *frames, uint32_t max, bool can_probe, bool *ret_cut)
+{
+	uint64_t pc, sp, fp, end;
+	uint32_t n = 0;
+
+	registers(context, &pc, &sp, &fp);
+	end = known_end(sp);
+	frames[n++] = pc;
+	*ret_cut = false;
+	while (fp >= sp && !(fp & 7) && fp < UINT64_MAX - 16) {
+		const uint64_t *frame = (const uint64_t *)(uintptr_t)fp;
+
+		if (n == max) {
+			*ret_cut = true;
+			break;
+		}
+		if (fp + 16 > end) {
+			/* both words, as they may lie in two pages */
+			if (!can_probe || !coati_sampler_probe(fp) ||
+			    !coati_sampler_probe(fp + 8)) {
+				*ret_cut = true;
+				break;
+			}
+			end = ((fp + 8) | (PAGE_BYTES - 1)) + 1;
+		}
+		if (frame[1] < PAGE_BYTES)
+			break; /* the outermost frame */
+		frames[n++] = frame[1];
+		sp = fp + 16;
+		fp = frame[0];
+	}
+	return n;
+}
+
+/* ---- the sample ---- */
+
+static struct sampler_slot *take_slot(uint32_t tid)
+{
+	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++) {
+		struct sampler_slot *s = &coati_sampler_shared.slots[(tid + i) % SAMPLER_SLOTS];
+
+		/* pairs with: release in give_slot(); the writer's side is ours as the last one left it */
+		if (!atomic_exchange_explicit(&s->taken, 1, memory_order_acquire))
+			return s;
+	}
+	return NULL;
+}
+
+static void give_slot(struct sampler_slot *s)
+{
+	/* pairs with: acquire in take_slot() */
+	atomic_store_explicit(&s->taken, 0, memory_order_release);
+}
+
+static void fill_slot(struct sampler_slot *slot, uint32_t tid, const void *context,
+		      uint64_t periods)
+{
+	const struct sampler_shared *g = &coati_sampler_shared;
+	uint64_t header[SAMPLER_HEADER];
+	struct coati_profbuf_record record = { .header = header,
+					       .nr_header = SAMPLER_HEADER,
+					       .stack = slot->frames };
+	struct timespec now;
+	bool cut;
+
+	record.nr_stack =
+		coati_sampler_walk(context, slot->frames, g->max_depth, g->can_probe, &cut);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	record.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	header[0] = tid;
+	header[1] = (cut ? SAMPLER_CUT : 0) | periods << 1;
+	coati_profbuf_write(&slot->writer, &record);
+}
+
+static void sample(const void *context, uint64_t periods)
+{
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	struct sampler_slot *slot = take_slot(tid);
+
+	if (!slot) {
+		atomic_fetch_add_explicit(&coati_sampler_shared.no_slot, 1, memory_order_relaxed);
+		return;
+	}
+	/* once more: a slot that is being made ready has no writer yet */
+	if (atomic_load_explicit(&coati_sampler_shared.on, memory_order_acquire))
+		fill_slot(slot, tid, context, periods);
+	give_slot(slot);
+}
+
+/* ---- whose signal ---- */
+
+/* How many periods it stands for; 0 when it is not ours. @ret_mine: and to be counted. */
+static uint64_t periods_of(int sig, const siginfo_t *info, bool *ret_mine)
+{
+	struct sampler_shared *g = &coati_sampler_shared;
+	uint64_t data, event;
+
+	*ret_mine = true;
+	if (sig == SIGPROF)
+		return info->si_code == SI_TIMER && info->si_value.sival_ptr == g
+			       ? 1 + (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0)
+			       : 0;
+	__builtin_memcpy(&data, (const char *)info + PERF_DATA_AT, sizeof(data));
+	if (sig != SIGTRAP || info->si_code != TRAP_PERF || data >> 24 != SAMPLER_COOKIE >> 24)
+		return 0;
+	event = (uint64_t)atomic_load_explicit(&g->run, memory_order_relaxed) << 32 |
+		(data & 0xffffff);
+	if (my_event >> 32 != event >> 32)
+		my_event = event;
+	*ret_mine = my_event == event;
+	return 1;
+}
+
+/* A signal of somebody else's, as if we were not there. */
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *old = &coati_sampler_shared.old;
+	struct sigaction usual = { .sa_handler = SIG_DFL };
+
+	if (old->sa_flags & SA_SIGINFO) {
+		old->sa_sigaction(sig, info, context);
+	} else if (old->sa_handler == SIG_DFL) {
+		sigaction(sig, &usual, NULL);
+		syscall(SYS_tgkill, (long)getpid(), syscall(SYS_gettid), (long)sig);
+	} else if (old->sa_handler != SIG_IGN) {
+		old->sa_handler(sig);
+	}
+}
+
+void coati_sampler_handler(int sig, siginfo_t *info, void *context)
+{
+	int keep = errno;
+	bool mine;
+	uint64_t periods = periods_of(sig, info, &mine);
+
+	if (!periods)
+		pass_on(sig, info, context);
+	else if (mine && atomic_load_explicit(&coati_sampler_shared.on, memory_order_acquire))
+		sample(context, periods);
+	errno = keep;
+}

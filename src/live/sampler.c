@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starting and stopping the sampler, and the thread between: it sleeps until a buffer is half full, reads all of them and folds. Start and stop may be called by
+ * any thread; a flag keeps them apart.
+ */
+#include "live/sampler.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sized.h"
+
+#define DEFAULT_RATE	  100u
+#define MAX_RATE	  10000u
+#define DEFAULT_DEPTH	  128u
+#define PROFILE_BYTES_MAX ((size_t)1 << 30)
+
+enum { IDLE = 0, CHANGING, RUNNING };
+
+/* What start leaves for stop; the handler does not look at it. */
+static struct {
+	_Atomic uint32_t state;
+	bool at_fork; /* the handler of fork() is there */
+	int signal, wake_fd;
+	size_t buf_bytes;
+	void *memory; /* of all buffers; never given back */
+	pthread_t thread;
+	_Atomic int32_t tid; /* of that thread */
+	_Atomic uint32_t ending;
+	struct sampler_events events;
+	struct sampler_fold fold;
+	struct coati_sampler_stats stats;
+	uint32_t rate_hz, flags;
+	struct timespec wall, begin;
+} run = { .wake_fd = -1 };
+
+static uint64_t as_ns(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
+}
+
+/* ---- the thread ---- */
+
+/* Reads what is there; whether all of them are at their end. */
+static bool drain(void)
+{
+	bool ended = true;
+
+	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++) {
+		struct coati_profbuf_record record;
+		int r;
+
+		while ((r = coati_profbuf_read(&coati_sampler_shared.slots[i].reader,
+					       COATI_PROFBUF_NOW, &record)) == 1)
+			coati_sampler_fold_add(&run.fold, &record);
+		ended = ended && r == 0;
+	}
+	return ended;
+}
+
+static bool arm_all(void)
+{
+	bool ready = false;
+
+	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
+		ready = coati_profbuf_arm(&coati_sampler_shared.slots[i].reader) || ready;
+	return ready;
+}
+
+static void *drain_until_end(void *arg)
+{
+	struct pollfd fd = { .fd = run.wake_fd, .events = POLLIN };
+	uint64_t count;
+
+	(void)arg;
+	/* pairs with: acquire in start_thread() */
+	atomic_store_explicit(&run.tid, (int32_t)syscall(SYS_gettid), memory_order_release);
+	while (!drain() || !atomic_load_explicit(&run.ending, memory_order_acquire)) {
+		if (arm_all())
+			continue;
+		if (poll(&fd, 1, -1) > 0 && read(run.wake_fd, &count, sizeof(count)) < 0)
+			continue; /* somebody else of us was faster: look again */
+	}
+	return NULL;
+}
+
+static int start_thread(void)
+{
+	sigset_t all, old;
+	int r;
+
+	atomic_store_explicit(&run.tid, 0, memory_order_relaxed);
+	atomic_store_explicit(&run.ending, 0, memory_order_relaxed);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all,
+			&old); /* inherited: the program's signals are not for this thread */
+	r = pthread_create(&run.thread, NULL, drain_until_end, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	/* pairs with: release in drain_until_end() */
+	while (r == 0 && !atomic_load_explicit(&run.tid, memory_order_acquire))
+		sched_yield();
+	return -r;
+}
+
+/* ---- buffers ---- */
+
+static int make_memory(struct coati_error *err)
+{
+	struct coati_profbuf_opts o = { .size = sizeof(o),
+					.header_words = SAMPLER_HEADER,
+					.flags = COATI_PROFBUF_EVENTFD };
+	void *memory;
+
+	run.buf_bytes = (coati_profbuf_bytes(&o) + 63) & ~(size_t)63;
+	if (!run.memory) {
+		memory = mmap(NULL, run.buf_bytes * SAMPLER_SLOTS, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (memory == MAP_FAILED)
+			return coati_fail(err, -errno, "sampler: memory for buffers: %m");
+		run.memory = memory;
+	}
+	if (run.wake_fd < 0)
+		run.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return run.wake_fd < 0 ? coati_fail(err, -errno, "sampler: eventfd: %m") : 0;
+}
+
+/* A handler of the last run may be about to look at one: each is taken while it is made. */
+static int make_slots(struct coati_error *err)
+{
+	struct coati_profbuf_opts o = { .size = sizeof(o),
+					.header_words = SAMPLER_HEADER,
+					.flags = COATI_PROFBUF_EVENTFD };
+	struct coati_profbuf_writer_opts w = { .size = sizeof(w), .wake_fd = run.wake_fd };
+	struct coati_profbuf_reader_opts d = { .size = sizeof(d), .wake_fd = run.wake_fd };
+	int r = 0;
+
+	for (uint32_t i = 0; i < SAMPLER_SLOTS && r == 0; i++) {
+		struct sampler_slot *s = &coati_sampler_shared.slots[i];
+
+		/* pairs with: release in the handler's give_slot() */
+		while (atomic_exchange_explicit(&s->taken, 1, memory_order_acquire))
+			sched_yield();
+		r = coati_profbuf_init((uint8_t *)run.memory + i * run.buf_bytes, run.buf_bytes, &o,
+				       &s->buf, err);
+		if (r == 0)
+			r = coati_profbuf_writer_init(&s->writer, s->buf, run.buf_bytes, &w, err);
+		if (r == 0)
+			r = coati_profbuf_reader_init(&s->reader, s->buf, run.buf_bytes, &d, err);
+		atomic_store_explicit(&s->taken, 0, memory_order_release);
+	}
+	return r;
+}
+
+/* ---- signals ---- */
+
+/* Ours, in front of what the program has. */
+static int take_signal(int sig, struct coati_error *err)
+{
+	struct sigaction act = { .sa_sigaction = coati_sampler_handler,
+				 .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
+	struct sigaction old;
+
+	sigfillset(&act.sa_mask);
+	if (sigaction(sig, NULL, &old) < 0)
+		return coati_fail(err, -errno, "sampler: signal %d: %m", sig);
+	run.signal = sig;
+	if (old.sa_flags & SA_SIGINFO && old.sa_sigaction == coati_sampler_handler)
+		return 0; /* since the last run */
+	coati_sampler_shared.old = old;
+	return sigaction(sig, &act, NULL) < 0
+		       ? coati_fail(err, -errno, "sampler: signal %d: %m", sig)
+		       : 0;
+}
+
+static bool is_replaced(void)
+{
+	struct sigaction now;
+
+	return sigaction(run.signal, NULL, &now) < 0 || !(now.sa_flags & SA_SIGINFO) ||
+	       now.sa_sigaction != coati_sampler_handler;
+}
+
+/* ---- engines ---- */
+
+static int open_engine(enum coati_sampler_engine engine, struct coati_error *err)
+{
+	int r;
+
+	if (engine == COATI_SAMPLER_PERF)
+		r = coati_sampler_open_perf(&run.events, run.stats.period_ns, run.tid, err);
+	else
+		r = coati_sampler_open_timer(&run.events, err);
+	if (r == 0)
+		r = take_signal(engine == COATI_SAMPLER_PERF ? SIGTRAP : SIGPROF, err);
+	if (r < 0)
+		coati_sampler_close(&run.events);
+	run.stats.engine = engine;
+	return r;
+}
+
+static int open_best(enum coati_sampler_engine wanted, struct coati_error *err)
+{
+	int r;
+
+	if (wanted != COATI_SAMPLER_UNKNOWN)
+		return open_engine(wanted, err);
+	r = open_engine(COATI_SAMPLER_PERF, err);
+	return r < 0 ? open_engine(COATI_SAMPLER_TIMER, err) : r;
+}
+
+/* ---- start and stop ---- */
+
+/* The child has none of the threads, and events that are the parent's. */
+static void forget_in_child(void)
+{
+	atomic_store_explicit(&coati_sampler_shared.on, 0, memory_order_relaxed);
+	if (atomic_load_explicit(&run.state, memory_order_relaxed) == IDLE)
+		return;
+	for (uint32_t i = 0; i < run.events.len; i++)
+		close(run.events.fds[i]);
+	run.events =
+		(struct sampler_events){ 0 }; /* its memory stays: the heap may be locked now */
+	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
+		atomic_store_explicit(&coati_sampler_shared.slots[i].taken, 0,
+				      memory_order_relaxed);
+	if (run.wake_fd >= 0)
+		close(run.wake_fd); /* it is the parent's, too */
+	run.wake_fd = -1;
+	atomic_store_explicit(&run.state, IDLE, memory_order_relaxed);
+}
+
+static void end_thread(void)
+{
+	const uint64_t one = 1;
+
+	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
+		coati_profbuf_close(&coati_sampler_shared.slots[i].writer);
+	/* pairs with: acquire in drain_until_end() */
+	atomic_store_explicit(&run.ending, 1, memory_order_release);
+	if (write(run.wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		return; /* cannot be: then the thread stays as it is, and nothing is waited for */
+	pthread_join(run.thread, NULL);
+}
+
+static int start(const struct coati_sampler_opts *o, struct coati_error *err)
+{
+	struct sampler_shared *g = &coati_sampler_shared;
+	int r = make_memory(err);
+
+	if (r == 0)
+		r = make_slots(err);
+	if (r < 0)
+		return r;
+	run.rate_hz = o->rate_hz ? o->rate_hz : DEFAULT_RATE;
+	run.flags = o->flags;
+	run.stats = (struct coati_sampler_stats){ .period_ns = 1000000000u / run.rate_hz };
+	g->max_depth = o->max_depth ? o->max_depth : DEFAULT_DEPTH;
+	g->can_probe = coati_sampler_probe((uint64_t)(uintptr_t)&r);
+	atomic_store_explicit(&g->no_slot, 0, memory_order_relaxed);
+	atomic_fetch_add_explicit(&g->run, 1, memory_order_relaxed);
+	coati_sampler_fold_init(&run.fold);
+	r = start_thread();
+	if (r < 0) {
+		coati_sampler_fold_fini(&run.fold);
+		return coati_fail(err, r, "sampler: a thread to read the samples: %m");
+	}
+	r = open_best(o->engine, err);
+	clock_gettime(CLOCK_REALTIME, &run.wall);
+	clock_gettime(CLOCK_MONOTONIC, &run.begin);
+	run.stats.threads = run.events.len;
+	/* pairs with: acquire in the handler; the slots are ready */
+	atomic_store_explicit(&g->on, 1, memory_order_release);
+	if (r == 0)
+		r = coati_sampler_enable(&run.events, run.stats.period_ns, err);
+	if (r < 0) {
+		atomic_store_explicit(&g->on, 0, memory_order_release);
+		coati_sampler_close(&run.events);
+		end_thread();
+		coati_sampler_fold_fini(&run.fold);
+	}
+	return r;
+}
+
+int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_error *err)
+{
+	struct coati_sampler_opts o;
+	uint32_t state = IDLE;
+	int r = SIZED_COPY(&o, opts);
+
+	if (r < 0 || o.rate_hz > MAX_RATE || o.max_depth > SAMPLER_DEPTH_MAX ||
+	    o.engine > COATI_SAMPLER_TIMER || o.flags & ~COATI_SAMPLER_NAMES)
+		return coati_fail(
+			err, r < 0 ? r : -EINVAL,
+			"sampler: options that cannot be: rates are 1 to %u Hz, depths to %u",
+			MAX_RATE, SAMPLER_DEPTH_MAX);
+	if (!atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,
+						     memory_order_acquire, memory_order_relaxed))
+		return coati_fail(err, -EBUSY, "sampler: it runs already; stop it first");
+	if (!run.at_fork)
+		run.at_fork = pthread_atfork(NULL, NULL, forget_in_child) == 0;
+	r = start(&o, err);
+	/* pairs with: acquire of the next start or stop */
+	atomic_store_explicit(&run.state, r < 0 ? IDLE : RUNNING, memory_order_release);
+	return r;
+}
+
+static int write_profile(int fd, const struct sampler_profile *p, struct coati_error *err)
+{
+	struct strbuf out = STRBUF_INIT(PROFILE_BYTES_MAX);
+	int r = coati_sampler_write_pprof(p, &out);
+
+	if (r < 0)
+		coati_fail(err, r, "sampler: making the profile: %m");
+	else if ((r = coati_write_all(fd, out.text, out.len)) < 0)
+		coati_fail(err, r, "sampler: writing the profile: %m");
+	coati_strbuf_fini(&out);
+	return r;
+}
+
+int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_error *err)
+{
+	struct sampler_shared *g = &coati_sampler_shared;
+	struct sampler_profile p = { .fold = &run.fold, .stats = &run.stats };
+	uint32_t state = RUNNING;
+	struct timespec end;
+	int r = 0;
+
+	if (!atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,
+						     memory_order_acquire, memory_order_relaxed))
+		return coati_fail(err, -ESRCH, "sampler: it does not run");
+	p.no_kernel = run.events.no_kernel;
+	coati_sampler_close(&run.events);
+	atomic_store_explicit(&g->on, 0, memory_order_release);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end_thread();
+	run.stats.samples = run.fold.samples;
+	run.stats.cpu_ns = run.fold.periods * run.stats.period_ns;
+	run.stats.lost = run.fold.lost + atomic_load_explicit(&g->no_slot, memory_order_relaxed);
+	run.stats.cut = run.fold.cut;
+	run.stats.stacks = run.fold.stacks;
+	p.time_ns = as_ns(&run.wall);
+	p.duration_ns = as_ns(&end) - as_ns(&run.begin);
+	p.rate_hz = run.rate_hz;
+	p.names = run.flags & COATI_SAMPLER_NAMES;
+	p.replaced = is_replaced();
+	if (ret)
+		*ret = run.stats;
+	if (fd >= 0)
+		r = write_profile(fd, &p, err);
+	coati_sampler_fold_fini(&run.fold);
+	atomic_store_explicit(&run.state, IDLE, memory_order_release);
+	return r;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sampler, inside. One per process, in memory that is never given back: a signal that was on its way at the end may arrive at any time.
+ *
+ * The handler takes any free one of a few profile buffers (a flag each, never waited for), so that nothing has to be known of threads that come and go, and
+ * each buffer has one writer at a time. A record: header words thread id and flags, stack words the addresses, leaf first; the tag is kept for labels.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <coati/profbuf.h>
+#include <coati/sampler.h>
+
+#include "base/arena.h"
+#include "base/elf.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+
+#define SAMPLER_SLOTS	  16u
+#define SAMPLER_DEPTH_MAX 512u
+#define SAMPLER_HEADER	  2u /* thread; flags and how many periods the sample stands for */
+#define SAMPLER_CUT	  UINT64_C(1)
+#define SAMPLER_COOKIE \
+	UINT64_C(0x434f415449000000) /* of perf events, above a number that tells them apart */
+
+struct sampler_slot {
+	_Atomic uint32_t taken;
+	uint32_t reserved[15]; /* a line of its own */
+	struct coati_profbuf *buf;
+	struct coati_profbuf_writer writer;
+	struct coati_profbuf_reader reader;
+	uint64_t frames[SAMPLER_DEPTH_MAX]; /* of who has taken it: alternate stacks are small */
+};
+
+/* What the handler sees. */
+struct sampler_shared {
+	_Atomic uint32_t on;
+	_Atomic uint32_t run; /* number of this run */
+	_Atomic uint64_t no_slot;
+	uint32_t max_depth;
+	bool can_probe;	      /* memory can be asked for before it is read */
+	struct sigaction old; /* of the signal in use */
+	struct sampler_slot slots[SAMPLER_SLOTS];
+};
+extern struct sampler_shared coati_sampler_shared;
+
+/* The handler itself, for SIGTRAP and SIGPROF.  Signal: safe. */
+void coati_sampler_handler(int sig, siginfo_t *info, void *context);
+/* Frames of the code that a signal interrupted, leaf first; *ret_cut when there would be more.  Signal: safe. */
+uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max, bool can_probe,
+			    bool *ret_cut);
+/* Whether eight bytes can be read at @addr.  Signal: safe. */
+bool coati_sampler_probe(uint64_t addr);
+
+/* ---- engines ---- */
+
+struct sampler_events {
+	int *fds;
+	int32_t *tids;
+	uint32_t len, cap;
+	timer_t timer;
+	bool has_timer, no_kernel;
+};
+
+/* Open, but not running yet. @skip: the thread that is not sampled. */
+int coati_sampler_open_perf(struct sampler_events *e, uint64_t period_ns, int32_t skip,
+			    struct coati_error *err);
+int coati_sampler_open_timer(struct sampler_events *e, struct coati_error *err);
+int coati_sampler_enable(struct sampler_events *e, uint64_t period_ns, struct coati_error *err);
+void coati_sampler_close(struct sampler_events *e);
+
+/* ---- folding ---- */
+
+struct sampler_stack {
+	struct sampler_stack *next; /* in the order of their coming */
+	uint64_t tid, count, periods;
+	uint32_t len;
+	uint64_t frames[];
+};
+
+struct sampler_fold {
+	struct map by_hash;
+	struct arena arena;
+	struct sampler_stack *first, **last;
+	uint64_t stacks, samples, periods, lost, cut;
+};
+
+void coati_sampler_fold_init(struct sampler_fold *f);
+void coati_sampler_fold_fini(struct sampler_fold *f);
+void coati_sampler_fold_add(struct sampler_fold *f, const struct coati_profbuf_record *record);
+
+/* ---- names ---- */
+
+struct sampler_name {
+	uint64_t start, end; /* in the file's own terms */
+	const char *name;
+};
+
+struct sampler_names {
+	struct elf elf;
+	struct sampler_name *list;
+	uint32_t len, cap;
+};
+
+int coati_sampler_names_open(struct sampler_names *n, const char *path);
+/* A zeroed or closed one is fine. */
+void coati_sampler_names_close(struct sampler_names *n);
+/* The function at an offset in the file, and how far into it; NULL when none is known. */
+const struct sampler_name *coati_sampler_names_find(const struct sampler_names *n, uint64_t offset,
+						    uint64_t *ret_into);
+
+/* ---- the profile ---- */
+
+struct sampler_profile {
+	const struct sampler_fold *fold;
+	const struct coati_sampler_stats *stats;
+	uint64_t time_ns, duration_ns; /* wall clock, length */
+	uint32_t rate_hz;
+	bool names, no_kernel, replaced;
+};
+
+/* gzip bytes behind @ret. */
+int coati_sampler_write_pprof(const struct sampler_profile *p, struct strbuf *ret);

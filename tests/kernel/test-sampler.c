@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sampler against what is known: functions and threads that measure their own CPU time, and a profile that must say the same. Tolerances are those of the
+ * sampling itself, so that another load on the machine does not matter.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <coati/sampler.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/leb128.h"
+#include "base/strbuf.h"
+#include "format/gzip.h"
+#include "format/proto.h"
+#include "kernel/need.h"
+
+#define SHARES_MAX 1024
+
+static struct coati_error err;
+static _Atomic uint64_t sink;
+
+/* ---- work ---- */
+
+__attribute__((noinline)) static void burn_half(uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		atomic_store_explicit(&sink, i, memory_order_relaxed);
+}
+
+__attribute__((noinline)) static void burn_third(uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		atomic_store_explicit(&sink, i + 1, memory_order_relaxed);
+}
+
+__attribute__((noinline)) static void burn_fifth(uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		atomic_store_explicit(&sink, i + 2, memory_order_relaxed);
+}
+
+/* Not known to the compiler: it would make functions of other names for these. */
+static volatile uint64_t parts[] = { 400000, 240000, 160000 };
+
+struct burnt {
+	uint64_t half_ns, third_ns, fifth_ns;
+	int32_t tid;
+};
+
+static uint64_t thread_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* So much CPU time in the relation 5 : 3 : 2, and how much it was. */
+static struct burnt burn(uint64_t cpu_ns)
+{
+	struct burnt b = { .tid = (int32_t)syscall(SYS_gettid) };
+	uint64_t start = thread_ns(), at = start, now;
+
+	while (at - start < cpu_ns) {
+		burn_half(parts[0]);
+		now = thread_ns();
+		b.half_ns += now - at;
+		at = now;
+		burn_third(parts[1]);
+		now = thread_ns();
+		b.third_ns += now - at;
+		at = now;
+		burn_fifth(parts[2]);
+		now = thread_ns();
+		b.fifth_ns += now - at;
+		at = now;
+	}
+	return b;
+}
+
+static void *burn_in_thread(void *arg)
+{
+	struct burnt *b = arg;
+
+	*b = burn(b->half_ns);
+	return NULL;
+}
+
+/* ---- the profile ---- */
+
+struct share {
+	uint64_t id; /* of a function, or thread */
+	char name[48];
+	uint64_t samples, cpu_ns;
+};
+
+static struct {
+	struct strbuf bytes;
+	const char *texts[65536];
+	size_t text_sizes[65536];
+	uint32_t nr_texts;
+	uint64_t leaf_name[65536];   /* text by function */
+	uint64_t function_of[65536]; /* by location */
+	struct share functions[SHARES_MAX], threads[SHARES_MAX];
+	uint64_t samples, cpu_ns;
+} profile;
+
+static struct share *share_of(struct share *list, uint64_t id)
+{
+	for (int i = 0; i < SHARES_MAX; i++)
+		if (list[i].id == id || !list[i].samples) {
+			list[i].id = id;
+			return &list[i];
+		}
+	CHECK(false);
+	return NULL;
+}
+
+static uint64_t field_of(const struct proto_reader *message, uint32_t field)
+{
+	struct proto_reader r = proto_over(message->bytes, message->size);
+
+	while (coati_proto_next(&r))
+		if (r.field == field && r.wire == PROTO_VARINT)
+			return r.value;
+	return 0;
+}
+
+static void take_sample(const struct proto_reader *message)
+{
+	struct proto_reader r = proto_over(message->bytes, message->size);
+	uint64_t leaf = 0, values[2] = { 0 }, thread = 0;
+
+	while (coati_proto_next(&r)) {
+		struct cursor c = cursor_over(r.bytes, r.size);
+
+		if (r.field == 1) {
+			leaf = cursor_uleb(&c);
+		} else if (r.field == 2) {
+			values[0] = cursor_uleb(&c);
+			values[1] = cursor_uleb(&c);
+		} else if (r.field == 3) {
+			thread = field_of(&r, 3);
+		}
+		CHECK(r.field > 2 || !c.bad);
+	}
+	CHECK(!r.bad);
+	profile.samples += values[0];
+	profile.cpu_ns += values[1];
+	share_of(profile.threads, thread)->samples += values[0];
+	share_of(profile.functions, leaf < 65536 ? profile.function_of[leaf] : 0)->samples +=
+		values[0];
+}
+
+static void take_field(const struct proto_reader *r, bool samples)
+{
+	if (samples) {
+		if (r->field == 2)
+			take_sample(r);
+	} else if (r->field == 6) {
+		CHECK_U64(profile.nr_texts, <, 65536);
+		profile.texts[profile.nr_texts] = (const char *)r->bytes;
+		profile.text_sizes[profile.nr_texts++] = r->size;
+	} else if (r->field == 5 && field_of(r, 1) < 65536) {
+		profile.leaf_name[field_of(r, 1)] = field_of(r, 2);
+	} else if (r->field == 4 && field_of(r, 1) < 65536) {
+		struct proto_reader l = proto_over(r->bytes, r->size);
+
+		while (coati_proto_next(&l))
+			if (l.field == 4)
+				profile.function_of[field_of(r, 1)] = field_of(&l, 1);
+	}
+}
+
+/* Stop, and read what was written. */
+static void stop_and_read(struct coati_sampler_stats *ret)
+{
+	struct strbuf file = STRBUF_INIT(64 << 20);
+	int fd = open("cpu.pb.gz", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_OK(coati_sampler_stop(fd, ret, &err));
+	close(fd);
+	memset(&profile, 0, sizeof(profile));
+	profile.bytes = (struct strbuf)STRBUF_INIT(256 << 20);
+	CHECK_OK(coati_file_read(AT_FDCWD, "cpu.pb.gz", &file));
+	if (!coati_gzip_works())
+		test_skip("there is no zlib to read the profile with");
+	CHECK_OK(coati_inflate_gzip(file.text, file.len, &profile.bytes, &err));
+	coati_strbuf_fini(&file);
+	for (int pass = 0; pass < 2; pass++) {
+		struct proto_reader r = proto_over(profile.bytes.text, profile.bytes.len);
+
+		while (coati_proto_next(&r))
+			take_field(&r, pass);
+		CHECK(!r.bad);
+	}
+	CHECK_U64(profile.cpu_ns, ==, ret->cpu_ns);
+}
+
+static uint64_t samples_of_function(const char *name)
+{
+	for (int i = 0; i < SHARES_MAX && profile.functions[i].samples; i++) {
+		uint64_t id = profile.functions[i].id,
+			 text = id < 65536 ? profile.leaf_name[id] : 0;
+
+		if (text && profile.text_sizes[text] == strlen(name) &&
+		    !memcmp(profile.texts[text], name, strlen(name)))
+			return profile.functions[i].samples;
+	}
+	return 0;
+}
+
+static bool has_comment(const char *part)
+{
+	for (uint32_t i = 0; i < profile.nr_texts; i++)
+		if (memmem(profile.texts[i], profile.text_sizes[i], part, strlen(part)))
+			return true;
+	return false;
+}
+
+/* Within three sigma of a draw of @of with the chance @part / @whole, and three more for the ends. */
+static void check_share(const char *what, uint64_t got, uint64_t of, uint64_t part, uint64_t whole)
+{
+	double p = (double)part / (double)whole, want = p * (double)of;
+	double distance = (double)got > want ? (double)got - want : want - (double)got;
+
+	test_note("%s: %llu of %llu samples, %.1f expected", what, (unsigned long long)got,
+		  (unsigned long long)of, want);
+	CHECK((distance - 3) * (distance - 3) <= 9 * want * (1 - p) || distance <= 3);
+}
+
+static void start(uint32_t rate, enum coati_sampler_engine engine)
+{
+	struct coati_sampler_opts o = {
+		.size = sizeof(o), .rate_hz = rate, .engine = engine, .flags = COATI_SAMPLER_NAMES
+	};
+
+	int r = coati_sampler_start(&o, &err);
+
+	if (r == -EOPNOTSUPP || r == -EACCES || r == -EPERM)
+		test_skip_need("perf", "%s", err.text);
+	CHECK_OK(r);
+}
+
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#endif
+#ifndef UNDER_TSAN
+#define UNDER_TSAN 0
+#endif
+
+static void need_signals(void)
+{
+	if (UNDER_TSAN)
+		test_skip("TSan delivers signals late: samples are not where they were taken");
+}
+
+/* ---- what it says ---- */
+
+TEST(sampler_gives_functions_their_shares)
+{
+	struct coati_sampler_stats stats;
+	struct burnt b;
+	uint64_t all;
+
+	need_signals();
+	start(1000, COATI_SAMPLER_PERF);
+	b = burn(600 * NSEC_PER_MSEC);
+	stop_and_read(&stats);
+	all = b.half_ns + b.third_ns + b.fifth_ns;
+	check_share("half", samples_of_function("burn_half"), profile.samples, b.half_ns, all);
+	check_share("third", samples_of_function("burn_third"), profile.samples, b.third_ns, all);
+	check_share("fifth", samples_of_function("burn_fifth"), profile.samples, b.fifth_ns, all);
+	CHECK(has_comment("engine: perf task-clock"));
+	CHECK(has_comment(" taken, 0 lost"));
+}
+
+TEST(sampler_gives_equal_threads_equal_shares)
+{
+	struct burnt b[2] = { { .half_ns = 300 * NSEC_PER_MSEC },
+			      { .half_ns = 300 * NSEC_PER_MSEC } };
+	struct coati_sampler_stats stats;
+	pthread_t threads[2];
+	uint64_t both = 0;
+
+	need_signals();
+	start(1000, COATI_SAMPLER_PERF);
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(pthread_create(&threads[i], NULL, burn_in_thread, &b[i]), ==, 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(pthread_join(threads[i], NULL), ==, 0);
+	stop_and_read(&stats);
+	for (int i = 0; i < 2; i++)
+		both += share_of(profile.threads, (uint64_t)b[i].tid)->samples;
+	check_share("first thread", share_of(profile.threads, (uint64_t)b[0].tid)->samples, both,
+		    b[0].half_ns + b[0].third_ns + b[0].fifth_ns,
+		    b[0].half_ns + b[0].third_ns + b[0].fifth_ns + b[1].half_ns + b[1].third_ns +
+			    b[1].fifth_ns);
+}
+
+static uint64_t usage_ns(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NSEC_PER_SEC +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * NSEC_PER_USEC;
+}
+
+/* The CPU time of the process and of the samples, with @rate. A guest whose CPU was taken by its host counts that time in one of them and not in the other:
+ * one time of a few must do. */
+static void compare_usage(uint32_t rate, uint64_t percent)
+{
+	need_signals();
+	for (int i = 0;; i++) {
+		struct coati_sampler_stats stats;
+		uint64_t before, used, slack;
+
+		start(rate, COATI_SAMPLER_PERF);
+		before = usage_ns();
+		burn(500 * NSEC_PER_MSEC);
+		used = usage_ns() - before;
+		stop_and_read(&stats);
+		coati_strbuf_fini(&profile.bytes);
+		test_note("%u Hz: %llu ns used, %llu ns in samples", rate, (unsigned long long)used,
+			  (unsigned long long)stats.cpu_ns);
+		slack = used * percent / 100;
+		CHECK_U64(stats.lost, ==, 0);
+		if (stats.cpu_ns <= used + slack && stats.cpu_ns >= used - slack)
+			return;
+		CHECK_INT(i, <, 8);
+	}
+}
+
+TEST(sampler_finds_all_cpu_time)
+{
+	compare_usage(1000, 2);
+}
+
+/* Far above the kernel's tick. Each sample costs an interrupt, which is in the time that the next one waits for, and on some kernels not in the usage. */
+TEST(sampler_keeps_4000_samples_a_second)
+{
+	compare_usage(4000, 5);
+}
+
+TEST(sampler_sees_threads_that_live_for_5_ms)
+{
+	static struct burnt b[60];
+	struct coati_sampler_stats stats;
+	uint64_t used = 0, sampled = 0;
+
+	need_signals();
+	start(4000, COATI_SAMPLER_PERF);
+	for (int i = 0; i < 60; i++) {
+		pthread_t thread;
+
+		b[i].half_ns = 5 * NSEC_PER_MSEC;
+		CHECK_INT(pthread_create(&thread, NULL, burn_in_thread, &b[i]), ==, 0);
+		CHECK_INT(pthread_join(thread, NULL), ==, 0);
+	}
+	stop_and_read(&stats);
+	for (int i = 0; i < 60; i++) {
+		uint64_t ns = b[i].half_ns + b[i].third_ns + b[i].fifth_ns;
+		uint64_t got = share_of(profile.threads, (uint64_t)b[i].tid)->samples;
+
+		/* periods of 250 us, of which the last one is not finished; by half, as a guest may be stopped for long in any of them */
+		CHECK_U64(got * 250000, >=, ns / 2);
+		used += ns;
+		sampled += got * 250000;
+	}
+	test_note("%llu ns used, %llu ns in samples", (unsigned long long)used,
+		  (unsigned long long)sampled);
+	CHECK_U64(sampled, >=, used - used / 10);
+	CHECK_U64(sampled, <=, used + used / 2); /* none twice */
+}
+
+TEST(sampler_by_timer_stands_for_all_cpu_time)
+{
+	struct coati_sampler_stats stats;
+	uint64_t before, used;
+
+	need_signals();
+	start(1000, COATI_SAMPLER_TIMER);
+	before = usage_ns();
+	burn(500 * NSEC_PER_MSEC);
+	used = usage_ns() - before;
+	stop_and_read(&stats);
+	test_note("%llu ns used, %llu ns in %llu samples", (unsigned long long)used,
+		  (unsigned long long)stats.cpu_ns, (unsigned long long)stats.samples);
+	/* what has run since the last tick, up to 10 ms, is still to come */
+	CHECK_U64(stats.cpu_ns, <=, used + used / 20);
+	CHECK_U64(stats.cpu_ns, >=, used - used / 20);
+	CHECK(has_comment("looked at by the kernel at its tick"));
+}
+
+TEST(sampler_works_for_an_ordinary_user)
+{
+	struct coati_sampler_stats stats;
+
+	need_signals();
+	need_root();
+	become_nobody();
+	start(1000, COATI_SAMPLER_UNKNOWN);
+	burn(100 * NSEC_PER_MSEC);
+	CHECK_OK(coati_sampler_stop(-1, &stats, &err));
+	CHECK_U64(stats.samples, >, 50);
+}
+
+/* ---- how it lives with its host ---- */
+
+TEST(sampler_is_one_at_a_time_and_starts_again)
+{
+	struct coati_sampler_opts wrong = { .size = sizeof(wrong), .rate_hz = 10001 };
+	struct coati_sampler_stats stats;
+
+	need_signals();
+	CHECK_ERR(coati_sampler_stop(-1, NULL, &err), -ESRCH);
+	CHECK_ERR(coati_sampler_start(&wrong, &err), -EINVAL);
+	for (int i = 0; i < 5; i++) {
+		start(4000, i % 2 ? COATI_SAMPLER_TIMER : COATI_SAMPLER_PERF);
+		CHECK_ERR(coati_sampler_start(NULL, &err), -EBUSY);
+		burn(30 * NSEC_PER_MSEC);
+		CHECK_OK(coati_sampler_stop(-1, &stats, &err));
+		CHECK_U64(stats.samples, >, 0);
+	}
+}
+
+static _Atomic int host_signals;
+
+static void on_host_signal(int sig)
+{
+	(void)sig;
+	atomic_fetch_add(&host_signals, 1);
+}
+
+TEST(sampler_leaves_the_hosts_own_signals_to_the_host)
+{
+	struct sigaction act = { .sa_handler = on_host_signal };
+	int taken = 0;
+
+	need_signals();
+	CHECK_OK(sigaction(SIGTRAP, &act, NULL));
+	CHECK_OK(sigaction(SIGPROF, &act, NULL));
+	for (enum coati_sampler_engine e = COATI_SAMPLER_PERF; e <= COATI_SAMPLER_TIMER; e++) {
+		struct coati_sampler_stats stats;
+
+		start(1000, e);
+		for (int i = 0; i < 5; i++, taken += 2) {
+			raise(SIGTRAP);
+			raise(SIGPROF);
+			burn(5 * NSEC_PER_MSEC);
+		}
+		CHECK_OK(coati_sampler_stop(-1, &stats, &err));
+		CHECK_U64(stats.samples, >, 0);
+		CHECK_INT(atomic_load(&host_signals), ==, taken);
+	}
+}
+
+TEST(sampler_keeps_errno)
+{
+	struct coati_sampler_stats stats;
+
+	need_signals();
+	start(10000, COATI_SAMPLER_PERF);
+	for (int i = 0; i < 200; i++) {
+		errno = 4242;
+		burn_half(parts[0] / 4);
+		CHECK_INT(errno, ==, 4242);
+	}
+	CHECK_OK(coati_sampler_stop(-1, &stats, &err));
+	CHECK_U64(stats.samples, >, 0);
+}
+
+static void *burn_on_a_small_stack(void *arg)
+{
+	static char stack[16384];
+	stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	sigset_t all;
+
+	sigaltstack(&alternate, NULL);
+	burn(20 * NSEC_PER_MSEC);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	burn(20 * NSEC_PER_MSEC);
+	return arg;
+}
+
+TEST(sampler_survives_alternate_stacks_and_blocked_signals)
+{
+	struct coati_sampler_stats stats;
+	pthread_t thread;
+
+	need_signals();
+	start(4000, COATI_SAMPLER_PERF);
+	CHECK_INT(pthread_create(&thread, NULL, burn_on_a_small_stack, NULL), ==, 0);
+	CHECK_INT(pthread_join(thread, NULL), ==, 0);
+	CHECK_OK(coati_sampler_stop(-1, &stats, &err));
+	CHECK_U64(stats.samples, >=, 60);
+}
+
+TEST(sampler_after_fork_is_the_parents)
+{
+	struct coati_sampler_stats stats;
+	int status;
+	pid_t pid;
+
+	need_signals();
+	start(4000, COATI_SAMPLER_PERF);
+	burn(10 * NSEC_PER_MSEC);
+	pid = fork();
+	if (pid == 0) {
+		CHECK_ERR(coati_sampler_stop(-1, &stats, &err), -ESRCH);
+		burn(10 * NSEC_PER_MSEC);
+		start(4000, COATI_SAMPLER_PERF);
+		burn(20 * NSEC_PER_MSEC);
+		CHECK_OK(coati_sampler_stop(-1, &stats, &err));
+		_exit(stats.samples >= 40 ? 0 : 1);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+	CHECK_INT(status, ==, 0);
+	burn(20 * NSEC_PER_MSEC);
+	CHECK_OK(coati_sampler_stop(-1, &stats, &err));
+	CHECK_U64(stats.samples, >=, 80);
+}
+
+static void *burn_a_little(void *arg)
+{
+	burn_half(parts[2] / 8);
+	return arg;
+}
+
+/* 10 kHz, threads that come and go in twos, start and stop between: nothing hangs, nothing crashes, all of it is counted. */
+TEST_LIMIT(sampler_in_a_storm_of_threads_counts_what_it_loses, 60)
+{
+	struct coati_sampler_stats stats;
+
+	need_signals();
+	for (unsigned int round = 0; round < test_rounds(3); round++) {
+		start(10000, COATI_SAMPLER_PERF);
+		for (int i = 0; i < 200; i++) {
+			pthread_t threads[2];
+
+			for (int k = 0; k < 2; k++)
+				CHECK_INT(pthread_create(&threads[k], NULL, burn_a_little, NULL),
+					  ==, 0);
+			for (int k = 0; k < 2; k++)
+				CHECK_INT(pthread_join(threads[k], NULL), ==, 0);
+		}
+		stop_and_read(&stats);
+		CHECK_U64(profile.samples, ==, stats.samples);
+		coati_strbuf_fini(&profile.bytes);
+	}
+}
