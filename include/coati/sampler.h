@@ -9,7 +9,7 @@
  *
  * Every so many nanoseconds of CPU time of each thread a signal handler on that thread walks its stack by frame pointers and puts it into a profile
  * buffer (<coati/profbuf.h>); a thread of ours, which sleeps otherwise, folds equal stacks together. The end writes a file that `go tool pprof` reads: samples and
- * CPU nanoseconds by stack, with the thread as a label, mappings with their build ids, names when asked for, and comments that say which engine took them, what is known to be wrong with
+ * CPU nanoseconds by stack, with the thread and the labels that it had (<coati/live.h>) as labels, mappings with their build ids, names when asked for, and comments that say which engine took them, what is known to be wrong with
  * it, and how many samples are missing. Code without frame pointers (-fomit-frame-pointer) gives stacks of few frames.
  *
  * All threads are sampled: those that run at the start, and those that they start later. A program that calls fork() goes on in the parent alone; the child is not

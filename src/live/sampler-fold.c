@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples come in; equal stacks of a thread are one, with their number. What is over the ceiling is counted as lost. */
+/* Samples come in; equal stacks of a thread with equal labels are one, with their number. What is over the ceiling is counted as lost. */
 #include <string.h>
 
 #include "live/sampler.h"
@@ -23,8 +23,8 @@ void coati_sampler_fold_fini(struct sampler_fold *f)
 
 static bool is_same(const struct sampler_stack *s, const struct coati_profbuf_record *r)
 {
-	return s->tid == r->header[0] && s->len == r->nr_stack &&
-	       !memcmp(s->frames, r->stack, r->nr_stack * sizeof(*r->stack));
+	return s->tid == r->header[0] && s->nr_frames == r->header[2] && s->len == r->nr_stack &&
+	       !memcmp(s->words, r->stack, r->nr_stack * sizeof(*r->stack));
 }
 
 static struct sampler_stack *new_stack(struct sampler_fold *f, uint64_t key,
@@ -36,8 +36,9 @@ static struct sampler_stack *new_stack(struct sampler_fold *f, uint64_t key,
 	if (!s || coati_map_put(&f->by_hash, key, (uintptr_t)s) < 0)
 		return NULL;
 	s->tid = r->header[0];
+	s->nr_frames = (uint32_t)r->header[2];
 	s->len = r->nr_stack;
-	memcpy(s->frames, r->stack, bytes);
+	memcpy(s->words, r->stack, bytes);
 	*f->last = s;
 	f->last = &s->next;
 	f->stacks++;

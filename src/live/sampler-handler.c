@@ -6,6 +6,7 @@
 #include "live/sampler.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -115,6 +116,20 @@ static void give_slot(struct sampler_slot *s)
 	atomic_store_explicit(&s->taken, 0, memory_order_release);
 }
 
+/* The labels of this thread as words at @to; their number. */
+static uint32_t put_labels(struct coati_labels *labels, uint64_t *to)
+{
+	size_t bytes;
+
+	coati_labels_snapshot(labels);
+	if (!labels->size)
+		return 0;
+	bytes = offsetof(struct coati_labels, bytes) + labels->size;
+	to[(bytes - 1) / 8] = 0; /* equal sets are equal to the last byte */
+	memcpy(to, labels, bytes);
+	return (uint32_t)(bytes + 7) / 8;
+}
+
 static void fill_slot(struct sampler_slot *slot, uint32_t tid, const void *context,
 		      uint64_t periods)
 {
@@ -122,16 +137,18 @@ static void fill_slot(struct sampler_slot *slot, uint32_t tid, const void *conte
 	uint64_t header[SAMPLER_HEADER];
 	struct coati_profbuf_record record = { .header = header,
 					       .nr_header = SAMPLER_HEADER,
-					       .stack = slot->frames };
+					       .stack = slot->words };
 	struct timespec now;
+	uint32_t frames;
 	bool cut;
 
-	record.nr_stack =
-		coati_sampler_walk(context, slot->frames, g->max_depth, g->can_probe, &cut);
+	frames = coati_sampler_walk(context, slot->words, g->max_depth, g->can_probe, &cut);
+	record.nr_stack = frames + put_labels(&slot->labels, slot->words + frames);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	record.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	header[0] = tid;
 	header[1] = (cut ? SAMPLER_CUT : 0) | periods << 1;
+	header[2] = frames;
 	coati_profbuf_write(&slot->writer, &record);
 }
 

@@ -274,14 +274,34 @@ static uint64_t location_of(struct out *o, uint64_t addr)
 	return id;
 }
 
+static void put_labels(struct out *o, const struct sampler_stack *s)
+{
+	struct coati_labels labels = { .size = 0 };
+	size_t bytes = (s->len - s->nr_frames) * sizeof(s->words[0]);
+	char value[COATI_LABEL_VALUE_BYTES + 1];
+	struct coati_label_item item;
+	uint32_t pos = 0;
+
+	memcpy(&labels, s->words + s->nr_frames, bytes < sizeof(labels) ? bytes : sizeof(labels));
+	while (coati_labels_next(&labels, &pos, &item) == 1) {
+		uint32_t size = item.size < sizeof(value) ? item.size : sizeof(value) - 1;
+
+		memcpy(value, item.value, size);
+		value[size] = '\0';
+		put_uint(&o->inner, 1, text_id(o, item.key));
+		put_uint(&o->inner, 2, text_id(o, value));
+		put_inner(o, 3);
+	}
+}
+
 static void put_sample(struct out *o, const struct sampler_stack *s, uint64_t period_ns)
 {
 	uint64_t ids[SAMPLER_DEPTH_MAX], thread = text_id(o, "thread");
 	uint32_t n = 0;
 
-	for (; n < s->len && n < SAMPLER_DEPTH_MAX; n++) {
+	for (; n < s->nr_frames && n < SAMPLER_DEPTH_MAX; n++) {
 		/* callers: into the call, not behind it. What is no code was no frame pointer, and nor is what it led to. */
-		ids[n] = location_of(o, s->frames[n] - (n > 0));
+		ids[n] = location_of(o, s->words[n] - (n > 0));
 		if (!ids[n] && n > 0)
 			break;
 	}
@@ -296,6 +316,7 @@ static void put_sample(struct out *o, const struct sampler_stack *s, uint64_t pe
 	put_uint(&o->inner, 3, s->tid);
 	put_uint(&o->inner, 4, text_id(o, "id"));
 	put_inner(o, 3);
+	put_labels(o, s);
 	put_message(o, P_SAMPLE);
 }
 

@@ -3,7 +3,7 @@
  * The sampler, inside. One per process, in memory that is never given back: a signal that was on its way at the end may arrive at any time.
  *
  * The handler takes any free one of a few profile buffers (a flag each, never waited for), so that nothing has to be known of threads that come and go, and
- * each buffer has one writer at a time. A record: header words thread id and flags, stack words the addresses, leaf first; the tag is kept for labels.
+ * each buffer has one writer at a time. A record: header words as below, stack words the addresses, leaf first, and behind them the labels of the thread.
  */
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include <coati/live.h>
 #include <coati/profbuf.h>
 #include <coati/sampler.h>
 
@@ -23,8 +24,10 @@
 
 #define SAMPLER_SLOTS	  16u
 #define SAMPLER_DEPTH_MAX 512u
-#define SAMPLER_HEADER	  2u /* thread; flags and how many periods the sample stands for */
-#define SAMPLER_CUT	  UINT64_C(1)
+#define SAMPLER_HEADER \
+	3u /* thread; SAMPLER_CUT and how many periods it stands for; number of frames */
+#define SAMPLER_LABELS ((sizeof(struct coati_labels) + 7) / 8) /* words, at most */
+#define SAMPLER_CUT    UINT64_C(1)
 #define SAMPLER_COOKIE \
 	UINT64_C(0x434f415449000000) /* of perf events, above a number that tells them apart */
 
@@ -34,7 +37,9 @@ struct sampler_slot {
 	struct coati_profbuf *buf;
 	struct coati_profbuf_writer writer;
 	struct coati_profbuf_reader reader;
-	uint64_t frames[SAMPLER_DEPTH_MAX]; /* of who has taken it: alternate stacks are small */
+	uint64_t words[SAMPLER_DEPTH_MAX +
+		       SAMPLER_LABELS]; /* of who has taken it: alternate stacks are small */
+	struct coati_labels labels;	/* likewise */
 };
 
 /* What the handler sees. */
@@ -79,8 +84,8 @@ void coati_sampler_close(struct sampler_events *e);
 struct sampler_stack {
 	struct sampler_stack *next; /* in the order of their coming */
 	uint64_t tid, count, periods;
-	uint32_t len;
-	uint64_t frames[];
+	uint32_t nr_frames, len;
+	uint64_t words[]; /* frames, then labels */
 };
 
 struct sampler_fold {

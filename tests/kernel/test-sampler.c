@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <coati/live.h>
 #include <coati/sampler.h>
 
 #include "base/clock.h"
@@ -108,7 +109,7 @@ static struct {
 	uint32_t nr_texts;
 	uint64_t leaf_name[65536];   /* text by function */
 	uint64_t function_of[65536]; /* by location */
-	struct share functions[SHARES_MAX], threads[SHARES_MAX];
+	struct share functions[SHARES_MAX], threads[SHARES_MAX], labels[SHARES_MAX];
 	uint64_t samples, cpu_ns;
 } profile;
 
@@ -136,7 +137,7 @@ static uint64_t field_of(const struct proto_reader *message, uint32_t field)
 static void take_sample(const struct proto_reader *message)
 {
 	struct proto_reader r = proto_over(message->bytes, message->size);
-	uint64_t leaf = 0, values[2] = { 0 }, thread = 0;
+	uint64_t leaf = 0, values[2] = { 0 }, thread = 0, label = 0;
 
 	while (coati_proto_next(&r)) {
 		struct cursor c = cursor_over(r.bytes, r.size);
@@ -147,7 +148,8 @@ static void take_sample(const struct proto_reader *message)
 			values[0] = cursor_uleb(&c);
 			values[1] = cursor_uleb(&c);
 		} else if (r.field == 3) {
-			thread = field_of(&r, 3);
+			thread = field_of(&r, 3) ? field_of(&r, 3) : thread;
+			label = field_of(&r, 2) ? field_of(&r, 2) : label;
 		}
 		CHECK(r.field > 2 || !c.bad);
 	}
@@ -155,6 +157,7 @@ static void take_sample(const struct proto_reader *message)
 	profile.samples += values[0];
 	profile.cpu_ns += values[1];
 	share_of(profile.threads, thread)->samples += values[0];
+	share_of(profile.labels, label)->samples += values[0];
 	share_of(profile.functions, leaf < 65536 ? profile.function_of[leaf] : 0)->samples +=
 		values[0];
 }
@@ -215,6 +218,15 @@ static uint64_t samples_of_function(const char *name)
 		    !memcmp(profile.texts[text], name, strlen(name)))
 			return profile.functions[i].samples;
 	}
+	return 0;
+}
+
+static uint64_t samples_of_label(const char *value)
+{
+	for (uint32_t i = 1; i < profile.nr_texts; i++)
+		if (profile.text_sizes[i] == strlen(value) &&
+		    !memcmp(profile.texts[i], value, strlen(value)))
+			return share_of(profile.labels, i)->samples;
 	return 0;
 }
 
@@ -414,6 +426,31 @@ TEST(sampler_works_for_an_ordinary_user)
 	burn(100 * NSEC_PER_MSEC);
 	CHECK_OK(coati_sampler_stop(-1, &stats, &err));
 	CHECK_U64(stats.samples, >, 50);
+}
+
+static uint64_t burn_with(const char *tenant, uint64_t cpu_ns)
+{
+	uint64_t start = thread_ns();
+
+	COATI_LABEL("tenant", tenant);
+	burn(cpu_ns);
+	return thread_ns() - start;
+}
+
+TEST(sampler_has_the_labels_of_the_thread)
+{
+	uint64_t large = 0, small = 0;
+	struct coati_sampler_stats stats;
+
+	need_signals();
+	start(1000, COATI_SAMPLER_PERF);
+	for (int i = 0; i < 20; i++) {
+		large += burn_with("large", 20 * NSEC_PER_MSEC);
+		small += burn_with("small", 10 * NSEC_PER_MSEC);
+	}
+	stop_and_read(&stats);
+	check_share("large", samples_of_label("large"), profile.samples, large, large + small);
+	check_share("small", samples_of_label("small"), profile.samples, small, large + small);
 }
 
 /* ---- how it lives with its host ---- */
