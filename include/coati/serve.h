@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Endpoints of a running program, part of libcoati-live: what Go programs have under /debug/pprof/, for C and C++.
+ *
+ *	struct coati_server *server;
+ *	coati_serve("unix:/run/app.coati", NULL, &server, &err);
+ *	...
+ *	coati_server_stop(server);
+ *
+ *	curl --unix-socket /run/app.coati http://localhost/debug/pprof/
+ *
+ * One call starts one thread, which sleeps until somebody asks; before it there is no thread, no descriptor and no memory, and after
+ * coati_server_stop() there is none again. Served are (and /debug/pprof/ lists them):
+ *
+ *	/debug/pprof/			the index
+ *	/debug/pprof/cmdline		the command line, its words ended by zero bytes
+ *	/debug/pprof/symbol		names of addresses (?0x1234+0x5678, or as the body of a POST), for pprof
+ *	/debug/pprof/threads?debug=1	the threads: number, name, state, CPU time; debug=2 also where they wait
+ *	/metrics			CPU time, memory, threads, files and what the library counts, for Prometheus (text or OpenMetrics)
+ *
+ * Who may ask. On a unix socket: the user of the process and root, by the credentials that the kernel vouches for; the file is made for its
+ * owner alone. On TCP: everybody on this machine, as the address is one of loopback unless COATI_SERVE_ANYWHERE is set; requests whose Host is not
+ * this machine are refused, so that no web page reaches it through a name of its own, and so are those that a browser sends for another site.
+ *
+ * Requests have limits: 8 KiB for the head, 256 KiB for a body, timeout_ms from the first byte to the last, max_clients at a time (more wait
+ * in line). Anything else is answered with an error that says what is wrong, and the connection is closed; every answer closes it.
+ *
+ * The thread has all signals blocked and never raises SIGPIPE. After fork() the child has no server: its copies of the sockets are closed.
+ */
+#ifndef COATI_SERVE_H
+#define COATI_SERVE_H
+
+#include <stdint.h>
+
+#include <coati/error.h>
+#include <coati/visibility.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct coati_server;
+
+/* coati_serve_opts.flags */
+/* Addresses other than loopback may be bound. Everybody who reaches the port may then ask. */
+#define COATI_SERVE_ANYWHERE (UINT32_C(1) << 0)
+
+struct coati_serve_opts {
+	uint64_t size; /* of this struct, set by the caller */
+	uint32_t flags;
+	uint32_t
+		timeout_ms; /* for a client to send its request, and to take each 64 KiB of the answer; 0: 10 s */
+	uint32_t max_clients; /* served at a time, at most 4096; 0: 64 */
+	uint32_t reserved;
+};
+
+/* Serve at @where:
+ *	unix:PATH	a socket of the file system; one that nobody listens on any more is replaced
+ *	PORT		127.0.0.1; port 0 takes a free one, which coati_server_port() tells
+ *	ADDRESS:PORT	localhost (127.0.0.1), an IPv4 address, or an IPv6 address in brackets
+ * -EINVAL for a text that is none of these, -EPERM for an address that is not of loopback without COATI_SERVE_ANYWHERE, -EADDRINUSE, -ENOSPC
+ * for more than 8 servers in a process.  Thread: any.  Signal: not safe. */
+COATI_API int coati_serve(const char *where, const struct coati_serve_opts *opts,
+			  struct coati_server **ret, struct coati_error *err);
+/* The port, 0 for a unix socket.  Thread: any. */
+COATI_API uint16_t coati_server_port(const struct coati_server *server);
+/* End the thread, drop the clients, remove the socket file, free everything. In a child after fork() it does nothing: the server is the
+ * parent's. NULL is fine.  Thread: any but the server's own. */
+COATI_API void coati_server_stop(struct coati_server *server);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What the endpoints answer: a checked request in, status, type and body out. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+#include "live/serve-http.h"
+
+#define SERVE_ANSWER_BYTES (16 * 1024 * 1024)
+
+struct serve_answer {
+	int status;
+	const char *type;  /* of the body */
+	const char *extra; /* more header lines, each with its line end, or "" */
+	struct strbuf body;
+};
+
+/* What /metrics tells of a server; counted by its thread alone. */
+struct serve_counts {
+	uint64_t requests, refused, errors, timeouts;
+	uint32_t clients;
+};
+
+/* A body of one sentence. */
+void coati_serve_say(struct serve_answer *a, int status, const char *sentence);
+/* @body: the body of a POST, ended by a zero. */
+void coati_serve_page(const struct http_request *request, const char *body,
+		      const struct serve_counts *counts, struct serve_answer *ret);
+/* serve-metrics.c */
+/* The number in field @field (from 1, behind the name) of what /proc has as stat of a process or thread; 0 when there is none. */
+uint64_t coati_stat_field(const char *stat, int field);
+void coati_serve_metrics(const struct http_request *request, const struct serve_counts *counts,
+			 struct serve_answer *ret);

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The server: one thread, one poll(), as many clients as there are slots. A client is read until its request is whole, answered, and then drained
+ * until it closes, so that it gets the answer even when it still sends. Whatever it does, it is gone by its deadline.
+ *
+ * The slots belong to the thread alone. What a child after fork() looks at are descriptors, which leave a slot before they are closed: what it
+ * finds there is ours.
+ */
+#include <coati/serve.h>
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "live/serve-listen.h"
+#include "live/serve-pages.h"
+
+#define SERVERS	     8
+#define STACK_BYTES  (256 * 1024)
+#define TIMEOUT_MS   10000
+#define CLIENTS	     64
+#define MAX_CLIENTS  4096
+#define LINGER_NS    (2 * NSEC_PER_SEC)
+#define LINGER_BYTES (1024 * 1024)
+#define RETRY_NS     (NSEC_PER_SEC / 10)
+
+enum stage { STAGE_READ, STAGE_WRITE, STAGE_DRAIN };
+
+struct client {
+	_Atomic int fd; /* -1: the slot is free */
+	enum stage stage;
+	uint64_t deadline_ns;
+	char *in; /* head and body as they come, ended by a zero */
+	size_t in_len, in_cap;
+	struct strbuf out;
+	size_t out_at, drained;
+};
+
+struct coati_server {
+	struct serve_place place;
+	int wake;
+	pid_t pid;
+	pthread_t thread;
+	uint64_t timeout_ns;
+	uint32_t max_clients;
+	uint64_t accept_at_ns; /* not before: there were no descriptors */
+	struct serve_counts counts;
+	struct client *clients;
+	struct pollfd *polled; /* wake, listen, then the clients */
+};
+
+static _Atomic(struct coati_server *) servers[SERVERS];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* ---- a client ---- */
+
+static int fd_of(const struct client *c)
+{
+	return atomic_load_explicit(&c->fd, memory_order_relaxed);
+}
+
+static void drop(struct coati_server *s, struct client *c)
+{
+	int fd = fd_of(c);
+
+	atomic_store_explicit(&c->fd, -1, memory_order_relaxed);
+	close(fd);
+	coati_free(c->in);
+	coati_strbuf_fini(&c->out);
+	c->in = NULL;
+	s->counts.clients--;
+}
+
+static void write_more(struct coati_server *s, struct client *c);
+
+/* Head and body of @a become what is written. */
+static void answer(struct coati_server *s, struct client *c, struct serve_answer *a,
+		   bool without_body)
+{
+	s->counts.requests++;
+	s->counts.errors += a->status >= 400;
+	coati_strbuf_clear(&c->out);
+	coati_strbuf_printf(
+		&c->out,
+		"HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n"
+		"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s\r\n",
+		a->status, coati_http_reason(a->status), a->type, a->body.len, a->extra);
+	if (!without_body)
+		coati_strbuf_add(&c->out, a->body.text, a->body.len);
+	if (c->out.failed) {
+		drop(s, c);
+		return;
+	}
+	c->stage = STAGE_WRITE;
+	c->out_at = 0;
+	c->deadline_ns = now_ns() + s->timeout_ns * (1 + c->out.len / 65536);
+	write_more(s, c);
+}
+
+static void answer_error(struct coati_server *s, struct client *c, int status, const char *sentence)
+{
+	struct serve_answer a = { .extra = "", .body = STRBUF_INIT(SERVE_ANSWER_BYTES) };
+
+	coati_serve_say(&a, status, sentence);
+	answer(s, c, &a, false);
+	coati_strbuf_fini(&a.body);
+}
+
+static void answer_request(struct coati_server *s, struct client *c,
+			   const struct http_request *request, const char *body)
+{
+	struct serve_answer a = { .extra = "", .body = STRBUF_INIT(SERVE_ANSWER_BYTES) };
+
+	if (!coati_serve_host_ok(&s->place, request->host))
+		coati_serve_say(
+			&a, 403,
+			"the Host of the request is not this machine; ask for localhost or 127.0.0.1");
+	else if (request->is_cross_site)
+		coati_serve_say(&a, 403, "a page of another site may not ask");
+	else
+		coati_serve_page(request, body, &s->counts, &a);
+	answer(s, c, &a, request->method == HTTP_HEAD);
+	coati_strbuf_fini(&a.body);
+}
+
+static const char *sentence_of(int status)
+{
+	switch (status) {
+	case 413:
+		return "the body is over 256 KiB";
+	case 414:
+		return "the query is over 2 KiB";
+	case 431:
+		return "the head of the request is over 8 KiB";
+	case 501:
+		return "bodies in chunks are not taken; send a Content-Length";
+	case 505:
+		return "HTTP/1.0 and 1.1 are spoken here";
+	default:
+		return "this is no HTTP request that could be answered";
+	}
+}
+
+static bool make_room(struct client *c, size_t size)
+{
+	char *p;
+
+	if (size < c->in_cap)
+		return true;
+	p = coati_realloc_array(c->in, size + 1, 1);
+	if (!p)
+		return false;
+	c->in = p;
+	c->in_cap = size + 1;
+	return true;
+}
+
+/* Look at what came so far; answer when the request is whole, or never will be. */
+static void look(struct coati_server *s, struct client *c)
+{
+	struct http_request request;
+	int head = coati_http_parse(c->in, c->in_len, &request);
+
+	if (head < 0) {
+		answer_error(s, c, -head, sentence_of(-head));
+	} else if (head > 0 && !make_room(c, (size_t)head + request.body_size)) {
+		answer_error(s, c, 500, "no memory for the request");
+	} else if (head > 0 && c->in_len - (size_t)head >= request.body_size) {
+		c->in[(size_t)head + request.body_size] = 0;
+		answer_request(s, c, &request, c->in + head);
+	}
+}
+
+static void read_more(struct coati_server *s, struct client *c)
+{
+	ssize_t n = recv(fd_of(c), c->in + c->in_len, c->in_cap - 1 - c->in_len, 0);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) { /* it left in mid-request, or without one */
+		drop(s, c);
+		return;
+	}
+	c->in_len += (size_t)n;
+	look(s, c);
+}
+
+static void drain(struct coati_server *s, struct client *c)
+{
+	char bytes[4096];
+	ssize_t n = recv(fd_of(c), bytes, sizeof(bytes), 0);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	c->drained += n > 0 ? (size_t)n : 0;
+	if (n <= 0 || c->drained > LINGER_BYTES)
+		drop(s, c);
+}
+
+static void write_more(struct coati_server *s, struct client *c)
+{
+	while (c->out_at < c->out.len) {
+		ssize_t n = send(fd_of(c), c->out.text + c->out_at, c->out.len - c->out_at,
+				 MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0) {
+			drop(s, c);
+			return;
+		}
+		c->out_at += (size_t)n;
+	}
+	shutdown(fd_of(c), SHUT_WR);
+	c->stage = STAGE_DRAIN;
+	c->deadline_ns = now_ns() + LINGER_NS;
+}
+
+static void time_out(struct coati_server *s, struct client *c)
+{
+	if (c->stage == STAGE_DRAIN) {
+		drop(s, c); /* it has its answer */
+		return;
+	}
+	s->counts.timeouts++;
+	if (c->stage == STAGE_READ && c->in_len)
+		answer_error(s, c, 408, "the request took too long");
+	else
+		drop(s, c);
+}
+
+/* ---- new ones ---- */
+
+/* On a unix socket the kernel says who it is. */
+static bool may_ask(const struct coati_server *s, int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof(who);
+
+	if (!s->place.is_unix)
+		return true;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+	       (who.uid == 0 || who.uid == geteuid());
+}
+
+static struct client *free_slot(struct coati_server *s)
+{
+	for (uint32_t i = 0; i < s->max_clients; i++)
+		if (fd_of(&s->clients[i]) < 0)
+			return &s->clients[i];
+	return NULL;
+}
+
+static void welcome(struct coati_server *s, struct client *c, int fd)
+{
+	*c = (struct client){ .fd = fd,
+			      .out = STRBUF_INIT(SERVE_ANSWER_BYTES + 4096),
+			      .deadline_ns = now_ns() + s->timeout_ns };
+	s->counts.clients++;
+	if (!may_ask(s, fd)) {
+		s->counts.refused++;
+		answer_error(s, c, 403, "only the user of the process and root may ask here");
+	} else if (!make_room(c, HTTP_HEAD_BYTES)) {
+		drop(s, c);
+	}
+}
+
+static void accept_more(struct coati_server *s)
+{
+	struct client *c;
+	int fd;
+
+	while ((c = free_slot(s))) {
+		fd = accept4(s->place.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0) {
+			welcome(s, c, fd);
+		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			   errno == ENOMEM) {
+			s->accept_at_ns =
+				now_ns() + RETRY_NS; /* poll() would say "now" all the time */
+			return;
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			return;
+		}
+	}
+}
+
+/* ---- the thread ---- */
+
+/* What to wait for; returns until when, in ns, UINT64_MAX for ever. */
+static uint64_t prepare(struct coati_server *s)
+{
+	bool can_accept = s->counts.clients < s->max_clients && now_ns() >= s->accept_at_ns;
+	uint64_t until =
+		can_accept || s->counts.clients >= s->max_clients ? UINT64_MAX : s->accept_at_ns;
+
+	s->polled[0] = (struct pollfd){ .fd = s->wake, .events = POLLIN };
+	s->polled[1] = (struct pollfd){ .fd = can_accept ? s->place.fd : -1, .events = POLLIN };
+	for (uint32_t i = 0; i < s->max_clients; i++) {
+		const struct client *c = &s->clients[i];
+
+		s->polled[2 + i] =
+			(struct pollfd){ .fd = fd_of(c),
+					 .events = c->stage == STAGE_WRITE ? POLLOUT : POLLIN };
+		if (fd_of(c) >= 0 && c->deadline_ns < until)
+			until = c->deadline_ns;
+	}
+	return until;
+}
+
+static void serve_client(struct coati_server *s, struct client *c, short events)
+{
+	if (events && c->stage == STAGE_READ)
+		read_more(s, c);
+	else if (events && c->stage == STAGE_WRITE)
+		write_more(s, c);
+	else if (events)
+		drain(s, c);
+	if (fd_of(c) >= 0 && now_ns() >= c->deadline_ns)
+		time_out(s, c);
+}
+
+static void *run(void *server)
+{
+	struct coati_server *s = server;
+
+	pthread_setname_np(pthread_self(), "coati-serve");
+	for (;;) {
+		uint64_t until = prepare(s), now = now_ns(), left = until > now ? until - now : 0;
+		struct timespec wait = { (time_t)(left / NSEC_PER_SEC),
+					 (long)(left % NSEC_PER_SEC) };
+
+		if (ppoll(s->polled, 2 + s->max_clients, until == UINT64_MAX ? NULL : &wait, NULL) <
+		    0)
+			continue; /* a signal that cannot be blocked */
+		if (s->polled[0].revents)
+			return NULL;
+		for (uint32_t i = 0; i < s->max_clients; i++)
+			if (s->polled[2 + i].fd >= 0)
+				serve_client(s, &s->clients[i], s->polled[2 + i].revents);
+		if (s->polled[1].revents)
+			accept_more(s);
+	}
+}
+
+/* ---- start, stop, fork ---- */
+
+/* The child forgets its parent's servers, and holds none of their sockets. */
+static void in_child(void)
+{
+	for (int i = 0; i < SERVERS; i++) {
+		struct coati_server *s =
+			atomic_exchange_explicit(&servers[i], NULL, memory_order_relaxed);
+
+		if (!s)
+			continue;
+		fd_closep(&s->place.fd);
+		fd_closep(&s->wake);
+		for (uint32_t c = 0; c < s->max_clients; c++)
+			if (fd_of(&s->clients[c]) >= 0)
+				close(fd_of(&s->clients[c]));
+	}
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+static bool enter(struct coati_server *s)
+{
+	pthread_once(&once, watch_forks);
+	for (int i = 0; i < SERVERS; i++) {
+		struct coati_server *none = NULL;
+
+		/* pairs with: the loads of in_child(), which runs after everything */
+		if (atomic_compare_exchange_strong_explicit(
+			    &servers[i], &none, s, memory_order_acq_rel, memory_order_relaxed))
+			return true;
+	}
+	return false;
+}
+
+static void leave(struct coati_server *s)
+{
+	for (int i = 0; i < SERVERS; i++) {
+		struct coati_server *it = s;
+
+		atomic_compare_exchange_strong_explicit(&servers[i], &it, NULL,
+							memory_order_acq_rel, memory_order_relaxed);
+	}
+}
+
+static void release(struct coati_server *s)
+{
+	fd_closep(&s->wake);
+	coati_serve_unlisten(&s->place);
+	coati_free(s->clients);
+	coati_free(s->polled);
+	coati_free(s);
+}
+
+/* With all signals blocked: those of the program are for its own threads. */
+static int start_thread(struct coati_server *s)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int r;
+
+	r = pthread_attr_init(&attr);
+	if (r)
+		return -r;
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&s->thread, &attr, run, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -r;
+}
+
+static struct coati_server *make(const struct coati_serve_opts *opts)
+{
+	struct coati_server *s = coati_alloc(sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->place.fd = s->wake = -1;
+	s->pid = getpid();
+	s->timeout_ns = (opts->timeout_ms ? opts->timeout_ms : TIMEOUT_MS) * NSEC_PER_MSEC;
+	s->max_clients = opts->max_clients ? opts->max_clients : CLIENTS;
+	s->clients = coati_alloc_array(s->max_clients, sizeof(*s->clients));
+	s->polled = coati_alloc_array(2 + s->max_clients, sizeof(*s->polled));
+	if (!s->clients || !s->polled) {
+		release(s);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < s->max_clients; i++)
+		atomic_store_explicit(&s->clients[i].fd, -1, memory_order_relaxed);
+	return s;
+}
+
+static int start(struct coati_server *s, const char *where, bool anywhere, struct coati_error *err)
+{
+	int r = coati_serve_listen(where, anywhere, &s->place, err);
+
+	if (r < 0)
+		return r;
+	s->wake = eventfd(0, EFD_CLOEXEC);
+	if (s->wake < 0)
+		return coati_fail(err, -errno, "an eventfd: %m");
+	if (!enter(s))
+		return coati_fail(err, -ENOSPC,
+				  "%s: there are %d servers in this process already; stop one",
+				  where, SERVERS);
+	r = start_thread(s);
+	if (r < 0) {
+		leave(s);
+		return coati_fail(err, r, "the thread that serves %s: %m", where);
+	}
+	return 0;
+}
+
+int coati_serve(const char *where, const struct coati_serve_opts *opts, struct coati_server **ret,
+		struct coati_error *err)
+{
+	struct coati_serve_opts o;
+	struct coati_server *s;
+	int r = SIZED_COPY(&o, opts);
+
+	if (r < 0 || !where || o.flags & ~COATI_SERVE_ANYWHERE || o.max_clients > MAX_CLIENTS)
+		return coati_fail(
+			err, r < 0 ? r : -EINVAL,
+			"coati_serve: options that this library does not know, or no place");
+	s = make(&o);
+	if (!s)
+		return coati_fail(err, -ENOMEM, "no memory to serve %s", where);
+	r = start(s, where, o.flags & COATI_SERVE_ANYWHERE, err);
+	if (r < 0) {
+		release(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+uint16_t coati_server_port(const struct coati_server *server)
+{
+	return server->place.port;
+}
+
+void coati_server_stop(struct coati_server *server)
+{
+	uint64_t one = 1;
+
+	if (!server)
+		return;
+	leave(server);
+	if (server->pid != getpid())
+		return; /* a child: what its parent's thread did at the fork is not known, so nothing of it is touched */
+	while (write(server->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+	pthread_join(server->thread, NULL);
+	for (uint32_t i = 0; i < server->max_clients; i++)
+		if (fd_of(&server->clients[i]) >= 0)
+			drop(server, &server->clients[i]);
+	release(server);
+}
