@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "format/text.h"
 
 #define TABLE_MAX ((size_t)1 << 28)
 #define BYTES_MAX (UINT64_C(4) << 30)
@@ -63,14 +64,11 @@ static const char *file_name(const struct coati_image_info *info)
 	return info->path && *info->path ? info->path : info->name;
 }
 
-static uint32_t hex_string(struct dictionary *d, const struct coati_image_info *info)
+static uint32_t build_id_string(struct dictionary *d, const struct coati_image_info *info)
 {
-	char text[2 * COATI_BUILD_ID_MAX + 1] = "";
+	char text[2 * COATI_BUILD_ID_MAX + 1];
 
-	for (uint32_t i = 0; i < info->build_id_size && i < COATI_BUILD_ID_MAX; i++) {
-		text[2 * i] = "0123456789abcdef"[info->build_id[i] >> 4];
-		text[2 * i + 1] = "0123456789abcdef"[info->build_id[i] & 15];
-	}
+	coati_format_build_id(info, text);
 	return coati_dictionary_copy(d, text);
 }
 
@@ -104,7 +102,7 @@ static uint32_t mapping_of(struct dictionary *d, const struct coati_profile_loca
 		.image = l->image, .start = l->map_start, .end = l->map_end, .offset = l->map_pgoff
 	};
 	m->file = coati_dictionary_string(d, file_name(&info));
-	m->build_id = hex_string(d, &info);
+	m->build_id = build_id_string(d, &info);
 	return (uint32_t)d->mappings.len;
 }
 

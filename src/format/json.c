@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "format/json.h"
+#include "format/text.h"
 
 struct json_writing {
 	struct format_input *in;
@@ -156,12 +157,9 @@ static void put_images(struct json_writing *w)
 
 	begin_table(w, "images");
 	for (uint32_t i = 0; coati_image_info(images, i, &info) == 0; i++) {
-		char hex[2 * COATI_BUILD_ID_MAX + 1] = "";
+		char hex[2 * COATI_BUILD_ID_MAX + 1];
 
-		for (uint32_t k = 0; k < info.build_id_size && k < COATI_BUILD_ID_MAX; k++) {
-			hex[2 * k] = "0123456789abcdef"[info.build_id[k] >> 4];
-			hex[2 * k + 1] = "0123456789abcdef"[info.build_id[k] & 15];
-		}
+		coati_format_build_id(&info, hex);
 		coati_json_object(j);
 		coati_json_kstr(j, "name", info.name ? info.name : "");
 		coati_json_kstr(j, "path", info.path ? info.path : "");

@@ -42,3 +42,16 @@ void coati_format_text(struct strbuf *s, const char *text)
 		len -= n;
 	}
 }
+
+void coati_format_build_id(const struct coati_image_info *info,
+			   char ret[2 * COATI_BUILD_ID_MAX + 1])
+{
+	uint32_t size =
+		info->build_id_size < COATI_BUILD_ID_MAX ? info->build_id_size : COATI_BUILD_ID_MAX;
+
+	for (uint32_t i = 0; i < size; i++) {
+		ret[2 * i] = "0123456789abcdef"[info->build_id[i] >> 4];
+		ret[2 * i + 1] = "0123456789abcdef"[info->build_id[i] & 15];
+	}
+	ret[2 * size] = '\0';
+}

@@ -8,9 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <coati/image.h>
+
 #include "base/strbuf.h"
 
 /* Is it UTF-8 as it is? */
 bool coati_format_text_is_good(const char *text, size_t len);
+/* A build id in hexadecimal; "" when it is not known. */
+void coati_format_build_id(const struct coati_image_info *info,
+			   char ret[2 * COATI_BUILD_ID_MAX + 1]);
 /* @text behind @s, by the rule. */
 void coati_format_text(struct strbuf *s, const char *text);
