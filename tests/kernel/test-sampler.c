@@ -28,26 +28,26 @@
 #define SHARES_MAX 1024
 
 static struct coati_error err;
-static _Atomic uint64_t sink;
+static volatile uint64_t sink; /* written by all threads; nobody reads it */
 
 /* ---- work ---- */
 
 __attribute__((noinline)) static void burn_half(uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
-		atomic_store_explicit(&sink, i, memory_order_relaxed);
+		sink = i;
 }
 
 __attribute__((noinline)) static void burn_third(uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
-		atomic_store_explicit(&sink, i + 1, memory_order_relaxed);
+		sink = i + 1;
 }
 
 __attribute__((noinline)) static void burn_fifth(uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
-		atomic_store_explicit(&sink, i + 2, memory_order_relaxed);
+		sink = i + 2;
 }
 
 /* Not known to the compiler: it would make functions of other names for these. */
@@ -425,7 +425,8 @@ TEST(sampler_works_for_an_ordinary_user)
 	start(1000, COATI_SAMPLER_UNKNOWN);
 	burn(100 * NSEC_PER_MSEC);
 	CHECK_OK(coati_sampler_stop(-1, &stats, &err));
-	CHECK_U64(stats.samples, >, 50);
+	test_note("engine %d", (int)stats.engine);
+	CHECK_U64(stats.cpu_ns, >=, 50 * NSEC_PER_MSEC);
 }
 
 static uint64_t burn_with(const char *tenant, uint64_t cpu_ns)
@@ -521,14 +522,15 @@ TEST(sampler_keeps_errno)
 static void *burn_on_a_small_stack(void *arg)
 {
 	static char stack[16384];
-	stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) }, old;
 	sigset_t all;
 
-	sigaltstack(&alternate, NULL);
+	sigaltstack(&alternate, &old);
 	burn(20 * NSEC_PER_MSEC);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	burn(20 * NSEC_PER_MSEC);
+	sigaltstack(&old, NULL); /* ASan has one of its own */
 	return arg;
 }
 
