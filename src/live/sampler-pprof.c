@@ -353,6 +353,8 @@ static void put_comments(struct out *o, const struct sampler_profile *p)
 			o,
 			"engine: one timer over the CPU time of the process at %u Hz, looked at by the kernel at its tick; shares of threads may be skewed",
 			p->rate_hz);
+	if (p->why[0])
+		put_comment(o, "a better engine could not be had: %s", p->why);
 	if (p->no_kernel)
 		put_comment(
 			o,

@@ -39,6 +39,7 @@ static struct {
 	struct sampler_events events;
 	struct sampler_fold fold;
 	struct coati_sampler_stats stats;
+	struct coati_error why; /* not the best engine */
 	uint32_t rate_hz, flags;
 	struct timespec wall, begin;
 } run = { .wake_fd = -1 };
@@ -209,12 +210,12 @@ static int open_engine(enum coati_sampler_engine engine, struct coati_error *err
 
 static int open_best(enum coati_sampler_engine wanted, struct coati_error *err)
 {
-	int r;
-
+	run.why = (struct coati_error){ .code = 0 };
 	if (wanted != COATI_SAMPLER_UNKNOWN)
 		return open_engine(wanted, err);
-	r = open_engine(COATI_SAMPLER_PERF, err);
-	return r < 0 ? open_engine(COATI_SAMPLER_TIMER, err) : r;
+	if (open_engine(COATI_SAMPLER_PERF, &run.why) == 0)
+		return 0;
+	return open_engine(COATI_SAMPLER_TIMER, err);
 }
 
 /* ---- start and stop ---- */
@@ -329,7 +330,7 @@ static int write_profile(int fd, const struct sampler_profile *p, struct coati_e
 int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_error *err)
 {
 	struct sampler_shared *g = &coati_sampler_shared;
-	struct sampler_profile p = { .fold = &run.fold, .stats = &run.stats };
+	struct sampler_profile p = { .fold = &run.fold, .stats = &run.stats, .why = run.why.text };
 	uint32_t state = RUNNING;
 	struct timespec end;
 	int r = 0;

@@ -124,6 +124,7 @@ const struct sampler_name *coati_sampler_names_find(const struct sampler_names *
 struct sampler_profile {
 	const struct sampler_fold *fold;
 	const struct coati_sampler_stats *stats;
+	const char *why;	       /* not the best engine; "": it was, or was not asked for */
 	uint64_t time_ns, duration_ns; /* wall clock, length */
 	uint32_t rate_hz;
 	bool names, no_kernel, replaced;
