@@ -4,6 +4,8 @@
 #include "export-session.h"
 #include "talk.h"
 
+static const char *const modes[] = { "auto", "on", "off", "both", NULL };
+
 static const struct option opts[] = {
 	OPT_STR('f', "format", struct export_args, format, "FORMAT",
 		"which; a wrong one lists them (by the ending of -o)"),
@@ -13,6 +15,8 @@ static const struct option opts[] = {
 		  "this one; - is stdin; again to merge several (the newest here)"),
 	OPT_FLAG(0, "check", struct export_args, check,
 		 "read the file back and compare all sums with the profile"),
+	OPT_CHOICE(0, "mode", struct export_args, mode, modes, "MODE",
+		   "time on CPUs, off them, or both (on, where there is any)"),
 	OPT_FLAG(0, "counts", struct export_args, counts, "count samples instead of their weight"),
 	OPT_FLAG(0, "no-compress", struct export_args, plain, "no gzip where there usually is"),
 	OPT_STR(0, "comment", struct export_args, comment, "TEXT",

@@ -168,11 +168,13 @@ static int make_export(struct exporting *e, struct coati_error *err)
 {
 	const struct export_args *a = e->args;
 	struct coati_images_opts images = coati_source_images(&a->of);
+	static const uint32_t modes[] = { 0, COATI_EXPORT_ON_CPU, COATI_EXPORT_OFF_CPU,
+					  COATI_EXPORT_ON_CPU | COATI_EXPORT_OFF_CPU };
 	struct coati_export_opts o = {
 		.size = sizeof(o),
 		.format = e->format,
 		.flags = (a->of.no_inline ? COATI_EXPORT_NO_INLINES : 0) |
-			 (a->counts ? COATI_EXPORT_COUNTS : 0) |
+			 (a->counts ? COATI_EXPORT_COUNTS : 0) | modes[a->mode] |
 			 (a->plain ? COATI_EXPORT_PLAIN : 0),
 		.filter = &a->of.filter,
 		.images = &images,

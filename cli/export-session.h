@@ -11,6 +11,7 @@ struct export_args {
 	const char *format, *output, *comment;
 	struct option_texts inputs;
 	struct source_args of;
+	int mode; /* auto, on, off, both */
 	bool check, counts, plain, quiet;
 };
 

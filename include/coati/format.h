@@ -60,6 +60,10 @@ COATI_API int coati_format_is_binary(enum coati_format format);
 #define COATI_EXPORT_COUNTS \
 	(UINT32_C(1) << 1) /* weights are numbers of samples; perfdata: refused */
 #define COATI_EXPORT_PLAIN (UINT32_C(1) << 2) /* not compressed, where the format usually is */
+/* Of a recording with context switches: the time on CPUs, the time off them, or with both flags both. Without a flag on CPUs, or off them when that is
+ * all there is. perfdata has the switches themselves and refuses the flags. */
+#define COATI_EXPORT_ON_CPU  (UINT32_C(1) << 3)
+#define COATI_EXPORT_OFF_CPU (UINT32_C(1) << 4)
 
 /* Strings must live as long as the export. */
 struct coati_export_opts {

@@ -121,6 +121,7 @@ static int make_profile(struct coati_export *x, struct coati_error *err)
 		o.ctx = x;
 	}
 	if (x->format->flags & FORMAT_RECORDS) {
+		o.flags |= COATI_PROFILE_NO_OFF_CPU; /* they are copied, not paired */
 		o.on_sample = keep_number;
 		o.ctx = x;
 	}
@@ -250,6 +251,21 @@ static void drop_other_losses(struct coati_export *x)
 	x->losses.len = kept;
 }
 
+/* Which part of the time. Without a word it is that on CPUs, where there is any. */
+static uint32_t mode_of(const struct coati_export *x)
+{
+	const uint32_t both = COATI_EXPORT_ON_CPU | COATI_EXPORT_OFF_CPU;
+	uint32_t mode = x->opts.flags & both;
+	struct coati_profile_quality q;
+
+	coati_profile_quality(x->profile, &q);
+	if (!mode)
+		mode = q.off_intervals && !q.samples ? COATI_EXPORT_OFF_CPU : COATI_EXPORT_ON_CPU;
+	if (mode == both)
+		return 0;
+	return mode == COATI_EXPORT_ON_CPU ? COATI_VIEW_NO_OFF_CPU : COATI_VIEW_NO_ON_CPU;
+}
+
 /* What was left out while reading needs no second look. */
 static int make_view(struct coati_export *x, struct coati_error *err)
 {
@@ -263,6 +279,7 @@ static int make_view(struct coati_export *x, struct coati_error *err)
 		o.flags |= COATI_VIEW_COUNTS;
 	if (x->format->flags & FORMAT_LINES)
 		o.flags |= COATI_VIEW_LINES;
+	o.flags |= mode_of(x);
 	return coati_view_new(x->profile, &o, &x->view, err);
 }
 
@@ -288,6 +305,11 @@ static void add_common_notes(struct format_input *in)
 		coati_format_note(
 			in,
 			"samples of several events are counted together; --event (-e) chooses one");
+	if (in->quality.off_intervals && !(in->opts->flags & COATI_EXPORT_OFF_CPU) &&
+	    in->quality.samples)
+		coati_format_note(in,
+				  "%.3f s off the CPUs are left out; --mode off or both has them",
+				  (double)in->quality.off_ns / 1e9);
 	if (in->quality.lost)
 		coati_format_note(in,
 				  "%llu records were lost while recording: their weight is missing",

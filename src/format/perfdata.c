@@ -37,6 +37,10 @@ static int accept(const struct coati_export_opts *opts, struct coati_error *err)
 		return coati_fail(
 			err, -EOPNOTSUPP,
 			"perfdata holds addresses, not names: frames cannot be left out with hide, show and show-from; focus and ignore choose whole stacks");
+	if (opts->flags & (COATI_EXPORT_ON_CPU | COATI_EXPORT_OFF_CPU))
+		return coati_fail(
+			err, -EOPNOTSUPP,
+			"perfdata holds the context switches themselves: --mode is for who reads it");
 	if (opts->flags & COATI_EXPORT_COUNTS)
 		return coati_fail(
 			err, -EOPNOTSUPP,
@@ -308,7 +312,9 @@ static int write_perfdata(struct format_input *in, struct format_output *out,
 static int read_perfdata(const struct coati_export_opts *opts, int fd, struct tally *t,
 			 struct coati_error *err)
 {
-	struct coati_profile_opts o = { .size = sizeof(o), .images = opts->images };
+	struct coati_profile_opts o = { .size = sizeof(o),
+					.flags = COATI_PROFILE_NO_OFF_CPU,
+					.images = opts->images };
 	struct coati_view_opts vo = { .size = sizeof(vo) };
 	struct coati_profile *p = NULL;
 	struct coati_view *v = NULL;

@@ -331,6 +331,10 @@ int coati_view_sample(const struct coati_view *v, const struct coati_profile_sam
 
 	if (sample->stack >= p->stacks.len || !v->stacks[sample->stack].is_in)
 		return 0;
+	if (v->flags & (sample->event < p->events.len && p->events.v[sample->event].is_off_cpu
+				? COATI_VIEW_NO_OFF_CPU
+				: COATI_VIEW_NO_ON_CPU))
+		return 0;
 	s = &v->stacks[sample->stack];
 	*ret = (struct coati_view_entry){ .weight = v->counts ? 1 : sample->weight,
 					  .frames = s->frames,
