@@ -11,12 +11,14 @@
 #include <coati/live.h>
 #include <coati/serve.h>
 #include <stdio.h>
+#include <string.h>
 
 int main(int argc, char **argv)
 {
 	const char *where = argc > 1 ? argv[1] : "localhost:0";
 	struct coati_server *server;
 	struct coati_error err;
+	size_t bytes = 0;
 	char line[256];
 
 	if (coati_serve(where, NULL, &server, &err) < 0) {
@@ -30,8 +32,9 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) { /* the work */
 		COATI_LABEL("line", line);
-		fputs(line, stdout);
+		bytes += strlen(line);
 	}
 	coati_server_stop(server);
+	printf("%zu bytes\n", bytes);
 	return 0;
 }

@@ -14,9 +14,13 @@
  *
  *	/debug/pprof/			the index
  *	/debug/pprof/cmdline		the command line, its words ended by zero bytes
+ *	/debug/pprof/profile?seconds=30	a CPU profile for pprof (<coati/sampler.h>), with names; 1 to 3600 seconds
  *	/debug/pprof/symbol		names of addresses (?0x1234+0x5678, or as the body of a POST), for pprof
  *	/debug/pprof/threads?debug=1	the threads: number, name, state, CPU time; debug=2 also where they wait
  *	/metrics			CPU time, memory, threads, files and what the library counts, for Prometheus (text or OpenMetrics)
+ *
+ * One profile is taken at a time: who asks for another one meanwhile is answered with status 429. All other pages answer while it is taken. When its client
+ * leaves, it ends.
  *
  * Who may ask. On a unix socket: the user of the process and root, by the credentials that the kernel vouches for; the file is made for its
  * owner alone. On TCP: everybody on this machine, as the address is one of loopback unless COATI_SERVE_ANYWHERE is set; requests whose Host is not

@@ -128,6 +128,11 @@ static void show_threads(const struct visit *visit, struct serve_answer *ret)
 	coati_strbuf_printf(&ret->body, "%u threads\n", nr);
 }
 
+static void show_profile(const struct visit *visit, struct serve_answer *ret)
+{
+	coati_serve_profile(visit->request, ret);
+}
+
 static void show_metrics(const struct visit *visit, struct serve_answer *ret)
 {
 	coati_serve_metrics(visit->request, visit->counts, ret);
@@ -139,6 +144,8 @@ static const struct page pages[] = {
 	{ "/debug/pprof/", "/debug/pprof/", "this page", show_index, false },
 	{ "/debug/pprof/cmdline", "/debug/pprof/cmdline",
 	  "the command line, words ended by zero bytes", show_cmdline, false },
+	{ "/debug/pprof/profile", "/debug/pprof/profile?seconds=30",
+	  "a CPU profile of so many seconds, for pprof", show_profile, false },
 	{ "/debug/pprof/symbol", "/debug/pprof/symbol", "names of addresses, for pprof",
 	  show_symbol, true },
 	{ "/debug/pprof/threads", "/debug/pprof/threads?debug=2", "the threads and what they do",

@@ -10,7 +10,13 @@
 
 #define SERVE_ANSWER_BYTES (16 * 1024 * 1024)
 
+/* An answer that takes a while: after @later_ns this is called to fill it in, or with @ret NULL when nobody waits any more. */
+struct serve_answer;
+typedef void (*serve_finish_fn)(struct serve_answer *ret);
+
 struct serve_answer {
+	serve_finish_fn finish; /* NULL: it is whole */
+	uint64_t later_ns;
 	int status;
 	const char *type;  /* of the body */
 	const char *extra; /* more header lines, each with its line end, or "" */
@@ -28,6 +34,8 @@ void coati_serve_say(struct serve_answer *a, int status, const char *sentence);
 /* @body: the body of a POST, ended by a zero. */
 void coati_serve_page(const struct http_request *request, const char *body,
 		      const struct serve_counts *counts, struct serve_answer *ret);
+/* serve-profile.c */
+void coati_serve_profile(const struct http_request *request, struct serve_answer *ret);
 /* serve-metrics.c */
 /* The number in field @field (from 1, behind the name) of what /proc has as stat of a process or thread; 0 when there is none. */
 uint64_t coati_stat_field(const char *stat, int field);

@@ -33,13 +33,15 @@
 #define LINGER_BYTES (1024 * 1024)
 #define RETRY_NS     (NSEC_PER_SEC / 10)
 
-enum stage { STAGE_READ, STAGE_WRITE, STAGE_DRAIN };
+/* STAGE_WAIT: the answer is made meanwhile, until the deadline. */
+enum stage { STAGE_READ, STAGE_WAIT, STAGE_WRITE, STAGE_DRAIN };
 
 struct client {
 	_Atomic int fd; /* -1: the slot is free */
 	enum stage stage;
 	uint64_t deadline_ns;
-	char *in; /* head and body as they come, ended by a zero */
+	struct serve_answer later; /* in STAGE_WAIT */
+	char *in;		   /* head and body as they come, ended by a zero */
 	size_t in_len, in_cap;
 	struct strbuf out;
 	size_t out_at, drained;
@@ -72,6 +74,8 @@ static void drop(struct coati_server *s, struct client *c)
 {
 	int fd = fd_of(c);
 
+	if (c->stage == STAGE_WAIT)
+		c->later.finish(NULL);
 	atomic_store_explicit(&c->fd, -1, memory_order_relaxed);
 	close(fd);
 	coati_free(c->in);
@@ -128,6 +132,12 @@ static void answer_request(struct coati_server *s, struct client *c,
 		coati_serve_say(&a, 403, "a page of another site may not ask");
 	else
 		coati_serve_page(request, body, &s->counts, &a);
+	if (a.finish) {
+		c->later = a; /* its body is empty yet */
+		c->stage = STAGE_WAIT;
+		c->deadline_ns = now_ns() + a.later_ns;
+		return;
+	}
 	answer(s, c, &a, request->method == HTTP_HEAD);
 	coati_strbuf_fini(&a.body);
 }
@@ -227,8 +237,25 @@ static void write_more(struct coati_server *s, struct client *c)
 	c->deadline_ns = now_ns() + LINGER_NS;
 }
 
+/* The time is over that the answer takes. */
+static void finish(struct coati_server *s, struct client *c)
+{
+	struct serve_answer a = c->later;
+
+	c->stage = STAGE_WRITE;
+	a.finish(&a);
+	if (a.body.failed)
+		coati_serve_say(&a, 500, "no memory for the answer");
+	answer(s, c, &a, false);
+	coati_strbuf_fini(&a.body);
+}
+
 static void time_out(struct coati_server *s, struct client *c)
 {
+	if (c->stage == STAGE_WAIT) {
+		finish(s, c);
+		return;
+	}
 	if (c->stage == STAGE_DRAIN) {
 		drop(s, c); /* it has its answer */
 		return;

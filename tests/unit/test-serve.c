@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <coati/live.h>
+#include <coati/sampler.h>
 #include <coati/serve.h>
 
 #include "base/alloc.h"
@@ -211,6 +212,8 @@ TEST(serve_index_lists_pages_that_all_answer)
 		 body_of(asked(server, "GET /debug/pprof/ HTTP/1.1\r\n" HOST "\r\n")));
 	for (const char *at = index; (at = strstr(at, "href=\"")); nr++) {
 		at += 6;
+		if (!strncmp(at, "/debug/pprof/profile", 20))
+			continue; /* takes its time, see below */
 		snprintf(request, sizeof(request), "GET %.*s HTTP/1.1\r\n" HOST "\r\n",
 			 (int)strcspn(at, "\""), at);
 		CHECK_INT(status_of(asked(server, request)), ==, 200);
@@ -420,6 +423,74 @@ TEST(serve_stops_with_clients_connected_and_leaves_nothing)
 		CHECK_INT(entries("/proc/self/fd"), ==, fds);
 	}
 	coati_server_stop(NULL);
+}
+
+/* ---- profiles ---- */
+
+#define PROFILE(seconds) "GET /debug/pprof/profile?seconds=" seconds " HTTP/1.1\r\n" HOST "\r\n"
+
+/* A client that a profile is taken for: the sampler runs when this returns. */
+static int profiling(const struct coati_server *server, const char *request)
+{
+	int fd = connected(server);
+
+	sent(fd, request, strlen(request));
+	CHECK_INT(status_of(asked(server, OK)), ==, 200); /* came later, in a later slot */
+	CHECK_ERR(coati_sampler_start(NULL, NULL), -EBUSY);
+	return fd;
+}
+
+TEST_LIMIT(serve_profile_comes_after_its_seconds_and_others_are_answered_meanwhile, 60)
+{
+	struct coati_server *server = started("0", NULL);
+	int fd = profiling(server, PROFILE("2"));
+	const char *answer;
+
+	CHECK_INT(status_of(asked(server, OK)), ==, 200);
+	answer = received(fd);
+	CHECK_INT(status_of(answer), ==, 200);
+	CHECK_HAS(answer, "Content-Disposition: attachment");
+	CHECK_MEM(body_of(answer), "\x1f\x8b", 2);
+	coati_server_stop(server);
+}
+
+TEST_LIMIT(serve_second_profile_is_refused_until_the_first_one_is_done_or_its_client_left, 60)
+{
+	struct coati_server *server = started("0", NULL);
+	int fd = profiling(server, PROFILE("3000"));
+	const char *answer = asked(server, PROFILE("1"));
+
+	CHECK_INT(status_of(answer), ==, 429);
+	CHECK_HAS(answer, "Retry-After: ");
+	CHECK_INT(status_of(asked(server, "HEAD /debug/pprof/profile HTTP/1.1\r\n" HOST "\r\n")),
+		  ==, 405);
+	close(fd);
+	while ((answer = asked(server, PROFILE("1"))) && status_of(answer) == 429)
+		;
+	CHECK_INT(status_of(answer), ==, 200);
+	coati_server_stop(server);
+}
+
+TEST_LIMIT(serve_stopped_while_a_profile_is_taken_stops_that_too, 60)
+{
+	struct coati_server *server = started("0", NULL);
+	int fd = profiling(server, PROFILE("3000"));
+
+	coati_server_stop(server);
+	CHECK_STR(received(fd), "");
+	CHECK_OK(coati_sampler_start(NULL, NULL));
+	CHECK_OK(coati_sampler_stop(-1, NULL, NULL));
+}
+
+TEST(serve_profile_of_no_sensible_time_is_refused)
+{
+	struct coati_server *server = started("0", NULL);
+
+	CHECK_INT(status_of(asked(server, PROFILE("0"))), ==, 400);
+	CHECK_INT(status_of(asked(server, PROFILE("3601"))), ==, 400);
+	CHECK_INT(status_of(asked(server, PROFILE("-1"))), ==, 400);
+	CHECK_INT(status_of(asked(server, PROFILE("1x"))), ==, 400);
+	coati_server_stop(server);
 }
 
 /* ---- places ---- */
