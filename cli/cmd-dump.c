@@ -16,6 +16,7 @@
 #include "base/match.h"
 #include "base/parse.h"
 #include "command.h"
+#include "dump-batch.h"
 #include "dump-fields.h"
 #include "dump-record.h"
 #include "dump-row.h"
@@ -62,7 +63,7 @@ static const struct option opts[] = {
 static const struct coati_example examples[] = {
 	{ "coati dump", "all of coati.data" },
 	{ "coati dump -T SAMPLE --json | head", "samples for a script" },
-	{ "coati dump --stats -i perf.data", "what is in a recording of perf" },
+	{ "coati dump --stats perf.data", "what is in a recording of perf" },
 	{ NULL, NULL }
 };
 
@@ -219,7 +220,9 @@ static void show_body(struct dump *d, const struct coati_recording_item *item,
 {
 	d->sink.arch = coati_recording_info(d->rec)->arch; /* in a pipe it comes with the stream */
 	coati_dump_record(&d->sink, r);
-	if (r->type == COATI_RECORD_SAMPLE && r->u.sample.present & COATI_SAMPLE_RAW) {
+	if (r->type == COATI_RECORD_SAMPLE && r->u.sample.present & COATI_SAMPLE_RAW &&
+	    !coati_dump_batch(&d->sink, coati_recording_event(d->rec, item->event), r,
+			      item->raw.swap)) {
 		struct coati_payload p = { r->u.sample.raw, r->u.sample.raw_size, item->raw.swap };
 
 		coati_dump_fields(&d->fields, &d->sink, d->rec, item->event, &p);
@@ -474,6 +477,16 @@ static int run_parsed(const struct args *a)
 	return n;
 }
 
+/* The recording may also be named without -i. */
+static bool take_operand(struct args *a, const struct option_line *line)
+{
+	if (line->argc > 1 || (line->argc && a->input))
+		return false;
+	if (line->argc)
+		a->input = line->argv[0];
+	return true;
+}
+
 static int run(int argc, char **argv)
 {
 	struct args a = { .types.max = 64, .events.max = 64, .pids.max = 4096, .tids.max = 4096 };
@@ -481,11 +494,10 @@ static int run(int argc, char **argv)
 	int code;
 
 	if (coati_command_parse(&coati_command_dump, &line, &a, &code))
-		code = line.argc ? coati_command_misuse(
-					   &coati_command_dump,
-					   "takes no operand: the recording is named with -i %s",
-					   line.argv[0])
-				 : run_parsed(&a);
+		code = take_operand(&a, &line)
+			       ? run_parsed(&a)
+			       : coati_command_misuse(&coati_command_dump,
+						      "one recording at a time: FILE, or -i FILE");
 	coati_options_fini(opts, &a);
 	return code;
 }
@@ -493,7 +505,7 @@ static int run(int argc, char **argv)
 const struct coati_command coati_command_dump = {
 	.name = "dump",
 	.summary = "every record of a recording, as text or JSON lines",
-	.usage = "[options]",
+	.usage = "[options] [FILE]",
 	.options = opts,
 	.examples = examples,
 	.run = run,

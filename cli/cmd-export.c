@@ -40,7 +40,7 @@ static const char *find_conflict(const struct export_args *a)
 		return "which format? -f pprof, folded ..., or -o with a name that tells";
 	if (a->check && a->output && a->output[0] == '-' && !a->output[1])
 		return "--check reads the file back, which a stream cannot be: name it with -o FILE";
-	return NULL;
+	return coati_source_conflict(&a->of);
 }
 
 static int run(int argc, char **argv)

@@ -15,7 +15,7 @@ static const struct option opts[] = {
 		  "this one; - is stdin; again to merge several (the newest here)"),
 	OPT_HEAD("What to show"),
 	OPT_STR(0, "by", struct report_args, by, "WHAT",
-		"rows: function, line, address, image, thread, process, event, wait ..."),
+		"rows: function, line, address, image, thread, wait, time:STEP ..."),
 	OPT_CHOICE(0, "mode", struct report_args, mode, coati_report_modes, "MODE",
 		   "time on CPUs, off them, or both (on, where there is any)"),
 	OPT_FLAG(0, "tree", struct report_args, tree,
@@ -32,7 +32,7 @@ static const struct option opts[] = {
 	OPT_U32('n', "limit", struct report_args, limit, "N",
 		"rows; 0: all (40; --json and --csv: all)", 0, UINT32_MAX),
 	OPT_STR(0, "min", struct report_args, min, "PERCENT",
-		"branches of a tree with at least this share (0.5)"),
+		"rows and branches with at least this share (tables 0, trees 0.5)"),
 	OPT_FLAG(0, "counts", struct report_args, counts, "count samples instead of their weight"),
 	SOURCE_OPTIONS(struct report_args),
 	OPT_CHOICE(0, "color", struct report_args, color, coati_color_words, "WHEN",
@@ -68,9 +68,13 @@ static const char *find_conflict(const struct report_args *a)
 		return "--html names its file itself: --output is not needed";
 	if (views && a->limit != LIMIT_USUAL)
 		return "--limit is for tables; trees have --min";
+	if (a->min && (a->flame || a->html || a->source))
+		return "--min is for tables and trees; --focus and --show-from choose what a flame graph shows";
+	if (a->by && a->source)
+		return "--source shows lines and instructions: --by does not go with it";
 	if (a->quiet && a->verbose)
 		return "--quiet and --verbose do not go together";
-	return NULL;
+	return coati_source_conflict(&a->of);
 }
 
 static int run(int argc, char **argv)

@@ -180,6 +180,13 @@ int coati_input_add_operands(struct option_texts *files, const struct option_lin
 	return 0;
 }
 
+const char *coati_source_conflict(const struct source_args *a)
+{
+	if (a->no_local && (a->debuginfod || a->root || a->debug_dirs))
+		return "--no-local takes only names that came with the recording: --debuginfod, --root and --debug-dirs do not go with it";
+	return NULL;
+}
+
 struct coati_images_opts coati_source_images(const struct source_args *a)
 {
 	return (struct coati_images_opts){

@@ -39,6 +39,8 @@ struct source_args {
 };
 
 struct coati_images_opts coati_source_images(const struct source_args *a);
+/* What of it excludes something else, a sentence; NULL: nothing. */
+const char *coati_source_conflict(const struct source_args *a);
 
 /* The options for it, of a struct that has it as the member "of". */
 #define SOURCE_OPTIONS(type)                                                                       \

@@ -26,7 +26,7 @@ struct report_args {
 	const char *output;
 	/* how much of it */
 	uint32_t limit;
-	const char *min; /* percent, of trees */
+	const char *min; /* percent, of rows and branches */
 	/* what of the recording, and where names come from */
 	struct source_args of;
 	int mode; /* enum report_mode */
@@ -47,5 +47,6 @@ struct report {
 	enum report_mode mode; /* never AUTO */
 	const char *label;
 	double min_percent;
+	uint64_t bin_ns;   /* by time: the length of a row */
 	const char *input; /* for people: the file, or how many */
 };

@@ -16,6 +16,11 @@ double coati_report_percent(const struct report *r, uint64_t weight)
 	return r->info.total ? 100.0 * (double)weight / (double)r->info.total : 0;
 }
 
+uint64_t coati_report_least(const struct report *r, uint64_t whole)
+{
+	return (uint64_t)((double)whole * r->min_percent / 100);
+}
+
 static bool is_time(const struct report *r)
 {
 	return !strcmp(r->info.unit, "ns");

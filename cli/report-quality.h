@@ -13,6 +13,8 @@ void coati_report_quality_json(const struct report *r, struct json *j);
 /* A weight in its unit: 1.20 s, 12,345; and as a share of the whole: 48.0 %. */
 void coati_report_weight(const struct report *r, struct strbuf *s, uint64_t weight);
 double coati_report_percent(const struct report *r, uint64_t weight);
+/* The least weight that --min lets through, of @whole. */
+uint64_t coati_report_least(const struct report *r, uint64_t whole);
 /* The columns of the terminal that the report goes to; 0: it goes to none. */
 uint32_t coati_report_width(const struct report *r);
 /* @text as one line of at most @width columns, control characters shown as '?'. What is too long loses the arguments of templates and

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/error.h"
 #include "base/parse.h"
 #include "command.h"
 #include "input.h"
@@ -15,7 +17,9 @@
 #include "report-tree.h"
 #include "talk.h"
 
-#define TREE_LEAST 0.5
+#define TREE_LEAST  0.5
+#define TIME_STEP   NSEC_PER_SEC
+#define TIME_PREFIX "time:"
 
 /* ---- the profile ---- */
 
@@ -26,6 +30,7 @@ static int make_profile(struct report *r, struct coati_error *err)
 	struct coati_profile_opts o = {
 		.size = sizeof(o),
 		.flags = r->by == COATI_BY_CPU || a->of.filter.cpu ? COATI_PROFILE_PER_CPU : 0,
+		.bin_ns = r->bin_ns,
 		.images = &images,
 		.filter = &a->of.filter,
 	};
@@ -120,14 +125,34 @@ static int parse_percent(const char *text, double *ret)
 	return coati_parse_double(number, ret) < 0 || *ret < 0 || *ret > 100 ? -EINVAL : 0;
 }
 
+/* "time" has rows of a second, "time:100ms" of so much. */
+static int parse_by(struct report *r, const char *by, struct coati_error *err)
+{
+	size_t prefix = strlen(TIME_PREFIX);
+	int code;
+
+	if (!strncmp(by, TIME_PREFIX, prefix)) {
+		r->by = COATI_BY_TIME;
+		code = coati_parse_duration(by + prefix, 1, UINT64_MAX, &r->bin_ns);
+		return code < 0 ? coati_fail(err, code,
+					     "\"%.100s\" wants a length of time, as in time:100ms",
+					     by)
+				: 0;
+	}
+	code = coati_by_parse(by, &r->by, &r->label, err);
+	if (code == 0 && r->by == COATI_BY_TIME)
+		r->bin_ns = TIME_STEP;
+	return code;
+}
+
 static int parse_words(struct report *r)
 {
 	const struct report_args *a = r->args;
 	struct coati_error err = { 0 };
 
-	if (coati_by_parse(a->by ? a->by : "function", &r->by, &r->label, &err) < 0)
+	if (parse_by(r, a->by ? a->by : "function", &err) < 0)
 		return coati_command_misuse(&coati_command_report, "--by: %s", err.text);
-	r->min_percent = TREE_LEAST;
+	r->min_percent = a->tree || a->callers || a->callees ? TREE_LEAST : 0;
 	if (a->min && parse_percent(a->min, &r->min_percent) < 0)
 		return coati_command_misuse(&coati_command_report,
 					    "--min %s: wants a share from 0 to 100 percent",

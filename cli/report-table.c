@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "command.h"
 #include "report-quality.h"
@@ -53,6 +55,8 @@ static void add_weight(const struct report *r, struct strbuf *s, uint64_t weight
 
 static const char *title_of(const struct report *r)
 {
+	if (r->by == COATI_BY_TIME)
+		return "seconds";
 	return r->by == COATI_BY_LABEL ? r->label : coati_by_name(r->by);
 }
 
@@ -211,6 +215,8 @@ static void json_row(const struct report *r, struct json *j, const struct coati_
 		coati_json_key(j, "vaddr");
 		coati_json_hex(j, row->address);
 	}
+	if (r->by == COATI_BY_TIME)
+		coati_json_ku64(j, "start_ns", row->address);
 	if (r->by == COATI_BY_THREAD || r->by == COATI_BY_PROCESS)
 		coati_json_ki64(j, "pid", row->pid);
 	if (r->by == COATI_BY_THREAD)
@@ -259,20 +265,40 @@ static void say_labels(const struct report *r)
 	coati_strbuf_fini(&s);
 }
 
+/* Those that --min lets through. NULL: out of memory. */
+static struct coati_row *heavy_rows(const struct report *r, const struct coati_row *rows,
+				    size_t *nr)
+{
+	uint64_t least = coati_report_least(r, r->info.total);
+	struct coati_row *kept = coati_alloc_array(*nr + 1, sizeof(*kept));
+	size_t nr_kept = 0;
+
+	for (size_t i = 0; kept && i < *nr; i++)
+		if (rows[i].total >= least)
+			kept[nr_kept++] = rows[i];
+	*nr = nr_kept;
+	return kept;
+}
+
 int coati_report_table(struct report *r)
 {
 	struct coati_rows_query q = { .size = sizeof(q), .by = r->by, .label = r->label };
-	const struct coati_row *rows = NULL;
+	const struct coati_row *all = NULL;
 	struct coati_error err = { 0 };
 	size_t nr = 0;
 
-	if (coati_view_rows(r->view, &q, &rows, &nr, &err) < 0) {
+	if (coati_view_rows(r->view, &q, &all, &nr, &err) < 0) {
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
 	coati_profile_quality(r->profile, &r->quality);
-	if (r->by == COATI_BY_LABEL && nr == 1 && !*rows[0].name)
+	if (r->by == COATI_BY_LABEL && nr == 1 && !*all[0].name)
 		say_labels(r);
+	CLEANUP(freep) struct coati_row *rows = heavy_rows(r, all, &nr);
+	if (!rows) {
+		coati_say("out of memory");
+		return EXIT_FAILED;
+	}
 	if (r->args->json)
 		json_table(r, rows, nr);
 	else if (r->args->csv)

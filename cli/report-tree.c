@@ -12,8 +12,9 @@
 #include "talk.h"
 
 #define NONE	     UINT32_MAX
-#define TREE_COLUMNS 90 /* of a name */
-#define INDENT_MAX   64 /* levels that are drawn; deeper ones stay at the last column */
+#define TREE_COLUMNS 90	 /* of a name */
+#define INDENT_MAX   64	 /* levels that are drawn; deeper ones stay at the last column */
+#define DEPTH_MAX    200 /* of text: functions that call each other by turns have no end */
 
 const struct coati_tree_node *coati_report_nodes(struct report *r, enum coati_tree_kind kind,
 						 const char *function, size_t *ret_nr)
@@ -23,6 +24,7 @@ const struct coati_tree_node *coati_report_nodes(struct report *r, enum coati_tr
 		.kind = kind,
 		.by = r->by,
 		.function = function,
+		.flags = r->args->flame || r->args->html ? 0 : COATI_TREE_FOLD,
 	};
 	const struct coati_tree_node *nodes = NULL;
 	struct coati_error err = { 0 };
@@ -48,6 +50,7 @@ struct tree_text {
 	const struct coati_tree_node *nodes;
 	uint64_t least; /* weight below which a node is left out */
 	uint64_t hidden;
+	uint64_t deeper; /* nodes with more below them than is shown */
 	struct indent indent;
 };
 
@@ -90,6 +93,8 @@ static void print_node(struct tree_text *t, const struct coati_tree_node *n, boo
 	put_share(t->r, s, n->self);
 	draw_indent(s, &t->indent, branches);
 	coati_report_fit(s, n->name, t->r->args->verbose ? 1000 : TREE_COLUMNS);
+	if (n->flags & COATI_NODE_FOLDED)
+		coati_strbuf_adds(s, " (calls itself)");
 	if (f && t->r->by != COATI_BY_IMAGE) {
 		coati_strbuf_printf(s, "  %s", coati_output_style(&t->r->out, STYLE_DIM));
 		coati_report_fit(s, f->image, 40);
@@ -161,6 +166,10 @@ static void print_tree(struct tree_text *t)
 	count_hidden(t, t->nodes[0].first_child);
 	do {
 		child = next_shown(t, t->nodes[at].first_child);
+		if (child != NONE && t->nodes[at].depth >= DEPTH_MAX && !t->r->args->verbose) {
+			t->deeper++;
+			child = NONE;
+		}
 		if (child != NONE)
 			go_down(t, child);
 		at = child != NONE ? child : go_on(t, at);
@@ -177,13 +186,18 @@ static void tree_text(struct report *r, const struct coati_tree_node *nodes, con
 	struct tree_text t = {
 		.r = r,
 		.nodes = nodes,
-		.least = (uint64_t)((double)nodes[0].total * r->min_percent / 100),
+		.least = coati_report_least(r, nodes[0].total),
 	};
 
 	coati_report_quality_text(r);
 	coati_strbuf_printf(s, "%s%7s  %7s  %s%s\n", coati_output_style(&r->out, STYLE_BOLD),
 			    "total", "self", title, coati_output_style(&r->out, STYLE_PLAIN));
 	print_tree(&t);
+	if (t.deeper)
+		coati_strbuf_printf(
+			s, "%s# %llu branches go on below level %d: --verbose shows them%s\n",
+			coati_output_style(&r->out, STYLE_DIM), (unsigned long long)t.deeper,
+			DEPTH_MAX, coati_output_style(&r->out, STYLE_PLAIN));
 	if (t.hidden)
 		coati_strbuf_printf(s, "%s# %llu branches below %.3g %%: --min 0 shows them%s\n",
 				    coati_output_style(&r->out, STYLE_DIM),
@@ -193,11 +207,18 @@ static void tree_text(struct report *r, const struct coati_tree_node *nodes, con
 
 /* ---- JSON: a list, because a tree may be deeper than readers like to nest ---- */
 
-static void tree_json(struct report *r, const struct coati_tree_node *nodes, size_t nr,
-		      const char *kind)
+static int tree_json(struct report *r, const struct coati_tree_node *nodes, size_t nr,
+		     const char *kind)
 {
+	CLEANUP(freep) int64_t *numbers = coati_alloc_array(nr + 1, sizeof(*numbers));
+	uint64_t least = r->args->min ? coati_report_least(r, nodes[0].total) : 0;
 	struct json j = json_to(&r->out.text);
+	int64_t kept = 0;
 
+	if (!numbers) {
+		coati_say("out of memory");
+		return EXIT_FAILED;
+	}
 	coati_json_object(&j);
 	coati_json_kstr(&j, "schema", "coati.report.tree.v1");
 	coati_json_kstr(&j, "tree", kind);
@@ -208,11 +229,17 @@ static void tree_json(struct report *r, const struct coati_tree_node *nodes, siz
 	for (size_t i = 0; i < nr; i++) {
 		const struct coati_tree_node *n = &nodes[i];
 
+		/* what is below a node has no more weight than the node: whole branches go */
+		if (n->total < least && i)
+			continue;
+		numbers[i] = kept++;
 		coati_json_object(&j);
-		coati_json_ki64(&j, "parent", n->parent == NONE ? -1 : (int64_t)n->parent);
+		coati_json_ki64(&j, "parent", n->parent == NONE ? -1 : numbers[n->parent]);
 		coati_json_kstr(&j, "name", n->name);
 		if (n->frame != NONE)
 			coati_json_kstr(&j, "image", coati_view_frame(r->view, n->frame)->image);
+		if (n->flags & COATI_NODE_FOLDED)
+			coati_json_kbool(&j, "calls_itself", true);
 		coati_json_ku64(&j, "self", n->self);
 		coati_json_ku64(&j, "total", n->total);
 		coati_json_end(&j);
@@ -222,6 +249,7 @@ static void tree_json(struct report *r, const struct coati_tree_node *nodes, siz
 	coati_json_end(&j);
 	coati_json_end(&j);
 	coati_strbuf_addc(&r->out.text, '\n');
+	return EXIT_DONE;
 }
 
 static int no_such_function(const struct report *r, const char *function)
@@ -249,8 +277,7 @@ int coati_report_tree(struct report *r, enum coati_tree_kind kind, const char *f
 	if (function && (!nr || !nodes[0].total))
 		return no_such_function(r, function);
 	if (r->args->json)
-		tree_json(r, nodes, nr, function ? title : "down");
-	else
-		tree_text(r, nodes, title);
+		return tree_json(r, nodes, nr, function ? title : "down");
+	tree_text(r, nodes, title);
 	return EXIT_DONE;
 }

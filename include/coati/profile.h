@@ -410,7 +410,7 @@ struct coati_row {
 		total; /* a stack in which the row occurs several times counts once in total */
 	uint64_t self_count, total_count; /* samples */
 };
-/* Sorted by self, then total, then name; everything that has weight. They live until the view is freed. */
+/* Sorted by self, then total, then name, BY_TIME by time; everything that has weight. They live until the view is freed. */
 COATI_API int coati_view_rows(struct coati_view *v, const struct coati_rows_query *q,
 			      const struct coati_row **ret, size_t *ret_nr,
 			      struct coati_error *err);
@@ -434,6 +434,10 @@ struct coati_tree_query {
 };
 #define COATI_TREE_BY_THREAD  (UINT32_C(1) << 0) /* DOWN: a level of threads above the frames */
 #define COATI_TREE_BY_PROCESS (UINT32_C(1) << 1) /* DOWN: a level of processes above the frames */
+#define COATI_TREE_FOLD \
+	(UINT32_C(1) << 2) /* what calls itself directly is one node, marked COATI_NODE_FOLDED */
+/* coati_tree_node.flags, besides COATI_NAME_* of the frame */
+#define COATI_NODE_FOLDED (UINT32_C(1) << 31)
 
 struct coati_tree_node {
 	const char *name;
@@ -444,7 +448,7 @@ struct coati_tree_node {
 	uint64_t total;			    /* weight of all that goes through here */
 	uint64_t self_count, total_count;
 	uint32_t depth; /* the root has 0 */
-	uint32_t flags; /* COATI_NAME_* of the frame */
+	uint32_t flags; /* COATI_NAME_* of the frame, COATI_NODE_* */
 };
 /* Node 0 is the root, named "all"; a parent comes before its children. Lives until the view is freed. */
 COATI_API int coati_view_tree(struct coati_view *v, const struct coati_tree_query *q,

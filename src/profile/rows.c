@@ -34,6 +34,13 @@ static int by_self(const void *a, const void *b)
 	return r;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct coati_row *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
 /* The start of the function that a frame is of, 0: not known. */
 static uint64_t function_start(const struct coati_view *v, const struct coati_view_frame *f)
 {
@@ -330,7 +337,7 @@ int coati_view_rows(struct coati_view *v, const struct coati_rows_query *query,
 	r = q.by <= COATI_BY_IMAGE ? rows_of_frames(v, &q, &t) : rows_of_entries(v, &q, &t);
 	if (r < 0)
 		return coati_fail(err, r, "%m");
-	qsort(t.rows, t.nr, sizeof(*t.rows), by_self);
+	qsort(t.rows, t.nr, sizeof(*t.rows), q.by == COATI_BY_TIME ? by_time : by_self);
 	*ret = t.rows;
 	*ret_nr = t.nr;
 	return 0;

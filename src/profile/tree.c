@@ -121,8 +121,12 @@ static int add_path(struct tree *t, const struct view_stack *s, uint32_t node, u
 		uint64_t key = t->keys->of_frame[s->frames[i]];
 
 		/* an image that calls itself is still one image */
-		if (t->query.by == COATI_BY_IMAGE && key == last)
+		if (key == last && t->query.by == COATI_BY_IMAGE)
 			continue;
+		if (key == last && t->query.flags & COATI_TREE_FOLD) {
+			t->nodes.v[node].flags |= COATI_NODE_FOLDED;
+			continue;
+		}
 		last = key;
 		if (t->query.max_depth && t->nodes.v[node].depth >= t->query.max_depth)
 			break;

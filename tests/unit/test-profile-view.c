@@ -284,6 +284,50 @@ TEST(profile_tree_shows_callers_and_callees_of_a_function)
 	coati_profile_free(&p);
 }
 
+TEST(profile_tree_folds_what_calls_itself_when_asked)
+{
+	struct coati_profile *p = write_and_read(NULL);
+	struct coati_view *v = tape_view(p, NULL);
+	struct coati_tree_query q = { .size = sizeof(q), .flags = COATI_TREE_FOLD };
+	const struct coati_tree_node *nodes;
+	uint32_t folded = 0;
+	size_t nr;
+
+	check_tree(v, q, "all 15 0(other 8 8 main 7 0(work 5 4(leaf 1 1) other 2 0(leaf 2 2)))");
+	CHECK_OK(coati_view_tree(v, &q, &nodes, &nr, NULL));
+	for (size_t i = 0; i < nr; i++)
+		if (nodes[i].flags & COATI_NODE_FOLDED) {
+			CHECK_STR(nodes[i].name, "work");
+			folded++;
+		}
+	CHECK_U64(folded, ==, 1);
+	q.kind = COATI_TREE_UP;
+	q.function = "work";
+	check_tree(v, q, "all 5 0(work 5 0(main 5 5))");
+	coati_view_free(&v);
+	coati_profile_free(&p);
+}
+
+TEST(profile_table_by_time_is_in_the_order_of_time)
+{
+	struct coati_profile_opts o = { .size = sizeof(o), .bin_ns = 1000000000 };
+	struct coati_rows_query q = { .size = sizeof(q), .by = COATI_BY_TIME };
+	struct coati_profile *p = write_and_read(&o);
+	struct coati_view *v = tape_view(p, NULL);
+	static const uint64_t seconds[] = { 0, 1, 2, 4 };
+	const struct coati_row *rows;
+	size_t nr;
+
+	CHECK_OK(coati_view_rows(v, &q, &rows, &nr, NULL));
+	CHECK_U64(nr, ==, 4);
+	for (size_t i = 0; i < nr; i++) {
+		CHECK_U64(rows[i].address, ==, seconds[i] * 1000000000);
+		CHECK_U64(rows[i].self, ==, 1000u << i);
+	}
+	coati_view_free(&v);
+	coati_profile_free(&p);
+}
+
 TEST(profile_tables_are_sorted_and_can_be_of_one_function)
 {
 	struct coati_rows_query q = { .size = sizeof(q) };
