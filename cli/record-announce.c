@@ -130,7 +130,7 @@ static void announce_cut(const struct record_args *args, const struct coati_capt
 }
 
 void coati_record_account(const struct record_args *args, const struct coati_capture_stats *st,
-			  const char *name, uint64_t cpu_ns)
+			  const char *name)
 {
 	struct strbuf s = STRBUF_INIT(2048);
 
@@ -147,7 +147,7 @@ void coati_record_account(const struct record_args *args, const struct coati_cap
 	}
 	add_bytes(&s, st->bytes);
 	coati_strbuf_adds(&s, ", ");
-	coati_format_duration(&s, cpu_ns);
+	coati_format_duration(&s, st->cpu_ns);
 	coati_strbuf_adds(&s, " of own CPU time");
 	if (args->overwrite)
 		coati_strbuf_printf(&s, ", %llu snapshots%s", (unsigned long long)st->snapshots,

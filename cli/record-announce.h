@@ -8,6 +8,6 @@
 
 void coati_record_announce(const struct record_args *args, const struct coati_event_list *list,
 			   const struct coati_capture *cap, bool by_default);
-/* The last line. @cpu_ns: what it cost us. */
+/* The last line. */
 void coati_record_account(const struct record_args *args, const struct coati_capture_stats *st,
-			  const char *name, uint64_t cpu_ns);
+			  const char *name);

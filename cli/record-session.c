@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -317,16 +316,6 @@ static void record(struct session *s)
 
 /* ---- after ---- */
 
-static uint64_t own_cpu_ns(void)
-{
-	struct rusage u;
-
-	if (getrusage(RUSAGE_SELF, &u) < 0)
-		return 0;
-	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NSEC_PER_SEC +
-	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * NSEC_PER_USEC;
-}
-
 static void close_file(struct session *s)
 {
 	struct stat st;
@@ -343,7 +332,7 @@ static void close_file(struct session *s)
 		s->stats.bytes = (uint64_t)st.st_size; /* with the sections at its end */
 	coati_record_signals_wake(NULL);
 	coati_capture_close(&s->cap);
-	coati_record_account(s->args, &s->stats, s->out.name, own_cpu_ns());
+	coati_record_account(s->args, &s->stats, s->out.name);
 }
 
 /* A command that still runs after we were asked to stop has the signal too; a second request kills it, also one that came while the

@@ -146,9 +146,22 @@ static void put_instructions(struct report *r, const struct piece *p, FILE *in)
 		put_instruction(r, p, at, p->start + p->length, last);
 }
 
+/* What was shown may be a part of it. */
+static void put_failure(struct strbuf *s, int status)
+{
+	if (WIFSIGNALED(status))
+		coati_strbuf_printf(s, "# objdump was ended by signal %d: there may be more\n",
+				    WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		coati_strbuf_printf(
+			s, "# objdump failed (status %d): is it one for this kind of file?\n",
+			WEXITSTATUS(status));
+}
+
 static void put_piece(struct report *r, const struct piece *p)
 {
 	struct strbuf *s = &r->out.text;
+	int status = 0;
 	pid_t pid = 0;
 	int fd = -1, code = start_objdump(p, &fd, &pid);
 	FILE *in = code == 0 ? fdopen(fd, "r") : NULL;
@@ -168,8 +181,9 @@ static void put_piece(struct report *r, const struct piece *p)
 		if (fd >= 0)
 			close(fd);
 	}
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	put_failure(s, status);
 }
 
 static const struct coati_name *outer_name(struct report *r, uint32_t frame, uint32_t *ret_image)

@@ -106,17 +106,18 @@ static void put_data(struct report *r, struct strbuf *data, const struct coati_t
 		     size_t nr)
 {
 	struct strbuf title = STRBUF_INIT(4096);
+	const char *line;
 	struct json j = json_to(data);
 
 	coati_strbuf_printf(&title, "%s: where the time goes", r->input);
 	coati_json_object(&j);
 	coati_json_kstr(&j, "schema", "coati.report.flame.v1");
 	coati_json_kstr(&j, "title", title.text);
-	/* the quality line, without the mark of a comment */
 	coati_report_quality_text(r);
+	line = r->out.text.text;
+	line += strspn(line, "# "); /* the mark of a comment */
 	coati_json_key(&j, "quality");
-	coati_json_strn(&j, r->out.text.text + (r->out.text.len > 2 ? 2 : 0),
-			strcspn(r->out.text.text, "\n") - 2);
+	coati_json_strn(&j, line, strcspn(line, "\n"));
 	coati_strbuf_clear(&r->out.text);
 	coati_json_kstr(&j, "unit", r->info.unit);
 	put_names(r, &j, nodes, nr, false);

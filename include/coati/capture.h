@@ -128,6 +128,8 @@ struct coati_capture_stats {
 	uint64_t
 		switches_fast; /* OFF_CPU, AUTO: times that there were too many to copy stacks, and frame pointers were used */
 	uint64_t switch_stack_ends[8]; /* as stack_ends, of threads that left a CPU */
+	uint64_t
+		cpu_ns; /* CPU time of this process when the last recording was finished, as it is written there. 0: none was */
 };
 
 enum coati_off_cpu_part {

@@ -553,6 +553,7 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		.synthesized = cap->synthesized,
 		.switches = t->switches,
 		.switches_fast = cap->off.fast_times,
+		.cpu_ns = cap->cpu_ns,
 	};
 	if (cap->drain)
 		add_stack_counts(cap, ret);

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -251,16 +250,6 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 
 /* ---- the end ---- */
 
-static uint64_t own_cpu_ns(void)
-{
-	struct rusage u;
-
-	if (getrusage(RUSAGE_THREAD, &u) < 0)
-		return 0;
-	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NSEC_PER_SEC +
-	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * NSEC_PER_USEC;
-}
-
 /* How the stacks came out that were unwound here. */
 static int print_stacks(const struct coati_capture_stats *st, char *text, size_t size)
 {
@@ -294,7 +283,7 @@ static int write_stats(struct coati_capture *cap)
 		"whole_processes=%d\nswitches_fast=%llu\n",
 		N(st.samples), N(st.lost), N(st.lost_exact), N(st.throttled), N(st.records),
 		N(st.rounds), N(st.wakeups), N(st.snapshots), N(st.overwritten),
-		N(st.damaged_bytes), N(st.nr_rings), N(st.ring_bytes), N(own_cpu_ns()),
+		N(st.damaged_bytes), N(st.nr_rings), N(st.ring_bytes), N(st.cpu_ns),
 		N(cap->begin_ns), N(cap->end_ns), cap->opts.nr_pids && !cap->opts.nr_tids,
 		N(st.switches_fast));
 #undef N
@@ -335,6 +324,8 @@ int coati_capture_finish(struct coati_capture *cap, struct coati_error *err)
 		r = coati_writer_round(cap->writer);
 	if (r >= 0 && cap->opts.before_end)
 		r = cap->opts.before_end(cap->opts.before_end_ctx, cap->writer);
+	cap->cpu_ns =
+		clock_ns(CLOCK_PROCESS_CPUTIME_ID); /* names are looked up by several threads */
 	if (r >= 0 || r == -EFBIG || r == -ENOSPC)
 		(void)write_sections(cap);
 	cap->bytes = coati_writer_bytes(cap->writer);
