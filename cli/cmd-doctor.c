@@ -4,6 +4,7 @@
  * remedy. Ends with 0 when recording works at least for own processes.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include <coati/host.h>
 #include <coati/version.h>
@@ -43,9 +44,11 @@ static void write_text(struct output *out, const struct coati_host *host)
 
 	for (uint32_t i = 0; coati_finding_get(host, i, &f); i++) {
 		nr[f.state]++;
-		coati_strbuf_printf(&out->text, "%s%-8s%s%-14s%s\n",
+		coati_strbuf_printf(&out->text, "%s%-8s%s%-14s",
 				    coati_output_style(out, styles[f.state]),
-				    coati_finding_word(f.state), plain, f.topic, f.found);
+				    coati_finding_word(f.state), plain, f.topic);
+		coati_strbuf_clean(&out->text, f.found, strlen(f.found));
+		coati_strbuf_addc(&out->text, '\n');
 		if (f.means[0])
 			coati_strbuf_printf(&out->text, "%22s%s\n", "", f.means);
 		if (f.remedy[0])

@@ -200,8 +200,11 @@ static void show_identity(struct sink *s, const struct coati_recording_item *ite
 	if (r->id.present & COATI_SAMPLE_TID)
 		coati_strbuf_printf(s->out, "%6d/%-6d ", (int32_t)r->id.pid, (int32_t)r->id.tid);
 	coati_strbuf_adds(s->out, type);
-	if (event)
-		coati_strbuf_printf(s->out, " %s:", event);
+	if (event) {
+		coati_strbuf_addc(s->out, ' ');
+		coati_strbuf_clean(s->out, event, strlen(event));
+		coati_strbuf_addc(s->out, ':');
+	}
 }
 
 static void end_line(struct sink *s)

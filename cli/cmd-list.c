@@ -143,6 +143,12 @@ static void row_json(struct json *j, const struct coati_event_info *e)
 	coati_json_end(j);
 }
 
+/* The kernel's words, and those of whoever defined a probe. */
+static void add_text(struct strbuf *s, const char *text)
+{
+	coati_strbuf_clean(s, text, strlen(text));
+}
+
 static void row_text(struct listing *l, const struct coati_event_info *e)
 {
 	struct strbuf *s = &l->out.text;
@@ -156,20 +162,32 @@ static void row_text(struct listing *l, const struct coati_event_info *e)
 	}
 	start = s->len;
 	coati_strbuf_adds(s, "  ");
-	coati_strbuf_adds(s, e->name);
-	if (e->alias[0])
-		coati_strbuf_printf(s, ", %s", e->alias);
+	add_text(s, e->name);
+	if (e->alias[0]) {
+		coati_strbuf_adds(s, ", ");
+		add_text(s, e->alias);
+	}
 	used = s->len - start;
 	if (e->description[0] || e->unit[0] || !e->available)
 		coati_strbuf_pad(s, ' ', used < 40 ? 42 - used : 2);
-	coati_strbuf_adds(s, e->description);
-	if (e->unit[0])
-		coati_strbuf_printf(s, " [%s]", e->unit);
+	add_text(s, e->description);
+	if (e->unit[0]) {
+		coati_strbuf_adds(s, " [");
+		add_text(s, e->unit);
+		coati_strbuf_addc(s, ']');
+	}
 	if (!e->available)
 		coati_strbuf_printf(s, "%s(not on this machine)", e->description[0] ? " " : "");
 	coati_strbuf_addc(s, '\n');
-	for (uint32_t i = 0; i < e->nr_fields; i++)
-		coati_strbuf_printf(s, "      %-24s %s\n", e->fields[i].name, e->fields[i].type);
+	for (uint32_t i = 0; i < e->nr_fields; i++) {
+		start = s->len;
+		coati_strbuf_adds(s, "      ");
+		add_text(s, e->fields[i].name);
+		used = s->len - start;
+		coati_strbuf_pad(s, ' ', used < 31 ? 31 - used : 1);
+		add_text(s, e->fields[i].type);
+		coati_strbuf_addc(s, '\n');
+	}
 }
 
 static void row(struct listing *l, const struct coati_event_info *e)

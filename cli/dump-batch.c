@@ -35,7 +35,7 @@ static void dump_facts(struct sink *s, const struct coati_batch *b)
 		struct strbuf key = STRBUF_INIT(256);
 
 		if (equals && equals > at) {
-			coati_sink_clean(&key, at, (size_t)(equals - at));
+			coati_strbuf_clean(&key, at, (size_t)(equals - at));
 			coati_sink_textn(s, key.text, equals + 1, len - (size_t)(equals + 1 - at));
 		}
 		coati_strbuf_fini(&key);

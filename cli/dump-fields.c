@@ -82,7 +82,7 @@ static void text_fields(struct sink *s, const struct coati_tracepoint *tp,
 		return;
 	}
 	coati_strbuf_addc(s->out, ' ');
-	coati_sink_clean(s->out, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+	coati_strbuf_clean(s->out, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
 void coati_dump_fields(struct dump_fields *f, struct sink *s, const struct coati_recording *r,

@@ -50,22 +50,6 @@ void coati_sink_hex(struct sink *s, const char *name, uint64_t v)
 	}
 }
 
-void coati_sink_clean(struct strbuf *out, const char *text, size_t len)
-{
-	size_t start = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		if (c >= 0x20 && c != 0x7f)
-			continue;
-		coati_strbuf_add(out, text + start, i - start);
-		coati_strbuf_printf(out, "\\x%02x", c);
-		start = i + 1;
-	}
-	coati_strbuf_add(out, text + start, len - start);
-}
-
 void coati_sink_textn(struct sink *s, const char *name, const char *text, size_t len)
 {
 	if (s->is_json) {
@@ -73,7 +57,7 @@ void coati_sink_textn(struct sink *s, const char *name, const char *text, size_t
 		coati_json_strn(&s->json, text, len);
 	} else {
 		text_name(s, name);
-		coati_sink_clean(s->out, text, len);
+		coati_strbuf_clean(s->out, text, len);
 	}
 }
 

@@ -27,8 +27,6 @@ void coati_sink_hex(struct sink *s, const char *name, uint64_t v);
 void coati_sink_text(struct sink *s, const char *name, const char *text);
 void coati_sink_textn(struct sink *s, const char *name, const char *text, size_t len);
 void coati_sink_bytes(struct sink *s, const char *name, const uint8_t *bytes, size_t size);
-/* Text from a recording as it may go to a terminal: control characters become \xNN. */
-void coati_sink_clean(struct strbuf *out, const char *text, size_t len);
 void coati_sink_flag(struct sink *s, const char *name);
 /* A list of addresses: JSON array; in text lines of their own below. @mark names a context marker, or NULL. */
 void coati_sink_list(struct sink *s, const char *name);

@@ -83,6 +83,8 @@ static void add_count(struct strbuf *out, uint64_t v, size_t width)
 static void print_text(const struct dump_stats *st, const struct coati_recording *rec,
 		       const struct coati_recording_stats *rs, struct strbuf *out)
 {
+	const char *name;
+
 	coati_strbuf_adds(out, "       records           bytes  kind\n");
 	for (uint32_t t = 0; t < STATS_TYPES; t++) {
 		if (!st->records[t])
@@ -94,8 +96,10 @@ static void print_text(const struct dump_stats *st, const struct coati_recording
 	coati_strbuf_adds(out, "\n       samples  event\n");
 	for (uint32_t e = 0; e < coati_recording_event_count(rec) && e < STATS_EVENTS; e++) {
 		add_count(out, st->samples[e], 14);
-		coati_strbuf_printf(out, "  %s\n",
-				    coati_dump_event_name(coati_recording_event(rec, e)));
+		name = coati_dump_event_name(coati_recording_event(rec, e));
+		coati_strbuf_adds(out, "  ");
+		coati_strbuf_clean(out, name, strlen(name));
+		coati_strbuf_addc(out, '\n');
 	}
 	coati_strbuf_printf(out, "\nlost %llu, throttled %llu, late %llu, damaged %llu\n",
 			    (unsigned long long)lost_of(rs), (unsigned long long)rs->throttled,

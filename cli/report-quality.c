@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 double coati_report_percent(const struct report *r, uint64_t weight)
 {
@@ -49,31 +50,17 @@ uint32_t coati_report_width(const struct report *r)
 
 /* ---- text on a line ---- */
 
-/* Bytes of the character at @p: more than one only when it is well-formed UTF-8 and can be printed. */
+/* Bytes of the character at @p; what a terminal would obey is one byte. */
 static size_t char_bytes(const unsigned char *p)
 {
-	size_t n = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : *p >= 0xc2 ? 2 : 1;
+	size_t n = utf8_printable(p, strnlen((const char *)p, 4));
 
-	if (*p > 0xf4)
-		return 1;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 1;
-	/* longer than it need be, or halves of pairs */
-	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xf0 && p[1] < 0x90) ||
-	    (*p == 0xed && p[1] > 0x9f))
-		return 1;
-	/* what turns the direction of writing, and the second half of the control characters */
-	if (*p == 0xe2 &&
-	    ((p[1] == 0x80 && ((p[2] >= 0xaa && p[2] <= 0xae) || (p[2] & 0xfe) == 0x8e)) ||
-	     (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)))
-		return 1;
-	return n == 2 && *p == 0xc2 && p[1] < 0xa0 ? 1 : n;
+	return n ? n : 1;
 }
 
 static bool is_plain(const unsigned char *p, size_t n)
 {
-	return n > 1 || (*p >= 0x20 && *p < 0x7f);
+	return utf8_printable(p, n);
 }
 
 static size_t columns_of(const char *text)

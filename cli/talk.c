@@ -25,10 +25,13 @@ void coati_talk_quietly(bool quiet)
 
 __attribute__((format(printf, 1, 0))) static void talk_line(const char *fmt, va_list ap)
 {
-	struct strbuf s = STRBUF_INIT(16 * 1024);
+	struct strbuf text = STRBUF_INIT(16 * 1024), s = STRBUF_INIT(72 * 1024);
 
 	coati_strbuf_printf(&s, "coati%s%s: ", talk_verb ? " " : "", talk_verb ? talk_verb : "");
-	coati_strbuf_vprintf(&s, fmt, ap);
+	coati_strbuf_vprintf(&text, fmt, ap);
+	/* names of files and of what is in them are said too */
+	coati_strbuf_clean(&s, text.text, text.len);
+	coati_strbuf_fini(&text);
 	coati_strbuf_addc(&s, '\n');
 	/* Nobody is left to tell when stderr does not take it. */
 	(void)coati_write_all(STDERR_FILENO, s.text, s.len);

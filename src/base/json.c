@@ -106,22 +106,30 @@ static char short_escape(unsigned char c)
 	}
 }
 
-static void write_special(struct strbuf *out, unsigned char c)
+/* What does not stand for itself: how many bytes of it. A terminal must not obey it, so it is written as a number. */
+static size_t write_special(struct strbuf *out, const unsigned char *p, size_t left)
 {
-	char letter = short_escape(c);
+	size_t len = utf8_length(p, left);
+	char letter = short_escape(*p);
 
-	if (c >= 0x80)
+	if (!len)
 		coati_strbuf_adds(out, UTF8_REPLACEMENT);
 	else if (letter)
 		coati_strbuf_add(out, (const char[]){ '\\', letter }, 2);
+	else if (len == 1)
+		coati_strbuf_printf(out, "\\u%04x", *p);
+	else if (len == 2)
+		coati_strbuf_printf(out, "\\u%04x", (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu));
 	else
-		coati_strbuf_printf(out, "\\u%04x", c);
+		coati_strbuf_printf(out, "\\u%04x",
+				    (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu));
+	return len ? len : 1;
 }
 
 /* ASCII that stands for itself. */
 static bool is_plain(unsigned char c)
 {
-	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
 /* How many of the first bytes do. */
@@ -151,15 +159,15 @@ static void write_string(struct strbuf *out, const char *text, size_t len)
 	if (i == len)
 		return;
 	while (i < len) {
-		size_t n = utf8_length(p + i, len - i);
+		size_t n = utf8_printable(p + i, len - i);
 
-		if (n && p[i] >= 0x20 && !short_escape(p[i])) {
+		if (n && !short_escape(p[i])) {
 			i += n;
 			continue;
 		}
 		coati_strbuf_add(out, p + copied, i - copied);
-		write_special(out, p[i]);
-		copied = ++i;
+		i += write_special(out, p + i, len - i);
+		copied = i;
 	}
 	coati_strbuf_add(out, p + copied, i - copied);
 	write_char(out, '"');

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/match.h"
 #include "base/parse.h"
+#include "base/utf8.h"
 
 #define CPUS_MAX   8192
 #define LABEL_SIZE 80
@@ -37,9 +38,12 @@ const char *coati_quote(const char *text, char *buf, size_t size)
 	buf[len++] = '"';
 	for (p = text; *p && len < room; p++) {
 		unsigned char c = (unsigned char)*p;
+		size_t n = utf8_printable((const unsigned char *)p, strnlen(p, 4));
 
-		if (c >= 0x20 && c != 0x7f) {
-			buf[len++] = *p;
+		if (n && len + n <= room) {
+			memcpy(buf + len, p, n);
+			len += n;
+			p += n - 1;
 			continue;
 		}
 		buf[len++] = '\\';

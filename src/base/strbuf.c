@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 
 char coati_strbuf_empty[1];
 
@@ -196,4 +197,23 @@ char *coati_strbuf_take(struct strbuf *s)
 	text = s->text;
 	*s = (struct strbuf)STRBUF_INIT(s->max);
 	return text;
+}
+
+void coati_strbuf_clean(struct strbuf *s, const char *text, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t done = 0, i = 0;
+
+	while (i < len) {
+		size_t n = utf8_printable(p + i, len - i);
+
+		if (n) {
+			i += n;
+			continue;
+		}
+		coati_strbuf_add(s, text + done, i - done);
+		coati_strbuf_printf(s, "\\x%02x", p[i]);
+		done = ++i;
+	}
+	coati_strbuf_add(s, text + done, len - done);
 }

@@ -29,6 +29,23 @@ static inline size_t utf8_length(const unsigned char *p, size_t left)
 	return len;
 }
 
+/* Bytes of the character at @p when a terminal shows it; 0 when it would obey it (control characters of both kinds, what turns the
+ * direction of writing), or when it is none. */
+static inline size_t utf8_printable(const unsigned char *p, size_t left)
+{
+	size_t len = utf8_length(p, left);
+
+	if (len == 1)
+		return p[0] >= 0x20 && p[0] != 0x7f;
+	if (len == 2 && p[0] == 0xc2 && p[1] < 0xa0)
+		return 0;
+	if (len == 3 && p[0] == 0xe2 &&
+	    ((p[1] == 0x80 && ((p[2] >= 0xa8 && p[2] <= 0xae) || (p[2] & 0xfe) == 0x8e)) ||
+	     (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)))
+		return 0;
+	return len;
+}
+
 /* @code as UTF-8 into @ret: how many bytes. Halves of pairs and what is too large become U+FFFD. */
 static inline size_t utf8_put(unsigned int code, char ret[4])
 {

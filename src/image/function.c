@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "image/image.h"
 
 #define NESTED_STEPS_MAX 256
@@ -66,9 +67,13 @@ static const struct symbol *find_symbol(struct coati_image *im, uint64_t vaddr,
 
 void coati_make_printable(char *text)
 {
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
+	while (*text) {
+		size_t n = utf8_printable((const unsigned char *)text, strnlen(text, 4));
+
+		if (!n)
 			*text = '?';
+		text += n ? n : 1;
+	}
 }
 
 /* Without the version that a static symbol table carries: "memcpy@@GLIBC_2.14". */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "image/image.h"
 
 void coati_jit_init(struct jit *j)
 {
@@ -37,9 +38,9 @@ static const char *keep_name(struct jit *j, const char *name, bool *ret_full)
 	int r;
 
 	*ret_full = false;
-	for (size_t i = 0; i < len; i++) /* nothing that a terminal obeys */
-		text[i] = (unsigned char)name[i] < ' ' || name[i] == 0x7f ? '?' : name[i];
+	memcpy(text, name, len);
 	text[len] = '\0';
+	coati_make_printable(text);
 	name = text;
 	if (coati_map_get_str(&j->names, name, &kept))
 		return (const char *)(uintptr_t)kept;

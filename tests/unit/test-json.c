@@ -84,14 +84,19 @@ TEST(json_escapes_every_control_character)
 {
 	check_string("\"\\/\b\f\n\r\t", 8, "\"\\\"\\\\/\\b\\f\\n\\r\\t\"");
 	check_string("a\0b", 3, "\"a\\u0000b\"");
-	check_string("\x1f\x7f", 2, "\"\\u001f\x7f\"");
+	check_string("\x1f\x7f", 2, "\"\\u001f\\u007f\"");
+	/* what a terminal obeys, also above ASCII */
+	check_string("\xc2\x9b"
+		     "31m",
+		     5, "\"\\u009b31m\"");
+	check_string("a\xe2\x80\xaez", 5, "\"a\\u202ez\"");
 	check_string("", 0, "\"\"");
 }
 
 TEST(json_keeps_good_utf8)
 {
 	static const char *const good[] = {
-		"\xc2\x80",	    "\xdf\xbf",		"\xe0\xa0\x80",
+		"\xc2\xa0",	    "\xdf\xbf",		"\xe0\xa0\x80",
 		"\xed\x9f\xbf",	    "\xee\x80\x80",	"\xef\xbf\xbf",
 		"\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "a\xe2\x82\xacz",
 	};

@@ -193,3 +193,15 @@ TEST(strbuf_leaves_a_number_out_that_would_pass_its_ceiling)
 	CHECK_STR(s.text, "");
 	coati_strbuf_fini(&s);
 }
+
+TEST(strbuf_cleans_what_a_terminal_would_obey)
+{
+	static const char text[] = "a\x1b[2J\xc3\xa4\xc2\x9b"
+				   "1m\x7f\xe2\x80\xae\xe2\x82\xac\x80\n";
+	struct strbuf s = STRBUF_INIT(256);
+
+	coati_strbuf_clean(&s, text, sizeof(text) - 1);
+	CHECK_STR(s.text,
+		  "a\\x1b[2J\xc3\xa4\\xc2\\x9b1m\\x7f\\xe2\\x80\\xae\xe2\x82\xac\\x80\\x0a");
+	coati_strbuf_fini(&s);
+}
