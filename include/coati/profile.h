@@ -106,7 +106,8 @@ struct coati_profile_opts {
 	uint64_t
 		bin_ns; /* entries are kept apart by time, in bins of this length. 0: they are not */
 	uint64_t
-		max_bytes; /* of stacks and entries, 0: 4 GiB; over it samples are counted as refused */
+		max_bytes; /* of stacks and entries, 0: 4 GiB; over it samples are counted as refused. Views leave inlined functions out before they
+			    * take as much again, with a note */
 	const struct coati_images_opts *images;
 	const struct coati_processes_opts *processes;
 	const struct coati_unwinder_opts *unwinder;

@@ -30,6 +30,7 @@
 #define IMAGE_ARENA_MAX	  ((size_t)1 << 30)
 #define IMAGE_ANSWERS_MAX ((size_t)1 << 24)
 #define IMAGE_PATH_MAX	  4096
+#define IMAGE_INLINES_MAX (UINT64_C(1) << 21) /* of all packed addresses: two bytes become 72 */
 
 /* The names of one address. */
 struct answer {
@@ -94,9 +95,10 @@ struct coati_images {
 	uint64_t cache_bytes;
 	struct arena arena;
 	ARRAY(struct coati_image *) v;
-	struct map by_key;    /* text that tells images apart, to their number */
-	pthread_mutex_t lock; /* over the first reading of what follows */
-	struct kernel kernel; /* for all images of the kernel and its modules */
+	struct map by_key;	 /* text that tells images apart, to their number */
+	uint64_t packed_inlines; /* inlined functions that came with recordings, of all addresses */
+	pthread_mutex_t lock;	 /* over the first reading of what follows */
+	struct kernel kernel;	 /* for all images of the kernel and its modules */
 };
 
 /* NULL: no such image. */

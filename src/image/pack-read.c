@@ -218,6 +218,24 @@ static int keep_answer(struct coati_image *im, uint64_t address, uint64_t from,
 								.nr = a->nr });
 }
 
+/* How many names of an address: all, or when inlined functions would take too much memory that of the function as linked. */
+static uint32_t count_kept(struct coati_image *im, uint32_t nr)
+{
+	struct coati_images *all = im->all;
+
+	if (nr <= 1)
+		return nr;
+	if (nr - 1 > IMAGE_INLINES_MAX - all->packed_inlines) {
+		coati_image_blame(im,
+				  "more than %llu inlined functions came with the recording: "
+				  "the rest is shown as linked",
+				  (unsigned long long)IMAGE_INLINES_MAX);
+		return 1;
+	}
+	all->packed_inlines += nr - 1;
+	return nr;
+}
+
 static int keep_answers(struct coati_image *im, struct unpack *u, const struct coati_name *names)
 {
 	struct cursor c = u->addresses, times = u->times;
@@ -228,13 +246,20 @@ static int keep_answers(struct coati_image *im, struct unpack *u, const struct c
 		struct coati_name *list;
 		int r;
 
-		a.nr = read_address(&c, &address, &a.asked);
-		list = coati_arena_alloc(&im->arena, a.nr * sizeof(*list));
+		uint32_t nr = read_address(&c, &address, &a.asked), kept = count_kept(im, nr);
+
+		list = coati_arena_alloc(&im->arena, kept * sizeof(*list));
 		if (!list)
 			return -ENOMEM;
-		for (uint32_t k = 0; k < a.nr; k++)
-			list[k] = names[cursor_uleb(&c)];
+		for (uint32_t k = 0; k < nr; k++) {
+			const struct coati_name *name = &names[cursor_uleb(&c)];
+
+			/* the outermost are kept */
+			if (k >= nr - kept)
+				list[k - (nr - kept)] = *name;
+		}
 		a.names = list;
+		a.nr = kept;
 		r = keep_answer(im, address, u->has_times ? cursor_uleb(&times) : 0, &a);
 		if (r < 0)
 			return r;

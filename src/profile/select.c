@@ -94,9 +94,9 @@ static void mark_names(struct coati_view *v, struct selection *s, const struct c
 	}
 }
 
-/* All frames of the locations of a stack, into @to (NULL: only count). */
+/* All frames of the locations of a stack, into @to (NULL: only count). @plain: functions as linked alone. */
 static uint32_t expand(const struct coati_view *v, const struct coati_profile_stack *stack,
-		       uint32_t *to)
+		       bool plain, uint32_t *to)
 {
 	uint32_t nr = 0;
 
@@ -104,6 +104,8 @@ static uint32_t expand(const struct coati_view *v, const struct coati_profile_st
 		uint32_t frame = v->first_frame[stack->locations[i]];
 		uint32_t end = v->first_frame[stack->locations[i] + 1];
 
+		if (plain)
+			frame = end - 1;
 		for (; frame < end; frame++, nr++)
 			if (to)
 				to[nr] = frame;
@@ -150,14 +152,21 @@ static int select_stacks(struct coati_view *v, const struct selection *s)
 	for (size_t i = 0; i < v->profile->stacks.len; i++) {
 		const struct coati_profile_stack *from = &v->profile->stacks.v[i];
 		struct view_stack *stack = &v->stacks[i];
+		bool plain;
 
 		if (!stack->is_in)
 			continue;
-		stack->nr = expand(v, from, NULL);
+		stack->nr = expand(v, from, false, NULL);
+		plain = stack->nr - from->nr + v->nr_expanded >
+			v->profile->max_bytes / VIEW_FRAME_BYTES;
+		if (plain)
+			stack->nr = from->nr;
+		v->nr_plain += plain;
+		v->nr_expanded += stack->nr - from->nr;
 		stack->frames = coati_arena_alloc(&v->arena, stack->nr * sizeof(*stack->frames));
 		if (!stack->frames)
 			return -ENOMEM;
-		expand(v, from, stack->frames);
+		expand(v, from, plain, stack->frames);
 		stack->is_in = !s->asked || stays(v, s, stack);
 	}
 	return 0;

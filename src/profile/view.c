@@ -91,6 +91,13 @@ static int add_location(struct coati_view *v, struct functions *fs, uint32_t loc
 	uint32_t depth = v->flags & COATI_VIEW_NO_INLINES ? l->nr_names - 1 : 0;
 	int r = 0;
 
+	if (!depth && l->nr_names > 1) {
+		if (l->nr_names - 1 + v->nr_inlines > v->profile->max_bytes / VIEW_INLINE_BYTES) {
+			depth = l->nr_names - 1;
+			v->nr_plain++;
+		}
+		v->nr_inlines += l->nr_names - 1 - depth;
+	}
 	v->first_frame[location] = (uint32_t)v->frames.len;
 	for (; depth < l->nr_names && r == 0; depth++)
 		r = add_frame(v, fs, location, depth);
@@ -221,6 +228,11 @@ static int fill(struct coati_view *v, const struct coati_filter *f, struct coati
 		r = coati_fail(err, -ENOMEM, "out of memory");
 	if (r == 0)
 		add_up(v);
+	if (v->nr_plain)
+		coati_profile_add_note(
+			v->profile,
+			"inlined functions are left out of %zu addresses and stacks: there are too many for the memory that a view may take",
+			v->nr_plain);
 	return r;
 }
 

@@ -12,6 +12,10 @@
 
 #define VIEW_NONE UINT32_MAX
 
+/* Inlined functions multiply frames: so many are kept for so many bytes that the profile may take. */
+#define VIEW_INLINE_BYTES 2048 /* of all locations: 2^21 with 4 GiB */
+#define VIEW_FRAME_BYTES  64   /* of all stacks, besides those as linked: 2^26 */
+
 /* A stack as the view shows it. */
 struct view_stack {
 	uint32_t *frames; /* innermost first */
@@ -35,6 +39,9 @@ struct coati_view {
 	struct conditions conditions;
 	ARRAY(struct coati_view_frame) frames;
 	uint32_t *first_frame; /* by location, and one more */
+	size_t nr_inlines;     /* frames of inlined functions, of all locations */
+	size_t nr_expanded;    /* the same of all stacks */
+	size_t nr_plain; /* locations and stacks that are shown as linked, because there are too many */
 	uint32_t nr_functions;
 	uint32_t *function_frame;  /* one frame of each function */
 	struct view_stack *stacks; /* by stack of the profile */

@@ -339,6 +339,22 @@ TEST(unpack_survives_every_changed_byte)
 	}
 }
 
+TEST(unpack_keeps_functions_as_linked_when_inlined_ones_are_too_many)
+{
+	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+	const struct answer *a;
+	struct coati_image_info info;
+
+	images->packed_inlines = IMAGE_INLINES_MAX;
+	CHECK_OK(coati_images_unpack(images, example, sizeof(example)));
+	a = coati_image_get_answer(coati_image_at(images, 0), 0x1010);
+	CHECK_INT(a->nr, ==, 1);
+	CHECK_STR(a->names[0].function, "main");
+	CHECK_OK(coati_image_info(images, 0, &info));
+	CHECK_HAS(info.why, "inlined functions");
+	coati_images_free(&images);
+}
+
 TEST(unpack_makes_text_fit_for_a_terminal)
 {
 	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
