@@ -154,7 +154,8 @@ struct coati_address {
 #define COATI_RESOLVE_INLINES \
 	(UINT32_C(1) << 1) /* implies nothing about lines: both may be asked */
 
-/* Names for all of them, each file and each compilation unit walked once. -ENOMEM is the only failure: what is not known has a synthetic
+/* Names for all of them, each file and each compilation unit walked once. -ENOMEM is the only failure, and not that of one image: then
+ * its addresses without a name are called "[out of memory]", and coati_image_info() says so. What is not known has a synthetic
  * name. The same address asked again costs a look-up. */
 COATI_API int coati_images_resolve(struct coati_images *images, struct coati_address *addresses,
 				   size_t nr, uint32_t flags, struct coati_error *err);

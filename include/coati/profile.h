@@ -52,7 +52,8 @@ struct coati_filter {
 	/* By frames. A stack stays when a frame of it is this (one name, not a list: names of functions have commas in them): */
 	const char *function;
 	const char *image; /* short name or path */
-	/* As pprof names them, extended regular expressions that match anywhere in a function's name: */
+	/* As pprof names them, extended regular expressions that match anywhere in a function's name (its first 4096 bytes); without back
+	 * references: */
 	const char *focus;  /* stacks with a frame that matches */
 	const char *ignore; /* not stacks with a frame that matches */
 	const char *hide;   /* frames that match are left out of the stacks */

@@ -14,6 +14,8 @@
 #include "image/image.h"
 #include "image/source.h"
 
+static const struct coati_name no_memory = { .function = "[out of memory]",
+					     .flags = COATI_NAME_SYNTHETIC };
 static const struct coati_name no_image = { .function = "[unknown]",
 					    .flags = COATI_NAME_SYNTHETIC };
 
@@ -30,7 +32,6 @@ struct work {
 	size_t nr_jobs;
 	uint32_t flags;
 	atomic_size_t next; /* job that nobody has taken yet */
-	atomic_int failed;
 };
 
 int coati_image_put_answer(struct coati_image *im, uint64_t vaddr, const struct answer *a)
@@ -128,6 +129,16 @@ static int resolve_lines(struct work *w, const struct job *job)
 	return r;
 }
 
+/* One image for whose names there is no memory does not take the others theirs. */
+static void give_up(struct work *w, const struct job *job)
+{
+	if (!job->im->why)
+		job->im->why = "there is no memory for its names";
+	for (size_t i = job->start; i < job->end; i++)
+		if (!w->addresses[w->order[i]].nr_names)
+			take_answer(&w->addresses[w->order[i]], &no_memory, 1);
+}
+
 static int run_job(struct work *w, const struct job *job)
 {
 	int r = coati_image_load(job->im);
@@ -146,13 +157,11 @@ static void *run_jobs(void *arg)
 	for (;;) {
 		/* relaxed: only the number counts; the jobs were written before the threads began */
 		size_t i = atomic_fetch_add_explicit(&w->next, 1, memory_order_relaxed);
-		int r;
 
 		if (i >= w->nr_jobs)
 			return NULL;
-		r = run_job(w, &w->jobs[i]);
-		if (r < 0)
-			atomic_store_explicit(&w->failed, r, memory_order_relaxed);
+		if (run_job(w, &w->jobs[i]) < 0)
+			give_up(w, &w->jobs[i]);
 	}
 }
 
@@ -222,13 +231,11 @@ int coati_images_resolve(struct coati_images *images, struct coati_address *addr
 			  .order = order,
 			  .jobs = jobs,
 			  .flags = flags & (COATI_RESOLVE_LINES | COATI_RESOLVE_INLINES) };
-	int failed;
 
 	if (!starts || !order || !jobs)
 		return coati_fail(err, -ENOMEM, "out of memory");
 	nr = sort_by_image(images, addresses, nr, starts, order);
 	w.nr_jobs = make_jobs(images, addresses, order, nr, jobs);
 	share_out(&w, images->nr_threads);
-	failed = atomic_load_explicit(&w.failed, memory_order_relaxed);
-	return failed < 0 ? coati_fail(err, failed, "out of memory") : 0;
+	return 0;
 }

@@ -13,7 +13,8 @@
 #include "base/match.h"
 #include "profile/view.h"
 
-#define PATTERN_MAX 1024
+#define PATTERN_MAX    1024
+#define NAME_MAX_BYTES 4096 /* of a function, as far as an expression looks at it */
 
 /* What a function's name matches. */
 #define IS_FUNCTION  (1u << 0)
@@ -41,6 +42,33 @@ struct expression {
 	uint8_t bit;
 };
 
+/* Is there a \1 in it? Matching one takes time that grows with a power of the length of names, which are strangers'. */
+static bool has_back_reference(const char *pattern)
+{
+	for (; *pattern; pattern++) {
+		if (*pattern != '\\')
+			continue;
+		if (*++pattern >= '1' && *pattern <= '9')
+			return true;
+		if (!*pattern)
+			return false;
+	}
+	return false;
+}
+
+static bool matches(const regex_t *regex, const char *name)
+{
+	char start[NAME_MAX_BYTES + 1];
+	size_t len = strnlen(name, NAME_MAX_BYTES + 1);
+
+	if (len > NAME_MAX_BYTES) {
+		memcpy(start, name, NAME_MAX_BYTES);
+		start[NAME_MAX_BYTES] = '\0';
+		name = start;
+	}
+	return !regexec(regex, name, 0, NULL, 0);
+}
+
 /* Mark the functions that it matches. */
 static int mark_regex(struct coati_view *v, struct selection *s, const struct expression *e,
 		      struct coati_error *err)
@@ -54,6 +82,11 @@ static int mark_regex(struct coati_view *v, struct selection *s, const struct ex
 	if (strlen(e->pattern) > PATTERN_MAX)
 		return coati_fail(err, -E2BIG, "%s: a pattern has at most %d bytes", e->what,
 				  PATTERN_MAX);
+	if (has_back_reference(e->pattern))
+		return coati_fail(
+			err, -EINVAL,
+			"%s: \"%s\" has a back reference, which is not taken: write out what it stands for",
+			e->what, e->pattern);
 	r = regcomp(&regex, e->pattern, REG_EXTENDED | REG_NOSUB);
 	if (r) {
 		regerror(r, &regex, why, sizeof(why));
@@ -62,7 +95,7 @@ static int mark_regex(struct coati_view *v, struct selection *s, const struct ex
 	}
 	s->asked |= e->bit;
 	for (uint32_t i = 0; i < v->nr_functions; i++)
-		if (!regexec(&regex, v->frames.v[v->function_frame[i]].function, 0, NULL, 0))
+		if (matches(&regex, v->frames.v[v->function_frame[i]].function))
 			s->matches[i] |= e->bit;
 	regfree(&regex);
 	return 0;

@@ -74,56 +74,70 @@ int coati_header_parse(const uint8_t *bytes, size_t size, struct file_header *re
 	return 0;
 }
 
-/* A section of the file into the arena; NULL when it lies outside or is larger than @max. */
-static const uint8_t *load(int fd, uint64_t file_size, struct file_section s, struct model *m,
-			   uint64_t max)
+/* Whose sections. */
+struct source {
+	int fd;
+	uint64_t file_size;
+	struct model *model;
+};
+
+/* A section of the file into the arena. -EBADMSG when it lies outside or is larger than @max, -ENOMEM. */
+static int load(const struct source *from, struct file_section s, uint64_t max, const uint8_t **ret)
 {
 	uint8_t *p;
+	int r;
 
-	if (s.offset > file_size || s.size > file_size - s.offset || s.size > max)
-		return NULL;
-	p = coati_arena_alloc(&m->arena, s.size);
-	return p && coati_pread_all(fd, p, s.size, s.offset) == 0 ? p : NULL;
+	if (s.offset > from->file_size || s.size > from->file_size - s.offset || s.size > max)
+		return -EBADMSG;
+	p = coati_arena_alloc(&from->model->arena, s.size);
+	if (!p)
+		return -ENOMEM; /* or over the ceiling of all sections together */
+	r = coati_pread_all(from->fd, p, s.size, s.offset);
+	*ret = p;
+	return r < 0 && r != -ENODATA ? r : r < 0 ? -EBADMSG : 0;
 }
 
 /* One entry of the attr array: the attr, then where its ids are. */
-static int read_event(int fd, uint64_t file_size, const struct file_header *h, struct cursor *c,
-		      struct model *m)
+static int read_event(const struct source *from, const struct file_header *h, struct cursor *c)
 {
 	struct file_section ids;
 	struct coati_attr attr;
 	struct cursor id_cursor;
-	const uint8_t *bytes;
+	const uint8_t *bytes = NULL;
 	int r = coati_model_attr(c, h->attr_size - 16, &attr);
 
 	ids.offset = cursor_u64(c);
 	ids.size = cursor_u64(c);
 	if (r < 0 || c->bad)
 		return -EBADMSG;
-	bytes = ids.size ? load(fd, file_size, ids, m, MODEL_IDS_MAX * 8ull) : NULL;
-	if (ids.size && !bytes)
-		return -EBADMSG;
+	r = ids.size ? load(from, ids, MODEL_IDS_MAX * 8ull, &bytes) : 0;
+	if (r < 0)
+		return r;
 	id_cursor = cursor_over(bytes, ids.size);
 	id_cursor.swap = h->swap;
-	return coati_model_add_event(m, &attr, &id_cursor);
+	return coati_model_add_event(from->model, &attr, &id_cursor);
 }
 
-static int read_events(int fd, uint64_t file_size, const struct file_header *h, struct model *m,
+static int read_events(const struct source *from, const struct file_header *h,
 		       struct coati_error *err)
 {
-	const uint8_t *bytes = load(fd, file_size, h->attrs, m, ATTRS_MAX);
-	struct cursor c = cursor_over(bytes, bytes ? h->attrs.size : 0);
-	int r;
+	const uint8_t *bytes = NULL;
+	int r = load(from, h->attrs, ATTRS_MAX, &bytes);
+	struct cursor c = cursor_over(bytes, r == 0 ? h->attrs.size : 0);
 
 	c.swap = h->swap;
-	if (!bytes)
+	if (r < 0 && r != -EBADMSG)
+		return coati_fail(err, r, "the list of events cannot be read: %m");
+	if (r < 0)
 		return coati_fail(
-			err, -EBADMSG,
+			err, r,
 			"the list of events (%llu bytes at byte %llu) lies outside the file of %llu bytes",
 			(unsigned long long)h->attrs.size, (unsigned long long)h->attrs.offset,
-			(unsigned long long)file_size);
+			(unsigned long long)from->file_size);
 	for (uint32_t i = 0; cursor_left(&c) >= h->attr_size; i++) {
-		r = read_event(fd, file_size, h, &c, m);
+		r = read_event(from, h, &c);
+		if (r == -ENOMEM)
+			return coati_fail(err, r, "out of memory for the events of the header");
 		if (r < 0)
 			return coati_fail(
 				err, r,
@@ -167,59 +181,75 @@ static bool find_sections(int fd, uint64_t file_size, const struct file_header *
 	return !__builtin_add_overflow(h->data.offset, h->data.size, &ret->offset);
 }
 
+/* Why a section was left out. */
+static const char *what_is_wrong(int code, bool is_loaded)
+{
+	if (code == -ENOMEM)
+		return "does not fit into the memory for it";
+	return is_loaded ? "is malformed" : "lies outside the file or is too large";
+}
+
+static void read_feature(const struct source *from, uint32_t bit, struct file_section s,
+			 struct damage *damage)
+{
+	const uint8_t *body = NULL;
+	int loaded = load(from, s, MODEL_SECTION_MAX, &body);
+	int r = loaded == 0 ? coati_model_feature(from->model, bit, body, s.size) : loaded;
+
+	if (r < 0)
+		coati_damage_add(damage, r,
+				 "section %u (%s, %llu bytes at byte %llu) %s and was left out",
+				 bit, coati_model_feature_name(bit), (unsigned long long)s.size,
+				 (unsigned long long)s.offset, what_is_wrong(r, loaded == 0));
+}
+
 /* One {offset, size} pair per feature bit, in ascending order. */
-static void read_features(int fd, uint64_t file_size, const struct file_header *h, struct model *m,
+static void read_features(const struct source *from, const struct file_header *h,
 			  struct damage *damage)
 {
 	struct section_list list;
 	struct file_section table = { 0 };
 	const uint8_t *bytes;
 	struct cursor c;
+	int r;
 
-	if (!find_sections(fd, file_size, h, &list))
+	if (!find_sections(from->fd, from->file_size, h, &list))
 		return;
 	table.offset = list.offset;
 	for (int i = 0; i < 4; i++)
 		table.size += 16 * (uint64_t)__builtin_popcountll(list.bits[i]);
-	bytes = load(fd, file_size, table, m, MODEL_SECTION_MAX);
-	if (!bytes) {
+	r = load(from, table, MODEL_SECTION_MAX, &bytes);
+	if (r < 0) {
 		coati_damage_add(
-			damage, -EBADMSG,
-			"the list of sections (%llu bytes at byte %llu) lies outside the file of %llu bytes; names and facts are missing",
+			damage, r,
+			"the list of sections (%llu bytes at byte %llu) %s of %llu bytes; names and facts are missing",
 			(unsigned long long)table.size, (unsigned long long)table.offset,
-			(unsigned long long)file_size);
+			r == -ENOMEM ? "does not fit into the memory for it, in the file"
+				     : "lies outside the file",
+			(unsigned long long)from->file_size);
 		return;
 	}
 	c = cursor_over(bytes, table.size);
 	c.swap = h->swap;
 	for (uint32_t bit = 0; bit < COATI_FEATURE_MAX; bit++) {
 		struct file_section s;
-		const uint8_t *body;
-		int r;
 
 		if (!(list.bits[bit / 64] >> (bit % 64) & 1))
 			continue;
 		s.offset = cursor_u64(&c);
 		s.size = cursor_u64(&c);
-		body = load(fd, file_size, s, m, MODEL_SECTION_MAX);
-		r = body ? coati_model_feature(m, bit, body, s.size) : -EBADMSG;
-		if (r < 0)
-			coati_damage_add(
-				damage, r,
-				"section %u (%s, %llu bytes at byte %llu) %s and was left out", bit,
-				coati_model_feature_name(bit), (unsigned long long)s.size,
-				(unsigned long long)s.offset,
-				body ? "is malformed" : "lies outside the file or is too large");
+		read_feature(from, bit, s, damage);
 	}
 }
 
 int coati_header_read(int fd, uint64_t file_size, const struct file_header *h, struct model *m,
 		      struct damage *damage, struct coati_error *err)
 {
-	int r = read_events(fd, file_size, h, m, err);
+	struct source from = { .fd = fd, .file_size = file_size, .model = m };
+	int r = read_events(&from, h, err);
 
 	if (r < 0)
 		return r;
-	read_features(fd, file_size, h, m, damage);
+	read_features(&from, h, damage);
 	return 0;
 }

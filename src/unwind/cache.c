@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -20,6 +21,7 @@
 
 #define TABLE_FILE_MAX (UINT64_C(256) << 20)
 #define NAME_SIZE      (2 * COATI_BUILD_ID_MAX + 8)
+#define FORGOTTEN_S    3600
 
 static char *join(const char *a, const char *b)
 {
@@ -50,23 +52,29 @@ static bool make_dir(const char *path)
 	return fd >= 0 && is_ours(fd);
 }
 
+/* The folder that the environment names must be ours too, be it through a link: root with a user's environment (sudo -E) would leave folders
+ * there that the user cannot use, and whoever owns it may put something else in the place of ours. */
+static char *below_our_dir(const char *path)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	mkdir(path, 0700);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd >= 0 && is_ours(fd) ? join(path, "coati") : NULL;
+}
+
 static char *base_dir(void)
 {
 	const char *home = getenv("XDG_CACHE_HOME");
 	CLEANUP(freep) char *dot = NULL;
 
-	if (home && home[0] == '/') {
-		mkdir(home, 0700);
-		return join(home, "coati");
-	}
+	if (home && home[0] == '/')
+		return below_our_dir(home);
 	home = getenv("HOME");
 	if (!home || home[0] != '/')
 		return NULL;
 	dot = join(home, ".cache");
-	if (!dot)
-		return NULL;
-	mkdir(dot, 0700);
-	return join(dot, "coati");
+	return dot ? below_our_dir(dot) : NULL;
 }
 
 char *coati_unwind_cache_dir(const char *dir)
@@ -142,7 +150,13 @@ int coati_unwind_cache_read(const char *dir, const uint8_t *build_id, uint32_t b
 	return 0;
 }
 
-/* The oldest file of the folder, and the size of all. */
+/* A file that was put aside and never renamed: its writer died. Nobody takes an hour to write one. */
+static bool is_forgotten(const char *name, const struct stat *st)
+{
+	return name[0] == '.' && strstr(name, ".tbl.") && st->st_mtime < time(NULL) - FORGOTTEN_S;
+}
+
+/* The oldest file of the folder, and the size of all. What was forgotten there is removed. */
 static uint64_t find_oldest(int dirfd, char ret_name[NAME_SIZE])
 {
 	int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
@@ -157,8 +171,11 @@ static uint64_t find_oldest(int dirfd, char ret_name[NAME_SIZE])
 		return 0;
 	rewinddir(d);
 	while ((e = readdir(d))) {
-		if (strlen(e->d_name) >= NAME_SIZE || e->d_name[0] == '.' ||
-		    fstatat(dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		if (fstatat(dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		if (is_forgotten(e->d_name, &st))
+			unlinkat(dirfd, e->d_name, 0);
+		if (strlen(e->d_name) >= NAME_SIZE || e->d_name[0] == '.')
 			continue;
 		total += (uint64_t)st.st_size;
 		if (!ret_name[0] || st.st_mtime < oldest) {

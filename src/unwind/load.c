@@ -150,13 +150,14 @@ static void make_room(struct coati_unwinder *u)
 		for (size_t i = 0; i < u->v.len; i++) {
 			struct unwind_image *ui = u->v.v[i];
 
-			if (ui && ui->bytes && ui->used < u->walk && (!old || ui->used < old->used))
+			if (ui && (ui->bytes || ui->cfi) && ui->used < u->walk &&
+			    (!old || ui->used < old->used))
 				old = ui;
 		}
 		if (!old)
 			return;
-		u->bytes -= old->size;
-		u->stats.tables--;
+		u->bytes -= old->size + old->cfi_bytes;
+		u->stats.tables -= old->bytes != NULL;
 		u->stats.table_rows -= old->table.nr_rows;
 		u->stats.table_bytes -= old->size;
 		coati_free(old->bytes);
@@ -196,6 +197,7 @@ int coati_unwinder_load(struct coati_unwinder *u, uint32_t image, struct unwind_
 	if (r < 0) {
 		coati_free(ui->bytes);
 		ui->bytes = NULL;
+		ui->size = 0;
 		u->stats.without_table++;
 		return r;
 	}
@@ -209,11 +211,19 @@ int coati_unwinder_load(struct coati_unwinder *u, uint32_t image, struct unwind_
 	return 0;
 }
 
+/* What it keeps in memory: as far as the file was read, and what was gathered. */
+static uint64_t bytes_of(const struct unwind_cfi *c)
+{
+	return sizeof(*c) + c->file.read_bytes + c->g.nr_fdes * sizeof(*c->g.fdes) +
+	       c->g.nr_cies * sizeof(*c->g.cies);
+}
+
 struct unwind_cfi *coati_unwinder_cfi(struct coati_unwinder *u, uint32_t image,
 				      struct unwind_image *ui)
 {
 	struct unwind_cfi *c;
 
+	ui->used = u->walk; /* the walk at hand holds on to it */
 	if (ui->is_cfi_tried)
 		return ui->cfi;
 	ui->is_cfi_tried = true;
@@ -229,6 +239,11 @@ struct unwind_cfi *coati_unwinder_cfi(struct coati_unwinder *u, uint32_t image,
 	if (coati_gather(&c->in, &c->g) < 0)
 		coati_unwind_cfi_free(&c);
 	ui->cfi = c;
+	if (c) {
+		ui->cfi_bytes = bytes_of(c);
+		u->bytes += ui->cfi_bytes;
+		make_room(u);
+	}
 	return c;
 }
 

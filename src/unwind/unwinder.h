@@ -38,13 +38,14 @@ struct unwind_image {
 	uint64_t used;		/* number of the last walk that met it */
 	struct unwind_cfi *cfi; /* NULL: not needed yet */
 	bool is_cfi_tried;
+	uint64_t cfi_bytes;
 };
 
 struct coati_unwinder {
 	struct coati_images *images;
 	uint32_t flags;
 	char *cache_dir;		/* NULL: no cache on disk */
-	uint64_t max_bytes, bytes;	/* of tables in memory */
+	uint64_t max_bytes, bytes;	/* of tables and unwind data in memory */
 	ARRAY(struct unwind_image *) v; /* by image */
 	uint32_t serial;
 	uint64_t walk; /* number of the walk at hand */

@@ -203,7 +203,11 @@ TEST_LIMIT(malformed_or_not_every_allocation_may_fail, 60)
 			r = coati_images_resolve(images, &a, 1, COATI_RESOLVE_LINES, NULL);
 		coati_alloc_fail_after(UINT64_MAX);
 		CHECK(r == 0 || r == -ENOMEM);
-		done = r == 0;
+		/* one image without memory has addresses without names, and says so */
+		if (r == 0 && !strcmp(a.names[0].function, "[out of memory]"))
+			CHECK_HAS(ask_why(images, a.image), "no memory");
+		else
+			done = r == 0;
 		coati_images_free(&images);
 	}
 	CHECK(done);

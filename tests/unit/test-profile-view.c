@@ -206,6 +206,7 @@ TEST(profile_says_what_is_wrong_with_a_filter)
 	memset(longer, 'a', sizeof(longer) - 1);
 	longer[sizeof(longer) - 1] = 0;
 	refused((struct coati_filter){ .focus = "a(" }, -EINVAL, "focus: \"a(\"");
+	refused((struct coati_filter){ .show = "\\\\(a)\\1" }, -EINVAL, "back reference");
 	refused((struct coati_filter){ .hide = longer }, -E2BIG, "hide");
 	refused((struct coati_filter){ .cpu = "0-x" }, -EINVAL, "cpu: \"0-x\"");
 	refused((struct coati_filter){ .thread = "1,,2" }, -EINVAL, "thread");

@@ -742,12 +742,13 @@ TEST(profile_survives_every_failing_allocation)
 	int r = -ENOMEM;
 
 	write_threads("a");
-	for (uint64_t n = 0; r < 0 && n < 100000; n++) {
+	/* names may be missing: then all is well but them, so one success is not the end */
+	for (uint64_t n = 0, good = 0; good < 500 && n < 100000; n++) {
 		coati_alloc_fail_after(n);
 		r = try_all();
 		coati_alloc_fail_after(UINT64_MAX);
-		/* a header for whose events there is no memory counts as malformed */
-		CHECK(r == 0 || r == -ENOMEM || r == -EBADMSG);
+		CHECK(r == 0 || r == -ENOMEM);
+		good = r == 0 ? good + 1 : 0;
 	}
 	CHECK_OK(r);
 }

@@ -7,6 +7,7 @@
 
 #include <execinfo.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -323,6 +324,30 @@ TEST(unwinder_keeps_its_tables_below_the_ceiling)
 	close_world();
 }
 
+TEST(unwinder_counts_unwind_data_in_its_ceiling)
+{
+	struct coati_unwinder_opts small = { .size = sizeof(small),
+					     .flags = COATI_UNWINDER_NO_CACHE,
+					     .max_bytes = 1 };
+	struct unwind_image *ui;
+	uint64_t before, cfi_bytes;
+
+	open_world(&small);
+	CHECK_OK(coati_unwinder_prepare(world.u, world.objects[0].image, NULL));
+	ui = coati_unwinder_image(world.u, world.objects[0].image);
+	before = world.u->bytes;
+	CHECK(coati_unwinder_cfi(world.u, world.objects[0].image, ui));
+	cfi_bytes = ui->cfi_bytes;
+	CHECK_U64(cfi_bytes, >, ui->cfi->g.nr_fdes * sizeof(struct table_fde));
+	CHECK_U64(world.u->bytes, ==, before + cfi_bytes);
+	/* another walk, another image: it goes with its table */
+	world.u->walk++;
+	CHECK_OK(coati_unwinder_prepare(world.u, world.objects[1].image, NULL));
+	CHECK(!ui->cfi && !ui->bytes);
+	CHECK_U64(world.u->bytes, ==, coati_unwinder_image(world.u, world.objects[1].image)->size);
+	close_world();
+}
+
 TEST(unwinder_makes_a_table_of_the_vdso)
 {
 	struct coati_image_ref ref = { .size = sizeof(ref),
@@ -462,6 +487,44 @@ TEST(unwind_cache_lets_the_oldest_go_at_its_ceiling)
 	CHECK_INT(access("cache/unwind/01.tbl", F_OK), <, 0);
 	coati_free(bytes);
 	coati_free(dir);
+}
+
+TEST(unwind_cache_removes_what_a_dead_writer_put_aside)
+{
+	struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	size_t size;
+	uint8_t *bytes = made_up_table(&size);
+	char *dir = coati_unwind_cache_dir("cache");
+
+	overwrite("cache/unwind/.00.tbl.77", bytes, size);
+	overwrite("cache/unwind/.01.tbl.78", bytes, size);
+	CHECK_INT(utimensat(AT_FDCWD, "cache/unwind/.00.tbl.77", old, 0), ==, 0);
+	coati_unwind_cache_write(dir, bytes, size, 2 * size);
+	CHECK_INT(access("cache/unwind/deadbeef.tbl", F_OK), ==, 0);
+	CHECK_INT(access("cache/unwind/.00.tbl.77", F_OK), <, 0);
+	/* somebody may be writing it just now */
+	CHECK_INT(access("cache/unwind/.01.tbl.78", F_OK), ==, 0);
+	coati_free(bytes);
+	coati_free(dir);
+}
+
+TEST(unwind_cache_is_not_put_into_a_folder_of_somebody_else)
+{
+	char folder[PATH_MAX], path[PATH_MAX + 16], *dir;
+
+	CHECK(getcwd(folder, sizeof(folder)));
+	snprintf(path, sizeof(path), "%s/home", folder);
+	CHECK_INT(setenv("XDG_CACHE_HOME", path, 1), ==, 0);
+	dir = coati_unwind_cache_dir(NULL);
+	CHECK(dir);
+	coati_free(dir);
+	CHECK_INT(chmod(path, 0777), ==, 0);
+	CHECK(!coati_unwind_cache_dir(NULL));
+	CHECK_INT(chmod(path, 0700), ==, 0);
+	if (geteuid() == 0) {
+		CHECK_INT(chown(path, 65534, 65534), ==, 0);
+		CHECK(!coati_unwind_cache_dir(NULL));
+	}
 }
 
 TEST(unwind_cache_answers_the_second_time)
