@@ -7,14 +7,9 @@
 #include "base/elf.h"
 
 #include <elf.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/cleanup.h"
-#include "base/error.h"
 
 #define HOST_DATA (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
 
@@ -121,87 +116,6 @@ static int read_header(struct elf *e, struct cursor *c)
 	    (e->shstrndx && e->shstrndx >= e->shnum))
 		return -EBADMSG;
 	return 0;
-}
-
-/* Only what is a regular file is opened at all: opening a device can do things. */
-static int open_regular(const char *path, uint64_t *ret_size, struct coati_error *err)
-{
-	CLEANUP(fd_closep) int fd = -1;
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return coati_fail(err, -errno, "open %s: %m", path);
-	if (!S_ISREG(st.st_mode))
-		return coati_fail(err, -EINVAL, "%s is not a regular file", path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return coati_fail(err, -errno, "open %s: %m", path);
-	if (!S_ISREG(st.st_mode))
-		return coati_fail(err, -EINVAL, "%s is not a regular file", path);
-	if (st.st_size < (off_t)sizeof(Elf64_Ehdr))
-		return coati_fail(err, -EBADMSG, "%s is too short for an ELF file", path);
-	*ret_size = (uint64_t)st.st_size;
-	return TAKE_FD(fd);
-}
-
-/* The file, and behind it a page of zeros: should another process overwrite the terminator of a name
- * after it was checked, the name still ends. */
-static const uint8_t *map_with_tail(int fd, size_t size, size_t *ret_map_size)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t map_size;
-	void *p, *file;
-
-	if (__builtin_add_overflow(size, 2 * page - 1, &map_size)) {
-		errno = EFBIG;
-		return NULL;
-	}
-	map_size &= ~(page - 1);
-	p = mmap(NULL, map_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
-		return NULL;
-	file = mmap(p, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
-	if (file == MAP_FAILED) {
-		int keep = errno;
-
-		munmap(p, map_size);
-		errno = keep;
-		return NULL;
-	}
-	*ret_map_size = map_size;
-	return p;
-}
-
-int coati_elf_open(const char *path, struct elf *ret, struct coati_error *err)
-{
-	CLEANUP(fd_closep) int fd = -1;
-	const uint8_t *bytes;
-	size_t map_size;
-	uint64_t size = 0;
-	bool script;
-	int r;
-
-	*ret = (struct elf){ 0 };
-	fd = open_regular(path, &size, err);
-	if (fd < 0)
-		return fd;
-	bytes = map_with_tail(fd, size, &map_size);
-	if (!bytes)
-		return coati_fail(err, -errno, "map %s: %m", path);
-	script = !memcmp(bytes, "#!", 2);
-	r = coati_elf_from_bytes(bytes, size, ret);
-	ret->bytes = bytes;
-	ret->map_size = map_size;
-	if (r >= 0)
-		return 0;
-	coati_elf_close(ret);
-	if (r == -EOPNOTSUPP)
-		return coati_fail(err, r, "%s is a 32-bit file: only 64-bit ones are read", path);
-	if (r == -E2BIG)
-		return coati_fail(err, r, "%s claims too many segments or sections", path);
-	if (script)
-		return coati_fail(err, r, "%s is a script: take the program that runs it", path);
-	return coati_fail(err, r, "%s is not an ELF file, or a damaged one", path);
 }
 
 int coati_elf_from_bytes(const void *bytes, size_t size, struct elf *ret)

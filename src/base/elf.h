@@ -4,13 +4,12 @@
  * event station finds probe addresses with it, the live runtime and the unwind tables their sections;
  * everything beyond (DWARF, compressed and split debug data) is elfutils' business in image/.
  *
- * The file is mapped read-only and never trusted: every offset and count is compared with the size of the
- * mapping before use; a truncated file gives -EBADMSG, not a signal, and every count has a ceiling, so that
- * a huge sparse file cannot keep a loop busy. (The mapping is private and the file may shrink while it is
- * read: callers that cannot bear SIGBUS pass a copy to coati_elf_from_bytes.)
+ * The file is never trusted: every offset and count is compared with its size before use; a truncated file
+ * gives -EBADMSG, not a signal, and every count has a ceiling, so that a huge sparse file cannot keep a loop
+ * busy. What is opened here is a copy: nobody can change or shorten it meanwhile.
  * 64-bit little-endian and big-endian files; 32-bit files are -EOPNOTSUPP.
  *
- * Nothing here allocates. What a struct points to lives as long as the elf it came from.
+ * Nothing but opening a file allocates. What a struct points to lives as long as the elf it came from.
  */
 #pragma once
 
@@ -78,7 +77,7 @@ struct elf_notes {
 	size_t size, align;
 };
 
-/* Map @path. Refuses everything but a regular file (a FIFO, a device, a directory) without blocking and
+/* Read @path, all but debug data, up to 1 GiB. Refuses everything but a regular file (a FIFO, a device, a directory) without blocking and
  * without opening it. @ret is zeroed on failure, so that closing it does nothing. */
 int coati_elf_open(const char *path, struct elf *ret, struct coati_error *err);
 /* The same over bytes that the caller keeps alive. -EBADMSG: no ELF file, or its header is damaged;
