@@ -5,8 +5,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 /* The calls as elfutils declares them since version 0.178; its header is not needed to build. */
@@ -23,26 +23,18 @@ struct calls {
 /* What the client asks while it waits. */
 struct wait {
 	const struct debuginfod_ask *ask;
-	uint64_t end_ms;
+	uint64_t end_ns;
 	int reason; /* why it was told to give up */
 };
 
 /* The oldest clients carry no pointer of ours, and call back in the thread that asked. */
 static _Thread_local struct wait *waiting;
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static int on_progress(struct debuginfod_client *client, long done, long total)
 {
 	struct wait *w = waiting;
 
-	if (now_ms() >= w->end_ms)
+	if (now_ns() >= w->end_ns)
 		w->reason = -ETIMEDOUT;
 	else if (w->ask->stop && w->ask->stop(w->ask->ctx))
 		w->reason = -ECANCELED;
@@ -99,7 +91,7 @@ int coati_debuginfod_fetch(const struct debuginfod_ask *ask, struct coati_error 
 	client = c.begin();
 	if (!client)
 		return coati_fail(err, -ENOMEM, "out of memory");
-	w.end_ms = now_ms() + (ask->limit_ms ? ask->limit_ms : DEBUGINFOD_LIMIT_MS);
+	w.end_ns = now_ns() + NSEC_PER_MSEC * (ask->limit_ms ? ask->limit_ms : DEBUGINFOD_LIMIT_MS);
 	waiting = &w;
 	c.set_progress(client, on_progress);
 	r = c.find(client, ask->build_id, (int)ask->build_id_size, NULL);

@@ -21,16 +21,8 @@ struct cover {
 
 static void claim(struct cover *v, uint32_t unit, uint64_t start, uint64_t end)
 {
-	size_t lo = 0, hi = v->nr;
+	size_t lo = first_at_or_above(v->vaddrs, v->nr, start);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (v->vaddrs[mid] < start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (; lo < v->nr && v->vaddrs[lo] < end && *v->work; lo++) {
 		--*v->work;
 		if (v->owner[lo] != COVER_NONE && v->width[lo] <= end - start)

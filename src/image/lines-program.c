@@ -33,28 +33,13 @@ static void reset(struct machine *m)
 	m->has_last = false;
 }
 
-static size_t first_at_or_above(const struct machine *m, uint64_t address)
-{
-	size_t lo = 0, hi = m->nr;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->vaddrs[mid] < address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* A row: everything between the last one and this one belongs to the last one.  Hot. */
 static inline void emit(struct machine *m)
 {
 	const struct dwarf_file *f = m->p->scope->address_file;
 
 	if (!m->has_last || m->address < m->last_address) {
-		m->next = first_at_or_above(m, m->address);
+		m->next = first_at_or_above(m->vaddrs, m->nr, m->address);
 		m->has_last = true;
 		m->is_dropped = m->address < f->text_start || m->address >= f->text_end;
 	}

@@ -77,21 +77,6 @@ static void read_piece(const struct walk *w, const struct abbrev *a, struct curs
 	p->is_inline = a->tag == DW_TAG_inlined_subroutine;
 }
 
-static size_t first_at_or_above(const struct walk *w, uint64_t address)
-{
-	size_t lo = 0, hi = w->nr;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (w->vaddrs[mid] < address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 static struct tree_node *add_node(struct tree *t)
 {
 	struct tree_node *more;
@@ -115,7 +100,7 @@ static int claim_range(struct walk *w, const struct piece *p, const struct addre
 {
 	struct tree *t = w->tree;
 	uint32_t parent = w->groups[w->depth], made = TREE_NONE;
-	size_t i = first_at_or_above(w, range->start);
+	size_t i = first_at_or_above(w->vaddrs, w->nr, range->start);
 
 	for (; i < w->nr && w->vaddrs[i] < range->end; i++) {
 		uint32_t have = t->of[i];

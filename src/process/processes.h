@@ -135,6 +135,31 @@ struct coati_processes {
 	struct found found[FOUND_CACHE];
 };
 
+_Static_assert(offsetof(struct pid_span, from) == 0 && offsetof(struct tid_span, from) == 0,
+	       "as span_index() takes them");
+
+/* Of spans of either kind, by time: the last that is not later, or the first.  Hot. */
+static inline size_t span_index(const void *spans, size_t nr, size_t size, uint64_t time)
+{
+	const char *v = spans;
+	size_t low = 0, high = nr;
+
+	if (*(const uint64_t *)(const void *)(v + (nr - 1) * size) <= time)
+		return nr - 1;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (*(const uint64_t *)(const void *)(v + mid * size) <= time)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? low - 1 : 0;
+}
+
+#define SPAN_INDEX(slot, time) \
+	span_index((slot)->spans.v, (slot)->spans.len, sizeof((slot)->spans.v[0]), time)
+
 /* ---- numbers and what had them: timeline.c ---- */
 
 /* NULL: never heard of it. */

@@ -59,23 +59,6 @@ static struct thread *thread_new(struct coati_processes *ps, int32_t pid, int32_
 	return t;
 }
 
-static size_t span_index(const struct tid_slot *slot, uint64_t time)
-{
-	size_t low = 0, high = slot->spans.len;
-
-	if (slot->spans.v[high - 1].from <= time)
-		return high - 1;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (slot->spans.v[mid].from <= time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? low - 1 : 0;
-}
-
 /* How many names are not later. */
 static size_t comms_until(const struct thread *t, uint64_t time)
 {
@@ -114,7 +97,7 @@ static int split(struct thread *old, uint64_t time, struct thread *new)
 static int insert(struct coati_processes *ps, struct tid_slot *slot, uint64_t time,
 		  struct thread *t)
 {
-	size_t at = slot->spans.len ? span_index(slot, time) : 0, rest;
+	size_t at = slot->spans.len ? SPAN_INDEX(slot, time) : 0, rest;
 	int r = 0;
 
 	if (slot->spans.len >= SPANS_MAX || ps->stats.threads > ps->max_threads)
@@ -185,7 +168,7 @@ static struct thread *get_thread(struct coati_processes *ps, int32_t pid, int32_
 	if (!slot)
 		return NULL;
 	is_first = !slot->spans.len;
-	t = is_first ? NULL : slot->spans.v[span_index(slot, time)].thread;
+	t = is_first ? NULL : slot->spans.v[SPAN_INDEX(slot, time)].thread;
 	if (t && (t->pid == pid || pid < 0))
 		return t;
 	if (t && t->is_implicit && !t->is_used) {
@@ -210,7 +193,7 @@ int coati_tid_fork(struct coati_processes *ps, const struct coati_task *task, ui
 	slot = get_slot(ps, tid, &r);
 	if (!slot)
 		return r == -ENOMEM ? r : 0;
-	t = slot->spans.len ? slot->spans.v[span_index(slot, time)].thread : NULL;
+	t = slot->spans.len ? slot->spans.v[SPAN_INDEX(slot, time)].thread : NULL;
 	if (t && is_told && t->pid == pid) {
 		t->is_implicit = false; /* known already */
 		return 0;
@@ -236,7 +219,7 @@ void coati_tid_exit(struct coati_processes *ps, int32_t tid, uint64_t time)
 
 	if (!slot || !slot->spans.len)
 		return;
-	slot->spans.v[span_index(slot, time)].thread->end_time = time;
+	slot->spans.v[SPAN_INDEX(slot, time)].thread->end_time = time;
 	ps->thread_change++;
 }
 
@@ -300,7 +283,7 @@ static const char *name_at(struct coati_processes *ps, const struct thread *t, u
 		time = t->start_time;
 		if (!slot || !slot->spans.len)
 			return NULL;
-		t = slot->spans.v[span_index(slot, time)].thread;
+		t = slot->spans.v[SPAN_INDEX(slot, time)].thread;
 		nr = comms_until(t, time);
 	}
 	return nr ? t->comms.v[nr - 1].name : NULL;
@@ -344,7 +327,7 @@ static int add_process(struct coati_processes *ps, uint64_t time, struct tid_slo
 	}
 	leader = find_slot(ps, info->pid);
 	if (leader && leader->spans.len) {
-		size_t i = span_index(leader, time);
+		size_t i = SPAN_INDEX(leader, time);
 
 		if (i && leader->spans.v[i].from > slot->from)
 			slot->from = leader->spans.v[i].from;
@@ -360,7 +343,7 @@ static int add_process(struct coati_processes *ps, uint64_t time, struct tid_slo
 static int make_info(struct coati_processes *ps, struct tid_slot *slot, struct thread *t,
 		     uint64_t time)
 {
-	size_t i = span_index(slot, time);
+	size_t i = SPAN_INDEX(slot, time);
 	int r;
 
 	t->is_used = true;

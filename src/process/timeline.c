@@ -119,27 +119,9 @@ struct pid_slot *coati_pid_slot_get(struct coati_processes *ps, int32_t pid, int
 	return NULL;
 }
 
-/* The last span that is not later, or the first. */
-static size_t span_index(const struct pid_slot *slot, uint64_t time)
-{
-	size_t low = 0, high = slot->spans.len;
-
-	if (slot->spans.v[high - 1].from <= time)
-		return high - 1;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (slot->spans.v[mid].from <= time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? low - 1 : 0;
-}
-
 struct pid_span *coati_pid_span(struct pid_slot *slot, uint64_t time, uint64_t *ret_to)
 {
-	size_t i = span_index(slot, time);
+	size_t i = SPAN_INDEX(slot, time);
 
 	if (ret_to)
 		*ret_to = i + 1 < slot->spans.len ? slot->spans.v[i + 1].from : UINT64_MAX;
@@ -150,7 +132,7 @@ struct pid_span *coati_pid_span(struct pid_slot *slot, uint64_t time, uint64_t *
 static struct pid_span *insert_span(struct coati_processes *ps, struct pid_slot *slot,
 				    uint64_t time, struct process *process)
 {
-	size_t at = span_index(slot, time), rest;
+	size_t at = SPAN_INDEX(slot, time), rest;
 	struct space *space = space_new(ps);
 
 	if (!space)

@@ -83,10 +83,10 @@ static bool run_constant(struct machine *m, uint8_t op)
 		push(m, (uint64_t)(int64_t)(int32_t)cursor_u32(&m->c));
 		return true;
 	case 0x10:
-		push(m, coati_cfi_uleb(&m->c));
+		push(m, cursor_uleb(&m->c));
 		return true;
 	case 0x11:
-		push(m, (uint64_t)coati_cfi_sleb(&m->c));
+		push(m, (uint64_t)cursor_sleb(&m->c));
 		return true;
 	default:
 		return false;
@@ -155,7 +155,7 @@ static bool run_unary(struct machine *m, uint8_t op)
 		return true;
 	case 0x23: /* plus_uconst */
 		a = pop(m);
-		push(m, a + coati_cfi_uleb(&m->c));
+		push(m, a + cursor_uleb(&m->c));
 		return true;
 	case 0x96: /* nop */
 		return true;
@@ -271,10 +271,10 @@ static void run_one(struct machine *m)
 	if (op >= 0x30 && op <= 0x4f) {
 		push(m, op - 0x30u);
 	} else if (op >= 0x70 && op <= 0x8f) {
-		push_reg(m, op - 0x70u, coati_cfi_sleb(&m->c));
+		push_reg(m, op - 0x70u, cursor_sleb(&m->c));
 	} else if (op == 0x92) {
-		reg = coati_cfi_uleb(&m->c);
-		push_reg(m, reg, coati_cfi_sleb(&m->c));
+		reg = cursor_uleb(&m->c);
+		push_reg(m, reg, cursor_sleb(&m->c));
 	} else if (!run_constant(m, op) && !run_move(m, op) && !run_unary(m, op) &&
 		   !run_binary(m, op) && !run_branch(m, op)) {
 		m->failed = -EOPNOTSUPP;

@@ -32,7 +32,7 @@ static void set_cfa(struct run *r, uint64_t reg, int64_t off)
 
 static struct full_rule block(struct run *r, enum full_kind kind)
 {
-	uint64_t size = coati_cfi_uleb(&r->c);
+	uint64_t size = cursor_uleb(&r->c);
 	struct full_rule rule = { .kind = (uint8_t)kind };
 
 	rule.expr = cursor_bytes(&r->c, size > cursor_left(&r->c) ? SIZE_MAX : (size_t)size);
@@ -46,35 +46,16 @@ static void advance(struct run *r, uint64_t delta)
 	r->is_there = r->loc > r->target;
 }
 
-static int64_t factored(const struct run *r, int64_t n)
-{
-	int64_t off;
-
-	return __builtin_mul_overflow(n, r->cie->data_align, &off) ? INT64_MAX : off;
-}
-
 static bool run_location(struct run *r, uint8_t op)
 {
-	switch (op) {
-	case 0x01:
+	uint64_t delta = 0;
+
+	if (op == 0x01) /* set_loc */
 		r->loc = coati_cfi_pointer(&r->c, r->s, r->cie->encoding);
-		advance(r, 0);
-		return true;
-	case 0x02:
-		advance(r, cursor_u8(&r->c));
-		return true;
-	case 0x03:
-		advance(r, cursor_u16(&r->c));
-		return true;
-	case 0x04:
-		advance(r, cursor_u32(&r->c));
-		return true;
-	case 0x1d:
-		advance(r, cursor_u64(&r->c));
-		return true;
-	default:
+	else if (!cfi_advance(&r->c, op, &delta))
 		return false;
-	}
+	advance(r, delta);
+	return true;
 }
 
 static bool run_cfa(struct run *r, uint8_t op)
@@ -83,24 +64,24 @@ static bool run_cfa(struct run *r, uint8_t op)
 
 	switch (op) {
 	case 0x0c:
-		reg = coati_cfi_uleb(&r->c);
-		set_cfa(r, reg, (int64_t)coati_cfi_uleb(&r->c));
+		reg = cursor_uleb(&r->c);
+		set_cfa(r, reg, (int64_t)cursor_uleb(&r->c));
 		return true;
 	case 0x0d:
-		set_cfa(r, coati_cfi_uleb(&r->c), r->row.cfa.off);
+		set_cfa(r, cursor_uleb(&r->c), r->row.cfa.off);
 		return true;
 	case 0x0e:
-		set_cfa(r, r->row.cfa.reg, (int64_t)coati_cfi_uleb(&r->c));
+		set_cfa(r, r->row.cfa.reg, (int64_t)cursor_uleb(&r->c));
 		return true;
 	case 0x0f:
 		r->row.cfa = block(r, FULL_VAL_EXPR);
 		return true;
 	case 0x12:
-		reg = coati_cfi_uleb(&r->c);
-		set_cfa(r, reg, factored(r, coati_cfi_sleb(&r->c)));
+		reg = cursor_uleb(&r->c);
+		set_cfa(r, reg, cfi_factored(r->cie, cursor_sleb(&r->c)));
 		return true;
 	case 0x13:
-		set_cfa(r, r->row.cfa.reg, factored(r, coati_cfi_sleb(&r->c)));
+		set_cfa(r, r->row.cfa.reg, cfi_factored(r->cie, cursor_sleb(&r->c)));
 		return true;
 	default:
 		return false;
@@ -116,10 +97,10 @@ static bool run_register(struct run *r, uint8_t op)
 	if (op < 0x05 || (op > 0x16 && op != 0x2f) || (op >= 0x0a && op <= 0x0f) || op == 0x12 ||
 	    op == 0x13)
 		return false;
-	reg = coati_cfi_uleb(&r->c);
+	reg = cursor_uleb(&r->c);
 	switch (op) {
 	case 0x05:
-		set(r, reg, FULL_OFFSET, factored(r, (int64_t)coati_cfi_uleb(&r->c)));
+		set(r, reg, FULL_OFFSET, cfi_factored(r->cie, (int64_t)cursor_uleb(&r->c)));
 		break;
 	case 0x06:
 		if (reg < WALK_REGS)
@@ -133,7 +114,7 @@ static bool run_register(struct run *r, uint8_t op)
 		break;
 	case 0x09:
 		rule = (struct full_rule){ .kind = FULL_REGISTER };
-		rule.reg = (uint32_t)coati_cfi_uleb(&r->c);
+		rule.reg = (uint32_t)cursor_uleb(&r->c);
 		if (reg < WALK_REGS)
 			r->row.regs[reg] = rule;
 		break;
@@ -144,16 +125,16 @@ static bool run_register(struct run *r, uint8_t op)
 			r->row.regs[reg] = rule;
 		break;
 	case 0x11:
-		set(r, reg, FULL_OFFSET, factored(r, coati_cfi_sleb(&r->c)));
+		set(r, reg, FULL_OFFSET, cfi_factored(r->cie, cursor_sleb(&r->c)));
 		break;
 	case 0x14:
-		set(r, reg, FULL_VAL_OFFSET, factored(r, (int64_t)coati_cfi_uleb(&r->c)));
+		set(r, reg, FULL_VAL_OFFSET, cfi_factored(r->cie, (int64_t)cursor_uleb(&r->c)));
 		break;
 	case 0x15:
-		set(r, reg, FULL_VAL_OFFSET, factored(r, coati_cfi_sleb(&r->c)));
+		set(r, reg, FULL_VAL_OFFSET, cfi_factored(r->cie, cursor_sleb(&r->c)));
 		break;
 	default: /* 0x2f */
-		set(r, reg, FULL_OFFSET, factored(r, (int64_t)(0 - coati_cfi_uleb(&r->c))));
+		set(r, reg, FULL_OFFSET, cfi_factored(r->cie, (int64_t)(0 - cursor_uleb(&r->c))));
 	}
 	return true;
 }
@@ -178,7 +159,7 @@ static void run_rest(struct run *r, uint8_t op)
 			r->row = r->stack[--r->depth];
 		break;
 	case 0x2e:
-		(void)coati_cfi_uleb(&r->c);
+		(void)cursor_uleb(&r->c);
 		break;
 	default:
 		r->c.bad = true;
@@ -194,7 +175,8 @@ static int run_all(struct run *r, uint32_t start, uint32_t end)
 		if (op >> 6 == 1)
 			advance(r, op & 0x3f);
 		else if (op >> 6 == 2)
-			set(r, op & 0x3f, FULL_OFFSET, factored(r, (int64_t)coati_cfi_uleb(&r->c)));
+			set(r, op & 0x3f, FULL_OFFSET,
+			    cfi_factored(r->cie, (int64_t)cursor_uleb(&r->c)));
 		else if (op >> 6 == 3 && (op & 0x3f) < WALK_REGS)
 			r->row.regs[op & 0x3f] = r->initial.regs[op & 0x3f];
 		else if (op >> 6 != 3 && !run_location(r, op) && !run_cfa(r, op) &&

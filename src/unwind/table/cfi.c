@@ -10,38 +10,6 @@
 #define PE_OMIT	    0xff
 #define PE_INDIRECT 0x80
 
-uint64_t coati_cfi_uleb(struct cursor *c)
-{
-	uint64_t v = 0;
-	unsigned int shift = 0;
-	uint8_t b;
-
-	do {
-		b = cursor_u8(c);
-		if (shift < 64)
-			v |= (uint64_t)(b & 0x7f) << shift;
-		shift += 7;
-	} while (b & 0x80 && shift < 140);
-	return v;
-}
-
-int64_t coati_cfi_sleb(struct cursor *c)
-{
-	uint64_t v = 0;
-	unsigned int shift = 0;
-	uint8_t b;
-
-	do {
-		b = cursor_u8(c);
-		if (shift < 64)
-			v |= (uint64_t)(b & 0x7f) << shift;
-		shift += 7;
-	} while (b & 0x80 && shift < 140);
-	if (b & 0x40 && shift < 64)
-		v |= ~UINT64_C(0) << shift;
-	return (int64_t)v;
-}
-
 static uint64_t read_value(struct cursor *c, uint8_t format)
 {
 	switch (format) {
@@ -51,13 +19,13 @@ static uint64_t read_value(struct cursor *c, uint8_t format)
 	case 0xc: /* sdata8 */
 		return cursor_u64(c);
 	case 0x1:
-		return coati_cfi_uleb(c);
+		return cursor_uleb(c);
 	case 0x2:
 		return cursor_u16(c);
 	case 0x3:
 		return cursor_u32(c);
 	case 0x9:
-		return (uint64_t)coati_cfi_sleb(c);
+		return (uint64_t)cursor_sleb(c);
 	case 0xa:
 		return (uint64_t)(int64_t)(int16_t)cursor_u16(c);
 	case 0xb:
@@ -146,7 +114,7 @@ int coati_cfi_next(const struct cfi_section *s, size_t *at, struct cfi_entry *re
 static int read_augmentation(struct cursor *c, const struct cfi_section *s, const char *letters,
 			     struct cfi_cie *cie)
 {
-	uint64_t size = coati_cfi_uleb(c);
+	uint64_t size = cursor_uleb(c);
 	struct cursor data;
 
 	if (c->bad || size > cursor_left(c))
@@ -194,9 +162,9 @@ static int read_cie_rest(struct cursor *c, const struct cfi_section *s, const ch
 		if (address != 8 || segment)
 			return -EOPNOTSUPP;
 	}
-	cie->code_align = coati_cfi_uleb(c);
-	cie->data_align = coati_cfi_sleb(c);
-	cie->ra = version == 1 ? cursor_u8(c) : (uint32_t)coati_cfi_uleb(c);
+	cie->code_align = cursor_uleb(c);
+	cie->data_align = cursor_sleb(c);
+	cie->ra = version == 1 ? cursor_u8(c) : (uint32_t)cursor_uleb(c);
 	if (c->bad)
 		return -EBADMSG;
 	if (letters[0] == 'z') {
@@ -254,7 +222,7 @@ int coati_cfi_fde(const struct cfi_section *s, const struct cfi_entry *e, const 
 	f.start = coati_cfi_pointer(&c, s, cie->encoding);
 	f.length = cie->encoding == 0x50 ? cursor_u64(&c) : read_value(&c, cie->encoding & 0x0f);
 	if (cie->has_size) {
-		uint64_t size = coati_cfi_uleb(&c);
+		uint64_t size = cursor_uleb(&c);
 
 		if (size > cursor_left(&c))
 			return -EBADMSG;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/cursor.h"
+#include "base/leb128.h"
 
 struct cfi_section {
 	const uint8_t *bytes;
@@ -48,8 +49,34 @@ struct cfi_fde {
 	uint32_t program, program_end;
 };
 
-uint64_t coati_cfi_uleb(struct cursor *c);
-int64_t coati_cfi_sleb(struct cursor *c);
+/* How far an instruction of the advance_loc family goes, in units of the code alignment; false: it is none. */
+static inline bool cfi_advance(struct cursor *c, uint8_t op, uint64_t *ret)
+{
+	switch (op) {
+	case 0x02: /* advance_loc1 */
+		*ret = cursor_u8(c);
+		return true;
+	case 0x03: /* advance_loc2 */
+		*ret = cursor_u16(c);
+		return true;
+	case 0x04: /* advance_loc4 */
+		*ret = cursor_u32(c);
+		return true;
+	case 0x1d: /* MIPS_advance_loc8 */
+		*ret = cursor_u64(c);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A factored offset times the alignment, which may be anything. */
+static inline int64_t cfi_factored(const struct cfi_cie *cie, int64_t n)
+{
+	int64_t off;
+
+	return __builtin_mul_overflow(n, cie->data_align, &off) ? INT64_MAX : off;
+}
 /* A pointer in one of the DW_EH_PE_ encodings; @c runs over section bytes. bad for what has no value. */
 uint64_t coati_cfi_pointer(struct cursor *c, const struct cfi_section *s, uint8_t encoding);
 

@@ -34,12 +34,12 @@ void coati_table_expr(const uint8_t *bytes, size_t size, struct table_expr *ret)
 
 	*ret = e;
 	if (op == OP_BREGX)
-		e.reg = (uint32_t)coati_cfi_uleb(&c);
+		e.reg = (uint32_t)cursor_uleb(&c);
 	else if (op >= OP_BREG0 && op < OP_BREG0 + 32)
 		e.reg = op - OP_BREG0;
 	else
 		return;
-	e.off = coati_cfi_sleb(&c);
+	e.off = cursor_sleb(&c);
 	if (c.bad || e.reg > 255)
 		return;
 	if (!cursor_left(&c)) {
@@ -50,7 +50,7 @@ void coati_table_expr(const uint8_t *bytes, size_t size, struct table_expr *ret)
 		if (cursor_left(&c) && cursor_u8(&c) != OP_PLUS_UCONST)
 			return;
 		if (c.at[-1] == OP_PLUS_UCONST)
-			e.post = (int64_t)coati_cfi_uleb(&c);
+			e.post = (int64_t)cursor_uleb(&c);
 		if (c.bad || cursor_left(&c))
 			return;
 		e.kind = EXPR_AT_REG;

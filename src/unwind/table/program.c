@@ -79,7 +79,7 @@ static void advance(struct run *r, uint64_t delta)
 
 static struct cursor block(struct cursor *c)
 {
-	uint64_t size = coati_cfi_uleb(c);
+	uint64_t size = cursor_uleb(c);
 
 	if (size > cursor_left(c))
 		size = SIZE_MAX;
@@ -110,7 +110,7 @@ static void set_cfa_expr(struct run *r)
 /* The register lies in memory at the address that an expression gives. */
 static void set_reg_expr(struct run *r)
 {
-	uint64_t reg = coati_cfi_uleb(&r->c);
+	uint64_t reg = cursor_uleb(&r->c);
 	struct cursor b = block(&r->c);
 	enum program_kind kind = PROGRAM_STRANGE;
 	struct table_expr e;
@@ -141,42 +141,21 @@ static void recall(struct run *r)
 	r->now.is_changed = true;
 }
 
-/* Factored offset times the alignment, for what may be anything. */
-static int64_t factored(const struct run *r, uint64_t n)
-{
-	int64_t off;
-
-	if (__builtin_mul_overflow((int64_t)n, r->p->cie.data_align, &off))
-		off = INT64_MAX;
-	return off;
-}
-
 /* Instructions about places in the code; false when @op is none. */
 static bool run_location(struct run *r, uint8_t op)
 {
 	uint64_t target;
 
-	switch (op) {
-	case 0x01: /* set_loc */
+	if (op == 0x01) { /* set_loc */
 		target = coati_cfi_pointer(&r->c, r->p->section, r->p->cie.encoding);
 		advance(r, 0);
 		r->loc = target;
 		return true;
-	case 0x02:
-		advance(r, cursor_u8(&r->c));
-		return true;
-	case 0x03:
-		advance(r, cursor_u16(&r->c));
-		return true;
-	case 0x04:
-		advance(r, cursor_u32(&r->c));
-		return true;
-	case 0x1d: /* MIPS_advance_loc8 */
-		advance(r, cursor_u64(&r->c));
-		return true;
-	default:
-		return false;
 	}
+	if (!cfi_advance(&r->c, op, &target))
+		return false;
+	advance(r, target);
+	return true;
 }
 
 static bool run_cfa(struct run *r, uint8_t op)
@@ -185,24 +164,24 @@ static bool run_cfa(struct run *r, uint8_t op)
 
 	switch (op) {
 	case 0x0c: /* def_cfa */
-		reg = coati_cfi_uleb(&r->c);
-		set_cfa(r, reg, (int64_t)coati_cfi_uleb(&r->c));
+		reg = cursor_uleb(&r->c);
+		set_cfa(r, reg, (int64_t)cursor_uleb(&r->c));
 		return true;
 	case 0x0d: /* def_cfa_register */
-		set_cfa(r, coati_cfi_uleb(&r->c), r->now.cfa_off);
+		set_cfa(r, cursor_uleb(&r->c), r->now.cfa_off);
 		return true;
 	case 0x0e: /* def_cfa_offset */
-		set_cfa(r, r->now.cfa_reg, (int64_t)coati_cfi_uleb(&r->c));
+		set_cfa(r, r->now.cfa_reg, (int64_t)cursor_uleb(&r->c));
 		return true;
 	case 0x0f:
 		set_cfa_expr(r);
 		return true;
 	case 0x12: /* def_cfa_sf */
-		reg = coati_cfi_uleb(&r->c);
-		set_cfa(r, reg, factored(r, (uint64_t)coati_cfi_sleb(&r->c)));
+		reg = cursor_uleb(&r->c);
+		set_cfa(r, reg, cfi_factored(&r->p->cie, cursor_sleb(&r->c)));
 		return true;
 	case 0x13: /* def_cfa_offset_sf */
-		set_cfa(r, r->now.cfa_reg, factored(r, (uint64_t)coati_cfi_sleb(&r->c)));
+		set_cfa(r, r->now.cfa_reg, cfi_factored(&r->p->cie, cursor_sleb(&r->c)));
 		return true;
 	default:
 		return false;
@@ -220,10 +199,11 @@ static bool run_register(struct run *r, uint8_t op)
 		set_reg_expr(r);
 		return true;
 	}
-	reg = coati_cfi_uleb(&r->c);
+	reg = cursor_uleb(&r->c);
 	switch (op) {
 	case 0x05: /* offset_extended */
-		set_reg(r, reg, PROGRAM_OFFSET, factored(r, coati_cfi_uleb(&r->c)));
+		set_reg(r, reg, PROGRAM_OFFSET,
+			cfi_factored(&r->p->cie, (int64_t)cursor_uleb(&r->c)));
 		break;
 	case 0x06:
 		restore_reg(r, reg);
@@ -235,15 +215,15 @@ static bool run_register(struct run *r, uint8_t op)
 		set_reg(r, reg, PROGRAM_UNSET, 0);
 		break;
 	case 0x09: /* register */
-		n = coati_cfi_uleb(&r->c);
+		n = cursor_uleb(&r->c);
 		set_reg(r, reg, PROGRAM_REGISTER, n < 256 ? (int64_t)n : 255);
 		break;
 	case 0x11: /* offset_extended_sf */
-		set_reg(r, reg, PROGRAM_OFFSET, factored(r, (uint64_t)coati_cfi_sleb(&r->c)));
+		set_reg(r, reg, PROGRAM_OFFSET, cfi_factored(&r->p->cie, cursor_sleb(&r->c)));
 		break;
 	case 0x14: /* val_offset */
 	case 0x15: /* val_offset_sf */
-		n = coati_cfi_uleb(&r->c);
+		n = cursor_uleb(&r->c);
 		/* that the caller's sp is the CFA is what is taken anyway */
 		set_reg(r, reg,
 			slot_of(r->p->machine, reg) == SLOT_SP && !n ? PROGRAM_UNSET
@@ -273,11 +253,12 @@ static void run_rest(struct run *r, uint8_t op)
 		recall(r);
 		break;
 	case 0x2e: /* GNU_args_size */
-		(void)coati_cfi_uleb(&r->c);
+		(void)cursor_uleb(&r->c);
 		break;
 	case 0x2f: /* GNU_negative_offset_extended */
-		reg = coati_cfi_uleb(&r->c);
-		set_reg(r, reg, PROGRAM_OFFSET, factored(r, 0 - coati_cfi_uleb(&r->c)));
+		reg = cursor_uleb(&r->c);
+		set_reg(r, reg, PROGRAM_OFFSET,
+			cfi_factored(&r->p->cie, (int64_t)(0 - cursor_uleb(&r->c))));
 		break;
 	default:
 		r->c.bad = true;
@@ -292,7 +273,8 @@ static void run_one(struct run *r)
 	if (op >> 6 == 1)
 		advance(r, low);
 	else if (op >> 6 == 2)
-		set_reg(r, low, PROGRAM_OFFSET, factored(r, coati_cfi_uleb(&r->c)));
+		set_reg(r, low, PROGRAM_OFFSET,
+			cfi_factored(&r->p->cie, (int64_t)cursor_uleb(&r->c)));
 	else if (op >> 6 == 3)
 		restore_reg(r, low);
 	else if (!run_cfa(r, op) && !run_location(r, op) && !run_register(r, op))
