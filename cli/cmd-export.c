@@ -8,7 +8,7 @@ static const char *const modes[] = { "auto", "on", "off", "both", NULL };
 
 static const struct option opts[] = {
 	OPT_STR('f', "format", struct export_args, format, "FORMAT",
-		"which; a wrong one lists them (by the ending of -o)"),
+		"pprof folded speedscope firefox perfetto chrome otlp perfdata json"),
 	OPT_STR('o', "output", struct export_args, output, "FILE",
 		"write to FILE; - is stdout (named as the recording)"),
 	OPT_TEXTS('i', "input", struct export_args, inputs, 0, "FILE",
