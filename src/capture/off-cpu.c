@@ -102,8 +102,9 @@ int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct
 	else if (r == 0)
 		r = prepare_set(cap, SET_WAKE, WAKING, COATI_STACKS_NONE, 0);
 	cap->off.checked_ns = now_ns();
-	/* of a whole machine it is not known how many there are, nor when they are read first */
-	cap->off.fast = cap->off.trying = adapts && !cap->tasks;
+	/* of what runs already it is not known how many there are, nor when they are read first; a command begins with few */
+	cap->off.fast = cap->off.trying =
+		adapts && !(cap->opts.flags & COATI_CAPTURE_ON_EXEC && cap->started);
 	return r < 0 ? coati_fail(err, r, "preparing to record context switches: %m") : 0;
 }
 
