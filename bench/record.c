@@ -3,7 +3,7 @@
  * One recording, measured from outside. A target works on CPU 1, the recorder (ours or another) runs on CPU 0 around this very
  * program in its other role, which does nothing but bound the time:
  *
- *	bench-record spin|syscalls MILLISECONDS FILE RECORDER [ARGUMENT...]
+ *	bench-record spin|syscalls|switches MILLISECONDS FILE RECORDER [ARGUMENT...]
  *	bench-record window PATH MILLISECONDS
  *	bench-record calls COUNT
  *
@@ -18,6 +18,7 @@
  * Exit status 77 when this machine has one CPU only.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -119,15 +120,52 @@ static __attribute__((noinline)) uint64_t descend(uint64_t x, int depth)
 	return x + 1;
 }
 
-static void run_target(struct board *b, bool syscalls)
+/* Two threads on one CPU hand a byte to each other: two switches a round, and work that makes it about 100,000 a second. */
+static int there[2], back[2];
+
+static void pass_on(int from, int to)
 {
+	volatile uint64_t sink = 1;
+	char byte = 0;
+
+	if (read(from, &byte, 1) != 1)
+		die("reading a pipe");
+	for (int i = 0; i < 4; i++)
+		sink = descend(sink, DEPTH);
+	if (write(to, &byte, 1) != 1)
+		die("writing to a pipe");
+}
+
+static void *run_other(void *unused)
+{
+	for (;;)
+		pass_on(there[0], back[1]);
+	return unused;
+}
+
+static void start_other(void)
+{
+	pthread_t other;
+
+	if (pipe2(there, O_CLOEXEC) < 0 || pipe2(back, O_CLOEXEC) < 0 ||
+	    pthread_create(&other, NULL, run_other, NULL) || write(there[1], "x", 1) != 1)
+		die("a second thread");
+}
+
+static void run_target(struct board *b, const char *what)
+{
+	bool syscalls = !strcmp(what, "syscalls"), switches = !strcmp(what, "switches");
 	volatile uint64_t sink = 1;
 
 	pin(1);
+	if (switches)
+		start_other();
 	for (;;) {
 		if (syscalls)
 			for (int i = 0; i < 100; i++)
 				syscall(SYS_getppid);
+		else if (switches)
+			pass_on(back[0], there[1]);
 		else
 			sink = descend(sink, DEPTH);
 		atomic_store_explicit(&b->units, b->units + (syscalls ? 100 : 1),
@@ -135,7 +173,7 @@ static void run_target(struct board *b, bool syscalls)
 	}
 }
 
-static pid_t start_target(struct board *b, bool syscalls)
+static pid_t start_target(struct board *b, const char *what)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -144,7 +182,7 @@ static pid_t start_target(struct board *b, bool syscalls)
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever becomes of us, it ends */
 		if (getppid() == parent)
-			run_target(b, syscalls);
+			run_target(b, what);
 		_exit(0);
 	}
 	while (!atomic_load(&b->units))
@@ -230,7 +268,7 @@ static int run(int argc, char **argv)
 		die("/proc/self/exe");
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
 	b = map_board(fd);
-	target = start_target(b, !strcmp(argv[1], "syscalls"));
+	target = start_target(b, argv[1]);
 	pin(0);
 	command = build_command(argc - 4, argv + 4, tail, target);
 	measure(command, &u);
