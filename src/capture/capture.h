@@ -45,9 +45,10 @@ struct coati_capture {
 	uint64_t begin_ns, end_ns; /* of the recording; 0: at the exec, not yet */
 	uint64_t side_id;
 	uint64_t rounds, wakeups, snapshots, overwritten, synthesized;
-	uint64_t lost;	 /* by the events' own count, of finished recordings */
-	uint64_t bytes;	 /* of the last recording */
-	uint64_t cpu_ns; /* of this process, when the last recording was finished */
+	uint64_t lost;	  /* by the events' own count, of finished recordings */
+	uint64_t bytes;	  /* of the last recording */
+	uint64_t cpu_ns;  /* of this process, when the last recording was finished */
+	uint64_t dropped; /* lost: samples that could not be written anew */
 	bool lost_exact;
 	bool tasks;	 /* threads are watched, not the machine */
 	bool has_kernel; /* some event samples in the kernel */

@@ -167,9 +167,25 @@ static int balance_set(struct coati_capture *cap, struct capture_set_state *st)
 	return 0;
 }
 
+/* Samples that came out of the rings, but could not be written. */
+static int balance_dropped(struct coati_capture *cap)
+{
+	struct coati_set_entry e;
+	struct stacks_counts c;
+	uint64_t dropped;
+
+	if (!cap->drain || coati_set_entry(cap->sets[SET_EVENTS].set, 0, &e) < 0)
+		return 0;
+	coati_stacks_get_counts(coati_drain_stacks_get(cap->drain), &c);
+	dropped = c.dropped - cap->dropped;
+	cap->dropped = c.dropped;
+	cap->lost += dropped;
+	return dropped ? write_lost(cap, e.handle, dropped) : 0;
+}
+
 int coati_capture_balance(struct coati_capture *cap)
 {
-	int r = 0;
+	int r = balance_dropped(cap);
 
 	for (int i = 0; r >= 0 && i < NR_SETS; i++)
 		r = cap->sets[i].set ? balance_set(cap, &cap->sets[i]) : 0;

@@ -42,7 +42,7 @@ struct stacks {
 	struct map ids; /* of an event to the index of its formats */
 	ARRAY(struct formats) formats;
 	uint64_t ends[STACKS_OF_COUNT][COATI_UNWIND_END_COUNT];
-	uint64_t guessed, none;
+	uint64_t guessed, none, dropped;
 	struct coati_unwind_frame frames[CHAIN_MAX];
 	uint64_t chain[CHAIN_MAX];
 };
@@ -272,10 +272,21 @@ static void set_chain(struct stacks *st, const struct formats *f, struct coati_r
 	s->callchain = (struct coati_u64s){ .bytes = (const uint8_t *)st->chain, .count = at };
 }
 
+/* Its new size, or negative: it makes no sense, or is too long. */
+static int rewrite_sample(struct stacks *st, const struct formats *f, const struct coati_raw *raw,
+			  uint8_t *out)
+{
+	struct coati_record rec;
+
+	if (coati_record_decode(raw, &f->in, &rec) < 0)
+		return -EBADMSG;
+	set_chain(st, f, &rec);
+	rec.u.sample.present = (rec.u.sample.present & ~COPIED) | COATI_SAMPLE_CALLCHAIN;
+	return coati_record_encode(&rec, &f->out, out, STACKS_RECORD_MAX);
+}
+
 size_t coati_stacks_rewrite(struct stacks *st, const uint8_t *record, uint8_t *out)
 {
-	const struct formats *f;
-	struct coati_record rec;
 	struct coati_raw raw;
 	uint64_t id, index;
 	int size;
@@ -286,14 +297,10 @@ size_t coati_stacks_rewrite(struct stacks *st, const uint8_t *record, uint8_t *o
 	memcpy(&id, record + CAPTURE_ID_AT, sizeof(id));
 	if (!coati_map_get(&st->ids, id, &index))
 		goto as_it_is;
-	f = &st->formats.v[index];
-	if (coati_record_decode(&raw, &f->in, &rec) < 0)
-		goto as_it_is;
-	set_chain(st, f, &rec);
-	rec.u.sample.present = (rec.u.sample.present & ~COPIED) | COATI_SAMPLE_CALLCHAIN;
-	size = coati_record_encode(&rec, &f->out, out, STACKS_RECORD_MAX);
-	if (size > 0)
-		return (size_t)size;
+	size = rewrite_sample(st, &st->formats.v[index], &raw, out);
+	/* as it lies in the ring it is not what the recording says of its event */
+	st->dropped += size < 0;
+	return size < 0 ? 0 : (size_t)size;
 as_it_is:
 	memcpy(out, record, raw.size);
 	return raw.size;
@@ -317,6 +324,7 @@ void coati_stacks_get_counts(const struct stacks *st, struct stacks_counts *ret)
 	*ret = (struct stacks_counts){
 		.guessed = st->guessed,
 		.none = st->none,
+		.dropped = st->dropped,
 		.tables = u.tables,
 		.rows = u.table_rows,
 		.build_ns = u.table_build_ns,

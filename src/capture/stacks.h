@@ -31,6 +31,7 @@ struct stacks_counts {
 	uint64_t ends[STACKS_OF_COUNT][COATI_UNWIND_END_COUNT];
 	uint64_t guessed; /* of those of samples, with at least one guessed frame */
 	uint64_t none;	  /* kernel threads, and processes that are gone: there is no user stack */
+	uint64_t dropped; /* samples that could not be read or written anew, and are gone */
 	uint64_t tables, rows, build_ns; /* of unwind tables that were made or loaded */
 };
 
@@ -48,7 +49,7 @@ int coati_stacks_add(struct stacks *st, uint64_t id, const struct coati_attr *op
 /* A record that is no sample, whole, of our own byte order. @identity: the format of its trailer. -ENOMEM. */
 int coati_stacks_feed(struct stacks *st, const uint8_t *record,
 		      const struct coati_sample_format *identity);
-/* A whole record into @out, which has room for STACKS_RECORD_MAX bytes: its new size.  Hot. */
+/* A whole record into @out, which has room for STACKS_RECORD_MAX bytes: its new size, 0 when it was dropped.  Hot. */
 size_t coati_stacks_rewrite(struct stacks *st, const uint8_t *record, uint8_t *out);
 /* Nothing older than @time will be asked. */
 void coati_stacks_forget(struct stacks *st, uint64_t time);
