@@ -399,8 +399,10 @@ static int prepare(struct session *s)
 
 static int run_session(struct session *s)
 {
-	int ret = prepare(s);
+	int ret;
 
+	coati_record_signals_expect();
+	ret = prepare(s);
 	if (ret >= 0)
 		return ret;
 	coati_record_signals_catch();

@@ -32,17 +32,25 @@ static void on_signal(int number, siginfo_t *info, void *context)
 		coati_capture_wake(cap);
 }
 
-void coati_record_signals_catch(void)
+static void catch_one(int number)
 {
 	struct sigaction old, act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	bool ignored = !sigaction(number, NULL, &old) && old.sa_handler == SIG_IGN;
 
 	sigemptyset(&act.sa_mask);
-	for (size_t i = 0; i < NR_SIGNALS; i++) {
-		bool ignored = !sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_IGN;
+	if (!ignored || number == SIGCHLD)
+		sigaction(number, &act, NULL);
+}
 
-		if (!ignored || signals[i] == SIGCHLD)
-			sigaction(signals[i], &act, NULL);
-	}
+void coati_record_signals_expect(void)
+{
+	catch_one(SIGUSR2);
+}
+
+void coati_record_signals_catch(void)
+{
+	for (size_t i = 0; i < NR_SIGNALS; i++)
+		catch_one(signals[i]);
 }
 
 void coati_record_signals_wake(struct coati_capture *cap)
