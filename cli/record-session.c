@@ -346,8 +346,10 @@ static void end_child(struct session *s)
 
 	if (s->has_status || !s->child)
 		return;
-	if (over)
+	if (over) {
 		coati_child_kill(s->child, SIGTERM);
+		coati_child_kill(s->child, SIGCONT);
+	}
 	do {
 		int stops = coati_record_stops();
 
@@ -355,6 +357,9 @@ static void end_child(struct session *s)
 			coati_child_kill(s->child, SIGKILL);
 		else if (stops > told && !coati_record_stop_from_terminal())
 			coati_child_kill(s->child, coati_record_stop_signal());
+		/* one that is stopped would never get it, nor that of the terminal */
+		if (stops > told)
+			coati_child_kill(s->child, SIGCONT);
 		told = stops;
 		r = coati_child_wait(s->child, (int64_t)(now_ns() + SLICE_NS), &s->status, &s->err);
 	} while (r == -EINTR || r == -ETIMEDOUT);
