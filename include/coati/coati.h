@@ -6,6 +6,7 @@
 #include <coati/abi.h>
 #include <coati/capture.h>
 #include <coati/child.h>
+#include <coati/diff.h>
 #include <coati/error.h>
 #include <coati/event.h>
 #include <coati/format.h>

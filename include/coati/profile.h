@@ -119,6 +119,9 @@ struct coati_profile_opts {
 	struct coati_images *
 		shared_images; /* to be used in place of its own, which @images tells of; it must outlive the profile */
 	coati_loss_fn on_loss; /* with the same @ctx as on_sample */
+	uint32_t
+		max_bins; /* with bin_ns: when a file is longer than so many bins, all bins become twice as long. 0: no limit */
+	uint32_t reserved;
 };
 
 struct coati_profile;

@@ -265,6 +265,28 @@ int coati_parse_double(const char *s, double *ret)
 	return 0;
 }
 
+int coati_parse_percent(const char *s, double min, double max, double *ret)
+{
+	size_t len = strlen(s);
+	char number[32];
+	double v;
+	int r;
+
+	if (len && s[len - 1] == '%')
+		len--;
+	if (!len || len >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, s, len);
+	number[len] = '\0';
+	r = coati_parse_double(number, &v);
+	if (r < 0)
+		return r;
+	if (v < min || v > max)
+		return -ERANGE;
+	*ret = v;
+	return 0;
+}
+
 int coati_parse_size(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 {
 	static const char letters[] = "kmgt";

@@ -18,6 +18,8 @@ int coati_parse_hex(const char *s, uint64_t *ret);
 /* A decimal fraction such as 1.5, -3 or 2.3283064365386962890625e-10; always with a point, whatever
  * the locale; -ERANGE when it is not finite as a double. */
 int coati_parse_double(const char *s, double *ret);
+/* A percentage: 0.5, 95%; @min and @max in percent. */
+int coati_parse_percent(const char *s, double min, double max, double *ret);
 /* Bytes: 4096, 64k, 16M, 1g, 512KiB, 2TB (all powers of 1024). */
 int coati_parse_size(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 /* Nanoseconds: 10s, 1.5s, 250ms, 3us, 40ns, 2m, 1h; a bare number is seconds. Exact; what is finer

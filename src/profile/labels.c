@@ -40,6 +40,17 @@ const char *coati_own_label_value(enum own_label label, const struct coati_profi
 	}
 }
 
+const char *coati_profile_label_of(const struct coati_profile *p,
+				   const struct coati_profile_entry *e, const char *key)
+{
+	const struct label_set *set = &p->label_sets.v[e->labels];
+
+	for (uint32_t i = 0; i < set->nr; i++)
+		if (!strcmp(set->labels[i].key, key))
+			return set->labels[i].value;
+	return NULL;
+}
+
 bool coati_profile_has_label(const struct coati_profile *p, const char *key)
 {
 	for (size_t i = 0; i < p->label_keys.len; i++)

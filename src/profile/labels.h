@@ -22,5 +22,8 @@ enum own_label coati_own_label(const char *key, size_t len);
 /* Its value; @room is for numbers. NULL for NONE. */
 const char *coati_own_label_value(enum own_label label, const struct coati_profile_thread *t,
 				  char room[OWN_LABEL_ROOM]);
+/* The value of a label that came with an entry, NULL when it has none. */
+const char *coati_profile_label_of(const struct coati_profile *p,
+				   const struct coati_profile_entry *e, const char *key);
 /* Did one of that key come with a recording? */
 bool coati_profile_has_label(const struct coati_profile *p, const char *key);

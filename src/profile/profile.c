@@ -53,6 +53,7 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 	p->flags = o.flags;
 	p->max_frames = o.max_frames ? o.max_frames : DEFAULT_FRAMES;
 	p->bin_ns = o.bin_ns;
+	p->max_bins = o.max_bins;
 	p->max_bytes = o.max_bytes ? o.max_bytes : DEFAULT_BYTES;
 	p->on_sample = o.on_sample;
 	p->on_loss = o.on_loss;

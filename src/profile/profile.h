@@ -49,7 +49,7 @@ struct profile_file {
 };
 
 struct coati_profile {
-	uint32_t flags, max_frames;
+	uint32_t flags, max_frames, max_bins;
 	uint64_t bin_ns, max_bytes;
 	struct coati_processes_opts processes_opts;
 	coati_sample_fn on_sample;
@@ -100,6 +100,8 @@ int coati_profile_find_stack(struct coati_profile *p, const struct coati_profile
 /* By all but count and weight, which are added to what is there. */
 int coati_profile_find_entry(struct coati_profile *p, const struct coati_profile_entry *e,
 			     uint32_t *ret);
+/* Bins become twice as long, and entries that are now in one bin become one. */
+void coati_profile_join_bins(struct coati_profile *p);
 /* Whether two entries are the same but for their weight. */
 bool coati_profile_same_entry(const struct coati_profile_entry *a,
 			      const struct coati_profile_entry *b);

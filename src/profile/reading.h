@@ -90,8 +90,13 @@ int coati_reading_names(struct reading *r);
 /* In which bin of time. */
 static inline uint32_t reading_bin(const struct reading *r, uint64_t time)
 {
-	uint64_t bin =
-		r->profile->bin_ns && time > r->start ? (time - r->start) / r->profile->bin_ns : 0;
+	struct coati_profile *p = r->profile;
+	uint64_t since = p->bin_ns && time > r->start ? time - r->start : 0;
 
-	return bin < UINT32_MAX ? (uint32_t)bin : UINT32_MAX;
+	while (p->max_bins && since / p->max_bins >= p->bin_ns && p->bin_ns &&
+	       p->bin_ns < UINT64_MAX / 2)
+		coati_profile_join_bins(p);
+	if (!p->bin_ns || since / p->bin_ns > UINT32_MAX)
+		return p->bin_ns ? UINT32_MAX : 0;
+	return (uint32_t)(since / p->bin_ns);
 }

@@ -141,12 +141,9 @@ static int rows_of_frames(struct coati_view *v, const struct coati_rows_query *q
 static const char *label_value(const struct coati_profile *p, const struct table *t,
 			       const struct coati_profile_entry *e)
 {
-	const struct label_set *set = &p->label_sets.v[e->labels];
+	const char *value = coati_profile_label_of(p, e, t->q->label);
 
-	for (uint32_t i = 0; i < set->nr; i++)
-		if (!strcmp(set->labels[i].key, t->q->label))
-			return set->labels[i].value;
-	return t->values ? t->values[e->thread] : "";
+	return value ? value : t->values ? t->values[e->thread] : "";
 }
 
 /* What follows from threads, each asked once. */

@@ -30,7 +30,7 @@ struct selection {
 	uint8_t asked;	  /* which conditions there are */
 };
 
-static bool same_name(const char *pattern, const char *name)
+bool coati_view_same_name(const char *pattern, const char *name)
 {
 	return !strcmp(pattern, name) ||
 	       (coati_is_glob(pattern) && coati_glob_match(pattern, name));
@@ -106,10 +106,10 @@ static bool is_image(const struct coati_view *v, uint32_t frame, const char *pat
 	const struct coati_view_frame *f = &v->frames.v[frame];
 	struct coati_image_info info;
 
-	return same_name(pattern, f->image) ||
+	return coati_view_same_name(pattern, f->image) ||
 	       (f->image_id != COATI_IMAGE_NONE &&
 		coati_image_info(v->profile->images, f->image_id, &info) == 0 && info.path &&
-		same_name(pattern, info.path));
+		coati_view_same_name(pattern, info.path));
 }
 
 static void mark_names(struct coati_view *v, struct selection *s, const struct coati_filter *f)
@@ -120,7 +120,7 @@ static void mark_names(struct coati_view *v, struct selection *s, const struct c
 	for (uint32_t i = 0; i < v->nr_functions; i++) {
 		uint32_t frame = v->function_frame[i];
 
-		if (by_function && same_name(f->function, v->frames.v[frame].function))
+		if (by_function && coati_view_same_name(f->function, v->frames.v[frame].function))
 			s->matches[i] |= IS_FUNCTION;
 		if (by_image && is_image(v, frame, f->image))
 			s->matches[i] |= IS_IMAGE;
@@ -235,6 +235,7 @@ int coati_view_functions(struct coati_view *v, const char *pattern, bool **ret)
 	if (!*ret)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < v->nr_functions; i++)
-		(*ret)[i] = same_name(pattern, v->frames.v[v->function_frame[i]].function);
+		(*ret)[i] =
+			coati_view_same_name(pattern, v->frames.v[v->function_frame[i]].function);
 	return 0;
 }

@@ -300,3 +300,23 @@ int coati_profile_find_entry(struct coati_profile *p, const struct coati_profile
 	*ret = (uint32_t)p->entries.len - 1;
 	return enter(&p->entry_index, hash, &p->entries.len);
 }
+
+void coati_profile_join_bins(struct coati_profile *p)
+{
+	size_t nr = p->entries.len;
+	uint64_t max_bytes = p->max_bytes;
+	uint32_t id;
+
+	/* Only less is needed than there was: no step can fail, and none may be refused. */
+	p->max_bytes = UINT64_MAX;
+	p->bin_ns *= 2;
+	p->entries.len = 0;
+	coati_index_clear(&p->entry_index);
+	for (size_t i = 0; i < nr; i++) {
+		struct coati_profile_entry e = p->entries.v[i];
+
+		e.bin /= 2;
+		(void)coati_profile_find_entry(p, &e, &id);
+	}
+	p->max_bytes = max_bytes;
+}

@@ -68,6 +68,8 @@ int coati_view_keys(struct coati_view *v, enum coati_by by, const struct keys **
 const char *coati_view_key_name(struct coati_view *v, enum coati_by by, uint32_t frame);
 /* What an entry waits for: "futex", "read" ...; "running" when it is none of time off the CPU. Lives for ever. */
 const char *coati_view_wait(struct coati_view *v, const struct coati_profile_entry *e);
+/* Is @name what @pattern says, as a whole or as a glob? */
+bool coati_view_same_name(const char *pattern, const char *name);
 /* Which functions are meant by @pattern (NULL: all, and *ret is NULL): a flag for each. */
 int coati_view_functions(struct coati_view *v, const char *pattern, bool **ret);
 /* Which stacks stay, and which of their frames: the conditions of @f about frames. Fills v->stacks[].frames, nr and is_in for those

@@ -173,6 +173,24 @@ TEST(parse_double_reads_the_nearest_number)
 	}
 }
 
+TEST(parse_percent_with_and_without_its_sign)
+{
+	double v = 7;
+
+	CHECK_OK(coati_parse_percent("95", 50, 99, &v));
+	CHECK(v == 95);
+	CHECK_OK(coati_parse_percent("0.5%", 0, 100, &v));
+	CHECK(v == 0.5);
+	CHECK_ERR(coati_parse_percent("101", 0, 100, &v), -ERANGE);
+	CHECK_ERR(coati_parse_percent("-1%", 0, 100, &v), -ERANGE);
+	CHECK_ERR(coati_parse_percent("%", 0, 100, &v), -EINVAL);
+	CHECK_ERR(coati_parse_percent("", 0, 100, &v), -EINVAL);
+	CHECK_ERR(coati_parse_percent("5%%", 0, 100, &v), -EINVAL);
+	CHECK_ERR(coati_parse_percent("5 %", 0, 100, &v), -EINVAL);
+	CHECK_ERR(coati_parse_percent("1111111111111111111111111111111111%", 0, 100, &v), -EINVAL);
+	CHECK(v == 0.5);
+}
+
 TEST(parse_double_refuses_what_strtod_would_take)
 {
 	static const char *const bad[] = {

@@ -435,6 +435,37 @@ TEST(profile_is_kept_apart_by_cpu_and_by_time_when_asked)
 	coati_profile_free(&p);
 }
 
+TEST(profile_makes_bins_longer_when_there_are_too_many)
+{
+	struct coati_profile_opts o = { .size = sizeof(o), .bin_ns = 1000, .max_bins = 8 };
+	struct coati_profile *p;
+	struct coati_view *v;
+	uint64_t sum = 0;
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, "a");
+	tape_process(&t, 10, "app");
+	for (uint64_t i = 0; i < 50; i++)
+		tape_put(&t, (struct tape_sample){ .pid = 10,
+						   .time = 2000000000 + 1000 * i,
+						   TAPE_STACK(TAPE_LEAF, TAPE_MAIN) });
+	tape_close(&t);
+	p = tape_read(&o, (const char *const[]){ "a", NULL });
+	/* 50 us in at most 8 bins: they became 8 us long */
+	CHECK_INT(coati_profile_entry_count(p), ==, 7);
+	for (uint32_t i = 0; i < 7; i++) {
+		CHECK_INT(coati_profile_entry(p, i)->bin, ==, i);
+		CHECK_U64(coati_profile_entry(p, i)->count, ==, i < 6 ? 8 : 2);
+		sum += coati_profile_entry(p, i)->weight;
+	}
+	CHECK_U64(sum, ==, 50000);
+	v = tape_view(p, NULL);
+	check_row(v, COATI_BY_TIME, "0.000048", 2000, 2000);
+	coati_view_free(&v);
+	coati_profile_free(&p);
+}
+
 TEST(profile_begins_anew_at_an_exec)
 {
 	struct coati_profile *p;

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What changed between two profiles, and what only seems so. Two views come in, of profiles with bins of time; rows with a before, an after and
+ * an interval for the change go out.
+ *
+ *	struct coati_profile_opts o = { .size = sizeof(o), .bin_ns = COATI_DIFF_BIN_NS, .max_bins = COATI_DIFF_MAX_BINS };
+ *	...	profiles, recordings read into them (several of a side are runs of the same thing), views
+ *	coati_diff_new(before, after, NULL, &d, &err);
+ *	rows = coati_diff_rows(d, &nr);
+ *	for (i = 0; i < nr; i++)
+ *		if (rows[i].self.verdict == COATI_DIFF_MORE) use(rows[i].name, rows[i].self.change);
+ *	coati_diff_free(&d);
+ *
+ * The intervals hold for all rows together: the chance that any of them misses the truth is one minus the confidence. They stand on how
+ * the profile varies over time within the recordings, and from run to run where a side has several. One object, one thread at a time.
+ */
+#ifndef COATI_DIFF_H
+#define COATI_DIFF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/error.h>
+#include <coati/profile.h>
+#include <coati/visibility.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bins for profiles that are to be compared: fine for what is short, coarser as a recording gets longer. */
+#define COATI_DIFF_BIN_NS   UINT64_C(1000000)
+#define COATI_DIFF_MAX_BINS 1024u
+
+enum coati_diff_measure {
+	COATI_DIFF_SHARE = 0, /* part of the whole weight of its side, 0 to 1 */
+	COATI_DIFF_SECOND,    /* weight per second of recording */
+	COATI_DIFF_RUN,	      /* weight per recording */
+};
+
+struct coati_diff_opts {
+	uint64_t size;
+	enum coati_by by; /* not TIME. Threads and processes are compared by name */
+	enum coati_diff_measure measure;
+	const char *label; /* BY_LABEL: the key */
+	const char *name;  /* only rows of this name, as in a filter, however small. NULL: all */
+	double confidence; /* 0: 0.95; from 0.5 to 0.9999 */
+	double min_share; /* rows that have less on both sides are left out; 0: 0.001, negative: none is */
+	double run_spread; /* how much runs of the same thing differ, relative, where a side has fewer than 4 of them. 0: 0.01 of shares, 0.05 of
+				    weights; negative: not at all */
+	uint64_t seed;	   /* of the resampling; the same seed gives the same answer */
+};
+
+enum coati_diff_verdict {
+	COATI_DIFF_UNKNOWN = 0, /* too few samples to say anything */
+	COATI_DIFF_SAME,	/* not distinguishable: the interval has no change in it */
+	COATI_DIFF_MORE,
+	COATI_DIFF_LESS,
+};
+
+/* One quantity on both sides, in the unit of the measure. */
+struct coati_diff_value {
+	double before, after;
+	double change, low, high;	     /* after - before, and its interval */
+	double ratio, ratio_low, ratio_high; /* after / before; infinite when there is no before */
+	double p; /* that the largest of all changes comes out like this by chance; 1 when it was not tested */
+	double variance_before, variance_after, freedom; /* what coati_diff_bounds() needs */
+	uint64_t before_samples, after_samples;
+	enum coati_diff_verdict verdict;
+	uint32_t reserved;
+};
+
+struct coati_diff_row {
+	const char *name;  /* as in struct coati_row; threads and processes without numbers */
+	const char *image; /* NULL where there is none; of the after side when they differ */
+	struct coati_diff_value self, total;
+	enum coati_diff_verdict verdict; /* of self when that changed, else of total */
+	uint32_t reserved;
+};
+
+/* coati_diff_side.flags */
+#define COATI_DIFF_BY_RUN (UINT32_C(1) << 0) /* the units are recordings, not blocks of time */
+#define COATI_DIFF_PHASES \
+	(UINT32_C(1) << 1) /* neighbouring blocks are alike however long they are made */
+
+struct coati_diff_side {
+	uint64_t samples, weight;
+	uint64_t span_ns; /* of all recordings together */
+	uint64_t unit_ns; /* how long a unit of the resampling is */
+	uint32_t runs, units;
+	uint32_t flags;
+	uint32_t reserved;
+};
+
+struct coati_diff_info {
+	struct coati_diff_side before, after;
+	struct coati_diff_value whole; /* weight per second or run (also when rows are shares) */
+	const char *
+		unit; /* of weights: as in struct coati_view_info; NULL: the sides have different ones */
+	double confidence;
+	double margin; /* the half interval of the row with the largest share: smaller changes of such a row are not seen */
+	double z;      /* critical normal deviate for all rows together */
+	uint32_t rounds;	   /* of resampling */
+	uint32_t nr_tested;	   /* rows */
+	uint32_t nr_more, nr_less; /* rows, by their verdict */
+	uint32_t nr_unknown;
+	uint32_t nr_below; /* rows left out by min_share */
+};
+
+struct coati_diff;
+
+/* Compare. Both views and their profiles must outlive the answer. -EINVAL: options that make no sense, or profiles without bins. */
+COATI_API int coati_diff_new(struct coati_view *before, struct coati_view *after,
+			     const struct coati_diff_opts *opts, struct coati_diff **ret,
+			     struct coati_error *err);
+COATI_API void coati_diff_free(struct coati_diff **d);
+COATI_API void coati_diff_info(const struct coati_diff *d, struct coati_diff_info *ret);
+/* What changed first, by how much self, then total, has changed; then by size. */
+COATI_API const struct coati_diff_row *coati_diff_rows(const struct coati_diff *d, size_t *ret_nr);
+/* The same quantity, with the intervals and the verdict that it has as one of @nr questions that were asked before the answer was seen: they
+ * are narrower than those for all rows together. -ENODATA: too few samples. */
+COATI_API int coati_diff_bounds(const struct coati_diff_value *v, double confidence, uint32_t nr,
+				struct coati_diff_value *ret);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two views to rows with intervals: the rows are matched (diff-rows.c), their weights laid out in blocks of time, and the blocks resampled
+ * (resample.c).
+ */
+#include "profile/diff.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "profile/resample.h"
+
+#define SAMPLES_LEAST	  20 /* of both sides: fewer say nothing */
+#define SAMPLES_PER_BLOCK 8  /* a recording with few samples has few blocks */
+#define SHARE_LEAST	  0.001
+#define SPREAD_OF_SHARES  0.01
+#define SPREAD_OF_WEIGHTS 0.05
+#define PHASES_FROM	  0.35 /* correlation that joining did not bring down */
+#define ROWS_MAX	  ((size_t)1 << 26)
+
+/* ---- blocks of time ---- */
+
+/* A recording of one side. */
+struct run {
+	uint32_t bins, samples;
+	uint32_t first_block, blocks;
+};
+
+struct layout {
+	struct coati_diff *d;
+	int side;
+	struct run *runs;
+	uint32_t nr_runs;
+	struct resample_side *to;
+};
+
+static struct run *run_of(const struct layout *l, const struct coati_profile_entry *e)
+{
+	return &l->runs[l->d->views[l->side]->profile->threads.v[e->thread].file];
+}
+
+static uint32_t blocks_of(const struct run *r)
+{
+	uint32_t most = r->samples / SAMPLES_PER_BLOCK;
+
+	if (most < RESAMPLE_LEAST)
+		most = RESAMPLE_LEAST;
+	if (most > RESAMPLE_BLOCKS)
+		most = RESAMPLE_BLOCKS;
+	return r->bins < most ? r->bins : most;
+}
+
+static uint32_t block_of(const struct layout *l, const struct coati_profile_entry *e)
+{
+	const struct run *r = run_of(l, e);
+
+	return r->first_block + (uint32_t)((uint64_t)e->bin * r->blocks / r->bins);
+}
+
+/* How long each run is, and in how many blocks it is cut. The number of all blocks. */
+static uint32_t plan_runs(struct layout *l)
+{
+	struct coati_view *v = l->d->views[l->side];
+	struct coati_view_entry e;
+	uint64_t pos = 0;
+	uint32_t nr = 0;
+
+	while (coati_view_next(v, &pos, &e) > 0) {
+		struct run *r = run_of(l, e.entry);
+
+		if (e.entry->bin >= r->bins)
+			r->bins = e.entry->bin < UINT32_MAX ? e.entry->bin + 1 : UINT32_MAX;
+		r->samples +=
+			e.entry->count < UINT32_MAX - r->samples ? (uint32_t)e.entry->count : 0;
+	}
+	for (uint32_t i = 0; i < l->nr_runs; i++) {
+		struct run *r = &l->runs[i];
+
+		if (!r->bins)
+			r->bins = 1; /* nothing in it is a measurement too */
+		r->blocks = blocks_of(r);
+		r->first_block = nr;
+		nr += r->blocks;
+	}
+	return nr;
+}
+
+static int alloc_side(struct resample_side *s, uint32_t nr, uint32_t lines)
+{
+	s->nr = nr;
+	s->run = coati_alloc_array((size_t)nr + 1, sizeof(*s->run));
+	s->weight = coati_alloc_array((size_t)nr + 1, sizeof(double));
+	s->span = coati_alloc_array((size_t)nr + 1, sizeof(double));
+	s->values = coati_alloc_array(((size_t)nr + 1) * ((size_t)lines + 1), sizeof(double));
+	return s->run && s->weight && s->span && s->values ? 0 : -ENOMEM;
+}
+
+static void free_side(struct resample_side *s)
+{
+	coati_free(s->run);
+	coati_free(s->weight);
+	coati_free(s->span);
+	coati_free(s->values);
+}
+
+static void put_value(void *ctx, const struct coati_view_entry *e, uint32_t number, uint32_t how)
+{
+	struct layout *l = ctx;
+	const struct diff_row *row = &l->d->found.v[number];
+	double *v;
+
+	if (row->line == VIEW_NONE)
+		return;
+	v = l->to->values + (size_t)row->line * l->to->nr + block_of(l, e->entry);
+	if (how & DIFF_SELF)
+		v[0] += (double)e->weight;
+	if (how & DIFF_TOTAL && diff_has_frames(l->d))
+		v[l->to->nr] += (double)e->weight;
+}
+
+static void put_blocks(struct layout *l, uint64_t bin_ns)
+{
+	struct coati_view *v = l->d->views[l->side];
+	struct coati_view_entry e;
+	uint64_t pos = 0;
+
+	for (uint32_t i = 0; i < l->nr_runs; i++) {
+		const struct run *r = &l->runs[i];
+
+		for (uint32_t b = 0; b < r->blocks; b++) {
+			l->to->run[r->first_block + b] = i;
+			l->to->span[r->first_block + b] = (double)bin_ns * r->bins / r->blocks;
+		}
+	}
+	while (coati_view_next(v, &pos, &e) > 0)
+		l->to->weight[block_of(l, e.entry)] += (double)e.weight;
+}
+
+static int lay_out(struct coati_diff *d, int side, struct resample *r)
+{
+	const struct coati_profile *p = d->views[side]->profile;
+	struct layout l = { .d = d, .side = side, .to = &r->sides[side] };
+	int ret;
+
+	l.nr_runs = (uint32_t)p->files.len;
+	l.runs = coati_alloc_array((size_t)l.nr_runs + 1, sizeof(*l.runs));
+	if (!l.runs)
+		return -ENOMEM;
+	l.to->nr_runs = l.nr_runs;
+	l.to->samples = (double)d->views[side]->info.samples;
+	ret = alloc_side(l.to, plan_runs(&l), r->nr_lines);
+	if (ret == 0) {
+		put_blocks(&l, p->bin_ns);
+		ret = coati_diff_walk(d, side, put_value, &l);
+	}
+	coati_free(l.runs);
+	return ret;
+}
+
+/* ---- which rows, which lines ---- */
+
+static double share_of(const struct coati_diff *d, int side, uint64_t weight)
+{
+	uint64_t total = d->views[side]->info.total;
+
+	return total ? (double)weight / (double)total : 0;
+}
+
+static bool is_large(const struct coati_diff *d, const struct diff_row *row)
+{
+	for (int side = 0; side < 2; side++)
+		if (row->sums[side].total_count &&
+		    (share_of(d, side, row->sums[side].total) >= d->opts.min_share ||
+		     share_of(d, side, row->sums[side].self) >= d->opts.min_share))
+			return true;
+	return false;
+}
+
+/* Is it to be among the rows? */
+static bool is_wanted(const struct coati_diff *d, const struct diff_row *row)
+{
+	return d->opts.name ? coati_view_same_name(d->opts.name, row->name) : is_large(d, row);
+}
+
+static bool is_there(const struct diff_row *row)
+{
+	return row->sums[0].total_count || row->sums[1].total_count || row->sums[0].self_count ||
+	       row->sums[1].self_count;
+}
+
+static void mark_line(struct resample_line *l, uint64_t samples, bool wanted)
+{
+	l->is_known = samples >= SAMPLES_LEAST;
+	l->is_tested = l->is_known && wanted;
+}
+
+/* Rows get their lines: self, and total where it is another thing. How alike blocks are is seen from all that are large, also when others are asked for. */
+static int choose_lines(struct coati_diff *d, struct resample *r)
+{
+	uint32_t per_row = diff_has_frames(d) ? 2 : 1;
+
+	for (size_t i = 0; i < d->found.len; i++) {
+		struct diff_row *row = &d->found.v[i];
+
+		if (row->same_as != VIEW_NONE || !is_there(row))
+			continue;
+		row->is_wanted = is_wanted(d, row);
+		if (!row->is_wanted && !is_large(d, row)) {
+			d->info.nr_below++;
+			continue;
+		}
+		row->line = r->nr_lines;
+		r->nr_lines += per_row;
+	}
+	r->lines = coati_alloc_array((size_t)r->nr_lines + 1, sizeof(*r->lines));
+	for (size_t i = 0; r->lines && i < d->found.len; i++) {
+		const struct diff_row *row = &d->found.v[i];
+		const struct diff_sum *s = row->sums;
+
+		if (row->line == VIEW_NONE)
+			continue;
+		mark_line(&r->lines[row->line], s[0].self_count + s[1].self_count, row->is_wanted);
+		if (per_row == 2)
+			mark_line(&r->lines[row->line + 1], s[0].total_count + s[1].total_count,
+				  row->is_wanted);
+	}
+	return r->lines ? 0 : -ENOMEM;
+}
+
+/* ---- results ---- */
+
+/* E. C. Fieller's interval of after / before at @t: those ratios at which the difference would not show. */
+static void put_ratio(struct coati_diff_value *v, double t)
+{
+	double a = v->before * v->before - t * t * v->variance_before;
+	double c = v->after * v->after - t * t * v->variance_after;
+	double b = v->before * v->after, root = b * b - a * c;
+
+	root = root > 0 ? sqrt(root) : 0;
+	v->ratio_low = 0;
+	v->ratio_high = (double)INFINITY;
+	if (a > 0) {
+		v->ratio_low = b > root ? (b - root) / a : 0;
+		v->ratio_high = (b + root) / a;
+	} else if (c > 0 && a < 0) {
+		v->ratio_low = (b - root) / a;
+	} else if (c > 0 && b > 0) {
+		v->ratio_low = c / (2 * b);
+	}
+}
+
+/* What is known at @t standard deviations. */
+static void put_bounds(struct coati_diff_value *v, double t)
+{
+	double half = t * sqrt(v->variance_before + v->variance_after);
+
+	v->low = v->change - half;
+	v->high = v->change + half;
+	put_ratio(v, t);
+	v->verdict = v->low > 0 ? COATI_DIFF_MORE : v->high < 0 ? COATI_DIFF_LESS : COATI_DIFF_SAME;
+}
+
+static struct coati_diff_value value_of(const struct resample *r, const struct resample_line *l,
+					uint64_t before, uint64_t after)
+{
+	struct coati_diff_value v = { .before = l->x[0],
+				      .after = l->x[1],
+				      .change = l->x[1] - l->x[0],
+				      .low = (double)-INFINITY,
+				      .high = (double)INFINITY,
+				      .ratio = 1,
+				      .ratio_high = (double)INFINITY,
+				      .p = l->p,
+				      .variance_before = l->variance[0],
+				      .variance_after = l->variance[1],
+				      .before_samples = before,
+				      .after_samples = after };
+
+	if (v.before > 0)
+		v.ratio = v.after / v.before;
+	else if (v.after > 0)
+		v.ratio = (double)INFINITY;
+	if (!r->is_able || !l->is_tested)
+		return v;
+	v.freedom = l->freedom;
+	put_bounds(&v, coati_resample_student(r->critical, l->freedom));
+	return v;
+}
+
+static bool has_changed(enum coati_diff_verdict verdict)
+{
+	return verdict == COATI_DIFF_MORE || verdict == COATI_DIFF_LESS;
+}
+
+static int add_rows(struct coati_diff *d, const struct resample *r)
+{
+	for (size_t i = 0; i < d->found.len; i++) {
+		const struct diff_row *from = &d->found.v[i];
+		const struct diff_sum *s = from->sums;
+		struct coati_diff_row *row;
+
+		if (from->line == VIEW_NONE || !from->is_wanted)
+			continue;
+		row = ARRAY_ADD(&d->rows);
+		if (!row)
+			return -ENOMEM;
+		row->name = from->name;
+		row->image = from->image[1] ? from->image[1] : from->image[0];
+		row->self = value_of(r, &r->lines[from->line], s[0].self_count, s[1].self_count);
+		row->total = row->self;
+		if (diff_has_frames(d))
+			row->total = value_of(r, &r->lines[from->line + 1], s[0].total_count,
+					      s[1].total_count);
+		row->verdict =
+			has_changed(row->self.verdict) ? row->self.verdict : row->total.verdict;
+	}
+	return 0;
+}
+
+/* What changed itself, what changed by what it calls, what did not, what cannot be told. */
+static int rank_of(const struct coati_diff_row *row)
+{
+	return has_changed(row->self.verdict)	 ? 0
+	       : has_changed(row->verdict)	 ? 1
+	       : row->verdict == COATI_DIFF_SAME ? 2
+						 : 3;
+}
+
+static double size_of(const struct coati_diff_row *row, int rank)
+{
+	double before = row->self.before, after = row->self.after;
+
+	if (rank < 2)
+		return fabs(rank ? row->total.change : row->self.change);
+	return before > after ? before : after;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct coati_diff_row *x = a, *y = b;
+	int rank = rank_of(x), r;
+	double more;
+
+	if (rank != rank_of(y))
+		return rank - rank_of(y);
+	more = size_of(x, rank) - size_of(y, rank);
+	if (more == 0)
+		more = x->total.after + x->total.before - y->total.after - y->total.before;
+	if (more != 0)
+		return more > 0 ? -1 : 1;
+	r = strcmp(x->name, y->name);
+	return r == 0 && x->image && y->image ? strcmp(x->image, y->image) : r;
+}
+
+static void put_side(struct coati_diff_side *to, const struct coati_view *v,
+		     const struct resample_side *s)
+{
+	double span = 0;
+
+	for (uint32_t i = 0; i < s->nr; i++)
+		span += s->span[i];
+	*to = (struct coati_diff_side){ .samples = v->info.samples,
+					.weight = v->info.total,
+					.span_ns = (uint64_t)span,
+					.unit_ns = s->nr ? (uint64_t)(span / s->nr) : 0,
+					.runs = s->nr_runs,
+					.units = s->nr_units,
+					.flags = s->by_run ? COATI_DIFF_BY_RUN : 0 };
+	if (!s->by_run && s->correlation > PHASES_FROM)
+		to->flags |= COATI_DIFF_PHASES;
+}
+
+static void put_info(struct coati_diff *d, const struct resample *r)
+{
+	struct coati_diff_info *info = &d->info;
+	double largest = -1;
+
+	put_side(&info->before, d->views[0], &r->sides[0]);
+	put_side(&info->after, d->views[1], &r->sides[1]);
+	info->confidence = r->confidence;
+	info->z = r->critical;
+	info->rounds = r->rounds;
+	info->unit = strcmp(d->views[0]->info.unit, d->views[1]->info.unit) == 0
+			     ? d->views[1]->info.unit
+			     : NULL;
+	for (size_t i = 0; i < d->rows.len; i++) {
+		const struct coati_diff_row *row = &d->rows.v[i];
+
+		info->nr_tested += row->verdict != COATI_DIFF_UNKNOWN;
+		info->nr_unknown += row->verdict == COATI_DIFF_UNKNOWN;
+		info->nr_more += row->verdict == COATI_DIFF_MORE;
+		info->nr_less += row->verdict == COATI_DIFF_LESS;
+		if (row->self.verdict != COATI_DIFF_UNKNOWN && row->self.after > largest) {
+			largest = row->self.after;
+			info->margin = (row->self.high - row->self.low) / 2;
+		}
+	}
+}
+
+/* ---- all together ---- */
+
+static double spread_for(const struct coati_diff_opts *o, enum coati_diff_measure measure)
+{
+	if (o->run_spread != 0)
+		return o->run_spread > 0 ? o->run_spread : 0;
+	return measure == COATI_DIFF_SHARE ? SPREAD_OF_SHARES : SPREAD_OF_WEIGHTS;
+}
+
+static struct resample begin(const struct coati_diff *d, enum coati_diff_measure measure)
+{
+	return (struct resample){ .measure = measure,
+				  .confidence = d->opts.confidence,
+				  .spread = spread_for(&d->opts, measure),
+				  .seed = d->opts.seed };
+}
+
+static void end(struct resample *r)
+{
+	free_side(&r->sides[0]);
+	free_side(&r->sides[1]);
+	coati_free(r->lines);
+}
+
+static int compare_rows(struct coati_diff *d)
+{
+	struct resample r = begin(d, d->opts.measure);
+	int ret = choose_lines(d, &r);
+
+	for (int side = 0; side < 2 && ret == 0; side++)
+		ret = lay_out(d, side, &r);
+	if (ret == 0)
+		ret = coati_resample(&r);
+	if (ret == 0)
+		ret = add_rows(d, &r);
+	if (ret == 0)
+		put_info(d, &r);
+	end(&r);
+	return ret;
+}
+
+/* All weight as one line; as a share it would be 1 on both sides. */
+static int compare_whole(struct coati_diff *d)
+{
+	enum coati_diff_measure measure =
+		d->opts.measure == COATI_DIFF_SHARE ? COATI_DIFF_RUN : d->opts.measure;
+	struct resample r = begin(d, measure);
+	uint64_t before = d->views[0]->info.samples, after = d->views[1]->info.samples;
+	int ret;
+
+	r.nr_lines = 1;
+	r.lines = coati_alloc_array(1, sizeof(*r.lines));
+	ret = r.lines ? 0 : -ENOMEM;
+	for (size_t i = 0; i < d->found.len; i++)
+		d->found.v[i].line = VIEW_NONE;
+	for (int side = 0; side < 2 && ret == 0; side++) {
+		ret = lay_out(d, side, &r);
+		for (uint32_t i = 0; ret == 0 && i < r.sides[side].nr; i++)
+			r.sides[side].values[i] = r.sides[side].weight[i];
+	}
+	if (ret == 0) {
+		mark_line(&r.lines[0], before + after, true);
+		ret = coati_resample(&r);
+	}
+	if (ret == 0)
+		d->info.whole = value_of(&r, &r.lines[0], before, after);
+	end(&r);
+	return ret;
+}
+
+static int take_opts(struct coati_diff *d, const struct coati_diff_opts *opts,
+		     struct coati_error *err)
+{
+	struct coati_diff_opts *o = &d->opts;
+	int r = SIZED_COPY(o, opts);
+
+	if (r < 0)
+		return coati_fail(err, r, "options of a newer library, or a wrong size field");
+	if (o->confidence == 0)
+		o->confidence = 0.95;
+	if (o->min_share == 0)
+		o->min_share = SHARE_LEAST;
+	if (!(o->confidence >= 0.5 && o->confidence <= 0.9999))
+		return coati_fail(err, -EINVAL, "a confidence is from 0.5 to 0.9999");
+	if (o->by >= COATI_BY_COUNT || o->by == COATI_BY_TIME)
+		return coati_fail(err, -EINVAL, "two profiles cannot be compared by time");
+	if (o->by == COATI_BY_LABEL && !o->label)
+		return coati_fail(err, -EINVAL, "a table by label needs the label's key");
+	if (o->measure > COATI_DIFF_RUN)
+		return coati_fail(err, -EINVAL, "there is no such measure");
+	for (int side = 0; side < 2; side++)
+		if (!d->views[side]->profile->bin_ns)
+			return coati_fail(err, -EINVAL,
+					  "profiles to be compared need bins of time (bin_ns)");
+	return 0;
+}
+
+int coati_diff_new(struct coati_view *before, struct coati_view *after,
+		   const struct coati_diff_opts *opts, struct coati_diff **ret,
+		   struct coati_error *err)
+{
+	struct coati_diff *d = before && after && ret ? coati_alloc(sizeof(*d)) : NULL;
+	int r;
+
+	if (!d)
+		return coati_fail(err, before && after && ret ? -ENOMEM : -EINVAL, "%m");
+	d->views[0] = before;
+	d->views[1] = after;
+	d->found.max = d->rows.max = ROWS_MAX;
+	coati_arena_init(&d->arena, SIZE_MAX / 4);
+	coati_map_init_strings(&d->by_name, ROWS_MAX);
+	r = take_opts(d, opts, err);
+	if (r == 0) {
+		r = coati_diff_match(d);
+		if (r == 0)
+			r = compare_rows(d);
+		if (r == 0)
+			r = compare_whole(d);
+		if (r < 0)
+			coati_fail(err, r, "%m");
+	}
+	if (r < 0) {
+		coati_diff_free(&d);
+		return r;
+	}
+	if (d->rows.len)
+		qsort(d->rows.v, d->rows.len, sizeof(*d->rows.v), by_rank);
+	*ret = d;
+	return 0;
+}
+
+void coati_diff_free(struct coati_diff **dp)
+{
+	struct coati_diff *d = dp ? *dp : NULL;
+
+	if (!d)
+		return;
+	coati_map_fini(&d->by_name);
+	coati_arena_fini(&d->arena);
+	ARRAY_FINI(&d->found);
+	ARRAY_FINI(&d->rows);
+	coati_free(d->row_of_key[0]);
+	coati_free(d->row_of_key[1]);
+	coati_free(d);
+	*dp = NULL;
+}
+
+void coati_diff_info(const struct coati_diff *d, struct coati_diff_info *ret)
+{
+	*ret = d->info;
+}
+
+const struct coati_diff_row *coati_diff_rows(const struct coati_diff *d, size_t *ret_nr)
+{
+	*ret_nr = d->rows.len;
+	return d->rows.v;
+}
+
+int coati_diff_bounds(const struct coati_diff_value *v, double confidence, uint32_t nr,
+		      struct coati_diff_value *ret)
+{
+	struct coati_diff_value out = *v;
+
+	if (!(v->freedom > 0))
+		return -ENODATA;
+	if (!(confidence >= 0.5 && confidence <= 0.9999) || !nr)
+		return -EINVAL;
+	put_bounds(&out, coati_resample_student(coati_resample_quantile((1 - confidence) / nr),
+						v->freedom));
+	*ret = out;
+	return 0;
+}
