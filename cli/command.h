@@ -38,6 +38,7 @@ struct coati_command {
 };
 
 extern const struct coati_command coati_command_completion;
+extern const struct coati_command coati_command_diff;
 extern const struct coati_command coati_command_doctor;
 extern const struct coati_command coati_command_dump;
 extern const struct coati_command coati_command_export;

@@ -256,7 +256,8 @@ void coati_report_quality_text(struct report *r)
 	if (r->args->verbose)
 		add_images(r, s);
 	else if (q->unsymbolised > q->samples / 20)
-		coati_strbuf_adds(s, "# --verbose tells which files have no symbols, and why\n");
+		coati_strbuf_adds(
+			s, "# coati report --verbose tells which files have no symbols, and why\n");
 	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_PLAIN));
 }
 

@@ -110,21 +110,6 @@ static int show_view(struct report *r)
 	return shown != EXIT_DONE ? shown : ended;
 }
 
-/* "0.5", "0.5%". */
-static int parse_percent(const char *text, double *ret)
-{
-	size_t len = strlen(text);
-	char number[32];
-
-	if (len && text[len - 1] == '%')
-		len--;
-	if (!len || len >= sizeof(number))
-		return -EINVAL;
-	memcpy(number, text, len);
-	number[len] = '\0';
-	return coati_parse_double(number, ret) < 0 || *ret < 0 || *ret > 100 ? -EINVAL : 0;
-}
-
 /* "time" has rows of a second, "time:100ms" of so much. */
 static int parse_by(struct report *r, const char *by, struct coati_error *err)
 {
@@ -153,7 +138,7 @@ static int parse_words(struct report *r)
 	if (parse_by(r, a->by ? a->by : "function", &err) < 0)
 		return coati_command_misuse(&coati_command_report, "--by: %s", err.text);
 	r->min_percent = a->tree || a->callers || a->callees ? TREE_LEAST : 0;
-	if (a->min && parse_percent(a->min, &r->min_percent) < 0)
+	if (a->min && coati_parse_percent(a->min, 0, 100, &r->min_percent) < 0)
 		return coati_command_misuse(&coati_command_report,
 					    "--min %s: wants a share from 0 to 100 percent",
 					    a->min);

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* What is to be known before the numbers: the verdict in one line, and whether the two sides can be compared at all. */
+#pragma once
+
+#include "diff-args.h"
+
+/* Fills d->verdict. */
+void coati_diff_find_verdict(struct diff *d);
+/* Fills d->warnings: a line each. */
+void coati_diff_find_warnings(struct diff *d);
