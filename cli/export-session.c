@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,8 +26,9 @@ struct exporting {
 	struct input in;
 	char name[4096];   /* of the first recording */
 	char output[4096]; /* of the file; "-": stdout */
+	char part
+		[4128]; /* what is written first, so that a file is whole or as it was; "": output itself */
 	int fd;
-	bool is_new;   /* the file is ours to remove when it fails */
 	bool is_whole; /* all of it was written, right or wrong */
 };
 
@@ -71,62 +73,90 @@ static void name_output(struct exporting *e)
 	snprintf(e->output, sizeof(e->output), "%.*s%.*s", (int)len, base, (int)suffix_len, suffix);
 }
 
-static bool is_same(const char *path, const struct stat *out)
+/* Is it @path, or does it lie in it? A recording may be a folder. */
+static bool is_same(const char *path, const struct stat *out, const struct stat *folder)
 {
 	struct stat st;
 	int r = strcmp(path, "-") ? stat(path, &st) : fstat(STDIN_FILENO, &st);
 
-	return r == 0 && st.st_dev == out->st_dev && st.st_ino == out->st_ino;
+	return r == 0 && ((st.st_dev == out->st_dev && st.st_ino == out->st_ino) ||
+			  (st.st_dev == folder->st_dev && st.st_ino == folder->st_ino));
 }
 
-/* Is the file that is to be written one of those that were read? */
+/* Is the file that is to be written one of those that were read, or a part of one? */
 static bool is_input(const struct exporting *e, const struct stat *out)
 {
 	const struct option_texts *in = e->in.files;
+	char folder[sizeof(e->output)];
+	struct stat st = { 0 };
+	char *slash;
 
+	snprintf(folder, sizeof(folder), "%s", e->output);
+	slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = 0;
+	(void)stat(slash ? folder : ".", &st);
 	for (size_t i = 0; i < in->len; i++)
-		if (is_same(in->v[i].text, out))
+		if (is_same(in->v[i].text, out, &st))
 			return true;
-	return !in->len && is_same(e->name, out);
+	return !in->len && is_same(e->name, out, &st);
+}
+
+/* A copy of a recording is as private as one. */
+static int open_part(struct exporting *e, struct coati_error *err)
+{
+	char *real = realpath(e->output, NULL); /* a link stays one */
+
+	snprintf(e->part, sizeof(e->part), "%s.part-%d", real ? real : e->output, (int)getpid());
+	if (real)
+		snprintf(e->output, sizeof(e->output), "%s", real);
+	free(real);
+	e->fd = open(e->part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+		     e->format == COATI_FORMAT_PERFDATA ? 0600 : 0666);
+	if (e->fd >= 0)
+		return 0;
+	e->part[0] = 0;
+	return coati_fail(err, -errno, "cannot write %s: %m", e->output);
 }
 
 /* Only a file can be read back; what is something else (a pipe, a device) is only written to. */
 static int open_output(struct exporting *e, struct coati_error *err)
 {
 	struct stat st = { 0 };
-	bool is_file;
+	bool exists;
 
 	if (!strcmp(e->output, "-")) {
 		e->fd = STDOUT_FILENO;
 		return 0;
 	}
-	e->is_new = stat(e->output, &st) < 0;
-	is_file = e->is_new || S_ISREG(st.st_mode);
-	if (!e->is_new && is_input(e, &st))
-		return coati_fail(err, -EINVAL,
-				  "%s is the recording itself: choose another file with -o",
-				  e->output);
-	if (!is_file && e->args->check)
+	exists = stat(e->output, &st) == 0;
+	if (is_input(e, &st))
+		return coati_fail(
+			err, -EINVAL,
+			"%s is the recording itself, or a part of it: choose another file with -o",
+			e->output);
+	if (!exists || S_ISREG(st.st_mode))
+		return open_part(e, err);
+	if (e->args->check)
 		return coati_fail(err, -EINVAL, "%s is no file that --check could read back",
 				  e->output);
-	e->fd = open(e->output,
-		     (is_file ? O_RDWR | O_CREAT | O_TRUNC : O_WRONLY) | O_CLOEXEC | O_NOCTTY,
-		     0666);
+	e->fd = open(e->output, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	return e->fd < 0 ? coati_fail(err, -errno, "cannot write %s: %m", e->output) : 0;
 }
 
 /* A file system may tell only at the end that it has no room; half a file is none. */
 static int close_output(struct exporting *e, int code)
 {
-	if (e->fd == STDOUT_FILENO || e->fd < 0)
-		return code;
-	if (close(e->fd) < 0 && code == EXIT_DONE) {
+	int r = e->fd == STDOUT_FILENO || e->fd < 0 ? 0 : close(e->fd);
+
+	if (r == 0 && e->is_whole && *e->part)
+		r = rename(e->part, e->output);
+	if (r < 0 && e->is_whole) {
 		coati_say("writing %s failed in the end: %m", e->output);
 		code = EXIT_FAILED;
-		e->is_whole = false;
 	}
-	if (code != EXIT_DONE && e->is_new && !e->is_whole)
-		unlink(e->output);
+	if (*e->part && (r < 0 || !e->is_whole))
+		unlink(e->part);
 	return code;
 }
 
@@ -136,11 +166,15 @@ static void say_remarks(const struct exporting *e)
 {
 	struct coati_export_summary s;
 	struct strbuf line = STRBUF_INIT(8192);
+	char title[1024];
 	const char *note;
 
 	coati_export_summary(e->x, &s);
 	if (e->fd != STDOUT_FILENO) {
 		coati_report_fit(&line, e->output, 1000);
+		coati_strbuf_adds(&line, " from ");
+		coati_input_title(&e->in, e->name, title, sizeof(title));
+		coati_strbuf_adds(&line, title);
 		coati_strbuf_adds(&line, ": ");
 	}
 	coati_strbuf_grouped(&line, s.samples);
@@ -236,6 +270,9 @@ int coati_export_session(const struct export_args *args)
 			&coati_command_export,
 			"%s is no text for a terminal; name a file with -o, or pipe it somewhere",
 			coati_format_name(e.format));
+	if (e.format == COATI_FORMAT_PERFDATA && args->inputs.len > 1)
+		return coati_command_misuse(&coati_command_export,
+					    "perfdata holds one recording: export them one by one");
 	if (make_export(&e, &err) < 0) {
 		coati_say("%s", err.text);
 		return err.code == -EINVAL || err.code == -EOPNOTSUPP ? EXIT_USAGE : EXIT_FAILED;

@@ -18,6 +18,7 @@
 #include "talk.h"
 
 #define MAGIC	      "PERFILE2"
+#define EXPORT_SUFFIX ".perf.data"
 #define PROGRESS_FROM (NSEC_PER_SEC / 2) /* shorter waits need no word */
 
 /* ---- which recording ---- */
@@ -41,6 +42,14 @@ static bool is_newer(const struct stat *a, const struct stat *b)
 	return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
 }
 
+/* A copy that coati export made under the name that it gives: who asks for the newest means what was recorded. */
+static bool is_export(const char *name)
+{
+	size_t len = strlen(name), suffix = strlen(EXPORT_SUFFIX);
+
+	return len > suffix && !strcmp(name + len - suffix, EXPORT_SUFFIX);
+}
+
 /* The newest recording of this folder whose name says that it is one: coati.data, perf.data, x.data, coati.data.2. */
 static bool find_newest(char *ret, size_t size)
 {
@@ -50,8 +59,9 @@ static bool find_newest(char *ret, size_t size)
 	bool found = false;
 
 	while (d && (e = readdir(d))) {
-		if (!strstr(e->d_name, ".data") || strlen(e->d_name) >= size ||
-		    !is_recording(dirfd(d), e->d_name, &st) || (found && !is_newer(&st, &best)))
+		if (!strstr(e->d_name, ".data") || is_export(e->d_name) ||
+		    strlen(e->d_name) >= size || !is_recording(dirfd(d), e->d_name, &st) ||
+		    (found && !is_newer(&st, &best)))
 			continue;
 		snprintf(ret, size, "%s", e->d_name);
 		best = st;

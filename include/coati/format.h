@@ -88,7 +88,7 @@ COATI_API int coati_export_read(struct coati_export *x, const char *path, coati_
 				void *ctx, struct coati_error *err);
 /* Write all that was read to @fd, which stays the caller's; nothing can be read into @x any more. */
 COATI_API int coati_export_write(struct coati_export *x, int fd, struct coati_error *err);
-/* Read what was written from the start of @fd by a reader that shares nothing with the writer, and compare: the whole, each thread, each
+/* Read what was written from the start of @fd by a reader that shares nothing with the writer (perfdata: as any recording is read), and compare: the whole, each thread, each
  * function. -EBADMSG: the first difference, in words. */
 COATI_API int coati_export_check(struct coati_export *x, int fd, struct coati_error *err);
 

@@ -106,38 +106,67 @@ static uint32_t mapping_of(struct dictionary *d, const struct coati_profile_loca
 	return (uint32_t)d->mappings.len;
 }
 
-/* The name of the process that has most weight; NULL: there is none. */
+/* The name of the process whose threads have most weight; NULL: there is none. */
 static const char *main_process(const struct format_input *in, uint64_t *weights)
 {
 	uint32_t nr = coati_profile_thread_count(in->profile), best = 0;
+	struct map index; /* first thread of a process */
 	struct coati_view_entry e;
-	uint64_t pos = 0;
+	uint64_t pos = 0, first;
 
-	while (coati_view_next(in->view, &pos, &e))
-		weights[e.entry->thread] += e.weight;
+	coati_map_init(&index, UINT32_MAX);
+	while (coati_view_next(in->view, &pos, &e)) {
+		const struct coati_profile_thread *t =
+			coati_profile_thread(in->profile, e.entry->thread);
+		uint64_t key = (uint64_t)t->file << 32 | (uint32_t)t->pid;
+
+		if (!coati_map_get(&index, key, &first)) {
+			first = e.entry->thread;
+			if (coati_map_put(&index, key, first) < 0)
+				break; /* then the heaviest so far */
+		}
+		weights[first] += e.weight;
+	}
+	coati_map_fini(&index);
 	for (uint32_t i = 1; i < nr; i++)
 		if (weights[i] > weights[best])
 			best = i;
 	return nr ? coati_profile_thread(in->profile, best)->process_comm : NULL;
 }
 
+/* How well a file fits the name of a process: python3.11 may call itself python3; libraries are no programs. */
+static int program_rank(const struct coati_image_info *info, const char *comm)
+{
+	if (info->kind != COATI_IMAGE_FILE)
+		return 0;
+	if (!strncmp(info->name, comm, COMM_LEN))
+		return 3;
+	if (strstr(info->name, ".so"))
+		return 0;
+	return *comm && !strncmp(info->name, comm, strlen(comm)) ? 2 : 1;
+}
+
 /* Readers take the first mapping for the program that was measured. */
 static void add_main_mapping(struct dictionary *d, const char *comm)
 {
 	struct coati_images *images = coati_profile_images(d->in->profile);
-	uint32_t nr = coati_profile_location_count(d->in->profile);
+	uint32_t nr = coati_profile_location_count(d->in->profile), best = 0;
 	struct coati_image_info info;
+	int best_rank = 0;
 
-	for (uint32_t i = 0; comm && i < nr; i++) {
+	for (uint32_t i = 0; comm && i < nr && best_rank < 3; i++) {
 		const struct coati_profile_location *l = coati_profile_location(d->in->profile, i);
+		int rank = 0;
 
-		if (l->image != COATI_IMAGE_NONE &&
-		    coati_image_info(images, l->image, &info) == 0 &&
-		    info.kind == COATI_IMAGE_FILE && !strncmp(info.name, comm, COMM_LEN)) {
-			mapping_of(d, l);
-			return;
+		if (l->image != COATI_IMAGE_NONE && coati_image_info(images, l->image, &info) == 0)
+			rank = program_rank(&info, comm);
+		if (rank > best_rank) {
+			best_rank = rank;
+			best = i;
 		}
 	}
+	if (best_rank)
+		mapping_of(d, coati_profile_location(d->in->profile, best));
 }
 
 /* ---- functions and locations ---- */

@@ -25,6 +25,7 @@ struct copying {
 	struct coati_writer *to;
 	uint64_t number; /* of the next SAMPLE record */
 	uint64_t next_round, left_out_aux;
+	uint64_t bytes; /* written; a file's sections come on top */
 	uint64_t first_time, last_time;
 };
 
@@ -257,6 +258,14 @@ static int open_both(struct copying *c, struct coati_error *err)
 	return 0;
 }
 
+/* The head of a file is written last, to its start: behind other bytes only a stream can be written. */
+static bool is_empty_file(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_APPEND) && lseek(fd, 0, SEEK_CUR) == 0;
+}
+
 static int copy_all(struct copying *c, int fd, struct coati_error *err)
 {
 	struct coati_writer_opts o = { .size = sizeof(o) };
@@ -265,7 +274,7 @@ static int copy_all(struct copying *c, int fd, struct coati_error *err)
 
 	if (own < 0)
 		return coati_fail(err, -errno, "writing: %m");
-	if (lseek(own, 0, SEEK_CUR) < 0)
+	if (!is_empty_file(own))
 		o.flags |= COATI_WRITER_PIPE;
 	r = coati_writer_open_fd(own, &o, &c->to, err);
 	if (r < 0)
@@ -281,6 +290,11 @@ static int copy_all(struct copying *c, int fd, struct coati_error *err)
 		r = copy_records(c);
 	if (r == 0)
 		r = put_sample_time(c);
+	if (coati_writer_is_pipe(c->to))
+		coati_format_note(
+			c->in,
+			"a stream has no room for the recorder's account: what recording cost and how stacks ended are left out; write a file with -o");
+	c->bytes = coati_writer_bytes(c->to);
 	if (coati_writer_close(&c->to, &late) < 0 && r == 0)
 		r = late.code;
 	return r < 0 ? coati_fail(err, r, "writing: %m") : 0;
@@ -301,7 +315,11 @@ static int write_perfdata(struct format_input *in, struct format_output *out,
 	if (in->opts->flags & COATI_EXPORT_NO_INLINES)
 		coati_format_note(in,
 				  "perfdata holds addresses: --no-inline changes nothing in it");
-	if (r == 0 && fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode))
+	if (in->opts->comment && *in->opts->comment)
+		coati_format_note(in, "perfdata has no room for --comment: it is left out");
+	out->written = c.bytes;
+	if (r == 0 && fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (uint64_t)st.st_size > c.bytes)
 		out->written = (uint64_t)st.st_size;
 	coati_recording_close(&c.facts);
 	coati_recording_close(&c.from);
@@ -316,6 +334,7 @@ static int read_perfdata(const struct coati_export_opts *opts, int fd, struct ta
 					.flags = COATI_PROFILE_NO_OFF_CPU,
 					.images = opts->images };
 	struct coati_view_opts vo = { .size = sizeof(vo) };
+	struct coati_profile_quality q;
 	struct coati_profile *p = NULL;
 	struct coati_view *v = NULL;
 	char path[64];
@@ -327,6 +346,13 @@ static int read_perfdata(const struct coati_export_opts *opts, int fd, struct ta
 	t->has_samples = true;
 	if (r == 0)
 		r = coati_profile_read(p, path, NULL, NULL, err);
+	if (r == 0) {
+		coati_profile_quality(p, &q);
+		if (q.is_truncated || q.damaged)
+			r = coati_fail(err, -EBADMSG, "%s",
+				       coati_profile_note(p, 0) ? coati_profile_note(p, 0)
+								: "it has damaged records");
+	}
 	if (r == 0)
 		r = coati_view_new(p, &vo, &v, err);
 	if (r == 0) {

@@ -24,3 +24,12 @@ cmp before after
 "$COATI" export -f perfdata -o two.data rec.data some.data || echo "status $?"
 "$COATI" export -f perfdata -o two.data -i - <stream.data || echo "status $?"
 [ ! -e two.data ] || echo "half a file is left"
+# behind other bytes only a stream can be written
+"$COATI" export -q -f perfdata -o - rec.data >>appended.data
+show rec.data | grep -v '^# Total Lost' >before
+perf report --stdio --no-children -g none -i - <appended.data 2>err | grep -v -e '^# (Tip' -e '^#$' -e '^$' -e '^# Total Lost' >after
+cmp before after || diff before after | head -n 5
+# a copy is as private as a recording, and not the newest recording of the folder
+[ "$(stat -c %a rec.perf.data)" = 600 ] || stat -c %a rec.perf.data
+mkdir two && cp rec.data two/ && touch -d tomorrow rec.perf.data && cp -p rec.perf.data two/ && cd two || exit
+"$COATI" report 2>&1 | head -n 1 | grep -q '^# rec.data: ' || "$COATI" report 2>&1 | head -n 1
