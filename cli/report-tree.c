@@ -24,7 +24,8 @@ const struct coati_tree_node *coati_report_nodes(struct report *r, enum coati_tr
 		.kind = kind,
 		.by = r->by,
 		.function = function,
-		.flags = r->args->flame || r->args->html ? 0 : COATI_TREE_FOLD,
+		/* what a program reads has every frame */
+		.flags = r->args->flame || r->args->html || r->args->json ? 0 : COATI_TREE_FOLD,
 	};
 	const struct coati_tree_node *nodes = NULL;
 	struct coati_error err = { 0 };
@@ -238,8 +239,6 @@ static int tree_json(struct report *r, const struct coati_tree_node *nodes, size
 		coati_json_kstr(&j, "name", n->name);
 		if (n->frame != NONE)
 			coati_json_kstr(&j, "image", coati_view_frame(r->view, n->frame)->image);
-		if (n->flags & COATI_NODE_FOLDED)
-			coati_json_kbool(&j, "calls_itself", true);
 		coati_json_ku64(&j, "self", n->self);
 		coati_json_ku64(&j, "total", n->total);
 		coati_json_end(&j);
