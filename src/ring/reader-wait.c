@@ -109,11 +109,13 @@ void coati_reader_wait_fini(struct coati_reader *rd)
 	fd_closep(&rd->epoll_fd);
 }
 
-/* Backward rings have nothing to say when they are written to; the end is told without asking. */
-int coati_reader_watch(struct coati_reader *rd, struct reader_member *m, bool readable)
+/* All events of a ring are asked whether it can be read: the kernel tells it once, to the first that epoll asks, and one that was only waited
+ * for its end would swallow it. Backward rings have nothing to say when they are written to; the end is told without asking. */
+int coati_reader_watch(struct coati_reader *rd, struct reader_member *m)
 {
-	m->readable = readable;
-	return add_to_set(rd, m->fd, readable ? EPOLLIN | EPOLLET : 0, m);
+	bool forward = m->ring->ring->kind != COATI_RING_BACKWARD;
+
+	return add_to_set(rd, m->fd, forward ? EPOLLIN | EPOLLET : 0, m);
 }
 
 void coati_reader_unwatch(struct coati_reader *rd, struct reader_member *m)
@@ -182,20 +184,6 @@ int coati_reader_fd(struct coati_reader *rd)
 	return rd->epoll_fd;
 }
 
-/* One event wakes us for a ring. When its thread ends before those of the others, another one has to. */
-static void pass_on(struct coati_reader *rd, struct reader_ring *rr)
-{
-	for (struct reader_member *m = rr->members; m; m = m->next) {
-		struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.ptr = m };
-
-		if (m->ended || m->fd < 0 ||
-		    epoll_ctl(rd->epoll_fd, EPOLL_CTL_MOD, m->fd, &event) < 0)
-			continue;
-		m->readable = true;
-		return;
-	}
-}
-
 /* An event that has ended leaves the set, or it would be told forever. */
 static void member_event(struct coati_reader *rd, struct reader_member *m, uint32_t events)
 {
@@ -208,8 +196,6 @@ static void member_event(struct coati_reader *rd, struct reader_member *m, uint3
 	m->ended = true;
 	if (--rr->nr_live == 0)
 		rr->over = true;
-	else if (m->readable)
-		pass_on(rd, rr);
 }
 
 static void one_event(struct coati_reader *rd, const struct epoll_event *event)

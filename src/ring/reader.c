@@ -394,7 +394,7 @@ static void free_ring(struct coati_reader *rd, struct reader_ring *rr)
 	coati_free(rr);
 }
 
-static int add_member(struct coati_reader *rd, struct reader_ring *rr, int fd, bool readable,
+static int add_member(struct coati_reader *rd, struct reader_ring *rr, int fd,
 		      const struct coati_reader_ring_opts *o)
 {
 	struct reader_member *m = coati_alloc(sizeof(*m));
@@ -408,7 +408,7 @@ static int add_member(struct coati_reader *rd, struct reader_ring *rr, int fd, b
 	m->id = o->event_id;
 	(void)coati_member_read_lost(m, &m->lost);
 	m->lost_before = m->lost;
-	r = fd >= 0 ? coati_reader_watch(rd, m, readable) : 0;
+	r = fd >= 0 ? coati_reader_watch(rd, m) : 0;
 	if (r < 0) {
 		coati_free(m);
 		return r;
@@ -440,7 +440,7 @@ int coati_reader_adopt(struct coati_reader *rd, struct coati_ring *ring, int fd,
 			    shared_load_acquire(ring->head_word) == ring->pos;
 	r = rd->merge ? coati_merge_reserve(rd->merge, rd->rings.len + 1) : 0;
 	if (r >= 0)
-		r = add_member(rd, rr, fd, ring->kind != COATI_RING_BACKWARD, opts);
+		r = add_member(rd, rr, fd, opts);
 	slot = r < 0 ? NULL : ARRAY_ADD(&rd->rings);
 	if (!slot) {
 		rr->ring = NULL; /* stays the caller's */
@@ -493,7 +493,7 @@ int coati_reader_attach(struct coati_reader *rd, int32_t key, int fd,
 	if (!rr || rr->over)
 		return coati_fail(err, -ENOENT, "reader: no ring with key %d, or it has ended",
 				  key);
-	r = add_member(rd, rr, fd, false, &o);
+	r = add_member(rd, rr, fd, &o);
 	return r < 0 ? coati_fail(err, r, "reader: adding an event to ring %d: %m", key) : 0;
 }
 

@@ -42,7 +42,6 @@ struct reader_member {
 	uint64_t read_format, id;
 	uint64_t lost; /* as last read; what was before we came does not count */
 	uint64_t lost_before;
-	bool readable; /* wakes us for its ring */
 	bool ended;
 };
 
@@ -103,7 +102,7 @@ int coati_reader_adopt(struct coati_reader *rd, struct coati_ring *ring, int fd,
 /* ---- reader-wait.c ---- */
 int coati_reader_wait_init(struct coati_reader *rd, struct coati_error *err);
 void coati_reader_wait_fini(struct coati_reader *rd);
-int coati_reader_watch(struct coati_reader *rd, struct reader_member *m, bool readable);
+int coati_reader_watch(struct coati_reader *rd, struct reader_member *m);
 void coati_reader_unwatch(struct coati_reader *rd, struct reader_member *m);
 /* Sleep, at most until the deadline or a tick of ours. 1: something happened, look at all rings; 0: time passed, look at the
  * clock; -EINTR; -EAGAIN when !@block and nothing happened; other negative errnos of epoll. */

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -409,6 +411,70 @@ TEST(reader_takes_an_ended_event_out_of_its_set_and_sleeps_on_the_others)
 	CHECK_U64(stats.wakeups, <, 20);
 	rig_close(&rig);
 	coati_event_close(&other);
+}
+
+struct faulter {
+	struct coati_reader *rd;
+	pthread_barrier_t ready, done;
+	_Atomic int tid, cpu;
+};
+
+/* Stays on its CPU, and has its page faults when the reader sleeps. */
+static void *fault_when_it_sleeps(void *arg)
+{
+	struct faulter *f = arg;
+	cpu_set_t set;
+
+	f->cpu = sched_getcpu();
+	CPU_ZERO(&set);
+	CPU_SET(f->cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	f->tid = (int)syscall(SYS_gettid);
+	pthread_barrier_wait(&f->ready);
+	pthread_barrier_wait(&f->ready); /* the event is there */
+	while (!atomic_load(&f->rd->waiting))
+		sched_yield();
+	fault(1);
+	pthread_barrier_wait(&f->done); /* no end of a thread wakes the reader */
+	return NULL;
+}
+
+TEST(reader_is_woken_for_a_ring_that_events_of_several_threads_share)
+{
+	struct faulter f = { 0 };
+	struct coati_attr attr = faults();
+	struct coati_reader_ring_opts ro = { .size = sizeof(ro) };
+	struct coati_event *second = NULL;
+	struct coati_ring_item item;
+	struct coati_ring_stats stats;
+	struct coati_target target;
+	pthread_t thread;
+	struct rig rig;
+
+	need_perf();
+	pthread_barrier_init(&f.ready, NULL, 2);
+	pthread_barrier_init(&f.done, NULL, 2);
+	CHECK_INT(pthread_create(&thread, NULL, fault_when_it_sleeps, &f), ==, 0);
+	pthread_barrier_wait(&f.ready);
+	rig_open_on(&rig, attr, COATI_ON(f.tid, f.cpu), 8 * PAGE);
+	target = COATI_ON(0, f.cpu);
+	attr.flags |= COATI_ATTR_DISABLED;
+	CHECK_OK(coati_event_open(&attr, &target, NULL, &second, NULL));
+	CHECK_OK(coati_event_set_output(second, rig.ev, NULL));
+	ro.read_format = coati_event_attr(second)->read_format;
+	CHECK_OK(coati_reader_attach(rig.rd, 0, coati_event_fd(second), &ro, NULL));
+	enable(&rig);
+	f.rd = rig.rd;
+	CHECK_OK(coati_reader_set_deadline(rig.rd, (int64_t)(now_ns() + FAR)));
+	pthread_barrier_wait(&f.ready);
+	CHECK_INT(coati_reader_next(rig.rd, &item), ==, 1);
+	CHECK_INT(item.kind, ==, COATI_ITEM_RECORD);
+	coati_reader_get_stats(rig.rd, &stats);
+	CHECK_U64(stats.wakeups, >, 0); /* and not found by a look at its losses */
+	pthread_barrier_wait(&f.done);
+	pthread_join(thread, NULL);
+	rig_close(&rig);
+	coati_event_close(&second);
 }
 
 TEST(reader_ring_with_two_writers_ends_when_both_have)
