@@ -225,7 +225,6 @@ static int read_tables(struct reading *r)
 struct thread {
 	char *name;
 	int64_t pid, tid;
-	bool is_time;
 	struct table samples;
 };
 
