@@ -13,7 +13,7 @@
 #include <coati/sampler.h>
 
 #include "bench.h"
-#include "live/sampler.h"
+#include "live/sampler/sampler.h"
 
 #define ROUNDS 200u
 

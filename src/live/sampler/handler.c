@@ -3,7 +3,7 @@
  * The sampler's signal handler. In: the registers that a signal interrupted. Out: one record in a profile buffer. The stack is followed by frame pointers
  * upwards only, and a page that is not known to be there is asked for before it is read: whatever rbp holds, nothing is touched that is not mapped.
  */
-#include "live/sampler.h"
+#include "live/sampler/sampler.h"
 
 #include <errno.h>
 #include <string.h>

@@ -18,7 +18,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "live/sampler.h"
+#include "live/sampler/sampler.h"
 
 #define IOC_ENABLE  0x2400
 #define IOC_DISABLE 0x2401

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "live/sampler.h"
+#include "live/sampler/sampler.h"
 
 #define NAMES_MAX (1u << 22)
 

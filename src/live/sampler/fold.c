@@ -2,7 +2,7 @@
 /* Samples come in; equal stacks of a thread with equal labels are one, with their number. What is over the ceiling is counted as lost. */
 #include <string.h>
 
-#include "live/sampler.h"
+#include "live/sampler/sampler.h"
 
 #define STACKS_MAX	(1u << 20)
 #define STACK_BYTES_MAX ((size_t)128 << 20)

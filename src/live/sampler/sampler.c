@@ -3,7 +3,7 @@
  * Starting and stopping the sampler, and the thread between: it sleeps until a buffer is half full, reads all of them and folds. Start and stop may be called by
  * any thread; a flag keeps them apart.
  */
-#include "live/sampler.h"
+#include "live/sampler/sampler.h"
 
 #include <errno.h>
 #include <poll.h>

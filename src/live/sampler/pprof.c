@@ -11,7 +11,7 @@
 #include "base/elf.h"
 #include "base/file.h"
 #include "base/parse.h"
-#include "live/sampler.h"
+#include "live/sampler/sampler.h"
 
 #define MAPS_BYTES_MAX ((size_t)64 << 20)
 #define TEXT_MAX       (1u << 20)
