@@ -61,15 +61,12 @@ static uint64_t known_end(uint64_t sp)
 }
 
 /* Words of a stack are whatever they are: nothing for a sanitizer to judge. */
-__attribute__((no_sanitize("address", "thread"))) uint32_t coati_sampler_walk(
-	const void *context, uint64_t *frames, uint32_t max, bool can_probe, bool *ret_cut)
+__attribute__((no_sanitize("address", "thread"))) uint32_t coati_sampler_walk_on(
+	uint64_t sp, uint64_t fp, uint64_t *frames, uint32_t max, bool can_probe, bool *ret_cut)
 {
-	uint64_t pc, sp, fp, end;
+	uint64_t end = known_end(sp);
 	uint32_t n = 0;
 
-	registers(context, &pc, &sp, &fp);
-	end = known_end(sp);
-	frames[n++] = pc;
 	*ret_cut = false;
 	while (fp >= sp && !(fp & 7) && fp < UINT64_MAX - 16) {
 		const uint64_t *frame = (const uint64_t *)(uintptr_t)fp;
@@ -94,6 +91,15 @@ __attribute__((no_sanitize("address", "thread"))) uint32_t coati_sampler_walk(
 		fp = frame[0];
 	}
 	return n;
+}
+
+uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max, bool can_probe,
+			    bool *ret_cut)
+{
+	uint64_t sp, fp;
+
+	registers(context, &frames[0], &sp, &fp);
+	return 1 + coati_sampler_walk_on(sp, fp, frames + 1, max - 1, can_probe, ret_cut);
 }
 
 /* ---- the sample ---- */

@@ -59,6 +59,9 @@ void coati_sampler_handler(int sig, siginfo_t *info, void *context);
 /* Frames of the code that a signal interrupted, leaf first; *ret_cut when there would be more.  Signal: safe. */
 uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max, bool can_probe,
 			    bool *ret_cut);
+/* The callers of the code whose frame is at @fp, on the stack at and above @sp, the nearest first. For code that asks for its own stack, too.  Signal: safe. */
+uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, uint32_t max,
+			       bool can_probe, bool *ret_cut);
 /* Whether eight bytes can be read at @addr.  Signal: safe. */
 bool coati_sampler_probe(uint64_t addr);
 
