@@ -123,6 +123,9 @@ struct coati_profbuf_writer_opts {
 	uint64_t size;
 	int32_t wake_fd; /* with COATI_PROFBUF_EVENTFD: an eventfd with EFD_NONBLOCK, else a full one would stop the handler */
 	uint32_t reserved;
+	/* With COATI_PROFBUF_EVENTFD, in place of a wake_fd: a word of this process, which is counted up and woken as a private futex. For readers of several
+	 * buffers in programs that close descriptors which they do not know. */
+	uint32_t *wake_word;
 };
 
 /* The writer's side; storage of the caller's, contents ours. */

@@ -45,6 +45,9 @@ enum coati_sampler_engine {
 /* Put the names of functions into the profile, from the symbol tables of the files that are mapped at the end. Without it the profile has addresses, mappings
  * and build ids, from which a tool finds names and lines later. */
 #define COATI_SAMPLER_NAMES (UINT32_C(1) << 0)
+/* The calling thread has a table of descriptors of its own (unshare(2) with CLONE_FILES): the events go there, out of the reach of a program that closes all descriptors, and are not
+ * there in the child of a fork(). It, and no other, stops the sampler. */
+#define COATI_SAMPLER_OWN_FILES (UINT32_C(1) << 1)
 
 struct coati_sampler_opts {
 	uint64_t size;

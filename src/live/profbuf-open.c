@@ -187,9 +187,12 @@ int coati_profbuf_writer_init(struct coati_profbuf_writer *ret, struct coati_pro
 	r = open_head(buf, bytes, &g, err);
 	if (r < 0)
 		return r;
-	if (g.flags & COATI_PROFBUF_EVENTFD && o.wake_fd < 0)
+	if (g.flags & COATI_PROFBUF_EVENTFD && o.wake_fd < 0 && !o.wake_word)
 		return coati_fail(err, -EINVAL,
 				  "profile buffer: made for an eventfd, and no wake_fd is given");
+	if (o.wake_word && !(g.flags & COATI_PROFBUF_EVENTFD))
+		return coati_fail(err, -EINVAL,
+				  "profile buffer: a wake_word goes with COATI_PROFBUF_EVENTFD");
 	*w = (struct profbuf_writer){
 		.buf = buf,
 		.data = (uint64_t *)(void *)((uint8_t *)buf + g.data_offset),
@@ -201,6 +204,7 @@ int coati_profbuf_writer_init(struct coati_profbuf_writer *ret, struct coati_pro
 		.header_words = g.header_words,
 		.max_stack = (uint32_t)(max_record(g.data_words) - PROFBUF_PREFIX - g.header_words),
 		.wake_fd = o.wake_fd,
+		.wake_word = o.wake_word,
 		.eventfd = g.flags & COATI_PROFBUF_EVENTFD,
 		.shared = g.flags & COATI_PROFBUF_SHARED,
 		.fenced = !has_membarrier(),

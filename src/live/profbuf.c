@@ -52,7 +52,11 @@ static void wake(const struct profbuf_writer *w)
 	if (!atomic_exchange_explicit(&buf->sleeping, 0, memory_order_acq_rel))
 		return;
 	atomic_fetch_add_explicit(&buf->wakes, 1, memory_order_relaxed);
-	if (w->eventfd)
+	if (w->wake_word) {
+		/* pairs with: acquire by who sleeps on it */
+		__atomic_fetch_add(w->wake_word, 1, __ATOMIC_RELEASE);
+		r = syscall(SYS_futex, w->wake_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	} else if (w->eventfd)
 		r = write(w->wake_fd, &one, sizeof(one));
 	else
 		r = syscall(SYS_futex, &buf->sleeping,

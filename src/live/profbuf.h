@@ -82,6 +82,7 @@ struct profbuf_writer {
 	uint64_t wake_words;
 	uint32_t header_words, max_stack;
 	int32_t wake_fd;
+	uint32_t *wake_word;
 	bool eventfd, shared;
 	bool fenced; /* no membarrier() here: every write has a fence of its own */
 };

@@ -377,3 +377,34 @@ TEST(profbuf_eventfd_becomes_readable_at_the_mark_and_at_close)
 	CHECK_INT(coati_profbuf_read(&p.reader, COATI_PROFBUF_FOREVER, &record), ==, 0);
 	close(fd);
 }
+
+/* ---- a word ---- */
+
+TEST(profbuf_wake_word_counts_up_at_the_mark_when_somebody_asked)
+{
+	struct coati_profbuf_opts o = small;
+	uint32_t word = UINT32_MAX; /* it may wrap */
+	struct coati_profbuf_writer_opts w = { .size = sizeof(w),
+					       .wake_fd = -1,
+					       .wake_word = &word };
+	_Alignas(64) static uint8_t memory[8192];
+	struct coati_error err;
+	struct pair p;
+
+	p.bytes = sizeof(memory);
+	CHECK_OK(coati_profbuf_init(memory, p.bytes, &o, &p.buf, &err));
+	CHECK_ERR(coati_profbuf_writer_init(&p.writer, p.buf, p.bytes, &w, &err), -EINVAL);
+	CHECK_HAS(err.text, "wake_word");
+	o.flags = COATI_PROFBUF_EVENTFD;
+	CHECK_OK(coati_profbuf_init(memory, p.bytes, &o, &p.buf, &err));
+	CHECK_OK(coati_profbuf_writer_init(&p.writer, p.buf, p.bytes, &w, &err));
+	CHECK_OK(coati_profbuf_reader_init(&p.reader, p.buf, p.bytes, NULL, &err));
+	CHECK_INT(coati_profbuf_arm(&p.reader), ==, 0);
+	CHECK_OK(pair_write(&p.writer, 1, 40));
+	CHECK_U64(word, ==, UINT32_MAX);
+	for (uint64_t n = 2; n <= 3; n++)
+		CHECK_OK(pair_write(&p.writer, n, 40));
+	CHECK_U64(word, ==, 0);
+	coati_profbuf_close(&p.writer);
+	CHECK_U64(word, ==, 0);
+}

@@ -6,10 +6,9 @@
 #include "live/sampler/sampler.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -30,7 +29,8 @@ enum { IDLE = 0, CHANGING, RUNNING };
 static struct {
 	_Atomic uint32_t state;
 	bool at_fork; /* the handler of fork() is there */
-	int signal, wake_fd;
+	int signal;
+	_Atomic int32_t pid; /* that started it */
 	size_t buf_bytes;
 	void *memory; /* of all buffers; never given back */
 	pthread_t thread;
@@ -42,7 +42,7 @@ static struct {
 	struct coati_error why; /* not the best engine */
 	uint32_t rate_hz, flags;
 	struct timespec wall, begin;
-} run = { .wake_fd = -1 };
+} run;
 
 static uint64_t as_ns(const struct timespec *t)
 {
@@ -77,21 +77,34 @@ static bool arm_all(void)
 	return ready;
 }
 
+/* A word and not an eventfd: programs close descriptors that they do not know, and use the numbers for their own. */
+static void sleep_while(uint32_t seen)
+{
+	syscall(SYS_futex, &coati_sampler_shared.wake, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+}
+
+static void wake_thread(void)
+{
+	/* pairs with: acquire in drain_until_end() */
+	__atomic_fetch_add(&coati_sampler_shared.wake, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &coati_sampler_shared.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
 static void *drain_until_end(void *arg)
 {
-	struct pollfd fd = { .fd = run.wake_fd, .events = POLLIN };
-	uint64_t count;
+	uint32_t seen;
 
 	(void)arg;
 	/* pairs with: acquire in start_thread() */
 	atomic_store_explicit(&run.tid, (int32_t)syscall(SYS_gettid), memory_order_release);
-	while (!drain() || !atomic_load_explicit(&run.ending, memory_order_acquire)) {
-		if (arm_all())
-			continue;
-		if (poll(&fd, 1, -1) > 0 && read(run.wake_fd, &count, sizeof(count)) < 0)
-			continue; /* somebody else of us was faster: look again */
+	for (;;) {
+		/* pairs with: release in the writer's wake() and in wake_thread(); what comes after this look ends the sleep */
+		seen = __atomic_load_n(&coati_sampler_shared.wake, __ATOMIC_ACQUIRE);
+		if (drain() && atomic_load_explicit(&run.ending, memory_order_acquire))
+			return NULL;
+		if (!arm_all())
+			sleep_while(seen);
 	}
-	return NULL;
 }
 
 static int start_thread(void)
@@ -129,9 +142,7 @@ static int make_memory(struct coati_error *err)
 			return coati_fail(err, -errno, "sampler: memory for buffers: %m");
 		run.memory = memory;
 	}
-	if (run.wake_fd < 0)
-		run.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	return run.wake_fd < 0 ? coati_fail(err, -errno, "sampler: eventfd: %m") : 0;
+	return 0;
 }
 
 /* A handler of the last run may be about to look at one: each is taken while it is made. */
@@ -140,8 +151,8 @@ static int make_slots(struct coati_error *err)
 	struct coati_profbuf_opts o = { .size = sizeof(o),
 					.header_words = SAMPLER_HEADER,
 					.flags = COATI_PROFBUF_EVENTFD };
-	struct coati_profbuf_writer_opts w = { .size = sizeof(w), .wake_fd = run.wake_fd };
-	struct coati_profbuf_reader_opts d = { .size = sizeof(d), .wake_fd = run.wake_fd };
+	struct coati_profbuf_writer_opts w = { .size = sizeof(w),
+					       .wake_word = &coati_sampler_shared.wake };
 	int r = 0;
 
 	for (uint32_t i = 0; i < SAMPLER_SLOTS && r == 0; i++) {
@@ -155,7 +166,7 @@ static int make_slots(struct coati_error *err)
 		if (r == 0)
 			r = coati_profbuf_writer_init(&s->writer, s->buf, run.buf_bytes, &w, err);
 		if (r == 0)
-			r = coati_profbuf_reader_init(&s->reader, s->buf, run.buf_bytes, &d, err);
+			r = coati_profbuf_reader_init(&s->reader, s->buf, run.buf_bytes, NULL, err);
 		atomic_store_explicit(&s->taken, 0, memory_order_release);
 	}
 	return r;
@@ -221,34 +232,30 @@ static int open_best(enum coati_sampler_engine wanted, struct coati_error *err)
 /* ---- start and stop ---- */
 
 /* The child has none of the threads, and events that are the parent's. */
-static void forget_in_child(void)
+void coati_sampler_forget(void)
 {
+	if (atomic_load_explicit(&run.pid, memory_order_relaxed) == getpid())
+		return;
 	atomic_store_explicit(&coati_sampler_shared.on, 0, memory_order_relaxed);
 	if (atomic_load_explicit(&run.state, memory_order_relaxed) == IDLE)
 		return;
-	for (uint32_t i = 0; i < run.events.len; i++)
+	for (uint32_t i = 0; i < run.events.len && !(run.flags & COATI_SAMPLER_OWN_FILES); i++)
 		close(run.events.fds[i]);
 	run.events =
 		(struct sampler_events){ 0 }; /* its memory stays: the heap may be locked now */
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
 		atomic_store_explicit(&coati_sampler_shared.slots[i].taken, 0,
 				      memory_order_relaxed);
-	if (run.wake_fd >= 0)
-		close(run.wake_fd); /* it is the parent's, too */
-	run.wake_fd = -1;
 	atomic_store_explicit(&run.state, IDLE, memory_order_relaxed);
 }
 
 static void end_thread(void)
 {
-	const uint64_t one = 1;
-
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
 		coati_profbuf_close(&coati_sampler_shared.slots[i].writer);
 	/* pairs with: acquire in drain_until_end() */
 	atomic_store_explicit(&run.ending, 1, memory_order_release);
-	if (write(run.wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		return; /* cannot be: then the thread stays as it is, and nothing is waited for */
+	wake_thread();
 	pthread_join(run.thread, NULL);
 }
 
@@ -298,16 +305,18 @@ int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_erro
 	int r = SIZED_COPY(&o, opts);
 
 	if (r < 0 || o.rate_hz > MAX_RATE || o.max_depth > SAMPLER_DEPTH_MAX ||
-	    o.engine > COATI_SAMPLER_TIMER || o.flags & ~COATI_SAMPLER_NAMES)
+	    o.engine > COATI_SAMPLER_TIMER ||
+	    o.flags & ~(COATI_SAMPLER_NAMES | COATI_SAMPLER_OWN_FILES))
 		return coati_fail(
 			err, r < 0 ? r : -EINVAL,
 			"sampler: options that cannot be: rates are 1 to %u Hz, depths to %u",
 			MAX_RATE, SAMPLER_DEPTH_MAX);
+	atomic_store_explicit(&run.pid, getpid(), memory_order_relaxed);
 	if (!atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,
 						     memory_order_acquire, memory_order_relaxed))
 		return coati_fail(err, -EBUSY, "sampler: it runs already; stop it first");
 	if (!run.at_fork)
-		run.at_fork = pthread_atfork(NULL, NULL, forget_in_child) == 0;
+		run.at_fork = pthread_atfork(NULL, NULL, coati_sampler_forget) == 0;
 	r = start(&o, err);
 	/* pairs with: acquire of the next start or stop */
 	atomic_store_explicit(&run.state, r < 0 ? IDLE : RUNNING, memory_order_release);

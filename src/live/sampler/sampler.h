@@ -46,6 +46,7 @@ struct sampler_slot {
 struct sampler_shared {
 	_Atomic uint32_t on;
 	_Atomic uint32_t run; /* number of this run */
+	uint32_t wake;	      /* of who folds: counted up where there is something, a futex */
 	_Atomic uint64_t no_slot;
 	uint32_t max_depth;
 	bool can_probe;	      /* memory can be asked for before it is read */
@@ -64,6 +65,9 @@ uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, uint3
 			       bool can_probe, bool *ret_cut);
 /* Whether eight bytes can be read at @addr.  Signal: safe. */
 bool coati_sampler_probe(uint64_t addr);
+
+/* In the child of a fork(): nothing of the parent's sampler is here any more. Called by itself; earlier calls are fine. */
+void coati_sampler_forget(void);
 
 /* ---- engines ---- */
 
