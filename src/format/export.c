@@ -337,6 +337,18 @@ static void fill_input(struct coati_export *x, struct format_input *in)
 	x->info = in->info;
 }
 
+/* What was asked for and cannot be in such a file. */
+static void note_unused(const struct coati_export *x, struct format_input *in)
+{
+	const struct format *f = x->format;
+
+	if (*in->comment && f->flags & FORMAT_NO_WORDS)
+		coati_format_note(in, "%s has no room for --comment: it is left out", f->name);
+	if (x->opts.flags & COATI_EXPORT_PLAIN && !(f->flags & FORMAT_GZIP))
+		coati_format_note(in, "%s is never compressed: --no-compress changes nothing in it",
+				  f->name);
+}
+
 static int write_out(struct coati_export *x, struct format_input *in, int fd,
 		     struct coati_error *err)
 {
@@ -344,6 +356,7 @@ static int write_out(struct coati_export *x, struct format_input *in, int fd,
 	struct coati_error late = { 0 };
 	int gzip = x->format->flags & FORMAT_GZIP && !(x->opts.flags & COATI_EXPORT_PLAIN), r;
 
+	note_unused(x, in);
 	if (gzip && !coati_gzip_works()) {
 		coati_format_note(in, "the file is not compressed: there is no libz.so.1 here");
 		gzip = 0;

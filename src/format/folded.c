@@ -403,6 +403,7 @@ static int read_folded(const void *bytes, size_t size, struct tally *t, struct c
 const struct format coati_format_folded = {
 	.name = "folded",
 	.suffix = ".folded",
+	.flags = FORMAT_NO_WORDS,
 	.write = write_folded,
 	.read = read_folded,
 	.text = fold_name,

@@ -23,6 +23,7 @@
 #define FORMAT_TIMELINE (UINT32_C(1) << 2) /* wants every sample with its time */
 #define FORMAT_LINES	(UINT32_C(1) << 3) /* wants source files and lines of frames */
 #define FORMAT_RECORDS	(UINT32_C(1) << 4) /* copies records: wants to know which samples are in */
+#define FORMAT_NO_WORDS (UINT32_C(1) << 5) /* has no room for a comment */
 
 struct format_notes {
 	ARRAY(char *) v;

@@ -300,6 +300,17 @@ static int copy_all(struct copying *c, int fd, struct coati_error *err)
 	return r < 0 ? coati_fail(err, r, "writing: %m") : 0;
 }
 
+static void note_names(struct format_input *in)
+{
+	const struct coati_images_opts *images = in->opts->images;
+
+	if (in->opts->flags & COATI_EXPORT_NO_INLINES)
+		coati_format_note(in,
+				  "perfdata holds addresses: --no-inline changes nothing in it");
+	if (images && images->flags & COATI_IMAGES_MANGLED)
+		coati_format_note(in, "perfdata holds addresses: --mangled changes nothing in it");
+}
+
 static int write_perfdata(struct format_input *in, struct format_output *out,
 			  struct coati_error *err)
 {
@@ -312,11 +323,7 @@ static int write_perfdata(struct format_input *in, struct format_output *out,
 	if (c.left_out_aux)
 		coati_format_note(in, "%llu records of AUX areas are left out, and their data",
 				  (unsigned long long)c.left_out_aux);
-	if (in->opts->flags & COATI_EXPORT_NO_INLINES)
-		coati_format_note(in,
-				  "perfdata holds addresses: --no-inline changes nothing in it");
-	if (in->opts->comment && *in->opts->comment)
-		coati_format_note(in, "perfdata has no room for --comment: it is left out");
+	note_names(in);
 	out->written = c.bytes;
 	if (r == 0 && fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    (uint64_t)st.st_size > c.bytes)
@@ -368,7 +375,7 @@ static int read_perfdata(const struct coati_export_opts *opts, int fd, struct ta
 const struct format coati_format_perfdata = {
 	.name = "perfdata",
 	.suffix = ".perf.data",
-	.flags = FORMAT_BINARY | FORMAT_RECORDS,
+	.flags = FORMAT_BINARY | FORMAT_RECORDS | FORMAT_NO_WORDS,
 	.accept = accept,
 	.write = write_perfdata,
 	.read_fd = read_perfdata,
