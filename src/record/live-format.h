@@ -24,13 +24,13 @@
 
 enum live_batch_kind {
 	LIVE_BATCH_EVENTS = 1, /* of one slot of one thread, in order */
-	LIVE_BATCH_TABLE,  /* LIVE_STRING and LIVE_STACK definitions of a generation, any order */
-	LIVE_BATCH_SITES,  /* LIVE_SITE definitions: all that the generation may use */
+	LIVE_BATCH_TABLE, /* LIVE_STRING and LIVE_STACK definitions of a generation, any order */
+	LIVE_BATCH_SITES, /* LIVE_SITE and LIVE_TYPE definitions: all that the generation may use */
 	LIVE_BATCH_SCHEMA, /* LIVE_SCHEMA: kinds of events with their arguments */
 	/* one LIVE_PROCESS, LIVE_CLOCK, resource types; first of a generation in a stream */
 	LIVE_BATCH_PROCESS,
-	/* what was open when the generation began, told for others: tasks, resources, regions of
-	 * threads (LIVE_OPEN_*) */
+	/* what was open when the generation began: tasks and resources (LIVE_OPEN_*); the regions of
+	 * a thread are told in EVENTS batches of that thread */
 	LIVE_BATCH_STATUS,
 	LIVE_BATCH_LOSS, /* LIVE_LOST, each with its thread */
 	LIVE_BATCH_END,	 /* empty: the generation is complete */
@@ -47,7 +47,8 @@ struct live_batch {
 	uint16_t version, kind;
 	uint64_t generation;
 	uint32_t pid, tid;
-	/* of this thread (tid and slot) in this process, from 0, without gaps: a gap is a lost batch */
+	/* of this thread (tid and slot), from 0, without gaps: a gap is a lost batch. A thread that
+	 * gets the tid of an earlier one begins at 0 again */
 	uint32_t seq;
 	uint16_t slot;	/* 0 ordinary, 1 signal handlers that interrupted an emit */
 	uint16_t flags; /* atomic: CLOSED is set last */
@@ -137,9 +138,13 @@ enum live_kind {
 	LIVE_LABELS,  /* b: the whole set from now on: {v key size, key, v value size, value}* */
 	LIVE_STACKED, /* k: the stack of the event before it in this batch; its time is 0 */
 	LIVE_OPEN_REGION, /* v t v v: tid, site, depth from 0, begun so many units before the base */
-	LIVE_OPEN_TASK,	  /* t v v v: site, id, parent, begun so many units before the base */
-	LIVE_OPEN_ENTER,  /* v v: tid, task that it works on */
-	LIVE_OPEN_RESOURCE, /* v v v s: type, id, state, name */
+	/* t v v v: site, id, parent, begun so many units before the base. In STATUS batches, and in
+	 * EVENTS batches before the end of a task that began in an earlier generation; may repeat */
+	LIVE_OPEN_TASK,
+	/* v v: tid, task that it works on. In an EVENTS batch the state of the thread's slot is told
+	 * anew from here: no region is open but those that follow as LIVE_OPEN_REGION */
+	LIVE_OPEN_ENTER,
+	LIVE_OPEN_RESOURCE, /* v v v s: type, id, state, name; in STATUS and EVENTS, may repeat */
 	LIVE_LOST,   /* v v v v v: tid, slot, events, first and last time in CLOCK_MONOTONIC ns */
 	LIVE_STRING, /* v v b: number, size before it was cut (0: whole), bytes */
 	LIVE_STACK, /* v v: number, n; then n times z: address less the one before; innermost first */
@@ -193,7 +198,8 @@ struct live_map {
 	uint64_t watcher; /* atomic: pid of that recorder, 0 none */
 };
 
-/* Where a chunk stands. A reader takes `turn`, copies, and takes it again: another value means that
+/* Where a chunk stands. Batches lie in it back to back, each in sizeof(struct live_batch) + capacity
+ * bytes, up to `used`; any of them may be open. A reader takes `turn`, copies, and takes it again: another value means that
  * the chunk was given to somebody else meanwhile. */
 struct live_chunk {
 	/* atomic: times that the chunk was taken, two steps each: odd while it is being reset */
@@ -201,7 +207,7 @@ struct live_chunk {
 	uint64_t generation; /* atomic */
 	uint64_t closed;     /* atomic: its number among the closed, from 1; 0 open or free */
 	uint32_t state;	     /* atomic: 0 free, 1 in use, 2 closed */
-	uint32_t used;	     /* atomic: bytes of closed batches in it; the open one begins there */
+	uint32_t used;	     /* atomic: bytes that were given to batches, open and closed ones */
 };
 
 struct live_open_task {
