@@ -33,8 +33,8 @@ extern "C" {
 
 enum coati_sampler_engine {
 	COATI_SAMPLER_UNKNOWN = 0,
-	/* A perf event on every thread, inherited by the threads that it starts. Keeps the rate. Threads that use less CPU time than one period in all
-	 * their life are not seen. Needs Linux 5.19 and the right to open events on oneself. */
+	/* A perf event on every thread, inherited by the threads that it starts. Keeps the rate. The kernel starts each thread with a whole period: what a thread
+	 * uses after its last sample, half a period in the mean, and threads that use less than one in all their life are not seen. Needs Linux 5.19 and the right to open events on oneself. */
 	COATI_SAMPLER_PERF,
 	/* One timer over the CPU time of the process. The kernel looks at it at its tick only (100 to 1000 times a second), and whoever runs then is
 	 * charged: threads that do the same get different shares. Works everywhere. */
@@ -60,13 +60,17 @@ struct coati_sampler_opts {
 struct coati_sampler_stats {
 	enum coati_sampler_engine engine;
 	uint32_t threads; /* that were there at the start */
-	uint64_t period_ns;
-	uint64_t samples; /* in the profile */
-	uint64_t cpu_ns;  /* that they stand for; a timer that is late stands for several periods */
-	uint64_t lost;	  /* no room in the buffers, or too many stacks to remember */
+	uint64_t
+		period_ns; /* as asked for; that of each event is 0.5 to 2 % longer or shorter, so that it keeps step with nothing */
+	uint64_t samples;  /* in the profile */
+	uint64_t
+		cpu_ns; /* that they stand for: the sum of their periods; a timer that is late stands for several */
+	uint64_t lost; /* no room in the buffers, or too many stacks to remember */
 	uint64_t
 		cut; /* of samples: stacks that go on where they could not be followed, or are deeper than max_depth */
 	uint64_t stacks; /* different ones */
+	uint64_t
+		total_ns; /* CPU time that the process used meanwhile, without the sampler's own thread: what is not in cpu_ns was not seen */
 };
 
 /* Start sampling. @opts may be NULL.

@@ -63,13 +63,11 @@ static uint64_t thread_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static uint64_t scale = 1;
-
 /* Between a quarter and seven quarters of it: work of a fixed length keeps step with samples of a fixed period, and some of it is never hit. */
 static uint64_t part(int i, uint64_t *seed)
 {
 	*seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-	return scale * (parts[i] / 4 + parts[i] * (*seed >> 40) * 3 / (2 << 24));
+	return parts[i] / 4 + parts[i] * (*seed >> 40) * 3 / (2 << 24);
 }
 
 /* So much CPU time in the relation 5 : 3 : 2 or so, and how much it was. */
@@ -217,16 +215,19 @@ static void stop_and_read(struct coati_sampler_stats *ret)
 	CHECK_U64(profile.cpu_ns, ==, ret->cpu_ns);
 }
 
+static bool is_function(uint64_t id, const char *name)
+{
+	uint64_t text = id < 65536 ? profile.leaf_name[id] : 0;
+
+	return text && profile.text_sizes[text] == strlen(name) &&
+	       !memcmp(profile.texts[text], name, strlen(name));
+}
+
 static uint64_t samples_of_function(const char *name)
 {
-	for (int i = 0; i < SHARES_MAX && profile.functions[i].samples; i++) {
-		uint64_t id = profile.functions[i].id,
-			 text = id < 65536 ? profile.leaf_name[id] : 0;
-
-		if (text && profile.text_sizes[text] == strlen(name) &&
-		    !memcmp(profile.texts[text], name, strlen(name)))
+	for (int i = 0; i < SHARES_MAX && profile.functions[i].samples; i++)
+		if (is_function(profile.functions[i].id, name))
 			return profile.functions[i].samples;
-	}
 	return 0;
 }
 
@@ -247,15 +248,50 @@ static bool has_comment(const char *part)
 	return false;
 }
 
-/* Within three sigma of a draw of @of with the chance @part / @whole, and three more for the ends. */
-static void check_share(const char *what, uint64_t got, uint64_t of, uint64_t part, uint64_t whole)
+/* Whether it is within three sigma of a draw of @of with the chance @part / @whole. */
+static bool is_share(const char *what, uint64_t got, uint64_t of, uint64_t part, uint64_t whole)
 {
 	double p = (double)part / (double)whole, want = p * (double)of;
-	double distance = (double)got > want ? (double)got - want : want - (double)got;
+	double distance = (double)got - want;
 
 	test_note("%s: %llu of %llu samples, %.1f expected", what, (unsigned long long)got,
 		  (unsigned long long)of, want);
-	CHECK((distance - 3) * (distance - 3) <= 9 * want * (1 - p) || distance <= 3);
+	return distance * distance <= 9 * want * (1 - p);
+}
+
+/* Hundredths of a second that the host has taken from this guest. */
+static uint64_t stolen(void)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20);
+	uint64_t ticks = 0;
+	char *at;
+
+	CHECK_OK(coati_file_read(AT_FDCWD, "/proc/stat", &text));
+	at = text.text;
+	for (int i = 0; i < 8; i++)
+		at += strcspn(at, " \n") + strspn(at + strcspn(at, " \n"), " ");
+	ticks = strtoull(at, NULL, 10);
+	coati_strbuf_fini(&text);
+	return ticks;
+}
+
+/* Three sigma are missed by chance once in 370 times: not three times of three. What the host takes from a guest is in the samples, whose clock goes on, and not in
+ * the CPU time; or no timer went off in it. Such tries do not count. */
+static void try_often(bool (*fn)(void))
+{
+	int wrong = 0;
+
+	for (int i = 0; i < 12; i++) {
+		uint64_t before = stolen();
+		bool ok = fn();
+
+		coati_strbuf_fini(&profile.bytes);
+		if (ok)
+			return;
+		wrong += stolen() == before;
+		CHECK_INT(wrong, <, 3);
+	}
+	test_skip("the host takes CPU time from this guest again and again");
 }
 
 static void start(uint32_t rate, enum coati_sampler_engine engine)
@@ -288,34 +324,73 @@ static void need_signals(void)
 
 /* ---- what it says ---- */
 
-TEST(sampler_gives_functions_their_shares)
+static uint64_t all_of(const struct burnt *b)
+{
+	return b->half_ns + b->third_ns + b->fifth_ns;
+}
+
+static bool functions_have_their_shares(void)
 {
 	struct coati_sampler_stats stats;
 	struct burnt b;
-	uint64_t all;
+	bool ok;
 
-	need_signals();
-	scale = 50; /* many samples in a row: then the numbers are nearly no matter of chance */
 	start(1000, COATI_SAMPLER_PERF);
-	b = burn(600 * NSEC_PER_MSEC);
+	b = burn(400 * NSEC_PER_MSEC);
 	stop_and_read(&stats);
-	all = b.half_ns + b.third_ns + b.fifth_ns;
-	check_share("half", samples_of_function("burn_half"), profile.samples, b.half_ns, all);
-	check_share("third", samples_of_function("burn_third"), profile.samples, b.third_ns, all);
-	check_share("fifth", samples_of_function("burn_fifth"), profile.samples, b.fifth_ns, all);
+	ok = is_share("half", samples_of_function("burn_half"), profile.samples, b.half_ns,
+		      all_of(&b));
+	ok = is_share("third", samples_of_function("burn_third"), profile.samples, b.third_ns,
+		      all_of(&b)) &&
+	     ok;
+	ok = is_share("fifth", samples_of_function("burn_fifth"), profile.samples, b.fifth_ns,
+		      all_of(&b)) &&
+	     ok;
 	CHECK(has_comment("engine: perf task-clock"));
 	CHECK(has_comment(" taken, 0 lost"));
+	return ok;
 }
 
-TEST(sampler_gives_equal_threads_equal_shares)
+TEST(sampler_gives_functions_their_shares)
 {
-	struct burnt b[2] = { { .half_ns = 300 * NSEC_PER_MSEC },
-			      { .half_ns = 300 * NSEC_PER_MSEC } };
+	need_signals();
+	try_often(functions_have_their_shares);
+}
+
+/* Two functions in turns, each for half of the period that is asked for: samples with that period would all hit the same one. */
+static bool work_in_step_is_seen(void)
+{
+	struct coati_sampler_stats stats;
+	uint64_t at, even, odd;
+
+	start(2000, COATI_SAMPLER_PERF);
+	at = thread_ns();
+	for (int i = 0; i < 800; i++) {
+		at += 250000;
+		while (thread_ns() < at)
+			(i % 2 ? burn_half : burn_third)(parts[2] / 64);
+	}
+	stop_and_read(&stats);
+	even = samples_of_function("burn_third");
+	odd = samples_of_function("burn_half");
+	test_note("%llu and %llu samples", (unsigned long long)even, (unsigned long long)odd);
+	return even >= 100 && odd >= 100 && even < 2 * odd && odd < 2 * even;
+}
+
+TEST(sampler_keeps_step_with_nothing)
+{
+	need_signals();
+	try_often(work_in_step_is_seen);
+}
+
+static bool equal_threads_have_equal_shares(void)
+{
+	struct burnt b[2] = { { .half_ns = 200 * NSEC_PER_MSEC },
+			      { .half_ns = 200 * NSEC_PER_MSEC } };
 	struct coati_sampler_stats stats;
 	pthread_t threads[2];
 	uint64_t both = 0;
 
-	need_signals();
 	start(1000, COATI_SAMPLER_PERF);
 	for (int i = 0; i < 2; i++)
 		CHECK_INT(pthread_create(&threads[i], NULL, burn_in_thread, &b[i]), ==, 0);
@@ -324,10 +399,14 @@ TEST(sampler_gives_equal_threads_equal_shares)
 	stop_and_read(&stats);
 	for (int i = 0; i < 2; i++)
 		both += share_of(profile.threads, (uint64_t)b[i].tid)->samples;
-	check_share("first thread", share_of(profile.threads, (uint64_t)b[0].tid)->samples, both,
-		    b[0].half_ns + b[0].third_ns + b[0].fifth_ns,
-		    b[0].half_ns + b[0].third_ns + b[0].fifth_ns + b[1].half_ns + b[1].third_ns +
-			    b[1].fifth_ns);
+	return is_share("first thread", share_of(profile.threads, (uint64_t)b[0].tid)->samples,
+			both, all_of(&b[0]), all_of(&b[0]) + all_of(&b[1]));
+}
+
+TEST(sampler_gives_equal_threads_equal_shares)
+{
+	need_signals();
+	try_often(equal_threads_have_equal_shares);
 }
 
 static uint64_t usage_ns(void)
@@ -339,51 +418,63 @@ static uint64_t usage_ns(void)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * NSEC_PER_USEC;
 }
 
-/* The CPU time of the process and of the samples, with @rate. A guest whose CPU was taken by its host counts that time in one of them and not in the other:
- * one time of a few must do. */
-static void compare_usage(uint32_t rate, uint64_t percent)
+/* The CPU time of the process and of the samples. */
+static bool is_usage(uint32_t rate, uint64_t percent)
 {
-	need_signals();
-	for (int i = 0;; i++) {
-		struct coati_sampler_stats stats;
-		uint64_t before, used, slack;
+	struct coati_sampler_stats stats;
+	uint64_t before, used, slack;
 
-		start(rate, COATI_SAMPLER_PERF);
-		before = usage_ns();
-		burn(500 * NSEC_PER_MSEC);
-		used = usage_ns() - before;
-		stop_and_read(&stats);
-		coati_strbuf_fini(&profile.bytes);
-		test_note("%u Hz: %llu ns used, %llu ns in samples", rate, (unsigned long long)used,
-			  (unsigned long long)stats.cpu_ns);
-		slack = used * percent / 100;
-		CHECK_U64(stats.lost, ==, 0);
-		if (stats.cpu_ns <= used + slack && stats.cpu_ns >= used - slack)
-			return;
-		CHECK_INT(i, <, 8);
-	}
+	start(rate, COATI_SAMPLER_PERF);
+	before = usage_ns();
+	burn(300 * NSEC_PER_MSEC);
+	used = usage_ns() - before;
+	stop_and_read(&stats);
+	test_note("%u Hz: %llu ns used, %llu ns in %llu samples, %llu ns in all", rate,
+		  (unsigned long long)used, (unsigned long long)stats.cpu_ns,
+		  (unsigned long long)stats.samples, (unsigned long long)stats.total_ns);
+	slack = used * percent / 100;
+	CHECK_U64(stats.lost, ==, 0);
+	return stats.cpu_ns <= used + slack && stats.cpu_ns >= used - slack &&
+	       stats.total_ns <= used + slack && stats.total_ns >= used - slack &&
+	       stats.samples * NSEC_PER_SEC >= used * rate / 100 * 95 &&
+	       stats.samples * NSEC_PER_SEC <= used * rate / 100 * 105;
+}
+
+static bool cpu_time_is_found(void)
+{
+	return is_usage(1000, 2);
 }
 
 TEST(sampler_finds_all_cpu_time)
 {
-	compare_usage(1000, 2);
+	need_signals();
+	try_often(cpu_time_is_found);
 }
 
 /* Far above the kernel's tick. Each sample costs an interrupt, which is in the time that the next one waits for, and on some kernels not in the usage. */
-TEST(sampler_keeps_4000_samples_a_second)
+static bool rate_is_kept(void)
 {
-	compare_usage(4000, 5);
+	return is_usage(4000, 5);
 }
 
-TEST(sampler_sees_threads_that_live_for_5_ms)
+TEST(sampler_keeps_4000_samples_a_second)
 {
-	static struct burnt b[60];
-	struct coati_sampler_stats stats;
-	uint64_t used = 0, sampled = 0;
-
 	need_signals();
+	try_often(rate_is_kept);
+}
+
+#define SHORT_LIVES 40
+
+/* Each of them is seen, and the kernel's way of beginning each life with a whole period costs each at most that. */
+static bool short_lives_are_seen(void)
+{
+	static struct burnt b[SHORT_LIVES];
+	struct coati_sampler_stats stats;
+	uint64_t used = 0, samples = 0, ends = SHORT_LIVES * UINT64_C(255000);
+	bool ok = true;
+
 	start(4000, COATI_SAMPLER_PERF);
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < SHORT_LIVES; i++) {
 		pthread_t thread;
 
 		b[i].half_ns = 5 * NSEC_PER_MSEC;
@@ -391,19 +482,24 @@ TEST(sampler_sees_threads_that_live_for_5_ms)
 		CHECK_INT(pthread_join(thread, NULL), ==, 0);
 	}
 	stop_and_read(&stats);
-	for (int i = 0; i < 60; i++) {
-		uint64_t ns = b[i].half_ns + b[i].third_ns + b[i].fifth_ns;
+	for (int i = 0; i < SHORT_LIVES; i++) {
 		uint64_t got = share_of(profile.threads, (uint64_t)b[i].tid)->samples;
 
-		/* periods of 250 us, of which the last one is not finished; by half, as a guest may be stopped for long in any of them */
-		CHECK_U64(got * 250000, >=, ns / 2);
-		used += ns;
-		sampled += got * 250000;
+		ok = ok && got > 0;
+		used += all_of(&b[i]);
+		samples += got;
 	}
 	test_note("%llu ns used, %llu ns in samples", (unsigned long long)used,
-		  (unsigned long long)sampled);
-	CHECK_U64(sampled, >=, used - used / 10);
-	CHECK_U64(sampled, <=, used + used / 2); /* none twice */
+		  (unsigned long long)samples * 250000);
+	/* two in a hundred for the period, and one for what each thread does before and after it looks at the clock */
+	return ok && samples * 250000 >= used - used / 33 - ends &&
+	       samples * 250000 <= used + used / 33;
+}
+
+TEST(sampler_sees_threads_that_live_for_5_ms)
+{
+	need_signals();
+	try_often(short_lives_are_seen);
 }
 
 TEST(sampler_by_timer_stands_for_all_cpu_time)
@@ -467,20 +563,24 @@ static uint64_t burn_with(const char *tenant, uint64_t cpu_ns)
 	return thread_ns() - start;
 }
 
-TEST(sampler_has_the_labels_of_the_thread)
+static bool labels_have_their_shares(void)
 {
 	uint64_t large = 0, small = 0;
 	struct coati_sampler_stats stats;
 
-	need_signals();
 	start(1000, COATI_SAMPLER_PERF);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 10; i++) {
 		large += burn_with("large", 20 * NSEC_PER_MSEC);
 		small += burn_with("small", 10 * NSEC_PER_MSEC);
 	}
 	stop_and_read(&stats);
-	check_share("large", samples_of_label("large"), profile.samples, large, large + small);
-	check_share("small", samples_of_label("small"), profile.samples, small, large + small);
+	return is_share("large", samples_of_label("large"), profile.samples, large, large + small);
+}
+
+TEST(sampler_has_the_labels_of_the_thread)
+{
+	need_signals();
+	try_often(labels_have_their_shares);
 }
 
 /* ---- how it lives with its host ---- */

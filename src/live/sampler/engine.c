@@ -43,6 +43,18 @@ static bool survives_blocked(void)
 	return major > 5 || (major == 5 && minor >= 19);
 }
 
+/* Up to two in a hundred more or less, and never nearly the same. */
+uint64_t coati_sampler_dither(uint64_t period_ns, uint64_t *seed)
+{
+	uint64_t r = *seed += UINT64_C(0x9e3779b97f4a7c15), off;
+
+	r = (r ^ r >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	r = (r ^ r >> 27) * UINT64_C(0x94d049bb133111eb);
+	r ^= r >> 31;
+	off = period_ns / 200 + (r >> 1) % (period_ns * 3 / 200 + 1);
+	return r & 1 ? period_ns + off : period_ns - off;
+}
+
 static int open_event(int32_t tid, uint64_t period_ns, uint32_t number, bool no_kernel)
 {
 	struct coati_attr attr = {
@@ -53,7 +65,8 @@ static int open_event(int32_t tid, uint64_t period_ns, uint32_t number, bool no_
 		.flags = COATI_ATTR_DISABLED | COATI_ATTR_INHERIT | COATI_ATTR_INHERIT_THREAD |
 			 COATI_ATTR_REMOVE_ON_EXEC | COATI_ATTR_SIGTRAP |
 			 (no_kernel ? COATI_ATTR_EXCLUDE_KERNEL : 0),
-		.sig_data = SAMPLER_COOKIE | number,
+		.sig_data = SAMPLER_MARK << SAMPLER_MARK_SHIFT |
+			    (uint64_t)number << SAMPLER_PERIOD_BITS | period_ns,
 	};
 	long fd = syscall(SYS_perf_event_open, &attr, (long)tid, -1L, -1L,
 			  (unsigned long)FD_CLOEXEC_);
@@ -97,6 +110,7 @@ static int add_thread(struct sampler_events *e, int32_t tid, uint64_t period_ns)
 
 	if (r < 0)
 		return r;
+	period_ns = coati_sampler_dither(period_ns, &e->seed);
 	fd = open_event(tid, period_ns, e->len, e->no_kernel);
 	if ((fd == -EACCES || fd == -EPERM) && !e->len && !e->no_kernel) {
 		e->no_kernel = true;

@@ -71,8 +71,8 @@ void coati_sampler_fold_add(struct sampler_fold *f, const struct coati_profbuf_r
 		return;
 	}
 	s->count++;
-	s->periods += r->header[1] >> 1;
+	s->weight_ns += r->header[1] >> 1;
 	f->samples++;
-	f->periods += r->header[1] >> 1;
+	f->weight_ns += r->header[1] >> 1;
 	f->cut += r->header[1] & SAMPLER_CUT;
 }

@@ -22,8 +22,12 @@
 
 struct sampler_shared coati_sampler_shared;
 
-/* Which event samples this thread, with the number of the run: one that was opened for a thread and inherited by it, too, is heard once. */
-static __thread uint64_t my_event __attribute__((tls_model("initial-exec")));
+/* What is known of this thread since the run with that number: its own number, and which event samples it. One that was opened for a thread and inherited by it, too,
+ * is heard once. */
+static __thread struct {
+	uint32_t run, tid, event;
+	bool has_event;
+} me __attribute__((tls_model("initial-exec")));
 
 /* ---- the stack ---- */
 
@@ -137,7 +141,7 @@ static uint32_t put_labels(struct coati_labels *labels, uint64_t *to)
 }
 
 static void fill_slot(struct sampler_slot *slot, uint32_t tid, const void *context,
-		      uint64_t periods)
+		      uint64_t weight_ns)
 {
 	const struct sampler_shared *g = &coati_sampler_shared;
 	uint64_t header[SAMPLER_HEADER];
@@ -150,18 +154,17 @@ static void fill_slot(struct sampler_slot *slot, uint32_t tid, const void *conte
 
 	frames = coati_sampler_walk(context, slot->words, g->max_depth, g->can_probe, &cut);
 	record.nr_stack = frames + put_labels(&slot->labels, slot->words + frames);
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* says when some were lost, to the tick */
 	record.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	header[0] = tid;
-	header[1] = (cut ? SAMPLER_CUT : 0) | periods << 1;
+	header[1] = (cut ? SAMPLER_CUT : 0) | weight_ns << 1;
 	header[2] = frames;
 	coati_profbuf_write(&slot->writer, &record);
 }
 
-static void sample(const void *context, uint64_t periods)
+static void sample(const void *context, uint64_t weight_ns)
 {
-	uint32_t tid = (uint32_t)syscall(SYS_gettid);
-	struct sampler_slot *slot = take_slot(tid);
+	struct sampler_slot *slot = take_slot(me.tid);
 
 	if (!slot) {
 		atomic_fetch_add_explicit(&coati_sampler_shared.no_slot, 1, memory_order_relaxed);
@@ -169,32 +172,59 @@ static void sample(const void *context, uint64_t periods)
 	}
 	/* once more: a slot that is being made ready has no writer yet */
 	if (atomic_load_explicit(&coati_sampler_shared.on, memory_order_acquire))
-		fill_slot(slot, tid, context, periods);
+		fill_slot(slot, me.tid, context, weight_ns);
 	give_slot(slot);
 }
 
 /* ---- whose signal ---- */
 
-/* How many periods it stands for; 0 when it is not ours. @ret_mine: and to be counted. */
-static uint64_t periods_of(int sig, const siginfo_t *info, bool *ret_mine)
+/* The child of a fork has the parent's memory of itself until it starts a run of its own, and no signal of ours before. */
+static void know_thread(void)
 {
-	struct sampler_shared *g = &coati_sampler_shared;
-	uint64_t data, event;
+	uint32_t run = atomic_load_explicit(&coati_sampler_shared.run, memory_order_relaxed);
 
-	*ret_mine = true;
+	if (me.run == run)
+		return;
+	me.tid = (uint32_t)syscall(SYS_gettid);
+	me.has_event = false;
+	me.run = run;
+}
+
+/* Nanoseconds that it stands for; 0 when it is not ours. */
+static uint64_t weight_of(int sig, const siginfo_t *info)
+{
+	const struct sampler_shared *g = &coati_sampler_shared;
+	uint64_t data;
+
 	if (sig == SIGPROF)
 		return info->si_code == SI_TIMER && info->si_value.sival_ptr == g
-			       ? 1 + (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0)
+			       ? g->period_ns *
+					 (1 +
+					  (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0))
 			       : 0;
 	__builtin_memcpy(&data, (const char *)info + PERF_DATA_AT, sizeof(data));
-	if (sig != SIGTRAP || info->si_code != TRAP_PERF || data >> 24 != SAMPLER_COOKIE >> 24)
+	if (sig != SIGTRAP || info->si_code != TRAP_PERF ||
+	    data >> SAMPLER_MARK_SHIFT != SAMPLER_MARK)
 		return 0;
-	event = (uint64_t)atomic_load_explicit(&g->run, memory_order_relaxed) << 32 |
-		(data & 0xffffff);
-	if (my_event >> 32 != event >> 32)
-		my_event = event;
-	*ret_mine = my_event == event;
-	return 1;
+	return data & ((UINT64_C(1) << SAMPLER_PERIOD_BITS) - 1);
+}
+
+/* Whether this thread listens to that event. */
+static bool is_heard(int sig, const siginfo_t *info)
+{
+	uint64_t data;
+	uint32_t event;
+
+	know_thread();
+	if (sig != SIGTRAP)
+		return true;
+	__builtin_memcpy(&data, (const char *)info + PERF_DATA_AT, sizeof(data));
+	event = data >> SAMPLER_PERIOD_BITS & ((1u << SAMPLER_NUMBER_BITS) - 1);
+	if (!me.has_event) {
+		me.has_event = true;
+		me.event = event;
+	}
+	return me.event == event;
 }
 
 /* A signal of somebody else's, as if we were not there. */
@@ -216,12 +246,12 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 void coati_sampler_handler(int sig, siginfo_t *info, void *context)
 {
 	int keep = errno;
-	bool mine;
-	uint64_t periods = periods_of(sig, info, &mine);
+	uint64_t weight_ns = weight_of(sig, info);
 
-	if (!periods)
+	if (!weight_ns)
 		pass_on(sig, info, context);
-	else if (mine && atomic_load_explicit(&coati_sampler_shared.on, memory_order_acquire))
-		sample(context, periods);
+	else if (atomic_load_explicit(&coati_sampler_shared.on, memory_order_acquire) &&
+		 is_heard(sig, info))
+		sample(context, weight_ns);
 	errno = keep;
 }

@@ -5,11 +5,11 @@
 #include "live/pprof/pprof.h"
 #include "live/sampler/sampler.h"
 
-static void add_stack(struct pprof *p, const struct sampler_stack *s, uint64_t period_ns)
+static void add_stack(struct pprof *p, const struct sampler_stack *s)
 {
 	struct coati_labels labels = { .size = 0 };
 	size_t bytes = (s->len - s->nr_frames) * sizeof(s->words[0]);
-	const uint64_t values[] = { s->periods, s->periods * period_ns };
+	const uint64_t values[] = { s->count, s->weight_ns };
 	const struct pprof_sample sample = { .frames = s->words,
 					     .nr_frames = s->nr_frames,
 					     .values = values,
@@ -28,8 +28,8 @@ static void add_comments(struct pprof *o, const struct sampler_profile *p)
 	if (s->engine == COATI_SAMPLER_PERF)
 		coati_pprof_comment(
 			o,
-			"engine: perf task-clock on every thread at %u Hz; threads that use less than %llu ns of CPU time in all are not seen",
-			p->rate_hz, (unsigned long long)s->period_ns);
+			"engine: perf task-clock on every thread at %u Hz, 0.5 to 2 %% more or less so as to keep step with nothing; the end of each thread's life, up to %llu ns of its CPU time, is not seen, nor are threads that use less in all",
+			p->rate_hz, (unsigned long long)(s->period_ns + s->period_ns / 50));
 	else
 		coati_pprof_comment(
 			o,
@@ -45,6 +45,12 @@ static void add_comments(struct pprof *o, const struct sampler_profile *p)
 		coati_pprof_comment(
 			o,
 			"the program replaced the handler of the signal while it was sampled: samples are missing");
+	if (s->total_ns > s->cpu_ns)
+		coati_pprof_comment(
+			o,
+			"CPU time: %llu ns used meanwhile, of which %llu ns are in no sample; a higher rate leaves less between samples and ends of threads",
+			(unsigned long long)s->total_ns,
+			(unsigned long long)(s->total_ns - s->cpu_ns));
 	coati_pprof_comment(o, "samples: %llu taken, %llu lost, %llu with a stack that is cut",
 			    (unsigned long long)s->samples, (unsigned long long)s->lost,
 			    (unsigned long long)s->cut);
@@ -59,7 +65,7 @@ int coati_sampler_write_pprof(const struct sampler_profile *p, struct strbuf *re
 	coati_pprof_sample_type(&o, "samples", "count");
 	coati_pprof_sample_type(&o, "cpu", "nanoseconds");
 	for (const struct sampler_stack *s = p->fold->first; s; s = s->next)
-		add_stack(&o, s, p->stats->period_ns);
+		add_stack(&o, s);
 	coati_pprof_time(&o, p->time_ns, p->duration_ns);
 	coati_pprof_period(&o, "cpu", "nanoseconds", p->stats->period_ns);
 	add_comments(&o, p);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sized.h"
@@ -42,6 +43,8 @@ static struct {
 	struct coati_error why; /* not the best engine */
 	uint32_t rate_hz, flags;
 	struct timespec wall, begin;
+	uint64_t used_ns; /* CPU time of the process at the start */
+	uint64_t own_ns;  /* of the thread */
 } run;
 
 static uint64_t as_ns(const struct timespec *t)
@@ -51,21 +54,16 @@ static uint64_t as_ns(const struct timespec *t)
 
 /* ---- the thread ---- */
 
-/* Reads what is there; whether all of them are at their end. */
-static bool drain(void)
+/* Reads what is there. */
+static void drain(void)
 {
-	bool ended = true;
-
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++) {
 		struct coati_profbuf_record record;
-		int r;
 
-		while ((r = coati_profbuf_read(&coati_sampler_shared.slots[i].reader,
-					       COATI_PROFBUF_NOW, &record)) == 1)
+		while (coati_profbuf_read(&coati_sampler_shared.slots[i].reader, COATI_PROFBUF_NOW,
+					  &record) == 1)
 			coati_sampler_fold_add(&run.fold, &record);
-		ended = ended && r == 0;
 	}
-	return ended;
 }
 
 static bool arm_all(void)
@@ -100,11 +98,14 @@ static void *drain_until_end(void *arg)
 	for (;;) {
 		/* pairs with: release in the writer's wake() and in wake_thread(); what comes after this look ends the sleep */
 		seen = __atomic_load_n(&coati_sampler_shared.wake, __ATOMIC_ACQUIRE);
-		if (drain() && atomic_load_explicit(&run.ending, memory_order_acquire))
-			return NULL;
+		if (atomic_load_explicit(&run.ending, memory_order_acquire))
+			break;
+		drain();
 		if (!arm_all())
 			sleep_while(seen);
 	}
+	run.own_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	return NULL;
 }
 
 static int start_thread(void)
@@ -145,6 +146,14 @@ static int make_memory(struct coati_error *err)
 	return 0;
 }
 
+/* From a handler that is at it. */
+static void take_slot(struct sampler_slot *s)
+{
+	/* pairs with: release in the handler's give_slot() */
+	while (atomic_exchange_explicit(&s->taken, 1, memory_order_acquire))
+		sched_yield();
+}
+
 /* A handler of the last run may be about to look at one: each is taken while it is made. */
 static int make_slots(struct coati_error *err)
 {
@@ -158,9 +167,7 @@ static int make_slots(struct coati_error *err)
 	for (uint32_t i = 0; i < SAMPLER_SLOTS && r == 0; i++) {
 		struct sampler_slot *s = &coati_sampler_shared.slots[i];
 
-		/* pairs with: release in the handler's give_slot() */
-		while (atomic_exchange_explicit(&s->taken, 1, memory_order_acquire))
-			sched_yield();
+		take_slot(s);
 		r = coati_profbuf_init((uint8_t *)run.memory + i * run.buf_bytes, run.buf_bytes, &o,
 				       &s->buf, err);
 		if (r == 0)
@@ -249,14 +256,21 @@ void coati_sampler_forget(void)
 	atomic_store_explicit(&run.state, IDLE, memory_order_relaxed);
 }
 
+/* Then the rest is read here. */
 static void end_thread(void)
 {
-	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
-		coati_profbuf_close(&coati_sampler_shared.slots[i].writer);
 	/* pairs with: acquire in drain_until_end() */
 	atomic_store_explicit(&run.ending, 1, memory_order_release);
 	wake_thread();
 	pthread_join(run.thread, NULL);
+	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++) {
+		struct sampler_slot *s = &coati_sampler_shared.slots[i];
+
+		take_slot(s);
+		coati_profbuf_close(&s->writer);
+		atomic_store_explicit(&s->taken, 0, memory_order_release);
+	}
+	drain();
 }
 
 static int start(const struct coati_sampler_opts *o, struct coati_error *err)
@@ -271,6 +285,8 @@ static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 	run.rate_hz = o->rate_hz ? o->rate_hz : DEFAULT_RATE;
 	run.flags = o->flags;
 	run.stats = (struct coati_sampler_stats){ .period_ns = 1000000000u / run.rate_hz };
+	run.events.seed = clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)(uintptr_t)&r;
+	g->period_ns = coati_sampler_dither(run.stats.period_ns, &run.events.seed);
 	g->max_depth = o->max_depth ? o->max_depth : DEFAULT_DEPTH;
 	g->can_probe = coati_sampler_probe((uint64_t)(uintptr_t)&r);
 	atomic_store_explicit(&g->no_slot, 0, memory_order_relaxed);
@@ -284,11 +300,12 @@ static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 	r = open_best(o->engine, err);
 	clock_gettime(CLOCK_REALTIME, &run.wall);
 	clock_gettime(CLOCK_MONOTONIC, &run.begin);
+	run.used_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	run.stats.threads = run.events.len;
 	/* pairs with: acquire in the handler; the slots are ready */
 	atomic_store_explicit(&g->on, 1, memory_order_release);
 	if (r == 0)
-		r = coati_sampler_enable(&run.events, run.stats.period_ns, err);
+		r = coati_sampler_enable(&run.events, g->period_ns, err);
 	if (r < 0) {
 		atomic_store_explicit(&g->on, 0, memory_order_release);
 		coati_sampler_close(&run.events);
@@ -342,6 +359,7 @@ int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_err
 	struct sampler_profile p = { .fold = &run.fold, .stats = &run.stats, .why = run.why.text };
 	uint32_t state = RUNNING;
 	struct timespec end;
+	uint64_t used_ns;
 	int r = 0;
 
 	if (!atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,
@@ -351,9 +369,11 @@ int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_err
 	coati_sampler_close(&run.events);
 	atomic_store_explicit(&g->on, 0, memory_order_release);
 	clock_gettime(CLOCK_MONOTONIC, &end);
+	used_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - run.used_ns;
 	end_thread();
+	run.stats.total_ns = used_ns > run.own_ns ? used_ns - run.own_ns : 0;
 	run.stats.samples = run.fold.samples;
-	run.stats.cpu_ns = run.fold.periods * run.stats.period_ns;
+	run.stats.cpu_ns = run.fold.weight_ns;
 	run.stats.lost = run.fold.lost + atomic_load_explicit(&g->no_slot, memory_order_relaxed);
 	run.stats.cut = run.fold.cut;
 	run.stats.stacks = run.fold.stacks;

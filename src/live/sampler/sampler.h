@@ -25,11 +25,14 @@
 #define SAMPLER_SLOTS	  16u
 #define SAMPLER_DEPTH_MAX 512u
 #define SAMPLER_HEADER \
-	3u /* thread; SAMPLER_CUT and how many periods it stands for; number of frames */
+	3u /* thread; SAMPLER_CUT and the nanoseconds that it stands for above; number of frames */
 #define SAMPLER_LABELS ((sizeof(struct coati_labels) + 7) / 8) /* words, at most */
 #define SAMPLER_CUT    UINT64_C(1)
-#define SAMPLER_COOKIE \
-	UINT64_C(0x434f415449000000) /* of perf events, above a number that tells them apart */
+/* What the signal of a perf event carries: a mark of ours, the number of the event, its period. */
+#define SAMPLER_PERIOD_BITS 30 /* a second in nanoseconds */
+#define SAMPLER_NUMBER_BITS 16
+#define SAMPLER_MARK_SHIFT  (SAMPLER_PERIOD_BITS + SAMPLER_NUMBER_BITS)
+#define SAMPLER_MARK	    UINT64_C(0x30a71)
 
 struct sampler_slot {
 	_Atomic uint32_t taken;
@@ -48,6 +51,7 @@ struct sampler_shared {
 	_Atomic uint32_t run; /* number of this run */
 	uint32_t wake;	      /* of who folds: counted up where there is something, a futex */
 	_Atomic uint64_t no_slot;
+	uint64_t period_ns; /* of timers */
 	uint32_t max_depth;
 	bool can_probe;	      /* memory can be asked for before it is read */
 	struct sigaction old; /* of the signal in use */
@@ -76,9 +80,13 @@ struct sampler_events {
 	int32_t *tids;
 	uint32_t len, cap;
 	timer_t timer;
+	uint64_t seed; /* of the periods */
 	bool has_timer, no_kernel;
 };
 
+/* A period near the one that was asked for, another one each time: what works in step with the one that was asked for would be hit at the same place again and
+ * again, or never. *seed: any number, which moves on. */
+uint64_t coati_sampler_dither(uint64_t period_ns, uint64_t *seed);
 /* Open, but not running yet. @skip: the thread that is not sampled. */
 int coati_sampler_open_perf(struct sampler_events *e, uint64_t period_ns, int32_t skip,
 			    struct coati_error *err);
@@ -90,7 +98,7 @@ void coati_sampler_close(struct sampler_events *e);
 
 struct sampler_stack {
 	struct sampler_stack *next; /* in the order of their coming */
-	uint64_t tid, count, periods;
+	uint64_t tid, count, weight_ns;
 	uint32_t nr_frames, len;
 	uint64_t words[]; /* frames, then labels */
 };
@@ -99,7 +107,7 @@ struct sampler_fold {
 	struct map by_hash;
 	struct arena arena;
 	struct sampler_stack *first, **last;
-	uint64_t stacks, samples, periods, lost, cut;
+	uint64_t stacks, samples, weight_ns, lost, cut;
 };
 
 void coati_sampler_fold_init(struct sampler_fold *f);
