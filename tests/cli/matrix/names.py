@@ -12,6 +12,7 @@ FORK = re.compile(r"PERF_RECORD_FORK\((\d+):\d+\):\((\d+):\d+\)")
 EXEC = re.compile(r"PERF_RECORD_COMM exec: .*:(\d+)/\d+$")
 SYNTHETIC = re.compile(r"^.*!fn_([0-9a-f]+)$")
 KERNEL = "[kernel]"
+STUBS = (".plt", ".plt.sec", ".plt.got", ".plt.bnd", ".iplt")
 
 
 class Refused(Exception):
@@ -196,13 +197,21 @@ def version(s, ours):
     return s.name is not None and re.fullmatch(re.escape(ours) + r"@@?[A-Z][\w.]+", s.name)
 
 
+def covers(s):
+    """Whether the symbol that perf took has the address in it: by its own size, not by where the next one begins."""
+    return any(address + size > s.vaddr for address, size in s.elf.by_name[s.name] if address == s.vaddr - s.offset)
+
+
 def stub(s, ours):
-    """Stubs of the linker: perf has no name for those in .plt.got, a bare "@plt" for those of indirect functions, and miscounts
-    where sections were left out. Ours must be what binutils says of the stub, or a name of the function that it names by address."""
+    """Stubs of the linker: perf has no name for those in .plt.got, a bare "@plt" for those of indirect functions, miscounts where
+    sections were left out, and lets a symbol without a size before the section, _init, reach into it. The address must be in one of
+    the linker's sections, perf's symbol not, and ours must be what binutils says of the stub, or a name of the function that it
+    names by address."""
     if not isinstance(s.elf, Elf) or not ours.endswith("@plt"):
         return False
     starts = [at for at in s.elf.stubs if at <= s.vaddr < at + 16]
-    if not starts or not (s.name is None or s.name.endswith("@plt")):
+    inside = any(start <= s.vaddr < end for name, (start, end) in s.elf.sections.items() if name in STUBS)
+    if not starts or not inside or not (s.name is None or s.name.endswith("@plt") or not covers(s)):
         return False
     name = s.elf.stubs[max(starts)]
     target = re.match(r"\*ABS\*\+0x([0-9a-f]+)$", name)
