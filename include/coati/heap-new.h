@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * new and delete of a C++ program in the heap profile (<coati/heap.h>): include this in one source file of the program, and no more. It defines the global operators
+ * that all others fall back to: new[], the ones that do not throw and the sized deletes of the C++ library call these.
+ */
+#ifndef COATI_HEAP_NEW_H
+#define COATI_HEAP_NEW_H
+
+#include <coati/heap.h>
+
+#ifdef __cplusplus
+#include <cstdlib>
+#include <new>
+
+/* What to do without memory, as the language has it; false: give up. */
+static inline bool coati_heap_new_again()
+{
+	std::new_handler handler = std::get_new_handler();
+
+	if (handler)
+		handler();
+	return handler != nullptr;
+}
+
+[[noreturn]] static inline void coati_heap_new_fail()
+{
+#ifdef __cpp_exceptions
+	throw std::bad_alloc();
+#else
+	std::abort();
+#endif
+}
+
+void *operator new(std::size_t size)
+{
+	void *p;
+
+	while (!(p = coati_heap_malloc(size ? size : 1)))
+		if (!coati_heap_new_again())
+			coati_heap_new_fail();
+	return p;
+}
+
+void operator delete(void *p) noexcept
+{
+	coati_heap_free(p);
+}
+
+void operator delete(void *p, std::size_t) noexcept
+{
+	coati_heap_free(p);
+}
+
+#ifdef __cpp_aligned_new
+void *operator new(std::size_t size, std::align_val_t alignment)
+{
+	void *p = nullptr;
+
+	while (coati_heap_posix_memalign(&p, static_cast<std::size_t>(alignment), size ? size : 1))
+		if (!coati_heap_new_again())
+			coati_heap_new_fail();
+	return p;
+}
+
+void operator delete(void *p, std::align_val_t) noexcept
+{
+	coati_heap_free(p);
+}
+
+void operator delete(void *p, std::size_t, std::align_val_t) noexcept
+{
+	coati_heap_free(p);
+}
+#endif
+#endif
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pages of /debug/pprof/ that other parts of the library bring: a part that is not used is not linked in, and one that is says so when it starts. The server asks for
+ * a page on a thread of its own, so it may take its time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+
+/* A request and its answer. */
+struct page_job {
+	uint32_t seconds, debug; /* of the request; 0: not said */
+	/* Sleep; false when nobody waits for the answer any more. */
+	bool (*wait)(struct page_job *job, uint64_t ns);
+	struct strbuf *body;  /* where the answer goes */
+	const char *file;     /* it is a file of this name (without .pb.gz), not text */
+	int status;	      /* of HTTP, when it did not work; 0: it did */
+	const char *sentence; /* then, why; lives for ever */
+};
+
+struct live_page {
+	const char *name; /* behind /debug/pprof/ */
+	const char *what; /* one line for the index */
+	/* For the index: how much there is to see. NULL: not counted. */
+	uint64_t (*count)(void);
+	/* On a thread of its own. */
+	void (*make)(struct page_job *job);
+	uint32_t default_seconds; /* without ?seconds=; 0: as it is now */
+};
+
+/* Lives for ever. A page of the same name is replaced. False: there are too many.  Thread: any. */
+bool coati_page_provide(const struct live_page *page);
+/* NULL at the end. */
+const struct live_page *coati_page_at(uint32_t i);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Stacks in mapped memory: a hash of chains over words that are only ever added. */
+#include "live/profiles/store.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "live/sampler/sampler.h"
+
+#define HEADS	    16384u /* a power of two */
+#define STORE_WORDS (UINT64_C(2) << 20)
+
+struct store_memory {
+	uint32_t heads[HEADS]; /* 0: none */
+	uint64_t at[STORE_STACKS];
+	double values[STORE_STACKS][STORE_VALUES];
+	uint64_t words[STORE_WORDS];
+};
+
+void coati_trace_here(struct store_trace *ret, const void *frame, uint32_t skip)
+{
+	uint64_t fp = (uint64_t)(uintptr_t)frame;
+	struct coati_labels labels;
+	size_t bytes;
+
+	ret->nr_frames = coati_sampler_walk_on(fp, fp, ret->words, STORE_DEPTH, true, &ret->cut);
+	skip = skip < ret->nr_frames ? skip : 0;
+	ret->nr_frames -= skip;
+	memmove(ret->words, ret->words + skip, ret->nr_frames * sizeof(ret->words[0]));
+	ret->len = ret->nr_frames;
+	coati_labels_snapshot(&labels);
+	if (!labels.size)
+		return;
+	bytes = offsetof(struct coati_labels, bytes) + labels.size;
+	ret->words[ret->len + (bytes - 1) / 8] = 0; /* equal sets are equal to the last byte */
+	memcpy(ret->words + ret->len, &labels, bytes);
+	ret->len += (uint32_t)(bytes + 7) / 8;
+}
+
+int coati_store_open(struct store *s, struct coati_error *err)
+{
+	struct store_memory *m;
+
+	if (s->memory)
+		return 0;
+	m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (m == MAP_FAILED)
+		return coati_fail(err, -errno, "memory for stacks: %m");
+	s->used = sizeof(struct store_stack) / 8; /* stack 0 */
+	s->nr = 1;
+	s->memory = m;
+	return 0;
+}
+
+static struct store_stack *stack_at(const struct store *s, uint32_t stack)
+{
+	return (struct store_stack *)&s->memory->words[s->memory->at[stack]];
+}
+
+static bool is_same(const struct store_stack *a, const struct store_trace *t, uint32_t hash)
+{
+	return a->hash == hash && a->nr_frames == t->nr_frames && a->len == t->len &&
+	       !memcmp(a->words, t->words, t->len * sizeof(t->words[0]));
+}
+
+static uint32_t new_stack(struct store *s, const struct store_trace *t, uint32_t hash)
+{
+	uint64_t size = sizeof(struct store_stack) / 8 + t->len;
+	struct store_stack *it;
+
+	if (s->nr == STORE_STACKS || STORE_WORDS - s->used < size) {
+		s->over++;
+		return 0;
+	}
+	s->memory->at[s->nr] = s->used;
+	it = stack_at(s, s->nr);
+	*it = (struct store_stack){ s->memory->heads[hash % HEADS], t->nr_frames, t->len, hash };
+	memcpy(it->words, t->words, t->len * sizeof(t->words[0]));
+	s->memory->heads[hash % HEADS] = s->nr;
+	s->used += size;
+	return s->nr++;
+}
+
+static uint32_t find_stack(struct store *s, const struct store_trace *t)
+{
+	uint32_t hash =
+		(uint32_t)coati_hash_bytes(t->words, t->len * sizeof(t->words[0]), t->nr_frames);
+	uint32_t stack = s->memory->heads[hash % HEADS];
+
+	while (stack && !is_same(stack_at(s, stack), t, hash))
+		stack = stack_at(s, stack)->next;
+	return stack ? stack : new_stack(s, t, hash);
+}
+
+uint32_t coati_store_add(struct store *s, const struct store_trace *t, const double *values)
+{
+	uint32_t stack = find_stack(s, t);
+
+	s->cut += t->cut;
+	coati_store_change(s, stack, values);
+	return stack;
+}
+
+void coati_store_change(struct store *s, uint32_t stack, const double *values)
+{
+	for (uint32_t i = 0; i < STORE_VALUES; i++)
+		s->memory->values[stack][i] += values[i];
+}
+
+/* Memory first, then the lock: who gives memory may be who has the lock. */
+int coati_store_snapshot(struct store *s, struct store_snapshot *ret)
+{
+	struct store_snapshot snapshot = { .bytes = sizeof(s->memory->values) };
+	void *memory = mmap(NULL, snapshot.bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	snapshot.values = memory;
+	pthread_mutex_lock(&s->lock);
+	snapshot.nr = s->nr;
+	snapshot.over = s->over;
+	snapshot.cut = s->cut;
+	memcpy(snapshot.values, s->memory->values, s->nr * sizeof(snapshot.values[0]));
+	pthread_mutex_unlock(&s->lock);
+	snapshot.wall_ns = clock_ns(CLOCK_REALTIME);
+	snapshot.time_ns = now_ns();
+	*ret = snapshot;
+	return 0;
+}
+
+void coati_store_snapshot_free(struct store_snapshot *s)
+{
+	if (s->values)
+		munmap(s->values, s->bytes);
+	s->values = NULL;
+}
+
+const struct store_stack *coati_store_stack(const struct store *s, uint32_t stack)
+{
+	return stack_at(s, stack);
+}
