@@ -17,6 +17,7 @@
 #include <coati/record.h>
 #include <coati/recording.h>
 #include <coati/ring.h>
+#include <coati/trace.h>
 #include <coati/unwind.h>
 #include <coati/version.h>
 

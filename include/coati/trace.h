@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Station 5, what happened when: the events that programs wrote with <coati/live.h>, in order and with their names.
+ *
+ *	struct coati_trace *t = NULL;
+ *	coati_trace_new(NULL, &t, &err);
+ *	struct coati_trace_event e;
+ *	while (batches) {		payloads of kind COATI_BATCH_TRACE of a recording, or of a flight recorder
+ *		coati_trace_feed(t, bytes, size, where, &err);
+ *		while ((n = coati_trace_next(t, &e)) > 0)
+ *			use(&e);
+ *	}
+ *	coati_trace_finish(t);
+ *	while ((n = coati_trace_next(t, &e)) > 0)
+ *		use(&e);
+ *	coati_trace_free(&t);
+ *
+ * Batches may come in any order within a generation, and next() may be called after every feed(): it gives what is certain by then,
+ * which is all up to the last but one complete generation of every process. A generation is complete with its end mark, with the second
+ * generation after it, or at the end of the input. Memory is bounded by two generations of each process and a ceiling; over it, what is there is given out before
+ * it is complete, and counted.
+ *
+ * Nothing is trusted. A batch that makes no sense is counted with its place and left out; one that makes no sense from some event on
+ * gives the events before. The same batches in the same order give the same events. One object, one thread at a time.
+ */
+#ifndef COATI_TRACE_H
+#define COATI_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/error.h>
+#include <coati/visibility.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- events ------------------------------------------------------------------------------------------------- */
+
+enum coati_trace_kind {
+	COATI_TRACE_UNKNOWN = 0,
+	COATI_TRACE_REGION_BEGIN,
+	COATI_TRACE_REGION_END, /* the innermost of its thread and slot; site as in its begin */
+	COATI_TRACE_RANGE, /* a whole region at once, told at its end: it began at time - duration */
+	COATI_TRACE_TASK_BEGIN,	  /* id, parent; site has its type */
+	COATI_TRACE_TASK_END,	  /* id; site and parent as in its begin */
+	COATI_TRACE_TASK_ENTER,	  /* the thread works on task id from now on; 0: on none */
+	COATI_TRACE_LOG,	  /* text; the site has the category */
+	COATI_TRACE_COUNTER,	  /* number */
+	COATI_TRACE_GAUGE,	  /* real */
+	COATI_TRACE_FLOW,	  /* id; number: phase 0 begin, 1 step, 2 end */
+	COATI_TRACE_INSTANT,	  /* fields: coati_trace_field_next() */
+	COATI_TRACE_RESOURCE_NEW, /* type, id, to: its state; text: its name */
+	COATI_TRACE_RESOURCE_SET, /* type, id, from, to; text: the reason; duration: of the state that it left */
+	COATI_TRACE_RESOURCE_END, /* type, id, from; duration: of its life */
+	COATI_TRACE_THREAD_NAME,  /* text */
+	COATI_TRACE_PROCESS_NAME, /* text */
+	COATI_TRACE_SAMPLE,	  /* stack; number: CPU nanoseconds that it stands for */
+	COATI_TRACE_LABELS,	  /* the whole set from now on: coati_trace_label_next() */
+	COATI_TRACE_LOST, /* number: events that the writer had no room for; id, parent: times of the first and the last */
+	COATI_TRACE_MISSING, /* number: batches of this thread that are not in the input; they lay before this place */
+	COATI_TRACE_KINDS,
+};
+
+/* coati_trace_event.flags */
+#define COATI_TRACE_CLOCK_UNKNOWN \
+	(UINT32_C(1) << 0) /* the time is a guess: the clocks contradict each other */
+#define COATI_TRACE_REOPENED \
+	(UINT32_C(1)         \
+	 << 1) /* told again: it began `duration` before; begins, enter and resource_new */
+#define COATI_TRACE_KNOWN \
+	(UINT32_C(1) << 2) /* with REOPENED: its begin was given already, nothing changes */
+#define COATI_TRACE_CUT (UINT32_C(1) << 3) /* the text was longer: text.full_size */
+#define COATI_TRACE_ILLEGAL \
+	(UINT32_C(1)        \
+	 << 4) /* a transition that the type does not allow, or from another state than the last */
+#define COATI_TRACE_NO_BEGIN (UINT32_C(1) << 5) /* an end whose begin is not known */
+#define COATI_TRACE_LATE     (UINT32_C(1) << 6) /* came in after later ones had been given out */
+#define COATI_TRACE_UNRESOLVED \
+	(UINT32_C(1) << 7) /* a string, stack or site that it refers to is not in the input */
+#define COATI_TRACE_INCOMPLETE (UINT32_C(1) << 8) /* its generation has no end mark */
+
+#define COATI_TRACE_NEW_THREAD \
+	(UINT32_C(1) << 9) /* the first of a thread that has the number of an earlier one */
+#define COATI_TRACE_NEW_PROCESS (UINT32_C(1) << 10) /* the same of a process */
+
+#define COATI_TRACE_NO_DURATION UINT64_MAX
+
+struct coati_trace_text {
+	const char *text; /* never NULL; not terminated */
+	uint32_t size;
+	uint32_t full_size; /* before it was cut; else size */
+};
+
+/* A place in the program. Lives as long as the trace. */
+struct coati_trace_site {
+	uint32_t id, pid;
+	uint32_t kind, line;
+	struct coati_trace_text name, category, file, function, fields;
+};
+
+/* A type of resource with its states. Lives as long as the trace. */
+struct coati_trace_type {
+	uint32_t id, pid;
+	struct coati_trace_text name;
+	uint32_t nr_states;
+	uint32_t reserved;
+	const struct coati_trace_text *states;
+	const uint64_t *next; /* for each state the set of those that may follow, a bit each */
+};
+
+/* Texts and stacks live until the next call on the trace. */
+struct coati_trace_event {
+	uint64_t time;	/* CLOCK_MONOTONIC ns */
+	uint64_t error; /* it may be off by so many ns */
+	uint32_t pid, tid;
+	uint16_t kind; /* enum coati_trace_kind */
+	uint16_t
+		slot; /* 0; 1: from a signal handler that interrupted the writing of another event */
+	uint32_t flags;
+	uint64_t generation;
+	uint64_t task;			     /* that the thread works on; 0 none or not known */
+	const struct coati_trace_site *site; /* or NULL */
+	const struct coati_trace_type *type; /* of resources, or NULL */
+	uint64_t id, parent;
+	uint64_t duration; /* ns; COATI_TRACE_NO_DURATION */
+	int64_t number;
+	double real;
+	struct coati_trace_text text;
+	uint32_t from, to;     /* states */
+	uint32_t depth;	       /* of regions: how many are open around it */
+	uint32_t type_id;      /* also where type is NULL */
+	const uint64_t *stack; /* return addresses, innermost first */
+	uint32_t stack_count;
+	uint32_t reserved;
+	/* of instants and label sets; for the functions below */
+	const uint8_t *bytes;
+	uint64_t bytes_size;
+};
+
+/* "region_begin"; "?" for a number that is none. */
+COATI_API const char *coati_trace_kind_name(uint32_t kind);
+
+/* Fields of an instant: 1, 0 at the end, -EBADMSG. Start with a zeroed *pos. */
+struct coati_trace_field {
+	struct coati_trace_text name;
+	uint32_t letter; /* i number, u x (hexadecimal) unsigned number, d real, s text */
+	uint32_t reserved;
+	int64_t number;
+	double real;
+	struct coati_trace_text text;
+};
+struct coati_trace_pos {
+	uint64_t fields, bytes;
+};
+struct coati_trace;
+COATI_API int coati_trace_field_next(const struct coati_trace *t, const struct coati_trace_event *e,
+				     struct coati_trace_pos *pos, struct coati_trace_field *ret);
+/* Labels of a set: likewise. */
+COATI_API int coati_trace_label_next(const struct coati_trace_event *e, struct coati_trace_pos *pos,
+				     struct coati_trace_text *ret_key,
+				     struct coati_trace_text *ret_value);
+
+/* ---- the reader --------------------------------------------------------------------------------------------- */
+
+struct coati_trace_opts {
+	uint64_t size;
+	uint64_t max_bytes; /* of batches that wait for their turn; 0: 256 MiB */
+	uint32_t flags;
+	uint32_t reserved;
+};
+
+COATI_API int coati_trace_new(const struct coati_trace_opts *opts, struct coati_trace **ret,
+			      struct coati_error *err);
+COATI_API void coati_trace_free(struct coati_trace **t);
+/* One batch, copied. @where: its place in the input, for messages. 0, also when it makes no sense (that is counted); -ENOMEM; -E2BIG: the names of a process are over our limits, or
+ * twice max_bytes wait because nobody called next().  Hot. */
+COATI_API int coati_trace_feed(struct coati_trace *t, const void *bytes, size_t size,
+			       uint64_t where, struct coati_error *err);
+/* Nothing more will come: next() gives all the rest. */
+COATI_API int coati_trace_finish(struct coati_trace *t);
+/* 1 and an event, 0: nothing is certain until more is fed; -ENOMEM, -E2BIG. In order of time, those of one instant by process, thread and slot; what breaks
+ * the order has the flag LATE.  Hot. */
+COATI_API int coati_trace_next(struct coati_trace *t, struct coati_trace_event *ret);
+
+struct coati_trace_quality {
+	uint64_t batches, bytes, events; /* events: given out */
+	uint64_t damaged;		 /* batches, or parts of them, that make no sense */
+	uint64_t missing;		 /* batches that are not in the input */
+	uint64_t lost;			 /* events that writers had no room for */
+	uint64_t late;			 /* events out of order */
+	uint64_t forced; /* generations given out before they were complete: over the ceiling */
+	uint64_t generations, incomplete;
+	uint64_t unresolved;	 /* references to what is not there */
+	uint64_t clock_unknown;	 /* batches whose clocks contradict each other */
+	uint64_t clock_error_ns; /* the largest of all events with a known clock */
+	uint64_t open_batches;	 /* that nobody had closed: of a process that died, or lives */
+	uint64_t held_bytes;	 /* waiting for their turn */
+};
+COATI_API void coati_trace_get_quality(const struct coati_trace *t,
+				       struct coati_trace_quality *ret);
+/* The first thing that made no sense, with its place; code 0: there was none. */
+COATI_API const struct coati_error *coati_trace_damage(const struct coati_trace *t);
+
+/* What a process said about itself, from its last generation. Texts live as long as the trace. */
+struct coati_trace_process {
+	uint32_t pid, uid;
+	uint64_t start_ticks;
+	uint8_t boot_id[16];
+	struct coati_trace_text comm, executable, name;
+	uint64_t clock_source, clock_error_ns, realtime_ns, period_ns;
+	uint64_t pair_ns; /* when it was realtime_ns */
+	uint32_t nr_open_tasks;
+	uint32_t reserved;
+};
+/* By position, in the order in which they came: 0, -ENOENT past the last. */
+COATI_API int coati_trace_process(const struct coati_trace *t, uint32_t i,
+				  struct coati_trace_process *ret);
+
+/* What is open behind the last event that was given out. */
+struct coati_trace_open {
+	uint32_t pid, tid; /* of a task: of the thread that began it, 0 not known */
+	uint32_t slot, depth;
+	const struct coati_trace_site *site; /* or NULL */
+	uint64_t id, parent;		     /* of tasks */
+	uint64_t began_ns;
+};
+/* Regions by pid, tid, slot and depth; tasks by pid and id. 0, -ENOMEM. *ret lives until the next call on the trace. */
+COATI_API int coati_trace_open_regions(struct coati_trace *t, const struct coati_trace_open **ret,
+				       uint32_t *ret_nr);
+COATI_API int coati_trace_open_tasks(struct coati_trace *t, const struct coati_trace_open **ret,
+				     uint32_t *ret_nr);
+
+/* ---- text --------------------------------------------------------------------------------------------------- */
+
+/* One line without its newline: "12.000000345 7/7 region_begin site="parse" depth=0 task=3". Texts are quoted, with escapes for what is not printable.
+ * Returns the length that the whole line has, which may be more than @cap; what is there is terminated. */
+COATI_API size_t coati_trace_event_format(const struct coati_trace *t,
+					  const struct coati_trace_event *e, char *buf, size_t cap);
+
+/* ---- the validator ------------------------------------------------------------------------------------------ */
+
+/* Looks at events one by one with a memory of its own and says what cannot be: time that runs backwards in a thread, regions and tasks that end without
+ * having begun, begin twice or end in the wrong order, states that do not follow from each other, references to nothing. A trace that has lost something is allowed to
+ * have gaps there, and only there. */
+struct coati_trace_check;
+struct coati_trace_finding {
+	uint64_t event; /* number of the event, from 0 */
+	uint64_t time;
+	uint32_t pid, tid;
+	char text[160]; /* a sentence */
+};
+COATI_API int coati_trace_check_new(struct coati_trace_check **ret, struct coati_error *err);
+COATI_API void coati_trace_check_free(struct coati_trace_check **c);
+/* 1: something is wrong, see *ret; 0: nothing; -ENOMEM, -E2BIG.  Hot. */
+COATI_API int coati_trace_check_event(struct coati_trace_check *c,
+				      const struct coati_trace_event *e,
+				      struct coati_trace_finding *ret);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

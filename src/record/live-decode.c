@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: MIT */
+/* see live-decode.h */
+#include "record/live-decode.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cursor.h"
+
+/* Letters behind the v of a count ('*'): the rest of the event is read by a function of its own. */
+const struct live_kind_info coati_live_kinds[LIVE_KINDS] = {
+	[LIVE_NONE] = { "none", "", "" },
+	[LIVE_REGION_BEGIN] = { "region_begin", "t", "site" },
+	[LIVE_REGION_END] = { "region_end", "", "" },
+	[LIVE_RANGE] = { "range", "tv", "site length" },
+	[LIVE_TASK_BEGIN] = { "task_begin", "tvv", "site id parent" },
+	[LIVE_TASK_END] = { "task_end", "v", "id" },
+	[LIVE_TASK_ENTER] = { "task_enter", "v", "id" },
+	[LIVE_LOG] = { "log", "ts", "site text" },
+	[LIVE_COUNTER] = { "counter", "tz", "site value" },
+	[LIVE_GAUGE] = { "gauge", "td", "site value" },
+	[LIVE_FLOW] = { "flow", "tvv", "site id phase" },
+	[LIVE_INSTANT] = { "instant", "tf", "site fields" },
+	[LIVE_RESOURCE_NEW] = { "resource_new", "vvvs", "type id state name" },
+	[LIVE_RESOURCE_SET] = { "resource_set", "vvvvs", "type id from to reason" },
+	[LIVE_RESOURCE_END] = { "resource_end", "vv", "type id" },
+	[LIVE_THREAD_NAME] = { "thread_name", "s", "name" },
+	[LIVE_PROCESS_NAME] = { "process_name", "s", "name" },
+	[LIVE_SAMPLE] = { "sample", "kv", "stack weight" },
+	[LIVE_LABELS] = { "labels", "b", "set" },
+	[LIVE_STACKED] = { "stacked", "k", "stack" },
+	[LIVE_OPEN_REGION] = { "open_region", "vtvv", "tid site depth age" },
+	[LIVE_OPEN_TASK] = { "open_task", "tvvv", "site id parent age" },
+	[LIVE_OPEN_ENTER] = { "open_enter", "vv", "tid id" },
+	[LIVE_OPEN_RESOURCE] = { "open_resource", "vvvs", "type id state name" },
+	[LIVE_LOST] = { "lost", "vvvvv", "tid slot events first last" },
+	[LIVE_STRING] = { "string", "vvb", "id full text" },
+	[LIVE_STACK] = { "stack", "v*", "id addresses" },
+	[LIVE_SITE] = { "site", "vvvsssss", "id kind line name category file function fields" },
+	[LIVE_TYPE] = { "type", "vs*", "id name states" },
+	[LIVE_PROCESS] = { "process", "vvvbss", "pid uid start boot comm exe" },
+	[LIVE_CLOCK] = { "clock", "vvvvvv", "source mult shift error realtime period" },
+	[LIVE_MORE] = { "more", "", "" },
+};
+
+/* ---- the head ---- */
+
+static struct live_batch read_head(const void *bytes)
+{
+	struct cursor c = cursor_over(bytes, LIVE_HEAD);
+	struct live_batch h;
+
+	h.magic = cursor_u32(&c);
+	h.version = cursor_u16(&c);
+	h.kind = cursor_u16(&c);
+	h.generation = cursor_u64(&c);
+	h.pid = cursor_u32(&c);
+	h.tid = cursor_u32(&c);
+	h.seq = cursor_u32(&c);
+	h.slot = cursor_u16(&c);
+	h.flags = cursor_u16(&c);
+	h.base = cursor_u64(&c);
+	h.pair_cycles = cursor_u64(&c);
+	h.pair_ns = cursor_u64(&c);
+	h.end_cycles = cursor_u64(&c);
+	h.end_ns = cursor_u64(&c);
+	h.pair_error_ns = cursor_u32(&c);
+	h.events = cursor_u32(&c);
+	h.used = cursor_u32(&c);
+	h.capacity = cursor_u32(&c);
+	h.checksum = cursor_u32(&c);
+	h.reserved = cursor_u32(&c);
+	return h;
+}
+
+static const char *check_head(const struct live_batch *h, size_t size)
+{
+	if (h->magic != LIVE_BATCH_MAGIC)
+		return "it does not begin as a batch does";
+	if (h->version != LIVE_BATCH_VERSION)
+		return "it is of a version that is not known here";
+	if (h->kind < LIVE_BATCH_EVENTS || h->kind > LIVE_BATCH_END)
+		return "it is of a kind that is not known here";
+	if (h->capacity > LIVE_BATCH_MAX - LIVE_HEAD)
+		return "it claims more bytes than a batch can have";
+	if (h->used > h->capacity)
+		return "it claims more events than it has bytes for";
+	if (h->used > size - LIVE_HEAD)
+		return "it stops before its events do";
+	if (!h->pid || !h->generation || h->generation == UINT64_MAX)
+		return "it belongs to no process or no generation";
+	return NULL;
+}
+
+const char *coati_live_open(const void *bytes, size_t size, struct live_view *ret)
+{
+	struct live_view b;
+	const char *why;
+
+	if (size < LIVE_HEAD)
+		return "it is shorter than the head of a batch";
+	b.head = read_head(bytes);
+	why = check_head(&b.head, size);
+	if (why)
+		return why;
+	b.payload = (const uint8_t *)bytes + LIVE_HEAD;
+	if (b.head.flags & LIVE_BATCH_CLOSED &&
+	    live_checksum(b.payload, b.head.used) != b.head.checksum)
+		return "its checksum is wrong";
+	*ret = b;
+	return NULL;
+}
+
+/* ---- numbers ---- */
+
+/* As cursor_uleb(), without padding beyond ten bytes; NULL at the end or when it does not fit. */
+static const uint8_t *take_long(const uint8_t *at, const uint8_t *end, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	for (unsigned int shift = 0; at < end && shift < 70; shift += 7) {
+		uint8_t b = *at++;
+
+		if (shift == 63 && b > 1)
+			return NULL;
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80)) {
+			*ret = v;
+			return at;
+		}
+	}
+	return NULL;
+}
+
+static inline const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint64_t *ret)
+{
+	if (at < end && *at < 0x80) {
+		*ret = *at;
+		return at + 1;
+	}
+	return take_long(at, end, ret);
+}
+
+static inline uint64_t unzigzag(uint64_t v)
+{
+	return (v >> 1) ^ (0 - (v & 1));
+}
+
+static const uint8_t *take_double(const uint8_t *at, const uint8_t *end, double *ret)
+{
+	if (end - at < 8)
+		return NULL;
+	memcpy(ret, at, 8);
+	return at + 8;
+}
+
+static const uint8_t *take_bytes(const uint8_t *at, const uint8_t *end, const uint8_t **ret,
+				 uint32_t *ret_size)
+{
+	uint64_t size;
+
+	at = take_number(at, end, &size);
+	if (!at || size > (uint64_t)(end - at))
+		return NULL;
+	*ret = at;
+	*ret_size = (uint32_t)size;
+	return at + size;
+}
+
+static const uint8_t *take_text(const uint8_t *at, const uint8_t *end, struct live_text *ret)
+{
+	uint64_t v;
+
+	at = take_number(at, end, &v);
+	if (!at)
+		return NULL;
+	*ret = (struct live_text){ .text = "", .is_ref = v & 1, .ref = v >> 1 };
+	if (v & 1)
+		return at;
+	if (v >> 1 > (uint64_t)(end - at))
+		return NULL;
+	ret->text = (const char *)at;
+	ret->size = (uint32_t)(v >> 1);
+	return at + ret->size;
+}
+
+/* ---- what is behind a count ---- */
+
+static const uint8_t *skip_stack(const uint8_t *at, const uint8_t *end, struct live_event *e)
+{
+	uint64_t count, v;
+
+	at = take_number(at, end, &count);
+	if (!at || count > LIVE_STACK_MAX)
+		return NULL;
+	e->v[1] = count;
+	e->rest = at;
+	for (uint64_t i = 0; i < count && at; i++)
+		at = take_number(at, end, &v);
+	e->rest_size = at ? (uint32_t)(at - e->rest) : 0;
+	return at;
+}
+
+static const uint8_t *skip_states(const uint8_t *at, const uint8_t *end, struct live_event *e)
+{
+	struct live_text name;
+	uint64_t count, v;
+
+	at = take_number(at, end, &count);
+	if (!at || count > 64)
+		return NULL;
+	e->v[1] = count;
+	e->rest = at;
+	for (uint64_t i = 0; i < count && at; i++) {
+		at = take_text(at, end, &name);
+		at = at ? take_number(at, end, &v) : NULL;
+	}
+	e->rest_size = at ? (uint32_t)(at - e->rest) : 0;
+	return at;
+}
+
+int coati_live_stack_next(const struct live_event *e, uint32_t *pos, uint64_t *address)
+{
+	const uint8_t *at = e->rest + *pos;
+	uint64_t v;
+
+	if (*pos >= e->rest_size)
+		return 0;
+	at = take_number(at, e->rest + e->rest_size, &v);
+	if (!at)
+		return -EBADMSG;
+	*pos = (uint32_t)(at - e->rest);
+	*address += unzigzag(v);
+	return 1;
+}
+
+int coati_live_state_next(const struct live_event *e, uint32_t *pos, struct live_text *ret_name,
+			  uint64_t *ret_next)
+{
+	const uint8_t *at = e->rest + *pos, *end = e->rest + e->rest_size;
+
+	if (*pos >= e->rest_size)
+		return 0;
+	at = take_text(at, end, ret_name);
+	at = at ? take_number(at, end, ret_next) : NULL;
+	if (!at)
+		return -EBADMSG;
+	*pos = (uint32_t)(at - e->rest);
+	return 1;
+}
+
+/* ---- fields of instants ---- */
+
+struct live_fields coati_live_fields(const char *fields, uint32_t size, const uint8_t *bytes,
+				     uint32_t bytes_size)
+{
+	return (struct live_fields){ fields, fields + size, bytes, bytes + bytes_size };
+}
+
+/* The next "name:letter" of the text; 0 at its end. */
+static int next_name(struct live_fields *f, struct live_field *ret)
+{
+	const char *stop;
+
+	while (f->at < f->end && *f->at == ' ')
+		f->at++;
+	if (f->at == f->end)
+		return 0;
+	stop = memchr(f->at, ' ', (size_t)(f->end - f->at));
+	if (!stop)
+		stop = f->end;
+	if (stop - f->at < 2 || stop[-2] != ':')
+		return -EBADMSG;
+	*ret = (struct live_field){ .name = f->at,
+				    .name_size = (uint32_t)(stop - f->at - 2),
+				    .letter = stop[-1] };
+	f->at = stop;
+	return 1;
+}
+
+int coati_live_field_next(struct live_fields *f, struct live_field *ret)
+{
+	const uint8_t *at = f->bytes;
+	int n = next_name(f, ret);
+
+	if (n <= 0)
+		return n;
+	switch (ret->letter) {
+	case 'i':
+	case 'u':
+	case 'x':
+		at = take_number(at, f->bytes_end, &ret->value);
+		if (ret->letter == 'i')
+			ret->value = unzigzag(ret->value);
+		break;
+	case 'd':
+		at = take_double(at, f->bytes_end, &ret->real);
+		break;
+	case 's':
+		at = take_text(at, f->bytes_end, &ret->text);
+		break;
+	default:
+		return -EBADMSG;
+	}
+	if (!at)
+		return -EBADMSG;
+	f->bytes = at;
+	return 1;
+}
+
+static const uint8_t *skip_fields(struct live_walk *w, const uint8_t *at, struct live_event *e)
+{
+	struct live_fields f;
+	struct live_field field;
+	const char *text;
+	uint32_t size;
+	int n;
+
+	if (!w->fields || !w->fields(w->ctx, e->v[0], &text, &size)) {
+		w->why = "the fields of its site are not known";
+		return NULL;
+	}
+	f = coati_live_fields(text, size, at, (uint32_t)(w->end - at));
+	while ((n = coati_live_field_next(&f, &field)) > 0)
+		;
+	if (n < 0)
+		return NULL;
+	e->rest = at;
+	e->rest_size = (uint32_t)(f.bytes - at);
+	return f.bytes;
+}
+
+/* ---- events ---- */
+
+/* What the letters say into @e, or past it when @keep is false. */
+static const uint8_t *take_letters(struct live_walk *w, const uint8_t *at, const char *letters,
+				   struct live_event *e)
+{
+	unsigned int nr = 0, texts = 0;
+	struct live_text text;
+	uint64_t v = 0;
+
+	for (; *letters && at; letters++) {
+		switch (*letters) {
+		case 'v':
+		case 't':
+		case 'k':
+		case 'z':
+			at = take_number(at, w->end, &v);
+			if (nr < 6)
+				e->v[nr++] = *letters == 'z' ? unzigzag(v) : v;
+			break;
+		case 's':
+			at = take_text(at, w->end, &text);
+			if (at && texts < 5)
+				e->text[texts++] = text;
+			break;
+		case 'd':
+			at = take_double(at, w->end, &e->real);
+			break;
+		case 'b':
+			at = take_bytes(at, w->end, &e->rest, &e->rest_size);
+			break;
+		case 'f':
+			at = skip_fields(w, at, e);
+			break;
+		case '*':
+			at = e->kind == LIVE_STACK ? skip_stack(at, w->end, e)
+						   : skip_states(at, w->end, e);
+			break;
+		default:
+			return NULL;
+		}
+	}
+	e->nr_texts = (uint16_t)texts;
+	return at;
+}
+
+static const uint8_t *take_more(struct live_walk *w, const uint8_t *at, struct live_event *e)
+{
+	if (at == w->end)
+		return NULL;
+	e->more = *at++;
+	return take_bytes(at, w->end, &e->rest, &e->rest_size);
+}
+
+static const uint8_t *take_arguments(struct live_walk *w, const uint8_t *at, struct live_event *e)
+{
+	struct live_event skipped = { .kind = e->kind };
+
+	if (e->kind == LIVE_MORE)
+		return take_more(w, at, e);
+	if (w->schema && w->schema->is_foreign[e->kind]) {
+		at = take_letters(w, at, w->schema->foreign[e->kind], &skipped);
+		e->kind = LIVE_NONE;
+		return at;
+	}
+	at = take_letters(w, at, coati_live_kinds[e->kind].letters, e);
+	if (at && w->schema && w->schema->extra[e->kind][0])
+		at = take_letters(w, at, w->schema->extra[e->kind], &skipped);
+	return at;
+}
+
+struct live_walk coati_live_walk(const struct live_view *b, const struct live_schema *schema,
+				 live_fields_fn fields, void *ctx)
+{
+	return (struct live_walk){ .start = b->payload,
+				   .at = b->payload,
+				   .end = b->payload + b->head.used,
+				   .time = b->head.base,
+				   .batch_kind = b->head.kind,
+				   .schema = schema,
+				   .fields = fields,
+				   .ctx = ctx };
+}
+
+static int damaged(struct live_walk *w, const char *why)
+{
+	w->offset = (uint32_t)(w->at - w->start);
+	if (!w->why)
+		w->why = why;
+	w->end = w->at;
+	return -EBADMSG;
+}
+
+/* The time since the event before, little-endian. */
+static inline const uint8_t *take_time(struct live_walk *w, const uint8_t *at, unsigned int size)
+{
+	uint64_t delta = 0;
+
+	if ((size_t)(w->end - at) < size)
+		return NULL;
+	if (size == 1)
+		delta = *at;
+	else if (w->end - at >= 8) {
+		memcpy(&delta, at, 8);
+		delta &= ~UINT64_C(0) >> (64 - 8 * size);
+	} else {
+		memcpy(&delta, at, size);
+	}
+	if (__builtin_add_overflow(w->time, delta, &w->time))
+		return NULL;
+	return at + size;
+}
+
+int coati_live_next(struct live_walk *w, struct live_event *ret)
+{
+	const uint8_t *at = w->at;
+	uint8_t first;
+
+	while (at < w->end && *at == LIVE_NONE)
+		at++;
+	w->at = at;
+	if (at == w->end)
+		return w->why ? -EBADMSG : 0;
+	first = *at++;
+	ret->kind = first & 31;
+	ret->offset = (uint32_t)(w->at - w->start);
+	if (ret->kind == LIVE_NONE)
+		return damaged(w, "padding has a time");
+	at = take_time(w, at, (first >> 5) + 1u);
+	if (!at)
+		return damaged(w, "a time does not fit");
+	ret->time = w->time;
+	at = take_arguments(w, at, ret);
+	if (!at)
+		return damaged(w, "an event is longer than its batch, or has an impossible number");
+	w->at = at;
+	return 1;
+}
+
+/* ---- the schema ---- */
+
+int coati_live_schema_next(struct live_walk *w, struct live_schema_entry *ret)
+{
+	const uint8_t *at = w->at;
+
+	if (at == w->end)
+		return w->why ? -EBADMSG : 0;
+	if (*at++ != LIVE_SCHEMA)
+		return damaged(w, "an entry of the schema does not begin as one");
+	at = take_number(at, w->end, &ret->kind);
+	at = at ? take_text(at, w->end, &ret->name) : NULL;
+	at = at ? take_text(at, w->end, &ret->letters) : NULL;
+	if (!at)
+		return damaged(w, "an entry of the schema is longer than its batch");
+	w->at = at;
+	return 1;
+}
+
+/* Kinds whose rest has a reader of its own mean the same in every version. */
+static bool is_fixed(uint64_t kind)
+{
+	return kind == LIVE_NONE || kind == LIVE_MORE || kind == LIVE_STACK || kind == LIVE_TYPE;
+}
+
+int coati_live_schema_add(struct live_schema *s, const struct live_schema_entry *entry)
+{
+	const struct live_text *l = &entry->letters;
+	const char *known;
+	size_t len;
+
+	if (entry->kind >= LIVE_KINDS || l->is_ref)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < l->size; i++)
+		if (!l->text[i] || (!is_fixed(entry->kind) && !strchr("vztksdbf", l->text[i])))
+			return -EBADMSG;
+	if (is_fixed(entry->kind))
+		return 0;
+	known = coati_live_kinds[entry->kind].letters;
+	len = strlen(known);
+	s->is_foreign[entry->kind] = l->size < len || memcmp(l->text, known, len) != 0;
+	memset(s->foreign[entry->kind], 0, sizeof(s->foreign[0]));
+	memset(s->extra[entry->kind], 0, sizeof(s->extra[0]));
+	if (s->is_foreign[entry->kind]) {
+		if (l->size >= sizeof(s->foreign[0]))
+			return -EBADMSG;
+		memcpy(s->foreign[entry->kind], l->text, l->size);
+	} else if (l->size - len < sizeof(s->extra[0])) {
+		memcpy(s->extra[entry->kind], l->text + len, l->size - len);
+	} else {
+		return -EBADMSG;
+	}
+	return 0;
+}

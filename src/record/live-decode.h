@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Live batches as bytes: what a head says, and the events behind it one after the other. Nothing is believed: sizes are compared
+ * with what is there before they are used, numbers have at most ten bytes and fit 64 bits, and a batch that contradicts itself is
+ * damaged from the place that the walk names. Allocates nothing; what comes out looks into the bytes that were given.
+ *
+ *	struct live_view b;
+ *	const char *why = coati_live_open(bytes, size, &b);
+ *	struct live_walk w = coati_live_walk(&b, schema, fields, ctx);
+ *	while ((r = coati_live_next(&w, &e)) > 0)
+ *		use(&e);
+ *	if (r < 0) damaged from w.offset on: w.why
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/live-format.h"
+
+#define LIVE_HEAD  sizeof(struct live_batch)
+#define LIVE_KINDS 32
+
+/* A batch whose head was checked. */
+struct live_view {
+	struct live_batch head;
+	const uint8_t *payload; /* head.used bytes */
+};
+
+/* A batch that stands for itself: @size bytes from the head on. NULL and *ret filled, or what is wrong with it. The checksum
+ * of a closed batch is checked, too.  Hot. */
+const char *coati_live_open(const void *bytes, size_t size, struct live_view *ret);
+
+/* Text in an event: bytes where they lie, or the number of an interned string. */
+struct live_text {
+	const char *text;
+	uint32_t size;
+	bool is_ref;
+	uint64_t ref;
+};
+
+struct live_event {
+	uint8_t kind; /* LIVE_*; LIVE_NONE: one that was skipped by its schema */
+	uint8_t more; /* the real kind behind LIVE_MORE */
+	uint16_t nr_texts;
+	uint32_t offset; /* of its first byte, in the payload */
+	uint64_t time;	 /* in units of the batch's clock */
+	uint64_t v[6];	 /* v, z (as int64_t), t and k, in the order of the letters */
+	double real;
+	struct live_text text[5];
+	/* b and f; addresses of a stack, states of a type: see coati_live_stack_next() and coati_live_state_next() */
+	const uint8_t *rest;
+	uint32_t rest_size;
+};
+
+/* What the arguments of each kind are: what the code knows, or what a schema of the stream said instead. */
+struct live_kind_info {
+	const char *name, *letters;
+	const char *args; /* names of the arguments, a blank between them */
+};
+extern const struct live_kind_info coati_live_kinds[LIVE_KINDS];
+
+struct live_schema {
+	char extra[LIVE_KINDS][12]; /* letters behind those that we know */
+	char foreign[LIVE_KINDS]
+		    [24]; /* letters of kinds that mean something else than here: skipped by them */
+	bool is_foreign[LIVE_KINDS];
+};
+
+/* Text of the fields of a site, for LIVE_INSTANT; false: such a site is not known. */
+typedef bool (*live_fields_fn)(void *ctx, uint64_t site, const char **ret, uint32_t *ret_size);
+
+struct live_walk {
+	const uint8_t *start, *at, *end;
+	uint64_t time;
+	uint16_t batch_kind;
+	const struct live_schema *schema; /* NULL: what the code knows */
+	live_fields_fn fields;
+	void *ctx;
+	uint32_t offset; /* of the event that is damaged */
+	const char *why;
+};
+
+struct live_walk coati_live_walk(const struct live_view *b, const struct live_schema *schema,
+				 live_fields_fn fields, void *ctx);
+/* 1 and an event, 0 at the end, -EBADMSG: no sense from w->offset on.  Hot. */
+int coati_live_next(struct live_walk *w, struct live_event *ret);
+
+/* Entries of a SCHEMA batch: 1, 0, -EBADMSG. */
+struct live_schema_entry {
+	uint64_t kind;
+	struct live_text name, letters;
+};
+int coati_live_schema_next(struct live_walk *w, struct live_schema_entry *ret);
+/* Learn an entry: -EBADMSG when its letters are none of ours. */
+int coati_live_schema_add(struct live_schema *s, const struct live_schema_entry *entry);
+
+/* Addresses of a LIVE_STACK, innermost first: start with *pos = 0 and *address = 0. 1, 0, -EBADMSG. */
+int coati_live_stack_next(const struct live_event *e, uint32_t *pos, uint64_t *address);
+/* States of a LIVE_TYPE: 1, 0, -EBADMSG. */
+int coati_live_state_next(const struct live_event *e, uint32_t *pos, struct live_text *ret_name,
+			  uint64_t *ret_next);
+
+/* Fields of a LIVE_INSTANT: @fields is the text of its site. 1, 0, -EBADMSG. */
+struct live_field {
+	const char *name;
+	uint32_t name_size;
+	char letter;	/* i u d s x */
+	uint64_t value; /* i: as int64_t */
+	double real;
+	struct live_text text;
+};
+struct live_fields {
+	const char *at, *end;
+	const uint8_t *bytes, *bytes_end;
+};
+struct live_fields coati_live_fields(const char *fields, uint32_t size, const uint8_t *bytes,
+				     uint32_t bytes_size);
+int coati_live_field_next(struct live_fields *f, struct live_field *ret);

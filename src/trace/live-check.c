@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The validator: follows the events with a memory of its own, and shares nothing with the reader but the events. What it calls wrong is wrong in the trace or in the
+ * reader. A program may be watched from the middle on, so that ends without a begin are allowed until a thread has told what it has open, and again
+ * after something was lost.
+ */
+#include <coati/trace.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "base/map.h"
+
+#define DEPTH_MAX   (1u << 16)
+#define THREADS_MAX (1u << 20)
+#define THINGS_MAX \
+	(1u << 20) /* tasks and resources of a process that are remembered, ended ones too */
+
+struct region {
+	const struct coati_trace_site *site;
+	uint64_t began;
+};
+
+struct thread {
+	uint64_t time, generation;
+	bool certain; /* every open region is known */
+	bool telling; /* regions are told again, one after the other */
+	uint32_t told;
+	ARRAY(struct region) regions;
+};
+
+/* A task or a resource. */
+struct thing {
+	uint64_t id, type;
+	const struct coati_trace_site *site;
+	uint32_t state;
+	bool ended;
+};
+
+struct watched {
+	uint32_t pid;
+	struct map threads, tasks, resources; /* -> pointer */
+};
+
+struct coati_trace_check {
+	struct map processes;
+	uint64_t events, time;
+	struct coati_trace_finding *finding; /* NULL: there is one already */
+	bool found;
+};
+
+/* The first thing that is wrong with an event is told. */
+__attribute__((format(printf, 3, 4))) static void wrong(struct coati_trace_check *c,
+							const struct coati_trace_event *e,
+							const char *fmt, ...)
+{
+	struct coati_trace_finding *f = c->finding;
+	va_list ap;
+
+	if (c->found)
+		return;
+	c->found = true;
+	*f = (struct coati_trace_finding){
+		.event = c->events, .time = e->time, .pid = e->pid, .tid = e->tid
+	};
+	va_start(ap, fmt);
+	vsnprintf(f->text, sizeof(f->text), fmt, ap);
+	va_end(ap);
+}
+
+/* ---- memory ---- */
+
+static void free_thread(struct thread *t)
+{
+	ARRAY_FINI(&t->regions);
+	coati_free(t);
+}
+
+static void free_things(struct map *m)
+{
+	uint64_t key, value;
+
+	for (size_t pos = 0; coati_map_next(m, &pos, &key, &value);)
+		coati_free((void *)(uintptr_t)value);
+	coati_map_fini(m);
+}
+
+static void free_watched(struct watched *w)
+{
+	uint64_t key, value;
+
+	for (size_t pos = 0; coati_map_next(&w->threads, &pos, &key, &value);)
+		free_thread((struct thread *)(uintptr_t)value);
+	coati_map_fini(&w->threads);
+	free_things(&w->tasks);
+	free_things(&w->resources);
+	coati_free(w);
+}
+
+static void forget_process(struct coati_trace_check *c, uint32_t pid)
+{
+	uint64_t v;
+
+	if (!coati_map_get(&c->processes, pid, &v))
+		return;
+	coati_map_del(&c->processes, pid);
+	free_watched((struct watched *)(uintptr_t)v);
+}
+
+static struct watched *get_watched(struct coati_trace_check *c, uint32_t pid)
+{
+	struct watched *w;
+	uint64_t v;
+
+	if (coati_map_get(&c->processes, pid, &v))
+		return (struct watched *)(uintptr_t)v;
+	w = coati_alloc(sizeof(*w));
+	if (!w)
+		return NULL;
+	w->pid = pid;
+	coati_map_init(&w->threads, THREADS_MAX);
+	coati_map_init(&w->tasks, THINGS_MAX);
+	coati_map_init(&w->resources, THINGS_MAX);
+	if (coati_map_put(&c->processes, pid, (uint64_t)(uintptr_t)w) < 0) {
+		free_watched(w);
+		return NULL;
+	}
+	return w;
+}
+
+static struct thread *get_thread(struct watched *w, const struct coati_trace_event *e)
+{
+	uint64_t key = (uint64_t)e->tid << 16 | e->slot, v;
+	struct thread *t;
+
+	if (coati_map_get(&w->threads, key, &v))
+		return (struct thread *)(uintptr_t)v;
+	t = coati_alloc(sizeof(*t));
+	if (!t)
+		return NULL;
+	t->regions.max = DEPTH_MAX;
+	if (coati_map_put(&w->threads, key, (uint64_t)(uintptr_t)t) < 0) {
+		free_thread(t);
+		return NULL;
+	}
+	return t;
+}
+
+static struct thing *find_thing(const struct map *m, uint64_t key)
+{
+	uint64_t v;
+
+	return coati_map_get(m, key, &v) ? (struct thing *)(uintptr_t)v : NULL;
+}
+
+/* One more; the ended ones are forgotten when there is no room. */
+static struct thing *add_thing(struct map *m, uint64_t key)
+{
+	struct thing *t = coati_alloc(sizeof(*t));
+	size_t max = m->max;
+
+	if (m->len == max) {
+		free_things(m);
+		coati_map_init(m, max);
+	}
+	if (!t || coati_map_put(m, key, (uint64_t)(uintptr_t)t) < 0) {
+		coati_free(t);
+		return NULL;
+	}
+	return t;
+}
+
+/* ---- regions ---- */
+
+static int region_again(struct coati_trace_check *c, struct thread *t,
+			const struct coati_trace_event *e)
+{
+	bool known = e->flags & COATI_TRACE_KNOWN;
+
+	if (t->certain && !t->telling && !known)
+		wrong(c, e, "a region is told to be open that did not begin");
+	if (known && (e->depth >= t->regions.len || t->regions.v[e->depth].site != e->site))
+		wrong(c, e, "a region that is told again is another one");
+	if (e->depth >= DEPTH_MAX)
+		return 0;
+	while (t->regions.len <= e->depth)
+		if (!ARRAY_ADD(&t->regions))
+			return -ENOMEM;
+	if (!known)
+		t->regions.v[e->depth] = (struct region){ e->site, e->time - e->duration };
+	t->told = e->depth + 1;
+	return 0;
+}
+
+static int region_begin(struct coati_trace_check *c, struct thread *t,
+			const struct coati_trace_event *e)
+{
+	struct region *r;
+
+	if (e->flags & COATI_TRACE_REOPENED)
+		return region_again(c, t, e);
+	if (t->certain && e->depth != t->regions.len)
+		wrong(c, e, "a region begins at depth %u where %zu are open", e->depth,
+		      t->regions.len);
+	r = ARRAY_ADD(&t->regions);
+	if (!r)
+		return t->regions.len == DEPTH_MAX ? -E2BIG : -ENOMEM;
+	*r = (struct region){ e->site, e->time };
+	return 0;
+}
+
+static void region_end(struct coati_trace_check *c, struct thread *t,
+		       const struct coati_trace_event *e)
+{
+	const struct region *r;
+
+	if (!t->regions.len) {
+		if (t->certain)
+			wrong(c, e, "a region ends where none is open");
+		else if (!(e->flags & COATI_TRACE_NO_BEGIN))
+			wrong(c, e,
+			      "a region ends whose begin nobody saw, and the event does not say so");
+		return;
+	}
+	r = &t->regions.v[--t->regions.len];
+	if (r->site != e->site)
+		wrong(c, e, "a region ends with another name than it began with");
+	else if (e->duration != COATI_TRACE_NO_DURATION && r->began + e->duration != e->time)
+		wrong(c, e, "the length of a region is %" PRIu64 " ns, not %" PRIu64, e->duration,
+		      e->time - r->began);
+}
+
+/* ---- tasks ---- */
+
+static int task_begin(struct coati_trace_check *c, struct watched *w,
+		      const struct coati_trace_event *e)
+{
+	struct thing *t = find_thing(&w->tasks, e->id);
+	bool again = e->flags & COATI_TRACE_REOPENED;
+
+	if (!e->id)
+		wrong(c, e, "a task begins without a number");
+	if (e->parent == e->id)
+		wrong(c, e, "task %" PRIu64 " is its own parent", e->id);
+	if (t && !again)
+		wrong(c, e, "task %" PRIu64 " begins twice", e->id);
+	if (t && again && t->site != e->site)
+		wrong(c, e, "task %" PRIu64 " is told again with another type", e->id);
+	if (!t)
+		t = add_thing(&w->tasks, e->id);
+	if (!t)
+		return -ENOMEM;
+	if (!again || !t->ended)
+		*t = (struct thing){ .id = e->id, .site = e->site };
+	return 0;
+}
+
+static void task_end(struct coati_trace_check *c, struct watched *w,
+		     const struct coati_trace_event *e)
+{
+	struct thing *t = find_thing(&w->tasks, e->id);
+
+	if (!t || t->ended)
+		return; /* begun before anybody looked, or ended again, which is allowed */
+	t->ended = true;
+	if (t->site != e->site)
+		wrong(c, e, "task %" PRIu64 " ends with another type than it began with", e->id);
+}
+
+static void task_enter(struct coati_trace_check *c, const struct watched *w, struct thread *t,
+		       const struct coati_trace_event *e)
+{
+	const struct thing *task = e->id ? find_thing(&w->tasks, e->id) : NULL;
+
+	if (e->flags & COATI_TRACE_REOPENED) {
+		t->telling = t->certain = true;
+		t->told = 0;
+		return;
+	}
+	if (task && task->ended)
+		wrong(c, e, "a thread works on task %" PRIu64 ", which has ended", e->id);
+}
+
+/* ---- resources ---- */
+
+static void check_transition(struct coati_trace_check *c, const struct thing *t,
+			     const struct coati_trace_event *e)
+{
+	if (t && t->ended)
+		wrong(c, e, "resource %" PRIu64 " changes its state after its end", e->id);
+	else if (t && t->state != e->from)
+		wrong(c, e, "resource %" PRIu64 " leaves state %u, but was in %u", e->id, e->from,
+		      t->state);
+	else if (e->type && (e->from >= e->type->nr_states || e->to >= e->type->nr_states))
+		wrong(c, e, "resource %" PRIu64 " has a state that its type does not have", e->id);
+	else if (e->type && !(e->type->next[e->from] >> e->to & 1))
+		wrong(c, e,
+		      "resource %" PRIu64
+		      " goes from state %u to %u, which its type does not allow",
+		      e->id, e->from, e->to);
+}
+
+static int resource(struct coati_trace_check *c, struct watched *w,
+		    const struct coati_trace_event *e)
+{
+	uint64_t key = e->id ^ (uint64_t)e->type_id << 48;
+	struct thing *t = find_thing(&w->resources, key);
+	bool again = e->flags & COATI_TRACE_REOPENED;
+
+	if (t && (t->id != e->id || t->type != e->type_id))
+		return 0;
+	if (e->kind == COATI_TRACE_RESOURCE_NEW && t && !t->ended && !again)
+		wrong(c, e, "resource %" PRIu64 " begins twice", e->id);
+	if (e->kind == COATI_TRACE_RESOURCE_NEW && t && !t->ended && again && t->state != e->to)
+		wrong(c, e, "resource %" PRIu64 " is told to be in state %u, but was in %u", e->id,
+		      e->to, t->state);
+	if (e->kind == COATI_TRACE_RESOURCE_SET)
+		check_transition(c, t, e);
+	if (e->kind == COATI_TRACE_RESOURCE_END && t && t->ended)
+		wrong(c, e, "resource %" PRIu64 " ends twice", e->id);
+	if (!t)
+		t = add_thing(&w->resources, key);
+	if (!t)
+		return -ENOMEM;
+	*t = (struct thing){ .id = e->id,
+			     .type = e->type_id,
+			     .state = e->to,
+			     .ended = e->kind == COATI_TRACE_RESOURCE_END };
+	return 0;
+}
+
+/* ---- all ---- */
+
+static void check_time(struct coati_trace_check *c, struct thread *t,
+		       const struct coati_trace_event *e)
+{
+	if (e->time < t->time)
+		wrong(c, e, "time runs backwards in a thread");
+	else if (e->time < c->time && !(e->flags & COATI_TRACE_LATE))
+		wrong(c, e, "an event comes after later ones");
+	else if (e->generation < t->generation && !(e->flags & COATI_TRACE_LATE))
+		wrong(c, e, "an event of generation %" PRIu64 " comes after one of %" PRIu64,
+		      e->generation, t->generation);
+	t->time = e->time;
+	t->generation = e->generation;
+	c->time = e->time > c->time ? e->time : c->time;
+}
+
+static void check_inside(struct coati_trace_check *c, const struct coati_trace_event *e)
+{
+	struct coati_trace_pos pos = { 0 };
+	struct coati_trace_text key, value;
+	int n = 0;
+
+	if (e->flags & COATI_TRACE_UNRESOLVED)
+		wrong(c, e, "a %s refers to something that is not in the trace",
+		      coati_trace_kind_name(e->kind));
+	if (e->kind == COATI_TRACE_FLOW && (e->number < 0 || e->number > 2))
+		wrong(c, e, "a flow has no phase %" PRId64, e->number);
+	if (e->kind == COATI_TRACE_LABELS)
+		while ((n = coati_trace_label_next(e, &pos, &key, &value)) > 0)
+			;
+	if (n < 0)
+		wrong(c, e, "a set of labels makes no sense");
+}
+
+static int follow(struct coati_trace_check *c, struct watched *w, struct thread *t,
+		  const struct coati_trace_event *e)
+{
+	if (t->telling &&
+	    (e->kind != COATI_TRACE_REGION_BEGIN || !(e->flags & COATI_TRACE_REOPENED))) {
+		t->telling = false; /* those that were not told have ended where nobody saw it */
+		t->regions.len = t->told < t->regions.len ? t->told : t->regions.len;
+	}
+	switch (e->kind) {
+	case COATI_TRACE_REGION_BEGIN:
+		return region_begin(c, t, e);
+	case COATI_TRACE_REGION_END:
+		region_end(c, t, e);
+		return 0;
+	case COATI_TRACE_TASK_BEGIN:
+		return task_begin(c, w, e);
+	case COATI_TRACE_TASK_END:
+		task_end(c, w, e);
+		return 0;
+	case COATI_TRACE_TASK_ENTER:
+		task_enter(c, w, t, e);
+		return 0;
+	case COATI_TRACE_RESOURCE_NEW:
+	case COATI_TRACE_RESOURCE_SET:
+	case COATI_TRACE_RESOURCE_END:
+		return resource(c, w, e);
+	case COATI_TRACE_LOST:
+	case COATI_TRACE_MISSING:
+		t->certain = false;
+		t->regions.len = e->kind == COATI_TRACE_MISSING ? 0 : t->regions.len;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int coati_trace_check_event(struct coati_trace_check *c, const struct coati_trace_event *e,
+			    struct coati_trace_finding *ret)
+{
+	struct coati_trace_finding finding;
+	struct watched *w;
+	struct thread *t;
+	int n;
+
+	if (e->flags & COATI_TRACE_NEW_PROCESS)
+		forget_process(c, e->pid);
+	w = get_watched(c, e->pid);
+	t = w ? get_thread(w, e) : NULL;
+	if (!t)
+		return -ENOMEM;
+	if (e->flags & COATI_TRACE_NEW_THREAD) {
+		t->regions.len = 0;
+		t->certain = false;
+	}
+	c->finding = &finding;
+	c->found = false;
+	if (e->kind != COATI_TRACE_LOST && !(e->flags & COATI_TRACE_CLOCK_UNKNOWN) && e->tid)
+		check_time(c, t, e);
+	check_inside(c, e);
+	n = follow(c, w, t, e);
+	c->events++;
+	if (n < 0)
+		return n;
+	if (c->found && ret)
+		*ret = finding;
+	return c->found;
+}
+
+int coati_trace_check_new(struct coati_trace_check **ret, struct coati_error *err)
+{
+	struct coati_trace_check *c = coati_alloc(sizeof(*c));
+
+	if (!c)
+		return coati_fail(err, -ENOMEM, "a check of a trace: %m");
+	coati_map_init(&c->processes, 1u << 16);
+	*ret = c;
+	return 0;
+}
+
+void coati_trace_check_free(struct coati_trace_check **pc)
+{
+	uint64_t key, value;
+
+	if (!*pc)
+		return;
+	for (size_t pos = 0; coati_map_next(&(*pc)->processes, &pos, &key, &value);)
+		free_watched((struct watched *)(uintptr_t)value);
+	coati_map_fini(&(*pc)->processes);
+	coati_free(*pc);
+	*pc = NULL;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of struct coati_trace. Batches are copied and wait in their generation (live-feed.c) until it is complete; then they are queued in the
+ * stream of their thread, and the streams are merged by time (live-merge.c). Each event is made ready (live-event.c) against what its process has open
+ * (live-state.c).
+ *
+ *	trace -> processes -> generations -> batches (struct held), strings, stacks
+ *	                   -> streams: one for each thread and slot, and two for what is told about others
+ */
+#pragma once
+
+#include <coati/trace.h>
+
+#include "base/array.h"
+#include "base/map.h"
+#include "record/live-decode.h"
+#include "trace/live-clock.h"
+#include "trace/live-tables.h"
+
+struct generation;
+
+/* A batch that waits for its turn. */
+struct held {
+	struct held *next; /* of its generation */
+	struct generation *generation;
+	struct live_view view;
+	uint64_t where, order, begin_ns;
+	bool queued; /* in a stream, or was */
+	uint8_t bytes[];
+};
+
+struct generation {
+	uint64_t number;
+	struct held *first, **last;
+	bool ended, complete;
+	bool scanned;	 /* all strings and stacks in it are known */
+	uint32_t queued; /* batches in streams that are not through */
+	struct live_table table;
+};
+
+struct open_region {
+	const struct coati_trace_site *site;
+	uint64_t began_ns;
+};
+
+/* Slots of streams for what is told about others; threads have 0 and 1. */
+#define SLOT_STATUS 0xfffe
+#define SLOT_LOSS   0xfffd
+
+struct stream {
+	struct process *process;
+	uint32_t tid;
+	uint16_t slot;
+	/* what waits */
+	ARRAY(struct held *) queue;
+	size_t at; /* in the queue: the batch that is read */
+	struct live_walk walk;
+	struct live_clock clock;
+	struct live_event event; /* the next one */
+	uint64_t time;		 /* of that, in ns */
+	bool in_heap;
+	bool unsorted; /* something was put behind what waits */
+	uint64_t gap;  /* batches that are missing before the next event, not told yet */
+	/* what is known */
+	bool seen;
+	uint32_t news; /* flags of its next event */
+	uint32_t seq;  /* that should come next */
+	uint64_t last_generation;
+	uint64_t task;
+	ARRAY(struct open_region) regions;
+	uint64_t deeper; /* open beyond the ceiling: counted only */
+	uint32_t told;	 /* regions told again by the batch that is read */
+	bool telling;
+};
+
+struct open_task {
+	uint64_t id, parent, began_ns;
+	const struct coati_trace_site *site;
+	uint32_t tid;
+};
+
+struct open_resource {
+	uint64_t type, id;
+	uint64_t began_ns, since_ns;
+	uint32_t state;
+};
+
+struct process {
+	uint32_t pid;
+	bool after; /* another one had its number before, and nothing of this one was shown yet */
+	bool over;  /* another process has its number now */
+	uint64_t start; /* as it told, 0 not yet */
+	struct live_names names;
+	struct clock_rate rate;
+	struct coati_trace_process info;
+	ARRAY(struct generation *) generations; /* by number */
+	uint64_t newest;			/* complete generation */
+	uint64_t pending;			/* batches in streams of generations before that */
+	struct map streams;			/* tid and slot -> pointer */
+	struct map tasks, resources;		/* -> pointer */
+};
+
+struct coati_trace {
+	uint64_t max_bytes;
+	ARRAY(struct process *) processes;
+	struct map by_pid;
+	ARRAY(struct stream *) heap; /* the earliest on top */
+	bool finished, forcing;
+	uint64_t order, last_ns;
+	struct generation *current; /* of the event that was given out last */
+	uint64_t stack[LIVE_STACK_MAX];
+	ARRAY(struct coati_trace_open) open; /* for the last who asked */
+	struct coati_trace_quality quality;
+	struct coati_error damage;
+};
+
+/* live-feed.c */
+/* Count what makes no sense, and keep the first sentence. */
+void coati_trace_damaged(struct coati_trace *t, const struct held *h, uint32_t offset,
+			 const char *why);
+/* Free the generations of which everything was given out. */
+void coati_trace_release(struct coati_trace *t);
+/* Learn all strings and stacks of a generation: those that stand behind their first use, too. */
+int coati_trace_scan(struct coati_trace *t, struct process *p, struct generation *g);
+
+/* live-merge.c */
+/* Put the batches of a generation into their streams. */
+int coati_trace_queue(struct coati_trace *t, struct process *p, struct generation *g);
+void coati_trace_stream_free(struct stream *s);
+/* The stream of a thread; NULL: out of memory. */
+struct stream *coati_trace_stream(struct process *p, uint32_t tid, uint16_t slot);
+
+/* live-event.c */
+/* The next event of @s as it is shown: 1, 0 when there is nothing to show, negative. */
+int coati_trace_show(struct coati_trace *t, struct stream *s, struct coati_trace_event *ret);
+/* The stack that came behind it. */
+void coati_trace_show_stack(struct coati_trace *t, struct stream *s, const struct live_event *e,
+			    struct coati_trace_event *ret);
+/* live-state.c: each changes what is open, and completes @e */
+void coati_trace_forget(struct stream *s);
+int coati_trace_region_begin(struct stream *s, struct coati_trace_event *e);
+void coati_trace_region_end(struct stream *s, struct coati_trace_event *e);
+int coati_trace_region_again(struct stream *s, uint64_t depth, struct coati_trace_event *e);
+void coati_trace_regions_told(struct stream *s);
+int coati_trace_task_begin(struct process *p, struct coati_trace_event *e);
+void coati_trace_task_end(struct process *p, struct coati_trace_event *e);
+int coati_trace_resource(struct process *p, struct coati_trace_event *e);
+void coati_trace_state_free(struct process *p);
