@@ -3,7 +3,7 @@
  * What one sample costs, signal included: pairs of "OURS PEER" in nanoseconds per signal that the thread sends itself at a given depth of calls. Ours is the sampler's
  * handler, by a signal that looks like one of its timer's; peer: a handler that does nothing.
  *
- *	bench-sampler DEPTH PAIRS
+ *	bench-sampler pointers|tables DEPTH PAIRS
  */
 #include <signal.h>
 #include <string.h>
@@ -68,8 +68,9 @@ int main(int argc, char **argv)
 	struct coati_sampler_stats stats;
 	struct coati_error err;
 
-	if (argc < 3)
+	if (argc < 4)
 		return 2;
+	o.stacks = argv[1][0] == 't' ? COATI_SAMPLER_STACKS_TABLES : COATI_SAMPLER_STACKS_POINTERS;
 	pid = getpid();
 	tid = syscall(SYS_gettid);
 	sigfillset(&act.sa_mask);
@@ -78,7 +79,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	down(atoi(argv[1]), (unsigned int)atoi(argv[2]));
+	down(atoi(argv[2]), (unsigned int)atoi(argv[3]));
 	if (coati_sampler_stop(-1, &stats, &err) < 0 || !stats.samples)
 		return 1;
 	fprintf(stderr, "%llu samples, %llu lost\n", (unsigned long long)stats.samples,

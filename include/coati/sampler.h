@@ -7,10 +7,13 @@
  *	int fd = open("cpu.pb.gz", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
  *	coati_sampler_stop(fd, NULL, &err);
  *
- * Every so many nanoseconds of CPU time of each thread a signal handler on that thread walks its stack by frame pointers and puts it into a profile
- * buffer (<coati/profbuf.h>); a thread of ours, which sleeps otherwise, folds equal stacks together. The end writes a file that `go tool pprof` reads: samples and
- * CPU nanoseconds by stack, with the thread and the labels that it had (<coati/live.h>) as labels, mappings with their build ids, names when asked for, and comments that say which engine took them, what is known to be wrong with
- * it, and how many samples are missing. Code without frame pointers (-fomit-frame-pointer) gives stacks of few frames.
+ * Every so many nanoseconds of CPU time of each thread a signal handler on that thread walks its stack and puts it into a profile buffer
+ * (<coati/profbuf.h>); a thread of ours, which sleeps otherwise, folds equal stacks together. The end writes a file that `go tool pprof` reads: samples and CPU
+ * nanoseconds by stack, with the thread and the labels that it had (<coati/live.h>) as labels, mappings with their build ids, names when asked for, and comments
+ * that say which engine took them, what is known to be wrong with it, and how many samples are missing.
+ *
+ * Stacks are followed by tables made at the start from the unwind data of everything that is loaded (some milliseconds for each million bytes of code; kept for the next start). What is
+ * loaded later is found within a quarter of a second. Code that has no unwind data is followed by its frame pointers.
  *
  * All threads are sampled: those that run at the start, and those that they start later. A program that calls fork() goes on in the parent alone; the child is not
  * sampled and may start a sampler of its own.
@@ -41,6 +44,16 @@ enum coati_sampler_engine {
 	COATI_SAMPLER_TIMER,
 };
 
+/* How stacks are followed. */
+enum coati_sampler_stacks {
+	/* By tables where they can be had, and by frame pointers through code that has none. */
+	COATI_SAMPLER_STACKS_AUTO = 0,
+	/* By frame pointers alone: the least that a sample can cost. Code that keeps none (-fomit-frame-pointer) gives stacks of few frames. */
+	COATI_SAMPLER_STACKS_POINTERS,
+	/* As AUTO, and an error when there is no table at all. */
+	COATI_SAMPLER_STACKS_TABLES,
+};
+
 /* coati_sampler_opts.flags */
 /* Put the names of functions into the profile, from the symbol tables of the files that are mapped at the end. Without it the profile has addresses, mappings
  * and build ids, from which a tool finds names and lines later. */
@@ -51,32 +64,43 @@ enum coati_sampler_engine {
 
 struct coati_sampler_opts {
 	uint64_t size;
-	uint32_t rate_hz; /* samples for each second of CPU time, 1 to 10000; 0: 100 */
-	enum coati_sampler_engine engine; /* UNKNOWN: the first that works */
-	uint32_t max_depth;		  /* frames of a stack, at most 512; 0: 128 */
+	/* Samples for each second of CPU time, 1 to 10000; 0: 100. */
+	uint32_t rate_hz;
+	/* UNKNOWN: the first that works. */
+	enum coati_sampler_engine engine;
+	/* Frames of a stack, at most 512; 0: 128. */
+	uint32_t max_depth;
 	uint32_t flags;
+	enum coati_sampler_stacks stacks;
+	uint32_t reserved;
+	/* Memory for tables; 0: 64 MiB. Objects whose table is over it are walked by frame pointers, and the profile says how many. */
+	uint64_t max_table_bytes;
 };
 
 struct coati_sampler_stats {
 	enum coati_sampler_engine engine;
 	uint32_t threads; /* that were there at the start */
-	uint64_t
-		period_ns; /* as asked for; that of each event is 0.5 to 2 % longer or shorter, so that it keeps step with nothing */
-	uint64_t samples;  /* in the profile */
-	uint64_t
-		cpu_ns; /* that they stand for: the sum of their periods; a timer that is late stands for several */
-	uint64_t lost; /* no room in the buffers, or too many stacks to remember */
-	uint64_t
-		cut; /* of samples: stacks that go on where they could not be followed, or are deeper than max_depth */
+	/* As asked for; that of each event is 0.5 to 2 % longer or shorter, so that it keeps step with nothing. */
+	uint64_t period_ns;
+	uint64_t samples; /* in the profile */
+	/* That they stand for: the sum of their periods. A timer that is late stands for several. */
+	uint64_t cpu_ns;
+	/* No room in the buffers, or too many stacks to remember. */
+	uint64_t lost;
+	/* Of samples: stacks that go on where they could not be followed, or are deeper than max_depth. */
+	uint64_t cut;
 	uint64_t stacks; /* different ones */
-	uint64_t
-		total_ns; /* CPU time that the process used meanwhile, without the sampler's own thread: what is not in cpu_ns was not seen */
+	/* CPU time that the process used meanwhile, without the sampler's own thread: what is not in cpu_ns was not seen. */
+	uint64_t total_ns;
+	enum coati_sampler_stacks how; /* POINTERS or TABLES */
+	uint32_t objects;	       /* that have a table */
+	uint64_t table_bytes;
 };
 
 /* Start sampling. @opts may be NULL.
  *   -EBUSY       it runs already
  *   -EOPNOTSUPP, -EACCES, ...  the engine that was asked for cannot be had; the text says why
- * Thread: any.  Memory: some MiB, kept until the end of the process; starts a thread. */
+ * Thread: any.  Memory: some MiB and the tables, kept until the end of the process; starts a thread. */
 COATI_API int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_error *err);
 /* Stop it, and write the profile to @fd (-1: nowhere). *ret (may be NULL) is filled in also when writing fails.
  *   -ESRCH  it does not run */

@@ -3,6 +3,7 @@
  * The sampler against what is known: functions and threads that measure their own CPU time, and a profile that must say the same. Tolerances are those of the
  * sampling itself, so that another load on the machine does not matter.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,6 +25,8 @@
 #include "format/gzip.h"
 #include "format/proto.h"
 #include "kernel/need.h"
+#include "live/sampler/sampler.h"
+#include "unit/sampler-frames.h"
 
 #define SHARES_MAX 1024
 
@@ -118,7 +121,9 @@ static struct {
 	uint64_t function_of[65536]; /* by location */
 	struct share functions[SHARES_MAX], threads[SHARES_MAX], labels[SHARES_MAX];
 	uint64_t samples, cpu_ns;
+	uint64_t rooted; /* samples whose stack has the function @root */
 } profile;
+static const char *root;
 
 static struct share *share_of(struct share *list, uint64_t id)
 {
@@ -141,15 +146,36 @@ static uint64_t field_of(const struct proto_reader *message, uint32_t field)
 	return 0;
 }
 
+static bool is_function(uint64_t id, const char *name)
+{
+	uint64_t text = id < 65536 ? profile.leaf_name[id] : 0;
+
+	return text && profile.text_sizes[text] == strlen(name) &&
+	       !memcmp(profile.texts[text], name, strlen(name));
+}
+
+static bool has_root(struct cursor c)
+{
+	while (root && cursor_left(&c) && !c.bad) {
+		uint64_t location = cursor_uleb(&c);
+
+		if (location < 65536 && is_function(profile.function_of[location], root))
+			return true;
+	}
+	return false;
+}
+
 static void take_sample(const struct proto_reader *message)
 {
 	struct proto_reader r = proto_over(message->bytes, message->size);
 	uint64_t leaf = 0, values[2] = { 0 }, thread = 0, label = 0;
+	bool rooted = false;
 
 	while (coati_proto_next(&r)) {
 		struct cursor c = cursor_over(r.bytes, r.size);
 
 		if (r.field == 1) {
+			rooted = has_root(c);
 			leaf = cursor_uleb(&c);
 		} else if (r.field == 2) {
 			values[0] = cursor_uleb(&c);
@@ -162,6 +188,7 @@ static void take_sample(const struct proto_reader *message)
 	}
 	CHECK(!r.bad);
 	profile.samples += values[0];
+	profile.rooted += rooted ? values[0] : 0;
 	profile.cpu_ns += values[1];
 	share_of(profile.threads, thread)->samples += values[0];
 	share_of(profile.labels, label)->samples += values[0];
@@ -213,14 +240,6 @@ static void stop_and_read(struct coati_sampler_stats *ret)
 		CHECK(!r.bad);
 	}
 	CHECK_U64(profile.cpu_ns, ==, ret->cpu_ns);
-}
-
-static bool is_function(uint64_t id, const char *name)
-{
-	uint64_t text = id < 65536 ? profile.leaf_name[id] : 0;
-
-	return text && profile.text_sizes[text] == strlen(name) &&
-	       !memcmp(profile.texts[text], name, strlen(name));
 }
 
 static uint64_t samples_of_function(const char *name)
@@ -500,6 +519,107 @@ TEST(sampler_sees_threads_that_live_for_5_ms)
 {
 	need_signals();
 	try_often(short_lives_are_seen);
+}
+
+/* ---- stacks ---- */
+
+static void start_stacks(enum coati_sampler_stacks stacks)
+{
+	struct coati_sampler_opts o = {
+		.size = sizeof(o), .rate_hz = 2000, .stacks = stacks, .flags = COATI_SAMPLER_NAMES
+	};
+
+	CHECK_OK(coati_sampler_start(&o, &err));
+}
+
+static volatile uint64_t below_ns = 100 * NSEC_PER_MSEC; /* as the parts above */
+
+/* Named in the profile; the code below it keeps no frame pointers. */
+__attribute__((noinline)) static void burn_below(frames_burn_fn fn, uint64_t cpu_ns)
+{
+	uint64_t begin = thread_ns();
+
+	while (thread_ns() - begin < cpu_ns)
+		fn(16, parts[0] / 8);
+	sink = begin; /* or it were a jump */
+}
+
+TEST(sampler_follows_code_without_frame_pointers)
+{
+	struct coati_sampler_stats stats;
+
+	need_signals();
+	root = "burn_below";
+	start_stacks(COATI_SAMPLER_STACKS_TABLES);
+	burn_below(coati_frames_burn, below_ns);
+	stop_and_read(&stats);
+	test_note("%llu of %llu samples below, %llu cut, %u objects, %llu bytes",
+		  (unsigned long long)profile.rooted, (unsigned long long)stats.samples,
+		  (unsigned long long)stats.cut, stats.objects,
+		  (unsigned long long)stats.table_bytes);
+	CHECK_INT(stats.how, ==, COATI_SAMPLER_STACKS_TABLES);
+	CHECK(has_comment("stacks: by unwind tables of"));
+	/* some are of the start and the end, and of how the clock is asked */
+	CHECK_U64(stats.samples, >=, 50);
+	CHECK_U64(profile.rooted, >=, stats.samples * 9 / 10);
+	CHECK_U64(stats.cut, <=, stats.samples / 10);
+}
+
+TEST(sampler_by_frame_pointers_alone_says_so)
+{
+	struct coati_sampler_stats stats;
+
+	need_signals();
+	start_stacks(COATI_SAMPLER_STACKS_POINTERS);
+	burn(20 * NSEC_PER_MSEC);
+	stop_and_read(&stats);
+	CHECK_INT(stats.how, ==, COATI_SAMPLER_STACKS_POINTERS);
+	CHECK_U64(stats.table_bytes, ==, 0);
+	CHECK(has_comment("stacks: by frame pointers"));
+}
+
+TEST(sampler_without_memory_for_tables_says_so)
+{
+	struct coati_sampler_opts o = { .size = sizeof(o),
+					.rate_hz = 1000,
+					.max_table_bytes = 16,
+					.stacks = COATI_SAMPLER_STACKS_TABLES };
+	struct coati_sampler_stats stats;
+
+	need_signals();
+	CHECK_ERR(coati_sampler_start(&o, &err), -ENODATA);
+	o.stacks = COATI_SAMPLER_STACKS_AUTO;
+	CHECK_OK(coati_sampler_start(&o, &err));
+	burn(20 * NSEC_PER_MSEC);
+	CHECK_OK(coati_sampler_stop(-1, &stats, &err));
+	CHECK_INT(stats.how, ==, COATI_SAMPLER_STACKS_POINTERS);
+}
+
+/* Loaded while it runs: found by the thread that folds, and gone again without harm. */
+TEST(sampler_follows_what_is_loaded_later)
+{
+	struct coati_sampler_stats stats;
+	struct sampler_objects *before;
+	frames_burn_fn fn;
+	void *module;
+
+	need_signals();
+	root = "burn_below";
+	start_stacks(COATI_SAMPLER_STACKS_AUTO);
+	before = atomic_load(&coati_sampler_shared.objects);
+	module = dlopen(COATI_SAMPLER_MODULE, RTLD_NOW);
+	if (!module)
+		test_skip("%s", dlerror());
+	fn = (frames_burn_fn)dlsym(module, "coati_frames_burn");
+	while (atomic_load(&coati_sampler_shared.objects) == before)
+		usleep(1000);
+	burn_below(fn, below_ns);
+	stop_and_read(&stats);
+	test_note("%llu of %llu samples below, %llu cut", (unsigned long long)profile.rooted,
+		  (unsigned long long)stats.samples, (unsigned long long)stats.cut);
+	CHECK_U64(stats.samples, >=, 50);
+	CHECK_U64(profile.rooted, >=, stats.samples * 8 / 10);
+	CHECK_OK(dlclose(module));
 }
 
 TEST(sampler_by_timer_stands_for_all_cpu_time)

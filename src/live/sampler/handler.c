@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The sampler's signal handler. In: the registers that a signal interrupted. Out: one record in a profile buffer. The stack is followed by frame pointers
- * upwards only, and a page that is not known to be there is asked for before it is read: whatever rbp holds, nothing is touched that is not mapped.
- */
+/* The sampler's signal handler. In: the registers that a signal interrupted. Out: one record in a profile buffer. */
 #include "live/sampler/sampler.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #ifndef TRAP_PERF
 #define TRAP_PERF 6 /* Linux 5.13 */
 #endif
-#define PAGE_BYTES   UINT64_C(4096) /* the least that any kernel maps */
-#define SAME_STACK   (UINT64_C(64) << 10)
 #define PERF_DATA_AT 24 /* of si_perf_data in siginfo_t, 64 bit */
 
 struct sampler_shared coati_sampler_shared;
@@ -29,83 +22,6 @@ static __thread struct {
 	bool has_event;
 } me __attribute__((tls_model("initial-exec")));
 
-/* ---- the stack ---- */
-
-bool coati_sampler_probe(uint64_t addr)
-{
-	uint64_t word;
-	struct iovec to = { &word, sizeof(word) }, from = { (void *)(uintptr_t)addr, sizeof(word) };
-
-	/* fails where a load would fault, guard pages included */
-	return syscall(SYS_process_vm_readv, (long)getpid(), &to, 1UL, &from, 1UL, 0UL) ==
-	       sizeof(word);
-}
-
-static void registers(const ucontext_t *c, uint64_t *pc, uint64_t *sp, uint64_t *fp)
-{
-#if defined(__x86_64__)
-	*pc = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
-	*sp = (uint64_t)c->uc_mcontext.gregs[REG_RSP];
-	*fp = (uint64_t)c->uc_mcontext.gregs[REG_RBP];
-#elif defined(__aarch64__)
-	*pc = c->uc_mcontext.pc;
-	*sp = c->uc_mcontext.sp;
-	*fp = c->uc_mcontext.regs[29];
-#else
-#error "no registers known for this CPU"
-#endif
-}
-
-/* The page of the interrupted stack pointer is there when this handler runs on the same stack. */
-static uint64_t known_end(uint64_t sp)
-{
-	uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-
-	return sp - here < SAME_STACK ? (sp | (PAGE_BYTES - 1)) + 1 : 0;
-}
-
-/* Words of a stack are whatever they are: nothing for a sanitizer to judge. */
-__attribute__((no_sanitize("address", "thread"))) uint32_t coati_sampler_walk_on(
-	uint64_t sp, uint64_t fp, uint64_t *frames, uint32_t max, bool can_probe, bool *ret_cut)
-{
-	uint64_t end = known_end(sp);
-	uint32_t n = 0;
-
-	*ret_cut = false;
-	while (fp >= sp && !(fp & 7) && fp < UINT64_MAX - 16) {
-		const uint64_t *frame = (const uint64_t *)(uintptr_t)fp;
-
-		if (n == max) {
-			*ret_cut = true;
-			break;
-		}
-		if (fp + 16 > end) {
-			/* both words, as they may lie in two pages */
-			if (!can_probe || !coati_sampler_probe(fp) ||
-			    !coati_sampler_probe(fp + 8)) {
-				*ret_cut = true;
-				break;
-			}
-			end = ((fp + 8) | (PAGE_BYTES - 1)) + 1;
-		}
-		if (frame[1] < PAGE_BYTES)
-			break; /* the outermost frame */
-		frames[n++] = frame[1];
-		sp = fp + 16;
-		fp = frame[0];
-	}
-	return n;
-}
-
-uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max, bool can_probe,
-			    bool *ret_cut)
-{
-	uint64_t sp, fp;
-
-	registers(context, &frames[0], &sp, &fp);
-	return 1 + coati_sampler_walk_on(sp, fp, frames + 1, max - 1, can_probe, ret_cut);
-}
-
 /* ---- the sample ---- */
 
 static struct sampler_slot *take_slot(uint32_t tid)
@@ -113,8 +29,8 @@ static struct sampler_slot *take_slot(uint32_t tid)
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++) {
 		struct sampler_slot *s = &coati_sampler_shared.slots[(tid + i) % SAMPLER_SLOTS];
 
-		/* pairs with: release in give_slot(); the writer's side is ours as the last one left it */
-		if (!atomic_exchange_explicit(&s->taken, 1, memory_order_acquire))
+		/* pairs with: release in give_slot(); the writer's side is ours as the last one left it. And with who publishes objects, as said there. */
+		if (!atomic_exchange(&s->taken, 1))
 			return s;
 	}
 	return NULL;
@@ -140,10 +56,22 @@ static uint32_t put_labels(struct coati_labels *labels, uint64_t *to)
 	return (uint32_t)(bytes + 7) / 8;
 }
 
+/* Frames into the slot; their number. */
+static uint32_t walk(struct sampler_slot *slot, const void *context, bool *ret_cut)
+{
+	struct sampler_shared *g = &coati_sampler_shared;
+	const struct sampler_objects *objects = atomic_load(&g->objects);
+	struct sampler_limits limits = { slot->words, g->max_depth, g->can_probe };
+
+	if (!g->by_tables || !objects)
+		return coati_sampler_walk(context, slot->words, g->max_depth, g->can_probe,
+					  ret_cut);
+	return coati_sampler_walk_tables(context, objects, &slot->scratch, &limits, ret_cut);
+}
+
 static void fill_slot(struct sampler_slot *slot, uint32_t tid, const void *context,
 		      uint64_t weight_ns)
 {
-	const struct sampler_shared *g = &coati_sampler_shared;
 	uint64_t header[SAMPLER_HEADER];
 	struct coati_profbuf_record record = { .header = header,
 					       .nr_header = SAMPLER_HEADER,
@@ -152,7 +80,7 @@ static void fill_slot(struct sampler_slot *slot, uint32_t tid, const void *conte
 	uint32_t frames;
 	bool cut;
 
-	frames = coati_sampler_walk(context, slot->words, g->max_depth, g->can_probe, &cut);
+	frames = walk(slot, context, &cut);
 	record.nr_stack = frames + put_labels(&slot->labels, slot->words + frames);
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* says when some were lost, to the tick */
 	record.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

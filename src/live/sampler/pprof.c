@@ -35,6 +35,14 @@ static void add_comments(struct pprof *o, const struct sampler_profile *p)
 			o,
 			"engine: one timer over the CPU time of the process at %u Hz, looked at by the kernel at its tick; shares of threads may be skewed",
 			p->rate_hz);
+	if (p->by_tables)
+		coati_pprof_comment(
+			o,
+			"stacks: by unwind tables of %u objects (%llu bytes), by frame pointers in %u without unwind data and %u that were over the memory for tables",
+			p->objects.with, (unsigned long long)p->objects.bytes, p->objects.without,
+			p->objects.over);
+	else
+		coati_pprof_comment(o, "stacks: by frame pointers");
 	if (p->why[0])
 		coati_pprof_comment(o, "a better engine could not be had: %s", p->why);
 	if (p->no_kernel)

@@ -22,6 +22,8 @@
 #define DEFAULT_RATE	  100u
 #define MAX_RATE	  10000u
 #define DEFAULT_DEPTH	  128u
+#define DEFAULT_TABLES	  (UINT64_C(64) << 20)
+#define LOOK_NS		  250000000 /* between looks for what was loaded */
 #define PROFILE_BYTES_MAX ((size_t)1 << 30)
 
 enum { IDLE = 0, CHANGING, RUNNING };
@@ -33,7 +35,8 @@ static struct {
 	int signal;
 	_Atomic int32_t pid; /* that started it */
 	size_t buf_bytes;
-	void *memory; /* of all buffers; never given back */
+	void *memory; /* of all buffers and caches; never given back */
+	uint64_t max_table_bytes;
 	pthread_t thread;
 	_Atomic int32_t tid; /* of that thread */
 	_Atomic uint32_t ending;
@@ -78,7 +81,10 @@ static bool arm_all(void)
 /* A word and not an eventfd: programs close descriptors that they do not know, and use the numbers for their own. */
 static void sleep_while(uint32_t seen)
 {
-	syscall(SYS_futex, &coati_sampler_shared.wake, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+	struct timespec look = { .tv_nsec = LOOK_NS };
+
+	syscall(SYS_futex, &coati_sampler_shared.wake, FUTEX_WAIT_PRIVATE, seen,
+		coati_sampler_shared.by_tables ? &look : NULL, NULL, 0);
 }
 
 static void wake_thread(void)
@@ -101,6 +107,8 @@ static void *drain_until_end(void *arg)
 		if (atomic_load_explicit(&run.ending, memory_order_acquire))
 			break;
 		drain();
+		if (coati_sampler_shared.by_tables)
+			coati_sampler_objects_refresh(run.max_table_bytes);
 		if (!arm_all())
 			sleep_while(seen);
 	}
@@ -128,6 +136,12 @@ static int start_thread(void)
 
 /* ---- buffers ---- */
 
+static void give_caches(void *memory)
+{
+	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
+		coati_sampler_shared.slots[i].scratch.cache = (struct walk_cache *)memory + i;
+}
+
 static int make_memory(struct coati_error *err)
 {
 	struct coati_profbuf_opts o = { .size = sizeof(o),
@@ -137,11 +151,12 @@ static int make_memory(struct coati_error *err)
 
 	run.buf_bytes = (coati_profbuf_bytes(&o) + 63) & ~(size_t)63;
 	if (!run.memory) {
-		memory = mmap(NULL, run.buf_bytes * SAMPLER_SLOTS, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		memory = mmap(NULL, (run.buf_bytes + sizeof(struct walk_cache)) * SAMPLER_SLOTS,
+			      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (memory == MAP_FAILED)
 			return coati_fail(err, -errno, "sampler: memory for buffers: %m");
 		run.memory = memory;
+		give_caches((uint8_t *)memory + run.buf_bytes * SAMPLER_SLOTS);
 	}
 	return 0;
 }
@@ -253,6 +268,7 @@ void coati_sampler_forget(void)
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
 		atomic_store_explicit(&coati_sampler_shared.slots[i].taken, 0,
 				      memory_order_relaxed);
+	coati_sampler_objects_forget();
 	atomic_store_explicit(&run.state, IDLE, memory_order_relaxed);
 }
 
@@ -273,6 +289,24 @@ static void end_thread(void)
 	drain();
 }
 
+static int make_tables(const struct coati_sampler_opts *o, struct coati_error *err)
+{
+	int r;
+
+	run.max_table_bytes = o->max_table_bytes ? o->max_table_bytes : DEFAULT_TABLES;
+	coati_sampler_shared.by_tables = false;
+	if (o->stacks == COATI_SAMPLER_STACKS_POINTERS)
+		return 0;
+	r = coati_sampler_objects_refresh(run.max_table_bytes);
+	coati_sampler_shared.by_tables = coati_sampler_objects_stats().with > 0;
+	if (coati_sampler_shared.by_tables || o->stacks != COATI_SAMPLER_STACKS_TABLES)
+		return 0;
+	return coati_fail(
+		err, r < 0 ? r : -ENODATA,
+		"sampler: no unwind table within %llu bytes for anything that is loaded; use frame pointers",
+		(unsigned long long)run.max_table_bytes);
+}
+
 static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 {
 	struct sampler_shared *g = &coati_sampler_shared;
@@ -280,6 +314,8 @@ static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 
 	if (r == 0)
 		r = make_slots(err);
+	if (r == 0)
+		r = make_tables(o, err);
 	if (r < 0)
 		return r;
 	run.rate_hz = o->rate_hz ? o->rate_hz : DEFAULT_RATE;
@@ -288,7 +324,7 @@ static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 	run.events.seed = clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)(uintptr_t)&r;
 	g->period_ns = coati_sampler_dither(run.stats.period_ns, &run.events.seed);
 	g->max_depth = o->max_depth ? o->max_depth : DEFAULT_DEPTH;
-	g->can_probe = coati_sampler_probe((uint64_t)(uintptr_t)&r);
+	g->can_probe = coati_sampler_probe((uint64_t)(uintptr_t)g) && !coati_sampler_probe(0);
 	atomic_store_explicit(&g->no_slot, 0, memory_order_relaxed);
 	atomic_fetch_add_explicit(&g->run, 1, memory_order_relaxed);
 	coati_sampler_fold_init(&run.fold);
@@ -322,8 +358,8 @@ int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_erro
 	int r = SIZED_COPY(&o, opts);
 
 	if (r < 0 || o.rate_hz > MAX_RATE || o.max_depth > SAMPLER_DEPTH_MAX ||
-	    o.engine > COATI_SAMPLER_TIMER ||
-	    o.flags & ~(COATI_SAMPLER_NAMES | COATI_SAMPLER_OWN_FILES))
+	    o.engine > COATI_SAMPLER_TIMER || o.stacks > COATI_SAMPLER_STACKS_TABLES ||
+	    o.reserved || o.flags & ~(COATI_SAMPLER_NAMES | COATI_SAMPLER_OWN_FILES))
 		return coati_fail(
 			err, r < 0 ? r : -EINVAL,
 			"sampler: options that cannot be: rates are 1 to %u Hz, depths to %u",
@@ -377,6 +413,11 @@ int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_err
 	run.stats.lost = run.fold.lost + atomic_load_explicit(&g->no_slot, memory_order_relaxed);
 	run.stats.cut = run.fold.cut;
 	run.stats.stacks = run.fold.stacks;
+	run.stats.how = g->by_tables ? COATI_SAMPLER_STACKS_TABLES : COATI_SAMPLER_STACKS_POINTERS;
+	p.by_tables = g->by_tables;
+	p.objects = coati_sampler_objects_stats();
+	run.stats.objects = g->by_tables ? p.objects.with : 0;
+	run.stats.table_bytes = g->by_tables ? p.objects.bytes : 0;
 	p.time_ns = as_ns(&run.wall);
 	p.duration_ns = as_ns(&end) - as_ns(&run.begin);
 	p.rate_hz = run.rate_hz;

@@ -21,6 +21,7 @@
 #include "base/elf.h"
 #include "base/map.h"
 #include "base/strbuf.h"
+#include "live/sampler/stack.h"
 
 #define SAMPLER_SLOTS	  16u
 #define SAMPLER_DEPTH_MAX 512u
@@ -43,6 +44,7 @@ struct sampler_slot {
 	uint64_t words[SAMPLER_DEPTH_MAX +
 		       SAMPLER_LABELS]; /* of who has taken it: alternate stacks are small */
 	struct coati_labels labels;	/* likewise */
+	struct sampler_scratch scratch; /* likewise */
 };
 
 /* What the handler sees. */
@@ -53,6 +55,8 @@ struct sampler_shared {
 	_Atomic uint64_t no_slot;
 	uint64_t period_ns; /* of timers */
 	uint32_t max_depth;
+	bool by_tables;
+	struct sampler_objects *_Atomic objects;
 	bool can_probe;	      /* memory can be asked for before it is read */
 	struct sigaction old; /* of the signal in use */
 	struct sampler_slot slots[SAMPLER_SLOTS];
@@ -61,15 +65,6 @@ extern struct sampler_shared coati_sampler_shared;
 
 /* The handler itself, for SIGTRAP and SIGPROF.  Signal: safe. */
 void coati_sampler_handler(int sig, siginfo_t *info, void *context);
-/* Frames of the code that a signal interrupted, leaf first; *ret_cut when there would be more.  Signal: safe. */
-uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max, bool can_probe,
-			    bool *ret_cut);
-/* The callers of the code whose frame is at @fp, on the stack at and above @sp, the nearest first. For code that asks for its own stack, too.  Signal: safe. */
-uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, uint32_t max,
-			       bool can_probe, bool *ret_cut);
-/* Whether eight bytes can be read at @addr.  Signal: safe. */
-bool coati_sampler_probe(uint64_t addr);
-
 /* In the child of a fork(): nothing of the parent's sampler is here any more. Called by itself; earlier calls are fine. */
 void coati_sampler_forget(void);
 
@@ -142,6 +137,8 @@ struct sampler_profile {
 	const char *why;	       /* not the best engine; "": it was, or was not asked for */
 	uint64_t time_ns, duration_ns; /* wall clock, length */
 	uint32_t rate_hz;
+	struct sampler_objects_stats objects;
+	bool by_tables;
 	bool names, no_kernel, replaced;
 };
 

@@ -189,7 +189,9 @@ static inline void move_reg(struct walk *w, struct walk_reg *r, uint8_t where, u
 	if (where == TABLE_LOST) {
 		r->is_lost = true;
 	} else if (at >= w->sp) {
-		*r = (struct walk_reg){ .at = at };
+		/* each by itself: copied as a whole, the next read of one waits for all */
+		r->at = at;
+		r->is_lost = false;
 	} else {
 		uint64_t value;
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Stacks inside a signal handler. All of it is safe there, keeps to memory that is mapped, and may be called by any number of threads. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "live/sampler/objects.h"
+#include "unwind/table/walk.h"
+
+/* Frames of the code that a signal interrupted, leaf first; *ret_cut when there would be more. By frame pointers. */
+uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max, bool can_probe,
+			    bool *ret_cut);
+/* The callers of the code whose frame is at @fp, on the stack at and above @sp, the nearest first. For code that asks for its own stack, too. */
+uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, uint32_t max,
+			       bool can_probe, bool *ret_cut);
+/* Whether eight bytes can be read at @addr. */
+bool coati_sampler_probe(uint64_t addr);
+
+/* What a walk over tables works with: of one walk at a time, and too large for small alternate stacks. */
+struct sampler_scratch {
+	struct walk walk;
+	uint64_t regs[WALK_REGS];
+	struct walk_cache *cache; /* NULL: none */
+};
+
+struct sampler_limits {
+	uint64_t *frames;
+	uint32_t max;
+	bool can_probe;
+};
+
+/* By tables, and by frame pointers where there is none. The number of frames; *ret_cut as above. */
+uint32_t coati_sampler_walk_tables(const void *context, const struct sampler_objects *objects,
+				   struct sampler_scratch *scratch, const struct sampler_limits *l,
+				   bool *ret_cut);
