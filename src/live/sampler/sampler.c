@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sized.h"
+#include "live/auto/auto.h"
 
 #define DEFAULT_RATE	  100u
 #define MAX_RATE	  10000u
@@ -367,7 +368,10 @@ int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_erro
 	atomic_store_explicit(&run.pid, getpid(), memory_order_relaxed);
 	if (!atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,
 						     memory_order_acquire, memory_order_relaxed))
-		return coati_fail(err, -EBUSY, "sampler: it runs already; stop it first");
+		return coati_fail(err, -EBUSY, "sampler: it runs already%s; stop it first",
+				  atomic_load_explicit(&coati_auto_active, memory_order_relaxed)
+					  ? ", as COATI_PROFILE asks"
+					  : "");
 	if (!run.at_fork)
 		run.at_fork = pthread_atfork(NULL, NULL, coati_sampler_forget) == 0;
 	r = start(&o, err);
