@@ -3,7 +3,7 @@
  * libcoati-live: what a program embeds. Needs libc alone. Loading it starts no thread, opens no descriptor,
  * installs no handler and allocates nothing.
  *
- * Here: the clock of the live side, and labels.
+ * Here: the clock of the live side, and labels; <coati/tracer.h> comes with it.
  */
 #ifndef COATI_LIVE_H
 #define COATI_LIVE_H
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <coati/tracer.h>
 #include <coati/visibility.h>
 
 #ifdef __cplusplus

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The execution tracer and the flight recorder of libcoati-live: what a program says about itself, with the time, in a few bytes an event.
+ *
+ *	void serve(struct request *r)
+ *	{
+ *		struct coati_live_task task;
+ *
+ *		COATI_TASK_BEGIN(&task, "request", NULL);
+ *		COATI_TASK_SCOPE(&task);		this thread works on it until the end of the block
+ *		{
+ *			COATI_REGION("parse");		until the end of the block
+ *			...
+ *		}
+ *		COATI_LOG("http", "%s: %d bytes", r->path, r->size);	formatted only while somebody records
+ *		coati_task_end(&task);
+ *	}
+ *
+ * Nothing is written before a recorder is started (coati_recorder_start()); until then an event costs the load of one word, the gate.
+ * After that it is a few bytes in memory of the thread's own: no lock, no atomic read-modify-write, no allocation and no system call, but when
+ * 16 KiB are full and at the first use of a thread or of a site. docs/formats/live.md describes the bytes.
+ *
+ * All event functions may be called from signal handlers, and keep errno. One that interrupts another of the same thread writes into a second
+ * buffer; one that interrupts that is left out and counted. A handler must not leave by longjmp().
+ *
+ * A child after fork() records nothing until it starts a recorder of its own. Defining COATI_DISABLE before this header is included makes the
+ * macros vanish; functions stay what they are.
+ *
+ * Limits: 65535 sites, 60 categories with a bit of their own (the others share one); texts of 8000 bytes (longer ones are cut, and it is said
+ * so); regions deeper than 128 are written, but not told again in a new generation; 16384 open tasks and 4096 open resources are told again.
+ */
+#ifndef COATI_TRACER_H
+#define COATI_TRACER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/error.h>
+#include <coati/visibility.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the gate ---- */
+
+/* Not zero while somebody records: a bit for each category that is wanted, and some of the library's. The one thing that is tested inline. */
+extern COATI_API uint64_t coati_tracer_gate;
+
+/* Whether somebody records: before work that only serves an event. */
+#ifdef COATI_DISABLE
+#define COATI_TRACING() 0
+#else
+#define COATI_TRACING() \
+	__builtin_expect(__atomic_load_n(&coati_tracer_gate, __ATOMIC_RELAXED) != 0, 0)
+#endif
+
+/* ---- sites ---- */
+
+enum coati_site_kind {
+	COATI_SITE_REGION = 1,
+	COATI_SITE_TASK,
+	COATI_SITE_LOG,
+	COATI_SITE_COUNTER,
+	COATI_SITE_GAUGE,
+	COATI_SITE_FLOW,
+	COATI_SITE_INSTANT,
+};
+
+#define COATI_SITE_STACK (1u << 0) /* every event of it with its stack */
+#define COATI_SITE_LAZY	 (1u << 1) /* regions: written only when something is written inside */
+
+/* A place in the program: static, so that its texts are told once. The library copies them at the first use, so that the library that holds the site may be
+ * unloaded. Program fills all but id and mask (0 and ~0); @mask may be set to 0 to switch a site off, and to ~0 to switch it on again. */
+struct coati_site {
+	const char *name, *category, *file, *function;
+	const char *
+		fields; /* of COATI_SITE_INSTANT: "fd:i bytes:u ratio:d from:s addr:x", else NULL */
+	uint32_t line;
+	uint32_t kind;
+	uint32_t id; /* 0 before the first use; the library's */
+	uint32_t flags;
+	uint64_t mask; /* bit of its category; ~0 before the first use; 0: switched off */
+	uint64_t
+		min_ns; /* regions: written only when they last so long, or something is written inside */
+};
+
+/* clang-format off */
+#define COATI_SITE(kind, category, name, fields, flags, min_ns) \
+	{ name, category, __FILE__, __func__, fields, __LINE__, kind, 0, flags, ~UINT64_C(0), min_ns }
+/* clang-format on */
+
+/* ---- regions: what a thread does; they nest ---- */
+
+/* All event functions: Hot.  Thread: any.  Signal: safe.  Memory: never allocates. */
+COATI_API COATI_SIGSAFE void coati_region_begin(struct coati_site *site);
+/* Ends the innermost open one with this site; those inside it end too (longjmp). One that never began, or began before the recorder, is ignored. */
+COATI_API COATI_SIGSAFE void coati_region_end(struct coati_site *site);
+
+/* ---- tasks: what is to be done; they cross threads ---- */
+
+struct coati_live_task {
+	uint64_t id;	    /* unique in the process, also when nobody records */
+	uint64_t recording; /* the rest is the library's */
+	uint32_t slot, site;
+};
+
+/* Begin a task of the type @site->name. @parent NULL: the task that the thread works on. Does not make the thread work on it. */
+COATI_API COATI_SIGSAFE void coati_task_begin(struct coati_site *site,
+					      const struct coati_live_task *parent,
+					      struct coati_live_task *ret);
+/* On any thread; may be repeated, the first counts. */
+COATI_API COATI_SIGSAFE void coati_task_end(const struct coati_live_task *task);
+
+struct coati_task_scope {
+	uint64_t previous;
+};
+
+/* This thread works on @task (NULL: on none) until coati_task_leave(); scopes nest. Kept also while nobody records. */
+COATI_API COATI_SIGSAFE struct coati_task_scope coati_task_enter(
+	const struct coati_live_task *task);
+COATI_API COATI_SIGSAFE void coati_task_leave(const struct coati_task_scope *scope);
+
+/* ---- single events ---- */
+
+/* @text needs no zero at its end; any size. */
+COATI_API COATI_SIGSAFE void coati_log_text(struct coati_site *site, const char *text, size_t size);
+/* Formats into a buffer of 1024 bytes: a longer text is cut, and it is said so.  Signal: not safe. */
+COATI_API void coati_log(struct coati_site *site, const char *format, ...) COATI_PRINTF(2, 3);
+COATI_API COATI_SIGSAFE void coati_counter(struct coati_site *site, int64_t value);
+COATI_API COATI_SIGSAFE void coati_gauge(struct coati_site *site, double value);
+/* @phase: 0 begin, 1 step, 2 end. Arrows between what happens on different threads for the same @id. */
+COATI_API COATI_SIGSAFE void coati_flow(struct coati_site *site, uint64_t id, unsigned int phase);
+/* One value for each of @site->fields: i int64_t, u and x uint64_t, d double, s const char * (NULL: empty). At most 16. */
+COATI_API COATI_SIGSAFE void coati_instant(struct coati_site *site, ...);
+
+/* ---- resources: things with declared states (connections, queues, coroutines) ---- */
+
+struct coati_resource_type {
+	const char *name;
+	const char *const *states;
+	const uint64_t
+		*next;	/* set of the states that may follow each, one bit a state; NULL: any */
+	uint32_t count; /* of states, at most 64 */
+	uint32_t id;	/* 0 before the first use; the library's */
+};
+
+struct coati_resource {
+	uint64_t id;
+	struct coati_resource_type *type;
+	uint64_t recording; /* the library's */
+	uint32_t state, slot;
+};
+
+COATI_API COATI_SIGSAFE void coati_resource_begin(struct coati_resource_type *type,
+						  const char *name, uint32_t state,
+						  struct coati_resource *ret);
+/* -EINVAL when the type does not allow it: written all the same, and found by the validator. Calls for one resource must not run at the same time. */
+COATI_API COATI_SIGSAFE int coati_resource_set(struct coati_resource *resource, uint32_t state,
+					       const char *reason);
+COATI_API COATI_SIGSAFE void coati_resource_end(struct coati_resource *resource);
+
+/* ---- names ---- */
+
+/* As shown for this thread, and for the process. */
+COATI_API COATI_SIGSAFE void coati_thread_name(const char *name);
+COATI_API COATI_SIGSAFE void coati_process_name(const char *name);
+
+/* ---- macros: a static site, and the call only while somebody records ---- */
+
+#define COATI_TRACER_JOIN_(a, b) a##b
+#define COATI_TRACER_NAME_(a, b) COATI_TRACER_JOIN_(a, b)
+
+static inline void coati_region_leave_(struct coati_site **site)
+{
+	if (__builtin_expect(*site != NULL, 0))
+		coati_region_end(*site);
+}
+
+#ifdef COATI_DISABLE
+#define COATI_REGION_SITE_(category, name, flags, min_ns) struct coati_site
+#define COATI_TASK_BEGIN(task, type, parent)		  ((void)((task)->id = 0, (task)->slot = 0))
+#define COATI_TASK_SCOPE(task)				  ((void)(task))
+#define COATI_EVENT_(kind, category, name, fields, call)  ((void)0)
+#define COATI_REGION_BEGIN_(category, name)		  ((void)0)
+#else
+#define COATI_REGION_SITE_(category, name, flags, min_ns)                                          \
+	static struct coati_site COATI_TRACER_NAME_(coati_site_, __LINE__) =                       \
+		COATI_SITE(COATI_SITE_REGION, category, name, NULL, flags, min_ns);                \
+	__attribute__((cleanup(coati_region_leave_), unused)) struct coati_site *                  \
+	COATI_TRACER_NAME_(coati_region_, __LINE__) =                                              \
+		COATI_TRACING() ? (coati_region_begin(&COATI_TRACER_NAME_(coati_site_, __LINE__)), \
+				   &COATI_TRACER_NAME_(coati_site_, __LINE__))                     \
+				: NULL
+#define COATI_TASK_BEGIN(task, type, parent)                               \
+	do {                                                               \
+		static struct coati_site coati_site_ =                     \
+			COATI_SITE(COATI_SITE_TASK, "", type, NULL, 0, 0); \
+		coati_task_begin(&coati_site_, parent, task);              \
+	} while (0)
+#define COATI_TASK_SCOPE(task)                                                     \
+	__attribute__((cleanup(coati_task_leave), unused)) struct coati_task_scope \
+	COATI_TRACER_NAME_(coati_task_scope_, __LINE__) = coati_task_enter(task)
+#define COATI_EVENT_(kind, category, name, fields, call)                \
+	do {                                                            \
+		static struct coati_site coati_site_ =                  \
+			COATI_SITE(kind, category, name, fields, 0, 0); \
+		if (COATI_TRACING())                                    \
+			call;                                           \
+	} while (0)
+#endif
+
+/* A region until the end of the block, however that is left. One for each line at most. @name and @category are literals. */
+#ifdef COATI_DISABLE
+#define COATI_REGION(name)		((void)0)
+#define COATI_REGION_IN(category, name) ((void)0)
+#define COATI_REGION_LAZY(name, min_ns) ((void)0)
+#define COATI_REGION_STACK(name)	((void)0)
+#else
+#define COATI_REGION(name)		COATI_REGION_SITE_("", name, 0, 0)
+#define COATI_REGION_IN(category, name) COATI_REGION_SITE_(category, name, 0, 0)
+/* Written only when it lasts @min_ns (0: never for that alone), or something is written inside. */
+#define COATI_REGION_LAZY(name, min_ns) COATI_REGION_SITE_("", name, COATI_SITE_LAZY, min_ns)
+#define COATI_REGION_STACK(name)	COATI_REGION_SITE_("", name, COATI_SITE_STACK, 0)
+#endif
+
+#define COATI_LOG(category, ...) \
+	COATI_EVENT_(COATI_SITE_LOG, category, "", NULL, coati_log(&coati_site_, __VA_ARGS__))
+#define COATI_COUNTER(name, value) \
+	COATI_EVENT_(COATI_SITE_COUNTER, "", name, NULL, coati_counter(&coati_site_, value))
+#define COATI_GAUGE(name, value) \
+	COATI_EVENT_(COATI_SITE_GAUGE, "", name, NULL, coati_gauge(&coati_site_, value))
+/* COATI_EVENT("accept", "fd:i from:s", (int64_t)fd, name): each value of exactly the type that its letter says. */
+#define COATI_EVENT(name, fields, ...) \
+	COATI_EVENT_(COATI_SITE_INSTANT, "", name, fields, coati_instant(&coati_site_, __VA_ARGS__))
+#define COATI_FLOW_BEGIN(name, id) \
+	COATI_EVENT_(COATI_SITE_FLOW, "", name, NULL, coati_flow(&coati_site_, id, 0))
+#define COATI_FLOW_STEP(name, id) \
+	COATI_EVENT_(COATI_SITE_FLOW, "", name, NULL, coati_flow(&coati_site_, id, 1))
+#define COATI_FLOW_END(name, id) \
+	COATI_EVENT_(COATI_SITE_FLOW, "", name, NULL, coati_flow(&coati_site_, id, 2))
+
+/* ---- recorders ---- */
+
+/* What happens when the memory is full. */
+enum coati_recorder_policy {
+	COATI_DROP_OLDEST = 0, /* the oldest generation makes room */
+	COATI_DROP_NEWEST,     /* new events are left out until there is room */
+	COATI_BLOCK,	       /* the thread that writes waits */
+};
+
+#define COATI_RECORDER_STACKS  (1u << 0) /* the stack with every region, task, log */
+#define COATI_RECORDER_SAMPLES (1u << 1) /* CPU samples of the sampler in the same stream */
+#define COATI_RECORDER_LABELS  (1u << 2) /* changes of labels */
+
+struct coati_recorder_opts {
+	uint64_t size; /* of this struct, set by the caller */
+	int fd; /* events are written here, generation by generation; 0 or -1: they stay in memory (flight recorder) */
+	uint32_t flags; /* COATI_RECORDER_* */
+	enum coati_recorder_policy policy;
+	uint64_t
+		bytes; /* memory, all included; 0: 16 MiB. The first recorder of a process decides */
+	uint64_t window_ns; /* flight: older generations are dropped; 0: as many as fit */
+	uint64_t
+		generation_ns; /* how long a generation lasts; 0: 1 s. The shortest of all recorders counts */
+	const char *categories; /* "http,db" only these; "-noise" all but these; NULL: all */
+	const char *
+		directory; /* of the file that holds the memory; NULL: /dev/shm/coati-UID; "": no name, gone with the process */
+};
+
+struct coati_recorder;
+
+/* Start a recorder. Any number may run at the same time. Starts one thread for all of them, with all signals blocked.
+ * -EINVAL, -ENOMEM, -ENOSPC (no room in /dev/shm), -EEXIST or -EACCES (the directory is not ours), -EAGAIN (no thread). Thread: any.  Signal: not safe. */
+COATI_API int coati_recorder_start(const struct coati_recorder_opts *opts,
+				   struct coati_recorder **ret, struct coati_error *err);
+/* Everything that the recorder holds, to @fd, without stopping those that write: what was emitted before this call is in it. */
+COATI_API int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_error *err);
+
+struct coati_recorder_stats {
+	uint64_t size;		       /* of this struct, set by the caller: so much is written */
+	uint64_t events;	       /* in closed batches since the memory was made */
+	uint64_t dropped;	       /* events that were lost */
+	uint64_t bytes;		       /* of the memory */
+	uint64_t generations;	       /* begun so far */
+	uint64_t batches;	       /* closed so far */
+	uint64_t sites, sites_refused; /* refused: no room for their texts */
+	uint64_t tasks_unlisted; /* open tasks and resources that were too many to be told again */
+	uint64_t stuck;		 /* threads that did not leave an event for a second */
+};
+
+COATI_API void coati_recorder_stats(const struct coati_recorder *rec,
+				    struct coati_recorder_stats *ret);
+/* Stop, write what is left, free. *@rec becomes NULL; NULL is fine. The first error of writing to fd is told here. */
+COATI_API int coati_recorder_stop(struct coati_recorder **rec, struct coati_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

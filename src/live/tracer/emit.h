@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing an event, the part that every event runs through: enter, bytes, leave. Safe.
+ *
+ * Litmus of the hand-over, writer against who changes the generation ("W" and "G"):
+ *	W: writing = 1; r1 = generation		G: generation = new; r2 = writing
+ * r1 old and r2 0 must not both be: then G would close the batch that W writes into. Both sides need a store before a load kept in order, which no
+ * release or acquire does. G runs membarrier(PRIVATE_EXPEDITED) between its two, which puts a full barrier into every running thread of the
+ * process, between its instructions: so W needs only that the compiler keeps the order. Without membarrier() both have a seq_cst fence.
+ *	W: bytes; used (release); writing = 0 (release)		G: writing == 0 (acquire); bytes
+ * The second half: G sees the bytes of an event whose flag it saw cleared.
+ */
+#pragma once
+
+#include <string.h>
+#include <time.h>
+
+#include "arch/cycles.h"
+#include "live/tracer/tracer.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define ALWAYS	    static inline __attribute__((always_inline))
+
+#define HEAD_MAX 9u  /* kind and time */
+#define VAR_MAX	 10u /* a number */
+
+ALWAYS uint64_t tracer_generation(void)
+{
+	return atomic_load_explicit(&coati_tracer_hot.generation, memory_order_relaxed);
+}
+
+ALWAYS uint64_t tracer_gate(void)
+{
+	return __atomic_load_n(&coati_tracer_gate, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t tracer_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The clock of the batches. */
+ALWAYS uint64_t tracer_now(void)
+{
+	if (likely(atomic_load_explicit(&coati_tracer_hot.cycles, memory_order_relaxed)))
+		return arch_cycles();
+	return tracer_ns();
+}
+
+/* Whether the batch is of the current generation and has room for @worst bytes; 0 asks for no room. */
+ALWAYS bool emit_ready(const struct tracer_slot *s, uint32_t worst)
+{
+	return tracer_generation() == atomic_load_explicit(&s->generation, memory_order_relaxed) &&
+	       (!worst || (uintptr_t)s->at + worst <= s->end);
+}
+
+ALWAYS void emit_set(struct tracer_slot *s)
+{
+	atomic_store_explicit(&s->writing, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	/* pairs with: the fence in coati_tracer_advance(), where it has no membarrier() */
+	if (unlikely(atomic_load_explicit(&coati_tracer_hot.fenced, memory_order_relaxed)))
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* Where to write, at most @worst bytes, then emit_leave(). Or NULL: emit_fail(). With @worst 0 the slot is entered, but nothing may be written. */
+ALWAYS uint8_t *emit_enter(uint32_t worst, struct tracer_slot **ret)
+{
+	struct tracer_thread *t = coati_tracer_self;
+	struct tracer_slot *s;
+
+	if (unlikely(!t || atomic_load_explicit(&t->slot[0].writing, memory_order_relaxed)))
+		return coati_tracer_enter(t, worst, ret);
+	*ret = s = &t->slot[0];
+	emit_set(s);
+	if (likely(emit_ready(s, worst)))
+		return s->at;
+	return coati_tracer_refill(t, s, worst);
+}
+
+/* The event is whole. Others may follow before emit_leave(). */
+ALWAYS void emit_commit(struct tracer_slot *s, uint8_t *at)
+{
+	s->at = at;
+	s->events++;
+	/* pairs with: acquire of who reads the batch while it is open */
+	__atomic_store_n(&s->batch->used, (uint32_t)(at - (uint8_t *)(s->batch + 1)),
+			 __ATOMIC_RELEASE);
+}
+
+ALWAYS void emit_leave(struct tracer_slot *s)
+{
+	/* pairs with: acquire in wait_for() of generation.c */
+	atomic_store_explicit(&s->writing, 0, memory_order_release);
+}
+
+/* The end of an event for which emit_enter() had no room. */
+static inline void emit_fail(struct tracer_slot *s)
+{
+	if (!s)
+		return;
+	if (tracer_generation())
+		coati_tracer_lose(s, 1);
+	emit_leave(s);
+}
+
+/* Kind and time: one byte, one store of eight of which so many count as are needed. */
+ALWAYS uint8_t *put_head(struct tracer_slot *s, uint8_t *at, unsigned int kind, uint64_t now)
+{
+	uint64_t dt = now - s->last;
+	unsigned int more;
+
+	if (unlikely((int64_t)dt < 0)) /* another CPU, a few cycles behind */
+		dt = 0;
+	else
+		s->last = now;
+	more = (63u - (unsigned int)__builtin_clzll(dt | 1)) >> 3;
+	at[0] = (uint8_t)(kind | more << 5);
+	memcpy(at + 1, &dt, sizeof(dt));
+	return at + 2 + more;
+}
+
+ALWAYS uint8_t *put_var(uint8_t *at, uint64_t v)
+{
+	while (unlikely(v > 0x7f)) {
+		*at++ = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	*at++ = (uint8_t)v;
+	return at;
+}
+
+static inline uint64_t zigzag(int64_t v)
+{
+	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+}
+
+static inline uint8_t *put_zigzag(uint8_t *at, int64_t v)
+{
+	return put_var(at, zigzag(v));
+}
+
+/* Kind without a time: in batches of the tracer itself. */
+static inline uint8_t *put_kind(uint8_t *at, unsigned int kind)
+{
+	*at++ = (uint8_t)kind;
+	*at++ = 0;
+	return at;
+}
+
+static inline uint8_t *put_bytes(uint8_t *at, const void *bytes, uint32_t size)
+{
+	at = put_var(at, size);
+	memcpy(at, bytes, size);
+	return at + size;
+}
+
+/* A text in line. */
+static inline uint8_t *put_text(uint8_t *at, const char *text, uint32_t size)
+{
+	at = put_var(at, (uint64_t)size << 1);
+	memcpy(at, text, size);
+	return at + size;
+}
+
+/* At most @max bytes of a text, and no half of a UTF-8 character. */
+static inline uint32_t cut_text(const char *text, size_t size, uint32_t max)
+{
+	uint32_t n = max;
+
+	if (size <= max)
+		return (uint32_t)size;
+	for (int back = 0; back < 3 && n && ((uint8_t)text[n] & 0xc0) == 0x80; back++)
+		n--;
+	return ((uint8_t)text[n] & 0xc0) == 0x80 ? max : n;
+}

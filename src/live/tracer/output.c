@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A generation as batches in a row: what a stream and a snapshot consist of. In: a complete generation. Out: bytes that can be read without any other:
+ * the process and its clock first, schema and sites, then everything that was written, the end mark last. Ordinary code.
+ */
+#include "live/tracer/output.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "live/tracer/emit.h"
+#include "record/live-decode.h"
+
+#define HEAD	  ((uint32_t)sizeof(struct live_batch))
+#define PATH_SIZE 1024
+
+/* ---- batches that are made here ---- */
+
+static struct live_batch head_of(const struct tracer_generation *g, uint16_t kind, uint32_t seq)
+{
+	return (struct live_batch){ .magic = LIVE_BATCH_MAGIC,
+				    .version = LIVE_BATCH_VERSION,
+				    .kind = kind,
+				    .generation = g->number,
+				    .pid = coati_tracer.pid,
+				    .seq = seq,
+				    .flags = coati_tracer.clock.source ? 0 : LIVE_BATCH_NANOSECONDS,
+				    .base = g->pair_cycles,
+				    .pair_cycles = g->pair_cycles,
+				    .pair_ns = g->pair_ns,
+				    .end_cycles = g->pair_cycles,
+				    .end_ns = g->pair_ns,
+				    .pair_error_ns = g->pair_error_ns };
+}
+
+static void append(struct strbuf *out, struct live_batch *head, const void *bytes, uint32_t size,
+		   uint32_t events)
+{
+	head->used = head->capacity = size;
+	head->events = events;
+	head->checksum = live_checksum(bytes, size);
+	head->flags |= LIVE_BATCH_CLOSED;
+	coati_strbuf_add(out, head, sizeof(*head));
+	coati_strbuf_add(out, bytes, size);
+}
+
+static void write_process(struct strbuf *out, const struct tracer_generation *g)
+{
+	const struct live_map *m = coati_tracer.map;
+	struct live_batch head = head_of(g, LIVE_BATCH_PROCESS, 0);
+	char path[PATH_SIZE];
+	ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
+	uint8_t bytes[PATH_SIZE + 256], *at = put_kind(bytes, LIVE_PROCESS);
+
+	at = put_var(at, m->pid);
+	at = put_var(at, m->uid);
+	at = put_var(at, m->start_ticks);
+	at = put_bytes(at, m->boot_id, sizeof(m->boot_id));
+	at = put_text(at, m->comm, (uint32_t)strnlen(m->comm, sizeof(m->comm)));
+	at = put_text(at, path, size > 0 ? (uint32_t)size : 0);
+	at = put_kind(at, LIVE_CLOCK);
+	at = put_var(at, m->clock_source);
+	at = put_var(at, m->clock_mult);
+	at = put_var(at, m->clock_shift);
+	at = put_var(at, m->clock_error_ns);
+	at = put_var(at, g->realtime_ns);
+	at = put_var(at, coati_tracer.period_ns);
+	append(out, &head, bytes, (uint32_t)(at - bytes), 2);
+}
+
+static void write_schema(struct strbuf *out, const struct tracer_generation *g)
+{
+	struct live_batch head = head_of(g, LIVE_BATCH_SCHEMA, 1);
+	uint8_t bytes[4096], *at = bytes;
+	uint32_t events = 0;
+
+	for (uint32_t kind = 1; kind < LIVE_MORE; kind++) {
+		const struct live_kind_info *info = &coati_live_kinds[kind];
+
+		*at++ = LIVE_SCHEMA;
+		at = put_var(at, kind);
+		at = put_text(at, info->name, (uint32_t)strlen(info->name));
+		at = put_text(at, info->letters, (uint32_t)strlen(info->letters));
+		events++;
+	}
+	append(out, &head, bytes, (uint32_t)(at - bytes), events);
+}
+
+static uint32_t write_sites(struct strbuf *out, const struct tracer_generation *g, uint32_t seq)
+{
+	uint32_t count, from = 0, start = 0;
+	const uint32_t *ends;
+	const uint8_t *area = coati_tracer_sites(&ends, &count);
+
+	while (from < count) {
+		struct live_batch head = head_of(g, LIVE_BATCH_SITES, seq++);
+		uint32_t n = from;
+
+		while (n < count && ends[n] - start <= LIVE_BATCH_MAX / 2)
+			n++;
+		n += n == from; /* a type of resources may be larger */
+		append(out, &head, area + start, ends[n - 1] - start, n - from);
+		start = ends[n - 1];
+		from = n;
+	}
+	return seq;
+}
+
+/* ---- batches that are there ---- */
+
+/* Without room that was not used; not the end marks of other generations. */
+static void copy_chunk(struct strbuf *out, uint32_t chunk, uint64_t generation)
+{
+	const uint8_t *mem = coati_tracer.chunks + (uint64_t)chunk * TRACER_CHUNK;
+	uint32_t end = __atomic_load_n(&coati_tracer.directory[chunk].used, __ATOMIC_ACQUIRE);
+
+	for (uint32_t at = 0; at < end;) {
+		const struct live_batch *b = (const void *)(mem + at);
+		struct live_batch head = *b;
+
+		at += HEAD + b->capacity;
+		if (head.kind == LIVE_BATCH_END || head.generation != generation ||
+		    !(head.flags & LIVE_BATCH_CLOSED))
+			continue;
+		head.capacity = head.used;
+		coati_strbuf_add(out, &head, sizeof(head));
+		coati_strbuf_add(out, b + 1, head.used);
+	}
+}
+
+/* The memory is kept by the pin, and complete: nobody writes there any more. */
+static void copy_chunks(struct strbuf *out, const struct tracer_generation *g)
+{
+	for (uint32_t chunk = g->first; chunk != UINT32_MAX;
+	     chunk = coati_tracer.chunk_states[chunk].next)
+		copy_chunk(out, chunk, g->number);
+}
+
+/* The generation, kept until unpin(); NULL when it is not there any more. */
+static struct tracer_generation *pin(uint64_t number)
+{
+	struct tracer *t = &coati_tracer;
+	struct tracer_generation *g = NULL;
+	struct tracer_guard guard;
+
+	coati_tracer_lock(&guard);
+	if (number >= t->oldest && coati_tracer_generation(number)->complete) {
+		g = coati_tracer_generation(number);
+		g->pins++;
+	}
+	coati_tracer_unlock(&guard);
+	return g;
+}
+
+static void unpin(struct tracer_generation *g)
+{
+	struct tracer_guard guard;
+
+	coati_tracer_lock(&guard);
+	g->pins--;
+	coati_tracer_unlock(&guard);
+}
+
+int coati_tracer_generation_bytes(uint64_t number, struct strbuf *out)
+{
+	struct tracer_generation *g = pin(number);
+	struct live_batch end;
+	uint32_t seq;
+
+	if (!g)
+		return -ENOENT;
+	write_process(out, g);
+	write_schema(out, g);
+	seq = write_sites(out, g, 2);
+	copy_chunks(out, g);
+	end = head_of(g, LIVE_BATCH_END, seq);
+	append(out, &end, "", 0, 0);
+	unpin(g);
+	return out->failed;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* A generation as bytes that can be read without any other. Ordinary code. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/strbuf.h"
+
+/* All batches of the complete generation @number, behind what @out holds. -ENOENT: it is not there any more. */
+int coati_tracer_generation_bytes(uint64_t number, struct strbuf *out);

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of the tracer: made when the first recorder starts, taken away with the last. In: how many bytes, and where their file is to be. Out: a mapping
+ * that is there to its last page, so that no store can fail. Ordinary code.
+ */
+#include "live/tracer/emit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/parse.h"
+
+#define PAGE	     UINT64_C(4096)
+#define HEADER_BYTES PAGE
+#define MIN_CHUNKS   16u
+#define MAX_BYTES    (UINT64_C(1) << 36)
+#define STRINGS	     4096u
+#define STRING_BYTES (UINT64_C(1) << 18)
+#define STACKS	     8192u
+#define STACK_BYTES  (UINT64_C(1) << 22)
+
+static uint64_t up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) & ~(to - 1);
+}
+
+static uint64_t between(uint64_t n, uint64_t min, uint64_t max)
+{
+	return n < min ? min : n > max ? max : n;
+}
+
+/* ---- who this process is ---- */
+
+/* Field 22 of /proc/self/stat, behind the name, which may hold anything. */
+static uint64_t start_ticks(void)
+{
+	char text[1024], *p;
+	uint64_t ticks = 0;
+
+	if (coati_file_read_line(AT_FDCWD, "/proc/self/stat", text, sizeof(text)) < 0)
+		return 0;
+	p = strrchr(text, ')');
+	for (int field = 2; p && field < 22; field++) {
+		p = strchr(p, ' ');
+		p = p ? p + 1 : NULL;
+	}
+	if (!p)
+		return 0;
+	p[strcspn(p, " ")] = '\0';
+	return coati_parse_u64(p, 0, UINT64_MAX, &ticks) < 0 ? 0 : ticks;
+}
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static void read_boot_id(uint8_t ret[16])
+{
+	char text[64] = "";
+	uint32_t n = 0;
+
+	if (coati_file_read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof(text)) <
+	    0)
+		return;
+	for (const char *p = text; *p && n < 32; p++)
+		if (digit(*p) >= 0) {
+			ret[n / 2] = (uint8_t)(ret[n / 2] << 4 | digit(*p));
+			n++;
+		}
+}
+
+/* ---- the file ---- */
+
+/* A folder that belongs to this user alone, made when it is not there. */
+static int open_directory(const char *path, struct coati_error *err)
+{
+	struct stat st;
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return coati_fail(err, -errno, "cannot make the folder %s: %m", path);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return coati_fail(err, -errno, "cannot open the folder %s: %m", path);
+	if (fstat(fd, &st) < 0)
+		return coati_fail(err, -errno, "cannot look at the folder %s: %m", path);
+	if (st.st_uid != geteuid() || (st.st_mode & 077))
+		return coati_fail(err, -EACCES,
+				  "the folder %s must belong to user %u and have mode 0700: "
+				  "remove it, or name another one",
+				  path, (unsigned int)geteuid());
+	return TAKE_FD(fd);
+}
+
+/* A file of its own in that folder; *@ret_path tells its name. */
+static int make_file(const char *directory, uint64_t ticks, char *path, size_t size,
+		     struct coati_error *err)
+{
+	char folder[96], name[64];
+	CLEANUP(fd_closep) int dir = -1;
+	int fd, n;
+
+	if (directory)
+		n = snprintf(folder, sizeof(folder), "%s", directory);
+	else
+		n = snprintf(folder, sizeof(folder), "/dev/shm/coati-%u", (unsigned int)geteuid());
+	if (n < 0 || (size_t)n >= sizeof(folder))
+		return coati_fail(err, -E2BIG, "the name of the folder is longer than 95 bytes");
+	dir = open_directory(folder, err);
+	if (dir < 0)
+		return dir;
+	snprintf(name, sizeof(name), "%u-%llu.live", (unsigned int)getpid(),
+		 (unsigned long long)ticks);
+	/* one of this process is left from a recorder that could not be stopped in order */
+	unlinkat(dir, name, 0);
+	fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return coati_fail(err, -errno, "cannot make %s/%s: %m", folder, name);
+	snprintf(path, size, "%s/%s", folder, name);
+	return fd;
+}
+
+static int make_memory(uint64_t bytes, const char *directory, uint64_t ticks,
+		       struct coati_error *err)
+{
+	struct tracer *g = &coati_tracer;
+	CLEANUP(fd_closep) int fd = -1;
+	void *mem;
+	int r;
+
+	g->path[0] = '\0';
+	if (directory && !*directory)
+		fd = (int)syscall(SYS_memfd_create, "coati-live", 1u /* MFD_CLOEXEC */);
+	else
+		fd = make_file(directory, ticks, g->path, sizeof(g->path), err);
+	if (fd < 0)
+		return fd == -1 ? coati_fail(err, -errno, "cannot make a memfd: %m") : fd;
+	r = posix_fallocate(fd, 0, (off_t)bytes);
+	if (r) {
+		if (g->path[0])
+			unlink(g->path);
+		return coati_fail(err, -r, "cannot get %llu bytes of memory in %s: %m",
+				  (unsigned long long)bytes, g->path[0] ? g->path : "a memfd");
+	}
+	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (mem == MAP_FAILED) {
+		r = -errno;
+		if (g->path[0])
+			unlink(g->path);
+		return coati_fail(err, r, "cannot map %llu bytes: %m", (unsigned long long)bytes);
+	}
+	g->map = mem;
+	g->map_bytes = bytes;
+	g->fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* ---- the layout ---- */
+
+static void lay_out(uint64_t bytes, struct live_map *m)
+{
+	uint64_t left;
+
+	m->magic = LIVE_MAP_MAGIC;
+	m->version = 1;
+	m->header_bytes = (uint32_t)HEADER_BYTES;
+	m->sites_at = HEADER_BYTES;
+	m->sites_bytes = up(between(bytes / 16, 16384, UINT64_C(1) << 20), PAGE);
+	m->tasks_at = m->sites_at + m->sites_bytes;
+	m->tasks_count = between(bytes / 1024, 256, 16384) & ~UINT64_C(63);
+	m->directory_at = up(m->tasks_at + m->tasks_count * sizeof(struct live_open_task), PAGE);
+	left = bytes > m->directory_at ? bytes - m->directory_at : 0;
+	m->chunk_bytes = TRACER_CHUNK;
+	m->chunk_count = (uint32_t)between(left / (TRACER_CHUNK + sizeof(struct live_chunk)),
+					   MIN_CHUNKS, MAX_BYTES / TRACER_CHUNK);
+	m->chunks_at =
+		up(m->directory_at + m->chunk_count * sizeof(struct live_chunk), TRACER_CHUNK);
+	if (m->chunks_at + (uint64_t)m->chunk_count * TRACER_CHUNK > up(bytes, PAGE) &&
+	    m->chunk_count > MIN_CHUNKS)
+		m->chunk_count--;
+	m->bytes = m->chunks_at + (uint64_t)m->chunk_count * TRACER_CHUNK;
+}
+
+static void describe(struct live_map *m, uint64_t ticks)
+{
+	const struct coati_live_clock *clock = &coati_tracer.clock;
+	struct timespec wall;
+	int r;
+
+	m->pid = (uint32_t)getpid();
+	m->uid = (uint32_t)geteuid();
+	m->start_ticks = ticks;
+	read_boot_id(m->boot_id);
+	r = coati_file_read_line(AT_FDCWD, "/proc/self/comm", m->comm, sizeof(m->comm));
+	(void)r; /* stays empty */
+	m->clock_source = clock->source;
+	m->clock_mult = clock->mult;
+	m->clock_shift = clock->shift;
+	m->cycles_base = clock->cycles_base;
+	m->ns_base = clock->source ? clock->ns_base : 0;
+	m->clock_error_ns = clock->error_ns;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	m->realtime_base = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+	__atomic_store_n(&m->state, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- what only this process sees ---- */
+
+static int make_table(struct tracer_table *t, uint32_t max, uint64_t bytes)
+{
+	t->max = max;
+	t->mask = 2 * max - 1;
+	t->bytes = bytes;
+	t->heads = coati_alloc_array(t->mask + 1, sizeof(*t->heads));
+	t->entries = coati_alloc_array(max, sizeof(*t->entries));
+	t->keys = coati_alloc(bytes);
+	return t->heads && t->entries && t->keys ? 0 : -ENOMEM;
+}
+
+/* Tables stay for the life of the process: a thread that is stuck in an event may still look into them. */
+static int make_private(void)
+{
+	struct tracer *g = &coati_tracer;
+	int r = 0;
+
+	for (int i = 0; i < 2 && !r; i++) {
+		if (!g->strings[i].keys)
+			r = make_table(&g->strings[i], STRINGS, STRING_BYTES);
+		if (!r && !g->stacks[i].keys)
+			r = make_table(&g->stacks[i], STACKS, STACK_BYTES);
+		if (!r) {
+			coati_tracer_table_reset(&g->strings[i]);
+			coati_tracer_table_reset(&g->stacks[i]);
+		}
+	}
+	if (!g->resources)
+		g->resources = coati_alloc_array(TRACER_RESOURCES, sizeof(*g->resources));
+	coati_free(g->chunk_states);
+	coati_free(g->task_generations);
+	coati_free(g->task_bits);
+	g->chunk_states = coati_alloc_array(g->chunk_count, sizeof(*g->chunk_states));
+	g->task_generations = coati_alloc_array(g->task_count, sizeof(*g->task_generations));
+	g->task_bits = coati_alloc_array(g->task_count / 64, sizeof(*g->task_bits));
+	if (r < 0 || !g->resources || !g->chunk_states || !g->task_generations || !g->task_bits)
+		return -ENOMEM;
+	memset(g->resources, 0, TRACER_RESOURCES * sizeof(*g->resources));
+	memset(g->resource_bits, 0, sizeof(g->resource_bits));
+	memset(g->task_bits, 0xff, g->task_count / 8);
+	return 0;
+}
+
+static void make_free(void)
+{
+	struct tracer *g = &coati_tracer;
+
+	g->free_chunk = g->fill = UINT32_MAX;
+	for (uint32_t i = g->chunk_count; i-- > 0;) {
+		g->chunk_states[i].next = g->free_chunk;
+		g->free_chunk = i;
+	}
+	g->free_count = g->chunk_count;
+	g->full_chunks = g->chunk_count / 4;
+}
+
+int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error *err)
+{
+	struct tracer *g = &coati_tracer;
+	uint64_t ticks = start_ticks();
+	struct live_map plan = { 0 };
+	int r;
+
+	if (bytes > MAX_BYTES)
+		return coati_fail(err, -E2BIG, "a recorder has at most 64 GiB of memory");
+	coati_live_clock_init(&g->clock, 0);
+	lay_out(bytes, &plan);
+	g->chunk_count = plan.chunk_count;
+	g->task_count = (uint32_t)plan.tasks_count;
+	g->pid = (uint32_t)getpid();
+	r = make_private();
+	if (r < 0)
+		return coati_fail(err, r, "no memory for the tables of the tracer");
+	make_free();
+	r = make_memory(plan.bytes, directory, ticks, err);
+	if (r < 0)
+		return r;
+	*g->map = plan;
+	describe(g->map, ticks);
+	g->directory = (void *)((uint8_t *)g->map + plan.directory_at);
+	g->tasks = (void *)((uint8_t *)g->map + plan.tasks_at);
+	g->chunks = (uint8_t *)g->map + plan.chunks_at;
+	coati_tracer_sites_copy();
+	g->events = g->batches = g->dropped = g->generation_count = 0;
+	g->nr_losses = g->system_seq = 0;
+	return 0;
+}
+
+void coati_tracer_close(void)
+{
+	struct tracer *g = &coati_tracer;
+
+	if (!g->map)
+		return;
+	__atomic_store_n(&g->map->state, 2, __ATOMIC_RELEASE);
+	if (!g->stuck) /* or a thread would write where nothing is */
+		munmap(g->map, g->map_bytes);
+	if (g->path[0])
+		unlink(g->path);
+	close(g->fd);
+	g->map = NULL;
+	g->path[0] = '\0';
+}
+
+/* A thread of the parent: nobody here. */
+static void forget_thread(struct tracer_thread *t)
+{
+	for (int i = 0; i < 2; i++) {
+		t->slot[i].batch = NULL;
+		t->slot[i].end = 0;
+		atomic_store_explicit(&t->slot[i].generation, 0, memory_order_relaxed);
+		atomic_store_explicit(&t->slot[i].writing, 0, memory_order_relaxed);
+		atomic_store_explicit(&t->slot[i].lost, 0, memory_order_relaxed);
+	}
+	t->nr_free = 0;
+	atomic_store_explicit(&t->tid, 0, memory_order_relaxed);
+	t->next_free = coati_tracer.free_threads;
+	coati_tracer.free_threads = t;
+}
+
+void coati_tracer_child(void)
+{
+	struct tracer *g = &coati_tracer;
+
+	atomic_store_explicit(&coati_tracer_hot.generation, 0, memory_order_relaxed);
+	__atomic_store_n(&coati_tracer_gate, 0, __ATOMIC_RELAXED);
+	if (g->map) { /* its file is the parent's */
+		munmap(g->map, g->map_bytes);
+		close(g->fd);
+	}
+	g->map = NULL;
+	g->path[0] = '\0';
+	coati_tracer_self = NULL;
+	if (g->key_made)
+		pthread_setspecific(g->key, NULL);
+	g->free_threads = NULL;
+	for (struct tracer_thread *t = g->first; t; t = t->next)
+		forget_thread(t);
+	for (uint32_t i = 0; i < TRACER_FILTERS; i++)
+		g->filters[i].used = false;
+	g->threads = g->nr_losses = 0;
+	g->stuck = g->dropped = g->events = g->batches = 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* A recorder that writes to a descriptor: complete generations, each once. Ordinary code. */
+#include "live/tracer/recorder.h"
+
+#include <errno.h>
+
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "live/tracer/output.h"
+
+/* It is written, or will not be. */
+static void settle(uint64_t number)
+{
+	struct tracer_generation *g = coati_tracer_generation(number);
+	struct tracer_guard guard;
+
+	coati_tracer_lock(&guard);
+	if (number >= coati_tracer.oldest && g->number == number && g->wanted)
+		g->wanted--;
+	coati_tracer_unlock(&guard);
+}
+
+void coati_recorder_stream(struct coati_recorder *rec)
+{
+	struct strbuf bytes = STRBUF_INIT(UINT64_C(1) << 32);
+	int r;
+
+	for (; rec->from <= coati_tracer.newest; rec->from++) {
+		coati_strbuf_clear(&bytes);
+		r = coati_tracer_generation_bytes(rec->from, &bytes);
+		if (r == -ENOENT && rec->from >= coati_tracer.oldest)
+			break; /* not complete yet */
+		if (!r && !rec->error)
+			r = coati_write_all(rec->fd, bytes.text, bytes.len);
+		if (r < 0 && r != -ENOENT && !rec->error)
+			rec->error = r;
+		settle(rec->from);
+	}
+	coati_strbuf_fini(&bytes);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recorders: start, snapshot, stop. The first one makes the memory and the thread, the last one takes them away. A start and a stop begin a new
+ * generation, so that each recorder has whole ones. Ordinary code.
+ */
+#include "live/tracer/recorder.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sized.h"
+#include "base/strbuf.h"
+#include "live/tracer/output.h"
+
+#define DEFAULT_BYTES	   (UINT64_C(16) << 20)
+#define DEFAULT_PERIOD_NS  UINT64_C(1000000000)
+#define MIN_PERIOD_NS	   UINT64_C(1000000)
+#define MAX_SNAPSHOT_BYTES (UINT64_C(1) << 36)
+
+/* Held over the whole of a start or a stop; the other one is coati_recorders_lock(). This one is taken first. */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
+static struct tracer_guard forking;
+
+/* ---- fork ---- */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&life);
+	coati_recorders_lock();
+	coati_tracer_lock(&forking);
+}
+
+static void after_fork(void)
+{
+	struct tracer_guard guard = forking;
+
+	coati_recorders_unlock();
+	pthread_mutex_unlock(&life);
+	coati_tracer_unlock(&guard);
+}
+
+static void in_child(void)
+{
+	struct tracer_guard guard = forking;
+
+	coati_collector_child();
+	coati_tracer_child();
+	coati_recorders_unlock();
+	pthread_mutex_unlock(&life);
+	coati_tracer_unlock(&guard);
+}
+
+/* Once in a process and its children. */
+static int prepare_process(struct coati_error *err)
+{
+	static bool done;
+	struct tracer *t = &coati_tracer;
+	int r;
+
+	if (!done) {
+		r = pthread_atfork(before_fork, after_fork, in_child);
+		if (r)
+			return coati_fail(err, -r, "cannot watch for fork(): %m");
+		done = true;
+	}
+	if (!t->key_made)
+		t->key_made = !pthread_key_create(&t->key, coati_tracer_thread_exits);
+	atomic_store_explicit(&coati_tracer_hot.fenced,
+			      syscall(SYS_membarrier,
+				      (long)MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0L, 0L) < 0,
+			      memory_order_relaxed);
+	/* a child that was made without fork() finds nobody recording; where this fails there is still in_child() */
+	madvise(&coati_tracer_hot, sizeof(coati_tracer_hot), MADV_WIPEONFORK);
+	return 0;
+}
+
+/* ---- what all recorders want together ---- */
+
+static void update_wishes(void)
+{
+	struct tracer *t = &coati_tracer;
+	struct tracer_guard guard;
+	uint32_t stacks = 0;
+
+	coati_tracer_lock(&guard);
+	t->labels_wanted = t->samples_wanted = t->streams = 0;
+	t->policy = COATI_DROP_OLDEST;
+	t->period_ns = DEFAULT_PERIOD_NS;
+	for (const struct coati_recorder *rec = coati_recorders; rec; rec = rec->next) {
+		t->labels_wanted += !!(rec->flags & COATI_RECORDER_LABELS);
+		t->samples_wanted += !!(rec->flags & COATI_RECORDER_SAMPLES);
+		t->streams += rec->fd >= 0;
+		stacks += !!(rec->flags & COATI_RECORDER_STACKS);
+		if (rec->policy > t->policy)
+			t->policy = rec->policy;
+		if (rec == coati_recorders || rec->generation_ns < t->period_ns)
+			t->period_ns = rec->generation_ns;
+	}
+	atomic_store_explicit(&coati_tracer_hot.stacks, stacks, memory_order_relaxed);
+	coati_tracer_gate_update();
+	coati_tracer_unlock(&guard);
+}
+
+/* ---- start ---- */
+
+static int take_filter(const char *text, uint32_t *ret, struct coati_error *err)
+{
+	struct tracer *t = &coati_tracer;
+	size_t size = text ? strlen(text) : 0;
+
+	if (size >= sizeof(t->filters[0].text))
+		return coati_fail(err, -E2BIG, "the list of categories is longer than %zu bytes",
+				  sizeof(t->filters[0].text) - 1);
+	for (uint32_t i = 0; i < TRACER_FILTERS; i++)
+		if (!t->filters[i].used) {
+			memcpy(t->filters[i].text, text ? text : "", size + 1);
+			t->filters[i].used = true;
+			*ret = i;
+			return 0;
+		}
+	return coati_fail(err, -E2BIG, "%u recorders run already", TRACER_FILTERS);
+}
+
+static int check(const struct coati_recorder_opts *opts, struct coati_recorder_opts *ret,
+		 struct coati_error *err)
+{
+	int r = SIZED_COPY(ret, opts);
+
+	if (r < 0)
+		return coati_fail(err, r, "options of another size than this library knows");
+	if (ret->policy > COATI_BLOCK)
+		return coati_fail(err, -EINVAL, "no such policy: %u", (unsigned int)ret->policy);
+	if (ret->flags & ~(COATI_RECORDER_STACKS | COATI_RECORDER_SAMPLES | COATI_RECORDER_LABELS))
+		return coati_fail(err, -EINVAL, "no such flags: %#x", ret->flags);
+	if (ret->generation_ns && ret->generation_ns < MIN_PERIOD_NS)
+		return coati_fail(err, -EINVAL, "a generation lasts at least 1 ms");
+	ret->bytes = ret->bytes ? ret->bytes : DEFAULT_BYTES;
+	ret->generation_ns = ret->generation_ns ? ret->generation_ns : DEFAULT_PERIOD_NS;
+	return 0;
+}
+
+/* The first one. */
+static int begin_recording(const struct coati_recorder_opts *opts, struct coati_error *err)
+{
+	int r = prepare_process(err);
+
+	if (r < 0)
+		return r;
+	r = coati_tracer_open(opts->bytes, opts->directory, err);
+	if (r < 0)
+		return r;
+	coati_tracer.period_ns = opts->generation_ns;
+	atomic_store_explicit(&coati_tracer_hot.cycles, coati_tracer.clock.source,
+			      memory_order_relaxed);
+	r = coati_collector_start();
+	if (r < 0) {
+		coati_tracer_close();
+		return coati_fail(err, r, "cannot start the recorder's thread: %m");
+	}
+	return 0;
+}
+
+static int start(const struct coati_recorder_opts *opts, struct coati_recorder *rec,
+		 struct coati_error *err)
+{
+	int r = 0;
+
+	coati_recorders_lock();
+	r = take_filter(opts->categories, &rec->filter, err);
+	if (!r && !coati_tracer.map) {
+		r = begin_recording(opts, err);
+		if (r < 0)
+			coati_tracer.filters[rec->filter].used = false;
+	}
+	if (!r) {
+		rec->next = coati_recorders;
+		coati_recorders = rec;
+		rec->from = coati_tracer.newest + 1;
+		coati_collector_turn(false);
+		update_wishes();
+	}
+	coati_recorders_unlock();
+	return r;
+}
+
+int coati_recorder_start(const struct coati_recorder_opts *opts, struct coati_recorder **ret,
+			 struct coati_error *err)
+{
+	struct coati_recorder_opts o;
+	struct coati_recorder *rec;
+	int r = check(opts, &o, err);
+
+	if (r < 0)
+		return r;
+	rec = coati_alloc(sizeof(*rec));
+	if (!rec)
+		return coati_fail(err, -ENOMEM, "no memory for a recorder");
+	*rec = (struct coati_recorder){ .pid = (uint32_t)getpid(),
+					.flags = o.flags,
+					.fd = o.fd > 0 ? o.fd : -1,
+					.policy = o.policy,
+					.bytes = o.bytes,
+					.window_ns = o.window_ns,
+					.generation_ns = o.generation_ns };
+	pthread_mutex_lock(&life);
+	if (coati_tracer.map && coati_tracer.pid != (uint32_t)getpid()) {
+		coati_tracer_lock_reset(); /* of a clone() that nobody told us of */
+		coati_collector_child();
+		coati_tracer_child();
+	}
+	r = start(&o, rec, err);
+	pthread_mutex_unlock(&life);
+	if (r < 0)
+		coati_free(rec);
+	else
+		*ret = rec;
+	return r;
+}
+
+/* ---- snapshot ---- */
+
+/* All generations that the recorder holds, behind what @bytes holds. */
+static int copy_kept(const struct coati_recorder *rec, struct strbuf *bytes)
+{
+	uint64_t number = rec->from > coati_tracer.oldest ? rec->from : coati_tracer.oldest;
+	uint64_t end = coati_tracer.newest;
+	int r = 0;
+
+	for (; number <= end && !r; number++) {
+		r = coati_tracer_generation_bytes(number, bytes);
+		r = r == -ENOENT ? 0 : r;
+	}
+	return r;
+}
+
+int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_error *err)
+{
+	struct strbuf bytes = STRBUF_INIT(MAX_SNAPSHOT_BYTES);
+	int r;
+
+	if (!rec || fd < 0)
+		return coati_fail(err, -EINVAL, "a snapshot needs a recorder and a descriptor");
+	if (rec->pid != (uint32_t)getpid())
+		return coati_fail(err, -ESRCH, "the recorder belongs to another process");
+	if (rec->fd >= 0)
+		return coati_fail(err, -EINVAL, "a recorder that writes a stream has no snapshot");
+	coati_recorders_lock();
+	coati_collector_turn(false);
+	r = copy_kept(rec, &bytes);
+	coati_recorders_unlock();
+	if (!r)
+		r = coati_write_all(fd, bytes.text, bytes.len);
+	coati_strbuf_fini(&bytes);
+	return r < 0 ? coati_fail(err, r, "cannot write the snapshot: %m") : 0;
+}
+
+void coati_recorder_stats(const struct coati_recorder *rec, struct coati_recorder_stats *ret)
+{
+	const struct tracer *t = &coati_tracer;
+	struct coati_recorder_stats stats = { 0 };
+	struct tracer_guard guard;
+
+	coati_recorders_lock();
+	coati_tracer_lock(&guard);
+	if (rec->pid == t->pid && t->map) {
+		stats.events = t->events;
+		stats.dropped = t->dropped;
+		stats.bytes = t->map_bytes;
+		stats.generations = t->generation_count;
+		stats.batches = t->batches;
+		stats.sites = coati_tracer_site_count();
+		stats.sites_refused = t->sites_refused;
+		stats.tasks_unlisted =
+			atomic_load_explicit(&t->tasks_unlisted, memory_order_relaxed);
+		stats.stuck = t->stuck;
+	}
+	coati_tracer_unlock(&guard);
+	coati_recorders_unlock();
+	stats.size = ret->size;
+	memcpy(ret, &stats, ret->size < sizeof(stats) ? ret->size : sizeof(stats));
+}
+
+/* ---- stop ---- */
+
+static void take_out(struct coati_recorder *rec)
+{
+	struct coati_recorder **p = &coati_recorders;
+
+	while (*p && *p != rec)
+		p = &(*p)->next;
+	if (*p)
+		*p = rec->next;
+	coati_tracer.filters[rec->filter].used = false;
+}
+
+/* Nobody is left: the thread and the memory go. */
+static void end_recording(void)
+{
+	struct tracer_guard guard;
+
+	coati_tracer_lock(&guard);
+	coati_tracer_close();
+	coati_tracer_unlock(&guard);
+}
+
+static int stop(struct coati_recorder *rec)
+{
+	bool last;
+
+	coati_recorders_lock();
+	last = coati_recorders == rec && !rec->next;
+	coati_recorders_unlock();
+	if (last)
+		coati_collector_stop();
+	coati_recorders_lock();
+	if (last)
+		__atomic_store_n(&coati_tracer_gate, 0, __ATOMIC_RELAXED);
+	coati_collector_turn(last);
+	take_out(rec);
+	update_wishes();
+	if (last)
+		end_recording();
+	update_wishes();
+	coati_recorders_unlock();
+	return rec->error;
+}
+
+int coati_recorder_stop(struct coati_recorder **rec, struct coati_error *err)
+{
+	int r = 0;
+
+	if (!rec || !*rec)
+		return 0;
+	if ((*rec)->pid == (uint32_t)getpid()) {
+		pthread_mutex_lock(&life);
+		r = stop(*rec);
+		pthread_mutex_unlock(&life);
+	}
+	coati_free(*rec);
+	*rec = NULL;
+	return r < 0 ? coati_fail(err, r, "cannot write the stream: %m") : 0;
+}

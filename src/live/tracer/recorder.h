@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Recorders, inside: those who keep generations (flight) or write them out (stream), and the one thread that serves them all. Ordinary code. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "live/tracer/tracer.h"
+
+struct coati_recorder {
+	struct coati_recorder *next;
+	uint32_t pid; /* of who started it: of no use in a child */
+	uint32_t flags, filter;
+	int fd; /* -1: flight */
+	enum coati_recorder_policy policy;
+	uint64_t bytes, window_ns, generation_ns;
+	uint64_t from; /* first generation that is its own; streams: that is not written yet */
+	int error;     /* first one of a stream */
+};
+
+/* ---- collector.c ---- */
+
+/* Under coati_recorders_lock(): all that run. */
+extern struct coati_recorder *coati_recorders;
+void coati_recorders_lock(void);
+void coati_recorders_unlock(void);
+/* The thread; 0 or a negative errno. */
+int coati_collector_start(void);
+void coati_collector_stop(void);
+/* Under the lock of the recorders: a new generation, with @stop none, and what recorders do with the old one. */
+void coati_collector_turn(bool stop);
+/* In the child after fork(). */
+void coati_collector_child(void);
+
+/* ---- recorder-stream.c ---- */
+
+/* Under the lock of the recorders: write what is complete. */
+void coati_recorder_stream(struct coati_recorder *rec);

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads, and the slow way of an event: first use, a full batch, a new generation, an event inside an event. In: a slot whose flag is set. Out: a slot with
+ * room in a batch of the current generation, or the fact that there is none. Safe.
+ */
+#include "live/tracer/emit.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SLAB	  16u /* threads that memory is taken for at once */
+#define SAFE_KEYS 32u /* glibc keeps the values of so many keys in the thread itself */
+
+/* ---- losses ---- */
+
+static void count_loss(_Atomic uint64_t *lost, _Atomic uint64_t *first, _Atomic uint64_t *last,
+		       uint64_t count)
+{
+	uint64_t now = tracer_ns(), none = 0;
+
+	atomic_fetch_add_explicit(lost, count, memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(first, &none, now, memory_order_relaxed,
+						memory_order_relaxed);
+	atomic_store_explicit(last, now, memory_order_relaxed);
+}
+
+void coati_tracer_lose(struct tracer_slot *s, uint64_t count)
+{
+	count_loss(&s->lost, &s->lost_first_ns, &s->lost_last_ns, count);
+}
+
+void coati_tracer_lose_orphan(void)
+{
+	struct tracer *g = &coati_tracer;
+
+	count_loss(&g->orphans, &g->orphans_first_ns, &g->orphans_last_ns, 1);
+}
+
+static void widen(struct tracer_loss *to, const struct tracer_loss *loss)
+{
+	if (!to->count || loss->first_ns < to->first_ns)
+		to->first_ns = loss->first_ns;
+	if (loss->last_ns > to->last_ns)
+		to->last_ns = loss->last_ns;
+	to->count += loss->count;
+}
+
+void coati_tracer_add_loss(const struct tracer_loss *loss)
+{
+	struct tracer *g = &coati_tracer;
+	const uint32_t max = sizeof(g->losses) / sizeof(g->losses[0]);
+	uint32_t i = 0;
+
+	if (!loss->count)
+		return;
+	g->dropped += loss->count;
+	while (i < g->nr_losses &&
+	       (g->losses[i].tid != loss->tid || g->losses[i].slot != loss->slot))
+		i++;
+	if (i == max)
+		g->losses[--i].tid = 0; /* of several threads, then */
+	else if (i == g->nr_losses)
+		g->losses[g->nr_losses++] =
+			(struct tracer_loss){ .tid = loss->tid, .slot = loss->slot };
+	widen(&g->losses[i], loss);
+}
+
+static void collect(_Atomic uint64_t *lost, _Atomic uint64_t *first, _Atomic uint64_t *last,
+		    struct tracer_loss *loss)
+{
+	loss->first_ns = atomic_exchange_explicit(first, 0, memory_order_relaxed);
+	loss->count = atomic_exchange_explicit(lost, 0, memory_order_relaxed);
+	loss->last_ns = atomic_load_explicit(last, memory_order_relaxed);
+	if (!loss->first_ns || loss->first_ns > loss->last_ns)
+		loss->first_ns = loss->last_ns;
+	coati_tracer_add_loss(loss);
+}
+
+void coati_tracer_collect_loss(struct tracer_slot *s, uint32_t tid)
+{
+	struct tracer_loss loss = { .tid = tid, .slot = s->index };
+
+	if (atomic_load_explicit(&s->lost, memory_order_relaxed))
+		collect(&s->lost, &s->lost_first_ns, &s->lost_last_ns, &loss);
+}
+
+void coati_tracer_collect_orphans(void)
+{
+	struct tracer *g = &coati_tracer;
+	struct tracer_loss loss = { 0 };
+
+	if (atomic_load_explicit(&g->orphans, memory_order_relaxed))
+		collect(&g->orphans, &g->orphans_first_ns, &g->orphans_last_ns, &loss);
+}
+
+/* ---- registering ---- */
+
+static void new_threads(void)
+{
+	struct tracer *g = &coati_tracer;
+	long mem = syscall(SYS_mmap, NULL, sizeof(struct tracer_thread) * SLAB,
+			   (long)(PROT_READ | PROT_WRITE), (long)(MAP_PRIVATE | MAP_ANONYMOUS), -1L,
+			   0L);
+	struct tracer_thread *t;
+
+	if (mem == -1)
+		return;
+	t = (struct tracer_thread *)(uintptr_t)mem;
+	for (uint32_t i = 0; i < SLAB; i++) {
+		t[i].next = g->first;
+		t[i].next_free = g->free_threads;
+		g->first = g->free_threads = &t[i];
+	}
+}
+
+static struct tracer_thread *free_thread(void)
+{
+	struct tracer_thread *t;
+
+	if (!coati_tracer.free_threads)
+		new_threads();
+	t = coati_tracer.free_threads;
+	if (t)
+		coati_tracer.free_threads = t->next_free;
+	return t;
+}
+
+static void init_slot(struct tracer_slot *s, uint32_t index, struct tracer_region *regions,
+		      uint32_t max)
+{
+	atomic_store_explicit(&s->generation, 0, memory_order_relaxed);
+	s->index = index;
+	s->regions = regions;
+	s->regions_max = max;
+	s->depth = s->held = s->seq = 0;
+	s->batch = NULL;
+	s->end = 0;
+	s->tell = true;
+}
+
+/* pthread_setspecific() allocates for keys above those that are in the thread itself; then nobody tells the end, and it is looked for. */
+static void watch_end(struct tracer_thread *t)
+{
+	const struct tracer *g = &coati_tracer;
+
+	t->unsure = !g->key_made || g->key >= SAFE_KEYS || pthread_setspecific(g->key, t);
+}
+
+/* NULL when it cannot be; under the lock. */
+static struct tracer_thread *register_thread(void)
+{
+	struct tracer_thread *t = free_thread();
+
+	if (!t)
+		return NULL;
+	init_slot(&t->slot[0], 0, t->regions, LIVE_REGION_DEPTH);
+	init_slot(&t->slot[1], 1, t->handler_regions, TRACER_SLOT_DEPTH);
+	t->walk = (struct tracer_walk){ 0, 0 };
+	t->stack_generation = 0;
+	t->labels.size = 0;
+	t->relabel = true;
+	atomic_store_explicit(&t->told, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->task, coati_tracer_task, memory_order_relaxed);
+	atomic_store_explicit(&t->tid, (uint32_t)syscall(SYS_gettid), memory_order_relaxed);
+	coati_tracer.threads++;
+	watch_end(t);
+	return t;
+}
+
+/* The thread of this call, registered now; NULL when that is not possible (counted). */
+static struct tracer_thread *first_use(void)
+{
+	struct tracer_guard guard;
+	struct tracer_thread *t;
+
+	if (!tracer_generation())
+		return NULL;
+	if (coati_tracer_holds()) {
+		coati_tracer_lose_orphan();
+		return NULL;
+	}
+	coati_tracer_lock(&guard);
+	t = coati_tracer_self; /* a handler may have come first */
+	if (!t && tracer_generation())
+		t = register_thread();
+	coati_tracer_self = t;
+	if (!t && tracer_generation())
+		coati_tracer_lose_orphan();
+	coati_tracer_unlock(&guard);
+	return t;
+}
+
+void coati_tracer_release(struct tracer_thread *t)
+{
+	uint32_t tid = atomic_load_explicit(&t->tid, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		if (t->slot[i].batch)
+			coati_tracer_close_batch(&t->slot[i]);
+		coati_tracer_collect_loss(&t->slot[i], tid);
+		atomic_store_explicit(&t->slot[i].writing, 0, memory_order_relaxed);
+	}
+	coati_tracer_return_tasks(t);
+	atomic_store_explicit(&t->tid, 0, memory_order_relaxed);
+	coati_tracer.threads--;
+	t->next_free = coati_tracer.free_threads;
+	coati_tracer.free_threads = t;
+}
+
+void coati_tracer_thread_exits(void *thread)
+{
+	struct tracer_thread *t = thread;
+	struct tracer_guard guard;
+
+	coati_tracer_lock(&guard);
+	if (coati_tracer_self == t) {
+		coati_tracer_self = NULL;
+		coati_tracer_release(t);
+	}
+	coati_tracer_unlock(&guard);
+}
+
+/* ---- the slow way ---- */
+
+/* Regions that were held back, outermost first, with the times at which they began. */
+static void write_held(struct tracer_slot *s)
+{
+	for (uint32_t i = s->depth - s->held; i < s->depth; i++) {
+		struct tracer_region *r = &s->regions[i];
+		uint8_t *at = put_head(s, s->at, LIVE_REGION_BEGIN, r->began);
+
+		r->flags &= ~REGION_HELD;
+		emit_commit(s, put_var(at, r->site));
+	}
+	s->held = 0;
+}
+
+/* Nothing of an earlier recording counts any more. */
+static void forget(struct tracer_thread *t, struct tracer_slot *s)
+{
+	if (s->recording == coati_tracer.first_generation)
+		return;
+	s->recording = coati_tracer.first_generation;
+	s->depth = s->held = 0;
+	s->tell = true;
+	if (!s->index)
+		t->nr_free = 0;
+}
+
+static bool has_room(const struct tracer_slot *s, uint32_t need)
+{
+	return s->batch &&
+	       (uintptr_t)s->at + need <= (uintptr_t)(s->batch + 1) + s->batch->capacity;
+}
+
+/* Under the lock, while somebody records. */
+static bool make_ready(struct tracer_thread *t, struct tracer_slot *s, uint32_t worst)
+{
+	uint64_t now = tracer_generation();
+	uint32_t need = worst + (worst ? s->held * (HEAD_MAX + VAR_MAX) : 0);
+
+	if (atomic_load_explicit(&s->generation, memory_order_relaxed) != now && s->batch)
+		coati_tracer_close_batch(s);
+	if (!has_room(s, need)) {
+		if (s->batch)
+			coati_tracer_close_batch(s);
+		if (!coati_tracer_open_batch(t, s, need))
+			return false;
+		/* only here, by the thread itself: see tracer.h */
+		atomic_store_explicit(&s->generation, now, memory_order_relaxed);
+	}
+	if (worst && s->held)
+		write_held(s);
+	s->end = s->held ? 0 : (uintptr_t)(s->batch + 1) + s->batch->capacity;
+	return true;
+}
+
+/* COATI_BLOCK: until a chunk is free, or nobody records any more. Without the lock. */
+static void wait_for_chunk(uint32_t freed)
+{
+	atomic_fetch_add_explicit(&coati_tracer.waiting, 1, memory_order_relaxed);
+	coati_tracer_wait(&coati_tracer.freed, freed, 100000000);
+	atomic_fetch_sub_explicit(&coati_tracer.waiting, 1, memory_order_relaxed);
+}
+
+static uint8_t *refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t worst)
+{
+	struct tracer_guard guard;
+	bool ready = false;
+	uint32_t freed;
+
+	for (;;) {
+		/* pairs with: acquire in wait_for() of generation.c: it need not wait for this slot */
+		atomic_store_explicit(&s->writing, 2, memory_order_release);
+		coati_tracer_lock(&guard);
+		if (tracer_generation()) {
+			forget(t, s);
+			ready = make_ready(t, s, worst);
+		}
+		freed = atomic_load_explicit(&coati_tracer.freed, memory_order_relaxed);
+		atomic_store_explicit(&s->writing, 1, memory_order_relaxed);
+		coati_tracer_unlock(&guard);
+		if (ready || !worst || worst > TRACER_EVENT || !tracer_generation() ||
+		    coati_tracer.policy != COATI_BLOCK)
+			break;
+		atomic_store_explicit(&s->writing, 2, memory_order_release);
+		wait_for_chunk(freed);
+	}
+	if (ready)
+		return s->at;
+	return worst || !tracer_generation() ? NULL : (uint8_t *)s;
+}
+
+uint8_t *coati_tracer_refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t worst)
+{
+	int keep = errno;
+	uint8_t *at = NULL;
+
+	if (!tracer_generation())
+		return NULL;
+	if (worst && !s->batch &&
+	    atomic_load_explicit(&coati_tracer_hot.exhausted, memory_order_relaxed))
+		return NULL; /* there is none for anybody: the lock would tell no more */
+	if (!coati_tracer_holds())
+		at = refill(t, s, worst);
+	errno = keep;
+	return at;
+}
+
+/* A handler interrupted an event of its thread. */
+static uint8_t *nested(struct tracer_thread *t, uint32_t worst, struct tracer_slot **ret)
+{
+	struct tracer_slot *s = &t->slot[1];
+
+	*ret = NULL;
+	if (atomic_load_explicit(&s->writing, memory_order_relaxed)) {
+		if (tracer_generation())
+			coati_tracer_lose(s, 1);
+		return NULL;
+	}
+	*ret = s;
+	emit_set(s);
+	return emit_ready(s, worst) ? s->at : coati_tracer_refill(t, s, worst);
+}
+
+uint8_t *coati_tracer_enter(struct tracer_thread *t, uint32_t worst, struct tracer_slot **ret)
+{
+	int keep = errno;
+
+	*ret = NULL;
+	if (t)
+		return nested(t, worst, ret);
+	t = first_use();
+	errno = keep;
+	if (!t)
+		return NULL;
+	if (atomic_load_explicit(&t->slot[0].writing, memory_order_relaxed))
+		return nested(t, worst, ret);
+	*ret = &t->slot[0];
+	emit_set(*ret);
+	return coati_tracer_refill(t, *ret, worst);
+}
