@@ -18,7 +18,7 @@
  * All threads are sampled: those that run at the start, and those that they start later. A program that calls fork() goes on in the parent alone; the child is not
  * sampled and may start a sampler of its own.
  *
- * Signals: COATI_SAMPLER_PERF uses SIGTRAP, COATI_SAMPLER_TIMER SIGPROF. A handler that the program had for it before the start is called for all
+ * Signals: COATI_SAMPLER_PERF uses SIGTRAP, timers SIGPROF. A handler that the program had for it before the start is called for all
  * signals that are not ours. Our handler stays after the end, because a signal may still be on its way. It runs on the alternate stack where a thread has
  * one, keeps errno, takes no lock and allocates nothing.
  */
@@ -42,6 +42,19 @@ enum coati_sampler_engine {
 	/* One timer over the CPU time of the process. The kernel looks at it at its tick only (100 to 1000 times a second), and whoever runs then is
 	 * charged: threads that do the same get different shares. Works everywhere. */
 	COATI_SAMPLER_TIMER,
+	/* A timer on every thread: over its CPU time, which the kernel looks at at its tick only, so that no higher rate is to be had (each sample then counts for more); or over wall
+	 * time, at any rate. Threads that come later are looked for, every 10 ms or less often where there are many: what they do before is not seen. Tried after
+	 * PERF and before TIMER. */
+	COATI_SAMPLER_THREADS,
+};
+
+/* What passes between samples. */
+enum coati_sampler_clock {
+	/* CPU time of each thread: what runs is seen. */
+	COATI_SAMPLER_CPU = 0,
+	/* Wall time: each thread at each time, also while it waits. Every thread is woken for every sample. System calls that the kernel can begin again are; those that it never does, such as
+	 * nanosleep(), poll(), epoll_wait(), select(), sem_timedwait() and reads of sockets with a timeout, fail with EINTR, which signal(7) lists: the program must be ready for that. */
+	COATI_SAMPLER_WALL,
 };
 
 /* How stacks are followed. */
@@ -62,9 +75,12 @@ enum coati_sampler_stacks {
  * there in the child of a fork(). It, and no other, stops the sampler. */
 #define COATI_SAMPLER_OWN_FILES (UINT32_C(1) << 1)
 
+/* Sample the calling thread alone, and none that it starts. */
+#define COATI_SAMPLER_THIS_THREAD (UINT32_C(1) << 2)
+
 struct coati_sampler_opts {
 	uint64_t size;
-	/* Samples for each second of CPU time, 1 to 10000; 0: 100. */
+	/* Samples for each second of CPU or wall time of a thread, 1 to 10000; 0: 100. */
 	uint32_t rate_hz;
 	/* UNKNOWN: the first that works. */
 	enum coati_sampler_engine engine;
@@ -72,7 +88,7 @@ struct coati_sampler_opts {
 	uint32_t max_depth;
 	uint32_t flags;
 	enum coati_sampler_stacks stacks;
-	uint32_t reserved;
+	enum coati_sampler_clock clock;
 	/* Memory for tables; 0: 64 MiB. Objects whose table is over it are walked by frame pointers, and the profile says how many. */
 	uint64_t max_table_bytes;
 };
@@ -83,14 +99,14 @@ struct coati_sampler_stats {
 	/* As asked for; that of each event is 0.5 to 2 % longer or shorter, so that it keeps step with nothing. */
 	uint64_t period_ns;
 	uint64_t samples; /* in the profile */
-	/* That they stand for: the sum of their periods. A timer that is late stands for several. */
+	/* CPU (or wall) time that they stand for: the sum of their periods. A timer that is late stands for several. */
 	uint64_t cpu_ns;
 	/* No room in the buffers, or too many stacks to remember. */
 	uint64_t lost;
 	/* Of samples: stacks that go on where they could not be followed, or are deeper than max_depth. */
 	uint64_t cut;
 	uint64_t stacks; /* different ones */
-	/* CPU time that the process used meanwhile, without the sampler's own thread: what is not in cpu_ns was not seen. */
+	/* CPU time that the process (or the one thread) used meanwhile; 0: not known;  without the sampler's own thread: what is not in cpu_ns was not seen. */
 	uint64_t total_ns;
 	enum coati_sampler_stacks how; /* POINTERS or TABLES */
 	uint32_t objects;	       /* that have a table */

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What makes the signals. perf: an event on each thread that there is, inherited by those that it starts. A thread that starts while we go through them may have
- * one twice, by inheritance and by us; the handler hears one of them. Timer: one over the CPU time of the process.
- */
+/* What all engines have: the list of threads, chance, starting and closing. */
+#include "live/sampler/engine.h"
+
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
-
-#include <coati/abi.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -22,191 +14,229 @@
 
 #define IOC_ENABLE  0x2400
 #define IOC_DISABLE 0x2401
-#define FD_CLOEXEC_ 8 /* PERF_FLAG_FD_CLOEXEC */
-#define THREADS_MAX 65536u
-#define ROUNDS_MAX  8
-#define ATTR_BYTES  128u /* up to sig_data */
+#define THREADS_MAX (1u << SAMPLER_NUMBER_BITS)
 
-/* Before 5.19 a SIGTRAP that a thread has blocked killed the process: nothing that could be tried out. */
-static bool survives_blocked(void)
+/* ---- chance ---- */
+
+uint64_t coati_sampler_random(uint64_t *seed)
 {
-	struct utsname u;
-	unsigned int major = 0, minor = 0;
-	const char *at = u.release;
+	uint64_t r = *seed += UINT64_C(0x9e3779b97f4a7c15);
 
-	if (uname(&u) < 0)
-		return false;
-	for (; *at >= '0' && *at <= '9'; at++)
-		major = major * 10 + (unsigned int)(*at - '0');
-	for (at += *at == '.'; *at >= '0' && *at <= '9'; at++)
-		minor = minor * 10 + (unsigned int)(*at - '0');
-	return major > 5 || (major == 5 && minor >= 19);
+	r = (r ^ r >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	r = (r ^ r >> 27) * UINT64_C(0x94d049bb133111eb);
+	return r ^ r >> 31;
 }
 
 /* Up to two in a hundred more or less, and never nearly the same. */
 uint64_t coati_sampler_dither(uint64_t period_ns, uint64_t *seed)
 {
-	uint64_t r = *seed += UINT64_C(0x9e3779b97f4a7c15), off;
+	uint64_t r = coati_sampler_random(seed);
+	uint64_t off = period_ns / 200 + (r >> 1) % (period_ns * 3 / 200 + 1);
 
-	r = (r ^ r >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	r = (r ^ r >> 27) * UINT64_C(0x94d049bb133111eb);
-	r ^= r >> 31;
-	off = period_ns / 200 + (r >> 1) % (period_ns * 3 / 200 + 1);
 	return r & 1 ? period_ns + off : period_ns - off;
 }
 
-static int open_event(int32_t tid, uint64_t period_ns, uint32_t number, bool no_kernel)
+/* ---- threads ---- */
+
+/* They are listed in the order of their coming, which is that of our list: *hint is where the next one should be. */
+static struct sampler_thread *find_thread(const struct sampler_events *e, int32_t tid,
+					  uint32_t *hint)
 {
-	struct coati_attr attr = {
-		.type = COATI_TYPE_SOFTWARE,
-		.size = ATTR_BYTES,
-		.config = COATI_SW_TASK_CLOCK,
-		.sample_period = period_ns,
-		.flags = COATI_ATTR_DISABLED | COATI_ATTR_INHERIT | COATI_ATTR_INHERIT_THREAD |
-			 COATI_ATTR_REMOVE_ON_EXEC | COATI_ATTR_SIGTRAP |
-			 (no_kernel ? COATI_ATTR_EXCLUDE_KERNEL : 0),
-		.sig_data = SAMPLER_MARK << SAMPLER_MARK_SHIFT |
-			    (uint64_t)number << SAMPLER_PERIOD_BITS | period_ns,
-	};
-	long fd = syscall(SYS_perf_event_open, &attr, (long)tid, -1L, -1L,
-			  (unsigned long)FD_CLOEXEC_);
+	for (uint32_t i = 0; i < e->len; i++) {
+		uint32_t at = (*hint + i) % e->len;
 
-	return fd < 0 ? -errno : (int)fd;
-}
-
-static bool has_thread(const struct sampler_events *e, int32_t tid)
-{
-	for (uint32_t i = 0; i < e->len; i++)
-		if (e->tids[i] == tid)
-			return true;
-	return false;
-}
-
-static int make_room(struct sampler_events *e)
-{
-	uint32_t cap = e->cap ? 2 * e->cap : 64;
-	void *fds, *tids;
-
-	if (e->len < e->cap)
-		return 0;
-	if (cap > THREADS_MAX)
-		return -E2BIG;
-	fds = coati_realloc_array(e->fds, cap, sizeof(*e->fds));
-	if (fds)
-		e->fds = fds;
-	tids = coati_realloc_array(e->tids, cap, sizeof(*e->tids));
-	if (tids)
-		e->tids = tids;
-	if (!fds || !tids)
-		return -ENOMEM;
-	e->cap = cap;
-	return 0;
-}
-
-/* 1 added, 0 gone meanwhile, negative. */
-static int add_thread(struct sampler_events *e, int32_t tid, uint64_t period_ns)
-{
-	int r = make_room(e), fd;
-
-	if (r < 0)
-		return r;
-	period_ns = coati_sampler_dither(period_ns, &e->seed);
-	fd = open_event(tid, period_ns, e->len, e->no_kernel);
-	if ((fd == -EACCES || fd == -EPERM) && !e->len && !e->no_kernel) {
-		e->no_kernel = true;
-		fd = open_event(tid, period_ns, e->len, true);
+		if (e->threads[at].tid == tid) {
+			*hint = at + 1;
+			return &e->threads[at];
+		}
 	}
-	if (fd == -ESRCH)
-		return 0;
-	if (fd < 0)
-		return fd;
-	e->tids[e->len] = tid;
-	e->fds[e->len++] = fd;
-	return 1;
+	return NULL;
 }
 
-/* The threads that are not known yet: how many, or negative. */
-static int add_new(struct sampler_events *e, uint64_t period_ns, int32_t skip)
+static int add_thread(struct sampler_events *e, int32_t tid, sampler_add_fn add)
+{
+	struct sampler_thread t = { .tid = tid, .fd = -1, .is_there = true };
+	int r;
+
+	if (e->len == e->cap) {
+		uint32_t cap = e->cap ? 2 * e->cap : 64;
+		void *grown = cap <= THREADS_MAX
+				      ? coati_realloc_array(e->threads, cap, sizeof(*e->threads))
+				      : NULL;
+
+		if (!grown)
+			return cap > THREADS_MAX ? -E2BIG : -ENOMEM;
+		e->threads = grown;
+		e->cap = cap;
+	}
+	r = add(e, &t);
+	if (r > 0)
+		e->threads[e->len++] = t;
+	return r;
+}
+
+int coati_sampler_add_threads(struct sampler_events *e, sampler_add_fn add)
 {
 	DIR *dir = opendir("/proc/self/task");
 	const struct dirent *entry;
 	int added = 0, r = 0;
+	uint32_t hint = 0;
 
 	if (!dir)
 		return -errno;
 	while (r >= 0 && (entry = readdir(dir))) {
+		struct sampler_thread *known;
 		uint32_t tid;
 
 		if (coati_parse_u32(entry->d_name, 1, INT32_MAX, &tid) < 0 ||
-		    (int32_t)tid == skip || has_thread(e, (int32_t)tid))
+		    (int32_t)tid == e->skip || (e->only && (int32_t)tid != e->only))
 			continue;
-		r = add_thread(e, (int32_t)tid, period_ns);
+		known = find_thread(e, (int32_t)tid, &hint);
+		if (known) {
+			known->is_there = true;
+			continue;
+		}
+		r = add_thread(e, (int32_t)tid, add);
 		added += r > 0;
 	}
 	closedir(dir);
 	return r < 0 ? r : added;
 }
 
-int coati_sampler_open_perf(struct sampler_events *e, uint64_t period_ns, int32_t skip,
-			    struct coati_error *err)
-{
-	int r = 1;
+/* ---- running ---- */
 
-	if (!survives_blocked())
-		return coati_fail(
-			err, -EOPNOTSUPP,
-			"sampler: perf events with signals need Linux 5.19; use the timer engine");
-	for (int i = 0; i < ROUNDS_MAX && r > 0; i++)
-		r = add_new(e, period_ns, skip);
-	if (r == -EMFILE || r == -ENFILE)
+/* The first one comes at any time, so that what is near the beginning is seen as often as all else. */
+static int start_timer(struct sampler_events *e, timer_t timer)
+{
+	uint64_t first = 1 + coati_sampler_random(&e->seed) % e->period_ns;
+	struct itimerspec when = { .it_interval = { (time_t)(e->period_ns / 1000000000u),
+						    (long)(e->period_ns % 1000000000u) },
+				   .it_value = { (time_t)(first / 1000000000u),
+						 (long)(first % 1000000000u) } };
+
+	return timer_settime(timer, 0, &when, NULL) < 0 ? -errno : 0;
+}
+
+static int start_thread(struct sampler_events *e, const struct sampler_thread *t)
+{
+	if (t->fd >= 0 && ioctl(t->fd, IOC_ENABLE, 0) < 0)
+		return -errno;
+	return t->has_timer ? start_timer(e, t->timer) : 0;
+}
+
+int coati_sampler_enable(struct sampler_events *e, struct coati_error *err)
+{
+	int r = e->has_timer ? start_timer(e, e->timer) : 0;
+
+	for (uint32_t i = 0; i < e->len && r == 0; i++) {
+		r = start_thread(e, &e->threads[i]);
+		if (r == -ESRCH)
+			r = 0; /* it has ended */
+	}
+	return r < 0 ? coati_fail(err, r, "sampler: starting an event or timer: %m") : 0;
+}
+
+static void close_thread(const struct sampler_thread *t)
+{
+	if (t->fd >= 0) {
+		ioctl(t->fd, IOC_DISABLE, 0);
+		close(t->fd);
+	}
+	if (t->has_timer)
+		timer_delete(t->timer);
+}
+
+void coati_sampler_close(struct sampler_events *e)
+{
+	for (uint32_t i = 0; i < e->len; i++)
+		close_thread(&e->threads[i]);
+	if (e->has_timer)
+		timer_delete(e->timer);
+	coati_free(e->threads);
+	e->threads = NULL;
+	e->len = e->cap = 0;
+	e->has_timer = e->no_kernel = false;
+}
+
+/* ---- timers ---- */
+
+/* Clocks that a signal belongs to are told by the address. */
+static int create_timer(clockid_t clock, int32_t tid, timer_t *ret)
+{
+	struct sigevent ev = { .sigev_notify = tid ? SIGEV_THREAD_ID : SIGEV_SIGNAL,
+			       .sigev_signo = SIGPROF,
+			       .sigev_value.sival_ptr = &coati_sampler_shared };
+
+	if (tid)
+		ev._sigev_un._tid = tid;
+	return timer_create(clock, &ev, ret) < 0 ? -errno : 0;
+}
+
+/* The kernel knows neither the clock nor the target of a thread that is gone. */
+static int add_timer(struct sampler_events *e, struct sampler_thread *t)
+{
+	clockid_t clock =
+		e->clock == COATI_SAMPLER_WALL ? CLOCK_MONOTONIC : sampler_thread_clock(t->tid);
+	int r = create_timer(clock, t->tid, &t->timer);
+
+	if (r == -EINVAL)
+		return 0;
+	t->has_timer = r == 0;
+	return r < 0 ? r : 1;
+}
+
+int coati_sampler_open_threads(struct sampler_events *e, struct coati_error *err)
+{
+	int r = coati_sampler_add_threads(e, add_timer);
+
+	if (r == -EAGAIN)
 		return coati_fail(
 			err, r,
-			"sampler: one descriptor for each of more than %u threads: %m; raise "
-			"`ulimit -n` or use the timer engine",
+			"sampler: a timer for each of more than %u threads: they count as pending signals; raise `ulimit -i`",
 			e->len);
 	if (r < 0)
-		return coati_fail(
-			err, r,
-			"sampler: a perf event on a thread of this process: %m; "
-			"kernel.perf_event_paranoid above 2, or a filter of system calls (container), forbids it");
+		return coati_fail(err, r, "sampler: a timer for each thread: %m");
+	if (!e->len)
+		return coati_fail(err, -EOPNOTSUPP, "sampler: no timer on a thread can be had");
 	return 0;
 }
 
 int coati_sampler_open_timer(struct sampler_events *e, struct coati_error *err)
 {
-	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL,
-			       .sigev_signo = SIGPROF,
-			       .sigev_value.sival_ptr = &coati_sampler_shared };
+	int r = create_timer(CLOCK_PROCESS_CPUTIME_ID, 0, &e->timer);
 
-	if (timer_create(CLOCK_PROCESS_CPUTIME_ID, &ev, &e->timer) < 0)
-		return coati_fail(err, -errno, "sampler: a timer of the CPU time: %m");
+	if (r < 0)
+		return coati_fail(err, r, "sampler: a timer of the CPU time: %m");
 	e->has_timer = true;
 	return 0;
 }
 
-int coati_sampler_enable(struct sampler_events *e, uint64_t period_ns, struct coati_error *err)
+static int add_running(struct sampler_events *e, struct sampler_thread *t)
 {
-	struct timespec period = { (time_t)(period_ns / 1000000000u),
-				   (long)(period_ns % 1000000000u) };
-	struct itimerspec when = { period, period };
+	int r = add_timer(e, t);
 
-	for (uint32_t i = 0; i < e->len; i++)
-		if (ioctl(e->fds[i], IOC_ENABLE, 0) < 0)
-			return coati_fail(err, -errno, "sampler: starting a perf event: %m");
-	if (e->has_timer && timer_settime(e->timer, 0, &when, NULL) < 0)
-		return coati_fail(err, -errno, "sampler: starting a timer: %m");
-	return 0;
+	if (r > 0 && start_timer(e, t->timer) < 0) {
+		timer_delete(t->timer);
+		r = 0;
+	}
+	/* the others are still to be looked at */
+	e->refused += r < 0;
+	return r < 0 ? 0 : r;
 }
 
-void coati_sampler_close(struct sampler_events *e)
+void coati_sampler_look(struct sampler_events *e)
 {
+	uint32_t len = 0;
+
+	for (uint32_t i = 0; i < e->len; i++)
+		e->threads[i].is_there = false;
+	if (coati_sampler_add_threads(e, add_running) < 0)
+		return; /* no descriptor at the moment: the next look will do */
 	for (uint32_t i = 0; i < e->len; i++) {
-		ioctl(e->fds[i], IOC_DISABLE, 0);
-		close(e->fds[i]);
+		if (e->threads[i].is_there)
+			e->threads[len++] = e->threads[i];
+		else
+			close_thread(&e->threads[i]);
 	}
-	if (e->has_timer)
-		timer_delete(e->timer);
-	coati_free(e->fds);
-	coati_free(e->tids);
-	*e = (struct sampler_events){ 0 };
+	e->len = len;
 }

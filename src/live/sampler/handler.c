@@ -158,7 +158,8 @@ static bool is_heard(int sig, const siginfo_t *info)
 /* A signal of somebody else's, as if we were not there. */
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
-	const struct sigaction *old = &coati_sampler_shared.old;
+	const struct sigaction *old =
+		sig == SIGTRAP ? &coati_sampler_shared.old_trap : &coati_sampler_shared.old_prof;
 	struct sigaction usual = { .sa_handler = SIG_DFL };
 
 	if (old->sa_flags & SA_SIGINFO) {

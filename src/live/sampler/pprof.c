@@ -21,20 +21,49 @@ static void add_stack(struct pprof *p, const struct sampler_stack *s)
 	coati_pprof_add(p, &sample);
 }
 
-static void add_comments(struct pprof *o, const struct sampler_profile *p)
+/* Which one, and what is known to be wrong with it. */
+static void add_engine(struct pprof *o, const struct sampler_profile *p)
 {
 	const struct coati_sampler_stats *s = p->stats;
+	struct timespec tick = { 0 };
 
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
 	if (s->engine == COATI_SAMPLER_PERF)
 		coati_pprof_comment(
 			o,
 			"engine: perf task-clock on every thread at %u Hz, 0.5 to 2 %% more or less so as to keep step with nothing; the end of each thread's life, up to %llu ns of its CPU time, is not seen, nor are threads that use less in all",
 			p->rate_hz, (unsigned long long)(s->period_ns + s->period_ns / 50));
+	else if (p->clock == COATI_SAMPLER_WALL)
+		coati_pprof_comment(
+			o,
+			"engine: a timer over wall time on every thread at %u Hz; threads that come later are looked for every 10 ms or less often, and what they do before is not seen",
+			p->rate_hz);
+	else if (s->engine == COATI_SAMPLER_THREADS)
+		coati_pprof_comment(
+			o,
+			"engine: a timer over the CPU time of every thread at %u Hz; threads that come later are looked for every 10 ms or less often, and what they do before is not seen",
+			p->rate_hz);
 	else
 		coati_pprof_comment(
 			o,
-			"engine: one timer over the CPU time of the process at %u Hz, looked at by the kernel at its tick; shares of threads may be skewed",
+			"engine: one timer over the CPU time of the process at %u Hz; whoever runs at the kernel's tick is charged: shares of threads may be skewed",
 			p->rate_hz);
+	if (s->engine != COATI_SAMPLER_PERF && p->clock == COATI_SAMPLER_CPU && tick.tv_nsec > 0)
+		coati_pprof_comment(
+			o,
+			"timers over CPU time are looked at by the kernel at its tick, %ld times a second: more samples are not to be had, and each counts for all that has passed",
+			1000000000 / tick.tv_nsec);
+	if (p->refused)
+		coati_pprof_comment(o, "%u threads could not be given a timer", p->refused);
+}
+
+static void add_comments(struct pprof *o, const struct sampler_profile *p)
+{
+	const struct coati_sampler_stats *s = p->stats;
+
+	add_engine(o, p);
+	if (p->one_thread)
+		coati_pprof_comment(o, "one thread alone is sampled");
 	if (p->by_tables)
 		coati_pprof_comment(
 			o,
@@ -66,16 +95,17 @@ static void add_comments(struct pprof *o, const struct sampler_profile *p)
 
 int coati_sampler_write_pprof(const struct sampler_profile *p, struct strbuf *ret)
 {
+	const char *type = p->clock == COATI_SAMPLER_WALL ? "wall" : "cpu";
 	struct pprof o;
 	int r;
 
 	coati_pprof_init(&o, p->names, ret->max);
 	coati_pprof_sample_type(&o, "samples", "count");
-	coati_pprof_sample_type(&o, "cpu", "nanoseconds");
+	coati_pprof_sample_type(&o, type, "nanoseconds");
 	for (const struct sampler_stack *s = p->fold->first; s; s = s->next)
 		add_stack(&o, s);
 	coati_pprof_time(&o, p->time_ns, p->duration_ns);
-	coati_pprof_period(&o, "cpu", "nanoseconds", p->stats->period_ns);
+	coati_pprof_period(&o, type, "nanoseconds", p->stats->period_ns);
 	add_comments(&o, p);
 	r = coati_pprof_finish(&o, ret);
 	coati_pprof_fini(&o);

@@ -24,7 +24,9 @@
 #define MAX_RATE	  10000u
 #define DEFAULT_DEPTH	  128u
 #define DEFAULT_TABLES	  (UINT64_C(64) << 20)
-#define LOOK_NS		  250000000 /* between looks for what was loaded */
+#define LOOK_NS		  (250 * NSEC_PER_MSEC) /* between looks for what was loaded */
+#define LOOK_THREADS_NS	  (10 * NSEC_PER_MSEC)	/* and for new threads, */
+#define LOOK_SHARE	  50			/* which may take that part of the time */
 #define PROFILE_BYTES_MAX ((size_t)1 << 30)
 
 enum { IDLE = 0, CHANGING, RUNNING };
@@ -39,8 +41,8 @@ static struct {
 	void *memory; /* of all buffers and caches; never given back */
 	uint64_t max_table_bytes;
 	pthread_t thread;
-	_Atomic int32_t tid; /* of that thread */
-	_Atomic uint32_t ending;
+	_Atomic int32_t tid;		  /* of that thread */
+	_Atomic uint32_t ending, looking; /* looking: for new threads */
 	struct sampler_events events;
 	struct sampler_fold fold;
 	struct coati_sampler_stats stats;
@@ -80,12 +82,12 @@ static bool arm_all(void)
 }
 
 /* A word and not an eventfd: programs close descriptors that they do not know, and use the numbers for their own. */
-static void sleep_while(uint32_t seen)
+static void sleep_while(uint32_t seen, uint64_t max_ns)
 {
-	struct timespec look = { .tv_nsec = LOOK_NS };
+	struct timespec max = { (time_t)(max_ns / NSEC_PER_SEC), (long)(max_ns % NSEC_PER_SEC) };
 
 	syscall(SYS_futex, &coati_sampler_shared.wake, FUTEX_WAIT_PRIVATE, seen,
-		coati_sampler_shared.by_tables ? &look : NULL, NULL, 0);
+		max_ns ? &max : NULL, NULL, 0);
 }
 
 static void wake_thread(void)
@@ -95,8 +97,25 @@ static void wake_thread(void)
 	syscall(SYS_futex, &coati_sampler_shared.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+/* What has come and gone meanwhile. How long that may wait until the next time; 0: nothing does. */
+static uint64_t look_around(void)
+{
+	uint64_t begin, cost;
+
+	if (coati_sampler_shared.by_tables)
+		coati_sampler_objects_refresh(run.max_table_bytes);
+	/* pairs with: release in start() */
+	if (!atomic_load_explicit(&run.looking, memory_order_acquire))
+		return coati_sampler_shared.by_tables ? LOOK_NS : 0;
+	begin = now_ns();
+	coati_sampler_look(&run.events);
+	cost = now_ns() - begin;
+	return cost * LOOK_SHARE > LOOK_THREADS_NS ? cost * LOOK_SHARE : LOOK_THREADS_NS;
+}
+
 static void *drain_until_end(void *arg)
 {
+	uint64_t max_ns;
 	uint32_t seen;
 
 	(void)arg;
@@ -108,10 +127,9 @@ static void *drain_until_end(void *arg)
 		if (atomic_load_explicit(&run.ending, memory_order_acquire))
 			break;
 		drain();
-		if (coati_sampler_shared.by_tables)
-			coati_sampler_objects_refresh(run.max_table_bytes);
+		max_ns = look_around();
 		if (!arm_all())
-			sleep_while(seen);
+			sleep_while(seen, max_ns);
 	}
 	run.own_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	return NULL;
@@ -210,7 +228,7 @@ static int take_signal(int sig, struct coati_error *err)
 	run.signal = sig;
 	if (old.sa_flags & SA_SIGINFO && old.sa_sigaction == coati_sampler_handler)
 		return 0; /* since the last run */
-	coati_sampler_shared.old = old;
+	*(sig == SIGTRAP ? &coati_sampler_shared.old_trap : &coati_sampler_shared.old_prof) = old;
 	return sigaction(sig, &act, NULL) < 0
 		       ? coati_fail(err, -errno, "sampler: signal %d: %m", sig)
 		       : 0;
@@ -228,28 +246,44 @@ static bool is_replaced(void)
 
 static int open_engine(enum coati_sampler_engine engine, struct coati_error *err)
 {
+	struct sampler_events *e = &run.events;
 	int r;
 
+	if (engine != COATI_SAMPLER_THREADS && e->clock == COATI_SAMPLER_WALL)
+		return coati_fail(
+			err, -EINVAL,
+			"sampler: only timers on threads know wall time; ask for those or for none");
 	if (engine == COATI_SAMPLER_PERF)
-		r = coati_sampler_open_perf(&run.events, run.stats.period_ns, run.tid, err);
+		r = coati_sampler_open_perf(e, err);
+	else if (engine == COATI_SAMPLER_THREADS)
+		r = coati_sampler_open_threads(e, err);
+	else if (e->only)
+		r = coati_fail(err, -EINVAL,
+			       "sampler: the timer over the process has no use for one thread");
 	else
-		r = coati_sampler_open_timer(&run.events, err);
+		r = coati_sampler_open_timer(e, err);
 	if (r == 0)
 		r = take_signal(engine == COATI_SAMPLER_PERF ? SIGTRAP : SIGPROF, err);
 	if (r < 0)
-		coati_sampler_close(&run.events);
+		coati_sampler_close(e);
 	run.stats.engine = engine;
 	return r;
 }
 
+/* The first that works; what was wrong with the best is kept. */
 static int open_best(enum coati_sampler_engine wanted, struct coati_error *err)
 {
+	int r;
+
 	run.why = (struct coati_error){ .code = 0 };
 	if (wanted != COATI_SAMPLER_UNKNOWN)
 		return open_engine(wanted, err);
+	if (run.events.clock == COATI_SAMPLER_WALL)
+		return open_engine(COATI_SAMPLER_THREADS, err);
 	if (open_engine(COATI_SAMPLER_PERF, &run.why) == 0)
 		return 0;
-	return open_engine(COATI_SAMPLER_TIMER, err);
+	r = open_engine(COATI_SAMPLER_THREADS, err);
+	return r == 0 || run.events.only ? r : open_engine(COATI_SAMPLER_TIMER, err);
 }
 
 /* ---- start and stop ---- */
@@ -263,7 +297,8 @@ void coati_sampler_forget(void)
 	if (atomic_load_explicit(&run.state, memory_order_relaxed) == IDLE)
 		return;
 	for (uint32_t i = 0; i < run.events.len && !(run.flags & COATI_SAMPLER_OWN_FILES); i++)
-		close(run.events.fds[i]);
+		if (run.events.threads[i].fd >= 0)
+			close(run.events.threads[i].fd);
 	run.events =
 		(struct sampler_events){ 0 }; /* its memory stays: the heap may be locked now */
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
@@ -273,13 +308,21 @@ void coati_sampler_forget(void)
 	atomic_store_explicit(&run.state, IDLE, memory_order_relaxed);
 }
 
-/* Then the rest is read here. */
+/* From now on nobody else is at the events and at the readers' sides of the buffers. */
 static void end_thread(void)
 {
 	/* pairs with: acquire in drain_until_end() */
 	atomic_store_explicit(&run.ending, 1, memory_order_release);
 	wake_thread();
 	pthread_join(run.thread, NULL);
+	atomic_store_explicit(&run.looking, 0, memory_order_relaxed);
+}
+
+/* No more samples; those that are there are read. */
+static void end_samples(void)
+{
+	coati_sampler_close(&run.events);
+	atomic_store_explicit(&coati_sampler_shared.on, 0, memory_order_release);
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++) {
 		struct sampler_slot *s = &coati_sampler_shared.slots[i];
 
@@ -288,6 +331,19 @@ static void end_thread(void)
 		atomic_store_explicit(&s->taken, 0, memory_order_release);
 	}
 	drain();
+}
+
+/* CPU time of what is sampled; 0: it cannot be said. */
+static uint64_t used_ns(void)
+{
+	struct timespec t = { 0 };
+
+	if (run.events.clock == COATI_SAMPLER_WALL ||
+	    clock_gettime(run.events.only ? sampler_thread_clock(run.events.only)
+					  : CLOCK_PROCESS_CPUTIME_ID,
+			  &t) < 0)
+		return 0;
+	return as_ns(&t);
 }
 
 static int make_tables(const struct coati_sampler_opts *o, struct coati_error *err)
@@ -322,8 +378,14 @@ static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 	run.rate_hz = o->rate_hz ? o->rate_hz : DEFAULT_RATE;
 	run.flags = o->flags;
 	run.stats = (struct coati_sampler_stats){ .period_ns = 1000000000u / run.rate_hz };
-	run.events.seed = clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)(uintptr_t)&r;
+	run.events = (struct sampler_events){
+		.seed = clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)(uintptr_t)&r,
+		.clock = o->clock,
+		.only = o->flags & COATI_SAMPLER_THIS_THREAD ? (int32_t)syscall(SYS_gettid) : 0
+	};
 	g->period_ns = coati_sampler_dither(run.stats.period_ns, &run.events.seed);
+	run.events.asked_ns = run.stats.period_ns;
+	run.events.period_ns = g->period_ns;
 	g->max_depth = o->max_depth ? o->max_depth : DEFAULT_DEPTH;
 	g->can_probe = coati_sampler_probe((uint64_t)(uintptr_t)g) && !coati_sampler_probe(0);
 	atomic_store_explicit(&g->no_slot, 0, memory_order_relaxed);
@@ -334,20 +396,24 @@ static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 		coati_sampler_fold_fini(&run.fold);
 		return coati_fail(err, r, "sampler: a thread to read the samples: %m");
 	}
+	run.events.skip = run.tid;
 	r = open_best(o->engine, err);
 	clock_gettime(CLOCK_REALTIME, &run.wall);
 	clock_gettime(CLOCK_MONOTONIC, &run.begin);
-	run.used_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	run.used_ns = used_ns();
 	run.stats.threads = run.events.len;
 	/* pairs with: acquire in the handler; the slots are ready */
 	atomic_store_explicit(&g->on, 1, memory_order_release);
 	if (r == 0)
-		r = coati_sampler_enable(&run.events, g->period_ns, err);
+		r = coati_sampler_enable(&run.events, err);
 	if (r < 0) {
-		atomic_store_explicit(&g->on, 0, memory_order_release);
-		coati_sampler_close(&run.events);
 		end_thread();
+		end_samples();
 		coati_sampler_fold_fini(&run.fold);
+	} else if (run.stats.engine == COATI_SAMPLER_THREADS && !run.events.only) {
+		/* pairs with: acquire in look_around() */
+		atomic_store_explicit(&run.looking, 1, memory_order_release);
+		wake_thread();
 	}
 	return r;
 }
@@ -359,8 +425,9 @@ int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_erro
 	int r = SIZED_COPY(&o, opts);
 
 	if (r < 0 || o.rate_hz > MAX_RATE || o.max_depth > SAMPLER_DEPTH_MAX ||
-	    o.engine > COATI_SAMPLER_TIMER || o.stacks > COATI_SAMPLER_STACKS_TABLES ||
-	    o.reserved || o.flags & ~(COATI_SAMPLER_NAMES | COATI_SAMPLER_OWN_FILES))
+	    o.engine > COATI_SAMPLER_THREADS || o.clock > COATI_SAMPLER_WALL ||
+	    o.stacks > COATI_SAMPLER_STACKS_TABLES ||
+	    o.flags & ~(COATI_SAMPLER_NAMES | COATI_SAMPLER_OWN_FILES | COATI_SAMPLER_THIS_THREAD))
 		return coati_fail(
 			err, r < 0 ? r : -EINVAL,
 			"sampler: options that cannot be: rates are 1 to %u Hz, depths to %u",
@@ -399,19 +466,22 @@ int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_err
 	struct sampler_profile p = { .fold = &run.fold, .stats = &run.stats, .why = run.why.text };
 	uint32_t state = RUNNING;
 	struct timespec end;
-	uint64_t used_ns;
+	uint64_t used;
 	int r = 0;
 
 	if (!atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,
 						     memory_order_acquire, memory_order_relaxed))
 		return coati_fail(err, -ESRCH, "sampler: it does not run");
 	p.no_kernel = run.events.no_kernel;
-	coati_sampler_close(&run.events);
-	atomic_store_explicit(&g->on, 0, memory_order_release);
+	p.clock = run.events.clock;
+	p.one_thread = run.events.only;
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	used_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - run.used_ns;
+	used = used_ns();
 	end_thread();
-	run.stats.total_ns = used_ns > run.own_ns ? used_ns - run.own_ns : 0;
+	p.refused = run.events.refused;
+	end_samples();
+	if (used > run.used_ns + run.own_ns)
+		run.stats.total_ns = used - run.used_ns - run.own_ns;
 	run.stats.samples = run.fold.samples;
 	run.stats.cpu_ns = run.fold.weight_ns;
 	run.stats.lost = run.fold.lost + atomic_load_explicit(&g->no_slot, memory_order_relaxed);

@@ -21,6 +21,7 @@
 #include "base/elf.h"
 #include "base/map.h"
 #include "base/strbuf.h"
+#include "live/sampler/engine.h"
 #include "live/sampler/stack.h"
 
 #define SAMPLER_SLOTS	  16u
@@ -57,8 +58,8 @@ struct sampler_shared {
 	uint32_t max_depth;
 	bool by_tables;
 	struct sampler_objects *_Atomic objects;
-	bool can_probe;	      /* memory can be asked for before it is read */
-	struct sigaction old; /* of the signal in use */
+	bool can_probe;			     /* memory can be asked for before it is read */
+	struct sigaction old_trap, old_prof; /* what the program had */
 	struct sampler_slot slots[SAMPLER_SLOTS];
 };
 extern struct sampler_shared coati_sampler_shared;
@@ -67,27 +68,6 @@ extern struct sampler_shared coati_sampler_shared;
 void coati_sampler_handler(int sig, siginfo_t *info, void *context);
 /* In the child of a fork(): nothing of the parent's sampler is here any more. Called by itself; earlier calls are fine. */
 void coati_sampler_forget(void);
-
-/* ---- engines ---- */
-
-struct sampler_events {
-	int *fds;
-	int32_t *tids;
-	uint32_t len, cap;
-	timer_t timer;
-	uint64_t seed; /* of the periods */
-	bool has_timer, no_kernel;
-};
-
-/* A period near the one that was asked for, another one each time: what works in step with the one that was asked for would be hit at the same place again and
- * again, or never. *seed: any number, which moves on. */
-uint64_t coati_sampler_dither(uint64_t period_ns, uint64_t *seed);
-/* Open, but not running yet. @skip: the thread that is not sampled. */
-int coati_sampler_open_perf(struct sampler_events *e, uint64_t period_ns, int32_t skip,
-			    struct coati_error *err);
-int coati_sampler_open_timer(struct sampler_events *e, struct coati_error *err);
-int coati_sampler_enable(struct sampler_events *e, uint64_t period_ns, struct coati_error *err);
-void coati_sampler_close(struct sampler_events *e);
 
 /* ---- folding ---- */
 
@@ -138,7 +118,9 @@ struct sampler_profile {
 	uint64_t time_ns, duration_ns; /* wall clock, length */
 	uint32_t rate_hz;
 	struct sampler_objects_stats objects;
-	bool by_tables;
+	enum coati_sampler_clock clock;
+	bool by_tables, one_thread;
+	uint32_t refused;
 	bool names, no_kernel, replaced;
 };
 

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tests of the sampler have in common: work that measures its own CPU time, and a profile that is read back. Tolerances are those of the sampling itself, so that
+ * another load on the machine does not matter.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coati/sampler.h>
+
+#include "base/strbuf.h"
+
+#define SHARES_MAX 1024
+
+extern struct coati_error err;
+extern volatile uint64_t sink; /* written by all threads; nobody reads it */
+/* Rounds of the parts below. Not known to the compiler: it would make functions of other names for these. */
+extern volatile uint64_t parts[3];
+
+void burn_half(uint64_t n);
+void burn_third(uint64_t n);
+void burn_fifth(uint64_t n);
+
+struct burnt {
+	uint64_t half_ns, third_ns, fifth_ns;
+	int32_t tid;
+};
+
+/* So much CPU time in the relation 5 : 3 : 2 or so, and how much it was. */
+struct burnt burn(uint64_t cpu_ns);
+/* As a thread; half_ns of the struct burnt that it gets says how long. */
+void *burn_in_thread(void *arg);
+uint64_t all_of(const struct burnt *b);
+/* CPU time of the thread, and of the process. */
+uint64_t thread_ns(void);
+uint64_t usage_ns(void);
+
+struct share {
+	uint64_t id; /* of a function, or thread */
+	char name[48];
+	uint64_t samples, cpu_ns;
+};
+
+/* What the last profile says. */
+struct sampler_tape {
+	struct strbuf bytes;
+	const char *texts[65536];
+	size_t text_sizes[65536];
+	uint32_t nr_texts;
+	uint64_t leaf_name[65536];   /* text by function */
+	uint64_t function_of[65536]; /* by location */
+	struct share functions[SHARES_MAX], threads[SHARES_MAX], labels[SHARES_MAX];
+	uint64_t samples, cpu_ns;
+	uint64_t rooted; /* samples whose stack has the function @root */
+};
+extern struct sampler_tape profile;
+/* A function; NULL: none. */
+extern const char *root;
+
+/* Skips where signals do not come when they come. */
+void need_signals(void);
+void start_sampler(uint32_t rate, enum coati_sampler_engine engine);
+/* Stop, and read what was written. */
+void stop_and_read(struct coati_sampler_stats *ret);
+struct share *share_of(struct share *list, uint64_t id);
+uint64_t samples_of_function(const char *name);
+uint64_t samples_of_label(const char *value);
+bool has_comment(const char *part);
+/* Whether it is within three sigma of a draw of @of with the chance @part / @whole. */
+bool is_share(const char *what, uint64_t got, uint64_t of, uint64_t part, uint64_t whole);
+/* One of a few times it must be so: three sigma are missed by chance, and by a guest whose CPU was taken away. */
+void try_often(bool (*fn)(void));
