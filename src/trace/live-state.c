@@ -76,6 +76,9 @@ int coati_trace_region_again(struct stream *s, uint64_t depth, struct coati_trac
 	uint64_t began = e->time - e->duration;
 	struct open_region *r;
 
+	/* those for whose begin there was no room are left out, and have no end either */
+	if (s->telling)
+		depth = s->told;
 	e->flags |= COATI_TRACE_REOPENED;
 	e->depth = depth > UINT32_MAX ? UINT32_MAX : (uint32_t)depth;
 	if (depth >= s->regions.max)

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The flight recorder of a process, read twice: once to know when it ended, and once for what came shortly before. Of each thread the last
+ * events are kept, and over all threads the last log lines.
+ */
+#include "autopsy.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#define THREADS_MAX (1u << 20)
+#define LINE_MAX_   (1u << 16)
+
+/* ---- tails ---- */
+
+static void free_event(struct autopsy_event *e)
+{
+	coati_free(e->line);
+	coati_free(e->text);
+	*e = (struct autopsy_event){ 0 };
+}
+
+static void free_tail(struct autopsy_tail *t)
+{
+	for (uint32_t i = 0; i < t->len; i++)
+		free_event(&t->v[i]);
+	coati_free(t->v);
+	*t = (struct autopsy_tail){ 0 };
+}
+
+const struct autopsy_event *coati_autopsy_tail_at(const struct autopsy_tail *t, uint32_t i)
+{
+	return &t->v[(t->first + i) % t->len];
+}
+
+/* Room for one more: a new one, or the oldest again. */
+static struct autopsy_event *tail_room(struct autopsy_tail *t, uint32_t keep)
+{
+	struct autopsy_event *e;
+
+	if (t->len == keep) {
+		e = &t->v[t->first];
+		t->first = (t->first + 1) % keep;
+		free_event(e);
+		return e;
+	}
+	if (t->len == t->max) {
+		uint32_t max = t->max ? 2 * t->max : 16;
+		struct autopsy_event *v = coati_realloc_array(t->v, max, sizeof(*v));
+
+		if (!v)
+			return NULL;
+		t->v = v;
+		t->max = max;
+	}
+	e = &t->v[t->len++];
+	*e = (struct autopsy_event){ 0 };
+	return e;
+}
+
+/* Behind time and thread, which are shown in another way. */
+static char *line_of(const struct coati_trace *t, const struct coati_trace_event *e)
+{
+	static char line[LINE_MAX_];
+	const char *at = line;
+
+	coati_trace_event_format(t, e, line, sizeof(line));
+	for (int i = 0; i < 2; i++) {
+		at += strcspn(at, " ");
+		at += *at == ' ';
+	}
+	return coati_strdup(at);
+}
+
+static int keep(const struct coati_trace *t, struct autopsy_tail *tail, uint32_t nr,
+		const struct coati_trace_event *e)
+{
+	struct autopsy_event *to;
+
+	if (!nr)
+		return 0;
+	to = tail_room(tail, nr);
+	if (!to)
+		return -ENOMEM;
+	to->event = *e;
+	to->event.stack = NULL;
+	to->event.stack_count = 0;
+	to->line = line_of(t, e);
+	to->text = coati_strndup(e->text.text, e->text.size);
+	return to->line && to->text ? 0 : -ENOMEM;
+}
+
+/* ---- threads ---- */
+
+static struct autopsy_thread *get_thread(struct autopsy *a, uint32_t tid)
+{
+	size_t low = 0, high = a->threads.len;
+	struct autopsy_thread *t;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (a->threads.v[mid].tid < tid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < a->threads.len && a->threads.v[low].tid == tid)
+		return &a->threads.v[low];
+	if (!ARRAY_ADD(&a->threads))
+		return NULL;
+	t = &a->threads.v[low];
+	memmove(t + 1, t, (a->threads.len - 1 - low) * sizeof(*t));
+	*t = (struct autopsy_thread){ .tid = tid };
+	return t;
+}
+
+static void set_name(struct autopsy_thread *t, const struct coati_trace_text *text)
+{
+	size_t len = text->size < sizeof(t->name) ? text->size : sizeof(t->name) - 1;
+
+	memcpy(t->name, text->text, len);
+	t->name[len] = 0;
+}
+
+static bool wants_thread(const struct autopsy_args *args, uint32_t tid)
+{
+	for (size_t i = 0; i < args->tids.len; i++)
+		if ((uint32_t)args->tids.v[i] == tid)
+			return true;
+	return !args->tids.len;
+}
+
+/* Of the first reading. */
+static int note_event(struct autopsy *a, const struct coati_trace_event *e)
+{
+	struct autopsy_thread *t;
+
+	if (!a->first_ns || e->time < a->first_ns)
+		a->first_ns = e->time;
+	if (e->time > a->end_ns)
+		a->end_ns = e->time;
+	if (!e->tid)
+		return 0;
+	t = get_thread(a, e->tid);
+	if (!t)
+		return -ENOMEM;
+	t->hidden = !wants_thread(a->args, e->tid);
+	t->events += e->kind != COATI_TRACE_MISSING && e->kind != COATI_TRACE_LOST;
+	t->last_ns = e->time;
+	if (e->kind == COATI_TRACE_TASK_ENTER)
+		t->task = e->id;
+	if (e->kind == COATI_TRACE_THREAD_NAME)
+		set_name(t, &e->text);
+	return 0;
+}
+
+/* Of the second. */
+static int keep_event(struct autopsy *a, const struct coati_trace *trace,
+		      const struct coati_trace_event *e)
+{
+	const struct autopsy_args *args = a->args;
+	struct autopsy_thread *t;
+	int n = 0;
+
+	if (e->time + args->last_ns < a->end_ns || !wants_thread(args, e->tid) ||
+	    e->flags & COATI_TRACE_KNOWN)
+		return 0;
+	t = e->tid ? get_thread(a, e->tid) : NULL;
+	if (t)
+		n = keep(trace, &t->tail, args->events, e);
+	if (n == 0 && e->kind == COATI_TRACE_LOG)
+		n = keep(trace, &a->logs, args->logs, e);
+	return n;
+}
+
+/* ---- reading ---- */
+
+static int take_events(struct autopsy *a, struct coati_trace *trace,
+		       struct coati_trace_check *check, bool second)
+{
+	struct coati_trace_finding finding;
+	struct coati_trace_event e;
+	int n, r;
+
+	while ((n = coati_trace_next(trace, &e)) > 0) {
+		r = second ? keep_event(a, trace, &e) : note_event(a, &e);
+		if (r < 0)
+			return r;
+		if (!check)
+			continue;
+		r = coati_trace_check_event(check, &e, &finding);
+		if (r > 0 && !a->findings++)
+			a->finding = finding;
+		if (r < 0)
+			return r;
+	}
+	return n;
+}
+
+static int read_batches(struct autopsy *a, struct coati_flight *f, struct coati_trace *trace,
+			struct coati_trace_check *check, bool second)
+{
+	struct coati_error err;
+	const void *bytes;
+	uint64_t where;
+	size_t size;
+	int n, r;
+
+	while ((n = coati_flight_next(f, &bytes, &size, &where)) > 0) {
+		r = coati_trace_feed(trace, bytes, size, where, &err);
+		r = r < 0 ? r : take_events(a, trace, check, second);
+		if (r < 0)
+			return r;
+	}
+	if (n == 0)
+		n = coati_trace_finish(trace);
+	return n < 0 ? n : take_events(a, trace, check, second);
+}
+
+static int read_once(struct autopsy *a, const char *path, bool second, struct coati_error *err)
+{
+	struct coati_trace_check *check = NULL;
+	struct coati_trace *trace = NULL;
+	struct coati_flight *f = NULL;
+	int n = coati_flight_open(path, &f, err);
+
+	if (n < 0)
+		return n;
+	n = coati_trace_new(NULL, &trace, err);
+	if (n == 0 && second)
+		n = coati_trace_check_new(&check, err);
+	if (n == 0) {
+		n = read_batches(a, f, trace, check, second);
+		if (n < 0)
+			coati_fail(err, n, "%s: %m", path);
+	}
+	coati_flight_get_info(f, &a->info);
+	coati_flight_close(&f);
+	coati_trace_check_free(&check);
+	if (n == 0 && second) {
+		a->trace = trace;
+		coati_trace_get_quality(trace, &a->quality);
+	} else {
+		coati_trace_free(&trace);
+	}
+	return n;
+}
+
+int coati_autopsy_read(struct autopsy *a, const char *path, struct coati_error *err)
+{
+	int n;
+
+	a->threads.max = THREADS_MAX;
+	n = read_once(a, path, false, err);
+	return n < 0 ? n : read_once(a, path, true, err);
+}
+
+void coati_autopsy_fini(struct autopsy *a)
+{
+	for (size_t i = 0; i < a->threads.len; i++)
+		free_tail(&a->threads.v[i].tail);
+	ARRAY_FINI(&a->threads);
+	free_tail(&a->logs);
+	coati_trace_free(&a->trace);
+}
+
+void coati_autopsy_ended(const struct coati_flight_info *info, struct strbuf *out)
+{
+	const char *name = info->signal ? sigabbrev_np((int)info->signal) : NULL;
+
+	if (info->is_alive)
+		coati_strbuf_adds(out, "is alive");
+	else if (name)
+		coati_strbuf_printf(out, "died of SIG%s", name);
+	else if (info->has_ended)
+		coati_strbuf_adds(out, "had stopped its recorder");
+	else
+		coati_strbuf_adds(out, "died while it was recorded");
+}

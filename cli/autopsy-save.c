@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* The batches of a flight recorder as a recording, which every reader of recordings understands. */
+#include <errno.h>
+#include <string.h>
+
+#include <coati/recording.h>
+
+#include "autopsy.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+#define TRACE_VERSION 1
+
+static int put(struct coati_writer *w, const struct coati_flight_info *info, const void *bytes,
+	       size_t size, uint64_t time_ns)
+{
+	struct coati_batch b = {
+		.kind = COATI_BATCH_TRACE,
+		.version = TRACE_VERSION,
+		.pid = info->pid,
+		.tid = info->pid,
+		.time_ns = time_ns,
+		.payload = bytes,
+		.payload_size = (uint32_t)size,
+	};
+
+	return coati_writer_batch(w, &b);
+}
+
+static int put_all(struct coati_flight *f, struct coati_writer *w)
+{
+	struct coati_flight_info info;
+	uint64_t where, time_ns = now_ns();
+	const void *bytes;
+	size_t size;
+	int n, r = 0;
+
+	coati_flight_get_info(f, &info);
+	while (r == 0 && (n = coati_flight_next(f, &bytes, &size, &where)) > 0)
+		r = put(w, &info, bytes, size, time_ns++);
+	return r < 0 ? r : n;
+}
+
+int coati_autopsy_save(const char *path, const char *output, struct coati_error *err)
+{
+	struct coati_writer_opts o = { .size = sizeof(o), .flags = COATI_WRITER_PIPE };
+	uint64_t id = COATI_LIVE_ID;
+	struct coati_writer *w = NULL;
+	struct coati_flight *f = NULL;
+	struct coati_attr attr;
+	int n = coati_flight_open(path, &f, err), r;
+
+	if (n < 0)
+		return n;
+	n = coati_writer_open(output, &o, &w, err);
+	coati_batch_attr(&attr);
+	if (n == 0)
+		n = coati_writer_add_event(w, &attr, COATI_LIVE_EVENT, &id, 1, err);
+	if (n == 0)
+		n = coati_writer_start(w, err);
+	if (n == 0) {
+		n = put_all(f, w);
+		if (n < 0)
+			coati_fail(err, n, "%s: %m", output);
+	}
+	if (w) {
+		r = coati_writer_close(&w, n < 0 ? NULL : err);
+		n = n < 0 ? n : r;
+	}
+	coati_flight_close(&f);
+	return n;
+}

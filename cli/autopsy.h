@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coati autopsy, inside: finding the file of a flight recorder (autopsy-find.c), reading it (autopsy-read.c), and showing what was read as
+ * text (autopsy-text.c), as JSON (autopsy-json.c) or as a recording (autopsy-save.c).
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include <coati/trace.h>
+
+#include "base/array.h"
+#include "base/options.h"
+#include "base/strbuf.h"
+
+#define AUTOPSY_ALL UINT64_MAX
+
+struct autopsy_args {
+	const char *output, *directory;
+	bool list, json;
+	uint64_t clean_ns; /* AUTOPSY_ALL: nothing is removed */
+	uint64_t last_ns;
+	uint32_t events, logs;
+	struct option_ids tids;
+};
+
+/* An event that is shown. */
+struct autopsy_event {
+	struct coati_trace_event event; /* its text is in line; stacks are gone */
+	char *line;			/* kind and arguments */
+	char *text;			/* of a log */
+};
+
+/* The last few, oldest first from `first` on. */
+struct autopsy_tail {
+	struct autopsy_event *v;
+	uint32_t len, max, first;
+};
+
+struct autopsy_thread {
+	uint32_t tid;
+	bool hidden; /* not asked for */
+	uint64_t events, last_ns, task;
+	char name[64]; /* "" not told */
+	struct autopsy_tail tail;
+};
+
+struct autopsy {
+	const struct autopsy_args *args;
+	struct coati_flight_info info;
+	struct coati_trace *trace; /* at its end: what is open, and how good it is */
+	struct coati_trace_quality quality;
+	ARRAY(struct autopsy_thread) threads; /* by tid */
+	struct autopsy_tail logs;
+	uint64_t first_ns, end_ns; /* of events */
+	uint64_t findings;	   /* of the validator */
+	struct coati_trace_finding finding;
+};
+
+/* autopsy-find.c */
+/* The file of @target, which is a pid or a path, into @path. */
+int coati_autopsy_find(const struct autopsy_args *a, const char *target, char *path, size_t size,
+		       struct coati_error *err);
+/* Every file of a recorder that can be read: until @fn returns non-zero. */
+typedef int (*autopsy_file_fn)(void *ctx, const char *path, const struct coati_flight_info *info);
+int coati_autopsy_each(const struct autopsy_args *a, autopsy_file_fn fn, void *ctx);
+/* --list and --clean; exit codes. */
+int coati_autopsy_list(const struct autopsy_args *a);
+int coati_autopsy_clean(const struct autopsy_args *a);
+
+/* autopsy-read.c */
+int coati_autopsy_read(struct autopsy *a, const char *path, struct coati_error *err);
+void coati_autopsy_fini(struct autopsy *a);
+/* Event @i of a tail, oldest first. */
+const struct autopsy_event *coati_autopsy_tail_at(const struct autopsy_tail *t, uint32_t i);
+/* How the process ended, as words. */
+void coati_autopsy_ended(const struct coati_flight_info *info, struct strbuf *out);
+
+/* What shows it. */
+void coati_autopsy_text(struct autopsy *a, struct strbuf *out);
+void coati_autopsy_json(struct autopsy *a, struct strbuf *out);
+/* autopsy-save.c: the batches of @path as a recording. */
+int coati_autopsy_save(const char *path, const char *output, struct coati_error *err);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coati autopsy: what a process did in its last seconds, from its flight recorder, whose memory outlives it. For processes that were killed, crashed, ran
+ * out of memory; a living one may be looked at, too.
+ */
+#include <string.h>
+
+#include "autopsy.h"
+#include "base/clock.h"
+#include "command.h"
+#include "output.h"
+#include "talk.h"
+
+#define YEAR (UINT64_C(366) * 24 * 3600 * NSEC_PER_SEC)
+
+static const struct option opts[] = {
+	OPT_HEAD("What to show"),
+	OPT_DURATION(0, "last", struct autopsy_args, last_ns, "TIME",
+		     "events of the last TIME (5s)", 0, YEAR),
+	OPT_U32('n', "events", struct autopsy_args, events, "COUNT",
+		"at most COUNT events of each thread (10)", 0, 1000000),
+	OPT_U32(0, "logs", struct autopsy_args, logs, "COUNT",
+		"at most COUNT log lines in all (20)", 0, 1000000),
+	OPT_IDS('t', "thread", struct autopsy_args, tids, "TID", "only of these threads"),
+	OPT_FLAG(0, "json", struct autopsy_args, json, "as JSON"),
+	OPT_STR('o', "output", struct autopsy_args, output, "FILE",
+		"write all of it as a recording to FILE instead"),
+	OPT_HEAD("Files of recorders"),
+	OPT_FLAG(0, "list", struct autopsy_args, list, "which there are"),
+	OPT_DURATION(0, "clean", struct autopsy_args, clean_ns, "AGE",
+		     "remove those of dead processes that were last changed AGE ago (0s: all)", 0,
+		     YEAR),
+	OPT_STR(0, "directory", struct autopsy_args, directory, "DIR",
+		"where they are (/dev/shm/coati-UID)"),
+	OPT_HELP,
+	OPT_END
+};
+
+static const struct coati_example examples[] = {
+	{ "coati autopsy 1234", "what process 1234 did last" },
+	{ "coati autopsy --last 500ms -n 100 core.1234", "more of it, by way of a core file" },
+	{ "coati autopsy -o crash.data 1234", "keep it as a recording" },
+	{ "coati autopsy --list", "whose flight recorders are there" },
+	{ NULL, NULL }
+};
+
+static int show(const struct autopsy_args *args, const char *path)
+{
+	struct autopsy a = { .args = args };
+	struct coati_error err = { 0 };
+	struct output out;
+
+	if (coati_autopsy_read(&a, path, &err) < 0) {
+		coati_say("%s", err.text);
+		coati_autopsy_fini(&a);
+		return EXIT_FAILED;
+	}
+	coati_output_init(&out, COLOR_NEVER);
+	if (args->json)
+		coati_autopsy_json(&a, &out.text);
+	else
+		coati_autopsy_text(&a, &out.text);
+	coati_autopsy_fini(&a);
+	return coati_output_end(&out);
+}
+
+static int run_target(const struct autopsy_args *a, const char *target)
+{
+	struct coati_error err = { 0 };
+	char path[4096];
+
+	if (coati_autopsy_find(a, target, path, sizeof(path), &err) < 0) {
+		coati_say("%s", err.text);
+		return EXIT_FAILED;
+	}
+	if (!a->output)
+		return show(a, path);
+	if (coati_autopsy_save(path, a->output, &err) < 0) {
+		coati_say("%s", err.text);
+		return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}
+
+static int run_parsed(const struct autopsy_args *a, const struct option_line *line)
+{
+	bool files = a->list || a->clean_ns != AUTOPSY_ALL;
+
+	if (a->list && a->clean_ns != AUTOPSY_ALL)
+		return coati_command_misuse(&coati_command_autopsy, "--list or --clean, not both");
+	if (files && (line->argc || a->output || a->tids.len))
+		return coati_command_misuse(&coati_command_autopsy,
+					    "--list and --clean are about all recorders, not one");
+	if (a->output && a->json)
+		return coati_command_misuse(
+			&coati_command_autopsy,
+			"--output writes a recording: --json has no place in it");
+	if (!files && line->argc != 1)
+		return coati_command_misuse(&coati_command_autopsy,
+					    "wants one PID, recorder's FILE or CORE file");
+	if (a->list)
+		return coati_autopsy_list(a);
+	return files ? coati_autopsy_clean(a) : run_target(a, line->argv[0]);
+}
+
+static int run(int argc, char **argv)
+{
+	struct autopsy_args a = { .clean_ns = AUTOPSY_ALL,
+				  .last_ns = 5 * NSEC_PER_SEC,
+				  .events = 10,
+				  .logs = 20,
+				  .tids.max = 4096 };
+	struct option_line line = { .argc = argc, .argv = argv };
+	int code;
+
+	if (coati_command_parse(&coati_command_autopsy, &line, &a, &code))
+		code = run_parsed(&a, &line);
+	coati_options_fini(opts, &a);
+	return code;
+}
+
+const struct coati_command coati_command_autopsy = {
+	.name = "autopsy",
+	.summary = "the last seconds of a process, from its flight recorder",
+	.usage = "[options] PID|FILE|CORE",
+	.options = opts,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,4 @@
+"$HELPERS/make-flight" patient.live <"$CLI/patient.txt"
+"$COATI" autopsy -o saved.data patient.live
+"$COATI" dump saved.data | sed 's/.*SAMPLE/SAMPLE/' | grep -c 'SAMPLE coati/live:.*batch=trace'
+"$COATI" autopsy -o - patient.live | "$COATI" dump --stats - | grep coati/live

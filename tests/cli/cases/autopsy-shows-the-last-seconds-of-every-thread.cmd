@@ -1,0 +1,2 @@
+"$HELPERS/make-flight" patient.live <"$CLI/patient.txt"
+"$COATI" autopsy patient.live

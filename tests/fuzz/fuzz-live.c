@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Batches, each behind its size in two bytes: reader and validator come to an end, account for what they were given, and say the same twice. */
+#include <string.h>
+
+#include "fuzz/fuzz.h"
+#include "lib/live-text.h"
+#include "record/live-format.h"
+
+/* What is closed has the right checksum: the others would be stopped at the door. */
+static void mend(uint8_t *bytes, size_t size)
+{
+	struct live_batch h;
+
+	memcpy(&h, bytes, sizeof(h));
+	if (h.used <= size - sizeof(h))
+		h.checksum = live_checksum(bytes + sizeof(h), h.used);
+	memcpy(bytes, &h, sizeof(h));
+}
+
+static void run(const uint8_t *data, size_t size, struct strbuf *out)
+{
+	struct coati_trace_opts o = { .size = sizeof(o), .max_bytes = 1 << 16 };
+	struct coati_trace_check *c = NULL;
+	struct coati_trace *t = NULL;
+	static uint8_t batch[1 << 16];
+	struct coati_trace_quality q;
+
+	FUZZ_CHECK(coati_trace_new(&o, &t, NULL) == 0 && coati_trace_check_new(&c, NULL) == 0);
+	while (size > 2) {
+		size_t n = (size_t)data[0] | (size_t)data[1] << 8;
+
+		n = n < size - 2 ? n : size - 2;
+		memcpy(batch, data + 2, n);
+		if (n >= sizeof(struct live_batch))
+			mend(batch, n);
+		if (coati_trace_feed(t, batch, n, 0, NULL) < 0 || live_text_drain(t, c, out) < 0)
+			break;
+		data += 2 + n;
+		size -= 2 + n;
+	}
+	coati_trace_finish(t);
+	live_text_drain(t, c, out);
+	coati_trace_get_quality(t, &q);
+	FUZZ_CHECK(size > 2 || q.held_bytes == 0);
+	coati_trace_check_free(&c);
+	coati_trace_free(&t);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct strbuf a = STRBUF_INIT(1 << 22), b = STRBUF_INIT(1 << 22);
+
+	run(data, size, &a);
+	run(data, size, &b);
+	FUZZ_CHECK(a.len == b.len && !memcmp(a.text, b.text, a.len));
+	coati_strbuf_fini(&a);
+	coati_strbuf_fini(&b);
+	return 0;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* The reader of live events: text in both directions, limits, memory, damage, and that it is the same every time. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "lib/live-text.h"
+#include "lib/test.h"
+#include "record/live-decode.h"
+#include "trace/live-text.h"
+
+static void read_data(const char *name, struct strbuf *ret)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/live/%s.txt", test_data_dir(), name);
+	CHECK_INT(coati_file_read(AT_FDCWD, path, ret), ==, 0);
+}
+
+/* ---- text ---- */
+
+struct both {
+	struct strbuf text, bytes;
+	struct live_names names;
+};
+
+static int write_text(void *ctx, const uint8_t *bytes, size_t size)
+{
+	struct both *b = ctx;
+
+	coati_strbuf_add(&b->bytes, bytes, size);
+	return coati_live_text_write(bytes, size, &b->names, &b->text);
+}
+
+static void through(const char *text, struct both *b)
+{
+	struct coati_error err = { 0 };
+
+	*b = (struct both){ .text = STRBUF_INIT(1 << 20), .bytes = STRBUF_INIT(1 << 20) };
+	coati_live_names_init(&b->names, 0);
+	if (coati_live_text_read(text, write_text, b, &err) < 0)
+		test_fail_at(__FILE__, __LINE__, "%s", err.text);
+}
+
+static void both_fini(struct both *b)
+{
+	coati_strbuf_fini(&b->text);
+	coati_strbuf_fini(&b->bytes);
+	coati_live_names_fini(&b->names);
+}
+
+TEST(live_text_comes_back_from_bytes_as_it_went_in)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20);
+	struct both once, twice;
+
+	read_data("every_kind_of_event", &text);
+	through(text.text, &once);
+	through(once.text.text, &twice);
+	CHECK_STR(once.text.text, twice.text.text);
+	CHECK_U64(once.bytes.len, ==, twice.bytes.len);
+	CHECK_MEM(once.bytes.text, twice.bytes.text, once.bytes.len);
+	CHECK_HAS(once.text.text, " instant site=3 fd=-1 bytes=18446744073709551615");
+	both_fini(&once);
+	both_fini(&twice);
+	coati_strbuf_fini(&text);
+}
+
+static int ignore(void *ctx, const uint8_t *bytes, size_t size)
+{
+	return 0;
+}
+
+TEST(live_text_says_line_and_reason_of_what_it_refuses)
+{
+	static const struct {
+		const char *text, *says;
+	} wrong[] = {
+		{ "1 log site=1\n", "line 1: log stands before the first batch" },
+		{ "batch pid=1\n# ok\n5 dance\n", "line 3: dance is no kind of event" },
+		{ "batch base=9\n8 region_end\n", "line 2: 8 is before the event before it" },
+		{ "batch\n1 log site=x\n", "line 2: site wants a number" },
+		{ "batch\n1 log text=x\n", "line 2: text wants a text in quotes" },
+		{ "batch\n1 log text=\"x\n", "line 2: a word is not name=value" },
+		{ "batch\n1 log text=\"\\q\"\n", "line 2: a word is not name=value" },
+		{ "batch\n1 log colour=3\n", "line 2: colour is not one of its arguments" },
+		{ "batch colour=3\n", "line 1: colour is nothing that a batch has" },
+		{ "batch slot=70000\n", "line 1: slot is too large a number" },
+		{ "batch kind=moon\n", "line 1: kind is no kind of batch" },
+		{ "batch\nhex 0\n", "line 2: hex wants pairs of digits" },
+		{ "batch\n1 log text=\"x\"*40000\nbatch\n",
+		  "line 3: the batch before does not fit" },
+		{ "batch\n- type states=\"a\"\n", "line 2: states wants NAME:SET" },
+		{ "batch\n1 gauge value=\"x\"\n", "line 2: value wants a number with a point" },
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct coati_error err = { 0 };
+
+		CHECK_INT(coati_live_text_read(wrong[i].text, ignore, NULL, &err), <, 0);
+		CHECK_HAS(err.text, wrong[i].says);
+	}
+}
+
+/* ---- the decoder ---- */
+
+struct one {
+	uint8_t bytes[LIVE_BATCH_MAX];
+	size_t size;
+};
+
+static int keep_last(void *ctx, const uint8_t *bytes, size_t size)
+{
+	struct one *o = ctx;
+
+	memcpy(o->bytes, bytes, size);
+	o->size = size;
+	return 0;
+}
+
+static void make_batch(const char *text, struct one *ret)
+{
+	struct coati_error err = { 0 };
+
+	if (coati_live_text_read(text, keep_last, ret, &err) < 0)
+		test_fail_at(__FILE__, __LINE__, "%s", err.text);
+}
+
+TEST(live_batch_of_every_shorter_length_is_refused)
+{
+	static struct one o;
+	struct live_view b;
+
+	make_batch("batch pid=7 base=5\n5 counter site=1 value=300\n9 region_end\n", &o);
+	CHECK(!coati_live_open(o.bytes, o.size, &b));
+	for (size_t size = 0; size < o.size; size++)
+		CHECK(coati_live_open(o.bytes, size, &b));
+}
+
+TEST(live_batch_with_any_bit_of_its_events_changed_is_refused)
+{
+	static struct one o;
+	struct live_view b;
+
+	make_batch("batch pid=7 base=5\n5 counter site=1 value=300\n9 region_end\n", &o);
+	for (size_t bit = 8 * LIVE_HEAD; bit < 8 * o.size; bit++) {
+		o.bytes[bit / 8] ^= (uint8_t)(1u << (bit & 7));
+		CHECK_STR(coati_live_open(o.bytes, o.size, &b), "its checksum is wrong");
+		o.bytes[bit / 8] ^= (uint8_t)(1u << (bit & 7));
+	}
+}
+
+static const char *walk_end(const char *hex)
+{
+	static struct one o;
+	struct live_view b;
+	struct live_walk w;
+	struct live_event e;
+	char text[256];
+	int n;
+
+	snprintf(text, sizeof(text), "batch pid=7 base=18446744073709551614\nhex %s\n", hex);
+	make_batch(text, &o);
+	CHECK(!coati_live_open(o.bytes, o.size, &b));
+	w = coati_live_walk(&b, NULL, NULL, NULL);
+	while ((n = coati_live_next(&w, &e)) > 0)
+		;
+	CHECK_INT(coati_live_next(&w, &e), ==, n);
+	return n < 0 ? w.why : "";
+}
+
+TEST(live_numbers_have_at_most_ten_bytes_and_fit)
+{
+	CHECK_STR(walk_end("0500ffffffffffffffffff01"), "");
+	CHECK_STR(walk_end("050080808080808080808000"), "");
+	CHECK_HAS(walk_end("0500ffffffffffffffffff02"), "impossible number");
+	CHECK_HAS(walk_end("05008080808080808080808000"), "impossible number");
+	CHECK_HAS(walk_end("0500ff"), "longer than its batch");
+	CHECK_STR(walk_end("0201"), "");
+	CHECK_HAS(walk_end("0202"), "a time does not fit");
+	CHECK_HAS(walk_end("e20000000000"), "a time does not fit");
+	CHECK_HAS(walk_end("20"), "padding has a time");
+	CHECK_STR(walk_end("000000"), "");
+	CHECK_HAS(walk_end("0700010a6869"), "longer than its batch");
+	CHECK_HAS(walk_end("1a000181010000"), "impossible number");
+}
+
+/* ---- the reader ---- */
+
+TEST(live_reader_gives_the_same_twice_whatever_the_order_of_arrival_says)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20), a = STRBUF_INIT(1 << 20),
+		      b = STRBUF_INIT(1 << 20);
+
+	read_data("two_processes_are_merged", &text);
+	CHECK_INT(live_text_run(text.text, &a, NULL), >=, 0);
+	CHECK_INT(live_text_run(text.text, &b, NULL), >=, 0);
+	CHECK_STR(a.text, b.text);
+	coati_strbuf_fini(&text);
+	coati_strbuf_fini(&a);
+	coati_strbuf_fini(&b);
+}
+
+/* @nr generations of one thread with a counter each, process by process in turn. */
+static void many(struct strbuf *s, unsigned int processes, unsigned int generations, bool ends)
+{
+	for (unsigned int g = 1; g <= generations; g++)
+		for (unsigned int p = 1; p <= processes; p++) {
+			coati_strbuf_printf(s,
+					    "batch kind=sites pid=%u tid=%u generation=%u\n"
+					    "- site id=1 kind=2 name=\"n\"\n"
+					    "batch tid=%u base=%u\n%u counter site=1 value=%u\n",
+					    p, p, g, p, 1000 * g + p, 1000 * g + p, g);
+			if (ends)
+				coati_strbuf_adds(s, "batch kind=end\n");
+		}
+}
+
+TEST(live_reader_gives_out_what_is_certain_before_the_end)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20), out = STRBUF_INIT(1 << 20);
+	struct coati_trace_quality q;
+	struct coati_trace *t = NULL;
+
+	many(&text, 2, 10, true);
+	CHECK_INT(coati_trace_new(NULL, &t, NULL), ==, 0);
+	CHECK_INT(live_text_feed(t, text.text, NULL), ==, 0);
+	CHECK_INT(live_text_drain(t, NULL, &out), ==, 0);
+	coati_trace_get_quality(t, &q);
+	CHECK_U64(q.events, >=, 16);
+	CHECK_U64(q.events, <, 20);
+	CHECK_INT(coati_trace_finish(t), ==, 0);
+	CHECK_INT(live_text_drain(t, NULL, &out), ==, 0);
+	coati_trace_get_quality(t, &q);
+	CHECK_U64(q.events, ==, 20);
+	CHECK_U64(q.late, ==, 0);
+	CHECK_U64(q.held_bytes, ==, 0);
+	CHECK_INT(coati_trace_feed(t, "", 0, 0, NULL), ==, -EINVAL);
+	coati_trace_free(&t);
+	coati_strbuf_fini(&text);
+	coati_strbuf_fini(&out);
+}
+
+static int feed_one(void *ctx, const uint8_t *bytes, size_t size)
+{
+	struct strbuf out = STRBUF_INIT(1 << 20);
+	struct coati_trace *t = ctx;
+	struct coati_trace_quality q;
+
+	CHECK_INT(coati_trace_feed(t, bytes, size, 0, NULL), ==, 0);
+	CHECK_INT(live_text_drain(t, NULL, &out), ==, 0);
+	coati_trace_get_quality(t, &q);
+	CHECK_U64(q.held_bytes, <, 8192);
+	coati_strbuf_fini(&out);
+	return 0;
+}
+
+/* Process 2 says nothing after its first batch: nobody may wait for it without limit. */
+TEST(live_reader_holds_no_more_than_its_ceiling)
+{
+	struct coati_trace_opts o = { .size = sizeof(o), .max_bytes = 4096 };
+	struct strbuf text = STRBUF_INIT(1 << 20), out = STRBUF_INIT(1 << 20);
+	struct coati_trace_quality q;
+	struct coati_trace *t = NULL;
+
+	coati_strbuf_adds(&text, "batch pid=2 tid=2 base=5\n5 region_end\n");
+	many(&text, 1, 300, true);
+	CHECK_INT(coati_trace_new(&o, &t, NULL), ==, 0);
+	CHECK_INT(coati_live_text_read(text.text, feed_one, t, NULL), ==, 0);
+	CHECK_INT(coati_trace_finish(t), ==, 0);
+	CHECK_INT(live_text_drain(t, NULL, &out), ==, 0);
+	coati_trace_get_quality(t, &q);
+	CHECK_U64(q.events, ==, 301);
+	CHECK_U64(q.forced, >, 0);
+	coati_trace_free(&t);
+	coati_strbuf_fini(&text);
+	coati_strbuf_fini(&out);
+}
+
+TEST(live_reader_refuses_more_when_nobody_takes_events_out)
+{
+	struct coati_trace_opts o = { .size = sizeof(o), .max_bytes = 4096 };
+	struct strbuf text = STRBUF_INIT(1 << 20);
+	struct coati_error err = { 0 };
+	struct coati_trace *t = NULL;
+
+	many(&text, 1, 300, true);
+	CHECK_INT(coati_trace_new(&o, &t, NULL), ==, 0);
+	CHECK_INT(live_text_feed(t, text.text, &err), ==, -E2BIG);
+	coati_trace_free(&t);
+	coati_strbuf_fini(&text);
+}
+
+TEST(live_reader_survives_every_failing_allocation)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20);
+	int n = -ENOMEM;
+
+	read_data("every_kind_of_event", &text);
+	for (uint64_t i = 0; n < 0; i++) {
+		struct strbuf out = STRBUF_INIT(1 << 20);
+
+		coati_alloc_fail_after(i);
+		n = live_text_run(text.text, &out, NULL);
+		n = n < 0 || out.failed ? -ENOMEM : 0;
+		coati_alloc_fail_after(UINT64_MAX);
+		coati_strbuf_fini(&out);
+		CHECK_U64(i, <, 10000);
+	}
+	coati_strbuf_fini(&text);
+}
+
+TEST(live_reader_follows_ten_thousand_threads_that_come_and_go)
+{
+	struct strbuf text = STRBUF_INIT(16 << 20), out = STRBUF_INIT(16 << 20);
+	struct coati_error err = { 0 };
+
+	for (unsigned int i = 0; i < 10000; i++)
+		coati_strbuf_printf(
+			&text, "batch pid=1 tid=%u generation=%u seq=0 base=%u\n%u region_end\n",
+			10 + i, 1 + i / 1000, 100 * i, 100 * i + 1);
+	CHECK_INT(live_text_run(text.text, &out, &err), >=, 0);
+	CHECK_HAS(out.text, "= batches 10000 events 10000 incomplete 10\n");
+	coati_strbuf_fini(&text);
+	coati_strbuf_fini(&out);
+}
+
+TEST(live_open_things_are_listed_at_the_end)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20), out = STRBUF_INIT(1 << 20);
+	const struct coati_trace_open *open = NULL;
+	struct coati_trace_process process;
+	struct coati_trace *t = NULL;
+	uint32_t nr = 0;
+
+	coati_strbuf_adds(
+		&text,
+		"batch kind=process pid=7\n- process pid=7 uid=3 start=9 comm=\"app\"\n"
+		"batch kind=sites\n- site id=1 kind=1 name=\"r\"\n- site id=2 kind=3 name=\"t\"\n"
+		"batch tid=9 base=100\n100 region_begin site=1\n110 region_begin site=1\n"
+		"120 task_begin site=2 id=4\n130 task_begin site=2 id=3 parent=4\n"
+		"batch tid=8 base=100\n105 region_begin site=1\n");
+	CHECK_INT(coati_trace_new(NULL, &t, NULL), ==, 0);
+	CHECK_INT(live_text_feed(t, text.text, NULL), ==, 0);
+	CHECK_INT(coati_trace_finish(t), ==, 0);
+	CHECK_INT(live_text_drain(t, NULL, &out), ==, 0);
+	CHECK_INT(coati_trace_open_regions(t, &open, &nr), ==, 0);
+	CHECK_INT(nr, ==, 3);
+	CHECK(open[0].tid == 8 && open[1].tid == 9 && open[2].depth == 1);
+	CHECK_U64(open[2].began_ns, ==, 110);
+	CHECK_INT(coati_trace_open_tasks(t, &open, &nr), ==, 0);
+	CHECK_INT(nr, ==, 2);
+	CHECK(open[0].id == 3 && open[0].parent == 4 && open[1].id == 4);
+	CHECK_INT(coati_trace_process(t, 0, &process), ==, 0);
+	CHECK(process.pid == 7 && process.uid == 3 && process.nr_open_tasks == 2);
+	CHECK_INT(coati_trace_process(t, 1, &process), ==, -ENOENT);
+	coati_trace_free(&t);
+	coati_strbuf_fini(&text);
+	coati_strbuf_fini(&out);
+}
