@@ -31,6 +31,9 @@ static const struct option opts[] = {
 		65535),
 	OPT_FLAG(0, "off-cpu", struct record_args, off_cpu,
 		 "where threads wait, too: context switches with stacks"),
+	OPT_FLAG(0, "trace", struct record_args, trace,
+		 "a timeline: switches, wake-ups, page faults, live events"),
+	OPT_FLAG(0, "syscalls", struct record_args, syscalls, "with trace: every system call, too"),
 	OPT_FLAG(0, "context-switches", struct record_args, switches,
 		 "a record at each context switch"),
 	OPT_FLAG(0, "namespaces", struct record_args, namespaces,
@@ -103,6 +106,10 @@ static const char *find_conflict(const struct record_args *a)
 		return "--quiet and --verbose do not go together";
 	if (a->off_cpu && a->overwrite)
 		return "--off-cpu and --overwrite do not go together: who waits is known only from all switches";
+	if (a->trace && a->overwrite)
+		return "--trace and --overwrite do not go together: what a thread does is known only from all switches";
+	if (a->syscalls && !a->trace)
+		return "--syscalls needs --trace";
 	if (a->when && !a->overwrite)
 		return "--when needs --overwrite";
 	if (a->max_files && !a->switch_on)
@@ -137,6 +144,7 @@ static int run(int argc, char **argv)
 		line.argv[line.argc] = NULL;
 		args.command = line.argc ? line.argv : NULL;
 		conflict = find_conflict(&args);
+		args.off_cpu |= args.trace;
 		coati_talk_quietly(args.quiet);
 		ret = conflict ? coati_command_misuse(&coati_command_record, "%s", conflict)
 			       : coati_record_session(&args);

@@ -32,6 +32,22 @@ static const char *usual_event(const struct record_args *args)
 	return !args->off_cpu && can_sample_cycles() ? "cycles" : "cpu-clock";
 }
 
+/* What a timeline has besides switches: where threads run, every page fault, and system calls when they are asked for. */
+static int add_trace_events(const struct record_args *args, struct coati_event_list *list,
+			    struct coati_error *err)
+{
+	static const char *const events[] = {
+		"page-faults/name=page-faults,period=1,call-graph=no/",
+		"raw_syscalls:sys_enter/call-graph=no/", "raw_syscalls:sys_exit/call-graph=no/"
+	};
+	size_t nr = args->syscalls ? 3 : 1;
+	int r = 0;
+
+	for (size_t i = args->events.len ? 1 : 0; args->trace && r == 0 && i < nr; i++)
+		r = coati_event_list_add(list, events[i], err);
+	return r;
+}
+
 int coati_record_events(const struct record_args *args, struct coati_event_list **ret,
 			const char **ret_text, bool *ret_default, struct coati_error *err)
 {
@@ -40,7 +56,7 @@ int coati_record_events(const struct record_args *args, struct coati_event_list 
 	*ret_text = NULL;
 	*ret_default = !args->events.len;
 	if (r == 0 && *ret_default)
-		return coati_event_list_add(*ret, usual_event(args), err);
+		r = coati_event_list_add(*ret, usual_event(args), err);
 	for (size_t i = 0; r == 0 && i < args->events.len; i++) {
 		*ret_text = args->events.v[i].text;
 		if (args->events.v[i].tag == RECORD_FILTER)
@@ -48,7 +64,10 @@ int coati_record_events(const struct record_args *args, struct coati_event_list 
 		else
 			r = coati_event_list_add(*ret, *ret_text, err);
 	}
-	return r;
+	if (r < 0)
+		return r;
+	*ret_text = NULL;
+	return add_trace_events(args, *ret, err);
 }
 
 int coati_record_when(const char *text, struct coati_event_list **ret, uint64_t *ret_count,

@@ -48,7 +48,8 @@ int coati_record_pack(void *ctx, struct coati_writer *w)
 	struct coati_capture **cap = ctx;
 	CLEANUP(fd_closep) int fd = coati_writer_reopen(w);
 	struct coati_profile_opts o = { .size = sizeof(o),
-					.flags = COATI_PROFILE_NO_UNWIND | COATI_PROFILE_NO_OFF_CPU,
+					.flags = COATI_PROFILE_NO_UNWIND |
+						 COATI_PROFILE_NO_OFF_CPU | COATI_PROFILE_WAKES,
 					.shared_images = coati_capture_images(*cap) };
 	struct coati_profile *p = NULL;
 	char path[64];

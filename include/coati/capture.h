@@ -71,6 +71,8 @@ enum coati_stacks {
  * and COATI_OFF_CPU_WAKING: who is woken. Switches are of all CPUs where threads are not watched by themselves, even when samples are of some,
  * because a thread may go on elsewhere. Not with OVERWRITE. */
 #define COATI_CAPTURE_OFF_CPU (UINT64_C(1) << 11)
+#define COATI_CAPTURE_WAKE_STACKS \
+	(UINT64_C(1) << 12) /* with OFF_CPU: who is woken, and the stack of who wakes him */
 
 struct coati_capture_opts {
 	uint64_t size;

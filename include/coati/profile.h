@@ -75,6 +75,9 @@ struct coati_filter {
 	(UINT32_C(1)             \
 	 << 2) /* context switches are not paired: samples of the event off-cpu count as those of any other */
 
+#define COATI_PROFILE_WAKES \
+	(UINT32_C(1) << 3) /* samples of the event off-cpu-waking count as those of any other */
+
 /* One sample on its way into the profile: for those who need each time (timelines). Time off a CPU (coati_profile_event.is_off_cpu) comes when it
  * ends: time is when it began, weight how long it was. */
 struct coati_profile_sample {
@@ -100,6 +103,10 @@ struct coati_profile_loss {
 };
 typedef void (*coati_loss_fn)(void *ctx, const struct coati_profile_loss *loss);
 
+/* Every record, before it is taken: for those who need more of it than a profile does. It lives until the call returns. Negative ends the reading. */
+typedef int (*coati_item_fn)(void *ctx, const struct coati_recording *r,
+			     const struct coati_recording_item *item);
+
 struct coati_profile_opts {
 	uint64_t size;
 	uint32_t flags;
@@ -122,6 +129,7 @@ struct coati_profile_opts {
 	uint32_t
 		max_bins; /* with bin_ns: when a file is longer than so many bins, all bins become twice as long. 0: no limit */
 	uint32_t reserved;
+	coati_item_fn on_item; /* with the same @ctx as on_sample */
 };
 
 struct coati_profile;
@@ -365,6 +373,36 @@ COATI_API int coati_view_next(struct coati_view *v, uint64_t *pos, struct coati_
 COATI_API int coati_view_sample(const struct coati_view *v,
 				const struct coati_profile_sample *sample,
 				struct coati_view_entry *ret);
+
+/* ---- what threads wait for -------------------------------------------------------------------------------------- */
+
+/* Sorted by how they are told, not by how they weigh. */
+enum coati_wait {
+	COATI_WAIT_RUNNING = 0,
+	COATI_WAIT_FUTEX,
+	COATI_WAIT_READ,
+	COATI_WAIT_WRITE,
+	COATI_WAIT_ACCEPT,
+	COATI_WAIT_CONNECT,
+	COATI_WAIT_POLL,
+	COATI_WAIT_SLEEP,
+	COATI_WAIT_FAULT,
+	COATI_WAIT_IO,
+	COATI_WAIT_LOCK, /* of the kernel */
+	COATI_WAIT_CHILD,
+	COATI_WAIT_SIGNAL,
+	COATI_WAIT_EXIT,
+	COATI_WAIT_KERNEL,    /* a thread of the kernel's own */
+	COATI_WAIT_PREEMPTED, /* it would run on, but another one does */
+	COATI_WAIT_RUNNABLE,  /* it was woken or started, and waits for a CPU */
+	COATI_WAIT_OTHER,
+	COATI_WAIT_UNKNOWN,
+	COATI_WAIT_COUNT,
+};
+/* "running", "futex" ...; NULL: no such. */
+COATI_API const char *coati_wait_name(enum coati_wait wait);
+/* What a thread waits for that left its CPU with this stack of the profile: never RUNNING. */
+COATI_API enum coati_wait coati_view_stack_wait(struct coati_view *v, uint32_t stack);
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 

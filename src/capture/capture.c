@@ -16,7 +16,7 @@
 #include "base/sized.h"
 #include "capture/attr.h"
 
-#define CAPTURE_FLAGS	((COATI_CAPTURE_OFF_CPU << 1) - 1)
+#define CAPTURE_FLAGS	((COATI_CAPTURE_WAKE_STACKS << 1) - 1)
 #define CPUS_MAX	8192
 #define RING_BYTES_MAX	(UINT64_C(1) << 30)
 #define COPIES_MANY	256 /* in a ring at least: a quarter of a second at the usual rate, */
@@ -53,6 +53,8 @@ static int check_opts(const struct coati_event_list *list, const struct coati_ca
 		return coati_fail(err, -EINVAL, "capture: rings of more than 1 GiB");
 	if (o->flags & COATI_CAPTURE_OFF_CPU && o->flags & COATI_CAPTURE_OVERWRITE)
 		return coati_fail(err, -EINVAL, "capture: context switches cannot be overwritten");
+	if (o->flags & COATI_CAPTURE_WAKE_STACKS && !(o->flags & COATI_CAPTURE_OFF_CPU))
+		return coati_fail(err, -EINVAL, "capture: wake-ups are part of context switches");
 	if (o->flags & COATI_CAPTURE_OFF_CPU)
 		o->flags |= COATI_CAPTURE_SWITCHES;
 	if (!list || !coati_event_list_count(list))

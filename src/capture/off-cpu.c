@@ -46,6 +46,14 @@ static enum coati_stacks choose_stacks(const struct coati_capture *cap, uint64_t
 	return *ret_adapts ? COATI_STACKS_TABLE : COATI_STACKS_FP;
 }
 
+/* There may be as many as there are switches: by frame pointers, which cost little. */
+static enum coati_stacks wake_stacks(const struct coati_capture *cap)
+{
+	if (!(cap->opts.flags & COATI_CAPTURE_WAKE_STACKS) || cap->opts.stacks == COATI_STACKS_NONE)
+		return COATI_STACKS_NONE;
+	return COATI_STACKS_FP;
+}
+
 /* One event, taken every time, as a set of its own: what is refused takes nothing else with it. */
 static int prepare_set(struct coati_capture *cap, int which, const char *event,
 		       enum coati_stacks stacks, uint32_t copy)
@@ -100,7 +108,7 @@ int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct
 		coati_fail(&cap->off.no_wakes, -EOPNOTSUPP,
 			   "wake-ups: not in a process namespace of its own (container)");
 	else if (r == 0)
-		r = prepare_set(cap, SET_WAKE, WAKING, COATI_STACKS_NONE, 0);
+		r = prepare_set(cap, SET_WAKE, WAKING, wake_stacks(cap), 0);
 	cap->off.checked_ns = now_ns();
 	/* of what runs already it is not known how many there are, nor when they are read first; a command begins with few */
 	cap->off.fast = cap->off.trying =

@@ -57,6 +57,7 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 	p->max_bytes = o.max_bytes ? o.max_bytes : DEFAULT_BYTES;
 	p->on_sample = o.on_sample;
 	p->on_loss = o.on_loss;
+	p->on_item = o.on_item;
 	p->ctx = o.ctx;
 	init_tables(p);
 	r = coati_conditions_init(&p->conditions, &f, err);

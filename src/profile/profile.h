@@ -54,6 +54,7 @@ struct coati_profile {
 	struct coati_processes_opts processes_opts;
 	coati_sample_fn on_sample;
 	coati_loss_fn on_loss;
+	coati_item_fn on_item;
 	void *ctx; /* of both */
 	struct conditions conditions;
 	struct coati_images *images, *own_images; /* own: NULL when they are the caller's */
@@ -75,6 +76,8 @@ struct coati_profile {
 	struct told_stacks told;
 };
 
+/* A number out of the recorder's lines key=value; 0 when it is not there. */
+uint64_t coati_reading_recorder_value(const struct coati_recording *rec, const char *key);
 /* Is it the event of stacks with which threads leave a CPU? */
 bool coati_profile_is_off(const struct coati_recording_event *e);
 

@@ -195,6 +195,10 @@ static int take_all(struct reading *r, struct meter *m)
 	int n;
 
 	while ((n = coati_recording_next(r->recording, &item)) > 0) {
+		n = r->profile->on_item ? r->profile->on_item(r->profile->ctx, r->recording, &item)
+					: 0;
+		if (n < 0)
+			return n;
 		n = item.raw.type == COATI_RECORD_SAMPLE ? coati_reading_sample(r, &item)
 							 : take_record(r, &item);
 		if (n < 0)

@@ -70,8 +70,6 @@ void coati_reading_start(struct reading *r, uint64_t time);
 /* The thread and the number of its address space. -ENOMEM, -E2BIG. */
 int coati_reading_task(struct reading *r, const struct coati_identity *id, uint64_t time,
 		       struct task **ret);
-/* A number out of the recorder's lines key=value; 0 when it is not there. */
-uint64_t coati_reading_recorder_value(const struct coati_recording *rec, const char *key);
 /* One sample into the profile. 0; -ENOMEM. What is over a ceiling or makes no sense is counted. */
 int coati_reading_sample(struct reading *r, const struct coati_recording_item *item);
 /* The stack of a chain.  -ENOMEM, -E2BIG. */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What was asked of coati trace: filled from the command line, read by everyone else. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/options.h"
+
+struct trace_args {
+	struct option_texts inputs;
+	const char *task, *tasks, *thread;
+	uint32_t slowest;
+	bool blame, events, check;
+	const char *from, *to;
+	uint32_t limit;
+	bool json;
+	const char *output;
+	int color;
+	bool quiet;
+};

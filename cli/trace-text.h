@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Pieces of the lines that coati trace prints: times, ledgers, threads, functions, and the line that tells what all of it is worth. */
+#pragma once
+
+#include "base/json.h"
+#include "trace-session.h"
+
+/* What ledgers are shown by: running, waiting for a CPU, blocked, nobody, unknown. */
+enum trace_sum { SUM_RUNNING, SUM_RUNNABLE, SUM_BLOCKED, SUM_NOBODY, SUM_UNKNOWN, SUM_COUNT };
+void coati_trace_sums(const struct coati_ledger *l, uint64_t sums[SUM_COUNT]);
+
+/* The first line, and what is missing with the way out: "# ...". */
+void coati_trace_quality(struct trace *t);
+/* The head of every JSON answer: schema, file, quality. The object stays open. */
+void coati_trace_json_head(struct trace *t, struct json *j, const char *view);
+void coati_trace_json_ledger(struct json *j, const struct coati_ledger *l);
+
+/* A duration, right-aligned in @width columns; "-" for none. */
+void coati_trace_time(struct strbuf *s, uint64_t ns, size_t width);
+/* A time since the beginning, with microseconds: "1.234567". */
+void coati_trace_when(const struct trace *t, struct strbuf *s, uint64_t time);
+/* A bar of @width columns. */
+void coati_trace_bar(struct trace *t, const struct coati_ledger *l, size_t width);
+/* What it was blocked on, the longest first: "futex 1.2 ms, read 300 us". */
+void coati_trace_reasons(struct strbuf *s, const struct coati_ledger *l, size_t most);
+/* "worker 1234"; "interrupt" for NONE. */
+void coati_trace_thread_name(const struct trace *t, struct strbuf *s, uint32_t thread);
+/* The functions of a stack that say most, innermost first: those of the program, at most @most; nothing for NONE. */
+void coati_trace_stack(const struct trace *t, struct strbuf *s, uint32_t stack, size_t most);
+/* A heading. */
+void coati_trace_heading(struct trace *t, const char *text);

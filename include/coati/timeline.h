@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Station trace, one timeline: what each thread did when, as the kernel saw it, and what the program was working on meanwhile, as its live
+ * events tell. Recordings come in; threads with their states, tasks with their ledgers, who woke whom, and why the slow ones are slow come out.
+ *
+ *	coati_timeline_new(NULL, &t, &err);
+ *	coati_timeline_read(t, "coati.data", NULL, NULL, &err);
+ *	for (i = 0; i < coati_timeline_thread_count(t); i++) {
+ *		coati_timeline_thread(t, i, &thread);
+ *		coati_timeline_ledger(t, i, thread.begin, thread.end, &ledger);
+ *	}
+ *	coati_timeline_free(&t);
+ *
+ * Times are CLOCK_MONOTONIC nanoseconds. Kernel events and live events meet on that clock; live events may be off by coati_timeline_info.clock_error.
+ * A ledger has a part for everything that the time was spent on, and its parts add up to the duration: what is not known is a part, too.
+ * Memory is proportional to the events, with a ceiling; what is over it is counted as refused. One object, one thread at a time. Strings and
+ * arrays live as long as the timeline.
+ */
+#ifndef COATI_TIMELINE_H
+#define COATI_TIMELINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/error.h>
+#include <coati/profile.h>
+#include <coati/visibility.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define COATI_TIMELINE_NONE UINT32_MAX /* no thread, no stack, no task */
+
+/* ---- making one ----------------------------------------------------------------------------------------------- */
+
+struct coati_timeline_opts {
+	uint64_t size;
+	uint64_t max_events; /* intervals, wake-ups, tasks, regions ... each; 0: 2^26 */
+	const struct coati_images_opts *images;
+};
+
+struct coati_timeline;
+
+COATI_API int coati_timeline_new(const struct coati_timeline_opts *opts,
+				 struct coati_timeline **ret, struct coati_error *err);
+/* *t becomes NULL; NULL in it is fine. */
+COATI_API void coati_timeline_free(struct coati_timeline **t);
+/* Read a recording (path as for coati_recording_open) and make the timeline of it: coati_timeline_end() is called. One recording a timeline. @fn may
+ * be NULL. A file that is cut or damaged: 0, and a note. */
+COATI_API int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progress_fn fn,
+				  void *ctx, struct coati_error *err);
+
+/* What happened, for those who have it from elsewhere than a recording. */
+enum coati_timeline_kind {
+	COATI_TIMELINE_BEGIN = 1, /* the recording begins: of what was before nothing is known */
+	COATI_TIMELINE_START,	  /* the thread was started: it waits for a CPU */
+	COATI_TIMELINE_EXISTS,	  /* it was there already; what it does is not known */
+	COATI_TIMELINE_NAME,	  /* text: it is called so from now on */
+	COATI_TIMELINE_EXIT,
+	COATI_TIMELINE_IN, /* it runs, on cpu */
+	COATI_TIMELINE_OUT, /* it leaves its CPU; flag PREEMPTED: it would run on; stack: where, or NONE; wait: what for */
+	COATI_TIMELINE_WAKE, /* it (tid; 0: nobody, an idle CPU) wakes thread @other; stack: of the waker; flag IRQ: not the thread did, but an interrupt */
+	COATI_TIMELINE_SYSCALL, /* number: it entered this system call */
+	COATI_TIMELINE_SYSRET,	/* it left it */
+	COATI_TIMELINE_FAULT,	/* page fault */
+	COATI_TIMELINE_SAMPLE, /* it was seen running, with this stack; wait FAULT: in the handling of a page fault */
+	COATI_TIMELINE_LOST, /* kernel records of cpu were lost before this time */
+	/* live */
+	COATI_TIMELINE_TASK_BEGIN,   /* text: type; id, parent (0: none) */
+	COATI_TIMELINE_TASK_END,     /* id; the first counts */
+	COATI_TIMELINE_TASK_ENTER,   /* id: the thread works on it from now on, 0: on none */
+	COATI_TIMELINE_REGION_BEGIN, /* text: name */
+	COATI_TIMELINE_REGION_END,   /* the innermost that is open */
+	COATI_TIMELINE_RANGE, /* text: name; number: the region ends now and began so many ns ago */
+	COATI_TIMELINE_LABELS, /* text: KEY=VALUE, separated by commas: the whole set from now on */
+	COATI_TIMELINE_LOG,    /* text */
+	COATI_TIMELINE_LIVE_LOST, /* number: so many live events of the thread are missing before this time */
+};
+
+#define COATI_TIMELINE_PREEMPTED (UINT32_C(1) << 0)
+#define COATI_TIMELINE_IRQ	 (UINT32_C(1) << 1)
+#define COATI_TIMELINE_AGAIN \
+	(UINT32_C(1)         \
+	 << 2) /* TASK_BEGIN, REGION_BEGIN: it was open before; time is when it began, if that is known */
+
+struct coati_timeline_event {
+	enum coati_timeline_kind kind;
+	uint32_t flags;
+	uint64_t time;
+	int32_t pid, tid;
+	int32_t cpu;   /* -1: not said */
+	int32_t other; /* tid */
+	uint32_t stack;
+	uint32_t wait; /* enum coati_wait */
+	uint64_t id, parent;
+	uint64_t number;
+	const char *text; /* copied */
+};
+/* Kernel events in order of time; live events in order of time; the two in any order to each other. -ENOMEM; -EINVAL: no such kind, or after the end. */
+COATI_API int coati_timeline_add(struct coati_timeline *t, const struct coati_timeline_event *e);
+/* Everything is there: @time is when the recording ended, 0: at the last event. */
+COATI_API int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct coati_error *err);
+
+/* ---- what it is worth ----------------------------------------------------------------------------------------- */
+
+/* coati_timeline_info.has */
+#define COATI_TIMELINE_HAS_SWITCHES (UINT32_C(1) << 0)
+#define COATI_TIMELINE_HAS_STACKS   (UINT32_C(1) << 1) /* where threads wait */
+#define COATI_TIMELINE_HAS_WAKES    (UINT32_C(1) << 2)
+#define COATI_TIMELINE_HAS_SYSCALLS (UINT32_C(1) << 3)
+#define COATI_TIMELINE_HAS_FAULTS   (UINT32_C(1) << 4)
+#define COATI_TIMELINE_HAS_SAMPLES  (UINT32_C(1) << 5)
+#define COATI_TIMELINE_HAS_LIVE	    (UINT32_C(1) << 6)
+
+struct coati_timeline_info {
+	uint64_t begin, end;
+	uint32_t has;
+	uint32_t nr_cpus; /* on which something ran */
+	uint64_t switches, wakes, syscalls, faults, samples, live_events;
+	uint64_t lost;	       /* kernel records */
+	uint64_t live_lost;    /* live events */
+	uint64_t live_damaged; /* batches of live events that make no sense */
+	uint64_t
+		late; /* events that came out of order, and were put at the time of the one before */
+	uint64_t refused;	/* over a ceiling */
+	uint64_t unpaired;	/* ends without a beginning, and the like */
+	uint64_t clock_error;	/* of live events against those of the kernel, at most: ns */
+	uint64_t clock_unknown; /* live events whose time is not known that well */
+	uint64_t recorder_cpu_ns;
+	uint64_t wall_ns, clock_ns; /* the same instant since 1970 and on this clock; 0: not said */
+};
+COATI_API void coati_timeline_info(const struct coati_timeline *t, struct coati_timeline_info *ret);
+/* Sentences about the recording, NULL past the end. */
+COATI_API const char *coati_timeline_note(const struct coati_timeline *t, uint32_t i);
+/* What stacks are numbered in, and their names; NULL where no recording was read. */
+COATI_API struct coati_profile *coati_timeline_profile(const struct coati_timeline *t);
+COATI_API struct coati_view *coati_timeline_view(const struct coati_timeline *t);
+
+/* ---- threads -------------------------------------------------------------------------------------------------- */
+
+struct coati_timeline_thread {
+	int32_t pid, tid;
+	const char *comm;    /* the last name that it had */
+	uint64_t begin, end; /* as far as it was seen */
+	uint32_t nr_intervals, nr_regions, nr_logs;
+	uint32_t reserved;
+};
+COATI_API uint32_t coati_timeline_thread_count(const struct coati_timeline *t);
+/* -ENOENT past the end. */
+COATI_API int coati_timeline_thread(const struct coati_timeline *t, uint32_t i,
+				    struct coati_timeline_thread *ret);
+/* The thread that had this number at that time, or NONE. */
+COATI_API uint32_t coati_timeline_find_thread(const struct coati_timeline *t, int32_t tid,
+					      uint64_t time);
+
+/* Time in which a thread does one thing. */
+struct coati_timeline_interval {
+	uint64_t begin, end;
+	enum coati_wait wait; /* RUNNING, RUNNABLE, PREEMPTED, a reason to wait, or UNKNOWN */
+	int32_t cpu;	      /* RUNNING: where; -1: not said */
+	uint32_t stack;	      /* with which it left, or NONE */
+	uint32_t wake;	      /* RUNNABLE: who made it so, NONE: not known */
+};
+COATI_API int coati_timeline_interval(const struct coati_timeline *t, uint32_t thread, uint32_t i,
+				      struct coati_timeline_interval *ret);
+
+/* A region of a thread; those inside it come behind it. */
+struct coati_timeline_region {
+	uint64_t begin, end;
+	const char *name;
+	uint32_t thread, depth;
+	uint32_t task;	/* that the thread worked on when it began, or NONE */
+	uint32_t flags; /* COATI_TIMELINE_OPEN_* */
+};
+#define COATI_TIMELINE_OPEN_BEGIN (UINT32_C(1) << 0) /* it began before the recording */
+#define COATI_TIMELINE_OPEN_END	  (UINT32_C(1) << 1) /* it had not ended */
+COATI_API int coati_timeline_region(const struct coati_timeline *t, uint32_t thread, uint32_t i,
+				    struct coati_timeline_region *ret);
+
+struct coati_timeline_log {
+	uint64_t time;
+	const char *text;
+	uint32_t thread, task;
+};
+COATI_API int coati_timeline_log(const struct coati_timeline *t, uint32_t thread, uint32_t i,
+				 struct coati_timeline_log *ret);
+
+/* ---- ledgers -------------------------------------------------------------------------------------------------- */
+
+/* The parts: enum coati_wait, and one more. */
+#define COATI_PART_NOBODY COATI_WAIT_COUNT /* of a task: no thread works on it */
+#define COATI_PART_COUNT  (COATI_WAIT_COUNT + 1)
+
+struct coati_ledger {
+	uint64_t duration;
+	uint64_t parts[COATI_PART_COUNT]; /* ns; they add up to the duration */
+	uint64_t switches, faults, wakes; /* times it left a CPU, page faults, times it was woken */
+	uint64_t samples,
+		fault_samples; /* seen running; of those, in the handling of page faults */
+};
+/* "futex", ... "nobody". */
+COATI_API const char *coati_part_name(uint32_t part);
+/* What a thread did between two times. */
+COATI_API int coati_timeline_ledger(const struct coati_timeline *t, uint32_t thread, uint64_t from,
+				    uint64_t to, struct coati_ledger *ret);
+
+/* ---- tasks ---------------------------------------------------------------------------------------------------- */
+
+struct coati_timeline_task {
+	uint64_t id, parent;
+	int32_t pid;
+	uint32_t type; /* number of its type */
+	const char *name;
+	uint64_t begin, end;
+	uint32_t flags; /* COATI_TIMELINE_OPEN_* */
+	uint32_t nr_spans;
+};
+COATI_API uint32_t coati_timeline_task_count(const struct coati_timeline *t);
+COATI_API int coati_timeline_task(const struct coati_timeline *t, uint32_t i,
+				  struct coati_timeline_task *ret);
+/* By its id; NONE when there is none. With the same id in several processes: the first. */
+COATI_API uint32_t coati_timeline_find_task(const struct coati_timeline *t, uint64_t id);
+/* Time in which a thread works on a task, in order of time. */
+struct coati_timeline_span {
+	uint64_t begin, end;
+	uint32_t thread;
+	uint32_t task;
+};
+COATI_API int coati_timeline_span(const struct coati_timeline *t, uint32_t task, uint32_t i,
+				  struct coati_timeline_span *ret);
+/* Where several threads work on it at once, the one that gets farthest counts: who runs before who waits for a CPU before who is blocked. Threads that
+ * work on tasks below it count, too. */
+COATI_API int coati_timeline_task_ledger(const struct coati_timeline *t, uint32_t task,
+					 struct coati_ledger *ret);
+
+/* Tasks, or regions, of one name. */
+struct coati_timeline_type {
+	const char *name;
+	uint32_t is_region;
+	uint32_t nr;	  /* that began and ended while recording: what the rest is about */
+	uint32_t nr_open; /* others */
+	uint32_t reserved;
+	uint64_t p50, p90, p99, max, sum; /* of their durations, exact */
+	struct coati_ledger ledger;	  /* of all of them together */
+};
+COATI_API uint32_t coati_timeline_type_count(const struct coati_timeline *t);
+COATI_API int coati_timeline_type(const struct coati_timeline *t, uint32_t i,
+				  struct coati_timeline_type *ret);
+/* Its number, by name: a task type before a region; NONE. */
+COATI_API uint32_t coati_timeline_find_type(const struct coati_timeline *t, const char *name);
+
+/* ---- who woke whom --------------------------------------------------------------------------------------------- */
+
+struct coati_timeline_wake {
+	uint64_t time;
+	uint32_t waker; /* thread, or NONE: an interrupt, or nobody that was watched */
+	uint32_t woken;
+	uint32_t stack;	     /* of the waker, or NONE */
+	uint32_t waker_task; /* that the waker worked on then, or NONE */
+	uint32_t woken_task;
+	uint32_t flags;	      /* COATI_TIMELINE_IRQ */
+	uint64_t blocked_ns;  /* how long the woken one had waited */
+	enum coati_wait wait; /* and for what */
+	uint32_t reserved;
+	const char *labels; /* of the waker, "" without */
+};
+COATI_API uint32_t coati_timeline_wake_count(const struct coati_timeline *t);
+/* In order of time. */
+COATI_API int coati_timeline_wake(const struct coati_timeline *t, uint32_t i,
+				  struct coati_timeline_wake *ret);
+
+/* ---- the critical path of a task ------------------------------------------------------------------------------- */
+
+/* What the end of the task waited for, step by step: where a thread was blocked and another one woke it, what that one did meanwhile. */
+struct coati_timeline_step {
+	uint64_t begin, end;
+	uint32_t thread; /* NONE: nobody worked on it */
+	uint32_t part;	 /* of a ledger */
+	uint32_t stack;
+	uint32_t task; /* that the thread worked on, or NONE */
+};
+/* In order of time, without gaps, from the task's beginning to its end. Free with coati_timeline_path_free(). */
+COATI_API int coati_timeline_path(const struct coati_timeline *t, uint32_t task,
+				  struct coati_timeline_step **ret, size_t *ret_nr,
+				  struct coati_error *err);
+COATI_API void coati_timeline_path_free(struct coati_timeline_step **steps);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the time went. Of a thread between two times: its states, clipped. Of a task: of those who work on it, the one that gets farthest. Every instant
+ * is in one part, so the parts add up.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "trace/timeline.h"
+
+#define DEPTH_MAX 64 /* levels of tasks that count for the one above them */
+
+const char *coati_part_name(uint32_t part)
+{
+	return part == COATI_PART_NOBODY ? "nobody" : coati_wait_name((enum coati_wait)part);
+}
+
+void coati_ledger_sum(struct coati_ledger *sum, const struct coati_ledger *more)
+{
+	sum->duration += more->duration;
+	for (int i = 0; i < COATI_PART_COUNT; i++)
+		sum->parts[i] += more->parts[i];
+	sum->switches += more->switches;
+	sum->faults += more->faults;
+	sum->wakes += more->wakes;
+	sum->samples += more->samples;
+	sum->fault_samples += more->fault_samples;
+}
+
+size_t coati_timeline_stretch_at(const struct thread *th, uint64_t time)
+{
+	size_t low = 0, high = th->stretches.len;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (th->stretches.v[mid].begin <= time)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? low - 1 : SIZE_MAX;
+}
+
+/* How many of @times lie before @time. */
+static size_t before(const uint64_t *times, size_t nr, size_t step, uint64_t time)
+{
+	size_t low = 0, high = nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		uint64_t at = *(const uint64_t *)((const char *)times + mid * step);
+
+		if (at < time)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void count_seen(const struct thread *th, uint64_t from, uint64_t to,
+		       struct coati_ledger *ledger)
+{
+	size_t nr = th->samples.len, step = sizeof(*th->samples.v);
+	size_t first = nr ? before(&th->samples.v[0].time, nr, step, from) : 0;
+
+	for (; first < nr && th->samples.v[first].time < to; first++) {
+		ledger->samples++;
+		ledger->fault_samples += th->samples.v[first].in_fault;
+	}
+	ledger->faults += before(th->faults.v, th->faults.len, sizeof(uint64_t), to) -
+			  before(th->faults.v, th->faults.len, sizeof(uint64_t), from);
+}
+
+/* Calls for each piece of a thread's time between two times, in order, without gaps; before its first state and outside its life it is unknown. */
+typedef void (*piece_fn)(void *ctx, uint64_t from, uint64_t to, const struct stretch *s);
+
+static void each_piece(const struct thread *th, uint64_t from, uint64_t to, piece_fn fn, void *ctx)
+{
+	size_t i = coati_timeline_stretch_at(th, from);
+	uint64_t at = from;
+
+	if (i == SIZE_MAX)
+		i = 0;
+	for (; i < th->stretches.len && at < to; i++) {
+		const struct stretch *s = &th->stretches.v[i];
+		uint64_t begin = s->begin > at ? s->begin : at, end = stretch_end(th, i);
+
+		if (begin >= to)
+			break;
+		if (begin > at)
+			fn(ctx, at, begin, NULL);
+		at = begin;
+		end = end < to ? end : to;
+		if (end > at) {
+			fn(ctx, at, end, s);
+			at = end;
+		} else {
+			fn(ctx, at, at, s);
+		}
+	}
+	if (at < to)
+		fn(ctx, at, to, NULL);
+}
+
+struct sum {
+	struct coati_ledger *ledger;
+	const struct thread *th;
+	uint64_t from;
+};
+
+static void add_piece(void *ctx, uint64_t from, uint64_t to, const struct stretch *s)
+{
+	struct sum *sum = ctx;
+
+	sum->ledger->parts[s ? s->wait : COATI_WAIT_UNKNOWN] += to - from;
+	if (!s || s->begin < sum->from)
+		return;
+	if (s->wait == COATI_WAIT_RUNNABLE)
+		sum->ledger->wakes += s->stack != COATI_TIMELINE_NONE;
+	else if (s > sum->th->stretches.v && s[-1].wait == COATI_WAIT_RUNNING)
+		sum->ledger->switches += s->wait != COATI_WAIT_RUNNING;
+}
+
+void coati_ledger_range(const struct thread *th, uint64_t from, uint64_t to,
+			struct coati_ledger *ledger)
+{
+	struct sum sum = { ledger, th, from };
+
+	if (to <= from)
+		return;
+	ledger->duration += to - from;
+	each_piece(th, from, to, add_piece, &sum);
+	count_seen(th, from, to, ledger);
+}
+
+int coati_timeline_ledger(const struct coati_timeline *t, uint32_t thread, uint64_t from,
+			  uint64_t to, struct coati_ledger *ret)
+{
+	if (!t || thread >= t->threads.len || to < from)
+		return -EINVAL;
+	*ret = (struct coati_ledger){ 0 };
+	coati_ledger_range(&t->threads.v[thread], from, to, ret);
+	return 0;
+}
+
+/* ---- tasks ---- */
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* A task whose spans count, so many levels below the one that is asked about. */
+struct below {
+	uint32_t task, depth;
+};
+
+struct gathered {
+	ARRAY(struct below) tasks;
+	ARRAY(struct span) spans;
+};
+
+static int add_below(struct gathered *g, uint32_t task, uint32_t depth)
+{
+	struct below *b = ARRAY_ADD(&g->tasks);
+
+	if (!b)
+		return -ENOMEM;
+	*b = (struct below){ task, depth };
+	return 0;
+}
+
+static int add_task(const struct coati_timeline *t, const struct task *top, struct below b,
+		    struct gathered *g)
+{
+	const struct task *k = &t->tasks.v[b.task];
+	uint32_t c = b.depth < DEPTH_MAX ? k->first_child : COATI_TIMELINE_NONE;
+	int r = 0;
+
+	for (; r == 0 && c != COATI_TIMELINE_NONE; c = t->tasks.v[c].next_child)
+		r = add_below(g, c, b.depth + 1);
+	for (uint32_t i = 0; r == 0 && i < k->nr_spans; i++) {
+		struct span s = t->spans.v[k->first_span + i], *new;
+
+		s.begin = s.begin > top->begin ? s.begin : top->begin;
+		s.end = s.end < top->end ? s.end : top->end;
+		if (s.end <= s.begin)
+			continue;
+		new = ARRAY_ADD(&g->spans);
+		if (new)
+			*new = s;
+		r = new ? 0 : -ENOMEM;
+	}
+	return r;
+}
+
+int coati_timeline_spans(const struct coati_timeline *t, uint32_t task, struct span **ret,
+			 size_t *ret_nr)
+{
+	struct gathered g = { .tasks.max = t->tasks.len, .spans.max = t->spans.len };
+	int r = add_below(&g, task, 0);
+
+	for (size_t i = 0; r == 0 && i < g.tasks.len; i++)
+		r = add_task(t, &t->tasks.v[task], g.tasks.v[i], &g);
+	ARRAY_FINI(&g.tasks);
+	if (r < 0) {
+		ARRAY_FINI(&g.spans);
+		return r;
+	}
+	if (g.spans.len)
+		qsort(g.spans.v, g.spans.len, sizeof(*g.spans.v), by_begin);
+	*ret = g.spans.v;
+	*ret_nr = g.spans.len;
+	return 0;
+}
+
+/* A part of the time that begins or ends. */
+struct edge {
+	uint64_t time;
+	uint8_t part;
+	int8_t step;
+};
+
+struct edges {
+	ARRAY(struct edge) list;
+	bool failed;
+};
+
+static void add_edge(void *ctx, uint64_t from, uint64_t to, const struct stretch *s)
+{
+	struct edges *edges = ctx;
+	uint8_t part = s ? s->wait : COATI_WAIT_UNKNOWN;
+	struct edge *e;
+
+	if (from == to)
+		return;
+	e = ARRAY_ADD(&edges->list);
+	if (e)
+		*e = (struct edge){ from, part, 1 };
+	e = e ? ARRAY_ADD(&edges->list) : NULL;
+	if (e)
+		*e = (struct edge){ to, part, -1 };
+	edges->failed |= !e;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/* Who gets farthest: who runs, who could, who waits for something that is known. */
+static uint32_t farthest(const uint32_t *active)
+{
+	static const uint8_t first[] = { COATI_WAIT_RUNNING, COATI_WAIT_PREEMPTED,
+					 COATI_WAIT_RUNNABLE };
+
+	for (size_t i = 0; i < sizeof(first); i++)
+		if (active[first[i]])
+			return first[i];
+	for (uint32_t i = 0; i < COATI_WAIT_COUNT; i++)
+		if (active[i])
+			return i;
+	return COATI_PART_NOBODY;
+}
+
+/* Several threads at once. */
+static int sweep(const struct coati_timeline *t, const struct span *spans, size_t nr,
+		 struct coati_ledger *ret)
+{
+	struct edges edges = { .list.max = (size_t)t->opts.max_events };
+	uint32_t active[COATI_WAIT_COUNT] = { 0 };
+	uint64_t at = spans[0].begin;
+
+	for (size_t i = 0; i < nr && !edges.failed; i++)
+		each_piece(&t->threads.v[spans[i].thread], spans[i].begin, spans[i].end, add_edge,
+			   &edges);
+	if (!edges.failed) {
+		qsort(edges.list.v, edges.list.len, sizeof(*edges.list.v), by_time);
+		for (size_t i = 0; i < edges.list.len; i++) {
+			const struct edge *e = &edges.list.v[i];
+
+			ret->parts[farthest(active)] += e->time - at;
+			at = e->time;
+			active[e->part] += (uint32_t)e->step;
+		}
+	}
+	ARRAY_FINI(&edges.list);
+	return edges.failed ? -ENOMEM : 0;
+}
+
+/* The spans of a task, and what of them is at once: from each, how far they reach without a gap. */
+static int add_spans(const struct coati_timeline *t, const struct span *spans, size_t nr,
+		     struct coati_ledger *ret)
+{
+	uint64_t known = 0;
+	int r = 0;
+
+	for (size_t i = 0, next; r == 0 && i < nr; i = next) {
+		uint64_t end = spans[i].end;
+
+		for (next = i + 1; next < nr && spans[next].begin < end; next++)
+			end = spans[next].end > end ? spans[next].end : end;
+		known += end - spans[i].begin;
+		for (size_t n = i; n < next; n++) {
+			struct coati_ledger one = { 0 };
+
+			coati_ledger_range(&t->threads.v[spans[n].thread], spans[n].begin,
+					   spans[n].end, &one);
+			if (next > i + 1)
+				memset(one.parts, 0, sizeof(one.parts));
+			one.duration = 0;
+			coati_ledger_sum(ret, &one);
+		}
+		if (next > i + 1)
+			r = sweep(t, &spans[i], next - i, ret);
+	}
+	ret->parts[COATI_PART_NOBODY] = ret->duration - known;
+	return r;
+}
+
+int coati_ledger_task(const struct coati_timeline *t, uint32_t task, struct coati_ledger *ret)
+{
+	CLEANUP(freep) struct span *spans = NULL;
+	size_t nr;
+	int r = coati_timeline_spans(t, task, &spans, &nr);
+
+	*ret = (struct coati_ledger){ .duration = t->tasks.v[task].end - t->tasks.v[task].begin };
+	return r < 0 ? r : add_spans(t, spans, nr, ret);
+}
+
+int coati_timeline_task_ledger(const struct coati_timeline *t, uint32_t task,
+			       struct coati_ledger *ret)
+{
+	return !t || task >= t->tasks.len ? -EINVAL : coati_ledger_task(t, task, ret);
+}

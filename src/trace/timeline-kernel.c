@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kernel tells about threads, as states. A thread runs, waits for a CPU (it was started, woken or preempted), or waits for something. What
+ * cannot follow from the state that is known (a record was lost, or it is of before the recording) is counted, and the state becomes what is told.
+ */
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "trace/timeline.h"
+
+/* ---- system calls ---- */
+
+#define CALL(name, wait) \
+	case SYS_##name: \
+		return COATI_WAIT_##wait
+
+static enum coati_wait wait_of_call(uint64_t number)
+{
+	switch (number) {
+		CALL(futex, FUTEX);
+		CALL(nanosleep, SLEEP);
+		CALL(clock_nanosleep, SLEEP);
+		CALL(read, READ);
+		CALL(pread64, READ);
+		CALL(readv, READ);
+		CALL(recvfrom, READ);
+		CALL(recvmsg, READ);
+		CALL(recvmmsg, READ);
+		CALL(write, WRITE);
+		CALL(pwrite64, WRITE);
+		CALL(writev, WRITE);
+		CALL(sendto, WRITE);
+		CALL(sendmsg, WRITE);
+		CALL(sendmmsg, WRITE);
+		CALL(accept, ACCEPT);
+		CALL(accept4, ACCEPT);
+		CALL(connect, CONNECT);
+		CALL(ppoll, POLL);
+		CALL(pselect6, POLL);
+		CALL(epoll_pwait, POLL);
+#ifdef SYS_poll
+		CALL(poll, POLL);
+		CALL(select, POLL);
+		CALL(epoll_wait, POLL);
+#endif
+		CALL(fsync, IO);
+		CALL(fdatasync, IO);
+		CALL(io_getevents, IO);
+		CALL(wait4, CHILD);
+		CALL(waitid, CHILD);
+		CALL(rt_sigsuspend, SIGNAL);
+		CALL(rt_sigtimedwait, SIGNAL);
+		CALL(exit, EXIT);
+		CALL(exit_group, EXIT);
+	default:
+		return COATI_WAIT_OTHER;
+	}
+}
+
+/* ---- states ---- */
+
+static struct stretch *last_of(struct thread *th)
+{
+	return th->stretches.len ? &th->stretches.v[th->stretches.len - 1] : NULL;
+}
+
+static int push(struct coati_timeline *t, struct thread *th, struct stretch s)
+{
+	struct stretch *last = last_of(th);
+
+	if (s.begin < th->begin)
+		s.begin = th->begin;
+	if (last && s.begin < last->begin) {
+		t->info.late++;
+		s.begin = last->begin;
+	}
+	if (!last || last->begin < s.begin || last->wait == COATI_WAIT_RUNNABLE)
+		last = ARRAY_ADD(&th->stretches);
+	if (!last)
+		return th->stretches.len >= th->stretches.max ? -E2BIG : -ENOMEM;
+	*last = s;
+	return 0;
+}
+
+/* What it did before it was first heard of. */
+static int push_first(struct coati_timeline *t, struct thread *th, uint64_t time, uint8_t wait)
+{
+	if (th->stretches.len || !th->told || th->begin >= time)
+		return 0;
+	return push(t, th,
+		    (struct stretch){ .begin = th->begin,
+				      .wait = wait,
+				      .cpu = -1,
+				      .stack = COATI_TIMELINE_NONE });
+}
+
+static int take_in(struct coati_timeline *t, struct thread *th,
+		   const struct coati_timeline_event *e)
+{
+	int r = push_first(t, th, e->time, COATI_WAIT_UNKNOWN);
+
+	t->info.has |= COATI_TIMELINE_HAS_SWITCHES;
+	if (last_of(th) && last_of(th)->wait == COATI_WAIT_RUNNING)
+		t->info.unpaired++;
+	return r < 0 ? r
+		     : push(t, th,
+			    (struct stretch){ .begin = e->time,
+					      .wait = COATI_WAIT_RUNNING,
+					      .cpu = (int16_t)e->cpu,
+					      .stack = COATI_TIMELINE_NONE });
+}
+
+static int take_out(struct coati_timeline *t, struct thread *th,
+		    const struct coati_timeline_event *e)
+{
+	struct stretch s = { .begin = e->time, .cpu = -1, .stack = e->stack };
+	int r = push_first(t, th, e->time, COATI_WAIT_RUNNING);
+
+	t->info.switches++;
+	t->info.has |= COATI_TIMELINE_HAS_SWITCHES;
+	if (e->stack != COATI_TIMELINE_NONE)
+		t->info.has |= COATI_TIMELINE_HAS_STACKS;
+	if (last_of(th) && last_of(th)->wait != COATI_WAIT_RUNNING)
+		t->info.unpaired++;
+	s.wait = (uint8_t)e->wait;
+	if (e->flags & COATI_TIMELINE_PREEMPTED)
+		s.wait = COATI_WAIT_PREEMPTED;
+	else if (e->wait == COATI_WAIT_RUNNING)
+		s.wait = th->call == COATI_WAIT_RUNNING ? COATI_WAIT_OTHER : th->call;
+	s.asks = !(e->flags & COATI_TIMELINE_PREEMPTED) && e->wait == COATI_WAIT_RUNNING &&
+		 e->stack != COATI_TIMELINE_NONE;
+	return r < 0 ? r : push(t, th, s);
+}
+
+/* Made so by the last wake. It stays even without length, because it tells of that. */
+static int push_runnable(struct coati_timeline *t, struct thread *th, uint64_t time)
+{
+	struct stretch *s = ARRAY_ADD(&th->stretches);
+
+	if (!s)
+		return th->stretches.len >= th->stretches.max ? -E2BIG : -ENOMEM;
+	*s = (struct stretch){ .begin = time > s[-1].begin ? time : s[-1].begin,
+			       .wait = COATI_WAIT_RUNNABLE,
+			       .cpu = -1,
+			       .stack = (uint32_t)(t->wakes.len - 1) };
+	return 0;
+}
+
+/* The waker counts when it is a thread that we know; whom it wakes, when it waits. */
+static int take_wake(struct coati_timeline *t, const struct coati_timeline_event *e)
+{
+	uint32_t woken = coati_timeline_find_thread(t, e->other, e->time);
+	struct thread *th = woken == COATI_TIMELINE_NONE ? NULL : &t->threads.v[woken];
+	struct wake *w;
+	int r;
+
+	t->info.wakes++;
+	t->info.has |= COATI_TIMELINE_HAS_WAKES;
+	if (!th || th->end)
+		return 0;
+	r = push_first(t, th, e->time, COATI_WAIT_UNKNOWN);
+	if (r < 0 || !th->stretches.len || !is_away(last_of(th)->wait))
+		return r;
+	w = ARRAY_ADD(&t->wakes);
+	if (!w)
+		return t->wakes.len >= t->wakes.max ? -E2BIG : -ENOMEM;
+	*w = (struct wake){
+		.time = e->time,
+		.blocked_ns = e->time > last_of(th)->begin ? e->time - last_of(th)->begin : 0,
+		.waker = e->tid > 0 ? coati_timeline_find_thread(t, e->tid, e->time)
+				    : COATI_TIMELINE_NONE,
+		.woken = woken,
+		.stack = e->stack,
+		.flags = e->flags & COATI_TIMELINE_IRQ,
+	};
+	return push_runnable(t, th, e->time);
+}
+
+static int take_exit(struct coati_timeline *t, struct thread *th,
+		     const struct coati_timeline_event *e)
+{
+	int r = push_first(t, th, e->time, COATI_WAIT_RUNNING);
+
+	th->end = e->time > th->begin ? e->time : th->begin;
+	if (last_of(th) && th->end < last_of(th)->begin)
+		th->end = last_of(th)->begin;
+	return r;
+}
+
+static int take_fault(struct coati_timeline *t, struct thread *th,
+		      const struct coati_timeline_event *e)
+{
+	uint64_t *time = ARRAY_ADD(&th->faults);
+
+	t->info.faults++;
+	t->info.has |= COATI_TIMELINE_HAS_FAULTS;
+	if (!time)
+		return th->faults.len >= th->faults.max ? -E2BIG : -ENOMEM;
+	*time = e->time;
+	return 0;
+}
+
+static int take_sample(struct coati_timeline *t, struct thread *th,
+		       const struct coati_timeline_event *e)
+{
+	struct seen *s = ARRAY_ADD(&th->samples);
+
+	t->info.samples++;
+	t->info.has |= COATI_TIMELINE_HAS_SAMPLES;
+	if (!s)
+		return th->samples.len >= th->samples.max ? -E2BIG : -ENOMEM;
+	*s = (struct seen){ .time = e->time,
+			    .stack = e->stack,
+			    .in_fault = e->wait == COATI_WAIT_FAULT };
+	return 0;
+}
+
+/* What was lost last of all may be told long after; there is nothing before the last thing that its CPU told. */
+static int take_loss(struct coati_timeline *t, const struct coati_timeline_event *e)
+{
+	uint64_t from = e->cpu >= 0 && e->cpu < TIMELINE_CPUS_MAX ? t->cpu_last[e->cpu] : 0;
+	struct loss_window *last = t->windows.len ? &t->windows.v[t->windows.len - 1] : NULL;
+	struct loss_window *w;
+
+	t->info.lost += e->number;
+	if (last && from <= last->to) {
+		last->to = e->time > last->to ? e->time : last->to;
+		last->from = from < last->from ? from : last->from;
+		return 0;
+	}
+	w = ARRAY_ADD(&t->windows);
+	if (!w && last) {
+		last->to = e->time; /* too many to be told apart */
+		return 0;
+	}
+	if (!w)
+		return -ENOMEM;
+	*w = (struct loss_window){ from, e->time };
+	return 0;
+}
+
+static int take_of_thread(struct coati_timeline *t, struct thread *th,
+			  const struct coati_timeline_event *e)
+{
+	switch (e->kind) {
+	case COATI_TIMELINE_START:
+		return push(t, th,
+			    (struct stretch){ .begin = e->time,
+					      .wait = COATI_WAIT_RUNNABLE,
+					      .cpu = -1,
+					      .stack = COATI_TIMELINE_NONE });
+	case COATI_TIMELINE_EXIT:
+		return take_exit(t, th, e);
+	case COATI_TIMELINE_IN:
+		return take_in(t, th, e);
+	case COATI_TIMELINE_OUT:
+		return take_out(t, th, e);
+	case COATI_TIMELINE_SYSCALL:
+		t->info.syscalls++;
+		t->info.has |= COATI_TIMELINE_HAS_SYSCALLS;
+		th->call = (uint8_t)wait_of_call(e->number);
+		return 0;
+	case COATI_TIMELINE_SYSRET:
+		th->call = COATI_WAIT_RUNNING;
+		return 0;
+	case COATI_TIMELINE_FAULT:
+		return take_fault(t, th, e);
+	default:
+		return take_sample(t, th, e);
+	}
+}
+
+static void note_cpu(struct coati_timeline *t, const struct coati_timeline_event *e)
+{
+	if (e->cpu < 0 || e->cpu >= TIMELINE_CPUS_MAX)
+		return;
+	if (e->time > t->cpu_last[e->cpu])
+		t->cpu_last[e->cpu] = e->time;
+	if (e->kind == COATI_TIMELINE_IN || e->kind == COATI_TIMELINE_SAMPLE)
+		t->cpus[e->cpu / 8] |= (uint8_t)(1u << e->cpu % 8);
+}
+
+int coati_timeline_add_kernel(struct coati_timeline *t, const struct coati_timeline_event *e)
+{
+	struct thread *th;
+	int r = 0;
+
+	if (e->kind == COATI_TIMELINE_LOST)
+		return take_loss(t, e);
+	if (e->kind == COATI_TIMELINE_WAKE) {
+		r = take_wake(t, e);
+	} else if (e->tid > 0) {
+		th = coati_timeline_need_thread(t, e->pid, e->tid, e->time);
+		if (!th)
+			return -ENOMEM;
+		/* its last switch comes after its end */
+		if (!th->end)
+			r = take_of_thread(t, th, e);
+	}
+	note_cpu(t, e);
+	return r;
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording on its way into a timeline. The profile reads it, because it knows how: order, processes, stacks and their names. Here each record is looked
+ * at before, and what it tells about threads becomes events; the number of its stack comes from the profile right after. Recordings of
+ * `perf sched record` tell the same by tracepoints alone.
+ */
+#include "trace/timeline-read.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "profile/profile.h"
+
+#define STACKS_MAX ((size_t)1 << 22)
+
+/* ---- events of the file ---- */
+
+static bool is_software(const struct coati_attr *a, uint64_t config)
+{
+	return a->type == COATI_TYPE_SOFTWARE && a->config == config;
+}
+
+static enum load_kind kind_of(const struct coati_recording_event *e)
+{
+	const struct coati_attr *a = &e->attr;
+
+	if (!strcmp(e->name, COATI_LIVE_EVENT))
+		return LOAD_LIVE;
+	if (coati_profile_is_off(e))
+		return LOAD_OFF;
+	if (a->type == COATI_TYPE_TRACEPOINT) {
+		if (!strcmp(e->name, COATI_OFF_CPU_WAKING) ||
+		    !strcmp(e->name, "sched:sched_waking"))
+			return LOAD_WAKE;
+		if (!strcmp(e->name, "sched:sched_switch"))
+			return LOAD_SWITCH;
+		if (!strcmp(e->name, "raw_syscalls:sys_enter"))
+			return LOAD_SYSCALL;
+		return strcmp(e->name, "raw_syscalls:sys_exit") ? LOAD_NOTHING : LOAD_SYSRET;
+	}
+	if (is_software(a, COATI_SW_PAGE_FAULTS) || is_software(a, COATI_SW_PAGE_FAULTS_MIN) ||
+	    is_software(a, COATI_SW_PAGE_FAULTS_MAJ))
+		return LOAD_FAULT;
+	if (is_software(a, COATI_SW_CPU_CLOCK) || is_software(a, COATI_SW_TASK_CLOCK) ||
+	    (a->type == COATI_TYPE_HARDWARE && a->config == COATI_HW_CPU_CYCLES))
+		return LOAD_SAMPLE;
+	return LOAD_NOTHING;
+}
+
+static int open_tracepoint(const struct coati_recording *r, struct load_event *l)
+{
+	static const char *const fields[][3] = {
+		[LOAD_WAKE] = { "pid" },
+		[LOAD_SWITCH] = { "prev_pid", "prev_state", "next_pid" },
+		[LOAD_SYSCALL] = { "id" },
+	};
+	uint64_t size = 0;
+	const char *text = coati_recording_tracepoint(r, l->config, &size);
+	int n;
+
+	for (int i = 0; i < 3; i++)
+		l->fields[i] = -ENOENT;
+	if (l->kind >= sizeof(fields) / sizeof(*fields) || !fields[l->kind][0] || !text)
+		return 0;
+	n = coati_tracepoint_parse(text, size, &l->tracepoint, NULL);
+	for (int i = 0; n == 0 && i < 3 && fields[l->kind][i]; i++)
+		l->fields[i] = coati_tracepoint_find(l->tracepoint, fields[l->kind][i]);
+	return n == -ENOMEM ? n : 0;
+}
+
+/* NULL: no memory, or no such event. */
+static struct load_event *find_event(struct load *l, const struct coati_recording *r, uint32_t at)
+{
+	const struct coati_recording_event *e = coati_recording_event(r, at);
+	struct load_event *v;
+
+	if (!e)
+		return NULL;
+	while (l->events.len <= at)
+		if (!ARRAY_ADD(&l->events))
+			return NULL;
+	v = &l->events.v[at];
+	if (v->kind == LOAD_UNKNOWN) {
+		v->kind = kind_of(e);
+		v->config = e->attr.config;
+		if (open_tracepoint(r, v) < 0)
+			return NULL;
+	}
+	return v;
+}
+
+static bool read_field(const struct load_event *v, int field, const struct coati_payload *payload,
+		       int64_t *ret)
+{
+	struct coati_field_value value;
+
+	if (v->fields[field] < 0 || !v->tracepoint ||
+	    coati_tracepoint_read(v->tracepoint, (uint32_t)v->fields[field], payload, &value) < 0)
+		return false;
+	*ret = (int64_t)value.number;
+	return true;
+}
+
+/* ---- one event behind ---- */
+
+/* The stack of a sample is told after it. */
+static int flush(struct load *l)
+{
+	int r = 0;
+
+	if (l->pending.kind == LOAD_OFF_KIND)
+		r = coati_map_put(&l->stacks, (uint32_t)l->pending.tid, l->pending.stack);
+	else if (l->pending.kind)
+		r = coati_timeline_add(l->timeline, &l->pending);
+	l->pending.kind = 0;
+	return r < 0 && r != -E2BIG ? r : 0;
+}
+
+static struct coati_timeline_event event_of(const struct coati_record *rec,
+					    enum coati_timeline_kind kind)
+{
+	return (struct coati_timeline_event){
+		.kind = kind,
+		.time = rec->id.present & COATI_SAMPLE_TIME ? rec->id.time : 0,
+		.pid = (int32_t)rec->id.pid,
+		.tid = (int32_t)rec->id.tid,
+		.cpu = rec->id.present & COATI_SAMPLE_CPU && rec->id.cpu < TIMELINE_CPUS_MAX
+			       ? (int32_t)rec->id.cpu
+			       : -1,
+		.stack = COATI_TIMELINE_NONE,
+	};
+}
+
+static uint32_t take_stack(struct load *l, int32_t tid)
+{
+	uint64_t stack = COATI_TIMELINE_NONE;
+
+	if (coati_map_get(&l->stacks, (uint32_t)tid, &stack))
+		coati_map_del(&l->stacks, (uint32_t)tid);
+	return (uint32_t)stack;
+}
+
+/* ---- samples ---- */
+
+/* The tracepoint tells of two threads at once. */
+static int take_switch_point(struct load *l, const struct load_event *v,
+			     const struct coati_record *rec, const struct coati_payload *payload)
+{
+	struct coati_timeline_event e = event_of(rec, COATI_TIMELINE_OUT);
+	int64_t prev, state, next;
+	int r = 0;
+
+	if (l->has_switches || !read_field(v, 0, payload, &prev) ||
+	    !read_field(v, 1, payload, &state) || !read_field(v, 2, payload, &next))
+		return 0;
+	if (next > 0) {
+		e.kind = COATI_TIMELINE_IN;
+		e.pid = -1;
+		e.tid = (int32_t)next;
+		r = coati_timeline_add(l->timeline, &e);
+	}
+	if (prev <= 0 || r < 0)
+		return r;
+	l->pending = event_of(rec, COATI_TIMELINE_OUT);
+	l->pending.tid = (int32_t)prev;
+	/* R, or R+: it would run on */
+	if (!(state & 0xff))
+		l->pending.flags = COATI_TIMELINE_PREEMPTED;
+	return 0;
+}
+
+static int take_sample(struct load *l, const struct coati_recording *r,
+		       const struct coati_recording_item *item, const struct coati_record *rec)
+{
+	const struct coati_sample *s = &rec->u.sample;
+	struct coati_payload payload = { .bytes = s->present & COATI_SAMPLE_RAW ? s->raw : NULL,
+					 .size = s->present & COATI_SAMPLE_RAW ? s->raw_size : 0,
+					 .swap = item->raw.swap };
+	const struct load_event *v = find_event(l, r, item->event);
+	int64_t number;
+
+	if (!v)
+		return 0;
+	if (v->kind == LOAD_LIVE)
+		return coati_load_live(l, item, rec);
+	if (l->at_exec || !(rec->id.present & COATI_SAMPLE_TIME))
+		return 0;
+	switch (v->kind) {
+	case LOAD_OFF:
+		l->pending = event_of(rec, LOAD_OFF_KIND);
+		break;
+	case LOAD_SAMPLE:
+		l->pending = event_of(rec, COATI_TIMELINE_SAMPLE);
+		break;
+	case LOAD_FAULT:
+		l->pending = event_of(rec, COATI_TIMELINE_FAULT);
+		break;
+	case LOAD_SYSRET:
+		l->pending = event_of(rec, COATI_TIMELINE_SYSRET);
+		break;
+	case LOAD_SYSCALL:
+		if (read_field(v, 0, &payload, &number)) {
+			l->pending = event_of(rec, COATI_TIMELINE_SYSCALL);
+			l->pending.number = (uint64_t)number;
+		}
+		break;
+	case LOAD_WAKE:
+		if (read_field(v, 0, &payload, &number)) {
+			l->pending = event_of(rec, COATI_TIMELINE_WAKE);
+			l->pending.other = (int32_t)number;
+		}
+		break;
+	case LOAD_SWITCH:
+		return take_switch_point(l, v, rec, &payload);
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* ---- other records ---- */
+
+static int take_switch(struct load *l, const struct coati_record *rec)
+{
+	struct coati_timeline_event e = event_of(rec, COATI_TIMELINE_IN);
+
+	if (e.tid <= 0 || l->at_exec)
+		return 0;
+	if (rec->misc & COATI_MISC_SWITCH_OUT) {
+		e.kind = COATI_TIMELINE_OUT;
+		e.stack = take_stack(l, e.tid);
+		if (rec->misc & COATI_MISC_SWITCH_OUT_PREEMPT)
+			e.flags = COATI_TIMELINE_PREEMPTED;
+	} else {
+		(void)take_stack(l, e.tid);
+	}
+	return coati_timeline_add(l->timeline, &e);
+}
+
+static int take_task(struct load *l, const struct coati_record *rec)
+{
+	struct coati_timeline_event e = event_of(rec, COATI_TIMELINE_EXIT);
+
+	e.pid = (int32_t)rec->u.task.pid;
+	e.tid = (int32_t)rec->u.task.tid;
+	if (rec->type == COATI_RECORD_FORK)
+		e.kind = e.time ? COATI_TIMELINE_START : COATI_TIMELINE_EXISTS;
+	return e.tid > 0 ? coati_timeline_add(l->timeline, &e) : 0;
+}
+
+/* A program that is recorded from its exec on runs from then on. */
+static int take_comm(struct load *l, const struct coati_record *rec)
+{
+	struct coati_timeline_event e = event_of(rec, COATI_TIMELINE_BEGIN);
+	int r;
+
+	if (!l->at_exec || !(rec->misc & COATI_MISC_COMM_EXEC) || !e.time)
+		return 0;
+	l->at_exec = false;
+	e.pid = (int32_t)rec->u.comm.pid;
+	e.tid = (int32_t)rec->u.comm.tid;
+	r = coati_timeline_add(l->timeline, &e);
+	e.kind = COATI_TIMELINE_IN;
+	return r < 0 ? r : coati_timeline_add(l->timeline, &e);
+}
+
+static int take_loss(struct load *l, const struct coati_record *rec)
+{
+	struct coati_timeline_event e = event_of(rec, COATI_TIMELINE_LOST);
+
+	e.number = rec->u.lost.lost;
+	l->lost += e.number;
+	return e.time ? coati_timeline_add(l->timeline, &e) : 0;
+}
+
+static int take_record(struct load *l, const struct coati_record *rec)
+{
+	switch (rec->type) {
+	case COATI_RECORD_SWITCH:
+	case COATI_RECORD_SWITCH_CPU_WIDE:
+		return take_switch(l, rec);
+	case COATI_RECORD_FORK:
+	case COATI_RECORD_EXIT:
+		return take_task(l, rec);
+	case COATI_RECORD_COMM:
+		return take_comm(l, rec);
+	case COATI_RECORD_LOST:
+		return take_loss(l, rec);
+	case COATI_RECORD_LOST_SAMPLES:
+		l->lost_samples += rec->u.lost_samples;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static bool tells(uint32_t type)
+{
+	switch (type) {
+	case COATI_RECORD_SAMPLE:
+	case COATI_RECORD_SWITCH:
+	case COATI_RECORD_SWITCH_CPU_WIDE:
+	case COATI_RECORD_FORK:
+	case COATI_RECORD_EXIT:
+	case COATI_RECORD_COMM:
+	case COATI_RECORD_LOST:
+	case COATI_RECORD_LOST_SAMPLES:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What the events say about the file, as far as they have come. */
+static void look(struct load *l, const struct coati_recording *r)
+{
+	uint32_t nr = coati_recording_event_count(r);
+
+	for (; l->nr_seen < nr; l->nr_seen++) {
+		const struct coati_attr *a = &coati_recording_event(r, l->nr_seen)->attr;
+
+		l->has_switches |= (a->flags & COATI_ATTR_CONTEXT_SWITCH) != 0;
+		l->at_exec |= a->flags & COATI_ATTR_ENABLE_ON_EXEC && !l->begin &&
+			      !l->timeline->info.begin;
+	}
+}
+
+static int begin_at(struct load *l, uint64_t time)
+{
+	struct coati_timeline_event e = { .kind = COATI_TIMELINE_BEGIN,
+					  .time = l->begin ? l->begin : time };
+
+	l->begun = true;
+	return coati_timeline_add(l->timeline, &e);
+}
+
+static int on_item(void *ctx, const struct coati_recording *r,
+		   const struct coati_recording_item *item)
+{
+	struct load *l = ctx;
+	const struct coati_sample_format *fmt =
+		coati_format_table_get(coati_recording_formats(r), item->event);
+	struct coati_record rec;
+	int n = flush(l);
+
+	if (n < 0 || !tells(item->raw.type))
+		return n;
+	if (!l->looked) {
+		l->looked = true;
+		l->begin = coati_reading_recorder_value(r, "begin_ns");
+		l->end = coati_reading_recorder_value(r, "end_ns");
+	}
+	look(l, r);
+	if (!fmt || item->flags & COATI_RECORDING_ITEM_NO_EVENT ||
+	    coati_record_decode(&item->raw, fmt, &rec) < 0)
+		return 0;
+	if (!l->begun && !l->at_exec && item->time && item->raw.type != COATI_RECORD_COMM)
+		n = begin_at(l, item->time);
+	if (n < 0)
+		return n;
+	l->begun |= l->at_exec;
+	return item->raw.type == COATI_RECORD_SAMPLE ? take_sample(l, r, item, &rec)
+						     : take_record(l, &rec);
+}
+
+static void on_sample(void *ctx, const struct coati_profile_sample *sample)
+{
+	struct load *l = ctx;
+
+	l->pending.stack = sample->stack;
+}
+
+/* ---- names ---- */
+
+static bool begins_with_one(const char *name, const char *const *words)
+{
+	for (; *words; words++)
+		if (!strncmp(name, *words, strlen(*words)))
+			return true;
+	return false;
+}
+
+/* Does the kernel's part of a stack go through one of these? */
+static bool goes_through(const struct coati_profile *p, uint32_t stack, const char *const *words)
+{
+	struct coati_profile_stack s;
+
+	if (stack == COATI_TIMELINE_NONE || coati_profile_stack(p, stack, &s) < 0)
+		return false;
+	for (uint32_t i = 0; i < s.nr; i++) {
+		const struct coati_profile_location *l = coati_profile_location(p, s.locations[i]);
+
+		if (!(l->flags & COATI_LOCATION_KERNEL))
+			return false;
+		if (l->nr_names && begins_with_one(l->names[l->nr_names - 1].function, words))
+			return true;
+	}
+	return false;
+}
+
+static const char *const irq_words[] = {
+	"asm_sysvec_",	 "sysvec_",	  "asm_common_interrupt", "common_interrupt", "irq_exit",
+	"el1_interrupt", "el0_interrupt", "el1h_64_irq",	  "gic_handle_irq",   NULL
+};
+static const char *const fault_words[] = { "asm_exc_page_fault",
+					   "exc_page_fault",
+					   "do_user_addr_fault",
+					   "handle_mm_fault",
+					   "do_mem_abort",
+					   "do_page_fault",
+					   NULL };
+
+/* What the names of the stacks tell. */
+static void name_stacks(struct coati_timeline *t)
+{
+	for (size_t i = 0; i < t->wakes.len; i++)
+		if (goes_through(t->profile, t->wakes.v[i].stack, irq_words))
+			t->wakes.v[i].flags |= COATI_TIMELINE_IRQ;
+	for (size_t i = 0; i < t->threads.len; i++) {
+		struct thread *th = &t->threads.v[i];
+
+		for (size_t n = 0; n < th->samples.len; n++)
+			th->samples.v[n].in_fault =
+				goes_through(t->profile, th->samples.v[n].stack, fault_words);
+		for (size_t n = 0; n < th->stretches.len; n++) {
+			struct stretch *s = &th->stretches.v[n];
+			enum coati_wait wait = COATI_WAIT_UNKNOWN;
+
+			if (s->asks)
+				wait = coati_view_stack_wait(t->view, s->stack);
+			/* the system call knows better than a stack that says nothing */
+			if (wait < COATI_WAIT_OTHER)
+				s->wait = (uint8_t)wait;
+		}
+	}
+}
+
+static void name_threads(struct coati_timeline *t)
+{
+	struct coati_processes *ps = coati_profile_processes(t->profile, 0);
+	struct coati_thread_info info;
+
+	for (size_t i = 0; ps && i < t->threads.len; i++) {
+		struct thread *th = &t->threads.v[i];
+		uint64_t time = th->end ? th->end : t->info.end;
+
+		if (coati_processes_thread(ps, th->pid, th->tid, time, &info) < 0)
+			continue;
+		th->comm = coati_timeline_text(t, info.comm);
+		if (!th->comm)
+			th->comm = "";
+	}
+}
+
+/* ---- the whole ---- */
+
+static int lose_the_tail(struct load *l)
+{
+	struct coati_timeline_event e = { .kind = COATI_TIMELINE_LOST,
+					  .time = l->timeline->info.end,
+					  .cpu = -1 };
+	uint64_t from = UINT64_MAX;
+
+	if (l->lost_samples <= l->lost)
+		return 0;
+	/* what was lost last of all had no record behind it to tell of it */
+	for (int32_t i = 0; i < TIMELINE_CPUS_MAX; i++)
+		if (l->timeline->cpu_last[i] && l->timeline->cpu_last[i] < from) {
+			from = l->timeline->cpu_last[i];
+			e.cpu = i;
+		}
+	e.number = l->lost_samples - l->lost;
+	return coati_timeline_add(l->timeline, &e);
+}
+
+static int finish(struct load *l, struct coati_error *err)
+{
+	struct coati_timeline *t = l->timeline;
+	const struct coati_profile_file *file = coati_profile_file(t->profile, 0);
+	struct coati_profile_quality q;
+	const char *note;
+	int r = flush(l);
+
+	if (r == 0)
+		r = lose_the_tail(l);
+	if (r == 0)
+		r = coati_load_live_end(l);
+	if (r < 0)
+		return coati_fail(err, r, "timeline: %m");
+	r = coati_view_new(t->profile, NULL, &t->view, err);
+	if (r < 0)
+		return r;
+	coati_profile_quality(t->profile, &q);
+	t->info.recorder_cpu_ns = q.recorder_cpu_ns;
+	t->info.wall_ns = file ? file->wall_ns : 0;
+	t->info.clock_ns = file ? file->clock_ns : 0;
+	for (uint32_t i = 0; (note = coati_profile_note(t->profile, i)); i++)
+		coati_timeline_add_note(t, "%s", note);
+	name_stacks(t);
+	name_threads(t);
+	return coati_timeline_end(t, l->end, err);
+}
+
+int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progress_fn fn, void *ctx,
+			struct coati_error *err)
+{
+	struct load l = { .timeline = t, .events.max = 65536 };
+	struct coati_profile_opts o = {
+		.size = sizeof(o),
+		.flags = COATI_PROFILE_NO_OFF_CPU | COATI_PROFILE_WAKES,
+		.images = t ? t->opts.images : NULL,
+		.on_sample = on_sample,
+		.on_item = on_item,
+		.ctx = &l,
+	};
+	int r;
+
+	if (!t || !path || t->profile || t->ended)
+		return coati_fail(err, -EINVAL, "a timeline is of one recording");
+	coati_map_init(&l.stacks, STACKS_MAX);
+	r = coati_profile_new(&o, &t->profile, err);
+	if (r == 0)
+		r = coati_profile_read(t->profile, path, fn, ctx, err);
+	if (r == 0 || r == -EINTR) {
+		int ended = finish(&l, err);
+
+		r = ended < 0 ? ended : r;
+	}
+	for (size_t i = 0; i < l.events.len; i++)
+		coati_tracepoint_free(l.events.v[i].tracepoint);
+	ARRAY_FINI(&l.events);
+	coati_map_fini(&l.stacks);
+	coati_load_live_fini(&l);
+	return r;
+}

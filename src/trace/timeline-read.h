@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording on its way into a timeline: what is known while it is read, and forgotten afterwards. */
+#pragma once
+
+#include "trace/timeline.h"
+
+/* What the samples of an event of the file tell. */
+enum load_kind {
+	LOAD_UNKNOWN = 0,
+	LOAD_NOTHING,
+	LOAD_LIVE,
+	LOAD_OFF, /* where a thread leaves its CPU, right before it is told that it does */
+	LOAD_WAKE,
+	LOAD_SWITCH,
+	LOAD_SYSCALL,
+	LOAD_SYSRET,
+	LOAD_FAULT,
+	LOAD_SAMPLE,
+};
+/* As the kind of an event that waits for its stack: none of a timeline's. */
+#define LOAD_OFF_KIND ((enum coati_timeline_kind)1000)
+
+struct load_event {
+	enum load_kind kind;
+	uint64_t config;
+	struct coati_tracepoint *tracepoint;
+	int fields[3]; /* negative: there is none */
+};
+
+struct load {
+	struct coati_timeline *timeline;
+	ARRAY(struct load_event) events; /* by event of the file */
+	uint32_t nr_seen;		 /* events that were looked at */
+	struct map stacks;		 /* of a thread: with which it is about to leave */
+	struct coati_timeline_event pending;
+	uint64_t begin, end; /* as the recorder says; 0: it does not */
+	uint64_t lost, lost_samples;
+	bool looked, begun, at_exec, has_switches;
+};
+
+/* A batch of ours; and when all of them were seen. */
+int coati_load_live(struct load *l, const struct coati_recording_item *item,
+		    const struct coati_record *rec);
+int coati_load_live_end(struct load *l);
+void coati_load_live_fini(struct load *l);

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/* A timeline as an object: made, fed and freed here. What kernel events do to threads is timeline-kernel.c, what live events tell timeline-live.c. */
+#include "trace/timeline.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "base/strbuf.h"
+
+#define EVENTS_MAX  (UINT64_C(1) << 26)
+#define THREADS_MAX (UINT64_C(1) << 22)
+#define TEXT_BYTES  ((size_t)1 << 30)
+#define WINDOWS_MAX ((size_t)1 << 16)
+#define NOTES_MAX   64
+
+static size_t ceiling(const struct coati_timeline *t)
+{
+	return (size_t)t->opts.max_events;
+}
+
+int coati_timeline_new(const struct coati_timeline_opts *opts, struct coati_timeline **ret,
+		       struct coati_error *err)
+{
+	struct coati_timeline *t;
+
+	if (!ret)
+		return coati_fail(err, -EINVAL, "nowhere to put the timeline");
+	t = coati_alloc(sizeof(*t));
+	if (!t)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	if (SIZED_COPY(&t->opts, opts) < 0) {
+		coati_free(t);
+		return coati_fail(err, -EINVAL,
+				  "options of a newer library, or a wrong size field");
+	}
+	if (!t->opts.max_events || t->opts.max_events > EVENTS_MAX)
+		t->opts.max_events = EVENTS_MAX;
+	coati_arena_init(&t->arena, TEXT_BYTES);
+	coati_map_init_strings(&t->texts, ceiling(t));
+	coati_map_init(&t->tids, THREADS_MAX);
+	coati_map_init(&t->task_ids, ceiling(t));
+	coati_map_init_strings(&t->task_types, ceiling(t));
+	coati_map_init_strings(&t->region_types, ceiling(t));
+	t->threads.max = THREADS_MAX;
+	t->wakes.max = t->tasks.max = t->spans.max = t->types.max = ceiling(t);
+	t->windows.max = WINDOWS_MAX;
+	t->notes.max = NOTES_MAX;
+	t->cpu_last = coati_alloc_array(TIMELINE_CPUS_MAX, sizeof(*t->cpu_last));
+	if (!t->cpu_last) {
+		coati_timeline_free(&t);
+		return coati_fail(err, -ENOMEM, "out of memory");
+	}
+	*ret = t;
+	return 0;
+}
+
+static void free_thread(struct thread *th)
+{
+	ARRAY_FINI(&th->stretches);
+	ARRAY_FINI(&th->works);
+	ARRAY_FINI(&th->labels);
+	ARRAY_FINI(&th->regions);
+	ARRAY_FINI(&th->open);
+	ARRAY_FINI(&th->logs);
+	ARRAY_FINI(&th->faults);
+	ARRAY_FINI(&th->samples);
+}
+
+void coati_timeline_free(struct coati_timeline **tp)
+{
+	struct coati_timeline *t = tp ? *tp : NULL;
+
+	if (!t)
+		return;
+	*tp = NULL;
+	for (size_t i = 0; i < t->threads.len; i++)
+		free_thread(&t->threads.v[i]);
+	ARRAY_FINI(&t->threads);
+	ARRAY_FINI(&t->wakes);
+	ARRAY_FINI(&t->tasks);
+	ARRAY_FINI(&t->spans);
+	ARRAY_FINI(&t->types);
+	ARRAY_FINI(&t->windows);
+	ARRAY_FINI(&t->notes);
+	coati_map_fini(&t->texts);
+	coati_map_fini(&t->tids);
+	coati_map_fini(&t->task_ids);
+	coati_map_fini(&t->task_types);
+	coati_map_fini(&t->region_types);
+	coati_arena_fini(&t->arena);
+	coati_view_free(&t->view);
+	coati_profile_free(&t->profile);
+	coati_free(t->cpu_last);
+	coati_free(t);
+}
+
+const char *coati_timeline_text(struct coati_timeline *t, const char *text)
+{
+	uint64_t known;
+	char *copy;
+
+	if (!text || !*text)
+		return "";
+	if (coati_map_get_str(&t->texts, text, &known))
+		return (const char *)(uintptr_t)known;
+	copy = coati_arena_strdup(&t->arena, text);
+	if (!copy || coati_map_put_str(&t->texts, copy, (uint64_t)(uintptr_t)copy) < 0)
+		return NULL;
+	return copy;
+}
+
+void coati_timeline_add_note(struct coati_timeline *t, const char *fmt, ...)
+{
+	struct strbuf s = STRBUF_INIT(4096);
+	const char **slot = ARRAY_ADD(&t->notes);
+	va_list ap;
+
+	va_start(ap, fmt);
+	coati_strbuf_vprintf(&s, fmt, ap);
+	va_end(ap);
+	if (slot)
+		*slot = coati_arena_strdup(&t->arena, s.text);
+	if (slot && !*slot)
+		t->notes.len--;
+	coati_strbuf_fini(&s);
+}
+
+/* ---- threads ---- */
+
+static struct thread *add_thread(struct coati_timeline *t, int32_t pid, int32_t tid, uint64_t time)
+{
+	struct thread *th = ARRAY_ADD(&t->threads);
+	size_t max = ceiling(t);
+	uint64_t older = COATI_TIMELINE_NONE;
+
+	if (!th)
+		return NULL;
+	(void)coati_map_get(&t->tids, (uint32_t)tid, &older);
+	th->pid = pid;
+	th->tid = tid;
+	th->comm = "";
+	th->begin = time;
+	th->older = (uint32_t)older;
+	th->stretches.max = th->works.max = th->labels.max = th->regions.max = max;
+	th->open.max = th->logs.max = th->faults.max = th->samples.max = max;
+	if (coati_map_put(&t->tids, (uint32_t)tid, t->threads.len - 1) < 0) {
+		t->threads.len--;
+		return NULL;
+	}
+	return th;
+}
+
+uint32_t coati_timeline_find_thread(const struct coati_timeline *t, int32_t tid, uint64_t time)
+{
+	uint64_t at;
+
+	if (!t || !coati_map_get(&t->tids, (uint32_t)tid, &at))
+		return COATI_TIMELINE_NONE;
+	while (t->threads.v[at].begin > time && t->threads.v[at].older != COATI_TIMELINE_NONE)
+		at = t->threads.v[at].older;
+	return (uint32_t)at;
+}
+
+struct thread *coati_timeline_need_thread(struct coati_timeline *t, int32_t pid, int32_t tid,
+					  uint64_t time)
+{
+	uint32_t at = coati_timeline_find_thread(t, tid, time);
+
+	if (at == COATI_TIMELINE_NONE)
+		return add_thread(t, pid, tid, time);
+	if (t->threads.v[at].pid <= 0)
+		t->threads.v[at].pid = pid;
+	return &t->threads.v[at];
+}
+
+/* One that is started is another than who had its number before. */
+static int take_start(struct coati_timeline *t, const struct coati_timeline_event *e)
+{
+	uint32_t at = coati_timeline_find_thread(t, e->tid, UINT64_MAX);
+	struct thread *th = at == COATI_TIMELINE_NONE ? NULL : &t->threads.v[at];
+	uint64_t begin = e->time > t->info.begin ? e->time : t->info.begin;
+
+	if (!th || th->end || th->stretches.len || th->told)
+		th = add_thread(t, e->pid, e->tid, begin);
+	if (!th)
+		return -ENOMEM;
+	th->told = true;
+	th->pid = e->pid;
+	th->begin = begin;
+	return e->kind == COATI_TIMELINE_START ? coati_timeline_add_kernel(t, e) : 0;
+}
+
+static int take_name(struct coati_timeline *t, const struct coati_timeline_event *e)
+{
+	struct thread *th = coati_timeline_need_thread(t, e->pid, e->tid, e->time);
+
+	if (!th)
+		return -ENOMEM;
+	th->comm = coati_timeline_text(t, e->text);
+	return th->comm ? 0 : -ENOMEM;
+}
+
+/* Who is there already is not known to have done anything before. */
+static void take_begin(struct coati_timeline *t, uint64_t time)
+{
+	t->info.begin = time;
+	for (size_t i = 0; i < t->threads.len; i++)
+		if (t->threads.v[i].begin < time)
+			t->threads.v[i].begin = time;
+}
+
+int coati_timeline_add(struct coati_timeline *t, const struct coati_timeline_event *e)
+{
+	int r;
+
+	if (!t || !e || t->ended)
+		return -EINVAL;
+	if (e->time > t->info.end)
+		t->info.end = e->time;
+	switch (e->kind) {
+	case COATI_TIMELINE_BEGIN:
+		take_begin(t, e->time);
+		return 0;
+	case COATI_TIMELINE_START:
+	case COATI_TIMELINE_EXISTS:
+		r = take_start(t, e);
+		break;
+	case COATI_TIMELINE_NAME:
+		r = take_name(t, e);
+		break;
+	case COATI_TIMELINE_EXIT ... COATI_TIMELINE_LOST:
+		r = coati_timeline_add_kernel(t, e);
+		break;
+	case COATI_TIMELINE_TASK_BEGIN ... COATI_TIMELINE_LIVE_LOST:
+		r = coati_timeline_add_live(t, e);
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (r == -E2BIG) {
+		t->info.refused++;
+		r = 0;
+	}
+	return r;
+}
+
+/* ---- the end ---- */
+
+/* What lies in a window of loss, and until the next thing that is known, is not known. */
+static int blank(struct thread *th, const struct loss_window *w)
+{
+	size_t first = coati_timeline_stretch_at(th, w->from), last;
+	struct stretch *s;
+
+	if (!th->stretches.len || w->to <= th->begin || w->from >= th->end)
+		return 0;
+	if (first == SIZE_MAX) {
+		first = 0;
+	} else if (th->stretches.v[first].begin < w->from) {
+		if (!ARRAY_ADD(&th->stretches))
+			return -ENOMEM;
+		first++;
+		s = &th->stretches.v[first];
+		memmove(s + 1, s, (th->stretches.len - 1 - first) * sizeof(*s));
+		*s = (struct stretch){ .begin = w->from, .stack = COATI_TIMELINE_NONE, .cpu = -1 };
+	}
+	for (last = first; last < th->stretches.len; last++) {
+		s = &th->stretches.v[last];
+		if (s->begin >= w->to)
+			break;
+		s->wait = COATI_WAIT_UNKNOWN;
+		s->stack = COATI_TIMELINE_NONE;
+		s->asks = false;
+	}
+	return 0;
+}
+
+static int end_threads(struct coati_timeline *t)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < t->threads.len; i++) {
+		struct thread *th = &t->threads.v[i];
+
+		if (!th->end || th->end > t->info.end)
+			th->end = t->info.end;
+		if (th->end < th->begin)
+			th->end = th->begin;
+		for (size_t n = 0; r == 0 && n < t->windows.len; n++)
+			r = blank(th, &t->windows.v[n]);
+	}
+	return r;
+}
+
+int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct coati_error *err)
+{
+	int r;
+
+	if (!t || t->ended)
+		return coati_fail(err, -EINVAL, "timeline: there is none, or it has ended");
+	t->ended = true;
+	if (time > t->info.begin)
+		t->info.end = time;
+	for (size_t i = 0; i < sizeof(t->cpus); i++)
+		t->info.nr_cpus += (uint32_t)__builtin_popcount(t->cpus[i]);
+	r = end_threads(t);
+	if (r == 0)
+		r = coati_timeline_end_live(t);
+	if (r == 0)
+		r = coati_timeline_end_types(t);
+	return r < 0 ? coati_fail(err, r, "timeline: %m") : 0;
+}
+
+/* ---- asking ---- */
+
+void coati_timeline_info(const struct coati_timeline *t, struct coati_timeline_info *ret)
+{
+	*ret = t->info;
+}
+
+const char *coati_timeline_note(const struct coati_timeline *t, uint32_t i)
+{
+	return i < t->notes.len ? t->notes.v[i] : NULL;
+}
+
+struct coati_profile *coati_timeline_profile(const struct coati_timeline *t)
+{
+	return t->profile;
+}
+
+struct coati_view *coati_timeline_view(const struct coati_timeline *t)
+{
+	return t->view;
+}
+
+uint32_t coati_timeline_thread_count(const struct coati_timeline *t)
+{
+	return (uint32_t)t->threads.len;
+}
+
+int coati_timeline_thread(const struct coati_timeline *t, uint32_t i,
+			  struct coati_timeline_thread *ret)
+{
+	const struct thread *th;
+
+	if (i >= t->threads.len)
+		return -ENOENT;
+	th = &t->threads.v[i];
+	*ret = (struct coati_timeline_thread){ .pid = th->pid,
+					       .tid = th->tid,
+					       .comm = th->comm,
+					       .begin = th->begin,
+					       .end = th->end,
+					       .nr_intervals = (uint32_t)th->stretches.len,
+					       .nr_regions = (uint32_t)th->regions.len,
+					       .nr_logs = (uint32_t)th->logs.len };
+	return 0;
+}
+
+int coati_timeline_interval(const struct coati_timeline *t, uint32_t thread, uint32_t i,
+			    struct coati_timeline_interval *ret)
+{
+	const struct thread *th = thread < t->threads.len ? &t->threads.v[thread] : NULL;
+	const struct stretch *s;
+	bool woken;
+
+	if (!th || i >= th->stretches.len)
+		return -ENOENT;
+	s = &th->stretches.v[i];
+	woken = s->wait == COATI_WAIT_RUNNABLE;
+	*ret = (struct coati_timeline_interval){ .begin = s->begin,
+						 .end = stretch_end(th, i),
+						 .wait = (enum coati_wait)s->wait,
+						 .cpu = s->cpu,
+						 .stack = woken ? COATI_TIMELINE_NONE : s->stack,
+						 .wake = woken ? s->stack : COATI_TIMELINE_NONE };
+	return 0;
+}

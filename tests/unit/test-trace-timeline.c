@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads, tasks and regions on one timeline: made of events whose outcome is known. */
+#include "lib/test.h"
+
+#include <errno.h>
+
+#include <coati/timeline.h>
+
+#define NONE COATI_TIMELINE_NONE
+
+static struct coati_timeline *begin(uint64_t time)
+{
+	struct coati_timeline *t = NULL;
+
+	CHECK_ERR(coati_timeline_new(NULL, &t, NULL), 0);
+	CHECK_ERR(
+		coati_timeline_add(t, &(struct coati_timeline_event){ .kind = COATI_TIMELINE_BEGIN,
+								      .time = time }),
+		0);
+	return t;
+}
+
+static void add(struct coati_timeline *t, struct coati_timeline_event e)
+{
+	e.pid = e.pid ? e.pid : 10;
+	e.stack = e.stack ? e.stack : NONE;
+	CHECK_ERR(coati_timeline_add(t, &e), 0);
+}
+
+static void exists(struct coati_timeline *t, int32_t tid)
+{
+	add(t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_EXISTS, .tid = tid });
+}
+
+static void in(struct coati_timeline *t, int32_t tid, uint64_t time)
+{
+	add(t,
+	    (struct coati_timeline_event){ .kind = COATI_TIMELINE_IN, .tid = tid, .time = time });
+}
+
+static void out(struct coati_timeline *t, int32_t tid, uint64_t time, enum coati_wait wait)
+{
+	add(t, (struct coati_timeline_event){
+		       .kind = COATI_TIMELINE_OUT,
+		       .tid = tid,
+		       .time = time,
+		       .wait = wait,
+		       .flags = wait == COATI_WAIT_PREEMPTED ? COATI_TIMELINE_PREEMPTED : 0 });
+}
+
+static void wake(struct coati_timeline *t, int32_t tid, int32_t whom, uint64_t time)
+{
+	add(t, (struct coati_timeline_event){
+		       .kind = COATI_TIMELINE_WAKE, .tid = tid, .other = whom, .time = time });
+}
+
+static void live(struct coati_timeline *t, enum coati_timeline_kind kind, int32_t tid,
+		 uint64_t time, uint64_t id, const char *text)
+{
+	add(t, (struct coati_timeline_event){
+		       .kind = kind, .tid = tid, .time = time, .id = id, .text = text });
+}
+
+static void end(struct coati_timeline *t, uint64_t time)
+{
+	struct coati_error err = { 0 };
+
+	CHECK_ERR(coati_timeline_end(t, time, &err), 0);
+}
+
+static struct coati_ledger ledger(struct coati_timeline *t, int32_t tid, uint64_t from, uint64_t to)
+{
+	struct coati_ledger l = { 0 };
+
+	CHECK_ERR(coati_timeline_ledger(t, coati_timeline_find_thread(t, tid, from), from, to, &l),
+		  0);
+	return l;
+}
+
+static uint64_t sum_of(const struct coati_ledger *l)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < COATI_PART_COUNT; i++)
+		sum += l->parts[i];
+	return sum;
+}
+
+TEST(timeline_thread_states_follow_from_switches_and_wakes)
+{
+	struct coati_timeline *t = begin(1000);
+	struct coati_ledger l;
+
+	exists(t, 11);
+	exists(t, 12);
+	in(t, 11, 1100);
+	out(t, 11, 1300, COATI_WAIT_FUTEX);
+	wake(t, 12, 11, 1600);
+	in(t, 11, 1650);
+	out(t, 11, 1700, COATI_WAIT_PREEMPTED);
+	in(t, 11, 1800);
+	end(t, 2000);
+	l = ledger(t, 11, 1000, 2000);
+	CHECK_U64(l.parts[COATI_WAIT_UNKNOWN], ==, 100);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 450);
+	CHECK_U64(l.parts[COATI_WAIT_FUTEX], ==, 300);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNABLE], ==, 50);
+	CHECK_U64(l.parts[COATI_WAIT_PREEMPTED], ==, 100);
+	CHECK_U64(l.switches, ==, 2);
+	CHECK_U64(l.wakes, ==, 1);
+	l = ledger(t, 11, 1250, 1620);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 50);
+	CHECK_U64(l.parts[COATI_WAIT_FUTEX], ==, 300);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNABLE], ==, 20);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_thread_that_leaves_first_ran_since_the_beginning)
+{
+	struct coati_timeline *t = begin(1000);
+
+	exists(t, 11);
+	out(t, 11, 1300, COATI_WAIT_READ);
+	end(t, 1500);
+	CHECK_U64(ledger(t, 11, 1000, 1500).parts[COATI_WAIT_RUNNING], ==, 300);
+	CHECK_U64(ledger(t, 11, 1000, 1500).parts[COATI_WAIT_READ], ==, 200);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_number_that_is_used_again_is_another_thread)
+{
+	struct coati_timeline *t = begin(1000);
+	uint32_t first, second;
+
+	add(t,
+	    (struct coati_timeline_event){ .kind = COATI_TIMELINE_START, .tid = 11, .time = 1000 });
+	in(t, 11, 1010);
+	add(t,
+	    (struct coati_timeline_event){ .kind = COATI_TIMELINE_EXIT, .tid = 11, .time = 1100 });
+	out(t, 11, 1101, COATI_WAIT_EXIT);
+	add(t,
+	    (struct coati_timeline_event){ .kind = COATI_TIMELINE_START, .tid = 11, .time = 1500 });
+	in(t, 11, 1600);
+	end(t, 2000);
+	first = coati_timeline_find_thread(t, 11, 1050);
+	second = coati_timeline_find_thread(t, 11, 1700);
+	CHECK_INT(first, !=, second);
+	CHECK_U64(ledger(t, 11, 1000, 1100).parts[COATI_WAIT_RUNNING], ==, 90);
+	CHECK_U64(ledger(t, 11, 1500, 2000).parts[COATI_WAIT_RUNNABLE], ==, 100);
+	CHECK_U64(ledger(t, 11, 1500, 2000).parts[COATI_WAIT_RUNNING], ==, 400);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_what_was_lost_is_unknown_until_the_next_thing_that_is_told)
+{
+	struct coati_timeline *t = begin(1000);
+	struct coati_ledger l;
+
+	exists(t, 11);
+	in(t, 11, 1100);
+	add(t, (struct coati_timeline_event){
+		       .kind = COATI_TIMELINE_LOST, .time = 1400, .number = 5 });
+	in(t, 11, 1500);
+	end(t, 2000);
+	l = ledger(t, 11, 1000, 2000);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 500);
+	CHECK_U64(l.parts[COATI_WAIT_UNKNOWN], ==, 500);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_task_is_worked_on_by_several_threads_or_by_nobody)
+{
+	struct coati_timeline *t = begin(1000);
+	struct coati_ledger l;
+
+	exists(t, 11);
+	exists(t, 12);
+	in(t, 11, 1000);
+	in(t, 12, 1000);
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 1100, 7, "request");
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 1150, 7, NULL);
+	out(t, 11, 1200, COATI_WAIT_FUTEX);
+	in(t, 11, 1300);
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 1400, 0, NULL);
+	live(t, COATI_TIMELINE_TASK_ENTER, 12, 1600, 7, NULL);
+	live(t, COATI_TIMELINE_TASK_END, 12, 1700, 7, NULL);
+	end(t, 2000);
+	CHECK_ERR(coati_timeline_task_ledger(t, coati_timeline_find_task(t, 7), &l), 0);
+	CHECK_U64(l.duration, ==, 600);
+	CHECK_U64(l.parts[COATI_PART_NOBODY], ==, 50 + 200);
+	CHECK_U64(l.parts[COATI_WAIT_FUTEX], ==, 100);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 50 + 100 + 100);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_of_threads_that_work_at_once_the_one_that_runs_counts)
+{
+	struct coati_timeline *t = begin(0);
+	struct coati_ledger l;
+
+	exists(t, 11);
+	exists(t, 12);
+	in(t, 11, 100);
+	in(t, 12, 100);
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 100, 7, "request");
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 100, 7, NULL);
+	live(t, COATI_TIMELINE_TASK_ENTER, 12, 200, 7, NULL);
+	out(t, 11, 300, COATI_WAIT_READ);
+	out(t, 12, 400, COATI_WAIT_FUTEX);
+	in(t, 11, 500);
+	live(t, COATI_TIMELINE_TASK_END, 11, 600, 7, NULL);
+	end(t, 700);
+	CHECK_ERR(coati_timeline_task_ledger(t, 0, &l), 0);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 400);
+	CHECK_U64(sum_of(&l), ==, 500);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_work_on_a_part_of_a_task_is_work_on_it)
+{
+	struct coati_timeline *t = begin(0);
+	struct coati_ledger l;
+
+	exists(t, 11);
+	in(t, 11, 100);
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 100, 1, "request");
+	add(t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_TASK_BEGIN,
+					      .tid = 11,
+					      .time = 200,
+					      .id = 2,
+					      .parent = 1,
+					      .text = "query" });
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 200, 2, NULL);
+	live(t, COATI_TIMELINE_TASK_END, 11, 300, 2, NULL);
+	live(t, COATI_TIMELINE_TASK_END, 11, 400, 1, NULL);
+	end(t, 500);
+	CHECK_ERR(coati_timeline_task_ledger(t, coati_timeline_find_task(t, 1), &l), 0);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 100);
+	CHECK_U64(l.parts[COATI_PART_NOBODY], ==, 200);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_regions_nest_and_know_their_task)
+{
+	struct coati_timeline *t = begin(0);
+	struct coati_timeline_region g;
+	struct coati_timeline_type k;
+
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 100, 5, "job");
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 100, 5, NULL);
+	live(t, COATI_TIMELINE_REGION_BEGIN, 11, 110, 0, "outer");
+	live(t, COATI_TIMELINE_REGION_BEGIN, 11, 120, 0, "inner");
+	live(t, COATI_TIMELINE_REGION_END, 11, 130, 0, NULL);
+	add(t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_RANGE,
+					      .tid = 11,
+					      .time = 160,
+					      .number = 20,
+					      .text = "inner" });
+	live(t, COATI_TIMELINE_REGION_END, 11, 180, 0, NULL);
+	live(t, COATI_TIMELINE_REGION_END, 11, 190, 0, NULL); /* of nothing */
+	end(t, 200);
+	CHECK_ERR(coati_timeline_region(t, 0, 0, &g), 0);
+	CHECK_STR(g.name, "outer");
+	CHECK_U64(g.end, ==, 180);
+	CHECK_INT(g.task, ==, 0);
+	CHECK_ERR(coati_timeline_region(t, 0, 2, &g), 0);
+	CHECK_STR(g.name, "inner");
+	CHECK_U64(g.begin, ==, 140);
+	CHECK_INT(g.depth, ==, 1);
+	CHECK_ERR(coati_timeline_type(t, coati_timeline_find_type(t, "inner"), &k), 0);
+	CHECK_INT(k.nr, ==, 2);
+	CHECK_U64(k.max, ==, 20);
+	CHECK_ERR(coati_timeline_region(t, 0, 3, &g), -ENOENT);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_wake_knows_the_task_and_the_labels_of_the_waker)
+{
+	struct coati_timeline *t = begin(0);
+	struct coati_timeline_wake w;
+
+	exists(t, 11);
+	exists(t, 12);
+	in(t, 11, 100);
+	in(t, 12, 100);
+	live(t, COATI_TIMELINE_TASK_BEGIN, 12, 110, 9, "writer");
+	live(t, COATI_TIMELINE_TASK_ENTER, 12, 120, 9, NULL);
+	live(t, COATI_TIMELINE_LABELS, 12, 130, 0, "route=/put");
+	out(t, 11, 200, COATI_WAIT_FUTEX);
+	wake(t, 12, 11, 450);
+	in(t, 11, 460);
+	end(t, 500);
+	CHECK_ERR(coati_timeline_wake(t, 0, &w), 0);
+	CHECK_INT(w.waker, ==, coati_timeline_find_thread(t, 12, 450));
+	CHECK_INT(w.waker_task, ==, 0);
+	CHECK_STR(w.labels, "route=/put");
+	CHECK_U64(w.blocked_ns, ==, 250);
+	CHECK_INT(w.wait, ==, COATI_WAIT_FUTEX);
+	CHECK_ERR(coati_timeline_wake(t, 1, &w), -ENOENT);
+	coati_timeline_free(&t);
+}
+
+/* 11 works, waits for 12, which runs, waits for 13, and both are woken in turn. */
+TEST(timeline_critical_path_goes_from_wake_to_wake)
+{
+	static const struct {
+		uint64_t begin, end;
+		int32_t tid;
+		uint32_t part;
+	} want[] = {
+		{ 100, 200, 11, COATI_WAIT_RUNNING }, { 200, 300, 12, COATI_WAIT_RUNNING },
+		{ 300, 500, 13, COATI_WAIT_RUNNING }, { 500, 520, 12, COATI_WAIT_RUNNABLE },
+		{ 520, 600, 12, COATI_WAIT_RUNNING }, { 600, 610, 11, COATI_WAIT_RUNNABLE },
+		{ 610, 700, 11, COATI_WAIT_RUNNING },
+	};
+	struct coati_timeline *t = begin(0);
+	struct coati_timeline_step *steps;
+	struct coati_timeline_thread th;
+	size_t nr = 0;
+
+	for (int32_t tid = 11; tid <= 13; tid++) {
+		exists(t, tid);
+		in(t, tid, 50);
+	}
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 100, 1, "job");
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 100, 1, NULL);
+	live(t, COATI_TIMELINE_TASK_END, 11, 700, 1, NULL);
+	out(t, 11, 200, COATI_WAIT_FUTEX);
+	out(t, 12, 300, COATI_WAIT_READ);
+	wake(t, 13, 12, 500);
+	in(t, 12, 520);
+	wake(t, 12, 11, 600);
+	in(t, 11, 610);
+	end(t, 800);
+	CHECK_ERR(coati_timeline_path(t, 0, &steps, &nr, NULL), 0);
+	CHECK_INT(nr, ==, sizeof(want) / sizeof(*want));
+	for (size_t i = 0; i < nr && i < sizeof(want) / sizeof(*want); i++) {
+		CHECK_U64(steps[i].begin, ==, want[i].begin);
+		CHECK_U64(steps[i].end, ==, want[i].end);
+		CHECK_INT(steps[i].part, ==, want[i].part);
+		CHECK_ERR(coati_timeline_thread(t, steps[i].thread, &th), 0);
+		CHECK_INT(th.tid, ==, want[i].tid);
+	}
+	coati_timeline_path_free(&steps);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_type_has_exact_percentiles)
+{
+	struct coati_timeline *t = begin(0);
+	struct coati_timeline_type k;
+
+	for (uint64_t i = 1; i <= 200; i++) {
+		live(t, COATI_TIMELINE_TASK_BEGIN, 11, 1000 * i, i, "job");
+		live(t, COATI_TIMELINE_TASK_END, 11, 1000 * i + i, i, NULL);
+	}
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 300000, 999, "job");
+	end(t, 400000);
+	CHECK_ERR(coati_timeline_type(t, 0, &k), 0);
+	CHECK_INT(k.nr, ==, 200);
+	CHECK_INT(k.nr_open, ==, 1);
+	CHECK_U64(k.p50, ==, 100);
+	CHECK_U64(k.p90, ==, 180);
+	CHECK_U64(k.p99, ==, 198);
+	CHECK_U64(k.max, ==, 200);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_takes_no_events_after_its_end_and_none_that_it_does_not_know)
+{
+	struct coati_timeline *t = begin(0);
+
+	CHECK_ERR(coati_timeline_add(t, &(struct coati_timeline_event){ .kind = 999 }), -EINVAL);
+	end(t, 0);
+	CHECK_ERR(
+		coati_timeline_add(t, &(struct coati_timeline_event){ .kind = COATI_TIMELINE_IN }),
+		-EINVAL);
+	CHECK_ERR(coati_timeline_end(t, 0, NULL), -EINVAL);
+	coati_timeline_free(&t);
+	coati_timeline_free(&t);
+}
+
+/* ---- property: whatever happens, ledgers add up ---- */
+
+#define TASKS	100000
+#define THREADS 8
+
+struct world {
+	struct coati_timeline *t;
+	uint64_t now, next_task;
+	uint64_t working[THREADS]; /* task of each thread, 0: none */
+	bool running[THREADS];
+	struct {
+		uint64_t id, begin, end;
+	} tasks[TASKS];
+};
+
+static void switch_thread(struct world *w, int32_t i)
+{
+	if (w->running[i])
+		out(w->t, 11 + i, w->now,
+		    1 + (enum coati_wait)(test_random() % COATI_WAIT_RUNNABLE));
+	else if (test_random() % 2)
+		wake(w->t, 11 + (int32_t)(test_random() % THREADS), 11 + i, w->now);
+	if (!w->running[i])
+		in(w->t, 11 + i, w->now + test_random() % 3);
+	w->running[i] = !w->running[i];
+}
+
+static void step(struct world *w)
+{
+	int32_t i = (int32_t)(test_random() % THREADS);
+	uint64_t id = test_random() % (w->next_task + 1);
+
+	w->now += test_random() % 2000;
+	switch (test_random() % 6) {
+	case 0:
+		live(w->t, COATI_TIMELINE_TASK_ENTER, 11 + i, w->now, id, NULL);
+		break;
+	case 1:
+		if (id && !w->tasks[id - 1].end) {
+			live(w->t, COATI_TIMELINE_TASK_END, 11 + i, w->now, id, NULL);
+			w->tasks[id - 1].end = w->now;
+		}
+		break;
+	case 2:
+	case 3:
+		add(w->t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_TASK_BEGIN,
+							 .tid = 11 + i,
+							 .time = w->now,
+							 .id = w->next_task + 1,
+							 .parent = test_random() % 8 ? 0 : id,
+							 .text = "job" });
+		live(w->t, COATI_TIMELINE_TASK_ENTER, 11 + i, w->now, w->next_task + 1, NULL);
+		w->tasks[w->next_task++].begin = w->now;
+		break;
+	default:
+		switch_thread(w, i);
+	}
+}
+
+TEST(timeline_ledgers_of_a_hundred_thousand_tasks_add_up)
+{
+	static struct world w;
+	uint64_t wrong = 0, all = 0;
+
+	w.t = begin(1);
+	w.now = 1;
+	for (int32_t i = 0; i < THREADS; i++)
+		exists(w.t, 11 + i);
+	while (w.next_task < TASKS)
+		step(&w);
+	end(w.t, w.now + 1);
+	CHECK_INT(coati_timeline_task_count(w.t), ==, TASKS);
+	for (uint32_t i = 0; i < TASKS; i++) {
+		uint64_t want = (w.tasks[i].end ? w.tasks[i].end : w.now + 1) - w.tasks[i].begin;
+		struct coati_ledger l;
+
+		CHECK_ERR(coati_timeline_task_ledger(w.t, i, &l), 0);
+		wrong += l.duration != want || sum_of(&l) != want;
+		all += sum_of(&l);
+	}
+	CHECK_U64(wrong, ==, 0);
+	CHECK_U64(all, >, 0);
+	coati_timeline_free(&w.t);
+}
