@@ -10,17 +10,25 @@
  *	curl --unix-socket /run/app.coati http://localhost/debug/pprof/
  *
  * One call starts one thread, which sleeps until somebody asks; before it there is no thread, no descriptor and no memory, and after
- * coati_server_stop() there is none again. Served are (and /debug/pprof/ lists them):
+ * coati_server_stop() there is none again. A page that takes a while is made by another thread, which ends with it, so that all others answer meanwhile. Served are (and
+ * /debug/pprof/ lists them):
  *
  *	/debug/pprof/			the index
  *	/debug/pprof/cmdline		the command line, its words ended by zero bytes
- *	/debug/pprof/profile?seconds=30	a CPU profile for pprof (<coati/sampler.h>), with names; 1 to 3600 seconds
  *	/debug/pprof/symbol		names of addresses (?0x1234+0x5678, or as the body of a POST), for pprof
- *	/debug/pprof/threads?debug=1	the threads: number, name, state, CPU time; debug=2 also where they wait
+ *	/debug/pprof/profile?seconds=30	a CPU profile (<coati/sampler.h>), 1 to 3600 seconds
+ *	/debug/pprof/heap		memory in use, and /debug/pprof/allocs what was ever allocated, after coati_heap_start() (<coati/heap.h>)
+ *	/debug/pprof/threads		the stacks of all threads
  *	/metrics			CPU time, memory, threads, files and what the library counts, for Prometheus (text or OpenMetrics)
  *
- * One profile is taken at a time: who asks for another one meanwhile is answered with status 429. All other pages answer while it is taken. When its client
- * leaves, it ends.
+ * Profiles are files for pprof, with names and labels. debug=1 gives text instead, and threads?debug=2 each thread by itself: its number, name, state and CPU time, the
+ * place in the kernel where it waits, its labels and its stack. seconds=N for heap and allocs gives what came in so many seconds.
+ *
+ * One CPU profile is taken at a time: who asks for another one meanwhile is answered with status 429, and so is who asks when eight pages are being made. When its
+ * client leaves, a profile ends.
+ *
+ * For the stacks of threads each of them gets a real-time signal, the last one that the program has left alone; system calls that do not start again by themselves
+ * (poll, nanosleep, ...) return EINTR then, as signal(7) has it. Threads that block it are listed without a stack.
  *
  * Who may ask. On a unix socket: the user of the process and root, by the credentials that the kernel vouches for; the file is made for its
  * owner alone. On TCP: everybody on this machine, as the address is one of loopback unless COATI_SERVE_ANYWHERE is set; requests whose Host is not

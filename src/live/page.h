@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/strbuf.h"
 
@@ -15,11 +16,17 @@ struct page_job {
 	uint32_t seconds, debug; /* of the request; 0: not said */
 	/* Sleep; false when nobody waits for the answer any more. */
 	bool (*wait)(struct page_job *job, uint64_t ns);
-	struct strbuf *body;  /* where the answer goes */
-	const char *file;     /* it is a file of this name (without .pb.gz), not text */
-	int status;	      /* of HTTP, when it did not work; 0: it did */
-	const char *sentence; /* then, why; lives for ever */
+	struct strbuf *body; /* where the answer goes */
+	const char *file;    /* it is a file of this name (without .pb.gz), not text */
+	int status;	     /* of HTTP, when it did not work; 0: it did */
+	char sentence[512];  /* then, why */
 };
+
+static inline void page_fail(struct page_job *job, int status, const char *sentence)
+{
+	job->status = status;
+	snprintf(job->sentence, sizeof(job->sentence), "%s", sentence);
+}
 
 struct live_page {
 	const char *name; /* behind /debug/pprof/ */

@@ -18,7 +18,9 @@
 #include "base/file.h"
 #include "base/parse.h"
 
-#define TEXT "text/plain; charset=utf-8"
+#define TEXT	    "text/plain; charset=utf-8"
+#define PPROF	    "/debug/pprof/"
+#define MAX_SECONDS 3600
 
 struct visit {
 	const struct http_request *request;
@@ -76,63 +78,6 @@ static void show_symbol(const struct visit *visit, struct serve_answer *ret)
 	}
 }
 
-static void show_thread(int task, const char *tid, bool more, struct strbuf *s)
-{
-	CLEANUP(coati_strbuf_fini) struct strbuf stat = STRBUF_INIT(4096);
-	char path[64], name[64] = "?", wchan[128] = "";
-	const char *state;
-	uint64_t cpu;
-
-	snprintf(path, sizeof(path), "%s/stat", tid);
-	if (coati_file_read(task, path, &stat) < 0 || !(state = strrchr(stat.text, ')')) ||
-	    strlen(state) < 3)
-		return; /* it ended meanwhile */
-	cpu = (coati_stat_field(stat.text, 14) + coati_stat_field(stat.text, 15)) * 100 /
-	      (uint64_t)sysconf(_SC_CLK_TCK);
-	snprintf(path, sizeof(path), "%s/comm", tid);
-	(void)coati_file_read_line(task, path, name, sizeof(name));
-	coati_strbuf_printf(s, "thread %s \"%s\" [%c] cpu %" PRIu64 ".%02u s", tid, name, state[2],
-			    cpu / 100, (unsigned int)(cpu % 100));
-	snprintf(path, sizeof(path), "%s/wchan", tid);
-	if (more && coati_file_read_line(task, path, wchan, sizeof(wchan)) == 0 && wchan[0] &&
-	    strcmp(wchan, "0") != 0)
-		coati_strbuf_printf(s, " in %s", wchan);
-	coati_strbuf_addc(s, '\n');
-}
-
-static void show_threads(const struct visit *visit, struct serve_answer *ret)
-{
-	uint32_t debug = 0, nr = 0;
-	struct dirent *entry;
-	DIR *tasks;
-	int r = coati_http_query_u32(visit->request->query, "debug", 2, &debug);
-
-	if ((r < 0 && r != -ENOENT) || debug == 0) {
-		coati_serve_say(
-			ret, 400,
-			"threads are shown as text: ask for threads?debug=1, or debug=2 for more");
-		return;
-	}
-	tasks = opendir("/proc/self/task");
-	if (!tasks) {
-		coati_serve_say(ret, 500, "/proc/self/task cannot be read");
-		return;
-	}
-	while ((entry = readdir(tasks))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		nr++;
-		show_thread(dirfd(tasks), entry->d_name, debug == 2, &ret->body);
-	}
-	closedir(tasks);
-	coati_strbuf_printf(&ret->body, "%u threads\n", nr);
-}
-
-static void show_profile(const struct visit *visit, struct serve_answer *ret)
-{
-	coati_serve_profile(visit->request, ret);
-}
-
 static void show_metrics(const struct visit *visit, struct serve_answer *ret)
 {
 	coati_serve_metrics(visit->request, visit->counts, ret);
@@ -144,27 +89,118 @@ static const struct page pages[] = {
 	{ "/debug/pprof/", "/debug/pprof/", "this page", show_index, false },
 	{ "/debug/pprof/cmdline", "/debug/pprof/cmdline",
 	  "the command line, words ended by zero bytes", show_cmdline, false },
-	{ "/debug/pprof/profile", "/debug/pprof/profile?seconds=30",
-	  "a CPU profile of so many seconds, for pprof", show_profile, false },
 	{ "/debug/pprof/symbol", "/debug/pprof/symbol", "names of addresses, for pprof",
 	  show_symbol, true },
-	{ "/debug/pprof/threads", "/debug/pprof/threads?debug=2", "the threads and what they do",
-	  show_threads, false },
 	{ "/metrics", "/metrics", "numbers for Prometheus", show_metrics, false },
 };
 
+/* ---- pages that take a while ---- */
+
+/* Who would bring them. */
+static const struct {
+	const char *name, *hint;
+} absent[] = {
+	{ "allocs", "not here: the program has not called coati_heap_start()" },
+	{ "block", "not here: the program has not called coati_locks_start()" },
+	{ "heap", "not here: the program has not called coati_heap_start()" },
+	{ "mutex", "not here: the program has not called coati_locks_start()" },
+};
+
+/* Ours, then those that parts of the library bring; NULL at the end. */
+static const struct live_page *later_page(uint32_t i)
+{
+	static const struct live_page *const own[] = { &coati_serve_profile, &coati_serve_threads };
+
+	return i < 2 ? own[i] : coati_page_at(i - 2);
+}
+
+static const struct live_page *find_later(const char *name)
+{
+	const struct live_page *page;
+
+	for (uint32_t i = 0; (page = later_page(i)); i++)
+		if (!strcmp(page->name, name))
+			return page;
+	return NULL;
+}
+
+static const char *hint_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+		if (!strcmp(absent[i].name, name))
+			return absent[i].hint;
+	return NULL;
+}
+
+static void ask_later(const struct live_page *page, const struct http_request *request,
+		      struct serve_answer *ret)
+{
+	int debug, seconds;
+
+	ret->seconds = page->default_seconds;
+	ret->debug = 0;
+	seconds = coati_http_query_u32(request->query, "seconds", MAX_SECONDS, &ret->seconds);
+	debug = coati_http_query_u32(request->query, "debug", 2, &ret->debug);
+	if ((seconds < 0 && seconds != -ENOENT) || (seconds == 0 && !ret->seconds)) {
+		coati_serve_say(ret, 400, "seconds is a number from 1 to 3600: ?seconds=30");
+	} else if (debug < 0 && debug != -ENOENT) {
+		coati_serve_say(ret, 400, "debug is 0, 1 or 2: ?debug=1");
+	} else if (request->method != HTTP_GET) {
+		ret->extra = "Allow: GET\r\n";
+		coati_serve_say(ret, 405, "this page is made with GET");
+	} else {
+		ret->later = page;
+	}
+}
+
+/* ---- the index ---- */
+
+static void put_row(struct strbuf *s, const char *link, const char *what)
+{
+	coati_strbuf_printf(s, "<td><a href=\"%s\">%s</a></td><td>%s</td></tr>\n", link, link,
+			    what);
+}
+
+static void put_later(struct strbuf *s, const struct live_page *page)
+{
+	char link[64];
+
+	if (page->count)
+		coati_strbuf_printf(s, "<tr><td>%" PRIu64 "</td>", page->count());
+	else
+		coati_strbuf_adds(s, "<tr><td></td>");
+	if (page->default_seconds)
+		snprintf(link, sizeof(link), "/debug/pprof/%s?seconds=%u", page->name,
+			 page->default_seconds);
+	else
+		snprintf(link, sizeof(link), "/debug/pprof/%s?debug=1", page->name);
+	put_row(s, link, page->what);
+}
+
 static void show_index(const struct visit *visit, struct serve_answer *ret)
 {
+	const struct live_page *page;
+
 	ret->type = "text/html; charset=utf-8";
 	coati_strbuf_adds(
 		&ret->body,
 		"<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>/debug/pprof/</title></head>\n"
 		"<body><h1>/debug/pprof/</h1>\n<table>\n");
-	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
-		coati_strbuf_printf(&ret->body,
-				    "<tr><td><a href=\"%s\">%s</a></td><td>%s</td></tr>\n",
-				    pages[i].link, pages[i].link, pages[i].what);
-	coati_strbuf_adds(&ret->body, "</table></body></html>\n");
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		coati_strbuf_adds(&ret->body, "<tr><td></td>");
+		put_row(&ret->body, pages[i].link, pages[i].what);
+	}
+	for (uint32_t i = 0; (page = later_page(i)); i++)
+		put_later(&ret->body, page);
+	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+		if (!find_later(absent[i].name))
+			coati_strbuf_printf(&ret->body,
+					    "<tr><td></td><td>%s</td><td>%s</td></tr>\n",
+					    absent[i].name, absent[i].hint);
+	coati_strbuf_adds(
+		&ret->body,
+		"</table>\n<p>seconds=N: what comes in so many seconds; debug=1: as text; without, a "
+		"file for pprof</p></body></html>\n");
 }
 
 static const struct page *find_page(const char *path)
@@ -179,6 +215,9 @@ void coati_serve_page(const struct http_request *request, const char *body,
 		      const struct serve_counts *counts, struct serve_answer *ret)
 {
 	const struct page *page = find_page(request->path);
+	bool is_pprof = !strncmp(request->path, PPROF, strlen(PPROF));
+	const char *name = is_pprof ? request->path + strlen(PPROF) : "";
+	const struct live_page *later = find_later(name);
 	struct visit visit = { request, body, counts };
 
 	ret->status = 200;
@@ -187,6 +226,10 @@ void coati_serve_page(const struct http_request *request, const char *body,
 	if (!page && !strcmp(request->path, "/debug/pprof")) {
 		ret->extra = "Location: /debug/pprof/\r\n";
 		coati_serve_say(ret, 301, "see /debug/pprof/");
+	} else if (later) {
+		ask_later(later, request, ret);
+	} else if (hint_of(name)) {
+		coati_serve_say(ret, 404, hint_of(name));
 	} else if (!page) {
 		coati_serve_say(ret, 404, "no such page; /debug/pprof/ lists those that there are");
 	} else if (request->method == HTTP_OTHER ||

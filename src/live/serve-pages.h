@@ -6,20 +6,18 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
+#include "live/page.h"
 #include "live/serve-http.h"
 
 #define SERVE_ANSWER_BYTES (16 * 1024 * 1024)
 
-/* An answer that takes a while: after @later_ns this is called to fill it in, or with @ret NULL when nobody waits any more. */
-struct serve_answer;
-typedef void (*serve_finish_fn)(struct serve_answer *ret);
-
 struct serve_answer {
-	serve_finish_fn finish; /* NULL: it is whole */
-	uint64_t later_ns;
+	const struct live_page *later; /* not NULL: it takes a while, and this is what makes it */
+	uint32_t seconds, debug;       /* that were asked for, then */
 	int status;
 	const char *type;  /* of the body */
 	const char *extra; /* more header lines, each with its line end, or "" */
+	const char *file;  /* to be kept under this name, or NULL */
 	struct strbuf body;
 };
 
@@ -35,7 +33,9 @@ void coati_serve_say(struct serve_answer *a, int status, const char *sentence);
 void coati_serve_page(const struct http_request *request, const char *body,
 		      const struct serve_counts *counts, struct serve_answer *ret);
 /* serve-profile.c */
-void coati_serve_profile(const struct http_request *request, struct serve_answer *ret);
+extern const struct live_page coati_serve_profile;
+/* serve-threads.c */
+extern const struct live_page coati_serve_threads;
 /* serve-metrics.c */
 /* The number in field @field (from 1, behind the name) of what /proc has as stat of a process or thread; 0 when there is none. */
 uint64_t coati_stat_field(const char *stat, int field);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /debug/pprof/profile: the sampler runs for some seconds, while the server sleeps or answers others, and what it writes is the answer. There is
- * one sampler in a process: who asks while it runs is told to come again.
+ * /debug/pprof/profile: the sampler runs for some seconds, and what it writes is the answer. There is one sampler in a process: who asks while it runs
+ * is told to come again.
  */
 #include "live/serve-pages.h"
 
@@ -14,9 +14,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-
-#define DEFAULT_SECONDS 30
-#define MAX_SECONDS	3600
 
 /* All of @fd behind what @s holds; false when it is over the limit of @s, or cannot be read. */
 static bool read_back(int fd, struct strbuf *s)
@@ -31,52 +28,38 @@ static bool read_back(int fd, struct strbuf *s)
 	return true;
 }
 
-static void finish_profile(struct serve_answer *ret)
+static void stop(struct page_job *job)
 {
-	CLEANUP(fd_closep) int fd = ret ? memfd_create("coati-profile", MFD_CLOEXEC) : -1;
+	CLEANUP(fd_closep) int fd = memfd_create("coati-profile", MFD_CLOEXEC);
 	struct coati_error err = { 0 };
 	int r = coati_sampler_stop(fd, NULL, &err);
 
-	if (!ret)
-		return;
 	if (fd < 0)
-		coati_serve_say(ret, 500, "no memory for the profile");
+		page_fail(job, 500, "no memory for the profile");
 	else if (r < 0)
-		coati_serve_say(ret, 500, err.text);
-	else if (!read_back(fd, &ret->body))
-		coati_serve_say(ret, 500, "the profile is too large; ask for fewer seconds");
+		page_fail(job, 500, err.text);
+	else if (!read_back(fd, job->body))
+		page_fail(job, 500, "the profile is too large; ask for fewer seconds");
 	else
-		ret->extra = "Content-Disposition: attachment; filename=\"profile.pb.gz\"\r\n";
+		job->file = "profile";
 }
 
-void coati_serve_profile(const struct http_request *request, struct serve_answer *ret)
+static void make_profile(struct page_job *job)
 {
 	struct coati_sampler_opts opts = { .size = sizeof(opts), .flags = COATI_SAMPLER_NAMES };
-	uint32_t seconds = DEFAULT_SECONDS;
 	struct coati_error err = { 0 };
-	int r = coati_http_query_u32(request->query, "seconds", MAX_SECONDS, &seconds);
+	int r = coati_sampler_start(&opts, &err);
 
-	if ((r < 0 && r != -ENOENT) || !seconds) {
-		coati_serve_say(ret, 400, "seconds is a number from 1 to 3600: profile?seconds=30");
-		return;
-	}
-	if (request->method == HTTP_HEAD) {
-		ret->extra = "Allow: GET\r\n";
-		coati_serve_say(ret, 405, "a profile is taken with GET");
-		return;
-	}
-	r = coati_sampler_start(&opts, &err);
-	if (r == -EBUSY) {
-		ret->extra = "Retry-After: 5\r\n";
-		coati_serve_say(ret, 429,
-				"a profile is being taken already; ask again when it is done");
-		return;
-	}
-	if (r < 0) {
-		coati_serve_say(ret, 500, err.text);
-		return;
-	}
-	ret->type = "application/octet-stream";
-	ret->finish = finish_profile;
-	ret->later_ns = seconds * NSEC_PER_SEC;
+	if (r == -EBUSY)
+		page_fail(job, 429, "a profile is being taken already; ask again when it is done");
+	else if (r < 0)
+		page_fail(job, 500, err.text);
+	else if (job->wait(job, job->seconds * NSEC_PER_SEC))
+		stop(job);
+	else
+		coati_sampler_stop(-1, NULL, NULL);
 }
+
+const struct live_page coati_serve_profile = { "profile",
+					       "a CPU profile of so many seconds, for pprof", NULL,
+					       make_profile, 30 };

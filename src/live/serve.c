@@ -3,6 +3,8 @@
  * The server: one thread, one poll(), as many clients as there are slots. A client is read until its request is whole, answered, and then drained
  * until it closes, so that it gets the answer even when it still sends. Whatever it does, it is gone by its deadline.
  *
+ * An answer that takes a while is made by a job, a thread of its own, that wakes this one when it is done.
+ *
  * The slots belong to the thread alone. What a child after fork() looks at are descriptors, which leave a slot before they are closed: what it
  * finds there is ours.
  */
@@ -21,11 +23,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "live/serve-job.h"
 #include "live/serve-listen.h"
 #include "live/serve-pages.h"
 
 #define SERVERS	     8
-#define STACK_BYTES  (256 * 1024)
 #define TIMEOUT_MS   10000
 #define CLIENTS	     64
 #define MAX_CLIENTS  4096
@@ -33,15 +35,15 @@
 #define LINGER_BYTES (1024 * 1024)
 #define RETRY_NS     (NSEC_PER_SEC / 10)
 
-/* STAGE_WAIT: the answer is made meanwhile, until the deadline. */
+/* STAGE_WAIT: the answer is being made by a job. */
 enum stage { STAGE_READ, STAGE_WAIT, STAGE_WRITE, STAGE_DRAIN };
 
 struct client {
 	_Atomic int fd; /* -1: the slot is free */
 	enum stage stage;
 	uint64_t deadline_ns;
-	struct serve_answer later; /* in STAGE_WAIT */
-	char *in;		   /* head and body as they come, ended by a zero */
+	struct serve_job *job; /* in STAGE_WAIT */
+	char *in;	       /* head and body as they come, ended by a zero */
 	size_t in_len, in_cap;
 	struct strbuf out;
 	size_t out_at, drained;
@@ -54,6 +56,8 @@ struct coati_server {
 	pthread_t thread;
 	uint64_t timeout_ns;
 	uint32_t max_clients;
+	_Atomic bool is_ending;
+	struct serve_job jobs[SERVE_JOBS];
 	uint64_t accept_at_ns; /* not before: there were no descriptors */
 	struct serve_counts counts;
 	struct client *clients;
@@ -75,7 +79,7 @@ static void drop(struct coati_server *s, struct client *c)
 	int fd = fd_of(c);
 
 	if (c->stage == STAGE_WAIT)
-		c->later.finish(NULL);
+		coati_job_leave(c->job);
 	atomic_store_explicit(&c->fd, -1, memory_order_relaxed);
 	close(fd);
 	coati_free(c->in);
@@ -96,8 +100,13 @@ static void answer(struct coati_server *s, struct client *c, struct serve_answer
 	coati_strbuf_printf(
 		&c->out,
 		"HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n"
-		"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s\r\n",
+		"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s",
 		a->status, coati_http_reason(a->status), a->type, a->body.len, a->extra);
+	if (a->file)
+		coati_strbuf_printf(&c->out,
+				    "Content-Disposition: attachment; filename=\"%s.pb.gz\"\r\n",
+				    a->file);
+	coati_strbuf_adds(&c->out, "\r\n");
 	if (!without_body)
 		coati_strbuf_add(&c->out, a->body.text, a->body.len);
 	if (c->out.failed) {
@@ -119,6 +128,26 @@ static void answer_error(struct coati_server *s, struct client *c, int status, c
 	coati_strbuf_fini(&a.body);
 }
 
+/* What @a asks for is begun; false: it cannot be, and @a says why. */
+static bool begin_job(struct coati_server *s, struct client *c, struct serve_answer *a)
+{
+	for (int i = 0; i < SERVE_JOBS; i++) {
+		if (s->jobs[i].taken)
+			continue;
+		if (coati_job_start(&s->jobs[i], a, s->wake) < 0) {
+			coati_serve_say(a, 500, "no thread to make the page");
+			return false;
+		}
+		c->job = &s->jobs[i];
+		c->stage = STAGE_WAIT;
+		c->deadline_ns = UINT64_MAX;
+		return true;
+	}
+	a->extra = "Retry-After: 5\r\n";
+	coati_serve_say(a, 429, "too many pages are being made; ask again when one is done");
+	return false;
+}
+
 static void answer_request(struct coati_server *s, struct client *c,
 			   const struct http_request *request, const char *body)
 {
@@ -132,12 +161,8 @@ static void answer_request(struct coati_server *s, struct client *c,
 		coati_serve_say(&a, 403, "a page of another site may not ask");
 	else
 		coati_serve_page(request, body, &s->counts, &a);
-	if (a.finish) {
-		c->later = a; /* its body is empty yet */
-		c->stage = STAGE_WAIT;
-		c->deadline_ns = now_ns() + a.later_ns;
-		return;
-	}
+	if (a.later && begin_job(s, c, &a))
+		return; /* its body is the job's */
 	answer(s, c, &a, request->method == HTTP_HEAD);
 	coati_strbuf_fini(&a.body);
 }
@@ -237,25 +262,8 @@ static void write_more(struct coati_server *s, struct client *c)
 	c->deadline_ns = now_ns() + LINGER_NS;
 }
 
-/* The time is over that the answer takes. */
-static void finish(struct coati_server *s, struct client *c)
-{
-	struct serve_answer a = c->later;
-
-	c->stage = STAGE_WRITE;
-	a.finish(&a);
-	if (a.body.failed)
-		coati_serve_say(&a, 500, "no memory for the answer");
-	answer(s, c, &a, false);
-	coati_strbuf_fini(&a.body);
-}
-
 static void time_out(struct coati_server *s, struct client *c)
 {
-	if (c->stage == STAGE_WAIT) {
-		finish(s, c);
-		return;
-	}
 	if (c->stage == STAGE_DRAIN) {
 		drop(s, c); /* it has its answer */
 		return;
@@ -323,6 +331,35 @@ static void accept_more(struct coati_server *s)
 	}
 }
 
+/* ---- jobs ---- */
+
+static struct client *client_of(struct coati_server *s, const struct serve_job *job)
+{
+	for (uint32_t i = 0; i < s->max_clients; i++)
+		if (fd_of(&s->clients[i]) >= 0 && s->clients[i].stage == STAGE_WAIT &&
+		    s->clients[i].job == job)
+			return &s->clients[i];
+	return NULL; /* it left */
+}
+
+static void look_at_jobs(struct coati_server *s)
+{
+	for (int i = 0; i < SERVE_JOBS; i++) {
+		struct serve_job *job = &s->jobs[i];
+		struct serve_answer a;
+		struct client *c;
+
+		/* pairs with: release in the job's run() */
+		if (!job->taken || !atomic_load_explicit(&job->done, memory_order_acquire))
+			continue;
+		c = client_of(s, job);
+		coati_job_finish(job, &a);
+		if (c)
+			answer(s, c, &a, false);
+		coati_strbuf_fini(&a.body);
+	}
+}
+
 /* ---- the thread ---- */
 
 /* What to wait for; returns until when, in ns, UINT64_MAX for ever. */
@@ -361,6 +398,7 @@ static void serve_client(struct coati_server *s, struct client *c, short events)
 static void *run(void *server)
 {
 	struct coati_server *s = server;
+	uint64_t count;
 
 	pthread_setname_np(pthread_self(), "coati-serve");
 	for (;;) {
@@ -371,8 +409,10 @@ static void *run(void *server)
 		if (ppoll(s->polled, 2 + s->max_clients, until == UINT64_MAX ? NULL : &wait, NULL) <
 		    0)
 			continue; /* a signal that cannot be blocked */
-		if (s->polled[0].revents)
+		if (atomic_load_explicit(&s->is_ending, memory_order_acquire))
 			return NULL;
+		if (s->polled[0].revents && read(s->wake, &count, sizeof(count)) > 0)
+			look_at_jobs(s);
 		for (uint32_t i = 0; i < s->max_clients; i++)
 			if (s->polled[2 + i].fd >= 0)
 				serve_client(s, &s->clients[i], s->polled[2 + i].revents);
@@ -438,25 +478,6 @@ static void release(struct coati_server *s)
 	coati_free(s);
 }
 
-/* With all signals blocked: those of the program are for its own threads. */
-static int start_thread(struct coati_server *s)
-{
-	pthread_attr_t attr;
-	sigset_t all, old;
-	int r;
-
-	r = pthread_attr_init(&attr);
-	if (r)
-		return -r;
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&s->thread, &attr, run, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -r;
-}
-
 static struct coati_server *make(const struct coati_serve_opts *opts)
 {
 	struct coati_server *s = coati_alloc(sizeof(*s));
@@ -491,7 +512,7 @@ static int start(struct coati_server *s, const char *where, bool anywhere, struc
 		return coati_fail(err, -ENOSPC,
 				  "%s: there are %d servers in this process already; stop one",
 				  where, SERVERS);
-	r = start_thread(s);
+	r = coati_serve_thread(&s->thread, run, s);
 	if (r < 0) {
 		leave(s);
 		return coati_fail(err, r, "the thread that serves %s: %m", where);
@@ -529,6 +550,7 @@ uint16_t coati_server_port(const struct coati_server *server)
 
 void coati_server_stop(struct coati_server *server)
 {
+	struct serve_answer a;
 	uint64_t one = 1;
 
 	if (!server)
@@ -536,11 +558,19 @@ void coati_server_stop(struct coati_server *server)
 	leave(server);
 	if (server->pid != getpid())
 		return; /* a child: what its parent's thread did at the fork is not known, so nothing of it is touched */
+	/* pairs with: acquire in run() */
+	atomic_store_explicit(&server->is_ending, true, memory_order_release);
 	while (write(server->wake, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 	pthread_join(server->thread, NULL);
 	for (uint32_t i = 0; i < server->max_clients; i++)
 		if (fd_of(&server->clients[i]) >= 0)
 			drop(server, &server->clients[i]);
+	for (int i = 0; i < SERVE_JOBS; i++) {
+		if (!server->jobs[i].taken)
+			continue;
+		coati_job_finish(&server->jobs[i], &a);
+		coati_strbuf_fini(&a.body);
+	}
 	release(server);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The endpoints: requests good and bad, places and rights, clients that misbehave, forks and the end. */
+#include "lib/sanitizer.h"
 #include "lib/test.h"
 
 #include <dirent.h>
@@ -18,99 +19,9 @@
 #include <coati/serve.h>
 
 #include "base/alloc.h"
+#include "live/sampler/sampler.h"
 #include "live/serve-http.h"
-
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1 /* it starts no threads in a child of a process that has some */
-#endif
-#endif
-
-#define HOST "Host: localhost\r\n"
-#define OK   "GET /debug/pprof/cmdline HTTP/1.1\r\n" HOST "\r\n"
-
-static struct coati_server *started(const char *where, const struct coati_serve_opts *opts)
-{
-	struct coati_server *server;
-	struct coati_error err = { 0 };
-
-	if (coati_serve(where, opts, &server, &err) < 0)
-		test_fail_at(__FILE__, __LINE__, "%s", err.text);
-	return server;
-}
-
-static int connected(const struct coati_server *server)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	CHECK_OK(fd);
-	a.sin_port = htons(coati_server_port(server));
-	CHECK_OK(connect(fd, (struct sockaddr *)&a, sizeof(a)));
-	return fd;
-}
-
-static int connected_to(const char *path)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	CHECK_OK(fd);
-	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
-	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static void sent(int fd, const char *bytes, size_t size)
-{
-	while (size) {
-		ssize_t n = send(fd, bytes, size, MSG_NOSIGNAL);
-
-		if (n < 0)
-			return; /* the server closed it */
-		bytes += n;
-		size -= (size_t)n;
-	}
-}
-
-/* All that comes until the server ends it. */
-static const char *received(int fd)
-{
-	static char text[512 * 1024];
-	size_t used = 0;
-	ssize_t n;
-
-	while ((n = recv(fd, text + used, sizeof(text) - 1 - used, 0)) > 0)
-		used += (size_t)n;
-	text[used] = 0;
-	close(fd);
-	return text;
-}
-
-static const char *asked(const struct coati_server *server, const char *request)
-{
-	int fd = connected(server);
-
-	sent(fd, request, strlen(request));
-	return received(fd);
-}
-
-static int status_of(const char *answer)
-{
-	CHECK(!strncmp(answer, "HTTP/1.1 ", 9));
-	return (int)strtol(answer + 9, NULL, 10);
-}
-
-static const char *body_of(const char *answer)
-{
-	const char *end = strstr(answer, "\r\n\r\n");
-
-	CHECK(end);
-	return end + 4;
-}
+#include "unit/serve-client.h"
 
 /* ---- requests ---- */
 
@@ -237,8 +148,10 @@ TEST(serve_answers_nothing_but_what_is_listed_and_says_so)
 		  ==, 405);
 	CHECK_HAS(asked(server, "DELETE /metrics HTTP/1.1\r\n" HOST "\r\n"),
 		  "Allow: GET, HEAD\r\n");
-	CHECK_INT(status_of(asked(server, "GET /debug/pprof/threads HTTP/1.1\r\n" HOST "\r\n")), ==,
-		  400);
+	CHECK_INT(status_of(asked(server, PAGE("threads?debug=3"))), ==, 400);
+	CHECK_INT(status_of(asked(server, PAGE("threads?seconds=x"))), ==, 400);
+	CHECK_HAS(asked(server, PAGE("heap")), "coati_heap_start()");
+	CHECK_HAS(asked(server, PAGE("mutex")), "HTTP/1.1 404 ");
 	CHECK_STR(body_of(asked(server, "HEAD /metrics HTTP/1.1\r\n" HOST "\r\n")), "");
 	coati_server_stop(server);
 }
@@ -289,17 +202,6 @@ TEST(serve_metrics_end_as_the_asked_format_wants)
 	CHECK_HAS(answer, "# TYPE process_cpu_seconds counter\nprocess_cpu_seconds_total ");
 	CHECK_STR(answer + strlen(answer) - 6, "# EOF\n");
 	CHECK_HAS(answer, "\nprocess_threads ");
-	coati_server_stop(server);
-}
-
-TEST(serve_threads_show_names_and_numbers)
-{
-	struct coati_server *server = started("0", NULL);
-	const char *answer =
-		asked(server, "GET /debug/pprof/threads?debug=2 HTTP/1.1\r\n" HOST "\r\n");
-
-	CHECK_HAS(answer, "\"coati-serve\" [R]");
-	CHECK_HAS(answer, " threads\n");
 	coati_server_stop(server);
 }
 
@@ -435,8 +337,8 @@ static int profiling(const struct coati_server *server, const char *request)
 	int fd = connected(server);
 
 	sent(fd, request, strlen(request));
-	CHECK_INT(status_of(asked(server, OK)), ==, 200); /* came later, in a later slot */
-	CHECK_ERR(coati_sampler_start(NULL, NULL), -EBUSY);
+	while (!atomic_load(&coati_sampler_shared.on))
+		sched_yield();
 	return fd;
 }
 
@@ -608,15 +510,16 @@ TEST(serve_child_holds_no_socket_and_the_parent_goes_on)
 {
 	struct coati_server *server = started("0", NULL), *again;
 	char where[32];
-	int hold[2], status;
+	int hold[2], runs[2], status;
+	char byte;
 	pid_t pid;
 
 	CHECK_OK(pipe(hold));
+	CHECK_OK(pipe(runs));
 	pid = fork();
 	if (!pid) {
-		char byte;
-
 		close(hold[1]);
+		close(runs[1]); /* the parent goes on when fork() is through here */
 		coati_server_stop(server);
 #ifndef UNDER_TSAN
 		server = started("0", NULL);
@@ -626,6 +529,9 @@ TEST(serve_child_holds_no_socket_and_the_parent_goes_on)
 		_exit(read(hold[0], &byte, 1) == 0 ? 0 : 1);
 	}
 	close(hold[0]);
+	close(runs[1]);
+	CHECK_INT(read(runs[0], &byte, 1), ==, 0);
+	close(runs[0]);
 	CHECK_INT(status_of(asked(server, OK)), ==, 200);
 	snprintf(where, sizeof(where), "%u", coati_server_port(server));
 	coati_server_stop(server);

@@ -22,7 +22,7 @@
 #include "base/strbuf.h"
 #include "live/pprof/maps.h"
 
-#define PPROF_VALUES 4u
+#define PPROF_MORE 3u
 
 struct pprof {
 	struct strbuf to;      /* the profile */
@@ -44,8 +44,8 @@ struct pprof_sample {
 	uint32_t nr_values;
 	const struct coati_labels *labels; /* NULL: none */
 	uint64_t tid;			   /* as a label; 0: none */
-	const char *key, *text;		   /* one more label, when there is a key */
-	uint64_t bytes;			   /* Go's label for the size of a block; 0: none */
+	const char *more[PPROF_MORE][2]; /* further labels, key and text, up to the first without */
+	uint64_t bytes;			 /* Go's label for the size of a block; 0: none */
 };
 
 /* Fails in coati_pprof_finish(). @max: bytes of the file. */

@@ -207,8 +207,8 @@ void coati_pprof_add(struct pprof *p, const struct pprof_sample *s)
 		put_number_label(p, "thread", s->tid, "id");
 	if (s->bytes)
 		put_number_label(p, "bytes", s->bytes, "bytes");
-	if (s->key)
-		put_text_label(p, s->key, s->text);
+	for (uint32_t i = 0; i < PPROF_MORE && s->more[i][0]; i++)
+		put_text_label(p, s->more[i][0], s->more[i][1]);
 	if (s->labels)
 		put_labels(p, s->labels);
 	put_message(p, P_SAMPLE);
