@@ -199,6 +199,55 @@ static int blocks_signals(void)
 	return 0;
 }
 
+static int seen;
+
+static void count_trap(int sig)
+{
+	seen += sig == SIGTRAP;
+}
+
+/* Everything as it usually is, as daemons do; and a handler of its own. */
+static int resets_signals(void)
+{
+	struct sigaction act = { .sa_handler = count_trap }, old;
+
+	for (int sig = 1; sig < 65; sig++)
+		if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_DFL)
+			printf("%d has a handler\n", sig);
+	host_burn(20);
+	for (int sig = 1; sig < 32; sig++)
+		signal(sig, SIG_DFL);
+	host_burn(20);
+	if (sigaction(SIGTRAP, &act, &old) < 0 || old.sa_handler != SIG_DFL)
+		return 1;
+	raise(SIGTRAP);
+	host_burn(20);
+	if (sigaction(SIGTRAP, NULL, &old) < 0 || old.sa_handler != count_trap)
+		return 1;
+	printf("%d\n", seen);
+	return 0;
+}
+
+static void *burn_long(void *arg)
+{
+	(void)arg;
+	host_burn(50);
+	return NULL;
+}
+
+/* As libraries do that want no signals in their threads. */
+static int blocks_in_thread(void)
+{
+	pthread_t thread;
+	sigset_t all;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	r = pthread_create(&thread, NULL, burn_long, NULL);
+	return r ? r : pthread_join(thread, NULL);
+}
+
 static int dies(void)
 {
 	host_burn(30);
@@ -224,6 +273,8 @@ static const struct {
 	{ "chdir", goes_elsewhere },
 	{ "threads", leaves_threads },
 	{ "blocked", blocks_signals },
+	{ "blocked-thread", blocks_in_thread },
+	{ "resets", resets_signals },
 	{ "dies", dies },
 };
 

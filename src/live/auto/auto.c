@@ -174,10 +174,15 @@ static void take_signal(int sig)
 static int start(const char *pattern, struct coati_error *err)
 {
 	int r = coati_auto_config_read(&self.config, pattern, secure_getenv, err);
+	sigset_t own;
 
 	if (r < 0)
 		return r;
 	coati_auto_work_remember(time(NULL), program_invocation_short_name);
+	sigemptyset(&own);
+	sigaddset(&own, SIGTRAP);
+	sigaddset(&own, SIGPROF);
+	pthread_sigmask(SIG_UNBLOCK, &own, NULL); /* by who started us */
 	r = tell_children();
 	if (r < 0)
 		return coati_fail(err, r, AUTO_VARIABLE ": %m; no profile is taken");

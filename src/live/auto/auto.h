@@ -39,6 +39,8 @@ struct auto_config {
 	uint32_t rate_hz, max_depth;
 	uint32_t flags; /* of the sampler */
 	enum coati_sampler_engine engine;
+	enum coati_sampler_stacks stacks;
+	enum coati_sampler_clock clock;
 };
 
 /* How a variable is read: secure_getenv(), or a test's own. */
@@ -117,6 +119,7 @@ struct auto_words {
 	_Atomic uint32_t written; /* files */
 	_Atomic uint32_t ended;	  /* the thread is done for good */
 	_Atomic int32_t pid;	  /* of the process that all this is of */
+	_Atomic int32_t signal;	  /* of the sampler: 0, SIGTRAP or SIGPROF */
 };
 extern struct auto_words coati_auto_words;
 

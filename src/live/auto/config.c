@@ -85,9 +85,31 @@ static int set_engine(struct auto_config *c, const char *value)
 {
 	if (!strcmp(value, "perf"))
 		c->engine = COATI_SAMPLER_PERF;
+	else if (!strcmp(value, "threads"))
+		c->engine = COATI_SAMPLER_THREADS;
 	else if (!strcmp(value, "timer"))
 		c->engine = COATI_SAMPLER_TIMER;
 	else
+		return -EINVAL;
+	return 0;
+}
+
+static int set_mode(struct auto_config *c, const char *value)
+{
+	if (!strcmp(value, "wall"))
+		c->clock = COATI_SAMPLER_WALL;
+	else if (strcmp(value, "cpu") != 0)
+		return -EINVAL;
+	return 0;
+}
+
+static int set_stacks(struct auto_config *c, const char *value)
+{
+	if (!strcmp(value, "pointers"))
+		c->stacks = COATI_SAMPLER_STACKS_POINTERS;
+	else if (!strcmp(value, "tables"))
+		c->stacks = COATI_SAMPLER_STACKS_TABLES;
+	else if (strcmp(value, "auto") != 0)
 		return -EINVAL;
 	return 0;
 }
@@ -120,7 +142,9 @@ static const struct {
 	{ "COATI_FREQUENCY", set_rate, "samples for each second, 1 to 10000" },
 	{ "COATI_SIGNAL", set_signal,
 	  "a signal by name or number that nothing else needs, such as USR2" },
-	{ "COATI_ENGINE", set_engine, "perf or timer" },
+	{ "COATI_MODE", set_mode, "cpu or wall" },
+	{ "COATI_ENGINE", set_engine, "perf, threads or timer" },
+	{ "COATI_STACKS", set_stacks, "auto, pointers or tables" },
 	{ "COATI_DEPTH", set_depth, "frames of a stack, 1 to 512" },
 	{ "COATI_NAMES", set_names, "1, or 0 for addresses alone" },
 	{ "COATI_CHILDREN", set_children, "1, or 0 for this process alone" },

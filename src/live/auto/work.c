@@ -22,7 +22,8 @@
 #endif
 #define UNSHARE 2UL /* CLOSE_RANGE_UNSHARE */
 /* Most children of a fork() become another program at once: those that do not are sampled from here on. */
-#define LAZY_NS 10000000L
+#define SIGSET_BYTES 8UL /* the kernel's */
+#define LAZY_NS	     10000000L
 
 /* Of the thread, and of others while there is none. */
 static struct {
@@ -57,6 +58,18 @@ static int open_place(void)
 	return r;
 }
 
+/* Which signal samples come with: programs are kept from blocking it. */
+static void note_signal(void)
+{
+	struct sigaction now;
+	int sig = SIGTRAP;
+
+	if (coati_sampler_sigaction(SIGPROF, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO &&
+	    now.sa_sigaction == coati_sampler_handler)
+		sig = SIGPROF;
+	atomic_store_explicit(&coati_auto_words.signal, sig, memory_order_relaxed);
+}
+
 static void start_profile(void)
 {
 	struct coati_sampler_opts opts = {
@@ -64,6 +77,8 @@ static void start_profile(void)
 		.rate_hz = job.config.rate_hz,
 		.engine = job.config.engine,
 		.max_depth = job.config.max_depth,
+		.stacks = job.config.stacks,
+		.clock = job.config.clock,
 		.flags = job.config.flags | (job.apart ? COATI_SAMPLER_OWN_FILES : 0),
 	};
 	int r;
@@ -78,8 +93,10 @@ static void start_profile(void)
 	}
 	if (r < 0)
 		coati_auto_say("%s", job.err.text);
-	else
+	else {
+		note_signal();
 		atomic_store_explicit(&coati_auto_words.phase, AUTO_SAMPLING, memory_order_relaxed);
+	}
 }
 
 /* Stopped, and in the file that has no right name yet. */
@@ -195,9 +212,10 @@ int coati_auto_thread_start(pthread_t *ret, void *(*fn)(void *))
 	int r;
 
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* is inherited */
+	/* is inherited; not by the call that libcoati-preload stands in front of */
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, SIGSET_BYTES);
 	r = pthread_create(ret, NULL, fn, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, SIGSET_BYTES);
 	return r;
 }
 

@@ -14,6 +14,8 @@
 #define PERF_DATA_AT 24 /* of si_perf_data in siginfo_t, 64 bit */
 
 struct sampler_shared coati_sampler_shared;
+int (*coati_sampler_sigaction)(int sig, const struct sigaction *act,
+			       struct sigaction *old) = sigaction;
 
 /* What is known of this thread since the run with that number: its own number, and which event samples it. One that was opened for a thread and inherited by it, too,
  * is heard once. */
@@ -165,7 +167,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 	if (old->sa_flags & SA_SIGINFO) {
 		old->sa_sigaction(sig, info, context);
 	} else if (old->sa_handler == SIG_DFL) {
-		sigaction(sig, &usual, NULL);
+		coati_sampler_sigaction(sig, &usual, NULL);
 		syscall(SYS_tgkill, (long)getpid(), syscall(SYS_gettid), (long)sig);
 	} else if (old->sa_handler != SIG_IGN) {
 		old->sa_handler(sig);

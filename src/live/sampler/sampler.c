@@ -223,13 +223,13 @@ static int take_signal(int sig, struct coati_error *err)
 	struct sigaction old;
 
 	sigfillset(&act.sa_mask);
-	if (sigaction(sig, NULL, &old) < 0)
+	if (coati_sampler_sigaction(sig, NULL, &old) < 0)
 		return coati_fail(err, -errno, "sampler: signal %d: %m", sig);
 	run.signal = sig;
 	if (old.sa_flags & SA_SIGINFO && old.sa_sigaction == coati_sampler_handler)
 		return 0; /* since the last run */
 	*(sig == SIGTRAP ? &coati_sampler_shared.old_trap : &coati_sampler_shared.old_prof) = old;
-	return sigaction(sig, &act, NULL) < 0
+	return coati_sampler_sigaction(sig, &act, NULL) < 0
 		       ? coati_fail(err, -errno, "sampler: signal %d: %m", sig)
 		       : 0;
 }
@@ -238,8 +238,8 @@ static bool is_replaced(void)
 {
 	struct sigaction now;
 
-	return sigaction(run.signal, NULL, &now) < 0 || !(now.sa_flags & SA_SIGINFO) ||
-	       now.sa_sigaction != coati_sampler_handler;
+	return coati_sampler_sigaction(run.signal, NULL, &now) < 0 ||
+	       !(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != coati_sampler_handler;
 }
 
 /* ---- engines ---- */

@@ -63,6 +63,8 @@ struct sampler_shared {
 	struct sampler_slot slots[SAMPLER_SLOTS];
 };
 extern struct sampler_shared coati_sampler_shared;
+/* The C library's: libcoati-preload stands in front of the name. */
+extern int (*coati_sampler_sigaction)(int sig, const struct sigaction *act, struct sigaction *old);
 
 /* The handler itself, for SIGTRAP and SIGPROF.  Signal: safe. */
 void coati_sampler_handler(int sig, siginfo_t *info, void *context);
