@@ -71,24 +71,31 @@ enum coati_site_kind {
 #define COATI_SITE_LAZY	 (1u << 1) /* regions: written only when something is written inside */
 
 /* A place in the program: static, so that its texts are told once. The library copies them at the first use, so that the library that holds the site may be
- * unloaded. Program fills all but id and mask (0 and ~0); @mask may be set to 0 to switch a site off, and to ~0 to switch it on again. */
+ * unloaded. The macros fill it in. */
 struct coati_site {
+	uint64_t
+		quick; /* the library's, as are id and mask: the event of a region but for its time; 0: the long way */
+	uint64_t mask; /* bit of its category; ~0 before the first use; 0: switched off */
+	uint32_t id,
+		flags; /* id: 0 before the first use; flags: COATI_SITE_STACK, COATI_SITE_LAZY */
+	uint64_t
+		min_ns; /* regions: written only when they last so long, or something is written inside */
 	const char *name, *category, *file, *function;
 	const char *
 		fields; /* of COATI_SITE_INSTANT: "fd:i bytes:u ratio:d from:s addr:x", else NULL */
-	uint32_t line;
-	uint32_t kind;
-	uint32_t id; /* 0 before the first use; the library's */
-	uint32_t flags;
-	uint64_t mask; /* bit of its category; ~0 before the first use; 0: switched off */
-	uint64_t
-		min_ns; /* regions: written only when they last so long, or something is written inside */
+	uint32_t line, kind;
 };
 
 /* clang-format off */
+#define COATI_SITE_FOR(function, kind, category, name, fields, flags, min_ns) \
+	{ 0, ~UINT64_C(0), 0, flags, min_ns, name, category, __FILE__, function, fields, __LINE__, kind }
+/* In a function; outside of one COATI_SITE_FOR(""), as there is no name. */
 #define COATI_SITE(kind, category, name, fields, flags, min_ns) \
-	{ name, category, __FILE__, __func__, fields, __LINE__, kind, 0, flags, ~UINT64_C(0), min_ns }
+	COATI_SITE_FOR(__func__, kind, category, name, fields, flags, min_ns)
 /* clang-format on */
+
+/* Switch a site off, or on again. Its open regions still end.  Thread: any.  Signal: safe. */
+COATI_API COATI_SIGSAFE void coati_site_switch(struct coati_site *site, int on);
 
 /* ---- regions: what a thread does; they nest ---- */
 

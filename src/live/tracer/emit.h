@@ -88,7 +88,7 @@ ALWAYS void emit_commit(struct tracer_slot *s, uint8_t *at)
 	s->at = at;
 	s->events++;
 	/* pairs with: acquire of who reads the batch while it is open */
-	__atomic_store_n(&s->batch->used, (uint32_t)(at - (uint8_t *)(s->batch + 1)),
+	__atomic_store_n(&((struct live_batch *)(void *)s->base)[-1].used, (uint32_t)(at - s->base),
 			 __ATOMIC_RELEASE);
 }
 

@@ -182,6 +182,7 @@ static void publish(uint64_t number)
 	__atomic_store_n(&t->map->generation, number, __ATOMIC_RELAXED);
 	/* pairs with: relaxed in emit_ready(), ordered by barrier() */
 	atomic_store_explicit(&coati_tracer_hot.generation, number, memory_order_seq_cst);
+	coati_tracer_publish_fast();
 }
 
 /* Say what belongs behind the old generation and in front of the new one. */

@@ -341,6 +341,7 @@ void coati_tracer_child(void)
 	struct tracer *g = &coati_tracer;
 
 	atomic_store_explicit(&coati_tracer_hot.generation, 0, memory_order_relaxed);
+	atomic_store_explicit(&coati_tracer_hot.fast, 0, memory_order_relaxed);
 	__atomic_store_n(&coati_tracer_gate, 0, __ATOMIC_RELAXED);
 	if (g->map) { /* its file is the parent's */
 		munmap(g->map, g->map_bytes);

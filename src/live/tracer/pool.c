@@ -296,7 +296,7 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 		head.base = s->regions[s->depth - s->held].began;
 	s->batch = place(chunk, bytes, &head);
 	s->chunk = chunk;
-	s->at = (uint8_t *)(s->batch + 1);
+	s->at = s->base = (uint8_t *)(s->batch + 1);
 	s->last = head.base;
 	s->events = 0;
 	if (tell)
@@ -307,7 +307,7 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 
 void coati_tracer_close_batch(struct tracer_slot *s)
 {
-	s->batch->events = s->events;
+	s->batch->events = (uint32_t)s->events;
 	finish(s->batch, s->chunk);
 	let_go(s->chunk);
 	s->batch = NULL;

@@ -103,6 +103,24 @@ static bool wanted(const char *name)
 	return false;
 }
 
+static uint64_t all_bits(uint32_t count)
+{
+	return (UINT64_C(1) << count) - 1;
+}
+
+/* Who changes the way of events may do so at any time: an event that is on its way takes the one or the other. */
+void coati_tracer_publish_fast(void)
+{
+	struct tracer_hot *h = &coati_tracer_hot;
+	bool plain = atomic_load_explicit(&h->cycles, memory_order_relaxed) &&
+		     !atomic_load_explicit(&h->fenced, memory_order_relaxed) &&
+		     !atomic_load_explicit(&h->stacks, memory_order_relaxed) &&
+		     !coati_tracer.filtered;
+
+	/* pairs with: relaxed in coati_region_begin(), ordered by barrier() of generation.c */
+	atomic_store_explicit(&h->fast, plain ? tracer_generation() : 0, memory_order_seq_cst);
+}
+
 void coati_tracer_gate_update(void)
 {
 	const struct tracer *g = &coati_tracer;
@@ -116,6 +134,8 @@ void coati_tracer_gate_update(void)
 		gate |= g->labels_wanted ? GATE_LABELS : 0;
 		gate |= g->samples_wanted ? GATE_SAMPLES : 0;
 	}
+	coati_tracer.filtered = gate && all_bits(all.categories) & ~gate;
+	coati_tracer_publish_fast();
 	__atomic_store_n(&coati_tracer_gate, gate, __ATOMIC_RELAXED);
 }
 
@@ -236,6 +256,19 @@ static uint32_t number_of(const struct coati_site *site)
 	return all.sites;
 }
 
+/* The begin of a region with a time of two bytes, which are 0 here: kind, time, number, and in the last byte the size of that. */
+static uint64_t quick_of(const struct coati_site *site)
+{
+	uint8_t bytes[8] = { LIVE_REGION_BEGIN | 1 << 5 };
+	uint64_t quick;
+
+	if (site->kind != COATI_SITE_REGION || site->flags)
+		return 0;
+	bytes[7] = (uint8_t)(put_var(bytes + 3, site->id) - bytes);
+	memcpy(&quick, bytes, sizeof(quick));
+	return quick;
+}
+
 static void enter_site(struct coati_site *site)
 {
 	uint32_t id = prepare() ? number_of(site) : 0;
@@ -248,8 +281,30 @@ static void enter_site(struct coati_site *site)
 	}
 	if (site->min_ns)
 		__atomic_store_n(&site->flags, site->flags | COATI_SITE_LAZY, __ATOMIC_RELAXED);
-	__atomic_store_n(&site->mask, category_bit(site->category), __ATOMIC_RELAXED);
+	if (site->mask)
+		__atomic_store_n(&site->mask, category_bit(site->category), __ATOMIC_RELAXED);
 	__atomic_store_n(&site->id, id, __ATOMIC_RELEASE);
+	if (site->mask)
+		__atomic_store_n(&site->quick, quick_of(site), __ATOMIC_RELAXED);
+}
+
+void coati_site_switch(struct coati_site *site, int on)
+{
+	struct tracer_guard guard;
+
+	if (coati_tracer_holds())
+		return; /* a handler of a fault in the tracer itself */
+	coati_tracer_lock(&guard);
+	if (!on || site->id == REFUSED_ID) {
+		__atomic_store_n(&site->quick, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&site->mask, 0, __ATOMIC_RELAXED);
+	} else if (!site->id) {
+		__atomic_store_n(&site->mask, ~UINT64_C(0), __ATOMIC_RELAXED);
+	} else {
+		__atomic_store_n(&site->mask, category_bit(site->category), __ATOMIC_RELAXED);
+		__atomic_store_n(&site->quick, quick_of(site), __ATOMIC_RELAXED);
+	}
+	coati_tracer_unlock(&guard);
 }
 
 bool coati_tracer_site(struct coati_site *site)

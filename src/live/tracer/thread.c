@@ -134,7 +134,8 @@ static void init_slot(struct tracer_slot *s, uint32_t index, struct tracer_regio
 	s->index = index;
 	s->regions = regions;
 	s->regions_max = max;
-	s->depth = s->held = s->seq = 0;
+	s->depth = 0;
+	s->held = s->seq = 0;
 	s->batch = NULL;
 	s->end = 0;
 	s->tell = true;
@@ -243,7 +244,8 @@ static void forget(struct tracer_thread *t, struct tracer_slot *s)
 	if (s->recording == coati_tracer.first_generation)
 		return;
 	s->recording = coati_tracer.first_generation;
-	s->depth = s->held = 0;
+	s->depth = 0;
+	s->held = 0;
 	s->tell = true;
 	if (!s->index)
 		t->nr_free = 0;

@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <coati/live.h>
@@ -33,8 +34,9 @@
 #define TRACER_EVENT	   8192u /* of an event that is never too large for an empty batch */
 #define TRACER_LABELS	   1024u /* of a set of labels, as it is written */
 #define TRACER_INTERNED	   128u	 /* longer texts are not looked up in the table */
-#define TRACER_SLOT_DEPTH  16u	 /* regions of handlers that are told again */
-#define TRACER_GENERATIONS 1024u /* that can be kept */
+#define TRACER_DEPTH_MAX   0xfffffu /* regions that are counted */
+#define TRACER_SLOT_DEPTH  16u	    /* regions of handlers that are told again */
+#define TRACER_GENERATIONS 1024u    /* that can be kept */
 #define TRACER_RESOURCES   4096u
 #define TRACER_NO_SLOT	   UINT32_MAX
 #define TRACER_FILTERS	   16u /* recorders at the same time */
@@ -55,7 +57,12 @@
 
 struct tracer_region {
 	uint64_t began;
-	uint32_t site, flags;
+	union {
+		struct {
+			uint32_t site, flags;
+		};
+		uint64_t id; /* both; the number of the site when there are no flags */
+	};
 };
 
 struct tracer_loss {
@@ -65,21 +72,30 @@ struct tracer_loss {
 
 struct tracer_slot {
 	_Atomic uint32_t writing; /* 0, 1: in an event, 2: waits for the lock or holds it */
-	uint32_t events;
+	uint32_t index;
 	_Atomic uint64_t generation;
-	uint8_t *at;		  /* where the next event goes */
-	uintptr_t end;		  /* of the batch; 0: the next event must take the slow way */
-	uint64_t last;		  /* time of the last event */
+	uint8_t *at;   /* where the next event goes */
+	uintptr_t end; /* of the batch; 0: the next event must take the slow way */
+	uint64_t last; /* time of the last event */
+	uint8_t *base; /* of the events, behind the head of the batch */
+	union {
+		struct {
+			uint64_t depth : 20;  /* open regions */
+			uint64_t events : 44; /* in the batch */
+		};
+		uint64_t both; /* changed by one addition */
+	};
 	struct live_batch *batch; /* NULL: none */
-	uint32_t depth, held;	  /* regions, and how many of the innermost are held back */
-	struct tracer_region *regions;
 	/* the slow half */
-	uint32_t regions_max, seq, chunk, index;
+	struct tracer_region *regions;
+	uint32_t held; /* how many of the innermost regions are held back */
+	uint32_t regions_max, seq, chunk;
 	uint64_t ids, ids_end; /* of tasks and resources */
 	uint64_t recording;    /* first generation of the one that its regions belong to */
 	bool tell;	       /* the state is to be told in the next batch */
 	_Atomic uint64_t lost, lost_first_ns, lost_last_ns;
 };
+_Static_assert(offsetof(struct tracer_slot, regions) == 64, "what an event needs is one line");
 
 struct tracer_walk {
 	uint64_t lo, hi; /* of the stack, known to be there */
@@ -106,11 +122,13 @@ struct tracer_thread {
 /* Read in every event; in a page that is zero in a child. */
 struct tracer_hot {
 	_Alignas(4096) _Atomic uint64_t generation; /* 0: nobody records */
-	_Atomic uint32_t cycles;		    /* the cycle counter is the clock */
-	_Atomic uint32_t fenced;		    /* there is no membarrier() */
+	/* the same, or 0 when events have to look at what follows: changed together with it */
+	_Atomic uint64_t fast;
+	_Atomic uint32_t cycles;    /* the cycle counter is the clock */
+	_Atomic uint32_t fenced;    /* there is no membarrier() */
 	_Atomic uint32_t stacks;    /* stacks are wanted with every region, task, log */
 	_Atomic uint32_t exhausted; /* there is no chunk to be had */
-	uint8_t rest[4096 - 24];
+	uint8_t rest[4096 - 32];
 };
 _Static_assert(sizeof(struct tracer_hot) == 4096, "a page of its own");
 extern struct tracer_hot coati_tracer_hot;
@@ -207,6 +225,7 @@ struct tracer {
 	struct tracer_table strings[2], stacks[2];
 	struct tracer_filter filters[TRACER_FILTERS];
 	uint32_t labels_wanted, samples_wanted, streams; /* recorders */
+	bool filtered; /* a category that is in use is not wanted */
 
 	uint64_t events, batches, dropped, generation_count, stuck;
 	uint64_t sites_refused;
@@ -298,6 +317,8 @@ bool coati_tracer_site(struct coati_site *site);
 bool coati_tracer_type(struct coati_resource_type *type);
 /* Under the lock: set the gate to what the filters want. */
 void coati_tracer_gate_update(void);
+/* Under the lock: after a change of what events have to look at. */
+void coati_tracer_publish_fast(void);
 /* Definitions of all sites and types, one behind the other, and where each ends. They stay, and stay as they are. */
 const uint8_t *coati_tracer_sites(const uint32_t **ret_ends, uint32_t *ret_count);
 /* Under the lock. */

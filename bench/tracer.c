@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an event costs, against what it cannot cost less than: reading the cycle counter and storing 16 bytes. Linked as programs link it, with the shared library.
+ *
+ *	bench-tracer emit|off|threads|stack|log NR_PAIRS	pairs "OURS FLOOR", ns an event
+ *	bench-tracer bytes 1					bytes an event, raw
+ */
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/mman.h>
+
+#include <coati/live.h>
+
+#include "bench.h"
+
+#define LOOPS  1000
+#define ROUNDS 40
+#define DEPTH  16
+
+static struct coati_site site = COATI_SITE_FOR("", COATI_SITE_REGION, "", "work", NULL, 0, 0);
+static struct coati_site deep =
+	COATI_SITE_FOR("", COATI_SITE_REGION, "", "deep", NULL, COATI_SITE_STACK, 0);
+static struct coati_site note = COATI_SITE_FOR("", COATI_SITE_LOG, "", "note", NULL, 0, 0);
+
+static uint64_t cycles(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	uint64_t v;
+
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(v));
+	return v;
+#endif
+}
+
+/* ---- the floor ---- */
+
+static __thread uint64_t ring[2048];
+
+static void floor_events(void *ctx)
+{
+	for (int i = 0; i < LOOPS; i++) {
+		uint64_t *at = &ring[(i * 2) & 2046];
+
+		at[0] = cycles();
+		at[1] = (uint64_t)i;
+		__asm__ volatile("" ::: "memory");
+	}
+}
+
+static void nothing(void *ctx)
+{
+	for (int i = 0; i < LOOPS; i++)
+		__asm__ volatile("" : "+r"(ctx));
+}
+
+/* ---- ours ---- */
+
+static void regions(void *ctx)
+{
+	for (int i = 0; i < LOOPS / 2; i++) {
+		coati_region_begin(&site);
+		coati_region_end(&site);
+	}
+}
+
+static void gated(void *ctx)
+{
+	for (int i = 0; i < LOOPS; i++) {
+		if (COATI_TRACING())
+			coati_region_begin(&site);
+		__asm__ volatile("" : "+r"(ctx));
+	}
+}
+
+/* Half of the events carry a stack: the begins. */
+static __attribute__((noinline)) void below(int depth)
+{
+	if (depth) {
+		below(depth - 1);
+		__asm__ volatile("");
+		return;
+	}
+	for (int i = 0; i < LOOPS; i++) {
+		coati_region_begin(&deep);
+		coati_region_end(&deep);
+	}
+}
+
+static void stacks(void *ctx)
+{
+	below(DEPTH - 2);
+}
+
+/* The same without the stack. */
+static void plain(void *ctx)
+{
+	for (int i = 0; i < LOOPS; i++) {
+		coati_region_begin(&site);
+		coati_region_end(&site);
+	}
+}
+
+static void logs(void *ctx)
+{
+	for (int i = 0; i < LOOPS; i++)
+		coati_log_text(&note, "12345678", 8);
+}
+
+/* ---- two threads ---- */
+
+static volatile int going;
+
+static void *other(void *fn)
+{
+	while (going)
+		((bench_fn)fn)(NULL);
+	return NULL;
+}
+
+/* One thread, then beside another that does the same: pairs "BESIDE ALONE". */
+static void beside(unsigned int nr_pairs)
+{
+	for (unsigned int i = 0; i < nr_pairs; i++) {
+		double alone = bench_batch(regions, NULL, ROUNDS), both;
+		pthread_t thread;
+
+		going = 1;
+		if (pthread_create(&thread, NULL, other, (void *)regions))
+			exit(1);
+		both = bench_batch(regions, NULL, ROUNDS);
+		going = 0;
+		pthread_join(thread, NULL);
+		printf("%.2f %.2f\n", both / LOOPS, alone / LOOPS);
+	}
+}
+
+static void pairs(unsigned int nr_pairs, bench_fn ours, bench_fn peer)
+{
+	bench_batch(ours, NULL, ROUNDS);
+	bench_batch(peer, NULL, ROUNDS);
+	for (unsigned int i = 0; i < nr_pairs; i++) {
+		double a = i % 2 ? 0 : bench_batch(ours, NULL, ROUNDS);
+		double b = bench_batch(peer, NULL, ROUNDS);
+
+		if (i % 2)
+			a = bench_batch(ours, NULL, ROUNDS);
+		printf("%.2f %.2f\n", a / LOOPS, b / LOOPS);
+	}
+}
+
+static void bytes(struct coati_recorder *rec)
+{
+	int fd = memfd_create("bench", 0);
+
+	for (int i = 0; i < 400; i++)
+		regions(NULL);
+	if (coati_recorder_snapshot(rec, fd, NULL) < 0)
+		exit(1);
+	printf("%.2f\n", (double)lseek(fd, 0, SEEK_END) / (400 * LOOPS));
+}
+
+int main(int argc, char **argv)
+{
+	struct coati_recorder_opts opts = { .size = sizeof(opts), .directory = "" };
+	struct coati_recorder *rec = NULL;
+	struct coati_error err;
+	unsigned int nr_pairs;
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: bench-tracer emit|off|threads|stack|log|bytes NR_PAIRS\n");
+		return 2;
+	}
+	nr_pairs = (unsigned int)strtoul(argv[2], NULL, 10);
+	if (!strcmp(argv[1], "off")) {
+		pairs(nr_pairs, gated, nothing);
+		return 0;
+	}
+	if (coati_recorder_start(&opts, &rec, &err) < 0) {
+		fprintf(stderr, "bench-tracer: %s\n", err.text);
+		return 1;
+	}
+	if (!strcmp(argv[1], "emit"))
+		pairs(nr_pairs, regions, floor_events);
+	else if (!strcmp(argv[1], "stack"))
+		pairs(nr_pairs, stacks, plain);
+	else if (!strcmp(argv[1], "log"))
+		pairs(nr_pairs, logs, floor_events);
+	else if (!strcmp(argv[1], "threads"))
+		beside(nr_pairs);
+	else if (!strcmp(argv[1], "bytes"))
+		bytes(rec);
+	coati_recorder_stop(&rec, NULL);
+	return 0;
+}
