@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "live/tracer/tracer.h"
+
 static uint16_t size_of(const struct label_record *r)
 {
 	return atomic_load_explicit(&r->size, memory_order_relaxed);
@@ -48,6 +50,9 @@ static void leave(struct label_thread *t)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&t->busy, 0, memory_order_relaxed);
+	if (__builtin_expect(__atomic_load_n(&coati_tracer_gate, __ATOMIC_RELAXED) & GATE_LABELS,
+			     0))
+		coati_tracer_labels_changed();
 }
 
 static struct label_thread *self(void)

@@ -14,6 +14,7 @@
 
 #define PAGE_BYTES UINT64_C(4096) /* the least that any kernel maps */
 #define SAME_STACK (UINT64_C(64) << 10)
+#define MOST_PAGES 16u	/* by which a known part of a stack grows at once */
 #define RED_ZONE   128u /* below the stack pointer, which the kernel leaves alone */
 
 /* ---- memory ---- */
@@ -25,24 +26,18 @@ bool coati_sampler_probe(uint64_t addr)
 	return syscall(SYS_rt_sigprocmask, -1L, addr, 0L, 8L) < 0 && errno == EINVAL;
 }
 
-/* What is known to be there. */
-struct memory {
-	uint64_t low, end;
-	bool can_probe;
-};
-
 /* The page of the interrupted stack pointer is there when this handler runs on the same stack. */
-static inline struct memory memory_at(uint64_t sp, bool can_probe)
+static inline struct stack_memory memory_at(uint64_t sp, bool can_probe)
 {
 	uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
 
 	if (sp - here >= SAME_STACK)
-		return (struct memory){ .can_probe = can_probe };
-	return (struct memory){ sp - RED_ZONE, (sp | (PAGE_BYTES - 1)) + 1, can_probe };
+		return (struct stack_memory){ .can_probe = can_probe };
+	return (struct stack_memory){ sp - RED_ZONE, (sp | (PAGE_BYTES - 1)) + 1, can_probe };
 }
 
 /* Whether @size bytes can be read at @addr. */
-static inline bool is_there(struct memory *m, uint64_t addr, uint64_t size)
+static inline bool is_there(struct stack_memory *m, uint64_t addr, uint64_t size)
 {
 	uint64_t page;
 
@@ -65,17 +60,16 @@ static inline bool is_there(struct memory *m, uint64_t addr, uint64_t size)
 
 /* ---- by frame pointers ---- */
 
-RAW uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, uint32_t max,
-				   bool can_probe, bool *ret_cut)
+RAW static uint32_t follow(struct stack_memory *m, uint64_t sp, uint64_t fp, uint64_t *frames,
+			   uint32_t max, bool *ret_cut)
 {
-	struct memory m = memory_at(sp, can_probe);
 	uint32_t n = 0;
 
 	*ret_cut = false;
 	while (fp >= sp && !(fp & 7) && fp < UINT64_MAX - 16) {
 		const uint64_t *frame = (const uint64_t *)(uintptr_t)fp;
 
-		if (n == max || !is_there(&m, fp, 16)) {
+		if (n == max || !is_there(m, fp, 16)) {
 			*ret_cut = true;
 			break;
 		}
@@ -86,6 +80,39 @@ RAW uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, u
 		fp = frame[0];
 	}
 	return n;
+}
+
+uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, uint32_t max,
+			       bool can_probe, bool *ret_cut)
+{
+	struct stack_memory m = memory_at(sp, can_probe);
+
+	return follow(&m, sp, fp, frames, max, ret_cut);
+}
+
+/* The stack may have grown below what is known, by a few pages; or it is another one. */
+static void move_down(struct stack_memory *known, uint64_t fp)
+{
+	uint64_t page = fp & ~(PAGE_BYTES - 1);
+
+	if (page >= known->low && page < known->end)
+		return;
+	for (uint64_t low = known->low; page < low && low - page <= MOST_PAGES * PAGE_BYTES;) {
+		low -= PAGE_BYTES;
+		if (!coati_sampler_probe(low))
+			break;
+		known->low = low;
+		if (low == page)
+			return;
+	}
+	known->low = known->end = page;
+}
+
+uint32_t coati_sampler_walk_known(struct stack_memory *known, uint64_t fp, uint64_t *frames,
+				  uint32_t max, bool *ret_cut)
+{
+	move_down(known, fp);
+	return follow(known, fp, fp, frames, max, ret_cut);
 }
 
 uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max, bool can_probe,
@@ -139,7 +166,7 @@ static void take_registers(const ucontext_t *c, uint64_t *ret)
 
 struct looking {
 	const struct sampler_objects *objects;
-	struct memory memory;
+	struct stack_memory memory;
 };
 
 /* Code of no object (made at run time, or loaded since) is walked by frame pointer, a page of it at a time. */

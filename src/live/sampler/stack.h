@@ -17,6 +17,16 @@ uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, uint3
 /* Whether eight bytes can be read at @addr. */
 bool coati_sampler_probe(uint64_t addr);
 
+/* A part of a stack that is known to be there, for who walks the same one again and again. */
+struct stack_memory {
+	uint64_t low, end;
+	bool can_probe;
+};
+
+/* As coati_sampler_walk_on(), with what was known after the last walk: only what is new is asked for. */
+uint32_t coati_sampler_walk_known(struct stack_memory *known, uint64_t fp, uint64_t *frames,
+				  uint32_t max, bool *ret_cut);
+
 /* What a walk over tables works with: of one walk at a time, and too large for small alternate stacks. */
 struct sampler_scratch {
 	struct walk walk;

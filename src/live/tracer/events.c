@@ -18,8 +18,8 @@ ALWAYS bool wanted(struct coati_site *site)
 
 /* ---- logs ---- */
 
-/* Without a copy of what was cut: the text of @size bytes had @full. */
-void coati_tracer_log(struct coati_site *site, const char *text, size_t size, size_t full)
+void coati_tracer_log(struct coati_site *site, const struct tracer_text *text, size_t full,
+		      const void *frame)
 {
 	uint64_t frames[LIVE_STACK_MAX];
 	uint32_t count, stack;
@@ -29,14 +29,14 @@ void coati_tracer_log(struct coati_site *site, const char *text, size_t size, si
 
 	if (!wanted(site))
 		return;
-	count = coati_tracer_frames(site, frames);
-	at = emit_enter(HEAD_MAX + VAR_MAX + text_worst(size) + stack_worst(count), &s);
+	count = coati_tracer_frames(site, frame, frames);
+	at = emit_enter(HEAD_MAX + VAR_MAX + text_worst(text->size) + stack_worst(count), &s);
 	if (!at) {
 		emit_fail(s);
 		return;
 	}
 	at = coati_tracer_put_stack(s, at, frames, count, &stack);
-	at = coati_tracer_define_text(s, at, text, size, full, &view);
+	at = coati_tracer_define_text(s, at, text->text, text->size, full, &view);
 	at = put_head(s, at, LIVE_LOG, tracer_now());
 	at = put_var(at, site->id);
 	emit_commit(s, put_string(at, &view));
@@ -46,7 +46,9 @@ void coati_tracer_log(struct coati_site *site, const char *text, size_t size, si
 
 void coati_log_text(struct coati_site *site, const char *text, size_t size)
 {
-	coati_tracer_log(site, text, size, size);
+	struct tracer_text view = { text, cut_text(text, size, TRACER_TEXT), 0 };
+
+	coati_tracer_log(site, &view, size, __builtin_frame_address(0));
 }
 
 /* ---- counters and flows ---- */

@@ -3,13 +3,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "live/tracer/tracer.h"
+#include "live/tracer/stacks.h"
 
 #define LOG_BYTES 1024
 
 void coati_log(struct coati_site *site, const char *format, ...)
 {
 	char text[LOG_BYTES];
+	struct tracer_text view = { text, 0, 0 };
 	va_list ap;
 	int size;
 
@@ -21,6 +22,7 @@ void coati_log(struct coati_site *site, const char *format, ...)
 	va_end(ap);
 	if (size < 0)
 		return;
-	coati_tracer_log(site, text, (size_t)size < LOG_BYTES ? (size_t)size : LOG_BYTES - 1,
-			 (size_t)size);
+	view.size = (uint32_t)size < LOG_BYTES ? (uint32_t)size
+					       : cut_text(text, LOG_BYTES, LOG_BYTES - 1);
+	coati_tracer_log(site, &view, (size_t)size, __builtin_frame_address(0));
 }

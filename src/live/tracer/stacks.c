@@ -4,6 +4,8 @@
  */
 #include "live/tracer/stacks.h"
 
+#include <errno.h>
+
 /* Numbers of texts that are no entries of the table: cut ones. Unique in a process. */
 #define CUT_NUMBERS (UINT32_C(1) << 24)
 
@@ -63,9 +65,36 @@ uint8_t *coati_tracer_define_text(struct tracer_slot *s, uint8_t *at, const char
 
 /* ---- stacks ---- */
 
-uint32_t coati_tracer_frames(const struct coati_site *site, uint64_t frames[LIVE_STACK_MAX])
+/* A handler that interrupts a walk knows nothing of the stack. */
+static uint32_t walk(uint64_t fp, uint64_t *frames)
 {
-	return 0;
+	struct stack_memory none = { .can_probe = true };
+	struct tracer_thread *t = coati_tracer_self;
+	uint32_t count;
+	bool cut;
+
+	if (!t || atomic_load_explicit(&t->walking, memory_order_relaxed))
+		return coati_sampler_walk_known(&none, fp, frames, LIVE_STACK_MAX, &cut);
+	atomic_store_explicit(&t->walking, true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	count = coati_sampler_walk_known(&t->stack_memory, fp, frames, LIVE_STACK_MAX, &cut);
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&t->walking, false, memory_order_relaxed);
+	return count;
+}
+
+uint32_t coati_tracer_frames(const struct coati_site *site, const void *frame,
+			     uint64_t frames[LIVE_STACK_MAX])
+{
+	int keep = errno;
+	uint32_t count;
+
+	if (!(site->flags & COATI_SITE_STACK) &&
+	    !atomic_load_explicit(&coati_tracer_hot.stacks, memory_order_relaxed))
+		return 0;
+	count = walk((uint64_t)(uintptr_t)frame, frames);
+	errno = keep;
+	return count;
 }
 
 static uint8_t *define_stack(struct tracer_slot *s, uint8_t *at, const uint64_t *frames,

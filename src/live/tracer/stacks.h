@@ -16,8 +16,9 @@ static inline uint32_t text_worst(size_t size)
 	return (size < TRACER_TEXT ? (uint32_t)size : TRACER_TEXT) + 6 * VAR_MAX;
 }
 
-/* The stack of who called, if it is wanted for @site; the number of frames. */
-uint32_t coati_tracer_frames(const struct coati_site *site, uint64_t frames[LIVE_STACK_MAX]);
+/* The stack of who called the function with the frame @frame, if it is wanted for @site; the number of frames. */
+uint32_t coati_tracer_frames(const struct coati_site *site, const void *frame,
+			     uint64_t frames[LIVE_STACK_MAX]);
 /* Its definition, unless that was written before; its number, 0 for none. */
 uint8_t *coati_tracer_put_stack(struct tracer_slot *s, uint8_t *at, const uint64_t *frames,
 				uint32_t count, uint32_t *ret);

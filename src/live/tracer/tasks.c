@@ -129,10 +129,11 @@ static void list(struct coati_live_task *task, uint64_t parent, uint64_t began, 
 
 /* ---- begin ---- */
 
-static void begin(struct coati_site *site, uint64_t parent, struct coati_live_task *ret)
+static void begin(struct coati_site *site, uint64_t parent, const void *frame,
+		  struct coati_live_task *ret)
 {
 	uint64_t frames[LIVE_STACK_MAX], generation = 0;
-	uint32_t count = coati_tracer_frames(site, frames), stack;
+	uint32_t count = coati_tracer_frames(site, frame, frames), stack;
 	struct tracer_slot *s;
 	uint8_t *at = emit_enter(TASK_BYTES + stack_worst(count), &s);
 
@@ -166,7 +167,8 @@ void coati_task_begin(struct coati_site *site, const struct coati_live_task *par
 	*ret = (struct coati_live_task){ .slot = TRACER_NO_SLOT };
 	if (tracer_gate() & __atomic_load_n(&site->mask, __ATOMIC_RELAXED) &&
 	    coati_tracer_site(site))
-		begin(site, parent ? parent->id : coati_tracer_task, ret);
+		begin(site, parent ? parent->id : coati_tracer_task, __builtin_frame_address(0),
+		      ret);
 	if (!ret->id)
 		ret->id = coati_tracer_new_id(NULL);
 }

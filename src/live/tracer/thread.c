@@ -158,7 +158,8 @@ static struct tracer_thread *register_thread(void)
 		return NULL;
 	init_slot(&t->slot[0], 0, t->regions, LIVE_REGION_DEPTH);
 	init_slot(&t->slot[1], 1, t->handler_regions, TRACER_SLOT_DEPTH);
-	t->walk = (struct tracer_walk){ 0, 0 };
+	t->stack_memory = (struct stack_memory){ .can_probe = true };
+	atomic_store_explicit(&t->walking, false, memory_order_relaxed);
 	t->stack_generation = 0;
 	t->labels.size = 0;
 	t->relabel = true;

@@ -24,6 +24,7 @@
 #include <coati/live.h>
 #include <coati/tracer.h>
 
+#include "live/sampler/stack.h"
 #include "record/live-format.h"
 
 #define TRACER_TLS	   __thread __attribute__((tls_model("initial-exec")))
@@ -97,20 +98,17 @@ struct tracer_slot {
 };
 _Static_assert(offsetof(struct tracer_slot, regions) == 64, "what an event needs is one line");
 
-struct tracer_walk {
-	uint64_t lo, hi; /* of the stack, known to be there */
-};
-
 struct tracer_thread {
 	_Alignas(64) struct tracer_slot slot[2];
 	struct tracer_thread *next; /* all that there ever were */
 	_Atomic uint32_t tid;	    /* 0: free */
 	struct tracer_thread *next_free;
-	bool unsure;	       /* no destructor tells its end */
-	bool relabel;	       /* labels may be other than those below */
-	_Atomic uint64_t told; /* generation in which who changed it told its state */
-	_Atomic uint64_t task; /* that it works on, for others */
-	struct tracer_walk walk;
+	bool unsure;			  /* no destructor tells its end */
+	bool relabel;			  /* labels may be other than those below */
+	_Atomic uint64_t told;		  /* generation in which who changed it told its state */
+	_Atomic uint64_t task;		  /* that it works on, for others */
+	struct stack_memory stack_memory; /* its own, as far as known */
+	_Atomic bool walking;
 	uint32_t nr_free, free_tasks[8]; /* slots of open tasks that nobody else may take */
 	uint32_t stack_id, stack_count;	 /* the last one, in stack_generation */
 	uint64_t stack_generation;
@@ -296,8 +294,10 @@ uint8_t *coati_tracer_put_labels(uint8_t *at, const struct coati_labels *labels)
 
 /* ---- events.c, safe ---- */
 
-/* A log of @size bytes that were cut from @full. */
-void coati_tracer_log(struct coati_site *site, const char *text, size_t size, size_t full);
+struct tracer_text;
+/* A log whose text was cut from @full bytes; @frame is that of the function that the program called. */
+void coati_tracer_log(struct coati_site *site, const struct tracer_text *text, size_t full,
+		      const void *frame);
 
 /* ---- tasks.c and resources.c, safe ---- */
 
