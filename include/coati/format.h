@@ -11,6 +11,7 @@
  *	coati_export_check(x, fd, &err);                          where wanted
  *	coati_export_free(&x);
  *
+ * Formats with a timeline (Perfetto, Chrome, Firefox) have live events of the program beside the samples.
  * Weights are whole numbers in every format, and their sums over threads and over functions (by name, innermost frame) are the same in all of them.
  * docs/formats/export.md says for each format what is kept, what is lost and how names are written. One object, one thread at a time.
  */
@@ -89,7 +90,7 @@ COATI_API int coati_export_read(struct coati_export *x, const char *path, coati_
 /* Write all that was read to @fd, which stays the caller's; nothing can be read into @x any more. */
 COATI_API int coati_export_write(struct coati_export *x, int fd, struct coati_error *err);
 /* Read what was written from the start of @fd by a reader that shares nothing with the writer (perfdata: as any recording is read), and compare: the whole, each thread, each
- * function. -EBADMSG: the first difference, in words. */
+ * function, and how many live events of each sort. -EBADMSG: the first difference, in words. */
 COATI_API int coati_export_check(struct coati_export *x, int fd, struct coati_error *err);
 
 /* What the file lacks and what is wrong with the recordings, a sentence each; NULL past the end. Complete after the writing. */

@@ -130,6 +130,10 @@ int coati_export_check(struct coati_export *x, int fd, struct coati_error *err)
 	coati_tally_init(&wanted);
 	coati_tally_init(&found);
 	r = coati_format_add_up(f, coati_export_profile(x), v, &wanted);
+	if (coati_export_live_counts(x)) {
+		wanted.live = *coati_export_live_counts(x);
+		wanted.has_live = true;
+	}
 	if (r < 0)
 		coati_fail(err, r, "adding up: %m");
 	else

@@ -16,6 +16,7 @@
 #include "format/export.h"
 #include "format/format.h"
 #include "format/gzip.h"
+#include "format/live-events.h"
 
 #define NOTES_MAX	4096
 #define DEFAULT_SAMPLES (UINT64_C(1) << 26)
@@ -33,6 +34,9 @@ struct coati_export {
 	ARRAY(struct coati_profile_loss) losses;
 	ARRAY(uint32_t) sample_stacks;
 	int samples_failed; /* what stopped their collection */
+	struct live live;
+	bool has_live; /* the format wants live events */
+	uint32_t nr_files;
 	struct format_notes notes;
 	struct coati_view_info info;
 	uint64_t bytes;
@@ -106,6 +110,14 @@ static void keep_loss(void *ctx, const struct coati_profile_loss *loss)
 		*slot = *loss;
 }
 
+static int keep_live(void *ctx, const struct coati_recording *r,
+		     const struct coati_recording_item *item)
+{
+	struct coati_export *x = ctx;
+
+	return coati_live_take(&x->live, r, item);
+}
+
 static int make_profile(struct coati_export *x, struct coati_error *err)
 {
 	struct coati_profile_opts o = {
@@ -119,6 +131,14 @@ static int make_profile(struct coati_export *x, struct coati_error *err)
 		o.on_sample = keep_sample;
 		o.on_loss = keep_loss;
 		o.ctx = x;
+	}
+	if (x->format->flags & FORMAT_LIVE) {
+		int r = coati_live_init(&x->live, &x->filter, err);
+
+		x->has_live = true;
+		o.on_item = keep_live;
+		if (r < 0)
+			return r;
 	}
 	if (x->format->flags & FORMAT_RECORDS) {
 		o.flags |= COATI_PROFILE_NO_OFF_CPU; /* they are copied, not paired */
@@ -169,6 +189,8 @@ void coati_export_free(struct coati_export **xp)
 
 	if (!x)
 		return;
+	if (x->has_live)
+		coati_live_fini(&x->live);
 	coati_view_free(&x->view);
 	coati_profile_free(&x->profile);
 	for (size_t i = 0; i < x->notes.v.len; i++)
@@ -181,6 +203,21 @@ void coati_export_free(struct coati_export **xp)
 	*xp = NULL;
 }
 
+static int read_file(struct coati_export *x, const char *path, coati_progress_fn fn, void *ctx,
+		     struct coati_error *err)
+{
+	int r = x->has_live ? coati_live_begin_file(&x->live, x->profile, x->nr_files, err) : 0, n;
+
+	if (r < 0)
+		return r;
+	r = coati_profile_read(x->profile, path, fn, ctx, err);
+	x->nr_files++;
+	n = x->has_live && (r == 0 || r == -EINTR || r == -E2BIG)
+		    ? coati_live_end_file(&x->live, err)
+		    : 0;
+	return n < 0 ? n : r;
+}
+
 int coati_export_read(struct coati_export *x, const char *path, coati_progress_fn fn, void *ctx,
 		      struct coati_error *err)
 {
@@ -188,7 +225,7 @@ int coati_export_read(struct coati_export *x, const char *path, coati_progress_f
 
 	if (x->view)
 		return coati_fail(err, -EINVAL, "the export was written already");
-	r = coati_profile_read(x->profile, path, fn, ctx, err);
+	r = read_file(x, path, fn, ctx, err);
 	if (r == -EINTR)
 		add_note(&x->notes,
 			 "the reading was stopped: the file has what was read until then");
@@ -290,15 +327,48 @@ static uint64_t wall_of(const struct coati_export *x, uint64_t time)
 	return f && f->wall_ns && time ? f->wall_ns - f->clock_ns + time : 0;
 }
 
+/* What programs told and is not in the file, or not as it was. */
+static void add_live_notes(struct format_input *in, const struct live *l)
+{
+	const struct coati_trace_quality *q = &l->quality;
+
+	if (l->nr_stacks)
+		coati_format_note(in, "the stacks of %llu live events are left out",
+				  (unsigned long long)l->nr_stacks);
+	if (l->no_begin)
+		coati_format_note(in, "%llu ends of live events have no begin: they are left out",
+				  (unsigned long long)l->no_begin);
+	if (l->not_finite)
+		coati_format_note(in, "%llu values of gauges are no numbers: they are left out",
+				  (unsigned long long)l->not_finite);
+	if (q->lost || q->missing)
+		coati_format_note(
+			in, "%llu live events and %llu batches of them were lost while recording",
+			(unsigned long long)q->lost, (unsigned long long)q->missing);
+	if (q->damaged)
+		coati_format_note(in, "%llu parts of the live events make no sense",
+				  (unsigned long long)q->damaged);
+	if (q->clock_unknown)
+		coati_format_note(in, "the time of live events in %llu batches is a guess",
+				  (unsigned long long)q->clock_unknown);
+	if (in->live && q->clock_error_ns)
+		coati_format_note(in, "live events may be off by up to %llu ns against samples",
+				  (unsigned long long)q->clock_error_ns);
+	if (in->live && in->quality.samples && in->quality.clockid != 1) /* CLOCK_MONOTONIC */
+		coati_format_note(
+			in,
+			"samples are not on CLOCK_MONOTONIC: live events may lie far from them");
+}
+
 static void add_common_notes(struct format_input *in)
 {
 	const char *note;
 
 	for (uint32_t i = 0; (note = coati_profile_note(in->profile, i)); i++)
 		coati_format_note(in, "%s", note);
-	if (!in->quality.samples && !in->quality.filtered)
+	if (!in->quality.samples && !in->quality.filtered && !in->live)
 		coati_format_note(in, "the recording has no samples: the file says so and no more");
-	else if (!in->info.samples)
+	else if (!in->info.samples && !in->live)
 		coati_format_note(in, "no sample matches what was asked for: the file is empty");
 	if (in->info.nr_events > 1 && !strcmp(in->info.unit, "samples") &&
 	    !(in->opts->flags & COATI_EXPORT_COUNTS))
@@ -333,7 +403,13 @@ static void fill_input(struct coati_export *x, struct format_input *in)
 	coati_view_info(x->view, &in->info);
 	coati_profile_quality(x->profile, &in->quality);
 	coati_profile_account(&in->quality, x->account, sizeof(x->account));
-	in->start_wall_ns = wall_of(x, in->quality.first_time);
+	in->start_ns = in->quality.first_time;
+	if (x->has_live && x->live.items.len) {
+		in->live = &x->live;
+		if (!in->start_ns || x->live.first < in->start_ns)
+			in->start_ns = x->live.first;
+	}
+	in->start_wall_ns = wall_of(x, in->start_ns);
 	x->info = in->info;
 }
 
@@ -379,11 +455,17 @@ int coati_export_write(struct coati_export *x, int fd, struct coati_error *err)
 
 	if (r < 0)
 		return r;
+	if (x->has_live)
+		r = coati_live_finish(&x->live, err);
+	if (r < 0)
+		return r;
 	drop_hidden(x);
 	drop_other_losses(x);
 	sort_samples(x);
 	fill_input(x, &in);
 	add_common_notes(&in);
+	if (x->has_live)
+		add_live_notes(&in, &x->live);
 	return write_out(x, &in, fd, err);
 }
 
@@ -404,6 +486,11 @@ void coati_export_summary(const struct coati_export *x, struct coati_export_summ
 struct coati_profile *coati_export_profile(const struct coati_export *x)
 {
 	return x->profile;
+}
+
+const struct tally_live *coati_export_live_counts(const struct coati_export *x)
+{
+	return x->has_live ? &x->live.counts : NULL;
 }
 
 /* For what compares: check.c. */

@@ -37,15 +37,14 @@ static void put_field(struct json *j, const char *key, const char *label, const 
 	coati_json_end(j);
 }
 
-static void put_marker_schema(struct json *j)
+void coati_firefox_schema(struct json *j, const char *name, const char *label,
+			  const char *const (*fields)[3], size_t nr)
 {
-	coati_json_key(j, "markerSchema");
-	coati_json_array(j);
 	coati_json_object(j);
-	coati_json_kstr(j, "name", "loss");
-	coati_json_kstr(j, "tooltipLabel", "{marker.name}: {marker.data.count}");
-	coati_json_kstr(j, "tableLabel", "{marker.data.count}");
-	coati_json_kstr(j, "chartLabel", "{marker.data.count}");
+	coati_json_kstr(j, "name", name);
+	coati_json_kstr(j, "tooltipLabel", "{marker.name}");
+	coati_json_kstr(j, "tableLabel", label);
+	coati_json_kstr(j, "chartLabel", label);
 	coati_json_key(j, "display");
 	coati_json_array(j);
 	coati_json_str(j, "marker-chart");
@@ -54,11 +53,23 @@ static void put_marker_schema(struct json *j)
 	coati_json_end(j);
 	coati_json_key(j, "fields");
 	coati_json_array(j);
-	put_field(j, "count", "Number", "integer");
-	put_field(j, "cpu", "CPU", "string");
+	for (size_t i = 0; i < nr; i++)
+		put_field(j, fields[i][0], fields[i][1], fields[i][2]);
 	coati_json_end(j);
 	coati_json_end(j);
-	coati_json_end(j);
+}
+
+static void put_marker_schema(struct firefox *x)
+{
+	static const char *const fields[][3] = { { "count", "Number", "integer" },
+						 { "cpu", "CPU", "string" } };
+
+	coati_json_key(&x->json, "markerSchema");
+	coati_json_array(&x->json);
+	coati_firefox_schema(&x->json, "loss", "{marker.name}: {marker.data.count}", fields, 2);
+	if (x->live.live)
+		coati_firefox_live_schema(&x->json);
+	coati_json_end(&x->json);
 }
 
 static void put_entry(struct json *j, const char *label, const char *value)
@@ -136,7 +147,7 @@ void coati_firefox_meta(struct firefox *x)
 	coati_json_kstr(j, "threadCPUDelta", "ns");
 	coati_json_end(j);
 	put_categories(j);
-	put_marker_schema(j);
+	put_marker_schema(x);
 	put_extra(x);
 	coati_json_end(j);
 }
@@ -144,12 +155,15 @@ void coati_firefox_meta(struct firefox *x)
 /* ---- markers ---- */
 
 /* By enum coati_loss_kind. */
-static const char *const loss_names[] = { "lost records", "lost samples", "throttled" };
+static const char *const loss_names[FIREFOX_LOSS_NAMES] = { "lost records", "lost samples",
+							    "throttled" };
 
 void coati_firefox_marker_names(struct firefox *x)
 {
 	for (size_t i = 0; i < sizeof(loss_names) / sizeof(*loss_names); i++)
 		coati_json_str(&x->json, loss_names[i]);
+	if (x->live.live)
+		coati_firefox_live_strings(x);
 }
 
 static void loss_name(struct firefox *x, const struct coati_profile_loss *l)
@@ -214,6 +228,8 @@ static void column(struct firefox *x, const char *key, size_t nr,
 		cell(x, &x->in->losses[i]);
 		format_output_drain(x->out);
 	}
+	if (x->live.thread != LIVE_NONE)
+		coati_firefox_live_column(x, key);
 	coati_json_end(&x->json);
 }
 
@@ -223,7 +239,7 @@ void coati_firefox_markers(struct firefox *x, bool all)
 
 	coati_json_key(&x->json, "markers");
 	coati_json_object(&x->json);
-	coati_json_ku64(&x->json, "length", nr);
+	coati_json_ku64(&x->json, "length", nr + coati_firefox_live_count(x));
 	column(x, "name", nr, loss_name);
 	column(x, "startTime", nr, loss_time);
 	column(x, "endTime", nr, loss_null);

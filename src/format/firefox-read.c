@@ -16,11 +16,17 @@
 
 #define NONE UINT64_MAX
 
+/* Kinds of markers. */
+enum { MARKER_LOSS, MARKER_POINT, MARKER_SLICE };
+
+struct reading;
+
 /* A table of which some columns are wanted. */
 struct column {
 	const char *name;
 	struct format_numbers numbers;
-	uint32_t decimals; /* of its numbers; they are multiplied */
+	uint32_t decimals;		     /* of its numbers; they are multiplied */
+	uint64_t (*read)(struct reading *r); /* what is no number */
 };
 
 struct table {
@@ -61,6 +67,8 @@ static void read_number(struct reading *r, struct column *c)
 {
 	if (coati_json_read_null(&r->json))
 		numbers_add(&c->numbers, NONE);
+	else if (c->read)
+		numbers_add(&c->numbers, c->read(r));
 	else if (c->decimals)
 		numbers_add(&c->numbers, coati_json_read_fixed(&r->json, c->decimals));
 	else
@@ -282,13 +290,85 @@ static void read_samples(struct reading *r, struct thread *t)
 	read_table(r, &t->samples);
 }
 
+/* What a marker is, by its type: those that last, those that do not, and what the kernel lost. */
+static uint64_t read_marker_kind(struct reading *r)
+{
+	static const char *const slices[] = { "region", "task", "resource" };
+	uint64_t kind = MARKER_POINT;
+	const char *key;
+
+	coati_json_read_object(&r->json);
+	while ((key = coati_json_read_key(&r->json))) {
+		if (!is_key(key, "type")) {
+			coati_json_read_skip(&r->json);
+			continue;
+		}
+		key = coati_json_read_str(&r->json, NULL);
+		for (size_t i = 0; i < sizeof(slices) / sizeof(*slices); i++)
+			if (is_key(key, slices[i]))
+				kind = MARKER_SLICE;
+		if (is_key(key, "loss"))
+			kind = MARKER_LOSS;
+	}
+	return kind;
+}
+
+static void count_markers(struct reading *r, const struct table *t)
+{
+	const uint64_t *start = t->columns[1].numbers.v, *end = t->columns[2].numbers.v;
+	const uint64_t *kind = t->columns[3].numbers.v;
+	struct tally_live *live = &r->tally->live;
+
+	for (size_t i = 0; i < t->length; i++) {
+		bool is_slice = kind[i] == MARKER_SLICE;
+
+		if (is_slice == (end[i] == NONE) || (is_slice && end[i] < start[i])) {
+			bad(r, -EBADMSG);
+			return;
+		}
+		live->slices += is_slice;
+		live->slice_ns += is_slice ? end[i] - start[i] : 0;
+		live->points += kind[i] == MARKER_POINT;
+	}
+}
+
 static void read_markers(struct reading *r)
 {
-	struct table t = { .columns = { { .name = "name" } } };
+	struct table t = { .columns = { { .name = "name" },
+					{ .name = "startTime", .decimals = FIREFOX_DECIMALS },
+					{ .name = "endTime", .decimals = FIREFOX_DECIMALS },
+					{ .name = "data", .read = read_marker_kind } } };
 
 	read_table(r, &t);
 	if (!is_within(&t.columns[0], r->strings.len, false))
 		bad(r, -EBADMSG);
+	if (!r->json.failed)
+		count_markers(r, &t);
+	free_table(&t);
+}
+
+/* ---- counters ---- */
+
+static uint64_t read_change(struct reading *r)
+{
+	coati_json_read_double(&r->json);
+	return 0;
+}
+
+static void read_counter(struct reading *r)
+{
+	struct table t = { .columns = { { .name = "time", .decimals = FIREFOX_DECIMALS },
+					{ .name = "count", .read = read_change } } };
+	const char *key;
+
+	coati_json_read_object(&r->json);
+	while ((key = coati_json_read_key(&r->json))) {
+		if (is_key(key, "samples"))
+			read_table(r, &t);
+		else
+			coati_json_read_skip(&r->json);
+	}
+	r->tally->live.counters += t.length;
 	free_table(&t);
 }
 
@@ -364,6 +444,11 @@ static int read_threads(struct reading *r)
 
 	coati_json_read_object(&r->json);
 	while ((key = coati_json_read_key(&r->json))) {
+		if (is_key(key, "counters")) {
+			for (coati_json_read_array(&r->json); coati_json_read_more(&r->json);)
+				read_counter(r);
+			continue;
+		}
 		if (!is_key(key, "threads")) {
 			coati_json_read_skip(&r->json);
 			continue;
@@ -386,6 +471,7 @@ int coati_firefox_read(const void *bytes, size_t size, struct tally *t, struct c
 	int ret;
 
 	t->has_samples = true;
+	t->has_live = true;
 	coati_json_read_init(&r.json, bytes, size);
 	ret = read_tables(&r);
 	if (ret == 0) {

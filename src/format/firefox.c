@@ -2,7 +2,7 @@
 /*
  * The Firefox Profiler's processed profile, version 60 of it: tables as columns of the same length, shared by all threads, and a thread for each thread with its
  * samples. Times and weights are milliseconds with all digits of the nanoseconds; weights that are no time are counts. What was lost is a marker at its
- * time on the first thread, the account is in the profile's extra information. Names by the common rule.
+ * time on the first thread, live events are markers of their threads (live-firefox.c), the account is in the profile's extra information. Names by the common rule.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -416,7 +416,7 @@ static uint64_t time_of(const struct firefox *x, uint32_t i)
 	if (is_real(x, i))
 		return timeline_time_ns(&x->timeline, number_of(x, i)) + x->interval_ns;
 	if (i)
-		return x->last_loss_ns;
+		return x->last_marker_ns;
 	if (!x->nr_samples)
 		return 0;
 	first = time_of(x, 1);
@@ -451,7 +451,10 @@ static void put_samples(struct firefox *x)
 {
 	size_t nr = x->nr_samples + 1;
 
-	if (!x->threads_put && x->last_loss_ns > time_of(x, (uint32_t)x->nr_samples))
+	x->last_marker_ns = coati_firefox_live_last_ns(x);
+	if (!x->threads_put && x->last_loss_ns > x->last_marker_ns)
+		x->last_marker_ns = x->last_loss_ns;
+	if (x->last_marker_ns > time_of(x, (uint32_t)x->nr_samples))
 		nr++;
 	begin_table(x, "samples", nr);
 	coati_json_kstr(&x->json, "weightType", x->is_time ? "tracing-ms" : "samples");
@@ -480,6 +483,7 @@ static void put_thread(struct firefox *x, const struct coati_profile_thread *t)
 {
 	struct json *j = &x->json;
 
+	coati_firefox_live_thread(x, t);
 	coati_json_object(j);
 	coati_json_kstr(j, "name", t->comm);
 	coati_json_kbool(j, "isMainThread", t->pid == t->tid);
@@ -507,6 +511,7 @@ static void put_threads(struct firefox *x)
 {
 	static const struct coati_profile_thread nobody = { .comm = "no samples",
 							    .process_comm = "no samples" };
+	struct coati_profile_thread live;
 
 	coati_json_key(&x->json, "threads");
 	coati_json_array(&x->json);
@@ -515,7 +520,10 @@ static void put_threads(struct firefox *x)
 		x->nr_samples = x->timeline.first[x->thread + 1] - x->timeline.first[x->thread];
 		put_thread(x, coati_profile_thread(x->in->profile, x->thread));
 	}
-	if (!x->timeline.nr_threads) /* the page wants one */
+	x->nr_samples = 0;
+	while (coati_firefox_live_next(x, &live))
+		put_thread(x, &live);
+	if (!x->threads_put) /* the page wants one */
 		put_thread(x, &nobody);
 	coati_json_end(&x->json);
 }
@@ -537,6 +545,8 @@ static void put_file(struct firefox *x)
 	put_functions_and_files(x);
 	coati_json_end(j);
 	put_threads(x);
+	if (x->live.live)
+		coati_firefox_live_counters(x);
 	coati_json_end(j);
 }
 
@@ -561,6 +571,8 @@ static int write_firefox(struct format_input *in, struct format_output *out,
 				"the recording does not say the time of day: Firefox shows it as of 1970");
 		r = make_tables(&x);
 		if (r == 0)
+			r = coati_firefox_live_init(&x);
+		if (r == 0)
 			r = find_sources(&x);
 		if (r == 0)
 			put_file(&x);
@@ -572,6 +584,7 @@ static int write_firefox(struct format_input *in, struct format_output *out,
 	ARRAY_FINI(&x.images);
 	ARRAY_FINI(&x.sources);
 	coati_map_fini(&x.source_index);
+	coati_firefox_live_fini(&x);
 	coati_stacktree_fini(&x.tree);
 	coati_free(x.frame_place);
 	coati_free(x.function_place);
@@ -583,7 +596,7 @@ static int write_firefox(struct format_input *in, struct format_output *out,
 const struct format coati_format_firefox = {
 	.name = "firefox",
 	.suffix = ".firefox.json.gz",
-	.flags = FORMAT_TIMELINE | FORMAT_LINES | FORMAT_GZIP,
+	.flags = FORMAT_TIMELINE | FORMAT_LINES | FORMAT_GZIP | FORMAT_LIVE,
 	.write = write_firefox,
 	.read = coati_firefox_read,
 };

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/map.h"
+#include "format/live-events.h"
 #include "format/stacktree.h"
 #include "format/timeline.h"
 
@@ -26,6 +27,18 @@ struct firefox_list {
 	size_t len, cap, max;
 };
 
+/* Live events by thread. */
+struct firefox_live {
+	const struct live *live; /* NULL: there are none */
+	struct map index;	 /* file, pid and tid to the thread */
+	uint32_t *order;	 /* numbers of items, those of a thread together */
+	size_t *first;		 /* by thread, and one more: its items in @order */
+	uint32_t *values;	 /* numbers of items, those of a counter together */
+	size_t *first_value;	 /* by counter, and one more */
+	uint32_t *place; /* by thread: of it in the profile, plus 1; 0: it is not there yet */
+	uint32_t thread; /* whose items are being written, LIVE_NONE: no one's */
+};
+
 struct firefox {
 	struct format_input *in;
 	struct format_output *out;
@@ -41,9 +54,11 @@ struct firefox {
 	uint32_t thread;   /* whose samples are being written */
 	size_t nr_samples; /* of it */
 	uint32_t threads_put;
-	uint64_t interval_ns;  /* the profile begins that much before the first sample */
-	uint64_t last_loss_ns; /* in the profile's time; 0: there is none */
-	bool is_time;	       /* weights are nanoseconds */
+	uint64_t interval_ns;	 /* the profile begins that much before the first sample */
+	uint64_t last_loss_ns;	 /* in the profile's time; 0: there is none */
+	uint64_t last_marker_ns; /* of the thread that is being written; 0: there is none */
+	struct firefox_live live;
+	bool is_time; /* weights are nanoseconds */
 };
 
 /* How far samples are apart where the machine is busy: what one stands for, or a millisecond. */
@@ -54,5 +69,23 @@ void coati_firefox_meta(struct firefox *x);
 void coati_firefox_marker_names(struct firefox *x);
 /* The table of a thread; @all: the one that has them. */
 void coati_firefox_markers(struct firefox *x, bool all);
+/* Live events: -ENOMEM. */
+int coati_firefox_live_init(struct firefox *x);
+void coati_firefox_live_fini(struct firefox *x);
+/* The thread that is written next: are live events its own? */
+void coati_firefox_live_thread(struct firefox *x, const struct coati_profile_thread *t);
+/* The next one that has live events and no samples; false: there is none. */
+bool coati_firefox_live_next(struct firefox *x, struct coati_profile_thread *ret);
+size_t coati_firefox_live_count(const struct firefox *x);
+uint64_t coati_firefox_live_last_ns(const struct firefox *x);
+/* Their part of the schema, of the strings (behind @x's loss names), of the columns, and the counters. */
+void coati_firefox_live_schema(struct json *j);
+void coati_firefox_live_strings(struct firefox *x);
+void coati_firefox_live_column(struct firefox *x, const char *key);
+void coati_firefox_live_counters(struct firefox *x);
+/* The schema of one kind of marker: fields as key, label, format. */
+void coati_firefox_schema(struct json *j, const char *name, const char *label,
+			  const char *const (*fields)[3], size_t nr);
+#define FIREFOX_LOSS_NAMES 3
 /* The reader of struct format. */
 int coati_firefox_read(const void *bytes, size_t size, struct tally *t, struct coati_error *err);

@@ -24,6 +24,9 @@
 #define FORMAT_LINES	(UINT32_C(1) << 3) /* wants source files and lines of frames */
 #define FORMAT_RECORDS	(UINT32_C(1) << 4) /* copies records: wants to know which samples are in */
 #define FORMAT_NO_WORDS (UINT32_C(1) << 5) /* has no room for a comment */
+#define FORMAT_LIVE	(UINT32_C(1) << 6) /* with TIMELINE: wants live events, too */
+
+struct live;
 
 struct format_notes {
 	ARRAY(char *) v;
@@ -40,12 +43,14 @@ struct format_input {
 	size_t nr_samples;
 	const struct coati_profile_loss *losses;
 	size_t nr_losses;
+	const struct live *live; /* LIVE: events of the program itself; NULL: there are none */
+	uint64_t start_ns;	 /* time of the first sample or live event; 0: there is none */
 	/* RECORDS: by number of the SAMPLE record in the one file that was read, its stack plus 1; 0: it was left out while reading */
 	const uint32_t *sample_stacks;
 	size_t nr_sample_stacks;
 	const char *account;	/* what it is worth, a line */
 	const char *comment;	/* "" for none */
-	uint64_t start_wall_ns; /* since 1970, of the first sample; 0: not known */
+	uint64_t start_wall_ns; /* since 1970, of start_ns; 0: not known */
 	const struct coati_export_opts *opts;
 	struct format_notes *notes;
 };

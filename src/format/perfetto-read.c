@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader of Perfetto traces, to add up their stack samples. It keeps Perfetto's rules: state is a sequence's own and there is none before a packet that clears it; a
+ * The reader of Perfetto traces, to add up their stack samples and track events. It keeps Perfetto's rules: state is a sequence's own and there is none before a packet that clears it; a
  * number means what the same sequence told before; times need a clock that a snapshot has shown. What Perfetto would drop in silence is an error here.
  */
 #include "format/perfetto.h"
@@ -25,6 +25,10 @@ enum kind {
 	FRAMES, /* to the tally's function */
 	STACKS, /* to that of the innermost frame */
 	TASKS,	/* to pid and tid */
+	CATEGORIES,
+	EVENT_NAMES,
+	ANNOTATION_NAMES,
+	PLACES,
 	NR_KINDS,
 };
 
@@ -32,6 +36,7 @@ struct reading {
 	struct tally *tally;
 	struct map known[NR_KINDS];
 	struct map threads; /* pid and tid to the tally's thread, under its last name */
+	struct perfetto_tracks *tracks;
 	struct strbuf text;
 	uint64_t sequence, clock;
 	bool has_clock, is_cleared;
@@ -160,6 +165,13 @@ static int read_task(struct reading *r, struct proto_reader m)
 		     : know(r, TASKS, iid, pid << 32 | (uint32_t)tid);
 }
 
+static const enum kind text_kinds[] = {
+	[DATA_CATEGORIES] = CATEGORIES,
+	[DATA_EVENT_NAMES] = EVENT_NAMES,
+	[DATA_ANNOTATION_NAMES] = ANNOTATION_NAMES,
+	[DATA_SOURCE_PLACES] = PLACES,
+};
+
 static int read_interned(struct reading *r, struct proto_reader m)
 {
 	int n = 0;
@@ -192,6 +204,12 @@ static int read_interned(struct reading *r, struct proto_reader m)
 		case DATA_TASKS:
 			n = read_task(r, sub);
 			break;
+		case DATA_CATEGORIES:
+		case DATA_EVENT_NAMES:
+		case DATA_ANNOTATION_NAMES:
+		case DATA_SOURCE_PLACES:
+			n = read_text(r, text_kinds[m.field], sub);
+			break;
 		}
 	}
 	return n == 0 && m.bad ? wrong(r, "interned data makes no sense") : n;
@@ -222,16 +240,80 @@ static int read_thread(struct reading *r, struct proto_reader m)
 
 static int read_track(struct reading *r, struct proto_reader m)
 {
-	uint64_t uuid = 0;
+	uint64_t uuid = 0, parent = 0;
+	bool is_counter = false;
 	int n = 0;
 
 	while (n == 0 && coati_proto_next(&m)) {
 		if (m.field == TRACK_UUID)
 			uuid = m.value;
+		else if (m.field == TRACK_PARENT)
+			parent = m.value;
 		else if (m.field == TRACK_THREAD_PART)
 			n = read_thread(r, proto_sub(&m));
+		is_counter |= m.field == TRACK_COUNTER_PART;
 	}
-	return n == 0 && (m.bad || !uuid) ? wrong(r, "a track makes no sense") : n;
+	if (n == 0 && (m.bad || !uuid))
+		n = wrong(r, "a track makes no sense");
+	if (n == 0)
+		n = coati_perfetto_tracks_add(r->tracks, uuid, parent, is_counter);
+	return n == -EBADMSG ? wrong(r, "a track has a parent that was not told") : n;
+}
+
+/* ---- events ---- */
+
+static int read_annotation(struct reading *r, struct proto_reader m)
+{
+	bool named = false, valued = false;
+
+	while (coati_proto_next(&m)) {
+		named |= m.field == ANNOTATION_NAME ||
+			 (m.field == ANNOTATION_NAME_IID && knows(r, ANNOTATION_NAMES, m.value));
+		valued |= m.field >= ANNOTATION_BOOL && m.field <= ANNOTATION_POINTER;
+	}
+	return m.bad || !named || !valued ? wrong(r, "an argument has no name or no value") : 0;
+}
+
+/* What stands in an event by its number. */
+static bool is_told(const struct reading *r, const struct proto_reader *m)
+{
+	switch (m->field) {
+	case EVENT_NAME_IID:
+		return knows(r, EVENT_NAMES, m->value);
+	case EVENT_CATEGORY_IID:
+		return knows(r, CATEGORIES, m->value);
+	case EVENT_SOURCE_IID:
+		return knows(r, PLACES, m->value);
+	default:
+		return true;
+	}
+}
+
+static int read_event(struct reading *r, struct proto_reader m, uint64_t time)
+{
+	uint64_t type = 0, track = 0;
+	bool named = false, valued = false;
+	int n = 0;
+
+	while (n == 0 && coati_proto_next(&m)) {
+		if (m.field == EVENT_TYPE)
+			type = m.value;
+		else if (m.field == EVENT_TRACK)
+			track = m.value;
+		else if (m.field == EVENT_ANNOTATION)
+			n = read_annotation(r, proto_sub(&m));
+		else if (!is_told(r, &m))
+			n = wrong(r, "an event has a name, category or place that was not told");
+		named |= m.field == EVENT_NAME_IID || m.field == EVENT_NAME;
+		valued |= m.field == EVENT_COUNTER || m.field == EVENT_COUNTER_REAL;
+	}
+	if (n < 0)
+		return n;
+	if (m.bad || valued != (type == EVENT_TYPE_COUNTER) ||
+	    named != (type == EVENT_TYPE_BEGIN || type == EVENT_TYPE_INSTANT))
+		return wrong(r, "an event makes no sense");
+	n = coati_perfetto_tracks_event(r->tracks, track, type, time);
+	return n == -EBADMSG ? wrong(r, "an event is on the wrong track or at the wrong time") : n;
 }
 
 static int read_snapshot(struct reading *r, struct proto_reader m)
@@ -276,7 +358,7 @@ static int read_sample(struct reading *r, struct proto_reader m)
 
 /* What must be known before its parts are looked at. */
 struct packet {
-	uint64_t sequence, flags;
+	uint64_t sequence, flags, time;
 	bool has_time, has_payload;
 };
 
@@ -287,6 +369,8 @@ static int read_head(struct reading *r, struct proto_reader m, struct packet *p)
 			p->sequence = m.value;
 		else if (m.field == PACKET_SEQUENCE_FLAGS)
 			p->flags = m.value;
+		else if (m.field == PACKET_TIMESTAMP)
+			p->time = m.value;
 		p->has_time |= m.field == PACKET_TIMESTAMP;
 		p->has_payload |= m.field == PACKET_STACK_SAMPLE || m.field == PACKET_TRACK_EVENT;
 	}
@@ -309,7 +393,7 @@ static void forget(struct reading *r)
 	}
 }
 
-static int read_part(struct reading *r, const struct proto_reader *m)
+static int read_part(struct reading *r, const struct proto_reader *m, uint64_t time)
 {
 	struct proto_reader sub = proto_sub(m);
 
@@ -320,6 +404,9 @@ static int read_part(struct reading *r, const struct proto_reader *m)
 		return read_defaults(r, sub);
 	case PACKET_TRACK:
 		return read_track(r, sub);
+	case PACKET_TRACK_EVENT:
+		return r->has_clock ? read_event(r, sub, time)
+				    : wrong(r, "there is no clock before the first event");
 	case PACKET_STACK_SAMPLE:
 		return r->has_clock ? read_sample(r, sub)
 				    : wrong(r, "there is no clock before the first sample");
@@ -339,7 +426,7 @@ static int read_packet(struct reading *r, struct proto_reader m)
 		if (m.field == PACKET_INTERNED_DATA)
 			n = read_interned(r, proto_sub(&m));
 	while (n == 0 && coati_proto_next(&again))
-		n = read_part(r, &again);
+		n = read_part(r, &again, p.time);
 	return n;
 }
 
@@ -350,6 +437,9 @@ int coati_perfetto_read(const void *bytes, size_t size, struct tally *t, struct 
 	int n = 0;
 
 	t->has_samples = true;
+	r.tracks = coati_perfetto_tracks_new();
+	if (!r.tracks)
+		return coati_fail(err, -ENOMEM, "out of memory");
 	forget(&r);
 	coati_map_init(&r.threads, IDS_MAX);
 	while (n == 0 && coati_proto_next(&trace))
@@ -357,6 +447,9 @@ int coati_perfetto_read(const void *bytes, size_t size, struct tally *t, struct 
 						: wrong(&r, "there is something beside packets");
 	if (n == 0 && (trace.bad || !r.sequence))
 		n = wrong(&r, "it is no trace");
+	if (n == 0 && coati_perfetto_tracks_end(r.tracks, t) < 0)
+		n = wrong(&r, "a slice has no end");
+	coati_perfetto_tracks_free(r.tracks);
 	if (n < 0)
 		coati_fail(err, n, "perfetto: at byte %zu: %s", size - cursor_left(&trace.c),
 			   r.why ? r.why : "no memory");

@@ -3,7 +3,7 @@
  * A Perfetto trace: one sequence of packets. The first clears the sequence's state, says on which clock the times are and what the weights mean; then come the
  * account of the recording, what it lacks as instants on a track of their own, and a packet for each sample (StackSample, known since v58). Names, mappings,
  * frames and call stacks are told once, in the packet that needs them first; threads and processes are told before their first sample, and again when
- * their names change. Times are those of the recording. Names by the common rule.
+ * their names change. Live events come behind the samples (live-perfetto.c). Times are those of the recording. Names by the common rule.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,48 +11,11 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/map.h"
-#include "format/format.h"
-#include "format/perfetto.h"
-#include "format/proto.h"
+#include "format/live-events.h"
+#include "format/perfetto-write.h"
 #include "format/timeline.h"
-#include "format/who.h"
-
-#define SEQUENCE 1
-#define IDS_MAX	 ((size_t)1 << 28)
-
-#define TRACK_LOSSES 8
-#define TRACK_FIRST  16 /* smaller ones are no thread's; 0 has a meaning of its own */
-#define NO_THREAD    (UINT32_MAX - 1)
-
-struct perfetto {
-	struct format_input *in;
-	struct format_output *out;
-	struct proto p;
-	uint64_t start_ns;
-	bool has_times;
-	bool *has_function, *has_frame, *has_image, *has_stack, *has_thread; /* told already */
-	struct who who;
-	struct map sources; /* file to its number */
-};
 
 /* ---- packets ---- */
-
-static size_t begin_packet(struct perfetto *x, uint64_t time, uint32_t flags)
-{
-	size_t packet = coati_proto_begin(&x->p, TRACE_PACKET);
-
-	coati_proto_uint(&x->p, PACKET_TIMESTAMP, time);
-	coati_proto_uint(&x->p, PACKET_SEQUENCE_ID, SEQUENCE);
-	coati_proto_uint(&x->p, PACKET_SEQUENCE_FLAGS, flags);
-	return packet;
-}
-
-static void end_packet(struct perfetto *x, size_t packet)
-{
-	coati_proto_end(&x->p, packet);
-	format_output_drain(x->out);
-}
 
 /* The recording's clock in Perfetto's numbers. */
 static uint32_t clock_number(struct format_input *in)
@@ -125,7 +88,7 @@ static void put_first(struct perfetto *x)
 	uint32_t clock = clock_number(x->in);
 	size_t packet = coati_proto_begin(&x->p, TRACE_PACKET), part, defaults;
 
-	coati_proto_uint(&x->p, PACKET_SEQUENCE_ID, SEQUENCE);
+	coati_proto_uint(&x->p, PACKET_SEQUENCE_ID, PERFETTO_SEQUENCE);
 	coati_proto_uint(&x->p, PACKET_SEQUENCE_FLAGS, FLAG_CLEARED | FLAG_NEEDED);
 	coati_proto_uint(&x->p, PACKET_IS_FIRST, 1);
 	part = coati_proto_begin(&x->p, PACKET_CLOCK_SNAPSHOT);
@@ -141,7 +104,7 @@ static void put_first(struct perfetto *x)
 	put_counter(x, SAMPLE_DEFAULTS_PRIMARY);
 	coati_proto_end(&x->p, defaults);
 	coati_proto_end(&x->p, part);
-	end_packet(x, packet);
+	perfetto_end_packet(x, packet);
 }
 
 static void put_attribute(struct perfetto *x, const char *key, const char *value)
@@ -156,7 +119,7 @@ static void put_attribute(struct perfetto *x, const char *key, const char *value
 /* What it is worth: shown in the overview. */
 static void put_attributes(struct perfetto *x)
 {
-	size_t packet = begin_packet(x, x->start_ns, FLAG_NEEDED);
+	size_t packet = perfetto_begin_packet(x, x->start_ns, FLAG_NEEDED);
 	size_t part = coati_proto_begin(&x->p, PACKET_ATTRIBUTES);
 	char key[40];
 
@@ -169,7 +132,7 @@ static void put_attributes(struct perfetto *x)
 		put_attribute(x, key, x->in->notes->v.v[i]);
 	}
 	coati_proto_end(&x->p, part);
-	end_packet(x, packet);
+	perfetto_end_packet(x, packet);
 }
 
 /* ---- losses ---- */
@@ -186,18 +149,19 @@ static void put_annotation(struct perfetto *x, const char *name, uint64_t value)
 static void put_loss(struct perfetto *x, const struct coati_profile_loss *l)
 {
 	static const char *const names[] = { "lost records", "lost samples", "throttled" };
-	size_t packet = begin_packet(x, l->time ? l->time : x->start_ns, FLAG_NEEDED), event;
+	size_t packet = perfetto_begin_packet(x, l->time ? l->time : x->start_ns, FLAG_NEEDED),
+	       event;
 
 	event = coati_proto_begin(&x->p, PACKET_TRACK_EVENT);
 	coati_proto_uint(&x->p, EVENT_TYPE, EVENT_TYPE_INSTANT);
-	coati_proto_uint(&x->p, EVENT_TRACK, TRACK_LOSSES);
+	coati_proto_uint(&x->p, EVENT_TRACK, PERFETTO_TRACK_LOSSES);
 	coati_proto_text(&x->p, EVENT_CATEGORY, "loss");
 	coati_proto_text(&x->p, EVENT_NAME, names[l->kind]);
 	put_annotation(x, "count", l->count);
 	if (l->cpu >= 0)
 		put_annotation(x, "cpu", (uint64_t)l->cpu);
 	coati_proto_end(&x->p, event);
-	end_packet(x, packet);
+	perfetto_end_packet(x, packet);
 }
 
 static void put_losses(struct perfetto *x)
@@ -206,51 +170,45 @@ static void put_losses(struct perfetto *x)
 
 	if (!x->in->nr_losses)
 		return;
-	packet = begin_packet(x, x->start_ns, FLAG_NEEDED);
+	packet = perfetto_begin_packet(x, x->start_ns, FLAG_NEEDED);
 	track = coati_proto_begin(&x->p, PACKET_TRACK);
-	coati_proto_uint(&x->p, TRACK_UUID, TRACK_LOSSES);
+	coati_proto_uint(&x->p, TRACK_UUID, PERFETTO_TRACK_LOSSES);
 	coati_proto_text(&x->p, TRACK_NAME, "what the recording lacks");
 	coati_proto_end(&x->p, track);
-	end_packet(x, packet);
+	perfetto_end_packet(x, packet);
 	for (size_t i = 0; i < x->in->nr_losses; i++)
 		put_loss(x, &x->in->losses[i]);
 }
 
 /* ---- who ---- */
 
-/* The track of a thread, or with NO_THREAD of its process: it stays when the name changes. */
-static uint64_t track_of(int32_t pid, uint32_t tid)
+void coati_perfetto_process(struct perfetto *x, int32_t pid, const char *name, uint64_t time)
 {
-	return ((uint64_t)(uint32_t)pid << 32 | tid) + TRACK_FIRST;
-}
-
-static void put_process(struct perfetto *x, const struct coati_profile_thread *t, uint64_t time)
-{
-	size_t packet = begin_packet(x, time, FLAG_NEEDED), track, process;
+	size_t packet = perfetto_begin_packet(x, time, FLAG_NEEDED), track, process;
 
 	track = coati_proto_begin(&x->p, PACKET_TRACK);
-	coati_proto_uint(&x->p, TRACK_UUID, track_of(t->pid, NO_THREAD));
+	coati_proto_uint(&x->p, TRACK_UUID, perfetto_track(pid, PERFETTO_NO_THREAD));
 	process = coati_proto_begin(&x->p, TRACK_PROCESS_PART);
-	coati_proto_int(&x->p, PROCESS_PID, t->pid);
-	coati_proto_text(&x->p, PROCESS_NAME, t->process_comm);
+	coati_proto_int(&x->p, PROCESS_PID, pid);
+	coati_proto_text(&x->p, PROCESS_NAME, name);
 	coati_proto_end(&x->p, process);
 	coati_proto_end(&x->p, track);
-	end_packet(x, packet);
+	perfetto_end_packet(x, packet);
 }
 
-static void put_thread(struct perfetto *x, const struct coati_profile_thread *t, uint64_t time)
+void coati_perfetto_thread(struct perfetto *x, const struct coati_profile_thread *t, uint64_t time)
 {
-	size_t packet = begin_packet(x, time, FLAG_NEEDED), track, thread;
+	size_t packet = perfetto_begin_packet(x, time, FLAG_NEEDED), track, thread;
 
 	track = coati_proto_begin(&x->p, PACKET_TRACK);
-	coati_proto_uint(&x->p, TRACK_UUID, track_of(t->pid, (uint32_t)t->tid));
+	coati_proto_uint(&x->p, TRACK_UUID, perfetto_track(t->pid, (uint32_t)t->tid));
 	thread = coati_proto_begin(&x->p, TRACK_THREAD_PART);
 	coati_proto_int(&x->p, THREAD_PID, t->pid);
 	coati_proto_int(&x->p, THREAD_TID, t->tid);
 	coati_proto_text(&x->p, THREAD_NAME, t->comm);
 	coati_proto_end(&x->p, thread);
 	coati_proto_end(&x->p, track);
-	end_packet(x, packet);
+	perfetto_end_packet(x, packet);
 }
 
 static int tell_thread(struct perfetto *x, uint32_t thread, uint64_t time)
@@ -262,15 +220,15 @@ static int tell_thread(struct perfetto *x, uint32_t thread, uint64_t time)
 	if (r < 0)
 		return r;
 	if (process)
-		put_process(x, t, time);
+		coati_perfetto_process(x, t->pid, t->process_comm, time);
 	if (itself)
-		put_thread(x, t, time);
+		coati_perfetto_thread(x, t, time);
 	return 0;
 }
 
 /* ---- what code ---- */
 
-static void put_interned_text(struct perfetto *x, uint32_t field, uint64_t iid, const char *text)
+void coati_perfetto_text(struct perfetto *x, uint32_t field, uint64_t iid, const char *text)
 {
 	size_t s = coati_proto_begin(&x->p, field);
 
@@ -305,7 +263,7 @@ static void put_mapping(struct perfetto *x, uint32_t image)
 		path = "/kernel";
 	else if (info.build_id_size)
 		put_build_id(x, iid, &info);
-	put_interned_text(x, DATA_MAPPING_PATHS, iid, path);
+	coati_perfetto_text(x, DATA_MAPPING_PATHS, iid, path);
 	m = coati_proto_begin(&x->p, DATA_MAPPINGS);
 	coati_proto_uint(&x->p, INTERNED_IID, iid);
 	if (info.build_id_size && info.kind != COATI_IMAGE_KERNEL)
@@ -323,7 +281,7 @@ static uint64_t tell_source(struct perfetto *x, const char *file)
 	iid = x->sources.len + 1;
 	if (coati_map_put_str(&x->sources, file, iid) < 0)
 		return 0; /* it goes without */
-	put_interned_text(x, DATA_SOURCE_PATHS, iid, file);
+	coati_perfetto_text(x, DATA_SOURCE_PATHS, iid, file);
 	return iid;
 }
 
@@ -339,8 +297,8 @@ static void tell_frame(struct perfetto *x, uint32_t number)
 	x->has_frame[number] = true;
 	if (!x->has_function[f->function_id]) {
 		x->has_function[f->function_id] = true;
-		put_interned_text(x, DATA_FUNCTION_NAMES, (uint64_t)f->function_id + 1,
-				  f->function);
+		coati_perfetto_text(x, DATA_FUNCTION_NAMES, (uint64_t)f->function_id + 1,
+				    f->function);
 	}
 	if (f->image_id != COATI_IMAGE_NONE)
 		put_mapping(x, f->image_id);
@@ -433,7 +391,7 @@ static int put_sample(struct perfetto *x, size_t number)
 	r = tell_thread(x, s->thread, time);
 	if (r < 0)
 		return r;
-	packet = begin_packet(x, time, FLAG_NEEDED);
+	packet = perfetto_begin_packet(x, time, FLAG_NEEDED);
 	if (!x->has_stack[s->stack] || !x->has_thread[s->thread]) {
 		data = coati_proto_begin(&x->p, PACKET_INTERNED_DATA);
 		if (!x->has_thread[s->thread])
@@ -443,7 +401,7 @@ static int put_sample(struct perfetto *x, size_t number)
 		coati_proto_end(&x->p, data);
 	}
 	put_stack_sample(x, s, &e);
-	end_packet(x, packet);
+	perfetto_end_packet(x, packet);
 	return 0;
 }
 
@@ -464,9 +422,9 @@ static int prepare(struct perfetto *x)
 	x->has_thread = coati_alloc_array((size_t)coati_profile_thread_count(in->profile) + 1,
 					  sizeof(bool));
 	coati_who_init(&x->who, in->profile);
-	coati_map_init_strings(&x->sources, IDS_MAX);
-	x->start_ns = in->quality.first_time;
-	x->has_times = x->start_ns;
+	coati_map_init_strings(&x->sources, PERFETTO_IDS_MAX);
+	x->start_ns = in->start_ns;
+	x->has_times = in->quality.first_time;
 	return x->has_function && x->has_frame && x->has_image && x->has_stack && x->has_thread
 		       ? 0
 		       : -ENOMEM;
@@ -511,6 +469,8 @@ static int write_perfetto(struct format_input *in, struct format_output *out,
 	}
 	for (size_t i = 0; i < in->nr_samples && r == 0; i++)
 		r = put_sample(&x, i);
+	if (r == 0 && in->live)
+		r = coati_perfetto_live(&x);
 	if (r < 0)
 		coati_fail(err, r, "perfetto: %m");
 	release(&x);
@@ -520,7 +480,7 @@ static int write_perfetto(struct format_input *in, struct format_output *out,
 const struct format coati_format_perfetto = {
 	.name = "perfetto",
 	.suffix = ".pftrace",
-	.flags = FORMAT_BINARY | FORMAT_TIMELINE | FORMAT_LINES,
+	.flags = FORMAT_BINARY | FORMAT_TIMELINE | FORMAT_LINES | FORMAT_LIVE,
 	.write = write_perfetto,
 	.read = coati_perfetto_read,
 };

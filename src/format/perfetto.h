@@ -9,6 +9,7 @@
 enum {
 	TRACE_PACKET = 1,
 
+	PACKET_FTRACE = 1,
 	PACKET_CLOCK_SNAPSHOT = 6,
 	PACKET_TIMESTAMP = 8,
 	PACKET_SEQUENCE_ID = 10,
@@ -53,21 +54,47 @@ enum {
 	TRACK_NAME = 2,
 	TRACK_PROCESS_PART = 3,
 	TRACK_THREAD_PART = 4,
+	TRACK_PARENT = 5,
+	TRACK_COUNTER_PART = 8,
+	COUNTER_PART_UNIT_NAME = 6,
 	PROCESS_PID = 1,
 	PROCESS_NAME = 6,
 	THREAD_PID = 1,
 	THREAD_TID = 2,
 	THREAD_NAME = 5,
 
+	EVENT_CATEGORY_IID = 3,
 	EVENT_ANNOTATION = 4,
 	EVENT_TYPE = 9,
+	EVENT_NAME_IID = 10,
 	EVENT_TRACK = 11,
 	EVENT_CATEGORY = 22,
 	EVENT_NAME = 23,
+	EVENT_COUNTER = 30,
+	EVENT_SOURCE_IID = 34,
+	EVENT_COUNTER_REAL = 44,
+	EVENT_FLOW = 47,
+	EVENT_FLOW_END = 48,
+	EVENT_TYPE_BEGIN = 1,
+	EVENT_TYPE_END = 2,
 	EVENT_TYPE_INSTANT = 3,
+	EVENT_TYPE_COUNTER = 4,
+	ANNOTATION_NAME_IID = 1,
+	ANNOTATION_BOOL = 2,
 	ANNOTATION_UINT = 3,
+	ANNOTATION_INT = 4,
+	ANNOTATION_REAL = 5,
+	ANNOTATION_TEXT = 6,
+	ANNOTATION_POINTER = 7,
 	ANNOTATION_NAME = 10,
 
+	DATA_CATEGORIES = 1,
+	DATA_EVENT_NAMES = 2,
+	DATA_ANNOTATION_NAMES = 3,
+	DATA_SOURCE_PLACES = 4,
+	PLACE_FILE = 2,
+	PLACE_FUNCTION = 3,
+	PLACE_LINE = 4,
 	DATA_FUNCTION_NAMES = 5,
 	DATA_FRAMES = 6,
 	DATA_CALLSTACKS = 7,
@@ -105,5 +132,20 @@ enum {
 	MODE_GUEST_KERNEL = 5,
 };
 
+#define PERFETTO_TRACK_LOSSES 8 /* of what the recording lacks */
+
+/* Tracks of a trace that is read back. */
+struct perfetto_tracks;
+/* NULL: no memory. */
+struct perfetto_tracks *coati_perfetto_tracks_new(void);
+void coati_perfetto_tracks_free(struct perfetto_tracks *t);
+/* A descriptor. -ENOMEM; -EBADMSG: its parent (0: none) was not told. */
+int coati_perfetto_tracks_add(struct perfetto_tracks *t, uint64_t uuid, uint64_t parent,
+			      bool is_counter);
+/* An event. -EBADMSG: its track was not told, is of another kind, goes back in time, or a slice ends that has not begun. */
+int coati_perfetto_tracks_event(struct perfetto_tracks *t, uint64_t uuid, uint64_t type,
+				uint64_t time);
+/* The sums; -EBADMSG: a slice has no end. */
+int coati_perfetto_tracks_end(struct perfetto_tracks *t, struct tally *tally);
 /* The reader of struct format. */
 int coati_perfetto_read(const void *bytes, size_t size, struct tally *t, struct coati_error *err);

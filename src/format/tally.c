@@ -120,6 +120,26 @@ static int compare_table(const char *what, const struct tally_table *wanted,
 	return 0;
 }
 
+static int compare_live(const struct tally_live *wanted, const struct tally_live *found,
+			struct coati_error *err)
+{
+	const struct {
+		const char *what;
+		uint64_t wanted, found;
+	} rows[] = { { "slices", wanted->slices, found->slices },
+		     { "nanoseconds of slices", wanted->slice_ns, found->slice_ns },
+		     { "points in time", wanted->points, found->points },
+		     { "values of counters", wanted->counters, found->counters } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].wanted != rows[i].found)
+			return coati_fail(err, -EBADMSG,
+					  "%s: the live events have %llu, the file %llu",
+					  rows[i].what, (unsigned long long)rows[i].wanted,
+					  (unsigned long long)rows[i].found);
+	return 0;
+}
+
 int coati_tally_compare(const struct tally *wanted, const struct tally *found,
 			struct coati_error *err)
 {
@@ -135,6 +155,9 @@ int coati_tally_compare(const struct tally *wanted, const struct tally *found,
 		return coati_fail(err, -EBADMSG, "samples: the profile has %llu, the file %llu",
 				  (unsigned long long)wanted->samples,
 				  (unsigned long long)found->samples);
+	r = wanted->has_live ? compare_live(&wanted->live, &found->live, err) : 0;
+	if (r < 0)
+		return r;
 	r = compare_table("thread", &wanted->threads, &found->threads, err);
 	return r < 0 ? r : compare_table("function", &wanted->functions, &found->functions, err);
 }

@@ -25,11 +25,20 @@ struct tally_table {
 	struct map index;
 };
 
+/* Events that programs told. */
+struct tally_live {
+	uint64_t slices, slice_ns; /* regions, tasks, states, and how long they are */
+	uint64_t points;	   /* logs, instants, flows and whatever else has no length */
+	uint64_t counters;	   /* values */
+};
+
 struct tally {
 	struct tally_table threads, functions;
 	uint64_t weight;
 	uint64_t samples; /* their number, where the format has it */
 	bool has_samples;
+	struct tally_live live;
+	bool has_live; /* they are counted */
 	struct arena arena;
 	struct strbuf key;
 	int failed; /* sticky: -ENOMEM, -E2BIG */

@@ -26,10 +26,8 @@ bool coati_format_text_is_good(const char *text, size_t len)
 	return good_length((const unsigned char *)text, len) == len;
 }
 
-void coati_format_text(struct strbuf *s, const char *text)
+void coati_format_text_bytes(struct strbuf *s, const char *text, size_t len)
 {
-	size_t len = strlen(text);
-
 	while (len) {
 		size_t n = good_length((const unsigned char *)text, len);
 
@@ -41,6 +39,11 @@ void coati_format_text(struct strbuf *s, const char *text)
 		text += n;
 		len -= n;
 	}
+}
+
+void coati_format_text(struct strbuf *s, const char *text)
+{
+	coati_format_text_bytes(s, text, strlen(text));
 }
 
 void coati_format_build_id(const struct coati_image_info *info,

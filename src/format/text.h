@@ -19,3 +19,5 @@ void coati_format_build_id(const struct coati_image_info *info,
 			   char ret[2 * COATI_BUILD_ID_MAX + 1]);
 /* @text behind @s, by the rule. */
 void coati_format_text(struct strbuf *s, const char *text);
+/* The same of a text that is not terminated. */
+void coati_format_text_bytes(struct strbuf *s, const char *text, size_t len);

@@ -46,9 +46,9 @@ static int heavier(const void *a, const void *b, void *ctx)
 
 static void find_start(struct timeline *t)
 {
-	t->start_ns = t->in->quality.first_time;
-	t->has_times = t->start_ns;
-	if (t->in->nr_samples && !t->has_times)
+	t->start_ns = t->in->start_ns;
+	t->has_times = t->in->quality.first_time || t->in->live;
+	if (t->in->nr_samples && !t->in->quality.first_time)
 		coati_format_note(
 			t->in,
 			"the recording has no times: its samples are shown a millisecond apart");

@@ -21,7 +21,7 @@ struct timeline {
 	uint64_t *weights; /* by thread of the profile */
 	uint32_t *threads; /* those that have samples, the heaviest first */
 	uint32_t nr_threads;
-	uint64_t start_ns; /* of the first sample of the recording that has a time */
+	uint64_t start_ns; /* of the first sample or live event of the recording that has a time */
 	bool has_times;
 };
 
@@ -33,7 +33,7 @@ static inline uint64_t timeline_time_ns(const struct timeline *t, size_t number)
 {
 	uint64_t time = t->in->samples[number].time;
 
-	if (!t->has_times)
+	if (!t->in->quality.first_time)
 		return number * TIMELINE_STEP_NS;
 	return time > t->start_ns ? time - t->start_ns : 0;
 }

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The live events of an export: what programs told with <coati/live.h>, made ready for formats with a timeline. Begins and ends become slices, states of a
+ * resource follow each other, texts are UTF-8 without zeros and terminated. Batches come in while the recording is read; at the end all of it is sorted, cut to
+ * the time that was asked for, and counted.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coati/profile.h>
+#include <coati/trace.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+#include "format/tally.h"
+#include "profile/condition.h"
+
+/* What is shown of an event. The first three last; the others are points in time. */
+enum live_item_kind {
+	ITEM_REGION = 0, /* of a thread; ranges too */
+	ITEM_TASK,	 /* id, parent */
+	ITEM_STATE,	 /* of a resource: resource, name */
+	ITEM_LOG,	 /* name: the text */
+	ITEM_INSTANT,	 /* args: its fields */
+	ITEM_ENTER, /* the thread works on task id from now on; 0: on none. name: of the task's type */
+	ITEM_LABELS,  /* args: the whole set from now on */
+	ITEM_LOSS,    /* number: how much. name: what of */
+	ITEM_COUNTER, /* counter; number, or real */
+	ITEM_FLOW,    /* id; number: 0 begin, 1 step, 2 end */
+	ITEM_KINDS,
+};
+#define ITEM_LAST_SLICE ITEM_STATE
+
+/* live_item.flags */
+#define ITEM_OPEN_BEGIN	   (UINT32_C(1) << 0) /* it began before what is shown */
+#define ITEM_OPEN_END	   (UINT32_C(1) << 1) /* it had not ended, or nobody told */
+#define ITEM_CLOCK_UNKNOWN (UINT32_C(1) << 2)
+#define ITEM_CUT	   (UINT32_C(1) << 3) /* the text was longer */
+#define ITEM_ILLEGAL	   (UINT32_C(1) << 4) /* a transition that the type does not allow */
+#define ITEM_IS_REAL	   (UINT32_C(1) << 5) /* of counters: it is the real that counts */
+#define ITEM_HANDLER	   (UINT32_C(1) << 6) /* told by a signal handler */
+#define ITEM_WANTED \
+	(UINT32_C(1) << 7) /* inside: a thread that passes the filter has to do with it */
+
+#define LIVE_NONE  UINT32_MAX
+#define LIVE_LANES 8 /* slices of one thread that do not nest are spread over so many */
+
+/* A place in the program. */
+struct live_site {
+	const char *name, *category, *file, *function, *unit;
+	uint32_t line;
+	uint32_t number; /* from 0 */
+};
+
+struct live_arg {
+	const char *name;
+	const char *text; /* letter s */
+	int64_t number;	  /* i; u and x: unsigned */
+	double real;	  /* d */
+	uint32_t letter;
+	uint32_t reserved;
+};
+
+struct live_item {
+	uint64_t begin, end; /* ns; the same for a point in time */
+	uint64_t id, parent;
+	int64_t number;
+	double real;
+	const char *name;	      /* never NULL */
+	const struct live_site *site; /* or NULL */
+	const struct live_arg *args;
+	uint32_t nr_args;
+	uint32_t thread;
+	uint32_t place; /* of its resource, or its counter; LIVE_NONE */
+	uint32_t flags;
+	uint32_t order; /* as it came */
+	uint8_t kind, lane;
+};
+
+struct live_thread {
+	int32_t pid, tid;
+	uint32_t file;
+	bool passes;
+	const char *name, *process_name; /* never NULL once all is there */
+	const char *told_name;		 /* of its process, as the library has it; or NULL */
+	uint64_t first;			 /* time */
+	uint64_t last;			 /* end of its last item, once all is there */
+	uint8_t nr_lanes;
+	ARRAY(uint32_t) open[2]; /* regions that have not ended, by slot: items */
+};
+
+struct live_resource {
+	int32_t pid;
+	uint32_t thread; /* that told of it first */
+	uint64_t id;
+	const char *type, *name;
+	uint32_t item; /* the state that it is in, LIVE_NONE */
+};
+
+/* Values of one name in one process. */
+struct live_counter {
+	int32_t pid;
+	uint32_t thread;
+	const char *name, *unit;
+	uint64_t nr;
+};
+
+struct live {
+	struct coati_trace *trace; /* of the file that is read */
+	struct coati_profile *profile;
+	struct conditions conditions;
+	bool has_conditions;
+	uint32_t file;
+	uint32_t live_event;		    /* of the file, LIVE_NONE: not seen yet */
+	uint64_t first_sample, last_sample; /* times, of samples that are no batches */
+	ARRAY(struct live_item) items;
+	ARRAY(struct live_thread) threads;
+	ARRAY(struct live_resource) resources;
+	ARRAY(struct live_counter) counters;
+	ARRAY(struct live_site *) sites;
+	struct map thread_index, resource_index, counter_index, task_index, site_index, strings;
+	struct map process_names; /* by pid, as they call themselves */
+	struct arena arena;
+	struct strbuf text;
+	struct tally_live counts;			      /* what is in the file */
+	struct coati_trace_quality quality;		      /* of all files */
+	uint64_t no_begin, not_finite, nr_stacks, nr_samples; /* left out */
+	uint64_t first,
+		last; /* times of the first and the last, once all is there; 0: there are none */
+	bool is_full, is_finished;
+};
+
+int coati_live_init(struct live *l, const struct coati_filter *filter, struct coati_error *err);
+void coati_live_fini(struct live *l);
+/* A recording begins, and ends. */
+int coati_live_begin_file(struct live *l, struct coati_profile *p, uint32_t file,
+			  struct coati_error *err);
+int coati_live_end_file(struct live *l, struct coati_error *err);
+/* Every record of it, before the profile takes it. -ENOMEM; -E2BIG: too many for one timeline, which end_file() says in words.  Hot. */
+int coati_live_take(struct live *l, const struct coati_recording *r,
+		    const struct coati_recording_item *item);
+/* All is there: sorted by their begin (outer slices before inner ones), cut to the time that was asked for, in lanes, with names, counted. Once. */
+int coati_live_finish(struct live *l, struct coati_error *err);
+
+/* ---- inside ---- */
+
+/* One event. -ENOMEM, -E2BIG.  Hot. */
+int coati_live_event(struct live *l, const struct coati_trace_event *e);
+int coati_live_with_args(struct live *l, const struct coati_trace_event *e, uint32_t thread);
+int coati_live_counter(struct live *l, const struct coati_trace_event *e, uint32_t thread);
+int coati_live_state(struct live *l, const struct coati_trace_event *e, uint32_t thread);
+/* A new item with what all have. NULL: no memory, or l->is_full. */
+struct live_item *coati_live_add(struct live *l, const struct coati_trace_event *e,
+				 enum live_item_kind kind, uint32_t thread);
+/* A copy of a text that stays, the same for the same text; NULL: no memory. */
+const char *coati_live_text(struct live *l, const struct coati_trace_text *t);
+
+/* A key of a map for something of a process. */
+static inline uint64_t live_key(uint32_t pid, uint64_t a, uint64_t b)
+{
+	const uint64_t key[3] = { pid, a, b };
+
+	return coati_hash_bytes(key, sizeof(key), 0);
+}
+
+/* When something that is told again began. */
+static inline uint64_t live_began(const struct coati_trace_event *e)
+{
+	bool back = e->flags & COATI_TRACE_REOPENED || e->kind == COATI_TRACE_RANGE;
+
+	if (!back || e->duration == COATI_TRACE_NO_DURATION || e->duration > e->time)
+		return e->time;
+	return e->time - e->duration;
+}
+
+static inline bool live_is_slice(const struct live_item *i)
+{
+	return i->kind <= ITEM_LAST_SLICE;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* see live-events.h; here: batches out of a recording, and what is made of all items in the end. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "format/live-events.h"
+
+/* ---- a recording ---- */
+
+int coati_live_begin_file(struct live *l, struct coati_profile *p, uint32_t file,
+			  struct coati_error *err)
+{
+	coati_trace_free(&l->trace);
+	l->profile = p;
+	l->file = file;
+	l->live_event = LIVE_NONE;
+	return coati_trace_new(NULL, &l->trace, err);
+}
+
+static int drain(struct live *l)
+{
+	struct coati_trace_event e;
+	int r = 0, n;
+
+	while (r == 0 && (n = coati_trace_next(l->trace, &e)) != 0)
+		r = n < 0 ? n : coati_live_event(l, &e);
+	return r == -ENOMEM && l->is_full ? -E2BIG : r;
+}
+
+static bool is_named(const struct coati_recording *r, uint32_t event, const char *name)
+{
+	const struct coati_recording_event *e = coati_recording_event(r, event);
+
+	return e && !strcmp(e->name, name);
+}
+
+static int take_batch(struct live *l, const struct coati_recording *r,
+		      const struct coati_recording_item *item)
+{
+	const struct coati_sample_format *fmt =
+		coati_format_table_get(coati_recording_formats(r), item->event);
+	struct coati_record rec;
+	struct coati_batch batch;
+	int n;
+
+	/* what is damaged the profile counts */
+	if (!fmt || coati_record_decode(&item->raw, fmt, &rec) < 0 ||
+	    coati_batch_decode(&rec, item->raw.swap, &batch) < 0 || batch.kind != COATI_BATCH_TRACE)
+		return 0;
+	n = coati_trace_feed(l->trace, batch.payload, batch.payload_size, item->offset, NULL);
+	return n < 0 ? n : drain(l);
+}
+
+int coati_live_take(struct live *l, const struct coati_recording *r,
+		    const struct coati_recording_item *item)
+{
+	if (item->raw.type != COATI_RECORD_SAMPLE || item->flags & COATI_RECORDING_ITEM_NO_EVENT)
+		return 0;
+	if (item->event == l->live_event)
+		return take_batch(l, r, item);
+	if (l->live_event == LIVE_NONE && is_named(r, item->event, COATI_LIVE_EVENT)) {
+		l->live_event = item->event;
+		return take_batch(l, r, item);
+	}
+	if (!l->first_sample || item->time < l->first_sample)
+		l->first_sample = item->time;
+	if (item->time > l->last_sample)
+		l->last_sample = item->time;
+	return 0;
+}
+
+/* What is still open lasts until the end: of this file nothing more will come. */
+static void leave_open(struct live *l)
+{
+	coati_map_fini(&l->thread_index);
+	coati_map_fini(&l->task_index);
+	coati_map_fini(&l->site_index);
+	coati_map_fini(&l->resource_index);
+	coati_map_init(&l->thread_index, l->items.max);
+	coati_map_init(&l->task_index, l->items.max);
+	coati_map_init(&l->site_index, l->items.max);
+	coati_map_init(&l->resource_index, l->items.max);
+	coati_map_fini(&l->process_names);
+	coati_map_init(&l->process_names, l->items.max);
+}
+
+/* What processes call themselves; and what the library says of those that no record told of. */
+static int keep_told_names(struct live *l)
+{
+	struct coati_trace_process p;
+	struct map told;
+	int r = 0;
+
+	coati_map_init(&told, l->threads.max);
+	for (uint32_t n = 0; r >= 0 && coati_trace_process(l->trace, n, &p) == 0; n++) {
+		const char *name = coati_live_text(l, &p.comm);
+
+		r = name ? coati_map_put(&told, p.pid, (uint64_t)(uintptr_t)name) : -ENOMEM;
+	}
+	for (size_t i = 0; i < l->threads.len; i++) {
+		struct live_thread *t = &l->threads.v[i];
+		uint64_t name;
+
+		if (t->file != l->file)
+			continue;
+		if (coati_map_get(&l->process_names, (uint32_t)t->pid, &name))
+			t->process_name = (const char *)(uintptr_t)name;
+		if (coati_map_get(&told, (uint32_t)t->pid, &name) && *(const char *)(uintptr_t)name)
+			t->told_name = (const char *)(uintptr_t)name;
+	}
+	coati_map_fini(&told);
+	return r < 0 ? r : 0;
+}
+
+static void add_quality(struct live *l)
+{
+	struct coati_trace_quality q;
+
+	coati_trace_get_quality(l->trace, &q);
+	l->quality.events += q.events;
+	l->quality.damaged += q.damaged;
+	l->quality.missing += q.missing;
+	l->quality.lost += q.lost;
+	l->quality.late += q.late;
+	l->quality.unresolved += q.unresolved;
+	l->quality.clock_unknown += q.clock_unknown;
+	if (q.clock_error_ns > l->quality.clock_error_ns)
+		l->quality.clock_error_ns = q.clock_error_ns;
+}
+
+int coati_live_end_file(struct live *l, struct coati_error *err)
+{
+	int r = coati_trace_finish(l->trace);
+
+	if (r == 0)
+		r = drain(l);
+	if (r == 0)
+		r = keep_told_names(l);
+	add_quality(l);
+	leave_open(l);
+	coati_trace_free(&l->trace);
+	if (r == -E2BIG)
+		return coati_fail(
+			err, r,
+			"more than %zu live events are too many for one timeline; --thread and --process take fewer",
+			l->items.max);
+	return r < 0 ? coati_fail(err, r, "live events: %m") : 0;
+}
+
+/* ---- which of them ---- */
+
+/* Until when something lasts that has no end. */
+static uint64_t end_of_all(const struct live *l)
+{
+	uint64_t last = l->last_sample;
+
+	for (size_t i = 0; i < l->items.len; i++) {
+		const struct live_item *it = &l->items.v[i];
+		uint64_t time = it->end == UINT64_MAX ? it->begin : it->end;
+
+		last = time > last ? time : last;
+	}
+	return last;
+}
+
+static uint64_t begin_of_all(const struct live *l)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (size_t i = 0; i < l->items.len; i++)
+		if (l->items.v[i].begin < first)
+			first = l->items.v[i].begin;
+	return first;
+}
+
+/* What began before or ended later is cut, and says so. */
+static bool cut(struct live_item *i, uint64_t from, uint64_t to)
+{
+	if (!(i->flags & ITEM_WANTED) || i->end < from || i->begin > to)
+		return false;
+	if (i->begin < from) {
+		i->begin = from;
+		i->flags |= ITEM_OPEN_BEGIN;
+	}
+	if (i->end > to) {
+		i->end = to;
+		i->flags |= ITEM_OPEN_END;
+	}
+	return true;
+}
+
+static void select_items(struct live *l)
+{
+	uint64_t last = end_of_all(l), from, to;
+	size_t kept = 0;
+
+	coati_conditions_time(&l->conditions, l->first_sample ? l->first_sample : begin_of_all(l),
+			      l->last_sample ? l->last_sample : last, &from, &to);
+	for (size_t i = 0; i < l->items.len; i++) {
+		struct live_item *it = &l->items.v[i];
+
+		if (it->end == UINT64_MAX) {
+			it->end = last;
+			it->flags |= ITEM_OPEN_END;
+		}
+		if (cut(it, from, to))
+			l->items.v[kept++] = *it;
+	}
+	l->items.len = kept;
+}
+
+/* ---- in order ---- */
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct live_item *x = a, *y = b;
+
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	if (x->end != y->end)
+		return x->end > y->end ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* The ends of the slices around, for each lane of a thread. */
+struct lanes {
+	struct {
+		ARRAY(uint64_t) ends;
+	} v[LIVE_LANES];
+};
+
+static int choose_lane(struct lanes *s, struct live_item *i)
+{
+	for (uint8_t n = 0; n < LIVE_LANES; n++) {
+		uint64_t *slot;
+
+		while (s->v[n].ends.len && s->v[n].ends.v[s->v[n].ends.len - 1] <= i->begin)
+			s->v[n].ends.len--;
+		if (s->v[n].ends.len && s->v[n].ends.v[s->v[n].ends.len - 1] < i->end) {
+			if (n + 1 < LIVE_LANES)
+				continue;
+			i->end = s->v[n].ends.v[s->v[n].ends.len - 1];
+			i->flags |= ITEM_OPEN_END; /* of data that makes no sense */
+		}
+		s->v[n].ends.max = SIZE_MAX;
+		slot = ARRAY_ADD(&s->v[n].ends);
+		if (!slot)
+			return -ENOMEM;
+		*slot = i->end;
+		i->lane = n;
+		return 0;
+	}
+	return 0;
+}
+
+static int spread(struct live *l)
+{
+	struct lanes *lanes = coati_alloc_array(l->threads.len + 1, sizeof(*lanes));
+	int r = lanes ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < l->items.len; i++) {
+		struct live_item *it = &l->items.v[i];
+		struct live_thread *t = &l->threads.v[it->thread];
+
+		if (it->kind == ITEM_REGION)
+			r = choose_lane(&lanes[it->thread], it);
+		if (it->lane >= t->nr_lanes)
+			t->nr_lanes = it->lane + 1;
+	}
+	for (size_t i = 0; lanes && i < l->threads.len; i++)
+		for (int n = 0; n < LIVE_LANES; n++)
+			ARRAY_FINI(&lanes[i].v[n].ends);
+	coati_free(lanes);
+	return r;
+}
+
+/* ---- names and sums ---- */
+
+static void name_threads(struct live *l)
+{
+	for (size_t i = 0; i < l->threads.len; i++) {
+		struct live_thread *t = &l->threads.v[i];
+		struct coati_processes *ps = coati_profile_processes(l->profile, t->file);
+		struct coati_thread_info info = { .comm = "", .process_comm = "" };
+
+		if (ps)
+			coati_processes_thread(ps, t->pid, t->tid, t->first, &info);
+		if (!t->process_name)
+			t->process_name = info.process_comm ? info.process_comm : info.comm;
+		if (t->told_name && *t->process_name == ':')
+			t->process_name = t->told_name;
+		if (!t->name)
+			t->name = t->told_name && *info.comm == ':' ? t->told_name : info.comm;
+	}
+}
+
+static void count(struct live *l)
+{
+	struct tally_live *c = &l->counts;
+
+	*c = (struct tally_live){ 0 };
+	l->first = l->items.len ? l->items.v[0].begin : 0;
+	for (size_t i = 0; i < l->items.len; i++) {
+		const struct live_item *it = &l->items.v[i];
+		struct live_thread *t = &l->threads.v[it->thread];
+
+		if (it->end > l->last)
+			l->last = it->end;
+		if (it->end > t->last)
+			t->last = it->end;
+		if (live_is_slice(it)) {
+			c->slices++;
+			c->slice_ns += it->end - it->begin;
+		} else if (it->kind == ITEM_COUNTER) {
+			c->counters++;
+			l->counters.v[it->place].nr++;
+		} else {
+			c->points++;
+		}
+	}
+}
+
+int coati_live_finish(struct live *l, struct coati_error *err)
+{
+	int r;
+
+	if (l->is_finished)
+		return 0;
+	l->is_finished = true;
+	select_items(l);
+	if (l->items.len)
+		qsort(l->items.v, l->items.len, sizeof(*l->items.v), by_begin);
+	r = spread(l);
+	if (r < 0)
+		return coati_fail(err, r, "live events: %m");
+	name_threads(l);
+	count(l);
+	return 0;
+}
