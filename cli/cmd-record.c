@@ -108,6 +108,8 @@ static const char *find_conflict(const struct record_args *a)
 		return "--off-cpu and --overwrite do not go together: who waits is known only from all switches";
 	if (a->trace && a->overwrite)
 		return "--trace and --overwrite do not go together: what a thread does is known only from all switches";
+	if (a->trace && a->switch_on)
+		return "--trace and --switch-output do not go together: a timeline is one file";
 	if (a->syscalls && !a->trace)
 		return "--syscalls needs --trace";
 	if (a->when && !a->overwrite)

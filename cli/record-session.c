@@ -21,6 +21,7 @@
 #include "command.h"
 #include "record-announce.h"
 #include "record-events.h"
+#include "record-live.h"
 #include "record-output.h"
 #include "record-pack.h"
 #include "record-signals.h"
@@ -41,6 +42,7 @@ struct session {
 	struct coati_capture *cap;
 	struct coati_capture_stats stats;
 	struct record_output out;
+	struct record_live live;
 	struct coati_child *child;
 	struct coati_child_status status;
 	bool has_status;
@@ -150,6 +152,15 @@ static bool packs(const struct session *s)
 	return !s->args->no_pack && !s->out.pipe && !s->args->switch_on;
 }
 
+/* The last chance to add something: live events that are left, and names. */
+static int before_end(void *ctx, struct coati_writer *w)
+{
+	struct session *s = ctx;
+	int r = coati_record_live_end(&s->live, w);
+
+	return r == 0 && packs(s) ? coati_record_pack(&s->cap, w) : r;
+}
+
 static int open_capture(struct session *s)
 {
 	const struct record_args *a = s->args;
@@ -182,8 +193,8 @@ static int open_capture(struct session *s)
 		.wakeup_bytes = wakeup_bytes(s),
 		.when = s->when,
 		.when_count = s->when_count,
-		.before_end = packs(s) ? coati_record_pack : NULL,
-		.before_end_ctx = &s->cap,
+		.before_end = before_end,
+		.before_end_ctx = s,
 		.argc = a->argc,
 		.argv = a->argv,
 	};
@@ -307,6 +318,8 @@ static void record(struct session *s)
 		if (r == 0)
 			return;
 		if (r == 1 || r == -ETIMEDOUT || r == -EINTR)
+			r = coati_record_live_round(&s->live, s->cap);
+		if (r == 0)
 			r = attend(s);
 		if (r < 0)
 			stop_writing(s, r);
@@ -396,6 +409,11 @@ static int prepare(struct session *s)
 		.many = a->switch_on != NULL,
 		.max_files = a->max_files,
 	};
+	if (a->trace) {
+		s->live.pids = a->pids.v;
+		s->live.nr_pids = a->pids.len;
+		coati_record_live_open(&s->live);
+	}
 	if (coati_record_output_reserve(&s->out, &s->err) < 0 || start_child(s) < 0 ||
 	    open_capture(s) < 0)
 		return own_trouble(s);
@@ -444,6 +462,7 @@ int coati_record_session(const struct record_args *args)
 	coati_record_signals_wake(NULL);
 	coati_capture_close(&s.cap);
 	coati_record_output_fini(&s.out);
+	coati_record_live_close(&s.live);
 	coati_child_free(&s.child);
 	coati_event_list_free(s.when);
 	coati_event_list_free(s.list);

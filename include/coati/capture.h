@@ -179,6 +179,9 @@ COATI_API int coati_capture_set_deadline(struct coati_capture *cap, int64_t dead
 /* Thread: any.  Signal: safe. */
 COATI_API COATI_SIGSAFE void coati_capture_wake(struct coati_capture *cap);
 
+/* A batch of ours into the recording that is open (LIVE). The writer's error. */
+COATI_API int coati_capture_batch(struct coati_capture *cap, const struct coati_batch *batch);
+
 /* OVERWRITE: write what the overwritable rings hold now and was not written before. */
 COATI_API int coati_capture_snapshot(struct coati_capture *cap, struct coati_error *err);
 

@@ -269,6 +269,9 @@ COATI_API int coati_flight_open(const char *path, struct coati_flight **ret,
 /* The same from a descriptor, which is taken over. */
 COATI_API int coati_flight_open_fd(int fd, struct coati_flight **ret, struct coati_error *err);
 COATI_API void coati_flight_get_info(const struct coati_flight *f, struct coati_flight_info *ret);
+/* Only generations from @from to @to, before the first next(): for those who come back for more. Who comes back (@from is not the first) is not told again
+ * which tasks were open. */
+COATI_API void coati_flight_between(struct coati_flight *f, uint64_t from, uint64_t to);
 /* 1 and a batch, which lives until the next call; 0 at the end; -EIO and the like. *ret_where: its offset. */
 COATI_API int coati_flight_next(struct coati_flight *f, const void **ret, size_t *ret_size,
 				uint64_t *ret_where);

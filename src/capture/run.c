@@ -67,6 +67,11 @@ static int write_all(struct coati_capture *cap)
 	return r < 0 ? r : coati_off_cpu_adapt(cap);
 }
 
+int coati_capture_batch(struct coati_capture *cap, const struct coati_batch *batch)
+{
+	return cap && cap->writer ? coati_writer_batch(cap->writer, batch) : -EINVAL;
+}
+
 int coati_capture_wait(struct coati_capture *cap)
 {
 	uint64_t tick;

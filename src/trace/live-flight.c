@@ -292,6 +292,18 @@ void coati_flight_get_info(const struct coati_flight *f, struct coati_flight_inf
 	*ret = f->info;
 }
 
+void coati_flight_between(struct coati_flight *f, uint64_t from, uint64_t to)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < f->chunks.len; i++)
+		if (f->chunks.v[i].generation >= from && f->chunks.v[i].generation <= to)
+			f->chunks.v[nr++] = f->chunks.v[i];
+	f->chunks.len = nr;
+	if (from > 1)
+		f->task = f->map.tasks_count;
+}
+
 /* ---- what the tables say, as batches ---- */
 
 static uint64_t first_generation(const struct coati_flight *f)

@@ -166,11 +166,8 @@ static int begin_region(struct coati_timeline *t, struct thread *th,
 	uint32_t *open;
 	int r;
 
-	if (e->flags & COATI_TIMELINE_AGAIN) {
-		if (e->number < th->open.len)
-			return 0; /* known */
+	if (e->flags & COATI_TIMELINE_AGAIN)
 		g.flags |= COATI_TIMELINE_OPEN_BEGIN;
-	}
 	r = add_region(t, th, g, e->text);
 	if (r < 0)
 		return r;

@@ -2,7 +2,10 @@
 /* A recording on its way into a timeline: what is known while it is read, and forgotten afterwards. */
 #pragma once
 
+#include "base/strbuf.h"
 #include "trace/timeline.h"
+
+struct coati_trace;
 
 /* What the samples of an event of the file tell. */
 enum load_kind {
@@ -35,6 +38,8 @@ struct load {
 	struct coati_timeline_event pending;
 	uint64_t begin, end; /* as the recorder says; 0: it does not */
 	uint64_t lost, lost_samples;
+	struct coati_trace *trace; /* of live events; NULL: none so far */
+	struct strbuf text;	   /* while there is one */
 	bool looked, begun, at_exec, has_switches;
 };
 

@@ -10,7 +10,6 @@
 #define REGION_WORST (HEAD_MAX + VAR_MAX)
 
 /* A page of its own, as the gate is in a program that gets a copy of it. */
-uint64_t coati_tracer_gate __attribute__((aligned(64)));
 struct tracer_hot coati_tracer_hot;
 struct tracer coati_tracer;
 TRACER_TLS struct tracer_thread *coati_tracer_self;

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* see record-live.h */
+#include "record-live.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <coati/trace.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "talk.h"
+
+#define VARIABLE   "COATI_TRACE"
+#define SUFFIX	   ".live"
+#define EVERY_NS   (200 * NSEC_PER_MSEC)
+#define FILES_MAX  4096
+#define FILE_BYTES (UINT64_C(1) << 32) /* of one process */
+
+/* ---- the folder ---- */
+
+void coati_record_live_open(struct record_live *l)
+{
+	const char *base = getenv("XDG_RUNTIME_DIR");
+
+	l->files.max = FILES_MAX;
+	l->on = true;
+	if (!base || base[0] != '/' || strlen(base) > 64 || access(base, W_OK | X_OK) < 0)
+		base = "/dev/shm";
+	snprintf(l->folder, sizeof(l->folder), "%s/coati-trace-XXXXXX", base);
+	if (!mkdtemp(l->folder) || setenv(VARIABLE, l->folder, 1) < 0) {
+		coati_note("no live events of the command: a folder in %s: %m", base);
+		l->folder[0] = '\0';
+	}
+}
+
+static bool ends_in_live(const char *name)
+{
+	size_t len = strlen(name), end = strlen(SUFFIX);
+
+	return len > end && !strcmp(name + len - end, SUFFIX);
+}
+
+static DIR *open_folder(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
+}
+
+void coati_record_live_close(struct record_live *l)
+{
+	CLEANUP(dir_closep) DIR *d = l->folder[0] ? open_folder(l->folder) : NULL;
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (ends_in_live(e->d_name))
+			unlinkat(dirfd(d), e->d_name, 0);
+	if (l->folder[0] && rmdir(l->folder) < 0)
+		coati_note("%s is left behind: %m", l->folder);
+	for (size_t i = 0; i < l->files.len; i++)
+		close(l->files.v[i].fd);
+	ARRAY_FINI(&l->files);
+	if (l->on)
+		unsetenv(VARIABLE);
+	l->on = false;
+	l->folder[0] = '\0';
+}
+
+/* ---- files ---- */
+
+static bool is_known(const struct record_live *l, const struct stat *st)
+{
+	for (size_t i = 0; i < l->files.len; i++)
+		if (l->files.v[i].ino == st->st_ino && l->files.v[i].dev == st->st_dev)
+			return true;
+	return false;
+}
+
+static void take_file(struct record_live *l, int dir, const char *name)
+{
+	CLEANUP(fd_closep)
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct live_file *f;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || is_known(l, &st))
+		return;
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > FILE_BYTES) {
+		l->refused++;
+		return;
+	}
+	f = ARRAY_ADD(&l->files);
+	if (!f) {
+		l->refused++;
+		return;
+	}
+	*f = (struct live_file){ TAKE_FD(fd), st.st_ino, st.st_dev, 1 };
+}
+
+/* Is it of one of the processes that we record? "PID-TICKS.live" */
+static bool is_wanted(const struct record_live *l, const char *name)
+{
+	char start[16];
+
+	for (size_t i = 0; i < l->nr_pids; i++) {
+		int n = snprintf(start, sizeof(start), "%d-", l->pids[i]);
+
+		if (n > 0 && !strncmp(name, start, (size_t)n))
+			return true;
+	}
+	return false;
+}
+
+static void look_into(struct record_live *l, const char *path, bool all)
+{
+	CLEANUP(dir_closep) DIR *d = open_folder(path);
+	const struct dirent *e;
+	uint32_t seen = 0;
+
+	while (d && seen++ < 2 * FILES_MAX && (e = readdir(d)))
+		if (ends_in_live(e->d_name) && (all || is_wanted(l, e->d_name)))
+			take_file(l, dirfd(d), e->d_name);
+}
+
+static void look(struct record_live *l)
+{
+	char path[64];
+	struct stat st;
+
+	if (l->folder[0])
+		look_into(l, l->folder, true);
+	for (size_t i = 0; i < l->nr_pids; i++) {
+		snprintf(path, sizeof(path), "/proc/%d", l->pids[i]);
+		if (stat(path, &st) < 0)
+			continue;
+		snprintf(path, sizeof(path), "/dev/shm/coati-%u", st.st_uid);
+		look_into(l, path, false);
+	}
+}
+
+/* ---- batches ---- */
+
+struct sink {
+	struct coati_capture *cap;
+	struct coati_writer *writer; /* NULL: through the capture */
+};
+
+static int put(struct record_live *l, const struct sink *to, uint32_t pid, const void *bytes,
+	       size_t size)
+{
+	struct coati_batch b = { .kind = COATI_BATCH_TRACE,
+				 .version = 1,
+				 .pid = pid,
+				 .tid = pid,
+				 .time_ns = now_ns(),
+				 .id = COATI_LIVE_ID,
+				 .payload = bytes,
+				 .payload_size = (uint32_t)size };
+
+	if (size > COATI_LIVE_BATCH_MAX)
+		return 0;
+	l->batches++;
+	l->bytes += size;
+	return to->writer ? coati_writer_batch(to->writer, &b) : coati_capture_batch(to->cap, &b);
+}
+
+/* Generations that are complete; at the end all of them. A newer one has begun, and the collector may still be closing the one before. */
+static int read_file(struct record_live *l, struct live_file *f, const struct sink *to, bool last)
+{
+	struct coati_flight *flight = NULL;
+	struct coati_flight_info info;
+	const void *bytes;
+	uint64_t where, upto;
+	size_t size;
+	int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 3), r, n = 1;
+
+	if (fd < 0)
+		return 0;
+	/* it may not be one yet: it is written when it has its size */
+	if (coati_flight_open_fd(fd, &flight, NULL) < 0)
+		return 0;
+	coati_flight_get_info(flight, &info);
+	upto = last ? UINT64_MAX : info.generation > 2 ? info.generation - 2 : 0;
+	r = 0;
+	if (upto >= f->next) {
+		coati_flight_between(flight, f->next, upto);
+		while (r == 0 && (n = coati_flight_next(flight, &bytes, &size, &where)) > 0)
+			r = put(l, to, info.pid, bytes, size);
+		f->next = upto == UINT64_MAX ? upto : upto + 1;
+	}
+	coati_flight_close(&flight);
+	return r;
+}
+
+static int read_files(struct record_live *l, const struct sink *to, bool last)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < l->files.len; i++)
+		if (l->files.v[i].next != UINT64_MAX)
+			r = read_file(l, &l->files.v[i], to, last);
+	return r;
+}
+
+int coati_record_live_round(struct record_live *l, struct coati_capture *cap)
+{
+	uint64_t now;
+
+	if (!l->on)
+		return 0;
+	now = now_ns();
+	if (now < l->next_ns)
+		return 0;
+	l->next_ns = now + EVERY_NS;
+	look(l);
+	return read_files(l, &(struct sink){ .cap = cap }, false);
+}
+
+int coati_record_live_end(struct record_live *l, struct coati_writer *w)
+{
+	if (!l->on)
+		return 0;
+	look(l);
+	return read_files(l, &(struct sink){ .writer = w }, true);
+}

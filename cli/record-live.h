@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Live events of what is recorded. Programs that link libcoati-live and find COATI_TRACE in their environment put the memory of their tracer into a folder of ours, as
+ * flight recorders do. That is read while they run, and once more after they have ended, however they did; what was read goes into the recording. Nothing in it is
+ * believed, and there are ceilings for files and bytes. Of processes that run already, their flight recorders are read.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coati/capture.h>
+
+#include "base/array.h"
+
+struct live_file {
+	int fd;
+	uint64_t ino, dev;
+	uint64_t next; /* generation that was not read yet; 0: all is read */
+};
+
+struct record_live {
+	bool on;
+	char folder[128]; /* "": none of ours */
+	ARRAY(struct live_file) files;
+	const int32_t *pids; /* whose flight recorders are read */
+	size_t nr_pids;
+	uint64_t next_ns; /* when to look again */
+	uint64_t batches, bytes;
+	uint64_t refused; /* files that are none, or too many */
+};
+
+/* Make the folder and tell the command, which is started after this, where it is. Without a folder there are no live events, and it is said why. */
+void coati_record_live_open(struct record_live *l);
+/* Look for what is new, a few times a second. The writer's error. */
+int coati_record_live_round(struct record_live *l, struct coati_capture *cap);
+/* All that is left. */
+int coati_record_live_end(struct record_live *l, struct coati_writer *w);
+/* Remove the folder. */
+void coati_record_live_close(struct record_live *l);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * requests NUMBER CAUSE [MICROSECONDS [EVERY]]: a server without a network. Two workers take requests one after the other, each a task with regions parse, lookup and reply that
+ * compute for so long in all (1000). Every hundredth (EVERY) request has bad luck, by CAUSE:
+ *	none	it has not
+ *	lock	somebody holds the lock that it needs, for ten times as long as a request takes
+ *	fault	it touches fresh memory, page by page, for as long
+ *	cpu	it computes ten times as long
+ * Prints "NAME TID" of the threads, and how many had bad luck.
+ */
+#include <coati/live.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <coati/tracer.h>
+
+#define WORKERS 2
+#define TIMES	10
+
+static long number, work_us = 1000, every = 100;
+static const char *cause;
+static atomic_long next_request, unlucky;
+static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t ask = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int asked, held, over;
+
+/* CPU time, not time: a neighbour on the same CPU must not make it do less. */
+static uint64_t cpu_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+__attribute__((noinline)) static void compute(long us)
+{
+	uint64_t end = cpu_us() + (uint64_t)us;
+	volatile uint64_t sum = 0;
+
+	while (cpu_us() < end)
+		for (int i = 0; i < 1000; i++)
+			sum += (uint64_t)i;
+}
+
+__attribute__((noinline)) static void burn(long us)
+{
+	compute(us);
+}
+
+__attribute__((noinline)) static void touch_memory(long us)
+{
+	uint64_t end = cpu_us() + (uint64_t)us;
+
+	while (cpu_us() < end) {
+		size_t size = 1u << 20;
+		char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
+
+		if (p == MAP_FAILED)
+			return;
+		madvise(p, size, MADV_NOHUGEPAGE);
+		for (size_t i = 0; i < size; i += 4096)
+			p[i] = 1;
+		munmap(p, size);
+	}
+}
+
+/* Holds the table for a while whenever it is asked to, and says when it does. */
+static void *hold(void *arg)
+{
+	struct timespec t = { .tv_sec = work_us * TIMES / 1000000,
+			      .tv_nsec = work_us * TIMES % 1000000 * 1000 };
+
+	(void)arg;
+	prctl(PR_SET_NAME, "holder");
+	pthread_mutex_lock(&ask);
+	for (;;) {
+		while (!asked && !over)
+			pthread_cond_wait(&changed, &ask);
+		if (over)
+			break;
+		asked = 0;
+		pthread_mutex_lock(&table);
+		held = 1;
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&ask);
+		nanosleep(&t, NULL);
+		pthread_mutex_unlock(&table);
+		pthread_mutex_lock(&ask);
+		held = 0;
+	}
+	pthread_mutex_unlock(&ask);
+	return NULL;
+}
+
+static void wait_for_holder(void)
+{
+	pthread_mutex_lock(&ask);
+	asked = 1;
+	pthread_cond_broadcast(&changed);
+	while (!held)
+		pthread_cond_wait(&changed, &ask);
+	pthread_mutex_unlock(&ask);
+}
+
+static void lookup(int is_unlucky)
+{
+	COATI_REGION("lookup");
+	if (is_unlucky && !strcmp(cause, "lock"))
+		wait_for_holder();
+	pthread_mutex_lock(&table);
+	pthread_mutex_unlock(&table);
+	if (is_unlucky && !strcmp(cause, "cpu"))
+		burn(work_us * TIMES);
+	if (is_unlucky && !strcmp(cause, "fault"))
+		touch_memory(work_us * TIMES);
+}
+
+static void serve(long i)
+{
+	int is_unlucky = strcmp(cause, "none") && i % every == every / 2;
+	struct coati_live_task task;
+
+	COATI_TASK_BEGIN(&task, "request", NULL);
+	{
+		COATI_TASK_SCOPE(&task);
+		{
+			COATI_REGION("parse");
+			compute(work_us / 2);
+		}
+		lookup(is_unlucky);
+		{
+			COATI_REGION("reply");
+			compute(work_us - work_us / 2);
+		}
+		if (is_unlucky)
+			COATI_LOG("server", "request %ld had bad luck", i);
+	}
+	coati_task_end(&task);
+	atomic_fetch_add(&unlucky, is_unlucky);
+}
+
+static void *work(void *arg)
+{
+	long i;
+
+	prctl(PR_SET_NAME, arg);
+	while ((i = atomic_fetch_add(&next_request, 1)) < number)
+		serve(i);
+	printf("%s %ld\n", (const char *)arg, syscall(SYS_gettid));
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static char names[WORKERS][16] = { "worker-a", "worker-b" };
+	pthread_t workers[WORKERS], holder;
+
+	number = argc > 1 ? atol(argv[1]) : 1000;
+	cause = argc > 2 ? argv[2] : "none";
+	work_us = argc > 3 ? atol(argv[3]) : work_us;
+	every = argc > 4 ? atol(argv[4]) : every;
+	pthread_create(&holder, NULL, hold, NULL);
+	for (int i = 0; i < WORKERS; i++)
+		pthread_create(&workers[i], NULL, work, names[i]);
+	for (int i = 0; i < WORKERS; i++)
+		pthread_join(workers[i], NULL);
+	pthread_mutex_lock(&ask);
+	over = 1;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&ask);
+	pthread_join(holder, NULL);
+	printf("unlucky %ld\n", atomic_load(&unlucky));
+	return 0;
+}
