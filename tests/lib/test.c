@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,6 +24,7 @@
 #include "lib/json-check.h"
 
 #define EXIT_SKIP 77
+#define SLOW_MS	  500 /* who takes as long is named at the end */
 
 static struct test_case *first, *last;
 static uint64_t seed;
@@ -147,6 +149,11 @@ unsigned int test_rounds(unsigned int usual)
 	return usual * (unsigned int)(times < 1 ? 1 : times > 1000 ? 1000 : times);
 }
 
+bool test_slow(void)
+{
+	return getenv("COATI_TEST_SLOW") != NULL;
+}
+
 bool test_emulated(void)
 {
 	return getenv("COATI_TEST_EMULATED") != NULL;
@@ -245,7 +252,7 @@ static void run_child(const struct test_case *t, const char *scratch, int fd)
 static unsigned int limit_of(const struct test_case *t)
 {
 	/* a sanitizer makes everything several times slower */
-	return test_rounds(t->limit_s) * (getenv("COATI_TEST_SLOW") ? 4 : 1);
+	return test_rounds(t->limit_s) * (test_slow() ? 4 : 1);
 }
 
 static int64_t monotonic_ms(void)
@@ -426,6 +433,33 @@ static int run_forked(int number, const struct test_case *t)
 	return failed;
 }
 
+static int64_t cpu_ms(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_CHILDREN, &u);
+	return (int64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 +
+	       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
+}
+
+static int run_timed(int number, struct test_case *t)
+{
+	int64_t start_ms = monotonic_ms(), start_cpu_ms = cpu_ms();
+	int failed = run_forked(number, t);
+
+	t->took_ms = monotonic_ms() - start_ms;
+	t->cpu_ms = cpu_ms() - start_cpu_ms;
+	return failed;
+}
+
+static void say_slow(void)
+{
+	for (const struct test_case *t = first; t; t = t->next)
+		if (t->took_ms >= SLOW_MS)
+			printf("# slow: %.1f s, %.1f s of CPU: %s\n", (double)t->took_ms / 1000,
+			       (double)t->cpu_ms / 1000, t->name);
+}
+
 static bool wanted(const struct test_case *t, char **names)
 {
 	if (!*names)
@@ -482,8 +516,9 @@ int main(int argc, char **argv)
 		if (no_fork)
 			run_here(t);
 		else
-			failed += run_forked(count, t);
+			failed += run_timed(count, t);
 	}
+	say_slow();
 	printf("1..%d\n", count);
 	return failed ? 1 : 0;
 }

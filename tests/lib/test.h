@@ -11,9 +11,9 @@
  *
  * Each test runs in a process of its own with a time limit (four times as long with COATI_TEST_SLOW), default signal
  * dispositions and a scratch folder (below TMPDIR) that is the current folder and is removed afterwards. Processes that
- * a test leaves behind are killed and fail it. A failed CHECK ends its test. Output is TAP. A test that cannot run here
- * calls test_skip("reason"); when the environment variable COATI_TEST_MUST names the word @need of test_skip_need(), the
- * skip is a failure.
+ * a test leaves behind are killed and fail it. A failed CHECK ends its test. Output is TAP; at the end "# slow:" names the
+ * tests that took half a second. A test that cannot run here calls test_skip("reason"); when the environment variable
+ * COATI_TEST_MUST names the word @need of test_skip_need(), the skip is a failure.
  *
  * Command line of a suite: [--list] [--no-fork] [--seed N] [PART-OF-NAME...]
  */
@@ -32,19 +32,20 @@ struct test_case {
 	test_fn fn;
 	unsigned int limit_s;
 	struct test_case *next;
+	int64_t took_ms, cpu_ms;
 };
 
 void test_register(struct test_case *t);
 
-#define TEST_LIMIT(test_name, seconds)                                                       \
-	static void test_case_##test_name(void);                                             \
-	static struct test_case test_entry_##test_name = { #test_name, __FILE__,             \
-							   test_case_##test_name, (seconds), \
-							   NULL };                           \
-	__attribute__((constructor)) static void test_enter_##test_name(void)                \
-	{                                                                                    \
-		test_register(&test_entry_##test_name);                                      \
-	}                                                                                    \
+#define TEST_LIMIT(test_name, seconds)                                             \
+	static void test_case_##test_name(void);                                   \
+	static struct test_case test_entry_##test_name = {                         \
+		#test_name, __FILE__, test_case_##test_name, (seconds), NULL, 0, 0 \
+	};                                                                         \
+	__attribute__((constructor)) static void test_enter_##test_name(void)      \
+	{                                                                          \
+		test_register(&test_entry_##test_name);                            \
+	}                                                                          \
 	static void test_case_##test_name(void)
 #define TEST(test_name) TEST_LIMIT(test_name, 30)
 
@@ -69,6 +70,9 @@ const char *test_tool(void);
 /* How often to repeat what is left to chance (kills, races): @usual, times COATI_SOAK, which scripts/soak sets. The time
  * limit grows alike. */
 unsigned int test_rounds(unsigned int usual);
+/* Whether everything takes several times as long (COATI_TEST_SLOW is set: a sanitizer, an emulator). What is large only to
+ * be large may then be smaller; the plain builds run it whole. */
+bool test_slow(void);
 /* Whether the program runs under user-mode emulation (COATI_TEST_EMULATED is set): system calls are translated, so
  * that clocks are coarse, and perf events, ptrace and much of /proc are those of the emulator or missing. */
 bool test_emulated(void);

@@ -216,7 +216,7 @@ TEST(export_survives_a_name_of_a_megabyte)
 
 TEST_LIMIT(export_survives_a_hundred_thousand_threads, 240)
 {
-	const uint32_t nr = test_emulated() ? 5000 : 100000;
+	const uint32_t nr = test_slow() ? 5000 : 100000;
 	struct tape t;
 
 	tape_program();

@@ -214,8 +214,10 @@ static size_t slurp(const char *path, uint8_t *buf, size_t cap)
 
 static void spit(const char *path, const uint8_t *buf, size_t size)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd;
 
+	unlink(path); /* ext4 waits for the disk when a file is cut to nothing and written again */
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	CHECK_INT(write(fd, buf, size), ==, size);
 	close(fd);
 }

@@ -167,7 +167,7 @@ static void damage_forward(void)
 
 TEST_LIMIT(forward_rings_deliver_what_the_model_says, 60)
 {
-	for (unsigned int round = test_rounds(60); round; round--) {
+	for (unsigned int round = test_rounds(test_slow() ? 20 : 60); round; round--) {
 		uint64_t size = ring_sizes[below(NR(ring_sizes))];
 
 		model_open(COATI_RING_FORWARD, size, near_an_edge(size));
@@ -219,7 +219,7 @@ static void damage_bpf(void)
 
 TEST_LIMIT(bpf_rings_deliver_what_the_model_says, 60)
 {
-	for (unsigned int round = test_rounds(60); round; round--) {
+	for (unsigned int round = test_rounds(test_slow() ? 20 : 60); round; round--) {
 		uint64_t size = ring_sizes[below(NR(ring_sizes))];
 
 		model_open(COATI_RING_BPF, size, near_an_edge(size));
@@ -268,7 +268,7 @@ TEST_LIMIT(backward_rings_deliver_what_the_model_says, 60)
 	static uint32_t sizes[QUEUE];
 	struct coati_ring_item item;
 
-	for (unsigned int round = test_rounds(40); round; round--) {
+	for (unsigned int round = test_rounds(test_slow() ? 15 : 40); round; round--) {
 		uint64_t size = ring_sizes[below(NR(ring_sizes))], seen = 0;
 		uint64_t max = size < SIZE_MAX_ ? size : SIZE_MAX_;
 
