@@ -33,15 +33,27 @@ count_of()
 	sed -n "s/.*{\"event\":\"$1\",\"count\":\([0-9]*\).*/\1/p" | head -n 1
 }
 
+# wait_until COMMAND...: until it succeeds. The limit is for what never comes; a machine that is busy makes us wait, not fail.
+wait_until()
+{
+	tries=0
+	until "$@"; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 2000 ] || { echo "never came: $*" >&2; return 1; }
+		sleep 0.01
+	done
+}
+
 # wait_for FILE: until it is there.
 wait_for()
 {
-	tries=0
-	while [ ! -e "$1" ]; do
-		tries=$((tries + 1))
-		[ "$tries" -lt 1000 ] || { echo "$1 never came" >&2; return 1; }
-		sleep 0.01
-	done
+	wait_until test -e "$1"
+}
+
+# counts_in PID: whether it has counters open.
+counts_in()
+{
+	ls -l "/proc/$1/fd" 2>/dev/null | grep -q perf_event
 }
 
 # verbs: all that the overview names, without help itself.

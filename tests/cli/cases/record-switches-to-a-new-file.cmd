@@ -5,9 +5,11 @@ for f in coati.data.*; do
 	grep -q 'sleep$' out || { echo "$f does not know the command"; cat out; }
 done
 rm -f coati.data.*
-"$COATI" record -q --switch-output signal -e cpu-clock:u sh -c ': >started; sleep 0.3' &
+"$COATI" record -q --switch-output signal -e cpu-clock:u sh -c ': >started; until [ -e stop ]; do sleep 0.02; done' &
 wait_for started
-sleep 0.1
 kill -USR2 $!
+two_files() { [ "$(ls coati.data.* | wc -l)" = 2 ]; }
+wait_until two_files
+: >stop
 wait $!
 ls coati.data.* | wc -l

@@ -1,8 +1,10 @@
-"$COATI" record -q --overwrite -e cpu-clock:u sh -c ': >started; i=0; while [ ! -e stop ]; do :; done' &
+# the command has had samples before it says that it started
+"$COATI" record -q --overwrite -e cpu-clock:u sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; : >started; until [ -e stop ]; do :; done' &
 wait_for started
-sleep 0.1
+before=$(wc -c <coati.data)
+has_grown() { [ "$(wc -c <coati.data)" -gt "$before" ]; }
 kill -USR2 $!
-sleep 0.1
+wait_until has_grown
 : >stop
 wait $!
 echo $?
