@@ -200,7 +200,7 @@ size_t coati_trace_event_format(const struct coati_trace *t, const struct coati_
 	coati_strbuf_printf(&s, "%" PRIu64 ".%09" PRIu64 " %u/%u%s %s", e->time / NSEC_PER_SEC,
 			    e->time % NSEC_PER_SEC, e->pid, e->tid, e->slot ? "!" : "",
 			    coati_trace_kind_name(e->kind));
-	if (e->site)
+	if (e->site && e->site->name.size)
 		add_text(&s, "site", &e->site->name);
 	if (e->site && e->site->category.size)
 		add_text(&s, "category", &e->site->category);
