@@ -373,6 +373,7 @@ struct live_walk coati_live_walk(const struct live_view *b, const struct live_sc
 				   .end = b->payload + b->head.used,
 				   .time = b->head.base,
 				   .batch_kind = b->head.kind,
+				   .plain = !schema || !schema->is_other,
 				   .schema = schema,
 				   .fields = fields,
 				   .ctx = ctx };
@@ -394,30 +395,18 @@ static inline const uint8_t *take_time(struct live_walk *w, const uint8_t *at, u
 
 	if ((size_t)(w->end - at) < size)
 		return NULL;
-	if (size == 1)
-		delta = *at;
-	else if (w->end - at >= 8) {
-		memcpy(&delta, at, 8);
-		delta &= ~UINT64_C(0) >> (64 - 8 * size);
-	} else {
-		memcpy(&delta, at, size);
-	}
+	memcpy(&delta, at, size);
 	if (__builtin_add_overflow(w->time, delta, &w->time))
 		return NULL;
 	return at + size;
 }
 
-int coati_live_next(struct live_walk *w, struct live_event *ret)
+/* Any event. */
+static int next_slowly(struct live_walk *w, struct live_event *ret)
 {
 	const uint8_t *at = w->at;
-	uint8_t first;
+	uint8_t first = *at++;
 
-	while (at < w->end && *at == LIVE_NONE)
-		at++;
-	w->at = at;
-	if (at == w->end)
-		return w->why ? -EBADMSG : 0;
-	first = *at++;
 	ret->kind = first & 31;
 	ret->offset = (uint32_t)(w->at - w->start);
 	if (ret->kind == LIVE_NONE)
@@ -429,6 +418,57 @@ int coati_live_next(struct live_walk *w, struct live_event *ret)
 	at = take_arguments(w, at, ret);
 	if (!at)
 		return damaged(w, "an event is longer than its batch, or has an impossible number");
+	w->at = at;
+	return 1;
+}
+
+/* Kinds whose first argument is a number, and whose second, if any, is one too. */
+#define ONE_NUMBER                                                          \
+	(1u << LIVE_REGION_BEGIN | 1u << LIVE_RANGE | 1u << LIVE_TASK_END | \
+	 1u << LIVE_TASK_ENTER | 1u << LIVE_COUNTER | 1u << LIVE_STACKED | 1u << LIVE_LOG)
+#define FAST_ROOM 24 /* bytes that the fast way looks at, at most */
+
+int coati_live_next(struct live_walk *w, struct live_event *ret)
+{
+	const uint8_t *at = w->at;
+	unsigned int size, kind;
+	uint64_t delta;
+
+	while (at < w->end && *at == LIVE_NONE)
+		at++;
+	w->at = at;
+	if (at == w->end)
+		return w->why ? -EBADMSG : 0;
+	kind = *at & 31;
+	/* Most events are short, and far from the end: no byte of them needs to be looked for. */
+	if (w->end - at < FAST_ROOM || !w->plain ||
+	    !((ONE_NUMBER | 1u << LIVE_REGION_END) >> kind & 1))
+		return next_slowly(w, ret);
+	size = (*at >> 5) + 1u;
+	memcpy(&delta, at + 1, 8);
+	delta &= ~UINT64_C(0) >> (64 - 8 * size);
+	at += 1 + size;
+	if (kind != LIVE_REGION_END) {
+		if (*at >= 0x80)
+			return next_slowly(w, ret);
+		ret->v[0] = *at++;
+	}
+	if (kind == LIVE_COUNTER || kind == LIVE_RANGE) {
+		if (*at >= 0x80)
+			return next_slowly(w, ret);
+		ret->v[1] = kind == LIVE_COUNTER ? unzigzag(*at) : *at;
+		at++;
+	} else if (kind == LIVE_LOG) {
+		at = take_text(at, w->end, &ret->text[0]);
+		if (!at)
+			return next_slowly(w, ret);
+	}
+	if (delta > ~w->time)
+		return next_slowly(w, ret);
+	ret->kind = (uint8_t)kind;
+	ret->offset = (uint32_t)(w->at - w->start);
+	ret->time = w->time += delta;
+	ret->nr_texts = kind == LIVE_LOG;
 	w->at = at;
 	return 1;
 }
@@ -474,6 +514,7 @@ int coati_live_schema_add(struct live_schema *s, const struct live_schema_entry 
 	known = coati_live_kinds[entry->kind].letters;
 	len = strlen(known);
 	s->is_foreign[entry->kind] = l->size < len || memcmp(l->text, known, len) != 0;
+	s->is_other = s->is_other || l->size != len || s->is_foreign[entry->kind];
 	memset(s->foreign[entry->kind], 0, sizeof(s->foreign[0]));
 	memset(s->extra[entry->kind], 0, sizeof(s->extra[0]));
 	if (s->is_foreign[entry->kind]) {

@@ -66,6 +66,7 @@ struct live_schema {
 	char foreign[LIVE_KINDS]
 		    [24]; /* letters of kinds that mean something else than here: skipped by them */
 	bool is_foreign[LIVE_KINDS];
+	bool is_other; /* any of these: kinds are not what the code knows */
 };
 
 /* Text of the fields of a site, for LIVE_INSTANT; false: such a site is not known. */
@@ -75,6 +76,7 @@ struct live_walk {
 	const uint8_t *start, *at, *end;
 	uint64_t time;
 	uint16_t batch_kind;
+	bool plain;			  /* kinds are what the code knows */
 	const struct live_schema *schema; /* NULL: what the code knows */
 	live_fields_fn fields;
 	void *ctx;

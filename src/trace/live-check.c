@@ -20,6 +20,7 @@
 
 #define DEPTH_MAX   (1u << 16)
 #define THREADS_MAX (1u << 20)
+#define RECENT	    64u
 #define THINGS_MAX \
 	(1u << 20) /* tasks and resources of a process that are remembered, ended ones too */
 
@@ -49,9 +50,17 @@ struct watched {
 	struct map threads, tasks, resources; /* -> pointer */
 };
 
+/* Where an event belongs. */
+struct place {
+	struct watched *watched;
+	struct thread *thread; /* NULL: the entry is free */
+	uint32_t pid, tid, slot;
+};
+
 struct coati_trace_check {
 	struct map processes;
 	uint64_t events, time;
+	struct place recent[RECENT];	     /* threads whose events came last, by their numbers */
 	struct coati_trace_finding *finding; /* NULL: there is one already */
 	bool found;
 };
@@ -209,7 +218,8 @@ static int region_begin(struct coati_trace_check *c, struct thread *t,
 	if (t->certain && e->depth != t->regions.len)
 		wrong(c, e, "a region begins at depth %u where %zu are open", e->depth,
 		      t->regions.len);
-	r = ARRAY_ADD(&t->regions);
+	r = t->regions.len < t->regions.cap ? &t->regions.v[t->regions.len++]
+					    : ARRAY_ADD(&t->regions);
 	if (!r)
 		return t->regions.len == DEPTH_MAX ? -E2BIG : -ENOMEM;
 	*r = (struct region){ e->site, e->time };
@@ -407,20 +417,37 @@ static int follow(struct coati_trace_check *c, struct watched *w, struct thread 
 	}
 }
 
+/* Process and thread of the event; NULL: out of memory.  Hot. */
+static const struct place *find_place(struct coati_trace_check *c,
+				      const struct coati_trace_event *e)
+{
+	struct place *p = &c->recent[(e->tid ^ (uint32_t)e->slot << 5 ^ e->pid) % RECENT];
+
+	if (e->flags & COATI_TRACE_NEW_PROCESS) {
+		forget_process(c, e->pid);
+		memset(c->recent, 0, sizeof(c->recent));
+	}
+	if (p->thread && p->pid == e->pid && p->tid == e->tid && p->slot == e->slot)
+		return p;
+	p->watched = get_watched(c, e->pid);
+	p->thread = p->watched ? get_thread(p->watched, e) : NULL;
+	p->pid = e->pid;
+	p->tid = e->tid;
+	p->slot = e->slot;
+	return p->thread ? p : NULL;
+}
+
 int coati_trace_check_event(struct coati_trace_check *c, const struct coati_trace_event *e,
 			    struct coati_trace_finding *ret)
 {
+	const struct place *place = find_place(c, e);
 	struct coati_trace_finding finding;
-	struct watched *w;
 	struct thread *t;
 	int n;
 
-	if (e->flags & COATI_TRACE_NEW_PROCESS)
-		forget_process(c, e->pid);
-	w = get_watched(c, e->pid);
-	t = w ? get_thread(w, e) : NULL;
-	if (!t)
+	if (!place)
 		return -ENOMEM;
+	t = place->thread;
 	if (e->flags & COATI_TRACE_NEW_THREAD) {
 		t->regions.len = 0;
 		t->certain = false;
@@ -430,7 +457,7 @@ int coati_trace_check_event(struct coati_trace_check *c, const struct coati_trac
 	if (e->kind != COATI_TRACE_LOST && !(e->flags & COATI_TRACE_CLOCK_UNKNOWN) && e->tid)
 		check_time(c, t, e);
 	check_inside(c, e);
-	n = follow(c, w, t, e);
+	n = follow(c, place->watched, t, e);
 	c->events++;
 	if (n < 0)
 		return n;

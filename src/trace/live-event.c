@@ -298,29 +298,36 @@ static bool is_shown(uint8_t kind)
 	       (kind >= LIVE_OPEN_REGION && kind <= LIVE_LOST);
 }
 
-static void set_identity(struct coati_trace *t, struct stream *s, const struct held *h,
-			 struct coati_trace_event *e)
+void coati_trace_blank(struct stream *s, const struct held *h)
 {
-	*e = (struct coati_trace_event){ .time = s->time,
-					 .pid = s->process->pid,
-					 .tid = s->tid,
-					 .slot = s->slot < 2 ? s->slot : 0,
-					 .generation = h->generation->number,
-					 .duration = COATI_TRACE_NO_DURATION,
-					 .text.text = "" };
-	e->error = live_clock_error(&s->clock, s->time);
-	if (s->clock.unknown)
-		e->flags |= COATI_TRACE_CLOCK_UNKNOWN;
-	else if (e->error > t->quality.clock_error_ns)
-		t->quality.clock_error_ns = e->error;
+	s->blank = (struct coati_trace_event){ .pid = s->process->pid,
+					       .tid = s->tid,
+					       .slot = s->slot < 2 ? s->slot : 0,
+					       .generation = h->generation->number,
+					       .error = s->clock.error_ns,
+					       .duration = COATI_TRACE_NO_DURATION,
+					       .text.text = "" };
 	if (!h->generation->ended)
-		e->flags |= COATI_TRACE_INCOMPLETE;
+		s->blank.flags |= COATI_TRACE_INCOMPLETE;
+}
+
+static void set_identity(struct coati_trace *t, struct stream *s, struct coati_trace_event *e)
+{
+	*e = s->blank;
+	e->time = s->time;
 	e->task = task_of(s);
 	e->flags |= s->news;
 	s->news = 0;
 	if (s->process->after)
 		e->flags |= COATI_TRACE_NEW_PROCESS;
 	s->process->after = false;
+	if (s->clock.unknown)
+		e->flags |= COATI_TRACE_CLOCK_UNKNOWN;
+	if (s->clock.is_open) {
+		e->error = live_clock_error(&s->clock, s->time);
+		if (!s->clock.unknown && e->error > t->quality.clock_error_ns)
+			t->quality.clock_error_ns = e->error;
+	}
 }
 
 int coati_trace_show(struct coati_trace *t, struct stream *s, struct coati_trace_event *e)
@@ -330,14 +337,14 @@ int coati_trace_show(struct coati_trace *t, struct stream *s, struct coati_trace
 	int n;
 
 	if (s->gap) {
-		set_identity(t, s, h, e);
+		set_identity(t, s, e);
 		e->kind = COATI_TRACE_MISSING;
 		e->number = (int64_t)s->gap;
 		return 1;
 	}
 	if (!is_shown(raw->kind))
 		return coati_live_table_add(&h->generation->table, raw);
-	set_identity(t, s, h, e);
+	set_identity(t, s, e);
 	e->kind = raw->kind;
 	if (s->telling && raw->kind != LIVE_OPEN_REGION)
 		coati_trace_regions_told(s);

@@ -78,10 +78,8 @@ static void sweep(struct process *p)
 
 /* ---- the heap ---- */
 
-static bool earlier(const struct stream *a, const struct stream *b)
+static bool comes_first(const struct stream *a, const struct stream *b)
 {
-	if (a->time != b->time)
-		return a->time < b->time;
 	if (a->process->pid != b->process->pid)
 		return a->process->pid < b->process->pid;
 	if ((a->slot == SLOT_STATUS) != (b->slot == SLOT_STATUS))
@@ -91,9 +89,15 @@ static bool earlier(const struct stream *a, const struct stream *b)
 	return a->slot < b->slot;
 }
 
+static inline bool earlier(const struct waiting *a, const struct waiting *b)
+{
+	return a->time != b->time ? a->time < b->time : comes_first(a->stream, b->stream);
+}
+
+/* The time of the one on top has changed. */
 static void sift_down(struct coati_trace *t)
 {
-	struct stream **v = t->heap.v, *s = v[0];
+	struct waiting *v = t->heap.v, top = { v[0].stream->time, v[0].stream };
 	size_t at = 0, len = t->heap.len;
 
 	for (;;) {
@@ -101,36 +105,36 @@ static void sift_down(struct coati_trace *t)
 
 		if (child >= len)
 			break;
-		if (child + 1 < len && earlier(v[child + 1], v[child]))
+		if (child + 1 < len && earlier(&v[child + 1], &v[child]))
 			child++;
-		if (!earlier(v[child], s))
+		if (!earlier(&v[child], &top))
 			break;
 		v[at] = v[child];
 		at = child;
 	}
-	v[at] = s;
+	v[at] = top;
 }
 
 static int heap_put(struct coati_trace *t, struct stream *s)
 {
+	struct waiting new = { s->time, s }, *v;
 	size_t at = t->heap.len;
-	struct stream **v;
 
 	if (!ARRAY_ADD(&t->heap))
 		return -ENOMEM;
 	v = t->heap.v;
-	while (at && earlier(s, v[(at - 1) / 2])) {
+	while (at && earlier(&new, &v[(at - 1) / 2])) {
 		v[at] = v[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
-	v[at] = s;
+	v[at] = new;
 	s->in_heap = true;
 	return 0;
 }
 
 static void heap_pop(struct coati_trace *t)
 {
-	t->heap.v[0]->in_heap = false;
+	t->heap.v[0].stream->in_heap = false;
 	t->heap.v[0] = t->heap.v[--t->heap.len];
 	if (t->heap.len)
 		sift_down(t);
@@ -179,6 +183,9 @@ static void begin_batch(struct coati_trace *t, struct stream *s)
 	s->last_generation = h->generation->number;
 	s->clock = coati_live_clock(&h->view.head, &s->process->rate);
 	t->quality.clock_unknown += s->clock.unknown;
+	if (!s->clock.unknown && s->clock.error_ns > t->quality.clock_error_ns)
+		t->quality.clock_error_ns = s->clock.error_ns;
+	coati_trace_blank(s, h);
 	s->walk = coati_live_walk(&h->view, &s->process->names.schema, coati_live_names_fields,
 				  &s->process->names);
 }
@@ -341,7 +348,7 @@ static void advance(struct coati_trace *t, struct stream *s, struct coati_trace_
 	}
 	if (!more)
 		heap_pop(t);
-	else if (t->heap.len > 1)
+	else
 		sift_down(t);
 }
 
@@ -352,7 +359,7 @@ int coati_trace_next(struct coati_trace *t, struct coati_trace_event *ret)
 	if (t->forcing && t->quality.held_bytes <= t->max_bytes / 2)
 		t->forcing = false;
 	while (t->heap.len && is_certain(t)) {
-		struct stream *s = t->heap.v[0];
+		struct stream *s = t->heap.v[0].stream;
 		struct generation *g = s->queue.v[s->at]->generation;
 
 		if (g != t->current) {
@@ -373,7 +380,7 @@ int coati_trace_next(struct coati_trace *t, struct coati_trace_event *ret)
 		t->quality.events++;
 		return 1;
 	}
-	if (!t->heap.len && t->current) {
+	if (!t->heap.len && t->quality.held_bytes) {
 		t->current = NULL;
 		coati_trace_release(t);
 	}

@@ -36,7 +36,8 @@ int coati_trace_region_begin(struct stream *s, struct coati_trace_event *e)
 		s->deeper++;
 		return 0;
 	}
-	r = ARRAY_ADD(&s->regions);
+	r = s->regions.len < s->regions.cap ? &s->regions.v[s->regions.len++]
+					    : ARRAY_ADD(&s->regions);
 	if (!r)
 		return -ENOMEM;
 	*r = (struct open_region){ e->site, e->time };

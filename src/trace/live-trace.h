@@ -56,8 +56,9 @@ struct stream {
 	size_t at; /* in the queue: the batch that is read */
 	struct live_walk walk;
 	struct live_clock clock;
-	struct live_event event; /* the next one */
-	uint64_t time;		 /* of that, in ns */
+	struct live_event event;	/* the next one */
+	uint64_t time;			/* of that, in ns */
+	struct coati_trace_event blank; /* what all events of the batch have in common */
 	bool in_heap;
 	bool unsorted; /* something was put behind what waits */
 	uint64_t gap;  /* batches that are missing before the next event, not told yet */
@@ -71,6 +72,12 @@ struct stream {
 	uint64_t deeper; /* open beyond the ceiling: counted only */
 	uint32_t told;	 /* regions told again by the batch that is read */
 	bool telling;
+};
+
+/* A stream in the heap, with the time of its next event. */
+struct waiting {
+	uint64_t time;
+	struct stream *stream;
 };
 
 struct open_task {
@@ -104,7 +111,7 @@ struct coati_trace {
 	uint64_t max_bytes;
 	ARRAY(struct process *) processes;
 	struct map by_pid;
-	ARRAY(struct stream *) heap; /* the earliest on top */
+	ARRAY(struct waiting) heap; /* the earliest on top */
 	bool finished, forcing;
 	uint64_t order, last_ns;
 	struct generation *current; /* of the event that was given out last */
@@ -131,6 +138,8 @@ void coati_trace_stream_free(struct stream *s);
 struct stream *coati_trace_stream(struct process *p, uint32_t tid, uint16_t slot);
 
 /* live-event.c */
+/* Prepare what all events of a batch have in common. */
+void coati_trace_blank(struct stream *s, const struct held *h);
 /* The next event of @s as it is shown: 1, 0 when there is nothing to show, negative. */
 int coati_trace_show(struct coati_trace *t, struct stream *s, struct coati_trace_event *ret);
 /* The stack that came behind it. */

@@ -46,38 +46,135 @@ static void run_golden(const char *name)
 	coati_strbuf_fini(&out);
 }
 
-#define GOLDEN(name)               \
-	TEST(live_golden_##name)   \
-	{                          \
-		run_golden(#name); \
-	}
+TEST(live_golden_regions_nest_and_have_lengths)
+{
+	run_golden("regions_nest_and_have_lengths");
+}
 
-GOLDEN(regions_nest_and_have_lengths)
-GOLDEN(threads_are_merged_by_time)
-GOLDEN(batches_may_come_in_any_order)
-GOLDEN(task_keeps_its_type_across_generations)
-GOLDEN(sequence_goes_on_across_generations)
-GOLDEN(thread_number_is_used_again)
-GOLDEN(damage_of_an_earlier_generation_comes_first)
-GOLDEN(region_ends_without_a_begin)
-GOLDEN(task_begins_twice)
-GOLDEN(site_is_not_known)
-GOLDEN(text_of_70000_bytes)
-GOLDEN(resource_goes_its_way)
-GOLDEN(resource_takes_a_forbidden_step)
-GOLDEN(open_things_are_told_again)
-GOLDEN(loss_is_told_where_it_happened)
-GOLDEN(missing_batch_is_found_by_its_gap)
-GOLDEN(checksum_is_wrong)
-GOLDEN(open_batch_is_read_as_far_as_it_is)
-GOLDEN(clock_goes_between_its_pairs)
-GOLDEN(clock_contradicts_itself)
-GOLDEN(unknown_kinds_are_skipped_by_their_schema)
-GOLDEN(handler_has_a_slot_of_its_own)
-GOLDEN(strings_may_stand_behind_their_use)
-GOLDEN(every_kind_of_event)
-GOLDEN(pid_is_used_again)
-GOLDEN(two_processes_are_merged)
+TEST(live_golden_threads_are_merged_by_time)
+{
+	run_golden("threads_are_merged_by_time");
+}
+
+TEST(live_golden_batches_may_come_in_any_order)
+{
+	run_golden("batches_may_come_in_any_order");
+}
+
+TEST(live_golden_task_keeps_its_type_across_generations)
+{
+	run_golden("task_keeps_its_type_across_generations");
+}
+
+TEST(live_golden_sequence_goes_on_across_generations)
+{
+	run_golden("sequence_goes_on_across_generations");
+}
+
+TEST(live_golden_thread_number_is_used_again)
+{
+	run_golden("thread_number_is_used_again");
+}
+
+TEST(live_golden_damage_of_an_earlier_generation_comes_first)
+{
+	run_golden("damage_of_an_earlier_generation_comes_first");
+}
+
+TEST(live_golden_region_ends_without_a_begin)
+{
+	run_golden("region_ends_without_a_begin");
+}
+
+TEST(live_golden_task_begins_twice)
+{
+	run_golden("task_begins_twice");
+}
+
+TEST(live_golden_site_is_not_known)
+{
+	run_golden("site_is_not_known");
+}
+
+TEST(live_golden_text_of_70000_bytes)
+{
+	run_golden("text_of_70000_bytes");
+}
+
+TEST(live_golden_resource_goes_its_way)
+{
+	run_golden("resource_goes_its_way");
+}
+
+TEST(live_golden_resource_takes_a_forbidden_step)
+{
+	run_golden("resource_takes_a_forbidden_step");
+}
+
+TEST(live_golden_open_things_are_told_again)
+{
+	run_golden("open_things_are_told_again");
+}
+
+TEST(live_golden_loss_is_told_where_it_happened)
+{
+	run_golden("loss_is_told_where_it_happened");
+}
+
+TEST(live_golden_missing_batch_is_found_by_its_gap)
+{
+	run_golden("missing_batch_is_found_by_its_gap");
+}
+
+TEST(live_golden_checksum_is_wrong)
+{
+	run_golden("checksum_is_wrong");
+}
+
+TEST(live_golden_open_batch_is_read_as_far_as_it_is)
+{
+	run_golden("open_batch_is_read_as_far_as_it_is");
+}
+
+TEST(live_golden_clock_goes_between_its_pairs)
+{
+	run_golden("clock_goes_between_its_pairs");
+}
+
+TEST(live_golden_clock_contradicts_itself)
+{
+	run_golden("clock_contradicts_itself");
+}
+
+TEST(live_golden_unknown_kinds_are_skipped_by_their_schema)
+{
+	run_golden("unknown_kinds_are_skipped_by_their_schema");
+}
+
+TEST(live_golden_handler_has_a_slot_of_its_own)
+{
+	run_golden("handler_has_a_slot_of_its_own");
+}
+
+TEST(live_golden_strings_may_stand_behind_their_use)
+{
+	run_golden("strings_may_stand_behind_their_use");
+}
+
+TEST(live_golden_every_kind_of_event)
+{
+	run_golden("every_kind_of_event");
+}
+
+TEST(live_golden_pid_is_used_again)
+{
+	run_golden("pid_is_used_again");
+}
+
+TEST(live_golden_two_processes_are_merged)
+{
+	run_golden("two_processes_are_merged");
+}
 
 /* A file without a test would prove nothing. */
 TEST(live_golden_files_are_all_tested)
@@ -96,7 +193,8 @@ TEST(live_golden_files_are_all_tested)
 
 		if (!dot)
 			continue;
-		snprintf(word, sizeof(word), "(%.*s)", (int)(dot - e->d_name), e->d_name);
+		snprintf(word, sizeof(word), "run_golden(\"%.*s\")", (int)(dot - e->d_name),
+			 e->d_name);
 		CHECK_HAS(source.text, word);
 	}
 	closedir(d);
