@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <coati/recording.h>
+
 #include "lib/test.h"
 
 static bool fields_of(void *ctx, uint64_t site, const char **ret, uint32_t *ret_size)
@@ -107,6 +109,34 @@ static void count_batches(struct spool *t)
 	}
 }
 
+/* The batches of a stream of perf.data, one behind the other in the same memory. */
+static size_t unwrap(uint8_t *bytes, size_t size)
+{
+	struct coati_sample_format fmt;
+	struct coati_attr attr;
+	struct coati_batch b;
+	struct coati_raw raw;
+	struct coati_record rec;
+	const uint8_t *at = bytes + 16;
+	size_t left = size - 16, out = 0;
+
+	CHECK(size > 16);
+	CHECK_MEM(bytes, "PERFILE2", 8);
+	coati_batch_attr(&attr);
+	coati_sample_format_init(&attr, &fmt);
+	while (coati_raw_next(&at, &left, 0, &raw) > 0) {
+		if (raw.type != COATI_RECORD_SAMPLE)
+			continue;
+		CHECK_INT(coati_record_decode(&raw, &fmt, &rec), ==, 0);
+		CHECK_INT(coati_batch_decode(&rec, 0, &b), ==, 0);
+		CHECK_INT(b.kind, ==, COATI_BATCH_TRACE);
+		memmove(bytes + out, b.payload, b.payload_size);
+		out += b.payload_size;
+	}
+	CHECK_U64(left, ==, 0);
+	return out;
+}
+
 void spool_read(struct spool *t, int fd)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
@@ -117,6 +147,8 @@ void spool_read(struct spool *t, int fd)
 	t->bytes = malloc(t->size + 1);
 	CHECK(t->bytes);
 	CHECK_INT(pread(fd, t->bytes, t->size, 0), ==, size);
+	if (t->size)
+		t->size = unwrap(t->bytes, t->size);
 	count_batches(t);
 	spool_each(t, count, t);
 }

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "live/tracer/ask.h"
 #include "live/tracer/emit.h"
 
 struct coati_recorder *coati_recorders;
@@ -99,6 +100,7 @@ static void *run(void *ctx)
 		if (!atomic_load_explicit(&quit, memory_order_acquire))
 			coati_collector_turn(false);
 		coati_recorders_unlock();
+		coati_tracer_ask_look();
 		last = now;
 	}
 	return NULL;

@@ -3,6 +3,7 @@
  * The memory of the tracer: made when the first recorder starts, taken away with the last. In: how many bytes, and where their file is to be. Out: a mapping
  * that is there to its last page, so that no store can fail. Ordinary code.
  */
+#include "live/tracer/ask.h"
 #include "live/tracer/emit.h"
 
 #include <errno.h>
@@ -301,6 +302,7 @@ int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error 
 	coati_tracer_sites_copy();
 	g->events = g->batches = g->dropped = g->generation_count = 0;
 	g->nr_losses = g->system_seq = 0;
+	snprintf(coati_tracer_ask.path, sizeof(coati_tracer_ask.path), "%s", g->path);
 	return 0;
 }
 
@@ -317,7 +319,7 @@ void coati_tracer_close(void)
 		unlink(g->path);
 	close(g->fd);
 	g->map = NULL;
-	g->path[0] = '\0';
+	g->path[0] = coati_tracer_ask.path[0] = '\0';
 }
 
 /* A thread of the parent: nobody here. */
@@ -359,4 +361,5 @@ void coati_tracer_child(void)
 		g->filters[i].used = false;
 	g->threads = g->nr_losses = 0;
 	g->stuck = g->dropped = g->events = g->batches = 0;
+	coati_tracer_ask_child();
 }

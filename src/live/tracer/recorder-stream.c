@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/strbuf.h"
+#include "live/tracer/carry.h"
 #include "live/tracer/output.h"
 
 /* It is written, or will not be. */
@@ -20,6 +21,20 @@ static void settle(uint64_t number)
 	coati_tracer_unlock(&guard);
 }
 
+static int write_record(struct coati_recorder *rec, const struct strbuf *batches)
+{
+	struct strbuf out = STRBUF_INIT(UINT64_C(1) << 33);
+	int r;
+
+	if (!rec->begun)
+		coati_tracer_carry_head(&out);
+	rec->begun = true;
+	coati_tracer_carry(&out, batches->text, batches->len);
+	r = out.failed ? out.failed : coati_write_all(rec->fd, out.text, out.len);
+	coati_strbuf_fini(&out);
+	return r;
+}
+
 void coati_recorder_stream(struct coati_recorder *rec)
 {
 	struct strbuf bytes = STRBUF_INIT(UINT64_C(1) << 32);
@@ -31,7 +46,7 @@ void coati_recorder_stream(struct coati_recorder *rec)
 		if (r == -ENOENT && rec->from >= coati_tracer.oldest)
 			break; /* not complete yet */
 		if (!r && !rec->error)
-			r = coati_write_all(rec->fd, bytes.text, bytes.len);
+			r = write_record(rec, &bytes);
 		if (r < 0 && r != -ENOENT && !rec->error)
 			rec->error = r;
 		settle(rec->from);

@@ -18,6 +18,8 @@
 #include "base/file.h"
 #include "base/sized.h"
 #include "base/strbuf.h"
+#include "live/tracer/ask.h"
+#include "live/tracer/carry.h"
 #include "live/tracer/output.h"
 
 #define DEFAULT_BYTES	   (UINT64_C(16) << 20)
@@ -200,6 +202,7 @@ int coati_recorder_start(const struct coati_recorder_opts *opts, struct coati_re
 
 	if (r < 0)
 		return r;
+	coati_tracer_ask_first();
 	rec = coati_alloc(sizeof(*rec));
 	if (!rec)
 		return coati_fail(err, -ENOMEM, "no memory for a recorder");
@@ -244,6 +247,7 @@ static int copy_kept(const struct coati_recorder *rec, struct strbuf *bytes)
 int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_error *err)
 {
 	struct strbuf bytes = STRBUF_INIT(MAX_SNAPSHOT_BYTES);
+	struct strbuf out = STRBUF_INIT(2 * MAX_SNAPSHOT_BYTES);
 	int r;
 
 	if (!rec || fd < 0)
@@ -256,8 +260,12 @@ int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_err
 	coati_collector_turn(false);
 	r = copy_kept(rec, &bytes);
 	coati_recorders_unlock();
-	if (!r)
-		r = coati_write_all(fd, bytes.text, bytes.len);
+	if (!r) {
+		coati_tracer_carry_head(&out);
+		coati_tracer_carry(&out, bytes.text, bytes.len);
+		r = out.failed ? out.failed : coati_write_all(fd, out.text, out.len);
+	}
+	coati_strbuf_fini(&out);
 	coati_strbuf_fini(&bytes);
 	return r < 0 ? coati_fail(err, r, "cannot write the snapshot: %m") : 0;
 }

@@ -3,6 +3,7 @@
  * Sites, categories and resource types. In: a descriptor of the program, at its first use. Out: its number, its texts as a definition that outlives
  * the library that it came from, and the bit of its category. A site that was there before (a library loaded again) gets its old number. Safe.
  */
+#include "live/tracer/ask.h"
 #include "live/tracer/emit.h"
 
 #include <sys/mman.h>
@@ -312,6 +313,8 @@ bool coati_tracer_site(struct coati_site *site)
 	struct tracer_guard guard;
 
 	if (unlikely(!__atomic_load_n(&site->id, __ATOMIC_ACQUIRE))) {
+		if (!tracer_generation() && tracer_gate() & GATE_ASKED)
+			coati_tracer_asked();
 		if (!tracer_generation())
 			return false;
 		if (coati_tracer_holds()) {

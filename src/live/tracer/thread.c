@@ -3,6 +3,7 @@
  * Threads, and the slow way of an event: first use, a full batch, a new generation, an event inside an event. In: a slot whose flag is set. Out: a slot with
  * room in a batch of the current generation, or the fact that there is none. Safe.
  */
+#include "live/tracer/ask.h"
 #include "live/tracer/emit.h"
 
 #include <errno.h>
@@ -316,11 +317,23 @@ static uint8_t *refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 	return worst || !tracer_generation() ? NULL : (uint8_t *)s;
 }
 
+/* Somebody asked for a recorder from outside: outside of the event, because the start waits for all that are in one. */
+static void let_it_start(struct tracer_slot *s)
+{
+	if (!(tracer_gate() & GATE_ASKED))
+		return;
+	emit_leave(s);
+	coati_tracer_asked();
+	emit_set(s);
+}
+
 uint8_t *coati_tracer_refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t worst)
 {
 	int keep = errno;
 	uint8_t *at = NULL;
 
+	if (!tracer_generation())
+		let_it_start(s);
 	if (!tracer_generation())
 		return NULL;
 	if (worst && !s->batch &&
@@ -355,6 +368,8 @@ uint8_t *coati_tracer_enter(struct tracer_thread *t, uint32_t worst, struct trac
 	*ret = NULL;
 	if (t)
 		return nested(t, worst, ret);
+	if (!tracer_generation() && tracer_gate() & GATE_ASKED)
+		coati_tracer_asked();
 	t = first_use();
 	errno = keep;
 	if (!t)

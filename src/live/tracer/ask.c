@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* see ask.h */
+#include "live/tracer/ask.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "live/tracer/emit.h"
+#include "live/tracer/recorder.h"
+
+#define MOST_BYTES  (UINT64_C(32) << 20)
+#define LEAST_BYTES (UINT64_C(1) << 20)
+
+/* Here, beside the constructor: who tests it has that out of an archive, too. */
+uint64_t coati_tracer_gate __attribute__((aligned(64)));
+
+struct tracer_ask coati_tracer_ask __attribute__((aligned(4096))) = {
+	.version = ASK_VERSION,
+	.size = sizeof(struct tracer_ask),
+	.gate = 0,
+};
+
+/* How far the block is from the 8 bytes that say so. */
+__asm__(".pushsection .note.coati, \"a\", %note\n"
+	".balign 4\n"
+	".4byte 6, 8, 2\n"
+	".ascii \"coati\\0\\0\\0\"\n"
+	".8byte coati_tracer_ask - .\n"
+	".popsection\n");
+
+static struct {
+	_Atomic uint32_t busy; /* a thread answers */
+	_Atomic uint32_t ending;
+	bool environment;
+	struct coati_recorder *recorder;
+} ask;
+
+/* The address is known when the program is loaded; and what the environment wants. */
+static __attribute__((constructor)) void read_environment(void)
+{
+	const char *folder = secure_getenv("COATI_TRACE");
+
+	coati_tracer_ask.gate = (uint64_t)(uintptr_t)&coati_tracer_gate;
+	if (!folder || folder[0] != '/' || strlen(folder) >= ASK_PATH)
+		return;
+	ask.environment = true;
+	memcpy(coati_tracer_ask.directory, folder, strlen(folder) + 1);
+	coati_tracer_ask.flags = COATI_RECORDER_LABELS;
+	atomic_fetch_add_explicit(&coati_tracer_ask.asked, 1, memory_order_release);
+	__atomic_store_n(&coati_tracer_gate, ~UINT64_C(0), __ATOMIC_RELAXED);
+}
+
+/* A program that ends in order has not died, whoever reads the file. */
+static __attribute__((destructor)) void say_the_end(void)
+{
+	struct live_map *map = coati_tracer.map;
+
+	if (map && coati_tracer.pid == (uint32_t)getpid())
+		__atomic_store_n(&map->state, 2, __ATOMIC_RELEASE);
+}
+
+static bool may_be_in_a_handler(void)
+{
+	sigset_t now;
+
+	return pthread_sigmask(SIG_BLOCK, NULL, &now) != 0 || !sigisemptyset(&now);
+}
+
+static int start_asked(void)
+{
+	struct tracer_ask *a = &coati_tracer_ask;
+	char folder[ASK_PATH];
+	struct coati_recorder_opts o = { .size = sizeof(o), .fd = -1 };
+	int r;
+
+	/* written by others: read once */
+	memcpy(folder, a->directory, sizeof(folder));
+	folder[sizeof(folder) - 1] = '\0';
+	o.flags =
+		a->flags & (COATI_RECORDER_STACKS | COATI_RECORDER_SAMPLES | COATI_RECORDER_LABELS);
+	o.bytes = a->bytes ? a->bytes : MOST_BYTES;
+	o.directory = folder[0] == '/' ? folder : NULL;
+	do {
+		r = coati_recorder_start(&o, &ask.recorder, NULL);
+		o.bytes /= 2;
+	} while ((r == -ENOSPC || r == -ENOMEM) && o.bytes >= LEAST_BYTES);
+	return r;
+}
+
+/* Nobody is told but by the block: the program has not asked. */
+static void answer(void)
+{
+	struct tracer_ask *a = &coati_tracer_ask;
+	uint32_t asked = atomic_load_explicit(&a->asked, memory_order_acquire);
+	int r = asked ? start_asked() : -EINVAL;
+
+	if (r < 0)
+		__atomic_store_n(&coati_tracer_gate, 0, __ATOMIC_RELAXED);
+	atomic_store_explicit(&a->error, r, memory_order_relaxed);
+	/* pairs with: who asked, which reads it before the rest */
+	atomic_store_explicit(&a->answered, asked, memory_order_release);
+}
+
+void coati_tracer_asked(void)
+{
+	int keep = errno;
+
+	if (!may_be_in_a_handler() &&
+	    !atomic_exchange_explicit(&ask.busy, 1, memory_order_acquire)) {
+		if (!tracer_generation() && !ask.recorder)
+			answer();
+		atomic_store_explicit(&ask.busy, 0, memory_order_release);
+	}
+	errno = keep;
+}
+
+void coati_tracer_ask_first(void)
+{
+	if (!ask.environment || ask.recorder ||
+	    atomic_exchange_explicit(&ask.busy, 1, memory_order_acquire))
+		return;
+	answer();
+	atomic_store_explicit(&ask.busy, 0, memory_order_release);
+}
+
+/* ---- the end ---- */
+
+static bool is_wanted(void)
+{
+	struct tracer_ask *a = &coati_tracer_ask;
+	uint32_t watcher = atomic_load_explicit(&a->watcher, memory_order_relaxed);
+
+	if (atomic_load_explicit(&a->released, memory_order_acquire) ==
+	    atomic_load_explicit(&a->asked, memory_order_relaxed))
+		return false;
+	return !watcher || kill((pid_t)watcher, 0) == 0 || errno != ESRCH;
+}
+
+static void *end_it(void *ctx)
+{
+	(void)ctx;
+	coati_recorder_stop(&ask.recorder, NULL);
+	atomic_store_explicit(&ask.ending, 0, memory_order_release);
+	return NULL;
+}
+
+/* The thread of the recorders cannot end itself: another one does. */
+void coati_tracer_ask_look(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (!ask.recorder || is_wanted() ||
+	    atomic_exchange_explicit(&ask.ending, 1, memory_order_acquire))
+		return;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attr, end_it, NULL) != 0)
+		atomic_store_explicit(&ask.ending, 0, memory_order_release); /* next time */
+	pthread_attr_destroy(&attr);
+}
+
+void coati_tracer_ask_child(void)
+{
+	ask.recorder = NULL; /* the parent's */
+	atomic_store_explicit(&ask.busy, 0, memory_order_relaxed);
+	atomic_store_explicit(&ask.ending, 0, memory_order_relaxed);
+	coati_tracer_ask.path[0] = '\0';
+	if (ask.environment)
+		__atomic_store_n(&coati_tracer_gate, ~UINT64_C(0), __ATOMIC_RELAXED);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Batches in a row come in, a stream of perf.data goes out: its head, the one event that there is (coati/live), and for each batch a sample of that event with the batch as
+ * raw payload. docs/formats/perf-data.md has the bytes.
+ */
+#include "live/tracer/carry.h"
+
+#include <string.h>
+
+#include <coati/recording.h>
+
+#include "record/live-format.h"
+
+#define PIPE_MAGIC  UINT64_C(0x32454c4946524550) /* "PERFILE2" */
+#define UPDATE_NAME 2
+#define VERSION	    1 /* of the payload */
+
+static void add_u64(struct strbuf *out, uint64_t v)
+{
+	coati_strbuf_add(out, &v, sizeof(v));
+}
+
+static void add_header(struct strbuf *out, uint32_t type, size_t body)
+{
+	struct {
+		uint32_t type;
+		uint16_t misc, size;
+	} h = { type, 0, (uint16_t)(sizeof(h) + body) };
+
+	coati_strbuf_add(out, &h, sizeof(h));
+}
+
+void coati_tracer_carry_head(struct strbuf *out)
+{
+	char name[16] = COATI_LIVE_EVENT;
+	struct coati_attr attr;
+
+	coati_batch_attr(&attr);
+	attr.size = COATI_ATTR_SIZE_618;
+	add_u64(out, PIPE_MAGIC);
+	add_u64(out, 16);
+	add_header(out, COATI_RECORD_HEADER_ATTR, attr.size + sizeof(uint64_t));
+	coati_strbuf_add(out, &attr, attr.size);
+	add_u64(out, COATI_LIVE_ID);
+	add_header(out, COATI_RECORD_EVENT_UPDATE, 2 * sizeof(uint64_t) + sizeof(name));
+	add_u64(out, UPDATE_NAME);
+	add_u64(out, COATI_LIVE_ID);
+	coati_strbuf_add(out, name, sizeof(name));
+}
+
+void coati_tracer_carry(struct strbuf *out, const void *batches, size_t size)
+{
+	uint8_t record[LIVE_BATCH_MAX + 128];
+
+	for (const uint8_t *at = batches, *end = at + size; at < end;) {
+		struct live_batch head;
+		struct coati_batch b = { .kind = COATI_BATCH_TRACE,
+					 .version = VERSION,
+					 .id = COATI_LIVE_ID,
+					 .payload = at };
+		int n;
+
+		memcpy(&head, at, sizeof(head));
+		b.pid = head.pid;
+		b.tid = head.tid;
+		b.time_ns = head.pair_ns;
+		b.payload_size = (uint32_t)sizeof(head) + head.used;
+		n = coati_batch_encode(&b, record, sizeof(record));
+		if (n > 0)
+			coati_strbuf_add(out, record, (size_t)n);
+		at += b.payload_size;
+	}
+}
