@@ -38,21 +38,6 @@ static struct {
 	struct coati_recorder *recorder;
 } ask;
 
-/* The address is known when the program is loaded; and what the environment wants. */
-static __attribute__((constructor)) void read_environment(void)
-{
-	const char *folder = secure_getenv("COATI_TRACE");
-
-	coati_tracer_ask.gate = (uint64_t)(uintptr_t)&coati_tracer_gate;
-	if (!folder || folder[0] != '/' || strlen(folder) >= ASK_PATH)
-		return;
-	ask.environment = true;
-	memcpy(coati_tracer_ask.directory, folder, strlen(folder) + 1);
-	coati_tracer_ask.flags = COATI_RECORDER_LABELS;
-	atomic_fetch_add_explicit(&coati_tracer_ask.asked, 1, memory_order_release);
-	__atomic_store_n(&coati_tracer_gate, ~UINT64_C(0), __ATOMIC_RELAXED);
-}
-
 /* A program that ends in order has not died, whoever reads the file. */
 static __attribute__((destructor)) void say_the_end(void)
 {
@@ -117,13 +102,22 @@ void coati_tracer_asked(void)
 	errno = keep;
 }
 
-void coati_tracer_ask_first(void)
+/* The address is known when the program is loaded; and what the environment wants, at once: nothing of the program is missed. Programs that run with the rights of others
+ * take no notice of it. */
+static __attribute__((constructor)) void read_environment(void)
 {
-	if (!ask.environment || ask.recorder ||
-	    atomic_exchange_explicit(&ask.busy, 1, memory_order_acquire))
+	const char *folder = secure_getenv("COATI_TRACE");
+	int keep = errno;
+
+	coati_tracer_ask.gate = (uint64_t)(uintptr_t)&coati_tracer_gate;
+	if (!folder || folder[0] != '/' || strlen(folder) >= ASK_PATH)
 		return;
+	ask.environment = true;
+	memcpy(coati_tracer_ask.directory, folder, strlen(folder) + 1);
+	coati_tracer_ask.flags = COATI_RECORDER_LABELS;
+	atomic_fetch_add_explicit(&coati_tracer_ask.asked, 1, memory_order_release);
 	answer();
-	atomic_store_explicit(&ask.busy, 0, memory_order_release);
+	errno = keep;
 }
 
 /* ---- the end ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A recorder that nobody in the program started: the environment asks for it (COATI_TRACE=FOLDER), or another process that may write our memory, which finds this block by
- * the note "coati" 2 of the file that it is in. Who asks fills in what is wanted, counts `asked` up and sets all bits of the gate; the next event of a thread with no signal
+ * the note "coati" 2 of the file that it is in. The environment is obeyed when the program is loaded. Another process fills in what is wanted, counts `asked`
+ * up and sets all bits of the gate; the next event of a thread with no signal
  * blocked starts the recorder. Layout is read by others: fixed sizes, never changed, only added to.
  */
 #pragma once
@@ -34,8 +35,6 @@ extern struct tracer_ask coati_tracer_ask;
 
 /* An event found the gate open and nobody recording. Starts the recorder when the thread may be in ordinary code: no signal is blocked. */
 void coati_tracer_asked(void);
-/* Before the program starts one of its own: the one that the environment asks for comes first, so that the file is where it is looked for. */
-void coati_tracer_ask_first(void);
 /* By the thread of the recorders, now and then: end it when nobody wants it any more. */
 void coati_tracer_ask_look(void);
 /* In the child after fork(): what the environment asks for holds for children, too. */

@@ -18,7 +18,6 @@
 #include "base/file.h"
 #include "base/sized.h"
 #include "base/strbuf.h"
-#include "live/tracer/ask.h"
 #include "live/tracer/carry.h"
 #include "live/tracer/output.h"
 
@@ -202,7 +201,6 @@ int coati_recorder_start(const struct coati_recorder_opts *opts, struct coati_re
 
 	if (r < 0)
 		return r;
-	coati_tracer_ask_first();
 	rec = coati_alloc(sizeof(*rec));
 	if (!rec)
 		return coati_fail(err, -ENOMEM, "no memory for a recorder");
