@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -40,6 +41,16 @@ static void *work(void *arg)
 		pthread_barrier_wait(&go); /* its own end is not what is waited for */
 	}
 	return NULL;
+}
+
+/* Who can be joined has yet to leave its counters. */
+static void wait_until_gone(int32_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
+	while (access(path, F_OK) == 0)
+		usleep(100);
 }
 
 static struct coati_event *fault_event(const struct worker *w)
@@ -82,6 +93,7 @@ TEST_LIMIT(reader_is_woken_by_the_threads_that_are_left, 60)
 	CHECK_OK(coati_reader_attach(rd, 0, coati_event_fd(ev[1]), NULL, NULL));
 	pthread_barrier_wait(&barrier);
 	pthread_join(w[0].thread, NULL);
+	wait_until_gone(w[0].tid);
 	/* hear that it has ended, and take what it wrote while it did */
 	CHECK_OK(coati_reader_set_deadline(rd, (int64_t)(now_ns() + 50 * NSEC_PER_MSEC)));
 	while (coati_reader_wait(rd) != -ETIMEDOUT) {
