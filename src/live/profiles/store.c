@@ -24,10 +24,12 @@ struct store_memory {
 void coati_trace_here(struct store_trace *ret, const void *frame, uint32_t skip)
 {
 	uint64_t fp = (uint64_t)(uintptr_t)frame;
+	int keep = errno; /* of the call that is looked at: a page that is not there sets it */
 	struct coati_labels labels;
 	size_t bytes;
 
 	ret->nr_frames = coati_sampler_walk_on(fp, fp, ret->words, STORE_DEPTH, true, &ret->cut);
+	errno = keep;
 	skip = skip < ret->nr_frames ? skip : 0;
 	ret->nr_frames -= skip;
 	memmove(ret->words, ret->words + skip, ret->nr_frames * sizeof(ret->words[0]));
