@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/parse.h"
 #include "base/strbuf.h"
 #include "lib/live-text.h"
 #include "lib/test.h"
@@ -103,6 +104,38 @@ TEST(live_text_says_line_and_reason_of_what_it_refuses)
 		CHECK_INT(coati_live_text_read(wrong[i].text, ignore, NULL, &err), <, 0);
 		CHECK_HAS(err.text, wrong[i].says);
 	}
+}
+
+/* The bytes of the example in docs/formats/live.md are what its text says. */
+TEST(live_format_page_has_an_example_that_reads_as_it_says)
+{
+	struct strbuf page = STRBUF_INIT(1 << 16), text = STRBUF_INIT(1 << 16);
+	uint8_t bytes[256];
+	size_t size = 0;
+	struct live_names names;
+	const char *at, *end;
+	char path[512], two[3] = { 0 };
+	uint64_t v;
+
+	snprintf(path, sizeof(path), "%s/../../docs/formats/live.md", test_data_dir());
+	CHECK_INT(coati_file_read(AT_FDCWD, path, &page), ==, 0);
+	at = strstr(page.text, "```\n43 4c") + 4;
+	end = strstr(at, "\n```");
+	while (at < end) {
+		for (unsigned int i = 0; i < 16; i++, at += 3) {
+			memcpy(two, at, 2);
+			CHECK_INT(coati_parse_hex(two, &v), ==, 0);
+			bytes[size++] = (uint8_t)v;
+		}
+		at += strcspn(at, "\n") + 1;
+	}
+	coati_live_names_init(&names, 0);
+	CHECK_INT(coati_live_text_write(bytes, size, &names, &text), ==, 0);
+	CHECK_HAS(text.text, "generation=3");
+	CHECK_HAS(page.text, strchr(text.text, '\n') + 1);
+	coati_live_names_fini(&names);
+	coati_strbuf_fini(&page);
+	coati_strbuf_fini(&text);
 }
 
 /* ---- the decoder ---- */
