@@ -126,7 +126,7 @@ static void put(struct trace *t, const struct blames *bs)
 	if (t->args->limit && t->args->limit < nr)
 		nr = t->args->limit;
 	if (t->args->json) {
-		coati_trace_json_head(t, &j, "blame");
+		coati_trace_json_head(t, &j, TRACE_SCHEMA, "blame");
 		coati_json_key(&j, "rows");
 		coati_json_array(&j);
 	} else {

@@ -168,7 +168,7 @@ int coati_trace_check(struct trace *t)
 	check_cpus(&c);
 	if (t->args->json) {
 		coati_strbuf_clear(&t->out.text);
-		coati_trace_json_head(t, &j, "check");
+		coati_trace_json_head(t, &j, TRACE_SCHEMA, "check");
 		coati_json_ku64(&j, "claims", c.nr);
 		coati_json_ku64(&j, "wrong", c.wrong);
 		coati_json_end(&j);

@@ -245,7 +245,7 @@ static void put_all(struct trace *t, const struct entries *es, const char *view)
 	if (t->args->limit && t->args->limit < nr)
 		nr = t->args->limit;
 	if (t->args->json) {
-		coati_trace_json_head(t, &j, view);
+		coati_trace_json_head(t, &j, TRACE_SCHEMA, view);
 		coati_json_key(&j, "events");
 		coati_json_array(&j);
 	} else {

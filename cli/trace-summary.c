@@ -167,7 +167,7 @@ static void put_json(struct trace *t, const struct rows *rows)
 {
 	struct json j;
 
-	coati_trace_json_head(t, &j, "summary");
+	coati_trace_json_head(t, &j, TRACE_SCHEMA, "summary");
 	coati_json_key(&j, "threads");
 	coati_json_array(&j);
 	for (size_t i = 0; i < shown_of(t, rows->list.len); i++)

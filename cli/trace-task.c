@@ -131,7 +131,7 @@ static int put_slowest(struct trace *t, const struct instances *is,
 	int r = 0;
 
 	if (t->args->json) {
-		coati_trace_json_head(t, &j, "tasks");
+		coati_trace_json_head(t, &j, TRACE_SCHEMA, "tasks");
 		coati_json_kstr(&j, "type", k->name);
 		coati_json_ku64(&j, "count", is->list.len);
 		coati_json_key(&j, "tasks");
@@ -274,7 +274,7 @@ static void json_whole(struct trace *t, const struct coati_timeline_task *k,
 {
 	struct json j;
 
-	coati_trace_json_head(t, &j, "task");
+	coati_trace_json_head(t, &j, TRACE_SCHEMA, "task");
 	coati_json_key(&j, "task");
 	coati_json_object(&j);
 	json_task(&j, k);

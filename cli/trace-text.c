@@ -98,13 +98,13 @@ void coati_trace_quality(struct trace *t)
 
 /* ---- JSON ---- */
 
-void coati_trace_json_head(struct trace *t, struct json *j, const char *view)
+void coati_trace_json_head(struct trace *t, struct json *j, const char *schema, const char *view)
 {
 	const struct coati_timeline_info *i = &t->info;
 
 	*j = json_to(&t->out.text);
 	coati_json_object(j);
-	coati_json_kstr(j, "schema", "coati.trace.v1");
+	coati_json_kstr(j, "schema", schema);
 	coati_json_kstr(j, "view", view);
 	coati_json_kstr(j, "file", t->input);
 	coati_json_ku64(j, "begin_ns", i->begin);

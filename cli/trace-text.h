@@ -11,8 +11,9 @@ void coati_trace_sums(const struct coati_ledger *l, uint64_t sums[SUM_COUNT]);
 
 /* The first line, and what is missing with the way out: "# ...". */
 void coati_trace_quality(struct trace *t);
+#define TRACE_SCHEMA "coati.trace.v1"
 /* The head of every JSON answer: schema, file, quality. The object stays open. */
-void coati_trace_json_head(struct trace *t, struct json *j, const char *view);
+void coati_trace_json_head(struct trace *t, struct json *j, const char *schema, const char *view);
 void coati_trace_json_ledger(struct json *j, const struct coati_ledger *l);
 
 /* A duration, right-aligned in @width columns; "-" for none. */

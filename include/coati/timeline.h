@@ -286,6 +286,53 @@ COATI_API int coati_timeline_path(const struct coati_timeline *t, uint32_t task,
 				  struct coati_error *err);
 COATI_API void coati_timeline_path_free(struct coati_timeline_step **steps);
 
+/* ---- why the slow ones are slow --------------------------------------------------------------------------------- */
+
+enum coati_why_kind {
+	COATI_WHY_PART = 0, /* of the ledger; RUNNING is without FAULTS */
+	COATI_WHY_FAULTS, /* running in page faults: their number, times what one costs by all instances together */
+	COATI_WHY_REGION, /* where: time in regions of one name, whatever happened there */
+};
+enum coati_why_verdict {
+	COATI_WHY_SAME = 0, /* could be chance, or is too little to matter */
+	COATI_WHY_CAUSE,
+	COATI_WHY_MACHINE, /* waiting for a CPU: others were busy */
+};
+
+struct coati_why_row {
+	enum coati_why_kind kind;
+	enum coati_why_verdict verdict;
+	uint32_t part;	/* of a ledger */
+	uint32_t waker; /* of what is waited for: thread that ended most of the waiting, or NONE */
+	const char *name;     /* "futex", "page faults", "lookup" */
+	double slow, typical; /* means, ns */
+	double extra;	      /* their difference, */
+	double low, high;     /* and where it lies with 99 % confidence */
+	uint32_t stack; /* of the waker, or where the slow ones were seen running most; NONE */
+	uint32_t reserved;
+};
+
+struct coati_why {
+	const char *name;
+	uint32_t nr, nr_slow, nr_typical;
+	uint32_t nr_causes; /* rows of the ledger that are causes: 0: no difference */
+	uint32_t nr_rows;
+	uint32_t
+		without_cpu; /* 1: most of the extra time is waiting for a CPU; the slow ones are those that are slow without it */
+	uint64_t threshold;  /* slow ones take longer than this; ns */
+	double slow, typical; /* mean durations; without_cpu: less the waiting for a CPU */
+	double machine;	      /* share of the extra time that is waiting for a CPU, 0 to 1 */
+	const struct coati_why_row *
+		rows; /* of the ledger, causes first, the most extra time first; then regions likewise */
+};
+
+/* Compare the instances of a type that are slower than @percent of all (99: the slowest hundredth) with the half around the median. -ENODATA: fewer than 5 are
+ * slow or 20 typical. A cause is a part whose extra time is more than half of what a typical one takes, with 99 % confidence (resampling the slow ones). *ret
+ * is freed with coati_why_free(). */
+COATI_API int coati_timeline_why(const struct coati_timeline *t, uint32_t type, double percent,
+				 struct coati_why **ret, struct coati_error *err);
+COATI_API void coati_why_free(struct coati_why **why);
+
 #ifdef __cplusplus
 }
 #endif

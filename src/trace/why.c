@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the slow instances of a type spend their extra time on. Each has a ledger; slow ones are compared with those around the median, part by part, and how
+ * far the difference may be chance is found by resampling the slow ones, which are few.
+ *
+ * Slow ones are always slower: a part counts only when it makes a difference that matters. And on a busy machine the slowest are those that had to wait for a CPU, which
+ * tells nothing of the program: then the slow ones are those that are slow without it.
+ */
+#include "trace/why.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#define SLOW_LEAST    5
+#define TYPICAL_LEAST 20
+#define REGIONS_MAX   64
+#define ROUNDS	      2000
+#define OUTSIDE	      10      /* rounds on each side: 99 % of them lie between */
+#define MATTERS	      0.5     /* of what a typical one takes */
+#define FAULT_MOST_NS 50000.0 /* nobody's page fault costs more: it is something else then */
+#define INSTANCES_MAX ((size_t)1 << 22)
+
+/* ---- instances ---- */
+
+static int add_instance(struct comparison *c, struct instance i)
+{
+	struct instance *new = ARRAY_ADD(&c->list);
+
+	if (!new)
+		return -ENOMEM;
+	*new = i;
+	if (i.number == COATI_TIMELINE_NONE)
+		return 0;
+	return coati_map_put(&c->of_task, i.number, c->list.len - 1) < 0 ? -ENOMEM : 0;
+}
+
+static bool is_whole(uint32_t flags)
+{
+	return !(flags & (COATI_TIMELINE_OPEN_BEGIN | COATI_TIMELINE_OPEN_END));
+}
+
+static int gather_tasks(struct comparison *c)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < c->t->tasks.len; i++) {
+		const struct task *k = &c->t->tasks.v[i];
+
+		if (k->type == c->type && is_whole(k->flags))
+			r = add_instance(c, (struct instance){ .begin = k->begin,
+							       .end = k->end,
+							       .number = i,
+							       .thread = COATI_TIMELINE_NONE });
+	}
+	return r;
+}
+
+static int gather_regions(struct comparison *c, uint32_t thread)
+{
+	const struct thread *th = &c->t->threads.v[thread];
+	const char *name = c->t->types.v[c->type].name;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < th->regions.len; i++)
+		if (th->regions.v[i].name == name && is_whole(th->regions.v[i].flags))
+			r = add_instance(c, (struct instance){ .begin = th->regions.v[i].begin,
+							       .end = th->regions.v[i].end,
+							       .number = COATI_TIMELINE_NONE,
+							       .thread = thread });
+	return r;
+}
+
+static int gather(struct comparison *c)
+{
+	int r = 0;
+
+	if (!c->t->types.v[c->type].is_region)
+		return gather_tasks(c);
+	for (uint32_t i = 0; r == 0 && i < c->t->threads.len; i++)
+		r = gather_regions(c, i);
+	return r;
+}
+
+/* ---- columns ---- */
+
+static struct column *add_column(struct comparison *c, enum coati_why_kind kind, uint32_t part,
+				 const char *name)
+{
+	struct column *col = ARRAY_ADD(&c->columns);
+
+	if (!col)
+		return NULL;
+	*col = (struct column){ kind, part, name, coati_alloc_array(c->list.len, sizeof(double)) };
+	return col->v ? col : NULL;
+}
+
+static bool is_machine(uint32_t part)
+{
+	return part == COATI_WAIT_RUNNABLE || part == COATI_WAIT_PREEMPTED;
+}
+
+/* What one page fault costs: how running time grows with their number, over all. */
+static double fault_cost(const struct comparison *c)
+{
+	const double *run = c->columns.v[COATI_WAIT_RUNNING].v,
+		     *faults = c->columns.v[COATI_PART_COUNT].v;
+	double n = (double)c->list.len, mx = 0, my = 0, xy = 0, xx = 0, cost;
+
+	for (size_t i = 0; i < c->list.len; i++) {
+		mx += faults[i] / n;
+		my += run[i] / n;
+	}
+	for (size_t i = 0; i < c->list.len; i++) {
+		xy += (faults[i] - mx) * (run[i] - my);
+		xx += (faults[i] - mx) * (faults[i] - mx);
+	}
+	cost = xx > 0 ? xy / xx : 0;
+	return cost < 0 ? 0 : cost > FAULT_MOST_NS ? FAULT_MOST_NS : cost;
+}
+
+static void split_running(struct comparison *c)
+{
+	double *run = c->columns.v[COATI_WAIT_RUNNING].v,
+	       *faults = c->columns.v[COATI_PART_COUNT].v;
+	double cost = fault_cost(c);
+
+	for (size_t i = 0; i < c->list.len; i++) {
+		faults[i] = fmin(run[i], cost * faults[i]);
+		run[i] -= faults[i];
+	}
+}
+
+static int fill_parts(struct comparison *c)
+{
+	for (uint32_t part = 0; part < COATI_PART_COUNT; part++)
+		if (!add_column(c, COATI_WHY_PART, part, coati_part_name(part)))
+			return -ENOMEM;
+	if (!add_column(c, COATI_WHY_FAULTS, COATI_WAIT_RUNNING, "page faults"))
+		return -ENOMEM;
+	for (size_t i = 0; i < c->list.len; i++) {
+		struct instance *in = &c->list.v[i];
+		struct coati_ledger l = { 0 };
+		int r = 0;
+
+		if (in->number != COATI_TIMELINE_NONE)
+			r = coati_ledger_task(c->t, in->number, &l);
+		else
+			coati_ledger_range(&c->t->threads.v[in->thread], in->begin, in->end, &l);
+		if (r < 0)
+			return r;
+		in->own = l.duration;
+		for (uint32_t part = 0; part < COATI_PART_COUNT; part++) {
+			c->columns.v[part].v[i] = (double)l.parts[part];
+			in->own -= is_machine(part) ? l.parts[part] : 0;
+		}
+		c->columns.v[COATI_PART_COUNT].v[i] = (double)l.faults;
+	}
+	split_running(c);
+	return 0;
+}
+
+/* A region inside a task counts where no other of its name is around it. */
+static int fill_regions(struct comparison *c, const struct thread *th)
+{
+	for (size_t i = 0; i < th->regions.len; i++) {
+		const struct region *g = &th->regions.v[i];
+		uint64_t in, col;
+
+		if (g->task == COATI_TIMELINE_NONE || !coati_map_get(&c->of_task, g->task, &in))
+			continue;
+		if (!coati_map_get_str(&c->regions, g->name, &col)) {
+			if (c->regions.len >= REGIONS_MAX)
+				continue;
+			col = c->columns.len;
+			if (!add_column(c, COATI_WHY_REGION, 0, g->name) ||
+			    coati_map_put_str(&c->regions, g->name, col) < 0)
+				return -ENOMEM;
+		}
+		c->columns.v[col].v[in] += (double)(g->end - g->begin);
+	}
+	return 0;
+}
+
+static int fill(struct comparison *c)
+{
+	int r = fill_parts(c);
+
+	for (size_t i = 0; r == 0 && i < c->t->threads.len; i++)
+		r = fill_regions(c, &c->t->threads.v[i]);
+	return r;
+}
+
+/* ---- slow and typical ---- */
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint64_t length(const struct instance *i, bool without_cpu)
+{
+	return without_cpu ? i->own : i->end - i->begin;
+}
+
+/* Sets who is what; the threshold. */
+static uint64_t divide(struct comparison *c, double percent, bool without_cpu)
+{
+	size_t nr = c->list.len, rank = (size_t)((double)nr * percent / 100);
+	uint64_t threshold, low, high;
+
+	for (size_t i = 0; i < nr; i++)
+		c->order[i] = length(&c->list.v[i], without_cpu);
+	qsort(c->order, nr, sizeof(*c->order), by_size);
+	threshold = c->order[rank ? rank - 1 : 0];
+	low = c->order[nr / 4];
+	high = c->order[nr - 1 - nr / 4];
+	for (size_t i = 0; i < nr; i++) {
+		struct instance *in = &c->list.v[i];
+		uint64_t ns = length(in, without_cpu);
+
+		in->is_slow = ns > threshold;
+		in->is_typical = !in->is_slow && ns >= low && ns <= high;
+	}
+	return threshold;
+}
+
+static void count(const struct comparison *c, struct coati_why *w)
+{
+	w->nr_slow = w->nr_typical = 0;
+	w->slow = w->typical = 0;
+	for (size_t i = 0; i < c->list.len; i++) {
+		const struct instance *in = &c->list.v[i];
+
+		w->nr_slow += in->is_slow;
+		w->nr_typical += in->is_typical;
+		w->slow += in->is_slow ? (double)length(in, w->without_cpu) : 0;
+		w->typical += in->is_typical ? (double)length(in, w->without_cpu) : 0;
+	}
+	w->slow /= w->nr_slow ? w->nr_slow : 1;
+	w->typical /= w->nr_typical ? w->nr_typical : 1;
+}
+
+static double mean_of(const struct comparison *c, const struct column *col, bool slow)
+{
+	double sum = 0, nr = 0;
+
+	for (size_t i = 0; i < c->list.len; i++)
+		if (slow ? c->list.v[i].is_slow : c->list.v[i].is_typical) {
+			sum += col->v[i];
+			nr++;
+		}
+	return nr > 0 ? sum / nr : 0;
+}
+
+static double machine_share(const struct comparison *c, const struct coati_why *w)
+{
+	double extra = 0;
+
+	for (uint32_t part = 0; part < COATI_PART_COUNT; part++)
+		if (is_machine(part))
+			extra += mean_of(c, &c->columns.v[part], true) -
+				 mean_of(c, &c->columns.v[part], false);
+	return w->slow > w->typical ? fmin(1, fmax(0, extra / (w->slow - w->typical))) : 0;
+}
+
+/* ---- chance ---- */
+
+/* The same numbers every time. */
+static uint64_t draw(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Nearly normal. */
+static double draw_normal(uint64_t *state)
+{
+	double sum = -6;
+
+	for (int i = 0; i < 12; i++)
+		sum += (double)(draw(state) >> 11) * 0x1p-53;
+	return sum;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* How far off the mean of the typical ones may be: there are many. */
+static double error_of(const struct comparison *c, const struct column *col,
+		       const struct coati_why_row *row)
+{
+	double sum = 0, nr = 0;
+
+	for (size_t i = 0; i < c->list.len; i++)
+		if (c->list.v[i].is_typical) {
+			sum += (col->v[i] - row->typical) * (col->v[i] - row->typical);
+			nr++;
+		}
+	return nr > 1 ? sqrt(sum / (nr - 1) / nr) : 0;
+}
+
+static int set_interval(const struct comparison *c, const struct column *col,
+			struct coati_why_row *row)
+{
+	double *slow = coati_alloc_array(c->list.len, sizeof(*slow));
+	double *extra = coati_alloc_array(ROUNDS, sizeof(*extra));
+	double error = error_of(c, col, row);
+	uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
+	size_t nr = 0;
+
+	for (size_t i = 0; slow && i < c->list.len; i++)
+		if (c->list.v[i].is_slow)
+			slow[nr++] = col->v[i];
+	for (int n = 0; slow && extra && n < ROUNDS; n++) {
+		double sum = 0;
+
+		for (size_t i = 0; i < nr; i++)
+			sum += slow[draw(&state) % nr];
+		extra[n] = sum / (double)nr - row->typical + error * draw_normal(&state);
+	}
+	if (slow && extra) {
+		qsort(extra, ROUNDS, sizeof(*extra), by_value);
+		row->low = extra[OUTSIDE];
+		row->high = extra[ROUNDS - 1 - OUTSIDE];
+	}
+	coati_free(slow);
+	coati_free(extra);
+	return slow && extra ? 0 : -ENOMEM;
+}
+
+/* ---- rows ---- */
+
+static enum coati_why_verdict judge(const struct coati_why *w, const struct coati_why_row *row)
+{
+	if (row->low <= MATTERS * w->typical)
+		return COATI_WHY_SAME;
+	if (row->kind == COATI_WHY_PART && is_machine(row->part))
+		return COATI_WHY_MACHINE;
+	return row->kind == COATI_WHY_PART && row->part == COATI_WAIT_UNKNOWN ? COATI_WHY_SAME
+									      : COATI_WHY_CAUSE;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct coati_why_row *x = a, *y = b;
+	bool rx = x->kind == COATI_WHY_REGION, ry = y->kind == COATI_WHY_REGION;
+	bool cx = x->verdict == COATI_WHY_CAUSE, cy = y->verdict == COATI_WHY_CAUSE;
+
+	if (rx != ry)
+		return rx ? 1 : -1;
+	if (cx != cy)
+		return cx ? -1 : 1;
+	return x->extra > y->extra ? -1 : x->extra < y->extra;
+}
+
+static int make_row(const struct comparison *c, const struct column *col, struct coati_why *w,
+		    struct coati_why_row *row)
+{
+	int r;
+
+	*row = (struct coati_why_row){ .kind = col->kind,
+				       .part = col->part,
+				       .name = col->name,
+				       .waker = COATI_TIMELINE_NONE,
+				       .stack = COATI_TIMELINE_NONE,
+				       .slow = mean_of(c, col, true),
+				       .typical = mean_of(c, col, false) };
+	row->extra = row->slow - row->typical;
+	r = set_interval(c, col, row);
+	row->verdict = judge(w, row);
+	if (row->verdict != COATI_WHY_CAUSE || row->kind == COATI_WHY_REGION)
+		return r;
+	w->nr_causes++;
+	return r < 0 ? r : coati_why_blame(c, row);
+}
+
+static int make_rows(const struct comparison *c, struct coati_why *w)
+{
+	struct coati_why_row *rows = coati_alloc_array(c->columns.len, sizeof(*rows));
+	int r = rows ? 0 : -ENOMEM;
+
+	w->rows = rows;
+	for (size_t i = 0; r == 0 && i < c->columns.len; i++)
+		r = make_row(c, &c->columns.v[i], w, &rows[w->nr_rows++]);
+	if (r == 0)
+		qsort(rows, w->nr_rows, sizeof(*rows), by_rank);
+	return r;
+}
+
+/* ---- the whole ---- */
+
+static int compare(struct comparison *c, double percent, struct coati_why *w,
+		   struct coati_error *err)
+{
+	int r = gather(c);
+
+	if (r == 0)
+		r = fill(c);
+	w->nr = (uint32_t)c->list.len;
+	c->order = coati_alloc_array(c->list.len + 1, sizeof(*c->order));
+	if (r < 0 || !c->order)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	if (c->list.len) {
+		w->threshold = divide(c, percent, false);
+		count(c, w);
+		w->machine = machine_share(c, w);
+	}
+	if (w->machine > 0.5) {
+		w->without_cpu = 1;
+		w->threshold = divide(c, percent, true);
+		count(c, w);
+	}
+	if (w->nr_slow < SLOW_LEAST || w->nr_typical < TYPICAL_LEAST)
+		return coati_fail(
+			err, -ENODATA,
+			"%s: of %u there are %u slow and %u typical ones, which is too few to "
+			"compare (%d and %d): record longer, or call more of them slow",
+			w->name, w->nr, w->nr_slow, w->nr_typical, SLOW_LEAST, TYPICAL_LEAST);
+	r = make_rows(c, w);
+	return r < 0 ? coati_fail(err, r, "out of memory") : 0;
+}
+
+static void fini(struct comparison *c)
+{
+	for (size_t i = 0; i < c->columns.len; i++)
+		coati_free(c->columns.v[i].v);
+	ARRAY_FINI(&c->columns);
+	ARRAY_FINI(&c->list);
+	coati_map_fini(&c->of_task);
+	coati_map_fini(&c->regions);
+	coati_free(c->order);
+}
+
+int coati_timeline_why(const struct coati_timeline *t, uint32_t type, double percent,
+		       struct coati_why **ret, struct coati_error *err)
+{
+	struct comparison c = { .t = t, .type = type, .list.max = INSTANCES_MAX };
+	struct coati_why *w;
+	int r;
+
+	if (!t || type >= t->types.len || !ret || !(percent >= 50 && percent < 100))
+		return coati_fail(err, -EINVAL, "no such type, or not 50 to 100 percent");
+	w = coati_alloc(sizeof(*w));
+	if (!w)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	c.columns.max = COATI_PART_COUNT + 1 + REGIONS_MAX;
+	coati_map_init(&c.of_task, INSTANCES_MAX);
+	coati_map_init_strings(&c.regions, REGIONS_MAX);
+	w->name = t->types.v[type].name;
+	r = compare(&c, percent, w, err);
+	fini(&c);
+	if (r < 0)
+		coati_why_free(&w);
+	else
+		*ret = w;
+	return r;
+}
+
+void coati_why_free(struct coati_why **why)
+{
+	if (*why)
+		coati_free((void *)(uintptr_t)(*why)->rows);
+	coati_free(*why);
+	*why = NULL;
+}
