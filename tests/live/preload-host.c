@@ -4,6 +4,7 @@
  * Everything that it says is the same with and without a profiler in it.
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -248,6 +249,44 @@ static int blocks_in_thread(void)
 	return r ? r : pthread_join(thread, NULL);
 }
 
+static void *load_for_ever(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		void *library = dlopen("libm.so.6", RTLD_NOW);
+
+		free(malloc(3000));
+		if (library)
+			dlclose(library);
+	}
+	return NULL;
+}
+
+static void load_at_exit(void)
+{
+	for (int i = 0; i < 20; i++) {
+		void *library = dlopen("libpthread.so.0", RTLD_NOW);
+
+		if (library)
+			dlclose(library);
+	}
+	puts("at exit");
+	fflush(stdout);
+}
+
+/* Threads that go on, and libraries that come and go, until the very end. */
+static int loads_at_exit(void)
+{
+	pthread_t thread;
+
+	atexit(load_at_exit);
+	for (int i = 0; i < 3; i++)
+		if (pthread_create(&thread, NULL, load_for_ever, NULL))
+			return 1;
+	host_burn(50);
+	exit(atoi(argument));
+}
+
 static int dies(void)
 {
 	host_burn(30);
@@ -275,6 +314,7 @@ static const struct {
 	{ "blocked", blocks_signals },
 	{ "blocked-thread", blocks_in_thread },
 	{ "resets", resets_signals },
+	{ "late", loads_at_exit },
 	{ "dies", dies },
 };
 

@@ -20,10 +20,12 @@
 #ifndef SYS_close_range
 #define SYS_close_range 436 /* Linux 5.9 */
 #endif
-#define UNSHARE 2UL /* CLOSE_RANGE_UNSHARE */
-/* Most children of a fork() become another program at once: those that do not are sampled from here on. */
+#define UNSHARE	     2UL /* CLOSE_RANGE_UNSHARE */
 #define SIGSET_BYTES 8UL /* the kernel's */
-#define LAZY_NS	     10000000L
+#define TRIES_START  20
+#define TRY_AGAIN_US 20000
+/* Most children of a fork() become another program at once: those that do not are sampled from here on. */
+#define LAZY_NS 10000000L
 
 /* Of the thread, and of others while there is none. */
 static struct {
@@ -70,6 +72,19 @@ static void note_signal(void)
 	atomic_store_explicit(&coati_auto_words.signal, sig, memory_order_relaxed);
 }
 
+/* While another thread is about to become another program, none can be started: this one will not be there to hear of it then. */
+static int start_sampler(const struct coati_sampler_opts *opts)
+{
+	int r = coati_sampler_start(opts, &job.err);
+
+	for (int i = 0; r == -EAGAIN && i < TRIES_START; i++) {
+		usleep(TRY_AGAIN_US);
+		job.err = (struct coati_error){ 0 };
+		r = coati_sampler_start(opts, &job.err);
+	}
+	return r;
+}
+
 static void start_profile(void)
 {
 	struct coati_sampler_opts opts = {
@@ -87,7 +102,7 @@ static void start_profile(void)
 		return;
 	job.err = (struct coati_error){ 0 };
 	r = open_place();
-	if (r == 0 && (r = coati_sampler_start(&opts, &job.err)) < 0) {
+	if (r == 0 && (r = start_sampler(&opts)) < 0) {
 		coati_error_prefix(&job.err, AUTO_VARIABLE ": ");
 		coati_auto_file_close(&job.file);
 	}
