@@ -39,7 +39,6 @@ static const struct option opts[] = {
 static const struct coati_example examples[] = {
 	{ "coati autopsy 1234", "what process 1234 did last" },
 	{ "coati autopsy --last 500ms -n 100 core.1234", "more of it, by way of a core file" },
-	{ "coati autopsy -o crash.data 1234", "keep it as a recording" },
 	{ "coati autopsy --list", "whose flight recorders are there" },
 	{ NULL, NULL }
 };
