@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks as text: addresses for pprof, names for people. */
+/* Stacks as text: addresses, and names for people. */
 #include "live/pprof/text.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks as text, as Go's debug=1 has them: readable, and pprof reads them too. */
+/* Stacks as text, as Go's debug=1 has them: for people; that of the heap pprof reads too. */
 #pragma once
 
 #include "base/strbuf.h"
@@ -12,7 +12,7 @@ struct text_stack {
 	const struct coati_labels *labels;
 };
 
-/* " @ 0x1 0x2": what pprof reads. Without a line end. */
+/* " @ 0x1 0x2", without a line end. */
 void coati_text_addresses(const struct text_stack *stack, struct strbuf *ret);
 /* A line for the labels, when there are any, and one for each frame, with @before in front. */
 void coati_text_frames(const struct live_maps *maps, const struct text_stack *stack,

@@ -50,7 +50,7 @@ static void comment_block(struct strbuf *ret)
 		rate());
 }
 
-/* As pprof reads it: a cycle is a nanosecond, and numbers are not to be scaled. */
+/* As Go has it, where a cycle is a nanosecond; the numbers are not to be scaled. */
 static void head_of(const char *name, struct strbuf *ret)
 {
 	coati_strbuf_printf(ret, "--- %s:\ncycles/second=1000000000\nsampling period=1\n", name);

@@ -83,7 +83,7 @@ struct store_form {
 	void (*show)(double *values);
 	/* Further comments, one for each line of @ret. */
 	void (*comment)(struct strbuf *ret);
-	/* The lines of the text form that pprof reads. */
+	/* The lines of the text form. */
 	void (*head)(const uint64_t *sums, struct strbuf *ret);
 	void (*line)(const uint64_t *values, struct strbuf *ret);
 	uint32_t bytes_of[2]; /* values that are objects and bytes, for Go's label; both 0: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks with numbers come in, pprof or the text that Go's debug=1 has goes out. Both are read by `go tool pprof`. */
+/* Stacks with numbers come in, pprof or the text that Go's debug=1 has goes out. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
