@@ -24,6 +24,50 @@
 #define FILES_MAX  4096
 #define FILE_BYTES (UINT64_C(1) << 32) /* of one process */
 
+/* ---- processes that run ---- */
+
+/* One without the library has the kernel's part alone. */
+static void ask_processes(struct record_live *l)
+{
+	struct coati_error err = { 0 };
+
+	l->asks.max = FILES_MAX;
+	for (size_t i = 0; i < l->nr_pids; i++) {
+		struct coati_live_ask one, *kept;
+		int r = coati_live_ask(l->pids[i], &one, &err);
+
+		if (r < 0 && r != -ENOENT && r != -EALREADY)
+			coati_note("no live events: %s", err.text);
+		kept = r == 0 ? ARRAY_ADD(&l->asks) : NULL;
+		if (kept)
+			*kept = one;
+		else if (r == 0)
+			coati_live_release(&one);
+	}
+}
+
+static void say_answers(const struct record_live *l)
+{
+	struct coati_error err = { 0 };
+
+	for (size_t i = 0; i < l->asks.len; i++) {
+		int r = coati_live_answer(&l->asks.v[i], &err);
+
+		if (r == 0)
+			coati_note(
+				"a process that links libcoati-live met no live event meanwhile");
+		else if (r < 0 && r != -ESRCH)
+			coati_note("no live events: %s", err.text);
+	}
+}
+
+static void release_processes(struct record_live *l)
+{
+	for (size_t i = 0; i < l->asks.len; i++)
+		coati_live_release(&l->asks.v[i]);
+	ARRAY_FINI(&l->asks);
+}
+
 /* ---- the folder ---- */
 
 void coati_record_live_open(struct record_live *l)
@@ -32,6 +76,7 @@ void coati_record_live_open(struct record_live *l)
 
 	l->files.max = FILES_MAX;
 	l->on = true;
+	ask_processes(l);
 	if (!base || base[0] != '/' || strlen(base) > 64 || access(base, W_OK | X_OK) < 0)
 		base = "/dev/shm";
 	snprintf(l->folder, sizeof(l->folder), "%s/coati-trace-XXXXXX", base);
@@ -71,6 +116,7 @@ void coati_record_live_close(struct record_live *l)
 	for (size_t i = 0; i < l->files.len; i++)
 		close(l->files.v[i].fd);
 	ARRAY_FINI(&l->files);
+	release_processes(l);
 	if (l->on)
 		unsetenv(VARIABLE);
 	l->on = false;
@@ -231,6 +277,7 @@ int coati_record_live_end(struct record_live *l, struct coati_writer *w)
 {
 	if (!l->on)
 		return 0;
+	say_answers(l);
 	look(l);
 	return read_files(l, &(struct sink){ .writer = w }, true);
 }

@@ -2,7 +2,8 @@
 /*
  * Live events of what is recorded. Programs that link libcoati-live and find COATI_TRACE in their environment put the memory of their tracer into a folder of ours, as
  * flight recorders do. That is read while they run, and once more after they have ended, however they did; what was read goes into the recording. Nothing in it is
- * believed, and there are ceilings for files and bytes. Of processes that run already, their flight recorders are read.
+ * believed, and there are ceilings for files and bytes. Of processes that run already, their flight recorders are read; those that have none are told
+ * to start one.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include <coati/capture.h>
+#include <coati/trace.h>
 
 #include "base/array.h"
 
@@ -23,7 +25,8 @@ struct record_live {
 	bool on;
 	char folder[128]; /* "": none of ours */
 	ARRAY(struct live_file) files;
-	const int32_t *pids; /* whose flight recorders are read */
+	ARRAY(struct coati_live_ask) asks; /* processes whose tracer we switched on */
+	const int32_t *pids;		   /* whose flight recorders are read */
 	size_t nr_pids;
 	uint64_t next_ns; /* when to look again */
 	uint64_t batches, bytes;

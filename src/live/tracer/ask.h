@@ -1,36 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A recorder that nobody in the program started: the environment asks for it (COATI_TRACE=FOLDER), or another process that may write our memory, which finds this block by
- * the note "coati" 2 of the file that it is in. The environment is obeyed when the program is loaded. Another process fills in what is wanted, counts `asked`
- * up and sets all bits of the gate; the next event of a thread with no signal
- * blocked starts the recorder. Layout is read by others: fixed sizes, never changed, only added to.
- */
+/* A recorder that nobody in the program started: see record/live-ask.h for who asks, and how. */
 #pragma once
 
-#include <stdatomic.h>
-#include <stdint.h>
+#include "record/live-ask.h"
 
-#define ASK_NOTE    2u
-#define ASK_VERSION 1u
-#define ASK_PATH    1024u
-
-struct tracer_ask {
-	uint32_t version, size;
-	uint64_t gate;		   /* address of coati_tracer_gate, wherever the linker put it */
-	_Atomic uint32_t asked;	   /* counted up by who asks, last but the gate */
-	_Atomic uint32_t answered; /* what asked was when it was answered */
-	_Atomic int32_t error;	   /* of the answer: 0 or a negative errno */
-	_Atomic uint32_t
-		released; /* what asked was, by who asked, when it is not wanted any more */
-	_Atomic uint32_t
-		watcher; /* process that asked; 0: the environment. When it is gone, the recorder stops */
-	uint32_t flags;		  /* COATI_RECORDER_* */
-	uint64_t bytes;		  /* 0: as many as usual */
-	char directory[ASK_PATH]; /* of the file; "": the usual one */
-	char path
-		[ASK_PATH +
-		 64]; /* of the file that there is, by whomever it was started; "": none, or it has no name */
-};
 extern struct tracer_ask coati_tracer_ask;
 
 /* An event found the gate open and nobody recording. Starts the recorder when the thread may be in ordinary code: no signal is blocked. */
