@@ -291,6 +291,8 @@ static int put_event(struct compose *c, struct text_line *line)
 	int n;
 
 	if (!strcmp(line->kind, "schema")) {
+		if (c->head.kind != LIVE_BATCH_SCHEMA)
+			return bad(c, "schema", "stands in a batch of another kind");
 		writer_u8(&c->w, LIVE_SCHEMA);
 		return put_arguments(c, line, "vss", "kind name letters");
 	}

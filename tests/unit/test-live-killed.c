@@ -92,6 +92,8 @@ static void live_and_die(struct ledger *ledger, int signal)
 	struct writer_arg args[THREADS];
 	pthread_t threads[THREADS];
 
+	if (signal) /* a sanitizer would take it for its own */
+		sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 	if (coati_recorder_start(&o, &rec, &err) < 0) {
 		fprintf(stderr, "# %s\n", err.text);
 		_exit(3);
