@@ -15,7 +15,7 @@ static const struct option opts[] = {
 		  "this one; - is stdin; again to merge several (the newest here)"),
 	OPT_HEAD("What to show"),
 	OPT_STR(0, "by", struct report_args, by, "WHAT",
-		"rows: function, line, address, image, thread, wait, time:STEP ..."),
+		"rows: function, line, image, thread, task, region, label:KEY, wait ..."),
 	OPT_CHOICE(0, "mode", struct report_args, mode, coati_report_modes, "MODE",
 		   "time on CPUs, off them, or both (on, where there is any)"),
 	OPT_FLAG(0, "tree", struct report_args, tree,

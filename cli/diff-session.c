@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <coati/trace.h>
+
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/parse.h"
@@ -124,7 +126,12 @@ static int make_profile(struct diff *d, struct diff_side *s, struct coati_error 
 		.images = &images,
 		.filter = &a->of.filter,
 	};
+	int r = coati_source_contexts(&a->of, d->by == COATI_BY_LABEL, &s->report.contexts, err);
 
+	if (r < 0)
+		return r;
+	if (s->report.contexts)
+		o.contexts = coati_contexts_source(s->report.contexts);
 	return coati_profile_new(&o, &s->report.profile, err);
 }
 
@@ -239,6 +246,7 @@ static void free_diff(struct diff *d)
 	for (int side = 0; side < 2; side++) {
 		coati_view_free(&d->sides[side].report.view);
 		coati_profile_free(&d->sides[side].report.profile);
+		coati_contexts_free(&d->sides[side].report.contexts);
 		free_files(&d->sides[side]);
 	}
 	coati_strbuf_fini(&d->verdict);

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <coati/trace.h>
+
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -207,4 +209,13 @@ struct coati_images_opts coati_source_images(const struct source_args *a)
 			 (a->no_local ? COATI_IMAGES_NO_LOCAL : 0) |
 			 (a->mangled ? COATI_IMAGES_MANGLED : 0),
 	};
+}
+
+int coati_source_contexts(const struct source_args *a, bool wanted, struct coati_contexts **ret,
+			  struct coati_error *err)
+{
+	const struct coati_filter *f = &a->filter;
+
+	*ret = NULL;
+	return wanted || f->task || f->region || f->label ? coati_contexts_new(ret, err) : 0;
 }

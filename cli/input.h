@@ -42,6 +42,11 @@ struct coati_images_opts coati_source_images(const struct source_args *a);
 /* What of it excludes something else, a sentence; NULL: nothing. */
 const char *coati_source_conflict(const struct source_args *a);
 
+/* What live events tell about samples, where that is asked for or @wanted; NULL in *ret: it is not. Freed by the caller behind the profile. */
+struct coati_contexts;
+int coati_source_contexts(const struct source_args *a, bool wanted, struct coati_contexts **ret,
+			  struct coati_error *err);
+
 /* The options for it, of a struct that has it as the member "of". */
 #define SOURCE_OPTIONS(type)                                                                       \
 	OPT_HEAD("Of what: lists with commas, * and ? as in a shell; REGEX matches in functions"), \
@@ -55,6 +60,10 @@ const char *coati_source_conflict(const struct source_args *a);
 		OPT_STR('e', "event", type, of.filter.event, "LIST", "events"),                    \
 		OPT_STR(0, "label", type, of.filter.label, "KEY=VALUE",                            \
 			"samples with this label"),                                                \
+		OPT_STR(0, "task", type, of.filter.task, "LIST",                                   \
+			"samples of threads that work on such tasks"),                             \
+		OPT_STR(0, "region", type, of.filter.region, "LIST",                               \
+			"samples of threads in such regions"),                                     \
 		OPT_STR(0, "function", type, of.filter.function, "NAME",                           \
 			"stacks with this function"),                                              \
 		OPT_STR(0, "image", type, of.filter.image, "NAME", "stacks through this file"),    \

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* see report-session.h */
+#include <coati/trace.h>
+
 #include "report-session.h"
 
 #include <errno.h>
@@ -34,7 +36,12 @@ static int make_profile(struct report *r, struct coati_error *err)
 		.images = &images,
 		.filter = &a->of.filter,
 	};
+	int code = coati_source_contexts(&a->of, r->by == COATI_BY_LABEL, &r->contexts, err);
 
+	if (code < 0)
+		return code;
+	if (r->contexts)
+		o.contexts = coati_contexts_source(r->contexts);
 	return coati_profile_new(&o, &r->profile, err);
 }
 
@@ -175,5 +182,6 @@ int coati_report_session(const struct report_args *args)
 		ret = show_view(&r);
 	coati_view_free(&r.view);
 	coati_profile_free(&r.profile);
+	coati_contexts_free(&r.contexts);
 	return ret;
 }

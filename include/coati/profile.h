@@ -60,6 +60,9 @@ struct coati_filter {
 	const char *show;   /* only frames that match stay in the stacks */
 	const char *
 		show_from; /* frames above the outermost match are left out; stacks without a match too */
+	/* By what the thread was doing, as live events tell (coati_profile_opts.contexts): */
+	const char *task;   /* types of tasks that it worked on */
+	const char *region; /* names of regions that it was in */
 };
 
 /* ---- a profile ------------------------------------------------------------------------------------------------ */
@@ -103,9 +106,24 @@ struct coati_profile_loss {
 };
 typedef void (*coati_loss_fn)(void *ctx, const struct coati_profile_loss *loss);
 
+struct coati_label {
+	const char *key, *value;
+};
+
 /* Every record, before it is taken: for those who need more of it than a profile does. It lives until the call returns. Negative ends the reading. */
 typedef int (*coati_item_fn)(void *ctx, const struct coati_recording *r,
 			     const struct coati_recording_item *item);
+
+/* Labels of samples that are told elsewhere than in them: coati_contexts_new() in <coati/trace.h> makes one of live events. */
+struct coati_context_source {
+	/* A recording will be read: path as for coati_recording_open. Negative: it will not. */
+	int (*read)(void *ctx, const char *path, struct coati_error *err);
+	/* The labels of a thread at a time; of two with the same key the later one counts. A number for them, the same for the same; 0: none. They live until
+	 * the next read().  Hot. */
+	uint64_t (*find)(void *ctx, int32_t pid, int32_t tid, uint64_t time,
+			 const struct coati_label **ret, uint32_t *ret_nr);
+	void *ctx;
+};
 
 struct coati_profile_opts {
 	uint64_t size;
@@ -130,6 +148,8 @@ struct coati_profile_opts {
 		max_bins; /* with bin_ns: when a file is longer than so many bins, all bins become twice as long. 0: no limit */
 	uint32_t reserved;
 	coati_item_fn on_item; /* with the same @ctx as on_sample */
+	const struct coati_context_source *
+		contexts; /* or NULL; it must outlive the profile. The filter's task and region need it */
 };
 
 struct coati_profile;
@@ -240,9 +260,6 @@ COATI_API uint32_t coati_profile_thread_count(const struct coati_profile *p);
 COATI_API const struct coati_profile_thread *coati_profile_thread(const struct coati_profile *p,
 								  uint32_t i);
 
-struct coati_label {
-	const char *key, *value;
-};
 /* A set of labels, sorted by key. Set 0 is empty. NULL past the end. */
 COATI_API const struct coati_label *coati_profile_labels(const struct coati_profile *p,
 							 uint32_t set, uint32_t *ret_nr);
@@ -423,7 +440,7 @@ enum coati_by {
 	COATI_BY_WAIT,
 	COATI_BY_COUNT,
 };
-/* "function", "line" ... "label:KEY" (*ret_label then points into @text, else NULL): 0 or -EINVAL with the near miss named. */
+/* "function", "line" ... "label:KEY", "task" and "region", which are labels of that name (*ret_label then points into @text, else NULL): 0 or -EINVAL with the near miss named. */
 COATI_API int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_label,
 			     struct coati_error *err);
 COATI_API const char *coati_by_name(enum coati_by by);

@@ -303,6 +303,19 @@ COATI_API void coati_live_release(struct coati_live_ask *ask);
 COATI_API size_t coati_trace_event_format(const struct coati_trace *t,
 					  const struct coati_trace_event *e, char *buf, size_t cap);
 
+/* ---- what samples belong to ------------------------------------------------------------------------------------ */
+
+/* Labels for the samples of a profile, from the live events of the same recording: those that the thread had at that time, besides them "task", the type of the task that it
+ * worked on, and "region", the names of the regions that were open with " > " between, the outermost first. Ranges, which are told when they are over, are none of these. A label of
+ * the program's own with one of these names wins. Recordings are walked once more for it, which a stream cannot be: -EOPNOTSUPP. */
+struct coati_contexts;
+struct coati_context_source;
+COATI_API int coati_contexts_new(struct coati_contexts **ret, struct coati_error *err);
+/* Behind the profile that uses it. *c becomes NULL. */
+COATI_API void coati_contexts_free(struct coati_contexts **c);
+/* For coati_profile_opts.contexts. */
+COATI_API const struct coati_context_source *coati_contexts_source(const struct coati_contexts *c);
+
 /* ---- the validator ------------------------------------------------------------------------------------------ */
 
 /* Looks at events one by one with a memory of its own and says what cannot be: time that runs backwards in a thread, regions and tasks that end without

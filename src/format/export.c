@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <coati/trace.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sized.h"
@@ -33,7 +35,8 @@ struct coati_export {
 	ARRAY(struct coati_profile_sample) samples;
 	ARRAY(struct coati_profile_loss) losses;
 	ARRAY(uint32_t) sample_stacks;
-	int samples_failed; /* what stopped their collection */
+	int samples_failed;		 /* what stopped their collection */
+	struct coati_contexts *contexts; /* what samples belong to */
 	struct live live;
 	bool has_live; /* the format wants live events */
 	uint32_t nr_files;
@@ -145,6 +148,9 @@ static int make_profile(struct coati_export *x, struct coati_error *err)
 		o.on_sample = keep_number;
 		o.ctx = x;
 	}
+	if (coati_contexts_new(&x->contexts, err) < 0)
+		return -ENOMEM;
+	o.contexts = coati_contexts_source(x->contexts);
 	return coati_profile_new(&o, &x->profile, err);
 }
 
@@ -193,6 +199,7 @@ void coati_export_free(struct coati_export **xp)
 		coati_live_fini(&x->live);
 	coati_view_free(&x->view);
 	coati_profile_free(&x->profile);
+	coati_contexts_free(&x->contexts);
 	for (size_t i = 0; i < x->notes.v.len; i++)
 		coati_free(x->notes.v.v[i]);
 	ARRAY_FINI(&x->notes.v);

@@ -31,6 +31,11 @@ int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_lab
 		*ret_label = text + 6;
 		return 0;
 	}
+	if (!strcmp(text, "task") || !strcmp(text, "region")) {
+		*ret_by = COATI_BY_LABEL;
+		*ret_label = text;
+		return 0;
+	}
 	for (unsigned int i = 0; i < COATI_BY_COUNT; i++) {
 		if (i != COATI_BY_LABEL && !strcmp(text, names[i])) {
 			*ret_by = (enum coati_by)i;
@@ -47,6 +52,6 @@ int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_lab
 				  near.best);
 	return coati_fail(
 		err, -EINVAL,
-		"by \"%s\": there is no such table; there are function, line, address, image, thread, process, comm, cpu, event, label:KEY, time and wait",
+		"by \"%s\": there is no such table; there are function, line, address, image, thread, process, comm, cpu, event, label:KEY, task, region, time and wait",
 		text);
 }

@@ -159,6 +159,10 @@ int coati_conditions_init(struct conditions *c, const struct coati_filter *f,
 	if (r == 0)
 		r = words_init(&c->labels, f->label, "label", err);
 	if (r == 0)
+		r = words_init(&c->tasks, f->task, "task", err);
+	if (r == 0)
+		r = words_init(&c->regions, f->region, "region", err);
+	if (r == 0)
 		r = parse_cpus(c, f->cpu, err);
 	if (r == 0)
 		r = parse_time(c, f->time, err);
@@ -174,6 +178,8 @@ void coati_conditions_fini(struct conditions *c)
 	words_fini(&c->comms);
 	words_fini(&c->events);
 	words_fini(&c->labels);
+	words_fini(&c->tasks);
+	words_fini(&c->regions);
 	coati_free(c->cpus);
 	*c = (struct conditions){ 0 };
 }
@@ -217,13 +223,51 @@ static bool label_matches(const char *word, const struct coati_label *labels, ui
 }
 
 /* Every word must be true. */
+static const char *label_of(const struct coati_label *labels, uint32_t nr, const char *key)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (!strcmp(labels[i].key, key))
+			return labels[i].value;
+	return NULL;
+}
+
+/* Is one of the regions, which have " > " between them, one of the words? */
+static bool regions_match(const struct words *w, const char *regions)
+{
+	static const char between[] = " > ";
+
+	if (!w->list.len)
+		return true;
+	while (regions) {
+		const char *end = strstr(regions, between);
+		char name[CONDITION_NAME_MAX];
+		size_t len = end ? (size_t)(end - regions) : strlen(regions);
+
+		if (len < sizeof(name)) {
+			memcpy(name, regions, len);
+			name[len] = 0;
+			if (words_match(w, name, -1))
+				return true;
+		}
+		regions = end ? end + strlen(between) : NULL;
+	}
+	return false;
+}
+
 bool coati_conditions_labels(const struct conditions *c, const struct coati_label *labels,
 			     uint32_t nr, const struct coati_profile_thread *t)
 {
 	for (size_t i = 0; i < c->labels.list.len; i++)
 		if (!label_matches(c->labels.list.v[i], labels, nr, t))
 			return false;
-	return true;
+	if (c->tasks.list.len) {
+		const char *task = label_of(labels, nr, "task");
+
+		if (!task || !words_match(&c->tasks, task, -1))
+			return false;
+	}
+	return regions_match(&c->regions,
+			     c->regions.list.len ? label_of(labels, nr, "region") : NULL);
 }
 
 bool coati_conditions_cpu(const struct conditions *c, int32_t cpu)

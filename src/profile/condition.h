@@ -15,6 +15,7 @@
 
 #define CONDITION_CPUS_MAX 8192
 #define CONDITION_TEXT_MAX 65536
+#define CONDITION_NAME_MAX 4096 /* of a region that is asked for */
 
 /* A list of names and numbers, separated by commas. No list (v == NULL): everything. */
 struct words {
@@ -29,7 +30,7 @@ struct time_point {
 };
 
 struct conditions {
-	struct words threads, processes, comms, events, labels;
+	struct words threads, processes, comms, events, labels, tasks, regions;
 	uint64_t *cpus; /* bitmap, NULL: all */
 	struct time_point from, to;
 };

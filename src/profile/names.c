@@ -18,6 +18,12 @@ int coati_reading_batch(struct reading *r, const struct coati_recording_item *it
 
 	if (n == 0 && batch.kind == COATI_BATCH_SYMBOLS)
 		n = coati_images_unpack(p->images, batch.payload, batch.payload_size);
+	if (n == 0 && batch.kind == COATI_BATCH_TRACE && r->no_contexts) {
+		coati_profile_add_note(
+			p,
+			"samples lack the labels, tasks and regions that live events tell: a stream cannot be read twice, a file can");
+		r->no_contexts = false;
+	}
 	if (n < 0 && n != -ENOMEM) {
 		p->quality.damaged++;
 		n = 0;

@@ -58,8 +58,13 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 	p->on_sample = o.on_sample;
 	p->on_loss = o.on_loss;
 	p->on_item = o.on_item;
+	p->contexts = o.contexts;
 	p->ctx = o.ctx;
 	init_tables(p);
+	if (!p->contexts && ((f.task && *f.task) || (f.region && *f.region)))
+		return coati_fail(
+			err, -EINVAL,
+			"tasks and regions are told by live events: the profile needs contexts for them");
 	r = coati_conditions_init(&p->conditions, &f, err);
 	if (r == 0 && !o.shared_images)
 		r = coati_images_new(o.images, &p->own_images, err);

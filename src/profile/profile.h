@@ -55,7 +55,8 @@ struct coati_profile {
 	coati_sample_fn on_sample;
 	coati_loss_fn on_loss;
 	coati_item_fn on_item;
-	void *ctx; /* of both */
+	const struct coati_context_source *contexts; /* or NULL */
+	void *ctx;				     /* of both */
 	struct conditions conditions;
 	struct coati_images *images, *own_images; /* own: NULL when they are the caller's */
 	struct coati_unwinder *unwinder;

@@ -345,6 +345,7 @@ static struct reading *reading_new(struct coati_profile *p)
 	r->plans.max = PROFILE_TABLE_MAX;
 	r->notes.max = PROFILE_TABLE_MAX;
 	coati_chains_init(&r->chains);
+	coati_map_init(&r->context_sets, PROFILE_TABLE_MAX);
 	r->words = coati_alloc_array(2 * READING_WORDS, sizeof(*r->words));
 	r->locations = coati_alloc_array(p->max_frames, sizeof(*r->locations));
 	r->frames = coati_alloc_array(p->max_frames, sizeof(*r->frames));
@@ -355,6 +356,7 @@ static void reading_free(struct reading *r)
 {
 	coati_recording_close(&r->recording);
 	coati_chains_fini(&r->chains);
+	coati_map_fini(&r->context_sets);
 	coati_off_fini(&r->off);
 	ARRAY_FINI(&r->plans);
 	ARRAY_FINI(&r->notes);
@@ -447,6 +449,14 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 	r->is_told = find_recorder_value(r->recording, "stacks_end", &(uint64_t){ 0 });
 	if (!coati_recording_info(r->recording)->is_pipe && stat(path, &st) == 0)
 		m->total_bytes = (uint64_t)st.st_size;
+	if (r->profile->contexts) {
+		n = r->profile->contexts->read(r->profile->contexts->ctx, path, err);
+		/* who asks for labels may mean others */
+		r->no_contexts = n == -EOPNOTSUPP && !r->profile->conditions.tasks.list.len &&
+				 !r->profile->conditions.regions.list.len;
+		if (n < 0 && !r->no_contexts)
+			return n;
+	}
 	n = take_build_ids(r);
 	if (n == 0)
 		n = coati_off_begin(r, path);

@@ -56,9 +56,11 @@ struct reading {
 	uint64_t filtered_before; /* samples of other files that the filter left out */
 	bool is_told;		  /* the recorder unwound stacks, and counted how they ended */
 	uint64_t cgroup;	  /* the last one, and its labels */
+	struct map context_sets;  /* cgroup and context to their set of labels */
 	uint32_t cgroup_labels, cgroup_epoch; /* epoch: of tasks, a later record may name it */
 	ARRAY(struct image_note) notes;	      /* by image */
 	const char *path;
+	bool no_contexts;    /* they cannot be told of a stream */
 	bool has_names;	     /* those that travel with the recording were taken, or looked for */
 	uint64_t *words;     /* READING_WORDS, twice */
 	uint32_t *locations; /* max_frames */

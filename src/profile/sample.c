@@ -95,22 +95,71 @@ int coati_reading_task(struct reading *r, const struct coati_identity *id, uint6
 	return n;
 }
 
-/* The labels of a sample: its cgroup, where the recording has it. One that nobody told the path of has its number. */
-static int find_labels(struct reading *r, const struct coati_sample *s, uint32_t *ret)
+#define CGROUP_ROOM 24
+
+/* One that nobody told the path of has its number. */
+static struct coati_label cgroup_label(struct reading *r, uint64_t cgroup, char room[CGROUP_ROOM])
 {
-	struct coati_label label = { .key = "cgroup" };
-	char number[24];
+	struct coati_label label = { .key = "cgroup",
+				     .value = coati_processes_cgroup(r->processes, cgroup) };
+
+	if (!label.value) {
+		snprintf(room, CGROUP_ROOM, "%llu", (unsigned long long)cgroup);
+		label.value = room;
+	}
+	return label;
+}
+
+/* What the thread was doing besides, together with its cgroup (0: not known). */
+static int find_context(struct reading *r, const struct coati_record *rec, uint64_t cgroup,
+			uint64_t time, uint32_t *ret)
+{
+	const struct coati_context_source *source = r->profile->contexts;
+	struct coati_label labels[PROFILE_LABELS_MAX];
+	const struct coati_label *found = NULL;
+	uint32_t nr_found = 0, nr = 0;
+	uint64_t key = source->find(source->ctx, (int32_t)rec->id.pid, (int32_t)rec->id.tid, time,
+				    &found, &nr_found),
+		 set;
+	char room[CGROUP_ROOM];
 	int n;
 
+	if (!key)
+		return 0;
+	key = coati_hash_u64(key, coati_hash_u64(cgroup, cgroup ? r->task_epoch : 0));
+	if (coati_map_get(&r->context_sets, key, &set)) {
+		*ret = (uint32_t)set;
+		return 1;
+	}
+	if (cgroup)
+		labels[nr++] = cgroup_label(r, cgroup, room);
+	while (nr_found && nr < PROFILE_LABELS_MAX) {
+		labels[nr++] = *found++;
+		nr_found--;
+	}
+	n = coati_profile_find_labels(r->profile, labels, nr, ret);
+	if (n == 0)
+		n = coati_map_put(&r->context_sets, key, *ret);
+	return n < 0 ? n : 1;
+}
+
+/* The labels of a sample: its cgroup, where the recording has it, and what live events tell. */
+static int find_labels(struct reading *r, const struct coati_record *rec, uint64_t time,
+		       uint32_t *ret)
+{
+	const struct coati_sample *s = &rec->u.sample;
+	uint64_t cgroup = s->present & COATI_SAMPLE_CGROUP ? s->cgroup : 0;
+	struct coati_label label;
+	char number[CGROUP_ROOM];
+	int n = r->profile->contexts ? find_context(r, rec, cgroup, time, ret) : 0;
+
+	if (n)
+		return n < 0 ? n : 0;
 	*ret = 0;
-	if (!(s->present & COATI_SAMPLE_CGROUP) || !s->cgroup)
+	if (!cgroup)
 		return 0;
 	if (s->cgroup != r->cgroup || !r->cgroup_labels || r->cgroup_epoch != r->task_epoch) {
-		label.value = coati_processes_cgroup(r->processes, s->cgroup);
-		if (!label.value) {
-			snprintf(number, sizeof(number), "%llu", (unsigned long long)s->cgroup);
-			label.value = number;
-		}
+		label = cgroup_label(r, cgroup, number);
 		n = coati_profile_find_labels(r->profile, &label, 1, &r->cgroup_labels);
 		if (n < 0)
 			return n;
@@ -244,7 +293,7 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 				 .pid = task->pid,
 				 .kernel = r->kernel_epoch };
 	struct chain *chain;
-	int n = find_labels(r, s, &e.labels);
+	int n = find_labels(r, rec, time, &e.labels);
 
 	if (n < 0)
 		return n;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/test.h"
+#include "trace/live-text.h"
 #include "unit/elf-builder.h"
 
 #define SAMPLE_TYPE                                                                         \
@@ -262,4 +263,36 @@ struct coati_row tape_row(struct coati_view *v, enum coati_by by, const char *na
 		if (!strcmp(rows[i].name, name))
 			return rows[i];
 	return (struct coati_row){ 0 };
+}
+
+void tape_live_event(struct tape *t)
+{
+	const uint64_t id = COATI_LIVE_ID;
+	struct coati_attr attr;
+
+	coati_batch_attr(&attr);
+	CHECK_OK(coati_writer_add_event(t->writer, &attr, COATI_LIVE_EVENT, &id, 1, NULL));
+}
+
+static int put_batch(void *ctx, const uint8_t *bytes, size_t size)
+{
+	struct tape *t = ctx;
+	struct coati_batch b = { .kind = COATI_BATCH_TRACE,
+				 .version = 1,
+				 .pid = 7,
+				 .tid = 7,
+				 .time_ns = t->time,
+				 .id = COATI_LIVE_ID,
+				 .payload = bytes,
+				 .payload_size = (uint32_t)size };
+
+	return coati_writer_batch(t->writer, &b);
+}
+
+void tape_live_text(struct tape *t, const char *text)
+{
+	struct coati_error err = { 0 };
+
+	if (coati_live_text_read(text, put_batch, t, &err) < 0)
+		test_fail_at(__FILE__, __LINE__, "%s", err.text);
 }

@@ -13,46 +13,25 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/strbuf.h"
-#include "trace/live-text.h"
 #include "unit/profile-tape.h"
 
 /* ---- recordings ---- */
 
-static int put_batch(void *ctx, const uint8_t *bytes, size_t size)
-{
-	struct tape *t = ctx;
-	struct coati_batch b = { .kind = COATI_BATCH_TRACE,
-				 .version = 1,
-				 .pid = 7,
-				 .tid = 7,
-				 .time_ns = t->time,
-				 .id = COATI_LIVE_ID,
-				 .payload = bytes,
-				 .payload_size = (uint32_t)size };
-
-	return coati_writer_batch(t->writer, &b);
-}
-
 /* The recording "a": process 7 is sampled, if @samples, from 1 s on; and tells @text. */
 static void tape_live(const char *text, uint32_t samples)
 {
-	const uint64_t id = COATI_LIVE_ID;
-	struct coati_error err = { 0 };
-	struct coati_attr attr;
 	struct tape t;
 
 	tape_begin(&t, "a");
 	t.attr_flags = COATI_ATTR_USE_CLOCKID;
 	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
 		   COATI_SAMPLE_CALLCHAIN);
-	coati_batch_attr(&attr);
-	CHECK_OK(coati_writer_add_event(t.writer, &attr, COATI_LIVE_EVENT, &id, 1, NULL));
+	tape_live_event(&t);
 	tape_start(&t);
 	tape_process(&t, 7, "app");
 	for (uint32_t i = 0; i < samples; i++)
 		tape_put(&t, (struct tape_sample){ .pid = 7, TAPE_STACK(TAPE_LEAF, TAPE_MAIN) });
-	if (coati_live_text_read(text, put_batch, &t, &err) < 0)
-		test_fail_at(__FILE__, __LINE__, "%s", err.text);
+	tape_live_text(&t, text);
 	tape_close(&t);
 }
 
