@@ -139,6 +139,7 @@ static int make_profile(struct coati_export *x, struct coati_error *err)
 		int r = coati_live_init(&x->live, &x->filter, err);
 
 		x->has_live = true;
+		x->live.wants_sched = x->format->flags & FORMAT_SCHED;
 		o.on_item = keep_live;
 		if (r < 0)
 			return r;
@@ -411,10 +412,12 @@ static void fill_input(struct coati_export *x, struct format_input *in)
 	coati_profile_quality(x->profile, &in->quality);
 	coati_profile_account(&in->quality, x->account, sizeof(x->account));
 	in->start_ns = in->quality.first_time;
-	if (x->has_live && x->live.items.len) {
+	if (x->has_live && (x->live.items.len || x->live.sched.len)) {
 		in->live = &x->live;
-		if (!in->start_ns || x->live.first < in->start_ns)
+		if (x->live.items.len && (!in->start_ns || x->live.first < in->start_ns))
 			in->start_ns = x->live.first;
+		if (x->live.sched.len && (!in->start_ns || x->live.first_sched < in->start_ns))
+			in->start_ns = x->live.first_sched;
 	}
 	in->start_wall_ns = wall_of(x, in->start_ns);
 	x->info = in->info;

@@ -11,6 +11,7 @@
 #include "format/text.h"
 
 #define ITEMS_MAX   ((size_t)1 << 24)
+#define SCHED_MAX   ((size_t)1 << 25)
 #define TABLE_MAX   ((size_t)1 << 24)
 #define OPEN_MAX    ((size_t)1 << 16) /* regions of one thread, in each other */
 #define ARENA_BYTES ((size_t)2 << 30)
@@ -114,9 +115,9 @@ static bool passes(struct live *l, const struct live_thread *t)
 	return coati_conditions_thread(&l->conditions, &thread);
 }
 
-static int find_thread(struct live *l, const struct coati_trace_event *e, uint32_t *ret)
+int coati_live_thread(struct live *l, uint32_t pid, uint32_t tid, uint64_t time, uint32_t *ret)
 {
-	uint64_t key = task_of(e->pid, e->tid), known;
+	uint64_t key = task_of(pid, tid), known;
 	struct live_thread *t;
 
 	if (coati_map_get(&l->thread_index, key, &known)) {
@@ -126,14 +127,17 @@ static int find_thread(struct live *l, const struct coati_trace_event *e, uint32
 	t = ARRAY_ADD(&l->threads);
 	if (!t)
 		return -ENOMEM;
-	t->pid = (int32_t)e->pid;
-	t->tid = (int32_t)e->tid;
+	t->pid = (int32_t)pid;
+	t->tid = (int32_t)tid;
 	t->file = l->file;
-	t->first = e->time;
+	t->first = time;
 	t->open[0].max = t->open[1].max = OPEN_MAX;
 	t->passes = passes(l, t);
 	*ret = (uint32_t)(l->threads.len - 1);
-	return coati_map_put(&l->thread_index, key, *ret) < 0 ? -ENOMEM : 0;
+	return coati_map_put(&l->thread_index, key, *ret) < 0 ||
+			       coati_map_put(&l->tids, tid, *ret) < 0
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* ---- items ---- */
@@ -332,7 +336,7 @@ static int add_loss(struct live *l, const struct coati_trace_event *e, uint32_t 
 int coati_live_event(struct live *l, const struct coati_trace_event *e)
 {
 	uint32_t thread;
-	int r = find_thread(l, e, &thread);
+	int r = coati_live_thread(l, e->pid, e->tid, e->time, &thread);
 
 	if (r < 0)
 		return r;
@@ -391,6 +395,7 @@ int coati_live_init(struct live *l, const struct coati_filter *filter, struct co
 			    .resources.max = TABLE_MAX,
 			    .counters.max = TABLE_MAX,
 			    .sites.max = TABLE_MAX,
+			    .sched.max = SCHED_MAX,
 			    .live_event = LIVE_NONE,
 			    .text = STRBUF_INIT(TEXT_BYTES) };
 	coati_map_init(&l->thread_index, TABLE_MAX);
@@ -399,6 +404,7 @@ int coati_live_init(struct live *l, const struct coati_filter *filter, struct co
 	coati_map_init(&l->task_index, TABLE_MAX);
 	coati_map_init(&l->site_index, TABLE_MAX);
 	coati_map_init(&l->process_names, TABLE_MAX);
+	coati_map_init(&l->tids, TABLE_MAX);
 	coati_map_init_strings(&l->strings, TABLE_MAX);
 	coati_arena_init(&l->arena, ARENA_BYTES);
 	r = coati_conditions_init(&l->conditions, filter, err);
@@ -426,6 +432,9 @@ void coati_live_fini(struct live *l)
 	coati_map_fini(&l->task_index);
 	coati_map_fini(&l->site_index);
 	coati_map_fini(&l->process_names);
+	coati_map_fini(&l->tids);
+	coati_tracepoint_free(l->waking);
+	ARRAY_FINI(&l->sched);
 	coati_map_fini(&l->strings);
 	coati_arena_fini(&l->arena);
 	coati_strbuf_fini(&l->text);

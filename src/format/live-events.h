@@ -49,6 +49,22 @@ enum live_item_kind {
 #define LIVE_NONE  UINT32_MAX
 #define LIVE_LANES 8 /* slices of one thread that do not nest are spread over so many */
 
+/* Who runs where. */
+enum live_sched_kind {
+	LIVE_SCHED_IN = 0,
+	LIVE_SCHED_OUT,	      /* it waits for something */
+	LIVE_SCHED_PREEMPTED, /* it would run on */
+	LIVE_SCHED_WAKE,      /* it makes another thread ready to run */
+};
+
+struct live_sched {
+	uint64_t time;
+	uint32_t cpu, order;
+	int32_t tid;
+	int32_t other; /* WAKE: who is woken */
+	uint8_t kind;
+};
+
 /* A place in the program. */
 struct live_site {
 	const char *name, *category, *file, *function, *unit;
@@ -90,6 +106,7 @@ struct live_thread {
 	uint64_t first;			 /* time */
 	uint64_t last;			 /* end of its last item, once all is there */
 	uint8_t nr_lanes;
+	bool is_scheduled;	 /* it is switched to or from */
 	ARRAY(uint32_t) open[2]; /* regions that have not ended, by slot: items */
 };
 
@@ -122,6 +139,11 @@ struct live {
 	ARRAY(struct live_resource) resources;
 	ARRAY(struct live_counter) counters;
 	ARRAY(struct live_site *) sites;
+	ARRAY(struct live_sched) sched; /* in the end by CPU and time */
+	struct map tids; /* number of a thread that is switched to or from to its place */
+	struct coati_tracepoint *waking; /* of the file that is read */
+	int waking_field;		 /* -ENOENT: there is none */
+	bool wants_sched;
 	struct map thread_index, resource_index, counter_index, task_index, site_index, strings;
 	struct map process_names; /* by pid, as they call themselves */
 	struct arena arena;
@@ -129,6 +151,8 @@ struct live {
 	struct tally_live counts;			      /* what is in the file */
 	struct coati_trace_quality quality;		      /* of all files */
 	uint64_t no_begin, not_finite, nr_stacks, nr_samples; /* left out */
+	uint64_t from, to;				      /* what was asked for */
+	uint64_t first_sched;				      /* time; 0: there is none */
 	uint64_t first,
 		last; /* times of the first and the last, once all is there; 0: there are none */
 	bool is_full, is_finished;
@@ -147,6 +171,16 @@ int coati_live_take(struct live *l, const struct coati_recording *r,
 int coati_live_finish(struct live *l, struct coati_error *err);
 
 /* ---- inside ---- */
+
+/* The place of a thread, which is new or not. */
+int coati_live_thread(struct live *l, uint32_t pid, uint32_t tid, uint64_t time, uint32_t *ret);
+/* Records about who runs. */
+int coati_live_switch(struct live *l, const struct coati_recording *r,
+		      const struct coati_recording_item *item);
+bool coati_live_is_waking(const struct coati_recording *r, uint32_t event);
+int coati_live_waking(struct live *l, const struct coati_recording *r,
+		      const struct coati_recording_item *item);
+void coati_live_sort_sched(struct live *l, uint64_t from, uint64_t to);
 
 /* One event. -ENOMEM, -E2BIG.  Hot. */
 int coati_live_event(struct live *l, const struct coati_trace_event *e);

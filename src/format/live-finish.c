@@ -17,7 +17,16 @@ int coati_live_begin_file(struct live *l, struct coati_profile *p, uint32_t file
 	l->profile = p;
 	l->file = file;
 	l->live_event = LIVE_NONE;
+	coati_tracepoint_free(l->waking);
+	l->waking = NULL;
+	l->waking_field = 0;
 	return coati_trace_new(NULL, &l->trace, err);
+}
+
+/* Too many of them is no want of memory. */
+static int over(const struct live *l, int r)
+{
+	return r == -ENOMEM && l->is_full ? -E2BIG : r;
 }
 
 static int drain(struct live *l)
@@ -27,7 +36,7 @@ static int drain(struct live *l)
 
 	while (r == 0 && (n = coati_trace_next(l->trace, &e)) != 0)
 		r = n < 0 ? n : coati_live_event(l, &e);
-	return r == -ENOMEM && l->is_full ? -E2BIG : r;
+	return over(l, r);
 }
 
 static bool is_named(const struct coati_recording *r, uint32_t event, const char *name)
@@ -57,6 +66,10 @@ static int take_batch(struct live *l, const struct coati_recording *r,
 int coati_live_take(struct live *l, const struct coati_recording *r,
 		    const struct coati_recording_item *item)
 {
+	if (l->wants_sched && (item->raw.type == COATI_RECORD_SWITCH ||
+			       item->raw.type == COATI_RECORD_SWITCH_CPU_WIDE)) {
+		return over(l, coati_live_switch(l, r, item));
+	}
 	if (item->raw.type != COATI_RECORD_SAMPLE || item->flags & COATI_RECORDING_ITEM_NO_EVENT)
 		return 0;
 	if (item->event == l->live_event)
@@ -64,6 +77,9 @@ int coati_live_take(struct live *l, const struct coati_recording *r,
 	if (l->live_event == LIVE_NONE && is_named(r, item->event, COATI_LIVE_EVENT)) {
 		l->live_event = item->event;
 		return take_batch(l, r, item);
+	}
+	if (l->wants_sched && coati_live_is_waking(r, item->event)) {
+		return over(l, coati_live_waking(l, r, item));
 	}
 	if (!l->first_sample || item->time < l->first_sample)
 		l->first_sample = item->time;
@@ -145,8 +161,8 @@ int coati_live_end_file(struct live *l, struct coati_error *err)
 	if (r == -E2BIG)
 		return coati_fail(
 			err, r,
-			"more than %zu live events are too many for one timeline; --thread and --process take fewer",
-			l->items.max);
+			"more than %zu live events or %zu context switches are too many for one timeline; --thread and --process take fewer",
+			l->items.max, l->sched.max);
 	return r < 0 ? coati_fail(err, r, "live events: %m") : 0;
 }
 
@@ -210,6 +226,8 @@ static void select_items(struct live *l)
 			l->items.v[kept++] = *it;
 	}
 	l->items.len = kept;
+	l->from = from;
+	l->to = to;
 }
 
 /* ---- in order ---- */
@@ -338,5 +356,6 @@ int coati_live_finish(struct live *l, struct coati_error *err)
 		return coati_fail(err, r, "live events: %m");
 	name_threads(l);
 	count(l);
+	coati_live_sort_sched(l, l->from, l->to);
 	return 0;
 }

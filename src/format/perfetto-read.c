@@ -39,7 +39,7 @@ struct reading {
 	struct perfetto_tracks *tracks;
 	struct strbuf text;
 	uint64_t sequence, clock;
-	bool has_clock, is_cleared;
+	bool has_clock, has_boottime, is_cleared;
 	const char *why;
 };
 
@@ -316,12 +316,63 @@ static int read_event(struct reading *r, struct proto_reader m, uint64_t time)
 	return n == -EBADMSG ? wrong(r, "an event is on the wrong track or at the wrong time") : n;
 }
 
+/* ---- who runs ---- */
+
+static int read_ftrace_event(struct reading *r, struct proto_reader m, uint64_t cpu)
+{
+	int64_t from = -1, to = 0;
+	uint64_t time = 0;
+	bool is_known = false;
+	int n;
+
+	while (coati_proto_next(&m)) {
+		struct proto_reader sub = proto_sub(&m);
+
+		if (m.field == FTRACE_TIMESTAMP)
+			time = m.value;
+		is_known |= m.field == FTRACE_SCHED_WAKING || m.field == FTRACE_SCHED_SWITCH;
+		while (m.field == FTRACE_SCHED_SWITCH && coati_proto_next(&sub)) {
+			if (sub.field == SWITCH_PREV_PID)
+				from = (int64_t)sub.value;
+			else if (sub.field == SWITCH_NEXT_PID)
+				to = (int64_t)sub.value;
+		}
+	}
+	if (m.bad || !time || !is_known)
+		return wrong(r, "an event of the scheduler makes no sense");
+	n = coati_perfetto_tracks_switch(r->tracks, cpu, from, to, time);
+	return n == -EBADMSG ? wrong(r, "a CPU is switched from a thread that is not on it") : n;
+}
+
+static int read_bundle(struct reading *r, struct proto_reader m)
+{
+	uint64_t cpu = 0;
+	int n = 0;
+
+	while (n == 0 && coati_proto_next(&m)) {
+		if (m.field == BUNDLE_CPU)
+			cpu = m.value;
+		else if (m.field == BUNDLE_EVENT)
+			n = read_ftrace_event(r, proto_sub(&m), cpu);
+	}
+	if (n == 0 && (m.bad || !r->has_boottime))
+		n = wrong(r, "events of the scheduler are cut, or their clock was not shown");
+	return n;
+}
+
 static int read_snapshot(struct reading *r, struct proto_reader m)
 {
 	while (coati_proto_next(&m)) {
 		if (m.field == SNAPSHOT_PRIMARY)
 			r->clock = m.value;
 		r->has_clock |= m.field == SNAPSHOT_CLOCKS;
+		if (m.field == SNAPSHOT_CLOCKS) {
+			struct proto_reader clock = proto_sub(&m);
+
+			while (coati_proto_next(&clock))
+				r->has_boottime |=
+					clock.field == CLOCK_ID && clock.value == CLOCK_BOOTTIME_ID;
+		}
 	}
 	return m.bad ? wrong(r, "a clock snapshot makes no sense") : 0;
 }
@@ -404,6 +455,8 @@ static int read_part(struct reading *r, const struct proto_reader *m, uint64_t t
 		return read_defaults(r, sub);
 	case PACKET_TRACK:
 		return read_track(r, sub);
+	case PACKET_FTRACE:
+		return read_bundle(r, sub);
 	case PACKET_TRACK_EVENT:
 		return r->has_clock ? read_event(r, sub, time)
 				    : wrong(r, "there is no clock before the first event");

@@ -17,6 +17,8 @@ struct track {
 struct perfetto_tracks {
 	struct map index;
 	ARRAY(struct track) v;
+	struct map cpus; /* to the thread that is switched to */
+	struct map cpu_times;
 	struct tally_live live;
 	uint64_t open; /* slices */
 };
@@ -28,6 +30,8 @@ struct perfetto_tracks *coati_perfetto_tracks_new(void)
 	if (!t)
 		return NULL;
 	coati_map_init(&t->index, TRACKS_MAX);
+	coati_map_init(&t->cpus, TRACKS_MAX);
+	coati_map_init(&t->cpu_times, TRACKS_MAX);
 	t->v.max = TRACKS_MAX;
 	return t;
 }
@@ -35,6 +39,8 @@ struct perfetto_tracks *coati_perfetto_tracks_new(void)
 void coati_perfetto_tracks_free(struct perfetto_tracks *t)
 {
 	coati_map_fini(&t->index);
+	coati_map_fini(&t->cpus);
+	coati_map_fini(&t->cpu_times);
 	ARRAY_FINI(&t->v);
 	coati_free(t);
 }
@@ -93,6 +99,23 @@ int coati_perfetto_tracks_event(struct perfetto_tracks *t, uint64_t uuid, uint64
 	default:
 		return -EBADMSG;
 	}
+}
+
+int coati_perfetto_tracks_switch(struct perfetto_tracks *t, uint64_t cpu, int64_t from, int64_t to,
+				 uint64_t time)
+{
+	uint64_t before;
+	int r;
+
+	if (coati_map_get(&t->cpu_times, cpu, &before) && time < before)
+		return -EBADMSG;
+	r = coati_map_put(&t->cpu_times, cpu, time);
+	if (r < 0 || from < 0)
+		return r < 0 ? r : 0;
+	if (coati_map_get(&t->cpus, cpu, &before) && before != (uint64_t)from)
+		return -EBADMSG;
+	r = coati_map_put(&t->cpus, cpu, (uint64_t)to);
+	return r < 0 ? r : 0;
 }
 
 int coati_perfetto_tracks_end(struct perfetto_tracks *t, struct tally *tally)

@@ -95,6 +95,9 @@ static void put_first(struct perfetto *x)
 	put_clock(x, clock, x->start_ns);
 	if (x->in->start_wall_ns && clock != CLOCK_REALTIME_ID)
 		put_clock(x, CLOCK_REALTIME_ID, x->in->start_wall_ns);
+	/* the clock that ftrace's events are on when they do not say: here it is the recording's, too */
+	if (x->in->live && x->in->live->sched.len && clock != CLOCK_BOOTTIME_ID)
+		put_clock(x, CLOCK_BOOTTIME_ID, x->start_ns);
 	coati_proto_uint(&x->p, SNAPSHOT_PRIMARY, clock);
 	coati_proto_end(&x->p, part);
 	part = coati_proto_begin(&x->p, PACKET_DEFAULTS);
@@ -471,6 +474,8 @@ static int write_perfetto(struct format_input *in, struct format_output *out,
 		r = put_sample(&x, i);
 	if (r == 0 && in->live)
 		r = coati_perfetto_live(&x);
+	if (r == 0 && in->live)
+		coati_perfetto_sched(&x);
 	if (r < 0)
 		coati_fail(err, r, "perfetto: %m");
 	release(&x);
@@ -480,7 +485,7 @@ static int write_perfetto(struct format_input *in, struct format_output *out,
 const struct format coati_format_perfetto = {
 	.name = "perfetto",
 	.suffix = ".pftrace",
-	.flags = FORMAT_BINARY | FORMAT_TIMELINE | FORMAT_LINES | FORMAT_LIVE,
+	.flags = FORMAT_BINARY | FORMAT_TIMELINE | FORMAT_LINES | FORMAT_LIVE | FORMAT_SCHED,
 	.write = write_perfetto,
 	.read = coati_perfetto_read,
 };

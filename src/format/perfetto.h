@@ -103,6 +103,25 @@ enum {
 	DATA_SOURCE_PATHS = 18,
 	DATA_MAPPINGS = 19,
 	DATA_TASKS = 48,
+	BUNDLE_CPU = 1,
+	BUNDLE_EVENT = 2,
+	FTRACE_TIMESTAMP = 1,
+	FTRACE_PID = 2,
+	FTRACE_SCHED_SWITCH = 4,
+	FTRACE_SCHED_WAKING = 20,
+	SWITCH_PREV_COMM = 1,
+	SWITCH_PREV_PID = 2,
+	SWITCH_PREV_PRIO = 3,
+	SWITCH_PREV_STATE = 4,
+	SWITCH_NEXT_COMM = 5,
+	SWITCH_NEXT_PID = 6,
+	SWITCH_NEXT_PRIO = 7,
+	WAKING_COMM = 1,
+	WAKING_PID = 2,
+	WAKING_PRIO = 3,
+	WAKING_SUCCESS = 4,
+	WAKING_CPU = 5,
+
 	INTERNED_IID = 1, /* of everything in the interned data */
 	INTERNED_TEXT = 2,
 	MAPPING_BUILD_ID = 2,
@@ -145,6 +164,9 @@ int coati_perfetto_tracks_add(struct perfetto_tracks *t, uint64_t uuid, uint64_t
 /* An event. -EBADMSG: its track was not told, is of another kind, goes back in time, or a slice ends that has not begun. */
 int coati_perfetto_tracks_event(struct perfetto_tracks *t, uint64_t uuid, uint64_t type,
 				uint64_t time);
+/* A switch on a CPU from a thread to another: -EBADMSG when it is not who was switched to before, or time goes back. @from negative: a wake-up. */
+int coati_perfetto_tracks_switch(struct perfetto_tracks *t, uint64_t cpu, int64_t from, int64_t to,
+				 uint64_t time);
 /* The sums; -EBADMSG: a slice has no end. */
 int coati_perfetto_tracks_end(struct perfetto_tracks *t, struct tally *tally);
 /* The reader of struct format. */
