@@ -33,7 +33,7 @@ static struct live_batch read_head(const void *bytes)
 	h.used = cursor_u32(&c);
 	h.capacity = cursor_u32(&c);
 	h.checksum = cursor_u32(&c);
-	h.reserved = cursor_u32(&c);
+	h.told = cursor_u32(&c);
 	return h;
 }
 

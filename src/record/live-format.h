@@ -63,7 +63,9 @@ struct live_batch {
 	uint32_t used;
 	uint32_t capacity; /* bytes behind the header that belong to this batch; used <= capacity */
 	uint32_t checksum; /* live_checksum() of the used bytes when closed, else 0 */
-	uint32_t reserved;
+	/* of the events: how many say nothing new, but define a string or a stack, name the stack of
+	 * the one before, or tell again what is open */
+	uint32_t told;
 };
 _Static_assert(sizeof(struct live_batch) == 96, "the head of a batch is 96 bytes");
 

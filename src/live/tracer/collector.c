@@ -86,7 +86,8 @@ static void *run(void *ctx)
 
 	while (!atomic_load_explicit(&quit, memory_order_acquire)) {
 		uint32_t asked = atomic_load_explicit(&t->asked, memory_order_acquire);
-		uint64_t now = tracer_ns(), next = last + t->period_ns;
+		uint64_t now = tracer_ns(),
+			 next = last + atomic_load_explicit(&t->period_ns, memory_order_relaxed);
 
 		if (now < next && asked == (uint32_t)(uintptr_t)ctx)
 			coati_tracer_wait(&t->asked, asked, next - now);

@@ -116,6 +116,15 @@ static __attribute__((noinline)) void begin_late(struct coati_site *site)
 	emit_leave(s);
 }
 
+/* Sets the flag; whether the slot may be used. Nothing of it is looked at before: a handler, or who changes the generation, may just have changed it. */
+ALWAYS bool enter_short(struct tracer_slot *s)
+{
+	atomic_store_explicit(&s->writing, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst); /* see the litmus in emit.h */
+	return atomic_load_explicit(&coati_tracer_hot.fast, memory_order_relaxed) ==
+	       atomic_load_explicit(&s->generation, memory_order_relaxed);
+}
+
 ALWAYS void short_commit(struct tracer_slot *s, uint8_t *at, uint64_t word, uint32_t size)
 {
 	uint8_t *base = s->base;
@@ -133,21 +142,26 @@ void coati_region_begin(struct coati_site *site)
 	uint64_t now = arch_cycles(), quick = __atomic_load_n(&site->quick, __ATOMIC_RELAXED), both,
 		 dt;
 	struct tracer_thread *t = coati_tracer_self;
-	struct tracer_slot *s = &t->slot[0];
 	struct tracer_region *r;
+	struct tracer_slot *s;
 	uint8_t *at;
 
-	if (unlikely(!quick || !t || atomic_load_explicit(&s->writing, memory_order_relaxed))) {
+	if (unlikely(!quick || !t)) {
 		begin_long(site);
 		return;
 	}
-	atomic_store_explicit(&s->writing, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst); /* see the litmus in emit.h */
+	s = &t->slot[0];
+	if (unlikely(atomic_load_explicit(&s->writing, memory_order_relaxed))) {
+		begin_long(site);
+		return;
+	}
+	if (unlikely(!enter_short(s))) {
+		begin_again(site);
+		return;
+	}
 	at = s->at;
 	both = s->both;
-	if (unlikely(atomic_load_explicit(&coati_tracer_hot.fast, memory_order_relaxed) !=
-			     atomic_load_explicit(&s->generation, memory_order_relaxed) ||
-		     (uintptr_t)at + REGION_WORST > s->end ||
+	if (unlikely((uintptr_t)at + REGION_WORST > s->end ||
 		     (both & TRACER_DEPTH_MAX) >= LIVE_REGION_DEPTH)) {
 		begin_again(site);
 		return;
@@ -280,26 +294,27 @@ void coati_region_end(struct coati_site *site)
 	const uint64_t quick = LIVE_REGION_END | 1 << 5;
 	uint64_t now = arch_cycles(), both, dt;
 	struct tracer_thread *t = coati_tracer_self;
-	struct tracer_slot *s = &t->slot[0];
+	struct tracer_slot *s;
 	uint8_t *at;
 	uint32_t top;
 
 	if (unlikely(!t))
 		return;
-	both = s->both;
-	top = (uint32_t)(both & TRACER_DEPTH_MAX) - 1;
-	if (unlikely(atomic_load_explicit(&s->writing, memory_order_relaxed) ||
-		     top >= LIVE_REGION_DEPTH ||
-		     t->regions[top].id != __atomic_load_n(&site->id, __ATOMIC_RELAXED))) {
+	s = &t->slot[0];
+	if (unlikely(atomic_load_explicit(&s->writing, memory_order_relaxed))) {
 		end_slow(site);
 		return;
 	}
-	atomic_store_explicit(&s->writing, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst); /* see the litmus in emit.h */
+	if (unlikely(!enter_short(s))) {
+		end_again(site);
+		return;
+	}
 	at = s->at;
+	both = s->both;
 	dt = now - s->last;
-	if (unlikely(atomic_load_explicit(&coati_tracer_hot.fast, memory_order_relaxed) !=
-			     atomic_load_explicit(&s->generation, memory_order_relaxed) ||
+	top = (uint32_t)(both & TRACER_DEPTH_MAX) - 1;
+	if (unlikely(top >= LIVE_REGION_DEPTH ||
+		     t->regions[top].id != __atomic_load_n(&site->id, __ATOMIC_RELAXED) ||
 		     (uintptr_t)at + HEAD_MAX > s->end || dt > SHORT)) {
 		end_again(site);
 		return;

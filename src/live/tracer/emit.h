@@ -78,7 +78,7 @@ ALWAYS uint8_t *emit_enter(uint32_t worst, struct tracer_slot **ret)
 	*ret = s = &t->slot[0];
 	emit_set(s);
 	if (likely(emit_ready(s, worst)))
-		return s->at;
+		return worst ? s->at : (uint8_t *)s;
 	return coati_tracer_refill(t, s, worst);
 }
 
@@ -90,6 +90,13 @@ ALWAYS void emit_commit(struct tracer_slot *s, uint8_t *at)
 	/* pairs with: acquire of who reads the batch while it is open */
 	__atomic_store_n(&((struct live_batch *)(void *)s->base)[-1].used, (uint32_t)(at - s->base),
 			 __ATOMIC_RELEASE);
+}
+
+/* The same for what is no event of the program. */
+static inline void emit_told(struct tracer_slot *s, uint8_t *at)
+{
+	s->told++;
+	emit_commit(s, at);
 }
 
 ALWAYS void emit_leave(struct tracer_slot *s)

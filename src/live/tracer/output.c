@@ -66,7 +66,7 @@ static void write_process(struct strbuf *out, const struct tracer_generation *g)
 	at = put_var(at, m->clock_shift);
 	at = put_var(at, m->clock_error_ns);
 	at = put_var(at, g->realtime_ns);
-	at = put_var(at, coati_tracer.period_ns);
+	at = put_var(at, atomic_load_explicit(&coati_tracer.period_ns, memory_order_relaxed));
 	append(out, &head, bytes, (uint32_t)(at - bytes), 2);
 }
 

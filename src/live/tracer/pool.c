@@ -110,7 +110,8 @@ static bool make_room(void)
 	struct tracer_generation *g = coati_tracer_generation(t->oldest);
 
 	if (t->oldest >= t->newest || !g->complete || g->pins ||
-	    (t->policy != COATI_DROP_OLDEST && (g->wanted || t->policy == COATI_DROP_NEWEST)))
+	    (tracer_policy() != COATI_DROP_OLDEST &&
+	     (g->wanted || tracer_policy() == COATI_DROP_NEWEST)))
 		return false;
 	coati_tracer_drop(g);
 	return true;
@@ -143,11 +144,11 @@ static uint32_t take_chunk(struct tracer_generation *g, bool system)
 	return chunk;
 }
 
-/* How much a thread gets at once: a quarter of the memory is for what threads have not used yet. */
+/* How much a thread gets at once: less the more there are, so that what they have not used yet stays a small part of the memory. */
 static uint32_t piece(void)
 {
 	const struct tracer *t = &coati_tracer;
-	uint64_t share = (uint64_t)t->chunk_count * (TRACER_CHUNK / 4) / (t->threads + 1);
+	uint64_t share = (uint64_t)t->chunk_count * (TRACER_CHUNK / 16) / (t->threads + 1);
 
 	if (share >= TRACER_CHUNK)
 		return TRACER_CHUNK;
@@ -284,8 +285,8 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 	if (tell)
 		room += coati_tracer_tell_bytes(t, s);
 	bytes = grant(g, room, piece(), false, &chunk);
-	atomic_store_explicit(&coati_tracer_hot.exhausted,
-			      !bytes && coati_tracer.policy != COATI_BLOCK, memory_order_relaxed);
+	atomic_store_explicit(&coati_tracer_hot.exhausted, !bytes && tracer_policy() != COATI_BLOCK,
+			      memory_order_relaxed);
 	if (!bytes)
 		return false;
 	head = head_of(g, LIVE_BATCH_EVENTS);
@@ -299,6 +300,7 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 	s->at = s->base = (uint8_t *)(s->batch + 1);
 	s->last = head.base;
 	s->events = 0;
+	s->told = 0;
 	if (tell)
 		coati_tracer_tell(t, s);
 	s->tell = false;
@@ -308,6 +310,7 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 void coati_tracer_close_batch(struct tracer_slot *s)
 {
 	s->batch->events = (uint32_t)s->events;
+	s->batch->told = s->told;
 	finish(s->batch, s->chunk);
 	let_go(s->chunk);
 	s->batch = NULL;
@@ -359,7 +362,8 @@ static void count_lost(uint32_t chunk)
 
 	while (at < end) {
 		const struct live_batch *b = (const void *)(memory(chunk) + at);
-		struct tracer_loss loss = { b->events, b->pair_ns, b->end_ns, b->tid, b->slot };
+		struct tracer_loss loss = { b->events - b->told, b->pair_ns, b->end_ns, b->tid,
+					    b->slot };
 
 		if (b->kind == LIVE_BATCH_EVENTS)
 			coati_tracer_add_loss(&loss);

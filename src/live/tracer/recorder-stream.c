@@ -9,7 +9,7 @@
 #include "live/tracer/carry.h"
 #include "live/tracer/output.h"
 
-/* It is written, or will not be. */
+/* It is copied, or gone. */
 static void settle(uint64_t number)
 {
 	struct tracer_generation *g = coati_tracer_generation(number);
@@ -44,12 +44,12 @@ void coati_recorder_stream(struct coati_recorder *rec)
 		coati_strbuf_clear(&bytes);
 		r = coati_tracer_generation_bytes(rec->from, &bytes);
 		if (r == -ENOENT && rec->from >= coati_tracer.oldest)
-			break; /* not complete yet */
+			break;	   /* not complete yet */
+		settle(rec->from); /* what is copied needs its memory no more */
 		if (!r && !rec->error)
 			r = write_record(rec, &bytes);
 		if (r < 0 && r != -ENOENT && !rec->error)
 			rec->error = r;
-		settle(rec->from);
 	}
 	coati_strbuf_fini(&bytes);
 }

@@ -89,22 +89,24 @@ static void update_wishes(void)
 {
 	struct tracer *t = &coati_tracer;
 	struct tracer_guard guard;
-	uint32_t stacks = 0;
+	uint32_t stacks = 0, policy = COATI_DROP_OLDEST;
+	uint64_t period_ns = DEFAULT_PERIOD_NS;
 
 	coati_tracer_lock(&guard);
 	t->labels_wanted = t->samples_wanted = t->streams = 0;
-	t->policy = COATI_DROP_OLDEST;
-	t->period_ns = DEFAULT_PERIOD_NS;
 	for (const struct coati_recorder *rec = coati_recorders; rec; rec = rec->next) {
 		t->labels_wanted += !!(rec->flags & COATI_RECORDER_LABELS);
 		t->samples_wanted += !!(rec->flags & COATI_RECORDER_SAMPLES);
 		t->streams += rec->fd >= 0;
 		stacks += !!(rec->flags & COATI_RECORDER_STACKS);
-		if (rec->policy > t->policy)
-			t->policy = rec->policy;
-		if (rec == coati_recorders || rec->generation_ns < t->period_ns)
-			t->period_ns = rec->generation_ns;
+		if (rec->policy > policy)
+			policy = rec->policy;
+		if (rec == coati_recorders || rec->generation_ns < period_ns)
+			period_ns = rec->generation_ns;
 	}
+	atomic_store_explicit(&t->policy, policy, memory_order_relaxed);
+	if (atomic_exchange_explicit(&t->period_ns, period_ns, memory_order_relaxed) != period_ns)
+		coati_tracer_wake(&t->asked); /* it sleeps for the old one */
 	atomic_store_explicit(&coati_tracer_hot.stacks, stacks, memory_order_relaxed);
 	coati_tracer_gate_update();
 	coati_tracer_unlock(&guard);
@@ -158,7 +160,7 @@ static int begin_recording(const struct coati_recorder_opts *opts, struct coati_
 	r = coati_tracer_open(opts->bytes, opts->directory, err);
 	if (r < 0)
 		return r;
-	coati_tracer.period_ns = opts->generation_ns;
+	atomic_store_explicit(&coati_tracer.period_ns, opts->generation_ns, memory_order_relaxed);
 	atomic_store_explicit(&coati_tracer_hot.cycles, coati_tracer.clock.source,
 			      memory_order_relaxed);
 	r = coati_collector_start();

@@ -131,7 +131,7 @@ static uint8_t *enter(struct coati_resource *r, uint32_t worst, struct tracer_sl
 	generation = atomic_load_explicit(&(*ret)->generation, memory_order_relaxed);
 	if (atomic_load_explicit(&o->generation, memory_order_relaxed) != generation) {
 		at = put_open(at, o, r->id);
-		emit_commit(*ret, at);
+		emit_told(*ret, at);
 		atomic_store_explicit(&o->generation, generation, memory_order_relaxed);
 	}
 	return at;

@@ -18,7 +18,7 @@ static struct tracer_table *table_of(struct tracer_table tables[2], const struct
 
 static void commit_told(struct tracer_slot *s, uint8_t *at, struct tracer_entry *e)
 {
-	emit_commit(s, at);
+	emit_told(s, at);
 	/* pairs with: acquire in is_told() */
 	if (e)
 		atomic_store_explicit(&e->told, 1, memory_order_release);
@@ -151,5 +151,5 @@ uint8_t *coati_tracer_put_stack(struct tracer_slot *s, uint8_t *at, const uint64
 void coati_tracer_put_stacked(struct tracer_slot *s, uint32_t number)
 {
 	if (number)
-		emit_commit(s, put_var(put_kind(s->at, LIVE_STACKED), number));
+		emit_told(s, put_var(put_kind(s->at, LIVE_STACKED), number));
 }

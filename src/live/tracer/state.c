@@ -30,7 +30,7 @@ static void tell_regions(struct tracer_slot *s, uint32_t tid)
 		at = put_var(at, tid);
 		at = put_var(at, r->site);
 		at = put_var(at, i);
-		emit_commit(s, put_var(at, age));
+		emit_told(s, put_var(at, age));
 	}
 }
 
@@ -57,7 +57,7 @@ void coati_tracer_tell(struct tracer_thread *t, struct tracer_slot *s)
 	uint8_t *at = put_kind(s->at, LIVE_OPEN_ENTER);
 
 	at = put_var(at, tid);
-	emit_commit(s, put_var(at, atomic_load_explicit(&t->task, memory_order_relaxed)));
+	emit_told(s, put_var(at, atomic_load_explicit(&t->task, memory_order_relaxed)));
 	tell_regions(s, tid);
 	if (s->index || !(tracer_gate() & GATE_LABELS))
 		return;
@@ -66,5 +66,5 @@ void coati_tracer_tell(struct tracer_thread *t, struct tracer_slot *s)
 		t->relabel = false;
 	}
 	if (t->labels.size)
-		emit_commit(s, coati_tracer_put_labels(put_kind(s->at, LIVE_LABELS), &t->labels));
+		emit_told(s, coati_tracer_put_labels(put_kind(s->at, LIVE_LABELS), &t->labels));
 }

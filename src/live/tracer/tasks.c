@@ -207,7 +207,7 @@ static bool unlist(struct tracer_slot *s, uint8_t **at, const struct coati_live_
 	give_slot(coati_tracer_self, s, task->slot);
 	if (*at && generation != atomic_load_explicit(&s->generation, memory_order_relaxed)) {
 		*at = put_open(*at, &copy, s->batch->base);
-		emit_commit(s, *at);
+		emit_told(s, *at);
 	}
 	return true;
 }

@@ -270,10 +270,11 @@ static bool make_ready(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 	if (!has_room(s, need)) {
 		if (s->batch)
 			coati_tracer_close_batch(s);
-		if (!coati_tracer_open_batch(t, s, need))
-			return false;
+		s->tell = !coati_tracer_open_batch(t, s, need);
 		/* only here, by the thread itself: see tracer.h */
 		atomic_store_explicit(&s->generation, now, memory_order_relaxed);
+		if (!s->batch)
+			return false;
 	}
 	if (worst && s->held)
 		write_held(s);
@@ -307,7 +308,7 @@ static uint8_t *refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 		atomic_store_explicit(&s->writing, 1, memory_order_relaxed);
 		coati_tracer_unlock(&guard);
 		if (ready || !worst || worst > TRACER_EVENT || !tracer_generation() ||
-		    coati_tracer.policy != COATI_BLOCK)
+		    tracer_policy() != COATI_BLOCK)
 			break;
 		atomic_store_explicit(&s->writing, 2, memory_order_release);
 		wait_for_chunk(freed);
@@ -336,9 +337,10 @@ uint8_t *coati_tracer_refill(struct tracer_thread *t, struct tracer_slot *s, uin
 		let_it_start(s);
 	if (!tracer_generation())
 		return NULL;
-	if (worst && !s->batch &&
+	/* there is none for anybody, and the slot is ours: the lock would tell no more */
+	if (worst && emit_ready(s, 0) &&
 	    atomic_load_explicit(&coati_tracer_hot.exhausted, memory_order_relaxed))
-		return NULL; /* there is none for anybody: the lock would tell no more */
+		return NULL;
 	if (!coati_tracer_holds())
 		at = refill(t, s, worst);
 	errno = keep;
@@ -358,7 +360,9 @@ static uint8_t *nested(struct tracer_thread *t, uint32_t worst, struct tracer_sl
 	}
 	*ret = s;
 	emit_set(s);
-	return emit_ready(s, worst) ? s->at : coati_tracer_refill(t, s, worst);
+	if (!emit_ready(s, worst))
+		return coati_tracer_refill(t, s, worst);
+	return worst ? s->at : (uint8_t *)s;
 }
 
 uint8_t *coati_tracer_enter(struct tracer_thread *t, uint32_t worst, struct tracer_slot **ret)

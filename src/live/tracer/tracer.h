@@ -91,6 +91,7 @@ struct tracer_slot {
 	struct tracer_region *regions;
 	uint32_t held; /* how many of the innermost regions are held back */
 	uint32_t regions_max, seq, chunk;
+	uint32_t told;	       /* as in the head of a batch */
 	uint64_t ids, ids_end; /* of tasks and resources */
 	uint64_t recording;    /* first generation of the one that its regions belong to */
 	bool tell;	       /* the state is to be told in the next batch */
@@ -207,9 +208,9 @@ struct tracer {
 	struct tracer_generation generations[TRACER_GENERATIONS]; /* ring */
 	uint64_t oldest, newest;				  /* numbers of those kept */
 	uint64_t full_chunks; /* of the newest: when to ask for the next */
-	uint64_t period_ns;
+	_Atomic uint64_t period_ns;
 	uint32_t system_seq;
-	enum coati_recorder_policy policy; /* of all recorders together */
+	_Atomic uint32_t policy; /* enum coati_recorder_policy, of all recorders together */
 
 	struct tracer_loss losses[64]; /* of threads that are gone, and of generations */
 	uint32_t nr_losses;
@@ -230,6 +231,11 @@ struct tracer {
 	_Atomic uint64_t tasks_unlisted;
 };
 extern struct tracer coati_tracer;
+
+static inline uint32_t tracer_policy(void)
+{
+	return atomic_load_explicit(&coati_tracer.policy, memory_order_relaxed);
+}
 extern TRACER_TLS struct tracer_thread *coati_tracer_self;
 extern TRACER_TLS uint64_t coati_tracer_task; /* that this thread works on */
 
