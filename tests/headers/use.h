@@ -35,4 +35,22 @@ static inline const char *use_versions(void)
 	return COATI_VERSION_MAJOR ? coati_version() : coati_live_version();
 }
 
+static inline void use_tracer(struct coati_live_task *task)
+{
+	COATI_REGION("region");
+	COATI_REGION_IN("category", "region");
+	COATI_REGION_LAZY("region", 100);
+	COATI_REGION_STACK("region");
+	COATI_TASK_BEGIN(task, "task", NULL);
+	COATI_TASK_SCOPE(task);
+	COATI_LOG("category", "%d", 1);
+	COATI_COUNTER("counter", 1);
+	COATI_GAUGE("gauge", 0.5);
+	COATI_EVENT("event", "fd:i from:s", (int64_t)1, "me");
+	COATI_FLOW_BEGIN("flow", 1);
+	COATI_FLOW_STEP("flow", 1);
+	COATI_FLOW_END("flow", 1);
+	coati_task_end(task);
+}
+
 #endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libcoati-live for C++17: regions, tasks and labels as objects whose scope is theirs. Nothing here that <coati/live.h> does not do; all inline.
+ *
+ *	void serve(const request &r)
+ *	{
+ *		static coati_site site = COATI_SITE(COATI_SITE_TASK, "http", "request", nullptr, 0, 0);
+ *		coati::task task(site);
+ *		coati::working on(task);		this thread works on it until the end of the block
+ *		COATI_REGION("parse");			the macros of C work here, too
+ *		...
+ *	}						the task ends
+ *
+ * Objects belong to the thread that made them, but for tasks, which may be moved to another one and end there.
+ */
+#ifndef COATI_LIVE_HPP
+#define COATI_LIVE_HPP
+
+#include <string_view>
+#include <utility>
+
+#include <coati/live.h>
+
+namespace coati
+{
+
+/* A region of this thread, from here to the end of the block. */
+class region
+{
+      public:
+	explicit region(coati_site &site) : site_(COATI_TRACING() ? &site : nullptr)
+	{
+		if (site_)
+			coati_region_begin(site_);
+	}
+	~region()
+	{
+		if (site_)
+			coati_region_end(site_);
+	}
+	region(const region &) = delete;
+	region &operator=(const region &) = delete;
+
+      private:
+	coati_site *site_;
+};
+
+/* A task: begins here and ends with the object that it was moved to last, or with end(). */
+class task
+{
+      public:
+	explicit task(coati_site &site, const task *parent = nullptr)
+	{
+		coati_task_begin(&site, parent ? &parent->task_ : nullptr, &task_);
+	}
+	task(task &&other) noexcept : task_(other.task_)
+	{
+		other.task_.id = 0;
+	}
+	task &operator=(task &&other) noexcept
+	{
+		std::swap(task_, other.task_);
+		return *this;
+	}
+	~task()
+	{
+		end();
+	}
+	task(const task &) = delete;
+	task &operator=(const task &) = delete;
+
+	void end() noexcept
+	{
+		if (task_.id)
+			coati_task_end(&task_);
+		task_.id = 0;
+	}
+	const coati_live_task &get() const noexcept
+	{
+		return task_;
+	}
+
+      private:
+	coati_live_task task_{};
+};
+
+/* This thread works on a task until the end of the block. */
+class working
+{
+      public:
+	explicit working(const task &on) : scope_(coati_task_enter(&on.get()))
+	{
+	}
+	~working()
+	{
+		coati_task_leave(&scope_);
+	}
+	working(const working &) = delete;
+	working &operator=(const working &) = delete;
+
+      private:
+	coati_task_scope scope_;
+};
+
+/* A label until the end of the block. */
+class label
+{
+      public:
+	label(coati_label_key &key, std::string_view value)
+		: scope_(coati_label_begin_bytes(&key, value.data(), value.size()))
+	{
+	}
+	~label()
+	{
+		coati_label_end(&scope_);
+	}
+	label(const label &) = delete;
+	label &operator=(const label &) = delete;
+
+      private:
+	coati_label_scope scope_;
+};
+
+/* A text that needs no formatting. */
+inline void log(coati_site &site, std::string_view text)
+{
+	if (COATI_TRACING())
+		coati_log_text(&site, text.data(), text.size());
+}
+
+} // namespace coati
+
+#endif
