@@ -16,7 +16,7 @@
  * loaded later is found within a quarter of a second. Code that has no unwind data is followed by its frame pointers.
  *
  * All threads are sampled: those that run at the start, and those that they start later. A program that calls fork() goes on in the parent alone; the child is not
- * sampled and may start a sampler of its own.
+ * sampled and may start a sampler of its own. Where the parent had other threads, the loader may be locked for ever in the child; there the tables are those of the parent.
  *
  * Signals: COATI_SAMPLER_PERF uses SIGTRAP, timers SIGPROF. A handler that the program had for it before the start is called for all
  * signals that are not ours. Our handler stays after the end, because a signal may still be on its way. It runs on the alternate stack where a thread has

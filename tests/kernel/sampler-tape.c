@@ -153,7 +153,8 @@ static void take_sample(const struct proto_reader *message)
 
 		if (r.field == 1) {
 			rooted = has_root(c);
-			leaf = cursor_uleb(&c);
+			/* none when its code was unloaded before the end */
+			leaf = r.size ? cursor_uleb(&c) : 0;
 		} else if (r.field == 2) {
 			values[0] = cursor_uleb(&c);
 			values[1] = cursor_uleb(&c);

@@ -12,7 +12,7 @@
 
 #include "base/strbuf.h"
 
-#define SHARES_MAX 1024
+#define SHARES_MAX 16384
 
 extern struct coati_error err;
 extern volatile uint64_t sink; /* written by all threads; nobody reads it */
@@ -39,8 +39,7 @@ uint64_t usage_ns(void);
 
 struct share {
 	uint64_t id; /* of a function, or thread */
-	char name[48];
-	uint64_t samples, cpu_ns;
+	uint64_t samples;
 };
 
 /* What the last profile says. */

@@ -327,32 +327,3 @@ TEST(sampler_after_fork_is_the_parents)
 	CHECK_OK(coati_sampler_stop(-1, &stats, &err));
 	CHECK_U64(stats.samples, >=, 80);
 }
-
-static void *burn_a_little(void *arg)
-{
-	burn_half(parts[2] / 8);
-	return arg;
-}
-
-/* 10 kHz, threads that come and go in twos, start and stop between: nothing hangs, nothing crashes, all of it is counted. */
-TEST_LIMIT(sampler_in_a_storm_of_threads_counts_what_it_loses, 60)
-{
-	struct coati_sampler_stats stats;
-
-	need_signals();
-	for (unsigned int round = 0; round < test_rounds(3); round++) {
-		start_sampler(10000, COATI_SAMPLER_PERF);
-		for (int i = 0; i < 200; i++) {
-			pthread_t threads[2];
-
-			for (int k = 0; k < 2; k++)
-				CHECK_INT(pthread_create(&threads[k], NULL, burn_a_little, NULL),
-					  ==, 0);
-			for (int k = 0; k < 2; k++)
-				CHECK_INT(pthread_join(threads[k], NULL), ==, 0);
-		}
-		stop_and_read(&stats);
-		CHECK_U64(profile.samples, ==, stats.samples);
-		coati_strbuf_fini(&profile.bytes);
-	}
-}

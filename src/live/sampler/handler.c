@@ -89,6 +89,7 @@ static void fill_slot(struct sampler_slot *slot, uint32_t tid, const void *conte
 	header[0] = tid;
 	header[1] = (cut ? SAMPLER_CUT : 0) | weight_ns << 1;
 	header[2] = frames;
+	slot->samples++;
 	coati_profbuf_write(&slot->writer, &record);
 }
 

@@ -10,9 +10,11 @@
 #include <errno.h>
 #include <link.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
@@ -54,8 +56,34 @@ static struct {
 	uint64_t bytes;
 	uint64_t adds, subs; /* of the loader when we last looked */
 	uint64_t max_bytes;
-	bool has_looked, is_busy;
+	bool has_looked;
+	_Atomic bool is_busy;
+	bool is_shut;	 /* the loader must not be asked */
+	bool is_crowded; /* there were threads at the last fork that may have been in the loader */
 } all;
+
+/* 1: one of us is in the loader, or a fork is under way. */
+static _Atomic uint32_t gate;
+
+static void take_gate(void)
+{
+	/* pairs with: release in give_gate() */
+	while (atomic_exchange_explicit(&gate, 1, memory_order_acquire))
+		sched_yield();
+}
+
+static void give_gate(void)
+{
+	/* pairs with: acquire in take_gate() */
+	atomic_store_explicit(&gate, 0, memory_order_release);
+}
+
+static void ask_loader(int (*fn)(struct dl_phdr_info *, size_t, void *), void *ctx)
+{
+	take_gate();
+	dl_iterate_phdr(fn, ctx);
+	give_gate();
+}
 
 /* ---- what the loader shows ---- */
 
@@ -146,13 +174,13 @@ static int list_all(struct listing *l)
 	do {
 		coati_free(l->list);
 		*l = (struct listing){ .cap = 0 };
-		dl_iterate_phdr(list_one, l);
+		ask_loader(list_one, l);
 		l->cap = l->seen + 8;
 		l->seen = l->len = 0;
 		l->list = coati_alloc_array(l->cap, sizeof(*l->list));
 		if (!l->list)
 			return -ENOMEM;
-		dl_iterate_phdr(list_one, l);
+		ask_loader(list_one, l);
 	} while (l->seen > l->cap && l->cap < OBJECTS_MAX);
 	return 0;
 }
@@ -191,7 +219,7 @@ static int copy_sections(const struct shown *s, uint8_t **ret)
 	c.bytes = coati_alloc(s->frame_end - s->frame);
 	if (!c.bytes)
 		return -ENOMEM;
-	dl_iterate_phdr(copy_frame, &c);
+	ask_loader(copy_frame, &c);
 	if (!c.is_done) {
 		coati_free(c.bytes);
 		return -ENODATA;
@@ -395,7 +423,9 @@ int coati_sampler_objects_refresh(uint64_t max_bytes)
 	struct listing l = { .cap = 0 };
 	int r;
 
-	dl_iterate_phdr(count_changes, &l);
+	if (all.is_shut)
+		return 0;
+	ask_loader(count_changes, &l);
 	if (all.has_looked && l.adds == all.adds && l.subs == all.subs &&
 	    max_bytes == all.max_bytes)
 		return 0;
@@ -420,11 +450,29 @@ struct sampler_objects_stats coati_sampler_objects_stats(void)
 	return s;
 }
 
+/* Ours and the one that forks are no danger: the gate sees to it. */
+void coati_sampler_objects_hold(bool is_sampled)
+{
+	struct stat st;
+
+	take_gate();
+	all.is_crowded = is_sampled && (stat("/proc/self/task", &st) < 0 || st.st_nlink > 2 + 2);
+}
+
+void coati_sampler_objects_release(void)
+{
+	give_gate();
+}
+
 void coati_sampler_objects_forget(void)
 {
-	if (!all.is_busy)
-		return;
-	/* its memory stays: nobody knows what of it is whole */
-	atomic_store(&coati_sampler_shared.objects, NULL);
-	memset(&all, 0, sizeof(all));
+	bool is_shut = all.is_shut || all.is_crowded;
+
+	if (all.is_busy) {
+		/* its memory stays: nobody knows what of it is whole */
+		atomic_store(&coati_sampler_shared.objects, NULL);
+		memset(&all, 0, sizeof(all));
+	}
+	all.is_shut = is_shut;
+	give_gate();
 }

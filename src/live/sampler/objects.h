@@ -39,7 +39,11 @@ struct sampler_objects_stats {
  * the last array stays). */
 int coati_sampler_objects_refresh(uint64_t max_bytes);
 struct sampler_objects_stats coati_sampler_objects_stats(void);
-/* In the child of a fork, where a refresh may have been under way: begin anew. */
+/* Around a fork. In the child the loader's lock may be held for ever, by a thread that is not there: not by ours, because a fork waits for it here; and where the process is sampled
+ * and has others, the child has the objects of its parent and asks the loader for no more. */
+void coati_sampler_objects_hold(bool is_sampled);
+void coati_sampler_objects_release(void);
+/* In the child. */
 void coati_sampler_objects_forget(void);
 
 /* Which one holds @addr; NULL: none.  Signal: safe. */

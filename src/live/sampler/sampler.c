@@ -34,7 +34,7 @@ enum { IDLE = 0, CHANGING, RUNNING };
 /* What start leaves for stop; the handler does not look at it. */
 static struct {
 	_Atomic uint32_t state;
-	bool at_fork; /* the handler of fork() is there */
+	bool at_fork; /* the handlers of fork() are there */
 	int signal;
 	_Atomic int32_t pid; /* that started it */
 	size_t buf_bytes;
@@ -202,6 +202,7 @@ static int make_slots(struct coati_error *err)
 		struct sampler_slot *s = &coati_sampler_shared.slots[i];
 
 		take_slot(s);
+		s->samples = 0;
 		r = coati_profbuf_init((uint8_t *)run.memory + i * run.buf_bytes, run.buf_bytes, &o,
 				       &s->buf, err);
 		if (r == 0)
@@ -288,12 +289,18 @@ static int open_best(enum coati_sampler_engine wanted, struct coati_error *err)
 
 /* ---- start and stop ---- */
 
+static void before_fork(void)
+{
+	coati_sampler_objects_hold(atomic_load_explicit(&run.state, memory_order_relaxed) != IDLE);
+}
+
 /* The child has none of the threads, and events that are the parent's. */
 void coati_sampler_forget(void)
 {
 	if (atomic_load_explicit(&run.pid, memory_order_relaxed) == getpid())
 		return;
 	atomic_store_explicit(&coati_sampler_shared.on, 0, memory_order_relaxed);
+	coati_sampler_objects_forget();
 	if (atomic_load_explicit(&run.state, memory_order_relaxed) == IDLE)
 		return;
 	for (uint32_t i = 0; i < run.events.len && !(run.flags & COATI_SAMPLER_OWN_FILES); i++)
@@ -304,7 +311,6 @@ void coati_sampler_forget(void)
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
 		atomic_store_explicit(&coati_sampler_shared.slots[i].taken, 0,
 				      memory_order_relaxed);
-	coati_sampler_objects_forget();
 	atomic_store_explicit(&run.state, IDLE, memory_order_relaxed);
 }
 
@@ -440,7 +446,8 @@ int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_erro
 					  ? ", as COATI_PROFILE asks"
 					  : "");
 	if (!run.at_fork)
-		run.at_fork = pthread_atfork(NULL, NULL, coati_sampler_forget) == 0;
+		run.at_fork = pthread_atfork(before_fork, coati_sampler_objects_release,
+					     coati_sampler_forget) == 0;
 	r = start(&o, err);
 	/* pairs with: acquire of the next start or stop */
 	atomic_store_explicit(&run.state, r < 0 ? IDLE : RUNNING, memory_order_release);

@@ -39,6 +39,7 @@
 struct sampler_slot {
 	_Atomic uint32_t taken;
 	uint32_t reserved[15]; /* a line of its own */
+	uint64_t samples;      /* taken in it since the start: each is read, or counted as lost */
 	struct coati_profbuf *buf;
 	struct coati_profbuf_writer writer;
 	struct coati_profbuf_reader reader;
