@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
@@ -76,6 +77,21 @@ static void give_gate(void)
 {
 	/* pairs with: acquire in take_gate() */
 	atomic_store_explicit(&gate, 0, memory_order_release);
+}
+
+/* glibc's, 2.32: false once there was another thread, also in the child of a fork. */
+extern char __libc_single_threaded __attribute__((weak));
+static pid_t born; /* the process that loaded us */
+
+__attribute__((constructor)) static void know_process(void)
+{
+	born = getpid();
+}
+
+/* The child of a fork before which nobody here was asked, and where there may have been other threads. */
+static bool is_orphan(void)
+{
+	return getpid() != born && &__libc_single_threaded && !__libc_single_threaded;
 }
 
 static void ask_loader(int (*fn)(struct dl_phdr_info *, size_t, void *), void *ctx)
@@ -423,6 +439,8 @@ int coati_sampler_objects_refresh(uint64_t max_bytes)
 	struct listing l = { .cap = 0 };
 	int r;
 
+	if (!all.has_looked && is_orphan())
+		all.is_shut = true;
 	if (all.is_shut)
 		return 0;
 	ask_loader(count_changes, &l);
@@ -438,7 +456,7 @@ int coati_sampler_objects_refresh(uint64_t max_bytes)
 
 struct sampler_objects_stats coati_sampler_objects_stats(void)
 {
-	struct sampler_objects_stats s = { .bytes = all.bytes };
+	struct sampler_objects_stats s = { .bytes = all.bytes, .is_shut = all.is_shut };
 
 	for (uint32_t i = 0; i < all.len; i++) {
 		const struct known *k = all.list[i];
@@ -451,12 +469,13 @@ struct sampler_objects_stats coati_sampler_objects_stats(void)
 }
 
 /* Ours and the one that forks are no danger: the gate sees to it. */
-void coati_sampler_objects_hold(bool is_sampled)
+void coati_sampler_objects_hold(bool is_running)
 {
 	struct stat st;
 
 	take_gate();
-	all.is_crowded = is_sampled && (stat("/proc/self/task", &st) < 0 || st.st_nlink > 2 + 2);
+	/* a folder has two links, and this one one more for each thread */
+	all.is_crowded = stat("/proc/self/task", &st) < 0 || st.st_nlink > 3 + (is_running ? 1 : 0);
 }
 
 void coati_sampler_objects_release(void)

@@ -33,15 +33,16 @@ struct sampler_objects_stats {
 		without; /* files with a table, and those that have no unwind data or none that can be used */
 	uint32_t over; /* files for which the memory was not enough */
 	uint64_t bytes;
+	bool is_shut; /* the loader cannot be asked: they are those of a parent, or none */
 };
 
 /* Look whether something was loaded or unloaded since, and publish what is there now. At most @max_bytes of tables. 1 something has changed, 0 nothing, -ENOMEM (then
  * the last array stays). */
 int coati_sampler_objects_refresh(uint64_t max_bytes);
 struct sampler_objects_stats coati_sampler_objects_stats(void);
-/* Around a fork. In the child the loader's lock may be held for ever, by a thread that is not there: not by ours, because a fork waits for it here; and where the process is sampled
- * and has others, the child has the objects of its parent and asks the loader for no more. */
-void coati_sampler_objects_hold(bool is_sampled);
+/* Around a fork. In the child the loader's lock may be held for ever, by a thread that is not there: not by ours (@is_running: there is one), because a fork waits for it
+ * here; and where there are others, the child has the objects of its parent and asks the loader for no more. */
+void coati_sampler_objects_hold(bool is_running);
 void coati_sampler_objects_release(void);
 /* In the child. */
 void coati_sampler_objects_forget(void);

@@ -72,6 +72,10 @@ static void add_comments(struct pprof *o, const struct sampler_profile *p)
 			p->objects.over);
 	else
 		coati_pprof_comment(o, "stacks: by frame pointers");
+	if (p->objects.is_shut)
+		coati_pprof_comment(
+			o,
+			"the process is the child of one with several threads: what was loaded since is followed by frame pointers");
 	if (p->why[0])
 		coati_pprof_comment(o, "a better engine could not be had: %s", p->why);
 	if (p->no_kernel)
