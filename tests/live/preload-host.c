@@ -163,7 +163,7 @@ static int shows_descriptors(void)
 	host_burn(20);
 	while (dir && (entry = readdir(dir)))
 		puts(entry->d_name);
-	return 0;
+	return dir ? closedir(dir) : 1;
 }
 
 static int goes_elsewhere(void)
