@@ -145,6 +145,7 @@ static void *run_a(void *arg)
 	volatile uint64_t sum = 0;
 
 	(void)arg;
+	(void)sum;
 	start("relay-a", &shared->tid_a);
 	while (!atomic_load(&tid_b) || !atomic_load(&tid_c) || !atomic_load(&shared->tid_d))
 		usleep(1000);

@@ -52,6 +52,7 @@ __attribute__((noinline)) static void compute(long us)
 	while (cpu_us() < end)
 		for (int i = 0; i < 1000; i++)
 			sum += (uint64_t)i;
+	(void)sum;
 }
 
 __attribute__((noinline)) static void burn(long us)
