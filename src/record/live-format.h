@@ -84,15 +84,18 @@ static inline uint32_t live_checksum(const void *bytes, size_t size)
 {
 	const uint8_t *p = bytes;
 	uint64_t lane[4] = { 1, 2, 3, 4 }, word[4], all = size;
+	size_t left = size;
 
-	for (size_t left = size; left; p += sizeof(word)) {
-		size_t n = left < sizeof(word) ? left : sizeof(word);
-		if (n < sizeof(word))
-			memset(word, 0, sizeof(word));
-		memcpy(word, p, n);
+	for (; left >= sizeof(word); p += sizeof(word), left -= sizeof(word)) {
+		memcpy(word, p, sizeof(word));
 		for (int i = 0; i < 4; i++)
 			lane[i] = live_mix(lane[i], word[i]);
-		left -= n;
+	}
+	if (left) {
+		memset(word, 0, sizeof(word));
+		memcpy(word, p, left);
+		for (int i = 0; i < 4; i++)
+			lane[i] = live_mix(lane[i], word[i]);
 	}
 	for (int i = 0; i < 4; i++)
 		all = live_mix(all, lane[i]);
