@@ -298,6 +298,27 @@ struct coati_recorder_stats {
 
 COATI_API void coati_recorder_stats(const struct coati_recorder *rec,
 				    struct coati_recorder_stats *ret);
+/* Write a snapshot by itself when a task was slow. */
+struct coati_recorder_condition {
+	uint64_t size;		 /* of this struct, set by the caller */
+	const char *task_type;	 /* name of the tasks; at most 127 bytes */
+	uint64_t slower_than_ns; /* this long, or */
+	double times_p99; /* so many times as long as all but one in a hundred; looks at them once there were a hundred */
+	const char *
+		file; /* name, with %p process, %t time, %n program, %c number, %{VARIABLE}; from the second on the number is added where there is no %c */
+	uint32_t at_most; /* files; 0: 10 */
+	uint32_t reserved;
+	uint64_t pause_ns; /* between two; 0: 10 s */
+};
+/* The thread of the recorders writes it, at once; what it cannot write is told by coati_recorder_stop(). At most 8 conditions and signals together.
+ * -EINVAL, -ENOSPC, -ENOMEM.  Thread: any.  Signal: not safe. */
+COATI_API int coati_recorder_when(struct coati_recorder *rec,
+				  const struct coati_recorder_condition *when,
+				  struct coati_error *err);
+/* The same whenever the signal comes. -EBUSY: the program has a handler for it. The end of the recorder gives the signal back. */
+COATI_API int coati_recorder_on_signal(struct coati_recorder *rec, int signal, const char *file,
+				       struct coati_error *err);
+
 /* Stop, write what is left, free. *@rec becomes NULL; NULL is fine. The first error of writing to fd is told here. */
 COATI_API int coati_recorder_stop(struct coati_recorder **rec, struct coati_error *err);
 

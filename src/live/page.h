@@ -17,9 +17,10 @@ struct page_job {
 	/* Sleep; false when nobody waits for the answer any more. */
 	bool (*wait)(struct page_job *job, uint64_t ns);
 	struct strbuf *body; /* where the answer goes */
-	const char *file;    /* it is a file of this name (without .pb.gz), not text */
-	int status;	     /* of HTTP, when it did not work; 0: it did */
-	char sentence[512];  /* then, why */
+	const char *
+		file; /* it is a file of this name (without .pb.gz, where that is its ending), not text */
+	int status;	    /* of HTTP, when it did not work; 0: it did */
+	char sentence[512]; /* then, why */
 };
 
 static inline void page_fail(struct page_job *job, int status, const char *sentence)

@@ -104,8 +104,8 @@ static void answer(struct coati_server *s, struct client *c, struct serve_answer
 		a->status, coati_http_reason(a->status), a->type, a->body.len, a->extra);
 	if (a->file)
 		coati_strbuf_printf(&c->out,
-				    "Content-Disposition: attachment; filename=\"%s.pb.gz\"\r\n",
-				    a->file);
+				    "Content-Disposition: attachment; filename=\"%s%s\"\r\n",
+				    a->file, strchr(a->file, '.') ? "" : ".pb.gz");
 	coati_strbuf_adds(&c->out, "\r\n");
 	if (!without_body)
 		coati_strbuf_add(&c->out, a->body.text, a->body.len);

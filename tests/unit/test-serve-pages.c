@@ -237,6 +237,20 @@ TEST(serve_heap_of_some_seconds_is_what_came_meanwhile)
 	coati_server_stop(server);
 }
 
+/* ---- the trace ---- */
+
+TEST(serve_trace_is_a_recording_of_the_next_second)
+{
+	struct coati_server *server = started("0", NULL);
+	const char *answer = asked(server, PAGE("trace?seconds=1"));
+
+	CHECK_INT(status_of(answer), ==, 200);
+	CHECK_HAS(answer, "filename=\"trace.data\"");
+	CHECK_MEM(body_of(answer), "PERFILE2", 8);
+	CHECK_HAS(asked(server, PAGE("")), "/debug/pprof/trace");
+	coati_server_stop(server);
+}
+
 /* ---- jobs ---- */
 
 static _Atomic uint32_t making;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "live/tracer/emit.h"
+#include "live/tracer/page.h"
 #include "live/tracer/recorder.h"
 
 #define MOST_BYTES  (UINT64_C(32) << 20)
@@ -110,6 +111,7 @@ static __attribute__((constructor)) void read_environment(void)
 	int keep = errno;
 
 	coati_tracer_ask.gate = (uint64_t)(uintptr_t)&coati_tracer_gate;
+	coati_tracer_page_provide();
 	if (!folder || folder[0] != '/' || strlen(folder) >= ASK_PATH)
 		return;
 	ask.environment = true;

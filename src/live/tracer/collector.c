@@ -11,6 +11,7 @@
 
 #include "live/tracer/ask.h"
 #include "live/tracer/emit.h"
+#include "live/tracer/watch.h"
 
 struct coati_recorder *coati_recorders;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -99,7 +100,7 @@ static void *run(void *ctx)
 		ctx = (void *)(uintptr_t)atomic_load_explicit(&t->asked, memory_order_acquire);
 		coati_recorders_lock();
 		if (!atomic_load_explicit(&quit, memory_order_acquire))
-			coati_collector_turn(false);
+			coati_collector_turn(false), coati_tracer_triggers_look();
 		coati_recorders_unlock();
 		coati_tracer_ask_look();
 		last = now;
@@ -132,6 +133,7 @@ void coati_collector_stop(void)
 
 void coati_collector_child(void)
 {
+	coati_tracer_triggers_child();
 	coati_recorders = NULL;
 	atomic_store_explicit(&quit, true, memory_order_relaxed);
 }

@@ -20,6 +20,7 @@
 #include "base/strbuf.h"
 #include "live/tracer/carry.h"
 #include "live/tracer/output.h"
+#include "live/tracer/watch.h"
 
 #define DEFAULT_BYTES	   (UINT64_C(16) << 20)
 #define DEFAULT_PERIOD_NS  UINT64_C(1000000000)
@@ -244,9 +245,24 @@ static int copy_kept(const struct coati_recorder *rec, struct strbuf *bytes)
 	return r;
 }
 
-int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_error *err)
+int coati_recorder_take(struct coati_recorder *rec, struct strbuf *ret)
 {
 	struct strbuf bytes = STRBUF_INIT(MAX_SNAPSHOT_BYTES);
+	int r;
+
+	coati_collector_turn(false);
+	r = copy_kept(rec, &bytes);
+	if (!r) {
+		coati_tracer_carry_head(ret);
+		coati_tracer_carry(ret, bytes.text, bytes.len);
+		r = ret->failed;
+	}
+	coati_strbuf_fini(&bytes);
+	return r;
+}
+
+int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_error *err)
+{
 	struct strbuf out = STRBUF_INIT(2 * MAX_SNAPSHOT_BYTES);
 	int r;
 
@@ -257,16 +273,11 @@ int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_err
 	if (rec->fd >= 0)
 		return coati_fail(err, -EINVAL, "a recorder that writes a stream has no snapshot");
 	coati_recorders_lock();
-	coati_collector_turn(false);
-	r = copy_kept(rec, &bytes);
+	r = coati_recorder_take(rec, &out);
 	coati_recorders_unlock();
-	if (!r) {
-		coati_tracer_carry_head(&out);
-		coati_tracer_carry(&out, bytes.text, bytes.len);
-		r = out.failed ? out.failed : coati_write_all(fd, out.text, out.len);
-	}
+	if (!r)
+		r = coati_write_all(fd, out.text, out.len);
 	coati_strbuf_fini(&out);
-	coati_strbuf_fini(&bytes);
 	return r < 0 ? coati_fail(err, r, "cannot write the snapshot: %m") : 0;
 }
 
@@ -332,6 +343,7 @@ static int stop(struct coati_recorder *rec)
 	if (last)
 		__atomic_store_n(&coati_tracer_gate, 0, __ATOMIC_RELAXED);
 	coati_collector_turn(last);
+	coati_tracer_triggers_drop(rec);
 	take_out(rec);
 	update_wishes();
 	if (last)

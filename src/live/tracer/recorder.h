@@ -33,6 +33,12 @@ void coati_collector_turn(bool stop);
 /* In the child after fork(). */
 void coati_collector_child(void);
 
+/* ---- recorder.c ---- */
+
+struct strbuf;
+/* Under the lock of the recorders: all that it holds, as a recording. */
+int coati_recorder_take(struct coati_recorder *rec, struct strbuf *ret);
+
 /* ---- recorder-stream.c ---- */
 
 /* Under the lock of the recorders: write what is complete. */

@@ -7,6 +7,7 @@
  * generation than the begin tells the task first, so that it does not matter whether the table was looked through before or after.
  */
 #include "live/tracer/stacks.h"
+#include "live/tracer/watch.h"
 
 #define IDS_AT_ONCE 64u
 #define TASK_BYTES  (HEAD_MAX + 4 * VAR_MAX)
@@ -150,6 +151,9 @@ static void begin(struct coati_site *site, uint64_t parent, const void *frame,
 	}
 	if (s && tracer_generation()) {
 		ret->site = site->id;
+		if (unlikely(atomic_load_explicit(&coati_tracer_watches.tasks,
+						  memory_order_acquire)))
+			coati_tracer_watch_site(site->id, site->name);
 		ret->recording = coati_tracer.first_generation;
 		ret->slot = take_slot(coati_tracer_self, s);
 		if (ret->slot != TRACER_NO_SLOT)
@@ -204,6 +208,8 @@ static bool unlist(struct tracer_slot *s, uint8_t **at, const struct coati_live_
 	if (id != task->id ||
 	    !__atomic_compare_exchange_n(&o->id, &id, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
+	if (unlikely(atomic_load_explicit(&coati_tracer_watches.tasks, memory_order_relaxed)))
+		coati_tracer_watch_task(copy.site, tracer_now() - copy.began);
 	give_slot(coati_tracer_self, s, task->slot);
 	if (*at && generation != atomic_load_explicit(&s->generation, memory_order_relaxed)) {
 		*at = put_open(*at, &copy, s->batch->base);

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* Snapshots that nobody calls for: conditions are set here, and what is due is written, by the thread of the recorders. Ordinary code. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sized.h"
+#include "base/strbuf.h"
+#include "live/auto/auto.h"
+#include "live/tracer/emit.h"
+#include "live/tracer/recorder.h"
+#include "live/tracer/watch.h"
+
+#define PATH_BYTES 4096u
+#define AT_MOST	   10u
+#define PAUSE_NS   UINT64_C(10000000000)
+#define ENOUGH	   100u /* tasks before their 99th percentile means something */
+
+/* ---- files ---- */
+
+static char *secure(const char *name)
+{
+	return secure_getenv(name);
+}
+
+/* The name of the snapshot number @count; one without %c gets its number from the second on. */
+static int name_file(const char *pattern, uint32_t count, struct strbuf *ret)
+{
+	struct auto_facts facts = { .pid = getpid(),
+				    .start = time(NULL),
+				    .program = program_invocation_short_name,
+				    .count = count };
+	int r = coati_auto_name_expand(pattern, &facts, secure, ret, NULL);
+
+	if (r == 0 && count > 1 && !coati_auto_name_has(pattern, 'c'))
+		coati_strbuf_printf(ret, ".%u", count);
+	return r < 0 ? r : ret->failed;
+}
+
+/* Under its right name only when it is whole. */
+static int write_file(const char *path, const struct strbuf *bytes)
+{
+	char part[PATH_BYTES + 16];
+	int fd, r;
+
+	snprintf(part, sizeof(part), "%s.part", path);
+	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = coati_write_all(fd, bytes->text, bytes->len);
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	if (r == 0 && rename(part, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(part);
+	return r;
+}
+
+static void write_snapshot(struct tracer_watch *w)
+{
+	struct strbuf bytes = STRBUF_INIT(UINT64_C(1) << 36), path = STRBUF_INIT(PATH_BYTES);
+	int r = coati_recorder_take(w->recorder, &bytes);
+
+	if (r == 0)
+		r = name_file(w->file, w->written + 1, &path);
+	if (r == 0)
+		r = write_file(path.text, &bytes);
+	if (r < 0 && !w->recorder->error)
+		w->recorder->error = r;
+	w->written += r == 0;
+	coati_strbuf_fini(&path);
+	coati_strbuf_fini(&bytes);
+}
+
+/* ---- what is due ---- */
+
+/* The upper end of a bucket. */
+static uint64_t end_of_bucket(uint32_t b)
+{
+	uint32_t top = b >> 2;
+
+	return top < 2 ? 4 : ((uint64_t)(4 + (b & 3) + 1) << (top - 2));
+}
+
+static void update_limit(struct tracer_watch *w)
+{
+	uint64_t all = 0, seen = 0;
+
+	for (uint32_t i = 0; i < WATCH_BUCKETS; i++)
+		all += atomic_load_explicit(&w->durations[i], memory_order_relaxed);
+	if (all < ENOUGH)
+		return;
+	for (uint32_t i = 0; i < WATCH_BUCKETS; i++) {
+		seen += atomic_load_explicit(&w->durations[i], memory_order_relaxed);
+		if (seen >= all - all / 100) {
+			atomic_store_explicit(&w->limit,
+					      (uint64_t)((double)end_of_bucket(i) * w->times_p99),
+					      memory_order_relaxed);
+			return;
+		}
+	}
+}
+
+void coati_tracer_triggers_look(void)
+{
+	for (uint32_t i = 0; i < WATCHES; i++) {
+		struct tracer_watch *w = &coati_tracer_watches.v[i];
+		uint64_t now = tracer_ns();
+
+		if (!w->recorder)
+			continue;
+		if (w->times_p99 > 0)
+			update_limit(w);
+		if (!atomic_exchange_explicit(&w->fired, 0, memory_order_acquire) ||
+		    w->written >= w->at_most || now < w->next_ns)
+			continue;
+		w->next_ns = now + w->pause_ns;
+		write_snapshot(w);
+	}
+}
+
+/* ---- setting them ---- */
+
+static void forget_sites(void)
+{
+	for (uint32_t i = 0; i <= LIVE_SITES_MAX; i++)
+		atomic_store_explicit(&coati_tracer_watches.of_site[i], 0, memory_order_release);
+}
+
+static void clear(struct tracer_watch *w)
+{
+	int sig = atomic_load_explicit(&w->signal, memory_order_relaxed);
+	struct sigaction act = { .sa_handler = SIG_DFL };
+
+	if (sig)
+		sigaction(sig, &act, NULL);
+	else
+		atomic_fetch_sub_explicit(&coati_tracer_watches.tasks, 1, memory_order_relaxed);
+	coati_free(w->file);
+	w->recorder = NULL;
+	w->file = NULL;
+	w->type[0] = '\0';
+	w->times_p99 = 0;
+	w->written = 0;
+	w->next_ns = 0;
+	atomic_store_explicit(&w->signal, 0, memory_order_relaxed);
+	atomic_store_explicit(&w->limit, 0, memory_order_relaxed);
+	atomic_store_explicit(&w->fired, 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < WATCH_BUCKETS; i++)
+		atomic_store_explicit(&w->durations[i], 0, memory_order_relaxed);
+}
+
+void coati_tracer_triggers_drop(const struct coati_recorder *rec)
+{
+	for (uint32_t i = 0; i < WATCHES; i++)
+		if (coati_tracer_watches.v[i].recorder == rec)
+			clear(&coati_tracer_watches.v[i]);
+	forget_sites();
+}
+
+void coati_tracer_triggers_child(void)
+{
+	for (uint32_t i = 0; i < WATCHES; i++)
+		if (coati_tracer_watches.v[i].recorder)
+			clear(&coati_tracer_watches.v[i]);
+}
+
+/* A free one with the name of its files, which must make sense. */
+static int take(struct coati_recorder *rec, const char *file, struct tracer_watch **ret,
+		struct coati_error *err)
+{
+	struct strbuf path = STRBUF_INIT(PATH_BYTES);
+	struct tracer_watch *w = NULL;
+	int r;
+
+	if (!rec || rec->fd >= 0 || rec->pid != (uint32_t)getpid())
+		return coati_fail(err, -EINVAL,
+				  "a snapshot needs a flight recorder of this process");
+	if (!file || !*file)
+		return coati_fail(err, -EINVAL, "a snapshot needs the name of a file");
+	r = name_file(file, 1, &path);
+	coati_strbuf_fini(&path);
+	if (r < 0)
+		return coati_fail(
+			err, -EINVAL,
+			"%.100s: no name for a file: %%p, %%t, %%n, %%c, %%{VARIABLE} and %%%% are known",
+			file);
+	for (uint32_t i = 0; i < WATCHES && !w; i++)
+		if (!coati_tracer_watches.v[i].recorder)
+			w = &coati_tracer_watches.v[i];
+	if (!w)
+		return coati_fail(err, -ENOSPC, "there are %u conditions already", WATCHES);
+	w->file = coati_strdup(file);
+	if (!w->file)
+		return coati_fail(err, -ENOMEM, "no memory for a condition");
+	w->at_most = AT_MOST;
+	w->pause_ns = PAUSE_NS;
+	*ret = w;
+	return 0;
+}
+
+static uint64_t units_of(uint64_t ns)
+{
+	const struct coati_live_clock *c = &coati_tracer.clock;
+
+	return c->source ? (uint64_t)((double)ns * (double)c->hz / 1e9) : ns;
+}
+
+int coati_recorder_when(struct coati_recorder *rec, const struct coati_recorder_condition *when,
+			struct coati_error *err)
+{
+	struct coati_recorder_condition c;
+	struct tracer_watch *w;
+	int r = SIZED_COPY(&c, when);
+
+	if (r < 0)
+		return coati_fail(err, r, "a condition of another size than this library knows");
+	if (!c.task_type || !*c.task_type || strlen(c.task_type) >= WATCH_TYPE)
+		return coati_fail(err, -EINVAL,
+				  "a condition needs the type of a task, of 1 to %u bytes",
+				  WATCH_TYPE - 1);
+	if (!c.slower_than_ns == !(c.times_p99 > 0))
+		return coati_fail(err, -EINVAL, "a condition has slower_than_ns or times_p99");
+	coati_recorders_lock();
+	r = take(rec, c.file, &w, err);
+	if (r == 0) {
+		w->recorder = rec;
+		w->times_p99 = c.times_p99 > 0 ? c.times_p99 : 0;
+		w->at_most = c.at_most ? c.at_most : AT_MOST;
+		w->pause_ns = c.pause_ns ? c.pause_ns : PAUSE_NS;
+		memcpy(w->type, c.task_type, strlen(c.task_type) + 1);
+		atomic_store_explicit(&w->limit, units_of(c.slower_than_ns), memory_order_relaxed);
+		forget_sites();
+		atomic_fetch_add_explicit(&coati_tracer_watches.tasks, 1, memory_order_release);
+	}
+	coati_recorders_unlock();
+	return r;
+}
+
+int coati_recorder_on_signal(struct coati_recorder *rec, int sig, const char *file,
+			     struct coati_error *err)
+{
+	struct sigaction act = { .sa_handler = coati_tracer_watch_signal, .sa_flags = SA_RESTART };
+	struct sigaction old;
+	struct tracer_watch *w;
+	int r;
+
+	if (sigaction(sig, NULL, &old) < 0)
+		return coati_fail(err, -errno, "signal %d: %m", sig);
+	if (old.sa_flags & SA_SIGINFO || (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN))
+		return coati_fail(err, -EBUSY, "signal %d has a handler: choose another one", sig);
+	coati_recorders_lock();
+	r = take(rec, file, &w, err);
+	if (r == 0) {
+		sigfillset(&act.sa_mask);
+		w->recorder = rec;
+		w->at_most = UINT32_MAX;
+		w->pause_ns = 0;
+		atomic_store_explicit(&w->signal, sig, memory_order_release);
+		if (sigaction(sig, &act, NULL) < 0) {
+			r = coati_fail(err, -errno, "signal %d: %m", sig);
+			atomic_store_explicit(&w->signal, 0, memory_order_relaxed);
+			coati_free(w->file);
+			w->recorder = NULL;
+		}
+	}
+	coati_recorders_unlock();
+	return r;
+}

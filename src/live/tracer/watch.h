@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What makes a flight recorder write a snapshot by itself: a task that took too long, a signal. Noticed where it happens (watch.c, safe), written by the thread of the
+ * recorders (trigger.c, ordinary code).
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "live/tracer/tracer.h"
+
+#define WATCHES	      8u
+#define WATCH_BUCKETS 256u /* four for each power of two */
+#define WATCH_KNOWN   (1u << 15)
+#define WATCH_TYPE    128u
+
+struct tracer_watch {
+	struct coati_recorder *
+		recorder; /* NULL: free; under the lock of the recorders, as all that is not atomic */
+	_Atomic uint64_t limit; /* in units of the clock; 0: not known yet */
+	_Atomic uint32_t fired;
+	_Atomic int32_t signal; /* 0: a task */
+	_Atomic uint32_t durations[WATCH_BUCKETS];
+	char type[WATCH_TYPE];
+	double times_p99; /* 0: limit is fixed */
+	char *file;
+	uint32_t at_most, written;
+	uint64_t pause_ns, next_ns;
+};
+
+struct tracer_watches {
+	_Atomic uint32_t tasks; /* how many watch tasks */
+	struct tracer_watch v[WATCHES];
+	/* for each site the watches that want it, a bit each, with WATCH_KNOWN */
+	_Atomic uint16_t of_site[LIVE_SITES_MAX + 1];
+};
+extern struct tracer_watches coati_tracer_watches;
+
+/* A task of this site begins. */
+void coati_tracer_watch_site(uint32_t id, const char *name);
+/* One ended that took so many units of the clock. */
+void coati_tracer_watch_task(uint32_t site, uint64_t units);
+void coati_tracer_watch_signal(int sig);
+
+/* Under the lock of the recorders: write what is due. */
+void coati_tracer_triggers_look(void);
+/* The recorder ends. */
+void coati_tracer_triggers_drop(const struct coati_recorder *rec);
+/* In the child after fork(). */
+void coati_tracer_triggers_child(void);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Snapshots that a slow task or a signal calls for. */
+#include <coati/tracer.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/test.h"
+#include "tracer-spool.h"
+
+static struct coati_recorder *start(void)
+{
+	struct coati_recorder_opts o = {
+		.size = sizeof(o), .bytes = 2 << 20, .directory = "", .generation_ns = 20000000
+	};
+	struct coati_recorder *rec = NULL;
+
+	CHECK_OK(coati_recorder_start(&o, &rec, NULL));
+	return rec;
+}
+
+static void sleep_ms(long ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	while (nanosleep(&t, &t) < 0)
+		;
+}
+
+static void do_task(long ms)
+{
+	struct coati_live_task task;
+
+	COATI_TASK_BEGIN(&task, "request", NULL);
+	if (ms)
+		sleep_ms(ms);
+	coati_task_end(&task);
+}
+
+/* The thread of the recorders writes it. */
+static void wait_for_file(const char *path)
+{
+	for (int i = 0; i < 6000 && access(path, F_OK) < 0; i++)
+		sleep_ms(10);
+	CHECK_INT(access(path, F_OK), ==, 0);
+}
+
+static void check_snapshot(const char *path)
+{
+	struct spool t;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	spool_read(&t, fd);
+	CHECK_U64(t.kinds[LIVE_TASK_END], >, 0);
+	spool_free(&t);
+	close(fd);
+}
+
+TEST(tracer_writes_a_snapshot_when_a_task_is_slow)
+{
+	struct coati_recorder *rec = start();
+	struct coati_recorder_condition c = { .size = sizeof(c),
+					      .task_type = "request",
+					      .slower_than_ns = 50000000,
+					      .file = "slow-%c",
+					      .at_most = 1,
+					      .pause_ns = 1 };
+
+	CHECK_OK(coati_recorder_when(rec, &c, NULL));
+	do_task(60);
+	wait_for_file("slow-1");
+	check_snapshot("slow-1");
+	do_task(60);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+	CHECK_INT(access("slow-2", F_OK), <, 0);
+}
+
+TEST(tracer_learns_how_long_tasks_take_before_one_is_slow)
+{
+	struct coati_recorder *rec = start();
+	struct coati_recorder_condition c = {
+		.size = sizeof(c), .task_type = "request", .times_p99 = 2, .file = "slow"
+	};
+
+	CHECK_OK(coati_recorder_when(rec, &c, NULL));
+	for (int i = 0; i < 1000; i++)
+		do_task(0);
+	/* far above anything that a busy machine does to an empty one; again until the limit is known */
+	for (int i = 0; i < 20 && access("slow", F_OK) < 0; i++)
+		do_task(500);
+	wait_for_file("slow");
+	check_snapshot("slow");
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
+TEST(tracer_writes_a_snapshot_on_a_signal)
+{
+	struct coati_recorder *rec = start();
+	struct sigaction now;
+	struct coati_error err = { 0 };
+
+	CHECK_OK(coati_recorder_on_signal(rec, SIGUSR2, "signal-%p", NULL));
+	CHECK_ERR(coati_recorder_on_signal(rec, SIGUSR2, "again", &err), -EBUSY);
+	CHECK_HAS(err.text, "choose another");
+	do_task(0);
+	CHECK_INT(raise(SIGUSR2), ==, 0);
+	{
+		char path[64];
+
+		snprintf(path, sizeof(path), "signal-%d", (int)getpid());
+		wait_for_file(path);
+		check_snapshot(path);
+	}
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+	CHECK_INT(sigaction(SIGUSR2, NULL, &now), ==, 0);
+	CHECK(now.sa_handler == SIG_DFL);
+}
+
+TEST(tracer_refuses_conditions_that_make_no_sense)
+{
+	struct coati_recorder *rec = start();
+	struct coati_error err = { 0 };
+	struct coati_recorder_condition c = { .size = sizeof(c), .task_type = "a", .file = "x" };
+
+	CHECK_ERR(coati_recorder_when(rec, &c, &err), -EINVAL);
+	CHECK_HAS(err.text, "slower_than_ns or times_p99");
+	c.slower_than_ns = 1;
+	c.file = "x%q";
+	CHECK_ERR(coati_recorder_when(rec, &c, &err), -EINVAL);
+	CHECK_HAS(err.text, "%q");
+	c.file = "";
+	CHECK_ERR(coati_recorder_when(rec, &c, &err), -EINVAL);
+	c.file = "x";
+	c.task_type = "";
+	CHECK_ERR(coati_recorder_when(rec, &c, &err), -EINVAL);
+	c.task_type = "a";
+	for (int i = 0; i < 8; i++)
+		CHECK_OK(coati_recorder_when(rec, &c, NULL));
+	CHECK_ERR(coati_recorder_when(rec, &c, &err), -ENOSPC);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
