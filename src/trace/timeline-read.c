@@ -351,6 +351,7 @@ static int on_item(void *ctx, const struct coati_recording *r,
 		l->looked = true;
 		l->begin = coati_reading_recorder_value(r, "begin_ns");
 		l->end = coati_reading_recorder_value(r, "end_ns");
+		l->whole = coati_reading_recorder_value(r, "whole_processes");
 	}
 	look(l, r);
 	if (!fmt || item->flags & COATI_RECORDING_ITEM_NO_EVENT ||
@@ -475,6 +476,28 @@ static int lose_the_tail(struct load *l)
 	return coati_timeline_add(l->timeline, &e);
 }
 
+/* All threads of a process are watched: one that never got a CPU, nor left one, has waited all the time. */
+static int settle_idle(struct load *l)
+{
+	struct coati_timeline *t = l->timeline;
+
+	for (size_t i = 0; l->whole && l->has_switches && i < t->threads.len; i++) {
+		struct thread *th = &t->threads.v[i];
+		struct stretch *s;
+
+		if (!th->told || th->stretches.len || th->samples.len || th->end)
+			continue;
+		s = ARRAY_ADD(&th->stretches);
+		if (!s)
+			return -ENOMEM;
+		*s = (struct stretch){ .begin = th->begin,
+				       .wait = COATI_WAIT_OTHER,
+				       .cpu = -1,
+				       .stack = COATI_TIMELINE_NONE };
+	}
+	return 0;
+}
+
 static int finish(struct load *l, struct coati_error *err)
 {
 	struct coati_timeline *t = l->timeline;
@@ -487,6 +510,8 @@ static int finish(struct load *l, struct coati_error *err)
 		r = lose_the_tail(l);
 	if (r == 0)
 		r = coati_load_live_end(l);
+	if (r == 0)
+		r = settle_idle(l);
 	if (r < 0)
 		return coati_fail(err, r, "timeline: %m");
 	r = coati_view_new(t->profile, NULL, &t->view, err);

@@ -41,6 +41,7 @@ struct load {
 	struct coati_trace *trace; /* of live events; NULL: none so far */
 	struct strbuf text;	   /* while there is one */
 	bool looked, begun, at_exec, has_switches;
+	bool whole; /* all threads of some processes are watched */
 };
 
 /* A batch of ours; and when all of them were seen. */

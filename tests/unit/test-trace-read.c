@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings on their way into a timeline: what their records become, and what happens when they lie or memory runs out. */
+#include "lib/test.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include <coati/timeline.h>
+
+#include "base/alloc.h"
+#include "unit/profile-tape.h"
+
+#define PID 10
+
+static void put_switch(struct tape *t, uint32_t tid, uint64_t time, uint16_t misc)
+{
+	struct coati_record rec = { .type = COATI_RECORD_SWITCH,
+				    .misc = misc,
+				    .id = { .pid = PID, .tid = tid, .time = time } };
+
+	tape_record(t, &rec);
+}
+
+/* Thread 10 is preempted and comes back, 11 is started, runs, and waits to the end. */
+static void write_tape(void)
+{
+	struct coati_record fork = { .type = COATI_RECORD_FORK,
+				     .id = { .pid = PID, .tid = PID, .time = 1200 },
+				     .u.task = {
+					     .pid = PID, .tid = 11, .ppid = PID, .ptid = PID } };
+	struct tape t;
+
+	tape_program();
+	tape_begin(&t, "a");
+	t.time = 0;
+	t.attr_flags = COATI_ATTR_CONTEXT_SWITCH;
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
+		   COATI_SAMPLE_CALLCHAIN);
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CONTEXT_SWITCHES, COATI_OFF_CPU_EVENT,
+		   COATI_SAMPLE_CALLCHAIN);
+	tape_start(&t);
+	tape_process(&t, PID, "app");
+	put_switch(&t, PID, 1000, 0);
+	tape_record(&t, &fork);
+	tape_put(&t, (struct tape_sample){
+			     .pid = PID, .tid = PID, .time = 1250, TAPE_STACK(TAPE_LEAF) });
+	put_switch(&t, PID, 1300, COATI_MISC_SWITCH_OUT | COATI_MISC_SWITCH_OUT_PREEMPT);
+	put_switch(&t, 11, 1310, 0);
+	tape_put(&t, (struct tape_sample){ .event = 1,
+					   .pid = PID,
+					   .tid = 11,
+					   .time = 1400,
+					   TAPE_STACK(TAPE_WORK, TAPE_MAIN) });
+	put_switch(&t, 11, 1400, COATI_MISC_SWITCH_OUT);
+	put_switch(&t, PID, 1410, 0);
+	put_switch(&t, PID, 1500, COATI_MISC_SWITCH_OUT);
+	tape_close(&t);
+}
+
+static int read_tape(struct coati_timeline **ret)
+{
+	int r = coati_timeline_new(NULL, ret, NULL);
+
+	return r < 0 ? r : coati_timeline_read(*ret, "a", NULL, NULL, NULL);
+}
+
+TEST(timeline_read_makes_states_of_records)
+{
+	struct coati_timeline *t = NULL;
+	struct coati_timeline_interval v;
+	struct coati_timeline_info info;
+	struct coati_ledger l;
+
+	write_tape();
+	CHECK_OK(read_tape(&t));
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.switches, ==, 3);
+	CHECK_U64(info.samples, ==, 1);
+	CHECK(info.has & COATI_TIMELINE_HAS_STACKS);
+	CHECK_OK(
+		coati_timeline_ledger(t, coati_timeline_find_thread(t, PID, 1000), 1000, 1500, &l));
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 390);
+	CHECK_U64(l.parts[COATI_WAIT_PREEMPTED], ==, 110);
+	CHECK_U64(l.samples, ==, 1);
+	CHECK_OK(coati_timeline_ledger(t, coati_timeline_find_thread(t, 11, 1400), 1200, 1500, &l));
+	CHECK_U64(l.parts[COATI_WAIT_RUNNABLE], ==, 110);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 90);
+	CHECK_U64(l.parts[COATI_WAIT_OTHER], ==, 100);
+	CHECK_OK(coati_timeline_interval(t, coati_timeline_find_thread(t, 11, 1400), 2, &v));
+	CHECK_INT(v.stack, !=, COATI_TIMELINE_NONE);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_read_survives_every_failing_allocation)
+{
+	int r = -ENOMEM;
+
+	write_tape();
+	/* names may be missing: then all is well but them, so one success is not the end */
+	for (uint64_t n = 0, good = 0; good < 100 && n < 20000; n++) {
+		struct coati_timeline *t = NULL;
+
+		coati_alloc_fail_after(n);
+		r = read_tape(&t);
+		coati_timeline_free(&t);
+		coati_alloc_fail_after(UINT64_MAX);
+		CHECK(r == 0 || r == -ENOMEM);
+		good = r == 0 ? good + 1 : 0;
+	}
+	CHECK_OK(r);
+}
+
+TEST(timeline_read_survives_recordings_that_lie)
+{
+	uint8_t bytes[8192];
+	size_t size;
+	FILE *f;
+
+	write_tape();
+	f = fopen("a", "rb");
+	CHECK(f);
+	size = fread(bytes, 1, sizeof(bytes), f);
+	fclose(f);
+	for (size_t i = 0; i < size; i += 7) {
+		struct coati_timeline *t = NULL;
+		uint8_t keep = bytes[i];
+
+		bytes[i] = (uint8_t)(keep ^ 0xff);
+		f = fopen("a", "wb");
+		CHECK(f);
+		CHECK_INT(fwrite(bytes, 1, size, f), ==, size);
+		fclose(f);
+		(void)read_tape(&t); /* may fail, must not crash */
+		coati_timeline_free(&t);
+		bytes[i] = keep;
+	}
+}
