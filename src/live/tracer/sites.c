@@ -322,11 +322,13 @@ bool coati_tracer_site(struct coati_site *site)
 			return false;
 		}
 		coati_tracer_lock(&guard);
-		if (!site->id)
+		/* once more: between two recordings the memory is made and taken away without the lock */
+		if (!site->id && tracer_generation())
 			enter_site(site);
 		coati_tracer_unlock(&guard);
 	}
-	return tracer_gate() & __atomic_load_n(&site->mask, __ATOMIC_RELAXED);
+	return __atomic_load_n(&site->id, __ATOMIC_RELAXED) &&
+	       tracer_gate() & __atomic_load_n(&site->mask, __ATOMIC_RELAXED);
 }
 
 /* ---- types of resources ---- */
@@ -356,7 +358,7 @@ bool coati_tracer_type(struct coati_resource_type *type)
 
 	if (!id && tracer_generation() && !coati_tracer_holds()) {
 		coati_tracer_lock(&guard);
-		if (!type->id) {
+		if (!type->id && tracer_generation()) {
 			id = prepare() ? type_number(type) : 0;
 			coati_tracer.sites_refused += !id;
 			__atomic_store_n(&type->id, id ? id : REFUSED_ID, __ATOMIC_RELEASE);
