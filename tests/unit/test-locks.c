@@ -345,7 +345,9 @@ TEST(locks_answer_as_the_plain_calls_do)
 		pthread_mutexattr_init(&attr);
 		pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
 		CHECK_INT(pthread_mutex_init(&strict, &attr), ==, 0);
+#ifndef UNDER_TSAN /* which has its own word for this */
 		CHECK_INT(pthread_mutex_unlock(&strict), ==, EPERM);
+#endif
 		CHECK_INT(pthread_mutex_lock(&strict), ==, 0);
 		CHECK_INT(pthread_mutex_lock(&strict), ==, EDEADLK);
 		CHECK_INT(pthread_mutex_unlock(&strict), ==, 0);
