@@ -6,7 +6,7 @@
  *
  *	./server SOCKET			serves on a unix socket until it is killed or a client says STOP
  *
- * The lines with coati in them are all that makes its requests tasks, its steps regions and its last seconds readable after a crash. Every 512th SET tidies
+ * The lines with coati in them are all that makes its requests tasks, its steps regions and its last seconds readable after a crash. Every 64th SET tidies
  * the table while it holds the lock: the slow requests that `coati why request` explains.
  */
 #include <coati/live.h>
@@ -54,7 +54,7 @@ static struct entry **find(const char *key)
 static void tidy(void)
 {
 	COATI_REGION("tidy");
-	for (unsigned round = 0; round < 20; round++)
+	for (unsigned round = 0; round < 100; round++)
 		for (unsigned i = 0; i < BUCKETS; i++)
 			for (struct entry *e = table.buckets[i]; e; e = e->next) {
 				char *copy = strdup(e->value);
@@ -84,7 +84,7 @@ static bool set(const char *key, const char *value)
 	}
 	free((*at)->value);
 	(*at)->value = copy;
-	if (++table.sets % 512 == 0)
+	if (++table.sets % 64 == 0)
 		tidy();
 	return true;
 }

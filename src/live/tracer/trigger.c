@@ -161,10 +161,15 @@ static void clear(struct tracer_watch *w)
 
 void coati_tracer_triggers_drop(const struct coati_recorder *rec)
 {
+	bool any = false;
+
 	for (uint32_t i = 0; i < WATCHES; i++)
-		if (coati_tracer_watches.v[i].recorder == rec)
+		if (coati_tracer_watches.v[i].recorder == rec) {
 			clear(&coati_tracer_watches.v[i]);
-	forget_sites();
+			any = true;
+		}
+	if (any)
+		forget_sites();
 }
 
 void coati_tracer_triggers_child(void)
