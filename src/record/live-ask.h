@@ -24,7 +24,9 @@ struct tracer_ask {
 		released; /* what asked was, by who asked, when it is not wanted any more */
 	_Atomic uint32_t
 		watcher; /* process that asked; 0: the environment. When it is gone, the recorder stops */
-	uint32_t flags;		  /* COATI_RECORDER_* */
+	_Atomic uint32_t ended; /* what asked was when it ended */
+	uint32_t flags;		/* COATI_RECORDER_* */
+	uint32_t reserved;
 	uint64_t bytes;		  /* 0: as many as usual */
 	char directory[ASK_PATH]; /* of the file; "": the usual one */
 	char path

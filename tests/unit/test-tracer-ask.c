@@ -44,7 +44,7 @@ static void wait_for_end(void)
 	struct tracer_ask *a = &coati_tracer_ask;
 
 	atomic_store(&a->released, atomic_load(&a->asked));
-	for (int i = 0; i < 6000 && __atomic_load_n(&coati_tracer_gate, __ATOMIC_RELAXED); i++)
+	for (int i = 0; i < 6000 && atomic_load(&a->ended) != atomic_load(&a->asked); i++)
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 	CHECK_U64(__atomic_load_n(&coati_tracer_gate, __ATOMIC_RELAXED), ==, 0);
 }

@@ -3,6 +3,7 @@
 #include "live/tracer/ask.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,8 @@ __asm__(".pushsection .note.coati, \"a\", %note\n"
 	".popsection\n");
 
 static struct {
-	_Atomic uint32_t busy; /* a thread answers */
+	_Atomic uint32_t busy;	  /* a thread answers, or ends it */
+	_Atomic uint32_t started; /* there is a recorder; released after it is written */
 	_Atomic uint32_t ending;
 	bool environment;
 	struct coati_recorder *recorder;
@@ -85,6 +87,7 @@ static void answer(void)
 
 	if (r < 0)
 		__atomic_store_n(&coati_tracer_gate, 0, __ATOMIC_RELAXED);
+	atomic_store_explicit(&ask.started, r == 0, memory_order_release);
 	atomic_store_explicit(&a->error, r, memory_order_relaxed);
 	/* pairs with: who asked, which reads it before the rest */
 	atomic_store_explicit(&a->answered, asked, memory_order_release);
@@ -96,7 +99,8 @@ void coati_tracer_asked(void)
 
 	if (!may_be_in_a_handler() &&
 	    !atomic_exchange_explicit(&ask.busy, 1, memory_order_acquire)) {
-		if (!tracer_generation() && !ask.recorder)
+		if (!tracer_generation() &&
+		    !atomic_load_explicit(&ask.started, memory_order_acquire))
 			answer();
 		atomic_store_explicit(&ask.busy, 0, memory_order_release);
 	}
@@ -137,9 +141,16 @@ static bool is_wanted(void)
 
 static void *end_it(void *ctx)
 {
+	uint32_t asked = atomic_load_explicit(&coati_tracer_ask.asked, memory_order_relaxed);
+
 	(void)ctx;
+	while (atomic_exchange_explicit(&ask.busy, 1, memory_order_acquire))
+		sched_yield();
 	coati_recorder_stop(&ask.recorder, NULL);
-	atomic_store_explicit(&ask.ending, 0, memory_order_release);
+	atomic_store_explicit(&ask.started, 0, memory_order_relaxed);
+	atomic_store_explicit(&ask.ending, 0, memory_order_relaxed);
+	atomic_store_explicit(&coati_tracer_ask.ended, asked, memory_order_release);
+	atomic_store_explicit(&ask.busy, 0, memory_order_release);
 	return NULL;
 }
 
@@ -149,7 +160,7 @@ void coati_tracer_ask_look(void)
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	if (!ask.recorder || is_wanted() ||
+	if (!atomic_load_explicit(&ask.started, memory_order_acquire) || is_wanted() ||
 	    atomic_exchange_explicit(&ask.ending, 1, memory_order_acquire))
 		return;
 	pthread_attr_init(&attr);
@@ -162,6 +173,7 @@ void coati_tracer_ask_look(void)
 void coati_tracer_ask_child(void)
 {
 	ask.recorder = NULL; /* the parent's */
+	atomic_store_explicit(&ask.started, 0, memory_order_relaxed);
 	atomic_store_explicit(&ask.busy, 0, memory_order_relaxed);
 	atomic_store_explicit(&ask.ending, 0, memory_order_relaxed);
 	coati_tracer_ask.path[0] = '\0';
