@@ -18,9 +18,12 @@ static int hex_digit(char c)
 /* What stands behind a backslash, in *at, as a byte; -1: nothing that is known. */
 static int escaped(const char **at)
 {
-	char c = *(*at)++;
+	char c = **at;
 	int high, low;
 
+	if (!c || c == '\n')
+		return -1; /* the line ends here */
+	(*at)++;
 	switch (c) {
 	case 'n':
 		return '\n';

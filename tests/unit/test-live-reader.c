@@ -91,6 +91,7 @@ TEST(live_text_says_line_and_reason_of_what_it_refuses)
 		{ "batch colour=3\n", "line 1: colour is nothing that a batch has" },
 		{ "batch slot=70000\n", "line 1: slot is too large a number" },
 		{ "batch kind=moon\n", "line 1: kind is no kind of batch" },
+		{ "batch\n1 log text=\"\\", "line 2: a word is not name=value" },
 		{ "batch\n- schema kind=1\n", "line 2: schema stands in a batch of another kind" },
 		{ "batch\nhex 0\n", "line 2: hex wants pairs of digits" },
 		{ "batch\n1 log text=\"x\"*40000\nbatch\n",
