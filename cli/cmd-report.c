@@ -13,7 +13,6 @@ const char *const coati_report_modes[] = { "auto", "on", "off", "both", NULL };
 static const struct option opts[] = {
 	OPT_TEXTS('i', "input", struct report_args, inputs, 0, "FILE",
 		  "this one; - is stdin; again to merge several (the newest here)"),
-	OPT_HEAD("What to show"),
 	OPT_STR(0, "by", struct report_args, by, "WHAT",
 		"rows: function, line, image, thread, task, region, label:KEY, wait ..."),
 	OPT_CHOICE(0, "mode", struct report_args, mode, coati_report_modes, "MODE",

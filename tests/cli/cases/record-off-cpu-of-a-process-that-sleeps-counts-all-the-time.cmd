@@ -3,7 +3,7 @@ pid=$!
 wait_for ready
 "$COATI" record -q --off-cpu -d 200ms -p "$pid"
 kill "$pid"
-"$COATI" report -q --by thread --json >j
+"$COATI" report -q --mode off --by thread --json >j
 python3 - <<'PY'
 import json
 j = json.load(open("j"))
