@@ -1,5 +1,6 @@
 # each part of the command waits for the report of the one before, without a page fault
 command='for i in 1 2 3; do "$0" 500; until [ -e seen$i ]; do :; done; done'
+: >out
 "$COATI" stat --json -I 50ms -e page-faults -- sh -c "$command" "$HELPERS/touch-pages" >out &
 has_lines() { [ "$(wc -l <out)" -ge "$1" ]; }
 for i in 1 2 3; do
