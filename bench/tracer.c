@@ -4,6 +4,7 @@
  *
  *	bench-tracer emit|off|threads|stack|log NR_PAIRS	pairs "OURS FLOOR", ns an event
  *	bench-tracer bytes 1					bytes an event, raw
+ *	bench-tracer scale NR_PAIRS				"THREADS OURS FLOOR", ns an event of one of so many threads: 1 to as many as there are CPUs
  */
 #include <pthread.h>
 #include <string.h>
@@ -138,6 +139,62 @@ static void beside(unsigned int nr_pairs)
 	}
 }
 
+/* ---- many threads ---- */
+
+#define SCALE_MAX    64
+#define SCALE_ROUNDS 2000
+
+struct lap {
+	bench_fn fn;
+	double ns;
+};
+
+static pthread_barrier_t all_there;
+
+static void *run_lap(void *ctx)
+{
+	struct lap *lap = ctx;
+
+	lap->fn(NULL);
+	pthread_barrier_wait(&all_there);
+	lap->ns = bench_batch(lap->fn, NULL, SCALE_ROUNDS) / LOOPS;
+	return NULL;
+}
+
+/* What an event costs each of @n threads that write at the same time, on average. */
+static double together(bench_fn fn, unsigned int n)
+{
+	struct lap laps[SCALE_MAX];
+	pthread_t threads[SCALE_MAX];
+	double sum = 0;
+
+	if (pthread_barrier_init(&all_there, NULL, n))
+		exit(1);
+	for (unsigned int i = 0; i < n; i++) {
+		laps[i] = (struct lap){ .fn = fn };
+		if (pthread_create(&threads[i], NULL, run_lap, &laps[i]))
+			exit(1);
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		pthread_join(threads[i], NULL);
+		sum += laps[i].ns;
+	}
+	pthread_barrier_destroy(&all_there);
+	return sum / n;
+}
+
+static void scale(unsigned int nr_pairs)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (unsigned int n = 1; n <= SCALE_MAX && n <= (unsigned long)cpus; n *= 2)
+		for (unsigned int i = 0; i < nr_pairs; i++) {
+			double ours = together(regions, n), least = together(floor_events, n);
+
+			printf("%u %.2f %.2f\n", n, ours, least);
+		}
+}
+
 static void pairs(unsigned int nr_pairs, bench_fn ours, bench_fn peer)
 {
 	bench_batch(ours, NULL, ROUNDS);
@@ -171,7 +228,8 @@ int main(int argc, char **argv)
 	unsigned int nr_pairs;
 
 	if (argc != 3) {
-		fprintf(stderr, "usage: bench-tracer emit|off|threads|stack|log|bytes NR_PAIRS\n");
+		fprintf(stderr,
+			"usage: bench-tracer emit|off|threads|stack|log|bytes|scale NR_PAIRS\n");
 		return 2;
 	}
 	nr_pairs = (unsigned int)strtoul(argv[2], NULL, 10);
@@ -191,6 +249,8 @@ int main(int argc, char **argv)
 		pairs(nr_pairs, logs, floor_events);
 	else if (!strcmp(argv[1], "threads"))
 		beside(nr_pairs);
+	else if (!strcmp(argv[1], "scale"))
+		scale(nr_pairs);
 	else if (!strcmp(argv[1], "bytes"))
 		bytes(rec);
 	coati_recorder_stop(&rec, NULL);
