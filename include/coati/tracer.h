@@ -256,13 +256,15 @@ enum coati_recorder_policy {
 	COATI_BLOCK,	       /* the thread that writes waits */
 };
 
-#define COATI_RECORDER_STACKS  (1u << 0) /* the stack with every region, task, log */
-#define COATI_RECORDER_SAMPLES (1u << 1) /* CPU samples of the sampler in the same stream */
-#define COATI_RECORDER_LABELS  (1u << 2) /* changes of labels */
+#define COATI_RECORDER_STACKS (1u << 0) /* the stack with every region, task, log */
+#define COATI_RECORDER_SAMPLES \
+	(1u                    \
+	 << 1) /* what <coati/sampler.h> samples meanwhile, in the same stream; shown by coati trace --events */
+#define COATI_RECORDER_LABELS (1u << 2) /* changes of labels */
 
 struct coati_recorder_opts {
 	uint64_t size; /* of this struct, set by the caller */
-	int fd; /* events are written here, generation by generation; 0 or -1: they stay in memory (flight recorder) */
+	int fd; /* events are written here, generation by generation, as a perf.data for pipes; 0 or -1: they stay in memory (flight recorder) */
 	uint32_t flags; /* COATI_RECORDER_* */
 	enum coati_recorder_policy policy;
 	uint64_t
@@ -281,7 +283,7 @@ struct coati_recorder;
  * -EINVAL, -ENOMEM, -ENOSPC (no room in /dev/shm), -EEXIST or -EACCES (the directory is not ours), -EAGAIN (no thread). Thread: any.  Signal: not safe. */
 COATI_API int coati_recorder_start(const struct coati_recorder_opts *opts,
 				   struct coati_recorder **ret, struct coati_error *err);
-/* Everything that the recorder holds, to @fd, without stopping those that write: what was emitted before this call is in it. */
+/* Everything that the recorder holds, to @fd as a perf.data for pipes, which every coati command reads, without stopping those that write: what was emitted before this call is in it. */
 COATI_API int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_error *err);
 
 struct coati_recorder_stats {

@@ -4,9 +4,11 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <coati/live.h>
+#include <coati/sampler.h>
 
 #include "lib/test.h"
 #include "tracer-spool.h"
@@ -534,4 +536,55 @@ TEST(tracer_leaves_out_categories_and_sites_that_are_off)
 	CHECK_U64(t.kinds[LIVE_REGION_END], ==, 3 + 2);
 	spool_free(&t);
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
+/* ---- samples of the sampler ---- */
+
+/* Until the kernel has charged it for some ticks. */
+static void burn(void)
+{
+	struct timespec t;
+
+	do {
+		for (int i = 0; i < 100000; i++)
+			__asm__ volatile("" ::: "memory");
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	} while (t.tv_sec == 0 && t.tv_nsec < 100000000);
+}
+
+TEST(tracer_has_the_samples_when_they_are_wanted)
+{
+	struct coati_recorder_opts o = { .size = sizeof(o),
+					 .flags = COATI_RECORDER_SAMPLES,
+					 .directory = "" };
+	struct coati_sampler_opts s = { .size = sizeof(s),
+					.rate_hz = 100,
+					.engine = COATI_SAMPLER_TIMER };
+	struct coati_sampler_stats stats;
+	struct coati_recorder *rec = NULL;
+	struct live_event e;
+	struct spool t;
+
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+	test_skip("TSan delivers signals late: samples are not where they were taken");
+#endif
+#endif
+	if (test_emulated())
+		test_skip("the emulator charges CPU time as it likes");
+	CHECK_OK(coati_recorder_start(&o, &rec, NULL));
+	CHECK_OK(coati_sampler_start(&s, NULL));
+	burn();
+	CHECK_OK(coati_sampler_stop(-1, &stats, NULL));
+	spool_snapshot(&t, rec);
+	CHECK_U64(stats.samples, >, 0);
+	CHECK_U64(t.kinds[LIVE_SAMPLE], ==, stats.samples + stats.lost);
+	e = nth(&t, LIVE_SAMPLE, 0);
+	CHECK_U64(e.v[0], >, 0);		   /* a stack */
+	CHECK_U64(e.v[1], >, stats.period_ns / 2); /* periods differ a little */
+	spool_free(&t);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+	/* nobody wants them any more */
+	CHECK_OK(coati_sampler_start(&s, NULL));
+	CHECK_OK(coati_sampler_stop(-1, NULL, NULL));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The sampler's signal handler. In: the registers that a signal interrupted. Out: one record in a profile buffer. */
 #include "live/sampler/sampler.h"
+#include "live/sample-listener.h"
 
 #include <errno.h>
 #include <string.h>
@@ -78,11 +79,15 @@ static void fill_slot(struct sampler_slot *slot, uint32_t tid, const void *conte
 	struct coati_profbuf_record record = { .header = header,
 					       .nr_header = SAMPLER_HEADER,
 					       .stack = slot->words };
+	sample_listener_fn listener;
 	struct timespec now;
 	uint32_t frames;
 	bool cut;
 
 	frames = walk(slot, context, &cut);
+	listener = atomic_load_explicit(&coati_sample_listener, memory_order_relaxed);
+	if (listener)
+		listener(slot->words, frames, weight_ns);
 	record.nr_stack = frames + put_labels(&slot->labels, slot->words + frames);
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* says when some were lost, to the tick */
 	record.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

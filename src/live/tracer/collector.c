@@ -99,8 +99,10 @@ static void *run(void *ctx)
 			continue;
 		ctx = (void *)(uintptr_t)atomic_load_explicit(&t->asked, memory_order_acquire);
 		coati_recorders_lock();
-		if (!atomic_load_explicit(&quit, memory_order_acquire))
-			coati_collector_turn(false), coati_tracer_triggers_look();
+		if (!atomic_load_explicit(&quit, memory_order_acquire)) {
+			coati_collector_turn(false);
+			coati_tracer_triggers_look();
+		}
 		coati_recorders_unlock();
 		coati_tracer_ask_look();
 		last = now;

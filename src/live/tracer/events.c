@@ -53,60 +53,56 @@ void coati_log_text(struct coati_site *site, const char *text, size_t size)
 
 /* ---- counters and flows ---- */
 
-void coati_counter(struct coati_site *site, int64_t value)
+/* Kind, time and site of an event with @numbers more; NULL: it is not wanted, or there is no room. */
+static uint8_t *open_event(struct coati_site *site, unsigned int kind, uint32_t numbers,
+			   struct tracer_slot **ret)
 {
-	struct tracer_slot *s;
 	uint8_t *at;
 
 	if (!wanted(site))
-		return;
-	at = emit_enter(HEAD_MAX + 2 * VAR_MAX, &s);
+		return NULL;
+	at = emit_enter(HEAD_MAX + (1 + numbers) * VAR_MAX, ret);
 	if (!at) {
-		emit_fail(s);
-		return;
+		emit_fail(*ret);
+		return NULL;
 	}
-	at = put_head(s, at, LIVE_COUNTER, tracer_now());
-	at = put_var(at, site->id);
-	emit_commit(s, put_zigzag(at, value));
+	at = put_head(*ret, at, kind, tracer_now());
+	return put_var(at, site->id);
+}
+
+static void close_event(struct tracer_slot *s, uint8_t *at)
+{
+	emit_commit(s, at);
 	emit_leave(s);
+}
+
+void coati_counter(struct coati_site *site, int64_t value)
+{
+	struct tracer_slot *s;
+	uint8_t *at = open_event(site, LIVE_COUNTER, 1, &s);
+
+	if (at)
+		close_event(s, put_zigzag(at, value));
 }
 
 void coati_gauge(struct coati_site *site, double value)
 {
 	struct tracer_slot *s;
-	uint8_t *at;
+	uint8_t *at = open_event(site, LIVE_GAUGE, 1, &s);
 
-	if (!wanted(site))
+	if (!at)
 		return;
-	at = emit_enter(HEAD_MAX + 2 * VAR_MAX, &s);
-	if (!at) {
-		emit_fail(s);
-		return;
-	}
-	at = put_head(s, at, LIVE_GAUGE, tracer_now());
-	at = put_var(at, site->id);
 	memcpy(at, &value, sizeof(value));
-	emit_commit(s, at + sizeof(value));
-	emit_leave(s);
+	close_event(s, at + sizeof(value));
 }
 
 void coati_flow(struct coati_site *site, uint64_t id, unsigned int phase)
 {
 	struct tracer_slot *s;
-	uint8_t *at;
+	uint8_t *at = open_event(site, LIVE_FLOW, 2, &s);
 
-	if (!wanted(site))
-		return;
-	at = emit_enter(HEAD_MAX + 3 * VAR_MAX, &s);
-	if (!at) {
-		emit_fail(s);
-		return;
-	}
-	at = put_head(s, at, LIVE_FLOW, tracer_now());
-	at = put_var(at, site->id);
-	at = put_var(at, id);
-	emit_commit(s, put_var(at, phase));
-	emit_leave(s);
+	if (at)
+		close_event(s, put_var(put_var(at, id), phase));
 }
 
 /* ---- instants ---- */

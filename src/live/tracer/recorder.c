@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/sized.h"
 #include "base/strbuf.h"
+#include "live/sample-listener.h"
 #include "live/tracer/carry.h"
 #include "live/tracer/output.h"
 #include "live/tracer/watch.h"
@@ -109,6 +110,8 @@ static void update_wishes(void)
 	if (atomic_exchange_explicit(&t->period_ns, period_ns, memory_order_relaxed) != period_ns)
 		coati_tracer_wake(&t->asked); /* it sleeps for the old one */
 	atomic_store_explicit(&coati_tracer_hot.stacks, stacks, memory_order_relaxed);
+	atomic_store_explicit(&coati_sample_listener,
+			      t->samples_wanted ? coati_tracer_sample : NULL, memory_order_relaxed);
 	coati_tracer_gate_update();
 	coati_tracer_unlock(&guard);
 }

@@ -352,5 +352,5 @@ void coati_tracer_child(void);
 
 /* The labels of this thread changed; called when GATE_LABELS is set.  Signal: safe. */
 void coati_tracer_labels_changed(void);
-/* A CPU sample of this thread; called when GATE_SAMPLES is set.  Signal: safe. */
+/* A CPU sample of this thread; the listener of the sampler while a recorder wants them.  Signal: safe. */
 void coati_tracer_sample(const uint64_t *frames, uint32_t count, uint64_t cpu_ns);

@@ -139,10 +139,9 @@ static void forget_sites(void)
 static void clear(struct tracer_watch *w)
 {
 	int sig = atomic_load_explicit(&w->signal, memory_order_relaxed);
-	struct sigaction act = { .sa_handler = SIG_DFL };
 
 	if (sig)
-		sigaction(sig, &act, NULL);
+		sigaction(sig, &w->old, NULL);
 	else
 		atomic_fetch_sub_explicit(&coati_tracer_watches.tasks, 1, memory_order_relaxed);
 	coati_free(w->file);
@@ -271,11 +270,10 @@ int coati_recorder_on_signal(struct coati_recorder *rec, int sig, const char *fi
 		w->at_most = UINT32_MAX;
 		w->pause_ns = 0;
 		atomic_store_explicit(&w->signal, sig, memory_order_release);
+		w->old = old;
 		if (sigaction(sig, &act, NULL) < 0) {
 			r = coati_fail(err, -errno, "signal %d: %m", sig);
-			atomic_store_explicit(&w->signal, 0, memory_order_relaxed);
-			coati_free(w->file);
-			w->recorder = NULL;
+			clear(w);
 		}
 	}
 	coati_recorders_unlock();

@@ -24,7 +24,8 @@ struct tracer_watch {
 	_Atomic int32_t signal; /* 0: a task */
 	_Atomic uint32_t durations[WATCH_BUCKETS];
 	char type[WATCH_TYPE];
-	double times_p99; /* 0: limit is fixed */
+	double times_p99;     /* 0: limit is fixed */
+	struct sigaction old; /* what the signal did before */
 	char *file;
 	uint32_t at_most, written;
 	uint64_t pause_ns, next_ns;
