@@ -30,9 +30,10 @@ static inline double bench_batch(bench_fn fn, void *ctx, unsigned int rounds)
 	return (double)(bench_now_ns() - start_ns) / rounds;
 }
 
-/* @nr_pairs lines; who goes first changes from pair to pair. One batch of each beforehand warms up. */
-static inline void bench_pairs(unsigned int nr_pairs, unsigned int rounds, bench_fn ours,
-			       bench_fn peer, void *ctx)
+/* @nr_pairs lines; who goes first changes from pair to pair. One batch of each beforehand warms up. Each call of @ours and @peer does
+ * @loops of what is measured. */
+static inline void bench_loop_pairs(unsigned int nr_pairs, unsigned int rounds, unsigned int loops,
+				    bench_fn ours, bench_fn peer, void *ctx)
 {
 	bench_batch(ours, ctx, rounds);
 	bench_batch(peer, ctx, rounds);
@@ -42,6 +43,12 @@ static inline void bench_pairs(unsigned int nr_pairs, unsigned int rounds, bench
 
 		if (i % 2)
 			a = bench_batch(ours, ctx, rounds);
-		printf("%.2f %.2f\n", a, b);
+		printf("%.2f %.2f\n", a / loops, b / loops);
 	}
+}
+
+static inline void bench_pairs(unsigned int nr_pairs, unsigned int rounds, bench_fn ours,
+			       bench_fn peer, void *ctx)
+{
+	bench_loop_pairs(nr_pairs, rounds, 1, ours, peer, ctx);
 }

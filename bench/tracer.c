@@ -197,16 +197,7 @@ static void scale(unsigned int nr_pairs)
 
 static void pairs(unsigned int nr_pairs, bench_fn ours, bench_fn peer)
 {
-	bench_batch(ours, NULL, ROUNDS);
-	bench_batch(peer, NULL, ROUNDS);
-	for (unsigned int i = 0; i < nr_pairs; i++) {
-		double a = i % 2 ? 0 : bench_batch(ours, NULL, ROUNDS);
-		double b = bench_batch(peer, NULL, ROUNDS);
-
-		if (i % 2)
-			a = bench_batch(ours, NULL, ROUNDS);
-		printf("%.2f %.2f\n", a / LOOPS, b / LOOPS);
-	}
+	bench_loop_pairs(nr_pairs, ROUNDS, LOOPS, ours, peer, NULL);
 }
 
 static void bytes(struct coati_recorder *rec)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Figures of libcoati-live: what a program pays for labels, events and samples."""
+import tempfile
+
+from frame import built_go, in_turns, interval, lines_of, median, number_of
+
+
+def bench_live_decode(b):
+    """Decode, order and validate live events; beside it the bare walk over the same bytes."""
+    for shape in ("regions", "mixed"):
+        rows = lines_of(b, "bench-live-decode", shape, str(b.pairs))
+        b.report(f"live-decode-{shape}", "walk", "ns/kB", 1, rows, None)
+        rates = [1e6 / ours for ours, _ in rows]
+        b.line(f"live-decode-{shape}/rate", median(rates), "MB/s", *interval(rates))
+        b.judge(f"live-decode-{shape}/rate", interval(rates)[1] >= 200, "at least 200 MB/s")
+
+
+def bench_profbuf(b):
+    """A sample of 32 frames written into a profile buffer and read from it, beside the buffer of Go's profiler and beside copying alone."""
+    b.report("profbuf-copy", "memcpy", "ns", 1, lines_of(b, "bench-profbuf", "copy", str(b.pairs)), 1.5)
+    count = "20000" if b.smoke else "1000000"
+    with tempfile.TemporaryDirectory() as folder:
+        peer = built_go(folder, "profbuf.go")
+        pairs = list(in_turns(b.pairs, lambda: number_of([b.program("bench-profbuf"), "batch", count]), lambda: number_of([peer, count])))
+    b.report("profbuf", "go", "ns", 1, pairs, 0.5)
+
+
+def bench_labels(b):
+    """A label with a scope, over an empty loop: ns, of which it may cost 12."""
+    loops = 1000
+    rows = lines_of(b, "bench-labels", str(b.pairs))
+    costs = [(ours - empty) / loops for ours, empty in rows]
+    b.line("labels/scope", median(costs), "ns", *interval(costs))
+    b.judge("labels/scope", interval(costs)[0] <= 12, "bar 12 ns")
+
+
+def bench_tracer(b):
+    """An event of the tracer, over the clock and a store of 16 bytes; switched off, over an empty loop; beside a second thread; with a stack of 16; its bytes."""
+    b.report("tracer/emit", "clock+store", "ns", 1, lines_of(b, "bench-tracer", "emit", str(b.pairs)), 1.25)
+    rows = lines_of(b, "bench-tracer", "off", str(b.pairs))
+    costs = [ours - empty for ours, empty in rows]
+    b.line("tracer/off", median(costs), "ns", *interval(costs))
+    b.judge("tracer/off", interval(costs)[0] <= 1, "bar 1 ns")
+    b.report("tracer/two-threads", "alone", "ns", 1, lines_of(b, "bench-tracer", "threads", str(b.pairs)), None)
+    rows = lines_of(b, "bench-tracer", "stack", str(b.pairs))
+    costs = [deep - plain for deep, plain in rows]
+    b.line("tracer/stack-16", median(costs), "ns", *interval(costs))
+    b.judge("tracer/stack-16", interval(costs)[0] <= 120, "bar 120 ns over an event without")
+    b.report("tracer/log", "clock+store", "ns", 1, lines_of(b, "bench-tracer", "log", str(b.pairs)), None)
+    size = number_of([b.program("bench-tracer"), "bytes", "1"])
+    b.line("tracer/bytes", size, "bytes", size, size)
+    b.judge("tracer/bytes", size <= 6, "bar 6 bytes an event of a region")
+
+
+def bench_sampler(b):
+    """One sample of the profiler inside a program, signal included, beside a signal handler that does nothing; and whether the rate is kept."""
+    for stacks, bar in (("pointers", 1.4), ("tables", 2.0)):
+        b.report(f"sampler-{stacks}-depth-16", "empty", "us", 1e-3, lines_of(b, "bench-sampler", stacks, "16", str(b.pairs)), bar)
+    milliseconds = "50" if b.smoke else "1000"
+    rates = [lines_of(b, "bench-sampler", "rate", "4000", milliseconds)[0][0] for _ in range(b.pairs)]
+    b.line("sampler-rate-4000", median(rates), "Hz", *interval(rates))
+    low, high = interval(rates)
+    b.judge("sampler-rate-4000", low <= 4200 and high >= 3800, "4000 within 5 %")
+    rounds = "1" if b.smoke else "5"
+    parts = [cost / 1e9 * 1000 * 100 for cost in (lines_of(b, "bench-sampler", "overhead", "coati", "1000", rounds)[0][0] for _ in range(b.pairs))]
+    b.line("sampler-overhead-1000", median(parts), "%", *interval(parts))
+    b.judge("sampler-overhead-1000", interval(parts)[0] <= 0.5, "bar 0.5 %")
+
+
+def bench_sampler_peer(b):
+    """The profiler of gperftools (libgoogle-perftools4) beside ours: one sample, and CPU time for each sample in a program that computes."""
+    b.report("sampler-gperftools-depth-16", "empty", "us", 1e-3, lines_of(b, "bench-sampler", "gperftools", "16", str(b.pairs)), None)
+    rounds = "1" if b.smoke else "5"
+
+    def cost(who, rate):
+        return max(1.0, lines_of(b, "bench-sampler", "overhead", who, rate, rounds)[0][0])
+
+    for rate in ("100", "250", "1000"):
+        pairs = list(in_turns(b.pairs, lambda rate=rate: cost("coati", rate), lambda rate=rate: cost("gperftools", rate)))
+        b.report(f"sampler-cpu-{rate}", "gperftools", "us", 1e-3, pairs, 1.0 if rate != "1000" else None)
+
+
+BENCHES = {"live-decode": bench_live_decode, "labels": bench_labels, "tracer": bench_tracer, "profbuf": bench_profbuf, "sampler": bench_sampler,
+           "sampler-peer": bench_sampler_peer}
