@@ -3,6 +3,7 @@
 import tempfile
 
 from frame import built_go, in_turns, interval, lines_of, median, number_of
+from peers import bench_tracer_peers
 
 
 def bench_live_decode(b):
@@ -80,5 +81,5 @@ def bench_sampler_peer(b):
         b.report(f"sampler-cpu-{rate}", "gperftools", "us", 1e-3, pairs, 1.0 if rate != "1000" else None)
 
 
-BENCHES = {"live-decode": bench_live_decode, "labels": bench_labels, "tracer": bench_tracer, "profbuf": bench_profbuf, "sampler": bench_sampler,
+BENCHES = {"live-decode": bench_live_decode, "labels": bench_labels, "tracer": bench_tracer, "tracer-peers": bench_tracer_peers, "profbuf": bench_profbuf, "sampler": bench_sampler,
            "sampler-peer": bench_sampler_peer}
