@@ -53,6 +53,24 @@ def bench_tracer(b):
     b.judge("tracer/bytes", size <= 6, "bar 6 bytes an event of a region")
 
 
+def bench_tracer_snapshot(b):
+    """A snapshot of a flight recorder while a thread writes on the other CPU: its time for 10 MiB, and what it does to the time of an event. The host delays events too, so windows
+    without a snapshot stand beside: the difference counts."""
+    rows = lines_of(b, "bench-snapshot", str(b.pairs), "2" if b.smoke else "10")
+    for name, column, scale, unit in (("wall", 0, 1e-6, "ms"), ("cpu", 1, 1e-6, "ms"), ("size", 2, 2**-20, "MiB")):
+        values = [r[column] * scale for r in rows]
+        b.line(f"tracer-snapshot/{name}", median(values), unit, *interval(values))
+    walls = [r[0] * 1e-6 * 10 * 2**20 / r[2] for r in rows]
+    b.line("tracer-snapshot/wall-10-MiB", median(walls), "ms", *interval(walls))
+    b.judge("tracer-snapshot/wall-10-MiB", interval(walls)[0] <= 10, "bar 10 ms")
+    for name, column in (("with", 3), ("without", 4), ("longest-with", 5), ("longest-without", 6)):
+        values = [r[column] * 1e-3 for r in rows]
+        b.line(f"tracer-snapshot/event-{'p99.9-' if column < 5 else ''}{name}", median(values), "us", *interval(values))
+    more = [(r[3] - r[4]) * 1e-3 for r in rows]
+    b.line("tracer-snapshot/delay-p99.9", median(more), "us", *interval(more))
+    b.judge("tracer-snapshot/delay-p99.9", interval(more)[0] < 2, "bar 2 us")
+
+
 def bench_sampler(b):
     """One sample of the profiler inside a program, signal included, beside a signal handler that does nothing; and whether the rate is kept."""
     for stacks, bar in (("pointers", 1.4), ("tables", 2.0)):
@@ -81,5 +99,6 @@ def bench_sampler_peer(b):
         b.report(f"sampler-cpu-{rate}", "gperftools", "us", 1e-3, pairs, 1.0 if rate != "1000" else None)
 
 
-BENCHES = {"live-decode": bench_live_decode, "labels": bench_labels, "tracer": bench_tracer, "tracer-peers": bench_tracer_peers, "profbuf": bench_profbuf, "sampler": bench_sampler,
+BENCHES = {"live-decode": bench_live_decode, "labels": bench_labels, "tracer": bench_tracer, "tracer-peers": bench_tracer_peers, "tracer-snapshot": bench_tracer_snapshot,
+           "profbuf": bench_profbuf, "sampler": bench_sampler,
            "sampler-peer": bench_sampler_peer}
