@@ -2,7 +2,7 @@
 """Figures of libcoati-live: what a program pays for labels, events and samples."""
 import tempfile
 
-from frame import built_go, in_turns, interval, lines_of, median, number_of
+from frame import built_go, in_turns, interval, lines_of, median, middle, number_of
 from peers import bench_tracer_peers
 
 
@@ -71,6 +71,20 @@ def bench_tracer_snapshot(b):
     b.judge("tracer-snapshot/delay-p99.9", interval(more)[0] < 2, "bar 2 us")
 
 
+def bench_server_overhead(b):
+    """examples/server on one CPU, clients on the other: requests with the recorder on (a task, two regions and a log site for each) over those with it off, slices in turns in the
+    same process; and the server's CPU time for each, which the clients disturb less. Both have the cost of wake-ups in them, which depends on who sleeps when."""
+    rows = lines_of(b, "bench-server", "1" if b.smoke else str(12 * b.pairs + 1), "50" if b.smoke else "110")
+    for name, unit, on, off in (("rate", "/s", 0, 1), ("cpu", "ns", 2, 3)):
+        b.line(f"server-overhead-{name}/on", median([r[on] for r in rows]), unit, *middle([r[on] for r in rows]))
+        b.line(f"server-overhead-{name}/off", median([r[off] for r in rows]), unit, *middle([r[off] for r in rows]))
+        more = [100 * (r[off] / r[on] - 1 if name == "rate" else r[on] / r[off] - 1) for r in rows]
+        b.line(f"server-overhead-{name}/more", median(more), "%", *interval(more))
+        b.judge(f"server-overhead-{name}", interval(more)[0] <= 1, "bar 1 %")
+    events = [r[4] for r in rows]
+    b.line("server-overhead/events", median(events), "each", *middle(events))
+
+
 def bench_sampler(b):
     """One sample of the profiler inside a program, signal included, beside a signal handler that does nothing; and whether the rate is kept."""
     for stacks, bar in (("pointers", 1.4), ("tables", 2.0)):
@@ -100,5 +114,5 @@ def bench_sampler_peer(b):
 
 
 BENCHES = {"live-decode": bench_live_decode, "labels": bench_labels, "tracer": bench_tracer, "tracer-peers": bench_tracer_peers, "tracer-snapshot": bench_tracer_snapshot,
-           "profbuf": bench_profbuf, "sampler": bench_sampler,
+           "server-overhead": bench_server_overhead, "profbuf": bench_profbuf, "sampler": bench_sampler,
            "sampler-peer": bench_sampler_peer}
