@@ -126,13 +126,10 @@ static int make_profile(struct diff *d, struct diff_side *s, struct coati_error 
 		.images = &images,
 		.filter = &a->of.filter,
 	};
-	int r = coati_source_contexts(&a->of, d->by == COATI_BY_LABEL, &s->report.contexts, err);
+	int r = coati_source_contexts(&a->of, d->by == COATI_BY_LABEL, &s->report.contexts,
+				      &o.contexts, err);
 
-	if (r < 0)
-		return r;
-	if (s->report.contexts)
-		o.contexts = coati_contexts_source(s->report.contexts);
-	return coati_profile_new(&o, &s->report.profile, err);
+	return r < 0 ? r : coati_profile_new(&o, &s->report.profile, err);
 }
 
 /* What was left out while reading needs no second look. */

@@ -212,10 +212,14 @@ struct coati_images_opts coati_source_images(const struct source_args *a)
 }
 
 int coati_source_contexts(const struct source_args *a, bool wanted, struct coati_contexts **ret,
-			  struct coati_error *err)
+			  const struct coati_context_source **ret_source, struct coati_error *err)
 {
 	const struct coati_filter *f = &a->filter;
+	int r = coati_contexts_new(ret, err);
 
-	*ret = NULL;
-	return wanted || f->task || f->region || f->label ? coati_contexts_new(ret, err) : 0;
+	if (r < 0)
+		return r;
+	*ret_source = wanted || f->task || f->region || f->label ? coati_contexts_source(*ret)
+								 : coati_contexts_samples(*ret);
+	return 0;
 }

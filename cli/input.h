@@ -42,10 +42,10 @@ struct coati_images_opts coati_source_images(const struct source_args *a);
 /* What of it excludes something else, a sentence; NULL: nothing. */
 const char *coati_source_conflict(const struct source_args *a);
 
-/* What live events tell about samples, where that is asked for or @wanted; NULL in *ret: it is not. Freed by the caller behind the profile. */
+/* Samples that live events tell, and what they tell about others, where that is asked for or @wanted. Freed by the caller behind the profile. */
 struct coati_contexts;
 int coati_source_contexts(const struct source_args *a, bool wanted, struct coati_contexts **ret,
-			  struct coati_error *err);
+			  const struct coati_context_source **ret_source, struct coati_error *err);
 
 /* The options for it, of a struct that has it as the member "of". */
 #define SOURCE_OPTIONS(type)                                                                       \

@@ -8,6 +8,7 @@
 
 #include <coati/capture.h>
 #include <coati/profile.h>
+#include <coati/trace.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -51,6 +52,7 @@ int coati_record_pack(void *ctx, struct coati_writer *w)
 					.flags = COATI_PROFILE_NO_UNWIND |
 						 COATI_PROFILE_NO_OFF_CPU | COATI_PROFILE_WAKES,
 					.shared_images = coati_capture_images(*cap) };
+	struct coati_contexts *contexts = NULL;
 	struct coati_profile *p = NULL;
 	char path[64];
 	int r;
@@ -58,12 +60,17 @@ int coati_record_pack(void *ctx, struct coati_writer *w)
 	if (fd < 0)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	r = coati_profile_new(&o, &p, NULL);
+	r = coati_contexts_new(&contexts, NULL);
+	if (r == 0) {
+		o.contexts = coati_contexts_samples(contexts);
+		r = coati_profile_new(&o, &p, NULL);
+	}
 	if (r == 0)
 		r = coati_profile_read(p, path, NULL, NULL, NULL);
 	if (r == 0)
 		r = pack_profile(p, w);
 	coati_profile_free(&p);
+	coati_contexts_free(&contexts);
 	if (r < 0 && r != -ENOSPC && r != -EFBIG) {
 		errno = -r;
 		coati_note("the recording has no names of functions: %m");

@@ -38,7 +38,7 @@ struct report_args {
 /* What every view starts from. */
 struct report {
 	const struct report_args *args;
-	struct coati_contexts *contexts; /* what samples belong to; NULL: nobody asks */
+	struct coati_contexts *contexts; /* what samples belong to */
 	struct coati_profile *profile;
 	struct coati_view *view;
 	struct coati_view_info info;

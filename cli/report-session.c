@@ -36,13 +36,10 @@ static int make_profile(struct report *r, struct coati_error *err)
 		.images = &images,
 		.filter = &a->of.filter,
 	};
-	int code = coati_source_contexts(&a->of, r->by == COATI_BY_LABEL, &r->contexts, err);
+	int code = coati_source_contexts(&a->of, r->by == COATI_BY_LABEL, &r->contexts, &o.contexts,
+					 err);
 
-	if (code < 0)
-		return code;
-	if (r->contexts)
-		o.contexts = coati_contexts_source(r->contexts);
-	return coati_profile_new(&o, &r->profile, err);
+	return code < 0 ? code : coati_profile_new(&o, &r->profile, err);
 }
 
 /* What was left out while reading needs no second look. */

@@ -88,7 +88,7 @@ struct coati_profile_sample {
 	uint32_t stack, thread, event, labels; /* numbers as in coati_profile_entry */
 	int32_t cpu;			       /* -1: not said */
 	uint32_t
-		number; /* which of the SAMPLE records of its file, as coati_recording_next() gives them, from 0 on */
+		number; /* which of the SAMPLE records of its file, as coati_recording_next() gives them, from 0 on; UINT32_MAX: none, it was told in live events */
 };
 typedef void (*coati_sample_fn)(void *ctx, const struct coati_profile_sample *sample);
 
@@ -114,16 +114,45 @@ struct coati_label {
 typedef int (*coati_item_fn)(void *ctx, const struct coati_recording *r,
 			     const struct coati_recording_item *item);
 
-/* Labels of samples that are told elsewhere than in them: coati_contexts_new() in <coati/trace.h> makes one of live events. */
+/* A sample that a program took of itself and told in live events: of the event COATI_LIVE_CPU. All of it lives until the next call. */
+struct coati_context_sample {
+	uint64_t time;	 /* CLOCK_MONOTONIC ns */
+	uint64_t weight; /* ns that it stands for */
+	int32_t pid, tid;
+	const char *comm,
+		*process_comm; /* what the program calls the thread and itself, "": nothing */
+	const uint64_t
+		*frames; /* addresses, innermost first; those of callers are where they go on */
+	uint32_t nr_frames, nr_labels;
+	const struct coati_label *labels; /* as those of find() */
+	uint64_t labels_key;		  /* a number for them, the same for the same; 0: none */
+};
+
+/* What is not there of what programs told. */
+struct coati_context_account {
+	uint64_t lost;		   /* events that there was no room for */
+	uint64_t missing, damaged; /* batches of them */
+};
+
+/* Labels of samples that are told elsewhere than in them, and samples that programs took of themselves: coati_contexts_new() in <coati/trace.h> makes one of live events. */
 struct coati_context_source {
 	/* A recording will be read: path as for coati_recording_open. Negative: it will not. */
 	int (*read)(void *ctx, const char *path, struct coati_error *err);
 	/* The labels of a thread at a time; of two with the same key the later one counts. A number for them, the same for the same; 0: none. They live until
-	 * the next read().  Hot. */
+	 * the next read().  Hot. NULL: it has no labels for samples of others. */
 	uint64_t (*find)(void *ctx, int32_t pid, int32_t tid, uint64_t time,
 			 const struct coati_label **ret, uint32_t *ret_nr);
 	void *ctx;
+	/* A batch of live events as it comes; NULL: all of them were there. -ENOMEM; -E2BIG: it is left out. NULL: samples that programs took of themselves are not wanted. */
+	int (*feed)(void *ctx, const void *batch, size_t size, uint64_t where);
+	/* 1 and a sample, 0: no more until the next feed(); -ENOMEM, -E2BIG. */
+	int (*next)(void *ctx, struct coati_context_sample *ret);
+	void (*account)(void *ctx, struct coati_context_account *ret);
 };
+
+/* The event of samples that programs took of themselves. Where a recording has samples of the kernel's, too, it is the same time once more: views leave it out unless their
+ * filter names it. */
+#define COATI_LIVE_CPU "live:cpu"
 
 struct coati_profile_opts {
 	uint64_t size;
@@ -243,7 +272,7 @@ struct coati_profile_event {
 	struct coati_attr attr; /* of the first file that has it */
 	uint32_t
 		is_off_cpu; /* 1: "off-cpu", made of context switches: its weight is the time that threads did not run, in ns */
-	uint32_t reserved;
+	uint32_t is_live; /* 1: COATI_LIVE_CPU */
 };
 COATI_API uint32_t coati_profile_event_count(const struct coati_profile *p);
 COATI_API const struct coati_profile_event *coati_profile_event(const struct coati_profile *p,

@@ -315,6 +315,8 @@ COATI_API int coati_contexts_new(struct coati_contexts **ret, struct coati_error
 COATI_API void coati_contexts_free(struct coati_contexts **c);
 /* For coati_profile_opts.contexts. */
 COATI_API const struct coati_context_source *coati_contexts_source(const struct coati_contexts *c);
+/* The same without labels for the kernel's samples, which only a second walk can tell: those alone that programs took of themselves, with theirs. Streams have them, too. */
+COATI_API const struct coati_context_source *coati_contexts_samples(const struct coati_contexts *c);
 
 /* ---- the validator ------------------------------------------------------------------------------------------ */
 

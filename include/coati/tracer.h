@@ -259,7 +259,7 @@ enum coati_recorder_policy {
 #define COATI_RECORDER_STACKS (1u << 0) /* the stack with every region, task, log */
 #define COATI_RECORDER_SAMPLES \
 	(1u                    \
-	 << 1) /* what <coati/sampler.h> samples meanwhile, in the same stream; shown by coati trace --events */
+	 << 1) /* what <coati/sampler.h> samples meanwhile, in the same stream: the event live:cpu of coati report and export */
 #define COATI_RECORDER_LABELS (1u << 2) /* changes of labels */
 
 struct coati_recorder_opts {

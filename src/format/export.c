@@ -37,6 +37,7 @@ struct coati_export {
 	ARRAY(uint32_t) sample_stacks;
 	int samples_failed;		 /* what stopped their collection */
 	struct coati_contexts *contexts; /* what samples belong to */
+	struct coati_context_source source;
 	struct live live;
 	bool has_live; /* the format wants live events */
 	uint32_t nr_files;
@@ -151,7 +152,10 @@ static int make_profile(struct coati_export *x, struct coati_error *err)
 	}
 	if (coati_contexts_new(&x->contexts, err) < 0)
 		return -ENOMEM;
-	o.contexts = coati_contexts_source(x->contexts);
+	x->source = *coati_contexts_source(x->contexts);
+	if (x->format->flags & FORMAT_RECORDS)
+		x->source.feed = NULL; /* the records that they are in are copied */
+	o.contexts = &x->source;
 	return coati_profile_new(&o, &x->profile, err);
 }
 
@@ -328,11 +332,16 @@ static int make_view(struct coati_export *x, struct coati_error *err)
 	return coati_view_new(x->profile, &o, &x->view, err);
 }
 
+/* As the recording says, or the programs in it. */
 static uint64_t wall_of(const struct coati_export *x, uint64_t time)
 {
 	const struct coati_profile_file *f = coati_profile_file(x->profile, 0);
 
-	return f && f->wall_ns && time ? f->wall_ns - f->clock_ns + time : 0;
+	if (!time)
+		return 0;
+	if (f && f->wall_ns)
+		return f->wall_ns - f->clock_ns + time;
+	return x->has_live && x->live.wall_ns ? x->live.wall_ns - x->live.clock_ns + time : 0;
 }
 
 /* What programs told and is not in the file, or not as it was. */
@@ -359,10 +368,10 @@ static void add_live_notes(struct format_input *in, const struct live *l)
 	if (q->clock_unknown)
 		coati_format_note(in, "the time of live events in %llu batches is a guess",
 				  (unsigned long long)q->clock_unknown);
-	if (in->live && q->clock_error_ns)
+	if (l->first_sample && in->live && q->clock_error_ns)
 		coati_format_note(in, "live events may be off by up to %llu ns against samples",
 				  (unsigned long long)q->clock_error_ns);
-	if (in->live && in->quality.samples && in->quality.clockid != 1) /* CLOCK_MONOTONIC */
+	if (l->first_sample && in->live && in->quality.clockid != 1) /* CLOCK_MONOTONIC */
 		coati_format_note(
 			in,
 			"samples are not on CLOCK_MONOTONIC: live events may lie far from them");

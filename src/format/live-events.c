@@ -377,7 +377,10 @@ int coati_live_event(struct live *l, const struct coati_trace_event *e)
 	case COATI_TRACE_MISSING:
 		return add_loss(l, e, thread);
 	case COATI_TRACE_SAMPLE:
-		l->nr_samples++;
+		if (!l->first_told || e->time < l->first_told)
+			l->first_told = e->time;
+		if (e->time > l->last_told)
+			l->last_told = e->time;
 		return 0;
 	default:
 		return 0;

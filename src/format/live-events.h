@@ -134,6 +134,9 @@ struct live {
 	uint32_t file;
 	uint32_t live_event;		    /* of the file, LIVE_NONE: not seen yet */
 	uint64_t first_sample, last_sample; /* times, of samples that are no batches */
+	uint64_t first_told, last_told;	    /* of those that are told in batches */
+	uint64_t wall_ns,
+		clock_ns; /* the same instant since 1970 and on CLOCK_MONOTONIC; 0: not said */
 	ARRAY(struct live_item) items;
 	ARRAY(struct live_thread) threads;
 	ARRAY(struct live_resource) resources;
@@ -148,11 +151,11 @@ struct live {
 	struct map process_names; /* by pid, as they call themselves */
 	struct arena arena;
 	struct strbuf text;
-	struct tally_live counts;			      /* what is in the file */
-	struct coati_trace_quality quality;		      /* of all files */
-	uint64_t no_begin, not_finite, nr_stacks, nr_samples; /* left out */
-	uint64_t from, to;				      /* what was asked for */
-	uint64_t first_sched;				      /* time; 0: there is none */
+	struct tally_live counts;		  /* what is in the file */
+	struct coati_trace_quality quality;	  /* of all files */
+	uint64_t no_begin, not_finite, nr_stacks; /* left out */
+	uint64_t from, to;			  /* what was asked for */
+	uint64_t first_sched;			  /* time; 0: there is none */
 	uint64_t first,
 		last; /* times of the first and the last, once all is there; 0: there are none */
 	bool is_full, is_finished;

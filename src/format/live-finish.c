@@ -115,6 +115,10 @@ static int keep_told_names(struct live *l)
 		const char *name = coati_live_text(l, &p.comm);
 
 		r = name ? coati_map_put(&told, p.pid, (uint64_t)(uintptr_t)name) : -ENOMEM;
+		if (!l->wall_ns && p.realtime_ns && p.pair_ns) {
+			l->wall_ns = p.realtime_ns;
+			l->clock_ns = p.pair_ns;
+		}
 	}
 	for (size_t i = 0; i < l->threads.len; i++) {
 		struct live_thread *t = &l->threads.v[i];
@@ -211,10 +215,12 @@ static bool cut(struct live_item *i, uint64_t from, uint64_t to)
 static void select_items(struct live *l)
 {
 	uint64_t last = end_of_all(l), from, to;
+	uint64_t first_sample = l->first_sample ? l->first_sample : l->first_told;
+	uint64_t last_sample = l->last_sample ? l->last_sample : l->last_told;
 	size_t kept = 0;
 
-	coati_conditions_time(&l->conditions, l->first_sample ? l->first_sample : begin_of_all(l),
-			      l->last_sample ? l->last_sample : last, &from, &to);
+	coati_conditions_time(&l->conditions, first_sample ? first_sample : begin_of_all(l),
+			      last_sample ? last_sample : last, &from, &to);
 	for (size_t i = 0; i < l->items.len; i++) {
 		struct live_item *it = &l->items.v[i];
 

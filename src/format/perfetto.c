@@ -40,21 +40,13 @@ static uint32_t clock_number(struct format_input *in)
 	}
 }
 
-/* The event that all samples are of; NULL: there are several. */
+/* The event that all samples are of; NULL: there are several, or none. */
 static const char *only_event(const struct format_input *in)
 {
-	const char *name = NULL;
-
-	for (uint32_t i = 0; i < coati_profile_event_count(in->profile); i++) {
-		const struct coati_profile_event *e = coati_profile_event(in->profile, i);
-
-		if (!e->samples)
-			continue;
-		if (name)
+	for (size_t i = 1; i < in->nr_samples; i++)
+		if (in->samples[i].event != in->samples[0].event)
 			return NULL;
-		name = e->name;
-	}
-	return name;
+	return in->nr_samples ? coati_profile_event(in->profile, in->samples[0].event)->name : NULL;
 }
 
 /* What the weights are. */

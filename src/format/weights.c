@@ -24,7 +24,8 @@ static uint64_t period_of(const struct coati_profile_event *e)
 /* Does it tell what runs, rather than what waits? */
 static bool is_cpu_time(const char *name)
 {
-	return !strncmp(name, "cpu-clock", 9) || !strncmp(name, "task-clock", 10);
+	return !strncmp(name, "cpu-clock", 9) || !strncmp(name, "task-clock", 10) ||
+	       !strcmp(name, COATI_LIVE_CPU);
 }
 
 int coati_weights_init(struct weights *w, const struct format_input *in)

@@ -18,12 +18,6 @@ int coati_reading_batch(struct reading *r, const struct coati_recording_item *it
 
 	if (n == 0 && batch.kind == COATI_BATCH_SYMBOLS)
 		n = coati_images_unpack(p->images, batch.payload, batch.payload_size);
-	if (n == 0 && batch.kind == COATI_BATCH_TRACE && r->no_contexts) {
-		coati_profile_add_note(
-			p,
-			"samples lack the labels, tasks and regions that live events tell: a stream cannot be read twice, a file can");
-		r->no_contexts = false;
-	}
 	if (n < 0 && n != -ENOMEM) {
 		p->quality.damaged++;
 		n = 0;
@@ -31,7 +25,7 @@ int coati_reading_batch(struct reading *r, const struct coati_recording_item *it
 	return n;
 }
 
-static bool is_live(const struct coati_recording *rec, uint32_t event)
+bool coati_reading_is_live(const struct coati_recording *rec, uint32_t event)
 {
 	const struct coati_recording_event *e = coati_recording_event(rec, event);
 
@@ -42,7 +36,7 @@ static bool is_live(const struct coati_recording *rec, uint32_t event)
 static bool has_batches(const struct coati_recording *rec)
 {
 	for (uint32_t i = 0; coati_recording_event(rec, i); i++)
-		if (is_live(rec, i))
+		if (coati_reading_is_live(rec, i))
 			return true;
 	return false;
 }
@@ -56,7 +50,8 @@ static int take_batches(struct reading *r, struct coati_recording *rec)
 
 	while (n == 0 && coati_recording_next(rec, &item) > 0) {
 		if (item.raw.type != COATI_RECORD_SAMPLE ||
-		    item.flags & COATI_RECORDING_ITEM_NO_EVENT || !is_live(rec, item.event))
+		    item.flags & COATI_RECORDING_ITEM_NO_EVENT ||
+		    !coati_reading_is_live(rec, item.event))
 			continue;
 		if (coati_record_decode(&item.raw, coati_format_table_get(formats, item.event),
 					&sample) == 0)

@@ -61,7 +61,8 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 	p->contexts = o.contexts;
 	p->ctx = o.ctx;
 	init_tables(p);
-	if (!p->contexts && ((f.task && *f.task) || (f.region && *f.region)))
+	if ((!p->contexts || !p->contexts->find) &&
+	    ((f.task && *f.task) || (f.region && *f.region)))
 		return coati_fail(
 			err, -EINVAL,
 			"tasks and regions are told by live events: the profile needs contexts for them");

@@ -46,6 +46,7 @@ struct told_stacks {
 struct profile_file {
 	struct coati_profile_file pub;
 	struct coati_processes *processes;
+	bool has_samples; /* of time on CPUs, by the kernel: those of programs are the same time once more */
 };
 
 struct coati_profile {

@@ -281,6 +281,22 @@ static void take_off_account(struct reading *r)
 			"callers; coati record --stacks (-g) table copies all");
 }
 
+/* A stream has no header that says it, but its events do. */
+static int32_t clock_of(const struct coati_recording *rec)
+{
+	int32_t clockid = coati_recording_info(rec)->clockid;
+	uint32_t nr = clockid < 0 ? coati_recording_event_count(rec) : 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct coati_attr *a = &coati_recording_event(rec, i)->attr;
+
+		if (!(a->flags & COATI_ATTR_USE_CLOCKID) || (i && a->clockid != clockid))
+			return -1;
+		clockid = a->clockid;
+	}
+	return clockid;
+}
+
 static void close_account(struct reading *r)
 {
 	struct coati_profile_quality *q = &r->profile->quality;
@@ -301,9 +317,17 @@ static void close_account(struct reading *r)
 	take_stack_account(r, st.samples - r->off.samples);
 	take_off_account(r);
 	if (q->files == 1)
-		q->clockid = info->clockid;
-	else if (q->clockid != info->clockid)
+		q->clockid = clock_of(r->recording);
+	else if (q->clockid != clock_of(r->recording))
 		q->clockid = -1;
+}
+
+/* What the file says about its samples is of batches then, not of the samples in them. */
+static bool has_live_alone(const struct coati_recording *rec)
+{
+	uint32_t nr = coati_recording_event_count(rec);
+
+	return nr == 1 && coati_reading_is_live(rec, 0);
 }
 
 /* When the last sample was: what the file says, or a walk over all of it. */
@@ -316,7 +340,8 @@ static int find_end(struct reading *r, const char *path, struct coati_error *err
 	int n;
 
 	r->end = coati_recording_info(r->recording)->last_time;
-	if (r->end || !coati_conditions_need_end(&r->profile->conditions))
+	if ((r->end && !has_live_alone(r->recording)) ||
+	    !coati_conditions_need_end(&r->profile->conditions))
 		return 0;
 	if (!strcmp(path, "-"))
 		return coati_fail(
@@ -325,11 +350,13 @@ static int find_end(struct reading *r, const char *path, struct coati_error *err
 	n = coati_recording_open(path, &opts, &other, err);
 	if (n < 0)
 		return n;
-	while (coati_recording_next(other, &item) > 0)
-		if (item.raw.type == COATI_RECORD_SAMPLE && item.time > r->end)
-			r->end = item.time;
+	while (n == 0 && coati_recording_next(other, &item) > 0)
+		if (item.raw.type == COATI_RECORD_SAMPLE)
+			n = coati_reading_last(r, other, &item);
 	coati_recording_close(&other);
-	return 0;
+	if (n == 0)
+		n = coati_reading_last(r, NULL, NULL);
+	return n < 0 ? coati_fail(err, n, "%s: %m", path) : 0;
 }
 
 static struct reading *reading_new(struct coati_profile *p)
@@ -346,6 +373,7 @@ static struct reading *reading_new(struct coati_profile *p)
 	r->notes.max = PROFILE_TABLE_MAX;
 	coati_chains_init(&r->chains);
 	coati_map_init(&r->context_sets, PROFILE_TABLE_MAX);
+	coati_map_init(&r->told_names, PROFILE_TABLE_MAX);
 	r->words = coati_alloc_array(2 * READING_WORDS, sizeof(*r->words));
 	r->locations = coati_alloc_array(p->max_frames, sizeof(*r->locations));
 	r->frames = coati_alloc_array(p->max_frames, sizeof(*r->frames));
@@ -357,6 +385,7 @@ static void reading_free(struct reading *r)
 	coati_recording_close(&r->recording);
 	coati_chains_fini(&r->chains);
 	coati_map_fini(&r->context_sets);
+	coati_map_fini(&r->told_names);
 	coati_off_fini(&r->off);
 	ARRAY_FINI(&r->plans);
 	ARRAY_FINI(&r->notes);
@@ -463,7 +492,10 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 	if (n == 0)
 		n = take_all(r, m);
 	if (n == 0 || n == -EINTR) {
-		int ended = coati_off_end(r);
+		int ended = coati_reading_live_end(r);
+
+		if (ended == 0)
+			ended = coati_off_end(r);
 
 		n = ended < 0 ? ended : n;
 	}

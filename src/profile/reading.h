@@ -60,11 +60,21 @@ struct reading {
 	uint32_t cgroup_labels, cgroup_epoch; /* epoch: of tasks, a later record may name it */
 	ARRAY(struct image_note) notes;	      /* by image */
 	const char *path;
-	bool no_contexts;    /* they cannot be told of a stream */
+	bool no_contexts;	      /* they cannot be told of a stream */
+	bool has_told;		      /* live events were seen */
+	struct map told_names;	      /* of threads that live events alone tell of: the last */
+	uint64_t nr_told, nr_nowhere; /* samples of live events; in no code that is known */
 	bool has_names;	     /* those that travel with the recording were taken, or looked for */
 	uint64_t *words;     /* READING_WORDS, twice */
 	uint32_t *locations; /* max_frames */
 	struct coati_unwind_frame *frames; /* max_frames */
+};
+
+/* One that is folded into the profile: when and where it was seen. */
+struct moment {
+	uint64_t time;
+	int32_t cpu;	 /* -1: not said */
+	uint32_t number; /* as in coati_profile_sample */
 };
 
 /* The recording's first time is this, unless it is known already. */
@@ -74,6 +84,16 @@ int coati_reading_task(struct reading *r, const struct coati_identity *id, uint6
 		       struct task **ret);
 /* One sample into the profile. 0; -ENOMEM. What is over a ceiling or makes no sense is counted. */
 int coati_reading_sample(struct reading *r, const struct coati_recording_item *item);
+/* Weight on the stack of a chain, @e without it; @at->time is 0 when nobody said it. The stack becomes e->stack. -ENOMEM, -E2BIG. */
+int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
+		      const struct moment *at);
+/* A record of our own event: names, and samples that programs took of themselves; and when the recording ends. -ENOMEM. */
+int coati_reading_live(struct reading *r, const struct coati_recording_item *item,
+		       const struct coati_record *rec);
+int coati_reading_live_end(struct reading *r);
+/* Before it is read: the recording lasts at least until this SAMPLE record of @from, or the samples that are told in it; NULL: there are no more. -ENOMEM. */
+int coati_reading_last(struct reading *r, const struct coati_recording *from,
+		       const struct coati_recording_item *item);
 /* The stack of a chain.  -ENOMEM, -E2BIG. */
 int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t time,
 			struct timed_stack *ret);
@@ -84,6 +104,8 @@ bool coati_reading_walk(struct reading *r, const struct coati_record *rec, uint6
 /* A batch of our own: names go to the images, other kinds are left alone. -ENOMEM; one that is damaged is counted. */
 int coati_reading_batch(struct reading *r, const struct coati_recording_item *item,
 			const struct coati_record *rec);
+/* Is it our own event? */
+bool coati_reading_is_live(const struct coati_recording *rec, uint32_t event);
 /* Take the names that travel with the recording now, although they are written at its end: where code is replaced, they say when. Done
  * once, and not for streams. -ENOMEM. */
 int coati_reading_names(struct reading *r);

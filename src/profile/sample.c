@@ -151,7 +151,9 @@ static int find_labels(struct reading *r, const struct coati_record *rec, uint64
 	uint64_t cgroup = s->present & COATI_SAMPLE_CGROUP ? s->cgroup : 0;
 	struct coati_label label;
 	char number[CGROUP_ROOM];
-	int n = r->profile->contexts ? find_context(r, rec, cgroup, time, ret) : 0;
+	int n = r->profile->contexts && r->profile->contexts->find
+			? find_context(r, rec, cgroup, time, ret)
+			: 0;
 
 	if (n)
 		return n < 0 ? n : 0;
@@ -247,12 +249,13 @@ static int add_entry(struct reading *r, struct chain *chain, const struct coati_
 	return 0;
 }
 
-static void account(struct reading *r, const struct coati_profile_entry *e, uint64_t time,
-		    int32_t cpu)
+static void account(struct reading *r, const struct coati_profile_entry *e, const struct moment *at)
 {
+	uint64_t time = at->time;
 	struct coati_profile *p = r->profile;
 	struct coati_profile_event *event = &p->events.v[e->event];
 
+	p->files.v[r->file].has_samples |= !event->is_live;
 	event->samples++;
 	add_weight(&event->weight, e->weight);
 	p->quality.samples++;
@@ -267,11 +270,26 @@ static void account(struct reading *r, const struct coati_profile_entry *e, uint
 						  .thread = e->thread,
 						  .event = e->event,
 						  .labels = e->labels,
-						  .cpu = cpu,
-						  .number = r->nr_samples - 1 };
+						  .cpu = at->cpu,
+						  .number = at->number };
 
 		p->on_sample(p->ctx, &s);
 	}
+}
+
+int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
+		      const struct moment *at)
+{
+	struct chain *chain;
+	int n = find_chain(r, key, at->time ? at->time : UINT64_MAX, &chain);
+
+	if (n < 0)
+		return n;
+	e->stack = chain->found.stack;
+	n = add_entry(r, chain, e);
+	if (n == 0)
+		account(r, e, at);
+	return n;
 }
 
 /* A sample that the conditions let through. */
@@ -292,6 +310,9 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 				 .space = task->space,
 				 .pid = task->pid,
 				 .kernel = r->kernel_epoch };
+	const struct moment at = { .time = s->present & COATI_SAMPLE_TIME ? time : 0,
+				   .cpu = cpu,
+				   .number = r->nr_samples - 1 };
 	struct chain *chain;
 	int n = find_labels(r, rec, time, &e.labels);
 
@@ -306,16 +327,10 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 	}
 	if (!plan->unwinds || !coati_reading_walk(r, rec, time, &key))
 		key_of_chain(r, plan, s, &key);
+	if (!plan->is_off)
+		return coati_reading_add(r, &key, &e, &at);
 	n = find_chain(r, &key, time, &chain);
-	if (n < 0)
-		return n;
-	if (plan->is_off)
-		return coati_off_stack(r, rec, chain->found.stack, e.labels);
-	e.stack = chain->found.stack;
-	n = add_entry(r, chain, &e);
-	if (n == 0)
-		account(r, &e, s->present & COATI_SAMPLE_TIME ? time : 0, cpu);
-	return n;
+	return n < 0 ? n : coati_off_stack(r, rec, chain->found.stack, e.labels);
 }
 
 void coati_reading_start(struct reading *r, uint64_t time)
@@ -348,7 +363,7 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 		return 0;
 	}
 	if (plan->is_live)
-		return r->has_names ? 0 : coati_reading_batch(r, item, &rec);
+		return coati_reading_live(r, item, &rec);
 	/* a recording without times is as it was in the end */
 	time = rec.id.present & COATI_SAMPLE_TIME ? rec.id.time : UINT64_MAX;
 	r->off.samples += plan->is_off || plan->is_waking;

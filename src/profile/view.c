@@ -123,6 +123,15 @@ static int make_frames(struct coati_view *v)
 	return r;
 }
 
+/* Is it time that the kernel saw, too? Who asks for the event by its name gets it. */
+static bool is_seen_twice(const struct coati_view *v, uint32_t event, uint32_t thread)
+{
+	const struct coati_profile *p = v->profile;
+
+	return p->events.v[event].is_live && !v->conditions.events.list.len &&
+	       p->files.v[p->threads.v[thread].file].has_samples;
+}
+
 static bool entry_passes(const struct coati_view *v, const struct coati_profile_entry *e,
 			 uint64_t from, uint64_t to)
 {
@@ -134,7 +143,8 @@ static bool entry_passes(const struct coati_view *v, const struct coati_profile_
 	if (v->flags &
 	    (p->events.v[e->event].is_off_cpu ? COATI_VIEW_NO_OFF_CPU : COATI_VIEW_NO_ON_CPU))
 		return false;
-	return coati_conditions_thread(c, &p->threads.v[e->thread]) &&
+	return !is_seen_twice(v, e->event, e->thread) &&
+	       coati_conditions_thread(c, &p->threads.v[e->thread]) &&
 	       coati_conditions_event(c, p->events.v[e->event].name) &&
 	       coati_conditions_cpu(c, e->cpu) &&
 	       coati_conditions_labels(c, set->labels, set->nr, &p->threads.v[e->thread]) &&
@@ -154,6 +164,8 @@ static int choose_entries(struct coati_view *v)
 	if (!v->entry_is_in || !v->stacks)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->entries.len; i++) {
+		if (is_seen_twice(v, p->entries.v[i].event, p->entries.v[i].thread))
+			v->nr_twice += p->entries.v[i].count;
 		v->entry_is_in[i] = entry_passes(v, &p->entries.v[i], from, to);
 		if (v->entry_is_in[i])
 			v->stacks[p->entries.v[i].stack].is_in = true;
@@ -228,6 +240,11 @@ static int fill(struct coati_view *v, const struct coati_filter *f, struct coati
 		r = coati_fail(err, -ENOMEM, "out of memory");
 	if (r == 0)
 		add_up(v);
+	if (v->nr_twice && !(v->flags & COATI_VIEW_NO_ON_CPU))
+		coati_profile_add_note(
+			v->profile,
+			"%llu samples that the program took of itself are left out: the kernel's are of the same time; --event (-e) %s shows them",
+			(unsigned long long)v->nr_twice, COATI_LIVE_CPU);
 	if (v->nr_plain)
 		coati_profile_add_note(
 			v->profile,
@@ -346,6 +363,9 @@ int coati_view_sample(const struct coati_view *v, const struct coati_profile_sam
 	if (v->flags & (sample->event < p->events.len && p->events.v[sample->event].is_off_cpu
 				? COATI_VIEW_NO_OFF_CPU
 				: COATI_VIEW_NO_ON_CPU))
+		return 0;
+	if (sample->event < p->events.len && sample->thread < p->threads.len &&
+	    is_seen_twice(v, sample->event, sample->thread))
 		return 0;
 	s = &v->stacks[sample->stack];
 	*ret = (struct coati_view_entry){ .weight = v->counts ? 1 : sample->weight,

@@ -41,6 +41,7 @@ struct coati_view {
 	uint32_t *first_frame; /* by location, and one more */
 	size_t nr_inlines;     /* frames of inlined functions, of all locations */
 	size_t nr_expanded;    /* the same of all stacks */
+	uint64_t nr_twice; /* samples of live events that are left out for those of the kernel */
 	size_t nr_plain; /* locations and stacks that are shown as linked, because there are too many */
 	uint32_t nr_functions;
 	uint32_t *function_frame;  /* one frame of each function */

@@ -3,58 +3,20 @@
  * What threads were working on when samples of them were taken: live events come in, labels for samples go out. Batches lie behind the samples that they are about, so a recording is
  * walked once for them before it is read. For each thread a list of steps says from when on which state holds; a state is a set of labels that many steps share.
  */
+#include "trace/contexts.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <coati/profile.h>
-#include <coati/trace.h>
-
 #include "base/alloc.h"
-#include "base/arena.h"
-#include "base/array.h"
 #include "base/error.h"
-#include "base/map.h"
-#include "base/strbuf.h"
 
 #define TABLE_MAX   ((size_t)1 << 26)
-#define DEPTH_MAX   256 /* regions in each other that are told apart */
-#define LABELS_MAX  62	/* of a program; a set has room for two more */
+#define LABELS_MAX  62 /* of a program; a set has room for two more */
 #define ARENA_BYTES ((size_t)2 << 30)
 #define TEXT_BYTES  ((size_t)1 << 20)
 #define SEPARATOR   " > "
-
-struct step {
-	uint64_t time;
-	uint32_t state;
-};
-
-/* Labels as a sample gets them. */
-struct state {
-	const struct coati_label *labels;
-	uint32_t nr;
-};
-
-struct thread {
-	ARRAY(struct step) steps;
-	uint64_t task;	  /* that it works on, 0: none */
-	const char *type; /* of it, "" for none */
-	const char *regions[DEPTH_MAX];
-	uint32_t nr_regions;
-	const struct coati_label *labels;
-	uint32_t nr_labels;
-	const char *labels_key; /* the same for the same set */
-};
-
-struct coati_contexts {
-	struct coati_context_source source;
-	struct coati_trace *trace; /* while a recording is walked */
-	ARRAY(struct thread *) threads;
-	ARRAY(struct state) states; /* 0 is empty */
-	struct map thread_index, task_index, state_index, strings;
-	struct arena arena;
-	struct strbuf text;
-};
 
 /* ---- texts ---- */
 
@@ -72,7 +34,7 @@ static const char *intern(struct coati_contexts *c, const char *text)
 }
 
 /* Names hold any bytes but zero. */
-static const char *keep(struct coati_contexts *c, const struct coati_trace_text *t)
+const char *coati_contexts_text(struct coati_contexts *c, const struct coati_trace_text *t)
 {
 	size_t len = t->size ? strnlen(t->text, t->size) : 0;
 
@@ -83,15 +45,16 @@ static const char *keep(struct coati_contexts *c, const struct coati_trace_text 
 
 static const char *site_name(struct coati_contexts *c, const struct coati_trace_event *e)
 {
-	return e->site ? keep(c, &e->site->name) : "?";
+	return e->site ? coati_contexts_text(c, &e->site->name) : "?";
 }
 
 /* ---- threads ---- */
 
-static struct thread *find_thread(struct coati_contexts *c, const struct coati_trace_event *e)
+struct context_thread *coati_contexts_thread(struct coati_contexts *c,
+					     const struct coati_trace_event *e)
 {
 	uint64_t key = (uint64_t)e->pid << 32 | e->tid, at;
-	struct thread *t, **slot;
+	struct context_thread *t, **slot;
 
 	if (coati_map_get(&c->thread_index, key, &at))
 		return c->threads.v[at];
@@ -127,7 +90,7 @@ static const char *task_type(const struct coati_contexts *c, uint32_t pid, uint6
 
 /* ---- states ---- */
 
-static int add_state(struct coati_contexts *c, const struct thread *t, uint32_t *ret)
+static int add_state(struct coati_contexts *c, const struct context_thread *t, uint32_t *ret)
 {
 	struct coati_label *labels =
 		coati_arena_alloc(&c->arena, (t->nr_labels + 2) * sizeof(*labels));
@@ -154,7 +117,7 @@ static int add_state(struct coati_contexts *c, const struct thread *t, uint32_t 
 }
 
 /* Strings are interned: the same places are the same state. */
-static uint64_t state_key(const struct thread *t)
+static uint64_t state_key(const struct context_thread *t)
 {
 	uint64_t hash = coati_hash_u64((uint64_t)(uintptr_t)t->labels_key, 1);
 
@@ -163,7 +126,7 @@ static uint64_t state_key(const struct thread *t)
 }
 
 /* It is in this state from now on. */
-static int add_step(struct coati_contexts *c, struct thread *t, uint64_t time)
+static int add_step(struct coati_contexts *c, struct context_thread *t, uint64_t time)
 {
 	bool empty = !*t->type && !t->nr_regions && !t->nr_labels;
 	uint64_t key = state_key(t), state = 0;
@@ -179,7 +142,7 @@ static int add_step(struct coati_contexts *c, struct thread *t, uint64_t time)
 		return 0;
 	if (!last && !state)
 		return 0;
-	if (!last || last->time < time) {
+	if (!last || (last->time < time && !c->is_now)) {
 		last = ARRAY_ADD(&t->steps);
 		if (!last)
 			return t->steps.len >= t->steps.max ? -E2BIG : -ENOMEM;
@@ -189,7 +152,7 @@ static int add_step(struct coati_contexts *c, struct thread *t, uint64_t time)
 	return 0;
 }
 
-static int take_labels(struct coati_contexts *c, struct thread *t,
+static int take_labels(struct coati_contexts *c, struct context_thread *t,
 		       const struct coati_trace_event *e)
 {
 	struct coati_label labels[LABELS_MAX], *copy;
@@ -200,7 +163,8 @@ static int take_labels(struct coati_contexts *c, struct thread *t,
 	int r = 0;
 
 	while (r == 0 && nr < LABELS_MAX && coati_trace_label_next(e, &pos, &key, &value) > 0) {
-		labels[nr] = (struct coati_label){ keep(c, &key), keep(c, &value) };
+		labels[nr] = (struct coati_label){ coati_contexts_text(c, &key),
+						   coati_contexts_text(c, &value) };
 		if (!labels[nr].key || !labels[nr].value)
 			r = -ENOMEM;
 		else
@@ -222,9 +186,9 @@ static int take_labels(struct coati_contexts *c, struct thread *t,
 
 /* ---- events ---- */
 
-static int take_event(struct coati_contexts *c, const struct coati_trace_event *e)
+int coati_contexts_event(struct coati_contexts *c, const struct coati_trace_event *e)
 {
-	struct thread *t = find_thread(c, e);
+	struct context_thread *t = coati_contexts_thread(c, e);
 	const char *name;
 	int r = 0;
 
@@ -280,13 +244,13 @@ static int drain(struct coati_contexts *c)
 	int r = 0, n;
 
 	while (r == 0 && (n = coati_trace_next(c->trace, &e)) != 0)
-		r = n < 0 ? n : take_event(c, &e);
+		r = n < 0 ? n : coati_contexts_event(c, &e);
 	return r;
 }
 
 /* ---- a recording ---- */
 
-static void forget(struct coati_contexts *c)
+void coati_contexts_forget(struct coati_contexts *c)
 {
 	for (size_t i = 0; i < c->threads.len; i++) {
 		ARRAY_FINI(&c->threads.v[i]->steps);
@@ -302,7 +266,7 @@ static void forget(struct coati_contexts *c)
 	coati_trace_free(&c->trace);
 }
 
-static int begin(struct coati_contexts *c)
+int coati_contexts_begin(struct coati_contexts *c)
 {
 	c->threads.max = c->states.max = TABLE_MAX;
 	coati_map_init(&c->thread_index, TABLE_MAX);
@@ -355,8 +319,9 @@ static int read_contexts(void *ctx, const char *path, struct coati_error *err)
 	struct stat st;
 	int n;
 
-	forget(c);
-	n = begin(c);
+	coati_contexts_free_now(c);
+	coati_contexts_forget(c);
+	n = coati_contexts_begin(c);
 	if (n < 0)
 		return coati_fail(err, n, "live events: %m");
 	/* a folder may be one, too */
@@ -382,7 +347,7 @@ static uint64_t find_context(void *ctx, int32_t pid, int32_t tid, uint64_t time,
 {
 	const struct coati_contexts *c = ctx;
 	uint64_t at;
-	const struct thread *t;
+	const struct context_thread *t;
 	size_t low = 0, high;
 	uint32_t state;
 
@@ -404,6 +369,15 @@ static uint64_t find_context(void *ctx, int32_t pid, int32_t tid, uint64_t time,
 	return state;
 }
 
+/* Samples that programs took of themselves come with their labels: nothing has to be walked before. */
+static int read_samples(void *ctx, const char *path, struct coati_error *err)
+{
+	(void)path;
+	(void)err;
+	coati_contexts_free_now(ctx);
+	return 0;
+}
+
 /* ---- the object ---- */
 
 int coati_contexts_new(struct coati_contexts **ret, struct coati_error *err)
@@ -415,7 +389,13 @@ int coati_contexts_new(struct coati_contexts **ret, struct coati_error *err)
 	c->text = (struct strbuf)STRBUF_INIT(TEXT_BYTES);
 	c->source = (struct coati_context_source){ .read = read_contexts,
 						   .find = find_context,
-						   .ctx = c };
+						   .ctx = c,
+						   .feed = coati_contexts_feed,
+						   .next = coati_contexts_next,
+						   .account = coati_contexts_account };
+	c->samples = c->source;
+	c->samples.read = read_samples;
+	c->samples.find = NULL;
 	*ret = c;
 	return 0;
 }
@@ -426,7 +406,8 @@ void coati_contexts_free(struct coati_contexts **cp)
 
 	if (!c)
 		return;
-	forget(c);
+	coati_contexts_free_now(c);
+	coati_contexts_forget(c);
 	coati_strbuf_fini(&c->text);
 	coati_free(c);
 	*cp = NULL;
@@ -435,4 +416,9 @@ void coati_contexts_free(struct coati_contexts **cp)
 const struct coati_context_source *coati_contexts_source(const struct coati_contexts *c)
 {
 	return &c->source;
+}
+
+const struct coati_context_source *coati_contexts_samples(const struct coati_contexts *c)
+{
+	return &c->samples;
 }

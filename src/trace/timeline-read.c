@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <coati/trace.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "profile/profile.h"
@@ -322,6 +324,7 @@ static void look(struct load *l, const struct coati_recording *r)
 		const struct coati_attr *a = &coati_recording_event(r, l->nr_seen)->attr;
 
 		l->has_switches |= (a->flags & COATI_ATTR_CONTEXT_SWITCH) != 0;
+		l->has_samples |= kind_of(coati_recording_event(r, l->nr_seen)) == LOAD_SAMPLE;
 		l->at_exec |= a->flags & COATI_ATTR_ENABLE_ON_EXEC && !l->begin &&
 			      !l->timeline->info.begin;
 	}
@@ -366,11 +369,30 @@ static int on_item(void *ctx, const struct coati_recording *r,
 						     : take_record(l, &rec);
 }
 
+/* One that the program took of itself says nothing new where the kernel takes some. */
+static void on_live_sample(struct load *l, const struct coati_profile_sample *sample)
+{
+	const struct coati_profile_thread *th =
+		coati_profile_thread(l->timeline->profile, sample->thread);
+	struct coati_timeline_event e = { .kind = COATI_TIMELINE_SAMPLE,
+					  .time = sample->time,
+					  .pid = th->pid,
+					  .tid = th->tid,
+					  .cpu = -1,
+					  .stack = sample->stack };
+
+	if (!l->has_samples && coati_timeline_add(l->timeline, &e) == -ENOMEM)
+		l->no_memory = true;
+}
+
 static void on_sample(void *ctx, const struct coati_profile_sample *sample)
 {
 	struct load *l = ctx;
 
-	l->pending.stack = sample->stack;
+	if (coati_profile_event(l->timeline->profile, sample->event)->is_live)
+		on_live_sample(l, sample);
+	else
+		l->pending.stack = sample->stack;
 }
 
 /* ---- names ---- */
@@ -504,7 +526,7 @@ static int finish(struct load *l, struct coati_error *err)
 	const struct coati_profile_file *file = coati_profile_file(t->profile, 0);
 	struct coati_profile_quality q;
 	const char *note;
-	int r = flush(l);
+	int r = l->no_memory ? -ENOMEM : flush(l);
 
 	if (r == 0)
 		r = lose_the_tail(l);
@@ -545,7 +567,11 @@ int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progre
 	if (!t || !path || t->profile || t->ended)
 		return coati_fail(err, -EINVAL, "a timeline is of one recording");
 	coati_map_init(&l.stacks, STACKS_MAX);
-	r = coati_profile_new(&o, &t->profile, err);
+	r = coati_contexts_new(&t->contexts, err);
+	if (r == 0) {
+		o.contexts = coati_contexts_samples(t->contexts);
+		r = coati_profile_new(&o, &t->profile, err);
+	}
 	if (r == 0)
 		r = coati_profile_read(t->profile, path, fn, ctx, err);
 	if (r == 0 || r == -EINTR) {

@@ -41,6 +41,8 @@ struct load {
 	struct coati_trace *trace; /* of live events; NULL: none so far */
 	struct strbuf text;	   /* while there is one */
 	bool looked, begun, at_exec, has_switches;
+	bool has_samples; /* the kernel took some */
+	bool no_memory;
 	bool whole; /* all threads of some processes are watched */
 };
 

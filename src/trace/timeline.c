@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include <coati/trace.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sized.h"
@@ -94,6 +96,7 @@ void coati_timeline_free(struct coati_timeline **tp)
 	coati_arena_fini(&t->arena);
 	coati_view_free(&t->view);
 	coati_profile_free(&t->profile);
+	coati_contexts_free(&t->contexts);
 	coati_free(t->cpu_last);
 	coati_free(t);
 }

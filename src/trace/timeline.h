@@ -114,6 +114,7 @@ struct coati_timeline {
 	uint8_t cpus[TIMELINE_CPUS_MAX / 8];
 	bool ended;
 	struct coati_profile *profile;
+	struct coati_contexts *contexts; /* of the profile */
 	struct coati_view *view;
 };
 

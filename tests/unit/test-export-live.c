@@ -284,6 +284,97 @@ TEST(export_live_says_what_was_lost_and_what_is_left_out)
 	coati_strbuf_fini(&notes);
 }
 
+/* A request of process 7, in which it took samples of itself; one is outside of it. */
+static const char sampled[] = "batch kind=sites pid=7\n"
+			      "- site id=1 kind=1 name=\"handle\"\n"
+			      "- site id=3 kind=3 name=\"request\"\n"
+			      "batch kind=table pid=7\n"
+			      "- stack id=1 addresses=0x7f0000000224,0x7f0000000205\n"
+			      "- stack id=2 addresses=0x7f0000000214,0x7f0000000205\n"
+			      "batch tid=7 base=1000100000\n"
+			      "1000100000 open_enter tid=7 id=0\n"
+			      "1000100000 sample stack=1 weight=7000\n"
+			      "1000110000 task_begin site=3 id=1\n"
+			      "1000110000 task_enter id=1\n"
+			      "1000115000 sample stack=1 weight=20\n"
+			      "1000120000 region_begin site=1\n"
+			      "1000125000 sample stack=2 weight=300\n"
+			      "1000130000 region_end\n"
+			      "1000140000 task_enter id=0\n"
+			      "1000140000 task_end id=1\n"
+			      "batch kind=end\n";
+
+/* What the kernel's samples lack: they are those of the program. */
+static void tape_sampled(uint32_t samples)
+{
+	tape_program();
+	tape_live(sampled, samples);
+}
+
+TEST(export_live_samples_are_in_every_format)
+{
+	struct strbuf s = STRBUF_INIT(1 << 20), notes = STRBUF_INIT(1 << 20);
+
+	tape_sampled(0);
+	for (int f = COATI_FORMAT_PPROF; f < COATI_FORMAT_COUNT; f++)
+		export_as((enum coati_format)f, NULL, NULL, NULL);
+	export_as(COATI_FORMAT_FOLDED, NULL, &s, NULL);
+	CHECK_STR(s.text, "app-7/7;main;leaf 7020\napp-7/7;main;work 300\n");
+	export_as(COATI_FORMAT_PPROF, NULL, &s, NULL);
+	CHECK(memmem(s.text, s.len, "nanoseconds", 11) && memmem(s.text, s.len, "request", 7));
+	export_as(COATI_FORMAT_CHROME, NULL, &s, &notes);
+	CHECK_HAS(s.text, "\"cpu\":-1,\"pid\":7,\"tid\":7,\"ts\":25,\"name\":\"live:cpu\"");
+	CHECK_HAS(s.text, "\"weight\":300");
+	CHECK(!strstr(notes.text, "no samples"));
+	export_as(COATI_FORMAT_FIREFOX, NULL, &s, NULL);
+	CHECK_HAS(s.text, "\"leaf\"");
+	CHECK_HAS(s.text, "0.007,0.00002,0.0003");
+	export_as(COATI_FORMAT_PERFETTO, NULL, &s, NULL);
+	CHECK(memmem(s.text, s.len, COATI_LIVE_CPU, strlen(COATI_LIVE_CPU)));
+	coati_strbuf_fini(&s);
+	coati_strbuf_fini(&notes);
+}
+
+TEST(export_live_samples_of_a_task_or_a_region_alone)
+{
+	struct coati_filter f = { .size = sizeof(f), .task = "request" };
+	struct strbuf s = STRBUF_INIT(1 << 20);
+
+	tape_sampled(0);
+	export_as(COATI_FORMAT_FOLDED, &f, &s, NULL);
+	CHECK_STR(s.text, "app-7/7;main;leaf 20\napp-7/7;main;work 300\n");
+	export_as(COATI_FORMAT_PPROF, &f, &s, NULL);
+	CHECK(!memmem(s.text, s.len, "\xd8\x36", 2)); /* 7000 */
+	f = (struct coati_filter){ .size = sizeof(f), .region = "handle" };
+	export_as(COATI_FORMAT_FOLDED, &f, &s, NULL);
+	CHECK_STR(s.text, "app-7/7;main;work 300\n");
+	coati_strbuf_fini(&s);
+}
+
+TEST(export_live_samples_beside_those_of_the_kernel_are_asked_for_by_name)
+{
+	struct coati_filter f = { .size = sizeof(f), .event = COATI_LIVE_CPU };
+	struct strbuf s = STRBUF_INIT(1 << 20), notes = STRBUF_INIT(1 << 20);
+
+	tape_sampled(2);
+	export_as(COATI_FORMAT_FOLDED, NULL, &s, &notes);
+	CHECK_STR(s.text, "app-7/7;main;leaf 2000\n");
+	CHECK_HAS(notes.text, "3 samples that the program took of itself are left out");
+	for (int i = COATI_FORMAT_PPROF; i < COATI_FORMAT_COUNT; i++)
+		export_as((enum coati_format)i, NULL, NULL, NULL);
+	export_as(COATI_FORMAT_FOLDED, &f, &s, NULL);
+	CHECK_STR(s.text, "app-7/7;main;leaf 7020\napp-7/7;main;work 300\n");
+	export_as(COATI_FORMAT_CHROME, NULL, &s, NULL);
+	CHECK(!strstr(s.text, "\"name\":\"live:cpu\""));
+	/* records are copied: they are still there */
+	export_as(COATI_FORMAT_PERFDATA, NULL, NULL, NULL);
+	CHECK_INT(rename("out", "a"), ==, 0);
+	export_as(COATI_FORMAT_FOLDED, &f, &s, NULL);
+	CHECK_STR(s.text, "app-7/7;main;leaf 7020\napp-7/7;main;work 300\n");
+	coati_strbuf_fini(&s);
+	coati_strbuf_fini(&notes);
+}
+
 /* One letter of the file "out" changed: what does the check say? */
 static void spoil(enum coati_format format, const char *find, const char *by, const char *wanted)
 {

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* What samples belong to: see contexts.c, and context-samples.c for those that programs took of themselves. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <coati/profile.h>
+#include <coati/trace.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+
+#define DEPTH_MAX 256 /* regions in each other that are told apart */
+
+struct step {
+	uint64_t time;
+	uint32_t state;
+};
+
+/* Labels as a sample gets them. */
+struct state {
+	const struct coati_label *labels;
+	uint32_t nr;
+};
+
+struct context_thread {
+	ARRAY(struct step) steps;
+	uint64_t task;	  /* that it works on, 0: none */
+	const char *type; /* of it, "" for none */
+	const char *regions[DEPTH_MAX];
+	uint32_t nr_regions;
+	const struct coati_label *labels;
+	uint32_t nr_labels;
+	const char *labels_key; /* the same for the same set */
+	const char *name;	/* that the program gave it, or NULL */
+};
+
+struct coati_contexts {
+	struct coati_context_source source;
+	struct coati_trace *trace; /* while a recording is walked */
+	ARRAY(struct context_thread *) threads;
+	ARRAY(struct state) states; /* 0 is empty */
+	struct map thread_index, task_index, state_index, strings;
+	struct arena arena;
+	struct strbuf text;
+	bool is_now;		  /* of each thread only the last step is kept */
+	struct map process_names; /* of is_now: what processes call themselves, or are called */
+	/* what samples are read with, which programs took of themselves, besides those of others; NULL: nothing so far */
+	struct coati_contexts *now;
+	struct coati_context_source samples; /* these alone */
+};
+
+/* For a recording: after forget(). -ENOMEM. */
+int coati_contexts_begin(struct coati_contexts *c);
+void coati_contexts_forget(struct coati_contexts *c);
+/* What the event changes. -ENOMEM, -E2BIG. */
+int coati_contexts_event(struct coati_contexts *c, const struct coati_trace_event *e);
+/* The thread of an event, which is new or not; NULL: no memory. */
+struct context_thread *coati_contexts_thread(struct coati_contexts *c,
+					     const struct coati_trace_event *e);
+/* A copy that lives until the next recording, the same for the same text; NULL: no memory. Ends at a zero byte. */
+const char *coati_contexts_text(struct coati_contexts *c, const struct coati_trace_text *t);
+
+/* The callbacks of a source, with the contexts as ctx. */
+int coati_contexts_feed(void *ctx, const void *batch, size_t size, uint64_t where);
+int coati_contexts_next(void *ctx, struct coati_context_sample *ret);
+void coati_contexts_account(void *ctx, struct coati_context_account *ret);
+void coati_contexts_free_now(struct coati_contexts *c);
