@@ -36,7 +36,7 @@ def bench_labels(b):
 
 
 def bench_tracer(b):
-    """An event of the tracer, over the clock and a store of 16 bytes; switched off, over an empty loop; beside a second thread; with a stack of 16; its bytes."""
+    """An event of the tracer, over the clock and a store of 16 bytes; switched off, over an empty loop; beside a second thread; with a stack of 16."""
     b.report("tracer/emit", "clock+store", "ns", 1, lines_of(b, "bench-tracer", "emit", str(b.pairs)), 1.25)
     rows = lines_of(b, "bench-tracer", "off", str(b.pairs))
     costs = [ours - empty for ours, empty in rows]
@@ -48,9 +48,6 @@ def bench_tracer(b):
     b.line("tracer/stack-16", median(costs), "ns", *interval(costs))
     b.judge("tracer/stack-16", interval(costs)[0] <= 120, "bar 120 ns over an event without")
     b.report("tracer/log", "clock+store", "ns", 1, lines_of(b, "bench-tracer", "log", str(b.pairs)), None)
-    size = number_of([b.program("bench-tracer"), "bytes", "1"])
-    b.line("tracer/bytes", size, "bytes", size, size)
-    b.judge("tracer/bytes", size <= 6, "bar 6 bytes an event of a region")
 
 
 def bench_tracer_snapshot(b):
@@ -69,6 +66,17 @@ def bench_tracer_snapshot(b):
     more = [(r[3] - r[4]) * 1e-3 for r in rows]
     b.line("tracer-snapshot/delay-p99.9", median(more), "us", *interval(more))
     b.judge("tracer-snapshot/delay-p99.9", interval(more)[0] < 2, "bar 2 us")
+
+
+def bench_tracer_bytes(b):
+    """Bytes an event of programs whose work takes times that vary: in the tracer's memory, and in a recording compressed as `coati record -z` does it. The bars are for regions."""
+    for shape in ("regions", "mixed", "service"):
+        rows = [lines_of(b, "bench-trace-size", shape, "5000" if b.smoke else "50000")[0] for _ in range(b.pairs)]
+        for name, column, bar in (("memory", 0, 6), ("recording", 1, None), ("compressed", 2, 2)):
+            values = [r[column] for r in rows]
+            b.line(f"tracer-bytes-{shape}/{name}", median(values), "bytes", *interval(values))
+            if bar and shape == "regions":
+                b.judge(f"tracer-bytes-{shape}/{name}", interval(values)[0] <= bar, f"bar {bar} bytes")
 
 
 def bench_server_overhead(b):
@@ -114,5 +122,5 @@ def bench_sampler_peer(b):
 
 
 BENCHES = {"live-decode": bench_live_decode, "labels": bench_labels, "tracer": bench_tracer, "tracer-peers": bench_tracer_peers, "tracer-snapshot": bench_tracer_snapshot,
-           "server-overhead": bench_server_overhead, "profbuf": bench_profbuf, "sampler": bench_sampler,
+           "tracer-bytes": bench_tracer_bytes, "server-overhead": bench_server_overhead, "profbuf": bench_profbuf, "sampler": bench_sampler,
            "sampler-peer": bench_sampler_peer}

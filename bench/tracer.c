@@ -3,14 +3,11 @@
  * What an event costs, against what it cannot cost less than: reading the cycle counter and storing 16 bytes. Linked as programs link it, with the shared library.
  *
  *	bench-tracer emit|off|threads|stack|log NR_PAIRS	pairs "OURS FLOOR", ns an event
- *	bench-tracer bytes 1					bytes an event, raw
  *	bench-tracer scale NR_PAIRS				"THREADS OURS FLOOR", ns an event of one of so many threads: 1 to as many as there are CPUs
  */
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <sys/mman.h>
 
 #include <coati/live.h>
 
@@ -200,17 +197,6 @@ static void pairs(unsigned int nr_pairs, bench_fn ours, bench_fn peer)
 	bench_loop_pairs(nr_pairs, ROUNDS, LOOPS, ours, peer, NULL);
 }
 
-static void bytes(struct coati_recorder *rec)
-{
-	int fd = memfd_create("bench", 0);
-
-	for (int i = 0; i < 400; i++)
-		regions(NULL);
-	if (coati_recorder_snapshot(rec, fd, NULL) < 0)
-		exit(1);
-	printf("%.2f\n", (double)lseek(fd, 0, SEEK_END) / (400 * LOOPS));
-}
-
 int main(int argc, char **argv)
 {
 	struct coati_recorder_opts opts = { .size = sizeof(opts), .directory = "" };
@@ -219,8 +205,7 @@ int main(int argc, char **argv)
 	unsigned int nr_pairs;
 
 	if (argc != 3) {
-		fprintf(stderr,
-			"usage: bench-tracer emit|off|threads|stack|log|bytes|scale NR_PAIRS\n");
+		fprintf(stderr, "usage: bench-tracer emit|off|threads|stack|log|scale NR_PAIRS\n");
 		return 2;
 	}
 	nr_pairs = (unsigned int)strtoul(argv[2], NULL, 10);
@@ -242,8 +227,6 @@ int main(int argc, char **argv)
 		beside(nr_pairs);
 	else if (!strcmp(argv[1], "scale"))
 		scale(nr_pairs);
-	else if (!strcmp(argv[1], "bytes"))
-		bytes(rec);
 	coati_recorder_stop(&rec, NULL);
 	return 0;
 }
