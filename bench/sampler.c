@@ -5,15 +5,19 @@
  *	bench-sampler pointers|tables|gperftools DEPTH PAIRS
  *		signal included: pairs of "OURS PEER" in nanoseconds per signal that the thread sends itself at that depth of calls. Ours is the handler of the sampler, by a signal
  *		that looks like one of its timer's, or the one of gperftools; peer: a handler that does nothing
- *	bench-sampler overhead coati|gperftools RATE ROUNDS
- *		in a program that computes: CPU nanoseconds of the process for each sample, the thread that folds included, over the same work without samples
+ *	bench-sampler slices RATE ROUNDS
+ *		a program that computes at a depth of 16 calls, for slices of time with the same work: without a sampler, with ours, with that of gperftools, without. A line for each round of them,
+ *		"BEFORE OURS PEER AFTER OUR_SAMPLES PEER_SAMPLES", CPU nanoseconds of the thread that computes. No gperftools: PEER is 0
+ *	bench-sampler own RATE MILLISECONDS
+ *		CPU time of the sampler's own thread: "PART EACH", of the program's CPU time, and nanoseconds for each sample
  *	bench-sampler rate RATE MILLISECONDS
  *		samples that were taken for each second of CPU time
  *
- * Without gperftools it exits with 77.
+ * Without gperftools the first exits with 77.
  */
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,8 +27,10 @@
 #include "bench.h"
 #include "live/sampler/sampler.h"
 
-#define ROUNDS	   200u
-#define ROUNDS_MAX 1000u
+#define ROUNDS 200u
+#define DEPTH  16
+#define TURNS  7000000u /* of a slice: some 20 ms */
+#define TABLE  4096u
 
 static pid_t pid;
 static long tid;
@@ -46,8 +52,8 @@ static struct {
 	void (*state)(struct peer_state *ret);
 } peer;
 
-/* It reads its rate when it is loaded. */
-static void load_peer(const char *rate)
+/* It reads its rate when it is loaded. False when it is not here. */
+static bool load_peer(const char *rate)
 {
 	void *library;
 
@@ -55,13 +61,12 @@ static void load_peer(const char *rate)
 	library = dlopen("libprofiler.so.0", RTLD_NOW);
 	if (!library) {
 		fprintf(stderr, "%s\n", dlerror());
-		exit(77);
+		return false;
 	}
 	*(void **)&peer.start = dlsym(library, "ProfilerStart");
 	*(void **)&peer.stop = dlsym(library, "ProfilerStop");
 	*(void **)&peer.state = dlsym(library, "ProfilerGetCurrentState");
-	if (!peer.start || !peer.stop || !peer.state)
-		exit(77);
+	return peer.start && peer.stop && peer.state;
 }
 
 /* ---- one sample ---- */
@@ -136,7 +141,8 @@ static int cost_of_one(const char *stacks, int depth, unsigned int pairs)
 	sigfillset(&act.sa_mask);
 	sigaction(SIGUSR1, &act, NULL);
 	if (is_peer) {
-		load_peer("1");
+		if (!load_peer("1"))
+			return 77;
 		peer.start("/dev/null");
 		down(depth, pairs);
 		peer.stop();
@@ -153,71 +159,114 @@ static int cost_of_one(const char *stacks, int depth, unsigned int pairs)
 
 /* ---- a program that computes ---- */
 
-static uint64_t used_ns(void)
+static uint64_t read_clock(clockid_t which)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	clock_gettime(which, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Some hundred milliseconds. */
-static uint64_t work(void)
+static uint64_t used_ns(void)
 {
-	uint64_t begin = used_ns();
-
-	for (uint64_t i = 0; i < 200000000; i++)
-		sink = i;
-	return used_ns() - begin;
+	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-static uint64_t samples_of_peer(void)
+static uint64_t thread_ns(void)
 {
-	struct peer_state state = { .enabled = 0 };
-
-	peer.state(&state);
-	return (uint64_t)state.samples_gathered;
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static double one_round(const char *who, uint32_t rate)
+/* Always the same, in the nearest cache, which a handler may take away. No system call. */
+static __attribute__((noinline)) void compute(int depth)
+{
+	static uint64_t table[TABLE];
+	uint64_t x = 1;
+
+	if (depth > 0) {
+		compute(depth - 1);
+	} else {
+		for (uint32_t i = 0; i < TURNS; i++) {
+			x = (x ^ table[x % TABLE]) * 0x9e3779b97f4a7c15u + i;
+			table[i % TABLE] = x;
+		}
+	}
+	sink = x; /* or it were a jump */
+}
+
+static uint64_t slice(void)
+{
+	uint64_t begin = thread_ns();
+
+	compute(DEPTH);
+	return thread_ns() - begin;
+}
+
+static uint64_t our_slice(uint32_t rate, uint64_t *ret_samples)
 {
 	struct coati_sampler_opts o = { .size = sizeof(o), .rate_hz = rate };
 	struct coati_sampler_stats stats;
-	uint64_t without = work(), with, samples;
+	uint64_t used;
 
-	if (who[0] == 'g') {
-		peer.start("/dev/null");
-		with = work();
-		samples = samples_of_peer();
-		peer.stop();
-	} else {
-		start(&o);
-		with = work();
-		samples = stop(&stats);
+	start(&o);
+	used = slice();
+	*ret_samples = stop(&stats);
+	return used;
+}
+
+static uint64_t peer_slice(uint64_t *ret_samples)
+{
+	struct peer_state state = { .enabled = 0 };
+	uint64_t used;
+
+	peer.start("/dev/null");
+	used = slice();
+	peer.state(&state);
+	peer.stop();
+	*ret_samples = (uint64_t)state.samples_gathered;
+	return used;
+}
+
+/* Whoever comes first in a round comes last in the next one. */
+static int slices(const char *rate, unsigned int rounds)
+{
+	bool has_peer = load_peer(rate);
+	uint32_t hz = (uint32_t)atoi(rate);
+
+	slice();
+	for (unsigned int i = 0; i < rounds; i++) {
+		uint64_t before = slice(), ours_ns = 0, peer_ns = 0, nr_ours = 0, nr_peer = 0;
+
+		if (i % 2)
+			ours_ns = our_slice(hz, &nr_ours);
+		if (has_peer)
+			peer_ns = peer_slice(&nr_peer);
+		if (i % 2 == 0)
+			ours_ns = our_slice(hz, &nr_ours);
+		printf("%llu %llu %llu %llu %llu %llu\n", (unsigned long long)before,
+		       (unsigned long long)ours_ns, (unsigned long long)peer_ns,
+		       (unsigned long long)slice(), (unsigned long long)nr_ours,
+		       (unsigned long long)nr_peer);
 	}
-	return samples ? ((double)with - (double)without) / (double)samples : 0;
+	return 0;
 }
 
-static int by_value(const void *a, const void *b)
+static int own_thread(uint32_t rate, uint64_t milliseconds)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	struct coati_sampler_opts o = { .size = sizeof(o), .rate_hz = rate };
+	struct coati_sampler_stats stats;
+	uint64_t begin, all, own;
 
-	return x < y ? -1 : x > y;
-}
-
-static int overhead(const char *who, const char *rate, unsigned int rounds)
-{
-	static double costs[ROUNDS_MAX];
-
-	if (!rounds || rounds > ROUNDS_MAX)
-		return 2;
-	if (who[0] == 'g')
-		load_peer(rate);
-	work();
-	for (unsigned int i = 0; i < rounds; i++)
-		costs[i] = one_round(who, (uint32_t)atoi(rate));
-	qsort(costs, rounds, sizeof(costs[0]), by_value);
-	printf("%.1f\n", costs[rounds / 2]);
+	start(&o);
+	begin = thread_ns();
+	all = used_ns();
+	while (thread_ns() - begin < milliseconds * 1000000)
+		compute(DEPTH);
+	stop(&stats); /* what it still had to fold is its work, too */
+	begin = thread_ns() - begin;
+	own = used_ns() - all - begin;
+	printf("%.6f %.1f\n", (double)own / (double)begin,
+	       (double)own / (double)(stats.samples ? stats.samples : 1));
 	return 0;
 }
 
@@ -243,8 +292,10 @@ int main(int argc, char **argv)
 {
 	pid = getpid();
 	tid = syscall(SYS_gettid);
-	if (argc == 5 && !strcmp(argv[1], "overhead"))
-		return overhead(argv[2], argv[3], (unsigned int)atoi(argv[4]));
+	if (argc == 4 && !strcmp(argv[1], "slices"))
+		return slices(argv[2], (unsigned int)atoi(argv[3]));
+	if (argc == 4 && !strcmp(argv[1], "own"))
+		return own_thread((uint32_t)atoi(argv[2]), (uint64_t)atoi(argv[3]));
 	if (argc == 4 && !strcmp(argv[1], "rate"))
 		return delivered((uint32_t)atoi(argv[2]), (uint64_t)atoi(argv[3]));
 	if (argc != 4)
