@@ -102,6 +102,56 @@ static void put_rows(struct trace *t, const struct coati_why *w, const char *tit
 	}
 }
 
+/* What running longer has to do with the machine. */
+static void put_running(struct trace *t, const struct coati_why *w, const struct coati_why_row *row)
+{
+	struct strbuf *s = &t->out.text;
+
+	coati_strbuf_adds(s, "they ran ");
+	put_change(s, row->extra, 0);
+	coati_strbuf_adds(s, " longer, which the machine does by itself: ");
+	if (w->seen >= 0)
+		coati_strbuf_printf(s, "samples saw %.0f %% of it, the rest was taken by the host",
+				    100 * w->seen);
+	else if (row->low <= row->typical)
+		coati_strbuf_adds(s, "less than twice as long is what sharing a core can do");
+	else
+		coati_strbuf_adds(s, "it is no more than the host took");
+	if (t->info.has & COATI_TIMELINE_HAS_STEAL && t->info.stolen_ns) {
+		coati_strbuf_adds(s, " (up to ");
+		coati_format_duration(s, t->info.stolen_ns);
+		coati_strbuf_adds(s, " from all CPUs)");
+	}
+	coati_strbuf_addc(s, '\n');
+}
+
+static void put_spread(struct trace *t, const struct coati_why_row *row)
+{
+	struct strbuf *s = &t->out.text;
+
+	coati_strbuf_clean(s, row->name, strnlen(row->name, 64));
+	coati_strbuf_adds(s, " spreads that far by itself: as it goes on behind the median, ");
+	coati_format_duration(s, (uint64_t)(row->tail + 0.5));
+	coati_strbuf_adds(s, " are to be expected of the slow ones, and they have ");
+	coati_format_duration(s, (uint64_t)(row->slow + 0.5));
+	coati_strbuf_addc(s, '\n');
+}
+
+/* Why what is longer is no cause. */
+static void put_reasons(struct trace *t, const struct coati_why *w)
+{
+	for (uint32_t i = 0; i < w->nr_rows; i++) {
+		const struct coati_why_row *row = &w->rows[i];
+
+		if (row->kind == COATI_WHY_REGION)
+			continue;
+		if (row->verdict == COATI_WHY_SPREAD)
+			put_spread(t, row);
+		else if (row->verdict == COATI_WHY_MACHINE && row->part == COATI_WAIT_RUNNING)
+			put_running(t, w, row);
+	}
+}
+
 static void put_verdict(struct trace *t, const struct coati_why *w)
 {
 	struct strbuf *s = &t->out.text;
@@ -118,7 +168,7 @@ static void put_verdict(struct trace *t, const struct coati_why *w)
 	} else {
 		coati_strbuf_adds(
 			s,
-			": no difference: nothing makes the slow ones longer by half of a typical one\n");
+			": no difference: nothing but chance and the machine makes the slow ones longer by half of a typical one\n");
 	}
 	coati_strbuf_printf(s, "%u of them; the slow ones are %u above ", w->nr, w->nr_slow);
 	coati_format_duration(s, w->threshold);
@@ -129,6 +179,7 @@ static void put_verdict(struct trace *t, const struct coati_why *w)
 			s,
 			"%.0f %% of what the slowest took longer is waiting for a CPU: the machine was busy\n",
 			100 * w->machine);
+	put_reasons(t, w);
 }
 
 static void put_text(struct trace *t, const struct coati_why *w)
@@ -144,6 +195,8 @@ static void put_text(struct trace *t, const struct coati_why *w)
 		t, w,
 		"\n      slow   typical      extra  interval (99 %)           the machine was busy",
 		COATI_WHY_MACHINE, false);
+	put_rows(t, w, "\n      slow   typical      extra  interval (99 %)           own spread",
+		 COATI_WHY_SPREAD, false);
 	put_rows(t, w, "\n      slow   typical      extra  interval (99 %)           no difference",
 		 COATI_WHY_SAME, false);
 }
@@ -153,7 +206,7 @@ static void put_text(struct trace *t, const struct coati_why *w)
 static void json_row(struct trace *t, struct json *j, const struct coati_why_row *row)
 {
 	static const char *const kinds[] = { "part", "faults", "region" };
-	static const char *const verdicts[] = { "same", "cause", "machine" };
+	static const char *const verdicts[] = { "same", "cause", "machine", "spread" };
 	struct strbuf text = STRBUF_INIT(4096);
 
 	coati_json_object(j);
@@ -165,6 +218,8 @@ static void json_row(struct trace *t, struct json *j, const struct coati_why_row
 	coati_json_kdouble(j, "extra_ns", row->extra);
 	coati_json_kdouble(j, "low_ns", row->low);
 	coati_json_kdouble(j, "high_ns", row->high);
+	if (row->tail >= 0)
+		coati_json_kdouble(j, "tail_ns", row->tail);
 	if (row->waker != COATI_TIMELINE_NONE) {
 		coati_trace_thread_name(t, &text, row->waker);
 		coati_json_kstr(j, "waker", text.text);
@@ -192,6 +247,10 @@ static void put_json(struct trace *t, const struct coati_why *w)
 	coati_json_kdouble(&j, "typical_ns", w->typical);
 	coati_json_kbool(&j, "without_cpu", w->without_cpu);
 	coati_json_kdouble(&j, "machine_share", w->machine);
+	if (w->seen >= 0)
+		coati_json_kdouble(&j, "seen_share", w->seen);
+	if (t->info.has & COATI_TIMELINE_HAS_STEAL)
+		coati_json_ku64(&j, "stolen_most_ns", t->info.stolen_ns);
 	coati_json_kbool(&j, "difference", w->nr_causes > 0);
 	coati_json_key(&j, "rows");
 	coati_json_array(&j);

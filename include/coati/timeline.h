@@ -65,6 +65,7 @@ enum coati_timeline_kind {
 	COATI_TIMELINE_SYSRET,	/* it left it */
 	COATI_TIMELINE_FAULT,	/* page fault */
 	COATI_TIMELINE_SAMPLE, /* it was seen running, with this stack; wait FAULT: in the handling of a page fault */
+	COATI_TIMELINE_STOLEN, /* number: at most so many ns were taken from CPUs by the host of a virtual machine, in all */
 	COATI_TIMELINE_LOST, /* kernel records of cpu were lost before this time */
 	/* live */
 	COATI_TIMELINE_TASK_BEGIN,   /* text: type; id, parent (0: none) */
@@ -112,6 +113,7 @@ COATI_API int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct
 #define COATI_TIMELINE_HAS_FAULTS   (UINT32_C(1) << 4)
 #define COATI_TIMELINE_HAS_SAMPLES  (UINT32_C(1) << 5)
 #define COATI_TIMELINE_HAS_LIVE	    (UINT32_C(1) << 6)
+#define COATI_TIMELINE_HAS_STEAL    (UINT32_C(1) << 7) /* how much the host took away */
 
 struct coati_timeline_info {
 	uint64_t begin, end;
@@ -129,6 +131,7 @@ struct coati_timeline_info {
 	uint64_t clock_unknown; /* live events whose time is not known that well */
 	uint64_t recorder_cpu_ns;
 	uint64_t wall_ns, clock_ns; /* the same instant since 1970 and on this clock; 0: not said */
+	uint64_t stolen_ns; /* HAS_STEAL: at most so much was taken from all CPUs together */
 };
 COATI_API void coati_timeline_info(const struct coati_timeline *t, struct coati_timeline_info *ret);
 /* Sentences about the recording, NULL past the end. */
@@ -296,7 +299,8 @@ enum coati_why_kind {
 enum coati_why_verdict {
 	COATI_WHY_SAME = 0, /* could be chance, or is too little to matter */
 	COATI_WHY_CAUSE,
-	COATI_WHY_MACHINE, /* waiting for a CPU: others were busy */
+	COATI_WHY_MACHINE, /* waiting for a CPU: others were busy; RUNNING: no more than a host that takes time away, or a core that is shared, can do */
+	COATI_WHY_SPREAD, /* slow and typical ones are of one distribution, and its tail reaches that far by itself */
 };
 
 struct coati_why_row {
@@ -308,6 +312,7 @@ struct coati_why_row {
 	double slow, typical; /* means, ns */
 	double extra;	      /* their difference, */
 	double low, high;     /* and where it lies with 99 % confidence */
+	double tail; /* mean that the slow ones would have if the part went on as it does from its median to its last sixteenth; negative: not needed, or not known */
 	uint32_t stack; /* of the waker, or where the slow ones were seen running most; NONE */
 	uint32_t reserved;
 };
@@ -322,13 +327,15 @@ struct coati_why {
 	uint64_t threshold;  /* slow ones take longer than this; ns */
 	double slow, typical; /* mean durations; without_cpu: less the waiting for a CPU */
 	double machine;	      /* share of the extra time that is waiting for a CPU, 0 to 1 */
+	double seen; /* share of the extra running time in which samples were taken, 0 to 1; negative: nobody can say */
 	const struct coati_why_row *
 		rows; /* of the ledger, causes first, the most extra time first; then regions likewise */
 };
 
 /* Compare the instances of a type that are slower than @percent of all (99: the slowest hundredth) with the half around the median. -ENODATA: fewer than 5 are
- * slow or 20 typical. A cause is a part whose extra time is more than half of what a typical one takes, with 99 % confidence (resampling the slow ones). *ret
- * is freed with coati_why_free(). */
+ * slow or 20 typical. A cause is a part whose extra time is more than half of what a typical one takes, with 99 % confidence (resampling the slow ones), and more than
+ * twice what its own tail would give them; running time must also have more than doubled, and have been seen by samples as far as they can tell, or else be more than
+ * what the host took away. *ret is freed with coati_why_free(). */
 COATI_API int coati_timeline_why(const struct coati_timeline *t, uint32_t type, double percent,
 				 struct coati_why **ret, struct coati_error *err);
 COATI_API void coati_why_free(struct coati_why **why);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "capture/steal.h"
 #include "capture/synth.h"
 #include "event/tracefs.h"
 
@@ -240,6 +241,8 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 		r = describe_state(cap, w, err);
 	if (r < 0)
 		return r;
+	if (coati_steal_read(cap->opts.procfs, &cap->steal_ns) < 0)
+		cap->steal_ns = UINT64_MAX;
 	if (cap->parts++)
 		cap->begin_ns = cap->end_ns;
 	cap->end_ns = 0;
@@ -262,6 +265,19 @@ static int print_stacks(const struct coati_capture_stats *st, char *text, size_t
 			      coati_unwind_end_name(i),
 			      (unsigned long long)st->switch_stack_ends[i]);
 	return n;
+}
+
+/* What the host may have taken away meanwhile: as the kernel tells, and one step more, which it may not have told yet. One that never took anything takes nothing. */
+static int print_steal(const struct coati_capture *cap, char *text, size_t size)
+{
+	uint64_t now;
+
+	if (cap->steal_ns == UINT64_MAX || coati_steal_read(cap->opts.procfs, &now) < 0 ||
+	    now < cap->steal_ns)
+		return 0;
+	if (now)
+		now += coati_steal_step_ns() - cap->steal_ns;
+	return snprintf(text, size, "steal_told=1\nsteal_most_ns=%llu\n", (unsigned long long)now);
 }
 
 /* What the recorder did, as text; a section that only we know, which readers of files skip. */
@@ -287,6 +303,7 @@ static int write_stats(struct coati_capture *cap)
 		N(cap->begin_ns), N(cap->end_ns), cap->opts.nr_pids && !cap->opts.nr_tids,
 		N(st.switches_fast));
 #undef N
+	n += print_steal(cap, text + n, sizeof(text) - (size_t)n);
 	if (cap->drain)
 		n += print_stacks(&st, text + n, sizeof(text) - (size_t)n);
 	return coati_writer_feature(cap->writer, COATI_FEATURE_RECORDER, text, (size_t)n);

@@ -287,6 +287,11 @@ int coati_timeline_add_kernel(struct coati_timeline *t, const struct coati_timel
 
 	if (e->kind == COATI_TIMELINE_LOST)
 		return take_loss(t, e);
+	if (e->kind == COATI_TIMELINE_STOLEN) {
+		t->info.has |= COATI_TIMELINE_HAS_STEAL;
+		t->info.stolen_ns = e->number;
+		return 0;
+	}
 	if (e->kind == COATI_TIMELINE_WAKE) {
 		r = take_wake(t, e);
 	} else if (e->tid > 0) {

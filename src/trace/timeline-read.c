@@ -339,6 +339,16 @@ static int begin_at(struct load *l, uint64_t time)
 	return coati_timeline_add(l->timeline, &e);
 }
 
+static int take_steal(struct load *l, const struct coati_recording *r)
+{
+	struct coati_timeline_event e = { .kind = COATI_TIMELINE_STOLEN };
+
+	if (!coati_reading_recorder_value(r, "steal_told"))
+		return 0;
+	e.number = coati_reading_recorder_value(r, "steal_most_ns");
+	return coati_timeline_add(l->timeline, &e);
+}
+
 static int on_item(void *ctx, const struct coati_recording *r,
 		   const struct coati_recording_item *item)
 {
@@ -355,6 +365,7 @@ static int on_item(void *ctx, const struct coati_recording *r,
 		l->begin = coati_reading_recorder_value(r, "begin_ns");
 		l->end = coati_reading_recorder_value(r, "end_ns");
 		l->whole = coati_reading_recorder_value(r, "whole_processes");
+		n = take_steal(l, r);
 	}
 	look(l, r);
 	if (!fmt || item->flags & COATI_RECORDING_ITEM_NO_EVENT ||

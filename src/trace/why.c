@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the slow instances of a type spend their extra time on. Each has a ledger; slow ones are compared with those around the median, part by part, and how
- * far the difference may be chance is found by resampling the slow ones, which are few.
+ * What the slow instances of a type spend their extra time on. Each has a ledger; slow ones are compared with those around the median, part by part. What makes
+ * a difference a cause is in why-judge.c.
  *
- * Slow ones are always slower: a part counts only when it makes a difference that matters. And on a busy machine the slowest are those that had to wait for a CPU, which
- * tells nothing of the program: then the slow ones are those that are slow without it.
+ * On a busy machine the slowest are those that had to wait for a CPU, which tells nothing of the program: then the slow ones are those that are slow without it.
  */
 #include "trace/why.h"
 
@@ -19,9 +18,6 @@
 #define SLOW_LEAST    5
 #define TYPICAL_LEAST 20
 #define REGIONS_MAX   64
-#define ROUNDS	      2000
-#define OUTSIDE	      10      /* rounds on each side: 99 % of them lie between */
-#define MATTERS	      0.5     /* of what a typical one takes */
 #define FAULT_MOST_NS 50000.0 /* nobody's page fault costs more: it is something else then */
 #define INSTANCES_MAX ((size_t)1 << 22)
 
@@ -99,11 +95,6 @@ static struct column *add_column(struct comparison *c, enum coati_why_kind kind,
 	return col->v ? col : NULL;
 }
 
-static bool is_machine(uint32_t part)
-{
-	return part == COATI_WAIT_RUNNABLE || part == COATI_WAIT_PREEMPTED;
-}
-
 /* What one page fault costs: how running time grows with their number, over all. */
 static double fault_cost(const struct comparison *c)
 {
@@ -137,6 +128,9 @@ static void split_running(struct comparison *c)
 
 static int fill_parts(struct comparison *c)
 {
+	c->seen = coati_alloc_array(c->list.len + 1, sizeof(*c->seen));
+	if (!c->seen)
+		return -ENOMEM;
 	for (uint32_t part = 0; part < COATI_PART_COUNT; part++)
 		if (!add_column(c, COATI_WHY_PART, part, coati_part_name(part)))
 			return -ENOMEM;
@@ -156,9 +150,10 @@ static int fill_parts(struct comparison *c)
 		in->own = l.duration;
 		for (uint32_t part = 0; part < COATI_PART_COUNT; part++) {
 			c->columns.v[part].v[i] = (double)l.parts[part];
-			in->own -= is_machine(part) ? l.parts[part] : 0;
+			in->own -= why_is_machine(part) ? l.parts[part] : 0;
 		}
 		c->columns.v[COATI_PART_COUNT].v[i] = (double)l.faults;
+		c->seen[i] = (double)(l.samples - l.fault_samples);
 	}
 	split_running(c);
 	return 0;
@@ -247,13 +242,13 @@ static void count(const struct comparison *c, struct coati_why *w)
 	w->typical /= w->nr_typical ? w->nr_typical : 1;
 }
 
-static double mean_of(const struct comparison *c, const struct column *col, bool slow)
+double coati_why_mean(const struct comparison *c, const double *v, bool slow)
 {
 	double sum = 0, nr = 0;
 
 	for (size_t i = 0; i < c->list.len; i++)
 		if (slow ? c->list.v[i].is_slow : c->list.v[i].is_typical) {
-			sum += col->v[i];
+			sum += v[i];
 			nr++;
 		}
 	return nr > 0 ? sum / nr : 0;
@@ -264,94 +259,13 @@ static double machine_share(const struct comparison *c, const struct coati_why *
 	double extra = 0;
 
 	for (uint32_t part = 0; part < COATI_PART_COUNT; part++)
-		if (is_machine(part))
-			extra += mean_of(c, &c->columns.v[part], true) -
-				 mean_of(c, &c->columns.v[part], false);
+		if (why_is_machine(part))
+			extra += coati_why_mean(c, c->columns.v[part].v, true) -
+				 coati_why_mean(c, c->columns.v[part].v, false);
 	return w->slow > w->typical ? fmin(1, fmax(0, extra / (w->slow - w->typical))) : 0;
 }
 
-/* ---- chance ---- */
-
-/* The same numbers every time. */
-static uint64_t draw(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
-/* Nearly normal. */
-static double draw_normal(uint64_t *state)
-{
-	double sum = -6;
-
-	for (int i = 0; i < 12; i++)
-		sum += (double)(draw(state) >> 11) * 0x1p-53;
-	return sum;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* How far off the mean of the typical ones may be: there are many. */
-static double error_of(const struct comparison *c, const struct column *col,
-		       const struct coati_why_row *row)
-{
-	double sum = 0, nr = 0;
-
-	for (size_t i = 0; i < c->list.len; i++)
-		if (c->list.v[i].is_typical) {
-			sum += (col->v[i] - row->typical) * (col->v[i] - row->typical);
-			nr++;
-		}
-	return nr > 1 ? sqrt(sum / (nr - 1) / nr) : 0;
-}
-
-static int set_interval(const struct comparison *c, const struct column *col,
-			struct coati_why_row *row)
-{
-	double *slow = coati_alloc_array(c->list.len, sizeof(*slow));
-	double *extra = coati_alloc_array(ROUNDS, sizeof(*extra));
-	double error = error_of(c, col, row);
-	uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-	size_t nr = 0;
-
-	for (size_t i = 0; slow && i < c->list.len; i++)
-		if (c->list.v[i].is_slow)
-			slow[nr++] = col->v[i];
-	for (int n = 0; slow && extra && n < ROUNDS; n++) {
-		double sum = 0;
-
-		for (size_t i = 0; i < nr; i++)
-			sum += slow[draw(&state) % nr];
-		extra[n] = sum / (double)nr - row->typical + error * draw_normal(&state);
-	}
-	if (slow && extra) {
-		qsort(extra, ROUNDS, sizeof(*extra), by_value);
-		row->low = extra[OUTSIDE];
-		row->high = extra[ROUNDS - 1 - OUTSIDE];
-	}
-	coati_free(slow);
-	coati_free(extra);
-	return slow && extra ? 0 : -ENOMEM;
-}
-
 /* ---- rows ---- */
-
-static enum coati_why_verdict judge(const struct coati_why *w, const struct coati_why_row *row)
-{
-	if (row->low <= MATTERS * w->typical)
-		return COATI_WHY_SAME;
-	if (row->kind == COATI_WHY_PART && is_machine(row->part))
-		return COATI_WHY_MACHINE;
-	return row->kind == COATI_WHY_PART && row->part == COATI_WAIT_UNKNOWN ? COATI_WHY_SAME
-									      : COATI_WHY_CAUSE;
-}
 
 static int by_rank(const void *a, const void *b)
 {
@@ -376,11 +290,10 @@ static int make_row(const struct comparison *c, const struct column *col, struct
 				       .name = col->name,
 				       .waker = COATI_TIMELINE_NONE,
 				       .stack = COATI_TIMELINE_NONE,
-				       .slow = mean_of(c, col, true),
-				       .typical = mean_of(c, col, false) };
+				       .slow = coati_why_mean(c, col->v, true),
+				       .typical = coati_why_mean(c, col->v, false) };
 	row->extra = row->slow - row->typical;
-	r = set_interval(c, col, row);
-	row->verdict = judge(w, row);
+	r = coati_why_judge(c, col, w, row);
 	if (row->verdict != COATI_WHY_CAUSE || row->kind == COATI_WHY_REGION)
 		return r;
 	w->nr_causes++;
@@ -442,6 +355,7 @@ static void fini(struct comparison *c)
 	coati_map_fini(&c->of_task);
 	coati_map_fini(&c->regions);
 	coati_free(c->order);
+	coati_free(c->seen);
 }
 
 int coati_timeline_why(const struct coati_timeline *t, uint32_t type, double percent,
@@ -460,6 +374,7 @@ int coati_timeline_why(const struct coati_timeline *t, uint32_t type, double per
 	coati_map_init(&c.of_task, INSTANCES_MAX);
 	coati_map_init_strings(&c.regions, REGIONS_MAX);
 	w->name = t->types.v[type].name;
+	w->seen = -1;
 	r = compare(&c, percent, w, err);
 	fini(&c);
 	if (r < 0)

@@ -28,7 +28,21 @@ struct comparison {
 	struct map of_task; /* instance of a task */
 	struct map regions; /* column of a region's name */
 	uint64_t *order;    /* of durations; room for all */
+	double *seen;	    /* samples of each instance outside of page faults */
 };
+
+static inline bool why_is_machine(uint32_t part)
+{
+	return part == COATI_WAIT_RUNNABLE || part == COATI_WAIT_PREEMPTED;
+}
+
+/* The mean over the slow ones, or the typical ones. */
+double coati_why_mean(const struct comparison *c, const double *v, bool slow);
+/* Set the interval, the tail and the verdict of a row whose means are known. -ENOMEM. */
+int coati_why_judge(const struct comparison *c, const struct column *col, struct coati_why *w,
+		    struct coati_why_row *row);
+/* The mean that the last @share of @sorted would have if the distribution went on as it does in its body. Negative: the body cannot say. */
+double coati_why_tail(const double *sorted, size_t nr, double share);
 
 /* The waker that ended most of the waiting of the slow ones for @row's part, or the stack with which they were seen most. -ENOMEM. */
 int coati_why_blame(const struct comparison *c, struct coati_why_row *row);
