@@ -34,6 +34,7 @@ static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ask = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int asked, held, over;
+static unsigned long times_held;
 
 /* CPU time, not time: a neighbour on the same CPU must not make it do less. */
 static uint64_t cpu_us(void)
@@ -95,6 +96,7 @@ static void *hold(void *arg)
 		asked = 0;
 		pthread_mutex_lock(&table);
 		held = 1;
+		times_held++;
 		pthread_cond_broadcast(&changed);
 		pthread_mutex_unlock(&ask);
 		nanosleep(&t, NULL);
@@ -106,12 +108,16 @@ static void *hold(void *arg)
 	return NULL;
 }
 
+/* Who gets no CPU for that long may find that it was held, and is not any more. */
 static void wait_for_holder(void)
 {
+	unsigned long before;
+
 	pthread_mutex_lock(&ask);
+	before = times_held;
 	asked = 1;
 	pthread_cond_broadcast(&changed);
-	while (!held)
+	while (!held && times_held == before)
 		pthread_cond_wait(&changed, &ask);
 	pthread_mutex_unlock(&ask);
 }
