@@ -34,6 +34,7 @@ static const struct option opts[] = {
 	OPT_FLAG(0, "trace", struct record_args, trace,
 		 "a timeline: switches, wake-ups, page faults, live events"),
 	OPT_FLAG(0, "syscalls", struct record_args, syscalls, "with trace: every system call, too"),
+	OPT_FLAG(0, "no-irq", struct record_args, no_irq, "with trace: without interrupts"),
 	OPT_FLAG(0, "context-switches", struct record_args, switches,
 		 "a record at each context switch"),
 	OPT_FLAG(0, "namespaces", struct record_args, namespaces,
@@ -112,6 +113,8 @@ static const char *find_conflict(const struct record_args *a)
 		return "--trace and --switch-output do not go together: a timeline is one file";
 	if (a->syscalls && !a->trace)
 		return "--syscalls needs --trace";
+	if (a->no_irq && !a->trace)
+		return "--no-irq needs --trace";
 	if (a->when && !a->overwrite)
 		return "--when needs --overwrite";
 	if (a->max_files && !a->switch_on)

@@ -177,7 +177,7 @@ static void put_verdict(struct trace *t, const struct coati_why *w)
 	if (w->without_cpu)
 		coati_strbuf_printf(
 			s,
-			"%.0f %% of what the slowest took longer is waiting for a CPU: the machine was busy\n",
+			"%.0f %% of what the slowest took longer is waiting for a CPU, or interrupts: the machine was busy\n",
 			100 * w->machine);
 	put_reasons(t, w);
 }

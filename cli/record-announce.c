@@ -63,6 +63,7 @@ static void announce_off_cpu(const struct record_args *args, const struct coati_
 {
 	const struct coati_error *stacks = coati_capture_off_cpu_error(cap, COATI_OFF_CPU_STACKS);
 	const struct coati_error *wakes = coati_capture_off_cpu_error(cap, COATI_OFF_CPU_WAKES);
+	const struct coati_error *irqs = coati_capture_off_cpu_error(cap, COATI_OFF_CPU_IRQS);
 
 	if (stacks && (stacks->code == -EACCES || stacks->code == -EPERM))
 		coati_note(
@@ -73,6 +74,8 @@ static void announce_off_cpu(const struct record_args *args, const struct coati_
 		coati_note("off-CPU: how long each thread waits, but not where: %s", stacks->text);
 	if (wakes && args->verbose)
 		coati_note("off-CPU: waiting for a CPU counts as waiting: %s", wakes->text);
+	if (irqs && args->verbose)
+		coati_note("trace: interrupts count as running: %s", irqs->text);
 }
 
 void coati_record_announce(const struct record_args *args, const struct coati_event_list *list,

@@ -22,7 +22,7 @@ struct record_args {
 	struct option_ids pids, tids;
 	bool all, no_inherit;
 	const char *cpus, *cgroup;
-	bool trace, syscalls; /* trace: off_cpu, too */
+	bool trace, syscalls, no_irq; /* trace: off_cpu, too */
 	bool off_cpu, switches, namespaces, cgroups, data;
 	uint64_t duration_ns, delay_ns;
 	bool overwrite;

@@ -171,6 +171,7 @@ static int open_capture(struct session *s)
 			 (a->no_inherit ? COATI_CAPTURE_NO_INHERIT : 0) |
 			 (a->off_cpu ? COATI_CAPTURE_OFF_CPU : 0) |
 			 (a->trace ? COATI_CAPTURE_WAKE_STACKS | COATI_CAPTURE_LIVE : 0) |
+			 (a->trace && !a->no_irq ? COATI_CAPTURE_IRQ : 0) |
 			 (a->switches ? COATI_CAPTURE_SWITCHES : 0) |
 			 (a->namespaces ? COATI_CAPTURE_NAMESPACES : 0) |
 			 (a->cgroups ? COATI_CAPTURE_CGROUPS : 0) |

@@ -17,7 +17,8 @@ void coati_trace_sums(const struct coati_ledger *l, uint64_t sums[SUM_COUNT])
 
 		if (i == COATI_WAIT_RUNNING)
 			to = SUM_RUNNING;
-		else if (i == COATI_WAIT_RUNNABLE || i == COATI_WAIT_PREEMPTED)
+		else if (i == COATI_WAIT_RUNNABLE || i == COATI_WAIT_PREEMPTED ||
+			 i == COATI_PART_IRQ)
 			to = SUM_RUNNABLE;
 		else if (i == COATI_PART_NOBODY)
 			to = SUM_NOBODY;
@@ -116,6 +117,7 @@ void coati_trace_json_head(struct trace *t, struct json *j, const char *schema, 
 	coati_json_kbool(j, "has_wakes", i->has & COATI_TIMELINE_HAS_WAKES);
 	coati_json_kbool(j, "has_syscalls", i->has & COATI_TIMELINE_HAS_SYSCALLS);
 	coati_json_kbool(j, "has_live", i->has & COATI_TIMELINE_HAS_LIVE);
+	coati_json_kbool(j, "has_irqs", i->has & COATI_TIMELINE_HAS_IRQS);
 	coati_json_ku64(j, "cpus", i->nr_cpus);
 	coati_json_ku64(j, "switches", i->switches);
 	coati_json_ku64(j, "wakes", i->wakes);

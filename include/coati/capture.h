@@ -73,6 +73,9 @@ enum coati_stacks {
 #define COATI_CAPTURE_OFF_CPU (UINT64_C(1) << 11)
 #define COATI_CAPTURE_WAKE_STACKS \
 	(UINT64_C(1) << 12) /* with OFF_CPU: who is woken, and the stack of who wakes him */
+#define COATI_CAPTURE_IRQ \
+	(UINT64_C(1)      \
+	 << 13) /* with OFF_CPU: when interrupts begin and end that threads have to bear */
 
 struct coati_capture_opts {
 	uint64_t size;
@@ -137,6 +140,7 @@ struct coati_capture_stats {
 enum coati_off_cpu_part {
 	COATI_OFF_CPU_STACKS, /* with which threads leave a CPU: refused where the kernel may not be looked at */
 	COATI_OFF_CPU_WAKES, /* when threads are woken: needs tracepoints with their payload */
+	COATI_OFF_CPU_IRQS,  /* interrupts, with COATI_CAPTURE_IRQ: likewise */
 };
 
 struct coati_capture;

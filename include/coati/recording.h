@@ -70,6 +70,8 @@ extern "C" {
 /* Names of the events that a capture with COATI_CAPTURE_OFF_CPU adds. */
 #define COATI_OFF_CPU_EVENT  "off-cpu"
 #define COATI_OFF_CPU_WAKING "off-cpu-waking"
+/* And with COATI_CAPTURE_IRQ: irq-handler-entry and -exit, irq-soft-entry and -exit, irq-timer-entry and -exit, as far as the kernel has them. */
+#define COATI_IRQ_PREFIX "irq-"
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 

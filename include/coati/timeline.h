@@ -65,6 +65,8 @@ enum coati_timeline_kind {
 	COATI_TIMELINE_SYSRET,	/* it left it */
 	COATI_TIMELINE_FAULT,	/* page fault */
 	COATI_TIMELINE_SAMPLE, /* it was seen running, with this stack; wait FAULT: in the handling of a page fault */
+	COATI_TIMELINE_IRQ_ENTRY, /* number: an interrupt of this kind begins while it runs; they nest */
+	COATI_TIMELINE_IRQ_EXIT, /* number: it ends */
 	COATI_TIMELINE_STOLEN, /* number: at most so many ns were taken from CPUs by the host of a virtual machine, in all */
 	COATI_TIMELINE_LOST, /* kernel records of cpu were lost before this time */
 	/* live */
@@ -114,6 +116,7 @@ COATI_API int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct
 #define COATI_TIMELINE_HAS_SAMPLES  (UINT32_C(1) << 5)
 #define COATI_TIMELINE_HAS_LIVE	    (UINT32_C(1) << 6)
 #define COATI_TIMELINE_HAS_STEAL    (UINT32_C(1) << 7) /* how much the host took away */
+#define COATI_TIMELINE_HAS_IRQS	    (UINT32_C(1) << 8) /* interrupts */
 
 struct coati_timeline_info {
 	uint64_t begin, end;
@@ -131,6 +134,7 @@ struct coati_timeline_info {
 	uint64_t clock_unknown; /* live events whose time is not known that well */
 	uint64_t recorder_cpu_ns;
 	uint64_t wall_ns, clock_ns; /* the same instant since 1970 and on this clock; 0: not said */
+	uint64_t irqs; /* interrupts that threads had to bear, nested ones within the outer one */
 	uint64_t stolen_ns; /* HAS_STEAL: at most so much was taken from all CPUs together */
 };
 COATI_API void coati_timeline_info(const struct coati_timeline *t, struct coati_timeline_info *ret);
@@ -191,9 +195,10 @@ COATI_API int coati_timeline_log(const struct coati_timeline *t, uint32_t thread
 
 /* ---- ledgers -------------------------------------------------------------------------------------------------- */
 
-/* The parts: enum coati_wait, and one more. */
-#define COATI_PART_NOBODY COATI_WAIT_COUNT /* of a task: no thread works on it */
-#define COATI_PART_COUNT  (COATI_WAIT_COUNT + 1)
+/* The parts: enum coati_wait, and two more. RUNNING is without IRQ where interrupts were recorded. */
+#define COATI_PART_NOBODY COATI_WAIT_COUNT	 /* of a task: no thread works on it */
+#define COATI_PART_IRQ	  (COATI_WAIT_COUNT + 1) /* on a CPU, which served interrupts meanwhile */
+#define COATI_PART_COUNT  (COATI_WAIT_COUNT + 2)
 
 struct coati_ledger {
 	uint64_t duration;
@@ -202,7 +207,7 @@ struct coati_ledger {
 	uint64_t samples,
 		fault_samples; /* seen running; of those, in the handling of page faults */
 };
-/* "futex", ... "nobody". */
+/* "futex", ... "nobody", "irq". */
 COATI_API const char *coati_part_name(uint32_t part);
 /* What a thread did between two times. */
 COATI_API int coati_timeline_ledger(const struct coati_timeline *t, uint32_t thread, uint64_t from,
@@ -232,7 +237,7 @@ struct coati_timeline_span {
 };
 COATI_API int coati_timeline_span(const struct coati_timeline *t, uint32_t task, uint32_t i,
 				  struct coati_timeline_span *ret);
-/* Where several threads work on it at once, the one that gets farthest counts: who runs before who waits for a CPU before who is blocked. Threads that
+/* Where several threads work on it at once, the one that gets farthest counts: who runs before who is interrupted before who waits for a CPU before who is blocked. Threads that
  * work on tasks below it count, too. */
 COATI_API int coati_timeline_task_ledger(const struct coati_timeline *t, uint32_t task,
 					 struct coati_ledger *ret);
@@ -323,10 +328,10 @@ struct coati_why {
 	uint32_t nr_causes; /* rows of the ledger that are causes: 0: no difference */
 	uint32_t nr_rows;
 	uint32_t
-		without_cpu; /* 1: most of the extra time is waiting for a CPU; the slow ones are those that are slow without it */
+		without_cpu; /* 1: most of the extra time is waiting for a CPU, or interrupts; the slow ones are those that are slow without it */
 	uint64_t threshold;  /* slow ones take longer than this; ns */
 	double slow, typical; /* mean durations; without_cpu: less the waiting for a CPU */
-	double machine;	      /* share of the extra time that is waiting for a CPU, 0 to 1 */
+	double machine; /* share of the extra time that is waiting for a CPU or interrupts, 0 to 1 */
 	double seen; /* share of the extra running time in which samples were taken, 0 to 1; negative: nobody can say */
 	const struct coati_why_row *
 		rows; /* of the ledger, causes first, the most extra time first; then regions likewise */

@@ -16,7 +16,7 @@
 #include "base/sized.h"
 #include "capture/attr.h"
 
-#define CAPTURE_FLAGS	((COATI_CAPTURE_WAKE_STACKS << 1) - 1)
+#define CAPTURE_FLAGS	((COATI_CAPTURE_IRQ << 1) - 1)
 #define CPUS_MAX	8192
 #define RING_BYTES_MAX	(UINT64_C(1) << 30)
 #define COPIES_MANY	256 /* in a ring at least: a quarter of a second at the usual rate, */
@@ -53,8 +53,10 @@ static int check_opts(const struct coati_event_list *list, const struct coati_ca
 		return coati_fail(err, -EINVAL, "capture: rings of more than 1 GiB");
 	if (o->flags & COATI_CAPTURE_OFF_CPU && o->flags & COATI_CAPTURE_OVERWRITE)
 		return coati_fail(err, -EINVAL, "capture: context switches cannot be overwritten");
-	if (o->flags & COATI_CAPTURE_WAKE_STACKS && !(o->flags & COATI_CAPTURE_OFF_CPU))
-		return coati_fail(err, -EINVAL, "capture: wake-ups are part of context switches");
+	if (o->flags & (COATI_CAPTURE_WAKE_STACKS | COATI_CAPTURE_IRQ) &&
+	    !(o->flags & COATI_CAPTURE_OFF_CPU))
+		return coati_fail(err, -EINVAL,
+				  "capture: wake-ups and interrupts are part of context switches");
 	if (o->flags & COATI_CAPTURE_OFF_CPU)
 		o->flags |= COATI_CAPTURE_SWITCHES;
 	if (!list || !coati_event_list_count(list))
@@ -222,7 +224,7 @@ static int prepare_attrs(struct coati_capture *cap)
 /* Is the rest worth having without it? */
 static bool is_optional(int which)
 {
-	return which == SET_OFF || which == SET_OFF_FAST || which == SET_WAKE;
+	return which == SET_OFF || which == SET_OFF_FAST || which == SET_WAKE || which == SET_IRQ;
 }
 
 static struct coati_set_opts set_opts(const struct coati_capture *cap, int which)
@@ -263,7 +265,9 @@ static int open_set(struct coati_capture *cap, int which, struct coati_error *er
 		return 0;
 	r = coati_set_open(st->list, &o, &st->set, err);
 	if (r < 0 && is_optional(which) && r != -ENOMEM) {
-		*(which == SET_WAKE ? &cap->off.no_wakes : &cap->off.no_stacks) = *err;
+		*(which == SET_WAKE  ? &cap->off.no_wakes
+		  : which == SET_IRQ ? &cap->off.no_irqs
+				     : &cap->off.no_stacks) = *err;
 		return 0;
 	}
 	return r;
@@ -280,9 +284,8 @@ static void close_sets(struct coati_capture *cap)
 /* The side-band events come first: their rings are everybody's, and nothing that starts while the others are opened is missed. */
 static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati_error *err)
 {
-	static const int order[] = {
-		SET_SIDE, SET_EVENTS, SET_WHEN, SET_OFF, SET_OFF_FAST, SET_WAKE
-	};
+	static const int order[] = { SET_SIDE,	   SET_EVENTS, SET_WHEN, SET_OFF,
+				     SET_OFF_FAST, SET_WAKE,   SET_IRQ };
 	int r = coati_rings_init(&cap->rings, ring_bytes, err);
 
 	coati_capture_side_attr(&cap->opts, ring_bytes, &cap->sets[SET_SIDE].attrs[0]);
@@ -513,8 +516,9 @@ const struct coati_attr *coati_capture_event_attr(const struct coati_capture *ca
 const struct coati_error *coati_capture_off_cpu_error(const struct coati_capture *cap,
 						      enum coati_off_cpu_part part)
 {
-	const struct coati_error *why =
-		part == COATI_OFF_CPU_STACKS ? &cap->off.no_stacks : &cap->off.no_wakes;
+	const struct coati_error *why = part == COATI_OFF_CPU_STACKS ? &cap->off.no_stacks
+					: part == COATI_OFF_CPU_IRQS ? &cap->off.no_irqs
+								     : &cap->off.no_wakes;
 
 	return why->code ? why : NULL;
 }

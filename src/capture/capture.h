@@ -18,6 +18,7 @@ enum capture_set {
 	SET_OFF,      /* stacks with which threads leave a CPU, */
 	SET_OFF_FAST, /* and when there are many of them */
 	SET_WAKE,     /* who is woken */
+	SET_IRQ,      /* interrupts */
 	SET_SIDE,     /* the side-band event */
 	NR_SETS,
 };

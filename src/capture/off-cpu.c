@@ -24,6 +24,16 @@
 #define SWITCHES "context-switches/name=" COATI_OFF_CPU_EVENT "/"
 #define WAKING	 "sched:sched_waking/name=" COATI_OFF_CPU_WAKING "/"
 
+/* Not every architecture has the vectors. */
+static const char *const irq_events[] = {
+	"irq:irq_handler_entry/name=" COATI_IRQ_PREFIX "handler-entry/",
+	"irq:irq_handler_exit/name=" COATI_IRQ_PREFIX "handler-exit/",
+	"irq:softirq_entry/name=" COATI_IRQ_PREFIX "soft-entry/",
+	"irq:softirq_exit/name=" COATI_IRQ_PREFIX "soft-exit/",
+	"irq_vectors:local_timer_entry/name=" COATI_IRQ_PREFIX "timer-entry/",
+	"irq_vectors:local_timer_exit/name=" COATI_IRQ_PREFIX "timer-exit/",
+};
+
 static uint32_t copy_bytes(uint64_t ring_bytes)
 {
 	uint64_t bytes = ring_bytes / COPIES;
@@ -54,12 +64,33 @@ static enum coati_stacks wake_stacks(const struct coati_capture *cap)
 	return COATI_STACKS_FP;
 }
 
+/* Attributes of the events in a set's own list. */
+static int prepare_attrs(const struct coati_capture *cap, struct capture_set_state *st,
+			 enum coati_stacks stacks, uint32_t copy)
+{
+	uint32_t nr = coati_event_list_count(st->own_list);
+	struct coati_capture_opts o = cap->opts;
+
+	st->attrs = coati_alloc_array(nr, sizeof(*st->attrs));
+	st->unwinds = coati_alloc_array(nr, sizeof(*st->unwinds));
+	if (!st->attrs || !st->unwinds)
+		return -ENOMEM;
+	o.stacks = stacks;
+	o.period = o.freq_hz = 0;
+	o.flags &= ~(COATI_CAPTURE_OVERWRITE | COATI_CAPTURE_DATA);
+	for (uint32_t i = 0; i < nr; i++) {
+		coati_capture_attr(st->own_list, i, &o, copy, &st->attrs[i]);
+		st->unwinds[i] = stacks == COATI_STACKS_TABLE;
+	}
+	st->list = st->own_list;
+	return 0;
+}
+
 /* One event, taken every time, as a set of its own: what is refused takes nothing else with it. */
 static int prepare_set(struct coati_capture *cap, int which, const char *event,
 		       enum coati_stacks stacks, uint32_t copy)
 {
 	struct capture_set_state *st = &cap->sets[which];
-	struct coati_capture_opts o = cap->opts;
 	struct coati_error why = { 0 };
 	int r = coati_event_list_new(NULL, &st->own_list, &why);
 
@@ -69,17 +100,28 @@ static int prepare_set(struct coati_capture *cap, int which, const char *event,
 		cap->off.no_wakes = why;
 		return 0;
 	}
-	st->attrs = r == 0 ? coati_alloc_array(1, sizeof(*st->attrs)) : NULL;
-	st->unwinds = r == 0 ? coati_alloc_array(1, sizeof(*st->unwinds)) : NULL;
-	if (!st->attrs || !st->unwinds)
-		return r < 0 ? r : -ENOMEM;
-	o.stacks = stacks;
-	o.period = o.freq_hz = 0;
-	o.flags &= ~(COATI_CAPTURE_OVERWRITE | COATI_CAPTURE_DATA);
-	coati_capture_attr(st->own_list, 0, &o, copy, &st->attrs[0]);
-	st->unwinds[0] = stacks == COATI_STACKS_TABLE;
-	st->list = st->own_list;
-	return 0;
+	return r < 0 ? r : prepare_attrs(cap, st, stacks, copy);
+}
+
+/* Those of them that there are. */
+static int prepare_irqs(struct coati_capture *cap)
+{
+	struct capture_set_state *st = &cap->sets[SET_IRQ];
+	int r = coati_event_list_new(NULL, &st->own_list, NULL);
+
+	for (size_t i = 0; r >= 0 && i < sizeof(irq_events) / sizeof(*irq_events); i++) {
+		struct coati_error why = { 0 };
+
+		r = coati_event_list_add(st->own_list, irq_events[i], &why);
+		if (r < 0 && r != -ENOMEM) {
+			if (!coati_event_list_count(st->own_list))
+				cap->off.no_irqs = why;
+			r = 0;
+		}
+	}
+	if (r < 0 || !coati_event_list_count(st->own_list))
+		return r;
+	return prepare_attrs(cap, st, COATI_STACKS_NONE, 0);
 }
 
 /* The wake-up tells whom it woke by his number in the first namespace; in another one that is somebody else's. */
@@ -109,6 +151,8 @@ int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct
 			   "wake-ups: not in a process namespace of its own (container)");
 	else if (r == 0)
 		r = prepare_set(cap, SET_WAKE, WAKING, wake_stacks(cap), 0);
+	if (r == 0 && cap->opts.flags & COATI_CAPTURE_IRQ)
+		r = prepare_irqs(cap);
 	cap->off.checked_ns = now_ns();
 	/* of what runs already it is not known how many there are, nor when they are read first; a command begins with few */
 	cap->off.fast = cap->off.trying =

@@ -2,7 +2,7 @@
 /*
  * Context switches beside the samples. The records of the side-band event tell when each thread left a CPU and came back; that
  * everybody may know of his own threads. Where the kernel may be looked at, an event samples the stack with which a thread
- * leaves, and another tells when it is woken.
+ * leaves, another tells when it is woken, and others when an interrupt begins and ends while it runs.
  *
  * A stack is copied for unwinding as long as there are not too many switches a second; above that it comes from frame
  * pointers, which cost a tenth, until there are fewer again.
@@ -17,10 +17,10 @@
 struct coati_capture;
 
 struct off_cpu {
-	struct coati_error no_stacks, no_wakes; /* why not; code 0: they are taken */
-	uint64_t checked_ns, checked;		/* when the rate was looked at, switches by then */
-	uint64_t fast_times;			/* turned to frame pointers so often */
-	bool fast, trying;			/* trying: until the rate was seen first */
+	struct coati_error no_stacks, no_wakes, no_irqs; /* why not; code 0: they are taken */
+	uint64_t checked_ns, checked; /* when the rate was looked at, switches by then */
+	uint64_t fast_times;	      /* turned to frame pointers so often */
+	bool fast, trying;	      /* trying: until the rate was seen first */
 };
 
 /* Lists and attributes of the sets; @ring_bytes: a ring's. -ENOMEM or worse with a sentence. */

@@ -98,7 +98,7 @@ static bool has_tracepoints(const struct coati_capture *cap)
 {
 	const struct coati_event_list *list = cap->sets[SET_EVENTS].list;
 
-	if (cap->sets[SET_WAKE].set)
+	if (cap->sets[SET_WAKE].set || cap->sets[SET_IRQ].set)
 		return true;
 	for (uint32_t i = 0; i < coati_event_list_count(list); i++)
 		if (coati_event_list_get(list, i)->attr.type == COATI_TYPE_TRACEPOINT)

@@ -26,9 +26,10 @@ static int plan_event(struct reading *r, uint32_t event, struct plan *plan)
 		.is_known = true,
 		.is_live = !strcmp(e->name, COATI_LIVE_EVENT),
 		.is_off = off,
-		.is_waking = !(r->profile->flags & COATI_PROFILE_WAKES) &&
-			     e->attr.type == COATI_TYPE_TRACEPOINT &&
-			     !strcmp(e->name, COATI_OFF_CPU_WAKING),
+		.is_waking = e->attr.type == COATI_TYPE_TRACEPOINT &&
+			     (!strncmp(e->name, COATI_IRQ_PREFIX, strlen(COATI_IRQ_PREFIX)) ||
+			      (!(r->profile->flags & COATI_PROFILE_WAKES) &&
+			       !strcmp(e->name, COATI_OFF_CPU_WAKING))),
 		.passes = coati_conditions_event(&r->profile->conditions, e->name),
 		.has_period = type & COATI_SAMPLE_PERIOD,
 		.has_chain = type & COATI_SAMPLE_CALLCHAIN,

@@ -15,6 +15,8 @@
 
 const char *coati_part_name(uint32_t part)
 {
+	if (part == COATI_PART_IRQ)
+		return "irq";
 	return part == COATI_PART_NOBODY ? "nobody" : coati_wait_name((enum coati_wait)part);
 }
 
@@ -77,7 +79,32 @@ static void count_seen(const struct thread *th, uint64_t from, uint64_t to,
 }
 
 /* Calls for each piece of a thread's time between two times, in order, without gaps; before its first state and outside its life it is unknown. */
-typedef void (*piece_fn)(void *ctx, uint64_t from, uint64_t to, const struct stretch *s);
+struct piece {
+	uint64_t from, to;
+	uint8_t part;
+	const struct stretch *s; /* or NULL */
+};
+typedef void (*piece_fn)(void *ctx, const struct piece *p);
+
+/* A piece in one state: interrupts within are pieces of their own. */
+static void one_piece(const struct thread *th, struct piece p, piece_fn fn, void *ctx)
+{
+	uint64_t to = p.to;
+	size_t i = th->irqs.len;
+
+	if (p.part == COATI_WAIT_RUNNING && i)
+		i = before(&th->irqs.v[0].end, i, sizeof(*th->irqs.v), p.from + 1);
+	for (; i < th->irqs.len && th->irqs.v[i].begin < to; i++) {
+		const struct irq *irq = &th->irqs.v[i];
+		uint64_t begin = irq->begin > p.from ? irq->begin : p.from;
+		uint64_t end = irq->end < to ? irq->end : to;
+
+		fn(ctx, &(struct piece){ p.from, begin, COATI_WAIT_RUNNING, p.s });
+		fn(ctx, &(struct piece){ begin, end, COATI_PART_IRQ, p.s });
+		p.from = end;
+	}
+	fn(ctx, &p);
+}
 
 static void each_piece(const struct thread *th, uint64_t from, uint64_t to, piece_fn fn, void *ctx)
 {
@@ -93,18 +120,15 @@ static void each_piece(const struct thread *th, uint64_t from, uint64_t to, piec
 		if (begin >= to)
 			break;
 		if (begin > at)
-			fn(ctx, at, begin, NULL);
+			fn(ctx, &(struct piece){ at, begin, COATI_WAIT_UNKNOWN, NULL });
 		at = begin;
 		end = end < to ? end : to;
-		if (end > at) {
-			fn(ctx, at, end, s);
-			at = end;
-		} else {
-			fn(ctx, at, at, s);
-		}
+		end = end > at ? end : at;
+		one_piece(th, (struct piece){ at, end, s->wait, s }, fn, ctx);
+		at = end;
 	}
 	if (at < to)
-		fn(ctx, at, to, NULL);
+		fn(ctx, &(struct piece){ at, to, COATI_WAIT_UNKNOWN, NULL });
 }
 
 struct sum {
@@ -113,11 +137,12 @@ struct sum {
 	uint64_t from;
 };
 
-static void add_piece(void *ctx, uint64_t from, uint64_t to, const struct stretch *s)
+static void add_piece(void *ctx, const struct piece *p)
 {
+	const struct stretch *s = p->s;
 	struct sum *sum = ctx;
 
-	sum->ledger->parts[s ? s->wait : COATI_WAIT_UNKNOWN] += to - from;
+	sum->ledger->parts[p->part] += p->to - p->from;
 	if (!s || s->begin < sum->from)
 		return;
 	if (s->wait == COATI_WAIT_RUNNABLE)
@@ -233,20 +258,19 @@ struct edges {
 	bool failed;
 };
 
-static void add_edge(void *ctx, uint64_t from, uint64_t to, const struct stretch *s)
+static void add_edge(void *ctx, const struct piece *p)
 {
 	struct edges *edges = ctx;
-	uint8_t part = s ? s->wait : COATI_WAIT_UNKNOWN;
 	struct edge *e;
 
-	if (from == to)
+	if (p->from == p->to)
 		return;
 	e = ARRAY_ADD(&edges->list);
 	if (e)
-		*e = (struct edge){ from, part, 1 };
+		*e = (struct edge){ p->from, p->part, 1 };
 	e = e ? ARRAY_ADD(&edges->list) : NULL;
 	if (e)
-		*e = (struct edge){ to, part, -1 };
+		*e = (struct edge){ p->to, p->part, -1 };
 	edges->failed |= !e;
 }
 
@@ -257,10 +281,10 @@ static int by_time(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
-/* Who gets farthest: who runs, who could, who waits for something that is known. */
+/* Who gets farthest: who runs, who would but for an interrupt, who could, who waits for something that is known. */
 static uint32_t farthest(const uint32_t *active)
 {
-	static const uint8_t first[] = { COATI_WAIT_RUNNING, COATI_WAIT_PREEMPTED,
+	static const uint8_t first[] = { COATI_WAIT_RUNNING, COATI_PART_IRQ, COATI_WAIT_PREEMPTED,
 					 COATI_WAIT_RUNNABLE };
 
 	for (size_t i = 0; i < sizeof(first); i++)
@@ -277,7 +301,7 @@ static int sweep(const struct coati_timeline *t, const struct span *spans, size_
 		 struct coati_ledger *ret)
 {
 	struct edges edges = { .list.max = (size_t)t->opts.max_events };
-	uint32_t active[COATI_WAIT_COUNT] = { 0 };
+	uint32_t active[COATI_PART_COUNT] = { 0 };
 	uint64_t at = spans[0].begin;
 
 	for (size_t i = 0; i < nr && !edges.failed; i++)

@@ -8,6 +8,8 @@
 
 #include "trace/timeline.h"
 
+#define IRQS_DEEP 64 /* in each other: more are ends that were lost */
+
 /* ---- system calls ---- */
 
 #define CALL(name, wait) \
@@ -239,6 +241,61 @@ static int take_loss(struct coati_timeline *t, const struct coati_timeline_event
 	return 0;
 }
 
+/* ---- interrupts ---- */
+
+/* No interrupt outlasts its thread on a CPU: an end was lost. What is not known to be one stays running. */
+static void drop_irqs(struct coati_timeline *t, struct thread *th, size_t keep)
+{
+	t->info.unpaired += th->open_irqs.len - keep;
+	th->open_irqs.len = keep;
+}
+
+static int take_irq_entry(struct coati_timeline *t, struct thread *th,
+			  const struct coati_timeline_event *e)
+{
+	struct open_irq *open;
+
+	t->info.has |= COATI_TIMELINE_HAS_IRQS;
+	if (th->open_irqs.len >= IRQS_DEEP)
+		drop_irqs(t, th, 0);
+	open = ARRAY_ADD(&th->open_irqs);
+	if (!open)
+		return -ENOMEM;
+	*open = (struct open_irq){ e->time, e->number };
+	return 0;
+}
+
+/* The innermost of its kind ends; one inside of it whose end was lost is part of it. */
+static int take_irq_exit(struct coati_timeline *t, struct thread *th,
+			 const struct coati_timeline_event *e)
+{
+	size_t at = th->open_irqs.len;
+	uint64_t begin;
+	struct irq *irq;
+
+	while (at && th->open_irqs.v[at - 1].number != e->number)
+		at--;
+	if (!at) {
+		t->info.unpaired++;
+		return 0;
+	}
+	drop_irqs(t, th, at);
+	begin = th->open_irqs.v[--th->open_irqs.len].begin;
+	t->info.irqs += !th->open_irqs.len;
+	while (th->irqs.len && th->irqs.v[th->irqs.len - 1].begin >= begin)
+		th->irqs.len--;
+	irq = th->irqs.len ? &th->irqs.v[th->irqs.len - 1] : NULL;
+	if (irq && irq->end > begin)
+		begin = irq->end;
+	if (e->time <= begin)
+		return 0;
+	irq = ARRAY_ADD(&th->irqs);
+	if (!irq)
+		return th->irqs.len >= th->irqs.max ? -E2BIG : -ENOMEM;
+	*irq = (struct irq){ begin, e->time };
+	return 0;
+}
+
 static int take_of_thread(struct coati_timeline *t, struct thread *th,
 			  const struct coati_timeline_event *e)
 {
@@ -251,9 +308,15 @@ static int take_of_thread(struct coati_timeline *t, struct thread *th,
 					      .stack = COATI_TIMELINE_NONE });
 	case COATI_TIMELINE_EXIT:
 		return take_exit(t, th, e);
+	case COATI_TIMELINE_IRQ_ENTRY:
+		return take_irq_entry(t, th, e);
+	case COATI_TIMELINE_IRQ_EXIT:
+		return take_irq_exit(t, th, e);
 	case COATI_TIMELINE_IN:
+		drop_irqs(t, th, 0);
 		return take_in(t, th, e);
 	case COATI_TIMELINE_OUT:
+		drop_irqs(t, th, 0);
 		return take_out(t, th, e);
 	case COATI_TIMELINE_SYSCALL:
 		t->info.syscalls++;

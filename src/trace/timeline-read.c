@@ -24,6 +24,28 @@ static bool is_software(const struct coati_attr *a, uint64_t config)
 	return a->type == COATI_TYPE_SOFTWARE && a->config == config;
 }
 
+/* Ours, and the kernel's own names. */
+static const struct irq_event {
+	const char *ours, *name, *field;
+	enum load_kind kind;
+} irq_events[] = {
+	{ COATI_IRQ_PREFIX "handler-entry", "irq:irq_handler_entry", "irq", LOAD_IRQ_ENTRY },
+	{ COATI_IRQ_PREFIX "handler-exit", "irq:irq_handler_exit", "irq", LOAD_IRQ_EXIT },
+	{ COATI_IRQ_PREFIX "soft-entry", "irq:softirq_entry", "vec", LOAD_IRQ_ENTRY },
+	{ COATI_IRQ_PREFIX "soft-exit", "irq:softirq_exit", "vec", LOAD_IRQ_EXIT },
+	{ COATI_IRQ_PREFIX "timer-entry", "irq_vectors:local_timer_entry", "vector",
+	  LOAD_IRQ_ENTRY },
+	{ COATI_IRQ_PREFIX "timer-exit", "irq_vectors:local_timer_exit", "vector", LOAD_IRQ_EXIT },
+};
+
+static const struct irq_event *find_irq(const char *name)
+{
+	for (size_t i = 0; i < sizeof(irq_events) / sizeof(*irq_events); i++)
+		if (!strcmp(name, irq_events[i].ours) || !strcmp(name, irq_events[i].name))
+			return &irq_events[i];
+	return NULL;
+}
+
 static enum load_kind kind_of(const struct coati_recording_event *e)
 {
 	const struct coati_attr *a = &e->attr;
@@ -33,6 +55,10 @@ static enum load_kind kind_of(const struct coati_recording_event *e)
 	if (coati_profile_is_off(e))
 		return LOAD_OFF;
 	if (a->type == COATI_TYPE_TRACEPOINT) {
+		const struct irq_event *irq = find_irq(e->name);
+
+		if (irq)
+			return irq->kind;
 		if (!strcmp(e->name, COATI_OFF_CPU_WAKING) ||
 		    !strcmp(e->name, "sched:sched_waking"))
 			return LOAD_WAKE;
@@ -51,24 +77,35 @@ static enum load_kind kind_of(const struct coati_recording_event *e)
 	return LOAD_NOTHING;
 }
 
-static int open_tracepoint(const struct coati_recording *r, struct load_event *l)
+static int open_tracepoint(const struct coati_recording *r, const char *name, struct load_event *l)
 {
 	static const char *const fields[][3] = {
 		[LOAD_WAKE] = { "pid" },
 		[LOAD_SWITCH] = { "prev_pid", "prev_state", "next_pid" },
 		[LOAD_SYSCALL] = { "id" },
 	};
+	const struct irq_event *irq =
+		l->kind == LOAD_IRQ_ENTRY || l->kind == LOAD_IRQ_EXIT ? find_irq(name) : NULL;
+	const char *const *wants = NULL;
 	uint64_t size = 0;
 	const char *text = coati_recording_tracepoint(r, l->config, &size);
-	int n;
+	int n, nr = 0;
 
 	for (int i = 0; i < 3; i++)
 		l->fields[i] = -ENOENT;
-	if (l->kind >= sizeof(fields) / sizeof(*fields) || !fields[l->kind][0] || !text)
+	if (irq) {
+		wants = &irq->field;
+		nr = 1;
+		l->irq = (uint64_t)(irq - irq_events) / 2 + 1;
+	} else if (l->kind < sizeof(fields) / sizeof(*fields)) {
+		wants = fields[l->kind];
+		nr = 3;
+	}
+	if (!nr || !wants[0] || !text)
 		return 0;
 	n = coati_tracepoint_parse(text, size, &l->tracepoint, NULL);
-	for (int i = 0; n == 0 && i < 3 && fields[l->kind][i]; i++)
-		l->fields[i] = coati_tracepoint_find(l->tracepoint, fields[l->kind][i]);
+	for (int i = 0; n == 0 && i < nr && wants[i]; i++)
+		l->fields[i] = coati_tracepoint_find(l->tracepoint, wants[i]);
 	return n == -ENOMEM ? n : 0;
 }
 
@@ -87,7 +124,7 @@ static struct load_event *find_event(struct load *l, const struct coati_recordin
 	if (v->kind == LOAD_UNKNOWN) {
 		v->kind = kind_of(e);
 		v->config = e->attr.config;
-		if (open_tracepoint(r, v) < 0)
+		if (open_tracepoint(r, e->name, v) < 0)
 			return NULL;
 	}
 	return v;
@@ -212,6 +249,15 @@ static int take_sample(struct load *l, const struct coati_recording *r,
 		if (read_field(v, 0, &payload, &number)) {
 			l->pending = event_of(rec, COATI_TIMELINE_WAKE);
 			l->pending.other = (int32_t)number;
+		}
+		break;
+	case LOAD_IRQ_ENTRY:
+	case LOAD_IRQ_EXIT:
+		if (read_field(v, 0, &payload, &number)) {
+			l->pending =
+				event_of(rec, v->kind == LOAD_IRQ_ENTRY ? COATI_TIMELINE_IRQ_ENTRY
+									: COATI_TIMELINE_IRQ_EXIT);
+			l->pending.number = v->irq << 32 | (uint32_t)number;
 		}
 		break;
 	case LOAD_SWITCH:

@@ -19,6 +19,8 @@ enum load_kind {
 	LOAD_SYSRET,
 	LOAD_FAULT,
 	LOAD_SAMPLE,
+	LOAD_IRQ_ENTRY,
+	LOAD_IRQ_EXIT,
 };
 /* As the kind of an event that waits for its stack: none of a timeline's. */
 #define LOAD_OFF_KIND ((enum coati_timeline_kind)1000)
@@ -26,6 +28,7 @@ enum load_kind {
 struct load_event {
 	enum load_kind kind;
 	uint64_t config;
+	uint64_t irq; /* kind of interrupt, above its number */
 	struct coati_tracepoint *tracepoint;
 	int fields[3]; /* negative: there is none */
 };

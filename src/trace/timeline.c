@@ -70,6 +70,8 @@ static void free_thread(struct thread *th)
 	ARRAY_FINI(&th->logs);
 	ARRAY_FINI(&th->faults);
 	ARRAY_FINI(&th->samples);
+	ARRAY_FINI(&th->irqs);
+	ARRAY_FINI(&th->open_irqs);
 }
 
 void coati_timeline_free(struct coati_timeline **tp)
@@ -150,6 +152,7 @@ static struct thread *add_thread(struct coati_timeline *t, int32_t pid, int32_t 
 	th->older = (uint32_t)older;
 	th->stretches.max = th->works.max = th->labels.max = th->regions.max = max;
 	th->open.max = th->logs.max = th->faults.max = th->samples.max = max;
+	th->irqs.max = th->open_irqs.max = max;
 	if (coati_map_put(&t->tids, (uint32_t)tid, t->threads.len - 1) < 0) {
 		t->threads.len--;
 		return NULL;

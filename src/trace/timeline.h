@@ -46,6 +46,15 @@ struct seen {
 	bool in_fault;
 };
 
+/* Interrupts, while the thread was on a CPU: those that nest are one. */
+struct irq {
+	uint64_t begin, end;
+};
+
+struct open_irq {
+	uint64_t begin, number;
+};
+
 struct wake {
 	uint64_t time, blocked_ns;
 	uint32_t waker, woken, stack, flags;
@@ -71,6 +80,8 @@ struct thread {
 	ARRAY(struct log_line) logs;
 	ARRAY(uint64_t) faults;
 	ARRAY(struct seen) samples;
+	ARRAY(struct irq) irqs; /* in order of time, apart from each other */
+	ARRAY(struct open_irq) open_irqs;
 };
 
 struct task {

@@ -33,7 +33,8 @@ struct comparison {
 
 static inline bool why_is_machine(uint32_t part)
 {
-	return part == COATI_WAIT_RUNNABLE || part == COATI_WAIT_PREEMPTED;
+	return part == COATI_WAIT_RUNNABLE || part == COATI_WAIT_PREEMPTED ||
+	       part == COATI_PART_IRQ;
 }
 
 /* The mean over the slow ones, or the typical ones. */

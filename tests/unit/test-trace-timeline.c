@@ -320,6 +320,114 @@ TEST(timeline_takes_no_events_after_its_end_and_none_that_it_does_not_know)
 	coati_timeline_free(&t);
 }
 
+/* ---- interrupts ---- */
+
+TEST(timeline_interrupts_are_taken_from_running_and_nested_ones_count_once)
+{
+	struct coati_timeline *t = begin(1000);
+	struct coati_timeline_info info;
+	struct coati_ledger l;
+
+	exists(t, 11);
+	in(t, 11, 1000);
+	irq_entry(t, 11, 1100, 5);
+	irq_entry(t, 11, 1150, 100);
+	irq_exit(t, 11, 1170, 100);
+	irq_exit(t, 11, 1300, 5);
+	irq_entry(t, 11, 1300, 6);
+	irq_exit(t, 11, 1310, 6);
+	out(t, 11, 1800, COATI_WAIT_READ);
+	end(t, 2000);
+	l = ledger(t, 11, 1000, 2000);
+	CHECK_U64(l.parts[COATI_PART_IRQ], ==, 210);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 590);
+	CHECK_U64(l.parts[COATI_WAIT_READ], ==, 200);
+	CHECK_U64(l.switches, ==, 1);
+	l = ledger(t, 11, 1160, 1250);
+	CHECK_U64(l.parts[COATI_PART_IRQ], ==, 90);
+	CHECK_U64(sum_of(&l), ==, 90);
+	l = ledger(t, 11, 1200, 1305);
+	CHECK_U64(l.parts[COATI_PART_IRQ], ==, 105);
+	l = ledger(t, 11, 1310, 1400);
+	CHECK_U64(l.parts[COATI_PART_IRQ], ==, 0);
+	CHECK_STR(coati_part_name(COATI_PART_IRQ), "irq");
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.irqs, ==, 2);
+	CHECK_U64(info.unpaired, ==, 0);
+	CHECK(info.has & COATI_TIMELINE_HAS_IRQS);
+	coati_timeline_free(&t);
+}
+
+/* It cannot go on when the thread has left its CPU, so nobody knows when it ended. */
+TEST(timeline_interrupt_whose_end_is_lost_stays_running)
+{
+	struct coati_timeline *t = begin(1000);
+	struct coati_timeline_info info;
+	struct coati_ledger l;
+
+	exists(t, 11);
+	in(t, 11, 1000);
+	irq_entry(t, 11, 1100, 5); /* lost */
+	out(t, 11, 1200, COATI_WAIT_PREEMPTED);
+	in(t, 11, 1300);
+	irq_exit(t, 11, 1350, 5); /* of nothing */
+	irq_entry(t, 11, 1400, 5);
+	irq_exit(t, 11, 1410, 5);
+	end(t, 2000);
+	l = ledger(t, 11, 1000, 2000);
+	CHECK_U64(l.parts[COATI_PART_IRQ], ==, 10);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 200 + 690);
+	CHECK_U64(l.parts[COATI_WAIT_PREEMPTED], ==, 100);
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.unpaired, ==, 2);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_interrupt_in_another_counts_when_either_end_is_lost)
+{
+	struct coati_timeline *t = begin(1000);
+
+	exists(t, 11);
+	in(t, 11, 1000);
+	irq_entry(t, 11, 1100, 5);
+	irq_entry(t, 11, 1150, 100); /* lost */
+	irq_exit(t, 11, 1200, 5);
+	irq_entry(t, 11, 1500, 5); /* lost */
+	irq_entry(t, 11, 1550, 100);
+	irq_exit(t, 11, 1560, 100);
+	out(t, 11, 1800, COATI_WAIT_READ);
+	end(t, 2000);
+	CHECK_U64(ledger(t, 11, 1000, 1400).parts[COATI_PART_IRQ], ==, 100);
+	CHECK_U64(ledger(t, 11, 1400, 2000).parts[COATI_PART_IRQ], ==, 10);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_of_threads_that_work_at_once_an_interrupt_counts_when_none_runs)
+{
+	struct coati_timeline *t = begin(0);
+	struct coati_ledger l;
+
+	exists(t, 11);
+	exists(t, 12);
+	in(t, 11, 100);
+	in(t, 12, 100);
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 100, 7, "request");
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 100, 7, NULL);
+	live(t, COATI_TIMELINE_TASK_ENTER, 12, 100, 7, NULL);
+	irq_entry(t, 11, 200, 5); /* while 12 runs */
+	irq_exit(t, 11, 250, 5);
+	out(t, 12, 300, COATI_WAIT_FUTEX);
+	irq_entry(t, 11, 400, 5); /* while 12 waits */
+	irq_exit(t, 11, 430, 5);
+	live(t, COATI_TIMELINE_TASK_END, 11, 600, 7, NULL);
+	end(t, 700);
+	CHECK_ERR(coati_timeline_task_ledger(t, 0, &l), 0);
+	CHECK_U64(l.parts[COATI_PART_IRQ], ==, 30);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 470);
+	CHECK_U64(sum_of(&l), ==, 500);
+	coati_timeline_free(&t);
+}
+
 /* ---- property: whatever happens, ledgers add up ---- */
 
 #define TASKS	100000
@@ -353,7 +461,13 @@ static void step(struct world *w)
 	uint64_t id = test_random() % (w->next_task + 1);
 
 	w->now += test_random() % 2000;
-	switch (test_random() % 6) {
+	switch (test_random() % 8) {
+	case 6:
+		irq_entry(w->t, 11 + i, w->now, test_random() % 3);
+		break;
+	case 7:
+		irq_exit(w->t, 11 + i, w->now, test_random() % 3);
+		break;
 	case 0:
 		live(w->t, COATI_TIMELINE_TASK_ENTER, 11 + i, w->now, id, NULL);
 		break;
@@ -382,7 +496,7 @@ static void step(struct world *w)
 TEST(timeline_ledgers_of_a_hundred_thousand_tasks_add_up)
 {
 	static struct world w;
-	uint64_t wrong = 0, all = 0;
+	uint64_t wrong = 0, all = 0, irq = 0;
 
 	w.t = begin(1);
 	w.now = 1;
@@ -399,8 +513,10 @@ TEST(timeline_ledgers_of_a_hundred_thousand_tasks_add_up)
 		CHECK_ERR(coati_timeline_task_ledger(w.t, i, &l), 0);
 		wrong += l.duration != want || sum_of(&l) != want;
 		all += sum_of(&l);
+		irq += l.parts[COATI_PART_IRQ];
 	}
 	CHECK_U64(wrong, ==, 0);
 	CHECK_U64(all, >, 0);
+	CHECK_U64(irq, >, 0);
 	coati_timeline_free(&w.t);
 }

@@ -48,6 +48,20 @@ static inline void out(struct coati_timeline *t, int32_t tid, uint64_t time, enu
 		       .flags = wait == COATI_WAIT_PREEMPTED ? COATI_TIMELINE_PREEMPTED : 0 });
 }
 
+static inline void irq_entry(struct coati_timeline *t, int32_t tid, uint64_t time, uint64_t number)
+{
+	add(t,
+	    (struct coati_timeline_event){
+		    .kind = COATI_TIMELINE_IRQ_ENTRY, .tid = tid, .time = time, .number = number });
+}
+
+static inline void irq_exit(struct coati_timeline *t, int32_t tid, uint64_t time, uint64_t number)
+{
+	add(t,
+	    (struct coati_timeline_event){
+		    .kind = COATI_TIMELINE_IRQ_EXIT, .tid = tid, .time = time, .number = number });
+}
+
 static inline void wake(struct coati_timeline *t, int32_t tid, int32_t whom, uint64_t time)
 {
 	add(t, (struct coati_timeline_event){
