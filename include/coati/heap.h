@@ -18,8 +18,12 @@
  * <coati/heap-new.h> is in the program (C++), or an allocator says by coati_heap_note_alloc() and coati_heap_note_free() what it does. Blocks may be freed
  * by whoever knows them; a sample whose block was freed behind our back stays in use in the profile until its address is given out again.
  *
- * Cost: a block that is not drawn costs a subtraction, a block that is freed and is no sample one byte that is looked at; no lock. A sample costs a stack walk along
- * frame pointers and a lock. Before coati_heap_start() there is no memory, afterwards some MiB of address space that are used as samples come, with a ceiling: stacks
+ * Stacks are followed by tables that coati_heap_start() makes from the unwind data of everything that is loaded (<coati/sampler.h>), and through code that has none by frame
+ * pointers. What is loaded later is found when the profile is written, while a CPU profile is taken, or by coati_stacks_refresh(); until then it is followed by frame
+ * pointers.
+ *
+ * Cost: a block that is not drawn costs a subtraction, a block that is freed and is no sample one byte that is looked at; no lock. A sample costs a stack walk and a
+ * lock. Before coati_heap_start() there is no memory, afterwards some MiB of address space that are used as samples come, with a ceiling: stacks
  * over 32768 and samples in use over max_live are counted, and the profile says so.
  *
  * A child after fork() goes on with the samples that it inherited.
@@ -31,6 +35,7 @@
 #include <stdint.h>
 
 #include <coati/error.h>
+#include <coati/sampler.h>
 #include <coati/visibility.h>
 
 #ifdef __cplusplus
@@ -43,12 +48,14 @@ struct coati_heap_opts {
 		rate_bytes; /* one sample for so many bytes on average; 1: every block; 0: 512 KiB */
 	uint64_t seed;	    /* the same draws again, for tests; 0: by chance */
 	uint32_t max_live;  /* samples in use at most, up to 4194304; 0: 65536 */
-	uint32_t reserved;
+	enum coati_sampler_stacks stacks; /* how they are followed, as in <coati/sampler.h> */
+	uint64_t max_table_bytes;	  /* for unwind tables; 0: 64 MiB */
 };
 
 /* Start to sample. @opts may be NULL.
  *   -EBUSY   it is on already
  *   -EINVAL  options that cannot be; max_live can be set at the first start only
+ *   -ENODATA COATI_SAMPLER_STACKS_TABLES is asked for, and there is no table at all
  *   -ENOMEM, ...  no memory for the tables
  * Thread: any.  Signal: not safe. */
 COATI_API int coati_heap_start(const struct coati_heap_opts *opts, struct coati_error *err);

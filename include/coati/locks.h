@@ -17,7 +17,8 @@
  * own by coati_wait_begin(), coati_wait_end() and coati_wait_release(). A wait whose lock is given back by other calls is in the block profile alone, and is counted.
  *
  * Cost: a lock that is free is taken by one try, and an unlock that nobody waits for looks at one number; no other lock. A wait costs two looks at the clock, and a sample
- * a stack walk along frame pointers. Before coati_locks_start() every call is the plain one.
+ * a stack walk: by tables that coati_locks_start() makes, and by frame pointers through code that has none, all as <coati/heap.h> says. Before coati_locks_start() every
+ * call is the plain one.
  *
  * A child after fork() goes on with the profiles that it inherited.
  */
@@ -30,6 +31,7 @@
 #include <time.h>
 
 #include <coati/error.h>
+#include <coati/sampler.h>
 #include <coati/visibility.h>
 
 #ifdef __cplusplus
@@ -43,11 +45,15 @@ struct coati_locks_opts {
 	/* Block profile: one sample for so many nanoseconds waited, by chance; longer waits are all taken, shorter ones are scaled up. 1: every wait; 0: no
 	 * block profile. */
 	uint64_t block_rate_ns;
-	uint64_t seed; /* the same draws again, for tests; 0: by chance */
+	uint64_t seed;			  /* the same draws again, for tests; 0: by chance */
+	enum coati_sampler_stacks stacks; /* how they are followed, as in <coati/sampler.h> */
+	uint32_t reserved;
+	uint64_t max_table_bytes; /* for unwind tables; 0: 64 MiB */
 };
 
 /* Start them, or change what is asked for. @opts NULL: one wait in 100, one sample for 10 microseconds.
  *   -EINVAL  options that cannot be
+ *   -ENODATA COATI_SAMPLER_STACKS_TABLES is asked for, and there is no table at all
  *   -ENOMEM, ...  no memory for the tables
  * Thread: any.  Signal: not safe. */
 COATI_API int coati_locks_start(const struct coati_locks_opts *opts, struct coati_error *err);

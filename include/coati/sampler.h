@@ -122,6 +122,11 @@ COATI_API int coati_sampler_start(const struct coati_sampler_opts *opts, struct 
  *   -ESRCH  it does not run */
 COATI_API int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_error *err);
 
+/* Look whether something was loaded or unloaded since the tables were made, and make those that are missing; within the memory that was allowed last. For programs that call
+ * dlopen() while they have a heap or lock profile (<coati/heap.h>, <coati/locks.h>), which have no thread that looks for it. 0 or -ENOMEM: what was there stays.
+ * Thread: any.  Signal: not safe; not inside of an allocator.  Memory: allocates. */
+COATI_API int coati_stacks_refresh(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -46,6 +46,7 @@
 #include <stdint.h>
 
 #include <coati/error.h>
+#include <coati/sampler.h>
 #include <coati/visibility.h>
 
 #ifdef __cplusplus
@@ -64,7 +65,8 @@ struct coati_serve_opts {
 	uint32_t
 		timeout_ms; /* for a client to send its request, and to take each 64 KiB of the answer; 0: 10 s */
 	uint32_t max_clients; /* served at a time, at most 4096; 0: 64 */
-	uint32_t reserved;
+	/* How the stacks of threads and of CPU profiles are followed, as in <coati/sampler.h>; heap and locks have options of their own. */
+	enum coati_sampler_stacks stacks;
 };
 
 /* Serve at @where:

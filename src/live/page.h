@@ -9,11 +9,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <coati/sampler.h>
+
 #include "base/strbuf.h"
 
 /* A request and its answer. */
 struct page_job {
-	uint32_t seconds, debug; /* of the request; 0: not said */
+	uint32_t seconds, debug;	  /* of the request; 0: not said */
+	enum coati_sampler_stacks stacks; /* how the server follows them */
 	/* Sleep; false when nobody waits for the answer any more. */
 	bool (*wait)(struct page_job *job, uint64_t ns);
 	struct strbuf *body; /* where the answer goes */

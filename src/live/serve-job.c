@@ -89,6 +89,7 @@ int coati_job_start(struct serve_job *job, const struct serve_answer *answer, in
 				   .wake = wake };
 	job->page = (struct page_job){ .seconds = answer->seconds,
 				       .debug = answer->debug,
+				       .stacks = answer->stacks,
 				       .wait = wait_for,
 				       .body = &job->answer.body };
 	r = coati_serve_thread(&job->thread, run, job);

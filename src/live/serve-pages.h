@@ -14,6 +14,7 @@
 struct serve_answer {
 	const struct live_page *later; /* not NULL: it takes a while, and this is what makes it */
 	uint32_t seconds, debug;       /* that were asked for, then */
+	enum coati_sampler_stacks stacks; /* of the server */
 	int status;
 	const char *type;  /* of the body */
 	const char *extra; /* more header lines, each with its line end, or "" */

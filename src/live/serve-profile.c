@@ -46,7 +46,9 @@ static void stop(struct page_job *job)
 
 static void make_profile(struct page_job *job)
 {
-	struct coati_sampler_opts opts = { .size = sizeof(opts), .flags = COATI_SAMPLER_NAMES };
+	struct coati_sampler_opts opts = { .size = sizeof(opts),
+					   .flags = COATI_SAMPLER_NAMES,
+					   .stacks = job->stacks };
 	struct coati_error err = { 0 };
 	int r = coati_sampler_start(&opts, &err);
 

@@ -146,12 +146,14 @@ static void put_pprof(const struct threads_seen *seen, struct page_job *job)
 static void make_threads(struct page_job *job)
 {
 	struct threads_seen seen;
-	int r = coati_threads_look(&seen);
+	int r = coati_threads_look(job->stacks, &seen);
 
 	if (r == -EBUSY) {
 		page_fail(job, 429, "somebody else asks the threads now; ask again");
 	} else if (r == -ENOSPC) {
 		page_fail(job, 500, "no real-time signal is free to ask the threads with");
+	} else if (r == -ENODATA) {
+		page_fail(job, 500, "no unwind table can be had for anything that is loaded");
 	} else if (r < 0) {
 		page_fail(job, 500, "/proc/self/task cannot be read");
 	} else {

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "live/sampler/objects.h"
 #include "live/serve-job.h"
 #include "live/serve-listen.h"
 #include "live/serve-pages.h"
@@ -56,6 +57,7 @@ struct coati_server {
 	pthread_t thread;
 	uint64_t timeout_ns;
 	uint32_t max_clients;
+	enum coati_sampler_stacks stacks;
 	_Atomic bool is_ending;
 	struct serve_job jobs[SERVE_JOBS];
 	uint64_t accept_at_ns; /* not before: there were no descriptors */
@@ -151,7 +153,9 @@ static bool begin_job(struct coati_server *s, struct client *c, struct serve_ans
 static void answer_request(struct coati_server *s, struct client *c,
 			   const struct http_request *request, const char *body)
 {
-	struct serve_answer a = { .extra = "", .body = STRBUF_INIT(SERVE_ANSWER_BYTES) };
+	struct serve_answer a = { .extra = "",
+				  .stacks = s->stacks,
+				  .body = STRBUF_INIT(SERVE_ANSWER_BYTES) };
 
 	if (!coati_serve_host_ok(&s->place, request->host))
 		coati_serve_say(
@@ -488,6 +492,7 @@ static struct coati_server *make(const struct coati_serve_opts *opts)
 	s->pid = getpid();
 	s->timeout_ns = (opts->timeout_ms ? opts->timeout_ms : TIMEOUT_MS) * NSEC_PER_MSEC;
 	s->max_clients = opts->max_clients ? opts->max_clients : CLIENTS;
+	s->stacks = opts->stacks;
 	s->clients = coati_alloc_array(s->max_clients, sizeof(*s->clients));
 	s->polled = coati_alloc_array(2 + s->max_clients, sizeof(*s->polled));
 	if (!s->clients || !s->polled) {
@@ -512,6 +517,7 @@ static int start(struct coati_server *s, const char *where, bool anywhere, struc
 		return coati_fail(err, -ENOSPC,
 				  "%s: there are %d servers in this process already; stop one",
 				  where, SERVERS);
+	coati_sampler_objects_begin();
 	r = coati_serve_thread(&s->thread, run, s);
 	if (r < 0) {
 		leave(s);
@@ -527,7 +533,8 @@ int coati_serve(const char *where, const struct coati_serve_opts *opts, struct c
 	struct coati_server *s;
 	int r = SIZED_COPY(&o, opts);
 
-	if (r < 0 || !where || o.flags & ~COATI_SERVE_ANYWHERE || o.max_clients > MAX_CLIENTS)
+	if (r < 0 || !where || o.flags & ~COATI_SERVE_ANYWHERE || o.max_clients > MAX_CLIENTS ||
+	    o.stacks > COATI_SAMPLER_STACKS_TABLES)
 		return coati_fail(
 			err, r < 0 ? r : -EINVAL,
 			"coati_serve: options that this library does not know, or no place");

@@ -95,12 +95,12 @@ TEST(sampler_follows_what_is_loaded_later)
 	need_signals();
 	root = "burn_below";
 	start_stacks(COATI_SAMPLER_STACKS_AUTO);
-	before = atomic_load(&coati_sampler_shared.objects);
+	before = atomic_load(&coati_sampler_objects);
 	module = dlopen(COATI_SAMPLER_MODULE, RTLD_NOW);
 	if (!module)
 		test_skip("%s", dlerror());
 	fn = (frames_burn_fn)dlsym(module, "coati_frames_burn");
-	while (atomic_load(&coati_sampler_shared.objects) == before)
+	while (atomic_load(&coati_sampler_objects) == before)
 		usleep(1000);
 	burn_below(fn, below_ns);
 	stop_and_read(&stats);

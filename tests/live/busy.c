@@ -35,6 +35,19 @@ static __attribute__((noinline)) void keep_little(int i)
 	__asm__ volatile("" ::: "memory");
 }
 
+static __attribute__((noinline)) void keep_both(int i)
+{
+	keep_much(i);
+	keep_little(i);
+	__asm__ volatile("" ::: "memory");
+}
+
+static __attribute__((noinline)) void keep_all(void)
+{
+	for (int i = 0; i < BLOCKS; i++)
+		keep_both(i);
+}
+
 static __attribute__((noinline)) void hold_long(void)
 {
 	pthread_mutex_lock(&lock);
@@ -96,10 +109,7 @@ int main(void)
 		fprintf(stderr, "busy: %s\n", err.text);
 		return 1;
 	}
-	for (int i = 0; i < BLOCKS; i++) {
-		keep_much(i);
-		keep_little(i);
-	}
+	keep_all();
 	for (int i = 0; i < 3; i++)
 		pthread_create(&threads[i], NULL, starts[i], NULL);
 	printf("http://127.0.0.1:%u/debug/pprof/\n", coati_server_port(server));

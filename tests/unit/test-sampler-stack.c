@@ -26,9 +26,9 @@ static struct {
 
 static void walk_here(int sig, siginfo_t *info, void *context)
 {
-	static struct sampler_scratch fast = { .cache = &cache }, full;
+	static struct sampler_scratch fast = { .cache = &cache }, full = { .is_full = true };
 	struct sampler_limits l = { seen.frames, seen.max, true };
-	const struct sampler_objects *o = atomic_load(&coati_sampler_shared.objects);
+	const struct sampler_objects *o = atomic_load(&coati_sampler_objects);
 
 	(void)sig;
 	(void)info;
@@ -144,7 +144,7 @@ static void set_registers(ucontext_t *c, uint64_t pc, uint64_t sp, uint64_t fp)
 /* Registers that point nowhere, at the end of everything, at the last words before memory that is not there, and at memory without an end. */
 TEST(sampler_stack_reads_nothing_that_is_not_there)
 {
-	static struct sampler_scratch fast = { .cache = &cache }, full;
+	static struct sampler_scratch fast = { .cache = &cache }, full = { .is_full = true };
 	const uint64_t code = (uint64_t)(uintptr_t)coati_frames_down + 4;
 	uint8_t *page =
 		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -180,7 +180,7 @@ TEST(sampler_stack_reads_nothing_that_is_not_there)
 		for (size_t sp = 0; sp < sizeof(values) / sizeof(values[0]); sp++)
 			for (size_t fp = 0; fp < sizeof(values) / sizeof(values[0]); fp++) {
 				const struct sampler_objects *o =
-					atomic_load(&coati_sampler_shared.objects);
+					atomic_load(&coati_sampler_objects);
 
 				set_registers(&context, pc ? values[pc - 1] : code, values[sp],
 					      values[fp]);
@@ -230,17 +230,17 @@ TEST(sampler_objects_follow_what_is_loaded)
 	CHECK_U64(before.over, ==, 0);
 	module = load_module();
 	addr = (uint64_t)(uintptr_t)dlsym(module, "coati_frames_down");
-	CHECK(!sampler_object_find(atomic_load(&coati_sampler_shared.objects), addr));
+	CHECK(!sampler_object_find(atomic_load(&coati_sampler_objects), addr));
 	CHECK_INT(coati_sampler_objects_refresh(TABLE_BYTES), ==, 1);
 	with = coati_sampler_objects_stats();
-	o = sampler_object_find(atomic_load(&coati_sampler_shared.objects), addr);
+	o = sampler_object_find(atomic_load(&coati_sampler_objects), addr);
 	CHECK(o && o->table);
 	CHECK_U64(with.with, ==, before.with + 1);
 	CHECK_U64(with.bytes, >, before.bytes);
 	CHECK_OK(dlclose(module));
 	CHECK_INT(coati_sampler_objects_refresh(TABLE_BYTES), ==, 1);
 	after = coati_sampler_objects_stats();
-	CHECK(!sampler_object_find(atomic_load(&coati_sampler_shared.objects), addr));
+	CHECK(!sampler_object_find(atomic_load(&coati_sampler_objects), addr));
 	CHECK_U64(after.with, ==, before.with);
 	CHECK_U64(after.bytes, ==, before.bytes);
 }

@@ -10,7 +10,7 @@
 #include "live/profiles/heap.h"
 
 /* The frame of the function that stands here: its caller is the first of the stack. */
-#define HERE ((struct heap_caller){ __builtin_frame_address(0), 0 })
+#define HERE ((struct store_caller){ __builtin_frame_address(0), 0 })
 
 void *coati_heap_malloc(size_t size)
 {
@@ -28,7 +28,7 @@ void *coati_heap_calloc(size_t count, size_t size)
 	return p;
 }
 
-static void *resize(void *p, size_t size, struct heap_caller caller)
+static void *resize(void *p, size_t size, struct store_caller caller)
 {
 	struct heap_block old;
 	bool was_sample = p && heap_may_be_sample(p) && coati_heap_give(p, &old);

@@ -156,7 +156,7 @@ static int64_t draw(uint64_t rate)
 }
 
 static __attribute__((noinline)) void sample(const void *p, uint64_t size,
-					     const struct heap_caller *caller)
+					     const struct store_caller *caller)
 {
 	struct heap_shared *h = &coati_heap_shared;
 	struct heap_block block = { .address = (uint64_t)(uintptr_t)p, .size = size };
@@ -166,7 +166,7 @@ static __attribute__((noinline)) void sample(const void *p, uint64_t size,
 	block.weight = weight_of(size, h->rate);
 	values[0] = block.weight;
 	values[1] = block.weight * (double)size;
-	coati_trace_here(&trace, caller->frame, caller->skip);
+	coati_store_trace(&h->store, caller, &trace);
 	pthread_mutex_lock(&h->store.lock);
 	block.stack = coati_store_add(&h->store, &trace, values);
 	put_block(&block);
@@ -176,7 +176,7 @@ static __attribute__((noinline)) void sample(const void *p, uint64_t size,
 
 /* The countdown is over, or was never begun in this run. */
 static __attribute__((noinline)) void count_down(const void *p, uint64_t size,
-						 const struct heap_caller *caller)
+						 const struct store_caller *caller)
 {
 	struct heap_shared *h = &coati_heap_shared;
 	uint32_t run = atomic_load_explicit(&h->run, memory_order_acquire);
@@ -197,7 +197,7 @@ static __attribute__((noinline)) void count_down(const void *p, uint64_t size,
 	me.inside = false;
 }
 
-void coati_heap_taken(void *p, size_t size, struct heap_caller caller)
+void coati_heap_taken(void *p, size_t size, struct store_caller caller)
 {
 	uint64_t bytes = size ? size : 1; /* blocks of nothing are blocks */
 
@@ -214,7 +214,7 @@ void coati_heap_taken(void *p, size_t size, struct heap_caller caller)
 void coati_heap_note_alloc(void *p, size_t size)
 {
 	/* the caller itself stands for malloc() */
-	coati_heap_taken(p, size, (struct heap_caller){ __builtin_frame_address(0), 1 });
+	coati_heap_taken(p, size, (struct store_caller){ __builtin_frame_address(0), 1 });
 	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is in use */
 }
 
@@ -274,7 +274,8 @@ int coati_heap_start(const struct coati_heap_opts *opts, struct coati_error *err
 	struct coati_heap_opts o;
 	int r = SIZED_COPY(&o, opts);
 
-	if (r < 0 || o.reserved || o.max_live > MAX_LIVE || o.rate_bytes > INT64_MAX)
+	if (r < 0 || o.stacks > COATI_SAMPLER_STACKS_TABLES || o.max_live > MAX_LIVE ||
+	    o.rate_bytes > INT64_MAX)
 		return coati_fail(err, r < 0 ? r : -EINVAL,
 				  "heap profile: options that cannot be: max_live is at most %u",
 				  MAX_LIVE);
@@ -289,6 +290,9 @@ int coati_heap_start(const struct coati_heap_opts *opts, struct coati_error *err
 		r = coati_store_open(&h->store, err);
 	if (r == 0 && !h->blocks)
 		r = open_tables(h, o.max_live ? o.max_live : DEFAULT_LIVE, err);
+	if (r == 0)
+		r = coati_store_prepare(&h->store, "heap profile", o.stacks, o.max_table_bytes,
+					err);
 	if (r == 0) {
 		coati_heap_pages();
 		h->rate = o.rate_bytes ? o.rate_bytes : DEFAULT_RATE;

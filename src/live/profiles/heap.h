@@ -38,14 +38,8 @@ static inline uint64_t heap_hash(const void *p)
 	return ((uint64_t)(uintptr_t)p >> 4) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Whose stack it is, as for coati_trace_here(). */
-struct heap_caller {
-	const void *frame;
-	uint32_t skip;
-};
-
 /* A block was given out. */
-void coati_heap_taken(void *p, size_t size, struct heap_caller caller);
+void coati_heap_taken(void *p, size_t size, struct store_caller caller);
 /* Takes the sample at @p out of the table; false when there is none. */
 bool coati_heap_give(const void *p, struct heap_block *ret);
 /* And puts it back: it is still in use. */

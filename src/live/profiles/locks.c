@@ -140,9 +140,10 @@ struct locks_charge coati_locks_releasing(const void *lock)
 static void record(struct store *store, const void *frame, double waits, double ns)
 {
 	const double values[STORE_VALUES] = { waits, ns };
+	const struct store_caller caller = { frame, 0 };
 	struct store_trace trace;
 
-	coati_trace_here(&trace, frame, 0);
+	coati_store_trace(store, &caller, &trace);
 	pthread_mutex_lock(&store->lock);
 	coati_store_add(store, &trace, values);
 	pthread_mutex_unlock(&store->lock);
@@ -261,11 +262,18 @@ int coati_locks_start(const struct coati_locks_opts *opts, struct coati_error *e
 		o.mutex_fraction = DEFAULT_FRACTION;
 		o.block_rate_ns = DEFAULT_RATE;
 	}
-	if (r < 0 || o.mutex_fraction > MOST || o.block_rate_ns > MOST)
+	if (r < 0 || o.mutex_fraction > MOST || o.block_rate_ns > MOST || o.reserved ||
+	    o.stacks > COATI_SAMPLER_STACKS_TABLES)
 		return coati_fail(err, r < 0 ? r : -EINVAL,
 				  "lock profiles: options that cannot be: rates are at most 2^40");
 	pthread_mutex_lock(&starting);
 	r = open_stores(err);
+	if (r == 0)
+		r = coati_store_prepare(&l->mutex, "lock profiles", o.stacks, o.max_table_bytes,
+					err);
+	if (r == 0)
+		r = coati_store_prepare(&l->block, "lock profiles", o.stacks, o.max_table_bytes,
+					err);
 	if (r == 0) {
 		coati_locks_pages();
 		atomic_store_explicit(&l->seed, o.seed ? o.seed : coati_chance_any(),

@@ -34,7 +34,7 @@ struct locks_charge {
 
 /* Before it is given back; 0 when nobody waits. */
 struct locks_charge coati_locks_releasing(const void *lock);
-/* After it. @frame as for coati_trace_here(). */
+/* After it. @frame as in struct store_caller. */
 void coati_locks_released(const struct locks_charge *charge, const void *frame);
 /* coati_wait_end() for who has the frame. */
 void coati_locks_waited(struct coati_wait *w, const void *frame);

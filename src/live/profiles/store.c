@@ -21,16 +21,35 @@ struct store_memory {
 	uint64_t words[STORE_WORDS];
 };
 
-void coati_trace_here(struct store_trace *ret, const void *frame, uint32_t skip)
+static uint32_t walk(const struct store *s, const void *frame, struct store_trace *ret)
 {
+	struct sampler_limits limits = { .frames = ret->words,
+					 .max = STORE_DEPTH,
+					 .can_probe = true };
 	uint64_t fp = (uint64_t)(uintptr_t)frame;
+	uint32_t n = 0;
+
+	if (atomic_load_explicit(&s->by_tables, memory_order_relaxed)) {
+		struct sampler_reading reading = sampler_objects_enter();
+
+		if (reading.objects)
+			n = coati_sampler_walk_here(frame, reading.objects, &limits, &ret->cut);
+		sampler_objects_leave(&reading);
+	}
+	return n ? n : coati_sampler_walk_on(fp, fp, ret->words, STORE_DEPTH, true, &ret->cut);
+}
+
+void coati_store_trace(const struct store *s, const struct store_caller *caller,
+		       struct store_trace *ret)
+{
 	int keep = errno; /* of the call that is looked at: a page that is not there sets it */
 	struct coati_labels labels;
+	uint32_t skip;
 	size_t bytes;
 
-	ret->nr_frames = coati_sampler_walk_on(fp, fp, ret->words, STORE_DEPTH, true, &ret->cut);
+	ret->nr_frames = walk(s, caller->frame, ret);
 	errno = keep;
-	skip = skip < ret->nr_frames ? skip : 0;
+	skip = caller->skip < ret->nr_frames ? caller->skip : 0;
 	ret->nr_frames -= skip;
 	memmove(ret->words, ret->words + skip, ret->nr_frames * sizeof(ret->words[0]));
 	ret->len = ret->nr_frames;
@@ -57,6 +76,17 @@ int coati_store_open(struct store *s, struct coati_error *err)
 	s->nr = 1;
 	s->memory = m;
 	return 0;
+}
+
+int coati_store_prepare(struct store *s, const char *who, enum coati_sampler_stacks stacks,
+			uint64_t max_table_bytes, struct coati_error *err)
+{
+	bool by_tables;
+	int r = coati_sampler_objects_prepare(who, stacks, max_table_bytes, &by_tables, err);
+
+	if (r == 0)
+		atomic_store_explicit(&s->by_tables, by_tables, memory_order_relaxed);
+	return r;
 }
 
 static struct store_stack *stack_at(const struct store *s, uint32_t stack)
@@ -124,6 +154,9 @@ int coati_store_snapshot(struct store *s, struct store_snapshot *ret)
 	if (memory == MAP_FAILED)
 		return -errno;
 	snapshot.values = memory;
+	/* whoever reads the profile pays for the tables of what was loaded since */
+	if (atomic_load_explicit(&s->by_tables, memory_order_relaxed))
+		coati_sampler_objects_refresh(0);
 	pthread_mutex_lock(&s->lock);
 	snapshot.nr = s->nr;
 	snapshot.over = s->over;

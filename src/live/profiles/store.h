@@ -9,11 +9,13 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <coati/error.h>
 #include <coati/live.h>
+#include <coati/sampler.h>
 
 #include "base/strbuf.h"
 
@@ -30,8 +32,12 @@ struct store_trace {
 	uint64_t words[STORE_DEPTH + STORE_LABELS];
 };
 
-/* @frame: __builtin_frame_address(0) of a function that has not returned; its caller comes first, or who is @skip frames further out. */
-void coati_trace_here(struct store_trace *ret, const void *frame, uint32_t skip);
+/* Whose stack. */
+struct store_caller {
+	const void *
+		frame; /* __builtin_frame_address(0) of a function that has not returned: its caller comes first, */
+	uint32_t skip; /* or who is so many frames further out */
+};
 
 struct store_stack {
 	uint32_t next; /* with the same hash, 0 at the end */
@@ -41,6 +47,7 @@ struct store_stack {
 };
 
 struct store {
+	_Atomic bool by_tables;
 	pthread_mutex_t lock; /* of all that follows, but the words of stacks */
 	struct store_memory *memory;
 	uint32_t nr;
@@ -51,6 +58,12 @@ struct store {
 
 /* Once; a second call does nothing. */
 int coati_store_open(struct store *s, struct coati_error *err);
+/* How stacks are followed from now on. Makes the tables. */
+int coati_store_prepare(struct store *s, const char *who, enum coati_sampler_stacks stacks,
+			uint64_t max_table_bytes, struct coati_error *err);
+/* A stack as this store wants it. Allocates nothing and takes no lock. */
+void coati_store_trace(const struct store *s, const struct store_caller *caller,
+		       struct store_trace *ret);
 /* Add to the numbers of a stack; returns which one. The caller has the lock. */
 uint32_t coati_store_add(struct store *s, const struct store_trace *t, const double *values);
 /* The same for one that is known. */

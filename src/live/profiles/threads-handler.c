@@ -6,14 +6,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "live/sampler/sampler.h"
-
 _Atomic(struct thread_slot *) coati_thread_slots;
+_Atomic bool coati_threads_by_tables;
 
 static void fill(struct thread_slot *slot, const void *context)
 {
-	slot->nr_frames =
-		coati_sampler_walk(context, slot->frames, THREADS_DEPTH, true, &slot->cut);
+	struct sampler_limits limits = { slot->frames, THREADS_DEPTH, true, 0 };
+	struct sampler_reading reading = sampler_objects_enter();
+
+	if (atomic_load_explicit(&coati_threads_by_tables, memory_order_relaxed) && reading.objects)
+		slot->nr_frames = coati_sampler_walk_tables(context, reading.objects,
+							    &slot->scratch, &limits, &slot->cut);
+	else
+		slot->nr_frames =
+			coati_sampler_walk(context, slot->frames, THREADS_DEPTH, true, &slot->cut);
+	sampler_objects_leave(&reading);
 	coati_labels_snapshot(&slot->labels);
 }
 

@@ -330,13 +330,17 @@ static void ask_all(struct threads_seen *seen)
 			t->why = "too many threads do not answer";
 }
 
-static int look(struct threads_seen *ret)
+static int look(enum coati_sampler_stacks stacks, struct threads_seen *ret)
 {
+	bool by_tables;
 	int r;
 
 	*ret = (struct threads_seen){ .nr = 0 };
 	coati_arena_init(&ret->arena, ARENA_BYTES);
-	r = make_slots();
+	r = coati_sampler_objects_prepare("threads", stacks, 0, &by_tables, NULL);
+	atomic_store_explicit(&coati_threads_by_tables, r == 0 && by_tables, memory_order_relaxed);
+	if (r == 0)
+		r = make_slots();
 	if (r == 0)
 		r = take_signal();
 	if (r == 0)
@@ -348,7 +352,7 @@ static int look(struct threads_seen *ret)
 	return r;
 }
 
-int coati_threads_look(struct threads_seen *ret)
+int coati_threads_look(enum coati_sampler_stacks stacks, struct threads_seen *ret)
 {
 	int32_t by = atomic_load_explicit(&looking.by, memory_order_relaxed);
 	int r;
@@ -358,7 +362,7 @@ int coati_threads_look(struct threads_seen *ret)
 	    !atomic_compare_exchange_strong_explicit(&looking.by, &by, (int32_t)getpid(),
 						     memory_order_acquire, memory_order_relaxed))
 		return -EBUSY;
-	r = look(ret);
+	r = look(stacks, ret);
 	atomic_store_explicit(&looking.by, 0, memory_order_release);
 	return r;
 }

@@ -16,6 +16,7 @@
 #include <coati/live.h>
 
 #include "base/arena.h"
+#include "live/sampler/stack.h"
 
 #define THREADS_SLOTS 64u
 #define THREADS_DEPTH 128u
@@ -29,6 +30,7 @@ struct thread_slot {
 	bool cut;
 	uint64_t frames[THREADS_DEPTH];
 	struct coati_labels labels;
+	struct sampler_scratch scratch; /* alternate stacks are small */
 };
 
 /* Of the signals that are ours: what their value has above the ticket. */
@@ -37,6 +39,7 @@ struct thread_slot {
 
 /* Mapped at the first use, never given back: a signal may be on its way. */
 extern _Atomic(struct thread_slot *) coati_thread_slots;
+extern _Atomic bool coati_threads_by_tables;
 /* threads-handler.c.  Signal: safe. */
 void coati_threads_handler(int sig, siginfo_t *info, void *context);
 
@@ -59,6 +62,6 @@ struct threads_seen {
 	uint32_t nr;
 };
 
-/* One at a time: -EBUSY. -ENOMEM, -ENOSPC (no signal is free), or why /proc cannot be read; after an error there is nothing to free. */
-int coati_threads_look(struct threads_seen *ret);
+/* One at a time: -EBUSY. -ENOMEM, -ENOSPC (no signal is free), -ENODATA (no tables, when they must be), or why /proc cannot be read; after an error there is nothing to free. */
+int coati_threads_look(enum coati_sampler_stacks stacks, struct threads_seen *ret);
 void coati_threads_free(struct threads_seen *t);

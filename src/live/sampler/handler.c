@@ -32,7 +32,7 @@ static struct sampler_slot *take_slot(uint32_t tid)
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++) {
 		struct sampler_slot *s = &coati_sampler_shared.slots[(tid + i) % SAMPLER_SLOTS];
 
-		/* pairs with: release in give_slot(); the writer's side is ours as the last one left it. And with who publishes objects, as said there. */
+		/* pairs with: release in give_slot(); the writer's side is ours as the last one left it. And with coati_sampler_wait: who has a slot may have the array of objects. */
 		if (!atomic_exchange(&s->taken, 1))
 			return s;
 	}
@@ -63,7 +63,7 @@ static uint32_t put_labels(struct coati_labels *labels, uint64_t *to)
 static uint32_t walk(struct sampler_slot *slot, const void *context, bool *ret_cut)
 {
 	struct sampler_shared *g = &coati_sampler_shared;
-	const struct sampler_objects *objects = atomic_load(&g->objects);
+	const struct sampler_objects *objects = atomic_load(&coati_sampler_objects);
 	struct sampler_limits limits = { slot->words, g->max_depth, g->can_probe };
 
 	if (!g->by_tables || !objects)

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Loaded objects come in through dl_iterate_phdr(), an array with tables goes out. The loader's lock is held while it calls us, and whoever allocates may wait for that lock
- * elsewhere: inside its calls nothing is allocated, and unwind data is only copied, so that it can be worked on when the lock is free again and the object
- * perhaps gone.
- */
+/* Loaded objects come in, an array with tables goes out. */
 #include "live/sampler/objects.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <link.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,13 +14,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/map.h"
-#include "live/sampler/sampler.h"
+#include "base/error.h"
+#include "live/sampler/objects-loader.h"
 #include "unwind/table/build.h"
-
-#define OBJECTS_MAX	16384u
-#define CODE_MAX	4u		      /* executable segments of one object */
-#define FRAME_BYTES_MAX ((uint64_t)512 << 20) /* of unwind data of one object */
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -32,15 +24,7 @@
 #define MACHINE EM_AARCH64
 #endif
 
-/* An object as the loader shows it. Addresses in the file's own terms. */
-struct shown {
-	uint64_t bias, id; /* id: a hash of the index of its unwind data */
-	uint64_t frame, frame_end;
-	uint64_t code[CODE_MAX], code_end[CODE_MAX];
-	uint32_t nr_code, reserved; /* no gaps: compared as bytes */
-};
-
-/* And what we have of it. */
+/* What we have of an object that the loader shows. */
 struct known {
 	struct shown shown;
 	struct table table;
@@ -61,31 +45,26 @@ static struct {
 	_Atomic bool is_busy;
 	bool is_shut;	 /* the loader must not be asked */
 	bool is_crowded; /* there were threads at the last fork that may have been in the loader */
+	bool at_fork;	 /* the handlers of fork() are there */
 } all;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all of it */
 
-/* 1: one of us is in the loader, or a fork is under way. */
-static _Atomic uint32_t gate;
-
-static void take_gate(void)
-{
-	/* pairs with: release in give_gate() */
-	while (atomic_exchange_explicit(&gate, 1, memory_order_acquire))
-		sched_yield();
-}
-
-static void give_gate(void)
-{
-	/* pairs with: acquire in take_gate() */
-	atomic_store_explicit(&gate, 0, memory_order_release);
-}
+_Atomic uint32_t coati_sampler_threads;
+void (*_Atomic coati_sampler_wait)(void);
 
 /* glibc's, 2.32: false once there was another thread, also in the child of a fork. */
 extern char __libc_single_threaded __attribute__((weak));
-static pid_t born; /* the process that loaded us */
+static pid_t born; /* the process that loaded us, or its child that was alone when it asked */
 
 __attribute__((constructor)) static void know_process(void)
 {
 	born = getpid();
+}
+
+void coati_sampler_objects_begin(void)
+{
+	if (&__libc_single_threaded && __libc_single_threaded)
+		born = getpid();
 }
 
 /* The child of a fork before which nobody here was asked, and where there may have been other threads. */
@@ -94,155 +73,7 @@ static bool is_orphan(void)
 	return getpid() != born && &__libc_single_threaded && !__libc_single_threaded;
 }
 
-static void ask_loader(int (*fn)(struct dl_phdr_info *, size_t, void *), void *ctx)
-{
-	take_gate();
-	dl_iterate_phdr(fn, ctx);
-	give_gate();
-}
-
-/* ---- what the loader shows ---- */
-
-struct listing {
-	struct shown *list;
-	uint32_t len, cap, seen;
-	uint64_t adds, subs;
-};
-
-/* The segment of the file that holds @vaddr; NULL: none that can be read. */
-static const ElfW(Phdr) * segment_at(const struct dl_phdr_info *info, uint64_t vaddr)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type == PT_LOAD && p->p_flags & PF_R && vaddr - p->p_vaddr < p->p_filesz)
-			return p;
-	}
-	return NULL;
-}
-
-/* The index begins with version 1, three encodings, and the pointer to .eh_frame, which ends at the latest where its segment does. */
-static void show_frame(const struct dl_phdr_info *info, const ElfW(Phdr) * hdr, struct shown *ret)
-{
-	const ElfW(Phdr) *load = segment_at(info, hdr->p_vaddr);
-	struct cfi_section s = { .vaddr = hdr->p_vaddr, .data = hdr->p_vaddr };
-	struct cursor c;
-	uint8_t encoding;
-
-	if (!load || hdr->p_memsz > load->p_filesz - (hdr->p_vaddr - load->p_vaddr))
-		return;
-	s.bytes = (const uint8_t *)(uintptr_t)(info->dlpi_addr + hdr->p_vaddr); /* NOLINT */
-	s.size = hdr->p_memsz;
-	c = cursor_over(s.bytes, s.size);
-	if (cursor_u8(&c) != 1)
-		return;
-	encoding = cursor_u8(&c);
-	cursor_skip(&c, 2);
-	ret->frame = coati_cfi_pointer(&c, &s, encoding & 0x7f);
-	load = c.bad ? NULL : segment_at(info, ret->frame);
-	ret->frame_end = load ? load->p_vaddr + load->p_filesz : ret->frame;
-	ret->id = coati_hash_bytes(s.bytes, s.size, info->dlpi_addr);
-}
-
-static struct shown show(const struct dl_phdr_info *info)
-{
-	struct shown s = { .bias = info->dlpi_addr };
-
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type == PT_GNU_EH_FRAME)
-			show_frame(info, p, &s);
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || s.nr_code == CODE_MAX)
-			continue;
-		s.code[s.nr_code] = p->p_vaddr;
-		s.code_end[s.nr_code++] = p->p_vaddr + p->p_memsz;
-	}
-	return s;
-}
-
-static int list_one(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-	struct listing *l = ctx;
-
-	(void)size;
-	l->adds = info->dlpi_adds;
-	l->subs = info->dlpi_subs;
-	l->seen++;
-	if (l->len < l->cap)
-		l->list[l->len++] = show(info);
-	return !l->cap && l->seen > OBJECTS_MAX;
-}
-
-/* Only the counters, which are the same in every call. */
-static int count_changes(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-	struct listing *l = ctx;
-
-	(void)size;
-	l->adds = info->dlpi_adds;
-	l->subs = info->dlpi_subs;
-	return 1;
-}
-
-static int list_all(struct listing *l)
-{
-	do {
-		coati_free(l->list);
-		*l = (struct listing){ .cap = 0 };
-		ask_loader(list_one, l);
-		l->cap = l->seen + 8;
-		l->seen = l->len = 0;
-		l->list = coati_alloc_array(l->cap, sizeof(*l->list));
-		if (!l->list)
-			return -ENOMEM;
-		ask_loader(list_one, l);
-	} while (l->seen > l->cap && l->cap < OBJECTS_MAX);
-	return 0;
-}
-
 /* ---- tables ---- */
-
-struct copying {
-	const struct shown *wanted;
-	uint8_t *bytes;
-	bool is_done;
-};
-
-static int copy_frame(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-	struct copying *c = ctx;
-	struct shown s;
-
-	(void)size;
-	if (info->dlpi_addr != c->wanted->bias)
-		return 0;
-	s = show(info);
-	if (memcmp(&s, c->wanted, sizeof(s)) != 0)
-		return 0;
-	memcpy(c->bytes, (const void *)(uintptr_t)(s.bias + s.frame), s.frame_end - s.frame);
-	c->is_done = true;
-	return 1;
-}
-
-/* 0, -ENODATA: there is none, or it was unloaded meanwhile. */
-static int copy_sections(const struct shown *s, uint8_t **ret)
-{
-	struct copying c = { .wanted = s };
-
-	if (s->frame_end <= s->frame || s->frame_end - s->frame > FRAME_BYTES_MAX || !s->nr_code)
-		return -ENODATA;
-	c.bytes = coati_alloc(s->frame_end - s->frame);
-	if (!c.bytes)
-		return -ENOMEM;
-	ask_loader(copy_frame, &c);
-	if (!c.is_done) {
-		coati_free(c.bytes);
-		return -ENODATA;
-	}
-	*ret = c.bytes;
-	return 0;
-}
 
 static int build_table(struct known *k, const uint8_t *frame)
 {
@@ -279,7 +110,7 @@ static void drop_table(struct known *k)
 static void make_table(struct known *k)
 {
 	uint8_t *frame = NULL;
-	int r = copy_sections(&k->shown, &frame);
+	int r = coati_loader_copy(&k->shown, &frame);
 
 	if (r == 0)
 		r = build_table(k, frame);
@@ -361,12 +192,15 @@ static struct sampler_objects *make_array(void)
 	return o;
 }
 
-/* A handler looks at the array while it has a slot. Who takes one after it was seen free has the new array: all four accesses are sequentially consistent. */
-static void wait_for_handlers(void)
+static void wait_for_readers(void)
 {
-	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
-		while (atomic_load(&coati_sampler_shared.slots[i].taken))
+	void (*wait)(void) = atomic_load(&coati_sampler_wait);
+
+	for (uint32_t i = 0; i < SAMPLER_STRIPES; i++)
+		while (atomic_load(&coati_sampler_readers[i].nr))
 			sched_yield();
+	if (wait)
+		wait();
 }
 
 static void forget_gone(void)
@@ -394,8 +228,8 @@ static int publish(void)
 	if (!o)
 		return -ENOMEM;
 	o->serial = ++all.last_serial;
-	old = atomic_exchange(&coati_sampler_shared.objects, o);
-	wait_for_handlers();
+	old = atomic_exchange(&coati_sampler_objects, o);
+	wait_for_readers();
 	coati_free(old);
 	forget_gone();
 	return 0;
@@ -403,8 +237,8 @@ static int publish(void)
 
 static int refresh(void)
 {
-	struct listing l = { .cap = 0 };
-	int r = list_all(&l);
+	struct shown_list l = { .cap = 0 };
+	int r = coati_loader_list(&l);
 
 	for (uint32_t i = 0; i < all.len; i++)
 		all.list[i]->is_there = false;
@@ -434,16 +268,65 @@ static int refresh(void)
 	return r;
 }
 
-int coati_sampler_objects_refresh(uint64_t max_bytes)
+/* ---- forks ---- */
+
+static _Atomic bool is_held; /* a fork is under way: the gate is its */
+
+/* Those of the sampler and the one that forks are no danger: the gate sees to it. */
+static void before_fork(void)
 {
-	struct listing l = { .cap = 0 };
+	struct stat st;
+
+	coati_loader_take();
+	is_held = true;
+	/* a folder has two links, and this one one more for each thread */
+	all.is_crowded = stat("/proc/self/task", &st) < 0 ||
+			 st.st_nlink > 3 + atomic_load(&coati_sampler_threads);
+}
+
+static void after_fork(void)
+{
+	is_held = false;
+	coati_loader_give();
+}
+
+void coati_sampler_objects_forget(void)
+{
+	bool is_shut = all.is_shut || all.is_crowded, at_fork = all.at_fork;
+
+	if (!is_held)
+		return;
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	atomic_fetch_add(&coati_sampler_forks, 1);
+	for (uint32_t i = 0; i < SAMPLER_STRIPES; i++)
+		atomic_store(&coati_sampler_readers[i].nr, 0);
+	if (all.is_busy) {
+		/* its memory stays: nobody knows what of it is whole */
+		atomic_store(&coati_sampler_objects, NULL);
+		memset(&all, 0, sizeof(all));
+	}
+	all.is_shut = is_shut;
+	all.at_fork = at_fork;
+	after_fork();
+}
+
+/* ---- asking for them ---- */
+
+static int look_again(uint64_t max_bytes)
+{
+	struct shown_list l = { .cap = 0 };
 	int r;
 
+	if (!all.at_fork)
+		all.at_fork =
+			pthread_atfork(before_fork, after_fork, coati_sampler_objects_forget) == 0;
 	if (!all.has_looked && is_orphan())
 		all.is_shut = true;
 	if (all.is_shut)
 		return 0;
-	ask_loader(count_changes, &l);
+	if (!max_bytes)
+		max_bytes = all.max_bytes ? all.max_bytes : SAMPLER_TABLE_BYTES;
+	coati_loader_count(&l);
 	if (all.has_looked && l.adds == all.adds && l.subs == all.subs &&
 	    max_bytes == all.max_bytes)
 		return 0;
@@ -454,10 +337,42 @@ int coati_sampler_objects_refresh(uint64_t max_bytes)
 	return r < 0 ? r : 1;
 }
 
+int coati_sampler_objects_refresh(uint64_t max_bytes)
+{
+	int r;
+
+	pthread_mutex_lock(&lock);
+	r = look_again(max_bytes);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+int coati_sampler_objects_prepare(const char *who, enum coati_sampler_stacks stacks,
+				  uint64_t max_bytes, bool *ret, struct coati_error *err)
+{
+	int r;
+
+	*ret = false;
+	if (stacks == COATI_SAMPLER_STACKS_POINTERS)
+		return 0;
+	max_bytes = max_bytes ? max_bytes : SAMPLER_TABLE_BYTES;
+	r = coati_sampler_objects_refresh(max_bytes);
+	*ret = coati_sampler_objects_stats().with > 0;
+	if (*ret || stacks != COATI_SAMPLER_STACKS_TABLES)
+		return 0;
+	return coati_fail(
+		err, r < 0 ? r : -ENODATA,
+		"%s: no unwind table within %llu bytes for anything that is loaded; use frame pointers",
+		who, (unsigned long long)max_bytes);
+}
+
 struct sampler_objects_stats coati_sampler_objects_stats(void)
 {
-	struct sampler_objects_stats s = { .bytes = all.bytes, .is_shut = all.is_shut };
+	struct sampler_objects_stats s = { 0 };
 
+	pthread_mutex_lock(&lock);
+	s.bytes = all.bytes;
+	s.is_shut = all.is_shut;
 	for (uint32_t i = 0; i < all.len; i++) {
 		const struct known *k = all.list[i];
 
@@ -465,33 +380,13 @@ struct sampler_objects_stats coati_sampler_objects_stats(void)
 		s.over += k->is_over;
 		s.without += !k->bytes && !k->is_over && k->shown.nr_code;
 	}
+	pthread_mutex_unlock(&lock);
 	return s;
 }
 
-/* Ours and the one that forks are no danger: the gate sees to it. */
-void coati_sampler_objects_hold(bool is_running)
+int coati_stacks_refresh(void)
 {
-	struct stat st;
+	int r = coati_sampler_objects_refresh(0);
 
-	take_gate();
-	/* a folder has two links, and this one one more for each thread */
-	all.is_crowded = stat("/proc/self/task", &st) < 0 || st.st_nlink > 3 + (is_running ? 1 : 0);
-}
-
-void coati_sampler_objects_release(void)
-{
-	give_gate();
-}
-
-void coati_sampler_objects_forget(void)
-{
-	bool is_shut = all.is_shut || all.is_crowded;
-
-	if (all.is_busy) {
-		/* its memory stays: nobody knows what of it is whole */
-		atomic_store(&coati_sampler_shared.objects, NULL);
-		memset(&all, 0, sizeof(all));
-	}
-	all.is_shut = is_shut;
-	give_gate();
+	return r < 0 ? r : 0;
 }

@@ -23,7 +23,6 @@
 #define DEFAULT_RATE	  100u
 #define MAX_RATE	  10000u
 #define DEFAULT_DEPTH	  128u
-#define DEFAULT_TABLES	  (UINT64_C(64) << 20)
 #define LOOK_NS		  (250 * NSEC_PER_MSEC) /* between looks for what was loaded */
 #define LOOK_THREADS_NS	  (10 * NSEC_PER_MSEC)	/* and for new threads, */
 #define LOOK_SHARE	  50			/* which may take that part of the time */
@@ -150,6 +149,8 @@ static int start_thread(void)
 	/* pairs with: release in drain_until_end() */
 	while (r == 0 && !atomic_load_explicit(&run.tid, memory_order_acquire))
 		sched_yield();
+	if (r == 0)
+		atomic_fetch_add(&coati_sampler_threads, 1);
 	return -r;
 }
 
@@ -186,6 +187,14 @@ static void take_slot(struct sampler_slot *s)
 	/* pairs with: release in the handler's give_slot() */
 	while (atomic_exchange_explicit(&s->taken, 1, memory_order_acquire))
 		sched_yield();
+}
+
+/* A handler looks at the array of objects while it has a slot. Who takes one after it was seen free has the new array: all four accesses are sequentially consistent. */
+static void wait_for_handlers(void)
+{
+	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
+		while (atomic_load(&coati_sampler_shared.slots[i].taken))
+			sched_yield();
 }
 
 /* A handler of the last run may be about to look at one: each is taken while it is made. */
@@ -289,11 +298,6 @@ static int open_best(enum coati_sampler_engine wanted, struct coati_error *err)
 
 /* ---- start and stop ---- */
 
-static void before_fork(void)
-{
-	coati_sampler_objects_hold(atomic_load_explicit(&run.state, memory_order_relaxed) != IDLE);
-}
-
 /* The child has none of the threads, and events that are the parent's. */
 void coati_sampler_forget(void)
 {
@@ -301,6 +305,7 @@ void coati_sampler_forget(void)
 		return;
 	atomic_store_explicit(&coati_sampler_shared.on, 0, memory_order_relaxed);
 	coati_sampler_objects_forget();
+	atomic_store(&coati_sampler_threads, 0);
 	if (atomic_load_explicit(&run.state, memory_order_relaxed) == IDLE)
 		return;
 	for (uint32_t i = 0; i < run.events.len && !(run.flags & COATI_SAMPLER_OWN_FILES); i++)
@@ -320,6 +325,7 @@ static void end_thread(void)
 	/* pairs with: acquire in drain_until_end() */
 	atomic_store_explicit(&run.ending, 1, memory_order_release);
 	wake_thread();
+	atomic_fetch_sub(&coati_sampler_threads, 1);
 	pthread_join(run.thread, NULL);
 	atomic_store_explicit(&run.looking, 0, memory_order_relaxed);
 }
@@ -354,20 +360,10 @@ static uint64_t used_ns(void)
 
 static int make_tables(const struct coati_sampler_opts *o, struct coati_error *err)
 {
-	int r;
-
-	run.max_table_bytes = o->max_table_bytes ? o->max_table_bytes : DEFAULT_TABLES;
-	coati_sampler_shared.by_tables = false;
-	if (o->stacks == COATI_SAMPLER_STACKS_POINTERS)
-		return 0;
-	r = coati_sampler_objects_refresh(run.max_table_bytes);
-	coati_sampler_shared.by_tables = coati_sampler_objects_stats().with > 0;
-	if (coati_sampler_shared.by_tables || o->stacks != COATI_SAMPLER_STACKS_TABLES)
-		return 0;
-	return coati_fail(
-		err, r < 0 ? r : -ENODATA,
-		"sampler: no unwind table within %llu bytes for anything that is loaded; use frame pointers",
-		(unsigned long long)run.max_table_bytes);
+	run.max_table_bytes = o->max_table_bytes ? o->max_table_bytes : SAMPLER_TABLE_BYTES;
+	atomic_store(&coati_sampler_wait, wait_for_handlers);
+	return coati_sampler_objects_prepare("sampler", o->stacks, run.max_table_bytes,
+					     &coati_sampler_shared.by_tables, err);
 }
 
 static int start(const struct coati_sampler_opts *o, struct coati_error *err)
@@ -446,8 +442,7 @@ int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_erro
 					  ? ", as COATI_PROFILE asks"
 					  : "");
 	if (!run.at_fork)
-		run.at_fork = pthread_atfork(before_fork, coati_sampler_objects_release,
-					     coati_sampler_forget) == 0;
+		run.at_fork = pthread_atfork(NULL, NULL, coati_sampler_forget) == 0;
 	r = start(&o, err);
 	/* pairs with: acquire of the next start or stop */
 	atomic_store_explicit(&run.state, r < 0 ? IDLE : RUNNING, memory_order_release);

@@ -58,7 +58,6 @@ struct sampler_shared {
 	uint64_t period_ns; /* of timers */
 	uint32_t max_depth;
 	bool by_tables;
-	struct sampler_objects *_Atomic objects;
 	bool can_probe;			     /* memory can be asked for before it is read */
 	struct sigaction old_trap, old_prof; /* what the program had */
 	struct sampler_slot slots[SAMPLER_SLOTS];

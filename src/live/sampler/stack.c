@@ -17,6 +17,10 @@
 #define MOST_PAGES 16u	/* by which a known part of a stack grows at once */
 #define RED_ZONE   128u /* below the stack pointer, which the kernel leaves alone */
 
+struct sampler_objects *_Atomic coati_sampler_objects;
+struct sampler_readers coati_sampler_readers[SAMPLER_STRIPES];
+_Atomic uint32_t coati_sampler_forks;
+
 /* ---- memory ---- */
 
 /* The kernel reads the set before it looks at what is to be done with it, which nothing is. That is an eighth of what reading by process_vm_readv(2) costs, and no filter of
@@ -138,8 +142,12 @@ uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max,
 /* ---- by tables ---- */
 
 #if defined(__x86_64__)
-#define MACHINE EM_X86_64
-#define REGS	17
+#define MACHINE	  EM_X86_64
+#define REGS	  17
+#define REG_PC	  16
+#define REG_SP	  7
+#define REG_FP	  6
+#define REG_OTHER 3
 
 static void take_registers(const ucontext_t *c, uint64_t *ret)
 {
@@ -152,8 +160,12 @@ static void take_registers(const ucontext_t *c, uint64_t *ret)
 		ret[i] = (uint64_t)c->uc_mcontext.gregs[order[i]];
 }
 #else
-#define MACHINE EM_AARCH64
-#define REGS	33
+#define MACHINE	  EM_AARCH64
+#define REGS	  33
+#define REG_PC	  32
+#define REG_SP	  31
+#define REG_FP	  29
+#define REG_OTHER 30
 
 static void take_registers(const ucontext_t *c, uint64_t *ret)
 {
@@ -221,17 +233,18 @@ static int read_code(void *ctx, const struct walk_place *place, uint64_t addr,
 static inline struct table_packed find_rule(const struct sampler_objects *objects,
 					    struct walk_cache *cache, uint64_t addr)
 {
-	struct walk_slot *s = &cache->slots[(addr ^ addr >> 12) % WALK_CACHE_LEN];
+	struct walk_slot *s = cache ? &cache->slots[(addr ^ addr >> 12) % WALK_CACHE_LEN] : NULL;
 	const struct sampler_object *o;
 	struct table_packed rule;
 
-	if (s->vaddr == addr && s->serial == objects->serial)
+	if (s && s->vaddr == addr && s->serial == objects->serial)
 		return (struct table_packed){ s->rule, s->other };
 	o = sampler_object_find(objects, addr);
 	if (!o || !o->table)
 		return (struct table_packed){ 0, 0 };
 	rule = table_find(o->table, addr - o->bias);
-	*s = (struct walk_slot){ addr, rule.rule, objects->serial, rule.other };
+	if (s)
+		*s = (struct walk_slot){ addr, rule.rule, objects->serial, rule.other };
 	return rule;
 }
 
@@ -296,16 +309,16 @@ static uint32_t walk_common(struct looking *looking, const struct sampler_scratc
 			    const struct sampler_limits *l, bool *ret_cut)
 {
 	const uint64_t *regs = scratch->regs;
-	bool is_x86 = MACHINE == EM_X86_64;
-	struct common f = { .pc = regs[is_x86 ? 16 : 32],
-			    .sp = regs[is_x86 ? 7 : 31],
-			    .fp = regs[is_x86 ? 6 : 29],
-			    .lr = regs[is_x86 ? 16 : 30],
+	struct common f = { .pc = regs[REG_PC],
+			    .sp = regs[REG_SP],
+			    .fp = regs[REG_FP],
+			    .lr = regs[MACHINE == EM_X86_64 ? REG_PC : REG_OTHER],
 			    .is_leaf = true };
 	uint32_t n = 0;
 
 	while (n < l->max && !f.is_over) {
-		l->frames[n++] = f.pc;
+		if (f.sp > l->above)
+			l->frames[n++] = f.pc;
 		if (!common_step(looking, scratch->cache, &f))
 			return 0;
 	}
@@ -313,9 +326,9 @@ static uint32_t walk_common(struct looking *looking, const struct sampler_scratc
 	return n;
 }
 
-uint32_t coati_sampler_walk_tables(const void *context, const struct sampler_objects *objects,
-				   struct sampler_scratch *scratch, const struct sampler_limits *l,
-				   bool *ret_cut)
+/* From the registers in @scratch, of which those in @known are there. */
+static uint32_t walk_from(const struct sampler_objects *objects, struct sampler_scratch *scratch,
+			  const struct sampler_limits *l, uint64_t known, bool *ret_cut)
 {
 	struct walk *w = &scratch->walk;
 	struct looking looking = { .objects = objects };
@@ -325,21 +338,75 @@ uint32_t coati_sampler_walk_tables(const void *context, const struct sampler_obj
 				 .code = read_code,
 				 .ctx = &looking,
 				 .regs = scratch->regs,
-				 .known = (UINT64_C(1) << REGS) - 1,
+				 .known = known,
 				 .cache = scratch->cache };
 	uint32_t n = 0;
 
-	take_registers(context, scratch->regs);
-	looking.memory = memory_at(scratch->regs[MACHINE == EM_X86_64 ? 7 : 31], l->can_probe);
-	n = scratch->cache ? walk_common(&looking, scratch, l, ret_cut) : 0;
+	looking.memory = memory_at(scratch->regs[REG_SP], l->can_probe);
+	n = scratch->is_full ? 0 : walk_common(&looking, scratch, l, ret_cut);
 	if (n)
 		return n;
 	coati_walk_begin(w, &in);
 	/* readers take callers for return addresses, and the instruction before them: not so where a signal came in between */
 	while (n < l->max && coati_walk_next(w)) {
-		l->frames[n] = w->frame.pc + (n > 0 && w->is_exact);
+		if (w->frame.sp <= l->above)
+			continue;
+		l->frames[n] = w->frame.pc + ((n > 0 || l->above) && w->is_exact);
 		n++;
 	}
 	*ret_cut = !w->is_over || w->end != WALK_END;
 	return n;
+}
+
+uint32_t coati_sampler_walk_tables(const void *context, const struct sampler_objects *objects,
+				   struct sampler_scratch *scratch, const struct sampler_limits *l,
+				   bool *ret_cut)
+{
+	take_registers(context, scratch->regs);
+	return walk_from(objects, scratch, l, (UINT64_C(1) << REGS) - 1, ret_cut);
+}
+
+/* All at one instruction: the rule of that holds for them. */
+static inline void own_registers(uint64_t *regs)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("leaq 0(%%rip), %%rax\n\t"
+			 "movq %%rax, %0\n\t"
+			 "movq %%rsp, %1\n\t"
+			 "movq %%rbp, %2\n\t"
+			 "movq %%rbx, %3"
+			 : "=m"(regs[REG_PC]), "=m"(regs[REG_SP]), "=m"(regs[REG_FP]),
+			   "=m"(regs[REG_OTHER])
+			 :
+			 : "rax");
+#else
+	__asm__ volatile("adr x9, .\n\t"
+			 "str x9, %0\n\t"
+			 "mov x9, sp\n\t"
+			 "str x9, %1\n\t"
+			 "str x29, %2\n\t"
+			 "str x30, %3"
+			 : "=m"(regs[REG_PC]), "=m"(regs[REG_SP]), "=m"(regs[REG_FP]),
+			   "=m"(regs[REG_OTHER])
+			 :
+			 : "x9");
+#endif
+}
+
+__attribute__((noinline)) uint32_t coati_sampler_walk_here(const void *frame,
+							   const struct sampler_objects *objects,
+							   const struct sampler_limits *l,
+							   bool *ret_cut)
+{
+	struct sampler_limits above = *l;
+	struct sampler_scratch scratch; /* as the walk needs it */
+
+	scratch.cache = NULL;
+	scratch.is_full = false;
+	above.above = (uint64_t)(uintptr_t)frame;
+	own_registers(scratch.regs);
+	return walk_from(objects, &scratch, &above,
+			 UINT64_C(1) << REG_PC | UINT64_C(1) << REG_SP | UINT64_C(1) << REG_FP |
+				 UINT64_C(1) << REG_OTHER,
+			 ret_cut);
 }

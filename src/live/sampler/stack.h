@@ -32,15 +32,21 @@ struct sampler_scratch {
 	struct walk walk;
 	uint64_t regs[WALK_REGS];
 	struct walk_cache *cache; /* NULL: none */
+	bool is_full;		  /* without the short way through common code, for tests */
 };
 
 struct sampler_limits {
 	uint64_t *frames;
 	uint32_t max;
 	bool can_probe;
+	uint64_t above; /* frames whose stack pointer is not above this are passed over */
 };
 
 /* By tables, and by frame pointers where there is none. The number of frames; *ret_cut as above. */
 uint32_t coati_sampler_walk_tables(const void *context, const struct sampler_objects *objects,
 				   struct sampler_scratch *scratch, const struct sampler_limits *l,
 				   bool *ret_cut);
+/* The callers of the code whose frame is at @frame, the nearest first, for code that asks for its own stack and has not returned from there. By tables; 0: there is no way out of this
+ * library by them. */
+uint32_t coati_sampler_walk_here(const void *frame, const struct sampler_objects *objects,
+				 const struct sampler_limits *l, bool *ret_cut);
