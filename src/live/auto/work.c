@@ -37,7 +37,7 @@ static struct {
 	uint32_t count; /* of profiles before this one */
 	bool lazy;
 	bool apart; /* descriptors of our own */
-} job = { .file = { .dir_fd = -1, .fd = -1 } };
+} job;		    /* zeros: a program that is not profiled has no copy of it in its file */
 
 static uint32_t phase(void)
 {
