@@ -6,8 +6,9 @@
  *		signal included: pairs of "OURS PEER" in nanoseconds per signal that the thread sends itself at that depth of calls. Ours is the handler of the sampler, by a signal
  *		that looks like one of its timer's, or the one of gperftools; peer: a handler that does nothing
  *	bench-sampler slices RATE ROUNDS
- *		a program that computes at a depth of 16 calls, for slices of time with the same work: without a sampler, with ours, with that of gperftools, without. A line for each round of them,
- *		"BEFORE OURS PEER AFTER OUR_SAMPLES PEER_SAMPLES", CPU nanoseconds of the thread that computes. No gperftools: PEER is 0
+ *		a program that computes at a depth of 16 calls, for slices of time with the same work: without a sampler, with ours, with that of gperftools, with a bare timer, without. A line for each round of them,
+ *		"BEFORE OURS PEER AFTER OUR_SAMPLES PEER_SAMPLES BARE", CPU nanoseconds of the thread that computes. No gperftools: PEER is 0.
+ *		BARE is an event of the kernel at that rate that tells nobody: what the interrupts alone cost on this machine; 0 where it may not be opened
  *	bench-sampler own RATE MILLISECONDS
  *		CPU time of the sampler's own thread: "PART EACH", of the program's CPU time, and nanoseconds for each sample
  *	bench-sampler rate RATE MILLISECONDS
@@ -16,6 +17,7 @@
  * Without gperftools the first exits with 77.
  */
 #include <dlfcn.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -227,6 +229,24 @@ static uint64_t peer_slice(uint64_t *ret_samples)
 	return used;
 }
 
+static uint64_t bare_slice(uint32_t rate)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr),
+					.type = PERF_TYPE_SOFTWARE,
+					.config = PERF_COUNT_SW_TASK_CLOCK,
+					.sample_period = 1000000000u / rate,
+					.exclude_kernel = 1,
+					.exclude_hv = 1 };
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	uint64_t used;
+
+	if (fd < 0)
+		return 0;
+	used = slice();
+	close(fd);
+	return used;
+}
+
 /* Whoever comes first in a round comes last in the next one. */
 static int slices(const char *rate, unsigned int rounds)
 {
@@ -236,17 +256,19 @@ static int slices(const char *rate, unsigned int rounds)
 	slice();
 	for (unsigned int i = 0; i < rounds; i++) {
 		uint64_t before = slice(), ours_ns = 0, peer_ns = 0, nr_ours = 0, nr_peer = 0;
+		uint64_t bare_ns;
 
 		if (i % 2)
 			ours_ns = our_slice(hz, &nr_ours);
 		if (has_peer)
 			peer_ns = peer_slice(&nr_peer);
+		bare_ns = bare_slice(hz);
 		if (i % 2 == 0)
 			ours_ns = our_slice(hz, &nr_ours);
-		printf("%llu %llu %llu %llu %llu %llu\n", (unsigned long long)before,
+		printf("%llu %llu %llu %llu %llu %llu %llu\n", (unsigned long long)before,
 		       (unsigned long long)ours_ns, (unsigned long long)peer_ns,
 		       (unsigned long long)slice(), (unsigned long long)nr_ours,
-		       (unsigned long long)nr_peer);
+		       (unsigned long long)nr_peer, (unsigned long long)bare_ns);
 	}
 	return 0;
 }
