@@ -34,6 +34,18 @@ static void publish_record(struct label_thread *t, struct label_record *r)
 	atomic_store_explicit(&coati_label_context, r, memory_order_release);
 }
 
+static void set_busy(struct label_thread *t)
+{
+	atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void clear_busy(struct label_thread *t)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&t->busy, 0, memory_order_relaxed);
+}
+
 /* A change begins; false when it interrupts another one of this thread. */
 static bool enter(struct label_thread *t)
 {
@@ -41,17 +53,20 @@ static bool enter(struct label_thread *t)
 		label_lose(LOSS_MISUSE);
 		return false;
 	}
-	atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
+	set_busy(t);
 	return true;
+}
+
+/* Does a recorder want changes of labels? */
+static bool is_told(void)
+{
+	return __atomic_load_n(&coati_tracer_gate, __ATOMIC_RELAXED) & GATE_LABELS;
 }
 
 static void leave(struct label_thread *t)
 {
-	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&t->busy, 0, memory_order_relaxed);
-	if (__builtin_expect(__atomic_load_n(&coati_tracer_gate, __ATOMIC_RELAXED) & GATE_LABELS,
-			     0))
+	clear_busy(t);
+	if (__builtin_expect(is_told(), 0))
 		coati_tracer_labels_changed();
 }
 
@@ -89,7 +104,7 @@ static uint32_t cut(const char *value, size_t size)
 
 /* memcpy() for short texts: gcc makes a string instruction of one whose length has a known limit, which takes 27 ns for 14 bytes
  * where this takes 2. */
-static void copy_short(uint8_t *to, const char *from, uint32_t size)
+static inline void copy_short(uint8_t *to, const char *from, uint32_t size)
 {
 	if (size >= 16) {
 		for (uint32_t at = 0; at < size - 16; at += 16)
@@ -108,7 +123,17 @@ static void copy_short(uint8_t *to, const char *from, uint32_t size)
 	}
 }
 
-/* Write an entry at @pos of a record that is not published that far; the new end, or 0 when it does not fit (counted). */
+/* Write an entry at @pos of a record that is not published that far, and has room; the new end. */
+static inline uint32_t put_entry(struct label_record *r, uint32_t pos, uint32_t index,
+				 const char *value, uint32_t size)
+{
+	r->entries[pos] = (uint8_t)index;
+	r->entries[pos + 1] = (uint8_t)size;
+	copy_short(r->entries + pos + LABEL_ENTRY, value, size);
+	return pos + LABEL_ENTRY + size;
+}
+
+/* The same; 0 when it does not fit (counted). */
 static uint32_t put(struct label_record *r, uint32_t pos, uint32_t index, const char *value,
 		    uint32_t size)
 {
@@ -118,10 +143,7 @@ static uint32_t put(struct label_record *r, uint32_t pos, uint32_t index, const 
 		label_lose(LOSS_SIZE);
 		return 0;
 	}
-	r->entries[pos] = (uint8_t)index;
-	r->entries[pos + 1] = (uint8_t)size;
-	copy_short(r->entries + pos + LABEL_ENTRY, value, size);
-	return pos + LABEL_ENTRY + size;
+	return put_entry(r, pos, index, value, size);
 }
 
 /* Where the entry of @index begins in [from, to), or @to. */
@@ -152,49 +174,97 @@ static struct coati_label_scope open_scope(struct label_thread *t, uint32_t size
 	return scope;
 }
 
-struct coati_label_scope coati_label_begin_bytes(struct coati_label_key *key, const void *value,
-						 size_t size)
+/* Whatever begin() does not do: the first use of a key or in a thread, what is too long, too deep or too much, and a change that interrupts another. */
+static __attribute__((noinline)) struct coati_label_scope begin_slowly(struct coati_label_key *key,
+								       const char *value,
+								       size_t size)
 {
 	struct coati_label_scope scope = { 0 };
 	struct label_thread *t = self();
 	struct label_record *r;
 	uint32_t index, end;
 
-	if (__builtin_expect(!t || !enter(t), 0))
+	if (!t || !enter(t))
 		return scope;
 	index = index_of(key);
 	r = current(t);
 	scope = open_scope(t, size_of(r));
-	if (__builtin_expect(scope.thread && index < COATI_LABEL_KEYS, 1)) {
+	if (scope.thread && index < COATI_LABEL_KEYS) {
 		end = put(r, size_of(r), index, value, cut(value, size));
-		if (__builtin_expect(end != 0, 1))
+		if (end != 0)
 			publish_size(r, end);
 	}
 	leave(t);
 	return scope;
 }
 
+/* Apart, so that begin() keeps nothing for after a call. */
+static __attribute__((noinline)) struct coati_label_scope tell_change(
+	struct coati_label_scope scope)
+{
+	coati_tracer_labels_changed();
+	return scope;
+}
+
+/* The short way: it calls nothing and counts nothing. What the thread has is looked at once the change has begun: a signal handler could change it before. */
+static inline __attribute__((always_inline)) struct coati_label_scope begin(
+	struct coati_label_key *key, const char *value, size_t size)
+{
+	struct label_thread *t = atomic_load_explicit(&coati_label_self, memory_order_relaxed);
+	uint32_t index = __atomic_load_n(&key->id, __ATOMIC_RELAXED) - 1, used, depth;
+	struct coati_label_scope scope;
+	struct label_record *r;
+
+	if (__builtin_expect(!t || index >= COATI_LABEL_KEYS || size > COATI_LABEL_VALUE_BYTES ||
+				     atomic_load_explicit(&t->busy, memory_order_relaxed),
+			     0))
+		return begin_slowly(key, value, size);
+	set_busy(t);
+	r = current(t);
+	used = size_of(r);
+	depth = t->depth;
+	if (__builtin_expect(depth == COATI_LABEL_DEPTH ||
+				     used + LABEL_ENTRY + size > COATI_LABELS_BYTES,
+			     0)) {
+		clear_busy(t);
+		return begin_slowly(key, value, size);
+	}
+	scope = (struct coati_label_scope){ t, ++t->serials, depth };
+	t->slots[depth] = (struct label_slot){ scope.serial, used };
+	t->depth = depth + 1;
+	publish_size(r, put_entry(r, used, index, value, (uint32_t)size));
+	clear_busy(t);
+	return __builtin_expect(is_told(), 0) ? tell_change(scope) : scope;
+}
+
+struct coati_label_scope coati_label_begin_bytes(struct coati_label_key *key, const void *value,
+						 size_t size)
+{
+	return begin(key, value, size);
+}
+
 struct coati_label_scope coati_label_begin(struct coati_label_key *key, const char *value)
 {
-	return coati_label_begin_bytes(key, value, value ? strlen(value) : 0);
+	return begin(key, value, value ? strlen(value) : 0);
 }
 
 void coati_label_end(const struct coati_label_scope *scope)
 {
 	struct label_thread *t = atomic_load_explicit(&coati_label_self, memory_order_relaxed);
+	uint32_t depth = scope->depth;
 
 	if (__builtin_expect(!scope->thread, 0))
 		return;
-	if (__builtin_expect(t != scope->thread || scope->depth >= t->depth ||
-				     t->slots[scope->depth].serial != scope->serial,
+	if (__builtin_expect(t != scope->thread || depth >= t->depth ||
+				     t->slots[depth].serial != scope->serial,
 			     0)) {
 		label_lose(LOSS_MISUSE);
 		return;
 	}
 	if (__builtin_expect(!enter(t), 0))
 		return;
-	publish_size(current(t), t->slots[scope->depth].start);
-	t->depth = scope->depth;
+	publish_size(current(t), t->slots[depth].start);
+	t->depth = depth;
 	leave(t);
 }
 
