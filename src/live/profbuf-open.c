@@ -210,6 +210,7 @@ int coati_profbuf_writer_init(struct coati_profbuf_writer *ret, struct coati_pro
 		.fenced = !has_membarrier(),
 	};
 	w->floor = w->given;
+	w->limit = w->pos;
 	/* a writer that was killed may have left it */
 	atomic_store_explicit(&buf->busy, 0, memory_order_release);
 	return 0;
@@ -244,6 +245,7 @@ int coati_profbuf_reader_init(struct coati_profbuf_reader *ret, struct coati_pro
 		.release = o.release,
 		.release_ctx = o.release_ctx,
 	};
-	d->pos = d->seen = d->given = atomic_load_explicit(&buf->given, memory_order_relaxed);
+	d->pos = d->seen = d->limit = d->given =
+		atomic_load_explicit(&buf->given, memory_order_relaxed);
 	return 0;
 }

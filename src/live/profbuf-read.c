@@ -119,20 +119,25 @@ static void fill(struct profbuf_reader *d, const uint64_t *at, uint64_t word,
 	}
 }
 
-/* The record at pos, when it is an ordinary one. */
-static inline bool take_data(struct profbuf_reader *d, struct coati_profbuf_record *ret)
+/* The record at pos, when it is an ordinary one and lies before pos + @left. */
+static inline bool take_data(struct profbuf_reader *d, uint64_t pos, uint64_t left,
+			     struct coati_profbuf_record *ret)
 {
-	const uint64_t *at = d->data + (d->pos & d->mask);
+	const uint64_t *at = d->data + (pos & d->mask);
 	uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED); /* once: it may change */
-	uint64_t words = (uint32_t)word, left = d->seen - d->pos;
+	uint64_t words = (uint32_t)word;
 
 	if ((uint32_t)(word >> 32 & 0xff) != COATI_PROFBUF_DATA ||
-	    words < PROFBUF_PREFIX + d->header_words || words > left || left > d->mask + 1 ||
-	    words > d->mask + 1 - (d->pos & d->mask))
+	    words < PROFBUF_PREFIX + d->header_words || words > left)
 		return false;
+	d->pos = pos + words;
 	fill(d, at, word, ret);
-	d->pos += words;
 	return true;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 /* The record at pos, which is before seen: 1, or 0 when there was nothing to tell. */
@@ -144,9 +149,11 @@ static int take(struct profbuf_reader *d, struct coati_profbuf_record *ret)
 	uint64_t piece = d->mask + 1 - (d->pos & d->mask);
 	uint32_t kind = (uint32_t)(word >> 32) & 0xff;
 
-	if (take_data(d, ret))
+	if (left > d->mask + 1)
+		return damage(d, left, ret);
+	if (take_data(d, d->pos, smaller(left, piece), ret))
 		return 1;
-	if (!words || words > left || words > piece || left > d->mask + 1)
+	if (!words || words > left || words > piece)
 		return damage(d, left, ret); /* nobody knows where the next one begins */
 	if (kind == COATI_PROFBUF_LOSS && words == PROFBUF_LOSS_WORDS) {
 		const uint64_t run[3] = { at[3], at[4], at[1] };
@@ -320,24 +327,41 @@ static __attribute__((noinline)) int read_slowly(struct profbuf_reader *d, uint6
 
 	while ((r = next(d, ret)) == -EAGAIN) {
 		if (slept || deadline_ns == COATI_PROFBUF_NOW)
-			return slept ? slept : -EAGAIN;
+			break;
 		slept = sleep_until(
 			d, deadline_ns); /* an error is told when a last look finds nothing */
 	}
-	return r;
+	d->limit = d->pos; /* look again */
+	return r == -EAGAIN && slept ? slept : r;
+}
+
+/* What was read is given back, all of it or a step, and the next stretch begins: what is stored, in this lap, a step at most. False when there is none, or
+ * something is odd. */
+static inline bool refill(struct profbuf_reader *d, uint64_t pos)
+{
+	uint64_t size = d->mask + 1, left;
+
+	publish(d);
+	if (pos == d->seen && (d->ended || !look(d)))
+		return false;
+	left = d->seen - pos;
+	if (left > size)
+		return false;
+	d->limit = pos + smaller(smaller(left, size - (pos & d->mask)), d->step);
+	return true;
 }
 
 int coati_profbuf_read(struct coati_profbuf_reader *reader, uint64_t deadline_ns,
 		       struct coati_profbuf_record *ret)
 {
 	struct profbuf_reader *d = inside(reader);
+	uint64_t pos = d->pos;
 
-	end_view(d);
-	if (d->pos == d->seen || d->pos - d->given >= d->step)
-		publish(d);
-	if (d->pos == d->seen && (d->ended || !look(d)))
+	if (d->holding)
+		end_view(d);
+	if (pos == d->limit && !refill(d, pos))
 		return read_slowly(d, deadline_ns, ret);
-	return take_data(d, ret) ? 1 : read_slowly(d, deadline_ns, ret);
+	return take_data(d, pos, d->limit - pos, ret) ? 1 : read_slowly(d, deadline_ns, ret);
 }
 
 void coati_profbuf_release(struct coati_profbuf_reader *reader)

@@ -110,6 +110,8 @@ static void lose(struct profbuf_writer *w, uint64_t time_ns)
 		/* pairs with: acquire of lost in the reader */
 	} while (!atomic_compare_exchange_strong_explicit(
 		&buf->lost, &n, n + 1, memory_order_release, memory_order_relaxed));
+	atomic_store_explicit(&w->limit, w->pos,
+			      memory_order_relaxed); /* the next has a mark in front */
 	wake_sleeper(w);
 }
 
@@ -169,20 +171,38 @@ static bool has_room(struct profbuf_writer *w, uint64_t end)
 }
 
 /* Everything up to @end is in its place. */
-static inline int commit(struct profbuf_writer *w, uint64_t end)
+static inline void commit(struct profbuf_writer *w, uint64_t end)
 {
 	count(&w->buf->records);
 	w->pos = end;
 	/* pairs with: acquire of stored in the reader; the words are whole by then */
 	atomic_store_explicit(&w->buf->stored, end, memory_order_release);
-	look_after_reader(w);
-	return 0;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How far the next records may go without a second look: there is room, this lap does not end, the reader has not to be woken. Nowhere when a mark of
+ * losses is due, or a fence. */
+static void settle_limit(struct profbuf_writer *w)
+{
+	const struct coati_profbuf *buf = w->buf;
+	uint64_t size = w->mask + 1;
+	uint64_t ahead = smaller(size - (w->pos & w->mask), w->given + size - w->pos);
+
+	ahead = smaller(ahead, w->floor + w->wake_words - 1 - w->pos);
+	atomic_store_explicit(&w->limit, w->fenced ? w->pos : w->pos + ahead, memory_order_relaxed);
+	/* A handler that interrupts us here and loses something is seen, before or after. */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (load(&buf->lost) != load(&buf->marked))
+		atomic_store_explicit(&w->limit, w->pos, memory_order_relaxed);
 }
 
 /* With the mark of losses in front, over the end of the lap, with a look at what the reader has given back: or not at all. */
-static __attribute__((noinline)) int store_slowly(struct profbuf_writer *w,
-						  const struct coati_profbuf_record *record,
-						  uint64_t words)
+static int store_slowly(struct profbuf_writer *w, const struct coati_profbuf_record *record,
+			uint64_t words)
 {
 	struct coati_profbuf *buf = w->buf;
 	uint64_t lost = load(&buf->lost), pos = w->pos, at = pos, start;
@@ -202,22 +222,23 @@ static __attribute__((noinline)) int store_slowly(struct profbuf_writer *w,
 	pad(w, at, start);
 	put_record(w, start, words, record);
 	commit(w, start + words);
+	look_after_reader(w);
 	if (mark) /* after "stored": a new run of losses must not begin before the reader can see the mark of this one */
 		atomic_store_explicit(&buf->marked, lost, memory_order_relaxed);
+	settle_limit(w);
 	return 0;
 }
 
-static __attribute__((noinline)) int refuse(_Atomic uint64_t *counter, int code)
+static int refuse(_Atomic uint64_t *counter, int code)
 {
 	count(counter);
 	return code;
 }
 
-static inline int write_or_refuse(struct profbuf_writer *w,
-				  const struct coati_profbuf_record *record)
+static __attribute__((noinline)) int write_slowly(struct profbuf_writer *w,
+						  const struct coati_profbuf_record *record)
 {
 	struct coati_profbuf *buf = w->buf;
-	uint64_t words = (uint64_t)PROFBUF_PREFIX + w->header_words + record->nr_stack, end;
 
 	/* pairs with: "closing" and the barrier in coati_profbuf_close(). Store buffering again: without "fenced" the barrier there stands for ours. */
 	if (w->fenced)
@@ -226,12 +247,25 @@ static inline int write_or_refuse(struct profbuf_writer *w,
 		return refuse(&buf->after_close, -EBADF);
 	if (record->nr_stack > w->max_stack || record->nr_header > w->header_words)
 		return refuse(&buf->too_large, -E2BIG);
-	end = w->pos + words;
-	if (load(&buf->lost) != load(&buf->marked) || end - w->given > w->mask + 1 ||
-	    (w->pos & w->mask) + words > w->mask + 1)
-		return store_slowly(w, record, words);
+	return store_slowly(w, record,
+			    (uint64_t)PROFBUF_PREFIX + w->header_words + record->nr_stack);
+}
+
+/* The straight road: open, in order, and nothing to look after before "limit". */
+static inline int write_or_refuse(struct profbuf_writer *w,
+				  const struct coati_profbuf_record *record)
+{
+	uint32_t nr_stack = record->nr_stack;
+	uint64_t words = (uint64_t)PROFBUF_PREFIX + w->header_words + nr_stack,
+		 end = w->pos + words;
+
+	if (atomic_load_explicit(&w->buf->closed, memory_order_relaxed) != PROFBUF_OPEN ||
+	    nr_stack > w->max_stack || record->nr_header > w->header_words ||
+	    (int64_t)(load(&w->limit) - end) < 0)
+		return write_slowly(w, record);
 	put_record(w, w->pos, words, record);
-	return commit(w, end);
+	commit(w, end);
+	return 0;
 }
 
 /* A handler has interrupted a write on this thread. */

@@ -77,6 +77,8 @@ struct profbuf_writer {
 	struct coati_profbuf *buf;
 	uint64_t *data;
 	uint64_t mask, pos;
+	_Atomic uint64_t
+		limit;	/* up to here a record may go without a second look: see settle_limit() */
 	uint64_t given; /* as last loaded */
 	uint64_t floor; /* the reader sleeps at no position before this one */
 	uint64_t wake_words;
@@ -93,9 +95,10 @@ struct profbuf_reader {
 	struct coati_profbuf *buf;
 	const uint64_t *data;
 	uint64_t mask, pos, seen; /* "stored" as last looked at */
-	uint64_t given;		  /* as published */
-	uint64_t step;		  /* publish when so much is read */
-	uint64_t told, told_ns;	  /* losses, and the time of the last */
+	uint64_t limit; /* up to here records are taken without a second look: see refill() */
+	uint64_t given; /* as published */
+	uint64_t step;	/* publish when so much is read */
+	uint64_t told, told_ns; /* losses, and the time of the last */
 	uint32_t header_words;
 	int32_t wake_fd;
 	bool eventfd, shared, dead, ended;
