@@ -365,15 +365,19 @@ static const uint8_t *take_arguments(struct live_walk *w, const uint8_t *at, str
 	return at;
 }
 
+#define FAST_ROOM 24u /* bytes that the fast way looks at, at most */
+
 struct live_walk coati_live_walk(const struct live_view *b, const struct live_schema *schema,
 				 live_fields_fn fields, void *ctx)
 {
+	bool plain = (!schema || !schema->is_other) && b->head.used > FAST_ROOM;
+
 	return (struct live_walk){ .start = b->payload,
 				   .at = b->payload,
 				   .end = b->payload + b->head.used,
+				   .safe = b->payload + (plain ? b->head.used - FAST_ROOM : 0),
 				   .time = b->head.base,
 				   .batch_kind = b->head.kind,
-				   .plain = !schema || !schema->is_other,
 				   .schema = schema,
 				   .fields = fields,
 				   .ctx = ctx };
@@ -385,6 +389,7 @@ static int damaged(struct live_walk *w, const char *why)
 	if (!w->why)
 		w->why = why;
 	w->end = w->at;
+	w->safe = w->start;
 	return -EBADMSG;
 }
 
@@ -423,10 +428,9 @@ static int next_slowly(struct live_walk *w, struct live_event *ret)
 }
 
 /* Kinds whose first argument is a number, and whose second, if any, is one too. */
-#define ONE_NUMBER                                                          \
-	(1u << LIVE_REGION_BEGIN | 1u << LIVE_RANGE | 1u << LIVE_TASK_END | \
-	 1u << LIVE_TASK_ENTER | 1u << LIVE_COUNTER | 1u << LIVE_STACKED | 1u << LIVE_LOG)
-#define FAST_ROOM 24 /* bytes that the fast way looks at, at most */
+#define ONE_NUMBER                                                                             \
+	(1u << LIVE_RANGE | 1u << LIVE_TASK_END | 1u << LIVE_TASK_ENTER | 1u << LIVE_COUNTER | \
+	 1u << LIVE_STACKED | 1u << LIVE_LOG)
 
 int coati_live_next(struct live_walk *w, struct live_event *ret)
 {
@@ -434,6 +438,11 @@ int coati_live_next(struct live_walk *w, struct live_event *ret)
 	unsigned int size, kind;
 	uint64_t delta;
 
+	if (live_next_region(w, ret)) {
+		ret->offset = (uint32_t)(at - w->start);
+		ret->nr_texts = 0;
+		return 1;
+	}
 	while (at < w->end && *at == LIVE_NONE)
 		at++;
 	w->at = at;
@@ -441,18 +450,15 @@ int coati_live_next(struct live_walk *w, struct live_event *ret)
 		return w->why ? -EBADMSG : 0;
 	kind = *at & 31;
 	/* Most events are short, and far from the end: no byte of them needs to be looked for. */
-	if (w->end - at < FAST_ROOM || !w->plain ||
-	    !((ONE_NUMBER | 1u << LIVE_REGION_END) >> kind & 1))
+	if (at >= w->safe || !(ONE_NUMBER >> kind & 1))
 		return next_slowly(w, ret);
 	size = (*at >> 5) + 1u;
 	memcpy(&delta, at + 1, 8);
 	delta &= ~UINT64_C(0) >> (64 - 8 * size);
 	at += 1 + size;
-	if (kind != LIVE_REGION_END) {
-		if (*at >= 0x80)
-			return next_slowly(w, ret);
-		ret->v[0] = *at++;
-	}
+	if (*at >= 0x80)
+		return next_slowly(w, ret);
+	ret->v[0] = *at++;
 	if (kind == LIVE_COUNTER || kind == LIVE_RANGE) {
 		if (*at >= 0x80)
 			return next_slowly(w, ret);

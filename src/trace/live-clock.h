@@ -36,6 +36,10 @@ static inline uint64_t live_clock_ns(const struct live_clock *c, uint64_t units)
 {
 	__int128 since = (int64_t)(units - c->units);
 
+	if (__builtin_expect(units >= c->units, 1)) /* one multiplication instead of three */
+		return c->ns +
+		       (uint64_t)(((unsigned __int128)(units - c->units) * c->mult + (1u << 31)) >>
+				  32);
 	return c->ns + (uint64_t)((since * (__int128)c->mult + (1u << 31)) >> 32);
 }
 

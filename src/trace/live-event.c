@@ -145,6 +145,7 @@ static int show_again(struct stream *s, const struct live_event *raw, struct coa
 		return -ENOMEM;
 	e->tid = other->tid;
 	e->slot = other->slot;
+	other->plain = false;
 	if (raw->kind == LIVE_OPEN_ENTER) {
 		e->kind = COATI_TRACE_TASK_ENTER;
 		e->flags |=
@@ -309,6 +310,13 @@ void coati_trace_blank(struct stream *s, const struct held *h)
 					       .text.text = "" };
 	if (!h->generation->ended)
 		s->blank.flags |= COATI_TRACE_INCOMPLETE;
+}
+
+/* No gap, no news, nothing told again, a clock that is known, and a task of its own: what set_identity() and the like would have to look at. */
+void coati_trace_settle_plain(struct stream *s)
+{
+	s->plain = s->slot == 0 && !s->gap && !s->news && !s->telling && !s->process->after &&
+		   !s->clock.unknown && !s->clock.is_open;
 }
 
 static void set_identity(struct coati_trace *t, struct stream *s, struct coati_trace_event *e)

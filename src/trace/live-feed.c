@@ -268,6 +268,7 @@ static struct process *new_process(struct coati_trace *t, uint32_t pid)
 		return NULL;
 	}
 	*slot = p;
+	t->certain = false;
 	return p;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The batches of each thread one after the other, and the threads merged by time: a heap of streams with the earliest event on top. An event may go out when no
+ * The batches of each thread one after the other, and the threads merged by time: a heap of streams with the earliest event on top, or a handful of them in any order. An event may go out when no
  * process can still send an earlier one: generations follow each other, and the writers of one are through before the next but one begins. So a process is settled as far
  * as its last but one complete generation reaches.
  */
@@ -13,6 +13,7 @@
 
 #define REGIONS_MAX 4096u
 #define QUEUE_MAX   (1u << 22)
+#define FEW	    8u	  /* streams among which the first is looked for one by one */
 #define SWEEP_AT    4096u /* streams of a process before those that have ended are looked for */
 
 /* ---- streams ---- */
@@ -94,11 +95,9 @@ static inline bool earlier(const struct waiting *a, const struct waiting *b)
 	return a->time != b->time ? a->time < b->time : comes_first(a->stream, b->stream);
 }
 
-/* The time of the one on top has changed. */
-static void sift_down(struct coati_trace *t)
+static void sift_down(struct waiting *v, size_t len, size_t at)
 {
-	struct waiting *v = t->heap.v, top = { v[0].stream->time, v[0].stream };
-	size_t at = 0, len = t->heap.len;
+	struct waiting moved = v[at];
 
 	for (;;) {
 		size_t child = 2 * at + 1;
@@ -107,14 +106,44 @@ static void sift_down(struct coati_trace *t)
 			break;
 		if (child + 1 < len && earlier(&v[child + 1], &v[child]))
 			child++;
-		if (!earlier(&v[child], &top))
+		if (!earlier(&v[child], &moved))
 			break;
 		v[at] = v[child];
 		at = child;
 	}
-	v[at] = top;
+	v[at] = moved;
 }
 
+/* Which is first changes with nearly every event, and no processor guesses it: no branch but for those of the same instant. */
+static inline size_t first_of(const struct waiting *v, size_t len)
+{
+	const struct waiting *first = v, *end = v + len;
+	uint64_t best = v->time;
+
+	for (const struct waiting *i = v + 1; i < end; i++) {
+		uint64_t time = i->time;
+
+		if (__builtin_expect(time == best, 0) && comes_first(i->stream, first->stream))
+			first = i;
+		first = time < best ? i : first;
+		best = time < best ? time : best;
+	}
+	return (size_t)(first - v);
+}
+
+/* The time of the one on top has changed. */
+static inline void reorder(struct coati_trace *t)
+{
+	struct waiting *v = t->heap.v;
+
+	v[t->top].time = v[t->top].stream->time;
+	if (t->heap.len <= FEW)
+		t->top = first_of(v, t->heap.len);
+	else
+		sift_down(v, t->heap.len, 0);
+}
+
+/* A few are not sorted; a heap is made when there are more. */
 static int heap_put(struct coati_trace *t, struct stream *s)
 {
 	struct waiting new = { s->time, s }, *v;
@@ -123,26 +152,43 @@ static int heap_put(struct coati_trace *t, struct stream *s)
 	if (!ARRAY_ADD(&t->heap))
 		return -ENOMEM;
 	v = t->heap.v;
+	s->in_heap = true;
+	v[at] = new;
+	if (t->heap.len <= FEW) {
+		t->top = first_of(v, t->heap.len);
+		return 0;
+	}
+	t->top = 0;
+	if (t->heap.len == FEW + 1) {
+		for (size_t i = t->heap.len / 2; i-- > 0;)
+			sift_down(v, t->heap.len, i);
+		return 0;
+	}
 	while (at && earlier(&new, &v[(at - 1) / 2])) {
 		v[at] = v[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
 	v[at] = new;
-	s->in_heap = true;
 	return 0;
 }
 
 static void heap_pop(struct coati_trace *t)
 {
-	t->heap.v[0].stream->in_heap = false;
-	t->heap.v[0] = t->heap.v[--t->heap.len];
-	if (t->heap.len)
-		sift_down(t);
+	struct waiting *v = t->heap.v;
+	size_t top = t->top;
+
+	v[top].stream->in_heap = false;
+	v[top] = v[--t->heap.len];
+	t->top = 0;
+	if (t->heap.len > FEW)
+		sift_down(v, t->heap.len, 0);
+	else if (t->heap.len)
+		t->top = first_of(v, t->heap.len);
 }
 
 /* ---- one stream ---- */
 
-static void batch_done(struct stream *s)
+static void batch_done(struct coati_trace *t, struct stream *s)
 {
 	struct process *p = s->process;
 	struct generation *g = s->queue.v[s->at]->generation;
@@ -150,6 +196,7 @@ static void batch_done(struct stream *s)
 	g->queued--;
 	if (g->number < p->newest)
 		p->pending--;
+	t->certain = false;
 	s->at++;
 }
 
@@ -179,6 +226,7 @@ static void begin_batch(struct coati_trace *t, struct stream *s)
 	struct held *h = s->queue.v[s->at];
 
 	follow_sequence(t, s, h);
+	s->generation = h->generation;
 	s->telling = false;
 	s->last_generation = h->generation->number;
 	s->clock = coati_live_clock(&h->view.head, &s->process->rate);
@@ -188,10 +236,22 @@ static void begin_batch(struct coati_trace *t, struct stream *s)
 	coati_trace_blank(s, h);
 	s->walk = coati_live_walk(&h->view, &s->process->names.schema, coati_live_names_fields,
 				  &s->process->names);
+	coati_trace_settle_plain(s);
 }
 
-/* The next event of the stream into it: false when there is none. Times within a thread never go back: two clocks that differ by less
- * than their error must not turn its events round.  Hot. */
+/* Times within a thread never go back: two clocks that differ by less than their error must not turn its events round.  Hot. */
+static inline void set_time(struct stream *s)
+{
+	uint64_t ns = live_clock_ns(&s->clock, s->event.time);
+
+	if (__builtin_expect(s->event.time > s->clock.last_units, 0)) {
+		s->clock.unknown = true;
+		s->plain = false;
+	}
+	s->time = ns > s->time ? ns : s->time;
+}
+
+/* The next event of the stream into it: false when there is none. */
 static bool step(struct coati_trace *t, struct stream *s)
 {
 	int n;
@@ -210,15 +270,11 @@ static bool step(struct coati_trace *t, struct stream *s)
 			s->event = (struct live_event){ .kind = LIVE_NONE, .time = s->walk.time };
 			break;
 		}
-		batch_done(s);
+		batch_done(t, s);
 		if (s->at < s->queue.len)
 			begin_batch(t, s);
 	}
-	if (s->event.time > s->clock.last_units)
-		s->clock.unknown = true;
-	uint64_t ns = live_clock_ns(&s->clock, s->event.time);
-	if (ns > s->time)
-		s->time = ns;
+	set_time(s);
 	return true;
 }
 
@@ -310,6 +366,7 @@ int coati_trace_queue(struct coati_trace *t, struct process *p, struct generatio
 		if (!h->queued && has_events(h))
 			n = put(p, h);
 	recount(p);
+	t->certain = false;
 	for (struct held *h = g->first; h && n >= 0; h = h->next)
 		if (has_events(h))
 			n = settle(t, stream_of(p, &h->view.head));
@@ -319,14 +376,14 @@ int coati_trace_queue(struct coati_trace *t, struct process *p, struct generatio
 /* ---- giving out ---- */
 
 /* Whether no process can send anything earlier than what is on top of the heap. */
-static bool is_certain(const struct coati_trace *t)
+static bool is_certain(struct coati_trace *t)
 {
-	if (t->finished || t->forcing)
-		return true;
+	if (t->certain || t->finished || t->forcing)
+		return t->certain = true;
 	for (size_t i = 0; i < t->processes.len; i++)
 		if (!t->processes.v[i]->pending && !t->processes.v[i]->over)
 			return false;
-	return true;
+	return t->certain = true;
 }
 
 /* Stacks stand behind the event to which they belong. */
@@ -349,35 +406,61 @@ static void advance(struct coati_trace *t, struct stream *s, struct coati_trace_
 	if (!more)
 		heap_pop(t);
 	else
-		sift_down(t);
+		reorder(t);
 }
 
-int coati_trace_next(struct coati_trace *t, struct coati_trace_event *ret)
+static inline void count_event(struct coati_trace *t, struct coati_trace_event *e)
+{
+	if (e->time < t->last_ns) {
+		e->flags |= COATI_TRACE_LATE;
+		t->quality.late++;
+	} else {
+		t->last_ns = e->time;
+	}
+	t->quality.events++;
+}
+
+/* Nearly every event: a region, in a batch about which nothing is special. False: nothing has changed.  Hot. */
+static inline bool next_region(struct coati_trace *t, struct coati_trace_event *ret)
+{
+	struct stream *s;
+
+	if (!t->heap.len || !t->certain)
+		return false;
+	s = t->heap.v[t->top].stream;
+	if (!s->plain || s->generation != t->current || !coati_trace_show_region(s, ret))
+		return false;
+	if (live_next_region(&s->walk, &s->event)) {
+		set_time(s);
+		reorder(t);
+	} else {
+		advance(t, s, ret);
+	}
+	count_event(t, ret);
+	return true;
+}
+
+static __attribute__((noinline)) int next_any(struct coati_trace *t, struct coati_trace_event *ret)
 {
 	int n;
 
 	if (t->forcing && t->quality.held_bytes <= t->max_bytes / 2)
-		t->forcing = false;
+		t->forcing = t->certain = false;
 	while (t->heap.len && is_certain(t)) {
-		struct stream *s = t->heap.v[0].stream;
-		struct generation *g = s->queue.v[s->at]->generation;
+		struct stream *s = t->heap.v[t->top].stream;
 
-		if (g != t->current) {
-			t->current = g;
+		if (s->generation != t->current) {
+			t->current = s->generation;
 			coati_trace_release(t);
 		}
 		n = coati_trace_show(t, s, ret);
 		if (n < 0)
 			return n;
+		coati_trace_settle_plain(s);
 		advance(t, s, n ? ret : NULL);
 		if (!n)
 			continue;
-		if (ret->time < t->last_ns) {
-			ret->flags |= COATI_TRACE_LATE;
-			t->quality.late++;
-		}
-		t->last_ns = ret->time > t->last_ns ? ret->time : t->last_ns;
-		t->quality.events++;
+		count_event(t, ret);
 		return 1;
 	}
 	if (!t->heap.len && t->quality.held_bytes) {
@@ -385,4 +468,9 @@ int coati_trace_next(struct coati_trace *t, struct coati_trace_event *ret)
 		coati_trace_release(t);
 	}
 	return 0;
+}
+
+int coati_trace_next(struct coati_trace *t, struct coati_trace_event *ret)
+{
+	return next_region(t, ret) ? 1 : next_any(t, ret);
 }

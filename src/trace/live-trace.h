@@ -53,12 +53,14 @@ struct stream {
 	uint16_t slot;
 	/* what waits */
 	ARRAY(struct held *) queue;
-	size_t at; /* in the queue: the batch that is read */
+	size_t at;		       /* in the queue: the batch that is read */
+	struct generation *generation; /* of that batch */
 	struct live_walk walk;
 	struct live_clock clock;
 	struct live_event event;	/* the next one */
 	uint64_t time;			/* of that, in ns */
 	struct coati_trace_event blank; /* what all events of the batch have in common */
+	bool plain; /* a region needs nothing else than the blank: see coati_trace_settle_plain() */
 	bool in_heap;
 	bool unsorted; /* something was put behind what waits */
 	uint64_t gap;  /* batches that are missing before the next event, not told yet */
@@ -111,8 +113,10 @@ struct coati_trace {
 	uint64_t max_bytes;
 	ARRAY(struct process *) processes;
 	struct map by_pid;
-	ARRAY(struct waiting) heap; /* the earliest on top */
+	ARRAY(struct waiting) heap; /* see live-merge.c */
+	size_t top;		    /* the earliest in it */
 	bool finished, forcing;
+	bool certain; /* nothing has changed since no process could send anything earlier */
 	uint64_t order, last_ns;
 	struct generation *current; /* of the event that was given out last */
 	uint64_t stack[LIVE_STACK_MAX];
@@ -140,11 +144,45 @@ struct stream *coati_trace_stream(struct process *p, uint32_t tid, uint16_t slot
 /* live-event.c */
 /* Prepare what all events of a batch have in common. */
 void coati_trace_blank(struct stream *s, const struct held *h);
+/* Whether regions of @s may be shown by coati_trace_show_region(). */
+void coati_trace_settle_plain(struct stream *s);
 /* The next event of @s as it is shown: 1, 0 when there is nothing to show, negative. */
 int coati_trace_show(struct coati_trace *t, struct stream *s, struct coati_trace_event *ret);
 /* The stack that came behind it. */
 void coati_trace_show_stack(struct coati_trace *t, struct stream *s, const struct live_event *e,
 			    struct coati_trace_event *ret);
+/* The same for the next event of a stream that is plain, if it is a region as nearly all are: else false, and nothing has changed. As in live_next_region() there is no
+ * branch between begin and end.  Hot. */
+static inline bool coati_trace_show_region(struct stream *s, struct coati_trace_event *ret)
+{
+	unsigned int is_end = s->event.kind - LIVE_REGION_BEGIN;
+	uint64_t begun = is_end - UINT64_C(1); /* all bits of a begin */
+	size_t depth = s->regions.len - is_end;
+	const struct coati_trace_site *site;
+	uint64_t time = s->time, began;
+	struct open_region *r;
+
+	if (is_end > 1 || depth >= s->regions.cap || s->deeper)
+		return false;
+	r = &s->regions.v[depth];
+	site = live_names_site(&s->process->names, s->event.v[0]);
+	if (!((uintptr_t)site | ~begun))
+		return false;
+	site = (const struct coati_trace_site *)(((uintptr_t)site & begun) |
+						 ((uintptr_t)r->site & ~begun));
+	began = (time & begun) | (r->began_ns & ~begun);
+	r->site = site;
+	r->began_ns = began;
+	s->regions.len = depth + 1 - is_end;
+	*ret = s->blank;
+	ret->time = time;
+	ret->kind = s->event.kind;
+	ret->task = s->task;
+	ret->site = site;
+	ret->duration = (time - began) | begun; /* NO_DURATION */
+	ret->depth = (uint32_t)depth;
+	return true;
+}
 /* live-state.c: each changes what is open, and completes @e */
 void coati_trace_forget(struct stream *s);
 int coati_trace_region_begin(struct stream *s, struct coati_trace_event *e);
