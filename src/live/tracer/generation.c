@@ -148,12 +148,15 @@ static void write_end(const struct tracer_generation *old, struct tracer_generat
 static struct tracer_generation *prepare(uint64_t number)
 {
 	struct tracer_generation *g = coati_tracer_generation(number);
+	struct tracer_pair pair = coati_tracer_pair();
 	struct timespec wall;
 
 	*g = (struct tracer_generation){ .number = number,
+					 .pair_cycles = pair.cycles,
+					 .pair_ns = pair.ns,
+					 .pair_error_ns = pair.error_ns,
 					 .first = UINT32_MAX,
 					 .last = UINT32_MAX };
-	coati_tracer_pair(&g->pair_cycles, &g->pair_ns, &g->pair_error_ns);
 	clock_gettime(CLOCK_REALTIME, &wall);
 	g->realtime_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
 	coati_tracer_table_reset(&coati_tracer.strings[number & 1]);

@@ -36,9 +36,10 @@ struct tracer_generation *coati_tracer_generation(uint64_t number)
 
 /* ---- pairs of clocks ---- */
 
-void coati_tracer_pair(uint64_t *cycles, uint64_t *ns, uint32_t *error_ns)
+struct tracer_pair coati_tracer_pair(void)
 {
 	uint64_t before, after, mid, best = UINT64_MAX;
+	struct tracer_pair pair = { 0 };
 
 	for (int i = 0; i < MAX_TRIES && best > PAIR_NS; i++) {
 		before = tracer_ns();
@@ -46,15 +47,16 @@ void coati_tracer_pair(uint64_t *cycles, uint64_t *ns, uint32_t *error_ns)
 		after = tracer_ns();
 		if (after - before < best) {
 			best = after - before;
-			*cycles = mid;
-			*ns = before + best / 2;
+			pair.cycles = mid;
+			pair.ns = before + best / 2;
 		}
 	}
-	*error_ns = best / 2 + 1 < UINT32_MAX ? (uint32_t)(best / 2 + 1) : UINT32_MAX;
+	pair.error_ns = best / 2 + 1 < UINT32_MAX ? (uint32_t)(best / 2 + 1) : UINT32_MAX;
 	if (!coati_tracer.clock.source) {
-		*cycles = *ns;
-		*error_ns = 0;
+		pair.cycles = pair.ns;
+		pair.error_ns = 0;
 	}
+	return pair;
 }
 
 /* The end pair is where the first one and the rate say; or the machine was stopped, or moved. */
@@ -224,31 +226,35 @@ static struct live_batch *place(uint32_t chunk, uint32_t bytes, const struct liv
 	return b;
 }
 
-static struct live_batch head_of(const struct tracer_generation *g, uint16_t kind)
+static struct live_batch head_of(const struct tracer_generation *g, uint16_t kind,
+				 const struct tracer_pair *pair)
 {
-	struct live_batch b = { .magic = LIVE_BATCH_MAGIC,
-				.version = LIVE_BATCH_VERSION,
-				.kind = kind,
-				.generation = g->number,
-				.pid = coati_tracer.pid };
-
-	coati_tracer_pair(&b.pair_cycles, &b.pair_ns, &b.pair_error_ns);
-	b.base = b.pair_cycles;
-	b.flags = coati_tracer.clock.source ? 0 : LIVE_BATCH_NANOSECONDS;
-	return b;
+	return (struct live_batch){ .magic = LIVE_BATCH_MAGIC,
+				    .version = LIVE_BATCH_VERSION,
+				    .kind = kind,
+				    .generation = g->number,
+				    .pid = coati_tracer.pid,
+				    .base = pair->cycles,
+				    .pair_cycles = pair->cycles,
+				    .pair_ns = pair->ns,
+				    .pair_error_ns = pair->error_ns,
+				    .flags = coati_tracer.clock.source ? 0
+								       : LIVE_BATCH_NANOSECONDS };
 }
 
 /* Final words; what is left over goes to the next one. */
-static void finish(struct live_batch *b, uint32_t chunk)
+static void finish(struct live_batch *b, uint32_t chunk, const struct tracer_pair *ended,
+		   uint32_t sum)
 {
 	uint32_t at = (uint32_t)((uint8_t *)b - memory(chunk)), behind = at + HEAD + b->capacity;
-	uint32_t error_ns, room = (b->used + 7) & ~7u;
+	uint32_t room = (b->used + 7) & ~7u;
 	uint16_t flags = b->flags | LIVE_BATCH_CLOSED;
 
-	coati_tracer_pair(&b->end_cycles, &b->end_ns, &error_ns);
-	if (error_ns > b->pair_error_ns)
-		b->pair_error_ns = error_ns;
-	b->checksum = live_checksum(b + 1, b->used);
+	b->end_cycles = ended->cycles;
+	b->end_ns = ended->ns;
+	if (ended->error_ns > b->pair_error_ns)
+		b->pair_error_ns = ended->error_ns;
+	b->checksum = sum;
 	if (!pairs_agree(b))
 		flags |= LIVE_BATCH_CLOCK_UNKNOWN;
 	if (behind == used(chunk) && b->capacity - room >= WORTH) {
@@ -279,8 +285,13 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 	bool tell =
 		s->tell || atomic_load_explicit(&s->generation, memory_order_relaxed) != g->number;
 	uint32_t room = HEAD + need + 8, bytes, chunk;
+	bool pair_is_fresh =
+		s->summed != NOT_SUMMED &&
+		atomic_load_explicit(&s->generation, memory_order_relaxed) == g->number;
+	struct tracer_pair pair;
 	struct live_batch head;
 
+	s->summed = NOT_SUMMED;
 	tell = tell && (s->tell || told != g->number);
 	if (tell)
 		room += coati_tracer_tell_bytes(t, s);
@@ -289,7 +300,8 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 			      memory_order_relaxed);
 	if (!bytes)
 		return false;
-	head = head_of(g, LIVE_BATCH_EVENTS);
+	pair = pair_is_fresh ? s->ended : coati_tracer_pair();
+	head = head_of(g, LIVE_BATCH_EVENTS, &pair);
 	head.tid = atomic_load_explicit(&t->tid, memory_order_relaxed);
 	head.slot = (uint16_t)s->index;
 	head.seq = s->seq++;
@@ -307,11 +319,20 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 	return true;
 }
 
+void coati_tracer_sum_up(struct tracer_slot *s)
+{
+	s->ended = coati_tracer_pair();
+	s->sum = live_checksum(s->base, (size_t)(s->at - s->base));
+	s->summed = (uint32_t)(s->at - s->base);
+}
+
 void coati_tracer_close_batch(struct tracer_slot *s)
 {
 	s->batch->events = (uint32_t)s->events;
 	s->batch->told = s->told;
-	finish(s->batch, s->chunk);
+	if (s->summed != s->batch->used)
+		coati_tracer_sum_up(s);
+	finish(s->batch, s->chunk, &s->ended, s->sum);
 	let_go(s->chunk);
 	s->batch = NULL;
 	s->end = 0;
@@ -320,7 +341,8 @@ void coati_tracer_close_batch(struct tracer_slot *s)
 struct live_batch *coati_tracer_open_system(struct tracer_generation *g, uint16_t kind,
 					    uint32_t need)
 {
-	struct live_batch head = head_of(g, kind);
+	struct tracer_pair pair = coati_tracer_pair();
+	struct live_batch head = head_of(g, kind, &pair);
 	uint32_t bytes, chunk;
 
 	bytes = grant(g, HEAD + need + 8, HEAD + need + 8, true, &chunk);
@@ -333,10 +355,11 @@ struct live_batch *coati_tracer_open_system(struct tracer_generation *g, uint16_
 void coati_tracer_close_system(struct live_batch *b, const uint8_t *end, uint32_t events)
 {
 	uint32_t chunk = (uint32_t)((uint64_t)((uint8_t *)b - coati_tracer.chunks) / TRACER_CHUNK);
+	struct tracer_pair ended = coati_tracer_pair();
 
 	b->used = (uint32_t)(end - (uint8_t *)(b + 1));
 	b->events = events;
-	finish(b, chunk);
+	finish(b, chunk, &ended, live_checksum(b + 1, b->used));
 	let_go(chunk);
 }
 

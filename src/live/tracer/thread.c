@@ -259,11 +259,16 @@ static bool has_room(const struct tracer_slot *s, uint32_t need)
 	       (uintptr_t)s->at + need <= (uintptr_t)(s->batch + 1) + s->batch->capacity;
 }
 
+static uint32_t need_of(const struct tracer_slot *s, uint32_t worst)
+{
+	return worst + (worst ? s->held * (HEAD_MAX + VAR_MAX) : 0);
+}
+
 /* Under the lock, while somebody records. */
 static bool make_ready(struct tracer_thread *t, struct tracer_slot *s, uint32_t worst)
 {
 	uint64_t now = tracer_generation();
-	uint32_t need = worst + (worst ? s->held * (HEAD_MAX + VAR_MAX) : 0);
+	uint32_t need = need_of(s, worst);
 
 	if (atomic_load_explicit(&s->generation, memory_order_relaxed) != now && s->batch)
 		coati_tracer_close_batch(s);
@@ -296,6 +301,9 @@ static uint8_t *refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 	bool ready = false;
 	uint32_t freed;
 
+	/* The batch will be closed, and nobody else closes it before we say 2: a checksum and a pair of clocks that other threads need not wait for. */
+	if (emit_ready(s, 0) && s->batch && !has_room(s, need_of(s, worst)))
+		coati_tracer_sum_up(s);
 	for (;;) {
 		/* pairs with: acquire in wait_for() of generation.c: it need not wait for this slot */
 		atomic_store_explicit(&s->writing, 2, memory_order_release);

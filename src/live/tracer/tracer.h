@@ -71,6 +71,12 @@ struct tracer_loss {
 	uint32_t tid, slot;
 };
 
+/* Both clocks at the same instant. */
+struct tracer_pair {
+	uint64_t cycles, ns;
+	uint32_t error_ns;
+};
+
 struct tracer_slot {
 	_Atomic uint32_t writing; /* 0, 1: in an event, 2: waits for the lock or holds it */
 	uint32_t index;
@@ -95,6 +101,10 @@ struct tracer_slot {
 	uint64_t ids, ids_end; /* of tasks and resources */
 	uint64_t recording;    /* first generation of the one that its regions belong to */
 	bool tell;	       /* the state is to be told in the next batch */
+	/* What closing takes longest for, prepared before the lock is taken: for a batch with so many bytes */
+#define NOT_SUMMED UINT32_MAX
+	uint32_t summed, sum;
+	struct tracer_pair ended;
 	_Atomic uint64_t lost, lost_first_ns, lost_last_ns;
 };
 _Static_assert(offsetof(struct tracer_slot, regions) == 64, "what an event needs is one line");
@@ -288,7 +298,10 @@ struct tracer_generation *coati_tracer_generation(uint64_t number);
 void coati_tracer_seal(struct tracer_generation *g);
 /* Give its chunks back. */
 void coati_tracer_drop(struct tracer_generation *g);
-void coati_tracer_pair(uint64_t *cycles, uint64_t *ns, uint32_t *error_ns);
+/* Without the lock, too. */
+struct tracer_pair coati_tracer_pair(void);
+/* What a batch is closed with, by its thread before it takes the lock for it, or by who closes it. */
+void coati_tracer_sum_up(struct tracer_slot *s);
 
 /* ---- state.c, safe; under the lock ---- */
 
