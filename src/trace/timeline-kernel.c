@@ -96,6 +96,24 @@ static int push_first(struct coati_timeline *t, struct thread *th, uint64_t time
 				      .stack = COATI_TIMELINE_NONE });
 }
 
+/* Who was said to run there, but is not the one that leaves, has left before: nobody knows when. */
+static void note_runner(struct coati_timeline *t, const struct thread *th,
+			const struct coati_timeline_event *e)
+{
+	uint32_t *runs = e->cpu >= 0 && e->cpu < TIMELINE_CPUS_MAX ? &t->cpu_runs[e->cpu] : NULL;
+	struct thread *before = runs && *runs ? &t->threads.v[*runs - 1] : NULL;
+	struct stretch *last = before ? last_of(before) : NULL;
+
+	if (!runs)
+		return;
+	if (e->other && before != th && last && !before->end && before->tid != e->other &&
+	    last->wait == COATI_WAIT_RUNNING && last->cpu == e->cpu) {
+		last->wait = COATI_WAIT_UNKNOWN;
+		t->info.unpaired++;
+	}
+	*runs = (uint32_t)(th - t->threads.v) + 1;
+}
+
 static int take_in(struct coati_timeline *t, struct thread *th,
 		   const struct coati_timeline_event *e)
 {
@@ -104,6 +122,7 @@ static int take_in(struct coati_timeline *t, struct thread *th,
 	t->info.has |= COATI_TIMELINE_HAS_SWITCHES;
 	if (last_of(th) && last_of(th)->wait == COATI_WAIT_RUNNING)
 		t->info.unpaired++;
+	note_runner(t, th, e);
 	return r < 0 ? r
 		     : push(t, th,
 			    (struct stretch){ .begin = e->time,

@@ -198,6 +198,7 @@ static int take_switch_point(struct load *l, const struct load_event *v,
 		e.kind = COATI_TIMELINE_IN;
 		e.pid = -1;
 		e.tid = (int32_t)next;
+		e.other = prev > 0 ? (int32_t)prev : -1;
 		r = coati_timeline_add(l->timeline, &e);
 	}
 	if (prev <= 0 || r < 0)

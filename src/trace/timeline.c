@@ -52,7 +52,8 @@ int coati_timeline_new(const struct coati_timeline_opts *opts, struct coati_time
 	t->windows.max = WINDOWS_MAX;
 	t->notes.max = NOTES_MAX;
 	t->cpu_last = coati_alloc_array(TIMELINE_CPUS_MAX, sizeof(*t->cpu_last));
-	if (!t->cpu_last) {
+	t->cpu_runs = coati_alloc_array(TIMELINE_CPUS_MAX, sizeof(*t->cpu_runs));
+	if (!t->cpu_last || !t->cpu_runs) {
 		coati_timeline_free(&t);
 		return coati_fail(err, -ENOMEM, "out of memory");
 	}
@@ -100,6 +101,7 @@ void coati_timeline_free(struct coati_timeline **tp)
 	coati_profile_free(&t->profile);
 	coati_contexts_free(&t->contexts);
 	coati_free(t->cpu_last);
+	coati_free(t->cpu_runs);
 	coati_free(t);
 }
 

@@ -122,6 +122,7 @@ struct coati_timeline {
 	ARRAY(struct loss_window) windows;
 	ARRAY(const char *) notes;
 	uint64_t *cpu_last; /* of each CPU: the last kernel event */
+	uint32_t *cpu_runs; /* of each CPU: the thread that was said to run there last, and 1 */
 	uint8_t cpus[TIMELINE_CPUS_MAX / 8];
 	bool ended;
 	struct coati_profile *profile;

@@ -91,6 +91,27 @@ TEST(timeline_number_that_is_used_again_is_another_thread)
 	coati_timeline_free(&t);
 }
 
+TEST(timeline_thread_whose_cpu_another_one_left_was_not_running_there)
+{
+	struct coati_timeline *t = begin(1000);
+	struct coati_timeline_info info;
+
+	exists(t, 11);
+	exists(t, 12);
+	add(t, (struct coati_timeline_event){
+		       .kind = COATI_TIMELINE_IN, .tid = 11, .time = 1000, .cpu = 3, .other = -1 });
+	/* that 11 left is missing, and that 12 came */
+	add(t, (struct coati_timeline_event){
+		       .kind = COATI_TIMELINE_IN, .tid = 13, .time = 1500, .cpu = 3, .other = 12 });
+	end(t, 2000);
+	CHECK_U64(ledger(t, 11, 1000, 2000).parts[COATI_WAIT_RUNNING], ==, 0);
+	CHECK_U64(ledger(t, 11, 1000, 2000).parts[COATI_WAIT_UNKNOWN], ==, 1000);
+	CHECK_U64(ledger(t, 13, 1500, 2000).parts[COATI_WAIT_RUNNING], ==, 500);
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.unpaired, ==, 1);
+	coati_timeline_free(&t);
+}
+
 TEST(timeline_what_was_lost_is_unknown_until_the_next_thing_that_is_told)
 {
 	struct coati_timeline *t = begin(1000);
