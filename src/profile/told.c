@@ -42,6 +42,14 @@ static int feed_name(struct reading *r, int32_t pid, int32_t tid, const char *na
 	return coati_processes_feed(r->processes, NULL, &rec);
 }
 
+/* A process has the name of its first thread. */
+static const char *name_of(const struct coati_context_sample *s)
+{
+	bool is_first = s->tid == s->pid && *s->process_comm;
+
+	return *s->comm && !is_first ? s->comm : s->process_comm;
+}
+
 /* What the program calls itself is right where nobody else told; from its first sample back to the beginning. */
 static int learn_name(struct reading *r, const struct coati_context_sample *s)
 {
@@ -50,7 +58,7 @@ static int learn_name(struct reading *r, const struct coati_context_sample *s)
 	struct coati_thread_info info;
 	int n;
 
-	now = coati_hash_bytes(s->comm, strlen(s->comm), 1);
+	now = coati_hash_bytes(name_of(s), strlen(name_of(s)), 1);
 	if (is_known && (last == now || !last))
 		return 0;
 	n = coati_processes_thread(r->processes, s->pid, s->tid, s->time, &info);
@@ -61,8 +69,7 @@ static int learn_name(struct reading *r, const struct coati_context_sample *s)
 	if (now && !is_known && (!info.process_comm || *info.process_comm == ':'))
 		n = feed_name(r, s->pid, s->pid, s->process_comm, 0);
 	if (n == 0 && now)
-		n = feed_name(r, s->pid, s->tid, *s->comm ? s->comm : s->process_comm,
-			      is_known ? s->time : 0);
+		n = feed_name(r, s->pid, s->tid, name_of(s), is_known ? s->time : 0);
 	if (n == 0)
 		n = coati_map_put(&r->told_names, key, now);
 	return n < 0 ? n : 0;
@@ -120,6 +127,11 @@ static int fold(struct reading *r, const struct coati_context_sample *s, const s
 				     p->label_sets.v[e.labels].nr, &p->threads.v[task->thread])) {
 		r->profile->quality.filtered++;
 		return 0;
+	}
+	if (!key.nr) { /* nowhere */
+		r->words[0] = 0;
+		key.words = r->words;
+		key.nr = 1;
 	}
 	if (key.nr >= LIVE_STACK_MAX)
 		key.mode |= CHAIN_FULL;
