@@ -6,10 +6,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/parse.h"
 #include "command.h"
 #include "talk.h"
 
@@ -112,6 +115,64 @@ const char *coati_output_style(const struct output *out, enum output_style style
 	};
 
 	return out->color ? escapes[style] : "";
+}
+
+uint32_t coati_output_width(const struct output *out)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize w = { 0 };
+	uint64_t n;
+
+	if (!isatty(out->fd))
+		return 0;
+	if (ioctl(out->fd, TIOCGWINSZ, &w) == 0 && w.ws_col)
+		return w.ws_col;
+	return columns && coati_parse_u64(columns, 1, 4096, &n) == 0 ? (uint32_t)n : 80;
+}
+
+/* Bytes of @text that go on a line of @width columns: up to the last blank that does, or all of a word that does not. */
+static size_t line_bytes(const char *text, size_t width)
+{
+	size_t columns = 0, blank = 0, at = 0;
+
+	for (; text[at]; at++) {
+		if (text[at] == ' ' && columns <= width)
+			blank = at;
+		columns += ((unsigned char)text[at] & 0xc0) != 0x80; /* characters of UTF-8 */
+		if (columns > width && blank)
+			return blank;
+	}
+	return at;
+}
+
+/* One line without its newline, as several. */
+static void put_remark(struct strbuf *s, const char *text, size_t width)
+{
+	text += strncmp(text, "# ", 2) ? 0 : 2;
+	do {
+		size_t n = line_bytes(text, width);
+
+		coati_strbuf_adds(s, "# ");
+		coati_strbuf_add(s, text, n);
+		coati_strbuf_addc(s, '\n');
+		text += n;
+		text += *text == ' ';
+	} while (*text);
+}
+
+void coati_output_wrap(struct output *out, size_t from)
+{
+	size_t width = coati_output_width(out);
+	char *copy, *line, *end;
+
+	if (width <= 2 || out->text.failed || !(copy = coati_strdup(out->text.text + from)))
+		return; /* it is as it is */
+	out->text.len = from;
+	for (line = copy; (end = strchr(line, '\n')); line = end + 1) {
+		*end = 0;
+		put_remark(&out->text, line, width - 2);
+	}
+	coati_free(copy);
 }
 
 void coati_output_csv(struct strbuf *s, const char *text)

@@ -30,7 +30,7 @@ typedef ARRAY(struct box) boxes_t;
 static uint32_t graph_width(const struct report *r)
 {
 	const char *columns = getenv("COLUMNS");
-	uint64_t n = coati_report_width(r);
+	uint64_t n = coati_output_width(&r->out);
 
 	if (!n && (!columns || coati_parse_u64(columns, WIDTH_LEAST, WIDTH_MOST, &n) < 0))
 		n = 100;

@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/parse.h"
@@ -33,19 +31,6 @@ void coati_report_weight(const struct report *r, struct strbuf *s, uint64_t weig
 		coati_format_duration(s, weight);
 	else
 		coati_strbuf_grouped(s, weight);
-}
-
-uint32_t coati_report_width(const struct report *r)
-{
-	const char *columns = getenv("COLUMNS");
-	struct winsize w = { 0 };
-	uint64_t n;
-
-	if (!isatty(r->out.fd))
-		return 0;
-	if (ioctl(r->out.fd, TIOCGWINSZ, &w) == 0 && w.ws_col)
-		return w.ws_col;
-	return columns && coati_parse_u64(columns, 1, 4096, &n) == 0 ? (uint32_t)n : 80;
 }
 
 /* ---- text on a line ---- */
@@ -236,8 +221,10 @@ void coati_report_quality_text(struct report *r)
 	struct strbuf *s = &r->out.text;
 	char account[512];
 	const char *note;
+	size_t from;
 
 	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_DIM));
+	from = s->len;
 	coati_strbuf_adds(s, "# ");
 	coati_report_fit(s, r->input, 1000);
 	coati_strbuf_adds(s, ": ");
@@ -258,6 +245,7 @@ void coati_report_quality_text(struct report *r)
 	else if (q->unsymbolised > q->samples / 20)
 		coati_strbuf_adds(
 			s, "# coati report --verbose tells which files have no symbols, and why\n");
+	coati_output_wrap(&r->out, from);
 	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_PLAIN));
 }
 

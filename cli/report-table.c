@@ -32,7 +32,7 @@ static size_t row_limit(const struct report *r, size_t nr)
 /* As wide as the terminal allows; in full where there is none. */
 static size_t name_columns(const struct report *r)
 {
-	uint32_t width = coati_report_width(r);
+	uint32_t width = coati_output_width(&r->out);
 
 	if (r->args->verbose || !width)
 		return 1000;

@@ -80,25 +80,27 @@ static int by_time(const void *a, const void *b)
 
 static void put_row(struct trace *t, const struct blame *b)
 {
-	struct strbuf *s = &t->out.text;
+	struct strbuf *s = &t->out.text, tail = STRBUF_INIT(1u << 20);
+	size_t line = s->len;
 
 	coati_trace_time(s, b->ns, 9);
 	coati_strbuf_printf(s, "%9llu", (unsigned long long)b->nr);
 	coati_trace_time(s, b->ns / b->nr, 9);
 	coati_strbuf_printf(s, "  %-9s ", coati_wait_name(b->wake.wait));
-	coati_strbuf_clean(s, b->woken, strlen(b->woken));
-	coati_strbuf_adds(s, " waits for ");
-	coati_strbuf_clean(s, b->waker, strlen(b->waker));
+	coati_strbuf_clean(&tail, b->woken, strlen(b->woken));
+	coati_strbuf_adds(&tail, " waits for ");
+	coati_strbuf_clean(&tail, b->waker, strlen(b->waker));
 	if (b->task[0]) {
-		coati_strbuf_adds(s, " [");
-		coati_strbuf_clean(s, b->task, strlen(b->task));
-		coati_strbuf_adds(s, "]");
+		coati_strbuf_adds(&tail, " [");
+		coati_strbuf_clean(&tail, b->task, strlen(b->task));
+		coati_strbuf_adds(&tail, "]");
 	}
-	if (b->wake.waker != COATI_TIMELINE_NONE) {
-		coati_strbuf_adds(s, "  ");
-		coati_trace_stack(t, s, b->wake.stack, 3);
+	if (b->wake.waker != COATI_TIMELINE_NONE && b->wake.stack != COATI_TIMELINE_NONE) {
+		coati_strbuf_adds(&tail, "  ");
+		coati_trace_stack(t, &tail, b->wake.stack, 3);
 	}
-	coati_strbuf_addc(s, '\n');
+	coati_trace_tail(t, line, tail.text);
+	coati_strbuf_fini(&tail);
 }
 
 static void json_row(struct trace *t, struct json *j, const struct blame *b, struct strbuf *text)

@@ -226,14 +226,16 @@ static void put_json(const struct trace *t, struct json *j, const struct entry *
 
 static void put_line(struct trace *t, const struct entry *e)
 {
-	struct strbuf *s = &t->out.text;
+	struct strbuf *s = &t->out.text, tail = STRBUF_INIT(1u << 20);
+	size_t line = s->len;
 
 	coati_trace_when(t, s, e->time);
 	coati_strbuf_adds(s, "  ");
 	coati_trace_thread_name(t, s, e->thread);
 	coati_strbuf_adds(s, "  ");
-	put_text(t, s, e);
-	coati_strbuf_addc(s, '\n');
+	put_text(t, &tail, e);
+	coati_trace_tail(t, line, tail.text);
+	coati_strbuf_fini(&tail);
 }
 
 static void put_all(struct trace *t, const struct entries *es, const char *view)

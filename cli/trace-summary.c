@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* All of it on a page: threads and what their time went into, CPUs, task types and regions with how long they take. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "command.h"
+#include "report-quality.h"
 #include "talk.h"
 #include "trace-text.h"
 
-#define BAR 20
+#define NAME_COLUMNS 24 /* of threads */
+#define TYPE_COLUMNS 14 /* at least, of types */
 
 struct row {
 	uint32_t number;
@@ -58,72 +61,161 @@ static size_t shown_of(const struct trace *t, size_t nr)
 	return t->args->limit && t->args->limit < nr ? t->args->limit : nr;
 }
 
-static void put_sums(struct trace *t, const struct coati_ledger *l, bool nobody)
-{
-	struct strbuf *s = &t->out.text;
-	uint64_t sums[SUM_COUNT];
-
-	coati_trace_sums(l, sums);
-	for (int i = 0; i < SUM_COUNT; i++)
-		if (i != SUM_NOBODY || nobody)
-			coati_trace_time(s, sums[i], 9);
-	coati_strbuf_adds(s, "  ");
-}
-
 static void more(struct strbuf *s, size_t nr, size_t shown, const char *what)
 {
 	if (shown < nr)
 		coati_strbuf_printf(s, "... and %zu more %s; -n 0 shows all\n", nr - shown, what);
 }
 
+/* Columns of the longest name. */
+static size_t name_columns(const struct trace *t, const struct rows *rows, size_t nr)
+{
+	struct strbuf text = STRBUF_INIT(1024);
+	size_t most = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		coati_strbuf_clear(&text);
+		coati_trace_thread_name(t, &text, rows->list.v[i].number);
+		most = text.len > most ? text.len : most;
+	}
+	coati_strbuf_fini(&text);
+	return most < NAME_COLUMNS ? most : NAME_COLUMNS;
+}
+
+static void put_thread(struct trace *t, const struct row *row, size_t columns)
+{
+	static const int shown[] = { SUM_RUNNING, SUM_RUNNABLE, SUM_BLOCKED, SUM_UNKNOWN };
+	struct strbuf *s = &t->out.text, name = STRBUF_INIT(1024), reasons = STRBUF_INIT(1024);
+	uint64_t sums[SUM_COUNT];
+	size_t line = s->len, used, room;
+
+	coati_trace_sums(&row->ledger, sums);
+	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+		coati_trace_time(s, sums[shown[i]], 9);
+	coati_strbuf_adds(s, "  ");
+	coati_trace_bar(t, &row->ledger, bar_columns(t));
+	coati_strbuf_adds(s, "  ");
+	coati_trace_thread_name(t, &name, row->number);
+	used = coati_report_fit(s, name.text, NAME_COLUMNS);
+	used = used < columns ? columns - used : 0;
+	room = coati_trace_room(t, line);
+	coati_trace_reasons(&reasons, &row->ledger, 3, room > used ? room - used : 0);
+	coati_strbuf_pad(s, ' ', reasons.len ? used : 0);
+	coati_strbuf_adds(s, reasons.text);
+	coati_strbuf_addc(s, '\n');
+	coati_strbuf_fini(&name);
+	coati_strbuf_fini(&reasons);
+}
+
 static void put_threads(struct trace *t, const struct rows *rows)
 {
-	struct strbuf *s = &t->out.text;
-	size_t nr = shown_of(t, rows->list.len);
+	size_t nr = shown_of(t, rows->list.len), columns = name_columns(t, rows, nr);
+	char heading[80];
 
-	coati_trace_heading(t,
-			    "  running runnable  blocked  unknown  ledger                thread");
-	for (size_t i = 0; i < nr; i++) {
-		const struct row *row = &rows->list.v[i];
+	snprintf(heading, sizeof(heading), "  running runnable  blocked  unknown  %-*s  thread",
+		 (int)bar_columns(t), "ledger");
+	coati_trace_heading(t, heading);
+	for (size_t i = 0; i < nr; i++)
+		put_thread(t, &rows->list.v[i], columns);
+	more(&t->out.text, rows->list.len, nr, "threads");
+}
 
-		put_sums(t, &row->ledger, false);
-		coati_trace_bar(t, &row->ledger, BAR);
-		coati_strbuf_adds(s, "  ");
-		coati_trace_thread_name(t, s, row->number);
-		coati_strbuf_adds(s, "  ");
-		coati_trace_reasons(s, &row->ledger, 3);
-		coati_strbuf_addc(s, '\n');
+/* ---- types ---- */
+
+enum column {
+	NUMBER,
+	P50,
+	P90,
+	P99,
+	MAX,
+	FIRST_SUM,
+	COLUMN_COUNT = FIRST_SUM + SUM_COUNT,
+};
+
+static void values_of(const struct coati_timeline_type *k, uint64_t values[COLUMN_COUNT])
+{
+	values[NUMBER] = k->nr;
+	values[P50] = k->p50;
+	values[P90] = k->p90;
+	values[P99] = k->p99;
+	values[MAX] = k->max;
+	coati_trace_sums(&k->ledger, values + FIRST_SUM);
+}
+
+/* Where the terminal is too narrow for all columns, those go that say nothing, then those that say least. */
+static void choose_columns(const struct trace *t, bool regions, bool shown[COLUMN_COUNT])
+{
+	static const int least[] = { P90, FIRST_SUM + SUM_NOBODY, FIRST_SUM + SUM_UNKNOWN, P50,
+				     MAX };
+	size_t width = coati_output_width(&t->out), used = 9 * COLUMN_COUNT + TYPE_COLUMNS;
+	struct coati_timeline_type k;
+	uint64_t values[COLUMN_COUNT];
+	bool says[COLUMN_COUNT] = { false };
+
+	for (uint32_t i = 0; coati_timeline_type(t->timeline, i, &k) == 0; i++) {
+		values_of(&k, values);
+		for (int n = 0; (k.is_region != 0) == regions && n < COLUMN_COUNT; n++)
+			says[n] |= values[n] != 0;
 	}
-	more(s, rows->list.len, nr, "threads");
+	for (int n = COLUMN_COUNT - 1; n >= 0; n--) {
+		shown[n] = !width || used <= width || says[n];
+		used -= shown[n] ? 0 : 9;
+	}
+	for (size_t i = 0; width && used > width && i < sizeof(least) / sizeof(*least); i++) {
+		used -= shown[least[i]] ? 9 : 0;
+		shown[least[i]] = false;
+	}
+}
+
+static void put_heading(struct trace *t, bool regions, const bool shown[COLUMN_COUNT])
+{
+	static const char *const names[COLUMN_COUNT] = { "number", "p50",     "p90",	  "p99",
+							 "max",	   "running", "runnable", "blocked",
+							 "nobody", "unknown" };
+	struct strbuf text = STRBUF_INIT(256);
+
+	coati_strbuf_addc(&text, '\n');
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		if (shown[i])
+			coati_strbuf_printf(&text, "%9s", names[i]);
+	coati_strbuf_adds(&text, regions ? "  region" : "  task");
+	coati_trace_heading(t, text.text);
+	coati_strbuf_fini(&text);
+}
+
+static void put_type(struct trace *t, const struct coati_timeline_type *k,
+		     const bool shown[COLUMN_COUNT])
+{
+	struct strbuf *s = &t->out.text, name = STRBUF_INIT(1u << 20);
+	uint64_t values[COLUMN_COUNT];
+	size_t line = s->len;
+
+	values_of(k, values);
+	coati_strbuf_printf(s, "%9u", k->nr);
+	for (int i = NUMBER + 1; i < COLUMN_COUNT; i++)
+		if (shown[i])
+			coati_trace_time(s, values[i], 9);
+	coati_strbuf_adds(s, "  ");
+	coati_strbuf_clean(&name, k->name, strlen(k->name));
+	if (k->nr_open)
+		coati_strbuf_printf(&name, " (%u open)", k->nr_open);
+	coati_trace_tail(t, line, name.text);
+	coati_strbuf_fini(&name);
 }
 
 static void put_types(struct trace *t, bool regions)
 {
-	struct strbuf *s = &t->out.text;
 	struct coati_timeline_type k;
-	bool any = false;
+	bool shown[COLUMN_COUNT], any = false;
 
+	choose_columns(t, regions, shown);
 	for (uint32_t i = 0; coati_timeline_type(t->timeline, i, &k) == 0; i++) {
 		if ((k.is_region != 0) != regions)
 			continue;
 		if (!any)
-			coati_trace_heading(t, regions ? "\n   number      p50      p90      p99"
-							 "      max  running runnable  blocked"
-							 "  nobody  unknown  region"
-						       : "\n   number      p50      p90      p99"
-							 "      max  running runnable  blocked"
-							 "   nobody  unknown  task");
+			put_heading(t, regions, shown);
 		any = true;
-		coati_strbuf_printf(s, "%9u", k.nr);
-		coati_trace_time(s, k.p50, 9);
-		coati_trace_time(s, k.p90, 9);
-		coati_trace_time(s, k.p99, 9);
-		coati_trace_time(s, k.max, 9);
-		put_sums(t, &k.ledger, true);
-		coati_strbuf_clean(s, k.name, strnlen(k.name, 64));
-		if (k.nr_open)
-			coati_strbuf_printf(s, " (%u open)", k.nr_open);
-		coati_strbuf_addc(s, '\n');
+		put_type(t, &k, shown);
 	}
 }
 

@@ -10,7 +10,7 @@
 #include "talk.h"
 #include "trace-text.h"
 
-#define BAR 20
+#define BAR_WIDTH 105 /* of terminals that have room for a bar */
 
 /* One task, or region of a thread. */
 struct instance {
@@ -68,18 +68,28 @@ static int ledger_of(const struct trace *t, const struct instance *i, struct coa
 	return coati_timeline_ledger(t->timeline, i->thread, i->begin, i->begin + i->ns, l);
 }
 
+static bool has_bars(const struct trace *t)
+{
+	size_t width = coati_output_width(&t->out);
+
+	return !width || width >= BAR_WIDTH;
+}
+
 static void put_instance(struct trace *t, const struct instance *i, const struct coati_ledger *l)
 {
 	struct strbuf *s = &t->out.text;
 	struct coati_timeline_task k;
 	uint64_t sums[SUM_COUNT];
+	size_t line = s->len;
 
 	coati_trace_time(s, i->ns, 9);
 	coati_trace_sums(l, sums);
 	for (int n = 0; n < SUM_COUNT; n++)
 		coati_trace_time(s, sums[n], 9);
-	coati_strbuf_adds(s, "  ");
-	coati_trace_bar(t, l, BAR);
+	if (has_bars(t)) {
+		coati_strbuf_adds(s, "  ");
+		coati_trace_bar(t, l, bar_columns(t));
+	}
 	coati_strbuf_adds(s, "  ");
 	coati_trace_when(t, s, i->begin);
 	coati_strbuf_adds(s, "  ");
@@ -88,8 +98,7 @@ static void put_instance(struct trace *t, const struct instance *i, const struct
 	else if (coati_timeline_task(t->timeline, i->number, &k) == 0)
 		coati_strbuf_printf(s, "%llu%s", (unsigned long long)k.id,
 				    k.flags ? " (open)" : "");
-	coati_strbuf_adds(s, "  ");
-	coati_trace_reasons(s, l, 3);
+	coati_trace_reasons(s, l, 3, coati_trace_room(t, line));
 	coati_strbuf_addc(s, '\n');
 }
 
@@ -138,9 +147,11 @@ static int put_slowest(struct trace *t, const struct instances *is,
 		coati_json_array(&j);
 	} else {
 		coati_trace_quality(t);
-		coati_trace_heading(t,
-				    "     took  running runnable  blocked   nobody  unknown  ledger"
-				    "                begin     which");
+		coati_trace_heading(
+			t, has_bars(t) ? "     took  running runnable  blocked   nobody  unknown  "
+					 "ledger                begin     which"
+				       : "     took  running runnable  blocked   nobody  unknown  "
+					 "begin     which");
 	}
 	for (size_t i = 0; r == 0 && i < nr; i++) {
 		struct coati_ledger l;
@@ -201,23 +212,27 @@ static void put_ledger(struct trace *t, const struct coati_ledger *l)
 
 static void put_step(struct trace *t, const struct coati_timeline_step *step, uint64_t begin)
 {
-	struct strbuf *s = &t->out.text;
+	struct strbuf *s = &t->out.text, tail = STRBUF_INIT(1u << 20);
 	struct coati_timeline_task k;
+	size_t line = s->len;
 
 	coati_strbuf_adds(s, "  +");
 	coati_trace_time(s, step->begin - begin, 9);
 	coati_trace_time(s, step->end - step->begin, 10);
 	coati_strbuf_printf(s, "  %-9s  ", coati_part_name(step->part));
 	if (step->thread != COATI_TIMELINE_NONE)
-		coati_trace_thread_name(t, s, step->thread);
+		coati_trace_thread_name(t, &tail, step->thread);
 	if (coati_timeline_task(t->timeline, step->task, &k) == 0) {
-		coati_strbuf_adds(s, "  [");
-		coati_strbuf_clean(s, k.name, strlen(k.name));
-		coati_strbuf_printf(s, " %llu]", (unsigned long long)k.id);
+		coati_strbuf_adds(&tail, "  [");
+		coati_strbuf_clean(&tail, k.name, strlen(k.name));
+		coati_strbuf_printf(&tail, " %llu]", (unsigned long long)k.id);
 	}
-	coati_strbuf_adds(s, "  ");
-	coati_trace_stack(t, s, step->stack, 3);
-	coati_strbuf_addc(s, '\n');
+	if (step->stack != COATI_TIMELINE_NONE) {
+		coati_strbuf_adds(&tail, "  ");
+		coati_trace_stack(t, &tail, step->stack, 3);
+	}
+	coati_trace_tail(t, line, tail.text);
+	coati_strbuf_fini(&tail);
 }
 
 static void json_steps(struct trace *t, struct json *j, const struct coati_timeline_step *steps,

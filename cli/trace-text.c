@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "report-quality.h"
 
 #define NAME_MAX_BYTES 64
 
@@ -64,8 +65,10 @@ void coati_trace_quality(struct trace *t)
 	const struct coati_timeline_info *i = &t->info;
 	struct strbuf *s = &t->out.text;
 	const char *note;
+	size_t from;
 
 	coati_strbuf_adds(s, coati_output_style(&t->out, STYLE_DIM));
+	from = s->len;
 	coati_strbuf_printf(s, "# %s: ", t->input);
 	coati_format_duration(s, i->end - i->begin);
 	add_count(s, coati_timeline_thread_count(t->timeline), "thread", "threads");
@@ -94,6 +97,7 @@ void coati_trace_quality(struct trace *t)
 	add_missing(t, s);
 	for (uint32_t n = 0; (note = coati_timeline_note(t->timeline, n)); n++)
 		coati_strbuf_printf(s, "# %s\n", note);
+	coati_output_wrap(&t->out, from);
 	coati_strbuf_adds(s, coati_output_style(&t->out, STYLE_PLAIN));
 }
 
@@ -205,11 +209,13 @@ static bool is_reason(uint32_t part)
 	       part != COATI_PART_NOBODY;
 }
 
-void coati_trace_reasons(struct strbuf *s, const struct coati_ledger *l, size_t most)
+void coati_trace_reasons(struct strbuf *s, const struct coati_ledger *l, size_t most, size_t room)
 {
 	bool told[COATI_PART_COUNT] = { false };
+	size_t used = 0;
 
 	for (size_t n = 0; n < most; n++) {
+		struct strbuf text = STRBUF_INIT(128);
 		uint32_t best = COATI_PART_COUNT;
 
 		for (uint32_t i = 0; i < COATI_PART_COUNT; i++)
@@ -219,8 +225,14 @@ void coati_trace_reasons(struct strbuf *s, const struct coati_ledger *l, size_t 
 		if (best == COATI_PART_COUNT)
 			return;
 		told[best] = true;
-		coati_strbuf_printf(s, "%s%s ", n ? ", " : "", coati_part_name(best));
-		coati_format_duration(s, l->parts[best]);
+		coati_strbuf_printf(&text, "%s%s ", n ? ", " : "  ", coati_part_name(best));
+		coati_format_duration(&text, l->parts[best]);
+		used += text.len;
+		if (used <= room)
+			coati_strbuf_adds(s, text.text);
+		coati_strbuf_fini(&text);
+		if (used > room)
+			return;
 	}
 }
 
@@ -271,4 +283,41 @@ void coati_trace_heading(struct trace *t, const char *text)
 {
 	coati_strbuf_printf(&t->out.text, "%s%s%s\n", coati_output_style(&t->out, STYLE_BOLD), text,
 			    coati_output_style(&t->out, STYLE_PLAIN));
+}
+
+/* Characters of UTF-8, without the escapes of colours. */
+static size_t columns_of(const char *text)
+{
+	size_t columns = 0;
+
+	while (*text) {
+		if (*text == '\033')
+			text += strcspn(text, "m");
+		else
+			columns += ((unsigned char)*text & 0xc0) != 0x80;
+		text += *text != 0;
+	}
+	return columns;
+}
+
+size_t coati_trace_room(const struct trace *t, size_t line)
+{
+	size_t width = coati_output_width(&t->out), used;
+
+	if (!width || t->out.text.failed)
+		return SIZE_MAX;
+	used = t->out.text.len > line ? columns_of(t->out.text.text + line) : 0;
+	return used < width ? width - used : 0;
+}
+
+void coati_trace_tail(struct trace *t, size_t line, const char *text)
+{
+	struct strbuf *s = &t->out.text;
+	size_t room = coati_trace_room(t, line);
+
+	if (room == SIZE_MAX)
+		coati_strbuf_adds(s, text);
+	else if (room)
+		coati_report_fit(s, text, room);
+	coati_strbuf_addc(s, '\n');
 }
