@@ -107,6 +107,7 @@ static int prepare_set(struct coati_capture *cap, int which, const char *event,
 static int prepare_irqs(struct coati_capture *cap)
 {
 	struct capture_set_state *st = &cap->sets[SET_IRQ];
+	struct coati_error first = { 0 };
 	int r = coati_event_list_new(NULL, &st->own_list, NULL);
 
 	for (size_t i = 0; r >= 0 && i < sizeof(irq_events) / sizeof(*irq_events); i++) {
@@ -114,11 +115,13 @@ static int prepare_irqs(struct coati_capture *cap)
 
 		r = coati_event_list_add(st->own_list, irq_events[i], &why);
 		if (r < 0 && r != -ENOMEM) {
-			if (!coati_event_list_count(st->own_list))
-				cap->off.no_irqs = why;
+			if (!first.code)
+				first = why;
 			r = 0;
 		}
 	}
+	if (r == 0 && !coati_event_list_count(st->own_list))
+		cap->off.no_irqs = first;
 	if (r < 0 || !coati_event_list_count(st->own_list))
 		return r;
 	return prepare_attrs(cap, st, COATI_STACKS_NONE, 0);

@@ -6,6 +6,7 @@
  *	lock	somebody holds the lock that it needs, for ten times as long as a request takes
  *	fault	it touches fresh memory, page by page, for as long
  *	cpu	it computes ten times as long
+ *	sizes	it has not either, but no two requests are of the same size: they compute for so long on average, in an exponential distribution
  * Prints "NAME TID" of the threads, and how many had bad luck.
  */
 #include <coati/live.h>
@@ -135,9 +136,26 @@ static void lookup(int is_unlucky)
 		touch_memory(work_us * TIMES);
 }
 
+/* -log2() of a number between 0 and 1 that is drawn by the request's, nearly; its mean is 1 / log(2). */
+static long size_of(long i)
+{
+	uint64_t x = ((uint64_t)i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	int zeros;
+
+	x ^= x >> 31;
+	x *= UINT64_C(0xbf58476d1ce4e5b9);
+	x ^= x >> 27;
+	x |= 1;
+	zeros = __builtin_clzll(x);
+	x <<= zeros;
+	return (long)((double)work_us * 0.69 * (zeros + 2 - 2 * (double)x * 0x1p-64));
+}
+
 static void serve(long i)
 {
-	int is_unlucky = strcmp(cause, "none") && i % every == every / 2;
+	int has_size = !strcmp(cause, "sizes");
+	int is_unlucky = strcmp(cause, "none") && !has_size && i % every == every / 2;
+	long us = has_size ? size_of(i) : work_us;
 	struct coati_live_task task;
 
 	COATI_TASK_BEGIN(&task, "request", NULL);
@@ -145,12 +163,12 @@ static void serve(long i)
 		COATI_TASK_SCOPE(&task);
 		{
 			COATI_REGION("parse");
-			compute(work_us / 2);
+			compute(us / 2);
 		}
 		lookup(is_unlucky);
 		{
 			COATI_REGION("reply");
-			compute(work_us - work_us / 2);
+			compute(us - us / 2);
 		}
 		if (is_unlucky)
 			COATI_LOG("server", "request %ld had bad luck", i);
