@@ -12,7 +12,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -49,16 +48,6 @@ static void fail(const char *what, int code)
 	exit(77);
 }
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		fail("a CPU of its own", errno);
-}
-
 static uint64_t thread_cpu_ns(void)
 {
 	struct timespec ts;
@@ -81,7 +70,7 @@ static void *produce(void *arg)
 	struct flood *f = arg;
 	uint64_t end = bench_now_ns() + f->run_ns;
 
-	pin(0);
+	bench_pin(0);
 	for (f->produced = 0; bench_now_ns() < end; f->produced += CHUNK)
 		if (bpf_asm_run(f->prog, CHUNK, NULL) < 0)
 			break;
@@ -265,7 +254,7 @@ int main(int argc, char **argv)
 		open_flood(&f[i], bytes, run_ns);
 	open_ours(&f[0]);
 	peer = open_peer(&f[1]);
-	pin(1);
+	bench_pin(1);
 	for (unsigned int i = 0; i < pairs; i++) {
 		struct result a = { 0 }, b;
 

@@ -19,7 +19,6 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -50,16 +49,6 @@ static void die(const char *what)
 {
 	perror(what);
 	exit(1);
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		die("a CPU of its own");
 }
 
 static uint64_t cpu_ns(const struct rusage *u)
@@ -97,7 +86,7 @@ static int run_window(const char *path, long ms)
 /* With a breath now and then, so that the recorder of a busy machine keeps up and the file has them all. */
 static int run_calls(long nr)
 {
-	pin(1);
+	bench_pin(1);
 	while (nr--) {
 		syscall(SYS_getppid);
 		if (nr % 5000 == 0)
@@ -157,7 +146,7 @@ static void run_target(struct board *b, const char *what)
 	bool syscalls = !strcmp(what, "syscalls"), switches = !strcmp(what, "switches");
 	volatile uint64_t sink = 1;
 
-	pin(1);
+	bench_pin(1);
 	if (switches)
 		start_other();
 	for (;;) {
@@ -269,7 +258,7 @@ static int run(int argc, char **argv)
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
 	b = map_board(fd);
 	target = start_target(b, argv[1]);
-	pin(0);
+	bench_pin(0);
 	command = build_command(argc - 4, argv + 4, tail, target);
 	measure(command, &u);
 	kill(target, SIGKILL);

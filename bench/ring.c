@@ -12,7 +12,6 @@
  * BYTES is what a BPF program puts out per record. Exit status 77 when the peer cannot be had here.
  */
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,16 +36,6 @@ static void fail(const char *what, int code)
 {
 	fprintf(stderr, "%s: %s\n", what, strerror(code < 0 ? -code : code));
 	exit(77);
-}
-
-static void pin(void)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(0, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		fail("CPU 0", errno);
 }
 
 static inline void touch(const uint8_t *record)
@@ -276,7 +265,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
-	pin();
+	bench_pin(0);
 	k.items = !strcmp(argv[1], "item");
 	k.again = !strcmp(argv[1], "again");
 	if (!strcmp(argv[1], "next"))

@@ -161,22 +161,14 @@ static int cost_of_one(const char *stacks, int depth, unsigned int pairs)
 
 /* ---- a program that computes ---- */
 
-static uint64_t read_clock(clockid_t which)
-{
-	struct timespec ts;
-
-	clock_gettime(which, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static uint64_t used_ns(void)
 {
-	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	return bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static uint64_t thread_ns(void)
 {
-	return read_clock(CLOCK_THREAD_CPUTIME_ID);
+	return bench_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Always the same, in the nearest cache, which a handler may take away. No system call. */

@@ -15,7 +15,6 @@
  * has one CPU only.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -52,30 +51,12 @@ static void fail(const char *what)
 	exit(1);
 }
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		fail("a CPU of its own");
-}
-
 /* ---- the server's side ---- */
 
 ssize_t server_send(int fd, const void *bytes, size_t size, int flags)
 {
 	atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed);
 	return send(fd, bytes, size, flags);
-}
-
-static uint64_t used_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 struct slice {
@@ -100,11 +81,11 @@ static struct slice measure(const struct coati_recorder *rec)
 	usleep(SETTLE_MS * 1000);
 	events = events_of(rec);
 	time_ns = bench_now_ns();
-	cpu_ns = used_ns();
+	cpu_ns = bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	done = atomic_load(&requests);
 	usleep(slice_ms * 1000);
 	time_ns = bench_now_ns() - time_ns;
-	cpu_ns = used_ns() - cpu_ns;
+	cpu_ns = bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
 	answered = (double)(atomic_load(&requests) - done);
 	if (answered <= 0) {
 		fprintf(stderr, "bench-server: no request was answered\n");
@@ -170,7 +151,7 @@ static void run_server(void)
 	char *argv[] = { name, to.sun_path, NULL };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever becomes of the clients, it ends */
-	pin(1);
+	bench_pin(1);
 	exit(server_main(2, argv));
 }
 
@@ -248,7 +229,7 @@ int main(int argc, char **argv)
 	server = fork();
 	if (server == 0)
 		run_server();
-	pin(0);
+	bench_pin(0);
 	run_clients();
 	waitpid(server, &status, 0);
 	unlink(to.sun_path);

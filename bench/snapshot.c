@@ -13,7 +13,6 @@
  * the longest of each; events that the smaller of both is made of. Exit status 77 when this machine has one CPU only.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,42 +41,20 @@ static struct spread spreads[STOP];
 static _Atomic int state;
 static struct coati_live_clock live_clock;
 
-static uint64_t cycles(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#else
-	uint64_t v;
-
-	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(v));
-	return v;
-#endif
-}
-
 static void fail(const char *what)
 {
 	fprintf(stderr, "bench-snapshot: %s\n", what);
 	exit(1);
 }
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		fail("no CPU of its own");
-}
-
 /* ---- the writer ---- */
 
 static void timed(struct spread *s, void (*emit)(struct coati_site *))
 {
-	uint64_t start = cycles(), took;
+	uint64_t start = bench_cycles(), took;
 
 	emit(&site);
-	took = cycles() - start;
+	took = bench_cycles() - start;
 	s->buckets[took < BUCKETS ? took : BUCKETS - 1]++;
 	s->count++;
 	if (took > s->longest)
@@ -90,7 +67,7 @@ static void *write_events(void *unused)
 {
 	int now;
 
-	pin(1);
+	bench_pin(1);
 	while ((now = atomic_load_explicit(&state, memory_order_relaxed)) != STOP) {
 		timed(&spreads[now], coati_region_begin);
 		timed(&spreads[now], coati_region_end);
@@ -103,14 +80,6 @@ static void *write_events(void *unused)
 static uint64_t as_ns(uint64_t count)
 {
 	return count * live_clock.mult >> live_clock.shift;
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 /* What all but one in a thousand took at most. */
@@ -131,12 +100,13 @@ struct cost {
 static struct cost take_snapshot(struct coati_recorder *rec)
 {
 	int fd = memfd_create("bench", MFD_CLOEXEC);
-	uint64_t start = bench_now_ns(), start_cpu = cpu_ns();
+	uint64_t start = bench_now_ns(), start_cpu = bench_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct cost cost;
 
 	if (fd < 0 || coati_recorder_snapshot(rec, fd, NULL) < 0)
 		fail("no snapshot");
-	cost = (struct cost){ bench_now_ns() - start, cpu_ns() - start_cpu,
+	cost = (struct cost){ bench_now_ns() - start,
+			      bench_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_cpu,
 			      (uint64_t)lseek(fd, 0, SEEK_END) };
 	close(fd);
 	return cost;
@@ -209,7 +179,7 @@ int main(int argc, char **argv)
 		fail(err.text);
 	if (pthread_create(&writer, NULL, write_events, NULL))
 		fail("no thread");
-	pin(0);
+	bench_pin(0);
 	wait_for(FILL_NS);
 	for (unsigned long i = strtoul(argv[1], NULL, 10); i > 0; i--)
 		run_round(rec, windows);

@@ -22,18 +22,6 @@ static struct coati_site deep =
 	COATI_SITE_FOR("", COATI_SITE_REGION, "", "deep", NULL, COATI_SITE_STACK, 0);
 static struct coati_site note = COATI_SITE_FOR("", COATI_SITE_LOG, "", "note", NULL, 0, 0);
 
-static uint64_t cycles(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#else
-	uint64_t v;
-
-	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(v));
-	return v;
-#endif
-}
-
 /* ---- the floor ---- */
 
 static __thread uint64_t ring[2048];
@@ -43,7 +31,7 @@ static void floor_events(void *ctx)
 	for (int i = 0; i < LOOPS; i++) {
 		uint64_t *at = &ring[(i * 2) & 2046];
 
-		at[0] = cycles();
+		at[0] = bench_cycles();
 		at[1] = (uint64_t)i;
 		__asm__ volatile("" ::: "memory");
 	}
