@@ -15,14 +15,15 @@
  *
  *	/debug/pprof/			the index
  *	/debug/pprof/cmdline		the command line, its words ended by zero bytes
- *	/debug/pprof/symbol		names of addresses (?0x1234+0x5678, or as the body of a POST), for pprof
+ *	/debug/pprof/symbol		names of addresses (?0x1234+0x5678, or as the body of a POST), for pprof; of static functions, too
  *	/debug/pprof/profile?seconds=30	a CPU profile (<coati/sampler.h>), 1 to 3600 seconds
  *	/debug/pprof/heap		memory in use, and /debug/pprof/allocs what was ever allocated, after coati_heap_start() (<coati/heap.h>)
  *	/debug/pprof/mutex		who lets others wait for locks, and /debug/pprof/block who waits, after coati_locks_start() (<coati/locks.h>)
  *	/debug/pprof/threads		the stacks of all threads
  *	/metrics			CPU time, memory, threads, files and what the library counts, for Prometheus (text or OpenMetrics)
  *
- * Profiles are files for pprof, with names and labels. debug=1 gives text instead, and threads?debug=2 each thread by itself: its number, name, state and CPU time, the
+ * Profiles are files for pprof, with names and labels. Names come from the symbol tables of the files that are loaded, and where those cannot be read, or are others by now, from the
+ * dynamic tables in memory; without /proc (after chroot) code is found by the dynamic loader. debug=1 gives text instead, and threads?debug=2 each thread by itself: its number, name, state and CPU time, the
  * place in the kernel where it waits, its labels and its stack. seconds=N for heap, allocs, mutex and block gives what came in so many seconds.
  *
  * One CPU profile is taken at a time: who asks for another one meanwhile is answered with status 429, and so is who asks when eight pages are being made. When its

@@ -17,6 +17,7 @@
 struct page_job {
 	uint32_t seconds, debug;	  /* of the request; 0: not said */
 	enum coati_sampler_stacks stacks; /* how the server follows them */
+	const char *text;		  /* of the request, for pages that take some; NULL: none */
 	/* Sleep; false when nobody waits for the answer any more. */
 	bool (*wait)(struct page_job *job, uint64_t ns);
 	struct strbuf *body; /* where the answer goes */
@@ -32,6 +33,17 @@ static inline void page_fail(struct page_job *job, int status, const char *sente
 	snprintf(job->sentence, sizeof(job->sentence), "%s", sentence);
 }
 
+/* What a part of the library counts, for /metrics; of the server, who may have none linked in. */
+struct page_metrics {
+	bool is_open; /* OpenMetrics */
+	/* @type: "counter" or "gauge". Counters get _total behind their name. */
+	void (*number)(struct page_metrics *m, const char *name, const char *type, const char *help,
+		       uint64_t value);
+	void (*seconds)(struct page_metrics *m, const char *name, const char *type,
+			const char *help, uint64_t us);
+	struct strbuf *to;
+};
+
 struct live_page {
 	const char *name; /* behind /debug/pprof/ */
 	const char *what; /* one line for the index */
@@ -40,6 +52,8 @@ struct live_page {
 	/* On a thread of its own. */
 	void (*make)(struct page_job *job);
 	uint32_t default_seconds; /* without ?seconds=; 0: as it is now */
+	/* On the server's thread: quickly. NULL: nothing. */
+	void (*metrics)(struct page_metrics *m);
 };
 
 /* Lives for ever. A page of the same name is replaced. False: there are too many.  Thread: any. */

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 
 #define STACK_BYTES (256 * 1024)
@@ -90,6 +91,7 @@ int coati_job_start(struct serve_job *job, const struct serve_answer *answer, in
 	job->page = (struct page_job){ .seconds = answer->seconds,
 				       .debug = answer->debug,
 				       .stacks = answer->stacks,
+				       .text = answer->text,
 				       .wait = wait_for,
 				       .body = &job->answer.body };
 	r = coati_serve_thread(&job->thread, run, job);
@@ -110,6 +112,8 @@ void coati_job_finish(struct serve_job *job, struct serve_answer *ret)
 	pthread_join(job->thread, NULL);
 	pthread_cond_destroy(&job->cond);
 	pthread_mutex_destroy(&job->lock);
+	coati_free(job->answer.text);
+	job->answer.text = NULL;
 	*ret = job->answer;
 	job->taken = false;
 }

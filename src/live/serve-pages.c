@@ -6,7 +6,6 @@
 #include "live/serve-pages.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/parse.h"
@@ -55,27 +55,20 @@ static void show_cmdline(const struct visit *visit, struct serve_answer *ret)
 		coati_serve_say(ret, 500, "/proc/self/cmdline cannot be read");
 }
 
-/* pprof asks for some addresses, each with a plus sign between; one line for each that has a name. */
+/* Made by a job, which takes the addresses along. */
 static void show_symbol(const struct visit *visit, struct serve_answer *ret)
 {
-	const char *at = *visit->body ? visit->body : visit->request->query;
-	char word[24];
-	uint64_t address;
-	size_t size;
-	Dl_info info;
+	const char *text = *visit->body ? visit->body : visit->request->query;
 
-	coati_strbuf_adds(&ret->body, "num_symbols: 1\n"); /* any number but 0: names are here */
-	for (; *at; at += size + (at[size] != 0)) {
-		size = strcspn(at, "+ \r\n");
-		if (!size || size >= sizeof(word))
-			continue;
-		memcpy(word, at, size);
-		word[size] = 0;
-		if (coati_parse_u64(word, 1, UINT64_MAX, &address) < 0 ||
-		    !dladdr((const void *)(uintptr_t)address, &info) || !info.dli_sname)
-			continue;
-		coati_strbuf_printf(&ret->body, "%s\t%s\n", word, info.dli_sname);
+	if (visit->request->method == HTTP_HEAD)
+		return;
+	ret->text = coati_realloc_array(NULL, strlen(text) + 1, 1);
+	if (!ret->text) {
+		coati_serve_say(ret, 500, "no memory for the addresses");
+		return;
 	}
+	memcpy(ret->text, text, strlen(text) + 1);
+	ret->later = &coati_serve_symbol;
 }
 
 static void show_metrics(const struct visit *visit, struct serve_answer *ret)
@@ -106,8 +99,7 @@ static const struct {
 	{ "mutex", "not here: the program has not called coati_locks_start()" },
 };
 
-/* Ours, then those that parts of the library bring; NULL at the end. */
-static const struct live_page *later_page(uint32_t i)
+const struct live_page *coati_serve_later(uint32_t i)
 {
 	static const struct live_page *const own[] = { &coati_serve_profile, &coati_serve_threads };
 
@@ -118,7 +110,7 @@ static const struct live_page *find_later(const char *name)
 {
 	const struct live_page *page;
 
-	for (uint32_t i = 0; (page = later_page(i)); i++)
+	for (uint32_t i = 0; (page = coati_serve_later(i)); i++)
 		if (!strcmp(page->name, name))
 			return page;
 	return NULL;
@@ -190,7 +182,7 @@ static void show_index(const struct visit *visit, struct serve_answer *ret)
 		coati_strbuf_adds(&ret->body, "<tr><td></td>");
 		put_row(&ret->body, pages[i].link, pages[i].what);
 	}
-	for (uint32_t i = 0; (page = later_page(i)); i++)
+	for (uint32_t i = 0; (page = coati_serve_later(i)); i++)
 		put_later(&ret->body, page);
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
 		if (!find_later(absent[i].name))

@@ -12,6 +12,7 @@
 #define SERVE_ANSWER_BYTES (16 * 1024 * 1024)
 
 struct serve_answer {
+	char *text;		       /* what the job is to be given, to be freed; NULL: nothing */
 	const struct live_page *later; /* not NULL: it takes a while, and this is what makes it */
 	uint32_t seconds, debug;       /* that were asked for, then */
 	enum coati_sampler_stacks stacks; /* of the server */
@@ -33,8 +34,12 @@ void coati_serve_say(struct serve_answer *a, int status, const char *sentence);
 /* @body: the body of a POST, ended by a zero. */
 void coati_serve_page(const struct http_request *request, const char *body,
 		      const struct serve_counts *counts, struct serve_answer *ret);
+/* Pages that take a while: ours, then those that parts of the library bring; NULL at the end. */
+const struct live_page *coati_serve_later(uint32_t i);
 /* serve-profile.c */
 extern const struct live_page coati_serve_profile;
+/* serve-symbol.c */
+extern const struct live_page coati_serve_symbol;
 /* serve-threads.c */
 extern const struct live_page coati_serve_threads;
 /* serve-metrics.c */

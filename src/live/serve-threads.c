@@ -20,7 +20,7 @@ static struct text_stack stack_of(const struct thread_seen *t)
 
 /* ---- debug=2 ---- */
 
-static void put_thread(const struct live_maps *maps, const struct thread_seen *t, struct strbuf *s)
+static void put_thread(struct live_maps *maps, const struct thread_seen *t, struct strbuf *s)
 {
 	const struct text_stack stack = stack_of(t);
 
@@ -40,8 +40,7 @@ static void put_thread(const struct live_maps *maps, const struct thread_seen *t
 	coati_strbuf_addc(s, '\n');
 }
 
-static void put_threads(const struct live_maps *maps, const struct threads_seen *seen,
-			struct strbuf *s)
+static void put_threads(struct live_maps *maps, const struct threads_seen *seen, struct strbuf *s)
 {
 	for (const struct thread_seen *t = seen->first; t; t = t->next)
 		put_thread(maps, t, s);
@@ -73,8 +72,7 @@ static uint32_t count_same(const struct threads_seen *seen, const struct thread_
 	return nr;
 }
 
-static void put_groups(const struct live_maps *maps, const struct threads_seen *seen,
-		       struct strbuf *s)
+static void put_groups(struct live_maps *maps, const struct threads_seen *seen, struct strbuf *s)
 {
 	coati_strbuf_printf(s, "threads profile: total %u\n", seen->nr);
 	for (const struct thread_seen *t = seen->first; t; t = t->next) {

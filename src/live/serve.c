@@ -168,6 +168,7 @@ static void answer_request(struct coati_server *s, struct client *c,
 	if (a.later && begin_job(s, c, &a))
 		return; /* its body is the job's */
 	answer(s, c, &a, request->method == HTTP_HEAD);
+	coati_free(a.text);
 	coati_strbuf_fini(&a.body);
 }
 

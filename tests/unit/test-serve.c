@@ -222,6 +222,24 @@ TEST(serve_symbol_names_addresses_of_a_query_and_of_a_body)
 	coati_server_stop(server);
 }
 
+static __attribute__((noinline)) void nobody_exports_this(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+TEST(serve_symbol_names_static_functions)
+{
+	struct coati_server *server = started("0", NULL);
+	char request[256];
+
+	nobody_exports_this();
+	snprintf(request, sizeof(request), "GET /debug/pprof/symbol?%p HTTP/1.1\r\n" HOST "\r\n",
+		 (void *)(uintptr_t)nobody_exports_this);
+	CHECK_HAS(asked(server, request), "\tnobody_exports_this\n");
+	CHECK_STR(body_of(asked(server, "HEAD /debug/pprof/symbol HTTP/1.1\r\n" HOST "\r\n")), "");
+	coati_server_stop(server);
+}
+
 TEST(serve_takes_a_body_of_its_limit_in_small_pieces)
 {
 	struct coati_server *server = started("0", NULL);

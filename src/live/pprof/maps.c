@@ -1,32 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-/* /proc/self/maps comes in, what of it can be run goes out, with build ids at once and names on demand. */
+/* /proc/self/maps comes in, or what the loader has; what of it can be run goes out, with build ids at once and names on demand. */
 #include "live/pprof/maps.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/alloc.h"
 #include "base/elf.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "live/sampler/objects.h"
 
 #define MAPS_BYTES_MAX ((size_t)64 << 20)
+#define NAME_BYTES     1024u
+
+void coati_build_id_text(const uint8_t *id, size_t size, char *ret)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < size; i++) {
+		*ret++ = digits[id[i] >> 4];
+		*ret++ = digits[id[i] & 15];
+	}
+	*ret = '\0';
+}
 
 static void read_build_id(const char *path, char *text)
 {
-	static const char digits[] = "0123456789abcdef";
 	uint8_t id[20];
 	struct elf elf;
-	size_t size;
 
 	if (path[0] != '/' || coati_elf_open(path, &elf, NULL) < 0)
 		return;
-	size = coati_elf_build_id(&elf, id);
-	for (size_t i = 0; i < size; i++) {
-		text[2 * i] = digits[id[i] >> 4];
-		text[2 * i + 1] = digits[id[i] & 15];
-	}
+	coati_build_id_text(id, coati_elf_build_id(&elf, id), text);
 	coati_elf_close(&elf);
 }
 
@@ -46,9 +54,9 @@ static char *next_word(char **at)
 }
 
 /* start-end perms offset dev inode path */
-static int add_mapping(struct live_maps *m, char *line)
+static int add_mapping(struct live_maps *m, const struct live_maps *loaded, char *line)
 {
-	struct live_mapping one = { 0 };
+	struct live_mapping one = { 0 }, *known;
 	char *range = next_word(&line), *dash = strchr(range, '-'), *perms = next_word(&line);
 	char *offset = next_word(&line);
 
@@ -74,31 +82,51 @@ static int add_mapping(struct live_maps *m, char *line)
 	one.path = coati_arena_strdup(&m->texts, line);
 	if (!one.path)
 		return -ENOMEM;
-	read_build_id(line, one.build_id);
+	/* in memory it is that of what runs; the file may be another one by now */
+	known = coati_maps_find(loaded, one.start);
+	if (known)
+		memcpy(one.build_id, known->build_id, sizeof(one.build_id));
+	else
+		read_build_id(line, one.build_id);
 	m->list[m->len++] = one;
 	return 0;
 }
 
-int coati_maps_open(struct live_maps *m)
+static int read_maps(struct live_maps *m, const struct live_maps *loaded)
 {
 	struct strbuf maps = STRBUF_INIT(MAPS_BYTES_MAX);
+	int r = coati_file_read(AT_FDCWD, "/proc/self/maps", &maps);
 	char *line, *rest;
-	int r;
 
-	*m = (struct live_maps){ 0 };
-	coati_arena_init(&m->texts, MAPS_BYTES_MAX);
-	r = coati_file_read(AT_FDCWD, "/proc/self/maps", &maps);
 	for (rest = maps.text; r >= 0 && *rest;) {
 		line = rest;
 		rest += strcspn(rest, "\n");
 		if (*rest)
 			*rest++ = '\0';
-		r = add_mapping(m, line);
+		r = add_mapping(m, loaded, line);
 	}
 	coati_strbuf_fini(&maps);
+	return r < 0 ? r : 0;
+}
+
+int coati_maps_open(struct live_maps *m)
+{
+	struct live_maps loaded = { 0 };
+	int r;
+
+	*m = (struct live_maps){ 0 };
+	if (!coati_sampler_objects_shut())
+		coati_maps_loaded(&loaded); /* without: build ids of files */
+	coati_arena_init(&m->texts, MAPS_BYTES_MAX);
+	r = read_maps(m, &loaded);
 	if (r < 0)
 		coati_maps_close(m);
-	return r < 0 ? r : 0;
+	if (r < 0 && r != -ENOMEM && loaded.len) {
+		*m = loaded;
+		return 0;
+	}
+	coati_maps_close(&loaded);
+	return r;
 }
 
 void coati_maps_close(struct live_maps *m)
@@ -125,14 +153,46 @@ struct live_mapping *coati_maps_find(const struct live_maps *m, uint64_t addr)
 	return low < m->len && addr >= m->list[low].start ? &m->list[low] : NULL;
 }
 
-const char *coati_mapping_name(struct live_mapping *mapping, uint64_t addr, uint64_t *ret_into)
+/* Names of a file that is not the one that is loaded would be wrong. */
+static bool open_names(struct live_mapping *m, const char *path)
+{
+	char text[sizeof(m->build_id)] = "";
+	uint8_t id[20];
+
+	if (coati_sampler_names_open(&m->names, path) < 0)
+		return false;
+	coati_build_id_text(id, coati_elf_build_id(&m->names.elf, id), text);
+	if (m->build_id[0] && strcmp(m->build_id, text)) {
+		coati_sampler_names_close(&m->names);
+		return false;
+	}
+	return true;
+}
+
+/* The program itself is there when its file has been deleted, too. */
+static void find_names(struct live_mapping *m)
+{
+	uint64_t entry = getauxval(AT_ENTRY);
+
+	if (!open_names(m, m->path) && entry >= m->start && entry < m->end)
+		open_names(m, "/proc/self/exe");
+}
+
+const char *coati_maps_name(struct live_maps *m, struct live_mapping *mapping, uint64_t addr,
+			    uint64_t *ret_into)
 {
 	const struct sampler_name *n;
+	char name[NAME_BYTES];
 
 	if (!mapping->names_tried)
-		coati_sampler_names_open(&mapping->names, mapping->path); /* without: addresses */
+		find_names(mapping);
 	mapping->names_tried = true;
 	n = coati_sampler_names_find(&mapping->names, addr - mapping->start + mapping->offset,
 				     ret_into);
-	return n ? n->name : NULL;
+	if (n)
+		return n->name;
+	if (mapping->names.len || coati_sampler_objects_shut() ||
+	    !coati_loaded_name(addr, name, sizeof(name), ret_into))
+		return NULL;
+	return coati_arena_strdup(&m->texts, name);
 }

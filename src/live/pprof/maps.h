@@ -23,10 +23,19 @@ struct live_maps {
 	struct arena texts;
 };
 
-/* -ENOMEM, or why /proc/self/maps cannot be read. After an error there is nothing to end. */
+/* By /proc/self/maps, or by the loader alone where that cannot be read. -ENOMEM, or why not; after an error there is nothing to end. */
 int coati_maps_open(struct live_maps *m);
 void coati_maps_close(struct live_maps *m);
 /* NULL when no code is at @addr. */
 struct live_mapping *coati_maps_find(const struct live_maps *m, uint64_t addr);
-/* The function at @addr in @mapping and how far into it; NULL when none is known. Lives until coati_maps_close(). */
-const char *coati_mapping_name(struct live_mapping *mapping, uint64_t addr, uint64_t *ret_into);
+/* The function at @addr in @mapping and how far into it: by the symbol table of its file, when that is the one that is loaded, or else by the dynamic table in memory; NULL when none is known. Lives until coati_maps_close(). */
+const char *coati_maps_name(struct live_maps *m, struct live_mapping *mapping, uint64_t addr,
+			    uint64_t *ret_into);
+/* Hexadecimal digits of @size bytes, at most 20, and a zero. */
+void coati_build_id_text(const uint8_t *id, size_t size, char *ret);
+
+/* loaded.c */
+/* What the loader has; where it may be asked. 0 or -ENOMEM. */
+int coati_maps_loaded(struct live_maps *m);
+/* The function at @addr by the dynamic table of its object in memory. False: none is known. */
+bool coati_loaded_name(uint64_t addr, char *name, size_t size, uint64_t *ret_into);

@@ -45,12 +45,11 @@ static void put_labels(const struct coati_labels *labels, struct strbuf *ret)
 	coati_strbuf_adds(ret, "}\n");
 }
 
-static void put_frame(const struct live_maps *maps, uint64_t shown, uint64_t addr,
-		      struct strbuf *ret)
+static void put_frame(struct live_maps *maps, uint64_t shown, uint64_t addr, struct strbuf *ret)
 {
 	struct live_mapping *m = coati_maps_find(maps, addr);
 	uint64_t into;
-	const char *name = m ? coati_mapping_name(m, addr, &into) : NULL;
+	const char *name = m ? coati_maps_name(maps, m, addr, &into) : NULL;
 
 	coati_strbuf_printf(ret, "0x%" PRIx64 "\t", shown);
 	if (name)
@@ -63,8 +62,8 @@ static void put_frame(const struct live_maps *maps, uint64_t shown, uint64_t add
 	coati_strbuf_addc(ret, '\n');
 }
 
-void coati_text_frames(const struct live_maps *maps, const struct text_stack *stack,
-		       const char *before, struct strbuf *ret)
+void coati_text_frames(struct live_maps *maps, const struct text_stack *stack, const char *before,
+		       struct strbuf *ret)
 {
 	if (stack->labels && stack->labels->size) {
 		coati_strbuf_printf(ret, "%slabels: ", before);

@@ -15,7 +15,7 @@ struct text_stack {
 /* " @ 0x1 0x2", without a line end. */
 void coati_text_addresses(const struct text_stack *stack, struct strbuf *ret);
 /* A line for the labels, when there are any, and one for each frame, with @before in front. */
-void coati_text_frames(const struct live_maps *maps, const struct text_stack *stack,
-		       const char *before, struct strbuf *ret);
+void coati_text_frames(struct live_maps *maps, const struct text_stack *stack, const char *before,
+		       struct strbuf *ret);
 /* What is mapped where, at the end. */
 void coati_text_mappings(const struct live_maps *maps, struct strbuf *ret);

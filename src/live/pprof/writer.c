@@ -84,7 +84,7 @@ static uint64_t text_id(struct pprof *p, const char *text)
 static uint64_t function_of(struct pprof *p, struct live_mapping *m, uint64_t addr)
 {
 	uint64_t into, id, name;
-	const char *text = p->names ? coati_mapping_name(m, addr, &into) : NULL;
+	const char *text = p->names ? coati_maps_name(&p->maps, m, addr, &into) : NULL;
 
 	if (!text)
 		return 0;

@@ -82,6 +82,8 @@ int coati_sampler_add_threads(struct sampler_events *e, sampler_add_fn add)
 	int added = 0, r = 0;
 	uint32_t hint = 0;
 
+	if (!dir && e->only && !e->len)
+		return add_thread(e, e->only, add);
 	if (!dir)
 		return -errno;
 	while (r >= 0 && (entry = readdir(dir))) {

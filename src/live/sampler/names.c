@@ -16,7 +16,12 @@ static int by_start(const void *a, const void *b)
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	return x->end < y->end ? -1 : x->end > y->end;
+	if (x->end != y->end)
+		return x->end < y->end ? -1 : 1;
+	/* the last of them is found: of several names the one for people */
+	if (strspn(x->name, "_") != strspn(y->name, "_"))
+		return strspn(x->name, "_") > strspn(y->name, "_") ? -1 : 1;
+	return strcmp(x->name, y->name);
 }
 
 static int add_name(struct sampler_names *n, const struct elf_symbol *s)

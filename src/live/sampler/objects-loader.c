@@ -35,7 +35,7 @@ void coati_loader_give(void)
 	atomic_store_explicit(&gate, 0, memory_order_release);
 }
 
-static void ask_loader(int (*fn)(struct dl_phdr_info *, size_t, void *), void *ctx)
+void coati_loader_ask(int (*fn)(struct dl_phdr_info *, size_t, void *), void *ctx)
 {
 	coati_loader_take();
 	dl_iterate_phdr(fn, ctx);
@@ -122,7 +122,7 @@ static int count_changes(struct dl_phdr_info *info, size_t size, void *ctx)
 
 void coati_loader_count(struct shown_list *l)
 {
-	ask_loader(count_changes, l);
+	coati_loader_ask(count_changes, l);
 }
 
 int coati_loader_list(struct shown_list *l)
@@ -130,13 +130,13 @@ int coati_loader_list(struct shown_list *l)
 	do {
 		coati_free(l->list);
 		*l = (struct shown_list){ .cap = 0 };
-		ask_loader(list_one, l);
+		coati_loader_ask(list_one, l);
 		l->cap = l->seen + 8;
 		l->seen = l->len = 0;
 		l->list = coati_alloc_array(l->cap, sizeof(*l->list));
 		if (!l->list)
 			return -ENOMEM;
-		ask_loader(list_one, l);
+		coati_loader_ask(list_one, l);
 	} while (l->seen > l->cap && l->cap < OBJECTS_MAX);
 	return 0;
 }
@@ -174,7 +174,7 @@ int coati_loader_copy(const struct shown *s, uint8_t **ret)
 	c.bytes = coati_alloc(s->frame_end - s->frame);
 	if (!c.bytes)
 		return -ENOMEM;
-	ask_loader(copy_frame, &c);
+	coati_loader_ask(copy_frame, &c);
 	if (!c.is_done) {
 		coati_free(c.bytes);
 		return -ENODATA;

@@ -2,6 +2,8 @@
 /* What the dynamic loader has loaded, as far as stacks need it. One thread at a time, but for the gate. */
 #pragma once
 
+#include <link.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SHOWN_CODE_MAX 4u /* executable segments of one object */
@@ -24,6 +26,8 @@ struct shown_list {
 void coati_loader_take(void);
 void coati_loader_give(void);
 
+/* dl_iterate_phdr() behind the gate. Its lock is held while it calls @fn: nothing may be allocated there. Not where coati_sampler_objects_shut(). */
+void coati_loader_ask(int (*fn)(struct dl_phdr_info *, size_t, void *), void *ctx);
 /* Only its counters. */
 void coati_loader_count(struct shown_list *l);
 /* All objects; 0 or -ENOMEM. The list is to be freed in either case. */

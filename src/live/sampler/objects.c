@@ -312,17 +312,32 @@ void coati_sampler_objects_forget(void)
 
 /* ---- asking for them ---- */
 
-static int look_again(uint64_t max_bytes)
+static bool is_shut(void)
 {
-	struct shown_list l = { .cap = 0 };
-	int r;
-
 	if (!all.at_fork)
 		all.at_fork =
 			pthread_atfork(before_fork, after_fork, coati_sampler_objects_forget) == 0;
 	if (!all.has_looked && is_orphan())
 		all.is_shut = true;
-	if (all.is_shut)
+	return all.is_shut;
+}
+
+bool coati_sampler_objects_shut(void)
+{
+	bool shut;
+
+	pthread_mutex_lock(&lock);
+	shut = is_shut();
+	pthread_mutex_unlock(&lock);
+	return shut;
+}
+
+static int look_again(uint64_t max_bytes)
+{
+	struct shown_list l = { .cap = 0 };
+	int r;
+
+	if (is_shut())
 		return 0;
 	if (!max_bytes)
 		max_bytes = all.max_bytes ? all.max_bytes : SAMPLER_TABLE_BYTES;

@@ -47,6 +47,8 @@ int coati_sampler_objects_refresh(uint64_t max_bytes);
 int coati_sampler_objects_prepare(const char *who, enum coati_sampler_stacks stacks,
 				  uint64_t max_bytes, bool *ret, struct coati_error *err);
 struct sampler_objects_stats coati_sampler_objects_stats(void);
+/* The loader must not be asked: this is the child of a fork, and it may be locked for ever. */
+bool coati_sampler_objects_shut(void);
 /* A fork waits for who asks the loader. In the child its lock may still be held for ever, by a thread that is not there: where the parent had others than those of the sampler
  * (counted here), the child has the objects of its parent and asks the loader for no more. */
 extern _Atomic uint32_t coati_sampler_threads;
