@@ -19,38 +19,38 @@
 #include "base/file.h"
 #include "base/parse.h"
 
-struct metrics {
-	struct strbuf *s;
-	bool is_open; /* OpenMetrics */
-};
-
-static void put_head(struct metrics *m, const char *name, const char *type, const char *help)
+static void put_head(struct page_metrics *m, const char *name, const char *type, const char *help)
 {
 	const char *suffix = !m->is_open && !strcmp(type, "counter") ? "_total" : "";
 
-	coati_strbuf_printf(m->s, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name,
+	coati_strbuf_printf(m->to, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name,
 			    suffix, type);
+	coati_strbuf_printf(m->to, "%s%s ", name, strcmp(type, "counter") ? "" : "_total");
 }
 
-static void put_counter(struct metrics *m, const char *name, const char *help, uint64_t value)
+static void put_number(struct page_metrics *m, const char *name, const char *type, const char *help,
+		       uint64_t value)
 {
-	put_head(m, name, "counter", help);
-	coati_strbuf_printf(m->s, "%s_total %" PRIu64 "\n", name, value);
+	put_head(m, name, type, help);
+	coati_strbuf_printf(m->to, "%" PRIu64 "\n", value);
 }
 
-static void put_gauge(struct metrics *m, const char *name, const char *help, uint64_t value)
+static void put_counter(struct page_metrics *m, const char *name, const char *help, uint64_t value)
 {
-	put_head(m, name, "gauge", help);
-	coati_strbuf_printf(m->s, "%s %" PRIu64 "\n", name, value);
+	put_number(m, name, "counter", help, value);
+}
+
+static void put_gauge(struct page_metrics *m, const char *name, const char *help, uint64_t value)
+{
+	put_number(m, name, "gauge", help, value);
 }
 
 /* @us without floating point: no locale can change its point. */
-static void put_seconds(struct metrics *m, const char *name, const char *type, const char *help,
-			uint64_t us)
+static void put_seconds(struct page_metrics *m, const char *name, const char *type,
+			const char *help, uint64_t us)
 {
 	put_head(m, name, type, help);
-	coati_strbuf_printf(m->s, "%s%s %" PRIu64 ".%06u\n", name,
-			    strcmp(type, "counter") ? "" : "_total", us / 1000000,
+	coati_strbuf_printf(m->to, "%" PRIu64 ".%06u\n", us / 1000000,
 			    (unsigned int)(us % 1000000));
 }
 
@@ -59,7 +59,7 @@ static uint64_t micros(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
 }
 
-static void put_usage(struct metrics *m)
+static void put_usage(struct page_metrics *m)
 {
 	struct rusage u;
 
@@ -108,7 +108,7 @@ static uint64_t start_us(const char *stat)
 	       coati_stat_field(stat, 22) * 1000000 / hz;
 }
 
-static void put_stat(struct metrics *m)
+static void put_stat(struct page_metrics *m)
 {
 	CLEANUP(coati_strbuf_fini) struct strbuf stat = STRBUF_INIT(8192);
 
@@ -123,7 +123,7 @@ static void put_stat(struct metrics *m)
 		    start_us(stat.text));
 }
 
-static void put_files(struct metrics *m)
+static void put_files(struct page_metrics *m)
 {
 	DIR *fds = opendir("/proc/self/fd");
 	struct rlimit limit;
@@ -139,27 +139,27 @@ static void put_files(struct metrics *m)
 		put_gauge(m, "process_max_fds", "Descriptors that may be open.", limit.rlim_cur);
 }
 
-static void put_labels(struct metrics *m)
+static void put_labels(struct page_metrics *m)
 {
 	struct coati_label_stats s = { .size = sizeof(s) };
+	const char *name = "coati_labels_left_out";
 
 	coati_labels_stats(&s);
 	put_gauge(m, "coati_label_keys", "Keys of labels in use.", s.keys);
-	put_head(m, "coati_labels_left_out", "counter",
-		 "Labels that were left out or cut, by reason.");
-	coati_strbuf_printf(m->s, "coati_labels_left_out_total{reason=\"key\"} %" PRIu64 "\n",
-			    s.refused_keys);
-	coati_strbuf_printf(m->s, "coati_labels_left_out_total{reason=\"size\"} %" PRIu64 "\n",
-			    s.over_size);
-	coati_strbuf_printf(m->s, "coati_labels_left_out_total{reason=\"cut\"} %" PRIu64 "\n",
-			    s.cut_values);
-	coati_strbuf_printf(m->s, "coati_labels_left_out_total{reason=\"memory\"} %" PRIu64 "\n",
-			    s.no_memory);
-	coati_strbuf_printf(m->s, "coati_labels_left_out_total{reason=\"misuse\"} %" PRIu64 "\n",
-			    s.misused);
+	coati_strbuf_printf(
+		m->to,
+		"# HELP %s%s Labels that were left out or cut, by reason.\n# TYPE %s%s counter\n",
+		name, m->is_open ? "" : "_total", name, m->is_open ? "" : "_total");
+	coati_strbuf_printf(
+		m->to,
+		"%s_total{reason=\"key\"} %" PRIu64 "\n%s_total{reason=\"size\"} %" PRIu64
+		"\n%s_total{reason=\"cut\"} %" PRIu64 "\n%s_total{reason=\"memory\"} %" PRIu64
+		"\n%s_total{reason=\"misuse\"} %" PRIu64 "\n",
+		name, s.refused_keys, name, s.over_size, name, s.cut_values, name, s.no_memory,
+		name, s.misused);
 }
 
-static void put_server(struct metrics *m, const struct serve_counts *c)
+static void put_server(struct page_metrics *m, const struct serve_counts *c)
 {
 	put_gauge(m, "coati_serve_clients", "Connections now.", c->clients);
 	put_counter(m, "coati_serve_requests", "Requests that were answered.", c->requests);
@@ -171,7 +171,8 @@ static void put_server(struct metrics *m, const struct serve_counts *c)
 void coati_serve_metrics(const struct http_request *request, const struct serve_counts *counts,
 			 struct serve_answer *ret)
 {
-	struct metrics m = { &ret->body, request->wants_openmetrics };
+	struct page_metrics m = { request->wants_openmetrics, put_number, put_seconds, &ret->body };
+	const struct live_page *page;
 
 	ret->type = m.is_open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
 			      : "text/plain; version=0.0.4; charset=utf-8";
@@ -180,6 +181,9 @@ void coati_serve_metrics(const struct http_request *request, const struct serve_
 	put_files(&m);
 	put_labels(&m);
 	put_server(&m, counts);
+	for (uint32_t i = 0; (page = coati_serve_later(i)); i++)
+		if (page->metrics)
+			page->metrics(&m);
 	if (m.is_open)
 		coati_strbuf_adds(&ret->body, "# EOF\n");
 }

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "live/sampler/sampler.h"
 
 /* All of @fd behind what @s holds; false when it is over the limit of @s, or cannot be read. */
 static bool read_back(int fd, struct strbuf *s)
@@ -62,6 +63,28 @@ static void make_profile(struct page_job *job)
 		coati_sampler_stop(-1, NULL, NULL);
 }
 
-const struct live_page coati_serve_profile = { "profile",
-					       "a CPU profile of so many seconds, for pprof", NULL,
-					       make_profile, 30 };
+static uint64_t total(const _Atomic uint64_t *v)
+{
+	return atomic_load_explicit(v, memory_order_relaxed);
+}
+
+static void put_metrics(struct page_metrics *m)
+{
+	const struct sampler_totals *t = &coati_sampler_totals;
+
+	m->number(m, "coati_sampler_running", "gauge", "Whether a CPU profile is being taken.",
+		  atomic_load_explicit(&coati_sampler_shared.on, memory_order_relaxed));
+	m->number(m, "coati_sampler_profiles", "counter", "CPU profiles that have ended.",
+		  total(&t->profiles));
+	m->number(m, "coati_sampler_samples", "counter", "Samples in these.", total(&t->samples));
+	m->number(m, "coati_sampler_lost", "counter", "Samples that are missing in these.",
+		  total(&t->lost));
+	m->number(m, "coati_sampler_cut", "counter", "Samples whose stack is cut.", total(&t->cut));
+	m->number(m, "coati_sampler_overruns", "counter",
+		  "Periods of timers that had no sample of their own.", total(&t->overruns));
+}
+
+const struct live_page coati_serve_profile = {
+	"profile",  "a CPU profile of so many seconds, for pprof", NULL, make_profile, 30,
+	put_metrics
+};

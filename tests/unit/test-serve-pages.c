@@ -13,6 +13,7 @@
 
 #include <coati/heap.h>
 #include <coati/live.h>
+#include <coati/locks.h>
 #include <coati/serve.h>
 
 #include "live/page.h"
@@ -313,4 +314,56 @@ TEST_LIMIT(serve_stopped_while_pages_are_made_ends_them, 60)
 	coati_server_stop(server);
 	CHECK_U64(atomic_load(&making), ==, 0);
 	CHECK_STR(received(fd), "");
+}
+
+/* ---- metrics of parts ---- */
+
+#define METRICS "GET /metrics HTTP/1.1\r\n" HOST "\r\n"
+
+TEST(serve_metrics_have_what_heap_and_lock_profiles_count)
+{
+	struct coati_heap_opts heap = { .size = sizeof(heap), .rate_bytes = 1 };
+	struct coati_locks_opts locks = { .size = sizeof(locks),
+					  .mutex_fraction = 1,
+					  .block_rate_ns = 1 };
+	struct coati_server *server = started("0", NULL);
+	void *blocks[3];
+	struct coati_wait w;
+	const char *answer = asked(server, METRICS);
+
+	CHECK(!strstr(answer, "coati_heap_") && !strstr(answer, "coati_block_"));
+	CHECK_HAS(answer, "\ncoati_sampler_profiles_total 0\n");
+	CHECK_OK(coati_heap_start(&heap, NULL));
+	CHECK_OK(coati_locks_start(&locks, NULL));
+	for (int i = 0; i < 3; i++)
+		blocks[i] = coati_heap_malloc(100);
+	coati_heap_free(blocks[0]);
+	coati_wait_begin(&w, NULL);
+	usleep(2000);
+	coati_wait_end(&w);
+	answer = asked(server, METRICS);
+	CHECK_HAS(answer, "# TYPE coati_heap_allocated_bytes_total counter\n"
+			  "coati_heap_allocated_bytes_total 300\n");
+	CHECK_HAS(answer, "\ncoati_heap_allocated_objects_total 3\n");
+	CHECK_HAS(answer, "# TYPE coati_heap_in_use_bytes gauge\ncoati_heap_in_use_bytes 200\n");
+	CHECK_HAS(answer, "\ncoati_heap_in_use_objects 2\n");
+	CHECK_HAS(answer, "\ncoati_heap_samples_total 3\n");
+	CHECK_HAS(answer, "\ncoati_block_waits_total 1\n");
+	CHECK(!strstr(answer, "\ncoati_block_delay_seconds_total 0.000"));
+	CHECK_HAS(answer, "\ncoati_mutex_contentions_total 0\n");
+	CHECK_HAS(answer, "\ncoati_mutex_delay_seconds_total 0.000000\n");
+	coati_heap_free(blocks[1]);
+	coati_heap_free(blocks[2]);
+	coati_server_stop(server);
+}
+
+TEST(serve_metrics_have_what_the_sampler_counted)
+{
+	struct coati_server *server = started("0", NULL);
+
+	CHECK_INT(status_of(asked(server, PAGE("profile?seconds=1"))), ==, 200);
+	CHECK_HAS(asked(server, METRICS), "\ncoati_sampler_profiles_total 1\n");
+	CHECK_HAS(asked(server, METRICS), "\ncoati_sampler_running 0\n");
+	CHECK_HAS(asked(server, METRICS), "\ncoati_sampler_lost_total 0\n");
+	coati_server_stop(server);
 }

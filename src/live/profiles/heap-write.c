@@ -96,10 +96,30 @@ static void make_allocs(struct page_job *job)
 	coati_store_make_page(&allocs, job);
 }
 
-static const struct live_page heap_page = { "heap", "memory in use, by who allocated it",
-					    count_stacks, make_heap, 0 };
-static const struct live_page allocs_page = { "allocs", "memory that was ever allocated",
-					      count_stacks, make_allocs, 0 };
+static void put_metrics(struct page_metrics *m)
+{
+	struct coati_heap_stats s = { .size = sizeof(s) };
+	uint64_t totals[STORE_VALUES];
+
+	coati_heap_stats(&s);
+	coati_store_totals(&coati_heap_shared.store, show, totals);
+	m->number(m, "coati_heap_allocated_objects", "counter",
+		  "Blocks allocated, estimated from samples.", totals[0]);
+	m->number(m, "coati_heap_allocated_bytes", "counter",
+		  "Bytes allocated, estimated from samples.", totals[1]);
+	m->number(m, "coati_heap_in_use_objects", "gauge", "Blocks in use, estimated from samples.",
+		  totals[2]);
+	m->number(m, "coati_heap_in_use_bytes", "gauge", "Bytes in use, estimated from samples.",
+		  totals[3]);
+	m->number(m, "coati_heap_samples", "counter", "Samples of allocations.", s.samples);
+}
+
+static const struct live_page heap_page = {
+	"heap", "memory in use, by who allocated it", count_stacks, make_heap, 0, put_metrics
+};
+static const struct live_page allocs_page = {
+	"allocs", "memory that was ever allocated", count_stacks, make_allocs, 0, NULL
+};
 
 void coati_heap_pages(void)
 {

@@ -122,9 +122,29 @@ static void make_block(struct page_job *job)
 	coati_store_make_page(&block, job);
 }
 
-static const struct live_page mutex_page = { "mutex", "who lets others wait for locks", count_mutex,
-					     make_mutex, 0 };
-static const struct live_page block_page = { "block", "who waits", count_block, make_block, 0 };
+static void put_metrics(struct page_metrics *m)
+{
+	uint64_t totals[STORE_VALUES];
+
+	coati_store_totals(&coati_locks_shared.mutex, NULL, totals);
+	m->number(m, "coati_mutex_contentions", "counter",
+		  "Waits that holders of locks were charged for, estimated from samples.",
+		  totals[0]);
+	m->seconds(m, "coati_mutex_delay_seconds", "counter",
+		   "Time that others waited for holders of locks, estimated from samples.",
+		   totals[1] / 1000);
+	coati_store_totals(&coati_locks_shared.block, NULL, totals);
+	m->number(m, "coati_block_waits", "counter", "Waits, estimated from samples.", totals[0]);
+	m->seconds(m, "coati_block_delay_seconds", "counter",
+		   "Time that threads waited, estimated from samples.", totals[1] / 1000);
+}
+
+static const struct live_page mutex_page = { "mutex",	  "who lets others wait for locks",
+					     count_mutex, make_mutex,
+					     0,		  put_metrics };
+static const struct live_page block_page = {
+	"block", "who waits", count_block, make_block, 0, NULL
+};
 
 void coati_locks_pages(void)
 {

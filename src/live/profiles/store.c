@@ -140,8 +140,23 @@ uint32_t coati_store_add(struct store *s, const struct store_trace *t, const dou
 
 void coati_store_change(struct store *s, uint32_t stack, const double *values)
 {
-	for (uint32_t i = 0; i < STORE_VALUES; i++)
+	for (uint32_t i = 0; i < STORE_VALUES; i++) {
 		s->memory->values[stack][i] += values[i];
+		s->totals[i] += values[i];
+	}
+}
+
+void coati_store_totals(struct store *s, void (*show)(double *values), uint64_t *ret)
+{
+	double totals[STORE_VALUES];
+
+	pthread_mutex_lock(&s->lock);
+	memcpy(totals, s->totals, sizeof(totals));
+	pthread_mutex_unlock(&s->lock);
+	if (show)
+		show(totals);
+	for (uint32_t i = 0; i < STORE_VALUES; i++)
+		ret[i] = totals[i] > 0 ? (uint64_t)(totals[i] + 0.5) : 0;
 }
 
 /* Memory first, then the lock: who gives memory may be who has the lock. */

@@ -51,9 +51,10 @@ struct store {
 	pthread_mutex_t lock; /* of all that follows, but the words of stacks */
 	struct store_memory *memory;
 	uint32_t nr;
-	uint64_t used; /* words */
-	uint64_t over; /* added to stack 0: too many stacks */
-	uint64_t cut;  /* stacks that go on where they could not be followed */
+	uint64_t used;		     /* words */
+	uint64_t over;		     /* added to stack 0: too many stacks */
+	uint64_t cut;		     /* stacks that go on where they could not be followed */
+	double totals[STORE_VALUES]; /* of all stacks */
 };
 
 /* Once; a second call does nothing. */
@@ -68,6 +69,9 @@ void coati_store_trace(const struct store *s, const struct store_caller *caller,
 uint32_t coati_store_add(struct store *s, const struct store_trace *t, const double *values);
 /* The same for one that is known. */
 void coati_store_change(struct store *s, uint32_t stack, const double *values);
+
+/* The sums over all stacks, as they are shown. */
+void coati_store_totals(struct store *s, void (*show)(double *values), uint64_t *ret);
 
 /* The numbers at one instant. */
 struct store_snapshot {

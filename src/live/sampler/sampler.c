@@ -52,6 +52,22 @@ static struct {
 	uint64_t own_ns;  /* of the thread */
 } run;
 
+struct sampler_totals coati_sampler_totals;
+
+static void add_totals(void)
+{
+	struct sampler_totals *t = &coati_sampler_totals;
+	const struct coati_sampler_stats *s = &run.stats;
+	uint64_t periods = s->cpu_ns / coati_sampler_shared.period_ns;
+
+	atomic_fetch_add_explicit(&t->profiles, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->samples, s->samples, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->lost, s->lost, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->cut, s->cut, memory_order_relaxed);
+	if (s->engine != COATI_SAMPLER_PERF && periods > s->samples)
+		atomic_fetch_add_explicit(&t->overruns, periods - s->samples, memory_order_relaxed);
+}
+
 static uint64_t as_ns(const struct timespec *t)
 {
 	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
@@ -494,6 +510,7 @@ int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_err
 	p.objects = coati_sampler_objects_stats();
 	run.stats.objects = g->by_tables ? p.objects.with : 0;
 	run.stats.table_bytes = g->by_tables ? p.objects.bytes : 0;
+	add_totals();
 	p.time_ns = as_ns(&run.wall);
 	p.duration_ns = as_ns(&end) - as_ns(&run.begin);
 	p.rate_hz = run.rate_hz;

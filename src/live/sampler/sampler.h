@@ -71,6 +71,14 @@ void coati_sampler_handler(int sig, siginfo_t *info, void *context);
 /* In the child of a fork(): nothing of the parent's sampler is here any more. Called by itself; earlier calls are fine. */
 void coati_sampler_forget(void);
 
+/* Of all profiles that have ended. */
+struct sampler_totals {
+	_Atomic uint64_t profiles, samples, lost, cut;
+	_Atomic uint64_t
+		overruns; /* of timers: periods that passed while a sample was on its way, and are in its weight */
+};
+extern struct sampler_totals coati_sampler_totals;
+
 /* ---- folding ---- */
 
 struct sampler_stack {
