@@ -3,7 +3,8 @@
  * What an event costs, against what it cannot cost less than: reading the cycle counter and storing 16 bytes. Linked as programs link it, with the shared library.
  *
  *	bench-tracer emit|off|threads|stack|log NR_PAIRS	pairs "OURS FLOOR", ns an event
- *	bench-tracer scale NR_PAIRS				"THREADS OURS FLOOR", ns an event of one of so many threads: 1 to as many as there are CPUs
+ *	bench-tracer scale NR_PAIRS [MEBIBYTES]			"THREADS OURS FLOOR DROPPED", ns an event of one of so many threads: 1 to as many as there are CPUs; and how
+ *								many events found no room
  */
 #include <pthread.h>
 #include <string.h>
@@ -168,15 +169,26 @@ static double together(bench_fn fn, unsigned int n)
 	return sum / n;
 }
 
-static void scale(unsigned int nr_pairs)
+static uint64_t dropped(const struct coati_recorder *rec)
+{
+	struct coati_recorder_stats stats = { .size = sizeof(stats) };
+
+	coati_recorder_stats(rec, &stats);
+	return stats.dropped;
+}
+
+static void scale(const struct coati_recorder *rec, unsigned int nr_pairs)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	for (unsigned int n = 1; n <= SCALE_MAX && n <= (unsigned long)cpus; n *= 2)
 		for (unsigned int i = 0; i < nr_pairs; i++) {
+			uint64_t before = dropped(rec);
 			double ours = together(regions, n), least = together(floor_events, n);
 
-			printf("%u %.2f %.2f\n", n, ours, least);
+			printf("%u %.2f %.2f %.1f%%\n", n, ours, least,
+			       100.0 * (double)(dropped(rec) - before) /
+				       ((double)n * SCALE_ROUNDS * LOOPS));
 		}
 }
 
@@ -192,11 +204,14 @@ int main(int argc, char **argv)
 	struct coati_error err;
 	unsigned int nr_pairs;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: bench-tracer emit|off|threads|stack|log|scale NR_PAIRS\n");
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr,
+			"usage: bench-tracer emit|off|threads|stack|log|scale NR_PAIRS [MEBIBYTES]\n");
 		return 2;
 	}
 	nr_pairs = (unsigned int)strtoul(argv[2], NULL, 10);
+	if (argc == 4)
+		opts.bytes = strtoull(argv[3], NULL, 10) << 20;
 	if (!strcmp(argv[1], "off")) {
 		pairs(nr_pairs, gated, nothing);
 		return 0;
@@ -214,7 +229,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(argv[1], "threads"))
 		beside(nr_pairs);
 	else if (!strcmp(argv[1], "scale"))
-		scale(nr_pairs);
+		scale(rec, nr_pairs);
 	coati_recorder_stop(&rec, NULL);
 	return 0;
 }
