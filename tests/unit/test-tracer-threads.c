@@ -158,6 +158,30 @@ TEST(tracer_stream_that_drops_old_generations_counts_each)
 	balance_of_stream(COATI_DROP_OLDEST, true);
 }
 
+/* ---- a flood ---- */
+
+TEST(tracer_after_a_flood_there_is_room_at_once)
+{
+	struct coati_recorder_opts opts = { .size = sizeof(opts),
+					    .bytes = 1 << 20,
+					    .generation_ns = UINT64_C(3600) * 1000 * MS,
+					    .directory = "" };
+	struct coati_recorder *rec = NULL;
+	uint32_t exhausted = 1;
+
+	CHECK_OK(coati_recorder_start(&opts, &rec, NULL));
+	/* faster than the collector can change generations */
+	for (int i = 0; i < 4000000 && !atomic_load(&coati_tracer_hot.exhausted); i++)
+		pair(&site);
+	/* it does, and does not wait for its hour */
+	for (int i = 0; i < 10000 && exhausted; i++) {
+		usleep(1000);
+		exhausted = atomic_load(&coati_tracer_hot.exhausted);
+	}
+	CHECK_U64(exhausted, ==, 0);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
 /* ---- threads ---- */
 
 static void *write_many(void *count)

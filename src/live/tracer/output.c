@@ -160,6 +160,8 @@ static void unpin(struct tracer_generation *g)
 
 	coati_tracer_lock(&guard);
 	g->pins--;
+	/* it may be dropped now: who found no room looks again */
+	atomic_store_explicit(&coati_tracer_hot.exhausted, 0, memory_order_relaxed);
 	coati_tracer_unlock(&guard);
 }
 

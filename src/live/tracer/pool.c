@@ -278,6 +278,16 @@ static void let_go(uint32_t chunk)
 	      entry(chunk)->generation == coati_tracer.newest ? TRACER_CHUNK - used(chunk) : 0);
 }
 
+/* Nobody looks for room again before the collector has changed something: it is asked for that. */
+static void say_exhausted(bool exhausted)
+{
+	bool before = atomic_exchange_explicit(&coati_tracer_hot.exhausted, exhausted,
+					       memory_order_relaxed);
+
+	if (exhausted && !before)
+		coati_tracer_wake(&coati_tracer.asked);
+}
+
 bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uint32_t need)
 {
 	struct tracer_generation *g = coati_tracer_generation(tracer_generation());
@@ -296,8 +306,7 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 	if (tell)
 		room += coati_tracer_tell_bytes(t, s);
 	bytes = grant(g, room, piece(), false, &chunk);
-	atomic_store_explicit(&coati_tracer_hot.exhausted, !bytes && tracer_policy() != COATI_BLOCK,
-			      memory_order_relaxed);
+	say_exhausted(!bytes && tracer_policy() != COATI_BLOCK);
 	if (!bytes)
 		return false;
 	pair = pair_is_fresh ? s->ended : coati_tracer_pair();
@@ -376,6 +385,7 @@ void coati_tracer_seal(struct tracer_generation *g)
 	}
 	g->end_ns = tracer_ns();
 	g->complete = true;
+	say_exhausted(false); /* it may be dropped now */
 }
 
 /* Batches of a generation that a stream still wanted. */
@@ -413,6 +423,6 @@ void coati_tracer_drop(struct tracer_generation *g)
 	g->chunks = g->wanted = 0;
 	t->oldest = g->number + 1;
 	__atomic_store_n(&t->map->oldest, t->oldest, __ATOMIC_RELAXED);
-	atomic_store_explicit(&coati_tracer_hot.exhausted, 0, memory_order_relaxed);
+	say_exhausted(false);
 	coati_tracer_wake(&t->freed);
 }
