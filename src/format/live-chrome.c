@@ -278,7 +278,7 @@ void coati_chrome_live(struct json *j, const struct timeline *t, struct format_o
 	struct writer w = { .j = j, .timeline = t, .live = t->in->live, .out = out };
 
 	for (size_t i = 0; i < w.live->threads.len; i++)
-		if (w.live->threads.v[i].last)
+		if (w.live->threads.v[i].tells)
 			put_names(&w, &w.live->threads.v[i]);
 	for (size_t i = 0; i < w.live->items.len; i++)
 		put_item(&w, &w.live->items.v[i]);

@@ -106,6 +106,7 @@ struct live_thread {
 	uint64_t first;			 /* time */
 	uint64_t last;			 /* end of its last item, once all is there */
 	uint8_t nr_lanes;
+	bool tells;		 /* it has items, once all is there */
 	bool is_scheduled;	 /* it is switched to or from */
 	ARRAY(uint32_t) open[2]; /* regions that have not ended, by slot: items */
 };

@@ -333,6 +333,7 @@ static void count(struct live *l)
 
 		if (it->end > l->last)
 			l->last = it->end;
+		t->tells = true;
 		if (it->end > t->last)
 			t->last = it->end;
 		if (live_is_slice(it)) {

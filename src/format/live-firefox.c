@@ -112,7 +112,7 @@ bool coati_firefox_live_next(struct firefox *x, struct coati_profile_thread *ret
 	for (size_t i = 0; f->live && i < f->live->threads.len; i++) {
 		const struct live_thread *t = &f->live->threads.v[i];
 
-		if (f->place[i] || !t->last)
+		if (f->place[i] || !t->tells)
 			continue;
 		*ret = (struct coati_profile_thread){ .file = t->file,
 						      .pid = t->pid,
@@ -282,7 +282,8 @@ static void put_place(struct firefox *x, const struct live_site *site)
 
 	if (!site || !*site->file)
 		return;
-	coati_strbuf_printf(&s, "%s (%s:%u)", site->function, site->file, site->line);
+	coati_strbuf_printf(&s, *site->function ? "%s (%s:%u)" : "%s%s:%u", site->function,
+			    site->file, site->line);
 	coati_json_kstr(&x->json, "place", s.text);
 	coati_strbuf_fini(&s);
 }
@@ -382,6 +383,35 @@ static void put_changes(struct firefox *x, uint32_t counter, bool times)
 	coati_json_end(&x->json);
 }
 
+/* The values themselves are drawn: without this word the profiler takes changes for a rate. It keeps what it finds here when it brings a file up to its own version. */
+static void put_display(struct json *j, const struct live_counter *c)
+{
+	bool is_bytes = !strcmp(c->unit, "bytes");
+
+	coati_json_key(j, "display");
+	coati_json_object(j);
+	coati_json_kstr(j, "graphType", "line-accumulated");
+	coati_json_kstr(j, "unit", c->unit);
+	coati_json_kstr(j, "color", "grey");
+	coati_json_key(j, "markerSchemaLocation");
+	coati_json_null(j);
+	coati_json_ku64(j, "sortWeight", 50);
+	coati_json_kstr(j, "label", c->name);
+	coati_json_key(j, "tooltipRows");
+	coati_json_array(j);
+	coati_json_object(j);
+	coati_json_kstr(j, "type", "value");
+	coati_json_kstr(j, "source", "accumulated");
+	coati_json_key(j, "format");
+	coati_json_object(j);
+	coati_json_kstr(j, "unit", is_bytes ? "bytes" : "number");
+	coati_json_end(j);
+	coati_json_kstr(j, "label", is_bytes || !*c->unit ? c->name : c->unit);
+	coati_json_end(j);
+	coati_json_end(j);
+	coati_json_end(j);
+}
+
 static void put_counter(struct firefox *x, uint32_t counter)
 {
 	const struct live_counter *c = &x->live.live->counters.v[counter];
@@ -396,6 +426,7 @@ static void put_counter(struct firefox *x, uint32_t counter)
 	coati_json_kstr(j, "description", c->unit);
 	coati_json_kstr(j, "pid", pid);
 	coati_json_ku64(j, "mainThreadIndex", place ? place - 1 : 0);
+	put_display(j, c);
 	coati_json_key(j, "samples");
 	coati_json_object(j);
 	coati_json_ku64(j, "length", c->nr);

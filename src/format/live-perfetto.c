@@ -103,7 +103,7 @@ static int put_threads(struct writer *w)
 							  .comm = t->name,
 							  .process_comm = t->process_name };
 
-		if (!t->last && !t->is_scheduled)
+		if (!t->tells && !t->is_scheduled)
 			continue;
 		r = coati_map_put(&told, (uint32_t)t->pid, 1);
 		if (r > 0)

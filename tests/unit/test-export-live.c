@@ -155,6 +155,7 @@ TEST(export_live_every_kind_is_a_firefox_marker_with_a_schema)
 	CHECK_HAS(s.text, "\"place\":\"f (a.c:1)\"");
 	CHECK_HAS(s.text, "\"fields\":\"k=vv\"");
 	CHECK_HAS(s.text, "\"counters\":[{\"name\":\"region\"");
+	CHECK_HAS(s.text, "\"display\":{\"graphType\":\"line-accumulated\"");
 	CHECK_HAS(s.text, "\"resource\":\"conn 6 c\",\"state\":\"b\",\"reason\":\"why\"");
 	coati_strbuf_fini(&s);
 }
