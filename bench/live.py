@@ -117,7 +117,7 @@ class Slices:
     """Slices of a program that computes, without and with samplers, in turns (see sampler.c)."""
 
     def __init__(self, b, rate):
-        self.rows = lines_of(b, "bench-sampler", "slices", str(rate), "3" if b.smoke else str(13 * b.pairs))
+        self.rows = lines_of(b, "bench-sampler", "slices", str(rate), "3" if b.smoke else str(10 * b.pairs))
         self.none = [(r[0] + r[3]) / 2 for r in self.rows]
         self.rate, self.has_peer, self.has_bare = rate, self.rows[0][2] > 0, self.rows[0][6] > 0
 
@@ -156,8 +156,9 @@ def bench_sampler_overhead(b):
     compares two slices without one: what cannot be told from nothing. What a sample costs is measured where it shows, ours at the highest rate, theirs at the kernel's tick, which is all that it
     reaches; the overhead at a low rate follows from it. Our thread that folds is measured for itself and added. "interrupt" is a timer of the kernel at our rate that tells nobody: what no sampler
     that keeps such a rate can cost less than on this machine."""
-    taken = {rate: Slices(b, rate) for rate in (100, 250, 1000, 10000)}
-    for rate in (100, 250, 1000):
+    taken = {}
+    for rate in (100, 250, 1000, 10000):
+        taken[rate] = Slices(b, rate)
         show_overhead(b, rate, taken[rate])
     own = median([lines_of(b, "bench-sampler", "own", "1000", "200" if b.smoke else "2000")[0][0] for _ in range(1 if b.smoke else 5)])
     b.line("sampler-overhead/own-thread", 100 * own, "%", 100 * own, 100 * own)
