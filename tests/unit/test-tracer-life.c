@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Recorders that start and stop, several at once; processes that fork; libraries that go; the file that outlives a process. */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -440,6 +441,53 @@ TEST(tracer_table_gives_equal_keys_one_number_in_all_threads)
 				CHECK(in[0].numbers[k] != in[0].numbers[other]);
 		}
 		coati_tracer_table_reset(&coati_tracer.strings[0]);
+	}
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
+/* ---- a library that is really unloaded ---- */
+
+/* Begins a region of the library that is never ended, and unloads it. */
+static void *open_and_unload(void *arg)
+{
+	struct coati_site *(*get)(void) = NULL;
+	void *module = dlopen(COATI_TRACER_MODULE, RTLD_NOW | RTLD_LOCAL);
+	struct coati_site *of_library;
+
+	if (!module)
+		return NULL;
+	*(void **)&get = dlsym(module, "coati_tracer_module_site");
+	of_library = get ? get() : NULL;
+	if (of_library) {
+		coati_region_begin(of_library);
+		*(uint32_t *)arg = of_library->id;
+	}
+	dlclose(module);
+	return of_library ? arg : NULL;
+}
+
+TEST(tracer_library_is_unloaded_with_a_region_open)
+{
+	struct coati_recorder *rec = spool_start(0);
+	uint32_t ids[20] = { 0 };
+	struct spool t;
+
+	for (int i = 0; i < 20; i++) {
+		pthread_t thread;
+		void *done = NULL;
+
+		CHECK_OK(-pthread_create(&thread, NULL, open_and_unload, &ids[i]));
+		CHECK_OK(-pthread_join(thread, &done));
+		CHECK(done);
+		CHECK(ids[i]);
+		CHECK_U64(ids[i], ==, ids[0]); /* loaded again, perhaps elsewhere: its old number */
+	}
+	/* nothing of it is there any more, and its name is told again in each generation */
+	for (int i = 0; i < 2; i++) {
+		spool_snapshot(&t, rec);
+		CHECK_U64(t.kinds[LIVE_REGION_BEGIN], ==, 20);
+		CHECK_STR(t.sites[ids[0]], "of the library");
+		spool_free(&t);
 	}
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
 }
