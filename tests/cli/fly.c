@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fly DIRECTORY SIGNAL: runs a flight recorder ("": in memory without a name), says its number in the file `pid`, does some work, and dies in the middle of it. */
+/*
+ * fly DIRECTORY SIGNAL: runs a flight recorder ("": in memory without a name), says its number in the file `pid`, does some work, and dies in the middle of it: of the
+ * signal, or, for 0, of taking more memory than there is.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +24,19 @@ static void *wait_for_ever(void *arg)
 	return arg;
 }
 
+/* Until somebody else ends it; not for ever where nobody does. */
+static void eat(void)
+{
+	enum { piece = 1 << 20 };
+
+	for (int i = 0; i < 4096; i++) {
+		char *memory = malloc(piece);
+
+		for (size_t k = 0; memory && k < piece; k += 4096)
+			((volatile char *)memory)[k] = 1;
+	}
+}
+
 static void serve(int signal)
 {
 	struct coati_live_task task;
@@ -31,7 +47,10 @@ static void serve(int signal)
 	for (int i = 0; i < 100; i++)
 		COATI_COUNTER("bytes", i);
 	COATI_LOG("http", "%s", "last words");
-	raise(signal);
+	if (signal)
+		raise(signal);
+	else
+		eat();
 }
 
 int main(int argc, char **argv)
