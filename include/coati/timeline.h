@@ -339,7 +339,7 @@ struct coati_why {
 
 /* Compare the instances of a type that are slower than @percent of all (99: the slowest hundredth) with the half around the median. -ENODATA: fewer than 5 are
  * slow or 20 typical. A cause is a part whose extra time is more than half of what a typical one takes, with 99 % confidence (resampling the slow ones), and more than
- * twice what its own tail would give them; running time must also have more than doubled, and have been seen by samples as far as they can tell, or else be more than
+ * twice what its own tail would give them, or behind a valley in its distribution; running time must also have more than doubled, and have been seen by samples as far as they can tell, or else be more than
  * what the host took away. *ret is freed with coati_why_free(). */
 COATI_API int coati_timeline_why(const struct coati_timeline *t, uint32_t type, double percent,
 				 struct coati_why **ret, struct coati_error *err);

@@ -3,7 +3,7 @@
  * Whether a part of the ledger is what makes the slow ones slow. They were chosen for being slow, so they have more of whatever varies; a cause is more than that:
  *
  *	it matters	more than half of what a typical one takes, with 99 % confidence
- *	it is apart	twice as far out as the part's own tail would reach (why-tail.c)
+ *	it is apart	twice as far out as the part's own tail would reach, or behind a valley (why-tail.c)
  *	it is theirs	time on a CPU is theirs when they ran more than twice as long, which sharing a core does not do to them, and were seen running:
  *			a sampler ticks in time that the host takes away no more than once
  */
@@ -112,8 +112,9 @@ static int find_interval(const struct comparison *c, const double *v, struct int
 
 /* ---- apart ---- */
 
-static int find_tail(const struct comparison *c, const double *v, const struct coati_why *w,
-		     double *ret)
+/* Sets the tail. */
+static int judge_tail(const struct comparison *c, const double *v, const struct coati_why *w,
+		      struct coati_why_row *row)
 {
 	CLEANUP(freep) double *sorted = coati_alloc_array(c->list.len, sizeof(*sorted));
 
@@ -122,7 +123,10 @@ static int find_tail(const struct comparison *c, const double *v, const struct c
 	for (size_t i = 0; i < c->list.len; i++)
 		sorted[i] = v[i];
 	qsort(sorted, c->list.len, sizeof(*sorted), by_value);
-	*ret = coati_why_tail(sorted, c->list.len, (double)w->nr_slow / (double)w->nr);
+	row->tail = coati_why_tail(sorted, c->list.len, (double)w->nr_slow / (double)w->nr);
+	if (row->tail >= 0 && row->low <= APART * (row->tail - row->typical) &&
+	    !coati_why_valley(sorted, c->list.len, row->typical + row->low))
+		row->verdict = COATI_WHY_SPREAD;
 	return 0;
 }
 
@@ -180,10 +184,9 @@ int coati_why_judge(const struct comparison *c, const struct column *col, struct
 		row->verdict = COATI_WHY_MACHINE;
 		return 0;
 	}
-	r = find_tail(c, col->v, w, &row->tail);
-	if (r == 0 && row->tail >= 0 && row->low <= APART * (row->tail - row->typical))
-		row->verdict = COATI_WHY_SPREAD;
-	else if (r == 0 && row->kind == COATI_WHY_PART && row->part == COATI_WAIT_RUNNING)
+	r = judge_tail(c, col->v, w, row);
+	if (r == 0 && row->verdict == COATI_WHY_CAUSE && row->kind == COATI_WHY_PART &&
+	    row->part == COATI_WAIT_RUNNING)
 		r = judge_running(c, w, row);
 	return r;
 }

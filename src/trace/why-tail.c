@@ -5,6 +5,9 @@
  *
  * Above a high enough value nearly every distribution is a generalised Pareto one; its shape is what Pickands' estimator takes from quantiles, here from four of them that are
  * equally far from each other by the logarithm of what lies above: 1/2 ... 1/16.
+ *
+ * Where many are of the other kind they are within the body, and it seems to go on for ever. But then there is a valley: past its peak one distribution only gets thinner from
+ * each value to half as much again, and two of them get thicker once more.
  */
 #include <math.h>
 
@@ -14,6 +17,11 @@
 #define TOP_MOST   0.3	      /* and is none when it would end before this */
 #define SHAPE_MOST 1.0	      /* more has no mean: two kinds are mixed within the body */
 #define SHAPE_USED 0.9
+
+#define VALLEY_ABOVE 0.3 /* of all: there one distribution is past its peak */
+#define VALLEY_WIDTH 1.5 /* a stretch is from one value to so many times as much, */
+#define VALLEY_STEP  1.1
+#define VALLEY_SURE  4.0 /* and two differ by so many of their errors */
 
 /* The value that @above of all exceed. */
 static double quantile(const double *sorted, size_t nr, double above)
@@ -52,4 +60,36 @@ double coati_why_tail(const double *sorted, size_t nr, double share)
 	for (; nr && tail < 0 && top <= TOP_MOST; top *= 2)
 		tail = go_on(sorted, nr, share, top);
 	return tail;
+}
+
+/* How many of @sorted are below @value. */
+static size_t below(const double *sorted, size_t nr, double value)
+{
+	size_t low = 0, high = nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (sorted[mid] < value)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+bool coati_why_valley(const double *sorted, size_t nr, double upto)
+{
+	double at = nr ? quantile(sorted, nr, VALLEY_ABOVE) : 0;
+
+	for (; at > 0 && at * VALLEY_WIDTH <= upto; at *= VALLEY_STEP) {
+		size_t first = below(sorted, nr, at);
+		size_t next = below(sorted, nr, at * VALLEY_WIDTH);
+		size_t end = below(sorted, nr, at * VALLEY_WIDTH * VALLEY_WIDTH);
+		double inner = (double)(next - first), outer = (double)(end - next);
+
+		if (outer - inner > VALLEY_SURE * sqrt(outer + inner))
+			return true;
+	}
+	return false;
 }

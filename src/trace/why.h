@@ -44,6 +44,8 @@ int coati_why_judge(const struct comparison *c, const struct column *col, struct
 		    struct coati_why_row *row);
 /* The mean that the last @share of @sorted would have if the distribution went on as it does in its body. Negative: the body cannot say. */
 double coati_why_tail(const double *sorted, size_t nr, double share);
+/* Is there a valley before @upto, behind which there are more of @sorted again? */
+bool coati_why_valley(const double *sorted, size_t nr, double upto);
 
 /* The waker that ended most of the waiting of the slow ones for @row's part, or the stack with which they were seen most. -ENOMEM. */
 int coati_why_blame(const struct comparison *c, struct coati_why_row *row);

@@ -29,6 +29,8 @@ struct play {
 	bool told;		 /* how much it took */
 	enum coati_wait unlucky; /* RUNNING, FAULT, FUTEX; UNKNOWN: none is */
 	double strength;	 /* times TYPICAL */
+	uint64_t every;		 /* which requests are unlucky; 0: every hundredth */
+	double percent;		 /* which are called slow; 0: above 99 */
 };
 
 struct host {
@@ -148,7 +150,8 @@ static void touch(struct host *h, double ns)
 
 static void serve(struct host *h, uint64_t i)
 {
-	bool is_unlucky = i % 100 == 50;
+	uint64_t every = h->p->every ? h->p->every : 100;
+	bool is_unlucky = i % every == every / 2;
 	double extra = TYPICAL * h->p->strength;
 
 	live(h->t, COATI_TIMELINE_TASK_BEGIN, 11, (uint64_t)h->now, i, "request");
@@ -165,13 +168,14 @@ static void serve(struct host *h, uint64_t i)
 }
 
 /* The name of what comes first, "" for no difference. */
-static const char *ask(const struct coati_timeline *t)
+static const char *ask(const struct coati_timeline *t, double percent)
 {
 	static char name[64];
 	struct coati_error err = { 0 };
 	struct coati_why *w = NULL;
 
-	CHECK_ERR(coati_timeline_why(t, coati_timeline_find_type(t, "request"), 99, &w, &err), 0);
+	CHECK_ERR(coati_timeline_why(t, coati_timeline_find_type(t, "request"), percent, &w, &err),
+		  0);
 	snprintf(name, sizeof(name), "%s", w->nr_causes ? w->rows[0].name : "");
 	coati_why_free(&w);
 	return name;
@@ -195,7 +199,7 @@ static bool is_right(const struct play *p, uint64_t seed, const char *want)
 		add(h.t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_STOLEN,
 							.number = (uint64_t)h.taken });
 	end(h.t, (uint64_t)h.now);
-	right = !strcmp(ask(h.t), want);
+	right = !strcmp(ask(h.t, p->percent > 0 ? p->percent : 99), want);
 	coati_timeline_free(&h.t);
 	return right;
 }
@@ -234,8 +238,20 @@ TEST(why_sees_no_cause_in_what_only_spreads)
 		{ "lognormal 0.1", LOGNORMAL, 0.1, NOBODY },
 		{ "lognormal 0.5", LOGNORMAL, 0.5, NOBODY },
 		{ "lognormal 1", LOGNORMAL, 1, NOBODY },
+	};
+
+	CHECK_RATES(plays, "");
+}
+
+TEST(why_sees_no_cause_in_a_tail_that_is_heavy_or_cut_elsewhere)
+{
+	static const struct play plays[] = {
 		{ "pareto 4", PARETO, 4, NOBODY },
 		{ "pareto 2", PARETO, 2, NOBODY },
+		{ "pareto 1.3", PARETO, 1.3, NOBODY },
+		{ "exponential, p90", EXPONENTIAL, NOBODY, .percent = 90 },
+		{ "lognormal 1, p90", LOGNORMAL, 1, NOBODY, .percent = 90 },
+		{ "lognormal 1, p99.5", LOGNORMAL, 1, NOBODY, .percent = 99.5 },
 	};
 
 	CHECK_RATES(plays, "");
@@ -273,6 +289,23 @@ TEST(why_finds_the_hog)
 		{ "ten times, bursts", TIGHT, 0, 20, 1000000, true, HOG, 10 },
 		{ "ten times, long bursts", TIGHT, 0, 10, 5000000, true, HOG, 10 },
 		{ "ten times, often stolen", TIGHT, 0, 60, 1000000, true, HOG, 10 },
+	};
+
+	CHECK_RATES(plays, "running");
+}
+
+/* More of them are unlucky than are called slow, or fewer. */
+TEST(why_finds_the_hog_however_many_there_are)
+{
+	static const struct play plays[] = {
+		{ "two of a hundred", TIGHT, HOG, .strength = 10, .every = 50 },
+		{ "five of a hundred", GAMMA, 4, HOG, .strength = 10, .every = 20 },
+		{ "eight of a hundred", GAMMA, 8, HOG, .strength = 10, .every = 12 },
+		{ "ten of a hundred", LOGNORMAL, 0.5, HOG, .strength = 10, .every = 10 },
+		{ "ten, p90", GAMMA, 8, HOG, .strength = 10, .every = 10, .percent = 90 },
+		{ "twenty of a hundred", GAMMA, 4, HOG, .strength = 10, .every = 5 },
+		{ "eight of a thousand", GAMMA, 8, HOG, .strength = 10, .every = 125 },
+		{ "p99.5", GAMMA, 8, HOG, .strength = 10, .percent = 99.5 },
 	};
 
 	CHECK_RATES(plays, "running");
