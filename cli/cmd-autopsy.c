@@ -13,6 +13,8 @@
 
 #define YEAR (UINT64_C(366) * 24 * 3600 * NSEC_PER_SEC)
 
+#define INDENT 15 /* behind the times */
+
 static const struct option opts[] = {
 	OPT_HEAD("What to show"),
 	OPT_DURATION(0, "last", struct autopsy_args, last_ns, "TIME",
@@ -55,10 +57,12 @@ static int show(const struct autopsy_args *args, const char *path)
 		return EXIT_FAILED;
 	}
 	coati_output_init(&out, COLOR_NEVER);
-	if (args->json)
+	if (args->json) {
 		coati_autopsy_json(&a, &out.text);
-	else
+	} else {
 		coati_autopsy_text(&a, &out.text);
+		coati_output_wrap(&out, 0, INDENT);
+	}
 	coati_autopsy_fini(&a);
 	return coati_output_end(&out);
 }

@@ -133,7 +133,7 @@ uint32_t coati_output_width(const struct output *out)
 /* Bytes of @text that go on a line of @width columns: up to the last blank that does, or all of a word that does not. */
 static size_t line_bytes(const char *text, size_t width)
 {
-	size_t columns = 0, blank = 0, at = 0;
+	size_t at = strspn(text, " "), columns = at, blank = 0;
 
 	for (; text[at]; at++) {
 		if (text[at] == ' ' && columns <= width)
@@ -146,31 +146,38 @@ static size_t line_bytes(const char *text, size_t width)
 }
 
 /* One line without its newline, as several. */
-static void put_remark(struct strbuf *s, const char *text, size_t width)
+static void put_lines(struct strbuf *s, const char *text, size_t width, size_t indent)
 {
-	text += strncmp(text, "# ", 2) ? 0 : 2;
-	do {
-		size_t n = line_bytes(text, width);
+	bool is_remark = !strncmp(text, "# ", 2);
+	size_t used = is_remark ? 2 : 0, n;
 
-		coati_strbuf_adds(s, "# ");
+	text += used;
+	coati_strbuf_adds(s, is_remark ? "# " : "");
+	for (;;) {
+		n = line_bytes(text, width - used);
 		coati_strbuf_add(s, text, n);
 		coati_strbuf_addc(s, '\n');
-		text += n;
-		text += *text == ' ';
-	} while (*text);
+		text += n + (text[n] == ' ');
+		if (!*text)
+			return;
+		used = is_remark ? 2 : indent;
+		coati_strbuf_adds(s, is_remark ? "# " : "");
+		coati_strbuf_pad(s, ' ', is_remark ? 0 : indent);
+	}
 }
 
-void coati_output_wrap(struct output *out, size_t from)
+void coati_output_wrap(struct output *out, size_t from, size_t indent)
 {
 	size_t width = coati_output_width(out);
 	char *copy, *line, *end;
 
-	if (width <= 2 || out->text.failed || !(copy = coati_strdup(out->text.text + from)))
+	if (width <= indent + 2 || out->text.failed ||
+	    !(copy = coati_strdup(out->text.text + from)))
 		return; /* it is as it is */
 	out->text.len = from;
 	for (line = copy; (end = strchr(line, '\n')); line = end + 1) {
 		*end = 0;
-		put_remark(&out->text, line, width - 2);
+		put_lines(&out->text, line, width, indent);
 	}
 	coati_free(copy);
 }

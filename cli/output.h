@@ -37,8 +37,8 @@ int coati_output_end(struct output *out);
 
 /* The columns of the terminal that it goes to; 0: it goes to none. */
 uint32_t coati_output_width(const struct output *out);
-/* The remarks from the byte @from of the text on, lines that begin with "# ", are broken between words where the terminal ends. */
-void coati_output_wrap(struct output *out, size_t from);
+/* The lines from the byte @from of the text on are broken between words where the terminal ends. Remarks, which begin with "# ", go on as such, others behind @indent blanks. */
+void coati_output_wrap(struct output *out, size_t from, size_t indent);
 
 /* One field of comma-separated values (RFC 4180): quoted when it must be. */
 void coati_output_csv(struct strbuf *s, const char *text);

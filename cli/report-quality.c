@@ -245,7 +245,7 @@ void coati_report_quality_text(struct report *r)
 	else if (q->unsymbolised > q->samples / 20)
 		coati_strbuf_adds(
 			s, "# coati report --verbose tells which files have no symbols, and why\n");
-	coati_output_wrap(&r->out, from);
+	coati_output_wrap(&r->out, from, 0);
 	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_PLAIN));
 }
 

@@ -97,7 +97,7 @@ void coati_trace_quality(struct trace *t)
 	add_missing(t, s);
 	for (uint32_t n = 0; (note = coati_timeline_note(t->timeline, n)); n++)
 		coati_strbuf_printf(s, "# %s\n", note);
-	coati_output_wrap(&t->out, from);
+	coati_output_wrap(&t->out, from, 0);
 	coati_strbuf_adds(s, coati_output_style(&t->out, STYLE_PLAIN));
 }
 

@@ -30,6 +30,7 @@ struct writer {
 	bool *has_site, *has_resource, *has_counter;
 	struct map tracks; /* of lanes and tasks that were told */
 	struct map words;  /* names of arguments to their numbers */
+	struct map flows;  /* how often each began or ended */
 	struct open_lanes {
 		struct {
 			ARRAY(uint32_t) items;
@@ -360,13 +361,25 @@ static void put_who(struct writer *w, const struct live_item *i)
 		coati_proto_uint(p, EVENT_SOURCE_IID, iid);
 }
 
+/* Each that begins is a new one, also when the last of its number never ended: Perfetto would go on from there. What comes behind an end is new, too. */
+static uint64_t flow_of(struct writer *w, int32_t pid, const struct live_item *i)
+{
+	uint64_t key = hashed(HASH_FLOW, pid, i->id, 0), turn = 0;
+
+	coati_map_get(&w->flows, key, &turn);
+	turn += i->number == 0;
+	if (i->number != 1) /* without room to remember it goes on */
+		coati_map_put(&w->flows, key, turn + (i->number == 2));
+	return hashed(HASH_FLOW, pid, i->id, turn);
+}
+
 static void put_flows(struct writer *w, const struct live_item *i)
 {
 	int32_t pid = w->live->threads.v[i->thread].pid;
 
 	if (i->kind == ITEM_FLOW)
 		coati_proto_fixed64(&w->x->p, i->number == 2 ? EVENT_FLOW_END : EVENT_FLOW,
-				    hashed(HASH_FLOW, pid, i->id, 0));
+				    flow_of(w, pid, i));
 	else if (i->kind == ITEM_TASK || (i->kind == ITEM_ENTER && i->id))
 		coati_proto_fixed64(&w->x->p, EVENT_FLOW, hashed(HASH_TASK_FLOW, pid, i->id, 0));
 }
@@ -491,6 +504,7 @@ int coati_perfetto_live(struct perfetto *x)
 
 	coati_map_init(&w.tracks, PERFETTO_IDS_MAX);
 	coati_map_init_strings(&w.words, PERFETTO_IDS_MAX);
+	coati_map_init(&w.flows, PERFETTO_IDS_MAX);
 	w.has_site = coati_alloc_array(l->sites.len + 1, sizeof(bool));
 	w.has_resource = coati_alloc_array(l->resources.len + 1, sizeof(bool));
 	w.has_counter = coati_alloc_array(l->counters.len + 1, sizeof(bool));
@@ -506,5 +520,6 @@ int coati_perfetto_live(struct perfetto *x)
 	coati_free(w.has_counter);
 	coati_map_fini(&w.tracks);
 	coati_map_fini(&w.words);
+	coati_map_fini(&w.flows);
 	return r;
 }

@@ -1,9 +1,11 @@
 # no line is longer than the terminal is wide, columns stand under their headings, and NO_COLOR is heard
 "$HELPERS/sampled" s.live >told
+"$HELPERS/make-flight" patient.live <"$CLI/patient.txt"
 for width in 80 120 200; do
 	for view in trace "trace --tasks request" "trace --task 1" "trace --events -n 30" "trace --thread sampled -n 9" report; do
 		TERM=xterm script -qec "stty cols $width rows 50; $COATI $view -i s.live" /dev/null >"$width $view" </dev/null
 	done
+	TERM=xterm script -qec "stty cols $width rows 50; $COATI autopsy patient.live" /dev/null >"$width autopsy" </dev/null
 done
 NO_COLOR=1 TERM=xterm script -qec "$COATI trace -i s.live" /dev/null >plain </dev/null
 grep -c "$(printf '\033')" plain
