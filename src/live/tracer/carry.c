@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches in a row come in, a stream of perf.data goes out: its head, the one event that there is (coati/live), and for each batch a sample of that event with the batch as
- * raw payload. docs/formats/perf-data.md has the bytes.
+ * Batches come in, a stream of perf.data goes out: its head, the one event that there is (coati/live), and for each batch a sample of that event with the batch as raw
+ * payload, copied once. docs/formats/perf-data.md has the bytes.
  */
 #include "live/tracer/carry.h"
 
@@ -13,7 +13,8 @@
 
 #define PIPE_MAGIC  UINT64_C(0x32454c4946524550) /* "PERFILE2" */
 #define UPDATE_NAME 2
-#define VERSION	    1 /* of the payload */
+#define VERSION	    1  /* of the payload */
+#define PAYLOAD_AT  72 /* in a record of coati_batch_encode() */
 
 static void add_u64(struct strbuf *out, uint64_t v)
 {
@@ -48,26 +49,24 @@ void coati_tracer_carry_head(struct strbuf *out)
 	coati_strbuf_add(out, name, sizeof(name));
 }
 
-void coati_tracer_carry(struct strbuf *out, const void *batches, size_t size)
+void coati_tracer_carry(struct strbuf *out, const struct live_batch *head,
+			const struct live_batch *there)
 {
-	uint8_t record[LIVE_BATCH_MAX + 128];
+	struct coati_batch b = { .kind = COATI_BATCH_TRACE,
+				 .version = VERSION,
+				 .id = COATI_LIVE_ID,
+				 .pid = head->pid,
+				 .tid = head->tid,
+				 .time_ns = head->pair_ns,
+				 .payload = (const uint8_t *)there,
+				 .payload_size = (uint32_t)sizeof(*head) + head->used };
+	size_t room = (size_t)b.payload_size + PAYLOAD_AT + 8;
+	char *at = strbuf_room(out, room);
+	int n = at ? coati_batch_encode(&b, at, room) : 0;
 
-	for (const uint8_t *at = batches, *end = at + size; at < end;) {
-		struct live_batch head;
-		struct coati_batch b = { .kind = COATI_BATCH_TRACE,
-					 .version = VERSION,
-					 .id = COATI_LIVE_ID,
-					 .payload = at };
-		int n;
-
-		memcpy(&head, at, sizeof(head));
-		b.pid = head.pid;
-		b.tid = head.tid;
-		b.time_ns = head.pair_ns;
-		b.payload_size = (uint32_t)sizeof(head) + head.used;
-		n = coati_batch_encode(&b, record, sizeof(record));
-		if (n > 0)
-			coati_strbuf_add(out, record, (size_t)n);
-		at += b.payload_size;
-	}
+	if (n <= 0)
+		return;
+	memcpy(at + PAYLOAD_AT, head, sizeof(*head));
+	out->len += (size_t)n;
+	out->text[out->len] = '\0';
 }

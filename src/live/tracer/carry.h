@@ -8,5 +8,7 @@
 
 /* What comes first, once. */
 void coati_tracer_carry_head(struct strbuf *out);
-/* @size bytes of batches in a row, each as a record. */
-void coati_tracer_carry(struct strbuf *out, const void *batches, size_t size);
+/* A batch as a record: @head, then head->used bytes from behind the head at @there on. */
+struct live_batch;
+void coati_tracer_carry(struct strbuf *out, const struct live_batch *head,
+			const struct live_batch *there);

@@ -83,21 +83,19 @@ void coati_collector_turn(bool stop)
 static void *run(void *ctx)
 {
 	struct tracer *t = &coati_tracer;
+	uint32_t done = (uint32_t)(uintptr_t)ctx; /* what was asked for so far */
 	uint64_t last = tracer_ns();
 
 	while (!atomic_load_explicit(&quit, memory_order_acquire)) {
-		uint32_t asked = atomic_load_explicit(&t->asked, memory_order_acquire);
 		uint64_t now = tracer_ns(),
 			 next = last + atomic_load_explicit(&t->period_ns, memory_order_relaxed);
 
-		if (now < next && asked == (uint32_t)(uintptr_t)ctx)
-			coati_tracer_wait(&t->asked, asked, next - now);
-		if (atomic_load_explicit(&quit, memory_order_acquire))
-			break;
-		now = tracer_ns();
-		if (now < next && atomic_load_explicit(&t->asked, memory_order_acquire) == asked)
+		/* what was asked for during a turn is done at once */
+		if (now < next && atomic_load_explicit(&t->asked, memory_order_acquire) == done) {
+			coati_tracer_wait(&t->asked, done, next - now);
 			continue;
-		ctx = (void *)(uintptr_t)atomic_load_explicit(&t->asked, memory_order_acquire);
+		}
+		done = atomic_load_explicit(&t->asked, memory_order_acquire);
 		coati_recorders_lock();
 		if (!atomic_load_explicit(&quit, memory_order_acquire)) {
 			coati_collector_turn(false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A generation as batches in a row: what a stream and a snapshot consist of. In: a complete generation. Out: bytes that can be read without any other:
+ * A generation as records of a recording, a batch each: what a stream and a snapshot consist of. In: a complete generation. Out: bytes that can be read without any other:
  * the process and its clock first, schema and sites, then everything that was written, the end mark last. Ordinary code.
  */
 #include "live/tracer/output.h"
@@ -10,11 +10,13 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "live/tracer/carry.h"
 #include "live/tracer/emit.h"
 #include "record/live-decode.h"
 
 #define HEAD	  ((uint32_t)sizeof(struct live_batch))
 #define PATH_SIZE 1024
+#define RECORD	  80u /* what a batch becomes longer by as a record */
 
 /* ---- batches that are made here ---- */
 
@@ -35,24 +37,29 @@ static struct live_batch head_of(const struct tracer_generation *g, uint16_t kin
 				    .pair_error_ns = g->pair_error_ns };
 }
 
-static void append(struct strbuf *out, struct live_batch *head, const void *bytes, uint32_t size,
-		   uint32_t events)
+/* @b with @bytes of events behind its head. */
+static void append(struct strbuf *out, struct live_batch *b, uint32_t size, uint32_t events)
 {
-	head->used = head->capacity = size;
-	head->events = events;
-	head->checksum = live_checksum(bytes, size);
-	head->flags |= LIVE_BATCH_CLOSED;
-	coati_strbuf_add(out, head, sizeof(*head));
-	coati_strbuf_add(out, bytes, size);
+	b->used = b->capacity = size;
+	b->events = events;
+	b->checksum = live_checksum(b + 1, size);
+	b->flags |= LIVE_BATCH_CLOSED;
+	coati_tracer_carry(out, b, b);
 }
+
+/* A batch that is made here, with room for its events. */
+struct own_batch {
+	struct live_batch head;
+	uint8_t bytes[LIVE_BATCH_MAX];
+};
 
 static void write_process(struct strbuf *out, const struct tracer_generation *g)
 {
 	const struct live_map *m = coati_tracer.map;
-	struct live_batch head = head_of(g, LIVE_BATCH_PROCESS, 0);
+	struct own_batch b = { .head = head_of(g, LIVE_BATCH_PROCESS, 0) };
 	char path[PATH_SIZE];
 	ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
-	uint8_t bytes[PATH_SIZE + 256], *at = put_kind(bytes, LIVE_PROCESS);
+	uint8_t *at = put_kind(b.bytes, LIVE_PROCESS);
 
 	at = put_var(at, m->pid);
 	at = put_var(at, m->uid);
@@ -67,13 +74,13 @@ static void write_process(struct strbuf *out, const struct tracer_generation *g)
 	at = put_var(at, m->clock_error_ns);
 	at = put_var(at, g->realtime_ns);
 	at = put_var(at, atomic_load_explicit(&coati_tracer.period_ns, memory_order_relaxed));
-	append(out, &head, bytes, (uint32_t)(at - bytes), 2);
+	append(out, &b.head, (uint32_t)(at - b.bytes), 2);
 }
 
 static void write_schema(struct strbuf *out, const struct tracer_generation *g)
 {
-	struct live_batch head = head_of(g, LIVE_BATCH_SCHEMA, 1);
-	uint8_t bytes[4096], *at = bytes;
+	struct own_batch b = { .head = head_of(g, LIVE_BATCH_SCHEMA, 1) };
+	uint8_t *at = b.bytes;
 	uint32_t events = 0;
 
 	for (uint32_t kind = 1; kind < LIVE_MORE; kind++) {
@@ -85,7 +92,7 @@ static void write_schema(struct strbuf *out, const struct tracer_generation *g)
 		at = put_text(at, info->letters, (uint32_t)strlen(info->letters));
 		events++;
 	}
-	append(out, &head, bytes, (uint32_t)(at - bytes), events);
+	append(out, &b.head, (uint32_t)(at - b.bytes), events);
 }
 
 static uint32_t write_sites(struct strbuf *out, const struct tracer_generation *g, uint32_t seq)
@@ -95,13 +102,16 @@ static uint32_t write_sites(struct strbuf *out, const struct tracer_generation *
 	const uint8_t *area = coati_tracer_sites(&ends, &count);
 
 	while (from < count) {
-		struct live_batch head = head_of(g, LIVE_BATCH_SITES, seq++);
+		struct own_batch b = { .head = head_of(g, LIVE_BATCH_SITES, seq++) };
 		uint32_t n = from;
 
 		while (n < count && ends[n] - start <= LIVE_BATCH_MAX / 2)
 			n++;
 		n += n == from; /* a type of resources may be larger */
-		append(out, &head, area + start, ends[n - 1] - start, n - from);
+		if (ends[n - 1] - start <= sizeof(b.bytes)) {
+			memcpy(b.bytes, area + start, ends[n - 1] - start);
+			append(out, &b.head, ends[n - 1] - start, n - from);
+		}
 		start = ends[n - 1];
 		from = n;
 	}
@@ -125,14 +135,15 @@ static void copy_chunk(struct strbuf *out, uint32_t chunk, uint64_t generation)
 		    !(head.flags & LIVE_BATCH_CLOSED))
 			continue;
 		head.capacity = head.used;
-		coati_strbuf_add(out, &head, sizeof(head));
-		coati_strbuf_add(out, b + 1, head.used);
+		coati_tracer_carry(out, &head, b);
 	}
 }
 
 /* The memory is kept by the pin, and complete: nobody writes there any more. */
 static void copy_chunks(struct strbuf *out, const struct tracer_generation *g)
 {
+	strbuf_room(out,
+		    (size_t)g->chunks * (TRACER_CHUNK + RECORD)); /* at once, and not by and by */
 	for (uint32_t chunk = g->first; chunk != UINT32_MAX;
 	     chunk = coati_tracer.chunk_states[chunk].next)
 		copy_chunk(out, chunk, g->number);
@@ -168,7 +179,7 @@ static void unpin(struct tracer_generation *g)
 int coati_tracer_generation_bytes(uint64_t number, struct strbuf *out)
 {
 	struct tracer_generation *g = pin(number);
-	struct live_batch end;
+	struct own_batch end;
 	uint32_t seq;
 
 	if (!g)
@@ -177,8 +188,8 @@ int coati_tracer_generation_bytes(uint64_t number, struct strbuf *out)
 	write_schema(out, g);
 	seq = write_sites(out, g, 2);
 	copy_chunks(out, g);
-	end = head_of(g, LIVE_BATCH_END, seq);
-	append(out, &end, "", 0, 0);
+	end.head = head_of(g, LIVE_BATCH_END, seq);
+	append(out, &end.head, 0, 0);
 	unpin(g);
 	return out->failed;
 }

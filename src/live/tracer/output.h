@@ -6,5 +6,5 @@
 
 #include "base/strbuf.h"
 
-/* All batches of the complete generation @number, behind what @out holds. -ENOENT: it is not there any more. */
+/* All batches of the complete generation @number, each as a record, behind what @out holds. -ENOENT: it is not there any more. */
 int coati_tracer_generation_bytes(uint64_t number, struct strbuf *out);

@@ -21,20 +21,6 @@ static void settle(uint64_t number)
 	coati_tracer_unlock(&guard);
 }
 
-static int write_record(struct coati_recorder *rec, const struct strbuf *batches)
-{
-	struct strbuf out = STRBUF_INIT(UINT64_C(1) << 33);
-	int r;
-
-	if (!rec->begun)
-		coati_tracer_carry_head(&out);
-	rec->begun = true;
-	coati_tracer_carry(&out, batches->text, batches->len);
-	r = out.failed ? out.failed : coati_write_all(rec->fd, out.text, out.len);
-	coati_strbuf_fini(&out);
-	return r;
-}
-
 void coati_recorder_stream(struct coati_recorder *rec)
 {
 	struct strbuf bytes = STRBUF_INIT(UINT64_C(1) << 32);
@@ -42,12 +28,16 @@ void coati_recorder_stream(struct coati_recorder *rec)
 
 	for (; rec->from <= coati_tracer.newest; rec->from++) {
 		coati_strbuf_clear(&bytes);
+		if (!rec->begun)
+			coati_tracer_carry_head(&bytes);
 		r = coati_tracer_generation_bytes(rec->from, &bytes);
 		if (r == -ENOENT && rec->from >= coati_tracer.oldest)
 			break;	   /* not complete yet */
 		settle(rec->from); /* what is copied needs its memory no more */
-		if (!r && !rec->error)
-			r = write_record(rec, &bytes);
+		if (!r && !rec->error) {
+			rec->begun = true;
+			r = coati_write_all(rec->fd, bytes.text, bytes.len);
+		}
 		if (r < 0 && r != -ENOENT && !rec->error)
 			rec->error = r;
 	}

@@ -250,18 +250,9 @@ static int copy_kept(const struct coati_recorder *rec, struct strbuf *bytes)
 
 int coati_recorder_take(struct coati_recorder *rec, struct strbuf *ret)
 {
-	struct strbuf bytes = STRBUF_INIT(MAX_SNAPSHOT_BYTES);
-	int r;
-
 	coati_collector_turn(false);
-	r = copy_kept(rec, &bytes);
-	if (!r) {
-		coati_tracer_carry_head(ret);
-		coati_tracer_carry(ret, bytes.text, bytes.len);
-		r = ret->failed;
-	}
-	coati_strbuf_fini(&bytes);
-	return r;
+	coati_tracer_carry_head(ret);
+	return copy_kept(rec, ret);
 }
 
 int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_error *err)
