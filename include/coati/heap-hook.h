@@ -5,6 +5,7 @@
  *
  * These are macros with arguments: the names without a call, as in `ops.free = free`, are left alone, and calls of members that are called so are not: write
  * (ops->free)(p) for these. In C++ it does nothing: see <coati/heap-new.h>.
+ * What other functions of the C library allocate (asprintf(), getline(), ...) is not seen; free() may free it as ever.
  */
 #ifndef COATI_HEAP_HOOK_H
 #define COATI_HEAP_HOOK_H

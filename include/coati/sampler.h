@@ -79,7 +79,7 @@ enum coati_sampler_stacks {
 #define COATI_SAMPLER_THIS_THREAD (UINT32_C(1) << 2)
 
 struct coati_sampler_opts {
-	uint64_t size;
+	uint64_t size; /* of this struct, set by the caller */
 	/* Samples for each second of CPU or wall time of a thread, 1 to 10000; 0: 100. */
 	uint32_t rate_hz;
 	/* UNKNOWN: the first that works. */

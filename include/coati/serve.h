@@ -10,7 +10,7 @@
  *	curl --unix-socket /run/app.coati http://localhost/debug/pprof/
  *
  * One call starts one thread, which sleeps until somebody asks; before it there is no thread, no descriptor and no memory, and after
- * coati_server_stop() there is none again. A page that takes a while is made by another thread, which ends with it, so that all others answer meanwhile. Served are (and
+ * coati_server_stop() there is none again, but for what profiles that were asked for keep for the next one (unwind tables, buffers, a signal handler each). A page that takes a while is made by another thread, which ends with it, so that all others answer meanwhile. Served are (and
  * /debug/pprof/ lists them):
  *
  *	/debug/pprof/			the index
@@ -20,6 +20,7 @@
  *	/debug/pprof/heap		memory in use, and /debug/pprof/allocs what was ever allocated, after coati_heap_start() (<coati/heap.h>)
  *	/debug/pprof/mutex		who lets others wait for locks, and /debug/pprof/block who waits, after coati_locks_start() (<coati/locks.h>)
  *	/debug/pprof/threads		the stacks of all threads
+ *	/debug/pprof/trace?seconds=1	a recording of the next seconds for `coati trace`, in programs that use labels or <coati/tracer.h>
  *	/metrics			CPU time, memory, threads, files and what the library counts, for Prometheus (text or OpenMetrics)
  *
  * Profiles are files for pprof, with names and labels. Names come from the symbol tables of the files that are loaded, and where those cannot be read, or are others by now, from the
@@ -74,7 +75,7 @@ struct coati_serve_opts {
  *	unix:PATH	a socket of the file system; one that nobody listens on any more is replaced
  *	PORT		127.0.0.1; port 0 takes a free one, which coati_server_port() tells
  *	ADDRESS:PORT	localhost (127.0.0.1), an IPv4 address, or an IPv6 address in brackets
- * -EINVAL for a text that is none of these, -EPERM for an address that is not of loopback without COATI_SERVE_ANYWHERE, -EADDRINUSE, -ENOSPC
+ * @opts may be NULL. -EINVAL for a text that is none of these, -EPERM for an address that is not of loopback without COATI_SERVE_ANYWHERE, -EADDRINUSE, -ENOSPC
  * for more than 8 servers in a process.  Thread: any.  Signal: not safe. */
 COATI_API int coati_serve(const char *where, const struct coati_serve_opts *opts,
 			  struct coati_server **ret, struct coati_error *err);

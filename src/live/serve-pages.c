@@ -97,6 +97,7 @@ static const struct {
 	{ "block", "not here: the program has not called coati_locks_start()" },
 	{ "heap", "not here: the program has not called coati_heap_start()" },
 	{ "mutex", "not here: the program has not called coati_locks_start()" },
+	{ "trace", "not here: the program uses neither labels nor the tracer" },
 };
 
 const struct live_page *coati_serve_later(uint32_t i)

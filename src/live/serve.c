@@ -534,8 +534,8 @@ int coati_serve(const char *where, const struct coati_serve_opts *opts, struct c
 	struct coati_server *s;
 	int r = SIZED_COPY(&o, opts);
 
-	if (r < 0 || !where || o.flags & ~COATI_SERVE_ANYWHERE || o.max_clients > MAX_CLIENTS ||
-	    o.stacks > COATI_SAMPLER_STACKS_TABLES)
+	if (r < 0 || !where || !ret || o.flags & ~COATI_SERVE_ANYWHERE ||
+	    o.max_clients > MAX_CLIENTS || o.stacks > COATI_SAMPLER_STACKS_TABLES)
 		return coati_fail(
 			err, r < 0 ? r : -EINVAL,
 			"coati_serve: options that this library does not know, or no place");
