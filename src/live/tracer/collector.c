@@ -80,6 +80,13 @@ void coati_collector_turn(bool stop)
 	give_back();
 }
 
+/* New events are left out, and nobody takes the old ones: another generation would only take from what is kept back for the tracer's own words. */
+static bool is_full_for_good(void)
+{
+	return atomic_load_explicit(&coati_tracer_hot.exhausted, memory_order_relaxed) &&
+	       !coati_tracer_makes_room();
+}
+
 static void *run(void *ctx)
 {
 	struct tracer *t = &coati_tracer;
@@ -98,7 +105,8 @@ static void *run(void *ctx)
 		done = atomic_load_explicit(&t->asked, memory_order_acquire);
 		coati_recorders_lock();
 		if (!atomic_load_explicit(&quit, memory_order_acquire)) {
-			coati_collector_turn(false);
+			if (!is_full_for_good())
+				coati_collector_turn(false);
 			coati_tracer_triggers_look();
 		}
 		coati_recorders_unlock();

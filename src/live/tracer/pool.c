@@ -157,12 +157,17 @@ static uint32_t piece(void)
 	return share < TRACER_PIECE_MIN ? TRACER_PIECE_MIN : (uint32_t)share & ~7u;
 }
 
+bool coati_tracer_makes_room(void)
+{
+	return tracer_policy() != COATI_DROP_NEWEST || coati_tracer.streams;
+}
+
 static void ask_for_generation(void)
 {
 	struct tracer *t = &coati_tracer;
 	const struct tracer_generation *g = coati_tracer_generation(t->newest);
 
-	if (g->chunks == t->full_chunks)
+	if (g->chunks == t->full_chunks && coati_tracer_makes_room())
 		coati_tracer_wake(&t->asked);
 }
 
@@ -284,7 +289,9 @@ static void say_exhausted(bool exhausted)
 	bool before = atomic_exchange_explicit(&coati_tracer_hot.exhausted, exhausted,
 					       memory_order_relaxed);
 
-	if (exhausted && !before)
+	/* the one that is written must have a good part of the memory, or the next one gets no more */
+	if (exhausted && !before && coati_tracer_makes_room() &&
+	    coati_tracer_generation(coati_tracer.newest)->chunks >= coati_tracer.full_chunks / 2)
 		coati_tracer_wake(&coati_tracer.asked);
 }
 
@@ -385,7 +392,8 @@ void coati_tracer_seal(struct tracer_generation *g)
 	}
 	g->end_ns = tracer_ns();
 	g->complete = true;
-	say_exhausted(false); /* it may be dropped now */
+	if (tracer_policy() == COATI_DROP_OLDEST)
+		say_exhausted(false); /* it may be dropped now */
 }
 
 /* Batches of a generation that a stream still wanted. */
