@@ -13,7 +13,8 @@
  * that say which engine took them, what is known to be wrong with it, and how many samples are missing.
  *
  * Stacks are followed by tables made at the start from the unwind data of everything that is loaded (some milliseconds for each million bytes of code; kept for the next start). What is
- * loaded later is found within a quarter of a second. Code that has no unwind data is followed by its frame pointers.
+ * loaded later is found within a quarter of a second. Code that has no unwind data is followed by its frame pointers. Programs linked with -static need
+ * -Wl,--eh-frame-hdr for it: without the index their unwind data is not found.
  *
  * All threads are sampled: those that run at the start, and those that they start later. A program that calls fork() goes on in the parent alone; the child is not
  * sampled and may start a sampler of its own. Where the parent had other threads, the loader may be locked for ever in the child; there the tables are those of the parent.
