@@ -3,11 +3,16 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/strbuf.h"
 
 /* What comes first, once. */
 void coati_tracer_carry_head(struct strbuf *out);
+/* Name and mappings of this process, as of @time_ns; 0: for everything that follows. */
+void coati_tracer_carry_maps(struct strbuf *out, uint64_t time_ns);
+/* Grows with every library that is loaded. */
+uint64_t coati_tracer_loaded(void);
 /* A batch as a record: @head, then head->used bytes from behind the head at @there on. */
 struct live_batch;
 void coati_tracer_carry(struct strbuf *out, const struct live_batch *head,

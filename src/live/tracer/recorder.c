@@ -252,6 +252,7 @@ int coati_recorder_take(struct coati_recorder *rec, struct strbuf *ret)
 {
 	coati_collector_turn(false);
 	coati_tracer_carry_head(ret);
+	coati_tracer_carry_maps(ret, 0);
 	return copy_kept(rec, ret);
 }
 

@@ -15,7 +15,8 @@ struct coati_recorder {
 	enum coati_recorder_policy policy;
 	uint64_t bytes, window_ns, generation_ns;
 	uint64_t from; /* first generation that is its own; streams: that is not written yet */
-	bool begun;    /* a stream has its head */
+	bool begun;
+	uint64_t loaded; /* libraries, as last told in the stream */    /* a stream has its head */
 	int error;     /* first one of a stream */
 };
 
