@@ -14,10 +14,10 @@ struct coati_recorder {
 	int fd; /* -1: flight */
 	enum coati_recorder_policy policy;
 	uint64_t bytes, window_ns, generation_ns;
-	uint64_t from; /* first generation that is its own; streams: that is not written yet */
-	bool begun;
-	uint64_t loaded; /* libraries, as last told in the stream */    /* a stream has its head */
-	int error;     /* first one of a stream */
+	uint64_t from;	 /* first generation that is its own; streams: that is not written yet */
+	uint64_t loaded; /* libraries, as last told in the stream */
+	bool begun;	 /* a stream has its head */
+	int error;	 /* first one of a stream */
 };
 
 /* ---- collector.c ---- */
