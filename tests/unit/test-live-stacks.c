@@ -175,15 +175,19 @@ TEST(live_stacks_in_the_child_of_a_fork_are_whole)
 
 static _Atomic bool is_ending;
 
+static void allocate_and_free(void *ctx)
+{
+	coati_heap_free(coati_heap_malloc(*(size_t *)ctx));
+}
+
 static void *allocate_always(void *ctx)
 {
 	size_t size = 64;
 
 	while (!atomic_load(&is_ending)) {
-		struct frames f = { .leaf = allocate, .ctx = &size };
+		struct frames f = { .leaf = allocate_and_free, .ctx = &size };
 
 		coati_frames_down(&f, 5);
-		coati_heap_free(coati_heap_malloc(size)); /* NOLINT: what is kept is lost */
 	}
 	return ctx;
 }
