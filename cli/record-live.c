@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <coati/trace.h>
@@ -20,6 +22,8 @@
 
 #define VARIABLE   "COATI_TRACE"
 #define SUFFIX	   ".live"
+#define FOLDER	   "coati-trace-"
+#define YOUNG_S	   60 /* its recorder may not have locked it yet */
 #define EVERY_NS   (200 * NSEC_PER_MSEC)
 #define FILES_MAX  4096
 #define FILE_BYTES (UINT64_C(1) << 32) /* of one process */
@@ -70,22 +74,6 @@ static void release_processes(struct record_live *l)
 
 /* ---- the folder ---- */
 
-void coati_record_live_open(struct record_live *l)
-{
-	const char *base = getenv("XDG_RUNTIME_DIR");
-
-	l->files.max = FILES_MAX;
-	l->on = true;
-	ask_processes(l);
-	if (!base || base[0] != '/' || strlen(base) > 64 || access(base, W_OK | X_OK) < 0)
-		base = "/dev/shm";
-	snprintf(l->folder, sizeof(l->folder), "%s/coati-trace-XXXXXX", base);
-	if (!mkdtemp(l->folder) || setenv(VARIABLE, l->folder, 1) < 0) {
-		coati_note("no live events of the command: a folder in %s: %m", base);
-		l->folder[0] = '\0';
-	}
-}
-
 static bool ends_in_live(const char *name)
 {
 	size_t len = strlen(name), end = strlen(SUFFIX);
@@ -93,9 +81,9 @@ static bool ends_in_live(const char *name)
 	return len > end && !strcmp(name + len - end, SUFFIX);
 }
 
-static DIR *open_folder(const char *path)
+static DIR *open_folder_at(int at, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!d && fd >= 0)
@@ -103,16 +91,77 @@ static DIR *open_folder(const char *path)
 	return d;
 }
 
-void coati_record_live_close(struct record_live *l)
+static DIR *open_folder(const char *path)
 {
-	CLEANUP(dir_closep) DIR *d = l->folder[0] ? open_folder(l->folder) : NULL;
+	return open_folder_at(AT_FDCWD, path);
+}
+
+static void empty(DIR *d)
+{
+	const struct dirent *e;
+
+	while ((e = readdir(d)))
+		if (ends_in_live(e->d_name))
+			unlinkat(dirfd(d), e->d_name, 0);
+}
+
+/* Of a recorder that was killed: ours, not of this moment, and nobody holds its lock. */
+static void clean_one(int base, const char *name)
+{
+	CLEANUP(dir_closep) DIR *d = open_folder_at(base, name);
+	struct timespec now;
+	struct stat st;
+
+	if (!d || fstat(dirfd(d), &st) < 0 || st.st_uid != geteuid() ||
+	    clock_gettime(CLOCK_REALTIME, &now) < 0 || now.tv_sec - st.st_mtim.tv_sec < YOUNG_S ||
+	    flock(dirfd(d), LOCK_EX | LOCK_NB) < 0)
+		return;
+	empty(d);
+	unlinkat(base, name, AT_REMOVEDIR);
+}
+
+static void clean(const char *base)
+{
+	CLEANUP(dir_closep) DIR *d = open_folder(base);
 	const struct dirent *e;
 
 	while (d && (e = readdir(d)))
-		if (ends_in_live(e->d_name))
-			unlinkat(dirfd(d), e->d_name, 0);
+		if (!strncmp(e->d_name, FOLDER, strlen(FOLDER)))
+			clean_one(dirfd(d), e->d_name);
+}
+
+void coati_record_live_open(struct record_live *l)
+{
+	const char *base = getenv("XDG_RUNTIME_DIR");
+
+	l->files.max = FILES_MAX;
+	l->on = true;
+	l->lock_fd = -1;
+	ask_processes(l);
+	if (!base || base[0] != '/' || strlen(base) > 100 || access(base, W_OK | X_OK) < 0)
+		base = "/dev/shm";
+	clean(base);
+	snprintf(l->folder, sizeof(l->folder), "%s/" FOLDER "XXXXXX", base);
+	if (!mkdtemp(l->folder) || setenv(VARIABLE, l->folder, 1) < 0) {
+		coati_note("no live events of the command: a folder in %s: %m", base);
+		l->folder[0] = '\0';
+		return;
+	}
+	l->lock_fd = open(l->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (l->lock_fd >= 0)
+		flock(l->lock_fd, LOCK_EX | LOCK_NB);
+}
+
+void coati_record_live_close(struct record_live *l)
+{
+	CLEANUP(dir_closep) DIR *d = l->folder[0] ? open_folder(l->folder) : NULL;
+
+	if (d)
+		empty(d);
 	if (l->folder[0] && rmdir(l->folder) < 0)
 		coati_note("%s is left behind: %m", l->folder);
+	if (l->on && l->lock_fd >= 0)
+		close(l->lock_fd);
 	for (size_t i = 0; i < l->files.len; i++)
 		close(l->files.v[i].fd);
 	ARRAY_FINI(&l->files);

@@ -23,6 +23,7 @@ struct live_file {
 
 struct record_live {
 	bool on;
+	int lock_fd;	  /* of the folder: while it is locked somebody records; -1 none */
 	char folder[128]; /* "": none of ours */
 	ARRAY(struct live_file) files;
 	ARRAY(struct coati_live_ask) asks; /* processes whose tracer we switched on */
