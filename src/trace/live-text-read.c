@@ -273,15 +273,29 @@ static int put_head(struct compose *c, const char *time, unsigned int kind)
 }
 
 /* So that fields of instants have names. */
-static void learn_site(struct compose *c, size_t from)
+/* Instants have the names of their fields in front of values: those must be words there. */
+static bool are_words(const struct live_text *fields)
+{
+	for (uint32_t i = 0; i < fields->size; i++)
+		if (fields->text[i] < ' ' || fields->text[i] > '~' ||
+		    strchr("=\"\\", fields->text[i]))
+			return false;
+	return true;
+}
+
+static int learn_site(struct compose *c, size_t from)
 {
 	struct live_view b = { .head = { .used = (uint32_t)(c->w.len - from) },
 			       .payload = c->w.start + from };
 	struct live_walk walk = coati_live_walk(&b, NULL, NULL, NULL);
 	struct live_event e;
 
-	if (!c->w.full && coati_live_next(&walk, &e) > 0)
-		coati_live_names_add(&c->names, &e); /* one that is refused has no fields */
+	if (c->w.full || coati_live_next(&walk, &e) <= 0)
+		return 0;
+	if (!are_words(&e.text[4]))
+		return bad(c, "fields", "has a name that is no word");
+	coati_live_names_add(&c->names, &e); /* one that is refused has no fields */
+	return 0;
 }
 
 static int put_event(struct compose *c, struct text_line *line)
@@ -317,7 +331,7 @@ static int put_event(struct compose *c, struct text_line *line)
 		n = put_arguments(c, line, coati_live_kinds[kind].letters,
 				  coati_live_kinds[kind].args);
 	if (n == 0 && kind == LIVE_SITE)
-		learn_site(c, from);
+		n = learn_site(c, from);
 	return n;
 }
 
