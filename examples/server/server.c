@@ -93,8 +93,8 @@ static bool set(const char *key, const char *value)
 
 static int answer(char *line, char *reply)
 {
-	char *verb = strtok(line, " \r\n"), *key = strtok(NULL, " \r\n"),
-	     *value = strtok(NULL, "\r\n");
+	char *rest, *verb = strtok_r(line, " \r\n", &rest);
+	char *key = strtok_r(NULL, " \r\n", &rest), *value = strtok_r(NULL, "\r\n", &rest);
 	struct entry **at;
 
 	COATI_LABEL("verb", verb ? verb : "");
