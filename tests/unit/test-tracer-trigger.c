@@ -81,6 +81,38 @@ TEST(tracer_writes_a_snapshot_when_a_task_is_slow)
 	CHECK_INT(access("slow-2", F_OK), <, 0);
 }
 
+TEST(tracer_numbers_snapshots_once_and_wakes_nobody_after_the_last)
+{
+	struct coati_recorder_opts o = { .size = sizeof(o),
+					 .bytes = 2 << 20,
+					 .directory = "",
+					 .generation_ns = UINT64_C(3600000000000) };
+	struct coati_recorder_condition c = { .size = sizeof(c),
+					      .task_type = "request",
+					      .slower_than_ns = 1000000,
+					      .file = "slow",
+					      .at_most = 2,
+					      .pause_ns = 1 };
+	struct coati_recorder_stats before = { .size = sizeof(before) }, after = before;
+	struct coati_recorder *rec = NULL;
+
+	CHECK_OK(coati_recorder_start(&o, &rec, NULL));
+	CHECK_OK(coati_recorder_when(rec, &c, NULL));
+	do_task(5);
+	wait_for_file("slow");
+	/* again: one that ends while the first is written is none of its own */
+	for (int i = 0; i < 1000 && access("slow.2", F_OK) < 0; i++)
+		do_task(10);
+	check_snapshot("slow.2");
+	coati_recorder_stats(rec, &before);
+	for (int i = 0; i < 20; i++)
+		do_task(5);
+	coati_recorder_stats(rec, &after);
+	/* one may have been asked for while the second was written */
+	CHECK_U64(after.generations, <=, before.generations + 1);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
 TEST(tracer_learns_how_long_tasks_take_before_one_is_slow)
 {
 	struct coati_recorder *rec = start();

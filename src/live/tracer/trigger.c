@@ -31,7 +31,7 @@ static char *secure(const char *name)
 	return secure_getenv(name);
 }
 
-/* The name of the snapshot number @count; one without %c gets its number from the second on. */
+/* The name of the snapshot number @count. */
 static int name_file(const char *pattern, uint32_t count, struct strbuf *ret)
 {
 	struct auto_facts facts = { .pid = getpid(),
@@ -40,8 +40,6 @@ static int name_file(const char *pattern, uint32_t count, struct strbuf *ret)
 				    .count = count };
 	int r = coati_auto_name_expand(pattern, &facts, secure, ret, NULL);
 
-	if (r == 0 && count > 1 && !coati_auto_name_has(pattern, 'c'))
-		coati_strbuf_printf(ret, ".%u", count);
 	return r < 0 ? r : ret->failed;
 }
 
@@ -121,10 +119,12 @@ void coati_tracer_triggers_look(void)
 		if (w->times_p99 > 0)
 			update_limit(w);
 		if (!atomic_exchange_explicit(&w->fired, 0, memory_order_acquire) ||
-		    w->written >= w->at_most || now < w->next_ns)
+		    now < atomic_load_explicit(&w->next_ns, memory_order_relaxed))
 			continue;
-		w->next_ns = now + w->pause_ns;
 		write_snapshot(w);
+		atomic_store_explicit(&w->next_ns,
+				      w->written < w->at_most ? now + w->pause_ns : UINT64_MAX,
+				      memory_order_relaxed);
 	}
 }
 
@@ -150,9 +150,9 @@ static void clear(struct tracer_watch *w)
 	w->type[0] = '\0';
 	w->times_p99 = 0;
 	w->written = 0;
-	w->next_ns = 0;
 	atomic_store_explicit(&w->signal, 0, memory_order_relaxed);
 	atomic_store_explicit(&w->limit, 0, memory_order_relaxed);
+	atomic_store_explicit(&w->next_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&w->fired, 0, memory_order_relaxed);
 	for (uint32_t i = 0; i < WATCH_BUCKETS; i++)
 		atomic_store_explicit(&w->durations[i], 0, memory_order_relaxed);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "live/tracer/emit.h"
+
 struct tracer_watches coati_tracer_watches;
 
 static bool is_same(const char *a, const char *b)
@@ -40,8 +42,11 @@ static uint32_t bucket_of(uint64_t v)
 	return (top << 2 | (uint32_t)(v >> (top - 2) & 3)) & (WATCH_BUCKETS - 1);
 }
 
+/* Wakes nobody for what is not written: every turn of the thread begins a generation, and many small ones hold less. */
 static void fire(struct tracer_watch *w)
 {
+	if (tracer_ns() < atomic_load_explicit(&w->next_ns, memory_order_relaxed))
+		return;
 	atomic_store_explicit(&w->fired, 1, memory_order_release);
 	coati_tracer_wake(&coati_tracer.asked);
 }

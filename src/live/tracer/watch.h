@@ -28,7 +28,8 @@ struct tracer_watch {
 	struct sigaction old; /* what the signal did before */
 	char *file;
 	uint32_t at_most, written;
-	uint64_t pause_ns, next_ns;
+	uint64_t pause_ns;
+	_Atomic uint64_t next_ns; /* nobody is woken for it before; UINT64_MAX: never again */
 };
 
 struct tracer_watches {
