@@ -53,13 +53,13 @@ struct own_batch {
 	uint8_t bytes[LIVE_BATCH_MAX];
 };
 
-static void write_process(struct strbuf *out, const struct tracer_generation *g)
+static void write_process(struct strbuf *out, const struct tracer_generation *g,
+			  struct own_batch *b)
 {
 	const struct live_map *m = coati_tracer.map;
-	struct own_batch b = { .head = head_of(g, LIVE_BATCH_PROCESS, 0) };
 	char path[PATH_SIZE];
 	ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
-	uint8_t *at = put_kind(b.bytes, LIVE_PROCESS);
+	uint8_t *at = put_kind(b->bytes, LIVE_PROCESS);
 
 	at = put_var(at, m->pid);
 	at = put_var(at, m->uid);
@@ -74,13 +74,13 @@ static void write_process(struct strbuf *out, const struct tracer_generation *g)
 	at = put_var(at, m->clock_error_ns);
 	at = put_var(at, g->realtime_ns);
 	at = put_var(at, atomic_load_explicit(&coati_tracer.period_ns, memory_order_relaxed));
-	append(out, &b.head, (uint32_t)(at - b.bytes), 2);
+	b->head = head_of(g, LIVE_BATCH_PROCESS, 0);
+	append(out, &b->head, (uint32_t)(at - b->bytes), 2);
 }
 
-static void write_schema(struct strbuf *out, const struct tracer_generation *g)
+static void write_schema(struct strbuf *out, const struct tracer_generation *g, struct own_batch *b)
 {
-	struct own_batch b = { .head = head_of(g, LIVE_BATCH_SCHEMA, 1) };
-	uint8_t *at = b.bytes;
+	uint8_t *at = b->bytes;
 	uint32_t events = 0;
 
 	for (uint32_t kind = 1; kind < LIVE_MORE; kind++) {
@@ -92,25 +92,27 @@ static void write_schema(struct strbuf *out, const struct tracer_generation *g)
 		at = put_text(at, info->letters, (uint32_t)strlen(info->letters));
 		events++;
 	}
-	append(out, &b.head, (uint32_t)(at - b.bytes), events);
+	b->head = head_of(g, LIVE_BATCH_SCHEMA, 1);
+	append(out, &b->head, (uint32_t)(at - b->bytes), events);
 }
 
-static uint32_t write_sites(struct strbuf *out, const struct tracer_generation *g, uint32_t seq)
+static uint32_t write_sites(struct strbuf *out, const struct tracer_generation *g, uint32_t seq,
+			    struct own_batch *b)
 {
 	uint32_t count, from = 0, start = 0;
 	const uint32_t *ends;
 	const uint8_t *area = coati_tracer_sites(&ends, &count);
 
 	while (from < count) {
-		struct own_batch b = { .head = head_of(g, LIVE_BATCH_SITES, seq++) };
 		uint32_t n = from;
 
 		while (n < count && ends[n] - start <= LIVE_BATCH_MAX / 2)
 			n++;
 		n += n == from; /* a type of resources may be larger */
-		if (ends[n - 1] - start <= sizeof(b.bytes)) {
-			memcpy(b.bytes, area + start, ends[n - 1] - start);
-			append(out, &b.head, ends[n - 1] - start, n - from);
+		b->head = head_of(g, LIVE_BATCH_SITES, seq++);
+		if (ends[n - 1] - start <= sizeof(b->bytes)) {
+			memcpy(b->bytes, area + start, ends[n - 1] - start);
+			append(out, &b->head, ends[n - 1] - start, n - from);
 		}
 		start = ends[n - 1];
 		from = n;
@@ -178,18 +180,21 @@ static void unpin(struct tracer_generation *g)
 
 int coati_tracer_generation_bytes(uint64_t number, struct strbuf *out)
 {
-	struct tracer_generation *g = pin(number);
-	struct own_batch end;
+	struct own_batch *own = coati_alloc(sizeof(*own)); /* threads may have small stacks */
+	struct tracer_generation *g = own ? pin(number) : NULL;
 	uint32_t seq;
 
-	if (!g)
-		return -ENOENT;
-	write_process(out, g);
-	write_schema(out, g);
-	seq = write_sites(out, g, 2);
+	if (!g) {
+		coati_free(own);
+		return own ? -ENOENT : -ENOMEM;
+	}
+	write_process(out, g, own);
+	write_schema(out, g, own);
+	seq = write_sites(out, g, 2, own);
 	copy_chunks(out, g);
-	end.head = head_of(g, LIVE_BATCH_END, seq);
-	append(out, &end.head, 0, 0);
+	own->head = head_of(g, LIVE_BATCH_END, seq);
+	append(out, &own->head, 0, 0);
 	unpin(g);
+	coati_free(own);
 	return out->failed;
 }
