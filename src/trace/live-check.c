@@ -477,35 +477,50 @@ static __attribute__((noinline)) int check_in_full(struct coati_trace_check *c,
 	return c->found;
 }
 
-/* Nearly every event: a region of a thread that was seen lately, with nothing special about it and nothing wrong. False: it has to be looked at in full, and
- * nothing has changed.  Hot. */
-static bool is_plain(struct coati_trace_check *c, const struct coati_trace_event *e)
-{
-	unsigned int is_end = (unsigned int)e->kind - COATI_TRACE_REGION_BEGIN;
-	const struct place *p = recent(c, e);
-	struct thread *t = p->thread;
-	struct region *r;
-	uint64_t begun, wrong_end, wrong_begin;
-	size_t depth;
+/* Kinds of which nothing but time and references can be wrong. */
+#define STATELESS                                                                      \
+	(1u << COATI_TRACE_RANGE | 1u << COATI_TRACE_LOG | 1u << COATI_TRACE_COUNTER | \
+	 1u << COATI_TRACE_GAUGE | 1u << COATI_TRACE_INSTANT | 1u << COATI_TRACE_SAMPLE)
 
-	if (!t || p->pid != e->pid || p->tid != e->tid || p->slot != e->slot || is_end > 1 ||
-	    e->flags & ~COATI_TRACE_INCOMPLETE || t->telling || e->time < t->time ||
-	    e->time < c->time || e->generation < t->generation)
-		return false;
-	depth = t->regions.len - is_end;
+/* A begin as deep as it should be, or an end of what began there, and as long. There is no branch between the two: threads alternate, and nobody can guess which it
+ * is.  Hot. */
+static inline bool follow_region(struct thread *t, const struct coati_trace_event *e,
+				 unsigned int is_end)
+{
+	uint64_t begun = is_end - UINT64_C(1); /* all bits of a begin */
+	size_t depth = t->regions.len - is_end;
+	uint64_t wrong_begin, wrong_end;
+	struct region *r;
+
 	if (depth >= t->regions.cap)
 		return false;
 	r = &t->regions.v[depth];
-	/* An end must be of what began here, and as long; a begin as deep. No branch between the two: threads alternate, and nobody can guess which it is. */
-	begun = is_end - UINT64_C(1); /* all bits of a begin */
+	wrong_begin = e->depth ^ depth;
 	wrong_end =
 		((uintptr_t)r->site ^ (uintptr_t)e->site) | ((r->began + e->duration) ^ e->time);
-	wrong_begin = e->depth ^ depth;
 	if ((wrong_end & ~begun) | (wrong_begin & begun))
 		return false;
 	r->site = e->site;
 	r->began = (r->began & ~begun) | (e->time & begun);
 	t->regions.len = depth + 1 - is_end;
+	return true;
+}
+
+/* Nearly every event: of a thread that was seen lately, with nothing special about it and nothing wrong. False: it has to be looked at in full, and nothing has
+ * changed.  Hot. */
+static bool is_plain(struct coati_trace_check *c, const struct coati_trace_event *e)
+{
+	unsigned int is_end = (unsigned int)e->kind - COATI_TRACE_REGION_BEGIN;
+	const struct place *p = recent(c, e);
+	struct thread *t = p->thread;
+
+	if (!t || p->pid != e->pid || p->tid != e->tid || p->slot != e->slot ||
+	    e->flags & ~COATI_TRACE_INCOMPLETE || t->telling || e->time < t->time ||
+	    e->time < c->time || e->generation < t->generation)
+		return false;
+	if (is_end <= 1 ? !follow_region(t, e, is_end)
+			: e->kind >= 32 || !(STATELESS >> e->kind & 1))
+		return false;
 	c->time = t->time = e->time;
 	t->generation = e->generation;
 	c->events++;

@@ -323,6 +323,10 @@ static void set_identity(struct coati_trace *t, struct stream *s, struct coati_t
 {
 	*e = s->blank;
 	e->time = s->time;
+	if (s->plain) {
+		e->task = s->task;
+		return;
+	}
 	e->task = task_of(s);
 	e->flags |= s->news;
 	s->news = 0;
