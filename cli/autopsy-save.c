@@ -6,7 +6,6 @@
 #include <coati/recording.h>
 
 #include "autopsy.h"
-#include "base/clock.h"
 #include "base/error.h"
 
 #define TRACE_VERSION 1
@@ -27,10 +26,10 @@ static int put(struct coati_writer *w, const struct coati_flight_info *info, con
 	return coati_writer_batch(w, &b);
 }
 
-static int put_all(struct coati_flight *f, struct coati_writer *w)
+static int put_all(struct coati_flight *f, uint64_t time_ns, struct coati_writer *w)
 {
 	struct coati_flight_info info;
-	uint64_t where, time_ns = now_ns();
+	uint64_t where;
 	const void *bytes;
 	size_t size;
 	int n, r = 0;
@@ -41,7 +40,8 @@ static int put_all(struct coati_flight *f, struct coati_writer *w)
 	return r < 0 ? r : n;
 }
 
-int coati_autopsy_save(const char *path, const char *output, struct coati_error *err)
+int coati_autopsy_save(const char *path, uint64_t first_ns, const char *output,
+		       struct coati_error *err)
 {
 	struct coati_writer_opts o = { .size = sizeof(o), .flags = COATI_WRITER_PIPE };
 	uint64_t id = COATI_LIVE_ID;
@@ -59,7 +59,7 @@ int coati_autopsy_save(const char *path, const char *output, struct coati_error 
 	if (n == 0)
 		n = coati_writer_start(w, err);
 	if (n == 0) {
-		n = put_all(f, w);
+		n = put_all(f, first_ns, w);
 		if (n < 0)
 			coati_fail(err, n, "%s: %m", output);
 	}

@@ -79,5 +79,6 @@ void coati_autopsy_ended(const struct coati_flight_info *info, struct strbuf *ou
 /* What shows it. */
 void coati_autopsy_text(struct autopsy *a, struct strbuf *out);
 void coati_autopsy_json(struct autopsy *a, struct strbuf *out);
-/* autopsy-save.c: the batches of @path as a recording. */
-int coati_autopsy_save(const char *path, const char *output, struct coati_error *err);
+/* autopsy-save.c: the batches of @path as a recording that begins with their first event. */
+int coati_autopsy_save(const char *path, uint64_t first_ns, const char *output,
+		       struct coati_error *err);

@@ -67,6 +67,20 @@ static int show(const struct autopsy_args *args, const char *path)
 	return coati_output_end(&out);
 }
 
+static int save(const struct autopsy_args *args, const char *path)
+{
+	struct autopsy a = { .args = args };
+	struct coati_error err = { 0 };
+	int r = coati_autopsy_read(&a, path, &err);
+
+	if (r == 0)
+		r = coati_autopsy_save(path, a.first_ns, args->output, &err);
+	if (r < 0)
+		coati_say("%s", err.text);
+	coati_autopsy_fini(&a);
+	return r < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
 static int run_target(const struct autopsy_args *a, const char *target)
 {
 	struct coati_error err = { 0 };
@@ -76,13 +90,7 @@ static int run_target(const struct autopsy_args *a, const char *target)
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
-	if (!a->output)
-		return show(a, path);
-	if (coati_autopsy_save(path, a->output, &err) < 0) {
-		coati_say("%s", err.text);
-		return EXIT_FAILED;
-	}
-	return EXIT_DONE;
+	return a->output ? save(a, path) : show(a, path);
 }
 
 static int run_parsed(const struct autopsy_args *a, const struct option_line *line)

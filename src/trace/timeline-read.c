@@ -518,6 +518,7 @@ static void name_stacks(struct coati_timeline *t)
 	}
 }
 
+/* The kernel's names, for those that the program has given none (coati_thread_name()). */
 static void name_threads(struct coati_timeline *t)
 {
 	struct coati_processes *ps = coati_profile_processes(t->profile, 0);
@@ -527,7 +528,7 @@ static void name_threads(struct coati_timeline *t)
 		struct thread *th = &t->threads.v[i];
 		uint64_t time = th->end ? th->end : t->info.end;
 
-		if (coati_processes_thread(ps, th->pid, th->tid, time, &info) < 0)
+		if (*th->comm || coati_processes_thread(ps, th->pid, th->tid, time, &info) < 0)
 			continue;
 		th->comm = coati_timeline_text(t, info.comm);
 		if (!th->comm)
