@@ -48,6 +48,7 @@ struct client {
 	size_t in_len, in_cap;
 	struct strbuf out;
 	size_t out_at, drained;
+	uint32_t polled_at; /* in this turn; 0: it came after poll() */
 };
 
 struct coati_server {
@@ -63,7 +64,8 @@ struct coati_server {
 	uint64_t accept_at_ns; /* not before: there were no descriptors */
 	struct serve_counts counts;
 	struct client *clients;
-	struct pollfd *polled; /* wake, listen, then the clients */
+	struct pollfd *polled; /* wake, listen, then the clients that there are */
+	uint32_t nr_polled;
 };
 
 static _Atomic(struct coati_server *) servers[SERVERS];
@@ -111,11 +113,11 @@ static void answer(struct coati_server *s, struct client *c, struct serve_answer
 	coati_strbuf_adds(&c->out, "\r\n");
 	if (!without_body)
 		coati_strbuf_add(&c->out, a->body.text, a->body.len);
+	c->stage = STAGE_WRITE; /* its job is none of its own any more */
 	if (c->out.failed) {
 		drop(s, c);
 		return;
 	}
-	c->stage = STAGE_WRITE;
 	c->out_at = 0;
 	c->deadline_ns = now_ns() + s->timeout_ns * (1 + c->out.len / 65536);
 	write_more(s, c);
@@ -376,16 +378,38 @@ static uint64_t prepare(struct coati_server *s)
 
 	s->polled[0] = (struct pollfd){ .fd = s->wake, .events = POLLIN };
 	s->polled[1] = (struct pollfd){ .fd = can_accept ? s->place.fd : -1, .events = POLLIN };
+	s->nr_polled = 2;
 	for (uint32_t i = 0; i < s->max_clients; i++) {
-		const struct client *c = &s->clients[i];
+		struct client *c = &s->clients[i];
 
-		s->polled[2 + i] =
+		c->polled_at = 0;
+		if (fd_of(c) < 0)
+			continue;
+		c->polled_at = s->nr_polled++;
+		s->polled[c->polled_at] =
 			(struct pollfd){ .fd = fd_of(c),
 					 .events = c->stage == STAGE_WRITE ? POLLOUT : POLLIN };
-		if (fd_of(c) >= 0 && c->deadline_ns < until)
+		if (c->deadline_ns < until)
 			until = c->deadline_ns;
 	}
 	return until;
+}
+
+/*
+ * Only descriptors that there are: poll() takes no more entries than RLIMIT_NOFILE. A host that lowered its limit below that is looked at now and then, so
+ * that coati_server_stop() never waits for ever.
+ */
+static bool wait_for_events(struct coati_server *s)
+{
+	uint64_t until = prepare(s), now = now_ns(), left = until > now ? until - now : 0;
+	struct timespec wait = { (time_t)(left / NSEC_PER_SEC), (long)(left % NSEC_PER_SEC) };
+	const struct timespec retry = { 0, RETRY_NS };
+
+	if (ppoll(s->polled, s->nr_polled, until == UINT64_MAX ? NULL : &wait, NULL) >= 0)
+		return true;
+	if (errno != EINTR)
+		nanosleep(&retry, NULL);
+	return false;
 }
 
 static void serve_client(struct coati_server *s, struct client *c, short events)
@@ -407,20 +431,18 @@ static void *run(void *server)
 
 	pthread_setname_np(pthread_self(), "coati-serve");
 	for (;;) {
-		uint64_t until = prepare(s), now = now_ns(), left = until > now ? until - now : 0;
-		struct timespec wait = { (time_t)(left / NSEC_PER_SEC),
-					 (long)(left % NSEC_PER_SEC) };
+		bool came = wait_for_events(s);
 
-		if (ppoll(s->polled, 2 + s->max_clients, until == UINT64_MAX ? NULL : &wait, NULL) <
-		    0)
-			continue; /* a signal that cannot be blocked */
 		if (atomic_load_explicit(&s->is_ending, memory_order_acquire))
 			return NULL;
+		if (!came)
+			continue;
 		if (s->polled[0].revents && read(s->wake, &count, sizeof(count)) > 0)
 			look_at_jobs(s);
 		for (uint32_t i = 0; i < s->max_clients; i++)
-			if (s->polled[2 + i].fd >= 0)
-				serve_client(s, &s->clients[i], s->polled[2 + i].revents);
+			if (s->clients[i].polled_at && fd_of(&s->clients[i]) >= 0)
+				serve_client(s, &s->clients[i],
+					     s->polled[s->clients[i].polled_at].revents);
 		if (s->polled[1].revents)
 			accept_more(s);
 	}

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -310,6 +311,27 @@ TEST(serve_answers_200_clients_at_a_time_with_fewer_slots)
 	}
 	for (int i = 0; i < 200; i++)
 		CHECK_INT(status_of(received(fds[i])), ==, 200);
+	coati_server_stop(server);
+}
+
+static void limit_descriptors(rlim_t nr)
+{
+	struct rlimit limit;
+
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = nr;
+	CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+TEST(serve_with_fewer_descriptors_than_slots_answers_and_stops)
+{
+	struct coati_serve_opts opts = { .size = sizeof(opts), .max_clients = 4096 };
+	struct coati_server *server;
+
+	limit_descriptors(64);
+	server = started("0", &opts);
+	CHECK_INT(status_of(asked(server, OK)), ==, 200);
+	limit_descriptors(1); /* below what is open: poll() takes none of it */
 	coati_server_stop(server);
 }
 
