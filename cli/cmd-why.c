@@ -152,15 +152,29 @@ static void put_reasons(struct trace *t, const struct coati_why *w)
 	}
 }
 
+/* What a part is whose name alone answers nothing. */
+static const char *explain(const struct coati_why_row *row)
+{
+	if (row->kind != COATI_WHY_PART)
+		return "";
+	if (row->part == COATI_PART_NOBODY)
+		return " (no thread works on them yet, or any more)";
+	if (row->part == COATI_WAIT_OTHER)
+		return " (they wait; the recording does not tell for what)";
+	if (row->part == COATI_WAIT_UNKNOWN)
+		return " (the recording does not tell what threads did)";
+	return "";
+}
+
 static void put_verdict(struct trace *t, const struct coati_why *w)
 {
 	struct strbuf *s = &t->out.text;
 
 	coati_strbuf_clean(s, w->name, strnlen(w->name, 64));
 	if (w->nr_causes) {
-		coati_strbuf_printf(s, ": what makes the slow ones slow is %s%s%s, ",
+		coati_strbuf_printf(s, ": what makes the slow ones slow is %s%s%s%s, ",
 				    coati_output_style(&t->out, STYLE_BOLD), w->rows[0].name,
-				    coati_output_style(&t->out, STYLE_PLAIN));
+				    coati_output_style(&t->out, STYLE_PLAIN), explain(&w->rows[0]));
 		put_change(s, w->rows[0].extra, 0);
 		coati_strbuf_adds(s, " of ");
 		put_change(s, w->slow - w->typical, 0);
