@@ -241,6 +241,9 @@ static inline void coati_region_leave_(struct coati_site **site)
 /* COATI_EVENT("accept", "fd:i from:s", (int64_t)fd, name): each value of exactly the type that its letter says. */
 #define COATI_EVENT(name, fields, ...) \
 	COATI_EVENT_(COATI_SITE_INSTANT, "", name, fields, coati_instant(&coati_site_, __VA_ARGS__))
+/* Without any. */
+#define COATI_INSTANT(name) \
+	COATI_EVENT_(COATI_SITE_INSTANT, "", name, NULL, coati_instant(&coati_site_))
 #define COATI_FLOW_BEGIN(name, id) \
 	COATI_EVENT_(COATI_SITE_FLOW, "", name, NULL, coati_flow(&coati_site_, id, 0))
 #define COATI_FLOW_STEP(name, id) \

@@ -47,6 +47,7 @@ static inline void use_tracer(struct coati_live_task *task)
 	COATI_COUNTER("counter", 1);
 	COATI_GAUGE("gauge", 0.5);
 	COATI_EVENT("event", "fd:i from:s", (int64_t)1, "me");
+	COATI_INSTANT("instant");
 	COATI_FLOW_BEGIN("flow", 1);
 	COATI_FLOW_STEP("flow", 1);
 	COATI_FLOW_END("flow", 1);

@@ -105,6 +105,19 @@ TEST(tracer_writes_the_fields_of_an_instant)
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
 }
 
+TEST(tracer_writes_an_instant_that_has_no_fields)
+{
+	struct coati_recorder *rec = spool_start(0);
+	struct spool t;
+
+	COATI_INSTANT("reload");
+	spool_snapshot(&t, rec);
+	CHECK_U64(t.kinds[LIVE_INSTANT], ==, 1);
+	CHECK_U64(nth(&t, LIVE_INSTANT, 0).rest_size, ==, 0);
+	spool_free(&t);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
 /* ---- tasks ---- */
 
 TEST(tracer_tasks_have_parents_and_numbers_of_their_own)
