@@ -587,6 +587,9 @@ static int finish(struct load *l, struct coati_error *err)
 	const char *note;
 	int r = l->no_memory ? -ENOMEM : flush(l);
 
+	/* nothing happened at any time: the recorder knows when it began */
+	if (r == 0 && !l->begun && l->begin)
+		r = begin_at(l, l->begin);
 	if (r == 0)
 		r = lose_the_tail(l);
 	if (r == 0)
