@@ -318,9 +318,11 @@ static int session(const struct why_args *a, const char *name, double percent)
 {
 	char file[4096] = "";
 	struct trace t = { .input = file };
-	struct input in = {
-		.files = &a->inputs, .quiet = a->quiet, .read = read_timeline, .ctx = &t
-	};
+	struct input in = { .files = &a->inputs,
+			    .quiet = a->quiet,
+			    .trace = true,
+			    .read = read_timeline,
+			    .ctx = &t };
 	struct coati_error err = { 0 };
 	int ret = EXIT_FAILED;
 

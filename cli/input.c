@@ -149,8 +149,9 @@ static int read_all(const struct input *in, char *ret_name, size_t size)
 	if (!files->len) {
 		if (!find_newest(ret_name, size)) {
 			coati_say(
-				"no recording in this folder; make one: coati record -- CMD, or name "
-				"one: -i FILE");
+				"no recording in this folder; make one: coati record %s-- CMD, or name "
+				"one: -i FILE",
+				in->trace ? "--trace " : "");
 			return -ENOENT;
 		}
 		return read_one(in, ret_name);

@@ -19,6 +19,7 @@ typedef int (*input_fn)(void *ctx, const char *path, coati_progress_fn fn, void 
 struct input {
 	const struct option_texts *files; /* none: the newest in this folder */
 	bool quiet;			  /* no progress */
+	bool trace;			  /* wanted is one of coati record --trace */
 	input_fn read;
 	void *ctx;
 };

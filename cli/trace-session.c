@@ -109,9 +109,11 @@ int coati_trace_session(const struct trace_args *args)
 {
 	char name[4096] = "";
 	struct trace t = { .args = args, .input = name };
-	struct input in = {
-		.files = &args->inputs, .quiet = args->quiet, .read = read_timeline, .ctx = &t
-	};
+	struct input in = { .files = &args->inputs,
+			    .quiet = args->quiet,
+			    .trace = true,
+			    .read = read_timeline,
+			    .ctx = &t };
 	struct coati_error err = { 0 };
 	int ret;
 

@@ -1,0 +1,2 @@
+"$COATI" trace
+"$COATI" why request
