@@ -244,8 +244,11 @@ int coati_auto_work_start(const struct auto_config *c, bool lazy, struct coati_e
 	atomic_store_explicit(&coati_auto_words.pid, getpid(), memory_order_relaxed);
 	coati_auto_guard_main();
 	r = coati_auto_thread_start(&thread, work);
-	if (r)
+	if (r) { /* nobody is there to wait for, here and in children */
+		atomic_store_explicit(&coati_auto_words.ended, true, memory_order_relaxed);
+		atomic_store_explicit(&coati_auto_words.pid, 0, memory_order_relaxed);
 		return coati_fail(err, -r, AUTO_VARIABLE ": a thread: %m; no profile is taken");
+	}
 	pthread_detach(thread);
 	return 0;
 }
