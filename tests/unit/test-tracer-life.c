@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -246,6 +247,23 @@ TEST(tracer_says_when_its_stream_could_not_be_written)
 	CHECK_ERR(coati_recorder_stop(&rec, &err), -ENOSPC);
 	CHECK(!rec);
 	close(fd);
+}
+
+/* The kernel would end the process by SIGXFSZ. */
+TEST(tracer_over_the_limit_for_files_is_refused_and_harmless)
+{
+	struct rlimit limit;
+	struct coati_recorder_opts opts = { .size = sizeof(opts), .directory = "" };
+	struct coati_recorder *rec = NULL;
+	struct coati_error err = { 0 };
+
+	CHECK_OK(getrlimit(RLIMIT_FSIZE, &limit));
+	limit.rlim_cur = 65536;
+	CHECK_OK(setrlimit(RLIMIT_FSIZE, &limit));
+	CHECK_ERR(coati_recorder_start(&opts, &rec, &err), -EFBIG);
+	CHECK_HAS(err.text, "ulimit -f");
+	CHECK(!rec);
+	pair();
 }
 
 /* ---- fork ---- */

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -131,6 +132,19 @@ static int make_file(const char *directory, uint64_t ticks, char *path, size_t s
 	return fd;
 }
 
+/* Over the limit the kernel sends SIGXFSZ, which would end the program that asked for nothing but a recorder. */
+static int check_limit(uint64_t bytes, struct coati_error *err)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur >= bytes)
+		return 0;
+	return coati_fail(
+		err, -EFBIG,
+		"a recorder of %llu bytes is over the limit for files of this process (ulimit -f): ask for less, or raise it",
+		(unsigned long long)bytes);
+}
+
 static int make_memory(uint64_t bytes, const char *directory, uint64_t ticks,
 		       struct coati_error *err)
 {
@@ -140,6 +154,9 @@ static int make_memory(uint64_t bytes, const char *directory, uint64_t ticks,
 	int r;
 
 	g->path[0] = '\0';
+	r = check_limit(bytes, err);
+	if (r < 0)
+		return r;
 	if (directory && !*directory)
 		fd = (int)syscall(SYS_memfd_create, "coati-live", 1u /* MFD_CLOEXEC */);
 	else
