@@ -132,6 +132,26 @@ static bool is_seen_twice(const struct coati_view *v, uint32_t event, uint32_t t
 	       p->files.v[p->threads.v[thread].file].has_samples;
 }
 
+/* Page faults beside time on CPUs and off them: what record --trace takes for the timeline. Nobody who asks where the time goes wants them added to it. */
+static bool is_for_timeline(const struct coati_view *v, uint32_t event)
+{
+	const struct coati_profile *p = v->profile;
+
+	return v->has_times && !v->conditions.events.list.len &&
+	       !strcmp(p->events.v[event].name, "page-faults");
+}
+
+static bool has_times(const struct coati_profile *p)
+{
+	bool on = false, off = false;
+
+	for (size_t i = 0; i < p->events.len; i++) {
+		off |= p->events.v[i].is_off_cpu;
+		on |= !p->events.v[i].is_off_cpu && !strcmp(p->events.v[i].unit, "ns");
+	}
+	return on && off;
+}
+
 static bool entry_passes(const struct coati_view *v, const struct coati_profile_entry *e,
 			 uint64_t from, uint64_t to)
 {
@@ -143,7 +163,7 @@ static bool entry_passes(const struct coati_view *v, const struct coati_profile_
 	if (v->flags &
 	    (p->events.v[e->event].is_off_cpu ? COATI_VIEW_NO_OFF_CPU : COATI_VIEW_NO_ON_CPU))
 		return false;
-	return !is_seen_twice(v, e->event, e->thread) &&
+	return !is_seen_twice(v, e->event, e->thread) && !is_for_timeline(v, e->event) &&
 	       coati_conditions_thread(c, &p->threads.v[e->thread]) &&
 	       coati_conditions_event(c, p->events.v[e->event].name) &&
 	       coati_conditions_cpu(c, e->cpu) &&
@@ -166,6 +186,8 @@ static int choose_entries(struct coati_view *v)
 	for (size_t i = 0; i < p->entries.len; i++) {
 		if (is_seen_twice(v, p->entries.v[i].event, p->entries.v[i].thread))
 			v->nr_twice += p->entries.v[i].count;
+		if (is_for_timeline(v, p->entries.v[i].event))
+			v->nr_faults += p->entries.v[i].count;
 		v->entry_is_in[i] = entry_passes(v, &p->entries.v[i], from, to);
 		if (v->entry_is_in[i])
 			v->stacks[p->entries.v[i].stack].is_in = true;
@@ -245,6 +267,11 @@ static int fill(struct coati_view *v, const struct coati_filter *f, struct coati
 			v->profile,
 			"%llu samples that the program took of itself are left out: the kernel's are of the same time; --event (-e) %s shows them",
 			(unsigned long long)v->nr_twice, COATI_LIVE_CPU);
+	if (v->nr_faults && !(v->flags & COATI_VIEW_NO_ON_CPU))
+		coati_profile_add_note(
+			v->profile,
+			"%llu page faults are left out, which are no time: --event (-e) page-faults shows them",
+			(unsigned long long)v->nr_faults);
 	if (v->nr_plain)
 		coati_profile_add_note(
 			v->profile,
@@ -270,6 +297,7 @@ int coati_view_new(struct coati_profile *p, const struct coati_view_opts *opts,
 		return coati_fail(err, -ENOMEM, "out of memory");
 	v->profile = p;
 	v->flags = o.flags;
+	v->has_times = has_times(p);
 	v->frames.max = PROFILE_TABLE_MAX;
 	v->owned.max = OWNED_MAX;
 	coati_arena_init(&v->arena, SIZE_MAX / 4);
@@ -365,7 +393,7 @@ int coati_view_sample(const struct coati_view *v, const struct coati_profile_sam
 				: COATI_VIEW_NO_ON_CPU))
 		return 0;
 	if (sample->event < p->events.len && sample->thread < p->threads.len &&
-	    is_seen_twice(v, sample->event, sample->thread))
+	    (is_seen_twice(v, sample->event, sample->thread) || is_for_timeline(v, sample->event)))
 		return 0;
 	s = &v->stacks[sample->stack];
 	*ret = (struct coati_view_entry){ .weight = v->counts ? 1 : sample->weight,

@@ -41,6 +41,8 @@ struct coati_view {
 	uint32_t *first_frame; /* by location, and one more */
 	size_t nr_inlines;     /* frames of inlined functions, of all locations */
 	size_t nr_expanded;    /* the same of all stacks */
+	bool has_times;	       /* there are samples of time on CPUs and off them */
+	uint64_t nr_faults;    /* samples of page faults that are left out for those */
 	uint64_t nr_twice; /* samples of live events that are left out for those of the kernel */
 	size_t nr_plain; /* locations and stacks that are shown as linked, because there are too many */
 	uint32_t nr_functions;

@@ -14,6 +14,9 @@ done
 "$COATI" report -q --json --by task -i - <s.live >stream.task
 "$COATI" export -q -f folded --region reply -e live:cpu -i t.data -o reply.folded
 "$COATI" report -i t.data | sed -n 's/.* \(that the program took of itself are left out\).*/\1/p'
+"$COATI" report -i t.data | sed -n 's/.* page faults \(are left out, which are no time\).*/\1/p'
+"$COATI" report -q --json -i t.data >clock
+"$COATI" report -q --json -e page-faults -i t.data >faults
 "$COATI" trace -q --json -i s.live >trace.json
 python3 - <<'PY'
 import json
@@ -33,6 +36,7 @@ for file in "s.live", "t.data":
     print(file, "firefox:", sum(round(1e6 * w) for t in fox["threads"] for w in t["samples"]["weight"]) == total, fox["meta"]["startTime"] > 1e12)
     perfetto = json.load(open(file + ".totals"))
     print(file, "perfetto:", sum(t[3] for t in perfetto["threads"]) == total)
+print("clock:", json.load(open("clock"))["unit"], "faults:", json.load(open("faults"))["total"] > 100)
 print("alone:", json.load(open("alone"))["total"] == json.load(open("s.live.task"))["total"])
 print("stream:", rows("stream.task") == rows("s.live.task"))
 print("trace:", json.load(open("trace.json"))["quality"]["samples"] >= samples)
