@@ -59,6 +59,8 @@ static const struct option opts[] = {
 		 "keep the newest samples; write them at SIGUSR2 and at the end"),
 	OPT_STR(0, "when", struct record_args, when, "EVENT>N",
 		"with overwrite: write them when EVENT happens more than N times"),
+	OPT_FLAG(0, "snapshot", struct record_args, snapshot,
+		 "with pid: what its flight recorder holds now, and no more"),
 	OPT_HEAD("Output"),
 	OPT_STR('o', "output", struct record_args, out, "FILE",
 		"write to FILE; - is stdout (coati.data)"),
@@ -95,6 +97,8 @@ static const char *find_conflict(const struct record_args *a)
 	bool tasks = a->pids.len || a->tids.len;
 	bool system = a->all || a->cpus || a->cgroup;
 
+	if (a->snapshot)
+		return coati_record_snapshot_conflict(a);
 	if (a->events.len && a->events.v[0].tag == RECORD_FILTER)
 		return "--filter belongs behind the --event (-e) that it filters";
 	if (tasks && system)
@@ -151,8 +155,11 @@ static int run(int argc, char **argv)
 		conflict = find_conflict(&args);
 		args.off_cpu |= args.trace;
 		coati_talk_quietly(args.quiet);
-		ret = conflict ? coati_command_misuse(&coati_command_record, "%s", conflict)
-			       : coati_record_session(&args);
+		if (conflict)
+			ret = coati_command_misuse(&coati_command_record, "%s", conflict);
+		else
+			ret = args.snapshot ? coati_record_snapshot(&args)
+					    : coati_record_session(&args);
 	}
 	coati_record_words_free(words);
 	coati_options_fini(opts, &args);

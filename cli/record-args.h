@@ -25,7 +25,7 @@ struct record_args {
 	bool trace, syscalls, no_irq; /* trace: off_cpu, too */
 	bool off_cpu, switches, namespaces, cgroups, data;
 	uint64_t duration_ns, delay_ns;
-	bool overwrite;
+	bool overwrite, snapshot;
 	const char *when;
 	const char *out;
 	bool no_pack;
