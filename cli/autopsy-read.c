@@ -136,6 +136,11 @@ static bool wants_thread(const struct autopsy_args *args, uint32_t tid)
 	return !args->tids.len;
 }
 
+static bool is_shown(const struct autopsy *a, const struct coati_trace_event *e)
+{
+	return !(e->flags & COATI_TRACE_KNOWN) && wants_thread(a->args, e->tid);
+}
+
 /* Of the first reading. */
 static int note_event(struct autopsy *a, const struct coati_trace_event *e)
 {
@@ -145,11 +150,13 @@ static int note_event(struct autopsy *a, const struct coati_trace_event *e)
 		a->first_ns = e->time;
 	if (e->time > a->end_ns)
 		a->end_ns = e->time;
+	a->nr_logs += e->kind == COATI_TRACE_LOG && is_shown(a, e);
 	if (!e->tid)
 		return 0;
 	t = get_thread(a, e->tid);
 	if (!t)
 		return -ENOMEM;
+	t->nr += is_shown(a, e);
 	t->hidden = !wants_thread(a->args, e->tid);
 	t->events += e->kind != COATI_TRACE_MISSING && e->kind != COATI_TRACE_LOST;
 	t->last_ns = e->time;
@@ -168,13 +175,18 @@ static int keep_event(struct autopsy *a, const struct coati_trace *trace,
 	struct autopsy_thread *t;
 	int n = 0;
 
-	if (e->time + args->last_ns < a->end_ns || !wants_thread(args, e->tid) ||
-	    e->flags & COATI_TRACE_KNOWN)
+	if (!is_shown(a, e))
 		return 0;
 	t = e->tid ? get_thread(a, e->tid) : NULL;
 	if (t)
+		t->passed++;
+	a->logs_passed += e->kind == COATI_TRACE_LOG;
+	if (e->time + args->last_ns < a->end_ns)
+		return 0;
+	/* only what can be among the last is made ready: that takes longer than reading it */
+	if (t && t->passed + args->events > t->nr)
 		n = keep(trace, &t->tail, args->events, e);
-	if (n == 0 && e->kind == COATI_TRACE_LOG)
+	if (n == 0 && e->kind == COATI_TRACE_LOG && a->logs_passed + args->logs > a->nr_logs)
 		n = keep(trace, &a->logs, args->logs, e);
 	return n;
 }

@@ -41,7 +41,9 @@ struct autopsy_thread {
 	uint32_t tid;
 	bool hidden; /* not asked for */
 	uint64_t events, last_ns, task;
-	char name[64]; /* "" not told */
+	uint64_t nr,
+		passed; /* that could be shown, and those of them that were read the second time */
+	char name[64];	/* "" not told */
 	struct autopsy_tail tail;
 };
 
@@ -52,8 +54,9 @@ struct autopsy {
 	struct coati_trace_quality quality;
 	ARRAY(struct autopsy_thread) threads; /* by tid */
 	struct autopsy_tail logs;
-	uint64_t first_ns, end_ns; /* of events */
-	uint64_t findings;	   /* of the validator */
+	uint64_t nr_logs, logs_passed; /* as of a thread */
+	uint64_t first_ns, end_ns;     /* of events */
+	uint64_t findings;	       /* of the validator */
 	struct coati_trace_finding finding;
 };
 
