@@ -166,6 +166,15 @@ static const char *explain(const struct coati_why_row *row)
 	return "";
 }
 
+/* Most of the time is in no part that has a name: then nothing was compared. */
+static bool is_unknown(const struct coati_why *w)
+{
+	for (uint32_t i = 0; i < w->nr_rows; i++)
+		if (w->rows[i].kind == COATI_WHY_PART && w->rows[i].part == COATI_WAIT_UNKNOWN)
+			return w->rows[i].slow > w->slow / 2;
+	return false;
+}
+
 static void put_verdict(struct trace *t, const struct coati_why *w)
 {
 	struct strbuf *s = &t->out.text;
@@ -179,6 +188,10 @@ static void put_verdict(struct trace *t, const struct coati_why *w)
 		coati_strbuf_adds(s, " of ");
 		put_change(s, w->slow - w->typical, 0);
 		coati_strbuf_addc(s, '\n');
+	} else if (is_unknown(w)) {
+		coati_strbuf_adds(
+			s,
+			": not known: the recording does not tell what threads did meanwhile; one of coati record --trace does\n");
 	} else {
 		coati_strbuf_adds(
 			s,
