@@ -52,6 +52,7 @@ TEST(live_maps_of_the_loader_are_those_of_proc)
 	struct live_maps proc, loaded;
 	uint32_t with_id = 0;
 
+	skip_where_the_loader_is_not_asked();
 	CHECK_OK(coati_maps_open(&proc));
 	CHECK_OK(coati_maps_loaded(&loaded));
 	CHECK_U64(loaded.len, >=, 2); /* the program and the C library */
@@ -113,6 +114,9 @@ TEST(live_profiles_are_made_where_there_is_no_proc)
 	int fd = memfd_create("heap", MFD_CLOEXEC);
 	ssize_t n;
 
+	if (test_emulated())
+		test_skip(
+			"the emulator has threads of its own: a child after fork() does not ask the loader");
 	CHECK_OK(coati_heap_start(&o, NULL));
 	go_where_nothing_is();
 	sort();

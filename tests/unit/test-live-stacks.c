@@ -93,6 +93,7 @@ TEST(live_stacks_of_the_heap_go_through_code_without_frame_pointers)
 	size_t size = 1234;
 	struct frames f = { .leaf = allocate, .ctx = &size };
 
+	skip_where_the_loader_is_not_asked();
 	start_heap(COATI_SAMPLER_STACKS_AUTO);
 	coati_frames_down(&f, DEPTH);
 	CHECK(has_calls(heap_text(), &f));
@@ -130,6 +131,7 @@ TEST(live_stacks_of_the_heap_go_through_the_c_library)
 {
 	struct frames f = { .leaf = sort };
 
+	skip_where_the_loader_is_not_asked();
 	start_heap(COATI_SAMPLER_STACKS_TABLES);
 	kept = NULL;
 	coati_frames_down(&f, DEPTH);
@@ -143,6 +145,7 @@ TEST(live_stacks_go_through_what_is_loaded_after_the_start)
 	void (*down)(struct frames *, uint32_t);
 	void *module;
 
+	skip_where_the_loader_is_not_asked();
 	start_heap(COATI_SAMPLER_STACKS_AUTO);
 	module = dlopen(COATI_SAMPLER_MODULE, RTLD_NOW);
 	if (!module)
@@ -161,6 +164,7 @@ TEST(live_stacks_in_the_child_of_a_fork_are_whole)
 	int status;
 	pid_t pid;
 
+	skip_where_the_loader_is_not_asked();
 	start_heap(COATI_SAMPLER_STACKS_AUTO);
 	pid = fork();
 	if (!pid) {
@@ -239,6 +243,7 @@ TEST(live_stacks_of_who_waits_go_through_code_without_frame_pointers)
 {
 	struct frames f = { .leaf = wait_a_little };
 
+	skip_where_the_loader_is_not_asked();
 	start_locks(COATI_SAMPLER_STACKS_AUTO);
 	coati_frames_down(&f, DEPTH);
 	CHECK(has_calls(locks_text(COATI_LOCKS_BLOCK), &f));
@@ -348,6 +353,8 @@ TEST(live_stacks_of_threads_go_through_code_without_frame_pointers)
 #ifdef UNDER_TSAN
 	test_skip("TSan delivers signals late, with other registers");
 #endif
+	if (test_emulated())
+		test_skip("the emulator delivers signals with registers of its own");
 	coati_sampler_objects_begin(); /* as a server does in a process that was forked */
 	CHECK(is_whole_by(COATI_SAMPLER_STACKS_AUTO));
 	CHECK(!is_whole_by(COATI_SAMPLER_STACKS_POINTERS));

@@ -205,16 +205,6 @@ static void *load_module(void)
 	return module;
 }
 
-/* TSan has a thread of its own: in the child that a test runs in, the loader is not asked. */
-static void skip_where_the_loader_is_not_asked(void)
-{
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer)
-	test_skip("TSan has a thread of its own: a child after fork() does not ask the loader");
-#endif
-#endif
-}
-
 TEST(sampler_objects_follow_what_is_loaded)
 {
 	struct sampler_objects_stats before, with, after;
