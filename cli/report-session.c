@@ -171,6 +171,7 @@ int coati_report_session(const struct report_args *args)
 		return ret;
 	if (make_profile(&r, &err) < 0) {
 		coati_say("%s", err.text);
+		coati_contexts_free(&r.contexts);
 		return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
 	ret = coati_input_read(&in, name, sizeof(name)) < 0 ? EXIT_FAILED : EXIT_DONE;
