@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "live/sampler/sampler.h"
+#include "lib/sanitizer.h"
 #include "lib/test.h"
 #include "unit/sampler-frames.h"
 
