@@ -169,8 +169,8 @@ COATI_API COATI_SIGSAFE void coati_resource_end(struct coati_resource *resource)
 
 /* ---- names ---- */
 
-/* As shown for this thread, and for the process. Events like all others: a recorder that starts later does not know them, nor does one that has dropped the
- * generation in which they were told. pthread_setname_np() is for the kernel's side. */
+/* As shown for this thread, and for the process. That of a thread is kept, and told to recorders that start later (its first 63 bytes); that of the process is an event like all others,
+ * which a recorder that starts later, or has dropped the generation in which it was told, does not know. pthread_setname_np() is for the kernel's side. */
 COATI_API COATI_SIGSAFE void coati_thread_name(const char *name);
 COATI_API COATI_SIGSAFE void coati_process_name(const char *name);
 

@@ -509,3 +509,35 @@ TEST(tracer_library_is_unloaded_with_a_region_open)
 	}
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
 }
+
+/* ---- names ---- */
+
+TEST(tracer_name_of_a_thread_is_told_to_recorders_that_start_later_and_again)
+{
+	struct coati_recorder *rec;
+	struct spool t;
+
+	coati_thread_name("early bird"); /* nobody records */
+	rec = spool_start(0);
+	pair();
+	spool_snapshot(&t, rec);
+	CHECK_U64(t.kinds[LIVE_THREAD_NAME], ==, 1);
+	spool_free(&t);
+	coati_thread_name("late bird");
+	pair();
+	spool_snapshot(&t, rec); /* told when the generation began, then given anew */
+	CHECK_U64(t.kinds[LIVE_THREAD_NAME], ==, 3);
+	spool_free(&t);
+	pair();
+	spool_snapshot(&t, rec);
+	CHECK_U64(t.kinds[LIVE_THREAD_NAME], ==, 4);
+	spool_free(&t);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+	coati_thread_name("");
+	rec = spool_start(0);
+	pair();
+	spool_snapshot(&t, rec);
+	CHECK_U64(t.kinds[LIVE_THREAD_NAME], ==, 0);
+	spool_free(&t);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}

@@ -14,6 +14,7 @@ struct tracer_hot coati_tracer_hot;
 struct tracer coati_tracer;
 TRACER_TLS struct tracer_thread *coati_tracer_self;
 TRACER_TLS uint64_t coati_tracer_task;
+TRACER_TLS char coati_tracer_name[TRACER_NAME];
 
 ALWAYS void push(struct tracer_slot *s, uint32_t site, uint64_t began, uint32_t flags)
 {

@@ -233,9 +233,15 @@ static void name(unsigned int kind, const char *text)
 	emit_leave(s);
 }
 
+/* Kept for recorders that start later, and for later generations. */
 void coati_thread_name(const char *text)
 {
+	uint32_t size = text ? cut_text(text, strlen(text), TRACER_NAME - 1) : 0;
+
 	name(LIVE_THREAD_NAME, text);
+	if (size)
+		memcpy(coati_tracer_name, text, size);
+	coati_tracer_name[size] = '\0';
 }
 
 void coati_process_name(const char *text)

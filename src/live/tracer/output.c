@@ -167,34 +167,46 @@ static struct tracer_generation *pin(uint64_t number)
 	return g;
 }
 
-static void unpin(struct tracer_generation *g)
+/* @taken: by a stream that wanted it. At once: whoever drops a generation counts its events as lost while one is wanted. */
+static void unpin(struct tracer_generation *g, bool taken)
 {
 	struct tracer_guard guard;
 
 	coati_tracer_lock(&guard);
 	g->pins--;
+	if (taken && g->wanted)
+		g->wanted--;
 	/* it may be dropped now: who found no room looks again */
 	atomic_store_explicit(&coati_tracer_hot.exhausted, 0, memory_order_relaxed);
 	coati_tracer_unlock(&guard);
 }
 
-int coati_tracer_generation_bytes(uint64_t number, struct strbuf *out)
+static void write_all(struct strbuf *out, const struct tracer_generation *g, struct own_batch *own)
 {
-	struct own_batch *own = coati_alloc(sizeof(*own)); /* threads may have small stacks */
-	struct tracer_generation *g = own ? pin(number) : NULL;
 	uint32_t seq;
 
-	if (!g) {
-		coati_free(own);
-		return own ? -ENOENT : -ENOMEM;
-	}
 	write_process(out, g, own);
 	write_schema(out, g, own);
 	seq = write_sites(out, g, 2, own);
 	copy_chunks(out, g);
 	own->head = head_of(g, LIVE_BATCH_END, seq);
 	append(out, &own->head, 0, 0);
-	unpin(g);
+}
+
+int coati_tracer_generation_bytes(uint64_t number, bool taken, struct strbuf *out)
+{
+	struct tracer_generation *g = pin(number);
+	struct own_batch *own;
+	int r = -ENOMEM;
+
+	if (!g)
+		return -ENOENT;
+	own = coati_alloc(sizeof(*own)); /* threads may have small stacks */
+	if (own) {
+		write_all(out, g, own);
+		r = out->failed;
+	}
 	coati_free(own);
-	return out->failed;
+	unpin(g, taken);
+	return r;
 }

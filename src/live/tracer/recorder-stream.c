@@ -9,18 +9,6 @@
 #include "live/tracer/carry.h"
 #include "live/tracer/output.h"
 
-/* It is copied, or gone. */
-static void settle(uint64_t number)
-{
-	struct tracer_generation *g = coati_tracer_generation(number);
-	struct tracer_guard guard;
-
-	coati_tracer_lock(&guard);
-	if (number >= coati_tracer.oldest && g->number == number && g->wanted)
-		g->wanted--;
-	coati_tracer_unlock(&guard);
-}
-
 void coati_recorder_stream(struct coati_recorder *rec)
 {
 	struct strbuf bytes = STRBUF_INIT(UINT64_C(1) << 32);
@@ -36,10 +24,9 @@ void coati_recorder_stream(struct coati_recorder *rec)
 			coati_tracer_carry_maps(
 				&bytes,
 				rec->begun ? coati_tracer_generation(rec->from)->pair_ns : 0);
-		r = coati_tracer_generation_bytes(rec->from, &bytes);
+		r = coati_tracer_generation_bytes(rec->from, true, &bytes);
 		if (r == -ENOENT && rec->from >= coati_tracer.oldest)
-			break;	   /* not complete yet */
-		settle(rec->from); /* what is copied needs its memory no more */
+			break; /* not complete yet */
 		if (!r && !rec->error) {
 			rec->begun = true;
 			rec->loaded = loaded;

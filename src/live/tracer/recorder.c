@@ -242,7 +242,7 @@ static int copy_kept(const struct coati_recorder *rec, struct strbuf *bytes)
 	int r = 0;
 
 	for (; number <= end && !r; number++) {
-		r = coati_tracer_generation_bytes(number, bytes);
+		r = coati_tracer_generation_bytes(number, false, bytes);
 		r = r == -ENOENT ? 0 : r;
 	}
 	return r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Telling what is open: a thread's task, regions and labels, at the begin of its first batch of a generation or after a loss. Under the lock, by the thread
+ * Telling what is open: a thread's task, regions, name and labels, at the begin of its first batch of a generation or after a loss. Under the lock, by the thread
  * or, for one that does nothing, by who changes the generation. Safe.
  */
 #include "live/tracer/emit.h"
@@ -14,7 +14,8 @@ static uint32_t known(const struct tracer_slot *s)
 
 uint32_t coati_tracer_tell_bytes(const struct tracer_thread *t, const struct tracer_slot *s)
 {
-	return HEAD_MAX + 2 * VAR_MAX + known(s) * 24 + (s->index ? 0 : TRACER_LABELS);
+	return HEAD_MAX + 2 * VAR_MAX + known(s) * 24 +
+	       (s->index ? 0 : TRACER_LABELS + HEAD_MAX + VAR_MAX + TRACER_NAME);
 }
 
 static void tell_regions(struct tracer_slot *s, uint32_t tid)
@@ -51,6 +52,15 @@ uint8_t *coati_tracer_put_labels(uint8_t *at, const struct coati_labels *labels)
 	return put_bytes(at, set, used);
 }
 
+static void tell_name(struct tracer_thread *t, struct tracer_slot *s)
+{
+	if (t == coati_tracer_self)
+		memcpy(t->name, coati_tracer_name, sizeof(t->name));
+	if (t->name[0])
+		emit_told(s, put_text(put_kind(s->at, LIVE_THREAD_NAME), t->name,
+				      (uint32_t)strlen(t->name)));
+}
+
 void coati_tracer_tell(struct tracer_thread *t, struct tracer_slot *s)
 {
 	uint32_t tid = atomic_load_explicit(&t->tid, memory_order_relaxed);
@@ -59,7 +69,10 @@ void coati_tracer_tell(struct tracer_thread *t, struct tracer_slot *s)
 	at = put_var(at, tid);
 	emit_told(s, put_var(at, atomic_load_explicit(&t->task, memory_order_relaxed)));
 	tell_regions(s, tid);
-	if (s->index || !(tracer_gate() & GATE_LABELS))
+	if (s->index)
+		return;
+	tell_name(t, s);
+	if (!(tracer_gate() & GATE_LABELS))
 		return;
 	if (t->relabel && t == coati_tracer_self) {
 		coati_labels_snapshot(&t->labels);

@@ -163,6 +163,7 @@ static struct tracer_thread *register_thread(void)
 	atomic_store_explicit(&t->walking, false, memory_order_relaxed);
 	t->stack_generation = 0;
 	t->labels.size = 0;
+	t->name[0] = '\0';
 	t->relabel = true;
 	atomic_store_explicit(&t->told, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->task, coati_tracer_task, memory_order_relaxed);

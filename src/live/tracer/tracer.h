@@ -28,6 +28,7 @@
 #include "record/live-format.h"
 
 #define TRACER_TLS	   __thread __attribute__((tls_model("initial-exec")))
+#define TRACER_NAME	   64u /* bytes of the name of a thread that are told again, with a zero */
 #define TRACER_CHUNK	   16384u
 #define TRACER_PIECE_MIN   1024u /* the least that a batch is given when there are many threads */
 #define TRACER_SYSTEM	   2u	 /* chunks that are kept for what the tracer itself has to say */
@@ -125,6 +126,7 @@ struct tracer_thread {
 	uint64_t stack_generation;
 	uint64_t stack[LIVE_STACK_MAX];
 	struct coati_labels labels; /* as last told */
+	char name[TRACER_NAME];	    /* likewise */
 	struct tracer_region regions[LIVE_REGION_DEPTH], handler_regions[TRACER_SLOT_DEPTH];
 };
 
@@ -247,7 +249,8 @@ static inline uint32_t tracer_policy(void)
 	return atomic_load_explicit(&coati_tracer.policy, memory_order_relaxed);
 }
 extern TRACER_TLS struct tracer_thread *coati_tracer_self;
-extern TRACER_TLS uint64_t coati_tracer_task; /* that this thread works on */
+extern TRACER_TLS uint64_t coati_tracer_task;	       /* that this thread works on */
+extern TRACER_TLS char coati_tracer_name[TRACER_NAME]; /* as it was told last; "": never */
 
 /* ---- lock.c, safe ---- */
 
