@@ -416,21 +416,23 @@ void coati_tracer_drop(struct tracer_generation *g)
 {
 	struct tracer *t = &coati_tracer;
 
+	/* before anything of it goes: whoever reads the memory of a process that died meanwhile knows that something is missing */
+	t->oldest = g->number + 1;
+	__atomic_store_n(&t->map->oldest, t->oldest, __ATOMIC_RELAXED);
 	for (uint32_t chunk = g->first, next; chunk != NONE; chunk = next) {
 		next = t->chunk_states[chunk].next;
 		if (t->chunk_states[chunk].open)
 			continue; /* of a thread that is stuck: never used again */
 		if (g->wanted)
 			count_lost(chunk);
-		__atomic_store_n(&entry(chunk)->state, 0, __ATOMIC_RELAXED);
+		/* release: behind "oldest"; pairs with: acquire of readers of the mapping */
+		__atomic_store_n(&entry(chunk)->state, 0, __ATOMIC_RELEASE);
 		t->chunk_states[chunk].next = t->free_chunk;
 		t->free_chunk = chunk;
 		t->free_count++;
 	}
 	g->first = g->last = NONE;
 	g->chunks = g->wanted = 0;
-	t->oldest = g->number + 1;
-	__atomic_store_n(&t->map->oldest, t->oldest, __ATOMIC_RELAXED);
 	say_exhausted(false);
 	coati_tracer_wake(&t->freed);
 }
