@@ -5,6 +5,9 @@
  */
 #include "event/event.h"
 
+#include <errno.h>
+#include <sched.h>
+
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/error.h"
@@ -13,6 +16,7 @@
 
 /* Members that fit on the stack of a group read. */
 #define STACK_MEMBERS 32
+#define READ_TRIES    1000
 /* More members than the kernel lets into one group (its read must stay below 16 KiB). */
 #define MAX_MEMBERS	     4096
 #define GROUP_WORDS(members) (3 + 3 * (size_t)(members))
@@ -110,9 +114,17 @@ static void match_labels(const struct coati_event *leader, struct coati_count *c
 	}
 }
 
+/* A group that is inherited cannot be read (ECHILD) while a thread is made or ends: it has some of the events then, and not the others. */
 static ssize_t read_words(struct coati_event *ev, void *words, size_t nr_words)
 {
-	ssize_t n = ev->calls->read(ev->calls->ctx, ev->fd, words, nr_words * sizeof(uint64_t));
+	ssize_t n;
+
+	for (int tries = 0;; tries++) {
+		n = ev->calls->read(ev->calls->ctx, ev->fd, words, nr_words * sizeof(uint64_t));
+		if (n != -ECHILD || tries == READ_TRIES)
+			break;
+		sched_yield();
+	}
 
 	/* end of file: a pinned event that lost its place on the PMU */
 	return n == 0 ? -EIO : n;

@@ -147,6 +147,10 @@ static ssize_t fake_read(void *ctx, int fd, void *bytes, size_t size)
 	fake_kernel_log(k, 'R');
 	if (k->pinned_lost)
 		return 0;
+	if (k->forking) {
+		k->forking--;
+		return -ECHILD;
+	}
 	words[n++] = e->value;
 	if (e->attr.read_format & COATI_READ_ENABLED)
 		words[n++] = 10;

@@ -40,6 +40,7 @@ struct fake_kernel {
 	int cpu_max;		/* CPUs above are EINVAL; -1: all there */
 	int fail_call, fail_code; /* let that many calls pass, then fail one; -1: none */
 	bool pinned_lost;	  /* reads give end of file */
+	int forking;		  /* so many reads fail, because a thread is being made */
 	int nr_calls, nr_opens, nr_open;
 	struct fake_event events[FAKE_FDS];
 	char log[64]; /* orders and reads as letters: e enable, d disable, r reset, R read; tests may add their own */

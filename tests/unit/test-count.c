@@ -165,6 +165,25 @@ TEST(end_of_file_of_a_pinned_event_is_an_error)
 	coati_event_close(&ev);
 }
 
+TEST(a_read_while_a_thread_is_made_is_done_again)
+{
+	static struct fake_kernel k;
+	struct coati_attr attr = { .type = 0 };
+	struct event_request req = { &k.calls, &attr, &COATI_SELF, NULL };
+	struct coati_event *ev = NULL;
+	struct coati_count c = { .value = 123 };
+
+	fake_kernel_init(&k);
+	CHECK_OK(coati_event_request(&req, &ev, NULL));
+	k.forking = 3;
+	CHECK_OK(coati_event_read(ev, &c));
+	CHECK_U64(c.value, ==, 0);
+	CHECK_INT(k.forking, ==, 0);
+	k.forking = 1000000; /* not for ever */
+	CHECK_ERR(coati_event_read(ev, &c), -ECHILD);
+	coati_event_close(&ev);
+}
+
 static struct fake_kernel k;
 
 static void the_region(void *ctx)
