@@ -196,10 +196,12 @@ static void write_words(struct tracer_generation *old, struct tracer_generation 
 	coati_tracer_lock(&guard);
 	write_losses(next ? next : old);
 	if (old) {
+		old->wanted =
+			coati_tracer
+				.streams; /* first: what follows may drop it for room, and its events are counted then */
 		coati_tracer_seal(old);
 		if (next)
 			write_end(old, next);
-		old->wanted = coati_tracer.streams;
 	}
 	if (next) {
 		coati_tracer_tell_tasks(next);
