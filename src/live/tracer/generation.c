@@ -110,17 +110,20 @@ static void write_losses(struct tracer_generation *g)
 {
 	struct tracer *t = &coati_tracer;
 	struct live_batch *b;
+	uint32_t count;
 	uint8_t *at;
 
 	coati_tracer_collect_orphans();
 	__atomic_store_n(&t->map->dropped, t->dropped, __ATOMIC_RELAXED);
-	if (!t->nr_losses)
+	count = t->nr_losses;
+	if (!count)
 		return;
-	b = coati_tracer_open_system(g, LIVE_BATCH_LOSS, t->nr_losses * (2 + 5 * VAR_MAX));
+	/* this may drop a generation for room, whose events come behind those, or are added to them */
+	b = coati_tracer_open_system(g, LIVE_BATCH_LOSS, count * (2 + 5 * VAR_MAX));
 	if (!b)
 		return;
 	at = (uint8_t *)(b + 1);
-	for (uint32_t i = 0; i < t->nr_losses; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		at = put_kind(at, LIVE_LOST);
 		at = put_var(at, t->losses[i].tid);
 		at = put_var(at, t->losses[i].slot);
@@ -128,8 +131,9 @@ static void write_losses(struct tracer_generation *g)
 		at = put_var(at, t->losses[i].first_ns);
 		at = put_var(at, t->losses[i].last_ns);
 	}
-	coati_tracer_close_system(b, at, t->nr_losses);
-	t->nr_losses = 0;
+	coati_tracer_close_system(b, at, count);
+	t->nr_losses -= count;
+	memmove(t->losses, t->losses + count, t->nr_losses * sizeof(t->losses[0]));
 }
 
 /* The old one is complete: said in the memory of the next, as that is where there is room. */
@@ -196,9 +200,8 @@ static void write_words(struct tracer_generation *old, struct tracer_generation 
 	coati_tracer_lock(&guard);
 	write_losses(next ? next : old);
 	if (old) {
-		old->wanted =
-			coati_tracer
-				.streams; /* first: what follows may drop it for room, and its events are counted then */
+		/* first: what follows may drop it for room, and its events are counted then */
+		old->wanted = coati_tracer.streams;
 		coati_tracer_seal(old);
 		if (next)
 			write_end(old, next);

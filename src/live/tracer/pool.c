@@ -396,6 +396,40 @@ void coati_tracer_seal(struct tracer_generation *g)
 		say_exhausted(false); /* it may be dropped now */
 }
 
+static uint64_t take_var(const uint8_t **at, const uint8_t *end)
+{
+	uint64_t v = 0;
+
+	for (unsigned int shift = 0; *at < end && shift < 64; shift += 7) {
+		uint8_t b = *(*at)++;
+
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			break;
+	}
+	return v;
+}
+
+/* What was told in a batch that goes itself: to be told again, but counted it is. As write_losses() wrote it. */
+static void tell_again(const struct live_batch *b)
+{
+	uint32_t used = b->used < b->capacity ? b->used : b->capacity;
+	const uint8_t *at = (const uint8_t *)(b + 1), *end = at + used;
+
+	while (end - at > 2) {
+		struct tracer_loss loss = { 0 };
+
+		at += 2;
+		loss.tid = (uint32_t)take_var(&at, end);
+		loss.slot = (uint32_t)take_var(&at, end);
+		loss.count = take_var(&at, end);
+		loss.first_ns = take_var(&at, end);
+		loss.last_ns = take_var(&at, end);
+		coati_tracer.dropped -= loss.count;
+		coati_tracer_add_loss(&loss);
+	}
+}
+
 /* Batches of a generation that a stream still wanted. */
 static void count_lost(uint32_t chunk)
 {
@@ -408,6 +442,8 @@ static void count_lost(uint32_t chunk)
 
 		if (b->kind == LIVE_BATCH_EVENTS)
 			coati_tracer_add_loss(&loss);
+		else if (b->kind == LIVE_BATCH_LOSS)
+			tell_again(b);
 		at += HEAD + b->capacity;
 	}
 }
