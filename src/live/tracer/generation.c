@@ -198,7 +198,11 @@ static void write_words(struct tracer_generation *old, struct tracer_generation 
 	struct tracer_guard guard;
 
 	coati_tracer_lock(&guard);
-	write_losses(next ? next : old);
+	if (next || old)
+		write_losses(next ? next : old);
+	if (!next && old)
+		write_losses(
+			old); /* those of a generation that made room for it: there is no later time */
 	if (old) {
 		/* first: what follows may drop it for room, and its events are counted then */
 		old->wanted = coati_tracer.streams;
