@@ -8,4 +8,4 @@ done
 cat wrong
 [ $status = 0 ] || echo "nothing was compared, status $status after $try tries"
 "$COATI" trace -q --check -i sched.data >out || cat out
-"$COATI" trace -q -i sched.data | grep -c 'relay-[abcd]'
+"$COATI" trace -q --json -i sched.data | grep -o '"relay-[abcd]"' | sort -u | wc -l
