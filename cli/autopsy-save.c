@@ -40,8 +40,8 @@ static int put_all(struct coati_flight *f, uint64_t time_ns, struct coati_writer
 	return r < 0 ? r : n;
 }
 
-int coati_autopsy_save(const char *path, uint64_t first_ns, const char *output,
-		       struct coati_error *err)
+static int write_all(const char *path, uint64_t first_ns, const char *output,
+		     struct coati_error *err)
 {
 	struct coati_writer_opts o = { .size = sizeof(o), .flags = COATI_WRITER_PIPE };
 	uint64_t id = COATI_LIVE_ID;
@@ -69,4 +69,18 @@ int coati_autopsy_save(const char *path, uint64_t first_ns, const char *output,
 	}
 	coati_flight_close(&f);
 	return n;
+}
+
+int coati_autopsy_save(const char *path, const char *output, struct autopsy_saved *ret,
+		       struct coati_error *err)
+{
+	struct autopsy_args nothing = { .clean_ns = AUTOPSY_ALL };
+	struct autopsy a = { .args = &nothing };
+	int r = coati_autopsy_read(&a, path, err);
+
+	if (r == 0)
+		r = write_all(path, a.first_ns, output, err);
+	*ret = (struct autopsy_saved){ a.quality.events, a.end_ns - a.first_ns };
+	coati_autopsy_fini(&a);
+	return r;
 }

@@ -83,5 +83,8 @@ void coati_autopsy_ended(const struct coati_flight_info *info, struct strbuf *ou
 void coati_autopsy_text(struct autopsy *a, struct strbuf *out);
 void coati_autopsy_json(struct autopsy *a, struct strbuf *out);
 /* autopsy-save.c: the batches of @path as a recording that begins with their first event. */
-int coati_autopsy_save(const char *path, uint64_t first_ns, const char *output,
+struct autopsy_saved {
+	uint64_t events, length_ns;
+};
+int coati_autopsy_save(const char *path, const char *output, struct autopsy_saved *ret,
 		       struct coati_error *err);

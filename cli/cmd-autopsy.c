@@ -13,6 +13,11 @@
 
 #define YEAR (UINT64_C(366) * 24 * 3600 * NSEC_PER_SEC)
 
+/* What is shown when nothing else is asked for. */
+#define LAST_NS (5 * NSEC_PER_SEC)
+#define EVENTS	10
+#define LOGS	20
+
 #define INDENT 15 /* behind the times */
 
 static const struct option opts[] = {
@@ -69,16 +74,13 @@ static int show(const struct autopsy_args *args, const char *path)
 
 static int save(const struct autopsy_args *args, const char *path)
 {
-	struct autopsy a = { .args = args };
 	struct coati_error err = { 0 };
-	int r = coati_autopsy_read(&a, path, &err);
+	struct autopsy_saved saved;
 
-	if (r == 0)
-		r = coati_autopsy_save(path, a.first_ns, args->output, &err);
-	if (r < 0)
-		coati_say("%s", err.text);
-	coati_autopsy_fini(&a);
-	return r < 0 ? EXIT_FAILED : EXIT_DONE;
+	if (coati_autopsy_save(path, args->output, &saved, &err) == 0)
+		return EXIT_DONE;
+	coati_say("%s", err.text);
+	return EXIT_FAILED;
 }
 
 static int run_target(const struct autopsy_args *a, const char *target)
@@ -106,6 +108,11 @@ static int run_parsed(const struct autopsy_args *a, const struct option_line *li
 		return coati_command_misuse(
 			&coati_command_autopsy,
 			"--output writes a recording: --json has no place in it");
+	if (a->output &&
+	    (a->tids.len || a->last_ns != LAST_NS || a->events != EVENTS || a->logs != LOGS))
+		return coati_command_misuse(
+			&coati_command_autopsy,
+			"--output writes all of it: --last, --events (-n), --logs and --thread (-t) choose what is shown");
 	if (!files && line->argc != 1)
 		return coati_command_misuse(&coati_command_autopsy,
 					    "wants one PID, recorder's FILE or CORE file");
@@ -117,9 +124,9 @@ static int run_parsed(const struct autopsy_args *a, const struct option_line *li
 static int run(int argc, char **argv)
 {
 	struct autopsy_args a = { .clean_ns = AUTOPSY_ALL,
-				  .last_ns = 5 * NSEC_PER_SEC,
-				  .events = 10,
-				  .logs = 20,
+				  .last_ns = LAST_NS,
+				  .events = EVENTS,
+				  .logs = LOGS,
 				  .tids.max = 4096 };
 	struct option_line line = { .argc = argc, .argv = argv };
 	int code;

@@ -16,12 +16,13 @@ const char *coati_record_snapshot_conflict(const struct record_args *a)
 {
 	if (a->pids.len != 1)
 		return "--snapshot wants one --pid (-p): the process whose flight recorder is copied";
-	if (a->command || a->tids.len || a->all || a->cpus || a->cgroup || a->events.len ||
-	    a->trace || a->off_cpu || a->overwrite || a->switch_on || a->duration_ns ||
-	    a->delay_ns || a->freq || a->period || a->switches || a->namespaces || a->cgroups ||
-	    a->data || a->zstd || a->max_bytes || a->stack_bytes || a->max_stack || a->stacks ||
-	    a->ring_bytes)
-		return "--snapshot records nothing: it copies what a flight recorder holds, and goes with --pid (-p), --output (-o), --quiet (-q) and --verbose (-v) alone";
+	if (a->command || a->tids.len || a->all || a->cpus || a->cgroup || a->no_inherit ||
+	    a->events.len || a->freq || a->period || a->stacks || a->stack_bytes || a->max_stack ||
+	    a->off_cpu || a->trace || a->syscalls || a->no_irq || a->switches || a->namespaces ||
+	    a->cgroups || a->data || a->duration_ns || a->delay_ns || a->overwrite || a->when ||
+	    a->no_pack || a->zstd || a->zstd_level || a->max_bytes || a->switch_on ||
+	    a->max_files || a->ring_bytes || a->verbose)
+		return "--snapshot records nothing: it copies what a flight recorder holds, and goes with --pid (-p), --output (-o) and --quiet (-q) alone";
 	return NULL;
 }
 
@@ -44,23 +45,17 @@ static int find(int32_t pid, char *path, size_t size, struct coati_error *err)
 
 int coati_record_snapshot(const struct record_args *args)
 {
-	struct autopsy_args shown = { .clean_ns = AUTOPSY_ALL, .last_ns = 0 };
-	struct autopsy a = { .args = &shown };
 	struct coati_error err = { 0 };
+	struct autopsy_saved saved;
 	char path[4096];
-	int r;
 
 	if (find(args->pids.v[0], path, sizeof(path), &err) < 0)
 		return EXIT_FAILED;
-	r = coati_autopsy_read(&a, path, &err);
-	if (r == 0)
-		r = coati_autopsy_save(path, a.first_ns, args->out, &err);
-	if (r < 0)
+	if (coati_autopsy_save(path, args->out, &saved, &err) < 0) {
 		coati_say("%s", err.text);
-	else
-		coati_note("%s: %" PRIu64 " live events of process %d, the last %.3f s", args->out,
-			   a.quality.events, args->pids.v[0],
-			   (double)(a.end_ns - a.first_ns) / 1e9);
-	coati_autopsy_fini(&a);
-	return r < 0 ? EXIT_FAILED : EXIT_DONE;
+		return EXIT_FAILED;
+	}
+	coati_note("%s: %" PRIu64 " live events of process %d, the last %.3f s", args->out,
+		   saved.events, args->pids.v[0], (double)saved.length_ns / 1e9);
+	return EXIT_DONE;
 }

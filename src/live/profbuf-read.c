@@ -135,11 +135,6 @@ static inline bool take_data(struct profbuf_reader *d, uint64_t pos, uint64_t le
 	return true;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* The record at pos, which is before seen: 1, or 0 when there was nothing to tell. */
 static int take(struct profbuf_reader *d, struct coati_profbuf_record *ret)
 {
@@ -151,7 +146,7 @@ static int take(struct profbuf_reader *d, struct coati_profbuf_record *ret)
 
 	if (left > d->mask + 1)
 		return damage(d, left, ret);
-	if (take_data(d, d->pos, smaller(left, piece), ret))
+	if (take_data(d, d->pos, profbuf_smaller(left, piece), ret))
 		return 1;
 	if (!words || words > left || words > piece)
 		return damage(d, left, ret); /* nobody knows where the next one begins */
@@ -347,7 +342,7 @@ static inline bool refill(struct profbuf_reader *d, uint64_t pos)
 	left = d->seen - pos;
 	if (left > size)
 		return false;
-	d->limit = pos + smaller(smaller(left, size - (pos & d->mask)), d->step);
+	d->limit = pos + profbuf_smaller(profbuf_smaller(left, size - (pos & d->mask)), d->step);
 	return true;
 }
 

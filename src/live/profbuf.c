@@ -179,20 +179,15 @@ static inline void commit(struct profbuf_writer *w, uint64_t end)
 	atomic_store_explicit(&w->buf->stored, end, memory_order_release);
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* How far the next records may go without a second look: there is room, this lap does not end, the reader has not to be woken. Nowhere when a mark of
  * losses is due, or a fence. */
 static void settle_limit(struct profbuf_writer *w)
 {
 	const struct coati_profbuf *buf = w->buf;
 	uint64_t size = w->mask + 1;
-	uint64_t ahead = smaller(size - (w->pos & w->mask), w->given + size - w->pos);
+	uint64_t ahead = profbuf_smaller(size - (w->pos & w->mask), w->given + size - w->pos);
 
-	ahead = smaller(ahead, w->floor + w->wake_words - 1 - w->pos);
+	ahead = profbuf_smaller(ahead, w->floor + w->wake_words - 1 - w->pos);
 	atomic_store_explicit(&w->limit, w->fenced ? w->pos : w->pos + ahead, memory_order_relaxed);
 	/* A handler that interrupts us here and loses something is seen, before or after. */
 	atomic_signal_fence(memory_order_seq_cst);

@@ -113,3 +113,8 @@ static inline uint64_t profbuf_word(uint64_t words, uint32_t kind, uint32_t type
 {
 	return words | (uint64_t)kind << 32 | (uint64_t)(type & 0xffff) << 48;
 }
+
+static inline uint64_t profbuf_smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}

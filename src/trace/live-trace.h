@@ -144,45 +144,13 @@ struct stream *coati_trace_stream(struct process *p, uint32_t tid, uint16_t slot
 /* live-event.c */
 /* Prepare what all events of a batch have in common. */
 void coati_trace_blank(struct stream *s, const struct held *h);
-/* Whether regions of @s may be shown by coati_trace_show_region(). */
+/* Whether regions of @s may be shown without a look at what all this is for: see show_region() in live-merge.c. */
 void coati_trace_settle_plain(struct stream *s);
 /* The next event of @s as it is shown: 1, 0 when there is nothing to show, negative. */
 int coati_trace_show(struct coati_trace *t, struct stream *s, struct coati_trace_event *ret);
 /* The stack that came behind it. */
 void coati_trace_show_stack(struct coati_trace *t, struct stream *s, const struct live_event *e,
 			    struct coati_trace_event *ret);
-/* The same for the next event of a stream that is plain, if it is a region as nearly all are: else false, and nothing has changed. As in live_next_region() there is no
- * branch between begin and end.  Hot. */
-static inline bool coati_trace_show_region(struct stream *s, struct coati_trace_event *ret)
-{
-	unsigned int is_end = s->event.kind - LIVE_REGION_BEGIN;
-	uint64_t begun = is_end - UINT64_C(1); /* all bits of a begin */
-	size_t depth = s->regions.len - is_end;
-	const struct coati_trace_site *site;
-	uint64_t time = s->time, began;
-	struct open_region *r;
-
-	if (is_end > 1 || depth >= s->regions.cap || s->deeper)
-		return false;
-	r = &s->regions.v[depth];
-	site = live_names_site(&s->process->names, s->event.v[0]);
-	if (!((uintptr_t)site | ~begun))
-		return false;
-	site = (const struct coati_trace_site *)(((uintptr_t)site & begun) |
-						 ((uintptr_t)r->site & ~begun));
-	began = (time & begun) | (r->began_ns & ~begun);
-	r->site = site;
-	r->began_ns = began;
-	s->regions.len = depth + 1 - is_end;
-	*ret = s->blank;
-	ret->time = time;
-	ret->kind = s->event.kind;
-	ret->task = s->task;
-	ret->site = site;
-	ret->duration = (time - began) | begun; /* NO_DURATION */
-	ret->depth = (uint32_t)depth;
-	return true;
-}
 /* live-state.c: each changes what is open, and completes @e */
 void coati_trace_forget(struct stream *s);
 int coati_trace_region_begin(struct stream *s, struct coati_trace_event *e);

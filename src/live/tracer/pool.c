@@ -8,6 +8,8 @@
  */
 #include "live/tracer/emit.h"
 
+#include "base/leb128.h"
+
 #define NONE	  UINT32_MAX
 #define WORTH	  512u /* a rest that is smaller is left alone */
 #define HEAD	  ((uint32_t)sizeof(struct live_batch))
@@ -396,35 +398,22 @@ void coati_tracer_seal(struct tracer_generation *g)
 		say_exhausted(false); /* it may be dropped now */
 }
 
-static uint64_t take_var(const uint8_t **at, const uint8_t *end)
-{
-	uint64_t v = 0;
-
-	for (unsigned int shift = 0; *at < end && shift < 64; shift += 7) {
-		uint8_t b = *(*at)++;
-
-		v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80))
-			break;
-	}
-	return v;
-}
-
 /* What was told in a batch that goes itself: to be told again, but counted it is. As write_losses() wrote it. */
 static void tell_again(const struct live_batch *b)
 {
-	uint32_t used = b->used < b->capacity ? b->used : b->capacity;
-	const uint8_t *at = (const uint8_t *)(b + 1), *end = at + used;
+	struct cursor c = cursor_over(b + 1, b->used < b->capacity ? b->used : b->capacity);
 
-	while (end - at > 2) {
+	while (cursor_left(&c)) {
 		struct tracer_loss loss = { 0 };
 
-		at += 2;
-		loss.tid = (uint32_t)take_var(&at, end);
-		loss.slot = (uint32_t)take_var(&at, end);
-		loss.count = take_var(&at, end);
-		loss.first_ns = take_var(&at, end);
-		loss.last_ns = take_var(&at, end);
+		cursor_skip(&c, 2); /* kind and time */
+		loss.tid = (uint32_t)cursor_uleb(&c);
+		loss.slot = (uint32_t)cursor_uleb(&c);
+		loss.count = cursor_uleb(&c);
+		loss.first_ns = cursor_uleb(&c);
+		loss.last_ns = cursor_uleb(&c);
+		if (c.bad)
+			return;
 		coati_tracer.dropped -= loss.count;
 		coati_tracer_add_loss(&loss);
 	}
