@@ -20,40 +20,63 @@
 #include "base/clock.h"
 #include "talk.h"
 
-#define VARIABLE   "COATI_TRACE"
-#define SUFFIX	   ".live"
-#define FOLDER	   "coati-trace-"
-#define YOUNG_S	   60 /* its recorder may not have locked it yet */
-#define EVERY_NS   (200 * NSEC_PER_MSEC)
-#define FILES_MAX  4096
-#define FILE_BYTES (UINT64_C(1) << 32) /* of one process */
+#define VARIABLE    "COATI_TRACE"
+#define SUFFIX	    ".live"
+#define FOLDER	    "coati-trace-"
+#define YOUNG_S	    60 /* its recorder may not have locked it yet */
+#define EVERY_NS    (200 * NSEC_PER_MSEC)
+#define ASK_MOST_NS (5 * NSEC_PER_SEC)
+#define FILES_MAX   4096
+#define FILE_BYTES  (UINT64_C(1) << 32) /* of one process */
 
 /* ---- processes that run ---- */
 
-/* One without the library has the kernel's part alone. */
-static void ask_processes(struct record_live *l)
+/* One without the library has the kernel's part alone. One that has only just started, or loads it later, is asked again. */
+static void ask_processes(struct record_live *l, uint64_t now)
 {
-	struct coati_error err = { 0 };
+	size_t left = 0;
 
-	l->asks.max = FILES_MAX;
-	for (size_t i = 0; i < l->nr_pids; i++) {
+	if (!l->silent.len || now < l->ask_ns)
+		return;
+	l->ask_ns = now + l->ask_every_ns;
+	if (l->ask_every_ns < ASK_MOST_NS)
+		l->ask_every_ns *= 2;
+	for (size_t i = 0; i < l->silent.len; i++) {
+		struct live_silent s = l->silent.v[i];
 		struct coati_live_ask one, *kept;
-		int r = coati_live_ask(l->pids[i], &one, &err);
 
-		if (r < 0 && r != -ENOENT && r != -EALREADY)
-			coati_note("no live events: %s", err.text);
-		kept = r == 0 ? ARRAY_ADD(&l->asks) : NULL;
+		s.r = coati_live_ask(s.pid, &one, &s.err);
+		kept = s.r == 0 ? ARRAY_ADD(&l->asks) : NULL;
 		if (kept)
 			*kept = one;
-		else if (r == 0)
+		else if (s.r == 0)
 			coati_live_release(&one);
+		else if (s.r != -EALREADY)
+			l->silent.v[left++] = s;
 	}
+	l->silent.len = left;
+}
+
+static void ask_first(struct record_live *l)
+{
+	l->asks.max = l->silent.max = FILES_MAX;
+	for (size_t i = 0; i < l->nr_pids; i++) {
+		struct live_silent *s = ARRAY_ADD(&l->silent);
+
+		if (s)
+			*s = (struct live_silent){ .pid = l->pids[i] };
+	}
+	l->ask_every_ns = EVERY_NS;
+	ask_processes(l, now_ns());
 }
 
 static void say_answers(const struct record_live *l)
 {
 	struct coati_error err = { 0 };
 
+	for (size_t i = 0; i < l->silent.len; i++)
+		if (l->silent.v[i].r != -ENOENT)
+			coati_note("no live events: %s", l->silent.v[i].err.text);
 	for (size_t i = 0; i < l->asks.len; i++) {
 		int r = coati_live_answer(&l->asks.v[i], &err);
 
@@ -70,6 +93,7 @@ static void release_processes(struct record_live *l)
 	for (size_t i = 0; i < l->asks.len; i++)
 		coati_live_release(&l->asks.v[i]);
 	ARRAY_FINI(&l->asks);
+	ARRAY_FINI(&l->silent);
 }
 
 /* ---- the folder ---- */
@@ -81,7 +105,7 @@ static bool ends_in_live(const char *name)
 	return len > end && !strcmp(name + len - end, SUFFIX);
 }
 
-static DIR *open_folder_at(int at, const char *path)
+static DIR *open_folder(int at, const char *path)
 {
 	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -89,11 +113,6 @@ static DIR *open_folder_at(int at, const char *path)
 	if (!d && fd >= 0)
 		close(fd);
 	return d;
-}
-
-static DIR *open_folder(const char *path)
-{
-	return open_folder_at(AT_FDCWD, path);
 }
 
 static void empty(DIR *d)
@@ -108,7 +127,7 @@ static void empty(DIR *d)
 /* Of a recorder that was killed: ours, not of this moment, and nobody holds its lock. */
 static void clean_one(int base, const char *name)
 {
-	CLEANUP(dir_closep) DIR *d = open_folder_at(base, name);
+	CLEANUP(dir_closep) DIR *d = open_folder(base, name);
 	struct timespec now;
 	struct stat st;
 
@@ -122,7 +141,7 @@ static void clean_one(int base, const char *name)
 
 static void clean(const char *base)
 {
-	CLEANUP(dir_closep) DIR *d = open_folder(base);
+	CLEANUP(dir_closep) DIR *d = open_folder(AT_FDCWD, base);
 	const struct dirent *e;
 
 	while (d && (e = readdir(d)))
@@ -137,7 +156,7 @@ void coati_record_live_open(struct record_live *l)
 	l->files.max = FILES_MAX;
 	l->on = true;
 	l->lock_fd = -1;
-	ask_processes(l);
+	ask_first(l);
 	if (!base || base[0] != '/' || strlen(base) > 100 || access(base, W_OK | X_OK) < 0)
 		base = "/dev/shm";
 	clean(base);
@@ -154,7 +173,7 @@ void coati_record_live_open(struct record_live *l)
 
 void coati_record_live_close(struct record_live *l)
 {
-	CLEANUP(dir_closep) DIR *d = l->folder[0] ? open_folder(l->folder) : NULL;
+	CLEANUP(dir_closep) DIR *d = l->folder[0] ? open_folder(AT_FDCWD, l->folder) : NULL;
 
 	if (d)
 		empty(d);
@@ -219,7 +238,7 @@ static bool is_wanted(const struct record_live *l, const char *name)
 
 static void look_into(struct record_live *l, const char *path, bool all)
 {
-	CLEANUP(dir_closep) DIR *d = open_folder(path);
+	CLEANUP(dir_closep) DIR *d = open_folder(AT_FDCWD, path);
 	const struct dirent *e;
 	uint32_t seen = 0;
 
@@ -318,6 +337,7 @@ int coati_record_live_round(struct record_live *l, struct coati_capture *cap)
 	if (now < l->next_ns)
 		return 0;
 	l->next_ns = now + EVERY_NS;
+	ask_processes(l, now);
 	look(l);
 	return read_files(l, &(struct sink){ .cap = cap }, false);
 }

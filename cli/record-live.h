@@ -21,12 +21,21 @@ struct live_file {
 	uint64_t next; /* generation that was not read yet; 0: all is read */
 };
 
+/* A process that has no tracer to switch on: not the library, or not yet. */
+struct live_silent {
+	int32_t pid;
+	int r;
+	struct coati_error err;
+};
+
 struct record_live {
 	bool on;
 	int lock_fd;	  /* of the folder: while it is locked somebody records; -1 none */
 	char folder[128]; /* "": none of ours */
 	ARRAY(struct live_file) files;
 	ARRAY(struct coati_live_ask) asks; /* processes whose tracer we switched on */
+	ARRAY(struct live_silent) silent;  /* that are asked again, less and less often */
+	uint64_t ask_ns, ask_every_ns;	   /* when, and how long after that */
 	const int32_t *pids;		   /* whose flight recorders are read */
 	size_t nr_pids;
 	uint64_t next_ns; /* when to look again */

@@ -2,7 +2,7 @@
 /*
  * relay ROUNDS: a baton goes round, and every hand-over wakes exactly one who waits: thread relay-a wakes relay-b by a futex, that one relay-c by a pipe, that one the
  * process relay-d by another, and that one relay-a by a futex in shared memory. Who wakes makes sure that the other one has left its CPU.
- * Prints "NAME TID" for each of the four, and for relay-a its CPU time by getrusage() and the time on CPUs by schedstat: "NAME TID user+system-us schedstat-ns".
+ * Prints for each of the four its CPU time by getrusage() and the time on CPUs by schedstat: "NAME TID user+system-us schedstat-ns".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+struct told {
+	const char *name;
+	uint32_t tid;
+	long long cpu_us;
+	unsigned long long on_cpu_ns;
+};
+
 struct shared {
 	_Atomic uint32_t for_a, tid_a, tid_d;
+	struct told a, b, c, d;
 };
 
 static struct shared *shared;
@@ -72,21 +80,29 @@ static void start(const char *name, _Atomic uint32_t *tid)
 	atomic_store(tid, (uint32_t)syscall(SYS_gettid));
 }
 
-static void tell(const char *name)
+/* Nothing is allocated until all have told: threads that map memory at once wait for each other in the kernel, and such waits are edges too. */
+static void tell(const char *name, struct told *t)
 {
-	unsigned long long ns = 0;
+	char text[64];
 	struct rusage u;
-	FILE *f = fopen("/proc/thread-self/schedstat", "r");
+	int fd = open("/proc/thread-self/schedstat", O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	getrusage(RUSAGE_THREAD, &u);
-	if (!f || fscanf(f, "%llu", &ns) != 1)
+	if (n <= 0)
 		fail("schedstat");
-	fclose(f);
-	printf("%s %ld %lld %llu\n", name, syscall(SYS_gettid),
-	       (long long)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec +
-		       u.ru_stime.tv_usec,
-	       ns);
-	fflush(stdout);
+	close(fd);
+	text[n] = '\0';
+	t->name = name;
+	t->tid = (uint32_t)syscall(SYS_gettid);
+	t->cpu_us = (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000LL + u.ru_utime.tv_usec +
+		    u.ru_stime.tv_usec;
+	t->on_cpu_ns = strtoull(text, NULL, 10);
+}
+
+static void print(const struct told *t)
+{
+	printf("%s %u %lld %llu\n", t->name, t->tid, t->cpu_us, t->on_cpu_ns);
 }
 
 static void pass(int fd, uint32_t tid)
@@ -112,7 +128,7 @@ static void *run_b(void *arg)
 		futex_wait(&for_b, (uint32_t)i);
 		pass(to_c[1], atomic_load(&tid_c));
 	}
-	tell("relay-b");
+	tell("relay-b", &shared->b);
 	return NULL;
 }
 
@@ -124,7 +140,7 @@ static void *run_c(void *arg)
 		take(to_c[0]);
 		pass(to_d[1], atomic_load(&shared->tid_d));
 	}
-	tell("relay-c");
+	tell("relay-c", &shared->c);
 	return NULL;
 }
 
@@ -136,7 +152,7 @@ static void run_d(void)
 		until_blocked(atomic_load(&shared->tid_a));
 		futex_wake(&shared->for_a);
 	}
-	tell("relay-d");
+	tell("relay-d", &shared->d);
 	exit(0);
 }
 
@@ -156,7 +172,7 @@ static void *run_a(void *arg)
 		futex_wake(&for_b);
 		futex_wait(&shared->for_a, (uint32_t)i);
 	}
-	tell("relay-a");
+	tell("relay-a", &shared->a);
 	return NULL;
 }
 
@@ -182,5 +198,9 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	waitpid(child, NULL, 0);
+	print(&shared->a);
+	print(&shared->b);
+	print(&shared->c);
+	print(&shared->d);
 	return 0;
 }
