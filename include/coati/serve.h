@@ -37,8 +37,9 @@
  * owner alone. On TCP: everybody on this machine, as the address is one of loopback unless COATI_SERVE_ANYWHERE is set; requests whose Host is not
  * this machine are refused, so that no web page reaches it through a name of its own, and so are those that a browser sends for another site.
  *
- * Requests have limits: 8 KiB for the head, 256 KiB for a body, timeout_ms from the first byte to the last, max_clients at a time (more wait
- * in line). Anything else is answered with an error that says what is wrong, and the connection is closed; every answer closes it.
+ * Requests have limits: 8 KiB for the head, 256 KiB for a body, timeout_ms from the first byte to the last, max_clients at a time. More wait
+ * in line, but not for clients that are quiet: one that has not sent a whole request 0.1 s after it came, or keeps the connection open when it has its answer, makes room for
+ * the next, oldest first. Anything else is answered with an error that says what is wrong, and the connection is closed; every answer closes it.
  *
  * The thread has all signals blocked and never raises SIGPIPE. After fork() the child has no server: its copies of the sockets are closed.
  */

@@ -166,6 +166,7 @@ static void put_server(struct page_metrics *m, const struct serve_counts *c)
 	put_counter(m, "coati_serve_errors", "Answers with a status of 400 or more.", c->errors);
 	put_counter(m, "coati_serve_refused", "Connections of users that may not ask.", c->refused);
 	put_counter(m, "coati_serve_timeouts", "Connections that took too long.", c->timeouts);
+	put_counter(m, "coati_serve_crowded", "Quiet connections that made room.", c->crowded);
 }
 
 void coati_serve_metrics(const struct http_request *request, const struct serve_counts *counts,

@@ -25,7 +25,7 @@ struct serve_answer {
 
 /* What /metrics tells of a server; counted by its thread alone. */
 struct serve_counts {
-	uint64_t requests, refused, errors, timeouts;
+	uint64_t requests, refused, errors, timeouts, crowded;
 	uint32_t clients;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The server: one thread, one poll(), as many clients as there are slots. A client is read until its request is whole, answered, and then drained
- * until it closes, so that it gets the answer even when it still sends. Whatever it does, it is gone by its deadline.
+ * until it closes, so that it gets the answer even when it still sends. Whatever it does, it is gone by its deadline; when all slots are taken, whoever
+ * has been quiet for longest makes room for the next.
  *
  * An answer that takes a while is made by a job, a thread of its own, that wakes this one when it is done.
  *
@@ -35,6 +36,7 @@
 #define LINGER_NS    (2 * NSEC_PER_SEC)
 #define LINGER_BYTES (1024 * 1024)
 #define RETRY_NS     (NSEC_PER_SEC / 10)
+#define QUIET_NS     (NSEC_PER_SEC / 10) /* after which a client makes room for others */
 
 /* STAGE_WAIT: the answer is being made by a job. */
 enum stage { STAGE_READ, STAGE_WAIT, STAGE_WRITE, STAGE_DRAIN };
@@ -304,6 +306,61 @@ static struct client *free_slot(struct coati_server *s)
 	return NULL;
 }
 
+/* Since when it has been here without a whole request, or with nothing left to get; UINT64_MAX: there is something to do for it. */
+static uint64_t quiet_since(const struct coati_server *s, const struct client *c)
+{
+	if (c->stage == STAGE_READ)
+		return c->deadline_ns - s->timeout_ns;
+	return c->stage == STAGE_DRAIN ? c->deadline_ns - LINGER_NS : UINT64_MAX;
+}
+
+static struct client *quietest(struct coati_server *s)
+{
+	struct client *best = NULL;
+	uint64_t since = UINT64_MAX;
+
+	for (uint32_t i = 0; i < s->max_clients; i++) {
+		struct client *c = &s->clients[i];
+
+		if (fd_of(c) >= 0 && quiet_since(s, c) < since) {
+			since = quiet_since(s, c);
+			best = c;
+		}
+	}
+	return best;
+}
+
+/* From when on one more may come in; UINT64_MAX: when one has left. */
+static uint64_t room_at_ns(struct coati_server *s)
+{
+	struct client *c;
+
+	if (s->counts.clients < s->max_clients)
+		return 0;
+	c = quietest(s);
+	return c ? quiet_since(s, c) + QUIET_NS : UINT64_MAX;
+}
+
+static void serve_client(struct coati_server *s, struct client *c, short events);
+
+/* A free slot, or that of the quietest, which is listened to once more; NULL: all of them have something to say. */
+static struct client *take_slot(struct coati_server *s)
+{
+	struct client *c = free_slot(s);
+
+	while (!c && (c = quietest(s))) {
+		uint64_t since = quiet_since(s, c);
+
+		serve_client(s, c, POLLIN);
+		if (fd_of(c) >= 0 && quiet_since(s, c) == since) {
+			s->counts.crowded++;
+			drop(s, c);
+		}
+		c = free_slot(s);
+	}
+	return c;
+}
+
 static void welcome(struct coati_server *s, struct client *c, int fd)
 {
 	*c = (struct client){ .fd = fd,
@@ -323,10 +380,14 @@ static void accept_more(struct coati_server *s)
 	struct client *c;
 	int fd;
 
-	while ((c = free_slot(s))) {
+	while (room_at_ns(s) <= now_ns()) {
 		fd = accept4(s->place.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
-			welcome(s, c, fd);
+			c = take_slot(s);
+			if (c)
+				welcome(s, c, fd);
+			else
+				close(fd);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 			   errno == ENOMEM) {
 			s->accept_at_ns =
@@ -372,9 +433,10 @@ static void look_at_jobs(struct coati_server *s)
 /* What to wait for; returns until when, in ns, UINT64_MAX for ever. */
 static uint64_t prepare(struct coati_server *s)
 {
-	bool can_accept = s->counts.clients < s->max_clients && now_ns() >= s->accept_at_ns;
-	uint64_t until =
-		can_accept || s->counts.clients >= s->max_clients ? UINT64_MAX : s->accept_at_ns;
+	uint64_t room_at = room_at_ns(s);
+	uint64_t accept_at = room_at > s->accept_at_ns ? room_at : s->accept_at_ns;
+	bool can_accept = now_ns() >= accept_at;
+	uint64_t until = can_accept ? UINT64_MAX : accept_at;
 
 	s->polled[0] = (struct pollfd){ .fd = s->wake, .events = POLLIN };
 	s->polled[1] = (struct pollfd){ .fd = can_accept ? s->place.fd : -1, .events = POLLIN };

@@ -314,6 +314,50 @@ TEST(serve_answers_200_clients_at_a_time_with_fewer_slots)
 	coati_server_stop(server);
 }
 
+TEST(serve_quiet_clients_make_room_oldest_first)
+{
+	struct coati_serve_opts opts = { .size = sizeof(opts), .max_clients = 4 };
+	struct coati_server *server;
+	int quiet[4], half;
+
+	opts.timeout_ms = 3600 * 1000;
+	server = started("0", &opts);
+	for (int i = 0; i < 3; i++)
+		quiet[i] = connected(server);
+	half = connected(server);
+	sent(half, OK, 8);
+	CHECK_INT(status_of(asked(server, OK)), ==, 200);
+	CHECK_STR(received(quiet[0]), "");
+	CHECK_HAS(asked(server, "GET /metrics HTTP/1.1\r\n" HOST "\r\n"),
+		  "coati_serve_timeouts_total 0\n");
+	sent(half, OK + 8, sizeof(OK) - 1 - 8); /* it came last */
+	CHECK_INT(status_of(received(half)), ==, 200);
+	close(quiet[1]);
+	close(quiet[2]);
+	coati_server_stop(server);
+}
+
+TEST(serve_answers_behind_a_crowd_that_never_asks)
+{
+	struct coati_serve_opts opts = { .size = sizeof(opts), .max_clients = 4 };
+	struct coati_server *server;
+	int crowd[32], fd;
+
+	opts.timeout_ms = 3600 * 1000;
+	server = started("0", &opts);
+	for (int i = 0; i < 16; i++)
+		crowd[i] = connected(server);
+	fd = connected(server); /* in line like the others, but it has something to say */
+	sent(fd, OK, sizeof(OK) - 1);
+	for (int i = 16; i < 32; i++)
+		crowd[i] = connected(server);
+	CHECK_INT(status_of(received(fd)), ==, 200);
+	CHECK_STR(received(crowd[0]), "");
+	for (int i = 1; i < 32; i++)
+		close(crowd[i]);
+	coati_server_stop(server);
+}
+
 static void limit_descriptors(rlim_t nr)
 {
 	struct rlimit limit;
