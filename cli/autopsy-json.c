@@ -73,10 +73,10 @@ static void put_open(struct json *j, const struct autopsy *a, const struct coati
 	coati_json_end(j);
 }
 
-static void put_thread(struct json *j, struct autopsy *a, const struct autopsy_thread *t)
+static void put_thread(struct json *j, const struct autopsy *a, const struct autopsy_thread *t)
 {
-	const struct coati_trace_open *r = NULL;
-	uint32_t nr = 0;
+	uint32_t nr;
+	const struct coati_trace_open *r = coati_autopsy_regions(a, t->tid, &nr);
 
 	coati_json_object(j);
 	coati_json_ku64(j, "tid", t->tid);
@@ -86,11 +86,8 @@ static void put_thread(struct json *j, struct autopsy *a, const struct autopsy_t
 	coati_json_ku64(j, "task", t->task);
 	coati_json_key(j, "open_regions");
 	coati_json_array(j);
-	if (coati_trace_open_regions(a->trace, &r, &nr) < 0)
-		nr = 0;
 	for (uint32_t i = 0; i < nr; i++)
-		if (r[i].tid == t->tid)
-			put_open(j, a, &r[i], false);
+		put_open(j, a, &r[i], false);
 	coati_json_end(j);
 	put_tail(j, "events", &t->tail);
 	coati_json_end(j);
@@ -116,6 +113,7 @@ static void put_quality(struct json *j, const struct autopsy *a)
 	coati_json_ku64(j, "clock_unknown", q->clock_unknown);
 	coati_json_ku64(j, "clock_error_ns", q->clock_error_ns);
 	coati_json_ku64(j, "contradictions", a->findings);
+	coati_json_kbool(j, "too_deep_to_check", a->too_deep);
 	coati_json_end(j);
 }
 
@@ -138,9 +136,7 @@ static void put_process(struct json *j, const struct autopsy *a)
 
 void coati_autopsy_json(struct autopsy *a, struct strbuf *out)
 {
-	const struct coati_trace_open *tasks = NULL;
 	struct json j = json_to(out);
-	uint32_t nr = 0;
 
 	coati_json_object(&j);
 	coati_json_kstr(&j, "schema", "coati.autopsy.v1");
@@ -154,10 +150,8 @@ void coati_autopsy_json(struct autopsy *a, struct strbuf *out)
 	coati_json_end(&j);
 	coati_json_key(&j, "open_tasks");
 	coati_json_array(&j);
-	if (coati_trace_open_tasks(a->trace, &tasks, &nr) < 0)
-		nr = 0;
-	for (uint32_t i = 0; i < nr; i++)
-		put_open(&j, a, &tasks[i], true);
+	for (uint32_t i = 0; i < a->tasks.len; i++)
+		put_open(&j, a, &a->tasks.v[i], true);
 	coati_json_end(&j);
 	put_tail(&j, "logs", &a->logs);
 	coati_json_end(&j);

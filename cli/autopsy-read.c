@@ -50,7 +50,7 @@ static struct autopsy_event *tail_room(struct autopsy_tail *t, uint32_t keep)
 		return e;
 	}
 	if (t->len == t->max) {
-		uint32_t max = t->max ? 2 * t->max : 16;
+		uint32_t max = t->max ? 2 * t->max : 4;
 		struct autopsy_event *v = coati_realloc_array(t->v, max, sizeof(*v));
 
 		if (!v)
@@ -99,25 +99,31 @@ static int keep(const struct coati_trace *t, struct autopsy_tail *tail, uint32_t
 
 static struct autopsy_thread *get_thread(struct autopsy *a, uint32_t tid)
 {
-	size_t low = 0, high = a->threads.len;
 	struct autopsy_thread *t;
+	uint64_t at;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (a->threads.v[mid].tid < tid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low < a->threads.len && a->threads.v[low].tid == tid)
-		return &a->threads.v[low];
-	if (!ARRAY_ADD(&a->threads))
+	if (coati_map_get(&a->by_tid, tid, &at))
+		return &a->threads.v[at];
+	t = ARRAY_ADD(&a->threads);
+	if (!t || coati_map_put(&a->by_tid, tid, a->threads.len - 1) < 0)
 		return NULL;
-	t = &a->threads.v[low];
-	memmove(t + 1, t, (a->threads.len - 1 - low) * sizeof(*t));
-	*t = (struct autopsy_thread){ .tid = tid };
+	t->tid = tid;
 	return t;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct autopsy_thread *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+static void sort_threads(struct autopsy *a)
+{
+	if (a->threads.len)
+		qsort(a->threads.v, a->threads.len, sizeof(*a->threads.v), by_tid);
+	for (size_t i = 0; i < a->threads.len; i++)
+		coati_map_put(&a->by_tid, a->threads.v[i].tid, i); /* it is there: cannot fail */
 }
 
 static void set_name(struct autopsy_thread *t, const struct coati_trace_text *text)
@@ -206,9 +212,11 @@ static int take_events(struct autopsy *a, struct coati_trace *trace,
 			return r;
 		if (!check)
 			continue;
-		r = coati_trace_check_event(check, &e, &finding);
+		r = a->too_deep ? 0 : coati_trace_check_event(check, &e, &finding);
 		if (r > 0 && !a->findings++)
 			a->finding = finding;
+		a->too_deep |= r == -E2BIG;
+		r = r == -E2BIG ? 0 : r;
 		if (r < 0)
 			return r;
 	}
@@ -235,6 +243,29 @@ static int read_batches(struct autopsy *a, struct coati_flight *f, struct coati_
 	return n < 0 ? n : take_events(a, trace, check, second);
 }
 
+static int copy_open(const struct coati_trace_open *v, uint32_t nr, struct autopsy_open *ret)
+{
+	ret->v = coati_alloc_array(nr + 1, sizeof(*v));
+	if (!ret->v)
+		return -ENOMEM;
+	if (nr)
+		memcpy(ret->v, v, nr * sizeof(*v));
+	ret->len = nr;
+	return 0;
+}
+
+/* Both lists of the trace are one memory. */
+static int keep_open(struct autopsy *a)
+{
+	const struct coati_trace_open *v;
+	uint32_t nr;
+	int n = coati_trace_open_regions(a->trace, &v, &nr);
+
+	n = n < 0 ? n : copy_open(v, nr, &a->regions);
+	n = n < 0 ? n : coati_trace_open_tasks(a->trace, &v, &nr);
+	return n < 0 ? n : copy_open(v, nr, &a->tasks);
+}
+
 static int read_once(struct autopsy *a, const char *path, bool second, struct coati_error *err)
 {
 	struct coati_trace_check *check = NULL;
@@ -258,6 +289,7 @@ static int read_once(struct autopsy *a, const char *path, bool second, struct co
 	if (n == 0 && second) {
 		a->trace = trace;
 		coati_trace_get_quality(trace, &a->quality);
+		n = keep_open(a);
 	} else {
 		coati_trace_free(&trace);
 	}
@@ -269,7 +301,9 @@ int coati_autopsy_read(struct autopsy *a, const char *path, struct coati_error *
 	int n;
 
 	a->threads.max = THREADS_MAX;
+	coati_map_init(&a->by_tid, THREADS_MAX);
 	n = read_once(a, path, false, err);
+	sort_threads(a);
 	return n < 0 ? n : read_once(a, path, true, err);
 }
 
@@ -278,8 +312,43 @@ void coati_autopsy_fini(struct autopsy *a)
 	for (size_t i = 0; i < a->threads.len; i++)
 		free_tail(&a->threads.v[i].tail);
 	ARRAY_FINI(&a->threads);
+	coati_map_fini(&a->by_tid);
+	coati_free(a->regions.v);
+	coati_free(a->tasks.v);
 	free_tail(&a->logs);
 	coati_trace_free(&a->trace);
+}
+
+/* The first whose thread (or id) is not below @key. */
+static uint32_t find_open(const struct autopsy_open *o, uint64_t key, bool tasks)
+{
+	uint32_t low = 0, high = o->len;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if ((tasks ? o->v[mid].id : o->v[mid].tid) < key)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+const struct coati_trace_open *coati_autopsy_regions(const struct autopsy *a, uint32_t tid,
+						     uint32_t *ret_nr)
+{
+	uint32_t first = find_open(&a->regions, tid, false);
+
+	*ret_nr = find_open(&a->regions, (uint64_t)tid + 1, false) - first;
+	return &a->regions.v[first];
+}
+
+const struct coati_trace_open *coati_autopsy_task(const struct autopsy *a, uint64_t id)
+{
+	uint32_t at = find_open(&a->tasks, id, true);
+
+	return at < a->tasks.len && a->tasks.v[at].id == id ? &a->tasks.v[at] : NULL;
 }
 
 void coati_autopsy_ended(const struct coati_flight_info *info, struct strbuf *out)

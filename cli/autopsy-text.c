@@ -33,7 +33,7 @@ static void add_before(const struct autopsy *a, uint64_t ns, struct strbuf *s)
 			    us % 1000000);
 }
 
-static void add_head(struct autopsy *a, struct strbuf *s)
+static void add_head(const struct autopsy *a, struct strbuf *s)
 {
 	const struct coati_flight_info *info = &a->info;
 	const struct coati_trace_quality *q = &a->quality;
@@ -43,8 +43,8 @@ static void add_head(struct autopsy *a, struct strbuf *s)
 	coati_autopsy_ended(info, s);
 	coati_strbuf_adds(s, "\n");
 	coati_strbuf_grouped(s, q->events);
-	coati_strbuf_printf(s, " events of %zu thread%s in ", a->threads.len,
-			    a->threads.len == 1 ? "" : "s");
+	coati_strbuf_printf(s, " event%s of %zu thread%s in ", q->events == 1 ? "" : "s",
+			    a->threads.len, a->threads.len == 1 ? "" : "s");
 	coati_format_duration(s, a->end_ns - a->first_ns);
 	coati_strbuf_printf(s, ", %" PRIu64 " generation%s; ", q->generations,
 			    q->generations == 1 ? "" : "s");
@@ -65,6 +65,10 @@ static void add_head(struct autopsy *a, struct strbuf *s)
 				    "the events contradict each other in %" PRIu64
 				    " places, first: %s (thread %u)\n",
 				    a->findings, a->finding.text, a->finding.tid);
+	if (a->too_deep)
+		coati_strbuf_adds(
+			s,
+			"regions are nested too deeply to be checked: contradictions behind that are not seen\n");
 }
 
 static void add_task(const struct autopsy *a, const struct coati_trace_open *t, struct strbuf *s)
@@ -77,34 +81,26 @@ static void add_task(const struct autopsy *a, const struct coati_trace_open *t, 
 		coati_strbuf_printf(s, ", part of %" PRIu64, t->parent);
 }
 
-static void add_current(struct autopsy *a, const struct autopsy_thread *t, struct strbuf *s)
+static void add_current(const struct autopsy *a, const struct autopsy_thread *t, struct strbuf *s)
 {
-	const struct coati_trace_open *tasks;
-	uint32_t nr;
+	const struct coati_trace_open *task = coati_autopsy_task(a, t->task);
 
 	if (!t->task)
 		return;
 	coati_strbuf_adds(s, "  works on task ");
-	if (coati_trace_open_tasks(a->trace, &tasks, &nr) == 0)
-		for (uint32_t i = 0; i < nr; i++)
-			if (tasks[i].id == t->task) {
-				add_task(a, &tasks[i], s);
-				coati_strbuf_addc(s, '\n');
-				return;
-			}
-	coati_strbuf_printf(s, "%" PRIu64 "\n", t->task);
+	if (task)
+		add_task(a, task, s);
+	else
+		coati_strbuf_printf(s, "%" PRIu64, t->task);
+	coati_strbuf_addc(s, '\n');
 }
 
-static void add_regions(struct autopsy *a, const struct autopsy_thread *t, struct strbuf *s)
+static void add_regions(const struct autopsy *a, const struct autopsy_thread *t, struct strbuf *s)
 {
-	const struct coati_trace_open *r;
 	uint32_t nr;
+	const struct coati_trace_open *r = coati_autopsy_regions(a, t->tid, &nr);
 
-	if (coati_trace_open_regions(a->trace, &r, &nr) < 0)
-		return;
 	for (uint32_t i = 0; i < nr; i++) {
-		if (r[i].tid != t->tid)
-			continue;
 		coati_strbuf_printf(s, "  %*sin ", (int)(2 * r[i].depth), "");
 		add_site(s, r[i].site);
 		coati_strbuf_adds(s, " for ");
@@ -118,14 +114,15 @@ static void add_regions(struct autopsy *a, const struct autopsy_thread *t, struc
 	}
 }
 
-static void add_thread(struct autopsy *a, const struct autopsy_thread *t, struct strbuf *s)
+static void add_thread(const struct autopsy *a, const struct autopsy_thread *t, struct strbuf *s)
 {
 	coati_strbuf_printf(s, "\nthread %u", t->tid);
 	if (t->name[0]) {
 		coati_strbuf_addc(s, ' ');
 		coati_strbuf_clean(s, t->name, strlen(t->name));
 	}
-	coati_strbuf_printf(s, ": %" PRIu64 " events, the last ", t->events);
+	coati_strbuf_printf(s, ": %" PRIu64 " event%s, the last ", t->events,
+			    t->events == 1 ? "" : "s");
 	coati_format_duration(s, since(a, t->last_ns));
 	coati_strbuf_adds(s, " before the end\n");
 	add_current(a, t, s);
@@ -140,22 +137,21 @@ static void add_thread(struct autopsy *a, const struct autopsy_thread *t, struct
 	}
 }
 
-static void add_tasks(struct autopsy *a, struct strbuf *s)
+static void add_tasks(const struct autopsy *a, struct strbuf *s)
 {
-	const struct coati_trace_open *tasks;
-	uint32_t nr;
+	uint32_t nr = a->tasks.len;
 
-	if (coati_trace_open_tasks(a->trace, &tasks, &nr) < 0 || !nr)
+	if (!nr)
 		return;
 	coati_strbuf_printf(s, "\n%u open task%s\n", nr, nr == 1 ? "" : "s");
 	for (uint32_t i = 0; i < nr; i++) {
 		coati_strbuf_adds(s, "  ");
-		add_task(a, &tasks[i], s);
+		add_task(a, &a->tasks.v[i], s);
 		coati_strbuf_addc(s, '\n');
 	}
 }
 
-static void add_logs(struct autopsy *a, struct strbuf *s)
+static void add_logs(const struct autopsy *a, struct strbuf *s)
 {
 	if (a->logs.len)
 		coati_strbuf_adds(s, "\nlast log lines\n");

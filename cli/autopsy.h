@@ -10,6 +10,7 @@
 #include <coati/trace.h>
 
 #include "base/array.h"
+#include "base/map.h"
 #include "base/options.h"
 #include "base/strbuf.h"
 
@@ -47,16 +48,24 @@ struct autopsy_thread {
 	struct autopsy_tail tail;
 };
 
+struct autopsy_open {
+	struct coati_trace_open *v;
+	uint32_t len;
+};
+
 struct autopsy {
 	const struct autopsy_args *args;
 	struct coati_flight_info info;
 	struct coati_trace *trace; /* at its end: what is open, and how good it is */
 	struct coati_trace_quality quality;
-	ARRAY(struct autopsy_thread) threads; /* by tid */
+	ARRAY(struct autopsy_thread) threads; /* in the order in which they came, then by tid */
+	struct map by_tid;		      /* their places */
+	struct autopsy_open regions, tasks;   /* that are open at the end: by thread, by id */
 	struct autopsy_tail logs;
 	uint64_t nr_logs, logs_passed; /* as of a thread */
 	uint64_t first_ns, end_ns;     /* of events */
 	uint64_t findings;	       /* of the validator */
+	bool too_deep;		       /* for the validator: not checked from there on */
 	struct coati_trace_finding finding;
 };
 
@@ -76,6 +85,11 @@ int coati_autopsy_read(struct autopsy *a, const char *path, struct coati_error *
 void coati_autopsy_fini(struct autopsy *a);
 /* Event @i of a tail, oldest first. */
 const struct autopsy_event *coati_autopsy_tail_at(const struct autopsy_tail *t, uint32_t i);
+/* The first of the regions that @tid is in, and how many. */
+const struct coati_trace_open *coati_autopsy_regions(const struct autopsy *a, uint32_t tid,
+						     uint32_t *ret_nr);
+/* The open task @id; NULL: there is none. */
+const struct coati_trace_open *coati_autopsy_task(const struct autopsy *a, uint64_t id);
 /* How the process ended, as words. */
 void coati_autopsy_ended(const struct coati_flight_info *info, struct strbuf *out);
 

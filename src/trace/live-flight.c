@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The memory of a flight recorder as batches. Its owner may write to it, cut it short or fill it with lies while we read: every number is taken out once and
- * compared with the size of the file, and a chunk counts only when its turn is the same before and after it was copied.
+ * compared with the size of the file, and a batch counts only when the turn of its chunk is the same before and after it was copied.
+ *
+ * Of a chunk only what its batches say is read, so that a file with little in it costs little, whatever size it claims. A batch belongs to the process and the generation of its
+ * chunk: whoever reads on has one process, and generations in order.
  */
 #include "trace/live-flight.h"
 
@@ -29,6 +32,7 @@
 #define SITES_MAX  (UINT64_C(64) << 20)
 #define TASKS_MAX  (UINT64_C(1) << 22)
 #define TRIES	   8
+#define SOME	   64u /* entries of a table that are read at a time */
 #define BATCH_ROOM (LIVE_BATCH_MAX - LIVE_HEAD)
 #define TASK_BYTES 48 /* of an open task as an event, at most */
 
@@ -51,8 +55,8 @@ struct coati_flight {
 	/* tasks */
 	uint64_t task;
 	/* chunks */
-	size_t chunk;		/* that is read next */
-	uint8_t *heads, *bytes; /* two copies of the one that is read, heads first */
+	size_t chunk;  /* that is read next */
+	uint64_t turn; /* of the one before it, which is read now */
 	uint32_t at, used;
 	uint64_t first_base, first_cycles, first_ns; /* clock of the first batch */
 	uint64_t ended; /* generation whose end mark waits for its other batches */
@@ -185,13 +189,13 @@ static int by_generation(const void *a, const void *b)
 
 static int list_chunks(struct coati_flight *f)
 {
-	struct live_chunk some[64];
+	struct live_chunk some[SOME];
 	uint32_t nr;
 	int n;
 
 	f->chunks.max = CHUNKS_MAX;
 	for (uint32_t i = 0; i < f->map.chunk_count; i += nr) {
-		nr = f->map.chunk_count - i < 64 ? f->map.chunk_count - i : 64;
+		nr = f->map.chunk_count - i < SOME ? f->map.chunk_count - i : SOME;
 		n = take(f, f->map.directory_at + i * sizeof(some[0]), some, nr * sizeof(some[0]));
 		if (n < 0)
 			return n;
@@ -220,9 +224,7 @@ static int open_place(struct coati_flight *f, struct coati_error *err)
 	if (why)
 		return coati_fail(err, n < 0 && n != -ENODATA ? n : -EBADMSG,
 				  "not the memory of a flight recorder: %s", why);
-	f->heads = coati_alloc(f->map.chunk_bytes);
-	f->bytes = coati_alloc(f->map.chunk_bytes);
-	n = f->heads && f->bytes ? list_chunks(f) : -ENOMEM;
+	n = list_chunks(f);
 	if (n < 0)
 		return coati_fail(err, n, "the chunks of a flight recorder: %m");
 	describe(f);
@@ -280,8 +282,6 @@ void coati_flight_close(struct coati_flight **pf)
 	if (!f)
 		return;
 	close(f->place.fd);
-	coati_free(f->heads);
-	coati_free(f->bytes);
 	ARRAY_FINI(&f->chunks);
 	coati_free(f);
 	*pf = NULL;
@@ -406,31 +406,42 @@ static int give_sites(struct coati_flight *f, size_t *ret_size)
 	return give(f, &head, &w, events, ret_size);
 }
 
+/* Unless it began later: then it is told by an event. */
+static bool put_task(struct writer *w, const struct live_open_task *task, uint64_t base)
+{
+	if (!task->id || task->began >= base)
+		return false;
+	put_kind(w, LIVE_OPEN_TASK);
+	writer_uleb(w, task->site);
+	writer_uleb(w, task->id);
+	writer_uleb(w, task->parent);
+	writer_uleb(w, base - task->began);
+	return true;
+}
+
 /* Tasks that began before the first batch: whoever told them may be gone. */
 static int give_tasks(struct coati_flight *f, size_t *ret_size)
 {
 	struct live_batch head = table_head(f, LIVE_BATCH_STATUS);
 	struct writer w = writer_over(f->batch + LIVE_HEAD, BATCH_ROOM);
-	struct live_open_task task;
+	struct live_open_task some[SOME];
 	uint32_t events = 0;
+	uint64_t nr;
 	int n;
 
 	head.base = f->first_base;
 	head.pair_cycles = f->first_cycles;
 	head.pair_ns = f->first_ns;
 	head.flags &= (uint16_t)~LIVE_BATCH_CLOSED;
-	for (; f->task < f->map.tasks_count && w.len + TASK_BYTES < w.cap; f->task++) {
-		n = take(f, f->map.tasks_at + f->task * sizeof(task), &task, sizeof(task));
+	while (f->task < f->map.tasks_count && w.len + SOME * TASK_BYTES < w.cap) {
+		nr = f->map.tasks_count - f->task < SOME ? f->map.tasks_count - f->task : SOME;
+		n = take(f, f->map.tasks_at + f->task * sizeof(some[0]), some,
+			 nr * sizeof(some[0]));
 		if (n < 0)
 			return n;
-		if (!task.id || task.began >= head.base)
-			continue;
-		put_kind(&w, LIVE_OPEN_TASK);
-		writer_uleb(&w, task.site);
-		writer_uleb(&w, task.id);
-		writer_uleb(&w, task.parent);
-		writer_uleb(&w, head.base - task.began);
-		events++;
+		for (uint64_t i = 0; i < nr; i++)
+			events += put_task(&w, &some[i], head.base);
+		f->task += nr;
 	}
 	if (!events)
 		return 0;
@@ -445,31 +456,34 @@ static int give_tasks(struct coati_flight *f, size_t *ret_size)
 
 /* ---- chunks ---- */
 
-/* Heads are taken from the first copy and bytes from the second: what a head says is written is there. 0: it is somebody else's by now. */
-static int copy_chunk(struct coati_flight *f, const struct wanted_chunk *w)
+static int take_entry(const struct coati_flight *f, const struct wanted_chunk *w,
+		      struct live_chunk *ret)
 {
-	uint64_t entry = f->map.directory_at + w->index * sizeof(struct live_chunk);
-	uint64_t at = f->map.chunks_at + (uint64_t)w->index * f->map.chunk_bytes;
-	struct live_chunk before, after;
+	return take(f, f->map.directory_at + w->index * sizeof(*ret), ret, sizeof(*ret));
+}
+
+static uint64_t place_of(const struct coati_flight *f, const struct wanted_chunk *w)
+{
+	return f->map.chunks_at + (uint64_t)w->index * f->map.chunk_bytes;
+}
+
+/* 1: its batches can be read. 0: it is somebody else's by now. */
+static int enter_chunk(struct coati_flight *f, const struct wanted_chunk *w)
+{
+	struct live_chunk entry;
 	int n;
 
+	f->at = f->used = 0;
 	for (int i = 0; i < TRIES; i++) {
-		n = take(f, entry, &before, sizeof(before));
+		n = take_entry(f, w, &entry);
 		if (n < 0)
 			return n;
-		if (before.turn & 1)
+		if (entry.turn & 1)
 			continue;
-		if (!before.state || before.generation != w->generation)
+		if (!entry.state || entry.generation != w->generation)
 			return 0;
-		n = take(f, at, f->heads, f->map.chunk_bytes);
-		n = n < 0 ? n : take(f, at, f->bytes, f->map.chunk_bytes);
-		n = n < 0 ? n : take(f, entry, &after, sizeof(after));
-		if (n < 0)
-			return n;
-		if (before.turn != after.turn)
-			continue;
-		f->at = 0;
-		f->used = before.used < f->map.chunk_bytes ? before.used : f->map.chunk_bytes;
+		f->turn = entry.turn;
+		f->used = entry.used < f->map.chunk_bytes ? entry.used : f->map.chunk_bytes;
 		return 1;
 	}
 	return 0;
@@ -477,42 +491,71 @@ static int copy_chunk(struct coati_flight *f, const struct wanted_chunk *w)
 
 static void remember_first(struct coati_flight *f, const struct live_batch *h)
 {
-	if (f->first_ns || !(h->pair_ns))
+	if (!h->pair_ns)
 		return;
 	f->first_base = h->base;
 	f->first_cycles = h->pair_cycles;
 	f->first_ns = h->pair_ns;
 }
 
-/* The next batch of the chunk that was copied: 1, 0 when there is none. */
+/* Whether a batch can be where it is. The end mark of a generation stands in the one behind it. */
+static bool belongs(const struct coati_flight *f, const struct live_batch *h,
+		    const struct wanted_chunk *w)
+{
+	if (h->magic != LIVE_BATCH_MAGIC || h->pid != f->map.pid ||
+	    h->capacity > f->map.chunk_bytes - f->at - LIVE_HEAD || h->used > h->capacity ||
+	    h->capacity > BATCH_ROOM)
+		return false;
+	return h->kind == LIVE_BATCH_END ? h->generation <= w->generation
+					 : h->generation == w->generation;
+}
+
+/* The batch at f->at into f->batch, its head first: what that says is written is there. 1, 0 when the chunk ends here. */
+static int copy_batch(struct coati_flight *f, const struct wanted_chunk *w, struct live_batch *ret)
+{
+	uint64_t at = place_of(f, w) + f->at;
+	struct live_chunk after;
+	bool fits;
+	int n = take(f, at, ret, LIVE_HEAD);
+
+	if (n < 0)
+		return n;
+	fits = belongs(f, ret, w);
+	memcpy(f->batch, ret, LIVE_HEAD);
+	if (fits)
+		n = take(f, at + LIVE_HEAD, f->batch + LIVE_HEAD, ret->used);
+	n = n < 0 ? n : take_entry(f, w, &after);
+	if (n < 0)
+		return n;
+	if (after.turn == f->turn && fits)
+		return 1;
+	f->info.nr_changed += after.turn != f->turn;
+	f->info.nr_damaged += after.turn == f->turn;
+	f->used = 0;
+	return 0;
+}
+
+/* The next batch of the chunk that was entered: 1, 0 when there is none. */
 static int next_in_chunk(struct coati_flight *f, size_t *ret_size, uint64_t *ret_where)
 {
+	const struct wanted_chunk *w;
 	struct live_batch h;
+	int n;
 
 	while (f->at + LIVE_HEAD <= f->used) {
-		uint32_t at = f->at;
-
-		memcpy(&h, f->heads + at, LIVE_HEAD);
-		if (h.magic != LIVE_BATCH_MAGIC ||
-		    h.capacity > f->map.chunk_bytes - at - LIVE_HEAD || h.used > h.capacity ||
-		    h.capacity > BATCH_ROOM) {
-			f->info.nr_damaged++;
-			f->at = f->used;
-			return 0;
-		}
+		w = &f->chunks.v[f->chunk - 1];
+		n = copy_batch(f, w, &h);
+		if (n <= 0)
+			return n;
+		*ret_where = place_of(f, w) + f->at;
 		f->at += (uint32_t)LIVE_HEAD + h.capacity;
-		if (h.kind ==
-		    LIVE_BATCH_END) { /* comes when the others of its generation are through */
-			memcpy(f->end_mark, &h, LIVE_HEAD);
-			f->ended = h.generation;
-			continue;
+		if (h.kind != LIVE_BATCH_END) {
+			*ret_size = LIVE_HEAD + h.used;
+			return 1;
 		}
-		memcpy(f->batch, &h, LIVE_HEAD);
-		memcpy(f->batch + LIVE_HEAD, f->bytes + at + LIVE_HEAD, h.used);
-		*ret_size = LIVE_HEAD + h.used;
-		*ret_where = f->map.chunks_at +
-			     (uint64_t)f->chunks.v[f->chunk - 1].index * f->map.chunk_bytes + at;
-		return 1;
+		memcpy(f->end_mark, &h,
+		       LIVE_HEAD); /* comes when the others of its generation are through */
+		f->ended = h.generation;
 	}
 	return 0;
 }
@@ -530,20 +573,18 @@ static int give_chunk(struct coati_flight *f, size_t *ret_size, uint64_t *ret_wh
 	int n;
 
 	for (;;) {
-		if (next_in_chunk(f, ret_size, ret_where))
-			return 1;
+		n = next_in_chunk(f, ret_size, ret_where);
+		if (n != 0)
+			return n;
 		if (f->ended &&
 		    (f->chunk == f->chunks.len || f->chunks.v[f->chunk].generation != f->ended))
 			return give_end(f, ret_size);
 		if (f->chunk == f->chunks.len)
 			return 0;
-		n = copy_chunk(f, &f->chunks.v[f->chunk++]);
+		n = enter_chunk(f, &f->chunks.v[f->chunk++]);
 		if (n < 0)
 			return n;
-		if (!n) {
-			f->info.nr_changed++;
-			f->at = f->used = 0;
-		}
+		f->info.nr_changed += !n;
 	}
 }
 
@@ -551,13 +592,14 @@ static int give_chunk(struct coati_flight *f, size_t *ret_size, uint64_t *ret_wh
 static int find_first(struct coati_flight *f)
 {
 	struct live_batch h;
-	int n = 1;
+	int n = 0;
 
 	if (f->chunks.len)
-		n = copy_chunk(f, &f->chunks.v[0]);
-	if (n > 0 && f->chunks.len && f->used >= LIVE_HEAD) {
-		memcpy(&h, f->heads, LIVE_HEAD);
-		remember_first(f, &h);
+		n = enter_chunk(f, &f->chunks.v[0]);
+	if (n > 0 && f->used >= LIVE_HEAD) {
+		n = take(f, place_of(f, &f->chunks.v[0]), &h, LIVE_HEAD);
+		if (n == 0)
+			remember_first(f, &h);
 	}
 	f->at = f->used = 0;
 	return n < 0 ? n : 0;

@@ -124,6 +124,97 @@ TEST(live_flight_tells_tasks_whose_begin_was_dropped)
 	coati_free(map);
 }
 
+/* Readers have one process, whose generations come in order: a lie about either ends with its chunk. */
+TEST(live_flight_batches_of_another_process_or_generation_are_damage)
+{
+	static const size_t fields[] = { offsetof(struct live_batch, pid),
+					 offsetof(struct live_batch, generation) };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct strbuf out = STRBUF_INIT(1 << 16);
+		struct coati_flight_info info;
+		struct coati_flight *f = NULL;
+		uint8_t *map = make();
+		struct live_map head;
+
+		memcpy(&head, map, sizeof(head));
+		map[head.chunks_at + head.chunk_bytes + fields[i]] += 5; /* of generation 2 */
+		CHECK_INT(coati_flight_open_fd(memory_file(map, LIVE_MAP_BYTES), &f, NULL), ==, 0);
+		CHECK_INT(read_all(f, &out), ==, 0);
+		CHECK_HAS(out.text, "task_begin site=\"request\" id=8");
+		CHECK(!strstr(out.text, "last words"));
+		CHECK_HAS(out.text, "of another");
+		coati_flight_get_info(f, &info);
+		CHECK_U64(info.nr_damaged, ==, 1);
+		coati_flight_close(&f);
+		coati_strbuf_fini(&out);
+		coati_free(map);
+	}
+}
+
+/* Bytes that this process has read. */
+static uint64_t bytes_read(void)
+{
+	unsigned long long bytes = 0;
+	FILE *f = fopen("/proc/self/io", "r");
+
+	if (!f)
+		test_skip("this kernel does not count what a process reads");
+	CHECK_INT(fscanf(f, "rchar: %llu", &bytes), ==, 1);
+	fclose(f);
+	return bytes;
+}
+
+/* @nr chunks of 1 MiB in a file that has next to nothing in it. */
+static int hollow_file(uint8_t *map, uint32_t nr)
+{
+	struct live_chunk entry = { .turn = 2, .generation = 1, .state = 1, .used = 1 << 20 };
+	struct live_batch batch = { .magic = LIVE_BATCH_MAGIC,
+				    .version = LIVE_BATCH_VERSION,
+				    .kind = LIVE_BATCH_EVENTS,
+				    .generation = 1,
+				    .pid = 4242,
+				    .capacity = 100 };
+	struct live_map head;
+	int fd;
+
+	memcpy(&head, map, sizeof(head));
+	head.directory_at = 1 << 20;
+	head.chunks_at = 2 << 20;
+	head.chunk_bytes = 1 << 20;
+	head.chunk_count = nr;
+	fd = memory_file(&head, sizeof(head));
+	CHECK_OK(ftruncate(fd, (off_t)(nr + 2) << 20));
+	for (uint32_t i = 0; i < nr; i++) {
+		CHECK_INT(pwrite(fd, &entry, sizeof(entry), (1 << 20) + i * (off_t)sizeof(entry)),
+			  ==, sizeof(entry));
+		CHECK_INT(pwrite(fd, &batch, sizeof(batch), (off_t)(i + 2) << 20), ==,
+			  sizeof(batch));
+	}
+	return fd;
+}
+
+TEST(live_flight_reads_what_is_there_and_not_the_size_that_it_claims)
+{
+	enum { NR = 1000 };
+	struct coati_flight_info info;
+	struct coati_flight *f = NULL;
+	uint8_t *map = make();
+	uint64_t where, before = bytes_read(), batches = 0;
+	const void *bytes;
+	size_t size;
+
+	CHECK_INT(coati_flight_open_fd(hollow_file(map, NR), &f, NULL), ==, 0);
+	while (coati_flight_next(f, &bytes, &size, &where) > 0)
+		batches++;
+	CHECK_U64(bytes_read() - before, <, NR * UINT64_C(1024));
+	coati_flight_get_info(f, &info);
+	CHECK_U64(batches, ==, NR + 1); /* and the process */
+	CHECK_U64(info.nr_damaged, ==, NR);
+	coati_flight_close(&f);
+	coati_free(map);
+}
+
 TEST(live_flight_of_every_shorter_length_is_refused_or_read)
 {
 	uint8_t *map = make();
