@@ -31,7 +31,8 @@
 
 /* ---- processes that run ---- */
 
-/* One without the library has the kernel's part alone. One that has only just started, or loads it later, is asked again. */
+/* One without the library has the kernel's part alone. One that has only just started, or loads it later, is asked again, and one that records for itself or for somebody else,
+ * which may end. */
 static void ask_processes(struct record_live *l, uint64_t now)
 {
 	size_t left = 0;
@@ -51,7 +52,7 @@ static void ask_processes(struct record_live *l, uint64_t now)
 			*kept = one;
 		else if (s.r == 0)
 			coati_live_release(&one);
-		else if (s.r != -EALREADY)
+		else
 			l->silent.v[left++] = s;
 	}
 	l->silent.len = left;
@@ -75,7 +76,7 @@ static void say_answers(const struct record_live *l)
 	struct coati_error err = { 0 };
 
 	for (size_t i = 0; i < l->silent.len; i++)
-		if (l->silent.v[i].r != -ENOENT)
+		if (l->silent.v[i].r != -ENOENT && l->silent.v[i].r != -EALREADY)
 			coati_note("no live events: %s", l->silent.v[i].err.text);
 	for (size_t i = 0; i < l->asks.len; i++) {
 		int r = coati_live_answer(&l->asks.v[i], &err);
@@ -219,7 +220,7 @@ static void take_file(struct record_live *l, int dir, const char *name)
 		l->refused++;
 		return;
 	}
-	*f = (struct live_file){ TAKE_FD(fd), st.st_ino, st.st_dev, 1 };
+	*f = (struct live_file){ TAKE_FD(fd), st.st_ino, st.st_dev, 1, false };
 }
 
 /* Is it of one of the processes that we record? "PID-TICKS.live" */
@@ -327,6 +328,22 @@ static int read_files(struct record_live *l, const struct sink *to, bool last)
 	return r;
 }
 
+/* The recorder that wrote it has ended: the process can be asked at once. */
+static void look_for_ends(struct record_live *l)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < l->files.len; i++) {
+		struct live_file *f = &l->files.v[i];
+
+		if (f->ended || fstat(f->fd, &st) < 0 || st.st_nlink)
+			continue;
+		f->ended = true;
+		l->ask_ns = 0;
+		l->ask_every_ns = EVERY_NS;
+	}
+}
+
 int coati_record_live_round(struct record_live *l, struct coati_capture *cap)
 {
 	uint64_t now;
@@ -337,6 +354,7 @@ int coati_record_live_round(struct record_live *l, struct coati_capture *cap)
 	if (now < l->next_ns)
 		return 0;
 	l->next_ns = now + EVERY_NS;
+	look_for_ends(l);
 	ask_processes(l, now);
 	look(l);
 	return read_files(l, &(struct sink){ .cap = cap }, false);

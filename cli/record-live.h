@@ -19,9 +19,10 @@ struct live_file {
 	int fd;
 	uint64_t ino, dev;
 	uint64_t next; /* generation that was not read yet; 0: all is read */
+	bool ended;    /* nobody writes it any more: it has no name left */
 };
 
-/* A process that has no tracer to switch on: not the library, or not yet. */
+/* A process that has no tracer to switch on: not the library, or not yet, or one that is on. */
 struct live_silent {
 	int32_t pid;
 	int r;

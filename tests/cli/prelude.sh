@@ -56,6 +56,20 @@ counts_in()
 	ls -l "/proc/$1/fd" 2>/dev/null | grep -q perf_event
 }
 
+# computed PID TICKS: whether it had so many hundredths of a second of CPU time.
+computed()
+{
+	[ "$(cut -d ' ' -f 14 "/proc/$1/stat")" -ge "$2" ]
+}
+
+# until_traced PID: until it records for somebody else, and has computed for a tenth of a second meanwhile.
+until_traced()
+{
+	has_recorder() { [ -n "$(find /dev/shm/coati-* -name "$1-*.live" 2>/dev/null)" ]; }
+	wait_until has_recorder "$1" || return
+	wait_until computed "$1" $(($(cut -d ' ' -f 14 "/proc/$1/stat") + 10))
+}
+
 # verbs: all that the overview names, without help itself.
 verbs()
 {

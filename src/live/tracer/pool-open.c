@@ -336,7 +336,7 @@ void coati_tracer_close(void)
 		unlink(g->path);
 	close(g->fd);
 	g->map = NULL;
-	g->path[0] = coati_tracer_ask.path[0] = '\0';
+	g->path[0] = '\0';
 }
 
 /* A thread of the parent: nobody here. */

@@ -19,6 +19,7 @@
 #include "base/sized.h"
 #include "base/strbuf.h"
 #include "live/sample-listener.h"
+#include "live/tracer/ask.h"
 #include "live/tracer/carry.h"
 #include "live/tracer/output.h"
 #include "live/tracer/watch.h"
@@ -170,6 +171,7 @@ static int begin_recording(const struct coati_recorder_opts *opts, struct coati_
 	r = coati_collector_start();
 	if (r < 0) {
 		coati_tracer_close();
+		coati_tracer_ask.path[0] = '\0';
 		return coati_fail(err, r, "cannot start the recorder's thread: %m");
 	}
 	return 0;
@@ -322,6 +324,9 @@ static void end_recording(void)
 
 	coati_tracer_lock(&guard);
 	coati_tracer_close();
+	coati_tracer_gate_update();
+	/* last, pairs with: coati_live_ask(), which sets the gate when it reads that there is no recorder */
+	__atomic_store_n(coati_tracer_ask.path, '\0', __ATOMIC_RELEASE);
 	coati_tracer_unlock(&guard);
 }
 
@@ -343,7 +348,6 @@ static int stop(struct coati_recorder *rec)
 	update_wishes();
 	if (last)
 		end_recording();
-	update_wishes();
 	coati_recorders_unlock();
 	return rec->error;
 }
