@@ -6,12 +6,14 @@
  *	lock	somebody holds the lock that it needs, for ten times as long as a request takes
  *	fault	it touches fresh memory, page by page, for as long
  *	cpu	it computes ten times as long
+ *	kill	the process is killed
  *	sizes	it has not either, but no two requests are of the same size: they compute for so long on average, in an exponential distribution
  * Prints "NAME TID" of the threads, and how many had bad luck.
  */
 #include <coati/live.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -134,6 +136,8 @@ static void lookup(int is_unlucky)
 		burn(work_us * TIMES);
 	if (is_unlucky && !strcmp(cause, "fault"))
 		touch_memory(work_us * TIMES);
+	if (is_unlucky && !strcmp(cause, "kill"))
+		kill(getpid(), SIGKILL);
 }
 
 /* -log2() of a number between 0 and 1 that is drawn by the request's, nearly; its mean is 1 / log(2). */

@@ -8,7 +8,7 @@ rm -f coati.data.*
 "$COATI" record -q --switch-output signal -e cpu-clock:u sh -c ': >started; until [ -e stop ]; do sleep 0.02; done' &
 wait_for started
 kill -USR2 $!
-two_files() { [ "$(ls coati.data.* | wc -l)" = 2 ]; }
+two_files() { [ "$(ls coati.data.* 2>/dev/null | wc -l)" = 2 ]; }
 wait_until two_files
 : >stop
 wait $!

@@ -16,7 +16,7 @@ print(len(tasks), len(wrong), len({t["id"] for t in tasks}))
 PY
 as_user ./coati trace -q --check >out || cat out
 find /dev/shm "${XDG_RUNTIME_DIR:-/dev/shm}" -maxdepth 1 -name 'coati-trace-*' -uid 65534
-as_user ./coati record -q --trace -o killed.data -- sh -c './requests 100000 none 100 & sleep 0.5; kill -9 $!; wait' 2>err || cat err
+as_user ./coati record -q --trace -o killed.data -- sh -c './requests 100000 kill 100 100; :' 2>err || cat err
 as_user ./coati trace -q --json -i killed.data >j
 python3 - <<'PY'
 import json

@@ -1,9 +1,9 @@
 # its events are there though nobody had told it to record; afterwards it records no more, and leaves nothing behind
-cp "$HELPERS/requests" .
-chmod 755 requests
+cp "$HELPERS/requests" "$CLI/prelude.sh" .
+chmod 755 requests prelude.sh
 as_user sh -c './requests 1000000 none 200 >/dev/null & echo $! >pid
 until [ "$(readlink /proc/$!/exe)" = "$PWD/requests" ]; do sleep 0.01; done
-exec ./coati record -q --trace -p $! -- sleep 1' 2>err || cat err
+exec ./coati record -q --trace -p $! -- sh -c ". ./prelude.sh; until_traced $!"' 2>err || cat err
 as_user ./coati trace -q --json >j
 python3 - <<'PY'
 import json
