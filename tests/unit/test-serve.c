@@ -330,7 +330,7 @@ TEST(serve_quiet_clients_make_room_oldest_first)
 	CHECK_STR(received(quiet[0]), "");
 	CHECK_HAS(asked(server, "GET /metrics HTTP/1.1\r\n" HOST "\r\n"),
 		  "coati_serve_timeouts_total 0\n");
-	sent(half, OK + 8, sizeof(OK) - 1 - 8); /* it came last */
+	sent(half, &OK[8], sizeof(OK) - 1 - 8); /* it came last */
 	CHECK_INT(status_of(received(half)), ==, 200);
 	close(quiet[1]);
 	close(quiet[2]);
