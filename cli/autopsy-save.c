@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* The batches of a flight recorder as a recording, which every reader of recordings understands. */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include <coati/capture.h>
 #include <coati/recording.h>
 
 #include "autopsy.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/parse.h"
 
 #define TRACE_VERSION 1
 
@@ -40,6 +47,48 @@ static int put_all(struct coati_flight *f, uint64_t time_ns, struct coati_writer
 	return r < 0 ? r : n;
 }
 
+/* ---- what addresses mean ---- */
+
+/* Field 5 of a line of /proc/PID/maps. */
+static uint64_t inode_of(const char *line)
+{
+	char text[24];
+	uint64_t ino = 0;
+
+	for (int i = 0; i < 4; i++) {
+		line += strcspn(line, " \n");
+		line += strspn(line, " ");
+	}
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(line, " \n"), line);
+	return coati_parse_u64(text, 0, UINT64_MAX, &ino) < 0 ? 0 : ino;
+}
+
+/* Whether process @pid has the file mapped: after exec() it is another program, and its recorder is over. */
+static bool is_mapped(uint32_t pid, const char *path)
+{
+	struct strbuf text = STRBUF_INIT(64 << 20);
+	char maps[32];
+	struct stat st;
+	bool found = false;
+
+	snprintf(maps, sizeof(maps), "/proc/%u/maps", pid);
+	if (stat(path, &st) == 0 && coati_file_read(AT_FDCWD, maps, &text) >= 0)
+		for (const char *at = text.text; *at && !found;
+		     at += strcspn(at, "\n"), at += !!*at)
+			found = inode_of(at) == st.st_ino;
+	coati_strbuf_fini(&text);
+	return found;
+}
+
+/* The memory has addresses alone. Whose they are can be asked while the process lives. */
+static int put_code(struct coati_writer *w, const struct coati_attr *attr, const char *path,
+		    const struct coati_flight_info *info, struct coati_error *err)
+{
+	if (!info->is_alive || !is_mapped(info->pid, path))
+		return 0;
+	return coati_capture_process(w, attr, COATI_LIVE_ID, (int32_t)info->pid, err);
+}
+
 static int write_all(const char *path, uint64_t first_ns, const char *output,
 		     struct coati_error *err)
 {
@@ -47,6 +96,7 @@ static int write_all(const char *path, uint64_t first_ns, const char *output,
 	uint64_t id = COATI_LIVE_ID;
 	struct coati_writer *w = NULL;
 	struct coati_flight *f = NULL;
+	struct coati_flight_info info;
 	struct coati_attr attr;
 	int n = coati_flight_open(path, &f, err), r;
 
@@ -58,6 +108,9 @@ static int write_all(const char *path, uint64_t first_ns, const char *output,
 		n = coati_writer_add_event(w, &attr, COATI_LIVE_EVENT, &id, 1, err);
 	if (n == 0)
 		n = coati_writer_start(w, err);
+	coati_flight_get_info(f, &info);
+	if (n == 0)
+		n = put_code(w, &attr, path, &info, err);
 	if (n == 0) {
 		n = put_all(f, first_ns, w);
 		if (n < 0)

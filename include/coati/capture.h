@@ -198,6 +198,10 @@ COATI_API void coati_capture_get_stats(const struct coati_capture *cap,
 /* The images that the stacks went through, where stacks are unwound while recording; else NULL. They hold files that no path leads to any
  * more (deleted, or of a container that ended), so those who want names for the recording ask them, and not after the capture is closed. */
 COATI_API struct coati_images *coati_capture_images(const struct coati_capture *cap);
+/* A process that runs, into a recording that the caller writes by himself: the names of its threads and its mappings with build ids, time 0, as records of the event @attr (with
+ * COATI_ATTR_SAMPLE_ID_ALL) and one of its ids. A process that is gone is no error; the writer's are. */
+COATI_API int coati_capture_process(struct coati_writer *w, const struct coati_attr *attr,
+				    uint64_t id, int32_t pid, struct coati_error *err);
 /* A recording that was not finished is left as it is: readable up to the last round. *cap becomes NULL; NULL in it is fine. */
 COATI_API void coati_capture_close(struct coati_capture **cap);
 

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include <coati/capture.h>
+
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -55,4 +57,27 @@ int coati_synth_emit(struct synth *s, struct coati_record *rec, uint32_t pid, ui
 		return size == -E2BIG ? 0 : size; /* no name is that long */
 	s->nr++;
 	return coati_writer_record(s->writer, s->buf, (size_t)size);
+}
+
+int coati_capture_process(struct coati_writer *w, const struct coati_attr *attr, uint64_t id,
+			  int32_t pid, struct coati_error *err)
+{
+	struct coati_sample_format format;
+	struct images images;
+	struct synth s = {
+		.writer = w, .format = &format, .id = id, .images = &images, .build_ids = true
+	};
+	int r;
+
+	coati_sample_format_init(attr, &format);
+	coati_images_init(&images);
+	r = coati_synth_open(&s, NULL, err);
+	if (r == 0) {
+		r = coati_synth_process(&s, pid);
+		if (r < 0)
+			coati_fail(err, r, "describing process %d: %m", pid);
+	}
+	coati_synth_close(&s);
+	coati_images_fini(&images);
+	return r < 0 ? r : 0;
 }

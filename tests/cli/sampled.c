@@ -2,11 +2,14 @@
 /*
  * sampled FILE: takes samples of itself while its tracer writes a stream into FILE. Requests, each a task, compute in two functions, which spend three quarters and one
  * quarter of the time; the second in a region, and with a label. Prints the samples, the nanoseconds that they stand for, and how many it had no room for.
+ *
+ * sampled --fly FOLDER: the same into a flight recorder there; stops itself at the end, and then becomes the program "sleep".
  */
 #include <coati/live.h>
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
@@ -71,13 +74,22 @@ int main(int argc, char **argv)
 	struct coati_recorder *rec = NULL;
 	struct coati_error err = { 0 };
 
-	o.fd = argc > 1 ? open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+	if (argc > 2)
+		o.directory = argv[2];
+	else
+		o.fd = argc > 1 ? open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
+				: -1;
 	if (coati_recorder_start(&o, &rec, &err) < 0 || coati_sampler_start(&s, &err) < 0) {
 		fprintf(stderr, "sampled: %s\n", err.text);
 		return 1;
 	}
 	for (int i = 0; i < REQUESTS; i++)
 		serve();
+	if (argc > 2) {
+		coati_sampler_stop(-1, &stats, &err);
+		raise(SIGSTOP);
+		execlp("sleep", "sleep", "60", NULL);
+	}
 	if (coati_sampler_stop(-1, &stats, &err) < 0 || coati_recorder_stop(&rec, &err) < 0) {
 		fprintf(stderr, "sampled: %s\n", err.text);
 		return 1;
