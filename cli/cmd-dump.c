@@ -124,6 +124,12 @@ static bool event_wanted(const struct args *a, const char *name)
 	return !a->events.len;
 }
 
+/* A sample whose id is of no event in the file. */
+static bool is_stray(const struct coati_recording_item *item)
+{
+	return item->raw.type == COATI_RECORD_SAMPLE && item->flags & COATI_RECORDING_ITEM_NO_EVENT;
+}
+
 /* Cheap tests first; those that need the decoded record come in show(). */
 static bool wanted(const struct dump *d, const struct coati_recording_item *item)
 {
@@ -136,7 +142,7 @@ static bool wanted(const struct dump *d, const struct coati_recording_item *item
 	if (!d->args->events.len)
 		return true;
 	e = coati_recording_event(d->rec, item->event);
-	return item->raw.type == COATI_RECORD_SAMPLE && e &&
+	return item->raw.type == COATI_RECORD_SAMPLE && e && !is_stray(item) &&
 	       event_wanted(d->args, coati_dump_event_name(e));
 }
 
@@ -240,6 +246,10 @@ static int decode(struct dump *d, const struct coati_recording_item *item, struc
 	static const struct coati_sample_format none;
 	int n;
 
+	if (is_stray(item)) { /* nobody knows what is in it */
+		*ret = (struct coati_record){ .type = item->raw.type };
+		return -ENOENT;
+	}
 	if (item->raw.type >= COATI_RECORD_HEADER_ATTR || !fmt)
 		fmt = &none;
 	n = coati_record_decode(&item->raw, fmt, ret);
@@ -280,10 +290,12 @@ static void show(struct dump *d, const struct coati_recording_item *item)
 		type = unknown;
 	}
 	show_identity(s, item, &r, type,
-		      item->raw.type == COATI_RECORD_SAMPLE && e ? coati_dump_event_name(e) : NULL);
-	if (n < 0)
+		      item->raw.type == COATI_RECORD_SAMPLE && e && !is_stray(item)
+			      ? coati_dump_event_name(e)
+			      : NULL);
+	if (n < 0 && !is_stray(item))
 		coati_sink_text(s, "malformed", coati_errno_name(n));
-	else
+	else if (n >= 0)
 		show_body(d, item, &r);
 	if (item->flags & COATI_RECORDING_ITEM_LATE)
 		coati_sink_flag(s, "late");
@@ -302,7 +314,7 @@ static void tally(struct dump *d, const struct coati_recording_item *item)
 	if ((d->args->pids.len || d->args->tids.len) &&
 	    (decode(d, item, &r) < 0 || !subject_wanted(d->args, &r)))
 		return;
-	coati_dump_stats_add(&d->stats, item->raw.type, item->raw.size, item->event);
+	coati_dump_stats_add(&d->stats, item);
 	d->shown++;
 }
 

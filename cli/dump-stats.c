@@ -14,14 +14,18 @@ static uint64_t lost_of(const struct coati_recording_stats *rs)
 	return rs->lost > rs->lost_samples ? rs->lost : rs->lost_samples;
 }
 
-void coati_dump_stats_add(struct dump_stats *st, uint32_t type, uint32_t size, uint32_t event)
+void coati_dump_stats_add(struct dump_stats *st, const struct coati_recording_item *item)
 {
-	uint32_t at = type < STATS_TYPES ? type : STATS_TYPES - 1;
+	uint32_t at = item->raw.type < STATS_TYPES ? item->raw.type : STATS_TYPES - 1;
 
 	st->records[at]++;
-	st->bytes[at] += size;
-	if (type == COATI_RECORD_SAMPLE)
-		st->samples[event < STATS_EVENTS ? event : STATS_EVENTS - 1]++;
+	st->bytes[at] += item->raw.size;
+	if (item->raw.type != COATI_RECORD_SAMPLE)
+		return;
+	if (item->flags & COATI_RECORDING_ITEM_NO_EVENT)
+		st->no_event++;
+	else
+		st->samples[item->event < STATS_EVENTS ? item->event : STATS_EVENTS - 1]++;
 }
 
 const char *coati_dump_event_name(const struct coati_recording_event *e)
@@ -51,6 +55,7 @@ static void print_json(const struct dump_stats *st, const struct coati_recording
 	coati_json_ku64(&j, "throttled", rs->throttled);
 	coati_json_ku64(&j, "late", rs->late);
 	coati_json_ku64(&j, "damaged", rs->damaged);
+	coati_json_ku64(&j, "no_event", st->no_event);
 	coati_json_key(&j, "types");
 	coati_json_object(&j);
 	for (uint32_t t = 0; t < STATS_TYPES; t++)
@@ -100,6 +105,10 @@ static void print_text(const struct dump_stats *st, const struct coati_recording
 		coati_strbuf_adds(out, "  ");
 		coati_strbuf_clean(out, name, strlen(name));
 		coati_strbuf_addc(out, '\n');
+	}
+	if (st->no_event) {
+		add_count(out, st->no_event, 14);
+		coati_strbuf_adds(out, "  (of no event in the file)\n");
 	}
 	coati_strbuf_printf(out, "\nlost %llu, throttled %llu, late %llu, damaged %llu\n",
 			    (unsigned long long)lost_of(rs), (unsigned long long)rs->throttled,

@@ -15,11 +15,11 @@
 struct dump_stats {
 	uint64_t records[STATS_TYPES], bytes[STATS_TYPES]; /* by type; the last one is all others */
 	uint64_t samples[STATS_EVENTS];			   /* by event; likewise */
-	uint64_t malformed;
+	uint64_t malformed, no_event;			   /* samples of no event in the file */
 };
 
 /* A file without its sections has no names: what the attr says is better than a number. */
 const char *coati_dump_event_name(const struct coati_recording_event *e);
-void coati_dump_stats_add(struct dump_stats *st, uint32_t type, uint32_t size, uint32_t event);
+void coati_dump_stats_add(struct dump_stats *st, const struct coati_recording_item *item);
 void coati_dump_stats_print(const struct dump_stats *st, const struct coati_recording *rec,
 			    bool json, struct strbuf *out);

@@ -163,6 +163,10 @@ void coati_record_account(const struct record_args *args, const struct coati_cap
 			(unsigned long long)st->records, (unsigned long long)st->synthesized,
 			(unsigned long long)st->rounds, (unsigned long long)st->wakeups,
 			(unsigned long long)st->damaged_bytes);
+	if (st->strangers)
+		coati_note(
+			"%llu samples carry the id of another recorder's event, as the kernel has it where two count the same software event: reports leave them out; record one at a time",
+			(unsigned long long)st->strangers);
 	announce_cut(args, st);
 	if (st->switches_fast)
 		coati_note(

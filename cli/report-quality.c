@@ -292,6 +292,7 @@ void coati_report_quality_json(const struct report *r, struct json *j)
 	coati_json_ku64(j, "damaged", q->damaged);
 	coati_json_ku64(j, "late", q->late);
 	coati_json_ku64(j, "refused", q->refused);
+	coati_json_ku64(j, "no_event", q->no_event);
 	coati_json_ku64(j, "recorder_cpu_ns", q->recorder_cpu_ns);
 	coati_json_kbool(j, "is_truncated", q->is_truncated);
 	add_notes(r, j);

@@ -15,6 +15,7 @@
 #include "base/parse.h"
 #include "base/sized.h"
 #include "capture/attr.h"
+#include "capture/twins.h"
 
 #define CAPTURE_FLAGS	((COATI_CAPTURE_IRQ << 1) - 1)
 #define CPUS_MAX	8192
@@ -374,6 +375,8 @@ static int settle(struct coati_capture *cap)
 				return -ENOMEM;
 			if (n == SET_WHEN && coati_map_put(&cap->when_ids, id, 1) < 0)
 				return -ENOMEM;
+			if (coati_map_put(&cap->own_ids, id, 1) < 0)
+				return -ENOMEM;
 			if ((n == SET_EVENTS || n == SET_OFF) &&
 			    !(st->attrs[e.event].flags & COATI_ATTR_EXCLUDE_KERNEL))
 				cap->has_kernel = true;
@@ -393,6 +396,8 @@ static int start_tally(struct coati_capture *cap)
 		cap->tally.when = &cap->when_ids;
 	if (cap->off_ids.len)
 		cap->tally.off = &cap->off_ids;
+	if (coati_capture_may_have_twins(cap))
+		cap->tally.own = &cap->own_ids;
 	for (uint64_t i = 0; i < cap->opts.nr_pids; i++)
 		tasks_started(&cap->tally.tasks, (uint32_t)cap->opts.pids[i],
 			      (uint32_t)cap->opts.pids[i]);
@@ -423,6 +428,9 @@ static int open_events(struct coati_capture *cap, struct coati_error *err)
 		return r;
 	if (prepare_attrs(cap) < 0)
 		return no_memory(err);
+	r = coati_capture_check_twins(cap, err);
+	if (r < 0)
+		return r;
 	r = open_with_less(cap, err);
 	if (r < 0)
 		return r;
@@ -457,6 +465,7 @@ int coati_capture_open(const struct coati_event_list *list, const struct coati_c
 	cap->started = o.flags & COATI_CAPTURE_ON_EXEC && !(o.flags & COATI_CAPTURE_DELAY);
 	coati_map_init(&cap->when_ids, 1u << 20);
 	coati_map_init(&cap->off_ids, 1u << 24);
+	coati_map_init(&cap->own_ids, 1u << 24);
 	cap->sets[SET_EVENTS].list = list;
 	cap->sets[SET_WHEN].list = o.when;
 	if (keep_opts(cap, &o) < 0)
@@ -481,6 +490,7 @@ void coati_capture_close(struct coati_capture **capp)
 	coati_capture_tally_fini(&cap->tally);
 	coati_map_fini(&cap->when_ids);
 	coati_map_fini(&cap->off_ids);
+	coati_map_fini(&cap->own_ids);
 	for (int i = 0; i < NR_SETS; i++) {
 		coati_event_list_free(cap->sets[i].own_list);
 		coati_free(cap->sets[i].attrs);
@@ -554,6 +564,7 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		.snapshots = cap->snapshots,
 		.overwritten = cap->overwritten,
 		.damaged_bytes = t->damaged_bytes,
+		.strangers = t->strangers,
 		.nr_rings = coati_reader_count(cap->rings.reader) + cap->rings.backward.len,
 		.ring_bytes = cap->rings.bytes,
 		.synthesized = cap->synthesized,

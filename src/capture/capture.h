@@ -38,7 +38,7 @@ struct coati_capture {
 	struct rings rings;
 	struct tally tally;
 	struct drain_stacks *drain; /* NULL: no event is to be unwound */
-	struct map when_ids, off_ids;
+	struct map when_ids, off_ids, own_ids;
 	struct off_cpu off;
 	struct coati_writer *writer; /* of the recording that is open */
 	uint32_t parts;		     /* recordings begun */

@@ -126,6 +126,8 @@ static const uint8_t *walk(struct tally *t, const uint8_t *p, const uint8_t *end
 				t->when_seen = true;
 			if (t->off)
 				t->off_samples += is_of(t->off, p);
+			if (t->own)
+				t->strangers += !is_of(t->own, p);
 		} else {
 			other(t, p, &h);
 		}

@@ -79,6 +79,11 @@ int coati_profile_account(const struct coati_profile_quality *q, char *buf, size
 	coati_strbuf_adds(&s, " lost, ");
 	coati_strbuf_grouped(&s, q->throttled);
 	coati_strbuf_adds(&s, " throttled");
+	if (q->no_event) {
+		coati_strbuf_adds(&s, ", ");
+		coati_strbuf_grouped(&s, q->no_event);
+		coati_strbuf_adds(&s, " of no event in the file");
+	}
 	if (q->samples || !q->off_intervals) {
 		add_stacks(&s, q);
 		coati_strbuf_adds(&s, "; ");

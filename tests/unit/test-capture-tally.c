@@ -244,3 +244,29 @@ TEST(images_know_an_id_by_inode_once_it_was_told)
 	CHECK_INT(coati_images_find(&im, &m, id), ==, 0);
 	coati_images_fini(&im);
 }
+
+TEST(capture_tally_counts_samples_with_ids_of_others)
+{
+	uint8_t bytes[512];
+	struct writer w = writer_over(bytes, sizeof(bytes));
+	struct coati_span all, none = { NULL, 0 };
+	struct map own;
+	struct tally t;
+
+	coati_map_init(&own, 8);
+	CHECK_INT(coati_map_put(&own, 7, 1), ==, 1);
+	put_sample(&w, 7, 100, 0);
+	put_sample(&w, 8, 101, 0);
+	put_sample(&w, 9, 102, 0);
+	all = (struct coati_span){ bytes, w.len };
+	none.bytes = bytes;
+	CHECK_OK(coati_capture_tally_init(&t, &side, false));
+	coati_capture_tally_walk(&t, all, none); /* nobody asked */
+	CHECK_U64(t.strangers, ==, 0);
+	t.own = &own;
+	coati_capture_tally_walk(&t, all, none);
+	CHECK_U64(t.strangers, ==, 2);
+	CHECK_U64(t.samples, ==, 6);
+	coati_capture_tally_fini(&t);
+	coati_map_fini(&own);
+}
