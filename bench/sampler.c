@@ -137,7 +137,7 @@ static int cost_of_one(const char *stacks, int depth, unsigned int pairs)
 					.stacks = stacks[0] == 't'
 							  ? COATI_SAMPLER_STACKS_TABLES
 							  : COATI_SAMPLER_STACKS_POINTERS };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	bool is_peer = stacks[0] == 'g';
 
 	sigfillset(&act.sa_mask);
@@ -199,7 +199,7 @@ static uint64_t slice(void)
 static uint64_t our_slice(uint32_t rate, uint64_t *ret_samples)
 {
 	struct coati_sampler_opts o = { .size = sizeof(o), .rate_hz = rate };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	uint64_t used;
 
 	start(&o);
@@ -268,7 +268,7 @@ static int slices(const char *rate, unsigned int rounds)
 static int own_thread(uint32_t rate, uint64_t milliseconds)
 {
 	struct coati_sampler_opts o = { .size = sizeof(o), .rate_hz = rate };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	uint64_t begin, all, own;
 
 	start(&o);
@@ -287,7 +287,7 @@ static int own_thread(uint32_t rate, uint64_t milliseconds)
 static int delivered(uint32_t rate, uint64_t milliseconds)
 {
 	struct coati_sampler_opts o = { .size = sizeof(o), .rate_hz = rate };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	uint64_t begin, used;
 
 	start(&o);

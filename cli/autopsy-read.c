@@ -63,13 +63,16 @@ static struct autopsy_event *tail_room(struct autopsy_tail *t, uint32_t keep)
 	return e;
 }
 
-/* Behind time and thread, which are shown in another way. */
-static char *line_of(const struct coati_trace *t, const struct coati_trace_event *e)
+/* Behind time and thread, which are shown in another way; so is for a person how long it took. */
+static char *line_of(const struct coati_trace *t, const struct coati_trace_event *event, bool json)
 {
+	struct coati_trace_event e = *event;
 	static char line[LINE_MAX_];
 	const char *at = line;
 
-	coati_trace_event_format(t, e, line, sizeof(line));
+	if (!json)
+		e.duration = COATI_TRACE_NO_DURATION;
+	coati_trace_event_format(t, &e, line, sizeof(line));
 	for (int i = 0; i < 2; i++) {
 		at += strcspn(at, " ");
 		at += *at == ' ';
@@ -77,7 +80,7 @@ static char *line_of(const struct coati_trace *t, const struct coati_trace_event
 	return coati_strdup(at);
 }
 
-static int keep(const struct coati_trace *t, struct autopsy_tail *tail, uint32_t nr,
+static int keep(const struct coati_trace *t, struct autopsy_tail *tail, uint32_t nr, bool json,
 		const struct coati_trace_event *e)
 {
 	struct autopsy_event *to;
@@ -90,7 +93,7 @@ static int keep(const struct coati_trace *t, struct autopsy_tail *tail, uint32_t
 	to->event = *e;
 	to->event.stack = NULL;
 	to->event.stack_count = 0;
-	to->line = line_of(t, e);
+	to->line = line_of(t, e, json);
 	to->text = coati_strndup(e->text.text, e->text.size);
 	return to->line && to->text ? 0 : -ENOMEM;
 }
@@ -191,9 +194,9 @@ static int keep_event(struct autopsy *a, const struct coati_trace *trace,
 		return 0;
 	/* only what can be among the last is made ready: that takes longer than reading it */
 	if (t && t->passed + args->events > t->nr)
-		n = keep(trace, &t->tail, args->events, e);
+		n = keep(trace, &t->tail, args->events, args->json, e);
 	if (n == 0 && e->kind == COATI_TRACE_LOG && a->logs_passed + args->logs > a->nr_logs)
-		n = keep(trace, &a->logs, args->logs, e);
+		n = keep(trace, &a->logs, args->logs, args->json, e);
 	return n;
 }
 

@@ -114,6 +114,14 @@ static void add_regions(const struct autopsy *a, const struct autopsy_thread *t,
 	}
 }
 
+static void add_took(const struct coati_trace_event *e, struct strbuf *s)
+{
+	if (e->duration == COATI_TRACE_NO_DURATION)
+		return;
+	coati_strbuf_adds(s, e->flags & COATI_TRACE_REOPENED ? " open-for=" : " took=");
+	coati_format_duration(s, e->duration);
+}
+
 static void add_thread(const struct autopsy *a, const struct autopsy_thread *t, struct strbuf *s)
 {
 	coati_strbuf_printf(s, "\nthread %u", t->tid);
@@ -133,6 +141,7 @@ static void add_thread(const struct autopsy *a, const struct autopsy_thread *t, 
 		add_before(a, e->event.time, s);
 		coati_strbuf_adds(s, "  ");
 		coati_strbuf_clean(s, e->line, strlen(e->line));
+		add_took(&e->event, s);
 		coati_strbuf_addc(s, '\n');
 	}
 }

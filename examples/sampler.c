@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 					   .flags = COATI_SAMPLER_NAMES };
 	const char *path = argc > 1 ? argv[1] : "cpu.pb.gz";
 	struct coati_error err = { 0, 0, "" };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	int fd;
 
 	if (coati_sampler_start(&opts, &err) < 0) {

@@ -95,6 +95,7 @@ struct coati_sampler_opts {
 };
 
 struct coati_sampler_stats {
+	uint64_t size; /* of this struct, set by the caller: so much is written */
 	enum coati_sampler_engine engine;
 	uint32_t threads; /* that were there at the start */
 	/* As asked for; that of each event is 0.5 to 2 % longer or shorter, so that it keeps step with nothing. */

@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 	struct coati_sampler_opts s = { .size = sizeof(s), .rate_hz = 1000 };
 	struct coati_recorder_opts o = { .size = sizeof(o),
 					 .flags = COATI_RECORDER_SAMPLES | COATI_RECORDER_LABELS };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	struct coati_recorder *rec = NULL;
 	struct coati_error err = { 0 };
 

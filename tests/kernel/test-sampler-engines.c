@@ -17,7 +17,7 @@
 /* What was used since the last tick that found the process running is still to come: several of them on a machine that is busy. */
 static bool is_most(enum coati_sampler_engine engine)
 {
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	uint64_t before, used;
 
 	start_sampler(1000, engine);
@@ -61,7 +61,7 @@ TEST(sampler_by_timers_on_threads_stands_for_all_cpu_time)
 static bool later_threads_are_found(void)
 {
 	struct burnt b = { .half_ns = 100 * NSEC_PER_MSEC };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	pthread_t thread;
 
 	start_sampler(1000, COATI_SAMPLER_THREADS);
@@ -96,7 +96,7 @@ TEST(sampler_of_wall_time_sees_threads_that_wait)
 	struct coati_sampler_opts o = { .size = sizeof(o),
 					.rate_hz = 1000,
 					.clock = COATI_SAMPLER_WALL };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	_Atomic int32_t tid = 0;
 	uint64_t begin, wall;
 	pthread_t thread;
@@ -133,7 +133,7 @@ static bool one_thread_is_seen_alone(enum coati_sampler_engine engine)
 					.engine = engine,
 					.flags = COATI_SAMPLER_THIS_THREAD };
 	struct burnt b = { .half_ns = 50 * NSEC_PER_MSEC };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	pthread_t thread;
 
 	CHECK_OK(coati_sampler_start(&o, &err));
@@ -183,7 +183,7 @@ TEST(sampler_refuses_what_an_engine_cannot)
 TEST(sampler_without_descriptors_takes_timers_and_says_why)
 {
 	struct rlimit few = { 3, 3 };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	int low = dup(0), high = dup(0); /* the lowest ones that are free */
 
 	need_signals();
@@ -200,7 +200,7 @@ TEST(sampler_without_descriptors_takes_timers_and_says_why)
 
 TEST(sampler_works_for_an_ordinary_user)
 {
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 
 	need_signals();
 	need_root();

@@ -35,7 +35,7 @@ __attribute__((noinline)) static void burn_below(frames_burn_fn fn, uint64_t cpu
 
 TEST(sampler_follows_code_without_frame_pointers)
 {
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 
 	need_signals();
 	root = "burn_below";
@@ -56,7 +56,7 @@ TEST(sampler_follows_code_without_frame_pointers)
 
 TEST(sampler_by_frame_pointers_alone_says_so)
 {
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 
 	need_signals();
 	start_stacks(COATI_SAMPLER_STACKS_POINTERS);
@@ -73,7 +73,7 @@ TEST(sampler_without_memory_for_tables_says_so)
 					.rate_hz = 1000,
 					.max_table_bytes = 16,
 					.stacks = COATI_SAMPLER_STACKS_TABLES };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 
 	need_signals();
 	CHECK_ERR(coati_sampler_start(&o, &err), -ENODATA);
@@ -87,7 +87,7 @@ TEST(sampler_without_memory_for_tables_says_so)
 /* Loaded while it runs: found by the thread that folds, and gone again without harm. */
 TEST(sampler_follows_what_is_loaded_later)
 {
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	struct sampler_objects *before;
 	frames_burn_fn fn;
 	void *module;

@@ -171,7 +171,7 @@ static uint64_t all; /* samples of all rounds: a tick may find others for as lon
 static void sample_round(uint32_t rate, enum coati_sampler_engine engine)
 {
 	uint64_t end = now_ns() + round_ns();
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 
 	start_sampler(rate, engine);
 	while (now_ns() < end)

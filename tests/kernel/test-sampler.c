@@ -18,7 +18,7 @@
 
 static bool functions_have_their_shares(void)
 {
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	struct burnt b;
 	bool ok;
 
@@ -44,10 +44,24 @@ TEST(sampler_gives_functions_their_shares)
 	try_often(functions_have_their_shares);
 }
 
+/* A program that was built when there was less to tell. */
+TEST(sampler_stats_are_written_as_far_as_the_caller_has_room)
+{
+	struct coati_sampler_stats stats = { .size = offsetof(struct coati_sampler_stats, samples),
+					     .samples = 12345 };
+
+	need_signals();
+	start_sampler(1000, COATI_SAMPLER_PERF);
+	CHECK_OK(coati_sampler_stop(-1, &stats, NULL));
+	CHECK_U64(stats.period_ns, ==, 1000000);
+	CHECK_U64(stats.samples, ==, 12345);
+	CHECK_U64(stats.size, ==, offsetof(struct coati_sampler_stats, samples));
+}
+
 /* Two functions in turns, each for half of the period that is asked for: samples with that period would all hit the same one. */
 static bool work_in_step_is_seen(void)
 {
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	uint64_t at, even, odd;
 
 	start_sampler(2000, COATI_SAMPLER_PERF);
@@ -74,7 +88,7 @@ static bool equal_threads_have_equal_shares(void)
 {
 	struct burnt b[2] = { { .half_ns = 200 * NSEC_PER_MSEC },
 			      { .half_ns = 200 * NSEC_PER_MSEC } };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	pthread_t threads[2];
 	uint64_t both = 0;
 
@@ -99,7 +113,7 @@ TEST(sampler_gives_equal_threads_equal_shares)
 /* The CPU time of the process and of the samples. */
 static bool is_usage(uint32_t rate, uint64_t percent)
 {
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	uint64_t before, used, slack;
 
 	start_sampler(rate, COATI_SAMPLER_PERF);
@@ -147,7 +161,7 @@ TEST(sampler_keeps_4000_samples_a_second)
 static bool short_lives_are_seen(void)
 {
 	static struct burnt b[SHORT_LIVES];
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	uint64_t used = 0, samples = 0, ends = SHORT_LIVES * UINT64_C(255000);
 	bool ok = true;
 
@@ -192,7 +206,7 @@ static uint64_t burn_with(const char *tenant, uint64_t cpu_ns)
 static bool labels_have_their_shares(void)
 {
 	uint64_t large = 0, small = 0;
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 
 	start_sampler(1000, COATI_SAMPLER_PERF);
 	for (int i = 0; i < 10; i++) {
@@ -214,7 +228,7 @@ TEST(sampler_has_the_labels_of_the_thread)
 TEST(sampler_is_one_at_a_time_and_starts_again)
 {
 	struct coati_sampler_opts wrong = { .size = sizeof(wrong), .rate_hz = 10001 };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 
 	need_signals();
 	CHECK_ERR(coati_sampler_stop(-1, NULL, &err), -ESRCH);
@@ -246,7 +260,7 @@ TEST(sampler_leaves_the_hosts_own_signals_to_the_host)
 	CHECK_OK(sigaction(SIGTRAP, &act, NULL));
 	CHECK_OK(sigaction(SIGPROF, &act, NULL));
 	for (enum coati_sampler_engine e = COATI_SAMPLER_PERF; e <= COATI_SAMPLER_THREADS; e++) {
-		struct coati_sampler_stats stats;
+		struct coati_sampler_stats stats = { .size = sizeof(stats) };
 
 		start_sampler(1000, e);
 		for (int i = 0; i < 5; i++, taken += 2) {
@@ -262,7 +276,7 @@ TEST(sampler_leaves_the_hosts_own_signals_to_the_host)
 
 TEST(sampler_keeps_errno)
 {
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 
 	need_signals();
 	start_sampler(10000, COATI_SAMPLER_PERF);
@@ -292,7 +306,7 @@ static void *burn_on_a_small_stack(void *arg)
 
 TEST(sampler_survives_alternate_stacks_and_blocked_signals)
 {
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	pthread_t thread;
 
 	need_signals();
@@ -305,7 +319,7 @@ TEST(sampler_survives_alternate_stacks_and_blocked_signals)
 
 TEST(sampler_after_fork_is_the_parents)
 {
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	int status;
 	pid_t pid;
 

@@ -573,7 +573,7 @@ TEST(tracer_has_the_samples_when_they_are_wanted)
 	struct coati_sampler_opts s = { .size = sizeof(s),
 					.rate_hz = 100,
 					.engine = COATI_SAMPLER_TIMER };
-	struct coati_sampler_stats stats;
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	struct coati_recorder *rec = NULL;
 	struct live_event e;
 	struct spool t;

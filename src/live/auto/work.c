@@ -138,7 +138,7 @@ static int write_profile(struct coati_sampler_stats *ret)
 /* @pause: another program takes this process over, and our name when we have nothing to write. */
 static void end_profile(bool pause)
 {
-	struct coati_sampler_stats stats = { 0 };
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
 	bool wanted;
 	int r, ended;
 

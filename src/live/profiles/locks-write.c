@@ -34,13 +34,12 @@ static void comment_mutex(struct strbuf *ret)
 		coati_strbuf_printf(
 			ret,
 			"%" PRIu64
-			" waits are charged to nobody: their lock was given back by other calls\n",
-			s.unseen);
+			" wait%s charged to nobody: the lock was given back by other calls\n",
+			s.unseen, s.unseen == 1 ? " is" : "s are");
 	if (s.untracked)
-		coati_strbuf_printf(ret,
-				    "%" PRIu64
-				    " waits are missing: too many locks were waited for at once\n",
-				    s.untracked);
+		coati_strbuf_printf(
+			ret, "%" PRIu64 " wait%s missing: too many locks were waited for at once\n",
+			s.untracked, s.untracked == 1 ? " is" : "s are");
 }
 
 static void comment_block(struct strbuf *ret)

@@ -516,8 +516,10 @@ int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_err
 	p.rate_hz = run.rate_hz;
 	p.names = run.flags & COATI_SAMPLER_NAMES;
 	p.replaced = is_replaced();
-	if (ret)
-		*ret = run.stats;
+	if (ret) {
+		run.stats.size = ret->size;
+		memcpy(ret, &run.stats, ret->size < sizeof(*ret) ? ret->size : sizeof(*ret));
+	}
 	if (fd >= 0)
 		r = write_profile(fd, &p, err);
 	coati_sampler_fold_fini(&run.fold);

@@ -37,7 +37,7 @@ static struct live_batch head_of(const struct tracer_generation *g, uint16_t kin
 				    .pair_error_ns = g->pair_error_ns };
 }
 
-/* @b with @bytes of events behind its head. */
+/* @b with @size bytes of events behind its head. */
 static void append(struct strbuf *out, struct live_batch *b, uint32_t size, uint32_t events)
 {
 	b->used = b->capacity = size;
