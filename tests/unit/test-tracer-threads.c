@@ -211,6 +211,21 @@ TEST(tracer_threads_write_while_generations_change_all_the_time)
 	close(fd);
 }
 
+/* As a thread does it that loses its CPU between its two looks, while another one is the first with the site. */
+TEST(tracer_event_of_a_category_that_gets_its_bit_meanwhile_is_wanted)
+{
+	static struct coati_site mine =
+		COATI_SITE(COATI_SITE_COUNTER, "nobody else's", "n", NULL, 0, 0);
+	struct coati_recorder *rec = spool_start(0);
+	uint64_t gate = __atomic_load_n(&coati_tracer_gate, __ATOMIC_RELAXED);
+
+	CHECK(gate & mine.mask);
+	coati_counter(&mine, 1);
+	CHECK(mine.id);
+	CHECK(gate & mine.mask);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
 TEST(tracer_thousands_of_threads_use_little_memory)
 {
 	enum { at_once = 8 };

@@ -128,7 +128,9 @@ void coati_tracer_gate_update(void)
 	uint64_t gate = 0;
 
 	if (g->map) {
-		gate = GATE_ON | GATE_REST;
+		/* A category that is new has its bit already: a thread may look at the gate before it gets one, and at the mask of its site after that. */
+		gate = GATE_ON | GATE_REST |
+		       (all_bits(GATE_CATEGORIES - 1) & ~all_bits(all.categories));
 		for (uint32_t i = 0; i < all.categories; i++)
 			if (wanted(all.names[i]))
 				gate |= UINT64_C(1) << i;
