@@ -15,8 +15,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TRACEFS	 "/sys/kernel/tracing"
-#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+#define TRACEFS	      "/sys/kernel/tracing"
+#define PARANOID      "/proc/sys/kernel/perf_event_paranoid"
+#define POPULATE_READ 22 /* MADV_POPULATE_READ, since Linux 5.14 */
+
+/* Code and constants that are not in memory, or not any more, would be a page fault more at the first use, where exactly so many are expected. */
+static void map_program(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long start, end;
+	char prot[5];
+
+	while (f && fscanf(f, "%lx-%lx %4s%*[^\n]", &start, &end, prot) == 3)
+		if (prot[0] == 'r' && prot[1] != 'w') /* older kernels do not know how */
+			madvise((void *)start, end - start, POPULATE_READ);
+	if (f)
+		fclose(f);
+}
 
 void need_perf(void)
 {
@@ -29,6 +44,7 @@ void need_perf(void)
 	if (coati_event_open(&attr, &COATI_SELF, NULL, &ev, &err) < 0)
 		test_skip_need("perf", "%s", err.text);
 	coati_event_close(&ev);
+	map_program();
 }
 
 void need_root(void)
