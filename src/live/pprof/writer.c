@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #define TEXTS_BYTES_MAX ((size_t)64 << 20)
 #define TEXT_MAX	(1u << 20)
@@ -130,22 +131,30 @@ static uint64_t location_of(struct pprof *p, uint64_t addr)
 	return id;
 }
 
-/* At the end: only then it is known whose names were read. */
+static void put_mapping(struct pprof *p, const struct live_mapping *m)
+{
+	uint64_t path = text_id(p, m->path), build_id = text_id(p, m->build_id);
+
+	put_uint(&p->message, 1, (uint64_t)(m - p->maps.list) + 1);
+	put_uint(&p->message, 2, m->start);
+	put_uint(&p->message, 3, m->end);
+	put_uint(&p->message, 4, m->offset);
+	put_uint(&p->message, 5, path);
+	put_uint(&p->message, 6, build_id);
+	put_uint(&p->message, 7, m->names.len > 0);
+	put_message(p, P_MAPPING);
+}
+
+/* At the end: only then it is known whose names were read. Readers take the first for the program, which need not have the lowest address. */
 static void put_mappings(struct pprof *p)
 {
-	for (uint32_t i = 0; i < p->maps.len; i++) {
-		const struct live_mapping *m = &p->maps.list[i];
-		uint64_t path = text_id(p, m->path), build_id = text_id(p, m->build_id);
+	const struct live_mapping *program = coati_maps_find(&p->maps, getauxval(AT_ENTRY));
 
-		put_uint(&p->message, 1, i + 1);
-		put_uint(&p->message, 2, m->start);
-		put_uint(&p->message, 3, m->end);
-		put_uint(&p->message, 4, m->offset);
-		put_uint(&p->message, 5, path);
-		put_uint(&p->message, 6, build_id);
-		put_uint(&p->message, 7, m->names.len > 0);
-		put_message(p, P_MAPPING);
-	}
+	if (program)
+		put_mapping(p, program);
+	for (uint32_t i = 0; i < p->maps.len; i++)
+		if (&p->maps.list[i] != program)
+			put_mapping(p, &p->maps.list[i]);
 }
 
 /* ---- samples ---- */
