@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listening sockets: parsed, checked to be of loopback, bound. Nobody can connect before the rights of a socket file are set. */
+/* Listening sockets: parsed, checked to be of loopback, bound. A socket file is its owner's alone from the start. */
 #include "live/serve-listen.h"
 
 #include <arpa/inet.h>
@@ -58,15 +58,18 @@ static int listen_unix(const char *path, struct serve_place *ret, struct coati_e
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return coati_fail(err, -errno, "a unix socket: %m");
+	if (fchmod(fd, 0600) <
+	    0) /* the file is made with it: nobody can put another in its place before */
+		return coati_fail(err, -errno, "the rights of a unix socket: %m");
 	r = bind_path(fd, &ret->address);
 	if (r == -EADDRINUSE)
 		return coati_fail(
 			err, r,
-			"%s is there already, and somebody listens on it or it is no socket; take another path or remove it",
+			"%s is there already: somebody listens on it, it is somebody else's, or it is no socket; take another path or remove it",
 			path);
 	if (r < 0)
 		return coati_fail(err, r, "bind %s: %m", path);
-	if (chmod(path, 0600) < 0 || lstat(path, &st) < 0 || listen(fd, BACKLOG) < 0) {
+	if (lstat(path, &st) < 0 || listen(fd, BACKLOG) < 0) {
 		r = -errno;
 		unlink(path);
 		return coati_fail(err, r, "listen on %s: %m", path);

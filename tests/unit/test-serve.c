@@ -560,6 +560,35 @@ TEST(serve_replaces_a_socket_that_nobody_listens_on_and_nothing_else)
 	coati_server_stop(server);
 }
 
+/* In a folder like /tmp: everybody may make files, and remove his own. */
+TEST(serve_leaves_the_socket_of_somebody_else_alone)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX, .sun_path = "shared/socket" };
+	struct coati_error err = { 0 };
+	struct coati_server *server;
+	struct stat before, after;
+	mode_t mask = umask(0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (geteuid())
+		test_skip("only root can become somebody else");
+	CHECK_OK(chmod(".", 0711));
+	CHECK_OK(mkdir("shared", 01777));
+	CHECK_OK(bind(fd, (struct sockaddr *)&a, sizeof(a)));
+	close(fd); /* nobody listens: its owner could replace it */
+	umask(mask);
+	CHECK_OK(stat("shared/socket", &before));
+	CHECK_OK(seteuid(65534));
+	CHECK_ERR(coati_serve("unix:shared/socket", NULL, &server, &err), -EADDRINUSE);
+	CHECK_HAS(err.text, "it is somebody else's");
+	server = started("unix:shared/own", NULL);
+	coati_server_stop(server);
+	CHECK_OK(seteuid(0));
+	CHECK_OK(stat("shared/socket", &after));
+	CHECK_U64(before.st_ino, ==, after.st_ino);
+	CHECK_INT(before.st_mode, ==, after.st_mode);
+}
+
 TEST(serve_asks_the_kernel_who_a_client_is)
 {
 	struct coati_server *server;
