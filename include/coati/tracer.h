@@ -300,6 +300,9 @@ struct coati_recorder_stats {
 	uint64_t sites, sites_refused; /* refused: no room for their texts */
 	uint64_t tasks_unlisted; /* open tasks and resources that were too many to be told again */
 	uint64_t stuck;		 /* threads that did not leave an event for a second */
+	/* Of this recorder, by a condition or a signal: files written, those that could not be, and why the last of them could not: 0 or a negative errno. */
+	uint64_t snapshots, snapshots_failed;
+	int64_t snapshot_error;
 };
 
 COATI_API void coati_recorder_stats(const struct coati_recorder *rec,
@@ -316,7 +319,8 @@ struct coati_recorder_condition {
 	uint32_t reserved;
 	uint64_t pause_ns; /* between two; 0: 10 s */
 };
-/* The thread of the recorders writes it, at once; what it cannot write is told by coati_recorder_stop(). At most 8 conditions and signals together.
+/* The thread of the recorders writes it, at once, under another name (".part" behind it) until it is whole. What it cannot write (the disk is full) leaves no file and is tried again
+ * the next time, after the pause; coati_recorder_stats() tells of it meanwhile, and coati_recorder_stop() returns the first error. At most 8 conditions and signals together.
  * -EINVAL, -ENOSPC, -ENOMEM.  Thread: any.  Signal: not safe. */
 COATI_API int coati_recorder_when(struct coati_recorder *rec,
 				  const struct coati_recorder_condition *when,

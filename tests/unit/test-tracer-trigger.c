@@ -4,9 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -153,6 +157,61 @@ TEST(tracer_writes_a_snapshot_on_a_signal)
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
 	CHECK_INT(sigaction(SIGUSR2, NULL, &now), ==, 0);
 	CHECK(now.sa_handler == SIG_IGN);
+}
+
+/* A file system of @size bytes at @folder, for this process alone. */
+static void mount_small(const char *folder, const char *size)
+{
+	CHECK_OK(mkdir(folder, 0700));
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", folder, "tmpfs", 0, size) < 0)
+		test_skip("no file system can be mounted: %s", strerror(errno));
+}
+
+TEST(tracer_tells_of_a_snapshot_that_has_no_room_on_the_disk)
+{
+	struct coati_recorder_stats s = { .size = sizeof(s) };
+	struct coati_recorder *rec;
+	struct coati_error err = { 0 };
+
+	mount_small("small", "size=4k");
+	rec = start();
+	CHECK_OK(coati_recorder_on_signal(rec, SIGUSR2, "small/snapshot", NULL));
+	for (int i = 0; i < 20000; i++)
+		COATI_COUNTER("filling", i);
+	CHECK_OK(raise(SIGUSR2));
+	for (int i = 0; i < 6000 && !s.snapshots_failed; i++) {
+		sleep_ms(10);
+		coati_recorder_stats(rec, &s);
+	}
+	CHECK_U64(s.snapshots_failed, ==, 1);
+	CHECK_U64(s.snapshots, ==, 0);
+	CHECK_INT(s.snapshot_error, ==, -ENOSPC);
+	CHECK_INT(access("small/snapshot", F_OK), ==, -1);
+	CHECK_INT(access("small/snapshot.part", F_OK), ==, -1);
+	CHECK_ERR(coati_recorder_stop(&rec, &err), -ENOSPC);
+	CHECK_HAS(err.text, "No space left");
+	CHECK_OK(umount("small"));
+}
+
+TEST(tracer_tells_of_a_snapshot_whose_name_is_too_long)
+{
+	struct coati_recorder_stats s = { .size = sizeof(s) };
+	struct coati_recorder *rec = start();
+	char name[3001];
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	CHECK_OK(setenv("LONG", "a", 1));
+	CHECK_OK(coati_recorder_on_signal(rec, SIGUSR2, "%{LONG}%{LONG}f", NULL));
+	CHECK_OK(setenv("LONG", name, 1));
+	CHECK_OK(raise(SIGUSR2));
+	for (int i = 0; i < 6000 && !s.snapshots_failed; i++) {
+		sleep_ms(10);
+		coati_recorder_stats(rec, &s);
+	}
+	CHECK_INT(s.snapshot_error, ==, -ENAMETOOLONG);
+	CHECK_ERR(coati_recorder_stop(&rec, NULL), -ENAMETOOLONG);
 }
 
 TEST(tracer_refuses_conditions_that_make_no_sense)

@@ -299,6 +299,9 @@ void coati_recorder_stats(const struct coati_recorder *rec, struct coati_recorde
 		stats.stuck = t->stuck;
 	}
 	coati_tracer_unlock(&guard);
+	stats.snapshots = rec->snapshots;
+	stats.snapshots_failed = rec->snapshots_failed;
+	stats.snapshot_error = rec->snapshot_error;
 	coati_recorders_unlock();
 	stats.size = ret->size;
 	memcpy(ret, &stats, ret->size < sizeof(stats) ? ret->size : sizeof(stats));

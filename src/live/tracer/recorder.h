@@ -14,10 +14,12 @@ struct coati_recorder {
 	int fd; /* -1: flight */
 	enum coati_recorder_policy policy;
 	uint64_t bytes, window_ns, generation_ns;
-	uint64_t from;	 /* first generation that is its own; streams: that is not written yet */
-	uint64_t loaded; /* libraries, as last told in the stream */
-	bool begun;	 /* a stream has its head */
-	int error;	 /* first one of a stream */
+	uint64_t from;	    /* first generation that is its own; streams: that is not written yet */
+	uint64_t loaded;    /* libraries, as last told in the stream */
+	bool begun;	    /* a stream has its head */
+	int error;	    /* first one of a stream or of a snapshot that nobody called for */
+	int snapshot_error; /* last one of those, */
+	uint64_t snapshots, snapshots_failed; /* and how many there were */
 };
 
 /* ---- collector.c ---- */

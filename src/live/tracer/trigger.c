@@ -72,9 +72,15 @@ static void write_snapshot(struct tracer_watch *w)
 		r = name_file(w->file, w->written + 1, &path);
 	if (r == 0)
 		r = write_file(path.text, &bytes);
-	if (r < 0 && !w->recorder->error)
-		w->recorder->error = r;
-	w->written += r == 0;
+	if (r < 0) {
+		w->recorder->snapshot_error = r;
+		w->recorder->snapshots_failed++;
+		if (!w->recorder->error)
+			w->recorder->error = r;
+	} else {
+		w->written++;
+		w->recorder->snapshots++;
+	}
 	coati_strbuf_fini(&path);
 	coati_strbuf_fini(&bytes);
 }
