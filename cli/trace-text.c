@@ -166,7 +166,7 @@ void coati_trace_time(struct strbuf *s, uint64_t ns, size_t width)
 		coati_format_duration(&text, ns);
 	else
 		coati_strbuf_adds(&text, "-");
-	coati_strbuf_pad(s, ' ', text.len < width ? width - text.len : 0);
+	coati_strbuf_pad(s, ' ', text.len < width ? width - text.len : width > 0);
 	coati_strbuf_adds(s, text.text);
 	coati_strbuf_fini(&text);
 }
