@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The inside of struct coati_flight: where in a file the memory of a flight recorder lies, and what its head said when it was checked. */
+/*
+ * The inside of struct coati_flight: where in a file the memory of a flight recorder lies (live-core.c), what its head said when it was checked
+ * (live-flight-open.c), its tables (live-flight-tables.c) and its chunks (live-flight.c) as batches.
+ *
+ * Its owner may write to it, cut it short or fill it with lies while we read: every number is taken out once and compared with the size of the file.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,6 +12,7 @@
 #include <coati/trace.h>
 
 #include "base/array.h"
+#include "record/live-decode.h"
 #include "record/live-format.h"
 
 /* Where the memory lies. */
@@ -19,3 +25,41 @@ struct flight_place {
 
 /* Whether @fd is a core file: 1 and where the recorder's memory is (*ret->fd may be another file, which the caller closes), 0: it is none; negative with the sentence. */
 int coati_flight_core(int fd, struct flight_place *ret, struct coati_error *err);
+
+#define FLIGHT_SOME 64u /* entries of a table that are read at a time */
+
+/* A chunk that is in use, by generation. */
+struct flight_chunk {
+	uint64_t generation;
+	uint32_t index;
+};
+
+enum flight_stage { STAGE_PROCESS, STAGE_SITES, STAGE_TASKS, STAGE_CHUNKS, STAGE_END };
+
+struct coati_flight {
+	struct flight_place place;
+	struct live_map map;
+	struct coati_flight_info info;
+	ARRAY(struct flight_chunk) chunks;
+	enum flight_stage stage;
+	/* sites */
+	uint64_t site; /* offset of the next definition */
+	/* tasks */
+	uint64_t task;
+	/* chunks */
+	size_t chunk;  /* that is read next */
+	uint64_t turn; /* of the one before it, which is read now */
+	uint32_t at, used;
+	uint64_t first_base, first_cycles, first_ns; /* clock of the first batch */
+	uint64_t ended; /* generation whose end mark waits for its other batches */
+	uint8_t end_mark[LIVE_HEAD];
+	uint8_t batch[LIVE_BATCH_MAX];
+};
+
+/* @size bytes at @at of the memory; -ENODATA: it ends before. */
+int coati_flight_take(const struct coati_flight *f, uint64_t at, void *bytes, size_t size);
+
+/* live-flight-tables.c: each puts a batch into f->batch: 1; 0: there is nothing more; negative. */
+int coati_flight_give_process(struct coati_flight *f, size_t *ret_size);
+int coati_flight_give_sites(struct coati_flight *f, size_t *ret_size);
+int coati_flight_give_tasks(struct coati_flight *f, size_t *ret_size);
