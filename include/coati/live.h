@@ -62,6 +62,9 @@ COATI_API COATI_SIGSAFE uint64_t coati_live_clock_now(const struct coati_live_cl
  * --export-dynamic-symbol=otel_thread_ctx_v1 for that, which pkg-config adds. At every instant the set that a reader finds, be it a signal handler on
  * the thread or a profiler that stopped it, is one that the thread had: never half of a change.
  *
+ * coati record has the changes of labels where the program has the tracer. The linker takes it out of libcoati-live.a when the program uses <coati/tracer.h>, or with
+ * -Wl,-u,coati_recorder_start, which pkg-config adds.
+ *
  * Limits: 256 keys in a process, of 64 bytes each; values of 255 bytes; COATI_LABELS_BYTES for the labels of a thread, with two bytes more for each;
  * COATI_LABEL_DEPTH scopes in each other.
  * What is over them is left out and counted (coati_labels_stats()); a value too long is cut between two characters. The program

@@ -11,6 +11,9 @@
 
 #include "live/tracer/tracer.h"
 
+/* A program without the tracer is not given it for its labels: nothing opens its gate. */
+#pragma weak coati_tracer_labels_changed
+
 static uint16_t size_of(const struct label_record *r)
 {
 	return atomic_load_explicit(&r->size, memory_order_relaxed);

@@ -148,6 +148,12 @@ static int write_at(int mem, const void *bytes, size_t size, uint64_t at)
 	return n == (ssize_t)size ? 0 : n < 0 ? -errno : -EIO;
 }
 
+/* Whether it publishes a process context (docs/formats/thread-context.md), as programs with labels do. */
+static bool has_labels(const struct search *s)
+{
+	return s->maps.text && strstr(s->maps.text, ":OTEL_CTX");
+}
+
 /* ---- asking ---- */
 
 static int find_block(struct search *s, int32_t pid, struct tracer_ask *ret,
@@ -166,7 +172,12 @@ static int find_block(struct search *s, int32_t pid, struct tracer_ask *ret,
 	if (r < 0)
 		return coati_fail(err, r, "process %d cannot be told to trace: %s: %m", pid, path);
 	if (!any_mapping(s, has_block, 0, 0))
-		return coati_fail(err, -ENOENT, "process %d has no libcoati-live", pid);
+		return has_labels(s)
+			       ? coati_fail(
+					 err, -EOPNOTSUPP,
+					 "process %d has labels, but no tracer of libcoati-live that tells them",
+					 pid)
+			       : coati_fail(err, -ENOENT, "process %d has no libcoati-live", pid);
 	if (!any_mapping(s, is_writable, s->block, sizeof(*ret)) ||
 	    coati_pread_all(s->mem, ret, sizeof(*ret), s->block) < 0 ||
 	    ret->version != ASK_VERSION || ret->size != sizeof(*ret) ||

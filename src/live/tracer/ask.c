@@ -16,14 +16,8 @@
 #define MOST_BYTES  (UINT64_C(32) << 20)
 #define LEAST_BYTES (UINT64_C(1) << 20)
 
-/* Here, beside the constructor: who tests it has that out of an archive, too. */
-uint64_t coati_tracer_gate __attribute__((aligned(64)));
-
-struct tracer_ask coati_tracer_ask __attribute__((aligned(4096))) = {
-	.version = ASK_VERSION,
-	.size = sizeof(struct tracer_ask),
-	.gate = 0,
-};
+/* In one page: who asks wants it in one mapping. Zeros until the constructor, so that it is not in the file. */
+struct tracer_ask coati_tracer_ask __attribute__((aligned(4096)));
 
 /* How far the block is from the 8 bytes that say so. */
 __asm__(".pushsection .note.coati, \"a\", %note\n"
@@ -115,6 +109,8 @@ static __attribute__((constructor)) void read_environment(void)
 	int keep = errno;
 
 	coati_tracer_ask.gate = (uint64_t)(uintptr_t)&coati_tracer_gate;
+	coati_tracer_ask.size = sizeof(coati_tracer_ask);
+	coati_tracer_ask.version = ASK_VERSION;
 	coati_tracer_page_provide();
 	if (!folder || folder[0] != '/' || strlen(folder) >= ASK_PATH)
 		return;
