@@ -58,11 +58,13 @@ struct live_event {
 };
 
 /* What the arguments of each kind are: what the code knows, or what a schema of the stream said instead. */
+/* In line: programs have it in them, and each address would be a relocation. */
 struct live_kind_info {
-	const char *name, *letters;
-	const char *args; /* names of the arguments, a blank between them */
+	char name[14], letters[10];
 };
 extern const struct live_kind_info coati_live_kinds[LIVE_KINDS];
+/* Names of the arguments, a blank between them. */
+extern const char *const coati_live_arguments[LIVE_KINDS];
 
 struct live_schema {
 	char extra[LIVE_KINDS][12]; /* letters behind those that we know */

@@ -329,7 +329,7 @@ static int put_event(struct compose *c, struct text_line *line)
 	}
 	if (n == 0)
 		n = put_arguments(c, line, coati_live_kinds[kind].letters,
-				  coati_live_kinds[kind].args);
+				  coati_live_arguments[kind]);
 	if (n == 0 && kind == LIVE_SITE)
 		n = learn_site(c, from);
 	return n;

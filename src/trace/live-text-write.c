@@ -95,12 +95,12 @@ static void add_fields(struct strbuf *s, const struct live_names *names, const s
 }
 
 static void add_arguments(struct strbuf *s, const struct live_names *names,
-			  const struct live_event *e, const struct live_kind_info *info)
+			  const struct live_event *e)
 {
-	const char *name = info->args;
+	const char *name = coati_live_arguments[e->kind];
 	unsigned int nr = 0, texts = 0;
 
-	for (const char *l = info->letters; *l; l++) {
+	for (const char *l = coati_live_kinds[e->kind].letters; *l; l++) {
 		size_t len = strcspn(name, " ");
 
 		if (*l == 's') {
@@ -168,7 +168,7 @@ static int add_events(struct strbuf *s, struct live_walk *w, struct live_names *
 			coati_strbuf_printf(s, " kind=%u", e.more);
 			add_bytes(s, "bytes", 5, e.rest, e.rest_size);
 		} else {
-			add_arguments(s, names, &e, &coati_live_kinds[e.kind]);
+			add_arguments(s, names, &e);
 		}
 		coati_strbuf_addc(s, '\n');
 		if (e.kind == LIVE_SITE)
