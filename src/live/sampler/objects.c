@@ -98,7 +98,8 @@ static int build_table(struct known *k, const uint8_t *frame)
 	if (r < 0)
 		return r;
 	k->size = size;
-	return coati_table_open(k->bytes, size, &k->table);
+	k->table = table_view(k->bytes);
+	return 0;
 }
 
 static void drop_table(struct known *k)

@@ -6,7 +6,6 @@
  */
 #include "unwind/table/program.h"
 
-#include <elf.h>
 #include <errno.h>
 
 #include "unwind/table/expr.h"
@@ -26,7 +25,7 @@ struct run {
 
 static enum program_slot slot_of(uint32_t machine, uint64_t reg)
 {
-	if (machine == EM_X86_64) {
+	if (table_is_x86(machine)) {
 		static const uint8_t slots[17] = {
 			SLOT_REST, SLOT_REST, SLOT_REST, SLOT_OTHER, SLOT_REST, SLOT_REST,
 			SLOT_FP,   SLOT_SP,   SLOT_REST, SLOT_REST,  SLOT_REST, SLOT_REST,
@@ -100,7 +99,7 @@ static void set_cfa_expr(struct run *r)
 		set_cfa(r, e.reg, e.off);
 		r->now.cfa = TABLE_CFA_AT_SP;
 		r->now.arg = (uint8_t)(e.post / 8);
-	} else if (e.kind == EXPR_PLT && r->p->machine == EM_X86_64) {
+	} else if (e.kind == EXPR_PLT && table_is_x86(r->p->machine)) {
 		set_cfa(r, e.reg, e.off);
 		r->now.cfa = TABLE_CFA_PLT;
 		r->now.arg = (uint8_t)e.post;
@@ -302,7 +301,7 @@ void coati_program_prepare(struct program_cie *p, const struct cfi_cie *cie,
 	r.loc = 0;
 	r.now = p->initial;
 	p->is_bad = run_all(&r, cie->program, cie->program_end) < 0 ||
-		    cie->ra != (machine == EM_X86_64 ? 16u : 30u);
+		    cie->ra != (table_is_x86(machine) ? 16u : 30u);
 	p->initial = r.now;
 }
 
@@ -387,7 +386,7 @@ static bool rule_ra(const struct program_cie *p, const struct program_state *s,
 		rule->arg = (uint8_t)ra->off;
 		return true;
 	}
-	if (p->machine == EM_X86_64)
+	if (table_is_x86(p->machine))
 		return ra->kind == PROGRAM_OFFSET && ra->off == -8;
 	rule->other = (uint8_t)where(ra);
 	rule->other_off = ra->off;
@@ -405,7 +404,7 @@ static bool make_rule(const struct program_cie *p, const struct program_state *s
 		return false;
 	if (rule->fp != TABLE_SAME && rule->fp != TABLE_LOST)
 		rule->fp_off = s->reg[SLOT_FP].off;
-	if (p->machine == EM_X86_64) {
+	if (table_is_x86(p->machine)) {
 		rule->other = (uint8_t)where(&s->reg[SLOT_OTHER]);
 		if (rule->other != TABLE_SAME && rule->other != TABLE_LOST)
 			rule->other_off = s->reg[SLOT_OTHER].off;
@@ -419,7 +418,7 @@ static bool is_kernel_frame(const struct program_cie *p, const struct program_st
 {
 	if (!p->cie.is_signal)
 		return false;
-	return p->machine == EM_AARCH64 ||
+	return !table_is_x86(p->machine) ||
 	       (s->cfa == TABLE_CFA_AT_SP && s->cfa_reg == 7 && s->cfa_off == 160 && !s->arg);
 }
 

@@ -5,7 +5,6 @@
  */
 #include "unwind/table/stubs.h"
 
-#include <elf.h>
 #include <string.h>
 
 #define ENTRY_MAX  256	       /* an entry stub is no longer; after it the gap goes on */
@@ -129,7 +128,7 @@ static void mark_init(struct finding *f, const struct table_stubs *s)
 			     add_sp[] = { 0x48, 0x83, 0xc4, 0x08 };
 	static const uint8_t save[] = { 0xfd, 0x7b, 0xbf, 0xa9 },
 			     load[] = { 0xfd, 0x7b, 0xc1, 0xa8 };
-	bool is_x86 = f->in->machine == EM_X86_64;
+	bool is_x86 = table_is_x86(f->in->machine);
 	const uint8_t *begin = is_x86 ? sub_sp : save, *end = is_x86 ? add_sp : load;
 	uint64_t at = s->start, last = s->start + (s->size < INIT_MAX ? s->size : INIT_MAX);
 	struct table_rule inside = { .cfa = TABLE_CFA_SP, .cfa_off = 16 };
@@ -166,7 +165,7 @@ static size_t find_return(const struct finding *f, size_t from, size_t *ret_size
 	size_t sizes[2] = { sizeof(long_form), sizeof(short_form) };
 	size_t best = SIZE_MAX;
 
-	if (f->in->machine == EM_AARCH64) {
+	if (!table_is_x86(f->in->machine)) {
 		forms[0] = arm64;
 		sizes[0] = sizeof(arm64);
 		sizes[1] = 0;
@@ -234,7 +233,7 @@ uint32_t coati_stubs_find(const struct table_input *in, uint64_t start, uint64_t
 			continue;
 		if (in->stubs[i].is_init)
 			mark_init(&f, &in->stubs[i]);
-		else if (in->machine == EM_X86_64)
+		else if (table_is_x86(in->machine))
 			mark_stubs_x86(&f, &in->stubs[i]);
 		else
 			mark_stubs_arm64(&f, &in->stubs[i]);

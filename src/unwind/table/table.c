@@ -104,19 +104,7 @@ int coati_table_open(const void *bytes, size_t size, struct table *ret)
 	    !inside(h, h->others, h->nr_rules, 4) ||
 	    h->checksum != coati_table_checksum(bytes, size))
 		return -EBADMSG;
-	t = (struct table){
-		.head = h,
-		.ranges = (const void *)((const uint8_t *)bytes + h->ranges),
-		.dir = (const void *)((const uint8_t *)bytes + h->dir),
-		.rows = (const void *)((const uint8_t *)bytes + h->rows),
-		.rules = (const void *)((const uint8_t *)bytes + h->rules),
-		.others = (const void *)((const uint8_t *)bytes + h->others),
-		.nr_ranges = h->nr_ranges,
-		.nr_buckets = h->nr_buckets,
-		.nr_rows = h->nr_rows,
-		.nr_rules = h->nr_rules,
-		.machine = h->machine,
-	};
+	t = table_view(bytes);
 	if (!ranges_hold(&t) || !rows_hold(&t))
 		return -EBADMSG;
 	*ret = t;

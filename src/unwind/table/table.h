@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -80,6 +81,18 @@ struct table_head {
 };
 _Static_assert(sizeof(struct table_head) == 112, "part of the format");
 
+/* One of the two. Inside a program it is the one that runs it, and the other one's code is left out. */
+static inline bool table_is_x86(uint32_t machine)
+{
+#if defined(COATI_INSIDE) && defined(__x86_64__)
+	return true;
+#elif defined(COATI_INSIDE) && defined(__aarch64__)
+	return false;
+#else
+	return machine == EM_X86_64;
+#endif
+}
+
 struct table_range {
 	uint64_t start; /* address in the file's own terms */
 	uint32_t first_bucket;
@@ -98,6 +111,26 @@ struct table {
 	uint32_t nr_ranges, nr_buckets, nr_rows, nr_rules;
 	uint32_t machine;
 };
+
+/* Of bytes that coati_table_build() has made just now; others go through coati_table_open(). */
+static inline struct table table_view(const void *bytes)
+{
+	const struct table_head *h = bytes;
+
+	return (struct table){
+		.head = h,
+		.ranges = (const void *)((const uint8_t *)bytes + h->ranges),
+		.dir = (const void *)((const uint8_t *)bytes + h->dir),
+		.rows = (const void *)((const uint8_t *)bytes + h->rows),
+		.rules = (const void *)((const uint8_t *)bytes + h->rules),
+		.others = (const void *)((const uint8_t *)bytes + h->others),
+		.nr_ranges = h->nr_ranges,
+		.nr_buckets = h->nr_buckets,
+		.nr_rows = h->nr_rows,
+		.nr_rules = h->nr_rules,
+		.machine = h->machine,
+	};
+}
 
 /* A packed rule as it lies in the table. */
 struct table_packed {

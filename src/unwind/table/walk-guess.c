@@ -4,7 +4,6 @@
  * says that it was guessed. Code without any tables (made at run time, or of languages that keep frame pointers) is
  * walked by frame pointer.
  */
-#include <elf.h>
 #include <string.h>
 
 #include "unwind/table/walk.h"
@@ -71,7 +70,7 @@ static int is_behind_call(struct walk *w, uint64_t addr, enum walk_how how)
 	if (!w->in->code || w->in->code(w->in->ctx, p, addr, code) < 0)
 		return -1;
 	/* code made at run time jumps from function to function: there the frame pointer is the better witness */
-	return w->in->machine == EM_X86_64
+	return table_is_x86(w->in->machine)
 		       ? ends_in_call_x86(code, addr, how == WALK_GUESS ? w->pc : UINT64_MAX)
 		       : ends_in_call_arm64(code, addr, how == WALK_GUESS ? w->pc : UINT64_MAX);
 }
@@ -95,7 +94,7 @@ static bool peek_reg(struct walk *w, struct walk_reg *r, uint64_t *ret)
 
 static uint64_t strip(const struct walk *w, uint64_t addr)
 {
-	return w->in->machine == EM_AARCH64 ? addr & ((UINT64_C(1) << 48) - 1) : addr;
+	return !table_is_x86(w->in->machine) ? addr & ((UINT64_C(1) << 48) - 1) : addr;
 }
 
 static bool take(struct walk *w, uint64_t pc, uint64_t sp, enum walk_how how)
@@ -104,7 +103,7 @@ static bool take(struct walk *w, uint64_t pc, uint64_t sp, enum walk_how how)
 	w->sp = sp;
 	w->is_exact = false;
 	w->has_regs = false;
-	if (w->in->machine == EM_AARCH64)
+	if (!table_is_x86(w->in->machine))
 		w->other.is_lost = true;
 	w->frame.how = how;
 	return true;
@@ -113,7 +112,7 @@ static bool take(struct walk *w, uint64_t pc, uint64_t sp, enum walk_how how)
 /* The leaf has not pushed anything yet: the return address is on top of the stack, or in the link register. */
 static bool guess_leaf(struct walk *w)
 {
-	bool is_x86 = w->in->machine == EM_X86_64;
+	bool is_x86 = table_is_x86(w->in->machine);
 	uint64_t ra;
 
 	if (!w->is_exact)

@@ -3,7 +3,6 @@
  * The frame that the kernel put on the stack (perhaps another one) to run a signal handler: all registers of what it
  * interrupted are in it, at places that are part of the kernel's ABI.
  */
-#include <elf.h>
 
 #include "unwind/table/walk.h"
 
@@ -26,7 +25,7 @@ static bool read_reg(struct walk *w, uint32_t word, struct walk_reg *ret)
 
 bool coati_walk_signal(struct walk *w)
 {
-	bool is_x86 = w->in->machine == EM_X86_64;
+	bool is_x86 = table_is_x86(w->in->machine);
 	struct walk_reg pc, sp, fp, other;
 
 	if (++w->nr_signals > SIGNALS_MAX)

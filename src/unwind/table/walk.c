@@ -67,7 +67,7 @@ static const uint8_t context_words[16] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2
 
 bool coati_walk_any_reg(struct walk *w, uint32_t reg, uint64_t *ret)
 {
-	bool is_x86 = w->in->machine == EM_X86_64;
+	bool is_x86 = table_is_x86(w->in->machine);
 
 	if (reg == (is_x86 ? 7u : 31u)) {
 		*ret = w->sp;
@@ -222,7 +222,7 @@ static inline bool find_ra(struct walk *w, const struct table_rule *r, uint64_t 
 
 	if (r->cfa == TABLE_CFA_RA_REG)
 		return coati_walk_any_reg(w, r->arg, ret);
-	if (w->in->machine == EM_X86_64)
+	if (table_is_x86(w->in->machine))
 		return read_word(w, cfa - 8, ret);
 	if (r->other == TABLE_SAME) {
 		if (!get_reg(w, &w->other, ret))
@@ -238,7 +238,7 @@ static inline bool find_ra(struct walk *w, const struct table_rule *r, uint64_t 
 static inline bool is_grown(const struct walk *w, const struct table_rule *r, uint64_t cfa)
 {
 	bool by_register = r->cfa == TABLE_CFA_RA_REG ||
-			   (w->in->machine == EM_AARCH64 && r->other == TABLE_SAME);
+			   (!table_is_x86(w->in->machine) && r->other == TABLE_SAME);
 
 	return cfa > w->sp || (cfa == w->sp && by_register && w->has_regs);
 }
@@ -254,7 +254,7 @@ static bool apply(struct walk *w, struct table_packed packed)
 		return coati_walk_stop(w, WALK_BAD);
 	if (!find_ra(w, &r, cfa, &ra) || !where_at(w, r.fp, r.fp_off, cfa, &fp_at))
 		return false;
-	if (w->in->machine == EM_X86_64) {
+	if (table_is_x86(w->in->machine)) {
 		if (!where_at(w, r.other, r.other_off, cfa, &other_at))
 			return false;
 		move_reg(w, &w->other, r.other, other_at);
@@ -296,7 +296,7 @@ static bool step(struct walk *w)
 
 bool coati_walk_begin(struct walk *w, const struct walk_input *in)
 {
-	bool is_x86 = in->machine == EM_X86_64;
+	bool is_x86 = table_is_x86(in->machine);
 	uint32_t pc = is_x86 ? 16 : 32, sp = is_x86 ? 7 : 31, fp = is_x86 ? 6 : 29;
 	uint32_t other = is_x86 ? 3 : 30;
 
