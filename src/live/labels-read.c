@@ -98,7 +98,7 @@ static uint64_t lost(enum label_loss kind)
 	return atomic_load_explicit(&coati_label_losses[kind], memory_order_relaxed);
 }
 
-void coati_labels_stats(struct coati_label_stats *ret)
+__attribute__((cold)) void coati_labels_stats(struct coati_label_stats *ret)
 {
 	struct coati_label_stats stats = {
 		.size = ret->size,

@@ -315,8 +315,9 @@ static int sleep_until(struct profbuf_reader *d, uint64_t deadline_ns)
 	return r;
 }
 
-static __attribute__((noinline)) int read_slowly(struct profbuf_reader *d, uint64_t deadline_ns,
-						 struct coati_profbuf_record *ret)
+static __attribute__((noinline, cold)) int read_slowly(struct profbuf_reader *d,
+						       uint64_t deadline_ns,
+						       struct coati_profbuf_record *ret)
 {
 	int r, slept = 0;
 

@@ -112,7 +112,7 @@ static void put_block(const struct heap_block *b)
 	filter_add((const void *)(uintptr_t)b->address, 1);
 }
 
-bool coati_heap_give(const void *p, struct heap_block *ret)
+__attribute__((cold)) bool coati_heap_give(const void *p, struct heap_block *ret)
 {
 	struct heap_shared *h = &coati_heap_shared;
 	uint32_t at;
@@ -130,7 +130,7 @@ bool coati_heap_give(const void *p, struct heap_block *ret)
 	return found;
 }
 
-void coati_heap_keep(const struct heap_block *b)
+__attribute__((cold)) void coati_heap_keep(const struct heap_block *b)
 {
 	const double values[STORE_VALUES] = { 0, 0, -b->weight, -b->weight * (double)b->size };
 
@@ -155,8 +155,8 @@ static int64_t draw(uint64_t rate)
 	return rate <= 1 ? 0 : (int64_t)(distance < FAR ? distance : FAR);
 }
 
-static __attribute__((noinline)) void sample(const void *p, uint64_t size,
-					     const struct store_caller *caller)
+static __attribute__((noinline, cold)) void sample(const void *p, uint64_t size,
+						   const struct store_caller *caller)
 {
 	struct heap_shared *h = &coati_heap_shared;
 	struct heap_block block = { .address = (uint64_t)(uintptr_t)p, .size = size };
@@ -175,8 +175,8 @@ static __attribute__((noinline)) void sample(const void *p, uint64_t size,
 }
 
 /* The countdown is over, or was never begun in this run. */
-static __attribute__((noinline)) void count_down(const void *p, uint64_t size,
-						 const struct store_caller *caller)
+static __attribute__((noinline, cold)) void count_down(const void *p, uint64_t size,
+						       const struct store_caller *caller)
 {
 	struct heap_shared *h = &coati_heap_shared;
 	uint32_t run = atomic_load_explicit(&h->run, memory_order_acquire);
@@ -267,7 +267,8 @@ static int open_tables(struct heap_shared *h, uint32_t max_live, struct coati_er
 	return 0;
 }
 
-int coati_heap_start(const struct coati_heap_opts *opts, struct coati_error *err)
+__attribute__((cold)) int coati_heap_start(const struct coati_heap_opts *opts,
+					   struct coati_error *err)
 {
 	static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 	struct heap_shared *h = &coati_heap_shared;
@@ -306,12 +307,12 @@ int coati_heap_start(const struct coati_heap_opts *opts, struct coati_error *err
 	return r;
 }
 
-void coati_heap_stop(void)
+__attribute__((cold)) void coati_heap_stop(void)
 {
 	atomic_store_explicit(&coati_heap_shared.on, 0, memory_order_release);
 }
 
-void coati_heap_stats(struct coati_heap_stats *ret)
+__attribute__((cold)) void coati_heap_stats(struct coati_heap_stats *ret)
 {
 	struct heap_shared *h = &coati_heap_shared;
 	struct coati_heap_stats s = { .size = ret->size };

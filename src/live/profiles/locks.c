@@ -251,7 +251,8 @@ static int open_stores(struct coati_error *err)
 	return r;
 }
 
-int coati_locks_start(const struct coati_locks_opts *opts, struct coati_error *err)
+__attribute__((cold)) int coati_locks_start(const struct coati_locks_opts *opts,
+					    struct coati_error *err)
 {
 	static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 	struct locks_shared *l = &coati_locks_shared;
@@ -286,12 +287,12 @@ int coati_locks_start(const struct coati_locks_opts *opts, struct coati_error *e
 	return r;
 }
 
-void coati_locks_stop(void)
+__attribute__((cold)) void coati_locks_stop(void)
 {
 	atomic_store_explicit(&coati_locks_shared.on, 0, memory_order_release);
 }
 
-void coati_locks_stats(struct coati_locks_stats *ret)
+__attribute__((cold)) void coati_locks_stats(struct coati_locks_stats *ret)
 {
 	struct coati_locks_stats s = { .size = ret->size };
 

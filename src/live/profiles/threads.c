@@ -308,7 +308,7 @@ static void wait_for_batch(struct threads_seen *seen, struct batch *b)
 	uint64_t until = now_ns() + ANSWER_NS;
 
 	for (look_at_batch(seen, b); b->waiting && now_ns() < until; look_at_batch(seen, b))
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		nanosleep(&pause, NULL);
 	give_up(b);
 }
 

@@ -319,7 +319,7 @@ int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error 
 	coati_tracer_sites_copy();
 	g->events = g->batches = g->dropped = g->generation_count = 0;
 	g->nr_losses = g->system_seq = 0;
-	snprintf(coati_tracer_ask.path, sizeof(coati_tracer_ask.path), "%s", g->path);
+	memcpy(coati_tracer_ask.path, g->path, sizeof(g->path));
 	return 0;
 }
 

@@ -216,7 +216,7 @@ static bool is_open_before(const struct tracer_open_resource *o, uint64_t genera
 	       atomic_load_explicit(&o->generation, memory_order_relaxed) < generation;
 }
 
-void coati_tracer_tell_resources(struct tracer_generation *g)
+__attribute__((cold)) void coati_tracer_tell_resources(struct tracer_generation *g)
 {
 	const uint32_t each = RESOURCE_BYTES + sizeof(coati_tracer.resources->name);
 	const uint32_t room = TRACER_CHUNK / 2;

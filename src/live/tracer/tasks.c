@@ -90,7 +90,7 @@ static void give_slot(struct tracer_thread *t, const struct tracer_slot *s, uint
 		give_bit(slot);
 }
 
-void coati_tracer_return_tasks(struct tracer_thread *t)
+__attribute__((cold)) void coati_tracer_return_tasks(struct tracer_thread *t)
 {
 	while (t->nr_free && coati_tracer.map)
 		give_bit(t->free_tasks[--t->nr_free]);
@@ -314,7 +314,7 @@ static void tell_some(struct tracer_generation *g, uint32_t *slot)
 		*slot = coati_tracer.task_count;
 }
 
-void coati_tracer_tell_tasks(struct tracer_generation *g)
+__attribute__((cold)) void coati_tracer_tell_tasks(struct tracer_generation *g)
 {
 	uint32_t slot = 0;
 
