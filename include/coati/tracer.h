@@ -100,9 +100,9 @@ COATI_API COATI_SIGSAFE void coati_site_switch(struct coati_site *site, int on);
 /* ---- regions: what a thread does; they nest ---- */
 
 /* All event functions: Hot.  Thread: any.  Signal: safe.  Memory: never allocates. */
-COATI_API COATI_SIGSAFE void coati_region_begin(struct coati_site *site);
+COATI_API COATI_HOT COATI_SIGSAFE void coati_region_begin(struct coati_site *site);
 /* Ends the innermost open one with this site; those inside it end too (longjmp). One that never began, or began before the recorder, is ignored. */
-COATI_API COATI_SIGSAFE void coati_region_end(struct coati_site *site);
+COATI_API COATI_HOT COATI_SIGSAFE void coati_region_end(struct coati_site *site);
 
 /* ---- tasks: what is to be done; they cross threads ---- */
 

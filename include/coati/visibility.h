@@ -11,6 +11,16 @@
 #define COATI_PRINTF(fmt, args)
 #endif
 
+/* For what is called so often that the jump through the procedure linkage table is felt. */
+#if defined(__x86_64__) && defined(__has_attribute)
+#if __has_attribute(noplt)
+#define COATI_HOT __attribute__((noplt))
+#endif
+#endif
+#ifndef COATI_HOT
+#define COATI_HOT
+#endif
+
 /* Documents that a function may be called from a signal handler; tools/check-signal-safe proves
  * it for the objects of src/live. */
 #define COATI_SIGSAFE

@@ -421,13 +421,13 @@ TEST(tracer_event_inside_two_events_is_lost_and_counted)
 	struct spool t;
 
 	pair(&site);
-	atomic_store(&coati_tracer_self->slot[0].writing, 1);
+	atomic_store(&coati_tracer_self->slot[0].state, SLOT_WRITING);
 	pair(&inside);
-	atomic_store(&coati_tracer_self->slot[1].writing, 1);
+	atomic_store(&coati_tracer_self->slot[1].state, SLOT_WRITING);
 	coati_counter(&number, 1);
 	coati_counter(&number, 2);
-	atomic_store(&coati_tracer_self->slot[1].writing, 0);
-	atomic_store(&coati_tracer_self->slot[0].writing, 0);
+	atomic_store(&coati_tracer_self->slot[1].state, 0);
+	atomic_store(&coati_tracer_self->slot[0].state, 0);
 	spool_snapshot(&t, rec);
 	spool_free(&t);
 	spool_snapshot(&t, rec);

@@ -7,11 +7,10 @@
 
 #include "live/tracer/stacks.h"
 
-#define REGION_WORST (HEAD_MAX + VAR_MAX)
-
 /* A page of its own, as the gate is in a program that gets a copy of it. */
 struct tracer_hot coati_tracer_hot;
 struct tracer coati_tracer;
+struct live_batch coati_tracer_no_batch;
 TRACER_TLS struct tracer_thread *coati_tracer_self;
 TRACER_TLS uint64_t coati_tracer_task;
 TRACER_TLS char coati_tracer_name[TRACER_NAME];
@@ -55,7 +54,7 @@ static void hold(const struct coati_site *site)
 	}
 	push(s, site->id, tracer_now(), REGION_HELD);
 	s->held++;
-	s->end = 0;
+	s->limit = TRACER_FULL;
 	emit_leave(s);
 }
 
@@ -73,7 +72,7 @@ static void begin_slow(struct coati_site *site, const void *frame)
 		return;
 	}
 	count = coati_tracer_frames(site, frame, frames);
-	at = emit_enter(REGION_WORST + stack_worst(count), &s);
+	at = emit_enter(TRACER_REGION + stack_worst(count), &s);
 	if (!at) {
 		begin_lost(s, site->id);
 		return;
@@ -90,8 +89,10 @@ static void begin_slow(struct coati_site *site, const void *frame)
  * looked at (hot.fast), less than 65536 cycles after the one before. A store of eight bytes, all of which were known but for the time. The clock is read
  * first: it takes longest, and what follows does not wait for it. */
 
-#define SHORT	   UINT64_C(0xffff) /* times of two bytes */
-#define ONE_EVENT  (UINT64_C(1) << 20)
+#define SHORT	   UINT64_C(0xffff)    /* times of two bytes */
+#define ONE_EVENT  (UINT64_C(1) << 24) /* in tracer_slot.both */
+#define ONE_REGION (UINT64_C(1) << 4)
+#define REGIONS	   ((uint64_t)TRACER_DEPTH_MAX * ONE_REGION)
 #define SHORT_ROOM 8u
 
 /* These two are called as the last thing, so that their frame is the one of who called coati_region_begin(); a frame there would cost half a nanosecond. A
@@ -101,70 +102,97 @@ static __attribute__((noinline)) void begin_long(struct coati_site *site)
 	begin_slow(site, __builtin_frame_address(0));
 }
 
-/* The flag was set for nothing. */
-static __attribute__((noinline)) void begin_again(struct coati_site *site)
-{
-	emit_leave(&coati_tracer_self->slot[0]);
-	begin_slow(site, __builtin_frame_address(0));
-}
-
 /* Everything is as it should be, but the time takes more bytes, or runs backwards. */
 static __attribute__((noinline)) void begin_late(struct coati_site *site)
 {
 	struct tracer_slot *s = &coati_tracer_self->slot[0];
 
-	begin(s, s->at, site->id);
+	begin(s, slot_at(s), site->id);
 	emit_leave(s);
 }
 
-/* Sets the flag; whether the slot may be used. Nothing of it is looked at before: a handler, or who changes the generation, may just have changed it. */
-ALWAYS bool enter_short(struct tracer_slot *s)
+/* Enters the slot. What its state was: that of hot.fast, or it may not be used, and leave_short(). A handler that comes between the two looks at the slot
+ * leaves it as it was, or in a newer generation; nothing else of it is looked at before. */
+ALWAYS uint64_t enter_short(struct tracer_slot *s)
 {
-	atomic_store_explicit(&s->writing, 1, memory_order_relaxed);
+	uint64_t state = atomic_load_explicit(&s->state, memory_order_relaxed);
+
+	atomic_store_explicit(&s->state, SLOT_WRITING, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst); /* see the litmus in emit.h */
-	return atomic_load_explicit(&coati_tracer_hot.fast, memory_order_relaxed) ==
-	       atomic_load_explicit(&s->generation, memory_order_relaxed);
+	return state;
 }
 
-ALWAYS void short_commit(struct tracer_slot *s, uint8_t *at, uint64_t word, uint32_t size)
+ALWAYS bool is_fast(uint64_t state)
 {
-	uint8_t *base = s->base;
+	return atomic_load_explicit(&coati_tracer_hot.fast, memory_order_relaxed) == state;
+}
 
+/* It was entered for nothing: maybe by a handler that interrupted an event, which goes on. */
+static void leave_short(struct tracer_slot *s, uint64_t state)
+{
+	if (state >= SLOT_WAITING)
+		atomic_store_explicit(&s->state, state, memory_order_relaxed);
+	else
+		emit_leave(s);
+}
+
+/* The slot was good, but there is no room. */
+static __attribute__((noinline)) void begin_full(struct coati_site *site)
+{
+	emit_leave(&coati_tracer_self->slot[0]);
+	begin_slow(site, __builtin_frame_address(0));
+}
+
+static __attribute__((noinline)) void begin_again(struct coati_site *site, uint64_t state)
+{
+	leave_short(&coati_tracer_self->slot[0], state);
+	begin_slow(site, __builtin_frame_address(0));
+}
+
+ALWAYS void short_commit(struct tracer_slot *s, uint64_t state, struct live_batch *b, uint64_t used,
+			 uint64_t word, uint64_t size)
+{
+	uint8_t *at = (uint8_t *)(b + 1) + used;
+
+	__asm__("" : "+r"(at), "+r"(used));
 	memcpy(at, &word, sizeof(word));
-	s->at = at += size;
+	/* the line of the events that follow, while there is time */
+	__builtin_prefetch(at + 256, 1);
 	/* pairs with: acquire of who reads the batch while it is open */
-	__atomic_store_n(&((struct live_batch *)(void *)base)[-1].used, (uint32_t)(at - base),
-			 __ATOMIC_RELEASE);
-	emit_leave(s);
+	__atomic_store_n(&b->used, (uint32_t)(used + size), __ATOMIC_RELEASE);
+	/* pairs with: acquire in hand_over_slot() of generation.c */
+	atomic_store_explicit(&s->state, state, memory_order_release);
+}
+
+ALWAYS struct tracer_region *region_at(struct tracer_thread *t, uint64_t depth)
+{
+	return (struct tracer_region *)(void *)((char *)t->regions + depth);
 }
 
 void coati_region_begin(struct coati_site *site)
 {
-	uint64_t now = arch_cycles(), quick = __atomic_load_n(&site->quick, __ATOMIC_RELAXED), both,
-		 dt;
+	uint64_t now = arch_cycles(), quick = __atomic_load_n(&site->quick, __ATOMIC_RELAXED), dt,
+		 used, depth, state;
 	struct tracer_thread *t = coati_tracer_self;
 	struct tracer_region *r;
 	struct tracer_slot *s;
-	uint8_t *at;
+	struct live_batch *b;
 
 	if (unlikely(!quick || !t)) {
 		begin_long(site);
 		return;
 	}
 	s = &t->slot[0];
-	if (unlikely(atomic_load_explicit(&s->writing, memory_order_relaxed))) {
-		begin_long(site);
+	state = enter_short(s);
+	if (unlikely(!is_fast(state))) {
+		begin_again(site, state);
 		return;
 	}
-	if (unlikely(!enter_short(s))) {
-		begin_again(site);
-		return;
-	}
-	at = s->at;
-	both = s->both;
-	if (unlikely((uintptr_t)at + REGION_WORST > s->end ||
-		     (both & TRACER_DEPTH_MAX) >= LIVE_REGION_DEPTH)) {
-		begin_again(site);
+	b = s->batch;
+	used = b->used;
+	depth = __atomic_load_n(&s->both, __ATOMIC_RELAXED) & REGIONS;
+	if (unlikely((int64_t)used > s->limit || depth >= LIVE_REGION_DEPTH * ONE_REGION)) {
+		begin_full(site);
 		return;
 	}
 	dt = now - s->last;
@@ -172,12 +200,12 @@ void coati_region_begin(struct coati_site *site)
 		begin_late(site);
 		return;
 	}
-	r = &t->regions[both & (LIVE_REGION_DEPTH - 1)];
+	r = region_at(t, depth);
 	r->began = now;
 	r->id = __atomic_load_n(&site->id, __ATOMIC_RELAXED);
-	s->both = both + ONE_EVENT + 1;
+	s->both += ONE_EVENT + ONE_REGION;
 	s->last = now;
-	short_commit(s, at, quick + (dt << 8), (uint32_t)(quick >> 56));
+	short_commit(s, state, b, used, quick + (dt << 8), quick >> 56);
 }
 
 /* Depth of the innermost open region of @site, or UINT32_MAX. */
@@ -218,8 +246,8 @@ static void end_held(struct tracer_slot *s, const struct coati_site *site)
 		at = put_head(s, at, LIVE_RANGE, now);
 		at = put_var(at, site->id);
 		emit_commit(s, put_var(at, s->last > began ? s->last - began : 0));
-	} else if (!s->held && s->batch) {
-		s->end = (uintptr_t)(s->batch + 1) + s->batch->capacity;
+	} else if (!s->held) {
+		slot_open(s);
 	}
 	emit_leave(s);
 }
@@ -280,47 +308,49 @@ static __attribute__((noinline)) void end_slow(struct coati_site *site)
 	events = written_from(s, depth);
 	if (events && !emit_ready(s, events * HEAD_MAX))
 		at = coati_tracer_refill(coati_tracer_self, s, events * HEAD_MAX);
-	end_down_to(s, at ? s->at : NULL, depth);
+	end_down_to(s, at ? slot_at(s) : NULL, depth);
 	emit_leave(s);
 }
 
-static __attribute__((noinline)) void end_again(struct coati_site *site)
+static __attribute__((noinline)) void end_left(struct coati_site *site)
 {
 	emit_leave(&coati_tracer_self->slot[0]);
+	end_slow(site);
+}
+
+static __attribute__((noinline)) void end_again(struct coati_site *site, uint64_t state)
+{
+	leave_short(&coati_tracer_self->slot[0], state);
 	end_slow(site);
 }
 
 void coati_region_end(struct coati_site *site)
 {
 	const uint64_t quick = LIVE_REGION_END | 1 << 5;
-	uint64_t now = arch_cycles(), both, dt;
+	uint64_t now = arch_cycles(), dt, used, top, state;
 	struct tracer_thread *t = coati_tracer_self;
 	struct tracer_slot *s;
-	uint8_t *at;
-	uint32_t top;
+	struct live_batch *b;
 
 	if (unlikely(!t))
 		return;
 	s = &t->slot[0];
-	if (unlikely(atomic_load_explicit(&s->writing, memory_order_relaxed))) {
-		end_slow(site);
+	state = enter_short(s);
+	if (unlikely(!is_fast(state))) {
+		end_again(site, state);
 		return;
 	}
-	if (unlikely(!enter_short(s))) {
-		end_again(site);
-		return;
-	}
-	at = s->at;
-	both = s->both;
+	b = s->batch;
+	used = b->used;
 	dt = now - s->last;
-	top = (uint32_t)(both & TRACER_DEPTH_MAX) - 1;
-	if (unlikely(top >= LIVE_REGION_DEPTH ||
-		     t->regions[top].id != __atomic_load_n(&site->id, __ATOMIC_RELAXED) ||
-		     (uintptr_t)at + HEAD_MAX > s->end || dt > SHORT)) {
-		end_again(site);
+	top = (__atomic_load_n(&s->both, __ATOMIC_RELAXED) & REGIONS) - ONE_REGION;
+	if (unlikely(top >= LIVE_REGION_DEPTH * ONE_REGION ||
+		     region_at(t, top)->id != __atomic_load_n(&site->id, __ATOMIC_RELAXED) ||
+		     (int64_t)used > s->limit || dt > SHORT)) {
+		end_left(site);
 		return;
 	}
-	s->both = both + ONE_EVENT - 1;
+	s->both += ONE_EVENT - ONE_REGION;
 	s->last = now;
-	short_commit(s, at, quick + (dt << 8), 3);
+	short_commit(s, state, b, used, quick + (dt << 8), 3);
 }

@@ -3,12 +3,12 @@
  * Writing an event, the part that every event runs through: enter, bytes, leave. Safe.
  *
  * Litmus of the hand-over, writer against who changes the generation ("W" and "G"):
- *	W: writing = 1; r1 = generation		G: generation = new; r2 = writing
- * r1 old and r2 0 must not both be: then G would close the batch that W writes into. Both sides need a store before a load kept in order, which no
+ *	W: state = writing; r1 = generation	G: generation = new; r2 = state
+ * r1 old and r2 not writing must not both be: then G would close the batch that W writes into. Both sides need a store before a load kept in order, which no
  * release or acquire does. G runs membarrier(PRIVATE_EXPEDITED) between its two, which puts a full barrier into every running thread of the
  * process, between its instructions: so W needs only that the compiler keeps the order. Without membarrier() both have a seq_cst fence.
- *	W: bytes; used (release); writing = 0 (release)		G: writing == 0 (acquire); bytes
- * The second half: G sees the bytes of an event whose flag it saw cleared.
+ *	W: bytes; used (release); state = generation (release)	G: state != writing (acquire); bytes
+ * The second half: G sees the bytes of an event that it saw to be over.
  */
 #pragma once
 
@@ -24,6 +24,7 @@
 
 #define HEAD_MAX 9u  /* kind and time */
 #define VAR_MAX	 10u /* a number */
+_Static_assert(TRACER_REGION == HEAD_MAX + VAR_MAX, "see tracer.h");
 
 ALWAYS uint64_t tracer_generation(void)
 {
@@ -51,16 +52,38 @@ ALWAYS uint64_t tracer_now(void)
 	return tracer_ns();
 }
 
+ALWAYS bool slot_has_batch(const struct tracer_slot *s)
+{
+	return s->batch != &coati_tracer_no_batch;
+}
+
+/* For who may have interrupted its owner. */
+ALWAYS bool slot_is_busy(const struct tracer_slot *s)
+{
+	return atomic_load_explicit(&s->state, memory_order_relaxed) >= SLOT_WAITING;
+}
+
+ALWAYS void slot_open(struct tracer_slot *s)
+{
+	s->limit = (int64_t)s->batch->capacity - TRACER_REGION;
+}
+
+/* Where the next event goes. */
+ALWAYS uint8_t *slot_at(const struct tracer_slot *s)
+{
+	return (uint8_t *)(s->batch + 1) + s->batch->used;
+}
+
 /* Whether the batch is of the current generation and has room for @worst bytes; 0 asks for no room. */
 ALWAYS bool emit_ready(const struct tracer_slot *s, uint32_t worst)
 {
 	return tracer_generation() == atomic_load_explicit(&s->generation, memory_order_relaxed) &&
-	       (!worst || (uintptr_t)s->at + worst <= s->end);
+	       (!worst || (int64_t)s->batch->used + worst <= s->limit + (int64_t)TRACER_REGION);
 }
 
 ALWAYS void emit_set(struct tracer_slot *s)
 {
-	atomic_store_explicit(&s->writing, 1, memory_order_relaxed);
+	atomic_store_explicit(&s->state, SLOT_WRITING, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	/* pairs with: the fence in coati_tracer_advance(), where it has no membarrier() */
 	if (unlikely(atomic_load_explicit(&coati_tracer_hot.fenced, memory_order_relaxed)))
@@ -73,22 +96,21 @@ ALWAYS uint8_t *emit_enter(uint32_t worst, struct tracer_slot **ret)
 	struct tracer_thread *t = coati_tracer_self;
 	struct tracer_slot *s;
 
-	if (unlikely(!t || atomic_load_explicit(&t->slot[0].writing, memory_order_relaxed)))
+	if (unlikely(!t || slot_is_busy(&t->slot[0])))
 		return coati_tracer_enter(t, worst, ret);
 	*ret = s = &t->slot[0];
 	emit_set(s);
 	if (likely(emit_ready(s, worst)))
-		return worst ? s->at : (uint8_t *)s;
+		return worst ? slot_at(s) : (uint8_t *)s;
 	return coati_tracer_refill(t, s, worst);
 }
 
 /* The event is whole. Others may follow before emit_leave(). */
 ALWAYS void emit_commit(struct tracer_slot *s, uint8_t *at)
 {
-	s->at = at;
 	s->events++;
 	/* pairs with: acquire of who reads the batch while it is open */
-	__atomic_store_n(&((struct live_batch *)(void *)s->base)[-1].used, (uint32_t)(at - s->base),
+	__atomic_store_n(&s->batch->used, (uint32_t)(at - (uint8_t *)(s->batch + 1)),
 			 __ATOMIC_RELEASE);
 }
 
@@ -102,7 +124,8 @@ static inline void emit_told(struct tracer_slot *s, uint8_t *at)
 ALWAYS void emit_leave(struct tracer_slot *s)
 {
 	/* pairs with: acquire in wait_for() of generation.c */
-	atomic_store_explicit(&s->writing, 0, memory_order_release);
+	atomic_store_explicit(&s->state, atomic_load_explicit(&s->generation, memory_order_relaxed),
+			      memory_order_release);
 }
 
 /* The end of an event for which emit_enter() had no room. */

@@ -47,13 +47,13 @@ static void tell_for(struct tracer_thread *t, struct tracer_slot *s, uint64_t ne
 static bool hand_over_slot(struct tracer_thread *t, struct tracer_slot *s, uint64_t next)
 {
 	/* pairs with: release in emit_leave() and refill() */
-	uint32_t writing = atomic_load_explicit(&s->writing, memory_order_acquire);
+	uint64_t state = atomic_load_explicit(&s->state, memory_order_acquire);
 
 	if (next && atomic_load_explicit(&s->generation, memory_order_relaxed) == next)
 		return true;
-	if (writing == 1)
+	if (state == SLOT_WRITING)
 		return false;
-	if (s->batch)
+	if (slot_has_batch(s))
 		coati_tracer_close_batch(s);
 	coati_tracer_collect_loss(s, atomic_load_explicit(&t->tid, memory_order_relaxed));
 	if (next && !s->index && atomic_load_explicit(&t->told, memory_order_relaxed) != next)

@@ -343,10 +343,10 @@ void coati_tracer_close(void)
 static void forget_thread(struct tracer_thread *t)
 {
 	for (int i = 0; i < 2; i++) {
-		t->slot[i].batch = NULL;
-		t->slot[i].end = 0;
+		t->slot[i].batch = &coati_tracer_no_batch;
+		t->slot[i].limit = TRACER_FULL;
 		atomic_store_explicit(&t->slot[i].generation, 0, memory_order_relaxed);
-		atomic_store_explicit(&t->slot[i].writing, 0, memory_order_relaxed);
+		atomic_store_explicit(&t->slot[i].state, 0, memory_order_relaxed);
 		atomic_store_explicit(&t->slot[i].lost, 0, memory_order_relaxed);
 	}
 	t->nr_free = 0;

@@ -327,7 +327,6 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 		head.base = s->regions[s->depth - s->held].began;
 	s->batch = place(chunk, bytes, &head);
 	s->chunk = chunk;
-	s->at = s->base = (uint8_t *)(s->batch + 1);
 	s->last = head.base;
 	s->events = 0;
 	s->told = 0;
@@ -340,8 +339,8 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 void coati_tracer_sum_up(struct tracer_slot *s)
 {
 	s->ended = coati_tracer_pair();
-	s->sum = live_checksum(s->base, (size_t)(s->at - s->base));
-	s->summed = (uint32_t)(s->at - s->base);
+	s->sum = live_checksum(s->batch + 1, s->batch->used);
+	s->summed = s->batch->used;
 }
 
 void coati_tracer_close_batch(struct tracer_slot *s)
@@ -352,8 +351,8 @@ void coati_tracer_close_batch(struct tracer_slot *s)
 		coati_tracer_sum_up(s);
 	finish(s->batch, s->chunk, &s->ended, s->sum);
 	let_go(s->chunk);
-	s->batch = NULL;
-	s->end = 0;
+	s->batch = &coati_tracer_no_batch;
+	s->limit = TRACER_FULL;
 }
 
 struct live_batch *coati_tracer_open_system(struct tracer_generation *g, uint16_t kind,

@@ -151,5 +151,5 @@ uint8_t *coati_tracer_put_stack(struct tracer_slot *s, uint8_t *at, const uint64
 void coati_tracer_put_stacked(struct tracer_slot *s, uint32_t number)
 {
 	if (number)
-		emit_told(s, put_var(put_kind(s->at, LIVE_STACKED), number));
+		emit_told(s, put_var(put_kind(slot_at(s), LIVE_STACKED), number));
 }

@@ -27,7 +27,7 @@ static void tell_regions(struct tracer_slot *s, uint32_t tid)
 
 		if (r->flags)
 			continue;
-		at = put_kind(s->at, LIVE_OPEN_REGION);
+		at = put_kind(slot_at(s), LIVE_OPEN_REGION);
 		at = put_var(at, tid);
 		at = put_var(at, r->site);
 		at = put_var(at, i);
@@ -57,14 +57,14 @@ static void tell_name(struct tracer_thread *t, struct tracer_slot *s)
 	if (t == coati_tracer_self)
 		memcpy(t->name, coati_tracer_name, sizeof(t->name));
 	if (t->name[0])
-		emit_told(s, put_text(put_kind(s->at, LIVE_THREAD_NAME), t->name,
+		emit_told(s, put_text(put_kind(slot_at(s), LIVE_THREAD_NAME), t->name,
 				      (uint32_t)strlen(t->name)));
 }
 
 void coati_tracer_tell(struct tracer_thread *t, struct tracer_slot *s)
 {
 	uint32_t tid = atomic_load_explicit(&t->tid, memory_order_relaxed);
-	uint8_t *at = put_kind(s->at, LIVE_OPEN_ENTER);
+	uint8_t *at = put_kind(slot_at(s), LIVE_OPEN_ENTER);
 
 	at = put_var(at, tid);
 	emit_told(s, put_var(at, atomic_load_explicit(&t->task, memory_order_relaxed)));
@@ -79,5 +79,6 @@ void coati_tracer_tell(struct tracer_thread *t, struct tracer_slot *s)
 		t->relabel = false;
 	}
 	if (t->labels.size)
-		emit_told(s, coati_tracer_put_labels(put_kind(s->at, LIVE_LABELS), &t->labels));
+		emit_told(s,
+			  coati_tracer_put_labels(put_kind(slot_at(s), LIVE_LABELS), &t->labels));
 }

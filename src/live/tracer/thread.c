@@ -110,6 +110,7 @@ static void new_threads(void)
 		return;
 	t = (struct tracer_thread *)(uintptr_t)mem;
 	for (uint32_t i = 0; i < SLAB; i++) {
+		t[i].slot[0].batch = t[i].slot[1].batch = &coati_tracer_no_batch;
 		t[i].next = g->first;
 		t[i].next_free = g->free_threads;
 		g->first = g->free_threads = &t[i];
@@ -131,14 +132,15 @@ static struct tracer_thread *free_thread(void)
 static void init_slot(struct tracer_slot *s, uint32_t index, struct tracer_region *regions,
 		      uint32_t max)
 {
+	atomic_store_explicit(&s->state, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->generation, 0, memory_order_relaxed);
 	s->index = index;
 	s->regions = regions;
 	s->regions_max = max;
 	s->depth = 0;
 	s->held = s->seq = 0;
-	s->batch = NULL;
-	s->end = 0;
+	s->batch = &coati_tracer_no_batch;
+	s->limit = TRACER_FULL;
 	s->tell = true;
 }
 
@@ -201,10 +203,10 @@ void coati_tracer_release(struct tracer_thread *t)
 	uint32_t tid = atomic_load_explicit(&t->tid, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < 2; i++) {
-		if (t->slot[i].batch)
+		if (slot_has_batch(&t->slot[i]))
 			coati_tracer_close_batch(&t->slot[i]);
 		coati_tracer_collect_loss(&t->slot[i], tid);
-		atomic_store_explicit(&t->slot[i].writing, 0, memory_order_relaxed);
+		atomic_store_explicit(&t->slot[i].state, 0, memory_order_relaxed);
 	}
 	coati_tracer_return_tasks(t);
 	atomic_store_explicit(&t->tid, 0, memory_order_relaxed);
@@ -233,7 +235,7 @@ static void write_held(struct tracer_slot *s)
 {
 	for (uint32_t i = s->depth - s->held; i < s->depth; i++) {
 		struct tracer_region *r = &s->regions[i];
-		uint8_t *at = put_head(s, s->at, LIVE_REGION_BEGIN, r->began);
+		uint8_t *at = put_head(s, slot_at(s), LIVE_REGION_BEGIN, r->began);
 
 		r->flags &= ~REGION_HELD;
 		emit_commit(s, put_var(at, r->site));
@@ -256,8 +258,7 @@ static void forget(struct tracer_thread *t, struct tracer_slot *s)
 
 static bool has_room(const struct tracer_slot *s, uint32_t need)
 {
-	return s->batch &&
-	       (uintptr_t)s->at + need <= (uintptr_t)(s->batch + 1) + s->batch->capacity;
+	return slot_has_batch(s) && (uint64_t)s->batch->used + need <= s->batch->capacity;
 }
 
 static uint32_t need_of(const struct tracer_slot *s, uint32_t worst)
@@ -271,20 +272,23 @@ static bool make_ready(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 	uint64_t now = tracer_generation();
 	uint32_t need = need_of(s, worst);
 
-	if (atomic_load_explicit(&s->generation, memory_order_relaxed) != now && s->batch)
+	if (atomic_load_explicit(&s->generation, memory_order_relaxed) != now && slot_has_batch(s))
 		coati_tracer_close_batch(s);
 	if (!has_room(s, need)) {
-		if (s->batch)
+		if (slot_has_batch(s))
 			coati_tracer_close_batch(s);
 		s->tell = !coati_tracer_open_batch(t, s, need);
 		/* only here, by the thread itself: see tracer.h */
 		atomic_store_explicit(&s->generation, now, memory_order_relaxed);
-		if (!s->batch)
+		if (!slot_has_batch(s))
 			return false;
 	}
 	if (worst && s->held)
 		write_held(s);
-	s->end = s->held ? 0 : (uintptr_t)(s->batch + 1) + s->batch->capacity;
+	if (s->held)
+		s->limit = TRACER_FULL;
+	else
+		slot_open(s);
 	return true;
 }
 
@@ -303,27 +307,27 @@ static uint8_t *refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 	uint32_t freed;
 
 	/* The batch will be closed, and nobody else closes it before we say 2: a checksum and a pair of clocks that other threads need not wait for. */
-	if (emit_ready(s, 0) && s->batch && !has_room(s, need_of(s, worst)))
+	if (emit_ready(s, 0) && slot_has_batch(s) && !has_room(s, need_of(s, worst)))
 		coati_tracer_sum_up(s);
 	for (;;) {
-		/* pairs with: acquire in wait_for() of generation.c: it need not wait for this slot */
-		atomic_store_explicit(&s->writing, 2, memory_order_release);
+		/* pairs with: acquire in hand_over_slot() of generation.c: it need not wait for this slot */
+		atomic_store_explicit(&s->state, SLOT_WAITING, memory_order_release);
 		coati_tracer_lock(&guard);
 		if (tracer_generation()) {
 			forget(t, s);
 			ready = make_ready(t, s, worst);
 		}
 		freed = atomic_load_explicit(&coati_tracer.freed, memory_order_relaxed);
-		atomic_store_explicit(&s->writing, 1, memory_order_relaxed);
+		atomic_store_explicit(&s->state, SLOT_WRITING, memory_order_relaxed);
 		coati_tracer_unlock(&guard);
 		if (ready || !worst || worst > TRACER_EVENT || !tracer_generation() ||
 		    tracer_policy() != COATI_BLOCK)
 			break;
-		atomic_store_explicit(&s->writing, 2, memory_order_release);
+		atomic_store_explicit(&s->state, SLOT_WAITING, memory_order_release);
 		wait_for_chunk(freed);
 	}
 	if (ready)
-		return s->at;
+		return slot_at(s);
 	return worst || !tracer_generation() ? NULL : (uint8_t *)s;
 }
 
@@ -362,7 +366,7 @@ static uint8_t *nested(struct tracer_thread *t, uint32_t worst, struct tracer_sl
 	struct tracer_slot *s = &t->slot[1];
 
 	*ret = NULL;
-	if (atomic_load_explicit(&s->writing, memory_order_relaxed)) {
+	if (slot_is_busy(s)) {
 		if (tracer_generation())
 			coati_tracer_lose(s, 1);
 		return NULL;
@@ -371,7 +375,7 @@ static uint8_t *nested(struct tracer_thread *t, uint32_t worst, struct tracer_sl
 	emit_set(s);
 	if (!emit_ready(s, worst))
 		return coati_tracer_refill(t, s, worst);
-	return worst ? s->at : (uint8_t *)s;
+	return worst ? slot_at(s) : (uint8_t *)s;
 }
 
 uint8_t *coati_tracer_enter(struct tracer_thread *t, uint32_t worst, struct tracer_slot **ret)
@@ -387,7 +391,7 @@ uint8_t *coati_tracer_enter(struct tracer_thread *t, uint32_t worst, struct trac
 	errno = keep;
 	if (!t)
 		return NULL;
-	if (atomic_load_explicit(&t->slot[0].writing, memory_order_relaxed))
+	if (slot_is_busy(&t->slot[0]))
 		return nested(t, worst, ret);
 	*ret = &t->slot[0];
 	emit_set(*ret);

@@ -4,9 +4,9 @@
  * read or keep what was written.
  *
  * Who may touch what:
- *  - a batch, and the slot that it belongs to: the thread, while slot->writing is 1; who holds the lock, while it is 0 or 2. A slot that
+ *  - a batch, and the slot that it belongs to: the thread, while slot->state is SLOT_WRITING; who holds the lock, while it is another. A slot that
  *    was taken from its thread this way keeps a generation that is over, so that the thread's next event comes to the lock first.
- *  - hot.generation is changed under the lock, then the changer makes every thread pass a barrier and waits until none is in an event (writing 1) of a
+ *  - hot.generation is changed under the lock, then the changer makes every thread pass a barrier and waits until none is in an event (SLOT_WRITING) of a
  *    generation before. See generation.c and tests/models/generation.pml.
  *  - everything else in struct tracer: who holds the lock. It blocks signals, and is never waited for by a handler that interrupted its holder.
  *
@@ -30,6 +30,8 @@
 #define TRACER_TLS	   __thread __attribute__((tls_model("initial-exec")))
 #define TRACER_NAME	   64u /* bytes of the name of a thread that are told again, with a zero */
 #define TRACER_CHUNK	   16384u
+#define TRACER_REGION	   19u /* bytes of its longest event: kind, time and a number */
+#define TRACER_FULL	   (INT64_MIN / 2)
 #define TRACER_PIECE_MIN   1024u /* the least that a batch is given when there are many threads */
 #define TRACER_SYSTEM	   2u	 /* chunks that are kept for what the tracer itself has to say */
 #define TRACER_TEXT	   8000u /* bytes of a text in one event */
@@ -67,6 +69,8 @@ struct tracer_region {
 	};
 };
 
+_Static_assert(sizeof(struct tracer_region) == 16, "see tracer_slot.both");
+
 struct tracer_loss {
 	uint64_t count, first_ns, last_ns;
 	uint32_t tid, slot;
@@ -78,26 +82,29 @@ struct tracer_pair {
 	uint32_t error_ns;
 };
 
+#define SLOT_WRITING UINT64_MAX	      /* in an event */
+#define SLOT_WAITING (UINT64_MAX - 1) /* in one, but waits for the lock or holds it */
+
 struct tracer_slot {
-	_Atomic uint32_t writing; /* 0, 1: in an event, 2: waits for the lock or holds it */
-	uint32_t index;
-	_Atomic uint64_t generation;
-	uint8_t *at;   /* where the next event goes */
-	uintptr_t end; /* of the batch; 0: the next event must take the slow way */
+	/* The generation of the batch while the slot is in no event, or one of SLOT_. Then a look at this and a look at hot.fast tell all. */
+	_Atomic uint64_t state;
+	_Atomic uint64_t generation; /* of the batch */
+	/* What is used of it is where the next event goes, and kept nowhere else: one store says it to us and to who reads the batch. */
+	struct live_batch *batch; /* coati_tracer_no_batch: none */
+	int64_t limit; /* an event of a region has room while not more is used; TRACER_FULL: the next event must take the slow way */
 	uint64_t last; /* time of the last event */
-	uint8_t *base; /* of the events, behind the head of the batch */
 	union {
 		struct {
+			uint64_t : 4; /* so that the depth counts in entries of the stack of regions */
 			uint64_t depth : 20;  /* open regions */
-			uint64_t events : 44; /* in the batch */
+			uint64_t events : 40; /* in the batch */
 		};
 		uint64_t both; /* changed by one addition */
 	};
-	struct live_batch *batch; /* NULL: none */
 	/* the slow half */
 	struct tracer_region *regions;
 	uint32_t held; /* how many of the innermost regions are held back */
-	uint32_t regions_max, seq, chunk;
+	uint32_t index, regions_max, seq, chunk;
 	uint32_t told;	       /* as in the head of a batch */
 	uint64_t ids, ids_end; /* of tasks and resources */
 	uint64_t recording;    /* first generation of the one that its regions belong to */
@@ -108,7 +115,7 @@ struct tracer_slot {
 	struct tracer_pair ended;
 	_Atomic uint64_t lost, lost_first_ns, lost_last_ns;
 };
-_Static_assert(offsetof(struct tracer_slot, regions) == 64, "what an event needs is one line");
+_Static_assert(offsetof(struct tracer_slot, regions) <= 64, "what an event needs is one line");
 
 struct tracer_thread {
 	_Alignas(64) struct tracer_slot slot[2];
@@ -143,6 +150,7 @@ struct tracer_hot {
 };
 _Static_assert(sizeof(struct tracer_hot) == 4096, "a page of its own");
 extern struct tracer_hot coati_tracer_hot;
+extern struct live_batch coati_tracer_no_batch; /* without room, never written */
 
 /* What is known of a chunk besides what its entry in the directory says. */
 struct tracer_chunk {
