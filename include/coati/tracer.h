@@ -257,7 +257,7 @@ static inline void coati_region_leave_(struct coati_site **site)
 enum coati_recorder_policy {
 	COATI_DROP_OLDEST = 0, /* the oldest generation makes room */
 	COATI_DROP_NEWEST,     /* new events are left out until there is room */
-	COATI_BLOCK,	       /* the thread that writes waits */
+	COATI_BLOCK, /* the thread that writes waits; but in a handler that interrupted an event it does not, and the event is lost */
 };
 
 #define COATI_RECORDER_STACKS (1u << 0) /* the stack with every region, task, log */

@@ -414,6 +414,65 @@ TEST(tracer_first_event_of_a_thread_may_be_in_a_handler)
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
 }
 
+/* Nobody makes room while an event goes on: who waited inside of it would wait for itself. */
+TEST(tracer_handler_in_an_event_does_not_wait_for_room)
+{
+	int fd = memory();
+	struct coati_recorder *rec = stream(fd, 1 << 20, MS, COATI_BLOCK);
+	struct tracer_slot *slots = (pair(&site), coati_tracer_self->slot);
+
+	atomic_store(&slots[0].state, SLOT_WRITING);
+	for (int i = 0; i < 1 << 20 && !atomic_load(&slots[1].lost); i++)
+		coati_counter(&number, i);
+	CHECK(atomic_load(&slots[1].lost));
+	atomic_store(&slots[0].state, 0);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+	close(fd);
+}
+
+/* Whether the streams have it. */
+static bool is_taken(uint64_t generation)
+{
+	struct tracer_guard guard;
+	bool taken;
+
+	coati_tracer_lock(&guard);
+	taken = coati_tracer_generation(generation)->complete &&
+		!coati_tracer_generation(generation)->wanted;
+	coati_tracer_unlock(&guard);
+	return taken;
+}
+
+/* It does not leave its event for a second, and is left alone. What it wrote there is counted when it comes back. */
+TEST(tracer_events_of_a_thread_that_was_stuck_are_counted)
+{
+	int fd = memory(), other = memory();
+	struct coati_recorder *rec = stream(fd, 1 << 20, 3600 * 1000 * MS, COATI_DROP_OLDEST);
+	struct coati_recorder *flight = spool_start(0);
+	struct tracer_slot *slot;
+	uint64_t generation;
+	struct spool t;
+
+	pair(&site);
+	pair(&site);
+	slot = &coati_tracer_self->slot[0];
+	generation = atomic_load(&slot->generation);
+	atomic_store(&slot->state, SLOT_WRITING);
+	CHECK_OK(coati_recorder_snapshot(flight, other, NULL));
+	while (!is_taken(generation))
+		usleep(1000);
+	atomic_store(&slot->state, 0);
+	pair(&site);
+	CHECK_OK(coati_recorder_stop(&flight, NULL));
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+	spool_read(&t, fd);
+	CHECK_U64(regions(&t), ==, 2);
+	CHECK_U64(t.lost, ==, 4);
+	spool_free(&t);
+	close(other);
+	close(fd);
+}
+
 /* An event inside an event of slot 1 is lost, and counted: three deep, without a signal. */
 TEST(tracer_event_inside_two_events_is_lost_and_counted)
 {

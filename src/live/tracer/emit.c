@@ -131,7 +131,7 @@ ALWAYS bool is_fast(uint64_t state)
 static void leave_short(struct tracer_slot *s, uint64_t state)
 {
 	if (state >= SLOT_WAITING)
-		atomic_store_explicit(&s->state, state, memory_order_relaxed);
+		atomic_store_explicit(&s->state, state, memory_order_release);
 	else
 		emit_leave(s);
 }

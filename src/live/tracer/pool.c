@@ -343,6 +343,22 @@ void coati_tracer_sum_up(struct tracer_slot *s)
 	s->summed = s->batch->used;
 }
 
+static void count_lost_batch(const struct live_batch *b)
+{
+	struct tracer_loss loss = { b->events - b->told, b->pair_ns, b->end_ns, b->tid, b->slot };
+
+	coati_tracer_add_loss(&loss);
+}
+
+/* Of a thread that was left alone: all who wanted its generation have read it without this. */
+static bool is_late(const struct live_batch *b)
+{
+	const struct tracer_generation *g = coati_tracer_generation(b->generation);
+
+	return b->generation < coati_tracer.oldest ||
+	       (g->complete && coati_tracer.streams && !g->wanted);
+}
+
 void coati_tracer_close_batch(struct tracer_slot *s)
 {
 	s->batch->events = (uint32_t)s->events;
@@ -350,6 +366,8 @@ void coati_tracer_close_batch(struct tracer_slot *s)
 	if (s->summed != s->batch->used)
 		coati_tracer_sum_up(s);
 	finish(s->batch, s->chunk, &s->ended, s->sum);
+	if (is_late(s->batch))
+		count_lost_batch(s->batch);
 	let_go(s->chunk);
 	s->batch = &coati_tracer_no_batch;
 	s->limit = TRACER_FULL;
@@ -425,11 +443,9 @@ static void count_lost(uint32_t chunk)
 
 	while (at < end) {
 		const struct live_batch *b = (const void *)(memory(chunk) + at);
-		struct tracer_loss loss = { b->events - b->told, b->pair_ns, b->end_ns, b->tid,
-					    b->slot };
 
 		if (b->kind == LIVE_BATCH_EVENTS)
-			coati_tracer_add_loss(&loss);
+			count_lost_batch(b);
 		else if (b->kind == LIVE_BATCH_LOSS)
 			tell_again(b);
 		at += HEAD + b->capacity;
@@ -441,7 +457,7 @@ void coati_tracer_drop(struct tracer_generation *g)
 	struct tracer *t = &coati_tracer;
 
 	/* before anything of it goes: whoever reads the memory of a process that died meanwhile knows that something is missing */
-	t->oldest = g->number + 1;
+	__atomic_store_n(&t->oldest, g->number + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->map->oldest, t->oldest, __ATOMIC_RELAXED);
 	for (uint32_t chunk = g->first, next; chunk != NONE; chunk = next) {
 		next = t->chunk_states[chunk].next;

@@ -25,7 +25,7 @@ void coati_recorder_stream(struct coati_recorder *rec)
 				&bytes,
 				rec->begun ? coati_tracer_generation(rec->from)->pair_ns : 0);
 		r = coati_tracer_generation_bytes(rec->from, true, &bytes);
-		if (r == -ENOENT && rec->from >= coati_tracer.oldest)
+		if (r == -ENOENT && rec->from >= tracer_oldest())
 			break; /* not complete yet */
 		if (!r && !rec->error) {
 			rec->begun = true;

@@ -239,7 +239,7 @@ int coati_recorder_start(const struct coati_recorder_opts *opts, struct coati_re
 /* All generations that the recorder holds, behind what @bytes holds. */
 static int copy_kept(const struct coati_recorder *rec, struct strbuf *bytes)
 {
-	uint64_t number = rec->from > coati_tracer.oldest ? rec->from : coati_tracer.oldest;
+	uint64_t oldest = tracer_oldest(), number = rec->from > oldest ? rec->from : oldest;
 	uint64_t end = coati_tracer.newest;
 	int r = 0;
 

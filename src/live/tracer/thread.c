@@ -320,7 +320,8 @@ static uint8_t *refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 		freed = atomic_load_explicit(&coati_tracer.freed, memory_order_relaxed);
 		atomic_store_explicit(&s->state, SLOT_WRITING, memory_order_relaxed);
 		coati_tracer_unlock(&guard);
-		if (ready || !worst || worst > TRACER_EVENT || !tracer_generation() ||
+		/* A handler that interrupted an event does not wait: room is made when that one is over. */
+		if (ready || !worst || worst > TRACER_EVENT || s->index || !tracer_generation() ||
 		    tracer_policy() != COATI_BLOCK)
 			break;
 		atomic_store_explicit(&s->state, SLOT_WAITING, memory_order_release);

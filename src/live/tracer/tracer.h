@@ -305,6 +305,11 @@ struct live_batch *coati_tracer_open_system(struct tracer_generation *g, uint16_
 					    uint32_t need);
 void coati_tracer_close_system(struct live_batch *b, const uint8_t *end, uint32_t events);
 struct tracer_generation *coati_tracer_generation(uint64_t number);
+/* For who does not hold the lock: there may be less already. */
+static inline uint64_t tracer_oldest(void)
+{
+	return __atomic_load_n(&coati_tracer.oldest, __ATOMIC_RELAXED);
+}
 /* Whether the next generation makes room: this one may then be dropped, or is written out. */
 bool coati_tracer_makes_room(void);
 /* Close what is left of a generation whose batches are closed. */
