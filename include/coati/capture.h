@@ -136,7 +136,8 @@ struct coati_capture_stats {
 	uint64_t
 		cpu_ns; /* CPU time of this process when the last recording was finished, as it is written there. 0: none was */
 	/* Samples with the id of an event that is not of this capture. Since about Linux 6.3 the kernel puts the id of the newest event into the samples of all that count the same
-	 * software event (page faults, context switches ...), also those of other recorders: which event they belong to cannot be known, and readers leave them out. */
+	 * software event (page faults, context switches ...), also those of other recorders: where one event of this capture alone can be meant, a file gives
+	 * them to it. Here are those of which it cannot be known, or which went into a stream: readers leave them out. */
 	uint64_t strangers;
 };
 

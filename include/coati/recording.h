@@ -205,6 +205,9 @@ COATI_API int coati_writer_open_fd(int fd, const struct coati_writer_opts *opts,
 COATI_API int coati_writer_add_event(struct coati_writer *w, const struct coati_attr *attr,
 				     const char *name, const uint64_t *ids, uint32_t nr_ids,
 				     struct coati_error *err);
+/* More ids of the event that has @id, also after the start: they are in the file when it is closed. -ENOENT: no event has it; -EOPNOTSUPP: a stream has told its ids already. */
+COATI_API int coati_writer_add_ids(struct coati_writer *w, uint64_t id, const uint64_t *ids,
+				   uint32_t nr_ids);
 COATI_API int coati_writer_group(struct coati_writer *w, uint32_t leader, uint32_t nr_members);
 /* Write the header, and what is known by now about the recording, so that it is understood if we die; from now on records. */
 COATI_API int coati_writer_start(struct coati_writer *w, struct coati_error *err);

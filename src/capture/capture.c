@@ -564,7 +564,7 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		.snapshots = cap->snapshots,
 		.overwritten = cap->overwritten,
 		.damaged_bytes = t->damaged_bytes,
-		.strangers = t->strangers,
+		.strangers = cap->adopted ? 0 : t->strangers,
 		.nr_rings = coati_reader_count(cap->rings.reader) + cap->rings.backward.len,
 		.ring_bytes = cap->rings.bytes,
 		.synthesized = cap->synthesized,

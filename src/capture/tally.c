@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "capture/attr.h"
 
+#define STRANGE_MAX  65536
 #define SAMPLE_LEAST (CAPTURE_TIME_AT + 8)
 
 struct head {
@@ -20,6 +21,7 @@ int coati_capture_tally_init(struct tally *t, const struct coati_attr *side, boo
 	*t = (struct tally){ 0 };
 	coati_sample_format_init(side, &t->format);
 	coati_images_init(&t->images);
+	coati_map_init(&t->strange, STRANGE_MAX);
 	tasks_init(&t->tasks, remember_tasks);
 	t->joined = coati_alloc(TALLY_RECORD_MAX);
 	return t->joined ? 0 : -ENOMEM;
@@ -28,6 +30,7 @@ int coati_capture_tally_init(struct tally *t, const struct coati_attr *side, boo
 void coati_capture_tally_fini(struct tally *t)
 {
 	coati_images_fini(&t->images);
+	coati_map_fini(&t->strange);
 	tasks_fini(&t->tasks);
 	coati_free(t->joined);
 	t->joined = NULL;
@@ -88,6 +91,16 @@ static bool is_of(const struct map *ids, const uint8_t *sample)
 	return coati_map_get(ids, id, &unused);
 }
 
+static void note_stranger(struct tally *t, const uint8_t *sample)
+{
+	uint64_t id;
+
+	memcpy(&id, sample + CAPTURE_ID_AT, sizeof(id));
+	t->strangers++;
+	if (coati_map_put(&t->strange, id, 1) < 0)
+		t->strange_over = true;
+}
+
 /* Records of one ring come in the order of time, nearly; the first and the last of a piece are enough. */
 static void note_time(struct tally *t, const uint8_t *sample)
 {
@@ -126,8 +139,8 @@ static const uint8_t *walk(struct tally *t, const uint8_t *p, const uint8_t *end
 				t->when_seen = true;
 			if (t->off)
 				t->off_samples += is_of(t->off, p);
-			if (t->own)
-				t->strangers += !is_of(t->own, p);
+			if (t->own && !is_of(t->own, p))
+				note_stranger(t, p);
 		} else {
 			other(t, p, &h);
 		}

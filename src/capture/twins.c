@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "capture/attr.h"
 
@@ -132,6 +133,50 @@ bool coati_capture_may_have_twins(const struct coati_capture *cap)
 		if (may_have_twin(p.attr))
 			return true;
 	return false;
+}
+
+/* An id of the only event that can have a twin elsewhere; 0: there is none, or there are several. */
+static uint64_t only_one(const struct coati_capture *cap)
+{
+	const struct coati_attr *only = NULL;
+	struct coati_set_entry e;
+	uint64_t ret = 0, id;
+
+	for (int n = 0; n < NR_SETS; n++)
+		for (uint32_t i = 0; i < coati_set_count(cap->sets[n].set); i++) {
+			const struct coati_attr *attr;
+
+			if (coati_set_entry(cap->sets[n].set, i, &e) < 0)
+				continue;
+			attr = &cap->sets[n].attrs[e.event];
+			if (!may_have_twin(attr) || attr == only ||
+			    (n == SET_OFF_FAST && !cap->off.fast_times))
+				continue;
+			if (only || coati_event_id(e.handle, &id) < 0)
+				return 0;
+			only = attr;
+			ret = id;
+		}
+	return ret;
+}
+
+void coati_capture_adopt(struct coati_capture *cap)
+{
+	const struct tally *t = &cap->tally;
+	uint64_t *ids, id, unused, own;
+	uint32_t nr = 0;
+
+	cap->adopted = false;
+	if (!t->strange.len || t->strange_over)
+		return;
+	own = only_one(cap);
+	ids = own ? coati_alloc_array(t->strange.len, sizeof(*ids)) : NULL;
+	if (!ids)
+		return; /* they stay nobody's */
+	for (size_t pos = 0; coati_map_next(&t->strange, &pos, &id, &unused);)
+		ids[nr++] = id;
+	cap->adopted = coati_writer_add_ids(cap->writer, own, ids, nr) == 0;
+	coati_free(ids);
 }
 
 int coati_capture_check_twins(const struct coati_capture *cap, struct coati_error *err)

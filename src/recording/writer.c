@@ -38,6 +38,7 @@ struct event_out {
 	char *name;
 	uint64_t *ids;
 	uint32_t nr_ids;
+	bool more_ids;	     /* than are in the file */
 	uint32_t nr_members; /* of the group that it leads, 0: none */
 };
 
@@ -356,6 +357,36 @@ int coati_writer_add_event(struct coati_writer *w, const struct coati_attr *attr
 	if (nr_ids)
 		memcpy(e->ids, ids, nr_ids * sizeof(*ids));
 	e->nr_ids = nr_ids;
+	return 0;
+}
+
+static struct event_out *find_event(struct coati_writer *w, uint64_t id)
+{
+	for (size_t i = 0; i < w->events.len; i++)
+		for (uint32_t k = 0; k < w->events.v[i].nr_ids; k++)
+			if (w->events.v[i].ids[k] == id)
+				return &w->events.v[i];
+	return NULL;
+}
+
+int coati_writer_add_ids(struct coati_writer *w, uint64_t id, const uint64_t *ids, uint32_t nr_ids)
+{
+	struct event_out *e = w ? find_event(w, id) : NULL;
+	uint64_t *all;
+
+	if (!e)
+		return -ENOENT;
+	if (w->pipe && w->started)
+		return -EOPNOTSUPP;
+	if (nr_ids > UINT32_MAX - e->nr_ids)
+		return -E2BIG;
+	all = coati_realloc_array(e->ids, e->nr_ids + nr_ids, sizeof(*ids));
+	if (!all)
+		return -ENOMEM;
+	memcpy(all + e->nr_ids, ids, nr_ids * sizeof(*ids));
+	e->ids = all;
+	e->nr_ids += nr_ids;
+	e->more_ids = w->started;
 	return 0;
 }
 
@@ -756,6 +787,26 @@ int coati_writer_is_pipe(const struct coati_writer *w)
 	return w && w->pipe;
 }
 
+/* The ids of an event that got more, at the end of the file, and where they are into its attr. */
+static int write_more_ids(struct coati_writer *w)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->events.len; i++) {
+		const struct event_out *e = &w->events.v[i];
+		uint64_t where[2] = { w->written, e->nr_ids * UINT64_C(8) };
+
+		if (!e->more_ids)
+			continue;
+		r = write_plain(w, e->ids, e->nr_ids * sizeof(*e->ids));
+		if (r == 0)
+			r = write_at(w, where, sizeof(where),
+				     (off_t)(w->attrs_offset + i * (w->attr_bytes + 16) +
+					     w->attr_bytes));
+	}
+	return r;
+}
+
 /* The table of sections and their bodies behind the data, then the header once more. */
 static int finish_file(struct coati_writer *w)
 {
@@ -767,6 +818,8 @@ static int finish_file(struct coati_writer *w)
 	coati_section_table_add(w->features, end, &all, bits);
 	r = all.failed ? fail(w, all.failed) : write_plain(w, all.text, all.len);
 	coati_strbuf_fini(&all);
+	if (r == 0)
+		r = write_more_ids(w);
 	if (r == 0)
 		return write_header(w, end - w->data_offset, bits);
 	/* the records are readable without */

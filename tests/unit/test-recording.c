@@ -623,6 +623,34 @@ TEST(recording_ids_that_no_event_has_are_delivered_and_counted)
 	coati_recording_close(&r);
 }
 
+TEST(recording_has_ids_that_an_event_got_after_the_start)
+{
+	const uint64_t one = 9, two = 10, more[2] = { 4711, 4712 };
+	struct coati_recording_item item;
+	struct coati_writer *w = NULL;
+	struct coati_recording *r;
+
+	CHECK_OK(coati_writer_open("a", NULL, &w, NULL));
+	CHECK_OK(coati_writer_add_event(w, &clock_attr, "one", &one, 1, NULL));
+	CHECK_OK(coati_writer_add_event(w, &clock_attr, "two", &two, 1, NULL));
+	CHECK_OK(coati_writer_start(w, NULL));
+	add(w, 4712, 1, 10);
+	add(w, 9, 2, 11);
+	CHECK_ERR(coati_writer_add_ids(w, 11, more, 2), -ENOENT);
+	CHECK_OK(coati_writer_add_ids(w, 10, more, 2));
+	CHECK_OK(coati_writer_close(&w, NULL));
+	r = open_it("a", 0);
+	CHECK_INT(coati_recording_next(r, &item), ==, 1);
+	CHECK(!(item.flags & COATI_RECORDING_ITEM_NO_EVENT));
+	CHECK_INT(item.event, ==, 1);
+	CHECK_INT(coati_recording_next(r, &item), ==, 1);
+	CHECK_INT(item.event, ==, 0);
+	coati_recording_close(&r);
+	w = start("b", COATI_WRITER_PIPE, 0);
+	CHECK_ERR(coati_writer_add_ids(w, 7, more, 2), -EOPNOTSUPP);
+	CHECK_OK(coati_writer_close(&w, NULL));
+}
+
 TEST(recording_stops_at_its_ceiling_and_is_whole)
 {
 	struct coati_writer_opts opts = { .size = sizeof(opts), .max_bytes = 2000 };

@@ -14,30 +14,41 @@ try part page-faults,page-faults:u refused
 try periods page-faults/period=1/,page-faults/period=3/ refused
 try apart page-faults:u,page-faults:k taken
 try other page-faults,minor-faults taken
-# two recorders at once: what has the other's id is told, and is nobody's
-sh -c 'kill -STOP $$; exec "$0" 5000' "$HELPERS/touch-pages" >/dev/null &
-pid=$!
-for n in 1 2; do
-	"$COATI" record -c 1 -e page-faults -p $pid -o $n.data 2>$n.told &
-	tries=0
-	until [ -s $n.data ] || [ $tries -gt 1000 ]; do tries=$((tries + 1)); sleep 0.01; done
-done
-kill -CONT $pid
-wait
-for n in 1 2; do
-	"$COATI" dump --stats --json $n.data >$n.stats
-	"$COATI" report -q --json -e page-faults -i $n.data >$n.report
-	"$COATI" report -e page-faults -i $n.data >$n.text
-done
+# two recorders at once: a file gives samples with the other's id to the event that alone can be meant; a stream, or one of several events, tells that they are nobody's
+both() {
+	sh -c 'kill -STOP $$; exec "$0" 5000' "$HELPERS/touch-pages" >/dev/null &
+	pid=$!
+	for n in 1 2; do
+		case $n$1 in
+		1stream) "$COATI" record -c 1 -e page-faults -p $pid -o - >$1.$n.data 2>$1.$n.told & ;;
+		1several) "$COATI" record -c 1 -e page-faults,minor-faults -p $pid -o $1.$n.data 2>$1.$n.told & ;;
+		*) "$COATI" record -c 1 -e page-faults -p $pid -o $1.$n.data 2>$1.$n.told & ;;
+		esac
+		tries=0
+		until [ -s $1.$n.data ] || [ $tries -gt 1000 ]; do tries=$((tries + 1)); sleep 0.01; done
+	done
+	kill -CONT $pid
+	wait
+	for n in 1 2; do
+		"$COATI" dump --stats --json $1.$n.data >$1.$n.stats
+		"$COATI" report -q --json -e page-faults -i $1.$n.data >$1.$n.report
+		"$COATI" report -e page-faults -i $1.$n.data >$1.$n.text
+	done
+}
+both file
+both stream
+both several
 python3 - <<'PY'
 import json, os
-stray = 0
-for n in "12":
-    stats, report = json.load(open(n + ".stats")), json.load(open(n + ".report"))
-    own = next(e["samples"] for e in stats["events"] if e["event"] == "page-faults")
-    strays = stats["no_event"]
-    told = [text in open(n + end).read() for end, text in ((".text", "of no event in the file"), (".told", "another recorder's event"))]
-    print("own:", own == report["samples"], "all:", own + strays >= 5000, "told:", told == 2 * [strays > 0])
-    stray += strays
-print("strays:", (stray > 0) == os.path.exists("confuses"))
+for mode in "file", "stream", "several":
+    strays = 0
+    for name in mode + ".1", mode + ".2":
+        stats, report = json.load(open(name + ".stats")), json.load(open(name + ".report"))
+        own = next(e["samples"] for e in stats["events"] if e["event"] == "page-faults")
+        stray = stats["no_event"]
+        told = [text in open(name + end).read() for end, text in ((".text", "of no event in the file"), (".told", "another recorder's event"))]
+        if own != report["samples"] or own + stray < 5000 or told != 2 * [stray > 0]:
+            print(name, own, report["samples"], stray, told)
+        strays += stray
+    print(mode, (strays > 0) == (mode != "file" and os.path.exists("confuses")))
 PY
