@@ -92,7 +92,9 @@ const struct store_stack *coati_store_stack(const struct store *s, uint32_t stac
 struct store_form {
 	const char *name;
 	struct store *store;
-	const char *types[STORE_VALUES][2]; /* type, unit; up to the first that has none */
+	char types
+		[STORE_VALUES][2]
+		[14]; /* type, unit; up to the first that has none. In line: an address is a relocation */
 	const char *default_type;
 	const char *period_type, *period_unit;
 	uint64_t (*period)(void);

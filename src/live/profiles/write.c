@@ -160,7 +160,7 @@ int coati_store_write(const struct store_form *form, const struct store_snapshot
 {
 	struct view v = { .form = form, .from = from, .to = to };
 
-	while (v.nr_values < STORE_VALUES && form->types[v.nr_values][0])
+	while (v.nr_values < STORE_VALUES && form->types[v.nr_values][0][0])
 		v.nr_values++;
 	return flags & STORE_TEXT ? write_text(&v, ret) : write_pprof(&v, flags & STORE_NAMES, ret);
 }
