@@ -178,8 +178,9 @@ static struct coati_label_scope open_scope(struct label_thread *t, uint32_t size
 }
 
 /* Whatever begin() does not do: the first use of a key or in a thread, what is too long, too deep or too much, and a change that interrupts another. */
-static __attribute__((noinline, cold)) struct coati_label_scope begin_slowly(
-	struct coati_label_key *key, const char *value, size_t size)
+static __attribute__((noinline)) struct coati_label_scope begin_slowly(struct coati_label_key *key,
+								       const char *value,
+								       size_t size)
 {
 	struct coati_label_scope scope = { 0 };
 	struct label_thread *t = self();

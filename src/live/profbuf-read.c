@@ -294,7 +294,8 @@ static int wait_for_last_write(struct profbuf_reader *d, uint64_t deadline_ns)
 }
 
 /* Until there may be something: 0. */
-static int sleep_until(struct profbuf_reader *d, uint64_t deadline_ns)
+static __attribute__((noinline, cold)) int sleep_until(struct profbuf_reader *d,
+						       uint64_t deadline_ns)
 {
 	struct coati_profbuf *buf = d->buf;
 	int r = 0, keep = errno;
@@ -315,9 +316,8 @@ static int sleep_until(struct profbuf_reader *d, uint64_t deadline_ns)
 	return r;
 }
 
-static __attribute__((noinline, cold)) int read_slowly(struct profbuf_reader *d,
-						       uint64_t deadline_ns,
-						       struct coati_profbuf_record *ret)
+static __attribute__((noinline)) int read_slowly(struct profbuf_reader *d, uint64_t deadline_ns,
+						 struct coati_profbuf_record *ret)
 {
 	int r, slept = 0;
 

@@ -230,8 +230,8 @@ static int refuse(_Atomic uint64_t *counter, int code)
 	return code;
 }
 
-static __attribute__((noinline, cold)) int write_slowly(struct profbuf_writer *w,
-							const struct coati_profbuf_record *record)
+static __attribute__((noinline)) int write_slowly(struct profbuf_writer *w,
+						  const struct coati_profbuf_record *record)
 {
 	struct coati_profbuf *buf = w->buf;
 
