@@ -465,12 +465,11 @@ static bool wait_for_events(struct coati_server *s)
 {
 	uint64_t until = prepare(s), now = now_ns(), left = until > now ? until - now : 0;
 	struct timespec wait = { (time_t)(left / NSEC_PER_SEC), (long)(left % NSEC_PER_SEC) };
-	const struct timespec retry = { 0, RETRY_NS };
 
 	if (ppoll(s->polled, s->nr_polled, until == UINT64_MAX ? NULL : &wait, NULL) >= 0)
 		return true;
 	if (errno != EINTR)
-		nanosleep(&retry, NULL);
+		usleep(RETRY_NS / NSEC_PER_USEC);
 	return false;
 }
 

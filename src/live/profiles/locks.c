@@ -149,7 +149,7 @@ static void record(struct store *store, const void *frame, double waits, double 
 	pthread_mutex_unlock(&store->lock);
 }
 
-void coati_locks_released(const struct locks_charge *c, const void *frame)
+__attribute__((cold)) void coati_locks_released(const struct locks_charge *c, const void *frame)
 {
 	double scale = (double)atomic_load_explicit(&coati_locks_shared.mutex_fraction,
 						    memory_order_relaxed);
@@ -158,7 +158,7 @@ void coati_locks_released(const struct locks_charge *c, const void *frame)
 }
 
 /* As Go has it: waits of the rate and longer are all taken, of the shorter ones as many as add up to it. */
-void coati_locks_block(uint64_t ns, const void *frame)
+__attribute__((cold)) void coati_locks_block(uint64_t ns, const void *frame)
 {
 	uint64_t rate = atomic_load_explicit(&coati_locks_shared.block_rate, memory_order_relaxed);
 
@@ -189,7 +189,7 @@ void coati_wait_begin(struct coati_wait *w, const void *lock)
 	w->begin_ns = now_ns();
 }
 
-void coati_locks_waited(struct coati_wait *w, const void *frame)
+__attribute__((cold)) void coati_locks_waited(struct coati_wait *w, const void *frame)
 {
 	uint64_t end;
 

@@ -21,7 +21,7 @@
 #define ANSWER_NS   NSEC_PER_SEC /* for a batch */
 #define ALL_NS	    (5 * NSEC_PER_SEC)
 #define TRIES	    10
-#define LOOK_NS	    (100 * NSEC_PER_USEC)
+#define LOOK_US	    100
 
 struct batch {
 	struct thread_seen *threads[THREADS_SLOTS]; /* by slot; NULL: none, or it has answered */
@@ -304,11 +304,10 @@ static void give_up(struct batch *b)
 
 static void wait_for_batch(struct threads_seen *seen, struct batch *b)
 {
-	const struct timespec pause = { 0, LOOK_NS };
 	uint64_t until = now_ns() + ANSWER_NS;
 
 	for (look_at_batch(seen, b); b->waiting && now_ns() < until; look_at_batch(seen, b))
-		nanosleep(&pause, NULL);
+		usleep(LOOK_US);
 	give_up(b);
 }
 

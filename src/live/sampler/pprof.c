@@ -33,15 +33,11 @@ static void add_engine(struct pprof *o, const struct sampler_profile *p)
 			o,
 			"engine: perf task-clock on every thread at %u Hz, 0.5 to 2 %% more or less so as to keep step with nothing; the end of each thread's life, up to %llu ns of its CPU time, is not seen, nor are threads that use less in all",
 			p->rate_hz, (unsigned long long)(s->period_ns + s->period_ns / 50));
-	else if (p->clock == COATI_SAMPLER_WALL)
+	else if (p->clock == COATI_SAMPLER_WALL || s->engine == COATI_SAMPLER_THREADS)
 		coati_pprof_comment(
 			o,
-			"engine: a timer over wall time on every thread at %u Hz; threads that come later are looked for every 10 ms or less often, and what they do before is not seen",
-			p->rate_hz);
-	else if (s->engine == COATI_SAMPLER_THREADS)
-		coati_pprof_comment(
-			o,
-			"engine: a timer over the CPU time of every thread at %u Hz; threads that come later are looked for every 10 ms or less often, and what they do before is not seen",
+			"engine: a timer over %s every thread at %u Hz; threads that come later are looked for every 10 ms or less often, and what they do before is not seen",
+			p->clock == COATI_SAMPLER_WALL ? "wall time on" : "the CPU time of",
 			p->rate_hz);
 	else
 		coati_pprof_comment(

@@ -17,7 +17,7 @@ bool coati_walk_stop(struct walk *w, enum walk_end end)
 	return false;
 }
 
-static bool read_outside(struct walk *w, uint64_t addr, uint64_t *ret)
+static __attribute__((noinline)) bool read_outside(struct walk *w, uint64_t addr, uint64_t *ret)
 {
 	const struct walk_input *in = w->in;
 
@@ -39,7 +39,7 @@ static inline bool read_word(struct walk *w, uint64_t addr, uint64_t *ret)
 	return read_outside(w, addr, ret);
 }
 
-bool coati_walk_read(struct walk *w, uint64_t addr, uint64_t *ret)
+__attribute__((noinline)) bool coati_walk_read(struct walk *w, uint64_t addr, uint64_t *ret)
 {
 	return read_word(w, addr, ret);
 }
@@ -57,7 +57,7 @@ static inline bool get_reg(struct walk *w, struct walk_reg *r, uint64_t *ret)
 	return true;
 }
 
-bool coati_walk_reg(struct walk *w, struct walk_reg *r, uint64_t *ret)
+__attribute__((noinline)) bool coati_walk_reg(struct walk *w, struct walk_reg *r, uint64_t *ret)
 {
 	return get_reg(w, r, ret);
 }
@@ -65,7 +65,7 @@ bool coati_walk_reg(struct walk *w, struct walk_reg *r, uint64_t *ret)
 /* rax rdx rcx rbx rsi rdi rbp rsp r8..r15 of the kernel's struct sigcontext, as words; on arm64 they are in order. */
 static const uint8_t context_words[16] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7 };
 
-bool coati_walk_any_reg(struct walk *w, uint32_t reg, uint64_t *ret)
+__attribute__((cold)) bool coati_walk_any_reg(struct walk *w, uint32_t reg, uint64_t *ret)
 {
 	bool is_x86 = table_is_x86(w->in->machine);
 
@@ -74,20 +74,21 @@ bool coati_walk_any_reg(struct walk *w, uint32_t reg, uint64_t *ret)
 		return true;
 	}
 	if (reg == (is_x86 ? 6u : 29u))
-		return get_reg(w, &w->fp, ret);
+		return coati_walk_reg(w, &w->fp, ret);
 	if (reg == (is_x86 ? 3u : 30u))
-		return get_reg(w, &w->other, ret);
+		return coati_walk_reg(w, &w->other, ret);
 	if (!w->has_regs || reg >= (is_x86 ? 16u : 31u))
 		return coati_walk_stop(w, WALK_UNSUPPORTED);
 	if (w->context)
-		return read_word(w, w->context + 8 * (is_x86 ? context_words[reg] : reg), ret);
+		return coati_walk_read(w, w->context + 8 * (is_x86 ? context_words[reg] : reg),
+				       ret);
 	if (!(w->in->known >> reg & 1))
 		return coati_walk_stop(w, WALK_UNSUPPORTED);
 	*ret = w->in->regs[reg];
 	return true;
 }
 
-static const struct walk_place *add_place(struct walk *w, uint64_t addr)
+static __attribute__((noinline)) const struct walk_place *add_place(struct walk *w, uint64_t addr)
 {
 	uint32_t i = w->nr_places < WALK_PLACES ? w->nr_places : (w->last_place + 1) % WALK_PLACES;
 	struct walk_place p = { 0 };
@@ -119,7 +120,7 @@ static inline const struct walk_place *find_place(struct walk *w, uint64_t addr)
 	return add_place(w, addr);
 }
 
-const struct walk_place *coati_walk_place(struct walk *w, uint64_t addr)
+__attribute__((noinline)) const struct walk_place *coati_walk_place(struct walk *w, uint64_t addr)
 {
 	return find_place(w, addr);
 }
@@ -141,34 +142,27 @@ static inline struct table_packed find_rule(struct walk *w, const struct walk_pl
 	return rule;
 }
 
-/* The caller's stack pointer. */
-static inline bool find_cfa(struct walk *w, const struct table_rule *r, uint64_t *ret)
+/* The caller's stack pointer by a rule that little code has. */
+static __attribute__((noinline, cold)) bool find_rare_cfa(struct walk *w,
+							  const struct table_rule *r, uint64_t *ret)
 {
 	int64_t off = r->cfa_off, post = (int64_t)(int8_t)r->arg * 8;
 	uint64_t base;
 
 	switch (r->cfa) {
-	case TABLE_CFA_SP:
-	case TABLE_CFA_RA_REG:
-		*ret = w->sp + (uint64_t)off;
-		return true;
-	case TABLE_CFA_FP:
-		if (!get_reg(w, &w->fp, &base))
-			return false;
-		*ret = base + (uint64_t)off;
-		return true;
 	case TABLE_CFA_REG:
 		if (!coati_walk_any_reg(w, r->arg, &base))
 			return false;
 		*ret = base + (uint64_t)off;
 		return true;
 	case TABLE_CFA_AT_SP:
-		if (!read_word(w, w->sp + (uint64_t)off, &base))
+		if (!coati_walk_read(w, w->sp + (uint64_t)off, &base))
 			return false;
 		*ret = base + (uint64_t)post;
 		return true;
 	case TABLE_CFA_AT_FP:
-		if (!get_reg(w, &w->fp, &base) || !read_word(w, base + (uint64_t)off, &base))
+		if (!coati_walk_reg(w, &w->fp, &base) ||
+		    !coati_walk_read(w, base + (uint64_t)off, &base))
 			return false;
 		*ret = base + (uint64_t)post;
 		return true;
@@ -180,8 +174,34 @@ static inline bool find_cfa(struct walk *w, const struct table_rule *r, uint64_t
 	}
 }
 
-/* Where a register of the caller is, when this frame saved it at @at. Below the stack pointer that is the leaf's red zone, which a copy of
- * the stack may lack: then the register was not changed yet, or is restored already, and keeps its value. */
+/* The caller's stack pointer. */
+static inline bool find_cfa(struct walk *w, const struct table_rule *r, uint64_t *ret)
+{
+	uint64_t base = w->sp;
+
+	if (r->cfa == TABLE_CFA_FP) {
+		if (!get_reg(w, &w->fp, &base))
+			return false;
+	} else if (r->cfa != TABLE_CFA_SP && r->cfa != TABLE_CFA_RA_REG) {
+		return find_rare_cfa(w, r, ret);
+	}
+	*ret = base + (uint64_t)(int64_t)r->cfa_off;
+	return true;
+}
+
+/* Below the stack pointer is the leaf's red zone, which a copy of the stack may lack: then the register was not changed yet, or is restored already, and
+ * keeps its value. */
+static __attribute__((noinline, cold)) void read_red_zone(struct walk *w, struct walk_reg *r,
+							  uint64_t at)
+{
+	uint64_t value;
+
+	if (coati_walk_read(w, at, &value))
+		*r = (struct walk_reg){ .value = value };
+	w->is_over = false;
+}
+
+/* Where a register of the caller is, when this frame saved it at @at. */
 static inline void move_reg(struct walk *w, struct walk_reg *r, uint8_t where, uint64_t at)
 {
 	if (where == TABLE_SAME)
@@ -193,11 +213,7 @@ static inline void move_reg(struct walk *w, struct walk_reg *r, uint8_t where, u
 		r->at = at;
 		r->is_lost = false;
 	} else {
-		uint64_t value;
-
-		if (read_word(w, at, &value))
-			*r = (struct walk_reg){ .value = value };
-		w->is_over = false;
+		read_red_zone(w, r, at);
 	}
 }
 
@@ -335,7 +351,7 @@ bool coati_walk_next(struct walk *w)
 	p = find_place(w, w->pc);
 	/* a call that never returns may end its mapping */
 	if (!p && w->is_begun && !w->is_exact)
-		p = find_place(w, w->pc - 1);
+		p = coati_walk_place(w, w->pc - 1);
 	if (!p && w->is_begun)
 		return coati_walk_stop(w, WALK_UNMAPPED);
 	w->is_begun = true;
