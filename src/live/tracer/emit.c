@@ -49,10 +49,10 @@ static void hold(const struct coati_site *site)
 	uint8_t *at = emit_enter(0, &s);
 
 	if (!at) {
-		begin_lost(s, site->id);
+		begin_lost(s, tracer_site_id(site));
 		return;
 	}
-	push(s, site->id, tracer_now(), REGION_HELD);
+	push(s, tracer_site_id(site), tracer_now(), REGION_HELD);
 	s->held++;
 	s->limit = TRACER_FULL;
 	emit_leave(s);
@@ -74,11 +74,11 @@ static void begin_slow(struct coati_site *site, const void *frame)
 	count = coati_tracer_frames(site, frame, frames);
 	at = emit_enter(TRACER_REGION + stack_worst(count), &s);
 	if (!at) {
-		begin_lost(s, site->id);
+		begin_lost(s, tracer_site_id(site));
 		return;
 	}
 	at = coati_tracer_put_stack(s, at, frames, count, &stack);
-	begin(s, at, site->id);
+	begin(s, at, tracer_site_id(site));
 	coati_tracer_put_stacked(s, stack);
 	emit_leave(s);
 }
@@ -107,7 +107,7 @@ static __attribute__((noinline)) void begin_late(struct coati_site *site)
 {
 	struct tracer_slot *s = &coati_tracer_self->slot[0];
 
-	begin(s, slot_at(s), site->id);
+	begin(s, slot_at(s), tracer_site_id(site));
 	emit_leave(s);
 }
 
@@ -202,7 +202,7 @@ void coati_region_begin(struct coati_site *site)
 	}
 	r = region_at(t, depth);
 	r->began = now;
-	r->id = __atomic_load_n(&site->id, __ATOMIC_RELAXED);
+	r->id = tracer_site_id(site);
 	s->both += ONE_EVENT + ONE_REGION;
 	s->last = now;
 	short_commit(s, state, b, used, quick + (dt << 8), quick >> 56);
@@ -244,7 +244,7 @@ static void end_held(struct tracer_slot *s, const struct coati_site *site)
 			return;
 		}
 		at = put_head(s, at, LIVE_RANGE, now);
-		at = put_var(at, site->id);
+		at = put_var(at, tracer_site_id(site));
 		emit_commit(s, put_var(at, s->last > began ? s->last - began : 0));
 	} else if (!s->held) {
 		slot_open(s);
@@ -295,7 +295,7 @@ static __attribute__((noinline)) void end_slow(struct coati_site *site)
 		emit_fail(s);
 		return;
 	}
-	depth = find(s, site->id);
+	depth = find(s, tracer_site_id(site));
 	if (depth == UINT32_MAX) {
 		emit_leave(s);
 		return;
@@ -345,8 +345,8 @@ void coati_region_end(struct coati_site *site)
 	dt = now - s->last;
 	top = (__atomic_load_n(&s->both, __ATOMIC_RELAXED) & REGIONS) - ONE_REGION;
 	if (unlikely(top >= LIVE_REGION_DEPTH * ONE_REGION ||
-		     region_at(t, top)->id != __atomic_load_n(&site->id, __ATOMIC_RELAXED) ||
-		     (int64_t)used > s->limit || dt > SHORT)) {
+		     region_at(t, top)->id != tracer_site_id(site) || (int64_t)used > s->limit ||
+		     dt > SHORT)) {
 		end_left(site);
 		return;
 	}

@@ -36,6 +36,12 @@ ALWAYS uint64_t tracer_gate(void)
 	return __atomic_load_n(&coati_tracer_gate, __ATOMIC_RELAXED);
 }
 
+/* Its number, which another thread may just be giving it. */
+ALWAYS uint32_t tracer_site_id(const struct coati_site *site)
+{
+	return __atomic_load_n(&site->id, __ATOMIC_RELAXED);
+}
+
 static inline uint64_t tracer_ns(void)
 {
 	struct timespec ts;

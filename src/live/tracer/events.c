@@ -13,7 +13,7 @@ ALWAYS bool wanted(struct coati_site *site)
 {
 	if (!(tracer_gate() & __atomic_load_n(&site->mask, __ATOMIC_RELAXED)))
 		return false;
-	return likely(__atomic_load_n(&site->id, __ATOMIC_RELAXED)) || coati_tracer_site(site);
+	return likely(tracer_site_id(site)) || coati_tracer_site(site);
 }
 
 /* ---- logs ---- */
@@ -38,7 +38,7 @@ void coati_tracer_log(struct coati_site *site, const struct tracer_text *text, s
 	at = coati_tracer_put_stack(s, at, frames, count, &stack);
 	at = coati_tracer_define_text(s, at, text->text, text->size, full, &view);
 	at = put_head(s, at, LIVE_LOG, tracer_now());
-	at = put_var(at, site->id);
+	at = put_var(at, tracer_site_id(site));
 	emit_commit(s, put_string(at, &view));
 	coati_tracer_put_stacked(s, stack);
 	emit_leave(s);
@@ -67,7 +67,7 @@ static uint8_t *open_event(struct coati_site *site, unsigned int kind, uint32_t 
 		return NULL;
 	}
 	at = put_head(*ret, at, kind, tracer_now());
-	return put_var(at, site->id);
+	return put_var(at, tracer_site_id(site));
 }
 
 static void close_event(struct tracer_slot *s, uint8_t *at)
@@ -190,7 +190,7 @@ static void write_instant(const struct coati_site *site, struct field *fields, u
 			at = coati_tracer_define_text(s, at, fields[i].s ? fields[i].s : "",
 						      fields[i].size, 0, &fields[i].text);
 	at = put_head(s, at, LIVE_INSTANT, tracer_now());
-	at = put_var(at, site->id);
+	at = put_var(at, tracer_site_id(site));
 	for (uint32_t i = 0; i < count; i++)
 		at = put_value(at, &fields[i]);
 	emit_commit(s, at);

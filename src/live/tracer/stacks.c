@@ -89,7 +89,7 @@ uint32_t coati_tracer_frames(const struct coati_site *site, const void *frame,
 	int keep = errno;
 	uint32_t count;
 
-	if (!(site->flags & COATI_SITE_STACK) &&
+	if (!(__atomic_load_n(&site->flags, __ATOMIC_RELAXED) & COATI_SITE_STACK) &&
 	    !atomic_load_explicit(&coati_tracer_hot.stacks, memory_order_relaxed))
 		return 0;
 	count = walk((uint64_t)(uintptr_t)frame, frames);

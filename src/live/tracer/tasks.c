@@ -144,16 +144,16 @@ static void begin(struct coati_site *site, uint64_t parent, const void *frame,
 		generation = atomic_load_explicit(&s->generation, memory_order_relaxed);
 		at = coati_tracer_put_stack(s, at, frames, count, &stack);
 		at = put_head(s, at, LIVE_TASK_BEGIN, tracer_now());
-		at = put_var(at, site->id);
+		at = put_var(at, tracer_site_id(site));
 		at = put_var(at, ret->id);
 		emit_commit(s, put_var(at, parent));
 		coati_tracer_put_stacked(s, stack);
 	}
 	if (s && tracer_generation()) {
-		ret->site = site->id;
+		ret->site = tracer_site_id(site);
 		if (unlikely(atomic_load_explicit(&coati_tracer_watches.tasks,
 						  memory_order_acquire)))
-			coati_tracer_watch_site(site->id, site->name);
+			coati_tracer_watch_site(tracer_site_id(site), site->name);
 		ret->recording = coati_tracer.first_generation;
 		ret->slot = take_slot(coati_tracer_self, s);
 		if (ret->slot != TRACER_NO_SLOT)

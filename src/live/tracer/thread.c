@@ -349,7 +349,8 @@ uint8_t *coati_tracer_refill(struct tracer_thread *t, struct tracer_slot *s, uin
 
 	if (!tracer_generation())
 		let_it_start(s);
-	if (!tracer_generation())
+	/* pairs with: publish() in generation.c; what the collector did to the slot is done before the last generation ends */
+	if (!atomic_load_explicit(&coati_tracer_hot.generation, memory_order_acquire))
 		return NULL;
 	/* there is none for anybody, and the slot is ours: the lock would tell no more */
 	if (worst && emit_ready(s, 0) &&
