@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "kernel/need.h"
 #include "kernel/sampler-tape.h"
+#include "live/sampler/objects.h"
 
 /* ---- what it says ---- */
 
@@ -241,6 +242,69 @@ TEST(sampler_is_one_at_a_time_and_starts_again)
 		/* on a busy machine a tick may find others for as long */
 		CHECK(stats.samples > 0 || i % 2);
 	}
+}
+
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define CHILD_MAY_ALLOCATE 0 /* its allocator may be locked for ever there */
+#endif
+#endif
+#ifndef CHILD_MAY_ALLOCATE
+#define CHILD_MAY_ALLOCATE 1
+#endif
+
+static _Atomic bool is_over;
+
+/* Other tables each time, so that somebody is at them nearly always. */
+static void *look_often(void *arg)
+{
+	for (uint64_t n = 0; !is_over; n++)
+		coati_sampler_objects_refresh((UINT64_C(1) << 20) + n % 2);
+	return arg;
+}
+
+/* Handlers of fork() that are put there now are too late for the fork that is under way. */
+static pthread_t looker;
+
+static void start_late(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	start_sampler(1000, COATI_SAMPLER_PERF);
+	CHECK_INT(pthread_create(&looker, NULL, look_often, NULL), ==, 0);
+	burn(5 * NSEC_PER_MSEC);
+}
+
+static int sample_in_child(void)
+{
+	if (coati_sampler_stop(-1, NULL, NULL) != -ESRCH)
+		return 1;
+	if (coati_sampler_start(NULL, NULL) < 0)
+		return 2;
+	return coati_sampler_stop(-1, NULL, NULL) < 0 ? 3 : 0;
+}
+
+TEST(sampler_of_a_child_that_was_made_during_the_first_start_is_its_own)
+{
+	int status;
+	pid_t pid;
+
+	need_signals();
+	if (!CHILD_MAY_ALLOCATE)
+		test_skip("ASan's allocator may be locked for ever in a child of threads");
+	CHECK_INT(pthread_atfork(start_late, NULL, NULL), ==, 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(sample_in_child());
+	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+	CHECK_INT(status, ==, 0);
+	is_over = true;
+	CHECK_INT(pthread_join(looker, NULL), ==, 0);
+	CHECK_OK(coati_sampler_stop(-1, NULL, &err));
 }
 
 static _Atomic int host_signals;

@@ -48,6 +48,8 @@ static struct {
 	bool at_fork;	 /* the handlers of fork() are there */
 } all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all of it */
+static _Atomic pid_t
+	owner; /* the process whose it is; 0: nobody has asked yet. Negative: who makes it its own */
 
 _Atomic uint32_t coati_sampler_threads;
 void (*_Atomic coati_sampler_wait)(void);
@@ -292,12 +294,11 @@ static void after_fork(void)
 	coati_loader_give();
 }
 
-void coati_sampler_objects_forget(void)
+/* Nothing of the parent's that was under way. */
+static void reset(bool is_shut)
 {
-	bool is_shut = all.is_shut || all.is_crowded, at_fork = all.at_fork;
+	bool at_fork = all.at_fork;
 
-	if (!is_held)
-		return;
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	atomic_fetch_add(&coati_sampler_forks, 1);
 	for (uint32_t i = 0; i < SAMPLER_STRIPES; i++)
@@ -309,16 +310,42 @@ void coati_sampler_objects_forget(void)
 	}
 	all.is_shut = is_shut;
 	all.at_fork = at_fork;
+}
+
+void coati_sampler_objects_forget(void)
+{
+	if (!is_held)
+		return;
+	reset(all.is_shut || all.is_crowded);
+	atomic_store(&owner, getpid());
 	after_fork();
+}
+
+/* A child that was made just when the first one asked has handlers that came too late for it: the lock may be that of a thread which is not here, and so may the loader's. */
+static void take_lock(void)
+{
+	pid_t me = getpid(), was;
+
+	while ((was = atomic_load(&owner)) != me) {
+		if (was == -me) /* another thread is at it */
+			sched_yield();
+		else if (atomic_compare_exchange_strong(&owner, &was, was ? -me : me) && was) {
+			reset(true);
+			atomic_store(&owner, me);
+		}
+	}
+	pthread_mutex_lock(&lock);
 }
 
 /* ---- asking for them ---- */
 
 static bool is_shut(void)
 {
-	if (!all.at_fork)
-		all.at_fork =
-			pthread_atfork(before_fork, after_fork, coati_sampler_objects_forget) == 0;
+	if (!all.at_fork) {
+		all.at_fork = true; /* first: a child that has both would have them twice */
+		if (pthread_atfork(before_fork, after_fork, coati_sampler_objects_forget))
+			all.at_fork = false;
+	}
 	if (!all.has_looked && is_orphan())
 		all.is_shut = true;
 	return all.is_shut;
@@ -328,7 +355,7 @@ bool coati_sampler_objects_shut(void)
 {
 	bool shut;
 
-	pthread_mutex_lock(&lock);
+	take_lock();
 	shut = is_shut();
 	pthread_mutex_unlock(&lock);
 	return shut;
@@ -358,7 +385,7 @@ int coati_sampler_objects_refresh(uint64_t max_bytes)
 {
 	int r;
 
-	pthread_mutex_lock(&lock);
+	take_lock();
 	r = look_again(max_bytes);
 	pthread_mutex_unlock(&lock);
 	return r;
@@ -387,7 +414,7 @@ struct sampler_objects_stats coati_sampler_objects_stats(void)
 {
 	struct sampler_objects_stats s = { 0 };
 
-	pthread_mutex_lock(&lock);
+	take_lock();
 	s.bytes = all.bytes;
 	s.is_shut = all.is_shut;
 	for (uint32_t i = 0; i < all.len; i++) {

@@ -436,6 +436,16 @@ static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 	return r;
 }
 
+/* The handler of fork() came too late for a child that was made while it was put there. */
+static void be_ours(void)
+{
+	int32_t was = atomic_load_explicit(&run.pid, memory_order_relaxed);
+
+	if (was && was != getpid())
+		coati_sampler_forget();
+	atomic_store_explicit(&run.pid, getpid(), memory_order_relaxed);
+}
+
 int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_error *err)
 {
 	struct coati_sampler_opts o;
@@ -450,15 +460,18 @@ int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_erro
 			err, r < 0 ? r : -EINVAL,
 			"sampler: options that cannot be: rates are 1 to %u Hz, depths to %u",
 			MAX_RATE, SAMPLER_DEPTH_MAX);
-	atomic_store_explicit(&run.pid, getpid(), memory_order_relaxed);
+	be_ours();
 	if (!atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,
 						     memory_order_acquire, memory_order_relaxed))
 		return coati_fail(err, -EBUSY, "sampler: it runs already%s; stop it first",
 				  atomic_load_explicit(&coati_auto_active, memory_order_relaxed)
 					  ? ", as COATI_PROFILE asks"
 					  : "");
-	if (!run.at_fork)
-		run.at_fork = pthread_atfork(NULL, NULL, coati_sampler_forget) == 0;
+	if (!run.at_fork) {
+		run.at_fork = true;
+		if (pthread_atfork(NULL, NULL, coati_sampler_forget))
+			run.at_fork = false;
+	}
 	r = start(&o, err);
 	/* pairs with: acquire of the next start or stop */
 	atomic_store_explicit(&run.state, r < 0 ? IDLE : RUNNING, memory_order_release);
@@ -487,6 +500,7 @@ int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_err
 	uint64_t used;
 	int r = 0;
 
+	be_ours();
 	if (!atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,
 						     memory_order_acquire, memory_order_relaxed))
 		return coati_fail(err, -ESRCH, "sampler: it does not run");
