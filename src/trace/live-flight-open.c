@@ -160,7 +160,8 @@ static int list_chunks(struct coati_flight *f)
 		for (uint32_t j = 0; j < nr; j++) {
 			struct flight_chunk *w;
 
-			if (!some[j].state || !some[j].generation)
+			/* an odd turn: it was just being taken, and has nothing yet; a process that died then never gets further */
+			if (!some[j].state || !some[j].generation || some[j].turn & 1)
 				continue;
 			w = ARRAY_ADD(&f->chunks);
 			if (!w)

@@ -165,6 +165,35 @@ static uint64_t bytes_read(void)
 	return bytes;
 }
 
+/* Killed between the first step of taking a chunk and the last: there is nothing in it, and nothing is missing. */
+TEST(live_flight_passes_over_a_chunk_that_was_being_taken)
+{
+	struct live_chunk taken = { .turn = 3, .generation = 2, .state = 1 }, entry;
+	struct strbuf out = STRBUF_INIT(1 << 20);
+	struct coati_flight_info info;
+	struct coati_flight *f = NULL;
+	uint8_t *map = make();
+	struct live_map head;
+	uint32_t i = 0;
+
+	memcpy(&head, map, sizeof(head));
+	for (; i < head.chunk_count; i++) {
+		memcpy(&entry, map + head.directory_at + i * sizeof(entry), sizeof(entry));
+		if (!entry.state)
+			break;
+	}
+	CHECK_U64(i, <, head.chunk_count);
+	memcpy(map + head.directory_at + i * sizeof(taken), &taken, sizeof(taken));
+	CHECK_OK(coati_flight_open_fd(memory_file(map, LIVE_MAP_BYTES), &f, NULL));
+	CHECK_INT(read_all(f, &out), ==, 0);
+	CHECK_STR(out.text, said);
+	coati_flight_get_info(f, &info);
+	CHECK(!info.nr_changed && !info.nr_damaged);
+	coati_flight_close(&f);
+	coati_strbuf_fini(&out);
+	coati_free(map);
+}
+
 /* @nr chunks of 1 MiB in a file that has next to nothing in it. */
 static int hollow_file(uint8_t *map, uint32_t nr)
 {
