@@ -31,6 +31,7 @@ static int enter_chunk(struct coati_flight *f, const struct flight_chunk *w)
 	int n;
 
 	f->at = f->used = 0;
+	f->is_closing = false;
 	for (int i = 0; i < TRIES; i++) {
 		n = take_entry(f, w, &entry);
 		if (n < 0)
@@ -67,6 +68,16 @@ static bool belongs(const struct coati_flight *f, const struct live_batch *h,
 					 : h->generation == w->generation;
 }
 
+/* Whether there is no batch any more: what one did not use is cleared before the chunk says that it ends there. */
+static bool is_given_back(const struct coati_flight *f, const struct live_batch *h,
+			  const struct live_chunk *now)
+{
+	static const struct live_batch none;
+
+	return now->turn == f->turn &&
+	       (f->at >= now->used || (f->is_closing && !memcmp(h, &none, LIVE_HEAD)));
+}
+
 /* The batch at f->at into f->batch, its head first: what that says is written is there. 1, 0 when the chunk ends here. */
 static int copy_batch(struct coati_flight *f, const struct flight_chunk *w, struct live_batch *ret)
 {
@@ -86,9 +97,11 @@ static int copy_batch(struct coati_flight *f, const struct flight_chunk *w, stru
 		return n;
 	if (after.turn == f->turn && fits)
 		return 1;
+	f->used = 0;
+	if (is_given_back(f, ret, &after))
+		return 0;
 	f->info.nr_changed += after.turn != f->turn;
 	f->info.nr_damaged += after.turn == f->turn;
-	f->used = 0;
 	return 0;
 }
 
@@ -106,6 +119,8 @@ static int next_in_chunk(struct coati_flight *f, size_t *ret_size, uint64_t *ret
 			return n;
 		*ret_where = place_of(f, w) + f->at;
 		f->at += (uint32_t)LIVE_HEAD + h.capacity;
+		f->is_closing = !(h.flags & LIVE_BATCH_CLOSED) &&
+				h.capacity == ((h.used + 7) & ~UINT32_C(7));
 		if (h.kind != LIVE_BATCH_END) {
 			*ret_size = LIVE_HEAD + h.used;
 			return 1;

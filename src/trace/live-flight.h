@@ -50,6 +50,7 @@ struct coati_flight {
 	size_t chunk;  /* that is read next */
 	uint64_t turn; /* of the one before it, which is read now */
 	uint32_t at, used;
+	bool is_closing; /* the batch before @at has given back what it did not use, and is not closed yet */
 	uint64_t first_base, first_cycles, first_ns; /* clock of the first batch */
 	uint64_t ended; /* generation whose end mark waits for its other batches */
 	uint8_t end_mark[LIVE_HEAD];

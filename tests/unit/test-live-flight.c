@@ -194,6 +194,52 @@ TEST(live_flight_passes_over_a_chunk_that_was_being_taken)
 	coati_free(map);
 }
 
+/* Killed when a batch had given back what it did not use, and its chunk did not know yet. */
+TEST(live_flight_ends_where_a_batch_gave_room_back)
+{
+	struct strbuf out = STRBUF_INIT(1 << 20);
+	struct coati_flight_info info;
+	struct coati_flight *f = NULL;
+	uint8_t *map = make();
+	struct live_chunk entry = { 0 };
+	struct live_batch batch;
+	struct live_map head;
+	uint64_t at, end;
+	uint32_t last = 0;
+
+	memcpy(&head, map, sizeof(head));
+	for (uint32_t i = 0; i < head.chunk_count; i++) {
+		struct live_chunk c;
+
+		memcpy(&c, map + head.directory_at + i * sizeof(c), sizeof(c));
+		if (c.state) {
+			entry = c;
+			last = i;
+		}
+	}
+	/* its last batch, which is open */
+	at = head.chunks_at + (uint64_t)last * head.chunk_bytes;
+	end = at + entry.used;
+	for (memcpy(&batch, map + at, sizeof(batch)); at + sizeof(batch) + batch.capacity < end;
+	     memcpy(&batch, map + at, sizeof(batch)))
+		at += sizeof(batch) + batch.capacity;
+	CHECK(!(batch.flags & LIVE_BATCH_CLOSED));
+	batch.capacity = (batch.used + 7) & ~7u;
+	memcpy(map + at, &batch, sizeof(batch));
+	memset(map + at + sizeof(batch) + batch.used, 0, 8 + sizeof(batch));
+	entry.used = (uint32_t)(at - (end - entry.used) + 3 * sizeof(batch)) + batch.capacity;
+	CHECK_U64(entry.used, <=, head.chunk_bytes);
+	memcpy(map + head.directory_at + last * sizeof(entry), &entry, sizeof(entry));
+	CHECK_OK(coati_flight_open_fd(memory_file(map, LIVE_MAP_BYTES), &f, NULL));
+	CHECK_INT(read_all(f, &out), ==, 0);
+	CHECK_STR(out.text, said);
+	coati_flight_get_info(f, &info);
+	CHECK(!info.nr_changed && !info.nr_damaged);
+	coati_flight_close(&f);
+	coati_strbuf_fini(&out);
+	coati_free(map);
+}
+
 /* @nr chunks of 1 MiB in a file that has next to nothing in it. */
 static int hollow_file(uint8_t *map, uint32_t nr)
 {
