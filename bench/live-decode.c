@@ -126,15 +126,17 @@ static void make(struct load *l, int mixed)
 
 static void drain(struct load *l, struct coati_trace *t, struct coati_trace_check *c)
 {
+	const struct coati_trace_event *const *events;
 	struct coati_trace_finding f;
-	struct coati_trace_event e;
+	int n;
 
-	while (coati_trace_next(t, &e) > 0) {
-		if (coati_trace_check_event(c, &e, &f) != 0) {
+	while ((n = coati_trace_take(t, &events)) > 0) {
+		if (coati_trace_check_events(c, events, (uint32_t)n, &f) != 0) {
 			fprintf(stderr, "bench-live-decode: %s\n", f.text);
 			exit(1);
 		}
-		l->sum += e.time;
+		for (int i = 0; i < n; i++)
+			l->sum += events[i]->time;
 	}
 }
 

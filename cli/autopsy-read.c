@@ -202,24 +202,30 @@ static int keep_event(struct autopsy *a, const struct coati_trace *trace,
 
 /* ---- reading ---- */
 
+static int check_event(struct autopsy *a, struct coati_trace_check *check,
+		       const struct coati_trace_event *e)
+{
+	struct coati_trace_finding finding;
+	int r = a->too_deep ? 0 : coati_trace_check_event(check, e, &finding);
+
+	if (r > 0 && !a->findings++)
+		a->finding = finding;
+	a->too_deep |= r == -E2BIG;
+	return r == -E2BIG || r > 0 ? 0 : r;
+}
+
 static int take_events(struct autopsy *a, struct coati_trace *trace,
 		       struct coati_trace_check *check, bool second)
 {
-	struct coati_trace_finding finding;
-	struct coati_trace_event e;
-	int n, r;
+	const struct coati_trace_event *const *events;
+	int n, r = 0;
 
-	while ((n = coati_trace_next(trace, &e)) > 0) {
-		r = second ? keep_event(a, trace, &e) : note_event(a, &e);
-		if (r < 0)
-			return r;
-		if (!check)
-			continue;
-		r = a->too_deep ? 0 : coati_trace_check_event(check, &e, &finding);
-		if (r > 0 && !a->findings++)
-			a->finding = finding;
-		a->too_deep |= r == -E2BIG;
-		r = r == -E2BIG ? 0 : r;
+	while ((n = coati_trace_take(trace, &events)) > 0) {
+		for (int i = 0; i < n && r == 0; i++) {
+			r = second ? keep_event(a, trace, events[i]) : note_event(a, events[i]);
+			if (r == 0 && check)
+				r = check_event(a, check, events[i]);
+		}
 		if (r < 0)
 			return r;
 	}

@@ -4,15 +4,15 @@
  *
  *	struct coati_trace *t = NULL;
  *	coati_trace_new(NULL, &t, &err);
- *	struct coati_trace_event e;
+ *	const struct coati_trace_event *e;
  *	while (batches) {		payloads of kind COATI_BATCH_TRACE of a recording, or of a flight recorder
  *		coati_trace_feed(t, bytes, size, where, &err);
  *		while ((n = coati_trace_next(t, &e)) > 0)
- *			use(&e);
+ *			use(e);
  *	}
  *	coati_trace_finish(t);
  *	while ((n = coati_trace_next(t, &e)) > 0)
- *		use(&e);
+ *		use(e);
  *	coati_trace_free(&t);
  *
  * Batches may come in any order within a generation, and next() may be called after every feed(): it gives what is certain by then,
@@ -110,7 +110,7 @@ struct coati_trace_type {
 	const uint64_t *next; /* for each state the set of those that may follow, a bit each */
 };
 
-/* Texts and stacks live until the next call on the trace. */
+/* Lives until the next call on the trace, with its texts and its stack. */
 struct coati_trace_event {
 	uint64_t time;	/* CLOCK_MONOTONIC ns */
 	uint64_t error; /* it may be off by so many ns */
@@ -182,7 +182,9 @@ COATI_API int coati_trace_feed(struct coati_trace *t, const void *bytes, size_t 
 COATI_API int coati_trace_finish(struct coati_trace *t);
 /* 1 and an event, 0: nothing is certain until more is fed; -ENOMEM, -E2BIG. In order of time, those of one instant by process, thread and slot; what breaks
  * the order has the flag LATE.  Hot. */
-COATI_API int coati_trace_next(struct coati_trace *t, struct coati_trace_event *ret);
+COATI_API int coati_trace_next(struct coati_trace *t, const struct coati_trace_event **ret);
+/* The same for those who read a lot: how many, and the events that next() would give one by one. All of them live until the next call on the trace.  Hot. */
+COATI_API int coati_trace_take(struct coati_trace *t, const struct coati_trace_event *const **ret);
 
 struct coati_trace_quality {
 	uint64_t batches, bytes, events; /* events: given out */
@@ -336,6 +338,10 @@ COATI_API void coati_trace_check_free(struct coati_trace_check **c);
 COATI_API int coati_trace_check_event(struct coati_trace_check *c,
 				      const struct coati_trace_event *e,
 				      struct coati_trace_finding *ret);
+/* The same of some: how many of them are wrong; *ret tells of the first of those.  Hot. */
+COATI_API int coati_trace_check_events(struct coati_trace_check *c,
+				       const struct coati_trace_event *const *events, uint32_t nr,
+				       struct coati_trace_finding *ret);
 
 #ifdef __cplusplus
 }

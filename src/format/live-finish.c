@@ -31,11 +31,14 @@ static int over(const struct live *l, int r)
 
 static int drain(struct live *l)
 {
-	struct coati_trace_event e;
+	const struct coati_trace_event *const *events;
 	int r = 0, n;
 
-	while (r == 0 && (n = coati_trace_next(l->trace, &e)) != 0)
-		r = n < 0 ? n : coati_live_event(l, &e);
+	while (r == 0 && (n = coati_trace_take(l->trace, &events)) != 0) {
+		r = n < 0 ? n : 0;
+		for (int i = 0; i < n && r == 0; i++)
+			r = coati_live_event(l, events[i]);
+	}
 	return over(l, r);
 }
 

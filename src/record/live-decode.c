@@ -427,16 +427,52 @@ static int next_slowly(struct live_walk *w, struct live_event *ret)
 	return 1;
 }
 
-/* Kinds whose first argument is a number, and whose second, if any, is one too. */
-#define ONE_NUMBER                                                                             \
-	(1u << LIVE_RANGE | 1u << LIVE_TASK_END | 1u << LIVE_TASK_ENTER | 1u << LIVE_COUNTER | \
-	 1u << LIVE_STACKED | 1u << LIVE_LOG)
+const uint64_t coati_live_masks[8] = {
+	UINT64_MAX >> 56, UINT64_MAX >> 48, UINT64_MAX >> 40, UINT64_MAX >> 32,
+	UINT64_MAX >> 24, UINT64_MAX >> 16, UINT64_MAX >> 8,  UINT64_MAX,
+};
+
+/* Kinds whose first argument is a number. */
+#define SHORT                                                                             \
+	(1u << LIVE_REGION_BEGIN | 1u << LIVE_RANGE | 1u << LIVE_TASK_END |               \
+	 1u << LIVE_TASK_ENTER | 1u << LIVE_COUNTER | 1u << LIVE_GAUGE | 1u << LIVE_LOG | \
+	 1u << LIVE_STACKED)
+
+bool coati_live_next_short(struct live_walk *w, struct live_event *ret)
+{
+	const uint8_t *at = w->at;
+	unsigned int kind, more;
+	uint64_t delta, time;
+
+	if (at >= w->safe || !(SHORT >> (*at & 31) & 1))
+		return false;
+	kind = *at & 31;
+	more = *at >> 5;
+	memcpy(&delta, at + 1, sizeof(delta));
+	if (__builtin_add_overflow(w->time, delta & coati_live_masks[more], &time))
+		return false;
+	at = take_number(at + 2 + more, w->end, &ret->v[0]);
+	if (at && (kind == LIVE_COUNTER || kind == LIVE_RANGE)) {
+		at = take_number(at, w->end, &ret->v[1]);
+		ret->v[1] = kind == LIVE_COUNTER ? unzigzag(ret->v[1]) : ret->v[1];
+	} else if (at && kind == LIVE_GAUGE) {
+		at = take_double(at, w->end, &ret->real);
+	} else if (at && kind == LIVE_LOG) {
+		at = take_text(at, w->end, &ret->text[0]);
+	}
+	if (!at)
+		return false;
+	ret->kind = (uint8_t)kind;
+	ret->offset = (uint32_t)(w->at - w->start);
+	ret->time = w->time = time;
+	ret->nr_texts = kind == LIVE_LOG;
+	w->at = at;
+	return true;
+}
 
 int coati_live_next(struct live_walk *w, struct live_event *ret)
 {
 	const uint8_t *at = w->at;
-	unsigned int size, kind;
-	uint64_t delta;
 
 	if (live_next_region(w, ret)) {
 		ret->offset = (uint32_t)(at - w->start);
@@ -448,35 +484,8 @@ int coati_live_next(struct live_walk *w, struct live_event *ret)
 	w->at = at;
 	if (at == w->end)
 		return w->why ? -EBADMSG : 0;
-	kind = *at & 31;
 	/* Most events are short, and far from the end: no byte of them needs to be looked for. */
-	if (at >= w->safe || !(ONE_NUMBER >> kind & 1))
-		return next_slowly(w, ret);
-	size = (*at >> 5) + 1u;
-	memcpy(&delta, at + 1, 8);
-	delta &= ~UINT64_C(0) >> (64 - 8 * size);
-	at += 1 + size;
-	if (*at >= 0x80)
-		return next_slowly(w, ret);
-	ret->v[0] = *at++;
-	if (kind == LIVE_COUNTER || kind == LIVE_RANGE) {
-		if (*at >= 0x80)
-			return next_slowly(w, ret);
-		ret->v[1] = kind == LIVE_COUNTER ? unzigzag(*at) : *at;
-		at++;
-	} else if (kind == LIVE_LOG) {
-		at = take_text(at, w->end, &ret->text[0]);
-		if (!at)
-			return next_slowly(w, ret);
-	}
-	if (delta > ~w->time)
-		return next_slowly(w, ret);
-	ret->kind = (uint8_t)kind;
-	ret->offset = (uint32_t)(w->at - w->start);
-	ret->time = w->time += delta;
-	ret->nr_texts = kind == LIVE_LOG;
-	w->at = at;
-	return 1;
+	return coati_live_next_short(w, ret) ? 1 : next_slowly(w, ret);
 }
 
 /* ---- the schema ---- */

@@ -95,13 +95,15 @@ struct live_walk coati_live_walk(const struct live_view *b, const struct live_sc
 /* 1 and an event, 0 at the end, -EBADMSG: no sense from w->offset on.  Hot. */
 int coati_live_next(struct live_walk *w, struct live_event *ret);
 
+extern const uint64_t coati_live_masks[8]; /* of one to eight bytes */
+
 /* The same, if the next event is a short one that begins or ends a region: kind, time and v[0] of *ret. Else false, and nothing has changed. Threads alternate as they
  * like, and with them begins and ends: there is no branch between the two.  Hot. */
 static inline bool live_next_region(struct live_walk *w, struct live_event *ret)
 {
 	const uint8_t *at = w->at;
 	unsigned int kind, is_end, more;
-	uint64_t delta, site;
+	uint64_t delta, site, time;
 
 	if (at >= w->safe)
 		return false;
@@ -109,17 +111,20 @@ static inline bool live_next_region(struct live_walk *w, struct live_event *ret)
 	more = *at >> 5;
 	is_end = kind - LIVE_REGION_BEGIN;
 	memcpy(&delta, at + 1, sizeof(delta));
-	delta = delta << (56 - 8 * more) >> (56 - 8 * more);
 	at += 2 + more;
 	site = *at & (is_end - 1u);
-	if (is_end > 1 || site > 0x7f || delta > ~w->time)
+	if (is_end > 1 || site > 0x7f ||
+	    __builtin_add_overflow(w->time, delta & coati_live_masks[more], &time))
 		return false;
 	ret->kind = (uint8_t)kind;
 	ret->v[0] = site;
-	ret->time = w->time += delta;
+	ret->time = w->time = time;
 	w->at = at + 1 - is_end;
 	return true;
 }
+
+/* The same of kinds that have no more than one or two numbers, a double or a text: nothing has changed if it is none or longer, or near the end.  Hot. */
+bool coati_live_next_short(struct live_walk *w, struct live_event *ret);
 
 /* Entries of a SCHEMA batch: 1, 0, -EBADMSG. */
 struct live_schema_entry {

@@ -136,21 +136,21 @@ static int fill(struct coati_contexts *now, const struct coati_trace_event *e,
 int coati_contexts_next(void *ctx, struct coati_context_sample *ret)
 {
 	struct coati_contexts *now = ((struct coati_contexts *)ctx)->now;
-	struct coati_trace_event e;
+	const struct coati_trace_event *e;
 	int r = 0, n;
 
 	while (r == 0 && now && (n = coati_trace_next(now->trace, &e)) != 0) {
 		if (n < 0)
 			return n;
-		if (e.flags & (COATI_TRACE_NEW_THREAD | COATI_TRACE_NEW_PROCESS))
-			r = forget_names(now, &e);
+		if (e->flags & (COATI_TRACE_NEW_THREAD | COATI_TRACE_NEW_PROCESS))
+			r = forget_names(now, e);
 		if (r < 0)
 			return r;
-		if (e.kind == COATI_TRACE_SAMPLE)
-			return fill(now, &e, ret);
-		r = e.kind == COATI_TRACE_THREAD_NAME || e.kind == COATI_TRACE_PROCESS_NAME
-			    ? take_name(now, &e)
-			    : coati_contexts_event(now, &e);
+		if (e->kind == COATI_TRACE_SAMPLE)
+			return fill(now, e, ret);
+		r = e->kind == COATI_TRACE_THREAD_NAME || e->kind == COATI_TRACE_PROCESS_NAME
+			    ? take_name(now, e)
+			    : coati_contexts_event(now, e);
 	}
 	return r;
 }

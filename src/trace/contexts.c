@@ -240,11 +240,14 @@ int coati_contexts_event(struct coati_contexts *c, const struct coati_trace_even
 
 static int drain(struct coati_contexts *c)
 {
-	struct coati_trace_event e;
+	const struct coati_trace_event *const *events;
 	int r = 0, n;
 
-	while (r == 0 && (n = coati_trace_next(c->trace, &e)) != 0)
-		r = n < 0 ? n : coati_contexts_event(c, &e);
+	while (r == 0 && (n = coati_trace_take(c->trace, &events)) != 0) {
+		r = n < 0 ? n : 0;
+		for (int i = 0; i < n && r == 0; i++)
+			r = coati_contexts_event(c, events[i]);
+	}
 	return r;
 }
 

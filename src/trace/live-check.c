@@ -20,7 +20,8 @@
 
 #define DEPTH_MAX   (1u << 16)
 #define THREADS_MAX (1u << 20)
-#define RECENT	    64u
+#define RECENT	    256u
+#define NO_SLOT	    UINT32_MAX /* slots have 16 bits */
 #define THINGS_MAX \
 	(1u << 20) /* tasks and resources of a process that are remembered, ended ones too */
 
@@ -30,6 +31,9 @@ struct region {
 };
 
 struct thread {
+	struct watched *watched;
+	uint32_t pid, tid, slot;
+	uint32_t quiet_slot; /* the same; NO_SLOT: every event needs a closer look */
 	uint64_t time, generation;
 	bool certain; /* every open region is known */
 	bool telling; /* regions are told again, one after the other */
@@ -50,17 +54,11 @@ struct watched {
 	struct map threads, tasks, resources; /* -> pointer */
 };
 
-/* Where an event belongs. */
-struct place {
-	struct watched *watched;
-	struct thread *thread; /* NULL: the entry is free */
-	uint32_t pid, tid, slot;
-};
-
 struct coati_trace_check {
 	struct map processes;
 	uint64_t events, time;
-	struct place recent[RECENT];	     /* threads whose events came last, by their numbers */
+	struct thread *recent[RECENT]; /* whose events came last, by their numbers */
+	struct thread nobody;
 	struct coati_trace_finding *finding; /* NULL: there is one already */
 	bool found;
 };
@@ -154,6 +152,10 @@ static struct thread *get_thread(struct watched *w, const struct coati_trace_eve
 	t = coati_alloc(sizeof(*t));
 	if (!t)
 		return NULL;
+	t->watched = w;
+	t->pid = e->pid;
+	t->tid = e->tid;
+	t->slot = e->slot;
 	t->regions.max = DEPTH_MAX;
 	if (coati_map_put(&w->threads, key, (uint64_t)(uintptr_t)t) < 0) {
 		free_thread(t);
@@ -422,43 +424,42 @@ static int follow(struct coati_trace_check *c, struct watched *w, struct thread 
 	}
 }
 
-static struct place *recent(struct coati_trace_check *c, const struct coati_trace_event *e)
+static void forget_recent(struct coati_trace_check *c)
 {
-	return &c->recent[(e->tid ^ (uint32_t)e->slot << 5 ^ e->pid) % RECENT];
+	c->nobody.quiet_slot = NO_SLOT;
+	for (size_t i = 0; i < RECENT; i++)
+		c->recent[i] = &c->nobody;
 }
 
-/* Process and thread of the event; NULL: out of memory. */
-static const struct place *find_place(struct coati_trace_check *c,
-				      const struct coati_trace_event *e)
+/* The thread of the event; NULL: out of memory. */
+static struct thread *find_thread(struct coati_trace_check *c, const struct coati_trace_event *e)
 {
-	struct place *p = recent(c, e);
+	struct thread **recent = &c->recent[e->tid % RECENT], *t = *recent;
+	struct watched *w;
 
 	if (e->flags & COATI_TRACE_NEW_PROCESS) {
 		forget_process(c, e->pid);
-		memset(c->recent, 0, sizeof(c->recent));
+		forget_recent(c);
+	} else if (t != &c->nobody && t->pid == e->pid && t->tid == e->tid && t->slot == e->slot) {
+		return t;
 	}
-	if (p->thread && p->pid == e->pid && p->tid == e->tid && p->slot == e->slot)
-		return p;
-	p->watched = get_watched(c, e->pid);
-	p->thread = p->watched ? get_thread(p->watched, e) : NULL;
-	p->pid = e->pid;
-	p->tid = e->tid;
-	p->slot = e->slot;
-	return p->thread ? p : NULL;
+	w = get_watched(c, e->pid);
+	t = w ? get_thread(w, e) : NULL;
+	if (t)
+		*recent = t;
+	return t;
 }
 
 static __attribute__((noinline)) int check_in_full(struct coati_trace_check *c,
 						   const struct coati_trace_event *e,
 						   struct coati_trace_finding *ret)
 {
-	const struct place *place = find_place(c, e);
+	struct thread *t = find_thread(c, e);
 	struct coati_trace_finding finding;
-	struct thread *t;
 	int n;
 
-	if (!place)
+	if (!t)
 		return -ENOMEM;
-	t = place->thread;
 	if (e->flags & COATI_TRACE_NEW_THREAD) {
 		t->regions.len = 0;
 		t->certain = false;
@@ -468,7 +469,8 @@ static __attribute__((noinline)) int check_in_full(struct coati_trace_check *c,
 	if (e->kind != COATI_TRACE_LOST && !(e->flags & COATI_TRACE_CLOCK_UNKNOWN) && e->tid)
 		check_time(c, t, e);
 	check_inside(c, e);
-	n = follow(c, place->watched, t, e);
+	n = follow(c, t->watched, t, e);
+	t->quiet_slot = t->telling ? NO_SLOT : t->slot;
 	c->events++;
 	if (n < 0)
 		return n;
@@ -485,52 +487,64 @@ static __attribute__((noinline)) int check_in_full(struct coati_trace_check *c,
 /* A begin as deep as it should be, or an end of what began there, and as long. There is no branch between the two: threads alternate, and nobody can guess which it
  * is.  Hot. */
 static inline bool follow_region(struct thread *t, const struct coati_trace_event *e,
-				 unsigned int is_end)
+				 uint64_t is_end)
 {
-	uint64_t begun = is_end - UINT64_C(1); /* all bits of a begin */
+	uint64_t ended = 0 - is_end; /* all bits of an end */
+	uint64_t began = e->time - (e->duration & ended);
 	size_t depth = t->regions.len - is_end;
-	uint64_t wrong_begin, wrong_end;
 	struct region *r;
 
-	if (depth >= t->regions.cap)
+	if (e->depth != depth || depth >= t->regions.cap)
 		return false;
 	r = &t->regions.v[depth];
-	wrong_begin = e->depth ^ depth;
-	wrong_end =
-		((uintptr_t)r->site ^ (uintptr_t)e->site) | ((r->began + e->duration) ^ e->time);
-	if ((wrong_end & ~begun) | (wrong_begin & begun))
+	if ((((uintptr_t)r->site ^ (uintptr_t)e->site) | (r->began ^ began)) & ended)
 		return false;
 	r->site = e->site;
-	r->began = (r->began & ~begun) | (e->time & begun);
+	r->began = began;
 	t->regions.len = depth + 1 - is_end;
 	return true;
 }
 
 /* Nearly every event: of a thread that was seen lately, with nothing special about it and nothing wrong. False: it has to be looked at in full, and nothing has
- * changed.  Hot. */
-static bool is_plain(struct coati_trace_check *c, const struct coati_trace_event *e)
+ * changed. No event of the thread is later than the latest of all.  Hot. */
+static inline bool is_plain(struct coati_trace_check *c, const struct coati_trace_event *e)
 {
-	unsigned int is_end = (unsigned int)e->kind - COATI_TRACE_REGION_BEGIN;
-	const struct place *p = recent(c, e);
-	struct thread *t = p->thread;
+	struct thread *t = c->recent[e->tid % RECENT];
+	uint64_t is_end = (uint64_t)e->kind - COATI_TRACE_REGION_BEGIN;
 
-	if (!t || p->pid != e->pid || p->tid != e->tid || p->slot != e->slot ||
-	    e->flags & ~COATI_TRACE_INCOMPLETE || t->telling || e->time < t->time ||
-	    e->time < c->time || e->generation < t->generation)
+	if (t->pid != e->pid || t->tid != e->tid || t->quiet_slot != e->slot ||
+	    e->flags & ~COATI_TRACE_INCOMPLETE || e->time < c->time ||
+	    e->generation != t->generation)
 		return false;
 	if (is_end <= 1 ? !follow_region(t, e, is_end)
 			: e->kind >= 32 || !(STATELESS >> e->kind & 1))
 		return false;
 	c->time = t->time = e->time;
-	t->generation = e->generation;
 	c->events++;
 	return true;
+}
+
+int coati_trace_check_events(struct coati_trace_check *c,
+			     const struct coati_trace_event *const *events, uint32_t nr,
+			     struct coati_trace_finding *ret)
+{
+	int found = 0, n;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (is_plain(c, events[i]))
+			continue;
+		n = check_in_full(c, events[i], found ? NULL : ret);
+		if (n < 0)
+			return n;
+		found += n;
+	}
+	return found;
 }
 
 int coati_trace_check_event(struct coati_trace_check *c, const struct coati_trace_event *e,
 			    struct coati_trace_finding *ret)
 {
-	return is_plain(c, e) ? 0 : check_in_full(c, e, ret);
+	return coati_trace_check_events(c, &e, 1, ret);
 }
 
 int coati_trace_check_new(struct coati_trace_check **ret, struct coati_error *err)
@@ -540,6 +554,7 @@ int coati_trace_check_new(struct coati_trace_check **ret, struct coati_error *er
 	if (!c)
 		return coati_fail(err, -ENOMEM, "a check of a trace: %m");
 	coati_map_init(&c->processes, 1u << 16);
+	forget_recent(c);
 	*ret = c;
 	return 0;
 }

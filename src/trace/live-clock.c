@@ -43,6 +43,13 @@ static void between_pairs(struct live_clock *c, const struct live_batch *h, uint
 		c->mult = (uint64_t)mult;
 }
 
+static void set_near(struct live_clock *c)
+{
+	c->near = (UINT64_MAX >> 2) / c->mult;
+	if (c->near > c->last_units - c->units)
+		c->near = c->last_units - c->units;
+}
+
 struct live_clock coati_live_clock(const struct live_batch *h, const struct clock_rate *rate)
 {
 	struct live_clock c = { .units = h->pair_cycles,
@@ -52,17 +59,16 @@ struct live_clock coati_live_clock(const struct live_batch *h, const struct cloc
 				.unknown = h->flags & LIVE_BATCH_CLOCK_UNKNOWN };
 	uint64_t told = rate_32(rate);
 
-	if (h->flags & LIVE_BATCH_NANOSECONDS) {
-		c.units = c.ns = 0;
-		c.mult = ONE;
-		return c;
-	}
 	c.mult = told ? told : ONE;
-	if (h->flags & LIVE_BATCH_CLOSED && h->end_ns)
+	if (h->flags & LIVE_BATCH_NANOSECONDS) {
+		c.units = c.ns = h->base;
+		c.mult = ONE;
+	} else if (h->flags & LIVE_BATCH_CLOSED && h->end_ns) {
 		between_pairs(&c, h, told);
-	else
+	} else {
 		c.is_open = true;
-	if (c.is_open && !told)
-		c.unknown = true;
+		c.unknown = c.unknown || !told;
+	}
+	set_near(&c);
 	return c;
 }

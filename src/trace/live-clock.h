@@ -25,6 +25,8 @@ struct live_clock {
 	uint64_t mult;	    /* with a shift of 32 */
 	uint64_t error_ns;
 	uint64_t last_units; /* no time of the batch is later */
+	uint64_t
+		near; /* so many units behind the first pair a product has 64 bits, and is not later than that */
 	bool is_open, unknown;
 };
 

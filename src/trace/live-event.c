@@ -143,6 +143,7 @@ static int show_again(struct stream *s, const struct live_event *raw, struct coa
 
 	if (!other)
 		return -ENOMEM;
+	coati_trace_take_back(other);
 	e->tid = other->tid;
 	e->slot = other->slot;
 	other->plain = false;
@@ -253,8 +254,8 @@ static int show_range(struct stream *s, const struct live_event *raw, struct coa
 	return 0;
 }
 
-static int show_kind(struct coati_trace *t, struct stream *s, const struct live_event *raw,
-		     struct coati_trace_event *e)
+int coati_trace_show_kind(struct coati_trace *t, struct stream *s, const struct live_event *raw,
+			  struct coati_trace_event *e)
 {
 	switch (raw->kind) {
 	case LIVE_REGION_BEGIN:
@@ -308,6 +309,7 @@ void coati_trace_blank(struct stream *s, const struct held *h)
 					       .error = s->clock.error_ns,
 					       .duration = COATI_TRACE_NO_DURATION,
 					       .text.text = "" };
+	s->stale = UINT32_MAX;
 	if (!h->generation->ended)
 		s->blank.flags |= COATI_TRACE_INCOMPLETE;
 }
@@ -360,7 +362,7 @@ int coati_trace_show(struct coati_trace *t, struct stream *s, struct coati_trace
 	e->kind = raw->kind;
 	if (s->telling && raw->kind != LIVE_OPEN_REGION)
 		coati_trace_regions_told(s);
-	n = show_kind(t, s, raw, e);
+	n = coati_trace_show_kind(t, s, raw, e);
 	if (n < 0)
 		return n;
 	t->quality.unresolved += !!(e->flags & COATI_TRACE_UNRESOLVED);

@@ -177,6 +177,9 @@ static int learn(struct coati_trace *t, struct process *p, struct held *h)
 	}
 	if (n < 0)
 		coati_trace_damaged(t, h, w.offset, w.why);
+	if (p->names.renamed)
+		coati_trace_take_all_back(t);
+	p->names.renamed = false;
 	return 0;
 }
 
@@ -268,6 +271,7 @@ static struct process *new_process(struct coati_trace *t, uint32_t pid)
 		return NULL;
 	}
 	*slot = p;
+	coati_trace_unlist(t);
 	t->certain = false;
 	return p;
 }
@@ -317,16 +321,13 @@ static int get_process(struct coati_trace *t, const struct live_view *b, struct 
 static struct held *hold(struct coati_trace *t, struct generation *g, const struct live_view *b,
 			 uint64_t where)
 {
-	struct held *h = coati_alloc(sizeof(*h) + b->head.used);
+	struct held *h = coati_realloc_array(NULL, 1, sizeof(*h) + b->head.used);
 
 	if (!h)
 		return NULL;
+	*h = (struct held){ .generation = g, .view = *b, .where = where, .order = t->order++ };
 	memcpy(h->bytes, b->payload, b->head.used);
-	h->view = *b;
 	h->view.payload = h->bytes;
-	h->generation = g;
-	h->where = where;
-	h->order = t->order++;
 	*g->last = h;
 	g->last = &h->next;
 	t->quality.held_bytes += LIVE_HEAD + b->head.used;
@@ -445,6 +446,10 @@ int coati_trace_new(const struct coati_trace_opts *opts, struct coati_trace **re
 	t->heap.max = STREAMS_MAX;
 	t->open.max = UINT32_MAX;
 	coati_map_init(&t->by_pid, PROCESSES_MAX);
+	if (coati_trace_heap_init(t) < 0) {
+		coati_trace_free(&t);
+		return coati_fail(err, -ENOMEM, "a trace: %m");
+	}
 	*ret = t;
 	return 0;
 }

@@ -13,7 +13,6 @@
 
 #define REGIONS_MAX 4096u
 #define QUEUE_MAX   (1u << 22)
-#define FEW	    8u	  /* streams among which the first is looked for one by one */
 #define SWEEP_AT    4096u /* streams of a process before those that have ended are looked for */
 
 /* ---- streams ---- */
@@ -22,6 +21,7 @@ void coati_trace_stream_free(struct stream *s)
 {
 	ARRAY_FINI(&s->queue);
 	ARRAY_FINI(&s->regions);
+	coati_trace_ahead_free(s);
 	coati_free(s);
 }
 
@@ -90,6 +90,14 @@ static bool comes_first(const struct stream *a, const struct stream *b)
 	return a->slot < b->slot;
 }
 
+static int by_rank(const void *a, const void *b)
+{
+	return comes_first(((const struct waiting *)a)->stream, ((const struct waiting *)b)->stream)
+		       ? -1
+		       : comes_first(((const struct waiting *)b)->stream,
+				     ((const struct waiting *)a)->stream);
+}
+
 static inline bool earlier(const struct waiting *a, const struct waiting *b)
 {
 	return a->time != b->time ? a->time < b->time : comes_first(a->stream, b->stream);
@@ -114,36 +122,45 @@ static void sift_down(struct waiting *v, size_t len, size_t at)
 	v[at] = moved;
 }
 
-/* Which is first changes with nearly every event, and no processor guesses it: no branch but for those of the same instant. */
-static inline size_t first_of(const struct waiting *v, size_t len)
+/* Which is first changes with nearly every event, and no processor guesses it: no branch. A few lie in the order of those of the same instant; behind them there is
+ * what is never first.  Hot. */
+static inline struct waiting *first_of(struct waiting *v, size_t nr)
 {
-	const struct waiting *first = v, *end = v + len;
-	uint64_t best = v->time;
+	struct waiting *first = v;
+	uint64_t time = v->time;
 
-	for (const struct waiting *i = v + 1; i < end; i++) {
-		uint64_t time = i->time;
-
-		if (__builtin_expect(time == best, 0) && comes_first(i->stream, first->stream))
-			first = i;
-		first = time < best ? i : first;
-		best = time < best ? time : best;
+#pragma GCC unroll 8
+	for (size_t i = 1; i < nr; i++) {
+		first = v[i].time < time ? &v[i] : first;
+		time = v[i].time < time ? v[i].time : time;
 	}
-	return (size_t)(first - v);
+	return first;
 }
 
-/* The time of the one on top has changed. */
-static inline void reorder(struct coati_trace *t)
+/* The earliest of all, when the time of the one that was has changed. */
+static inline struct waiting *find_first(struct coati_trace *t)
 {
-	struct waiting *v = t->heap.v;
-
-	v[t->top].time = v[t->top].stream->time;
+	if (t->heap.len <= 4)
+		return first_of(t->heap.v, 4);
 	if (t->heap.len <= FEW)
-		t->top = first_of(v, t->heap.len);
-	else
-		sift_down(v, t->heap.len, 0);
+		return first_of(t->heap.v, FEW);
+	sift_down(t->heap.v, t->heap.len, 0);
+	return t->heap.v;
 }
 
-/* A few are not sorted; a heap is made when there are more. */
+static inline uint64_t next_time(const struct stream *s)
+{
+	return s->next < s->end ? s->next->time : s->time;
+}
+
+/* The next event of the one on top has another time. */
+static void reorder(struct coati_trace *t, uint64_t time)
+{
+	t->heap.v[t->top].time = time;
+	t->top = (size_t)(find_first(t) - t->heap.v);
+}
+
+/* A few are not sorted by time; a heap is made when there are more. */
 static int heap_put(struct coati_trace *t, struct stream *s)
 {
 	struct waiting new = { s->time, s }, *v;
@@ -153,12 +170,15 @@ static int heap_put(struct coati_trace *t, struct stream *s)
 		return -ENOMEM;
 	v = t->heap.v;
 	s->in_heap = true;
-	v[at] = new;
 	if (t->heap.len <= FEW) {
-		t->top = first_of(v, t->heap.len);
+		for (; at && comes_first(s, v[at - 1].stream); at--)
+			v[at] = v[at - 1];
+		v[at] = new;
+		t->top = (size_t)(first_of(v, FEW) - v);
 		return 0;
 	}
 	t->top = 0;
+	v[at] = new;
 	if (t->heap.len == FEW + 1) {
 		for (size_t i = t->heap.len / 2; i-- > 0;)
 			sift_down(v, t->heap.len, i);
@@ -178,12 +198,31 @@ static void heap_pop(struct coati_trace *t)
 	size_t top = t->top;
 
 	v[top].stream->in_heap = false;
-	v[top] = v[--t->heap.len];
-	t->top = 0;
-	if (t->heap.len > FEW)
+	coati_trace_ahead_free(v[top].stream);
+	if (t->heap.len-- > FEW) {
+		v[0] = v[t->heap.len];
 		sift_down(v, t->heap.len, 0);
-	else if (t->heap.len)
-		t->top = first_of(v, t->heap.len);
+		if (t->heap.len == FEW)
+			qsort(v, FEW, sizeof(*v), by_rank);
+	} else {
+		memmove(v + top, v + top + 1, (t->heap.len - top) * sizeof(*v));
+		v[t->heap.len].time = UINT64_MAX;
+	}
+	t->top = t->heap.len <= FEW ? (size_t)(first_of(v, FEW) - v) : 0;
+}
+
+/* Room for a few, behind which there is nothing. */
+int coati_trace_heap_init(struct coati_trace *t)
+{
+	for (size_t i = 0; i < FEW; i++) {
+		struct waiting *w = ARRAY_ADD(&t->heap);
+
+		if (!w)
+			return -ENOMEM;
+		w->time = UINT64_MAX;
+	}
+	t->heap.len = 0;
+	return 0;
 }
 
 /* ---- one stream ---- */
@@ -360,6 +399,7 @@ int coati_trace_queue(struct coati_trace *t, struct process *p, struct generatio
 {
 	int n = 0;
 
+	coati_trace_unlist(t);
 	if (p->streams.len > SWEEP_AT)
 		sweep(p);
 	for (struct held *h = g->first; h && n >= 0; h = h->next)
@@ -373,7 +413,7 @@ int coati_trace_queue(struct coati_trace *t, struct process *p, struct generatio
 	return n;
 }
 
-/* ---- giving out ---- */
+/* ---- what comes next ---- */
 
 /* Whether no process can send anything earlier than what is on top of the heap. */
 static bool is_certain(struct coati_trace *t)
@@ -390,26 +430,151 @@ static bool is_certain(struct coati_trace *t)
 static void advance(struct coati_trace *t, struct stream *s, struct coati_trace_event *e)
 {
 	size_t at = s->at;
-	bool more;
 
 	if (s->gap) {
 		s->gap = 0;
 		if (s->event.kind != LIVE_NONE)
 			return;
 	}
-	more = step(t, s);
-	while (more && s->event.kind == LIVE_STACKED && s->at == at) {
+	while (!coati_trace_ahead(t, s)) {
+		if (!step(t, s)) {
+			heap_pop(t);
+			return;
+		}
+		if (s->event.kind != LIVE_STACKED || s->at != at)
+			break;
 		if (e)
 			coati_trace_show_stack(t, s, &s->event, e);
-		more = step(t, s);
 	}
-	if (!more)
-		heap_pop(t);
-	else
-		reorder(t);
+	reorder(t, next_time(s));
 }
 
-static inline void count_event(struct coati_trace *t, struct coati_trace_event *e)
+/* Nothing of the stream on top is ready any more. */
+static void go_on(struct coati_trace *t)
+{
+	struct stream *s = t->due;
+
+	t->due = NULL;
+	if (coati_trace_ahead(t, s) || step(t, s))
+		reorder(t, next_time(s));
+	else
+		heap_pop(t);
+}
+
+/* ---- the list: what comes next for certain ---- */
+
+/* One of a few streams, while they are merged. */
+struct lane {
+	uint64_t time, after; /* of the next event, and of the one behind it */
+	struct coati_trace_event *next, *end;
+};
+
+/* The earliest of four; of those of the same instant the first. Which it is changes with nearly every event, and no processor guesses it: there is no branch.  Hot. */
+static inline struct lane *first_lane(struct lane *l, uint64_t *ret_time)
+{
+	uint64_t a = l[0].time, b = l[1].time, c = l[2].time, d = l[3].time;
+	struct lane *x = l, *y = l + 2;
+
+	x = b < a ? l + 1 : x;
+	a = b < a ? b : a;
+	y = d < c ? l + 3 : y;
+	c = d < c ? d : c;
+	x = c < a ? y : x;
+	*ret_time = c < a ? c : a;
+	return x;
+}
+
+/* What is ready, by time, up to the last of some lane: that one.  Hot. */
+static inline struct lane *merge(struct lane *lanes, bool many, struct coati_trace_event **list,
+				 uint32_t *ret_nr)
+{
+	uint32_t n = 0;
+
+	for (;;) {
+		uint64_t time, other_time;
+		struct lane *l = first_lane(lanes, &time), *other;
+		struct coati_trace_event *e;
+
+		if (many) {
+			other = first_lane(lanes + 4, &other_time);
+			l = other_time < time ? other : l;
+		}
+		e = l->next;
+		list[n++] = e;
+		l->time = l->after;
+		l->next = ++e;
+		if (e == l->end) {
+			*ret_nr = n;
+			return l;
+		}
+		l->after = e[1].time;
+	}
+}
+
+/* Of a few streams. One of which nothing is ready stands there with what will be shown, which ends the list and is not in it. */
+static void list_few(struct coati_trace *t)
+{
+	struct lane lanes[FEW], *last;
+	struct waiting *v = t->heap.v;
+	size_t nr = t->heap.len;
+
+	for (size_t i = 0; i < (nr <= 4 ? 4 : FEW); i++) {
+		const struct stream *s = i < nr ? v[i].stream : NULL;
+
+		if (s && s->next < s->end)
+			lanes[i] = (struct lane){ v[i].time, s->next[1].time, s->next, s->end };
+		else
+			lanes[i] = (struct lane){ v[i].time, 0, &t->shown, &t->shown + 1 };
+	}
+	last = nr <= 4 ? merge(lanes, false, t->list, &t->listed)
+		       : merge(lanes, true, t->list, &t->listed);
+	for (size_t i = 0; i < nr; i++) {
+		struct stream *s = v[i].stream;
+
+		if (s->next < s->end) {
+			s->next = lanes[i].next;
+			v[i].time = lanes[i].time;
+		}
+	}
+	t->top = (size_t)(last - lanes);
+	if (last->next == &t->shown + 1)
+		t->listed--;
+	else
+		t->due = v[t->top].stream;
+}
+
+/* Of one, or of the first of many as long as it is the first. */
+static void list_first(struct coati_trace *t)
+{
+	const struct waiting *v = t->heap.v;
+	struct stream *s = v->stream;
+	uint64_t limit = UINT64_MAX;
+
+	if (t->heap.len > 1)
+		limit = v[1].time < v[2].time ? v[1].time : v[2].time;
+	t->listed = 0;
+	do
+		t->list[t->listed++] = s->next++;
+	while (s->next < s->end && s->next->time < limit);
+	if (s->next == s->end)
+		t->due = s;
+	else
+		reorder(t, s->next->time);
+}
+
+/* What is ready and in order. Nothing changes that it is certain, before nothing is ready of some stream. */
+static void list_ready(struct coati_trace *t)
+{
+	if (t->heap.len > 1 && t->heap.len <= FEW)
+		list_few(t);
+	else
+		list_first(t);
+	t->quality.events += t->listed;
+	t->last_ns = t->list[t->listed - 1]->time;
+}
+
+/* One event, that may be out of order or not ready. */
+static void list_one(struct coati_trace *t, struct coati_trace_event *e)
 {
 	if (e->time < t->last_ns) {
 		e->flags |= COATI_TRACE_LATE;
@@ -418,92 +583,112 @@ static inline void count_event(struct coati_trace *t, struct coati_trace_event *
 		t->last_ns = e->time;
 	}
 	t->quality.events++;
+	t->list[0] = e;
+	t->listed = 1;
 }
 
-/* The next event of a stream that is plain as it is shown, if it is a region as nearly all are: else false, and nothing has changed. As in live_next_region() there is no
- * branch between begin and end.  Hot. */
-static inline bool show_region(struct stream *s, struct coati_trace_event *ret)
+static void list_late(struct coati_trace *t, struct stream *s)
 {
-	unsigned int is_end = s->event.kind - LIVE_REGION_BEGIN;
-	uint64_t begun = is_end - UINT64_C(1); /* all bits of a begin */
-	size_t depth = s->regions.len - is_end;
-	const struct coati_trace_site *site;
-	uint64_t time = s->time, began;
-	struct open_region *r;
+	struct coati_trace_event *e = s->next++;
 
-	if (is_end > 1 || depth >= s->regions.cap || s->deeper)
-		return false;
-	r = &s->regions.v[depth];
-	site = live_names_site(&s->process->names, s->event.v[0]);
-	if (!((uintptr_t)site | ~begun))
-		return false;
-	site = (const struct coati_trace_site *)(((uintptr_t)site & begun) |
-						 ((uintptr_t)r->site & ~begun));
-	began = (time & begun) | (r->began_ns & ~begun);
-	r->site = site;
-	r->began_ns = began;
-	s->regions.len = depth + 1 - is_end;
-	*ret = s->blank;
-	ret->time = time;
-	ret->kind = s->event.kind;
-	ret->task = s->task;
-	ret->site = site;
-	ret->duration = (time - began) | begun; /* NO_DURATION */
-	ret->depth = (uint32_t)depth;
-	return true;
+	if (s->next < s->end)
+		reorder(t, s->next->time);
+	else
+		t->due = s;
+	s->stale |= 1u << (e - s->ready);
+	list_one(t, e);
 }
 
-/* Nearly every event: a region, in a batch about which nothing is special. False: nothing has changed.  Hot. */
-static inline bool next_region(struct coati_trace *t, struct coati_trace_event *ret)
+void coati_trace_unlist(struct coati_trace *t)
 {
-	struct stream *s;
-
-	if (!t->heap.len || !t->certain)
-		return false;
-	s = t->heap.v[t->top].stream;
-	if (!s->plain || s->generation != t->current || !show_region(s, ret))
-		return false;
-	if (live_next_region(&s->walk, &s->event)) {
-		set_time(s);
-		reorder(t);
-	} else {
-		advance(t, s, ret);
+	if (t->given == t->listed) {
+		if (t->due)
+			go_on(t);
+		return;
 	}
-	count_event(t, ret);
-	return true;
+	t->quality.events -= t->listed - t->given;
+	t->last_ns = t->list[t->given - 1]->time;
+	for (size_t i = 0; i < t->heap.len; i++) {
+		struct stream *s = t->heap.v[i].stream;
+
+		for (uint32_t j = t->listed; s->ready && j-- > t->given;)
+			if (t->list[j] >= s->ready && t->list[j] < s->ready + AHEAD)
+				s->next = t->list[j];
+		t->heap.v[i].time = next_time(s);
+	}
+	t->listed = t->given = 0;
+	t->due = NULL; /* the last of it was in the list */
+	for (size_t i = t->heap.len > FEW ? t->heap.len / 2 : 0; i-- > 0;)
+		sift_down(t->heap.v, t->heap.len, i);
+	t->top = t->heap.len > FEW ? 0 : (size_t)(first_of(t->heap.v, FEW) - t->heap.v);
 }
 
-static __attribute__((noinline)) int next_any(struct coati_trace *t, struct coati_trace_event *ret)
+/* ---- giving out ---- */
+
+static int show(struct coati_trace *t, struct stream *s)
 {
 	int n;
 
+	if (s->generation != t->current) {
+		t->current = s->generation;
+		coati_trace_release(t);
+	}
+	n = coati_trace_show(t, s, &t->shown);
+	if (n < 0)
+		return n;
+	coati_trace_settle_plain(s);
+	advance(t, s, n ? &t->shown : NULL);
+	if (n)
+		list_one(t, &t->shown);
+	return n;
+}
+
+/* The list, when all of it was given out. */
+static __attribute__((noinline)) int fill(struct coati_trace *t)
+{
+	int n = 0;
+
+	t->listed = t->given = 0;
+	if (t->due)
+		go_on(t);
 	if (t->forcing && t->quality.held_bytes <= t->max_bytes / 2)
 		t->forcing = t->certain = false;
-	while (t->heap.len && is_certain(t)) {
+	while (n == 0 && t->heap.len && is_certain(t)) {
 		struct stream *s = t->heap.v[t->top].stream;
 
-		if (s->generation != t->current) {
-			t->current = s->generation;
-			coati_trace_release(t);
-		}
-		n = coati_trace_show(t, s, ret);
-		if (n < 0)
-			return n;
-		coati_trace_settle_plain(s);
-		advance(t, s, n ? ret : NULL);
-		if (!n)
-			continue;
-		count_event(t, ret);
-		return 1;
+		if (s->next == s->end)
+			n = show(t, s);
+		else if (s->next->time < t->last_ns)
+			list_late(t, s);
+		else
+			list_ready(t);
+		if (t->listed)
+			return 1;
 	}
-	if (!t->heap.len && t->quality.held_bytes) {
+	if (n == 0 && !t->heap.len && t->quality.held_bytes) {
 		t->current = NULL;
 		coati_trace_release(t);
 	}
-	return 0;
+	return n;
 }
 
-int coati_trace_next(struct coati_trace *t, struct coati_trace_event *ret)
+int coati_trace_next(struct coati_trace *t, const struct coati_trace_event **ret)
 {
-	return next_region(t, ret) ? 1 : next_any(t, ret);
+	int n = t->given < t->listed ? 1 : fill(t);
+
+	if (n > 0)
+		*ret = t->list[t->given++];
+	return n;
+}
+
+int coati_trace_take(struct coati_trace *t, const struct coati_trace_event *const **ret)
+{
+	int n = t->given < t->listed ? 1 : fill(t);
+
+	if (n <= 0)
+		return n;
+	*ret = (const struct coati_trace_event *const *)t->list + t->given;
+	n = (int)(t->listed - t->given);
+	t->given = t->listed;
+	return n;
 }

@@ -20,6 +20,7 @@ const char *coati_trace_kind_name(uint32_t kind)
 void coati_trace_get_quality(const struct coati_trace *t, struct coati_trace_quality *ret)
 {
 	*ret = t->quality;
+	ret->events -= t->listed - t->given;
 }
 
 const struct coati_error *coati_trace_damage(const struct coati_trace *t)
@@ -89,6 +90,8 @@ static int list_open(struct coati_trace *t, bool tasks, const struct coati_trace
 	int n = 0;
 
 	t->open.len = 0;
+	if (!tasks)
+		coati_trace_take_all_back(t);
 	for (size_t i = 0; i < t->processes.len; i++) {
 		const struct process *p = t->processes.v[i];
 		const struct map *m = tasks ? &p->tasks : &p->streams;

@@ -129,7 +129,7 @@ static bool same_site(struct coati_trace_site *s, const struct live_event *e)
 
 static int put_site(struct live_names *n, struct coati_trace_site *s)
 {
-	uint32_t room = n->nr_sites ? n->nr_sites : 64;
+	uint32_t room = n->nr_sites ? n->nr_sites : LIVE_SITES_NEAR;
 	struct coati_trace_site **v;
 
 	while (room <= s->id)
@@ -142,6 +142,7 @@ static int put_site(struct live_names *n, struct coati_trace_site *s)
 		n->sites = v;
 		n->nr_sites = room;
 	}
+	n->renamed = n->renamed || n->sites[s->id];
 	n->sites[s->id] = s;
 	return 0;
 }

@@ -32,6 +32,8 @@ int coati_live_table_add(struct live_table *t, const struct live_event *e);
 const struct live_blob *coati_live_table_string(const struct live_table *t, uint64_t id);
 const struct live_blob *coati_live_table_stack(const struct live_table *t, uint64_t id);
 
+#define LIVE_SITES_NEAR 128u /* numbers of one byte: there is room for those if there is for any */
+
 /* Of a process. */
 struct live_names {
 	uint32_t pid;
@@ -39,6 +41,7 @@ struct live_names {
 	struct coati_trace_site *
 		*sites; /* by number; asked for with every event, and the numbers are small */
 	uint32_t nr_sites;
+	bool renamed;	  /* a number means another site than before */
 	struct map types; /* number -> pointer */
 	struct live_schema schema;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of struct coati_trace. Batches are copied and wait in their generation (live-feed.c) until it is complete; then they are queued in the
- * stream of their thread, and the streams are merged by time (live-merge.c). Each event is made ready (live-event.c) against what its process has open
- * (live-state.c).
+ * stream of their thread, and the streams are merged by time (live-merge.c). Each event is made ready (live-event.c; the common ones some ahead:
+ * live-ahead.c) against what its process has open (live-state.c).
  *
  *	trace -> processes -> generations -> batches (struct held), strings, stacks
  *	                   -> streams: one for each thread and slot, and two for what is told about others
@@ -57,10 +57,16 @@ struct stream {
 	struct generation *generation; /* of that batch */
 	struct live_walk walk;
 	struct live_clock clock;
-	struct live_event event;	/* the next one */
-	uint64_t time;			/* of that, in ns */
+	struct live_event event;	/* the next one, if none is ready */
+	uint64_t time;			/* of that, or of the last that is ready, in ns */
 	struct coati_trace_event blank; /* what all events of the batch have in common */
 	bool plain; /* a region needs nothing else than the blank: see coati_trace_settle_plain() */
+	/* what is ready to be given out: see live-ahead.c */
+	struct coati_trace_event *ready; /* AHEAD of them, and one behind the last; or NULL */
+	struct coati_trace_event *next, *end;
+	const uint8_t *first_at; /* where the first of them begins, */
+	uint64_t first_time;	 /* and what its time counts from */
+	uint32_t stale;		 /* bits of them: not blank */
 	bool in_heap;
 	bool unsorted; /* something was put behind what waits */
 	uint64_t gap;  /* batches that are missing before the next event, not told yet */
@@ -75,6 +81,11 @@ struct stream {
 	uint32_t told;	 /* regions told again by the batch that is read */
 	bool telling;
 };
+
+/* So many events of a stream are made ready at once. */
+#define AHEAD 32u
+/* So few streams are not kept in a heap. */
+#define FEW 8u
 
 /* A stream in the heap, with the time of its next event. */
 struct waiting {
@@ -118,7 +129,14 @@ struct coati_trace {
 	bool finished, forcing;
 	bool certain; /* nothing has changed since no process could send anything earlier */
 	uint64_t order, last_ns;
-	struct generation *current; /* of the event that was given out last */
+	struct generation
+		*current; /* of the event that was given out last, or one of an open batch */
+	struct coati_trace_event shown; /* the last one that was not ready ahead */
+	/* what comes next for certain, in order: see live-merge.c */
+	struct coati_trace_event *list[FEW * AHEAD];
+	uint32_t listed, given;
+	struct stream *
+		due; /* the one on top, when nothing of it is ready any more and the next was not looked for */
 	uint64_t stack[LIVE_STACK_MAX];
 	ARRAY(struct coati_trace_open) open; /* for the last who asked */
 	struct coati_trace_quality quality;
@@ -141,16 +159,31 @@ void coati_trace_stream_free(struct stream *s);
 /* The stream of a thread; NULL: out of memory. */
 struct stream *coati_trace_stream(struct process *p, uint32_t tid, uint16_t slot);
 
+int coati_trace_heap_init(struct coati_trace *t);
+/* Whatever is listed and was not given out is ready again. */
+void coati_trace_unlist(struct coati_trace *t);
+
 /* live-event.c */
 /* Prepare what all events of a batch have in common. */
 void coati_trace_blank(struct stream *s, const struct held *h);
-/* Whether regions of @s may be shown without a look at what all this is for: see show_region() in live-merge.c. */
+/* Whether regions of @s may be shown without a look at what all this is for: see live-ahead.c. */
 void coati_trace_settle_plain(struct stream *s);
 /* The next event of @s as it is shown: 1, 0 when there is nothing to show, negative. */
 int coati_trace_show(struct coati_trace *t, struct stream *s, struct coati_trace_event *ret);
+/* What the kinds have of their own. */
+int coati_trace_show_kind(struct coati_trace *t, struct stream *s, const struct live_event *raw,
+			  struct coati_trace_event *e);
 /* The stack that came behind it. */
 void coati_trace_show_stack(struct coati_trace *t, struct stream *s, const struct live_event *e,
 			    struct coati_trace_event *ret);
+/* live-ahead.c */
+/* Make the next events of @s ready that need nothing but @s: false when there is none. Nothing may be ready, or wait in s->event.  Hot. */
+bool coati_trace_ahead(struct coati_trace *t, struct stream *s);
+void coati_trace_ahead_free(struct stream *s);
+/* The other way: what is ready and was not given out waits in s->event again, and behind it. */
+void coati_trace_take_back(struct stream *s);
+/* The same of all threads. */
+void coati_trace_take_all_back(struct coati_trace *t);
 /* live-state.c: each changes what is open, and completes @e */
 void coati_trace_forget(struct stream *s);
 int coati_trace_region_begin(struct stream *s, struct coati_trace_event *e);

@@ -150,11 +150,14 @@ static int take(struct load *l, const struct coati_trace_event *e)
 
 static int take_all(struct load *l)
 {
-	struct coati_trace_event e;
+	const struct coati_trace_event *const *events;
 	int n, r = 0;
 
-	while (r == 0 && (n = coati_trace_next(l->trace, &e)) != 0)
-		r = n < 0 ? n : take(l, &e);
+	while (r == 0 && (n = coati_trace_take(l->trace, &events)) != 0) {
+		r = n < 0 ? n : 0;
+		for (int i = 0; i < n && r == 0; i++)
+			r = take(l, events[i]);
+	}
 	return r;
 }
 

@@ -17,15 +17,15 @@ struct feeding {
 
 int live_text_drain(struct coati_trace *t, struct coati_trace_check *c, struct strbuf *out)
 {
-	struct coati_trace_event e;
+	const struct coati_trace_event *e;
 	struct coati_trace_finding f;
 	static char line[1 << 18];
 	int n, r;
 
 	while ((n = coati_trace_next(t, &e)) > 0) {
-		coati_trace_event_format(t, &e, line, sizeof(line));
+		coati_trace_event_format(t, e, line, sizeof(line));
 		coati_strbuf_printf(out, "> %s\n", line);
-		r = c ? coati_trace_check_event(c, &e, &f) : 0;
+		r = c ? coati_trace_check_event(c, e, &f) : 0;
 		if (r < 0)
 			return r;
 		if (r)

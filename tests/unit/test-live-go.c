@@ -249,13 +249,13 @@ static void take_event(struct tree *t, const struct coati_trace_event *e)
 static void drain(struct coati_trace *trace, struct coati_trace_check *c, struct tree *t)
 {
 	struct coati_trace_finding f;
-	struct coati_trace_event e;
+	const struct coati_trace_event *e;
 	int n;
 
 	while ((n = coati_trace_next(trace, &e)) > 0) {
-		if (coati_trace_check_event(c, &e, &f) != 0)
+		if (coati_trace_check_event(c, e, &f) != 0)
 			test_fail_at(__FILE__, __LINE__, "%s", f.text);
-		take_event(t, &e);
+		take_event(t, e);
 	}
 	CHECK_INT(n, ==, 0);
 }

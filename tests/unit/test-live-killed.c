@@ -152,14 +152,14 @@ static void drain(struct coati_trace *t, struct coati_trace_check *c, struct see
 		  const struct ledger *l)
 {
 	struct coati_trace_finding f;
-	struct coati_trace_event e;
+	const struct coati_trace_event *e;
 	int n;
 
 	while ((n = coati_trace_next(t, &e)) > 0) {
-		if (coati_trace_check_event(c, &e, &f) != 0)
+		if (coati_trace_check_event(c, e, &f) != 0)
 			test_fail_at(__FILE__, __LINE__, "event %llu: %s",
 				     (unsigned long long)f.event, f.text);
-		note(seen, l, &e);
+		note(seen, l, e);
 	}
 	CHECK_INT(n, ==, 0);
 }
