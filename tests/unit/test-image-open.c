@@ -293,17 +293,16 @@ static pid_t run_sleeper(const char *path, const char *mounted)
 	return pid;
 }
 
-/* The executable mapping of the program of @pid. */
-static struct coati_image_ref mapping_of(pid_t pid, const char *name, uint64_t *ret_offset)
+/* Whether it is there. */
+static bool find_mapping(struct coati_image_ref *ref, const char *name, uint64_t *ret_offset)
 {
-	struct coati_image_ref ref = { .pid = pid };
 	static char line[PATH_MAX + 128], path[PATH_MAX];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", ref->pid);
 	f = fopen(path, "re");
 	CHECK(f);
-	while (fgets(line, sizeof(line), f)) {
+	while (!ref->path && fgets(line, sizeof(line), f)) {
 		char *dash = strchr(line, '-'), *blank = strchr(line, ' '),
 		     *slash = strchr(line, '/');
 
@@ -312,14 +311,23 @@ static struct coati_image_ref mapping_of(pid_t pid, const char *name, uint64_t *
 		*dash = *blank = '\0';
 		blank[14] = '\0';
 		slash[strcspn(slash, "\n")] = '\0';
-		CHECK_OK(coati_parse_hex(line, &ref.map_start));
-		CHECK_OK(coati_parse_hex(dash + 1, &ref.map_end));
+		CHECK_OK(coati_parse_hex(line, &ref->map_start));
+		CHECK_OK(coati_parse_hex(dash + 1, &ref->map_end));
 		CHECK_OK(coati_parse_hex(blank + 6, ret_offset));
 		snprintf(path, sizeof(path), "%s", slash);
-		ref.path = path;
-		break;
+		ref->path = path;
 	}
 	fclose(f);
+	return ref->path;
+}
+
+/* The executable mapping of the program of @pid, which exec makes after it has closed descriptors. */
+static struct coati_image_ref mapping_of(pid_t pid, const char *name, uint64_t *ret_offset)
+{
+	struct coati_image_ref ref = { .pid = pid };
+
+	for (int i = 0; i < 5000 && !find_mapping(&ref, name, ret_offset); i++)
+		usleep(1000);
 	CHECK(ref.path);
 	return ref;
 }
