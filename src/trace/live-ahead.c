@@ -103,7 +103,7 @@ static bool take_other(struct coati_trace *t, struct stream *s, struct coati_tra
 	}
 	ns = live_clock_ns(&s->clock, raw->time);
 	s->time = ns > s->time ? ns : s->time;
-	s->stale |= 1u << (e - s->ready);
+	s->stale |= UINT64_C(1) << (e - s->ready);
 	e->time = s->time;
 	e->kind = raw->kind;
 	e->task = s->task;
@@ -140,18 +140,18 @@ static void go_back(struct stream *s, size_t nr)
 			coati_live_next_short(&s->walk, &raw);
 }
 
-/* Room for @nr, blank. */
-static bool make_room(struct stream *s, size_t nr)
+/* Room for @nr, blank. Where many threads write at the same time, not all of them get any. */
+static bool make_room(const struct coati_trace *t, struct stream *s, size_t nr)
 {
-	uint32_t stale = s->stale & (uint32_t)((UINT64_C(1) << nr) - 1);
+	uint64_t stale = s->stale & (nr < 64 ? (UINT64_C(1) << nr) - 1 : UINT64_MAX);
 
-	if (!s->ready)
+	if (!s->ready && t->heap.len <= MANY)
 		s->ready = coati_alloc_array(AHEAD + 1, sizeof(*s->ready));
 	if (!s->ready)
 		return false;
 	s->stale &= ~stale;
 	for (; stale; stale &= stale - 1)
-		s->ready[__builtin_ctz(stale)] = s->blank;
+		s->ready[__builtin_ctzll(stale)] = s->blank;
 	return true;
 }
 
@@ -159,7 +159,7 @@ void coati_trace_ahead_free(struct stream *s)
 {
 	coati_free(s->ready);
 	s->ready = s->next = s->end = NULL;
-	s->stale = UINT32_MAX;
+	s->stale = UINT64_MAX;
 }
 
 bool coati_trace_ahead(struct coati_trace *t, struct stream *s)
@@ -173,7 +173,7 @@ bool coati_trace_ahead(struct coati_trace *t, struct stream *s)
 		return false;
 	nr = (size_t)(w->safe - w->at + 1) / 2; /* none is shorter */
 	nr = nr < AHEAD ? nr : AHEAD;
-	if (!make_room(s, nr))
+	if (!make_room(t, s, nr))
 		return false; /* the long way needs none */
 	s->next = e = s->ready;
 	end = e + nr;

@@ -309,7 +309,7 @@ void coati_trace_blank(struct stream *s, const struct held *h)
 					       .error = s->clock.error_ns,
 					       .duration = COATI_TRACE_NO_DURATION,
 					       .text.text = "" };
-	s->stale = UINT32_MAX;
+	s->stale = UINT64_MAX;
 	if (!h->generation->ended)
 		s->blank.flags |= COATI_TRACE_INCOMPLETE;
 }

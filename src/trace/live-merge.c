@@ -595,7 +595,7 @@ static void list_late(struct coati_trace *t, struct stream *s)
 		reorder(t, s->next->time);
 	else
 		t->due = s;
-	s->stale |= 1u << (e - s->ready);
+	s->stale |= UINT64_C(1) << (e - s->ready);
 	list_one(t, e);
 }
 

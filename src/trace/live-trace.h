@@ -66,7 +66,7 @@ struct stream {
 	struct coati_trace_event *next, *end;
 	const uint8_t *first_at; /* where the first of them begins, */
 	uint64_t first_time;	 /* and what its time counts from */
-	uint32_t stale;		 /* bits of them: not blank */
+	uint64_t stale;		 /* bits of them: not blank */
 	bool in_heap;
 	bool unsorted; /* something was put behind what waits */
 	uint64_t gap;  /* batches that are missing before the next event, not told yet */
@@ -83,7 +83,9 @@ struct stream {
 };
 
 /* So many events of a stream are made ready at once. */
-#define AHEAD 32u
+#define AHEAD 64u
+/* When there are more streams than this, one that begins has nothing made ready: it takes 12 KB. */
+#define MANY 256u
 /* So few streams are not kept in a heap. */
 #define FEW 8u
 
