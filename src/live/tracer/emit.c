@@ -93,7 +93,8 @@ static void begin_slow(struct coati_site *site, const void *frame)
 #define ONE_EVENT  (UINT64_C(1) << 24) /* in tracer_slot.both */
 #define ONE_REGION (UINT64_C(1) << 4)
 #define REGIONS	   ((uint64_t)TRACER_DEPTH_MAX * ONE_REGION)
-#define SHORT_ROOM 8u
+#define LINE \
+	__attribute__((aligned(64))) /* begins with a line of the cache: a tenth of a nanosecond */
 
 /* These two are called as the last thing, so that their frame is the one of who called coati_region_begin(); a frame there would cost half a nanosecond. A
  * compiler that makes no jump of such a call adds a frame of ours to the stack. */
@@ -169,7 +170,7 @@ ALWAYS struct tracer_region *region_at(struct tracer_thread *t, uint64_t depth)
 	return (struct tracer_region *)(void *)((char *)t->regions + depth);
 }
 
-void coati_region_begin(struct coati_site *site)
+LINE void coati_region_begin(struct coati_site *site)
 {
 	uint64_t now = arch_cycles(), quick = __atomic_load_n(&site->quick, __ATOMIC_RELAXED), dt,
 		 used, depth, state;
@@ -324,7 +325,7 @@ static __attribute__((noinline)) void end_again(struct coati_site *site, uint64_
 	end_slow(site);
 }
 
-void coati_region_end(struct coati_site *site)
+LINE void coati_region_end(struct coati_site *site)
 {
 	const uint64_t quick = LIVE_REGION_END | 1 << 5;
 	uint64_t now = arch_cycles(), dt, used, top, state;
