@@ -23,7 +23,7 @@
 #define EVENTS	5
 #define CHANGES 2
 
-#define HANDLERS 2
+#define HANDLERS 1
 
 #define STATE 0
 #define USED  1
