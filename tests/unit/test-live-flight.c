@@ -165,13 +165,26 @@ static uint64_t bytes_read(void)
 	return bytes;
 }
 
+/* What was said is there, and nothing is said to be wrong. */
+static void expect_all_said(const uint8_t *map)
+{
+	struct strbuf out = STRBUF_INIT(1 << 20);
+	struct coati_flight_info info;
+	struct coati_flight *f = NULL;
+
+	CHECK_OK(coati_flight_open_fd(memory_file(map, LIVE_MAP_BYTES), &f, NULL));
+	CHECK_INT(read_all(f, &out), ==, 0);
+	CHECK_STR(out.text, said);
+	coati_flight_get_info(f, &info);
+	CHECK(!info.nr_changed && !info.nr_damaged);
+	coati_flight_close(&f);
+	coati_strbuf_fini(&out);
+}
+
 /* Killed between the first step of taking a chunk and the last: there is nothing in it, and nothing is missing. */
 TEST(live_flight_passes_over_a_chunk_that_was_being_taken)
 {
 	struct live_chunk taken = { .turn = 3, .generation = 2, .state = 1 }, entry;
-	struct strbuf out = STRBUF_INIT(1 << 20);
-	struct coati_flight_info info;
-	struct coati_flight *f = NULL;
 	uint8_t *map = make();
 	struct live_map head;
 	uint32_t i = 0;
@@ -184,22 +197,13 @@ TEST(live_flight_passes_over_a_chunk_that_was_being_taken)
 	}
 	CHECK_U64(i, <, head.chunk_count);
 	memcpy(map + head.directory_at + i * sizeof(taken), &taken, sizeof(taken));
-	CHECK_OK(coati_flight_open_fd(memory_file(map, LIVE_MAP_BYTES), &f, NULL));
-	CHECK_INT(read_all(f, &out), ==, 0);
-	CHECK_STR(out.text, said);
-	coati_flight_get_info(f, &info);
-	CHECK(!info.nr_changed && !info.nr_damaged);
-	coati_flight_close(&f);
-	coati_strbuf_fini(&out);
+	expect_all_said(map);
 	coati_free(map);
 }
 
 /* Killed when a batch had given back what it did not use, and its chunk did not know yet. */
 TEST(live_flight_ends_where_a_batch_gave_room_back)
 {
-	struct strbuf out = STRBUF_INIT(1 << 20);
-	struct coati_flight_info info;
-	struct coati_flight *f = NULL;
 	uint8_t *map = make();
 	struct live_chunk entry = { 0 };
 	struct live_batch batch;
@@ -230,13 +234,7 @@ TEST(live_flight_ends_where_a_batch_gave_room_back)
 	entry.used = (uint32_t)(at - (end - entry.used) + 3 * sizeof(batch)) + batch.capacity;
 	CHECK_U64(entry.used, <=, head.chunk_bytes);
 	memcpy(map + head.directory_at + last * sizeof(entry), &entry, sizeof(entry));
-	CHECK_OK(coati_flight_open_fd(memory_file(map, LIVE_MAP_BYTES), &f, NULL));
-	CHECK_INT(read_all(f, &out), ==, 0);
-	CHECK_STR(out.text, said);
-	coati_flight_get_info(f, &info);
-	CHECK(!info.nr_changed && !info.nr_damaged);
-	coati_flight_close(&f);
-	coati_strbuf_fini(&out);
+	expect_all_said(map);
 	coati_free(map);
 }
 

@@ -96,7 +96,7 @@ static void begin_slow(struct coati_site *site, const void *frame)
 #define LINE \
 	__attribute__((aligned(64))) /* begins with a line of the cache: a tenth of a nanosecond */
 
-/* These two are called as the last thing, so that their frame is the one of who called coati_region_begin(); a frame there would cost half a nanosecond. A
+/* These are called as the last thing, so that their frame is the one of who called coati_region_begin(); a frame there would cost half a nanosecond. A
  * compiler that makes no jump of such a call adds a frame of ours to the stack. */
 static __attribute__((noinline)) void begin_long(struct coati_site *site)
 {
@@ -155,6 +155,7 @@ ALWAYS void short_commit(struct tracer_slot *s, uint64_t state, struct live_batc
 {
 	uint8_t *at = (uint8_t *)(b + 1) + used;
 
+	/* or gcc adds to a copy of it before the address is made, and runs out of registers */
 	__asm__("" : "+r"(at), "+r"(used));
 	memcpy(at, &word, sizeof(word));
 	/* the line of the events that follow, while there is time */
