@@ -111,10 +111,25 @@ uint64_t coati_firefox_interval_ns(const struct firefox *x)
 	return ns ? ns : TIMELINE_STEP_NS;
 }
 
+uint64_t coati_firefox_lead_ns(const struct firefox *x)
+{
+	const struct timeline *t = &x->timeline;
+	uint64_t last = x->in->live ? timeline_since_ns(t, x->in->live->last) : 0;
+
+	for (size_t i = 0; i < x->in->nr_samples; i++)
+		if (timeline_time_ns(t, i) > last)
+			last = timeline_time_ns(t, i);
+	for (size_t i = 0; i < x->in->nr_losses; i++)
+		if (timeline_since_ns(t, x->in->losses[i].time) > last)
+			last = timeline_since_ns(t, x->in->losses[i].time);
+	last = UINT64_MAX - 1 - last; /* UINT64_MAX itself means that there is no time */
+	return x->interval_ns < last ? x->interval_ns : last;
+}
+
 /* The time at which the profile begins, as that of the first sample is known. */
 static uint64_t begin_of(const struct firefox *x, uint64_t first)
 {
-	return first > x->interval_ns ? first - x->interval_ns : first;
+	return first > x->lead_ns ? first - x->lead_ns : first;
 }
 
 void coati_firefox_meta(struct firefox *x)
@@ -174,7 +189,7 @@ static void loss_name(struct firefox *x, const struct coati_profile_loss *l)
 
 static uint64_t time_of(const struct firefox *x, const struct coati_profile_loss *l)
 {
-	return timeline_since_ns(&x->timeline, l->time) + x->interval_ns;
+	return firefox_time_ns(x, timeline_since_ns(&x->timeline, l->time));
 }
 
 uint64_t coati_firefox_last_loss_ns(const struct firefox *x)

@@ -414,7 +414,7 @@ static uint64_t time_of(const struct firefox *x, uint32_t i)
 	uint64_t first, before;
 
 	if (is_real(x, i))
-		return timeline_time_ns(&x->timeline, number_of(x, i)) + x->interval_ns;
+		return firefox_time_ns(x, timeline_time_ns(&x->timeline, number_of(x, i)));
 	if (i)
 		return x->last_marker_ns;
 	if (!x->nr_samples)
@@ -563,6 +563,7 @@ static int write_firefox(struct format_input *in, struct format_output *out,
 	coati_map_init_strings(&x.source_index, FIREFOX_TABLE_MAX);
 	if (r == 0) {
 		x.interval_ns = coati_firefox_interval_ns(&x);
+		x.lead_ns = coati_firefox_lead_ns(&x);
 		x.last_loss_ns = coati_firefox_last_loss_ns(&x);
 		coati_timeline_say_labels(in, "the Firefox profile");
 		if (!in->start_wall_ns)

@@ -54,7 +54,8 @@ struct firefox {
 	uint32_t thread;   /* whose samples are being written */
 	size_t nr_samples; /* of it */
 	uint32_t threads_put;
-	uint64_t interval_ns;	 /* the profile begins that much before the first sample */
+	uint64_t interval_ns;	 /* between two samples, see below */
+	uint64_t lead_ns;	 /* the profile begins that much before the first sample */
 	uint64_t last_loss_ns;	 /* in the profile's time; 0: there is none */
 	uint64_t last_marker_ns; /* of the thread that is being written; 0: there is none */
 	struct firefox_live live;
@@ -63,6 +64,16 @@ struct firefox {
 
 /* How far samples are apart where the machine is busy: what one stands for, or a millisecond. */
 uint64_t coati_firefox_interval_ns(const struct firefox *x);
+/* One interval, or what is left of it where a time of a hostile file would overflow: differences of
+ * times stay exact. */
+uint64_t coati_firefox_lead_ns(const struct firefox *x);
+
+/* A time since the first sample, in the time of the profile. */
+static inline uint64_t firefox_time_ns(const struct firefox *x, uint64_t since_ns)
+{
+	return since_ns + x->lead_ns;
+}
+
 uint64_t coati_firefox_last_loss_ns(const struct firefox *x);
 void coati_firefox_meta(struct firefox *x);
 /* Behind all other strings. */

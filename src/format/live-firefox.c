@@ -133,7 +133,7 @@ size_t coati_firefox_live_count(const struct firefox *x)
 
 static uint64_t time_of(const struct firefox *x, uint64_t time)
 {
-	return timeline_since_ns(&x->timeline, time) + x->interval_ns;
+	return firefox_time_ns(x, timeline_since_ns(&x->timeline, time));
 }
 
 uint64_t coati_firefox_live_last_ns(const struct firefox *x)

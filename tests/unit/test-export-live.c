@@ -99,6 +99,32 @@ TEST(export_live_goldens_are_read_back_from_every_format)
 	coati_strbuf_fini(&text);
 }
 
+/* Samples of process 7, as far apart as can be: the last at @last. */
+static void tape_late(uint64_t last)
+{
+	struct tape t;
+
+	tape_open(&t, "a");
+	tape_process(&t, 7, "app");
+	tape_put(&t, (struct tape_sample){ .pid = 7, .time = 1, TAPE_STACK(TAPE_LEAF, TAPE_MAIN) });
+	tape_put(&t, (struct tape_sample){ .pid = 7, TAPE_STACK(TAPE_LEAF, TAPE_MAIN) });
+	tape_put(&t,
+		 (struct tape_sample){ .pid = 7, .time = last, TAPE_STACK(TAPE_LEAF, TAPE_MAIN) });
+	tape_close(&t);
+}
+
+/* A hostile file may claim any time. A format that shifts times must not wrap around: samples would
+ * go back in time, and slices end before they began. */
+TEST(export_live_times_at_the_end_of_the_clock_are_read_back_from_every_format)
+{
+	tape_program();
+	for (uint64_t before_end = 1; before_end <= UINT64_C(1) << 40; before_end *= 8) {
+		tape_late(UINT64_MAX - 1 - before_end);
+		for (int f = COATI_FORMAT_PPROF; f < COATI_FORMAT_COUNT; f++)
+			export_as((enum coati_format)f, NULL, NULL, NULL);
+	}
+}
+
 TEST(export_live_every_kind_is_a_chrome_event_of_its_own)
 {
 	struct strbuf s = STRBUF_INIT(1 << 20);
