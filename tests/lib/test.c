@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,7 +27,7 @@
 #define SLOW_MS	  500 /* who takes as long is named at the end */
 
 static struct test_case *first, *last;
-static uint64_t seed;
+static uint64_t seed = 1;
 static int reason_fd = -1;
 static bool no_fork;
 
@@ -164,6 +164,22 @@ void test_check_json(const char *file, int line, const char *what, const char *t
 	if (!text || !json_check(text, strlen(text)))
 		test_fail_at(file, line, "%s is not valid JSON: %.1000s", what,
 			     text ? text : "(null)");
+}
+
+void test_copy_file(const char *from, const char *to)
+{
+	int in = open(from, O_RDONLY | O_CLOEXEC);
+	int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	ssize_t n;
+
+	CHECK_OK(in);
+	CHECK_OK(out);
+	while ((n = sendfile(out, in, NULL, 1 << 20)) > 0)
+		;
+	CHECK_INT(n, ==, 0);
+	CHECK_OK(fchmod(out, 0755));
+	close(in);
+	close(out);
 }
 
 static void hex_line(char *buf, size_t size, const unsigned char *p, size_t count)
@@ -472,8 +488,6 @@ static bool wanted(const struct test_case *t, char **names)
 
 static char **read_options(char **argv, bool *ret_list)
 {
-	if (getrandom(&seed, sizeof(seed), 0) < 0)
-		seed = 1;
 	for (argv++; *argv && **argv == '-'; argv++) {
 		if (!strcmp(*argv, "--list"))
 			*ret_list = true;

@@ -61,8 +61,11 @@ void test_skip_need(const char *need, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 /* A line of diagnosis ("# ..."). */
 void test_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Deterministic random numbers, from the seed that the run prints. */
+/* Deterministic random numbers, from the seed that the run prints: 1, or that of --seed, which
+ * scripts/soak changes from round to round. */
 uint64_t test_random(void);
+/* Copies a file to where other users can read and execute it, as long as they may enter the folder. */
+void test_copy_file(const char *from, const char *to);
 /* Folder tests/data of the source tree (from COATI_TEST_DATA, set by the build). */
 const char *test_data_dir(void);
 /* The built tool, from COATI_TOOL. */

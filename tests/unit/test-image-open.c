@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -250,22 +249,6 @@ TEST(open_looks_below_the_given_root)
 
 /* ---- living processes ------------------------------------------------------------------------------------------------------ */
 
-static void copy_file(const char *from, const char *to)
-{
-	int in = open(from, O_RDONLY | O_CLOEXEC);
-	int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
-	ssize_t n;
-
-	CHECK_OK(in);
-	CHECK_OK(out);
-	while ((n = sendfile(out, in, NULL, 1 << 20)) > 0)
-		;
-	CHECK_INT(n, ==, 0);
-	CHECK_OK(fchmod(out, 0755));
-	close(in);
-	close(out);
-}
-
 /* A process that runs @path and does nothing; with a mount namespace of its own that has a tmpfs at @mount. */
 static pid_t run_sleeper(const char *path, const char *mounted)
 {
@@ -283,7 +266,7 @@ static pid_t run_sleeper(const char *path, const char *mounted)
 				mount("none", mounted, "tmpfs", 0, "") < 0))
 			_exit(77);
 		if (mounted)
-			copy_file("/bin/sleep", path);
+			test_copy_file("/bin/sleep", path);
 		execl(path, "sleep", "1000", (char *)NULL);
 		_exit(78);
 	}
@@ -349,7 +332,7 @@ TEST(open_finds_the_deleted_program_of_a_living_process)
 
 	if (test_emulated())
 		test_skip("the emulator runs other programs as itself");
-	copy_file("/bin/sleep", "doomed");
+	test_copy_file("/bin/sleep", "doomed");
 	CHECK_OK(stat("doomed", &st));
 	pid = run_sleeper("./doomed", NULL);
 	CHECK_OK(unlink("doomed"));
