@@ -7,6 +7,6 @@ perf_reads --namespaces --cgroups -a sh -c "$work"
 perf_reads -e context-switches,cpu-migrations -c 1 -a sh -c "$work"
 perf_reads --max-size 1M -F 5000 -a sh -c "$work"
 sh -c "while :; do $work; done" &
-perf_reads -p $! -d 50ms
-perf_reads -t $! -d 50ms
+perf_reads -p $! -- sh -c '. "$CLI/prelude.sh"; until_computed "$1"' sh $!
+perf_reads -t $! -- sh -c '. "$CLI/prelude.sh"; until_computed "$1"' sh $!
 kill $!
