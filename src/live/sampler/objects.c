@@ -78,10 +78,27 @@ static bool is_orphan(void)
 
 /* ---- tables ---- */
 
+/* On arm64 signal handlers return through the vDSO, which has no unwind data there: the place is
+ * recognized by its instructions. The vDSO stays mapped as long as the process lives, so they can
+ * be read in place. */
+static bool is_vdso(const struct shown *s)
+{
+	return s->bias == getauxval(AT_SYSINFO_EHDR) && s->nr_code;
+}
+
+static void show_instructions(uint64_t bias, struct table_code *code)
+{
+	code->bytes = (const uint8_t *)(uintptr_t)(bias + code->start); /* NOLINT */
+	code->nr_bytes = code->size;
+}
+
+/* @frame: a copy of its unwind data; NULL: it has none. */
 static int build_table(struct known *k, const uint8_t *frame)
 {
 	const struct shown *s = &k->shown;
-	struct table_input in = { .machine = MACHINE, .nr_code = s->nr_code, .nr_sections = 1 };
+	struct table_input in = { .machine = MACHINE,
+				  .nr_code = s->nr_code,
+				  .nr_sections = frame != NULL };
 	uint64_t entry = getauxval(AT_ENTRY) - s->bias;
 	size_t size;
 	int r;
@@ -93,6 +110,8 @@ static int build_table(struct known *k, const uint8_t *frame)
 	for (uint32_t i = 0; i < s->nr_code; i++) {
 		in.code[i] = (struct table_code){ .start = s->code[i],
 						  .size = s->code_end[i] - s->code[i] };
+		if (is_vdso(s))
+			show_instructions(s->bias, &in.code[i]);
 		if (entry - s->code[i] < in.code[i].size)
 			in.entry = entry;
 	}
@@ -116,7 +135,7 @@ static void make_table(struct known *k)
 	uint8_t *frame = NULL;
 	int r = coati_loader_copy(&k->shown, &frame);
 
-	if (r == 0)
+	if (r == 0 || (r == -ENODATA && is_vdso(&k->shown)))
 		r = build_table(k, frame);
 	coati_free(frame);
 	k->is_over = r == -ENOMEM;
