@@ -5,11 +5,14 @@
  * over from its command line: suites to run (none: all) and parts of the names of tests.
  */
 #include <fcntl.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +25,7 @@ static const struct {
 	{ "proc", "/proc" },
 	{ "sysfs", "/sys" },
 	{ "devtmpfs", "/dev" },
+	{ "tmpfs", "/dev/shm" },
 	{ "tmpfs", "/tmp" },
 	{ "tracefs", "/sys/kernel/tracing" },
 	{ "cgroup2", "/sys/fs/cgroup" },
@@ -31,7 +35,7 @@ static const struct {
 static const struct {
 	const char *name, *program;
 } suites[] = {
-	{ "unit", "/tests/unit/unit-tests" },
+	{ "unit", "/tests/vm/run-unit" },
 	{ "kernel", "/tests/kernel/kernel-tests" },
 	{ "stacks", "/tests/vm/record-stacks" },
 };
@@ -54,12 +58,25 @@ static void mount_all(void)
 			printf("guest: mount %s: %m\n", mounts[i].where);
 	}
 	chmod("/tmp", 01777);
+	chmod("/dev/shm", 01777);
 	/* the usual level; Debian's kernel starts with a stricter one */
 	write_file("/proc/sys/kernel/perf_event_paranoid", "2");
 	/* counters may be read from user space */
 	write_file("/proc/sys/kernel/perf_user_access", "1");
 	/* before the first such write, new cgroups lack even the controllers that are always on */
 	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+pids");
+}
+
+/* The kernel leaves the loopback interface down; the servers under test listen on it. */
+static void bring_up_loopback(void)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
+		printf("guest: bring up lo: %m\n");
+	if (fd >= 0)
+		close(fd);
 }
 
 static int is_suite(const char *word)
@@ -133,6 +150,7 @@ int main(int argc, char **argv)
 	console = open("/dev/console", O_RDWR);
 	for (int fd = 0; fd < 3; fd++)
 		dup2(console, fd);
+	bring_up_loopback();
 	setenv("PATH", "/bin", 1);
 	setenv("HOME", "/tmp", 1);
 	setenv("COATI_TEST_DATA", "/tests/data", 1);
