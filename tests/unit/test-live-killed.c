@@ -23,13 +23,6 @@
 #define THREADS 3
 #define EVENTS	3000u
 
-/* Sanitizers make each life ten times as long. */
-#ifdef __has_feature
-#define SLOW (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define SLOW 0
-#endif
-
 /* What the child has done, as the parent sees it. */
 struct ledger {
 	_Alignas(64) _Atomic uint64_t done[THREADS][8]; /* a cache line each */
@@ -271,7 +264,7 @@ static bool die_once(int signal, uint64_t when)
 
 TEST_LIMIT(live_killed_at_any_instant_leaves_every_event_that_was_written, 120)
 {
-	unsigned int rounds = test_rounds(test_emulated() ? 20 : SLOW ? 60 : 300);
+	unsigned int rounds = test_rounds(test_emulated() ? 20 : test_slow() ? 60 : 300);
 
 	for (unsigned int i = 0; i < rounds;)
 		i += die_once(0, 1 + test_random() % (THREADS * EVENTS));
