@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "lib/json-check.h"
+#include "lib/sanitizer.h"
 
 #define EXIT_SKIP 77
 #define SLOW_MS	  500 /* who takes as long is named at the end */
@@ -517,6 +518,7 @@ int main(int argc, char **argv)
 			printf("%s\n", t->name);
 		return 0;
 	}
+	sanitizer_prepare_fork();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
