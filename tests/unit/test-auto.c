@@ -308,6 +308,24 @@ TEST(auto_file_replaces_nothing_but_files)
 	CHECK_ERR(coati_auto_file_open(&f, "/dev/null", &err), -EEXIST);
 }
 
+/* An ordinary user may not write to /dev; root becomes one. */
+TEST(auto_file_that_is_a_device_is_named_before_its_folder)
+{
+	struct auto_file f;
+	struct coati_error err = { 0 };
+	uid_t before = geteuid();
+
+	if (before == 0)
+		CHECK_OK(seteuid(65534));
+	CHECK_ERR(coati_auto_file_open(&f, "/dev/null", &err), -EEXIST);
+	CHECK_HAS(err.text, "/dev/null is a device");
+	CHECK_ERR(coati_auto_file_open(&f, "/dev/none-of-this-name", &err), -EACCES);
+	CHECK_HAS(err.text, "the folder /dev: ");
+	CHECK_ERR(coati_auto_file_open(&f, "/none-of-this-name", &err), -EACCES);
+	CHECK_HAS(err.text, "the folder /: ");
+	CHECK_OK(seteuid(before)); /* the leak checker attaches to this process */
+}
+
 /* ---- the whole ---- */
 
 TEST(auto_finish_without_the_variable_says_that_nothing_was_asked_for)

@@ -43,6 +43,14 @@ static int look(const struct auto_file *f, struct coati_error *err)
 						: "a device, pipe or socket");
 }
 
+static int fail_folder(const struct auto_file *f, const char *slash, struct coati_error *err)
+{
+	int code = -errno, size = slash == f->path ? 1 : (int)(slash - f->path);
+
+	return coati_fail(err, code, AUTO_VARIABLE ": the folder %.*s: %m; no profile is written",
+			  size, f->path);
+}
+
 int coati_auto_file_open(struct auto_file *f, const char *path, struct coati_error *err)
 {
 	char *slash;
@@ -59,13 +67,14 @@ int coati_auto_file_open(struct auto_file *f, const char *path, struct coati_err
 	f->base = slash + 1;
 	*slash = '\0';
 	f->dir_fd = open(slash == f->path ? "/" : f->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (f->dir_fd < 0 || faccessat(f->dir_fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
-		r = coati_fail(err, -errno,
-			       AUTO_VARIABLE ": the folder %s: %m; no profile is written",
-			       slash == f->path ? "/" : f->path);
 	*slash = '/';
+	if (f->dir_fd < 0)
+		r = fail_folder(f, slash, err);
+	/* what is there comes first: another user would not get the profile there either */
 	if (r == 0)
 		r = look(f, err);
+	if (r == 0 && faccessat(f->dir_fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		r = fail_folder(f, slash, err);
 	if (r < 0)
 		coati_auto_file_close(f);
 	return r;
