@@ -9,11 +9,13 @@
  *		CHECK(c.bad);
  *	}
  *
- * Each test runs in a process of its own with a time limit (four times as long with COATI_TEST_SLOW), default signal
- * dispositions and a scratch folder (below TMPDIR) that is the current folder and is removed afterwards. Processes that
- * a test leaves behind are killed and fail it. A failed CHECK ends its test. Output is TAP; at the end "# slow:" names the
- * tests that took half a second. A test that cannot run here calls test_skip("reason"); when the environment variable
- * COATI_TEST_MUST names the word @need of test_skip_need(), the skip is a failure.
+ * Each test runs in a process of its own with a time limit, default signal dispositions and a scratch
+ * folder (below TMPDIR) that is the current folder and is removed afterwards. The limit is four times
+ * as long with COATI_TEST_SLOW, and grows with the load of each CPU up to tenfold (COATI_TEST_LOAD sets
+ * that load). Processes that a test leaves behind are killed and fail it. A failed CHECK ends its test.
+ * Output is TAP; at the end "# slow:" names the tests that took half a second. A test that cannot run
+ * here calls test_skip("reason"); when the environment variable COATI_TEST_MUST names the word @need of
+ * test_skip_need(), the skip is a failure.
  *
  * Command line of a suite: [--list] [--no-fork] [--seed N] [PART-OF-NAME...]
  */
