@@ -35,8 +35,7 @@ struct {
 } ring SEC(".maps");
 
 /* set before loading */
-const volatile unsigned int wanted_pid;
-const volatile long long tls_offset;
+const volatile struct context_wanted wanted;
 unsigned long long seen[SEEN_COUNTS];
 
 static void count(int which)
@@ -51,7 +50,7 @@ static int read_record(struct context_sample *s)
 	unsigned short size;
 
 	if (bpf_probe_read_user(&record, sizeof(record),
-				(void *)(thread_pointer(task) + tls_offset)))
+				(void *)(thread_pointer(task) + wanted.tls_offset)))
 		return SEEN_FAULTS;
 	if (!record)
 		return SEEN_NULL;
@@ -71,18 +70,20 @@ static int read_record(struct context_sample *s)
 SEC("perf_event")
 int on_tick(void *ctx)
 {
-	unsigned long long id = bpf_get_current_pid_tgid();
+	struct bpf_pidns_info id;
 	struct context_sample *s;
 	int what;
 
-	if (id >> 32 != wanted_pid)
+	/* numbers as the reader sees them, which may be in a PID namespace */
+	if (bpf_get_ns_current_pid_tgid(wanted.pidns_dev, wanted.pidns_ino, &id, sizeof(id)) ||
+	    id.tgid != wanted.pid)
 		return 0;
 	s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
 	if (!s) {
 		count(SEEN_DROPS);
 		return 0;
 	}
-	s->tid = (unsigned int)id;
+	s->tid = id.pid;
 	what = read_record(s);
 	count(what);
 	if (what == SEEN_SAMPLES)

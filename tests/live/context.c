@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -149,15 +150,19 @@ static const char *thread_pointer(void)
 /* What the program must know: who we are, and where the pointer lies from the thread pointer. */
 static int prepare(struct bpf_object *object)
 {
-	struct {
-		unsigned int pid;
-		long long offset;
-	} wanted = { (unsigned int)getpid(), (const char *)&otel_thread_ctx_v1 - thread_pointer() };
+	struct context_wanted wanted = { .tls_offset = (const char *)&otel_thread_ctx_v1 -
+						       thread_pointer(),
+					 .pid = (unsigned int)getpid() };
+	struct stat pidns;
 	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata");
 	struct coati_label_scope scopes[] = { coati_label_begin(&number, "0"),
 					      coati_label_begin(&check, "0"),
 					      coati_label_begin(&other, "0") };
 
+	if (stat("/proc/self/ns/pid", &pidns) < 0)
+		return -errno;
+	wanted.pidns_dev = pidns.st_dev;
+	wanted.pidns_ino = pidns.st_ino;
 	for (int i = 3; i-- > 0;) /* their indexes are 0, 1 and 2 */
 		coati_label_end(&scopes[i]);
 	return map ? bpf_map__set_initial_value(map, &wanted, sizeof(wanted)) : -ENOENT;
