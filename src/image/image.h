@@ -30,6 +30,7 @@
 #define IMAGE_ARENA_MAX	  ((size_t)1 << 30)
 #define IMAGE_ANSWERS_MAX ((size_t)1 << 24)
 #define IMAGE_PATH_MAX	  4096
+#define IMAGES_OTHER_FDS  256		      /* open files of the rest of the process */
 #define IMAGE_INLINES_MAX (UINT64_C(1) << 21) /* of all packed addresses: two bytes become 72 */
 
 /* The names of one address. */
@@ -80,6 +81,9 @@ struct coati_image {
 
 	struct jit *jits[IMAGE_JITS]; /* NULL: no such source */
 
+	int held_fd;	    /* the file, open since it was mapped (hold.h); -1: not held */
+	uint8_t hold_tries; /* failed attempts to hold it */
+	bool hold_refused;  /* because of the limit; counted */
 	struct copy file, debug_file, mini; /* mini: what .gnu_debugdata holds */
 	struct symbols symbols;
 	struct fdes fdes;
@@ -97,8 +101,11 @@ struct coati_images {
 	ARRAY(struct coati_image *) v;
 	struct map by_key;	 /* text that tells images apart, to their number */
 	uint64_t packed_inlines; /* inlined functions that came with recordings, of all addresses */
-	pthread_mutex_t lock;	 /* over the first reading of what follows */
-	struct kernel kernel;	 /* for all images of the kernel and its modules */
+	uint32_t hold_limit, nr_held; /* files that are kept open (hold.h) */
+	bool hold_limit_known;
+	uint64_t nr_over_limit;
+	pthread_mutex_t lock; /* over the first reading of what follows */
+	struct kernel kernel; /* for all images of the kernel and its modules */
 };
 
 /* NULL: no such image. */

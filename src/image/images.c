@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/sized.h"
 #include "base/strbuf.h"
@@ -83,6 +84,7 @@ static void image_free(struct coati_image *im)
 	coati_copy_close(&im->mini);
 	coati_copy_close(&im->debug_file);
 	coati_copy_close(&im->file);
+	fd_closep(&im->held_fd);
 	coati_map_fini(&im->readable);
 	coati_map_fini(&im->texts);
 	coati_map_fini(&im->functions);
@@ -215,6 +217,7 @@ static int add_image(struct coati_images *images, const struct coati_image_ref *
 				    .kind = ref->kind,
 				    .build_id_size = ref->build_id_size,
 				    .pid = ref->pid,
+				    .held_fd = -1,
 				    .maj = ref->maj,
 				    .min = ref->min,
 				    .map_start = ref->map_start,

@@ -20,7 +20,6 @@
 #include "image/xz.h"
 
 #define CODE_SECTIONS_MAX 65536
-#define DESCRIPTORS_OWN	  256 /* of everybody else in the process */
 
 /* The sections that are asked for by name, in one pass over all of them. size 0: not there. */
 struct wanted {
@@ -276,7 +275,7 @@ int coati_image_open_file(struct coati_image *im)
 		return 0;
 	im->looked = true;
 	/* a file and its debug file stay open, and some more are for a moment */
-	coati_file_want(DESCRIPTORS_OWN + 4 * (uint64_t)im->all->v.len);
+	coati_file_want(IMAGES_OTHER_FDS + 4 * (uint64_t)im->all->v.len);
 	if (im->kind == COATI_IMAGE_VDSO)
 		return find_vdso(im);
 	return im->kind == COATI_IMAGE_FILE ? find_file(im) : 0;

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The places where the file of an image may be are tried in turn: the mapping of the living process itself, its path below the root of
- * that process, the path here, the tree of build ids. The first that is the recorded file is taken. Every path is first opened
- * without being opened (O_PATH), so that a FIFO or a device is refused before it can do anything.
+ * The places where the file of an image may be are tried in turn: the descriptor that is held
+ * since the mapping was seen (hold.h), the mapping of the living process itself, its path below
+ * the root of that process, the path here, the tree of build IDs. The first that is the recorded
+ * file is taken. Every path is first opened with O_PATH, so that a FIFO or a device is refused
+ * before it can do anything.
  */
 #include "image/open.h"
 
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -188,6 +195,40 @@ static bool trusts_owner(const struct coati_image *im, uid_t owner)
 	return stat(path, &st) == 0 && st.st_uid == owner;
 }
 
+/* On btrfs and overlayfs a mapping record and stat() name different devices for the same file. */
+static bool tells_device(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type != BTRFS_SUPER_MAGIC &&
+	       fs.f_type != OVERLAYFS_SUPER_MAGIC;
+}
+
+/* The number of a deleted file may have been given to a new one, but with another generation. */
+static bool has_other_generation(const struct coati_image *im, int fd)
+{
+	long value = 0; /* the kernel writes an int, some file systems a long */
+	uint32_t generation;
+
+	if (!im->ino_generation || ioctl(fd, FS_IOC_GETVERSION, &value) < 0)
+		return false;
+	memcpy(&generation, &value, sizeof(generation));
+	return generation && generation != (uint32_t)im->ino_generation;
+}
+
+/* Is it another file than the mapping record says? */
+static bool is_other_file(const struct coati_image *im, int fd, const struct stat *st)
+{
+	if (!im->ino)
+		return false;
+	if (st->st_ino != im->ino)
+		return true;
+	if ((im->maj || im->min) &&
+	    (major(st->st_dev) != im->maj || minor(st->st_dev) != im->min) && tells_device(fd))
+		return true;
+	return has_other_generation(im, fd);
+}
+
 static int check_inode(const struct coati_image *im, const struct copy *c, const char *shown,
 		       struct coati_error *err)
 {
@@ -197,11 +238,12 @@ static int check_inode(const struct coati_image *im, const struct copy *c, const
 
 	if (fstat(c->fd, &st) < 0)
 		return coati_fail(err, -errno, "%s: %m", shown);
-	/* not the device: what a mapping tells differs from what stat() says on btrfs and overlayfs */
-	if (im->ino && st.st_ino != im->ino)
+	if (is_other_file(im, c->fd, &st))
 		return coati_fail(err, -ESTALE,
-				  "%s is another file than the recorded one (inode %llu, not %llu)",
-				  shown, (unsigned long long)st.st_ino,
+				  "%s is another file than the recorded one (device %u:%u, inode "
+				  "%llu, not %u:%u, %llu)",
+				  shown, major(st.st_dev), minor(st.st_dev),
+				  (unsigned long long)st.st_ino, im->maj, im->min,
 				  (unsigned long long)im->ino);
 	if (deleted && !im->ino)
 		return coati_fail(err, -ESTALE,
@@ -293,6 +335,21 @@ static bool is_named(const char *link, const char *name)
 	return n > 0 && (size_t)n == strlen(name) && !memcmp(text, name, (size_t)n);
 }
 
+/* The file that was opened when its mapping was seen, and checked then. */
+static int try_held(struct search *s)
+{
+	CLEANUP(fd_closep) int fd = fcntl(s->im->held_fd, F_DUPFD_CLOEXEC, 3);
+	struct coati_error err = { 0 };
+	int r = fd < 0 ? coati_fail(&err, -errno, "%s: %m", s->im->path)
+		       : coati_copy_open(s->copy, fd, s->im->path, &err);
+
+	if (r < 0)
+		return refuse(s, &err);
+	TAKE_FD(fd);
+	snprintf(s->opened->path, sizeof(s->opened->path), "%s", s->im->path);
+	return 0;
+}
+
 /* Its mappings, which needs privileges, and its program, which needs none for one's own. */
 static int try_kernel_links(struct search *s)
 {
@@ -351,6 +408,8 @@ static int try_places(struct search *s)
 	char root[IMAGE_PATH_MAX], path[IMAGE_PATH_MAX + 1];
 
 	plain_path(im->path, path, sizeof(path));
+	if (im->held_fd >= 0 && try_held(s) == 0)
+		return 0;
 	if (im->pid && try_kernel_links(s) == 0)
 		return 0;
 	snprintf(root, sizeof(root), "%s/%d/root", im->all->procfs, im->pid);
