@@ -167,6 +167,10 @@ void coati_record_account(const struct record_args *args, const struct coati_cap
 		coati_note(
 			"%llu samples carry the id of another recorder's event, as the kernel has it where two count the same software event: reports leave them out; record one at a time",
 			(unsigned long long)st->strangers);
+	if (st->files_over)
+		coati_note("%llu mapped files were not kept open, only %llu were: those that were "
+			   "deleted or replaced have no names; ulimit -n raises the limit",
+			   (unsigned long long)st->files_over, (unsigned long long)st->files_held);
 	announce_cut(args, st);
 	if (st->switches_fast)
 		coati_note(

@@ -167,7 +167,8 @@ static int open_capture(struct session *s)
 	int32_t pid = s->child ? coati_child_pid(s->child) : 0;
 	struct coati_capture_opts o = {
 		.size = sizeof(o),
-		.flags = COATI_CAPTURE_USER_OK | (packs(s) ? COATI_CAPTURE_LIVE : 0) |
+		.flags = COATI_CAPTURE_USER_OK |
+			 (packs(s) ? COATI_CAPTURE_LIVE | COATI_CAPTURE_HOLD : 0) |
 			 (a->no_inherit ? COATI_CAPTURE_NO_INHERIT : 0) |
 			 (a->off_cpu ? COATI_CAPTURE_OFF_CPU : 0) |
 			 (a->trace ? COATI_CAPTURE_WAKE_STACKS | COATI_CAPTURE_LIVE : 0) |

@@ -77,6 +77,11 @@ enum coati_stacks {
 	(UINT64_C(1)      \
 	 << 13) /* with OFF_CPU: when interrupts begin and end that threads have to bear */
 
+/* Keep each file with code open from its first mapping on, so that coati_capture_images() can
+ * symbolize the recording even if the file is deleted or replaced meanwhile. Always done when
+ * stacks are unwound while recording. */
+#define COATI_CAPTURE_HOLD (UINT64_C(1) << 14)
+
 struct coati_capture_opts {
 	uint64_t size;
 	uint64_t flags;
@@ -139,6 +144,8 @@ struct coati_capture_stats {
 	 * software event (page faults, context switches ...), also those of other recorders: where one event of this capture alone can be meant, a file gives
 	 * them to it. Here are those of which it cannot be known, or which went into a stream: readers leave them out. */
 	uint64_t strangers;
+	uint64_t files_held; /* files with code that are kept open (HOLD) */
+	uint64_t files_over; /* not kept open, because there are too many */
 };
 
 enum coati_off_cpu_part {
@@ -199,8 +206,10 @@ COATI_API int coati_capture_finish(struct coati_capture *cap, struct coati_error
 /* Up to now; the recordings of one capture together, but for `bytes`. */
 COATI_API void coati_capture_get_stats(const struct coati_capture *cap,
 				       struct coati_capture_stats *ret);
-/* The images that the stacks went through, where stacks are unwound while recording; else NULL. They hold files that no path leads to any
- * more (deleted, or of a container that ended), so those who want names for the recording ask them, and not after the capture is closed. */
+/* The images of the recording. With COATI_CAPTURE_HOLD, or when stacks are unwound while
+ * recording, they hold files that no path leads to any more: deleted, replaced, or of a
+ * container that ended. Use them to symbolize the recording, and do it before the capture is
+ * closed. */
 COATI_API struct coati_images *coati_capture_images(const struct coati_capture *cap);
 /* A process that runs, into a recording that the caller writes by himself: the names of its threads and its mappings with build ids, time 0, as records of the event @attr (with
  * COATI_ATTR_SAMPLE_ID_ALL) and one of its ids. A process that is gone is no error; the writer's are. */

@@ -16,8 +16,9 @@
 #include "base/sized.h"
 #include "capture/attr.h"
 #include "capture/twins.h"
+#include "image/hold.h"
 
-#define CAPTURE_FLAGS	((COATI_CAPTURE_IRQ << 1) - 1)
+#define CAPTURE_FLAGS	((COATI_CAPTURE_HOLD << 1) - 1)
 #define CPUS_MAX	8192
 #define RING_BYTES_MAX	(UINT64_C(1) << 30)
 #define COPIES_MANY	256 /* in a ring at least: a quarter of a second at the usual rate, */
@@ -278,6 +279,7 @@ static void close_sets(struct coati_capture *cap)
 {
 	/* a mapping keeps its event alive, so the rings go first */
 	coati_rings_fini(&cap->rings);
+	coati_notice_close(&cap->notice);
 	for (int i = 0; i < NR_SETS; i++)
 		coati_set_close(&cap->sets[i].set);
 }
@@ -398,6 +400,8 @@ static int start_tally(struct coati_capture *cap)
 		cap->tally.off = &cap->off_ids;
 	if (coati_capture_may_have_twins(cap))
 		cap->tally.own = &cap->own_ids;
+	cap->tally.images.files = cap->images;
+	cap->tally.images.holds = cap->opts.flags & COATI_CAPTURE_HOLD || cap->drain;
 	for (uint64_t i = 0; i < cap->opts.nr_pids; i++)
 		tasks_started(&cap->tally.tasks, (uint32_t)cap->opts.pids[i],
 			      (uint32_t)cap->opts.pids[i]);
@@ -410,6 +414,27 @@ static void settle_auto(struct coati_capture *cap)
 	if (cap->opts.stacks == COATI_STACKS_AUTO &&
 	    first_ring_bytes(cap) / COPIES_FEW < CAPTURE_DEFAULT_STACK)
 		cap->opts.stacks = COATI_STACKS_FP;
+}
+
+static int open_images(struct coati_capture *cap, struct coati_error *err)
+{
+	struct coati_images_opts o = { .size = sizeof(o), .procfs = cap->opts.procfs };
+	int r = coati_images_new(&o, &cap->images, err);
+
+	if (r == 0 && (cap->sets[SET_EVENTS].unwinds || cap->sets[SET_OFF].unwinds))
+		r = coati_drain_stacks_new(cap->images, cap->opts.procfs, &cap->drain, err);
+	return r;
+}
+
+/* Without it files are opened later. */
+static void open_notice(struct coati_capture *cap)
+{
+	const struct capture_set_state *side = &cap->sets[SET_SIDE];
+	struct coati_set_opts o = set_opts(cap, SET_SIDE);
+
+	if (cap->tally.images.holds && coati_set_count(side->set) <= NOTICE_EVENTS_MAX)
+		(void)coati_notice_open(&cap->notice, side->list, &side->attrs[0], &o,
+					cap->rings.reader);
 }
 
 static int open_events(struct coati_capture *cap, struct coati_error *err)
@@ -436,13 +461,12 @@ static int open_events(struct coati_capture *cap, struct coati_error *err)
 		return r;
 	if (!coati_set_count(cap->sets[SET_EVENTS].set))
 		return none_open(cap, err);
-	if (cap->sets[SET_EVENTS].unwinds || cap->sets[SET_OFF].unwinds) {
-		r = coati_drain_stacks_new(cap->opts.procfs, &cap->drain, err);
-		if (r < 0)
-			return r;
-	}
+	r = open_images(cap, err);
+	if (r < 0)
+		return r;
 	if (settle(cap) < 0 || start_tally(cap) < 0)
 		return no_memory(err);
+	open_notice(cap);
 	return coati_set_enable(cap->sets[SET_SIDE].set, err);
 }
 
@@ -487,6 +511,7 @@ void coati_capture_close(struct coati_capture **capp)
 	coati_writer_close(&cap->writer, NULL);
 	close_sets(cap);
 	coati_drain_stacks_free(&cap->drain);
+	coati_images_free(&cap->images);
 	coati_capture_tally_fini(&cap->tally);
 	coati_map_fini(&cap->when_ids);
 	coati_map_fini(&cap->off_ids);
@@ -549,6 +574,7 @@ static void add_stack_counts(const struct coati_capture *cap, struct coati_captu
 void coati_capture_get_stats(const struct coati_capture *cap, struct coati_capture_stats *ret)
 {
 	const struct tally *t = &cap->tally;
+	struct hold_stats files;
 
 	*ret = (struct coati_capture_stats){
 		.records = t->records,
@@ -565,18 +591,21 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		.overwritten = cap->overwritten,
 		.damaged_bytes = t->damaged_bytes,
 		.strangers = cap->adopted ? 0 : t->strangers,
-		.nr_rings = coati_reader_count(cap->rings.reader) + cap->rings.backward.len,
+		.nr_rings = rings_count(&cap->rings) + cap->rings.backward.len,
 		.ring_bytes = cap->rings.bytes,
 		.synthesized = cap->synthesized,
 		.switches = t->switches,
 		.switches_fast = cap->off.fast_times,
 		.cpu_ns = cap->cpu_ns,
 	};
+	coati_images_hold_stats(cap->images, &files);
+	ret->files_held = files.held;
+	ret->files_over = files.over;
 	if (cap->drain)
 		add_stack_counts(cap, ret);
 }
 
 struct coati_images *coati_capture_images(const struct coati_capture *cap)
 {
-	return cap->drain ? coati_stacks_images(coati_drain_stacks_get(cap->drain)) : NULL;
+	return cap->images;
 }

@@ -7,6 +7,7 @@
 #include <coati/capture.h>
 
 #include "capture/drain-stacks.h"
+#include "capture/notice.h"
 #include "capture/off-cpu.h"
 #include "capture/rings.h"
 #include "capture/tally.h"
@@ -36,8 +37,10 @@ struct coati_capture {
 	struct coati_capture_opts opts; /* pids, tids and texts are copies */
 	struct capture_set_state sets[NR_SETS];
 	struct rings rings;
+	struct notice notice;
 	struct tally tally;
-	struct drain_stacks *drain; /* NULL: no event is to be unwound */
+	struct coati_images *images; /* files that were mapped, for stacks and names */
+	struct drain_stacks *drain;  /* NULL: no event is to be unwound */
 	struct map when_ids, off_ids, own_ids;
 	bool adopted; /* samples with ids of strangers are its own in the last recording */
 	struct off_cpu off;

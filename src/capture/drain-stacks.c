@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "capture/spans.h"
 
 #define BUFFER_BYTES (1u << 20)
 #define FORGET_NS    (10 * NSEC_PER_SEC)
@@ -31,7 +32,8 @@ struct drain_stacks {
 	size_t used;
 };
 
-int coati_drain_stacks_new(const char *procfs, struct drain_stacks **ret, struct coati_error *err)
+int coati_drain_stacks_new(struct coati_images *images, const char *procfs,
+			   struct drain_stacks **ret, struct coati_error *err)
 {
 	struct drain_stacks *d = coati_alloc(sizeof(*d));
 	int r = -ENOMEM;
@@ -40,7 +42,7 @@ int coati_drain_stacks_new(const char *procfs, struct drain_stacks **ret, struct
 		d->joined = coati_alloc(STACKS_RECORD_MAX);
 		d->buffer = coati_alloc(BUFFER_BYTES + STACKS_RECORD_MAX);
 		if (d->joined && d->buffer)
-			r = coati_stacks_new(procfs, &d->stacks, err);
+			r = coati_stacks_new(images, procfs, &d->stacks, err);
 	}
 	if (r < 0)
 		coati_drain_stacks_free(&d);
@@ -65,43 +67,6 @@ void coati_drain_stacks_free(struct drain_stacks **dp)
 struct stacks *coati_drain_stacks_get(struct drain_stacks *d)
 {
 	return d->stacks;
-}
-
-/* ---- records in two pieces ---- */
-
-static uint16_t size_of(const uint8_t *record)
-{
-	uint16_t size;
-
-	memcpy(&size, record + 6, sizeof(size));
-	return size;
-}
-
-static uint32_t type_of(const uint8_t *record)
-{
-	uint32_t type;
-
-	memcpy(&type, record, sizeof(type));
-	return type;
-}
-
-/* The whole record that begins at @at of the two pieces, joined where it wraps; NULL when there is none. A header never wraps. */
-static const uint8_t *record_at(const struct coati_span s[2], size_t at, uint8_t *joined)
-{
-	const uint8_t *p = at < s[0].size ? s[0].bytes + at : s[1].bytes + (at - s[0].size);
-	size_t left = s[0].size + s[1].size - at, here = at < s[0].size ? s[0].size - at : left;
-	size_t size;
-
-	if (left < COATI_RAW_HEADER || here < COATI_RAW_HEADER)
-		return NULL;
-	size = size_of(p);
-	if (size < COATI_RAW_HEADER || size > left)
-		return NULL;
-	if (size <= here)
-		return p;
-	memcpy(joined, p, here);
-	memcpy(joined + here, s[1].bytes, size - here);
-	return joined;
 }
 
 /* ---- a round ---- */
@@ -141,8 +106,8 @@ static int feed_ring(struct coati_capture *cap, uint32_t i)
 	if (r < 0)
 		return r;
 	while ((p = record_at(s, ring->fed, d->joined))) {
-		ring->fed += size_of(p);
-		if (!tells_of_processes(type_of(p)))
+		ring->fed += record_size(p);
+		if (!tells_of_processes(record_type(p)))
 			continue;
 		r = coati_stacks_feed(d->stacks, p, &cap->tally.format);
 		if (r < 0)
@@ -190,7 +155,7 @@ static int write_ring(struct coati_capture *cap, uint32_t i)
 	int r = coati_ring_peek(source, &s[0], &s[1]);
 
 	while (r >= 0 && at < ring->take && (p = record_at(s, at, d->joined))) {
-		at += size_of(p);
+		at += record_size(p);
 		r = coati_drain_stacks_put(cap, p);
 	}
 	if (r >= 0)
@@ -205,7 +170,7 @@ static int write_ring(struct coati_capture *cap, uint32_t i)
 
 int coati_drain_stacks_round(struct coati_capture *cap)
 {
-	uint32_t nr = coati_reader_count(cap->rings.reader);
+	uint32_t nr = rings_count(&cap->rings);
 	int r = make_room(cap->drain, nr), any = 0;
 
 	for (uint32_t i = 0; r >= 0 && i < nr; i++) {

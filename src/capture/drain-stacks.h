@@ -9,7 +9,8 @@
 struct coati_capture;
 struct drain_stacks;
 
-int coati_drain_stacks_new(const char *procfs, struct drain_stacks **ret, struct coati_error *err);
+int coati_drain_stacks_new(struct coati_images *images, const char *procfs,
+			   struct drain_stacks **ret, struct coati_error *err);
 /* NULL in it is fine. */
 void coati_drain_stacks_free(struct drain_stacks **d);
 struct stacks *coati_drain_stacks_get(struct drain_stacks *d);

@@ -46,7 +46,7 @@ static int drain_ring(struct coati_capture *cap, struct coati_ring *ring)
 /* 1 when something was written. */
 static int drain_rings(struct coati_capture *cap)
 {
-	uint32_t nr = coati_reader_count(cap->rings.reader);
+	uint32_t nr = rings_count(&cap->rings);
 	int any = 0;
 
 	for (uint32_t i = 0; i < nr; i++) {

@@ -3,22 +3,18 @@
 #include "capture/images.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <coati/record.h>
 
-#include "base/cleanup.h"
 #include "base/elf.h"
-#include "image/copy.h"
-#include "image/open.h"
+#include "image/hold.h"
 
 #define NAMES_BYTES_MAX (16u << 20)
 #define VDSO		"[vdso]"
+#define MEMFD		"/memfd:"
 
 void coati_images_init(struct images *im)
 {
@@ -34,13 +30,18 @@ void coati_images_fini(struct images *im)
 	coati_arena_fini(&im->names);
 }
 
+static bool begins(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
 /* Not //anon, [heap], anon_inode:..., /memfd:x (deleted), /dev/zero, /SYSV00000000. */
 static bool has_file(const char *name)
 {
-	if (!strcmp(name, VDSO))
+	if (!strcmp(name, VDSO) || begins(name, "/dev/shm/"))
 		return true;
-	return name[0] == '/' && name[1] != '/' && strncmp(name, "/memfd:", 7) != 0 &&
-	       strncmp(name, "/dev/", 5) != 0 && strncmp(name, "/SYSV", 5) != 0;
+	return name[0] == '/' && name[1] != '/' && !begins(name, MEMFD) && !begins(name, "/dev/") &&
+	       !begins(name, "/SYSV");
 }
 
 static bool same_file(const struct image *i, const struct coati_mmap *m)
@@ -64,9 +65,11 @@ static void learn(struct image *i, const struct coati_mmap *m)
 		i->maj = m->maj;
 		i->min = m->min;
 		i->ino = m->ino;
+		i->ino_generation = m->ino_generation;
 	}
 }
 
+/* 1: it is the last one now; 0: there is no room for it. */
 static int add_new(struct images *im, const struct coati_mmap *m, uint64_t same_name)
 {
 	struct image *i = ARRAY_ADD(&im->v);
@@ -81,27 +84,68 @@ static int add_new(struct images *im, const struct coati_mmap *m, uint64_t same_
 		return im->names.used_bytes + IMAGES_NAME_MAX > NAMES_BYTES_MAX ? 0 : -ENOMEM;
 	}
 	learn(i, m);
+	i->settled = !strcmp(i->name, VDSO);
 	r = coati_map_put_str(&im->by_name, i->name, im->v.len);
 	if (r >= 0)
-		return 0;
+		return 1;
 	im->v.len--;
 	return r == -E2BIG ? 0 : r;
+}
+
+static struct coati_image_ref ref_of(const struct coati_mmap *m)
+{
+	struct coati_image_ref ref = { .size = sizeof(ref),
+				       .kind = COATI_IMAGE_FILE,
+				       .build_id_size = m->build_id_size,
+				       .pid = (int32_t)m->pid > 0 ? (int32_t)m->pid : 0,
+				       .path = m->name,
+				       .map_start = m->addr,
+				       .map_end = m->addr + m->len,
+				       .ino = m->ino,
+				       .ino_generation = m->ino_generation,
+				       .maj = m->maj,
+				       .min = m->min };
+
+	memcpy(ref.build_id, m->build_id, sizeof(ref.build_id));
+	return ref;
+}
+
+/* At once: the process may end and the file may be deleted at any time. @i NULL: it is in no
+ * list. */
+static int hold(struct images *im, struct image *i, const struct coati_mmap *m)
+{
+	struct coati_image_ref ref = ref_of(m);
+	int r;
+
+	if (!im->holds || (i && i->settled))
+		return 0;
+	r = coati_images_hold(im->files, &ref);
+	if (i)
+		i->settled = r == 0;
+	return r == -ENOMEM ? r : 0;
 }
 
 int coati_images_add(struct images *im, const struct coati_mmap *m)
 {
 	uint64_t first = 0;
+	int r;
 
-	if (!has_file(m->name) || strlen(m->name) >= IMAGES_NAME_MAX)
+	if (strlen(m->name) >= IMAGES_NAME_MAX)
+		return 0;
+	/* memory with a build ID is a program that was executed from there */
+	if (m->build_id_size && begins(m->name, MEMFD))
+		return hold(im, NULL, m);
+	if (!has_file(m->name))
 		return 0;
 	coati_map_get_str(&im->by_name, m->name, &first);
 	for (uint64_t at = first; at; at = im->v.v[at - 1].next) {
 		if (same_file(&im->v.v[at - 1], m)) {
 			learn(&im->v.v[at - 1], m);
-			return 0;
+			return hold(im, &im->v.v[at - 1], m);
 		}
 	}
-	return add_new(im, m, first);
+	r = add_new(im, m, first);
+	return r > 0 ? hold(im, &im->v.v[im->v.len - 1], m) : r;
 }
 
 uint32_t coati_images_find(const struct images *im, const struct coati_mmap *m, uint8_t ret[20])
@@ -132,26 +176,19 @@ static void read_vdso(struct image *i)
 		i->id_size = (uint8_t)coati_elf_build_id(&e, i->id);
 }
 
-/* The name may have come to stand for another file since, or lie in another container: only the very inode counts. */
-static void read_file(struct image *i)
+/* Only the file that was mapped counts: another one may have taken its name, or have the same name
+ * in another container. */
+static void read_file(struct images *im, struct image *i)
 {
-	CLEANUP(fd_closep) int fd = -1;
-	struct copy c;
-	struct stat st;
+	struct coati_mmap m = { .name = i->name,
+				.maj = i->maj,
+				.min = i->min,
+				.ino = i->ino,
+				.ino_generation = i->ino_generation };
+	struct coati_image_ref ref = ref_of(&m);
 
-	/* nothing is waited for, and nothing is mapped: the file is somebody else's, who may be shortening it just now */
-	if (!i->ino || stat(i->name, &st) < 0 || !S_ISREG(st.st_mode))
-		return;
-	fd = open(i->name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_ino != i->ino)
-		return;
-	if (major(st.st_dev) != i->maj || minor(st.st_dev) != i->min)
-		return;
-	if (coati_copy_open(&c, fd, i->name, NULL) < 0)
-		return;
-	TAKE_FD(fd);
-	i->id_size = (uint8_t)coati_copy_build_id(&c, i->id);
-	coati_copy_close(&c);
+	if (i->ino && im->files)
+		i->id_size = (uint8_t)coati_images_build_id(im->files, &ref, i->id);
 }
 
 int coati_images_write(struct images *im, struct coati_writer *w)
@@ -165,7 +202,7 @@ int coati_images_write(struct images *im, struct coati_writer *w)
 			if (!strcmp(i->name, VDSO))
 				read_vdso(i);
 			else
-				read_file(i);
+				read_file(im, i);
 		}
 		if (!i->id_size)
 			continue;

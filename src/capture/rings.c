@@ -24,10 +24,21 @@ uint64_t coati_rings_default_bytes(uint32_t nr, bool copies)
 
 int coati_rings_init(struct rings *r, uint64_t bytes, struct coati_error *err)
 {
-	*r = (struct rings){ .bytes = bytes, .backward.max = RINGS_MAX };
+	coati_rings_share(r, NULL, bytes, 0);
+	r->borrowed = false;
+	return coati_reader_new(NULL, &r->reader, err);
+}
+
+void coati_rings_share(struct rings *r, struct coati_reader *reader, uint64_t bytes,
+		       int32_t first_key)
+{
+	*r = (struct rings){ .reader = reader,
+			     .bytes = bytes,
+			     .first_key = first_key,
+			     .borrowed = true,
+			     .backward.max = RINGS_MAX };
 	coati_map_init(&r->homes, RINGS_MAX);
 	coati_map_init(&r->backward_homes, RINGS_MAX);
-	return coati_reader_new(NULL, &r->reader, err);
 }
 
 void coati_rings_fini(struct rings *r)
@@ -35,7 +46,8 @@ void coati_rings_fini(struct rings *r)
 	for (size_t i = 0; i < r->backward.len; i++)
 		coati_ring_close(&r->backward.v[i]);
 	ARRAY_FINI(&r->backward);
-	coati_reader_free(&r->reader);
+	if (!r->borrowed)
+		coati_reader_free(&r->reader);
 	coati_map_fini(&r->homes);
 	coati_map_fini(&r->backward_homes);
 }
@@ -44,7 +56,9 @@ static int add_forward(struct rings *r, const struct coati_set_entry *e, struct 
 {
 	struct coati_reader_ring_opts o = {
 		.size = sizeof(o),
-		.ring = { .size = sizeof(o.ring), .data_bytes = r->bytes, .key = e->cpu },
+		.ring = { .size = sizeof(o.ring),
+			  .data_bytes = r->bytes,
+			  .key = r->first_key + e->cpu },
 	};
 
 	return coati_reader_add(r->reader, coati_event_fd(e->handle), &o, err);
@@ -79,8 +93,8 @@ static int connect_one(struct rings *r, const struct coati_set_entry *e, bool li
 		code = coati_event_set_output(e->handle, (struct coati_event *)(uintptr_t)home,
 					      err);
 		if (code == 0 && lives)
-			code = coati_reader_attach(r->reader, e->cpu, coati_event_fd(e->handle),
-						   NULL, err);
+			code = coati_reader_attach(r->reader, r->first_key + e->cpu,
+						   coati_event_fd(e->handle), NULL, err);
 		return code;
 	}
 	code = backward ? add_backward(r, e, err) : add_forward(r, e, err);

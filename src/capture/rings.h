@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <coati/event.h>
@@ -21,10 +22,21 @@ struct rings {
 	struct map homes; /* CPU to the event that its ring was mapped with */
 	struct map backward_homes;
 	ARRAY(struct coati_ring *) backward;
-	uint64_t bytes; /* of one */
+	uint64_t bytes;	   /* of one */
+	int32_t first_key; /* of the ring of CPU 0 in the reader */
+	bool borrowed;	   /* the reader is that of others */
 };
 
+/* Those that are read as they come. */
+static inline uint32_t rings_count(const struct rings *r)
+{
+	return (uint32_t)r->homes.len;
+}
+
 int coati_rings_init(struct rings *r, uint64_t bytes, struct coati_error *err);
+/* More rings in the reader of others, with keys from @first_key on. Free the reader first. */
+void coati_rings_share(struct rings *r, struct coati_reader *reader, uint64_t bytes,
+		       int32_t first_key);
 void coati_rings_fini(struct rings *r);
 /* Connect the events of @set. @lives: its events tell when their threads have ended, and with them the ring.
  * -EPERM, -ENOMEM: there is not so much memory to be had; fini and try with less. */

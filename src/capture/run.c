@@ -85,7 +85,9 @@ int coati_capture_wait(struct coati_capture *cap)
 	coati_reader_set_deadline(cap->rings.reader, (int64_t)tick);
 	why = coati_reader_wait(cap->rings.reader);
 	cap->wakeups++;
-	r = write_all(cap);
+	r = coati_notice_round(&cap->notice, &cap->tally.images);
+	if (r >= 0)
+		r = write_all(cap);
 	if (r < 0)
 		return r;
 	if (why == -ETIMEDOUT && (cap->deadline_ns < 0 || now_ns() < (uint64_t)cap->deadline_ns))

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "capture/attr.h"
+#include "capture/spans.h"
 
 #define FORMATS_MAX 4096
 #define IDS_MAX	    (1u << 24)
@@ -36,7 +37,6 @@ struct formats {
 };
 
 struct stacks {
-	struct coati_images *images;
 	struct coati_processes *processes;
 	struct coati_unwinder *unwinder;
 	struct map ids; /* of an event to the index of its formats */
@@ -59,10 +59,10 @@ static void stacks_freep(struct stacks **st)
 	coati_stacks_free(st);
 }
 
-int coati_stacks_new(const char *procfs, struct stacks **ret, struct coati_error *err)
+int coati_stacks_new(struct coati_images *images, const char *procfs, struct stacks **ret,
+		     struct coati_error *err)
 {
 	CLEANUP(stacks_freep) struct stacks *st = coati_alloc(sizeof(*st));
-	struct coati_images_opts io = { .size = sizeof(io), .procfs = procfs };
 	struct coati_processes_opts po = { .size = sizeof(po),
 					   .flags = COATI_PROCESSES_LIVE,
 					   .procfs = procfs };
@@ -72,11 +72,9 @@ int coati_stacks_new(const char *procfs, struct stacks **ret, struct coati_error
 		return coati_fail(err, -ENOMEM, "out of memory for unwinding");
 	coati_map_init(&st->ids, IDS_MAX);
 	st->formats.max = FORMATS_MAX;
-	r = coati_images_new(&io, &st->images, err);
+	r = coati_processes_new(images, &po, &st->processes, err);
 	if (r == 0)
-		r = coati_processes_new(st->images, &po, &st->processes, err);
-	if (r == 0)
-		r = coati_unwinder_new(st->images, NULL, &st->unwinder, err);
+		r = coati_unwinder_new(images, NULL, &st->unwinder, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(st);
@@ -92,7 +90,6 @@ void coati_stacks_free(struct stacks **stp)
 	*stp = NULL;
 	coati_unwinder_free(&st->unwinder);
 	coati_processes_free(&st->processes);
-	coati_images_free(&st->images);
 	coati_map_fini(&st->ids);
 	ARRAY_FINI(&st->formats);
 	coati_free(st);
@@ -154,21 +151,12 @@ int coati_stacks_add(struct stacks *st, uint64_t id, const struct coati_attr *op
 
 /* ---- records ---- */
 
-static void raw_of(const uint8_t *record, struct coati_raw *ret)
-{
-	*ret = (struct coati_raw){ .body = record + COATI_RAW_HEADER };
-	memcpy(&ret->type, record, sizeof(ret->type));
-	memcpy(&ret->misc, record + 4, sizeof(ret->misc));
-	memcpy(&ret->size, record + 6, sizeof(ret->size));
-}
-
 int coati_stacks_feed(struct stacks *st, const uint8_t *record,
 		      const struct coati_sample_format *identity)
 {
+	struct coati_raw raw = record_raw(record);
 	struct coati_record rec;
-	struct coati_raw raw;
 
-	raw_of(record, &raw);
 	if (coati_record_decode(&raw, identity, &rec) < 0)
 		return 0; /* it is written as it is, and readers say what they make of it */
 	return coati_processes_feed(st->processes, &raw, &rec);
@@ -287,11 +275,10 @@ static int rewrite_sample(struct stacks *st, const struct formats *f, const stru
 
 size_t coati_stacks_rewrite(struct stacks *st, const uint8_t *record, uint8_t *out)
 {
-	struct coati_raw raw;
+	struct coati_raw raw = record_raw(record);
 	uint64_t id, index;
 	int size;
 
-	raw_of(record, &raw);
 	if (raw.type != COATI_RECORD_SAMPLE || raw.size < CAPTURE_ID_AT + sizeof(id))
 		goto as_it_is;
 	memcpy(&id, record + CAPTURE_ID_AT, sizeof(id));
@@ -309,11 +296,6 @@ as_it_is:
 void coati_stacks_forget(struct stacks *st, uint64_t time)
 {
 	coati_processes_forget(st->processes, time);
-}
-
-struct coati_images *coati_stacks_images(const struct stacks *st)
-{
-	return st->images;
 }
 
 void coati_stacks_get_counts(const struct stacks *st, struct stacks_counts *ret)

@@ -35,7 +35,9 @@ struct stacks_counts {
 	uint64_t tables, rows, build_ns; /* of unwind tables that were made or loaded */
 };
 
-int coati_stacks_new(const char *procfs, struct stacks **ret, struct coati_error *err);
+/* @images: of the files that are mapped; the caller's, and they must outlive it. */
+int coati_stacks_new(struct coati_images *images, const char *procfs, struct stacks **ret,
+		     struct coati_error *err);
 void coati_stacks_free(struct stacks **st);
 
 /* Does an event that was opened so carry what is to be unwound here? */
@@ -53,6 +55,4 @@ int coati_stacks_feed(struct stacks *st, const uint8_t *record,
 size_t coati_stacks_rewrite(struct stacks *st, const uint8_t *record, uint8_t *out);
 /* Nothing older than @time will be asked. */
 void coati_stacks_forget(struct stacks *st, uint64_t time);
-/* The files that were mapped where a sample was: those that nobody finds any more stay open here. */
-struct coati_images *coati_stacks_images(const struct stacks *st);
 void coati_stacks_get_counts(const struct stacks *st, struct stacks_counts *ret);

@@ -19,11 +19,14 @@ static const struct coati_attr opened = {
 	.flags = COATI_ATTR_SAMPLE_ID_ALL,
 };
 
+static struct coati_images *images;
+
 static struct stacks *open_stacks(void)
 {
 	struct stacks *st = NULL;
 
-	CHECK_OK(coati_stacks_new(NULL, &st, NULL));
+	CHECK_OK(coati_images_new(NULL, &images, NULL));
+	CHECK_OK(coati_stacks_new(images, NULL, &st, NULL));
 	CHECK_OK(coati_stacks_add(st, ID, &opened, STACKS_OF_SAMPLES));
 	return st;
 }
@@ -61,6 +64,7 @@ TEST(stacks_drop_and_count_a_sample_that_cannot_be_read)
 	CHECK_U64(coati_stacks_rewrite(st, in, out), ==, 0);
 	CHECK_U64(dropped(st), ==, 1);
 	coati_stacks_free(&st);
+	coati_images_free(&images);
 }
 
 TEST(stacks_write_a_sample_without_registers_with_its_chain)
@@ -74,6 +78,7 @@ TEST(stacks_write_a_sample_without_registers_with_its_chain)
 	CHECK_U64(coati_stacks_rewrite(st, in, out), >, 0);
 	CHECK_U64(dropped(st), ==, 0);
 	coati_stacks_free(&st);
+	coati_images_free(&images);
 }
 
 TEST(stacks_leave_samples_of_other_events_alone)
@@ -87,4 +92,5 @@ TEST(stacks_leave_samples_of_other_events_alone)
 	CHECK_MEM(out, in, size);
 	CHECK_U64(dropped(st), ==, 0);
 	coati_stacks_free(&st);
+	coati_images_free(&images);
 }

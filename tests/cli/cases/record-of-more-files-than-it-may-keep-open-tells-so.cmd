@@ -1,0 +1,48 @@
+# 60 libraries where 300 descriptors are allowed. The first library is kept open and the last one is
+# not. Both are deleted: the first has its names, the last has none (no stack is unwound while the
+# program runs, which would open it). A library that is not deleted has its names in any case.
+. "$CLI/gone-files.sh"
+cat >lib.c <<'C'
+void spin_here(void) { for (volatile long i = 0; i < 40000000; i++); }
+C
+cat >p.c <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+#define NR 60
+int main(void)
+{
+	void (*spin[NR + 1])(void);
+	for (int i = 1; i <= NR; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "./lib%d.so", i);
+		void *lib = dlopen(name, RTLD_NOW);
+		if (!lib || !(*(void **)&spin[i] = dlsym(lib, "spin_here")))
+			return 3;
+	}
+	fclose(fopen("mapped", "w"));
+	while (access("go", F_OK));
+	spin[1]();
+	spin[NR - 1]();
+	spin[NR]();
+	return 0;
+}
+C
+cc -O1 -shared -fPIC -Wl,--build-id=none -o kept.so lib.c
+cc -O1 -o p p.c -ldl
+scenario()
+{
+	rm -f mapped
+	for i in $(seq 60); do cp kept.so "lib$i.so"; done
+	(ulimit -n 300 && as "$tool" record -g fp -o run.data -- ./p 2>told) &
+	wait_for mapped
+	until_held lib1.so
+	rm lib1.so lib60.so
+	: >go
+	wait
+	grep -c 'mapped files were not kept open, only 22 were: .*; ulimit -n raises the limit$' told
+	named spin_here lib1.so
+	named spin_here lib59.so
+	named spin_here lib60.so
+}
+by_both
