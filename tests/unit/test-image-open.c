@@ -3,19 +3,27 @@
 #include "lib/test.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "image/hold.h"
 #include "unit/elf-builder.h"
 #include "unit/image-ask.h"
 
@@ -211,6 +219,163 @@ TEST(open_knows_a_file_by_its_inode_when_it_has_no_build_id)
 	ref.ino++;
 	CHECK_STR(ask_function(images, ask_image(images, ref), BUILDER_TEXT_VADDR), "[program]");
 	CHECK_HAS(ask_why(images, ask_image(images, ref)), "another file");
+	coati_images_free(&images);
+}
+
+/* As a mapping record without a build ID names the file at @path. */
+static struct coati_image_ref mapped(const char *path)
+{
+	struct coati_image_ref ref = foreign(path);
+	struct stat st;
+
+	CHECK_OK(stat(path, &st));
+	ref.ino = st.st_ino;
+	ref.maj = major(st.st_dev);
+	ref.min = minor(st.st_dev);
+	return ref;
+}
+
+TEST(open_compares_the_device_where_records_and_stat_agree_on_it)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	struct coati_image_ref ref;
+	struct statfs fs;
+	bool agrees;
+
+	make_program("program", 0, "real");
+	CHECK_OK(statfs("program", &fs));
+	agrees = fs.f_type != BTRFS_SUPER_MAGIC && fs.f_type != OVERLAYFS_SUPER_MAGIC;
+	ref = mapped(here("program"));
+	CHECK_STR(ask_function(images, ask_image(images, ref), BUILDER_TEXT_VADDR), "real");
+	ref.min++;
+	CHECK_STR(ask_function(images, ask_image(images, ref), BUILDER_TEXT_VADDR),
+		  agrees ? "[program]" : "real");
+	coati_images_free(&images);
+}
+
+TEST(open_refuses_a_new_file_that_was_given_the_inode_number_of_the_old_one)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	struct coati_image_ref ref;
+	long generation = 0;
+	int fd;
+
+	make_program("program", 0, "real");
+	ref = mapped(here("program"));
+	fd = open("program", O_RDONLY | O_CLOEXEC);
+	CHECK_OK(fd);
+	/* file systems without generations do not use a number again soon */
+	if (ioctl(fd, FS_IOC_GETVERSION, &generation) < 0)
+		generation = 0;
+	close(fd);
+	ref.ino_generation = (uint32_t)generation;
+	CHECK_STR(ask_function(images, ask_image(images, ref), BUILDER_TEXT_VADDR), "real");
+	ref.ino_generation++;
+	CHECK_STR(ask_function(images, ask_image(images, ref), BUILDER_TEXT_VADDR),
+		  generation ? "[program]" : "real");
+	coati_images_free(&images);
+}
+
+/* ---- files that are held --------------------------------------------------------------------- */
+
+static int hold(struct coati_images *images, struct coati_image_ref ref)
+{
+	ref.size = sizeof(ref);
+	return coati_images_hold(images, &ref);
+}
+
+static struct hold_stats hold_stats(const struct coati_images *images)
+{
+	struct hold_stats st;
+
+	coati_images_hold_stats(images, &st);
+	return st;
+}
+
+TEST(open_takes_the_held_file_when_another_one_has_its_place)
+{
+	for (uint8_t id = 0; id < 2; id++) {
+		struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+		struct coati_image_ref ref;
+
+		make_program("program", id, "old");
+		ref = id ? recorded(here("program"), id) : mapped(here("program"));
+		CHECK_OK(hold(images, ref));
+		CHECK_OK(unlink("program"));
+		make_program("program", 9, "new");
+		CHECK_STR(ask_function(images, ask_image(images, ref), BUILDER_TEXT_VADDR), "old");
+		coati_images_free(&images);
+	}
+}
+
+TEST(open_holds_a_file_once_whoever_maps_it)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	struct coati_image_ref ref;
+
+	make_program("program", 5, "real");
+	ref = mapped(here("program"));
+	for (int i = 0; i < 1000; i++) {
+		CHECK_OK(hold(images, ref));
+		ref.pid++;
+		ref.map_start += 4096;
+	}
+	/* a record that has only the build ID means the same file */
+	CHECK_OK(hold(images, recorded(here("program"), 5)));
+	CHECK_U64(hold_stats(images).held, ==, 1);
+	CHECK_U64(hold_stats(images).over, ==, 0);
+	coati_images_free(&images);
+}
+
+TEST(open_holds_no_more_files_than_half_of_the_descriptors_that_are_left)
+{
+	const struct rlimit l = { 300, 300 };
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	char name[32];
+
+	CHECK_OK(setrlimit(RLIMIT_NOFILE, &l));
+	for (int i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "program%d", i);
+		make_program(name, 0, "real");
+		for (int twice = 0; twice < 2; twice++)
+			CHECK_OK(hold(images, mapped(here(name))));
+	}
+	CHECK_U64(hold_stats(images).held, ==, 22);
+	CHECK_U64(hold_stats(images).over, ==, 38);
+	/* those that are not held are found by their path */
+	CHECK_STR(ask_function(images, ask_image(images, mapped(here("program59"))),
+			       BUILDER_TEXT_VADDR),
+		  "real");
+	coati_images_free(&images);
+}
+
+TEST(open_tries_a_few_times_to_hold_a_file)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	struct coati_image_ref ref = recorded(here("program"), 5);
+
+	CHECK_INT(hold(images, ref), ==, -ENOENT);
+	make_program("program", 9, "another");
+	CHECK_INT(hold(images, ref), ==, -ESTALE);
+	make_program("program", 5, "real");
+	CHECK_OK(hold(images, ref));
+	CHECK_U64(hold_stats(images).held, ==, 1);
+	ref = recorded(here("nowhere"), 6);
+	for (int i = 0; i < HOLD_TRIES_MAX; i++)
+		CHECK_INT(hold(images, ref), ==, -ENOENT);
+	CHECK_OK(hold(images, ref));
+	CHECK_U64(hold_stats(images).held, ==, 1);
+	coati_images_free(&images);
+}
+
+TEST(open_holds_nothing_but_regular_files)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+
+	CHECK_OK(mkfifo("fifo", 0600));
+	CHECK_INT(hold(images, mapped(here("fifo"))), ==, -EINVAL);
+	CHECK_INT(hold(images, mapped("/dev/zero")), ==, -EINVAL);
+	CHECK_U64(hold_stats(images).held, ==, 0);
 	coati_images_free(&images);
 }
 
