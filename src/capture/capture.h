@@ -48,7 +48,8 @@ struct coati_capture {
 	uint32_t parts;		     /* recordings begun */
 	int64_t deadline_ns;
 	uint64_t begin_ns, end_ns; /* of the recording; 0: at the exec, not yet */
-	uint64_t steal_ns; /* taken by the host until the recording began; UINT64_MAX: not told */
+	uint64_t steal_ns;   /* taken by the host until the recording began; UINT64_MAX: not told */
+	uint64_t drained_ns; /* when the rings were read last */
 	uint64_t side_id;
 	uint64_t rounds, wakeups, snapshots, overwritten, synthesized;
 	uint64_t lost;	  /* by the events' own count, of finished recordings */

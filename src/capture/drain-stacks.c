@@ -157,6 +157,9 @@ static int write_ring(struct coati_capture *cap, uint32_t i)
 	while (r >= 0 && at < ring->take && (p = record_at(s, at, d->joined))) {
 		at += record_size(p);
 		r = coati_drain_stacks_put(cap, p);
+		/* unwind tables are built on the way, which takes longer than some programs run */
+		if (r >= 0)
+			r = coati_notice_look(&cap->notice, &cap->tally.images);
 	}
 	if (r >= 0)
 		r = flush(cap);

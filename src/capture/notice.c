@@ -15,8 +15,10 @@
 /* Thousands of new processes a second must not wake the recorder thousands of times. On average
  * it handles one round of notices per gap; after a quiet time it handles a burst of them
  * without delay. */
-#define NOTICE_GAP_NS (2 * NSEC_PER_MSEC)
-#define BURST	      16
+#define GAP_NS (2 * NSEC_PER_MSEC)
+#define BURST  16
+/* While a capture reads its other rings, it looks here so often. */
+#define LOOK_NS NSEC_PER_MSEC
 
 static void set_attr(struct notice *n, const struct coati_attr *side)
 {
@@ -88,12 +90,12 @@ static int take_ring(struct notice *n, struct coati_ring *ring, struct images *i
 }
 
 /* A signal ends the wait, as it ends that of the reader. */
-static void pace(struct notice *n)
+static void pace(struct notice *n, uint64_t now)
 {
-	uint64_t now = now_ns(), earliest = now - BURST * NOTICE_GAP_NS;
+	uint64_t earliest = now - BURST * GAP_NS;
 	struct timespec until;
 
-	n->due_ns = (n->due_ns > earliest ? n->due_ns : earliest) + NOTICE_GAP_NS;
+	n->due_ns = (n->due_ns > earliest ? n->due_ns : earliest) + GAP_NS;
 	if (n->due_ns <= now)
 		return;
 	until.tv_sec = (time_t)(n->due_ns / NSEC_PER_SEC);
@@ -101,9 +103,9 @@ static void pace(struct notice *n)
 	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
-int coati_notice_round(struct notice *n, struct images *images)
+static int take_rings(struct notice *n, struct images *images)
 {
-	uint32_t nr = n->set ? rings_count(&n->rings) : 0;
+	uint32_t nr = rings_count(&n->rings);
 	int any = 0;
 
 	for (uint32_t i = 0; i < nr; i++) {
@@ -113,7 +115,27 @@ int coati_notice_round(struct notice *n, struct images *images)
 			return r;
 		any = any || r > 0;
 	}
-	if (any)
-		pace(n);
-	return 0;
+	return any;
+}
+
+int coati_notice_round(struct notice *n, struct images *images)
+{
+	int r = n->set ? take_rings(n, images) : 0;
+
+	if (r > 0)
+		pace(n, now_ns());
+	return r;
+}
+
+int coati_notice_look(struct notice *n, struct images *images)
+{
+	uint64_t now;
+
+	if (!n->set)
+		return 0;
+	now = now_ns();
+	if (now < n->look_ns)
+		return 0;
+	n->look_ns = now + LOOK_NS;
+	return take_rings(n, images);
 }

@@ -27,7 +27,8 @@ struct notice {
 	struct coati_sample_format format;
 	struct rings rings; /* in the reader of the capture */
 	uint32_t first;	    /* number of its first ring in the reader */
-	uint64_t due_ns;    /* see NOTICE_GAP_NS */
+	uint64_t due_ns;    /* when the next round is due; see notice.c */
+	uint64_t look_ns;   /* when to look next while the other rings are read */
 	uint8_t *joined;    /* room for a record that wraps */
 };
 
@@ -38,5 +39,8 @@ int coati_notice_open(struct notice *n, const struct coati_event_list *list,
 		      struct coati_reader *reader);
 /* After the reader, which has its rings. A zeroed one is fine. */
 void coati_notice_close(struct notice *n);
-/* Open what was mapped since the last call. Waits a moment if there is very much of it. -ENOMEM. */
+/* Open what was mapped since the last call. Waits a moment if there is very much of it. 1: there
+ * was something; 0; -ENOMEM. */
 int coati_notice_round(struct notice *n, struct images *images);
+/* The same without waiting, and at most once a millisecond: for long work between two rounds. */
+int coati_notice_look(struct notice *n, struct images *images);

@@ -248,6 +248,7 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 		cap->begin_ns = cap->end_ns;
 	cap->end_ns = 0;
 	cap->writer = TAKE_PTR(w);
+	cap->drained_ns = now_ns();
 	r = coati_writer_round(cap->writer);
 	return r < 0 ? coati_fail(err, r, "writing the recording: %m") : 0;
 }

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "capture/capture.h"
 
+#define NOTICE_DRAIN_NS (100 * NSEC_PER_MSEC) /* the rings wait no longer than this for notices */
+
 /* Is it one that is started and stopped? The side-band event runs all the time; of the two ways to a stack one does. */
 static bool runs(const struct coati_capture *cap, int which)
 {
@@ -72,6 +74,22 @@ int coati_capture_batch(struct coati_capture *cap, const struct coati_batch *bat
 	return cap && cap->writer ? coati_writer_batch(cap->writer, batch) : -EINVAL;
 }
 
+/* Did mappings alone wake us? Then the rings can wait, and fill as if nobody had been woken. */
+static bool rings_can_wait(struct coati_capture *cap)
+{
+	if (cap->when_ids.len || now_ns() - cap->drained_ns > NOTICE_DRAIN_NS)
+		return false;
+	for (uint32_t i = 0; i < rings_count(&cap->rings); i++) {
+		struct coati_span first, second;
+		struct coati_ring *ring = coati_reader_ring(cap->rings.reader, i);
+
+		if (coati_ring_peek(ring, &first, &second) < 0 ||
+		    first.size + second.size > cap->sets[SET_SIDE].attrs[0].wakeup / 2)
+			return false;
+	}
+	return true;
+}
+
 int coati_capture_wait(struct coati_capture *cap)
 {
 	uint64_t tick;
@@ -86,10 +104,13 @@ int coati_capture_wait(struct coati_capture *cap)
 	why = coati_reader_wait(cap->rings.reader);
 	cap->wakeups++;
 	r = coati_notice_round(&cap->notice, &cap->tally.images);
+	if (r > 0 && why == 1 && rings_can_wait(cap))
+		return 1;
 	if (r >= 0)
 		r = write_all(cap);
 	if (r < 0)
 		return r;
+	cap->drained_ns = now_ns();
 	if (why == -ETIMEDOUT && (cap->deadline_ns < 0 || now_ns() < (uint64_t)cap->deadline_ns))
 		return 1; /* our own */
 	return why;
