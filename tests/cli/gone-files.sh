@@ -3,7 +3,8 @@
 #
 # For cases about files that are deleted or replaced while a program that maps them is recorded.
 # Source it, define scenario, and call by_both, which runs scenario as root and as an ordinary user.
-# The scenario starts the tool with: as "$tool".
+# The scenario starts the tool with: as "$tool". It takes -g fp, because unwinding while recording
+# opens files, too, but only those of samples, and later.
 
 # spinner NAME FUNCTION [LIBRARY]: a program that computes in FUNCTION until the file "go" exists.
 # With LIBRARY the function is in that file.

@@ -4,7 +4,7 @@ cp libgone.so kept.so
 scenario()
 {
 	cp kept.so libgone.so
-	as "$tool" record -q -o run.data -- ./p &
+	as "$tool" record -q -g fp -o run.data -- ./p &
 	until_held libgone.so
 	rm libgone.so
 	: >go

@@ -15,7 +15,7 @@ cc -O1 -o kept kept.c
 scenario()
 {
 	cp kept p
-	as "$tool" record -q -o run.data -- ./p &
+	as "$tool" record -q -g fp -o run.data -- ./p &
 	until_held p
 	[ ! -e p ] || wait_until test ! -e p
 	: >go

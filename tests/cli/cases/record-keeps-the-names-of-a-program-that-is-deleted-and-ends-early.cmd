@@ -4,7 +4,7 @@ spinner kept spin_here
 scenario()
 {
 	cp kept p
-	as "$tool" record -q -o run.data -- \
+	as "$tool" record -q -g fp -o run.data -- \
 		sh -c './p; rm -f p; : >ended; until [ -e stop ]; do sleep 0.01; done' &
 	until_held p
 	: >go

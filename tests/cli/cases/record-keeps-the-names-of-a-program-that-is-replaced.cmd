@@ -8,7 +8,7 @@ for id in sha1 none; do
 	scenario()
 	{
 		cp kept p
-		as "$tool" record -q -o run.data -- ./p &
+		as "$tool" record -q -g fp -o run.data -- ./p &
 		until_held p
 		rm p
 		cp other p
