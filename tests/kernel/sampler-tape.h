@@ -11,12 +11,13 @@
 #include <coati/sampler.h>
 
 #include "base/strbuf.h"
+#include "lib/odds.h"
 
 #define SHARES_MAX 16384
 
 extern struct coati_error err;
 extern volatile uint64_t sink; /* written by all threads; nobody reads it */
-/* Rounds of the parts below. Not known to the compiler: it would make functions of other names for these. */
+/* Rounds of the parts below: 300, 180 and 120 us. Not known to the compiler: it would make functions of other names for these. */
 extern volatile uint64_t parts[3];
 
 void burn_half(uint64_t n);
@@ -28,6 +29,8 @@ struct burnt {
 	int32_t tid;
 };
 
+/* Rounds that take about @ns on this machine, in this build. */
+uint64_t rounds_for(uint64_t ns);
 /* So much CPU time in the relation 5 : 3 : 2 or so, and how much it was. */
 struct burnt burn(uint64_t cpu_ns);
 /* As a thread; half_ns of the struct burnt that it gets says how long. */
@@ -67,7 +70,18 @@ struct share *share_of(struct share *list, uint64_t id);
 uint64_t samples_of_function(const char *name);
 uint64_t samples_of_label(const char *value);
 bool has_comment(const char *part);
-/* Whether it is within three sigma of a draw of @of with the chance @part / @whole. */
-bool is_share(const char *what, uint64_t got, uint64_t of, uint64_t part, uint64_t whole);
-/* One of a few times it must be so: three sigma are missed by chance, and by a guest whose CPU was taken away. */
+/*
+ * Makes the tries of the usual plan (lib/odds.h) and judges them: the test fails when more than 2 of 5 are off. What the
+ * host takes from a guest is in the samples, whose clock goes on, and not in the CPU time, so a try that is off says nothing
+ * when the host took time from it. After 20 such tries the test is skipped (need "quiet").
+ */
 void try_often(bool (*fn)(void));
+
+#define SHARES_JUDGED_MAX 3
+#define SHARE_ERROR	  0.05 /* of all samples */
+
+/*
+ * Calls @fn, which adds what a profile says of @nr shares, until there are enough samples, and judges the shares once:
+ * the false-alarm rate is at most 1e-5, and a share that is off by 5 % of all samples is found with the probability 0.99.
+ */
+void judge_shares(void (*fn)(struct odds_share *shares), unsigned int nr);

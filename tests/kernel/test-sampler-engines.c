@@ -40,7 +40,7 @@ static bool timer_finds_most(void)
 	return is_most(COATI_SAMPLER_TIMER);
 }
 
-TEST(sampler_by_timer_stands_for_all_cpu_time)
+TEST_LIMIT(sampler_by_timer_stands_for_all_cpu_time, 120)
 {
 	need_signals();
 	try_often(timer_finds_most);
@@ -51,7 +51,7 @@ static bool thread_timers_find_most(void)
 	return is_most(COATI_SAMPLER_THREADS);
 }
 
-TEST(sampler_by_timers_on_threads_stands_for_all_cpu_time)
+TEST_LIMIT(sampler_by_timers_on_threads_stands_for_all_cpu_time, 120)
 {
 	need_signals();
 	try_often(thread_timers_find_most);
@@ -73,7 +73,7 @@ static bool later_threads_are_found(void)
 	       share_of(profile.threads, (uint64_t)getpid())->samples > 0;
 }
 
-TEST(sampler_by_timers_finds_threads_that_come_later)
+TEST_LIMIT(sampler_by_timers_finds_threads_that_come_later, 120)
 {
 	need_signals();
 	try_often(later_threads_are_found);
@@ -156,7 +156,7 @@ static bool one_thread_by_timer(void)
 	return one_thread_is_seen_alone(COATI_SAMPLER_THREADS);
 }
 
-TEST(sampler_of_one_thread_sees_no_other)
+TEST_LIMIT(sampler_of_one_thread_sees_no_other, 120)
 {
 	need_signals();
 	try_often(one_thread_by_perf);
