@@ -15,6 +15,7 @@
 #include "format/gzip.h"
 #include "format/proto.h"
 #include "kernel/need.h"
+#include "lib/sanitizer.h"
 
 struct coati_error err;
 volatile uint64_t sink;
@@ -104,6 +105,7 @@ void *burn_in_thread(void *arg)
 	struct burnt *b = arg;
 
 	*b = burn(b->half_ns);
+	b->thread_ns = thread_ns();
 	return NULL;
 }
 
@@ -383,17 +385,9 @@ void start_sampler(uint32_t rate, enum coati_sampler_engine engine)
 	CHECK_OK(r);
 }
 
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#endif
-#endif
-#ifndef UNDER_TSAN
-#define UNDER_TSAN 0
-#endif
-
 void need_signals(void)
 {
-	if (UNDER_TSAN)
-		test_skip("TSan delivers signals late: samples are not where they were taken");
+#ifdef UNDER_TSAN
+	test_skip("TSan delivers signals late: samples are not where they were taken");
+#endif
 }

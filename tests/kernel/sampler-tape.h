@@ -26,6 +26,7 @@ void burn_fifth(uint64_t n);
 
 struct burnt {
 	uint64_t half_ns, third_ns, fifth_ns;
+	uint64_t thread_ns; /* of a thread: all that it used, its start too */
 	int32_t tid;
 };
 

@@ -26,7 +26,7 @@ TEST(control_enable_disable_and_reset_do_what_they_say)
 
 	need_perf();
 	ev = opened(&attr, NULL);
-	touch_pages(&pages);
+	rehearse(touch_pages, &pages);
 	CHECK_U64(value_of(ev), ==, 0);
 	CHECK_OK(coati_event_enable(ev));
 	touch_pages(&pages);
@@ -67,7 +67,7 @@ TEST(control_refresh_lets_exactly_so_many_overflows_through)
 	attr.wakeup = 1;
 	ev = opened(&attr, NULL);
 	map_ring(ev);
-	touch_pages(&pages);
+	rehearse(touch_pages, &pages);
 	CHECK_OK(sigaction(SIGUSR1, &sa, NULL));
 	CHECK_OK(fcntl(coati_event_fd(ev), F_SETFL, O_ASYNC | O_NONBLOCK));
 	CHECK_OK(fcntl(coati_event_fd(ev), F_SETSIG, SIGUSR1));
@@ -141,7 +141,7 @@ TEST(control_pause_and_resume_need_a_ring)
 	ev = opened(&attr, &opts);
 	CHECK_ERR(coati_event_pause(ev), -EINVAL);
 	map_ring(ev);
-	touch_pages(&pages);
+	rehearse(touch_pages, &pages);
 	CHECK_OK(coati_event_enable(ev));
 	CHECK_OK(coati_event_pause(ev));
 	touch_pages(&pages);

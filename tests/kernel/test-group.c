@@ -29,7 +29,7 @@ TEST(group_counts_carry_their_labels_in_order)
 	uintptr_t pages = 20;
 	uint32_t nr;
 
-	touch_pages(&pages);
+	rehearse(touch_pages, &pages);
 	CHECK_OK(coati_group_measure(g, touch_pages, &pages, c, 3, &nr));
 	CHECK_INT(nr, ==, 3);
 	CHECK_STR(c[0].label, "task-clock");
@@ -50,7 +50,7 @@ TEST(group_measured_twice_gives_the_same_twice)
 	struct coati_group *g = opened_group(configs, 2);
 	uintptr_t pages = 100;
 
-	touch_pages(&pages);
+	rehearse(touch_pages, &pages);
 	for (int i = 0; i < 3; i++) {
 		struct coati_count c[2];
 		uint32_t nr;
@@ -67,7 +67,7 @@ TEST(group_measured_after_other_orders_counts_the_region_alone)
 	struct coati_group *g = opened_group(configs, 3);
 	uintptr_t pages = 10;
 
-	touch_pages(&pages);
+	rehearse(touch_pages, &pages);
 	for (int i = 0; i < 5; i++) {
 		struct coati_count c[3];
 		uint32_t nr;
@@ -104,7 +104,7 @@ TEST(group_with_members_of_three_pmus_counts_all_of_them)
 	CHECK_OK(coati_group_add(g, &faults, NULL));
 	CHECK_OK(coati_group_add(g, &attr, "munmap"));
 	CHECK_OK(coati_group_open(g, &COATI_SELF, 0, NULL));
-	touch_pages(&pages);
+	rehearse(touch_pages, &pages);
 	CHECK_OK(coati_group_measure(g, touch_pages, &pages, c, 3, &nr));
 	CHECK_U64(c[0].value, >, 0);
 	CHECK_U64(c[1].value, ==, 30);
@@ -120,7 +120,7 @@ TEST(group_of_one_member_works_as_any_other)
 	uintptr_t pages = 7;
 	uint32_t nr;
 
-	touch_pages(&pages);
+	rehearse(touch_pages, &pages);
 	CHECK_OK(coati_group_measure(g, touch_pages, &pages, &c, 1, &nr));
 	CHECK_INT(nr, ==, 1);
 	CHECK_U64(c.value, ==, 7);
@@ -136,7 +136,7 @@ TEST(group_labels_stay_right_when_a_follower_is_closed)
 	uintptr_t pages = 9;
 	uint32_t nr;
 
-	touch_pages(&pages);
+	rehearse(touch_pages, &pages);
 	CHECK_OK(coati_group_drop(g, 1));
 	CHECK_OK(coati_group_measure(g, touch_pages, &pages, c, 3, &nr));
 	CHECK_INT(nr, ==, 2);
@@ -183,7 +183,7 @@ TEST(group_starts_and_stops_as_one)
 	uintptr_t pages = 10;
 	uint32_t nr;
 
-	touch_pages(&pages);
+	rehearse(touch_pages, &pages);
 	CHECK_OK(coati_group_read(g, c, 2, &nr));
 	CHECK_U64(c[1].value, ==, 0);
 	CHECK_OK(coati_group_enable(g));
