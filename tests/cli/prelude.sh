@@ -44,6 +44,35 @@ wait_until()
 	done
 }
 
+# judge TRIES ALLOWED COMMAND...: for what is left to chance. Runs the command, which prints what is wrong, TRIES times;
+# prints what the last wrong try printed when more than ALLOWED tries were off, and nothing otherwise. A try is off when
+# it prints something or fails. Every try counts, whatever its result is; only a try with status 3, which had nothing to
+# compare (records were lost), is repeated, ten times at most. The tries end when the rest cannot change the verdict.
+#
+# The usual plan is `judge 5 2`, as in tests/lib/odds.h: where at most 1 % of the tries are off by chance the case fails
+# once in 100,000 runs, and it finds what makes 90 % of the tries off with the probability 0.991. `judge 9 5` does the same
+# where 5 % of the tries are off by chance (1.1e-6 and 0.992). Each case states what the percentages mean for it.
+judge()
+{
+	judge_tries=$1 judge_allowed=$2 judge_made=0 judge_off=0 judge_void=0 judge_said=
+	shift 2
+	while [ "$judge_off" -le "$judge_allowed" ] && [ $((judge_off + judge_tries - judge_made)) -gt "$judge_allowed" ]; do
+		judge_status=0
+		judge_now=$("$@") || judge_status=$?
+		if [ "$judge_status" = 3 ]; then
+			judge_void=$((judge_void + 1))
+			[ "$judge_void" -le 10 ] || { echo "nothing to compare in $judge_void tries"; return; }
+			continue
+		fi
+		judge_made=$((judge_made + 1))
+		[ "$judge_status" != 0 ] || [ -n "$judge_now" ] || continue
+		judge_off=$((judge_off + 1))
+		judge_said="status $judge_status${judge_now:+
+$judge_now}"
+	done
+	[ "$judge_off" -le "$judge_allowed" ] || printf '%s of %s tries are off, the last with %s\n' "$judge_off" "$judge_made" "$judge_said"
+}
+
 # wait_for FILE: until it is there.
 wait_for()
 {

@@ -1,7 +1,9 @@
-for try in 1 2 3 4 5; do
+# by chance: a page is taken away and comes back, in more than two of 2000; wrong: three faults more or less, in each try
+agree()
+{
 	ours=$("$COATI" stat --json -qo - -e page-faults -- "$HELPERS/touch-pages" 2000 | count_of page-faults)
 	theirs=$(perf stat -x, -e page-faults -- "$HELPERS/touch-pages" 2000 2>&1 | sed -n 's/^\([0-9]*\),.*page-faults.*/\1/p')
 	d=$((ours - theirs))
-	[ ${d#-} -gt 2 ] || exit 0
-done
-echo "ours $ours, theirs $theirs"
+	[ ${d#-} -le 2 ] || echo "ours $ours, theirs $theirs"
+}
+judge 5 2 agree
