@@ -40,6 +40,7 @@ static bool timer_finds_most(void)
 	return is_most(COATI_SAMPLER_TIMER);
 }
 
+/* Off by chance: see try_often(). Wrong: half of the CPU time is missing, in each try. */
 TEST_LIMIT(sampler_by_timer_stands_for_all_cpu_time, 120)
 {
 	need_signals();
@@ -51,6 +52,7 @@ static bool thread_timers_find_most(void)
 	return is_most(COATI_SAMPLER_THREADS);
 }
 
+/* Off by chance: see try_often(). Wrong: half of the CPU time is missing, in each try. */
 TEST_LIMIT(sampler_by_timers_on_threads_stands_for_all_cpu_time, 120)
 {
 	need_signals();
@@ -73,6 +75,7 @@ static bool later_threads_are_found(void)
 	       share_of(profile.threads, (uint64_t)getpid())->samples > 0;
 }
 
+/* Off by chance: see try_often(). Wrong: later threads are never found. */
 TEST_LIMIT(sampler_by_timers_finds_threads_that_come_later, 120)
 {
 	need_signals();
@@ -156,6 +159,7 @@ static bool one_thread_by_timer(void)
 	return one_thread_is_seen_alone(COATI_SAMPLER_THREADS);
 }
 
+/* Off by chance: see try_often(). Wrong: the one thread is never found; a sample of another fails at once. */
 TEST_LIMIT(sampler_of_one_thread_sees_no_other, 120)
 {
 	need_signals();

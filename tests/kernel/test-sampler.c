@@ -85,9 +85,14 @@ static bool work_in_step_is_seen(void)
 	test_note("%llu and %llu of %llu samples", (unsigned long long)even,
 		  (unsigned long long)odd, (unsigned long long)stats.samples);
 	CHECK_U64(even + odd, >=, stats.samples / 2);
-	return even < 2 * odd && odd < 2 * even;
+	return 5 * even < 8 * odd && 5 * odd < 8 * even;
 }
 
+/*
+ * 400 samples with a period that is 0.5 to 2 % off pass through 2 to 8 turns of both, so one of them has 60 % at most (of
+ * 2.5 turns, 1.5 are its own): a factor of 1.5; 1.41 was the largest of 36 tries. Wrong: the period that was asked for,
+ * which was off in 14 of 15 tries on a busy machine and has no reason to change its phase on a quiet one.
+ */
 TEST_LIMIT(sampler_keeps_step_with_nothing, 120)
 {
 	need_signals();
@@ -147,6 +152,7 @@ static bool cpu_time_is_found(void)
 	return is_usage(1000, 2);
 }
 
+/* Off by chance: see try_often(). Wrong: 5 % of the CPU time are missing or too many, in each try. */
 TEST_LIMIT(sampler_finds_all_cpu_time, 120)
 {
 	need_signals();
@@ -159,6 +165,7 @@ static bool rate_is_kept(void)
 	return is_usage(4000, 5);
 }
 
+/* Off by chance: see try_often(). Wrong: 10 % of the samples are missing or too many, in each try. */
 TEST_LIMIT(sampler_keeps_4000_samples_a_second, 120)
 {
 	need_signals();
@@ -167,15 +174,21 @@ TEST_LIMIT(sampler_keeps_4000_samples_a_second, 120)
 
 #define SHORT_LIVES 40
 
+static uint64_t used_by_others_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) - thread_ns();
+}
+
 /* Each of them is seen, and the kernel's way of beginning each life with a whole period costs each at most that. */
 static bool short_lives_are_seen(void)
 {
 	static struct burnt b[SHORT_LIVES];
 	struct coati_sampler_stats stats = { .size = sizeof(stats) };
-	uint64_t used = 0, samples = 0, ends = SHORT_LIVES * UINT64_C(255000);
+	uint64_t used = 0, all, sampled = 0, ends = SHORT_LIVES * UINT64_C(255000);
 	bool ok = true;
 
 	start_sampler(4000, COATI_SAMPLER_PERF);
+	all = used_by_others_ns();
 	for (int i = 0; i < SHORT_LIVES; i++) {
 		pthread_t thread;
 
@@ -183,21 +196,22 @@ static bool short_lives_are_seen(void)
 		CHECK_INT(pthread_create(&thread, NULL, burn_in_thread, &b[i]), ==, 0);
 		CHECK_INT(pthread_join(thread, NULL), ==, 0);
 	}
+	all = used_by_others_ns() - all;
 	stop_and_read(&stats);
 	for (int i = 0; i < SHORT_LIVES; i++) {
 		uint64_t got = share_of(profile.threads, (uint64_t)b[i].tid)->samples;
 
 		ok = ok && got > 0;
 		used += b[i].thread_ns;
-		samples += got;
+		sampled += got * 250000;
 	}
-	test_note("%llu ns used, %llu ns in samples", (unsigned long long)used,
-		  (unsigned long long)samples * 250000);
-	/* two in a hundred for the period, and one for what each thread does after its last look at the clock */
-	return ok && samples * 250000 >= used - used / 33 - ends &&
-	       samples * 250000 <= used + used / 33;
+	test_note("%llu ns used up to the last looks, %llu ns in all, %llu ns in samples",
+		  (unsigned long long)used, (unsigned long long)all, (unsigned long long)sampled);
+	/* two in a hundred for the period, and one for the rest; what a thread does after its last look is in all alone */
+	return ok && sampled >= used - used / 33 - ends && sampled <= all + all / 33;
 }
 
+/* Off by chance: see try_often(). Wrong: a tenth of the threads' time is missed or counted twice, in each try. */
 TEST_LIMIT(sampler_sees_threads_that_live_for_5_ms, 120)
 {
 	need_signals();
