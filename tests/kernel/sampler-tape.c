@@ -123,6 +123,26 @@ uint64_t usage_ns(void)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * NSEC_PER_USEC;
 }
 
+struct coati_event *counted_clock(uint64_t flags)
+{
+	struct coati_attr attr = software(COATI_SW_TASK_CLOCK);
+	struct coati_event *ev;
+
+	need_perf();
+	attr.flags |= flags;
+	ev = opened(&attr, NULL);
+	CHECK_OK(coati_event_enable(ev));
+	return ev;
+}
+
+uint64_t counted_ns(struct coati_event *ev)
+{
+	struct coati_count c;
+
+	CHECK_OK(coati_event_read(ev, &c));
+	return c.value;
+}
+
 /* ---- the profile ---- */
 
 struct sampler_tape profile;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <coati/event.h>
 #include <coati/sampler.h>
 
 #include "base/strbuf.h"
@@ -40,6 +41,13 @@ uint64_t all_of(const struct burnt *b);
 /* CPU time of the thread, and of the process. */
 uint64_t thread_ns(void);
 uint64_t usage_ns(void);
+
+/*
+ * The clock of the samples, counted: of this thread, or with COATI_ATTR_INHERIT also of those that it starts. It goes on
+ * while the host has the CPU, as kernels with paravirtual time accounting do not let the CPU time do.
+ */
+struct coati_event *counted_clock(uint64_t flags);
+uint64_t counted_ns(struct coati_event *ev);
 
 struct share {
 	uint64_t id; /* of a function, or thread */
