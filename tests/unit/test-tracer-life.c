@@ -237,6 +237,23 @@ TEST(tracer_refuses_what_it_cannot_do)
 	close(fd);
 }
 
+/* coati record makes folders whose names have up to 119 bytes. */
+TEST(tracer_takes_a_folder_with_a_name_of_151_bytes_and_refuses_a_longer_one)
+{
+	char folder[153];
+	struct coati_recorder_opts opts = { .size = sizeof(opts), .directory = folder };
+	struct coati_recorder *rec = NULL;
+	struct coati_error err;
+
+	memset(folder, 'd', sizeof(folder));
+	folder[152] = '\0';
+	CHECK_ERR(coati_recorder_start(&opts, &rec, &err), -E2BIG);
+	CHECK_HAS(err.text, "longer than 151 bytes");
+	folder[151] = '\0';
+	CHECK_OK(coati_recorder_start(&opts, &rec, &err));
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
 TEST(tracer_says_when_its_stream_could_not_be_written)
 {
 	int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);

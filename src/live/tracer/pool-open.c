@@ -108,7 +108,7 @@ static int open_directory(const char *path, struct coati_error *err)
 static int make_file(const char *directory, uint64_t ticks, char *path, size_t size,
 		     struct coati_error *err)
 {
-	char folder[96], name[64];
+	char folder[TRACER_FOLDER], name[40];
 	CLEANUP(fd_closep) int dir = -1;
 	int fd, n;
 
@@ -117,7 +117,8 @@ static int make_file(const char *directory, uint64_t ticks, char *path, size_t s
 	else
 		n = snprintf(folder, sizeof(folder), "/dev/shm/coati-%u", (unsigned int)geteuid());
 	if (n < 0 || (size_t)n >= sizeof(folder))
-		return coati_fail(err, -E2BIG, "the name of the folder is longer than 95 bytes");
+		return coati_fail(err, -E2BIG, "the name of the folder is longer than %u bytes",
+				  TRACER_FOLDER - 1);
 	dir = open_directory(folder, err);
 	if (dir < 0)
 		return dir;

@@ -43,7 +43,8 @@
 #define TRACER_GENERATIONS 1024u    /* that can be kept */
 #define TRACER_RESOURCES   4096u
 #define TRACER_NO_SLOT	   UINT32_MAX
-#define TRACER_FILTERS	   16u /* recorders at the same time */
+#define TRACER_FOLDER	   152u /* bytes of a folder's name with its end; PID-TICKS.live takes 37 */
+#define TRACER_FILTERS	   16u	/* recorders at the same time */
 
 /* Bits of the gate. */
 #define GATE_CATEGORIES 60u
@@ -206,7 +207,7 @@ struct tracer {
 	struct live_map *map; /* NULL: nobody records */
 	uint64_t map_bytes;
 	int fd;
-	char path[192]; /* "": no name */
+	char path[TRACER_FOLDER + 40]; /* "": no name */
 	struct live_chunk *directory;
 	uint8_t *chunks;
 	struct live_open_task *tasks;

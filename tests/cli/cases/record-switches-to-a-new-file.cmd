@@ -1,4 +1,11 @@
-"$COATI" record -q --switch-output 150ms --max-files 2 -e cpu-clock:u sh -c 'sleep 0.8'
+# both files are of a time when the command ran
+"$COATI" record -q --switch-output 150ms --max-files 2 -e cpu-clock:u sleep 1000 &
+wait_until pgrep -P $! -x sleep >/dev/null
+all_newer() { set -- coati.data.*; [ "$#" = 2 ] && [ "$1" \> "$first" ]; }
+wait_until eval 'first=$(ls coati.data.* 2>/dev/null | tail -n 1) && [ -n "$first" ]'
+wait_until all_newer
+kill -TERM $!
+wait $!
 ls coati.data.* | wc -l
 for f in coati.data.*; do
 	"$COATI" dump -i "$f" -T COMM >out || echo "dump: $?"

@@ -2,9 +2,9 @@
 "$HELPERS/requests" 1000000 none 200 >/dev/null &
 pid=$!
 "$COATI" record -q --trace -p $pid -o first.data -- sh -c '. "$CLI/prelude.sh"; until_traced "$1"' sh $pid
-find /dev/shm/coati-* -name "$pid-*.live" -printf '%i\n' >before
+find /dev/shm/coati-* -name "$pid-*.live" -printf '%i\n' 2>/dev/null >before
 "$COATI" record -q --trace -p $pid -o second.data -- sh -c '. "$CLI/prelude.sh"
-	is_new() { find /dev/shm/coati-* -name "$1-*.live" -printf "%i\n" | grep -qvx -e none -f before; }
+	is_new() { find /dev/shm/coati-* -name "$1-*.live" -printf "%i\n" 2>/dev/null | grep -qvx -e none -f before; }
 	wait_until is_new "$1" && until_traced "$1"' sh $pid
 kill -KILL $pid
 wait $pid 2>/dev/null
