@@ -412,10 +412,10 @@ struct coati_mmap { /* MMAP, MMAP2 */
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
 	/* The rest but the name: MMAP2 only. */
-	uint32_t maj, min;	      /* without COATI_MISC_MMAP_BUILD_ID in misc */
+	uint32_t maj, min;	      /* where build_id_size is 0 */
 	uint64_t ino, ino_generation; /* likewise */
-	uint8_t build_id[20];	      /* with it */
-	uint8_t build_id_size;	      /* 0 without it; at most 20 */
+	uint8_t build_id[20];	      /* with COATI_MISC_MMAP_BUILD_ID in misc */
+	uint8_t build_id_size;	      /* 0: none, whatever misc says; at most 20 */
 	uint8_t reserved[3];
 	uint32_t prot, flags;
 	const char *name;

@@ -52,7 +52,8 @@ static struct origin make_origin(const struct coati_mmap *m, int32_t pid, uint16
 			    .map_start = m->addr,
 			    .map_end = m->addr + m->len };
 
-	if (misc & COATI_MISC_MMAP_BUILD_ID && m->build_id_size <= COATI_BUILD_ID_MAX) {
+	if (misc & COATI_MISC_MMAP_BUILD_ID && m->build_id_size &&
+	    m->build_id_size <= COATI_BUILD_ID_MAX) {
 		o.build_id_size = m->build_id_size;
 		memcpy(o.build_id, m->build_id, m->build_id_size);
 	} else {

@@ -203,7 +203,7 @@ static int put_sample(struct writer *w, const struct coati_record *rec,
 /* What MMAP2 has in front of the name and MMAP has not. */
 static int put_mmap2_part(struct writer *w, const struct coati_mmap *m, uint16_t misc)
 {
-	if (misc & COATI_MISC_MMAP_BUILD_ID) {
+	if (misc & COATI_MISC_MMAP_BUILD_ID && m->build_id_size) {
 		if (m->build_id_size > sizeof(m->build_id))
 			return -EINVAL;
 		writer_u8(w, m->build_id_size);

@@ -10,6 +10,8 @@
 
 #include "record/layout.h"
 
+#define BUILD_ID_BYTES 20
+
 /* The identity behind a record, @c over exactly its bytes. */
 static void trailer(struct cursor *c, uint64_t type, struct coati_identity *ret)
 {
@@ -46,27 +48,38 @@ static const char *text(struct cursor *c, uint32_t *ret_size)
 	return cursor_text(c, size);
 }
 
-/* The 24 bytes of a MMAP2 that hold either a file's number or its build id. */
+/*
+ * The misc bit alone does not tell. The kernel sets it for an event that asks for build IDs and leaves it set for the
+ * next event that gets the same mapping, of another recorder too, whose record holds the file's number. Where there is a
+ * build ID, its size is not 0, three zeros follow, and zeros fill what it does not need.
+ */
+static bool holds_build_id(struct cursor c)
+{
+	const uint8_t *p = cursor_bytes(&c, 4 + BUILD_ID_BYTES);
+
+	if (!p || !p[0] || p[0] > BUILD_ID_BYTES || p[1] || p[2] || p[3])
+		return false;
+	for (int i = p[0]; i < BUILD_ID_BYTES; i++)
+		if (p[4 + i])
+			return false;
+	return true;
+}
+
+/* The 24 bytes of a MMAP2 that hold either a file's number or its build ID. */
 static void mmap2_file(struct cursor *c, uint16_t misc, struct coati_mmap *ret)
 {
 	const uint8_t *p;
 
-	if (!(misc & COATI_MISC_MMAP_BUILD_ID)) {
+	if (!(misc & COATI_MISC_MMAP_BUILD_ID) || !holds_build_id(*c)) {
 		ret->maj = cursor_u32(c);
 		ret->min = cursor_u32(c);
 		ret->ino = cursor_u64(c);
 		ret->ino_generation = cursor_u64(c);
 		return;
 	}
-	ret->build_id_size = cursor_u8(c);
-	p = cursor_bytes(c, sizeof(ret->reserved));
-	if (p)
-		memcpy(ret->reserved, p, sizeof(ret->reserved));
-	p = cursor_bytes(c, sizeof(ret->build_id));
-	if (p)
-		memcpy(ret->build_id, p, sizeof(ret->build_id));
-	if (ret->build_id_size > sizeof(ret->build_id))
-		c->bad = true;
+	p = cursor_bytes(c, 4 + BUILD_ID_BYTES);
+	ret->build_id_size = p[0];
+	memcpy(ret->build_id, p + 4, BUILD_ID_BYTES);
 }
 
 static void mmap_body(struct cursor *c, const struct coati_raw *raw, struct coati_mmap *ret)

@@ -322,9 +322,15 @@ static const char *const bodies[] = {
 
 static void some_file(struct builder *b, struct source *s, uint16_t misc)
 {
+	static const uint8_t zeros[20];
+
 	if (misc & COATI_MISC_MMAP_BUILD_ID) {
-		builder_u8(b, (uint8_t)(next(s) % 21));
-		some_bytes(b, s, 23);
+		uint8_t size = (uint8_t)(1 + next(s) % 20);
+
+		builder_u8(b, size);
+		builder_bytes(b, zeros, 3);
+		some_bytes(b, s, size);
+		builder_bytes(b, zeros, 20u - size);
 		return;
 	}
 	some_u32(b, s);
