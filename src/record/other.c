@@ -49,9 +49,10 @@ static const char *text(struct cursor *c, uint32_t *ret_size)
 }
 
 /*
- * The misc bit alone does not tell. The kernel sets it for an event that asks for build IDs and leaves it set for the
- * next event that gets the same mapping, of another recorder too, whose record holds the file's number. Where there is a
- * build ID, its size is not 0, three zeros follow, and zeros fill what it does not need.
+ * The misc bit alone does not tell. The kernel sets it for an event that asks for build IDs and
+ * leaves it set for the next event that gets the same mapping, of another recorder too, whose
+ * record holds the file's number. Where there is a build ID, its size is not 0, three zeros follow,
+ * and zeros fill what it does not need.
  */
 static bool holds_build_id(struct cursor c)
 {

@@ -44,14 +44,16 @@ wait_until()
 	done
 }
 
-# judge TRIES ALLOWED COMMAND...: for what is left to chance. Runs the command, which prints what is wrong, TRIES times;
-# prints what the last wrong try printed when more than ALLOWED tries were off, and nothing otherwise. A try is off when
-# it prints something or fails. Every try counts, whatever its result is; only a try with status 3, which had nothing to
-# compare (records were lost), is repeated, ten times at most. The tries end when the rest cannot change the verdict.
+# judge TRIES ALLOWED COMMAND...: for what is left to chance. Runs the command, which prints what is
+# wrong, TRIES times; prints what the last wrong try printed when more than ALLOWED tries were off,
+# and nothing otherwise. A try is off when it prints something or fails. Every try counts, whatever
+# its result is; only a try with status 3, which had nothing to compare (records were lost), is
+# repeated, ten times at most. The tries end when the rest cannot change the verdict.
 #
-# The usual plan is `judge 5 2`, as in tests/lib/odds.h: where at most 1 % of the tries are off by chance the case fails
-# once in 100,000 runs, and it finds what makes 90 % of the tries off with the probability 0.991. `judge 9 5` does the same
-# where 5 % of the tries are off by chance (1.1e-6 and 0.992). Each case states what the percentages mean for it.
+# The usual plan is `judge 5 2`, as in tests/lib/odds.h: where at most 1 % of the tries are off by
+# chance the case fails once in 100,000 runs, and it finds what makes 90 % of the tries off with the
+# probability 0.991. `judge 9 5` does the same where 5 % of the tries are off by chance (1.1e-6 and
+# 0.992). Each case states what the percentages mean for it.
 judge()
 {
 	judge_tries=$1 judge_allowed=$2 judge_made=0 judge_off=0 judge_void=0 judge_said=

@@ -182,8 +182,9 @@ static __attribute__((noinline)) void leave_a_trace(void)
 }
 
 /*
- * TSan keeps a trace of what a thread did, 8 bytes for each event, in memory that it touches page by page: one of 69
- * measurements had the fault of a new page in it. Just after one there is room for 500 events.
+ * TSan keeps a trace of what a thread did, 8 bytes for each event, in memory that it touches page
+ * by page: one of 69 measurements had the fault of a new page in it. Just after one there is room
+ * for 500 events.
  */
 static void begin_a_page_of_the_trace(void)
 {

@@ -34,7 +34,10 @@ struct coati_event *opened(const struct coati_attr *attr, const struct coati_eve
 
 /* Exactly *@nr_pages page faults (uintptr_t). */
 void touch_pages(void *nr_pages);
-/* Does the work once before its faults are counted: its code and stack are there then, and so is what a sanitizer needs. */
+/*
+ * Does the work once before its faults are counted: its code and stack are there then, and so is
+ * what a sanitizer needs.
+ */
 void rehearse(void (*work)(void *), void *arg);
 /* One getppid, as a system call. */
 void call_getppid(void *unused);

@@ -69,7 +69,9 @@ uint64_t rounds_for(uint64_t ns)
 	return rounds * ns / least + 1;
 }
 
-/* Long beside a look at the clock, on a fast machine and a slow one, with a sanitizer and without. */
+/*
+ * Long beside a look at the clock, on a fast machine and a slow one, with a sanitizer and without.
+ */
 __attribute__((constructor)) static void measure_parts(void)
 {
 	uint64_t rounds = rounds_for(60 * NSEC_PER_USEC);

@@ -18,7 +18,10 @@
 
 extern struct coati_error err;
 extern volatile uint64_t sink; /* written by all threads; nobody reads it */
-/* Rounds of the parts below: 300, 180 and 120 us. Not known to the compiler: it would make functions of other names for these. */
+/*
+ * Rounds of the parts below: 300, 180 and 120 us. Not known to the compiler: it would make
+ * functions of other names for these.
+ */
 extern volatile uint64_t parts[3];
 
 void burn_half(uint64_t n);
@@ -43,8 +46,9 @@ uint64_t thread_ns(void);
 uint64_t usage_ns(void);
 
 /*
- * The clock of the samples, counted: of this thread, or with COATI_ATTR_INHERIT also of those that it starts. It goes on
- * while the host has the CPU, as kernels with paravirtual time accounting do not let the CPU time do.
+ * The clock of the samples, counted: of this thread, or with COATI_ATTR_INHERIT also of those that
+ * it starts. It goes on while the host has the CPU, as kernels with paravirtual time accounting do
+ * not let the CPU time do.
  */
 struct coati_event *counted_clock(uint64_t flags);
 uint64_t counted_ns(struct coati_event *ev);
@@ -80,9 +84,10 @@ uint64_t samples_of_function(const char *name);
 uint64_t samples_of_label(const char *value);
 bool has_comment(const char *part);
 /*
- * Makes the tries of the usual plan (lib/odds.h) and judges them: the test fails when more than 2 of 5 are off. What the
- * host takes from a guest is in the samples, whose clock goes on, and not in the CPU time, so a try that is off says nothing
- * when the host took time from it. After 20 such tries the test is skipped (need "quiet").
+ * Makes the tries of the usual plan (lib/odds.h) and judges them: the test fails when more than 2
+ * of 5 are off. What the host takes from a guest is in the samples, whose clock goes on, and not in
+ * the CPU time, so a try that is off says nothing when the host took time from it. After 20 such
+ * tries the test is skipped (need "quiet").
  */
 void try_often(bool (*fn)(void));
 
@@ -90,7 +95,8 @@ void try_often(bool (*fn)(void));
 #define SHARE_ERROR	  0.05 /* of all samples */
 
 /*
- * Calls @fn, which adds what a profile says of @nr shares, until there are enough samples, and judges the shares once:
- * the false-alarm rate is at most 1e-5, and a share that is off by 5 % of all samples is found with the probability 0.99.
+ * Calls @fn, which adds what a profile says of @nr shares, until there are enough samples, and
+ * judges the shares once: the false-alarm rate is at most 1e-5, and a share that is off by 5 % of
+ * all samples is found with the probability 0.99.
  */
 void judge_shares(void (*fn)(struct odds_share *shares), unsigned int nr);

@@ -159,7 +159,10 @@ static bool one_thread_by_timer(void)
 	return one_thread_is_seen_alone(COATI_SAMPLER_THREADS);
 }
 
-/* Off by chance: see try_often(). Wrong: the one thread is never found; a sample of another fails at once. */
+/*
+ * Off by chance: see try_often(). Wrong: the one thread is never found; a sample of another fails
+ * at once.
+ */
 TEST_LIMIT(sampler_of_one_thread_sees_no_other, 120)
 {
 	need_signals();

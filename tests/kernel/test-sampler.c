@@ -60,7 +60,10 @@ TEST(sampler_stats_are_written_as_far_as_the_caller_has_room)
 	CHECK_U64(stats.size, ==, offsetof(struct coati_sampler_stats, samples));
 }
 
-/* Work in pieces of a fiftieth of the period: so long it goes on past the end of its turn, and the clock has a small share. */
+/*
+ * Work in pieces of a fiftieth of the period: so long it goes on past the end of its turn, and the
+ * clock has a small share.
+ */
 static void burn_until(void (*fn)(uint64_t), uint64_t at, uint64_t rounds)
 {
 	while (thread_ns() < at)
@@ -89,10 +92,11 @@ static bool work_in_step_is_seen(void)
 }
 
 /*
- * 600 samples with a period that is 0.5 to 2 % off pass through 3 to 12 turns of both, so one of them has 4/7 at most (of
- * 3.5 turns, 2 are its own): a factor of 1.33; 1.29 was the largest of 36 tries, 1.45 is off. Wrong: the period that was asked
- * for. Its phase does not move, and it hits both only where a turn ends within the last piece of work, in 4 % of the tries:
- * power 0.999. Where the host takes CPU time the phase moves: 35 of 42 tries were off there (power 0.96).
+ * 600 samples with a period that is 0.5 to 2 % off pass through 3 to 12 turns of both, so one of
+ * them has 4/7 at most (of 3.5 turns, 2 are its own): a factor of 1.33; 1.29 was the largest of 36
+ * tries, 1.45 is off. Wrong: the period that was asked for. Its phase does not move, and it hits
+ * both only where a turn ends within the last piece of work, in 4 % of the tries: power 0.999.
+ * Where the host takes CPU time the phase moves: 35 of 42 tries were off there (power 0.96).
  */
 TEST_LIMIT(sampler_keeps_step_with_nothing, 120)
 {
@@ -133,7 +137,10 @@ static bool is_near(uint64_t got, uint64_t want, uint64_t percent)
 	return got <= want + slack && got >= want - slack;
 }
 
-/* The CPU time of the process, and the time of the samples, in which is also what the host took while the thread ran. */
+/*
+ * The CPU time of the process, and the time of the samples, in which is also what the host took
+ * while the thread ran.
+ */
 static bool is_usage(uint32_t rate, uint64_t percent)
 {
 	struct coati_sampler_stats stats = { .size = sizeof(stats) };
@@ -165,7 +172,9 @@ static bool cpu_time_is_found(void)
 	return is_usage(1000, 2);
 }
 
-/* Off by chance: see try_often(). Wrong: 5 % of the CPU time are missing or too many, in each try. */
+/*
+ * Off by chance: see try_often(). Wrong: 5 % of the CPU time are missing or too many, in each try.
+ */
 TEST_LIMIT(sampler_finds_all_cpu_time, 120)
 {
 	need_signals();
@@ -178,7 +187,9 @@ static bool rate_is_kept(void)
 	return is_usage(4000, 5);
 }
 
-/* Off by chance: see try_often(). Wrong: 10 % of the samples are missing or too many, in each try. */
+/*
+ * Off by chance: see try_often(). Wrong: 10 % of the samples are missing or too many, in each try.
+ */
 TEST_LIMIT(sampler_keeps_4000_samples_a_second, 120)
 {
 	need_signals();
@@ -218,11 +229,17 @@ static bool short_lives_are_seen(void)
 	}
 	test_note("%llu ns used up to the last looks, %llu ns counted, %llu ns in samples",
 		  (unsigned long long)used, (unsigned long long)all, (unsigned long long)sampled);
-	/* two in a hundred for the period, and one for the rest; what a thread does after its last look is counted alone */
+	/*
+	 * two in a hundred for the period, and one for the rest; what a thread does after its last
+	 * look is counted alone
+	 */
 	return ok && sampled >= used - used / 33 - ends && sampled <= all + all / 33;
 }
 
-/* Off by chance: see try_often(). Wrong: a tenth of the threads' time is missed or counted twice, in each try. */
+/*
+ * Off by chance: see try_often(). Wrong: a tenth of the threads' time is missed or counted twice,
+ * in each try.
+ */
 TEST_LIMIT(sampler_sees_threads_that_live_for_5_ms, 120)
 {
 	need_signals();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Judges tests in which chance plays a part: tries and shares come in, verdicts with known error rates go out. */
+/*
+ * Judges tests in which chance plays a part: tries and shares come in, verdicts with known error
+ * rates go out.
+ */
 #include "lib/odds.h"
 
 #include <math.h>
@@ -87,7 +90,10 @@ bool odds_share_is_enough(const struct odds_share *s, unsigned int nr, double er
 		return false;
 	p = s->expected / draws;
 	wrong = fmax(sigma_of(draws, p + error), sigma_of(draws, p - error));
-	/* to one side, which is half of both; a tenth less is missed for what the normal distribution is off */
+	/*
+	 * to one side, which is half of both; a tenth less is missed for what the normal
+	 * distribution is off
+	 */
 	return error * draws >=
 	       limit_of(nr) * sigma_of(draws, p) + odds_sigmas(1.8 * (1 - ODDS_POWER)) * wrong;
 }

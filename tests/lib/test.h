@@ -56,10 +56,13 @@ void test_fail_at(const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), noreturn));
 /* Ends the test as skipped. */
 void test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* As test_skip(), unless COATI_TEST_MUST (comma-separated words) contains @need: then it fails. Words in use: perf
- * (perf events at all), root, tracefs, hw (a PMU), instructions, cache, multiplex, rdpmc (what it can do), old (a kernel
- * before 6.3), uprobe, kprobe, breakpoint, cgroup, bpf, quiet (a host that takes no CPU time from this guest; scripts/test
- * never asks for it by itself). */
+/*
+ * As test_skip(), unless COATI_TEST_MUST (comma-separated words) contains @need: then it fails.
+ * Words in use: perf (perf events at all), root, tracefs, hw (a PMU), instructions, cache,
+ * multiplex, rdpmc (what it can do), old (a kernel before 6.3), uprobe, kprobe, breakpoint, cgroup,
+ * bpf, quiet (a host that takes no CPU time from this guest; scripts/test never asks for it by
+ * itself).
+ */
 void test_skip_need(const char *need, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 /* A line of diagnosis ("# ..."). */

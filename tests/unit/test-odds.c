@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The judgment of tests in which chance plays a part: its false-alarm rate and its power, computed and simulated. The
- * simulations start from a fixed seed, so that they give the same result each time.
+ * The judgment of tests in which chance plays a part: its false-alarm rate and its power, computed
+ * and simulated. The simulations start from a fixed seed, so that they give the same result each
+ * time.
  */
 #include "lib/test.h"
 
@@ -38,7 +39,10 @@ TEST(odds_of_the_usual_plan_are_within_the_stated_rates)
 {
 	CHECK(odds_of_failure(ODDS_USUAL, ODDS_USUAL_OFF) <= ODDS_FALSE_ALARM);
 	CHECK(odds_of_failure(ODDS_USUAL, ODDS_USUAL_WRONG) >= ODDS_POWER);
-	/* one that passes when a single try of five does would miss the same wrong behavior more often than it may */
+	/*
+	 * one that passes when a single try of five does would miss the same wrong behavior more
+	 * often than it may
+	 */
 	CHECK(odds_of_failure((struct odds_plan){ 5, 4 }, ODDS_USUAL_WRONG) < 0.6);
 }
 

@@ -1,7 +1,8 @@
 # at paranoid 2: from switch records alone, how long each thread was away, and a word on what is missing
 cp "$HELPERS/wait-known" .
 chmod 755 wait-known
-# by chance: the host takes the CPU just between a switch and its record; wrong: time off CPUs is 2 % too long or too short, in each try
+# by chance: the host takes the CPU just between a switch and its record; wrong: time off CPUs is
+# 2 % too long or too short, in each try
 agree()
 {
 	as_user ./coati record --off-cpu -- ./wait-known 40 20000 >told 2>err

@@ -1,4 +1,5 @@
-# by chance: on a busy machine the first pages are touched late, or the count begins late; wrong: what counts from the start, or never, does so in each try
+# by chance: on a busy machine the first pages are touched late, or the count begins late; wrong:
+# what counts from the start, or never, does so in each try
 waits()
 {
 	"$COATI" stat --json -D 200ms -e page-faults -- sh -c '"$0" 4000; sleep 1; "$0" 100' "$HELPERS/touch-pages" >out && is_json out

@@ -1,4 +1,5 @@
-# what perf sched record tells by tracepoints alone is the same: who ran how long, who woke whom and in which order; why they waited it does not tell
+# what perf sched record tells by tracepoints alone is the same: who ran how long, who woke whom and
+# in which order; why they waited it does not tell
 # by chance: perf loses records and does not say so; wrong: an edge or its order, in each try
 agree()
 {

@@ -12,7 +12,8 @@ finds()
 	grep -q '"stolen_most_ns": *[0-9]' j || echo "not told what the host took"
 	[ "$said" = "$2" ] || { echo "$1: $said, not $2"; "$COATI" why -q request; }
 }
-# by chance: 5 % of the answers may be wrong (tests/cli/why-runs); wrong: a tool that always sees a cause, never does, or guesses
+# by chance: 5 % of the answers may be wrong (tests/cli/why-runs); wrong: a tool that always sees a
+# cause, never does, or guesses
 judge 9 5 finds lock futex
 judge 9 5 finds fault 'page faults'
 judge 9 5 finds cpu running
