@@ -1,5 +1,5 @@
-# by chance: a page is taken away and comes back, in more than two of 2000; wrong: three faults more
-# or less, in each try
+# by chance: random addresses make a difference of more than two faults; wrong: three faults more or
+# less, in each try
 agree()
 {
 	ours=$("$COATI" stat --json -qo - -e page-faults -- "$HELPERS/touch-pages" 2000 | count_of page-faults)
