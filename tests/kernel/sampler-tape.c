@@ -413,3 +413,8 @@ void need_signals(void)
 	test_skip("TSan delivers signals late: samples are not where they were taken");
 #endif
 }
+
+uint32_t top_rate_hz(void)
+{
+	return test_slow() ? 4000 : 10000;
+}

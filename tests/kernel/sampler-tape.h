@@ -76,6 +76,9 @@ extern const char *root;
 
 /* Skips where signals do not come when they come. */
 void need_signals(void);
+/* The rate of tests that want very many samples. On an emulated CPU a sample takes longer than the
+ * period of 10000 Hz, and the thread that is sampled does nothing else. */
+uint32_t top_rate_hz(void);
 void start_sampler(uint32_t rate, enum coati_sampler_engine engine);
 /* Stop, and read what was written. */
 void stop_and_read(struct coati_sampler_stats *ret);

@@ -46,7 +46,7 @@ static void load_and_call(void)
 
 static int sample_in_child(void)
 {
-	struct coati_sampler_opts o = { .size = sizeof(o), .rate_hz = 10000 };
+	struct coati_sampler_opts o = { .size = sizeof(o), .rate_hz = top_rate_hz() };
 
 	if (coati_sampler_stop(-1, NULL, NULL) != -ESRCH)
 		return 1;
@@ -118,7 +118,7 @@ static void *worker(void *arg)
 
 	for (uint64_t n = 0; !is_over; n++) {
 		struct coati_sampler_opts o = { .size = sizeof(o),
-						.rate_hz = 10000,
+						.rate_hz = top_rate_hz(),
 						.stacks = n % 2 ? COATI_SAMPLER_STACKS_POINTERS
 								: COATI_SAMPLER_STACKS_AUTO };
 
@@ -190,7 +190,7 @@ static void sample_round(uint32_t rate, enum coati_sampler_engine engine)
 static void race_round(void)
 {
 	uint64_t end = now_ns() + round_ns();
-	struct coati_sampler_opts o = { .size = sizeof(o), .rate_hz = 10000 };
+	struct coati_sampler_opts o = { .size = sizeof(o), .rate_hz = top_rate_hz() };
 
 	race = true;
 	while (now_ns() < end) {
@@ -220,7 +220,7 @@ TEST_LIMIT(sampler_in_a_storm_counts_all_samples, 60)
 		if (i % 2)
 			race_round();
 		else
-			sample_round(10000, engines[i / 2 % 2]);
+			sample_round(top_rate_hz(), engines[i / 2 % 2]);
 	}
 	end_workers(threads);
 	CHECK_U64(all, >, 0);
