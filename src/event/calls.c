@@ -4,12 +4,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/parse.h"
 #include "event/uapi-compat.h"
 
-static int real_open(void *ctx, struct open_args *args)
+/* ---- open ---- */
+
+static int open_directly(struct open_args *args)
 {
 	int fd;
 
@@ -19,6 +30,81 @@ static int real_open(void *ctx, struct open_args *args)
 	while (fd < 0 && errno == EINTR);
 	return fd < 0 ? -errno : fd;
 }
+
+struct shielded {
+	struct open_args args;
+	int result;
+};
+
+/* In a session of its own, so that what kills our process group does not kill it. System calls only:
+ * it is a copy of a process that may have other threads. */
+static void run_shielded(struct shielded *s)
+{
+	setsid();
+	s->result = open_directly(&s->args);
+	syscall(SYS_exit_group, 0);
+}
+
+static int run_in_child(struct shielded *s)
+{
+	sigset_t all, old;
+	pid_t child;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* it has our handlers, and must not run them */
+	/* not clone() of libc, in front of which TSan puts a function of its own */
+	child = (pid_t)syscall(SYS_clone, CLONE_FILES | CLONE_VFORK, NULL, NULL, NULL, NULL);
+	if (child == 0)
+		run_shielded(s);
+	while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return child > 0 ? 0 : -EAGAIN;
+}
+
+/*
+ * A uprobe becomes part of running programs while it is opened. The kernel cannot take it back when the
+ * process that opens it dies in the middle: with a fatal signal pending the memory of other programs is
+ * out of reach, the kernel logs "failed to unregister, leaking uprobe", and a breakpoint stays in their
+ * text. So a child that shares our descriptors opens it. If we are killed meanwhile, it finishes the
+ * call, holds the last reference to the descriptors, and closes them in peace. What is open when we are
+ * killed is closed as ever: then the signal is no longer pending.
+ */
+static int open_shielded(struct open_args *args)
+{
+	struct shielded *s =
+		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int r;
+
+	if (s == MAP_FAILED)
+		return open_directly(args);
+	*s = (struct shielded){ .args = *args, .result = -EAGAIN };
+	if (!args->pid) /* the caller, which is another one there */
+		s->args.pid = (int32_t)gettid();
+	r = run_in_child(s);
+	args->attr = s->args.attr;
+	r = r == 0 ? s->result : open_directly(args);
+	munmap(s, sizeof(*s));
+	return r;
+}
+
+static bool is_uprobe(uint32_t type)
+{
+	char text[16];
+	uint64_t uprobe;
+
+	return type > COATI_TYPE_BREAKPOINT &&
+	       coati_file_read_line(AT_FDCWD, "/sys/bus/event_source/devices/uprobe/type", text,
+				    sizeof(text)) >= 0 &&
+	       coati_parse_u64(text, 0, UINT32_MAX, &uprobe) == 0 && uprobe == type;
+}
+
+static int real_open(void *ctx, struct open_args *args)
+{
+	return is_uprobe(args->attr.type) ? open_shielded(args) : open_directly(args);
+}
+
+/* ---- the others ---- */
 
 static int real_ioctl(void *ctx, int fd, unsigned long request, unsigned long arg)
 {

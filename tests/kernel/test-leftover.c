@@ -29,6 +29,33 @@ static bool is_probed(void)
 	       memcmp(clean, (const void *)(uintptr_t)coati_test_target, TEXT_BYTES) != 0;
 }
 
+/* ---- the kernel's log ---- */
+
+/* From now on; -1: it cannot be read. */
+static int open_log(void)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0)
+		CHECK_OK(lseek(fd, 0, SEEK_END));
+	return fd;
+}
+
+/* Whether the kernel says that a process of the name coati left a uprobe behind. */
+static bool says_leaking(int log)
+{
+	char line[8192];
+	bool found = false;
+	ssize_t n;
+
+	/* EPIPE: messages were overwritten meanwhile */
+	while (log >= 0 && ((n = read(log, line, sizeof(line) - 1)) > 0 || errno == EPIPE)) {
+		line[n > 0 ? n : 0] = '\0';
+		found |= strstr(line, "uprobe: coati:") && strstr(line, "leaking");
+	}
+	return found;
+}
+
 static void wait_ms(int ms)
 {
 	poll(NULL, 0, ms);
@@ -130,7 +157,7 @@ static void event_list(char *buf, size_t size)
 TEST_LIMIT(leftover_of_a_killed_stat_is_neither_probe_nor_process, 120)
 {
 	char events[3 * PATH_MAX];
-	int nr_probed = 0, rounds = (int)test_rounds(ROUNDS);
+	int nr_probed = 0, rounds = (int)test_rounds(ROUNDS), log = open_log();
 	uint64_t max_delay_us = MAX_DELAY_US;
 
 	memcpy(clean, (const void *)(uintptr_t)coati_test_target, TEXT_BYTES);
@@ -148,6 +175,8 @@ TEST_LIMIT(leftover_of_a_killed_stat_is_neither_probe_nor_process, 120)
 		CHECK(all_gone());
 		CHECK(becomes_clean());
 	}
+	CHECK(!says_leaking(log));
+	close(log);
 	test_note("%d of %d were killed with their probes in place", nr_probed, rounds);
 	CHECK_INT(nr_probed, >, 0);
 }
