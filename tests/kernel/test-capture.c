@@ -416,7 +416,10 @@ TEST(capture_of_the_machine_knows_the_kernel_and_everybody)
 	finish(&cap);
 	c = read_back(OUT);
 	CHECK_HAS(c->comms, comm);
-	CHECK_HAS(c->comms, "kthreadd");
+	/* a PID namespace of its own has no kernel threads */
+	if (coati_file_read_line(AT_FDCWD, "/proc/2/comm", comm, sizeof(comm)) >= 0 &&
+	    !strcmp(comm, "kthreadd"))
+		CHECK_HAS(c->comms, "kthreadd");
 	CHECK_U64(c->types[COATI_RECORD_SAMPLE], >, 0);
 	if (access("/proc/kallsyms", R_OK) == 0)
 		CHECK_U64(c->kernel_maps, >=, 1);

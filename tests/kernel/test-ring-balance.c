@@ -28,6 +28,7 @@ struct rig {
 	uint64_t count;
 	_Atomic bool done, stop;
 	_Atomic uint64_t seen;
+	uint64_t before; /* put out before the flood */
 };
 
 static uint64_t soak(uint64_t usual, uint64_t soaked)
@@ -125,7 +126,7 @@ static uint64_t number_of(const struct rig *rig, const struct coati_ring_item *i
 static void *flood(void *arg)
 {
 	struct rig *rig = arg;
-	uint64_t left = rig->count - FIRST_BURST;
+	uint64_t left = rig->count - rig->before;
 
 	pin(0);
 	while (left) {
@@ -157,6 +158,7 @@ static void balance(bool is_ring, uint32_t bytes, uint32_t mark)
 	rig.count = soak(400000, 10000000);
 	pin(0);
 	CHECK_OK(bpf_asm_run(rig.prog, FIRST_BURST, NULL));
+	rig.before = FIRST_BURST;
 	CHECK_INT(pthread_create(&thread, NULL, flood, &rig), ==, 0);
 	pin(1);
 	CHECK_OK(coati_reader_set_deadline(
