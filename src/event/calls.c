@@ -36,8 +36,8 @@ struct shielded {
 	int result;
 };
 
-/* In a session of its own, so that what kills our process group does not kill it. System calls only:
- * it is a copy of a process that may have other threads. */
+/* In a session of its own, so that what kills our process group does not kill it. System calls
+ * only: it is a copy of a process that may have other threads. */
 static void run_shielded(struct shielded *s)
 {
 	setsid();
@@ -63,12 +63,13 @@ static int run_in_child(struct shielded *s)
 }
 
 /*
- * A uprobe becomes part of running programs while it is opened. The kernel cannot take it back when the
- * process that opens it dies in the middle: with a fatal signal pending the memory of other programs is
- * out of reach, the kernel logs "failed to unregister, leaking uprobe", and a breakpoint stays in their
- * text. So a child that shares our descriptors opens it. If we are killed meanwhile, it finishes the
- * call, holds the last reference to the descriptors, and closes them in peace. What is open when we are
- * killed is closed as ever: then the signal is no longer pending.
+ * A uprobe becomes part of running programs while it is opened. The kernel cannot take it back
+ * when the process that opens it dies in the middle: with a fatal signal pending the memory of
+ * other programs is out of reach, the kernel logs "failed to unregister, leaking uprobe", and a
+ * breakpoint stays in their text. So a child that shares our descriptors opens it. If we are
+ * killed meanwhile, it finishes the call, holds the last reference to the descriptors, and closes
+ * them in peace. What is open when we are killed is closed as ever: then the signal is no longer
+ * pending.
  */
 static int open_shielded(struct open_args *args)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * No randomness of the system's in a libFuzzer program: hash tables take their seeds from here, so that
- * the same input takes the same way through the code, and a run with a fixed seed is repeatable.
+ * No randomness of the system's in a libFuzzer program: hash tables take their seeds from here,
+ * so that the same input takes the same way through the code, and a run with a fixed seed is
+ * repeatable.
  */
 #include <string.h>
 #include <sys/random.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The proofs by number, on the real kernel: produced = delivered + lost under overload, no wake-up lost over many sleeps, a
- * storm of control calls. Small here; COATI_SOAK=1 makes them 10^7 records and 10^6 sleeps.
+ * The proofs by number, on the real kernel: produced = delivered + lost under overload, no
+ * wake-up lost over many sleeps, a storm of control calls. Small here; COATI_SOAK=1 makes them
+ * 10^7 records and 10^6 sleeps.
  */
 #include <linux/bpf.h>
 #include <pthread.h>
@@ -120,7 +121,8 @@ static uint64_t number_of(const struct rig *rig, const struct coati_ring_item *i
 
 /* ---- balance ---- */
 
-/* More than any of the rings holds, before anybody reads: however fast the reader is, something is lost. */
+/* More than any of the rings holds, before anybody reads: however fast the reader is, something
+ * is lost. */
 #define FIRST_BURST 5000
 
 static void *flood(void *arg)
@@ -212,9 +214,10 @@ struct down {
 	bool gap;		/* since then all was overwritten, and that was told */
 };
 
-/* What a snapshot delivers counts down from the newest and ends above the last one's. What is missing was lost while the ring
- * was paused, and the kernel told how many in the record before the one (in this direction) that was written next; or
- * overwritten, which may only be at the end, and is said. */
+/* What a snapshot delivers counts down from the newest and ends above the last one's. What is
+ * missing was lost while the ring was paused, and the kernel told how many in the record before
+ * the one (in this direction) that was written next; or overwritten, which may only be at the
+ * end, and is said. */
 static void check_snapshot(struct rig *rig, struct coati_ring *ring, struct down *d)
 {
 	uint64_t newest = 0, next = 0, paused = 0;

@@ -10,9 +10,9 @@
 #include "base/json.h"
 #include "base/parse.h"
 
-/* Such a locale is rarely installed: one of nothing but numbers, which is quick, is compiled into the
- * scratch folder. localedef does not wait for the gzip that it starts for a compressed character map, so
- * it gets a plain one. */
+/* Such a locale is rarely installed: one of nothing but numbers, which is quick, is compiled into
+ * the scratch folder. localedef does not wait for the gzip that it starts for a compressed
+ * character map, so it gets a plain one. */
 #define CHARMAP "/usr/share/i18n/charmaps/ANSI_X3.4-1968"
 #define COMPILE                                                                    \
 	"{ gzip -dc " CHARMAP ".gz || cat " CHARMAP "; } >charmap 2>/dev/null && " \
