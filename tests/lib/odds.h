@@ -2,8 +2,9 @@
 /*
  * Judges tests in which chance plays a part. Such a test states two numbers: its false-alarm rate
  * (how often it fails though nothing is wrong, at most ODDS_FALSE_ALARM for the test as a whole)
- * and its power (how often it fails when something named is wrong, at least ODDS_POWER). Every try
- * counts: none is repeated because of its result.
+ * and its power (how often it fails when something named is wrong, at least ODDS_POWER). Every
+ * try counts. Only try_often() of the sampler's tests repeats one that was off, if the host took
+ * CPU time meanwhile.
  *
  * There are two kinds. Tries that are right or off are judged by how many are off (struct
  * odds_plan). Samples that fall into a function, a thread or a label are added up over all tries

@@ -16,8 +16,8 @@
 #endif
 #endif
 
-/* Before any thread and any other handler of fork(): lets children of processes with threads allocate
- * and start threads. */
+/* Before any thread and any other handler of fork(): lets children of processes with threads
+ * allocate and start threads. */
 void sanitizer_prepare_fork(void);
 
 /* TSan has a thread of its own: in the child that a test runs in, the loader is not asked. */

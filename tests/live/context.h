@@ -14,7 +14,8 @@ struct context_sample {
 
 enum { SEEN_SAMPLES, SEEN_NULL, SEEN_INVALID, SEEN_FAULTS, SEEN_DROPS, SEEN_COUNTS };
 
-/* Which process, as seen in its PID namespace, and where its pointer lies from the thread pointer. */
+/* Which process, as seen in its PID namespace, and where its pointer lies from the thread
+ * pointer. */
 struct context_wanted {
 	long long tls_offset;
 	unsigned long long pidns_dev, pidns_ino;

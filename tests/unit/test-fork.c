@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the other tests rely on: the child of a process with threads may allocate and start threads. */
+/* What the other tests rely on: the child of a process with threads may allocate and start
+ * threads. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
