@@ -32,6 +32,7 @@ static struct test_case *first, *last;
 static uint64_t seed = 1;
 static int reason_fd = -1;
 static bool no_fork;
+static unsigned int share = 1, shares = 1; /* which of how many parts of the tests to run */
 
 void test_register(struct test_case *t)
 {
@@ -502,6 +503,17 @@ static bool wanted(const struct test_case *t, char **names)
 	return false;
 }
 
+/* "2/3": every third test, from the second on. */
+static void read_share(const char *text)
+{
+	char end;
+
+	if (sscanf(text, "%u/%u%c", &share, &shares, &end) != 2 || !share || share > shares) {
+		fprintf(stderr, "--share %s: not a part like 1/2\n", text);
+		exit(2);
+	}
+}
+
 static char **read_options(char **argv, bool *ret_list)
 {
 	for (argv++; *argv && **argv == '-'; argv++) {
@@ -511,6 +523,8 @@ static char **read_options(char **argv, bool *ret_list)
 			no_fork = true;
 		else if (!strcmp(*argv, "--seed") && argv[1])
 			seed = strtoull(*++argv, NULL, 0);
+		else if (!strcmp(*argv, "--share") && argv[1])
+			read_share(*++argv);
 		else {
 			fprintf(stderr, "unknown option %s\n", *argv);
 			exit(2);
@@ -521,6 +535,7 @@ static char **read_options(char **argv, bool *ret_list)
 
 int main(int argc, char **argv)
 {
+	unsigned int place = 0;
 	int count = 0, failed = 0;
 	bool list = false;
 	char **names = read_options(argv, &list);
@@ -540,7 +555,7 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &chld, NULL);
 	printf("TAP version 13\n# seed 0x%llx\n", (unsigned long long)seed);
 	for (struct test_case *t = first; t; t = t->next) {
-		if (!wanted(t, names))
+		if (!wanted(t, names) || place++ % shares != share - 1)
 			continue;
 		seed = start_seed; /* the same numbers whichever tests run */
 		count++;

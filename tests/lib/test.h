@@ -9,15 +9,15 @@
  *		CHECK(c.bad);
  *	}
  *
- * Each test runs in a process of its own with a time limit, default signal dispositions and a scratch
- * folder (below TMPDIR) that is the current folder and is removed afterwards. The limit is four times
- * as long with COATI_TEST_SLOW, and grows with the load of each CPU up to tenfold (COATI_TEST_LOAD sets
- * that load). Processes that a test leaves behind are killed and fail it. A failed CHECK ends its test.
- * Output is TAP; at the end "# slow:" names the tests that took half a second. A test that cannot run
- * here calls test_skip("reason"); when the environment variable COATI_TEST_MUST names the word @need of
- * test_skip_need(), the skip is a failure.
+ * Each test runs in a process of its own with a time limit, default signal dispositions and a
+ * scratch folder (below TMPDIR) that is the current folder and is removed afterwards. The limit
+ * is four times as long with COATI_TEST_SLOW, and grows with the load of each CPU up to tenfold
+ * (COATI_TEST_LOAD sets that load). Processes that a test leaves behind are killed and fail it. A
+ * failed CHECK ends its test. Output is TAP; at the end "# slow:" names the tests that took half
+ * a second. A test that cannot run here calls test_skip("reason"); when the environment variable
+ * COATI_TEST_MUST names the word @need of test_skip_need(), the skip is a failure.
  *
- * Command line of a suite: [--list] [--no-fork] [--seed N] [PART-OF-NAME...]
+ * Command line of a suite: [--list] [--no-fork] [--seed N] [--share I/N] [PART-OF-NAME...]
  */
 #pragma once
 
@@ -70,20 +70,22 @@ void test_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Deterministic random numbers, from the seed that the run prints: 1, or that of --seed, which
  * scripts/soak changes from round to round. */
 uint64_t test_random(void);
-/* Copies a file to where other users can read and execute it, as long as they may enter the folder. */
+/* Copies a file to where other users can read and execute it, as long as they may enter the
+ * folder. */
 void test_copy_file(const char *from, const char *to);
 /* Folder tests/data of the source tree (from COATI_TEST_DATA, set by the build). */
 const char *test_data_dir(void);
 /* The built tool, from COATI_TOOL. */
 const char *test_tool(void);
-/* How often to repeat what is left to chance (kills, races): @usual, times COATI_SOAK, which scripts/soak sets. The time
- * limit grows alike. */
+/* How often to repeat what is left to chance (kills, races): @usual, times COATI_SOAK, which
+ * scripts/soak sets. The time limit grows alike. */
 unsigned int test_rounds(unsigned int usual);
-/* Whether everything takes several times as long (COATI_TEST_SLOW is set: a sanitizer, an emulator). What is large only to
- * be large may then be smaller; the plain builds run it whole. */
+/* Whether everything takes several times as long (COATI_TEST_SLOW is set: a sanitizer, an
+ * emulator). What is large only to be large may then be smaller; the plain builds run it whole. */
 bool test_slow(void);
-/* Whether the program runs under user-mode emulation (COATI_TEST_EMULATED is set): system calls are translated, so
- * that clocks are coarse, and perf events, ptrace and much of /proc are those of the emulator or missing. */
+/* Whether the program runs under user-mode emulation (COATI_TEST_EMULATED is set): system calls
+ * are translated, so that clocks are coarse, and perf events, ptrace and much of /proc are those
+ * of the emulator or missing. */
 bool test_emulated(void);
 
 #define CHECK(cond)                                                    \

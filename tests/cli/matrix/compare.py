@@ -20,6 +20,10 @@ class Differ(Exception):
     """Says where the two disagree."""
 
 
+class Unread(Exception):
+    """perf cannot read its own recording; says why."""
+
+
 def number(v):
     return int(v, 16) if isinstance(v, str) else v
 
@@ -128,11 +132,12 @@ class Comparison:
 
     def compare(self, tool):
         kernel, own = peer.records_of(self.path)
+        if not kernel:
+            why = peer.why_not_read(self.path)
+            raise Unread("perf cannot read its own recording: " + why) if why else Differ("perf shows no record")
         shown = [json.loads(line) for line in ours_of(tool, self.path, "--json", "--raw")]
         ours_kernel = [r for r in shown if "bytes" not in r]
         ours_own = [r for r in shown if "bytes" in r]
-        if not kernel:
-            raise Differ("perf shows no record")
         self.pairs(kernel, ours_kernel, peer.sample_types_of(self.path))
         self.pairs(own, ours_own, {})
         self.texts(tool, [r for r in kernel if r.type == "SAMPLE"])

@@ -216,6 +216,14 @@ def records_of(path):
     return kernel, own
 
 
+def why_not_read(path):
+    """What perf says of a recording that it does not read, else nothing."""
+    done = subprocess.run(["perf", "evlist", "-i", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, check=False)
+    lines = [line.strip() for line in done.stderr.decode().split("\n") if line.strip()]
+    return " ".join(lines[:2])[:200] or "status %d" % done.returncode if done.returncode else None
+
+
 def sample_types_of(path):
     """{event name: the names of its sample bits}, as `perf evlist -v` says."""
     done = subprocess.run(["perf", "evlist", "-v", "-i", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
