@@ -6,44 +6,14 @@
 #include <coati/live.h>
 
 #include <errno.h>
-#include <time.h>
 
 #include <coati/version.h>
 
-#include "arch/cycles.h"
+#include "arch/clock-pair.h"
 
 #define SHIFT		  24
 #define DEFAULT_BUDGET_NS 2000000u
 #define MAX_BUDGET_NS	  1000000000u
-
-struct pair {
-	uint64_t ns, cycles, width_ns;
-};
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-/* The narrowest of a few brackets: a preempted one is wide. */
-static struct pair take_pair(void)
-{
-	struct pair best = { 0, 0, UINT64_MAX };
-
-	for (int i = 0; i < 8; i++) {
-		uint64_t before = monotonic_ns();
-		uint64_t cycles = arch_cycles();
-		uint64_t after = monotonic_ns();
-
-		if (after >= before && after - before < best.width_ns)
-			best = (struct pair){ before + (after - before) / 2, cycles,
-					      after - before };
-	}
-	return best;
-}
 
 static uint64_t cycles_to_ns(uint64_t cycles, uint32_t mult, uint32_t shift)
 {
@@ -58,16 +28,16 @@ const char *coati_live_version(void)
 int coati_live_clock_init(struct coati_live_clock *ret, uint64_t budget_ns)
 {
 	unsigned __int128 mult;
-	struct pair a, b;
+	struct arch_pair a, b;
 
 	if (!ret || budget_ns > MAX_BUDGET_NS)
 		return -EINVAL;
 	*ret = (struct coati_live_clock){ .source = 0 };
 	if (!arch_cycles_invariant())
 		return 0;
-	a = take_pair();
+	a = arch_take_pair();
 	do
-		b = take_pair();
+		b = arch_take_pair();
 	while (b.ns - a.ns < (budget_ns ? budget_ns : DEFAULT_BUDGET_NS));
 	if (b.cycles <= a.cycles || b.ns <= a.ns)
 		return 0; /* the pairs contradict each other */
@@ -93,7 +63,7 @@ uint64_t coati_live_clock_now(const struct coati_live_clock *clock)
 	uint64_t cycles;
 
 	if (clock->source != 1)
-		return monotonic_ns();
+		return arch_monotonic_ns();
 	cycles = arch_cycles();
 	if (cycles < clock->cycles_base) /* a CPU a few cycles behind */
 		return clock->ns_base -

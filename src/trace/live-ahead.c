@@ -54,6 +54,7 @@ static struct coati_trace_event *take_regions(struct stream *s, struct coati_tra
 				break;
 			len--;
 			site = open[len].site;
+			s->began[e - s->ready] = open[len].began_units;
 			e->duration = ns - open[len].began_ns;
 			e->depth = (uint32_t)len;
 			at += 2 + more;
@@ -63,7 +64,7 @@ static struct coati_trace_event *take_regions(struct stream *s, struct coati_tra
 			if (len == s->regions.cap || id >= LIVE_SITES_NEAR || !sites[id])
 				break;
 			site = sites[id];
-			open[len] = (struct open_region){ site, ns };
+			open[len] = (struct open_region){ site, ns, delta + c->units };
 			e->duration = COATI_TRACE_NO_DURATION;
 			e->depth = (uint32_t)len;
 			len++;
@@ -104,6 +105,8 @@ static bool take_other(struct coati_trace *t, struct stream *s, struct coati_tra
 	ns = live_clock_ns(&s->clock, raw->time);
 	s->time = ns > s->time ? ns : s->time;
 	s->stale |= UINT64_C(1) << (e - s->ready);
+	if (raw->kind == LIVE_REGION_END && s->regions.len)
+		s->began[e - s->ready] = s->regions.v[s->regions.len - 1].began_units;
 	e->time = s->time;
 	e->kind = raw->kind;
 	e->task = s->task;
@@ -131,7 +134,8 @@ static void go_back(struct stream *s, size_t nr)
 			s->regions.len--;
 		else if (e->kind == COATI_TRACE_REGION_END)
 			s->regions.v[s->regions.len++] =
-				(struct open_region){ e->site, e->time - e->duration };
+				(struct open_region){ e->site, e->time - e->duration,
+						      s->began[e - s->ready] };
 	}
 	s->walk.at = s->first_at;
 	s->walk.time = s->first_time;
@@ -146,9 +150,10 @@ static bool make_room(const struct coati_trace *t, struct stream *s, size_t nr)
 	uint64_t stale = s->stale & (nr < 64 ? (UINT64_C(1) << nr) - 1 : UINT64_MAX);
 
 	if (!s->ready && t->heap.len <= MANY)
-		s->ready = coati_alloc_array(AHEAD + 1, sizeof(*s->ready));
+		s->ready = coati_alloc((AHEAD + 1) * sizeof(*s->ready) + AHEAD * sizeof(*s->began));
 	if (!s->ready)
 		return false;
+	s->began = (uint64_t *)(s->ready + AHEAD + 1);
 	s->stale &= ~stale;
 	for (; stale; stale &= stale - 1)
 		s->ready[__builtin_ctzll(stale)] = s->blank;

@@ -87,14 +87,16 @@ static void set_type(const struct stream *s, uint64_t type, uint64_t id,
 		e->flags |= COATI_TRACE_UNRESOLVED;
 }
 
-/* How long ago, of something that was told again. */
-static void set_age(const struct stream *s, uint64_t units, struct coati_trace_event *e)
+/* How long ago, of something that was told again. Returns when, in units of the clock. */
+static uint64_t set_age(const struct stream *s, uint64_t units, struct coati_trace_event *e)
 {
 	uint64_t base = s->queue.v[s->at]->view.head.base;
-	uint64_t began = live_clock_ns(&s->clock, units < base ? base - units : 0);
+	uint64_t began = units < base ? base - units : 0;
+	uint64_t began_ns = live_clock_ns(&s->clock, began);
 
-	e->duration = began < e->time ? e->time - began : 0;
+	e->duration = began_ns < e->time ? e->time - began_ns : 0;
 	e->flags |= COATI_TRACE_REOPENED;
+	return began;
 }
 
 static uint64_t task_of(const struct stream *s)
@@ -159,8 +161,7 @@ static int show_again(struct stream *s, const struct live_event *raw, struct coa
 	e->kind = COATI_TRACE_REGION_BEGIN;
 	e->task = task_of(other);
 	set_site(s, raw->v[1], e);
-	set_age(s, raw->v[3], e);
-	return coati_trace_region_again(other, raw->v[2], e);
+	return coati_trace_region_again(other, raw->v[2], set_age(s, raw->v[3], e), e);
 }
 
 static int show_resource(struct coati_trace *t, struct stream *s, const struct live_event *raw,

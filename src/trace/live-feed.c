@@ -104,7 +104,7 @@ static void learn_clock(struct process *p, const struct live_batch *head,
 			const struct live_event *e)
 {
 	p->info.clock_source = e->v[0];
-	p->rate = (struct clock_rate){ e->v[1], e->v[2] > 64 ? 64 : (uint32_t)e->v[2] };
+	p->clock.rate = (struct clock_rate){ e->v[1], e->v[2] > 64 ? 64 : (uint32_t)e->v[2] };
 	p->info.clock_error_ns = e->v[3];
 	p->info.realtime_ns = e->v[4];
 	p->info.period_ns = e->v[5];
@@ -217,6 +217,8 @@ static int complete(struct coati_trace *t, struct process *p, struct generation 
 		for (struct held *h = g->first; h && n >= 0; h = h->next)
 			if (h->view.head.kind == order[i])
 				n = learn(t, p, h);
+	for (struct held *h = g->first; h && n >= 0; h = h->next)
+		n = coati_clock_learn(&p->clock, &h->view.head);
 	return n < 0 ? n : coati_trace_queue(t, p, g);
 }
 
@@ -247,6 +249,7 @@ static void free_process(struct coati_trace *t, struct process *p)
 		coati_trace_stream_free((struct stream *)(uintptr_t)value);
 	coati_map_fini(&p->streams);
 	coati_trace_state_free(p);
+	ARRAY_FINI(&p->clock.pairs);
 	coati_live_names_fini(&p->names);
 	coati_free(p);
 }

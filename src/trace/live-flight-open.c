@@ -126,8 +126,9 @@ static void describe(struct coati_flight *f)
 					    .nr_used = (uint32_t)f->chunks.len };
 	memcpy(info->boot_id, m->boot_id, sizeof(info->boot_id));
 	memcpy(info->comm, m->comm, sizeof(m->comm));
-	info->is_alive = (uint8_t)(!info->is_core && is_this_boot(m->boot_id) &&
-				   ticks_of(m->pid) == m->start_ticks && m->start_ticks);
+	f->is_this_boot = !info->is_core && is_this_boot(m->boot_id);
+	info->is_alive =
+		(uint8_t)(f->is_this_boot && ticks_of(m->pid) == m->start_ticks && m->start_ticks);
 	if (fstat(f->place.fd, &st) == 0)
 		info->modified_ns =
 			(uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of a flight recorder as batches: its process, its sites, and tasks that began before the first batch that there is. */
+/* The tables of a flight recorder as batches: its process, its sites, and tasks that began before
+ * the first batch that there is. */
 #include <errno.h>
 #include <string.h>
 
+#include "arch/clock-pair.h"
 #include "base/leb128.h"
 #include "base/writer.h"
 #include "trace/live-flight.h"
@@ -25,7 +27,10 @@ static struct live_batch table_head(const struct coati_flight *f, uint16_t kind)
 				    .flags = f->map.clock_source ? 0 : LIVE_BATCH_NANOSECONDS,
 				    .base = f->map.cycles_base,
 				    .pair_cycles = f->map.cycles_base,
-				    .pair_ns = f->map.ns_base };
+				    .pair_ns = f->map.ns_base,
+				    .pair_error_ns = f->map.clock_error_ns < UINT32_MAX
+							     ? (uint32_t)f->map.clock_error_ns
+							     : UINT32_MAX };
 }
 
 /* The events behind the head in f->batch are @w. */
@@ -49,6 +54,21 @@ static void put_kind(struct writer *w, uint8_t kind)
 	writer_u8(w, 0); /* a time of one byte, 0 */
 }
 
+/* Both clocks now: what is in open batches lies before that. Only on the machine of the process,
+ * before it was started again. */
+static void take_end(const struct coati_flight *f, struct live_batch *head)
+{
+	struct arch_pair now;
+
+	if (!f->is_this_boot || !f->map.clock_source || !arch_cycles_invariant())
+		return;
+	now = arch_take_pair();
+	head->end_cycles = now.cycles;
+	head->end_ns = now.ns;
+	if (now.width_ns / 2 + 1 > head->pair_error_ns)
+		head->pair_error_ns = (uint32_t)(now.width_ns / 2 + 1);
+}
+
 int coati_flight_give_process(struct coati_flight *f, size_t *ret_size)
 {
 	struct live_batch head = table_head(f, LIVE_BATCH_PROCESS);
@@ -56,7 +76,7 @@ int coati_flight_give_process(struct coati_flight *f, size_t *ret_size)
 	const struct live_map *m = &f->map;
 	size_t comm = strnlen(m->comm, sizeof(m->comm));
 
-	head.pair_ns = m->ns_base;
+	take_end(f, &head);
 	put_kind(&w, LIVE_PROCESS);
 	writer_uleb(&w, m->pid);
 	writer_uleb(&w, m->uid);

@@ -40,6 +40,7 @@ struct coati_flight {
 	struct flight_place place;
 	struct live_map map;
 	struct coati_flight_info info;
+	bool is_this_boot; /* the clocks of the machine are those of the process */
 	ARRAY(struct flight_chunk) chunks;
 	enum flight_stage stage;
 	/* sites */

@@ -268,7 +268,7 @@ static void begin_batch(struct coati_trace *t, struct stream *s)
 	s->generation = h->generation;
 	s->telling = false;
 	s->last_generation = h->generation->number;
-	s->clock = coati_live_clock(&h->view.head, &s->process->rate);
+	s->clock = coati_live_clock(&h->view.head, &s->process->clock);
 	t->quality.clock_unknown += s->clock.unknown;
 	if (!s->clock.unknown && s->clock.error_ns > t->quality.clock_error_ns)
 		t->quality.clock_error_ns = s->clock.error_ns;
@@ -345,7 +345,7 @@ static struct stream *stream_of(struct process *p, const struct live_batch *head
 static int put(struct process *p, struct held *h)
 {
 	struct stream *s = stream_of(p, &h->view.head);
-	struct live_clock c = coati_live_clock(&h->view.head, &p->rate);
+	struct live_clock c = coati_live_clock(&h->view.head, &p->clock);
 	struct held **slot;
 
 	if (!s)

@@ -9,8 +9,6 @@
 #include "base/alloc.h"
 #include "trace/live-trace.h"
 
-#define SAME_BEGIN_NS UINT64_C(2000000) /* two tellings of one begin, by clocks that drift */
-
 /* ---- regions ---- */
 
 void coati_trace_forget(struct stream *s)
@@ -40,7 +38,7 @@ int coati_trace_region_begin(struct stream *s, struct coati_trace_event *e)
 					    : ARRAY_ADD(&s->regions);
 	if (!r)
 		return -ENOMEM;
-	*r = (struct open_region){ e->site, e->time };
+	*r = (struct open_region){ e->site, e->time, s->event.time };
 	return 0;
 }
 
@@ -72,9 +70,9 @@ void coati_trace_regions_told(struct stream *s)
 	s->telling = false;
 }
 
-int coati_trace_region_again(struct stream *s, uint64_t depth, struct coati_trace_event *e)
+int coati_trace_region_again(struct stream *s, uint64_t depth, uint64_t began,
+			     struct coati_trace_event *e)
 {
-	uint64_t began = e->time - e->duration;
 	struct open_region *r;
 
 	/* those for whose begin there was no room are left out, and have no end either */
@@ -86,14 +84,16 @@ int coati_trace_region_again(struct stream *s, uint64_t depth, struct coati_trac
 		return 0;
 	if (depth < s->regions.len) {
 		r = &s->regions.v[depth];
-		if (r->site == e->site && r->began_ns - began + SAME_BEGIN_NS <= 2 * SAME_BEGIN_NS)
+		if (r->site == e->site && r->began_units == began) {
 			e->flags |= COATI_TRACE_KNOWN;
+			e->duration = e->time - r->began_ns;
+		}
 	}
 	while (s->regions.len <= depth)
 		if (!ARRAY_ADD(&s->regions))
 			return -ENOMEM;
 	if (!(e->flags & COATI_TRACE_KNOWN))
-		s->regions.v[depth] = (struct open_region){ e->site, began };
+		s->regions.v[depth] = (struct open_region){ e->site, e->time - e->duration, began };
 	s->told = (uint32_t)depth + 1;
 	s->telling = true;
 	return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of struct coati_trace. Batches are copied and wait in their generation (live-feed.c) until it is complete; then they are queued in the
- * stream of their thread, and the streams are merged by time (live-merge.c). Each event is made ready (live-event.c; the common ones some ahead:
- * live-ahead.c) against what its process has open (live-state.c).
+ * The inside of struct coati_trace. Batches are copied and wait in their generation (live-feed.c)
+ * until it is complete; then they are queued in the stream of their thread, and the streams are
+ * merged by time (live-merge.c). Each event is made ready (live-event.c; the common ones some
+ * ahead: live-ahead.c) against what its process has open (live-state.c).
  *
  *	trace -> processes -> generations -> batches (struct held), strings, stacks
  *	                   -> streams: one for each thread and slot, and two for what is told about others
@@ -38,9 +39,11 @@ struct generation {
 	struct live_table table;
 };
 
+/* The begin in units of the writer's clock is what tells a region from all others of its thread:
+ * every telling of it has the same. */
 struct open_region {
 	const struct coati_trace_site *site;
-	uint64_t began_ns;
+	uint64_t began_ns, began_units;
 };
 
 /* Slots of streams for what is told about others; threads have 0 and 1. */
@@ -64,6 +67,8 @@ struct stream {
 	/* what is ready to be given out: see live-ahead.c */
 	struct coati_trace_event *ready; /* AHEAD of them, and one behind the last; or NULL */
 	struct coati_trace_event *next, *end;
+	uint64_t *
+		began; /* behind the ready ones: of those that end a region, when it began, in units */
 	const uint8_t *first_at; /* where the first of them begins, */
 	uint64_t first_time;	 /* and what its time counts from */
 	uint64_t stale;		 /* bits of them: not blank */
@@ -113,7 +118,7 @@ struct process {
 	bool over;  /* another process has its number now */
 	uint64_t start; /* as it told, 0 not yet */
 	struct live_names names;
-	struct clock_rate rate;
+	struct clock_base clock;
 	struct coati_trace_process info;
 	ARRAY(struct generation *) generations; /* by number */
 	uint64_t newest;			/* complete generation */
@@ -179,7 +184,8 @@ int coati_trace_show_kind(struct coati_trace *t, struct stream *s, const struct 
 void coati_trace_show_stack(struct coati_trace *t, struct stream *s, const struct live_event *e,
 			    struct coati_trace_event *ret);
 /* live-ahead.c */
-/* Make the next events of @s ready that need nothing but @s: false when there is none. Nothing may be ready, or wait in s->event.  Hot. */
+/* Make the next events of @s ready that need nothing but @s: false when there is none. Nothing
+ * may be ready, or wait in s->event.  Hot. */
 bool coati_trace_ahead(struct coati_trace *t, struct stream *s);
 void coati_trace_ahead_free(struct stream *s);
 /* The other way: what is ready and was not given out waits in s->event again, and behind it. */
@@ -190,7 +196,9 @@ void coati_trace_take_all_back(struct coati_trace *t);
 void coati_trace_forget(struct stream *s);
 int coati_trace_region_begin(struct stream *s, struct coati_trace_event *e);
 void coati_trace_region_end(struct stream *s, struct coati_trace_event *e);
-int coati_trace_region_again(struct stream *s, uint64_t depth, struct coati_trace_event *e);
+/* @began: in units of the clock. */
+int coati_trace_region_again(struct stream *s, uint64_t depth, uint64_t began,
+			     struct coati_trace_event *e);
 void coati_trace_regions_told(struct stream *s);
 int coati_trace_task_begin(struct process *p, struct coati_trace_event *e);
 void coati_trace_task_end(struct process *p, struct coati_trace_event *e);

@@ -61,6 +61,21 @@ TEST(live_golden_batches_may_come_in_any_order)
 	run_golden("batches_may_come_in_any_order");
 }
 
+TEST(live_golden_open_batch_lies_between_the_pairs_of_others)
+{
+	run_golden("open_batch_lies_between_the_pairs_of_others");
+}
+
+TEST(live_golden_age_is_told_by_the_pairs_of_all_batches)
+{
+	run_golden("age_is_told_by_the_pairs_of_all_batches");
+}
+
+TEST(live_golden_long_region_is_one_across_short_batches)
+{
+	run_golden("long_region_is_one_across_short_batches");
+}
+
 TEST(live_golden_task_keeps_its_type_across_generations)
 {
 	run_golden("task_keeps_its_type_across_generations");

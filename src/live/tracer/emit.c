@@ -47,12 +47,13 @@ static void hold(const struct coati_site *site)
 {
 	struct tracer_slot *s;
 	uint8_t *at = emit_enter(0, &s);
+	uint64_t now = tracer_now();
 
 	if (!at) {
 		begin_lost(s, tracer_site_id(site));
 		return;
 	}
-	push(s, tracer_site_id(site), tracer_now(), REGION_HELD);
+	push(s, tracer_site_id(site), now > s->last ? now : s->last, REGION_HELD);
 	s->held++;
 	s->limit = TRACER_FULL;
 	emit_leave(s);

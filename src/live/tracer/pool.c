@@ -323,8 +323,9 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 	head.tid = atomic_load_explicit(&t->tid, memory_order_relaxed);
 	head.slot = (uint16_t)s->index;
 	head.seq = s->seq++;
-	if (s->held && s->regions[s->depth - s->held].began < head.base)
-		head.base = s->regions[s->depth - s->held].began;
+	if (head.base <
+	    s->last) /* another CPU, a few cycles behind: every open region began before */
+		head.base = s->last;
 	s->batch = place(chunk, bytes, &head);
 	s->chunk = chunk;
 	s->last = head.base;

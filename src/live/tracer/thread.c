@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads, and the slow way of an event: first use, a full batch, a new generation, an event inside an event. In: a slot whose flag is set. Out: a slot with
- * room in a batch of the current generation, or the fact that there is none. Safe.
+ * Threads, and the slow way of an event: first use, a full batch, a new generation, an event
+ * inside an event. In: a slot whose flag is set. Out: a slot with room in a batch of the current
+ * generation, or the fact that there is none. Safe.
  */
 #include "live/tracer/ask.h"
 #include "live/tracer/emit.h"
@@ -144,7 +145,8 @@ static void init_slot(struct tracer_slot *s, uint32_t index, struct tracer_regio
 	s->tell = true;
 }
 
-/* pthread_setspecific() allocates for keys above those that are in the thread itself; then nobody tells the end, and it is looked for. */
+/* pthread_setspecific() allocates for keys above those that are in the thread itself; then nobody
+ * tells the end, and it is looked for. */
 static void watch_end(struct tracer_thread *t)
 {
 	const struct tracer *g = &coati_tracer;
@@ -237,10 +239,22 @@ static void write_held(struct tracer_slot *s)
 		struct tracer_region *r = &s->regions[i];
 		uint8_t *at = put_head(s, slot_at(s), LIVE_REGION_BEGIN, r->began);
 
+		r->began = s->last; /* as it is told again, if it is */
 		r->flags &= ~REGION_HELD;
 		emit_commit(s, put_var(at, r->site));
 	}
 	s->held = 0;
+}
+
+/* The innermost @nr were held back and are not any more, or the other way round. In a new batch
+ * they are not written, but told as open: their begins would be earlier than what others have
+ * written since, maybe in an earlier generation. */
+static void set_held(struct tracer_slot *s, uint32_t nr, uint32_t flags)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		s->regions[s->depth - 1 - i].flags = flags;
+	if (nr)
+		s->held = flags ? nr : 0;
 }
 
 /* Nothing of an earlier recording counts any more. */
@@ -251,6 +265,7 @@ static void forget(struct tracer_thread *t, struct tracer_slot *s)
 	s->recording = coati_tracer.first_generation;
 	s->depth = 0;
 	s->held = 0;
+	s->last = 0; /* maybe of another clock */
 	s->tell = true;
 	if (!s->index)
 		t->nr_free = 0;
@@ -275,9 +290,15 @@ static bool make_ready(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 	if (atomic_load_explicit(&s->generation, memory_order_relaxed) != now && slot_has_batch(s))
 		coati_tracer_close_batch(s);
 	if (!has_room(s, need)) {
+		uint32_t held = worst ? s->held : 0;
+
 		if (slot_has_batch(s))
 			coati_tracer_close_batch(s);
+		s->tell = s->tell || held;
+		set_held(s, held, 0);
 		s->tell = !coati_tracer_open_batch(t, s, need);
+		if (!slot_has_batch(s))
+			set_held(s, held, REGION_HELD);
 		/* only here, by the thread itself: see tracer.h */
 		atomic_store_explicit(&s->generation, now, memory_order_relaxed);
 		if (!slot_has_batch(s))
@@ -306,11 +327,13 @@ static uint8_t *refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 	bool ready = false;
 	uint32_t freed;
 
-	/* The batch will be closed, and nobody else closes it before we say 2: a checksum and a pair of clocks that other threads need not wait for. */
+	/* The batch will be closed, and nobody else closes it before we say 2: a checksum and a
+	 * pair of clocks that other threads need not wait for. */
 	if (emit_ready(s, 0) && slot_has_batch(s) && !has_room(s, need_of(s, worst)))
 		coati_tracer_sum_up(s);
 	for (;;) {
-		/* pairs with: acquire in hand_over_slot() of generation.c: it need not wait for this slot */
+		/* pairs with: acquire in hand_over_slot() of generation.c: it need not wait for
+		 * this slot */
 		atomic_store_explicit(&s->state, SLOT_WAITING, memory_order_release);
 		coati_tracer_lock(&guard);
 		if (tracer_generation()) {
@@ -320,7 +343,8 @@ static uint8_t *refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 		freed = atomic_load_explicit(&coati_tracer.freed, memory_order_relaxed);
 		atomic_store_explicit(&s->state, SLOT_WRITING, memory_order_relaxed);
 		coati_tracer_unlock(&guard);
-		/* A handler that interrupted an event does not wait: room is made when that one is over. */
+		/* A handler that interrupted an event does not wait: room is made when that one
+		 * is over. */
 		if (ready || !worst || worst > TRACER_EVENT || s->index || !tracer_generation() ||
 		    tracer_policy() != COATI_BLOCK)
 			break;
@@ -332,7 +356,8 @@ static uint8_t *refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 	return worst || !tracer_generation() ? NULL : (uint8_t *)s;
 }
 
-/* Somebody asked for a recorder from outside: outside of the event, because the start waits for all that are in one. */
+/* Somebody asked for a recorder from outside: outside of the event, because the start waits for
+ * all that are in one. */
 static void let_it_start(struct tracer_slot *s)
 {
 	if (!(tracer_gate() & GATE_ASKED))
@@ -349,7 +374,8 @@ uint8_t *coati_tracer_refill(struct tracer_thread *t, struct tracer_slot *s, uin
 
 	if (!tracer_generation())
 		let_it_start(s);
-	/* pairs with: publish() in generation.c; what the collector did to the slot is done before the last generation ends */
+	/* pairs with: publish() in generation.c; what the collector did to the slot is done
+	 * before the last generation ends */
 	if (!atomic_load_explicit(&coati_tracer_hot.generation, memory_order_acquire))
 		return NULL;
 	/* there is none for anybody, and the slot is ours: the lock would tell no more */

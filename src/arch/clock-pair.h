@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The cycle counter and CLOCK_MONOTONIC at the same moment. */
+#pragma once
+
+#include <time.h>
+
+#include "arch/cycles.h"
+
+struct arch_pair {
+	uint64_t ns, cycles, width_ns; /* the moment is somewhere in that width around ns */
+};
+
+static inline uint64_t arch_monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The narrowest of a few brackets: a preempted one is wide. */
+static inline struct arch_pair arch_take_pair(void)
+{
+	struct arch_pair best = { 0, 0, UINT64_MAX };
+
+	for (int i = 0; i < 8; i++) {
+		uint64_t before = arch_monotonic_ns();
+		uint64_t cycles = arch_cycles();
+		uint64_t after = arch_monotonic_ns();
+
+		if (after >= before && after - before < best.width_ns)
+			best = (struct arch_pair){ before + (after - before) / 2, cycles,
+						   after - before };
+	}
+	return best;
+}
