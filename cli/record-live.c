@@ -150,48 +150,6 @@ static void clean(const char *base)
 			clean_one(dirfd(d), e->d_name);
 }
 
-void coati_record_live_open(struct record_live *l)
-{
-	const char *base = getenv("XDG_RUNTIME_DIR");
-
-	l->files.max = FILES_MAX;
-	l->on = true;
-	l->lock_fd = -1;
-	ask_first(l);
-	if (!base || base[0] != '/' || strlen(base) > 100 || access(base, W_OK | X_OK) < 0)
-		base = "/dev/shm";
-	clean(base);
-	snprintf(l->folder, sizeof(l->folder), "%s/" FOLDER "XXXXXX", base);
-	if (!mkdtemp(l->folder) || setenv(VARIABLE, l->folder, 1) < 0) {
-		coati_note("no live events of the command: a folder in %s: %m", base);
-		l->folder[0] = '\0';
-		return;
-	}
-	l->lock_fd = open(l->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (l->lock_fd >= 0)
-		flock(l->lock_fd, LOCK_EX | LOCK_NB);
-}
-
-void coati_record_live_close(struct record_live *l)
-{
-	CLEANUP(dir_closep) DIR *d = l->folder[0] ? open_folder(AT_FDCWD, l->folder) : NULL;
-
-	if (d)
-		empty(d);
-	if (l->folder[0] && rmdir(l->folder) < 0)
-		coati_note("%s is left behind: %m", l->folder);
-	if (l->on && l->lock_fd >= 0)
-		close(l->lock_fd);
-	for (size_t i = 0; i < l->files.len; i++)
-		close(l->files.v[i].fd);
-	ARRAY_FINI(&l->files);
-	release_processes(l);
-	if (l->on)
-		unsetenv(VARIABLE);
-	l->on = false;
-	l->folder[0] = '\0';
-}
-
 /* ---- files ---- */
 
 static bool is_known(const struct record_live *l, const struct stat *st)
@@ -200,6 +158,20 @@ static bool is_known(const struct record_live *l, const struct stat *st)
 		if (l->files.v[i].ino == st->st_ino && l->files.v[i].dev == st->st_dev)
 			return true;
 	return false;
+}
+
+/* The one that is written now; what is open is told in each. */
+static uint64_t generation_of(int file)
+{
+	int fd = fcntl(file, F_DUPFD_CLOEXEC, 3);
+	struct coati_flight *flight = NULL;
+	struct coati_flight_info info = { 0 };
+
+	if (fd < 0 || coati_flight_open_fd(fd, &flight, NULL) < 0)
+		return 1;
+	coati_flight_get_info(flight, &info);
+	coati_flight_close(&flight);
+	return info.generation ? info.generation : 1;
 }
 
 static void take_file(struct record_live *l, int dir, const char *name)
@@ -221,6 +193,8 @@ static void take_file(struct record_live *l, int dir, const char *name)
 		return;
 	}
 	*f = (struct live_file){ TAKE_FD(fd), st.st_ino, st.st_dev, 1, false };
+	if (l->old)
+		f->next = generation_of(f->fd);
 }
 
 /* Is it of one of the processes that we record? "PID-TICKS.live" */
@@ -262,6 +236,54 @@ static void look(struct record_live *l)
 		snprintf(path, sizeof(path), "/dev/shm/coati-%u", st.st_uid);
 		look_into(l, path, false);
 	}
+}
+
+/* ---- opening and closing ---- */
+
+void coati_record_live_open(struct record_live *l)
+{
+	const char *base = getenv("XDG_RUNTIME_DIR");
+
+	l->files.max = FILES_MAX;
+	l->on = true;
+	l->lock_fd = -1;
+	l->old =
+		true; /* of programs that record for themselves: what they wrote so far is not ours */
+	look(l);
+	l->old = false;
+	ask_first(l);
+	if (!base || base[0] != '/' || strlen(base) > 100 || access(base, W_OK | X_OK) < 0)
+		base = "/dev/shm";
+	clean(base);
+	snprintf(l->folder, sizeof(l->folder), "%s/" FOLDER "XXXXXX", base);
+	if (!mkdtemp(l->folder) || setenv(VARIABLE, l->folder, 1) < 0) {
+		coati_note("no live events of the command: a folder in %s: %m", base);
+		l->folder[0] = '\0';
+		return;
+	}
+	l->lock_fd = open(l->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (l->lock_fd >= 0)
+		flock(l->lock_fd, LOCK_EX | LOCK_NB);
+}
+
+void coati_record_live_close(struct record_live *l)
+{
+	CLEANUP(dir_closep) DIR *d = l->folder[0] ? open_folder(AT_FDCWD, l->folder) : NULL;
+
+	if (d)
+		empty(d);
+	if (l->folder[0] && rmdir(l->folder) < 0)
+		coati_note("%s is left behind: %m", l->folder);
+	if (l->on && l->lock_fd >= 0)
+		close(l->lock_fd);
+	for (size_t i = 0; i < l->files.len; i++)
+		close(l->files.v[i].fd);
+	ARRAY_FINI(&l->files);
+	release_processes(l);
+	if (l->on)
+		unsetenv(VARIABLE);
+	l->on = false;
+	l->folder[0] = '\0';
 }
 
 /* ---- batches ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Station 5, what happened when: the events that programs wrote with <coati/live.h>, in order and with their names.
+ * Station 5, what happened when: the events that programs wrote with <coati/live.h>, in order and
+ * with their names.
  *
  *	struct coati_trace *t = NULL;
  *	coati_trace_new(NULL, &t, &err);
@@ -15,13 +16,15 @@
  *		use(e);
  *	coati_trace_free(&t);
  *
- * Batches may come in any order within a generation, and next() may be called after every feed(): it gives what is certain by then,
- * which is all up to the last but one complete generation of every process. A generation is complete with its end mark, with the second
- * generation after it, or at the end of the input. Memory is bounded by two generations of each process and a ceiling; over it, what is there is given out before
- * it is complete, and counted.
+ * Batches may come in any order within a generation, and next() may be called after every feed():
+ * it gives what is certain by then, which is all up to the last but one complete generation of
+ * every process. A generation is complete with its end mark, with the second generation after it,
+ * or at the end of the input. Memory is bounded by two generations of each process and a ceiling;
+ * over it, what is there is given out before it is complete, and counted.
  *
- * Nothing is trusted. A batch that makes no sense is counted with its place and left out; one that makes no sense from some event on
- * gives the events before. The same batches in the same order give the same events. One object, one thread at a time.
+ * Nothing is trusted. A batch that makes no sense is counted with its place and left out; one
+ * that makes no sense from some event on gives the events before. The same batches in the same
+ * order give the same events. One object, one thread at a time.
  */
 #ifndef COATI_TRACE_H
 #define COATI_TRACE_H
@@ -36,7 +39,8 @@
 extern "C" {
 #endif
 
-/* ---- events ------------------------------------------------------------------------------------------------- */
+/* ---- events
+ * ------------------------------------------------------------------------------------------------- */
 
 enum coati_trace_kind {
 	COATI_TRACE_UNKNOWN = 0,
@@ -162,28 +166,37 @@ COATI_API int coati_trace_label_next(const struct coati_trace_event *e, struct c
 				     struct coati_trace_text *ret_key,
 				     struct coati_trace_text *ret_value);
 
-/* ---- the reader --------------------------------------------------------------------------------------------- */
+/* ---- the reader
+ * --------------------------------------------------------------------------------------------- */
 
 struct coati_trace_opts {
 	uint64_t size;
 	uint64_t max_bytes; /* of batches that wait for their turn; 0: 256 MiB */
 	uint32_t flags;
 	uint32_t reserved;
+	/* Events before this time are left out, and so are losses. What is open at that time is
+	 * given as told again (REOPENED), before the first event that is not left out; of names
+	 * and labels the last before it. 0: all events */
+	uint64_t from_ns;
+	uint64_t to_ns; /* those after this time are left out, too; 0: none */
 };
 
 COATI_API int coati_trace_new(const struct coati_trace_opts *opts, struct coati_trace **ret,
 			      struct coati_error *err);
 COATI_API void coati_trace_free(struct coati_trace **t);
-/* One batch, copied. @where: its place in the input, for messages. 0, also when it makes no sense (that is counted); -ENOMEM; -E2BIG: the names of a process are over our limits, or
- * twice max_bytes wait because nobody called next().  Hot. */
+/* One batch, copied. @where: its place in the input, for messages. 0, also when it makes no sense
+ * (that is counted); -ENOMEM; -E2BIG: the names of a process are over our limits, or twice
+ * max_bytes wait because nobody called next().  Hot. */
 COATI_API int coati_trace_feed(struct coati_trace *t, const void *bytes, size_t size,
 			       uint64_t where, struct coati_error *err);
 /* Nothing more will come: next() gives all the rest. */
 COATI_API int coati_trace_finish(struct coati_trace *t);
-/* 1 and an event, 0: nothing is certain until more is fed; -ENOMEM, -E2BIG. In order of time, those of one instant by process, thread and slot; what breaks
- * the order has the flag LATE.  Hot. */
+/* 1 and an event, 0: nothing is certain until more is fed; -ENOMEM, -E2BIG. In order of time,
+ * those of one instant by process, thread and slot; what breaks the order has the flag LATE.
+ * Hot. */
 COATI_API int coati_trace_next(struct coati_trace *t, const struct coati_trace_event **ret);
-/* The same for those who read a lot: how many, and the events that next() would give one by one. All of them live until the next call on the trace.  Hot. */
+/* The same for those who read a lot: how many, and the events that next() would give one by one.
+ * All of them live until the next call on the trace.  Hot. */
 COATI_API int coati_trace_take(struct coati_trace *t, const struct coati_trace_event *const **ret);
 
 struct coati_trace_quality {
@@ -199,6 +212,7 @@ struct coati_trace_quality {
 	uint64_t clock_error_ns; /* the largest of all events with a known clock */
 	uint64_t open_batches;	 /* that nobody had closed: of a process that died, or lives */
 	uint64_t held_bytes;	 /* waiting for their turn */
+	uint64_t left_out;	 /* events left out: before from_ns or after to_ns */
 };
 COATI_API void coati_trace_get_quality(const struct coati_trace *t,
 				       struct coati_trace_quality *ret);
@@ -228,18 +242,22 @@ struct coati_trace_open {
 	uint64_t id, parent;		     /* of tasks */
 	uint64_t began_ns;
 };
-/* Regions by pid, tid, slot and depth; tasks by pid and id. 0, -ENOMEM. *ret lives until the next call on the trace. */
+/* Regions by pid, tid, slot and depth; tasks by pid and id. 0, -ENOMEM. *ret lives until the next
+ * call on the trace. */
 COATI_API int coati_trace_open_regions(struct coati_trace *t, const struct coati_trace_open **ret,
 				       uint32_t *ret_nr);
 COATI_API int coati_trace_open_tasks(struct coati_trace *t, const struct coati_trace_open **ret,
 				     uint32_t *ret_nr);
 
-/* ---- flight recorders --------------------------------------------------------------------------------------- */
+/* ---- flight recorders
+ * --------------------------------------------------------------------------------------- */
 
 /*
- * The memory of a flight recorder, of a process that lives or has died: a file below /dev/shm/coati-UID, or a core file in which it lies or is named. It is read,
- * never mapped: nothing that its owner does to it can hurt the reader. What comes out are batches for coati_trace_feed(), generation by generation, those that
- * are still open as far as they are written.
+ * The memory of a flight recorder, of a process that lives or has died: a file below
+ * /dev/shm/coati-UID, or a core file in which it lies or is named. It is read, never mapped:
+ * nothing that its owner does to it can hurt the reader. What comes out are batches for
+ * coati_trace_feed(), generation by generation, those that are still open as far as they are
+ * written.
  */
 struct coati_flight;
 
@@ -265,51 +283,60 @@ struct coati_flight_info {
 	uint32_t nr_damaged; /* that make no sense */
 };
 
-/* A file of a flight recorder or a core file. -EBADMSG: neither; -ENOENT: the core names a recorder whose file is gone. */
+/* A file of a flight recorder or a core file. -EBADMSG: neither; -ENOENT: the core names a
+ * recorder whose file is gone. */
 COATI_API int coati_flight_open(const char *path, struct coati_flight **ret,
 				struct coati_error *err);
 /* The same from a descriptor, which is taken over. */
 COATI_API int coati_flight_open_fd(int fd, struct coati_flight **ret, struct coati_error *err);
 COATI_API void coati_flight_get_info(const struct coati_flight *f, struct coati_flight_info *ret);
-/* Only generations from @from to @to, before the first next(): for those who come back for more. Who comes back (@from is not the first) is not told again
- * which tasks were open. */
+/* Only generations from @from to @to, before the first next(): for those who come back for more.
+ * Who comes back (@from is not the first) is not told again which tasks were open. */
 COATI_API void coati_flight_between(struct coati_flight *f, uint64_t from, uint64_t to);
-/* 1 and a batch, which lives until the next call; 0 at the end; -EIO and the like. *ret_where: its offset. */
+/* 1 and a batch, which lives until the next call; 0 at the end; -EIO and the like. *ret_where:
+ * its offset. */
 COATI_API int coati_flight_next(struct coati_flight *f, const void **ret, size_t *ret_size,
 				uint64_t *ret_where);
 COATI_API void coati_flight_close(struct coati_flight **f);
 
-/* ---- switching a tracer on from outside ---------------------------------------------------------------------- */
+/* ---- switching a tracer on from outside
+ * ---------------------------------------------------------------------- */
 
-/* Of a process that runs and has libcoati-live in it. Fields are the library's; fd -1: nothing to release. */
+/* Of a process that runs and has libcoati-live in it. Fields are the library's; fd -1: nothing to
+ * release. */
 struct coati_live_ask {
 	int32_t fd;
 	uint32_t ticket;
 	uint64_t block;
 };
-/* Ask: the next event that the program meets in ordinary code starts a flight recorder, whose file is then below /dev/shm/coati-UID.
- *   -EALREADY  it has one
- *   -ENOENT    it has no libcoati-live
- *   -EPROTO    one of another version
- *   -EACCES    its memory may not be written: the rights of a debugger are needed */
+/* Ask: the next event that the program meets in ordinary code starts a flight recorder, whose
+ * file is then below /dev/shm/coati-UID. -EALREADY  it has one -ENOENT    it has no libcoati-live
+ * -EPROTO    one of another version -EACCES    its memory may not be written: the rights of a
+ * debugger are needed */
 COATI_API int coati_live_ask(int32_t pid, struct coati_live_ask *ret, struct coati_error *err);
 /* 1: it records; 0: it has not met an event yet; negative: it cannot, or is gone. */
 COATI_API int coati_live_answer(const struct coati_live_ask *ask, struct coati_error *err);
 /* It is not wanted any more: ends within a second or so, also when this process dies without. */
 COATI_API void coati_live_release(struct coati_live_ask *ask);
 
-/* ---- text --------------------------------------------------------------------------------------------------- */
+/* ---- text
+ * --------------------------------------------------------------------------------------------------- */
 
-/* One line without its newline: "12.000000345 7/7 region_begin site="parse" depth=0 task=3". Texts are quoted, with escapes for what is not printable.
- * Returns the length that the whole line has, which may be more than @cap; what is there is terminated. */
+/* One line without its newline: "12.000000345 7/7 region_begin site="parse" depth=0 task=3".
+ * Texts are quoted, with escapes for what is not printable. Returns the length that the whole
+ * line has, which may be more than @cap; what is there is terminated. */
 COATI_API size_t coati_trace_event_format(const struct coati_trace *t,
 					  const struct coati_trace_event *e, char *buf, size_t cap);
 
-/* ---- what samples belong to ------------------------------------------------------------------------------------ */
+/* ---- what samples belong to
+ * ------------------------------------------------------------------------------------ */
 
-/* Labels for the samples of a profile, from the live events of the same recording: those that the thread had at that time, besides them "task", the type of the task that it
- * worked on, and "region", the names of the regions that were open with " > " between, the outermost first. Ranges, which are told when they are over, are none of these. A label of
- * the program's own with one of these names wins. Recordings are walked once more for it, which a stream cannot be: -EOPNOTSUPP. */
+/* Labels for the samples of a profile, from the live events of the same recording: those that the
+ * thread had at that time, besides them "task", the type of the task that it worked on, and
+ * "region", the names of the regions that were open with " > " between, the outermost first.
+ * Ranges, which are told when they are over, are none of these. A label of the program's own with
+ * one of these names wins. Recordings are walked once more for it, which a stream cannot be:
+ * -EOPNOTSUPP. */
 struct coati_contexts;
 struct coati_context_source;
 COATI_API int coati_contexts_new(struct coati_contexts **ret, struct coati_error *err);
@@ -317,14 +344,17 @@ COATI_API int coati_contexts_new(struct coati_contexts **ret, struct coati_error
 COATI_API void coati_contexts_free(struct coati_contexts **c);
 /* For coati_profile_opts.contexts. */
 COATI_API const struct coati_context_source *coati_contexts_source(const struct coati_contexts *c);
-/* The same without labels for the kernel's samples, which only a second walk can tell: those alone that programs took of themselves, with theirs. Streams have them, too. */
+/* The same without labels for the kernel's samples, which only a second walk can tell: those
+ * alone that programs took of themselves, with theirs. Streams have them, too. */
 COATI_API const struct coati_context_source *coati_contexts_samples(const struct coati_contexts *c);
 
-/* ---- the validator ------------------------------------------------------------------------------------------ */
+/* ---- the validator
+ * ------------------------------------------------------------------------------------------ */
 
-/* Looks at events one by one with a memory of its own and says what cannot be: time that runs backwards in a thread, regions and tasks that end without
- * having begun, begin twice or end in the wrong order, states that do not follow from each other, references to nothing. A trace that has lost something is allowed to
- * have gaps there, and only there. */
+/* Looks at events one by one with a memory of its own and says what cannot be: time that runs
+ * backwards in a thread, regions and tasks that end without having begun, begin twice or end in
+ * the wrong order, states that do not follow from each other, references to nothing. A trace that
+ * has lost something is allowed to have gaps there, and only there. */
 struct coati_trace_check;
 struct coati_trace_finding {
 	uint64_t event; /* number of the event, from 0 */

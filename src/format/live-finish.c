@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "format/live-events.h"
+#include "profile/profile.h"
 
 /* ---- a recording ---- */
 
@@ -21,6 +22,18 @@ int coati_live_begin_file(struct live *l, struct coati_profile *p, uint32_t file
 	l->waking = NULL;
 	l->waking_field = 0;
 	return coati_trace_new(NULL, &l->trace, err);
+}
+
+/* What the recorder saw begins later than what a program has in its memory. */
+static int begin_live(struct live *l, const struct coati_recording *r, uint32_t event)
+{
+	struct coati_trace_opts o = { .size = sizeof(o),
+				      .from_ns = coati_reading_recorder_value(r, "begin_ns"),
+				      .to_ns = coati_reading_recorder_value(r, "end_ns") };
+
+	l->live_event = event;
+	coati_trace_free(&l->trace);
+	return coati_trace_new(&o, &l->trace, NULL);
 }
 
 /* Too many of them is no want of memory. */
@@ -78,8 +91,9 @@ int coati_live_take(struct live *l, const struct coati_recording *r,
 	if (item->event == l->live_event)
 		return take_batch(l, r, item);
 	if (l->live_event == LIVE_NONE && is_named(r, item->event, COATI_LIVE_EVENT)) {
-		l->live_event = item->event;
-		return take_batch(l, r, item);
+		int n = begin_live(l, r, item->event);
+
+		return n < 0 ? n : take_batch(l, r, item);
 	}
 	if (l->wants_sched && coati_live_is_waking(r, item->event)) {
 		return over(l, coati_live_waking(l, r, item));

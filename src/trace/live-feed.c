@@ -447,7 +447,9 @@ int coati_trace_new(const struct coati_trace_opts *opts, struct coati_trace **re
 	t->max_bytes = o.max_bytes ? o.max_bytes : DEFAULT_BYTES;
 	t->processes.max = PROCESSES_MAX;
 	t->heap.max = STREAMS_MAX;
-	t->open.max = UINT32_MAX;
+	t->open.max = t->kept.max = UINT32_MAX;
+	t->from_ns = o.from_ns;
+	t->to_ns = o.to_ns ? o.to_ns : UINT64_MAX;
 	coati_map_init(&t->by_pid, PROCESSES_MAX);
 	if (coati_trace_heap_init(t) < 0) {
 		coati_trace_free(&t);
@@ -468,6 +470,7 @@ void coati_trace_free(struct coati_trace **pt)
 	ARRAY_FINI(&t->processes);
 	ARRAY_FINI(&t->heap);
 	ARRAY_FINI(&t->open);
+	ARRAY_FINI(&t->kept);
 	coati_map_fini(&t->by_pid);
 	coati_free(t);
 	*pt = NULL;

@@ -672,23 +672,58 @@ static __attribute__((noinline)) int fill(struct coati_trace *t)
 	return n;
 }
 
-int coati_trace_next(struct coati_trace *t, const struct coati_trace_event **ret)
+/* How many are listed that may be given out; what lies behind the end is left out. */
+static inline int listed(struct coati_trace *t)
 {
-	int n = t->given < t->listed ? 1 : fill(t);
+	int n;
+
+	while ((n = t->given < t->listed ? 1 : fill(t)) > 0) {
+		uint32_t nr = t->listed - t->given;
+
+		if (__builtin_expect(t->list[t->listed - 1]->time <= t->to_ns, 1))
+			return (int)nr;
+		while (nr && t->list[t->given + nr - 1]->time > t->to_ns)
+			nr--;
+		if (nr)
+			return (int)nr;
+		t->quality.left_out += t->listed - t->given;
+		t->quality.events -= t->listed - t->given;
+		t->given = t->listed;
+	}
+	return n;
+}
+
+int coati_trace_next_of_all(struct coati_trace *t, const struct coati_trace_event **ret)
+{
+	int n = listed(t);
 
 	if (n > 0)
 		*ret = t->list[t->given++];
-	return n;
+	return n < 1 ? n : 1;
+}
+
+static inline bool is_clipped(const struct coati_trace *t)
+{
+	return __builtin_expect(t->from_ns || t->kept_at < t->kept.len, 0);
+}
+
+int coati_trace_next(struct coati_trace *t, const struct coati_trace_event **ret)
+{
+	return is_clipped(t) ? coati_trace_next_clipped(t, ret) : coati_trace_next_of_all(t, ret);
 }
 
 int coati_trace_take(struct coati_trace *t, const struct coati_trace_event *const **ret)
 {
-	int n = t->given < t->listed ? 1 : fill(t);
+	int n;
 
+	if (is_clipped(t)) {
+		*ret = &t->kept_now;
+		return coati_trace_next_clipped(t, &t->kept_now);
+	}
+	n = listed(t);
 	if (n <= 0)
 		return n;
 	*ret = (const struct coati_trace_event *const *)t->list + t->given;
-	n = (int)(t->listed - t->given);
-	t->given = t->listed;
+	t->given += (uint32_t)n;
 	return n;
 }

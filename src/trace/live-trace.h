@@ -122,9 +122,10 @@ struct process {
 	struct coati_trace_process info;
 	ARRAY(struct generation *) generations; /* by number */
 	uint64_t newest;			/* complete generation */
-	uint64_t pending;			/* batches in streams of generations before that */
-	struct map streams;			/* tid and slot -> pointer */
-	struct map tasks, resources;		/* -> pointer */
+	uint64_t left_out;	     /* generation of the last event that was: see live-clip.c */
+	uint64_t pending;	     /* batches in streams of generations before that */
+	struct map streams;	     /* tid and slot -> pointer */
+	struct map tasks, resources; /* -> pointer */
 };
 
 struct coati_trace {
@@ -146,6 +147,12 @@ struct coati_trace {
 		due; /* the one on top, when nothing of it is ready any more and the next was not looked for */
 	uint64_t stack[LIVE_STACK_MAX];
 	ARRAY(struct coati_trace_open) open; /* for the last who asked */
+	/* what was open at from_ns and the first event behind it: see live-clip.c. from_ns 0: no more */
+	uint64_t from_ns;
+	uint64_t to_ns; /* UINT64_MAX: all */
+	ARRAY(struct coati_trace_event) kept;
+	size_t kept_at;
+	const struct coati_trace_event *kept_now;
 	struct coati_trace_quality quality;
 	struct coati_error damage;
 };
@@ -169,6 +176,13 @@ struct stream *coati_trace_stream(struct process *p, uint32_t tid, uint16_t slot
 int coati_trace_heap_init(struct coati_trace *t);
 /* Whatever is listed and was not given out is ready again. */
 void coati_trace_unlist(struct coati_trace *t);
+
+/* What comes next, whenever it was. */
+int coati_trace_next_of_all(struct coati_trace *t, const struct coati_trace_event **ret);
+
+/* live-clip.c */
+/* The next event while some must be left out, or were: as coati_trace_next(). */
+int coati_trace_next_clipped(struct coati_trace *t, const struct coati_trace_event **ret);
 
 /* live-event.c */
 /* Prepare what all events of a batch have in common. */

@@ -139,7 +139,9 @@ static int take(struct load *l, const struct coati_trace_event *e)
 					   .id = e->id,
 					   .parent = e->parent };
 
-	if (!e->tid)
+	if (!e->tid && e->kind == COATI_TRACE_TASK_BEGIN)
+		to.tid = to.pid; /* told by nobody: known from before */
+	if (!to.tid)
 		return 0;
 	if (!convert(l, e, &to)) {
 		l->timeline->info.unpaired += (e->flags & COATI_TRACE_NO_BEGIN) != 0;
@@ -170,8 +172,12 @@ int coati_load_live(struct load *l, const struct coati_recording_item *item,
 	if (r < 0 || batch.kind != COATI_BATCH_TRACE)
 		return 0;
 	if (!l->trace) {
+		struct coati_trace_opts o = { .size = sizeof(o),
+					      .from_ns = l->begin,
+					      .to_ns = l->end };
+
 		l->text = (struct strbuf)STRBUF_INIT(TEXT_MAX);
-		r = coati_trace_new(NULL, &l->trace, NULL);
+		r = coati_trace_new(&o, &l->trace, NULL);
 	}
 	if (r == 0)
 		r = coati_trace_feed(l->trace, batch.payload, batch.payload_size, item->offset,

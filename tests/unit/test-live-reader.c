@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of live events: text in both directions, limits, memory, damage, and that it is the same every time. */
+/* The reader of live events: text in both directions, limits, memory, damage, and that it is the
+ * same every time. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,6 +276,98 @@ TEST(live_reader_gives_out_what_is_certain_before_the_end)
 	CHECK_U64(q.held_bytes, ==, 0);
 	CHECK_INT(coati_trace_feed(t, "", 0, 0, NULL), ==, -EINVAL);
 	coati_trace_free(&t);
+	coati_strbuf_fini(&text);
+	coati_strbuf_fini(&out);
+}
+
+/* What is said of @text from a time on. */
+static void run_from(const char *text, uint64_t from_ns, struct strbuf *out)
+{
+	struct coati_trace_opts o = { .size = sizeof(o), .from_ns = from_ns };
+	struct coati_trace_check *c = NULL;
+	struct coati_trace *t = NULL;
+
+	CHECK_OK(coati_trace_new(&o, &t, NULL));
+	CHECK_OK(coati_trace_check_new(&c, NULL));
+	CHECK_OK(live_text_feed(t, text, NULL));
+	CHECK_OK(coati_trace_finish(t));
+	CHECK_OK(live_text_drain(t, c, out));
+	coati_trace_check_free(&c);
+	coati_trace_free(&t);
+}
+
+/* The time of a line "> SECONDS.NANOSECONDS ...". */
+static uint64_t time_of(const char *line)
+{
+	return strtoull(line + 2, NULL, 10) * 1000000000 +
+	       strtoull(strchr(line, '.') + 1, NULL, 10);
+}
+
+static size_t line_size(const char *line)
+{
+	return strcspn(line, "\n") + 1;
+}
+
+/* Names, labels and what is told again at that very time are in front, the rest is as it was. */
+static void check_from(const char *text, const char *whole, uint64_t from_ns)
+{
+	struct strbuf out = STRBUF_INIT(1 << 20);
+	const char *at;
+
+	run_from(text, from_ns, &out);
+	if (strstr(out.text, "! "))
+		test_fail_at(__FILE__, __LINE__, "from %llu on: %s", (unsigned long long)from_ns,
+			     out.text);
+	at = out.text;
+	while (*whole && time_of(whole) < from_ns)
+		whole += line_size(whole);
+	while (*at && strncmp(at, whole, line_size(whole)) != 0) {
+		CHECK_U64(time_of(at), ==, from_ns);
+		at += line_size(at);
+	}
+	CHECK_STR(at, whole);
+	coati_strbuf_fini(&out);
+}
+
+TEST(live_reader_from_any_time_on_gives_the_rest_and_what_is_open)
+{
+	static const char *const names[] = { "every_kind_of_event",
+					     "regions_nest_and_have_lengths",
+					     "open_things_are_told_again",
+					     "resource_goes_its_way",
+					     "task_keeps_its_type_across_generations",
+					     "two_processes_are_merged" };
+	unsigned int times = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct strbuf text = STRBUF_INIT(1 << 20), whole = STRBUF_INIT(1 << 20);
+
+		read_data(names[i], &text);
+		run_from(text.text, 0, &whole);
+		for (const char *at = whole.text; *at; at += line_size(at), times++) {
+			check_from(text.text, whole.text, time_of(at));
+			check_from(text.text, whole.text, time_of(at) + 1);
+		}
+		coati_strbuf_fini(&text);
+		coati_strbuf_fini(&whole);
+	}
+	CHECK_INT(times, >, 50);
+}
+
+TEST(live_reader_from_a_time_on_tells_how_old_what_is_open_is)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20), out = STRBUF_INIT(1 << 20);
+
+	read_data("open_things_are_told_again", &text);
+	run_from(text.text, 1100, &out); /* the inner region ends at that very time */
+	CHECK_HAS(out.text,
+		  "> 0.000001100 7/0 task_begin site=\"job\" id=9 parent=2 duration=600 "
+		  "flags=reopened\n"
+		  "> 0.000001100 7/7 task_enter id=9 flags=reopened\n"
+		  "> 0.000001100 7/7 region_begin site=\"outer\" depth=0 duration=500 task=9 "
+		  "flags=reopened\n"
+		  "> 0.000001100 7/7 region_begin site=\"inner\" depth=1 duration=200 task=9 "
+		  "flags=reopened\n");
 	coati_strbuf_fini(&text);
 	coati_strbuf_fini(&out);
 }

@@ -14,7 +14,8 @@ stopped T $!
 "$COATI" record -q -p $! --snapshot -o s.data
 named s.data
 "$COATI" autopsy -o a.data $!
-cmp s.data a.data && echo alike
+# but for the reading of both clocks: 8, 8 and 4 bytes
+[ "$(cmp -l s.data a.data | wc -l)" -le 20 ] && echo alike
 kill -CONT $!
 tries=0
 until [ "$(cat /proc/$!/comm)" = sleep ] || [ $tries -gt 2000 ]; do tries=$((tries + 1)); sleep 0.01; done
