@@ -38,6 +38,24 @@ static void add_count(struct strbuf *s, uint64_t nr, const char *one, const char
 	coati_strbuf_printf(s, " %s", nr == 1 ? one : many);
 }
 
+static void add_missing_wakes(const struct trace *t, struct strbuf *s)
+{
+	const uint32_t has = t->info.has;
+
+	if (has & COATI_TIMELINE_OTHER_PID_NS)
+		coati_strbuf_adds(
+			s,
+			"# who woke whom is not known, and waiting for a CPU counts as blocked: the recorder ran in a PID namespace of its own, and the kernel reports wake-ups with the numbers of the first one; record from outside the container\n");
+	else if (has & COATI_TIMELINE_OWN_WAKES)
+		coati_strbuf_adds(
+			s,
+			"# only wake-ups by the recorded threads themselves are known; after any other, waiting for a CPU counts as blocked: wake-ups by all need root while recording, or -a\n");
+	else if (!(has & (COATI_TIMELINE_HAS_WAKES | COATI_TIMELINE_ALL_WAKES)))
+		coati_strbuf_adds(
+			s,
+			"# who woke whom is not known, and waiting for a CPU counts as blocked: wake-ups need root and tracefs (mount -t tracefs nodev /sys/kernel/tracing) while recording\n");
+}
+
 static void add_missing(const struct trace *t, struct strbuf *s)
 {
 	const uint32_t has = t->info.has;
@@ -50,14 +68,23 @@ static void add_missing(const struct trace *t, struct strbuf *s)
 		coati_strbuf_adds(
 			s,
 			"# how long threads waited, but not for what: that needs root, or sysctl kernel.perf_event_paranoid=1, while recording\n");
-	if (has & COATI_TIMELINE_HAS_SWITCHES && !(has & COATI_TIMELINE_HAS_WAKES))
-		coati_strbuf_adds(
-			s,
-			"# who woke whom is not known, and waiting for a CPU counts as blocked: wake-ups need root and tracefs (mount -t tracefs nodev /sys/kernel/tracing) while recording\n");
+	if (has & COATI_TIMELINE_HAS_SWITCHES)
+		add_missing_wakes(t, s);
 	if (!(has & COATI_TIMELINE_HAS_LIVE))
 		coati_strbuf_adds(
 			s,
 			"# no live events: tasks and regions are those of programs that link libcoati-live\n");
+}
+
+/* Without those that only woke others. */
+static uint64_t count_threads(const struct trace *t)
+{
+	struct coati_timeline_thread th;
+	uint64_t nr = 0;
+
+	for (uint32_t i = 0; coati_timeline_thread(t->timeline, i, &th) == 0; i++)
+		nr += th.end > th.begin || th.nr_intervals;
+	return nr;
 }
 
 void coati_trace_quality(struct trace *t)
@@ -71,10 +98,12 @@ void coati_trace_quality(struct trace *t)
 	from = s->len;
 	coati_strbuf_printf(s, "# %s: ", t->input);
 	coati_format_duration(s, i->end - i->begin);
-	add_count(s, coati_timeline_thread_count(t->timeline), "thread", "threads");
+	add_count(s, count_threads(t), "thread", "threads");
 	add_count(s, i->nr_cpus, "CPU", "CPUs");
 	add_count(s, i->switches, "switch", "switches");
 	add_count(s, i->wakes, "wake-up", "wake-ups");
+	if (i->has & COATI_TIMELINE_ALL_WAKES)
+		coati_strbuf_adds(s, " (of all CPUs)");
 	if (i->has & COATI_TIMELINE_HAS_SYSCALLS)
 		add_count(s, i->syscalls, "system call", "system calls");
 	add_count(s, i->faults, "page fault", "page faults");
@@ -125,6 +154,11 @@ void coati_trace_json_head(struct trace *t, struct json *j, const char *schema, 
 	coati_json_ku64(j, "cpus", i->nr_cpus);
 	coati_json_ku64(j, "switches", i->switches);
 	coati_json_ku64(j, "wakes", i->wakes);
+	coati_json_kstr(j, "wakes_by",
+			i->has & COATI_TIMELINE_ALL_WAKES   ? "all"
+			: i->has & COATI_TIMELINE_OWN_WAKES ? "recorded threads"
+			: i->wakes			    ? "not said"
+							    : "none");
 	coati_json_ku64(j, "syscalls", i->syscalls);
 	coati_json_ku64(j, "faults", i->faults);
 	coati_json_ku64(j, "samples", i->samples);

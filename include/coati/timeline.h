@@ -117,6 +117,12 @@ COATI_API int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct
 #define COATI_TIMELINE_HAS_LIVE	    (UINT32_C(1) << 6)
 #define COATI_TIMELINE_HAS_STEAL    (UINT32_C(1) << 7) /* how much the host took away */
 #define COATI_TIMELINE_HAS_IRQS	    (UINT32_C(1) << 8) /* interrupts */
+/* The recorder saw every wake-up of its threads, by whomever; only those by the threads themselves, so that
+ * waiting for a CPU after another wake-up counts as blocked; or none, because it ran in a PID namespace of
+ * its own. Where none of these is set the recording does not say. */
+#define COATI_TIMELINE_ALL_WAKES    (UINT32_C(1) << 9)
+#define COATI_TIMELINE_OWN_WAKES    (UINT32_C(1) << 10)
+#define COATI_TIMELINE_OTHER_PID_NS (UINT32_C(1) << 11)
 
 struct coati_timeline_info {
 	uint64_t begin, end;
@@ -149,7 +155,7 @@ COATI_API struct coati_view *coati_timeline_view(const struct coati_timeline *t)
 struct coati_timeline_thread {
 	int32_t pid, tid;
 	const char *comm;    /* the last name that it had */
-	uint64_t begin, end; /* as far as it was seen */
+	uint64_t begin, end; /* as far as it was seen; the same where it only woke others */
 	uint32_t nr_intervals, nr_regions, nr_logs;
 	uint32_t reserved;
 };
@@ -262,7 +268,8 @@ COATI_API uint32_t coati_timeline_find_type(const struct coati_timeline *t, cons
 
 struct coati_timeline_wake {
 	uint64_t time;
-	uint32_t waker; /* thread, or NONE: an interrupt, or nobody that was watched */
+	/* thread, or NONE: an interrupt; one that is not recorded itself has the same begin and end */
+	uint32_t waker;
 	uint32_t woken;
 	uint32_t stack;	     /* of the waker, or NONE */
 	uint32_t waker_task; /* that the waker worked on then, or NONE */

@@ -26,6 +26,7 @@
 	 COATI_SAMPLE_CPU)
 /* Where those lie in a sample, header included. */
 #define CAPTURE_ID_AT	8
+#define CAPTURE_TID_AT	24
 #define CAPTURE_TIME_AT 32
 
 /* How the stacks of event @d are taken; never AUTO. */

@@ -248,6 +248,12 @@ static struct coati_set_opts set_opts(const struct coati_capture *cap, int which
 		s.flags |= COATI_SET_PER_CPU;
 	if (!(o->flags & COATI_CAPTURE_NO_INHERIT))
 		s.flags |= COATI_SET_INHERIT;
+	if (which == SET_WAKE && cap->off.wakes_wide) {
+		s.pids = s.tids = NULL;
+		s.nr_pids = s.nr_tids = 0;
+		s.flags = COATI_SET_NEGOTIATE;
+		return s;
+	}
 	/* where a thread leaves a CPU is in the kernel: without that there would be nothing */
 	if (o->flags & COATI_CAPTURE_USER_OK && !is_optional(which))
 		s.flags |= COATI_SET_USER_OK;
@@ -266,6 +272,11 @@ static int open_set(struct coati_capture *cap, int which, struct coati_error *er
 	if (!st->list || !coati_event_list_count(st->list))
 		return 0;
 	r = coati_set_open(st->list, &o, &st->set, err);
+	if (r < 0 && which == SET_WAKE && cap->off.wakes_wide && r != -ENOMEM) {
+		cap->off.wakes_wide = false;
+		o = set_opts(cap, which);
+		r = coati_set_open(st->list, &o, &st->set, err);
+	}
 	if (r < 0 && is_optional(which) && r != -ENOMEM) {
 		*(which == SET_WAKE  ? &cap->off.no_wakes
 		  : which == SET_IRQ ? &cap->off.no_irqs
@@ -375,6 +386,9 @@ static int settle(struct coati_capture *cap)
 				return -ENOMEM;
 			if (is_optional(n) && coati_map_put(&cap->off_ids, id, 1) < 0)
 				return -ENOMEM;
+			if (n == SET_WAKE && cap->off.wakes_wide &&
+			    coati_map_put(&cap->wake_ids, id, 1) < 0)
+				return -ENOMEM;
 			if (n == SET_WHEN && coati_map_put(&cap->when_ids, id, 1) < 0)
 				return -ENOMEM;
 			if (coati_map_put(&cap->own_ids, id, 1) < 0)
@@ -398,6 +412,8 @@ static int start_tally(struct coati_capture *cap)
 		cap->tally.when = &cap->when_ids;
 	if (cap->off_ids.len)
 		cap->tally.off = &cap->off_ids;
+	if (cap->wake_ids.len)
+		cap->tally.wakes = &cap->wake_ids;
 	if (coati_capture_may_have_twins(cap))
 		cap->tally.own = &cap->own_ids;
 	cap->tally.images.files = cap->images;
@@ -437,6 +453,17 @@ static void open_notice(struct coati_capture *cap)
 					cap->rings.reader);
 }
 
+/* No exec starts an event that watches CPUs; before it there is nobody to be woken. */
+static int start_wakes(struct coati_capture *cap, struct coati_error *err)
+{
+	const struct coati_capture_opts *o = &cap->opts;
+	struct coati_set *set = cap->sets[SET_WAKE].set;
+
+	cap->off.wakes_all = set && !o->cgroup && !switch_cpus(o) &&
+			     (cap->tasks ? cap->off.wakes_wide && !o->cpus : true);
+	return set && cap->off.wakes_wide && cap->started ? coati_set_enable(set, err) : 0;
+}
+
 static int open_events(struct coati_capture *cap, struct coati_error *err)
 {
 	struct capture_set_state *side = &cap->sets[SET_SIDE];
@@ -467,6 +494,9 @@ static int open_events(struct coati_capture *cap, struct coati_error *err)
 	if (settle(cap) < 0 || start_tally(cap) < 0)
 		return no_memory(err);
 	open_notice(cap);
+	r = start_wakes(cap, err);
+	if (r < 0)
+		return r;
 	return coati_set_enable(cap->sets[SET_SIDE].set, err);
 }
 
@@ -490,6 +520,7 @@ int coati_capture_open(const struct coati_event_list *list, const struct coati_c
 	coati_map_init(&cap->when_ids, 1u << 20);
 	coati_map_init(&cap->off_ids, 1u << 24);
 	coati_map_init(&cap->own_ids, 1u << 24);
+	coati_map_init(&cap->wake_ids, 1u << 24);
 	cap->sets[SET_EVENTS].list = list;
 	cap->sets[SET_WHEN].list = o.when;
 	if (keep_opts(cap, &o) < 0)
@@ -516,6 +547,7 @@ void coati_capture_close(struct coati_capture **capp)
 	coati_map_fini(&cap->when_ids);
 	coati_map_fini(&cap->off_ids);
 	coati_map_fini(&cap->own_ids);
+	coati_map_fini(&cap->wake_ids);
 	for (int i = 0; i < NR_SETS; i++) {
 		coati_event_list_free(cap->sets[i].own_list);
 		coati_free(cap->sets[i].attrs);

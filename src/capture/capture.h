@@ -41,7 +41,7 @@ struct coati_capture {
 	struct tally tally;
 	struct coati_images *images; /* files that were mapped, for stacks and names */
 	struct drain_stacks *drain;  /* NULL: no event is to be unwound */
-	struct map when_ids, off_ids, own_ids;
+	struct map when_ids, off_ids, own_ids, wake_ids;
 	bool adopted; /* samples with ids of strangers are its own in the last recording */
 	struct off_cpu off;
 	struct coati_writer *writer; /* of the recording that is open */

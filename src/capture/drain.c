@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "capture/wakes.h"
 
 /* Of a write that failed, what is in the file nevertheless is whole records. */
 static void count_kept(struct coati_capture *cap, struct coati_span first, struct coati_span second,
@@ -67,6 +68,9 @@ int coati_capture_drain(struct coati_capture *cap)
 		return r < 0 ? r : cap->tally.failed;
 	if (!r)
 		return 0;
+	r = coati_wakes_name(cap);
+	if (r < 0)
+		return r;
 	cap->rounds++;
 	return coati_writer_round(cap->writer);
 }

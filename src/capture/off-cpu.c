@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "capture/attr.h"
 #include "capture/capture.h"
+#include "capture/wakes.h"
 
 #define COPY_MOST     4096
 #define COPY_LEAST    2048	   /* less is not worth the way */
@@ -137,6 +138,24 @@ static bool numbers_agree(const char *procfs)
 	return stat(path, &st) < 0 || st.st_ino == INIT_PID_NS;
 }
 
+/* Of threads: on all CPUs, where that is allowed, else as those threads themselves wake each other. */
+static int prepare_wakes(struct coati_capture *cap)
+{
+	struct coati_event_list *list;
+	char filter[WAKES_FILTER_BYTES];
+	int r = prepare_set(cap, SET_WAKE, WAKING, wake_stacks(cap), 0);
+
+	list = cap->sets[SET_WAKE].own_list;
+	if (r < 0 || cap->off.no_wakes.code || !cap->tasks)
+		return r;
+	r = coati_wakes_filter(&cap->opts, filter);
+	if (r == -ENOMEM)
+		return r;
+	cap->off.wakes_wide =
+		r == 0 && (!filter[0] || coati_event_list_filter(list, filter, NULL) == 0);
+	return 0;
+}
+
 int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct coati_error *err)
 {
 	bool adapts;
@@ -149,11 +168,13 @@ int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct
 	r = prepare_set(cap, SET_OFF, SWITCHES, stacks, copy);
 	if (r == 0 && adapts)
 		r = prepare_set(cap, SET_OFF_FAST, SWITCHES, COATI_STACKS_FP, 0);
-	if (r == 0 && !numbers_agree(cap->opts.procfs))
+	cap->off.wakes_no_ns = !numbers_agree(cap->opts.procfs);
+	if (r == 0 && cap->off.wakes_no_ns)
 		coati_fail(&cap->off.no_wakes, -EOPNOTSUPP,
-			   "wake-ups: not in a process namespace of its own (container)");
+			   "wake-ups: the kernel reports them with the numbers of the first PID "
+			   "namespace, and this is another one; record from outside the container");
 	else if (r == 0)
-		r = prepare_set(cap, SET_WAKE, WAKING, wake_stacks(cap), 0);
+		r = prepare_wakes(cap);
 	if (r == 0 && cap->opts.flags & COATI_CAPTURE_IRQ)
 		r = prepare_irqs(cap);
 	cap->off.checked_ns = now_ns();

@@ -247,6 +247,7 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 	if (cap->parts++)
 		cap->begin_ns = cap->end_ns;
 	cap->end_ns = 0;
+	cap->tally.nr_named = 0; /* each recording names its wakers */
 	cap->writer = TAKE_PTR(w);
 	cap->drained_ns = now_ns();
 	r = coati_writer_round(cap->writer);
@@ -298,12 +299,14 @@ static int write_stats(struct coati_capture *cap)
 		"samples=%llu\nlost=%llu\nlost_exact=%llu\nthrottled=%llu\nrecords=%llu\n"
 		"rounds=%llu\nwakeups=%llu\nsnapshots=%llu\noverwritten=%llu\ndamaged_bytes=%llu\n"
 		"rings=%llu\nring_bytes=%llu\ncpu_ns=%llu\nbegin_ns=%llu\nend_ns=%llu\n"
-		"whole_processes=%d\nswitches_fast=%llu\n",
+		"whole_processes=%d\nswitches_fast=%llu\nwakes_all=%d\nwakes_own=%d\n"
+		"wakes_no_ns=%d\n",
 		N(st.samples), N(st.lost), N(st.lost_exact), N(st.throttled), N(st.records),
 		N(st.rounds), N(st.wakeups), N(st.snapshots), N(st.overwritten),
 		N(st.damaged_bytes), N(st.nr_rings), N(st.ring_bytes), N(st.cpu_ns),
 		N(cap->begin_ns), N(cap->end_ns), cap->opts.nr_pids && !cap->opts.nr_tids,
-		N(st.switches_fast));
+		N(st.switches_fast), cap->off.wakes_all,
+		cap->sets[SET_WAKE].set && !cap->off.wakes_all, cap->off.wakes_no_ns);
 #undef N
 	n += print_steal(cap, text + n, sizeof(text) - (size_t)n);
 	if (cap->drain)

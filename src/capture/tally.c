@@ -9,6 +9,7 @@
 #include "capture/attr.h"
 
 #define STRANGE_MAX  65536
+#define WAKERS_MAX   65536
 #define SAMPLE_LEAST (CAPTURE_TIME_AT + 8)
 
 struct head {
@@ -22,6 +23,8 @@ int coati_capture_tally_init(struct tally *t, const struct coati_attr *side, boo
 	coati_sample_format_init(side, &t->format);
 	coati_images_init(&t->images);
 	coati_map_init(&t->strange, STRANGE_MAX);
+	coati_map_init(&t->waker_index, WAKERS_MAX);
+	t->wakers.max = WAKERS_MAX;
 	tasks_init(&t->tasks, remember_tasks);
 	t->joined = coati_alloc(TALLY_RECORD_MAX);
 	return t->joined ? 0 : -ENOMEM;
@@ -31,6 +34,8 @@ void coati_capture_tally_fini(struct tally *t)
 {
 	coati_images_fini(&t->images);
 	coati_map_fini(&t->strange);
+	coati_map_fini(&t->waker_index);
+	ARRAY_FINI(&t->wakers);
 	tasks_fini(&t->tasks);
 	coati_free(t->joined);
 	t->joined = NULL;
@@ -101,6 +106,21 @@ static void note_stranger(struct tally *t, const uint8_t *sample)
 		t->strange_over = true;
 }
 
+/* A waker without a name costs a name, not the recording. */
+static void note_waker(struct tally *t, const uint8_t *sample)
+{
+	struct tally_waker *w, who;
+	uint64_t unused;
+
+	memcpy(who.ids, sample + CAPTURE_TID_AT, sizeof(who.ids));
+	if (!who.ids[1] || coati_map_get(&t->waker_index, who.ids[1], &unused) ||
+	    coati_map_put(&t->waker_index, who.ids[1], 1) < 0)
+		return;
+	w = ARRAY_ADD(&t->wakers);
+	if (w)
+		*w = who;
+}
+
 /* Records of one ring come in the order of time, nearly; the first and the last of a piece are enough. */
 static void note_time(struct tally *t, const uint8_t *sample)
 {
@@ -139,6 +159,8 @@ static const uint8_t *walk(struct tally *t, const uint8_t *p, const uint8_t *end
 				t->when_seen = true;
 			if (t->off)
 				t->off_samples += is_of(t->off, p);
+			if (t->wakes && is_of(t->wakes, p))
+				note_waker(t, p);
 			if (t->own && !is_of(t->own, p))
 				note_stranger(t, p);
 		} else {

@@ -11,10 +11,16 @@
 #include <coati/record.h>
 #include <coati/ring.h>
 
+#include "base/array.h"
 #include "capture/images.h"
 #include "capture/tasks.h"
 
 #define TALLY_RECORD_MAX 65536
+
+/* Process and thread. */
+struct tally_waker {
+	uint32_t ids[2];
+};
 
 struct tally {
 	uint64_t records, samples;
@@ -34,8 +40,14 @@ struct tally {
 	bool strange_over;     /* there were more */
 	const struct map *off; /* ids of events that tell of switches and wake-ups, NULL: none */
 	const struct map *own; /* ids of all events, NULL: not looked at */
-	int failed;	       /* -ENOMEM */
-	uint8_t *joined;       /* room for a record that wraps */
+	/* ids of events that report wake-ups by anybody, NULL: none; who woke somebody, each
+	 * thread once and in order; how many of them have been named */
+	const struct map *wakes;
+	struct map waker_index;
+	ARRAY(struct tally_waker) wakers;
+	size_t nr_named;
+	int failed;	 /* -ENOMEM */
+	uint8_t *joined; /* room for a record that wraps */
 };
 
 /* @side: attributes of the side-band event. */

@@ -125,7 +125,7 @@ static int follow_waker(struct path *p, const struct stretch *s, const struct wa
 	struct turn *turn;
 
 	if (since >= p->at || w->waker == COATI_TIMELINE_NONE || w->waker == p->thread ||
-	    w->flags & COATI_TIMELINE_IRQ)
+	    w->flags & COATI_TIMELINE_IRQ || p->t->threads.v[w->waker].outside)
 		return 0;
 	turn = ARRAY_ADD(&p->turns);
 	if (!turn)

@@ -167,29 +167,33 @@ static int push_runnable(struct coati_timeline *t, struct thread *th, uint64_t t
 	return 0;
 }
 
-/* The waker counts when it is a thread that we know; whom it wakes, when it waits. */
+/* Counts when the thread that is woken is recorded, and waits; whoever wakes it. */
 static int take_wake(struct coati_timeline *t, const struct coati_timeline_event *e)
 {
-	uint32_t woken = coati_timeline_find_thread(t, e->other, e->time);
+	uint32_t woken = coati_timeline_find_thread(t, e->other, e->time), waker;
 	struct thread *th = woken == COATI_TIMELINE_NONE ? NULL : &t->threads.v[woken];
 	struct wake *w;
 	int r;
 
-	t->info.wakes++;
 	t->info.has |= COATI_TIMELINE_HAS_WAKES;
-	if (!th || th->end)
+	if (!th || th->outside)
+		return 0;
+	t->info.wakes++;
+	if (th->end)
 		return 0;
 	r = push_first(t, th, e->time, COATI_WAIT_UNKNOWN);
 	if (r < 0 || !th->stretches.len || !is_away(last_of(th)->wait))
 		return r;
+	waker = e->tid > 0 ? coati_timeline_need_waker(t, e->pid, e->tid, e->time)
+			   : COATI_TIMELINE_NONE;
+	th = &t->threads.v[woken]; /* they may have moved */
 	w = ARRAY_ADD(&t->wakes);
 	if (!w)
 		return t->wakes.len >= t->wakes.max ? -E2BIG : -ENOMEM;
 	*w = (struct wake){
 		.time = e->time,
 		.blocked_ns = e->time > last_of(th)->begin ? e->time - last_of(th)->begin : 0,
-		.waker = e->tid > 0 ? coati_timeline_find_thread(t, e->tid, e->time)
-				    : COATI_TIMELINE_NONE,
+		.waker = waker,
 		.woken = woken,
 		.stack = e->stack,
 		.flags = e->flags & COATI_TIMELINE_IRQ,

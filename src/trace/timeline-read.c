@@ -396,6 +396,19 @@ static int take_steal(struct load *l, const struct coati_recording *r)
 	return coati_timeline_add(l->timeline, &e);
 }
 
+/* Whose wake-ups the recorder saw. Earlier ones did not say, but saw only those by the recorded processes themselves. */
+static void take_wakes(struct load *l, const struct coati_recording *r)
+{
+	uint32_t *has = &l->timeline->info.has;
+
+	if (coati_reading_recorder_value(r, "wakes_all"))
+		*has |= COATI_TIMELINE_ALL_WAKES;
+	else if (coati_reading_recorder_value(r, "wakes_own"))
+		*has |= COATI_TIMELINE_OWN_WAKES;
+	if (coati_reading_recorder_value(r, "wakes_no_ns"))
+		*has |= COATI_TIMELINE_OTHER_PID_NS;
+}
+
 static int on_item(void *ctx, const struct coati_recording *r,
 		   const struct coati_recording_item *item)
 {
@@ -412,6 +425,7 @@ static int on_item(void *ctx, const struct coati_recording *r,
 		l->begin = coati_reading_recorder_value(r, "begin_ns");
 		l->end = coati_reading_recorder_value(r, "end_ns");
 		l->whole = coati_reading_recorder_value(r, "whole_processes");
+		take_wakes(l, r);
 		n = take_steal(l, r);
 	}
 	look(l, r);
@@ -526,7 +540,7 @@ static void name_threads(struct coati_timeline *t)
 
 	for (size_t i = 0; ps && i < t->threads.len; i++) {
 		struct thread *th = &t->threads.v[i];
-		uint64_t time = th->end ? th->end : t->info.end;
+		uint64_t time = th->end && !th->outside ? th->end : t->info.end;
 
 		if (*th->comm || coati_processes_thread(ps, th->pid, th->tid, time, &info) < 0)
 			continue;
@@ -601,6 +615,8 @@ static int finish(struct load *l, struct coati_error *err)
 	r = coati_view_new(t->profile, NULL, &t->view, err);
 	if (r < 0)
 		return r;
+	if (l->whole && t->info.wakes && !(t->info.has & COATI_TIMELINE_ALL_WAKES))
+		t->info.has |= COATI_TIMELINE_OWN_WAKES;
 	coati_profile_quality(t->profile, &q);
 	t->info.recorder_cpu_ns = q.recorder_cpu_ns;
 	t->info.wall_ns = file ? file->wall_ns : 0;

@@ -182,21 +182,39 @@ struct thread *coati_timeline_need_thread(struct coati_timeline *t, int32_t pid,
 		return add_thread(t, pid, tid, time);
 	if (t->threads.v[at].pid <= 0)
 		t->threads.v[at].pid = pid;
+	t->threads.v[at].outside = false;
 	return &t->threads.v[at];
 }
 
-/* One that is started is another than who had its number before. */
+uint32_t coati_timeline_need_waker(struct coati_timeline *t, int32_t pid, int32_t tid,
+				   uint64_t time)
+{
+	uint32_t at = coati_timeline_find_thread(t, tid, time);
+	struct thread *th;
+
+	if (at != COATI_TIMELINE_NONE)
+		return at;
+	th = add_thread(t, pid, tid, time);
+	if (!th)
+		return COATI_TIMELINE_NONE;
+	th->outside = true;
+	return (uint32_t)(th - t->threads.v);
+}
+
+/* One that is started is another than who had its number before; but one that was only said to exist is the same: it started
+ * while the recorder described what runs already. */
 static int take_start(struct coati_timeline *t, const struct coati_timeline_event *e)
 {
 	uint32_t at = coati_timeline_find_thread(t, e->tid, UINT64_MAX);
 	struct thread *th = at == COATI_TIMELINE_NONE ? NULL : &t->threads.v[at];
 	uint64_t begin = e->time > t->info.begin ? e->time : t->info.begin;
 
-	if (!th || th->end || th->stretches.len || th->told)
+	if (!th || th->end || th->stretches.len)
 		th = add_thread(t, e->pid, e->tid, begin);
 	if (!th)
 		return -ENOMEM;
 	th->told = true;
+	th->outside = false;
 	th->pid = e->pid;
 	th->begin = begin;
 	return e->kind == COATI_TIMELINE_START ? coati_timeline_add_kernel(t, e) : 0;
@@ -296,7 +314,7 @@ static int end_threads(struct coati_timeline *t)
 
 		if (!th->end || th->end > t->info.end)
 			th->end = t->info.end;
-		if (th->end < th->begin)
+		if (th->end < th->begin || th->outside)
 			th->end = th->begin;
 		for (size_t n = 0; r == 0 && n < t->windows.len; n++)
 			r = blank(th, &t->windows.v[n]);

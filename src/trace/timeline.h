@@ -71,6 +71,7 @@ struct thread {
 	uint64_t begin, end; /* end 0: it goes on */
 	uint32_t older;	     /* thread that had this number before, or NONE */
 	bool told;	     /* that it was there, or started */
+	bool outside;	     /* it woke a thread, but is not recorded itself: it has no length */
 	uint8_t call; /* enum coati_wait that its system call stands for; RUNNING: it is in none */
 	ARRAY(struct stretch) stretches;
 	ARRAY(struct mark) works;
@@ -137,6 +138,9 @@ void coati_timeline_add_note(struct coati_timeline *t, const char *fmt, ...)
 /* The thread of that number at that time; made when there is none. NULL: no memory, or too many. */
 struct thread *coati_timeline_need_thread(struct coati_timeline *t, int32_t pid, int32_t tid,
 					  uint64_t time);
+/* Likewise of one that only wakes others; its number, NONE: no memory, or too many. */
+uint32_t coati_timeline_need_waker(struct coati_timeline *t, int32_t pid, int32_t tid,
+				   uint64_t time);
 /* Kernel events, live events: as coati_timeline_add(). */
 int coati_timeline_add_kernel(struct coati_timeline *t, const struct coati_timeline_event *e);
 int coati_timeline_add_live(struct coati_timeline *t, const struct coati_timeline_event *e);

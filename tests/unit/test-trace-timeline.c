@@ -262,6 +262,53 @@ TEST(timeline_wake_knows_the_task_and_the_labels_of_the_waker)
 }
 
 /* 11 works, waits for 12, which runs, waits for 13, and both are woken in turn. */
+TEST(timeline_thread_that_starts_while_it_is_described_is_one_thread)
+{
+	struct coati_timeline *t = begin(100);
+	struct coati_timeline_thread th;
+
+	exists(t, 2);
+	add(t,
+	    (struct coati_timeline_event){ .kind = COATI_TIMELINE_START, .tid = 2, .time = 200 });
+	in(t, 2, 300);
+	end(t, 1000);
+	CHECK_INT(coati_timeline_thread_count(t), ==, 1);
+	CHECK_ERR(coati_timeline_thread(t, 0, &th), 0);
+	CHECK_U64(th.begin, ==, 200);
+	CHECK_INT(th.nr_intervals, ==, 2);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_waker_that_is_not_recorded_has_no_length)
+{
+	struct coati_timeline *t = begin(100);
+	struct coati_timeline_wake w;
+	struct coati_timeline_info info;
+	struct coati_timeline_thread th;
+
+	in(t, 1, 100);
+	out(t, 1, 200, COATI_WAIT_READ);
+	add(t,
+	    (struct coati_timeline_event){
+		    .kind = COATI_TIMELINE_WAKE, .pid = 70, .tid = 77, .other = 1, .time = 500 });
+	/* nobody that is recorded is woken */
+	wake(t, 77, 88, 550);
+	wake(t, 1, 77, 560);
+	in(t, 1, 600);
+	end(t, 1000);
+	CHECK_ERR(coati_timeline_wake(t, 0, &w), 0);
+	CHECK_ERR(coati_timeline_wake(t, 1, &w), -ENOENT);
+	CHECK_U64(w.blocked_ns, ==, 300);
+	CHECK_ERR(coati_timeline_thread(t, w.waker, &th), 0);
+	CHECK_INT(th.pid, ==, 70);
+	CHECK_INT(th.tid, ==, 77);
+	CHECK_U64(th.begin, ==, th.end);
+	CHECK_INT(th.nr_intervals, ==, 0);
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.wakes, ==, 1);
+	coati_timeline_free(&t);
+}
+
 TEST(timeline_critical_path_goes_from_wake_to_wake)
 {
 	static const struct {
