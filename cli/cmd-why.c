@@ -76,10 +76,7 @@ static void put_row(struct trace *t, const struct coati_why_row *row)
 		coati_strbuf_adds(s, ", until ");
 		coati_trace_thread_name(t, s, row->waker);
 	}
-	if (row->stack != COATI_TIMELINE_NONE) {
-		coati_strbuf_adds(s, ": ");
-		coati_trace_stack(t, s, row->stack, 3);
-	}
+	coati_trace_stack_after(t, s, ": ", row->stack, 3);
 	coati_strbuf_addc(s, '\n');
 	coati_strbuf_fini(&interval);
 }

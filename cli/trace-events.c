@@ -119,10 +119,7 @@ static void put_state(const struct trace *t, struct strbuf *s, const struct entr
 		coati_strbuf_printf(s, " cpu=%d", v.cpu);
 	coati_strbuf_adds(s, " for=");
 	coati_format_duration(s, v.end - v.begin);
-	if (v.stack != COATI_TIMELINE_NONE) {
-		coati_strbuf_adds(s, " at=");
-		coati_trace_stack(t, s, v.stack, 3);
-	}
+	coati_trace_stack_after(t, s, " at=", v.stack, 3);
 }
 
 static void put_wake(const struct trace *t, struct strbuf *s, const struct entry *e)
@@ -141,10 +138,9 @@ static void put_wake(const struct trace *t, struct strbuf *s, const struct entry
 		coati_strbuf_adds(s, " labels=");
 		coati_strbuf_clean(s, w.labels, strlen(w.labels));
 	}
-	if (w.stack != COATI_TIMELINE_NONE) {
-		coati_strbuf_adds(s, " at=");
-		coati_trace_stack(t, s, w.stack, 3);
-	}
+	if (w.flags & COATI_TIMELINE_IMPLIED)
+		coati_strbuf_adds(s, " by-ending");
+	coati_trace_stack_after(t, s, " at=", w.stack, 3);
 }
 
 static void put_region(const struct trace *t, struct strbuf *s, const struct entry *e)

@@ -227,10 +227,7 @@ static void put_step(struct trace *t, const struct coati_timeline_step *step, ui
 		coati_strbuf_clean(&tail, k.name, strlen(k.name));
 		coati_strbuf_printf(&tail, " %llu]", (unsigned long long)k.id);
 	}
-	if (step->stack != COATI_TIMELINE_NONE) {
-		coati_strbuf_adds(&tail, "  ");
-		coati_trace_stack(t, &tail, step->stack, 3);
-	}
+	coati_trace_stack_after(t, &tail, "  ", step->stack, 3);
 	coati_trace_tail(t, line, tail.text);
 	coati_strbuf_fini(&tail);
 }

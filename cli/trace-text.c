@@ -294,7 +294,8 @@ static bool says_little(const char *name)
 	return false;
 }
 
-void coati_trace_stack(const struct trace *t, struct strbuf *s, uint32_t stack, size_t most)
+void coati_trace_stack_after(const struct trace *t, struct strbuf *s, const char *before,
+			     uint32_t stack, size_t most)
 {
 	struct coati_profile *p = coati_timeline_profile(t->timeline);
 	struct coati_profile_stack st;
@@ -306,11 +307,16 @@ void coati_trace_stack(const struct trace *t, struct strbuf *s, uint32_t stack, 
 		const struct coati_profile_location *l = coati_profile_location(p, st.locations[i]);
 		const char *name = l->nr_names ? l->names[l->nr_names - 1].function : "?";
 
-		if (l->flags & COATI_LOCATION_KERNEL || says_little(name))
+		if (l->flags & COATI_LOCATION_KERNEL || !*name || says_little(name))
 			continue;
-		coati_strbuf_adds(s, shown++ ? " < " : "");
+		coati_strbuf_adds(s, shown++ ? " < " : before);
 		coati_strbuf_clean(s, name, strnlen(name, NAME_MAX_BYTES));
 	}
+}
+
+void coati_trace_stack(const struct trace *t, struct strbuf *s, uint32_t stack, size_t most)
+{
+	coati_trace_stack_after(t, s, "", stack, most);
 }
 
 void coati_trace_heading(struct trace *t, const char *text)

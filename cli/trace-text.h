@@ -35,6 +35,9 @@ void coati_trace_reasons(struct strbuf *s, const struct coati_ledger *l, size_t 
 void coati_trace_thread_name(const struct trace *t, struct strbuf *s, uint32_t thread);
 /* The functions of a stack that say most, innermost first: those of the program, at most @most; nothing for NONE. */
 void coati_trace_stack(const struct trace *t, struct strbuf *s, uint32_t stack, size_t most);
+/* Likewise with @before in front, or nothing at all where no function is worth a name. */
+void coati_trace_stack_after(const struct trace *t, struct strbuf *s, const char *before,
+			     uint32_t stack, size_t most);
 /* A heading. */
 void coati_trace_heading(struct trace *t, const char *text);
 /* Columns that are left on the terminal of the line that began at the byte @line of the output; SIZE_MAX: it goes to no terminal. */

@@ -54,9 +54,10 @@ COATI_API int coati_timeline_read(struct coati_timeline *t, const char *path, co
 /* What happened, for those who have it from elsewhere than a recording. */
 enum coati_timeline_kind {
 	COATI_TIMELINE_BEGIN = 1, /* the recording begins: of what was before nothing is known */
-	COATI_TIMELINE_START,	  /* the thread was started: it waits for a CPU */
-	COATI_TIMELINE_EXISTS,	  /* it was there already; what it does is not known */
-	COATI_TIMELINE_NAME,	  /* text: it is called so from now on */
+	/* the thread was started, by process @other (0: not said): it waits for a CPU */
+	COATI_TIMELINE_START,
+	COATI_TIMELINE_EXISTS, /* it was there already; what it does is not known */
+	COATI_TIMELINE_NAME,   /* text: it is called so from now on */
 	COATI_TIMELINE_EXIT,
 	COATI_TIMELINE_IN, /* it runs, on cpu; other: who left the CPU for it, -1: nobody did, 0: not said */
 	COATI_TIMELINE_OUT, /* it leaves its CPU; flag PREEMPTED: it would run on; stack: where, or NONE; wait: what for */
@@ -86,6 +87,9 @@ enum coati_timeline_kind {
 #define COATI_TIMELINE_AGAIN \
 	(UINT32_C(1)         \
 	 << 2) /* TASK_BEGIN, REGION_BEGIN: it was open before; time is when it began, if that is known */
+
+/* Of a wake: nobody recorded it, but the waker ended then, and that is what was waited for. */
+#define COATI_TIMELINE_IMPLIED (UINT32_C(1) << 3)
 
 struct coati_timeline_event {
 	enum coati_timeline_kind kind;
@@ -274,7 +278,7 @@ struct coati_timeline_wake {
 	uint32_t stack;	     /* of the waker, or NONE */
 	uint32_t waker_task; /* that the waker worked on then, or NONE */
 	uint32_t woken_task;
-	uint32_t flags;	      /* COATI_TIMELINE_IRQ */
+	uint32_t flags;	      /* COATI_TIMELINE_IRQ, COATI_TIMELINE_IMPLIED */
 	uint64_t blocked_ns;  /* how long the woken one had waited */
 	enum coati_wait wait; /* and for what */
 	uint32_t reserved;

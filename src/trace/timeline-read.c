@@ -294,6 +294,7 @@ static int take_task(struct load *l, const struct coati_record *rec)
 
 	e.pid = (int32_t)rec->u.task.pid;
 	e.tid = (int32_t)rec->u.task.tid;
+	e.other = (int32_t)rec->u.task.ppid;
 	if (rec->type == COATI_RECORD_FORK)
 		e.kind = e.time ? COATI_TIMELINE_START : COATI_TIMELINE_EXISTS;
 	return e.tid > 0 ? coati_timeline_add(l->timeline, &e) : 0;

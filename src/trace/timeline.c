@@ -216,6 +216,7 @@ static int take_start(struct coati_timeline *t, const struct coati_timeline_even
 	th->told = true;
 	th->outside = false;
 	th->pid = e->pid;
+	th->parent = e->other;
 	th->begin = begin;
 	return e->kind == COATI_TIMELINE_START ? coati_timeline_add_kernel(t, e) : 0;
 }
@@ -333,7 +334,9 @@ int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct coati_err
 		t->info.end = time;
 	for (size_t i = 0; i < sizeof(t->cpus); i++)
 		t->info.nr_cpus += (uint32_t)__builtin_popcount(t->cpus[i]);
-	r = end_threads(t);
+	r = coati_timeline_end_waits(t);
+	if (r == 0)
+		r = end_threads(t);
 	if (r == 0)
 		r = coati_timeline_end_live(t);
 	if (r == 0)

@@ -309,6 +309,115 @@ TEST(timeline_waker_that_is_not_recorded_has_no_length)
 	coati_timeline_free(&t);
 }
 
+#define MS UINT64_C(1000000)
+
+/* Process 10 has threads 10 and 11; it has started process 20. */
+static struct coati_timeline *begin_family(void)
+{
+	struct coati_timeline *t = begin(0);
+
+	add(t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_EXISTS, .tid = 10 });
+	add(t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_EXISTS, .tid = 11 });
+	add(t, (struct coati_timeline_event){
+		       .kind = COATI_TIMELINE_EXISTS, .pid = 20, .tid = 20, .other = 10 });
+	in(t, 10, 1 * MS);
+	return t;
+}
+
+static void leave(struct coati_timeline *t, int32_t pid, int32_t tid, uint64_t time)
+{
+	add(t, (struct coati_timeline_event){
+		       .kind = COATI_TIMELINE_EXIT, .pid = pid, .tid = tid, .time = time });
+}
+
+TEST(timeline_wait_for_a_child_ends_with_the_child)
+{
+	struct coati_timeline *t = begin_family();
+	struct coati_timeline_interval v;
+	struct coati_timeline_wake w;
+	struct coati_ledger l;
+
+	out(t, 10, 2 * MS, COATI_WAIT_READ);
+	wake(t, 11, 10, 3 * MS);
+	in(t, 10, 4 * MS);
+	out(t, 10, 5 * MS, COATI_WAIT_CHILD);
+	leave(t, 20, 20, 50 * MS);
+	in(t, 10, 60 * MS);
+	out(t, 10, 70 * MS, COATI_WAIT_READ);
+	wake(t, 11, 10, 80 * MS);
+	in(t, 10, 90 * MS);
+	end(t, 100 * MS);
+	CHECK_INT(coati_timeline_wake_count(t), ==, 3);
+	CHECK_ERR(coati_timeline_wake(t, 1, &w), 0);
+	CHECK_U64(w.time, ==, 60 * MS);
+	CHECK_U64(w.blocked_ns, ==, 55 * MS);
+	CHECK_INT(w.wait, ==, COATI_WAIT_CHILD);
+	CHECK_INT(w.waker, ==, coati_timeline_find_thread(t, 20, 0));
+	CHECK_INT(w.flags, ==, COATI_TIMELINE_IMPLIED);
+	/* the one behind it still belongs to its state, and no time has moved */
+	CHECK_ERR(coati_timeline_wake(t, 2, &w), 0);
+	CHECK_U64(w.time, ==, 80 * MS);
+	CHECK_ERR(coati_timeline_interval(t, 0, 9, &v), 0);
+	CHECK_INT(v.wait, ==, COATI_WAIT_RUNNABLE);
+	CHECK_INT(v.wake, ==, 2);
+	CHECK_ERR(coati_timeline_ledger(t, 0, 0, 100 * MS, &l), 0);
+	CHECK_U64(l.parts[COATI_WAIT_CHILD], ==, 55 * MS);
+	CHECK_U64(l.parts[COATI_WAIT_READ], ==, 11 * MS);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNABLE], ==, 11 * MS);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_futex_ends_with_the_thread_that_is_joined)
+{
+	/* the end is recorded a little after the wake-up: the joining thread may run before */
+	for (uint64_t exit = 49 * MS; exit <= 51 * MS; exit += MS / 2) {
+		struct coati_timeline *t = begin_family();
+		struct coati_timeline_wake w;
+
+		out(t, 10, 2 * MS, COATI_WAIT_FUTEX);
+		if (exit <= 50 * MS)
+			leave(t, 10, 11, exit);
+		in(t, 10, 50 * MS);
+		if (exit > 50 * MS)
+			leave(t, 10, 11, exit);
+		end(t, 100 * MS);
+		CHECK_ERR(coati_timeline_wake(t, 0, &w), 0);
+		CHECK_INT(w.waker, ==, coati_timeline_find_thread(t, 11, 0));
+		CHECK_U64(w.blocked_ns, ==, 48 * MS);
+		coati_timeline_free(&t);
+	}
+}
+
+TEST(timeline_end_of_a_thread_explains_no_other_wait)
+{
+	static const struct {
+		enum coati_wait wait;
+		int32_t pid, tid;
+		uint64_t exit;
+	} not [] = {
+		{ COATI_WAIT_POLL, 10, 11, 50 * MS },  /* not what polling waits for */
+		{ COATI_WAIT_FUTEX, 20, 20, 50 * MS }, /* another process */
+		{ COATI_WAIT_CHILD, 10, 11, 50 * MS }, /* no child, but a thread */
+		{ COATI_WAIT_FUTEX, 10, 11, 48 * MS }, /* too long before */
+		{ COATI_WAIT_OTHER, 20, 20, 39 * MS },
+		{ COATI_WAIT_CHILD, 20, 20, 1 * MS + 1 }, /* before the wait */
+	};
+
+	for (size_t i = 0; i < sizeof(not ) / sizeof(*not ); i++) {
+		struct coati_timeline *t = begin_family();
+
+		if (not [i].exit < 2 * MS)
+			leave(t, not [i].pid, not [i].tid, not [i].exit);
+		out(t, 10, 2 * MS, not [i].wait);
+		if (not [i].exit > 2 * MS)
+			leave(t, not [i].pid, not [i].tid, not [i].exit);
+		in(t, 10, 50 * MS);
+		end(t, 100 * MS);
+		CHECK_INT(coati_timeline_wake_count(t), ==, 0);
+		coati_timeline_free(&t);
+	}
+}
+
 TEST(timeline_critical_path_goes_from_wake_to_wake)
 {
 	static const struct {
