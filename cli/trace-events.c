@@ -65,19 +65,15 @@ static void add_task(const struct trace *t, struct entries *es, uint32_t i,
 		     const struct coati_timeline_task *k, uint32_t only)
 {
 	struct coati_timeline_span s;
-	uint32_t thread = COATI_TIMELINE_NONE;
+	const bool all = only == COATI_TIMELINE_NONE;
 
-	for (uint32_t n = 0; coati_timeline_span(t->timeline, i, n, &s) == 0; n++) {
-		thread = thread == COATI_TIMELINE_NONE ? s.thread : thread;
-		if (only == COATI_TIMELINE_NONE || only == s.thread)
+	if (!(k->flags & COATI_TIMELINE_OPEN_BEGIN) && (all || only == k->begin_thread))
+		add(t, es, (struct entry){ k->begin, k->begin_thread, i, TASK_BEGIN, 0 });
+	for (uint32_t n = 0; coati_timeline_span(t->timeline, i, n, &s) == 0; n++)
+		if (all || only == s.thread)
 			add(t, es, (struct entry){ s.begin, s.thread, i, WORK, 0 });
-	}
-	if (only != COATI_TIMELINE_NONE)
-		return;
-	if (!(k->flags & COATI_TIMELINE_OPEN_BEGIN))
-		add(t, es, (struct entry){ k->begin, thread, i, TASK_BEGIN, 0 });
-	if (!(k->flags & COATI_TIMELINE_OPEN_END))
-		add(t, es, (struct entry){ k->end, thread, i, TASK_END, 0 });
+	if (!(k->flags & COATI_TIMELINE_OPEN_END) && (all || only == k->end_thread))
+		add(t, es, (struct entry){ k->end, k->end_thread, i, TASK_END, 0 });
 }
 
 static void gather(const struct trace *t, struct entries *es, uint32_t only)
@@ -143,6 +139,29 @@ static void put_wake(const struct trace *t, struct strbuf *s, const struct entry
 	coati_trace_stack_after(t, s, " at=", w.stack, 3);
 }
 
+/* The CPU on which the thread ran then, -1: not known. */
+static int32_t cpu_at(const struct trace *t, uint32_t thread, uint64_t time)
+{
+	struct coati_timeline_interval v;
+	struct coati_timeline_thread th;
+	uint32_t low = 0, high;
+
+	if (coati_timeline_thread(t->timeline, thread, &th) < 0)
+		return -1;
+	for (high = th.nr_intervals; low < high;) {
+		uint32_t mid = low + (high - low) / 2;
+
+		coati_timeline_interval(t->timeline, thread, mid, &v);
+		if (v.begin <= time)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || coati_timeline_interval(t->timeline, thread, low - 1, &v) < 0)
+		return -1;
+	return v.wait == COATI_WAIT_RUNNING ? v.cpu : -1;
+}
+
 static void put_region(const struct trace *t, struct strbuf *s, const struct entry *e)
 {
 	struct coati_timeline_region g;
@@ -162,6 +181,7 @@ static void put_task(const struct trace *t, struct strbuf *s, const struct entry
 		[TASK_BEGIN] = "task-begin", [WORK] = "task-enter", [TASK_END] = "task-end"
 	};
 	struct coati_timeline_task k;
+	int32_t cpu = cpu_at(t, e->thread, e->time);
 
 	coati_timeline_task(t->timeline, e->index, &k);
 	coati_strbuf_printf(s, "%s %llu ", words[e->what], (unsigned long long)k.id);
@@ -170,6 +190,8 @@ static void put_task(const struct trace *t, struct strbuf *s, const struct entry
 		coati_strbuf_adds(s, " took=");
 		coati_format_duration(s, k.end - k.begin);
 	}
+	if (cpu >= 0)
+		coati_strbuf_printf(s, " cpu=%d", cpu);
 }
 
 static void put_log(const struct trace *t, struct strbuf *s, const struct entry *e)

@@ -233,6 +233,8 @@ struct coati_timeline_task {
 	uint64_t begin, end;
 	uint32_t flags; /* COATI_TIMELINE_OPEN_* */
 	uint32_t nr_spans;
+	/* threads on which it began and ended, NONE: not known; they need not have worked on it */
+	uint32_t begin_thread, end_thread;
 };
 COATI_API uint32_t coati_timeline_task_count(const struct coati_timeline *t);
 COATI_API int coati_timeline_task(const struct coati_timeline *t, uint32_t i,

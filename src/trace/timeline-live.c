@@ -69,6 +69,8 @@ static int add_task(struct coati_timeline *t, const struct coati_timeline_event 
 			       .begin = e->time,
 			       .flags = e->flags & COATI_TIMELINE_AGAIN ? COATI_TIMELINE_OPEN_BEGIN
 									: 0,
+			       .begin_thread = COATI_TIMELINE_NONE,
+			       .end_thread = COATI_TIMELINE_NONE,
 			       .first_child = COATI_TIMELINE_NONE,
 			       .next_child = COATI_TIMELINE_NONE };
 	*ret = (uint32_t)t->tasks.len - 1;
@@ -85,18 +87,26 @@ static bool find_task(const struct coati_timeline *t, int32_t pid, uint64_t id, 
 	return true;
 }
 
-static int begin_task(struct coati_timeline *t, const struct coati_timeline_event *e)
+static int begin_task(struct coati_timeline *t, const struct thread *th,
+		      const struct coati_timeline_event *e)
 {
 	uint32_t at;
+	int r;
 
-	if (!find_task(t, e->pid, e->id, &at))
-		return add_task(t, e, e->text, &at);
+	if (!find_task(t, e->pid, e->id, &at)) {
+		r = add_task(t, e, e->text, &at);
+		/* what is told again is told by whoever does that, not where it began */
+		if (r == 0 && !(e->flags & COATI_TIMELINE_AGAIN))
+			t->tasks.v[at].begin_thread = (uint32_t)(th - t->threads.v);
+		return r;
+	}
 	/* told again in a later generation; or told late, after somebody worked on it */
 	t->info.unpaired += !(e->flags & COATI_TIMELINE_AGAIN);
 	return 0;
 }
 
-static int end_task(struct coati_timeline *t, const struct coati_timeline_event *e)
+static int end_task(struct coati_timeline *t, const struct thread *th,
+		    const struct coati_timeline_event *e)
 {
 	uint32_t at;
 
@@ -108,6 +118,7 @@ static int end_task(struct coati_timeline *t, const struct coati_timeline_event 
 		struct task *task = &t->tasks.v[at];
 
 		task->ended = true;
+		task->end_thread = (uint32_t)(th - t->threads.v);
 		task->end = e->time > task->begin ? e->time : task->begin;
 	}
 	return 0;
@@ -236,9 +247,9 @@ int coati_timeline_add_live(struct coati_timeline *t, const struct coati_timelin
 	t->info.live_events += e->kind != COATI_TIMELINE_LIVE_LOST;
 	switch (e->kind) {
 	case COATI_TIMELINE_TASK_BEGIN:
-		return begin_task(t, e);
+		return begin_task(t, th, e);
 	case COATI_TIMELINE_TASK_END:
-		return end_task(t, e);
+		return end_task(t, th, e);
 	case COATI_TIMELINE_TASK_ENTER:
 		return enter_task(t, th, e);
 	case COATI_TIMELINE_REGION_BEGIN:
@@ -459,7 +470,9 @@ int coati_timeline_task(const struct coati_timeline *t, uint32_t i, struct coati
 					     .begin = task->begin,
 					     .end = task->end,
 					     .flags = task->flags,
-					     .nr_spans = task->nr_spans };
+					     .nr_spans = task->nr_spans,
+					     .begin_thread = task->begin_thread,
+					     .end_thread = task->end_thread };
 	return 0;
 }
 

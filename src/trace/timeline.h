@@ -92,7 +92,8 @@ struct task {
 	int32_t pid;
 	uint32_t type, flags;
 	uint32_t first_span, nr_spans;
-	uint32_t first_child, next_child; /* tasks, or NONE */
+	uint32_t begin_thread, end_thread; /* where it did, or NONE */
+	uint32_t first_child, next_child;  /* tasks, or NONE */
 	bool ended;
 };
 

@@ -154,6 +154,32 @@ TEST(timeline_task_is_worked_on_by_several_threads_or_by_nobody)
 	coati_timeline_free(&t);
 }
 
+TEST(timeline_task_knows_the_threads_on_which_it_began_and_ended)
+{
+	struct coati_timeline *t = begin(0);
+	struct coati_timeline_task k;
+
+	exists(t, 1);
+	exists(t, 2);
+	exists(t, 3);
+	live(t, COATI_TIMELINE_TASK_BEGIN, 1, 100, 7, "request");
+	live(t, COATI_TIMELINE_TASK_ENTER, 2, 200, 7, NULL);
+	live(t, COATI_TIMELINE_TASK_ENTER, 2, 300, 0, NULL);
+	live(t, COATI_TIMELINE_TASK_END, 3, 400, 7, NULL);
+	/* the first end counts */
+	live(t, COATI_TIMELINE_TASK_END, 1, 500, 7, NULL);
+	/* open before, and afterwards */
+	live(t, COATI_TIMELINE_TASK_ENTER, 2, 600, 8, NULL);
+	end(t, 1000);
+	CHECK_ERR(coati_timeline_task(t, 0, &k), 0);
+	CHECK_INT(k.begin_thread, ==, coati_timeline_find_thread(t, 1, 100));
+	CHECK_INT(k.end_thread, ==, coati_timeline_find_thread(t, 3, 100));
+	CHECK_ERR(coati_timeline_task(t, 1, &k), 0);
+	CHECK_INT(k.begin_thread, ==, NONE);
+	CHECK_INT(k.end_thread, ==, NONE);
+	coati_timeline_free(&t);
+}
+
 TEST(timeline_of_threads_that_work_at_once_the_one_that_runs_counts)
 {
 	struct coati_timeline *t = begin(0);
