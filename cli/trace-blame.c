@@ -17,6 +17,7 @@
 
 struct blame {
 	struct coati_timeline_wake wake; /* one of them */
+	uint32_t stack; /* of the waker; where there is none, with which the waiter left its CPU */
 	const char *woken, *waker, *task;
 	uint64_t ns, nr;
 };
@@ -52,15 +53,16 @@ static uint64_t key_of(const struct blame *b)
 		uint64_t wait, stack;
 	} key = { b->woken, b->waker, b->task,
 		  b->wake.wait | (uint64_t)(b->wake.flags & COATI_TIMELINE_IMPLIED) << 32,
-		  b->wake.waker == COATI_TIMELINE_NONE ? COATI_TIMELINE_NONE : b->wake.stack };
+		  b->stack };
 
 	return coati_hash_bytes(&key, sizeof(key), 0);
 }
 
 static int add(const struct trace *t, struct blames *bs, const struct coati_timeline_wake *w,
-	       uint64_t ns)
+	       uint32_t waiter_stack, uint64_t ns)
 {
 	struct blame b = { .wake = *w,
+			   .stack = w->waker == COATI_TIMELINE_NONE ? waiter_stack : w->stack,
 			   .woken = comm_of(t, w->woken),
 			   .waker = comm_of(t, w->waker),
 			   .task = type_of(t, w->waker_task) };
@@ -101,7 +103,7 @@ static int add_wait(const struct trace *t, struct blames *bs,
 	if (next && next->wait == COATI_WAIT_RUNNABLE &&
 	    coati_timeline_wake(t->timeline, next->wake, &w) == 0) {
 		w.wait = wait->wait;
-		return add(t, bs, &w, to - from);
+		return add(t, bs, &w, wait->stack, to - from);
 	}
 	bs->no_one.ns += to - from;
 	bs->no_one.nr++;
@@ -149,8 +151,8 @@ static void put_row(struct trace *t, const struct blame *b)
 	}
 	if (b->wake.flags & COATI_TIMELINE_IMPLIED)
 		coati_strbuf_adds(&tail, " to end");
-	if (b->wake.waker != COATI_TIMELINE_NONE)
-		coati_trace_stack_after(t, &tail, "  ", b->wake.stack, 3);
+	coati_trace_stack_after(t, &tail, b->wake.waker == COATI_TIMELINE_NONE ? " at " : "  ",
+				b->stack, 3);
 	coati_trace_tail(t, line, tail.text);
 	coati_strbuf_fini(&tail);
 }
@@ -194,6 +196,10 @@ static void json_row(struct trace *t, struct json *j, const struct blame *b, str
 	coati_strbuf_clear(text);
 	coati_trace_stack(t, text, b->wake.stack, 8);
 	coati_json_kstr(j, "waker_stack", text->text);
+	coati_strbuf_clear(text);
+	if (b->wake.waker == COATI_TIMELINE_NONE)
+		coati_trace_stack(t, text, b->stack, 8);
+	coati_json_kstr(j, "waiter_stack", text->text);
 	coati_json_end(j);
 }
 

@@ -277,7 +277,7 @@ struct coati_timeline_wake {
 	/* thread, or NONE: an interrupt; one that is not recorded itself has the same begin and end */
 	uint32_t waker;
 	uint32_t woken;
-	uint32_t stack;	     /* of the waker, or NONE */
+	uint32_t stack;	     /* of the waker, or NONE; an interrupt has none */
 	uint32_t waker_task; /* that the waker worked on then, or NONE */
 	uint32_t woken_task;
 	uint32_t flags;	      /* COATI_TIMELINE_IRQ, COATI_TIMELINE_IMPLIED */
@@ -331,7 +331,8 @@ struct coati_why_row {
 	double extra;	      /* their difference, */
 	double low, high;     /* and where it lies with 99 % confidence */
 	double tail; /* mean that the slow ones would have if the part went on as it does from its median to its last sixteenth; negative: not needed, or not known */
-	uint32_t stack; /* of the waker, or where the slow ones were seen running most; NONE */
+	/* of the waker; without one, where the slow ones waited; where they were seen running most; NONE */
+	uint32_t stack;
 	uint32_t reserved;
 };
 

@@ -11,8 +11,8 @@
 
 /* ---- wakes ---- */
 
-/* What the woken one waited for: its state right before. */
-static enum coati_wait wait_of(const struct thread *th, const struct wake *w)
+/* The wait of the woken one: its state right before. NULL: not known. */
+static const struct stretch *wait_of(const struct thread *th, const struct wake *w)
 {
 	size_t i = coati_timeline_stretch_at(th, w->time);
 
@@ -20,8 +20,16 @@ static enum coati_wait wait_of(const struct thread *th, const struct wake *w)
 	       th->stretches.v[i].begin >= w->time)
 		i--;
 	if (i == SIZE_MAX || !is_away(th->stretches.v[i].wait))
-		return COATI_WAIT_UNKNOWN;
-	return (enum coati_wait)th->stretches.v[i].wait;
+		return NULL;
+	return &th->stretches.v[i];
+}
+
+uint32_t coati_timeline_waiter_stack(const struct coati_timeline *t, uint32_t i)
+{
+	const struct wake *w = &t->wakes.v[i];
+	const struct stretch *s = wait_of(&t->threads.v[w->woken], w);
+
+	return s ? s->stack : COATI_TIMELINE_NONE;
 }
 
 static const char *labels_at(const struct thread *th, uint64_t time)
@@ -40,6 +48,7 @@ int coati_timeline_wake(const struct coati_timeline *t, uint32_t i, struct coati
 {
 	const struct wake *w = i < t->wakes.len ? &t->wakes.v[i] : NULL;
 	const struct thread *woken, *waker;
+	const struct stretch *wait;
 
 	if (!w)
 		return -ENOENT;
@@ -47,16 +56,18 @@ int coati_timeline_wake(const struct coati_timeline *t, uint32_t i, struct coati
 	waker = w->waker == COATI_TIMELINE_NONE || w->flags & COATI_TIMELINE_IRQ
 			? NULL
 			: &t->threads.v[w->waker];
+	wait = wait_of(woken, w);
 	*ret = (struct coati_timeline_wake){
 		.time = w->time,
 		.waker = waker ? w->waker : COATI_TIMELINE_NONE,
 		.woken = w->woken,
-		.stack = w->stack,
+		/* an interrupt has no code of its own: what ran then has nothing to do with it */
+		.stack = waker ? w->stack : COATI_TIMELINE_NONE,
 		.waker_task = waker ? coati_timeline_work_at(waker, w->time) : COATI_TIMELINE_NONE,
 		.woken_task = coati_timeline_work_at(woken, w->time),
 		.flags = w->flags,
 		.blocked_ns = w->blocked_ns,
-		.wait = wait_of(woken, w),
+		.wait = wait ? (enum coati_wait)wait->wait : COATI_WAIT_UNKNOWN,
 		.labels = waker ? labels_at(waker, w->time) : "",
 	};
 	return 0;

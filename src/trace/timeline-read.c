@@ -183,6 +183,27 @@ static uint32_t take_stack(struct load *l, int32_t tid)
 
 /* ---- samples ---- */
 
+/* Those of software may be served on behalf of the thread: what it sends to itself wakes the reader there. */
+static bool is_hard(const struct load_event *v)
+{
+	return strcmp(irq_events[2 * (v->irq - 1)].field, "vec") != 0;
+}
+
+static int count_irq(struct load *l, const struct load_event *v, int32_t tid)
+{
+	uint64_t deep = 0;
+
+	if (!v->irq || !is_hard(v))
+		return 0;
+	(void)coati_map_get(&l->irqs, (uint32_t)tid, &deep);
+	if (v->kind == LOAD_IRQ_ENTRY)
+		deep++;
+	else if (deep)
+		deep--;
+	return deep ? coati_map_put(&l->irqs, (uint32_t)tid, deep)
+		    : (coati_map_del(&l->irqs, (uint32_t)tid), 0);
+}
+
 /* The tracepoint tells of two threads at once. */
 static int take_switch_point(struct load *l, const struct load_event *v,
 			     const struct coati_record *rec, const struct coati_payload *payload)
@@ -220,6 +241,7 @@ static int take_sample(struct load *l, const struct coati_recording *r,
 					 .swap = item->raw.swap };
 	const struct load_event *v = find_event(l, r, item->event);
 	int64_t number;
+	uint64_t deep;
 
 	if (!v)
 		return 0;
@@ -250,6 +272,8 @@ static int take_sample(struct load *l, const struct coati_recording *r,
 		if (read_field(v, 0, &payload, &number)) {
 			l->pending = event_of(rec, COATI_TIMELINE_WAKE);
 			l->pending.other = (int32_t)number;
+			if (coati_map_get(&l->irqs, (uint32_t)l->pending.tid, &deep))
+				l->pending.flags = COATI_TIMELINE_IRQ;
 		}
 		break;
 	case LOAD_IRQ_ENTRY:
@@ -259,6 +283,8 @@ static int take_sample(struct load *l, const struct coati_recording *r,
 				event_of(rec, v->kind == LOAD_IRQ_ENTRY ? COATI_TIMELINE_IRQ_ENTRY
 									: COATI_TIMELINE_IRQ_EXIT);
 			l->pending.number = v->irq << 32 | (uint32_t)number;
+			if (count_irq(l, v, l->pending.tid) == -ENOMEM)
+				return -ENOMEM;
 		}
 		break;
 	case LOAD_SWITCH:
@@ -277,6 +303,8 @@ static int take_switch(struct load *l, const struct coati_record *rec)
 
 	if (e.tid <= 0 || l->at_exec)
 		return 0;
+	/* none outlasts its thread on a CPU: an end was lost */
+	coati_map_del(&l->irqs, (uint32_t)e.tid);
 	if (rec->misc & COATI_MISC_SWITCH_OUT) {
 		e.kind = COATI_TIMELINE_OUT;
 		e.stack = take_stack(l, e.tid);
@@ -646,6 +674,7 @@ int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progre
 	if (!t || !path || t->profile || t->ended)
 		return coati_fail(err, -EINVAL, "a timeline is of one recording");
 	coati_map_init(&l.stacks, STACKS_MAX);
+	coati_map_init(&l.irqs, STACKS_MAX);
 	r = coati_contexts_new(&t->contexts, err);
 	if (r == 0) {
 		o.contexts = coati_contexts_samples(t->contexts);
@@ -662,6 +691,7 @@ int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progre
 		coati_tracepoint_free(l.events.v[i].tracepoint);
 	ARRAY_FINI(&l.events);
 	coati_map_fini(&l.stacks);
+	coati_map_fini(&l.irqs);
 	coati_load_live_fini(&l);
 	return r;
 }

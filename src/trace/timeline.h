@@ -153,6 +153,8 @@ int coati_timeline_end_types(struct coati_timeline *t);
 /* The index of the last element that begins at or before @time; SIZE_MAX: all begin later. */
 size_t coati_timeline_stretch_at(const struct thread *th, uint64_t time);
 size_t coati_timeline_mark_at(const struct mark *marks, size_t nr, uint64_t time);
+/* The stack with which the thread that wake @i ended the wait of had left its CPU, or NONE. */
+uint32_t coati_timeline_waiter_stack(const struct coati_timeline *t, uint32_t i);
 /* The task that a thread works on, or NONE. */
 uint32_t coati_timeline_work_at(const struct thread *th, uint64_t time);
 /* Spans of the task and of all below it: sorted by time, on the heap. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is behind a cause: the waker that ended most of the waiting of the slow ones, or the code in which they were seen running most. */
+/*
+ * Who is behind a cause: the waker that ended most of the waiting of the slow ones and its code, or, where an interrupt did, the
+ * code in which they waited; or the code in which they were seen running most.
+ */
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -48,6 +51,8 @@ static int blame_wakers(const struct comparison *c, struct coati_why_row *row)
 		struct coati_timeline_wake w;
 
 		coati_timeline_wake(c->t, i, &w);
+		if (w.waker == COATI_TIMELINE_NONE)
+			w.stack = coati_timeline_waiter_stack(c->t, i);
 		if ((uint32_t)w.wait == row->part && is_slow_at(c, w.woken, w.time))
 			r = vote(&v, (uint64_t)w.waker << 32 | w.stack, w.blocked_ns + 1);
 	}

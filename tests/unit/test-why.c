@@ -66,6 +66,52 @@ TEST(why_names_what_the_slow_ones_wait_for_and_who_ends_it)
 	coati_timeline_free(&t);
 }
 
+TEST(why_shows_the_code_of_the_waiter_where_an_interrupt_ends_the_wait)
+{
+	struct coati_timeline *t = begin(1);
+	struct coati_why *w;
+	struct coati_timeline_wake wake;
+	uint64_t now = 1000;
+
+	exists(t, 11);
+	exists(t, 12);
+	in(t, 11, 500);
+	in(t, 12, 500);
+	for (uint64_t i = 1; i <= 1000; i++) {
+		live(t, COATI_TIMELINE_TASK_BEGIN, 11, now, i, "job");
+		live(t, COATI_TIMELINE_TASK_ENTER, 11, now, i, NULL);
+		if (i % 50 == 7) {
+			add(t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_OUT,
+							      .tid = 11,
+							      .time = now,
+							      .stack = 3,
+							      .wait = COATI_WAIT_SLEEP });
+			/* a timer interrupts thread 12, which has nothing to do with it */
+			add(t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_WAKE,
+							      .flags = COATI_TIMELINE_IRQ,
+							      .tid = 12,
+							      .other = 11,
+							      .time = now + 20000,
+							      .stack = 4 });
+			in(t, 11, now + 20000);
+			now += 20000;
+		}
+		now += 950 + i * 37 % 101;
+		live(t, COATI_TIMELINE_TASK_END, 11, now, i, NULL);
+		now += 10;
+	}
+	end(t, now);
+	CHECK_ERR(coati_timeline_wake(t, 0, &wake), 0);
+	CHECK_INT(wake.waker, ==, NONE);
+	CHECK_INT(wake.stack, ==, NONE);
+	w = ask_why(t, "job");
+	CHECK_STR(w->rows[0].name, "sleep");
+	CHECK_INT(w->rows[0].waker, ==, NONE);
+	CHECK_INT(w->rows[0].stack, ==, 3);
+	coati_why_free(&w);
+	coati_timeline_free(&t);
+}
+
 TEST(why_tells_computing_from_waiting)
 {
 	struct coati_timeline *t = make_tasks(COATI_WAIT_RUNNING, 20000);
