@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A second look at a timeline, by its answers alone: states of a thread follow each other without gaps, nobody is on two CPUs at once, ledgers add up, regions nest,
- * a wake lies inside the waiting that it ends.
+ * a wake lies inside the waiting that it ends. And what the validator of live events has found.
  */
 #include <stdlib.h>
 
@@ -14,6 +14,8 @@
 struct check {
 	struct trace *t;
 	uint64_t nr, wrong;
+	bool silent;
+	bool failed; /* no memory */
 };
 
 static void claim(struct check *c, bool holds, const char *what, uint32_t thread, uint64_t time)
@@ -22,7 +24,7 @@ static void claim(struct check *c, bool holds, const char *what, uint32_t thread
 
 	c->nr++;
 	c->wrong += !holds;
-	if (holds || c->wrong > 100)
+	if (holds || c->silent || c->wrong > 100)
 		return;
 	coati_strbuf_printf(s, "wrong: %s: ", what);
 	coati_trace_thread_name(c->t, s, thread);
@@ -54,21 +56,30 @@ static void check_thread(struct check *c, uint32_t i)
 	      th.begin);
 }
 
+/* However deep they are. */
 static void check_regions(struct check *c, uint32_t i)
 {
-	struct coati_timeline_region g, outer[64];
-	uint32_t nr = 0;
+	struct {
+		ARRAY(struct coati_timeline_region) list;
+	} outer = { .list.max = SIZE_MAX / sizeof(struct coati_timeline_region) };
+	struct coati_timeline_region g, *open;
 
 	for (uint32_t n = 0; coati_timeline_region(c->t->timeline, i, n, &g) == 0; n++) {
 		claim(c, g.end >= g.begin, "a region ends before it begins", i, g.begin);
-		while (nr && outer[nr - 1].depth >= g.depth)
-			nr--;
-		if (nr)
-			claim(c, g.end <= outer[nr - 1].end && g.depth == outer[nr - 1].depth + 1,
+		while (outer.list.len && outer.list.v[outer.list.len - 1].depth >= g.depth)
+			outer.list.len--;
+		open = outer.list.len ? &outer.list.v[outer.list.len - 1] : NULL;
+		if (open)
+			claim(c, g.end <= open->end && g.depth == open->depth + 1,
 			      "a region that is not inside the outer one", i, g.begin);
-		if (nr < sizeof(outer) / sizeof(*outer))
-			outer[nr++] = g;
+		open = ARRAY_ADD(&outer.list);
+		if (!open) {
+			c->failed = true;
+			break;
+		}
+		*open = g;
 	}
+	ARRAY_FINI(&outer.list);
 }
 
 static void check_tasks(struct check *c)
@@ -138,6 +149,7 @@ static void check_cpus(struct check *c)
 			if (v.wait != COATI_WAIT_RUNNING || v.cpu < 0 || v.begin == v.end)
 				continue;
 			r = ARRAY_ADD(&runs.list);
+			c->failed |= !r;
 			if (r)
 				*r = (struct run){ v.begin, v.end, i, v.cpu };
 		}
@@ -152,6 +164,47 @@ static void check_cpus(struct check *c)
 	ARRAY_FINI(&runs.list);
 }
 
+/* ---- live events ---- */
+
+/* What the validator found while they were read. */
+static void check_live(struct check *c)
+{
+	const struct coati_trace_finding *f;
+	struct strbuf *s = &c->t->out.text;
+
+	c->nr += c->t->info.live_events;
+	c->wrong += c->t->info.findings;
+	for (uint32_t i = 0; !c->silent && (f = coati_timeline_finding(c->t->timeline, i)); i++) {
+		coati_strbuf_printf(s, "wrong: %s: ", f->text);
+		coati_trace_thread_name(
+			c->t, s,
+			coati_timeline_find_thread(c->t->timeline, (int32_t)f->tid, f->time));
+		coati_strbuf_adds(s, " at ");
+		coati_trace_when(c->t, s, f->time);
+		coati_strbuf_addc(s, '\n');
+	}
+}
+
+static void check_all(struct check *c)
+{
+	for (uint32_t i = 0; i < coati_timeline_thread_count(c->t->timeline); i++) {
+		check_thread(c, i);
+		check_regions(c, i);
+	}
+	check_tasks(c);
+	check_wakes(c);
+	check_cpus(c);
+	check_live(c);
+}
+
+uint64_t coati_trace_count_wrong(struct trace *t)
+{
+	struct check c = { .t = t, .silent = true };
+
+	check_all(&c);
+	return c.wrong;
+}
+
 int coati_trace_check(struct trace *t)
 {
 	struct check c = { .t = t };
@@ -159,13 +212,11 @@ int coati_trace_check(struct trace *t)
 
 	if (!t->args->json)
 		coati_trace_quality(t);
-	for (uint32_t i = 0; i < coati_timeline_thread_count(t->timeline); i++) {
-		check_thread(&c, i);
-		check_regions(&c, i);
+	check_all(&c);
+	if (c.failed) {
+		coati_say("out of memory");
+		return EXIT_FAILED;
 	}
-	check_tasks(&c);
-	check_wakes(&c);
-	check_cpus(&c);
 	if (t->args->json) {
 		coati_strbuf_clear(&t->out.text);
 		coati_trace_json_head(t, &j, TRACE_SCHEMA, "check");

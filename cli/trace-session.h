@@ -27,3 +27,5 @@ int coati_trace_thread(struct trace *t);
 int coati_trace_blame(struct trace *t);
 int coati_trace_events(struct trace *t);
 int coati_trace_check(struct trace *t);
+/* How many claims --check finds wrong. */
+uint64_t coati_trace_count_wrong(struct trace *t);

@@ -91,6 +91,7 @@ void coati_trace_quality(struct trace *t)
 {
 	const struct coati_timeline_info *i = &t->info;
 	struct strbuf *s = &t->out.text;
+	uint64_t wrong = t->args && t->args->check ? 0 : coati_trace_count_wrong(t);
 	const char *note;
 	size_t from;
 
@@ -126,6 +127,11 @@ void coati_trace_quality(struct trace *t)
 	add_missing(t, s);
 	for (uint32_t n = 0; (note = coati_timeline_note(t->timeline, n)); n++)
 		coati_strbuf_printf(s, "# %s\n", note);
+	if (wrong)
+		coati_strbuf_printf(
+			s,
+			"# warning: %llu of the claims that this timeline makes do not hold: coati trace --check lists them\n",
+			(unsigned long long)wrong);
 	coati_output_wrap(&t->out, from, 0);
 	coati_strbuf_adds(s, coati_output_style(&t->out, STYLE_PLAIN));
 }
@@ -172,6 +178,7 @@ void coati_trace_json_head(struct trace *t, struct json *j, const char *schema, 
 	coati_json_ku64(j, "clock_error_ns", i->clock_error);
 	coati_json_ku64(j, "clock_unknown", i->clock_unknown);
 	coati_json_ku64(j, "recorder_cpu_ns", i->recorder_cpu_ns);
+	coati_json_ku64(j, "wrong", coati_trace_count_wrong(t));
 	coati_json_end(j);
 }
 

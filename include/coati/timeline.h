@@ -24,6 +24,7 @@
 
 #include <coati/error.h>
 #include <coati/profile.h>
+#include <coati/trace.h>
 #include <coati/visibility.h>
 
 #ifdef __cplusplus
@@ -146,10 +147,16 @@ struct coati_timeline_info {
 	uint64_t wall_ns, clock_ns; /* the same instant since 1970 and on this clock; 0: not said */
 	uint64_t irqs; /* interrupts that threads had to bear, nested ones within the outer one */
 	uint64_t stolen_ns; /* HAS_STEAL: at most so much was taken from all CPUs together */
+	/* live events that the validator of <coati/trace.h> calls wrong: states that do not follow from each
+	 * other, regions and tasks that end in the wrong order */
+	uint64_t findings;
 };
 COATI_API void coati_timeline_info(const struct coati_timeline *t, struct coati_timeline_info *ret);
 /* Sentences about the recording, NULL past the end. */
 COATI_API const char *coati_timeline_note(const struct coati_timeline *t, uint32_t i);
+/* What the validator of live events found wrong, the first hundred of info.findings; NULL past the end. */
+COATI_API const struct coati_trace_finding *coati_timeline_finding(const struct coati_timeline *t,
+								   uint32_t i);
 /* What stacks are numbered in, and their names; NULL where no recording was read. */
 COATI_API struct coati_profile *coati_timeline_profile(const struct coati_timeline *t);
 COATI_API struct coati_view *coati_timeline_view(const struct coati_timeline *t);

@@ -150,6 +150,29 @@ static int take(struct load *l, const struct coati_trace_event *e)
 	return coati_timeline_add(l->timeline, &to);
 }
 
+/* Regions that are too deep for the validator end it: nothing is claimed of what follows. */
+static int check(struct load *l, const struct coati_trace_event *e)
+{
+	struct coati_trace_finding found, *slot;
+	int r = l->check ? coati_trace_check_event(l->check, e, &found) : 0;
+
+	if (r == -E2BIG) {
+		coati_trace_check_free(&l->check);
+		coati_timeline_add_note(l->timeline,
+					"live events are not checked from %llu ns on: more than "
+					"65,536 regions in each other",
+					(unsigned long long)e->time);
+		return 0;
+	}
+	if (r <= 0)
+		return r;
+	l->timeline->info.findings++;
+	slot = ARRAY_ADD(&l->timeline->findings);
+	if (slot)
+		*slot = found;
+	return 0;
+}
+
 static int take_all(struct load *l)
 {
 	const struct coati_trace_event *const *events;
@@ -157,8 +180,11 @@ static int take_all(struct load *l)
 
 	while (r == 0 && (n = coati_trace_take(l->trace, &events)) != 0) {
 		r = n < 0 ? n : 0;
-		for (int i = 0; i < n && r == 0; i++)
-			r = take(l, events[i]);
+		for (int i = 0; i < n && r == 0; i++) {
+			r = check(l, events[i]);
+			if (r == 0)
+				r = take(l, events[i]);
+		}
 	}
 	return r;
 }
@@ -178,6 +204,8 @@ int coati_load_live(struct load *l, const struct coati_recording_item *item,
 
 		l->text = (struct strbuf)STRBUF_INIT(TEXT_MAX);
 		r = coati_trace_new(&o, &l->trace, NULL);
+		if (r == 0)
+			r = coati_trace_check_new(&l->check, NULL);
 	}
 	if (r == 0)
 		r = coati_trace_feed(l->trace, batch.payload, batch.payload_size, item->offset,
@@ -233,5 +261,6 @@ void coati_load_live_fini(struct load *l)
 {
 	if (l->trace)
 		coati_strbuf_fini(&l->text);
+	coati_trace_check_free(&l->check);
 	coati_trace_free(&l->trace);
 }

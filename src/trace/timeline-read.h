@@ -43,8 +43,9 @@ struct load {
 	struct coati_timeline_event pending;
 	uint64_t begin, end; /* as the recorder says; 0: it does not */
 	uint64_t lost, lost_samples;
-	struct coati_trace *trace; /* of live events; NULL: none so far */
-	struct strbuf text;	   /* while there is one */
+	struct coati_trace *trace;	 /* of live events; NULL: none so far */
+	struct coati_trace_check *check; /* of the same */
+	struct strbuf text;		 /* while there is one */
 	bool looked, begun, at_exec, has_switches;
 	bool has_samples; /* the kernel took some */
 	bool no_memory;

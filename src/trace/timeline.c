@@ -13,11 +13,12 @@
 #include "base/sized.h"
 #include "base/strbuf.h"
 
-#define EVENTS_MAX  (UINT64_C(1) << 26)
-#define THREADS_MAX (UINT64_C(1) << 22)
-#define TEXT_BYTES  ((size_t)1 << 30)
-#define WINDOWS_MAX ((size_t)1 << 16)
-#define NOTES_MAX   64
+#define EVENTS_MAX   (UINT64_C(1) << 26)
+#define THREADS_MAX  (UINT64_C(1) << 22)
+#define TEXT_BYTES   ((size_t)1 << 30)
+#define WINDOWS_MAX  ((size_t)1 << 16)
+#define NOTES_MAX    64
+#define FINDINGS_MAX 100
 
 static size_t ceiling(const struct coati_timeline *t)
 {
@@ -51,6 +52,7 @@ int coati_timeline_new(const struct coati_timeline_opts *opts, struct coati_time
 	t->wakes.max = t->tasks.max = t->spans.max = t->types.max = ceiling(t);
 	t->windows.max = WINDOWS_MAX;
 	t->notes.max = NOTES_MAX;
+	t->findings.max = FINDINGS_MAX;
 	t->cpu_last = coati_alloc_array(TIMELINE_CPUS_MAX, sizeof(*t->cpu_last));
 	t->cpu_runs = coati_alloc_array(TIMELINE_CPUS_MAX, sizeof(*t->cpu_runs));
 	if (!t->cpu_last || !t->cpu_runs) {
@@ -91,6 +93,7 @@ void coati_timeline_free(struct coati_timeline **tp)
 	ARRAY_FINI(&t->types);
 	ARRAY_FINI(&t->windows);
 	ARRAY_FINI(&t->notes);
+	ARRAY_FINI(&t->findings);
 	coati_map_fini(&t->texts);
 	coati_map_fini(&t->tids);
 	coati_map_fini(&t->task_ids);
@@ -354,6 +357,11 @@ void coati_timeline_info(const struct coati_timeline *t, struct coati_timeline_i
 const char *coati_timeline_note(const struct coati_timeline *t, uint32_t i)
 {
 	return i < t->notes.len ? t->notes.v[i] : NULL;
+}
+
+const struct coati_trace_finding *coati_timeline_finding(const struct coati_timeline *t, uint32_t i)
+{
+	return i < t->findings.len ? &t->findings.v[i] : NULL;
 }
 
 struct coati_profile *coati_timeline_profile(const struct coati_timeline *t)

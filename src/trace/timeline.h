@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <coati/timeline.h>
+#include <coati/trace.h>
 
 #include "base/arena.h"
 #include "base/array.h"
@@ -124,7 +125,8 @@ struct coati_timeline {
 	ARRAY(struct task_type) types;
 	ARRAY(struct loss_window) windows;
 	ARRAY(const char *) notes;
-	uint64_t *cpu_last; /* of each CPU: the last kernel event */
+	ARRAY(struct coati_trace_finding) findings; /* the first of info.findings */
+	uint64_t *cpu_last;			    /* of each CPU: the last kernel event */
 	uint32_t *cpu_runs; /* of each CPU: the thread that was said to run there last, and 1 */
 	uint8_t cpus[TIMELINE_CPUS_MAX / 8];
 	bool ended;

@@ -1,0 +1,13 @@
+# regions in each other, however deep, are no mistake; transitions that a type of resource does not allow are, each of them, and every view says that there are some
+for depth in 64 65 1000 20000; do
+	"$HELPERS/forbidden" deep.data "$depth" 0
+	"$COATI" trace -q --check deep.data | sed -n 's/.* claims, /claims: /p'
+	"$COATI" trace -q deep.data | grep -c 'warning'
+done
+"$HELPERS/forbidden" wrong.data 0 3
+"$COATI" trace -q --check wrong.data >found && echo "the check went well"
+sed -n -e 's/^\(wrong: .*\): [^:]*$/\1/p' -e 's/.* claims, /claims: /p' found
+for view in "" --events --blame; do
+	"$COATI" trace -q $view wrong.data | tr -s ' \n#' ' ' | grep -o 'warning: 3 of the claims that this timeline makes do not hold'
+done
+"$COATI" trace -q --json wrong.data | grep -o '"wrong":[0-9]*'
