@@ -279,11 +279,16 @@ struct coati_recorder_opts {
 	const char *categories; /* "http,db" only these; "-noise" all but these; NULL: all */
 	const char *
 		directory; /* of the file that holds the memory; NULL: /dev/shm/coati-UID; "": no name, gone with the process */
+	/* fd: a reader that takes no byte for so long is given up; the stream ends there. 0: never
+	 * while the recorder runs, and 5 s in coati_recorder_stop() */
+	uint64_t patience_ns;
 };
 
 struct coati_recorder;
 
-/* Start a recorder. Any number may run at the same time. Starts one thread for all of them, with all signals blocked.
+/* Start a recorder. Any number may run at the same time. Starts one thread for all of them, and one more for
+ * each that writes to a descriptor, with all signals blocked. A reader of a descriptor that stops reading stalls
+ * no other recorder and no snapshot; under COATI_BLOCK threads wait for it.
  * -EINVAL, -ENOMEM, -ENOSPC (no room in /dev/shm), -EEXIST or -EACCES (the directory is not ours), -EAGAIN (no thread). Thread: any.  Signal: not safe. */
 COATI_API int coati_recorder_start(const struct coati_recorder_opts *opts,
 				   struct coati_recorder **ret, struct coati_error *err);
@@ -291,9 +296,11 @@ COATI_API int coati_recorder_start(const struct coati_recorder_opts *opts,
 COATI_API int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_error *err);
 
 struct coati_recorder_stats {
-	uint64_t size;		       /* of this struct, set by the caller: so much is written */
-	uint64_t events;	       /* in closed batches since the memory was made */
-	uint64_t dropped;	       /* events that were lost */
+	uint64_t size;	 /* of this struct, set by the caller: so much is written */
+	uint64_t events; /* in closed batches since the memory was made */
+	/* events that this recorder has lost since its start: there was no room for them, or its
+	 * reader did not get them */
+	uint64_t dropped;
 	uint64_t bytes;		       /* of the memory */
 	uint64_t generations;	       /* begun so far */
 	uint64_t batches;	       /* closed so far */
@@ -319,7 +326,7 @@ struct coati_recorder_condition {
 	uint32_t reserved;
 	uint64_t pause_ns; /* between two; 0: 10 s */
 };
-/* The thread of the recorders writes it, at once, under another name (".part" behind it) until it is whole. What it cannot write (the disk is full) leaves no file and is tried again
+/* A thread of the recorders writes it, at once, under another name (".part" behind it) until it is whole. What it cannot write (the disk is full) leaves no file and is tried again
  * the next time, after the pause; coati_recorder_stats() tells of it meanwhile, and coati_recorder_stop() returns the first error. At most 8 conditions and signals together.
  * -EINVAL, -ENOSPC, -ENOMEM.  Thread: any.  Signal: not safe. */
 COATI_API int coati_recorder_when(struct coati_recorder *rec,
@@ -329,7 +336,8 @@ COATI_API int coati_recorder_when(struct coati_recorder *rec,
 COATI_API int coati_recorder_on_signal(struct coati_recorder *rec, int signal, const char *file,
 				       struct coati_error *err);
 
-/* Stop, write what is left, free. *@rec becomes NULL; NULL is fine. The first error of writing to fd is told here. */
+/* Stop, write what is left, free. *@rec becomes NULL; NULL is fine. The first error of writing to fd is told here;
+ * -ETIMEDOUT: its reader took nothing for too long (patience_ns). */
 COATI_API int coati_recorder_stop(struct coati_recorder **rec, struct coati_error *err);
 
 #ifdef __cplusplus

@@ -12,9 +12,15 @@
 #include "record/live-format.h"
 
 #define PIPE_MAGIC  UINT64_C(0x32454c4946524550) /* "PERFILE2" */
+#define PIPE_HEAD   16
 #define UPDATE_NAME 2
 #define VERSION	    1  /* of the payload */
 #define PAYLOAD_AT  72 /* in a record of coati_batch_encode() */
+
+struct record_head {
+	uint32_t type;
+	uint16_t misc, size;
+};
 
 static void add_u64(struct strbuf *out, uint64_t v)
 {
@@ -23,10 +29,7 @@ static void add_u64(struct strbuf *out, uint64_t v)
 
 static void add_header(struct strbuf *out, uint32_t type, size_t body)
 {
-	struct {
-		uint32_t type;
-		uint16_t misc, size;
-	} h = { type, 0, (uint16_t)(sizeof(h) + body) };
+	struct record_head h = { type, 0, (uint16_t)(sizeof(h) + body) };
 
 	coati_strbuf_add(out, &h, sizeof(h));
 }
@@ -39,7 +42,7 @@ void coati_tracer_carry_head(struct strbuf *out)
 	coati_batch_attr(&attr);
 	attr.size = COATI_ATTR_SIZE_618;
 	add_u64(out, PIPE_MAGIC);
-	add_u64(out, 16);
+	add_u64(out, PIPE_HEAD);
 	add_header(out, COATI_RECORD_HEADER_ATTR, attr.size + sizeof(uint64_t));
 	coati_strbuf_add(out, &attr, attr.size);
 	add_u64(out, COATI_LIVE_ID);
@@ -69,4 +72,26 @@ void coati_tracer_carry(struct strbuf *out, const struct live_batch *head,
 	memcpy(at + PAYLOAD_AT, head, sizeof(*head));
 	out->len += (size_t)n;
 	out->text[out->len] = '\0';
+}
+
+void coati_tracer_carry_rest(const char *bytes, size_t size, size_t written,
+			     void (*fn)(void *ctx, const struct live_batch *head), void *ctx)
+{
+	const uint64_t magic = PIPE_MAGIC;
+	struct record_head h;
+	struct live_batch b;
+	size_t at = 0;
+
+	if (size >= PIPE_HEAD && !memcmp(bytes, &magic, sizeof(magic)))
+		at = PIPE_HEAD;
+	for (; size - at >= sizeof(h); at += h.size) {
+		memcpy(&h, bytes + at, sizeof(h));
+		if (h.size < sizeof(h) || h.size > size - at)
+			return;
+		if (h.type != COATI_RECORD_SAMPLE || at + h.size <= written ||
+		    h.size < PAYLOAD_AT + sizeof(b))
+			continue;
+		memcpy(&b, bytes + at + PAYLOAD_AT, sizeof(b));
+		fn(ctx, &b);
+	}
 }

@@ -17,3 +17,7 @@ uint64_t coati_tracer_loaded(void);
 struct live_batch;
 void coati_tracer_carry(struct strbuf *out, const struct live_batch *head,
 			const struct live_batch *there);
+/* Of the batches that were carried into the @size bytes at @bytes: those of which less than all is
+ * among the first @written bytes, one call each. */
+void coati_tracer_carry_rest(const char *bytes, size_t size, size_t written,
+			     void (*fn)(void *ctx, const struct live_batch *head), void *ctx);

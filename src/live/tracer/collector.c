@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread of the recorders: begins a generation when the time has come or the memory fills, writes streams, and gives back what nobody keeps.
+ * The thread of the recorders: begins a generation when the time has come or the memory fills, and gives back what nobody keeps.
  * Ordinary code, all signals blocked.
  */
 #include "live/tracer/recorder.h"
@@ -15,6 +15,7 @@
 
 struct coati_recorder *coati_recorders;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_t thread;
 static _Atomic bool quit;
 
@@ -26,6 +27,16 @@ void coati_recorders_lock(void)
 void coati_recorders_unlock(void)
 {
 	pthread_mutex_unlock(&mutex);
+}
+
+void coati_recorders_wait(void)
+{
+	pthread_cond_wait(&changed, &mutex);
+}
+
+void coati_recorders_signal(void)
+{
+	pthread_cond_broadcast(&changed);
 }
 
 /* Whether a flight recorder keeps the generation, with @newer bytes of newer ones kept. */
@@ -74,10 +85,16 @@ static void give_back(void)
 void coati_collector_turn(bool stop)
 {
 	coati_tracer_advance(stop);
-	for (struct coati_recorder *rec = coati_recorders; rec; rec = rec->next)
-		if (rec->fd >= 0)
-			coati_recorder_stream(rec);
 	give_back();
+	for (struct coati_recorder *rec = coati_recorders; rec; rec = rec->next)
+		coati_recorder_wake(rec);
+}
+
+void coati_collector_give_back(void)
+{
+	coati_recorders_lock();
+	give_back();
+	coati_recorders_unlock();
 }
 
 /* New events are left out, and nobody takes the old ones: another generation would only take from what is kept back for the tracer's own words. */
@@ -107,7 +124,8 @@ static void *run(void *ctx)
 		if (!atomic_load_explicit(&quit, memory_order_acquire)) {
 			if (!is_full_for_good())
 				coati_collector_turn(false);
-			coati_tracer_triggers_look();
+			if (coati_tracer_triggers)
+				coati_tracer_triggers->look();
 		}
 		coati_recorders_unlock();
 		coati_tracer_ask_look();
@@ -116,19 +134,24 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-int coati_collector_start(void)
+int coati_collector_thread(pthread_t *ret, void *(*fn)(void *), void *arg)
 {
-	void *asked =
-		(void *)(uintptr_t)atomic_load_explicit(&coati_tracer.asked, memory_order_relaxed);
 	sigset_t all, old;
 	int r;
 
-	atomic_store_explicit(&quit, false, memory_order_relaxed);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&thread, NULL, run, asked);
+	r = pthread_create(ret, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -r;
+}
+
+int coati_collector_start(void)
+{
+	atomic_store_explicit(&quit, false, memory_order_relaxed);
+	return coati_collector_thread(
+		&thread, run,
+		(void *)(uintptr_t)atomic_load_explicit(&coati_tracer.asked, memory_order_relaxed));
 }
 
 void coati_collector_stop(void)
@@ -141,7 +164,8 @@ void coati_collector_stop(void)
 
 void coati_collector_child(void)
 {
-	coati_tracer_triggers_child();
+	if (coati_tracer_triggers)
+		coati_tracer_triggers->child();
 	coati_recorders = NULL;
 	atomic_store_explicit(&quit, true, memory_order_relaxed);
 }

@@ -214,3 +214,15 @@ static inline uint32_t cut_text(const char *text, size_t size, uint32_t max)
 		n--;
 	return ((uint8_t)text[n] & 0xc0) == 0x80 ? max : n;
 }
+
+#define LOSS_BYTES (2 + 5 * VAR_MAX)
+
+static inline uint8_t *put_loss(uint8_t *at, const struct tracer_loss *loss)
+{
+	at = put_kind(at, LIVE_LOST);
+	at = put_var(at, loss->tid);
+	at = put_var(at, loss->slot);
+	at = put_var(at, loss->count);
+	at = put_var(at, loss->first_ns);
+	return put_var(at, loss->last_ns);
+}

@@ -105,35 +105,24 @@ static void wait_for(struct tracer_thread *t, uint64_t next)
 
 /* ---- the tracer's own words ---- */
 
-/* What was lost so far; stays for the next time when there is no room. */
+/* What found no room so far; stays for the next time when there is none for this either. */
 static void write_losses(struct tracer_generation *g)
 {
-	struct tracer *t = &coati_tracer;
+	struct tracer_account *a = &coati_tracer.accounts[TRACER_FILTERS];
 	struct live_batch *b;
-	uint32_t count;
 	uint8_t *at;
 
 	coati_tracer_collect_orphans();
-	__atomic_store_n(&t->map->dropped, t->dropped, __ATOMIC_RELAXED);
-	count = t->nr_losses;
-	if (!count)
+	if (!a->nr_losses)
 		return;
-	/* this may drop a generation for room, whose events come behind those, or are added to them */
-	b = coati_tracer_open_system(g, LIVE_BATCH_LOSS, count * (2 + 5 * VAR_MAX));
+	b = coati_tracer_open_system(g, LIVE_BATCH_LOSS, a->nr_losses * LOSS_BYTES);
 	if (!b)
 		return;
 	at = (uint8_t *)(b + 1);
-	for (uint32_t i = 0; i < count; i++) {
-		at = put_kind(at, LIVE_LOST);
-		at = put_var(at, t->losses[i].tid);
-		at = put_var(at, t->losses[i].slot);
-		at = put_var(at, t->losses[i].count);
-		at = put_var(at, t->losses[i].first_ns);
-		at = put_var(at, t->losses[i].last_ns);
-	}
-	coati_tracer_close_system(b, at, count);
-	t->nr_losses -= count;
-	memmove(t->losses, t->losses + count, t->nr_losses * sizeof(t->losses[0]));
+	for (uint32_t i = 0; i < a->nr_losses; i++)
+		at = put_loss(at, &a->losses[i]);
+	coati_tracer_close_system(b, at, a->nr_losses);
+	a->nr_losses = 0;
 }
 
 /* The old one is complete: said in the memory of the next, as that is where there is room. */
@@ -149,11 +138,18 @@ static void write_end(const struct tracer_generation *old, struct tracer_generat
 
 /* ---- generations ---- */
 
+uint64_t coati_tracer_realtime(void)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+}
+
 static struct tracer_generation *prepare(uint64_t number)
 {
 	struct tracer_generation *g = coati_tracer_generation(number);
 	struct tracer_pair pair = coati_tracer_pair();
-	struct timespec wall;
 
 	*g = (struct tracer_generation){ .number = number,
 					 .pair_cycles = pair.cycles,
@@ -161,8 +157,7 @@ static struct tracer_generation *prepare(uint64_t number)
 					 .pair_error_ns = pair.error_ns,
 					 .first = UINT32_MAX,
 					 .last = UINT32_MAX };
-	clock_gettime(CLOCK_REALTIME, &wall);
-	g->realtime_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+	g->realtime_ns = coati_tracer_realtime();
 	coati_tracer_table_reset(&coati_tracer.strings[number & 1]);
 	coati_tracer_table_reset(&coati_tracer.stacks[number & 1]);
 	return g;
@@ -200,12 +195,9 @@ static void write_words(struct tracer_generation *old, struct tracer_generation 
 	coati_tracer_lock(&guard);
 	if (next || old)
 		write_losses(next ? next : old);
-	if (!next && old)
-		write_losses(
-			old); /* those of a generation that made room for it: there is no later time */
 	if (old) {
 		/* first: what follows may drop it for room, and its events are counted then */
-		old->wanted = coati_tracer.streams;
+		old->takers = old->wanted = coati_tracer.takers;
 		coati_tracer_seal(old);
 		if (next)
 			write_end(old, next);

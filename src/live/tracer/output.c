@@ -122,8 +122,9 @@ static uint32_t write_sites(struct strbuf *out, const struct tracer_generation *
 
 /* ---- batches that are there ---- */
 
-/* Without room that was not used; not the end marks of other generations. */
-static void copy_chunk(struct strbuf *out, uint32_t chunk, uint64_t generation)
+/* Without room that was not used; not the end marks of other generations, and losses only for who
+ * has no account of its own. */
+static void copy_chunk(struct strbuf *out, uint32_t chunk, uint64_t generation, uint32_t of)
 {
 	const uint8_t *mem = coati_tracer.chunks + (uint64_t)chunk * TRACER_CHUNK;
 	uint32_t end = __atomic_load_n(&coati_tracer.directory[chunk].used, __ATOMIC_ACQUIRE);
@@ -134,7 +135,7 @@ static void copy_chunk(struct strbuf *out, uint32_t chunk, uint64_t generation)
 
 		at += HEAD + b->capacity;
 		if (head.kind == LIVE_BATCH_END || head.generation != generation ||
-		    !(head.flags & LIVE_BATCH_CLOSED))
+		    !(head.flags & LIVE_BATCH_CLOSED) || (of && head.kind == LIVE_BATCH_LOSS))
 			continue;
 		head.capacity = head.used;
 		coati_tracer_carry(out, &head, b);
@@ -142,17 +143,43 @@ static void copy_chunk(struct strbuf *out, uint32_t chunk, uint64_t generation)
 }
 
 /* The memory is kept by the pin, and complete: nobody writes there any more. */
-static void copy_chunks(struct strbuf *out, const struct tracer_generation *g)
+static void copy_chunks(struct strbuf *out, const struct tracer_generation *g, uint32_t of)
 {
 	strbuf_room(out,
 		    (size_t)g->chunks * (TRACER_CHUNK + RECORD)); /* at once, and not by and by */
 	for (uint32_t chunk = g->first; chunk != UINT32_MAX;
 	     chunk = coati_tracer.chunk_states[chunk].next)
-		copy_chunk(out, chunk, g->number);
+		copy_chunk(out, chunk, g->number, of);
 }
 
-/* The generation, kept until unpin(); NULL when it is not there any more. */
-static struct tracer_generation *pin(uint64_t number)
+/* What the recorder @of has lost and was not told of, at most once. */
+static void write_losses(struct strbuf *out, const struct tracer_generation *g, uint32_t of,
+			 struct own_batch *b)
+{
+	struct tracer_account *a = &coati_tracer.accounts[__builtin_ctz(of)];
+	struct tracer_guard guard;
+	uint8_t *at = b->bytes;
+	uint32_t count;
+
+	coati_tracer_lock(&guard);
+	count = a->nr_losses;
+	for (uint32_t i = 0; i < count; i++)
+		at = put_loss(at, &a->losses[i]);
+	a->nr_losses = 0;
+	coati_tracer_unlock(&guard);
+	b->head = head_of(g, LIVE_BATCH_LOSS, 0);
+	if (count)
+		append(out, &b->head, (uint32_t)(at - b->bytes), count);
+}
+
+static void write_end(struct strbuf *out, const struct tracer_generation *g, uint32_t seq,
+		      struct own_batch *b)
+{
+	b->head = head_of(g, LIVE_BATCH_END, seq);
+	append(out, &b->head, 0, 0);
+}
+
+struct tracer_generation *coati_tracer_pin(uint64_t number)
 {
 	struct tracer *t = &coati_tracer;
 	struct tracer_generation *g = NULL;
@@ -167,46 +194,46 @@ static struct tracer_generation *pin(uint64_t number)
 	return g;
 }
 
-/* @taken: by a stream that wanted it. At once: whoever drops a generation counts its events as lost while one is wanted. */
-static void unpin(struct tracer_generation *g, bool taken)
+void coati_tracer_unpin(struct tracer_generation *g, uint32_t taken)
 {
 	struct tracer_guard guard;
 
 	coati_tracer_lock(&guard);
 	g->pins--;
-	if (taken && g->wanted)
-		g->wanted--;
+	g->wanted &= ~taken;
 	/* it may be dropped now: who found no room looks again */
 	atomic_store_explicit(&coati_tracer_hot.exhausted, 0, memory_order_relaxed);
 	coati_tracer_unlock(&guard);
 }
 
-static void write_all(struct strbuf *out, const struct tracer_generation *g, struct own_batch *own)
+int coati_tracer_generation_bytes(const struct tracer_generation *g, uint32_t of,
+				  struct strbuf *out)
 {
+	struct own_batch *own = coati_alloc(sizeof(*own)); /* threads may have small stacks */
 	uint32_t seq;
 
+	if (!own)
+		return -ENOMEM;
 	write_process(out, g, own);
 	write_schema(out, g, own);
 	seq = write_sites(out, g, 2, own);
-	copy_chunks(out, g);
-	own->head = head_of(g, LIVE_BATCH_END, seq);
-	append(out, &own->head, 0, 0);
+	copy_chunks(out, g, of);
+	if (of)
+		write_losses(out, g, of, own);
+	write_end(out, g, seq, own);
+	coati_free(own);
+	return out->failed;
 }
 
-int coati_tracer_generation_bytes(uint64_t number, bool taken, struct strbuf *out)
+int coati_tracer_loss_bytes(uint64_t number, uint32_t of, struct strbuf *out)
 {
-	struct tracer_generation *g = pin(number);
-	struct own_batch *own;
-	int r = -ENOMEM;
+	struct tracer_pair pair = coati_tracer_pair();
+	struct tracer_generation none = { .number = number,
+					  .pair_cycles = pair.cycles,
+					  .pair_ns = pair.ns,
+					  .pair_error_ns = pair.error_ns,
+					  .realtime_ns = coati_tracer_realtime(),
+					  .first = UINT32_MAX };
 
-	if (!g)
-		return -ENOENT;
-	own = coati_alloc(sizeof(*own)); /* threads may have small stacks */
-	if (own) {
-		write_all(out, g, own);
-		r = out->failed;
-	}
-	coati_free(own);
-	unpin(g, taken);
-	return r;
+	return coati_tracer_generation_bytes(&none, of, out);
 }

@@ -213,7 +213,6 @@ static void lay_out(uint64_t bytes, struct live_map *m)
 static void describe(struct live_map *m, uint64_t ticks)
 {
 	const struct coati_live_clock *clock = &coati_tracer.clock;
-	struct timespec wall;
 	int r;
 
 	m->pid = (uint32_t)getpid();
@@ -228,8 +227,7 @@ static void describe(struct live_map *m, uint64_t ticks)
 	m->cycles_base = clock->cycles_base;
 	m->ns_base = clock->source ? clock->ns_base : 0;
 	m->clock_error_ns = clock->error_ns;
-	clock_gettime(CLOCK_REALTIME, &wall);
-	m->realtime_base = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+	m->realtime_base = coati_tracer_realtime();
 	__atomic_store_n(&m->state, 1, __ATOMIC_RELEASE);
 }
 
@@ -318,8 +316,9 @@ int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error 
 	g->tasks = (void *)((uint8_t *)g->map + plan.tasks_at);
 	g->chunks = (uint8_t *)g->map + plan.chunks_at;
 	coati_tracer_sites_copy();
-	g->events = g->batches = g->dropped = g->generation_count = 0;
-	g->nr_losses = g->system_seq = 0;
+	g->events = g->batches = g->generation_count = 0;
+	g->accounts[TRACER_FILTERS] = (struct tracer_account){ 0 };
+	g->system_seq = 0;
 	memcpy(coati_tracer_ask.path, g->path, sizeof(g->path));
 	return 0;
 }
@@ -377,7 +376,8 @@ void coati_tracer_child(void)
 		forget_thread(t);
 	for (uint32_t i = 0; i < TRACER_FILTERS; i++)
 		g->filters[i].used = false;
-	g->threads = g->nr_losses = 0;
-	g->stuck = g->dropped = g->events = g->batches = 0;
+	g->threads = 0;
+	g->running = g->takers = g->blocking = 0;
+	g->stuck = g->events = g->batches = 0;
 	coati_tracer_ask_child();
 }

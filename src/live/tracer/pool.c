@@ -8,8 +8,6 @@
  */
 #include "live/tracer/emit.h"
 
-#include "base/leb128.h"
-
 #define NONE	  UINT32_MAX
 #define WORTH	  512u /* a rest that is smaller is left alone */
 #define HEAD	  ((uint32_t)sizeof(struct live_batch))
@@ -107,15 +105,28 @@ static void append(struct tracer_generation *g, uint32_t chunk)
 	g->chunks++;
 }
 
+/* Whether a complete generation may go before all who want it have taken it. */
+static bool may_drop(const struct tracer_generation *g)
+{
+	const struct tracer *t = &coati_tracer;
+
+	switch (tracer_policy()) {
+	case COATI_DROP_OLDEST:
+		return true;
+	case COATI_BLOCK:
+		return !(g->wanted & t->blocking);
+	default:
+		return t->takers && !g->wanted;
+	}
+}
+
 /* The oldest generation that nobody needs makes room; false when there is none. */
 static bool make_room(void)
 {
 	struct tracer *t = &coati_tracer;
 	struct tracer_generation *g = coati_tracer_generation(t->oldest);
 
-	if (t->oldest >= t->newest || !g->complete || g->pins ||
-	    (tracer_policy() != COATI_DROP_OLDEST &&
-	     (g->wanted || tracer_policy() == COATI_DROP_NEWEST)))
+	if (t->oldest >= t->newest || !g->complete || g->pins || !may_drop(g))
 		return false;
 	coati_tracer_drop(g);
 	return true;
@@ -161,7 +172,7 @@ static uint32_t piece(void)
 
 bool coati_tracer_makes_room(void)
 {
-	return tracer_policy() != COATI_DROP_NEWEST || coati_tracer.streams;
+	return tracer_policy() != COATI_DROP_NEWEST || coati_tracer.takers;
 }
 
 static void ask_for_generation(void)
@@ -344,20 +355,21 @@ void coati_tracer_sum_up(struct tracer_slot *s)
 	s->summed = s->batch->used;
 }
 
-static void count_lost_batch(const struct live_batch *b)
+void coati_tracer_lose_batch(const struct live_batch *b, uint32_t of)
 {
 	struct tracer_loss loss = { b->events - b->told, b->pair_ns, b->end_ns, b->tid, b->slot };
 
-	coati_tracer_add_loss(&loss);
+	coati_tracer_add_loss(of, &loss);
 }
 
-/* Of a thread that was left alone: all who wanted its generation have read it without this. */
-static bool is_late(const struct live_batch *b)
+/* Of a thread that was left alone: who has taken its generation did so without this. */
+static uint32_t too_late_for(const struct live_batch *b)
 {
 	const struct tracer_generation *g = coati_tracer_generation(b->generation);
 
-	return b->generation < coati_tracer.oldest ||
-	       (g->complete && coati_tracer.streams && !g->wanted);
+	if (b->generation < coati_tracer.oldest)
+		return coati_tracer.running;
+	return g->complete ? g->takers & ~g->wanted & coati_tracer.running : 0;
 }
 
 void coati_tracer_close_batch(struct tracer_slot *s)
@@ -367,8 +379,7 @@ void coati_tracer_close_batch(struct tracer_slot *s)
 	if (s->summed != s->batch->used)
 		coati_tracer_sum_up(s);
 	finish(s->batch, s->chunk, &s->ended, s->sum);
-	if (is_late(s->batch))
-		count_lost_batch(s->batch);
+	coati_tracer_lose_batch(s->batch, too_late_for(s->batch));
 	let_go(s->chunk);
 	s->batch = &coati_tracer_no_batch;
 	s->limit = TRACER_FULL;
@@ -416,40 +427,22 @@ void coati_tracer_seal(struct tracer_generation *g)
 		say_exhausted(false); /* it may be dropped now */
 }
 
-/* What was told in a batch that goes itself: to be told again, but counted it is. As write_losses() wrote it. */
-static void tell_again(const struct live_batch *b)
+void coati_tracer_refuse(struct tracer_generation *g, uint32_t of)
 {
-	struct cursor c = cursor_over(b + 1, b->used < b->capacity ? b->used : b->capacity);
+	of &= g->wanted;
+	g->wanted &= ~of;
+	for (uint32_t chunk = of ? g->first : NONE; chunk != NONE;
+	     chunk = coati_tracer.chunk_states[chunk].next) {
+		uint32_t at = 0, end = used(chunk);
 
-	while (cursor_left(&c)) {
-		struct tracer_loss loss = { 0 };
+		while (at < end) {
+			const struct live_batch *b = (const void *)(memory(chunk) + at);
 
-		cursor_skip(&c, 2); /* kind and time */
-		loss.tid = (uint32_t)cursor_uleb(&c);
-		loss.slot = (uint32_t)cursor_uleb(&c);
-		loss.count = cursor_uleb(&c);
-		loss.first_ns = cursor_uleb(&c);
-		loss.last_ns = cursor_uleb(&c);
-		if (c.bad)
-			return;
-		coati_tracer.dropped -= loss.count;
-		coati_tracer_add_loss(&loss);
-	}
-}
-
-/* Batches of a generation that a stream still wanted. */
-static void count_lost(uint32_t chunk)
-{
-	uint32_t at = 0, end = used(chunk);
-
-	while (at < end) {
-		const struct live_batch *b = (const void *)(memory(chunk) + at);
-
-		if (b->kind == LIVE_BATCH_EVENTS)
-			count_lost_batch(b);
-		else if (b->kind == LIVE_BATCH_LOSS)
-			tell_again(b);
-		at += HEAD + b->capacity;
+			/* one that is open is counted when it is closed: too_late_for() */
+			if (b->kind == LIVE_BATCH_EVENTS && b->flags & LIVE_BATCH_CLOSED)
+				coati_tracer_lose_batch(b, of);
+			at += HEAD + b->capacity;
+		}
 	}
 }
 
@@ -457,6 +450,7 @@ void coati_tracer_drop(struct tracer_generation *g)
 {
 	struct tracer *t = &coati_tracer;
 
+	coati_tracer_refuse(g, g->wanted);
 	/* before anything of it goes: whoever reads the memory of a process that died meanwhile knows that something is missing */
 	__atomic_store_n(&t->oldest, g->number + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->map->oldest, t->oldest, __ATOMIC_RELAXED);
@@ -464,8 +458,6 @@ void coati_tracer_drop(struct tracer_generation *g)
 		next = t->chunk_states[chunk].next;
 		if (t->chunk_states[chunk].open)
 			continue; /* of a thread that is stuck: never used again */
-		if (g->wanted)
-			count_lost(chunk);
 		/* release: behind "oldest"; pairs with: acquire of readers of the mapping */
 		__atomic_store_n(&entry(chunk)->state, 0, __ATOMIC_RELEASE);
 		t->chunk_states[chunk].next = t->free_chunk;
@@ -473,7 +465,7 @@ void coati_tracer_drop(struct tracer_generation *g)
 		t->free_count++;
 	}
 	g->first = g->last = NONE;
-	g->chunks = g->wanted = 0;
+	g->chunks = 0;
 	say_exhausted(false);
 	coati_tracer_wake(&t->freed);
 }

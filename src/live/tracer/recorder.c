@@ -93,20 +93,30 @@ static void update_wishes(void)
 	struct tracer *t = &coati_tracer;
 	struct tracer_guard guard;
 	uint32_t stacks = 0, policy = COATI_DROP_OLDEST;
-	uint64_t period_ns = DEFAULT_PERIOD_NS;
+	uint64_t period_ns = 0;
 
 	coati_tracer_lock(&guard);
-	t->labels_wanted = t->samples_wanted = t->streams = 0;
+	t->labels_wanted = t->samples_wanted = t->running = t->takers = t->blocking = 0;
 	for (const struct coati_recorder *rec = coati_recorders; rec; rec = rec->next) {
-		t->labels_wanted += !!(rec->flags & COATI_RECORDER_LABELS);
-		t->samples_wanted += !!(rec->flags & COATI_RECORDER_SAMPLES);
-		t->streams += rec->fd >= 0;
-		stacks += !!(rec->flags & COATI_RECORDER_STACKS);
+		uint32_t bit = coati_recorder_bit(rec);
+
+		/* one that ends still takes what it wanted before */
+		t->blocking |= rec->fd >= 0 && rec->policy == COATI_BLOCK ? bit : 0;
 		if (rec->policy > policy)
 			policy = rec->policy;
-		if (rec == coati_recorders || rec->generation_ns < period_ns)
+		if (rec->until != UINT64_MAX)
+			continue;
+		t->running |= bit;
+		t->takers |= rec->fd >= 0 ? bit : 0;
+		t->labels_wanted += !!(rec->flags & COATI_RECORDER_LABELS);
+		t->samples_wanted += !!(rec->flags & COATI_RECORDER_SAMPLES);
+		stacks += !!(rec->flags & COATI_RECORDER_STACKS);
+		if (!period_ns || rec->generation_ns < period_ns)
 			period_ns = rec->generation_ns;
 	}
+	period_ns = period_ns ? period_ns : DEFAULT_PERIOD_NS;
+	if (!t->running) /* new events are for nobody: they take nothing from one that ends */
+		policy = COATI_DROP_NEWEST;
 	atomic_store_explicit(&t->policy, policy, memory_order_relaxed);
 	if (atomic_exchange_explicit(&t->period_ns, period_ns, memory_order_relaxed) != period_ns)
 		coati_tracer_wake(&t->asked); /* it sleeps for the old one */
@@ -131,6 +141,7 @@ static int take_filter(const char *text, uint32_t *ret, struct coati_error *err)
 		if (!t->filters[i].used) {
 			memcpy(t->filters[i].text, text ? text : "", size + 1);
 			t->filters[i].used = true;
+			t->accounts[i] = (struct tracer_account){ 0 };
 			*ret = i;
 			return 0;
 		}
@@ -183,21 +194,34 @@ static int start(const struct coati_recorder_opts *opts, struct coati_recorder *
 	int r = 0;
 
 	coati_recorders_lock();
-	r = take_filter(opts->categories, &rec->filter, err);
+	r = take_filter(opts->categories, &rec->index, err);
 	if (!r && !coati_tracer.map) {
 		r = begin_recording(opts, err);
 		if (r < 0)
-			coati_tracer.filters[rec->filter].used = false;
+			coati_tracer.filters[rec->index].used = false;
 	}
 	if (!r) {
 		rec->next = coati_recorders;
 		coati_recorders = rec;
 		rec->from = coati_tracer.newest + 1;
+		rec->until = UINT64_MAX;
 		coati_collector_turn(false);
 		update_wishes();
 	}
 	coati_recorders_unlock();
 	return r;
+}
+
+/* One that could not be started. */
+static void discard(struct coati_recorder *rec)
+{
+	if (rec->fd >= 0) {
+		coati_recorders_lock();
+		rec->until = 0;
+		coati_recorders_unlock();
+		coati_recorder_stream_end(rec);
+	}
+	coati_free(rec);
 }
 
 int coati_recorder_start(const struct coati_recorder_opts *opts, struct coati_recorder **ret,
@@ -219,6 +243,12 @@ int coati_recorder_start(const struct coati_recorder_opts *opts, struct coati_re
 					.bytes = o.bytes,
 					.window_ns = o.window_ns,
 					.generation_ns = o.generation_ns };
+	if (rec->fd >= 0)
+		r = coati_recorder_stream_start(rec, rec->fd, o.patience_ns);
+	if (r < 0) {
+		coati_free(rec);
+		return coati_fail(err, r, "cannot start the thread that writes the stream: %m");
+	}
 	pthread_mutex_lock(&life);
 	if (coati_tracer.map && coati_tracer.pid != (uint32_t)getpid()) {
 		coati_tracer_lock_reset(); /* of a clone() that nobody told us of */
@@ -228,7 +258,7 @@ int coati_recorder_start(const struct coati_recorder_opts *opts, struct coati_re
 	r = start(&o, rec, err);
 	pthread_mutex_unlock(&life);
 	if (r < 0)
-		coati_free(rec);
+		discard(rec);
 	else
 		*ret = rec;
 	return r;
@@ -244,8 +274,12 @@ static int copy_kept(const struct coati_recorder *rec, struct strbuf *bytes)
 	int r = 0;
 
 	for (; number <= end && !r; number++) {
-		r = coati_tracer_generation_bytes(number, false, bytes);
-		r = r == -ENOENT ? 0 : r;
+		struct tracer_generation *g = coati_tracer_pin(number);
+
+		if (!g)
+			continue;
+		r = coati_tracer_generation_bytes(g, 0, bytes);
+		coati_tracer_unpin(g, 0);
 	}
 	return r;
 }
@@ -288,7 +322,7 @@ void coati_recorder_stats(const struct coati_recorder *rec, struct coati_recorde
 	coati_tracer_lock(&guard);
 	if (rec->pid == t->pid && t->map) {
 		stats.events = t->events;
-		stats.dropped = t->dropped;
+		stats.dropped = t->accounts[rec->index].dropped;
 		stats.bytes = t->map_bytes;
 		stats.generations = t->generation_count;
 		stats.batches = t->batches;
@@ -317,7 +351,7 @@ static void take_out(struct coati_recorder *rec)
 		p = &(*p)->next;
 	if (*p)
 		*p = rec->next;
-	coati_tracer.filters[rec->filter].used = false;
+	coati_tracer.filters[rec->index].used = false;
 }
 
 /* Nobody is left: the thread and the memory go. */
@@ -333,10 +367,28 @@ static void end_recording(void)
 	coati_tracer_unlock(&guard);
 }
 
+/* What it is to have is complete; nothing more is kept for it. Others start and stop meanwhile. */
+static void end_stream(struct coati_recorder *rec)
+{
+	coati_recorders_lock();
+	coati_collector_turn(false);
+	rec->until = coati_tracer.newest - 1;
+	update_wishes();
+	coati_recorders_unlock();
+	coati_recorder_stream_end(rec);
+}
+
 static int stop(struct coati_recorder *rec)
 {
 	bool last;
 
+	coati_recorders_lock();
+	if (coati_tracer_triggers)
+		coati_tracer_triggers->drop(rec);
+	coati_recorders_unlock();
+	if (rec->fd >= 0)
+		end_stream(rec);
+	pthread_mutex_lock(&life);
 	coati_recorders_lock();
 	last = coati_recorders == rec && !rec->next;
 	coati_recorders_unlock();
@@ -346,12 +398,12 @@ static int stop(struct coati_recorder *rec)
 	if (last)
 		__atomic_store_n(&coati_tracer_gate, 0, __ATOMIC_RELAXED);
 	coati_collector_turn(last);
-	coati_tracer_triggers_drop(rec);
 	take_out(rec);
 	update_wishes();
 	if (last)
 		end_recording();
 	coati_recorders_unlock();
+	pthread_mutex_unlock(&life);
 	return rec->error;
 }
 
@@ -361,12 +413,12 @@ int coati_recorder_stop(struct coati_recorder **rec, struct coati_error *err)
 
 	if (!rec || !*rec)
 		return 0;
-	if ((*rec)->pid == (uint32_t)getpid()) {
-		pthread_mutex_lock(&life);
+	if ((*rec)->pid == (uint32_t)getpid())
 		r = stop(*rec);
-		pthread_mutex_unlock(&life);
-	}
 	coati_free(*rec);
 	*rec = NULL;
+	if (r == -ETIMEDOUT)
+		return coati_fail(err, r,
+				  "the reader of the stream stopped reading: the rest is lost");
 	return r < 0 ? coati_fail(err, r, "cannot write the stream: %m") : 0;
 }

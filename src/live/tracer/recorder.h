@@ -2,25 +2,39 @@
 /* Recorders, inside: those who keep generations (flight) or write them out (stream), and the one thread that serves them all. Ordinary code. */
 #pragma once
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "live/tracer/sink.h"
 #include "live/tracer/tracer.h"
 
 struct coati_recorder {
 	struct coati_recorder *next;
 	uint32_t pid; /* of who started it: of no use in a child */
-	uint32_t flags, filter;
-	int fd; /* -1: flight */
+	uint32_t flags;
+	uint32_t index; /* of its filter and its account */
+	int fd;		/* -1: flight */
 	enum coati_recorder_policy policy;
 	uint64_t bytes, window_ns, generation_ns;
 	uint64_t from;	    /* first generation that is its own; streams: that is not written yet */
-	uint64_t loaded;    /* libraries, as last told in the stream */
-	bool begun;	    /* a stream has its head */
+	uint64_t until;	    /* the last one; UINT64_MAX while it runs */
 	int error;	    /* first one of a stream or of a snapshot that nobody called for */
 	int snapshot_error; /* last one of those, */
 	uint64_t snapshots, snapshots_failed; /* and how many there were */
+	/* of a stream */
+	pthread_t writer;
+	_Atomic uint32_t work; /* futex: the writer has something to do */
+	struct tracer_sink sink;
+	uint64_t loaded; /* libraries, as last told in the stream */
+	bool begun;	 /* it has its head */
 };
+
+static inline uint32_t coati_recorder_bit(const struct coati_recorder *rec)
+{
+	return UINT32_C(1) << rec->index;
+}
 
 /* ---- collector.c ---- */
 
@@ -28,11 +42,18 @@ struct coati_recorder {
 extern struct coati_recorder *coati_recorders;
 void coati_recorders_lock(void);
 void coati_recorders_unlock(void);
+/* Wait until somebody calls coati_recorders_signal(); the lock is free meanwhile. */
+void coati_recorders_wait(void);
+void coati_recorders_signal(void);
+/* A thread with all signals blocked; 0 or a negative errno. */
+int coati_collector_thread(pthread_t *ret, void *(*run)(void *), void *arg);
 /* The thread; 0 or a negative errno. */
 int coati_collector_start(void);
 void coati_collector_stop(void);
 /* Under the lock of the recorders: a new generation, with @stop none, and what recorders do with the old one. */
 void coati_collector_turn(bool stop);
+/* Without it: drop the generations that nobody keeps. */
+void coati_collector_give_back(void);
 /* In the child after fork(). */
 void coati_collector_child(void);
 
@@ -44,5 +65,10 @@ int coati_recorder_take(struct coati_recorder *rec, struct strbuf *ret);
 
 /* ---- recorder-stream.c ---- */
 
-/* Under the lock of the recorders: write what is complete. */
-void coati_recorder_stream(struct coati_recorder *rec);
+/* The thread that writes; 0 or a negative errno. It has nothing to do until rec->from is set. */
+int coati_recorder_stream_start(struct coati_recorder *rec, int fd, uint64_t patience_ns);
+/* There may be another generation. */
+void coati_recorder_wake(struct coati_recorder *rec);
+/* Without any lock, rec->until is set: returns when all is written, or the reader took nothing for too
+ * long. */
+void coati_recorder_stream_end(struct coati_recorder *rec);

@@ -28,8 +28,11 @@ static void count_loss(_Atomic uint64_t *lost, _Atomic uint64_t *first, _Atomic 
 	atomic_store_explicit(last, now, memory_order_relaxed);
 }
 
+/* The mapping is there: who takes it away waits until the slot has been left. It is told at once, for
+ * those who read it after the death of the process. */
 void coati_tracer_lose(struct tracer_slot *s, uint64_t count)
 {
+	__atomic_fetch_add(&coati_tracer.map->dropped, count, __ATOMIC_RELAXED);
 	count_loss(&s->lost, &s->lost_first_ns, &s->lost_last_ns, count);
 }
 
@@ -49,24 +52,29 @@ static void widen(struct tracer_loss *to, const struct tracer_loss *loss)
 	to->count += loss->count;
 }
 
-void coati_tracer_add_loss(const struct tracer_loss *loss)
+/* By thread, as long as there are places. */
+static void add_to(struct tracer_account *a, const struct tracer_loss *loss)
 {
-	struct tracer *g = &coati_tracer;
-	const uint32_t max = sizeof(g->losses) / sizeof(g->losses[0]);
+	const uint32_t max = sizeof(a->losses) / sizeof(a->losses[0]);
 	uint32_t i = 0;
 
-	if (!loss->count)
-		return;
-	g->dropped += loss->count;
-	while (i < g->nr_losses &&
-	       (g->losses[i].tid != loss->tid || g->losses[i].slot != loss->slot))
+	a->dropped += loss->count;
+	while (i < a->nr_losses &&
+	       (a->losses[i].tid != loss->tid || a->losses[i].slot != loss->slot))
 		i++;
 	if (i == max)
-		g->losses[--i].tid = 0; /* of several threads, then */
-	else if (i == g->nr_losses)
-		g->losses[g->nr_losses++] =
+		a->losses[--i].tid = 0; /* of several threads, then */
+	else if (i == a->nr_losses)
+		a->losses[a->nr_losses++] =
 			(struct tracer_loss){ .tid = loss->tid, .slot = loss->slot };
-	widen(&g->losses[i], loss);
+	widen(&a->losses[i], loss);
+}
+
+void coati_tracer_add_loss(uint32_t of, const struct tracer_loss *loss)
+{
+	for (uint32_t i = 0; i <= TRACER_FILTERS && loss->count; i++)
+		if (of >> i & 1)
+			add_to(&coati_tracer.accounts[i], loss);
 }
 
 static void collect(_Atomic uint64_t *lost, _Atomic uint64_t *first, _Atomic uint64_t *last,
@@ -77,7 +85,7 @@ static void collect(_Atomic uint64_t *lost, _Atomic uint64_t *first, _Atomic uin
 	loss->last_ns = atomic_load_explicit(last, memory_order_relaxed);
 	if (!loss->first_ns || loss->first_ns > loss->last_ns)
 		loss->first_ns = loss->last_ns;
-	coati_tracer_add_loss(loss);
+	coati_tracer_add_loss(coati_tracer.running | TRACER_SHARED, loss);
 }
 
 void coati_tracer_collect_loss(struct tracer_slot *s, uint32_t tid)
@@ -93,8 +101,10 @@ void coati_tracer_collect_orphans(void)
 	struct tracer *g = &coati_tracer;
 	struct tracer_loss loss = { 0 };
 
-	if (atomic_load_explicit(&g->orphans, memory_order_relaxed))
-		collect(&g->orphans, &g->orphans_first_ns, &g->orphans_last_ns, &loss);
+	if (!atomic_load_explicit(&g->orphans, memory_order_relaxed))
+		return;
+	collect(&g->orphans, &g->orphans_first_ns, &g->orphans_last_ns, &loss);
+	__atomic_fetch_add(&g->map->dropped, loss.count, __ATOMIC_RELAXED);
 }
 
 /* ---- registering ---- */

@@ -166,7 +166,8 @@ struct tracer_generation {
 	uint32_t first, last; /* chunks, in the order of their taking */
 	uint32_t chunks;
 	uint32_t pins;	 /* somebody copies it */
-	uint32_t wanted; /* streams that have not written it */
+	uint32_t takers; /* recorders that take a copy of it, one bit each (coati_recorder.index) */
+	uint32_t wanted; /* those of them that have not taken it yet */
 	bool complete;
 };
 
@@ -174,6 +175,16 @@ struct tracer_filter {
 	bool used;
 	char text[256]; /* "": all */
 };
+
+/* What a recorder has lost. */
+struct tracer_account {
+	uint64_t dropped;	       /* events, all in all */
+	struct tracer_loss losses[64]; /* that no reader has been told of */
+	uint32_t nr_losses;
+};
+/* The account of what found no room in the memory: told in the memory itself, for those who read
+ * it there. */
+#define TRACER_SHARED (UINT32_C(1) << TRACER_FILTERS)
 
 /* Open addressing: 0 free, else number + 1 of an entry whose words are whole. */
 struct tracer_table {
@@ -233,8 +244,8 @@ struct tracer {
 	uint32_t system_seq;
 	_Atomic uint32_t policy; /* enum coati_recorder_policy, of all recorders together */
 
-	struct tracer_loss losses[64]; /* of threads that are gone, and of generations */
-	uint32_t nr_losses;
+	struct tracer_account
+		accounts[TRACER_FILTERS + 1]; /* by recorder; the last: TRACER_SHARED */
 	_Atomic uint64_t orphans, orphans_first_ns,
 		orphans_last_ns; /* events of threads that could not be registered */
 
@@ -244,10 +255,13 @@ struct tracer {
 	_Atomic uint64_t next_id; /* of tasks and resources */
 	struct tracer_table strings[2], stacks[2];
 	struct tracer_filter filters[TRACER_FILTERS];
-	uint32_t labels_wanted, samples_wanted, streams; /* recorders */
+	uint32_t labels_wanted, samples_wanted; /* recorders */
+	/* sets of recorders: those that run, those that take a copy of each generation, and those of
+	 * them for which threads wait */
+	uint32_t running, takers, blocking;
 	bool filtered; /* a category that is in use is not wanted */
 
-	uint64_t events, batches, dropped, generation_count, stuck;
+	uint64_t events, batches, generation_count, stuck;
 	uint64_t sites_refused;
 	_Atomic uint64_t tasks_unlisted;
 };
@@ -290,7 +304,8 @@ void coati_tracer_lose_orphan(void);
 /* Under the lock: take up what a slot lost. */
 void coati_tracer_collect_loss(struct tracer_slot *s, uint32_t tid);
 void coati_tracer_collect_orphans(void);
-void coati_tracer_add_loss(const struct tracer_loss *loss);
+/* Into the accounts of the set @of. */
+void coati_tracer_add_loss(uint32_t of, const struct tracer_loss *loss);
 /* Under the lock: close its batches and make it free. */
 void coati_tracer_release(struct tracer_thread *t);
 /* For pthread_key_create(). */
@@ -317,8 +332,13 @@ bool coati_tracer_makes_room(void);
 void coati_tracer_seal(struct tracer_generation *g);
 /* Give its chunks back. */
 void coati_tracer_drop(struct tracer_generation *g);
+/* The recorders of the set @of do not take it: its events are lost for them. */
+void coati_tracer_refuse(struct tracer_generation *g, uint32_t of);
+/* The events of a closed batch are lost for the set @of. */
+void coati_tracer_lose_batch(const struct live_batch *b, uint32_t of);
 /* Without the lock, too. */
 struct tracer_pair coati_tracer_pair(void);
+uint64_t coati_tracer_realtime(void);
 /* What a batch is closed with, by its thread before it takes the lock for it, or by who closes it. */
 void coati_tracer_sum_up(struct tracer_slot *s);
 

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Snapshots that nobody calls for: conditions are set here, and what is due is written, by the thread of the recorders. Ordinary code. */
+/*
+ * Snapshots that nobody calls for: conditions are set here. What is due is taken by the thread of the
+ * recorders and written by one of its own, so that a slow disk delays neither generations nor other
+ * recorders. Ordinary code.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +55,8 @@ static int write_file(const char *path, const struct strbuf *bytes)
 	int fd, r;
 
 	snprintf(part, sizeof(part), "%s.part", path);
-	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* non-blocking: a pipe of that name is no place to wait at */
+	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	r = coati_write_all(fd, bytes->text, bytes->len);
@@ -63,26 +69,82 @@ static int write_file(const char *path, const struct strbuf *bytes)
 	return r;
 }
 
-static void write_snapshot(struct tracer_watch *w)
-{
-	struct strbuf bytes = STRBUF_INIT(UINT64_C(1) << 36), path = STRBUF_INIT(PATH_BYTES);
-	int r = coati_recorder_take(w->recorder, &bytes);
+/* One file to be written. */
+struct job {
+	struct tracer_watch *watch;
+	struct strbuf bytes, path;
+	uint64_t now;
+	int error; /* before anything was written */
+};
 
-	if (r == 0)
-		r = name_file(w->file, w->written + 1, &path);
-	if (r == 0)
-		r = write_file(path.text, &bytes);
+/* Under the lock of the recorders. */
+static void note_result(struct job *job, int r)
+{
+	struct tracer_watch *w = job->watch;
+	struct coati_recorder *rec = w->recorder;
+
 	if (r < 0) {
-		w->recorder->snapshot_error = r;
-		w->recorder->snapshots_failed++;
-		if (!w->recorder->error)
-			w->recorder->error = r;
+		rec->snapshot_error = r;
+		rec->snapshots_failed++;
+		rec->error = rec->error ? rec->error : r;
+		atomic_store_explicit(&w->next_ns, job->now + w->pause_ns, memory_order_relaxed);
 	} else {
 		w->written++;
-		w->recorder->snapshots++;
+		rec->snapshots++;
 	}
-	coati_strbuf_fini(&path);
-	coati_strbuf_fini(&bytes);
+	w->busy = false;
+}
+
+static void free_job(struct job *job)
+{
+	coati_strbuf_fini(&job->path);
+	coati_strbuf_fini(&job->bytes);
+	coati_free(job);
+}
+
+static void *run_job(void *ctx)
+{
+	struct job *job = ctx;
+	int r = job->error ? job->error : write_file(job->path.text, &job->bytes);
+
+	coati_recorders_lock();
+	note_result(job, r);
+	coati_recorders_signal();
+	coati_recorders_unlock();
+	free_job(job);
+	/* another one may be due */
+	coati_tracer_wake(&coati_tracer.asked);
+	return NULL;
+}
+
+/* Under the lock of the recorders: what the recorder holds now, to be written by a thread. */
+static void start_job(struct tracer_watch *w, uint64_t now)
+{
+	struct job *job = coati_alloc(sizeof(*job));
+	pthread_t thread;
+
+	if (!job)
+		return; /* the next one that is due, perhaps */
+	*job = (struct job){ .watch = w,
+			     .bytes = STRBUF_INIT(UINT64_C(1) << 36),
+			     .path = STRBUF_INIT(PATH_BYTES),
+			     .now = now };
+	job->error = coati_recorder_take(w->recorder, &job->bytes);
+	if (!job->error)
+		job->error = name_file(w->file, w->written + 1, &job->path);
+	/* set before it is written: who is woken for what nobody writes begins a generation for nothing */
+	atomic_store_explicit(&w->next_ns,
+			      w->written + 1 < w->at_most ? now + w->pause_ns : UINT64_MAX,
+			      memory_order_relaxed);
+	w->busy = true;
+	if (!job->error)
+		job->error = coati_collector_thread(&thread, run_job, job);
+	if (!job->error) {
+		pthread_detach(thread);
+		return;
+	}
+	note_result(job, job->error);
+	free_job(job);
 }
 
 /* ---- what is due ---- */
@@ -114,23 +176,20 @@ static void update_limit(struct tracer_watch *w)
 	}
 }
 
-void coati_tracer_triggers_look(void)
+static void look(void)
 {
 	for (uint32_t i = 0; i < WATCHES; i++) {
 		struct tracer_watch *w = &coati_tracer_watches.v[i];
 		uint64_t now = tracer_ns();
 
-		if (!w->recorder)
+		if (!w->recorder || w->busy || w->ending)
 			continue;
 		if (w->times_p99 > 0)
 			update_limit(w);
 		if (!atomic_exchange_explicit(&w->fired, 0, memory_order_acquire) ||
 		    now < atomic_load_explicit(&w->next_ns, memory_order_relaxed))
 			continue;
-		write_snapshot(w);
-		atomic_store_explicit(&w->next_ns,
-				      w->written < w->at_most ? now + w->pause_ns : UINT64_MAX,
-				      memory_order_relaxed);
+		start_job(w, now);
 	}
 }
 
@@ -156,6 +215,7 @@ static void clear(struct tracer_watch *w)
 	w->type[0] = '\0';
 	w->times_p99 = 0;
 	w->written = 0;
+	w->busy = w->ending = false;
 	atomic_store_explicit(&w->signal, 0, memory_order_relaxed);
 	atomic_store_explicit(&w->limit, 0, memory_order_relaxed);
 	atomic_store_explicit(&w->next_ns, 0, memory_order_relaxed);
@@ -164,25 +224,32 @@ static void clear(struct tracer_watch *w)
 		atomic_store_explicit(&w->durations[i], 0, memory_order_relaxed);
 }
 
-void coati_tracer_triggers_drop(const struct coati_recorder *rec)
+static void drop(const struct coati_recorder *rec)
 {
 	bool any = false;
 
 	for (uint32_t i = 0; i < WATCHES; i++)
 		if (coati_tracer_watches.v[i].recorder == rec) {
-			clear(&coati_tracer_watches.v[i]);
+			struct tracer_watch *w = &coati_tracer_watches.v[i];
+
+			w->ending = true;
+			while (w->busy)
+				coati_recorders_wait();
+			clear(w);
 			any = true;
 		}
 	if (any)
 		forget_sites();
 }
 
-void coati_tracer_triggers_child(void)
+static void drop_all(void)
 {
 	for (uint32_t i = 0; i < WATCHES; i++)
 		if (coati_tracer_watches.v[i].recorder)
 			clear(&coati_tracer_watches.v[i]);
 }
+
+static const struct tracer_triggers triggers = { look, drop, drop_all };
 
 /* A free one with the name of its files, which must make sense. */
 static int take(struct coati_recorder *rec, const char *file, struct tracer_watch **ret,
@@ -214,6 +281,7 @@ static int take(struct coati_recorder *rec, const char *file, struct tracer_watc
 		return coati_fail(err, -ENOMEM, "no memory for a condition");
 	w->at_most = AT_MOST;
 	w->pause_ns = PAUSE_NS;
+	coati_tracer_triggers = &triggers;
 	*ret = w;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "live/tracer/emit.h"
 
 struct tracer_watches coati_tracer_watches;
+const struct tracer_triggers *coati_tracer_triggers;
 
 static bool is_same(const char *a, const char *b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes a flight recorder write a snapshot by itself: a task that took too long, a signal. Noticed where it happens (watch.c, safe), written by the thread of the
- * recorders (trigger.c, ordinary code).
+ * What makes a flight recorder write a snapshot by itself: a task that took too long, a signal. Noticed where it happens (watch.c, safe), written by a thread for
+ * each file (trigger.c, ordinary code).
  */
 #pragma once
 
@@ -28,6 +28,8 @@ struct tracer_watch {
 	struct sigaction old; /* what the signal did before */
 	char *file;
 	uint32_t at_most, written;
+	bool busy;   /* a thread writes a file of it */
+	bool ending; /* its recorder waits for that thread */
 	uint64_t pause_ns;
 	_Atomic uint64_t next_ns; /* nobody is woken for it before; UINT64_MAX: never again */
 };
@@ -46,9 +48,14 @@ void coati_tracer_watch_site(uint32_t id, const char *name);
 void coati_tracer_watch_task(uint32_t site, uint64_t units);
 void coati_tracer_watch_signal(int sig);
 
-/* Under the lock of the recorders: write what is due. */
-void coati_tracer_triggers_look(void);
-/* The recorder ends. */
-void coati_tracer_triggers_drop(const struct coati_recorder *rec);
-/* In the child after fork(). */
-void coati_tracer_triggers_child(void);
+/* What the recorders call of trigger.c, under their lock. By a table, so that a program that sets no
+ * condition is not given that code by the linker. */
+struct tracer_triggers {
+	/* Begin to write what is due. */
+	void (*look)(void);
+	/* The recorder ends. Waits for files that are being written. */
+	void (*drop)(const struct coati_recorder *rec);
+	/* In the child after fork(). */
+	void (*child)(void);
+};
+extern const struct tracer_triggers *coati_tracer_triggers; /* NULL: there was no condition yet */
