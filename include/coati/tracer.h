@@ -253,11 +253,16 @@ static inline void coati_region_leave_(struct coati_site **site)
 
 /* ---- recorders ---- */
 
-/* What happens when the memory is full. */
+/* What happens when a recorder holds as much as it may. Each one has its own policy: what one leaves out is there for
+ * the others. */
 enum coati_recorder_policy {
 	COATI_DROP_OLDEST = 0, /* the oldest generation makes room */
-	COATI_DROP_NEWEST,     /* new events are left out until there is room */
-	COATI_BLOCK, /* the thread that writes waits; but in a handler that interrupted an event it does not, and the event is lost */
+	/* New events are left out until there is room. Beside other recorders it holds copies, in ordinary memory of
+	 * at most @bytes, so that the others have the room that it does not give back. */
+	COATI_DROP_NEWEST,
+	/* A stream: the thread that writes waits; but in a handler that interrupted an event it does not, and the
+	 * event is lost. */
+	COATI_BLOCK,
 };
 
 #define COATI_RECORDER_STACKS (1u << 0) /* the stack with every region, task, log */
@@ -272,7 +277,7 @@ struct coati_recorder_opts {
 	uint32_t flags; /* COATI_RECORDER_* */
 	enum coati_recorder_policy policy;
 	uint64_t
-		bytes; /* memory, all included; 0: 16 MiB. The first recorder of a process decides */
+		bytes; /* what it holds at most, all included; 0: 16 MiB. The first recorder of a process decides how much memory there is for all */
 	uint64_t window_ns; /* flight: older generations are dropped; 0: as many as fit */
 	uint64_t
 		generation_ns; /* how long a generation lasts; 0: 1 s. The shortest of all recorders counts */

@@ -203,7 +203,7 @@ struct live_map {
 	uint64_t sites_used;	/* atomic */
 	uint64_t generation;	/* atomic: the one that is written; 0 none */
 	uint64_t oldest;	/* atomic: generations before were dropped */
-	uint64_t dropped;	/* atomic: events lost so far, all threads */
+	uint64_t dropped;	/* atomic: events that found no room so far, all threads */
 	uint64_t closed_chunks; /* atomic: number of chunks closed since the start */
 	/* atomic: 1 running, 2 stopped in order; 1 and the process gone: it died */
 	uint64_t state;

@@ -260,6 +260,7 @@ void coati_flight_between(struct coati_flight *f, uint64_t from, uint64_t to)
 		if (f->chunks.v[i].generation >= from && f->chunks.v[i].generation <= to)
 			f->chunks.v[nr++] = f->chunks.v[i];
 	f->chunks.len = nr;
+	f->lost = f->map.dropped; /* of all generations: not of these */
 	if (from > 1)
 		f->task = f->map.tasks_count;
 }

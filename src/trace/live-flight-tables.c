@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of a flight recorder as batches: its process, its sites, and tasks that began before
- * the first batch that there is. */
+/*
+ * The tables of a flight recorder as batches: its process, its sites, tasks that began before the
+ * first batch that there is, and losses that no batch tells.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -177,4 +179,43 @@ int coati_flight_give_tasks(struct coati_flight *f, size_t *ret_size)
 		memcpy(f->batch, &head, LIVE_HEAD);
 	}
 	return n;
+}
+
+void coati_flight_note_loss(struct coati_flight *f, const struct live_batch *h)
+{
+	struct live_view b = { .head = *h, .payload = f->batch + LIVE_HEAD };
+	struct live_walk walk;
+	struct live_event e;
+
+	if (h->pair_ns >= f->last.pair_ns)
+		f->last = *h;
+	if (h->kind != LIVE_BATCH_LOSS)
+		return;
+	walk = coati_live_walk(&b, NULL, NULL, NULL);
+	while (coati_live_next(&walk, &e) > 0)
+		if (e.kind == LIVE_LOST)
+			f->lost = f->lost + e.v[2] < f->lost ? UINT64_MAX : f->lost + e.v[2];
+}
+
+/* The batches of losses may have found no room, or are gone with their generation; the process was
+ * killed before it wrote one. The head has them all. */
+int coati_flight_give_loss(struct coati_flight *f, size_t *ret_size)
+{
+	struct live_batch head = table_head(f, LIVE_BATCH_LOSS);
+	struct writer w = writer_over(f->batch + LIVE_HEAD, BATCH_ROOM);
+	uint64_t lost = f->map.dropped > f->lost ? f->map.dropped - f->lost : 0;
+
+	f->lost = f->map.dropped;
+	if (!lost || !f->last.pair_ns)
+		return 0;
+	head.generation = f->last.generation;
+	head.base = head.pair_cycles = head.end_cycles = f->last.pair_cycles;
+	head.pair_ns = head.end_ns = f->last.pair_ns;
+	put_kind(&w, LIVE_LOST);
+	writer_uleb(&w, 0);
+	writer_uleb(&w, 0);
+	writer_uleb(&w, lost);
+	writer_uleb(&w, f->map.ns_base); /* no more is known of when that was */
+	writer_uleb(&w, f->last.end_ns > f->last.pair_ns ? f->last.end_ns : f->last.pair_ns);
+	return give(f, &head, &w, 1, ret_size);
 }

@@ -122,6 +122,7 @@ static int next_in_chunk(struct coati_flight *f, size_t *ret_size, uint64_t *ret
 		f->is_closing = !(h.flags & LIVE_BATCH_CLOSED) &&
 				h.capacity == ((h.used + 7) & ~UINT32_C(7));
 		if (h.kind != LIVE_BATCH_END) {
+			coati_flight_note_loss(f, &h);
 			*ret_size = LIVE_HEAD + h.used;
 			return 1;
 		}
@@ -198,8 +199,11 @@ int coati_flight_next(struct coati_flight *f, const void **ret, size_t *ret_size
 			*ret_where = f->map.tasks_at;
 			n = coati_flight_give_tasks(f, ret_size);
 			break;
-		default:
+		case STAGE_CHUNKS:
 			n = give_chunk(f, ret_size, ret_where);
+			break;
+		default:
+			n = coati_flight_give_loss(f, ret_size);
 		}
 		if (n == 0)
 			f->stage++;

@@ -34,7 +34,14 @@ struct flight_chunk {
 	uint32_t index;
 };
 
-enum flight_stage { STAGE_PROCESS, STAGE_SITES, STAGE_TASKS, STAGE_CHUNKS, STAGE_END };
+enum flight_stage {
+	STAGE_PROCESS,
+	STAGE_SITES,
+	STAGE_TASKS,
+	STAGE_CHUNKS,
+	STAGE_LOSS,
+	STAGE_END,
+};
 
 struct coati_flight {
 	struct flight_place place;
@@ -53,6 +60,8 @@ struct coati_flight {
 	uint32_t at, used;
 	bool is_closing; /* the batch before @at has given back what it did not use, and is not closed yet */
 	uint64_t first_base, first_cycles, first_ns; /* clock of the first batch */
+	struct live_batch last;			     /* head of the last one */
+	uint64_t lost;	/* events that batches of losses have told so far */
 	uint64_t ended; /* generation whose end mark waits for its other batches */
 	uint8_t end_mark[LIVE_HEAD];
 	uint8_t batch[LIVE_BATCH_MAX];
@@ -65,3 +74,6 @@ int coati_flight_take(const struct coati_flight *f, uint64_t at, void *bytes, si
 int coati_flight_give_process(struct coati_flight *f, size_t *ret_size);
 int coati_flight_give_sites(struct coati_flight *f, size_t *ret_size);
 int coati_flight_give_tasks(struct coati_flight *f, size_t *ret_size);
+int coati_flight_give_loss(struct coati_flight *f, size_t *ret_size);
+/* The batch in f->batch with the head @h is given. */
+void coati_flight_note_loss(struct coati_flight *f, const struct live_batch *h);

@@ -13,6 +13,7 @@
 #include <coati/tracer.h>
 
 #include "lib/test.h"
+#include "live/tracer/recorder.h"
 #include "tracer-spool.h"
 
 #define HOUR   (UINT64_C(3600) * 1000000000u)
@@ -52,12 +53,11 @@ static void count(int64_t from, int64_t to)
 }
 
 /* Begins a generation, so that streams get the one before. */
-static void turn(struct coati_recorder *flight)
+static void turn(void)
 {
-	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-	CHECK_OK(coati_recorder_snapshot(flight, fd, NULL));
-	close(fd);
+	coati_recorders_lock();
+	coati_collector_turn(false);
+	coati_recorders_unlock();
 }
 
 /* ---- what a trace says about the numbers ---- */
@@ -65,7 +65,8 @@ static void turn(struct coati_recorder *flight)
 struct numbers {
 	int64_t first, last; /* -1: none */
 	uint64_t count;
-	bool in_order; /* without a gap */
+	uint64_t prefix; /* up to the first gap */
+	bool in_order;	 /* there is no gap */
 };
 
 static void note_number(void *ctx, const struct live_view *b, const struct live_event *e)
@@ -77,6 +78,7 @@ static void note_number(void *ctx, const struct live_view *b, const struct live_
 	if (e->kind != LIVE_COUNTER)
 		return;
 	n->in_order = n->in_order && (!n->count || v == n->last + 1);
+	n->prefix += n->in_order;
 	n->first = n->count ? n->first : v;
 	n->last = v;
 	n->count++;
@@ -163,7 +165,7 @@ static void stalled(int in, int out)
 
 	CHECK_OK(coati_recorder_on_signal(flight, SIGUSR1, "snapshot", NULL));
 	count(0, EVENTS);
-	turn(flight); /* the writer of the stream is stuck from now on */
+	turn(); /* the writer of the stream is stuck from now on */
 	other = start(fd, 0, COATI_DROP_OLDEST, 0);
 	count(EVENTS, 2 * EVENTS);
 	check_flight(flight, 2 * EVENTS - 1);
@@ -245,7 +247,7 @@ static void given_up(enum coati_recorder_policy policy)
 	CHECK_OK(pipe2(fds, O_CLOEXEC));
 	stream = start(fds[1], 4 << 20, policy, 1000000);
 	count(0, EVENTS);
-	turn(flight);
+	turn();
 	for (int i = 0; i < 20000 && !dropped(stream); i++)
 		usleep(1000);
 	CHECK_U64(dropped(stream), >, 0);
@@ -256,7 +258,7 @@ static void given_up(enum coati_recorder_policy policy)
 	CHECK_U64(whole + dropped(stream), ==, EVENTS);
 	/* from now on all is lost, and the pipe stays as it is */
 	count(EVENTS, EVENTS + 1000);
-	turn(flight);
+	turn();
 	for (int i = 0; i < 20000 && whole + dropped(stream) < EVENTS + 1000; i++)
 		usleep(1000);
 	CHECK_U64(whole + dropped(stream), ==, EVENTS + 1000);
@@ -287,4 +289,166 @@ TEST(tracer_blocking_stream_lets_the_program_go_on_when_its_reader_is_given_up)
 	CHECK_ERR(coati_recorder_stop(&stream, NULL), -ETIMEDOUT);
 	close(fds[0]);
 	close(fds[1]);
+}
+
+/* ---- each its own policy ---- */
+
+#define ROUNDS 100
+#define ROUND  5000 /* numbers of a round: some 25 KB, in a generation of its own */
+#define ALL    (ROUNDS * ROUND)
+
+/* Several times as much as any of the recorders may hold. */
+static void count_rounds(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		count(i * ROUND, (i + 1) * ROUND);
+		turn();
+	}
+}
+
+/* A stream that nobody reads until all is written, beside a flight recorder. What it had; all that is
+ * lost has been told, and counted. */
+static struct numbers stalled_beside(struct coati_recorder *flight,
+				     enum coati_recorder_policy policy, uint64_t bytes)
+{
+	struct coati_recorder *stream;
+	struct reader reader;
+	struct numbers n;
+	uint64_t lost;
+	struct spool t;
+	int fds[2];
+
+	CHECK_OK(pipe2(fds, O_CLOEXEC));
+	stream = start(fds[1], bytes, policy, 0);
+	count_rounds();
+	check_flight(flight, ALL - 1);
+	lost = dropped(stream);
+	reader_start(&reader, fds[0]);
+	CHECK_OK(coati_recorder_stop(&stream, NULL));
+	close(fds[1]);
+	reader_end(&reader);
+	spool_read(&t, reader.to);
+	n = numbers_of(&t);
+	CHECK_U64(t.lost, ==, lost);
+	CHECK_U64(n.count + lost, ==, ALL);
+	spool_free(&t);
+	close(reader.to);
+	close(fds[0]);
+	return n;
+}
+
+TEST(tracer_stream_that_leaves_out_new_events_freezes_no_flight_recorder)
+{
+	struct coati_recorder *flight = start(-1, 1 << 20, COATI_DROP_OLDEST, 0);
+	struct numbers n = stalled_beside(flight, COATI_DROP_NEWEST, 1 << 19);
+
+	/* the first ones, as many as it may hold: at least as many as events of 8 bytes would be. Later
+	 * ones instead of what the pipe has taken meanwhile. */
+	CHECK_INT(n.first, ==, 0);
+	CHECK_U64(n.prefix, >=, (1 << 19) / 8);
+	CHECK_U64(n.count, <=, ((1 << 19) + (1 << 17)) / 3);
+	CHECK_OK(coati_recorder_stop(&flight, NULL));
+}
+
+TEST(tracer_stream_that_leaves_out_old_events_has_its_own_limit)
+{
+	struct coati_recorder *flight = start(-1, 4 << 20, COATI_DROP_OLDEST, 0);
+	struct numbers n = stalled_beside(flight, COATI_DROP_OLDEST, 1 << 19);
+
+	/* what its thread held when the reader stopped, and the last ones */
+	CHECK_INT(n.last, ==, ALL - 1);
+	CHECK(!n.in_order);
+	CHECK_U64(n.count, <=, ((1 << 19) + (1 << 17)) / 3);
+	CHECK_OK(coati_recorder_stop(&flight, NULL));
+}
+
+/* Started in either order. */
+static void two_flights(bool newest_first)
+{
+	struct coati_recorder *oldest = NULL, *newest;
+	struct numbers n;
+	struct spool t;
+
+	if (!newest_first)
+		oldest = start(-1, 1 << 20, COATI_DROP_OLDEST, 0);
+	newest = start(-1, 1 << 20, COATI_DROP_NEWEST, 0);
+	if (newest_first) { /* they have to be moved out of the way of the other one */
+		count(-100, 0);
+		turn();
+		oldest = start(-1, 1 << 20, COATI_DROP_OLDEST, 0);
+	}
+	count_rounds();
+	check_flight(oldest, ALL - 1);
+	for (int i = 0; i < 2; i++) { /* what is frozen stays so, with its losses */
+		spool_snapshot(&t, newest);
+		n = numbers_of(&t);
+		CHECK_INT(n.first, ==, newest_first ? -100 : 0);
+		CHECK(n.in_order);
+		CHECK_U64(n.count, >=, (1 << 20) / 8);
+		CHECK_U64(t.lost, ==, dropped(newest));
+		CHECK_U64(n.count + t.lost, ==, newest_first ? ALL + 100 : ALL);
+		spool_free(&t);
+	}
+	CHECK_OK(coati_recorder_stop(&oldest, NULL));
+	spool_snapshot(&t, newest);
+	CHECK_U64(numbers_of(&t).count, ==, n.count);
+	spool_free(&t);
+	CHECK_OK(coati_recorder_stop(&newest, NULL));
+}
+
+TEST(tracer_flight_recorders_keep_the_first_and_the_last_events_beside_each_other)
+{
+	two_flights(false);
+	two_flights(true);
+}
+
+/* The memory is that of the first one; the other has its own limit within it. */
+TEST(tracer_second_flight_recorder_holds_no_more_than_its_own_limit)
+{
+	struct coati_recorder *large = start(-1, 4 << 20, COATI_DROP_OLDEST, 0);
+	struct coati_recorder *small = start(-1, 1 << 18, COATI_DROP_OLDEST, 0);
+	uint64_t count_of_large;
+	struct spool t;
+
+	count_rounds();
+	check_flight(large, ALL - 1);
+	spool_snapshot(&t, large);
+	count_of_large = numbers_of(&t).count;
+	spool_free(&t);
+	check_flight(small, ALL - 1);
+	spool_snapshot(&t, small);
+	CHECK_U64(numbers_of(&t).count, <=, (1 << 18) / 3);
+	CHECK_U64(numbers_of(&t).count * 2, <, count_of_large);
+	spool_free(&t);
+	CHECK_OK(coati_recorder_stop(&small, NULL));
+	CHECK_OK(coati_recorder_stop(&large, NULL));
+}
+
+/* A stream that loses everything beside one that is read, which has everything. */
+TEST(tracer_loss_of_one_stream_is_no_loss_of_another)
+{
+	struct coati_recorder *flight = start(-1, 1 << 20, COATI_DROP_OLDEST, 0), *read;
+	struct reader reader;
+	struct numbers n;
+	struct spool t;
+	int fds[2];
+
+	CHECK_OK(pipe2(fds, O_CLOEXEC));
+	reader_start(&reader, fds[0]);
+	read = start(fds[1], 0, COATI_BLOCK, 0);
+	n = stalled_beside(flight, COATI_DROP_NEWEST, 1 << 18);
+	CHECK_U64(n.count, <, ALL / 2);
+	CHECK_U64(dropped(read), ==, 0);
+	CHECK_OK(coati_recorder_stop(&read, NULL));
+	close(fds[1]);
+	reader_end(&reader);
+	spool_read(&t, reader.to);
+	n = numbers_of(&t);
+	CHECK_U64(n.count, ==, ALL);
+	CHECK(n.in_order);
+	CHECK_U64(t.lost, ==, 0);
+	spool_free(&t);
+	CHECK_OK(coati_recorder_stop(&flight, NULL));
+	close(reader.to);
+	close(fds[0]);
 }

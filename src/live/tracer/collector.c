@@ -39,62 +39,63 @@ void coati_recorders_signal(void)
 	pthread_cond_broadcast(&changed);
 }
 
-/* Whether a flight recorder keeps the generation, with @newer bytes of newer ones kept. */
-static bool keeps(const struct coati_recorder *rec, const struct tracer_generation *g,
-		  uint64_t newer, uint64_t now)
+static uint64_t room_of(const struct tracer_generation *g)
 {
-	if (rec->fd >= 0 || g->number < rec->from)
-		return false;
-	if (!newer)
-		return true; /* one is always kept */
-	return newer + (uint64_t)g->chunks * TRACER_CHUNK <= rec->bytes &&
-	       (!rec->window_ns || now - g->end_ns <= rec->window_ns);
+	return (uint64_t)g->chunks * TRACER_CHUNK;
 }
 
-static bool is_kept(const struct tracer_generation *g, uint64_t newer, uint64_t now)
+/* The oldest generation that a flight recorder keeps, by its own limits; it always keeps one that is
+ * complete. */
+static uint64_t first_kept(const struct coati_recorder *rec, uint64_t now)
 {
-	for (const struct coati_recorder *rec = coati_recorders; rec; rec = rec->next)
-		if (keeps(rec, g, newer, now))
-			return true;
-	return g->wanted || g->pins || !g->complete;
+	uint64_t end = rec->from > coati_tracer.oldest ? rec->from : coati_tracer.oldest;
+	uint64_t n = coati_tracer.newest + 1, newer = 0;
+
+	for (; n > end; n--) {
+		const struct tracer_generation *g = coati_tracer_generation(n - 1);
+
+		if (!g->complete)
+			continue;
+		if (newer && (newer + room_of(g) > rec->bytes ||
+			      (rec->window_ns && now - g->end_ns > rec->window_ns)))
+			break;
+		newer += room_of(g);
+	}
+	return n;
 }
 
-/* Give back the generations that nobody keeps: the oldest ones. */
-static void give_back(void)
+void coati_collector_give_back(void)
 {
 	struct tracer *t = &coati_tracer;
-	uint64_t newer = 0, now = tracer_ns(), keep = t->newest + 1;
+	uint64_t now = tracer_ns(), keep = t->newest + 1;
 	struct tracer_guard guard;
 
 	coati_tracer_lock(&guard);
-	while (keep > t->oldest) {
-		const struct tracer_generation *g = coati_tracer_generation(keep - 1);
-
-		if (!is_kept(g, newer, now))
-			break;
-		if (g->complete)
-			newer += (uint64_t)g->chunks * TRACER_CHUNK;
-		keep--;
+	for (struct coati_recorder *rec = coati_recorders; rec; rec = rec->next) {
+		if (rec->fd >= 0 || rec->stashes)
+			continue; /* it has what it wants, or says so: "wanted" */
+		rec->from = first_kept(rec, now);
+		keep = rec->from < keep ? rec->from : keep;
 	}
-	while (t->oldest < keep && !coati_tracer_generation(t->oldest)->pins &&
-	       !coati_tracer_generation(t->oldest)->wanted)
-		coati_tracer_drop(coati_tracer_generation(t->oldest));
+	for (; t->oldest < keep; coati_tracer_drop(coati_tracer_generation(t->oldest))) {
+		const struct tracer_generation *g = coati_tracer_generation(t->oldest);
+
+		if (!g->complete || g->pins || g->wanted)
+			break;
+	}
 	coati_tracer_unlock(&guard);
 }
 
 void coati_collector_turn(bool stop)
 {
 	coati_tracer_advance(stop);
-	give_back();
+	for (struct coati_recorder *rec = coati_recorders; rec; rec = rec->next) {
+		coati_recorder_stash(rec);
+		coati_recorder_limit(rec);
+	}
+	coati_collector_give_back();
 	for (struct coati_recorder *rec = coati_recorders; rec; rec = rec->next)
 		coati_recorder_wake(rec);
-}
-
-void coati_collector_give_back(void)
-{
-	coati_recorders_lock();
-	give_back();
-	coati_recorders_unlock();
 }
 
 /* New events are left out, and nobody takes the old ones: another generation would only take from what is kept back for the tracer's own words. */

@@ -152,9 +152,9 @@ static void copy_chunks(struct strbuf *out, const struct tracer_generation *g, u
 		copy_chunk(out, chunk, g->number, of);
 }
 
-/* What the recorder @of has lost and was not told of, at most once. */
+/* What the recorder @of has lost and was not told of. @again: as if it had not been told. */
 static void write_losses(struct strbuf *out, const struct tracer_generation *g, uint32_t of,
-			 struct own_batch *b)
+			 bool again, struct own_batch *b)
 {
 	struct tracer_account *a = &coati_tracer.accounts[__builtin_ctz(of)];
 	struct tracer_guard guard;
@@ -165,7 +165,7 @@ static void write_losses(struct strbuf *out, const struct tracer_generation *g, 
 	count = a->nr_losses;
 	for (uint32_t i = 0; i < count; i++)
 		at = put_loss(at, &a->losses[i]);
-	a->nr_losses = 0;
+	a->nr_losses = again ? count : 0;
 	coati_tracer_unlock(&guard);
 	b->head = head_of(g, LIVE_BATCH_LOSS, 0);
 	if (count)
@@ -179,17 +179,17 @@ static void write_end(struct strbuf *out, const struct tracer_generation *g, uin
 	append(out, &b->head, 0, 0);
 }
 
-struct tracer_generation *coati_tracer_pin(uint64_t number)
+struct tracer_generation *coati_tracer_pin(uint64_t number, uint32_t of)
 {
 	struct tracer *t = &coati_tracer;
-	struct tracer_generation *g = NULL;
+	struct tracer_generation *g = coati_tracer_generation(number);
 	struct tracer_guard guard;
 
 	coati_tracer_lock(&guard);
-	if (number >= t->oldest && coati_tracer_generation(number)->complete) {
-		g = coati_tracer_generation(number);
+	if (number >= t->oldest && g->complete && (!of || g->wanted & of))
 		g->pins++;
-	}
+	else
+		g = NULL;
 	coati_tracer_unlock(&guard);
 	return g;
 }
@@ -206,8 +206,8 @@ void coati_tracer_unpin(struct tracer_generation *g, uint32_t taken)
 	coati_tracer_unlock(&guard);
 }
 
-int coati_tracer_generation_bytes(const struct tracer_generation *g, uint32_t of,
-				  struct strbuf *out)
+static int write_generation(struct strbuf *out, const struct tracer_generation *g, uint32_t of,
+			    bool again)
 {
 	struct own_batch *own = coati_alloc(sizeof(*own)); /* threads may have small stacks */
 	uint32_t seq;
@@ -219,13 +219,19 @@ int coati_tracer_generation_bytes(const struct tracer_generation *g, uint32_t of
 	seq = write_sites(out, g, 2, own);
 	copy_chunks(out, g, of);
 	if (of)
-		write_losses(out, g, of, own);
+		write_losses(out, g, of, again, own);
 	write_end(out, g, seq, own);
 	coati_free(own);
 	return out->failed;
 }
 
-int coati_tracer_loss_bytes(uint64_t number, uint32_t of, struct strbuf *out)
+int coati_tracer_generation_bytes(const struct tracer_generation *g, uint32_t of,
+				  struct strbuf *out)
+{
+	return write_generation(out, g, of, false);
+}
+
+int coati_tracer_loss_bytes(uint64_t number, uint32_t of, bool again, struct strbuf *out)
 {
 	struct tracer_pair pair = coati_tracer_pair();
 	struct tracer_generation none = { .number = number,
@@ -235,5 +241,5 @@ int coati_tracer_loss_bytes(uint64_t number, uint32_t of, struct strbuf *out)
 					  .realtime_ns = coati_tracer_realtime(),
 					  .first = UINT32_MAX };
 
-	return coati_tracer_generation_bytes(&none, of, out);
+	return write_generation(out, &none, of, again);
 }

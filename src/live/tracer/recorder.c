@@ -88,11 +88,25 @@ static int prepare_process(struct coati_error *err)
 
 /* ---- what all recorders want together ---- */
 
+/* What happens when the memory is full. Threads wait while a recorder wants that. Else the oldest
+ * generation makes room: it is lost only for those who wanted a copy and had no time to take it. One
+ * that leaves out new events decides alone, or not at all. */
+static enum coati_recorder_policy policy_of_all(void)
+{
+	const struct coati_recorder *first = coati_recorders;
+
+	if (!coati_tracer.running) /* new events take nothing from one that ends */
+		return COATI_DROP_NEWEST;
+	if (coati_tracer.blocking)
+		return COATI_BLOCK;
+	return !first->next && !first->stashes ? first->policy : COATI_DROP_OLDEST;
+}
+
 static void update_wishes(void)
 {
 	struct tracer *t = &coati_tracer;
 	struct tracer_guard guard;
-	uint32_t stacks = 0, policy = COATI_DROP_OLDEST;
+	uint32_t stacks = 0;
 	uint64_t period_ns = 0;
 
 	coati_tracer_lock(&guard);
@@ -102,12 +116,10 @@ static void update_wishes(void)
 
 		/* one that ends still takes what it wanted before */
 		t->blocking |= rec->fd >= 0 && rec->policy == COATI_BLOCK ? bit : 0;
-		if (rec->policy > policy)
-			policy = rec->policy;
 		if (rec->until != UINT64_MAX)
 			continue;
 		t->running |= bit;
-		t->takers |= rec->fd >= 0 ? bit : 0;
+		t->takers |= rec->fd >= 0 || rec->stashes ? bit : 0;
 		t->labels_wanted += !!(rec->flags & COATI_RECORDER_LABELS);
 		t->samples_wanted += !!(rec->flags & COATI_RECORDER_SAMPLES);
 		stacks += !!(rec->flags & COATI_RECORDER_STACKS);
@@ -115,9 +127,7 @@ static void update_wishes(void)
 			period_ns = rec->generation_ns;
 	}
 	period_ns = period_ns ? period_ns : DEFAULT_PERIOD_NS;
-	if (!t->running) /* new events are for nobody: they take nothing from one that ends */
-		policy = COATI_DROP_NEWEST;
-	atomic_store_explicit(&t->policy, policy, memory_order_relaxed);
+	atomic_store_explicit(&t->policy, policy_of_all(), memory_order_relaxed);
 	if (atomic_exchange_explicit(&t->period_ns, period_ns, memory_order_relaxed) != period_ns)
 		coati_tracer_wake(&t->asked); /* it sleeps for the old one */
 	atomic_store_explicit(&coati_tracer_hot.stacks, stacks, memory_order_relaxed);
@@ -188,6 +198,20 @@ static int begin_recording(const struct coati_recorder_opts *opts, struct coati_
 	return 0;
 }
 
+/* Another one comes: those that leave out new events must not keep the memory full. */
+static void leave_room(struct coati_recorder *another)
+{
+	struct coati_recorder *rec = coati_recorders;
+
+	if (rec && another->policy == COATI_DROP_NEWEST) {
+		another->stashes = true;
+		another->last = &another->first;
+	}
+	for (; rec; rec = rec->next)
+		if (rec->policy == COATI_DROP_NEWEST)
+			coati_recorder_stash_begin(rec);
+}
+
 static int start(const struct coati_recorder_opts *opts, struct coati_recorder *rec,
 		 struct coati_error *err)
 {
@@ -201,6 +225,7 @@ static int start(const struct coati_recorder_opts *opts, struct coati_recorder *
 			coati_tracer.filters[rec->index].used = false;
 	}
 	if (!r) {
+		leave_room(rec);
 		rec->next = coati_recorders;
 		coati_recorders = rec;
 		rec->from = coati_tracer.newest + 1;
@@ -266,6 +291,14 @@ int coati_recorder_start(const struct coati_recorder_opts *opts, struct coati_re
 
 /* ---- snapshot ---- */
 
+/* The copies that it has made, and what it lost. */
+static int copy_stash(const struct coati_recorder *rec, struct strbuf *bytes)
+{
+	for (const struct recorder_copy *c = rec->first; c; c = c->next)
+		coati_strbuf_add(bytes, c->bytes.text, c->bytes.len);
+	return coati_tracer_loss_bytes(coati_tracer.newest, coati_recorder_bit(rec), true, bytes);
+}
+
 /* All generations that the recorder holds, behind what @bytes holds. */
 static int copy_kept(const struct coati_recorder *rec, struct strbuf *bytes)
 {
@@ -274,7 +307,7 @@ static int copy_kept(const struct coati_recorder *rec, struct strbuf *bytes)
 	int r = 0;
 
 	for (; number <= end && !r; number++) {
-		struct tracer_generation *g = coati_tracer_pin(number);
+		struct tracer_generation *g = coati_tracer_pin(number, 0);
 
 		if (!g)
 			continue;
@@ -289,7 +322,7 @@ int coati_recorder_take(struct coati_recorder *rec, struct strbuf *ret)
 	coati_collector_turn(false);
 	coati_tracer_carry_head(ret);
 	coati_tracer_carry_maps(ret, 0);
-	return copy_kept(rec, ret);
+	return rec->stashes ? copy_stash(rec, ret) : copy_kept(rec, ret);
 }
 
 int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_error *err)
@@ -404,7 +437,7 @@ static int stop(struct coati_recorder *rec)
 		end_recording();
 	coati_recorders_unlock();
 	pthread_mutex_unlock(&life);
-	return rec->error;
+	return atomic_load(&rec->error);
 }
 
 int coati_recorder_stop(struct coati_recorder **rec, struct coati_error *err)
@@ -415,6 +448,7 @@ int coati_recorder_stop(struct coati_recorder **rec, struct coati_error *err)
 		return 0;
 	if ((*rec)->pid == (uint32_t)getpid())
 		r = stop(*rec);
+	coati_recorder_stash_free(*rec);
 	coati_free(*rec);
 	*rec = NULL;
 	if (r == -ETIMEDOUT)

@@ -7,8 +7,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/strbuf.h"
 #include "live/tracer/sink.h"
 #include "live/tracer/tracer.h"
+
+/* A generation, as bytes. */
+struct recorder_copy {
+	struct recorder_copy *next;
+	uint64_t room; /* what it took in the memory */
+	struct strbuf bytes;
+};
 
 struct coati_recorder {
 	struct coati_recorder *next;
@@ -23,7 +31,14 @@ struct coati_recorder {
 	int error;	    /* first one of a stream or of a snapshot that nobody called for */
 	int snapshot_error; /* last one of those, */
 	uint64_t snapshots, snapshots_failed; /* and how many there were */
+	/* One that leaves out new events must not keep the old ones where others need room: beside
+	 * others it copies each generation to memory of its own, as long as that is no more than
+	 * @bytes. Once it does, it always does. */
+	bool stashes;
+	struct recorder_copy *first, **last; /* copies, oldest first */
+	uint64_t stashed; /* bytes of these, and of the one that is being written */
 	/* of a stream */
+	bool copying; /* its writer copies a generation */
 	pthread_t writer;
 	_Atomic uint32_t work; /* futex: the writer has something to do */
 	struct tracer_sink sink;
@@ -52,14 +67,13 @@ int coati_collector_start(void);
 void coati_collector_stop(void);
 /* Under the lock of the recorders: a new generation, with @stop none, and what recorders do with the old one. */
 void coati_collector_turn(bool stop);
-/* Without it: drop the generations that nobody keeps. */
+/* Under the lock of the recorders: drop the generations that nobody keeps. */
 void coati_collector_give_back(void);
 /* In the child after fork(). */
 void coati_collector_child(void);
 
 /* ---- recorder.c ---- */
 
-struct strbuf;
 /* Under the lock of the recorders: all that it holds, as a recording. */
 int coati_recorder_take(struct coati_recorder *rec, struct strbuf *ret);
 
@@ -72,3 +86,11 @@ void coati_recorder_wake(struct coati_recorder *rec);
 /* Without any lock, rec->until is set: returns when all is written, or the reader took nothing for too
  * long. */
 void coati_recorder_stream_end(struct coati_recorder *rec);
+/* Under the lock of the recorders: from now on it keeps copies of its own. */
+void coati_recorder_stash_begin(struct coati_recorder *rec);
+/* Under the lock of the recorders: copy what is complete, or count it as lost. */
+void coati_recorder_stash(struct coati_recorder *rec);
+/* Under the lock of the recorders: a stream leaves out the oldest generations of those that wait in
+ * the memory for it, when they are more than its limit. */
+void coati_recorder_limit(struct coati_recorder *rec);
+void coati_recorder_stash_free(struct coati_recorder *rec);
