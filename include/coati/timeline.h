@@ -350,7 +350,7 @@ struct coati_why {
 	uint32_t nr_rows;
 	uint32_t
 		without_cpu; /* 1: most of the extra time is waiting for a CPU, or interrupts; the slow ones are those that are slow without it */
-	uint64_t threshold;  /* slow ones take longer than this; ns */
+	uint64_t threshold;  /* no slow one is shorter, and no other is longer; ns */
 	double slow, typical; /* mean durations; without_cpu: less the waiting for a CPU */
 	double machine; /* share of the extra time that is waiting for a CPU or interrupts, 0 to 1 */
 	double seen; /* share of the extra running time in which samples were taken, 0 to 1; negative: nobody can say */

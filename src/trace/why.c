@@ -192,11 +192,13 @@ static int fill(struct comparison *c)
 
 /* ---- slow and typical ---- */
 
-static int by_size(const void *a, const void *b)
+static int by_length(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	const struct rank *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->instance < y->instance ? -1 : x->instance > y->instance;
 }
 
 static uint64_t length(const struct instance *i, bool without_cpu)
@@ -204,26 +206,25 @@ static uint64_t length(const struct instance *i, bool without_cpu)
 	return without_cpu ? i->own : i->end - i->begin;
 }
 
-/* Sets who is what; the threshold. */
+/*
+ * Sets which are slow and which are typical, and returns the threshold. The slow ones are chosen by
+ * rank, not by comparing with the threshold: durations that are equal there (own times of requests
+ * that do the same differ by a few ns) would leave fewer of them than the percentile says.
+ */
 static uint64_t divide(struct comparison *c, double percent, bool without_cpu)
 {
-	size_t nr = c->list.len, rank = (size_t)((double)nr * percent / 100);
-	uint64_t threshold, low, high;
+	size_t nr = c->list.len, first = (size_t)((double)nr * percent / 100);
 
 	for (size_t i = 0; i < nr; i++)
-		c->order[i] = length(&c->list.v[i], without_cpu);
-	qsort(c->order, nr, sizeof(*c->order), by_size);
-	threshold = c->order[rank ? rank - 1 : 0];
-	low = c->order[nr / 4];
-	high = c->order[nr - 1 - nr / 4];
+		c->order[i] = (struct rank){ length(&c->list.v[i], without_cpu), (uint32_t)i };
+	qsort(c->order, nr, sizeof(*c->order), by_length);
 	for (size_t i = 0; i < nr; i++) {
-		struct instance *in = &c->list.v[i];
-		uint64_t ns = length(in, without_cpu);
+		struct instance *in = &c->list.v[c->order[i].instance];
 
-		in->is_slow = ns > threshold;
-		in->is_typical = !in->is_slow && ns >= low && ns <= high;
+		in->is_slow = i >= first;
+		in->is_typical = i < first && i >= nr / 4 && i < nr - nr / 4;
 	}
-	return threshold;
+	return c->order[first ? first - 1 : 0].ns;
 }
 
 static void count(const struct comparison *c, struct coati_why *w)

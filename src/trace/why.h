@@ -13,6 +13,11 @@ struct instance {
 	bool is_slow, is_typical;
 };
 
+struct rank {
+	uint64_t ns;
+	uint32_t instance;
+};
+
 struct column {
 	enum coati_why_kind kind;
 	uint32_t part;
@@ -27,7 +32,7 @@ struct comparison {
 	ARRAY(struct column) columns;
 	struct map of_task; /* instance of a task */
 	struct map regions; /* column of a region's name */
-	uint64_t *order;    /* of durations; room for all */
+	struct rank *order; /* all of them, the shortest first */
 	double *seen;	    /* samples of each instance outside of page faults */
 };
 

@@ -163,3 +163,26 @@ TEST(why_says_when_there_are_too_few)
 	coati_why_free(&w);
 	coati_timeline_free(&t);
 }
+
+/* The durations at the boundary are equal, as the own times of equal requests are now and then. */
+TEST(why_takes_the_slowest_hundredth_also_when_durations_are_equal)
+{
+	struct coati_timeline *t = begin(1);
+	struct coati_why *w;
+	uint64_t now = 1000;
+
+	exists(t, 11);
+	in(t, 11, 500);
+	for (uint64_t i = 1; i <= 500; i++) {
+		live(t, COATI_TIMELINE_TASK_BEGIN, 11, now, i, "job");
+		now += 1000 + (i == 495 || i == 496 ? 495 : i);
+		live(t, COATI_TIMELINE_TASK_END, 11, now, i, NULL);
+	}
+	end(t, now);
+	w = ask_why(t, "job");
+	CHECK_INT(w->nr_slow, ==, 5);
+	CHECK_INT(w->nr_typical, ==, 250);
+	CHECK_U64(w->threshold, ==, 1495);
+	coati_why_free(&w);
+	coati_timeline_free(&t);
+}
