@@ -66,6 +66,15 @@ static double error_of(const struct comparison *c, const double *v, bool slow, d
 	return nr > 1 ? sqrt(sum / (nr - 1) / nr) : 0;
 }
 
+/* Whether all are equal: then every mean of some of them is the same. */
+static bool is_constant(const double *v, size_t nr)
+{
+	for (size_t i = 1; i < nr; i++)
+		if (v[i] != v[0])
+			return false;
+	return true;
+}
+
 /* What slow ones have more, and between what that lies with 99 % confidence. */
 struct interval {
 	double extra, low, high;
@@ -79,7 +88,7 @@ static void resample(const double *slow, size_t nr, double *extra, double typica
 		double sum = 0;
 
 		for (size_t i = 0; i < nr; i++)
-			sum += slow[draw(&state) % nr];
+			sum += slow[(draw(&state) >> 32) * nr >> 32];
 		extra[n] = sum / (double)nr - typical + error * draw_normal(&state);
 	}
 	qsort(extra, ROUNDS, sizeof(*extra), by_value);
@@ -98,7 +107,8 @@ static int find_interval(const struct comparison *c, const double *v, struct int
 		if (c->list.v[i].is_slow)
 			slow[nr++] = v[i];
 	*ret = (struct interval){ .extra = mean - typical };
-	if (nr > MANY) {
+	/* most parts are zero in every instance: nothing is drawn for them */
+	if (nr > MANY || (error <= 0 && is_constant(slow, nr))) {
 		error = MANY_ERRORS * hypot(error, error_of(c, v, true, mean));
 		ret->low = ret->extra - error;
 		ret->high = ret->extra + error;
