@@ -16,10 +16,13 @@
  *	/debug/pprof/			the index
  *	/debug/pprof/cmdline		the command line, its words ended by zero bytes
  *	/debug/pprof/symbol		names of addresses (?0x1234+0x5678, or as the body of a POST), for pprof; of static functions, too
- *	/debug/pprof/profile?seconds=30	a CPU profile (<coati/sampler.h>), 1 to 3600 seconds
+ *	/debug/pprof/profile?seconds=30	a CPU profile (<coati/sampler.h>), 1 to 3600 seconds;
+ *					hz=1000 sets the rate, clock=wall samples wall time
  *	/debug/pprof/heap		memory in use, and /debug/pprof/allocs what was ever allocated, after coati_heap_start() (<coati/heap.h>)
  *	/debug/pprof/mutex		who lets others wait for locks, and /debug/pprof/block who waits, after coati_locks_start() (<coati/locks.h>)
- *	/debug/pprof/threads		the stacks of all threads
+ *	/debug/pprof/threads		the stacks of all threads; /debug/pprof/goroutine is the same
+ *	/debug/pprof/threadcreate	who started threads, after coati_threadcreate_start()
+ *	/debug/pprof/NAME		a custom profile of this name (<coati/custom.h>)
  *	/debug/pprof/trace?seconds=1	a recording of the next seconds for `coati trace`, in programs that use labels or <coati/tracer.h>
  *	/metrics			CPU time, memory, threads, files and what the library counts, for Prometheus (text or OpenMetrics)
  *

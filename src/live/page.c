@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define PAGES 16u
+#define PAGES 64u
 
 static _Atomic(const struct live_page *) pages[PAGES];
 

@@ -14,10 +14,12 @@
 #include "base/strbuf.h"
 
 /* A request and its answer. */
+struct live_page;
 struct page_job {
+	const struct live_page *page;	  /* that is asked for */
 	uint32_t seconds, debug;	  /* of the request; 0: not said */
 	enum coati_sampler_stacks stacks; /* how the server follows them */
-	const char *text;		  /* of the request, for pages that take some; NULL: none */
+	const char *text;		  /* the query, or the body of a POST */
 	/* Sleep; false when nobody waits for the answer any more. */
 	bool (*wait)(struct page_job *job, uint64_t ns);
 	struct strbuf *body; /* where the answer goes */
@@ -48,7 +50,7 @@ struct live_page {
 	const char *name; /* behind /debug/pprof/ */
 	const char *what; /* one line for the index */
 	/* For the index: how much there is to see. NULL: not counted. */
-	uint64_t (*count)(void);
+	uint64_t (*count)(const struct live_page *page);
 	/* On a thread of its own. */
 	void (*make)(struct page_job *job);
 	uint32_t default_seconds; /* without ?seconds=; 0: as it is now */

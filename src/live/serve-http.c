@@ -210,18 +210,23 @@ int coati_http_parse(const char *bytes, size_t size, struct http_request *ret)
 	return (int)(at - bytes);
 }
 
-int coati_http_query_u32(const char *query, const char *key, uint32_t max, uint32_t *ret)
+int coati_http_query_text(const char *query, const char *key, char *ret, size_t room)
 {
 	size_t size = strlen(key);
-	char digits[16];
 
 	for (const char *at = query; at; at = strchr(at, '&') ? strchr(at, '&') + 1 : NULL) {
 		if (strncmp(at, key, size) || at[size] != '=')
 			continue;
 		at += size + 1;
-		if (!copy(digits, sizeof(digits), at, strcspn(at, "&")))
-			return -ERANGE;
-		return coati_parse_u32(digits, 0, max, ret);
+		return copy(ret, room, at, strcspn(at, "&")) ? 0 : -ERANGE;
 	}
 	return -ENOENT;
+}
+
+int coati_http_query_u32(const char *query, const char *key, uint32_t max, uint32_t *ret)
+{
+	char digits[16];
+	int r = coati_http_query_text(query, key, digits, sizeof(digits));
+
+	return r < 0 ? r : coati_parse_u32(digits, 0, max, ret);
 }

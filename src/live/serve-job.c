@@ -88,7 +88,8 @@ int coati_job_start(struct serve_job *job, const struct serve_answer *answer, in
 				   .make = answer->later->make,
 				   .answer = *answer,
 				   .wake = wake };
-	job->page = (struct page_job){ .seconds = answer->seconds,
+	job->page = (struct page_job){ .page = answer->later,
+				       .seconds = answer->seconds,
 				       .debug = answer->debug,
 				       .stacks = answer->stacks,
 				       .text = answer->text,

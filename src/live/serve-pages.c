@@ -30,10 +30,10 @@ struct visit {
 
 typedef void (*page_fn)(const struct visit *visit, struct serve_answer *ret);
 
+/* Texts in line: an address is a relocation. */
 struct page {
-	const char *path;
-	const char *link; /* in the index, as one would ask for it */
-	const char *what;
+	char path[24];
+	char what[48];
 	page_fn fn;
 	bool takes_post;
 };
@@ -55,20 +55,21 @@ static void show_cmdline(const struct visit *visit, struct serve_answer *ret)
 		coati_serve_say(ret, 500, "/proc/self/cmdline cannot be read");
 }
 
-/* Made by a job, which takes the addresses along. */
+/* Let a job make it, which takes @text along. */
+static void make_later(const struct live_page *page, const char *text, struct serve_answer *ret)
+{
+	ret->text = coati_strdup(text);
+	if (ret->text)
+		ret->later = page;
+	else
+		coati_serve_say(ret, 500, "no memory for the request");
+}
+
 static void show_symbol(const struct visit *visit, struct serve_answer *ret)
 {
-	const char *text = *visit->body ? visit->body : visit->request->query;
-
-	if (visit->request->method == HTTP_HEAD)
-		return;
-	ret->text = coati_realloc_array(NULL, strlen(text) + 1, 1);
-	if (!ret->text) {
-		coati_serve_say(ret, 500, "no memory for the addresses");
-		return;
-	}
-	memcpy(ret->text, text, strlen(text) + 1);
-	ret->later = &coati_serve_symbol;
+	if (visit->request->method != HTTP_HEAD)
+		make_later(&coati_serve_symbol, *visit->body ? visit->body : visit->request->query,
+			   ret);
 }
 
 static void show_metrics(const struct visit *visit, struct serve_answer *ret)
@@ -79,25 +80,26 @@ static void show_metrics(const struct visit *visit, struct serve_answer *ret)
 static void show_index(const struct visit *visit, struct serve_answer *ret);
 
 static const struct page pages[] = {
-	{ "/debug/pprof/", "/debug/pprof/", "this page", show_index, false },
-	{ "/debug/pprof/cmdline", "/debug/pprof/cmdline",
-	  "the command line, words ended by zero bytes", show_cmdline, false },
-	{ "/debug/pprof/symbol", "/debug/pprof/symbol", "names of addresses, for pprof",
-	  show_symbol, true },
-	{ "/metrics", "/metrics", "numbers for Prometheus", show_metrics, false },
+	{ "/debug/pprof/", "this page", show_index, false },
+	{ "/debug/pprof/cmdline", "the command line, words ended by zero bytes", show_cmdline,
+	  false },
+	{ "/debug/pprof/symbol", "names of addresses, for pprof", show_symbol, true },
+	{ "/metrics", "numbers for Prometheus", show_metrics, false },
 };
 
 /* ---- pages that take a while ---- */
 
-/* Who would bring them. */
+/* What brings them: a function that the program has not called, or a part that it does not use. */
 static const struct {
-	const char *name, *hint;
+	char name[16];
+	char by[28];
 } absent[] = {
-	{ "allocs", "not here: the program has not called coati_heap_start()" },
-	{ "block", "not here: the program has not called coati_locks_start()" },
-	{ "heap", "not here: the program has not called coati_heap_start()" },
-	{ "mutex", "not here: the program has not called coati_locks_start()" },
-	{ "trace", "not here: the program uses neither labels nor the tracer" },
+	{ "allocs", "coati_heap_start()" },
+	{ "block", "coati_locks_start()" },
+	{ "heap", "coati_heap_start()" },
+	{ "mutex", "coati_locks_start()" },
+	{ "threadcreate", "coati_threadcreate_start()" },
+	{ "trace", "labels or the tracer" },
 };
 
 const struct live_page *coati_serve_later(uint32_t i)
@@ -111,18 +113,25 @@ static const struct live_page *find_later(const char *name)
 {
 	const struct live_page *page;
 
+	if (!strcmp(name, "goroutine"))
+		name = "threads"; /* Go's name for the same */
 	for (uint32_t i = 0; (page = coati_serve_later(i)); i++)
 		if (!strcmp(page->name, name))
 			return page;
 	return NULL;
 }
 
-static const char *hint_of(const char *name)
+static const char *absent_by(const char *name)
 {
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
 		if (!strcmp(absent[i].name, name))
-			return absent[i].hint;
+			return absent[i].by;
 	return NULL;
+}
+
+static void put_hint(struct strbuf *s, const char *by)
+{
+	coati_strbuf_printf(s, "not here: the program does not use %s", by);
 }
 
 static void ask_later(const struct live_page *page, const struct http_request *request,
@@ -142,7 +151,7 @@ static void ask_later(const struct live_page *page, const struct http_request *r
 		ret->extra = "Allow: GET\r\n";
 		coati_serve_say(ret, 405, "this page is made with GET");
 	} else {
-		ret->later = page;
+		make_later(page, request->query, ret);
 	}
 }
 
@@ -156,10 +165,10 @@ static void put_row(struct strbuf *s, const char *link, const char *what)
 
 static void put_later(struct strbuf *s, const struct live_page *page)
 {
-	char link[64];
+	char link[96];
 
 	if (page->count)
-		coati_strbuf_printf(s, "<tr><td>%" PRIu64 "</td>", page->count());
+		coati_strbuf_printf(s, "<tr><td>%" PRIu64 "</td>", page->count(page));
 	else
 		coati_strbuf_adds(s, "<tr><td></td>");
 	if (page->default_seconds)
@@ -181,15 +190,17 @@ static void show_index(const struct visit *visit, struct serve_answer *ret)
 		"<body><h1>/debug/pprof/</h1>\n<table>\n");
 	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
 		coati_strbuf_adds(&ret->body, "<tr><td></td>");
-		put_row(&ret->body, pages[i].link, pages[i].what);
+		put_row(&ret->body, pages[i].path, pages[i].what);
 	}
 	for (uint32_t i = 0; (page = coati_serve_later(i)); i++)
 		put_later(&ret->body, page);
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
-		if (!find_later(absent[i].name))
-			coati_strbuf_printf(&ret->body,
-					    "<tr><td></td><td>%s</td><td>%s</td></tr>\n",
-					    absent[i].name, absent[i].hint);
+		if (!find_later(absent[i].name)) {
+			coati_strbuf_printf(&ret->body, "<tr><td></td><td>%s</td><td>",
+					    absent[i].name);
+			put_hint(&ret->body, absent[i].by);
+			coati_strbuf_adds(&ret->body, "</td></tr>\n");
+		}
 	coati_strbuf_adds(
 		&ret->body,
 		"</table>\n<p>seconds=N: what comes in so many seconds; debug=1: as text; without, a "
@@ -221,8 +232,10 @@ void coati_serve_page(const struct http_request *request, const char *body,
 		coati_serve_say(ret, 301, "see /debug/pprof/");
 	} else if (later) {
 		ask_later(later, request, ret);
-	} else if (hint_of(name)) {
-		coati_serve_say(ret, 404, hint_of(name));
+	} else if (absent_by(name)) {
+		ret->status = 404;
+		put_hint(&ret->body, absent_by(name));
+		coati_strbuf_addc(&ret->body, '\n');
 	} else if (!page) {
 		coati_serve_say(ret, 404, "no such page; /debug/pprof/ lists those that there are");
 	} else if (request->method == HTTP_OTHER ||

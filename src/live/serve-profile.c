@@ -6,6 +6,7 @@
 #include "live/serve-pages.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "live/sampler/sampler.h"
+
+#define MAX_HZ 10000u /* as coati_sampler_start() has it */
 
 /* All of @fd behind what @s holds; false when it is over the limit of @s, or cannot be read. */
 static bool read_back(int fd, struct strbuf *s)
@@ -45,14 +48,36 @@ static void stop(struct page_job *job)
 		job->file = "profile";
 }
 
+/* What the query asks for. False: the page says what is wrong with it. */
+static bool read_query(struct page_job *job, struct coati_sampler_opts *o)
+{
+	int r = coati_http_query_u32(job->text, "hz", MAX_HZ, &o->rate_hz);
+	char clock[8] = "cpu";
+
+	if ((r < 0 && r != -ENOENT) || (r == 0 && !o->rate_hz)) {
+		page_fail(job, 400, "hz is a number from 1 to 10000: ?hz=1000");
+		return false;
+	}
+	r = coati_http_query_text(job->text, "clock", clock, sizeof(clock));
+	if (r == -ERANGE || (strcmp(clock, "cpu") && strcmp(clock, "wall"))) {
+		page_fail(job, 400, "clock is cpu or wall: ?clock=wall");
+		return false;
+	}
+	o->clock = clock[0] == 'w' ? COATI_SAMPLER_WALL : COATI_SAMPLER_CPU;
+	return true;
+}
+
 static void make_profile(struct page_job *job)
 {
 	struct coati_sampler_opts opts = { .size = sizeof(opts),
 					   .flags = COATI_SAMPLER_NAMES,
 					   .stacks = job->stacks };
 	struct coati_error err = { 0 };
-	int r = coati_sampler_start(&opts, &err);
+	int r;
 
+	if (!read_query(job, &opts))
+		return;
+	r = coati_sampler_start(&opts, &err);
 	if (r == -EBUSY)
 		page_fail(job, 429, "a profile is being taken already; ask again when it is done");
 	else if (r < 0)
@@ -85,6 +110,9 @@ static void put_metrics(struct page_metrics *m)
 }
 
 const struct live_page coati_serve_profile = {
-	"profile",  "a CPU profile of so many seconds, for pprof", NULL, make_profile, 30,
-	put_metrics
+	.name = "profile",
+	.what = "a CPU profile of so many seconds, for pprof",
+	.make = make_profile,
+	.default_seconds = 30,
+	.metrics = put_metrics,
 };

@@ -26,7 +26,7 @@ static void put_name(struct live_maps *maps, const char *word, struct strbuf *re
 
 static void make_symbol(struct page_job *job)
 {
-	const char *at = job->text ? job->text : "";
+	const char *at = job->text;
 	struct live_maps maps;
 	char word[24];
 	size_t size;

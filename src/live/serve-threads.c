@@ -163,7 +163,7 @@ static void make_threads(struct page_job *job)
 	}
 }
 
-static uint64_t count_threads(void)
+static uint64_t count_threads(const struct live_page *page)
 {
 	CLEANUP(coati_strbuf_fini) struct strbuf stat = STRBUF_INIT(8192);
 

@@ -4,6 +4,9 @@
 
 #include "base/alloc.h"
 #include "live/labels.h"
+#include "live/thread-create.h"
+
+_Atomic(thread_create_fn) coati_thread_create_hook;
 
 struct start {
 	void *(*fn)(void *);
@@ -20,22 +23,35 @@ static void *run(void *ctx)
 	return start.fn(start.arg);
 }
 
+static int create(const struct thread_start *start, const void *frame)
+{
+	/* pairs with: release in coati_threadcreate_start() */
+	thread_create_fn hook =
+		atomic_load_explicit(&coati_thread_create_hook, memory_order_acquire);
+
+	return hook ? hook(start, frame)
+		    : pthread_create(start->ret, start->attr, start->fn, start->arg);
+}
+
 int coati_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
 {
+	struct thread_start how = { ret, attr, fn, arg };
 	struct coati_labels labels;
-	struct start *start;
+	struct start *start = NULL;
 	int r;
 
 	coati_labels_snapshot(&labels);
-	if (!labels.size)
-		return pthread_create(ret, attr, fn, arg);
-	start = coati_alloc(sizeof(*start));
-	if (!start) {
-		label_lose(LOSS_MEMORY);
-		return pthread_create(ret, attr, fn, arg);
+	if (labels.size) {
+		start = coati_alloc(sizeof(*start));
+		if (!start)
+			label_lose(LOSS_MEMORY);
 	}
-	*start = (struct start){ fn, arg, labels };
-	r = pthread_create(ret, attr, run, start);
+	if (start) {
+		*start = (struct start){ fn, arg, labels };
+		how.fn = run;
+		how.arg = start;
+	}
+	r = create(&how, __builtin_frame_address(0));
 	if (r)
 		coati_free(start);
 	return r;

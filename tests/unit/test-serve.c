@@ -481,6 +481,47 @@ TEST(serve_profile_of_no_sensible_time_is_refused)
 	coati_server_stop(server);
 }
 
+/* Bytes of the answer, which may hold zeros. */
+static bool answer_has(const char *answer, const char *text)
+{
+	const char *at = strstr(answer, "Content-Length: "), *body = body_of(answer);
+	size_t size = 0;
+
+	CHECK(at);
+	CHECK_INT(sscanf(at, "Content-Length: %zu", &size), ==, 1);
+	return memmem(body, size, text, strlen(text));
+}
+
+TEST_LIMIT(serve_profile_takes_a_rate_and_a_clock, 60)
+{
+	struct coati_server *server = started("0", NULL);
+	const char *answer = asked(server, PROFILE("1&hz=250&clock=wall"));
+
+	CHECK_INT(status_of(answer), ==, 200);
+	CHECK(answer_has(answer, "engine: a timer over wall time on every thread at 250 Hz"));
+	answer = asked(server, PROFILE("1&clock=cpu"));
+	CHECK_INT(status_of(answer), ==, 200);
+	CHECK(answer_has(answer, " at 100 Hz"));
+	CHECK(!answer_has(answer, "wall"));
+	CHECK_HAS(asked(server, PROFILE("1&hz=0")), "hz is a number from 1 to 10000");
+	CHECK_INT(status_of(asked(server, PROFILE("1&hz=10001"))), ==, 400);
+	CHECK_INT(status_of(asked(server, PROFILE("1&hz=x"))), ==, 400);
+	CHECK_HAS(asked(server, PROFILE("1&clock=moon")), "clock is cpu or wall");
+	CHECK_INT(status_of(asked(server, PROFILE("1&clock="))), ==, 400);
+	CHECK_INT(status_of(asked(server, PROFILE("1&clock=wallwallwall"))), ==, 400);
+	coati_server_stop(server);
+}
+
+TEST(serve_goroutine_is_another_name_of_threads)
+{
+	struct coati_server *server = started("0", NULL);
+
+	CHECK_HAS(asked(server, PAGE("goroutine?debug=1")), "\nthreads profile: total ");
+	CHECK_HAS(asked(server, PAGE("goroutine?debug=2")), " threads\n");
+	CHECK_INT(status_of(asked(server, PAGE("goroutines"))), ==, 404);
+	coati_server_stop(server);
+}
+
 /* ---- places ---- */
 
 TEST(serve_refuses_places_that_others_reach_or_that_are_none)

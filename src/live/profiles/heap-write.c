@@ -78,7 +78,7 @@ int coati_heap_write(int fd, uint32_t flags, struct coati_error *err)
 
 /* ---- pages ---- */
 
-static uint64_t count_stacks(void)
+static uint64_t count_stacks(const struct live_page *page)
 {
 	struct coati_heap_stats s = { .size = sizeof(s) };
 

@@ -101,12 +101,12 @@ static uint64_t count_of(struct store *s)
 	return nr;
 }
 
-static uint64_t count_mutex(void)
+static uint64_t count_mutex(const struct live_page *page)
 {
 	return count_of(&coati_locks_shared.mutex);
 }
 
-static uint64_t count_block(void)
+static uint64_t count_block(const struct live_page *page)
 {
 	return count_of(&coati_locks_shared.block);
 }

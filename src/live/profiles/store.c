@@ -78,6 +78,13 @@ int coati_store_open(struct store *s, struct coati_error *err)
 	return 0;
 }
 
+void coati_store_close(struct store *s)
+{
+	if (s->memory)
+		munmap(s->memory, sizeof(*s->memory));
+	s->memory = NULL;
+}
+
 int coati_store_prepare(struct store *s, const char *who, enum coati_sampler_stacks stacks,
 			uint64_t max_table_bytes, struct coati_error *err)
 {
