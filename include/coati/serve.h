@@ -89,6 +89,58 @@ COATI_API uint16_t coati_server_port(const struct coati_server *server);
  * parent's. NULL is fine.  Thread: any but the server's own. */
 COATI_API void coati_server_stop(struct coati_server *server);
 
+/* ---- in a server of one's own ----
+ *
+ * A program that has an HTTP server answers requests for /debug/pprof/ and /metrics itself, without
+ * a thread, a socket or a port of ours:
+ *
+ *	struct coati_serve_request q = { sizeof(q), bytes, nr_bytes };
+ *	struct coati_serve_response r = { sizeof(r) };
+ *
+ *	if (coati_serve_answer(&q, &r) == 0) {
+ *		send(fd, r.bytes, r.nr_bytes);		or: status, type and body as one's server wants
+ *		coati_serve_response_free(&r);
+ *	}
+ *
+ * A server that has parsed the request already makes one again, for which HTTP/1.0 without headers
+ * is enough: "GET /debug/pprof/heap?debug=1 HTTP/1.0\r\n\r\n". The pages, their parameters and the
+ * limits of requests are those above. Who may ask is the server's business: only requests that a
+ * browser marks as cross-site are refused here. */
+
+struct coati_serve_request {
+	uint64_t size;	   /* of this struct, set by the caller */
+	const void *bytes; /* head and body, as they came */
+	uint64_t nr_bytes;
+	/* Called about ten times a second while a page takes its time (profile?seconds=30), with
+	 * @ctx: not 0 when the client has left, which ends the page. NULL: nobody leaves. */
+	int (*is_left)(void *ctx);
+	void *ctx;
+	enum coati_sampler_stacks stacks; /* as in struct coati_serve_opts */
+};
+
+struct coati_serve_response {
+	uint64_t size;	   /* of this struct, set by the caller: so much is written */
+	const void *bytes; /* all of it, as it goes over the wire; then close the connection */
+	uint64_t nr_bytes;
+	const char *headers; /* its header lines, each ended by "\r\n", and the empty line */
+	const void *body;
+	uint64_t nr_body;
+	const char *type; /* of the body: Content-Type */
+	int32_t status;	  /* 200, 404, ...; requests that are wrong get a response, too */
+	uint32_t reserved;
+};
+
+/* Answer a request on the calling thread, which waits for pages that take their time: give those to
+ * a thread that may wait. Any number may be answered at the same time.
+ *   -EAGAIN     the request is not whole: read more bytes and call it again
+ *   -ECANCELED  is_left() said so
+ *   -EINVAL, -ENOMEM
+ * Thread: any.  Signal: not safe.  Memory: allocates. */
+COATI_API int coati_serve_answer(const struct coati_serve_request *request,
+				 struct coati_serve_response *ret);
+/* Free what coati_serve_answer() has filled in. */
+COATI_API void coati_serve_response_free(struct coati_serve_response *response);
+
 #ifdef __cplusplus
 }
 #endif

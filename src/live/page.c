@@ -3,6 +3,7 @@
 #include "live/page.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PAGES 64u
@@ -29,4 +30,10 @@ bool coati_page_provide(const struct live_page *page)
 const struct live_page *coati_page_at(uint32_t i)
 {
 	return i < PAGES ? atomic_load_explicit(&pages[i], memory_order_acquire) : NULL;
+}
+
+void coati_page_fail(struct page_job *job, int status, const char *sentence)
+{
+	job->status = status;
+	snprintf(job->sentence, sizeof(job->sentence), "%s", sentence);
 }

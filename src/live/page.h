@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include <coati/sampler.h>
 
@@ -29,11 +28,8 @@ struct page_job {
 	char sentence[512]; /* then, why */
 };
 
-static inline void page_fail(struct page_job *job, int status, const char *sentence)
-{
-	job->status = status;
-	snprintf(job->sentence, sizeof(job->sentence), "%s", sentence);
-}
+/* It did not work. */
+void coati_page_fail(struct page_job *job, int status, const char *sentence);
 
 /* What a part of the library counts, for /metrics; of the server, who may have none linked in. */
 struct page_metrics {

@@ -46,6 +46,24 @@ const char *coati_http_reason(int status)
 	}
 }
 
+const char *coati_http_wrong(int status)
+{
+	switch (status) {
+	case 413:
+		return "the body is over 256 KiB";
+	case 414:
+		return "the query is over 2 KiB";
+	case 431:
+		return "the head of the request is over 8 KiB";
+	case 501:
+		return "bodies in chunks are not taken; send a Content-Length";
+	case 505:
+		return "HTTP/1.0 and 1.1 are spoken here";
+	default:
+		return "this is no HTTP request that could be answered";
+	}
+}
+
 /* A line from *@at: its length without the line end, or -1 when there is no end before @end. */
 static ptrdiff_t next_line(const char **at, const char *end, const char **ret)
 {

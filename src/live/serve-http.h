@@ -29,5 +29,7 @@ int coati_http_parse(const char *bytes, size_t size, struct http_request *ret);
 int coati_http_query_u32(const char *query, const char *key, uint32_t max, uint32_t *ret);
 /* The text behind "@key=" in @query, up to the next "&"; -ENOENT, -ERANGE (no room). */
 int coati_http_query_text(const char *query, const char *key, char *ret, size_t room);
+/* What is wrong with a request that coati_http_parse() refused with this status. */
+const char *coati_http_wrong(int status);
 /* The words of a status. */
 const char *coati_http_reason(int status);

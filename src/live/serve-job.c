@@ -44,25 +44,6 @@ static bool wait_for(struct page_job *page, uint64_t ns)
 	return !is_left;
 }
 
-static void fill_in(struct serve_job *job)
-{
-	const struct page_job *page = &job->page;
-	struct serve_answer *a = &job->answer;
-
-	if (page->status) {
-		coati_serve_say(a, page->status, page->sentence);
-		if (page->status == 429)
-			a->extra = "Retry-After: 5\r\n";
-	} else if (a->body.failed) {
-		coati_serve_say(a, 500,
-				a->body.failed == -E2BIG ? "the answer is too large"
-							 : "no memory for the answer");
-	} else if (page->file) {
-		a->type = "application/octet-stream";
-		a->file = page->file;
-	}
-}
-
 static void *run(void *arg)
 {
 	struct serve_job *job = arg;
@@ -70,7 +51,7 @@ static void *run(void *arg)
 
 	pthread_setname_np(pthread_self(), "coati-page");
 	job->make(&job->page);
-	fill_in(job);
+	coati_serve_take(&job->page, &job->answer);
 	/* pairs with: acquire in the server's look_at_jobs() */
 	atomic_store_explicit(&job->done, true, memory_order_release);
 	while (write(job->wake, &one, sizeof(one)) < 0 && errno == EINTR)

@@ -47,6 +47,35 @@ void coati_serve_say(struct serve_answer *a, int status, const char *sentence)
 	coati_strbuf_addc(&a->body, '\n');
 }
 
+void coati_serve_take(const struct page_job *page, struct serve_answer *a)
+{
+	if (page->status) {
+		coati_serve_say(a, page->status, page->sentence);
+		if (page->status == 429)
+			a->extra = "Retry-After: 5\r\n";
+	} else if (a->body.failed) {
+		coati_serve_say(a, 500,
+				a->body.failed == -E2BIG ? "the answer is too large"
+							 : "no memory for the answer");
+	} else if (page->file) {
+		a->type = "application/octet-stream";
+		a->file = page->file;
+	}
+}
+
+void coati_serve_head(const struct serve_answer *a, struct strbuf *ret)
+{
+	coati_strbuf_printf(
+		ret,
+		"HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n"
+		"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s",
+		a->status, coati_http_reason(a->status), a->type, a->body.len, a->extra);
+	if (a->file)
+		coati_strbuf_printf(ret, "Content-Disposition: attachment; filename=\"%s%s\"\r\n",
+				    a->file, strchr(a->file, '.') ? "" : ".pb.gz");
+	coati_strbuf_adds(ret, "\r\n");
+}
+
 static void show_cmdline(const struct visit *visit, struct serve_answer *ret)
 {
 	int r = coati_file_read(AT_FDCWD, "/proc/self/cmdline", &ret->body);

@@ -31,6 +31,10 @@ struct serve_counts {
 
 /* A body of one sentence. */
 void coati_serve_say(struct serve_answer *a, int status, const char *sentence);
+/* What a page has made becomes the answer. */
+void coati_serve_take(const struct page_job *page, struct serve_answer *a);
+/* The head of the response behind @ret, up to the empty line. */
+void coati_serve_head(const struct serve_answer *a, struct strbuf *ret);
 /* @body: the body of a POST, ended by a zero. */
 void coati_serve_page(const struct http_request *request, const char *body,
 		      const struct serve_counts *counts, struct serve_answer *ret);

@@ -39,11 +39,11 @@ static void stop(struct page_job *job)
 	int r = coati_sampler_stop(fd, NULL, &err);
 
 	if (fd < 0)
-		page_fail(job, 500, "no memory for the profile");
+		coati_page_fail(job, 500, "no memory for the profile");
 	else if (r < 0)
-		page_fail(job, 500, err.text);
+		coati_page_fail(job, 500, err.text);
 	else if (!read_back(fd, job->body))
-		page_fail(job, 500, "the profile is too large; ask for fewer seconds");
+		coati_page_fail(job, 500, "the profile is too large; ask for fewer seconds");
 	else
 		job->file = "profile";
 }
@@ -55,12 +55,12 @@ static bool read_query(struct page_job *job, struct coati_sampler_opts *o)
 	char clock[8] = "cpu";
 
 	if ((r < 0 && r != -ENOENT) || (r == 0 && !o->rate_hz)) {
-		page_fail(job, 400, "hz is a number from 1 to 10000: ?hz=1000");
+		coati_page_fail(job, 400, "hz is a number from 1 to 10000: ?hz=1000");
 		return false;
 	}
 	r = coati_http_query_text(job->text, "clock", clock, sizeof(clock));
 	if (r == -ERANGE || (strcmp(clock, "cpu") && strcmp(clock, "wall"))) {
-		page_fail(job, 400, "clock is cpu or wall: ?clock=wall");
+		coati_page_fail(job, 400, "clock is cpu or wall: ?clock=wall");
 		return false;
 	}
 	o->clock = clock[0] == 'w' ? COATI_SAMPLER_WALL : COATI_SAMPLER_CPU;
@@ -79,9 +79,10 @@ static void make_profile(struct page_job *job)
 		return;
 	r = coati_sampler_start(&opts, &err);
 	if (r == -EBUSY)
-		page_fail(job, 429, "a profile is being taken already; ask again when it is done");
+		coati_page_fail(job, 429,
+				"a profile is being taken already; ask again when it is done");
 	else if (r < 0)
-		page_fail(job, 500, err.text);
+		coati_page_fail(job, 500, err.text);
 	else if (job->wait(job, job->seconds * NSEC_PER_SEC))
 		stop(job);
 	else

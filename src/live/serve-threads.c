@@ -98,7 +98,7 @@ static void put_text(const struct threads_seen *seen, struct page_job *job)
 	struct live_maps maps;
 
 	if (coati_maps_open(&maps) < 0) {
-		page_fail(job, 500, "/proc/self/maps cannot be read");
+		coati_page_fail(job, 500, "/proc/self/maps cannot be read");
 		return;
 	}
 	if (job->debug == 1)
@@ -135,7 +135,7 @@ static void put_pprof(const struct threads_seen *seen, struct page_job *job)
 	coati_pprof_period(&p, "threads", "count", 1);
 	coati_pprof_time(&p, clock_ns(CLOCK_REALTIME), 0);
 	if (coati_pprof_finish(&p, job->body) < 0)
-		page_fail(job, 500, "no memory to make the profile");
+		coati_page_fail(job, 500, "no memory to make the profile");
 	else
 		job->file = "threads";
 	coati_pprof_fini(&p);
@@ -147,13 +147,13 @@ static void make_threads(struct page_job *job)
 	int r = coati_threads_look(job->stacks, &seen);
 
 	if (r == -EBUSY) {
-		page_fail(job, 429, "somebody else asks the threads now; ask again");
+		coati_page_fail(job, 429, "somebody else asks the threads now; ask again");
 	} else if (r == -ENOSPC) {
-		page_fail(job, 500, "no real-time signal is free to ask the threads with");
+		coati_page_fail(job, 500, "no real-time signal is free to ask the threads with");
 	} else if (r == -ENODATA) {
-		page_fail(job, 500, "no unwind table can be had for anything that is loaded");
+		coati_page_fail(job, 500, "no unwind table can be had for anything that is loaded");
 	} else if (r < 0) {
-		page_fail(job, 500, "/proc/self/task cannot be read");
+		coati_page_fail(job, 500, "/proc/self/task cannot be read");
 	} else {
 		if (job->debug)
 			put_text(&seen, job);

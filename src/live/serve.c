@@ -103,16 +103,7 @@ static void answer(struct coati_server *s, struct client *c, struct serve_answer
 	s->counts.requests++;
 	s->counts.errors += a->status >= 400;
 	coati_strbuf_clear(&c->out);
-	coati_strbuf_printf(
-		&c->out,
-		"HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n"
-		"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s",
-		a->status, coati_http_reason(a->status), a->type, a->body.len, a->extra);
-	if (a->file)
-		coati_strbuf_printf(&c->out,
-				    "Content-Disposition: attachment; filename=\"%s%s\"\r\n",
-				    a->file, strchr(a->file, '.') ? "" : ".pb.gz");
-	coati_strbuf_adds(&c->out, "\r\n");
+	coati_serve_head(a, &c->out);
 	if (!without_body)
 		coati_strbuf_add(&c->out, a->body.text, a->body.len);
 	c->stage = STAGE_WRITE; /* its job is none of its own any more */
@@ -176,24 +167,6 @@ static void answer_request(struct coati_server *s, struct client *c,
 	coati_strbuf_fini(&a.body);
 }
 
-static const char *sentence_of(int status)
-{
-	switch (status) {
-	case 413:
-		return "the body is over 256 KiB";
-	case 414:
-		return "the query is over 2 KiB";
-	case 431:
-		return "the head of the request is over 8 KiB";
-	case 501:
-		return "bodies in chunks are not taken; send a Content-Length";
-	case 505:
-		return "HTTP/1.0 and 1.1 are spoken here";
-	default:
-		return "this is no HTTP request that could be answered";
-	}
-}
-
 static bool make_room(struct client *c, size_t size)
 {
 	char *p;
@@ -215,7 +188,7 @@ static void look(struct coati_server *s, struct client *c)
 	int head = coati_http_parse(c->in, c->in_len, &request);
 
 	if (head < 0) {
-		answer_error(s, c, -head, sentence_of(-head));
+		answer_error(s, c, -head, coati_http_wrong(-head));
 	} else if (head > 0 && !make_room(c, (size_t)head + request.body_size)) {
 		answer_error(s, c, 500, "no memory for the request");
 	} else if (head > 0 && c->in_len - (size_t)head >= request.body_size) {

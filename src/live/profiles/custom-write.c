@@ -168,14 +168,15 @@ void coati_custom_make_page(struct page_job *job)
 	int r;
 
 	if (job->seconds) {
-		page_fail(job, 400, "this profile shows what exists now; ask without seconds");
+		coati_page_fail(job, 400,
+				"this profile shows what exists now; ask without seconds");
 		return;
 	}
 	r = coati_custom_format(p, job->debug ? COATI_CUSTOM_TEXT : COATI_CUSTOM_NAMES, job->body);
 	if (r < 0)
-		page_fail(job, 500,
-			  r == -E2BIG ? "the profile is too large"
-				      : "no memory to make the profile");
+		coati_page_fail(job, 500,
+				r == -E2BIG ? "the profile is too large"
+					    : "no memory to make the profile");
 	else if (!job->debug)
 		job->file = strpbrk(p->name, "/.") ? "custom" : p->name;
 }

@@ -211,9 +211,9 @@ void coati_store_make_page(const struct store_form *form, struct page_job *job)
 	int r = make_page(form, job);
 
 	if (r < 0) {
-		page_fail(job, 500,
-			  r == -E2BIG ? "the profile is too large"
-				      : "no memory to make the profile");
+		coati_page_fail(job, 500,
+				r == -E2BIG ? "the profile is too large"
+					    : "no memory to make the profile");
 	} else if (!job->debug) {
 		job->file = form->name;
 	}

@@ -39,7 +39,7 @@ static void make(struct page_job *job)
 	o.fd = memfd_create("coati-trace", MFD_CLOEXEC);
 	o.directory = "";
 	if (o.fd < 0) {
-		page_fail(job, 500, "no memory for the trace");
+		coati_page_fail(job, 500, "no memory for the trace");
 		return;
 	}
 	r = coati_recorder_start(&o, &rec, &err);
@@ -48,9 +48,9 @@ static void make(struct page_job *job)
 		r = coati_recorder_stop(&rec, &err);
 	}
 	if (r < 0)
-		page_fail(job, 500, err.text);
+		coati_page_fail(job, 500, err.text);
 	else if (read_back(o.fd, job->body) < 0)
-		page_fail(job, 500, "the trace is too large: ask for fewer seconds");
+		coati_page_fail(job, 500, "the trace is too large: ask for fewer seconds");
 	else
 		job->file = "trace.data";
 	close(o.fd);
