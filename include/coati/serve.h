@@ -33,8 +33,14 @@
  * One CPU profile is taken at a time: who asks for another one meanwhile is answered with status 429, and so is who asks when eight pages are being made. When its
  * client leaves, a profile ends.
  *
- * For the stacks of threads each of them gets a real-time signal, the last one that the program has left alone; system calls that do not start again by themselves
- * (poll, nanosleep, ...) return EINTR then, as signal(7) has it. Threads that block it are listed without a stack.
+ * The stacks of threads that sleep in a system call are read without disturbing them: the kernel shows
+ * their stack pointer and instruction pointer, and the walk goes on from there by unwind tables. Where
+ * it needs another register (code that is compiled with frame pointers does, where the C library has
+ * not saved it) the stack is marked as cut, with the reason. Threads that run get a real-time signal,
+ * the last one that the program has left alone, and so do those that wait for a lock, a condition, a
+ * semaphore or a thread without a timeout, where the stack would be cut: the kernel restarts that call
+ * unseen. A thread that runs and blocks the signal is listed without a stack. A thread that begins to
+ * sleep between the look at it and its signal gets EINTR, as signal(7) has it.
  *
  * Who may ask. On a unix socket: the user of the process and root, by the credentials that the kernel vouches for; the file is made for its
  * owner alone. On TCP: everybody on this machine, as the address is one of loopback unless COATI_SERVE_ANYWHERE is set; requests whose Host is not

@@ -21,6 +21,8 @@ static void thread_exits(void *state)
 	struct label_thread *t = state;
 
 	rounds++;
+	if (coati_label_thread_ends)
+		coati_label_thread_ends(t);
 	atomic_store_explicit(&coati_label_context, NULL, memory_order_release);
 	atomic_store_explicit(&coati_label_self, NULL, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -49,5 +51,7 @@ struct label_thread *coati_label_thread_start(void)
 	atomic_store_explicit(&coati_label_context, &t->records[0], memory_order_release);
 	/* pairs with: acquire in coati_labels_snapshot() */
 	atomic_store_explicit(&coati_label_self, t, memory_order_release);
+	if (coati_label_thread_begins)
+		coati_label_thread_begins(t);
 	return t;
 }

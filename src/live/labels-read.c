@@ -24,9 +24,9 @@ static uint32_t entry_end(const uint8_t *entries, uint32_t size, uint32_t pos)
 	return end <= size ? end : 0;
 }
 
-/* Each key once, with its last value, the empty ones left out. @last needs no contents: what is read was written before. */
-static uint32_t compact(const uint8_t *entries, uint32_t size, uint8_t *ret)
+uint32_t coati_labels_compact(const uint8_t *entries, uint32_t size, uint8_t *ret)
 {
+	/* without contents: what is read was written before */
 	uint16_t last[COATI_LABEL_KEYS];
 	uint32_t pos, end, used = 0;
 
@@ -52,8 +52,8 @@ void coati_labels_snapshot(struct coati_labels *ret)
 	if (!t)
 		return;
 	r = atomic_load_explicit(&t->now, memory_order_acquire);
-	ret->size = compact(r->entries, atomic_load_explicit(&r->size, memory_order_acquire),
-			    ret->bytes);
+	ret->size = coati_labels_compact(
+		r->entries, atomic_load_explicit(&r->size, memory_order_acquire), ret->bytes);
 }
 
 int coati_labels_next(const struct coati_labels *labels, uint32_t *pos,

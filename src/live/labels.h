@@ -45,6 +45,8 @@ struct label_thread {
 	uint32_t serials;     /* given so far */
 	uint32_t depth;	      /* slots in use */
 	_Atomic uint8_t busy; /* a change is under way: only a signal handler can see it */
+	uint32_t tid;	      /* these two are of profiles/threads-labels.c */
+	struct label_thread *next;
 	struct label_slot slots[COATI_LABEL_DEPTH];
 	struct label_record records[2];
 };
@@ -76,6 +78,14 @@ uint32_t coati_label_intern(struct coati_label_key *key);
 
 /* label-thread.c. The state of this thread, made now; NULL when that is not possible (counted). */
 struct label_thread *coati_label_thread_start(void);
+
+/* profiles/threads-labels.c: a thread has labels, and will have none any more. Not there in programs
+ * that do not show threads. */
+__attribute__((weak, visibility("hidden"))) void coati_label_thread_begins(struct label_thread *t);
+__attribute__((weak, visibility("hidden"))) void coati_label_thread_ends(struct label_thread *t);
+
+/* labels-read.c. Each key once, with its last value, the empty ones left out; returns the size. */
+uint32_t coati_labels_compact(const uint8_t *entries, uint32_t size, uint8_t *ret);
 
 /* process-context.c. Publish the names of the keys, or publish them again. */
 void coati_process_context_publish(void);

@@ -36,7 +36,7 @@ static void put_thread(struct live_maps *maps, const struct thread_seen *t, stru
 	else
 		coati_text_frames(maps, &stack, "\t", s);
 	if (t->cut)
-		coati_strbuf_adds(s, "\t... it goes on where it could not be followed\n");
+		coati_strbuf_printf(s, "\t... cut: %s\n", t->cut);
 	coati_strbuf_addc(s, '\n');
 }
 
@@ -51,7 +51,7 @@ static void put_threads(struct live_maps *maps, const struct threads_seen *seen,
 
 static bool is_same(const struct thread_seen *a, const struct thread_seen *b)
 {
-	return a->why == b->why && a->nr_frames == b->nr_frames &&
+	return a->why == b->why && a->cut == b->cut && a->nr_frames == b->nr_frames &&
 	       (!a->nr_frames ||
 		!memcmp(a->frames, b->frames, a->nr_frames * sizeof(a->frames[0]))) &&
 	       a->labels.size == b->labels.size &&
@@ -89,6 +89,8 @@ static void put_groups(struct live_maps *maps, const struct threads_seen *seen, 
 		coati_strbuf_addc(s, '\n');
 		if (!t->why)
 			coati_text_frames(maps, &stack, "#\t", s);
+		if (t->cut)
+			coati_strbuf_printf(s, "#\t... cut: %s\n", t->cut);
 	}
 	coati_text_mappings(maps, s);
 }
@@ -127,8 +129,10 @@ static void put_pprof(const struct threads_seen *seen, struct page_job *job)
 						     .tid = t->tid,
 						     .more = { { "name", t->name },
 							       { "state", state },
-							       { t->why ? "no stack" : NULL,
-								 t->why } } };
+							       { t->why	  ? "no stack"
+								 : t->cut ? "cut"
+									  : NULL,
+								 t->why ? t->why : t->cut } } };
 
 		coati_pprof_add(&p, &sample);
 	}

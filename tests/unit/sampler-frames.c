@@ -2,6 +2,11 @@
 /* Built with -fomit-frame-pointer, whatever the rest is built with. */
 #include "unit/sampler-frames.h"
 
+#include <poll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #define PUBLIC __attribute__((noinline, visibility("default")))
 
 static volatile uint64_t sink; /* written by all threads; nobody reads it */
@@ -41,5 +46,22 @@ PUBLIC void coati_frames_burn(uint32_t depth, uint64_t rounds)
 	else
 		for (uint64_t i = 0; i < rounds; i++)
 			sink = i;
+	__asm__ volatile("" ::: "memory");
+}
+
+PUBLIC void coati_frames_sleep(void *fd)
+{
+	struct pollfd p = { .fd = *(const int *)fd, .events = POLLIN };
+
+	/* not by a function that a sanitizer replaces */
+	syscall(SYS_ppoll, &p, 1UL, NULL, NULL, 8UL);
+	__asm__ volatile("" ::: "memory");
+}
+
+PUBLIC void coati_frames_nap(void *ns)
+{
+	struct timespec t = { 0, *(const long *)ns };
+
+	syscall(SYS_nanosleep, &t, NULL); /* whatever it returns */
 	__asm__ volatile("" ::: "memory");
 }

@@ -168,6 +168,8 @@ static int read_once(struct threads_seen *seen)
 		t->tid = tid;
 		if (!read_thread(dirfd(tasks), t))
 			continue;
+		if (!strchr("RZX", t->state))
+			coati_threads_asleep(dirfd(tasks), seen, t);
 		*last = t;
 		last = &t->next;
 		seen->nr++;
@@ -244,7 +246,7 @@ static struct thread_seen *ask_some(struct batch *b, struct thread_seen *t)
 	for (uint32_t i = 0; i < THREADS_SLOTS && t; i++) {
 		if (!is_free(i))
 			continue;
-		while (t && t->why)
+		while (t && (t->why || t->frames))
 			t = t->next;
 		if (t) {
 			ask(b, i, t);
@@ -266,7 +268,7 @@ static void take(struct threads_seen *seen, struct thread_seen *t, const struct 
 	memcpy(frames, slot->frames, bytes);
 	t->frames = frames;
 	t->nr_frames = slot->nr_frames;
-	t->cut = slot->cut;
+	t->cut = slot->cut ? "it goes on where it could not be followed" : NULL;
 	t->labels = slot->labels;
 }
 
@@ -325,7 +327,7 @@ static void ask_all(struct threads_seen *seen)
 		t = next;
 	}
 	for (; t; t = t->next)
-		if (!t->why)
+		if (!t->why && !t->frames)
 			t->why = "too many threads do not answer";
 }
 

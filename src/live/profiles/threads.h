@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every thread is doing, with its stack. The threads are asked by a signal, one batch after the other; the handler writes what it finds into the slot that the
- * signal names, and who asks waits for it for a bounded time. Threads that block the signal, or do not answer, are listed with the reason.
+ * What every thread is doing, with its stack. A thread that sleeps is left to sleep: its stack is
+ * read from outside (threads-asleep.c). The others are asked by a signal, one batch after the other;
+ * the handler writes what it finds into the slot that the signal names, and who asks waits for it
+ * for a bounded time. Threads that block the signal, or do not answer, are listed with the reason.
  *
  * A slot goes round: free, asked, being written, written. Who asks may take back what was not begun; a slot that is being written is left alone until it is not. So a
  * signal that arrives late finds a slot that has another ticket, and goes.
@@ -51,8 +53,8 @@ struct thread_seen {
 	uint64_t cpu_ms;
 	const char *why; /* it has no stack; NULL: it has one */
 	uint32_t nr_frames;
-	bool cut;
-	const uint64_t *frames; /* leaf first */
+	const char *cut;	/* it has more frames than these: why; NULL: it has not */
+	const uint64_t *frames; /* leaf first; NULL: none */
 	struct coati_labels labels;
 };
 
@@ -61,6 +63,14 @@ struct threads_seen {
 	struct thread_seen *first;
 	uint32_t nr;
 };
+
+/* threads-asleep.c. If the thread sleeps: its stack, without a signal, which would end its system
+ * call. Otherwise nothing is filled in. @task is /proc/self/task. */
+void coati_threads_asleep(int task, struct threads_seen *seen, struct thread_seen *t);
+/* Memory that may not be there any more. */
+bool coati_threads_copy(const void *from, void *to, size_t size);
+/* threads-labels.c. The labels of a thread, which may change them meanwhile. */
+void coati_thread_labels(uint32_t tid, struct coati_labels *ret);
 
 /* One at a time: -EBUSY. -ENOMEM, -ENOSPC (no signal is free), -ENODATA (no tables, when they must be), or why /proc cannot be read; after an error there is nothing to free. */
 int coati_threads_look(enum coati_sampler_stacks stacks, struct threads_seen *ret);

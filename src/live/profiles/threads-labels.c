@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The labels of other threads. Programs without the page that shows them have no list: labels know
+ * this file by weak names only.
+ */
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "live/labels.h"
+#include "live/profiles/threads.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct label_thread *first; /* under the lock */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* One thread is left, with another number. */
+static void in_child(void)
+{
+	first = atomic_load_explicit(&coati_label_self, memory_order_relaxed);
+	if (first) {
+		first->next = NULL;
+		first->tid = (uint32_t)syscall(SYS_gettid);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork, in_child);
+}
+
+void coati_label_thread_begins(struct label_thread *t)
+{
+	pthread_once(&once, watch_forks);
+	t->tid = (uint32_t)syscall(SYS_gettid);
+	pthread_mutex_lock(&lock);
+	t->next = first;
+	first = t;
+	pthread_mutex_unlock(&lock);
+}
+
+void coati_label_thread_ends(struct label_thread *t)
+{
+	struct label_thread **at = &first;
+
+	pthread_mutex_lock(&lock);
+	while (*at && *at != t)
+		at = &(*at)->next;
+	if (*at)
+		*at = t->next;
+	pthread_mutex_unlock(&lock);
+}
+
+/* A copy made by the kernel: the thread may be writing, and then this is thrown away. */
+void coati_thread_labels(uint32_t tid, struct coati_labels *ret)
+{
+	struct label_record record;
+	struct label_thread *t;
+	uint32_t size;
+
+	ret->size = 0;
+	pthread_mutex_lock(&lock);
+	for (t = first; t && t->tid != tid;)
+		t = t->next;
+	if (t && coati_threads_copy(atomic_load_explicit(&t->now, memory_order_relaxed), &record,
+				    sizeof(record))) {
+		size = atomic_load_explicit(&record.size, memory_order_relaxed);
+		if (size <= COATI_LABELS_BYTES)
+			ret->size = coati_labels_compact(record.entries, size, ret->bytes);
+	}
+	pthread_mutex_unlock(&lock);
+}
