@@ -37,8 +37,19 @@ extern "C" {
 
 enum coati_sampler_engine {
 	COATI_SAMPLER_UNKNOWN = 0,
-	/* A perf event on every thread, inherited by the threads that it starts. Keeps the rate. The kernel starts each thread with a whole period: what a thread
-	 * uses after its last sample, half a period in the mean, and threads that use less than one in all their life are not seen. Needs Linux 5.19 and the right to open events on oneself. */
+	/*
+	 * A perf event on every thread, inherited by the threads that it starts. Keeps the rate.
+	 * Needs Linux 5.19 and the right to open events on oneself.
+	 *
+	 * The kernel starts each thread with a whole period. So the event does not see what a
+	 * thread uses after its last sample, nor threads that use less than a period in all. When
+	 * that is more than 5 % of the CPU time, a timer over the whole process runs beside the
+	 * events, with the same signal, and its samples stand for what the events did not see
+	 * (Linux 6.4; the same for THREADS). The kernel looks at it at its tick. Time that threads
+	 * spend ending, inside the kernel, is in no sample. A tick that falls into it goes to
+	 * another thread, and may end a system call there that is not begun again: see
+	 * COATI_SAMPLER_WALL. Only programs with many short threads have that.
+	 */
 	COATI_SAMPLER_PERF,
 	/* One timer over the CPU time of the process. The kernel looks at it at its tick only (100 to 1000 times a second), and whoever runs then is
 	 * charged: threads that do the same get different shares. Works everywhere. */
@@ -113,6 +124,11 @@ struct coati_sampler_stats {
 	enum coati_sampler_stacks how; /* POINTERS or TABLES */
 	uint32_t objects;	       /* that have a table */
 	uint64_t table_bytes;
+	/* Part of cpu_ns: what the timer over the process saw, see COATI_SAMPLER_PERF. */
+	uint64_t rest_ns;
+	/* Samples of that timer that are not in the profile: the thread's own event told of the
+	 * same time later. */
+	uint64_t replaced;
 };
 
 /* Start sampling. @opts may be NULL.

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "kernel/need.h"
 #include "kernel/sampler-tape.h"
+#include "live/sampler/engine.h"
 #include "live/sampler/objects.h"
 
 /* ---- what it says ---- */
@@ -244,6 +246,86 @@ TEST_LIMIT(sampler_sees_threads_that_live_for_5_ms, 120)
 {
 	need_signals();
 	try_often(short_lives_are_seen);
+}
+
+/* ---- short threads ---- */
+
+static void *burn_shortly(void *arg)
+{
+	burn_half(*(const uint64_t *)arg);
+	return NULL;
+}
+
+static void run_short_threads(uint64_t cpu_ns)
+{
+	uint64_t end = usage_ns() + cpu_ns, rounds = rounds_for(100 * 1000);
+
+	while (usage_ns() < end) {
+		pthread_t t[4];
+
+		for (int i = 0; i < 4; i++)
+			CHECK_INT(pthread_create(&t[i], NULL, burn_shortly, &rounds), ==, 0);
+		for (int i = 0; i < 4; i++)
+			pthread_join(t[i], NULL);
+	}
+}
+
+/* Each thread uses about a tenth of a period, and its end is inside the kernel. */
+static bool short_threads_are_seen(enum coati_sampler_engine engine)
+{
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
+	uint64_t hits;
+
+	start_sampler(1000, engine);
+	run_short_threads(800 * NSEC_PER_MSEC);
+	stop_and_read(&stats);
+	hits = samples_of_function("burn_half");
+	test_note("%llu ns used, %llu ns in samples, %llu of them by the timer; %llu of %llu in "
+		  "the threads",
+		  (unsigned long long)stats.total_ns, (unsigned long long)stats.cpu_ns,
+		  (unsigned long long)stats.rest_ns, (unsigned long long)hits,
+		  (unsigned long long)stats.samples);
+	CHECK_U64(stats.rest_ns, <=, stats.cpu_ns);
+	if (stats.rest_ns)
+		CHECK(has_comment("short threads: a timer over the CPU time of the process"));
+	CHECK(has_comment("% of it in samples"));
+	return stats.cpu_ns >= stats.total_ns / 2 && hits * 10 >= stats.samples;
+}
+
+static bool short_threads_by_perf(void)
+{
+	return short_threads_are_seen(COATI_SAMPLER_PERF);
+}
+
+static bool short_threads_by_timers(void)
+{
+	return short_threads_are_seen(COATI_SAMPLER_THREADS);
+}
+
+/* Off by chance: see try_often(). Wrong: 1 to 20 % are seen, in each try. */
+TEST_LIMIT(sampler_sees_threads_shorter_than_a_period, 120)
+{
+	struct utsname u;
+
+	need_signals();
+	CHECK_OK(uname(&u));
+	if (!coati_sampler_can_rest())
+		test_skip("Linux %s gives signals of the process to its first thread", u.release);
+	try_often(short_threads_by_perf);
+	try_often(short_threads_by_timers);
+}
+
+/* Where nothing is missing there is no timer over the process, whose signals may end calls. */
+TEST(sampler_of_long_threads_needs_no_timer_over_the_process)
+{
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
+
+	need_signals();
+	start_sampler(1000, COATI_SAMPLER_PERF);
+	burn(300 * NSEC_PER_MSEC);
+	stop_and_read(&stats);
+	CHECK_U64(stats.rest_ns, ==, 0);
+	CHECK(!has_comment("short threads:"));
 }
 
 static uint64_t burn_with(const char *tenant, uint64_t cpu_ns)

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <sys/ioctl.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -34,6 +35,22 @@ uint64_t coati_sampler_dither(uint64_t period_ns, uint64_t *seed)
 	uint64_t off = period_ns / 200 + (r >> 1) % (period_ns * 3 / 200 + 1);
 
 	return r & 1 ? period_ns + off : period_ns - off;
+}
+
+/* ---- the kernel ---- */
+
+bool coati_sampler_kernel_is(unsigned int major, unsigned int minor)
+{
+	struct utsname u;
+	unsigned int is[2] = { 0 };
+	const char *at = u.release;
+
+	if (uname(&u) < 0)
+		return false;
+	for (int i = 0; i < 2; i++, at += *at == '.')
+		for (; *at >= '0' && *at <= '9' && is[i] < 100000; at++)
+			is[i] = is[i] * 10 + (unsigned int)(*at - '0');
+	return is[0] > major || (is[0] == major && is[1] >= minor);
 }
 
 /* ---- threads ---- */
@@ -157,17 +174,17 @@ void coati_sampler_close(struct sampler_events *e)
 	coati_free(e->threads);
 	e->threads = NULL;
 	e->len = e->cap = 0;
-	e->has_timer = e->no_kernel = false;
+	e->has_timer = e->no_kernel = e->is_rest = false;
 }
 
 /* ---- timers ---- */
 
-/* Clocks that a signal belongs to are told by the address. */
-static int create_timer(clockid_t clock, int32_t tid, timer_t *ret)
+/* The handler knows our timers by the address that they send: @mark. */
+static int create_timer(clockid_t clock, int32_t tid, int sig, void *mark, timer_t *ret)
 {
 	struct sigevent ev = { .sigev_notify = tid ? SIGEV_THREAD_ID : SIGEV_SIGNAL,
-			       .sigev_signo = SIGPROF,
-			       .sigev_value.sival_ptr = &coati_sampler_shared };
+			       .sigev_signo = sig,
+			       .sigev_value.sival_ptr = mark };
 
 	if (tid)
 		ev._sigev_un._tid = tid;
@@ -179,7 +196,7 @@ static int add_timer(struct sampler_events *e, struct sampler_thread *t)
 {
 	clockid_t clock =
 		e->clock == COATI_SAMPLER_WALL ? CLOCK_MONOTONIC : sampler_thread_clock(t->tid);
-	int r = create_timer(clock, t->tid, &t->timer);
+	int r = create_timer(clock, t->tid, SIGPROF, &coati_sampler_shared, &t->timer);
 
 	if (r == -EINVAL)
 		return 0;
@@ -205,12 +222,33 @@ int coati_sampler_open_threads(struct sampler_events *e, struct coati_error *err
 
 int coati_sampler_open_timer(struct sampler_events *e, struct coati_error *err)
 {
-	int r = create_timer(CLOCK_PROCESS_CPUTIME_ID, 0, &e->timer);
+	int r = create_timer(CLOCK_PROCESS_CPUTIME_ID, 0, SIGPROF, &coati_sampler_shared,
+			     &e->timer);
 
 	if (r < 0)
 		return coati_fail(err, r, "sampler: a timer of the CPU time: %m");
 	e->has_timer = true;
 	return 0;
+}
+
+int coati_sampler_add_rest(struct sampler_events *e, int sig)
+{
+	int r = create_timer(CLOCK_PROCESS_CPUTIME_ID, 0, sig, &coati_sampler_shared.rest,
+			     &e->timer);
+
+	if (r < 0)
+		return r;
+	r = start_timer(e, e->timer);
+	if (r < 0)
+		timer_delete(e->timer);
+	e->has_timer = e->is_rest = r == 0;
+	return r;
+}
+
+/* Before 6.4 the first thread got all signals of such a timer, also while it slept. */
+bool coati_sampler_can_rest(void)
+{
+	return coati_sampler_kernel_is(6, 4);
 }
 
 static int add_running(struct sampler_events *e, struct sampler_thread *t)

@@ -33,6 +33,8 @@ struct sampler_events {
 	uint32_t len, cap;
 	timer_t timer; /* over the process */
 	bool has_timer;
+	bool is_rest;	  /* that timer stands beside events or timers of threads */
+	bool is_swapped;  /* perf events pass from thread to thread: engine-perf.c */
 	bool no_kernel;	  /* what threads do inside the kernel is not sampled */
 	uint32_t refused; /* threads that came later and could not be given a timer */
 };
@@ -48,6 +50,11 @@ int coati_sampler_open_threads(struct sampler_events *e, struct coati_error *err
 int coati_sampler_open_timer(struct sampler_events *e, struct coati_error *err);
 int coati_sampler_enable(struct sampler_events *e, struct coati_error *err);
 void coati_sampler_close(struct sampler_events *e);
+/* A timer over the CPU time of the process, with the signal @sig, beside what samples each thread:
+ * rest.c says what it is for. It runs at once. */
+int coati_sampler_add_rest(struct sampler_events *e, int sig);
+/* Whether the kernel gives the signal of such a timer to the thread that ran at its tick. */
+bool coati_sampler_can_rest(void);
 /* Timers for threads that have come since, none for those that have gone. */
 void coati_sampler_look(struct sampler_events *e);
 
@@ -58,6 +65,9 @@ static inline clockid_t sampler_thread_clock(int32_t tid)
 }
 
 /* ---- between the files of the engines ---- */
+
+/* Whether the running kernel is this one or newer, for what cannot be tried out. */
+bool coati_sampler_kernel_is(unsigned int major, unsigned int minor);
 
 /* Opens what a new thread needs: 1 added, 0 it is gone meanwhile, negative. */
 typedef int (*sampler_add_fn)(struct sampler_events *e, struct sampler_thread *t);

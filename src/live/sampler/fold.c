@@ -13,12 +13,14 @@ void coati_sampler_fold_init(struct sampler_fold *f)
 	f->last = &f->first;
 	coati_map_init(&f->by_hash, STACKS_MAX);
 	coati_arena_init(&f->arena, STACK_BYTES_MAX);
+	coati_sampler_rest_init(&f->rest);
 }
 
 void coati_sampler_fold_fini(struct sampler_fold *f)
 {
 	coati_map_fini(&f->by_hash);
 	coati_arena_fini(&f->arena);
+	coati_sampler_rest_fini(&f->rest);
 }
 
 static bool is_same(const struct sampler_stack *s, const struct coati_profbuf_record *r)
@@ -57,6 +59,31 @@ static struct sampler_stack *find_stack(struct sampler_fold *f,
 	return new_stack(f, key, r);
 }
 
+static struct sampler_stack *count_sample(struct sampler_fold *f,
+					  const struct coati_profbuf_record *r)
+{
+	struct sampler_stack *s = find_stack(f, r);
+
+	if (!s) {
+		f->lost++;
+		return NULL;
+	}
+	s->count++;
+	f->samples++;
+	f->cut += r->header[1] & SAMPLER_CUT;
+	return s;
+}
+
+void coati_sampler_fold_rest(struct sampler_fold *f, const struct coati_profbuf_record *r)
+{
+	struct sampler_stack *s = count_sample(f, r);
+
+	if (!s)
+		return;
+	s->rest_ns += r->header[1] >> 1;
+	f->rest_ns += r->header[1] >> 1;
+}
+
 void coati_sampler_fold_add(struct sampler_fold *f, const struct coati_profbuf_record *r)
 {
 	struct sampler_stack *s;
@@ -65,14 +92,14 @@ void coati_sampler_fold_add(struct sampler_fold *f, const struct coati_profbuf_r
 		f->lost += r->count;
 		return;
 	}
-	s = find_stack(f, r);
-	if (!s) {
-		f->lost++;
+	if (r->header[3] & SAMPLER_REST) {
+		f->lost += !coati_sampler_rest_add(&f->rest, r);
 		return;
 	}
-	s->count++;
+	coati_sampler_rest_own(&f->rest, r);
+	s = count_sample(f, r);
+	if (!s)
+		return;
 	s->weight_ns += r->header[1] >> 1;
-	f->samples++;
 	f->weight_ns += r->header[1] >> 1;
-	f->cut += r->header[1] & SAMPLER_CUT;
 }

@@ -23,7 +23,18 @@ int (*coati_sampler_sigaction)(int sig, const struct sigaction *act,
 static __thread struct {
 	uint32_t run, tid, event;
 	bool has_event;
+	uint32_t life;	  /* no other thread of this run has the number */
+	uint32_t samples; /* of its own event */
+	uint64_t rest_ns; /* its CPU time when the timer over the process last hit it */
 } me __attribute__((tls_model("initial-exec")));
+
+/*
+ * ThreadSanitizer sees what the C library copies for us, but not the flags by which slots change
+ * hands, and would report races. These make it look away, as in the locks for which they are made.
+ * They are there when the program has its runtime.
+ */
+extern void __tsan_mutex_pre_signal(void *lock, unsigned int flags) __attribute__((weak));
+extern void __tsan_mutex_post_signal(void *lock, unsigned int flags) __attribute__((weak));
 
 /* ---- the sample ---- */
 
@@ -72,8 +83,16 @@ static uint32_t walk(struct sampler_slot *slot, const void *context, bool *ret_c
 	return coati_sampler_walk_tables(context, objects, &slot->scratch, &limits, ret_cut);
 }
 
-static void fill_slot(struct sampler_slot *slot, uint32_t tid, const void *context,
-		      uint64_t weight_ns)
+static void count_seen(struct sampler_slot *slot, uint64_t weight_ns)
+{
+	uint64_t seen = atomic_load_explicit(&slot->seen_ns, memory_order_relaxed);
+
+	atomic_store_explicit(&slot->seen_ns, seen + weight_ns, memory_order_relaxed);
+	me.samples++;
+}
+
+static void fill_slot(struct sampler_slot *slot, const void *context, uint64_t weight_ns,
+		      bool is_rest)
 {
 	uint64_t header[SAMPLER_HEADER];
 	struct coati_profbuf_record record = { .header = header,
@@ -86,19 +105,23 @@ static void fill_slot(struct sampler_slot *slot, uint32_t tid, const void *conte
 
 	frames = walk(slot, context, &cut);
 	listener = atomic_load_explicit(&coati_sample_listener, memory_order_relaxed);
-	if (listener)
+	if (listener && !is_rest) /* it cannot take back what proves to be seen twice */
 		listener(slot->words, frames, weight_ns);
 	record.nr_stack = frames + put_labels(&slot->labels, slot->words + frames);
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* says when some were lost, to the tick */
 	record.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	header[0] = tid;
+	header[0] = me.tid;
 	header[1] = (cut ? SAMPLER_CUT : 0) | weight_ns << 1;
 	header[2] = frames;
+	header[3] = (uint64_t)me.life << SAMPLER_LIFE_SHIFT | (me.samples & INT32_MAX) << 1 |
+		    (is_rest ? SAMPLER_REST : 0);
+	if (!is_rest)
+		count_seen(slot, weight_ns);
 	slot->samples++;
 	coati_profbuf_write(&slot->writer, &record);
 }
 
-static void sample(const void *context, uint64_t weight_ns)
+static void sample(const void *context, uint64_t weight_ns, bool is_rest)
 {
 	struct sampler_slot *slot = take_slot(me.tid);
 
@@ -106,9 +129,13 @@ static void sample(const void *context, uint64_t weight_ns)
 		atomic_fetch_add_explicit(&coati_sampler_shared.no_slot, 1, memory_order_relaxed);
 		return;
 	}
+	if (__tsan_mutex_pre_signal)
+		__tsan_mutex_pre_signal(slot, 0);
 	/* once more: a slot that is being made ready has no writer yet */
 	if (atomic_load_explicit(&coati_sampler_shared.on, memory_order_acquire))
-		fill_slot(slot, me.tid, context, weight_ns);
+		fill_slot(slot, context, weight_ns, is_rest);
+	if (__tsan_mutex_post_signal)
+		__tsan_mutex_post_signal(slot, 0);
 	give_slot(slot);
 }
 
@@ -123,7 +150,30 @@ static void know_thread(void)
 		return;
 	me.tid = (uint32_t)syscall(SYS_gettid);
 	me.has_event = false;
+	me.life = atomic_fetch_add_explicit(&coati_sampler_shared.lives, 1, memory_order_relaxed);
+	me.samples = 0;
+	me.rest_ns = 0;
 	me.run = run;
+}
+
+/* Of the timer over the process that stands beside the events of threads. */
+static bool is_of_process(const siginfo_t *info)
+{
+	return info->si_code == SI_TIMER && info->si_value.sival_ptr == &coati_sampler_shared.rest;
+}
+
+/*
+ * When the thread that ran at the tick is about to end, the kernel gives its signal to another one,
+ * which may have slept. One that has hardly run since it was hit the last time is not the one.
+ */
+static bool has_run(uint64_t weight_ns)
+{
+	struct timespec t = { 0 };
+	uint64_t last_ns = me.rest_ns;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	me.rest_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return !last_ns || me.rest_ns - last_ns >= weight_ns / 8;
 }
 
 /* Nanoseconds that it stands for; 0 when it is not ours. */
@@ -132,12 +182,8 @@ static uint64_t weight_of(int sig, const siginfo_t *info)
 	const struct sampler_shared *g = &coati_sampler_shared;
 	uint64_t data;
 
-	if (sig == SIGPROF)
-		return info->si_code == SI_TIMER && info->si_value.sival_ptr == g
-			       ? g->period_ns *
-					 (1 +
-					  (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0))
-			       : 0;
+	if (info->si_code == SI_TIMER && (info->si_value.sival_ptr == g || is_of_process(info)))
+		return g->period_ns * (1 + (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0));
 	__builtin_memcpy(&data, (const char *)info + PERF_DATA_AT, sizeof(data));
 	if (sig != SIGTRAP || info->si_code != TRAP_PERF ||
 	    data >> SAMPLER_MARK_SHIFT != SAMPLER_MARK)
@@ -146,13 +192,15 @@ static uint64_t weight_of(int sig, const siginfo_t *info)
 }
 
 /* Whether this thread listens to that event. */
-static bool is_heard(int sig, const siginfo_t *info)
+static bool is_heard(int sig, const siginfo_t *info, uint64_t weight_ns)
 {
 	uint64_t data;
 	uint32_t event;
 
 	know_thread();
-	if (sig != SIGTRAP)
+	if (is_of_process(info))
+		return me.tid != coati_sampler_shared.own_tid && has_run(weight_ns);
+	if (sig != SIGTRAP || info->si_code == SI_TIMER)
 		return true;
 	__builtin_memcpy(&data, (const char *)info + PERF_DATA_AT, sizeof(data));
 	event = data >> SAMPLER_PERIOD_BITS & ((1u << SAMPLER_NUMBER_BITS) - 1);
@@ -188,7 +236,7 @@ void coati_sampler_handler(int sig, siginfo_t *info, void *context)
 	if (!weight_ns)
 		pass_on(sig, info, context);
 	else if (atomic_load_explicit(&coati_sampler_shared.on, memory_order_acquire) &&
-		 is_heard(sig, info))
-		sample(context, weight_ns);
+		 is_heard(sig, info, weight_ns))
+		sample(context, weight_ns, is_of_process(info));
 	errno = keep;
 }

@@ -49,8 +49,30 @@ static void add_engine(struct pprof *o, const struct sampler_profile *p)
 			o,
 			"timers over CPU time are looked at by the kernel at its tick, %ld times a second: more samples are not to be had, and each counts for all that has passed",
 			1000000000 / tick.tv_nsec);
+	if (p->is_rest)
+		coati_pprof_comment(
+			o,
+			"short threads: a timer over the CPU time of the process samples what threads use after their last sample, or without one");
+	if (p->is_swapped)
+		coati_pprof_comment(
+			o,
+			"Linux before 6.13 swaps the perf events of threads that take turns on a CPU: a thread that starts many short ones gets too few samples");
 	if (p->refused)
 		coati_pprof_comment(o, "%u threads could not be given a timer", p->refused);
+}
+
+static void add_share(struct pprof *o, const struct coati_sampler_stats *s)
+{
+	uint64_t seen_ns = s->cpu_ns < s->total_ns ? s->cpu_ns : s->total_ns;
+
+	if (s->total_ns)
+		coati_pprof_comment(
+			o,
+			"CPU time: %llu ns used meanwhile, %.1f %% of it in samples (%.1f %% by the timer over the process), %llu ns in no sample; a higher rate leaves less between samples and ends of threads",
+			(unsigned long long)s->total_ns,
+			100.0 * (double)seen_ns / (double)s->total_ns,
+			100.0 * (double)s->rest_ns / (double)s->total_ns,
+			(unsigned long long)(s->total_ns - seen_ns));
 }
 
 static void add_comments(struct pprof *o, const struct sampler_profile *p)
@@ -82,12 +104,7 @@ static void add_comments(struct pprof *o, const struct sampler_profile *p)
 		coati_pprof_comment(
 			o,
 			"the program replaced the handler of the signal while it was sampled: samples are missing");
-	if (s->total_ns > s->cpu_ns)
-		coati_pprof_comment(
-			o,
-			"CPU time: %llu ns used meanwhile, of which %llu ns are in no sample; a higher rate leaves less between samples and ends of threads",
-			(unsigned long long)s->total_ns,
-			(unsigned long long)(s->total_ns - s->cpu_ns));
+	add_share(o, s);
 	coati_pprof_comment(o, "samples: %llu taken, %llu lost, %llu with a stack that is cut",
 			    (unsigned long long)s->samples, (unsigned long long)s->lost,
 			    (unsigned long long)s->cut);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,9 +27,12 @@
 #define LOOK_NS		  (250 * NSEC_PER_MSEC) /* between looks for what was loaded */
 #define LOOK_THREADS_NS	  (10 * NSEC_PER_MSEC)	/* and for new threads, */
 #define LOOK_SHARE	  50			/* which may take that part of the time */
+#define LOOK_REST_NS	  (10 * NSEC_PER_MSEC)	/* and for time that is in no sample, at first */
 #define PROFILE_BYTES_MAX ((size_t)1 << 30)
 
 enum { IDLE = 0, CHANGING, RUNNING };
+/* What the thread looks for besides. */
+enum { LOOK_THREADS = 1, LOOK_REST = 2 };
 
 /* What start leaves for stop; the handler does not look at it. */
 static struct {
@@ -41,7 +45,8 @@ static struct {
 	uint64_t max_table_bytes;
 	pthread_t thread;
 	_Atomic int32_t tid;		  /* of that thread */
-	_Atomic uint32_t ending, looking; /* looking: for new threads */
+	_Atomic uint32_t ending, looking; /* looking: for LOOK_* */
+	uint64_t rest_look_ns;		  /* until the next look for time in no sample */
 	struct sampler_events events;
 	struct sampler_fold fold;
 	struct coati_sampler_stats stats;
@@ -73,6 +78,19 @@ static uint64_t as_ns(const struct timespec *t)
 	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
 }
 
+/* CPU time of what is sampled; 0: it cannot be said. */
+static uint64_t used_ns(void)
+{
+	struct timespec t = { 0 };
+
+	if (run.events.clock == COATI_SAMPLER_WALL ||
+	    clock_gettime(run.events.only ? sampler_thread_clock(run.events.only)
+					  : CLOCK_PROCESS_CPUTIME_ID,
+			  &t) < 0)
+		return 0;
+	return as_ns(&t);
+}
+
 /* ---- the thread ---- */
 
 /* Reads what is there. */
@@ -85,6 +103,7 @@ static void drain(void)
 					  &record) == 1)
 			coati_sampler_fold_add(&run.fold, &record);
 	}
+	coati_sampler_rest_settle(&run.fold, false);
 }
 
 static bool arm_all(void)
@@ -112,20 +131,75 @@ static void wake_thread(void)
 	syscall(SYS_futex, &coati_sampler_shared.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* What has come and gone meanwhile. How long that may wait until the next time; 0: nothing does. */
-static uint64_t look_around(void)
+/* The number of threads is part of what the directory says of itself. */
+static uint32_t count_threads(void)
 {
-	uint64_t begin, cost;
+	struct stat st;
 
-	if (coati_sampler_shared.by_tables)
-		coati_sampler_objects_refresh(run.max_table_bytes);
-	/* pairs with: release in start() */
-	if (!atomic_load_explicit(&run.looking, memory_order_acquire))
-		return coati_sampler_shared.by_tables ? LOOK_NS : 0;
-	begin = now_ns();
+	return stat("/proc/self/task", &st) < 0 || st.st_nlink < 3 ? 1 : (uint32_t)st.st_nlink - 2;
+}
+
+/* When this thread runs at the tick the signal is for it: otherwise another one would be woken. */
+static void hear_signal(void)
+{
+	sigset_t set;
+
+	coati_sampler_shared.own_tid =
+		(uint32_t)atomic_load_explicit(&run.tid, memory_order_relaxed);
+	sigemptyset(&set);
+	sigaddset(&set, run.signal);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* Puts the timer over the process beside the events when much is in no sample. How long until the
+ * next look: often at first, for programs that end soon; 0: there is no more to look for. */
+static uint64_t look_for_rest(void)
+{
+	uint64_t used = used_ns() - run.used_ns, own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	if (run.fold.rest.is_on)
+		return 0;
+	run.rest_look_ns = run.rest_look_ns * 2 < LOOK_NS ? run.rest_look_ns * 2 : LOOK_NS;
+	if (!coati_sampler_rest_is_much(used > own ? used - own : 0, run.stats.period_ns,
+					count_threads()))
+		return run.rest_look_ns;
+	if (coati_sampler_add_rest(&run.events, run.signal) < 0)
+		return LOOK_NS;
+	run.fold.rest.is_on = true;
+	hear_signal();
+	return 0;
+}
+
+static uint64_t look_for_threads(void)
+{
+	uint64_t begin = now_ns(), cost;
+
 	coati_sampler_look(&run.events);
 	cost = now_ns() - begin;
 	return cost * LOOK_SHARE > LOOK_THREADS_NS ? cost * LOOK_SHARE : LOOK_THREADS_NS;
+}
+
+static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
+{
+	return !a_ns || (b_ns && b_ns < a_ns) ? b_ns : a_ns;
+}
+
+/* What has come and gone meanwhile. How long that may wait until the next time; 0: nothing does. */
+static uint64_t look_around(void)
+{
+	/* pairs with: release in start() */
+	uint32_t looking = atomic_load_explicit(&run.looking, memory_order_acquire);
+	uint64_t next_ns = 0;
+
+	if (coati_sampler_shared.by_tables) {
+		coati_sampler_objects_refresh(run.max_table_bytes);
+		next_ns = LOOK_NS;
+	}
+	if (looking & LOOK_THREADS)
+		next_ns = sooner(next_ns, look_for_threads());
+	if (looking & LOOK_REST)
+		next_ns = sooner(next_ns, look_for_rest());
+	return next_ns;
 }
 
 static void *drain_until_end(void *arg)
@@ -228,6 +302,7 @@ static int make_slots(struct coati_error *err)
 
 		take_slot(s);
 		s->samples = 0;
+		atomic_store_explicit(&s->seen_ns, 0, memory_order_relaxed);
 		r = coati_profbuf_init((uint8_t *)run.memory + i * run.buf_bytes, run.buf_bytes, &o,
 				       &s->buf, err);
 		if (r == 0)
@@ -255,9 +330,9 @@ static int take_signal(int sig, struct coati_error *err)
 	if (old.sa_flags & SA_SIGINFO && old.sa_sigaction == coati_sampler_handler)
 		return 0; /* since the last run */
 	*(sig == SIGTRAP ? &coati_sampler_shared.old_trap : &coati_sampler_shared.old_prof) = old;
-	return coati_sampler_sigaction(sig, &act, NULL) < 0
-		       ? coati_fail(err, -errno, "sampler: signal %d: %m", sig)
-		       : 0;
+	if (coati_sampler_sigaction(sig, &act, NULL) < 0 || coati_sampler_pass_tsan(sig) < 0)
+		return coati_fail(err, -errno, "sampler: signal %d: %m", sig);
+	return 0;
 }
 
 static bool is_replaced(void)
@@ -361,25 +436,31 @@ static void end_samples(void)
 	drain();
 }
 
-/* CPU time of what is sampled; 0: it cannot be said. */
-static uint64_t used_ns(void)
-{
-	struct timespec t = { 0 };
-
-	if (run.events.clock == COATI_SAMPLER_WALL ||
-	    clock_gettime(run.events.only ? sampler_thread_clock(run.events.only)
-					  : CLOCK_PROCESS_CPUTIME_ID,
-			  &t) < 0)
-		return 0;
-	return as_ns(&t);
-}
-
 static int make_tables(const struct coati_sampler_opts *o, struct coati_error *err)
 {
 	run.max_table_bytes = o->max_table_bytes ? o->max_table_bytes : SAMPLER_TABLE_BYTES;
 	atomic_store(&coati_sampler_wait, wait_for_handlers);
 	return coati_sampler_objects_prepare("sampler", o->stacks, run.max_table_bytes,
 					     &coati_sampler_shared.by_tables, err);
+}
+
+/* What the thread has to do beside reading samples, from now on. */
+static void look_for_more(void)
+{
+	uint32_t looking = 0;
+
+	if (run.events.only)
+		return;
+	if (run.stats.engine == COATI_SAMPLER_THREADS)
+		looking |= LOOK_THREADS;
+	if (run.stats.engine != COATI_SAMPLER_TIMER && run.events.clock == COATI_SAMPLER_CPU &&
+	    coati_sampler_can_rest())
+		looking |= LOOK_REST;
+	run.rest_look_ns = LOOK_REST_NS;
+	/* pairs with: acquire in look_around() */
+	atomic_store_explicit(&run.looking, looking, memory_order_release);
+	if (looking)
+		wake_thread();
 }
 
 static int start(const struct coati_sampler_opts *o, struct coati_error *err)
@@ -428,10 +509,8 @@ static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 		end_thread();
 		end_samples();
 		coati_sampler_fold_fini(&run.fold);
-	} else if (run.stats.engine == COATI_SAMPLER_THREADS && !run.events.only) {
-		/* pairs with: acquire in look_around() */
-		atomic_store_explicit(&run.looking, 1, memory_order_release);
-		wake_thread();
+	} else {
+		look_for_more();
 	}
 	return r;
 }
@@ -511,9 +590,17 @@ int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_err
 	used = used_ns();
 	end_thread();
 	p.refused = run.events.refused;
+	p.is_rest = run.fold.rest.is_on;
+	p.is_swapped = run.events.is_swapped;
 	end_samples();
 	if (used > run.used_ns + run.own_ns)
 		run.stats.total_ns = used - run.used_ns - run.own_ns;
+	coati_sampler_rest_settle(&run.fold, true);
+	coati_sampler_rest_limit(&run.fold, run.stats.total_ns > run.fold.weight_ns
+						    ? run.stats.total_ns - run.fold.weight_ns
+						    : 0);
+	run.stats.rest_ns = run.fold.rest_ns;
+	run.stats.replaced = run.fold.rest.replaced;
 	run.stats.samples = run.fold.samples;
 	run.stats.cpu_ns = run.fold.weight_ns;
 	run.stats.lost = run.fold.lost + atomic_load_explicit(&g->no_slot, memory_order_relaxed);

@@ -26,10 +26,14 @@
 
 #define SAMPLER_SLOTS	  16u
 #define SAMPLER_DEPTH_MAX 512u
-#define SAMPLER_HEADER \
-	3u /* thread; SAMPLER_CUT and the nanoseconds that it stands for above; number of frames */
-#define SAMPLER_LABELS ((sizeof(struct coati_labels) + 7) / 8) /* words, at most */
-#define SAMPLER_CUT    UINT64_C(1)
+/* Thread; SAMPLER_CUT and above it the nanoseconds that the sample stands for; number of frames;
+ * SAMPLER_REST, above it how many samples of its own event the thread had before, and above
+ * SAMPLER_LIFE_SHIFT which life of a thread it is. */
+#define SAMPLER_HEADER	   4u
+#define SAMPLER_REST	   UINT64_C(1) /* a sample of the timer over the process */
+#define SAMPLER_LIFE_SHIFT 32
+#define SAMPLER_LABELS	   ((sizeof(struct coati_labels) + 7) / 8) /* words, at most */
+#define SAMPLER_CUT	   UINT64_C(1)
 /* What the signal of a perf event carries: a mark of ours, the number of the event, its period. */
 #define SAMPLER_PERIOD_BITS 30 /* a second in nanoseconds */
 #define SAMPLER_NUMBER_BITS 16
@@ -40,6 +44,8 @@ struct sampler_slot {
 	_Atomic uint32_t taken;
 	uint32_t reserved[15]; /* a line of its own */
 	uint64_t samples;      /* taken in it since the start: each is read, or counted as lost */
+	/* CPU time that they stand for, without those of the timer over the process */
+	_Atomic uint64_t seen_ns;
 	struct coati_profbuf *buf;
 	struct coati_profbuf_writer writer;
 	struct coati_profbuf_reader reader;
@@ -55,7 +61,10 @@ struct sampler_shared {
 	_Atomic uint32_t run; /* number of this run */
 	uint32_t wake;	      /* of who folds: counted up where there is something, a futex */
 	_Atomic uint64_t no_slot;
-	uint64_t period_ns; /* of timers */
+	_Atomic uint32_t lives; /* threads that had a sample: each has a number */
+	uint32_t own_tid;	/* of who folds: not sampled */
+	char rest;		/* its address marks the signals of the timer over the process */
+	uint64_t period_ns;	/* of timers */
 	uint32_t max_depth;
 	bool by_tables;
 	bool can_probe;			     /* memory can be asked for before it is read */
@@ -84,8 +93,20 @@ extern struct sampler_totals coati_sampler_totals;
 struct sampler_stack {
 	struct sampler_stack *next; /* in the order of their coming */
 	uint64_t tid, count, weight_ns;
+	uint64_t rest_ns; /* in weight_ns once the profile has ended */
 	uint32_t nr_frames, len;
 	uint64_t words[]; /* frames, then labels */
+};
+
+struct sampler_pending;
+
+/* What the timer over the process saw, and what stands of it: rest.c. */
+struct sampler_rest {
+	bool is_on;
+	struct map counts; /* by life: samples of its own event */
+	struct sampler_pending *first;
+	uint32_t pending;
+	uint64_t replaced;
 };
 
 struct sampler_fold {
@@ -93,11 +114,33 @@ struct sampler_fold {
 	struct arena arena;
 	struct sampler_stack *first, **last;
 	uint64_t stacks, samples, weight_ns, lost, cut;
+	struct sampler_rest rest;
+	uint64_t rest_ns;
 };
 
 void coati_sampler_fold_init(struct sampler_fold *f);
 void coati_sampler_fold_fini(struct sampler_fold *f);
 void coati_sampler_fold_add(struct sampler_fold *f, const struct coati_profbuf_record *record);
+
+/* A sample of the timer that is there to stay. */
+void coati_sampler_fold_rest(struct sampler_fold *f, const struct coati_profbuf_record *record);
+
+/* ---- the rest ---- */
+
+void coati_sampler_rest_init(struct sampler_rest *rest);
+void coati_sampler_rest_fini(struct sampler_rest *rest);
+/* A sample of a thread's own event; one of the timer: false when there is no room for it. */
+void coati_sampler_rest_own(struct sampler_rest *rest, const struct coati_profbuf_record *r);
+bool coati_sampler_rest_add(struct sampler_rest *rest, const struct coati_profbuf_record *r);
+/* Drop what has been seen otherwise, keep what threads left that have ended; at the end, all. */
+void coati_sampler_rest_settle(struct sampler_fold *f, bool at_end);
+/* At the end: what was kept becomes part of the profile, and not more than @max_ns in all. */
+void coati_sampler_rest_limit(struct sampler_fold *f, uint64_t max_ns);
+/* Whether so much of the CPU time since the start is in no sample that the timer is needed. */
+bool coati_sampler_rest_is_much(uint64_t used_ns, uint64_t period_ns, uint32_t threads);
+
+/* After a handler was set: the kernel calls ours directly, not through the runtime of TSan. */
+int coati_sampler_pass_tsan(int sig);
 
 /* ---- names ---- */
 
@@ -130,6 +173,7 @@ struct sampler_profile {
 	struct sampler_objects_stats objects;
 	enum coati_sampler_clock clock;
 	bool by_tables, one_thread;
+	bool is_rest, is_swapped;
 	uint32_t refused;
 	bool names, no_kernel, replaced;
 };
