@@ -65,6 +65,8 @@ static const char *find_conflict(const struct diff_args *a)
 		return "--limit is for tables";
 	if (a->html && a->by && strcmp(a->by, "function") != 0)
 		return "--html shows functions: --by is for tables";
+	if (a->of.filter.wait)
+		return "--wait is for time off the CPUs, and diff compares time on them";
 	return NULL;
 }
 

@@ -14,7 +14,7 @@ void coati_command_help(const struct coati_command *cmd, struct strbuf *out)
 	coati_strbuf_printf(out, "usage: coati %s%s%s\n%s\n\n", cmd->name, cmd->usage[0] ? " " : "",
 			    cmd->usage, cmd->summary);
 	coati_options_help(cmd->options, out);
-	coati_strbuf_adds(out, "\nExamples:\n");
+	coati_strbuf_adds(out, "Examples:\n");
 	for (const struct coati_example *e = cmd->examples; e->command; e++)
 		coati_strbuf_printf(out, "  %-46s  %s\n", e->command, e->what);
 	if (!(cmd->flags & COMMAND_HIDDEN))

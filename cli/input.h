@@ -65,6 +65,8 @@ int coati_source_contexts(const struct source_args *a, bool wanted, struct coati
 			"samples of threads that work on such tasks"),                             \
 		OPT_STR(0, "region", type, of.filter.region, "LIST",                               \
 			"samples of threads in such regions"),                                     \
+		OPT_STR(0, "wait", type, of.filter.wait, "LIST",                                   \
+			"time off CPUs in which a thread waits for that: futex, runnable"),        \
 		OPT_STR(0, "function", type, of.filter.function, "NAME",                           \
 			"stacks with this function"),                                              \
 		OPT_STR(0, "image", type, of.filter.image, "NAME", "stacks through this file"),    \

@@ -89,8 +89,10 @@ static void choose_mode(struct report *r)
 	coati_profile_quality(r->profile, &q);
 	r->mode = (enum report_mode)r->args->mode;
 	if (r->mode == MODE_AUTO)
-		r->mode = q.off_intervals && (!q.samples || r->by == COATI_BY_WAIT) ? MODE_OFF
-										    : MODE_ON;
+		r->mode = q.off_intervals && (!q.samples || r->by == COATI_BY_WAIT ||
+					      r->args->of.filter.wait)
+				  ? MODE_OFF
+				  : MODE_ON;
 }
 
 static int show_view(struct report *r)

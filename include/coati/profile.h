@@ -63,6 +63,8 @@ struct coati_filter {
 	/* By what the thread was doing, as live events tell (coati_profile_opts.contexts): */
 	const char *task;   /* types of tasks that it worked on */
 	const char *region; /* names of regions that it was in */
+	const char
+		*wait; /* only time off the CPUs, in which it waited for that: coati_wait_name() */
 };
 
 /* ---- a profile ------------------------------------------------------------------------------------------------ */

@@ -308,6 +308,8 @@ static uint32_t mode_of(const struct coati_export *x)
 	struct coati_profile_quality q;
 
 	coati_profile_quality(x->profile, &q);
+	if (!mode && x->opts.filter && x->opts.filter->wait)
+		mode = COATI_EXPORT_OFF_CPU;
 	if (!mode)
 		mode = q.off_intervals && !q.samples ? COATI_EXPORT_OFF_CPU : COATI_EXPORT_ON_CPU;
 	if (mode == both)
@@ -393,7 +395,7 @@ static void add_common_notes(struct format_input *in)
 			in,
 			"samples of several events are counted together; --event (-e) chooses one");
 	if (in->quality.off_intervals && !(in->opts->flags & COATI_EXPORT_OFF_CPU) &&
-	    in->quality.samples)
+	    in->quality.samples && !(in->opts->filter && in->opts->filter->wait))
 		coati_format_note(in,
 				  "%.3f s off the CPUs are left out; --mode off or both has them",
 				  (double)in->quality.off_ns / 1e9);

@@ -38,6 +38,10 @@ static int accept(const struct coati_export_opts *opts, struct coati_error *err)
 		return coati_fail(
 			err, -EOPNOTSUPP,
 			"perfdata holds addresses, not names: frames cannot be left out with hide, show and show-from; focus and ignore choose whole stacks");
+	if (f && f->wait && *f->wait)
+		return coati_fail(
+			err, -EOPNOTSUPP,
+			"perfdata holds the context switches themselves: --wait is for who reads it");
 	if (opts->flags & (COATI_EXPORT_ON_CPU | COATI_EXPORT_OFF_CPU))
 		return coati_fail(
 			err, -EOPNOTSUPP,

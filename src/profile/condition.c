@@ -79,6 +79,23 @@ static bool words_match(const struct words *w, const char *name, int64_t number)
 	return false;
 }
 
+/* Each must be one of the things that threads wait for, or a pattern. */
+static int check_waits(const struct words *w, struct coati_error *err)
+{
+	for (size_t i = 0; i < w->list.len; i++) {
+		bool known = coati_is_glob(w->list.v[i]);
+
+		for (int wait = COATI_WAIT_RUNNING + 1; wait < COATI_WAIT_COUNT && !known; wait++)
+			known = !strcmp(w->list.v[i], coati_wait_name((enum coati_wait)wait));
+		if (!known)
+			return coati_fail(
+				err, -EINVAL,
+				"wait: nothing is called \"%s\"; coati report --by wait shows what there is",
+				w->list.v[i]);
+	}
+	return 0;
+}
+
 /* "1.5s", "10%", "@12.5" */
 static int parse_point(const char *text, struct time_point *ret)
 {
@@ -163,6 +180,10 @@ int coati_conditions_init(struct conditions *c, const struct coati_filter *f,
 	if (r == 0)
 		r = words_init(&c->regions, f->region, "region", err);
 	if (r == 0)
+		r = words_init(&c->waits, f->wait, "wait", err);
+	if (r == 0)
+		r = check_waits(&c->waits, err);
+	if (r == 0)
 		r = parse_cpus(c, f->cpu, err);
 	if (r == 0)
 		r = parse_time(c, f->time, err);
@@ -180,8 +201,14 @@ void coati_conditions_fini(struct conditions *c)
 	words_fini(&c->labels);
 	words_fini(&c->tasks);
 	words_fini(&c->regions);
+	words_fini(&c->waits);
 	coati_free(c->cpus);
 	*c = (struct conditions){ 0 };
+}
+
+bool coati_conditions_wait(const struct conditions *c, const char *name)
+{
+	return words_match(&c->waits, name, -1);
 }
 
 bool coati_conditions_thread(const struct conditions *c, const struct coati_profile_thread *t)

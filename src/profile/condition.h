@@ -30,7 +30,7 @@ struct time_point {
 };
 
 struct conditions {
-	struct words threads, processes, comms, events, labels, tasks, regions;
+	struct words threads, processes, comms, events, labels, tasks, regions, waits;
 	uint64_t *cpus; /* bitmap, NULL: all */
 	struct time_point from, to;
 };
@@ -44,6 +44,8 @@ bool coati_conditions_event(const struct conditions *c, const char *name);
 /* Of @labels, or that follow from the thread. */
 bool coati_conditions_labels(const struct conditions *c, const struct coati_label *labels,
 			     uint32_t nr, const struct coati_profile_thread *t);
+/* What it waited for: coati_wait_name(). */
+bool coati_conditions_wait(const struct conditions *c, const char *name);
 /* @cpu -1: not known. */
 bool coati_conditions_cpu(const struct conditions *c, int32_t cpu);
 /* Does it need to be known when the recording ends? */

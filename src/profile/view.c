@@ -195,6 +195,33 @@ static int choose_entries(struct coati_view *v)
 	return 0;
 }
 
+/* Whether what is of this event and stack waits for what is asked for. */
+static bool waits(const struct coati_view *v, uint32_t event, uint32_t stack)
+{
+	if (!v->conditions.waits.list.len)
+		return true;
+	return event < v->profile->events.len && v->profile->events.v[event].is_off_cpu &&
+	       v->stacks[stack].waits;
+}
+
+/* Of stacks without an entry that waits so, nothing stays. */
+static void choose_waits(struct coati_view *v)
+{
+	const struct coati_profile *p = v->profile;
+
+	if (!v->conditions.waits.list.len)
+		return;
+	for (uint32_t i = 0; i < p->stacks.len; i++)
+		if (v->stacks[i].is_in)
+			v->stacks[i].waits = coati_conditions_wait(
+				&v->conditions, coati_wait_name(coati_view_stack_wait(v, i)));
+	for (size_t i = 0; i < p->entries.len; i++) {
+		const struct coati_profile_entry *e = &p->entries.v[i];
+
+		v->entry_is_in[i] = v->entry_is_in[i] && waits(v, e->event, e->stack);
+	}
+}
+
 /* In which unit all entries can be added up. */
 static int choose_unit(struct coati_view *v)
 {
@@ -258,6 +285,8 @@ static int fill(struct coati_view *v, const struct coati_filter *f, struct coati
 	if (r < 0)
 		return coati_fail(err, r, "out of memory");
 	r = coati_view_select(v, f, err);
+	if (r == 0)
+		choose_waits(v);
 	if (r == 0 && choose_unit(v) < 0)
 		r = coati_fail(err, -ENOMEM, "out of memory");
 	if (r == 0)
@@ -386,7 +415,8 @@ int coati_view_sample(const struct coati_view *v, const struct coati_profile_sam
 	const struct coati_profile *p = v->profile;
 	const struct view_stack *s;
 
-	if (sample->stack >= p->stacks.len || !v->stacks[sample->stack].is_in)
+	if (sample->stack >= p->stacks.len || !v->stacks[sample->stack].is_in ||
+	    !waits(v, sample->event, sample->stack))
 		return 0;
 	if (v->flags & (sample->event < p->events.len && p->events.v[sample->event].is_off_cpu
 				? COATI_VIEW_NO_OFF_CPU

@@ -21,6 +21,7 @@ struct view_stack {
 	uint32_t *frames; /* innermost first */
 	uint32_t nr;
 	bool is_in;
+	bool waits;		/* as the condition wants, when it is time off the CPUs */
 	uint64_t weight, count; /* of its entries in the view */
 };
 
