@@ -62,24 +62,47 @@ static const char *check_map(const struct coati_flight *f)
 
 /* ---- who wrote it ---- */
 
-/* Field 22 of /proc/PID/stat, behind the name, which may hold anything; 0: there is no such process. */
+/* The next field of a line of /proc/PID/stat; NULL: there is none. */
+static char *next_field(char *p)
+{
+	p = p ? strchr(p, ' ') : NULL;
+	return p ? p + 1 : NULL;
+}
+
+static uint64_t number_at(const char *p)
+{
+	char text[24];
+	size_t len = p ? strcspn(p, " ") : 0;
+	uint64_t v = 0;
+
+	if (!len || len >= sizeof(text))
+		return 0;
+	memcpy(text, p, len);
+	text[len] = 0;
+	return coati_parse_u64(text, 0, UINT64_MAX, &v) < 0 ? 0 : v;
+}
+
+/* When the process began, field 22 of /proc/PID/stat, behind the name, which may hold anything; 0: there is none that lives. One that has ended
+ * stays until its parent asks for it, as state Z in field 3; but a first thread that has ended while others run, of which field 20 has the number,
+ * looks the same. */
 static uint64_t ticks_of(uint32_t pid)
 {
-	char path[32], text[1024], *p;
-	uint64_t ticks = 0;
+	char path[32], text[1024], *p, state;
+	uint64_t threads;
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	if (coati_file_read_line(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return 0;
-	p = strrchr(text, ')');
-	for (int field = 2; p && field < 22; field++) {
-		p = strchr(p, ' ');
-		p = p ? p + 1 : NULL;
-	}
-	if (!p || p[-1] != ' ')
+	p = next_field(strrchr(text, ')'));
+	if (!p)
 		return 0;
-	p[strcspn(p, " ")] = 0;
-	return coati_parse_u64(p, 0, UINT64_MAX, &ticks) < 0 ? 0 : ticks;
+	state = *p;
+	for (int field = 3; field < 20; field++)
+		p = next_field(p);
+	threads = number_at(p);
+	if ((state == 'Z' || state == 'X' || state == 'x') && threads <= 1)
+		return 0;
+	return number_at(next_field(next_field(p)));
 }
 
 static bool is_this_boot(const uint8_t id[16])

@@ -573,7 +573,9 @@ static void name_threads(struct coati_timeline *t)
 
 		if (*th->comm || coati_processes_thread(ps, th->pid, th->tid, time, &info) < 0)
 			continue;
-		th->comm = coati_timeline_text(t, info.comm);
+		/* ":TID": it ended before anybody could ask for its name */
+		th->comm = coati_timeline_text(
+			t, *info.comm == ':' && info.process_comm ? info.process_comm : info.comm);
 		if (!th->comm)
 			th->comm = "";
 	}

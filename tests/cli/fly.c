@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fly DIRECTORY SIGNAL: runs a flight recorder ("": in memory without a name), says its number in the file `pid`, does some work, and dies in the middle of it: of the
- * signal, or, for 0, of taking more memory than there is.
+ * signal, or, for 0, of taking more memory than there is. For -1 only its first thread ends.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -47,7 +47,9 @@ static void serve(int signal)
 	for (int i = 0; i < 100; i++)
 		COATI_COUNTER("bytes", i);
 	COATI_LOG("http", "%s", "last words");
-	if (signal)
+	if (signal < 0)
+		pthread_exit(NULL);
+	else if (signal)
 		raise(signal);
 	else
 		eat();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * forbidden FILE DEPTH TRANSITIONS: a recording of so many regions in each other, and of as many connections that go from closed back to open, which their type does
- * not allow, beside one that does all in order.
+ * not allow, beside one that does all in order; each on a thread of its own.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ static int nest(int depth)
 	return depth > 1 ? nest(depth - 1) + 1 : 1;
 }
 
-static void use_connection(int again)
+static void *use_connection(void *again)
 {
 	struct coati_resource r;
 
@@ -32,6 +33,17 @@ static void use_connection(int again)
 	if (again)
 		coati_resource_set(&r, OPEN, NULL);
 	coati_resource_end(&r);
+	return NULL;
+}
+
+/* On a thread of its own, which ends before anybody can ask for its name. */
+static int use_on_thread(int again)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, use_connection, again ? &connection : NULL) != 0)
+		return -1;
+	return pthread_join(t, NULL);
 }
 
 int main(int argc, char **argv)
@@ -50,8 +62,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (depth && nest(depth) != depth)
 		return 1;
-	use_connection(0);
-	for (int i = 0; i < times; i++)
-		use_connection(1);
+	for (int i = 0; i <= times; i++)
+		if (use_on_thread(i > 0) != 0)
+			return 1;
 	return coati_recorder_stop(&recorder, &err) < 0;
 }

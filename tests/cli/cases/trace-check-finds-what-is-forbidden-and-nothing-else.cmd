@@ -1,3 +1,4 @@
+# (threads that nobody could name have the name of their process)
 # regions in each other, however deep, are no mistake; transitions that a type of resource does not allow are, each of them, and every view says that there are some
 for depth in 64 65 1000 20000; do
 	"$HELPERS/forbidden" deep.data "$depth" 0
@@ -6,7 +7,7 @@ for depth in 64 65 1000 20000; do
 done
 "$HELPERS/forbidden" wrong.data 0 3
 "$COATI" trace -q --check wrong.data >found && echo "the check went well"
-sed -n -e 's/^\(wrong: .*\): [^:]*$/\1/p' -e 's/.* claims, /claims: /p' found
+sed -n -e 's/^\(wrong: .*\) [0-9]* at .*/\1/p' -e 's/.* claims, /claims: /p' found
 for view in "" --events --blame; do
 	"$COATI" trace -q $view wrong.data | tr -s ' \n#' ' ' | grep -o 'warning: 3 of the claims that this timeline makes do not hold'
 done
