@@ -10,6 +10,7 @@
 #include "capture/notice.h"
 #include "capture/off-cpu.h"
 #include "capture/rings.h"
+#include "capture/steal.h"
 #include "capture/tally.h"
 
 /* The sets of a capture, in the order in which their events stand in a recording. */
@@ -48,8 +49,8 @@ struct coati_capture {
 	uint32_t parts;		     /* recordings begun */
 	int64_t deadline_ns;
 	uint64_t begin_ns, end_ns; /* of the recording; 0: at the exec, not yet */
-	uint64_t steal_ns;   /* taken by the host until the recording began; UINT64_MAX: not told */
-	uint64_t drained_ns; /* when the rings were read last */
+	struct steal_log steal;	   /* what the host takes while the recording is made */
+	uint64_t drained_ns;	   /* when the rings were read last */
 	uint64_t side_id;
 	uint64_t rounds, wakeups, snapshots, overwritten, synthesized;
 	uint64_t lost;	  /* by the events' own count, of finished recordings */

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "capture/steal.h"
 #include "capture/synth.h"
 #include "capture/twins.h"
 #include "event/tracefs.h"
@@ -242,8 +241,7 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 		r = describe_state(cap, w, err);
 	if (r < 0)
 		return r;
-	if (coati_steal_read(cap->opts.procfs, &cap->steal_ns) < 0)
-		cap->steal_ns = UINT64_MAX;
+	coati_steal_begin(&cap->steal, cap->opts.procfs, now_ns());
 	if (cap->parts++)
 		cap->begin_ns = cap->end_ns;
 	cap->end_ns = 0;
@@ -270,32 +268,23 @@ static int print_stacks(const struct coati_capture_stats *st, char *text, size_t
 	return n;
 }
 
-/* What the host may have taken away meanwhile: as the kernel tells, and one step more, which it may not have told yet. One that never took anything takes nothing. */
-static int print_steal(const struct coati_capture *cap, char *text, size_t size)
-{
-	uint64_t now;
-
-	if (cap->steal_ns == UINT64_MAX || coati_steal_read(cap->opts.procfs, &now) < 0 ||
-	    now < cap->steal_ns)
-		return 0;
-	if (now)
-		now += coati_steal_step_ns() - cap->steal_ns;
-	return snprintf(text, size, "steal_told=1\nsteal_most_ns=%llu\n", (unsigned long long)now);
-}
-
 /* What the recorder did, as text; a section that only we know, which readers of files skip. */
 static int write_stats(struct coati_capture *cap)
 {
+	size_t size = STATS_BYTES + STEAL_BYTES;
 	struct coati_capture_stats st;
-	char text[STATS_BYTES];
+	CLEANUP(freep) char *text = NULL;
 	int n;
 
 	if (coati_writer_is_pipe(cap->writer))
 		return 0;
+	text = coati_alloc(size);
+	if (!text)
+		return -ENOMEM;
 	coati_capture_get_stats(cap, &st);
 #define N(x) (unsigned long long)(x)
 	n = snprintf(
-		text, sizeof(text),
+		text, STATS_BYTES,
 		"samples=%llu\nlost=%llu\nlost_exact=%llu\nthrottled=%llu\nrecords=%llu\n"
 		"rounds=%llu\nwakeups=%llu\nsnapshots=%llu\noverwritten=%llu\ndamaged_bytes=%llu\n"
 		"rings=%llu\nring_bytes=%llu\ncpu_ns=%llu\nbegin_ns=%llu\nend_ns=%llu\n"
@@ -308,9 +297,10 @@ static int write_stats(struct coati_capture *cap)
 		N(st.switches_fast), cap->off.wakes_all,
 		cap->sets[SET_WAKE].set && !cap->off.wakes_all, cap->off.wakes_no_ns);
 #undef N
-	n += print_steal(cap, text + n, sizeof(text) - (size_t)n);
 	if (cap->drain)
-		n += print_stacks(&st, text + n, sizeof(text) - (size_t)n);
+		n += print_stacks(&st, text + n, STATS_BYTES - (size_t)n);
+	n += (int)coati_steal_print(&cap->steal, cap->opts.procfs, now_ns(), text + n,
+				    size - (size_t)n);
 	return coati_writer_feature(cap->writer, COATI_FEATURE_RECORDER, text, (size_t)n);
 }
 

@@ -98,11 +98,14 @@ int coati_capture_wait(struct coati_capture *cap)
 	if (!cap || !cap->writer)
 		return -EINVAL;
 	tick = now_ns() + coati_off_cpu_tick(cap);
+	if (cap->opts.flags & COATI_CAPTURE_WAKE_STACKS && coati_steal_next(&cap->steal) < tick)
+		tick = coati_steal_next(&cap->steal);
 	if (cap->deadline_ns >= 0 && (uint64_t)cap->deadline_ns < tick)
 		tick = (uint64_t)cap->deadline_ns;
 	coati_reader_set_deadline(cap->rings.reader, (int64_t)tick);
 	why = coati_reader_wait(cap->rings.reader);
 	cap->wakeups++;
+	coati_steal_look(&cap->steal, cap->opts.procfs, now_ns());
 	r = coati_notice_round(&cap->notice, &cap->tally.images);
 	if (r > 0 && why == 1 && rings_can_wait(cap))
 		return 1;
