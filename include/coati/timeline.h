@@ -69,7 +69,9 @@ enum coati_timeline_kind {
 	COATI_TIMELINE_SAMPLE, /* it was seen running, with this stack; wait FAULT: in the handling of a page fault */
 	COATI_TIMELINE_IRQ_ENTRY, /* number: an interrupt of this kind begins while it runs; they nest */
 	COATI_TIMELINE_IRQ_EXIT, /* number: it ends */
-	COATI_TIMELINE_STOLEN, /* number: at most so many ns were taken from CPUs by the host of a virtual machine, in all */
+	/* number: the host of a virtual machine took at most so many ns from CPUs; time 0: in all,
+	 * or else between the times @id and @time */
+	COATI_TIMELINE_STOLEN,
 	COATI_TIMELINE_LOST, /* kernel records of cpu were lost before this time */
 	/* live */
 	COATI_TIMELINE_TASK_BEGIN,   /* text: type; id, parent (0: none) */
@@ -324,10 +326,21 @@ enum coati_why_kind {
 enum coati_why_verdict {
 	COATI_WHY_SAME = 0, /* could be chance, or is too little to matter */
 	COATI_WHY_CAUSE,
-	COATI_WHY_MACHINE, /* waiting for a CPU: others were busy; RUNNING: no more than a host that takes time away, or a core that is shared, can do */
-	COATI_WHY_SPREAD, /* slow and typical ones are of one distribution, and its tail reaches that far by itself */
+	/* waiting for a CPU: others were busy; RUNNING: no more than sharing a core can do */
+	COATI_WHY_MACHINE,
+	/* slow and typical ones are of one distribution, and its tail reaches that far by itself */
+	COATI_WHY_SPREAD,
+	/* stands out in some of the slow ones, but in too few to be sure */
+	COATI_WHY_UNSURE,
+	/* RUNNING: the host of the virtual machine may have taken it */
+	COATI_WHY_STOLEN,
 };
 
+/*
+ * A row. Its verdict is a comparison: @number against @limit, in ns. The number is the low end of
+ * what the slow ones have more (RUNNING: as far as samples saw it, or without what the host may
+ * have taken). A cause is above the limit, anything else is not.
+ */
 struct coati_why_row {
 	enum coati_why_kind kind;
 	enum coati_why_verdict verdict;
@@ -337,31 +350,81 @@ struct coati_why_row {
 	double slow, typical; /* means, ns */
 	double extra;	      /* their difference, */
 	double low, high;     /* and where it lies with 99 % confidence */
-	double tail; /* mean that the slow ones would have if the part went on as it does from its median to its last sixteenth; negative: not needed, or not known */
+	/* mean that the slow ones would have if the part went on as it does from its median to its
+	 * last sixteenth; negative: not needed, or not known */
+	double tail;
 	/* of the waker; without one, where the slow ones waited; where they were seen running most; NONE */
 	uint32_t stack;
-	uint32_t reserved;
+	uint32_t nr_affected; /* slow ones in which the part stands out */
+	double number, limit; /* that decided the verdict */
+	/* NOBODY: task that a thread worked on while the slow ones waited for this thread, the one
+	 * that took most of the time; NONE: none did, or not for half of the waiting */
+	uint32_t hog;
+	uint32_t hog_thread;	/* that worked on it */
+	const char *hog_region; /* innermost region in which the task spent most of it, or NULL */
+	double hog_share;	/* share of the waiting that tasks of this type took, 0.5 to 1 */
+};
+
+enum coati_why_answer {
+	COATI_WHY_NO_DIFFERENCE = 0,
+	COATI_WHY_CAUSES, /* the first nr_causes rows */
+	COATI_WHY_CANNOT_TELL,
+};
+
+/* What decided the answer, and what @number and @limit of struct coati_why are. */
+enum coati_why_reason {
+	COATI_WHY_BY_EXTRA = 0, /* CAUSES, NO_DIFFERENCE: those of the row that comes first, ns */
+	COATI_WHY_BY_COUNT,	/* slow ones (or typical ones), and how many are needed */
+	COATI_WHY_BY_UNKNOWN,	/* share of their time of which the recording says nothing; 0.5 */
+	COATI_WHY_BY_STEAL,	/* as of a row that is STOLEN, ns */
+	COATI_WHY_BY_MIXTURE,	/* share of all that are of a second kind; 0.25 */
+	COATI_WHY_BY_AFFECTED,	/* slow ones in which a part stands out, and how many are needed */
 };
 
 struct coati_why {
 	const char *name;
 	uint32_t nr, nr_slow, nr_typical;
-	uint32_t nr_causes; /* rows of the ledger that are causes: 0: no difference */
+	uint32_t nr_causes; /* rows of the ledger that are causes */
 	uint32_t nr_rows;
-	uint32_t
-		without_cpu; /* 1: most of the extra time is waiting for a CPU, or interrupts; the slow ones are those that are slow without it */
-	uint64_t threshold;  /* no slow one is shorter, and no other is longer; ns */
+	/* 1: most of the extra time is waiting for a CPU, or interrupts; the slow ones are those
+	 * that are slow without it */
+	uint32_t without_cpu;
+	uint64_t threshold;   /* no slow one is shorter, and no other is longer; ns */
 	double slow, typical; /* mean durations; without_cpu: less the waiting for a CPU */
 	double machine; /* share of the extra time that is waiting for a CPU or interrupts, 0 to 1 */
-	double seen; /* share of the extra running time in which samples were taken, 0 to 1; negative: nobody can say */
-	const struct coati_why_row *
-		rows; /* of the ledger, causes first, the most extra time first; then regions likewise */
+	/* share of the extra running time in which samples were taken; negative: not known */
+	double seen;
+	/* of the ledger, causes first, the most extra time first; then regions likewise */
+	const struct coati_why_row *rows;
+	enum coati_why_answer answer;
+	enum coati_why_reason reason;
+	double number, limit; /* that decided the answer */
+	uint32_t row;	      /* whose comparison decided, or NONE */
+	uint32_t reserved;
+	/* ns of the slow ones' extra running time that the host may have taken, at most, by when it
+	 * took what; negative: not needed, or not known */
+	double stolen;
 };
 
-/* Compare the instances of a type that are slower than @percent of all (99: the slowest hundredth) with the half around the median. -ENODATA: fewer than 5 are
- * slow or 20 typical. A cause is a part whose extra time is more than half of what a typical one takes, with 99 % confidence (resampling the slow ones), and more than
- * twice what its own tail would give them, or behind a valley in its distribution; running time must also have more than doubled, and have been seen by samples as far as they can tell, or else be more than
- * what the host took away. *ret is freed with coati_why_free(). */
+/*
+ * Compare the instances of a type that are slower than @percent of all (99: the slowest hundredth)
+ * with the half around the median. Three answers:
+ *
+ *	CAUSES		A part is one when its extra time is more than half of what a typical one
+ *			takes, with 99 % confidence (resampling the slow ones), and more than
+ *			twice what its own tail would give them, or behind a valley in its
+ *			distribution. This holds for all slow ones, or for those in which the
+ *			part stands out, if they are two and a fifth of the slow ones at least:
+ *			so there can be several causes. Running time must also have more than
+ *			doubled, and have been seen by samples as far as they can tell, or else
+ *			be more than what the host took away in these intervals.
+ *	NO_DIFFERENCE	No part is.
+ *	CANNOT_TELL	Fewer than 5 are slow or 20 typical; the recording does not say what
+ *			threads did; the host may have taken the extra running time; the typical
+ *			ones are of two kinds; or a part stands out in too few of the slow ones.
+ *
+ * *ret is freed with coati_why_free().
+ */
 COATI_API int coati_timeline_why(const struct coati_timeline *t, uint32_t type, double percent,
 				 struct coati_why **ret, struct coati_error *err);
 COATI_API void coati_why_free(struct coati_why **why);

@@ -366,6 +366,22 @@ static void note_cpu(struct coati_timeline *t, const struct coati_timeline_event
 		t->cpus[e->cpu / 8] |= (uint8_t)(1u << e->cpu % 8);
 }
 
+static int take_theft(struct coati_timeline *t, const struct coati_timeline_event *e)
+{
+	struct theft *new;
+
+	t->info.has |= COATI_TIMELINE_HAS_STEAL;
+	if (!e->time) {
+		t->info.stolen_ns = e->number;
+		return 0;
+	}
+	new = ARRAY_ADD(&t->thefts);
+	if (!new)
+		return t->thefts.len >= t->thefts.max ? -E2BIG : -ENOMEM;
+	*new = (struct theft){ e->id, e->time, e->number };
+	return 0;
+}
+
 int coati_timeline_add_kernel(struct coati_timeline *t, const struct coati_timeline_event *e)
 {
 	struct thread *th;
@@ -373,11 +389,8 @@ int coati_timeline_add_kernel(struct coati_timeline *t, const struct coati_timel
 
 	if (e->kind == COATI_TIMELINE_LOST)
 		return take_loss(t, e);
-	if (e->kind == COATI_TIMELINE_STOLEN) {
-		t->info.has |= COATI_TIMELINE_HAS_STEAL;
-		t->info.stolen_ns = e->number;
-		return 0;
-	}
+	if (e->kind == COATI_TIMELINE_STOLEN)
+		return take_theft(t, e);
 	if (e->kind == COATI_TIMELINE_WAKE) {
 		r = take_wake(t, e);
 	} else if (e->tid > 0) {

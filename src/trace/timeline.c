@@ -50,7 +50,7 @@ int coati_timeline_new(const struct coati_timeline_opts *opts, struct coati_time
 	coati_map_init_strings(&t->region_types, ceiling(t));
 	t->threads.max = THREADS_MAX;
 	t->wakes.max = t->tasks.max = t->spans.max = t->types.max = ceiling(t);
-	t->windows.max = WINDOWS_MAX;
+	t->windows.max = t->thefts.max = WINDOWS_MAX;
 	t->notes.max = NOTES_MAX;
 	t->findings.max = FINDINGS_MAX;
 	t->cpu_last = coati_alloc_array(TIMELINE_CPUS_MAX, sizeof(*t->cpu_last));
@@ -92,6 +92,7 @@ void coati_timeline_free(struct coati_timeline **tp)
 	ARRAY_FINI(&t->spans);
 	ARRAY_FINI(&t->types);
 	ARRAY_FINI(&t->windows);
+	ARRAY_FINI(&t->thefts);
 	ARRAY_FINI(&t->notes);
 	ARRAY_FINI(&t->findings);
 	coati_map_fini(&t->texts);
@@ -249,7 +250,7 @@ int coati_timeline_add(struct coati_timeline *t, const struct coati_timeline_eve
 
 	if (!t || !e || t->ended)
 		return -EINVAL;
-	if (e->time > t->info.end)
+	if (e->time > t->info.end && e->kind != COATI_TIMELINE_STOLEN)
 		t->info.end = e->time;
 	switch (e->kind) {
 	case COATI_TIMELINE_BEGIN:

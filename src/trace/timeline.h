@@ -110,6 +110,11 @@ struct loss_window {
 	uint64_t from, to;
 };
 
+/* The host took at most @ns from all CPUs meanwhile. */
+struct theft {
+	uint64_t begin, end, ns;
+};
+
 struct coati_timeline {
 	struct coati_timeline_opts opts;
 	struct coati_timeline_info info;
@@ -124,6 +129,7 @@ struct coati_timeline {
 	ARRAY(struct span) spans; /* after the end: by task, then time */
 	ARRAY(struct task_type) types;
 	ARRAY(struct loss_window) windows;
+	ARRAY(struct theft) thefts;
 	ARRAY(const char *) notes;
 	ARRAY(struct coati_trace_finding) findings; /* the first of info.findings */
 	uint64_t *cpu_last;			    /* of each CPU: the last kernel event */

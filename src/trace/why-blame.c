@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is behind a cause: the waker that ended most of the waiting of the slow ones and its code, or, where an interrupt did, the
- * code in which they waited; or the code in which they were seen running most.
+ * Who is behind a cause: the waker that ended most of the waiting of the slow ones and its code, or,
+ * where an interrupt did, the code in which they waited; or the code in which they were seen running
+ * most.
  */
 #include <errno.h>
 
@@ -90,6 +91,6 @@ static int blame_code(const struct comparison *c, struct coati_why_row *row)
 int coati_why_blame(const struct comparison *c, struct coati_why_row *row)
 {
 	if (row->part == COATI_PART_NOBODY)
-		return 0;
+		return coati_why_hog(c, row);
 	return row->part == COATI_WAIT_RUNNING ? blame_code(c, row) : blame_wakers(c, row);
 }

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a part of the ledger is what makes the slow ones slow. They were chosen for being slow, so they have more of whatever varies; a cause is more than that:
+ * Whether a part of the breakdown is what makes the slow ones slow. They were chosen for being
+ * slow, so they have more of whatever varies; a cause is more than that:
  *
  *	it matters	more than half of what a typical one takes, with 99 % confidence
- *	it is apart	twice as far out as the part's own tail would reach, or behind a valley (why-tail.c)
- *	it is theirs	time on a CPU is theirs when they ran more than twice as long, which sharing a core does not do to them, and were seen running:
- *			a sampler ticks in time that the host takes away no more than once
+ *	it is apart	twice as far out as the part's own tail would reach, or behind a valley
+ *			(why-tail.c)
+ *	it is theirs	time on a CPU is theirs when they ran more than twice as long, which
+ *			sharing a core does not do to them, and when the host did not take it:
+ *			samples saw them running, for a sampler ticks in time that the host
+ *			takes away no more than once; or, where samples are too few to tell, the
+ *			host took less in these intervals (why-steal.c)
+ *
+ * Slow ones may be slow for different reasons: a lock convoy has one that holds the lock and others
+ * that wait for it. A mean over all of them hides each reason, the more the fewer they are. So a
+ * part is judged twice: over all slow ones, and over those in which it stands out by itself.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,15 +24,15 @@
 #include "base/cleanup.h"
 #include "trace/why.h"
 
-#define ROUNDS	      2000
-#define OUTSIDE	      10   /* rounds on each side: 99 % of them lie between */
-#define MANY	      2000 /* their mean is normal: 99 % lie within */
-#define MANY_ERRORS   2.576
-#define MATTERS	      0.5 /* of what a typical one takes */
-#define APART	      2.0 /* times the distance of the tail */
-#define SHARED_CORE   1.0 /* of what a typical one runs: two on a core run half as fast */
-#define SAMPLES_LEAST 20  /* of typical ones, to know how many there are to be */
-#define TICKS_LEAST   3.0 /* extra samples of a slow one: one is there after any interruption */
+#define ROUNDS	     2000
+#define OUTSIDE	     10	  /* rounds on each side: 99 % of them lie between */
+#define MANY	     2000 /* their mean is normal: 99 % lie within */
+#define MANY_ERRORS  2.576
+#define APART	     2.0 /* times the distance of the tail */
+#define SHARED_CORE  1.0 /* of what a typical one runs: two on a core run half as fast */
+#define TICKS_LEAST  3.0 /* extra samples of a slow one: one is there after any interruption */
+#define STANDS_OUT   0.5 /* of what an instance takes longer than a typical one */
+#define UNSURE_LEAST 0.1 /* of the slow ones; a single one of twenty is an accident */
 
 /* ---- chance ---- */
 
@@ -53,26 +62,18 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* How far off the mean may be. */
-static double error_of(const struct comparison *c, const double *v, bool slow, double mean)
+/* Mean of the typical ones, and how far off it may be. */
+static double typical_of(const struct comparison *c, const double *v, double *ret_error)
 {
-	double sum = 0, nr = 0;
+	double mean = coati_why_mean(c, v, false), sum = 0, nr = 0;
 
 	for (size_t i = 0; i < c->list.len; i++)
-		if (slow ? c->list.v[i].is_slow : c->list.v[i].is_typical) {
+		if (c->list.v[i].is_typical) {
 			sum += (v[i] - mean) * (v[i] - mean);
 			nr++;
 		}
-	return nr > 1 ? sqrt(sum / (nr - 1) / nr) : 0;
-}
-
-/* Whether all are equal: then every mean of some of them is the same. */
-static bool is_constant(const double *v, size_t nr)
-{
-	for (size_t i = 1; i < nr; i++)
-		if (v[i] != v[0])
-			return false;
-	return true;
+	*ret_error = nr > 1 ? sqrt(sum / (nr - 1) / nr) : 0;
+	return mean;
 }
 
 /* What slow ones have more, and between what that lies with 99 % confidence. */
@@ -94,109 +95,230 @@ static void resample(const double *slow, size_t nr, double *extra, double typica
 	qsort(extra, ROUNDS, sizeof(*extra), by_value);
 }
 
-static int find_interval(const struct comparison *c, const double *v, struct interval *ret)
+/* Mean of @nr values, and how far off it may be. */
+static double mean_of(const double *v, size_t nr, double *ret_error)
 {
-	double mean = coati_why_mean(c, v, true), typical = coati_why_mean(c, v, false);
-	double error = error_of(c, v, false, typical);
-	CLEANUP(freep) double *slow = coati_alloc_array(c->list.len + ROUNDS, sizeof(*slow));
-	size_t nr = 0;
+	double mean = 0, sum = 0;
 
-	if (!slow)
-		return -ENOMEM;
-	for (size_t i = 0; i < c->list.len; i++)
-		if (c->list.v[i].is_slow)
-			slow[nr++] = v[i];
+	for (size_t i = 0; i < nr; i++)
+		mean += v[i] / (double)nr;
+	for (size_t i = 0; i < nr; i++)
+		sum += (v[i] - mean) * (v[i] - mean);
+	*ret_error = nr > 1 ? sqrt(sum / (double)(nr - 1) / (double)nr) : 0;
+	return mean;
+}
+
+/* @slow has room for ROUNDS behind its @nr values. */
+static void find_interval(double *slow, size_t nr, double typical, double error,
+			  struct interval *ret)
+{
+	double own_error, mean = mean_of(slow, nr, &own_error);
+
 	*ret = (struct interval){ .extra = mean - typical };
 	/* most parts are zero in every instance: nothing is drawn for them */
-	if (nr > MANY || (error <= 0 && is_constant(slow, nr))) {
-		error = MANY_ERRORS * hypot(error, error_of(c, v, true, mean));
+	if (nr > MANY || (error <= 0 && own_error <= 0)) {
+		error = MANY_ERRORS * hypot(error, own_error);
 		ret->low = ret->extra - error;
 		ret->high = ret->extra + error;
-		return 0;
+		return;
 	}
 	resample(slow, nr, slow + nr, typical, error);
 	ret->low = slow[nr + OUTSIDE];
 	ret->high = slow[nr + ROUNDS - 1 - OUTSIDE];
-	return 0;
 }
 
-/* ---- apart ---- */
-
-/* Sets the tail. */
-static int judge_tail(const struct comparison *c, const double *v, const struct coati_why *w,
-		      struct coati_why_row *row)
+/* Of the values @v of a group, each less @minus of it; NULL: of none. */
+static int interval_of(const struct comparison *c, const double *v, struct group g,
+		       const double *minus, struct interval *ret)
 {
-	CLEANUP(freep) double *sorted = coati_alloc_array(c->list.len, sizeof(*sorted));
+	CLEANUP(freep) double *slow = coati_alloc_array(g.nr + ROUNDS, sizeof(*slow));
+	double error, typical = typical_of(c, v, &error);
 
-	if (!sorted)
+	if (!slow)
 		return -ENOMEM;
-	for (size_t i = 0; i < c->list.len; i++)
-		sorted[i] = v[i];
-	qsort(sorted, c->list.len, sizeof(*sorted), by_value);
-	row->tail = coati_why_tail(sorted, c->list.len, (double)w->nr_slow / (double)w->nr);
-	if (row->tail >= 0 && row->low <= APART * (row->tail - row->typical) &&
-	    !coati_why_valley(sorted, c->list.len, row->typical + row->low))
-		row->verdict = COATI_WHY_SPREAD;
+	for (size_t i = 0; i < g.nr; i++)
+		slow[i] = v[g.who[i]] - (minus ? minus[i] : 0);
+	find_interval(slow, g.nr, typical, error, ret);
 	return 0;
 }
 
 /* ---- theirs ---- */
 
-/* Could the host have taken it all? Nobody tells: it could not. */
-static bool is_in_budget(const struct comparison *c, const struct coati_why *w,
-			 const struct coati_why_row *row)
-{
-	return c->t->info.has & COATI_TIMELINE_HAS_STEAL &&
-	       row->low * w->nr_slow <= (double)c->t->info.stolen_ns;
-}
-
-/* Sets what share of the extra time samples saw, when there are enough to say. */
-static int judge_running(const struct comparison *c, struct coati_why *w, struct coati_why_row *row)
+/* What is left when the host took as much as it can have taken. */
+static int judge_steal(const struct comparison *c, struct group g, struct coati_why *w,
+		       struct coati_why_row *row)
 {
 	const double *run = c->columns.v[COATI_WAIT_RUNNING].v;
-	double typical = coati_why_mean(c, c->seen, false),
-	       rate = typical / fmax(1, coati_why_mean(c, run, false));
-	struct interval seen = { 0 };
-	int r = 0;
+	CLEANUP(freep) double *charge = coati_alloc_array(g.nr, sizeof(*charge));
+	struct interval left;
+	int r = charge ? coati_why_charge(c, run, row->typical, g, charge) : -ENOMEM;
 
-	if (row->low <= SHARED_CORE * row->typical) {
+	if (r == 0)
+		r = interval_of(c, run, g, charge, &left);
+	if (r < 0)
+		return r;
+	w->stolen = 0;
+	for (size_t i = 0; i < g.nr; i++)
+		w->stolen += charge[i];
+	row->number = left.low;
+	if (row->number <= row->limit)
+		row->verdict = COATI_WHY_STOLEN;
+	return 0;
+}
+
+/* What samples saw of it, less the one that may come after any interruption. */
+static int judge_seen(const struct comparison *c, struct group g, double extra, struct coati_why *w,
+		      struct coati_why_row *row)
+{
+	struct interval seen;
+	int r = interval_of(c, c->seen, g, NULL, &seen);
+
+	if (r < 0)
+		return r;
+	w->seen = fmin(1, fmax(0, seen.extra / (c->rate * extra)));
+	row->number = (seen.low - 1) / c->rate;
+	if (row->number <= row->limit)
+		row->verdict = COATI_WHY_STOLEN;
+	return 0;
+}
+
+static int judge_running(const struct comparison *c, struct group g, const struct interval *in,
+			 struct coati_why *w, struct coati_why_row *row)
+{
+	row->limit = fmax(WHY_MATTERS * w->typical, SHARED_CORE * row->typical);
+	if (in->low <= SHARED_CORE * row->typical) {
 		row->verdict = COATI_WHY_MACHINE;
-	} else if (typical * w->nr_typical >= SAMPLES_LEAST && rate * row->extra >= TICKS_LEAST) {
-		r = find_interval(c, c->seen, &seen);
-		w->seen = fmin(1, fmax(0, seen.extra / (rate * row->extra)));
-		if (seen.low - 1 <= rate * fmax(MATTERS * w->typical, SHARED_CORE * row->typical))
-			row->verdict = COATI_WHY_MACHINE;
-	} else if (is_in_budget(c, w, row)) {
-		row->verdict = COATI_WHY_MACHINE;
+		return 0;
+	}
+	if (c->rate * in->extra >= TICKS_LEAST)
+		return judge_seen(c, g, in->extra, w, row);
+	return c->t->info.has & COATI_TIMELINE_HAS_STEAL ? judge_steal(c, g, w, row) : 0;
+}
+
+/* ---- a part ---- */
+
+/* A part, and all values of it in order. */
+struct part {
+	const struct comparison *c;
+	const struct column *col;
+	double *sorted;
+};
+
+/* Set the verdict by a group of slow ones. */
+static int judge_group(const struct part *p, struct group g, struct coati_why *w,
+		       struct coati_why_row *row)
+{
+	const struct comparison *c = p->c;
+	struct interval in;
+	double tail;
+	int r = interval_of(c, p->col->v, g, NULL, &in);
+
+	if (r < 0)
+		return r;
+	row->verdict = COATI_WHY_SAME;
+	row->number = in.low;
+	row->limit = WHY_MATTERS * w->typical;
+	if (in.low <= row->limit)
+		return 0;
+	row->verdict = COATI_WHY_CAUSE;
+	tail = coati_why_tail(p->sorted, c->list.len, (double)g.nr / (double)w->nr,
+			      WHY_FLOOR * w->typical);
+	row->tail = tail;
+	if (tail >= 0 && in.low <= APART * (tail - row->typical) &&
+	    !coati_why_valley(p->sorted, c->list.len, row->typical + in.low,
+			      WHY_FLOOR * w->typical)) {
+		row->verdict = COATI_WHY_SPREAD;
+		row->limit = APART * (tail - row->typical);
+		return 0;
+	}
+	if (row->kind == COATI_WHY_PART && row->part == COATI_WAIT_RUNNING)
+		return judge_running(c, g, &in, w, row);
+	return 0;
+}
+
+/*
+ * The slow ones in which the part stands out: it is most of what they take longer than a typical
+ * one, and each of them is farther out than the tail reaches.
+ */
+static size_t find_affected(const struct part *p, const struct coati_why *w,
+			    const struct coati_why_row *row, uint32_t *ret)
+{
+	const struct comparison *c = p->c;
+	double tail = coati_why_tail(p->sorted, c->list.len, (double)w->nr_slow / (double)w->nr,
+				     WHY_FLOOR * w->typical);
+	double least = fmax(WHY_MATTERS * w->typical, APART * (tail - row->typical));
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < w->nr_slow; i++) {
+		const struct instance *in = &c->list.v[c->slow[i]];
+		double extra = p->col->v[c->slow[i]] - row->typical;
+		double longer = (double)why_length(in, w->without_cpu) - w->typical;
+
+		if (extra > least && extra >= STANDS_OUT * longer)
+			ret[nr++] = c->slow[i];
+	}
+	return nr;
+}
+
+/* By all of the slow ones; and when they do not show a cause, by those in which it stands out. */
+static int judge_part(const struct part *p, struct coati_why *w, struct coati_why_row *row)
+{
+	const struct comparison *c = p->c;
+	CLEANUP(freep) uint32_t *out = coati_alloc_array(w->nr_slow, sizeof(*out));
+	struct group all = { c->slow, w->nr_slow };
+	struct coati_why_row other = *row;
+	size_t nr;
+	int r = out ? judge_group(p, all, w, row) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	nr = find_affected(p, w, row, out);
+	row->nr_affected = (uint32_t)nr;
+	if (row->verdict == COATI_WHY_CAUSE || row->verdict == COATI_WHY_STOLEN)
+		return 0;
+	if (nr >= why_needed(w->nr_slow)) {
+		r = judge_group(p, (struct group){ out, nr }, w, &other);
+		other.nr_affected = (uint32_t)nr;
+		if (r == 0 &&
+		    (other.verdict == COATI_WHY_CAUSE || other.verdict == COATI_WHY_STOLEN))
+			*row = other;
+	} else if (nr && (double)nr >= UNSURE_LEAST * w->nr_slow &&
+		   row->verdict == COATI_WHY_SAME) {
+		row->verdict = COATI_WHY_UNSURE;
 	}
 	return r;
 }
 
-/* ---- the whole ---- */
-
 int coati_why_judge(const struct comparison *c, const struct column *col, struct coati_why *w,
 		    struct coati_why_row *row)
 {
+	struct part p = { c, col, NULL };
+	CLEANUP(freep) double *sorted = NULL;
 	struct interval in;
-	int r = find_interval(c, col->v, &in);
+	int r = interval_of(c, col->v, (struct group){ c->slow, w->nr_slow }, NULL, &in);
 
 	if (r < 0)
 		return r;
 	row->extra = in.extra;
-	row->low = in.low;
+	row->low = row->number = in.low;
 	row->high = in.high;
 	row->tail = -1;
-	if (row->low <= MATTERS * w->typical ||
-	    (row->kind == COATI_WHY_PART && row->part == COATI_WAIT_UNKNOWN))
+	row->limit = WHY_MATTERS * w->typical;
+	if (row->slow <= 0 || (row->kind == COATI_WHY_PART && row->part == COATI_WAIT_UNKNOWN))
 		return 0;
-	row->verdict = COATI_WHY_CAUSE;
 	if (row->kind == COATI_WHY_PART && why_is_machine(row->part)) {
-		row->verdict = COATI_WHY_MACHINE;
+		row->verdict = row->low > row->limit ? COATI_WHY_MACHINE : COATI_WHY_SAME;
 		return 0;
 	}
-	r = judge_tail(c, col->v, w, row);
-	if (r == 0 && row->verdict == COATI_WHY_CAUSE && row->kind == COATI_WHY_PART &&
-	    row->part == COATI_WAIT_RUNNING)
-		r = judge_running(c, w, row);
+	p.sorted = sorted = coati_alloc_array(c->list.len, sizeof(*sorted));
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->list.len; i++)
+		sorted[i] = col->v[i];
+	qsort(sorted, c->list.len, sizeof(*sorted), by_value);
+	r = judge_part(&p, w, row);
+	/* with fewer than it takes nothing is claimed */
+	if (w->nr_slow < WHY_SLOW_LEAST || w->nr_typical < WHY_TYPICAL_LEAST)
+		row->verdict = row->extra > row->limit ? COATI_WHY_UNSURE : COATI_WHY_SAME;
 	return r;
 }

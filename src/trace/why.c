@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the slow instances of a type spend their extra time on. Each has a ledger; slow ones are compared with those around the median, part by part. What makes
- * a difference a cause is in why-judge.c.
+ * What the slow instances of a type spend their extra time on. Each has a breakdown of its time;
+ * slow ones are compared with those around the median, part by part. What makes a difference a
+ * cause is in why-judge.c, and what answer that gives in why-answer.c.
  *
- * On a busy machine the slowest are those that had to wait for a CPU, which tells nothing of the program: then the slow ones are those that are slow without it.
+ * On a busy machine the slowest are those that had to wait for a CPU, which says nothing about the
+ * program: then the slow ones are those that are slow without it.
  */
 #include "trace/why.h"
 
@@ -15,9 +17,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define SLOW_LEAST    5
-#define TYPICAL_LEAST 20
 #define REGIONS_MAX   64
+#define SAMPLES_LEAST 20      /* to know how many there are in a ns of running */
 #define FAULT_MOST_NS 50000.0 /* nobody's page fault costs more: it is something else then */
 #define INSTANCES_MAX ((size_t)1 << 22)
 
@@ -201,11 +202,6 @@ static int by_length(const void *a, const void *b)
 	return x->instance < y->instance ? -1 : x->instance > y->instance;
 }
 
-static uint64_t length(const struct instance *i, bool without_cpu)
-{
-	return without_cpu ? i->own : i->end - i->begin;
-}
-
 /*
  * Sets which are slow and which are typical, and returns the threshold. The slow ones are chosen by
  * rank, not by comparing with the threshold: durations that are equal there (own times of requests
@@ -216,7 +212,7 @@ static uint64_t divide(struct comparison *c, double percent, bool without_cpu)
 	size_t nr = c->list.len, first = (size_t)((double)nr * percent / 100);
 
 	for (size_t i = 0; i < nr; i++)
-		c->order[i] = (struct rank){ length(&c->list.v[i], without_cpu), (uint32_t)i };
+		c->order[i] = (struct rank){ why_length(&c->list.v[i], without_cpu), (uint32_t)i };
 	qsort(c->order, nr, sizeof(*c->order), by_length);
 	for (size_t i = 0; i < nr; i++) {
 		struct instance *in = &c->list.v[c->order[i].instance];
@@ -224,6 +220,9 @@ static uint64_t divide(struct comparison *c, double percent, bool without_cpu)
 		in->is_slow = i >= first;
 		in->is_typical = i < first && i >= nr / 4 && i < nr - nr / 4;
 	}
+	for (size_t i = 0, n = 0; i < nr; i++)
+		if (c->list.v[i].is_slow)
+			c->slow[n++] = (uint32_t)i;
 	return c->order[first ? first - 1 : 0].ns;
 }
 
@@ -236,8 +235,8 @@ static void count(const struct comparison *c, struct coati_why *w)
 
 		w->nr_slow += in->is_slow;
 		w->nr_typical += in->is_typical;
-		w->slow += in->is_slow ? (double)length(in, w->without_cpu) : 0;
-		w->typical += in->is_typical ? (double)length(in, w->without_cpu) : 0;
+		w->slow += in->is_slow ? (double)why_length(in, w->without_cpu) : 0;
+		w->typical += in->is_typical ? (double)why_length(in, w->without_cpu) : 0;
 	}
 	w->slow /= w->nr_slow ? w->nr_slow : 1;
 	w->typical /= w->nr_typical ? w->nr_typical : 1;
@@ -266,6 +265,52 @@ static double machine_share(const struct comparison *c, const struct coati_why *
 	return w->slow > w->typical ? fmin(1, fmax(0, extra / (w->slow - w->typical))) : 0;
 }
 
+/* ---- the sampler's rate ---- */
+
+/* Samples in a ns of running of the typical ones, or of all that are not slow; 0: too few. */
+static double rate_of(const struct comparison *c, bool typical)
+{
+	const double *run = c->columns.v[COATI_WAIT_RUNNING].v;
+	double ns = 0, nr = 0;
+
+	for (size_t i = 0; i < c->list.len; i++)
+		if (typical ? c->list.v[i].is_typical : !c->list.v[i].is_slow) {
+			ns += run[i];
+			nr += c->seen[i];
+		}
+	return nr >= SAMPLES_LEAST && ns > 0 ? nr / ns : 0;
+}
+
+/* Of everything that the threads did outside of the slow ones. */
+static double rate_outside(const struct comparison *c)
+{
+	const double *run = c->columns.v[COATI_WAIT_RUNNING].v;
+	struct coati_ledger l = { 0 };
+	double ns, nr;
+
+	for (size_t i = 0; i < c->t->threads.len; i++)
+		coati_ledger_range(&c->t->threads.v[i], c->t->threads.v[i].begin,
+				   c->t->threads.v[i].end, &l);
+	ns = (double)l.parts[COATI_WAIT_RUNNING];
+	nr = (double)(l.samples - l.fault_samples);
+	for (size_t i = 0; i < c->list.len; i++)
+		if (c->list.v[i].is_slow) {
+			ns -= run[i];
+			nr -= c->seen[i];
+		}
+	return nr >= SAMPLES_LEAST && ns > 0 ? nr / ns : 0;
+}
+
+/* Those that the host bothers least come first: where it takes time, samples are missing. */
+static void set_rate(struct comparison *c)
+{
+	c->rate = rate_of(c, true);
+	if (c->rate <= 0)
+		c->rate = rate_of(c, false);
+	if (c->rate <= 0)
+		c->rate = rate_outside(c);
+}
+
 /* ---- rows ---- */
 
 static int by_rank(const void *a, const void *b)
@@ -291,6 +336,8 @@ static int make_row(const struct comparison *c, const struct column *col, struct
 				       .name = col->name,
 				       .waker = COATI_TIMELINE_NONE,
 				       .stack = COATI_TIMELINE_NONE,
+				       .hog = COATI_TIMELINE_NONE,
+				       .hog_thread = COATI_TIMELINE_NONE,
 				       .slow = coati_why_mean(c, col->v, true),
 				       .typical = coati_why_mean(c, col->v, false) };
 	row->extra = row->slow - row->typical;
@@ -325,7 +372,8 @@ static int compare(struct comparison *c, double percent, struct coati_why *w,
 		r = fill(c);
 	w->nr = (uint32_t)c->list.len;
 	c->order = coati_alloc_array(c->list.len + 1, sizeof(*c->order));
-	if (r < 0 || !c->order)
+	c->slow = coati_alloc_array(c->list.len + 1, sizeof(*c->slow));
+	if (r < 0 || !c->order || !c->slow)
 		return coati_fail(err, -ENOMEM, "out of memory");
 	if (c->list.len) {
 		w->threshold = divide(c, percent, false);
@@ -337,13 +385,11 @@ static int compare(struct comparison *c, double percent, struct coati_why *w,
 		w->threshold = divide(c, percent, true);
 		count(c, w);
 	}
-	if (w->nr_slow < SLOW_LEAST || w->nr_typical < TYPICAL_LEAST)
-		return coati_fail(
-			err, -ENODATA,
-			"%s: of %u there are %u slow and %u typical ones, which is too few to "
-			"compare (%d and %d): record longer, or call more of them slow",
-			w->name, w->nr, w->nr_slow, w->nr_typical, SLOW_LEAST, TYPICAL_LEAST);
-	r = make_rows(c, w);
+	set_rate(c);
+	if (w->nr_slow && w->nr_typical)
+		r = make_rows(c, w);
+	if (r == 0)
+		r = coati_why_answer(c, w);
 	return r < 0 ? coati_fail(err, r, "out of memory") : 0;
 }
 
@@ -356,6 +402,7 @@ static void fini(struct comparison *c)
 	coati_map_fini(&c->of_task);
 	coati_map_fini(&c->regions);
 	coati_free(c->order);
+	coati_free(c->slow);
 	coati_free(c->seen);
 }
 
@@ -375,7 +422,7 @@ int coati_timeline_why(const struct coati_timeline *t, uint32_t type, double per
 	coati_map_init(&c.of_task, INSTANCES_MAX);
 	coati_map_init_strings(&c.regions, REGIONS_MAX);
 	w->name = t->types.v[type].name;
-	w->seen = -1;
+	w->seen = w->stolen = -1;
 	r = compare(&c, percent, w, err);
 	fini(&c);
 	if (r < 0)
