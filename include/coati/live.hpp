@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libcoati-live for C++17: regions, tasks and labels as objects whose scope is theirs. Nothing here that <coati/live.h> does not do; all inline.
+ * libcoati-live for C++17: regions, tasks, labels and fibers as objects whose scope is theirs. Nothing here that <coati/live.h> does not do; all inline.
  *
  *	void serve(const request &r)
  *	{
@@ -16,9 +16,11 @@
 #ifndef COATI_LIVE_HPP
 #define COATI_LIVE_HPP
 
+#include <new>
 #include <string_view>
 #include <utility>
 
+#include <coati/fiber.h>
 #include <coati/live.h>
 
 namespace coati
@@ -119,6 +121,55 @@ class label
 
       private:
 	coati_label_scope scope_;
+};
+
+/* A fiber, see <coati/fiber.h>. Throws std::bad_alloc. */
+class fiber
+{
+      public:
+	fiber()
+	{
+		if (coati_fiber_create(&fiber_, nullptr) < 0)
+			throw std::bad_alloc();
+	}
+	fiber(fiber &&other) noexcept : fiber_(std::exchange(other.fiber_, nullptr))
+	{
+	}
+	fiber &operator=(fiber &&other) noexcept
+	{
+		std::swap(fiber_, other.fiber_);
+		return *this;
+	}
+	~fiber()
+	{
+		coati_fiber_end(&fiber_);
+	}
+	fiber(const fiber &) = delete;
+	fiber &operator=(const fiber &) = delete;
+
+	coati_fiber *get() const noexcept
+	{
+		return fiber_;
+	}
+
+      private:
+	coati_fiber *fiber_ = nullptr;
+};
+
+/* This thread runs a fiber until the end of the block, then its own code: around the resume() of a coroutine. */
+class running
+{
+      public:
+	explicit running(const fiber &f)
+	{
+		coati_fiber_switch(f.get());
+	}
+	~running()
+	{
+		coati_fiber_switch(nullptr);
+	}
+	running(const running &) = delete;
+	running &operator=(const running &) = delete;
 };
 
 /* A text that needs no formatting. */

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <coati/fiber.h>
 #include <coati/live.h>
 #include <coati/sampler.h>
 
@@ -356,6 +357,56 @@ TEST_LIMIT(sampler_has_the_labels_of_the_thread, 120)
 {
 	need_signals();
 	judge_shares(add_labels, 1);
+}
+
+static struct coati_label_key tenant_key = COATI_LABEL_KEY("tenant");
+
+static struct coati_fiber *fiber_with(const char *tenant)
+{
+	struct coati_fiber *f = NULL;
+
+	CHECK_OK(coati_fiber_create(&f, &err));
+	CHECK_OK(coati_fiber_switch(f));
+	CHECK_OK(coati_label_set(&tenant_key, tenant));
+	CHECK_OK(coati_fiber_switch(NULL));
+	return f;
+}
+
+static uint64_t burn_on(struct coati_fiber *f, uint64_t cpu_ns)
+{
+	uint64_t start = thread_ns();
+
+	CHECK_OK(coati_fiber_switch(f));
+	burn(cpu_ns);
+	return thread_ns() - start;
+}
+
+static void add_fibers(struct odds_share *shares)
+{
+	struct coati_fiber *many = fiber_with("large"), *few = fiber_with("small");
+	struct coati_sampler_stats stats = { .size = sizeof(stats) };
+	uint64_t large = 0, small = 0;
+
+	start_sampler(4000, COATI_SAMPLER_PERF);
+	for (int i = 0; i < 15; i++) {
+		large += burn_on(many, 20 * NSEC_PER_MSEC);
+		small += burn_on(few, 10 * NSEC_PER_MSEC);
+	}
+	CHECK_OK(coati_fiber_switch(NULL));
+	stop_and_read(&stats);
+	odds_share_add(&shares[0], samples_of_label("large"), profile.samples, large,
+		       large + small);
+	odds_share_add(&shares[1], samples_of_label("small"), profile.samples, small,
+		       large + small);
+	CHECK_OK(coati_fiber_end(&many));
+	CHECK_OK(coati_fiber_end(&few));
+}
+
+/* False-alarm rate and power: see judge_shares(). */
+TEST_LIMIT(sampler_has_the_labels_of_the_fiber_that_runs, 120)
+{
+	need_signals();
+	judge_shares(add_fibers, 2);
 }
 
 /* ---- how it lives with its host ---- */

@@ -287,11 +287,21 @@ static uint32_t written_from(const struct tracer_slot *s, uint32_t depth)
 	return n;
 }
 
+void coati_tracer_end_regions(struct tracer_slot *s, uint32_t depth)
+{
+	uint32_t events = written_from(s, depth);
+	bool room = true;
+
+	if (events && !emit_ready(s, events * HEAD_MAX))
+		room = coati_tracer_refill(coati_tracer_self, s, events * HEAD_MAX);
+	end_down_to(s, room ? slot_at(s) : NULL, depth);
+}
+
 /* What coati_region_end() does not do at once. */
 static __attribute__((noinline)) void end_slow(struct coati_site *site)
 {
 	struct tracer_slot *s;
-	uint32_t depth, events;
+	uint32_t depth;
 	uint8_t *at = emit_enter(0, &s);
 
 	if (!at) {
@@ -308,10 +318,7 @@ static __attribute__((noinline)) void end_slow(struct coati_site *site)
 		end_held(s, site);
 		return;
 	}
-	events = written_from(s, depth);
-	if (events && !emit_ready(s, events * HEAD_MAX))
-		at = coati_tracer_refill(coati_tracer_self, s, events * HEAD_MAX);
-	end_down_to(s, at ? slot_at(s) : NULL, depth);
+	coati_tracer_end_regions(s, depth);
 	emit_leave(s);
 }
 

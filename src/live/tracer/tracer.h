@@ -350,6 +350,11 @@ void coati_tracer_tell(struct tracer_thread *t, struct tracer_slot *s);
 /* A set of labels as bytes, at most TRACER_LABELS. */
 uint8_t *coati_tracer_put_labels(uint8_t *at, const struct coati_labels *labels);
 
+/* ---- emit.c, safe ---- */
+
+/* Under the flag of the slot: regions from the innermost down to @depth end. */
+void coati_tracer_end_regions(struct tracer_slot *s, uint32_t depth);
+
 /* ---- events.c, safe ---- */
 
 struct tracer_text;
