@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libcoati-live for C++17: regions, tasks, labels and fibers as objects whose scope is theirs. Nothing here that <coati/live.h> does not do; all inline.
+ * libcoati-live for C++17: regions, tasks, labels and fibers as objects whose scope is theirs. Nothing here that <coati/live.h> does not do; all inline. Locks
+ * are in <coati/locks.hpp>, which comes with it.
  *
  *	void serve(const request &r)
  *	{
@@ -22,6 +23,7 @@
 
 #include <coati/fiber.h>
 #include <coati/live.h>
+#include <coati/locks.hpp>
 
 namespace coati
 {
