@@ -186,7 +186,9 @@ static void put_task(const struct trace *t, struct strbuf *s, const struct entry
 	coati_timeline_task(t->timeline, e->index, &k);
 	coati_strbuf_printf(s, "%s %llu ", words[e->what], (unsigned long long)k.id);
 	coati_strbuf_clean(s, k.name, strlen(k.name));
-	if (e->what == TASK_END) {
+	if (e->what == TASK_END && k.flags & COATI_TIMELINE_BEGIN_UNKNOWN) {
+		coati_strbuf_adds(s, " began before the recording");
+	} else if (e->what == TASK_END) {
 		coati_strbuf_adds(s, " took=");
 		coati_format_duration(s, k.end - k.begin);
 	}

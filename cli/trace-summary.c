@@ -197,8 +197,10 @@ static void put_type(struct trace *t, const struct coati_timeline_type *k,
 			coati_trace_time(s, values[i], 9);
 	coati_strbuf_adds(s, "  ");
 	coati_strbuf_clean(&name, k->name, strlen(k->name));
-	if (k->nr_open)
-		coati_strbuf_printf(&name, " (%u open)", k->nr_open);
+	if (k->nr_before)
+		coati_strbuf_printf(&name, " (%u began before the recording)", k->nr_before);
+	if (k->nr_open > k->nr_before)
+		coati_strbuf_printf(&name, " (%u open)", k->nr_open - k->nr_before);
 	coati_trace_tail(t, line, name.text);
 	coati_strbuf_fini(&name);
 }
@@ -246,6 +248,7 @@ static void json_types(struct trace *t, struct json *j)
 		coati_json_kstr(j, "kind", k.is_region ? "region" : "task");
 		coati_json_ku64(j, "count", k.nr);
 		coati_json_ku64(j, "open", k.nr_open);
+		coati_json_ku64(j, "began_before", k.nr_before);
 		coati_json_ku64(j, "p50_ns", k.p50);
 		coati_json_ku64(j, "p90_ns", k.p90);
 		coati_json_ku64(j, "p99_ns", k.p99);

@@ -96,8 +96,10 @@ static void put_instance(struct trace *t, const struct instance *i, const struct
 	if (i->thread != COATI_TIMELINE_NONE)
 		coati_trace_thread_name(t, s, i->thread);
 	else if (coati_timeline_task(t->timeline, i->number, &k) == 0)
-		coati_strbuf_printf(s, "%llu%s", (unsigned long long)k.id,
-				    k.flags ? " (open)" : "");
+		coati_strbuf_printf(
+			s, "%llu%s%s", (unsigned long long)k.id,
+			k.flags & COATI_TIMELINE_OPEN_BEGIN ? " (began before the recording)" : "",
+			k.flags & COATI_TIMELINE_OPEN_END ? " (open)" : "");
 	coati_trace_reasons(s, l, 3, coati_trace_room(t, line));
 	coati_strbuf_addc(s, '\n');
 }
@@ -264,13 +266,14 @@ static void put_task(struct trace *t, const struct coati_timeline_task *k,
 	coati_trace_quality(t);
 	coati_strbuf_printf(s, "task %llu ", (unsigned long long)k->id);
 	coati_strbuf_clean(s, k->name, strlen(k->name));
-	coati_strbuf_adds(s, ": ");
+	coati_strbuf_adds(s, k->flags & COATI_TIMELINE_BEGIN_UNKNOWN ? ": at least " : ": ");
 	coati_format_duration(s, k->end - k->begin);
 	coati_strbuf_adds(s, " from ");
 	coati_trace_when(t, s, k->begin);
 	if (k->parent)
 		coati_strbuf_printf(s, ", part of task %llu", (unsigned long long)k->parent);
-	coati_strbuf_adds(s, k->flags & COATI_TIMELINE_OPEN_BEGIN ? ", began before" : "");
+	coati_strbuf_adds(s, k->flags & COATI_TIMELINE_OPEN_BEGIN ? ", began before the recording"
+								  : "");
 	coati_strbuf_adds(s, k->flags & COATI_TIMELINE_OPEN_END ? ", not ended\n" : "\n");
 	put_ledger(t, l);
 	coati_trace_heading(t, "critical path");

@@ -201,6 +201,8 @@ struct coati_timeline_region {
 };
 #define COATI_TIMELINE_OPEN_BEGIN (UINT32_C(1) << 0) /* it began before the recording */
 #define COATI_TIMELINE_OPEN_END	  (UINT32_C(1) << 1) /* it had not ended */
+/* Tasks: with OPEN_BEGIN, when it began is not known, nor its type; begin is that of the recording */
+#define COATI_TIMELINE_BEGIN_UNKNOWN (UINT32_C(1) << 2)
 COATI_API int coati_timeline_region(const struct coati_timeline *t, uint32_t thread, uint32_t i,
 				    struct coati_timeline_region *ret);
 
@@ -267,9 +269,9 @@ COATI_API int coati_timeline_task_ledger(const struct coati_timeline *t, uint32_
 struct coati_timeline_type {
 	const char *name;
 	uint32_t is_region;
-	uint32_t nr;	  /* that began and ended while recording: what the rest is about */
-	uint32_t nr_open; /* others */
-	uint32_t reserved;
+	uint32_t nr;	    /* that began and ended while recording: what the rest is about */
+	uint32_t nr_open;   /* others */
+	uint32_t nr_before; /* of the others: began before the recording */
 	uint64_t p50, p90, p99, max, sum; /* of their durations, exact */
 	struct coati_ledger ledger;	  /* of all of them together */
 };

@@ -26,7 +26,7 @@
  * A child after fork() records nothing until it starts a recorder of its own. Defining COATI_DISABLE before this header is included makes the
  * macros vanish; functions stay what they are.
  *
- * Limits: 65535 sites, 60 categories with a bit of their own (the others share one); texts of 8000 bytes (longer ones are cut, and it is said
+ * Limits: 65535 sites, 58 categories with a bit of their own (the others share one); texts of 8000 bytes (longer ones are cut, and it is said
  * so); regions deeper than 128 are written, but not told again in a new generation; 16384 open tasks and 4096 open resources are told again.
  */
 #ifndef COATI_TRACER_H
@@ -103,6 +103,13 @@ COATI_API COATI_SIGSAFE void coati_site_switch(struct coati_site *site, int on);
 COATI_API COATI_HOT COATI_SIGSAFE void coati_region_begin(struct coati_site *site);
 /* Ends the innermost open one with this site; those inside it end too (longjmp). One that never began, or began before the recorder, is ignored. */
 COATI_API COATI_HOT COATI_SIGSAFE void coati_region_end(struct coati_site *site);
+/* Keep the stacks of open regions also while nobody records (@on 1), or no longer (0, the default): a recorder that
+ * starts, also one from outside, then knows the regions that are open and when each of them began. Without it a
+ * region that began before the recorder is not known: nothing is stored while nobody records. Costs a call and a
+ * clock read for each region of the program. Regions that are open at this call, and those in signal handlers that
+ * interrupt a region's begin or end, are not known. A child after fork() begins with 0.
+ * 0, or a negative errno.  Thread: any.  Signal: not safe. */
+COATI_API int coati_regions_keep(int on, struct coati_error *err);
 
 /* ---- tasks: what is to be done; they cross threads ---- */
 

@@ -25,6 +25,7 @@ static int add(struct coati_timeline *t, struct ones *ones, uint32_t type, uint3
 
 	if (flags & (COATI_TIMELINE_OPEN_BEGIN | COATI_TIMELINE_OPEN_END)) {
 		k->nr_open++;
+		k->nr_before += (flags & COATI_TIMELINE_OPEN_BEGIN) != 0;
 		return 0;
 	}
 	one = ARRAY_ADD(&ones->list);
@@ -130,6 +131,7 @@ int coati_timeline_type(const struct coati_timeline *t, uint32_t i, struct coati
 					     .is_region = k->is_region,
 					     .nr = k->nr,
 					     .nr_open = k->nr_open,
+					     .nr_before = k->nr_before,
 					     .p50 = k->p50,
 					     .p90 = k->p90,
 					     .p99 = k->p99,

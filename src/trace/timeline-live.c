@@ -105,15 +105,32 @@ static int begin_task(struct coati_timeline *t, const struct thread *th,
 	return 0;
 }
 
+/* Nobody told when it began: before the recording. */
+static int add_unknown(struct coati_timeline *t, const struct coati_timeline_event *e,
+		       uint32_t *ret)
+{
+	struct coati_timeline_event begun = *e;
+	int r;
+
+	begun.time = t->info.begin;
+	begun.flags = COATI_TIMELINE_AGAIN;
+	begun.parent = 0;
+	r = add_task(t, &begun, NULL, ret);
+	if (r == 0)
+		t->tasks.v[*ret].flags |= COATI_TIMELINE_BEGIN_UNKNOWN;
+	return r;
+}
+
 static int end_task(struct coati_timeline *t, const struct thread *th,
 		    const struct coati_timeline_event *e)
 {
 	uint32_t at;
+	int r = 0;
 
-	if (!find_task(t, e->pid, e->id, &at)) {
-		t->info.unpaired++;
-		return 0;
-	}
+	if (!find_task(t, e->pid, e->id, &at))
+		r = add_unknown(t, e, &at);
+	if (r < 0)
+		return r;
 	if (!t->tasks.v[at].ended) {
 		struct task *task = &t->tasks.v[at];
 
@@ -127,16 +144,12 @@ static int end_task(struct coati_timeline *t, const struct thread *th,
 static int enter_task(struct coati_timeline *t, struct thread *th,
 		      const struct coati_timeline_event *e)
 {
-	struct coati_timeline_event begun = *e;
 	uint32_t at = COATI_TIMELINE_NONE;
 	struct mark *m;
 	int r = 0;
 
-	begun.time = t->info.begin;
-	begun.flags = COATI_TIMELINE_AGAIN;
-	begun.parent = 0;
 	if (e->id && !find_task(t, e->pid, e->id, &at))
-		r = add_task(t, &begun, NULL, &at);
+		r = add_unknown(t, e, &at);
 	if (r < 0)
 		return r;
 	m = th->works.len ? &th->works.v[th->works.len - 1] : NULL;

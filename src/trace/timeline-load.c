@@ -96,7 +96,7 @@ static bool convert(struct load *l, const struct coati_trace_event *e,
 		return true;
 	case COATI_TRACE_TASK_END:
 		to->kind = COATI_TIMELINE_TASK_END;
-		return !(e->flags & COATI_TRACE_NO_BEGIN);
+		return true; /* one without a begin is a task that began before the recording */
 	case COATI_TRACE_TASK_ENTER:
 		to->kind = COATI_TIMELINE_TASK_ENTER;
 		set_again(e, to);

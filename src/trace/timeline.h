@@ -101,7 +101,7 @@ struct task {
 struct task_type {
 	const char *name;
 	bool is_region;
-	uint32_t nr, nr_open;
+	uint32_t nr, nr_open, nr_before;
 	uint64_t p50, p90, p99, max, sum;
 	struct coati_ledger ledger;
 };

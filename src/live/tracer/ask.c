@@ -80,7 +80,7 @@ static void answer(void)
 	int r = asked ? start_asked() : -EINVAL;
 
 	if (r < 0)
-		__atomic_store_n(&coati_tracer_gate, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&coati_tracer_gate, tracer_closed_gate(), __ATOMIC_RELAXED);
 	atomic_store_explicit(&ask.started, r == 0, memory_order_release);
 	atomic_store_explicit(&a->error, r, memory_order_relaxed);
 	/* pairs with: who asked, which reads it before the rest */

@@ -34,29 +34,132 @@ ALWAYS void begin(struct tracer_slot *s, uint8_t *at, uint32_t id)
 	emit_commit(s, at);
 }
 
-/* There was no room for the begin: remember, so that the end is left out, too. */
-static void begin_lost(struct tracer_slot *s, uint32_t id)
+/* ---- while nobody records ---- */
+
+/* Entered, for a change of the stack of a thread whose regions are kept; NULL: somebody records by
+ * now, or there is no stack to be changed. */
+static struct tracer_slot *enter_kept(void)
+{
+	struct tracer_thread *t = coati_tracer_self;
+	struct tracer_slot *s;
+
+	t = t ? t : coati_tracer_first_use();
+	/* a handler that interrupted a change of the stack leaves it alone, with begin and end */
+	if (!t || slot_is_busy(&t->slot[0]))
+		return NULL;
+	s = &t->slot[0];
+	emit_set(s);
+	if (tracer_generation()) {
+		emit_leave(s);
+		return NULL;
+	}
+	return s;
+}
+
+/* On the stack alone: a recorder that starts tells it as open. One inside of lazy ones makes ordinary
+ * ones of them. */
+static void push_kept(struct tracer_slot *s, const struct coati_site *site, uint64_t now)
+{
+	bool lazy = site->flags & COATI_SITE_LAZY && s->depth < s->regions_max;
+
+	coati_tracer_renew(s);
+	for (; s->held && !lazy; s->held--)
+		s->regions[s->depth - s->held].flags &= ~REGION_HELD;
+	s->held += lazy;
+	push(s, tracer_site_id(site), coati_tracer.clock.source ? now : tracer_ns(),
+	     lazy ? REGION_HELD : 0);
+}
+
+/* The region begins while nobody records, at @now in cycles; false: somebody does. */
+static bool begin_kept(struct coati_site *site, uint64_t now)
+{
+	struct tracer_slot *s;
+
+	if (tracer_generation() || !tracer_keeps())
+		return false;
+	if (unlikely(!tracer_site_id(site)))
+		coati_tracer_site(site); /* for its number: it is wanted by nobody */
+	if (!tracer_site_id(site) || !__atomic_load_n(&site->mask, __ATOMIC_RELAXED))
+		return true;
+	s = enter_kept();
+	if (!s)
+		return !tracer_generation();
+	push_kept(s, site, now);
+	emit_leave(s);
+	return true;
+}
+
+/* Depth of the innermost open region of @site, or UINT32_MAX. */
+static uint32_t find(const struct tracer_slot *s, uint32_t site)
+{
+	uint32_t i = s->depth;
+
+	if (i > s->regions_max)
+		return i - 1; /* it is not known which they are */
+	while (i-- > 0)
+		if (s->regions[i].site == site)
+			return i;
+	return UINT32_MAX;
+}
+
+static void pop_kept(struct tracer_slot *s, const struct coati_site *site)
+{
+	uint32_t depth;
+
+	coati_tracer_renew(s);
+	depth = find(s, tracer_site_id(site));
+	for (; depth != UINT32_MAX && s->depth > depth; s->depth--)
+		s->held -= s->held > 0;
+}
+
+static bool end_kept(const struct coati_site *site)
+{
+	struct tracer_slot *s;
+
+	if (tracer_generation() || !tracer_keeps())
+		return false;
+	s = enter_kept();
+	if (!s)
+		return !tracer_generation();
+	pop_kept(s, site);
+	emit_leave(s);
+	return true;
+}
+
+/* ---- what is not written ---- */
+
+/* There was no room for the begin: remember, so that the end is left out, too. Or the recording has just
+ * ended, and it is kept. */
+static void begin_lost(struct tracer_slot *s, const struct coati_site *site)
 {
 	if (s && tracer_generation())
-		push(s, id, 0, REGION_LOST);
+		push(s, tracer_site_id(site), 0, REGION_LOST);
+	else if (s && tracer_keeps())
+		push_kept(s, site, arch_cycles());
 	emit_fail(s);
 }
 
-/* On the stack alone. From now on the next event takes the slow way, which writes the begin first. */
-static void hold(const struct coati_site *site)
+/* On the stack alone. From now on the next event takes the slow way, which writes the begin first. False:
+ * it is too deep for the stack. */
+static bool hold(const struct coati_site *site)
 {
 	struct tracer_slot *s;
 	uint8_t *at = emit_enter(0, &s);
 	uint64_t now = tracer_now();
 
 	if (!at) {
-		begin_lost(s, tracer_site_id(site));
-		return;
+		begin_lost(s, site);
+		return true;
+	}
+	if (s->depth >= s->regions_max) {
+		emit_leave(s);
+		return false;
 	}
 	push(s, tracer_site_id(site), now > s->last ? now : s->last, REGION_HELD);
 	s->held++;
 	s->limit = TRACER_FULL;
 	emit_leave(s);
+	return true;
 }
 
 static void begin_slow(struct coati_site *site, const void *frame)
@@ -68,14 +171,12 @@ static void begin_slow(struct coati_site *site, const void *frame)
 
 	if (!coati_tracer_site(site))
 		return;
-	if (site->flags & COATI_SITE_LAZY) {
-		hold(site);
+	if (site->flags & COATI_SITE_LAZY && hold(site))
 		return;
-	}
 	count = coati_tracer_frames(site, frame, frames);
 	at = emit_enter(TRACER_REGION + stack_worst(count), &s);
 	if (!at) {
-		begin_lost(s, tracer_site_id(site));
+		begin_lost(s, site);
 		return;
 	}
 	at = coati_tracer_put_stack(s, at, frames, count, &stack);
@@ -99,9 +200,10 @@ static void begin_slow(struct coati_site *site, const void *frame)
 
 /* These are called as the last thing, so that their frame is the one of who called coati_region_begin(); a frame there would cost half a nanosecond. A
  * compiler that makes no jump of such a call adds a frame of ours to the stack. */
-static __attribute__((noinline)) void begin_long(struct coati_site *site)
+static __attribute__((noinline)) void begin_long(struct coati_site *site, uint64_t now)
 {
-	begin_slow(site, __builtin_frame_address(0));
+	if (!begin_kept(site, now))
+		begin_slow(site, __builtin_frame_address(0));
 }
 
 /* Everything is as it should be, but the time takes more bytes, or runs backwards. */
@@ -139,16 +241,19 @@ static void leave_short(struct tracer_slot *s, uint64_t state)
 }
 
 /* The slot was good, but there is no room. */
-static __attribute__((noinline)) void begin_full(struct coati_site *site)
+static __attribute__((noinline)) void begin_full(struct coati_site *site, uint64_t now)
 {
 	emit_leave(&coati_tracer_self->slot[0]);
-	begin_slow(site, __builtin_frame_address(0));
+	if (!begin_kept(site, now))
+		begin_slow(site, __builtin_frame_address(0));
 }
 
-static __attribute__((noinline)) void begin_again(struct coati_site *site, uint64_t state)
+static __attribute__((noinline)) void begin_again(struct coati_site *site, uint64_t state,
+						  uint64_t now)
 {
 	leave_short(&coati_tracer_self->slot[0], state);
-	begin_slow(site, __builtin_frame_address(0));
+	if (!begin_kept(site, now))
+		begin_slow(site, __builtin_frame_address(0));
 }
 
 ALWAYS void short_commit(struct tracer_slot *s, uint64_t state, struct live_batch *b, uint64_t used,
@@ -182,20 +287,20 @@ LINE void coati_region_begin(struct coati_site *site)
 	struct live_batch *b;
 
 	if (unlikely(!quick || !t)) {
-		begin_long(site);
+		begin_long(site, now);
 		return;
 	}
 	s = &t->slot[0];
 	state = enter_short(s);
 	if (unlikely(!is_fast(state))) {
-		begin_again(site, state);
+		begin_again(site, state, now);
 		return;
 	}
 	b = s->batch;
 	used = b->used;
 	depth = __atomic_load_n(&s->both, __ATOMIC_RELAXED) & REGIONS;
 	if (unlikely((int64_t)used > s->limit || depth >= LIVE_REGION_DEPTH * ONE_REGION)) {
-		begin_full(site);
+		begin_full(site, now);
 		return;
 	}
 	dt = now - s->last;
@@ -209,19 +314,6 @@ LINE void coati_region_begin(struct coati_site *site)
 	s->both += ONE_EVENT + ONE_REGION;
 	s->last = now;
 	short_commit(s, state, b, used, quick + (dt << 8), quick >> 56);
-}
-
-/* Depth of the innermost open region of @site, or UINT32_MAX. */
-static uint32_t find(const struct tracer_slot *s, uint32_t site)
-{
-	uint32_t i = s->depth;
-
-	if (i > s->regions_max)
-		return i - 1; /* it is not known which they are */
-	while (i-- > 0)
-		if (s->regions[i].site == site)
-			return i;
-	return UINT32_MAX;
 }
 
 static uint64_t length_ns(uint64_t length)
@@ -302,9 +394,14 @@ static __attribute__((noinline)) void end_slow(struct coati_site *site)
 {
 	struct tracer_slot *s;
 	uint32_t depth;
-	uint8_t *at = emit_enter(0, &s);
+	uint8_t *at;
 
+	if (end_kept(site))
+		return;
+	at = emit_enter(0, &s);
 	if (!at) {
+		if (s && !tracer_generation() && tracer_keeps())
+			pop_kept(s, site); /* the recording has just ended */
 		emit_fail(s);
 		return;
 	}

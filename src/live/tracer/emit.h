@@ -36,6 +36,12 @@ ALWAYS uint64_t tracer_gate(void)
 	return __atomic_load_n(&coati_tracer_gate, __ATOMIC_RELAXED);
 }
 
+/* Stacks of regions are kept; and nobody asks for a recorder from outside, who sets all bits. */
+ALWAYS bool tracer_keeps(void)
+{
+	return (tracer_gate() & (GATE_KEEP | GATE_ASKED)) == GATE_KEEP;
+}
+
 /* Its number, which another thread may just be giving it. */
 ALWAYS uint32_t tracer_site_id(const struct coati_site *site)
 {

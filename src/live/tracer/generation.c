@@ -34,7 +34,8 @@ static bool has_state(const struct tracer_thread *t, const struct tracer_slot *s
 /* The state of a thread that does nothing, in a batch of its own. */
 static void tell_for(struct tracer_thread *t, struct tracer_slot *s, uint64_t next)
 {
-	if (s->recording != coati_tracer.first_generation || !has_state(t, s))
+	if (s->epoch != atomic_load_explicit(&coati_tracer.epoch, memory_order_relaxed) ||
+	    !has_state(t, s))
 		return;
 	s->tell = true;
 	if (!coati_tracer_open_batch(t, s, 0))
@@ -227,12 +228,15 @@ void coati_tracer_advance(bool stop)
 		next = prepare(++t->newest);
 		if (!old)
 			t->first_generation = t->oldest = t->newest;
+		if (!old && !t->keeps)
+			atomic_fetch_add_explicit(&t->epoch, 1, memory_order_relaxed);
 	}
 	publish(next ? next->number : 0);
 	thread = t->first;
 	coati_tracer_unlock(&guard);
 	barrier();
-	for (; old && thread; thread = thread->next)
+	/* at the first one: regions that were kept are told, also those of threads that do nothing */
+	for (; (old || t->keeps) && thread; thread = thread->next)
 		wait_for(thread, next ? next->number : 0);
 	write_words(old, next);
 }

@@ -293,12 +293,17 @@ int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error 
 {
 	struct tracer *g = &coati_tracer;
 	uint64_t ticks = start_ticks();
+	struct coati_live_clock clock;
 	struct live_map plan = { 0 };
+	struct tracer_guard guard;
 	int r;
 
 	if (bytes > MAX_BYTES)
 		return coati_fail(err, -E2BIG, "a recorder has at most 64 GiB of memory");
-	coati_live_clock_init(&g->clock, 0);
+	coati_live_clock_init(&clock, 0);
+	if (clock.source != g->clock.source) /* begins that were kept are those of another clock */
+		atomic_fetch_add_explicit(&g->epoch, 1, memory_order_relaxed);
+	g->clock = clock;
 	lay_out(bytes, &plan);
 	g->chunk_count = plan.chunk_count;
 	g->task_count = (uint32_t)plan.tasks_count;
@@ -310,6 +315,7 @@ int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error 
 	r = make_memory(plan.bytes, directory, ticks, err);
 	if (r < 0)
 		return r;
+	coati_tracer_lock(&guard); /* sites come in also while nobody records */
 	*g->map = plan;
 	describe(g->map, ticks);
 	g->directory = (void *)((uint8_t *)g->map + plan.directory_at);
@@ -320,6 +326,7 @@ int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error 
 	g->accounts[TRACER_FILTERS] = (struct tracer_account){ 0 };
 	g->system_seq = 0;
 	memcpy(coati_tracer_ask.path, g->path, sizeof(g->path));
+	coati_tracer_unlock(&guard);
 	return 0;
 }
 
@@ -362,6 +369,7 @@ void coati_tracer_child(void)
 	atomic_store_explicit(&coati_tracer_hot.generation, 0, memory_order_relaxed);
 	atomic_store_explicit(&coati_tracer_hot.fast, 0, memory_order_relaxed);
 	__atomic_store_n(&coati_tracer_gate, 0, __ATOMIC_RELAXED);
+	g->keeps = false;
 	if (g->map) { /* its file is the parent's */
 		munmap(g->map, g->map_bytes);
 		close(g->fd);

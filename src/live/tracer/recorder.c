@@ -179,6 +179,7 @@ static int check(const struct coati_recorder_opts *opts, struct coati_recorder_o
 /* The first one. */
 static int begin_recording(const struct coati_recorder_opts *opts, struct coati_error *err)
 {
+	struct tracer_guard guard;
 	int r = prepare_process(err);
 
 	if (r < 0)
@@ -195,6 +196,11 @@ static int begin_recording(const struct coati_recorder_opts *opts, struct coati_
 		coati_tracer_ask.path[0] = '\0';
 		return coati_fail(err, r, "cannot start the recorder's thread: %m");
 	}
+	coati_tracer_lock(&guard);
+	if (coati_tracer
+		    .keeps) /* open before there is a generation: each region is kept, or written */
+		coati_tracer_gate_update();
+	coati_tracer_unlock(&guard);
 	return 0;
 }
 
@@ -428,7 +434,7 @@ static int stop(struct coati_recorder *rec)
 	if (last)
 		coati_collector_stop();
 	coati_recorders_lock();
-	if (last)
+	if (last && !coati_tracer.keeps) /* else no region may get lost in between */
 		__atomic_store_n(&coati_tracer_gate, 0, __ATOMIC_RELAXED);
 	coati_collector_turn(last);
 	take_out(rec);
@@ -455,4 +461,31 @@ int coati_recorder_stop(struct coati_recorder **rec, struct coati_error *err)
 		return coati_fail(err, r,
 				  "the reader of the stream stopped reading: the rest is lost");
 	return r < 0 ? coati_fail(err, r, "cannot write the stream: %m") : 0;
+}
+
+/* ---- between recordings ---- */
+
+int coati_regions_keep(int on, struct coati_error *err)
+{
+	struct tracer *t = &coati_tracer;
+	struct coati_live_clock clock;
+	struct tracer_guard guard;
+	int r;
+
+	coati_live_clock_init(&clock, 0);
+	pthread_mutex_lock(&life);
+	r = on ? prepare_process(err) : 0;
+	if (!r) {
+		coati_tracer_lock(&guard);
+		if (on && !t->keeps && !t->map) { /* what was open before is not known */
+			t->pid = (uint32_t)getpid();
+			t->clock = clock;
+			atomic_fetch_add_explicit(&t->epoch, 1, memory_order_relaxed);
+		}
+		t->keeps = on;
+		coati_tracer_gate_update();
+		coati_tracer_unlock(&guard);
+	}
+	pthread_mutex_unlock(&life);
+	return r;
 }

@@ -125,19 +125,19 @@ void coati_tracer_publish_fast(void)
 void coati_tracer_gate_update(void)
 {
 	const struct tracer *g = &coati_tracer;
-	uint64_t gate = 0;
+	uint64_t gate = tracer_closed_gate();
 
 	if (g->map) {
 		/* A category that is new has its bit already: a thread may look at the gate before it gets one, and at the mask of its site after that. */
-		gate = GATE_ON | GATE_REST |
-		       (all_bits(GATE_CATEGORIES - 1) & ~all_bits(all.categories));
+		gate |= GATE_ON | GATE_REST |
+			(all_bits(GATE_CATEGORIES - 1) & ~all_bits(all.categories));
 		for (uint32_t i = 0; i < all.categories; i++)
 			if (wanted(all.names[i]))
 				gate |= UINT64_C(1) << i;
 		gate |= g->labels_wanted ? GATE_LABELS : 0;
 		gate |= g->samples_wanted ? GATE_SAMPLES : 0;
 	}
-	coati_tracer.filtered = gate && all_bits(all.categories) & ~gate;
+	coati_tracer.filtered = g->map && all_bits(all.categories) & ~gate;
 	coati_tracer_publish_fast();
 	__atomic_store_n(&coati_tracer_gate, gate, __ATOMIC_RELAXED);
 }
@@ -310,6 +310,11 @@ void coati_site_switch(struct coati_site *site, int on)
 	coati_tracer_unlock(&guard);
 }
 
+static bool may_enter(void)
+{
+	return tracer_generation() || tracer_keeps();
+}
+
 bool coati_tracer_site(struct coati_site *site)
 {
 	struct tracer_guard guard;
@@ -317,15 +322,16 @@ bool coati_tracer_site(struct coati_site *site)
 	if (unlikely(!__atomic_load_n(&site->id, __ATOMIC_ACQUIRE))) {
 		if (!tracer_generation() && tracer_gate() & GATE_ASKED)
 			coati_tracer_asked();
-		if (!tracer_generation())
+		if (!may_enter())
 			return false;
 		if (coati_tracer_holds()) {
-			coati_tracer_lose_orphan();
+			if (tracer_generation())
+				coati_tracer_lose_orphan();
 			return false;
 		}
 		coati_tracer_lock(&guard);
 		/* once more: between two recordings the memory is made and taken away without the lock */
-		if (!site->id && tracer_generation())
+		if (!site->id && may_enter())
 			enter_site(site);
 		coati_tracer_unlock(&guard);
 	}

@@ -248,9 +248,15 @@ static void work_on(uint64_t id)
 	struct tracer_slot *s;
 	uint8_t *at;
 
+	uint64_t gate = tracer_gate();
+
 	coati_tracer_task = id;
-	if (likely(!(tracer_gate() & GATE_ON)))
+	if (likely(!(gate & GATE_ON))) {
+		/* a recorder that starts tells it for the thread */
+		if (unlikely(gate & GATE_KEEP) && coati_tracer_self)
+			atomic_store_explicit(&coati_tracer_self->task, id, memory_order_relaxed);
 		return;
+	}
 	at = emit_enter(HEAD_MAX + VAR_MAX, &s);
 	if (s)
 		atomic_store_explicit(&coati_tracer_self->task, id, memory_order_relaxed);

@@ -150,6 +150,7 @@ static void init_slot(struct tracer_slot *s, uint32_t index, struct tracer_regio
 	s->regions_max = max;
 	s->depth = 0;
 	s->held = s->seq = 0;
+	s->epoch = atomic_load_explicit(&coati_tracer.epoch, memory_order_relaxed);
 	s->batch = &coati_tracer_no_batch;
 	s->limit = TRACER_FULL;
 	s->tell = true;
@@ -187,13 +188,17 @@ static struct tracer_thread *register_thread(void)
 	return t;
 }
 
-/* The thread of this call, registered now; NULL when that is not possible (counted). */
-static struct tracer_thread *first_use(void)
+static bool may_register(void)
+{
+	return tracer_generation() || tracer_keeps();
+}
+
+struct tracer_thread *coati_tracer_first_use(void)
 {
 	struct tracer_guard guard;
 	struct tracer_thread *t;
 
-	if (!tracer_generation())
+	if (!may_register())
 		return NULL;
 	if (coati_tracer_holds()) {
 		coati_tracer_lose_orphan();
@@ -201,7 +206,7 @@ static struct tracer_thread *first_use(void)
 	}
 	coati_tracer_lock(&guard);
 	t = coati_tracer_self; /* a handler may have come first */
-	if (!t && tracer_generation())
+	if (!t && may_register())
 		t = register_thread();
 	coati_tracer_self = t;
 	if (!t && tracer_generation())
@@ -267,18 +272,32 @@ static void set_held(struct tracer_slot *s, uint32_t nr, uint32_t flags)
 		s->held = flags ? nr : 0;
 }
 
-/* Nothing of an earlier recording counts any more. */
+void coati_tracer_renew(struct tracer_slot *s)
+{
+	uint64_t epoch = atomic_load_explicit(&coati_tracer.epoch, memory_order_relaxed);
+
+	if (s->epoch == epoch)
+		return;
+	s->epoch = epoch;
+	s->depth = 0;
+	s->held = 0;
+}
+
+/* Nothing of an earlier recording counts any more, but regions that were kept; what the thread works
+ * on may have changed since. */
 static void forget(struct tracer_thread *t, struct tracer_slot *s)
 {
+	coati_tracer_renew(s);
 	if (s->recording == coati_tracer.first_generation)
 		return;
 	s->recording = coati_tracer.first_generation;
-	s->depth = 0;
-	s->held = 0;
-	s->last = 0; /* maybe of another clock */
+	/* not of another clock; a kept region did not begin later */
+	s->last = s->depth && s->depth <= s->regions_max ? s->regions[s->depth - 1].began : 0;
 	s->tell = true;
-	if (!s->index)
-		t->nr_free = 0;
+	if (s->index)
+		return;
+	t->nr_free = 0;
+	atomic_store_explicit(&t->task, coati_tracer_task, memory_order_relaxed);
 }
 
 static bool has_room(const struct tracer_slot *s, uint32_t need)
@@ -425,7 +444,7 @@ uint8_t *coati_tracer_enter(struct tracer_thread *t, uint32_t worst, struct trac
 		return nested(t, worst, ret);
 	if (!tracer_generation() && tracer_gate() & GATE_ASKED)
 		coati_tracer_asked();
-	t = first_use();
+	t = coati_tracer_first_use();
 	errno = keep;
 	if (!t)
 		return NULL;

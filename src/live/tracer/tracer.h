@@ -47,12 +47,14 @@
 #define TRACER_FILTERS	   16u	/* recorders at the same time */
 
 /* Bits of the gate. */
-#define GATE_CATEGORIES 60u
-#define GATE_REST	(UINT64_C(1) << 59) /* categories that got no bit */
-#define GATE_ON		(UINT64_C(1) << 60) /* somebody records: sites that are new come in by it */
-#define GATE_LABELS	(UINT64_C(1) << 61)
-#define GATE_SAMPLES	(UINT64_C(1) << 62)
-#define GATE_ASKED	(UINT64_C(1) << 63) /* set from outside */
+#define GATE_CATEGORIES 59u
+#define GATE_REST	(UINT64_C(1) << 58) /* categories that got no bit */
+/* Stacks of open regions are kept while nobody records; sites that are new come in by it, too. */
+#define GATE_KEEP    (UINT64_C(1) << 59)
+#define GATE_ON	     (UINT64_C(1) << 60) /* somebody records: sites that are new come in by it */
+#define GATE_LABELS  (UINT64_C(1) << 61)
+#define GATE_SAMPLES (UINT64_C(1) << 62)
+#define GATE_ASKED   (UINT64_C(1) << 63) /* set from outside */
 
 /* Library's bits of coati_site.flags */
 #define SITE_REFUSED (1u << 31)
@@ -108,7 +110,8 @@ struct tracer_slot {
 	uint32_t index, regions_max, seq, chunk;
 	uint32_t told;	       /* as in the head of a batch */
 	uint64_t ids, ids_end; /* of tasks and resources */
-	uint64_t recording;    /* first generation of the one that its regions belong to */
+	uint64_t recording;    /* first generation of the one that it has seen */
+	uint64_t epoch;	       /* that its regions belong to */
 	bool tell;	       /* the state is to be told in the next batch */
 	/* What closing takes longest for, prepared before the lock is taken: for a batch with so many bytes */
 #define NOT_SUMMED UINT32_MAX
@@ -234,6 +237,10 @@ struct tracer {
 	uint32_t threads; /* registered */
 	struct tracer_thread *first, *free_threads;
 	uint64_t first_generation; /* of this recording */
+	/* Regions are known as long as this stays the same: during a recording, and from one to the
+	 * next where they are kept. */
+	_Atomic uint64_t epoch;
+	bool keeps; /* see coati_regions_keep() */
 	bool key_made;
 	pthread_key_t key;
 
@@ -293,6 +300,12 @@ void coati_tracer_wake(_Atomic uint32_t *word);
 void coati_tracer_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns);
 
 /* ---- thread.c, safe ---- */
+
+/* The thread of this call, registered now; NULL when that is not possible (counted while somebody
+ * records). */
+struct tracer_thread *coati_tracer_first_use(void);
+/* Regions of an earlier epoch are forgotten. Under the flag of the slot. */
+void coati_tracer_renew(struct tracer_slot *s);
 
 /* The rest of emit_enter(), see emit.h: @t NULL or in an event of slot 0. */
 uint8_t *coati_tracer_enter(struct tracer_thread *t, uint32_t worst, struct tracer_slot **ret);
@@ -378,6 +391,11 @@ void coati_tracer_tell_resources(struct tracer_generation *g);
 /* Give it a number; false when it has none. */
 bool coati_tracer_site(struct coati_site *site);
 bool coati_tracer_type(struct coati_resource_type *type);
+/* What the gate is while nobody records. */
+static inline uint64_t tracer_closed_gate(void)
+{
+	return coati_tracer.keeps ? GATE_KEEP : 0;
+}
 /* Under the lock: set the gate to what the filters want. */
 void coati_tracer_gate_update(void);
 /* Under the lock: after a change of what events have to look at. */
