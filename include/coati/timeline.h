@@ -60,7 +60,9 @@ enum coati_timeline_kind {
 	COATI_TIMELINE_EXISTS, /* it was there already; what it does is not known */
 	COATI_TIMELINE_NAME,   /* text: it is called so from now on */
 	COATI_TIMELINE_EXIT,
-	COATI_TIMELINE_IN, /* it runs, on cpu; other: who left the CPU for it, -1: nobody did, 0: not said */
+	/* it runs, on cpu; other: who left the CPU for it, -1: nobody did, 0: not said; stack: where it had
+	 * slept when the recording began, or NONE */
+	COATI_TIMELINE_IN,
 	COATI_TIMELINE_OUT, /* it leaves its CPU; flag PREEMPTED: it would run on; stack: where, or NONE; wait: what for */
 	COATI_TIMELINE_WAKE, /* it (tid; 0: nobody, an idle CPU) wakes thread @other; stack: of the waker; flag IRQ: not the thread did, but an interrupt */
 	COATI_TIMELINE_SYSCALL, /* number: it entered this system call */

@@ -4,6 +4,7 @@
  * losses, build ids and our own account. A capture may have several recordings one after the other; each is whole in itself.
  */
 #include "capture/capture.h"
+#include "capture/asleep.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -249,6 +250,9 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 	cap->writer = TAKE_PTR(w);
 	cap->drained_ns = now_ns();
 	r = coati_writer_round(cap->writer);
+	/* of a later recording; of the first, when its events run */
+	if (r >= 0 && cap->parts > 1 && cap->started)
+		r = coati_asleep_write(cap);
 	return r < 0 ? coati_fail(err, r, "writing the recording: %m") : 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "capture/asleep.h"
 #include "capture/capture.h"
 
 #define NOTICE_DRAIN_NS (100 * NSEC_PER_MSEC) /* the rings wait no longer than this for notices */
@@ -27,6 +28,8 @@ int coati_capture_start(struct coati_capture *cap, struct coati_error *err)
 		if (runs(cap, i))
 			r = coati_set_enable(cap->sets[i].set, err);
 	cap->started = r == 0;
+	if (r == 0 && coati_asleep_write(cap) < 0)
+		r = coati_fail(err, -EIO, "writing the recording: %m");
 	return r;
 }
 

@@ -206,8 +206,9 @@ static int close_interval(struct reading *r, const struct off_thread *t, uint64_
 		woken = to;
 	if (touches_loss(o, t, to))
 		return unpaired(r);
+	/* the recorder says where it slept when it began to look */
 	if (t->state == OFF_UNSEEN)
-		frame = OFF_FRAME_BEFORE;
+		frame = t->has_stack ? OFF_FRAME_NONE : OFF_FRAME_BEFORE;
 	else if (t->state == OFF_NEW)
 		frame = OFF_FRAME_RUNNABLE;
 	else if (t->preempted)
@@ -414,6 +415,7 @@ int coati_off_waking(struct reading *r, const struct coati_recording_item *item,
 					 .size = s->raw_size,
 					 .swap = item->raw.swap };
 	struct coati_field_value v;
+	struct off_thread *t;
 	uint64_t at;
 	int n = 0;
 
@@ -426,8 +428,9 @@ int coati_off_waking(struct reading *r, const struct coati_recording_item *item,
 	if (coati_tracepoint_read(r->off.waking, (uint32_t)r->off.waking_pid, &payload, &v) < 0 ||
 	    !coati_map_get(&r->off.index, (uint32_t)v.number, &at))
 		return 0;
-	if (r->off.threads.v[at].state == OFF_AWAY && !r->off.threads.v[at].woken)
-		r->off.threads.v[at].woken = rec->id.time;
+	t = &r->off.threads.v[at];
+	if ((t->state == OFF_AWAY || t->state == OFF_UNSEEN) && !t->woken)
+		t->woken = rec->id.time;
 	return 0;
 }
 

@@ -114,11 +114,28 @@ static void note_runner(struct coati_timeline *t, const struct thread *th,
 	*runs = (uint32_t)(th - t->threads.v) + 1;
 }
 
+/* It slept since before the recording, with this stack, and has not run since: it was woken at most. */
+static void settle_first(struct thread *th, uint32_t stack)
+{
+	struct stretch *first = th->stretches.len ? th->stretches.v : NULL;
+	bool woken = th->stretches.len == 2 && first[1].wait == COATI_WAIT_RUNNABLE;
+
+	if (!first || stack == COATI_TIMELINE_NONE || !(th->stretches.len == 1 || woken) ||
+	    first->stack != COATI_TIMELINE_NONE || first->begin != th->begin || !th->told ||
+	    !is_away(first->wait))
+		return;
+	first->wait = COATI_WAIT_OTHER;
+	first->stack = stack;
+	first->asks = true;
+}
+
 static int take_in(struct coati_timeline *t, struct thread *th,
 		   const struct coati_timeline_event *e)
 {
 	int r = push_first(t, th, e->time, COATI_WAIT_UNKNOWN);
 
+	if (r == 0)
+		settle_first(th, e->stack);
 	t->info.has |= COATI_TIMELINE_HAS_SWITCHES;
 	if (last_of(th) && last_of(th)->wait == COATI_WAIT_RUNNING)
 		t->info.unpaired++;
@@ -181,7 +198,8 @@ static int take_wake(struct coati_timeline *t, const struct coati_timeline_event
 	t->info.wakes++;
 	if (th->end)
 		return 0;
-	r = push_first(t, th, e->time, COATI_WAIT_UNKNOWN);
+	/* who is woken has slept until then; what it did before the recording began does not matter */
+	r = push_first(t, th, e->time, COATI_WAIT_OTHER);
 	if (r < 0 || !th->stretches.len || !is_away(last_of(th)->wait))
 		return r;
 	waker = e->tid > 0 ? coati_timeline_need_waker(t, e->pid, e->tid, e->time)

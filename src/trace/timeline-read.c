@@ -313,7 +313,7 @@ static int take_switch(struct load *l, const struct coati_record *rec)
 		if (rec->misc & COATI_MISC_SWITCH_OUT_PREEMPT)
 			e.flags = COATI_TIMELINE_PREEMPTED;
 	} else {
-		(void)take_stack(l, e.tid);
+		e.stack = take_stack(l, e.tid); /* where it slept before the recording began */
 	}
 	return coati_timeline_add(l->timeline, &e);
 }
@@ -655,7 +655,8 @@ static int settle_idle(struct load *l)
 		*s = (struct stretch){ .begin = th->begin,
 				       .wait = COATI_WAIT_OTHER,
 				       .cpu = -1,
-				       .stack = COATI_TIMELINE_NONE };
+				       .stack = take_stack(l, th->tid) };
+		s->asks = s->stack != COATI_TIMELINE_NONE;
 	}
 	return 0;
 }

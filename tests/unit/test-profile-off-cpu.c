@@ -212,6 +212,28 @@ TEST(off_cpu_time_at_the_edges_counts_up_to_them)
 	coati_profile_free(&p);
 }
 
+TEST(off_cpu_time_since_before_the_recording_has_the_stack_that_the_recorder_found)
+{
+	struct coati_profile *p;
+	struct tape t;
+
+	open_tape(&t, 0);
+	/* the recorder looks a little after the beginning; a thread that runs again is left alone */
+	tape_put(&t, (struct tape_sample){ .event = OFF_EVENT,
+					   .pid = PID,
+					   .time = 101000,
+					   TAPE_STACK(TAPE_WORK, TAPE_MAIN) });
+	put_in(&t, PID, 150000);
+	put_switch(&t, PID, 200000, COATI_MISC_SWITCH_OUT);
+	close_tape(&t, "begin_ns=100000\nend_ns=500000\n");
+	p = tape_profile("a");
+	CHECK_U64(off_ns(p), ==, 350000);
+	CHECK_U64(total_of(p, COATI_BY_FUNCTION, "[off-CPU since before the recording]"), ==, 0);
+	CHECK_U64(total_of(p, COATI_BY_FUNCTION, "work"), ==, 50000);
+	CHECK_U64(total_of(p, COATI_BY_FUNCTION, "[off-CPU]"), ==, 300000);
+	coati_profile_free(&p);
+}
+
 TEST(off_cpu_threads_wait_for_a_cpu_from_their_start_and_for_nothing_after_their_end)
 {
 	struct coati_profile *p;

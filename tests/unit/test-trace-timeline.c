@@ -67,6 +67,38 @@ TEST(timeline_thread_that_leaves_first_ran_since_the_beginning)
 	coati_timeline_free(&t);
 }
 
+TEST(timeline_thread_that_slept_before_waits_where_the_recorder_found_it)
+{
+	/* with a wake-up, and without */
+	for (int woken = 0; woken < 2; woken++) {
+		struct coati_timeline *t = begin(100);
+		struct coati_timeline_interval v;
+		struct coati_ledger l;
+
+		exists(t, 1);
+		if (woken)
+			wake(t, 2, 1, 300);
+		add(t, (struct coati_timeline_event){
+			       .kind = COATI_TIMELINE_IN, .tid = 1, .time = 400, .stack = 5 });
+		out(t, 1, 500, COATI_WAIT_READ);
+		/* only the first time counts */
+		add(t, (struct coati_timeline_event){
+			       .kind = COATI_TIMELINE_IN, .tid = 1, .time = 600, .stack = 6 });
+		end(t, 1000);
+		CHECK_ERR(coati_timeline_interval(t, 0, 0, &v), 0);
+		CHECK_INT(v.wait, ==, COATI_WAIT_OTHER);
+		CHECK_INT(v.stack, ==, 5);
+		CHECK_U64(v.begin, ==, 100);
+		CHECK_ERR(coati_timeline_ledger(t, 0, 100, 1000, &l), 0);
+		CHECK_U64(l.parts[COATI_WAIT_OTHER], ==, woken ? 200 : 300);
+		CHECK_U64(l.parts[COATI_WAIT_RUNNABLE], ==, woken ? 100 : 0);
+		CHECK_U64(l.parts[COATI_WAIT_READ], ==, 100);
+		CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 500);
+		CHECK_U64(l.parts[COATI_WAIT_UNKNOWN], ==, 0);
+		coati_timeline_free(&t);
+	}
+}
+
 TEST(timeline_number_that_is_used_again_is_another_thread)
 {
 	struct coati_timeline *t = begin(1000);
