@@ -28,9 +28,10 @@ int coati_capture_start(struct coati_capture *cap, struct coati_error *err)
 		if (runs(cap, i))
 			r = coati_set_enable(cap->sets[i].set, err);
 	cap->started = r == 0;
-	if (r == 0 && coati_asleep_write(cap) < 0)
-		r = coati_fail(err, -EIO, "writing the recording: %m");
-	return r;
+	if (r < 0)
+		return r;
+	r = coati_asleep_write(cap);
+	return r < 0 ? coati_fail(err, r, "writing the recording: %m") : 0;
 }
 
 int coati_capture_stop(struct coati_capture *cap, struct coati_error *err)
