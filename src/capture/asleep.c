@@ -34,6 +34,7 @@ struct asleep {
 	struct coati_capture *cap;
 	ARRAY(struct asleep_thread *) threads;
 	struct map symbols; /* name -> address, 0 while it is not known */
+	size_t nr_open;	    /* of those that are not */
 };
 
 /* ---- /proc ---- */
@@ -68,6 +69,19 @@ static bool read_syscall(int dirfd, const char *path, uint64_t *ip)
 	return true;
 }
 
+/* How a call enters the kernel says nothing of why it waits, and is far behind in the table of symbols, which takes long to read. */
+static bool is_entry(const char *name)
+{
+	static const char *const words[] = { "do_syscall_64",  "entry_SYSCALL_64", "x64_sys_call",
+					     "invoke_syscall", "el0_svc",	   "do_el0_svc",
+					     "el0t_64_sync" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strncmp(name, words[i], strlen(words[i])))
+			return true;
+	return false;
+}
+
 /* One line: "[<0>] NAME+0xOFFSET/0xSIZE [MODULE]". */
 static void read_frame(char *line, struct asleep_stack *s)
 {
@@ -80,7 +94,7 @@ static void read_frame(char *line, struct asleep_stack *s)
 	if (!slash || s->nr >= ASLEEP_FRAMES || (size_t)(plus - name) >= sizeof(f->name))
 		return;
 	*plus = *slash = '\0';
-	if (coati_parse_hex(plus + 3, &f->offset) < 0)
+	if (is_entry(name) || coati_parse_hex(plus + 3, &f->offset) < 0)
 		return;
 	snprintf(f->name, sizeof(f->name), "%s", name);
 	s->nr++;
@@ -225,6 +239,7 @@ static int take_symbol(struct asleep *a, char *line)
 	if (!coati_map_get_str(&a->symbols, name, &known) || known ||
 	    coati_parse_hex(line, &addr) < 0 || !addr)
 		return 0;
+	a->nr_open--;
 	return coati_map_put_str(&a->symbols, name, addr);
 }
 
@@ -240,7 +255,9 @@ static int find_symbols(struct asleep *a)
 		return r;
 	snprintf(path, sizeof(path), "%s/kallsyms", procfs ? procfs : "/proc");
 	f = fopen(path, "re");
-	while (f && r >= 0 && fgets(line, sizeof(line), f))
+	/* it takes tens of milliseconds to read all of it, and most are found in its first half */
+	a->nr_open = a->symbols.len;
+	while (f && r >= 0 && a->nr_open && fgets(line, sizeof(line), f))
 		r = take_symbol(a, line);
 	if (f)
 		fclose(f);

@@ -28,14 +28,16 @@ TEST(asleep_thread_has_the_kernel_s_stack_and_the_address_of_its_call)
 			"0x7fe6d78f2503\n");
 	fake("stack", "[<0>] hrtimer_nanosleep+0x74/0xf0\n"
 		      "[<0>] ext4_file_read+0x30/0x60 [ext4]\n"
-		      "[<0>] do_syscall_64+0x71/0x280\n");
+		      "[<0>] ksys_read+0x71/0x280\n"
+		      "[<0>] do_syscall_64+0x71/0x280\n"
+		      "[<0>] entry_SYSCALL_64_after_hwframe+0x76/0x7e\n");
 	CHECK_INT(ask(&s), ==, 1);
 	CHECK_U64(s.ip, ==, 0x7fe6d78f2503);
-	CHECK_INT(s.nr, ==, 3);
+	CHECK_INT(s.nr, ==, 3); /* without the way into the kernel */
 	CHECK_STR(s.frames[0].name, "hrtimer_nanosleep");
 	CHECK_U64(s.frames[0].offset, ==, 0x74);
 	CHECK_STR(s.frames[1].name, "ext4_file_read");
-	CHECK_STR(s.frames[2].name, "do_syscall_64");
+	CHECK_STR(s.frames[2].name, "ksys_read");
 	CHECK_U64(s.frames[2].offset, ==, 0x71);
 }
 
