@@ -220,7 +220,7 @@ static int sort_wakes(struct coati_timeline *t)
 
 		for (size_t n = 0; n < th->stretches.len; n++)
 			if (th->stretches.v[n].wait == COATI_WAIT_RUNNABLE &&
-			    th->stretches.v[n].stack != COATI_TIMELINE_NONE)
+			    th->stretches.v[n].stack < nr)
 				th->stretches.v[n].stack = moved[th->stretches.v[n].stack];
 	}
 	coati_free(list);

@@ -683,6 +683,9 @@ static int finish(struct load *l, struct coati_error *err)
 	r = coati_view_new(t->profile, NULL, &t->view, err);
 	if (r < 0)
 		return r;
+	/* also when nobody left or got a CPU: that is known, then */
+	if (l->has_switches)
+		t->info.has |= COATI_TIMELINE_HAS_SWITCHES;
 	if (l->whole && t->info.wakes && !(t->info.has & COATI_TIMELINE_ALL_WAKES))
 		t->info.has |= COATI_TIMELINE_OWN_WAKES;
 	coati_profile_quality(t->profile, &q);
