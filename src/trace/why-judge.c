@@ -237,16 +237,31 @@ static int judge_group(const struct part *p, struct group g, struct coati_why *w
 }
 
 /*
+ * Whether samples saw at least half of what an instance ran longer, not counting the one after an
+ * interruption. They cannot tell of less than three of them: then @otherwise.
+ */
+static bool is_seen(const struct comparison *c, uint32_t instance, double extra, bool otherwise)
+{
+	double ticks = c->rate * extra;
+
+	if (ticks < TICKS_LEAST)
+		return otherwise;
+	return c->seen[instance] - c->seen_typical - 1 >= (ticks - 1) / 2;
+}
+
+/*
  * The slow ones in which the part stands out: it is most of what they take longer than a typical
- * one, and each of them is farther out than the tail reaches.
+ * one, each of them is farther out than the tail reaches, and if it ran longer, samples saw it;
+ * @unseen: those of which samples cannot tell, too.
  */
 static size_t find_affected(const struct part *p, const struct coati_why *w,
-			    const struct coati_why_row *row, uint32_t *ret)
+			    const struct coati_why_row *row, bool unseen, uint32_t *ret)
 {
 	const struct comparison *c = p->c;
 	double tail = coati_why_tail(p->sorted, c->list.len, (double)w->nr_slow / (double)w->nr,
 				     WHY_FLOOR * w->typical);
 	double least = fmax(WHY_MATTERS * w->typical, APART * (tail - row->typical));
+	bool runs = row->kind == COATI_WHY_PART && row->part == COATI_WAIT_RUNNING;
 	size_t nr = 0;
 
 	for (uint32_t i = 0; i < w->nr_slow; i++) {
@@ -254,7 +269,8 @@ static size_t find_affected(const struct part *p, const struct coati_why *w,
 		double extra = p->col->v[c->slow[i]] - row->typical;
 		double longer = (double)why_length(in, w->without_cpu) - w->typical;
 
-		if (extra > least && extra >= STANDS_OUT * longer)
+		if (extra > least && extra >= STANDS_OUT * longer &&
+		    (!runs || is_seen(c, c->slow[i], extra, unseen)))
 			ret[nr++] = c->slow[i];
 	}
 	return nr;
@@ -272,9 +288,12 @@ static int judge_part(const struct part *p, struct coati_why *w, struct coati_wh
 
 	if (r < 0)
 		return r;
-	nr = find_affected(p, w, row, out);
+	nr = find_affected(p, w, row, false, out);
+	/* where the host took time, those of which samples cannot tell are no witnesses */
+	if (nr < why_needed(w->nr_slow) && row->verdict != COATI_WHY_STOLEN)
+		nr = find_affected(p, w, row, true, out);
 	row->nr_affected = (uint32_t)nr;
-	if (row->verdict == COATI_WHY_CAUSE || row->verdict == COATI_WHY_STOLEN)
+	if (row->verdict == COATI_WHY_CAUSE)
 		return 0;
 	if (nr >= why_needed(w->nr_slow)) {
 		r = judge_group(p, (struct group){ out, nr }, w, &other);

@@ -304,6 +304,7 @@ static double rate_outside(const struct comparison *c)
 /* Those that the host bothers least come first: where it takes time, samples are missing. */
 static void set_rate(struct comparison *c)
 {
+	c->seen_typical = coati_why_mean(c, c->seen, false);
 	c->rate = rate_of(c, true);
 	if (c->rate <= 0)
 		c->rate = rate_of(c, false);

@@ -43,12 +43,13 @@ struct comparison {
 	uint32_t type;
 	ARRAY(struct instance) list;
 	ARRAY(struct column) columns;
-	struct map of_task; /* instance of a task */
-	struct map regions; /* column of a region's name */
-	struct rank *order; /* all of them, the shortest first */
-	uint32_t *slow;	    /* instances, as many as are slow */
-	double *seen;	    /* samples of each instance outside of page faults */
-	double rate;	    /* samples in a ns of running; 0: not known */
+	struct map of_task;  /* instance of a task */
+	struct map regions;  /* column of a region's name */
+	struct rank *order;  /* all of them, the shortest first */
+	uint32_t *slow;	     /* instances, as many as are slow */
+	double *seen;	     /* samples of each instance outside of page faults */
+	double seen_typical; /* their mean over the typical ones */
+	double rate;	     /* samples in a ns of running; 0: not known */
 };
 
 static inline bool why_is_machine(uint32_t part)

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * requests NUMBER CAUSE [MICROSECONDS [EVERY]]: a server without a network. Two workers take requests one after the other, each a task with regions parse, lookup and reply that
- * compute for so long in all (1000). Every hundredth (EVERY) request has bad luck, by CAUSE:
+ * requests NUMBER CAUSE [MICROSECONDS [EVERY]]: a server without a network. Two workers take
+ * requests one after the other, each a task with regions parse, lookup and reply that compute for
+ * so long in all (1000). Every hundredth (EVERY) request has bad luck, by CAUSE:
  *	none	it has not
  *	lock	somebody holds the lock that it needs, for ten times as long as a request takes
  *	fault	it touches fresh memory, page by page, for as long
  *	cpu	it computes ten times as long
+ *	two	lock and cpu by turns
+ *	convoy	it computes ten times as long and holds the lock that the other worker needs
  *	kill	the process is killed
- *	sizes	it has not either, but no two requests are of the same size: they compute for so long on average, in an exponential distribution
+ *	sizes	it has not either, but no two requests are of the same size: they compute for so
+ *		long on average, in an exponential distribution
+ *	loop	one thread works on eight requests by turns, in four steps each; one that has bad
+ *		luck computes forty times as long in its second step, in the region hog
  * Prints "NAME TID" of the threads, and how many had bad luck.
  */
 #include <coati/live.h>
@@ -125,18 +131,27 @@ static void wait_for_holder(void)
 	pthread_mutex_unlock(&ask);
 }
 
-static void lookup(int is_unlucky)
+static int is(const char *name)
 {
+	return !strcmp(cause, name);
+}
+
+static void lookup(long i, int is_unlucky)
+{
+	int turn = (int)(i / every % 2);
+
 	COATI_REGION("lookup");
-	if (is_unlucky && !strcmp(cause, "lock"))
+	if (is_unlucky && (is("lock") || (is("two") && turn)))
 		wait_for_holder();
 	pthread_mutex_lock(&table);
-	pthread_mutex_unlock(&table);
-	if (is_unlucky && !strcmp(cause, "cpu"))
+	if (is_unlucky && is("convoy"))
 		burn(work_us * TIMES);
-	if (is_unlucky && !strcmp(cause, "fault"))
+	pthread_mutex_unlock(&table);
+	if (is_unlucky && (is("cpu") || (is("two") && !turn)))
+		burn(work_us * TIMES);
+	if (is_unlucky && is("fault"))
 		touch_memory(work_us * TIMES);
-	if (is_unlucky && !strcmp(cause, "kill"))
+	if (is_unlucky && is("kill"))
 		kill(getpid(), SIGKILL);
 }
 
@@ -157,8 +172,8 @@ static long size_of(long i)
 
 static void serve(long i)
 {
-	int has_size = !strcmp(cause, "sizes");
-	int is_unlucky = strcmp(cause, "none") && !has_size && i % every == every / 2;
+	int has_size = is("sizes");
+	int is_unlucky = !is("none") && !has_size && i % every == every / 2;
 	long us = has_size ? size_of(i) : work_us;
 	struct coati_live_task task;
 
@@ -169,7 +184,7 @@ static void serve(long i)
 			COATI_REGION("parse");
 			compute(us / 2);
 		}
-		lookup(is_unlucky);
+		lookup(i, is_unlucky);
 		{
 			COATI_REGION("reply");
 			compute(us - us / 2);
@@ -179,6 +194,52 @@ static void serve(long i)
 	}
 	coati_task_end(&task);
 	atomic_fetch_add(&unlucky, is_unlucky);
+}
+
+struct job {
+	struct coati_live_task task;
+	int steps, is_unlucky;
+};
+
+/* One step of a request. */
+static void step(struct job *j)
+{
+	COATI_TASK_SCOPE(&j->task);
+	COATI_REGION("step");
+	compute(work_us / 4);
+	if (j->is_unlucky && j->steps == 3) {
+		COATI_REGION("hog");
+		burn(work_us * TIMES * 4);
+	}
+}
+
+/* Requests by turns: the first in line does a step, and goes to the end of the line. */
+static void *loop(void *arg)
+{
+	struct job jobs[8];
+	long live = 0, made = 0;
+
+	prctl(PR_SET_NAME, arg);
+	while (made < number || live) {
+		struct job j;
+
+		for (; live < 8 && made < number; made++) {
+			jobs[live] =
+				(struct job){ .steps = 4, .is_unlucky = made % every == every / 2 };
+			COATI_TASK_BEGIN(&jobs[live].task, "request", NULL);
+			atomic_fetch_add(&unlucky, jobs[live++].is_unlucky);
+		}
+		j = jobs[0];
+		live--;
+		memmove(jobs, jobs + 1, (size_t)live * sizeof(*jobs));
+		step(&j);
+		if (--j.steps)
+			jobs[live++] = j;
+		else
+			coati_task_end(&j.task);
+	}
+	printf("%s %ld\n", (const char *)arg, syscall(SYS_gettid));
+	return NULL;
 }
 
 static void *work(void *arg)
@@ -196,15 +257,17 @@ int main(int argc, char **argv)
 {
 	static char names[WORKERS][16] = { "worker-a", "worker-b" };
 	pthread_t workers[WORKERS], holder;
+	int nr;
 
 	number = argc > 1 ? atol(argv[1]) : 1000;
 	cause = argc > 2 ? argv[2] : "none";
 	work_us = argc > 3 ? atol(argv[3]) : work_us;
 	every = argc > 4 ? atol(argv[4]) : every;
 	pthread_create(&holder, NULL, hold, NULL);
-	for (int i = 0; i < WORKERS; i++)
-		pthread_create(&workers[i], NULL, work, names[i]);
-	for (int i = 0; i < WORKERS; i++)
+	nr = is("loop") ? 1 : WORKERS;
+	for (int i = 0; i < nr; i++)
+		pthread_create(&workers[i], NULL, is("loop") ? loop : work, names[i]);
+	for (int i = 0; i < nr; i++)
 		pthread_join(workers[i], NULL);
 	pthread_mutex_lock(&ask);
 	over = 1;

@@ -65,6 +65,16 @@ static void disk_or_hog(struct actor *a, unsigned int nr)
 		hog(a, nr);
 }
 
+static void hog_or_disk(struct actor *a, unsigned int nr)
+{
+	double ns = 16 * STAGE_TYPICAL * stage_lognormal(a->s, 0.1);
+
+	if (nr % 5 < 2)
+		actor_run(a, ns);
+	else
+		actor_wait(a, COATI_WAIT_IO, a->now + ns, 0);
+}
+
 static void play_hog(struct stage *s)
 {
 	serve(s, MANY, 0.2, hog);
@@ -83,6 +93,25 @@ static void play_storm(struct stage *s)
 static void play_two(struct stage *s)
 {
 	serve(s, MANY, 0.2, disk_or_hog);
+}
+
+/* A fifth of the slow ones is the host's doing. */
+static void hog_disk_or_host(struct actor *a, unsigned int nr)
+{
+	if (nr % 5 == 4)
+		actor_lose(a, 16 * STAGE_TYPICAL);
+	else
+		hog_or_disk(a, nr);
+}
+
+static void play_hogs_and_host(struct stage *s)
+{
+	serve(s, MANY, 0.2, hog_disk_or_host);
+}
+
+static void play_few_hogs(struct stage *s)
+{
+	serve(s, MANY, 0.2, hog_or_disk);
 }
 
 /* Three of ten wait a little for a lock; with @luck some wait long. */
@@ -300,6 +329,20 @@ TEST(why_soak_tells_a_long_wait_from_many_short_ones)
 	static const struct stage_play plays[] = {
 		{ "long waits among short ones", play_often_locked, COATI_WHY_CAUSES, { "futex" } },
 		{ "short waits", play_only_often_locked, COATI_WHY_NO_DIFFERENCE },
+	};
+
+	stage_check(plays, sizeof(plays) / sizeof(*plays), test_rounds(ROUNDS), false);
+}
+
+/* Samples see the hogs, but in the mean over all slow ones hardly. */
+TEST(why_soak_believes_samples_of_those_that_ran)
+{
+	static const struct stage_play plays[] = {
+		{ "two of five are hogs", play_few_hogs, COATI_WHY_CAUSES, { "io", "running" } },
+		{ "two of five are hogs, and the host takes time",
+		  play_hogs_and_host,
+		  COATI_WHY_CAUSES,
+		  { "io", "running" } },
 	};
 
 	stage_check(plays, sizeof(plays) / sizeof(*plays), test_rounds(ROUNDS), false);
