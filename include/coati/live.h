@@ -107,6 +107,11 @@ COATI_API struct coati_label_scope coati_label_begin(struct coati_label_key *key
 /* The same for @size bytes that need no zero at their end. */
 COATI_API struct coati_label_scope coati_label_begin_bytes(struct coati_label_key *key,
 							   const void *value, size_t size);
+/* The same for a scope in a variable of the calling function: when longjmp() leaves that function, the
+ * scope ends. The variable stays where it is and as it is. COATI_LABEL() is this.
+ * Hot.  Signal: not safe. */
+COATI_API void coati_label_begin_here(struct coati_label_scope *variable,
+				      struct coati_label_key *key, const void *value, size_t size);
 /* End it: on the thread that began it, scopes begun later first. When those were left out (longjmp), they end too. One that was ended
  * before, or belongs to another thread, is left alone and counted.  Hot.  Signal: not safe. */
 COATI_API void coati_label_end(const struct coati_label_scope *scope);
@@ -120,13 +125,30 @@ COATI_API int coati_label_unset(struct coati_label_key *key);
 
 #define COATI_LABEL_JOIN_(a, b) a##b
 #define COATI_LABEL_NAME_(a, b) COATI_LABEL_JOIN_(a, b)
-/* A label until the end of the block, however that is left: break, return, exception. One for each line at most. @name is a literal. */
+static inline struct coati_label_scope coati_label_enter_(struct coati_label_scope *variable,
+							  struct coati_label_key *key,
+							  const char *value)
+{
+	coati_label_begin_here(variable, key, value, value ? __builtin_strlen(value) : 0);
+	return *variable;
+}
+
+/* A label until the end of the block, however that is left: break, return, exception, longjmp(). One
+ * for each line at most. @name is a literal.
+ *
+ * longjmp() runs nothing, so such a label goes when it is looked at: samples and snapshots leave it
+ * out as soon as the function that follows is not deeper, or has used the memory of the variable, and
+ * the next change of a label ends it for all, for foreign profilers too. A block in the very function
+ * that called setjmp() is still on the stack: its label lasts until the block is entered again, the
+ * function has returned, or a scope around it ends. On the stack of a coroutine it is not noticed:
+ * there labels last until a scope around them ends. */
 #define COATI_LABEL(name, value)                                                   \
 	static struct coati_label_key COATI_LABEL_NAME_(coati_key_, __LINE__) =    \
 		COATI_LABEL_KEY(name);                                             \
 	__attribute__((cleanup(coati_label_end), unused)) struct coati_label_scope \
 	COATI_LABEL_NAME_(coati_scope_, __LINE__) =                                \
-		coati_label_begin(&COATI_LABEL_NAME_(coati_key_, __LINE__), value)
+		coati_label_enter_(&COATI_LABEL_NAME_(coati_scope_, __LINE__),     \
+				   &COATI_LABEL_NAME_(coati_key_, __LINE__), value)
 
 /* A set of labels: a value that may be copied, kept and given to other threads. */
 struct coati_labels {

@@ -111,8 +111,8 @@ class label
 {
       public:
 	label(coati_label_key &key, std::string_view value)
-		: scope_(coati_label_begin_bytes(&key, value.data(), value.size()))
 	{
+		coati_label_begin_here(&scope_, &key, value.data(), value.size());
 	}
 	~label()
 	{

@@ -29,6 +29,22 @@ static void thread_exits(void *state)
 	coati_free(t);
 }
 
+/* So that scopes that longjmp() left are known. Where it cannot be said nothing is done about them. */
+static void find_stack(struct label_thread *t)
+{
+	pthread_attr_t attr;
+	void *low;
+	size_t size;
+
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return;
+	if (!pthread_attr_getstack(&attr, &low, &size) && size < UINT32_MAX) {
+		t->stack_top = (uint64_t)(uintptr_t)low + size;
+		t->stack_size = size;
+	}
+	pthread_attr_destroy(&attr);
+}
+
 static void make_key(void)
 {
 	key_error = pthread_key_create(&key, thread_exits);
@@ -46,6 +62,7 @@ struct label_thread *coati_label_thread_start(void)
 		label_lose(LOSS_MEMORY);
 		return NULL;
 	}
+	find_stack(t);
 	t->records[0].valid = t->records[1].valid = 1;
 	atomic_store_explicit(&t->now, &t->records[0], memory_order_relaxed);
 	atomic_store_explicit(&coati_label_context, &t->records[0], memory_order_release);

@@ -41,19 +41,55 @@ uint32_t coati_labels_compact(const uint8_t *entries, uint32_t size, uint8_t *re
 	return used;
 }
 
-void coati_labels_snapshot(struct coati_labels *ret)
+/* Whether longjmp() has left the function of a scope: its variable is below the stack pointer, or
+ * holds something else by now. The variable is on the stack of this thread, which may be read
+ * wherever it was once used. */
+__attribute__((no_sanitize("address", "thread"))) static bool is_left(const struct label_thread *t,
+								      const struct label_slot *s,
+								      uint64_t sp)
+{
+	const volatile struct coati_label_scope *variable;
+
+	if (!s->below)
+		return false;
+	if (s->below > t->stack_top - sp) /* on another stack: more than any scope has */
+		return true;
+	variable = (const struct coati_label_scope *)(uintptr_t)(t->stack_top - s->below);
+	return variable->serial != s->serial || variable->thread != t;
+}
+
+uint32_t coati_label_depth(const struct label_thread *t, uint64_t sp, uint32_t below)
+{
+	uint32_t depth = t->depth, open = depth;
+
+	while (depth--)
+		if (is_left(t, &t->slots[depth], sp) || (below && t->slots[depth].below == below))
+			open = depth;
+	return open;
+}
+
+void coati_labels_read(uint64_t sp, struct coati_labels *ret)
 {
 	/* pairs with: the stores of this same thread in labels.c; a signal handler sees them in order */
 	const struct label_thread *t =
 		atomic_load_explicit(&coati_label_self, memory_order_acquire);
 	const struct label_record *r;
+	uint32_t open, size;
 
 	ret->size = 0;
 	if (!t)
 		return;
 	r = atomic_load_explicit(&t->now, memory_order_acquire);
-	ret->size = coati_labels_compact(
-		r->entries, atomic_load_explicit(&r->size, memory_order_acquire), ret->bytes);
+	size = atomic_load_explicit(&r->size, memory_order_acquire);
+	open = coati_label_depth(t, sp, 0);
+	if (open < t->depth && t->slots[open].start < size)
+		size = t->slots[open].start;
+	ret->size = coati_labels_compact(r->entries, size, ret->bytes);
+}
+
+void coati_labels_snapshot(struct coati_labels *ret)
+{
+	coati_labels_read((uint64_t)(uintptr_t)__builtin_frame_address(0), ret);
 }
 
 int coati_labels_next(const struct coati_labels *labels, uint32_t *pos,

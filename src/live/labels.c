@@ -163,8 +163,43 @@ static uint32_t scope_start(const struct label_thread *t)
 	return t->depth ? t->slots[t->depth - 1].start : 0;
 }
 
+/* The stack pointer of the caller, nearly: what is below it is of functions that were left. */
+#define HERE ((uint64_t)(uintptr_t)__builtin_frame_address(0))
+
+/* End the scopes that longjmp() left. */
+static void end_left(struct label_thread *t, uint64_t sp, uint32_t below)
+{
+	uint32_t open = coati_label_depth(t, sp, below);
+
+	if (open == t->depth)
+		return;
+	publish_size(current(t), t->slots[open].start);
+	t->depth = open;
+}
+
+/* As in struct label_slot. */
+static inline uint32_t below_top(const struct label_thread *t,
+				 const struct coati_label_scope *variable)
+{
+	uint64_t below = t->stack_top - (uint64_t)(uintptr_t)variable;
+
+	return variable && below < t->stack_size ? (uint32_t)below : 0;
+}
+
+/* Seen by signal handlers of this thread in this order. */
+static inline void push_slot(struct label_thread *t, uint32_t depth, struct label_slot slot,
+			     struct coati_label_scope *variable)
+{
+	if (variable)
+		*variable = (struct coati_label_scope){ t, slot.serial, depth };
+	t->slots[depth] = slot;
+	atomic_signal_fence(memory_order_release);
+	t->depth = depth + 1;
+}
+
 /* NULL thread when it is too deep (counted). */
-static struct coati_label_scope open_scope(struct label_thread *t, uint32_t size)
+static struct coati_label_scope open_scope(struct label_thread *t, uint32_t size,
+					   struct coati_label_scope *variable)
 {
 	struct coati_label_scope scope = { 0 };
 
@@ -173,25 +208,29 @@ static struct coati_label_scope open_scope(struct label_thread *t, uint32_t size
 		return scope;
 	}
 	scope = (struct coati_label_scope){ t, ++t->serials, t->depth };
-	t->slots[t->depth++] = (struct label_slot){ scope.serial, size };
+	push_slot(t, t->depth, (struct label_slot){ scope.serial, size, below_top(t, variable) },
+		  variable);
 	return scope;
 }
 
 /* Whatever begin() does not do: the first use of a key or in a thread, what is too long, too deep or too much, and a change that interrupts another. */
-static __attribute__((noinline)) struct coati_label_scope begin_slowly(struct coati_label_key *key,
-								       const char *value,
-								       size_t size)
+static __attribute__((noinline)) struct coati_label_scope begin_slowly(
+	struct coati_label_key *key, const char *value, size_t size,
+	struct coati_label_scope *variable, uint64_t sp)
 {
 	struct coati_label_scope scope = { 0 };
 	struct label_thread *t = self();
 	struct label_record *r;
 	uint32_t index, end;
 
+	if (variable)
+		*variable = scope;
 	if (!t || !enter(t))
 		return scope;
+	end_left(t, sp, below_top(t, variable));
 	index = index_of(key);
 	r = current(t);
-	scope = open_scope(t, size_of(r));
+	scope = open_scope(t, size_of(r), variable);
 	if (scope.thread && index < COATI_LABEL_KEYS) {
 		end = put(r, size_of(r), index, value, cut(value, size));
 		if (end != 0)
@@ -211,30 +250,32 @@ static __attribute__((noinline)) struct coati_label_scope tell_change(
 
 /* The short way: it calls nothing and counts nothing. What the thread has is looked at once the change has begun: a signal handler could change it before. */
 static inline __attribute__((always_inline)) struct coati_label_scope begin(
-	struct coati_label_key *key, const char *value, size_t size)
+	struct coati_label_key *key, const char *value, size_t size,
+	struct coati_label_scope *variable)
 {
 	struct label_thread *t = atomic_load_explicit(&coati_label_self, memory_order_relaxed);
-	uint32_t index = __atomic_load_n(&key->id, __ATOMIC_RELAXED) - 1, used, depth;
+	uint32_t index = __atomic_load_n(&key->id, __ATOMIC_RELAXED) - 1, used, depth, below;
 	struct coati_label_scope scope;
 	struct label_record *r;
 
 	if (__builtin_expect(!t || index >= COATI_LABEL_KEYS || size > COATI_LABEL_VALUE_BYTES ||
 				     atomic_load_explicit(&t->busy, memory_order_relaxed),
 			     0))
-		return begin_slowly(key, value, size);
+		return begin_slowly(key, value, size, variable, HERE);
 	set_busy(t);
 	r = current(t);
 	used = size_of(r);
 	depth = t->depth;
+	below = below_top(t, variable);
 	if (__builtin_expect(depth == COATI_LABEL_DEPTH ||
-				     used + LABEL_ENTRY + size > COATI_LABELS_BYTES,
+				     used + LABEL_ENTRY + size > COATI_LABELS_BYTES ||
+				     (depth && coati_label_depth(t, HERE, below) < depth),
 			     0)) {
 		clear_busy(t);
-		return begin_slowly(key, value, size);
+		return begin_slowly(key, value, size, variable, HERE);
 	}
 	scope = (struct coati_label_scope){ t, ++t->serials, depth };
-	t->slots[depth] = (struct label_slot){ scope.serial, used };
-	t->depth = depth + 1;
+	push_slot(t, depth, (struct label_slot){ scope.serial, used, below }, variable);
 	publish_size(r, put_entry(r, used, index, value, (uint32_t)size));
 	clear_busy(t);
 	return __builtin_expect(is_told(), 0) ? tell_change(scope) : scope;
@@ -243,12 +284,18 @@ static inline __attribute__((always_inline)) struct coati_label_scope begin(
 struct coati_label_scope coati_label_begin_bytes(struct coati_label_key *key, const void *value,
 						 size_t size)
 {
-	return begin(key, value, size);
+	return begin(key, value, size, NULL);
+}
+
+void coati_label_begin_here(struct coati_label_scope *variable, struct coati_label_key *key,
+			    const void *value, size_t size)
+{
+	begin(key, value, size, variable);
 }
 
 struct coati_label_scope coati_label_begin(struct coati_label_key *key, const char *value)
 {
-	return begin(key, value, value ? strlen(value) : 0);
+	return begin(key, value, value ? strlen(value) : 0, NULL);
 }
 
 void coati_label_end(const struct coati_label_scope *scope)
@@ -301,7 +348,8 @@ static int put_in_scope(struct label_thread *t, uint32_t index, const char *valu
 }
 
 /* What coati_label_set() and coati_label_unset() begin with: 0, then leave(). */
-static int begin_change(struct coati_label_key *key, struct label_thread **ret, uint32_t *ret_index)
+static int begin_change(struct coati_label_key *key, uint64_t sp, struct label_thread **ret,
+			uint32_t *ret_index)
 {
 	struct label_thread *t = self();
 	uint32_t index;
@@ -310,6 +358,7 @@ static int begin_change(struct coati_label_key *key, struct label_thread **ret, 
 		return -ENOMEM;
 	if (!enter(t))
 		return -EBUSY;
+	end_left(t, sp, 0);
 	index = index_of(key);
 	if (index >= COATI_LABEL_KEYS) {
 		leave(t);
@@ -324,7 +373,7 @@ int coati_label_set(struct coati_label_key *key, const char *value)
 {
 	struct label_thread *t;
 	uint32_t index;
-	int r = begin_change(key, &t, &index);
+	int r = begin_change(key, HERE, &t, &index);
 
 	if (r < 0)
 		return r;
@@ -353,7 +402,7 @@ int coati_label_unset(struct coati_label_key *key)
 {
 	struct label_thread *t;
 	uint32_t index;
-	int r = begin_change(key, &t, &index);
+	int r = begin_change(key, HERE, &t, &index);
 
 	if (r < 0)
 		return r;
@@ -372,9 +421,10 @@ struct coati_label_scope coati_labels_adopt(const struct coati_labels *labels)
 
 	if (!t || !enter(t))
 		return scope;
+	end_left(t, HERE, 0);
 	r = current(t);
 	size = size_of(r);
-	scope = open_scope(t, size);
+	scope = open_scope(t, size, NULL);
 	while (scope.thread && coati_labels_next(labels, &pos, &label) == 1) {
 		end = put(r, size, label.index, label.value, label.size);
 		size = end ? end : size;

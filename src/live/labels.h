@@ -10,11 +10,15 @@
  *    instructions finds the set before the change or the one after it;
  *  - `size` is always the end of an entry;
  *  - entries of one scope have different keys;
- *  - a scope is open when its slot has its serial: what was ended before, or with the scope around it, does not.
+ *  - a scope is open when its slot has its serial: what was ended before, or with the scope around it, does not;
+ *  - a scope whose variable is below the stack pointer, or was overwritten, is over: longjmp() left it.
+ *    It stays in its slot until the next change, and readers leave it out. Scopes on other stacks than
+ *    the thread's own (coroutines) and those without a variable are never taken for that.
  */
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +42,8 @@ _Static_assert(offsetof(struct label_record, entries) == 28, "OTEP 4947");
 struct label_slot {
 	uint32_t serial;
 	uint32_t start; /* size of the record before it */
+	/* Where the variable of the scope is, in bytes below the top of the stack; 0: not known. */
+	uint32_t below;
 };
 
 struct label_thread {
@@ -47,6 +53,7 @@ struct label_thread {
 	_Atomic uint8_t busy; /* a change is under way: only a signal handler can see it */
 	uint32_t tid;	      /* these two are of profiles/threads-labels.c */
 	struct label_thread *next;
+	uint64_t stack_top, stack_size; /* of the thread; 0: not known */
 	struct label_slot slots[COATI_LABEL_DEPTH];
 	struct label_record records[2];
 };
@@ -86,6 +93,12 @@ __attribute__((weak, visibility("hidden"))) void coati_label_thread_ends(struct 
 
 /* labels-read.c. Each key once, with its last value, the empty ones left out; returns the size. */
 uint32_t coati_labels_compact(const uint8_t *entries, uint32_t size, uint8_t *ret);
+
+/* How many scopes are open when the stack pointer is @sp: a scope that longjmp() left takes those
+ * inside it along. @below: of a variable that begins a scope now, which ends an old one; 0: none. */
+uint32_t coati_label_depth(const struct label_thread *t, uint64_t sp, uint32_t below);
+/* As coati_labels_snapshot(), for a signal handler that interrupted code with this stack pointer. */
+void coati_labels_read(uint64_t sp, struct coati_labels *ret);
 
 /* process-context.c. Publish the names of the keys, or publish them again. */
 void coati_process_context_publish(void);

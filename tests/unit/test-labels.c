@@ -3,11 +3,16 @@
 #include "lib/test.h"
 
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
+#include <ucontext.h>
 
 #include <coati/live.h>
 
 #include "base/alloc.h"
+#include "live/labels.h"
+#include "live/sampler/stack.h"
 
 static struct coati_label_key tenant = COATI_LABEL_KEY("tenant");
 static struct coati_label_key route = COATI_LABEL_KEY("route");
@@ -16,7 +21,7 @@ static struct coati_label_key route = COATI_LABEL_KEY("route");
 static const char *shown(void)
 {
 	static _Thread_local char text[4096];
-	struct coati_labels labels;
+	static _Thread_local struct coati_labels labels; /* a small frame: see longjmp below */
 	struct coati_label_item label;
 	uint32_t pos = 0;
 	int used = 0, r;
@@ -419,4 +424,166 @@ TEST(labels_do_what_a_model_of_them_does)
 		check_model(&m);
 	}
 	CHECK_U64(stats().misused + stats().over_size, ==, 0);
+}
+
+/* ---- longjmp ---- */
+
+static jmp_buf back;
+static volatile bool may_jump = true;
+
+static __attribute__((noinline)) void go_deep(int n)
+{
+	char room[256];
+
+	COATI_LABEL("deep", "yes");
+	__asm__ volatile("" ::"r"(room) : "memory");
+	CHECK_HAS(shown(), "deep=yes ");
+	if (n)
+		go_deep(n - 1);
+	else if (may_jump)
+		longjmp(back, 1);
+	__asm__ volatile("" ::"r"(room) : "memory"); /* or it were a jump */
+}
+
+static __attribute__((noinline)) void jump_out(int depth)
+{
+	if (!setjmp(back))
+		go_deep(depth);
+}
+
+/* 500 times 11 scopes: more than the thread has room for, were they kept. */
+TEST(labels_that_longjmp_left_are_gone_and_take_no_room)
+{
+	for (int i = 0; i < 500; i++) {
+		COATI_LABEL("outer", "stays");
+		jump_out(10);
+		CHECK_STR(shown(), "outer=stays ");
+	}
+	CHECK_STR(shown(), "");
+	for (int i = 0; i < 500; i++) { /* without a scope around them */
+		jump_out(10);
+		CHECK_STR(shown(), "");
+	}
+	jump_out(10);
+	CHECK_OK(coati_label_set(&tenant, "acme")); /* not in a scope that is over */
+	jump_out(10);
+	CHECK_STR(shown(), "tenant=acme ");
+	CHECK_U64(stats().over_size, ==, 0);
+	CHECK_U64(stats().misused, ==, 0);
+}
+
+/* In the function that called setjmp(): the block is entered again with its old label. */
+TEST(labels_of_a_block_that_longjmp_left_end_when_it_is_entered_again)
+{
+	for (volatile int i = 0; i < 200; i++) {
+		if (!setjmp(back)) {
+			COATI_LABEL("first", "a");
+			COATI_LABEL("second", "b");
+			CHECK_STR(shown(), "first=a second=b ");
+			go_deep(3);
+		}
+	}
+	CHECK_U64(stats().over_size, ==, 0);
+}
+
+/* Functions that are called later cover the variables: their bytes are others. */
+static __attribute__((noinline)) const char *shown_from_below(int n)
+{
+	volatile char room[512];
+	const char *text;
+
+	for (size_t i = 0; i < sizeof(room); i++)
+		room[i] = (char)n;
+	text = n ? shown_from_below(n - 1) : shown();
+	room[0] = 1; /* or it were a jump */
+	return text;
+}
+
+TEST(labels_that_longjmp_left_are_gone_for_functions_that_are_called_later)
+{
+	jump_out(10);
+	CHECK_STR(shown_from_below(40), "");
+	CHECK_U64(stats().misused, ==, 0);
+}
+
+static __attribute__((noinline)) struct coati_label_scope begin_for_caller(void)
+{
+	char room[1024];
+	struct coati_label_scope scope;
+
+	__asm__ volatile("" ::"r"(room) : "memory");
+	scope = coati_label_begin(&tenant, "acme");
+	__asm__ volatile("" ::"r"(room) : "memory");
+	return scope;
+}
+
+TEST(labels_of_a_scope_without_a_variable_outlive_the_function_that_began_them)
+{
+	struct coati_label_scope scope = begin_for_caller();
+
+	COATI_LABEL("route", "/");
+	CHECK_STR(shown(), "tenant=acme route=/ ");
+	coati_label_end(&scope);
+	CHECK_STR(shown(), "");
+}
+
+static volatile sig_atomic_t bytes_seen;
+
+static void on_signal(int sig, siginfo_t *info, void *context)
+{
+	struct coati_labels labels;
+
+	(void)sig;
+	(void)info;
+	coati_labels_read(coati_sampler_sp(context), &labels);
+	bytes_seen = (int)labels.size;
+}
+
+/* On a stack of its own, which says nothing about the one that was interrupted. */
+TEST(labels_that_longjmp_left_are_not_seen_by_signal_handlers)
+{
+	static char other[65536];
+	stack_t stack = { .ss_sp = other, .ss_size = sizeof(other) };
+	struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+
+	CHECK_OK(sigaltstack(&stack, NULL));
+	CHECK_OK(sigaction(SIGUSR1, &act, NULL));
+	{
+		COATI_LABEL("outer", "stays");
+		raise(SIGUSR1);
+		CHECK_INT(bytes_seen, ==, 7); /* two bytes and "stays" */
+		jump_out(10);
+		raise(SIGUSR1);
+		CHECK_INT(bytes_seen, ==, 7);
+	}
+	raise(SIGUSR1);
+	CHECK_INT(bytes_seen, ==, 0);
+	stack.ss_flags = SS_DISABLE;
+	CHECK_OK(sigaltstack(&stack, NULL));
+}
+
+/* A coroutine runs on other memory: nobody's labels are taken for left. */
+static ucontext_t main_context, coroutine;
+
+static void run_coroutine(void)
+{
+	COATI_LABEL("inside", "yes");
+	swapcontext(&coroutine, &main_context);
+}
+
+TEST(labels_of_coroutines_and_of_who_runs_them_are_not_taken_for_left)
+{
+	static char stack[65536];
+
+	CHECK_OK(getcontext(&coroutine));
+	coroutine.uc_stack.ss_sp = stack;
+	coroutine.uc_stack.ss_size = sizeof(stack);
+	coroutine.uc_link = &main_context;
+	makecontext(&coroutine, run_coroutine, 0);
+	COATI_LABEL("outer", "yes");
+	CHECK_OK(swapcontext(&main_context, &coroutine));
+	CHECK_STR(shown(), "outer=yes inside=yes ");
+	CHECK_OK(swapcontext(&main_context, &coroutine));
+	CHECK_STR(shown(), "outer=yes ");
+	CHECK_U64(stats().misused, ==, 0);
 }

@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "live/labels.h"
+
 _Atomic(struct thread_slot *) coati_thread_slots;
 _Atomic bool coati_threads_by_tables;
 
@@ -21,7 +23,7 @@ static void fill(struct thread_slot *slot, const void *context)
 		slot->nr_frames =
 			coati_sampler_walk(context, slot->frames, THREADS_DEPTH, true, &slot->cut);
 	sampler_objects_leave(&reading);
-	coati_labels_snapshot(&slot->labels);
+	coati_labels_read(coati_sampler_sp(context), &slot->labels);
 }
 
 static void write_down(uint64_t ticket, const void *context)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The sampler's signal handler. In: the registers that a signal interrupted. Out: one record in a profile buffer. */
 #include "live/sampler/sampler.h"
+#include "live/labels.h"
 #include "live/sample-listener.h"
 
 #include <errno.h>
@@ -57,11 +58,11 @@ static void give_slot(struct sampler_slot *s)
 }
 
 /* The labels of this thread as words at @to; their number. */
-static uint32_t put_labels(struct coati_labels *labels, uint64_t *to)
+static uint32_t put_labels(struct coati_labels *labels, uint64_t sp, uint64_t *to)
 {
 	size_t bytes;
 
-	coati_labels_snapshot(labels);
+	coati_labels_read(sp, labels);
 	if (!labels->size)
 		return 0;
 	bytes = offsetof(struct coati_labels, bytes) + labels->size;
@@ -107,7 +108,8 @@ static void fill_slot(struct sampler_slot *slot, const void *context, uint64_t w
 	listener = atomic_load_explicit(&coati_sample_listener, memory_order_relaxed);
 	if (listener && !is_rest) /* it cannot take back what proves to be seen twice */
 		listener(slot->words, frames, weight_ns);
-	record.nr_stack = frames + put_labels(&slot->labels, slot->words + frames);
+	record.nr_stack =
+		frames + put_labels(&slot->labels, coati_sampler_sp(context), slot->words + frames);
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* says when some were lost, to the tick */
 	record.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	header[0] = me.tid;

@@ -119,6 +119,17 @@ uint32_t coati_sampler_walk_known(struct stack_memory *known, uint64_t fp, uint6
 	return follow(known, fp, fp, frames, max, ret_cut);
 }
 
+uint64_t coati_sampler_sp(const void *context)
+{
+	const ucontext_t *c = context;
+
+#if defined(__x86_64__)
+	return (uint64_t)c->uc_mcontext.gregs[REG_RSP];
+#else
+	return c->uc_mcontext.sp;
+#endif
+}
+
 uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max, bool can_probe,
 			    bool *ret_cut)
 {

@@ -14,6 +14,8 @@ uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max,
 /* The callers of the code whose frame is at @fp, on the stack at and above @sp, the nearest first. For code that asks for its own stack, too. */
 uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, uint32_t max,
 			       bool can_probe, bool *ret_cut);
+/* The stack pointer of the code that a signal interrupted. */
+uint64_t coati_sampler_sp(const void *context);
 /* Whether eight bytes can be read at @addr. */
 bool coati_sampler_probe(uint64_t addr);
 
