@@ -171,18 +171,27 @@ static void take_signal(int sig)
 		coati_auto_say("COATI_SIGNAL=%d: %m", sig);
 }
 
+/* Who started us may have blocked them. */
+static void unblock_samples(void)
+{
+#ifndef COATI_AUTO_HEAP
+	sigset_t own;
+
+	sigemptyset(&own);
+	sigaddset(&own, SIGTRAP);
+	sigaddset(&own, SIGPROF);
+	pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+#endif
+}
+
 static int start(const char *pattern, struct coati_error *err)
 {
 	int r = coati_auto_config_read(&self.config, pattern, secure_getenv, err);
-	sigset_t own;
 
 	if (r < 0)
 		return r;
 	coati_auto_work_remember(time(NULL), program_invocation_short_name);
-	sigemptyset(&own);
-	sigaddset(&own, SIGTRAP);
-	sigaddset(&own, SIGPROF);
-	pthread_sigmask(SIG_UNBLOCK, &own, NULL); /* by who started us */
+	unblock_samples();
 	r = tell_children();
 	if (r < 0)
 		return coati_fail(err, r, AUTO_VARIABLE ": %m; no profile is taken");
@@ -196,7 +205,7 @@ static int start(const char *pattern, struct coati_error *err)
 		return 0;
 	}
 	if (!coati_auto_wait(coati_auto_ask(AUTO_START), AUTO_PATIENT))
-		return coati_fail(err, -ETIMEDOUT, AUTO_VARIABLE ": the sampler does not start");
+		return coati_fail(err, -ETIMEDOUT, AUTO_VARIABLE ": sampling does not start");
 	return coati_auto_work_error(NULL); /* which has been said */
 }
 

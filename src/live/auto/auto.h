@@ -8,7 +8,7 @@
  *	note      runtimes find each other           file     a profile gets its name when it is whole
  *	handler   the signal of COATI_SIGNAL         say      one line on stderr, if it still is ours
  *	work      the thread                         guard    main() that leaves its threads
- *	auto      constructor, end, fork
+ *	auto      constructor, end, fork             cpu      what is profiled (preload/heap: something else)
  */
 #pragma once
 
@@ -23,7 +23,11 @@
 
 #include "base/strbuf.h"
 
-#define AUTO_VARIABLE	 "COATI_PROFILE"
+#ifdef COATI_AUTO_HEAP /* libcoati-preload-heap */
+#define AUTO_VARIABLE "COATI_HEAP"
+#else
+#define AUTO_VARIABLE "COATI_PROFILE"
+#endif
 #define AUTO_THREAD	 "coati-auto" /* name of our threads */
 #define AUTO_PATTERN_MAX 4000u	      /* bytes */
 #define AUTO_PATH_MAX	 4096u
@@ -41,6 +45,7 @@ struct auto_config {
 	enum coati_sampler_engine engine;
 	enum coati_sampler_stacks stacks;
 	enum coati_sampler_clock clock;
+	uint64_t rate_bytes; /* of a heap profile; 0: as usual */
 };
 
 /* How a variable is read: secure_getenv(), or a test's own. */
@@ -104,6 +109,16 @@ bool coati_auto_is_elsewhere(void);
 extern _Atomic uint32_t coati_auto_active;
 /* We are libcoati-preload. */
 extern const bool coati_auto_preloaded;
+
+/* ---- what is profiled: cpu.c, or preload/heap.c ---- */
+
+/* @apart: descriptors that are opened are not the program's. -EAGAIN: no thread can be started now. */
+int coati_auto_subject_start(const struct auto_config *c, bool apart, struct coati_error *err);
+/* Stop, and write to @fd; *ret_any: it has samples. -ESRCH: the program has stopped it itself. */
+int coati_auto_subject_stop(const struct auto_config *c, int fd, bool *ret_any,
+			    struct coati_error *err);
+/* In the child of a fork(). */
+void coati_auto_subject_forget(void);
 
 /* ---- the thread, and what others tell it ---- */
 

@@ -71,6 +71,12 @@ static int set_signal(struct auto_config *c, const char *value)
 	return coati_auto_signal_parse(value, &c->signal);
 }
 
+#ifdef COATI_AUTO_HEAP
+static int set_rate_bytes(struct auto_config *c, const char *value)
+{
+	return coati_parse_u64(value, 1, UINT64_C(1) << 40, &c->rate_bytes);
+}
+#else
 static int set_rate(struct auto_config *c, const char *value)
 {
 	return coati_parse_u32(value, 1, 10000, &c->rate_hz);
@@ -102,6 +108,7 @@ static int set_mode(struct auto_config *c, const char *value)
 		return -EINVAL;
 	return 0;
 }
+#endif
 
 static int set_stacks(struct auto_config *c, const char *value)
 {
@@ -139,13 +146,18 @@ static const struct {
 	int (*set)(struct auto_config *c, const char *value);
 	const char *allowed;
 } variables[] = {
+#ifdef COATI_AUTO_HEAP
+	{ "COATI_HEAP_RATE", set_rate_bytes,
+	  "bytes that one sample stands for on average, 1 (every block) to 2^40" },
+#else
 	{ "COATI_FREQUENCY", set_rate, "samples for each second, 1 to 10000" },
-	{ "COATI_SIGNAL", set_signal,
-	  "a signal by name or number that nothing else needs, such as USR2" },
 	{ "COATI_MODE", set_mode, "cpu or wall" },
 	{ "COATI_ENGINE", set_engine, "perf, threads or timer" },
-	{ "COATI_STACKS", set_stacks, "auto, pointers or tables" },
 	{ "COATI_DEPTH", set_depth, "frames of a stack, 1 to 512" },
+#endif
+	{ "COATI_SIGNAL", set_signal,
+	  "a signal by name or number that nothing else needs, such as USR2" },
+	{ "COATI_STACKS", set_stacks, "auto, pointers or tables" },
 	{ "COATI_NAMES", set_names, "1, or 0 for addresses alone" },
 	{ "COATI_CHILDREN", set_children, "1, or 0 for this process alone" },
 };

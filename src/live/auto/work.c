@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread: it sleeps until something is wanted, starts and stops the sampler and writes profiles. Everything that takes locks or memory happens here, so that
+ * The thread: it sleeps until something is wanted, starts and stops sampling and writes profiles. Everything that takes locks or memory happens here, so that
  * whoever wants something may be anywhere, in a signal handler too, and waits for a limited time at worst.
  */
 #include <errno.h>
@@ -15,7 +15,6 @@
 
 #include "base/error.h"
 #include "live/auto/auto.h"
-#include "live/sampler/sampler.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436 /* Linux 5.9 */
@@ -60,66 +59,43 @@ static int open_place(void)
 	return r;
 }
 
-/* Which signal samples come with: programs are kept from blocking it. */
-static void note_signal(void)
-{
-	struct sigaction now;
-	int sig = SIGTRAP;
-
-	if (coati_sampler_sigaction(SIGPROF, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO &&
-	    now.sa_sigaction == coati_sampler_handler)
-		sig = SIGPROF;
-	atomic_store_explicit(&coati_auto_words.signal, sig, memory_order_relaxed);
-}
-
 /* While another thread is about to become another program, none can be started: this one will not be there to hear of it then. */
-static int start_sampler(const struct coati_sampler_opts *opts)
+static int start_subject(void)
 {
-	int r = coati_sampler_start(opts, &job.err);
+	int r = coati_auto_subject_start(&job.config, job.apart, &job.err);
 
 	for (int i = 0; r == -EAGAIN && i < TRIES_START; i++) {
 		usleep(TRY_AGAIN_US);
 		job.err = (struct coati_error){ 0 };
-		r = coati_sampler_start(opts, &job.err);
+		r = coati_auto_subject_start(&job.config, job.apart, &job.err);
 	}
 	return r;
 }
 
 static void start_profile(void)
 {
-	struct coati_sampler_opts opts = {
-		.size = sizeof(opts),
-		.rate_hz = job.config.rate_hz,
-		.engine = job.config.engine,
-		.max_depth = job.config.max_depth,
-		.stacks = job.config.stacks,
-		.clock = job.config.clock,
-		.flags = job.config.flags | (job.apart ? COATI_SAMPLER_OWN_FILES : 0),
-	};
 	int r;
 
 	if (phase() == AUTO_SAMPLING)
 		return;
 	job.err = (struct coati_error){ 0 };
 	r = open_place();
-	if (r == 0 && (r = start_sampler(&opts)) < 0) {
+	if (r == 0 && (r = start_subject()) < 0) {
 		coati_error_prefix(&job.err, AUTO_VARIABLE ": ");
 		coati_auto_file_close(&job.file);
 	}
 	if (r < 0)
 		coati_auto_say("%s", job.err.text);
-	else {
-		note_signal();
+	else
 		atomic_store_explicit(&coati_auto_words.phase, AUTO_SAMPLING, memory_order_relaxed);
-	}
 }
 
 /* Stopped, and in the file that has no right name yet. */
-static int write_profile(struct coati_sampler_stats *ret)
+static int write_profile(bool *ret_any)
 {
 	struct coati_error why = { 0 };
 	int r = coati_auto_file_begin(&job.file, &job.err);
-	int stopped = coati_sampler_stop(job.file.fd, ret, &why);
+	int stopped = coati_auto_subject_stop(&job.config, job.file.fd, ret_any, &why);
 
 	if (r < 0)
 		return r;
@@ -138,14 +114,13 @@ static int write_profile(struct coati_sampler_stats *ret)
 /* @pause: another program takes this process over, and our name when we have nothing to write. */
 static void end_profile(bool pause)
 {
-	struct coati_sampler_stats stats = { .size = sizeof(stats) };
-	bool wanted;
+	bool wanted, any = false;
 	int r, ended;
 
 	if (phase() != AUTO_SAMPLING)
 		return;
-	r = write_profile(&stats);
-	wanted = r == 0 && (stats.samples || (!pause && !job.config.keep));
+	r = write_profile(&any);
+	wanted = r == 0 && (any || (!pause && !job.config.keep));
 	if (job.file.fd >= 0) {
 		ended = coati_auto_file_end(&job.file, wanted, job.config.keep,
 					    r < 0 ? NULL : &job.err);
@@ -270,7 +245,7 @@ void coati_auto_work_forget(void)
 {
 	struct auto_words *w = &coati_auto_words;
 
-	coati_sampler_forget();
+	coati_auto_subject_forget();
 	atomic_store_explicit(&w->asked, 0, memory_order_relaxed);
 	atomic_store_explicit(&w->done, 0, memory_order_relaxed);
 	atomic_store_explicit(&w->wants, 0, memory_order_relaxed);

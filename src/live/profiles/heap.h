@@ -56,5 +56,11 @@ static inline bool heap_may_be_sample(const void *p)
 				    memory_order_relaxed);
 }
 
+/* Whether samples are taken. */
+static inline bool heap_is_on(void)
+{
+	return atomic_load_explicit(&coati_heap_shared.on, memory_order_relaxed);
+}
+
 /* heap-write.c: the server can be asked from now on. */
 void coati_heap_pages(void);
