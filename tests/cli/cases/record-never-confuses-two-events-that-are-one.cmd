@@ -12,7 +12,10 @@ try() {
 try twice page-faults,page-faults refused
 try part page-faults,page-faults:u refused
 try periods page-faults/period=1/,page-faults/period=3/ refused
-try apart page-faults:u,page-faults:k taken
+# the kernel's part is not for everybody
+if [ "$(id -u)" = 0 ] || [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -lt 2 ]; then
+	try apart page-faults:u,page-faults:k taken
+fi
 try other page-faults,minor-faults taken
 # two recorders at once: a file gives samples with the other's id to the event that alone can be meant; a stream, or one of several events, tells that they are nobody's
 both() {

@@ -1,8 +1,8 @@
 # in tables and in trees, as text and as JSON; steps of time come in their order
 "$COATI" record -q -- "$HELPERS/../../examples/words" >/dev/null
-for view in "" "--tree" "--csv" "--by image"; do
+for view in "" "--tree" "--csv" "--by line"; do
 	# shellcheck disable=SC2086
-	all=$("$COATI" report -q --min 0 $view | wc -l) some=$("$COATI" report -q --min 99 $view | wc -l)
+	all=$("$COATI" report -q --min 0 $view | grep -vc "^#") some=$("$COATI" report -q --min 99 $view | grep -vc "^#")
 	[ "$some" -lt "$all" ] || echo "$view: $some lines of $all"
 done
 python3 - "$COATI" <<'PY'
