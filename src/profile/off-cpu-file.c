@@ -137,6 +137,7 @@ int coati_off_begin(struct reading *r, const char *path)
 	o->begin = coati_reading_recorder_value(r->recording, "begin_ns");
 	o->end = coati_reading_recorder_value(r->recording, "end_ns");
 	o->whole = coati_reading_recorder_value(r->recording, "whole_processes");
+	o->all_wakes = coati_reading_recorder_value(r->recording, "wakes_all");
 	coati_off_look(r);
 	if (!o->on)
 		return 0;

@@ -195,7 +195,7 @@ static int close_interval(struct reading *r, const struct off_thread *t, uint64_
 	struct off_reading *o = &r->off;
 	uint64_t from = t->since > o->begin ? t->since : o->begin;
 	enum off_frame frame = t->has_stack ? OFF_FRAME_NONE : OFF_FRAME_BLOCKED;
-	uint64_t woken = t->woken > from && t->woken < to ? t->woken : to;
+	uint64_t woken = t->woken && t->woken >= from && t->woken < to ? t->woken : to;
 	int n;
 
 	if (o->end && to > o->end)
@@ -225,6 +225,9 @@ static int switched_in(struct reading *r, struct off_thread *t, uint64_t time)
 {
 	int n = 0;
 
+	/* woken before it had left its CPU, and not since: nothing else brings it back */
+	if (t->state == OFF_AWAY && t->early && !t->woken && r->off.all_wakes)
+		t->woken = t->since;
 	if (t->state == OFF_ON || time < t->since)
 		n = unpaired(r); /* that it left was not told */
 	else
@@ -233,6 +236,7 @@ static int switched_in(struct reading *r, struct off_thread *t, uint64_t time)
 	t->has_stack = false;
 	t->labels = 0;
 	t->woken = 0;
+	t->early = false;
 	t->since = time;
 	return n;
 }
@@ -431,6 +435,7 @@ int coati_off_waking(struct reading *r, const struct coati_recording_item *item,
 	t = &r->off.threads.v[at];
 	if ((t->state == OFF_AWAY || t->state == OFF_UNSEEN) && !t->woken)
 		t->woken = rec->id.time;
+	t->early |= t->state == OFF_ON;
 	return 0;
 }
 

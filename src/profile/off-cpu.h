@@ -36,6 +36,7 @@ struct off_thread {
 	int32_t cpu;
 	uint32_t stack, labels, losses; /* losses: reading's, when it left */
 	uint64_t since, woken;		/* woken 0: not that we know */
+	bool early; /* it was woken since it got its CPU, which it had not left yet */
 };
 
 /* Something was lost between these. */
@@ -48,6 +49,7 @@ struct off_reading {
 	bool at_exec, executed; /* nothing counts before the first exec; it was */
 	bool has_event, cpu_wide;
 	bool whole;		   /* all threads of some processes are watched */
+	bool all_wakes;		   /* every wake-up of them is recorded */
 	uint32_t nr_events;	   /* of the file, that were looked at */
 	uint64_t samples;	   /* of switches and wake-ups */
 	uint32_t event;		   /* of the profile */

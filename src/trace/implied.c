@@ -246,5 +246,5 @@ int coati_timeline_end_waits(struct coati_timeline *t)
 	}
 	ARRAY_FINI(&ends.list);
 	ARRAY_FINI(&waits.list);
-	return r == 0 && t->wakes.len > before ? sort_wakes(t) : r;
+	return r == 0 && (t->unsorted || t->wakes.len > before) ? sort_wakes(t) : r;
 }

@@ -114,40 +114,6 @@ static void note_runner(struct coati_timeline *t, const struct thread *th,
 	*runs = (uint32_t)(th - t->threads.v) + 1;
 }
 
-/* It slept since before the recording, with this stack, and has not run since: it was woken at most. */
-static void settle_first(struct thread *th, uint32_t stack)
-{
-	struct stretch *first = th->stretches.len ? th->stretches.v : NULL;
-	bool woken = th->stretches.len == 2 && first[1].wait == COATI_WAIT_RUNNABLE;
-
-	if (!first || stack == COATI_TIMELINE_NONE || !(th->stretches.len == 1 || woken) ||
-	    first->stack != COATI_TIMELINE_NONE || first->begin != th->begin || !th->told ||
-	    !is_away(first->wait))
-		return;
-	first->wait = COATI_WAIT_OTHER;
-	first->stack = stack;
-	first->asks = true;
-}
-
-static int take_in(struct coati_timeline *t, struct thread *th,
-		   const struct coati_timeline_event *e)
-{
-	int r = push_first(t, th, e->time, COATI_WAIT_UNKNOWN);
-
-	if (r == 0)
-		settle_first(th, e->stack);
-	t->info.has |= COATI_TIMELINE_HAS_SWITCHES;
-	if (last_of(th) && last_of(th)->wait == COATI_WAIT_RUNNING)
-		t->info.unpaired++;
-	note_runner(t, th, e);
-	return r < 0 ? r
-		     : push(t, th,
-			    (struct stretch){ .begin = e->time,
-					      .wait = COATI_WAIT_RUNNING,
-					      .cpu = (int16_t)e->cpu,
-					      .stack = COATI_TIMELINE_NONE });
-}
-
 static int take_out(struct coati_timeline *t, struct thread *th,
 		    const struct coati_timeline_event *e)
 {
@@ -184,12 +150,81 @@ static int push_runnable(struct coati_timeline *t, struct thread *th, uint64_t t
 	return 0;
 }
 
+static int add_wake(struct coati_timeline *t, const struct wake *wake)
+{
+	struct wake *w = ARRAY_ADD(&t->wakes);
+
+	if (!w)
+		return t->wakes.len >= t->wakes.max ? -E2BIG : -ENOMEM;
+	*w = *wake;
+	return push_runnable(t, &t->threads.v[wake->woken], wake->time);
+}
+
+/* A thread that is about to sleep can be woken before it has left its CPU: the wake-up is recorded before the switch, and none comes behind. Where
+ * every wake-up is recorded, nothing else brings it back: it has waited for a CPU since it left the one that it had. */
+static int take_early_wake(struct coati_timeline *t, struct thread *th)
+{
+	const struct stretch *last = last_of(th);
+	struct early_wake early = th->early;
+	struct wake w;
+
+	th->early.time = 0;
+	if (!early.time || !last || !is_away(last->wait) || last->begin < early.time ||
+	    !(t->info.has & COATI_TIMELINE_ALL_WAKES))
+		return 0;
+	w = (struct wake){ .time = last->begin,
+			   .waker = early.waker,
+			   .woken = (uint32_t)(th - t->threads.v),
+			   .stack = early.stack,
+			   .flags = early.flags };
+	t->unsorted = true;
+	return add_wake(t, &w);
+}
+
+/* Its first switch is that it gets a CPU. It has slept since before the recording where a wake-up says so, or the recorder, which
+ * knows the stack. */
+static void settle_first(struct thread *th, uint32_t stack)
+{
+	struct stretch *first = th->stretches.len ? th->stretches.v : NULL;
+	bool woken = th->stretches.len == 2 && first[1].wait == COATI_WAIT_RUNNABLE;
+
+	if (!first || !(th->stretches.len == 1 || woken) || !th->told ||
+	    first->wait != COATI_WAIT_UNKNOWN || first->begin != th->begin ||
+	    (stack == COATI_TIMELINE_NONE && !woken))
+		return;
+	first->wait = COATI_WAIT_OTHER;
+	first->stack = stack;
+	first->asks = stack != COATI_TIMELINE_NONE;
+}
+
+static int take_in(struct coati_timeline *t, struct thread *th,
+		   const struct coati_timeline_event *e)
+{
+	int r = push_first(t, th, e->time, COATI_WAIT_UNKNOWN);
+
+	if (r == 0)
+		settle_first(th, e->stack);
+	if (r == 0)
+		r = take_early_wake(t, th);
+	if (r < 0)
+		return r;
+	t->info.has |= COATI_TIMELINE_HAS_SWITCHES;
+	if (last_of(th) && last_of(th)->wait == COATI_WAIT_RUNNING)
+		t->info.unpaired++;
+	note_runner(t, th, e);
+	return push(t, th,
+		    (struct stretch){ .begin = e->time,
+				      .wait = COATI_WAIT_RUNNING,
+				      .cpu = (int16_t)e->cpu,
+				      .stack = COATI_TIMELINE_NONE });
+}
+
 /* Counts when the thread that is woken is recorded, and waits; whoever wakes it. */
 static int take_wake(struct coati_timeline *t, const struct coati_timeline_event *e)
 {
 	uint32_t woken = coati_timeline_find_thread(t, e->other, e->time), waker;
 	struct thread *th = woken == COATI_TIMELINE_NONE ? NULL : &t->threads.v[woken];
-	struct wake *w;
+	struct wake w;
 	int r;
 
 	t->info.has |= COATI_TIMELINE_HAS_WAKES;
@@ -198,17 +233,23 @@ static int take_wake(struct coati_timeline *t, const struct coati_timeline_event
 	t->info.wakes++;
 	if (th->end)
 		return 0;
-	/* who is woken has slept until then; what it did before the recording began does not matter */
-	r = push_first(t, th, e->time, COATI_WAIT_OTHER);
-	if (r < 0 || !th->stretches.len || !is_away(last_of(th)->wait))
+	r = push_first(t, th, e->time, COATI_WAIT_UNKNOWN);
+	if (r < 0 || !th->stretches.len)
 		return r;
+	/* the waker of a thread that would run anyway is of no interest */
+	if (last_of(th)->wait != COATI_WAIT_RUNNING && !is_away(last_of(th)->wait))
+		return 0;
 	waker = e->tid > 0 ? coati_timeline_need_waker(t, e->pid, e->tid, e->time)
 			   : COATI_TIMELINE_NONE;
 	th = &t->threads.v[woken]; /* they may have moved */
-	w = ARRAY_ADD(&t->wakes);
-	if (!w)
-		return t->wakes.len >= t->wakes.max ? -E2BIG : -ENOMEM;
-	*w = (struct wake){
+	if (!is_away(last_of(th)->wait)) {
+		th->early = (struct early_wake){ .time = e->time,
+						 .waker = waker,
+						 .stack = e->stack,
+						 .flags = e->flags & COATI_TIMELINE_IRQ };
+		return 0;
+	}
+	w = (struct wake){
 		.time = e->time,
 		.blocked_ns = e->time > last_of(th)->begin ? e->time - last_of(th)->begin : 0,
 		.waker = waker,
@@ -216,7 +257,7 @@ static int take_wake(struct coati_timeline *t, const struct coati_timeline_event
 		.stack = e->stack,
 		.flags = e->flags & COATI_TIMELINE_IRQ,
 	};
-	return push_runnable(t, th, e->time);
+	return add_wake(t, &w);
 }
 
 static int take_exit(struct coati_timeline *t, struct thread *th,

@@ -61,6 +61,12 @@ struct wake {
 	uint32_t waker, woken, stack, flags;
 };
 
+/* A wake-up of a thread that has not left its CPU yet. */
+struct early_wake {
+	uint64_t time; /* 0: none since it got the CPU */
+	uint32_t waker, stack, flags;
+};
+
 struct span {
 	uint64_t begin, end;
 	uint32_t thread, task;
@@ -73,7 +79,8 @@ struct thread {
 	uint64_t begin, end; /* end 0: it goes on */
 	uint32_t older;	     /* thread that had this number before, or NONE */
 	bool told;	     /* that it was there, or started */
-	bool outside;	     /* it woke a thread, but is not recorded itself: it has no length */
+	struct early_wake early;
+	bool outside; /* it woke a thread, but is not recorded itself: it has no length */
 	uint8_t call; /* enum coati_wait that its system call stands for; RUNNING: it is in none */
 	ARRAY(struct stretch) stretches;
 	ARRAY(struct mark) works;
@@ -136,6 +143,7 @@ struct coati_timeline {
 	uint32_t *cpu_runs; /* of each CPU: the thread that was said to run there last, and 1 */
 	uint8_t cpus[TIMELINE_CPUS_MAX / 8];
 	bool ended;
+	bool unsorted; /* wakes */
 	struct coati_profile *profile;
 	struct coati_contexts *contexts; /* of the profile */
 	struct coati_view *view;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/fake-tree.h"
 #include "unit/profile-tape.h"
 
 #define OFF_EVENT 1 /* of the tapes here */
@@ -455,4 +456,74 @@ TEST(off_cpu_of_wild_switches_never_exceeds_the_recording)
 	CHECK_U64(off_ns(p), >, 0);
 	CHECK_U64(off_ns(p), <=, 16u * 899000u);
 	coati_profile_free(&p);
+}
+
+#define WAKE_EVENT 2
+#define WAKE_ID	   7
+
+/* The same with wake-ups. */
+static void open_tape_with_wakes(struct tape *t)
+{
+	tape_program();
+	tape_begin(t, "a");
+	t->time = 0;
+	t->attr_flags = COATI_ATTR_CONTEXT_SWITCH;
+	tape_event(t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock", COATI_SAMPLE_CALLCHAIN);
+	tape_event(t, COATI_TYPE_SOFTWARE, COATI_SW_CONTEXT_SWITCHES, COATI_OFF_CPU_EVENT,
+		   COATI_SAMPLE_CALLCHAIN);
+	tape_event(t, COATI_TYPE_TRACEPOINT, WAKE_ID, COATI_OFF_CPU_WAKING, COATI_SAMPLE_RAW);
+	CHECK_OK(fake_file("tracefs", "events/header_page", "x\n"));
+	CHECK_OK(fake_file("tracefs", "events/header_event", "x\n"));
+	CHECK_OK(fake_file("tracefs", "events/sched/sched_waking/id", "7\n"));
+	CHECK_OK(fake_file(
+		"tracefs", "events/sched/sched_waking/format",
+		"name: sched_waking\nID: 7\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
+		"\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n"));
+	CHECK_OK(coati_writer_tracing_data(t->writer, "tracefs", NULL));
+	tape_start(t);
+	tape_process(t, PID, "app");
+}
+
+static void put_wake(struct tape *t, uint32_t whom, uint64_t time)
+{
+	const uint32_t payload[4] = { WAKE_ID, 0, whom, 0 };
+	struct coati_record rec = { .type = COATI_RECORD_SAMPLE,
+				    .id = { .pid = 77, .tid = 77, .time = time, .id = 102 } };
+
+	rec.u.sample = (struct coati_sample){ .present = t->formats[WAKE_EVENT].sample_type,
+					      .period = 1,
+					      .raw = (const uint8_t *)payload,
+					      .raw_size = sizeof(payload) };
+	tape_record(t, &rec);
+}
+
+TEST(off_cpu_wake_before_the_thread_has_left_its_cpu_makes_it_wait_for_one)
+{
+	/* only where all wake-ups are recorded can nothing else have brought it back */
+	for (uint64_t all = 0; all < 2; all++) {
+		struct coati_profile *p;
+		char account[80];
+		struct tape t;
+
+		open_tape_with_wakes(&t);
+		put_in(&t, PID, 150000);
+		put_wake(&t, PID, 199000);
+		put_out(&t, PID, 200000, COATI_MISC_SWITCH_OUT);
+		put_in(&t, PID, 230000);
+		/* woken while it went on running: what it sleeps for later has a wake-up of its own */
+		put_wake(&t, PID, 240000);
+		put_out(&t, PID, 250000, COATI_MISC_SWITCH_OUT);
+		put_wake(&t, PID, 257000);
+		put_in(&t, PID, 260000);
+		snprintf(account, sizeof(account), "begin_ns=100000\nend_ns=260000\nwakes_all=%d\n",
+			 (int)all);
+		close_tape(&t, account);
+		p = tape_profile("a");
+		CHECK_U64(off_ns(p), ==, 90000);
+		CHECK_U64(total_of(p, COATI_BY_WAIT, "runnable"), ==, all ? 33000 : 3000);
+		CHECK_U64(total_of(p, COATI_BY_FUNCTION, "[off-CPU since before the recording]"),
+			  ==, 50000);
+		coati_profile_free(&p);
+	}
 }

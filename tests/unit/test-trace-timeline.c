@@ -6,6 +6,7 @@
 
 #include <coati/timeline.h>
 
+#include "trace/timeline.h"
 #include "unit/timeline-feeder.h"
 
 static struct coati_ledger ledger(struct coati_timeline *t, int32_t tid, uint64_t from, uint64_t to)
@@ -97,6 +98,66 @@ TEST(timeline_thread_that_slept_before_waits_where_the_recorder_found_it)
 		CHECK_U64(l.parts[COATI_WAIT_UNKNOWN], ==, 0);
 		coati_timeline_free(&t);
 	}
+}
+
+TEST(timeline_wake_before_the_thread_has_left_its_cpu_makes_it_wait_for_one)
+{
+	/* only where all wake-ups are recorded can nothing else have brought it back */
+	for (int all = 0; all < 2; all++) {
+		struct coati_timeline *t = begin(100);
+		struct coati_timeline_wake w;
+		struct coati_ledger l;
+
+		if (all)
+			t->info.has |= COATI_TIMELINE_ALL_WAKES;
+		exists(t, 1);
+		exists(t, 2);
+		in(t, 1, 100);
+		wake(t, 2, 1, 390);
+		out(t, 1, 400, COATI_WAIT_FAULT);
+		in(t, 2, 500);
+		out(t, 2, 510, COATI_WAIT_READ);
+		wake(t, 1, 2, 520);
+		in(t, 1, 900);
+		/* woken while it went on running: what it sleeps for later has a wake-up of its own */
+		wake(t, 2, 1, 1000);
+		out(t, 1, 1100, COATI_WAIT_FUTEX);
+		wake(t, 2, 1, 1200);
+		in(t, 1, 1300);
+		end(t, 2000);
+		CHECK_ERR(coati_timeline_ledger(t, 0, 100, 2000, &l), 0);
+		CHECK_U64(l.parts[COATI_WAIT_FAULT], ==, all ? 0 : 500);
+		CHECK_U64(l.parts[COATI_WAIT_RUNNABLE], ==, all ? 600 : 100);
+		CHECK_U64(l.parts[COATI_WAIT_FUTEX], ==, 100);
+		CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 1200);
+		CHECK_INT(coati_timeline_wake_count(t), ==, all ? 3 : 2);
+		CHECK_ERR(coati_timeline_wake(t, 0, &w), 0);
+		CHECK_U64(w.time, ==, all ? 400 : 520);
+		CHECK_INT(w.woken, ==, all ? 0 : 1);
+		CHECK_INT(w.wait, ==, all ? COATI_WAIT_FAULT : COATI_WAIT_READ);
+		coati_timeline_free(&t);
+	}
+}
+
+TEST(timeline_thread_that_is_woken_first_has_slept)
+{
+	struct coati_timeline *t = begin(100);
+	struct coati_ledger l;
+
+	exists(t, 1);
+	exists(t, 2);
+	wake(t, 9, 1, 300);
+	wake(t, 9, 2, 300);
+	in(t, 1, 400);
+	out(t, 2, 400, COATI_WAIT_READ); /* it had not left its CPU: it did not sleep */
+	end(t, 500);
+	CHECK_ERR(coati_timeline_ledger(t, 0, 100, 500, &l), 0);
+	CHECK_U64(l.parts[COATI_WAIT_OTHER], ==, 200);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNABLE], ==, 100);
+	CHECK_ERR(coati_timeline_ledger(t, 1, 100, 500, &l), 0);
+	CHECK_U64(l.parts[COATI_WAIT_OTHER], ==, 0);
+	CHECK_U64(l.parts[COATI_WAIT_UNKNOWN], ==, 200);
+	coati_timeline_free(&t);
 }
 
 TEST(timeline_number_that_is_used_again_is_another_thread)
