@@ -151,7 +151,7 @@ static void put_causes(struct trace *t, const struct coati_why *w)
 static const char *name_limit(const struct coati_why_row *row)
 {
 	if (row->verdict == COATI_WHY_SPREAD)
-		return "twice as far as its own tail reaches";
+		return "as far as its own tail may reach";
 	if (row->verdict == COATI_WHY_MACHINE)
 		return "what sharing a core can do";
 	return "half of what a typical one takes";

@@ -416,12 +416,13 @@ struct coati_why {
  *
  *	CAUSES		A part is one when its extra time is more than half of what a typical one
  *			takes, with 99 % confidence (resampling the slow ones), and more than
- *			twice what its own tail would give them, or behind a valley in its
- *			distribution. This holds for all slow ones, or for those in which the
- *			part stands out, if they are two and a fifth of the slow ones at least:
- *			so there can be several causes. Running time must also have more than
- *			doubled, and have been seen by samples as far as they can tell, or else
- *			be more than what the host took away in these intervals.
+ *			twice what its own tail would give them (three times where they are
+ *			fewer than 10), or behind a valley in its distribution. This holds for
+ *			all slow ones, or for those in which the part stands out, if they are
+ *			two and a fifth of the slow ones at least: so there can be several
+ *			causes. Running time must also have more than doubled, and have been
+ *			seen by samples as far as they can tell, or else be more than what the
+ *			host took away in these intervals.
  *	NO_DIFFERENCE	No part is.
  *	CANNOT_TELL	Fewer than 5 are slow or 20 typical; the recording does not say what
  *			threads did; the host may have taken the extra running time; the typical

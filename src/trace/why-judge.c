@@ -28,7 +28,9 @@
 #define OUTSIDE	     10	  /* rounds on each side: 99 % of them lie between */
 #define MANY	     2000 /* their mean is normal: 99 % lie within */
 #define MANY_ERRORS  2.576
-#define APART	     2.0 /* times the distance of the tail */
+#define APART	     2.0 /* times the distance of the tail, */
+#define APART_FEW    3.0 /* and of fewer than FEW, whose mean is less certain */
+#define FEW	     10
 #define SHARED_CORE  1.0 /* of what a typical one runs: two on a core run half as fast */
 #define TICKS_LEAST  3.0 /* extra samples of a slow one: one is there after any interruption */
 #define STANDS_OUT   0.5 /* of what an instance takes longer than a typical one */
@@ -210,7 +212,7 @@ static int judge_group(const struct part *p, struct group g, struct coati_why *w
 {
 	const struct comparison *c = p->c;
 	struct interval in;
-	double tail;
+	double tail, apart;
 	int r = interval_of(c, p->col->v, g, NULL, &in);
 
 	if (r < 0)
@@ -224,11 +226,12 @@ static int judge_group(const struct part *p, struct group g, struct coati_why *w
 	tail = coati_why_tail(p->sorted, c->list.len, (double)g.nr / (double)w->nr,
 			      WHY_FLOOR * w->typical);
 	row->tail = tail;
-	if (tail >= 0 && in.low <= APART * (tail - row->typical) &&
+	apart = (g.nr < FEW ? APART_FEW : APART) * (tail - row->typical);
+	if (tail >= 0 && in.low <= apart &&
 	    !coati_why_valley(p->sorted, c->list.len, row->typical + in.low,
 			      WHY_FLOOR * w->typical)) {
 		row->verdict = COATI_WHY_SPREAD;
-		row->limit = APART * (tail - row->typical);
+		row->limit = apart;
 		return 0;
 	}
 	if (row->kind == COATI_WHY_PART && row->part == COATI_WAIT_RUNNING)
