@@ -140,6 +140,22 @@ COATI_API int coati_sampler_start(const struct coati_sampler_opts *opts, struct 
  *   -ESRCH  it does not run */
 COATI_API int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_error *err);
 
+/* For a program that replaces itself by exec() without a fork while it is sampled. A perf event that
+ * fires inside exec() sends SIGTRAP to the new program, which has no handler for it and is killed; at
+ * high rates nearly every time. So:
+ *
+ *	coati_sampler_before_exec();
+ *	execv(path, argv);
+ *	coati_sampler_exec_failed();		it goes on
+ *
+ * Between the two calls no thread is sampled. Timers need neither call, as the kernel drops their
+ * signals. Both do nothing where no sampler runs, and in a child, which has none: posix_spawn(),
+ * system() and fork() with exec() are safe by themselves. A sampler that COATI_PROFILE started is
+ * ended by coati_auto_finish() (<coati/auto.h>) instead.
+ * Thread: any, the one that calls exec().  Signal: not safe. */
+COATI_API void coati_sampler_before_exec(void);
+COATI_API void coati_sampler_exec_failed(void);
+
 /* Look whether something was loaded or unloaded since the tables were made, and make those that are missing; within the memory that was allowed last. For programs that call
  * dlopen() while they have a heap or lock profile (<coati/heap.h>, <coati/locks.h>), which have no thread that looks for it. 0 or -ENOMEM: what was there stays.
  * Thread: any.  Signal: not safe; not inside of an allocator.  Memory: allocates. */

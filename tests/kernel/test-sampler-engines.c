@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <coati/sampler.h>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "kernel/need.h"
 #include "kernel/sampler-tape.h"
+#include "live/sampler/sampler.h"
 
 /* What was used since the last tick that found the process running is still to come: several of them on a machine that is busy. */
 static bool is_most(enum coati_sampler_engine engine)
@@ -217,4 +219,70 @@ TEST(sampler_works_for_an_ordinary_user)
 	CHECK_OK(coati_sampler_stop(-1, &stats, &err));
 	test_note("engine %d", (int)stats.engine);
 	CHECK_U64(stats.cpu_ns, >=, 50 * NSEC_PER_MSEC);
+}
+
+/* ---- exec ---- */
+
+/* Samples itself at the highest rate and becomes another program. Its status. */
+static int become_true(bool prepared)
+{
+	char *argv[] = { "true", NULL };
+	int status;
+	pid_t pid = fork();
+
+	CHECK_OK(pid);
+	if (!pid) {
+		start_sampler(10000, COATI_SAMPLER_PERF);
+		burn(NSEC_PER_MSEC);
+		if (prepared)
+			coati_sampler_before_exec();
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+	return status;
+}
+
+TEST_LIMIT(sampler_that_is_told_before_exec_kills_no_program, 120)
+{
+	int killed = 0;
+
+	need_signals();
+	need_perf();
+	for (int i = 0; i < 100; i++)
+		CHECK_INT(become_true(true), ==, 0);
+	for (int i = 0; i < 20; i++)
+		killed += become_true(false) != 0;
+	test_note("%d of 20 were killed that did not tell", killed);
+}
+
+static uint64_t samples_now(void)
+{
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
+		samples += coati_sampler_shared.slots[i].samples;
+	return samples;
+}
+
+TEST(sampler_is_off_before_an_exec_and_goes_on_when_it_failed)
+{
+	char *argv[] = { "none", NULL };
+	uint64_t samples;
+
+	need_signals();
+	need_perf();
+	start_sampler(10000, COATI_SAMPLER_PERF);
+	coati_sampler_before_exec();
+	samples = samples_now();
+	burn(20 * NSEC_PER_MSEC);
+	CHECK_U64(samples_now(), ==, samples);
+	CHECK_INT(execv("/nonexistent/none", argv), ==, -1);
+	coati_sampler_exec_failed();
+	CHECK_INT(errno, ==, ENOENT);
+	while (samples_now() == samples)
+		burn(NSEC_PER_MSEC);
+	CHECK_OK(coati_sampler_stop(-1, NULL, NULL));
+	coati_sampler_before_exec(); /* nothing runs */
+	coati_sampler_exec_failed();
 }

@@ -155,6 +155,13 @@ int coati_sampler_enable(struct sampler_events *e, struct coati_error *err)
 	return r < 0 ? coati_fail(err, r, "sampler: starting an event or timer: %m") : 0;
 }
 
+void coati_sampler_switch(struct sampler_events *e, bool on)
+{
+	for (uint32_t i = 0; i < e->len; i++)
+		if (e->threads[i].fd >= 0)
+			ioctl(e->threads[i].fd, on ? IOC_ENABLE : IOC_DISABLE, 0);
+}
+
 static void close_thread(const struct sampler_thread *t)
 {
 	if (t->fd >= 0) {

@@ -49,6 +49,8 @@ int coati_sampler_open_perf(struct sampler_events *e, struct coati_error *err);
 int coati_sampler_open_threads(struct sampler_events *e, struct coati_error *err);
 int coati_sampler_open_timer(struct sampler_events *e, struct coati_error *err);
 int coati_sampler_enable(struct sampler_events *e, struct coati_error *err);
+/* Perf events: all off, or on again. */
+void coati_sampler_switch(struct sampler_events *e, bool on);
 void coati_sampler_close(struct sampler_events *e);
 /* A timer over the CPU time of the process, with the signal @sig, beside what samples each thread:
  * rest.c says what it is for. It runs at once. */

@@ -557,6 +557,37 @@ int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_erro
 	return r;
 }
 
+/* ---- exec ---- */
+
+/* The thread that calls it has no signal of them on its way when the system call has returned. Timers
+ * need none of this: the kernel drops their signals at exec. */
+static void switch_events(bool on)
+{
+	uint32_t state = RUNNING;
+
+	if (atomic_load_explicit(&run.pid, memory_order_relaxed) != getpid() ||
+	    !atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,
+						     memory_order_acquire, memory_order_relaxed))
+		return; /* of the parent, or it does not run */
+	if (run.stats.engine == COATI_SAMPLER_PERF && !(run.flags & COATI_SAMPLER_OWN_FILES))
+		coati_sampler_switch(&run.events, on);
+	/* pairs with: acquire of the next start or stop */
+	atomic_store_explicit(&run.state, RUNNING, memory_order_release);
+}
+
+void coati_sampler_before_exec(void)
+{
+	switch_events(false);
+}
+
+void coati_sampler_exec_failed(void)
+{
+	int keep = errno;
+
+	switch_events(true);
+	errno = keep;
+}
+
 static int write_profile(int fd, const struct sampler_profile *p, struct coati_error *err)
 {
 	struct strbuf out = STRBUF_INIT(PROFILE_BYTES_MAX);
