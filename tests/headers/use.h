@@ -4,6 +4,7 @@
 #define COATI_TESTS_USE_H
 
 #include <coati/coati.h>
+#include <coati/frames.h>
 #include <coati/live.h>
 
 static inline int use_targets(const struct coati_attr *attr, struct coati_event **ret,
@@ -38,6 +39,8 @@ static inline const char *use_versions(void)
 static inline void use_tracer(struct coati_live_task *task)
 {
 	COATI_REGION("region");
+	COATI_REGION_NAMED("named");
+	COATI_FRAME("frame");
 	COATI_REGION_IN("category", "region");
 	COATI_REGION_LAZY("region", 100);
 	COATI_REGION_STACK("region");
