@@ -4,7 +4,7 @@
  *
  * The process to be recorded has a thread woken-t. When somebody writes a line into the pipe IN it starts a second one, woken-late. Process woken-by wakes both
  * in turn, ROUNDS times each, after they have left their CPU, and goes on using the CPU that all of them share. Afterwards one line for each of the two
- * threads goes into the pipe OUT: "NAME TID WAITED-NS", how long it waited for a CPU since the line came, by schedstat.
+ * threads goes into the pipe OUT: "NAME TID WAITED-NS", how long it waited for a CPU since then, by schedstat.
  * Prints the number of the process to be recorded.
  */
 #include <fcntl.h>
@@ -39,11 +39,15 @@ static void fail(const char *what)
 }
 
 /* The second number: how long the thread waited for a CPU. */
-static unsigned long long waited(void)
+static unsigned long long waited(const char *who)
 {
-	char text[128], *at;
-	int fd = open("/proc/thread-self/schedstat", O_RDONLY);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char path[64], text[128], *at;
+	int fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%s/schedstat", who);
+	fd = open(path, O_RDONLY);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	if (n <= 0)
 		fail("schedstat");
@@ -59,11 +63,10 @@ static void *wait_here(void *arg)
 	char c;
 
 	prctl(PR_SET_NAME, w->name);
-	w->before = waited();
 	w->tid = (int)syscall(SYS_gettid);
 	while (read(w->pipe[0], &c, 1) == 1 && c != 'e')
 		;
-	w->after = waited();
+	w->after = waited("thread-self");
 	return NULL;
 }
 
@@ -104,9 +107,17 @@ static void wake(const struct waiter *w, char c)
 		;
 }
 
-static void run_waker(int rounds)
+/* What the process waited for a CPU before it waits for the line does not count. */
+static void run_waker(int rounds, pid_t recorded)
 {
+	char who[16];
+
 	prctl(PR_SET_NAME, "woken-by");
+	snprintf(who, sizeof(who), "%d", recorded);
+	until_blocked(recorded);
+	waiters[0].before = waited(who);
+	printf("%d\n", recorded);
+	fflush(stdout);
 	while (!waiters[0].tid || !waiters[1].tid)
 		usleep(1000);
 	for (int i = 1; i <= rounds; i++)
@@ -140,8 +151,6 @@ static void record_me(const char *in, const char *out)
 	FILE *f;
 
 	prctl(PR_SET_NAME, waiters[0].name);
-	printf("%d\n", getpid());
-	fflush(stdout);
 	f = fopen(in, "r");
 	if (!f || !fgets(line, sizeof(line), f))
 		fail(in);
@@ -149,6 +158,7 @@ static void record_me(const char *in, const char *out)
 		fail("pthread_create");
 	wait_here(&waiters[0]);
 	pthread_join(late, NULL);
+	waiters[0].after = waited("thread-self");
 	f = fopen(out, "w");
 	if (!f)
 		fail(out);
@@ -181,7 +191,7 @@ int main(int argc, char **argv)
 	if (recorded < 0)
 		fail("fork");
 	if (!fork())
-		run_waker(atoi(argv[1]));
+		run_waker(atoi(argv[1]), recorded);
 	while (wait(NULL) > 0)
 		;
 	return 0;
