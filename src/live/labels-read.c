@@ -41,32 +41,9 @@ uint32_t coati_labels_compact(const uint8_t *entries, uint32_t size, uint8_t *re
 	return used;
 }
 
-/* Whether longjmp() has left the function of a scope: its variable is below the stack pointer, or
- * holds something else by now. The variable is on the stack of this thread, which may be read
- * wherever it was once used. */
-__attribute__((no_sanitize("address", "thread"))) static bool is_left(const struct label_thread *t,
-								      const struct label_slot *s,
-								      uint64_t sp)
-{
-	const volatile struct coati_label_scope *variable;
-
-	if (!s->below)
-		return false;
-	if (s->below > t->stack_top - sp) /* on another stack: more than any scope has */
-		return true;
-	variable = (const struct coati_label_scope *)(uintptr_t)(t->stack_top - s->below);
-	return variable->serial != s->serial || variable->thread != t;
-}
-
-uint32_t coati_label_depth(const struct label_thread *t, uint64_t sp, uint32_t below)
-{
-	uint32_t depth = t->depth, open = depth;
-
-	while (depth--)
-		if (is_left(t, &t->slots[depth], sp) || (below && t->slots[depth].below == below))
-			open = depth;
-	return open;
-}
+/* Not there in programs that only read labels. No thread has any then, either. */
+__attribute__((weak, visibility("hidden"))) uint32_t coati_label_depth(const struct label_thread *t,
+								       uint64_t sp, uint32_t below);
 
 void coati_labels_read(uint64_t sp, struct coati_labels *ret)
 {
@@ -81,7 +58,7 @@ void coati_labels_read(uint64_t sp, struct coati_labels *ret)
 		return;
 	r = atomic_load_explicit(&t->now, memory_order_acquire);
 	size = atomic_load_explicit(&r->size, memory_order_acquire);
-	open = coati_label_depth(t, sp, 0);
+	open = coati_label_depth ? coati_label_depth(t, sp, 0) : t->depth;
 	if (open < t->depth && t->slots[open].start < size)
 		size = t->slots[open].start;
 	ret->size = coati_labels_compact(r->entries, size, ret->bytes);

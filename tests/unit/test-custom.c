@@ -16,6 +16,7 @@
 #include <coati/live.h>
 
 #include "base/alloc.h"
+#include "live/page.h"
 #include "unit/serve-client.h"
 
 static struct coati_custom *made(const char *name, uint32_t max_values)
@@ -252,6 +253,30 @@ TEST(custom_profile_goes_on_in_the_child_of_a_fork)
 	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
 	CHECK_INT(status, ==, 0);
 	CHECK_U64(coati_custom_count(p), ==, 1);
+}
+
+/* Profiles that could not be made leave nothing that a fork would wait for. */
+TEST(custom_profiles_that_find_no_page_do_not_disturb_forks)
+{
+	static struct live_page pages[64];
+	static char names[64][8];
+	struct coati_custom *p;
+	int status;
+	pid_t pid;
+
+	for (int i = 0; i < 64; i++) {
+		snprintf(names[i], sizeof(names[i]), "p%d", i);
+		pages[i].name = names[i];
+		coati_page_provide(&pages[i]);
+	}
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(coati_custom_new("late", NULL, &p, NULL), ==, -ENOSPC);
+	pid = fork();
+	CHECK_OK(pid);
+	if (!pid)
+		_exit(0);
+	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+	CHECK_INT(status, ==, 0);
 }
 
 TEST(custom_profile_is_a_page_of_the_server)

@@ -19,7 +19,8 @@ static const char reserved[][16] = { "allocs",	  "block",	  "cmdline", "frames",
 				     "symbol",	  "threadcreate", "threads", "trace" };
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static struct coati_custom *first; /* under the lock above */
+static struct coati_custom *first; /* this and the next under the lock above */
+static bool has_atfork;
 
 /* ---- values ---- */
 
@@ -206,8 +207,9 @@ static int make(const char *name, const struct coati_custom_opts *o, struct coat
 		r = coati_store_open(&p->store, err);
 	if (r == 0)
 		r = coati_store_prepare(&p->store, name, o->stacks, o->max_table_bytes, err);
-	if (r == 0 && !first && pthread_atfork(before_fork, after_fork, after_fork))
+	if (r == 0 && !has_atfork && pthread_atfork(before_fork, after_fork, after_fork))
 		r = coati_fail(err, -ENOMEM, "profile %s: no memory to watch forks", name);
+	has_atfork = has_atfork || r == 0;
 	if (r < 0) {
 		if (p)
 			coati_store_close(&p->store);
