@@ -17,7 +17,7 @@ struct why_args {
 
 static const struct option opts[] = {
 	OPT_STR(0, "slow", struct why_args, slow, "pNN",
-		"call those slow that are above the NNth percentile, p50 to p99.99 (default p99)"),
+		"slow: above the NNth percentile, p50 to p99.99 (default p99)"),
 	OPT_TEXTS('i', "input", struct why_args, inputs, 0, "FILE",
 		  "input file, - for stdin (default: newest recording in this directory)"),
 	OPT_FLAG(0, "json", struct why_args, json,
