@@ -11,6 +11,7 @@
 
 #include <coati/timeline.h>
 
+#include "base/alloc.h"
 #include "unit/timeline-feeder.h"
 #include "unit/why-stage.h"
 
@@ -469,6 +470,47 @@ TEST(why_believes_samples_also_when_typical_ones_are_too_short_for_them)
 	CHECK_STR(w->rows[0].name, "running");
 	CHECK(w->number > 13e6 && w->number < 15e6); /* less a tick of the sampler */
 	CHECK(w->seen > 0.9);
+	coati_why_free(&w);
+	coati_timeline_free(&t);
+}
+
+/* With a cause of each kind of blame: a waker, code and a hog. */
+TEST(why_survives_every_allocation_that_fails)
+{
+	struct coati_why *w = NULL;
+	struct coati_timeline *t;
+	struct actor a;
+	struct stage s;
+	int r = -ENOMEM;
+
+	stage_init(&s, 1);
+	s.told = true;
+	s.tick_ns = 0;
+	actor_init(&a, &s, 11, 1e6);
+	for (int i = 1; i <= 100; i++) {
+		uint64_t task = actor_begin(&a, "job", a.now), other;
+
+		if (i % 30 == 7) {
+			other = actor_begin(&a, "other", a.now);
+			actor_enter(&a, other);
+			actor_run(&a, 1e8);
+			actor_end(&a, other);
+		}
+		actor_enter(&a, task);
+		actor_run(&a, i % 30 == 17 ? 1e8 : 1e6);
+		if (i % 30 == 27)
+			actor_wait(&a, COATI_WAIT_FUTEX, a.now + 1e8, 12);
+		actor_end(&a, task);
+	}
+	t = stage_end(&s);
+	for (uint64_t n = 0; r == -ENOMEM && n < 10000; n++) {
+		coati_alloc_fail_after(n);
+		r = coati_timeline_why(t, coati_timeline_find_type(t, "job"), 90, &w, NULL);
+		coati_alloc_fail_after(UINT64_MAX);
+		CHECK((r == 0) == (w != NULL));
+	}
+	CHECK_ERR(r, 0);
+	CHECK_INT(w->nr_causes, ==, 3);
 	coati_why_free(&w);
 	coati_timeline_free(&t);
 }
