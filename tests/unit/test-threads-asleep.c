@@ -22,6 +22,7 @@
 #include <coati/live.h>
 #include <coati/serve.h>
 
+#include "live/labels.h"
 #include "live/profiles/threads.h"
 #include "live/sampler/objects.h"
 #include "unit/sampler-frames.h"
@@ -371,9 +372,12 @@ static void *finds_label(void *tid)
 	return found ? tid : NULL;
 }
 
+/* The thread uses other labels at the fork, as one that runs a fiber does: they are not the thread's. */
 TEST(threads_that_sleep_keep_their_labels_in_the_child_of_a_fork)
 {
 	static struct coati_label_key key = COATI_LABEL_KEY("tenant");
+	static struct label_thread other;
+	struct label_thread *own;
 	int status;
 	pid_t pid;
 
@@ -381,13 +385,20 @@ TEST(threads_that_sleep_keep_their_labels_in_the_child_of_a_fork)
 		test_skip("the emulator shows no registers of threads that sleep");
 	coati_sampler_objects_begin();
 	CHECK_OK(coati_label_set(&key, "acme"));
+	own = atomic_load(&coati_label_self);
+	atomic_store(&other.now, &other.records[0]);
+	atomic_store(&coati_label_self, &other);
 	pid = fork();
+	atomic_store(&coati_label_self, own);
 	CHECK_OK(pid);
 	if (!pid) {
 		uint32_t tid = (uint32_t)gettid();
 		void *found = NULL;
 		pthread_t thread;
+		sigset_t all;
 
+		sigfillset(&all); /* a signal would find them by itself */
+		pthread_sigmask(SIG_SETMASK, &all, NULL);
 		if (pthread_create(&thread, NULL, finds_label, &tid) ||
 		    pthread_join(thread, &found))
 			_exit(2);

@@ -12,11 +12,13 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct label_thread *first; /* under the lock */
+static struct label_thread *first; /* this and the next under the lock */
+static uint32_t forking;	   /* the thread that forks */
 
 static void before_fork(void)
 {
 	pthread_mutex_lock(&lock);
+	forking = (uint32_t)syscall(SYS_gettid);
 }
 
 static void after_fork(void)
@@ -24,10 +26,12 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* One thread is left, with another number. */
+/* One thread is left, with another number. Its state is in the list: what it uses now may be that of
+ * a fiber, which has an end of its own. */
 static void in_child(void)
 {
-	first = atomic_load_explicit(&coati_label_self, memory_order_relaxed);
+	while (first && first->tid != forking)
+		first = first->next;
 	if (first) {
 		first->next = NULL;
 		first->tid = (uint32_t)syscall(SYS_gettid);
