@@ -28,7 +28,7 @@ struct coati_recorder {
 	uint64_t bytes, window_ns, generation_ns;
 	uint64_t from;	    /* first generation that is its own; streams: that is not written yet */
 	uint64_t until;	    /* the last one; UINT64_MAX while it runs */
-	int error;	    /* first one of a stream or of a snapshot that nobody called for */
+	_Atomic int error;  /* first one of a stream or of a snapshot that nobody called for */
 	int snapshot_error; /* last one of those, */
 	uint64_t snapshots, snapshots_failed; /* and how many there were */
 	/* One that leaves out new events must not keep the old ones where others need room: beside

@@ -86,7 +86,8 @@ static void note_result(struct job *job, int r)
 	if (r < 0) {
 		rec->snapshot_error = r;
 		rec->snapshots_failed++;
-		rec->error = rec->error ? rec->error : r;
+		if (!atomic_load(&rec->error))
+			atomic_store(&rec->error, r);
 		atomic_store_explicit(&w->next_ns, job->now + w->pause_ns, memory_order_relaxed);
 	} else {
 		w->written++;
