@@ -30,7 +30,7 @@ TEST(frames_are_counted_and_measured_between_marks)
 		before[i] = now_ns();
 		one_frame();
 		after[i] = now_ns();
-		while (now_ns() - before[i] < (i < 95 ? 20000u : 400000u))
+		while (now_ns() - after[i] < (i < 95 ? 20000u : 400000u))
 			;
 	}
 	for (int i = 0; i < 100; i++) {

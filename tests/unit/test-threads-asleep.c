@@ -212,6 +212,16 @@ TEST_LIMIT(threads_page_ends_no_sleeping_system_call, 60)
 
 /* ---- frames ---- */
 
+/* A sanitizer makes frames that are found by the frame pointer, which a sleeping thread does not show. */
+static void skip_where_frames_have_pointers(void)
+{
+	if (test_emulated())
+		test_skip("the emulator shows no registers of threads that sleep");
+#ifdef UNDER_SANITIZER
+	test_skip("code with a sanitizer in it needs its frame pointer");
+#endif
+}
+
 static bool is_in(const struct thread_seen *t, const struct frames *f)
 {
 	for (uint32_t at = 0; at + f->len <= t->nr_frames; at++) {
@@ -250,8 +260,7 @@ TEST(threads_that_sleep_have_every_frame_without_a_signal)
 	uint32_t whole = 0;
 	sigset_t all;
 
-	if (test_emulated())
-		test_skip("the emulator shows no registers of threads that sleep");
+	skip_where_frames_have_pointers();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL); /* inherited: no signal would get through */
 	coati_sampler_objects_begin();
@@ -331,8 +340,7 @@ TEST_LIMIT(threads_that_wake_up_while_they_are_seen_have_no_mixed_stacks, 120)
 	struct threads_seen seen;
 	pthread_t thread;
 
-	if (test_emulated())
-		test_skip("the emulator shows no registers of threads that sleep");
+	skip_where_frames_have_pointers();
 	coati_sampler_objects_begin();
 	learns(NULL);
 	CHECK_INT(pthread_create(&thread, NULL, hops, NULL), ==, 0);
@@ -383,6 +391,9 @@ TEST(threads_that_sleep_keep_their_labels_in_the_child_of_a_fork)
 
 	if (test_emulated())
 		test_skip("the emulator shows no registers of threads that sleep");
+#ifdef UNDER_TSAN
+	test_skip("TSan starts no threads in a child");
+#endif
 	coati_sampler_objects_begin();
 	CHECK_OK(coati_label_set(&key, "acme"));
 	own = atomic_load(&coati_label_self);
