@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The execution tracer and the flight recorder of libcoati-live: what a program says about itself, with the time, in a few bytes an event.
+ * The execution tracer and the flight recorder of libcoati-live: what a program says about
+ * itself, with the time, in a few bytes an event.
  *
  *	void serve(struct request *r)
  *	{
@@ -16,18 +17,23 @@
  *		coati_task_end(&task);
  *	}
  *
- * Nothing is written before a recorder is started (coati_recorder_start()); until then an event costs the load of one word, the gate.
- * After that it is a few bytes in memory of the thread's own: no lock, no atomic read-modify-write, no allocation and no system call, but when
- * 16 KiB are full and at the first use of a thread or of a site. docs/formats/live.md describes the bytes.
+ * Nothing is written before a recorder is started (coati_recorder_start()); until then an event
+ * costs the load of one word, the gate. After that it is a few bytes in memory of the thread's
+ * own: no lock, no atomic read-modify-write, no allocation and no system call, but when 16 KiB
+ * are full and at the first use of a thread or of a site. docs/formats/live.md describes the
+ * bytes.
  *
- * All event functions may be called from signal handlers, and keep errno. One that interrupts another of the same thread writes into a second
- * buffer; one that interrupts that is left out and counted. A handler must not leave by longjmp().
+ * All event functions may be called from signal handlers, and keep errno. One that interrupts
+ * another of the same thread writes into a second buffer; one that interrupts that is left out
+ * and counted. A handler must not leave by longjmp().
  *
- * A child after fork() records nothing until it starts a recorder of its own. Defining COATI_DISABLE before this header is included makes the
- * macros vanish; functions stay what they are.
+ * A child after fork() records nothing until it starts a recorder of its own. Defining
+ * COATI_DISABLE before this header is included makes the macros vanish; functions stay what they
+ * are.
  *
- * Limits: 65535 sites, 58 categories with a bit of their own (the others share one); texts of 8000 bytes (longer ones are cut, and it is said
- * so); regions deeper than 128 are written, but not told again in a new generation; 16384 open tasks and 4096 open resources are told again.
+ * Limits: 65535 sites, 58 categories with a bit of their own (the others share one); texts of
+ * 8000 bytes (longer ones are cut, and it is said so); regions deeper than 128 are written, but
+ * not told again in a new generation; 16384 open tasks and 4096 open resources are told again.
  */
 #ifndef COATI_TRACER_H
 #define COATI_TRACER_H
@@ -44,7 +50,8 @@ extern "C" {
 
 /* ---- the gate ---- */
 
-/* Not zero while somebody records: a bit for each category that is wanted, and some of the library's. The one thing that is tested inline. */
+/* Not zero while somebody records: a bit for each category that is wanted, and some of the
+ * library's. The one thing that is tested inline. */
 extern COATI_API uint64_t coati_tracer_gate;
 
 /* Whether somebody records: before work that only serves an event. */
@@ -70,8 +77,8 @@ enum coati_site_kind {
 #define COATI_SITE_STACK (1u << 0) /* every event of it with its stack */
 #define COATI_SITE_LAZY	 (1u << 1) /* regions: written only when something is written inside */
 
-/* A place in the program: static, so that its texts are told once. The library copies them at the first use, so that the library that holds the site may be
- * unloaded. The macros fill it in. */
+/* A place in the program: static, so that its texts are told once. The library copies them at the
+ * first use, so that the library that holds the site may be unloaded. The macros fill it in. */
 struct coati_site {
 	uint64_t
 		quick; /* the library's, as are id and mask: the event of a region but for its time; 0: the long way */
@@ -101,20 +108,23 @@ COATI_API COATI_SIGSAFE void coati_site_switch(struct coati_site *site, int on);
 
 /* All event functions: Hot.  Thread: any.  Signal: safe.  Memory: never allocates. */
 COATI_API COATI_HOT COATI_SIGSAFE void coati_region_begin(struct coati_site *site);
-/* Ends the innermost open one with this site; those inside it end too (longjmp). One that never began, or began before the recorder, is ignored. */
+/* Ends the innermost open one with this site; those inside it end too (longjmp). One that never
+ * began, or began before the recorder, is ignored. */
 COATI_API COATI_HOT COATI_SIGSAFE void coati_region_end(struct coati_site *site);
-/* Keep the stacks of open regions also while nobody records (@on 1), or no longer (0, the default): a recorder that
- * starts, also one from outside, then knows the regions that are open and when each of them began. Without it a
- * region that began before the recorder is not known: nothing is stored while nobody records. Costs a call and a
- * clock read for each region of the program. Regions that are open at this call, and those in signal handlers that
- * interrupt a region's begin or end, are not known. A child after fork() begins with 0.
- * 0, or a negative errno.  Thread: any.  Signal: not safe. */
+/* Keep the stacks of open regions also while nobody records (@on 1), or no longer (0, the
+ * default): a recorder that starts, also one from outside, then knows the regions that are open
+ * and when each of them began. Without it a region that began before the recorder is not known:
+ * nothing is stored while nobody records. Costs a call and a clock read for each region of the
+ * program. Regions that are open at this call, and those in signal handlers that interrupt a
+ * region's begin or end, are not known; nor are those of threads that switch between fibers
+ * (<coati/fiber.h>), which are known only while somebody records. A child after fork() begins
+ * with 0. 0, or a negative errno.  Thread: any.  Signal: not safe. */
 COATI_API int coati_regions_keep(int on, struct coati_error *err);
 
-/* Begin a region whose name is made at run time; the site that it returns is for coati_region_end().
- * @name is copied at its first use (127 bytes of it). There is room for 4096 different names in a
- * process; the regions of further ones are called "(other names)", and each has its name as a log
- * line. COATI_REGION_NAMED() calls it while somebody records. */
+/* Begin a region whose name is made at run time; the site that it returns is for
+ * coati_region_end(). @name is copied at its first use (127 bytes of it). There is room for 4096
+ * different names in a process; the regions of further ones are called "(other names)", and each
+ * has its name as a log line. COATI_REGION_NAMED() calls it while somebody records. */
 COATI_API COATI_SIGSAFE struct coati_site *coati_region_begin_named(const char *name);
 
 /* ---- tasks: what is to be done; they cross threads ---- */
@@ -125,7 +135,8 @@ struct coati_live_task {
 	uint32_t slot, site;
 };
 
-/* Begin a task of the type @site->name. @parent NULL: the task that the thread works on. Does not make the thread work on it. */
+/* Begin a task of the type @site->name. @parent NULL: the task that the thread works on. Does not
+ * make the thread work on it. */
 COATI_API COATI_SIGSAFE void coati_task_begin(struct coati_site *site,
 					      const struct coati_live_task *parent,
 					      struct coati_live_task *ret);
@@ -136,7 +147,8 @@ struct coati_task_scope {
 	uint64_t previous;
 };
 
-/* This thread works on @task (NULL: on none) until coati_task_leave(); scopes nest. Kept also while nobody records. */
+/* This thread works on @task (NULL: on none) until coati_task_leave(); scopes nest. Kept also
+ * while nobody records. */
 COATI_API COATI_SIGSAFE struct coati_task_scope coati_task_enter(
 	const struct coati_live_task *task);
 COATI_API COATI_SIGSAFE void coati_task_leave(const struct coati_task_scope *scope);
@@ -145,13 +157,16 @@ COATI_API COATI_SIGSAFE void coati_task_leave(const struct coati_task_scope *sco
 
 /* @text needs no zero at its end; any size. */
 COATI_API COATI_SIGSAFE void coati_log_text(struct coati_site *site, const char *text, size_t size);
-/* Formats into a buffer of 1024 bytes: a longer text is cut, and it is said so.  Signal: not safe. */
+/* Formats into a buffer of 1024 bytes: a longer text is cut, and it is said so.  Signal: not
+ * safe. */
 COATI_API void coati_log(struct coati_site *site, const char *format, ...) COATI_PRINTF(2, 3);
 COATI_API COATI_SIGSAFE void coati_counter(struct coati_site *site, int64_t value);
 COATI_API COATI_SIGSAFE void coati_gauge(struct coati_site *site, double value);
-/* @phase: 0 begin, 1 step, 2 end. Arrows between what happens on different threads for the same @id. */
+/* @phase: 0 begin, 1 step, 2 end. Arrows between what happens on different threads for the same
+ * @id. */
 COATI_API COATI_SIGSAFE void coati_flow(struct coati_site *site, uint64_t id, unsigned int phase);
-/* One value for each of @site->fields: i int64_t, u and x uint64_t, d double, s const char * (NULL: empty). At most 16. */
+/* One value for each of @site->fields: i int64_t, u and x uint64_t, d double, s const char *
+ * (NULL: empty). At most 16. */
 COATI_API COATI_SIGSAFE void coati_instant(struct coati_site *site, ...);
 
 /* ---- resources: things with declared states (connections, queues, coroutines) ---- */
@@ -175,15 +190,18 @@ struct coati_resource {
 COATI_API COATI_SIGSAFE void coati_resource_begin(struct coati_resource_type *type,
 						  const char *name, uint32_t state,
 						  struct coati_resource *ret);
-/* -EINVAL when the type does not allow it: written all the same, and found by the validator. Calls for one resource must not run at the same time. */
+/* -EINVAL when the type does not allow it: written all the same, and found by the validator.
+ * Calls for one resource must not run at the same time. */
 COATI_API COATI_SIGSAFE int coati_resource_set(struct coati_resource *resource, uint32_t state,
 					       const char *reason);
 COATI_API COATI_SIGSAFE void coati_resource_end(struct coati_resource *resource);
 
 /* ---- names ---- */
 
-/* As shown for this thread, and for the process. That of a thread is kept, and told to recorders that start later (its first 63 bytes); that of the process is an event like all others,
- * which a recorder that starts later, or has dropped the generation in which it was told, does not know. pthread_setname_np() is for the kernel's side. */
+/* As shown for this thread, and for the process. That of a thread is kept, and told to recorders
+ * that start later (its first 63 bytes); that of the process is an event like all others, which a
+ * recorder that starts later, or has dropped the generation in which it was told, does not know.
+ * pthread_setname_np() is for the kernel's side. */
 COATI_API COATI_SIGSAFE void coati_thread_name(const char *name);
 COATI_API COATI_SIGSAFE void coati_process_name(const char *name);
 
@@ -231,7 +249,8 @@ static inline void coati_region_leave_(struct coati_site **site)
 	} while (0)
 #endif
 
-/* A region until the end of the block, however that is left. One for each line at most. @name and @category are literals. */
+/* A region until the end of the block, however that is left. One for each line at most. @name and
+ * @category are literals. */
 #ifdef COATI_DISABLE
 #define COATI_REGION(name)		((void)0)
 #define COATI_REGION_IN(category, name) ((void)0)
@@ -257,7 +276,8 @@ static inline void coati_region_leave_(struct coati_site **site)
 	COATI_EVENT_(COATI_SITE_COUNTER, "", name, NULL, coati_counter(&coati_site_, value))
 #define COATI_GAUGE(name, value) \
 	COATI_EVENT_(COATI_SITE_GAUGE, "", name, NULL, coati_gauge(&coati_site_, value))
-/* COATI_EVENT("accept", "fd:i from:s", (int64_t)fd, name): each value of exactly the type that its letter says. */
+/* COATI_EVENT("accept", "fd:i from:s", (int64_t)fd, name): each value of exactly the type that
+ * its letter says. */
 #define COATI_EVENT(name, fields, ...) \
 	COATI_EVENT_(COATI_SITE_INSTANT, "", name, fields, coati_instant(&coati_site_, __VA_ARGS__))
 /* Without any. */
@@ -272,15 +292,16 @@ static inline void coati_region_leave_(struct coati_site **site)
 
 /* ---- recorders ---- */
 
-/* What happens when a recorder holds as much as it may. Each one has its own policy: what one leaves out is there for
- * the others. */
+/* What happens when a recorder holds as much as it may. Each one has its own policy: what one
+ * leaves out is there for the others. */
 enum coati_recorder_policy {
 	COATI_DROP_OLDEST = 0, /* the oldest generation makes room */
-	/* New events are left out until there is room. Beside other recorders it holds copies, in ordinary memory of
-	 * at most @bytes, so that the others have the room that it does not give back. */
+	/* New events are left out until there is room. Beside other recorders it holds copies, in
+	 * ordinary memory of at most @bytes, so that the others have the room that it does not
+	 * give back. */
 	COATI_DROP_NEWEST,
-	/* A stream: the thread that writes waits; but in a handler that interrupted an event it does not, and the
-	 * event is lost. */
+	/* A stream: the thread that writes waits; but in a handler that interrupted an event it
+	 * does not, and the event is lost. */
 	COATI_BLOCK,
 };
 
@@ -310,13 +331,15 @@ struct coati_recorder_opts {
 
 struct coati_recorder;
 
-/* Start a recorder. Any number may run at the same time. Starts one thread for all of them, and one more for
- * each that writes to a descriptor, with all signals blocked. A reader of a descriptor that stops reading stalls
- * no other recorder and no snapshot; under COATI_BLOCK threads wait for it.
- * -EINVAL, -ENOMEM, -ENOSPC (no room in /dev/shm), -EEXIST or -EACCES (the directory is not ours), -EAGAIN (no thread). Thread: any.  Signal: not safe. */
+/* Start a recorder. Any number may run at the same time. Starts one thread for all of them, and
+ * one more for each that writes to a descriptor, with all signals blocked. A reader of a
+ * descriptor that stops reading stalls no other recorder and no snapshot; under COATI_BLOCK
+ * threads wait for it. -EINVAL, -ENOMEM, -ENOSPC (no room in /dev/shm), -EEXIST or -EACCES (the
+ * directory is not ours), -EAGAIN (no thread). Thread: any.  Signal: not safe. */
 COATI_API int coati_recorder_start(const struct coati_recorder_opts *opts,
 				   struct coati_recorder **ret, struct coati_error *err);
-/* Everything that the recorder holds, to @fd as a perf.data for pipes, which every coati command reads, without stopping those that write: what was emitted before this call is in it. */
+/* Everything that the recorder holds, to @fd as a perf.data for pipes, which every coati command
+ * reads, without stopping those that write: what was emitted before this call is in it. */
 COATI_API int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_error *err);
 
 struct coati_recorder_stats {
@@ -331,7 +354,8 @@ struct coati_recorder_stats {
 	uint64_t sites, sites_refused; /* refused: no room for their texts */
 	uint64_t tasks_unlisted; /* open tasks and resources that were too many to be told again */
 	uint64_t stuck;		 /* threads that did not leave an event for a second */
-	/* Of this recorder, by a condition or a signal: files written, those that could not be, and why the last of them could not: 0 or a negative errno. */
+	/* Of this recorder, by a condition or a signal: files written, those that could not be,
+	 * and why the last of them could not: 0 or a negative errno. */
 	uint64_t snapshots, snapshots_failed;
 	int64_t snapshot_error;
 };
@@ -350,18 +374,21 @@ struct coati_recorder_condition {
 	uint32_t reserved;
 	uint64_t pause_ns; /* between two; 0: 10 s */
 };
-/* A thread of the recorders writes it, at once, under another name (".part" behind it) until it is whole. What it cannot write (the disk is full) leaves no file and is tried again
- * the next time, after the pause; coati_recorder_stats() tells of it meanwhile, and coati_recorder_stop() returns the first error. At most 8 conditions and signals together.
- * -EINVAL, -ENOSPC, -ENOMEM.  Thread: any.  Signal: not safe. */
+/* A thread of the recorders writes it, at once, under another name (".part" behind it) until it
+ * is whole. What it cannot write (the disk is full) leaves no file and is tried again the next
+ * time, after the pause; coati_recorder_stats() tells of it meanwhile, and coati_recorder_stop()
+ * returns the first error. At most 8 conditions and signals together. -EINVAL, -ENOSPC, -ENOMEM.
+ * Thread: any.  Signal: not safe. */
 COATI_API int coati_recorder_when(struct coati_recorder *rec,
 				  const struct coati_recorder_condition *when,
 				  struct coati_error *err);
-/* The same whenever the signal comes. -EBUSY: the program has a handler for it. The end of the recorder gives the signal back. */
+/* The same whenever the signal comes. -EBUSY: the program has a handler for it. The end of the
+ * recorder gives the signal back. */
 COATI_API int coati_recorder_on_signal(struct coati_recorder *rec, int signal, const char *file,
 				       struct coati_error *err);
 
-/* Stop, write what is left, free. *@rec becomes NULL; NULL is fine. The first error of writing to fd is told here;
- * -ETIMEDOUT: its reader took nothing for too long (patience_ns). */
+/* Stop, write what is left, free. *@rec becomes NULL; NULL is fine. The first error of writing to
+ * fd is told here; -ETIMEDOUT: its reader took nothing for too long (patience_ns). */
 COATI_API int coati_recorder_stop(struct coati_recorder **rec, struct coati_error *err);
 
 #ifdef __cplusplus

@@ -237,6 +237,36 @@ static void check_label(const char *wanted)
 	CHECK_U64(pos, ==, labels.size);
 }
 
+static void count_open(void *ctx, const struct live_view *b, const struct live_event *e)
+{
+	*(uint64_t *)ctx += e->kind == LIVE_OPEN_REGION;
+}
+
+/* The region of the one that was left is open, but not in what the thread runs then. */
+TEST(fibers_that_were_left_while_nobody_recorded_have_no_open_regions)
+{
+	struct coati_fiber *fiber = NULL;
+	struct coati_recorder *rec;
+	uint64_t open = 0;
+	struct spool t;
+
+	CHECK_OK(coati_regions_keep(1, NULL));
+	CHECK_OK(coati_fiber_create(&fiber, NULL));
+	CHECK_OK(coati_fiber_switch(fiber));
+	coati_region_begin(&outer);
+	CHECK_OK(coati_fiber_switch(NULL));
+	rec = spool_start(0);
+	coati_region_begin(&first);
+	coati_region_end(&first);
+	spool_snapshot(&t, rec);
+	spool_each(&t, count_open, &open);
+	CHECK_U64(open, ==, 0);
+	CHECK_U64(t.kinds[LIVE_REGION_BEGIN], ==, 1);
+	spool_free(&t);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+	CHECK_OK(coati_fiber_end(&fiber));
+}
+
 TEST(fibers_have_labels_of_their_own)
 {
 	struct coati_label_stats stats = { .size = sizeof(stats) };

@@ -126,6 +126,17 @@ static bool end_kept(const struct coati_site *site)
 	return true;
 }
 
+void coati_tracer_drop_kept(void)
+{
+	struct tracer_slot *s = tracer_generation() || !tracer_keeps() ? NULL : enter_kept();
+
+	if (!s)
+		return;
+	s->depth = 0;
+	s->held = 0;
+	emit_leave(s);
+}
+
 /* ---- what is not written ---- */
 
 /* There was no room for the begin: remember, so that the end is left out, too. Or the recording has just

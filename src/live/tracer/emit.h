@@ -4,9 +4,11 @@
  *
  * Litmus of the hand-over, writer against who changes the generation ("W" and "G"):
  *	W: state = writing; r1 = generation	G: generation = new; r2 = state
- * r1 old and r2 not writing must not both be: then G would close the batch that W writes into. Both sides need a store before a load kept in order, which no
- * release or acquire does. G runs membarrier(PRIVATE_EXPEDITED) between its two, which puts a full barrier into every running thread of the
- * process, between its instructions: so W needs only that the compiler keeps the order. Without membarrier() both have a seq_cst fence.
+ * r1 old and r2 not writing must not both be: then G would close the batch that W writes into.
+ * Both sides need a store before a load kept in order, which no release or acquire does. G runs
+ * membarrier(PRIVATE_EXPEDITED) between its two, which puts a full barrier into every running
+ * thread of the process, between its instructions: so W needs only that the compiler keeps the
+ * order. Without membarrier() both have a seq_cst fence.
  *	W: bytes; used (release); state = generation (release)	G: state != writing (acquire); bytes
  * The second half: G sees the bytes of an event that it saw to be over.
  */
@@ -37,6 +39,10 @@ ALWAYS uint64_t tracer_gate(void)
 }
 
 /* Stacks of regions are kept; and nobody asks for a recorder from outside, who sets all bits. */
+/* The thread runs something else from now on: what it has kept while nobody records is not open
+ * in that. */
+void coati_tracer_drop_kept(void);
+
 ALWAYS bool tracer_keeps(void)
 {
 	return (tracer_gate() & (GATE_KEEP | GATE_ASKED)) == GATE_KEEP;
@@ -86,7 +92,8 @@ ALWAYS uint8_t *slot_at(const struct tracer_slot *s)
 	return (uint8_t *)(s->batch + 1) + s->batch->used;
 }
 
-/* Whether the batch is of the current generation and has room for @worst bytes; 0 asks for no room. */
+/* Whether the batch is of the current generation and has room for @worst bytes; 0 asks for no
+ * room. */
 ALWAYS bool emit_ready(const struct tracer_slot *s, uint32_t worst)
 {
 	return tracer_generation() == atomic_load_explicit(&s->generation, memory_order_relaxed) &&
@@ -102,7 +109,8 @@ ALWAYS void emit_set(struct tracer_slot *s)
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Where to write, at most @worst bytes, then emit_leave(). Or NULL: emit_fail(). With @worst 0 the slot is entered, but nothing may be written. */
+/* Where to write, at most @worst bytes, then emit_leave(). Or NULL: emit_fail(). With @worst 0
+ * the slot is entered, but nothing may be written. */
 ALWAYS uint8_t *emit_enter(uint32_t worst, struct tracer_slot **ret)
 {
 	struct tracer_thread *t = coati_tracer_self;

@@ -104,12 +104,13 @@ static void put_away_regions(struct coati_fiber *f)
 	emit_leave(s);
 }
 
-static void push(struct tracer_slot *s, const struct tracer_region *r, uint32_t flags)
+/* @began: as its begin is written, which is how it is known again in later generations. */
+static void push(struct tracer_slot *s, const struct tracer_region *r, uint64_t began,
+		 uint32_t flags)
 {
 	if (s->depth < s->regions_max)
-		s->regions[s->depth] = (struct tracer_region){ .began = tracer_now(),
-							       .site = r->site,
-							       .flags = flags };
+		s->regions[s->depth] =
+			(struct tracer_region){ .began = began, .site = r->site, .flags = flags };
 	if (s->depth < TRACER_DEPTH_MAX)
 		s->depth++;
 }
@@ -117,18 +118,20 @@ static void push(struct tracer_slot *s, const struct tracer_region *r, uint32_t 
 /* Its next slice. @at: NULL when there is no room. */
 static uint8_t *begin_again(struct tracer_slot *s, uint8_t *at, const struct tracer_region *r)
 {
+	uint64_t now = tracer_now();
+
 	if (r->flags & REGION_HELD) {
-		push(s, r, REGION_HELD);
+		push(s, r, now > s->last ? now : s->last, REGION_HELD);
 		s->held++;
 		s->limit = TRACER_FULL;
 	} else if (r->flags & REGION_LOST || !at) {
-		push(s, r, REGION_LOST);
+		push(s, r, 0, REGION_LOST);
 		if (!r->flags)
 			coati_tracer_lose(s, 1);
 	} else {
-		at = put_head(s, at, LIVE_REGION_BEGIN, tracer_now());
+		at = put_head(s, at, LIVE_REGION_BEGIN, now);
 		at = put_var(at, r->site);
-		push(s, r, 0);
+		push(s, r, s->last, 0);
 		emit_commit(s, at);
 	}
 	return at;
@@ -159,7 +162,7 @@ static void take_up_regions(const struct coati_fiber *f)
 			at = begin_again(s, at, &f->regions[i]);
 		/* what they are is not known: their ends have to find something, and it is counted */
 		for (uint32_t i = 0; i < f->deeper && s->depth < s->regions_max; i++)
-			push(s, &unknown, REGION_LOST);
+			push(s, &unknown, 0, REGION_LOST);
 		if (f->deeper)
 			coati_tracer_lose(s, f->deeper);
 	}
@@ -232,6 +235,7 @@ int coati_fiber_switch(struct coati_fiber *fiber)
 		leave_fiber(here.fiber);
 	else
 		leave_thread();
+	coati_tracer_drop_kept();
 	here.fiber = fiber;
 	work_on(fiber ? fiber->task : here.task);
 	use_labels(fiber ? &fiber->labels : here.labels);
