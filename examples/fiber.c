@@ -27,6 +27,7 @@ static void work(int id)
 		COATI_REGION("step"); /* open while the other one runs */
 		for (int k = 0; k < 1000000; k++)
 			sum += (unsigned long)k;
+		(void)sum;
 		swapcontext(&contexts[id], &scheduler);
 	}
 	coati_task_end(&task);

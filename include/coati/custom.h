@@ -83,6 +83,7 @@ COATI_API int coati_custom_write(struct coati_custom *profile, int fd, uint32_t 
 /* Start Go's profile "threadcreate": the stacks that started the threads that run now. It sees
  * threads that coati_pthread_create() (<coati/live.h>) starts after this call, and no others; for
  * a whole program compile with -Dpthread_create=coati_pthread_create. It is a page of the server.
+ * The child of a fork() has the threads of its parent in it, too.
  * @ret (may be NULL) is for coati_custom_count() and coati_custom_write(). A second call returns
  * the same profile. Errors as coati_custom_new().  Thread: any.  Signal: not safe. */
 COATI_API int coati_threadcreate_start(struct coati_custom **ret, struct coati_error *err);

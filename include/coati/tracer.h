@@ -50,11 +50,11 @@ extern "C" {
 
 /* ---- the gate ---- */
 
-/* Not zero while somebody records: a bit for each category that is wanted, and some of the
- * library's. The one thing that is tested inline. */
+/* Not zero while somebody records, or regions are kept (coati_regions_keep()): a bit for each
+ * category that is wanted, and some of the library's. The one thing that is tested inline. */
 extern COATI_API uint64_t coati_tracer_gate;
 
-/* Whether somebody records: before work that only serves an event. */
+/* Whether somebody records, or regions are kept: before work that only serves an event. */
 #ifdef COATI_DISABLE
 #define COATI_TRACING() 0
 #else

@@ -118,7 +118,8 @@ static int learn_pair(struct clock_base *b, const struct clock_pair *new)
 	if (!ARRAY_ADD(&b->pairs))
 		return -ENOMEM;
 	v = b->pairs.v;
-	memmove(&v[at + 1], &v[at], (len - at) * sizeof(*v));
+	if (at < len)
+		memmove(&v[at + 1], &v[at], (len - at) * sizeof(*v));
 	v[at] = *new;
 	return 0;
 }
@@ -142,11 +143,13 @@ int coati_clock_learn(struct clock_base *b, const struct live_batch *h)
 /* The rate over all that is known. */
 static uint64_t long_rate(const struct clock_base *b)
 {
-	const struct clock_pair *first = b->pairs.v, *last = b->pairs.v + b->pairs.len - 1;
+	const struct clock_pair *first = b->pairs.v, *last;
 	uint64_t mult = 0;
 
-	if (b->pairs.len > 1 && last->ns - first->ns >= LONG_NS)
-		mult = rate_between(first, last);
+	if (b->pairs.len > 1) {
+		last = first + b->pairs.len - 1;
+		mult = last->ns - first->ns >= LONG_NS ? rate_between(first, last) : 0;
+	}
 	return mult ? mult : rate_32(&b->rate);
 }
 
@@ -210,7 +213,7 @@ static void without_end(struct live_clock *c, const struct live_batch *h)
 {
 	const struct clock_base *b = c->base;
 	struct clock_pair own = { h->pair_cycles, h->pair_ns, h->pair_error_ns };
-	const struct clock_pair *last = b->pairs.v + b->pairs.len - 1;
+	const struct clock_pair *last = b->pairs.len ? &b->pairs.v[b->pairs.len - 1] : NULL;
 	uint64_t mult;
 
 	c->is_open = true;
@@ -220,7 +223,7 @@ static void without_end(struct live_clock *c, const struct live_batch *h)
 		c->mult = ONE;
 		c->unknown = true;
 	}
-	if (!b->pairs.len || last->units <= own.units || last->ns <= own.ns ||
+	if (!last || last->units <= own.units || last->ns <= own.ns ||
 	    !agrees(&own, last, rate_32(&b->rate)))
 		return;
 	mult = rate_between(&own, last);

@@ -113,7 +113,7 @@ static void *in_semaphore(void *ctx)
 static void *in_sleep(void *ctx)
 {
 	struct sleeper *s = begins(ctx);
-	struct timespec t = { 3, 0 };
+	struct timespec t = { test_slow() ? 8 : 3, 0 };
 
 	return ends(s, nanosleep(&t, NULL) < 0 ? -1 : 1);
 }
@@ -189,7 +189,7 @@ TEST_LIMIT(threads_page_ends_no_sleeping_system_call, 60)
 	server = started("0", NULL);
 	for (int i = 0; i < NR; i++)
 		start_sleeper(&all[i]);
-	for (int round = 0; round < 20; round++) {
+	for (int round = 0; round < (test_slow() ? 5 : 20); round++) {
 		answer = asked(server, PAGE("threads?debug=2"));
 		CHECK_INT(status_of(answer), ==, 200);
 		for (int i = 0; i < NR; i++) {

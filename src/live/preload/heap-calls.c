@@ -51,7 +51,7 @@ static void *take_early(size_t size)
 {
 	size_t whole = (size + 2 * ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1), at;
 
-	if (size > EARLY_BYTES)
+	if (size > EARLY_BYTES - 2 * ALIGNMENT)
 		return NULL;
 	at = atomic_fetch_add_explicit(&early.used, whole, memory_order_relaxed);
 	if (at > EARLY_BYTES - whole)

@@ -185,7 +185,8 @@ static uint64_t weight_of(int sig, const siginfo_t *info)
 	uint64_t data;
 
 	if (info->si_code == SI_TIMER && (info->si_value.sival_ptr == g || is_of_process(info)))
-		return g->period_ns * (1 + (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0));
+		return __atomic_load_n(&g->period_ns, __ATOMIC_RELAXED) *
+		       (1 + (uint64_t)(info->si_overrun > 0 ? info->si_overrun : 0));
 	__builtin_memcpy(&data, (const char *)info + PERF_DATA_AT, sizeof(data));
 	if (sig != SIGTRAP || info->si_code != TRAP_PERF ||
 	    data >> SAMPLER_MARK_SHIFT != SAMPLER_MARK)

@@ -46,6 +46,7 @@ static struct {
 	pthread_t thread;
 	_Atomic int32_t tid;		  /* of that thread */
 	_Atomic uint32_t ending, looking; /* looking: for LOOK_* */
+	uint32_t rest_was;		  /* LOOK_REST, if that was off only before an exec */
 	uint64_t rest_look_ns;		  /* until the next look for time in no sample */
 	struct sampler_events events;
 	struct sampler_fold fold;
@@ -482,7 +483,9 @@ static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 		.clock = o->clock,
 		.only = o->flags & COATI_SAMPLER_THIS_THREAD ? (int32_t)syscall(SYS_gettid) : 0
 	};
-	g->period_ns = coati_sampler_dither(run.stats.period_ns, &run.events.seed);
+	/* a signal of an earlier run may be on its way */
+	__atomic_store_n(&g->period_ns, coati_sampler_dither(run.stats.period_ns, &run.events.seed),
+			 __ATOMIC_RELAXED);
 	run.events.asked_ns = run.stats.period_ns;
 	run.events.period_ns = g->period_ns;
 	g->max_depth = o->max_depth ? o->max_depth : DEFAULT_DEPTH;
@@ -569,6 +572,13 @@ static void switch_events(bool on)
 	    !atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,
 						     memory_order_acquire, memory_order_relaxed))
 		return; /* of the parent, or it does not run */
+	/* what is in no sample meanwhile needs no timer either */
+	if (!on)
+		run.rest_was =
+			atomic_fetch_and_explicit(&run.looking, ~LOOK_REST, memory_order_relaxed) &
+			LOOK_REST;
+	else
+		atomic_fetch_or_explicit(&run.looking, run.rest_was, memory_order_relaxed);
 	if (run.stats.engine == COATI_SAMPLER_PERF && !(run.flags & COATI_SAMPLER_OWN_FILES))
 		coati_sampler_switch(&run.events, on);
 	/* pairs with: acquire of the next start or stop */

@@ -164,11 +164,10 @@ static struct frames *new_frames(const char *name)
 }
 
 /* The thread works on what it did before, when it is the one that began the frame. */
-static void end_frame(struct frames *f, uint64_t now, uint32_t tid)
+static void end_task(struct frames *f, uint32_t tid)
 {
-	if (!f->began_ns)
+	if (!f->tid)
 		return;
-	count_frame(f, now - f->began_ns);
 	if (f->tid == tid)
 		coati_task_leave(&f->scope);
 	coati_task_end(&f->task);
@@ -184,14 +183,19 @@ void coati_frame_mark(struct coati_frames *frames)
 	f = frames->state;
 	if (!f)
 		frames->state = f = new_frames(frames->site.name);
-	if (f) {
-		end_frame(f, now, tid);
-		coati_task_begin(&frames->site, NULL, &f->task);
-		f->scope = coati_task_enter(&f->task);
-		f->tid = tid;
+	if (f && f->began_ns)
+		count_frame(f, now - f->began_ns);
+	if (f)
 		f->began_ns = now;
-	}
 	pthread_mutex_unlock(&lock);
+	if (!f)
+		return;
+	/* without the lock, which fork() takes in another order, and which a page waits for: these may
+	 * wait for the tracer, and there is one mark of a sequence at a time */
+	end_task(f, tid);
+	coati_task_begin(&frames->site, NULL, &f->task);
+	f->scope = coati_task_enter(&f->task);
+	f->tid = tid;
 }
 
 int coati_frame_stats(const char *name, struct coati_frame_stats *ret)
