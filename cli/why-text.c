@@ -11,13 +11,19 @@
 #include "base/clock.h"
 #include "trace-text.h"
 
+/* Of a hostile recording a mean may be more than a number of 64 bits. */
+static uint64_t whole_ns(double ns)
+{
+	return ns >= 0x1p63 ? (uint64_t)1 << 63 : ns > 0 ? (uint64_t)(ns + 0.5) : 0;
+}
+
 /* "+3.1 ms"; less is with a minus. */
 static void put_change(struct strbuf *s, double ns, size_t width)
 {
 	struct strbuf text = STRBUF_INIT(64);
 
 	coati_strbuf_addc(&text, ns < 0 ? '-' : '+');
-	coati_format_duration(&text, (uint64_t)(fabs(ns) + 0.5));
+	coati_format_duration(&text, whole_ns(fabs(ns)));
 	coati_strbuf_pad(s, ' ', text.len < width ? width - text.len : 0);
 	coati_strbuf_adds(s, text.text);
 	coati_strbuf_fini(&text);
@@ -50,8 +56,8 @@ static void put_row(struct trace *t, const struct coati_why_row *row, uint32_t n
 	struct strbuf *s = &t->out.text;
 	struct strbuf interval = STRBUF_INIT(128);
 
-	coati_trace_time(s, (uint64_t)(row->slow + 0.5), 10);
-	coati_trace_time(s, (uint64_t)(row->typical + 0.5), 10);
+	coati_trace_time(s, whole_ns(row->slow), 10);
+	coati_trace_time(s, whole_ns(row->typical), 10);
 	put_change(s, row->extra, 11);
 	put_change(&interval, row->low, 0);
 	coati_strbuf_adds(&interval, " to ");
@@ -241,10 +247,10 @@ static void put_reasons(struct trace *t, const struct coati_why *w)
 			coati_strbuf_clean(s, row->name, strnlen(row->name, 64));
 			coati_strbuf_adds(s, " spreads that far by itself: as it goes on behind "
 					     "the median, ");
-			coati_format_duration(s, (uint64_t)(row->tail + 0.5));
+			coati_format_duration(s, whole_ns(row->tail));
 			coati_strbuf_adds(s,
 					  " are to be expected of the slow ones, and they have ");
-			coati_format_duration(s, (uint64_t)(row->slow + 0.5));
+			coati_format_duration(s, whole_ns(row->slow));
 			coati_strbuf_addc(s, '\n');
 		} else if (row->verdict == COATI_WHY_MACHINE && row->part == COATI_WAIT_RUNNING) {
 			coati_strbuf_adds(s, "they ran ");
