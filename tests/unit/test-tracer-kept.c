@@ -11,6 +11,7 @@
 #include "arch/cycles.h"
 #include "base/clock.h"
 #include "lib/test.h"
+#include "live/tracer/tracer.h"
 #include "tracer-spool.h"
 
 #define DEPTH 3
@@ -207,6 +208,43 @@ TEST(tracer_lazy_regions_deeper_than_the_stack_are_written)
 	f = found_in(rec);
 	CHECK_U64(f.begins, ==, 1000);
 	CHECK_U64(f.ends, ==, 1000);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
+/* Where the memory is full, neither lazy regions nor what is inside of them is written, nor are
+ * their ends. */
+TEST(tracer_lazy_regions_around_a_lost_one_are_lost)
+{
+	static struct coati_site lazy =
+		COATI_SITE_FOR("", COATI_SITE_REGION, "", "lazy", NULL, COATI_SITE_LAZY, 0);
+	struct coati_recorder_opts opts = {
+		.size = sizeof(opts), .bytes = 1 << 19, .policy = COATI_DROP_NEWEST, .directory = ""
+	};
+	struct coati_recorder *rec = NULL, *other;
+	struct found f;
+
+	CHECK_OK(coati_recorder_start(&opts, &rec, NULL));
+	while (!atomic_load(&coati_tracer_hot.exhausted))
+		COATI_LOG("x", "%s", "fill");
+	coati_region_begin(&lazy);
+	coati_region_begin(&lazy);
+	coati_region_begin(&sites[0]);
+	CHECK_U64(coati_tracer_self->slot[0].depth, ==, 3);
+	CHECK_U64(coati_tracer_self->slot[0].held, ==, 0);
+	other = spool_start(1 << 19); /* makes room */
+	coati_region_begin(&lazy);
+	COATI_LOG("x", "%s", "inside");
+	coati_region_end(&lazy);
+	coati_region_end(&sites[0]);
+	coati_region_end(&lazy);
+	coati_region_end(&lazy);
+	CHECK_U64(coati_tracer_self->slot[0].depth, ==, 0);
+	CHECK_U64(coati_tracer_self->slot[0].held, ==, 0);
+	f = found_in(other);
+	CHECK_U64(f.nr_open, ==, 0);
+	CHECK_U64(f.begins, ==, 1);
+	CHECK_U64(f.ends, ==, 1);
+	CHECK_OK(coati_recorder_stop(&other, NULL));
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
 }
 

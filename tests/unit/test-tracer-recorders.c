@@ -296,20 +296,52 @@ TEST(tracer_blocking_stream_lets_the_program_go_on_when_its_reader_is_given_up)
 #define ROUNDS 100
 #define ROUND  5000 /* numbers of a round: some 25 KB, in a generation of its own */
 #define ALL    (ROUNDS * ROUND)
+#define EVENT \
+	13 /* bytes of a number at most: nine of kind and time, one of the site, three of it */
 
-/* Several times as much as any of the recorders may hold. */
-static void count_rounds(void)
+/* Bytes of memory that the current generation takes. */
+static uint64_t room_of_newest(void)
 {
+	struct tracer_guard guard;
+	uint64_t room;
+
+	coati_tracer_lock(&guard);
+	room = (uint64_t)coati_tracer_generation(coati_tracer.newest)->chunks * TRACER_CHUNK;
+	coati_tracer_unlock(&guard);
+	return room;
+}
+
+/* Several times as much as any of the recorders may hold. Returns the room of the largest
+ * generation. The size of an event depends on the time since the one before, so on the speed of
+ * the machine; but no generation takes more than its events can, and two chunks that are not
+ * full. */
+static uint64_t count_rounds(void)
+{
+	uint64_t largest = 0, room;
+
 	for (int i = 0; i < ROUNDS; i++) {
 		count(i * ROUND, (i + 1) * ROUND);
+		room = room_of_newest();
+		largest = room > largest ? room : largest;
 		turn();
 	}
+	CHECK_U64(largest, >=, ROUND * 3);
+	CHECK_U64(largest, <=, ROUND * EVENT + 2 * TRACER_CHUNK);
+	return largest;
+}
+
+/* Numbers that fit into @bytes of whole generations, of which none takes more than @largest; one
+ * chunk each for the generations before the first round. */
+static uint64_t numbers_in(uint64_t bytes, uint64_t largest)
+{
+	return (bytes - 2 * TRACER_CHUNK) / largest * ROUND;
 }
 
 /* A stream that nobody reads until all is written, beside a flight recorder. What it had; all that is
- * lost has been told, and counted. */
+ * lost has been told, and counted. *@ret_largest: see count_rounds(). */
 static struct numbers stalled_beside(struct coati_recorder *flight,
-				     enum coati_recorder_policy policy, uint64_t bytes)
+				     enum coati_recorder_policy policy, uint64_t bytes,
+				     uint64_t *ret_largest)
 {
 	struct coati_recorder *stream;
 	struct reader reader;
@@ -320,7 +352,7 @@ static struct numbers stalled_beside(struct coati_recorder *flight,
 
 	CHECK_OK(pipe2(fds, O_CLOEXEC));
 	stream = start(fds[1], bytes, policy, 0);
-	count_rounds();
+	*ret_largest = count_rounds();
 	check_flight(flight, ALL - 1);
 	lost = dropped(stream);
 	reader_start(&reader, fds[0]);
@@ -340,12 +372,13 @@ static struct numbers stalled_beside(struct coati_recorder *flight,
 TEST(tracer_stream_that_leaves_out_new_events_freezes_no_flight_recorder)
 {
 	struct coati_recorder *flight = start(-1, 1 << 20, COATI_DROP_OLDEST, 0);
-	struct numbers n = stalled_beside(flight, COATI_DROP_NEWEST, 1 << 19);
+	uint64_t largest;
+	struct numbers n = stalled_beside(flight, COATI_DROP_NEWEST, 1 << 19, &largest);
 
-	/* the first ones, as many as it may hold: at least as many as events of 8 bytes would be. Later
-	 * ones instead of what the pipe has taken meanwhile. */
+	/* the first ones, as many as it may hold. Later ones instead of what the pipe has taken
+	 * meanwhile. */
 	CHECK_INT(n.first, ==, 0);
-	CHECK_U64(n.prefix, >=, (1 << 19) / 8);
+	CHECK_U64(n.prefix, >=, numbers_in(1 << 19, largest));
 	CHECK_U64(n.count, <=, ((1 << 19) + (1 << 17)) / 3);
 	CHECK_OK(coati_recorder_stop(&flight, NULL));
 }
@@ -353,7 +386,8 @@ TEST(tracer_stream_that_leaves_out_new_events_freezes_no_flight_recorder)
 TEST(tracer_stream_that_leaves_out_old_events_has_its_own_limit)
 {
 	struct coati_recorder *flight = start(-1, 4 << 20, COATI_DROP_OLDEST, 0);
-	struct numbers n = stalled_beside(flight, COATI_DROP_OLDEST, 1 << 19);
+	uint64_t largest;
+	struct numbers n = stalled_beside(flight, COATI_DROP_OLDEST, 1 << 19, &largest);
 
 	/* what its thread held when the reader stopped, and the last ones */
 	CHECK_INT(n.last, ==, ALL - 1);
@@ -367,6 +401,7 @@ static void two_flights(bool newest_first)
 {
 	struct coati_recorder *oldest = NULL, *newest;
 	struct numbers n;
+	uint64_t largest;
 	struct spool t;
 
 	if (!newest_first)
@@ -377,14 +412,14 @@ static void two_flights(bool newest_first)
 		turn();
 		oldest = start(-1, 1 << 20, COATI_DROP_OLDEST, 0);
 	}
-	count_rounds();
+	largest = count_rounds();
 	check_flight(oldest, ALL - 1);
 	for (int i = 0; i < 2; i++) { /* what is frozen stays so, with its losses */
 		spool_snapshot(&t, newest);
 		n = numbers_of(&t);
 		CHECK_INT(n.first, ==, newest_first ? -100 : 0);
 		CHECK(n.in_order);
-		CHECK_U64(n.count, >=, (1 << 20) / 8);
+		CHECK_U64(n.count, >=, numbers_in(1 << 20, largest));
 		CHECK_U64(t.lost, ==, dropped(newest));
 		CHECK_U64(n.count + t.lost, ==, newest_first ? ALL + 100 : ALL);
 		spool_free(&t);
@@ -430,13 +465,14 @@ TEST(tracer_loss_of_one_stream_is_no_loss_of_another)
 	struct coati_recorder *flight = start(-1, 1 << 20, COATI_DROP_OLDEST, 0), *read;
 	struct reader reader;
 	struct numbers n;
+	uint64_t largest;
 	struct spool t;
 	int fds[2];
 
 	CHECK_OK(pipe2(fds, O_CLOEXEC));
 	reader_start(&reader, fds[0]);
 	read = start(fds[1], 0, COATI_BLOCK, 0);
-	n = stalled_beside(flight, COATI_DROP_NEWEST, 1 << 18);
+	n = stalled_beside(flight, COATI_DROP_NEWEST, 1 << 18, &largest);
 	CHECK_U64(n.count, <, ALL / 2);
 	CHECK_U64(dropped(read), ==, 0);
 	CHECK_OK(coati_recorder_stop(&read, NULL));
@@ -451,4 +487,53 @@ TEST(tracer_loss_of_one_stream_is_no_loss_of_another)
 	CHECK_OK(coati_recorder_stop(&flight, NULL));
 	close(reader.to);
 	close(fds[0]);
+}
+
+/* ---- as many generations as there are places for ---- */
+
+/* One number in each. */
+static void fill_places(int64_t generations)
+{
+	for (int64_t i = 0; i < generations; i++) {
+		count(i, i + 1);
+		turn();
+	}
+}
+
+TEST(tracer_blocking_stream_loses_nothing_when_there_is_no_place_for_a_generation)
+{
+	const int64_t generations = TRACER_GENERATIONS + 100;
+	struct coati_recorder *stream;
+	struct reader reader;
+	struct numbers n;
+	struct spool t;
+	int fds[2];
+
+	CHECK_OK(pipe2(fds, O_CLOEXEC));
+	stream = start(fds[1], 64 << 20, COATI_BLOCK, 0);
+	fill_places(generations);
+	reader_start(&reader, fds[0]);
+	CHECK_OK(coati_recorder_stop(&stream, NULL));
+	close(fds[1]);
+	reader_end(&reader);
+	spool_read(&t, reader.to);
+	n = numbers_of(&t);
+	CHECK_U64(n.count, ==, generations);
+	CHECK(n.in_order);
+	CHECK_U64(t.lost, ==, 0);
+	spool_free(&t);
+	close(reader.to);
+	close(fds[0]);
+}
+
+TEST(tracer_recording_starts_after_one_that_took_all_places_for_generations)
+{
+	struct coati_recorder *flight = start(-1, 64 << 20, COATI_DROP_OLDEST, 0);
+
+	fill_places(TRACER_GENERATIONS + 100);
+	CHECK_OK(coati_recorder_stop(&flight, NULL));
+	flight = start(-1, 1 << 20, COATI_DROP_OLDEST, 0);
+	count(0, 100);
+	check_flight(flight, 99);
+	CHECK_OK(coati_recorder_stop(&flight, NULL));
 }

@@ -167,6 +167,10 @@ void coati_collector_child(void)
 {
 	if (coati_tracer_triggers)
 		coati_tracer_triggers->child();
+	/* or the reader of a pipe would never see its end while the child lives */
+	for (struct coati_recorder *rec = coati_recorders; rec; rec = rec->next)
+		if (rec->fd >= 0)
+			coati_tracer_sink_close(&rec->sink);
 	coati_recorders = NULL;
 	atomic_store_explicit(&quit, true, memory_order_relaxed);
 }

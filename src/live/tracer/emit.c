@@ -62,11 +62,14 @@ static void push_kept(struct tracer_slot *s, const struct coati_site *site, uint
 {
 	bool lazy = site->flags & COATI_SITE_LAZY && s->depth < s->regions_max;
 
+	coati_tracer_settle(s);
 	coati_tracer_renew(s);
 	for (; s->held && !lazy; s->held--)
 		s->regions[s->depth - s->held].flags &= ~REGION_HELD;
 	s->held += lazy;
-	push(s, tracer_site_id(site), coati_tracer.clock.source ? now : tracer_ns(),
+	push(s, tracer_site_id(site),
+	     atomic_load_explicit(&coati_tracer.clock_source, memory_order_relaxed) ? now
+										    : tracer_ns(),
 	     lazy ? REGION_HELD : 0);
 }
 
@@ -106,6 +109,7 @@ static void pop_kept(struct tracer_slot *s, const struct coati_site *site)
 {
 	uint32_t depth;
 
+	coati_tracer_settle(s);
 	coati_tracer_renew(s);
 	depth = find(s, tracer_site_id(site));
 	for (; depth != UINT32_MAX && s->depth > depth; s->depth--)
@@ -132,6 +136,7 @@ void coati_tracer_drop_kept(void)
 
 	if (!s)
 		return;
+	coati_tracer_settle(s);
 	s->depth = 0;
 	s->held = 0;
 	emit_leave(s);
@@ -143,10 +148,12 @@ void coati_tracer_drop_kept(void)
  * ended, and it is kept. */
 static void begin_lost(struct tracer_slot *s, const struct coati_site *site)
 {
-	if (s && tracer_generation())
+	if (s && tracer_generation()) {
+		coati_tracer_lose_held(s);
 		push(s, tracer_site_id(site), 0, REGION_LOST);
-	else if (s && tracer_keeps())
+	} else if (s && tracer_keeps()) {
 		push_kept(s, site, arch_cycles());
+	}
 	emit_fail(s);
 }
 

@@ -120,11 +120,15 @@ static uint8_t *begin_again(struct tracer_slot *s, uint8_t *at, const struct tra
 {
 	uint64_t now = tracer_now();
 
-	if (r->flags & REGION_HELD) {
+	/* the stack cannot remember that there is no begin: the end must find nothing */
+	if (s->depth >= s->regions_max && (r->flags || !at)) {
+		coati_tracer_lose(s, 1);
+	} else if (r->flags & REGION_HELD) {
 		push(s, r, now > s->last ? now : s->last, REGION_HELD);
 		s->held++;
 		s->limit = TRACER_FULL;
 	} else if (r->flags & REGION_LOST || !at) {
+		coati_tracer_lose_held(s);
 		push(s, r, 0, REGION_LOST);
 		if (!r->flags)
 			coati_tracer_lose(s, 1);
@@ -161,6 +165,8 @@ static void take_up_regions(const struct coati_fiber *f)
 		for (uint32_t i = 0; i < f->count; i++)
 			at = begin_again(s, at, &f->regions[i]);
 		/* what they are is not known: their ends have to find something, and it is counted */
+		if (f->deeper)
+			coati_tracer_lose_held(s);
 		for (uint32_t i = 0; i < f->deeper && s->depth < s->regions_max; i++)
 			push(s, &unknown, 0, REGION_LOST);
 		if (f->deeper)

@@ -168,12 +168,15 @@ static struct tracer_generation *prepare(uint64_t number)
 static bool has_place(void)
 {
 	struct tracer *t = &coati_tracer;
+	struct tracer_generation *g;
 
 	if (t->newest + 1 - t->oldest < TRACER_GENERATIONS)
 		return true;
-	if (coati_tracer_generation(t->oldest)->pins)
+	g = coati_tracer_generation(t->oldest);
+	/* a stream for which threads wait has to take it first: it loses nothing */
+	if (g->pins || g->wanted & t->blocking)
 		return false;
-	coati_tracer_drop(coati_tracer_generation(t->oldest));
+	coati_tracer_drop(g);
 	return true;
 }
 

@@ -301,8 +301,11 @@ int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error 
 	if (bytes > MAX_BYTES)
 		return coati_fail(err, -E2BIG, "a recorder has at most 64 GiB of memory");
 	coati_live_clock_init(&clock, 0);
-	if (clock.source != g->clock.source) /* begins that were kept are those of another clock */
-		atomic_fetch_add_explicit(&g->epoch, 1, memory_order_relaxed);
+	/* begins that were kept are those of another clock; pairs with: acquire in
+	 * coati_tracer_renew() */
+	if (atomic_exchange_explicit(&g->clock_source, clock.source, memory_order_relaxed) !=
+	    clock.source)
+		atomic_fetch_add_explicit(&g->epoch, 1, memory_order_release);
 	g->clock = clock;
 	lay_out(bytes, &plan);
 	g->chunk_count = plan.chunk_count;
@@ -325,6 +328,8 @@ int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error 
 	g->events = g->batches = g->generation_count = 0;
 	g->accounts[TRACER_FILTERS] = (struct tracer_account){ 0 };
 	g->system_seq = 0;
+	/* no generation of an earlier recording is there any more */
+	__atomic_store_n(&g->oldest, g->newest + 1, __ATOMIC_RELAXED);
 	memcpy(coati_tracer_ask.path, g->path, sizeof(g->path));
 	coati_tracer_unlock(&guard);
 	return 0;
@@ -342,7 +347,7 @@ void coati_tracer_close(void)
 	if (g->path[0])
 		unlink(g->path);
 	close(g->fd);
-	g->map = NULL;
+	__atomic_store_n(&g->map, NULL, __ATOMIC_RELAXED);
 	g->path[0] = '\0';
 }
 

@@ -171,6 +171,8 @@ void coati_recorder_limit(struct coati_recorder *rec)
 	for (uint64_t n = coati_tracer.newest; n-- > rec->from && n >= coati_tracer.oldest;) {
 		struct tracer_generation *g = coati_tracer_generation(n);
 
+		if (n > rec->until)
+			continue; /* it ends before */
 		if (room && room + room_of(g) > rec->bytes)
 			coati_tracer_refuse(g, coati_recorder_bit(rec));
 		room += room_of(g);
@@ -261,6 +263,8 @@ static void tell_losses(struct coati_recorder *rec, struct strbuf *bytes)
 	bool any;
 	int r;
 
+	if (rec->from == UINT64_MAX)
+		return; /* it was never started: the account is that of another recorder */
 	coati_tracer_lock(&guard);
 	any = coati_tracer.accounts[rec->index].nr_losses > 0;
 	coati_tracer_unlock(&guard);

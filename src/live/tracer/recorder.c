@@ -28,6 +28,7 @@
 #define DEFAULT_PERIOD_NS  UINT64_C(1000000000)
 #define MIN_PERIOD_NS	   UINT64_C(1000000)
 #define MAX_SNAPSHOT_BYTES (UINT64_C(1) << 36)
+#define PLACE_TRIES	   5000u /* of a millisecond, to begin the generation after the last one */
 
 /* Held over the whole of a start or a stop; the other one is coati_recorders_lock(). This one is taken first. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
@@ -409,8 +410,18 @@ static void end_recording(void)
 /* What it is to have is complete; nothing more is kept for it. Others start and stop meanwhile. */
 static void end_stream(struct coati_recorder *rec)
 {
+	uint64_t newest, tries = 0;
+
 	coati_recorders_lock();
+	newest = coati_tracer.newest;
 	coati_collector_turn(false);
+	/* where all places of generations are taken, a writer has to make one free */
+	for (; coati_tracer.newest == newest && tries < PLACE_TRIES; tries++) {
+		coati_recorders_unlock();
+		usleep(1000);
+		coati_recorders_lock();
+		coati_collector_turn(false);
+	}
 	rec->until = coati_tracer.newest - 1;
 	update_wishes();
 	coati_recorders_unlock();
@@ -480,7 +491,9 @@ int coati_regions_keep(int on, struct coati_error *err)
 		if (on && !t->keeps && !t->map) { /* what was open before is not known */
 			t->pid = (uint32_t)getpid();
 			t->clock = clock;
-			atomic_fetch_add_explicit(&t->epoch, 1, memory_order_relaxed);
+			atomic_store_explicit(&t->clock_source, clock.source, memory_order_relaxed);
+			/* pairs with: acquire in coati_tracer_renew() */
+			atomic_fetch_add_explicit(&t->epoch, 1, memory_order_release);
 		}
 		t->keeps = on;
 		coati_tracer_gate_update();

@@ -58,9 +58,12 @@ void coati_tracer_sink_open(struct tracer_sink *s, int fd, uint64_t patience_ns)
 
 void coati_tracer_sink_close(struct tracer_sink *s)
 {
-	if (s->own >= 0)
-		close(s->own);
+	int own = s->own;
+
+	/* first: the child of a fork() in between must not close what has this number then */
 	s->own = -1;
+	if (own >= 0)
+		close(own);
 }
 
 /* How long to wait for a byte to be taken, of which the last was taken at @progress_ns: 0 no longer. */
@@ -68,17 +71,20 @@ static uint64_t patience(struct tracer_sink *s, uint64_t progress_ns)
 {
 	/* pairs with: release of who sets it */
 	uint64_t ending = atomic_load_explicit(&s->ending_ns, memory_order_acquire);
-	uint64_t now = tracer_ns(), end;
+	uint64_t now = tracer_ns(), since = progress_ns, most = s->patience_ns;
 
-	if (s->patience_ns)
-		end = progress_ns + s->patience_ns;
-	else if (ending)
-		end = (progress_ns > ending ? progress_ns : ending) + END_NS;
-	else
+	if (!most && !ending)
 		return LOOK_NS;
-	if (now >= end)
-		return 0;
-	return end - now < LOOK_NS ? end - now : LOOK_NS;
+	if (!most) {
+		since = progress_ns > ending ? progress_ns : ending;
+		most = END_NS;
+	}
+	if (now > since) { /* no sum of two times: a patience without end may be UINT64_MAX */
+		if (now - since >= most)
+			return 0;
+		most -= now - since;
+	}
+	return most < LOOK_NS ? most : LOOK_NS;
 }
 
 static ssize_t write_some(const struct tracer_sink *s, const char *bytes, size_t size)

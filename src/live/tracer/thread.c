@@ -28,12 +28,28 @@ static void count_loss(_Atomic uint64_t *lost, _Atomic uint64_t *first, _Atomic 
 	atomic_store_explicit(last, now, memory_order_relaxed);
 }
 
-/* The mapping is there: who takes it away waits until the slot has been left. It is told at once, for
- * those who read it after the death of the process. */
+/* Who takes the mapping away waits until the slot has been left; but not for a thread that is
+ * stuck, for which it stays mapped. The loss is written at once, for those who read the mapping
+ * after the death of the process. */
 void coati_tracer_lose(struct tracer_slot *s, uint64_t count)
 {
-	__atomic_fetch_add(&coati_tracer.map->dropped, count, __ATOMIC_RELAXED);
+	struct live_map *map;
+
+	/* pairs with: publish() in generation.c. A recording may have begun after the event found
+	 * that there is none: its mapping is whole from here on. */
+	(void)atomic_load_explicit(&coati_tracer_hot.generation, memory_order_acquire);
+	map = __atomic_load_n(&coati_tracer.map, __ATOMIC_RELAXED);
+	if (map)
+		__atomic_fetch_add(&map->dropped, count, __ATOMIC_RELAXED);
 	count_loss(&s->lost, &s->lost_first_ns, &s->lost_last_ns, count);
+}
+
+void coati_tracer_lose_held(struct tracer_slot *s)
+{
+	if (s->held)
+		coati_tracer_lose(s, s->held);
+	for (; s->held; s->held--)
+		s->regions[s->depth - s->held].flags = REGION_LOST;
 }
 
 void coati_tracer_lose_orphan(void)
@@ -150,6 +166,7 @@ static void init_slot(struct tracer_slot *s, uint32_t index, struct tracer_regio
 	s->regions_max = max;
 	s->depth = 0;
 	s->held = s->seq = 0;
+	s->settled = 0;
 	s->epoch = atomic_load_explicit(&coati_tracer.epoch, memory_order_relaxed);
 	s->batch = &coati_tracer_no_batch;
 	s->limit = TRACER_FULL;
@@ -272,9 +289,29 @@ static void set_held(struct tracer_slot *s, uint32_t nr, uint32_t flags)
 		s->held = flags ? nr : 0;
 }
 
+void coati_tracer_settle(struct tracer_slot *s)
+{
+	uint64_t last = atomic_load_explicit(&s->generation, memory_order_relaxed);
+	struct tracer_guard guard;
+	int keep = errno;
+
+	if (s->settled == last || coati_tracer_holds())
+		return;
+	coati_tracer_lock(&guard);
+	if (slot_has_batch(s) && coati_tracer.map && last >= coati_tracer.first_generation)
+		coati_tracer_close_batch(s);
+	/* or it was stuck for so long that the memory of its batch is gone */
+	s->batch = &coati_tracer_no_batch;
+	s->limit = TRACER_FULL;
+	s->settled = last;
+	coati_tracer_unlock(&guard);
+	errno = keep;
+}
+
 void coati_tracer_renew(struct tracer_slot *s)
 {
-	uint64_t epoch = atomic_load_explicit(&coati_tracer.epoch, memory_order_relaxed);
+	/* pairs with: release of who sets another clock */
+	uint64_t epoch = atomic_load_explicit(&coati_tracer.epoch, memory_order_acquire);
 
 	if (s->epoch == epoch)
 		return;

@@ -112,6 +112,7 @@ struct tracer_slot {
 	uint64_t ids, ids_end; /* of tasks and resources */
 	uint64_t recording;    /* first generation of the one that it has seen */
 	uint64_t epoch;	       /* that its regions belong to */
+	uint64_t settled;      /* last generation after which coati_tracer_settle() was called */
 	bool tell;	       /* the state is to be told in the next batch */
 	/* What closing takes longest for, prepared before the lock is taken: for a batch with so many bytes */
 #define NOT_SUMMED UINT32_MAX
@@ -230,6 +231,9 @@ struct tracer {
 	_Atomic uint64_t resource_bits[TRACER_RESOURCES / 64];
 	uint32_t task_count;
 	struct coati_live_clock clock;
+	/* clock.source, for threads that keep regions while nobody records: a start sets the clock
+	 * meanwhile. Set before the epoch that it belongs to. */
+	_Atomic uint32_t clock_source;
 
 	struct tracer_chunk *chunk_states;
 	uint32_t chunk_count, free_chunk, free_count;
@@ -304,6 +308,9 @@ void coati_tracer_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns);
 /* The thread of this call, registered now; NULL when that is not possible (counted while somebody
  * records). */
 struct tracer_thread *coati_tracer_first_use(void);
+/* Before the stack of regions is changed while nobody records: the slot has no batch any more that
+ * the collector might still be closing. Under the flag of the slot. */
+void coati_tracer_settle(struct tracer_slot *s);
 /* Regions of an earlier epoch are forgotten. Under the flag of the slot. */
 void coati_tracer_renew(struct tracer_slot *s);
 
@@ -312,6 +319,9 @@ uint8_t *coati_tracer_enter(struct tracer_thread *t, uint32_t worst, struct trac
 /* Under the flag of the slot, which stays: make room, in a batch of the current generation. NULL: there is none, or nobody records. */
 uint8_t *coati_tracer_refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t worst);
 void coati_tracer_lose(struct tracer_slot *s, uint64_t count);
+/* Under the flag of the slot: there is no room for what is inside of the regions that are held
+ * back, so they are lost, too. */
+void coati_tracer_lose_held(struct tracer_slot *s);
 /* An event of a thread or of a site that could not be registered. */
 void coati_tracer_lose_orphan(void);
 /* Under the lock: take up what a slot lost. */

@@ -74,7 +74,6 @@ struct job {
 	struct tracer_watch *watch;
 	struct strbuf bytes, path;
 	uint64_t now;
-	int error; /* before anything was written */
 };
 
 /* Under the lock of the recorders. */
@@ -106,7 +105,7 @@ static void free_job(struct job *job)
 static void *run_job(void *ctx)
 {
 	struct job *job = ctx;
-	int r = job->error ? job->error : write_file(job->path.text, &job->bytes);
+	int r = write_file(job->path.text, &job->bytes);
 
 	coati_recorders_lock();
 	note_result(job, r);
@@ -123,6 +122,7 @@ static void start_job(struct tracer_watch *w, uint64_t now)
 {
 	struct job *job = coati_alloc(sizeof(*job));
 	pthread_t thread;
+	int r;
 
 	if (!job)
 		return; /* the next one that is due, perhaps */
@@ -130,21 +130,22 @@ static void start_job(struct tracer_watch *w, uint64_t now)
 			     .bytes = STRBUF_INIT(UINT64_C(1) << 36),
 			     .path = STRBUF_INIT(PATH_BYTES),
 			     .now = now };
-	job->error = coati_recorder_take(w->recorder, &job->bytes);
-	if (!job->error)
-		job->error = name_file(w->file, w->written + 1, &job->path);
+	r = coati_recorder_take(w->recorder, &job->bytes);
+	if (!r)
+		r = name_file(w->file, w->written + 1, &job->path);
 	/* set before it is written: who is woken for what nobody writes begins a generation for nothing */
 	atomic_store_explicit(&w->next_ns,
 			      w->written + 1 < w->at_most ? now + w->pause_ns : UINT64_MAX,
 			      memory_order_relaxed);
 	w->busy = true;
-	if (!job->error)
-		job->error = coati_collector_thread(&thread, run_job, job);
-	if (!job->error) {
+	/* the job belongs to the thread as soon as there is one: it may be freed already */
+	if (!r)
+		r = coati_collector_thread(&thread, run_job, job);
+	if (!r) {
 		pthread_detach(thread);
 		return;
 	}
-	note_result(job, job->error);
+	note_result(job, r);
 	free_job(job);
 }
 
