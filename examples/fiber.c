@@ -14,11 +14,11 @@
 static ucontext_t scheduler, contexts[2];
 static char stacks[2][65536];
 static int done[2];
+static volatile unsigned long sum;
 
 static void work(int id)
 {
 	struct coati_live_task task;
-	volatile unsigned long sum = 0;
 
 	COATI_TASK_BEGIN(&task, "job", NULL);
 	COATI_TASK_SCOPE(&task);
@@ -27,7 +27,6 @@ static void work(int id)
 		COATI_REGION("step"); /* open while the other one runs */
 		for (int k = 0; k < 1000000; k++)
 			sum += (unsigned long)k;
-		(void)sum;
 		swapcontext(&contexts[id], &scheduler);
 	}
 	coati_task_end(&task);
