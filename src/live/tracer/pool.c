@@ -51,7 +51,9 @@ struct tracer_pair coati_tracer_pair(void)
 			pair.ns = before + best / 2;
 		}
 	}
-	pair.error_ns = best / 2 + 1 < UINT32_MAX ? (uint32_t)(best / 2 + 1) : UINT32_MAX;
+	/* a counter that ticks slowly is behind by up to a tick, here and in each event */
+	best = best / 2 + 1 + 2 * ((uint64_t)coati_tracer.clock.mult >> coati_tracer.clock.shift);
+	pair.error_ns = best < UINT32_MAX ? (uint32_t)best : UINT32_MAX;
 	if (!coati_tracer.clock.source) {
 		pair.cycles = pair.ns;
 		pair.error_ns = 0;
