@@ -75,6 +75,22 @@ $judge_now}"
 	[ "$judge_off" -le "$judge_allowed" ] || printf '%s of %s tries are off, the last with %s\n' "$judge_off" "$judge_made" "$judge_said"
 }
 
+# stolen: the time that the host of a virtual machine took from us so far, in ticks.
+stolen()
+{
+	awk '$1 == "cpu" { print $9 }' /proc/stat
+}
+
+# blames_host TICKS: whether coati why, in the file j, cannot tell because of the host, which really
+# took CPU time since stolen printed TICKS: then there is nothing to compare. It has to be true of ten
+# tries in a row that the case is skipped.
+blames_host()
+{
+	grep -q '"verdict":"cannot tell","reason":"steal"' j && [ "$(stolen)" -gt "$1" ] || { rm -f hosts; return 1; }
+	echo >>hosts
+	[ "$(wc -l <hosts)" -lt 10 ] || echo "the host took CPU time in ten tries in a row" >busy
+}
+
 # wait_for FILE: until it is there.
 wait_for()
 {

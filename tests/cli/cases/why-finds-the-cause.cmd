@@ -8,7 +8,9 @@ first()
 # finds CAUSE ANSWER
 finds()
 {
+	before=$(stolen)
 	said=$(first "$1")
+	! blames_host "$before" || return 3
 	grep -q '"stolen_most_ns": *[0-9]' j || echo "not told what the host took"
 	[ "$said" = "$2" ] || { echo "$1: $said, not $2"; "$COATI" why -q request; }
 }
