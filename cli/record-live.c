@@ -160,7 +160,7 @@ static bool is_known(const struct record_live *l, const struct stat *st)
 	return false;
 }
 
-/* The one that is written now; what is open is told in each. */
+/* The generation that is being written; each one starts with a snapshot of what is open. */
 static uint64_t generation_of(int file)
 {
 	int fd = fcntl(file, F_DUPFD_CLOEXEC, 3);
@@ -248,7 +248,8 @@ void coati_record_live_open(struct record_live *l)
 	l->on = true;
 	l->lock_fd = -1;
 	l->old =
-		true; /* of programs that record for themselves: what they wrote so far is not ours */
+		/* of programs that record for themselves: what they wrote so far is not ours */
+		true;
 	look(l);
 	l->old = false;
 	ask_first(l);

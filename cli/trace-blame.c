@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who let whom wait: waits that are alike (waiter's and waker's names, what for, what task, which code) as one row, by the time
- * that was waited. Every wait is in the table: its rows, that of the waits without a waker included, add up to the blocked time.
+ * Who let whom wait: waits that are alike (waiter's and waker's names, what for, what task, which
+ * code) as one row, by the time that was waited. Every wait is in the table: its rows, that of the
+ * waits without a waker included, add up to the blocked time.
  */
 #include <errno.h>
 #include <stdlib.h>

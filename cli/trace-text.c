@@ -44,16 +44,21 @@ static void add_missing_wakes(const struct trace *t, struct strbuf *s)
 
 	if (has & COATI_TIMELINE_OTHER_PID_NS)
 		coati_strbuf_adds(
-			s,
-			"# who woke whom is not known, and waiting for a CPU counts as blocked: the recorder ran in a PID namespace of its own, and the kernel reports wake-ups with the numbers of the first one; record from outside the container\n");
+			s, "# who woke whom is not known, and waiting for a CPU counts as blocked: "
+			   "the recorder ran in a PID namespace of its own, and the kernel reports "
+			   "wake-ups with the numbers of the first one; record from outside the "
+			   "container\n");
 	else if (has & COATI_TIMELINE_OWN_WAKES)
 		coati_strbuf_adds(
 			s,
-			"# only wake-ups by the recorded threads themselves are known; after any other, waiting for a CPU counts as blocked: wake-ups by all need root while recording, or -a\n");
+			"# only wake-ups by the recorded threads themselves are known; after any "
+			"other, waiting for a CPU counts as blocked: wake-ups by all need root "
+			"while recording, or -a\n");
 	else if (!(has & (COATI_TIMELINE_HAS_WAKES | COATI_TIMELINE_ALL_WAKES)))
 		coati_strbuf_adds(
-			s,
-			"# who woke whom is not known, and waiting for a CPU counts as blocked: wake-ups need root and tracefs (mount -t tracefs nodev /sys/kernel/tracing) while recording\n");
+			s, "# who woke whom is not known, and waiting for a CPU counts as blocked: "
+			   "wake-ups need root and tracefs (mount -t tracefs nodev "
+			   "/sys/kernel/tracing) while recording\n");
 }
 
 static void add_missing(const struct trace *t, struct strbuf *s)
@@ -130,7 +135,8 @@ void coati_trace_quality(struct trace *t)
 	if (wrong)
 		coati_strbuf_printf(
 			s,
-			"# warning: %llu of the claims that this timeline makes do not hold: coati trace --check lists them\n",
+			"# warning: %llu of the claims that this timeline makes do not hold: "
+			"coati trace --check lists them\n",
 			(unsigned long long)wrong);
 	coati_output_wrap(&t->out, from, 0);
 	coati_strbuf_adds(s, coati_output_style(&t->out, STYLE_PLAIN));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// C++20 coroutines: each is a fiber, so that regions and labels that are open across co_await belong to the coroutine.
+// C++20 coroutines: each is a fiber, so that regions and labels that are open across co_await
+// belong to the coroutine.
 //
 //	c++ -std=c++20 coroutines.cpp $(pkg-config --cflags --libs coati-live)
 #include <coati/live.hpp>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two stacks on one thread: each has its own regions, task and labels; samples carry those labels. fiber [PROFILE]
+ * Two stacks on one thread: each has its own regions, task and labels; samples carry those labels.
+ * fiber [PROFILE]
  *
  *	cc fiber.c $(pkg-config --cflags --libs coati-live)
  */

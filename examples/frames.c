@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Frames and regions with names of run time: a loop that marks its frames and says how long they
- * took; every tenth loads a level. With a file name the last seconds go there, for `coati trace FILE`
- * and `coati why frame -i FILE`. frames [FILE]
+ * took; every tenth loads a level. With a file name the last seconds go there, for `coati trace
+ * FILE` and `coati why frame -i FILE`. frames [FILE]
  */
 #include <coati/frames.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frame marks, part of libcoati-live: a program that works in rounds (a frame of a game, a turn of an
- * event loop, a block of audio) marks where each begins, and gets statistics of how long they take.
+ * Frame marks, part of libcoati-live: a program that works in rounds (a frame of a game, a turn of
+ * an event loop, a block of audio) marks where each begins, and gets statistics of how long they
+ * take.
  *
  *	for (;;) {
  *		COATI_FRAME("frame");
@@ -12,11 +13,11 @@
  * The time from one mark to the next is a frame. Statistics are kept always, also while nobody
  * records: coati_frame_stats(), and the page /debug/pprof/frames of a server (<coati/serve.h>). On
  * the timeline every frame is a task of this name (<coati/tracer.h>), which the thread works on: so
- * `coati trace` shows their percentiles and the slowest ones, `coati why frame` what makes them slow,
- * and coati_recorder_when() keeps what the recorder holds when one takes too long.
+ * `coati trace` shows their percentiles and the slowest ones, `coati why frame` what makes them
+ * slow, and coati_recorder_when() keeps what the recorder holds when one takes too long.
  *
- * Each COATI_FRAME() in the source is a sequence of its own. Its marks may come from any thread, one
- * at a time. Scopes of tasks and regions that begin in a frame end before the next mark.
+ * Each COATI_FRAME() in the source is a sequence of its own. Its marks may come from any thread,
+ * one at a time. Scopes of tasks and regions that begin in a frame end before the next mark.
  */
 #ifndef COATI_FRAMES_H
 #define COATI_FRAMES_H
@@ -36,8 +37,9 @@ struct coati_frames {
 	void *state;
 };
 
-/* A frame ends, the next one begins. The first mark begins the first frame. A mark for which there is
- * no memory (6 KiB at the first) does nothing. Costs a clock read and a lock that nobody else holds.
+/* A frame ends, the next one begins. The first mark begins the first frame. A mark for which there
+ * is no memory (6 KiB at the first) does nothing. Costs a clock read and a lock that nobody else
+ * holds.
  * Thread: any, one at a time.  Signal: not safe. */
 COATI_API void coati_frame_mark(struct coati_frames *frames);
 

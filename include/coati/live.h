@@ -107,8 +107,8 @@ COATI_API struct coati_label_scope coati_label_begin(struct coati_label_key *key
 /* The same for @size bytes that need no zero at their end. */
 COATI_API struct coati_label_scope coati_label_begin_bytes(struct coati_label_key *key,
 							   const void *value, size_t size);
-/* The same for a scope in a variable of the calling function: when longjmp() leaves that function, the
- * scope ends. The variable stays where it is and as it is. COATI_LABEL() is this.
+/* The same for a scope in a variable of the calling function: when longjmp() leaves that function,
+ * the scope ends. The variable stays where it is and as it is. COATI_LABEL() is this.
  * Hot.  Signal: not safe. */
 COATI_API void coati_label_begin_here(struct coati_label_scope *variable,
 				      struct coati_label_key *key, const void *value, size_t size);
@@ -133,15 +133,15 @@ static inline struct coati_label_scope coati_label_enter_(struct coati_label_sco
 	return *variable;
 }
 
-/* A label until the end of the block, however that is left: break, return, exception, longjmp(). One
- * for each line at most. @name is a literal.
+/* A label until the end of the block, however that is left: break, return, exception, longjmp().
+ * One for each line at most. @name is a literal.
  *
  * longjmp() runs nothing, so such a label goes when it is looked at: samples and snapshots leave it
- * out as soon as the function that follows is not deeper, or has used the memory of the variable, and
- * the next change of a label ends it for all, for foreign profilers too. A block in the very function
- * that called setjmp() is still on the stack: its label lasts until the block is entered again, the
- * function has returned, or a scope around it ends. On the stack of a coroutine it is not noticed:
- * there labels last until a scope around them ends. */
+ * out as soon as the function that follows is not deeper, or has used the memory of the variable,
+ * and the next change of a label ends it for all, for foreign profilers too. A block in the very
+ * function that called setjmp() is still on the stack: its label lasts until the block is entered
+ * again, the function has returned, or a scope around it ends. On the stack of a coroutine it is
+ * not noticed: there labels last until a scope around them ends. */
 #define COATI_LABEL(name, value)                                                   \
 	static struct coati_label_key COATI_LABEL_NAME_(coati_key_, __LINE__) =    \
 		COATI_LABEL_KEY(name);                                             \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libcoati-live for C++17: regions, tasks, labels and fibers as objects whose scope is theirs. Nothing here that <coati/live.h> does not do; all inline. Locks
- * are in <coati/locks.hpp>, which comes with it.
+ * libcoati-live for C++17: regions, tasks, labels and fibers as objects whose scope is theirs.
+ * Nothing here that <coati/live.h> does not do; all inline. Locks are in <coati/locks.hpp>, which
+ * comes with it.
  *
  *	void serve(const request &r)
  *	{
@@ -158,7 +159,8 @@ class fiber
 	coati_fiber *fiber_ = nullptr;
 };
 
-/* This thread runs a fiber until the end of the block, then its own code: around the resume() of a coroutine. */
+/* This thread runs a fiber until the end of the block, then its own code: around the resume() of a
+ * coroutine. */
 class running
 {
       public:

@@ -15,8 +15,8 @@
  *
  * Nothing is hooked by itself: seen are the calls below, calls of the usual names where <coati/locks-hook.h> is included, and what a program says of primitives of its
  * own by coati_wait_begin(), coati_wait_end() and coati_wait_release(). A wait whose lock is given back by other calls is in the block profile alone, and is counted.
- * Not among the calls are those with a clock of one's own (pthread_mutex_clocklock() and the like), C11's mtx_ and what C++'s std::mutex calls;
- * C++ has coati::mutex and so on in <coati/locks.hpp>.
+ * Not among the calls are those with a clock of one's own (pthread_mutex_clocklock() and the like),
+ * C11's mtx_ and what C++'s std::mutex calls; C++ has coati::mutex and so on in <coati/locks.hpp>.
  *
  * Cost: a lock that is free is taken by one try, and an unlock that nobody waits for looks at one number; no other lock. A wait costs two looks at the clock, and a sample
  * a stack walk: by tables that coati_locks_start() makes, and by frame pointers through code that has none, all as <coati/heap.h> says. Before coati_locks_start() every

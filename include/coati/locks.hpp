@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The locks of C++ in the mutex and block profiles of <coati/locks.h>: coati::mutex and so on are used as std::mutex is, with
- * std::lock_guard, std::unique_lock, std::shared_lock and std::scoped_lock. All inline; C++17.
+ * The locks of C++ in the mutex and block profiles of <coati/locks.h>: coati::mutex and so on are
+ * used as std::mutex is, with std::lock_guard, std::unique_lock, std::shared_lock and
+ * std::scoped_lock. All inline; C++17.
  *
  *	coati::mutex mutex;
  *	coati::condition_variable changed;
@@ -9,8 +10,10 @@
  *	std::unique_lock lock(mutex);
  *	changed.wait(lock, [&] { return !queue.empty(); });
  *
- * They are pthread locks of the same size as those of the standard library, and cost what coati_mutex_lock() does. Differences: recursive_mutex throws
- * std::system_error where it is locked too often; a time limit is kept by the clock that the caller names, also when another clock is set meanwhile.
+ * They are pthread locks of the same size as those of the standard library, and cost what
+ * coati_mutex_lock() does. Differences: recursive_mutex throws std::system_error where it is locked
+ * too often; a time limit is kept by the clock that the caller names, also when another clock is
+ * set meanwhile.
  */
 #ifndef COATI_LOCKS_HPP
 #define COATI_LOCKS_HPP
@@ -40,8 +43,9 @@ inline void check(int error)
 typedef std::chrono::hours hours;
 constexpr hours for_ever = hours(24 * 365 * 20);
 
-/* The time of @Clock at which to stop, as a time of @Base, for whose clock a pthread function waits. The function may come back early by it when one of the
- * clocks was set: the caller looks at its own again. */
+/* The time of @Clock at which to stop, as a time of @Base, for whose clock a pthread function
+ * waits. The function may come back early by it when one of the clocks was set: the caller looks at
+ * its own again. */
 template <class Base, class Clock, class Duration>
 timespec deadline(const std::chrono::time_point<Clock, Duration> &until)
 {

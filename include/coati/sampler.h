@@ -140,9 +140,9 @@ COATI_API int coati_sampler_start(const struct coati_sampler_opts *opts, struct 
  *   -ESRCH  it does not run */
 COATI_API int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_error *err);
 
-/* For a program that replaces itself by exec() without a fork while it is sampled. A perf event that
- * fires inside exec() sends SIGTRAP to the new program, which has no handler for it and is killed; at
- * high rates nearly every time. So:
+/* For a program that replaces itself by exec() without a fork while it is sampled. A perf event
+ * that fires inside exec() sends SIGTRAP to the new program, which has no handler for it and is
+ * killed; at high rates nearly every time. So:
  *
  *	coati_sampler_before_exec();
  *	execv(path, argv);

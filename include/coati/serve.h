@@ -20,7 +20,7 @@
  *					hz=1000 sets the rate, clock=wall samples wall time
  *	/debug/pprof/heap		memory in use, and /debug/pprof/allocs what was ever allocated, after coati_heap_start() (<coati/heap.h>)
  *	/debug/pprof/mutex		who lets others wait for locks, and /debug/pprof/block who waits, after coati_locks_start() (<coati/locks.h>)
- *	/debug/pprof/threads		the stacks of all threads; /debug/pprof/goroutine is the same
+ *	/debug/pprof/threads		the stacks of all threads; also as /debug/pprof/goroutine
  *	/debug/pprof/threadcreate	who started threads, after coati_threadcreate_start()
  *	/debug/pprof/NAME		a custom profile of this name (<coati/custom.h>)
  *	/debug/pprof/trace?seconds=1	a recording of the next seconds for `coati trace`, in programs that use labels or <coati/tracer.h>
@@ -33,14 +33,15 @@
  * One CPU profile is taken at a time: who asks for another one meanwhile is answered with status 429, and so is who asks when eight pages are being made. When its
  * client leaves, a profile ends.
  *
- * The stacks of threads that sleep in a system call are read without disturbing them: the kernel shows
- * their stack pointer and instruction pointer, and the walk goes on from there by unwind tables. Where
- * it needs another register (code that is compiled with frame pointers does, where the C library has
- * not saved it) the stack is marked as cut, with the reason. Threads that run get a real-time signal,
- * the last one that the program has left alone, and so do those that wait for a lock, a condition, a
- * semaphore or a thread without a timeout, where the stack would be cut: the kernel restarts that call
- * unseen. A thread that runs and blocks the signal is listed without a stack. A thread that begins to
- * sleep between the look at it and its signal gets EINTR, as signal(7) has it.
+ * The stacks of threads that sleep in a system call are read without disturbing them: the kernel
+ * shows their stack pointer and instruction pointer, and the walk goes on from there by unwind
+ * tables. Where it needs another register (code that is compiled with frame pointers does, where
+ * the C library has not saved it) the stack is marked as cut, with the reason. Threads that run get
+ * a real-time signal, the last one that the program has left alone, and so do those that wait for a
+ * lock, a condition, a semaphore or a thread without a timeout, where the stack would be cut: the
+ * kernel restarts that call unseen. A thread that runs and blocks the signal is listed without a
+ * stack. A thread that begins to sleep between the look at it and its signal gets EINTR, as
+ * signal(7) has it.
  *
  * Who may ask. On a unix socket: the user of the process and root, by the credentials that the kernel vouches for; the file is made for its
  * owner alone. On TCP: everybody on this machine, as the address is one of loopback unless COATI_SERVE_ANYWHERE is set; requests whose Host is not
@@ -104,7 +105,7 @@ COATI_API void coati_server_stop(struct coati_server *server);
  *	struct coati_serve_response r = { sizeof(r) };
  *
  *	if (coati_serve_answer(&q, &r) == 0) {
- *		send(fd, r.bytes, r.nr_bytes);		or: status, type and body as one's server wants
+ *		send(fd, r.bytes, r.nr_bytes);	or: status, type and body
  *		coati_serve_response_free(&r);
  *	}
  *

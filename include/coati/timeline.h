@@ -60,8 +60,8 @@ enum coati_timeline_kind {
 	COATI_TIMELINE_EXISTS, /* it was there already; what it does is not known */
 	COATI_TIMELINE_NAME,   /* text: it is called so from now on */
 	COATI_TIMELINE_EXIT,
-	/* it runs, on cpu; other: who left the CPU for it, -1: nobody did, 0: not said; stack: where it had
-	 * slept when the recording began, or NONE */
+	/* it runs, on cpu; other: who left the CPU for it, -1: nobody did, 0: not said; stack:
+	 * where it had slept when the recording began, or NONE */
 	COATI_TIMELINE_IN,
 	COATI_TIMELINE_OUT, /* it leaves its CPU; flag PREEMPTED: it would run on; stack: where, or NONE; wait: what for */
 	COATI_TIMELINE_WAKE, /* it (tid; 0: nobody, an idle CPU) wakes thread @other; stack: of the waker; flag IRQ: not the thread did, but an interrupt */
@@ -126,9 +126,9 @@ COATI_API int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct
 #define COATI_TIMELINE_HAS_LIVE	    (UINT32_C(1) << 6)
 #define COATI_TIMELINE_HAS_STEAL    (UINT32_C(1) << 7) /* how much the host took away */
 #define COATI_TIMELINE_HAS_IRQS	    (UINT32_C(1) << 8) /* interrupts */
-/* The recorder saw every wake-up of its threads, by whomever; only those by the threads themselves, so that
- * waiting for a CPU after another wake-up counts as blocked; or none, because it ran in a PID namespace of
- * its own. Where none of these is set the recording does not say. */
+/* The recorder saw every wake-up of its threads, by whomever; only those by the threads themselves,
+ * so that waiting for a CPU after another wake-up counts as blocked; or none, because it ran in a
+ * PID namespace of its own. Where none of these is set the recording does not say. */
 #define COATI_TIMELINE_ALL_WAKES    (UINT32_C(1) << 9)
 #define COATI_TIMELINE_OWN_WAKES    (UINT32_C(1) << 10)
 #define COATI_TIMELINE_OTHER_PID_NS (UINT32_C(1) << 11)
@@ -151,14 +151,15 @@ struct coati_timeline_info {
 	uint64_t wall_ns, clock_ns; /* the same instant since 1970 and on this clock; 0: not said */
 	uint64_t irqs; /* interrupts that threads had to bear, nested ones within the outer one */
 	uint64_t stolen_ns; /* HAS_STEAL: at most so much was taken from all CPUs together */
-	/* live events that the validator of <coati/trace.h> calls wrong: states that do not follow from each
-	 * other, regions and tasks that end in the wrong order */
+	/* live events that the validator of <coati/trace.h> calls wrong: states that do not follow
+	 * from each other, regions and tasks that end in the wrong order */
 	uint64_t findings;
 };
 COATI_API void coati_timeline_info(const struct coati_timeline *t, struct coati_timeline_info *ret);
 /* Sentences about the recording, NULL past the end. */
 COATI_API const char *coati_timeline_note(const struct coati_timeline *t, uint32_t i);
-/* What the validator of live events found wrong, the first hundred of info.findings; NULL past the end. */
+/* What the validator of live events found wrong, the first hundred of info.findings; NULL past the
+ * end. */
 COATI_API const struct coati_trace_finding *coati_timeline_finding(const struct coati_timeline *t,
 								   uint32_t i);
 /* What stacks are numbered in, and their names; NULL where no recording was read. */
@@ -203,7 +204,8 @@ struct coati_timeline_region {
 };
 #define COATI_TIMELINE_OPEN_BEGIN (UINT32_C(1) << 0) /* it began before the recording */
 #define COATI_TIMELINE_OPEN_END	  (UINT32_C(1) << 1) /* it had not ended */
-/* Tasks: with OPEN_BEGIN, when it began is not known, nor its type; begin is that of the recording */
+/* Tasks: with OPEN_BEGIN, when it began is not known, nor its type; begin is that of the recording
+ *  */
 #define COATI_TIMELINE_BEGIN_UNKNOWN (UINT32_C(1) << 2)
 COATI_API int coati_timeline_region(const struct coati_timeline *t, uint32_t thread, uint32_t i,
 				    struct coati_timeline_region *ret);
@@ -287,7 +289,8 @@ COATI_API uint32_t coati_timeline_find_type(const struct coati_timeline *t, cons
 
 struct coati_timeline_wake {
 	uint64_t time;
-	/* thread, or NONE: an interrupt; one that is not recorded itself has the same begin and end */
+	/* thread, or NONE: an interrupt; one that is not recorded itself has the same begin and end
+	 *  */
 	uint32_t waker;
 	uint32_t woken;
 	uint32_t stack;	     /* of the waker, or NONE; an interrupt has none */
@@ -357,7 +360,8 @@ struct coati_why_row {
 	/* mean that the slow ones would have if the part went on as it does from its median to its
 	 * last sixteenth; negative: not needed, or not known */
 	double tail;
-	/* of the waker; without one, where the slow ones waited; where they were seen running most; NONE */
+	/* of the waker; without one, where the slow ones waited; where they were seen running most;
+	 * NONE */
 	uint32_t stack;
 	uint32_t nr_affected; /* slow ones in which the part stands out */
 	double number, limit; /* that decided the verdict */

@@ -40,13 +40,13 @@ extern "C" {
 #endif
 
 /* ---- events
- * ------------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------- */
 
 enum coati_trace_kind {
 	COATI_TRACE_UNKNOWN = 0,
 	COATI_TRACE_REGION_BEGIN,
 	COATI_TRACE_REGION_END, /* the innermost of its thread and slot; site as in its begin */
-	COATI_TRACE_RANGE, /* a whole region at once, told at its end: it began at time - duration */
+	COATI_TRACE_RANGE, /* a whole region at once, written at its end: it began at time - duration */
 	COATI_TRACE_TASK_BEGIN,	  /* id, parent; site has its type */
 	COATI_TRACE_TASK_END,	  /* id; site and parent as in its begin */
 	COATI_TRACE_TASK_ENTER,	  /* the thread works on task id from now on; 0: on none */
@@ -72,7 +72,7 @@ enum coati_trace_kind {
 	(UINT32_C(1) << 0) /* the time is a guess: the clocks contradict each other */
 #define COATI_TRACE_REOPENED \
 	(UINT32_C(1)         \
-	 << 1) /* told again: it began `duration` before; begins, enter and resource_new */
+	 << 1) /* repeated: it began `duration` before; begins, enter and resource_new */
 #define COATI_TRACE_KNOWN \
 	(UINT32_C(1) << 2) /* with REOPENED: its begin was given already, nothing changes */
 #define COATI_TRACE_CUT (UINT32_C(1) << 3) /* the text was longer: text.full_size */
@@ -175,7 +175,7 @@ struct coati_trace_opts {
 	uint32_t flags;
 	uint32_t reserved;
 	/* Events before this time are left out, and so are losses. What is open at that time is
-	 * given as told again (REOPENED), before the first event that is not left out; of names
+	 * repeated (REOPENED) before the first event that is not left out; of names
 	 * and labels the last before it. 0: all events */
 	uint64_t from_ns;
 	uint64_t to_ns; /* those after this time are left out, too; 0: none */
@@ -320,7 +320,7 @@ COATI_API int coati_live_answer(const struct coati_live_ask *ask, struct coati_e
 COATI_API void coati_live_release(struct coati_live_ask *ask);
 
 /* ---- text
- * --------------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------- */
 
 /* One line without its newline: "12.000000345 7/7 region_begin site="parse" depth=0 task=3".
  * Texts are quoted, with escapes for what is not printable. Returns the length that the whole
@@ -334,7 +334,7 @@ COATI_API size_t coati_trace_event_format(const struct coati_trace *t,
 /* Labels for the samples of a profile, from the live events of the same recording: those that the
  * thread had at that time, besides them "task", the type of the task that it worked on, and
  * "region", the names of the regions that were open with " > " between, the outermost first.
- * Ranges, which are told when they are over, are none of these. A label of the program's own with
+ * Ranges, which are written when they are over, are none of these. A label of the program's own with
  * one of these names wins. Recordings are walked once more for it, which a stream cannot be:
  * -EOPNOTSUPP. */
 struct coati_contexts;

@@ -33,7 +33,7 @@
  *
  * Limits: 65535 sites, 58 categories with a bit of their own (the others share one); texts of
  * 8000 bytes (longer ones are cut, and it is said so); regions deeper than 128 are written, but
- * not told again in a new generation; 16384 open tasks and 4096 open resources are told again.
+ * not repeated in a new generation; 16384 open tasks and 4096 open resources are repeated.
  */
 #ifndef COATI_TRACER_H
 #define COATI_TRACER_H
@@ -77,7 +77,7 @@ enum coati_site_kind {
 #define COATI_SITE_STACK (1u << 0) /* every event of it with its stack */
 #define COATI_SITE_LAZY	 (1u << 1) /* regions: written only when something is written inside */
 
-/* A place in the program: static, so that its texts are told once. The library copies them at the
+/* A place in the program: static, so that its texts are written once. The library copies them at the
  * first use, so that the library that holds the site may be unloaded. The macros fill it in. */
 struct coati_site {
 	uint64_t
@@ -198,9 +198,9 @@ COATI_API COATI_SIGSAFE void coati_resource_end(struct coati_resource *resource)
 
 /* ---- names ---- */
 
-/* As shown for this thread, and for the process. That of a thread is kept, and told to recorders
+/* As shown for this thread, and for the process. That of a thread is kept, and written for recorders
  * that start later (its first 63 bytes); that of the process is an event like all others, which a
- * recorder that starts later, or has dropped the generation in which it was told, does not know.
+ * recorder that starts later, or has dropped the generation in which it was written, does not know.
  * pthread_setname_np() is for the kernel's side. */
 COATI_API COATI_SIGSAFE void coati_thread_name(const char *name);
 COATI_API COATI_SIGSAFE void coati_process_name(const char *name);
@@ -317,7 +317,9 @@ struct coati_recorder_opts {
 	uint32_t flags; /* COATI_RECORDER_* */
 	enum coati_recorder_policy policy;
 	uint64_t
-		bytes; /* what it holds at most, all included; 0: 16 MiB. The first recorder of a process decides how much memory there is for all */
+		/* what it holds at most, all included; 0: 16 MiB. The first recorder of a process
+		 * decides how much memory there is for all */
+		bytes;
 	uint64_t window_ns; /* flight: older generations are dropped; 0: as many as fit */
 	uint64_t
 		generation_ns; /* how long a generation lasts; 0: 1 s. The shortest of all recorders counts */
@@ -352,7 +354,7 @@ struct coati_recorder_stats {
 	uint64_t generations;	       /* begun so far */
 	uint64_t batches;	       /* closed so far */
 	uint64_t sites, sites_refused; /* refused: no room for their texts */
-	uint64_t tasks_unlisted; /* open tasks and resources that were too many to be told again */
+	uint64_t tasks_unlisted; /* open tasks and resources that were too many to be repeated */
 	uint64_t stuck;		 /* threads that did not leave an event for a second */
 	/* Of this recorder, by a condition or a signal: files written, those that could not be,
 	 * and why the last of them could not: 0 or a negative errno. */
@@ -388,7 +390,7 @@ COATI_API int coati_recorder_on_signal(struct coati_recorder *rec, int signal, c
 				       struct coati_error *err);
 
 /* Stop, write what is left, free. *@rec becomes NULL; NULL is fine. The first error of writing to
- * fd is told here; -ETIMEDOUT: its reader took nothing for too long (patience_ns). */
+ * fd is reported here; -ETIMEDOUT: its reader took nothing for too long (patience_ns). */
 COATI_API int coati_recorder_stop(struct coati_recorder **rec, struct coati_error *err);
 
 #ifdef __cplusplus

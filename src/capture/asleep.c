@@ -69,7 +69,8 @@ static bool read_syscall(int dirfd, const char *path, uint64_t *ip)
 	return true;
 }
 
-/* How a call enters the kernel says nothing of why it waits, and is far behind in the table of symbols, which takes long to read. */
+/* How a call enters the kernel says nothing of why it waits, and is far behind in the table of
+ * symbols, which takes long to read. */
 static bool is_entry(const char *name)
 {
 	static const char *const words[] = { "do_syscall_64",  "entry_SYSCALL_64", "x64_sys_call",
@@ -225,7 +226,8 @@ static int want_symbols(struct asleep *a)
 	return r == -ENOMEM ? r : 0;
 }
 
-/* "ADDRESS TYPE NAME" or with "\t[MODULE]" behind. Of functions with the same name the first counts. */
+/* "ADDRESS TYPE NAME" or with "\t[MODULE]" behind. Of functions with the same name the first
+ * counts. */
 static int take_symbol(struct asleep *a, char *line)
 {
 	char *type = strchr(line, ' '), *name = type ? strchr(type + 1, ' ') : NULL;

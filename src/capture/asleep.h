@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where threads wait that slept already when the recording began: no switch of theirs is recorded until they wake. In: /proc/PID/task/TID/syscall,
- * stack and wchan, of which nothing is trusted. Out: one sample a thread of the event that takes the stacks of switches, with
- * the kernel's part of the stack and the address in user space from which it called.
+ * Where threads wait that slept already when the recording began: no switch of theirs is recorded
+ * until they wake. In: /proc/PID/task/TID/syscall, stack and wchan, of which nothing is trusted.
+ * Out: one sample a thread of the event that takes the stacks of switches, with the kernel's part
+ * of the stack and the address in user space from which it called.
  */
 #pragma once
 
@@ -25,7 +26,9 @@ struct asleep_stack {
 	uint64_t ip; /* in user space, 0: not known */
 };
 
-/* The thread at this path, "task/TID" below @dirfd: 1 it sleeps, 0 it runs, would run, or has gone. */
+/* The thread at this path, "task/TID" below @dirfd: 1 it sleeps, 0 it runs, would run, or has gone.
+ *  */
 int coati_asleep_read(int dirfd, const char *path, struct asleep_stack *ret);
-/* Describe all threads that are recorded and sleep. To be called when events run: what a thread does from then on is recorded. */
+/* Describe all threads that are recorded and sleep. To be called when events run: what a thread
+ * does from then on is recorded. */
 int coati_asleep_write(struct coati_capture *cap);

@@ -138,7 +138,8 @@ static bool numbers_agree(const char *procfs)
 	return stat(path, &st) < 0 || st.st_ino == INIT_PID_NS;
 }
 
-/* Of threads: on all CPUs, where that is allowed, else as those threads themselves wake each other. */
+/* Of threads: on all CPUs, where that is allowed, else as those threads themselves wake each other.
+ *  */
 static int prepare_wakes(struct coati_capture *cap)
 {
 	struct coati_event_list *list;

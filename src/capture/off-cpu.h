@@ -21,8 +21,8 @@ struct off_cpu {
 	uint64_t checked_ns, checked; /* when the rate was looked at, switches by then */
 	uint64_t fast_times;	      /* turned to frame pointers so often */
 	bool fast, trying;	      /* trying: until the rate was seen first */
-	/* wake-ups: watched on all CPUs; known for every wake-up of the threads that are recorded, by
-	 * whomever; not available because of a PID namespace */
+	/* wake-ups: watched on all CPUs; known for every wake-up of the threads that are recorded,
+	 * by whomever; not available because of a PID namespace */
 	bool wakes_wide, wakes_all, wakes_no_ns;
 };
 

@@ -48,7 +48,8 @@ static void read_proc(const char *procfs, const char *name, char text[PROC_TEXT]
 	text[n > 0 ? n : 0] = '\0';
 }
 
-/* The last number that was given to a thread: the last word of loadavg. 0: numbers start again soon, or nobody knows. */
+/* The last number that was given to a thread: the last word of loadavg. 0: numbers start again
+ * soon, or nobody knows. */
 static uint32_t last_number(const char *procfs)
 {
 	char text[PROC_TEXT], *word;

@@ -41,7 +41,8 @@ static int accept(const struct coati_export_opts *opts, struct coati_error *err)
 	if (f && f->wait && *f->wait)
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"perfdata holds the context switches themselves: --wait is for who reads it");
+			"perfdata holds the context switches themselves: --wait is for who reads "
+			"it");
 	if (opts->flags & (COATI_EXPORT_ON_CPU | COATI_EXPORT_OFF_CPU))
 		return coati_fail(
 			err, -EOPNOTSUPP,

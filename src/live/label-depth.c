@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which scopes of labels longjmp() has left. Apart, because programs that set no labels need none of
- * it. Safe in signal handlers. */
+/* Which scopes of labels longjmp() has left. Apart, because programs that set no labels need none
+ * of it. Safe in signal handlers. */
 #include "live/labels.h"
 
 /* Whether longjmp() has left the function of a scope: its variable is below the stack pointer, or

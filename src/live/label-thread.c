@@ -29,7 +29,8 @@ static void thread_exits(void *state)
 	coati_free(t);
 }
 
-/* So that scopes that longjmp() left are known. Where it cannot be said nothing is done about them. */
+/* So that scopes that longjmp() left are known. Where it cannot be said nothing is done about them.
+ *  */
 static void find_stack(struct label_thread *t)
 {
 	pthread_attr_t attr;

@@ -10,10 +10,11 @@
  *    instructions finds the set before the change or the one after it;
  *  - `size` is always the end of an entry;
  *  - entries of one scope have different keys;
- *  - a scope is open when its slot has its serial: what was ended before, or with the scope around it, does not;
- *  - a scope whose variable is below the stack pointer, or was overwritten, is over: longjmp() left it.
- *    It stays in its slot until the next change, and readers leave it out. Scopes on other stacks than
- *    the thread's own (coroutines) and those without a variable are never taken for that.
+ *  - a scope is open when its slot has its serial: what was ended before, or with the scope around
+ *    it, does not;
+ *  - a scope whose variable is below the stack pointer, or was overwritten, is over: longjmp() left
+ *    it. It stays in its slot until the next change, and readers leave it out. Scopes on other
+ *    stacks than the thread's own (coroutines) and those without a variable never count as left.
  */
 #pragma once
 
@@ -86,8 +87,8 @@ uint32_t coati_label_intern(struct coati_label_key *key);
 /* label-thread.c. The state of this thread, made now; NULL when that is not possible (counted). */
 struct label_thread *coati_label_thread_start(void);
 
-/* profiles/threads-labels.c: a thread has labels, and will have none any more. Not there in programs
- * that do not show threads. */
+/* profiles/threads-labels.c: a thread has labels, and will have none any more. Not there in
+ * programs that do not show threads. */
 __attribute__((weak, visibility("hidden"))) void coati_label_thread_begins(struct label_thread *t);
 __attribute__((weak, visibility("hidden"))) void coati_label_thread_ends(struct label_thread *t);
 
@@ -95,9 +96,11 @@ __attribute__((weak, visibility("hidden"))) void coati_label_thread_ends(struct 
 uint32_t coati_labels_compact(const uint8_t *entries, uint32_t size, uint8_t *ret);
 
 /* How many scopes are open when the stack pointer is @sp: a scope that longjmp() left takes those
- * inside it along. @below: of a variable that begins a scope now, which ends an old one; 0: none. */
+ * inside it along. @below: of a variable that begins a scope now, which ends an old one; 0: none.
+ *  */
 uint32_t coati_label_depth(const struct label_thread *t, uint64_t sp, uint32_t below);
-/* As coati_labels_snapshot(), for a signal handler that interrupted code with this stack pointer. */
+/* As coati_labels_snapshot(), for a signal handler that interrupted code with this stack pointer.
+ *  */
 void coati_labels_read(uint64_t sp, struct coati_labels *ret);
 
 /* process-context.c. Publish the names of the keys, or publish them again. */

@@ -112,7 +112,7 @@ static void put_metrics(struct page_metrics *m)
 
 const struct live_page coati_serve_profile = {
 	.name = "profile",
-	.what = "a CPU profile of so many seconds, for pprof",
+	.what = "a CPU profile over a number of seconds, for pprof",
 	.make = make_profile,
 	.default_seconds = 30,
 	.metrics = put_metrics,

@@ -90,7 +90,8 @@ static int check_waits(const struct words *w, struct coati_error *err)
 		if (!known)
 			return coati_fail(
 				err, -EINVAL,
-				"wait: nothing is called \"%s\"; coati report --by wait shows what there is",
+				"wait: nothing is called \"%s\"; coati report --by wait shows "
+				"what there is",
 				w->list.v[i]);
 	}
 	return 0;

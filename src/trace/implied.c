@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wake-ups that nobody recorded, but that follow from the end of a thread. A process that waits for a child runs again when
- * the child has ended; a thread that joins another one by a futex, when that one has. In: threads with their states. Out: a
- * wake-up more for each such wait, at the time when the waiter ran again, so that no duration changes.
+ * Wake-ups that nobody recorded, but that follow from the end of a thread. A process that waits for
+ * a child runs again when the child has ended; a thread that joins another one by a futex, when
+ * that one has. In: threads with their states. Out: a wake-up more for each such wait, at the time
+ * when the waiter ran again, so that no duration changes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +12,9 @@
 #include "base/clock.h"
 #include "trace/timeline.h"
 
-/* A waiter runs so soon after the end that it waited for, or it is not known that it waited for that. A parent, whose child ended, may
- * have to wait for a CPU first. The record of the end is written a little before a parent is woken, and a little after a futex is. */
+/* A waiter runs so soon after the end that it waited for, or it is not known that it waited for
+ * that. A parent, whose child ended, may have to wait for a CPU first. The record of the end is
+ * written a little before a parent is woken, and a little after a futex is. */
 #define NEAR_NS	  NSEC_PER_MSEC
 #define CHILD_NS  (10 * NSEC_PER_MSEC)
 #define NEAR_MOST 4096 /* ends that are looked at for one wait */
@@ -153,7 +155,8 @@ static int make_room(struct coati_timeline *t, struct thread *th, size_t nr)
 	return states + nr > th->stretches.max || wakes + nr > t->wakes.max ? -E2BIG : -ENOMEM;
 }
 
-/* Behind each wait the state that says who ended it: from the last one on, so that each state moves once. */
+/* Behind each wait the state that says who ended it: from the last one on, so that each state moves
+ * once. */
 static int add_wakes(struct coati_timeline *t, uint32_t woken, const struct waits *waits)
 {
 	struct thread *th = &t->threads.v[woken];

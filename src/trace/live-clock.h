@@ -34,7 +34,7 @@ struct clock_pair {
 struct clock_base {
 	struct clock_rate rate; /* measured in two milliseconds when it started */
 	/* of its batches, both clocks ascending. When there are too many, every other one is
-	 * dropped, and from then on they are so many units apart */
+	 * dropped, and from then on they are `apart` units apart */
 	ARRAY(struct clock_pair) pairs;
 	uint64_t apart;
 };

@@ -87,7 +87,7 @@ static void set_type(const struct stream *s, uint64_t type, uint64_t id,
 		e->flags |= COATI_TRACE_UNRESOLVED;
 }
 
-/* How long ago, of something that was told again. Returns when, in units of the clock. */
+/* The age of something that a generation repeats. Returns its begin in clock units. */
 static uint64_t set_age(const struct stream *s, uint64_t units, struct coati_trace_event *e)
 {
 	uint64_t base = s->queue.v[s->at]->view.head.base;

@@ -82,8 +82,9 @@ static uint64_t number_at(const char *p)
 	return coati_parse_u64(text, 0, UINT64_MAX, &v) < 0 ? 0 : v;
 }
 
-/* When the process began, field 22 of /proc/PID/stat, behind the name, which may hold anything; 0: there is none that lives. One that has ended
- * stays until its parent asks for it, as state Z in field 3; but a first thread that has ended while others run, of which field 20 has the number,
+/* When the process began, field 22 of /proc/PID/stat, behind the name, which may hold anything; 0:
+ * there is none that lives. One that has ended stays until its parent asks for it, as state Z in
+ * field 3; but a first thread that has ended while others run, of which field 20 has the number,
  * looks the same. */
 static uint64_t ticks_of(uint32_t pid)
 {

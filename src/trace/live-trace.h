@@ -68,7 +68,8 @@ struct stream {
 	struct coati_trace_event *ready; /* AHEAD of them, and one behind the last; or NULL */
 	struct coati_trace_event *next, *end;
 	uint64_t *
-		began; /* behind the ready ones: of those that end a region, when it began, in units */
+		/* behind the ready ones: of those that end a region, when it began, in units */
+		began;
 	const uint8_t *first_at; /* where the first of them begins, */
 	uint64_t first_time;	 /* and what its time counts from */
 	uint64_t stale;		 /* bits of them: not blank */
@@ -147,7 +148,8 @@ struct coati_trace {
 		due; /* the one on top, when nothing of it is ready any more and the next was not looked for */
 	uint64_t stack[LIVE_STACK_MAX];
 	ARRAY(struct coati_trace_open) open; /* for the last who asked */
-	/* what was open at from_ns and the first event behind it: see live-clip.c. from_ns 0: no more */
+	/* what was open at from_ns and the first event behind it: see live-clip.c. from_ns 0: no
+	 * more */
 	uint64_t from_ns;
 	uint64_t to_ns; /* UINT64_MAX: all */
 	ARRAY(struct coati_trace_event) kept;

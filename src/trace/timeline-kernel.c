@@ -160,8 +160,9 @@ static int add_wake(struct coati_timeline *t, const struct wake *wake)
 	return push_runnable(t, &t->threads.v[wake->woken], wake->time);
 }
 
-/* A thread that is about to sleep can be woken before it has left its CPU: the wake-up is recorded before the switch, and none comes behind. Where
- * every wake-up is recorded, nothing else brings it back: it has waited for a CPU since it left the one that it had. */
+/* A thread that is about to sleep can be woken before it has left its CPU: the wake-up is recorded
+ * before the switch, and none comes behind. Where every wake-up is recorded, nothing else brings it
+ * back: it has waited for a CPU since it left the one that it had. */
 static int take_early_wake(struct coati_timeline *t, struct thread *th)
 {
 	const struct stretch *last = last_of(th);
@@ -181,8 +182,8 @@ static int take_early_wake(struct coati_timeline *t, struct thread *th)
 	return add_wake(t, &w);
 }
 
-/* Its first switch is that it gets a CPU. It has slept since before the recording where a wake-up says so, or the recorder, which
- * knows the stack. */
+/* Its first switch is that it gets a CPU. It has slept since before the recording where a wake-up
+ * says so, or the recorder, which knows the stack. */
 static void settle_first(struct thread *th, uint32_t stack)
 {
 	struct stretch *first = th->stretches.len ? th->stretches.v : NULL;

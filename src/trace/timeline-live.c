@@ -95,7 +95,7 @@ static int begin_task(struct coati_timeline *t, const struct thread *th,
 
 	if (!find_task(t, e->pid, e->id, &at)) {
 		r = add_task(t, e, e->text, &at);
-		/* what is told again is told by whoever does that, not where it began */
+		/* a repeated begin carries the thread that repeats it, not the one that began it */
 		if (r == 0 && !(e->flags & COATI_TIMELINE_AGAIN))
 			t->tasks.v[at].begin_thread = (uint32_t)(th - t->threads.v);
 		return r;

@@ -185,7 +185,8 @@ static uint32_t take_stack(struct load *l, int32_t tid)
 
 /* ---- samples ---- */
 
-/* Those of software may be served on behalf of the thread: what it sends to itself wakes the reader there. */
+/* Those of software may be served on behalf of the thread: what it sends to itself wakes the reader
+ * there. */
 static bool is_hard(const struct load_event *v)
 {
 	return strcmp(irq_events[2 * (v->irq - 1)].field, "vec") != 0;
@@ -461,7 +462,8 @@ static int take_steal(struct load *l, const struct coati_recording *r)
 	return n < 0 ? n : coati_timeline_add(l->timeline, &e);
 }
 
-/* Whose wake-ups the recorder saw. Earlier ones did not say, but saw only those by the recorded processes themselves. */
+/* Whose wake-ups the recorder saw. Earlier ones did not say, but saw only those by the recorded
+ * processes themselves. */
 static void take_wakes(struct load *l, const struct coati_recording *r)
 {
 	uint32_t *has = &l->timeline->info.has;

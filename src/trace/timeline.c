@@ -205,8 +205,8 @@ uint32_t coati_timeline_need_waker(struct coati_timeline *t, int32_t pid, int32_
 	return (uint32_t)(th - t->threads.v);
 }
 
-/* One that is started is another than who had its number before; but one that was only said to exist is the same: it started
- * while the recorder described what runs already. */
+/* One that is started is another than who had its number before; but one that was only said to
+ * exist is the same: it started while the recorder described what runs already. */
 static int take_start(struct coati_timeline *t, const struct coati_timeline_event *e)
 {
 	uint32_t at = coati_timeline_find_thread(t, e->tid, UINT64_MAX);

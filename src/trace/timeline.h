@@ -162,7 +162,8 @@ uint32_t coati_timeline_need_waker(struct coati_timeline *t, int32_t pid, int32_
 /* Kernel events, live events: as coati_timeline_add(). */
 int coati_timeline_add_kernel(struct coati_timeline *t, const struct coati_timeline_event *e);
 int coati_timeline_add_live(struct coati_timeline *t, const struct coati_timeline_event *e);
-/* The parts of the end. -ENOMEM. Waits come first, while only threads that have ended have an end. */
+/* The parts of the end. -ENOMEM. Waits come first, while only threads that have ended have an end.
+ *  */
 int coati_timeline_end_waits(struct coati_timeline *t);
 int coati_timeline_end_live(struct coati_timeline *t);
 int coati_timeline_end_types(struct coati_timeline *t);

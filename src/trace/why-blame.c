@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is behind a cause: the waker that ended most of the waiting of the slow ones and its code, or,
- * where an interrupt did, the code in which they waited; or the code in which they were seen running
- * most.
+ * Who is behind a cause: the waker that ended most of the waiting of the slow ones and its code,
+ * or, where an interrupt did, the code in which they waited; or the code in which they were seen
+ * running most.
  */
 #include <errno.h>
 

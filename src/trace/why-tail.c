@@ -141,7 +141,7 @@ bool coati_why_valley(const double *sorted, size_t nr, double upto, double floor
 
 /* ---- two kinds ---- */
 
-#define BIN_WIDTH 1.25 /* a bin is from one value to so many times as much */
+#define BIN_WIDTH 1.25 /* the upper edge of a bin divided by its lower edge */
 #define BINS_MAX  256
 #define BINS_ENDS 0.01 /* of all on each side are in none */
 

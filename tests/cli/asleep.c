@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* asleep FILE: threads that wait for different things, and do so until the process is killed; creates FILE when all of them do. */
+/* asleep FILE: threads that wait for different things, and do so until the process is killed;
+ * creates FILE when all of them do. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * crowd DIRECTORY POLICY: a flight recorder of 4 MiB that keeps the last events, beside a stream with
- * that policy (0 oldest, 1 newest, 2 block); or, for "alone", one of 512 KiB that keeps the first
- * events and nobody else. Writes rounds of events, each with a log line, says how many there were, and is killed.
+ * crowd DIRECTORY POLICY: a flight recorder of 4 MiB that keeps the last events, beside a stream
+ * with that policy (0 oldest, 1 newest, 2 block); or, for "alone", one of 512 KiB that keeps the
+ * first events and nobody else. Writes rounds of events, each with a log line, says how many there
+ * were, and is killed.
  */
 #include <fcntl.h>
 #include <signal.h>

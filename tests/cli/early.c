@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * early FILE [keep]: a task and two regions begin, then the first recorder starts, which writes to the
- * file; all of them end while it records. With "keep" the program keeps its open regions.
+ * early FILE [keep]: a task and two regions begin, then the first recorder starts, which writes to
+ * the file; all of them end while it records. With "keep" the program keeps its open regions.
  */
 #include <fcntl.h>
 #include <stdio.h>

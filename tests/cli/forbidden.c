@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forbidden FILE DEPTH TRANSITIONS: a recording of so many regions in each other, and of as many connections that go from closed back to open, which their type does
- * not allow, beside one that does all in order; each on a thread of its own.
+ * forbidden FILE DEPTH TRANSITIONS: a recording of so many regions in each other, and of as many
+ * connections that go from closed back to open, which their type does not allow, beside one that
+ * does all in order; each on a thread of its own.
  */
 #include <fcntl.h>
 #include <pthread.h>

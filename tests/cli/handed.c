@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handed TASKS: tasks that begin on one thread and are worked on and end on another one. Each thread stays on one CPU, the
- * first and the last that there are. Prints the two threads: "begin TID CPU", "end TID CPU".
+ * handed TASKS: tasks that begin on one thread and are worked on and end on another one. Each
+ * thread stays on one CPU, the first and the last that there are. Prints the two threads: "begin
+ * TID CPU", "end TID CPU".
  */
 #include <pthread.h>
 #include <sched.h>

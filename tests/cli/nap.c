@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nap ROUNDS: thread "napper" sleeps in take_a_nap(), while thread "spinner" computes in spin_here() on the same CPU: the timer that ends a
- * nap interrupts the spinner.
+ * nap ROUNDS: thread "napper" sleeps in take_a_nap(), while thread "spinner" computes in
+ * spin_here() on the same CPU: the timer that ends a nap interrupts the spinner.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -81,9 +81,9 @@ stolen()
 	awk '$1 == "cpu" { print $9 }' /proc/stat
 }
 
-# blames_host TICKS: whether coati why, in the file j, cannot tell because of the host, which really
-# took CPU time since stolen printed TICKS: then there is nothing to compare. It has to be true of ten
-# tries in a row that the case is skipped.
+# blames_host TICKS: whether coati why, in the file j, cannot tell because of the host, which
+# really took CPU time since stolen printed TICKS: then there is nothing to compare. It has to be
+# true of ten tries in a row that the case is skipped.
 blames_host()
 {
 	grep -q '"verdict":"cannot tell","reason":"steal"' j && [ "$(stolen)" -gt "$1" ] || { rm -f hosts; return 1; }

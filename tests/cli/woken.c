@@ -2,10 +2,11 @@
 /*
  * woken ROUNDS IN OUT: threads that another process wakes, and that then wait for their CPU.
  *
- * The process to be recorded has a thread woken-t. When somebody writes a line into the pipe IN it starts a second one, woken-late. Process woken-by wakes both
- * in turn, ROUNDS times each, after they have left their CPU, and goes on using the CPU that all of them share. Afterwards one line for each of the two
- * threads goes into the pipe OUT: "NAME TID WAITED-NS", how long it waited for a CPU since then, by schedstat.
- * Prints the number of the process to be recorded.
+ * The process to be recorded has a thread woken-t. When somebody writes a line into the pipe IN it
+ * starts a second one, woken-late. Process woken-by wakes both in turn, ROUNDS times each, after
+ * they have left their CPU, and goes on using the CPU that all of them share. Afterwards one line
+ * for each of the two threads goes into the pipe OUT: "NAME TID WAITED-NS", how long it waited for
+ * a CPU since then, by schedstat. Prints the number of the process to be recorded.
  */
 #include <fcntl.h>
 #include <pthread.h>

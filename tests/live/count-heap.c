@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact accounting of a program's heap, to hold libcoati-preload-heap against: every block, by the C library's own allocator, in a table of what is in use. Shares no code with the
- * library. Loaded with LD_PRELOAD; at the end the file COUNT_HEAP has "blocks bytes, blocks bytes in use" since the constructors ran.
- * A block that is resized is a new one; a block of no bytes counts for one.
+ * Exact accounting of a program's heap, to hold libcoati-preload-heap against: every block, by the
+ * C library's own allocator, in a table of what is in use. Shares no code with the library. Loaded
+ * with LD_PRELOAD; at the end the file COUNT_HEAP has "blocks bytes, blocks bytes in use" since the
+ * constructors ran. A block that is resized is a new one; a block of no bytes counts for one.
  */
 #include <errno.h>
 #include <fcntl.h>

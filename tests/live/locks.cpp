@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each kind of C++ lock is waited for once. Prints how often each function is in the block and mutex profiles.
+// Each kind of C++ lock is waited for once. Prints how often each function is in the block and
+// mutex profiles.
 #include <coati/live.hpp>
 
 #include <atomic>

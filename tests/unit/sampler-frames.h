@@ -19,7 +19,7 @@ void coati_frames_down(struct frames *f, uint32_t depth);
 void coati_frames_burn(uint32_t depth, uint64_t rounds);
 /* A leaf: wait until there is something to read at the descriptor that @fd points to. */
 void coati_frames_sleep(void *fd);
-/* A leaf: sleep so many nanoseconds, or until a signal comes. */
+/* A leaf: sleep for a number of nanoseconds, or until a signal arrives. */
 void coati_frames_nap(void *ns);
 typedef void (*frames_down_fn)(struct frames *f, uint32_t depth);
 typedef void (*frames_burn_fn)(uint32_t depth, uint64_t rounds);

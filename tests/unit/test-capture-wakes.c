@@ -76,7 +76,8 @@ TEST(wakes_filter_of_many_threads_closes_the_smallest_gaps)
 	unsigned int ranges = 1;
 
 	fake_proc("2000000", "4194304");
-	/* 300 pairs, whose two are 3 apart; each pair is further away from the next than the one before */
+	/* 300 pairs, whose two are 3 apart; each pair is further away from the next than the one
+	 * before */
 	for (int i = 0, tid = 1000; i < 300; i++, tid += 103 + i) {
 		fake_thread(1000, tid);
 		fake_thread(1000, tid + 3);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames and regions with names of run time: what was marked is on the timeline and in the numbers. */
+/* Frames and regions with names of run time: what was marked is on the timeline and in the numbers.
+ *  */
 #include "lib/test.h"
 
 #include <pthread.h>
@@ -19,7 +20,8 @@ static void one_frame(void)
 	COATI_FRAME("frame");
 }
 
-/* The program's own clock around each frame: it cannot have been shorter inside, nor longer outside. */
+/* The program's own clock around each frame: it cannot have been shorter inside, nor longer
+ * outside. */
 TEST(frames_are_counted_and_measured_between_marks)
 {
 	struct coati_frame_stats s = { .size = sizeof(s) };
@@ -157,7 +159,7 @@ TEST(regions_with_names_of_run_time_are_one_site_for_a_name)
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
 }
 
-/* The 4097th name and those behind it share a site, and are told as text. */
+/* The 4097th name and those behind it share a site, and their names are log lines. */
 TEST(regions_of_too_many_names_share_one_and_keep_theirs_as_text)
 {
 	struct coati_recorder *rec = spool_start(0);

@@ -308,7 +308,7 @@ static size_t line_size(const char *line)
 	return strcspn(line, "\n") + 1;
 }
 
-/* Names, labels and what is told again at that very time are in front, the rest is as it was. */
+/* Names, labels and what is open come first, at that time; the rest is unchanged. */
 static void check_from(const char *text, const char *whole, uint64_t from_ns)
 {
 	struct strbuf out = STRBUF_INIT(1 << 20);

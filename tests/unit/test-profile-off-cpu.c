@@ -219,7 +219,8 @@ TEST(off_cpu_time_since_before_the_recording_has_the_stack_that_the_recorder_fou
 	struct tape t;
 
 	open_tape(&t, 0);
-	/* the recorder looks a little after the beginning; a thread that runs again is left alone */
+	/* the recorder looks a little after the beginning; a thread that runs again is left alone
+	 *  */
 	tape_put(&t, (struct tape_sample){ .event = OFF_EVENT,
 					   .pid = PID,
 					   .time = 101000,
@@ -511,7 +512,8 @@ TEST(off_cpu_wake_before_the_thread_has_left_its_cpu_makes_it_wait_for_one)
 		put_wake(&t, PID, 199000);
 		put_out(&t, PID, 200000, COATI_MISC_SWITCH_OUT);
 		put_in(&t, PID, 230000);
-		/* woken while it went on running: what it sleeps for later has a wake-up of its own */
+		/* woken while it went on running: what it sleeps for later has a wake-up of its own
+		 *  */
 		put_wake(&t, PID, 240000);
 		put_out(&t, PID, 250000, COATI_MISC_SWITCH_OUT);
 		put_wake(&t, PID, 257000);

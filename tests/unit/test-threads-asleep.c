@@ -212,7 +212,8 @@ TEST_LIMIT(threads_page_ends_no_sleeping_system_call, 60)
 
 /* ---- frames ---- */
 
-/* A sanitizer makes frames that are found by the frame pointer, which a sleeping thread does not show. */
+/* A sanitizer makes frames that are found by the frame pointer, which a sleeping thread does not
+ * show. */
 static void skip_where_frames_have_pointers(void)
 {
 	if (test_emulated())
@@ -380,7 +381,8 @@ static void *finds_label(void *tid)
 	return found ? tid : NULL;
 }
 
-/* The thread uses other labels at the fork, as one that runs a fiber does: they are not the thread's. */
+/* The thread uses other labels at the fork, as one that runs a fiber does: they are not the
+ * thread's. */
 TEST(threads_that_sleep_keep_their_labels_in_the_child_of_a_fork)
 {
 	static struct coati_label_key key = COATI_LABEL_KEY("tenant");

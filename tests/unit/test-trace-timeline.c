@@ -119,7 +119,8 @@ TEST(timeline_wake_before_the_thread_has_left_its_cpu_makes_it_wait_for_one)
 		out(t, 2, 510, COATI_WAIT_READ);
 		wake(t, 1, 2, 520);
 		in(t, 1, 900);
-		/* woken while it went on running: what it sleeps for later has a wake-up of its own */
+		/* woken while it went on running: what it sleeps for later has a wake-up of its own
+		 *  */
 		wake(t, 2, 1, 1000);
 		out(t, 1, 1100, COATI_WAIT_FUTEX);
 		wake(t, 2, 1, 1200);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What was open before a recorder started: regions where the program keeps them, tasks and scopes always. */
+/* What was open before a recorder started: regions where the program keeps them, tasks and scopes
+ * always. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

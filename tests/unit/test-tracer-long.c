@@ -162,7 +162,7 @@ static void look_at(const struct coati_trace_event *e, struct log *logs)
 	if (e->flags & (COATI_TRACE_NO_BEGIN | COATI_TRACE_CLOCK_UNKNOWN | COATI_TRACE_LATE))
 		test_fail_at(__FILE__, __LINE__, "generation %llu, thread %u: kind %u, flags 0x%x",
 			     (unsigned long long)e->generation, e->tid, e->kind, e->flags);
-	/* every begin was seen: nothing that is told again is new, but what was held back till
+	/* every begin was seen: a repeated region is known, unless it was held back until
 	 * then */
 	if (e->flags & COATI_TRACE_REOPENED)
 		CHECK(e->flags & COATI_TRACE_KNOWN ||

@@ -151,8 +151,8 @@ static void wait_for_file(const char *path)
 	CHECK_OK(access(path, F_OK));
 }
 
-/* Everything that others do with their recorders comes to an end. A pipe or a socket whose other end
- * is @in. */
+/* Everything that others do with their recorders comes to an end. A pipe or a socket whose other
+ * end is @in. */
 static void stalled(int in, int out)
 {
 	struct coati_recorder *flight = start(-1, 4 << 20, COATI_DROP_OLDEST, 0);
@@ -337,8 +337,8 @@ static uint64_t numbers_in(uint64_t bytes, uint64_t largest)
 	return (bytes - 2 * TRACER_CHUNK) / largest * ROUND;
 }
 
-/* A stream that nobody reads until all is written, beside a flight recorder. What it had; all that is
- * lost has been told, and counted. *@ret_largest: see count_rounds(). */
+/* A stream that nobody reads until all is written, beside a flight recorder. What it had; all that
+ * is lost has been told, and counted. *@ret_largest: see count_rounds(). */
 static struct numbers stalled_beside(struct coati_recorder *flight,
 				     enum coati_recorder_policy policy, uint64_t bytes,
 				     uint64_t *ret_largest)

@@ -284,7 +284,7 @@ TEST(why_sees_no_cause_in_five_that_only_spread)
 }
 
 /*
- * Some are told, so that it is known how much the host had; of long ones the sampler knows without.
+ * Some steal is reported, so that the amount is known; for long instances the samples show it.
  */
 TEST(why_does_not_blame_the_program_for_what_the_host_takes)
 {

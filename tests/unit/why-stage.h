@@ -52,7 +52,7 @@ double stage_lognormal(struct stage *s, double sigma);
 
 /* A thread that runs from this time on. */
 void actor_init(struct actor *a, struct stage *s, int32_t tid, double now);
-/* Work of so many ns; it takes longer when the host takes time away. */
+/* Work that takes @ns, and longer when the host takes CPU time. */
 void actor_run(struct actor *a, double ns);
 /* As much work in page faults. */
 void actor_fault(struct actor *a, double ns);

@@ -8,7 +8,8 @@
  *	note      runtimes find each other           file     a profile gets its name when it is whole
  *	handler   the signal of COATI_SIGNAL         say      one line on stderr, if it still is ours
  *	work      the thread                         guard    main() that leaves its threads
- *	auto      constructor, end, fork             cpu      what is profiled (preload/heap: something else)
+ *	auto      constructor, end, fork             cpu      starts and stops the CPU profile
+ *	                                             (preload/heap.c: the heap profile)
  */
 #pragma once
 
@@ -112,7 +113,8 @@ extern const bool coati_auto_preloaded;
 
 /* ---- what is profiled: cpu.c, or preload/heap.c ---- */
 
-/* @apart: descriptors that are opened are not the program's. -EAGAIN: no thread can be started now. */
+/* @apart: descriptors that are opened are not the program's. -EAGAIN: no thread can be started now.
+ *  */
 int coati_auto_subject_start(const struct auto_config *c, bool apart, struct coati_error *err);
 /* Stop, and write to @fd; *ret_any: it has samples. -ESRCH: the program has stopped it itself. */
 int coati_auto_subject_stop(const struct auto_config *c, int fd, bool *ret_any,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread: it sleeps until something is wanted, starts and stops sampling and writes profiles. Everything that takes locks or memory happens here, so that
- * whoever wants something may be anywhere, in a signal handler too, and waits for a limited time at worst.
+ * The thread: it sleeps until something is wanted, starts and stops sampling and writes profiles.
+ * Everything that takes locks or memory happens here, so that whoever wants something may be
+ * anywhere, in a signal handler too, and waits for a limited time at worst.
  */
 #include <errno.h>
 #include <limits.h>

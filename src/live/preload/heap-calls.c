@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libcoati-preload-heap in front of the functions that allocate. In: a call of the program, or of any library. Out: the same from the allocator that the program would
- * have without us (that of the C library, or one that it is linked with), with a word to the heap profile.
+ * libcoati-preload-heap in front of the functions that allocate. In: a call of the program, or of
+ * any library. Out: the same from the allocator that the program would have without us (that of the
+ * C library, or one that it is linked with), with a word to the heap profile.
  *
- * The first call comes before anything of ours has run. Looking for the next allocator may allocate: such blocks come from a small memory of our own, and stay.
+ * The first call comes before anything of ours has run. Looking for the next allocator may
+ * allocate: such blocks come from a small memory of our own, and stay.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -254,7 +256,8 @@ COATI_API void free(void *p)
 
 /* ---- whose calls ---- */
 
-/* A try: addresses do not tell, as a program that is loaded at a fixed one has an entry of its own that leads to us. */
+/* A try: addresses do not tell, as a program that is loaded at a fixed one has an entry of its own
+ * that leads to us. */
 bool coati_preload_heap_is_called(void)
 {
 	void *(*volatile any_malloc)(size_t size) = malloc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What COATI_HEAP asks for: a heap profile. libcoati-preload-heap does not look for other runtimes: a program that has one does something else with it, and the two
- * do not know each other's samples.
+ * What COATI_HEAP asks for: a heap profile. libcoati-preload-heap does not look for other runtimes:
+ * a program that has one does something else with it, and the two do not know each other's samples.
  */
 #include <errno.h>
 
@@ -33,7 +33,8 @@ int coati_auto_subject_start(const struct auto_config *c, bool apart, struct coa
 	if (!coati_preload_heap_is_called())
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"the program has a malloc() of its own inside, which cannot be replaced; link it with the allocator as a library");
+			"the program has a malloc() of its own inside, which cannot be replaced; "
+			"link it with the allocator as a library");
 	if (is_inherited) {
 		is_inherited = false;
 		return 0;

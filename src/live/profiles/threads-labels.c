@@ -26,8 +26,8 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* One thread is left, with another number. Its state is in the list: what it uses now may be that of
- * a fiber, which has an end of its own. */
+/* One thread is left, with another number. Its state is in the list: what it uses now may be that
+ * of a fiber, which has an end of its own. */
 static void in_child(void)
 {
 	while (first && first->tid != forking)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What every thread is doing, with its stack. A thread that sleeps is left to sleep: its stack is
- * read from outside (threads-asleep.c). The others are asked by a signal, one batch after the other;
- * the handler writes what it finds into the slot that the signal names, and who asks waits for it
- * for a bounded time. Threads that block the signal, or do not answer, are listed with the reason.
+ * read from outside (threads-asleep.c). The others are asked by a signal, one batch after the
+ * other; the handler writes what it finds into the slot that the signal names, and who asks waits
+ * for it for a bounded time. Threads that block the signal, or do not answer, are listed with the
+ * reason.
  *
  * A slot goes round: free, asked, being written, written. Who asks may take back what was not begun; a slot that is being written is left alone until it is not. So a
  * signal that arrives late finds a slot that has another ticket, and goes.

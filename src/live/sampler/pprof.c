@@ -31,12 +31,15 @@ static void add_engine(struct pprof *o, const struct sampler_profile *p)
 	if (s->engine == COATI_SAMPLER_PERF)
 		coati_pprof_comment(
 			o,
-			"engine: perf task-clock on every thread at %u Hz, each period 0.5 to 2 %% longer or shorter; it does not see the last %llu ns of CPU time of a thread",
+			"engine: perf task-clock on every thread at %u Hz, each period 0.5 to 2 "
+			"%% longer or shorter; it does not see the last %llu ns of CPU time of a "
+			"thread",
 			p->rate_hz, (unsigned long long)(s->period_ns + s->period_ns / 50));
 	else if (p->clock == COATI_SAMPLER_WALL || s->engine == COATI_SAMPLER_THREADS)
 		coati_pprof_comment(
 			o,
-			"engine: a timer over %s every thread at %u Hz; it does not see the first 10 ms of later threads, or more where there are many",
+			"engine: a timer over %s every thread at %u Hz; it does not see the "
+			"first 10 ms of later threads, or more where there are many",
 			p->clock == COATI_SAMPLER_WALL ? "wall time on" : "the CPU time of",
 			p->rate_hz);
 	else
@@ -47,16 +50,19 @@ static void add_engine(struct pprof *o, const struct sampler_profile *p)
 	if (s->engine != COATI_SAMPLER_PERF && p->clock == COATI_SAMPLER_CPU && tick.tv_nsec > 0)
 		coati_pprof_comment(
 			o,
-			"timers over CPU time are looked at by the kernel at its tick, %ld times a second: there are no more samples than that, and each counts for all that has passed",
+			"timers over CPU time are looked at by the kernel at its tick, %ld times "
+			"a second: there are no more samples than that, and each counts for all "
+			"that has passed",
 			1000000000 / tick.tv_nsec);
 	if (p->is_rest)
 		coati_pprof_comment(
-			o,
-			"short threads: a timer over the CPU time of the process samples what threads use after their last sample, or without one");
+			o, "short threads: a timer over the CPU time of the process samples what "
+			   "threads use after their last sample, or without one");
 	if (p->is_swapped)
 		coati_pprof_comment(
 			o,
-			"Linux before 6.13 swaps the perf events of threads that take turns on a CPU: a thread that starts many short ones gets too few samples");
+			"Linux before 6.13 swaps the perf events of threads that take turns on a "
+			"CPU: a thread that starts many short ones gets too few samples");
 	if (p->refused)
 		coati_pprof_comment(o, "%u threads could not be given a timer", p->refused);
 }
@@ -68,7 +74,9 @@ static void add_share(struct pprof *o, const struct coati_sampler_stats *s)
 	if (s->total_ns)
 		coati_pprof_comment(
 			o,
-			"CPU time: %llu ns used, %.1f %% of it in samples (%.1f %% by the timer over the process), %llu ns in no sample; a higher rate misses less at the ends of threads",
+			"CPU time: %llu ns used, %.1f %% of it in samples (%.1f %% by the timer "
+			"over the process), %llu ns in no sample; a higher rate misses less at "
+			"the ends of threads",
 			(unsigned long long)s->total_ns,
 			100.0 * (double)seen_ns / (double)s->total_ns,
 			100.0 * (double)s->rest_ns / (double)s->total_ns,

@@ -562,8 +562,8 @@ int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_erro
 
 /* ---- exec ---- */
 
-/* The thread that calls it has no signal of them on its way when the system call has returned. Timers
- * need none of this: the kernel drops their signals at exec. */
+/* The thread that calls it has no signal of them on its way when the system call has returned.
+ * Timers need none of this: the kernel drops their signals at exec. */
 static void switch_events(bool on)
 {
 	uint32_t state = RUNNING;

@@ -3,7 +3,7 @@
  * Programs built with ThreadSanitizer. Its runtime stands in front of every handler and calls it
  * later, when the thread waits for something, with registers that are no longer true. It makes an
  * exception for signals that an instruction raises, and newer runtimes make none of these for
- * timers. So the kernel is told to call our handler directly.
+ * timers. So the kernel calls our handler directly.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread of the recorders: begins a generation when the time has come or the memory fills, and gives back what nobody keeps.
- * Ordinary code, all signals blocked.
+ * The thread of the recorders: begins a generation when the time has come or the memory fills, and
+ * gives back what nobody keeps. Ordinary code, all signals blocked.
  */
 #include "live/tracer/recorder.h"
 
@@ -44,8 +44,8 @@ static uint64_t room_of(const struct tracer_generation *g)
 	return (uint64_t)g->chunks * TRACER_CHUNK;
 }
 
-/* The oldest generation that a flight recorder keeps, by its own limits; it always keeps one that is
- * complete. */
+/* The oldest generation that a flight recorder keeps, by its own limits; it always keeps one that
+ * is complete. */
 static uint64_t first_kept(const struct coati_recorder *rec, uint64_t now)
 {
 	uint64_t end = rec->from > coati_tracer.oldest ? rec->from : coati_tracer.oldest;

@@ -56,8 +56,8 @@ static struct tracer_slot *enter_kept(void)
 	return s;
 }
 
-/* On the stack alone: a recorder that starts tells it as open. One inside of lazy ones makes ordinary
- * ones of them. */
+/* On the stack alone: a recorder that starts tells it as open. One inside of lazy ones makes
+ * ordinary ones of them. */
 static void push_kept(struct tracer_slot *s, const struct coati_site *site, uint64_t now)
 {
 	bool lazy = site->flags & COATI_SITE_LAZY && s->depth < s->regions_max;
@@ -144,8 +144,8 @@ void coati_tracer_drop_kept(void)
 
 /* ---- what is not written ---- */
 
-/* There was no room for the begin: remember, so that the end is left out, too. Or the recording has just
- * ended, and it is kept. */
+/* There was no room for the begin: remember, so that the end is left out, too. Or the recording has
+ * just ended, and it is kept. */
 static void begin_lost(struct tracer_slot *s, const struct coati_site *site)
 {
 	if (s && tracer_generation()) {
@@ -157,8 +157,8 @@ static void begin_lost(struct tracer_slot *s, const struct coati_site *site)
 	emit_fail(s);
 }
 
-/* On the stack alone. From now on the next event takes the slow way, which writes the begin first. False:
- * it is too deep for the stack. */
+/* On the stack alone. From now on the next event takes the slow way, which writes the begin first.
+ * False: it is too deep for the stack. */
 static bool hold(const struct coati_site *site)
 {
 	struct tracer_slot *s;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers. In: which stack of the program this thread runs from now on. Out: the regions, the task and the labels of the one before are put
- * away, and those of the next one are the thread's.
+ * Fibers. In: which stack of the program this thread runs from now on. Out: the regions, the task
+ * and the labels of the one before are put away, and those of the next one are the thread's.
  *
- * What is put away belongs to the fiber alone: nobody else looks at it until a thread takes the fiber, which one thread can do at a time.
- * Regions lie on the thread's stack of regions above those that it had open when it left its own code (`base`).
+ * What is put away belongs to the fiber alone: nobody else looks at it until a thread takes the
+ * fiber, which one thread can do at a time. Regions lie on the thread's stack of regions above
+ * those that it had open when it left its own code (`base`).
  */
 #include <coati/fiber.h>
 
@@ -41,7 +42,8 @@ static bool is_recording(void)
 	return tracer_gate() & GATE_ON;
 }
 
-/* Where the regions of the fiber begin. A recording that began meanwhile knows none of the thread's. */
+/* Where the regions of the fiber begin. A recording that began meanwhile knows none of the
+ * thread's. */
 static uint32_t base_of(const struct tracer_slot *s)
 {
 	uint32_t base = here.recording == s->recording ? here.base : 0;
@@ -164,7 +166,8 @@ static void take_up_regions(const struct coati_fiber *f)
 	if (s->recording == f->recording) {
 		for (uint32_t i = 0; i < f->count; i++)
 			at = begin_again(s, at, &f->regions[i]);
-		/* what they are is not known: their ends have to find something, and it is counted */
+		/* what they are is not known: their ends have to find something, and it is counted
+		 *  */
 		if (f->deeper)
 			coati_tracer_lose_held(s);
 		for (uint32_t i = 0; i < f->deeper && s->depth < s->regions_max; i++)

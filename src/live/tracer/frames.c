@@ -190,8 +190,8 @@ void coati_frame_mark(struct coati_frames *frames)
 	pthread_mutex_unlock(&lock);
 	if (!f)
 		return;
-	/* without the lock, which fork() takes in another order, and which a page waits for: these may
-	 * wait for the tracer, and there is one mark of a sequence at a time */
+	/* without the lock, which fork() takes in another order, and which a page waits for: these
+	 * may wait for the tracer, and there is one mark of a sequence at a time */
 	end_task(f, tid);
 	coati_task_begin(&frames->site, NULL, &f->task);
 	f->scope = coati_task_enter(&f->task);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From one generation to the next. In: the wish for a new one, by the collector or who takes a snapshot. Out: everything that was written before in closed
- * batches, and what is open told again in the new one. No thread is stopped: who is in an event ends it in the old generation, who comes after
- * writes into the new one. Ordinary code; one at a time.
+ * From one generation to the next. In: a request for a new one, by the collector or a snapshot.
+ * Out: everything that was written before is in closed batches, and what is open is written again
+ * into the new one. No thread is stopped: an event that was begun ends in the old generation, the
+ * next one goes into the new one. Ordinary code; one at a time.
  */
 #include "live/tracer/emit.h"
 
@@ -238,7 +239,7 @@ void coati_tracer_advance(bool stop)
 	thread = t->first;
 	coati_tracer_unlock(&guard);
 	barrier();
-	/* at the first one: regions that were kept are told, also those of threads that do nothing */
+	/* at the first one: also the kept regions of threads that do nothing are written */
 	for (; (old || t->keeps) && thread; thread = thread->next)
 		wait_for(thread, next ? next->number : 0);
 	write_words(old, next);

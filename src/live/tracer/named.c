@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Regions whose names are made at run time: a name in, the site of that name out, the same for the
- * same name, for good. Sites lie in a mapping of fixed size and are only ever added; a table of their
- * numbers finds them by hash, without a lock. When there are too many names, all further ones share a
- * site, and each of its regions begins with the name as a log line. Safe.
+ * same name, for good. Sites lie in a mapping of fixed size and are only ever added; a table of
+ * their numbers finds them by hash, without a lock. When there are too many names, all further ones
+ * share a site, and each of its regions begins with the name as a log line. Safe.
  */
 #include "live/tracer/emit.h"
 

@@ -90,8 +90,8 @@ static int prepare_process(struct coati_error *err)
 /* ---- what all recorders want together ---- */
 
 /* What happens when the memory is full. Threads wait while a recorder wants that. Else the oldest
- * generation makes room: it is lost only for those who wanted a copy and had no time to take it. One
- * that leaves out new events decides alone, or not at all. */
+ * generation makes room: it is lost only for those who wanted a copy and had no time to take it.
+ * One that leaves out new events decides alone, or not at all. */
 static enum coati_recorder_policy policy_of_all(void)
 {
 	const struct coati_recorder *first = coati_recorders;

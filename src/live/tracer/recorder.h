@@ -83,8 +83,8 @@ int coati_recorder_take(struct coati_recorder *rec, struct strbuf *ret);
 int coati_recorder_stream_start(struct coati_recorder *rec, int fd, uint64_t patience_ns);
 /* There may be another generation. */
 void coati_recorder_wake(struct coati_recorder *rec);
-/* Without any lock, rec->until is set: returns when all is written, or the reader took nothing for too
- * long. */
+/* Without any lock, rec->until is set: returns when all is written, or the reader took nothing for
+ * too long. */
 void coati_recorder_stream_end(struct coati_recorder *rec);
 /* Under the lock of the recorders: from now on it keeps copies of its own. */
 void coati_recorder_stash_begin(struct coati_recorder *rec);

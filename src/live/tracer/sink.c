@@ -3,8 +3,8 @@
  * see sink.h
  *
  * O_NONBLOCK belongs to the open file, which other processes may share (a terminal, the pipe of a
- * shell): it is never set on what the program gave us. A pipe or terminal is opened once more through
- * /proc instead. Where that cannot be, poll() says that a page is free.
+ * shell): it is never set on what the program gave us. A pipe or terminal is opened once more
+ * through /proc instead. Where that cannot be, poll() says that a page is free.
  */
 #include "live/tracer/sink.h"
 
@@ -66,7 +66,8 @@ void coati_tracer_sink_close(struct tracer_sink *s)
 		close(own);
 }
 
-/* How long to wait for a byte to be taken, of which the last was taken at @progress_ns: 0 no longer. */
+/* How long to wait for a byte to be taken, of which the last was taken at @progress_ns: 0 no
+ * longer. */
 static uint64_t patience(struct tracer_sink *s, uint64_t progress_ns)
 {
 	/* pairs with: release of who sets it */

@@ -27,7 +27,7 @@ struct tracer_sink {
 /* Always works. The flags of @fd, which others may share, stay what they are. */
 void coati_tracer_sink_open(struct tracer_sink *s, int fd, uint64_t patience_ns);
 void coati_tracer_sink_close(struct tracer_sink *s);
-/* All, or a negative errno; -ETIMEDOUT: the reader took nothing for too long. *@ret_written: bytes that
- * were taken, in any case. */
+/* All, or a negative errno; -ETIMEDOUT: the reader took nothing for too long. *@ret_written: bytes
+ * that were taken, in any case. */
 int coati_tracer_sink_write(struct tracer_sink *s, const char *bytes, size_t size,
 			    size_t *ret_written);

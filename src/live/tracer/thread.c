@@ -271,7 +271,7 @@ static void write_held(struct tracer_slot *s)
 		struct tracer_region *r = &s->regions[i];
 		uint8_t *at = put_head(s, slot_at(s), LIVE_REGION_BEGIN, r->began);
 
-		r->began = s->last; /* as it is told again, if it is */
+		r->began = s->last; /* what later generations repeat */
 		r->flags &= ~REGION_HELD;
 		emit_commit(s, put_var(at, r->site));
 	}
@@ -320,8 +320,8 @@ void coati_tracer_renew(struct tracer_slot *s)
 	s->held = 0;
 }
 
-/* Nothing of an earlier recording counts any more, but regions that were kept; what the thread works
- * on may have changed since. */
+/* Nothing of an earlier recording counts any more, but regions that were kept; what the thread
+ * works on may have changed since. */
 static void forget(struct tracer_thread *t, struct tracer_slot *s)
 {
 	coati_tracer_renew(s);

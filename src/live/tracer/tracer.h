@@ -267,8 +267,8 @@ struct tracer {
 	struct tracer_table strings[2], stacks[2];
 	struct tracer_filter filters[TRACER_FILTERS];
 	uint32_t labels_wanted, samples_wanted; /* recorders */
-	/* sets of recorders: those that run, those that take a copy of each generation, and those of
-	 * them for which threads wait */
+	/* sets of recorders: those that run, those that take a copy of each generation, and those
+	 * of them for which threads wait */
 	uint32_t running, takers, blocking;
 	bool filtered; /* a category that is in use is not wanted */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots that nobody calls for: conditions are set here. What is due is taken by the thread of the
- * recorders and written by one of its own, so that a slow disk delays neither generations nor other
- * recorders. Ordinary code.
+ * Snapshots that nobody calls for: conditions are set here. What is due is taken by the thread of
+ * the recorders and written by one of its own, so that a slow disk delays neither generations nor
+ * other recorders. Ordinary code.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static int write_file(const char *path, const struct strbuf *bytes)
 	int fd, r;
 
 	snprintf(part, sizeof(part), "%s.part", path);
-	/* non-blocking: a pipe of that name is no place to wait at */
+	/* non-blocking: do not block on a pipe of that name */
 	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
@@ -133,7 +133,8 @@ static void start_job(struct tracer_watch *w, uint64_t now)
 	r = coati_recorder_take(w->recorder, &job->bytes);
 	if (!r)
 		r = name_file(w->file, w->written + 1, &job->path);
-	/* set before it is written: who is woken for what nobody writes begins a generation for nothing */
+	/* set before it is written: who is woken for what nobody writes begins a generation for
+	 * nothing */
 	atomic_store_explicit(&w->next_ns,
 			      w->written + 1 < w->at_most ? now + w->pause_ns : UINT64_MAX,
 			      memory_order_relaxed);

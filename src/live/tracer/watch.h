@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes a flight recorder write a snapshot by itself: a task that took too long, a signal. Noticed where it happens (watch.c, safe), written by a thread for
- * each file (trigger.c, ordinary code).
+ * What makes a flight recorder write a snapshot by itself: a task that took too long, a signal.
+ * Noticed where it happens (watch.c, safe), written by a thread for each file (trigger.c, ordinary
+ * code).
  */
 #pragma once
 
@@ -48,8 +49,8 @@ void coati_tracer_watch_site(uint32_t id, const char *name);
 void coati_tracer_watch_task(uint32_t site, uint64_t units);
 void coati_tracer_watch_signal(int sig);
 
-/* What the recorders call of trigger.c, under their lock. By a table, so that a program that sets no
- * condition is not given that code by the linker. */
+/* What the recorders call of trigger.c, under their lock. By a table, so that a program that sets
+ * no condition is not given that code by the linker. */
 struct tracer_triggers {
 	/* Begin to write what is due. */
 	void (*look)(void);

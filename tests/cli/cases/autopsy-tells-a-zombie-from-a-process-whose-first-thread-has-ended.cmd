@@ -1,4 +1,5 @@
-# a process that nobody has waited for has ended; one whose first thread has ended looks alike in /proc, but lives
+# a process that nobody has waited for has ended; one whose first thread has ended looks alike in
+# /proc, but lives
 state()
 {
 	"$COATI" autopsy --directory rec -n 1 "$(cat pid)" | sed -n 's/^fly (pid [0-9]*, user [0-9]*) //p'

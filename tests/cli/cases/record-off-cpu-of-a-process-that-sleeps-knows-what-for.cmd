@@ -1,4 +1,5 @@
-# threads that sleep before and during the whole recording: all of their time has its reason, in the report and on the timeline, also in the second of two files
+# threads that sleep before and during the whole recording: all of their time has its reason, in
+# the report and on the timeline, also in the second of two files
 "$HELPERS/asleep" ready &
 pid=$!
 wait_for ready

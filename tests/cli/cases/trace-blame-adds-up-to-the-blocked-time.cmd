@@ -1,4 +1,5 @@
-# without wake-ups: a shell waits for its child until that one ends, which implies who woke it; what the child slept is unattributed, and all of it together is the blocked time
+# without wake-ups: a shell waits for its child until that one ends, which implies who woke it;
+# what the child slept is unattributed, and all of it together is the blocked time
 adds_up()
 {
 	as_user ./coati record -q --trace -- sh -c 'sleep 0.2; :' 2>err || cat err

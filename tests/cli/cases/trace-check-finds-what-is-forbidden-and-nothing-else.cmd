@@ -1,5 +1,5 @@
-# (threads that nobody could name have the name of their process)
-# regions in each other, however deep, are no mistake; transitions that a type of resource does not allow are, each of them, and every view says that there are some
+# nested regions are valid at any depth; each transition that a resource type forbids is reported,
+# and every view warns about them (threads without a name show the name of their process)
 for depth in 64 65 1000 20000; do
 	"$HELPERS/forbidden" deep.data "$depth" 0
 	"$COATI" trace -q --check deep.data | sed -n 's/.* claims, /claims: /p'

@@ -1,4 +1,5 @@
-# tasks that begin on one thread and CPU and end on others: each line stands on the thread that it happened on, with its CPU; a thread's own view has what happened there
+# tasks that begin on one thread and CPU and end on others: each line stands on the thread that it
+# happened on, with its CPU; a thread's own view has what happened there
 cp "$HELPERS/handed" .
 chmod 755 handed
 export XDG_RUNTIME_DIR="$PWD/run"

@@ -1,4 +1,5 @@
-# numbers of threads in wake-ups are those of the first PID namespace: the data quality line says that, and gives no advice that does not help
+# numbers of threads in wake-ups are those of the first PID namespace: the data quality line says
+# that, and gives no advice that does not help
 unshare -p -f --mount-proc "$COATI" record -q --trace -o n.data -- sleep 0.05
 "$COATI" trace -q n.data | grep '^#' | tr -s ' \n' ' ' >quality
 grep -o 'PID namespace of its own' quality

@@ -1,4 +1,5 @@
-# another process wakes two threads, one that was there and one that starts later: each wake-up has its waker, and the time until the threads run is runnable, not blocked
+# another process wakes two threads, one that was there and one that starts later: each wake-up has
+# its waker, and the time until the threads run is runnable, not blocked
 knows()
 {
 	rm -f in out pid

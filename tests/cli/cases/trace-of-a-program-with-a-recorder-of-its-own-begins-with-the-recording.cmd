@@ -1,4 +1,5 @@
-# its memory has hundreds of requests from before, of which none belongs here; what was open then does, and has its whole length
+# its memory has hundreds of requests from before, of which none belongs here; what was open then
+# does, and has its whole length
 mkfifo in
 "$HELPERS/before" <in >log &
 exec 7>in

@@ -1,4 +1,5 @@
-# a timer ends 40 naps while another thread computes on that CPU: the naps belong to an interrupt and to the code that sleeps, whether interrupts are recorded or not
+# a timer ends 40 naps while another thread computes on that CPU: the naps belong to an interrupt
+# and to the code that sleeps, whether interrupts are recorded or not
 shows()
 {
 	"$COATI" record -q --trace $1 -- "$HELPERS/nap" 40 2>err || cat err

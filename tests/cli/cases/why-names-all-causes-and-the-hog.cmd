@@ -18,8 +18,8 @@ finds()
 	! blames_host "$before" || return 3
 	[ "$is" = "$2" ] || { echo "$1: $is, not $2"; "$COATI" why -q request; }
 }
-# by chance: 5 % of the answers may be wrong (tests/cli/why-runs); wrong: a tool that names one cause
-# alone, or not the hog
+# by chance: 5 % of the answers may be wrong (tests/cli/why-runs); wrong: a tool that names one
+# cause alone, or not the hog
 judge 9 5 finds two 'causes: futex running'
 judge 9 5 finds convoy 'causes: futex running'
 judge 9 5 finds loop 'causes: nobody hog'
