@@ -54,7 +54,8 @@ struct label_thread {
 	_Atomic uint8_t busy; /* a change is under way: only a signal handler can see it */
 	uint32_t tid;	      /* these two are of profiles/threads-labels.c */
 	struct label_thread *next;
-	uint64_t stack_top, stack_size; /* of the thread; 0: not known */
+	_Atomic(struct label_thread *) runs; /* the labels of the fiber that runs; NULL: these */
+	uint64_t stack_top, stack_size;	     /* of the thread; 0: not known */
 	struct label_slot slots[COATI_LABEL_DEPTH];
 	struct label_record records[2];
 };

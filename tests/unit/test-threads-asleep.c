@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <coati/fiber.h>
 #include <coati/live.h>
 #include <coati/serve.h>
 
@@ -419,4 +420,77 @@ TEST(threads_that_sleep_keep_their_labels_in_the_child_of_a_fork)
 	}
 	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
 	CHECK_INT(status, ==, 0);
+}
+
+/* ---- labels of a fiber ---- */
+
+struct fiber_sleeper {
+	struct coati_label_key *key;
+	_Atomic uint32_t tid;
+	sem_t wakes;
+	bool has_labels; /* the thread, beside those of the fiber */
+};
+
+static void *sleeps_in_fiber(void *ctx)
+{
+	struct coati_fiber *fiber = NULL;
+	struct fiber_sleeper *s = ctx;
+
+	if (s->has_labels)
+		CHECK_OK(coati_label_set(s->key, "thread"));
+	CHECK_OK(coati_fiber_create(&fiber, NULL));
+	CHECK_OK(coati_fiber_switch(fiber));
+	CHECK_OK(coati_label_set(s->key, "fiber"));
+	atomic_store(&s->tid, (uint32_t)gettid());
+	while (sem_wait(&s->wakes))
+		;
+	CHECK_OK(coati_fiber_end(&fiber));
+	return NULL;
+}
+
+/* How often its labels were seen without a signal, and are @wanted. */
+static uint32_t count_labels(uint32_t tid, const char *wanted)
+{
+	struct threads_seen seen;
+	struct coati_labels labels;
+	char text[64] = "";
+	uint32_t n = 0;
+
+	for (int i = 0; i < 100; i++) {
+		CHECK_OK(coati_threads_look(COATI_SAMPLER_STACKS_AUTO, &seen));
+		for (const struct thread_seen *t = seen.first; t; t = t->next) {
+			if (t->tid != tid || t->state != 'S')
+				continue;
+			labels = t->labels;
+			snprintf(text, sizeof(text), "%.*s",
+				 labels.size > 2 ? (int)labels.size - 2 : 0, labels.bytes + 2);
+			CHECK_STR(text, wanted);
+			n++;
+		}
+		coati_threads_free(&seen);
+	}
+	return n;
+}
+
+TEST(threads_that_sleep_in_a_fiber_have_the_labels_of_the_fiber)
+{
+	static struct coati_label_key key = COATI_LABEL_KEY("tenant");
+	struct fiber_sleeper s = { .key = &key };
+	pthread_t thread;
+
+	if (test_emulated())
+		test_skip("the emulator shows no registers of threads that sleep");
+	coati_sampler_objects_begin();
+	for (int i = 0; i < 2; i++) {
+		s.has_labels = i;
+		atomic_store(&s.tid, 0);
+		CHECK_OK(sem_init(&s.wakes, 0, 0));
+		CHECK_INT(pthread_create(&thread, NULL, sleeps_in_fiber, &s), ==, 0);
+		while (!atomic_load(&s.tid))
+			sched_yield();
+		CHECK_U64(count_labels(atomic_load(&s.tid), "fiber"), >=, 1);
+		CHECK_OK(sem_post(&s.wakes));
+		CHECK_INT(pthread_join(thread, NULL), ==, 0);
+		sem_destroy(&s.wakes);
+	}
 }

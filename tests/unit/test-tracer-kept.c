@@ -249,6 +249,43 @@ TEST(tracer_lazy_regions_around_a_lost_one_are_lost)
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
 }
 
+/* Deeper than the stack, where nothing remembers which begin was lost: their ends, and those of what
+ * is inside of them, are not taken for ends of what is around them. */
+TEST(tracer_ends_of_lost_regions_deeper_than_the_stack_end_nothing_else)
+{
+	struct coati_recorder_opts opts = {
+		.size = sizeof(opts), .bytes = 1 << 19, .policy = COATI_DROP_NEWEST, .directory = ""
+	};
+	struct coati_recorder *rec = NULL, *other;
+	struct tracer_slot *s;
+	struct spool t;
+
+	CHECK_OK(coati_recorder_start(&opts, &rec, NULL));
+	for (uint32_t i = 0; i < LIVE_REGION_DEPTH + 2; i++)
+		coati_region_begin(&sites[0]);
+	while (!atomic_load(&coati_tracer_hot.exhausted))
+		COATI_LOG("x", "%s", "fill");
+	s = &coati_tracer_self->slot[0];
+	coati_region_begin(&sites[0]);
+	other = spool_start(1 << 19);  /* makes room */
+	coati_region_begin(&sites[0]); /* inside of the lost one */
+	CHECK_U64(s->depth, ==, LIVE_REGION_DEPTH + 4);
+	coati_region_end(&sites[0]);
+	coati_region_end(&sites[0]);
+	spool_snapshot(&t, other);
+	CHECK_U64(t.kinds[LIVE_REGION_BEGIN] + t.kinds[LIVE_REGION_END], ==, 0);
+	spool_free(&t);
+	for (uint32_t i = 0; i < LIVE_REGION_DEPTH + 2; i++)
+		coati_region_end(&sites[0]);
+	CHECK_U64(s->depth, ==, 0);
+	spool_snapshot(&t, other);
+	CHECK_U64(t.kinds[LIVE_REGION_BEGIN], ==, 0);
+	CHECK_U64(t.kinds[LIVE_REGION_END], ==, LIVE_REGION_DEPTH + 2);
+	spool_free(&t);
+	CHECK_OK(coati_recorder_stop(&other, NULL));
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
 /* ---- tasks and scopes, without the option ---- */
 
 TEST(tracer_scope_of_a_thread_is_known_to_every_recorder)

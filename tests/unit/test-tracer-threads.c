@@ -473,6 +473,36 @@ TEST(tracer_events_of_a_thread_that_was_stuck_are_counted)
 	close(fd);
 }
 
+/* In the next recording the batch that it was stuck in is nobody's: neither closed nor counted. */
+TEST(tracer_batch_of_a_thread_that_was_stuck_is_not_of_the_next_recording)
+{
+	struct coati_recorder_stats stats = { .size = sizeof(stats) };
+	struct coati_recorder *rec = spool_start(0);
+	struct tracer_slot *slot;
+	struct live_batch *old;
+	uint32_t events;
+	struct spool t;
+
+	pair(&site);
+	slot = &coati_tracer_self->slot[0];
+	old = slot->batch;
+	events = old->events;
+	atomic_store(&slot->state, SLOT_WRITING);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+	CHECK(slot->batch == old);
+	rec = spool_start(0);
+	atomic_store(&slot->state, 0); /* it goes on */
+	pair(&site);
+	spool_snapshot(&t, rec);
+	CHECK_U64(regions(&t), ==, 2);
+	CHECK_U64(t.lost, ==, 0);
+	spool_free(&t);
+	coati_recorder_stats(rec, &stats);
+	CHECK_U64(stats.stuck, ==, 0);
+	CHECK_U64(old->events, ==, events);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
 /* An event inside an event of slot 1 is lost, and counted: three deep, without a signal. */
 TEST(tracer_event_inside_two_events_is_lost_and_counted)
 {

@@ -66,7 +66,17 @@ void coati_label_thread_ends(struct label_thread *t)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A copy made by the kernel: the thread may be writing, and then this is thrown away. */
+/* Copies made by the kernel: the thread may be writing, or have ended the fiber, and then this is
+ * thrown away. */
+static bool copy_record(struct label_thread *t, struct label_record *ret)
+{
+	struct label_thread *runs = atomic_load_explicit(&t->runs, memory_order_relaxed);
+	struct label_record *now = NULL;
+
+	return coati_threads_copy(runs ? &runs->now : &t->now, &now, sizeof(now)) && now &&
+	       coati_threads_copy(now, ret, sizeof(*ret));
+}
+
 void coati_thread_labels(uint32_t tid, struct coati_labels *ret)
 {
 	struct label_record record;
@@ -77,8 +87,7 @@ void coati_thread_labels(uint32_t tid, struct coati_labels *ret)
 	pthread_mutex_lock(&lock);
 	for (t = first; t && t->tid != tid;)
 		t = t->next;
-	if (t && coati_threads_copy(atomic_load_explicit(&t->now, memory_order_relaxed), &record,
-				    sizeof(record))) {
+	if (t && copy_record(t, &record)) {
 		size = atomic_load_explicit(&record.size, memory_order_relaxed);
 		if (size <= COATI_LABELS_BYTES)
 			ret->size = coati_labels_compact(record.entries, size, ret->bytes);

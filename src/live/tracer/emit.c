@@ -100,7 +100,7 @@ static uint32_t find(const struct tracer_slot *s, uint32_t site)
 	if (i > s->regions_max)
 		return i - 1; /* it is not known which they are */
 	while (i-- > 0)
-		if (s->regions[i].site == site)
+		if (s->regions[i].site == site || s->regions[i].flags & REGION_ANY)
 			return i;
 	return UINT32_MAX;
 }
@@ -112,8 +112,10 @@ static void pop_kept(struct tracer_slot *s, const struct coati_site *site)
 	coati_tracer_settle(s);
 	coati_tracer_renew(s);
 	depth = find(s, tracer_site_id(site));
-	for (; depth != UINT32_MAX && s->depth > depth; s->depth--)
+	for (; depth != UINT32_MAX && s->depth > depth; s->depth--) {
 		s->held -= s->held > 0;
+		s->deep_lost -= s->deep_lost > 0;
+	}
 }
 
 static bool end_kept(const struct coati_site *site)
@@ -138,7 +140,7 @@ void coati_tracer_drop_kept(void)
 		return;
 	coati_tracer_settle(s);
 	s->depth = 0;
-	s->held = 0;
+	s->held = s->deep_lost = 0;
 	emit_leave(s);
 }
 
@@ -150,6 +152,7 @@ static void begin_lost(struct tracer_slot *s, const struct coati_site *site)
 {
 	if (s && tracer_generation()) {
 		coati_tracer_lose_held(s);
+		s->deep_lost += s->depth >= s->regions_max && s->depth < TRACER_DEPTH_MAX;
 		push(s, tracer_site_id(site), 0, REGION_LOST);
 	} else if (s && tracer_keeps()) {
 		push_kept(s, site, arch_cycles());
@@ -193,7 +196,9 @@ static void begin_slow(struct coati_site *site, const void *frame)
 		return;
 	count = coati_tracer_frames(site, frame, frames);
 	at = emit_enter(TRACER_REGION + stack_worst(count), &s);
-	if (!at) {
+	/* inside one without a begin that the stack does not have: the ends are told apart by their
+	 * order alone */
+	if (!at || s->deep_lost) {
 		begin_lost(s, site);
 		return;
 	}
@@ -372,7 +377,11 @@ static void end_down_to(struct tracer_slot *s, uint8_t *at, uint32_t depth)
 
 	while (s->depth > depth) {
 		bool known = --s->depth < s->regions_max;
-		uint32_t flags = known ? s->regions[s->depth].flags : 0;
+		uint32_t flags = known		? s->regions[s->depth].flags
+				 : s->deep_lost ? REGION_LOST
+						: 0;
+
+		s->deep_lost -= !known && s->deep_lost;
 
 		if (flags & REGION_HELD)
 			s->held--;
@@ -392,7 +401,7 @@ static uint32_t written_from(const struct tracer_slot *s, uint32_t depth)
 {
 	uint32_t n = 0;
 
-	for (; depth < s->depth; depth++)
+	for (; depth < s->depth - s->deep_lost; depth++)
 		n += depth >= s->regions_max || !s->regions[depth].flags;
 	return n;
 }

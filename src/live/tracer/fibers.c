@@ -110,6 +110,7 @@ static void put_away_regions(struct coati_fiber *f)
 static void push(struct tracer_slot *s, const struct tracer_region *r, uint64_t began,
 		 uint32_t flags)
 {
+	s->deep_lost += flags && s->depth >= s->regions_max && s->depth < TRACER_DEPTH_MAX;
 	if (s->depth < s->regions_max)
 		s->regions[s->depth] =
 			(struct tracer_region){ .began = began, .site = r->site, .flags = flags };
@@ -122,17 +123,14 @@ static uint8_t *begin_again(struct tracer_slot *s, uint8_t *at, const struct tra
 {
 	uint64_t now = tracer_now();
 
-	/* the stack cannot remember that there is no begin: the end must find nothing */
-	if (s->depth >= s->regions_max && (r->flags || !at)) {
-		coati_tracer_lose(s, 1);
-	} else if (r->flags & REGION_HELD) {
+	if (r->flags & REGION_HELD && s->depth < s->regions_max) {
 		push(s, r, now > s->last ? now : s->last, REGION_HELD);
 		s->held++;
 		s->limit = TRACER_FULL;
-	} else if (r->flags & REGION_LOST || !at) {
+	} else if (r->flags || !at || s->deep_lost) {
 		coati_tracer_lose_held(s);
-		push(s, r, 0, REGION_LOST);
-		if (!r->flags)
+		push(s, r, 0, REGION_LOST | (r->flags & REGION_ANY));
+		if (!(r->flags & REGION_LOST))
 			coati_tracer_lose(s, 1);
 	} else {
 		at = put_head(s, at, LIVE_REGION_BEGIN, now);
@@ -166,12 +164,11 @@ static void take_up_regions(const struct coati_fiber *f)
 	if (s->recording == f->recording) {
 		for (uint32_t i = 0; i < f->count; i++)
 			at = begin_again(s, at, &f->regions[i]);
-		/* what they are is not known: their ends have to find something, and it is counted
-		 *  */
+		/* what they are is not known: their ends find these, and it is counted */
 		if (f->deeper)
 			coati_tracer_lose_held(s);
-		for (uint32_t i = 0; i < f->deeper && s->depth < s->regions_max; i++)
-			push(s, &unknown, 0, REGION_LOST);
+		for (uint32_t i = 0; i < f->deeper; i++)
+			push(s, &unknown, 0, REGION_LOST | REGION_ANY);
 		if (f->deeper)
 			coati_tracer_lose(s, f->deeper);
 	}
@@ -226,6 +223,9 @@ static void leave_thread(void)
 	keep_base();
 	here.task = coati_tracer_task;
 	here.labels = atomic_load_explicit(&coati_label_self, memory_order_relaxed);
+	/* the page of threads finds the fiber's by the thread's */
+	if (!here.labels && coati_label_thread_begins)
+		here.labels = coati_label_thread_start();
 }
 
 static bool take(struct coati_fiber *f)
@@ -248,6 +248,9 @@ int coati_fiber_switch(struct coati_fiber *fiber)
 	here.fiber = fiber;
 	work_on(fiber ? fiber->task : here.task);
 	use_labels(fiber ? &fiber->labels : here.labels);
+	if (here.labels)
+		atomic_store_explicit(&here.labels->runs, fiber ? &fiber->labels : NULL,
+				      memory_order_relaxed);
 	if (fiber)
 		take_up_regions(fiber);
 	return 0;

@@ -326,6 +326,7 @@ int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error 
 	g->chunks = (uint8_t *)g->map + plan.chunks_at;
 	coati_tracer_sites_copy();
 	g->events = g->batches = g->generation_count = 0;
+	g->stuck = 0; /* what is not left yet is waited for again */
 	g->accounts[TRACER_FILTERS] = (struct tracer_account){ 0 };
 	g->system_seq = 0;
 	/* no generation of an earlier recording is there any more */

@@ -374,8 +374,20 @@ static uint32_t too_late_for(const struct live_batch *b)
 	return g->complete ? g->takers & ~g->wanted & coati_tracer.running : 0;
 }
 
+/* Not that of a thread that was stuck in an earlier recording, whose memory stays for it. */
+static bool is_here(const struct live_batch *b)
+{
+	return coati_tracer.map && (uint64_t)((const uint8_t *)b - (uint8_t *)coati_tracer.map) <
+					   coati_tracer.map_bytes;
+}
+
 void coati_tracer_close_batch(struct tracer_slot *s)
 {
+	if (!is_here(s->batch)) {
+		s->batch = &coati_tracer_no_batch;
+		s->limit = TRACER_FULL;
+		return;
+	}
 	s->batch->events = (uint32_t)s->events;
 	s->batch->told = s->told;
 	if (s->summed != s->batch->used)

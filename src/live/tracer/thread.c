@@ -165,7 +165,7 @@ static void init_slot(struct tracer_slot *s, uint32_t index, struct tracer_regio
 	s->regions = regions;
 	s->regions_max = max;
 	s->depth = 0;
-	s->held = s->seq = 0;
+	s->held = s->deep_lost = s->seq = 0;
 	s->settled = 0;
 	s->epoch = atomic_load_explicit(&coati_tracer.epoch, memory_order_relaxed);
 	s->batch = &coati_tracer_no_batch;
@@ -317,7 +317,7 @@ void coati_tracer_renew(struct tracer_slot *s)
 		return;
 	s->epoch = epoch;
 	s->depth = 0;
-	s->held = 0;
+	s->held = s->deep_lost = 0;
 }
 
 /* Nothing of an earlier recording counts any more, but regions that were kept; what the thread

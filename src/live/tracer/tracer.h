@@ -61,6 +61,7 @@
 
 #define REGION_HELD (1u << 0) /* not written yet */
 #define REGION_LOST (1u << 1) /* there was no room for its begin */
+#define REGION_ANY  (1u << 2) /* lost, of a site that is not known: the next end is its own */
 
 struct tracer_region {
 	uint64_t began;
@@ -107,6 +108,8 @@ struct tracer_slot {
 	/* the slow half */
 	struct tracer_region *regions;
 	uint32_t held; /* how many of the innermost regions are held back */
+	/* how many of the innermost have no begin, and are too deep for the stack to say so */
+	uint32_t deep_lost;
 	uint32_t index, regions_max, seq, chunk;
 	uint32_t told;	       /* as in the head of a batch */
 	uint64_t ids, ids_end; /* of tasks and resources */
