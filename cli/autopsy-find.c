@@ -2,131 +2,206 @@
 /* Files of flight recorders: looked for, listed, removed when they are of no use any more. */
 #include "autopsy.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/alloc.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/match.h"
 #include "base/parse.h"
 #include "command.h"
 #include "output.h"
 #include "talk.h"
+#include "trace/live-files.h"
 
-#define SHM    "/dev/shm"
-#define FOLDER "coati-"
+#define CLAIMS_MAX 64u
 
-/* ---- looking ---- */
-
-/* Files of other people's folders: links are not followed, and a folder of one user is not another's. */
-static int each_in(const char *folder, uint32_t owner, autopsy_file_fn fn, void *ctx)
+int coati_autopsy_each(const struct autopsy_args *a, coati_live_file_fn fn, void *ctx)
 {
-	CLEANUP(dir_closep) DIR *d = NULL;
-	struct coati_flight_info info;
-	struct coati_flight *f = NULL;
-	struct stat st;
-	char path[512];
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), file, n = 0;
-
-	if (fd < 0)
-		return 0; /* not ours to look into, or gone */
-	if (fstat(fd, &st) < 0 || (owner != UINT32_MAX && st.st_uid != owner)) {
-		close(fd);
-		return 0;
-	}
-	d = fdopendir(fd);
-	if (!d) {
-		close(fd);
-		return -ENOMEM;
-	}
-	for (const struct dirent *e; n == 0 && (e = readdir(d));) {
-		size_t len = strlen(e->d_name);
-
-		if (len < 5 || strcmp(e->d_name + len - 5, ".live") != 0)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-		file = openat(fd, e->d_name,
-			      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-		if (file < 0 || coati_flight_open_fd(file, &f, NULL) < 0)
-			continue;
-		coati_flight_get_info(f, &info);
-		coati_flight_close(&f);
-		n = fn(ctx, path, &info);
-	}
-	return n;
-}
-
-int coati_autopsy_each(const struct autopsy_args *a, autopsy_file_fn fn, void *ctx)
-{
-	CLEANUP(dir_closep) DIR *d = NULL;
-	char folder[300];
-	uint32_t uid;
-	int n = 0;
-
 	if (a->directory)
-		return each_in(a->directory, UINT32_MAX, fn, ctx);
-	d = opendir(SHM);
-	if (!d)
-		return 0;
-	for (const struct dirent *e; n == 0 && (e = readdir(d));) {
-		if (strncmp(e->d_name, FOLDER, strlen(FOLDER)) != 0 ||
-		    coati_parse_u32(e->d_name + strlen(FOLDER), 0, UINT32_MAX - 1, &uid) < 0)
-			continue;
-		snprintf(folder, sizeof(folder), SHM "/%s", e->d_name);
-		n = each_in(folder, uid, fn, ctx);
-	}
-	return n;
+		return coati_live_files_in(a->directory, fn, ctx);
+	return coati_live_files_of_user(LIVE_FILES_ALL, fn, ctx);
 }
+
+/* ---- looking for one ---- */
+
+/* A file that says that it is the one of the process. */
+struct claim {
+	int fd;
+	uint32_t owner;
+	uint64_t realtime_ns;
+	char *path;
+};
 
 struct search {
 	uint32_t pid;
-	uint64_t start_ticks, realtime_ns; /* of the best */
-	char *path;
-	size_t size;
-	bool found;
+	ARRAY(struct claim) claims;
 };
 
-/* Of two processes that had the number the later one. */
-static int match(void *ctx, const char *path, const struct coati_flight_info *info)
+static int add_claim(struct search *s, int fd, const char *path,
+		     const struct coati_flight_info *info)
+{
+	struct claim *c = ARRAY_ADD(&s->claims);
+
+	if (!c)
+		return s->claims.len == CLAIMS_MAX ? -E2BIG : -ENOMEM;
+	*c = (struct claim){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3),
+			     .owner = info->owner,
+			     .realtime_ns = info->realtime_ns,
+			     .path = coati_strdup(path) };
+	return c->fd < 0 || !c->path ? -ENOMEM : 0;
+}
+
+static int match(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
 {
 	struct search *s = ctx;
 
-	if (info->pid != s->pid || (s->found && info->realtime_ns < s->realtime_ns))
-		return 0;
-	s->found = true;
-	s->realtime_ns = info->realtime_ns;
-	snprintf(s->path, s->size, "%s", path);
-	return 0;
+	return info->pid == s->pid && info->bytes ? add_claim(s, fd, path, info) : 0;
 }
 
-int coati_autopsy_find(const struct autopsy_args *a, const char *target, char *path, size_t size,
-		       struct coati_error *err)
+/* What the process itself has open is its own. */
+static int match_open(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
 {
-	struct search s = { .path = path, .size = size };
-	int n;
+	return add_claim(ctx, fd, path, info);
+}
 
-	if (coati_parse_u32(target, 1, INT32_MAX, &s.pid) < 0) {
-		if ((size_t)snprintf(path, size, "%s", target) >= size)
-			return coati_fail(err, -ENAMETOOLONG, "%.40s...: %m", target);
-		return 0;
+static void fini_search(struct search *s)
+{
+	for (size_t i = 0; i < s->claims.len; i++) {
+		if (s->claims.v[i].fd >= 0)
+			close(s->claims.v[i].fd);
+		coati_free(s->claims.v[i].path);
 	}
-	n = coati_autopsy_each(a, match, &s);
+	ARRAY_FINI(&s->claims);
+}
+
+/* Of @owner, or anybody's: of two processes that had the number the later one; NULL: none. */
+static struct claim *latest(struct search *s, uint32_t owner)
+{
+	struct claim *best = NULL;
+
+	for (size_t i = 0; i < s->claims.len; i++) {
+		struct claim *c = &s->claims.v[i];
+
+		if (owner != LIVE_FILES_ALL && c->owner != owner)
+			continue;
+		if (!best || c->realtime_ns >= best->realtime_ns)
+			best = c;
+	}
+	return best;
+}
+
+static bool has_one_owner(const struct search *s)
+{
+	for (size_t i = 1; i < s->claims.len; i++)
+		if (s->claims.v[i].owner != s->claims.v[0].owner)
+			return false;
+	return true;
+}
+
+/* Every path but that of @shown, with its owner. */
+static void list_claims(const struct search *s, const struct claim *shown, struct strbuf *out)
+{
+	for (size_t i = 0; i < s->claims.len; i++) {
+		const struct claim *c = &s->claims.v[i];
+
+		if (c == shown || (shown && c->owner == shown->owner))
+			continue;
+		coati_strbuf_printf(out, "%s%s (user %u)", out->len ? ", " : "", c->path, c->owner);
+	}
+}
+
+/* Which of several users' files is shown: the process's user's while it lives; else that of this
+ * user, or of root. Whoever else says so may be lying. */
+static int choose(struct search *s, struct claim **ret, struct coati_error *err)
+{
+	struct strbuf others = STRBUF_INIT(16384);
+	uint32_t user = 0;
+	bool lives = coati_live_user_of((int32_t)s->pid, &user) == 0;
+	struct claim *c;
+
+	if (lives)
+		c = latest(s, user);
+	else if (has_one_owner(s))
+		c = latest(s, LIVE_FILES_ALL);
+	else
+		c = latest(s, (uint32_t)geteuid()) ?: latest(s, 0);
+	list_claims(s, c, &others);
+	*ret = c;
+	if (!c && lives)
+		coati_fail(
+			err, -EPERM,
+			"process %u is of user %u, and what claims to be its recorder is not: %s; "
+			"to see one all the same: coati autopsy FILE",
+			s->pid, user, others.text);
+	else if (!c)
+		coati_fail(
+			err, -EPERM,
+			"files of several users claim to be the recorder of process %u, which has "
+			"ended: %s; to see one: coati autopsy FILE",
+			s->pid, others.text);
+	else if (others.len)
+		coati_note(
+			"other users' files claim to be of process %u, too, and are not shown: %s",
+			s->pid, others.text);
+	coati_strbuf_fini(&others);
+	return c ? 0 : -EPERM;
+}
+
+static int find_process(const struct autopsy_args *a, struct search *s, struct autopsy_target *ret,
+			struct coati_error *err)
+{
+	struct claim *c = NULL;
+	int n = 0;
+
+	if (!a->directory)
+		n = coati_live_files_of_process((int32_t)s->pid, match_open, s);
+	if (n == 0 && s->claims.len) {
+		c = latest(s, LIVE_FILES_ALL);
+	} else if (n == 0) {
+		n = coati_autopsy_each(a, match, s);
+	}
 	if (n < 0)
-		return coati_fail(err, n, "looking for the recorder of process %u: %m", s.pid);
-	if (!s.found)
+		return coati_fail(err, n, "looking for the recorder of process %u: %m", s->pid);
+	if (!s->claims.len)
 		return coati_fail(err, -ENOENT,
 				  "process %u has left no flight recorder that can be read in %s "
 				  "(coati autopsy --list shows those that are there)",
-				  s.pid, a->directory ? a->directory : SHM "/coati-*");
+				  s->pid, a->directory ? a->directory : "/dev/shm/coati-*");
+	if (!c)
+		n = choose(s, &c, err);
+	if (n < 0)
+		return n;
+	snprintf(ret->shown, sizeof(ret->shown), "%s", c->path);
+	snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%d", c->fd);
+	ret->fd = c->fd;
+	c->fd = -1;
 	return 0;
+}
+
+int coati_autopsy_find(const struct autopsy_args *a, const char *target, struct autopsy_target *ret,
+		       struct coati_error *err)
+{
+	struct search s = { .claims.max = CLAIMS_MAX };
+	int n;
+
+	ret->fd = -1;
+	if (coati_parse_u32(target, 1, INT32_MAX, &s.pid) < 0) {
+		if ((size_t)snprintf(ret->path, sizeof(ret->path), "%s", target) >=
+		    sizeof(ret->path))
+			return coati_fail(err, -ENAMETOOLONG, "%.40s...: %m", target);
+		snprintf(ret->shown, sizeof(ret->shown), "%s", target);
+		return 0;
+	}
+	n = find_process(a, &s, ret, err);
+	fini_search(&s);
+	return n;
 }
 
 /* ---- listing ---- */
@@ -145,30 +220,34 @@ static uint64_t age_of(const struct coati_flight_info *info, uint64_t now)
 
 static const char *state_of(const struct coati_flight_info *info)
 {
-	return info->is_alive ? "alive" : info->has_ended ? "ended" : "dead";
+	return !info->bytes	 ? "no head"
+	       : info->is_alive	 ? "alive"
+	       : info->has_ended ? "ended"
+				 : "dead";
 }
 
-static int list_one(void *ctx, const char *path, const struct coati_flight_info *info)
+static int list_one(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
 {
 	struct listing *l = ctx;
 	struct strbuf *s = &l->out.text;
 
+	(void)fd;
 	l->count++;
 	if (l->is_json) {
 		coati_json_object(&l->json);
 		coati_json_ku64(&l->json, "pid", info->pid);
-		coati_json_ku64(&l->json, "uid", info->uid);
+		coati_json_ku64(&l->json, "uid", info->owner);
 		coati_json_kstr(&l->json, "comm", info->comm);
 		coati_json_kstr(&l->json, "state", state_of(info));
 		coati_json_ku64(&l->json, "age_ns", age_of(info, l->now_ns));
-		coati_json_ku64(&l->json, "bytes", info->bytes);
+		coati_json_ku64(&l->json, "bytes", info->memory);
 		coati_json_kstr(&l->json, "path", path);
 		coati_json_end(&l->json);
 		return 0;
 	}
-	coati_strbuf_printf(s, "%8u  %-5s  ", info->pid, state_of(info));
+	coati_strbuf_printf(s, "%8u  %-7s  user %u  ", info->pid, state_of(info), info->owner);
 	coati_format_duration(s, age_of(info, l->now_ns));
-	coati_strbuf_printf(s, "  %.1f MiB  ", (double)info->bytes / (1 << 20));
+	coati_strbuf_printf(s, "  %.1f MiB  ", (double)info->memory / (1 << 20));
 	coati_strbuf_clean(s, info->comm, strlen(info->comm));
 	coati_strbuf_adds(s, "  ");
 	coati_strbuf_clean(s, path, strlen(path));
@@ -207,10 +286,11 @@ struct cleaning {
 };
 
 /* Files of processes that live are in use whatever their age. */
-static int clean_one(void *ctx, const char *path, const struct coati_flight_info *info)
+static int clean_one(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
 {
 	struct cleaning *c = ctx;
 
+	(void)fd;
 	if (info->is_alive || age_of(info, c->now_ns) < c->age_ns)
 		return 0;
 	if (unlink(path) < 0) {
@@ -219,7 +299,7 @@ static int clean_one(void *ctx, const char *path, const struct coati_flight_info
 		return 0;
 	}
 	c->removed++;
-	c->bytes += info->bytes;
+	c->bytes += info->memory;
 	return 0;
 }
 

@@ -123,7 +123,8 @@ static void put_process(struct json *j, const struct autopsy *a)
 
 	coati_autopsy_ended(&a->info, &ended);
 	coati_json_ku64(j, "pid", a->info.pid);
-	coati_json_ku64(j, "uid", a->info.uid);
+	coati_json_ku64(j, "uid", a->info.owner);
+	coati_json_kstr(j, "path", a->shown);
 	coati_json_kstr(j, "comm", a->info.comm);
 	coati_json_kbool(j, "alive", a->info.is_alive);
 	coati_json_kbool(j, "stopped_in_order", a->info.has_ended);

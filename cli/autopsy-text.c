@@ -39,8 +39,12 @@ static void add_head(const struct autopsy *a, struct strbuf *s)
 	const struct coati_trace_quality *q = &a->quality;
 
 	coati_strbuf_clean(s, info->comm, strlen(info->comm));
-	coati_strbuf_printf(s, " (pid %u, user %u) ", info->pid, info->uid);
+	coati_strbuf_printf(s, " (pid %u, user %u) ", info->pid, info->owner);
 	coati_autopsy_ended(info, s);
+	coati_strbuf_adds(s, ": ");
+	coati_strbuf_clean(s, a->shown, strlen(a->shown));
+	if (info->uid != info->owner)
+		coati_strbuf_printf(s, ", which says that it is of user %u", info->uid);
 	coati_strbuf_adds(s, "\n");
 	coati_strbuf_grouped(s, q->events);
 	coati_strbuf_printf(s, " event%s of %zu thread%s in ", q->events == 1 ? "" : "s",

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/options.h"
 #include "base/strbuf.h"
+#include "trace/live-files.h"
 
 #define AUTOPSY_ALL UINT64_MAX
 
@@ -55,6 +56,7 @@ struct autopsy_open {
 
 struct autopsy {
 	const struct autopsy_args *args;
+	const char *shown; /* name of the file */
 	struct coati_flight_info info;
 	struct coati_trace *trace; /* at its end: what is open, and how good it is */
 	struct coati_trace_quality quality;
@@ -70,12 +72,16 @@ struct autopsy {
 };
 
 /* autopsy-find.c */
-/* The file of @target, which is a pid or a path, into @path. */
-int coati_autopsy_find(const struct autopsy_args *a, const char *target, char *path, size_t size,
+/* The file that @target, a pid or a path, means. */
+struct autopsy_target {
+	int fd;		  /* -1: it is opened by its path */
+	char path[4096];  /* by which it is opened */
+	char shown[4096]; /* its name */
+};
+int coati_autopsy_find(const struct autopsy_args *a, const char *target, struct autopsy_target *ret,
 		       struct coati_error *err);
-/* Every file of a recorder that can be read: until @fn returns non-zero. */
-typedef int (*autopsy_file_fn)(void *ctx, const char *path, const struct coati_flight_info *info);
-int coati_autopsy_each(const struct autopsy_args *a, autopsy_file_fn fn, void *ctx);
+/* Every file of a recorder: until @fn returns non-zero. */
+int coati_autopsy_each(const struct autopsy_args *a, coati_live_file_fn fn, void *ctx);
 /* --list and --clean; exit codes. */
 int coati_autopsy_list(const struct autopsy_args *a);
 int coati_autopsy_clean(const struct autopsy_args *a);

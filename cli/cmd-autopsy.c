@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "autopsy.h"
+
+#include <unistd.h>
 #include "base/clock.h"
 #include "command.h"
 #include "output.h"
@@ -50,14 +52,22 @@ static const struct coati_example examples[] = {
 	{ NULL, NULL }
 };
 
-static int show(const struct autopsy_args *args, const char *path)
+static void say_of(const struct autopsy_target *t, const struct coati_error *err)
 {
-	struct autopsy a = { .args = args };
+	if (t->fd >= 0)
+		coati_say("%s: %s", t->shown, err->text);
+	else
+		coati_say("%s", err->text);
+}
+
+static int show(const struct autopsy_args *args, const struct autopsy_target *t)
+{
+	struct autopsy a = { .args = args, .shown = t->shown };
 	struct coati_error err = { 0 };
 	struct output out;
 
-	if (coati_autopsy_read(&a, path, &err) < 0) {
-		coati_say("%s", err.text);
+	if (coati_autopsy_read(&a, t->path, &err) < 0) {
+		say_of(t, &err);
 		coati_autopsy_fini(&a);
 		return EXIT_FAILED;
 	}
@@ -72,27 +82,31 @@ static int show(const struct autopsy_args *args, const char *path)
 	return coati_output_end(&out);
 }
 
-static int save(const struct autopsy_args *args, const char *path)
+static int save(const struct autopsy_args *args, const struct autopsy_target *t)
 {
 	struct coati_error err = { 0 };
 	struct autopsy_saved saved;
 
-	if (coati_autopsy_save(path, args->output, &saved, &err) == 0)
+	if (coati_autopsy_save(t->path, args->output, &saved, &err) == 0)
 		return EXIT_DONE;
-	coati_say("%s", err.text);
+	say_of(t, &err);
 	return EXIT_FAILED;
 }
 
 static int run_target(const struct autopsy_args *a, const char *target)
 {
 	struct coati_error err = { 0 };
-	char path[4096];
+	struct autopsy_target t;
+	int code;
 
-	if (coati_autopsy_find(a, target, path, sizeof(path), &err) < 0) {
+	if (coati_autopsy_find(a, target, &t, &err) < 0) {
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
-	return a->output ? save(a, path) : show(a, path);
+	code = a->output ? save(a, &t) : show(a, &t);
+	if (t.fd >= 0)
+		close(t.fd);
+	return code;
 }
 
 static int run_parsed(const struct autopsy_args *a, const struct option_line *line)

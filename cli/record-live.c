@@ -19,6 +19,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "talk.h"
+#include "trace/live-files.h"
+#include "trace/live-flight.h"
 
 #define VARIABLE    "COATI_TRACE"
 #define SUFFIX	    ".live"
@@ -160,81 +162,89 @@ static bool is_known(const struct record_live *l, const struct stat *st)
 	return false;
 }
 
-/* The generation that is being written; each one starts with a snapshot of what is open. */
-static uint64_t generation_of(int file)
+/* @pid: that it was looked for, or 0. */
+static void take_file(struct record_live *l, int fd, int32_t pid,
+		      const struct coati_flight_info *info)
 {
-	int fd = fcntl(file, F_DUPFD_CLOEXEC, 3);
-	struct coati_flight *flight = NULL;
-	struct coati_flight_info info = { 0 };
-
-	if (fd < 0 || coati_flight_open_fd(fd, &flight, NULL) < 0)
-		return 1;
-	coati_flight_get_info(flight, &info);
-	coati_flight_close(&flight);
-	return info.generation ? info.generation : 1;
-}
-
-static void take_file(struct record_live *l, int dir, const char *name)
-{
-	CLEANUP(fd_closep)
-	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct live_file *f;
 	struct stat st;
+	int own;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || is_known(l, &st))
+	if (fstat(fd, &st) < 0 || is_known(l, &st))
 		return;
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > FILE_BYTES) {
-		l->refused++;
-		return;
-	}
-	f = ARRAY_ADD(&l->files);
+	own = (uint64_t)st.st_size > FILE_BYTES ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	f = own < 0 ? NULL : ARRAY_ADD(&l->files);
 	if (!f) {
 		l->refused++;
+		if (own >= 0)
+			close(own);
 		return;
 	}
-	*f = (struct live_file){ TAKE_FD(fd), st.st_ino, st.st_dev, 1, false };
-	if (l->old)
-		f->next = generation_of(f->fd);
+	*f = (struct live_file){
+		.fd = own, .ino = st.st_ino, .dev = st.st_dev, .next = 1, .pid = pid
+	};
+	/* the generation that is being written; each one starts with a snapshot of what is open */
+	if (l->old && info->generation)
+		f->next = info->generation;
 }
 
-/* Is it of one of the processes that we record? "PID-TICKS.live" */
-static bool is_wanted(const struct record_live *l, const char *name)
+/* In our own folder: of every process of the command. */
+static int take_any(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
 {
-	char start[16];
+	(void)path;
+	if (info->bytes)
+		take_file(ctx, fd, 0, info);
+	return 0;
+}
 
-	for (size_t i = 0; i < l->nr_pids; i++) {
-		int n = snprintf(start, sizeof(start), "%d-", l->pids[i]);
+struct wanted {
+	struct record_live *live;
+	int32_t pid;
+};
 
-		if (n > 0 && !strncmp(name, start, (size_t)n))
+/* What the process itself writes; in a container it has another number. */
+static int take_open(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
+{
+	struct wanted *w = ctx;
+
+	(void)path;
+	take_file(w->live, fd, w->pid, info);
+	return 0;
+}
+
+/* Of the process and its user; what a dead one of the same number left is not. */
+static int take_wanted(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
+{
+	struct wanted *w = ctx;
+
+	(void)path;
+	if (info->bytes && info->pid == (uint32_t)w->pid && info->is_alive)
+		take_file(w->live, fd, w->pid, info);
+	return 0;
+}
+
+static bool is_found(const struct record_live *l, int32_t pid)
+{
+	for (size_t i = 0; i < l->files.len; i++)
+		if (l->files.v[i].pid == pid && !l->files.v[i].ended)
 			return true;
-	}
 	return false;
-}
-
-static void look_into(struct record_live *l, const char *path, bool all)
-{
-	CLEANUP(dir_closep) DIR *d = open_folder(AT_FDCWD, path);
-	const struct dirent *e;
-	uint32_t seen = 0;
-
-	while (d && seen++ < 2 * FILES_MAX && (e = readdir(d)))
-		if (ends_in_live(e->d_name) && (all || is_wanted(l, e->d_name)))
-			take_file(l, dirfd(d), e->d_name);
 }
 
 static void look(struct record_live *l)
 {
-	char path[64];
-	struct stat st;
+	uint32_t user;
 
 	if (l->folder[0])
-		look_into(l, l->folder, true);
+		coati_live_files_in(l->folder, take_any, l);
 	for (size_t i = 0; i < l->nr_pids; i++) {
-		snprintf(path, sizeof(path), "/proc/%d", l->pids[i]);
-		if (stat(path, &st) < 0)
+		struct wanted w = { l, l->pids[i] };
+
+		if (is_found(l, w.pid))
 			continue;
-		snprintf(path, sizeof(path), "/dev/shm/coati-%u", st.st_uid);
-		look_into(l, path, false);
+		coati_live_files_of_process(w.pid, take_open, &w);
+		if (!is_found(l, w.pid) && coati_live_user_of(w.pid, &user) == 0)
+			coati_live_files_of_user(user, take_wanted, &w);
 	}
 }
 
@@ -354,12 +364,12 @@ static int read_files(struct record_live *l, const struct sink *to, bool last)
 /* The recorder that wrote it has ended: the process can be asked at once. */
 static void look_for_ends(struct record_live *l)
 {
-	struct stat st;
+	struct coati_flight_info info;
 
 	for (size_t i = 0; i < l->files.len; i++) {
 		struct live_file *f = &l->files.v[i];
 
-		if (f->ended || fstat(f->fd, &st) < 0 || st.st_nlink)
+		if (f->ended || coati_flight_peek(f->fd, &info) < 0 || info.is_alive)
 			continue;
 		f->ended = true;
 		l->ask_ns = 0;

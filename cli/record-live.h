@@ -19,7 +19,8 @@ struct live_file {
 	int fd;
 	uint64_t ino, dev;
 	uint64_t next; /* generation that was not read yet; 0: all is read */
-	bool ended;    /* nobody writes it any more: it has no name left */
+	int32_t pid;   /* whose it is; 0: of a process of the command */
+	bool ended;    /* nobody writes it any more */
 };
 
 /* A process that has no tracer to switch on: not the library, or not yet, or one that is on. */

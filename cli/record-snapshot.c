@@ -26,14 +26,14 @@ const char *coati_record_snapshot_conflict(const struct record_args *a)
 	return NULL;
 }
 
-static int find(int32_t pid, char *path, size_t size, struct coati_error *err)
+static int find(int32_t pid, struct autopsy_target *ret, struct coati_error *err)
 {
 	struct autopsy_args a = { .clean_ns = AUTOPSY_ALL };
 	char target[16];
 	int r;
 
 	snprintf(target, sizeof(target), "%d", pid);
-	r = coati_autopsy_find(&a, target, path, size, err);
+	r = coati_autopsy_find(&a, target, ret, err);
 	if (r < 0)
 		coati_say("%s", err->text);
 	if (r < 0 && (kill(pid, 0) == 0 || errno == EPERM))
@@ -47,12 +47,15 @@ int coati_record_snapshot(const struct record_args *args)
 {
 	struct coati_error err = { 0 };
 	struct autopsy_saved saved;
-	char path[4096];
+	struct autopsy_target target;
+	int r;
 
-	if (find(args->pids.v[0], path, sizeof(path), &err) < 0)
+	if (find(args->pids.v[0], &target, &err) < 0)
 		return EXIT_FAILED;
-	if (coati_autopsy_save(path, args->out, &saved, &err) < 0) {
-		coati_say("%s", err.text);
+	r = coati_autopsy_save(target.path, args->out, &saved, &err);
+	close(target.fd);
+	if (r < 0) {
+		coati_say("%s: %s", target.shown, err.text);
 		return EXIT_FAILED;
 	}
 	coati_note("%s: %" PRIu64 " live events of process %d, the last %.3f s", args->out,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two stacks on one thread: each has its own regions, task and labels; samples carry those labels.
- * fiber [PROFILE]
+ * fiber [PROFILE]: two stacks on one thread, each with its own regions, task and labels.
  *
  *	cc fiber.c $(pkg-config --cflags --libs coati-live)
  */

@@ -268,7 +268,7 @@ struct coati_flight_info {
 	char comm[17];
 	uint8_t has_ended; /* its recorder was stopped in order */
 	uint8_t is_core;   /* found by way of a core file */
-	uint8_t is_alive;  /* the process is there */
+	uint8_t is_alive;  /* its writer is there, and has it locked */
 	uint32_t signal;   /* that ended it, as its core file tells; 0 not known */
 	uint64_t bytes;	   /* of its memory */
 	uint64_t generation, oldest;
@@ -281,6 +281,11 @@ struct coati_flight_info {
 	uint32_t
 		nr_changed; /* chunks that were given to somebody else while they were read: left out */
 	uint32_t nr_damaged; /* that make no sense */
+	/* Of the file, as the kernel says; @uid is what its writer says. In a core file that of the
+	 * core. */
+	uint32_t owner;
+	uint32_t reserved;
+	uint64_t memory; /* bytes that it takes; @bytes may have holes */
 };
 
 /* A file of a flight recorder or a core file. -EBADMSG: neither; -ENOENT: the core names a

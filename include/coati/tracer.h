@@ -325,10 +325,25 @@ struct coati_recorder_opts {
 		generation_ns; /* how long a generation lasts; 0: 1 s. The shortest of all recorders counts */
 	const char *categories; /* "http,db" only these; "-noise" all but these; NULL: all */
 	const char *
-		directory; /* of the file that holds the memory; NULL: /dev/shm/coati-UID; "": no name, gone with the process */
+		directory; /* of the file that holds the memory; NULL: /dev/shm/coati-UID, or what can be had instead (coati_recorder_place); "": no name, gone with the process */
 	/* fd: a reader that takes no byte for so long is given up; the stream ends there. 0: never
 	 * while the recorder runs, and 5 s in coati_recorder_stop() */
 	uint64_t patience_ns;
+	/* What files of recorders whose process died without an end may take in the folder, this
+	 * one's memory included: the oldest are removed when it starts. 0: as the environment says
+	 * (COATI_KEEP_FILES=64, COATI_KEEP_BYTES=256M, COATI_KEEP_AGE=7d), else 64 files, 256 MiB
+	 * and any age. Never more than half of the file system. */
+	uint64_t keep_files, keep_bytes, keep_ns;
+};
+
+/* Where the memory of the recorders is. */
+enum coati_recorder_place {
+	COATI_PLACE_USUAL = 0, /* /dev/shm/coati-UID */
+	COATI_PLACE_NAMED,     /* in the directory of the options */
+	/* The usual one is another user's, or cannot be made: $XDG_RUNTIME_DIR/coati, */
+	COATI_PLACE_RUNTIME,
+	COATI_PLACE_RANDOM, /* /dev/shm/coati-UID-NUMBER, */
+	COATI_PLACE_MEMORY, /* or without a name: gone with the process */
 };
 
 struct coati_recorder;
@@ -360,6 +375,8 @@ struct coati_recorder_stats {
 	 * and why the last of them could not: 0 or a negative errno. */
 	uint64_t snapshots, snapshots_failed;
 	int64_t snapshot_error;
+	uint64_t place;			       /* enum coati_recorder_place */
+	uint64_t removed_files, removed_bytes; /* of the dead, by this process (keep_files) */
 };
 
 COATI_API void coati_recorder_stats(const struct coati_recorder *rec,

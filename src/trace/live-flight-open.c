@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -62,50 +64,6 @@ static const char *check_map(const struct coati_flight *f)
 
 /* ---- who wrote it ---- */
 
-/* The next field of a line of /proc/PID/stat; NULL: there is none. */
-static char *next_field(char *p)
-{
-	p = p ? strchr(p, ' ') : NULL;
-	return p ? p + 1 : NULL;
-}
-
-static uint64_t number_at(const char *p)
-{
-	char text[24];
-	size_t len = p ? strcspn(p, " ") : 0;
-	uint64_t v = 0;
-
-	if (!len || len >= sizeof(text))
-		return 0;
-	memcpy(text, p, len);
-	text[len] = 0;
-	return coati_parse_u64(text, 0, UINT64_MAX, &v) < 0 ? 0 : v;
-}
-
-/* When the process began, field 22 of /proc/PID/stat, behind the name, which may hold anything; 0:
- * there is none that lives. One that has ended stays until its parent asks for it, as state Z in
- * field 3; but a first thread that has ended while others run, of which field 20 has the number,
- * looks the same. */
-static uint64_t ticks_of(uint32_t pid)
-{
-	char path[32], text[1024], *p, state;
-	uint64_t threads;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	if (coati_file_read_line(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return 0;
-	p = next_field(strrchr(text, ')'));
-	if (!p)
-		return 0;
-	state = *p;
-	for (int field = 3; field < 20; field++)
-		p = next_field(p);
-	threads = number_at(p);
-	if ((state == 'Z' || state == 'X' || state == 'x') && threads <= 1)
-		return 0;
-	return number_at(next_field(next_field(p)));
-}
-
 static bool is_this_boot(const uint8_t id[16])
 {
 	char text[64] = "", want[33], *to = want;
@@ -127,11 +85,32 @@ static bool is_this_boot(const uint8_t id[16])
 	return true;
 }
 
+/* Its writer has it locked for as long as it lives, whatever number it has in our eyes. */
+static bool is_locked(int fd)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK;
+	flock(fd, LOCK_UN);
+	return false;
+}
+
+static void describe_file(int fd, struct coati_flight_info *info)
+{
+	struct stat st;
+
+	info->owner = info->uid;
+	if (fstat(fd, &st) < 0)
+		return;
+	info->owner = st.st_uid;
+	info->memory = (uint64_t)st.st_blocks * 512;
+	info->modified_ns =
+		(uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
+}
+
 static void describe(struct coati_flight *f)
 {
 	const struct live_map *m = &f->map;
 	struct coati_flight_info *info = &f->info;
-	struct stat st;
 
 	*info = (struct coati_flight_info){ .pid = m->pid,
 					    .uid = m->uid,
@@ -151,11 +130,39 @@ static void describe(struct coati_flight *f)
 	memcpy(info->boot_id, m->boot_id, sizeof(info->boot_id));
 	memcpy(info->comm, m->comm, sizeof(m->comm));
 	f->is_this_boot = !info->is_core && is_this_boot(m->boot_id);
-	info->is_alive =
-		(uint8_t)(f->is_this_boot && ticks_of(m->pid) == m->start_ticks && m->start_ticks);
-	if (fstat(f->place.fd, &st) == 0)
-		info->modified_ns =
-			(uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
+	info->is_alive = !info->is_core && is_locked(f->place.fd);
+	describe_file(f->place.fd, info);
+}
+
+int coati_flight_peek(int fd, struct coati_flight_info *ret)
+{
+	CLEANUP(freep) struct coati_flight *f = NULL;
+	struct stat st;
+	int n;
+
+	*ret = (struct coati_flight_info){ .bytes = UINT64_MAX };
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -EBADMSG;
+	f = coati_alloc(sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->place = (struct flight_place){
+		.fd = fd,
+		.bytes = (uint64_t)st.st_size > MAX_BYTES ? MAX_BYTES : (uint64_t)st.st_size,
+	};
+	n = coati_flight_take(f, 0, &f->map, sizeof(f->map));
+	if (n == 0 && !check_map(f)) {
+		describe(f);
+		*ret = f->info;
+		return 0;
+	}
+	/* nothing, or zeros: its writer has not got that far */
+	if (st.st_size && coati_flight_take(f, 0, &f->map.magic, sizeof(f->map.magic)) < 0)
+		f->map.magic = 1;
+	ret->is_alive = is_locked(fd);
+	describe_file(fd, ret);
+	ret->bytes = f->map.magic ? f->place.bytes : 0;
+	return -EBADMSG;
 }
 
 /* ---- opening ---- */

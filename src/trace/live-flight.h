@@ -26,6 +26,10 @@ struct flight_place {
 /* Whether @fd is a core file: 1 and where the recorder's memory is (*ret->fd may be another file, which the caller closes), 0: it is none; negative with the sentence. */
 int coati_flight_core(int fd, struct flight_place *ret, struct coati_error *err);
 
+/* What the head says, without the rest: for those who look at many. -EBADMSG: it is none; then @ret
+ * has what is known of the file, and no bytes when it may become one. */
+int coati_flight_peek(int fd, struct coati_flight_info *ret);
+
 #define FLIGHT_SOME 64u /* entries of a table that are read at a time */
 
 /* A chunk that is in use, by generation. */

@@ -75,20 +75,31 @@ $judge_now}"
 	[ "$judge_off" -le "$judge_allowed" ] || printf '%s of %s tries are off, the last with %s\n' "$judge_off" "$judge_made" "$judge_said"
 }
 
-# stolen: the time that the host of a virtual machine took from us so far, in ticks.
+# stolen: the time that the host of a virtual machine took from us so far, in ticks; the time during
+# which somebody waited for a CPU, and the time, in microseconds.
 stolen()
 {
-	awk '$1 == "cpu" { print $9 }' /proc/stat
+	echo "$(awk '$1 == "cpu" { print $9 }' /proc/stat)" \
+		"$(sed -n 's/^some.*total=//p' /proc/pressure/cpu 2>/dev/null || echo 0)" "$(date +%s%6N)"
 }
 
-# blames_host TICKS: whether coati why, in the file j, cannot tell because of the host, which
-# really took CPU time since stolen printed TICKS: then there is nothing to compare. It has to be
-# true of ten tries in a row that the case is skipped.
+# is_starved STOLEN: whether, since stolen printed this, the host took CPU time, or others had the
+# CPUs for more than half of the time.
+is_starved()
+{
+	# shellcheck disable=SC2046 # words
+	set -- $1 $(stolen)
+	[ $# = 6 ] && [ "$4" -gt "$1" ] || { [ $# = 6 ] && [ $((2 * ($5 - $2))) -gt $(($6 - $3)) ]; }
+}
+
+# blames_host STOLEN: whether coati why, in the file j, cannot tell, and the machine was really taken
+# from us since stolen printed this: then there is nothing to compare. It has to be true of ten tries
+# in a row that the case is skipped.
 blames_host()
 {
-	grep -q '"verdict":"cannot tell","reason":"steal"' j && [ "$(stolen)" -gt "$1" ] || { rm -f hosts; return 1; }
+	grep -q '"verdict":"cannot tell","reason":"\(steal\|mixture\|affected\)"' j && is_starved "$1" || { rm -f hosts; return 1; }
 	echo >>hosts
-	[ "$(wc -l <hosts)" -lt 10 ] || echo "the host took CPU time in ten tries in a row" >busy
+	[ "$(wc -l <hosts)" -lt 10 ] || echo "others had the CPUs in ten tries in a row" >busy
 }
 
 # wait_for FILE: until it is there.

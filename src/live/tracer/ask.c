@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "live/auto/auto.h"
 #include "live/tracer/emit.h"
 #include "live/tracer/page.h"
 #include "live/tracer/recorder.h"
@@ -112,6 +113,7 @@ static __attribute__((constructor)) void read_environment(void)
 	coati_tracer_ask.size = sizeof(coati_tracer_ask);
 	coati_tracer_ask.version = ASK_VERSION;
 	coati_tracer_page_provide();
+	coati_auto_say_init();
 	if (!folder || folder[0] != '/' || strlen(folder) >= ASK_PATH)
 		return;
 	ask.environment = true;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -20,6 +21,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "live/auto/auto.h"
+#include "live/tracer/folder.h"
 
 #define PAGE	     UINT64_C(4096)
 #define HEADER_BYTES PAGE
@@ -83,56 +86,6 @@ static void read_boot_id(uint8_t ret[16])
 
 /* ---- the file ---- */
 
-/* A folder that belongs to this user alone, made when it is not there. */
-static int open_directory(const char *path, struct coati_error *err)
-{
-	struct stat st;
-	CLEANUP(fd_closep) int fd = -1;
-
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return coati_fail(err, -errno, "cannot make the folder %s: %m", path);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return coati_fail(err, -errno, "cannot open the folder %s: %m", path);
-	if (fstat(fd, &st) < 0)
-		return coati_fail(err, -errno, "cannot look at the folder %s: %m", path);
-	if (st.st_uid != geteuid() || (st.st_mode & 077))
-		return coati_fail(err, -EACCES,
-				  "the folder %s must belong to user %u and have mode 0700: "
-				  "remove it, or name another one",
-				  path, (unsigned int)geteuid());
-	return TAKE_FD(fd);
-}
-
-/* A file of its own in that folder; *@ret_path tells its name. */
-static int make_file(const char *directory, uint64_t ticks, char *path, size_t size,
-		     struct coati_error *err)
-{
-	char folder[TRACER_FOLDER], name[40];
-	CLEANUP(fd_closep) int dir = -1;
-	int fd, n;
-
-	if (directory)
-		n = snprintf(folder, sizeof(folder), "%s", directory);
-	else
-		n = snprintf(folder, sizeof(folder), "/dev/shm/coati-%u", (unsigned int)geteuid());
-	if (n < 0 || (size_t)n >= sizeof(folder))
-		return coati_fail(err, -E2BIG, "the name of the folder is longer than %u bytes",
-				  TRACER_FOLDER - 1);
-	dir = open_directory(folder, err);
-	if (dir < 0)
-		return dir;
-	snprintf(name, sizeof(name), "%u-%llu.live", (unsigned int)getpid(),
-		 (unsigned long long)ticks);
-	/* one of this process is left from a recorder that could not be stopped in order */
-	unlinkat(dir, name, 0);
-	fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return coati_fail(err, -errno, "cannot make %s/%s: %m", folder, name);
-	snprintf(path, size, "%s/%s", folder, name);
-	return fd;
-}
-
 /* Over the limit the kernel sends SIGXFSZ, which would end the program that asked for nothing but a recorder. */
 static int check_limit(uint64_t bytes, struct coati_error *err)
 {
@@ -146,42 +99,74 @@ static int check_limit(uint64_t bytes, struct coati_error *err)
 		(unsigned long long)bytes);
 }
 
-static int make_memory(uint64_t bytes, const char *directory, uint64_t ticks,
-		       struct coati_error *err)
+/* Bytes that are there to the last page, behind @fd. */
+static int map_file(int fd, uint64_t bytes, const char *where, struct coati_error *err)
+{
+	struct tracer *g = &coati_tracer;
+	int r = posix_fallocate(fd, 0, (off_t)bytes);
+	void *mem;
+
+	if (r)
+		return coati_fail(err, -r, "cannot get %llu bytes of memory in %s: %m",
+				  (unsigned long long)bytes, where);
+	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (mem == MAP_FAILED)
+		return coati_fail(err, -errno, "cannot map %llu bytes: %m",
+				  (unsigned long long)bytes);
+	g->map = mem;
+	g->map_bytes = bytes;
+	return 0;
+}
+
+static int make_memfd(uint64_t bytes, struct coati_error *err)
+{
+	struct tracer *g = &coati_tracer;
+	CLEANUP(fd_closep)
+	int fd = (int)syscall(SYS_memfd_create, "coati-live", 1u /* MFD_CLOEXEC */);
+	int r;
+
+	if (fd < 0)
+		return coati_fail(err, -errno, "cannot make a memfd: %m");
+	flock(fd, LOCK_EX | LOCK_NB); /* as of a file: its writer lives */
+	r = map_file(fd, bytes, "a memfd", err);
+	if (r < 0)
+		return r;
+	g->fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* In the folder, under its name only when it has been described. */
+static int make_file(const struct tracer_folder *f, const char *name, uint64_t bytes,
+		     struct coati_error *err)
 {
 	struct tracer *g = &coati_tracer;
 	CLEANUP(fd_closep) int fd = -1;
-	void *mem;
 	int r;
 
-	g->path[0] = '\0';
-	r = check_limit(bytes, err);
-	if (r < 0)
-		return r;
-	if (directory && !*directory)
-		fd = (int)syscall(SYS_memfd_create, "coati-live", 1u /* MFD_CLOEXEC */);
-	else
-		fd = make_file(directory, ticks, g->path, sizeof(g->path), err);
+	fd = coati_tracer_file_make(f, name, err);
 	if (fd < 0)
-		return fd == -1 ? coati_fail(err, -errno, "cannot make a memfd: %m") : fd;
-	r = posix_fallocate(fd, 0, (off_t)bytes);
-	if (r) {
-		if (g->path[0])
-			unlink(g->path);
-		return coati_fail(err, -r, "cannot get %llu bytes of memory in %s: %m",
-				  (unsigned long long)bytes, g->path[0] ? g->path : "a memfd");
+		return fd;
+	r = map_file(fd, bytes, f->path, err);
+	if (r < 0) {
+		coati_tracer_file_drop(f, name);
+		return r;
 	}
-	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-	if (mem == MAP_FAILED) {
-		r = -errno;
-		if (g->path[0])
-			unlink(g->path);
-		return coati_fail(err, r, "cannot map %llu bytes: %m", (unsigned long long)bytes);
-	}
-	g->map = mem;
-	g->map_bytes = bytes;
+	snprintf(g->path, sizeof(g->path), "%s/%s", f->path, name);
 	g->fd = TAKE_FD(fd);
 	return 0;
+}
+
+static int make_memory(const struct tracer_folder *f, const char *name, uint64_t bytes,
+		       struct coati_error *err)
+{
+	struct tracer *g = &coati_tracer;
+	int r = check_limit(bytes, err);
+
+	g->path[0] = '\0';
+	g->place = f->place;
+	if (r < 0)
+		return r;
+	return f->fd < 0 ? make_memfd(bytes, err) : make_file(f, name, bytes, err);
 }
 
 /* ---- the layout ---- */
@@ -289,41 +274,18 @@ static void make_free(void)
 	g->full_chunks = g->chunk_count / 4;
 }
 
-int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error *err)
+/* The head, and where everything is; sites come in also while nobody records. */
+static void fill_in(const struct live_map *plan, uint64_t ticks)
 {
 	struct tracer *g = &coati_tracer;
-	uint64_t ticks = start_ticks();
-	struct coati_live_clock clock;
-	struct live_map plan = { 0 };
 	struct tracer_guard guard;
-	int r;
 
-	if (bytes > MAX_BYTES)
-		return coati_fail(err, -E2BIG, "a recorder has at most 64 GiB of memory");
-	coati_live_clock_init(&clock, 0);
-	/* begins that were kept are those of another clock; pairs with: acquire in
-	 * coati_tracer_renew() */
-	if (atomic_exchange_explicit(&g->clock_source, clock.source, memory_order_relaxed) !=
-	    clock.source)
-		atomic_fetch_add_explicit(&g->epoch, 1, memory_order_release);
-	g->clock = clock;
-	lay_out(bytes, &plan);
-	g->chunk_count = plan.chunk_count;
-	g->task_count = (uint32_t)plan.tasks_count;
-	g->pid = (uint32_t)getpid();
-	r = make_private();
-	if (r < 0)
-		return coati_fail(err, r, "no memory for the tables of the tracer");
-	make_free();
-	r = make_memory(plan.bytes, directory, ticks, err);
-	if (r < 0)
-		return r;
-	coati_tracer_lock(&guard); /* sites come in also while nobody records */
-	*g->map = plan;
+	coati_tracer_lock(&guard);
+	*g->map = *plan;
 	describe(g->map, ticks);
-	g->directory = (void *)((uint8_t *)g->map + plan.directory_at);
-	g->tasks = (void *)((uint8_t *)g->map + plan.tasks_at);
-	g->chunks = (uint8_t *)g->map + plan.chunks_at;
+	g->directory = (void *)((uint8_t *)g->map + plan->directory_at);
+	g->tasks = (void *)((uint8_t *)g->map + plan->tasks_at);
+	g->chunks = (uint8_t *)g->map + plan->chunks_at;
 	coati_tracer_sites_copy();
 	g->events = g->batches = g->generation_count = 0;
 	g->stuck = 0; /* what is not left yet is waited for again */
@@ -331,9 +293,100 @@ int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error 
 	g->system_seq = 0;
 	/* no generation of an earlier recording is there any more */
 	__atomic_store_n(&g->oldest, g->newest + 1, __ATOMIC_RELAXED);
-	memcpy(coati_tracer_ask.path, g->path, sizeof(g->path));
 	coati_tracer_unlock(&guard);
+}
+
+/* The file of the memory, once there is something to be read in it. */
+static int make_known(const struct tracer_folder *f, const char *name, struct coati_error *err)
+{
+	struct tracer *g = &coati_tracer;
+	int r = 0;
+
+	if (f->fd >= 0)
+		r = coati_tracer_file_name(f, name, err);
+	if (r < 0) {
+		coati_tracer_file_drop(f, name);
+		g->path[0] = '\0';
+		coati_tracer_close();
+		return r;
+	}
+	memcpy(coati_tracer_ask.path, g->path, sizeof(g->path));
 	return 0;
+}
+
+static int open_in(const struct tracer_folder *f, const struct live_map *plan,
+		   struct coati_error *err)
+{
+	uint64_t ticks = start_ticks();
+	char name[40];
+	int r;
+
+	snprintf(name, sizeof(name), "%u-%llu.live", (unsigned int)getpid(),
+		 (unsigned long long)ticks);
+	r = make_memory(f, name, plan->bytes, err);
+	if (r < 0)
+		return r;
+	fill_in(plan, ticks);
+	return make_known(f, name, err);
+}
+
+/* Once: who looks for the recorder has to know where it is. */
+static void report_place(const struct tracer_folder *f)
+{
+	static bool reported;
+
+	if (f->place == COATI_PLACE_USUAL || reported)
+		return;
+	reported = true;
+	coati_auto_say("/dev/shm/coati-%u cannot be used, it may be another user's: the flight "
+		       "recorder is %s%s",
+		       (unsigned int)geteuid(),
+		       f->fd < 0 ? "in memory without a name, and " : "in ",
+		       f->fd < 0 ? "gone with the process" : f->path);
+}
+
+int coati_tracer_open(const struct coati_recorder_opts *opts, struct coati_error *err)
+{
+	struct tracer *g = &coati_tracer;
+	struct tracer_folder folder;
+	struct tracer_removed removed;
+	struct tracer_keep keep;
+	struct coati_live_clock clock;
+	struct live_map plan = { 0 };
+	int r;
+
+	if (opts->bytes > MAX_BYTES)
+		return coati_fail(err, -E2BIG, "a recorder has at most 64 GiB of memory");
+	r = coati_tracer_keep(opts, &keep, err);
+	if (r < 0)
+		return r;
+	coati_live_clock_init(&clock, 0);
+	/* begins that were kept are those of another clock; pairs with: acquire in
+	 * coati_tracer_renew() */
+	if (atomic_exchange_explicit(&g->clock_source, clock.source, memory_order_relaxed) !=
+	    clock.source)
+		atomic_fetch_add_explicit(&g->epoch, 1, memory_order_release);
+	g->clock = clock;
+	lay_out(opts->bytes, &plan);
+	g->chunk_count = plan.chunk_count;
+	g->task_count = (uint32_t)plan.tasks_count;
+	g->pid = (uint32_t)getpid();
+	r = make_private();
+	if (r < 0)
+		return coati_fail(err, r, "no memory for the tables of the tracer");
+	make_free();
+	r = coati_tracer_folder_open(opts->directory, &folder, err);
+	if (r < 0)
+		return r;
+	coati_tracer_folder_clean(&folder, &keep, plan.bytes, &removed);
+	g->removed_files += removed.files;
+	g->removed_bytes += removed.bytes;
+	r = open_in(&folder, &plan, err);
+	if (r == 0 && !opts->directory)
+		report_place(&folder);
+	if (folder.fd >= 0)
+		close(folder.fd);
+	return r;
 }
 
 void coati_tracer_close(void)

@@ -185,7 +185,7 @@ static int begin_recording(const struct coati_recorder_opts *opts, struct coati_
 
 	if (r < 0)
 		return r;
-	r = coati_tracer_open(opts->bytes, opts->directory, err);
+	r = coati_tracer_open(opts, err);
 	if (r < 0)
 		return r;
 	atomic_store_explicit(&coati_tracer.period_ns, opts->generation_ns, memory_order_relaxed);
@@ -371,6 +371,9 @@ void coati_recorder_stats(const struct coati_recorder *rec, struct coati_recorde
 		stats.tasks_unlisted =
 			atomic_load_explicit(&t->tasks_unlisted, memory_order_relaxed);
 		stats.stuck = t->stuck;
+		stats.place = t->place;
+		stats.removed_files = t->removed_files;
+		stats.removed_bytes = t->removed_bytes;
 	}
 	coati_tracer_unlock(&guard);
 	stats.snapshots = rec->snapshots;

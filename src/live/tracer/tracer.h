@@ -226,6 +226,8 @@ struct tracer {
 	uint64_t map_bytes;
 	int fd;
 	char path[TRACER_FOLDER + 40]; /* "": no name */
+	enum coati_recorder_place place;
+	uint64_t removed_files, removed_bytes; /* of the dead */
 	struct live_chunk *directory;
 	uint8_t *chunks;
 	struct live_open_task *tasks;
@@ -429,7 +431,7 @@ void coati_tracer_table_reset(struct tracer_table *table);
 
 /* ---- pool-open.c, generation.c, collector: ordinary code ---- */
 
-int coati_tracer_open(uint64_t bytes, const char *directory, struct coati_error *err);
+int coati_tracer_open(const struct coati_recorder_opts *opts, struct coati_error *err);
 void coati_tracer_close(void);
 /* Begin the next generation, or with @stop none; what was written before is in closed batches afterwards. Not by two at once. */
 void coati_tracer_advance(bool stop);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* see live-files.h */
+#include "trace/live-files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
+#include "trace/live-flight.h"
+
+#define SHM	    "/dev/shm"
+#define RUNTIME	    "/run/user"
+#define START	    "coati-"
+#define ENTRIES_MAX 65536u /* of a folder, or descriptors of a process, that are looked at */
+#define MEMFD	    "/memfd:coati-live"
+
+static bool ends_in(const char *name, const char *end)
+{
+	size_t len = strlen(name), n = strlen(end);
+
+	return len > n && !strcmp(name + len - n, end);
+}
+
+/* ---- folders ---- */
+
+/* Of the user alone: nobody else may have put anything in it. */
+static int open_folder(const char *path, uint32_t owner)
+{
+	CLEANUP(fd_closep)
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (owner != LIVE_FILES_ALL && (st.st_uid != owner || st.st_mode & 022))
+		return -EPERM;
+	return TAKE_FD(fd);
+}
+
+/* A file whose head is not there is told by its name, PID-TICKS.live, alone. */
+static bool describe(int fd, const char *name, struct coati_flight_info *ret)
+{
+	char pid[16];
+	size_t len = strcspn(name, "-");
+
+	if (coati_flight_peek(fd, ret) == 0)
+		return true;
+	if (!ret->bytes && len < sizeof(pid)) {
+		memcpy(pid, name, len);
+		pid[len] = '\0';
+		return coati_parse_u32(pid, 1, INT32_MAX, &ret->pid) == 0;
+	}
+	return false;
+}
+
+static int give(int dir, const char *folder, const char *name, uint32_t owner,
+		coati_live_file_fn fn, void *ctx)
+{
+	CLEANUP(fd_closep)
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct coati_flight_info info;
+	char path[4352];
+
+	if (fd < 0 || !describe(fd, name, &info) ||
+	    (owner != LIVE_FILES_ALL && info.owner != owner))
+		return 0;
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return fn(ctx, fd, path, &info);
+}
+
+static int each_in(const char *folder, uint32_t owner, coati_live_file_fn fn, void *ctx)
+{
+	CLEANUP(dir_closep) DIR *d = NULL;
+	int fd = open_folder(folder, owner), n = 0;
+	const struct dirent *e;
+	uint32_t seen = 0;
+
+	if (fd < 0)
+		return 0; /* not ours to look into, gone, or not what it is named after */
+	d = fdopendir(fd);
+	if (!d) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (n == 0 && seen++ < ENTRIES_MAX && (e = readdir(d)))
+		if (ends_in(e->d_name, ".live") || ends_in(e->d_name, ".live.new"))
+			n = give(fd, folder, e->d_name, owner, fn, ctx);
+	return n;
+}
+
+int coati_live_files_in(const char *directory, coati_live_file_fn fn, void *ctx)
+{
+	return each_in(directory, LIVE_FILES_ALL, fn, ctx);
+}
+
+/* ---- users ---- */
+
+/* "coati-UID" and "coati-UID-NUMBER". */
+static bool is_folder_of(const char *name, uint32_t *ret)
+{
+	char uid[16];
+	size_t len;
+
+	if (strncmp(name, START, strlen(START)) != 0)
+		return false;
+	name += strlen(START);
+	len = strcspn(name, "-");
+	if (!len || len >= sizeof(uid))
+		return false;
+	memcpy(uid, name, len);
+	uid[len] = '\0';
+	return coati_parse_u32(uid, 0, LIVE_FILES_ALL - 1, ret) == 0;
+}
+
+static int each_in_shm(uint32_t uid, coati_live_file_fn fn, void *ctx)
+{
+	CLEANUP(dir_closep) DIR *d = opendir(SHM);
+	const struct dirent *e;
+	char folder[300];
+	uint32_t seen = 0, of;
+	int n = 0;
+
+	while (d && n == 0 && seen++ < ENTRIES_MAX && (e = readdir(d))) {
+		if (!is_folder_of(e->d_name, &of) || (uid != LIVE_FILES_ALL && of != uid))
+			continue;
+		snprintf(folder, sizeof(folder), SHM "/%s", e->d_name);
+		n = each_in(folder, of, fn, ctx);
+	}
+	return n;
+}
+
+/* /run/user/UID/coati of logins; and that of this process, which may be another. */
+static int each_in_runtime(uint32_t uid, coati_live_file_fn fn, void *ctx)
+{
+	CLEANUP(dir_closep) DIR *d = opendir(RUNTIME);
+	const char *own = secure_getenv("XDG_RUNTIME_DIR");
+	char folder[512], usual[64];
+	const struct dirent *e;
+	uint32_t seen = 0, of;
+	int n = 0;
+
+	while (d && n == 0 && seen++ < ENTRIES_MAX && (e = readdir(d))) {
+		if (coati_parse_u32(e->d_name, 0, LIVE_FILES_ALL - 1, &of) < 0 ||
+		    (uid != LIVE_FILES_ALL && of != uid))
+			continue;
+		snprintf(folder, sizeof(folder), RUNTIME "/%s/coati", e->d_name);
+		n = each_in(folder, of, fn, ctx);
+	}
+	of = (uint32_t)geteuid();
+	snprintf(usual, sizeof(usual), RUNTIME "/%u", of);
+	if (n || !own || own[0] != '/' || !strcmp(own, usual) ||
+	    (uid != LIVE_FILES_ALL && of != uid) ||
+	    (size_t)snprintf(folder, sizeof(folder), "%s/coati", own) >= sizeof(folder))
+		return n;
+	return each_in(folder, of, fn, ctx);
+}
+
+int coati_live_files_of_user(uint32_t uid, coati_live_file_fn fn, void *ctx)
+{
+	int n = each_in_shm(uid, fn, ctx);
+
+	return n ? n : each_in_runtime(uid, fn, ctx);
+}
+
+/* ---- processes ---- */
+
+int coati_live_user_of(int32_t pid, uint32_t *ret)
+{
+	char path[40], *line, *end;
+	struct strbuf s = STRBUF_INIT(65536);
+	int n;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	n = coati_file_read(AT_FDCWD, path, &s);
+	line = n < 0 ? NULL : strstr(s.text, "\nUid:\t");
+	line = line ? strchr(line + 6, '\t') : NULL; /* behind the real one */
+	n = -ESRCH;
+	if (line) {
+		line++;
+		end = line + strcspn(line, "\t\n");
+		*end = '\0';
+		n = coati_parse_u32(line, 0, LIVE_FILES_ALL - 1, ret);
+	}
+	coati_strbuf_fini(&s);
+	return n < 0 ? -ESRCH : 0;
+}
+
+/* A regular file with the name of a recorder, before it is opened: opening others may do things. */
+static bool is_recorder(int dir, const char *name, char *link, size_t size)
+{
+	ssize_t len = readlinkat(dir, name, link, size - 1);
+	struct stat st;
+
+	if (len <= 0)
+		return false;
+	link[len] = '\0';
+	return (ends_in(link, ".live") || !strncmp(link, MEMFD, strlen(MEMFD))) &&
+	       fstatat(dir, name, &st, 0) == 0 && S_ISREG(st.st_mode);
+}
+
+int coati_live_files_of_process(int32_t pid, coati_live_file_fn fn, void *ctx)
+{
+	CLEANUP(dir_closep) DIR *d = NULL;
+	char path[64], link[4096];
+	const struct dirent *e;
+	uint32_t seen = 0;
+	int n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	d = opendir(path);
+	while (d && n == 0 && seen++ < ENTRIES_MAX && (e = readdir(d))) {
+		struct coati_flight_info info;
+		CLEANUP(fd_closep) int fd = -1;
+
+		if (!is_recorder(dirfd(d), e->d_name, link, sizeof(link)))
+			continue;
+		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		/* one that it reads is not of the process */
+		if (fd < 0 || coati_flight_peek(fd, &info) < 0 || !info.is_alive)
+			continue;
+		n = fn(ctx, fd, link, &info);
+	}
+	return n;
+}

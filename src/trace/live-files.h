@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of recorders, looked for where processes of a user put them (live/tracer/folder.h). A file
+ * counts as the user's whose folder it is in and who owns it, whatever is written in it: both are
+ * opened without following links, and looked at once they are open.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include <coati/trace.h>
+
+#define LIVE_FILES_ALL UINT32_MAX
+
+/* A file, by a descriptor that is closed afterwards; @info->owner is who owns it. A non-zero value
+ * ends the search, and is its result. */
+typedef int (*coati_live_file_fn)(void *ctx, int fd, const char *path,
+				  const struct coati_flight_info *info);
+/* All files of @directory, whosever they are. */
+int coati_live_files_in(const char *directory, coati_live_file_fn fn, void *ctx);
+/* Those of one user, or of all. */
+int coati_live_files_of_user(uint32_t uid, coati_live_file_fn fn, void *ctx);
+/* Those that the process has open: also without a name, and in a container. */
+int coati_live_files_of_process(int32_t pid, coati_live_file_fn fn, void *ctx);
+
+/* The user whose rights the process has; -ESRCH. */
+int coati_live_user_of(int32_t pid, uint32_t *ret);
