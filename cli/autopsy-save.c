@@ -13,6 +13,7 @@
 #include "autopsy.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/newfile.h"
 #include "base/parse.h"
 
 #define TRACE_VERSION 1
@@ -89,6 +90,22 @@ static int put_code(struct coati_writer *w, const struct coati_attr *attr, const
 	return coati_capture_process(w, attr, COATI_LIVE_ID, (int32_t)info->pid, err);
 }
 
+/* "-" is stdout; a file gets its name when it is whole. */
+static int open_writer(const char *output, const struct coati_writer_opts *o, struct new_file *file,
+		       struct coati_writer **ret, struct coati_error *err)
+{
+	int r;
+
+	if (!strcmp(output, "-"))
+		return coati_writer_open(output, o, ret, err);
+	r = coati_new_file_open(file, output, 0600, err);
+	if (r < 0)
+		return r;
+	r = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
+	return r < 0 ? coati_fail(err, -errno, "%s: %m", output)
+		     : coati_writer_open_fd(r, o, ret, err);
+}
+
 static int write_all(const char *path, uint64_t first_ns, const char *output,
 		     struct coati_error *err)
 {
@@ -97,12 +114,13 @@ static int write_all(const char *path, uint64_t first_ns, const char *output,
 	struct coati_writer *w = NULL;
 	struct coati_flight *f = NULL;
 	struct coati_flight_info info;
+	struct new_file file = { .fd = -1 };
 	struct coati_attr attr;
 	int n = coati_flight_open(path, &f, err), r;
 
 	if (n < 0)
 		return n;
-	n = coati_writer_open(output, &o, &w, err);
+	n = open_writer(output, &o, &file, &w, err);
 	coati_batch_attr(&attr);
 	if (n == 0)
 		n = coati_writer_add_event(w, &attr, COATI_LIVE_EVENT, &id, 1, err);
@@ -121,7 +139,8 @@ static int write_all(const char *path, uint64_t first_ns, const char *output,
 		n = n < 0 ? n : r;
 	}
 	coati_flight_close(&f);
-	return n;
+	r = coati_new_file_end(&file, n == 0, n < 0 ? NULL : err);
+	return n < 0 ? n : r;
 }
 
 int coati_autopsy_save(const char *path, const char *output, struct autopsy_saved *ret,

@@ -400,8 +400,7 @@ static int dump_all(struct dump *d)
 	int n, code;
 
 	if (!is_pipe && !events_are_there(d)) {
-		coati_output_end(&d->out);
-		return EXIT_FAILED;
+		return coati_output_end_with(&d->out, EXIT_FAILED);
 	}
 	d->sink = (struct sink){ .out = &d->out.text,
 				 .arch = "",

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "command.h"
 #include "record-args.h"
+#include "record-output.h"
 #include "record-session.h"
 #include "talk.h"
 
@@ -140,7 +141,7 @@ static int run(int argc, char **argv)
 		.events = { .max = 4096 },
 		.pids = { .max = 65536 },
 		.tids = { .max = 65536 },
-		.out = "coati.data",
+		.out = coati_record_default,
 	};
 	const char **words = coati_record_words(argc, argv);
 	const char *conflict;

@@ -232,7 +232,7 @@ static int show(struct diff *d)
 	coati_diff_find_warnings(d);
 	coati_diff_find_verdict(d);
 	shown = d->args->html ? coati_diff_html(d, d->args->html) : coati_diff_table(d);
-	ended = coati_output_end(&d->out);
+	ended = coati_output_end_with(&d->out, shown);
 	return shown != EXIT_DONE ? shown : ended != EXIT_DONE ? ended : judged;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/newfile.h"
 #include "base/strbuf.h"
 #include "command.h"
 #include "report-quality.h"
@@ -24,10 +25,9 @@ struct exporting {
 	enum coati_format format;
 	struct coati_export *x;
 	struct input in;
-	char name[4096];   /* of the first recording */
-	char output[4096]; /* of the file; "-": stdout */
-	char part
-		[4128]; /* what is written first, so that a file is whole or as it was; "": output itself */
+	char name[4096];      /* of the first recording */
+	char output[4096];    /* of the file; "-": stdout */
+	struct new_file file; /* what is written first, so that a file is whole or as it was */
 	int fd;
 	bool is_whole; /* all of it was written, right or wrong */
 };
@@ -102,28 +102,12 @@ static bool is_input(const struct exporting *e, const struct stat *out)
 	return !in->len && is_same(e->name, out, &st);
 }
 
-/* A copy of a recording is as private as one. */
-static int open_part(struct exporting *e, struct coati_error *err)
-{
-	char *real = realpath(e->output, NULL); /* a link stays one */
-
-	snprintf(e->part, sizeof(e->part), "%s.part-%d", real ? real : e->output, (int)getpid());
-	if (real)
-		snprintf(e->output, sizeof(e->output), "%s", real);
-	free(real);
-	e->fd = open(e->part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-		     e->format == COATI_FORMAT_PERFDATA ? 0600 : 0666);
-	if (e->fd >= 0)
-		return 0;
-	e->part[0] = 0;
-	return coati_fail(err, -errno, "cannot write %s: %m", e->output);
-}
-
 /* Only a file can be read back; what is something else (a pipe, a device) is only written to. */
 static int open_output(struct exporting *e, struct coati_error *err)
 {
 	struct stat st = { 0 };
 	bool exists;
+	int r;
 
 	if (!strcmp(e->output, "-")) {
 		e->fd = STDOUT_FILENO;
@@ -135,29 +119,25 @@ static int open_output(struct exporting *e, struct coati_error *err)
 			err, -EINVAL,
 			"%s is the recording itself, or a part of it: choose another file with -o",
 			e->output);
-	if (!exists || S_ISREG(st.st_mode))
-		return open_part(e, err);
-	if (e->args->check)
+	if (exists && !S_ISREG(st.st_mode) && e->args->check)
 		return coati_fail(err, -EINVAL, "%s is no file that --check could read back",
 				  e->output);
-	e->fd = open(e->output, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	return e->fd < 0 ? coati_fail(err, -errno, "cannot write %s: %m", e->output) : 0;
+	/* what comes out of a recording is as private as one */
+	r = coati_new_file_open(&e->file, e->output, 0600, err);
+	e->fd = e->file.fd;
+	return r;
 }
 
-/* A file system may tell only at the end that it has no room; half a file is none. */
+/* Half a file is none. */
 static int close_output(struct exporting *e, int code)
 {
-	int r = e->fd == STDOUT_FILENO || e->fd < 0 ? 0 : close(e->fd);
+	struct coati_error err;
 
-	if (r == 0 && e->is_whole && *e->part)
-		r = rename(e->part, e->output);
-	if (r < 0 && e->is_whole) {
-		coati_say("writing %s failed in the end: %m", e->output);
-		code = EXIT_FAILED;
-	}
-	if (*e->part && (r < 0 || !e->is_whole))
-		unlink(e->part);
-	return code;
+	if (e->fd == STDOUT_FILENO || e->fd < 0 ||
+	    coati_new_file_end(&e->file, e->is_whole, &err) == 0)
+		return code;
+	coati_say("writing failed in the end: %s", err.text);
+	return EXIT_FAILED;
 }
 
 /* ---- what to say ---- */

@@ -58,16 +58,35 @@ void coati_output_init(struct output *out, int color)
 
 int coati_output_open(struct output *out, const char *path, int color, struct coati_error *err)
 {
+	struct new_file file;
+	int r;
+
+	if (!strcmp(path, "-")) {
+		coati_output_init(out, color);
+		return 0;
+	}
+	r = coati_new_file_open(&file, path, 0600, err);
+	if (r < 0)
+		return r;
+	coati_output_init_fd(out, file.fd, path, color);
+	out->file = file;
+	out->owned = true;
+	return 0;
+}
+
+int coati_output_open_now(struct output *out, const char *path, int color, struct coati_error *err)
+{
 	int fd;
 
 	if (!strcmp(path, "-")) {
 		coati_output_init(out, color);
 		return 0;
 	}
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 	if (fd < 0)
 		return coati_fail(err, -errno, "cannot write %s: %m", path);
 	coati_output_init_fd(out, fd, path, color);
+	out->file.fd = fd;
 	out->owned = true;
 	return 0;
 }
@@ -87,6 +106,7 @@ bool coati_output_flush(struct output *out)
 {
 	int r = out->text.failed;
 
+	out->any = out->any || out->text.len;
 	if (!r && !out->failed && out->text.len)
 		r = coati_write_all(out->fd, out->text.text, out->text.len);
 	if (r < 0)
@@ -95,16 +115,29 @@ bool coati_output_flush(struct output *out)
 	return !out->failed;
 }
 
-int coati_output_end(struct output *out)
+static int end(struct output *out, bool is_wanted)
 {
+	struct coati_error err;
+
 	coati_output_flush(out);
-	/* A file system may tell only at the end that it has no room. */
-	if (out->owned && close(out->fd) < 0)
-		output_fail(out, -errno);
+	if (out->owned && coati_new_file_end(&out->file, !out->failed && is_wanted, &err) < 0)
+		output_fail(out, err.code);
 	coati_strbuf_fini(&out->text);
 	out->fd = -1;
 	out->owned = false;
 	return out->failed ? EXIT_FAILED : EXIT_DONE;
+}
+
+int coati_output_end(struct output *out)
+{
+	return end(out, true);
+}
+
+int coati_output_end_with(struct output *out, int code)
+{
+	int ended = end(out, code == EXIT_DONE || out->any || out->text.len);
+
+	return code != EXIT_DONE ? code : ended;
 }
 
 const char *coati_output_style(const struct output *out, enum output_style style)

@@ -9,6 +9,7 @@
 
 #include <coati/error.h>
 
+#include "base/newfile.h"
 #include "base/strbuf.h"
 
 enum color_choice { COLOR_AUTO = 0, COLOR_ALWAYS, COLOR_NEVER };
@@ -18,22 +19,30 @@ extern const char *const coati_color_words[];
 struct output {
 	struct strbuf text; /* what is to be written next */
 	int fd;
-	const char *name; /* for messages */
-	bool owned;	  /* fd is ours to close */
-	bool color;	  /* escapes may be used */
-	bool failed;	  /* a write failed, and it was said */
+	const char *name;     /* for messages */
+	bool owned;	      /* fd is ours to close */
+	bool any;	      /* something was written */
+	struct new_file file; /* when it gets its name at the end */
+	bool color;	      /* escapes may be used */
+	bool failed;	      /* a write failed, and it was said */
 };
 
 /* To stdout. @color is an enum color_choice. */
 void coati_output_init(struct output *out, int color);
 /* To @fd, which stays the caller's; @name is for messages. */
 void coati_output_init_fd(struct output *out, int fd, const char *name, int color);
-/* To the file @path, made empty; "-" is stdout. */
+/* To the file @path, which gets what is written when all of it is; "-" is stdout. Only its owner can
+ * read it: names, addresses and samples of programs are in it. */
 int coati_output_open(struct output *out, const char *path, int color, struct coati_error *err);
+/* To the file @path, made empty now, so that others can follow what is added. */
+int coati_output_open_now(struct output *out, const char *path, int color, struct coati_error *err);
 /* Write what is there. False when that failed, now or before. */
 bool coati_output_flush(struct output *out);
 /* Write, close, free: EXIT_DONE or EXIT_FAILED. A failure was said on stderr. */
 int coati_output_end(struct output *out);
+/* The same after what was to be shown has ended with @code: when that failed before anything was
+ * written, a file stays as it was. Returns @code, or EXIT_FAILED. */
+int coati_output_end_with(struct output *out, int code);
 
 /* The columns of the terminal that it goes to; 0: it goes to none. */
 uint32_t coati_output_width(const struct output *out);

@@ -35,13 +35,39 @@ static void folder_of(const char *path, char *buf, size_t size)
 	snprintf(buf, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 }
 
+const char coati_record_default[] = "coati.data";
+
+static const char *kind_of(mode_t mode)
+{
+	return S_ISFIFO(mode)			? "a FIFO"
+	       : S_ISDIR(mode)			? "a folder"
+	       : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+	       : S_ISLNK(mode)			? "a link"
+						: "a socket";
+}
+
+int coati_record_check_default(const char *path, struct coati_error *err)
+{
+	struct stat st;
+
+	if (path != coati_record_default || lstat(path, &st) < 0 || S_ISREG(st.st_mode))
+		return 0;
+	return coati_fail(
+		err, -EEXIST,
+		"%s is here already, and is %s of user %u: remove it, or choose a file with -o",
+		path, kind_of(st.st_mode), st.st_uid);
+}
+
 int coati_record_output_reserve(struct record_output *o, struct coati_error *err)
 {
 	char folder[sizeof(o->name)];
+	int r = coati_record_check_default(o->path, err);
 	struct stat st;
 
 	o->names.max = FILES_MAX;
 	o->unnamed = -1;
+	if (r < 0)
+		return r;
 	if (strlen(o->path) > sizeof(o->name) - 64)
 		return coati_fail(err, -ENAMETOOLONG, "the name of the output file is too long");
 	if (is_stdout(o)) {
@@ -84,9 +110,9 @@ static int keep_old(struct record_output *o, struct coati_error *err)
 	char old[sizeof(o->name) + 8];
 	struct stat st;
 
-	if (stat(o->name, &st) < 0)
+	if (lstat(o->name, &st) < 0)
 		return 0;
-	if (!st.st_size && unlink(o->name) == 0)
+	if (S_ISREG(st.st_mode) && !st.st_size && unlink(o->name) == 0)
 		return 0;
 	snprintf(old, sizeof(old), "%s.old", o->name);
 	if (rename(o->name, old) < 0)
@@ -159,7 +185,7 @@ static int open_file(struct record_output *o, struct coati_error *err)
 	r = keep_old(o, err);
 	if (r < 0)
 		return r;
-	fd = open(o->name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+	fd = open(o->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? coati_fail(err, -errno, "%s: %m", o->name) : fd;
 }
 

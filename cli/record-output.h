@@ -27,6 +27,11 @@ struct record_output {
 	ARRAY(char *) names;
 };
 
+/* The name that is used when none was typed. There may be anything under it, put there by others: it
+ * is written only as a file of our own. */
+extern const char coati_record_default[];
+int coati_record_check_default(const char *path, struct coati_error *err);
+
 /* Find out whether the file can be written. The members up to max_files are the caller's to fill in. */
 int coati_record_output_reserve(struct record_output *o, struct coati_error *err);
 /* The writer of the next file. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "autopsy.h"
+#include "record-output.h"
 #include "base/error.h"
 #include "command.h"
 #include "record-session.h"
@@ -50,6 +51,10 @@ int coati_record_snapshot(const struct record_args *args)
 	struct autopsy_target target;
 	int r;
 
+	if (coati_record_check_default(args->out, &err) < 0) {
+		coati_say("%s", err.text);
+		return EXIT_FAILED;
+	}
 	if (find(args->pids.v[0], &target, &err) < 0)
 		return EXIT_FAILED;
 	r = coati_autopsy_save(target.path, args->out, &saved, &err);

@@ -98,7 +98,6 @@ static void choose_mode(struct report *r)
 static int show_view(struct report *r)
 {
 	struct coati_error err = { 0 };
-	int shown, ended;
 
 	choose_mode(r);
 	if (make_view(r, &err) < 0) {
@@ -111,9 +110,7 @@ static int show_view(struct report *r)
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
-	shown = show(r);
-	ended = coati_output_end(&r->out);
-	return shown != EXIT_DONE ? shown : ended;
+	return coati_output_end_with(&r->out, show(r));
 }
 
 /* "time" has rows of a second, "time:100ms" of so much. */

@@ -378,7 +378,7 @@ static int open_output(struct session *s)
 
 	s->write = a->json ? coati_stat_json : a->csv ? coati_stat_csv : coati_stat_text;
 	if (a->out)
-		return coati_output_open(&s->out, a->out, a->color, &s->err);
+		return coati_output_open_now(&s->out, a->out, a->color, &s->err);
 	if (text && a->command)
 		coati_output_init_fd(&s->out, STDERR_FILENO, "standard error", a->color);
 	else

@@ -83,7 +83,7 @@ static int show(struct trace *t)
 static int show_timeline(struct trace *t)
 {
 	struct coati_error err = { 0 };
-	int shown, ended;
+	int shown;
 
 	coati_timeline_info(t->timeline, &t->info);
 	t->from = t->info.begin;
@@ -100,9 +100,7 @@ static int show_timeline(struct trace *t)
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
-	shown = show(t);
-	ended = coati_output_end(&t->out);
-	return shown != EXIT_DONE ? shown : ended;
+	return coati_output_end_with(&t->out, show(t));
 }
 
 int coati_trace_session(const struct trace_args *args)

@@ -130,21 +130,40 @@ static int parse_first(const char *line, size_t size, struct http_request *ret)
 	return 0;
 }
 
+/* Behind the colon of a host; nothing stands for the usual one. */
+static bool is_port(const char *s, size_t size)
+{
+	uint32_t port = 0;
+
+	for (; size; s++, size--) {
+		if (*s < '0' || *s > '9')
+			return false;
+		port = 10 * port + (uint32_t)(*s - '0');
+		if (port > 65535)
+			return false;
+	}
+	return true;
+}
+
 /* NAME, NAME:PORT, [V6] or [V6]:PORT */
 static int parse_host(const char *value, size_t size, struct http_request *ret)
 {
-	const char *colon = memrchr(value, ':', size), *bracket = memrchr(value, ']', size);
+	const char *end = value + size, *after;
 
 	if (!size || ret->host[0])
 		return -400;
 	if (value[0] == '[') {
-		if (!bracket || (bracket + 1 < value + size && bracket[1] != ':'))
-			return -400;
-		size = (size_t)(bracket - ++value);
-	} else if (colon) {
-		size = (size_t)(colon - value);
+		after = memchr(++value, ']', size - 1);
+		size = after ? (size_t)(after++ - value) : 0;
+	} else {
+		after = memchr(value, ':', size);
+		after = after ? after : end;
+		size = (size_t)(after - value);
 	}
-	if (!size || !copy(ret->host, sizeof(ret->host), value, size))
+	if (!size ||
+	    (after < end && (*after != ':' || !is_port(after + 1, (size_t)(end - after - 1)))))
+		return -400;
+	if (!copy(ret->host, sizeof(ret->host), value, size))
 		return -400;
 	for (char *c = ret->host; *c; c++)
 		*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 'a' - 'A') : *c;
@@ -194,8 +213,11 @@ static int parse_field(const char *line, size_t size, bool *had_length, struct h
 		return parse_length(value, size, had_length, ret);
 	if (is_named(line, name, "transfer-encoding"))
 		return -501;
-	if (is_named(line, name, "sec-fetch-site"))
-		ret->is_cross_site = contains(value, size, "cross-site");
+	if (is_named(line, name, "sec-fetch-site") && !ret->has_site) {
+		ret->has_site = true; /* the first one counts */
+		ret->is_cross_site =
+			!is_named(value, size, "same-origin") && !is_named(value, size, "none");
+	}
 	if (is_named(line, name, "accept"))
 		ret->wants_openmetrics |= contains(value, size, "application/openmetrics-text");
 	return 0;

@@ -17,7 +17,8 @@ struct http_request {
 	char query[2048]; /* what stands behind the question mark */
 	char host[256]; /* without a port and without brackets, lower case; "" when there is none */
 	bool is_old;	/* HTTP/1.0 */
-	bool is_cross_site;
+	bool has_site;	/* the browser says which page asks */
+	bool is_cross_site; /* and it is not one of ours, nor the person */
 	bool wants_openmetrics;
 	uint32_t body_size;
 };

@@ -82,6 +82,15 @@ TEST(http_requests_that_are_not_surely_right_are_refused)
 		{ "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", -400 },
 		{ "GET / HTTP/1.1\r\nHost: \r\n\r\n", -400 },
 		{ "GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", -400 },
+		{ "GET / HTTP/1.1\r\nHost: []:1\r\n\r\n", -400 },
+		{ "GET / HTTP/1.1\r\nHost: [::1]1\r\n\r\n", -400 },
+		{ "GET / HTTP/1.1\r\nHost: [::1]:x\r\n\r\n", -400 },
+		{ "GET / HTTP/1.1\r\nHost: :1\r\n\r\n", -400 },
+		{ "GET / HTTP/1.1\r\nHost: localhost:evil.example\r\n\r\n", -400 },
+		{ "GET / HTTP/1.1\r\nHost: localhost:1@evil.example\r\n\r\n", -400 },
+		{ "GET / HTTP/1.1\r\nHost: localhost:1:1\r\n\r\n", -400 },
+		{ "GET / HTTP/1.1\r\nHost: localhost:65536\r\n\r\n", -400 },
+		{ "GET / HTTP/1.1\r\nHost: localhost:-1\r\n\r\n", -400 },
 		{ "GET / HTTP/1.1\r\nHost : a\r\n\r\n", -400 },
 		{ "GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n", -400 },
 		{ "GET / HTTP/1.1\r\nHost: a\r\nX: \x01\r\n\r\n", -400 },
@@ -164,6 +173,8 @@ TEST(serve_refuses_hosts_that_are_not_this_machine)
 		int status;
 	} cases[] = { { "localhost", 200 },
 		      { "LOCALHOST:1", 200 },
+		      { "localhost:", 200 },
+		      { "localhost:65535", 200 },
 		      { "127.0.0.1:6060", 200 },
 		      { "127.9.9.9", 200 },
 		      { "[::1]:6060", 200 },
@@ -180,12 +191,33 @@ TEST(serve_refuses_hosts_that_are_not_this_machine)
 		CHECK_INT(status_of(asked(server, request)), ==, cases[i].status);
 	}
 	CHECK_INT(status_of(asked(server, "GET /metrics HTTP/1.0\r\n\r\n")), ==, 200);
-	CHECK_INT(status_of(asked(server, "GET /metrics HTTP/1.1\r\n" HOST
-					  "Sec-Fetch-Site: cross-site\r\n\r\n")),
-		  ==, 403);
-	CHECK_INT(status_of(asked(server,
-				  "GET /metrics HTTP/1.1\r\n" HOST "Sec-Fetch-Site: none\r\n\r\n")),
-		  ==, 200);
+	coati_server_stop(server);
+}
+
+/* What a page of another origin makes the browser send; the first of several counts. */
+TEST(serve_refuses_pages_of_other_sites)
+{
+	static const struct {
+		const char *fields;
+		int status;
+	} cases[] = { { "Sec-Fetch-Site: cross-site", 403 },
+		      { "sec-fetch-site: CROSS-Site", 403 },
+		      { "Sec-Fetch-Site: same-site", 403 },
+		      { "Sec-Fetch-Site: anything", 403 },
+		      { "Sec-Fetch-Site:", 403 },
+		      { "Sec-Fetch-Site: same-origin", 200 },
+		      { "Sec-Fetch-Site: Same-Origin", 200 },
+		      { "Sec-Fetch-Site: none", 200 },
+		      { "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Site: none", 403 },
+		      { "Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site", 200 } };
+	struct coati_server *server = started("127.0.0.1:0", NULL);
+	char request[256];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(request, sizeof(request), "GET /metrics HTTP/1.1\r\n" HOST "%s\r\n\r\n",
+			 cases[i].fields);
+		CHECK_INT(status_of(asked(server, request)), ==, cases[i].status);
+	}
 	coati_server_stop(server);
 }
 

@@ -9,5 +9,5 @@ mkdir folder && cp some.data folder/data
 cmp some.data folder/data
 ln -s there.folded link.folded
 "$COATI" export -q -o link.folded some.data || echo "status $?"
-[ -L link.folded ] && grep -c touch there.folded
+[ ! -L link.folded ] && grep -c touch link.folded && cat there.folded
 ls

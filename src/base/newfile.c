@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* see newfile.h */
+#include "base/newfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* The folder that @path lies in. */
+static void folder_of(const char *path, char *buf, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(buf, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+}
+
+/* Beside the file, under a name that no other process of this machine has. */
+static int name_part(struct new_file *f)
+{
+	int n = snprintf(f->part, sizeof(f->part), "%s.part-%d", f->path, (int)getpid());
+
+	return n < 0 || (size_t)n >= sizeof(f->part) ? -ENAMETOOLONG : 0;
+}
+
+/* Without a name, or where the file system or /proc cannot do that, with another. */
+static int open_beside(struct new_file *f, mode_t mode)
+{
+	char folder[sizeof(f->path)];
+	int r;
+
+	folder_of(f->path, folder, sizeof(folder));
+	if (access("/proc/self/fd", X_OK) == 0)
+		f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+	if (f->fd >= 0)
+		return 0;
+	r = name_part(f);
+	if (r < 0)
+		return r;
+	f->fd = open(f->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (f->fd >= 0)
+		return 0;
+	r = -errno;
+	f->part[0] = '\0';
+	return r;
+}
+
+int coati_new_file_open(struct new_file *f, const char *path, mode_t mode, struct coati_error *err)
+{
+	struct stat st;
+	int r;
+
+	*f = (struct new_file){ .fd = -1 };
+	if ((size_t)snprintf(f->path, sizeof(f->path), "%s", path) >= sizeof(f->path))
+		return coati_fail(err, -ENAMETOOLONG, "cannot write %.40s...: %m", path);
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return coati_fail(err, -EISDIR, "cannot write %s: %m", path);
+	f->is_file = stat(path, &st) < 0 || S_ISREG(st.st_mode);
+	if (f->is_file) {
+		r = open_beside(f, mode);
+	} else {
+		f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		r = f->fd < 0 ? -errno : 0;
+	}
+	return r < 0 ? coati_fail(err, r, "cannot write %s: %m", path) : 0;
+}
+
+/* A file without a name gets one that is free, or another one first, which then takes the place. */
+static int give_name(struct new_file *f)
+{
+	char proc[64];
+	int r;
+
+	if (!f->part[0]) {
+		snprintf(proc, sizeof(proc), "/proc/self/fd/%d", f->fd);
+		if (linkat(AT_FDCWD, proc, AT_FDCWD, f->path, AT_SYMLINK_FOLLOW) == 0)
+			return 0;
+		r = errno == EEXIST ? name_part(f) : -errno;
+		if (r == 0 && linkat(AT_FDCWD, proc, AT_FDCWD, f->part, AT_SYMLINK_FOLLOW) < 0) {
+			r = -errno;
+			f->part[0] = '\0';
+		}
+		if (r < 0)
+			return r;
+	}
+	r = rename(f->part, f->path) < 0 ? -errno : 0;
+	if (r == 0)
+		f->part[0] = '\0';
+	return r;
+}
+
+int coati_new_file_end(struct new_file *f, bool whole, struct coati_error *err)
+{
+	int r = 0;
+
+	if (f->fd < 0)
+		return 0;
+	if (whole && f->is_file)
+		r = give_name(f);
+	if (f->part[0])
+		unlink(f->part);
+	/* a file system may tell only at the end that it has no room */
+	if (close(f->fd) < 0 && r == 0)
+		r = -errno;
+	f->fd = -1;
+	return r < 0 ? coati_fail(err, r, "cannot write %s: %m", f->path) : 0;
+}

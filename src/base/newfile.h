@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file that gets its name when it is whole: until then the one that had the name before stays as
+ * it is, also when this process is killed. Links are replaced, never followed. What is no file (a
+ * FIFO, a device) is written to as it is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <coati/error.h>
+
+struct new_file {
+	int fd;
+	bool is_file; /* else it is written to in place */
+	char path[4096];
+	char part[4096]; /* that it has until then; "": none */
+};
+
+/* Write to @path with this mode; the descriptor can be read, too, when it is a file. */
+int coati_new_file_open(struct new_file *f, const char *path, mode_t mode, struct coati_error *err);
+/* Close it; @whole: under its name, else nothing of it stays. */
+int coati_new_file_end(struct new_file *f, bool whole, struct coati_error *err);
