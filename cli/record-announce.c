@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include <coati/profile.h>
 #include <coati/unwind.h>
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "quality-advice.h"
 #include "talk.h"
 
 #define CUT_HELPS      65528 /* the kernel copies no more than this */
@@ -132,8 +134,58 @@ static void announce_cut(const struct record_args *args, const struct coati_capt
 			(unsigned long long)cut, (unsigned long long)all);
 }
 
-void coati_record_account(const struct record_args *args, const struct coati_capture_stats *st,
-			  const char *name)
+/* Known when the recording is finished. */
+static bool has_coverage(const struct coati_capture_stats *st)
+{
+	return st->counted && st->sampled_event != UINT32_MAX;
+}
+
+static void add_sampled(struct strbuf *s, const struct coati_event_list *list,
+			const struct coati_capture_stats *st)
+{
+	struct coati_profile_quality q = { .sampled = st->sampled, .counted = st->counted };
+	double percent = 100 * coati_profile_sampled(&q);
+
+	if (!has_coverage(st))
+		return;
+	coati_strbuf_printf(
+		s, percent > 0 && percent < 1 ? "sampled %.1f %% of " : "sampled %.0f %% of ",
+		percent);
+	coati_strbuf_adds(s, st->sampled_time
+				     ? "CPU time"
+				     : coati_event_list_get(list, st->sampled_event)->name);
+	coati_strbuf_adds(s, ", ");
+}
+
+/* What was not seen, and which option shows it. */
+static void announce_unseen(const struct coati_event_list *list,
+			    const struct coati_capture_stats *st)
+{
+	const struct seen seen = {
+		.samples = st->samples,
+		.lost = st->lost,
+		.throttled = st->throttled,
+		.sampled = st->sampled,
+		.counted = has_coverage(st) ? st->counted : 0,
+		.period = st->sampled_period,
+		.exits = st->exits,
+		.is_part = st->sampled_part,
+		.event = st->sampled_time || !has_coverage(st)
+				 ? NULL
+				 : coati_event_list_get(list, st->sampled_event)->name,
+	};
+	struct strbuf s = STRBUF_INIT(1024);
+
+	if (coati_advise_lost(&s, &seen, ""))
+		coati_note("%s", s.text);
+	coati_strbuf_clear(&s);
+	if (coati_advise_sampled(&s, &seen, ""))
+		coati_note("%s", s.text);
+	coati_strbuf_fini(&s);
+}
+
+void coati_record_account(const struct record_args *args, const struct coati_event_list *list,
+			  const struct coati_capture_stats *st, const char *name)
 {
 	struct strbuf s = STRBUF_INIT(2048);
 
@@ -144,6 +196,7 @@ void coati_record_account(const struct record_args *args, const struct coati_cap
 	coati_strbuf_adds(&s, " lost, ");
 	coati_strbuf_grouped(&s, st->throttled);
 	coati_strbuf_adds(&s, " throttled, ");
+	add_sampled(&s, list, st);
 	if (args->off_cpu) {
 		coati_strbuf_grouped(&s, st->switches);
 		coati_strbuf_adds(&s, " context switches, ");
@@ -171,6 +224,7 @@ void coati_record_account(const struct record_args *args, const struct coati_cap
 		coati_note("%llu mapped files were not kept open, only %llu were: those that were "
 			   "deleted or replaced have no names; ulimit -n raises the limit",
 			   (unsigned long long)st->files_over, (unsigned long long)st->files_held);
+	announce_unseen(list, st);
 	announce_cut(args, st);
 	if (st->switches_fast)
 		coati_note(

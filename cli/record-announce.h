@@ -9,5 +9,5 @@
 void coati_record_announce(const struct record_args *args, const struct coati_event_list *list,
 			   const struct coati_capture *cap, bool by_default);
 /* The last line. */
-void coati_record_account(const struct record_args *args, const struct coati_capture_stats *st,
-			  const char *name);
+void coati_record_account(const struct record_args *args, const struct coati_event_list *list,
+			  const struct coati_capture_stats *st, const char *name);

@@ -348,7 +348,7 @@ static void close_file(struct session *s)
 		s->stats.bytes = (uint64_t)st.st_size; /* with the sections at its end */
 	coati_record_signals_wake(NULL);
 	coati_capture_close(&s->cap);
-	coati_record_account(s->args, &s->stats, s->out.name);
+	coati_record_account(s->args, s->list, &s->stats, s->out.name);
 }
 
 /* A command that still runs after we were asked to stop has the signal too; a second request kills it, also one that came while the

@@ -9,6 +9,7 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "quality-advice.h"
 
 double coati_report_percent(const struct report *r, uint64_t weight)
 {
@@ -155,6 +156,33 @@ static void add_images(const struct report *r, struct strbuf *s)
 	}
 }
 
+/* What was not seen, and which option shows it. */
+static void add_unseen(const struct report *r, struct strbuf *s)
+{
+	const struct coati_profile_quality *q = &r->quality;
+	const struct seen seen = {
+		.samples = q->samples,
+		.lost = q->lost,
+		.throttled = q->throttled,
+		.sampled = q->sampled,
+		.counted = q->counted,
+		.period = q->sampled_period,
+		.exits = q->exits,
+		.is_part = q->sampled_part,
+		.event = q->sampled_event,
+	};
+	bool (*const parts[])(struct strbuf *, const struct seen *,
+			      const char *) = { coati_advise_lost, coati_advise_sampled };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		struct strbuf line = STRBUF_INIT(1024);
+
+		if (parts[i](&line, &seen, "coati record "))
+			coati_strbuf_printf(s, "# %s\n", line.text);
+		coati_strbuf_fini(&line);
+	}
+}
+
 /* What a person may do about a table that says little. */
 static void add_advice(const struct report *r, struct strbuf *s)
 {
@@ -239,6 +267,7 @@ void coati_report_quality_text(struct report *r)
 		coati_report_fit(s, note, 1000);
 		coati_strbuf_adds(s, "\n");
 	}
+	add_unseen(r, s);
 	add_advice(r, s);
 	if (r->args->verbose)
 		add_images(r, s);
@@ -260,6 +289,26 @@ static void add_notes(const struct report *r, struct json *j)
 	coati_json_end(j);
 }
 
+/* null: the recording does not say it. */
+static void add_sampled(const struct coati_profile_quality *q, struct json *j)
+{
+	coati_json_key(j, "sampled");
+	if (!q->counted) {
+		coati_json_null(j);
+		return;
+	}
+	coati_json_object(j);
+	coati_json_kstr(j, "unit", q->sampled_event ? q->sampled_event : "ns");
+	coati_json_ku64(j, "sampled", q->sampled);
+	coati_json_ku64(j, "counted", q->counted);
+	coati_json_key(j, "share");
+	coati_json_double(j, coati_profile_sampled(q));
+	coati_json_ku64(j, "period", q->sampled_period);
+	coati_json_kbool(j, "is_part", q->sampled_part);
+	coati_json_ku64(j, "exits", q->exits);
+	coati_json_end(j);
+}
+
 void coati_report_quality_json(const struct report *r, struct json *j)
 {
 	const struct coati_profile_quality *q = &r->quality;
@@ -269,6 +318,7 @@ void coati_report_quality_json(const struct report *r, struct json *j)
 	coati_json_ku64(j, "samples", q->samples);
 	coati_json_ku64(j, "lost", q->lost);
 	coati_json_ku64(j, "throttled", q->throttled);
+	add_sampled(q, j);
 	coati_json_key(j, "stacks");
 	coati_json_object(j);
 	coati_json_ku64(j, "complete", q->complete);

@@ -146,6 +146,20 @@ struct coati_capture_stats {
 	uint64_t strangers;
 	uint64_t files_held; /* files with code that are kept open (HOLD) */
 	uint64_t files_over; /* not kept open, because there are too many */
+	/* How much was seen. Of the first clock that is sampled, else of the first hardware event at a
+	 * rate: the sum of the periods of its samples, and what it counted in all threads that were
+	 * recorded, those that ended before their first sample too. The second is known when a
+	 * recording is finished; 0: it is not known. */
+	uint64_t sampled, counted;
+	uint64_t sampled_period; /* what one sample stands for, on average; 0: not known */
+	uint32_t sampled_event;	 /* its number in the list; UINT32_MAX: none */
+	uint32_t sampled_time;	 /* 1: it is a clock, and both are ns */
+	/* 1: it is a clock that takes samples in user space, in the kernel or outside of idle loops
+	 * alone, but counts everywhere */
+	uint32_t sampled_part;
+	uint32_t reserved;
+	/* Where threads are watched: those that ended, main threads of processes too. */
+	uint64_t exits;
 };
 
 enum coati_off_cpu_part {

@@ -237,10 +237,26 @@ struct coati_profile_quality {
 	uint64_t
 		off_unpaired; /* left out: records of their beginning, end or of what lies between were lost */
 	uint64_t off_truncated, off_gap; /* stacks */
+	/* How much was seen, before any filter: what the samples of a clock (else of a hardware event
+	 * at a rate) stand for, and what the same event counted in all threads that were recorded,
+	 * those that ended before their first sample too. counted is 0 when a recording does not say
+	 * it (those of perf, streams). */
+	uint64_t sampled, counted;
+	uint64_t sampled_period; /* what one sample stands for, on average; 0: not known */
+	const char
+		*sampled_event; /* NULL: a clock, both are ns; else its name, both are its events */
+	uint32_t
+		sampled_part; /* 1: the clock takes samples in user space (or the kernel) alone, but counts everywhere */
+	uint32_t reserved;
+	/* Where threads were watched: those that ended, main threads of processes too. */
+	uint64_t exits;
 };
+/* The share of what was counted that has samples, 0 to 1; negative when it is not known. */
+COATI_API double coati_profile_sampled(const struct coati_profile_quality *q);
 COATI_API void coati_profile_quality(const struct coati_profile *p,
 				     struct coati_profile_quality *ret);
-/* The same in words, "0 lost, 0 throttled; stacks: 100 % complete; 0 % without a symbol": its length, as snprintf() counts. */
+/* The same in words, "0 lost, 0 throttled, sampled 99 % of CPU time; stacks: 100 % complete;
+ * 0 % without a symbol": its length, as snprintf() counts. */
 COATI_API int coati_profile_account(const struct coati_profile_quality *q, char *buf, size_t cap);
 /* Sentences about what went wrong with the recordings (one that was cut), NULL past the end. Why an image has no names: coati_image_info(). */
 COATI_API const char *coati_profile_note(const struct coati_profile *p, uint32_t i);

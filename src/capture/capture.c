@@ -365,6 +365,9 @@ static int settle_unwinding(struct coati_capture *cap, struct capture_set_state 
 /* The attributes as the kernel took them, ids and room for the account. */
 static int settle(struct coati_capture *cap)
 {
+	if (coati_coverage_init(&cap->coverage,
+				coati_event_list_count(cap->sets[SET_EVENTS].list)) < 0)
+		return -ENOMEM;
 	for (int n = 0; n < NR_SETS; n++) {
 		struct capture_set_state *st = &cap->sets[n];
 		uint32_t nr = coati_set_count(st->set);
@@ -388,6 +391,9 @@ static int settle(struct coati_capture *cap)
 				return -ENOMEM;
 			if (n == SET_WAKE && cap->off.wakes_wide &&
 			    coati_map_put(&cap->wake_ids, id, 1) < 0)
+				return -ENOMEM;
+			if (n == SET_EVENTS && coati_coverage_add(&cap->coverage, e.event, id,
+								  &st->attrs[e.event]) < 0)
 				return -ENOMEM;
 			if (n == SET_WHEN && coati_map_put(&cap->when_ids, id, 1) < 0)
 				return -ENOMEM;
@@ -416,6 +422,8 @@ static int start_tally(struct coati_capture *cap)
 		cap->tally.wakes = &cap->wake_ids;
 	if (coati_capture_may_have_twins(cap))
 		cap->tally.own = &cap->own_ids;
+	if (cap->coverage.ids.len)
+		cap->tally.coverage = &cap->coverage;
 	cap->tally.images.files = cap->images;
 	cap->tally.images.holds = cap->opts.flags & COATI_CAPTURE_HOLD || cap->drain;
 	for (uint64_t i = 0; i < cap->opts.nr_pids; i++)
@@ -548,6 +556,7 @@ void coati_capture_close(struct coati_capture **capp)
 	coati_map_fini(&cap->off_ids);
 	coati_map_fini(&cap->own_ids);
 	coati_map_fini(&cap->wake_ids);
+	coati_coverage_fini(&cap->coverage);
 	for (int i = 0; i < NR_SETS; i++) {
 		coati_event_list_free(cap->sets[i].own_list);
 		coati_free(cap->sets[i].attrs);
@@ -590,6 +599,21 @@ const struct coati_error *coati_capture_off_cpu_error(const struct coati_capture
 	return why->code ? why : NULL;
 }
 
+static void add_coverage(const struct coati_capture *cap, struct coati_capture_stats *ret)
+{
+	const struct capture_set_state *st = &cap->sets[SET_EVENTS];
+	uint32_t lead = coati_coverage_lead(&cap->coverage, st->attrs);
+
+	ret->sampled_event = lead;
+	if (lead == COVERAGE_NONE)
+		return;
+	ret->sampled = cap->coverage.v[lead].sampled;
+	ret->counted = cap->coverage.v[lead].counted;
+	ret->sampled_period = coati_coverage_period(&cap->coverage.v[lead], &st->attrs[lead]);
+	ret->sampled_time = coati_coverage_is_clock(&st->attrs[lead]);
+	ret->sampled_part = coati_coverage_is_partial(&st->attrs[lead]);
+}
+
 static void add_stack_counts(const struct coati_capture *cap, struct coati_capture_stats *ret)
 {
 	struct stacks_counts c;
@@ -629,7 +653,9 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		.switches = t->switches,
 		.switches_fast = cap->off.fast_times,
 		.cpu_ns = cap->cpu_ns,
+		.exits = cap->tasks ? t->exits : 0,
 	};
+	add_coverage(cap, ret);
 	coati_images_hold_stats(cap->images, &files);
 	ret->files_held = files.held;
 	ret->files_over = files.over;

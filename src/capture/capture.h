@@ -12,6 +12,7 @@
 #include "capture/rings.h"
 #include "capture/steal.h"
 #include "capture/tally.h"
+#include "capture/coverage.h"
 
 /* The sets of a capture, in the order in which their events stand in a recording. */
 enum capture_set {
@@ -40,6 +41,8 @@ struct coati_capture {
 	struct rings rings;
 	struct notice notice;
 	struct tally tally;
+	struct coverage coverage; /* of SET_EVENTS */
+	uint32_t lead_index; /* number of the event in a recording that coverage_lead() names */
 	struct coati_images *images; /* files that were mapped, for stacks and names */
 	struct drain_stacks *drain;  /* NULL: no event is to be unwound */
 	struct map when_ids, off_ids, own_ids, wake_ids;
@@ -53,10 +56,11 @@ struct coati_capture {
 	uint64_t drained_ns;	   /* when the rings were read last */
 	uint64_t side_id;
 	uint64_t rounds, wakeups, snapshots, overwritten, synthesized;
-	uint64_t lost;	  /* by the events' own count, of finished recordings */
-	uint64_t bytes;	  /* of the last recording */
-	uint64_t cpu_ns;  /* of this process, when the last recording was finished */
-	uint64_t dropped; /* lost: samples that could not be written anew */
+	uint64_t lost;	       /* by the events' own count, of finished recordings */
+	uint64_t exits_before; /* threads that ended before this recording began */
+	uint64_t bytes;	       /* of the last recording */
+	uint64_t cpu_ns;       /* of this process, when the last recording was finished */
+	uint64_t dropped;      /* lost: samples that could not be written anew */
 	bool lost_exact;
 	bool tasks;	 /* threads are watched, not the machine */
 	bool has_kernel; /* some event samples in the kernel */

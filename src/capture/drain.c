@@ -153,13 +153,19 @@ static int balance_set(struct coati_capture *cap, struct capture_set_state *st)
 		struct coati_set_entry e;
 		struct coati_count c;
 		uint64_t lost;
+		bool tells, counts = st == &cap->sets[SET_EVENTS];
 		int r;
 
 		if (coati_set_entry(st->set, i, &e) < 0)
 			continue;
+		tells = coati_event_attr(e.handle)->read_format & COATI_READ_LOST;
+		if (!tells && !counts)
+			continue;
+		r = coati_set_read(st->set, i, &c);
+		if (counts)
+			coati_coverage_count(&cap->coverage, e.event, r < 0 ? NULL : &c.value);
 		/* an event that cannot be read any more has nothing to say */
-		if (!(coati_event_attr(e.handle)->read_format & COATI_READ_LOST) ||
-		    coati_set_read(st->set, i, &c) < 0 || c.lost <= st->lost[i])
+		if (r < 0 || !tells || c.lost <= st->lost[i])
 			continue;
 		lost = c.lost - st->lost[i];
 		st->lost[i] = c.lost;
@@ -191,6 +197,7 @@ int coati_capture_balance(struct coati_capture *cap)
 {
 	int r = balance_dropped(cap);
 
+	coati_coverage_restart(&cap->coverage);
 	for (int i = 0; r >= 0 && i < NR_SETS; i++)
 		r = cap->sets[i].set ? balance_set(cap, &cap->sets[i]) : 0;
 	return r;

@@ -65,9 +65,12 @@ static void join_group(struct coati_writer *w, struct group_run *g, int32_t grou
 	*g = (struct group_run){ .group = group, .leader = index, .nr = 1 };
 }
 
-static int add_events(const struct capture_set_state *st, struct coati_writer *w, uint32_t *index,
+static int add_events(struct coati_capture *cap, int which, struct coati_writer *w, uint32_t *index,
 		      struct coati_error *err)
 {
+	const struct capture_set_state *st = &cap->sets[which];
+	uint32_t lead = which == SET_EVENTS ? coati_coverage_lead(&cap->coverage, st->attrs)
+					    : COVERAGE_NONE;
 	CLEANUP(freep)
 	uint64_t *ids = coati_alloc_array(coati_set_count(st->set) + 1u, sizeof(*ids));
 	struct group_run g = { .group = -1 };
@@ -88,6 +91,8 @@ static int add_events(const struct capture_set_state *st, struct coati_writer *w
 		r = coati_writer_add_event(w, &attr, d->name, ids, nr, err);
 		if (r < 0)
 			return r;
+		if (i == lead)
+			cap->lead_index = *index;
 		join_group(w, &g, broken ? -1 : d->group, *index);
 		(*index)++;
 	}
@@ -145,7 +150,7 @@ static int write_head(struct coati_capture *cap, struct coati_writer *w, struct 
 	int r = 0;
 
 	for (int i = 0; r == 0 && i < NR_SETS; i++)
-		r = cap->sets[i].set ? add_events(&cap->sets[i], w, &index, err) : 0;
+		r = cap->sets[i].set ? add_events(cap, i, w, &index, err) : 0;
 	if (r == 0 && cap->opts.flags & COATI_CAPTURE_LIVE)
 		r = add_live_event(w, err);
 	if (r < 0)
@@ -272,6 +277,27 @@ static int print_stacks(const struct coati_capture_stats *st, char *text, size_t
 	return n;
 }
 
+/* How much of what was counted has samples, in the recording that ends. */
+static int print_coverage(const struct coati_capture *cap, char *text, size_t size)
+{
+	const struct capture_set_state *st = &cap->sets[SET_EVENTS];
+	uint32_t lead = coati_coverage_lead(&cap->coverage, st->attrs);
+	const struct coverage_event *e = lead == COVERAGE_NONE ? NULL : &cap->coverage.v[lead];
+
+	/* not read: this recording ended early */
+	if (!e || e->counted <= e->counted_before)
+		return 0;
+	return snprintf(
+		text, size,
+		"sampled_event=%u\nsampled=%llu\nsampled_period=%llu\ncounted=%llu\n"
+		"sampled_part=%d\nexits=%llu\n",
+		cap->lead_index, (unsigned long long)(e->sampled - e->sampled_before),
+		(unsigned long long)coati_coverage_period(e, &st->attrs[lead]),
+		(unsigned long long)(e->counted - e->counted_before),
+		coati_coverage_is_partial(&st->attrs[lead]),
+		(unsigned long long)(cap->tasks ? cap->tally.exits - cap->exits_before : 0));
+}
+
 /* What the recorder did, as text; a section that only we know, which readers of files skip. */
 static int write_stats(struct coati_capture *cap)
 {
@@ -303,6 +329,7 @@ static int write_stats(struct coati_capture *cap)
 #undef N
 	if (cap->drain)
 		n += print_stacks(&st, text + n, STATS_BYTES - (size_t)n);
+	n += print_coverage(cap, text + n, STATS_BYTES - (size_t)n);
 	n += (int)coati_steal_print(&cap->steal, cap->opts.procfs, now_ns(), text + n,
 				    size - (size_t)n);
 	return coati_writer_feature(cap->writer, COATI_FEATURE_RECORDER, text, (size_t)n);
@@ -345,6 +372,8 @@ int coati_capture_finish(struct coati_capture *cap, struct coati_error *err)
 		clock_ns(CLOCK_PROCESS_CPUTIME_ID); /* names are looked up by several threads */
 	if (r >= 0 || r == -EFBIG || r == -ENOSPC)
 		(void)write_sections(cap);
+	coati_coverage_next(&cap->coverage);
+	cap->exits_before = cap->tally.exits;
 	cap->bytes = coati_writer_bytes(cap->writer);
 	closed = coati_writer_close(&cap->writer, err);
 	if (closed < 0)

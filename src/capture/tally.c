@@ -77,6 +77,8 @@ static void other(struct tally *t, const uint8_t *bytes, const struct head *h)
 
 	if (h->type == COATI_RECORD_THROTTLE)
 		t->throttled++;
+	if (h->type == COATI_RECORD_EXIT)
+		t->exits++;
 	if (is_switch(h->type)) {
 		t->switches += (h->misc & COATI_MISC_SWITCH_OUT) != 0;
 		return;
@@ -163,6 +165,8 @@ static const uint8_t *walk(struct tally *t, const uint8_t *p, const uint8_t *end
 				note_waker(t, p);
 			if (t->own && !is_of(t->own, p))
 				note_stranger(t, p);
+			if (t->coverage)
+				coati_coverage_sample(t->coverage, p, h.size);
 		} else {
 			other(t, p, &h);
 		}

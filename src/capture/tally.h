@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "capture/images.h"
 #include "capture/tasks.h"
+#include "capture/coverage.h"
 
 #define TALLY_RECORD_MAX 65536
 
@@ -27,6 +28,7 @@ struct tally {
 	uint64_t lost;	      /* as told by LOST records */
 	uint64_t off_samples; /* of those of @off */
 	uint64_t switches;    /* threads that left a CPU */
+	uint64_t exits;	      /* threads that ended */
 	uint64_t throttled;
 	uint64_t first_time, last_time; /* of samples; 0: none yet */
 	uint64_t damaged_bytes;
@@ -40,6 +42,7 @@ struct tally {
 	bool strange_over;     /* there were more */
 	const struct map *off; /* ids of events that tell of switches and wake-ups, NULL: none */
 	const struct map *own; /* ids of all events, NULL: not looked at */
+	struct coverage *coverage; /* adds the samples up, NULL: nobody does */
 	/* ids of events that report wake-ups by anybody, NULL: none; who woke somebody, each
 	 * thread once and in order; how many of them have been named */
 	const struct map *wakes;

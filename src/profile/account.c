@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The account in words: one line that says what the rest is worth. */
 #include <stdio.h>
+#include <string.h>
 
 #include <coati/profile.h>
 
@@ -70,6 +71,27 @@ static void add_off_cpu(struct strbuf *s, const struct coati_profile_quality *q)
 	}
 }
 
+double coati_profile_sampled(const struct coati_profile_quality *q)
+{
+	if (!q->counted)
+		return -1;
+	return q->sampled >= q->counted ? 1 : (double)q->sampled / (double)q->counted;
+}
+
+static void add_sampled(struct strbuf *s, const struct coati_profile_quality *q)
+{
+	const char *of = q->sampled_event ? q->sampled_event : "CPU time";
+	double percent = 100 * coati_profile_sampled(q);
+
+	if (percent < 0)
+		return;
+	if (percent > 0 && percent < 1)
+		coati_strbuf_adds(s, ", sampled <1 % of ");
+	else
+		coati_strbuf_printf(s, ", sampled %.0f %% of ", percent);
+	coati_strbuf_clean(s, of, strlen(of));
+}
+
 int coati_profile_account(const struct coati_profile_quality *q, char *buf, size_t cap)
 {
 	struct strbuf s = STRBUF_INIT(LINE_MAX_BYTES);
@@ -79,6 +101,7 @@ int coati_profile_account(const struct coati_profile_quality *q, char *buf, size
 	coati_strbuf_adds(&s, " lost, ");
 	coati_strbuf_grouped(&s, q->throttled);
 	coati_strbuf_adds(&s, " throttled");
+	add_sampled(&s, q);
 	if (q->no_event) {
 		coati_strbuf_adds(&s, ", ");
 		coati_strbuf_grouped(&s, q->no_event);

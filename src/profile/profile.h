@@ -76,6 +76,7 @@ struct coati_profile {
 	uint32_t resolved_how; /* COATI_RESOLVE_* with which they were asked for */
 	struct coati_profile_quality quality;
 	struct told_stacks told;
+	bool no_coverage; /* a file does not say how much of the CPU time has samples */
 };
 
 /* A number out of the recorder's lines key=value; 0 when it is not there. */

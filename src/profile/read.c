@@ -297,6 +297,45 @@ static int32_t clock_of(const struct coati_recording *rec)
 	return clockid;
 }
 
+static bool is_clock(const struct coati_attr *attr)
+{
+	return attr->type == COATI_TYPE_SOFTWARE &&
+	       (attr->config == COATI_SW_CPU_CLOCK || attr->config == COATI_SW_TASK_CLOCK);
+}
+
+/* What the recorder counted beside its samples. Several files must all say it, and of one kind. */
+static void take_coverage(struct reading *r)
+{
+	const struct coati_recording *rec = r->recording;
+	struct coati_profile *p = r->profile;
+	struct coati_profile_quality *q = &p->quality;
+	uint64_t event = 0, counted = coati_reading_recorder_value(rec, "counted");
+	const struct coati_recording_event *e = NULL;
+	const char *name = NULL;
+
+	if (counted && find_recorder_value(rec, "sampled_event", &event) &&
+	    event < coati_recording_event_count(rec))
+		e = coati_recording_event(rec, (uint32_t)event);
+	if (e && !is_clock(&e->attr))
+		name = coati_arena_strdup(&p->arena, e->name);
+	if (!e || (!name && !is_clock(&e->attr)) || p->no_coverage ||
+	    (q->counted &&
+	     (!name != !q->sampled_event || (name && strcmp(name, q->sampled_event) != 0)))) {
+		p->no_coverage = true;
+		q->sampled = q->counted = q->exits = 0;
+		q->sampled_event = NULL;
+		q->sampled_part = 0;
+		return;
+	}
+	q->sampled_event = name;
+	if (!q->sampled_period) /* of several files that of the first: they differ little */
+		q->sampled_period = coati_reading_recorder_value(rec, "sampled_period");
+	add_weight(&q->sampled, coati_reading_recorder_value(rec, "sampled"));
+	add_weight(&q->counted, counted);
+	add_weight(&q->exits, coati_reading_recorder_value(rec, "exits"));
+	q->sampled_part |= coati_reading_recorder_value(rec, "sampled_part") != 0;
+}
+
 static void close_account(struct reading *r)
 {
 	struct coati_profile_quality *q = &r->profile->quality;
@@ -316,6 +355,7 @@ static void close_account(struct reading *r)
 	q->recorder_cpu_ns += coati_reading_recorder_value(r->recording, "cpu_ns");
 	take_stack_account(r, st.samples - r->off.samples);
 	take_off_account(r);
+	take_coverage(r);
 	if (q->files == 1)
 		q->clockid = clock_of(r->recording);
 	else if (q->clockid != clock_of(r->recording))

@@ -569,6 +569,84 @@ TEST(profile_counts_what_was_lost_and_throttled)
 	coati_profile_free(&p);
 }
 
+/* A recording with one sample whose recorder says @account. */
+static void write_coverage(const char *path, const char *account)
+{
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, path);
+	tape_process(&t, 10, "app");
+	tape_put(&t, (struct tape_sample){ .pid = 10, TAPE_STACK(TAPE_LEAF) });
+	CHECK_OK(coati_writer_feature(t.writer, COATI_FEATURE_RECORDER, account, strlen(account)));
+	tape_close(&t);
+}
+
+static struct coati_profile_quality quality_of(const char *const *paths, char *text, size_t size)
+{
+	struct coati_profile *p = tape_read(NULL, paths);
+	struct coati_profile_quality q;
+
+	coati_profile_quality(p, &q);
+	coati_profile_account(&q, text, size);
+	coati_profile_free(&p);
+	q.sampled_event = NULL; /* it was the profile's */
+	return q;
+}
+
+TEST(profile_says_how_much_of_the_cpu_time_has_samples)
+{
+	static const char loop[] = "sampled_event=0\nsampled=80\nsampled_period=10\ncounted=1000\n"
+				   "sampled_part=0\nexits=1501\n";
+	struct coati_profile_quality q;
+	char text[512];
+
+	write_coverage("a", loop);
+	q = quality_of((const char *const[]){ "a", NULL }, text, sizeof(text));
+	CHECK_U64(q.sampled, ==, 80);
+	CHECK_U64(q.counted, ==, 1000);
+	CHECK_U64(q.exits, ==, 1501);
+	CHECK_U64(q.sampled_period, ==, 10);
+	CHECK(coati_profile_sampled(&q) == 0.08);
+	CHECK(strstr(text, "0 lost, 0 throttled, sampled 8 % of CPU time; "));
+	/* files are added up; one that does not say it makes it unknown, whatever comes first */
+	write_coverage("b", "sampled_event=0\nsampled=1000\ncounted=1000\n");
+	q = quality_of((const char *const[]){ "a", "b", NULL }, text, sizeof(text));
+	CHECK(strstr(text, "sampled 54 % of CPU time"));
+	write_coverage("c", "samples=1\n");
+	for (int i = 0; i < 2; i++) {
+		q = quality_of((const char *const[]){ i ? "c" : "a", i ? "a" : "c", "b", NULL },
+			       text, sizeof(text));
+		CHECK(coati_profile_sampled(&q) < 0);
+		CHECK(!strstr(text, "sampled"));
+	}
+}
+
+TEST(profile_takes_no_impossible_coverage)
+{
+	static const struct {
+		const char *account;
+		double share; /* negative: not known */
+	} cases[] = {
+		{ "sampled_event=99\nsampled=5\ncounted=10\n", -1 },
+		{ "sampled=5\ncounted=10\n", -1 },
+		{ "sampled_event=0\nsampled=5\ncounted=0\n", -1 },
+		{ "sampled_event=0\nsampled=5\ncounted=x\n", -1 },
+		{ "sampled_event=18446744073709551615\nsampled=5\ncounted=10\n", -1 },
+		{ "sampled_event=0\nsampled=20\ncounted=10\n", 1 },
+		{ "sampled_event=0\nsampled=18446744073709551615\ncounted=18446744073709551615\n",
+		  1 },
+	};
+	struct coati_profile_quality q;
+	char text[512];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		write_coverage("a", cases[i].account);
+		q = quality_of((const char *const[]){ "a", NULL }, text, sizeof(text));
+		CHECK(coati_profile_sampled(&q) == cases[i].share);
+	}
+}
+
 TEST(profile_merges_files_and_keeps_their_processes_apart)
 {
 	struct coati_profile *p;
