@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "command.h"
+#include "record-announce.h"
 #include "record-args.h"
 #include "record-output.h"
 #include "record-session.h"
@@ -78,6 +79,8 @@ static const struct option opts[] = {
 		"with switch-output: keep the last N files", 1, 100000),
 	OPT_SIZE('m', "ring-size", struct record_args, ring_bytes, "SIZE",
 		 "of the ring of each CPU", 4096, GIB),
+	OPT_TEXTS(0, "fail-if", struct record_args, fail_if, 0, "CONDITION",
+		  "status 1 when it holds: 'lost > 1%', 'sampled < 90%'"),
 	OPT_FLAG('q', "quiet", struct record_args, quiet, "no remarks on stderr"),
 	OPT_FLAG('v', "verbose", struct record_args, verbose,
 		 "what was left out, rings, rounds, the recorder's own work"),
@@ -141,6 +144,7 @@ static int run(int argc, char **argv)
 		.events = { .max = 4096 },
 		.pids = { .max = 65536 },
 		.tids = { .max = 65536 },
+		.fail_if = { .max = 256 },
 		.out = coati_record_default,
 	};
 	const char **words = coati_record_words(argc, argv);
@@ -158,6 +162,9 @@ static int run(int argc, char **argv)
 		coati_talk_quietly(args.quiet);
 		if (conflict)
 			ret = coati_command_misuse(&coati_command_record, "%s", conflict);
+		else if (coati_conditions_check(&coati_command_record, &args.fail_if,
+						RECORD_FIGURES))
+			ret = EXIT_USAGE;
 		else
 			ret = args.snapshot ? coati_record_snapshot(&args)
 					    : coati_record_session(&args);

@@ -6,6 +6,7 @@
 #include "talk.h"
 #include "trace-args.h"
 #include "trace-session.h"
+#include "trace-text.h"
 
 #define LIMIT_USUAL UINT32_MAX
 #define LIMIT	    30
@@ -28,6 +29,8 @@ static const struct option opts[] = {
 	OPT_TEXTS('i', "input", struct trace_args, inputs, 0, "FILE",
 		  "read FILE; - is stdin (the newest recording here)"),
 	OPT_FLAG(0, "json", struct trace_args, json, "as JSON"),
+	OPT_TEXTS(0, "fail-if", struct trace_args, fail_if, 0, "CONDITION",
+		  "status 1 when it holds: 'lost > 1%'; repeatable"),
 	OPT_STR('o', "output", struct trace_args, output, "FILE", "write to FILE; - is stdout"),
 	OPT_U32('n', "limit", struct trace_args, limit, "N",
 		"lines of a list; 0: all (30; --json, --events: all)", 0, UINT32_MAX),
@@ -62,7 +65,7 @@ static const char *find_conflict(const struct trace_args *a)
 
 static int run(int argc, char **argv)
 {
-	struct trace_args a = { .inputs.max = 16, .limit = LIMIT_USUAL };
+	struct trace_args a = { .inputs.max = 16, .fail_if.max = 256, .limit = LIMIT_USUAL };
 	struct option_line line = { .argc = argc, .argv = argv };
 	const char *wrong;
 	int code;
@@ -75,8 +78,12 @@ static int run(int argc, char **argv)
 			a.limit = a.json || a.events ? 0 : LIMIT;
 		if (!a.slowest)
 			a.slowest = SLOWEST;
-		code = wrong ? coati_command_misuse(&coati_command_trace, "%s", wrong)
-			     : coati_trace_session(&a);
+		if (wrong)
+			code = coati_command_misuse(&coati_command_trace, "%s", wrong);
+		else if (coati_conditions_check(&coati_command_trace, &a.fail_if, TRACE_FIGURES))
+			code = EXIT_USAGE;
+		else
+			code = coati_trace_session(&a);
 	}
 	coati_options_fini(opts, &a);
 	return code;

@@ -184,6 +184,43 @@ static void announce_unseen(const struct coati_event_list *list,
 	coati_strbuf_fini(&s);
 }
 
+/* Stacks that are unwound here; of others only who reads the recording knows. */
+static void set_stacks(const struct coati_capture_stats *st, struct figures *f)
+{
+	const uint64_t *ends = st->stack_ends;
+	uint64_t all = st->stack_none;
+
+	for (size_t i = 0; i < COATI_UNWIND_END_COUNT; i++)
+		all += ends[i];
+	if (!all || all < st->samples)
+		return;
+	coati_figure_set(f, FIGURE_COMPLETE,
+			 ends[COATI_UNWIND_END] + st->stack_none > st->stack_guesses
+				 ? ends[COATI_UNWIND_END] + st->stack_none - st->stack_guesses
+				 : 0,
+			 all);
+	coati_figure_set(f, FIGURE_TRUNCATED,
+			 ends[COATI_UNWIND_TRUNCATED] + ends[COATI_UNWIND_LIMIT], all);
+	coati_figure_set(
+		f, FIGURE_GAP,
+		ends[COATI_UNWIND_GAP] + ends[COATI_UNWIND_UNMAPPED] + ends[COATI_UNWIND_BAD], all);
+	coati_figure_set(f, FIGURE_GUESSED, st->stack_guesses, all);
+	coati_figure_set(f, FIGURE_NO_STACK, 0, all);
+}
+
+void coati_record_figures(const struct coati_capture_stats *st, struct figures *ret)
+{
+	*ret = (struct figures){ 0 };
+	coati_figure_set(ret, FIGURE_SAMPLES, st->samples, 0);
+	coati_figure_set(ret, FIGURE_LOST, st->lost, st->samples + st->lost);
+	coati_figure_set(ret, FIGURE_THROTTLED, st->throttled, 0);
+	if (has_coverage(st))
+		coati_figure_set(ret, FIGURE_SAMPLED,
+				 st->sampled < st->counted ? st->sampled : st->counted,
+				 st->counted);
+	set_stacks(st, ret);
+}
+
 void coati_record_account(const struct record_args *args, const struct coati_event_list *list,
 			  const struct coati_capture_stats *st, const char *name)
 {

@@ -35,6 +35,7 @@ struct record_args {
 	const char *switch_on;
 	uint32_t max_files;
 	uint64_t ring_bytes;
+	struct option_texts fail_if; /* conditions on the data quality */
 	bool quiet, verbose;
 	char **command; /* NULL at the end; NULL: no command */
 	/* the whole command line, for the recording to tell of */

@@ -384,6 +384,15 @@ static void end_child(struct session *s)
 
 /* ---- the whole ---- */
 
+/* How a command failed is told before what was recorded of it. */
+static int judge(struct session *s)
+{
+	struct figures f;
+
+	coati_record_figures(&s->stats, &f);
+	return coati_conditions_judge(&s->args->fail_if, &f);
+}
+
 /* Everything that must be so before the command may run. The exit code, or -1. */
 static int prepare(struct session *s)
 {
@@ -453,7 +462,8 @@ static int run_session(struct session *s)
 	end_child(s);
 	if (s->failed)
 		return own_exit(s);
-	return s->has_status ? coati_child_exit_code(&s->status) : EXIT_DONE;
+	ret = s->has_status ? coati_child_exit_code(&s->status) : EXIT_DONE;
+	return ret == EXIT_DONE ? judge(s) : ret;
 }
 
 int coati_record_session(const struct record_args *args)

@@ -22,7 +22,7 @@ const char *coati_record_snapshot_conflict(const struct record_args *a)
 	    a->off_cpu || a->trace || a->syscalls || a->no_irq || a->switches || a->namespaces ||
 	    a->cgroups || a->data || a->duration_ns || a->delay_ns || a->overwrite || a->when ||
 	    a->no_pack || a->zstd || a->zstd_level || a->max_bytes || a->switch_on ||
-	    a->max_files || a->ring_bytes || a->verbose)
+	    a->max_files || a->ring_bytes || a->fail_if.len || a->verbose)
 		return "--snapshot records nothing: it copies what a flight recorder holds, and goes with --pid (-p), --output (-o) and --quiet (-q) alone";
 	return NULL;
 }

@@ -31,6 +31,7 @@ struct report_args {
 	struct source_args of;
 	int mode; /* enum report_mode */
 	bool counts;
+	struct option_texts fail_if; /* conditions on the data quality */
 	int color;
 	bool quiet, verbose;
 };

@@ -10,6 +10,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "quality-advice.h"
+#include "report-figures.h"
 
 double coati_report_percent(const struct report *r, uint64_t weight)
 {
@@ -312,6 +313,7 @@ static void add_sampled(const struct coati_profile_quality *q, struct json *j)
 void coati_report_quality_json(const struct report *r, struct json *j)
 {
 	const struct coati_profile_quality *q = &r->quality;
+	struct figures figures;
 
 	coati_json_key(j, "quality");
 	coati_json_object(j);
@@ -347,6 +349,10 @@ void coati_report_quality_json(const struct report *r, struct json *j)
 	coati_json_kbool(j, "is_truncated", q->is_truncated);
 	add_notes(r, j);
 	coati_json_end(j);
+	if (r->args) {
+		coati_report_figures(q, &figures);
+		coati_conditions_json(&r->args->fail_if, &figures, j);
+	}
 	coati_json_kstr(j, "mode", coati_report_modes[r->mode]);
 	coati_json_ku64(j, "total", r->info.total);
 	coati_json_ku64(j, "samples", r->info.samples);

@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "command.h"
 #include "input.h"
+#include "report-figures.h"
 #include "report-html.h"
 #include "report-source.h"
 #include "report-table.h"
@@ -95,9 +96,21 @@ static void choose_mode(struct report *r)
 				  : MODE_ON;
 }
 
+/* After the view, which knows the names. */
+static int judge(struct report *r)
+{
+	struct coati_profile_quality q;
+	struct figures f;
+
+	coati_profile_quality(r->profile, &q);
+	coati_report_figures(&q, &f);
+	return coati_conditions_judge(&r->args->fail_if, &f);
+}
+
 static int show_view(struct report *r)
 {
 	struct coati_error err = { 0 };
+	int shown;
 
 	choose_mode(r);
 	if (make_view(r, &err) < 0) {
@@ -110,7 +123,8 @@ static int show_view(struct report *r)
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
-	return coati_output_end_with(&r->out, show(r));
+	shown = coati_output_end_with(&r->out, show(r));
+	return shown != EXIT_DONE ? shown : judge(r);
 }
 
 /* "time" has rows of a second, "time:100ms" of so much. */
@@ -140,6 +154,8 @@ static int parse_words(struct report *r)
 
 	if (parse_by(r, a->by ? a->by : "function", &err) < 0)
 		return coati_command_misuse(&coati_command_report, "--by: %s", err.text);
+	if (coati_conditions_check(&coati_command_report, &a->fail_if, REPORT_FIGURES))
+		return EXIT_USAGE;
 	r->min_percent = a->tree || a->callers || a->callees ? TREE_LEAST : 0;
 	if (a->min && coati_parse_percent(a->min, 0, 100, &r->min_percent) < 0)
 		return coati_command_misuse(&coati_command_report,

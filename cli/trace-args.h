@@ -16,6 +16,7 @@ struct trace_args {
 	uint32_t limit;
 	bool json;
 	const char *output;
+	struct option_texts fail_if; /* conditions on the data quality */
 	int color;
 	bool quiet;
 };

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "input.h"
 #include "talk.h"
+#include "trace-text.h"
 
 static int read_timeline(void *ctx, const char *path, coati_progress_fn fn, void *fn_ctx,
 			 struct coati_error *err)
@@ -83,6 +84,7 @@ static int show(struct trace *t)
 static int show_timeline(struct trace *t)
 {
 	struct coati_error err = { 0 };
+	struct figures figures;
 	int shown;
 
 	coati_timeline_info(t->timeline, &t->info);
@@ -100,7 +102,11 @@ static int show_timeline(struct trace *t)
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
-	return coati_output_end_with(&t->out, show(t));
+	shown = coati_output_end_with(&t->out, show(t));
+	if (shown != EXIT_DONE)
+		return shown;
+	coati_trace_figures(t, &figures);
+	return coati_conditions_judge(&t->args->fail_if, &figures);
 }
 
 int coati_trace_session(const struct trace_args *args)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "quality-advice.h"
 #include "report-quality.h"
 
 #define NAME_MAX_BYTES 64
@@ -92,6 +93,32 @@ static uint64_t count_threads(const struct trace *t)
 	return nr;
 }
 
+void coati_trace_figures(const struct trace *t, struct figures *ret)
+{
+	const struct coati_timeline_info *i = &t->info;
+	uint64_t records = i->switches + i->wakes + i->syscalls + i->faults + i->samples;
+
+	*ret = (struct figures){ 0 };
+	coati_figure_set(ret, FIGURE_SAMPLES, i->samples, 0);
+	coati_figure_set(ret, FIGURE_LOST, i->lost, records + i->lost);
+	coati_figure_set(ret, FIGURE_LATE, i->late, records);
+	coati_figure_set(ret, FIGURE_REFUSED, i->refused, records + i->refused);
+	coati_figure_set(ret, FIGURE_OFF_UNPAIRED, i->unpaired, i->switches + i->unpaired);
+	if (i->has & COATI_TIMELINE_HAS_LIVE)
+		coati_figure_set(ret, FIGURE_LIVE_LOST, i->live_lost,
+				 i->live_events + i->live_lost);
+}
+
+/* Which option helps. */
+static void add_lost(struct strbuf *s, uint64_t lost)
+{
+	struct strbuf line = STRBUF_INIT(1024);
+
+	if (coati_advise_lost(&line, &(struct seen){ .lost = lost }, "coati record "))
+		coati_strbuf_printf(s, "# %s\n", line.text);
+	coati_strbuf_fini(&line);
+}
+
 void coati_trace_quality(struct trace *t)
 {
 	const struct coati_timeline_info *i = &t->info;
@@ -129,6 +156,7 @@ void coati_trace_quality(struct trace *t)
 	coati_strbuf_adds(s, "; recording cost ");
 	coati_format_duration(s, i->recorder_cpu_ns);
 	coati_strbuf_addc(s, '\n');
+	add_lost(s, i->lost);
 	add_missing(t, s);
 	for (uint32_t n = 0; (note = coati_timeline_note(t->timeline, n)); n++)
 		coati_strbuf_printf(s, "# %s\n", note);
@@ -147,6 +175,7 @@ void coati_trace_quality(struct trace *t)
 void coati_trace_json_head(struct trace *t, struct json *j, const char *schema, const char *view)
 {
 	const struct coati_timeline_info *i = &t->info;
+	struct figures figures;
 
 	*j = json_to(&t->out.text);
 	coati_json_object(j);
@@ -186,6 +215,10 @@ void coati_trace_json_head(struct trace *t, struct json *j, const char *schema, 
 	coati_json_ku64(j, "recorder_cpu_ns", i->recorder_cpu_ns);
 	coati_json_ku64(j, "wrong", coati_trace_count_wrong(t));
 	coati_json_end(j);
+	if (t->args) {
+		coati_trace_figures(t, &figures);
+		coati_conditions_json(&t->args->fail_if, &figures, j);
+	}
 }
 
 void coati_trace_json_ledger(struct json *j, const struct coati_ledger *l)

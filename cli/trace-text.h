@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "figures.h"
 #include "trace-session.h"
 
 /* What ledgers are shown by: running, waiting for a CPU, blocked, nobody, unknown. */
@@ -11,6 +12,11 @@ void coati_trace_sums(const struct coati_ledger *l, uint64_t sums[SUM_COUNT]);
 
 /* The first line, and what is missing with the way out: "# ...". */
 void coati_trace_quality(struct trace *t);
+/* What a timeline knows, for --fail-if. */
+#define TRACE_FIGURES                                                                          \
+	(1u << FIGURE_SAMPLES | 1u << FIGURE_LOST | 1u << FIGURE_LATE | 1u << FIGURE_REFUSED | \
+	 1u << FIGURE_OFF_UNPAIRED | 1u << FIGURE_LIVE_LOST)
+void coati_trace_figures(const struct trace *t, struct figures *ret);
 #define TRACE_SCHEMA "coati.trace.v1"
 /* The head of every JSON answer: schema, file, quality. The object stays open. */
 void coati_trace_json_head(struct trace *t, struct json *j, const char *schema, const char *view);
