@@ -33,7 +33,7 @@ static const struct option opts[] = {
 	OPT_STR(0, "min", struct report_args, min, "PERCENT",
 		"rows and branches with at least this share (tables 0, trees 0.5)"),
 	OPT_TEXTS(0, "fail-if", struct report_args, fail_if, 0, "CONDITION",
-		  "status 1 when it holds: 'lost > 1%', 'sampled < 90%'; repeatable"),
+		  "status 1 when it holds: 'lost > 1%'"),
 	OPT_FLAG(0, "counts", struct report_args, counts, "count samples instead of their weight"),
 	SOURCE_OPTIONS(struct report_args),
 	OPT_CHOICE(0, "color", struct report_args, color, coati_color_words, "WHEN",
@@ -48,7 +48,6 @@ static const struct coati_example examples[] = {
 	{ "coati report", "the newest recording here, by function" },
 	{ "coati report --tree --focus parse", "who calls whom, in stacks with parse in them" },
 	{ "coati report --html flame.html", "a flame graph for the browser" },
-	{ "coati report --fail-if 'lost > 1%'", "status 1 when more than that was lost" },
 	{ NULL, NULL },
 };
 

@@ -30,7 +30,7 @@ static const struct option opts[] = {
 		  "read FILE; - is stdin (the newest recording here)"),
 	OPT_FLAG(0, "json", struct trace_args, json, "as JSON"),
 	OPT_TEXTS(0, "fail-if", struct trace_args, fail_if, 0, "CONDITION",
-		  "status 1 when it holds: 'lost > 1%'; repeatable"),
+		  "status 1 when it holds: 'lost > 1%'"),
 	OPT_STR('o', "output", struct trace_args, output, "FILE", "write to FILE; - is stdout"),
 	OPT_U32('n', "limit", struct trace_args, limit, "N",
 		"lines of a list; 0: all (30; --json, --events: all)", 0, UINT32_MAX),
