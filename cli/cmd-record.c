@@ -28,7 +28,7 @@ static const struct option opts[] = {
 	OPT_CHOICE('g', "stacks", struct record_args, stacks, coati_record_stacks, "MODE",
 		   "call stacks: auto, none, fp, table, dwarf or lbr"),
 	OPT_SIZE(0, "stack-size", struct record_args, stack_bytes, "SIZE",
-		 "with table, dwarf: bytes of stack to copy", 8, 65528),
+		 "with table, dwarf: bytes of stack to copy", 8, 65536),
 	OPT_U32(0, "max-stack", struct record_args, max_stack, "N", "frames of a stack at most", 1,
 		65535),
 	OPT_FLAG(0, "off-cpu", struct record_args, off_cpu,

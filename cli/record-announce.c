@@ -14,6 +14,9 @@
 #include "talk.h"
 
 #define CUT_HELPS      65528 /* the kernel copies no more than this */
+#define USUAL_RATE     1000
+#define ROOM_MOST      1024 /* MiB: rings are not larger */
+#define WATCH_LEAST    100  /* stacks, before a share of them says something */
 #define TOLD_BY_ITSELF (COATI_DROP_KERNEL | COATI_DROP_FREQ | COATI_DROP_MAX_STACK)
 
 static void announce_rate(const struct coati_event_desc *d, const struct coati_attr *attr)
@@ -119,19 +122,95 @@ static void add_bytes(struct strbuf *s, uint64_t bytes)
 	coati_strbuf_printf(s, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
-/* More than one in twenty: the copies were too small, where they can be larger. */
-static void announce_cut(const struct record_args *args, const struct coati_capture_stats *st)
+/* Stacks that end where the copy does, when they are more than one in twenty; else 0. */
+static uint64_t count_cut(const struct record_args *args, const struct coati_capture_stats *st,
+			  uint64_t *ret_all)
 {
 	const uint64_t cut = st->stack_ends[COATI_UNWIND_TRUNCATED];
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < sizeof(st->stack_ends) / sizeof(*st->stack_ends); i++)
 		all += st->stack_ends[i];
-	if (cut > all / 20 && args->stack_bytes < CUT_HELPS)
-		coati_note(
-			"%llu of %llu stacks are cut: --stack-size 64k copies all of them that can be, "
-			"--ring-size (-m) 16M makes room for it",
-			(unsigned long long)cut, (unsigned long long)all);
+	*ret_all = all;
+	return cut > all / 20 && args->stack_bytes < CUT_HELPS ? cut : 0;
+}
+
+/* A ring that has room for a quarter of a second of the largest copies, in MiB: less, and they
+ * are made smaller. A power of two. */
+static uint64_t room_for_copies(const struct record_args *args)
+{
+	uint64_t rate = args->freq > USUAL_RATE ? args->freq : USUAL_RATE, mib = 16;
+
+	while (mib < ROOM_MOST && mib * 16 < rate / 4)
+		mib *= 2;
+	return mib;
+}
+
+/* What helps: copies that are larger, and rings with room for them. */
+static void add_cut_help(const struct record_args *args, struct strbuf *s)
+{
+	uint64_t mib = room_for_copies(args);
+
+	coati_strbuf_printf(s,
+			    "--stack-size 64k copies all that can be, --ring-size (-m) %lluM makes "
+			    "room for it",
+			    (unsigned long long)mib);
+	if (args->freq > USUAL_RATE)
+		coati_strbuf_printf(s, "; at --freq (-F) %u the usual rings have it",
+				    (unsigned int)USUAL_RATE);
+}
+
+static void announce_cut(const struct record_args *args, const struct coati_capture_stats *st)
+{
+	struct strbuf s = STRBUF_INIT(1024);
+	uint64_t all, cut = count_cut(args, st, &all);
+
+	if (cut) {
+		coati_strbuf_printf(&s, "%llu of %llu stacks are cut: ", (unsigned long long)cut,
+				    (unsigned long long)all);
+		add_cut_help(args, &s);
+		coati_note("%s", s.text);
+	}
+	coati_strbuf_fini(&s);
+}
+
+/* The size of the copies, of the first event that has any; 0: none has. */
+static uint32_t copy_bytes(const struct coati_capture *cap, const struct coati_event_list *list)
+{
+	for (uint32_t i = 0; i < coati_event_list_count(list); i++) {
+		const struct coati_attr *a = coati_capture_event_attr(cap, i);
+
+		if (a && a->sample_type & COATI_SAMPLE_STACK_USER)
+			return a->sample_stack_user;
+	}
+	return 0;
+}
+
+bool coati_record_watch(const struct record_args *args, const struct coati_event_list *list,
+			const struct coati_capture *cap)
+{
+	struct coati_capture_stats st;
+	struct strbuf s = STRBUF_INIT(1024);
+	uint64_t all, cut;
+
+	coati_capture_get_stats(cap, &st);
+	cut = count_cut(args, &st, &all);
+	if (!cut || all < WATCH_LEAST) {
+		coati_strbuf_fini(&s);
+		return false;
+	}
+	coati_strbuf_printf(&s, "%llu of the first %llu stacks are cut", (unsigned long long)cut,
+			    (unsigned long long)all);
+	if (args->freq > USUAL_RATE)
+		coati_strbuf_printf(&s,
+				    ", because rings have room for copies of %u bytes at %llu "
+				    "samples a second",
+				    copy_bytes(cap, list), (unsigned long long)args->freq);
+	coati_strbuf_adds(&s, ": ");
+	add_cut_help(args, &s);
+	coati_note("%s", s.text);
+	coati_strbuf_fini(&s);
+	return true;
 }
 
 /* Known when the recording is finished. */

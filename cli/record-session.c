@@ -46,6 +46,7 @@ struct session {
 	struct coati_child *child;
 	struct coati_child_status status;
 	bool has_status;
+	bool warned;			  /* stacks are cut, and it was said */
 	bool told;			  /* the command was asked to end */
 	int failed;			  /* the recording went wrong, and it was said */
 	uint64_t switch_ns, switch_bytes; /* a new file after so much, 0: not for that reason */
@@ -321,6 +322,8 @@ static void record(struct session *s)
 			return;
 		if (r == 1 || r == -ETIMEDOUT || r == -EINTR)
 			r = coati_record_live_round(&s->live, s->cap);
+		if (r == 0 && !s->warned)
+			s->warned = coati_record_watch(s->args, s->list, s->cap);
 		if (r == 0)
 			r = attend(s);
 		if (r < 0)
