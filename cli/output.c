@@ -178,8 +178,7 @@ static size_t line_bytes(const char *text, size_t width)
 	return at;
 }
 
-/* One line without its newline, as several. */
-static void put_lines(struct strbuf *s, const char *text, size_t width, size_t indent)
+void coati_output_put_lines(struct strbuf *s, const char *text, size_t width, size_t indent)
 {
 	bool is_remark = !strncmp(text, "# ", 2);
 	size_t used = is_remark ? 2 : 0, n;
@@ -210,7 +209,7 @@ void coati_output_wrap(struct output *out, size_t from, size_t indent)
 	out->text.len = from;
 	for (line = copy; (end = strchr(line, '\n')); line = end + 1) {
 		*end = 0;
-		put_lines(&out->text, line, width, indent);
+		coati_output_put_lines(&out->text, line, width, indent);
 	}
 	coati_free(copy);
 }

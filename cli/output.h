@@ -47,6 +47,9 @@ int coati_output_end_with(struct output *out, int code);
 /* The columns of the terminal that it goes to; 0: it goes to none. */
 uint32_t coati_output_width(const struct output *out);
 /* The lines from the byte @from of the text on are broken between words where the terminal ends. Remarks, which begin with "# ", go on as such, others behind @indent blanks. */
+/* One line without its newline, as lines of at most @width columns: broken at blanks, all but the
+ * first indented; a word that is longer stays whole. */
+void coati_output_put_lines(struct strbuf *s, const char *text, size_t width, size_t indent);
 void coati_output_wrap(struct output *out, size_t from, size_t indent);
 
 /* One field of comma-separated values (RFC 4180): quoted when it must be. */

@@ -9,6 +9,10 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "base/strbuf.h"
+#include "output.h"
+
+#define LINE_MOST (72 * 1024)
+#define INDENT	  2 /* of lines after the first */
 
 static const char *talk_verb;
 static bool talk_quiet;
@@ -23,18 +27,32 @@ void coati_talk_quietly(bool quiet)
 	talk_quiet = quiet;
 }
 
+/* On a terminal a line is broken between words, as the terminal is wide. */
+static void write_line(const struct strbuf *line)
+{
+	const struct output err = { .fd = STDERR_FILENO };
+	size_t width = coati_output_width(&err);
+	struct strbuf s = STRBUF_INIT(2 * LINE_MOST);
+
+	if (width > INDENT + 2)
+		coati_output_put_lines(&s, line->text, width, INDENT);
+	else
+		coati_strbuf_printf(&s, "%s\n", line->text);
+	/* Nobody is left to tell when stderr does not take it. */
+	(void)coati_write_all(STDERR_FILENO, s.text, s.len);
+	coati_strbuf_fini(&s);
+}
+
 __attribute__((format(printf, 1, 0))) static void talk_line(const char *fmt, va_list ap)
 {
-	struct strbuf text = STRBUF_INIT(16 * 1024), s = STRBUF_INIT(72 * 1024);
+	struct strbuf text = STRBUF_INIT(16 * 1024), s = STRBUF_INIT(LINE_MOST);
 
 	coati_strbuf_printf(&s, "coati%s%s: ", talk_verb ? " " : "", talk_verb ? talk_verb : "");
 	coati_strbuf_vprintf(&text, fmt, ap);
 	/* names of files and of what is in them are said too */
 	coati_strbuf_clean(&s, text.text, text.len);
 	coati_strbuf_fini(&text);
-	coati_strbuf_addc(&s, '\n');
-	/* Nobody is left to tell when stderr does not take it. */
-	(void)coati_write_all(STDERR_FILENO, s.text, s.len);
+	write_line(&s);
 	coati_strbuf_fini(&s);
 }
 
