@@ -265,6 +265,18 @@ static void put_bounds(struct coati_diff_value *v, double t)
 	v->verdict = v->low > 0 ? COATI_DIFF_MORE : v->high < 0 ? COATI_DIFF_LESS : COATI_DIFF_SAME;
 }
 
+/* A change that the ranks of the runs show, and their mean does not. */
+static void put_ranks(struct coati_diff_value *v, const struct resample_line *l)
+{
+	v->low = l->low;
+	v->high = l->high;
+	v->verdict = l->z > 0 ? COATI_DIFF_MORE : COATI_DIFF_LESS;
+	if (!(v->before > 0))
+		return;
+	v->ratio_low = v->low > -v->before ? 1 + v->low / v->before : 0;
+	v->ratio_high = 1 + v->high / v->before;
+}
+
 static struct coati_diff_value value_of(const struct resample *r, const struct resample_line *l,
 					uint64_t before, uint64_t after)
 {
@@ -288,7 +300,9 @@ static struct coati_diff_value value_of(const struct resample *r, const struct r
 	if (!r->is_able || !l->is_tested)
 		return v;
 	v.freedom = l->freedom;
-	put_bounds(&v, coati_resample_student(r->critical, l->freedom));
+	put_bounds(&v, coati_resample_student(l->critical, l->freedom));
+	if (l->by_rank)
+		put_ranks(&v, l);
 	return v;
 }
 

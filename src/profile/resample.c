@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 
 #define WORK_MAX	4e9  /* additions; with more lines there are fewer rounds */
-#define ROUNDS_LEAST	1000 /* but never fewer than these */
 #define CORRELATION_MAX 0.9  /* what neighbours can have in common before nothing can be said */
 #define FREEDOM_LEAST	3    /* of blocks that are very much alike */
 #define DOUBT		0.25 /* of a correlation, in its own standard deviations */
@@ -271,25 +270,49 @@ static int make_units(struct resample *r, struct resample_side *s)
 
 /* ---- estimates ---- */
 
-/* Samples are drawn, whatever the blocks show: less than the variance of counting is luck. Both sides are taken as one, so that a side
- * on which something was never seen does not pass for certain. */
-static void add_counting(struct resample *r, struct resample_line *l, const double *sums)
+/*
+ * Samples are drawn, whatever the blocks show: less than the variance of counting is luck. Both sides are taken as one,
+ * so that a side on which something was never seen does not pass for certain.
+ */
+static double counting(const struct resample *r, int side, double x, double share)
+{
+	double samples = r->sides[side].samples;
+
+	return samples > 0 && share > 0 && share < 1 ? x * x * (1 - share) / share / samples : 0;
+}
+
+/*
+ * Runs show by how much they differ, counting included: a program that does the same again and again differs by much
+ * less than independent samples would. But samples are whole: that runs have the same number of them is known to one
+ * sample only, which is a variance of 1/4 at most in each run.
+ */
+static double rounding(const struct resample *r, int side)
+{
+	const struct resample_side *s = &r->sides[side];
+	double weight = sum(s->weight, s->nr), base = base_of(s, r->measure).sum, one;
+
+	if (!(s->samples > 0) || !(base > 0))
+		return 0;
+	one = weight / s->samples / (base / s->nr_runs);
+	return one * one / 4 / s->nr_runs;
+}
+
+static void add_least(struct resample *r, struct resample_line *l, const double *sums)
 {
 	double weight[2], share, x = (l->x[0] + l->x[1]) / 2;
 
 	for (int i = 0; i < 2; i++)
 		weight[i] = sum(r->sides[i].weight, r->sides[i].nr);
 	share = weight[0] + weight[1] > 0 ? (sums[0] + sums[1]) / (weight[0] + weight[1]) : 0;
-	for (int i = 0; i < 2 && share > 0 && share < 1; i++) {
-		double least = x * x * (1 - share) / share / r->sides[i].samples;
-
-		if (r->sides[i].samples > 0 && l->variance[i] < least)
-			l->variance[i] = least;
+	for (int i = 0; i < 2; i++) {
+		l->least[i] = r->sides[i].by_run ? rounding(r, i) : counting(r, i, x, share);
+		if (l->variance[i] < l->least[i])
+			l->variance[i] = l->least[i];
 	}
 }
 
 /* Welch's degrees of freedom of a difference. */
-static double welch(const double *variance, const double *freedom)
+double coati_resample_welch(const double *variance, const double *freedom)
 {
 	double total = variance[0] + variance[1], parts = 0;
 
@@ -320,7 +343,7 @@ static void estimate(struct resample *r, uint32_t line)
 		l->variance[i] = variance_of(s, v, &freedom[i]);
 		units[i] = s->nr_units > 2 ? s->nr_units - 1 : 1;
 	}
-	add_counting(r, l, sums);
+	add_least(r, l, sums);
 	l->z = 0;
 	l->p = 1;
 	if (!r->is_able || !l->is_tested) {
@@ -329,8 +352,8 @@ static void estimate(struct resample *r, uint32_t line)
 	}
 	for (int i = 0; i < 2; i++)
 		l->variance[i] += variance_between(r, &r->sides[i], l->x[i]);
-	l->freedom = welch(l->variance, freedom);
-	l->units = welch(l->variance, units);
+	l->freedom = coati_resample_welch(l->variance, freedom);
+	l->units = coati_resample_welch(l->variance, units);
 	variance = l->variance[0] + l->variance[1];
 	if (variance > 0)
 		l->z = coati_resample_normal((l->x[1] - l->x[0]) / sqrt(variance), l->freedom);
@@ -339,7 +362,7 @@ static void estimate(struct resample *r, uint32_t line)
 /* ---- resampling ---- */
 
 /* splitmix64: every seed is as good as any. */
-static uint64_t next_random(uint64_t *state)
+uint64_t coati_resample_random(uint64_t *state)
 {
 	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -354,7 +377,7 @@ static void draw_signs(uint64_t *state, double *signs, uint32_t nr)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		if (i % 64 == 0)
-			bits = next_random(state);
+			bits = coati_resample_random(state);
 		signs[i] = bits >> i % 64 & 1 ? 1 : -1;
 	}
 }
@@ -425,7 +448,7 @@ static uint32_t choose_rounds(const struct resample *r)
 		rounds = RESAMPLE_ROUNDS_MAX;
 	if (rounds * work > WORK_MAX)
 		rounds = WORK_MAX / work;
-	return rounds < ROUNDS_LEAST ? ROUNDS_LEAST : (uint32_t)rounds;
+	return rounds < RESAMPLE_ROUNDS_LEAST ? RESAMPLE_ROUNDS_LEAST : (uint32_t)rounds;
 }
 
 /* The critical value, and what share of the rounds went further than each line. */
@@ -447,6 +470,7 @@ static void judge(struct resample *r, double *most)
 			further++;
 		if (!l->is_tested)
 			continue;
+		l->critical = r->critical;
 		l->p = (further + 1.0) / (r->rounds + 1.0);
 		/* what is taken for granted of runs does not show in the rounds */
 		if (l->p < erfc(fabs(l->z) / sqrt(2)))
@@ -489,5 +513,7 @@ int coati_resample(struct resample *r)
 	for (uint32_t line = 0; line < r->nr_lines; line++)
 		estimate(r, line);
 	r->critical = coati_resample_quantile(1 - r->confidence);
-	return r->is_able ? calibrate(r) : 0;
+	if (!r->is_able)
+		return 0;
+	return r->sides[0].by_run && r->sides[1].by_run ? coati_permute(r) : calibrate(r);
 }

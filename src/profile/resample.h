@@ -6,7 +6,8 @@
  *
  * Samples that lie near each other in time are alike (phases, caches, batches of work). So the unit of chance is not the sample but the
  * block, and blocks are made longer until neighbours are no longer alike. How far the largest of all lines strays by chance is seen by
- * giving the deviations of the blocks random signs, again and again: lines that rise and fall together stay together in it.
+ * giving the deviations of the blocks random signs, again and again: lines that rise and fall together stay together in it. Where both
+ * sides have runs enough, the runs are divided anew instead (permute.c).
  * docs/decisions.md tells why it is done so.
  */
 #pragma once
@@ -17,11 +18,12 @@
 
 #include <coati/diff.h>
 
-#define RESAMPLE_RUNS	    4  /* from so many runs a side on, a run is the unit */
-#define RESAMPLE_BLOCKS	    64 /* of a run, to begin with */
-#define RESAMPLE_LEAST	    8  /* blocks are not joined to fewer of a side */
-#define RESAMPLE_UNITS	    4  /* a side with fewer tells nothing */
-#define RESAMPLE_ROUNDS_MAX 20000
+#define RESAMPLE_RUNS	      4	 /* from so many runs a side on, a run is the unit */
+#define RESAMPLE_BLOCKS	      64 /* of a run, to begin with */
+#define RESAMPLE_LEAST	      8	 /* blocks are not joined to fewer of a side */
+#define RESAMPLE_UNITS	      4	 /* a side with fewer tells nothing */
+#define RESAMPLE_ROUNDS_MAX   20000
+#define RESAMPLE_ROUNDS_LEAST 1000
 
 struct resample_side {
 	uint32_t nr;	       /* blocks, in the order of runs, then of time */
@@ -42,9 +44,13 @@ struct resample_line {
 	bool is_tested; /* and is one of those that are asked for */
 	/* out */
 	double x[2], variance[2], freedom;
-	double units; /* the degrees of freedom, were all blocks independent */
-	double z;     /* how far from no difference, as a normal deviate; 0 when it is not tested */
-	double p;     /* that the largest of all lines strays so far by chance */
+	double units;	 /* the degrees of freedom, were all blocks independent */
+	double least[2]; /* what a variance cannot be below */
+	double z; /* how far from no difference, as a normal deviate; 0 when it is not tested */
+	double p; /* that the largest of all lines strays so far by chance */
+	double critical; /* further than this is a change: for all lines that were left with it */
+	bool by_rank;	 /* changed by the ranks of its runs alone, with this interval: */
+	double low, high;
 };
 
 struct resample {
@@ -56,15 +62,21 @@ struct resample {
 	struct resample_side sides[2];
 	struct resample_line *lines;
 	/* out */
-	double critical; /* as a normal deviate */
+	double critical; /* as a normal deviate, of all lines */
 	uint32_t rounds;
 	bool is_able; /* both sides have units enough */
 };
 
 /* 0 or -ENOMEM. The values of the sides become deviations. */
 int coati_resample(struct resample *r);
+/* The half of it for sides of runs (permute.c): z, critical value and p of each line. */
+int coati_permute(struct resample *r);
 /* How many normal standard deviations a t of that many degrees of freedom is worth, and back. */
 double coati_resample_normal(double t, double freedom);
 double coati_resample_student(double z, double freedom);
 /* The normal deviate outside of which (on both sides) lies @part. */
 double coati_resample_quantile(double part);
+/* Welch's degrees of freedom of a difference. */
+double coati_resample_welch(const double *variance, const double *freedom);
+/* splitmix64: every seed is as good as any. */
+uint64_t coati_resample_random(uint64_t *state);

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two sides of runs (see resample.h): which lines differ by more than the runs of a side differ among themselves?
+ *
+ * Were there no difference, it would not matter which runs are called before and which after. So the runs are divided
+ * into two sides in every other way (or in many random ones), and the line that strays furthest is looked for each time:
+ * how far it strays in all but one minus the confidence of the divisions is the critical value. This holds for any
+ * distribution of the runs, and for lines that rise and fall together.
+ *
+ * A line strays by the larger of two measures, both as normal deviates: Welch's t, and the rank sum of Mann and Whitney,
+ * which one run that is far out does not spoil. Four runs a side can be divided in 35 ways only: where there are so few,
+ * the critical value is not above Bonferroni's for as many lines. Lines that changed are set aside, and the others are judged again (S. Holm,
+ * P. Westfall and S. Young), because a change of one function moves the shares of all.
+ */
+#include "profile/resample.h"
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+#define WORK_MAX   2e9 /* additions of all steps together */
+#define STEPS_MAX  8   /* of setting lines aside */
+#define TIE	   1e-9
+#define FEW	   4  /* divisions that may go further */
+#define EXACT_RUNS 50 /* of both sides: up to here the counts of the rank sum fit a double */
+
+/* One line of all runs, those of before first. */
+struct line {
+	double *value; /* less their mean, so that sums of squares lose nothing */
+	double *rank;  /* from 1, ties share theirs */
+	double sum, squares;
+	double least[2]; /* of the variance of a side's mean */
+	bool is_aside;
+};
+
+struct permute {
+	struct resample *r;
+	uint32_t n[2], nr; /* runs of each side, and together */
+	struct line *lines;
+	double *by_rank;  /* the deviate of each possible rank sum; NULL: too many */
+	uint32_t *chosen; /* the runs that are after in this division */
+	uint32_t *order;  /* to draw them from */
+	double *most;	  /* of each division */
+	uint32_t rounds;
+	bool is_exhaustive; /* every division once */
+};
+
+/* ---- the rank sum ---- */
+
+/* How many divisions have each rank sum: the coefficients of the Gaussian binomial. */
+static void count_sums(const struct permute *p, double *counts)
+{
+	uint32_t most = p->n[0] * p->n[1];
+
+	counts[0] = 1;
+	for (uint32_t i = 1; i <= p->n[0]; i++) {
+		for (uint32_t u = most; u >= p->n[1] + i; u--)
+			counts[u] -= counts[u - p->n[1] - i];
+		for (uint32_t u = i; u <= most; u++)
+			counts[u] += counts[u - i];
+	}
+}
+
+static int make_ranks(struct permute *p)
+{
+	uint32_t most = p->n[0] * p->n[1];
+	CLEANUP(freep) double *counts = NULL;
+	double all = 0, sum = 0;
+
+	if (p->nr > EXACT_RUNS)
+		return 0;
+	counts = coati_alloc_array((size_t)most + 1, sizeof(*counts));
+	p->by_rank = coati_alloc_array((size_t)most + 1, sizeof(*p->by_rank));
+	if (!counts || !p->by_rank)
+		return -ENOMEM;
+	count_sums(p, counts);
+	for (uint32_t u = 0; u <= most; u++)
+		all += counts[u];
+	for (uint32_t u = 0; u <= most / 2; u++) {
+		double part;
+
+		sum += counts[u];
+		part = 2 * sum / all;
+		p->by_rank[u] = p->by_rank[most - u] = part < 1 ? coati_resample_quantile(part) : 0;
+	}
+	return 0;
+}
+
+/* The deviate of @u of all pairs in which after is more; ties make it a half. Signed. */
+static double rank_deviate(const struct permute *p, double u)
+{
+	double pairs = (double)p->n[0] * p->n[1], away = fabs(u - pairs / 2);
+	double z;
+
+	if (p->by_rank)
+		z = p->by_rank[(uint32_t)(u < pairs / 2 ? ceil(u) : floor(u))];
+	else
+		z = away > 0.5 ? (away - 0.5) / sqrt(pairs * (p->nr + 1) / 12) : 0;
+	return u < pairs / 2 ? -z : z;
+}
+
+/* ---- one division ---- */
+
+struct deviates {
+	double t, rank; /* signed */
+};
+
+/* Hot. */
+static struct deviates divide(const struct permute *p, const struct line *l)
+{
+	double sum[2], squares[2] = { 0 }, variance[2], freedom[2], ranks = 0, total;
+	struct deviates d = { 0 };
+
+	sum[1] = 0;
+	for (uint32_t i = 0; i < p->n[1]; i++) {
+		double v = l->value[p->chosen[i]];
+
+		sum[1] += v;
+		squares[1] += v * v;
+		ranks += l->rank[p->chosen[i]];
+	}
+	sum[0] = l->sum - sum[1];
+	squares[0] = l->squares - squares[1];
+	for (int i = 0; i < 2; i++) {
+		double n = p->n[i];
+
+		variance[i] = (squares[i] - sum[i] * sum[i] / n) / n / (n - 1);
+		if (!(variance[i] > l->least[i]))
+			variance[i] = l->least[i];
+		freedom[i] = n - 1;
+	}
+	total = variance[0] + variance[1];
+	if (total > 0)
+		d.t = coati_resample_normal((sum[1] / p->n[1] - sum[0] / p->n[0]) / sqrt(total),
+					    coati_resample_welch(variance, freedom));
+	d.rank = rank_deviate(p, ranks - (double)p->n[1] * (p->n[1] + 1) / 2);
+	return d;
+}
+
+static double larger(struct deviates d)
+{
+	return fabs(d.rank) > fabs(d.t) ? d.rank : d.t;
+}
+
+/* ---- all divisions ---- */
+
+/* The division as it was recorded, which is the first of all. */
+static void choose_first(struct permute *p)
+{
+	for (uint32_t i = 0; i < p->n[1]; i++)
+		p->chosen[i] = p->n[0] + i;
+}
+
+/* The next of all, from the last runs to the first ones. */
+static void choose_next(struct permute *p)
+{
+	uint32_t i = 0;
+
+	while (i < p->n[1] && p->chosen[i] == i)
+		i++;
+	if (i == p->n[1])
+		return;
+	p->chosen[i]--;
+	while (i-- > 0)
+		p->chosen[i] = p->chosen[i + 1] - 1;
+}
+
+static void choose_random(struct permute *p, uint64_t *state)
+{
+	for (uint32_t i = 0; i < p->n[1]; i++) {
+		uint32_t at = i + (uint32_t)(coati_resample_random(state) % (p->nr - i));
+		uint32_t taken = p->order[at];
+
+		p->order[at] = p->order[i];
+		p->order[i] = p->chosen[i] = taken;
+	}
+}
+
+static double furthest(const struct permute *p)
+{
+	double most = 0;
+
+	for (uint32_t i = 0; i < p->r->nr_lines; i++) {
+		double z;
+
+		if (!p->r->lines[i].is_tested || p->lines[i].is_aside)
+			continue;
+		z = fabs(larger(divide(p, &p->lines[i])));
+		if (z > most)
+			most = z;
+	}
+	return most;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void divide_all(struct permute *p)
+{
+	uint64_t state = p->r->seed;
+
+	choose_first(p);
+	for (uint32_t i = 0; i < p->rounds; i++) {
+		if (i && p->is_exhaustive)
+			choose_next(p);
+		else if (i)
+			choose_random(p, &state);
+		p->most[i] = furthest(p);
+	}
+	qsort(p->most, p->rounds, sizeof(*p->most), by_size);
+}
+
+/* As many as there are, or as the confidence needs. */
+static void choose_rounds(struct permute *p)
+{
+	double work = (double)p->r->nr_lines * p->n[1] + 1, all = 1;
+	double most = WORK_MAX / STEPS_MAX / work;
+
+	if (most > RESAMPLE_ROUNDS_MAX)
+		most = RESAMPLE_ROUNDS_MAX;
+	for (uint32_t i = 1; i <= p->n[1] && all <= RESAMPLE_ROUNDS_MAX; i++)
+		all = all * (p->n[0] + i) / i;
+	p->is_exhaustive = all <= most;
+	if (p->is_exhaustive) {
+		p->rounds = (uint32_t)(all + 0.5);
+		return;
+	}
+	p->rounds = (uint32_t)ceil(100 / (1 - p->r->confidence));
+	if (p->rounds > most)
+		p->rounds = (uint32_t)most;
+	if (p->rounds < RESAMPLE_ROUNDS_LEAST)
+		p->rounds = RESAMPLE_ROUNDS_LEAST;
+}
+
+/* ---- lines ---- */
+
+/* How many of the sorted values are below @value. */
+static uint32_t count_below(const double *sorted, uint32_t nr, double value)
+{
+	uint32_t low = 0, high = nr;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (sorted[middle] < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Ties share the mean of their ranks. Equal runs of different sides were computed from different means: their last bits
+ * differ, all in the same direction, and would pass for a difference of the sides.
+ */
+static int rank_line(const struct permute *p, struct line *l, double tie)
+{
+	CLEANUP(freep) double *sorted = coati_alloc_array((size_t)p->nr + 1, sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr; i++)
+		sorted[i] = l->value[i];
+	qsort(sorted, p->nr, sizeof(*sorted), by_size);
+	for (uint32_t i = 0; i < p->nr; i++)
+		l->rank[i] = (1.0 + count_below(sorted, p->nr, l->value[i] - tie) +
+			      count_below(sorted, p->nr, l->value[i] + tie)) /
+			     2;
+	return 0;
+}
+
+/* What each run alone would have as its estimate: deviations are those of the mean of all runs of a side. */
+static int make_line(struct permute *p, uint32_t number)
+{
+	const struct resample_line *from = &p->r->lines[number];
+	struct line *l = &p->lines[number];
+	double mean = 0;
+	uint32_t at = 0;
+
+	l->value = coati_alloc_array((size_t)p->nr + 1, sizeof(*l->value));
+	l->rank = coati_alloc_array((size_t)p->nr + 1, sizeof(*l->rank));
+	if (!l->value || !l->rank)
+		return -ENOMEM;
+	for (int side = 0; side < 2; side++) {
+		const double *v = p->r->sides[side].values + (size_t)number * p->n[side];
+
+		l->least[side] = from->least[side];
+		for (uint32_t i = 0; i < p->n[side]; i++)
+			l->value[at++] = from->x[side] + v[i] * p->n[side];
+	}
+	for (uint32_t i = 0; i < p->nr; i++)
+		mean += l->value[i] / p->nr;
+	for (uint32_t i = 0; i < p->nr; i++) {
+		l->value[i] -= mean;
+		l->sum += l->value[i];
+		l->squares += l->value[i] * l->value[i];
+	}
+	return rank_line(p, l, TIE * (fabs(from->x[0]) + fabs(from->x[1])) + DBL_MIN);
+}
+
+/* The differences of all pairs, less those that the ranks would refuse: Hodges and Lehmann's interval. */
+static int put_interval(const struct permute *p, const struct line *l, struct resample_line *to)
+{
+	uint32_t pairs = p->n[0] * p->n[1], cut = 0, low, high;
+	double tie = TIE * (fabs(to->x[0]) + fabs(to->x[1]));
+	CLEANUP(freep) double *all = coati_alloc_array((size_t)pairs + 1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < pairs; i++)
+		all[i] = l->value[p->n[0] + i % p->n[1]] - l->value[i / p->n[1]];
+	qsort(all, pairs, sizeof(*all), by_size);
+	while (cut + 1 < pairs / 2 && -rank_deviate(p, cut + 1) > to->critical)
+		cut++;
+	low = cut;
+	high = pairs - 1 - cut;
+	/* pairs that tie count half on either side: the ranks refused zero, and so must the interval */
+	while (to->z > 0 && low < high && all[low] <= tie)
+		low++;
+	while (to->z < 0 && high > low && all[high] >= -tie)
+		high--;
+	to->by_rank = true;
+	to->low = all[low];
+	to->high = all[high];
+	return 0;
+}
+
+/* ---- judging ---- */
+
+/* Four runs a side: one division and its mirror image are 2 of 70, and with the next it is more than 5 %. */
+static bool has_few(const struct permute *p, uint32_t allowed)
+{
+	return p->is_exhaustive && allowed < FEW;
+}
+
+static double bonferroni(const struct permute *p)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < p->r->nr_lines; i++)
+		nr += p->r->lines[i].is_tested && !p->lines[i].is_aside;
+	return coati_resample_quantile((1 - p->r->confidence) / (nr ? nr : 1));
+}
+
+static double critical_of(const struct permute *p)
+{
+	uint32_t allowed = (uint32_t)floor((1 - p->r->confidence) * p->rounds + TIE);
+	double critical = p->most[p->rounds - 1 - allowed] + TIE;
+	double alone = coati_resample_quantile(1 - p->r->confidence), lines = bonferroni(p);
+
+	if (has_few(p, allowed) && (!allowed || lines < critical))
+		critical = lines;
+	return critical > alone ? critical : alone;
+}
+
+/* What share of the divisions goes as far, or Bonferroni's correction where these are few. */
+static double chance_of(const struct permute *p, double z, double lines)
+{
+	double alone = lines * erfc(fabs(z) / sqrt(2)), chance;
+	uint32_t allowed = (uint32_t)floor((1 - p->r->confidence) * p->rounds + TIE);
+	uint32_t further = 0;
+
+	while (further < p->rounds && p->most[p->rounds - 1 - further] > fabs(z) - TIE)
+		further++;
+	chance = (further ? further : 1) / (double)p->rounds;
+	return has_few(p, allowed) && alone < chance ? alone : chance;
+}
+
+/* Judge those that are left. The number that changed, or -ENOMEM. */
+static int judge(struct permute *p, bool first)
+{
+	double critical = critical_of(p), lines = 0;
+	int changed = 0;
+
+	if (first)
+		p->r->critical = critical;
+	for (uint32_t i = 0; i < p->r->nr_lines; i++)
+		lines += p->r->lines[i].is_tested && !p->lines[i].is_aside;
+	choose_first(p);
+	for (uint32_t i = 0; i < p->r->nr_lines; i++) {
+		struct resample_line *to = &p->r->lines[i];
+		struct line *l = &p->lines[i];
+		struct deviates d;
+		double chance;
+
+		if (!to->is_tested || l->is_aside)
+			continue;
+		d = divide(p, l);
+		to->z = larger(d);
+		to->critical = critical;
+		chance = chance_of(p, to->z, lines);
+		to->p = first || chance > to->p ? chance : to->p;
+		if (!(fabs(to->z) > critical))
+			continue;
+		changed++;
+		l->is_aside = true;
+		if (!(fabs(d.t) > critical) && put_interval(p, l, to) < 0)
+			return -ENOMEM;
+	}
+	return changed;
+}
+
+static int permute(struct permute *p)
+{
+	int ret = make_ranks(p);
+
+	for (uint32_t i = 0; ret == 0 && i < p->r->nr_lines; i++)
+		if (p->r->lines[i].is_tested)
+			ret = make_line(p, i);
+	for (uint32_t i = 0; i < p->nr; i++)
+		p->order[i] = i;
+	for (int step = 0; ret == 0 && step < STEPS_MAX; step++) {
+		divide_all(p);
+		ret = judge(p, step == 0);
+		if (ret <= 0)
+			return ret;
+		ret = 0;
+	}
+	return ret;
+}
+
+int coati_permute(struct resample *r)
+{
+	struct permute p = { .r = r, .n = { r->sides[0].nr, r->sides[1].nr } };
+	int ret = -ENOMEM;
+
+	p.nr = p.n[0] + p.n[1];
+	choose_rounds(&p);
+	r->rounds = p.rounds;
+	p.lines = coati_alloc_array((size_t)r->nr_lines + 1, sizeof(*p.lines));
+	p.chosen = coati_alloc_array((size_t)p.nr + 1, sizeof(*p.chosen));
+	p.order = coati_alloc_array((size_t)p.nr + 1, sizeof(*p.order));
+	p.most = coati_alloc_array((size_t)p.rounds + 1, sizeof(*p.most));
+	if (p.lines && p.chosen && p.order && p.most)
+		ret = permute(&p);
+	for (uint32_t i = 0; p.lines && i < r->nr_lines; i++) {
+		coati_free(p.lines[i].value);
+		coati_free(p.lines[i].rank);
+	}
+	coati_free(p.lines);
+	coati_free(p.chosen);
+	coati_free(p.order);
+	coati_free(p.most);
+	coati_free(p.by_rank);
+	return ret;
+}
