@@ -15,6 +15,7 @@
 #define SHARE_APART  0.10 /* of stacks or names: more than that is another way of recording */
 #define LOSS_MATTERS 0.01
 #define RATE_APART   1.1
+#define MOST	     0.5 /* of a side: when so much cannot be judged, nothing is said of the rest */
 
 /* ---- the verdict ---- */
 
@@ -73,30 +74,50 @@ static void put_changes(struct diff *d)
 		coati_strbuf_adds(s, " …");
 }
 
+static void put_none(struct diff *d)
+{
+	struct strbuf *s = &d->verdict;
+
+	coati_strbuf_printf(s,
+			    "not distinguishable: %u %s compared, none changed by more than chance "
+			    "may (%g %% confidence",
+			    d->info.nr_tested, plural_of(d, d->info.nr_tested),
+			    100 * d->confidence);
+	if (isfinite(d->info.margin) && d->info.margin > 0) {
+		coati_strbuf_adds(s, "; of the largest a change of ");
+		coati_diff_put_change(d, s, d->info.margin, false);
+		coati_strbuf_adds(s, d->args->measure == COATI_DIFF_SHARE ? " pp would show"
+									  : " would show");
+	}
+	coati_strbuf_adds(s, ")");
+}
+
+bool coati_diff_is_judged(const struct diff *d)
+{
+	return d->info.nr_tested && (d->info.nr_more + d->info.nr_less || d->info.undecided < MOST);
+}
+
 void coati_diff_find_verdict(struct diff *d)
 {
 	struct strbuf *s = &d->verdict;
 
-	if (!d->info.nr_tested) {
+	if (!d->info.nr_tested)
 		coati_strbuf_adds(s,
-				  "cannot tell: too few samples; record longer, or with a higher "
+				  "cannot judge: too few samples; record longer, or with a higher "
 				  "rate (-F)");
-	} else if (d->info.nr_more + d->info.nr_less) {
+	else if (d->info.nr_more + d->info.nr_less)
 		put_changes(d);
-	} else {
+	else if (!coati_diff_is_judged(d))
 		coati_strbuf_printf(s,
-				    "not distinguishable: %u %s compared, none changed by more "
-				    "than chance may (%g %% confidence",
-				    d->info.nr_tested, plural_of(d, d->info.nr_tested),
-				    100 * d->confidence);
-		if (isfinite(d->info.margin) && d->info.margin > 0) {
-			coati_strbuf_adds(s, "; of the largest a change of ");
-			coati_diff_put_change(d, s, d->info.margin, false);
-			coati_strbuf_adds(s, d->args->measure == COATI_DIFF_SHARE ? " pp would show"
-										  : " would show");
-		}
-		coati_strbuf_adds(s, ")");
-	}
+				    "cannot judge: record 4 of each; %u of %u %s vary too much "
+				    "within a recording",
+				    d->info.nr_undecided, d->info.nr_tested,
+				    plural_of(d, d->info.nr_tested));
+	else
+		put_none(d);
+	if (d->info.nr_undecided && coati_diff_is_judged(d))
+		coati_strbuf_printf(s, "; %u cannot be judged: record 4 of each",
+				    d->info.nr_undecided);
 }
 
 /* ---- warnings ---- */

@@ -4,6 +4,8 @@
 
 #include "diff-args.h"
 
+/* Did something change, or do the recordings allow to say that nothing did? */
+bool coati_diff_is_judged(const struct diff *d);
 /* Fills d->verdict. */
 void coati_diff_find_verdict(struct diff *d);
 /* Fills d->warnings: a line each. */

@@ -13,6 +13,7 @@
 #include "talk.h"
 
 #define NAME_COLUMNS 40
+#define UNEVEN	     0.2 /* of an interval: a ± would mislead */
 
 static const char *const measures[] = { "share", "second", "run" };
 
@@ -82,7 +83,34 @@ static void put_right(struct strbuf *s, const struct strbuf *text, size_t width)
 /* How wide a change with its interval is. */
 static int change_columns(const struct diff *d)
 {
-	return d->args->measure == COATI_DIFF_SHARE ? 15 : 22;
+	return d->args->measure == COATI_DIFF_SHARE ? 21 : 28;
+}
+
+/* One end of it, short. */
+static void put_end(const struct diff *d, struct strbuf *s, double x)
+{
+	if (d->args->measure != COATI_DIFF_SHARE)
+		coati_diff_put_change(d, s, x, x < 0);
+	else
+		coati_strbuf_printf(s, fabs(100 * x) < 9.95 ? "%.1f" : "%.0f", 100 * x);
+}
+
+/* The half of the interval, or both of its ends where one is nearer than the other. */
+static void put_spread(const struct diff *d, struct strbuf *s, const struct coati_diff_value *v)
+{
+	double below = v->change - v->low, above = v->high - v->change;
+
+	if (!isfinite(below) || !isfinite(above) ||
+	    fabs(above - below) <= UNEVEN * (above + below) / 2) {
+		coati_strbuf_adds(s, " ± ");
+		coati_diff_put_change(d, s, (above + below) / 2, false);
+		return;
+	}
+	coati_strbuf_adds(s, " [");
+	put_end(d, s, v->low);
+	coati_strbuf_adds(s, ", ");
+	put_end(d, s, v->high);
+	coati_strbuf_addc(s, ']');
 }
 
 static void put_columns(const struct diff *d, struct strbuf *s, const struct coati_diff_value *v)
@@ -101,8 +129,7 @@ static void put_columns(const struct diff *d, struct strbuf *s, const struct coa
 	put_right(s, &t, 10);
 	coati_strbuf_clear(&t);
 	coati_diff_put_change(d, &t, v->change, true);
-	coati_strbuf_adds(&t, " ± ");
-	coati_diff_put_change(d, &t, (v->high - v->low) / 2, false);
+	put_spread(d, &t, v);
 	put_right(s, &t, (size_t)change_columns(d));
 	coati_strbuf_clear(&t);
 	coati_diff_put_relative(&t, v->ratio);
@@ -135,6 +162,8 @@ static const char *heading_of(const struct coati_diff_row *row)
 	switch (row->verdict) {
 	case COATI_DIFF_SAME:
 		return "not distinguishable";
+	case COATI_DIFF_UNDECIDED:
+		return "cannot judge";
 	case COATI_DIFF_UNKNOWN:
 		return "too few samples";
 	default:
@@ -327,6 +356,7 @@ static void json_table(struct diff *d)
 	coati_json_ku64(&j, "compared", d->info.nr_tested);
 	coati_json_ku64(&j, "more", d->info.nr_more);
 	coati_json_ku64(&j, "less", d->info.nr_less);
+	coati_json_ku64(&j, "cannot_judge", d->info.nr_undecided);
 	coati_json_ku64(&j, "too_few_samples", d->info.nr_unknown);
 	coati_json_ku64(&j, "below_min", d->info.nr_below);
 	json_warnings(d, &j);

@@ -16,6 +16,8 @@ const char *coati_diff_word(enum coati_diff_verdict v)
 		return "less";
 	case COATI_DIFF_SAME:
 		return "not distinguishable";
+	case COATI_DIFF_UNDECIDED:
+		return "cannot judge";
 	default:
 		return "too few samples";
 	}

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "diff-args.h"
 
-/* "more", "less", "not distinguishable", "too few samples". */
+/* "more", "less", "not distinguishable", "cannot judge", "too few samples". */
 const char *coati_diff_word(enum coati_diff_verdict v);
 /* A value in its measure: 12.1 %, 1.20 s, 12,345. */
 void coati_diff_put_amount(const struct diff *d, struct strbuf *s, double x);

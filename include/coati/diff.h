@@ -11,8 +11,8 @@
  *		if (rows[i].self.verdict == COATI_DIFF_MORE) use(rows[i].name, rows[i].self.change);
  *	coati_diff_free(&d);
  *
- * The intervals hold for all rows together: the chance that any of them misses the truth is one minus the confidence. They stand on how
- * the profile varies over time within the recordings, and from run to run where a side has several. One object, one thread at a time.
+ * The verdicts hold for all rows together: the chance that any row is called changed that is not is one minus the confidence. They stand
+ * on how the profile varies over time within the recordings, and from run to run where a side has several. One object, one thread at a time.
  */
 #ifndef COATI_DIFF_H
 #define COATI_DIFF_H
@@ -56,18 +56,29 @@ enum coati_diff_verdict {
 	COATI_DIFF_SAME,	/* not distinguishable: the interval has no change in it */
 	COATI_DIFF_MORE,
 	COATI_DIFF_LESS,
+	/* cannot be judged: it has samples enough, but varies so much within a recording that
+	 * not even twice as much would show; four recordings of each side tell more */
+	COATI_DIFF_UNDECIDED,
 };
+
+/* coati_diff_value.flags */
+#define COATI_DIFF_IS_SHARE (UINT32_C(1) << 0) /* between 0 and 1 */
+/* A change: not, or hardly, seen on a side where hundreds of samples were to be expected. */
+#define COATI_DIFF_ONE_SIDE  (UINT32_C(1) << 1)
+#define COATI_DIFF_IN_BLOCKS (UINT32_C(1) << 2) /* a side is known by blocks of time, not by runs */
 
 /* One quantity on both sides, in the unit of the measure. */
 struct coati_diff_value {
 	double before, after;
-	double change, low, high;	     /* after - before, and its interval */
+	/* after - before, and its interval, which holds nothing that is impossible: shares are 0
+	 * to 1, weights not negative */
+	double change, low, high;
 	double ratio, ratio_low, ratio_high; /* after / before; infinite when there is no before */
 	double p; /* that the largest of all changes comes out like this by chance; 1 when it was not tested */
 	double variance_before, variance_after, freedom; /* what coati_diff_bounds() needs */
 	uint64_t before_samples, after_samples;
 	enum coati_diff_verdict verdict;
-	uint32_t reserved;
+	uint32_t flags;
 };
 
 struct coati_diff_row {
@@ -99,12 +110,15 @@ struct coati_diff_info {
 		unit; /* of weights: as in struct coati_view_info; NULL: the sides have different ones */
 	double confidence;
 	double margin; /* the half interval of the row with the largest share: smaller changes of such a row are not seen */
-	double z;      /* critical normal deviate for all rows together */
+	double undecided;	   /* how much of a side is in rows that cannot be judged, 0 to 1 */
+	double z;		   /* critical normal deviate for all rows together */
 	uint32_t rounds;	   /* of resampling */
 	uint32_t nr_tested;	   /* rows */
 	uint32_t nr_more, nr_less; /* rows, by their verdict */
 	uint32_t nr_unknown;
-	uint32_t nr_below; /* rows left out by min_share */
+	uint32_t nr_below;     /* rows left out by min_share */
+	uint32_t nr_undecided; /* of those that were tested */
+	uint32_t reserved;
 };
 
 struct coati_diff;
@@ -115,7 +129,8 @@ COATI_API int coati_diff_new(struct coati_view *before, struct coati_view *after
 			     struct coati_error *err);
 COATI_API void coati_diff_free(struct coati_diff **d);
 COATI_API void coati_diff_info(const struct coati_diff *d, struct coati_diff_info *ret);
-/* What changed first, by how much self, then total, has changed; then by size. */
+/* What changed first, by how much self, then total, has changed; then what cannot be judged, what did not change, and what has
+ * too few samples, each by the larger change of both. */
 COATI_API const struct coati_diff_row *coati_diff_rows(const struct coati_diff *d, size_t *ret_nr);
 /* The same quantity, with the intervals and the verdict that it has as one of @nr questions that were asked before the answer was seen: they
  * are narrower than those for all rows together. -ENODATA: too few samples. */

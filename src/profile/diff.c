@@ -234,37 +234,6 @@ static int choose_lines(struct coati_diff *d, struct resample *r)
 
 /* ---- results ---- */
 
-/* E. C. Fieller's interval of after / before at @t: those ratios at which the difference would not show. */
-static void put_ratio(struct coati_diff_value *v, double t)
-{
-	double a = v->before * v->before - t * t * v->variance_before;
-	double c = v->after * v->after - t * t * v->variance_after;
-	double b = v->before * v->after, root = b * b - a * c;
-
-	root = root > 0 ? sqrt(root) : 0;
-	v->ratio_low = 0;
-	v->ratio_high = (double)INFINITY;
-	if (a > 0) {
-		v->ratio_low = b > root ? (b - root) / a : 0;
-		v->ratio_high = (b + root) / a;
-	} else if (c > 0 && a < 0) {
-		v->ratio_low = (b - root) / a;
-	} else if (c > 0 && b > 0) {
-		v->ratio_low = c / (2 * b);
-	}
-}
-
-/* What is known at @t standard deviations. */
-static void put_bounds(struct coati_diff_value *v, double t)
-{
-	double half = t * sqrt(v->variance_before + v->variance_after);
-
-	v->low = v->change - half;
-	v->high = v->change + half;
-	put_ratio(v, t);
-	v->verdict = v->low > 0 ? COATI_DIFF_MORE : v->high < 0 ? COATI_DIFF_LESS : COATI_DIFF_SAME;
-}
-
 /* A change that the ranks of the runs show, and their mean does not. */
 static void put_ranks(struct coati_diff_value *v, const struct resample_line *l)
 {
@@ -275,6 +244,14 @@ static void put_ranks(struct coati_diff_value *v, const struct resample_line *l)
 		return;
 	v->ratio_low = v->low > -v->before ? 1 + v->low / v->before : 0;
 	v->ratio_high = 1 + v->high / v->before;
+}
+
+static uint32_t flags_of(const struct resample *r, const struct resample_line *l)
+{
+	bool runs = r->sides[0].by_run && r->sides[1].by_run;
+
+	return (r->measure == COATI_DIFF_SHARE ? COATI_DIFF_IS_SHARE : 0) |
+	       (l->one_side ? COATI_DIFF_ONE_SIDE : 0) | (runs ? 0 : COATI_DIFF_IN_BLOCKS);
 }
 
 static struct coati_diff_value value_of(const struct resample *r, const struct resample_line *l,
@@ -300,7 +277,8 @@ static struct coati_diff_value value_of(const struct resample *r, const struct r
 	if (!r->is_able || !l->is_tested)
 		return v;
 	v.freedom = l->freedom;
-	put_bounds(&v, coati_resample_student(l->critical, l->freedom));
+	v.flags = flags_of(r, l);
+	coati_diff_put_bounds(&v, coati_resample_student(l->critical, l->freedom));
 	if (l->by_rank)
 		put_ranks(&v, l);
 	return v;
@@ -309,6 +287,14 @@ static struct coati_diff_value value_of(const struct resample *r, const struct r
 static bool has_changed(enum coati_diff_verdict verdict)
 {
 	return verdict == COATI_DIFF_MORE || verdict == COATI_DIFF_LESS;
+}
+
+static enum coati_diff_verdict verdict_of(const struct coati_diff_row *row)
+{
+	if (has_changed(row->self.verdict) ||
+	    (row->self.verdict == COATI_DIFF_UNDECIDED && !has_changed(row->total.verdict)))
+		return row->self.verdict;
+	return row->total.verdict;
 }
 
 static int add_rows(struct coati_diff *d, const struct resample *r)
@@ -330,28 +316,28 @@ static int add_rows(struct coati_diff *d, const struct resample *r)
 		if (diff_has_frames(d))
 			row->total = value_of(r, &r->lines[from->line + 1], s[0].total_count,
 					      s[1].total_count);
-		row->verdict =
-			has_changed(row->self.verdict) ? row->self.verdict : row->total.verdict;
+		row->verdict = verdict_of(row);
 	}
 	return 0;
 }
 
-/* What changed itself, what changed by what it calls, what did not, what cannot be told. */
+/* What changed itself, what changed by what it calls, what cannot be judged, what did not, what has too few samples. */
 static int rank_of(const struct coati_diff_row *row)
 {
-	return has_changed(row->self.verdict)	 ? 0
-	       : has_changed(row->verdict)	 ? 1
-	       : row->verdict == COATI_DIFF_SAME ? 2
-						 : 3;
+	return has_changed(row->self.verdict)	      ? 0
+	       : has_changed(row->verdict)	      ? 1
+	       : row->verdict == COATI_DIFF_UNDECIDED ? 2
+	       : row->verdict == COATI_DIFF_SAME      ? 3
+						      : 4;
 }
 
 static double size_of(const struct coati_diff_row *row, int rank)
 {
-	double before = row->self.before, after = row->self.after;
+	double self = fabs(row->self.change), total = fabs(row->total.change);
 
 	if (rank < 2)
-		return fabs(rank ? row->total.change : row->self.change);
-	return before > after ? before : after;
+		return rank ? total : self;
+	return self > total ? self : total;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -389,6 +375,33 @@ static void put_side(struct coati_diff_side *to, const struct coati_view *v,
 		to->flags |= COATI_DIFF_PHASES;
 }
 
+/* How large a part of a side it is, by samples. */
+static double part_of(const struct coati_diff_info *info, const struct coati_diff_value *v)
+{
+	uint64_t nr[] = { info->before.samples, info->after.samples };
+	double before = nr[0] ? (double)v->before_samples / (double)nr[0] : 0;
+	double after = nr[1] ? (double)v->after_samples / (double)nr[1] : 0;
+
+	return before > after ? before : after;
+}
+
+/* How much of the time is in functions that cannot be judged, or below one that cannot. */
+static double undecided_part(const struct coati_diff *d)
+{
+	double self = 0, most = 0;
+
+	for (size_t i = 0; i < d->rows.len; i++) {
+		const struct coati_diff_row *row = &d->rows.v[i];
+
+		if (row->self.verdict == COATI_DIFF_UNDECIDED)
+			self += part_of(&d->info, &row->self);
+		if (row->total.verdict == COATI_DIFF_UNDECIDED &&
+		    part_of(&d->info, &row->total) > most)
+			most = part_of(&d->info, &row->total);
+	}
+	return self > most ? (self < 1 ? self : 1) : most;
+}
+
 static void put_info(struct coati_diff *d, const struct resample *r)
 {
 	struct coati_diff_info *info = &d->info;
@@ -409,11 +422,13 @@ static void put_info(struct coati_diff *d, const struct resample *r)
 		info->nr_unknown += row->verdict == COATI_DIFF_UNKNOWN;
 		info->nr_more += row->verdict == COATI_DIFF_MORE;
 		info->nr_less += row->verdict == COATI_DIFF_LESS;
+		info->nr_undecided += row->verdict == COATI_DIFF_UNDECIDED;
 		if (row->self.verdict != COATI_DIFF_UNKNOWN && row->self.after > largest) {
 			largest = row->self.after;
 			info->margin = (row->self.high - row->self.low) / 2;
 		}
 	}
+	info->undecided = undecided_part(d);
 }
 
 /* ---- all together ---- */
@@ -572,19 +587,4 @@ const struct coati_diff_row *coati_diff_rows(const struct coati_diff *d, size_t 
 {
 	*ret_nr = d->rows.len;
 	return d->rows.v;
-}
-
-int coati_diff_bounds(const struct coati_diff_value *v, double confidence, uint32_t nr,
-		      struct coati_diff_value *ret)
-{
-	struct coati_diff_value out = *v;
-
-	if (!(v->freedom > 0))
-		return -ENODATA;
-	if (!(confidence >= 0.5 && confidence <= 0.9999) || !nr)
-		return -EINVAL;
-	put_bounds(&out, coati_resample_student(coati_resample_quantile((1 - confidence) / nr),
-						v->freedom));
-	*ret = out;
-	return 0;
 }

@@ -13,6 +13,8 @@
 #define CORRELATION_MAX 0.9  /* what neighbours can have in common before nothing can be said */
 #define FREEDOM_LEAST	3    /* of blocks that are very much alike */
 #define DOUBT		0.25 /* of a correlation, in its own standard deviations */
+#define SAMPLES_MANY	100  /* of what is on one side only: so many are no luck */
+#define HARDLY		50   /* one in so many samples of the other side */
 
 /* ---- quantiles ---- */
 
@@ -329,16 +331,74 @@ static double variance_between(const struct resample *r, const struct resample_s
 	return s->by_run ? 0 : deviation * deviation / s->nr_runs;
 }
 
+/* Is it in every run of a side? @v are values. */
+static bool is_in_all(const struct resample_side *s, const double *v)
+{
+	double of_run = 0;
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		of_run += v[i];
+		if (i + 1 < s->nr && s->run[i + 1] == s->run[i])
+			continue;
+		if (!(of_run > 0))
+			return false;
+		of_run = 0;
+	}
+	return s->nr > 0;
+}
+
+/*
+ * Is it in all runs of a side, and not on the other (or hardly, the first samples of a program that was stopped early),
+ * where so many samples were to be expected that this is no luck? How it is spread over the time of the side that has
+ * it does not matter then. The side that lacks it, or -1.
+ */
+static int find_lacking(const struct resample *r, uint32_t line, const double *sums)
+{
+	double share[2], fewest = r->sides[0].samples;
+	const struct resample_side *s;
+	int lacks;
+
+	if (r->sides[0].by_run && r->sides[1].by_run)
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		double weight = sum(r->sides[i].weight, r->sides[i].nr);
+
+		share[i] = weight > 0 ? sums[i] / weight : 0;
+		fewest = r->sides[i].samples < fewest ? r->sides[i].samples : fewest;
+	}
+	lacks = share[1] < share[0];
+	s = &r->sides[!lacks];
+	if (share[lacks] * HARDLY > share[!lacks] || share[!lacks] * fewest < SAMPLES_MANY)
+		return -1;
+	return is_in_all(s, values_of(s, line, s->nr)) ? lacks : -1;
+}
+
+/* The side that lacks it has what was counted, and a sample more; for the other, counting tells that it is there. */
+static void judge_one_side(const struct resample *r, struct resample_line *l, int lacks)
+{
+	const struct resample_side *s = &r->sides[lacks];
+	double base = base_of(s, r->measure).sum, one = 0;
+
+	l->one_side = true;
+	if (base > 0 && s->samples > 0)
+		one = sum(s->weight, s->nr) / s->samples / base;
+	l->variance[lacks] = one * (l->x[lacks] + one);
+	l->z = (lacks ? -1 : 1) * sqrt(SAMPLES_MANY);
+}
+
 static void estimate(struct resample *r, uint32_t line)
 {
 	struct resample_line *l = &r->lines[line];
 	double sums[2], freedom[2], units[2], variance;
+	int lacks;
 
+	for (int i = 0; i < 2; i++)
+		sums[i] = sum(values_of(&r->sides[i], line, r->sides[i].nr), r->sides[i].nr);
+	lacks = find_lacking(r, line, sums);
 	for (int i = 0; i < 2; i++) {
 		struct resample_side *s = &r->sides[i];
 		double *v = values_of(s, line, s->nr);
 
-		sums[i] = sum(v, s->nr);
 		l->x[i] = deviate(s, r->measure, v);
 		l->variance[i] = variance_of(s, v, &freedom[i]);
 		units[i] = s->nr_units > 2 ? s->nr_units - 1 : 1;
@@ -357,6 +417,8 @@ static void estimate(struct resample *r, uint32_t line)
 	variance = l->variance[0] + l->variance[1];
 	if (variance > 0)
 		l->z = coati_resample_normal((l->x[1] - l->x[0]) / sqrt(variance), l->freedom);
+	if (lacks >= 0)
+		judge_one_side(r, l, lacks);
 }
 
 /* ---- resampling ---- */

@@ -49,6 +49,7 @@ struct resample_line {
 	double z; /* how far from no difference, as a normal deviate; 0 when it is not tested */
 	double p; /* that the largest of all lines strays so far by chance */
 	double critical; /* further than this is a change: for all lines that were left with it */
+	bool one_side;	 /* only on one side, where the other would have hundreds of samples */
 	bool by_rank;	 /* changed by the ranks of its runs alone, with this interval: */
 	double low, high;
 };

@@ -20,12 +20,14 @@ struct mix {
 };
 
 /* A sample each millisecond; a program in the given order of functions, so that every block of time is alike but for the count. */
-static void put_samples(struct tape *t, uint32_t pid, struct mix m, uint32_t nr)
+static void put_samples_at(struct tape *t, uint32_t pid, struct mix m, uint32_t nr, uint64_t first)
 {
 	for (uint32_t i = 0; i < nr; i++) {
 		/* 37 and 100 have no common divisor: each hundred samples hits every number once */
 		uint32_t at = i * 37 % 100;
-		struct tape_sample s = { .pid = pid, .time = 2000 * MS + i * MS, .period = MS };
+		struct tape_sample s = { .pid = pid,
+					 .time = (2000 + first + i) * MS,
+					 .period = MS };
 
 		if (at < m.main)
 			tape_put(t, (struct tape_sample){ .pid = pid,
@@ -49,6 +51,11 @@ static void put_samples(struct tape *t, uint32_t pid, struct mix m, uint32_t nr)
 							  .period = MS,
 							  TAPE_STACK(TAPE_OTHER, TAPE_MAIN) });
 	}
+}
+
+static void put_samples(struct tape *t, uint32_t pid, struct mix m, uint32_t nr)
+{
+	put_samples_at(t, pid, m, nr, 0);
 }
 
 static void write_mix(const char *path, uint32_t pid, struct mix m, uint32_t nr)
@@ -188,6 +195,109 @@ TEST(diff_has_rows_that_are_new_or_gone)
 	CHECK(near(row->self.before, 0.4) && row->self.after == 0);
 	CHECK_INT(row->verdict, ==, COATI_DIFF_LESS);
 	CHECK(row->self.ratio == 0 && row->self.ratio_high < 0.1);
+	free_pair(&p);
+}
+
+/* Phases: each function once, and then never again. */
+static void write_phases(const char *path, struct mix m, uint32_t nr)
+{
+	const struct mix only[] = {
+		{ 100, 0, 0, 0 }, { 0, 100, 0, 0 }, { 0, 0, 100, 0 }, { 0, 0, 0, 100 }
+	};
+	const uint32_t parts[] = { m.main, m.work, m.leaf, m.other };
+	uint64_t at = 0;
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, path);
+	tape_process(&t, 10, "app");
+	for (size_t i = 0; i < 4; i++) {
+		put_samples_at(&t, 10, only[i], parts[i] * nr / 100, at);
+		at += parts[i] * nr / 100;
+	}
+	tape_close(&t);
+}
+
+static void check_possible(const struct coati_diff_value *v)
+{
+	CHECK(v->low >= -1 && v->high <= 1 && v->low <= v->change && v->change <= v->high);
+	CHECK((v->verdict == COATI_DIFF_MORE) == (v->low > 0));
+	CHECK((v->verdict == COATI_DIFF_LESS) == (v->high < 0));
+	CHECK((v->low > 0) == (v->ratio_low > 1) && (v->high < 0) == (v->ratio_high < 1));
+}
+
+TEST(diff_of_a_function_that_one_side_lacks_is_a_change_however_long_its_phase)
+{
+	const struct coati_diff_row *leaf;
+	struct pair p;
+
+	write_phases("a", (struct mix){ 10, 90, 0, 0 }, 1000);
+	write_phases("b", (struct mix){ 10, 20, 70, 0 }, 1000);
+	p = diff_of("a", "b", (struct coati_diff_opts){ 0 });
+	leaf = row_of(&p, "leaf");
+	CHECK_INT(leaf->verdict, ==, COATI_DIFF_MORE);
+	CHECK(leaf->self.flags & COATI_DIFF_ONE_SIDE);
+	CHECK(leaf->self.p < 0.01);
+	check_possible(&leaf->self);
+	check_possible(&row_of(&p, "work")->self);
+	/* 90 to 20 %, each in one piece: that may be the order of phases */
+	CHECK_INT(row_of(&p, "work")->self.verdict, ==, COATI_DIFF_UNDECIDED);
+	free_pair(&p);
+	p = diff_of("b", "a", (struct coati_diff_opts){ .measure = COATI_DIFF_RUN });
+	leaf = row_of(&p, "leaf");
+	CHECK_INT(leaf->verdict, ==, COATI_DIFF_LESS);
+	CHECK(leaf->self.high < 0 && leaf->self.low <= -0.7e9);
+	free_pair(&p);
+	/* nine samples may be luck */
+	write_phases("b", (struct mix){ 10, 89, 1, 0 }, 900);
+	p = diff_of("a", "b", (struct coati_diff_opts){ 0 });
+	CHECK(!(row_of(&p, "leaf")->self.flags & COATI_DIFF_ONE_SIDE));
+	free_pair(&p);
+}
+
+TEST(diff_of_one_recording_in_long_phases_cannot_be_judged)
+{
+	struct pair p;
+	size_t nr;
+	const struct coati_diff_row *rows;
+
+	write_phases("a", (struct mix){ 20, 40, 20, 20 }, 1000);
+	write_phases("b", (struct mix){ 10, 20, 50, 20 }, 1000);
+	p = diff_of("a", "b", (struct coati_diff_opts){ 0 });
+	rows = coati_diff_rows(p.diff, &nr);
+	CHECK_INT(p.info.nr_more + p.info.nr_less, ==, 0);
+	CHECK_INT(p.info.nr_undecided, >=, 3);
+	CHECK(p.info.undecided > 0.5 && p.info.undecided <= 1);
+	for (size_t i = 0; i < nr; i++) {
+		check_possible(&rows[i].self);
+		check_possible(&rows[i].total);
+	}
+	free_pair(&p);
+	/* without phases it is known that nothing changed */
+	write_mix("a", 10, (struct mix){ 20, 40, 20, 20 }, 1000);
+	p = diff_of("a", "a", (struct coati_diff_opts){ 0 });
+	CHECK_INT(p.info.nr_undecided, ==, 0);
+	free_pair(&p);
+}
+
+TEST(diff_has_rows_in_the_order_of_their_change)
+{
+	struct pair p;
+	size_t nr;
+	const struct coati_diff_row *rows;
+
+	/* the largest function changes least */
+	write_mix("a", 10, (struct mix){ 60, 19, 11, 10 }, 500);
+	write_mix("b", 10, (struct mix){ 60, 20, 9, 11 }, 500);
+	p = diff_of("a", "b", (struct coati_diff_opts){ 0 });
+	CHECK_INT(p.info.nr_more + p.info.nr_less, ==, 0);
+	rows = coati_diff_rows(p.diff, &nr);
+	CHECK_INT(nr, ==, 4);
+	for (size_t i = 1; i < nr; i++)
+		CHECK(fmax(fabs(rows[i - 1].self.change), fabs(rows[i - 1].total.change)) >=
+		      fmax(fabs(rows[i].self.change), fabs(rows[i].total.change)) - 1e-12);
+	CHECK_STR(rows[0].name, "leaf");
+	CHECK_STR(rows[3].name, "main");
 	free_pair(&p);
 }
 
@@ -453,5 +563,19 @@ TEST(diff_survives_every_failing_allocation)
 		CHECK(r == 0 || !p.diff);
 		CHECK_U64(n, <, 1000);
 	}
+	free_pair(&p);
+	/* as runs */
+	read_pair(&p, (const char *const[]){ "a", "a", "a", "a", NULL },
+		  (const char *const[]){ "b", "b", "b", "b", NULL });
+	r = -ENOMEM;
+	for (uint64_t n = 0; r < 0; n++) {
+		coati_alloc_fail_after(n);
+		r = coati_diff_new(p.views[0], p.views[1], NULL, &p.diff, NULL);
+		coati_alloc_fail_after(UINT64_MAX);
+		CHECK(r == 0 || r == -ENOMEM);
+		CHECK(r == 0 || !p.diff);
+		CHECK_U64(n, <, 1000);
+	}
+	CHECK_INT(row_of(&p, "leaf")->verdict, ==, COATI_DIFF_LESS);
 	free_pair(&p);
 }
