@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* coati diff: what changed between recordings. Here: its options and what they exclude. */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "command.h"
@@ -88,6 +89,15 @@ static uint32_t count_side(const struct diff_args *a, int side)
 	return nr;
 }
 
+/* A word behind the dashes is the name of a recording; who means an option learns where it belongs. */
+static const char *find_option(char **rest, int nr_rest)
+{
+	for (int i = 0; i < nr_rest; i++)
+		if (rest[i][0] == '-' && rest[i][1] && access(rest[i], F_OK) != 0)
+			return rest[i];
+	return NULL;
+}
+
 /* The operands: A B, or A... -- B...; @rest are the words behind the dashes. NULL, or what is wrong. */
 static const char *add_operands(struct diff_args *a, const struct option_line *line, char **rest,
 				int nr_rest)
@@ -127,7 +137,7 @@ static int run(int argc, char **argv)
 			       .limit = LIMIT_USUAL };
 	int dashes = find_dashes(argc, argv), nr_rest = argc > dashes ? argc - dashes - 1 : 0;
 	struct option_line line = { .argc = dashes, .argv = argv };
-	const char *wrong;
+	const char *wrong, *option = find_option(argv + dashes + 1, nr_rest);
 	int code;
 
 	if (coati_command_parse(&coati_command_diff, &line, &a, &code)) {
@@ -137,8 +147,15 @@ static int run(int argc, char **argv)
 			wrong = add_operands(&a, &line, argv + dashes + 1, nr_rest);
 		if (a.limit == LIMIT_USUAL)
 			a.limit = a.json || a.csv ? 0 : LIMIT;
-		code = wrong ? coati_command_misuse(&coati_command_diff, "%s", wrong)
-			     : coati_diff_session(&a);
+		if (option)
+			code = coati_command_misuse(
+				&coati_command_diff,
+				"%s stands behind --, where only recordings do: put options in front of it",
+				option);
+		else if (wrong)
+			code = coati_command_misuse(&coati_command_diff, "%s", wrong);
+		else
+			code = coati_diff_session(&a);
 	}
 	coati_options_fini(opts, &a);
 	return code;
@@ -150,5 +167,6 @@ const struct coati_command coati_command_diff = {
 	.usage = "[options] A B | A... -- B...",
 	.options = opts,
 	.examples = examples,
+	.exits = "0 fine, 1 a condition holds, 2 usage or unreadable input, 3 cannot judge",
 	.run = run,
 };

@@ -33,6 +33,7 @@ struct coati_command {
 	const char *usage;   /* what stands behind the name: "[options] [GLOB]" */
 	const struct option *options;
 	const struct coati_example *examples; /* command NULL at the end */
+	const char *exits; /* what its exit statuses mean, where they are its own; NULL */
 	uint32_t flags;
 	int (*run)(int argc, char **argv); /* the words behind the verb; returns the exit code */
 };

@@ -11,6 +11,11 @@
 #include "input.h"
 #include "report-args.h"
 
+/* Exit codes of this verb: 0 is fine. */
+#define DIFF_HOLDS   1 /* a condition of --fail-if */
+#define DIFF_TROUBLE 2 /* usage, input that cannot be read, output that cannot be written */
+#define DIFF_UNKNOWN 3 /* it cannot be judged */
+
 #define DIFF_BEFORE 0
 #define DIFF_AFTER  1
 

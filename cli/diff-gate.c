@@ -14,6 +14,7 @@
 #include "base/match.h"
 #include "base/parse.h"
 #include "command.h"
+#include "diff-compare.h"
 #include "diff-text.h"
 #include "report-quality.h"
 #include "talk.h"
@@ -148,7 +149,7 @@ int coati_gate_parse(const char *text, struct gate *ret, struct coati_error *err
 struct outcome {
 	struct gate gate;
 	bool is_found; /* there is such a thing */
-	bool is_known; /* there are samples enough */
+	bool is_known; /* there are samples enough, and they do not vary too much */
 	bool is_held;
 	const char *name; /* of the row that decided */
 	struct coati_diff_value value;
@@ -159,7 +160,7 @@ struct gates {
 	struct outcome *v;
 	size_t nr;
 	uint32_t questions; /* rows that were asked for */
-	bool is_judged, has_failed;
+	bool has_failed;
 };
 
 int coati_gates_new(struct diff *d)
@@ -174,7 +175,7 @@ int coati_gates_new(struct diff *d)
 		g->v = coati_alloc_array(texts->len + 1, sizeof(*g->v));
 	if (!g || !g->v) {
 		coati_say("out of memory");
-		return EXIT_FAILED;
+		return DIFF_TROUBLE;
 	}
 	for (size_t i = 0; i < texts->len; i++) {
 		struct gate *gate = &g->v[i].gate;
@@ -229,7 +230,8 @@ static bool holds(const struct gate *g, const struct coati_diff_value *v, enum f
 	case FAIL_POSSIBLE:
 		return low || high;
 	case FAIL_ESTIMATE:
-		return is_past(g, v->ratio, v->change) && v->verdict != COATI_DIFF_SAME;
+		return is_past(g, v->ratio, v->change) &&
+		       (v->verdict == COATI_DIFF_MORE || v->verdict == COATI_DIFF_LESS);
 	default:
 		return low && high;
 	}
@@ -251,6 +253,9 @@ static void take_row(const struct diff *d, struct outcome *o, const char *name,
 	bool held = known ? holds(&o->gate, &one, (enum fail_when)d->args->fail_when)
 			  : d->args->fail_when == FAIL_POSSIBLE;
 
+	/* an interval that says nothing is no reason to pass, unless all of it does */
+	if (one.verdict == COATI_DIFF_UNDECIDED && !held && holds(&o->gate, &one, FAIL_POSSIBLE))
+		known = false;
 	if (o->name && (o->is_held > held || (o->is_held == held && o->is_known > known) ||
 			(o->is_held == held && o->is_known == known &&
 			 badness(&o->gate, &o->value) >= badness(&o->gate, &one))))
@@ -316,10 +321,11 @@ static void say_unknown(const struct outcome *o)
 int coati_gates_judge(struct diff *d)
 {
 	struct gates *g = d->gates;
+	bool unknown = false;
 
 	for (size_t i = 0; i < g->nr; i++)
 		if (find_rows(d, &g->v[i]) < 0)
-			return EXIT_FAILED;
+			return DIFF_TROUBLE;
 	for (size_t i = 0; i < g->nr; i++) {
 		struct outcome *o = &g->v[i];
 
@@ -327,20 +333,22 @@ int coati_gates_judge(struct diff *d)
 			judge(d, o);
 		else
 			say_unknown(o);
-		g->has_failed |= o->is_held || !o->is_found;
+		g->has_failed |= o->is_held;
+		unknown |= !o->is_known;
 	}
-	g->is_judged = true;
-	return g->has_failed ? EXIT_FAILED : EXIT_DONE;
+	if (!g->nr)
+		unknown = !coati_diff_is_judged(d);
+	return g->has_failed ? DIFF_HOLDS : unknown ? DIFF_UNKNOWN : EXIT_DONE;
 }
 
 /* ---- showing ---- */
 
 static const char *word_of(const struct outcome *o)
 {
-	return !o->is_found   ? "unknown"
-	       : o->is_held   ? "failed"
-	       : !o->is_known ? "too few samples"
-			      : "passed";
+	return !o->is_found  ? "unknown"
+	       : o->is_held  ? "failed"
+	       : o->is_known ? "passed"
+			     : coati_diff_word(o->value.verdict);
 }
 
 void coati_gates_text(const struct diff *d, struct strbuf *s)

@@ -36,7 +36,7 @@ int coati_gate_parse(const char *text, struct gate *ret, struct coati_error *err
 /* All of the command line: 0, or the exit code, and it was said. */
 int coati_gates_new(struct diff *d);
 void coati_gates_free(struct diff *d);
-/* Ask them. The exit code. */
+/* Ask them. The exit code; DIFF_TROUBLE was said. */
 int coati_gates_judge(struct diff *d);
 /* How each came out: lines, and the members "conditions" and "failed". */
 void coati_gates_text(const struct diff *d, struct strbuf *s);

@@ -96,7 +96,7 @@ static int split_files(struct diff *d)
 		for (size_t i = 0; i < files->len; i++)
 			if (files->v[i].tag == side && add_list(s, files->v[i].text) < 0) {
 				coati_say("out of memory, or more than 2048 recordings");
-				return EXIT_FAILED;
+				return DIFF_TROUBLE;
 			}
 		if (!s->files.len)
 			return coati_command_misuse(&coati_command_diff, "--%s names no file",
@@ -168,7 +168,7 @@ static int read_profile(void *ctx, const char *path, coati_progress_fn fn, void 
 static int say_error(const struct coati_error *err)
 {
 	coati_say("%s", err->text);
-	return err->code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	return DIFF_TROUBLE;
 }
 
 /* Read one side; how it is named, for people, becomes its title. */
@@ -189,7 +189,7 @@ static int read_side(struct diff *d, int side)
 	if (make_profile(d, s, &err) < 0)
 		return say_error(&err);
 	if (coati_input_read(&in, name, sizeof(name)) < 0)
-		return EXIT_FAILED;
+		return DIFF_TROUBLE;
 	coati_input_title(&in, name, name, sizeof(name));
 	snprintf(s->title, sizeof(s->title), "%s: %s", side_names[side], name);
 	return make_view(d, s, &err) < 0 ? say_error(&err) : EXIT_DONE;
@@ -219,7 +219,7 @@ static int compare(struct diff *d)
 	return EXIT_DONE;
 }
 
-/* Both the comparison and its writing must succeed; a condition that held is told by the exit code all the same. */
+/* Both the comparison and its writing must succeed; then the exit status is what the conditions say, or the verdict. */
 static int show(struct diff *d)
 {
 	struct coati_error err = { 0 };
@@ -233,7 +233,7 @@ static int show(struct diff *d)
 	coati_diff_find_verdict(d);
 	shown = d->args->html ? coati_diff_html(d, d->args->html) : coati_diff_table(d);
 	ended = coati_output_end_with(&d->out, shown);
-	return shown != EXIT_DONE ? shown : ended != EXIT_DONE ? ended : judged;
+	return ended != EXIT_DONE ? DIFF_TROUBLE : judged;
 }
 
 static void free_diff(struct diff *d)
@@ -258,7 +258,7 @@ int coati_diff_session(const struct diff_args *args)
 
 	if (!d) {
 		coati_say("out of memory");
-		return EXIT_FAILED;
+		return DIFF_TROUBLE;
 	}
 	d->args = args;
 	d->verdict = (struct strbuf)STRBUF_INIT(65536);

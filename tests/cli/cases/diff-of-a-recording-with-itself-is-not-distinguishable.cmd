@@ -1,2 +1,2 @@
-"$COATI" record -q -e task-clock:u -F 5000 -o a.data -- "$HELPERS/phases" 200 100
+"$COATI" record -q -e task-clock:u -F 5000 -o a.data -- "$HELPERS/phases" 1000 100
 "$COATI" diff a.data a.data

@@ -1,0 +1,28 @@
+"$COATI" record -q -e task-clock:u -F 5000 -o a.data -- "$HELPERS/phases" 100 100
+"$COATI" record -q -e task-clock:u -F 5000 -o b.data -- "$HELPERS/phases" 100 600
+# try WORDS...: the status, and what is said
+try()
+{
+	"$COATI" diff -q "$@" >out 2>err
+	echo "status $?"
+	cat err
+}
+try a.data b.data
+try a.data a.data --fail-if 'func:target > +50%'
+try a.data b.data --fail-if 'func:target > +50%'
+try a.data b.data --fail-if 'func:target > +50%' --fail-if 'func:nobody > 1%'
+try a.data absent.data
+try a.data "$HELPERS/phases"
+try a.data a.data -o /dev/full
+try a.data a.data -o absent/file
+try a.data a.data --html absent/file
+try a.data a.data --by nothing
+try a.data a.data --fail-if 'func:target'
+try a.data
+try a.data a.data --function nobody
+# behind the dashes only recordings stand
+try a.data -- b.data --json
+try a.data a.data -- b.data -o out.txt
+cp b.data ./-b.data
+try --json a.data -- -b.data
+"$COATI" diff --help | grep '^Exit'
