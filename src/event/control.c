@@ -32,22 +32,92 @@ static int state_failed(const struct coati_event *ev, struct coati_error *err, c
 	return r < 0 ? coati_fail(err, r, "%s: the event is not open; open it first", what) : 0;
 }
 
+/* ---- start and stop ---- */
+
+int coati_event_start_group(struct coati_event *leader)
+{
+	int r = 0;
+
+	leader->running = true;
+	event_touch(leader);
+	for (struct coati_event *f = leader->first; f && r >= 0; f = f->next) {
+		if (!f->stopped)
+			continue;
+		if (leader->started) { /* off while they join: see event.h */
+			r = event_ioctl(leader, PERF_IOC_DISABLE, 0);
+			leader->started = false;
+		}
+		if (r >= 0)
+			r = event_ioctl(f, PERF_IOC_ENABLE, 0);
+		if (r >= 0) {
+			f->stopped = false;
+			f->running = true;
+		}
+	}
+	if (r >= 0)
+		r = event_ioctl(leader, PERF_IOC_ENABLE, 0);
+	leader->started = r >= 0;
+	return r < 0 ? r : 0;
+}
+
+int coati_event_stop_group(struct coati_event *leader)
+{
+	int r = event_ioctl(leader, PERF_IOC_DISABLE, 0);
+
+	event_touch(leader);
+	if (r < 0)
+		return r;
+	leader->running = leader->started = false;
+	return 0;
+}
+
+/* Two events of one software type may still belong to two PMUs (cpu-clock, task-clock). */
+static bool is_same_pmu(const struct coati_event *a, const struct coati_event *b)
+{
+	return a->attr.type == b->attr.type && a->attr.type != COATI_TYPE_SOFTWARE;
+}
+
+int coati_event_reschedule(struct coati_event *follower)
+{
+	struct coati_event *leader = follower->leader;
+	int r;
+
+	if (!leader || !leader->started || follower->stopped || is_same_pmu(leader, follower))
+		return 0;
+	r = event_ioctl(leader, PERF_IOC_DISABLE, 0);
+	if (r >= 0)
+		r = event_ioctl(leader, PERF_IOC_ENABLE, 0);
+	return r < 0 ? r : 0;
+}
+
 int coati_event_enable(struct coati_event *ev)
 {
+	int r;
+
 	if (ev) {
 		ev->running = true;
 		event_touch(ev);
 	}
-	return simple(ev, PERF_IOC_ENABLE, 0);
+	r = simple(ev, PERF_IOC_ENABLE, 0);
+	if (r < 0)
+		return r;
+	ev->started = true;
+	if (!ev->stopped)
+		return 0;
+	ev->stopped = false;
+	return coati_event_reschedule(ev);
 }
 
 int coati_event_disable(struct coati_event *ev)
 {
 	int r = simple(ev, PERF_IOC_DISABLE, 0);
 
-	if (r == 0)
-		ev->running = false;
-	return r;
+	if (r < 0)
+		return r;
+	ev->running = ev->started = false;
+	ev->stopped = ev->leader != NULL;
+	event_touch(ev);
+	return 0;
 }
 
 int coati_event_reset(struct coati_event *ev)
@@ -59,13 +129,22 @@ int coati_event_reset(struct coati_event *ev)
 
 int coati_event_refresh(struct coati_event *ev, uint32_t n)
 {
+	int r;
+
 	if (ev && (n < 1 || n > INT_MAX))
 		return -EINVAL;
 	if (ev) {
 		ev->running = true;
 		event_touch(ev);
 	}
-	return simple(ev, PERF_IOC_REFRESH, n);
+	r = simple(ev, PERF_IOC_REFRESH, n);
+	if (r < 0)
+		return r;
+	/* the kernel stops it, when is not known: to start the group again starts this one too */
+	ev->started = ev->stopped = false;
+	r = coati_event_reschedule(ev);
+	ev->stopped = ev->leader != NULL;
+	return r;
 }
 
 int coati_event_set_period(struct coati_event *ev, uint64_t period)

@@ -21,6 +21,8 @@ struct coati_event {
 	const struct event_calls *calls;
 	int fd;
 	bool running;
+	bool started; /* was enabled by a call, not for a number of overflows: may be stopped and started */
+	bool stopped; /* follower: is not started by starting its leader */
 	bool filtered;
 	bool untouched; /* leader: since the last measurement, what the group noted is what it shows */
 	bool fast;	/* the mapped page may be read by the thread `owner` */
@@ -65,6 +67,21 @@ static inline int event_state(const struct coati_event *ev)
 		return -EINVAL;
 	return ev->fd < 0 ? -EBADF : 0;
 }
+
+/*
+ * Start and stop a leader and with it its followers. The orders go to the leader alone, without
+ * PERF_IOC_FLAG_GROUP: that flag also stops each follower, and Linux 6.12 and later do not start
+ * one again when its PMU is another one than that of the leader. The kernel then schedules the PMU
+ * of the follower only, on which the running leader is not found, and the follower counts nothing
+ * until the next context switch. Each kind of software PMU is one of its own there: cpu-clock,
+ * task-clock, the other software events, tracepoints, kprobes, uprobes, breakpoints. A follower
+ * that is off when the leader starts stays off, so followers that were stopped go first.
+ */
+int coati_event_start_group(struct coati_event *leader);
+int coati_event_stop_group(struct coati_event *leader);
+/* A follower joined a leader that runs, or was started alone: let the kernel schedule the group
+ * anew. Nothing happens when the leader does not run. */
+int coati_event_reschedule(struct coati_event *follower);
 
 static inline int event_ioctl(const struct coati_event *ev, unsigned long request,
 			      unsigned long arg)

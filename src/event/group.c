@@ -2,8 +2,9 @@
 /*
  * Groups: built first, then opened in one go, then driven as one. In: attributes and labels. Out: events that count over
  * exactly the same time. The leader is opened stopped and the followers are held back by it, because a follower of
- * another PMU that joins a running group stays at zero; every order carries the group flag, because without
- * it the kernel resets and starts the leader alone.
+ * another PMU that joins a running group stays at zero. To start and to stop is an order to the leader alone
+ * (see coati_event_start_group()); to reset carries the group flag, because without it the kernel
+ * resets the leader alone.
  */
 #include "event/group.h"
 
@@ -183,7 +184,23 @@ static int leader_of(const struct coati_group *g, struct coati_event **ret)
 	return event_state(*ret);
 }
 
-static int order(struct coati_group *g, unsigned long request)
+int coati_group_enable(struct coati_group *g)
+{
+	struct coati_event *leader;
+	int r = leader_of(g, &leader);
+
+	return r < 0 ? r : coati_event_start_group(leader);
+}
+
+int coati_group_disable(struct coati_group *g)
+{
+	struct coati_event *leader;
+	int r = leader_of(g, &leader);
+
+	return r < 0 ? r : coati_event_stop_group(leader);
+}
+
+int coati_group_reset(struct coati_group *g)
 {
 	struct coati_event *leader;
 	int r = leader_of(g, &leader);
@@ -191,31 +208,8 @@ static int order(struct coati_group *g, unsigned long request)
 	if (r < 0)
 		return r;
 	event_touch(leader);
-	r = event_ioctl(leader, request, PERF_IOC_GROUP);
+	r = event_ioctl(leader, PERF_IOC_RESET, PERF_IOC_GROUP);
 	return r < 0 ? r : 0;
-}
-
-int coati_group_enable(struct coati_group *g)
-{
-	int r = order(g, PERF_IOC_ENABLE);
-
-	if (r == 0)
-		g->members.v[0].event->running = true;
-	return r;
-}
-
-int coati_group_disable(struct coati_group *g)
-{
-	int r = order(g, PERF_IOC_DISABLE);
-
-	if (r == 0)
-		g->members.v[0].event->running = false;
-	return r;
-}
-
-int coati_group_reset(struct coati_group *g)
-{
-	return order(g, PERF_IOC_RESET);
 }
 
 int coati_group_read(struct coati_group *g, struct coati_count *ret, uint32_t max, uint32_t *ret_nr)
@@ -229,13 +223,26 @@ int coati_group_read(struct coati_group *g, struct coati_count *ret, uint32_t ma
 /* The measured window: nothing but the two orders around the call. */
 static int window(const struct coati_event *leader, void (*fn)(void *ctx), void *ctx)
 {
-	int started = event_ioctl(leader, PERF_IOC_ENABLE, PERF_IOC_GROUP), stopped;
+	int started = event_ioctl(leader, PERF_IOC_ENABLE, 0), stopped;
 
 	fn(ctx);
-	stopped = event_ioctl(leader, PERF_IOC_DISABLE, PERF_IOC_GROUP);
+	stopped = event_ioctl(leader, PERF_IOC_DISABLE, 0);
 	if (started < 0)
 		return started;
 	return stopped < 0 ? stopped : 0;
+}
+
+/* Members that were stopped alone are measured as the others are. */
+static int start_stopped_members(struct coati_group *g)
+{
+	for (size_t i = 1; i < g->members.len; i++) {
+		struct coati_event *ev = g->members.v[i].event;
+		int r = ev->stopped ? coati_event_enable(ev) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Stopped, and what the members show noted. After a measurement it is already. */
@@ -248,6 +255,8 @@ static int prepare_measure(struct coati_group *g, struct coati_event *leader)
 		r = coati_group_disable(g);
 	else if (leader->untouched)
 		return 0;
+	if (r == 0)
+		r = start_stopped_members(g);
 	return r < 0 ? r : coati_group_read(g, g->before, (uint32_t)g->members.len, &nr);
 }
 

@@ -81,6 +81,7 @@ static const char *label_of(const struct event_request *req, const struct coati_
 static void join_group(struct coati_event *ev, struct coati_event *leader)
 {
 	ev->leader = leader;
+	ev->stopped = !ev->running;
 	if (leader->last)
 		leader->last->next = ev;
 	else
@@ -183,12 +184,19 @@ int coati_event_request(const struct event_request *req, struct coati_event **re
 	ev->dropped = n.dropped;
 	ev->attr = n.args.attr;
 	ev->target = *req->target;
-	ev->running = !(ev->attr.flags & COATI_ATTR_DISABLED);
+	ev->running = ev->started = !(ev->attr.flags & COATI_ATTR_DISABLED);
 	r = finish_open(ev, err);
 	if (r < 0)
 		return r;
-	if (opts.group && !(opts.open_flags & COATI_OPEN_NO_GROUP))
+	if (opts.group && !(opts.open_flags & COATI_OPEN_NO_GROUP)) {
 		join_group(ev, opts.group);
+		r = coati_event_reschedule(ev);
+		if (r < 0)
+			return coati_fail(err, r,
+					  "open %s: start its group again: %m; is the descriptor "
+					  "of the leader still open?",
+					  ev->label);
+	}
 	*ret = TAKE_PTR(ev);
 	return 0;
 }

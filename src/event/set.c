@@ -282,7 +282,7 @@ int coati_set_open(const struct coati_event_list *list, const struct coati_set_o
 }
 
 /* To every leader and lone event. */
-static int order_all(struct coati_set *set, unsigned long request, const char *what,
+static int order_all(struct coati_set *set, int (*order)(struct coati_event *), const char *what,
 		     struct coati_error *err)
 {
 	if (!set)
@@ -293,24 +293,22 @@ static int order_all(struct coati_set *set, unsigned long request, const char *w
 
 		if (slot->leader != i)
 			continue;
-		r = event_ioctl(slot->handle, request, PERF_IOC_GROUP);
+		r = order(slot->handle);
 		if (r < 0)
 			return coati_fail(err, r, "%s %s: %m; is its descriptor still open?", what,
 					  coati_event_label(slot->handle));
-		slot->handle->running = request == PERF_IOC_ENABLE;
-		event_touch(slot->handle);
 	}
 	return 0;
 }
 
 int coati_set_enable(struct coati_set *set, struct coati_error *err)
 {
-	return order_all(set, PERF_IOC_ENABLE, "start", err);
+	return order_all(set, coati_event_start_group, "start", err);
 }
 
 int coati_set_disable(struct coati_set *set, struct coati_error *err)
 {
-	return order_all(set, PERF_IOC_DISABLE, "stop", err);
+	return order_all(set, coati_event_stop_group, "stop", err);
 }
 
 uint32_t coati_set_count(const struct coati_set *set)
