@@ -4,7 +4,8 @@
  * way up leads into the past. There is no tail. A snapshot copies the ring straight (its first byte is the head), with the
  * writers paused or while they go on, and has a second look at the head afterwards: what lies a ring's length above the second
  * head has been overwritten meanwhile, and a margin below it may be under the pen of writers that had not finished. Pausing
- * does not wait for those either: the kernel lets a record that was begun be written to its end.
+ * does not wait for those either: the kernel lets a record that was begun be written to its end. It does so within one
+ * section of RCU, so that a caller who has stopped the writers can wait for the end of the last one.
  *
  * The walk ends at the oldest whole record. Where the end was made by overwriting, a record that crosses it is the normal
  * case; where it is the head of the snapshot before, or the very start, it is damage.
@@ -12,7 +13,10 @@
 #include "ring/ring.h"
 
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -57,13 +61,15 @@ static uint64_t margin(const struct coati_ring *ring, bool writing)
 }
 
 /* Where the walk of the copy made at @head ends, when the head is at @later now. */
-static void find_end(struct coati_ring *ring, uint64_t head, uint64_t later, bool writing)
+static void find_end(struct coati_ring *ring, uint64_t head, uint64_t later,
+		     enum coati_snapshot_mode mode)
 {
+	bool writing = mode == COATI_SNAPSHOT_RUNNING;
 	uint64_t size = ring->mask + 1, fresh = ring->seen - head, moved = head - later;
 	uint64_t intact = moved < size ? size - moved : 0;
 
-	/* nobody writes into saved memory */
-	if (writing || ring->fd >= 0) {
+	/* nobody writes into saved memory, nor where the caller has stopped them all */
+	if (writing || (ring->fd >= 0 && mode != COATI_SNAPSHOT_STOPPED)) {
 		measure(ring);
 		intact = intact > margin(ring, writing) ? intact - margin(ring, writing) : 0;
 	}
@@ -75,20 +81,43 @@ static void find_end(struct coati_ring *ring, uint64_t head, uint64_t later, boo
 	ring->have_snapshot = true;
 }
 
-int coati_ring_snapshot(struct coati_ring *ring, int pause, struct coati_error *err)
+/* A kernel that cannot is believed to have no writer left, as the caller says. */
+static void wait_for_writers(const struct coati_ring *ring)
 {
-	bool resume = pause && ring && !ring->paused && ring->fd >= 0;
+	if (ring->fd >= 0)
+		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
+/* What the walk may rely on. */
+static enum coati_snapshot_mode seen_mode(const struct coati_ring *ring, int mode, bool moved)
+{
+	if (mode == COATI_SNAPSHOT_STOPPED)
+		return moved ? COATI_SNAPSHOT_RUNNING : COATI_SNAPSHOT_STOPPED;
+	return mode == COATI_SNAPSHOT_PAUSE || ring->paused ? COATI_SNAPSHOT_PAUSE
+							    : COATI_SNAPSHOT_RUNNING;
+}
+
+int coati_ring_snapshot(struct coati_ring *ring, int mode, struct coati_error *err)
+{
+	bool resume = mode == COATI_SNAPSHOT_PAUSE && ring && !ring->paused && ring->fd >= 0;
 	uint64_t head, later;
 	int r;
 
 	if (!ring || ring->kind != COATI_RING_BACKWARD)
 		return coati_fail(err, -EINVAL, "snapshot: not a backward ring");
+	if (mode < COATI_SNAPSHOT_RUNNING || mode > COATI_SNAPSHOT_STOPPED)
+		return coati_fail(err, -EINVAL,
+				  "snapshot of ring %d: there is no mode %d; COATI_SNAPSHOT_* are "
+				  "accepted",
+				  ring->key, mode);
 	if (!ring->copy)
 		ring->copy = coati_alloc((size_t)(ring->mask + 1));
 	if (!ring->copy)
 		return coati_fail(err, -ENOMEM, "snapshot of ring %d: out of memory", ring->key);
 	if (resume && (r = coati_ring_pause(ring, 1, err)) < 0)
 		return r;
+	if (mode == COATI_SNAPSHOT_STOPPED)
+		wait_for_writers(ring);
 	head = shared_load_acquire(ring->head_word);
 	copy_straight(ring, head);
 	if (ring->after_copy)
@@ -104,7 +133,7 @@ int coati_ring_snapshot(struct coati_ring *ring, int pause, struct coati_error *
 		ring->overwritten = false;
 		return r;
 	}
-	find_end(ring, head, later, !pause && !ring->paused);
+	find_end(ring, head, later, seen_mode(ring, mode, head != later));
 	return r;
 }
 

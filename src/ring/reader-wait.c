@@ -11,6 +11,7 @@
 #include "ring/reader.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -20,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "ring/shared.h"
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441 /* Linux 5.11, all architectures */
@@ -53,11 +55,11 @@ static void empty_bell(struct coati_reader *rd)
 	(void)n;
 }
 
-int coati_reader_requests(struct coati_reader *rd, bool *ret_flush)
+int coati_reader_requests(struct coati_reader *rd, uint32_t *ret_flush)
 {
 	uint32_t bits;
 
-	*ret_flush = false;
+	*ret_flush = 0;
 	if (unlikely(atomic_load_explicit(&rd->closed, memory_order_relaxed)))
 		return -EBADF;
 	if (likely(!atomic_load_explicit(&rd->requests, memory_order_relaxed)))
@@ -65,7 +67,7 @@ int coati_reader_requests(struct coati_reader *rd, bool *ret_flush)
 	empty_bell(rd);
 	/* pairs with: the fetch_or in ring_bell() */
 	bits = atomic_exchange_explicit(&rd->requests, 0, memory_order_seq_cst);
-	*ret_flush = (bits & READER_FLUSH) != 0;
+	*ret_flush = bits & (READER_FLUSH | READER_UNMARKED);
 	return bits & READER_WAKE ? -EINTR : 0;
 }
 
@@ -198,7 +200,8 @@ static void member_event(struct coati_reader *rd, struct reader_member *m, uint3
 		rr->over = true;
 }
 
-static void one_event(struct coati_reader *rd, const struct epoll_event *event)
+/* True when it is a ring's. */
+static bool one_event(struct coati_reader *rd, const struct epoll_event *event)
 {
 	uint64_t count;
 	ssize_t n;
@@ -213,7 +216,9 @@ static void one_event(struct coati_reader *rd, const struct epoll_event *event)
 		(void)n;
 	} else {
 		member_event(rd, event->data.ptr, event->events);
+		return true;
 	}
+	return false;
 }
 
 /* When the wait must end by itself, as a time of ours; UINT64_MAX: never. */
@@ -225,8 +230,8 @@ static uint64_t wait_until(struct coati_reader *rd, int64_t deadline)
 		until = due;
 	if (rd->loss_check_ns && rd->loss_check_at < until)
 		until = rd->loss_check_at;
-	if (rd->look_ns && (due = now_ns() + rd->look_ns) < until)
-		until = due;
+	if (rd->look_ns && rd->look_at < until)
+		until = rd->look_at;
 	return until;
 }
 
@@ -258,6 +263,7 @@ static int wait_for_events(struct coati_reader *rd, struct epoll_event *events, 
 int coati_reader_sleep(struct coati_reader *rd, bool block)
 {
 	struct epoll_event events[EVENTS_AT_ONCE];
+	bool rings = false;
 	int64_t deadline;
 	int n;
 
@@ -271,10 +277,10 @@ int coati_reader_sleep(struct coati_reader *rd, bool block)
 		n = wait_for_events(rd, events, 0);
 	}
 	for (int i = 0; i < n; i++)
-		one_event(rd, &events[i]);
+		rings |= one_event(rd, &events[i]);
 	if (n < 0)
 		return n;
-	return n > 0 ? 1 : block ? 0 : -EAGAIN;
+	return rings ? 1 : n > 0 || block ? 0 : -EAGAIN;
 }
 
 int coati_reader_set_deadline(struct coati_reader *rd, int64_t deadline_ns)
@@ -301,9 +307,51 @@ void coati_reader_wake(struct coati_reader *rd)
 	ring_bell(rd, READER_WAKE);
 }
 
+/* ---- flush ---- */
+
+void coati_reader_begin_change(struct coati_reader *rd)
+{
+	/* pairs with: mark_rings(), which says that it walks and then looks here */
+	atomic_store_explicit(&rd->stable, false, memory_order_seq_cst);
+	while (atomic_load_explicit(&rd->flushers, memory_order_seq_cst))
+		sched_yield();
+}
+
+void coati_reader_end_change(struct coati_reader *rd)
+{
+	atomic_store_explicit(&rd->stable, true, memory_order_seq_cst);
+}
+
+/* Only upwards: of two that flush at once, the later head counts. */
+static COATI_SIGSAFE void mark_ring(struct reader_ring *rr)
+{
+	uint64_t head = shared_load_acquire(rr->ring->head_word);
+	uint64_t mark = atomic_load_explicit(&rr->flush_mark, memory_order_relaxed);
+
+	while ((int64_t)(head - mark) > 0 &&
+	       !atomic_compare_exchange_weak_explicit(&rr->flush_mark, &mark, head,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+/* Note where the heads are, unless the reader is just changing the set of rings. */
+static COATI_SIGSAFE bool mark_rings(struct coati_reader *rd)
+{
+	bool stable;
+
+	atomic_fetch_add_explicit(&rd->flushers, 1, memory_order_seq_cst);
+	stable = atomic_load_explicit(&rd->stable, memory_order_seq_cst);
+	for (size_t i = 0; stable && i < rd->rings.len; i++)
+		if (rd->rings.v[i]->ring->kind != COATI_RING_BACKWARD)
+			mark_ring(rd->rings.v[i]);
+	/* pairs with: the load in coati_reader_begin_change() */
+	atomic_fetch_sub_explicit(&rd->flushers, 1, memory_order_seq_cst);
+	return stable;
+}
+
 void coati_reader_flush(struct coati_reader *rd)
 {
-	ring_bell(rd, READER_FLUSH);
+	ring_bell(rd, mark_rings(rd) ? READER_FLUSH : READER_FLUSH | READER_UNMARKED);
 }
 
 void coati_reader_close(struct coati_reader *rd)

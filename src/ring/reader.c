@@ -94,7 +94,7 @@ int coati_reader_pull(struct coati_reader *rd, struct reader_ring *rr, struct co
 			return 1;
 		}
 		/* It may have become over after the head was looked at. */
-		if (!rr->over || rr->last_look)
+		if (!rr->over || rr->last_look || rr->limited)
 			break;
 		rr->last_look = true;
 		if (!coati_ring_look(rr->ring))
@@ -102,7 +102,7 @@ int coati_reader_pull(struct coati_reader *rd, struct reader_ring *rr, struct co
 	}
 	if ((rr->settle || rr->over) && coati_reader_settle(rd, rr, ret) > 0)
 		return 1;
-	return rr->over ? end_of(rd, rr, ret) : 0;
+	return rr->over && !rr->limited ? end_of(rd, rr, ret) : 0;
 }
 
 /* ---- rounds ---- */
@@ -115,6 +115,7 @@ void coati_reader_begin_round(struct coati_reader *rd, bool settle)
 		if (rr->ended)
 			continue;
 		coati_ring_look(rr->ring);
+		rr->limited = false;
 		if (settle)
 			rr->settle = true;
 	}
@@ -122,6 +123,48 @@ void coati_reader_begin_round(struct coati_reader *rd, bool settle)
 	rd->looked = rd->round_open = true;
 	if (rd->merge)
 		coati_merge_begin(rd->merge);
+}
+
+/* The round of this ring ends at the mark of the flush, or at once when it is past it. */
+static void limit(struct reader_ring *rr)
+{
+	struct coati_ring *ring = rr->ring;
+	uint64_t mark = atomic_load_explicit(&rr->flush_mark, memory_order_relaxed);
+	uint64_t left = ring->head - ring->pos, marked = mark - ring->pos;
+
+	if (rr->ended || ring->kind == COATI_RING_BACKWARD || ring->damage)
+		return;
+	if ((int64_t)marked < 0)
+		marked = 0;
+	if (marked >= left)
+		return;
+	rr->limited = true;
+	ring->head = ring->pos + marked;
+	if (ring->kind == COATI_RING_FORWARD)
+		ring_set_piece(ring);
+}
+
+/* All that was there when the flush was asked for. The rings are not looked at for good by it: data that came later and
+ * has woken us is still to be had. */
+static void begin_flush(struct coati_reader *rd, uint32_t requests)
+{
+	bool looked = rd->looked;
+
+	coati_reader_begin_round(rd, true);
+	rd->looked = looked;
+	rd->report |= REPORT_FLUSH;
+	for (size_t i = 0; !(requests & READER_UNMARKED) && i < rd->rings.len; i++)
+		limit(rd->rings.v[i]);
+}
+
+/* Flushes that come while one is delivered are delivered together after it. */
+static void handle_flush(struct coati_reader *rd, uint32_t requests)
+{
+	rd->flush_waits |= requests;
+	if (rd->report & REPORT_FLUSH)
+		return;
+	begin_flush(rd, rd->flush_waits);
+	rd->flush_waits = 0;
 }
 
 static inline int take(struct coati_reader *rd, struct coati_ring_item *ret)
@@ -175,6 +218,28 @@ static bool loss_check_due(struct coati_reader *rd)
 	return true;
 }
 
+static bool look_due(struct coati_reader *rd)
+{
+	uint64_t now;
+
+	if (!rd->look_ns)
+		return false;
+	now = now_ns();
+	if (now < rd->look_at)
+		return false;
+	rd->look_at = now + rd->look_ns;
+	return true;
+}
+
+/* Nobody wakes us for a snapshot. */
+static bool has_snapshot(const struct coati_reader *rd)
+{
+	for (size_t i = 0; i < rd->rings.len; i++)
+		if (!rd->rings.v[i]->ended && rd->rings.v[i]->ring->have_snapshot)
+			return true;
+	return false;
+}
+
 /* Nothing is left of the round: wait for more, or find that the time has come to report. */
 static int idle(struct coati_reader *rd, bool block)
 {
@@ -194,22 +259,21 @@ static int idle(struct coati_reader *rd, bool block)
 		return 0;
 	}
 	r = coati_reader_sleep(rd, block);
-	if (r > 0 || (r == 0 && rd->look_ns))
+	if (r > 0 || (r == 0 && look_due(rd)))
 		rd->looked = false;
 	return r < 0 ? r : 0;
 }
 
 static int get(struct coati_reader *rd, struct coati_ring_item *ret, bool block)
 {
-	bool fresh = false, flush;
+	bool fresh = false;
+	uint32_t flush;
 	int r;
 
 	for (;;) {
 		r = coati_reader_requests(rd, &flush);
-		if (unlikely(flush)) {
-			rd->report |= REPORT_FLUSH;
-			coati_reader_begin_round(rd, true);
-		}
+		if (unlikely(flush | rd->flush_waits))
+			handle_flush(rd, flush);
 		if (unlikely(r < 0))
 			return r;
 		if (likely(take(rd, ret)))
@@ -219,7 +283,7 @@ static int get(struct coati_reader *rd, struct coati_ring_item *ret, bool block)
 		if (rd->nr_ended == rd->rings.len)
 			return 0;
 		/* Whoever waits leaves it to the kernel when to look again: that is what wake-up marks are for. */
-		if (block ? !rd->looked : !fresh) {
+		if (block ? !rd->looked || has_snapshot(rd) : !fresh) {
 			if (coati_reader_deadline_passed(rd))
 				rd->report |= REPORT_DEADLINE;
 			coati_reader_begin_round(rd, false);
@@ -332,7 +396,7 @@ static int any_ready(struct coati_reader *rd)
 
 int coati_reader_wait(struct coati_reader *rd)
 {
-	bool flush;
+	uint32_t flush;
 	int r;
 
 	for (;;) {
@@ -340,7 +404,7 @@ int coati_reader_wait(struct coati_reader *rd)
 		if (r < 0 || flush) {
 			if (flush && r < 0 &&
 			    r != -EBADF) /* one at a time: the flush stays for the next call */
-				atomic_fetch_or_explicit(&rd->requests, READER_FLUSH,
+				atomic_fetch_or_explicit(&rd->requests, flush,
 							 memory_order_seq_cst);
 			return r < 0 ? r : -ECANCELED;
 		}
@@ -358,7 +422,8 @@ int coati_reader_wait(struct coati_reader *rd)
 		r = coati_reader_sleep(rd, true);
 		if (r < 0)
 			return r;
-		rd->looked = false;
+		if (r > 0 || look_due(rd))
+			rd->looked = false;
 		if (loss_check_due(rd))
 			rd->settle_due = true;
 		/* our own tick: held records may go, or losses are to be asked for */
@@ -441,15 +506,21 @@ int coati_reader_adopt(struct coati_reader *rd, struct coati_ring *ring, int fd,
 	r = rd->merge ? coati_merge_reserve(rd->merge, rd->rings.len + 1) : 0;
 	if (r >= 0)
 		r = add_member(rd, rr, fd, opts);
+	atomic_init(&rr->flush_mark, ring->pos);
+	coati_reader_begin_change(rd);
 	slot = r < 0 ? NULL : ARRAY_ADD(&rd->rings);
+	if (slot)
+		*slot = rr;
+	coati_reader_end_change(rd);
 	if (!slot) {
 		rr->ring = NULL; /* stays the caller's */
 		free_ring(rd, rr);
 		r = r < 0 ? r : rd->rings.len >= READER_RINGS_MAX ? -E2BIG : -ENOMEM;
 		return coati_fail(err, r, "reader: adding ring %d: %m", ring->key);
 	}
-	*slot = rr;
-	rd->looked = false;
+	/* Nobody wakes us for data that is there already; the kernel does, once its mark is reached. */
+	if (fd < 0 || ring->kind != COATI_RING_FORWARD)
+		rd->looked = false;
 	return 0;
 }
 
@@ -541,9 +612,11 @@ int coati_reader_remove(struct coati_reader *rd, int32_t key)
 	if (rd->merge)
 		coati_merge_forget(rd->merge, rr);
 	rd->nr_ended -= rr->ended;
+	coati_reader_begin_change(rd);
 	memmove(&rd->rings.v[at], &rd->rings.v[at + 1],
 		(rd->rings.len - at - 1) * sizeof(*rd->rings.v));
 	rd->rings.len--;
+	coati_reader_end_change(rd);
 	if (at < rd->current)
 		rd->current--;
 	free_ring(rd, rr);
@@ -578,6 +651,9 @@ int coati_reader_new(const struct coati_reader_opts *opts, struct coati_reader *
 	rd->time_fn = o.time_fn;
 	rd->time_ctx = o.time_ctx;
 	rd->look_ns = o.look_ns;
+	rd->look_at = o.look_ns ? now_ns() + o.look_ns : 0;
+	rd->looked = true;
+	atomic_init(&rd->stable, true);
 	rd->loss_check_ns = o.loss_check_ns;
 	rd->loss_check_at = o.loss_check_ns ? now_ns() + o.loss_check_ns : 0;
 	r = coati_reader_wait_init(rd, err);

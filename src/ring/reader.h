@@ -2,10 +2,12 @@
 /*
  * A reader, inside. Work goes in rounds: look at the heads of all rings, then take from each until it is at the head that
  * was seen. Between rounds it waits. What a deadline or a flush has to deliver before it is reported is the round that is
- * begun when it is noticed: bounded, whatever the writers do.
+ * begun when it is noticed: bounded, whatever the writers do. That of a flush ends where the heads were when the flush was
+ * asked for, so that it is reported before data that came after it.
  *
  * Shared between threads and signal handlers: requests, closed, waiting, deadline_ns, timer_fd (atomics) and the two
- * descriptors behind them. Everything else belongs to the reading thread.
+ * descriptors behind them; the rings while `stable` is set and `flushers` is not zero, and their flush_mark. Everything else
+ * belongs to the reading thread.
  */
 #pragma once
 
@@ -26,6 +28,7 @@
 #define READER_WAKE	(1u << 0)
 #define READER_FLUSH	(1u << 1)
 #define READER_DEADLINE (1u << 2) /* look at it again */
+#define READER_UNMARKED (1u << 3) /* a flush that could not note the heads: all that is there now */
 
 /* report: what is to be told when the round is over */
 #define REPORT_DEADLINE (1u << 0)
@@ -49,12 +52,14 @@ struct reader_ring {
 	struct coati_ring *ring;
 	struct reader_member *members;
 	uint32_t nr_members, nr_live;
-	bool over;	     /* all members have ended: drain, settle, END */
-	bool over_told;	     /* coati_reader_wait() has said so */
-	bool last_look;	     /* the head was looked at after it was over */
-	bool ended;	     /* END was delivered */
-	bool settle;	     /* ask for losses when this round is drained */
-	uint64_t settled_at; /* position at which it was empty when last asked */
+	bool over;		     /* all members have ended: drain, settle, END */
+	bool over_told;		     /* coati_reader_wait() has said so */
+	bool last_look;		     /* the head was looked at after it was over */
+	bool ended;		     /* END was delivered */
+	bool settle;		     /* ask for losses when this round is drained */
+	bool limited;		     /* this round ends at a mark: there is more behind it */
+	_Atomic uint64_t flush_mark; /* head when a flush was last asked for */
+	uint64_t settled_at;	     /* position at which it was empty when last asked */
 	bool settled_empty;
 	uint64_t last_time;
 	/* a loss whose last time was looked for has brought the item behind it along */
@@ -75,16 +80,19 @@ struct coati_reader {
 
 	ARRAY(struct reader_ring *) rings;
 	uint32_t nr_ended;
-	size_t current;	 /* ring of this round that is being taken from */
-	bool looked;	 /* all rings since the last wake */
-	bool round_open; /* something of the round may be left */
-	bool foreign;	 /* somebody else polls our descriptor */
-	bool no_pwait2;	 /* the kernel does not have it, or a test says so */
+	size_t current;		   /* ring of this round that is being taken from */
+	_Atomic bool stable;	   /* rings may be walked by a flush */
+	_Atomic uint32_t flushers; /* that walk them now */
+	uint32_t flush_waits;	   /* requests of a flush that came while one was being delivered */
+	bool looked;		   /* all rings since the last wake */
+	bool round_open;	   /* something of the round may be left */
+	bool foreign;		   /* somebody else polls our descriptor */
+	bool no_pwait2;		   /* the kernel does not have it, or a test says so */
 	unsigned int report;
 	coati_time_fn time_fn;
 	void *time_ctx;
 	bool settle_due; /* losses are to be asked for in the next round */
-	uint64_t look_ns;
+	uint64_t look_ns, look_at;
 	uint64_t loss_check_ns, loss_check_at;
 	struct coati_merge *merge;
 	struct coati_ring_stats gone; /* of rings that were removed */
@@ -104,12 +112,16 @@ int coati_reader_wait_init(struct coati_reader *rd, struct coati_error *err);
 void coati_reader_wait_fini(struct coati_reader *rd);
 int coati_reader_watch(struct coati_reader *rd, struct reader_member *m);
 void coati_reader_unwatch(struct coati_reader *rd, struct reader_member *m);
-/* Sleep, at most until the deadline or a tick of ours. 1: something happened, look at all rings; 0: time passed, look at the
- * clock; -EINTR; -EAGAIN when !@block and nothing happened; other negative errnos of epoll. */
+/* Sleep, at most until the deadline or a tick of ours. 1: a ring has something, look at all of them; 0: time passed or
+ * somebody wants something, look at the clock and the requests; -EINTR; -EAGAIN when !@block and nothing happened; other
+ * negative errnos of epoll. */
 int coati_reader_sleep(struct coati_reader *rd, bool block);
 bool coati_reader_deadline_passed(const struct coati_reader *rd);
-/* -EBADF closed, -EINTR woken, else 0 and whether a flush was asked for. */
-int coati_reader_requests(struct coati_reader *rd, bool *ret_flush);
+/* -EBADF closed, -EINTR woken, else 0; and the bits of a flush when one was asked for. */
+int coati_reader_requests(struct coati_reader *rd, uint32_t *ret_flush);
+/* The set of rings is about to change, and has changed: nobody else walks it between the two. */
+void coati_reader_begin_change(struct coati_reader *rd);
+void coati_reader_end_change(struct coati_reader *rd);
 
 /* ---- reader-loss.c ---- */
 /* The lost count of an event by read(2): 1 and *ret, 0 when its format does not tell. */

@@ -208,6 +208,51 @@ TEST(bpf_array_flush_wakes_a_blocked_reader_data_first)
 	rig_close(&rig);
 }
 
+struct patient {
+	struct rig *rig;
+	_Atomic bool flushed;
+};
+
+static void *note_and_flush(void *arg)
+{
+	struct patient *p = arg;
+
+	atomic_store(&p->flushed, true);
+	coati_reader_flush(p->rig->rd);
+	return NULL;
+}
+
+/* From the first call on: data that is below the mark when the reader is asked waits for the flush. */
+TEST(bpf_array_below_the_mark_stays_until_a_flush_and_later_data_comes_after_it)
+{
+	struct coati_bpf_array_opts o = { .size = sizeof(o),
+					  .data_bytes = PAGE,
+					  .wakeup_events = 4 };
+	struct coati_ring_item item;
+	struct patient p = { 0 };
+	pthread_t thread;
+	struct rig rig;
+
+	rig_open(&rig, &o);
+	p.rig = &rig;
+	put_out(&rig, 8, 2);
+	CHECK_INT(pthread_create(&thread, NULL, note_and_flush, &p), ==, 0);
+	expect_number(&rig, 0, 1);
+	CHECK(atomic_load(&p.flushed));
+	expect_number(&rig, 0, 2);
+	pthread_join(thread, NULL);
+	CHECK_ERR(coati_reader_next(rig.rd, &item), -ECANCELED);
+	put_out(&rig, 8, 1);
+	coati_reader_flush(rig.rd);
+	put_out(&rig, 8, 1);
+	expect_number(&rig, 0, 3);
+	CHECK_ERR(coati_reader_next(rig.rd, &item), -ECANCELED);
+	put_out(&rig, 8, 3); /* the mark is reached */
+	for (uint64_t i = 4; i < 8; i++)
+		expect_number(&rig, 0, i);
+	rig_close(&rig);
+}
+
 TEST(bpf_array_loss_of_one_is_told_once)
 {
 	struct coati_bpf_array_opts o = { .size = sizeof(o), .data_bytes = PAGE };
@@ -532,6 +577,36 @@ TEST(bpf_array_overwritable_is_read_newest_first_after_a_snapshot)
 	CHECK_U64(n, >=, PAGE / 112 - 5);
 	CHECK_U64(n, <=, PAGE / 112);
 	rig_close(&rig);
+}
+
+/* 15 records of 272 bytes fit into a page. A pause alone must leave those out that somebody may be writing over. */
+TEST(bpf_array_overwritable_that_is_paused_gives_every_whole_record)
+{
+	static const struct {
+		int mode;
+		uint64_t expected;
+	} rows[] = { { COATI_SNAPSHOT_STOPPED, 15 }, { COATI_SNAPSHOT_PAUSE, 11 } };
+	struct coati_bpf_array_opts o = { .size = sizeof(o),
+					  .data_bytes = PAGE,
+					  .flags = COATI_BPF_ARRAY_BACKWARD };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct coati_ring_item item;
+		struct coati_ring *ring;
+		struct rig rig;
+		uint64_t n = 0;
+
+		rig_open(&rig, &o);
+		ring = coati_reader_ring(rig.rd, 0);
+		CHECK_INT(put_out(&rig, 256, 200), ==, 0);
+		CHECK_OK(coati_bpf_array_pause(rig.array, NULL));
+		CHECK_OK(coati_ring_snapshot(ring, rows[i].mode, NULL));
+		while (coati_ring_next(ring, &item) == 1 && item.kind == COATI_ITEM_RECORD)
+			n++;
+		CHECK_INT(item.kind, ==, COATI_ITEM_LOSS);
+		CHECK_U64(n, ==, rows[i].expected);
+		rig_close(&rig);
+	}
 }
 
 /* ---- CPUs: a sysfs of our own ---- */

@@ -259,6 +259,40 @@ TEST(backward_snapshot_drops_what_a_writer_paused_in_the_middle_has_overtaken)
 	}
 }
 
+/* Who says that nobody writes any more gets every whole record, and is not believed when somebody does. */
+TEST(backward_snapshot_of_stopped_writers_has_every_whole_record)
+{
+	for (uint32_t size = 16; size <= 512; size += 8) {
+		uint64_t total = 3 * PAGE / size;
+		struct coati_ring *ring;
+		struct overtaker o;
+		struct fake_ring f;
+		bool loss;
+
+		fake_ring_init(&f, COATI_RING_BACKWARD, PAGE, 0);
+		ring = fake_ring_open(&f, 0);
+		for (uint64_t i = 0; i < total; i++)
+			CHECK(fake_ring_write(&f, FAKE_SAMPLE, size, i));
+		ring->fd = 0; /* of a live ring */
+		CHECK_OK(coati_ring_snapshot(ring, COATI_SNAPSHOT_STOPPED, NULL));
+		CHECK_U64(walk_down(&f, ring, size, total - 1, &loss), ==, PAGE / size);
+		CHECK(loss);
+		for (uint64_t i = 0; i < total; i++)
+			CHECK(fake_ring_write(&f, FAKE_SAMPLE, size, total + i));
+		o = (struct overtaker){ &f, 2 * total, 1 };
+		ring->after_copy = overtake;
+		ring->after_copy_ctx = &o;
+		CHECK_OK(coati_ring_snapshot(ring, COATI_SNAPSHOT_STOPPED, NULL));
+		CHECK_U64(walk_down(&f, ring, size, 2 * total - 1, &loss), <=, PAGE / 2 / size);
+		CHECK(loss);
+		CHECK_ERR(coati_ring_snapshot(ring, 3, NULL), -EINVAL);
+		CHECK_ERR(coati_ring_snapshot(ring, -1, NULL), -EINVAL);
+		ring->fd = -1;
+		coati_ring_close(&ring);
+		fake_ring_fini(&f);
+	}
+}
+
 TEST(backward_ring_reports_a_length_that_cannot_be)
 {
 	static const uint16_t sizes[] = { 4, 7, 12, 65535 };

@@ -282,6 +282,134 @@ TEST(reader_flush_delivers_first_and_is_told_once)
 	rig_close(&rig);
 }
 
+TEST(reader_flush_is_reported_before_data_that_came_after_it)
+{
+	static const enum coati_ring_kind kinds[] = { COATI_RING_FORWARD, COATI_RING_BPF };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct coati_ring_item item;
+		struct rig rig;
+
+		rig_open(&rig, kinds[i], NULL);
+		put(&rig, 0, 1);
+		put(&rig, 1, 2);
+		coati_reader_flush(rig.rd);
+		put(&rig, 0, 3);
+		put(&rig, 2, 4);
+		ring_bell(&rig, 0);
+		expect(&rig, 0, 1);
+		expect(&rig, 1, 2);
+		CHECK_ERR(coati_reader_next(rig.rd, &item), -ECANCELED);
+		expect(&rig, 0, 3);
+		expect(&rig, 2, 4);
+		CHECK_ERR(coati_reader_try(rig.rd, &item), -EAGAIN);
+		rig_close(&rig);
+	}
+}
+
+/* A second one, while the first is delivered, has a report of its own. */
+TEST(reader_flush_during_a_flush_is_reported_after_it)
+{
+	struct coati_ring_item item;
+	struct rig rig;
+
+	rig_open(&rig, COATI_RING_FORWARD, NULL);
+	put(&rig, 0, 1);
+	put(&rig, 1, 2);
+	coati_reader_flush(rig.rd);
+	expect(&rig, 0, 1);
+	put(&rig, 2, 3);
+	coati_reader_flush(rig.rd);
+	put(&rig, 2, 4);
+	expect(&rig, 1, 2);
+	CHECK_ERR(coati_reader_next(rig.rd, &item), -ECANCELED);
+	expect(&rig, 2, 3);
+	CHECK_ERR(coati_reader_next(rig.rd, &item), -ECANCELED);
+	CHECK_INT(coati_reader_try(rig.rd, &item), ==, 1);
+	fake_ring_check(&rig.f[2], &item, 64, 4);
+	rig_close(&rig);
+}
+
+/* The end of a ring comes behind all of its data, a flush in between or not. */
+TEST(reader_flush_of_a_ring_that_ends_leaves_what_came_after_it_for_the_end)
+{
+	struct coati_ring_item item;
+	struct rig rig;
+
+	rig_open(&rig, COATI_RING_FORWARD, NULL);
+	put(&rig, 1, 1);
+	coati_reader_flush(rig.rd);
+	put(&rig, 1, 2);
+	for (int i = 0; i < NR_RINGS; i++)
+		CHECK_OK(coati_reader_end(rig.rd, i));
+	CHECK_INT(coati_reader_next(rig.rd, &item), ==, 1);
+	CHECK_INT(item.kind, ==, COATI_ITEM_END);
+	expect(&rig, 1, 1);
+	CHECK_INT(coati_reader_next(rig.rd, &item), ==, 1);
+	CHECK_INT(item.key, ==, 2);
+	CHECK_ERR(coati_reader_next(rig.rd, &item), -ECANCELED);
+	expect(&rig, 1, 2);
+	CHECK_INT(coati_reader_next(rig.rd, &item), ==, 1);
+	CHECK_INT(item.kind, ==, COATI_ITEM_END);
+	CHECK_INT(coati_reader_next(rig.rd, &item), ==, 0);
+	rig_close(&rig);
+}
+
+/* A snapshot of a ring that nobody wakes us for. */
+TEST(reader_that_waits_delivers_each_snapshot)
+{
+	struct rig rig;
+
+	rig_open(&rig, COATI_RING_BACKWARD, NULL);
+	for (uint64_t i = 0; i < 3; i++) {
+		put(&rig, 1, i);
+		CHECK_OK(coati_ring_snapshot(coati_reader_ring(rig.rd, 1), 1, NULL));
+		expect(&rig, 1, i);
+	}
+	rig_close(&rig);
+}
+
+struct patient {
+	struct rig *rig;
+	_Atomic bool flushed;
+};
+
+/* Reaches the reader in every way that is no wake of a ring, then flushes. */
+static void *bother_then_flush(void *arg)
+{
+	struct patient *p = arg;
+
+	for (int i = 0; i < 20; i++) {
+		struct timespec ms = { 0, NSEC_PER_MSEC };
+
+		nanosleep(&ms, NULL);
+		CHECK_OK(coati_reader_set_deadline(p->rig->rd, from_now(FAR)));
+	}
+	atomic_store(&p->flushed, true);
+	coati_reader_flush(p->rig->rd);
+	return NULL;
+}
+
+TEST(reader_leaves_what_is_below_the_mark_where_it_is_until_a_flush)
+{
+	struct coati_ring_item item;
+	struct patient p = { 0 };
+	pthread_t thread;
+	struct rig rig;
+
+	rig_open(&rig, COATI_RING_FORWARD, NULL);
+	p.rig = &rig;
+	put(&rig, 0, 1); /* before the first call: that is no wake either */
+	coati_reader_wake(rig.rd);
+	CHECK_ERR(coati_reader_next(rig.rd, &item), -EINTR);
+	CHECK_INT(pthread_create(&thread, NULL, bother_then_flush, &p), ==, 0);
+	expect(&rig, 0, 1);
+	CHECK(atomic_load(&p.flushed));
+	CHECK_ERR(coati_reader_next(rig.rd, &item), -ECANCELED);
+	pthread_join(thread, NULL);
+	rig_close(&rig);
+}
+
 TEST(reader_wake_comes_before_data_and_drains_nothing)
 {
 	struct coati_ring_item item;
@@ -293,6 +421,7 @@ TEST(reader_wake_comes_before_data_and_drains_nothing)
 	coati_reader_wake(rig.rd);
 	CHECK_ERR(coati_reader_next(rig.rd, &item), -EINTR);
 	CHECK_U64(coati_ring_unread_bytes(coati_reader_ring(rig.rd, 0)), ==, 64);
+	ring_bell(&rig, 0);
 	expect(&rig, 0, 1);
 	rig_close(&rig);
 }
@@ -407,6 +536,7 @@ TEST(reader_remove_counts_what_it_drops)
 	for (uint64_t i = 0; i < 3; i++)
 		put(&rig, 0, i);
 	put(&rig, 2, 9);
+	ring_bell(&rig, 0);
 	expect(&rig, 0, 0);
 	CHECK_OK(coati_reader_remove(rig.rd, 0));
 	CHECK_ERR(coati_reader_remove(rig.rd, 0), -ENOENT);
@@ -460,6 +590,7 @@ TEST(reader_wait_reports_data_deadline_flush_wake_and_the_end)
 
 	rig_open(&rig, COATI_RING_FORWARD, NULL);
 	put(&rig, 1, 1);
+	ring_bell(&rig, 1);
 	CHECK_INT(coati_reader_wait(rig.rd), ==, 1);
 	CHECK_INT(coati_reader_drain(rig.rd, count_one, &d, 0), ==, 1);
 	CHECK_OK(coati_reader_set_deadline(rig.rd, from_now(NSEC_PER_MSEC)));
