@@ -18,7 +18,7 @@
 #include "base/parse.h"
 #include "event/uapi-compat.h"
 
-/* ---- open ---- */
+/* ---- open and close ---- */
 
 static int open_directly(struct open_args *args)
 {
@@ -31,7 +31,10 @@ static int open_directly(struct open_args *args)
 	return fd < 0 ? -errno : fd;
 }
 
+/* One of the two calls, made by a child. */
 struct shielded {
+	bool closes;
+	int fd; /* to be closed */
 	struct open_args args;
 	int result;
 };
@@ -41,7 +44,7 @@ struct shielded {
 static void run_shielded(struct shielded *s)
 {
 	setsid();
-	s->result = open_directly(&s->args);
+	s->result = s->closes ? close(s->fd) : open_directly(&s->args);
 	syscall(SYS_exit_group, 0);
 }
 
@@ -63,30 +66,42 @@ static int run_in_child(struct shielded *s)
 }
 
 /*
- * A uprobe becomes part of running programs while it is opened. The kernel cannot take it back
- * when the process that opens it dies in the middle: with a fatal signal pending the memory of
- * other programs is out of reach, the kernel logs "failed to unregister, leaking uprobe", and a
- * breakpoint stays in their text. So a child that shares our descriptors opens it. If we are
- * killed meanwhile, it finishes the call, holds the last reference to the descriptors, and closes
- * them in peace. What is open when we are killed is closed as ever: then the signal is no longer
- * pending.
+ * A uprobe becomes part of running programs while it is opened, and is taken out of them while it
+ * is closed. The kernel cannot take it back when the process that does either dies in the middle:
+ * with a fatal signal pending the memory of other programs is out of reach, the kernel logs
+ * "failed to unregister, leaking uprobe", and a breakpoint stays in their text. So a child that
+ * shares our descriptors opens and closes it. If we are killed meanwhile, it finishes the call,
+ * holds the last reference to the descriptors, and closes them in peace. What is open when we are
+ * killed is closed as ever: then the signal is no longer pending. Rings must be unmapped before
+ * the descriptor is closed, or the unmapping would be the close.
+ *
+ * False: there is no child, and the call was not made.
  */
-static int open_shielded(struct open_args *args)
+static bool call_shielded(struct shielded *call)
 {
 	struct shielded *s =
 		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int r;
+	bool made;
 
 	if (s == MAP_FAILED)
-		return open_directly(args);
-	*s = (struct shielded){ .args = *args, .result = -EAGAIN };
-	if (!args->pid) /* the caller, which is another one there */
-		s->args.pid = (int32_t)gettid();
-	r = run_in_child(s);
-	args->attr = s->args.attr;
-	r = r == 0 ? s->result : open_directly(args);
+		return false;
+	*s = *call;
+	made = run_in_child(s) == 0;
+	*call = *s;
 	munmap(s, sizeof(*s));
-	return r;
+	return made;
+}
+
+static int open_shielded(struct open_args *args)
+{
+	struct shielded s = { .args = *args, .result = -EAGAIN };
+
+	if (!args->pid) /* the caller, which is another one there */
+		s.args.pid = (int32_t)gettid();
+	if (!call_shielded(&s))
+		return open_directly(args);
+	args->attr = s.args.attr;
+	return s.result;
 }
 
 static bool is_uprobe(uint32_t type)
@@ -133,9 +148,12 @@ static int real_set_flags(void *ctx, int fd, int cloexec)
 	return 0;
 }
 
-static void real_close(void *ctx, int fd)
+static void real_close(void *ctx, int fd, uint32_t type)
 {
-	close(fd);
+	struct shielded s = { .closes = true, .fd = fd };
+
+	if (!is_uprobe(type) || !call_shielded(&s))
+		close(fd);
 }
 
 static int real_sysctl(void *ctx, const char *name, int64_t *ret)

@@ -26,7 +26,8 @@ struct event_calls {
 	ssize_t (*read)(void *ctx, int fd, void *bytes, size_t size);
 	/* Non-blocking, and close-on-exec by hand when @cloexec. */
 	int (*set_flags)(void *ctx, int fd, int cloexec);
-	void (*close)(void *ctx, int fd);
+	/* @type of the attributes that it was opened with. */
+	void (*close)(void *ctx, int fd, uint32_t type);
 	/* A number below /proc/sys/kernel/, e.g. "perf_event_max_stack". */
 	int (*sysctl)(void *ctx, const char *name, int64_t *ret);
 };

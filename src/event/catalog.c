@@ -54,7 +54,7 @@ static int32_t probe_attr(uint32_t type, uint64_t config)
 	fd = calls->open(calls->ctx, &args);
 	if (fd < 0)
 		return 0;
-	calls->close(calls->ctx, fd);
+	calls->close(calls->ctx, fd, type);
 	return 1;
 }
 

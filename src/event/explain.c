@@ -287,7 +287,7 @@ static int try_open(const struct event_calls *calls, struct open_args args)
 	args.flags |= COATI_OPEN_CLOEXEC;
 	fd = calls->open(calls->ctx, &args);
 	if (fd >= 0)
-		calls->close(calls->ctx, fd);
+		calls->close(calls->ctx, fd, args.attr.type);
 	return fd < 0 ? fd : 0;
 }
 

@@ -161,7 +161,7 @@ static int try_open(struct open_args args)
 	fd = calls->open(calls->ctx, &args);
 	if (fd < 0)
 		return fd;
-	calls->close(calls->ctx, fd);
+	calls->close(calls->ctx, fd, args.attr.type);
 	return 0;
 }
 

@@ -286,7 +286,7 @@ static int give_back(const struct negotiation *n, struct plan *p, int fd)
 		better = n->calls->open(n->calls->ctx, &args);
 		if (better < 0)
 			continue;
-		n->calls->close(n->calls->ctx, fd);
+		n->calls->close(n->calls->ctx, fd, args.attr.type);
 		fd = better;
 		*p = more;
 	}

@@ -223,7 +223,7 @@ void coati_event_close(struct coati_event **evp)
 	if (ev->page)
 		munmap(ev->page, ev->page_bytes);
 	if (ev->fd >= 0)
-		ev->calls->close(ev->calls->ctx, ev->fd);
+		ev->calls->close(ev->calls->ctx, ev->fd, ev->attr.type);
 	coati_free(ev->words);
 	coati_free(ev->label);
 	coati_free(ev);

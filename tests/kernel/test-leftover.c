@@ -181,6 +181,32 @@ TEST_LIMIT(leftover_of_a_killed_stat_is_neither_probe_nor_process, 120)
 	CHECK_INT(nr_probed, >, 0);
 }
 
+/* The same while the tool takes its probes away by itself: it is asked to end, and killed in the middle of that. */
+TEST_LIMIT(leftover_of_a_stat_that_is_killed_while_it_ends_is_neither_probe_nor_process, 120)
+{
+	int nr_probed = 0, rounds = (int)test_rounds(ROUNDS), log = open_log();
+	char events[3 * PATH_MAX];
+
+	memcpy(clean, (const void *)(uintptr_t)coati_test_target, TEXT_BYTES);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	event_list(events, sizeof(events));
+	need_stat(events);
+	for (int i = 0; i < rounds; i++) {
+		pid_t pid = start_tool(events, true);
+
+		CHECK(becomes_probed(pid));
+		CHECK_OK(kill(pid, SIGINT));
+		usleep((useconds_t)(test_random() % (4 * MAX_DELAY_US)));
+		nr_probed += is_probed();
+		CHECK_OK(kill(pid, SIGKILL));
+		CHECK(all_gone());
+		CHECK(becomes_clean());
+	}
+	CHECK(!says_leaking(log));
+	close(log);
+	test_note("%d of %d were killed with a probe in place", nr_probed, rounds);
+}
+
 static void read_file(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

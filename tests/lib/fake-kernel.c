@@ -174,7 +174,7 @@ static int fake_set_flags(void *ctx, int fd, int cloexec)
 	return r < 0 ? r : fake_kernel_event(k, fd) ? 0 : -EBADF;
 }
 
-static void fake_close(void *ctx, int fd)
+static void fake_close(void *ctx, int fd, uint32_t type)
 {
 	struct fake_kernel *k = ctx;
 	struct fake_event *e = fake_kernel_event(k, fd);
