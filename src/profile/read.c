@@ -413,6 +413,8 @@ static struct reading *reading_new(struct coati_profile *p)
 	r->notes.max = PROFILE_TABLE_MAX;
 	coati_chains_init(&r->chains);
 	coati_map_init(&r->context_sets, PROFILE_TABLE_MAX);
+	coati_map_init(&r->last_counts, PROFILE_TABLE_MAX);
+	r->shares.max = READING_SHARES_MAX;
 	coati_map_init(&r->told_names, PROFILE_TABLE_MAX);
 	r->words = coati_alloc_array(2 * READING_WORDS, sizeof(*r->words));
 	r->locations = coati_alloc_array(p->max_frames, sizeof(*r->locations));
@@ -425,6 +427,8 @@ static void reading_free(struct reading *r)
 	coati_recording_close(&r->recording);
 	coati_chains_fini(&r->chains);
 	coati_map_fini(&r->context_sets);
+	coati_map_fini(&r->last_counts);
+	ARRAY_FINI(&r->shares);
 	coati_map_fini(&r->told_names);
 	coati_off_fini(&r->off);
 	ARRAY_FINI(&r->plans);

@@ -9,8 +9,9 @@
 #include "profile/off-cpu.h"
 #include "profile/profile.h"
 
-#define READING_TASKS 1024 /* a power of two */
-#define READING_WORDS 8192 /* more than a record can hold */
+#define READING_TASKS	   1024 /* a power of two */
+#define READING_SHARES_MAX 8192 /* more counts than fit into a record */
+#define READING_WORDS	   8192 /* more than a record can hold */
 
 /* A thread that was seen lately. */
 struct task {
@@ -26,6 +27,8 @@ struct plan {
 	uint32_t event; /* of the profile */
 	bool is_known, is_live, is_off, is_waking, passes;
 	bool has_period, has_chain, unwinds;
+	bool reads;    /* its samples carry counts, of itself or of its whole group, with ids */
+	bool inherits; /* and these counts are those of one thread */
 	uint64_t fixed_weight; /* without a period */
 	uint32_t max_stack;
 };
@@ -38,6 +41,12 @@ struct image_note {
 		jit; /* of code without a file: the image of the JIT of the same process, or itself */
 };
 
+/* What a sample stands for: most for one, those that read a group for each of its members. */
+struct share {
+	uint32_t event; /* of the file; its plan is known */
+	uint64_t weight;
+};
+
 struct reading {
 	struct coati_profile *profile;
 	struct coati_recording *recording;
@@ -45,7 +54,9 @@ struct reading {
 	uint32_t file;
 	uint32_t nr_samples; /* SAMPLE records so far, of all kinds */
 	enum coati_machine machine;
-	ARRAY(struct plan) plans; /* by event of the file */
+	ARRAY(struct plan) plans;   /* by event of the file */
+	ARRAY(struct share) shares; /* of the sample at hand */
+	struct map last_counts;	    /* by id and, where counts are of threads, thread */
 	struct chains chains;
 	struct off_reading off;
 	struct task tasks[READING_TASKS];

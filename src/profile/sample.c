@@ -35,6 +35,8 @@ static int plan_event(struct reading *r, uint32_t event, struct plan *plan)
 		.has_chain = type & COATI_SAMPLE_CALLCHAIN,
 		.unwinds = type & COATI_SAMPLE_REGS_USER && type & COATI_SAMPLE_STACK_USER &&
 			   !(r->profile->flags & COATI_PROFILE_NO_UNWIND),
+		.reads = type & COATI_SAMPLE_READ && e->attr.read_format & COATI_READ_ID && !off,
+		.inherits = e->attr.flags & COATI_ATTR_INHERIT,
 		.fixed_weight = e->attr.flags & COATI_ATTR_FREQ || !e->attr.sample_period
 					? 1
 					: e->attr.sample_period,
@@ -59,6 +61,87 @@ static const struct plan *find_plan(struct reading *r, uint32_t event, int *ret_
 			return NULL;
 	}
 	return &r->plans.v[event];
+}
+
+/* ---- what a sample stands for ---- */
+
+static int add_share(struct reading *r, uint32_t event, uint64_t weight)
+{
+	struct share *s = ARRAY_ADD(&r->shares);
+
+	if (!s)
+		return r->shares.len >= READING_SHARES_MAX ? 0 : -ENOMEM;
+	*s = (struct share){ event, weight };
+	return 0;
+}
+
+/* What a counter has counted since the sample before; one that went back was set to zero. */
+static int count_since(struct reading *r, uint64_t key, uint64_t value, uint64_t *ret)
+{
+	uint64_t last = 0;
+	int n;
+
+	(void)coati_map_get(&r->last_counts, key, &last);
+	*ret = value >= last ? value - last : value;
+	n = coati_map_put(&r->last_counts, key, value);
+	return n < 0 ? n : 0;
+}
+
+static int share_count(struct reading *r, uint32_t event, uint64_t weight)
+{
+	int n = 0;
+	const struct plan *plan = find_plan(r, event, &n);
+
+	if (!plan)
+		return n == -EBADMSG ? 0 : n;
+	/* an untrusted file may name any of its events */
+	if (plan->is_live || plan->is_off || plan->is_waking)
+		return 0;
+	return add_share(r, event, weight);
+}
+
+/* Each counter in the sample, by what it has counted since it was last seen: as perf does. */
+static int share_counts(struct reading *r, const struct coati_record *rec, bool inherits)
+{
+	const struct coati_format_table *formats = coati_recording_formats(r->recording);
+	const struct coati_read_block *block = &rec->u.sample.read;
+	struct coati_read_value v;
+	uint64_t weight;
+	uint32_t event;
+	int n = 0;
+
+	for (uint64_t i = 0; n == 0 && coati_read_block_get(block, i, &v) == 0; i++) {
+		uint64_t key = inherits ? coati_hash_u64(v.id, rec->id.tid) : v.id;
+
+		if (coati_format_table_find_id(formats, v.id, &event) < 0) {
+			r->profile->quality.no_event++;
+			continue;
+		}
+		n = count_since(r, key, v.value, &weight);
+		if (n == 0 && weight)
+			n = share_count(r, event, weight);
+	}
+	return n;
+}
+
+/* Plans may move while those of members are made: @plan is a copy. */
+static int find_shares(struct reading *r, uint32_t event, const struct plan *plan,
+		       const struct coati_record *rec)
+{
+	const struct coati_sample *s = &rec->u.sample;
+
+	r->shares.len = 0;
+	if (plan->reads && s->present & COATI_SAMPLE_READ)
+		return share_counts(r, rec, plan->inherits);
+	return add_share(r, event, plan->has_period ? s->period : plan->fixed_weight);
+}
+
+static bool any_share_passes(const struct reading *r)
+{
+	for (size_t i = 0; i < r->shares.len; i++)
+		if (r->plans.v[r->shares.v[i].event].passes)
+			return true;
+	return false;
 }
 
 int coati_reading_task(struct reading *r, const struct coati_identity *id, uint64_t time,
@@ -293,6 +376,23 @@ int coati_reading_add(struct reading *r, const struct chain_key *key, struct coa
 	return n;
 }
 
+static int add_shares(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
+		      const struct moment *at)
+{
+	int n = 0;
+
+	for (size_t i = 0; n == 0 && i < r->shares.len; i++) {
+		const struct plan *plan = &r->plans.v[r->shares.v[i].event];
+
+		if (!plan->passes)
+			continue;
+		e->event = plan->event;
+		e->weight = r->shares.v[i].weight;
+		n = coati_reading_add(r, key, e, at);
+	}
+	return n;
+}
+
 /* A sample that the conditions let through. */
 static int fold(struct reading *r, const struct plan *plan, const struct coati_record *rec,
 		const struct task *task, uint64_t time)
@@ -305,7 +405,6 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 		.cpu = r->profile->flags & COATI_PROFILE_PER_CPU ? cpu : -1,
 		.bin = reading_bin(r, time),
 		.count = 1,
-		.weight = plan->has_period ? s->period : plan->fixed_weight,
 	};
 	struct chain_key key = { .mode = rec->misc & COATI_MISC_CPUMODE_MASK,
 				 .space = task->space,
@@ -329,7 +428,7 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 	if (!plan->unwinds || !coati_reading_walk(r, rec, time, &key))
 		key_of_chain(r, plan, s, &key);
 	if (!plan->is_off)
-		return coati_reading_add(r, &key, &e, &at);
+		return add_shares(r, &key, &e, &at);
 	n = find_chain(r, &key, time, &chain);
 	return n < 0 ? n : coati_off_stack(r, rec, chain->found.stack, e.labels);
 }
@@ -346,8 +445,9 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 {
 	const struct coati_format_table *formats = coati_recording_formats(r->recording);
 	struct coati_profile_quality *q = &r->profile->quality;
-	const struct plan *plan;
+	const struct plan *found;
 	struct coati_record rec;
+	struct plan planned, *plan = &planned;
 	struct task *task;
 	uint64_t time;
 	int n;
@@ -355,9 +455,10 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 	r->nr_samples++;
 	if (item->flags & COATI_RECORDING_ITEM_NO_EVENT)
 		return 0; /* counted by the reader */
-	plan = find_plan(r, item->event, &n);
-	if (!plan)
+	found = find_plan(r, item->event, &n);
+	if (!found)
 		return n == -EBADMSG ? 0 : n;
+	planned = *found;
 	if (coati_record_decode(&item->raw, coati_format_table_get(formats, item->event), &rec) <
 	    0) {
 		q->damaged++;
@@ -373,8 +474,12 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 	coati_reading_start(r, time);
 	if (!(rec.id.present & COATI_SAMPLE_TID))
 		rec.id.pid = rec.id.tid = UINT32_MAX;
-	n = coati_reading_task(r, &rec.id, time, &task);
-	if (n == 0 && plan->passes && task->passes &&
+	n = find_shares(r, item->event, plan, &rec);
+	if (n == 0 && !r->shares.len)
+		return 0; /* nothing was counted since the sample before */
+	if (n == 0)
+		n = coati_reading_task(r, &rec.id, time, &task);
+	if (n == 0 && any_share_passes(r) && task->passes &&
 	    (plan->is_off || (time >= r->from && time <= r->to)) &&
 	    coati_conditions_cpu(&r->profile->conditions,
 				 rec.id.present & COATI_SAMPLE_CPU ? (int32_t)rec.id.cpu : -1))
