@@ -11,8 +11,10 @@
  *		use(a.names[i].function, a.names[i].file, a.names[i].line);
  *	coati_images_free(&images);
  *
- * A name is never wrong: a symbol names an address inside [start, start + size) and never beyond the function that the unwind
- * data states; an address that no symbol covers gets a synthetic name which is the same for the whole function
+ * A symbol names an address inside [start, start + size) and never beyond the function that the
+ * unwind data states. A symbol without a size (assembly: memcpy of musl) reaches to the end of its
+ * FDE or, without unwind data, to the next symbol, the next function with an FDE, the entry point or
+ * the end of its section, whichever comes first. An address that no symbol covers gets a synthetic name which is the same for the whole function
  * ("libx.so!fn_1a2b0", by the start of its FDE) or, without unwind data, the name of its file and section. What could not
  * be read is counted and said, never hidden.
  *
@@ -133,7 +135,8 @@ struct coati_name {
 	const char *symbol;   /* as in the symbol table or DWARF; NULL when synthetic */
 	const char *file;     /* source; NULL: not known */
 	uint32_t line, column;
-	uint64_t start, length; /* of the function, addresses of the file; 0, 0 when not known */
+	/* of the function, addresses of the file; 0, 0 when not known */
+	uint64_t start, length;
 	uint32_t flags;
 	uint32_t decl_line;
 };

@@ -303,21 +303,29 @@ static uint64_t pair_value(const struct fdes *f, size_t i, size_t which)
 	return f->table_base + (uint64_t)(int64_t)(int32_t)cursor_u32(&c);
 }
 
-static bool find_in_table(struct fdes *f, uint64_t vaddr, struct fde_range *ret)
+/* How many functions begin at or before @vaddr, by the search table or by the sorted ranges. */
+static size_t count_until(const struct fdes *f, uint64_t vaddr)
 {
-	size_t low = 0, high = f->nr_pairs;
-	uint64_t offset;
-	struct place p;
-	uint32_t id;
+	size_t low = 0, high = f->table ? f->nr_pairs : f->nr_sorted;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (pair_value(f, mid, 0) <= vaddr)
+		if ((f->table ? pair_value(f, mid, 0) : f->sorted[mid].start) <= vaddr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
+	return low;
+}
+
+static bool find_in_table(struct fdes *f, uint64_t vaddr, struct fde_range *ret)
+{
+	size_t low = count_until(f, vaddr);
+	uint64_t offset;
+	struct place p;
+	uint32_t id;
+
 	if (!low)
 		return false;
 	offset = pair_value(f, low - 1, 1) - f->frames.vaddr;
@@ -330,16 +338,8 @@ static bool find_in_table(struct fdes *f, uint64_t vaddr, struct fde_range *ret)
 
 static bool find_in_sorted(const struct fdes *f, uint64_t vaddr, struct fde_range *ret)
 {
-	size_t low = 0, high = f->nr_sorted;
+	size_t low = count_until(f, vaddr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f->sorted[mid].start <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low || vaddr >= f->sorted[low - 1].end)
 		return false;
 	*ret = f->sorted[low - 1];
@@ -349,4 +349,13 @@ static bool find_in_sorted(const struct fdes *f, uint64_t vaddr, struct fde_rang
 bool coati_fdes_find(struct fdes *f, uint64_t vaddr, struct fde_range *ret)
 {
 	return f->table ? find_in_table(f, vaddr, ret) : find_in_sorted(f, vaddr, ret);
+}
+
+uint64_t coati_fdes_after(const struct fdes *f, uint64_t vaddr)
+{
+	size_t i = count_until(f, vaddr);
+
+	if (i >= (f->table ? f->nr_pairs : f->nr_sorted))
+		return UINT64_MAX;
+	return f->table ? pair_value(f, i, 0) : f->sorted[i].start;
 }

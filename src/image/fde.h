@@ -37,3 +37,5 @@ int coati_fdes_init(struct fdes *f, struct copy *file, const struct elf_section 
 		    const struct elf_section *frames);
 void coati_fdes_fini(struct fdes *f);
 bool coati_fdes_find(struct fdes *f, uint64_t vaddr, struct fde_range *ret);
+/* Where the first function begins that begins after @vaddr; UINT64_MAX: none does. */
+uint64_t coati_fdes_after(const struct fdes *f, uint64_t vaddr);

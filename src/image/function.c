@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An address of one image comes in, the function that covers it goes out. A symbol counts inside its size and never beyond the FDE in
- * which it begins; what no symbol covers is named by its FDE ("libx.so!fn_1a2b0", the same for the whole function), and what has
- * no FDE either by its section. The names are made once for each function.
+ * An address of one image comes in, the function that covers it goes out. A symbol counts inside
+ * its size and never beyond the FDE in which it begins; one without a size (assembly) reaches to
+ * the next function that is known. What no symbol covers is named by its FDE ("libx.so!fn_1a2b0",
+ * the same for the whole function), and what has no FDE either by its section. The names are made
+ * once for each function.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,16 +37,30 @@ static bool within_fde(struct coati_image *im, const struct symbol *s, uint64_t 
 	return vaddr < its.end;
 }
 
-/* Without a size it reaches to the end of its FDE; without that too, to the next symbol of its section, where every function has one. */
-static bool unsized_covers(struct coati_image *im, const struct symbol *s, uint64_t vaddr,
-			   const struct fde_range *fde)
+static uint64_t lower(uint64_t a, uint64_t b)
 {
+	return a < b ? a : b;
+}
+
+/*
+ * Where the function of a symbol without a size ends: with its FDE; without one (assembly) at the
+ * next place that is known to belong to somebody else: the next symbol, the next function with an
+ * FDE, the entry point of the program, the end of the section. Its own start: it covers nothing.
+ */
+static uint64_t unsized_end(struct coati_image *im, const struct symbol *s)
+{
+	const struct code_section *section = section_at(im, s->start);
+	const struct symbol *last = im->symbols.v + im->symbols.nr;
+	uint64_t end = section ? section->end : s->start;
 	struct fde_range its;
 
+	if (s + 1 < last && s[1].start < end)
+		end = s[1].start;
 	if (coati_fdes_find(&im->fdes, s->start, &its))
-		return vaddr < its.end;
-	return !fde->end && im->symbols.complete &&
-	       section_at(im, vaddr) == section_at(im, s->start);
+		return section ? lower(end, its.end) : its.end;
+	if (im->file.bytes && im->file.elf.entry > s->start)
+		end = lower(end, im->file.elf.entry);
+	return lower(end, coati_fdes_after(&im->fdes, s->start));
 }
 
 static const struct symbol *find_symbol(struct coati_image *im, uint64_t vaddr,
@@ -53,7 +69,7 @@ static const struct symbol *find_symbol(struct coati_image *im, uint64_t vaddr,
 	const struct symbol *s = coati_symbols_before(&im->symbols, vaddr);
 
 	if (s && !symbol_size(s))
-		return unsized_covers(im, s, vaddr, fde) ? s : NULL;
+		return vaddr < unsized_end(im, s) ? s : NULL;
 	for (int steps = 0; s && steps < NESTED_STEPS_MAX; steps++, s--) {
 		if (vaddr - s->start < symbol_size(s))
 			return within_fde(im, s, vaddr, fde) ? s : NULL;
@@ -111,7 +127,7 @@ static bool name_symbol(struct coati_image *im, const struct symbol *s, struct c
 	n->symbol = symbol;
 	n->function = coati_image_readable(im, symbol);
 	n->start = s->start;
-	n->length = symbol_size(s);
+	n->length = symbol_size(s) ? symbol_size(s) : unsized_end(im, s) - s->start;
 	n->flags = s->size & SYMBOL_ALIASED ? COATI_NAME_ALIASED : 0;
 	return n->function;
 }

@@ -55,10 +55,13 @@ static const char *name_at(const struct symbols *s, uint32_t name)
 	return i ? s->tables[i - 1].text + (name - s->tables[i - 1].base) : "";
 }
 
-/* $x, $d, $x.1: where code and data begin; .L1: labels of the compiler. */
+/* $x, $d, $x.1: where code and data begin; .L1: labels of the compiler; _etext: the linker's mark
+ * at the end of the code, where another section may begin. */
 static bool is_marker(const char *name, uint16_t machine)
 {
 	if (name[0] == '.' && name[1] == 'L')
+		return true;
+	if (!strcmp(name, "etext") || !strcmp(name, "_etext") || !strcmp(name, "__etext"))
 		return true;
 	return machine == EM_AARCH64 && name[0] == '$' && (name[1] == 'x' || name[1] == 'd') &&
 	       (!name[2] || name[2] == '.');

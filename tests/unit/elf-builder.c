@@ -26,6 +26,7 @@ void elf_builder_init(struct elf_builder *b, bool swap)
 	b->names = writer_over(b->name_bytes, sizeof(b->name_bytes));
 	b->type = ET_DYN;
 	b->machine = elf_builder_machine();
+	b->entry = BUILDER_TEXT_VADDR;
 	writer_zeros(&b->at, sizeof(Elf64_Ehdr) + BUILDER_SEGMENTS_MAX * sizeof(Elf64_Phdr));
 	writer_u8(&b->names, 0);
 	b->nr_sections = 1;
@@ -183,7 +184,7 @@ static void write_header(struct elf_builder *b, uint64_t shoff, uint32_t shstrnd
 	writer_u16(&w, b->type);
 	writer_u16(&w, b->machine);
 	writer_u32(&w, EV_CURRENT);
-	writer_u64(&w, BUILDER_TEXT_VADDR);
+	writer_u64(&w, b->entry);
 	writer_u64(&w, sizeof(Elf64_Ehdr));
 	writer_u64(&w, shoff);
 	writer_u32(&w, 0);

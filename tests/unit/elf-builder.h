@@ -25,6 +25,7 @@ struct elf_builder {
 	struct writer names; /* of the sections */
 	char name_bytes[512];
 	uint16_t type, machine;
+	uint64_t entry;
 	struct elf_section sections[BUILDER_SECTIONS_MAX];
 	uint32_t name_offsets[BUILDER_SECTIONS_MAX];
 	uint32_t nr_sections;

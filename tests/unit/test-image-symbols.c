@@ -24,6 +24,7 @@ struct program {
 	bool with_table; /* .eh_frame_hdr too */
 	bool dynamic;	 /* .dynsym instead of .symtab */
 	uint16_t machine;
+	uint64_t entry; /* 0: none */
 };
 
 #define FRAMES_VADDR UINT64_C(0x700000)
@@ -71,6 +72,8 @@ static void build(const struct program *p)
 	elf_builder_init(&b, false);
 	if (p->machine)
 		b.machine = p->machine;
+	if (p->entry)
+		b.entry = p->entry;
 	elf_builder_program(&b);
 	if (p->nr_fdes) {
 		write_frames(&w, p, offsets);
@@ -150,16 +153,52 @@ TEST(symbols_without_a_size_reach_to_the_end_of_their_fde)
 	}
 }
 
-TEST(symbols_without_size_and_fde_reach_to_the_next_only_where_every_function_has_one)
+TEST(symbols_without_size_and_fde_reach_to_the_next_symbol_or_the_end_of_the_section)
 {
 	static const struct elf_symbol symbols[] = { SYM("first", 0, 0, STT_FUNC, STB_GLOBAL),
-						     SYM("second", 16, 0, STT_FUNC, STB_GLOBAL) };
-	struct program p = { symbols, 2 };
+						     SYM("second", 16, 0, STT_NOTYPE, STB_GLOBAL),
+						     SYM("sized", 32, 8, STT_FUNC, STB_GLOBAL),
+						     SYM("last", 48, 0, STT_FUNC, STB_GLOBAL) };
+	static const char *const expected[8] = { "first", "first",	   "second", "second",
+						 "sized", "program!.text", "last",   "last" };
 
-	CHECK_STR(name_at(&p, 15).function, "first");
-	CHECK_STR(name_at(&p, 60).function, "second");
-	p.dynamic = true; /* a stripped file: functions between them may have lost their names */
-	CHECK_STR(name_at(&p, 15).function, "program!.text");
+	for (int dynamic = 0; dynamic < 2; dynamic++) { /* dynamic: a stripped file */
+		struct program p = { symbols, 4, .dynamic = dynamic };
+
+		for (uint64_t at = 0; at < 64; at++)
+			CHECK_STR(name_at(&p, at).function, expected[at / 8]);
+		CHECK_U64(name_at(&p, 15).length, ==, 16);
+		CHECK_U64(name_at(&p, 63).length, ==, 16);
+		CHECK_STR(name_at(&p, 64).function, "[program]");
+	}
+}
+
+TEST(symbols_without_size_and_fde_end_where_another_function_has_unwind_data)
+{
+	static const struct elf_symbol symbols[] = { SYM("bare", 0, 0, STT_FUNC, STB_GLOBAL) };
+	static const struct fde fdes[] = { { TEXT + 16, 8 }, { TEXT + 32, 8 } };
+
+	for (int table = 0; table < 2; table++) {
+		struct program p = { symbols, 1, fdes, 2, table, .dynamic = true };
+
+		CHECK_STR(name_at(&p, 15).function, "bare");
+		CHECK_STR(name_at(&p, 16).function, "program!fn_401210");
+		/* behind a function without a symbol nobody knows whose code it is */
+		CHECK_STR(name_at(&p, 24).function, "program!.text");
+		CHECK_STR(name_at(&p, 41).function, "program!.text");
+		CHECK_U64(name_at(&p, 1).length, ==, 16);
+	}
+}
+
+TEST(symbols_without_a_size_do_not_reach_over_the_entry_point)
+{
+	static const struct elf_symbol symbols[] = { SYM("bare", 0, 0, STT_FUNC, STB_GLOBAL),
+						     SYM("_etext", 48, 0, STT_NOTYPE, STB_GLOBAL) };
+	struct program p = { symbols, 2, .dynamic = true, .entry = TEXT + 20 };
+
+	CHECK_STR(name_at(&p, 19).function, "bare");
+	CHECK_STR(name_at(&p, 20).function, "program!.text");
+	CHECK_STR(name_at(&p, 50).function, "program!.text");
 }
 
 TEST(symbols_that_are_missing_give_one_name_to_the_whole_function)
