@@ -442,9 +442,13 @@ static void sample_weight(struct firefox *x, uint32_t i)
 	coati_json_fixed(&x->json, weight_of(x, i), x->is_time ? FIREFOX_DECIMALS : 0);
 }
 
+/* A thread that waited used no CPU time meanwhile, whatever its sample weighs. */
 static void sample_cpu(struct firefox *x, uint32_t i)
 {
-	coati_json_u64(&x->json, weight_of(x, i));
+	uint32_t event = is_real(x, i) ? x->in->samples[number_of(x, i)].event : 0;
+	bool waited = is_real(x, i) && coati_profile_event(x->in->profile, event)->is_off_cpu;
+
+	coati_json_u64(&x->json, waited ? 0 : weight_of(x, i));
 }
 
 static void put_samples(struct firefox *x)
