@@ -103,7 +103,7 @@ struct coati_image_info {
 	uint32_t build_id_size;
 	const uint8_t *build_id;
 	const char *path;   /* as named */
-	const char *name;   /* short: the file's name, "[kernel]", "[vdso]", "[jit 123]" */
+	const char *name;   /* short: the file's name, "[kernel]", "[vdso]", "[jit pid 123]" */
 	const char *opened; /* the file that was really read, NULL: none (yet) */
 	const char *debug;  /* the file that gave lines, NULL: none */
 	const char *why; /* why there are no symbols or lines, a sentence; NULL: nothing to say */

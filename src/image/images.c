@@ -181,9 +181,9 @@ static char *short_name(struct coati_images *images, const struct coati_image_re
 	case COATI_IMAGE_BPF:
 		return coati_arena_strdup(a, "[bpf]");
 	case COATI_IMAGE_JIT:
-		return coati_arena_printf(a, "[jit %d]", ref->pid);
+		return coati_arena_printf(a, "[jit pid %d]", ref->pid);
 	case COATI_IMAGE_ANON:
-		return coati_arena_printf(a, "[anon %d]", ref->pid);
+		return coati_arena_printf(a, "[anon pid %d]", ref->pid);
 	default:
 		break;
 	}

@@ -193,13 +193,13 @@ TEST(pack_keeps_the_times_of_code_that_is_replaced)
 
 	make_timed_payload(&p);
 	CHECK_OK(coati_images_unpack(images, p.bytes[0], p.size[0]));
-	check_timed_name(images, 9, "[jit 9]");
+	check_timed_name(images, 9, "[jit pid 9]");
 	check_timed_name(images, 10, "first");
 	check_timed_name(images, 19, "first");
 	check_timed_name(images, 20, "second");
 	check_timed_name(images, 29, "second");
-	check_timed_name(images, 30, "[jit 9]");
-	check_timed_name(images, 0, "[jit 9]");
+	check_timed_name(images, 30, "[jit pid 9]");
+	check_timed_name(images, 0, "[jit pid 9]");
 	/* the same bytes again */
 	CHECK_OK(coati_images_pack(images, collect, &p));
 	CHECK_INT(p.nr, ==, 2);

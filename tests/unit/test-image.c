@@ -51,7 +51,7 @@ TEST(image_of_run_time_code_is_one_a_process)
 	CHECK_U64(ask_image(images, a), ==, ask_image(images, a));
 	CHECK_U64(ask_image(images, a), !=, ask_image(images, b));
 	CHECK_OK(coati_image_info(images, ask_image(images, b), &info));
-	CHECK_STR(info.name, "[jit 12]");
+	CHECK_STR(info.name, "[jit pid 12]");
 	coati_images_free(&images);
 }
 

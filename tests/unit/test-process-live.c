@@ -50,7 +50,7 @@ TEST(live_process_is_read_when_it_is_first_asked_for)
 	CHECK_U64(coati_processes_space(f.ps, 42, 100), !=, 0);
 	CHECK_STR(feeder_path(&f, 42, 0x402010, 100), "/bin/with blank");
 	CHECK_STR(feeder_path(&f, 42, 0x400010, 100), "-");
-	CHECK_STR(feeder_path(&f, 42, 0x500010, 100), "[anon 42]");
+	CHECK_STR(feeder_path(&f, 42, 0x500010, 100), "[anon pid 42]");
 	CHECK_STR(feeder_path(&f, 42, 0x600010, 100), "/memfd:code (deleted)");
 	CHECK_STR(feeder_path(&f, 42, 0x7ffe00000010, 100), "[vdso]");
 	CHECK_OK(coati_processes_find(f.ps, 42, 0x403000, 100, &place));

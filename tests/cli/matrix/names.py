@@ -34,7 +34,7 @@ def image_of(dso):
     made = re.match(r"\[JIT\] tid (\d+)$|/tmp/perf-(\d+)\.map$", dso)
     if made:  # code without a file; with a map of its names it has another name with us
         pid = made.group(1) or made.group(2)
-        return "[%s %s]" % ("jit" if os.path.exists("/tmp/perf-%s.map" % pid) else "anon", pid)
+        return "[%s pid %s]" % ("jit" if os.path.exists("/tmp/perf-%s.map" % pid) else "anon", pid)
     return os.path.basename(re.sub(r" \(deleted\)$", "", dso)) or "[unknown]"
 
 
@@ -231,7 +231,7 @@ def gone(s, ours):
 
 def no_file(s, ours):
     """Code that a process made itself, without telling anybody: perf shows the bare address, we one name for all of it."""
-    return s.name is None and ours == image_of(s.dso) and ours.startswith("[anon ")
+    return s.name is None and ours == image_of(s.dso) and ours.startswith("[anon pid ")
 
 
 RULES = (no_symbol, nearest_lower, label, alias, version, stub, gone, no_file)
