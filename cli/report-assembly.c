@@ -78,6 +78,8 @@ static bool address_of(const char *line, uint64_t *ret)
 	return coati_parse_u64(hex, 0, UINT64_MAX, ret) == 0;
 }
 
+#define SHARES_COLUMNS 16 /* two of them, each as wide as here */
+
 static void put_share(struct report *r, uint64_t weight)
 {
 	if (weight)
@@ -117,7 +119,7 @@ static void put_instruction(struct report *r, const struct piece *p, uint64_t fr
 	}
 	put_share(r, self);
 	put_share(r, total);
-	coati_report_fit(s, line, r->args->verbose ? 1000 : 120);
+	coati_report_cut(r, s, line, SHARES_COLUMNS);
 	coati_strbuf_addc(s, '\n');
 	if (s->len > 60000)
 		coati_output_flush(&r->out);

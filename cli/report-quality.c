@@ -12,6 +12,8 @@
 #include "quality-advice.h"
 #include "report-figures.h"
 
+#define LINE_COLUMNS_MAX 1000 /* of source and instructions, where no terminal ends the line */
+
 double coati_report_percent(const struct report *r, uint64_t weight)
 {
 	return r->info.total ? 100.0 * (double)weight / (double)r->info.total : 0;
@@ -118,6 +120,18 @@ size_t coati_report_fit(struct strbuf *s, const char *text, size_t width)
 	}
 	coati_strbuf_fini(&brief);
 	return columns;
+}
+
+void coati_report_cut(const struct report *r, struct strbuf *s, const char *text, size_t used)
+{
+	size_t width = coati_output_width(&r->out), columns = columns_of(text);
+	size_t room = r->args->verbose || !width ? LINE_COLUMNS_MAX
+		      : width > used		 ? width - used
+						 : 1;
+
+	put_chars(s, (const unsigned char *)text, columns > room ? room - 1 : columns);
+	if (columns > room)
+		coati_strbuf_adds(s, "…");
 }
 
 /* ---- the line ---- */

@@ -18,3 +18,6 @@ uint64_t coati_report_least(const struct report *r, uint64_t whole);
 /* @text as one line of at most @width columns, control characters shown as '?'. What is too long loses the arguments of templates and
  * functions first, then its middle. Its columns. */
 size_t coati_report_fit(struct strbuf *s, const char *text, size_t width);
+/* @text, which is code and not a name, behind @used columns: cut where the terminal ends, and not
+ * shortened anywhere else. */
+void coati_report_cut(const struct report *r, struct strbuf *s, const char *text, size_t used);

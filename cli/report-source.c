@@ -20,6 +20,8 @@
 #include "talk.h"
 
 #define SOURCE_BYTES_MAX (64u << 20)
+#define LINE_BYTES_MAX	 4000 /* of one line of source */
+#define TEXT_COLUMN	 24   /* where the source begins, behind the weights and the number */
 #define CONTEXT_LINES	 3
 #define GAP_LINES \
 	8 /* so many lines without weight between two with weight are shown, more are left out */
@@ -62,13 +64,13 @@ static void put_line(struct report *r, const struct coati_row *row, uint32_t num
 
 	put_weights(r, row ? row->self : 0, row ? row->total : 0);
 	coati_strbuf_printf(s, "%6u  ", number);
-	for (size_t i = 0; i < len && plain.len < 1000; i++) {
+	for (size_t i = 0; i < len && plain.len < LINE_BYTES_MAX; i++) {
 		if (text[i] == '\t')
 			coati_strbuf_pad(&plain, ' ', 8 - plain.len % 8);
 		else
 			coati_strbuf_addc(&plain, text[i] ? text[i] : '?');
 	}
-	coati_report_fit(s, plain.text, r->args->verbose ? 1000 : 100);
+	coati_report_cut(r, s, plain.text, TEXT_COLUMN);
 	coati_strbuf_fini(&plain);
 	coati_strbuf_addc(s, '\n');
 }

@@ -184,12 +184,27 @@ static void csv_row(const struct report *r, struct strbuf *s, const struct coati
 			    (unsigned long long)row->total_count);
 }
 
+/* The first column is what the rows are by; where another column has that name already (address,
+ * image, cpu, a label that is called so), it is "name". */
+static const char *csv_title(const struct report *r)
+{
+	static const char *const others[] = { "image",	      "address",      "file",
+					      "line_number",  "pid",	      "tid",
+					      "cpu",	      "self",	      "total",
+					      "self_samples", "total_samples" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcmp(title_of(r), others[i]))
+			return "name";
+	return title_of(r);
+}
+
 static void csv_table(struct report *r, const struct coati_row *rows, size_t nr)
 {
 	struct strbuf *s = &r->out.text;
 
 	nr = row_limit(r, nr);
-	csv_text(s, title_of(r));
+	csv_text(s, csv_title(r));
 	coati_strbuf_adds(s, ",image,address,file,line_number,pid,tid,cpu,self,total,self_samples,"
 			     "total_samples\n");
 	for (size_t i = 0; i < nr; i++) {
