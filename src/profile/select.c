@@ -167,6 +167,32 @@ static bool cut(const struct coati_view *v, const struct selection *s, struct vi
 	return nr;
 }
 
+/*
+ * Time off the CPUs begins with what led into the scheduler, not with the scheduler's own frames,
+ * which all of it has. They lie innermost, or behind the frame that says "[preempted]". Where
+ * nothing else is known, one of them stays.
+ */
+static void leave_scheduler_out(const struct coati_view *v, struct view_stack *stack)
+{
+	uint32_t from = 0, end;
+
+	while (from < stack->nr &&
+	       v->frames.v[stack->frames[from]].location_flags & COATI_LOCATION_OFF_CPU)
+		from++;
+	for (end = from; end < stack->nr; end++) {
+		const struct coati_view_frame *f = &v->frames.v[stack->frames[end]];
+
+		if (!(f->location_flags & COATI_LOCATION_KERNEL) ||
+		    !coati_is_scheduler(f->function))
+			break;
+	}
+	if (end == stack->nr && !from && end)
+		end--;
+	memmove(stack->frames + from, stack->frames + end,
+		(stack->nr - end) * sizeof(*stack->frames));
+	stack->nr -= end - from;
+}
+
 /* Does the stack stay? */
 static bool stays(const struct coati_view *v, const struct selection *s, struct view_stack *stack)
 {
@@ -201,6 +227,8 @@ static int select_stacks(struct coati_view *v, const struct selection *s)
 			return -ENOMEM;
 		expand(v, from, plain, stack->frames);
 		stack->is_in = !s->asked || stays(v, s, stack);
+		if (stack->is_in && !stack->is_on)
+			leave_scheduler_out(v, stack);
 	}
 	return 0;
 }

@@ -189,8 +189,11 @@ static int choose_entries(struct coati_view *v)
 		if (is_for_timeline(v, p->entries.v[i].event))
 			v->nr_faults += p->entries.v[i].count;
 		v->entry_is_in[i] = entry_passes(v, &p->entries.v[i], from, to);
-		if (v->entry_is_in[i])
-			v->stacks[p->entries.v[i].stack].is_in = true;
+		if (!v->entry_is_in[i])
+			continue;
+		v->stacks[p->entries.v[i].stack].is_in = true;
+		if (!p->events.v[p->entries.v[i].event].is_off_cpu)
+			v->stacks[p->entries.v[i].stack].is_on = true;
 	}
 	return 0;
 }

@@ -21,6 +21,7 @@ struct view_stack {
 	uint32_t *frames; /* innermost first */
 	uint32_t nr;
 	bool is_in;
+	bool is_on;		/* an entry of the view with this stack is time on a CPU */
 	bool waits;		/* as the condition wants, when it is time off the CPUs */
 	uint64_t weight, count; /* of its entries in the view */
 };
@@ -72,6 +73,8 @@ int coati_view_keys(struct coati_view *v, enum coati_by by, const struct keys **
 const char *coati_view_key_name(struct coati_view *v, enum coati_by by, uint32_t frame);
 /* What an entry waits for: "futex", "read" ...; "running" when it is none of time off the CPU. Lives for ever. */
 const char *coati_view_wait(struct coati_view *v, const struct coati_profile_entry *e);
+/* Is @name, of a function of the kernel, one by which the scheduler takes a thread off its CPU? */
+bool coati_is_scheduler(const char *name);
 /* Is @name what @pattern says, as a whole or as a glob? */
 bool coati_view_same_name(const char *pattern, const char *name);
 /* Which functions are meant by @pattern (NULL: all, and *ret is NULL): a flag for each. */

@@ -142,6 +142,20 @@ static const struct sign calls[] = {
 	{ "fdatasync", COATI_WAIT_IO },
 };
 
+/* How a thread leaves its CPU: the same for all of them, whatever they wait for. */
+static const char *const scheduler[] = {
+	"schedule",	      "__schedule",  "io_schedule",	   "preempt_schedule",
+	"__preempt_schedule", "__switch_to", "finish_task_switch", "__cond_resched",
+};
+
+bool coati_is_scheduler(const char *name)
+{
+	for (size_t i = 0; i < sizeof(scheduler) / sizeof(scheduler[0]); i++)
+		if (!strncmp(name, scheduler[i], strlen(scheduler[i])))
+			return true;
+	return false;
+}
+
 #define FIND(table, name) find_sign(table, sizeof(table) / sizeof(*(table)), name)
 
 static enum coati_wait find_sign(const struct sign *signs, size_t nr, const char *name)
