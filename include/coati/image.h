@@ -92,8 +92,12 @@ struct coati_image_ref {
 		min; /* what the record says of the file, 0: nothing; a file that is not this one is another image */
 };
 
-/* Find or add: the same build id, or without one the same path, device and inode, is the same image. JIT and ANON images are one a
- * process (pid). The index counts from 0 and stays. -E2BIG after 2^20. */
+/*
+ * Find or add: the same build ID and path, or without an ID the same path, device and inode, is the
+ * same image. Copies of a file, with one ID under several paths, are an image each and share their
+ * names. JIT and ANON images are one a process (pid). The index counts from 0 and stays. -E2BIG after
+ * 2^20.
+ */
 COATI_API int coati_images_get(struct coati_images *images, const struct coati_image_ref *ref,
 			       uint32_t *ret_image, struct coati_error *err);
 COATI_API uint32_t coati_images_count(const struct coati_images *images);

@@ -506,7 +506,8 @@ struct coati_row {
 	const char
 		*name; /* function, "file:line", image, "comm", event, label's value; never NULL */
 	const char *image;
-	const char *file;
+	const char *
+		file; /* source; BY_IMAGE: the path, which is the name, too, of files of one name */
 	uint32_t line;
 	uint32_t flags; /* COATI_NAME_* that hold for all of its frames */
 	uint64_t

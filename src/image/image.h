@@ -63,6 +63,8 @@ struct coati_image {
 	uint32_t maj, min;
 	uint64_t map_start, map_end, ino, ino_generation;
 	const char *path, *name;
+	/* the first file with the same build ID under another path, whose names are ours, too; NULL */
+	struct coati_image *same;
 	const char *opened, *debug, *why; /* see struct coati_image_info */
 	bool looked;			  /* for the file */
 	bool loaded;			  /* its functions are indexed */

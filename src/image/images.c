@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of images. References come in, numbers go out: what is the same file by build id, or by path, device and inode, has one
- * number. Nothing is opened here.
+ * The list of images. References come in, numbers go out: what is the same file by build ID and
+ * path, or by path, device and inode, has one number. A copy under another path has one of its own,
+ * but shares what is known about the code. Nothing is opened here.
  */
 #include "image/image.h"
 
@@ -127,6 +128,27 @@ static void key_by_id(struct strbuf *s, const struct coati_image_ref *ref)
 		coati_strbuf_printf(s, "%02x", ref->build_id[i]);
 }
 
+/* Without the note that the kernel adds to the path of a file that is gone. */
+static size_t path_length(const char *path)
+{
+	size_t len = strlen(path), tail = strlen(DELETED);
+
+	return len > tail && !strcmp(path + len - tail, DELETED) ? len - tail : len;
+}
+
+/* Of files alone, and where there is a path: everything else with one ID is one thing. */
+static bool has_copies(const struct coati_image_ref *ref)
+{
+	return ref->kind == COATI_IMAGE_FILE && *ref->path;
+}
+
+static void key_by_id_and_path(struct strbuf *s, const struct coati_image_ref *ref)
+{
+	key_by_id(s, ref);
+	if (has_copies(ref))
+		coati_strbuf_printf(s, " %.*s", (int)path_length(ref->path), ref->path);
+}
+
 static void key_by_place(struct strbuf *s, const struct coati_image_ref *ref)
 {
 	coati_strbuf_clear(s);
@@ -168,8 +190,7 @@ static char *module_name(struct coati_images *images, const char *path)
 static char *short_name(struct coati_images *images, const struct coati_image_ref *ref)
 {
 	struct arena *a = &images->arena;
-	size_t len = strlen(ref->path), tail = strlen(DELETED);
-	char *name;
+	size_t len = path_length(ref->path);
 
 	switch (ref->kind) {
 	case COATI_IMAGE_KERNEL:
@@ -189,11 +210,8 @@ static char *short_name(struct coati_images *images, const struct coati_image_re
 	}
 	if (!len)
 		return coati_arena_strdup(a, "[unknown]");
-	name = coati_arena_strdup(a, file_name(ref->path));
-	len = name ? strlen(name) : 0;
-	if (len > tail && !strcmp(name + len - tail, DELETED))
-		name[len - tail] = '\0';
-	return name;
+	return coati_arena_strndup(a, file_name(ref->path),
+				   len - (size_t)(file_name(ref->path) - ref->path));
 }
 
 /* ---- adding ----------------------------------------------------------------------------------------------------------- */
@@ -267,7 +285,7 @@ static bool find_image(struct coati_images *images, const struct coati_image_ref
 		       struct strbuf *key, uint64_t *ret)
 {
 	if (has_id) {
-		key_by_id(key, ref);
+		key_by_id_and_path(key, ref);
 		if (coati_map_get_str(&images->by_key, key->text, ret))
 			return true;
 	}
@@ -294,7 +312,7 @@ static int get_with_keys(struct coati_images *images, const struct coati_image_r
 			 struct strbuf *key, uint32_t *ret_image)
 {
 	bool has_id = ref->build_id_size && !is_of_process(ref->kind);
-	uint64_t found = 0;
+	uint64_t found = 0, first;
 	uint32_t image = 0;
 	int r = 0;
 
@@ -307,8 +325,14 @@ static int get_with_keys(struct coati_images *images, const struct coati_image_r
 	}
 	learn(images->v.v[found], ref);
 	if (has_id && r >= 0) {
+		key_by_id_and_path(key, ref);
+		r = claim_key(images, key, found);
+	}
+	if (has_id && r >= 0) {
 		key_by_id(key, ref);
 		r = claim_key(images, key, found);
+		if (coati_map_get_str(&images->by_key, key->text, &first) && first != found)
+			images->v.v[found]->same = images->v.v[first];
 	}
 	*ret_image = (uint32_t)found;
 	return r < 0 ? r : 0;

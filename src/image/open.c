@@ -402,6 +402,21 @@ static void plain_path(const char *path, char *ret, size_t cap)
 	snprintf(ret, cap, "%.*s", (int)len, path);
 }
 
+/* Another file with the same build ID, which is as good: check_id() looks at what is there. */
+static int try_same(struct search *s)
+{
+	const struct coati_image *same = s->im->same;
+	struct coati_error before = *s->err;
+	char path[IMAGE_PATH_MAX + 1];
+	int r;
+
+	plain_path(same->path, path, sizeof(path));
+	r = *path == '/' ? try_below(s, same->all->root, path, !s->im->pid) : -ENOENT;
+	if (r < 0 && before.code)
+		*s->err = before;
+	return r;
+}
+
 static int try_places(struct search *s)
 {
 	const struct coati_image *im = s->im;
@@ -417,6 +432,8 @@ static int try_places(struct search *s)
 		return 0;
 	if ((*path == '/' || (*path && !im->pid)) &&
 	    try_below(s, im->all->root, path, !im->pid) == 0)
+		return 0;
+	if (im->same && try_same(s) == 0)
 		return 0;
 	if (im->build_id_size > 1 && try_build_id(s) == 0)
 		return 0;

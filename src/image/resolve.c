@@ -165,6 +165,26 @@ static void *run_jobs(void *arg)
 	}
 }
 
+/* Names that came with a recording for a copy of the file are right for this one, too. Before the
+ * threads start: each of them has the answers of one image to itself. */
+static int take_from_copies(struct coati_images *images, const struct coati_address *addresses,
+			    size_t nr)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < nr && r == 0; i++) {
+		struct coati_image *im = coati_image_at(images, addresses[i].image);
+		const struct answer *known;
+
+		if (!im || !im->same || coati_image_get_answer(im, addresses[i].vaddr))
+			continue;
+		known = coati_image_get_answer(im->same, addresses[i].vaddr);
+		if (known && known->packed)
+			r = coati_image_put_answer(im, addresses[i].vaddr, known);
+	}
+	return r;
+}
+
 /* As many threads as there is work for; we are one of them. */
 static void share_out(struct work *w, uint32_t nr_threads)
 {
@@ -232,7 +252,7 @@ int coati_images_resolve(struct coati_images *images, struct coati_address *addr
 			  .jobs = jobs,
 			  .flags = flags & (COATI_RESOLVE_LINES | COATI_RESOLVE_INLINES) };
 
-	if (!starts || !order || !jobs)
+	if (!starts || !order || !jobs || take_from_copies(images, addresses, nr) < 0)
 		return coati_fail(err, -ENOMEM, "out of memory");
 	nr = sort_by_image(images, addresses, nr, starts, order);
 	w.nr_jobs = make_jobs(images, addresses, order, nr, jobs);

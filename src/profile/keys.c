@@ -35,9 +35,50 @@ static int add_lines(struct coati_view *v)
 	return 0;
 }
 
+/* The file of a frame: two of one name are two. Where there is no file, the name of the image. */
+static const char *file_of(const struct coati_view *v, uint32_t frame, size_t *ret_len)
+{
+	static const char deleted[] = " (deleted)";
+	const struct coati_view_frame *f = &v->frames.v[frame];
+	const char *path = coati_view_image_path(v, frame);
+	size_t len = strlen(path ? path : f->image), tail = sizeof(deleted) - 1;
+
+	if (path && len > tail && !strcmp(path + len - tail, deleted))
+		len -= tail;
+	*ret_len = len;
+	return path ? path : f->image;
+}
+
+static bool is_same_file(const struct coati_view *v, uint32_t a, uint32_t b)
+{
+	size_t x_len, y_len;
+	const char *x, *y;
+
+	if (v->frames.v[a].image_id == v->frames.v[b].image_id &&
+	    v->frames.v[a].image == v->frames.v[b].image)
+		return true;
+	x = file_of(v, a, &x_len);
+	y = file_of(v, b, &y_len);
+	return x_len == y_len && !memcmp(x, y, x_len);
+}
+
+const char *coati_view_image_path(const struct coati_view *v, uint32_t frame)
+{
+	const struct coati_view_frame *f = &v->frames.v[frame];
+	struct coati_image_info info;
+
+	if (f->location_flags & COATI_LOCATION_OFF_CPU || f->image_id == COATI_IMAGE_NONE ||
+	    coati_image_info(v->profile->images, f->image_id, &info) < 0 ||
+	    info.kind != COATI_IMAGE_FILE || !*info.path)
+		return NULL;
+	return info.path;
+}
+
 static uint64_t hash_of(const struct coati_view *v, enum coati_by by, uint32_t frame, uint64_t seed)
 {
 	const struct coati_view_frame *f = &v->frames.v[frame];
+	const char *file;
+	size_t len;
 
 	switch (by) {
 	case COATI_BY_LINE:
@@ -46,7 +87,8 @@ static uint64_t hash_of(const struct coati_view *v, enum coati_by by, uint32_t f
 	case COATI_BY_ADDRESS:
 		return coati_hash_u64(f->address, coati_hash_u64(f->image_id, seed));
 	case COATI_BY_IMAGE:
-		return coati_hash_bytes(f->image, strlen(f->image), seed);
+		file = file_of(v, frame, &len);
+		return coati_hash_bytes(file, len, seed);
 	default:
 		return coati_hash_u64(f->function_id, seed);
 	}
@@ -66,7 +108,7 @@ static bool is_same(const struct coati_view *v, enum coati_by by, uint32_t a, ui
 		return x->image_id == y->image_id && x->address == y->address &&
 		       x->location_flags == y->location_flags;
 	case COATI_BY_IMAGE:
-		return x->image == y->image || !strcmp(x->image, y->image);
+		return is_same_file(v, a, b);
 	default:
 		return x->function_id == y->function_id;
 	}

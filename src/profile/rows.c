@@ -63,6 +63,8 @@ static int describe(struct coati_view *v, enum coati_by by, uint32_t frame, stru
 		row->file = f->file;
 		row->line = f->line;
 	}
+	if (by == COATI_BY_IMAGE)
+		row->file = coati_view_image_path(v, frame);
 	if (by == COATI_BY_ADDRESS)
 		row->address = f->address;
 	else if (by == COATI_BY_FUNCTION)
@@ -103,6 +105,30 @@ static void add_stack(const struct coati_view *v, struct table *t, size_t number
 	}
 }
 
+/* Files that have one name are called by their paths. */
+static int tell_files_apart(struct table *t)
+{
+	struct map first; /* row of that name */
+	uint64_t other;
+	int r = 0;
+
+	coati_map_init_strings(&first, PROFILE_TABLE_MAX);
+	for (size_t i = 0; i < t->nr && r >= 0; i++) {
+		struct coati_row *row = &t->rows[i];
+
+		if (!coati_map_get_str(&first, row->image, &other)) {
+			r = coati_map_put_str(&first, row->image, i);
+			continue;
+		}
+		if (row->file)
+			row->name = row->file;
+		if (t->rows[other].file)
+			t->rows[other].name = t->rows[other].file;
+	}
+	coati_map_fini(&first);
+	return r < 0 ? r : 0;
+}
+
 static int rows_of_frames(struct coati_view *v, const struct coati_rows_query *q, struct table *t)
 {
 	CLEANUP(freep) bool *only = NULL;
@@ -134,7 +160,7 @@ static int rows_of_frames(struct coati_view *v, const struct coati_rows_query *q
 		nr++;
 	}
 	t->nr = nr;
-	return r;
+	return r == 0 && q->by == COATI_BY_IMAGE ? tell_files_apart(t) : r;
 }
 
 /* The value of a label of an entry, "" when it has none. */

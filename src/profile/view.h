@@ -71,6 +71,8 @@ void *coati_view_own(struct coati_view *v, size_t count, size_t size);
 int coati_view_keys(struct coati_view *v, enum coati_by by, const struct keys **ret);
 /* The name of a row or node of that kind that has this frame. NULL: out of memory. */
 const char *coati_view_key_name(struct coati_view *v, enum coati_by by, uint32_t frame);
+/* The path of a frame's file as it was mapped, NULL: its code is in no file. */
+const char *coati_view_image_path(const struct coati_view *v, uint32_t frame);
 /* What an entry waits for: "futex", "read" ...; "running" when it is none of time off the CPU. Lives for ever. */
 const char *coati_view_wait(struct coati_view *v, const struct coati_profile_entry *e);
 /* Is @name, of a function of the kernel, one by which the scheduler takes a thread off its CPU? */

@@ -174,6 +174,23 @@ TEST(open_does_not_take_a_file_that_was_replaced_since)
 	coati_images_free(&images);
 }
 
+TEST(open_takes_a_copy_with_the_same_build_id_where_the_file_is_gone)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	uint32_t image, gone, other;
+
+	make_program("program", 5, "real");
+	image = ask_image(images, recorded(here("program"), 5));
+	gone = ask_image(images, recorded(here("gone"), 5));
+	other = ask_image(images, recorded(here("other"), 6));
+	CHECK_U64(image, !=, gone);
+	CHECK_STR(ask_function(images, gone, BUILDER_TEXT_VADDR), "real");
+	CHECK_STR(ask_info(images, gone).name, "gone");
+	CHECK_STR(ask_info(images, gone).opened, here("program"));
+	CHECK_STR(ask_function(images, other, BUILDER_TEXT_VADDR), "[other]");
+	coati_images_free(&images);
+}
+
 TEST(open_takes_the_debug_file_of_what_was_replaced)
 {
 	struct coati_images_opts opts = { .debug_dirs = here("debug") };

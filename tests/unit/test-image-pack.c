@@ -116,6 +116,29 @@ TEST(pack_writes_the_bytes_of_the_format_page)
 	coati_images_free(&images);
 }
 
+TEST(pack_answers_for_a_copy_of_the_file_too)
+{
+	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+	struct coati_image_ref copy = { .size = sizeof(copy),
+					.build_id_size = 4,
+					.build_id = { 0xde, 0xad, 0xbe, 0xef },
+					.path = "/copy/of/app" };
+	struct coati_address a[] = { { .vaddr = 0x1010 }, { .vaddr = 0x1030 } };
+
+	CHECK_OK(coati_images_unpack(images, example, sizeof(example)));
+	CHECK_OK(coati_images_get(images, &copy, &a[0].image, NULL));
+	a[1].image = a[0].image;
+	CHECK_U64(a[0].image, !=, get_image(images));
+	CHECK_OK(coati_images_resolve(images, a, 2, COATI_RESOLVE_LINES | COATI_RESOLVE_INLINES,
+				      NULL));
+	CHECK_U64(a[0].nr_names, ==, 2);
+	CHECK_STR(a[0].names[0].function, "leaf");
+	CHECK_STR(a[0].names[1].function, "main");
+	/* what was not packed has no name under either path */
+	CHECK(a[1].names[0].flags & COATI_NAME_SYNTHETIC);
+	coati_images_free(&images);
+}
+
 TEST(pack_is_answered_again_without_the_file)
 {
 	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);

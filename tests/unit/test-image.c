@@ -16,17 +16,23 @@
 #include "unit/elf-builder.h"
 #include "unit/image-ask.h"
 
-TEST(image_same_build_id_is_the_same_image_whatever_its_path)
+TEST(image_same_build_id_and_path_is_the_same_image_and_a_copy_is_another)
 {
 	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
 	struct coati_image_ref a = { .path = "/a", .build_id_size = 20, .build_id = { 1, 2, 3 } };
-	struct coati_image_ref b = a, c = a;
+	struct coati_image_ref b = a, c = a, gone = a, nowhere = a;
 
 	b.path = "/somewhere/else";
 	c.build_id[0] = 9;
-	CHECK_U64(ask_image(images, a), ==, ask_image(images, b));
+	gone.path = "/a (deleted)";
+	gone.ino = 12;
+	nowhere.path = "";
+	CHECK_U64(ask_image(images, a), !=, ask_image(images, b));
 	CHECK_U64(ask_image(images, a), !=, ask_image(images, c));
-	CHECK_U64(coati_images_count(images), ==, 2);
+	CHECK_U64(ask_image(images, a), ==, ask_image(images, gone));
+	CHECK_U64(ask_image(images, a), ==, ask_image(images, nowhere));
+	CHECK_STR(ask_info(images, ask_image(images, b)).name, "else");
+	CHECK_U64(coati_images_count(images), ==, 3);
 	coati_images_free(&images);
 }
 
