@@ -143,7 +143,7 @@ static bool wanted(const struct dump *d, const struct coati_recording_item *item
 		return true;
 	e = coati_recording_event(d->rec, item->event);
 	return item->raw.type == COATI_RECORD_SAMPLE && e && !is_stray(item) &&
-	       event_wanted(d->args, coati_dump_event_name(e));
+	       event_wanted(d->args, e->name);
 }
 
 /* The process and thread that a record is about. */
@@ -290,9 +290,8 @@ static void show(struct dump *d, const struct coati_recording_item *item)
 		type = unknown;
 	}
 	show_identity(s, item, &r, type,
-		      item->raw.type == COATI_RECORD_SAMPLE && e && !is_stray(item)
-			      ? coati_dump_event_name(e)
-			      : NULL);
+		      item->raw.type == COATI_RECORD_SAMPLE && e && !is_stray(item) ? e->name
+										    : NULL);
 	if (n < 0 && !is_stray(item))
 		coati_sink_text(s, "malformed", coati_errno_name(n));
 	else if (n >= 0)
@@ -351,7 +350,7 @@ static int walk(struct dump *d)
 static bool event_matches(const struct coati_recording *r, const char *pattern)
 {
 	for (uint32_t i = 0; i < coati_recording_event_count(r); i++)
-		if (coati_glob_match(pattern, coati_dump_event_name(coati_recording_event(r, i))))
+		if (coati_glob_match(pattern, coati_recording_event(r, i)->name))
 			return true;
 	return false;
 }
@@ -369,7 +368,7 @@ static bool events_are_there(const struct dump *d)
 		return true;
 	for (uint32_t i = 0; i < coati_recording_event_count(d->rec); i++)
 		coati_strbuf_printf(&names, "%s%s", i ? ", " : "",
-				    coati_dump_event_name(coati_recording_event(d->rec, i)));
+				    coati_recording_event(d->rec, i)->name);
 	coati_say("--event %s: the recording has no such event; it has: %s", missing,
 		  names.len ? names.text : "none");
 	coati_strbuf_fini(&names);

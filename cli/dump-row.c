@@ -248,7 +248,7 @@ static const struct dump_row *find_row(struct dump_rows *rows, struct dump_field
 	if (event >= FIELDS_EVENTS || !e)
 		return NULL;
 	row = &rows->by_event[event];
-	name = coati_dump_event_name(e);
+	name = e->name;
 	if (*row && (*row)->event != name) {
 		free_row(*row);
 		*row = NULL;

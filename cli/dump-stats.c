@@ -28,13 +28,6 @@ void coati_dump_stats_add(struct dump_stats *st, const struct coati_recording_it
 		st->samples[item->event < STATS_EVENTS ? item->event : STATS_EVENTS - 1]++;
 }
 
-const char *coati_dump_event_name(const struct coati_recording_event *e)
-{
-	const char *usual = strncmp(e->name, "event ", 6) ? NULL : coati_attr_name(&e->attr);
-
-	return usual ? usual : e->name;
-}
-
 static const char *type_name(uint32_t type)
 {
 	const char *name = coati_record_name(type);
@@ -66,7 +59,7 @@ static void print_json(const struct dump_stats *st, const struct coati_recording
 	coati_json_array(&j);
 	for (uint32_t e = 0; e < coati_recording_event_count(rec) && e < STATS_EVENTS; e++) {
 		coati_json_object(&j);
-		coati_json_kstr(&j, "event", coati_dump_event_name(coati_recording_event(rec, e)));
+		coati_json_kstr(&j, "event", coati_recording_event(rec, e)->name);
 		coati_json_ku64(&j, "samples", st->samples[e]);
 		coati_json_end(&j);
 	}
@@ -101,7 +94,7 @@ static void print_text(const struct dump_stats *st, const struct coati_recording
 	coati_strbuf_adds(out, "\n       samples  event\n");
 	for (uint32_t e = 0; e < coati_recording_event_count(rec) && e < STATS_EVENTS; e++) {
 		add_count(out, st->samples[e], 14);
-		name = coati_dump_event_name(coati_recording_event(rec, e));
+		name = coati_recording_event(rec, e)->name;
 		coati_strbuf_adds(out, "  ");
 		coati_strbuf_clean(out, name, strlen(name));
 		coati_strbuf_addc(out, '\n');

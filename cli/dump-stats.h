@@ -18,8 +18,6 @@ struct dump_stats {
 	uint64_t malformed, no_event;			   /* samples of no event in the file */
 };
 
-/* A file without its sections has no names: what the attr says is better than a number. */
-const char *coati_dump_event_name(const struct coati_recording_event *e);
 void coati_dump_stats_add(struct dump_stats *st, const struct coati_recording_item *item);
 void coati_dump_stats_print(const struct dump_stats *st, const struct coati_recording *rec,
 			    bool json, struct strbuf *out);

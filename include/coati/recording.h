@@ -94,7 +94,8 @@ struct coati_recording;
 
 /* An event of the recording. Strings live as long as the recording. */
 struct coati_recording_event {
-	const char *name; /* never NULL; "event 3" when the file has none */
+	/* never NULL; where the file has none: by its numbers ("cycles"), else "event 3" */
+	const char *name;
 	struct coati_attr attr;
 	const uint64_t *ids;
 	uint32_t nr_ids;

@@ -20,8 +20,6 @@ static const struct event_symbol symbols[] = {
 	/* clang-format on */
 };
 
-#define NR_CACHES 7
-
 /* A word that may stand for a number; several words may stand for the same one. */
 struct cache_word {
 	const char *word;
@@ -59,26 +57,6 @@ static const struct cache_word result_words[] = {
 	{ "refs", COATI_CACHE_RESULT_ACCESS },	 { "reference", COATI_CACHE_RESULT_ACCESS },
 	{ "access", COATI_CACHE_RESULT_ACCESS }, { "ops", COATI_CACHE_RESULT_ACCESS },
 	{ "misses", COATI_CACHE_RESULT_MISS },	 { "miss", COATI_CACHE_RESULT_MISS },
-};
-
-#define CACHE_ROW(name)                                                                           \
-	{                                                                                         \
-		{ name "-loads", name "-load-misses" }, { name "-stores", name "-store-misses" }, \
-			{ name "-prefetches", name "-prefetch-misses" },                          \
-	}
-
-static const char *const cache_names[NR_CACHES][3][2] = {
-	[COATI_CACHE_L1D] = CACHE_ROW("L1-dcache"), [COATI_CACHE_L1I] = CACHE_ROW("L1-icache"),
-	[COATI_CACHE_LL] = CACHE_ROW("LLC"),	    [COATI_CACHE_DTLB] = CACHE_ROW("dTLB"),
-	[COATI_CACHE_ITLB] = CACHE_ROW("iTLB"),	    [COATI_CACHE_BPU] = CACHE_ROW("branch"),
-	[COATI_CACHE_NODE] = CACHE_ROW("node"),
-};
-
-/* Which operations a cache has, bit per operation: nothing is stored through an instruction cache. */
-static const uint8_t cache_ops[NR_CACHES] = {
-	[COATI_CACHE_L1D] = 7,	[COATI_CACHE_L1I] = 5,	[COATI_CACHE_LL] = 7,
-	[COATI_CACHE_DTLB] = 7, [COATI_CACHE_ITLB] = 1, [COATI_CACHE_BPU] = 1,
-	[COATI_CACHE_NODE] = 7,
 };
 
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
@@ -154,14 +132,6 @@ int coati_symbol_find(struct slice name, struct event_symbol *ret, const char **
 	return find_cache(name, ret, ret_why);
 }
 
-const char *coati_cache_name(unsigned int cache, unsigned int op, unsigned int result)
-{
-	if (cache >= NR_CACHES || op > COATI_CACHE_OP_PREFETCH ||
-	    result > COATI_CACHE_RESULT_MISS || !(cache_ops[cache] >> op & 1))
-		return NULL;
-	return cache_names[cache][op][result];
-}
-
 void coati_symbol_nearest(struct nearest *n)
 {
 	for (size_t i = 0; i < COUNT_OF(symbols); i++) {
@@ -199,20 +169,10 @@ const char *coati_event_kind_name(enum coati_event_kind kind)
 
 const char *coati_attr_name(const struct coati_attr *attr)
 {
-	uint64_t config;
-
 	if (!attr)
 		return NULL;
-	config = attr->config;
-	if (attr->type == COATI_TYPE_HARDWARE || attr->type == COATI_TYPE_HW_CACHE)
-		config &= UINT32_MAX; /* the upper half may name one of several kinds of core */
-	if (attr->type == COATI_TYPE_HW_CACHE)
-		return config >> 24 ? NULL
-				    : coati_cache_name(config & 0xff, config >> 8 & 0xff,
-						       config >> 16 & 0xff);
-	for (size_t i = 0; i < COUNT_OF(symbols); i++) {
-		if (symbols[i].type == attr->type && symbols[i].config == config)
+	for (size_t i = 0; attr->type == COATI_TYPE_TOOL && i < COUNT_OF(symbols); i++)
+		if (symbols[i].type == attr->type && symbols[i].config == attr->config)
 			return symbols[i].name;
-	}
-	return NULL;
+	return coati_event_usual_name(attr->type, attr->config);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "record/event-name.h"
 
 #define STRING_MAX 65536
 #define ARGS_MAX   65536
@@ -155,7 +156,10 @@ int coati_model_add_event(struct model *m, const struct coati_attr *attr, struct
 	*e = (struct coati_recording_event){
 		.attr = *attr, .ids = copy, .nr_ids = (uint32_t)nr, .group_leader = -1
 	};
-	e->name = coati_arena_printf(&m->arena, "event %u", index);
+	/* until the file gives it a name, if it does */
+	e->name = coati_event_usual_name(attr->type, attr->config);
+	if (!e->name)
+		e->name = coati_arena_printf(&m->arena, "event %u", index);
 	r = e->name ? coati_format_table_add(m->table, attr) : -ENOMEM;
 	for (uint64_t i = 0; r >= 0 && i < nr; i++) {
 		r = coati_format_table_id(m->table, copy[i], index);
