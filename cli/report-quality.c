@@ -205,6 +205,9 @@ static void add_advice(const struct report *r, struct strbuf *s)
 		coati_strbuf_adds(
 			s,
 			"# nothing is known of the time off the CPUs: coati record --off-cpu records it\n");
+	else if (r->mode == MODE_ON && !r->quality.samples && !r->quality.filtered &&
+		 r->quality.trace_records)
+		coati_strbuf_adds(s, "# no samples: the recording has a hardware trace instead\n");
 	else if (r->mode == MODE_ON && !r->quality.samples && !r->quality.filtered)
 		coati_strbuf_adds(
 			s, "# no samples: it ran too shortly or slept; coati record -F 10000 takes "

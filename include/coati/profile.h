@@ -250,6 +250,8 @@ struct coati_profile_quality {
 	uint32_t reserved;
 	/* Where threads were watched: those that ended, main threads of processes too. */
 	uint64_t exits;
+	/* of a hardware trace (Intel PT, CoreSight), which is not decoded: its records and data */
+	uint64_t trace_records, trace_bytes;
 };
 /* The share of what was counted that has samples, 0 to 1; negative when it is not known. */
 COATI_API double coati_profile_sampled(const struct coati_profile_quality *q);

@@ -142,6 +142,11 @@ static int take_other(struct reading *r, const struct coati_recording_item *item
 	case COATI_RECORD_LOST_SAMPLES:
 	case COATI_RECORD_THROTTLE:
 		return take_loss(r, item, fmt);
+	case COATI_RECORD_AUX:
+	case COATI_RECORD_AUXTRACE_INFO:
+	case COATI_RECORD_AUXTRACE:
+		coati_reading_aux_record(r, item);
+		return 0;
 	default:
 		return 0;
 	}
@@ -544,6 +549,7 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 		n = ended < 0 ? ended : n;
 	}
 	close_account(r);
+	coati_reading_aux_end(r, path);
 	describe_file(r);
 	if (n == -ENOMEM)
 		return coati_fail(err, n, "%s: out of memory", path);

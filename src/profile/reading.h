@@ -65,9 +65,12 @@ struct reading {
 	uint64_t start, end;   /* time of the first sample and, where it is needed, of the last */
 	uint64_t from, to;     /* what the filter lets through */
 	uint64_t filtered_before; /* samples of other files that the filter left out */
-	bool is_told;		  /* the recorder unwound stacks, and counted how they ended */
-	uint64_t cgroup;	  /* the last one, and its labels */
-	struct map context_sets;  /* cgroup and context to their set of labels */
+	bool has_aux;		  /* there are records of a hardware trace */
+	uint32_t aux_kind;	  /* as AUXTRACE_INFO numbers them, 0: not said */
+	uint64_t aux_bytes;
+	bool is_told;		 /* the recorder unwound stacks, and counted how they ended */
+	uint64_t cgroup;	 /* the last one, and its labels */
+	struct map context_sets; /* cgroup and context to their set of labels */
 	uint32_t cgroup_labels, cgroup_epoch; /* epoch: of tasks, a later record may name it */
 	ARRAY(struct image_note) notes;	      /* by image */
 	const char *path;
@@ -112,6 +115,9 @@ int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t
  * false: there is nothing to walk. */
 bool coati_reading_walk(struct reading *r, const struct coati_record *rec, uint64_t time,
 			struct chain_key *key);
+/* AUX, AUXTRACE_INFO or AUXTRACE: a trace of the hardware is counted; and a note of it at the end. */
+void coati_reading_aux_record(struct reading *r, const struct coati_recording_item *item);
+void coati_reading_aux_end(struct reading *r, const char *path);
 /* A batch of our own: names go to the images, other kinds are left alone. -ENOMEM; one that is damaged is counted. */
 int coati_reading_batch(struct reading *r, const struct coati_recording_item *item,
 			const struct coati_record *rec);
