@@ -15,6 +15,7 @@
 struct nest {
 	ARRAY(uint64_t) ends;
 	uint64_t last;
+	uint64_t nr_open, last_sample; /* slices of samples, which say where they begin and end */
 };
 
 struct chrome_points {
@@ -100,6 +101,20 @@ static int add_end(struct chrome_points *p, const struct chrome_point *e)
 	return 0;
 }
 
+/* The begin or end of a slice of samples: in order of time, and each end has its begin. */
+static int add_edge(struct chrome_points *p, const struct chrome_point *e)
+{
+	struct nest *n = find_nest(p, e);
+
+	if (!n)
+		return -ENOMEM;
+	if (e->time < n->last_sample || (e->phase == 'E' && !n->nr_open))
+		return -EBADMSG;
+	n->last_sample = e->time;
+	n->nr_open += e->phase == 'B' ? 1 : -UINT64_C(1);
+	return 0;
+}
+
 int coati_chrome_point(struct chrome_points *p, const struct chrome_point *e)
 {
 	int r;
@@ -107,6 +122,9 @@ int coati_chrome_point(struct chrome_points *p, const struct chrome_point *e)
 	switch (e->phase) {
 	case 'X':
 		return add_slice(p, e);
+	case 'B':
+	case 'E':
+		return add_edge(p, e);
 	case 'b':
 	case 'e':
 		r = add_end(p, e);
@@ -129,6 +147,9 @@ int coati_chrome_point(struct chrome_points *p, const struct chrome_point *e)
 
 int coati_chrome_points_end(struct chrome_points *p, struct tally *t)
 {
+	for (size_t i = 0; i < p->nests.len; i++)
+		if (p->nests.v[i].nr_open)
+			return -EBADMSG;
 	if (p->pairs.len)
 		return -EBADMSG;
 	t->live = p->live;

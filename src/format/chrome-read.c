@@ -157,7 +157,7 @@ static void read_event(struct reading *r)
 	}
 	if (!e.point.phase)
 		bad(r, -EBADMSG);
-	else if (e.is_thread_name && e.point.phase == 'M')
+	else if (e.is_thread_name && e.point.phase == 'M' && e.point.tid < CHROME_OWN_TRACK)
 		add_naming(r, &e);
 	else if (!r->json.failed)
 		bad(r, coati_chrome_point(r->points, &e.point));

@@ -3,6 +3,7 @@
  * Chrome's trace events as JSON, with sampled stacks: "stackFrames" is a tree of functions, each with the file of its code as category; "samples" has for each sample
  * the node of its innermost function, thread, CPU, event, weight and time. Times are microseconds since the first sample with all digits of the nanoseconds. Names of
  * processes and threads are metadata events; one whose name changes has several, whose "sample" says from which sample on it holds. Losses are instants.
+ * Perfetto knows no samples: for it they are slices as well (chrome-slices.c).
  * Live events are in live-chrome.c. Names by the common rule.
  */
 #include <errno.h>
@@ -17,15 +18,6 @@
 #include "format/stacktree.h"
 #include "format/timeline.h"
 #include "format/who.h"
-
-struct chrome {
-	struct format_input *in;
-	struct format_output *out;
-	struct json json;
-	struct timeline timeline;
-	struct stacktree tree; /* of functions */
-	uint32_t *frames;      /* a frame of each function */
-};
 
 static int make_tree(struct chrome *x)
 {
@@ -112,6 +104,8 @@ static int put_events(struct chrome *x)
 		put_name(x, "process_name", &nobody, "no samples", 0);
 	for (size_t i = 0; i < x->in->nr_losses; i++)
 		put_loss(x, &x->in->losses[i]);
+	if (r == 0)
+		r = coati_chrome_slices(x);
 	if (r == 0 && x->in->live)
 		coati_chrome_live(j, &x->timeline, x->out);
 	coati_json_end(j);
@@ -187,7 +181,8 @@ static int put_file(struct chrome *x)
 	int r;
 
 	coati_json_object(j);
-	coati_json_kstr(j, "displayTimeUnit", "ns");
+	/* "ns" would make some versions of Perfetto take the times for nanoseconds */
+	coati_json_kstr(j, "displayTimeUnit", "ms");
 	put_other_data(x);
 	r = put_events(x);
 	put_nodes(x);
