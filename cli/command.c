@@ -11,7 +11,7 @@
 
 void coati_command_help(const struct coati_command *cmd, struct strbuf *out)
 {
-	coati_strbuf_printf(out, "usage: coati %s%s%s\n%s\n\n", cmd->name, cmd->usage[0] ? " " : "",
+	coati_strbuf_printf(out, "usage: coati %s%s%s\n%s\n", cmd->name, cmd->usage[0] ? " " : "",
 			    cmd->usage, cmd->summary);
 	coati_options_help(cmd->options, out);
 	coati_strbuf_adds(out, "Examples:\n");

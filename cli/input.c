@@ -197,6 +197,8 @@ const char *coati_source_conflict(const struct source_args *a)
 {
 	if (a->no_local && (a->debuginfod || a->root || a->debug_dirs))
 		return "--no-local takes only names that came with the recording: --debuginfod, --root and --debug-dirs do not go with it";
+	if (a->trust && !a->root)
+		return "--trust is about the files below --root DIR, which is not given";
 	return NULL;
 }
 
@@ -208,6 +210,7 @@ struct coati_images_opts coati_source_images(const struct source_args *a)
 		.debug_dirs = a->debug_dirs,
 		.flags = (a->debuginfod ? COATI_IMAGES_DEBUGINFOD : 0) |
 			 (a->no_local ? COATI_IMAGES_NO_LOCAL : 0) |
+			 (a->trust ? COATI_IMAGES_TRUST : 0) |
 			 (a->mangled ? COATI_IMAGES_MANGLED : 0),
 	};
 }

@@ -36,7 +36,7 @@ struct source_args {
 	struct coati_filter filter;
 	bool no_inline, mangled;
 	const char *root, *debug_dirs;
-	bool debuginfod, no_local;
+	bool debuginfod, no_local, trust;
 };
 
 struct coati_images_opts coati_source_images(const struct source_args *a);
@@ -81,6 +81,8 @@ int coati_source_contexts(const struct source_args *a, bool wanted, struct coati
 			 "functions as linked, no inlined ones"),                                  \
 		OPT_FLAG(0, "mangled", type, of.mangled, "names as in the symbol table"),          \
 		OPT_STR(0, "root", type, of.root, "DIR", "look for files below DIR"),              \
+		OPT_FLAG(0, "trust", type, of.trust,                                               \
+			 "with --root: take files without a build ID whatever their size"),        \
 		OPT_STR(0, "debug-dirs", type, of.debug_dirs, "DIRS",                              \
 			"look for debug files there, list with : (/usr/lib/debug)"),               \
 		OPT_FLAG(0, "debuginfod", type, of.debuginfod,                                     \

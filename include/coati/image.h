@@ -56,6 +56,9 @@ enum coati_image_kind {
 #define COATI_IMAGES_NO_LOCAL \
 	(UINT32_C(1) << 2) /* only what was packed: the files of this machine are not those */
 #define COATI_IMAGES_MANGLED (UINT32_C(1) << 3) /* names as they are in the symbol table */
+/* Take files below `root` that have no build ID, whatever their size: else they must be as long as
+ * what was mapped. Their devices and inodes are not compared. */
+#define COATI_IMAGES_TRUST (UINT32_C(1) << 4)
 
 struct coati_images_opts {
 	uint64_t size;

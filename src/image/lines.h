@@ -43,6 +43,7 @@ struct lines_input {
 	int fd; /* of the file with .debug_info (or with .dwo, .gnu_debugaltlink ... that leads to it); stays the caller's */
 	const char *path; /* of that file, for split DWARF and the alternate file; may be NULL */
 	const char *debug_dirs; /* for these, list with ':' */
+	const char *root; /* the alternate file and @debug_dirs lie below it; NULL or "": here */
 	const uint64_t *vaddrs; /* sorted, without doubles */
 	size_t nr;
 	bool want_lines,

@@ -257,6 +257,55 @@ static int check_inode(const struct coati_image *im, const struct copy *c, const
 	return 0;
 }
 
+static uint64_t round_up(uint64_t value, uint64_t page)
+{
+	return (value + page - 1) & ~(page - 1);
+}
+
+/* Could a mapping of @length bytes be that of the file's code, or of all of it, as loaders map it
+ * first? Pages are those of the machine that recorded. */
+static bool has_length(const struct copy *c, uint64_t length, uint64_t page)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+	struct elf_segment s;
+
+	for (uint32_t i = 0; i < c->elf.phnum && coati_elf_segment(&c->elf, i, &s) == 0; i++) {
+		uint64_t start = s.vaddr & ~(page - 1);
+
+		if (s.type != PT_LOAD)
+			continue;
+		if (s.flags & PF_X && round_up(s.vaddr + s.filesz, page) - start == length)
+			return true;
+		low = start < low ? start : low;
+		high = s.vaddr + s.memsz > high ? s.vaddr + s.memsz : high;
+	}
+	return high > low && round_up(high, page) - low == length;
+}
+
+/* A file of a copied tree has a device and an inode of its own: the length of the mapping tells. */
+static int check_copied(const struct coati_image *im, const struct copy *c, const char *shown,
+			struct coati_error *err)
+{
+	uint64_t length = im->map_end - im->map_start;
+
+	if (im->all->flags & COATI_IMAGES_TRUST)
+		return 0;
+	if (im->map_end <= im->map_start && !im->ino)
+		return 0; /* asked for by its path alone */
+	if (im->map_end <= im->map_start)
+		return coati_fail(err, -ESTALE,
+				  "%s: neither a build ID nor a size shows that it is the recorded "
+				  "file; --trust takes it all the same",
+				  shown);
+	for (uint64_t page = 4096; page <= 65536; page *= 4)
+		if (has_length(c, length, page))
+			return 0;
+	return coati_fail(err, -ESTALE,
+			  "%s is another file than the recorded one, whose code was mapped with "
+			  "%llu bytes; --trust takes it all the same",
+			  shown, (unsigned long long)length);
+}
+
 /* ---- all places ------------------------------------------------------------------------------------------------------- */
 
 struct search {
@@ -277,8 +326,15 @@ static int refuse(struct search *s, const struct coati_error *why)
 	return why->code;
 }
 
+/* What may be said of a file without a build ID. */
+enum proof {
+	PROOF_NONE,    /* it has the path: device and inode are compared */
+	PROOF_MAPPING, /* it is the mapping of the process itself */
+	PROOF_COPIED,  /* it lies in a tree that the user named, copied from elsewhere */
+};
+
 /* 0: taken. */
-static int try_fd(struct search *s, int fd, bool is_mapping, const char *shown)
+static int try_fd(struct search *s, int fd, enum proof proof, const char *shown)
 {
 	CLEANUP(fd_closep) int owned = fd;
 	struct coati_error err = { 0 };
@@ -289,7 +345,9 @@ static int try_fd(struct search *s, int fd, bool is_mapping, const char *shown)
 	TAKE_FD(owned);
 	if (s->im->build_id_size)
 		r = check_id(s->im, s->copy, shown, &err);
-	else if (!is_mapping || s->im->ino)
+	else if (proof == PROOF_COPIED)
+		r = check_copied(s->im, s->copy, shown, &err);
+	else if (proof == PROOF_NONE || s->im->ino)
 		r = check_inode(s->im, s->copy, shown, &err);
 	if (r < 0) {
 		coati_copy_close(s->copy);
@@ -303,12 +361,14 @@ static int try_below(struct search *s, const char *root, const char *path, bool 
 {
 	struct coati_error err = { 0 };
 	char shown[IMAGE_PATH_MAX + 64];
-	int fd = coati_open_below(root, path, follow, &err);
+	/* links of a tree that the user named stay in it */
+	bool copied = root == s->im->all->root && *root && strcmp(root, "/") != 0;
+	int fd = coati_open_below(root, path, follow || copied, &err);
 
 	if (fd < 0)
 		return refuse(s, &err);
 	snprintf(shown, sizeof(shown), "%s%s", root, path);
-	return try_fd(s, fd, false, shown);
+	return try_fd(s, fd, copied ? PROOF_COPIED : PROOF_NONE, shown);
 }
 
 /* A link of the kernel's own to a file of the process: right even when the file is deleted or in another mount namespace. @is_proof: it is
@@ -323,7 +383,8 @@ static int try_kernel_link(struct search *s, const char *path, bool is_proof)
 		return -errno;
 	fd = open_regular(place, path, &err);
 	fd_closep(&place);
-	return fd < 0 ? refuse(s, &err) : try_fd(s, fd, is_proof, path);
+	return fd < 0 ? refuse(s, &err)
+		      : try_fd(s, fd, is_proof ? PROOF_MAPPING : PROOF_NONE, path);
 }
 
 /* Does the link of the kernel lead to a file of that name? */

@@ -176,6 +176,7 @@ int coati_image_add_lines(struct coati_image *im, uint64_t *vaddrs, size_t nr, u
 		in = (struct lines_input){ .fd = dwarf->fd,
 					   .path = path,
 					   .debug_dirs = im->all->debug_dirs,
+					   .root = im->all->root,
 					   .vaddrs = vaddrs,
 					   .nr = nr,
 					   .want_lines = flags & COATI_RESOLVE_LINES,

@@ -12,6 +12,7 @@
 
 /* What the section says: a path, its terminator, a build id. */
 struct altlink {
+	const char *root; /* below which it is looked for */
 	const char *path;
 	const uint8_t *id;
 	size_t id_size;
@@ -52,21 +53,35 @@ static int try_alt(struct dwarf_file *f, const struct altlink *link, const char 
 	return 0;
 }
 
-/* DIR/.build-id/ab/cdef.debug, then DIR/.dwz/NAME. */
+/* ROOT/DIR/NAME, of which @len bytes of DIR count. */
+static int try_joined(struct dwarf_file *f, const struct altlink *link, const char *dir, int len,
+		      const char *name)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s%.*s/%s", link->root, len, dir, name) >=
+	    (int)sizeof(path))
+		return -ENOENT;
+	return try_alt(f, link, path);
+}
+
+/* Below DIR: .build-id/ab/cdef.debug, then .dwz/NAME, where NAME is what stands behind .dwz in the
+ * link (Debian: .dwz/x86_64-linux-gnu/bash.debug), then the last part of it alone. */
 static int try_debug_dir(struct dwarf_file *f, const struct altlink *link, const char *dir, int len)
 {
-	const char *slash = strrchr(link->path, '/');
-	char path[PATH_MAX], hex[2 * 20 + 1];
-	int r = -ENOENT;
+	const char *slash = strrchr(link->path, '/'), *dwz = strstr(link->path, ".dwz/");
+	char hex[2 * 20 + 1], name[PATH_MAX];
+	int r;
 
 	for (size_t i = 0; i < link->id_size; i++)
 		snprintf(hex + 2 * i, 3, "%02x", link->id[i]);
-	if (snprintf(path, sizeof(path), "%.*s/.build-id/%.2s/%s.debug", len, dir, hex, hex + 2) <
-	    (int)sizeof(path))
-		r = try_alt(f, link, path);
-	if (r == -ENOENT && snprintf(path, sizeof(path), "%.*s/.dwz/%s", len, dir,
-				     slash ? slash + 1 : link->path) < (int)sizeof(path))
-		r = try_alt(f, link, path);
+	snprintf(name, sizeof(name), ".build-id/%.2s/%s.debug", hex, hex + 2);
+	r = try_joined(f, link, dir, len, name);
+	if (r == -ENOENT && dwz)
+		r = try_joined(f, link, dir, len, dwz);
+	if (r == -ENOENT && snprintf(name, sizeof(name), ".dwz/%s",
+				     slash ? slash + 1 : link->path) < (int)sizeof(name))
+		r = try_joined(f, link, dir, len, name);
 	return r;
 }
 
@@ -75,7 +90,9 @@ static int try_named(struct dwarf_file *f, const struct altlink *link, const cha
 	const char *slash = own ? strrchr(own, '/') : NULL;
 	char path[PATH_MAX];
 
-	if (link->path[0] == '/' || !slash)
+	if (link->path[0] == '/')
+		return try_joined(f, link, "", 0, link->path + 1);
+	if (!slash)
 		return try_alt(f, link, link->path);
 	if (snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - own), own, link->path) >=
 	    (int)sizeof(path))
@@ -92,6 +109,7 @@ int coati_split_open_alt(struct dwarf_file *f, const struct lines_input *in,
 
 	if (!read_altlink(f, &link))
 		return 0;
+	link.root = in->root ? in->root : "";
 	r = try_named(f, &link, in->path);
 	while (r == -ENOENT && *dirs) {
 		size_t len = strcspn(dirs, ":");

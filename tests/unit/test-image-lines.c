@@ -64,10 +64,12 @@ static void all_addresses(const char *path, struct ours *o)
 	coati_elf_close(&e);
 }
 
-static int resolve(const char *path, struct ours *o, struct coati_error *err)
+static int resolve_with(const char *path, const char *root, const char *debug_dirs, struct ours *o,
+			struct coati_error *err)
 {
 	struct lines_input in = { .path = path,
-				  .debug_dirs = ".",
+				  .debug_dirs = debug_dirs,
+				  .root = root,
 				  .want_lines = true,
 				  .want_inlines = true,
 				  .tally = &o->tally };
@@ -82,6 +84,11 @@ static int resolve(const char *path, struct ours *o, struct coati_error *err)
 	r = coati_lines_resolve(&in, say, o, err);
 	close(in.fd);
 	return r;
+}
+
+static int resolve(const char *path, struct ours *o, struct coati_error *err)
+{
+	return resolve_with(path, NULL, ".", o, err);
 }
 
 static void ours_free(struct ours *o)
@@ -374,6 +381,39 @@ TEST_LIMIT(lines_find_what_dwz_shares, 120)
 	CHECK_INT(o.tally.nr_alt_missing, ==, 1);
 	CHECK_HAS(o.tally.why, "shared");
 	ours_free(&o);
+	ours_free(&whole);
+}
+
+TEST_LIMIT(lines_find_what_dwz_shares_below_the_debug_dirs_and_the_root, 120)
+{
+	static const struct {
+		const char *root, *dirs;
+		int missing;
+	} tries[] = {
+		{ "", "/usr/lib/debug", 1 }, { "", "nowhere:copied", 0 }, { "", "copied/.dwz", 1 },
+		{ "tree", "/nowhere", 0 }, /* by the path in the link */
+		{ "tree", "/debug", 0 },     { "other", "/debug", 0 },	  { "other", "/copied", 1 }
+	};
+	struct ours whole, o;
+
+	if (system("command -v dwz > /dev/null") != 0)
+		test_skip("dwz is not installed");
+	build("gcc", "-gdwarf-4");
+	link_program("gcc", "-gdwarf-4 -Wl,--build-id", "whole");
+	CHECK_OK(resolve("whole", &whole, NULL));
+	run("cp whole one && cp whole two && "
+	    "dwz -m shared -M /no/such/debug/.dwz/some-arch/both.debug one two");
+	run("mkdir -p copied/.dwz/some-arch tree/no/such/debug/.dwz/some-arch "
+	    "other/debug/.dwz/some-arch && cp shared copied/.dwz/some-arch/both.debug && "
+	    "cp shared tree/no/such/debug/.dwz/some-arch/both.debug && "
+	    "mv shared other/debug/.dwz/some-arch/both.debug");
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		CHECK_OK(resolve_with("one", tries[i].root, tries[i].dirs, &o, NULL));
+		CHECK_INT(o.tally.nr_alt_missing, ==, tries[i].missing);
+		if (!tries[i].missing)
+			CHECK_STR(o.text.text, whole.text.text);
+		ours_free(&o);
+	}
 	ours_free(&whole);
 }
 
