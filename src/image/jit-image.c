@@ -141,11 +141,14 @@ static int make_name(struct coati_image *im, struct jit *j, const struct jit_fun
 {
 	const struct jit_line *line = coati_jit_line(j, f, addr);
 	char *name = coati_arena_strdup(&im->arena, f->name);
+	/* symbols of a file are as its symbol table has them */
+	const char *shown =
+		name && im->kind == COATI_IMAGE_FILE ? coati_image_readable(im, name) : name;
 	char *file = line ? coati_arena_strdup(&im->arena, line->file) : NULL;
 
-	if (!name || (line && !file))
+	if (!name || !shown || (line && !file))
 		return -ENOMEM;
-	*ret = (struct coati_name){ .function = name,
+	*ret = (struct coati_name){ .function = shown,
 				    .symbol = name,
 				    .file = file,
 				    .line = line ? line->line : 0,

@@ -545,6 +545,8 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 
 		if (ended == 0)
 			ended = coati_off_end(r);
+		if (ended == 0)
+			ended = coati_reading_simpleperf(r);
 
 		n = ended < 0 ? ended : n;
 	}

@@ -118,6 +118,8 @@ bool coati_reading_walk(struct reading *r, const struct coati_record *rec, uint6
 /* AUX, AUXTRACE_INFO or AUXTRACE: a trace of the hardware is counted; and a note of it at the end. */
 void coati_reading_aux_record(struct reading *r, const struct coati_recording_item *item);
 void coati_reading_aux_end(struct reading *r, const char *path);
+/* Symbols that a recording of simpleperf brings, when all of its mappings are known. -ENOMEM. */
+int coati_reading_simpleperf(struct reading *r);
 /* A batch of our own: names go to the images, other kinds are left alone. -ENOMEM; one that is damaged is counted. */
 int coati_reading_batch(struct reading *r, const struct coati_recording_item *item,
 			const struct coati_record *rec);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "record/event-name.h"
+#include "recording/simpleperf.h"
 
 #define STRING_MAX 65536
 #define ARGS_MAX   65536
@@ -290,6 +291,25 @@ static void read_sample_time(struct model *m, struct cursor *c)
 	m->info.last_time = cursor_u64(c);
 }
 
+/* simpleperf has no section of events, but their names. */
+static int read_meta_info(struct model *m, const uint8_t *bytes, uint64_t size)
+{
+	for (size_t i = 0; i < m->events.len; i++) {
+		struct coati_recording_event *e = &m->events.v[i];
+		size_t len;
+		const char *name =
+			coati_simpleperf_event(bytes, size, e->attr.type, e->attr.config, &len);
+
+		if (!name)
+			continue;
+		name = coati_arena_strndup(&m->arena, name, len);
+		if (!name)
+			return -ENOMEM;
+		e->name = name;
+	}
+	return 0;
+}
+
 int coati_model_feature(struct model *m, uint32_t bit, const uint8_t *bytes, uint64_t size)
 {
 	struct cursor c = cursor_over(bytes, size);
@@ -329,6 +349,8 @@ int coati_model_feature(struct model *m, uint32_t bit, const uint8_t *bytes, uin
 	case COATI_FEATURE_CMDLINE:
 		read_cmdline(m, &c);
 		break;
+	case SIMPLEPERF_META_INFO:
+		return read_meta_info(m, bytes, size);
 	case COATI_FEATURE_EVENT_DESC:
 		read_event_desc(m, &c);
 		break;
