@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "image/inflate.h"
 #include "image/lines-dwarf.h"
 
 #define INFLATED_MAX (UINT64_C(4) << 30) /* all sections together */
@@ -53,57 +54,39 @@ static enum dwarf_section section_by_name(const char *name, bool *ret_z, bool *r
 	return SECTION_COUNT;
 }
 
-static int inflate(struct dwarf_file *f, struct dwarf_bytes *b, uint32_t kind, struct cursor *rest,
-		   uint64_t size, struct coati_error *err)
+/* What compressed sections of the file may still become. */
+static uint64_t room_left(const struct dwarf_file *f)
 {
-	struct dwarf_bytes in = { .at = rest->at, .size = cursor_left(rest) };
-	uint8_t *out;
-	int r;
+	uint64_t most = INFLATED_ANY + f->copy.size * RATIO_MAX;
 
-	*b = (struct dwarf_bytes){ 0 };
-	if (rest->bad || size > INFLATED_MAX - f->inflated ||
-	    size + f->inflated > INFLATED_ANY + f->copy.size * RATIO_MAX)
-		return coati_fail(err, -EBADMSG,
-				  "a compressed section would become larger than any sane one");
-	f->inflated += size;
-	out = coati_alloc((size_t)size ? (size_t)size : 1);
-	if (!out)
-		return coati_fail(err, -ENOMEM, "out of memory");
-	r = coati_inflate(kind, &in, out, (size_t)size, err);
-	if (r < 0) {
-		coati_free(out);
-		return r;
-	}
-	*b = (struct dwarf_bytes){ out, (size_t)size, out };
-	return 0;
+	if (most > INFLATED_MAX)
+		most = INFLATED_MAX;
+	return most > f->inflated ? most - f->inflated : 0;
 }
 
 static int load_section(struct dwarf_file *f, const struct elf_section *s, enum dwarf_section id,
 			bool z, struct coati_error *err)
 {
 	struct dwarf_bytes *b = &f->sections[id];
-	struct cursor c;
-	uint32_t kind;
-	uint64_t size;
+	struct inflate_input in = { .is_flagged = s->flags & SHF_COMPRESSED,
+				    .swap = f->elf.swap,
+				    .max = room_left(f) };
+	size_t size;
+	uint8_t *out;
+	int r;
 
 	b->at = coati_copy_section(&f->copy, s, &b->size);
-	if (!b->at)
+	if (!b->at || (!in.is_flagged && !z))
 		return 0;
-	c = cursor_over(b->at, b->size);
-	if (s->flags & SHF_COMPRESSED) {
-		c.swap = f->elf.swap;
-		kind = cursor_u32(&c);
-		cursor_skip(&c, 4);
-		size = cursor_u64(&c);
-		cursor_skip(&c, 8); /* alignment */
-		return inflate(f, b, kind, &c, size, err);
-	}
-	if (z && b->size > 12 && !memcmp(b->at, "ZLIB", 4)) {
-		cursor_skip(&c, 4);
-		c.swap = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__; /* always big-endian */
-		size = cursor_u64(&c);
-		return inflate(f, b, ELFCOMPRESS_ZLIB, &c, size, err);
-	}
+	in.bytes = b->at;
+	in.size = b->size;
+	r = coati_inflate_section(&in, &out, &size, err);
+	if (r < 0)
+		*b = (struct dwarf_bytes){ 0 };
+	if (r <= 0)
+		return r;
+	f->inflated += size;
+	*b = (struct dwarf_bytes){ out, size, out };
 	return 0;
 }
 

@@ -79,10 +79,6 @@ const struct dwarf_unit *coati_dwarf_unit_from(const struct dwarf_file *f, uint6
 const char *coati_dwarf_string(const struct dwarf_file *f, enum dwarf_section section,
 			       uint64_t offset);
 
-/* Undo the compression of a section (ELF's ELFCOMPRESS_ numbers): exactly @size bytes must come out. */
-int coati_inflate(uint32_t kind, const struct dwarf_bytes *in, void *out, size_t size,
-		  struct coati_error *err);
-
 /* From @offset to the end of the section; bad when there is nothing. */
 static inline struct cursor dwarf_cursor(const struct dwarf_file *f, enum dwarf_section section,
 					 uint64_t offset)

@@ -14,10 +14,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "image/image.h"
+#include "image/inflate.h"
 #include "image/open.h"
 #include "unwind/unwinder.h"
 
-#define CACHE_ROWS_MIN 2048u /* smaller tables are made as fast as they are read */
+#define INFLATED_MAX   (UINT64_C(1) << 30)
+#define INFLATED_ANY   (UINT64_C(16) << 20) /* for small files */
+#define INFLATED_RATIO 64		    /* to the size of the file */
+#define CACHE_ROWS_MIN 2048u		    /* smaller tables are made as fast as they are read */
 
 /* Take unwind data out of what was opened; sections are read now, code when it is asked for. */
 static int fetch_code(void *ctx, const uint8_t *bytes, size_t size)
@@ -25,6 +29,25 @@ static int fetch_code(void *ctx, const uint8_t *bytes, size_t size)
 	struct copy *c = ctx;
 
 	return coati_copy_bytes(c, (uint64_t)(bytes - c->bytes), size) ? 0 : -EIO;
+}
+
+/* A file whose .debug_frame cannot be inflated still has its .eh_frame. */
+static void inflate(struct unwind_cfi *c)
+{
+	uint64_t max = INFLATED_ANY + c->file.size * INFLATED_RATIO;
+	struct inflate_input in = { .bytes = c->in.packed,
+				    .size = c->in.packed_size,
+				    .is_flagged = c->in.is_packed_flagged,
+				    .max = max < INFLATED_MAX ? max : INFLATED_MAX };
+
+	if (!in.bytes)
+		return;
+	c->is_partial = true;
+	if (fetch_code(&c->file, in.bytes, in.size) < 0 ||
+	    coati_inflate_section(&in, &c->inflated, &c->inflated_size, NULL) <= 0)
+		return;
+	coati_table_input_add(&c->in, c->inflated, c->inflated_size);
+	c->is_partial = false;
 }
 
 static int read_file(struct unwind_cfi *c, struct coati_error *err)
@@ -46,9 +69,16 @@ static int read_file(struct unwind_cfi *c, struct coati_error *err)
 	for (uint32_t i = 0; i < c->in.nr_sections; i++)
 		if (fetch_code(&c->file, c->in.sections[i].bytes, c->in.sections[i].size) < 0)
 			return coati_fail(err, -EIO, "its unwind data cannot be read");
+	inflate(c);
 	c->in.fetch = fetch_code;
 	c->in.fetch_ctx = &c->file;
 	return 0;
+}
+
+static void close_file(struct unwind_cfi *c)
+{
+	coati_free(c->inflated);
+	coati_copy_close(&c->file);
 }
 
 static int open_vdso(const struct coati_image_info *info, struct unwind_cfi *ret,
@@ -99,17 +129,18 @@ int coati_unwind_open(struct coati_unwinder *u, uint32_t image, struct unwind_cf
 	r = read_file(ret, err);
 	if (r < 0) {
 		coati_error_prefix(err, "%s: ", info.name);
-		coati_copy_close(&ret->file);
+		close_file(ret);
 	}
 	return r;
 }
 
-/* Tables of files that others can write are not kept: whoever runs a program could name it by libc's build id. */
+/* Tables of files that others can write are not kept: whoever runs a program could name it by libc's build id. Nor are those that
+ * could be better: a library that inflates may be installed later. */
 static bool is_kept(const struct unwind_cfi *c)
 {
 	struct stat st;
 
-	return !c->is_vdso && c->file.fd >= 0 && fstat(c->file.fd, &st) == 0 &&
+	return !c->is_vdso && !c->is_partial && c->file.fd >= 0 && fstat(c->file.fd, &st) == 0 &&
 	       (st.st_uid == 0 || st.st_uid == geteuid());
 }
 
@@ -127,7 +158,7 @@ static int build(struct coati_unwinder *u, uint32_t image, struct unwind_image *
 	    coati_unwind_cache_read(u->cache_dir, c.in.build_id, c.in.build_id_size, &ui->bytes,
 				    &ui->size) == 0) {
 		u->stats.from_cache++;
-		coati_copy_close(&c.file);
+		close_file(&c);
 		return 0;
 	}
 	r = coati_table_build(&c.in, &ui->bytes, &ui->size);
@@ -136,7 +167,7 @@ static int build(struct coati_unwinder *u, uint32_t image, struct unwind_image *
 	else if (u->cache_dir && is_kept(&c) &&
 		 ((const struct table_head *)ui->bytes)->nr_rows >= CACHE_ROWS_MIN)
 		coati_unwind_cache_write(u->cache_dir, ui->bytes, ui->size, u->images->cache_bytes);
-	coati_copy_close(&c.file);
+	close_file(&c);
 	u->stats.table_build_ns += now_ns() - start_ns;
 	return r;
 }
@@ -214,8 +245,8 @@ int coati_unwinder_load(struct coati_unwinder *u, uint32_t image, struct unwind_
 /* What it keeps in memory: as far as the file was read, and what was gathered. */
 static uint64_t bytes_of(const struct unwind_cfi *c)
 {
-	return sizeof(*c) + c->file.read_bytes + c->g.nr_fdes * sizeof(*c->g.fdes) +
-	       c->g.nr_cies * sizeof(*c->g.cies);
+	return sizeof(*c) + c->file.read_bytes + c->inflated_size +
+	       c->g.nr_fdes * sizeof(*c->g.fdes) + c->g.nr_cies * sizeof(*c->g.cies);
 }
 
 struct unwind_cfi *coati_unwinder_cfi(struct coati_unwinder *u, uint32_t image,
@@ -252,7 +283,7 @@ void coati_unwind_cfi_free(struct unwind_cfi **cfi)
 	if (!*cfi)
 		return;
 	coati_gathered_fini(&(*cfi)->g);
-	coati_copy_close(&(*cfi)->file);
+	close_file(*cfi);
 	coati_free(*cfi);
 	*cfi = NULL;
 }

@@ -26,7 +26,10 @@ struct unwind_cfi {
 	struct copy file;
 	struct table_input in;
 	struct gathered g;
-	bool is_vdso; /* the bytes are those of our own process */
+	uint8_t *inflated; /* a .debug_frame that is compressed in the file, or NULL */
+	size_t inflated_size;
+	bool is_partial; /* it is compressed, and could not be inflated */
+	bool is_vdso;	 /* the bytes are those of our own process */
 };
 
 struct unwind_image {

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,12 @@ struct table_input {
 	uint32_t machine;
 	struct cfi_section sections[2]; /* .eh_frame, .debug_frame */
 	uint32_t nr_sections;
+	/* A .debug_frame that is compressed, as it lies in the file (NULL: none). Who can inflate it puts it into @sections by
+	 * coati_table_input_add(). */
+	const uint8_t *packed;
+	size_t packed_size;
+	bool is_packed_flagged; /* by SHF_COMPRESSED, not by its name .zdebug_frame */
+	uint64_t text, data;	/* addresses of .text and .got, which pointers may be relative to */
 	struct table_code code[TABLE_RANGES_MAX];
 	uint32_t nr_code;
 	struct table_stubs stubs[TABLE_STUBS_MAX];
@@ -62,6 +69,8 @@ struct table_fde {
 /* Take what a table is made of out of an ELF file. -EOPNOTSUPP: a machine or byte order that is not ours; -ENODATA: no unwind data
  * and no code; -E2BIG; -EBADMSG. Points into the file's bytes. */
 int coati_table_input(const struct elf *elf, struct table_input *ret, struct coati_error *err);
+/* Add the bytes of a .debug_frame, which must stay as long as @in is used. */
+void coati_table_input_add(struct table_input *in, const uint8_t *bytes, size_t size);
 /* Make the table: memory of base/alloc.h, 8-aligned, which coati_table_open() takes. 0, -ENOMEM, -E2BIG (too much code or too many rows),
  * -EINVAL (no code), -EOPNOTSUPP (machine). */
 int coati_table_build(const struct table_input *in, void **ret_bytes, size_t *ret_size);

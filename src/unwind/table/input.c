@@ -73,10 +73,27 @@ static void add_section(const struct elf *elf, const struct elf_section *s, bool
 	size_t size;
 	const uint8_t *bytes = coati_elf_section_bytes(elf, s, &size);
 
-	if (!bytes || !size || s->flags & SHF_COMPRESSED || in->nr_sections == 2)
+	if (!bytes || !size || in->nr_sections == 2)
 		return;
+	if (s->flags & SHF_COMPRESSED || !strcmp(s->name, ".zdebug_frame")) {
+		if (!is_debug)
+			return; /* it is not what the program itself would find in memory */
+		in->packed = bytes;
+		in->packed_size = size;
+		in->is_packed_flagged = s->flags & SHF_COMPRESSED;
+		return;
+	}
 	in->sections[in->nr_sections++] = (struct cfi_section){
 		.bytes = bytes, .size = size, .vaddr = s->vaddr, .is_debug = is_debug
+	};
+}
+
+void coati_table_input_add(struct table_input *in, const uint8_t *bytes, size_t size)
+{
+	if (!size || in->nr_sections == 2)
+		return;
+	in->sections[in->nr_sections++] = (struct cfi_section){
+		.bytes = bytes, .size = size, .is_debug = true, .text = in->text, .data = in->data
 	};
 }
 
@@ -93,7 +110,6 @@ static void add_stubs(const struct elf_section *s, struct table_input *in)
 static int add_sections(const struct elf *elf, struct table_input *in)
 {
 	struct elf_section debug = { .type = SHT_NULL };
-	uint64_t text = 0, data = 0;
 
 	for (uint32_t i = 0; i < elf->shnum; i++) {
 		struct elf_section s;
@@ -103,21 +119,21 @@ static int add_sections(const struct elf *elf, struct table_input *in)
 			return r;
 		if (!strcmp(s.name, ".eh_frame"))
 			add_section(elf, &s, false, in);
-		else if (!strcmp(s.name, ".debug_frame"))
+		else if (!strcmp(s.name, ".debug_frame") || !strcmp(s.name, ".zdebug_frame"))
 			debug = s;
 		else if (!strncmp(s.name, ".plt", 4) || !strcmp(s.name, ".init") ||
 			 !strcmp(s.name, ".fini"))
 			add_stubs(&s, in);
 		else if (!strcmp(s.name, ".text"))
-			text = s.vaddr;
+			in->text = s.vaddr;
 		else if (!strcmp(s.name, ".got"))
-			data = s.vaddr;
+			in->data = s.vaddr;
 	}
 	if (debug.type == SHT_PROGBITS)
 		add_section(elf, &debug, true, in);
 	for (uint32_t i = 0; i < in->nr_sections; i++) {
-		in->sections[i].text = text;
-		in->sections[i].data = data;
+		in->sections[i].text = in->text;
+		in->sections[i].data = in->data;
 	}
 	return 0;
 }
