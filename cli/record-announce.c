@@ -300,6 +300,19 @@ void coati_record_figures(const struct coati_capture_stats *st, struct figures *
 	set_stacks(st, ret);
 }
 
+/* Frame pointers may know what tables do not: more than one stack in five is worth another try. */
+static void announce_gaps(const struct record_args *args, const struct coati_capture_stats *st)
+{
+	uint64_t all = 0, complete = st->stack_ends[COATI_UNWIND_END];
+
+	for (size_t i = 0; i < sizeof(st->stack_ends) / sizeof(*st->stack_ends); i++)
+		all += st->stack_ends[i];
+	if (args->stacks == COATI_STACKS_TABLE && all - complete > all / 5)
+		coati_note("%llu of %llu stacks do not reach their root: --stacks (-g) auto also "
+			   "follows frame pointers",
+			   (unsigned long long)(all - complete), (unsigned long long)all);
+}
+
 void coati_record_account(const struct record_args *args, const struct coati_event_list *list,
 			  const struct coati_capture_stats *st, const char *name)
 {
@@ -342,6 +355,7 @@ void coati_record_account(const struct record_args *args, const struct coati_eve
 			   (unsigned long long)st->files_over, (unsigned long long)st->files_held);
 	announce_unseen(list, st);
 	announce_cut(args, st);
+	announce_gaps(args, st);
 	if (st->switches_fast)
 		coati_note(
 			"context switches came too fast to copy stacks: from then on they are by "

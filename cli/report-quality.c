@@ -198,6 +198,21 @@ static void add_unseen(const struct report *r, struct strbuf *s)
 	}
 }
 
+/* Another way to take stacks would do clearly better: one in five, or cut ones, of which one in twenty is enough. */
+static void add_stack_advice(const struct report *r, struct strbuf *s)
+{
+	const struct coati_profile_quality *q = &r->quality;
+
+	if (q->unrooted > q->samples / 5 && q->by_kernel > q->samples / 2)
+		coati_strbuf_adds(
+			s,
+			"# frame pointers do not lead to the root of many stacks: coati record -g auto "
+			"also unwinds code without them\n");
+	else if (q->truncated > q->samples / 20)
+		coati_strbuf_adds(s, "# stacks are cut: coati record --stack-size 64k takes more of "
+				     "them\n");
+}
+
 /* What a person may do about a table that says little. */
 static void add_advice(const struct report *r, struct strbuf *s)
 {
@@ -219,6 +234,8 @@ static void add_advice(const struct report *r, struct strbuf *s)
 			s,
 			"# samples of several events are counted together; --event (-e) chooses one, "
 			"--by event tells them apart\n");
+	if (r->mode != MODE_OFF)
+		add_stack_advice(r, s);
 	if (r->mode != MODE_ON && r->quality.off_truncated > r->quality.off_intervals / 20)
 		coati_strbuf_adds(
 			s,

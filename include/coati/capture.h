@@ -37,8 +37,9 @@ extern "C" {
 
 /* How call stacks are taken, unless an event says otherwise (call-graph= term). */
 enum coati_stacks {
-	COATI_STACKS_AUTO =
-		0, /* TABLE for events that are taken at a rate, FP for those that are taken every time, and where rings are small */
+	/* TABLE for events that are taken at a rate, continued by the kernel's frame pointers where tables end before the root; FP for
+	 * those that are taken every time, and where rings are small */
+	COATI_STACKS_AUTO = 0,
 	COATI_STACKS_NONE,
 	COATI_STACKS_FP,    /* by the kernel, from frame pointers */
 	COATI_STACKS_DWARF, /* registers and a copy of the stack, for a reader to unwind */
@@ -160,6 +161,9 @@ struct coati_capture_stats {
 	uint32_t reserved;
 	/* Where threads are watched: those that ended, main threads of processes too. */
 	uint64_t exits;
+	/* Stacks that tables could not follow to their root, and frame pointers continued: they are not in stack_ends, because the
+	 * names of their last frames tell whether they are complete. */
+	uint64_t stack_pointers;
 };
 
 enum coati_off_cpu_part {

@@ -38,7 +38,9 @@ enum coati_frame_how {
 	COATI_FRAME_REGS = 0, /* the interrupted instruction itself */
 	COATI_FRAME_TABLE,    /* by a rule of the unwind tables */
 	COATI_FRAME_SIGNAL, /* what a signal interrupted: its address is exact, not a return address */
-	COATI_FRAME_POINTER, /* by frame pointer, where there are no tables (code made at run time) */
+	/* by frame pointer, where there are no tables or no rule (code made at run time, assembly): the record of the frame leads on
+	 * to the next one, and the return address lies behind a call as far as the code is known */
+	COATI_FRAME_POINTER,
 	COATI_FRAME_GUESS, /* no rule: a value that was checked to lie right behind a call instruction */
 };
 

@@ -104,7 +104,9 @@ static void set_stack_copy(const struct coati_event_desc *d, const struct coati_
 	a->sample_type |= COATI_SAMPLE_REGS_USER | COATI_SAMPLE_STACK_USER;
 	a->sample_regs_user = USER_REGS;
 	a->sample_stack_user = (bytes + 7) & ~UINT32_C(7);
-	a->flags |= COATI_ATTR_EXCLUDE_CALLCHAIN_USER;
+	/* AUTO also takes what the kernel finds by frame pointers: it may go on where tables end */
+	if (o->stacks != COATI_STACKS_AUTO)
+		a->flags |= COATI_ATTR_EXCLUDE_CALLCHAIN_USER;
 }
 
 static void set_stacks(const struct coati_event_desc *d, const struct coati_capture_opts *o,
@@ -116,8 +118,10 @@ static void set_stacks(const struct coati_event_desc *d, const struct coati_capt
 		return;
 	a->sample_type |= COATI_SAMPLE_CALLCHAIN;
 	a->sample_max_stack = (uint16_t)(d->max_stack ? d->max_stack : o->max_stack);
-	if (stacks == COATI_STACKS_DWARF)
+	if (stacks == COATI_STACKS_DWARF) {
 		set_stack_copy(d, o, CAPTURE_DEFAULT_STACK, a);
+		a->flags |= COATI_ATTR_EXCLUDE_CALLCHAIN_USER; /* the reader unwinds them */
+	}
 	if (stacks == COATI_STACKS_TABLE)
 		set_stack_copy(d, o, table_bytes, a);
 	if (stacks == COATI_STACKS_LBR) {

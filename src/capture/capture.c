@@ -623,6 +623,7 @@ static void add_stack_counts(const struct coati_capture *cap, struct coati_captu
 		ret->stack_ends[i] = c.ends[STACKS_OF_SAMPLES][i];
 	for (int i = 0; i < COATI_UNWIND_END_COUNT; i++)
 		ret->switch_stack_ends[i] = c.ends[STACKS_OF_SWITCHES][i];
+	ret->stack_pointers = c.pointers;
 	ret->stack_guesses = c.guessed;
 	ret->stack_none = c.none;
 }

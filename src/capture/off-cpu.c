@@ -81,6 +81,8 @@ static int prepare_attrs(const struct coati_capture *cap, struct capture_set_sta
 	o.flags &= ~(COATI_CAPTURE_OVERWRITE | COATI_CAPTURE_DATA);
 	for (uint32_t i = 0; i < nr; i++) {
 		coati_capture_attr(st->own_list, i, &o, copy, &st->attrs[i]);
+		if (cap->opts.stacks == COATI_STACKS_AUTO)
+			st->attrs[i].flags &= ~COATI_ATTR_EXCLUDE_CALLCHAIN_USER;
 		st->unwinds[i] = stacks == COATI_STACKS_TABLE;
 	}
 	st->list = st->own_list;

@@ -266,8 +266,11 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 /* How the stacks came out that were unwound here. */
 static int print_stacks(const struct coati_capture_stats *st, char *text, size_t size)
 {
-	int n = snprintf(text, size, "stacks_guessed=%llu\nstacks_none=%llu\n",
-			 (unsigned long long)st->stack_guesses, (unsigned long long)st->stack_none);
+	int n = snprintf(
+		text, size,
+		"stacks_marked=1\nstacks_guessed=%llu\nstacks_none=%llu\nstacks_pointers=%llu\n",
+		(unsigned long long)st->stack_guesses, (unsigned long long)st->stack_none,
+		(unsigned long long)st->stack_pointers);
 
 	for (int i = 0; i < COATI_UNWIND_END_COUNT; i++)
 		n += snprintf(text + n, size - (size_t)n, "stacks_%s=%llu\noff_stacks_%s=%llu\n",

@@ -14,6 +14,9 @@
 #include "base/map.h"
 #include "capture/attr.h"
 #include "capture/spans.h"
+#include "capture/splice.h"
+#include "record/chain-end.h"
+#include "unwind/unwinder.h"
 
 #define FORMATS_MAX 4096
 #define IDS_MAX	    (1u << 24)
@@ -42,9 +45,10 @@ struct stacks {
 	struct map ids; /* of an event to the index of its formats */
 	ARRAY(struct formats) formats;
 	uint64_t ends[STACKS_OF_COUNT][COATI_UNWIND_END_COUNT];
-	uint64_t guessed, none, dropped;
+	uint64_t pointers, guessed, none, dropped;
 	struct coati_unwind_frame frames[CHAIN_MAX];
 	uint64_t chain[CHAIN_MAX];
+	uint64_t ours[CHAIN_MAX], theirs[CHAIN_MAX];
 };
 
 /* Whose memory a walk goes through. */
@@ -184,65 +188,129 @@ static bool is_user_mode(const struct coati_record *rec)
 	return (rec->misc & COATI_MISC_CPUMODE_MASK) == COATI_MISC_USER;
 }
 
+/* The user part of a sample. */
+struct user_part {
+	uint32_t nr;	   /* of frames by tables */
+	uint32_t from, to; /* of those that the kernel found, which come behind them */
+	enum chain_end end;
+};
+
 /* The frames as a reader expects them: the first is where the program was, all others are return addresses, in which one byte
  * back is looked up. What a signal interrupted is no return address, so it is put one byte on. */
-static uint32_t put_frames(struct stacks *st, uint32_t at, uint32_t nr, enum stacks_of of)
+static uint32_t put_frames(struct stacks *st, uint32_t at, const struct user_part *u)
 {
-	bool guessed = false;
-
 	st->chain[at++] = COATI_CONTEXT_USER;
-	for (uint32_t i = 0; i < nr; i++) {
+	for (uint32_t i = 0; i < u->nr; i++) {
 		const struct coati_unwind_frame *f = &st->frames[i];
 
-		guessed = guessed || f->how == COATI_FRAME_GUESS;
 		st->chain[at++] = f->pc + (i && f->how == COATI_FRAME_SIGNAL);
 	}
-	st->guessed += guessed && of == STACKS_OF_SAMPLES;
+	for (uint32_t i = u->from; i < u->to; i++)
+		st->chain[at++] = st->theirs[i];
+	for (uint32_t i = 0; i < (uint32_t)u->end; i++)
+		st->chain[at++] = COATI_CONTEXT_USER;
 	return at;
 }
 
-/* Frames of the user part into st->frames; their number. */
-static uint32_t walk_user(struct stacks *st, const struct formats *f,
-			  const struct coati_record *rec)
+static enum chain_end end_of(enum coati_unwind_end end, bool guessed)
+{
+	switch (end) {
+	case COATI_UNWIND_END:
+		return guessed ? CHAIN_END_GUESSED : CHAIN_END_COMPLETE;
+	case COATI_UNWIND_TRUNCATED:
+	case COATI_UNWIND_LIMIT:
+		return CHAIN_END_CUT;
+	default:
+		return CHAIN_END_GAP;
+	}
+}
+
+/* What the kernel found behind where our walk ended, as far as it can be. */
+static bool go_on(struct stacks *st, const struct coati_unwind_input *in,
+		  const struct coati_u64s *chain, struct user_part *u)
+{
+	uint32_t at = 0, nr = 0;
+	struct splice s;
+	bool is_rooted;
+
+	while (at < chain->count && coati_u64_at(chain, at) != COATI_CONTEXT_USER)
+		at++;
+	while (++at < chain->count && nr < CHAIN_MAX / 8 &&
+	       coati_u64_at(chain, at) < COATI_CONTEXT_MAX)
+		st->theirs[nr++] = coati_u64_at(chain, at);
+	if (nr < 2)
+		return false;
+	nr = 1 + coati_unwind_check(st->unwinder, in, st->theirs + 1, nr - 1, &is_rooted);
+	for (uint32_t i = 0; i < u->nr; i++)
+		st->ours[i] = st->frames[i].pc;
+	if (!coati_splice(st->ours, u->nr, st->theirs, nr, is_rooted, &s))
+		return false;
+	u->nr = s.ours;
+	u->from = s.theirs;
+	u->to = nr;
+	u->end = is_rooted ? CHAIN_END_COMPLETE : CHAIN_END_POINTERS;
+	return true;
+}
+
+static bool has_guess(const struct stacks *st, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (st->frames[i].how == COATI_FRAME_GUESS)
+			return true;
+	return false;
+}
+
+static void count_user(struct stacks *st, enum stacks_of of, const struct user_part *u,
+		       enum coati_unwind_end end)
+{
+	st->guessed += of == STACKS_OF_SAMPLES && has_guess(st, u->nr);
+	if (u->end == CHAIN_END_POINTERS)
+		st->pointers += of == STACKS_OF_SAMPLES;
+	else
+		st->ends[of][u->to > u->from ? COATI_UNWIND_END : end]++;
+}
+
+/* Frames of the user part; false: there are none. */
+static bool walk_user(struct stacks *st, const struct formats *f, const struct coati_record *rec,
+		      struct user_part *ret)
 {
 	const struct coati_sample *s = &rec->u.sample;
 	struct whose whose = { st->processes, (int32_t)rec->id.pid, rec->id.time };
+	struct coati_unwind_input in = { .size = sizeof(in),
+					 .machine = MACHINE,
+					 .find = find_place,
+					 .ctx = &whose,
+					 .reg_mask = s->regs_user.mask,
+					 .stack = s->stack,
+					 .stack_size = s->stack_dyn_size };
 	uint64_t regs[REGS_MAX];
 	enum coati_unwind_end end;
-	uint64_t sp = 0;
-	int n;
+	int n = -ENODATA;
 
-	if (!s->regs_user.abi || s->regs_user.values.count > REGS_MAX ||
-	    coati_regs_get(&s->regs_user, USER_REG_SP, &sp) < 0) {
-		st->none += f->of == STACKS_OF_SAMPLES;
-		return 0;
+	if (s->regs_user.abi && s->regs_user.values.count <= REGS_MAX &&
+	    coati_regs_get(&s->regs_user, USER_REG_SP, &in.stack_addr) == 0) {
+		in.regs = coati_u64_array(&s->regs_user.values, regs);
+		n = coati_unwind(st->unwinder, &in, st->frames, f->max_frames, &end);
 	}
-	n = coati_unwind(st->unwinder,
-			 &(struct coati_unwind_input){
-				 .size = sizeof(struct coati_unwind_input),
-				 .machine = MACHINE,
-				 .find = find_place,
-				 .ctx = &whose,
-				 .regs = coati_u64_array(&s->regs_user.values, regs),
-				 .reg_mask = s->regs_user.mask,
-				 .stack = s->stack,
-				 .stack_size = s->stack_dyn_size,
-				 .stack_addr = sp,
-			 },
-			 st->frames, f->max_frames, &end);
 	if (n <= 0) {
 		st->none += f->of == STACKS_OF_SAMPLES;
-		return 0;
+		return false;
 	}
-	st->ends[f->of][end]++;
-	return (uint32_t)n;
+	*ret = (struct user_part){ .nr = (uint32_t)n };
+	ret->end = end_of(end, has_guess(st, ret->nr));
+	if (end != COATI_UNWIND_END && end != COATI_UNWIND_LIMIT)
+		go_on(st, &in, &s->callchain, ret);
+	count_user(st, f->of, ret, end);
+	return true;
 }
 
 /* The kernel's part as it is, then ours. */
 static void set_chain(struct stacks *st, const struct formats *f, struct coati_record *rec)
 {
 	struct coati_sample *s = &rec->u.sample;
-	uint32_t at = 0, nr = walk_user(st, f, rec);
+	struct user_part user;
+	uint32_t at = 0;
+	bool has_user = walk_user(st, f, rec, &user);
 
 	while (at < s->callchain.count && at < CHAIN_MAX / 4) {
 		uint64_t ip = coati_u64_at(&s->callchain, at);
@@ -251,8 +319,8 @@ static void set_chain(struct stacks *st, const struct formats *f, struct coati_r
 			break;
 		st->chain[at++] = ip;
 	}
-	if (nr) {
-		at = put_frames(st, at, nr, f->of);
+	if (has_user) {
+		at = put_frames(st, at, &user);
 	} else if (is_user_mode(rec)) {
 		st->chain[at++] = COATI_CONTEXT_USER;
 		st->chain[at++] = s->ip;
@@ -304,6 +372,7 @@ void coati_stacks_get_counts(const struct stacks *st, struct stacks_counts *ret)
 
 	coati_unwinder_get_stats(st->unwinder, &u);
 	*ret = (struct stacks_counts){
+		.pointers = st->pointers,
 		.guessed = st->guessed,
 		.none = st->none,
 		.dropped = st->dropped,

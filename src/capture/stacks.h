@@ -29,9 +29,10 @@ enum stacks_of { STACKS_OF_SAMPLES, STACKS_OF_SWITCHES, STACKS_OF_COUNT };
 /* How the user part of the samples came out. */
 struct stacks_counts {
 	uint64_t ends[STACKS_OF_COUNT][COATI_UNWIND_END_COUNT];
-	uint64_t guessed; /* of those of samples, with at least one guessed frame */
-	uint64_t none;	  /* kernel threads, and processes that are gone: there is no user stack */
-	uint64_t dropped; /* samples that could not be read or written anew, and are gone */
+	uint64_t pointers; /* of samples, continued by frame pointers: in no count of @ends */
+	uint64_t guessed;  /* of those of samples, with at least one guessed frame */
+	uint64_t none;	   /* kernel threads, and processes that are gone: there is no user stack */
+	uint64_t dropped;  /* samples that could not be read or written anew, and are gone */
 	uint64_t tables, rows, build_ns; /* of unwind tables that were made or loaded */
 };
 

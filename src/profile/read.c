@@ -225,7 +225,7 @@ static uint64_t count_unwound(const struct coati_recording *rec)
 {
 	static const char *const keys[] = { "stacks_end",   "stacks_gap",      "stacks_truncated",
 					    "stacks_limit", "stacks_unmapped", "stacks_bad",
-					    "stacks_none" };
+					    "stacks_none",  "stacks_pointers" };
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
@@ -233,7 +233,13 @@ static uint64_t count_unwound(const struct coati_recording *rec)
 	return sum;
 }
 
-/* Call chains that the recorder unwound do not say how they ended, but its account does, for all of them together. */
+/* Do the chains say themselves how they ended? Those of the first recorders did not. */
+static bool is_marked(const struct reading *r)
+{
+	return coati_reading_recorder_value(r->recording, "stacks_marked");
+}
+
+/* Call chains that an older recorder unwound do not say how they ended, but its account does, for all of them together. */
 static void take_stack_account(struct reading *r, uint64_t nr_samples)
 {
 	const struct coati_recording *rec = r->recording;
@@ -247,6 +253,12 @@ static void take_stack_account(struct reading *r, uint64_t nr_samples)
 
 	if (!r->is_told)
 		return;
+	if (is_marked(r)) {
+		/* some events have stacks of the kernel's, which say nothing */
+		if (count_unwound(rec) < coati_reading_recorder_value(rec, "samples"))
+			p->told.is_other = true;
+		return;
+	}
 	add_weight(&t.gap, coati_reading_recorder_value(rec, "stacks_unmapped"));
 	add_weight(&t.gap, coati_reading_recorder_value(rec, "stacks_bad"));
 	/* it counts over all files that it has written, knows nothing of our filter, and some events have stacks of the kernel's */
@@ -275,6 +287,8 @@ static void take_off_account(struct reading *r)
 					    "off_stacks_bad" };
 	struct coati_profile_quality *q = &r->profile->quality;
 
+	if (is_marked(r))
+		return;
 	add_weight(&q->off_truncated,
 		   coati_reading_recorder_value(r->recording, "off_stacks_truncated"));
 	for (size_t i = 0; i < sizeof(gaps) / sizeof(*gaps); i++)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/reading.h"
+#include "record/chain-end.h"
 
 /* Frames that the kernel takes at most when the event does not say: kernel.perf_event_max_stack as it is born. */
 #define DEFAULT_MAX_STACK 127
@@ -268,6 +269,27 @@ static bool is_full(const struct chain_key *key, uint32_t max)
 	return nr >= max;
 }
 
+/* What the recorder wrote behind the last address of the chain, which it unwound. */
+static void take_end(struct reading *r, struct chain_key *key)
+{
+	switch (chain_end_of(key->words, key->nr, &key->nr)) {
+	case CHAIN_END_COMPLETE:
+		key->mode |= r->is_told ? CHAIN_RECORDED : 0;
+		break;
+	case CHAIN_END_CUT:
+		key->mode |= CHAIN_RECORDED | CHAIN_FULL;
+		break;
+	case CHAIN_END_GAP:
+		key->mode |= CHAIN_RECORDED | CHAIN_GAP;
+		break;
+	case CHAIN_END_GUESSED:
+		key->mode |= CHAIN_RECORDED | CHAIN_GUESSED;
+		break;
+	default: /* its last frame tells */
+		break;
+	}
+}
+
 /* The words of a sample without a user part that we would have to walk. */
 static void key_of_chain(struct reading *r, const struct plan *plan, const struct coati_sample *s,
 			 struct chain_key *key)
@@ -285,8 +307,7 @@ static void key_of_chain(struct reading *r, const struct plan *plan, const struc
 			key->leaf = s->ip;
 		if (is_full(key, plan->max_stack))
 			key->mode |= CHAIN_FULL;
-		if (r->is_told)
-			key->mode |= CHAIN_RECORDED;
+		take_end(r, key);
 		return;
 	}
 	/* no stack was taken, or it is empty */

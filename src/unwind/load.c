@@ -70,6 +70,7 @@ static int read_file(struct unwind_cfi *c, struct coati_error *err)
 		if (fetch_code(&c->file, c->in.sections[i].bytes, c->in.sections[i].size) < 0)
 			return coati_fail(err, -EIO, "its unwind data cannot be read");
 	inflate(c);
+	coati_unwind_find_roots(&c->file, &c->in);
 	c->in.fetch = fetch_code;
 	c->in.fetch_ctx = &c->file;
 	return 0;

@@ -143,6 +143,25 @@ static void count(struct coati_unwinder *u, const struct coati_unwind_frame *fra
 		u->stats.guesses += frames[i].how == COATI_FRAME_GUESS;
 }
 
+static void prepare(struct context *ctx, uint64_t regs[WALK_REGS], struct walk_input *ret)
+{
+	const struct coati_unwind_input *in = ctx->in;
+
+	memset(regs, 0, WALK_REGS * sizeof(*regs));
+	*ret = (struct walk_input){
+		.find = find, .code = read_code, .ctx = ctx, .regs = regs, .cache = ctx->u->cache
+	};
+	take_regs(in, regs, &ret->known);
+	ret->machine = in->machine == COATI_MACHINE_X86_64    ? EM_X86_64
+		       : in->machine == COATI_MACHINE_AARCH64 ? EM_AARCH64
+							      : EM_NONE;
+	ret->read = in->read ? read_memory : NULL;
+	ret->stack = in->stack;
+	ret->stack_size = in->stack_size;
+	ret->stack_addr = in->stack_addr;
+	ctx->u->walk++;
+}
+
 int coati_unwind(struct coati_unwinder *u, const struct coati_unwind_input *input,
 		 struct coati_unwind_frame *frames, uint32_t max_frames,
 		 enum coati_unwind_end *ret_end)
@@ -150,25 +169,14 @@ int coati_unwind(struct coati_unwinder *u, const struct coati_unwind_input *inpu
 	struct coati_unwind_input in;
 	struct context ctx = { .u = u, .in = &in };
 	uint64_t regs[WALK_REGS];
-	struct walk_input wi = {
-		.find = find, .code = read_code, .ctx = &ctx, .regs = regs, .cache = u->cache
-	};
+	struct walk_input wi;
 	enum coati_unwind_end end;
 	struct walk w;
 	int n = SIZED_COPY(&in, input);
 
 	if (n < 0 || !in.find || !in.regs || !max_frames || (in.stack_size && !in.stack))
 		return -EINVAL;
-	memset(regs, 0, sizeof(regs));
-	take_regs(&in, regs, &wi.known);
-	wi.machine = in.machine == COATI_MACHINE_X86_64	   ? EM_X86_64
-		     : in.machine == COATI_MACHINE_AARCH64 ? EM_AARCH64
-							   : EM_NONE;
-	wi.read = in.read ? read_memory : NULL;
-	wi.stack = in.stack;
-	wi.stack_size = in.stack_size;
-	wi.stack_addr = in.stack_addr;
-	u->walk++;
+	prepare(&ctx, regs, &wi);
 	if (!coati_walk_begin(&w, &wi))
 		return -EINVAL;
 	n = walk_all(&w, frames, max_frames);
@@ -188,4 +196,32 @@ int coati_unwind(struct coati_unwinder *u, const struct coati_unwind_input *inpu
 	if (ret_end)
 		*ret_end = end;
 	return n;
+}
+
+static bool is_root(struct walk *w, uint64_t pc)
+{
+	const struct walk_place *p = coati_walk_place(w, pc - 1);
+
+	return p && p->table && (table_find(p->table, pc - 1 - p->bias).rule & 15) == TABLE_CFA_END;
+}
+
+uint32_t coati_unwind_check(struct coati_unwinder *u, const struct coati_unwind_input *input,
+			    const uint64_t *pcs, uint32_t nr, bool *ret_rooted)
+{
+	struct context ctx = { .u = u, .in = input };
+	uint64_t regs[WALK_REGS];
+	struct walk_input wi;
+	struct walk w;
+	uint32_t i = 0;
+
+	*ret_rooted = false;
+	prepare(&ctx, regs, &wi);
+	if (!coati_walk_begin(&w, &wi))
+		return 0;
+	for (; i < nr && !*ret_rooted; i++) {
+		*ret_rooted = is_root(&w, pcs[i]);
+		if (!*ret_rooted && !coati_walk_call(&w, pcs[i]))
+			break;
+	}
+	return i;
 }

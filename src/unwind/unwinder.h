@@ -70,6 +70,18 @@ void coati_unwind_cfi_free(struct unwind_cfi **cfi);
 int coati_unwind_open(struct coati_unwinder *u, uint32_t image, struct unwind_cfi *ret,
 		      struct coati_error *err);
 
+/* ---- unwind.c ---- */
+
+/* Return addresses that somebody else found by frame pointers in the stack that @input is of: how many of them, from the first on,
+ * can be return addresses. *ret_rooted: the last of these is in a function where stacks begin, and nothing behind it is counted. */
+uint32_t coati_unwind_check(struct coati_unwinder *u, const struct coati_unwind_input *input,
+			    const uint64_t *pcs, uint32_t nr, bool *ret_rooted);
+
+/* ---- roots.c ---- */
+
+/* Functions of a Go program in which a stack ends, or goes on elsewhere: into @in->marks. */
+void coati_unwind_find_roots(struct copy *file, struct table_input *in);
+
 /* ---- cache.c ---- */
 
 /* Folder of the cache, made when it is not there: $XDG_CACHE_HOME/coati/unwind or ~/.cache/coati/unwind, or below @dir. NULL when there is none

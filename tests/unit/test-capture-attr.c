@@ -81,6 +81,17 @@ TEST(capture_attr_copies_no_stacks_for_what_may_happen_a_million_times_a_second)
 	CHECK(!(attr_of("context-switches", PLAIN).sample_type & COATI_SAMPLE_STACK_USER));
 }
 
+TEST(capture_attr_of_auto_stacks_has_the_frame_pointers_of_the_kernel_too)
+{
+	struct coati_capture_opts o = { .stacks = COATI_STACKS_AUTO };
+
+	CHECK(attr_of("cpu-clock", o).sample_type & COATI_SAMPLE_STACK_USER);
+	CHECK(!(attr_of("cpu-clock", o).flags & COATI_ATTR_EXCLUDE_CALLCHAIN_USER));
+	CHECK(attr_of("cpu-clock/call-graph=dwarf/", o).flags & COATI_ATTR_EXCLUDE_CALLCHAIN_USER);
+	o.stacks = COATI_STACKS_TABLE;
+	CHECK(attr_of("cpu-clock", o).flags & COATI_ATTR_EXCLUDE_CALLCHAIN_USER);
+}
+
 TEST(capture_attr_of_dwarf_stacks_copies_registers_and_stack)
 {
 	struct coati_capture_opts o = { .stacks = COATI_STACKS_DWARF };

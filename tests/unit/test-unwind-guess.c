@@ -112,7 +112,7 @@ TEST(guess_does_not_take_a_call_to_somewhere_else)
 	}
 }
 
-TEST(guess_by_frame_pointer_needs_a_call_and_a_near_frame)
+TEST(frame_pointers_are_followed_to_a_near_frame_behind_a_call)
 {
 	struct scene s = { .stack = { 1, 2, STACK + 64, CODE + 0x80 } };
 	struct walk_frame f;
@@ -123,11 +123,79 @@ TEST(guess_by_frame_pointer_needs_a_call_and_a_near_frame)
 	CHECK_INT(end, ==, WALK_GAP);
 	memcpy(s.code + 0x80 - 5, "\xe8\x88\xff\xff\xff", 5);
 	CHECK_INT(walk(&s, STACK + 16, &f, &end), ==, 2);
-	CHECK_INT(f.how, ==, WALK_GUESS);
+	CHECK_INT(f.how, ==, WALK_POINTER);
+	CHECK_U64(f.pc, ==, CODE + 0x80);
+	CHECK_U64(f.sp, ==, STACK + 32);
 	CHECK_INT(walk(&s, STACK + 17, &f, &end), ==, 1);
 	CHECK_INT(walk(&s, STACK - 16, &f, &end), ==, 1);
 	CHECK_INT(walk(&s, STACK + (1u << 21), &f, &end), ==, 1);
 	CHECK_INT(end, ==, WALK_GAP);
+}
+
+TEST(a_frame_record_that_leads_nowhere_is_a_guess)
+{
+	/* further down, not aligned, too far away */
+	static const uint64_t next[] = { STACK, STACK + 65, STACK + (1u << 24) };
+	struct scene s = { .stack = { 1, 2, 0, CODE + 0x80 } };
+	struct walk_frame f;
+	enum walk_end end;
+
+	memset(s.code, 0x90, sizeof(s.code));
+	memcpy(s.code + 0x80 - 5, "\xe8\x88\xff\xff\xff", 5);
+	for (size_t i = 0; i < sizeof(next) / sizeof(*next); i++) {
+		s.stack[2] = next[i];
+		CHECK_INT(walk(&s, STACK + 16, &f, &end), ==, 2);
+		CHECK_INT(f.how, ==, WALK_GUESS);
+	}
+}
+
+TEST(a_function_without_a_frame_record_does_not_hide_its_caller)
+{
+	/* the top of the stack leads to 0x80, which was called from 0xc0; pc is 0x10 */
+	struct scene s = { .stack = { CODE + 0x80, 2, STACK + 64, CODE + 0xc0 } };
+	struct walk_frame f;
+	enum walk_end end;
+
+	memset(s.code, 0x90, sizeof(s.code));
+	memcpy(s.code + 0x80 - 5, "\xe8\x88\xff\xff\xff", 5); /* calls 8 */
+	memcpy(s.code + 0xc0 - 5, "\xe8\x80\xff\xff\xff", 5); /* calls 0x40, behind pc */
+	CHECK_INT(walk(&s, STACK + 16, &f, &end), ==, 2);
+	CHECK_U64(f.pc, ==, CODE + 0x80);
+	CHECK_INT(f.how, ==, WALK_GUESS);
+	memcpy(s.code + 0xc0 - 5, "\xe8\x4c\xff\xff\xff", 5); /* calls 0xc, nearer than 8 */
+	CHECK_INT(walk(&s, STACK + 16, &f, &end), ==, 2);
+	CHECK_U64(f.pc, ==, CODE + 0xc0);
+	CHECK_INT(f.how, ==, WALK_POINTER);
+}
+
+TEST(the_first_and_last_instructions_show_where_the_return_address_is)
+{
+	static const struct {
+		const char *code;
+		size_t size, at;
+	} cases[] = { { "\xf3\x0f\x1e\xfa\x55\x48\x89\xe5", 8, 0 },
+		      { "\x55\x48\x89\xe5", 4, 0 },
+		      { "\x48\x89\xe5", 3, 1 },
+		      { "\x5d\xc3", 2, 1 },
+		      { "\xc3", 1, 0 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		/* the frame record is the caller's, and leads to the caller's caller */
+		struct scene s = { .stack = { [4] = STACK + 64, [5] = CODE + 0xc0 } };
+		struct walk_frame f;
+		enum walk_end end;
+
+		memset(s.code, 0x90, sizeof(s.code));
+		s.code[0x80 - 2] = s.code[0xc0 - 2] = 0xff; /* call *rax */
+		s.code[0x80 - 1] = s.code[0xc0 - 1] = 0xd0;
+		memcpy(s.code + 0x10, cases[i].code, cases[i].size);
+		s.stack[0] = STACK + 32;
+		s.stack[cases[i].at] = CODE + 0x80;
+		CHECK_INT(walk(&s, STACK + 32, &f, &end), ==, 2);
+		CHECK_U64(f.pc, ==, CODE + 0x80);
+		CHECK_U64(f.sp, ==, STACK + 8 * cases[i].at + 8);
+		CHECK_INT(f.how, ==, WALK_POINTER);
+	}
 }
 
 TEST(code_without_tables_is_walked_by_frame_pointer_and_ends_at_zero)

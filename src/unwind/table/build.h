@@ -33,7 +33,19 @@ struct table_stubs {
 	bool is_init; /* .init, .fini */
 };
 
+/* A function whose unwind data is not to be followed. */
+enum table_mark_kind {
+	TABLE_MARK_GAP,	 /* as if it had none */
+	TABLE_MARK_ROOT, /* the outermost frame */
+};
+
+struct table_mark {
+	uint64_t start, size;
+	enum table_mark_kind kind;
+};
+
 #define TABLE_STUBS_MAX 8
+#define TABLE_MARKS_MAX 24
 
 /* Have these bytes of code ready; negative: they are not there. */
 typedef int (*table_fetch_fn)(void *ctx, const uint8_t *bytes, size_t size);
@@ -52,6 +64,8 @@ struct table_input {
 	uint32_t nr_code;
 	struct table_stubs stubs[TABLE_STUBS_MAX];
 	uint32_t nr_stubs;
+	struct table_mark marks[TABLE_MARKS_MAX];
+	uint32_t nr_marks;
 	uint64_t entry;	      /* 0: none */
 	table_fetch_fn fetch; /* asked before code is looked at; NULL: all of it is there */
 	void *fetch_ctx;

@@ -110,6 +110,14 @@ static int find_cie(struct gathering *w, const struct cfi_section *s, uint64_t o
 	return 0;
 }
 
+static bool is_marked(const struct table_input *in, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < in->nr_marks; i++)
+		if (vaddr - in->marks[i].start < in->marks[i].size)
+			return true;
+	return false;
+}
+
 static int add_fde(struct gathering *w, uint32_t section, const struct cfi_entry *e)
 {
 	const struct cfi_section *s = &w->in->sections[section];
@@ -124,7 +132,7 @@ static int add_fde(struct gathering *w, uint32_t section, const struct cfi_entry
 		g->nr_damaged++;
 		return 0;
 	}
-	if (!f.length || !place_of(g, f.start, &place, &room))
+	if (!f.length || is_marked(w->in, f.start) || !place_of(g, f.start, &place, &room))
 		return 0;
 	if (g->nr_fdes == w->fdes_cap) {
 		r = grow((void **)&g->fdes, &w->fdes_cap, sizeof(*g->fdes));

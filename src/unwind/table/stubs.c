@@ -197,6 +197,19 @@ static void mark_returns(struct finding *f)
 	}
 }
 
+/* The ends first: one function may begin where another one ends. */
+static void mark_roots(struct finding *f)
+{
+	const struct table_mark *m = f->in->marks;
+
+	for (uint32_t i = 0; i < f->in->nr_marks; i++)
+		if (m[i].kind == TABLE_MARK_ROOT && m[i].start >= f->start && m[i].start < f->end)
+			mark(f, m[i].start + m[i].size, gap);
+	for (uint32_t i = 0; i < f->in->nr_marks; i++)
+		if (m[i].kind == TABLE_MARK_ROOT)
+			mark(f, m[i].start, (struct table_packed){ .rule = TABLE_CFA_END });
+}
+
 uint32_t coati_stubs_find(const struct table_input *in, uint64_t start, uint64_t end,
 			  struct stub_mark marks[STUB_MARKS_MAX])
 {
@@ -221,6 +234,7 @@ uint32_t coati_stubs_find(const struct table_input *in, uint64_t start, uint64_t
 			f.bytes = NULL;
 		break;
 	}
+	mark_roots(&f);
 	mark_returns(&f);
 	if (in->entry >= start && in->entry < end) {
 		uint64_t stop = end - in->entry > ENTRY_MAX ? in->entry + ENTRY_MAX : end;

@@ -123,6 +123,8 @@ bool coati_walk_stop(struct walk *w, enum walk_end end);
 bool coati_walk_any_reg(struct walk *w, uint32_t reg, uint64_t *ret);
 /* Over the kernel's signal frame at sp. */
 bool coati_walk_signal(struct walk *w);
+/* Is there a call right before @addr? 1, 0, or -1: the code is not known. */
+int coati_walk_call(struct walk *w, uint64_t addr);
 /* Without a rule: by a return address that was checked. */
 bool coati_walk_guess(struct walk *w);
 /* Code without any unwind data: by frame pointer. */

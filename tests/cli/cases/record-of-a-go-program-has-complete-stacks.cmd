@@ -1,0 +1,51 @@
+# as go build makes it, and stripped; the garbage collector works on stacks of its own, which frame pointers lead back from
+export GOCACHE="${GOCACHE-$PWD/go-cache}" GOFLAGS=-mod=mod GOTOOLCHAIN=local
+cat >go.mod <<'M'
+module p
+go 1.19
+M
+cat >p.go <<'G'
+package main
+
+type node struct{ l, r *node }
+
+//go:noinline
+func tree(n int) *node {
+	if n == 0 {
+		return &node{}
+	}
+	return &node{tree(n - 1), tree(n - 1)}
+}
+
+func main() {
+	done := make(chan bool)
+	for i := 0; i < 2; i++ {
+		go func() {
+			for k := 0; k < 60; k++ {
+				tree(14)
+			}
+			done <- true
+		}()
+	}
+	<-done
+	<-done
+}
+G
+go build -o p . && go build -ldflags='-s -w' -o stripped . || exit 1
+for mode in auto fp; do
+	"$COATI" record -q -g $mode -o $mode.data -e cpu-clock:u -- ./p
+	"$COATI" report -q -i $mode.data --json >$mode.json
+done
+"$COATI" record -q -o stripped.data -e cpu-clock:u -- ./stripped
+"$COATI" report -q -i stripped.data --json >stripped.json
+python3 - <<'PY'
+import json
+def share(name):
+    q = json.load(open(name + ".json"))["quality"]
+    print("few samples:", q["samples"]) if q["samples"] < 50 else None
+    return q["stacks"]["complete"] / q["samples"]
+auto, fp = share("auto"), share("fp")
+print("auto: %.3f" % auto) if auto < 0.95 else None
+print("auto %.3f is worse than fp %.3f" % (auto, fp)) if auto < fp - 0.04 else None
+print("stripped: %.3f" % share("stripped")) if share("stripped") < 0.3 else None
+PY
