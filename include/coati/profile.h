@@ -322,6 +322,8 @@ COATI_API const char *coati_profile_label_key(const struct coati_profile *p, uin
 #define COATI_LOCATION_GUEST  (UINT32_C(1) << 1)
 #define COATI_LOCATION_OFF_CPU \
 	(UINT32_C(1) << 2) /* no place, but why a thread did not run: [preempted], [runnable] */
+/* No place: the outermost frame [truncated] of a stack that does not reach its root. Views have it, and stacks do not. */
+#define COATI_LOCATION_TRUNCATED (UINT32_C(1) << 3)
 
 /* A place in code. */
 struct coati_profile_location {
@@ -347,6 +349,8 @@ COATI_API const struct coati_profile_location *coati_profile_location(const stru
 #define COATI_STACK_UNWOUND   (UINT32_C(1) << 4) /* its user part by us */
 #define COATI_STACK_RECORDED \
 	(UINT32_C(1) << 5) /* its user part by the recorder, from registers and a copy */
+#define COATI_STACK_CONTINUED \
+	(UINT32_C(1) << 6) /* the same did not come to the root, and frame pointers went on */
 
 struct coati_profile_stack {
 	const uint32_t *locations; /* innermost first, kernel in front of user */

@@ -31,6 +31,7 @@ struct chain_key {
 #define CHAIN_END_SHIFT 16     /* enum coati_unwind_end of the walk */
 #define CHAIN_UNWOUND	0x1000000u
 #define CHAIN_GUESSED	0x2000000u
+#define CHAIN_CONTINUED 0x8000000u /* the same, and frame pointers went on */
 #define CHAIN_GAP	0x4000000u /* the recorder unwound it, and did not come to its root */
 
 /* What a chain became, and the time in which that is right: code is replaced. */

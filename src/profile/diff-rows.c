@@ -113,6 +113,9 @@ static void visit_frames(struct coati_diff *d, int side, const struct coati_view
 		uint32_t row = d->row_of_key[side][d->keys[side]->of_frame[e->frames[i]]];
 		uint32_t how = i ? 0 : DIFF_SELF;
 
+		if (i && coati_view_frame(d->views[side], e->frames[i])->location_flags &
+				 COATI_LOCATION_TRUNCATED)
+			continue;	/* no code */
 		if (seen[row] != stamp) /* recursion counts once */
 			how |= DIFF_TOTAL;
 		seen[row] = stamp;

@@ -27,6 +27,9 @@ struct label_set {
 	uint32_t nr;
 };
 
+/* Stacks that do not reach their root, or perhaps not. */
+#define PROFILE_STACK_CUT (COATI_STACK_TRUNCATED | COATI_STACK_GAP | COATI_STACK_CONTINUED)
+
 /* A location and what only we need to know of it. */
 struct location {
 	struct coati_profile_location pub;

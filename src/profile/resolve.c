@@ -16,6 +16,8 @@ static const struct coati_name unknown_name = { .function = "[unknown]",
 static const struct coati_name guest_name = { .function = "[guest]",
 					      .flags = COATI_NAME_SYNTHETIC };
 
+static const struct coati_name truncated_name = { .function = "[truncated]" };
+
 /* What is no place in code, but the reason why a thread was not there. */
 static const struct coati_name off_names[OFF_FRAME_COUNT] = {
 	[OFF_FRAME_NONE] = { .function = "[unknown]" },
@@ -29,6 +31,8 @@ static const struct coati_name *name_of_nowhere(const struct coati_profile_locat
 {
 	if (l->flags & COATI_LOCATION_OFF_CPU)
 		return &off_names[l->vaddr < OFF_FRAME_COUNT ? l->vaddr : OFF_FRAME_NONE];
+	if (l->flags & COATI_LOCATION_TRUNCATED)
+		return &truncated_name;
 	return l->flags & COATI_LOCATION_GUEST ? &guest_name : &unknown_name;
 }
 

@@ -93,6 +93,8 @@ static void add_stack(const struct coati_view *v, struct table *t, size_t number
 
 		if (t->only && !t->only[v->frames.v[s->frames[i]].function_id])
 			continue;
+		if (i && v->frames.v[s->frames[i]].location_flags & COATI_LOCATION_TRUNCATED)
+			continue; /* no code */
 		if (!i) {
 			add_weight(&row->self, s->weight);
 			add_weight(&row->self_count, s->count);

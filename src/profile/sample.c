@@ -286,6 +286,7 @@ static void take_end(struct reading *r, struct chain_key *key)
 		key->mode |= CHAIN_RECORDED | CHAIN_GUESSED;
 		break;
 	default: /* its last frame tells */
+		key->mode |= CHAIN_CONTINUED;
 		break;
 	}
 }

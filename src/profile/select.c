@@ -127,6 +127,14 @@ static void mark_names(struct coati_view *v, struct selection *s, const struct c
 	}
 }
 
+static bool is_cut(const struct coati_view *v, const struct coati_profile_stack *stack)
+{
+	if (v->cut_location == VIEW_NONE || !(stack->flags & PROFILE_STACK_CUT))
+		return false;
+	return stack->flags & (COATI_STACK_TRUNCATED | COATI_STACK_GAP) ||
+	       !coati_profile_has_root(v->profile, stack);
+}
+
 /* All frames of the locations of a stack, into @to (NULL: only count). @plain: functions as linked alone. */
 static uint32_t expand(const struct coati_view *v, const struct coati_profile_stack *stack,
 		       bool plain, uint32_t *to)
@@ -142,6 +150,11 @@ static uint32_t expand(const struct coati_view *v, const struct coati_profile_st
 		for (; frame < end; frame++, nr++)
 			if (to)
 				to[nr] = frame;
+	}
+	if (is_cut(v, stack)) {
+		if (to)
+			to[nr] = v->first_frame[v->cut_location];
+		nr++;
 	}
 	return nr;
 }
@@ -219,7 +232,7 @@ static int select_stacks(struct coati_view *v, const struct selection *s)
 		plain = stack->nr - from->nr + v->nr_expanded >
 			v->profile->max_bytes / VIEW_FRAME_BYTES;
 		if (plain)
-			stack->nr = from->nr;
+			stack->nr = expand(v, from, true, NULL);
 		v->nr_plain += plain;
 		v->nr_expanded += stack->nr - from->nr;
 		stack->frames = coati_arena_alloc(&v->arena, stack->nr * sizeof(*stack->frames));

@@ -152,6 +152,8 @@ static uint32_t stack_flags(const struct chain_key *key)
 		flags |= COATI_STACK_TRUNCATED;
 	if (key->mode & CHAIN_GAP)
 		flags |= COATI_STACK_GAP;
+	if (key->mode & CHAIN_CONTINUED)
+		flags |= COATI_STACK_CONTINUED;
 	if (key->mode & CHAIN_GUESSED)
 		flags |= COATI_STACK_GUESSED;
 	if (key->mode & CHAIN_RECORDED)

@@ -22,6 +22,8 @@ static const char *image_name(const struct coati_profile *p, const struct coati_
 
 	if (l->flags & COATI_LOCATION_OFF_CPU)
 		return "[off-CPU]";
+	if (l->flags & COATI_LOCATION_TRUNCATED)
+		return "[truncated]";
 	if (image == COATI_IMAGE_NONE || coati_image_info(p->images, image, &info) < 0 ||
 	    !info.name)
 		return "[unknown]";
@@ -270,6 +272,26 @@ static void add_up(struct coati_view *v)
 	}
 }
 
+/* A place for the root of stacks that are cut, so that they do not stand beside whole ones. */
+static int find_cut(struct coati_view *v)
+{
+	struct coati_profile *p = v->profile;
+	struct location l = { .pub = { .image = COATI_IMAGE_NONE,
+				       .flags = COATI_LOCATION_TRUNCATED } };
+	size_t i = 0;
+	int r;
+
+	v->cut_location = VIEW_NONE;
+	while (i < p->stacks.len && !(p->stacks.v[i].flags & PROFILE_STACK_CUT))
+		i++;
+	if (i == p->stacks.len)
+		return 0;
+	r = coati_profile_find_location(p, &l, &v->cut_location);
+	if (r < 0)
+		v->cut_location = VIEW_NONE;
+	return r == -ENOMEM ? r : 0;
+}
+
 static int fill(struct coati_view *v, const struct coati_filter *f, struct coati_error *err)
 {
 	uint32_t how = v->flags & COATI_VIEW_NO_INLINES ? 0 : COATI_RESOLVE_INLINES;
@@ -278,6 +300,8 @@ static int fill(struct coati_view *v, const struct coati_filter *f, struct coati
 	if (v->flags & COATI_VIEW_LINES)
 		how |= COATI_RESOLVE_LINES;
 	r = coati_conditions_init(&v->conditions, f, err);
+	if (r == 0 && find_cut(v) < 0)
+		r = coati_fail(err, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = coati_profile_resolve(v->profile, how, err);
 	if (r < 0)

@@ -50,6 +50,7 @@ struct coati_view {
 	uint32_t nr_functions;
 	uint32_t *function_frame;  /* one frame of each function */
 	struct view_stack *stacks; /* by stack of the profile */
+	uint32_t cut_location; /* of the root of stacks that are cut; VIEW_NONE: there are none */
 	bool *entry_is_in;
 	struct coati_view_info info;
 	bool counts; /* weight is the number of samples */

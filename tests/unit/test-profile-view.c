@@ -472,3 +472,61 @@ TEST(profile_tables_are_known_by_name)
 	CHECK_ERR(coati_by_parse("label", &by, &label, &err), -EINVAL);
 	CHECK_HAS(err.text, "label:KEY");
 }
+
+/* ---- stacks that are cut ---- */
+
+static const char *outermost(struct coati_view *v, const struct coati_view_entry *e)
+{
+	return coati_view_frame(v, e->frames[e->nr_frames - 1])->function;
+}
+
+/* Five samples of work in main, whose chains say that they ended in each of the five ways. Weights tell them apart. */
+TEST(view_puts_stacks_that_are_cut_below_a_root_of_their_own)
+{
+	static const char *const roots[] = { "main", "[truncated]", "[truncated]", "[truncated]",
+					     "main" };
+	struct coati_profile_quality q;
+	struct coati_view_entry e;
+	struct coati_profile *p;
+	struct coati_view *v;
+	struct tape t;
+	uint64_t pos = 0;
+	int nr = 0;
+
+	tape_program();
+	tape_open(&t, "tape");
+	tape_process(&t, 10, "prog");
+#define END COATI_CONTEXT_USER
+#define PUT(n, ...)                                            \
+	tape_put(&t, (struct tape_sample){ .pid = 10,          \
+					   .tid = 10,          \
+					   .period = 1 << (n), \
+					   TAPE_STACK(TAPE_WORK, TAPE_MAIN + 1, ##__VA_ARGS__) })
+	PUT(0);
+	PUT(1, END);
+	PUT(2, END, END);
+	PUT(3, END, END, END);
+	PUT(4, END, END, END, END);
+	tape_close(&t);
+	p = tape_profile("tape");
+	v = tape_view(p, NULL);
+	while (coati_view_next(v, &pos, &e) > 0) {
+		int n = __builtin_ctzll(e.weight);
+
+		CHECK_INT(n, <, 5);
+		CHECK_STR(outermost(v, &e), roots[n]);
+		CHECK_INT(e.nr_frames, ==, roots[n][0] == '[' ? 3 : 2);
+		nr++;
+	}
+	CHECK_INT(nr, ==, 5);
+	/* it is no code: tables do not have it, and no function loses weight to it */
+	CHECK_U64(tape_row(v, COATI_BY_FUNCTION, "[truncated]").total, ==, 0);
+	CHECK_U64(tape_row(v, COATI_BY_FUNCTION, "main").total, ==, 31);
+	CHECK_U64(tape_row(v, COATI_BY_FUNCTION, "work").self, ==, 31);
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.truncated, ==, 1);
+	CHECK_U64(q.gap, ==, 1);
+	CHECK_U64(q.guessed, ==, 1);
+	coati_view_free(&v);
+	coati_profile_free(&p);
+}
