@@ -12,6 +12,7 @@
 
 #include "base/utf8.h"
 #include "image/image.h"
+#include "image/trampoline.h"
 
 #define NESTED_STEPS_MAX 256
 #define SYMBOL_BYTES_MAX 16384 /* of a name that is kept whole */
@@ -223,9 +224,30 @@ struct place {
 	struct fde_range fde;	     /* empty: none */
 	struct plt_stub stub;
 	struct plt_slot slot;
-	bool is_stub;
+	bool is_stub, is_trampoline;
+	uint64_t start, size; /* of a trampoline */
 	uint64_t key;
 };
+
+/* The symbol of the trampoline itself, where there is one. */
+static void find_trampoline(struct coati_image *im, uint64_t vaddr, struct place *p)
+{
+	const struct symbol *s;
+
+	p->is_trampoline =
+		im->file.bytes && coati_trampoline_find(&im->file, vaddr, &p->start, &p->size);
+	s = p->is_trampoline ? coati_symbols_before(&im->symbols, p->start) : NULL;
+	if (s && s->start == p->start && *coati_symbols_name(&im->symbols, s))
+		p->symbol = s;
+}
+
+static bool name_trampoline(const struct place *p, struct coati_name *n)
+{
+	n->symbol = n->function = "__restore_rt";
+	n->start = p->start;
+	n->length = p->size;
+	return true;
+}
 
 static int find_place(struct coati_image *im, uint64_t vaddr, struct place *p)
 {
@@ -243,7 +265,9 @@ static int find_place(struct coati_image *im, uint64_t vaddr, struct place *p)
 	p->symbol = find_symbol(im, vaddr, &p->fde);
 	if (p->symbol && !*coati_symbols_name(&im->symbols, p->symbol))
 		p->symbol = NULL;
-	p->key = function_key(im, p->symbol, vaddr, &p->fde);
+	if (!p->symbol)
+		find_trampoline(im, vaddr, p);
+	p->key = p->is_trampoline ? p->start * 4 : function_key(im, p->symbol, vaddr, &p->fde);
 	return 0;
 }
 
@@ -252,6 +276,8 @@ static bool name_place(struct coati_image *im, uint64_t vaddr, const struct plac
 {
 	if (p->is_stub)
 		return name_stub(im, &p->stub, &p->slot, n);
+	if (p->is_trampoline && !p->symbol)
+		return name_trampoline(p, n);
 	return p->symbol ? name_symbol(im, p->symbol, n) : name_synthetic(im, vaddr, &p->fde, n);
 }
 

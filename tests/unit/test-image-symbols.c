@@ -25,6 +25,8 @@ struct program {
 	bool dynamic;	 /* .dynsym instead of .symtab */
 	uint16_t machine;
 	uint64_t entry; /* 0: none */
+	const char *code; /* of the text from offset 16 on, NULL: zeros */
+	size_t code_size;
 };
 
 #define FRAMES_VADDR UINT64_C(0x700000)
@@ -75,6 +77,8 @@ static void build(const struct program *p)
 	if (p->entry)
 		b.entry = p->entry;
 	elf_builder_program(&b);
+	if (p->code)
+		memcpy(b.bytes + BUILDER_TEXT_OFFSET + 16, p->code, p->code_size);
 	if (p->nr_fdes) {
 		write_frames(&w, p, offsets);
 		i = elf_builder_section(&b, ".eh_frame", SHT_PROGBITS, frames, w.len);
@@ -277,4 +281,38 @@ TEST(symbols_outside_every_section_have_the_name_of_the_file)
 	struct program p = { NULL, 0 };
 
 	CHECK_STR(name_at(&p, 0x100000).function, "[program]");
+}
+
+/* The return address of a signal handler is the first byte, and callers are looked up one byte before. */
+TEST(symbols_of_signal_trampolines_are_known_by_their_bytes)
+{
+	static const struct elf_symbol before[] = { SYM("before", 0, 8, STT_FUNC, STB_GLOBAL) };
+	static const struct elf_symbol own[] = { SYM("sigreturn", 16, 9, STT_FUNC, STB_LOCAL) };
+	static const struct fde fdes[] = { { TEXT + 15, 10 } };
+	static const struct {
+		uint16_t machine;
+		const char *code;
+		size_t size, second;
+	} forms[] = {
+		{ EM_X86_64, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9, 7 },
+		{ EM_X86_64, "\xb8\x0f\0\0\0\x0f\x05", 7, 5 },
+		{ EM_AARCH64, "\x68\x11\x80\xd2\x01\0\0\xd4", 8, 4 },
+	};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		struct program p = { before, 1, fdes, 1, .machine = forms[i].machine };
+
+		p.code = forms[i].code;
+		p.code_size = forms[i].size;
+		CHECK_STR(name_at(&p, 15).function, "__restore_rt");
+		CHECK_STR(name_at(&p, 16).function, "__restore_rt");
+		CHECK_STR(name_at(&p, 16 + forms[i].second).function, "__restore_rt");
+		CHECK_U64(name_at(&p, 15).start, ==, TEXT + 16);
+		CHECK(!(name_at(&p, 15).flags & COATI_NAME_SYNTHETIC));
+		CHECK_STR(name_at(&p, 7).function, "before");
+		p.symbols = own;
+		CHECK_STR(name_at(&p, 15).function, "sigreturn");
+		p.code_size--; /* another system call, or none */
+		CHECK_STR(name_at(&p, 15).function, "program!fn_40120f");
+	}
 }
