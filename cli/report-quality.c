@@ -209,8 +209,9 @@ static void add_stack_advice(const struct report *r, struct strbuf *s)
 			"# frame pointers do not lead to the root of many stacks: coati record -g auto "
 			"also unwinds code without them\n");
 	else if (q->truncated > q->samples / 20)
-		coati_strbuf_adds(s, "# stacks are cut: coati record --stack-size 64k takes as much of "
-				     "each as the kernel copies\n");
+		coati_strbuf_adds(
+			s, "# stacks are cut: coati record --stack-size 64k takes as much of "
+			   "each as the kernel copies\n");
 }
 
 /* What a person may do about a table that says little. */

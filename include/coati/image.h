@@ -120,10 +120,19 @@ struct coati_image_info {
 /* Strings live as long as the images. -EINVAL: no such image. */
 COATI_API int coati_image_info(struct coati_images *images, uint32_t image,
 			       struct coati_image_info *ret);
-/* Offset in the file to the address that the file's tables use, by its program headers. Opens the file. -ENOENT when nothing is
- * mapped from there or the file cannot be read (then the offset itself is used everywhere, and names are synthetic). */
+/* Offset in the file, of an instruction, to the address that the file's tables use, by its program headers. Not for the offset at
+ * which a mapping begins, which may lie in another segment: see coati_image_bias(). Opens the file. -ENOENT when nothing is mapped from there or the file cannot be read (then the offset itself is used everywhere, and names are synthetic). */
 COATI_API int coati_image_vaddr(struct coati_images *images, uint32_t image, uint64_t file_offset,
 				uint64_t *ret_vaddr);
+/* A mapping of a file, as /proc/PID/maps has it. */
+struct coati_image_mapping {
+	uint64_t start, end;
+	uint64_t file_offset;
+};
+/* What to subtract from addresses in a mapping of code to get those of the file, by the segment that is mapped there; the same for the
+ * whole mapping. -ENOENT: no segment of the file is there, or the file cannot be read; -EINVAL. *ret_bias only on success. */
+COATI_API int coati_image_bias(struct coati_images *images, uint32_t image,
+			       const struct coati_image_mapping *map, uint64_t *ret_bias);
 /* A descriptor of the very file, after the checks; the caller closes it. Negative errno. */
 COATI_API int coati_image_open_fd(struct coati_images *images, uint32_t image,
 				  struct coati_error *err);

@@ -86,18 +86,17 @@ static void add_map(struct oracle_process *p, const struct oracle_map *m, uint64
 		.map_end = m->end,
 	};
 	struct oracle_map *to = &p->maps[p->nr_maps];
-	uint64_t vaddr;
+	struct coati_image_mapping map = { m->start, m->end, offset };
 
 	*to = *m;
 	to->image = COATI_IMAGE_NONE;
 	if (path[0] == '/' || ref.kind == COATI_IMAGE_VDSO)
 		if (coati_images_get(p->images, &ref, &to->image, NULL) < 0)
 			return;
-	vaddr = offset;
+	to->bias = m->start - offset;
 	if (to->image != COATI_IMAGE_NONE && ref.kind == COATI_IMAGE_FILE &&
-	    coati_image_vaddr(p->images, to->image, offset, &vaddr) < 0)
+	    coati_image_bias(p->images, to->image, &map, &to->bias) < 0)
 		return;
-	to->bias = m->start - vaddr;
 	p->nr_maps++;
 }
 

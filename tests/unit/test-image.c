@@ -207,3 +207,59 @@ TEST(image_descriptor_is_that_of_the_very_file)
 	CHECK_HAS(err.text, "none");
 	coati_images_free(&images);
 }
+
+/* As lld lays them out: constants and code share a page of the file, and so do two segments of code. */
+TEST(image_bias_is_that_of_the_segment_which_is_mapped)
+{
+	static const struct elf_segment segments[] = {
+		{ .type = PT_LOAD, .flags = PF_R, .vaddr = 0, .filesz = 0x1234, .memsz = 0x1234 },
+		{ .type = PT_LOAD,
+		  .flags = PF_R | PF_X,
+		  .offset = 0x1234,
+		  .vaddr = 0x2234,
+		  .filesz = 0xc00,
+		  .memsz = 0xc00 },
+		{ .type = PT_LOAD,
+		  .flags = PF_R | PF_X,
+		  .offset = 0x1e34,
+		  .vaddr = 0x3e34,
+		  .filesz = 0x1300,
+		  .memsz = 0x1300 },
+	};
+	/* where the kernel maps them when the file is loaded at 0x7f0000000000, and a part of the last one */
+	static const struct coati_image_mapping maps[] = {
+		{ 0x7f0000000000, 0x7f0000002000, 0 },
+		{ 0x7f0000002000, 0x7f0000003000, 0x1000 },
+		{ 0x7f0000003000, 0x7f0000006000, 0x1000 },
+		{ 0x7f0000004000, 0x7f0000006000, 0x2000 },
+	};
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	struct elf_builder b;
+	uint32_t image;
+	uint64_t bias = 1;
+
+	elf_builder_init(&b, false);
+	elf_builder_program(&b);
+	b.nr_segments = 3;
+	memcpy(b.segments, segments, sizeof(segments));
+	elf_builder_write(&b, "program");
+	image = ask_image(images, (struct coati_image_ref){ .path = "program" });
+	for (size_t i = 1; i < sizeof(maps) / sizeof(*maps); i++) {
+		CHECK_OK(coati_image_bias(images, image, &maps[i], &bias));
+		CHECK_U64(bias, ==, UINT64_C(0x7f0000000000));
+	}
+	bias = 1;
+	CHECK_ERR(coati_image_bias(images, image,
+				   &(struct coati_image_mapping){ 0x1000, 0x2000, 0x100000 },
+				   &bias),
+		  -ENOENT);
+	CHECK_ERR(coati_image_bias(images, image,
+				   &(struct coati_image_mapping){ 0x2000, 0x2000, 0 }, &bias),
+		  -EINVAL);
+	CHECK_ERR(coati_image_bias(images, image,
+				   &(struct coati_image_mapping){ 0, 0x2000, UINT64_MAX }, &bias),
+		  -EINVAL);
+	CHECK_ERR(coati_image_bias(images, 99, &maps[0], &bias), -EINVAL);
+	CHECK_U64(bias, ==, 1);
+	coati_images_free(&images);
+}
