@@ -17,7 +17,7 @@ print("all", every == off == sum(rows.values()))
 print("of a task", 0 < task_futex <= task < every)
 PY
 "$COATI" export -q --check -f pprof --wait futex -o p.pb.gz
-go tool pprof -raw p.pb.gz 2>/dev/null | sed -n '/^Samples:/,/^Locations/p' | awk '$2 ~ /:$/ { sum += $2 } END { print sum }' >sum
+go tool pprof -raw p.pb.gz 2>/dev/null | sed -n '/^Samples:/,/^Locations/p' | awk '$2 ~ /:$/ { sum += $2 } END { printf "%.0f\n", sum }' >sum
 [ "$(cat sum)" = "$(time_of --wait futex)" ] && echo "pprof has the same"
 "$COATI" report -q --wait futx
 "$COATI" report -q --wait running
