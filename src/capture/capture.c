@@ -163,7 +163,7 @@ static bool has_copies(const struct coati_event_list *list, const struct coati_c
 static uint64_t first_ring_bytes(const struct coati_capture *cap)
 {
 	const struct coati_capture_opts *o = &cap->opts;
-	uint32_t nr = count_rings(o);
+	uint32_t nr = count_rings(o) * (cap->twins.nr_lanes ? cap->twins.nr_lanes : 1);
 	uint64_t budget;
 
 	if (!o->ring_bytes)
@@ -310,8 +310,9 @@ static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati
 		(void)open_set(cap, SET_EVENTS, err);
 	for (size_t i = 0; r == 0 && i < NR_SETS; i++)
 		if (cap->sets[order[i]].set)
-			r = coati_rings_connect(&cap->rings, cap->sets[order[i]].set,
-						order[i] == SET_SIDE, err);
+			r = coati_rings_connect(
+				&cap->rings, cap->sets[order[i]].set, order[i] == SET_SIDE,
+				order[i] == SET_EVENTS ? cap->twins.lanes : NULL, err);
 	return r;
 }
 
@@ -399,6 +400,7 @@ static int settle(struct coati_capture *cap)
 				return -ENOMEM;
 			if (coati_map_put(&cap->own_ids, id, 1) < 0)
 				return -ENOMEM;
+			coati_twins_note(cap, n, e.event, id);
 			if ((n == SET_EVENTS || n == SET_OFF) &&
 			    !(st->attrs[e.event].flags & COATI_ATTR_EXCLUDE_KERNEL))
 				cap->has_kernel = true;
@@ -489,6 +491,8 @@ static int open_events(struct coati_capture *cap, struct coati_error *err)
 	if (prepare_attrs(cap) < 0)
 		return no_memory(err);
 	r = coati_capture_check_twins(cap, err);
+	if (r == 0)
+		r = coati_twins_plan(cap, err);
 	if (r < 0)
 		return r;
 	r = open_with_less(cap, err);
@@ -555,6 +559,8 @@ void coati_capture_close(struct coati_capture **capp)
 	coati_map_fini(&cap->when_ids);
 	coati_map_fini(&cap->off_ids);
 	coati_map_fini(&cap->own_ids);
+	coati_free(cap->twins.lanes);
+	coati_free(cap->twins.copy);
 	coati_map_fini(&cap->wake_ids);
 	coati_coverage_fini(&cap->coverage);
 	for (int i = 0; i < NR_SETS; i++) {
@@ -647,7 +653,7 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		.snapshots = cap->snapshots,
 		.overwritten = cap->overwritten,
 		.damaged_bytes = t->damaged_bytes,
-		.strangers = cap->adopted ? 0 : t->strangers,
+		.strangers = t->strangers,
 		.nr_rings = rings_count(&cap->rings) + cap->rings.backward.len,
 		.ring_bytes = cap->rings.bytes,
 		.synthesized = cap->synthesized,

@@ -35,6 +35,21 @@ struct capture_set_state {
 	uint64_t *lost; /* of each entry, as of the end of the last recording */
 };
 
+#define TWINS_LANES 16
+
+/* See twins.h. Of each lane of rings: an id of the only event in it that can have a twin. */
+struct twins {
+	uint8_t *lanes; /* of each event of SET_EVENTS, NULL: one lane is enough */
+	uint32_t nr_lanes;
+	const struct coati_attr *attrs[TWINS_LANES];
+	uint64_t ids[TWINS_LANES];
+	bool several[TWINS_LANES]; /* events that can have one */
+	bool fast;		   /* and so can that of short switches, in lane 0 */
+	uint8_t *copy;		   /* of what a ring holds, with ids put right */
+	size_t room;
+	uint8_t record[65536];
+};
+
 struct coati_capture {
 	struct coati_capture_opts opts; /* pids, tids and texts are copies */
 	struct capture_set_state sets[NR_SETS];
@@ -46,7 +61,7 @@ struct coati_capture {
 	struct coati_images *images; /* files that were mapped, for stacks and names */
 	struct drain_stacks *drain;  /* NULL: no event is to be unwound */
 	struct map when_ids, off_ids, own_ids, wake_ids;
-	bool adopted; /* samples with ids of strangers are its own in the last recording */
+	struct twins twins;
 	struct off_cpu off;
 	struct coati_writer *writer; /* of the recording that is open */
 	uint32_t parts;		     /* recordings begun */

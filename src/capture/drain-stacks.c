@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "capture/spans.h"
+#include "capture/twins.h"
 
 #define BUFFER_BYTES (1u << 20)
 #define FORGET_NS    (10 * NSEC_PER_SEC)
@@ -156,7 +157,7 @@ static int write_ring(struct coati_capture *cap, uint32_t i)
 
 	while (r >= 0 && at < ring->take && (p = record_at(s, at, d->joined))) {
 		at += record_size(p);
-		r = coati_drain_stacks_put(cap, p);
+		r = coati_drain_stacks_put(cap, coati_twins_claim(cap, cap->rings.lanes.v[i], p));
 		/* unwind tables are built on the way, which takes longer than some programs run */
 		if (r >= 0)
 			r = coati_notice_look(&cap->notice, &cap->tally.images);
@@ -180,8 +181,9 @@ int coati_drain_stacks_round(struct coati_capture *cap)
 		struct coati_span first, second;
 
 		r = coati_ring_peek(coati_reader_ring(cap->rings.reader, i), &first, &second);
-		if (r >= 0)
-			cap->drain->rings[i].take = first.size + second.size;
+		if (r < 0)
+			break;
+		cap->drain->rings[i].take = first.size + second.size;
 	}
 	for (uint32_t i = 0; r >= 0 && i < nr; i++)
 		r = feed_ring(cap, i);

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "capture/twins.h"
 #include "capture/wakes.h"
 
 /* Of a write that failed, what is in the file nevertheless is whole records. */
@@ -25,13 +26,17 @@ static void count_kept(struct coati_capture *cap, struct coati_span first, struc
 	coati_capture_tally_walk(&cap->tally, first, second);
 }
 
-static int drain_ring(struct coati_capture *cap, struct coati_ring *ring)
+static int drain_ring(struct coati_capture *cap, uint32_t i)
 {
+	struct coati_ring *ring = coati_reader_ring(cap->rings.reader, i);
 	struct coati_span first, second;
 	uint64_t before;
 	int r = coati_ring_peek(ring, &first, &second);
 
 	if (r < 0 || !first.size)
+		return r;
+	r = coati_twins_claim_spans(cap, cap->rings.lanes.v[i], &first, &second);
+	if (r < 0)
 		return r;
 	before = coati_writer_bytes(cap->writer);
 	r = coati_writer_write(cap->writer, first.bytes, first.size, second.bytes, second.size);
@@ -51,7 +56,7 @@ static int drain_rings(struct coati_capture *cap)
 	int any = 0;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		int r = drain_ring(cap, coati_reader_ring(cap->rings.reader, i));
+		int r = drain_ring(cap, i);
 
 		if (r < 0)
 			return r;
@@ -76,8 +81,10 @@ int coati_capture_drain(struct coati_capture *cap)
 }
 
 /* The items of a snapshot lie side by side, newest first: one piece, but for what is no record. */
-static int write_snapshot(struct coati_capture *cap, struct coati_ring *ring)
+static int write_snapshot(struct coati_capture *cap, size_t i)
 {
+	struct coati_ring *ring = cap->rings.backward.v[i];
+	uint8_t lane = cap->rings.backward_lanes.v[i];
 	struct coati_span piece = { NULL, 0 }, none = { NULL, 0 };
 	struct coati_ring_item item;
 	int r;
@@ -88,7 +95,7 @@ static int write_snapshot(struct coati_capture *cap, struct coati_ring *ring)
 		if (!item.bytes)
 			continue;
 		if (cap->drain) {
-			r = coati_drain_stacks_put(cap, item.bytes);
+			r = coati_drain_stacks_put(cap, coati_twins_claim(cap, lane, item.bytes));
 			if (r < 0)
 				return r;
 			continue;
@@ -104,6 +111,9 @@ static int write_snapshot(struct coati_capture *cap, struct coati_ring *ring)
 	if (r < 0 || !piece.size)
 		return r;
 	none.bytes = piece.bytes;
+	r = coati_twins_claim_spans(cap, lane, &piece, &none);
+	if (r < 0)
+		return r;
 	coati_capture_tally_walk(&cap->tally, piece, none);
 	return coati_writer_write(cap->writer, piece.bytes, piece.size, NULL, 0);
 }
@@ -120,7 +130,7 @@ int coati_capture_snapshot(struct coati_capture *cap, struct coati_error *err)
 		r = coati_ring_snapshot(cap->rings.backward.v[i], 0, err);
 		if (r < 0)
 			return r;
-		r = write_snapshot(cap, cap->rings.backward.v[i]);
+		r = write_snapshot(cap, i);
 	}
 	cap->snapshots++;
 	if (r >= 0)

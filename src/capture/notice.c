@@ -47,7 +47,7 @@ int coati_notice_open(struct notice *n, const struct coati_event_list *list,
 	n->first = coati_reader_count(reader);
 	coati_rings_share(&n->rings, reader, (uint64_t)sysconf(_SC_PAGESIZE), FIRST_KEY);
 	/* where memory is short some CPUs have a ring, and that is better than none */
-	(void)coati_rings_connect(&n->rings, n->set, true, NULL);
+	(void)coati_rings_connect(&n->rings, n->set, true, NULL, NULL);
 	coati_sample_format_init(&n->attr, &n->format);
 	return coati_set_enable(n->set, NULL);
 }

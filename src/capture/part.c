@@ -15,7 +15,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "capture/synth.h"
-#include "capture/twins.h"
 #include "event/tracefs.h"
 
 #define STATS_BYTES 4096
@@ -368,7 +367,6 @@ int coati_capture_finish(struct coati_capture *cap, struct coati_error *err)
 		r = coati_capture_balance(cap);
 	if (r >= 0)
 		r = coati_writer_round(cap->writer);
-	coati_capture_adopt(cap);
 	if (r >= 0 && cap->opts.before_end)
 		r = cap->opts.before_end(cap->opts.before_end_ctx, cap->writer);
 	cap->cpu_ns =

@@ -36,7 +36,9 @@ void coati_rings_share(struct rings *r, struct coati_reader *reader, uint64_t by
 			     .bytes = bytes,
 			     .first_key = first_key,
 			     .borrowed = true,
-			     .backward.max = RINGS_MAX };
+			     .backward.max = RINGS_MAX,
+			     .lanes.max = RINGS_MAX,
+			     .backward_lanes.max = RINGS_MAX };
 	coati_map_init(&r->homes, RINGS_MAX);
 	coati_map_init(&r->backward_homes, RINGS_MAX);
 }
@@ -46,75 +48,103 @@ void coati_rings_fini(struct rings *r)
 	for (size_t i = 0; i < r->backward.len; i++)
 		coati_ring_close(&r->backward.v[i]);
 	ARRAY_FINI(&r->backward);
+	ARRAY_FINI(&r->lanes);
+	ARRAY_FINI(&r->backward_lanes);
 	if (!r->borrowed)
 		coati_reader_free(&r->reader);
 	coati_map_fini(&r->homes);
 	coati_map_fini(&r->backward_homes);
 }
 
-static int add_forward(struct rings *r, const struct coati_set_entry *e, struct coati_error *err)
+/* One event that is connected, and where. */
+struct plug {
+	struct coati_set_entry e;
+	uint8_t lane;
+	bool lives;
+};
+
+static int32_t key_of(const struct rings *r, const struct plug *p)
+{
+	return r->first_key + p->lane * RINGS_MAX + p->e.cpu;
+}
+
+static int add_forward(struct rings *r, const struct plug *p, struct coati_error *err)
 {
 	struct coati_reader_ring_opts o = {
 		.size = sizeof(o),
-		.ring = { .size = sizeof(o.ring),
-			  .data_bytes = r->bytes,
-			  .key = r->first_key + e->cpu },
+		.ring = { .size = sizeof(o.ring), .data_bytes = r->bytes, .key = key_of(r, p) },
 	};
+	uint8_t *lane = ARRAY_ADD(&r->lanes);
+	int code;
 
-	return coati_reader_add(r->reader, coati_event_fd(e->handle), &o, err);
+	if (!lane)
+		return coati_fail(err, -ENOMEM, "out of memory for rings");
+	*lane = p->lane;
+	code = coati_reader_add(r->reader, coati_event_fd(p->e.handle), &o, err);
+	if (code < 0)
+		r->lanes.len--;
+	return code;
 }
 
-static int add_backward(struct rings *r, const struct coati_set_entry *e, struct coati_error *err)
+static int add_backward(struct rings *r, const struct plug *p, struct coati_error *err)
 {
 	struct coati_ring_opts o = { .size = sizeof(o),
 				     .data_bytes = r->bytes,
 				     .kind = COATI_RING_BACKWARD,
-				     .key = e->cpu };
+				     .key = p->e.cpu };
 	struct coati_ring **slot = ARRAY_ADD(&r->backward);
-	int code;
+	uint8_t *lane = slot ? ARRAY_ADD(&r->backward_lanes) : NULL;
+	int code = -ENOMEM;
 
-	if (!slot)
-		return coati_fail(err, -ENOMEM, "out of memory for rings");
-	code = coati_ring_open(coati_event_fd(e->handle), &o, slot, err);
-	if (code < 0)
+	if (lane) {
+		*lane = p->lane;
+		code = coati_ring_open(coati_event_fd(p->e.handle), &o, slot, err);
+	} else {
+		coati_fail(err, code, "out of memory for rings");
+	}
+	if (code < 0 && slot)
 		r->backward.len--;
+	if (code < 0 && lane)
+		r->backward_lanes.len--;
 	return code;
 }
 
-static int connect_one(struct rings *r, const struct coati_set_entry *e, bool lives,
-		       struct coati_error *err)
+static int connect_one(struct rings *r, const struct plug *p, struct coati_error *err)
 {
-	bool backward = coati_event_attr(e->handle)->flags & COATI_ATTR_WRITE_BACKWARD;
+	bool backward = coati_event_attr(p->e.handle)->flags & COATI_ATTR_WRITE_BACKWARD;
 	struct map *homes = backward ? &r->backward_homes : &r->homes;
-	uint64_t home;
+	uint64_t place = (uint64_t)p->lane << 32 | (uint32_t)p->e.cpu, home;
 	int code;
 
-	if (coati_map_get(homes, (uint64_t)e->cpu, &home)) {
-		code = coati_event_set_output(e->handle, (struct coati_event *)(uintptr_t)home,
+	if (coati_map_get(homes, place, &home)) {
+		code = coati_event_set_output(p->e.handle, (struct coati_event *)(uintptr_t)home,
 					      err);
-		if (code == 0 && lives)
-			code = coati_reader_attach(r->reader, r->first_key + e->cpu,
-						   coati_event_fd(e->handle), NULL, err);
+		/* in a lane of its own nobody else tells when the threads have ended */
+		if (code == 0 && !backward && (p->lives || p->lane))
+			code = coati_reader_attach(r->reader, key_of(r, p),
+						   coati_event_fd(p->e.handle), NULL, err);
 		return code;
 	}
-	code = backward ? add_backward(r, e, err) : add_forward(r, e, err);
+	code = backward ? add_backward(r, p, err) : add_forward(r, p, err);
 	if (code < 0)
 		return code;
-	code = coati_map_put(homes, (uint64_t)e->cpu, (uint64_t)(uintptr_t)e->handle);
+	code = coati_map_put(homes, place, (uint64_t)(uintptr_t)p->e.handle);
 	return code < 0 ? coati_fail(err, code, "rings for more than %d CPUs: %m", RINGS_MAX) : 0;
 }
 
 int coati_rings_connect(struct rings *r, const struct coati_set *set, bool lives,
-			struct coati_error *err)
+			const uint8_t *lanes, struct coati_error *err)
 {
 	uint32_t nr = coati_set_count(set);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		struct coati_set_entry e;
-		int code = coati_set_entry(set, i, &e);
+		struct plug p = { .lives = lives };
+		int code = coati_set_entry(set, i, &p.e);
 
+		if (code == 0 && lanes)
+			p.lane = lanes[p.e.event];
 		if (code == 0)
-			code = connect_one(r, &e, lives, err);
+			code = connect_one(r, &p, err);
 		if (code < 0)
 			return code;
 	}

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "capture/attr.h"
 
-#define STRANGE_MAX  65536
 #define WAKERS_MAX   65536
 #define SAMPLE_LEAST (CAPTURE_TIME_AT + 8)
 
@@ -22,7 +21,6 @@ int coati_capture_tally_init(struct tally *t, const struct coati_attr *side, boo
 	*t = (struct tally){ 0 };
 	coati_sample_format_init(side, &t->format);
 	coati_images_init(&t->images);
-	coati_map_init(&t->strange, STRANGE_MAX);
 	coati_map_init(&t->waker_index, WAKERS_MAX);
 	t->wakers.max = WAKERS_MAX;
 	tasks_init(&t->tasks, remember_tasks);
@@ -33,7 +31,6 @@ int coati_capture_tally_init(struct tally *t, const struct coati_attr *side, boo
 void coati_capture_tally_fini(struct tally *t)
 {
 	coati_images_fini(&t->images);
-	coati_map_fini(&t->strange);
 	coati_map_fini(&t->waker_index);
 	ARRAY_FINI(&t->wakers);
 	tasks_fini(&t->tasks);
@@ -98,16 +95,6 @@ static bool is_of(const struct map *ids, const uint8_t *sample)
 	return coati_map_get(ids, id, &unused);
 }
 
-static void note_stranger(struct tally *t, const uint8_t *sample)
-{
-	uint64_t id;
-
-	memcpy(&id, sample + CAPTURE_ID_AT, sizeof(id));
-	t->strangers++;
-	if (coati_map_put(&t->strange, id, 1) < 0)
-		t->strange_over = true;
-}
-
 /* A waker without a name costs a name, not the recording. */
 static void note_waker(struct tally *t, const uint8_t *sample)
 {
@@ -164,7 +151,7 @@ static const uint8_t *walk(struct tally *t, const uint8_t *p, const uint8_t *end
 			if (t->wakes && is_of(t->wakes, p))
 				note_waker(t, p);
 			if (t->own && !is_of(t->own, p))
-				note_stranger(t, p);
+				t->strangers++;
 			if (t->coverage)
 				coati_coverage_sample(t->coverage, p, h.size);
 		} else {

@@ -32,14 +32,12 @@ struct tally {
 	uint64_t throttled;
 	uint64_t first_time, last_time; /* of samples; 0: none yet */
 	uint64_t damaged_bytes;
-	uint64_t strangers;		   /* samples whose id is none of @own, */
-	struct map strange;		   /* and those ids, as many as it takes */
+	uint64_t strangers;		   /* samples whose id is none of @own */
 	struct coati_sample_format format; /* the identity that all records have */
 	struct images images;
 	struct tasks tasks;
 	const struct map *when; /* ids of events that ask for a snapshot, NULL: none */
 	bool when_seen;
-	bool strange_over;     /* there were more */
 	const struct map *off; /* ids of events that tell of switches and wake-ups, NULL: none */
 	const struct map *own; /* ids of all events, NULL: not looked at */
 	struct coverage *coverage; /* adds the samples up, NULL: nobody does */

@@ -135,50 +135,6 @@ bool coati_capture_may_have_twins(const struct coati_capture *cap)
 	return false;
 }
 
-/* An id of the only event that can have a twin elsewhere; 0: there is none, or there are several. */
-static uint64_t only_one(const struct coati_capture *cap)
-{
-	const struct coati_attr *only = NULL;
-	struct coati_set_entry e;
-	uint64_t ret = 0, id;
-
-	for (int n = 0; n < NR_SETS; n++)
-		for (uint32_t i = 0; i < coati_set_count(cap->sets[n].set); i++) {
-			const struct coati_attr *attr;
-
-			if (coati_set_entry(cap->sets[n].set, i, &e) < 0)
-				continue;
-			attr = &cap->sets[n].attrs[e.event];
-			if (!may_have_twin(attr) || attr == only ||
-			    (n == SET_OFF_FAST && !cap->off.fast_times))
-				continue;
-			if (only || coati_event_id(e.handle, &id) < 0)
-				return 0;
-			only = attr;
-			ret = id;
-		}
-	return ret;
-}
-
-void coati_capture_adopt(struct coati_capture *cap)
-{
-	const struct tally *t = &cap->tally;
-	uint64_t *ids, id, unused, own;
-	uint32_t nr = 0;
-
-	cap->adopted = false;
-	if (!t->strange.len || t->strange_over)
-		return;
-	own = only_one(cap);
-	ids = own ? coati_alloc_array(t->strange.len, sizeof(*ids)) : NULL;
-	if (!ids)
-		return; /* they stay nobody's */
-	for (size_t pos = 0; coati_map_next(&t->strange, &pos, &id, &unused);)
-		ids[nr++] = id;
-	cap->adopted = coati_writer_add_ids(cap->writer, own, ids, nr) == 0;
-	coati_free(ids);
-}
-
 int coati_capture_check_twins(const struct coati_capture *cap, struct coati_error *err)
 {
 	struct place a, b;
@@ -190,5 +146,158 @@ int coati_capture_check_twins(const struct coati_capture *cap, struct coati_erro
 					err, -EINVAL,
 					"%s and %s are the same for the kernel, which would give the samples of both to one of them; record them one after the other",
 					a.desc->name, b.desc->name);
+	return 0;
+}
+
+/* ---- lanes ---- */
+
+/* Events of @which that can have a twin; in @lanes each gets the next lane from @first on. */
+static uint32_t count_twins(const struct capture_set_state *st, uint8_t *lanes, uint32_t first)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; st->list && i < coati_event_list_count(st->list); i++)
+		if (may_have_twin(&st->attrs[i])) {
+			if (lanes && first + nr < TWINS_LANES)
+				lanes[i] = (uint8_t)(first + nr);
+			nr++;
+		}
+	return nr;
+}
+
+int coati_twins_plan(struct coati_capture *cap, struct coati_error *err)
+{
+	struct capture_set_state *st = &cap->sets[SET_EVENTS];
+	uint32_t nr = count_twins(st, NULL, 0), others = 0;
+
+	for (size_t n = 1; n < sizeof(at_once) / sizeof(*at_once); n++)
+		others += count_twins(&cap->sets[at_once[n]], NULL, 0);
+	if (!nr || nr + others < 2 || !kernel_confuses())
+		return 0;
+	cap->twins.lanes = coati_alloc_array(coati_event_list_count(st->list), 1);
+	if (!cap->twins.lanes)
+		return coati_fail(err, -ENOMEM, "out of memory for rings");
+	nr += others != 0; /* which have lane 0 for themselves */
+	count_twins(st, cap->twins.lanes, others != 0);
+	cap->twins.nr_lanes = nr < TWINS_LANES ? nr : TWINS_LANES;
+	return 0;
+}
+
+void coati_twins_note(struct coati_capture *cap, int which, uint32_t event, uint64_t id)
+{
+	const struct coati_attr *attr = &cap->sets[which].attrs[event];
+	struct twins *t = &cap->twins;
+	uint8_t lane = which == SET_EVENTS && t->lanes ? t->lanes[event] : 0;
+
+	if (!may_have_twin(attr))
+		return;
+	if (which == SET_OFF_FAST) {
+		t->fast = true;
+		return;
+	}
+	if (t->attrs[lane] && t->attrs[lane] != attr)
+		t->several[lane] = true;
+	t->attrs[lane] = attr;
+	t->ids[lane] = id;
+}
+
+/* Whose samples those with unknown ids in the rings of @lane are; 0: that cannot be known. */
+static uint64_t claimant(const struct coati_capture *cap, uint8_t lane)
+{
+	const struct twins *t = &cap->twins;
+
+	if (t->several[lane] || (lane == 0 && t->fast && cap->off.fast_times))
+		return 0;
+	return t->ids[lane];
+}
+
+/* Is it a sample that @own must claim? @record is whole. */
+static bool is_strange(const struct coati_capture *cap, const uint8_t *record)
+{
+	uint64_t id, unused;
+	uint32_t type;
+	uint16_t size;
+
+	memcpy(&type, record, sizeof(type));
+	memcpy(&size, record + 6, sizeof(size));
+	if (type != COATI_RECORD_SAMPLE || size < CAPTURE_ID_AT + sizeof(id))
+		return false;
+	memcpy(&id, record + CAPTURE_ID_AT, sizeof(id));
+	return !coati_map_get(&cap->own_ids, id, &unused);
+}
+
+const uint8_t *coati_twins_claim(struct coati_capture *cap, uint8_t lane, const uint8_t *record)
+{
+	uint64_t own = claimant(cap, lane);
+	uint16_t size;
+
+	if (!own || !is_strange(cap, record))
+		return record;
+	memcpy(&size, record + 6, sizeof(size));
+	memcpy(cap->twins.record, record, size);
+	memcpy(cap->twins.record + CAPTURE_ID_AT, &own, sizeof(own));
+	return cap->twins.record;
+}
+
+/* Put the ids right in all whole records from @p on. */
+static void claim_all(const struct coati_capture *cap, uint64_t own, uint8_t *p, size_t left)
+{
+	uint16_t size;
+
+	for (; left >= CAPTURE_ID_AT; p += size, left -= size) {
+		memcpy(&size, p + 6, sizeof(size));
+		if (size < CAPTURE_ID_AT || size > left)
+			return;
+		if (is_strange(cap, p))
+			memcpy(p + CAPTURE_ID_AT, &own, sizeof(own));
+	}
+}
+
+/* Records and rings are multiples of 8 bytes: neither a header nor an id wraps. */
+static bool any_strange(const struct coati_capture *cap, struct coati_span first,
+			struct coati_span second)
+{
+	size_t all = first.size + second.size;
+	uint8_t head[CAPTURE_ID_AT + sizeof(uint64_t)];
+	uint16_t size;
+
+	for (size_t at = 0; all - at >= sizeof(head); at += size) {
+		for (size_t i = 0; i < sizeof(head); i += 8)
+			memcpy(head + i,
+			       at + i < first.size ? first.bytes + at + i
+						   : second.bytes + (at + i - first.size),
+			       8);
+		memcpy(&size, head + 6, sizeof(size));
+		if (size < CAPTURE_ID_AT || size > all - at)
+			return false;
+		if (is_strange(cap, head))
+			return true;
+	}
+	return false;
+}
+
+int coati_twins_claim_spans(struct coati_capture *cap, uint8_t lane, struct coati_span *first,
+			    struct coati_span *second)
+{
+	uint64_t own = claimant(cap, lane);
+	size_t all = first->size + second->size;
+	struct twins *t = &cap->twins;
+
+	if (!own || !any_strange(cap, *first, *second))
+		return 0;
+	if (all > t->room) {
+		coati_free(t->copy);
+		t->room = 0;
+		t->copy = coati_alloc(all);
+		if (!t->copy)
+			return -ENOMEM;
+		t->room = all;
+	}
+	memcpy(t->copy, first->bytes, first->size);
+	if (second->size)
+		memcpy(t->copy + first->size, second->bytes, second->size);
+	claim_all(cap, own, t->copy, all);
+	*first = (struct coati_span){ t->copy, all };
+	*second = (struct coati_span){ t->copy, 0 };
 	return 0;
 }
