@@ -89,7 +89,9 @@ static uint32_t count_side(const struct diff_args *a, int side)
 	return nr;
 }
 
-/* A word behind the dashes is the name of a recording; who means an option learns where it belongs. */
+/*
+ * A word behind the dashes is the name of a recording; who means an option learns where it belongs.
+ */
 static const char *find_option(char **rest, int nr_rest)
 {
 	for (int i = 0; i < nr_rest; i++)
@@ -150,7 +152,8 @@ static int run(int argc, char **argv)
 		if (option)
 			code = coati_command_misuse(
 				&coati_command_diff,
-				"%s stands behind --, where only recordings do: put options in front of it",
+				"%s stands behind --, where only recordings do: "
+				"put options in front of it",
 				option);
 		else if (wrong)
 			code = coati_command_misuse(&coati_command_diff, "%s", wrong);

@@ -219,7 +219,10 @@ static int compare(struct diff *d)
 	return EXIT_DONE;
 }
 
-/* Both the comparison and its writing must succeed; then the exit status is what the conditions say, or the verdict. */
+/*
+ * Both the comparison and its writing must succeed; then the exit status is what the conditions
+ * say, or the verdict.
+ */
 static int show(struct diff *d)
 {
 	struct coati_error err = { 0 };

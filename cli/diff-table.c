@@ -98,12 +98,13 @@ static void put_end(const struct diff *d, struct strbuf *s, double x)
 /* The half of the interval, or both of its ends where one is nearer than the other. */
 static void put_spread(const struct diff *d, struct strbuf *s, const struct coati_diff_value *v)
 {
-	double below = v->change - v->low, above = v->high - v->change;
+	double below = v->change - v->low, above = v->high - v->change, half = (above + below) / 2;
+	/* a ± must say the same of zero as the interval does */
+	bool agrees = (fabs(v->change) > half) == (v->low > 0 || v->high < 0);
 
-	if (!isfinite(below) || !isfinite(above) ||
-	    fabs(above - below) <= UNEVEN * (above + below) / 2) {
+	if (!isfinite(half) || (agrees && fabs(above - below) <= UNEVEN * half)) {
 		coati_strbuf_adds(s, " ± ");
-		coati_diff_put_change(d, s, (above + below) / 2, false);
+		coati_diff_put_change(d, s, half, false);
 		return;
 	}
 	coati_strbuf_adds(s, " [");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What changed between two profiles, and what only seems so. Two views come in, of profiles with bins of time; rows with a before, an after and
- * an interval for the change go out.
+ * What changed between two profiles, and what only seems so. Two views come in, of profiles with
+ * bins of time; rows with a before, an after and an interval for the change go out.
  *
  *	struct coati_profile_opts o = { .size = sizeof(o), .bin_ns = COATI_DIFF_BIN_NS, .max_bins = COATI_DIFF_MAX_BINS };
  *	...	profiles, recordings read into them (several of a side are runs of the same thing), views
@@ -11,8 +11,9 @@
  *		if (rows[i].self.verdict == COATI_DIFF_MORE) use(rows[i].name, rows[i].self.change);
  *	coati_diff_free(&d);
  *
- * The verdicts hold for all rows together: the chance that any row is called changed that is not is one minus the confidence. They stand
- * on how the profile varies over time within the recordings, and from run to run where a side has several. One object, one thread at a time.
+ * The verdicts hold for all rows together: the chance that any row is called changed that is not is
+ * one minus the confidence. They stand on how the profile varies over time within the recordings,
+ * and from run to run where a side has several. One object, one thread at a time.
  */
 #ifndef COATI_DIFF_H
 #define COATI_DIFF_H
@@ -129,8 +130,10 @@ COATI_API int coati_diff_new(struct coati_view *before, struct coati_view *after
 			     struct coati_error *err);
 COATI_API void coati_diff_free(struct coati_diff **d);
 COATI_API void coati_diff_info(const struct coati_diff *d, struct coati_diff_info *ret);
-/* What changed first, by how much self, then total, has changed; then what cannot be judged, what did not change, and what has
- * too few samples, each by the larger change of both. */
+/*
+ * What changed first, by how much self, then total, has changed; then what cannot be judged, what
+ * did not change, and what has too few samples, each by the larger change of both.
+ */
 COATI_API const struct coati_diff_row *coati_diff_rows(const struct coati_diff *d, size_t *ret_nr);
 /* The same quantity, with the intervals and the verdict that it has as one of @nr questions that were asked before the answer was seen: they
  * are narrower than those for all rows together. -ENODATA: too few samples. */

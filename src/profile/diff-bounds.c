@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The interval of one change, and its verdict. Each side has an interval of its own that stays within what is possible,
- * and the interval of the difference is made from both (R. Newcombe, G. Zou and A. Donner). Where a side varies little
- * this is the usual estimate plus and minus t standard deviations; where it varies much, that would go below nothing or
- * above all.
+ * The interval of one change, and its verdict. Each side has an interval of its own that stays
+ * within what is possible, and the interval of the difference is made from both (R. Newcombe, G.
+ * Zou and A. Donner). Where a side varies little this is the usual estimate plus and minus t
+ * standard deviations; where it varies much, that would go below nothing or above all.
  */
 #include "profile/diff.h"
 
@@ -46,7 +46,10 @@ static struct range range_of(const struct coati_diff_value *v, int side, double 
 	return (struct range){ x > 0 ? x / (1 + half / x) : 0, x + half };
 }
 
-/* E. C. Fieller's interval of after / before at @t: those ratios at which the difference would not show. */
+/*
+ * E. C. Fieller's interval of after / before at @t: those ratios at which the difference would not
+ * show.
+ */
 static void put_ratio(struct coati_diff_value *v, double t)
 {
 	double a = v->before * v->before - t * t * v->variance_before;
@@ -76,7 +79,10 @@ static double smaller(double a, double b)
 	return a < b ? a : b;
 }
 
-/* Fieller's interval may hold everything where that of the difference does not: it is what follows from that, then. */
+/*
+ * Fieller's interval may hold everything where that of the difference does not: it is what follows
+ * from that, then.
+ */
 static void put_one_side(struct coati_diff_value *v, double most_before)
 {
 	if (!(most_before > 0))
@@ -102,7 +108,10 @@ void coati_diff_put_bounds(struct coati_diff_value *v, double t)
 	v->low = v->change - hypot(v->after - after.low, before.high - v->before);
 	v->high = v->change + hypot(after.high - v->after, v->before - before.low);
 	put_ratio(v, t);
-	/* the verdict is that of the test; where intervals differ from it by their shape they follow it */
+	/*
+	 * the verdict is that of the test; where intervals differ from it by their shape they
+	 * follow it
+	 */
 	if (v->change > 0 && (v->change > half || v->flags & COATI_DIFF_ONE_SIDE)) {
 		v->verdict = COATI_DIFF_MORE;
 		v->low = larger(v->low, larger(v->change - half, 0));

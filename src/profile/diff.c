@@ -321,7 +321,10 @@ static int add_rows(struct coati_diff *d, const struct resample *r)
 	return 0;
 }
 
-/* What changed itself, what changed by what it calls, what cannot be judged, what did not, what has too few samples. */
+/*
+ * What changed itself, what changed by what it calls, what cannot be judged, what did not, what has
+ * too few samples.
+ */
 static int rank_of(const struct coati_diff_row *row)
 {
 	return has_changed(row->self.verdict)	      ? 0

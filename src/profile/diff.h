@@ -54,5 +54,8 @@ int coati_diff_match(struct coati_diff *d);
 typedef void (*diff_visit_fn)(void *ctx, const struct coati_view_entry *e, uint32_t row,
 			      uint32_t how);
 int coati_diff_walk(struct coati_diff *d, int side, diff_visit_fn fn, void *ctx);
-/* The interval of @v and its verdict at @t standard deviations, from its estimates, variances and flags. */
+/*
+ * The interval of @v and its verdict at @t standard deviations, from its estimates, variances and
+ * flags.
+ */
 void coati_diff_put_bounds(struct coati_diff_value *v, double t);

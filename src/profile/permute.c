@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two sides of runs (see resample.h): which lines differ by more than the runs of a side differ among themselves?
+ * Two sides of runs (see resample.h): which lines differ by more than the runs of a side differ
+ * among themselves?
  *
- * Were there no difference, it would not matter which runs are called before and which after. So the runs are divided
- * into two sides in every other way (or in many random ones), and the line that strays furthest is looked for each time:
- * how far it strays in all but one minus the confidence of the divisions is the critical value. This holds for any
- * distribution of the runs, and for lines that rise and fall together.
+ * Were there no difference, it would not matter which runs are called before and which after. So
+ * the runs are divided into two sides in every other way (or in many random ones), and the line
+ * that strays furthest is looked for each time: how far it strays in all but one minus the
+ * confidence of the divisions is the critical value. This holds for any distribution of the runs,
+ * and for lines that rise and fall together.
  *
- * A line strays by the larger of two measures, both as normal deviates: Welch's t, and the rank sum of Mann and Whitney,
- * which one run that is far out does not spoil. Four runs a side can be divided in 35 ways only: where there are so few,
- * the critical value is not above Bonferroni's for as many lines. Lines that changed are set aside, and the others are judged again (S. Holm,
- * P. Westfall and S. Young), because a change of one function moves the shares of all.
+ * A line strays by the larger of two measures, both as normal deviates: Welch's t, and the rank sum
+ * of Mann and Whitney, which one run that is far out does not spoil. Four runs a side can be
+ * divided in 35 ways only: where there are so few, the critical value is not above Bonferroni's for
+ * as many lines. Lines that changed are set aside, and the others are judged again (S. Holm, P.
+ * Westfall and S. Young), because a change of one function moves the shares of all.
  */
 #include "profile/resample.h"
 
@@ -259,8 +262,9 @@ static uint32_t count_below(const double *sorted, uint32_t nr, double value)
 }
 
 /*
- * Ties share the mean of their ranks. Equal runs of different sides were computed from different means: their last bits
- * differ, all in the same direction, and would pass for a difference of the sides.
+ * Ties share the mean of their ranks. Equal runs of different sides were computed from different
+ * means: their last bits differ, all in the same direction, and would pass for a difference of the
+ * sides.
  */
 static int rank_line(const struct permute *p, struct line *l, double tie)
 {
@@ -278,7 +282,10 @@ static int rank_line(const struct permute *p, struct line *l, double tie)
 	return 0;
 }
 
-/* What each run alone would have as its estimate: deviations are those of the mean of all runs of a side. */
+/*
+ * What each run alone would have as its estimate: deviations are those of the mean of all runs of a
+ * side.
+ */
 static int make_line(struct permute *p, uint32_t number)
 {
 	const struct resample_line *from = &p->r->lines[number];
@@ -307,7 +314,10 @@ static int make_line(struct permute *p, uint32_t number)
 	return rank_line(p, l, TIE * (fabs(from->x[0]) + fabs(from->x[1])) + DBL_MIN);
 }
 
-/* The differences of all pairs, less those that the ranks would refuse: Hodges and Lehmann's interval. */
+/*
+ * The differences of all pairs, less those that the ranks would refuse: Hodges and Lehmann's
+ * interval.
+ */
 static int put_interval(const struct permute *p, const struct line *l, struct resample_line *to)
 {
 	uint32_t pairs = p->n[0] * p->n[1], cut = 0, low, high;
@@ -323,7 +333,10 @@ static int put_interval(const struct permute *p, const struct line *l, struct re
 		cut++;
 	low = cut;
 	high = pairs - 1 - cut;
-	/* pairs that tie count half on either side: the ranks refused zero, and so must the interval */
+	/*
+	 * pairs that tie count half on either side: the ranks refused zero, and so must the
+	 * interval
+	 */
 	while (to->z > 0 && low < high && all[low] <= tie)
 		low++;
 	while (to->z < 0 && high > low && all[high] >= -tie)
@@ -336,7 +349,10 @@ static int put_interval(const struct permute *p, const struct line *l, struct re
 
 /* ---- judging ---- */
 
-/* Four runs a side: one division and its mirror image are 2 of 70, and with the next it is more than 5 %. */
+/*
+ * Four runs a side: one division and its mirror image are 2 of 70, and with the next it is more
+ * than 5 %.
+ */
 static bool has_few(const struct permute *p, uint32_t allowed)
 {
 	return p->is_exhaustive && allowed < FEW;

@@ -273,8 +273,9 @@ static int make_units(struct resample *r, struct resample_side *s)
 /* ---- estimates ---- */
 
 /*
- * Samples are drawn, whatever the blocks show: less than the variance of counting is luck. Both sides are taken as one,
- * so that a side on which something was never seen does not pass for certain.
+ * Samples are drawn, whatever the blocks show: less than the variance of counting is luck. Both
+ * sides are taken as one, so that a side on which something was never seen does not pass for
+ * certain.
  */
 static double counting(const struct resample *r, int side, double x, double share)
 {
@@ -284,9 +285,10 @@ static double counting(const struct resample *r, int side, double x, double shar
 }
 
 /*
- * Runs show by how much they differ, counting included: a program that does the same again and again differs by much
- * less than independent samples would. But samples are whole: that runs have the same number of them is known to one
- * sample only, which is a variance of 1/4 at most in each run.
+ * Runs show by how much they differ, counting included: a program that does the same again and
+ * again differs by much less than independent samples would. But samples are whole: that runs have
+ * the same number of them is known to one sample only, which is a variance of 1/4 at most in each
+ * run.
  */
 static double rounding(const struct resample *r, int side)
 {
@@ -348,9 +350,9 @@ static bool is_in_all(const struct resample_side *s, const double *v)
 }
 
 /*
- * Is it in all runs of a side, and not on the other (or hardly, the first samples of a program that was stopped early),
- * where so many samples were to be expected that this is no luck? How it is spread over the time of the side that has
- * it does not matter then. The side that lacks it, or -1.
+ * Is it in all runs of a side, and not on the other (or hardly, the first samples of a program that
+ * was stopped early), where so many samples were to be expected that this is no luck? How it is
+ * spread over the time of the side that has it does not matter then. The side that lacks it, or -1.
  */
 static int find_lacking(const struct resample *r, uint32_t line, const double *sums)
 {
@@ -373,7 +375,10 @@ static int find_lacking(const struct resample *r, uint32_t line, const double *s
 	return is_in_all(s, values_of(s, line, s->nr)) ? lacks : -1;
 }
 
-/* The side that lacks it has what was counted, and a sample more; for the other, counting tells that it is there. */
+/*
+ * The side that lacks it has what was counted, and a sample more; for the other, counting tells
+ * that it is there.
+ */
 static void judge_one_side(const struct resample *r, struct resample_line *l, int lacks)
 {
 	const struct resample_side *s = &r->sides[lacks];

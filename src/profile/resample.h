@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two sides of measurements over time: what of their difference is more than chance? A side is a row of blocks of time (or of whole
- * runs, where there are enough of them); a line is one quantity, with a value in each block. What comes out is an estimate
- * for each line on each side, its variance, and one critical value that holds for all lines together.
+ * Two sides of measurements over time: what of their difference is more than chance? A side is a
+ * row of blocks of time (or of whole runs, where there are enough of them); a line is one quantity,
+ * with a value in each block. What comes out is an estimate for each line on each side, its
+ * variance, and one critical value that holds for all lines together.
  *
- * Samples that lie near each other in time are alike (phases, caches, batches of work). So the unit of chance is not the sample but the
- * block, and blocks are made longer until neighbours are no longer alike. How far the largest of all lines strays by chance is seen by
- * giving the deviations of the blocks random signs, again and again: lines that rise and fall together stay together in it. Where both
- * sides have runs enough, the runs are divided anew instead (permute.c).
+ * Samples that lie near each other in time are alike (phases, caches, batches of work). So the unit
+ * of chance is not the sample but the block, and blocks are made longer until neighbours are no
+ * longer alike. How far the largest of all lines strays by chance is seen by giving the deviations
+ * of the blocks random signs, again and again: lines that rise and fall together stay together in
+ * it. Where both sides have runs enough, the runs are divided anew instead (permute.c).
  * docs/decisions.md tells why it is done so.
  */
 #pragma once

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The statistics of coati diff where each side has several recordings, on banks of runs that are only numbers: how often
- * a difference is seen where there is none, and how often where there is one, beside Welch's test and that of Mann and
- * Whitney with Holm's correction over the same lines. The seeds are fixed, so that the counts are too.
+ * The statistics of coati diff where each side has several recordings, on banks of runs that are
+ * only numbers: how often a difference is seen where there is none, and how often where there is
+ * one, beside Welch's test and that of Mann and Whitney with Holm's correction over the same lines.
+ * The seeds are fixed, so that the counts are too.
  */
 #include "lib/test.h"
 
@@ -131,7 +132,10 @@ static double welch_z(const struct resample *r, uint32_t line)
 				     coati_resample_welch(variance, freedom));
 }
 
-/* What part of all divisions into sides of @n has a rank sum as far out, on either side, by counting them. */
+/*
+ * What part of all divisions into sides of @n has a rank sum as far out, on either side, by
+ * counting them.
+ */
 static void fill_parts(uint32_t n, double *part)
 {
 	static double ways[RUNS_MAX + 1][RUNS_MAX + 1][RUNS_MAX * RUNS_MAX + 1];
@@ -249,9 +253,9 @@ static uint32_t times_of(uint32_t runs)
 }
 
 /*
- * At most 5 %: of 3,000 comparisons of each kind with 4, 5 and 6 runs a side, between 2.2 and 5.5 % show something (the
- * test is exact, so that this is 5 % and luck). Of few, a rate of 5 % goes over the limit for a kind, five standard
- * deviations, with a chance below 1e-5 for other seeds.
+ * At most 5 %: of 3,000 comparisons of each kind with 4, 5 and 6 runs a side, between 2.2 and 5.5 %
+ * show something (the test is exact, so that this is 5 % and luck). Of few, a rate of 5 % goes over
+ * the limit for a kind, five standard deviations, with a chance below 1e-5 for other seeds.
  */
 TEST_LIMIT(diff_of_equal_runs_is_rarely_seen, 120)
 {
@@ -284,7 +288,10 @@ TEST_LIMIT(diff_of_runs_sees_no_less_than_welch_or_mann_and_whitney, 120)
 			}
 }
 
-/* Function 0 has a quarter of the samples: as independent ones they would differ by 5.5 % from run to run. */
+/*
+ * Function 0 has a quarter of the samples: as independent ones they would differ by 5.5 % from run
+ * to run.
+ */
 TEST(diff_of_steady_runs_finds_five_percent)
 {
 	struct bank b = compare_many(STEADY, 0.05, 8, 25);
@@ -294,7 +301,10 @@ TEST(diff_of_steady_runs_finds_five_percent)
 	CHECK_INT(b.first[OURS], >=, 15);
 }
 
-/* Equal numbers of samples on both sides are ties, however they were computed; and differ by a sample at most. */
+/*
+ * Equal numbers of samples on both sides are ties, however they were computed; and differ by a
+ * sample at most.
+ */
 TEST(diff_of_runs_that_are_all_alike_is_not_seen)
 {
 	for (uint32_t odd = 0; odd <= 1; odd++) {
