@@ -13,12 +13,13 @@ void coati_command_help(const struct coati_command *cmd, struct strbuf *out)
 {
 	coati_strbuf_printf(out, "usage: coati %s%s%s\n%s\n", cmd->name, cmd->usage[0] ? " " : "",
 			    cmd->usage, cmd->summary);
+	if (cmd->exits)
+		coati_strbuf_printf(out, "Exit status: %s", cmd->exits);
+	coati_strbuf_addc(out, '\n');
 	coati_options_help(cmd->options, out);
 	coati_strbuf_adds(out, "Examples:\n");
 	for (const struct coati_example *e = cmd->examples; e->command; e++)
 		coati_strbuf_printf(out, "  %-46s  %s\n", e->command, e->what);
-	if (cmd->exits)
-		coati_strbuf_printf(out, "Exit status: %s\n", cmd->exits);
 	if (!(cmd->flags & COMMAND_HIDDEN))
 		coati_strbuf_printf(out, "More: man coati-%s\n", cmd->name);
 }

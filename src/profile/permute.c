@@ -96,9 +96,11 @@ static int make_ranks(struct permute *p)
 /* The deviate of @u of all pairs in which after is more; ties make it a half. Signed. */
 static double rank_deviate(const struct permute *p, double u)
 {
-	double pairs = (double)p->n[0] * p->n[1], away = fabs(u - pairs / 2);
-	double z;
+	double pairs = (double)p->n[0] * p->n[1], away, z;
 
+	/* an index: nothing that was computed may lead out of the table */
+	u = fmin(fmax(u, 0), pairs);
+	away = fabs(u - pairs / 2);
 	if (p->by_rank)
 		z = p->by_rank[(uint32_t)(u < pairs / 2 ? ceil(u) : floor(u))];
 	else
