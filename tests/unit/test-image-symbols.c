@@ -24,7 +24,7 @@ struct program {
 	bool with_table; /* .eh_frame_hdr too */
 	bool dynamic;	 /* .dynsym instead of .symtab */
 	uint16_t machine;
-	uint64_t entry; /* 0: none */
+	uint64_t entry;	  /* 0: none */
 	const char *code; /* of the text from offset 16 on, NULL: zeros */
 	size_t code_size;
 };
