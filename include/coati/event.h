@@ -324,8 +324,8 @@ COATI_API int coati_event_measure(struct coati_event *ev, void (*fn)(void *ctx),
 
 /* ---- control ------------------------------------------------------------------------------------------- */
 
-/* One event. A leader takes its followers along, except those that were stopped alone: coati_group_enable() starts
- * these too. A follower counts while it and its leader are enabled. */
+/* One event. A leader takes its followers along, except those that were stopped alone:
+ * coati_group_enable() starts these too. A follower counts while it and its leader are enabled. */
 COATI_API int coati_event_enable(struct coati_event *ev);
 COATI_API int coati_event_disable(struct coati_event *ev);
 /* Sets the value to zero; the times run on. */
@@ -367,13 +367,14 @@ COATI_API COATI_SIGSAFE int coati_sigtrap_get(const void *siginfo, struct coati_
 
 /* ---- groups -------------------------------------------------------------------------------------------- */
 
-/* Events that the kernel schedules together. Always opened stopped and started in one step. The group owns its events:
- * leader first, followers in the order they were added.
+/* Events that the kernel schedules together. Always opened stopped and started in one step. The
+ * group owns its events: leader first, followers in the order they were added.
  *
- * Members may belong to different PMUs, {page-faults,task-clock} for example. On Linux 6.12 and later such a member counts
- * nothing when PERF_EVENT_IOC_DISABLE and then PERF_EVENT_IOC_ENABLE were sent with PERF_IOC_FLAG_GROUP, although its times
- * are complete. These functions, coati_set_* and coati_event_* never do that; a program that sends its own orders
- * to the descriptors must send them to the leader alone. */
+ * Members may belong to different PMUs, {page-faults,task-clock} for example. On Linux 6.12 and
+ * later such a member counts nothing when PERF_EVENT_IOC_DISABLE and then PERF_EVENT_IOC_ENABLE
+ * were sent with PERF_IOC_FLAG_GROUP, although its times are complete. These functions, coati_set_*
+ * and coati_event_* never do that; a program that sends its own orders to the descriptors must send
+ * them to the leader alone. */
 struct coati_group;
 
 COATI_API int coati_group_new(struct coati_group **ret);

@@ -150,19 +150,22 @@ COATI_API void coati_ring_consume(struct coati_ring *ring, size_t bytes);
 /* How coati_ring_snapshot() finds the writers. */
 enum coati_snapshot_mode {
 	COATI_SNAPSHOT_RUNNING = 0, /* copy while they write */
-	/* Stop them with the ioctl meanwhile. What they would have written is lost; the kernel tells how much before the
-	 * next record. */
+	/* Stop them with the ioctl meanwhile. What they would have written is lost; the kernel
+	 * tells how much before the next record. */
 	COATI_SNAPSHOT_PAUSE = 1,
-	/* The caller says that nobody writes any more: all events of the ring are disabled, or the ring or its
-	 * coati_bpf_array is paused. Waits for writers that had begun by then (membarrier(2), some milliseconds; not for
-	 * BPF programs that may sleep, and not on a kernel with nohz_full CPUs). */
+	/* The caller says that nobody writes any more: all events of the ring are disabled, or the
+	 * ring or its coati_bpf_array is paused. Waits for writers that had begun by then
+	 * (membarrier(2), some milliseconds; not for BPF programs that may sleep, and not on a
+	 * kernel with nohz_full CPUs). */
 	COATI_SNAPSHOT_STOPPED = 2,
 };
-/* BACKWARD: take a snapshot; afterwards coati_ring_next() walks it from the newest to the oldest whole record, then a LOSS
- * with UNKNOWN_COUNT when something was overwritten. @mode is one of coati_snapshot_mode. STOPPED delivers every whole
- * record. Else what the writers may have overtaken is dropped: four times the largest record in the ring, as those that
- * were at it are not stopped in the middle; with RUNNING at least 4 KiB; at most half of the ring. When somebody did write
- * in spite of STOPPED, it is a snapshot as with RUNNING. A second snapshot delivers only what is newer than the first. */
+/* BACKWARD: take a snapshot; afterwards coati_ring_next() walks it from the newest to the oldest
+ * whole record, then a LOSS with UNKNOWN_COUNT when something was overwritten. @mode is one of
+ * coati_snapshot_mode. STOPPED delivers every whole record. Else what the writers may have
+ * overtaken is dropped: four times the largest record in the ring, as those that were at it are not
+ * stopped in the middle; with RUNNING at least 4 KiB; at most half of the ring. When somebody did
+ * write in spite of STOPPED, it is a snapshot as with RUNNING. A second snapshot delivers only what
+ * is newer than the first. */
 COATI_API int coati_ring_snapshot(struct coati_ring *ring, int mode, struct coati_error *err);
 /* Stop (1) or resume (0) the writers of a perf ring. Forward: what they would have written counts as lost. Idempotent. */
 COATI_API int coati_ring_pause(struct coati_ring *ring, int pause, struct coati_error *err);
@@ -270,9 +273,10 @@ COATI_API struct coati_ring *coati_reader_ring(struct coati_reader *rd, uint32_t
  *   1           *ret is an item
  *   0           all rings have ended and are drained
  *   -ETIMEDOUT  the deadline has passed, and what was in the rings when it did has been delivered
- *   -ECANCELED  coati_reader_flush() was called, and what was in the rings then has been delivered, with the losses known
- *               by now; what came later is delivered after it. Once per flush; calls that come before the reader has
- *               noticed the first, or before it has reported it, are one
+ *   -ECANCELED  coati_reader_flush() was called, and what was in the rings then has been
+ *               delivered, with the losses known by now; what came later is delivered after it.
+ *               Once per flush; calls that come before the reader has noticed the first are one,
+ *               and so are those that come while one is delivered
  *   -EINTR      coati_reader_wake() was called, or a signal handler ran; nothing was drained for it
  *   -EBADF      closed
  * Thread: one reader.  Hot. */

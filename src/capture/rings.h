@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rings of a capture: one a CPU for everything that is read as it comes, and one more for events that overwrite. In: sets of
- * open events. Out: a reader over the rings, and the events connected to them. The first event on a CPU is mapped, all
- * others there write into its ring. Events whose samples must be told apart by their ring have lanes of their own: a ring a
- * CPU for each lane.
+ * The rings of a capture: one a CPU for everything that is read as it comes, and one more for
+ * events that overwrite. In: sets of open events. Out: a reader over the rings, and the events
+ * connected to them. The first event on a CPU is mapped, all others there write into its ring.
+ * Events whose samples must be told apart by their ring have lanes of their own: a ring a CPU for
+ * each lane.
  */
 #pragma once
 
@@ -41,9 +42,9 @@ int coati_rings_init(struct rings *r, uint64_t bytes, struct coati_error *err);
 void coati_rings_share(struct rings *r, struct coati_reader *reader, uint64_t bytes,
 		       int32_t first_key);
 void coati_rings_fini(struct rings *r);
-/* Connect the events of @set. @lives: its events tell when their threads have ended, and with them the ring. @lanes: of
- * each event of its list, NULL: all are in lane 0.
- * -EPERM, -ENOMEM: there is not so much memory to be had; fini and try with less. */
+/* Connect the events of @set. @lives: its events tell when their threads have ended, and with them
+ * the ring. @lanes: of each event of its list, NULL: all are in lane 0. -EPERM, -ENOMEM: there is
+ * not so much memory to be had; fini and try with less. */
 int coati_rings_connect(struct rings *r, const struct coati_set *set, bool lives,
 			const uint8_t *lanes, struct coati_error *err);
 

@@ -21,7 +21,8 @@ struct coati_event {
 	const struct event_calls *calls;
 	int fd;
 	bool running;
-	bool started; /* was enabled by a call, not for a number of overflows: may be stopped and started */
+	/* Was enabled by a call, and not for a number of overflows: may be stopped and started. */
+	bool started;
 	bool stopped; /* follower: is not started by starting its leader */
 	bool filtered;
 	bool untouched; /* leader: since the last measurement, what the group noted is what it shows */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups: built first, then opened in one go, then driven as one. In: attributes and labels. Out: events that count over
- * exactly the same time. The leader is opened stopped and the followers are held back by it, because a follower of
- * another PMU that joins a running group stays at zero. To start and to stop is an order to the leader alone
- * (see coati_event_start_group()); to reset carries the group flag, because without it the kernel
- * resets the leader alone.
+ * Groups: built first, then opened in one go, then driven as one. In: attributes and labels. Out:
+ * events that count over exactly the same time. The leader is opened stopped and the followers are
+ * held back by it, because a follower of another PMU that joins a running group stays at zero. To
+ * start and to stop is an order to the leader alone (see coati_event_start_group()); to reset
+ * carries the group flag, because without it the kernel resets the leader alone.
  */
 #include "event/group.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Backward rings: the kernel writes downwards and overwrites the oldest, so that the newest record is at the head and the
- * way up leads into the past. There is no tail. A snapshot copies the ring straight (its first byte is the head), with the
- * writers paused or while they go on, and has a second look at the head afterwards: what lies a ring's length above the second
- * head has been overwritten meanwhile, and a margin below it may be under the pen of writers that had not finished. Pausing
- * does not wait for those either: the kernel lets a record that was begun be written to its end. It does so within one
- * section of RCU, so that a caller who has stopped the writers can wait for the end of the last one.
+ * Backward rings: the kernel writes downwards and overwrites the oldest, so that the newest record
+ * is at the head and the way up leads into the past. There is no tail. A snapshot copies the ring
+ * straight (its first byte is the head), with the writers paused or while they go on, and has a
+ * second look at the head afterwards: what lies a ring's length above the second head has been
+ * overwritten meanwhile, and a margin below it may be under the pen of writers that had not
+ * finished. Pausing does not wait for those either: the kernel lets a record that was begun be
+ * written to its end. It does so within one section of RCU, so that a caller who has stopped the
+ * writers can wait for the end of the last one.
  *
  * The walk ends at the oldest whole record. Where the end was made by overwriting, a record that crosses it is the normal
  * case; where it is the head of the snapshot before, or the very start, it is damage.

@@ -144,8 +144,8 @@ static void limit(struct reader_ring *rr)
 		ring_set_piece(ring);
 }
 
-/* All that was there when the flush was asked for. The rings are not looked at for good by it: data that came later and
- * has woken us is still to be had. */
+/* All that was there when the flush was asked for. The rings are not looked at for good by it: data
+ * that came later and has woken us is still to be had. */
 static void begin_flush(struct coati_reader *rd, uint32_t requests)
 {
 	bool looked = rd->looked;
@@ -518,7 +518,8 @@ int coati_reader_adopt(struct coati_reader *rd, struct coati_ring *ring, int fd,
 		r = r < 0 ? r : rd->rings.len >= READER_RINGS_MAX ? -E2BIG : -ENOMEM;
 		return coati_fail(err, r, "reader: adding ring %d: %m", ring->key);
 	}
-	/* Nobody wakes us for data that is there already; the kernel does, once its mark is reached. */
+	/* Nobody wakes us for data that is there already; the kernel does, once its mark is
+	 * reached. */
 	if (fd < 0 || ring->kind != COATI_RING_FORWARD)
 		rd->looked = false;
 	return 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader, inside. Work goes in rounds: look at the heads of all rings, then take from each until it is at the head that
- * was seen. Between rounds it waits. What a deadline or a flush has to deliver before it is reported is the round that is
- * begun when it is noticed: bounded, whatever the writers do. That of a flush ends where the heads were when the flush was
- * asked for, so that it is reported before data that came after it.
+ * A reader, inside. Work goes in rounds: look at the heads of all rings, then take from each until
+ * it is at the head that was seen. Between rounds it waits. What a deadline or a flush has to
+ * deliver before it is reported is the round that is begun when it is noticed: bounded, whatever
+ * the writers do. That of a flush ends where the heads were when the flush was asked for, so that
+ * it is reported before data that came after it.
  *
- * Shared between threads and signal handlers: requests, closed, waiting, deadline_ns, timer_fd (atomics) and the two
- * descriptors behind them; the rings while `stable` is set and `flushers` is not zero, and their flush_mark. Everything else
- * belongs to the reading thread.
+ * Shared between threads and signal handlers: requests, closed, waiting, deadline_ns, timer_fd
+ * (atomics) and the two descriptors behind them; the rings while `stable` is set and `flushers` is
+ * not zero, and their flush_mark. Everything else belongs to the reading thread.
  */
 #pragma once
 
@@ -112,9 +113,9 @@ int coati_reader_wait_init(struct coati_reader *rd, struct coati_error *err);
 void coati_reader_wait_fini(struct coati_reader *rd);
 int coati_reader_watch(struct coati_reader *rd, struct reader_member *m);
 void coati_reader_unwatch(struct coati_reader *rd, struct reader_member *m);
-/* Sleep, at most until the deadline or a tick of ours. 1: a ring has something, look at all of them; 0: time passed or
- * somebody wants something, look at the clock and the requests; -EINTR; -EAGAIN when !@block and nothing happened; other
- * negative errnos of epoll. */
+/* Sleep, at most until the deadline or a tick of ours. 1: a ring has something, look at all of
+ * them; 0: time passed or somebody wants something, look at the clock and the requests; -EINTR;
+ * -EAGAIN when !@block and nothing happened; other negative errnos of epoll. */
 int coati_reader_sleep(struct coati_reader *rd, bool block);
 bool coati_reader_deadline_passed(const struct coati_reader *rd);
 /* -EBADF closed, -EINTR woken, else 0; and the bits of a flush when one was asked for. */

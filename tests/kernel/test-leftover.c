@@ -181,7 +181,8 @@ TEST_LIMIT(leftover_of_a_killed_stat_is_neither_probe_nor_process, 120)
 	CHECK_INT(nr_probed, >, 0);
 }
 
-/* The same while the tool takes its probes away by itself: it is asked to end, and killed in the middle of that. */
+/* The same while the tool takes its probes away by itself: it is asked to end, and killed in the
+ * middle of that. */
 TEST_LIMIT(leftover_of_a_stat_that_is_killed_while_it_ends_is_neither_probe_nor_process, 120)
 {
 	int nr_probed = 0, rounds = (int)test_rounds(ROUNDS), log = open_log();

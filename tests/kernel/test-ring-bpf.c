@@ -222,7 +222,7 @@ static void *note_and_flush(void *arg)
 	return NULL;
 }
 
-/* From the first call on: data that is below the mark when the reader is asked waits for the flush. */
+/* From the first call on: data below the mark waits for the flush. */
 TEST(bpf_array_below_the_mark_stays_until_a_flush_and_later_data_comes_after_it)
 {
 	struct coati_bpf_array_opts o = { .size = sizeof(o),
@@ -579,7 +579,8 @@ TEST(bpf_array_overwritable_is_read_newest_first_after_a_snapshot)
 	rig_close(&rig);
 }
 
-/* 15 records of 272 bytes fit into a page. A pause alone must leave those out that somebody may be writing over. */
+/* 15 records of 272 bytes fit into a page. A pause alone must leave those out that somebody may be
+ * writing over. */
 TEST(bpf_array_overwritable_that_is_paused_gives_every_whole_record)
 {
 	static const struct {

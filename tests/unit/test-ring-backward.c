@@ -259,7 +259,8 @@ TEST(backward_snapshot_drops_what_a_writer_paused_in_the_middle_has_overtaken)
 	}
 }
 
-/* Who says that nobody writes any more gets every whole record, and is not believed when somebody does. */
+/* Who says that nobody writes any more gets every whole record, and is not believed when somebody
+ * does. */
 TEST(backward_snapshot_of_stopped_writers_has_every_whole_record)
 {
 	for (uint32_t size = 16; size <= 512; size += 8) {
