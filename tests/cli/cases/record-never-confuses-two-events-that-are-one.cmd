@@ -17,7 +17,7 @@ if [ "$(id -u)" = 0 ] || [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -lt 2 ]
 	try apart page-faults:u,page-faults:k taken
 fi
 try other page-faults,minor-faults taken
-# two recorders at once: a file gives samples with the other's id to the event that alone can be meant; a stream, or one of several events, tells that they are nobody's
+# two recorders at once: samples that come with the other's id are given to the event of the ring that they come from, in a file, in a stream, and with several events
 both() {
 	sh -c 'kill -STOP $$; exec "$0" 5000' "$HELPERS/touch-pages" >/dev/null &
 	pid=$!
@@ -42,7 +42,7 @@ both file
 both stream
 both several
 python3 - <<'PY'
-import json, os
+import json
 for mode in "file", "stream", "several":
     strays = 0
     for name in mode + ".1", mode + ".2":
@@ -53,5 +53,5 @@ for mode in "file", "stream", "several":
         if own != report["samples"] or own + stray < 5000 or told != 2 * [stray > 0]:
             print(name, own, report["samples"], stray, told)
         strays += stray
-    print(mode, (strays > 0) == (mode != "file" and os.path.exists("confuses")))
+    print(mode, strays == 0)
 PY
