@@ -54,6 +54,11 @@ enum image_jit {
 	IMAGE_JITS,
 };
 
+#define IMAGE_SEGMENTS_MAX 16u
+struct image_segment {
+	uint64_t offset, size, vaddr;
+};
+
 struct coati_image {
 	struct coati_images *all;
 	enum coati_image_kind kind;
@@ -93,7 +98,14 @@ struct coati_image {
 	struct demangler demangler;
 	struct code_section *sections; /* executable ones, by address */
 	uint32_t nr_sections;
+	/* with code, as they came with the recording: where the file is not, they tell its layout */
+	struct image_segment segments[IMAGE_SEGMENTS_MAX];
+	uint32_t nr_segments;
 };
+
+/* Its segments with code: of the file, or as they came with the recording. */
+uint32_t coati_image_segments(const struct coati_image *im,
+			      struct image_segment ret[IMAGE_SEGMENTS_MAX]);
 
 struct coati_images {
 	uint32_t flags, nr_threads;

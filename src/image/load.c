@@ -314,6 +314,20 @@ static int offset_to_vaddr(const struct elf *e, uint64_t offset, uint64_t *ret)
 	return r;
 }
 
+/* By the layout that came with the recording; false: it does not tell. */
+static bool packed_to_vaddr(const struct coati_image *im, uint64_t offset, uint64_t *ret)
+{
+	for (uint32_t i = 0; i < im->nr_segments; i++) {
+		const struct image_segment *s = &im->segments[i];
+
+		if (offset < s->offset || offset - s->offset >= s->size)
+			continue;
+		*ret = offset - s->offset + s->vaddr;
+		return true;
+	}
+	return false;
+}
+
 int coati_image_vaddr(struct coati_images *images, uint32_t image, uint64_t file_offset,
 		      uint64_t *ret_vaddr)
 {
@@ -322,7 +336,29 @@ int coati_image_vaddr(struct coati_images *images, uint32_t image, uint64_t file
 
 	if (r < 0)
 		return r;
-	return offset_to_vaddr(&im->file.elf, file_offset, ret_vaddr);
+	if (im->file.bytes)
+		return offset_to_vaddr(&im->file.elf, file_offset, ret_vaddr);
+	if (packed_to_vaddr(im, file_offset, ret_vaddr))
+		return 0;
+	return im->same && packed_to_vaddr(im->same, file_offset, ret_vaddr) ? 0 : -ENOENT;
+}
+
+uint32_t coati_image_segments(const struct coati_image *im,
+			      struct image_segment ret[IMAGE_SEGMENTS_MAX])
+{
+	struct elf_segment s;
+	uint32_t nr = 0;
+
+	if (!im->file.bytes) {
+		memcpy(ret, im->segments, im->nr_segments * sizeof(*ret));
+		return im->nr_segments;
+	}
+	for (uint32_t i = 0; i < im->file.elf.phnum && nr < IMAGE_SEGMENTS_MAX &&
+			     coati_elf_segment(&im->file.elf, i, &s) == 0;
+	     i++)
+		if (s.type == PT_LOAD && s.flags & PF_X && s.filesz)
+			ret[nr++] = (struct image_segment){ s.offset, s.filesz, s.vaddr };
+	return nr;
 }
 
 /* The vDSO is no file; those who want one get one that lives as long as the descriptor. */

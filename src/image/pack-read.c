@@ -29,6 +29,8 @@ struct unpack {
 	struct cursor addresses; /* over all of them, checked */
 	struct cursor times;	 /* one for each, where there are some */
 	bool has_times;
+	struct image_segment segments[IMAGE_SEGMENTS_MAX];
+	uint32_t nr_segments;
 };
 
 /* A count of things of at least @bytes each. */
@@ -156,6 +158,25 @@ static int check_addresses(struct unpack *u, struct cursor *c)
 	return c->bad ? -EBADMSG : 0;
 }
 
+/* Behind the rest, where older writers have nothing: what makes no sense there is left alone. */
+static void read_segments(struct unpack *u, struct cursor *c)
+{
+	uint64_t nr = cursor_left(c) ? read_count(c, 3) : 0;
+
+	if (nr > IMAGE_SEGMENTS_MAX)
+		return;
+	for (uint64_t i = 0; i < nr; i++) {
+		struct image_segment *s = &u->segments[i];
+
+		s->offset = cursor_uleb(c);
+		s->size = cursor_uleb(c);
+		s->vaddr = cursor_uleb(c);
+		if (s->size > UINT64_MAX - s->offset || s->size > UINT64_MAX - s->vaddr)
+			return;
+	}
+	u->nr_segments = c->bad ? 0 : (uint32_t)nr;
+}
+
 static int parse(struct unpack *u, const void *payload, size_t size)
 {
 	struct cursor c = cursor_over(payload, size);
@@ -165,7 +186,11 @@ static int parse(struct unpack *u, const void *payload, size_t size)
 		r = read_strings(u, &c);
 	if (r == 0)
 		r = read_names(u, &c);
-	return r == 0 ? check_addresses(u, &c) : r;
+	if (r == 0)
+		r = check_addresses(u, &c);
+	if (r == 0)
+		read_segments(u, &c);
+	return r;
 }
 
 /* A string as text of the image, made once. NULL and 0 bytes of failure: there is none. */
@@ -282,6 +307,10 @@ static int keep(struct coati_images *images, struct unpack *u)
 	if (r < 0)
 		return r;
 	im = coati_image_at(images, image);
+	if (u->nr_segments) {
+		memcpy(im->segments, u->segments, sizeof(im->segments));
+		im->nr_segments = u->nr_segments;
+	}
 	for (uint64_t i = 0; i < u->nr_names; i++)
 		if (!keep_name(im, u, &u->names[i], &names[i]))
 			return -ENOMEM;

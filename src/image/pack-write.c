@@ -25,6 +25,8 @@ struct pack {
 	void *ctx;
 	uint8_t *payload; /* where all is joined */
 	struct writer head, strings, names, addresses, times;
+	uint8_t segments[(3 * IMAGE_SEGMENTS_MAX + 1) * LEB128_MAX]; /* as they are written */
+	size_t segments_bytes;
 	struct map string_index;   /* text to place */
 	struct map name_index;	   /* hash to place */
 	struct arena texts;	   /* of strings that were cut, and keys */
@@ -64,10 +66,29 @@ static void write_head(struct pack *p)
 	writer_bytes(&p->head, im->path, path);
 }
 
+/* Addresses are the file's own; records tell offsets in the file. */
+static void write_segments(struct pack *p)
+{
+	struct writer w = writer_over(p->segments, sizeof(p->segments));
+	struct image_segment s[IMAGE_SEGMENTS_MAX];
+	uint32_t nr = coati_image_segments(p->im, s);
+
+	p->segments_bytes = 0;
+	if (!nr)
+		return;
+	writer_uleb(&w, nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		writer_uleb(&w, s[i].offset);
+		writer_uleb(&w, s[i].size);
+		writer_uleb(&w, s[i].vaddr);
+	}
+	p->segments_bytes = w.len;
+}
+
 static size_t used(const struct pack *p)
 {
 	return PACK_MARK_BYTES + p->head.len + p->strings.len + p->names.len + p->addresses.len +
-	       p->times.len + 3 * COUNT_MAX;
+	       p->times.len + p->segments_bytes + 3 * COUNT_MAX;
 }
 
 /* Join the lists and hand them out. */
@@ -87,6 +108,7 @@ static int flush(struct pack *p)
 	writer_bytes(&w, p->addresses.start, p->addresses.len);
 	if (p->has_times)
 		writer_bytes(&w, p->times.start, p->times.len);
+	writer_bytes(&w, p->segments, p->segments_bytes);
 	clear(p);
 	return w.full ? -E2BIG : p->fn(p->ctx, w.start, w.len);
 }
@@ -180,7 +202,8 @@ static int put_address(struct pack *p, const struct version *a)
 	uint64_t place;
 	int r;
 
-	for (unsigned int i = 0; i < 3 && (!cap || worst + p->head.len + 13 > PACK_PAYLOAD_MAX);
+	for (unsigned int i = 0;
+	     i < 3 && (!cap || worst + p->head.len + p->segments_bytes + 13 > PACK_PAYLOAD_MAX);
 	     i++) {
 		cap = caps[i];
 		worst = worst_bytes(a, cap);
@@ -256,6 +279,7 @@ static int pack_image(struct pack *p, struct coati_image *im)
 	p->im = im;
 	clear(p);
 	write_head(p);
+	write_segments(p);
 	for (size_t i = 0; i < nr && r == 0; i++)
 		r = put_address(p, &answers[i]);
 	return r ? r : flush(p);
