@@ -183,7 +183,9 @@ static void text_head(const struct diff *d, struct strbuf *s)
 		coati_strbuf_printf(s, "%9s%10s%*s%9s ", has_frames(d) ? what : "before", "after",
 				    change_columns(d), change, "relative");
 	}
-	coati_strbuf_printf(s, " %s%s\n", title_of(d), coati_output_style(&d->out, STYLE_PLAIN));
+	coati_strbuf_addc(s, ' ');
+	coati_strbuf_clean(s, title_of(d), strlen(title_of(d))); /* a label's key may be anything */
+	coati_strbuf_printf(s, "%s\n", coati_output_style(&d->out, STYLE_PLAIN));
 }
 
 static void text_table(struct diff *d)

@@ -7,18 +7,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <coati/format.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/newfile.h"
 #include "base/strbuf.h"
 #include "command.h"
 #include "report-quality.h"
 #include "talk.h"
+
+#define TERMINAL_MOST (64u << 20) /* bytes of text that are shown on one */
 
 struct exporting {
 	const struct export_args *args;
@@ -206,6 +211,39 @@ static int read_export(void *ctx, const char *path, coati_progress_fn fn, void *
 	return coati_export_read(e->x, path, fn, fn_ctx, err);
 }
 
+/* Names may have escapes in them, which a terminal would obey: there they are shown. */
+static int show_text(struct exporting *e, struct coati_error *err)
+{
+	struct strbuf text = STRBUF_INIT(TERMINAL_MOST), line = STRBUF_INIT(2 * TERMINAL_MOST);
+	CLEANUP(fd_closep) int fd = memfd_create("export", MFD_CLOEXEC);
+	char path[40];
+	int r = fd < 0 ? coati_fail(err, -errno, "memory for the terminal: %m")
+		       : coati_export_write(e->x, fd, err);
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (r == 0 && coati_file_read(AT_FDCWD, path, &text) < 0)
+		r = coati_fail(err, -E2BIG, "it is too much for a terminal: name a file with -o");
+	for (const char *at = text.text; r == 0 && at && *at;) {
+		size_t len = strcspn(at, "\n");
+
+		coati_strbuf_clean(&line, at, len);
+		coati_strbuf_addc(&line, '\n');
+		at += len + (at[len] == '\n');
+	}
+	if (r == 0)
+		r = line.failed ? line.failed : coati_write_all(e->fd, line.text, line.len);
+	coati_strbuf_fini(&text);
+	coati_strbuf_fini(&line);
+	return r;
+}
+
+static int write_bytes(struct exporting *e, struct coati_error *err)
+{
+	if (e->format == COATI_FORMAT_FOLDED && isatty(e->fd))
+		return show_text(e, err);
+	return coati_export_write(e->x, e->fd, err);
+}
+
 static int write_and_check(struct exporting *e)
 {
 	struct coati_error err = { 0 };
@@ -214,7 +252,7 @@ static int write_and_check(struct exporting *e)
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
-	if (coati_export_write(e->x, e->fd, &err) < 0) {
+	if (write_bytes(e, &err) < 0) {
 		/* a filter that cannot be understood has nothing to do with the file */
 		if (err.code == -EINVAL) {
 			coati_say("%s", err.text);

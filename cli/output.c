@@ -214,13 +214,21 @@ void coati_output_wrap(struct output *out, size_t from, size_t indent)
 	coati_free(copy);
 }
 
+/* A spreadsheet takes what begins so for a formula: the apostrophe makes it text. */
+static bool is_like_formula(const char *text)
+{
+	return *text && strchr("=+-@\t", *text);
+}
+
 void coati_output_csv(struct strbuf *s, const char *text)
 {
-	if (!strpbrk(text, ",\"\r\n")) {
+	bool quote = is_like_formula(text);
+
+	if (!quote && !strpbrk(text, ",\"\r\n")) {
 		coati_strbuf_adds(s, text);
 		return;
 	}
-	coati_strbuf_addc(s, '"');
+	coati_strbuf_adds(s, quote ? "\"'" : "\"");
 	for (; *text; text++) {
 		if (*text == '"')
 			coati_strbuf_addc(s, '"');

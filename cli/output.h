@@ -52,7 +52,8 @@ uint32_t coati_output_width(const struct output *out);
 void coati_output_put_lines(struct strbuf *s, const char *text, size_t width, size_t indent);
 void coati_output_wrap(struct output *out, size_t from, size_t indent);
 
-/* One field of comma-separated values (RFC 4180): quoted when it must be. */
+/* One field of comma-separated values (RFC 4180): quoted when it must be, with an apostrophe in front
+ * of what a spreadsheet would take for a formula. */
 void coati_output_csv(struct strbuf *s, const char *text);
 
 /* Escapes for bold, dim, green, yellow and red; "" without colour. */

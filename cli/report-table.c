@@ -66,10 +66,10 @@ static void text_head(struct report *r)
 
 	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_BOLD));
 	if (has_frames(r->by))
-		coati_strbuf_printf(s, "%18s  %18s  %s", "self", "total", title_of(r));
+		coati_strbuf_printf(s, "%18s  %18s  ", "self", "total");
 	else
-		coati_strbuf_printf(s, "%18s  %s", r->info.unit[0] == 'n' ? "time" : r->info.unit,
-				    title_of(r));
+		coati_strbuf_printf(s, "%18s  ", r->info.unit[0] == 'n' ? "time" : r->info.unit);
+	coati_strbuf_clean(s, title_of(r), strlen(title_of(r))); /* a label's key may be anything */
 	coati_strbuf_printf(s, "%s\n", coati_output_style(&r->out, STYLE_PLAIN));
 }
 
