@@ -31,6 +31,7 @@ static void drop_checkpoints(struct ranges *s, size_t pos)
 
 void coati_ranges_fini(struct ranges *s)
 {
+	coati_ranges_now_drop(&s->now);
 	drop_checkpoints(s, 0);
 	ARRAY_FINI(&s->checkpoints);
 	ARRAY_FINI(&s->log);
@@ -132,6 +133,8 @@ int coati_ranges_add(struct ranges *s, const struct range *m)
 	if (!place)
 		return -ENOMEM;
 	*place = *m;
+	if (s->now.is_made && !coati_ranges_now_add(&s->now, m))
+		coati_ranges_now_drop(&s->now);
 	return is_late;
 }
 
@@ -291,7 +294,26 @@ static void narrow_by_late(const struct ranges *s, uint64_t time, uint64_t addr,
 	}
 }
 
-int coati_ranges_find(struct ranges *s, uint64_t addr, uint64_t time, struct range *ret)
+/* Whether what is seen now answers a question about @time: it is kept from so many ranges on that
+ * looking through them would take longer. */
+static bool is_now(struct ranges *s, uint64_t time)
+{
+	struct range *view;
+	size_t nr;
+
+	if (s->log.len <= DELTA_MIN || s->log.v[s->log.len - 1].time > time)
+		return false;
+	if (s->now.is_made)
+		return true;
+	if (coati_ranges_view(s, UINT64_MAX, &view, &nr) < 0)
+		return false;
+	if (!coati_ranges_now_make(&s->now, view, nr))
+		coati_ranges_now_drop(&s->now);
+	coati_free(view);
+	return s->now.is_made;
+}
+
+static int find_then(struct ranges *s, uint64_t addr, uint64_t time, struct range *ret)
 {
 	size_t pos = count_until(&s->log, time);
 	struct range_checkpoint c = make_checkpoints(s, pos);
@@ -323,6 +345,12 @@ int coati_ranges_find(struct ranges *s, uint64_t addr, uint64_t time, struct ran
 	ret->id = best->id;
 	ret->bits = best->bits;
 	return 1;
+}
+
+int coati_ranges_find(struct ranges *s, uint64_t addr, uint64_t time, struct range *ret)
+{
+	return is_now(s, time) ? coati_ranges_now_find(&s->now, addr, ret)
+			       : find_then(s, addr, time, ret);
 }
 
 uint32_t coati_ranges_position(const struct ranges *s, uint64_t time, uint64_t *ret_from,
@@ -379,6 +407,8 @@ int coati_ranges_split(struct ranges *s, uint64_t time, struct ranges *to)
 		return -ENOMEM;
 	memcpy(to->log.v + to->log.len, s->log.v + pos, nr * sizeof(*s->log.v));
 	to->log.len += nr;
+	coati_ranges_now_drop(&to->now);
+	coati_ranges_now_drop(&s->now);
 	s->log.len = pos;
 	drop_checkpoints(s, pos);
 	return 0;
@@ -399,6 +429,7 @@ static int replace_start(struct ranges *s, size_t pos, const struct range *v, si
 	coati_free(s->log.v);
 	s->log.v = log;
 	s->log.len = s->log.cap = nr + rest;
+	coati_ranges_now_drop(&s->now);
 	drop_checkpoints(s, 0);
 	return 0;
 }

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,7 +38,15 @@ struct range_checkpoint {
 	size_t nr;
 };
 
+/* What is seen at the newest time (ranges-now.c). */
+struct ranges_now {
+	struct range_block **v; /* by address */
+	size_t nr;
+	bool is_made; /* else it is not kept */
+};
+
 struct ranges {
+	struct ranges_now now;
 	struct range_list log;	/* by time */
 	struct range_list late; /* told after a later one: in the order they came */
 	ARRAY(struct range_checkpoint) checkpoints;
@@ -62,6 +71,13 @@ int coati_ranges_split(struct ranges *s, uint64_t time, struct ranges *to);
 int64_t coati_ranges_forget(struct ranges *s, uint64_t time);
 /* Put @v (by address, disjoint) below all that is there, with time 0. -ENOMEM. */
 int coati_ranges_put_below(struct ranges *s, const struct range *v, size_t nr);
+
+/* ranges-now.c, for ranges.c. Whether there was memory; else it has to be dropped. */
+bool coati_ranges_now_make(struct ranges_now *n, const struct range *v, size_t nr);
+bool coati_ranges_now_add(struct ranges_now *n, const struct range *m);
+/* As coati_ranges_find() at the newest time. */
+int coati_ranges_now_find(const struct ranges_now *n, uint64_t addr, struct range *ret);
+void coati_ranges_now_drop(struct ranges_now *n);
 
 /* The pieces of @over, and of @under where @over has nothing. @ret has room for 2 * over + under. Returns their number. */
 size_t coati_ranges_overlay(struct range *ret, const struct range_list *over,

@@ -196,8 +196,8 @@ static void *act(void *arg)
 		coati_reader_wake(a->rig->rd);
 	if (a->act == ACT_FLUSH) {
 		put(a->rig, 1, 42);
-		coati_reader_flush(a->rig->rd);
-		coati_reader_flush(a->rig->rd);
+		coati_reader_flush(
+			a->rig->rd); /* a second one may come during the first, and be told too */
 	}
 	if (a->act == ACT_CLOSE)
 		coati_reader_close(a->rig->rd);
