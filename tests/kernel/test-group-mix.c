@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/sanitizer.h"
 #include "need.h"
 #include "probed.h"
 
@@ -149,13 +150,24 @@ static struct coati_event_list *parsed(const char *events)
 	return list;
 }
 
+/* Pages of the program's own; a sanitizer has others beside them, which come in at any time. */
+static bool is_wrong(enum kind kind, uint64_t got, uint64_t expected)
+{
+#ifdef UNDER_SANITIZER
+	if (kind == FAULTS)
+		return got < expected;
+#endif
+	(void)kind;
+	return got != expected;
+}
+
 /* @rounds rounds of the work give the value of a member, and the clocks say more than @before. */
 static void check_count(const struct mix *m, uint32_t i, const struct coati_count *c,
 			uint64_t rounds, uint64_t before)
 {
 	uint64_t expected = per_round[m->kinds[i]] * rounds;
 
-	if (per_round[m->kinds[i]] ? c->value != expected : c->value <= before)
+	if (per_round[m->kinds[i]] ? is_wrong(m->kinds[i], c->value, expected) : c->value <= before)
 		test_fail_at(__FILE__, __LINE__,
 			     "%s: %s is %" PRIu64 " after %" PRIu64 " rounds, not %s%" PRIu64,
 			     m->text, c->label, c->value, rounds,
@@ -266,7 +278,7 @@ static void check_round(struct coati_group *g, const struct mix *m, uint32_t sto
 		uint64_t n = after[i].value - before[i].value;
 		uint64_t expected = i == stopped ? 0 : per_round[m->kinds[i]];
 
-		if (i == stopped || expected ? n != expected : n == 0)
+		if (i == stopped || expected ? is_wrong(m->kinds[i], n, expected) : n == 0)
 			test_fail_at(__FILE__, __LINE__,
 				     "%s: %s counted %" PRIu64 " in a round, not %" PRIu64, m->text,
 				     after[i].label, n, expected);
