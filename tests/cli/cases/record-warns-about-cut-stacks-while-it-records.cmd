@@ -3,7 +3,7 @@
 program=$!
 "$COATI" record -F 3000 -m 16M -p $program 2>told &
 recorder=$!
-wait_until grep -q 'stacks are cut' told
+wait_until grep -qs 'stacks are cut' told
 kill -0 $recorder && kill -0 $program && echo "both run"
 kill -TERM $recorder
 wait $recorder
