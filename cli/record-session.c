@@ -25,6 +25,7 @@
 #include "record-output.h"
 #include "record-pack.h"
 #include "record-signals.h"
+#include "rights.h"
 #include "talk.h"
 
 /* A command that was told to end because the duration is over gets this long before it is killed. */
@@ -136,6 +137,7 @@ static int start_child(struct session *s)
 		return 0;
 	if (s->out.pipe && !strcmp(s->args->out, "-"))
 		o.stdout_fd = STDERR_FILENO; /* stdout is the recording's */
+	coati_warn_rights(s->args->command[0]);
 	return coati_child_start((const char *const *)s->args->command, &o, &s->child, &s->err);
 }
 

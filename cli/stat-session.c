@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "command.h"
 #include "output.h"
+#include "rights.h"
 #include "stat-announce.h"
 #include "stat-meter.h"
 #include "stat-report.h"
@@ -108,6 +109,7 @@ static int start_child(struct session *s)
 
 	if (!s->args->command)
 		return 0;
+	coati_warn_rights(s->args->command[0]);
 	return coati_child_start((const char *const *)s->args->command, &o, &s->child, &s->err);
 }
 
