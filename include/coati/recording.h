@@ -88,6 +88,9 @@ struct coati_recording_opts {
 	uint32_t reserved;
 	/* ceiling of the records that ordering holds back, 0: 24 MiB; its own tables take up to as much again */
 	uint64_t window_bytes;
+	/* Bytes that may come out of each compressed one, behind the first 64 MiB: a small file that
+	 * unpacks to more is not read on (-E2BIG). 0: COATI_UNPACK_MOST of the environment, else 500 */
+	uint64_t unpack_most;
 };
 
 struct coati_recording;

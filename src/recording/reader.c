@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,11 +16,13 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "base/file.h"
 #include "base/sized.h"
 #include "recording/header.h"
 #include "recording/stream.h"
 
+#define UNPACK_MOST    500
 #define DEFAULT_WINDOW (24u << 20)
 #define STREAMS_MAX    4096
 
@@ -197,6 +200,19 @@ static int start_directory(struct coati_recording *r, int dir, struct coati_erro
 	return n;
 }
 
+/* How much compressed records may unpack to. */
+static int choose_most(struct coati_recording_opts *o, struct coati_error *err)
+{
+	const char *text = o->unpack_most ? NULL : secure_getenv("COATI_UNPACK_MOST");
+
+	if (!o->unpack_most)
+		o->unpack_most = UNPACK_MOST;
+	if (text && *text && coati_parse_u64(text, 1, UINT64_MAX, &o->unpack_most) < 0)
+		return coati_fail(err, -EINVAL, "COATI_UNPACK_MOST=%.40s: it must be a number",
+				  text);
+	return 0;
+}
+
 static int new_recording(const char *name, const struct coati_recording_opts *given,
 			 struct coati_recording **ret, struct coati_error *err)
 {
@@ -206,9 +222,13 @@ static int new_recording(const char *name, const struct coati_recording_opts *gi
 
 	if (n < 0)
 		return coati_fail(err, n, "options of a newer library, or a wrong size field");
+	n = choose_most(&opts, err);
+	if (n < 0)
+		return n;
 	r = coati_alloc(sizeof(*r));
 	if (!r)
 		return coati_fail(err, -ENOMEM, "out of memory");
+	r->shared.unpack_most = opts.unpack_most;
 	r->streams.max = r->fds.max = STREAMS_MAX + 1;
 	r->shared.follow = opts.flags & COATI_RECORDING_FOLLOW;
 	r->file_order = opts.flags & COATI_RECORDING_FILE_ORDER;

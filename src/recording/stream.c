@@ -8,6 +8,7 @@
 #include "base/error.h"
 
 #define UNPACK_STEP 65536
+#define UNPACK_FREE (UINT64_C(64) << 20)
 
 void coati_stream_init(struct stream *s, struct shared *shared, int fd, bool seekable)
 {
@@ -173,6 +174,16 @@ static int start_unpacking(struct stream *s, const struct input_record *rec)
 	return 0;
 }
 
+static bool is_bomb(const struct shared *sh)
+{
+	uint64_t most;
+
+	if (sh->stats.decompressed_bytes <= UNPACK_FREE)
+		return false;
+	return !__builtin_mul_overflow(sh->stats.compressed_bytes, sh->unpack_most, &most) &&
+	       sh->stats.decompressed_bytes - UNPACK_FREE > most;
+}
+
 /* The next bytes of the compressed record into the inner input. */
 static int unpack_step(struct stream *s)
 {
@@ -187,6 +198,13 @@ static int unpack_step(struct stream *s)
 		return (int)n;
 	coati_input_pushed(&s->inner, (size_t)n);
 	s->shared->stats.decompressed_bytes += (uint64_t)n;
+	if (is_bomb(s->shared))
+		return coati_fail(
+			&s->shared->err, -E2BIG,
+			"%s unpacks to more than %llu bytes for each compressed one: it is broken, "
+			"or made to fill memory; COATI_UNPACK_MOST=NUMBER in the environment allows "
+			"more; everything before was read",
+			s->name, (unsigned long long)s->shared->unpack_most);
 	/* a full output buffer may have left something inside the decompressor */
 	if (!s->packed_left && n < UNPACK_STEP) {
 		coati_chunk_put(&s->shared->pool, s->packed_chunk);

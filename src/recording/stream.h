@@ -23,6 +23,7 @@ struct shared {
 	struct damage damage;
 	struct coati_error err;
 	bool follow;
+	uint64_t unpack_most; /* see struct coati_recording_opts */
 };
 
 struct stream {

@@ -188,6 +188,36 @@ TEST(recording_that_was_compressed_comes_back_in_both_modes)
 	check_small("b");
 }
 
+/* 80 MiB of the same sample; what fits is read, and who asks for more gets it. */
+TEST(recording_that_unpacks_to_too_much_is_not_read_on)
+{
+	struct coati_recording_opts opts = { .size = sizeof(opts), .unpack_most = 10 };
+	const uint64_t samples = UINT64_C(2) << 20;
+	struct coati_recording *r = NULL;
+	struct coati_recording_stats st;
+	struct coati_writer *w;
+	uint32_t nr;
+
+	need_zstd();
+	w = start("a", 0, 1);
+	for (uint64_t i = 0; i < samples; i++)
+		add(w, 7, 1, 1000);
+	CHECK_OK(coati_writer_close(&w, NULL));
+	CHECK_OK(coati_recording_open("a", &opts, &r, NULL));
+	CHECK_ERR(read_samples(r, NULL, 0, &nr), -E2BIG);
+	CHECK_U64(nr, >=, (UINT64_C(64) << 20) / 40);
+	CHECK_U64(nr, <, samples);
+	CHECK(strstr(coati_recording_error(r)->text, "more than 10 bytes for each compressed one"));
+	coati_recording_get_stats(r, &st);
+	CHECK_U64(st.decompressed_bytes, <=,
+		  (UINT64_C(64) << 20) + 10 * st.compressed_bytes + 65536);
+	coati_recording_close(&r);
+	CHECK_OK(setenv("COATI_UNPACK_MOST", "1000000", 1));
+	CHECK_U64(count_records("a"), >=, samples);
+	CHECK_OK(setenv("COATI_UNPACK_MOST", "many", 1));
+	CHECK_ERR(coati_recording_open("a", NULL, &r, NULL), -EINVAL);
+}
+
 TEST(recording_in_file_order_comes_as_it_was_written)
 {
 	static const uint64_t want[] = { 0, 1, 2, 3, 4, 100, 101, 102, 103, 104 };
