@@ -92,12 +92,17 @@ is_starved()
 	[ $# = 6 ] && [ "$4" -gt "$1" ] || { [ $# = 6 ] && [ $((2 * ($5 - $2))) -gt $(($6 - $3)) ]; }
 }
 
-# blames_host STOLEN: whether coati why, in the file j, cannot tell, and the machine was really taken
-# from us since stolen printed this: then there is nothing to compare. It has to be true of ten tries
-# in a row that the case is skipped.
+# blames_host STOLEN RIGHT: whether coati why, in the file j, says other than what is RIGHT and that the
+# machine or its host had a part in it (cannot tell, or rows of that kind), which was really so since
+# stolen printed this: then there is nothing to compare. It has to be true of ten tries in a row that
+# the case is skipped.
 blames_host()
 {
-	grep -q '"verdict":"cannot tell","reason":"\(steal\|mixture\|affected\)"' j && is_starved "$1" || { rm -f hosts; return 1; }
+	if [ "$2" = yes ] || ! is_starved "$1" ||
+		! grep -q '"reason":"\(steal\|mixture\|affected\)"\|"verdict":"\(machine\|stolen\)"' j; then
+		rm -f hosts
+		return 1
+	fi
 	echo >>hosts
 	[ "$(wc -l <hosts)" -lt 10 ] || echo "others had the CPUs in ten tries in a row" >busy
 }

@@ -1,7 +1,8 @@
+# above other work of the machine, so that what was put in is what differs;
 # a server in which every fiftieth request has bad luck: the cause comes first; without one there is no difference
 first()
 {
-	"$COATI" record -q --trace -- "$HELPERS/requests" 500 "$1" 400 50 >out 2>err || cat err
+	nice -n -15 "$COATI" record -q --trace -- "$HELPERS/requests" 500 "$1" 400 50 >out 2>err || cat err
 	"$COATI" why -q --json request >j 2>err || { cat err && return; }
 	python3 -c 'import json; j = json.load(open("j")); print(j["rows"][0]["name"] if j["difference"] else "no difference")'
 }
@@ -10,7 +11,9 @@ finds()
 {
 	before=$(stolen)
 	said=$(first "$1")
-	! blames_host "$before" || return 3
+	right=no
+	[ "$said" != "$2" ] || right=yes
+	! blames_host "$before" $right || return 3
 	grep -q '"stolen_most_ns": *[0-9]' j || echo "not told what the host took"
 	[ "$said" = "$2" ] || { echo "$1: $said, not $2"; "$COATI" why -q request; }
 }

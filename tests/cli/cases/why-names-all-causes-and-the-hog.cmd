@@ -1,7 +1,8 @@
+# above other work of the machine, so that what was put in is what differs;
 # two causes at once, holders and waiters of a lock, and an event loop that one request hogs
 said()
 {
-	"$COATI" record -q --trace -- "$HELPERS/requests" 1000 "$1" 400 200 >out 2>err || cat err
+	nice -n -15 "$COATI" record -q --trace -- "$HELPERS/requests" 1000 "$1" 400 200 >out 2>err || cat err
 	"$COATI" why -q --json request >j 2>err || { cat err && return; }
 	python3 -c '
 import json
@@ -15,7 +16,9 @@ finds()
 {
 	before=$(stolen)
 	is=$(said "$1")
-	! blames_host "$before" || return 3
+	right=no
+	[ "$is" != "$2" ] || right=yes
+	! blames_host "$before" $right || return 3
 	[ "$is" = "$2" ] || { echo "$1: $is, not $2"; "$COATI" why -q request; }
 }
 # by chance: 5 % of the answers may be wrong (tests/cli/why-runs); wrong: a tool that names one
@@ -25,5 +28,5 @@ judge 7 4 finds convoy 'causes: futex running'
 judge 7 4 finds loop 'causes: nobody hog'
 "$COATI" why -q request | grep -c '^decided by: nobody takes the slow ones at least +'
 # too few of them are a verdict, too
-"$COATI" record -q --trace -- "$HELPERS/requests" 100 none 100 >out 2>err || cat err
+nice -n -15 "$COATI" record -q --trace -- "$HELPERS/requests" 100 none 100 >out 2>err || cat err
 "$COATI" why -q request | grep '^request:'
