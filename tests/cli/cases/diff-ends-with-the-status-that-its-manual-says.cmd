@@ -1,5 +1,5 @@
-"$COATI" record -q -e task-clock:u -F 5000 -o a.data -- "$HELPERS/phases" 100 100
-"$COATI" record -q -e task-clock:u -F 5000 -o b.data -- "$HELPERS/phases" 100 600
+"$COATI" record -q -e task-clock:u -F 5000 -o a.data -- "$HELPERS/phases" 400 100
+"$COATI" record -q -e task-clock:u -F 5000 -o b.data -- "$HELPERS/phases" 400 1500
 # try WORDS...: the status, and what is said
 try()
 {
@@ -8,9 +8,9 @@ try()
 	cat err
 }
 try a.data b.data
-try a.data a.data --fail-if 'func:target > +50%'
-try a.data b.data --fail-if 'func:target > +50%'
-try a.data b.data --fail-if 'func:target > +50%' --fail-if 'func:nobody > 1%'
+try a.data a.data --fail-if 'func:target > +20%'
+try a.data b.data --fail-if 'func:target > +20%'
+try a.data b.data --fail-if 'func:target > +20%' --fail-if 'func:nobody > 1%'
 try a.data absent.data
 try a.data "$HELPERS/phases"
 try a.data a.data -o /dev/full
