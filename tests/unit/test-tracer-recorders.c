@@ -389,9 +389,9 @@ TEST(tracer_stream_that_leaves_out_old_events_has_its_own_limit)
 	uint64_t largest;
 	struct numbers n = stalled_beside(flight, COATI_DROP_OLDEST, 1 << 19, &largest);
 
-	/* what its thread held when the reader stopped, and the last ones */
+	/* what its thread held when the reader stopped, if it had come so far, and the last ones */
 	CHECK_INT(n.last, ==, ALL - 1);
-	CHECK(!n.in_order);
+	CHECK(!n.in_order || n.first > 0);
 	CHECK_U64(n.count, <=, ((1 << 19) + (1 << 17)) / 3);
 	CHECK_OK(coati_recorder_stop(&flight, NULL));
 }
