@@ -5,6 +5,7 @@
  * region "work" of a millisecond. Ends at the end of its input, and then prints "CONNECTION
  * BEGIN" and of each request "BEGIN END", in CLOCK_MONOTONIC nanoseconds from outside.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <coati/live.h>
 
 #define REQUESTS 100000
+#define ENOUGH	 200 /* for the file "ready" to be made */
 
 static uint64_t times[REQUESTS][2];
 
@@ -60,8 +62,11 @@ int main(void)
 	{
 		COATI_TASK_SCOPE(&connection);
 		COATI_REGION("serve");
-		while (nr < REQUESTS && poll(&input, 1, 0) == 0)
+		while (nr < REQUESTS && poll(&input, 1, 0) == 0) {
 			serve(times[nr++], &connection);
+			if (nr == ENOUGH)
+				close(creat("ready", 0600));
+		}
 	}
 	coati_task_end(&connection);
 	coati_recorder_stop(&rec, NULL);

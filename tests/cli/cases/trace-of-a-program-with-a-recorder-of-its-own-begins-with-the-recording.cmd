@@ -3,7 +3,7 @@
 mkfifo in
 "$HELPERS/before" <in >log &
 exec 7>in
-sleep 0.5
+wait_for ready
 "$COATI" record -q --trace -p $! -- sleep 0.2 2>err || cat err
 exec 7>&-
 wait
