@@ -44,13 +44,36 @@ struct search {
 	ARRAY(struct claim) claims;
 };
 
+static struct claim *claim_of(struct search *s, uint32_t owner)
+{
+	for (size_t i = 0; i < s->claims.len; i++)
+		if (s->claims.v[i].owner == owner)
+			return &s->claims.v[i];
+	return NULL;
+}
+
+static void fini_claim(struct claim *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	coati_free(c->path);
+	*c = (struct claim){ .fd = -1 };
+}
+
+/* One for each user: of two processes that had the number the later one. */
 static int add_claim(struct search *s, int fd, const char *path,
 		     const struct coati_flight_info *info)
 {
-	struct claim *c = ARRAY_ADD(&s->claims);
+	struct claim *c = claim_of(s, info->owner);
 
+	if (c && info->realtime_ns < c->realtime_ns)
+		return 0;
+	if (c)
+		fini_claim(c);
+	else
+		c = ARRAY_ADD(&s->claims);
 	if (!c)
-		return s->claims.len == CLAIMS_MAX ? -E2BIG : -ENOMEM;
+		return s->claims.len == CLAIMS_MAX ? 0 : -ENOMEM;
 	*c = (struct claim){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3),
 			     .owner = info->owner,
 			     .realtime_ns = info->realtime_ns,
@@ -73,36 +96,9 @@ static int match_open(void *ctx, int fd, const char *path, const struct coati_fl
 
 static void fini_search(struct search *s)
 {
-	for (size_t i = 0; i < s->claims.len; i++) {
-		if (s->claims.v[i].fd >= 0)
-			close(s->claims.v[i].fd);
-		coati_free(s->claims.v[i].path);
-	}
+	for (size_t i = 0; i < s->claims.len; i++)
+		fini_claim(&s->claims.v[i]);
 	ARRAY_FINI(&s->claims);
-}
-
-/* Of @owner, or anybody's: of two processes that had the number the later one; NULL: none. */
-static struct claim *latest(struct search *s, uint32_t owner)
-{
-	struct claim *best = NULL;
-
-	for (size_t i = 0; i < s->claims.len; i++) {
-		struct claim *c = &s->claims.v[i];
-
-		if (owner != LIVE_FILES_ALL && c->owner != owner)
-			continue;
-		if (!best || c->realtime_ns >= best->realtime_ns)
-			best = c;
-	}
-	return best;
-}
-
-static bool has_one_owner(const struct search *s)
-{
-	for (size_t i = 1; i < s->claims.len; i++)
-		if (s->claims.v[i].owner != s->claims.v[0].owner)
-			return false;
-	return true;
 }
 
 /* Every path but that of @shown, with its owner. */
@@ -111,7 +107,7 @@ static void list_claims(const struct search *s, const struct claim *shown, struc
 	for (size_t i = 0; i < s->claims.len; i++) {
 		const struct claim *c = &s->claims.v[i];
 
-		if (c == shown || (shown && c->owner == shown->owner))
+		if (c == shown)
 			continue;
 		coati_strbuf_printf(out, "%s%s (user %u)", out->len ? ", " : "", c->path, c->owner);
 	}
@@ -127,11 +123,11 @@ static int choose(struct search *s, struct claim **ret, struct coati_error *err)
 	struct claim *c;
 
 	if (lives)
-		c = latest(s, user);
-	else if (has_one_owner(s))
-		c = latest(s, LIVE_FILES_ALL);
+		c = claim_of(s, user);
+	else if (s->claims.len == 1)
+		c = &s->claims.v[0];
 	else
-		c = latest(s, (uint32_t)geteuid()) ?: latest(s, 0);
+		c = claim_of(s, (uint32_t)geteuid()) ?: claim_of(s, 0);
 	list_claims(s, c, &others);
 	*ret = c;
 	if (!c && lives)
@@ -162,11 +158,10 @@ static int find_process(const struct autopsy_args *a, struct search *s, struct a
 
 	if (!a->directory)
 		n = coati_live_files_of_process((int32_t)s->pid, match_open, s);
-	if (n == 0 && s->claims.len) {
-		c = latest(s, LIVE_FILES_ALL);
-	} else if (n == 0) {
+	if (n == 0 && s->claims.len)
+		c = &s->claims.v[0];
+	else if (n == 0)
 		n = coati_autopsy_each(a, match, s);
-	}
 	if (n < 0)
 		return coati_fail(err, n, "looking for the recorder of process %u: %m", s->pid);
 	if (!s->claims.len)

@@ -101,11 +101,10 @@ static void release_processes(struct record_live *l)
 
 /* ---- the folder ---- */
 
-static bool ends_in_live(const char *name)
+/* PID-TICKS.live, and PID-TICKS.live.new of a program that was killed at its start. */
+static bool is_of_recorder(const char *name)
 {
-	size_t len = strlen(name), end = strlen(SUFFIX);
-
-	return len > end && !strcmp(name + len - end, SUFFIX);
+	return strstr(name, SUFFIX) != NULL;
 }
 
 static DIR *open_folder(int at, const char *path)
@@ -123,7 +122,7 @@ static void empty(DIR *d)
 	const struct dirent *e;
 
 	while ((e = readdir(d)))
-		if (ends_in_live(e->d_name))
+		if (is_of_recorder(e->d_name))
 			unlinkat(dirfd(d), e->d_name, 0);
 }
 

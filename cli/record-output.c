@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/newfile.h"
 #include "record-signals.h"
 
 #define FILES_MAX 100001
@@ -25,14 +26,6 @@ static bool is_stdout(const struct record_output *o)
 static bool is_stream(mode_t mode)
 {
 	return S_ISFIFO(mode) || S_ISSOCK(mode);
-}
-
-/* The folder that @path lies in. */
-static void folder_of(const char *path, char *buf, size_t size)
-{
-	const char *slash = strrchr(path, '/');
-
-	snprintf(buf, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 }
 
 const char coati_record_default[] = "coati.data";
@@ -78,7 +71,8 @@ int coati_record_output_reserve(struct record_output *o, struct coati_error *err
 				"a recording is no text for a terminal; pipe it into coati dump -i -");
 		return 0;
 	}
-	if (!o->many && stat(o->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+	if (!o->many && stat(o->path, &st) == 0 &&
+	    (!S_ISREG(st.st_mode) || coati_is_open_file(o->path))) {
 		o->special = true;
 		o->pipe = is_stream(st.st_mode);
 		if (!S_ISDIR(st.st_mode) && access(o->path, W_OK) == 0)
@@ -86,7 +80,7 @@ int coati_record_output_reserve(struct record_output *o, struct coati_error *err
 		return coati_fail(err, S_ISDIR(st.st_mode) ? -EISDIR : -errno,
 				  "%s: %m; choose another file with -o", o->path);
 	}
-	folder_of(o->path, folder, sizeof(folder));
+	coati_folder_of(o->path, folder, sizeof(folder));
 	if (access(folder, W_OK | X_OK) < 0)
 		return coati_fail(err, -errno, "%s: %m; choose another place with -o", folder);
 	/* what would fail at the end is better said before the command runs */
@@ -173,7 +167,7 @@ static int open_file(struct record_output *o, struct coati_error *err)
 	char folder[sizeof(o->name)];
 	int fd = -1, r;
 
-	folder_of(o->name, folder, sizeof(folder));
+	coati_folder_of(o->name, folder, sizeof(folder));
 	if (access("/proc/self/fd", X_OK) == 0)
 		fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd >= 0) {

@@ -152,3 +152,18 @@ void coati_file_want(uint64_t nr)
 	l.rlim_cur = nr < l.rlim_max ? nr : l.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &l); /* opening will say what is missing */
 }
+
+/* Of the opening, not of the process, which has another number elsewhere and may open it twice. */
+int coati_file_lock(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
+}
+
+bool coati_file_is_locked(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}

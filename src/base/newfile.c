@@ -4,15 +4,30 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
 
-/* The folder that @path lies in. */
-static void folder_of(const char *path, char *buf, size_t size)
+bool coati_is_open_file(const char *path)
+{
+	char folder[4096], to[4096];
+	ssize_t len = readlink(path, to, sizeof(to) - 1);
+	struct statfs fs;
+
+	if (len <= 0)
+		return false;
+	to[len] = '\0';
+	coati_folder_of(path, folder, sizeof(folder));
+	return !strncmp(to, "/proc/", 6) ||
+	       (statfs(folder, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC);
+}
+
+void coati_folder_of(const char *path, char *buf, size_t size)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -33,7 +48,7 @@ static int open_beside(struct new_file *f, mode_t mode)
 	char folder[sizeof(f->path)];
 	int r;
 
-	folder_of(f->path, folder, sizeof(folder));
+	coati_folder_of(f->path, folder, sizeof(folder));
 	if (access("/proc/self/fd", X_OK) == 0)
 		f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 	if (f->fd >= 0)
@@ -51,19 +66,23 @@ static int open_beside(struct new_file *f, mode_t mode)
 
 int coati_new_file_open(struct new_file *f, const char *path, mode_t mode, struct coati_error *err)
 {
+	bool is_open = coati_is_open_file(path), exists;
 	struct stat st;
 	int r;
 
 	*f = (struct new_file){ .fd = -1 };
 	if ((size_t)snprintf(f->path, sizeof(f->path), "%s", path) >= sizeof(f->path))
 		return coati_fail(err, -ENAMETOOLONG, "cannot write %.40s...: %m", path);
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return coati_fail(err, -EISDIR, "cannot write %s: %m", path);
-	f->is_file = stat(path, &st) < 0 || S_ISREG(st.st_mode);
+	exists = stat(path, &st) == 0;
+	f->is_file = !is_open && (!exists || S_ISREG(st.st_mode));
 	if (f->is_file) {
 		r = open_beside(f, mode);
+		if (r < 0 && exists)
+			return coati_fail(
+				err, r, "cannot write %s: no file can be made beside it: %m", path);
 	} else {
-		f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		/* what is open may have something in it already */
+		f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | (is_open ? O_APPEND : 0));
 		r = f->fd < 0 ? -errno : 0;
 	}
 	return r < 0 ? coati_fail(err, r, "cannot write %s: %m", path) : 0;

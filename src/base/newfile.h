@@ -2,7 +2,7 @@
 /*
  * A file that gets its name when it is whole: until then the one that had the name before stays as
  * it is, also when this process is killed. Links are replaced, never followed. What is no file (a
- * FIFO, a device) is written to as it is.
+ * FIFO, a device) is written to as it is, and so is what the kernel links to (/dev/stdout).
  */
 #pragma once
 
@@ -18,6 +18,11 @@ struct new_file {
 	char path[4096];
 	char part[4096]; /* that it has until then; "": none */
 };
+
+/* Whether @path is another name of something that is open, as /dev/stdout and /proc/self/fd/1. */
+bool coati_is_open_file(const char *path);
+/* The folder that @path lies in, with a slash behind it, or "." */
+void coati_folder_of(const char *path, char *buf, size_t size);
 
 /* Write to @path with this mode; the descriptor can be read, too, when it is a file. */
 int coati_new_file_open(struct new_file *f, const char *path, mode_t mode, struct coati_error *err);

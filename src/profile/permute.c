@@ -24,6 +24,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/doubles.h"
 
 #define WORK_MAX   2e9 /* additions of all steps together */
 #define STEPS_MAX  8   /* of setting lines aside */
@@ -201,13 +202,6 @@ static double furthest(const struct permute *p)
 	return most;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static void divide_all(struct permute *p)
 {
 	uint64_t state = p->r->seed;
@@ -220,7 +214,7 @@ static void divide_all(struct permute *p)
 			choose_random(p, &state);
 		p->most[i] = furthest(p);
 	}
-	qsort(p->most, p->rounds, sizeof(*p->most), by_size);
+	qsort(p->most, p->rounds, sizeof(*p->most), double_compare);
 }
 
 /* As many as there are, or as the confidence needs. */
@@ -247,22 +241,6 @@ static void choose_rounds(struct permute *p)
 
 /* ---- lines ---- */
 
-/* How many of the sorted values are below @value. */
-static uint32_t count_below(const double *sorted, uint32_t nr, double value)
-{
-	uint32_t low = 0, high = nr;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (sorted[middle] < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /*
  * Ties share the mean of their ranks. Equal runs of different sides were computed from different
  * means: their last bits differ, all in the same direction, and would pass for a difference of the
@@ -276,10 +254,10 @@ static int rank_line(const struct permute *p, struct line *l, double tie)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->nr; i++)
 		sorted[i] = l->value[i];
-	qsort(sorted, p->nr, sizeof(*sorted), by_size);
+	qsort(sorted, p->nr, sizeof(*sorted), double_compare);
 	for (uint32_t i = 0; i < p->nr; i++)
-		l->rank[i] = (1.0 + count_below(sorted, p->nr, l->value[i] - tie) +
-			      count_below(sorted, p->nr, l->value[i] + tie)) /
+		l->rank[i] = (1.0 + (double)double_below(sorted, p->nr, l->value[i] - tie) +
+			      (double)double_below(sorted, p->nr, l->value[i] + tie)) /
 			     2;
 	return 0;
 }
@@ -330,7 +308,7 @@ static int put_interval(const struct permute *p, const struct line *l, struct re
 		return -ENOMEM;
 	for (uint32_t i = 0; i < pairs; i++)
 		all[i] = l->value[p->n[0] + i % p->n[1]] - l->value[i / p->n[1]];
-	qsort(all, pairs, sizeof(*all), by_size);
+	qsort(all, pairs, sizeof(*all), double_compare);
 	while (cut + 1 < pairs / 2 && -rank_deviate(p, cut + 1) > to->critical)
 		cut++;
 	low = cut;

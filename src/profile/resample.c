@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/doubles.h"
 
 #define WORK_MAX	4e9  /* additions; with more lines there are fewer rounds */
 #define CORRELATION_MAX 0.9  /* what neighbours can have in common before nothing can be said */
@@ -498,13 +499,6 @@ static double largest(const struct resample *r, double *const *signs, double *co
 	return most;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* As many as the confidence needs to be more than a guess, and no more than anybody waits for. */
 static uint32_t choose_rounds(const struct resample *r)
 {
@@ -524,7 +518,7 @@ static void judge(struct resample *r, double *most)
 	uint32_t at = (uint32_t)ceil((r->rounds + 1) * r->confidence);
 	double alone = coati_resample_quantile(1 - r->confidence);
 
-	qsort(most, r->rounds, sizeof(*most), by_size);
+	qsort(most, r->rounds, sizeof(*most), double_compare);
 	r->critical = most[at > r->rounds ? r->rounds - 1 : at - 1];
 	if (r->critical < alone)
 		r->critical = alone;

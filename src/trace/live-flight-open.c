@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,15 +84,6 @@ static bool is_this_boot(const uint8_t id[16])
 	return true;
 }
 
-/* Its writer has it locked for as long as it lives, whatever number it has in our eyes. */
-static bool is_locked(int fd)
-{
-	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK;
-	flock(fd, LOCK_UN);
-	return false;
-}
-
 static void describe_file(int fd, struct coati_flight_info *info)
 {
 	struct stat st;
@@ -130,7 +120,8 @@ static void describe(struct coati_flight *f)
 	memcpy(info->boot_id, m->boot_id, sizeof(info->boot_id));
 	memcpy(info->comm, m->comm, sizeof(m->comm));
 	f->is_this_boot = !info->is_core && is_this_boot(m->boot_id);
-	info->is_alive = !info->is_core && is_locked(f->place.fd);
+	/* its writer has it locked for as long as it lives, whatever number it has in our eyes */
+	info->is_alive = !info->is_core && coati_file_is_locked(f->place.fd);
 	describe_file(f->place.fd, info);
 }
 
@@ -159,7 +150,7 @@ int coati_flight_peek(int fd, struct coati_flight_info *ret)
 	/* nothing, or zeros: its writer has not got that far */
 	if (st.st_size && coati_flight_take(f, 0, &f->map.magic, sizeof(f->map.magic)) < 0)
 		f->map.magic = 1;
-	ret->is_alive = is_locked(fd);
+	ret->is_alive = coati_file_is_locked(fd);
 	describe_file(fd, ret);
 	ret->bytes = f->map.magic ? f->place.bytes : 0;
 	return -EBADMSG;

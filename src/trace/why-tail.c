@@ -18,6 +18,7 @@
  */
 #include <math.h>
 
+#include "base/doubles.h"
 #include "trace/why.h"
 
 #define TOP_LEAST  (1.0 / 16) /* a body ends where this much lies above, */
@@ -65,22 +66,6 @@ static double go_on(const double *sorted, size_t nr, double share, double top)
 	return at + (scale + shape * (at - q[3])) / (1 - shape);
 }
 
-/* How many of @sorted are below @value. */
-static size_t below(const double *sorted, size_t nr, double value)
-{
-	size_t low = 0, high = nr;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (sorted[mid] < value)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 static double median(double *v, int nr)
 {
 	for (int i = 1; i < nr; i++)
@@ -96,7 +81,7 @@ static double median(double *v, int nr)
 /* How many have as good as nothing of it, and say nothing about the others; 0: few do. */
 static size_t count_zeros(const double *sorted, size_t nr, double floor)
 {
-	size_t zeros = below(sorted, nr, floor);
+	size_t zeros = double_below(sorted, nr, floor);
 
 	return (double)zeros >= ZEROS_LEAST * (double)nr ? zeros : 0;
 }
@@ -128,9 +113,9 @@ bool coati_why_valley(const double *sorted, size_t nr, double upto, double floor
 	nr -= zeros;
 	at = nr ? quantile(sorted, nr, VALLEY_ABOVE) : 0;
 	for (; at > 0 && at * VALLEY_WIDTH <= upto; at *= VALLEY_STEP) {
-		size_t first = below(sorted, nr, at);
-		size_t next = below(sorted, nr, at * VALLEY_WIDTH);
-		size_t end = below(sorted, nr, at * VALLEY_WIDTH * VALLEY_WIDTH);
+		size_t first = double_below(sorted, nr, at);
+		size_t next = double_below(sorted, nr, at * VALLEY_WIDTH);
+		size_t end = double_below(sorted, nr, at * VALLEY_WIDTH * VALLEY_WIDTH);
 		double inner = (double)(next - first), outer = (double)(end - next);
 
 		if (outer - inner > VALLEY_SURE * sqrt(outer + inner))
@@ -153,7 +138,8 @@ static size_t fill_bins(const double *sorted, size_t nr, double *bins)
 	size_t n = 0;
 
 	for (; n < BINS_MAX && at <= last; at *= BIN_WIDTH)
-		bins[n++] = (double)(below(sorted, nr, at * BIN_WIDTH) - below(sorted, nr, at));
+		bins[n++] = (double)(double_below(sorted, nr, at * BIN_WIDTH) -
+				     double_below(sorted, nr, at));
 	return n;
 }
 

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/parse.h"
 
 #define SHM	     "/dev/shm"
@@ -175,7 +176,7 @@ static bool is_dead(int dir, const char *name, struct stat *st, uint64_t now)
 	uint64_t modified;
 
 	if (fd < 0 || fstat(fd, st) < 0 || !S_ISREG(st->st_mode) || st->st_uid != geteuid() ||
-	    flock(fd, LOCK_EX | LOCK_NB) < 0)
+	    coati_file_is_locked(fd))
 		return false;
 	modified = (uint64_t)st->st_ctim.tv_sec * NSEC_PER_SEC;
 	return st->st_size || now > modified + LEFT_OVER_NS;
@@ -291,9 +292,9 @@ int coati_tracer_file_make(const struct tracer_folder *f, const char *name, stru
 	fd = openat(f->fd, new, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return coati_fail(err, -errno, "cannot make %s/%s: %m", f->path, new);
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+	r = coati_file_lock(fd);
+	if (r == 0)
 		return fd;
-	r = -errno;
 	close(fd);
 	unlinkat(f->fd, new, 0);
 	return coati_fail(err, r, "cannot lock %s/%s: %m", f->path, new);

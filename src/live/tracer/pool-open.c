@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -127,8 +126,9 @@ static int make_memfd(uint64_t bytes, struct coati_error *err)
 
 	if (fd < 0)
 		return coati_fail(err, -errno, "cannot make a memfd: %m");
-	flock(fd, LOCK_EX | LOCK_NB); /* as of a file: its writer lives */
-	r = map_file(fd, bytes, "a memfd", err);
+	r = coati_file_lock(fd); /* as of a file: its writer lives */
+	r = r < 0 ? coati_fail(err, r, "cannot lock a memfd: %m")
+		  : map_file(fd, bytes, "a memfd", err);
 	if (r < 0)
 		return r;
 	g->fd = TAKE_FD(fd);

@@ -28,6 +28,15 @@ echo "of nobody knows whom"
 forge 4194303 65534 65534
 forge 4194303 65533 65533
 "$COATI" autopsy 4194303 2>&1 || :
+echo "of one user, and many of them"
+rm /dev/shm/coati-65533/4194303*
+i=0
+while [ $i -lt 100 ]; do
+	i=$((i + 1))
+	cp -p /dev/shm/coati-65534/4194303-99.live "/dev/shm/coati-65534/4194303-1$i.live"
+done
+"$COATI" autopsy 4194303 2>&1 | sed -n '1s/1[0-9]*.live\|99.live/N.live/p'
+rm /dev/shm/coati-65534/4194303-1*
 echo "in a folder of one user, owned by another; and where others may write"
 rm /dev/shm/coati-65534/4194303*
 forge 4194303 65533 65532

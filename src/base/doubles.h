@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Sorted arrays of double. */
+#pragma once
+
+#include <stddef.h>
+
+/* For qsort(). */
+static inline int double_compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* How many of the sorted values are below @value. */
+static inline size_t double_below(const double *sorted, size_t nr, double value)
+{
+	size_t low = 0, high = nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (sorted[mid] < value)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
