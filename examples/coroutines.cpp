@@ -6,6 +6,7 @@
 #include <coati/live.hpp>
 #include <coroutine>
 #include <cstdio>
+#include <utility>
 
 static coati_label_key job = COATI_LABEL_KEY("job");
 
@@ -34,8 +35,14 @@ struct coroutine {
 	explicit coroutine(std::coroutine_handle<promise_type> h) : handle(h)
 	{
 	}
+	coroutine(coroutine &&other) noexcept
+		: handle(std::exchange(other.handle, nullptr)), fiber(std::move(other.fiber))
+	{
+	}
 	~coroutine()
 	{
+		if (!handle)
+			return;
 		coati::running on(fiber); // what is still open ends in the fiber
 		handle.destroy();
 	}
