@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frame of a benchmark program: pairs of batches, ours and the peer's in turns, so that whatever else the machine
- * does hits both. Each pair is printed as a line "OURS PEER" in nanoseconds per round; bench/run makes medians, ratios
- * and intervals of them.
+ * The frame of a benchmark program: pairs of batches, ours and the peer's in turns, so that
+ * whatever else the machine does hits both. Each pair is printed as a line "OURS PEER" in
+ * nanoseconds per round; bench/run makes medians, ratios and intervals of them.
  */
 #pragma once
 
@@ -61,8 +61,8 @@ static inline double bench_batch(bench_fn fn, void *ctx, unsigned int rounds)
 	return (double)(bench_now_ns() - start_ns) / rounds;
 }
 
-/* @nr_pairs lines; who goes first changes from pair to pair. One batch of each beforehand warms up. Each call of @ours and @peer does
- * @loops of what is measured. */
+/* @nr_pairs lines; who goes first changes from pair to pair. One batch of each beforehand warms up.
+ * Each call of @ours and @peer does @loops of what is measured. */
 static inline void bench_loop_pairs(unsigned int nr_pairs, unsigned int rounds, unsigned int loops,
 				    bench_fn ours, bench_fn peer, void *ctx)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What typed decoding costs, beside a hand-written loop over the same bytes. Records of one shape (5 fields; the same and a call
- * chain of 32; the same with every entry of the chain hashed) fill 2 MiB; ours and the loop that knows the shape by heart take
- * turns. Prints pairs of lines "OURS PEER ALLOCATIONS": nanoseconds a record, and how often memory was asked for meanwhile.
+ * What typed decoding costs, beside a hand-written loop over the same bytes. Records of one shape
+ * (5 fields; the same and a call chain of 32; the same with every entry of the chain hashed) fill 2
+ * MiB; ours and the loop that knows the shape by heart take turns. Prints pairs of lines "OURS PEER
+ * ALLOCATIONS": nanoseconds a record, and how often memory was asked for meanwhile.
  *
  *	bench-decode fields|chain|hashed PAIRS
  */
@@ -65,7 +66,7 @@ void *realloc(void *p, size_t size)
 	return __libc_realloc(p, size);
 }
 
-/* ---- the hand-written loop ---------------------------------------------------------------------------------- */
+/* ---- the hand-written loop ---- */
 
 struct floor_sample {
 	uint64_t ip, time, period, nr;
@@ -139,7 +140,7 @@ static uint64_t walk_floor(const struct load *l, const struct shape *sh)
 	return sh->chain ? walk_floor_as(l, sh, 1) : walk_floor_as(l, sh, 0);
 }
 
-/* ---- ours ----------------------------------------------------------------------------------------------------- */
+/* ---- ours ---- */
 
 static uint64_t walk_ours(const struct load *l, const struct shape *sh)
 {
@@ -161,7 +162,7 @@ static uint64_t walk_ours(const struct load *l, const struct shape *sh)
 	return sum;
 }
 
-/* ---- pairs ----------------------------------------------------------------------------------------------------- */
+/* ---- pairs ---- */
 
 static void load_init(struct load *l, const struct shape *sh)
 {

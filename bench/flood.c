@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A live flood: a BPF program is repeated in the kernel on CPU 0 as fast as it goes, a reader sits on CPU 1 with a ring of
- * 2 MiB. Ours (coati_reader_wait, coati_reader_drain) and libbpf's take turns, each with its own map: a perf event array
- * whose rings wake at a quarter (libbpf: perf_buffer), or a ring buffer that wakes a reader which has read all (libbpf:
- * ring_buffer). Prints pairs of lines "OURS PEER OURS_LOST PEER_LOST": reader CPU nanoseconds per record, and the part of
- * the records that was lost.
+ * A live flood: a BPF program is repeated in the kernel on CPU 0 as fast as it goes, a reader sits
+ * on CPU 1 with a ring of 2 MiB. Ours (coati_reader_wait, coati_reader_drain) and libbpf's take
+ * turns, each with its own map: a perf event array whose rings wake at a quarter (libbpf:
+ * perf_buffer), or a ring buffer that wakes a reader which has read all (libbpf: ring_buffer).
+ * Prints pairs of lines "OURS PEER OURS_LOST PEER_LOST": reader CPU nanoseconds per record, and the
+ * part of the records that was lost.
  *
  *	bench-flood BYTES PAIRS MILLISECONDS [ring]
  *

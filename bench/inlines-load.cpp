@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program whose debug data is about 3 MB: containers, sorting and regular expressions of the C++ library, three times over, inlined into each other.
+// A program whose debug data is about 3 MB: containers, sorting and regular expressions of the C++
+// library, three times over, inlined into each other.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -39,7 +40,8 @@ template <int N> static double work(int seed)
 		steps.push_back([i](double x) { return x * i + N; });
 	}
 	std::sort(all.begin(), all.end());
-	std::stable_sort(all.begin(), all.end(), [](const auto &a, const auto &b) { return a.text < b.text; });
+	std::stable_sort(all.begin(), all.end(),
+			 [](const auto &a, const auto &b) { return a.text < b.text; });
 	double sum = 0;
 	for (auto &r : all)
 		sum += std::accumulate(r.values.begin(), r.values.end(), 0.0);
@@ -55,9 +57,11 @@ template <int N> static double work(int seed)
 static double rest(int n)
 {
 #ifdef MORE
-	return work<4>(n) + work<5>(n) + work<6>(n) + work<7>(n) + work<8>(n) + work<9>(n) + work<10>(n) + work<11>(n) + work<12>(n) +
-	       work<13>(n) + work<14>(n) + work<15>(n) + work<16>(n) + work<17>(n) + work<18>(n) + work<19>(n) + work<20>(n) +
-	       work<21>(n) + work<22>(n) + work<23>(n) + work<24>(n) + work<25>(n) + work<26>(n) + work<27>(n) + work<28>(n);
+	return work<4>(n) + work<5>(n) + work<6>(n) + work<7>(n) + work<8>(n) + work<9>(n) +
+	       work<10>(n) + work<11>(n) + work<12>(n) + work<13>(n) + work<14>(n) +
+	       work<15>(n) + work<16>(n) + work<17>(n) + work<18>(n) + work<19>(n) +
+	       work<20>(n) + work<21>(n) + work<22>(n) + work<23>(n) + work<24>(n) +
+	       work<25>(n) + work<26>(n) + work<27>(n) + work<28>(n);
 #else
 	return n;
 #endif

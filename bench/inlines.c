@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses of one file in, their frames out, as a symbolizer prints them: function, file and line, the innermost first, an empty line
- * behind each address.
+ * Addresses of one file in, their frames out, as a symbolizer prints them: function, file and line,
+ * the innermost first, an empty line behind each address.
  *
  *	bench-inlines FILE ADDRESS...
  */

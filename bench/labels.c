@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a label costs: begin and end of a scope, against a loop that does nothing and one that does two stores and two loads of thread-local memory. Linked as
- * programs link it, with the shared library.
+ * What a label costs: begin and end of a scope, against a loop that does nothing and one that does
+ * two stores and two loads of thread-local memory. Linked as programs link it, with the shared
+ * library.
  *
  *	bench-labels ROUNDS
  *
- * Prints for each round "SCOPE EMPTY MEMORY SCOPE EMPTY MEMORY" in nanoseconds: the mean of many short batches of each, in turns, and then the least.
+ * Prints for each round "SCOPE EMPTY MEMORY SCOPE EMPTY MEMORY" in nanoseconds: the mean of many
+ * short batches of each, in turns, and then the least.
  */
 #include <coati/live.h>
 

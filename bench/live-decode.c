@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What reading live events costs: 16 MB in batches of four threads, whole way (checksum, generations, merge by time, names, states, validator), beside the bare
- * walk over the events of the same batches. Prints pairs of lines "OURS PEER": nanoseconds of CPU time a kilobyte.
+ * What reading live events costs: 16 MB in batches of four threads, whole way (checksum,
+ * generations, merge by time, names, states, validator), beside the bare walk over the events of
+ * the same batches. Prints pairs of lines "OURS PEER": nanoseconds of CPU time a kilobyte.
  *
  *	bench-live-decode regions|mixed PAIRS
  */

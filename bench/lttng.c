@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event of ours beside one of lttng-ust, in one process. Compiled by bench/run, which also starts the daemon of the peer.
+ * An event of ours beside one of lttng-ust, in one process. Compiled by bench/run, which also
+ * starts the daemon of the peer.
  *
  *	lttng region|counter NR_PAIRS		pairs "OURS PEER", ns an event
  *
- * region: begins and ends, which have no value; counter: one integer, as the peer's has. Both keep events in memory and overwrite the oldest.
+ * region: begins and ends, which have no value; counter: one integer, as the peer's has. Both keep
+ * events in memory and overwrite the oldest.
  */
 #include <string.h>
 #include <unistd.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a report asks of the process station: the number of the address space and the thread of each sample, and where an address lies. 64 threads
- * of 16 processes with 40 mappings each, in turns as samples of many CPUs come. Prints the best of many batches, in
- * nanoseconds: "sample" for the first two together, "find" for an address that was asked before.
+ * What a report asks of the process station: the number of the address space and the thread of each
+ * sample, and where an address lies. 64 threads of 16 processes with 40 mappings each, in turns as
+ * samples of many CPUs come. Prints the best of many batches, in nanoseconds: "sample" for the
+ * first two together, "find" for an address that was asked before.
  */
 #include <coati/process.h>
 

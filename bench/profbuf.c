@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs to write a sample into a profile buffer and to read it: a header word, 32 stack words, time and tag. Pairs of "OURS PEER" in nanoseconds per
- * record.
+ * What it costs to write a sample into a profile buffer and to read it: a header word, 32 stack
+ * words, time and tag. Pairs of "OURS PEER" in nanoseconds per record.
  *
- *	bench-profbuf copy PAIRS	peer: the same words copied into a ring with one release store, and a look at the position
- *	bench-profbuf batch N		one figure, nanoseconds per record over N records: bench/profbuf.go does the same with Go's buffer
+ *	bench-profbuf copy PAIRS	peer: the same words copied into a ring with one release
+ *					store, and a look at the position
+ *	bench-profbuf batch N		one figure, nanoseconds per record over N records:
+ *					bench/profbuf.go does the same with Go's buffer
  */
 #include <string.h>
 

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One recording, measured from outside. A target works on CPU 1, the recorder (ours or another) runs on CPU 0 around this very
- * program in its other role, which does nothing but bound the time:
+ * One recording, measured from outside. A target works on CPU 1, the recorder (ours or another)
+ * runs on CPU 0 around this very program in its other role, which does nothing but bound the time:
  *
  *	bench-record spin|syscalls|switches MILLISECONDS FILE RECORDER [ARGUMENT...]
  *	bench-record window PATH MILLISECONDS
  *	bench-record calls COUNT
  *
- * The last does so many system calls and ends: something to be recorded for those who read recordings.
+ * The last does so many system calls and ends: something to be recorded for those who read
+ * recordings.
  *
- * An ARGUMENT "@pid" stands for the target's process. FILE is what the recorder writes. Prints one line:
+ * An ARGUMENT "@pid" stands for the target's process. FILE is what the recorder writes. Prints one
+ * line:
  *
  *	CPU_NS PEAK_BYTES UNITS WINDOW_NS SAMPLES LOST
  *
- * CPU time of the recorder from its start to its end, without that of the command in it; its peak memory; units of work that the
- * target did in the time between, which is the same for every recorder; samples in the file and those that it says are lost.
- * Exit status 77 when this machine has one CPU only.
+ * CPU time of the recorder from its start to its end, without that of the command in it; its peak
+ * memory; units of work that the target did in the time between, which is the same for every
+ * recorder; samples in the file and those that it says are lost. Exit status 77 when this machine
+ * has one CPU only.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -83,7 +86,8 @@ static int run_window(const char *path, long ms)
 	return 0;
 }
 
-/* With a breath now and then, so that the recorder of a busy machine keeps up and the file has them all. */
+/* With a breath now and then, so that the recorder of a busy machine keeps up and the file has them
+ * all. */
 static int run_calls(long nr)
 {
 	bench_pin(1);
@@ -109,7 +113,8 @@ static __attribute__((noinline)) uint64_t descend(uint64_t x, int depth)
 	return x + 1;
 }
 
-/* Two threads on one CPU hand a byte to each other: two switches a round, and work that makes it about 100,000 a second. */
+/* Two threads on one CPU hand a byte to each other: two switches a round, and work that makes it
+ * about 100,000 a second. */
 static int there[2], back[2];
 
 static void pass_on(int from, int to)
@@ -217,7 +222,8 @@ static char **build_command(int argc, char **argv, char **tail, pid_t pid)
 	return command;
 }
 
-/* Samples in the recording, and how many it says are lost: told twice, by the ring and by the events, so the larger counts. */
+/* Samples in the recording, and how many it says are lost: told twice, by the ring and by the
+ * events, so the larger counts. */
 static void count(const char *path, uint64_t *ret_samples, uint64_t *ret_lost)
 {
 	struct coati_recording_opts opts = { .size = sizeof(opts),

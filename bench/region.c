@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What measuring an empty region costs: coati_event_measure() against the bare pair of enable and disable, and against
- * the bare system calls that give the same answer.
+ * What measuring an empty region costs: coati_event_measure() against the bare pair of enable and
+ * disable, and against the bare system calls that give the same answer.
  *
  *	bench-region pair|answer NR_PAIRS
  */

@@ -4,10 +4,13 @@
  *
  *	bench-ring WHAT BYTES PAIRS
  *
- *	next    coati_ring_next() over a ring in memory; peer: a bare loop over headers that touches a word of each record
- *	drain   coati_reader_drain() over a ring that the kernel filled; peer: perf_buffer__consume_buffer() of libbpf
+ *	next    coati_ring_next() over a ring in memory; peer: a bare loop over headers that touches
+ *	        a word of each record
+ *	drain   coati_reader_drain() over a ring that the kernel filled; peer:
+ *	        perf_buffer__consume_buffer() of libbpf
  *	item    coati_ring_next() over a ring that the kernel filled; peer: the same
- *	again   the same bytes over and over with the tail put back: coati_ring_next() and perf_buffer__consume_buffer()
+ *	again   the same bytes over and over with the tail put back: coati_ring_next() and
+ *	        perf_buffer__consume_buffer()
  *
  * BYTES is what a BPF program puts out per record. Exit status 77 when the peer cannot be had here.
  */

@@ -3,14 +3,21 @@
  * What a sample costs.
  *
  *	bench-sampler pointers|tables|gperftools DEPTH PAIRS
- *		signal included: pairs of "OURS PEER" in nanoseconds per signal that the thread sends itself at that depth of calls. Ours is the handler of the sampler, by a signal
- *		that looks like one of its timer's, or the one of gperftools; peer: a handler that does nothing
+ *		signal included: pairs of "OURS PEER" in nanoseconds per signal that the thread
+ *		sends itself at that depth of calls. Ours is the handler of the sampler, by a signal
+ *		that looks like one of its timer's, or the one of gperftools; peer: a handler that
+ *		does nothing
  *	bench-sampler slices RATE ROUNDS
- *		a program that computes at a depth of 16 calls, for slices of time with the same work: without a sampler, with ours, with that of gperftools, with a bare timer, without. A line for each round of them,
- *		"BEFORE OURS PEER AFTER OUR_SAMPLES PEER_SAMPLES BARE", CPU nanoseconds of the thread that computes. No gperftools: PEER is 0.
- *		BARE is an event of the kernel at that rate that tells nobody: what the interrupts alone cost on this machine; 0 where it may not be opened
+ *		a program that computes at a depth of 16 calls, for slices of time with the same
+ *		work: without a sampler, with ours, with that of gperftools, with a bare timer,
+ *		without. A line for each round of them,
+ *		"BEFORE OURS PEER AFTER OUR_SAMPLES PEER_SAMPLES BARE", CPU nanoseconds of the
+ *		thread that computes. No gperftools: PEER is 0.
+ *		BARE is an event of the kernel at that rate that tells nobody: what the interrupts
+ *		alone cost on this machine; 0 where it may not be opened
  *	bench-sampler own RATE MILLISECONDS
- *		CPU time of the sampler's own thread: "PART EACH", of the program's CPU time, and nanoseconds for each sample
+ *		CPU time of the sampler's own thread: "PART EACH", of the program's CPU time, and
+ *		nanoseconds for each sample
  *	bench-sampler rate RATE MILLISECONDS
  *		samples that were taken for each second of CPU time
  *

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tracer costs a server: examples/server, in a process of its own, whose recorder is switched on and off while clients ask without a pause. Each slice of time
- * with the recorder has one without beside it, in the same process, and who goes first changes. A generation lasts a tenth of what it does by default, so that each
- * slice has its end of one.
+ * What the tracer costs a server: examples/server, in a process of its own, whose recorder is
+ * switched on and off while clients ask without a pause. Each slice of time with the recorder has
+ * one without beside it, in the same process, and who goes first changes. A generation lasts a
+ * tenth of what it does by default, so that each slice has its end of one.
  *
  *	bench-server NR_PAIRS MILLISECONDS
  *
- * Clients ask for keys, which is the least work that a request can be: what examples/load also does, setting them, makes the server tidy its table, and the tracer's part of
- * the time smaller. The server has CPU 1 alone, the clients CPU 0. Prints for each pair of slices:
+ * Clients ask for keys, which is the least work that a request can be: what examples/load also
+ * does, setting them, makes the server tidy its table, and the tracer's part of the time smaller.
+ * The server has CPU 1 alone, the clients CPU 0. Prints for each pair of slices:
  *
  *	RATE_ON RATE_OFF CPU_ON CPU_OFF EVENTS
  *
- * requests a second, CPU nanoseconds of the server for each request (the recorder's thread included), and events for each request. Exit status 77 when this machine
- * has one CPU only.
+ * requests a second, CPU nanoseconds of the server for each request (the recorder's thread
+ * included), and events for each request. Exit status 77 when this machine has one CPU only.
  */
 #include <pthread.h>
 #include <signal.h>

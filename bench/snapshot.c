@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots of a flight recorder while a thread writes. The writer has a CPU of its own and takes the time of every event with the cycle counter; between two
- * events it works for a while. Windows with a snapshot and windows as long without one take turns, so that what the host takes away hits both.
+ * Snapshots of a flight recorder while a thread writes. The writer has a CPU of its own and takes
+ * the time of every event with the cycle counter; between two events it works for a while. Windows
+ * with a snapshot and windows as long without one take turns, so that what the host takes away hits
+ * both.
  *
  *	bench-snapshot NR_ROUNDS WINDOWS
  *
@@ -9,8 +11,10 @@
  *
  *	SNAPSHOT_NS CPU_NS BYTES WITH_NS WITHOUT_NS WITH_MAX_NS WITHOUT_MAX_NS EVENTS
  *
- * median time of a snapshot into a new file in memory, and of the CPU for it; its size; what all but one in a thousand events took at most, in windows with a snapshot and in those without;
- * the longest of each; events that the smaller of both is made of. Exit status 77 when this machine has one CPU only.
+ * median time of a snapshot into a new file in memory, and of the CPU for it; its size; what all
+ * but one in a thousand events took at most, in windows with a snapshot and in those without; the
+ * longest of each; events that the smaller of both is made of. Exit status 77 when this machine has
+ * one CPU only.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a command once, its output thrown away, and prints "WALL_NS PEAK_BYTES". A program of its own because the peak
- * that the kernel reports for a child starts from the size of the process that started it: this one is small.
+ * Runs a command once, its output thrown away, and prints "WALL_NS PEAK_BYTES". A program of its
+ * own because the peak that the kernel reports for a child starts from the size of the process that
+ * started it: this one is small.
  *
  *	bench-spawn COMMAND [ARGUMENT...]
  */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs to make the unwind table of a file, and how large it is. For each file named, a line a round:
+ * What it costs to make the unwind table of a file, and how large it is. For each file named, a
+ * line a round:
  *
  *	milliseconds ns-a-row bytes-a-row rows
  *
- * Rows are those of the unwind data, before equal neighbours are joined, for the time; those kept for the bytes.
+ * Rows are those of the unwind data, before equal neighbours are joined, for the time; those kept
+ * for the bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>

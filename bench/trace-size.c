@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes of live events in a recording: a program that works for times that vary, as clocks of real programs see it, and a writer that compresses as `coati record -z` does.
+ * Bytes of live events in a recording: a program that works for times that vary, as clocks of real
+ * programs see it, and a writer that compresses as `coati record -z` does.
  *
  *	bench-trace-size regions|mixed|service COUNT
  *
- * regions: begins and ends alone, nested. mixed: of one request, a task with regions, a log and a counter. service: the same on two threads. COUNT requests in all.
- * Prints
+ * regions: begins and ends alone, nested. mixed: of one request, a task with regions, a log and a
+ * counter. service: the same on two threads. COUNT requests in all. Prints
  *
  *	MEMORY PLAIN PACKED EVENTS
  *
- * bytes an event in the memory of the tracer, in a recording and in a compressed recording, each with heads and with what is told once; and events in all.
+ * bytes an event in the memory of the tracer, in a recording and in a compressed recording, each
+ * with heads and with what is told once; and events in all.
  */
 #include <dirent.h>
 #include <pthread.h>

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an event costs, against what it cannot cost less than: reading the cycle counter and storing 16 bytes. Linked as programs link it, with the shared library.
+ * What an event costs, against what it cannot cost less than: reading the cycle counter and storing
+ * 16 bytes. Linked as programs link it, with the shared library.
  *
  *	bench-tracer emit|off|threads|stack|log NR_PAIRS	pairs "OURS FLOOR", ns an event
- *	bench-tracer scale NR_PAIRS [MEBIBYTES]			"THREADS OURS FLOOR DROPPED", ns an event of one of so many threads: 1 to as many as there are CPUs; and how
+ *	bench-tracer scale NR_PAIRS [MEBIBYTES]			"THREADS OURS FLOOR DROPPED", ns an
+ *								event of one of so many threads: 1
+ *								to as many as there are CPUs; and
+ *								how
  *								many events found no room
  */
 #include <pthread.h>
@@ -205,8 +209,8 @@ int main(int argc, char **argv)
 	unsigned int nr_pairs;
 
 	if (argc != 3 && argc != 4) {
-		fprintf(stderr,
-			"usage: bench-tracer emit|off|threads|stack|log|scale NR_PAIRS [MEBIBYTES]\n");
+		fprintf(stderr, "usage: bench-tracer emit|off|threads|stack|log|scale NR_PAIRS "
+				"[MEBIBYTES]\n");
 		return 2;
 	}
 	nr_pairs = (unsigned int)strtoul(argv[2], NULL, 10);

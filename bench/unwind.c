@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One captured sample (registers and a copy of the stack of this program, some 40 callers deep) unwound again and again: by coati's
- * tables, and by libdw over the same registers and bytes. Prints pairs, ns a sample, for bench/run; first a check that both
- * find the same frames.
+ * One captured sample (registers and a copy of the stack of this program, some 40 callers deep)
+ * unwound again and again: by coati's tables, and by libdw over the same registers and bytes.
+ * Prints pairs, ns a sample, for bench/run; first a check that both find the same frames.
  *
  *	bench-unwind PAIRS
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flight recorder of a process, read twice: once to know when it ended, and once for what came shortly before. Of each thread the last
- * events are kept, and over all threads the last log lines.
+ * The flight recorder of a process, read twice: once to know when it ended, and once for what came
+ * shortly before. Of each thread the last events are kept, and over all threads the last log lines.
  */
 #include "autopsy.h"
 

@@ -64,7 +64,8 @@ static uint64_t inode_of(const char *line)
 	return coati_parse_u64(text, 0, UINT64_MAX, &ino) < 0 ? 0 : ino;
 }
 
-/* Whether process @pid has the file mapped: after exec() it is another program, and its recorder is over. */
+/* Whether process @pid has the file mapped: after exec() it is another program, and its recorder is
+ * over. */
 static bool is_mapped(uint32_t pid, const char *path)
 {
 	struct strbuf text = STRBUF_INIT(64 << 20);

@@ -72,7 +72,8 @@ static void add_head(const struct autopsy *a, struct strbuf *s)
 	if (a->too_deep)
 		coati_strbuf_adds(
 			s,
-			"regions are nested too deeply to be checked: contradictions behind that are not seen\n");
+			"regions are nested too deeply to be checked: contradictions behind that "
+			"are not seen\n");
 }
 
 static void add_task(const struct autopsy *a, const struct coati_trace_open *t, struct strbuf *s)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coati autopsy, inside: finding the file of a flight recorder (autopsy-find.c), reading it (autopsy-read.c), and showing what was read as
- * text (autopsy-text.c), as JSON (autopsy-json.c) or as a recording (autopsy-save.c).
+ * coati autopsy, inside: finding the file of a flight recorder (autopsy-find.c), reading it
+ * (autopsy-read.c), and showing what was read as text (autopsy-text.c), as JSON (autopsy-json.c) or
+ * as a recording (autopsy-save.c).
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coati autopsy: what a process did in its last seconds, from its flight recorder, whose memory outlives it. For processes that were killed, crashed, ran
- * out of memory; a living one may be looked at, too.
+ * coati autopsy: what a process did in its last seconds, from its flight recorder, whose memory
+ * outlives it. For processes that were killed, crashed, ran out of memory; a living one may be
+ * looked at, too.
  */
 #include <string.h>
 
@@ -126,7 +127,8 @@ static int run_parsed(const struct autopsy_args *a, const struct option_line *li
 	    (a->tids.len || a->last_ns != LAST_NS || a->events != EVENTS || a->logs != LOGS))
 		return coati_command_misuse(
 			&coati_command_autopsy,
-			"--output writes all of it: --last, --events (-n), --logs and --thread (-t) choose what is shown");
+			"--output writes all of it: --last, --events (-n), --logs and --thread "
+			"(-t) choose what is shown");
 	if (!files && line->argc != 1)
 		return coati_command_misuse(&coati_command_autopsy,
 					    "wants one PID, recorder's FILE or CORE file");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coati completion bash|zsh|fish: the completion script of a shell, written from the option tables. Event names are
- * asked from `coati list --names` when they are needed.
+ * coati completion bash|zsh|fish: the completion script of a shell, written from the option tables.
+ * Event names are asked from `coati list --names` when they are needed.
  */
 #include <string.h>
 
@@ -120,7 +120,8 @@ static void write_bash(struct strbuf *out)
 		"{\n"
 		"\tlocal last=${cur##*,} head=\n"
 		"\t[[ $cur == *,* ]] && head=${cur%,*},\n"
-		"\tCOMPREPLY=($(compgen -P \"$head\" -W \"$(coati list --names 2>/dev/null)\" -- \"$last\"))\n"
+		"\tCOMPREPLY=($(compgen -P \"$head\" -W \"$(coati list --names 2>/dev/null)\" -- "
+		"\"$last\"))\n"
 		"\t# readline splits words at colons: give it only what is behind the last one\n"
 		"\tif [[ $cur == *:* && $COMP_WORDBREAKS == *:* ]]; then\n"
 		"\t\tCOMPREPLY=(\"${COMPREPLY[@]#\"${cur%\"${cur##*:}\"}\"}\")\n"
@@ -317,8 +318,8 @@ static void write_fish(struct strbuf *out)
 					    cmd->name);
 	}
 	coati_strbuf_adds(
-		out,
-		"complete -c coati -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n");
+		out, "complete -c coati -n '__fish_seen_subcommand_from completion' -a 'bash zsh "
+		     "fish'\n");
 }
 
 static int run(int argc, char **argv)

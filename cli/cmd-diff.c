@@ -100,7 +100,8 @@ static const char *find_option(char **rest, int nr_rest)
 	return NULL;
 }
 
-/* The operands: A B, or A... -- B...; @rest are the words behind the dashes. NULL, or what is wrong. */
+/* The operands: A B, or A... -- B...; @rest are the words behind the dashes. NULL, or what is
+ * wrong. */
 static const char *add_operands(struct diff_args *a, const struct option_line *line, char **rest,
 				int nr_rest)
 {
@@ -115,7 +116,8 @@ static const char *add_operands(struct diff_args *a, const struct option_line *l
 	if (named && line->argc + nr_rest > 0)
 		return "recordings are named by --before and --after, or without them, not both";
 	if (!split && line->argc + nr_rest > 2)
-		return "two recordings are compared; several of a side are separated by --: A1 A2 -- B1 B2";
+		return "two recordings are compared; several of a side are separated by --: A1 A2 "
+		       "-- B1 B2";
 	if (!count_side(a, DIFF_BEFORE) || !count_side(a, DIFF_AFTER))
 		return "wants two recordings: coati diff BEFORE AFTER";
 	return NULL;

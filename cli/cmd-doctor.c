@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coati doctor: what this machine allows, line by line: ok, limited or missing, with the consequence and the exact
- * remedy. Ends with 0 when recording works at least for own processes.
+ * coati doctor: what this machine allows, line by line: ok, limited or missing, with the
+ * consequence and the exact remedy. Ends with 0 when recording works at least for own processes.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coati dump: every record of a recording, in order, as text or as one JSON object a line. Reads files, pipes, files that are
- * cut or still being written; says where and why it stopped.
+ * coati dump: every record of a recording, in order, as text or as one JSON object a line. Reads
+ * files, pipes, files that are cut or still being written; says where and why it stopped.
  */
 #include <errno.h>
 #include <poll.h>
@@ -328,8 +328,8 @@ static int walk(struct dump *d)
 		if (n == 0 && d->args->follow) {
 			if (!coati_output_flush(&d->out))
 				return 0;
-			poll(NULL, 0,
-			     50); /* nothing tells when a file grows on every file system */
+			/* nothing tells when a file grows on every file system */
+			poll(NULL, 0, 50);
 			continue;
 		}
 		if (n <= 0)
@@ -355,7 +355,8 @@ static bool event_matches(const struct coati_recording *r, const char *pattern)
 	return false;
 }
 
-/* Whether every --event names one that the recording has; else says which does not, and what there is. */
+/* Whether every --event names one that the recording has; else says which does not, and what there
+ * is. */
 static bool events_are_there(const struct dump *d)
 {
 	struct strbuf names = STRBUF_INIT(4096);
@@ -432,7 +433,8 @@ static int check_types(const struct args *a)
 		if (!known)
 			return coati_command_misuse(
 				&coati_command_dump,
-				"--type %s: no such kind of record; `coati dump --stats` shows those that are there",
+				"--type %s: no such kind of record; `coati dump --stats` shows "
+				"those that are there",
 				a->types.v[i].text);
 	}
 	return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* coati export: a recording in the words of other tools. Here: its options and what they exclude. */
+/* coati export: a recording in the words of other tools. Here: its options and what they
+ * exclude. */
 #include "command.h"
 #include "export-session.h"
 #include "talk.h"
@@ -39,7 +40,8 @@ static const char *find_conflict(const struct export_args *a)
 	if (!a->format && !a->output)
 		return "which format? -f pprof, folded ..., or -o with a name that tells";
 	if (a->check && a->output && a->output[0] == '-' && !a->output[1])
-		return "--check reads the file back, which a stream cannot be: name it with -o FILE";
+		return "--check reads the file back, which a stream cannot be: name it with -o "
+		       "FILE";
 	return coati_source_conflict(&a->of);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coati list: everything that can be counted on this machine, by kind, with descriptions and for tracepoints with
- * their fields. Written in one piece, so that it is fast; what is missing is said on stderr.
+ * coati list: everything that can be counted on this machine, by kind, with descriptions and for
+ * tracepoints with their fields. Written in one piece, so that it is fast; what is missing is said
+ * on stderr.
  */
 #include <stdio.h>
 #include <string.h>
@@ -313,7 +314,8 @@ static int run(int argc, char **argv)
 	if (line.argc > 1)
 		return coati_command_misuse(
 			&coati_command_list,
-			"one pattern is wanted, not %d (put it into quotes, so that the shell leaves it alone)",
+			"one pattern is wanted, not %d (put it into quotes, so that the shell "
+			"leaves it alone)",
 			line.argc);
 	if (args.json && args.names)
 		return coati_command_misuse(&coati_command_list,

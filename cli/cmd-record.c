@@ -114,9 +114,11 @@ static const char *find_conflict(const struct record_args *a)
 	if (a->quiet && a->verbose)
 		return "--quiet and --verbose do not go together";
 	if (a->off_cpu && a->overwrite)
-		return "--off-cpu and --overwrite do not go together: who waits is known only from all switches";
+		return "--off-cpu and --overwrite do not go together: who waits is known only "
+		       "from all switches";
 	if (a->trace && a->overwrite)
-		return "--trace and --overwrite do not go together: what a thread does is known only from all switches";
+		return "--trace and --overwrite do not go together: what a thread does is known "
+		       "only from all switches";
 	if (a->trace && a->switch_on)
 		return "--trace and --switch-output do not go together: a timeline is one file";
 	if (a->syscalls && !a->trace)
@@ -154,7 +156,8 @@ static int run(int argc, char **argv)
 	args.argc = words ? argc + 2 : 0;
 	args.argv = words;
 	if (coati_command_parse(&coati_command_record, &line, &args, &ret)) {
-		/* The operands were moved to the front; what is behind them is no longer of interest. */
+		/* The operands were moved to the front; what is behind them is no longer of
+		 * interest. */
 		line.argv[line.argc] = NULL;
 		args.command = line.argc ? line.argv : NULL;
 		conflict = find_conflict(&args);

@@ -58,7 +58,8 @@ static const char *find_conflict(const struct report_args *a)
 		    (a->source != NULL) + (a->html != NULL);
 
 	if (views > 1)
-		return "--tree, --callers, --callees, --flame, --source and --html are one view each: choose one";
+		return "--tree, --callers, --callees, --flame, --source and --html are one view "
+		       "each: choose one";
 	if (a->json && a->csv)
 		return "--json and --csv do not go together";
 	if (a->csv && views)
@@ -70,7 +71,8 @@ static const char *find_conflict(const struct report_args *a)
 	if (views && a->limit != LIMIT_USUAL)
 		return "--limit is for tables; trees have --min";
 	if (a->min && (a->flame || a->html || a->source))
-		return "--min is for tables and trees; --focus and --show-from choose what a flame graph shows";
+		return "--min is for tables and trees; --focus and --show-from choose what a "
+		       "flame graph shows";
 	if (a->by && a->source)
 		return "--source shows lines and instructions: --by does not go with it";
 	if (a->quiet && a->verbose)

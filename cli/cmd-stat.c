@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* coati stat: counts events of a command, of processes or of the machine. Here: its options and what they exclude. */
+/* coati stat: counts events of a command, of processes or of the machine. Here: its options and
+ * what they exclude. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -101,7 +102,8 @@ static int run(int argc, char **argv)
 	int ret;
 
 	if (coati_command_parse(&coati_command_stat, &line, &args, &ret)) {
-		/* The operands were moved to the front; what is behind them is no longer of interest. */
+		/* The operands were moved to the front; what is behind them is no longer of
+		 * interest. */
 		line.argv[line.argc] = NULL;
 		args.command = line.argc ? line.argv : NULL;
 		conflict = find_conflict(&args);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* coati trace: the timeline of a recording in the terminal. Here: its options and what they exclude. */
+/* coati trace: the timeline of a recording in the terminal. Here: its options and what they
+ * exclude. */
 #include "command.h"
 #include "input.h"
 #include "output.h"
@@ -55,7 +56,8 @@ static const char *find_conflict(const struct trace_args *a)
 		    a->events + a->check;
 
 	if (views > 1)
-		return "--task, --tasks, --thread, --blame, --events and --check are one view each: choose one";
+		return "--task, --tasks, --thread, --blame, --events and --check are one view "
+		       "each: choose one";
 	if (a->slowest && !a->tasks)
 		return "--slowest needs --tasks";
 	if (a->inputs.len > 1)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a verb is. Each lives in a file cmd-NAME.c that exports one struct coati_command; main.c has the sorted
- * table of them. Help, completion and the check of the man pages are made from these structs.
+ * What a verb is. Each lives in a file cmd-NAME.c that exports one struct coati_command; main.c has
+ * the sorted table of them. Help, completion and the check of the man pages are made from these
+ * structs.
  */
 #pragma once
 
@@ -11,7 +12,8 @@
 #include "base/options.h"
 #include "base/strbuf.h"
 
-/* Exit codes. A verb that runs a command of the user ends as that command did, or with one of the last three. */
+/* Exit codes. A verb that runs a command of the user ends as that command did, or with one of the
+ * last three. */
 #define EXIT_DONE      0
 #define EXIT_FAILED    1
 #define EXIT_USAGE     2
@@ -57,8 +59,8 @@ const struct coati_command *coati_command_find(const char *name);
 /* The verb that @name nearly is, or NULL. */
 const char *coati_command_guess(const char *name);
 
-/* Parse the words of @cmd into @args. True: go on with the operands in @line. False: all is said (help, or an error
- * on stderr), and *ret_exit is the exit code. */
+/* Parse the words of @cmd into @args. True: go on with the operands in @line. False: all is said
+ * (help, or an error on stderr), and *ret_exit is the exit code. */
 bool coati_command_parse(const struct coati_command *cmd, struct option_line *line, void *args,
 			 int *ret_exit);
 /* Complain about wrong usage that the table cannot know: one line, and EXIT_USAGE. */

@@ -233,7 +233,8 @@ static void check_shares(struct diff *d)
 			     side ? "after" : "before", 100 * lost);
 		if (q[side]->throttled)
 			warn(d,
-			     "%s was throttled: busy times count too little; record with a lower rate (-F)",
+			     "%s was throttled: busy times count too little; record with a lower "
+			     "rate (-F)",
 			     side ? "after" : "before");
 	}
 }
@@ -276,13 +277,15 @@ static void check_blocks(struct diff *d)
 	for (int side = 0; side < 2; side++) {
 		if (s[side]->flags & COATI_DIFF_PHASES)
 			warn(d,
-			     "%s has phases nearly as long as itself: the intervals are wide; 4 or more recordings of each side, or longer ones, tell more",
+			     "%s has phases nearly as long as itself: the intervals are wide; 4 "
+			     "or more recordings of each side, or longer ones, tell more",
 			     side ? "after" : "before");
 		single |= !(s[side]->flags & COATI_DIFF_BY_RUN);
 	}
 	if (single && d->args->measure != COATI_DIFF_SHARE)
 		warn(d,
-		     "how much runs differ is not known from fewer than 4 a side: %g %% is taken for granted (--run-spread)",
+		     "how much runs differ is not known from fewer than 4 a side: %g %% is taken "
+		     "for granted (--run-spread)",
 		     d->run_spread > 0	 ? 100 * d->run_spread
 		     : d->run_spread < 0 ? 0.0
 					 : 5.0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is to be known before the numbers: the verdict in one line, and whether the two sides can be compared at all. */
+/* What is to be known before the numbers: the verdict in one line, and whether the two sides can be
+ * compared at all. */
 #pragma once
 
 #include "diff-args.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * see diff-gate.h. A name may hold anything, operators of C++ too: a condition is read from its end, where amount and operator are. What
- * it asks was fixed before anybody saw the data, so its interval is corrected for the number of conditions, not for that of all functions.
+ * see diff-gate.h. A name may hold anything, operators of C++ too: a condition is read from its
+ * end, where amount and operator are. What it asks was fixed before anybody saw the data, so its
+ * interval is corrected for the number of conditions, not for that of all functions.
  */
 #include "diff-gate.h"
 
@@ -190,7 +191,8 @@ int coati_gates_new(struct diff *d)
 		if (gate->points && d->args->measure != COATI_DIFF_SHARE)
 			return coati_command_misuse(
 				&coati_command_diff,
-				"--fail-if: pp are points of a share; with --measure say how much in %%");
+				"--fail-if: pp are points of a share; with --measure say how much "
+				"in %%");
 	}
 	return 0;
 }
@@ -237,7 +239,8 @@ static bool holds(const struct gate *g, const struct coati_diff_value *v, enum f
 	}
 }
 
-/* How far on the wrong side the estimate is: the row that is furthest speaks for all of a pattern. */
+/* How far on the wrong side the estimate is: the row that is furthest speaks for all of a
+ * pattern. */
 static double badness(const struct gate *g, const struct coati_diff_value *v)
 {
 	double x = g->points ? v->change : v->ratio;
@@ -313,9 +316,9 @@ static void say_unknown(const struct outcome *o)
 	char quoted[96];
 
 	coati_quote(o->gate.name, quoted, sizeof(quoted));
-	coati_say(
-		"--fail-if: there is no %s %s on either side: the condition cannot be judged; coati diff --limit 0 shows the names",
-		o->gate.subject == GATE_IMAGE ? "file" : "function", quoted);
+	coati_say("--fail-if: there is no %s %s on either side: the condition cannot be judged; "
+		  "coati diff --limit 0 shows the names",
+		  o->gate.subject == GATE_IMAGE ? "file" : "function", quoted);
 }
 
 int coati_gates_judge(struct diff *d)

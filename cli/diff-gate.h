@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Conditions of --fail-if. SUBJECT OPERATOR AMOUNT:
- *	func:NAME, self:NAME, image:NAME	a function with all that it calls, by itself, a file with code; * and ? as in a shell
+ *	func:NAME, self:NAME, image:NAME	a function with all that it calls, by itself, a file
+ *						with code; * and ? as in a shell
  *	total					all weight, by run or second
  *	> >= < <=
- *	+5%, -3%, 2pp				relative to before, or percentage points of the share
+ *	+5%, -3%, 2pp				relative to before, or percentage points of the
+ *						share
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * see diff-html.h. A frame is matched with that of the other side by the way to it: the same names from the root on. What has no match is
- * drawn only on its own side, which is why both are drawn.
+ * see diff-html.h. A frame is matched with that of the other side by the way to it: the same names
+ * from the root on. What has no match is drawn only on its own side, which is why both are drawn.
  */
 #include "diff-html.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A comparison as one HTML file: the flame graphs of both sides, each coloured by what became of its frames. */
+/* A comparison as one HTML file: the flame graphs of both sides, each coloured by what became of
+ * its frames. */
 #pragma once
 
 #include "diff-args.h"

@@ -14,11 +14,13 @@ struct dump_fields {
 	uint8_t tried[FIELDS_EVENTS];
 };
 
-/* The format of @event's payload, NULL: it has none, or one that makes no sense. Lives: until fini. */
+/* The format of @event's payload, NULL: it has none, or one that makes no sense. Lives: until
+ * fini. */
 const struct coati_tracepoint *coati_dump_format(struct dump_fields *f,
 						 const struct coati_recording *r, uint32_t event);
 void coati_dump_array(struct json *j, const struct coati_field_value *v);
-/* The payload of @rec, a sample of @event with RAW, into @s; its bytes as hex when the recording has no format for it. */
+/* The payload of @rec, a sample of @event with RAW, into @s; its bytes as hex when the recording
+ * has no format for it. */
 void coati_dump_fields(struct dump_fields *f, struct sink *s, const struct coati_recording *r,
 		       uint32_t event, const struct coati_payload *payload);
 void coati_dump_fields_fini(struct dump_fields *f);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The numbers are the kernel's (asm/perf_regs.h of each machine), the names perf's in small letters. Registers that no
- * table has keep their number, so that nothing is shown under a wrong name.
+ * The numbers are the kernel's (asm/perf_regs.h of each machine), the names perf's in small
+ * letters. Registers that no table has keep their number, so that nothing is shown under a wrong
+ * name.
  */
 #include "dump-regs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the fields of a record go: a line of text or a JSON object. The walk over the record (dump-record.c) is the same
- * for both, so the two forms cannot disagree about what a record holds.
+ * Where the fields of a record go: a line of text or a JSON object. The walk over the record
+ * (dump-record.c) is the same for both, so the two forms cannot disagree about what a record holds.
  */
 #pragma once
 
@@ -28,7 +28,8 @@ void coati_sink_text(struct sink *s, const char *name, const char *text);
 void coati_sink_textn(struct sink *s, const char *name, const char *text, size_t len);
 void coati_sink_bytes(struct sink *s, const char *name, const uint8_t *bytes, size_t size);
 void coati_sink_flag(struct sink *s, const char *name);
-/* A list of addresses: JSON array; in text lines of their own below. @mark names a context marker, or NULL. */
+/* A list of addresses: JSON array; in text lines of their own below. @mark names a context marker,
+ * or NULL. */
 void coati_sink_list(struct sink *s, const char *name);
 void coati_sink_address(struct sink *s, uint64_t v, const char *mark);
 void coati_sink_list_end(struct sink *s);

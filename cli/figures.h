@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The figures of data quality under their names, and conditions on them (--fail-if). FIGURE OPERATOR AMOUNT:
+ * The figures of data quality under their names, and conditions on them (--fail-if). FIGURE
+ * OPERATOR AMOUNT:
  *	lost, truncated, sampled ...	see coati_figure_names
  *	> >= < <=
  *	1%, 0.5%, 100			a share of what the figure is a part of, or a number
@@ -16,7 +17,8 @@
 #include "base/options.h"
 #include "command.h"
 
-/* Status of a verb whose condition cannot be judged, because the recording does not say the figure. */
+/* Status of a verb whose condition cannot be judged, because the recording does not say the
+ * figure. */
 #define EXIT_UNKNOWN 3
 
 enum figure {
@@ -48,8 +50,8 @@ extern const char *const coati_figure_names[];
 struct figures {
 	struct {
 		uint64_t nr;
-		uint64_t
-			of; /* what it is a part of; 0: there is nothing that it could be a part of */
+		/* what it is a part of; 0: there is nothing that it could be a part of */
+		uint64_t of;
 		bool is_known;
 	} v[FIGURE_COUNT];
 };
@@ -74,7 +76,8 @@ enum figure_result coati_condition_judge(const struct figure_condition *c, const
 /* All of a command line, before anything else is done: 0, or EXIT_USAGE, and it was said. */
 int coati_conditions_check(const struct coati_command *cmd, const struct option_texts *texts,
 			   uint32_t known);
-/* Judge them, and say on stderr which do not pass and why: EXIT_DONE, EXIT_FAILED or EXIT_UNKNOWN. */
+/* Judge them, and say on stderr which do not pass and why: EXIT_DONE, EXIT_FAILED or
+ * EXIT_UNKNOWN. */
 int coati_conditions_judge(const struct option_texts *texts, const struct figures *f);
 /* The members "conditions" and "failed"; nothing when there are no conditions. */
 void coati_conditions_json(const struct option_texts *texts, const struct figures *f,

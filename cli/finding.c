@@ -72,7 +72,8 @@ static void explain_refusal(const struct coati_host *h, struct finding *f)
 	} else if (h->seccomp == 2 || h->container == 1) {
 		put(f->means, "a seccomp filter, probably of a container, forbids perf_event_open");
 		put(f->remedy,
-		    "docker run --cap-add PERFMON --security-opt seccomp=unconfined ... (podman alike)");
+		    "docker run --cap-add PERFMON --security-opt seccomp=unconfined ... (podman "
+		    "alike)");
 	} else {
 		put(f->means, "nothing can be counted or recorded");
 		put(f->remedy, "sudo sysctl kernel.perf_event_paranoid=1");

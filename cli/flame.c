@@ -115,7 +115,8 @@ size_t coati_flame_limit(size_t nr)
 	return FLAME_NODES_MAX;
 }
 
-/* "<" would end the script element or begin a comment in it; in JSON it can be written otherwise. */
+/* "<" would end the script element or begin a comment in it; in JSON it can be written
+ * otherwise. */
 static void add_escaped(struct output *to, const struct strbuf *json)
 {
 	for (size_t i = 0; i < json->len; i++) {

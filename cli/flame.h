@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The page with flame graphs: trees as JSON, names written once, and the page around them. One file, no network, nothing beside it. */
+/* The page with flame graphs: trees as JSON, names written once, and the page around them. One
+ * file, no network, nothing beside it. */
 #pragma once
 
 #include <stddef.h>
@@ -30,13 +31,14 @@ void coati_flame_names_fini(struct flame_names *n);
 uint64_t coati_flame_name(const struct flame_names *n, const char *name);
 uint64_t coati_flame_image(const struct flame_names *n, const struct flame_tree *t, size_t node);
 
-/* More of a node than [parent, name, image, self, total, is kernel]: further members of its array. */
+/* More of a node than [parent, name, image, self, total, is kernel]: further members of its
+ * array. */
 typedef void (*flame_more_fn)(void *ctx, struct json *j, size_t node);
 /* Writes the member "nodes". @more may be NULL. */
 void coati_flame_nodes(const struct flame_names *n, struct json *j, const struct flame_tree *t,
 		       flame_more_fn more, void *ctx);
-/* How many of them go into a page: a parent comes before its children, so what is left out at the end is missed by nothing in front of it.
- * That something is left out is said. */
+/* How many of them go into a page: a parent comes before its children, so what is left out at the
+ * end is missed by nothing in front of it. That something is left out is said. */
 size_t coati_flame_limit(size_t nr);
 /* Write the page with @data in it. The exit code. */
 int coati_flame_write(const char *path, const struct strbuf *data);

@@ -44,7 +44,8 @@ static bool is_newer(const struct stat *a, const struct stat *b)
 	return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
 }
 
-/* A copy that coati export made under the name that it gives: who asks for the newest means what was recorded. */
+/* A copy that coati export made under the name that it gives: who asks for the newest means what
+ * was recorded. */
 static bool is_export(const char *name)
 {
 	size_t len = strlen(name), suffix = strlen(EXPORT_SUFFIX);
@@ -52,7 +53,8 @@ static bool is_export(const char *name)
 	return len > suffix && !strcmp(name + len - suffix, EXPORT_SUFFIX);
 }
 
-/* The newest recording of this folder whose name says that it is one: coati.data, perf.data, x.data, coati.data.2. */
+/* The newest recording of this folder whose name says that it is one: coati.data, perf.data,
+ * x.data, coati.data.2. */
 static bool find_newest(char *ret, size_t size)
 {
 	DIR *d = opendir(".");
@@ -149,7 +151,8 @@ static int read_all(const struct input *in, char *ret_name, size_t size)
 	if (!files->len) {
 		if (!find_newest(ret_name, size)) {
 			coati_say(
-				"no recording in this folder; make one: coati record %s-- CMD, or name "
+				"no recording in this folder; make one: coati record %s-- CMD, or "
+				"name "
 				"one: -i FILE",
 				in->trace ? "--trace " : "");
 			return -ENOENT;
@@ -196,7 +199,8 @@ int coati_input_add_operands(struct option_texts *files, const struct option_lin
 const char *coati_source_conflict(const struct source_args *a)
 {
 	if (a->no_local && (a->debuginfod || a->root || a->debug_dirs))
-		return "--no-local takes only names that came with the recording: --debuginfod, --root and --debug-dirs do not go with it";
+		return "--no-local takes only names that came with the recording: --debuginfod, "
+		       "--root and --debug-dirs do not go with it";
 	if (a->trust && !a->root)
 		return "--trust is about the files below --root DIR, which is not given";
 	return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What verbs that look at recordings have in common: which files, with progress on a terminal and Ctrl-C that keeps what was read; which part of
- * them; where their names come from.
+ * What verbs that look at recordings have in common: which files, with progress on a terminal and
+ * Ctrl-C that keeps what was read; which part of them; where their names come from.
  */
 #pragma once
 
@@ -24,7 +24,8 @@ struct input {
 	void *ctx;
 };
 
-/* Read them all, one after the other. Negative: it was said why. @ret_name gets the name of the first, as it is. */
+/* Read them all, one after the other. Negative: it was said why. @ret_name gets the name of the
+ * first, as it is. */
 int coati_input_read(const struct input *in, char *ret_name, size_t size);
 /* For people: the file as it may be shown, or how many. @ret may be @name. */
 void coati_input_title(const struct input *in, const char *name, char *ret, size_t size);
@@ -43,7 +44,8 @@ struct coati_images_opts coati_source_images(const struct source_args *a);
 /* What of it excludes something else, a sentence; NULL: nothing. */
 const char *coati_source_conflict(const struct source_args *a);
 
-/* Samples that live events tell, and what they tell about others, where that is asked for or @wanted. Freed by the caller behind the profile. */
+/* Samples that live events tell, and what they tell about others, where that is asked for or
+ * @wanted. Freed by the caller behind the profile. */
 struct coati_contexts;
 int coati_source_contexts(const struct source_args *a, bool wanted, struct coati_contexts **ret,
 			  const struct coati_context_source **ret_source, struct coati_error *err);

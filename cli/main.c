@@ -135,7 +135,8 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
 	return !strcmp(word, a) || !strcmp(word, b) || !strcmp(word, c);
 }
 
-/* A standard descriptor that is closed would be taken by the next file we open, and our output would go there. */
+/* A standard descriptor that is closed would be taken by the next file we open, and our output
+ * would go there. */
 static void guard_descriptors(void)
 {
 	for (int fd = 0; fd <= STDERR_FILENO; fd++) {

@@ -163,7 +163,8 @@ uint32_t coati_output_width(const struct output *out)
 	return columns && coati_parse_u64(columns, 1, 4096, &n) == 0 ? (uint32_t)n : 80;
 }
 
-/* Bytes of @text that go on a line of @width columns: up to the last blank that does, or all of a word that does not. */
+/* Bytes of @text that go on a line of @width columns: up to the last blank that does, or all of a
+ * word that does not. */
 static size_t line_bytes(const char *text, size_t width)
 {
 	size_t at = strspn(text, " "), columns = at, blank = 0;

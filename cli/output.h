@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the data of a verb goes: stdout, stderr or a file. Text is gathered and written in few large writes; a
- * write that fails is noticed, said, and becomes the exit code. Colour is decided here, once.
+ * Where the data of a verb goes: stdout, stderr or a file. Text is gathered and written in few
+ * large writes; a write that fails is noticed, said, and becomes the exit code. Colour is decided
+ * here, once.
  */
 #pragma once
 
@@ -31,8 +32,8 @@ struct output {
 void coati_output_init(struct output *out, int color);
 /* To @fd, which stays the caller's; @name is for messages. */
 void coati_output_init_fd(struct output *out, int fd, const char *name, int color);
-/* To the file @path, which gets what is written when all of it is; "-" is stdout. Only its owner can
- * read it: names, addresses and samples of programs are in it. */
+/* To the file @path, which gets what is written when all of it is; "-" is stdout. Only its owner
+ * can read it: names, addresses and samples of programs are in it. */
 int coati_output_open(struct output *out, const char *path, int color, struct coati_error *err);
 /* To the file @path, made empty now, so that others can follow what is added. */
 int coati_output_open_now(struct output *out, const char *path, int color, struct coati_error *err);
@@ -46,14 +47,15 @@ int coati_output_end_with(struct output *out, int code);
 
 /* The columns of the terminal that it goes to; 0: it goes to none. */
 uint32_t coati_output_width(const struct output *out);
-/* The lines from the byte @from of the text on are broken between words where the terminal ends. Remarks, which begin with "# ", go on as such, others behind @indent blanks. */
+/* The lines from the byte @from of the text on are broken between words where the terminal ends.
+ * Remarks, which begin with "# ", go on as such, others behind @indent blanks. */
 /* One line without its newline, as lines of at most @width columns: broken at blanks, all but the
  * first indented; a word that is longer stays whole. */
 void coati_output_put_lines(struct strbuf *s, const char *text, size_t width, size_t indent);
 void coati_output_wrap(struct output *out, size_t from, size_t indent);
 
-/* One field of comma-separated values (RFC 4180): quoted when it must be, with an apostrophe in front
- * of what a spreadsheet would take for a formula. */
+/* One field of comma-separated values (RFC 4180): quoted when it must be, with an apostrophe in
+ * front of what a spreadsheet would take for a formula. */
 void coati_output_csv(struct strbuf *s, const char *text);
 
 /* Escapes for bold, dim, green, yellow and red; "" without colour. */

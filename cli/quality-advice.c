@@ -46,8 +46,8 @@ bool coati_advise_sampled(struct strbuf *s, const struct seen *n, const char *ve
 	if (ends_explain(n, missing)) {
 		coati_strbuf_grouped(s, n->exits);
 		coati_strbuf_adds(
-			s,
-			" processes and threads ended, and those that ran less than a sampling period (");
+			s, " processes and threads ended, and those that ran less than a sampling "
+			   "period (");
 		add_period(s, n);
 		coati_strbuf_printf(s,
 				    ") have none; %s-F 10000 makes it shorter, -a samples the CPUs "

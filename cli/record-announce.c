@@ -54,11 +54,11 @@ static void announce_rings(const struct record_args *args, const struct coati_ca
 
 	coati_capture_get_stats(cap, &st);
 	if (args->ring_bytes > st.ring_bytes)
-		coati_note(
-			"rings of %llu KiB instead of %llu KiB: more memory may not be locked; raise "
-			"kernel.perf_event_mlock_kb with sysctl, or ulimit -l",
-			(unsigned long long)st.ring_bytes / 1024,
-			(unsigned long long)args->ring_bytes / 1024);
+		coati_note("rings of %llu KiB instead of %llu KiB: more memory may not be locked; "
+			   "raise "
+			   "kernel.perf_event_mlock_kb with sysctl, or ulimit -l",
+			   (unsigned long long)st.ring_bytes / 1024,
+			   (unsigned long long)args->ring_bytes / 1024);
 	if (args->verbose)
 		coati_note("%llu rings of %llu KiB", (unsigned long long)st.nr_rings,
 			   (unsigned long long)st.ring_bytes / 1024);
@@ -347,7 +347,9 @@ void coati_record_account(const struct record_args *args, const struct coati_eve
 			(unsigned long long)st->damaged_bytes);
 	if (st->strangers)
 		coati_note(
-			"%llu samples carry the id of another recorder's event, as the kernel has it where two count the same software event: reports leave them out; record one at a time",
+			"%llu samples carry the id of another recorder's event, as the kernel has "
+			"it where two count the same software event: reports leave them out; "
+			"record one at a time",
 			(unsigned long long)st->strangers);
 	if (st->files_over)
 		coati_note("%llu mapped files were not kept open, only %llu were: those that were "

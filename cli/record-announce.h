@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a person should know about a recording: before it, where it is not what was asked for; after it, the account. */
+/* What a person should know about a recording: before it, where it is not what was asked for; after
+ * it, the account. */
 #pragma once
 
 #include <coati/capture.h>

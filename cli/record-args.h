@@ -7,7 +7,8 @@
 
 #include "base/options.h"
 
-/* Tags in record_args.events: what is to be sampled, and filters that belong to the event before them. */
+/* Tags in record_args.events: what is to be sampled, and filters that belong to the event before
+ * them. */
 enum { RECORD_EVENT = 1, RECORD_FILTER };
 
 /* The words of -g, in the order of enum coati_stacks. */

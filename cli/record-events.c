@@ -9,7 +9,8 @@
 #include "base/error.h"
 #include "base/parse.h"
 
-/* Cycles, where there is a PMU that can interrupt; some virtual machines have one that only counts. */
+/* Cycles, where there is a PMU that can interrupt; some virtual machines have one that only
+ * counts. */
 static bool can_sample_cycles(void)
 {
 	struct coati_attr attr = {
@@ -32,7 +33,8 @@ static const char *usual_event(const struct record_args *args)
 	return !args->off_cpu && can_sample_cycles() ? "cycles" : "cpu-clock";
 }
 
-/* What a timeline has besides switches: where threads run, every page fault, and system calls when they are asked for. */
+/* What a timeline has besides switches: where threads run, every page fault, and system calls when
+ * they are asked for. */
 static int add_trace_events(const struct record_args *args, struct coati_event_list *list,
 			    struct coati_error *err)
 {

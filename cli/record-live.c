@@ -33,8 +33,8 @@
 
 /* ---- processes that run ---- */
 
-/* One without the library has the kernel's part alone. One that has only just started, or loads it later, is asked again, and one that records for itself or for somebody else,
- * which may end. */
+/* One without the library has the kernel's part alone. One that has only just started, or loads it
+ * later, is asked again, and one that records for itself or for somebody else, which may end. */
 static void ask_processes(struct record_live *l, uint64_t now)
 {
 	size_t left = 0;
@@ -322,7 +322,8 @@ static int put(struct record_live *l, const struct sink *to, uint32_t pid, const
 	return to->writer ? coati_writer_batch(to->writer, &b) : coati_capture_batch(to->cap, &b);
 }
 
-/* Generations that are complete; at the end all of them. A newer one has begun, and the collector may still be closing the one before. */
+/* Generations that are complete; at the end all of them. A newer one has begun, and the collector
+ * may still be closing the one before. */
 static int read_file(struct record_live *l, struct live_file *f, const struct sink *to, bool last)
 {
 	struct coati_flight *flight = NULL;

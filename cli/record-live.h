@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Live events of what is recorded. Programs that link libcoati-live and find COATI_TRACE in their environment put the memory of their tracer into a folder of ours, as
- * flight recorders do. That is read while they run, and once more after they have ended, however they did; what was read goes into the recording. Nothing in it is
- * believed, and there are ceilings for files and bytes. Of processes that run already, their flight recorders are read; those that have none are told
- * to start one.
+ * Live events of what is recorded. Programs that link libcoati-live and find COATI_TRACE in their
+ * environment put the memory of their tracer into a folder of ours, as flight recorders do. That is
+ * read while they run, and once more after they have ended, however they did; what was read goes
+ * into the recording. Nothing in it is believed, and there are ceilings for files and bytes. Of
+ * processes that run already, their flight recorders are read; those that have none are told to
+ * start one.
  */
 #pragma once
 
@@ -46,7 +48,8 @@ struct record_live {
 	uint64_t refused; /* files that are none, or too many */
 };
 
-/* Make the folder and tell the command, which is started after this, where it is. Without a folder there are no live events, and it is said why. */
+/* Make the folder and tell the command, which is started after this, where it is. Without a folder
+ * there are no live events, and it is said why. */
 void coati_record_live_open(struct record_live *l);
 /* Look for what is new, a few times a second. The writer's error. */
 int coati_record_live_round(struct record_live *l, struct coati_capture *cap);

@@ -68,7 +68,8 @@ int coati_record_output_reserve(struct record_output *o, struct coati_error *err
 		if (isatty(STDOUT_FILENO))
 			return coati_fail(
 				err, -EINVAL,
-				"a recording is no text for a terminal; pipe it into coati dump -i -");
+				"a recording is no text for a terminal; pipe it into coati dump "
+				"-i -");
 		return 0;
 	}
 	if (!o->many && stat(o->path, &st) == 0 &&
@@ -93,7 +94,8 @@ int coati_record_output_reserve(struct record_output *o, struct coati_error *err
 	if (!o->many && stat(o->path, &st) == 0 && stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
 		return coati_fail(
 			err, -EISDIR,
-			"%s: %m, and the recording before could not be kept there; choose another file with -o",
+			"%s: %m, and the recording before could not be kept there; choose another "
+			"file with -o",
 			folder);
 	return 0;
 }

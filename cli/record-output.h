@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where recordings go. In: the name that was asked for. Out: writers, one for each file. A file gets its name only once
- * its beginning is written: who finds one by that name can read it, and a recording that comes to nothing leaves nothing behind. An
- * older recording of that name is kept as NAME.old, as perf does it. With several files each is named after the time at
- * which it begins.
+ * Where recordings go. In: the name that was asked for. Out: writers, one for each file. A file
+ * gets its name only once its beginning is written: who finds one by that name can read it, and a
+ * recording that comes to nothing leaves nothing behind. An older recording of that name is kept as
+ * NAME.old, as perf does it. With several files each is named after the time at which it begins.
  */
 #pragma once
 
@@ -27,12 +27,13 @@ struct record_output {
 	ARRAY(char *) names;
 };
 
-/* The name that is used when none was typed. There may be anything under it, put there by others: it
- * is written only as a file of our own. */
+/* The name that is used when none was typed. There may be anything under it, put there by others:
+ * it is written only as a file of our own. */
 extern const char coati_record_default[];
 int coati_record_check_default(const char *path, struct coati_error *err);
 
-/* Find out whether the file can be written. The members up to max_files are the caller's to fill in. */
+/* Find out whether the file can be written. The members up to max_files are the caller's to fill
+ * in. */
 int coati_record_output_reserve(struct record_output *o, struct coati_error *err);
 /* The writer of the next file. */
 int coati_record_output_next(struct record_output *o, struct coati_writer **ret,

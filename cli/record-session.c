@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The course of a recording: hold the command, open the events, let it go, write what comes until something ends it, close
- * the file, look after the command. Whatever goes wrong, what was written so far stays readable.
+ * The course of a recording: hold the command, open the events, let it go, write what comes until
+ * something ends it, close the file, look after the command. Whatever goes wrong, what was written
+ * so far stays readable.
  */
 #include "record-session.h"
 
@@ -28,7 +29,8 @@
 #include "rights.h"
 #include "talk.h"
 
-/* A command that was told to end because the duration is over gets this long before it is killed. */
+/* A command that was told to end because the duration is over gets this long before it is
+ * killed. */
 #define GRACE_NS	   (5 * NSEC_PER_SEC)
 #define SLICE_NS	   (100 * NSEC_PER_MSEC)
 #define NEVER		   UINT64_MAX
@@ -149,7 +151,8 @@ static uint64_t wakeup_bytes(const struct session *s)
 	return limit / PIECES;
 }
 
-/* A stream cannot be read again to see which names it needs; and between two files nobody would read the rings meanwhile. */
+/* A stream cannot be read again to see which names it needs; and between two files nobody would
+ * read the rings meanwhile. */
 static bool packs(const struct session *s)
 {
 	return !s->args->no_pack && !s->out.pipe && !s->args->switch_on;
@@ -356,9 +359,10 @@ static void close_file(struct session *s)
 	coati_record_account(s->args, s->list, &s->stats, s->out.name);
 }
 
-/* A command that still runs after we were asked to stop has the signal too; a second request kills it, also one that came while the
- * file was being finished. One that outlives the duration is told to end, and killed when it does not. Waits in slices: a signal that
- * arrives right before a wait does not end it. */
+/* A command that still runs after we were asked to stop has the signal too; a second request kills
+ * it, also one that came while the file was being finished. One that outlives the duration is told
+ * to end, and killed when it does not. Waits in slices: a signal that arrives right before a wait
+ * does not end it. */
 static void end_child(struct session *s)
 {
 	bool over = now_ns() >= s->end_at;
@@ -447,7 +451,8 @@ static int run_session(struct session *s)
 		return ret;
 	coati_record_signals_catch();
 	coati_record_signals_wake(s->cap);
-	/* nobody reads the rings before the file is begun: without a command, which must not wait, that comes first */
+	/* nobody reads the rings before the file is begun: without a command, which must not wait,
+	 * that comes first */
 	ret = s->child ? set_going(s) : -1;
 	if (ret >= 0)
 		return ret;

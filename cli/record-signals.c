@@ -12,7 +12,8 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR2, SIGCHLD };
 #define NR_SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
 static volatile sig_atomic_t stops, stop_signal, stop_terminal, user, child;
-/* Handlers run on whatever thread; the capture is set before they matter and cleared before it goes. */
+/* Handlers run on whatever thread; the capture is set before they matter and cleared before it
+ * goes. */
 static _Atomic(struct coati_capture *) waiting;
 
 static void on_signal(int number, siginfo_t *info, void *context)

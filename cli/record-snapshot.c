@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* coati record --snapshot: what the flight recorder of a process holds now, as a recording. The process is not stopped, and does not notice. */
+/* coati record --snapshot: what the flight recorder of a process holds now, as a recording. The
+ * process is not stopped, and does not notice. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -16,14 +17,16 @@
 const char *coati_record_snapshot_conflict(const struct record_args *a)
 {
 	if (a->pids.len != 1)
-		return "--snapshot wants one --pid (-p): the process whose flight recorder is copied";
+		return "--snapshot wants one --pid (-p): the process whose flight recorder is "
+		       "copied";
 	if (a->command || a->tids.len || a->all || a->cpus || a->cgroup || a->no_inherit ||
 	    a->events.len || a->freq || a->period || a->stacks || a->stack_bytes || a->max_stack ||
 	    a->off_cpu || a->trace || a->syscalls || a->no_irq || a->switches || a->namespaces ||
 	    a->cgroups || a->data || a->duration_ns || a->delay_ns || a->overwrite || a->when ||
 	    a->no_pack || a->zstd || a->zstd_level || a->max_bytes || a->switch_on ||
 	    a->max_files || a->ring_bytes || a->fail_if.len || a->verbose)
-		return "--snapshot records nothing: it copies what a flight recorder holds, and goes with --pid (-p), --output (-o) and --quiet (-q) alone";
+		return "--snapshot records nothing: it copies what a flight recorder holds, and "
+		       "goes with --pid (-p), --output (-o) and --quiet (-q) alone";
 	return NULL;
 }
 
@@ -38,9 +41,11 @@ static int find(int32_t pid, struct autopsy_target *ret, struct coati_error *err
 	if (r < 0)
 		coati_say("%s", err->text);
 	if (r < 0 && (kill(pid, 0) == 0 || errno == EPERM))
-		coati_note(
-			"a flight recorder is started by the program itself (coati_recorder_start()), or when it is run with COATI_TRACE=/dev/shm/coati-%u; coati record --trace -p %d records it from now on",
-			(unsigned int)geteuid(), pid);
+		coati_note("a flight recorder is started by the program itself "
+			   "(coati_recorder_start()), or when it is run with "
+			   "COATI_TRACE=/dev/shm/coati-%u; coati record --trace -p %d records it "
+			   "from now on",
+			   (unsigned int)geteuid(), pid);
 	return r;
 }
 

@@ -11,7 +11,8 @@
 #include "input.h"
 #include "output.h"
 
-/* Which part of the time: AUTO is on CPUs, or off them when that is all there is, or what was asked for is of that alone. */
+/* Which part of the time: AUTO is on CPUs, or off them when that is all there is, or what was asked
+ * for is of that alone. */
 enum report_mode { MODE_AUTO, MODE_ON, MODE_OFF, MODE_BOTH };
 extern const char *const coati_report_modes[];
 

@@ -9,7 +9,8 @@ struct report_rows {
 	size_t nr;
 };
 
-/* Rows by address: those of one or several functions of a name choose what is shown, all of them give the weights, because of what was put
- * into a function other functions are the name. What cannot be shown is said in the output. */
+/* Rows by address: those of one or several functions of a name choose what is shown, all of them
+ * give the weights, because of what was put into a function other functions are the name. What
+ * cannot be shown is said in the output. */
 void coati_report_assembly(struct report *r, const struct report_rows *chosen,
 			   const struct report_rows *all);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A flame graph of text: a line for each depth, the outermost frames on top, each frame as wide as its share. Frames narrower than
- * a column are gathered in a dot.
+ * A flame graph of text: a line for each depth, the outermost frames on top, each frame as wide as
+ * its share. Frames narrower than a column are gathered in a dot.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -198,7 +198,8 @@ static void add_unseen(const struct report *r, struct strbuf *s)
 	}
 }
 
-/* Another way to take stacks would do clearly better: one in five, or cut ones, of which one in twenty is enough. */
+/* Another way to take stacks would do clearly better: one in five, or cut ones, of which one in
+ * twenty is enough. */
 static void add_stack_advice(const struct report *r, struct strbuf *s)
 {
 	const struct coati_profile_quality *q = &r->quality;
@@ -206,7 +207,8 @@ static void add_stack_advice(const struct report *r, struct strbuf *s)
 	if (q->unrooted > q->samples / 5 && q->by_kernel > q->samples / 2)
 		coati_strbuf_adds(
 			s,
-			"# frame pointers do not lead to the root of many stacks: coati record -g auto "
+			"# frame pointers do not lead to the root of many stacks: coati record -g "
+			"auto "
 			"also unwinds code without them\n");
 	else if (q->truncated > q->samples / 20)
 		coati_strbuf_adds(
@@ -219,8 +221,8 @@ static void add_advice(const struct report *r, struct strbuf *s)
 {
 	if (r->mode != MODE_ON && !r->quality.off_intervals)
 		coati_strbuf_adds(
-			s,
-			"# nothing is known of the time off the CPUs: coati record --off-cpu records it\n");
+			s, "# nothing is known of the time off the CPUs: coati record --off-cpu "
+			   "records it\n");
 	else if (r->mode == MODE_ON && !r->quality.samples && !r->quality.filtered &&
 		 r->quality.trace_records)
 		coati_strbuf_adds(s, "# no samples: the recording has a hardware trace instead\n");
@@ -232,15 +234,16 @@ static void add_advice(const struct report *r, struct strbuf *s)
 		coati_strbuf_adds(s, "# nothing matches what was asked for\n");
 	else if (r->info.nr_events > 1 && !strcmp(r->info.unit, "samples") && !r->args->counts)
 		coati_strbuf_adds(
-			s,
-			"# samples of several events are counted together; --event (-e) chooses one, "
-			"--by event tells them apart\n");
+			s, "# samples of several events are counted together; --event (-e) chooses "
+			   "one, "
+			   "--by event tells them apart\n");
 	if (r->mode != MODE_OFF)
 		add_stack_advice(r, s);
 	if (r->mode != MODE_ON && r->quality.off_truncated > r->quality.off_intervals / 20)
 		coati_strbuf_adds(
 			s,
-			"# stacks off a CPU are cut: coati record --stack-size 16k takes more of them\n");
+			"# stacks off a CPU are cut: coati record --stack-size 16k takes more of "
+			"them\n");
 	if (r->mode != MODE_ON && r->quality.off_no_stack > r->quality.off_intervals / 2)
 		coati_strbuf_adds(
 			s, "# how long threads waited is known, but not where: that needs root, or "

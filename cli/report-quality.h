@@ -15,8 +15,8 @@ void coati_report_weight(const struct report *r, struct strbuf *s, uint64_t weig
 double coati_report_percent(const struct report *r, uint64_t weight);
 /* The least weight that --min lets through, of @whole. */
 uint64_t coati_report_least(const struct report *r, uint64_t whole);
-/* @text as one line of at most @width columns, control characters shown as '?'. What is too long loses the arguments of templates and
- * functions first, then its middle. Its columns. */
+/* @text as one line of at most @width columns, control characters shown as '?'. What is too long
+ * loses the arguments of templates and functions first, then its middle. Its columns. */
 size_t coati_report_fit(struct strbuf *s, const char *text, size_t width);
 /* @text, which is code and not a name, behind @used columns: cut where the terminal ends, and not
  * shortened anywhere else. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A report from its arguments to its last line: find the recording, read it, choose the view. The exit code. */
+/* A report from its arguments to its last line: find the recording, read it, choose the view. The
+ * exit code. */
 #pragma once
 
 #include "report-args.h"

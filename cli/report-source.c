@@ -23,8 +23,8 @@
 #define LINE_BYTES_MAX	 4000 /* of one line of source */
 #define TEXT_COLUMN	 24   /* where the source begins, behind the weights and the number */
 #define CONTEXT_LINES	 3
-#define GAP_LINES \
-	8 /* so many lines without weight between two with weight are shown, more are left out */
+/* so many lines without weight between two with weight are shown, more are left out */
+#define GAP_LINES 8
 
 /* Lines of one file that have weight, by number. */
 struct source_lines {
@@ -99,8 +99,9 @@ static void put_file(struct report *r, const struct source_lines *l, const char 
 		const struct coati_row *row = NULL;
 
 		stop = stop ? stop : end;
+		/* line 0 is no line, and several rows may be of one */
 		while (next < l->nr && l->rows[next]->line < number)
-			next++; /* line 0 is no line, and several rows may be of one */
+			next++;
 		if (next < l->nr && l->rows[next]->line == number)
 			row = l->rows[next];
 		if (row || is_near(l, next, number)) {
@@ -134,8 +135,8 @@ static void put_source(struct report *r, const struct source_lines *l)
 
 	if (!l->file) {
 		coati_strbuf_adds(
-			s,
-			"# no source lines: the file with this code has no debug information here\n");
+			s, "# no source lines: the file with this code has no debug information "
+			   "here\n");
 		return;
 	}
 	code = is_plain_file(l->file) ? coati_file_read(AT_FDCWD, l->file, &text) : -EINVAL;
@@ -220,7 +221,8 @@ int coati_report_source(struct report *r, const char *function)
 	coati_profile_quality(r->profile, &r->quality);
 	if (!nr_lines && !nr_addresses) {
 		coati_say(
-			"no sample of %s is in a function %s; `coati report` lists those that are there",
+			"no sample of %s is in a function %s; `coati report` lists those that are "
+			"there",
 			r->input, coati_quote(function, quoted, sizeof(quoted)));
 		return EXIT_FAILED;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One function of a report, line by line: its source with the weight of each line, then its instructions where objdump is there.
- * Source files and images are those of this machine, and may have changed since: that is said.
+ * One function of a report, line by line: its source with the weight of each line, then its
+ * instructions where objdump is there. Source files and images are those of this machine, and may
+ * have changed since: that is said.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of a report: rows by function, line, image, thread ... as text, CSV or JSON. The exit code. */
+/* The table of a report: rows by function, line, image, thread ... as text, CSV or JSON. The exit
+ * code. */
 #pragma once
 
 #include "report-args.h"

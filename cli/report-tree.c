@@ -140,7 +140,8 @@ static void go_down(struct tree_text *t, uint32_t child)
 	set_more(t, child);
 }
 
-/* The node to print after @at and all below it: its next sibling or that of one above it; 0: that was all. */
+/* The node to print after @at and all below it: its next sibling or that of one above it; 0: that
+ * was all. */
 static uint32_t go_on(struct tree_text *t, uint32_t at)
 {
 	while (at != 0) {
@@ -157,8 +158,8 @@ static uint32_t go_on(struct tree_text *t, uint32_t at)
 	return 0;
 }
 
-/* A chain of single callees keeps its column, so that deep stacks stay readable; the drawing moves right where it branches.
- * Without recursion: a recording may have stacks of any depth. */
+/* A chain of single callees keeps its column, so that deep stacks stay readable; the drawing moves
+ * right where it branches. Without recursion: a recording may have stacks of any depth. */
 static void print_tree(struct tree_text *t)
 {
 	uint32_t at = 0, child;
@@ -255,10 +256,10 @@ static int no_such_function(const struct report *r, const char *function)
 {
 	char quoted[256];
 
-	coati_say(
-		"no stack of %s has a function %s; `coati report --by function` lists those that are "
-		"there, and * stands for any text",
-		r->input, coati_quote(function, quoted, sizeof(quoted)));
+	coati_say("no stack of %s has a function %s; `coati report --by function` lists those that "
+		  "are "
+		  "there, and * stands for any text",
+		  r->input, coati_quote(function, quoted, sizeof(quoted)));
 	return EXIT_FAILED;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Trees of a report: top down, callers, callees, as indented text or JSON, and as a flame graph of text. Each gives the exit code. */
+/* Trees of a report: top down, callers, callees, as indented text or JSON, and as a flame graph of
+ * text. Each gives the exit code. */
 #pragma once
 
 #include "report-args.h"

@@ -10,7 +10,8 @@ static void add_name(struct strbuf *s, const char *name)
 	coati_strbuf_printf(s, "%s%s", s->len ? ", " : "", name);
 }
 
-/* Events of the default set that are left out here: for want of a PMU, or of the right to count the kernel. */
+/* Events of the default set that are left out here: for want of a PMU, or of the right to count the
+ * kernel. */
 static void tell_hidden(const struct stat_meter *m)
 {
 	struct strbuf hardware = STRBUF_INIT(4096), kernel = STRBUF_INIT(4096);
@@ -27,7 +28,8 @@ static void tell_hidden(const struct stat_meter *m)
 			   hardware.text);
 	if (kernel.len)
 		coati_note(
-			"only the kernel does them, and its part may not be counted: %s are left out",
+			"only the kernel does them, and its part may not be counted: %s are left "
+			"out",
 			kernel.text);
 	coati_strbuf_fini(&hardware);
 	coati_strbuf_fini(&kernel);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a person should know about the events before the numbers come: which are not counted, and which only in part. */
+/* What a person should know about the events before the numbers come: which are not counted, and
+ * which only in part. */
 #pragma once
 
 #include "stat-meter.h"

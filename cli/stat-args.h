@@ -7,7 +7,8 @@
 
 #include "base/options.h"
 
-/* Tags in stat_args.events: what is to be counted, and filters that belong to the event before them. */
+/* Tags in stat_args.events: what is to be counted, and filters that belong to the event before
+ * them. */
 enum { STAT_EVENT = 1, STAT_FILTER };
 
 struct stat_args {

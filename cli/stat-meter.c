@@ -30,7 +30,8 @@ bool coati_stat_is_time(const struct stat_event *e)
 	       is_software(e, COATI_SW_CPU_CLOCK);
 }
 
-/* Things that the kernel does: counted in user space alone they would be a zero that nobody should believe. */
+/* Things that the kernel does: counted in user space alone they would be a zero that nobody should
+ * believe. */
 static bool is_kernel_deed(const struct stat_event *e)
 {
 	return is_software(e, COATI_SW_CONTEXT_SWITCHES) ||
@@ -195,7 +196,8 @@ static void scope_comm(struct stat_scope *s)
 		s->comm[0] = 0;
 }
 
-/* The scope of an entry: an old one (looked for from *hint on, where it usually is) or a new one. */
+/* The scope of an entry: an old one (looked for from *hint on, where it usually is) or a new
+ * one. */
 static uint32_t find_scope(struct stat_meter *m, const struct coati_set_entry *entry,
 			   uint32_t *hint)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The meter of coati stat: a list of events, opened on targets, read into cells. A cell is one event in one scope
- * (everything, one CPU or one thread); places of one event (USDT), its threads and its CPUs are added up, each scaled
- * by itself. Between two readings the difference is formed per opened event, before scaling.
+ * The meter of coati stat: a list of events, opened on targets, read into cells. A cell is one
+ * event in one scope (everything, one CPU or one thread); places of one event (USDT), its threads
+ * and its CPUs are added up, each scaled by itself. Between two readings the difference is formed
+ * per opened event, before scaling.
  */
 #pragma once
 
@@ -60,15 +61,17 @@ struct stat_meter {
 	struct coati_count *last; /* per entry, of the last interval */
 };
 
-/* Parse the events of @args, or take the default set. err->column is that of the event text *ret_text. */
+/* Parse the events of @args, or take the default set. err->column is that of the event text
+ * *ret_text. */
 int coati_meter_init(struct stat_meter *m, const struct stat_args *args, const char **ret_text,
 		     struct coati_error *err);
-/* Open them on the targets of @args, or on @child when it is > 0 (started by its exec unless there is a delay). */
+/* Open them on the targets of @args, or on @child when it is > 0 (started by its exec unless there
+ * is a delay). */
 int coati_meter_open(struct stat_meter *m, int32_t child, struct coati_error *err);
 /* Number of events that are really counted. */
 uint32_t coati_meter_nr_counted(const struct stat_meter *m);
-/* Read all: since the last interval reading when @interval, else since the start. @t comes zeroed or from an earlier
- * reading; free with coati_stat_tally_fini(). */
+/* Read all: since the last interval reading when @interval, else since the start. @t comes zeroed
+ * or from an earlier reading; free with coati_stat_tally_fini(). */
 int coati_meter_read(struct stat_meter *m, bool interval, struct stat_tally *t,
 		     struct coati_error *err);
 /* Close the events, for the next repeat. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One report of coati stat, and the writers that turn it into text, JSON or CSV. A report is about a whole run, the
- * mean of several runs, or one interval.
+ * One report of coati stat, and the writers that turn it into text, JSON or CSV. A report is about
+ * a whole run, the mean of several runs, or one interval.
  */
 #pragma once
 

@@ -22,7 +22,8 @@
 #include "talk.h"
 #include "watch.h"
 
-/* A command that was told to end because the duration is over gets this long before it is killed. */
+/* A command that was told to end because the duration is over gets this long before it is
+ * killed. */
 #define GRACE_NS (5 * NSEC_PER_SEC)
 
 struct session {
@@ -44,7 +45,8 @@ struct session {
 	struct coati_error err;
 };
 
-/* Our own trouble: what `err` says, and the code that a caller can tell from those of the command. */
+/* Our own trouble: what `err` says, and the code that a caller can tell from those of the
+ * command. */
 static int own_trouble(struct session *s)
 {
 	coati_say("%s", s->err.text);
@@ -149,8 +151,8 @@ static int set_going(struct session *s)
 	return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXEC;
 }
 
-/* Asked to stop. True: stop at once. With a command the first request is passed on, unless it has it from the
- * terminal already, and we wait for its end; the second one is for us. */
+/* Asked to stop. True: stop at once. With a command the first request is passed on, unless it has
+ * it from the terminal already, and we wait for its end; the second one is for us. */
 static bool stop_asked(struct session *s)
 {
 	int before = s->stops;

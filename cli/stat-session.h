@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session of coati stat: starts the command or attaches to the targets, counts until the end (of the command, of the
- * targets, of the duration, or until asked to stop), and reports runs and intervals.
+ * A session of coati stat: starts the command or attaches to the targets, counts until the end (of
+ * the command, of the targets, of the duration, or until asked to stop), and reports runs and
+ * intervals.
  */
 #pragma once
 

@@ -39,7 +39,8 @@ int coati_spread_add(struct stat_spread *s, const struct stat_tally *t)
 			return -ENOMEM;
 		s->nr_cells = t->nr_cells;
 	}
-	/* CPUs may come and go between runs; cells are compared only while they are the same ones. */
+	/* CPUs may come and go between runs; cells are compared only while they are the same
+	 * ones. */
 	for (uint32_t i = 0; i < t->nr_cells && i < s->nr_cells; i++) {
 		if (t->cells[i].counted)
 			mean_add(&s->cells[i], (double)t->cells[i].count);

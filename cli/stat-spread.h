@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Repeated runs: the mean of each cell and how far single runs are from it, kept without storing the runs. */
+/* Repeated runs: the mean of each cell and how far single runs are from it, kept without storing
+ * the runs. */
 #pragma once
 
 #include <stdint.h>
@@ -21,7 +22,8 @@ struct stat_spread {
 
 /* Take one more run in. -ENOMEM. */
 int coati_spread_add(struct stat_spread *s, const struct stat_tally *t);
-/* Standard deviation of single runs, and that as a part of the mean (0.01: one percent). 0 below two runs. */
+/* Standard deviation of single runs, and that as a part of the mean (0.01: one percent). 0 below
+ * two runs. */
 double coati_mean_deviation(const struct stat_mean *m);
 double coati_mean_relative(const struct stat_mean *m);
 void coati_spread_fini(struct stat_spread *s);

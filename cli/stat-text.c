@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A report for people: aligned numbers with thousands separated, units, groups in braces, ratios, times at the end. */
+/* A report for people: aligned numbers with thousands separated, units, groups in braces, ratios,
+ * times at the end. */
 #include "stat-report.h"
 
 #include <signal.h>
@@ -13,7 +14,8 @@
 #define RATIO_WIDTH    20
 #define NAME_MAX_WIDTH 44
 
-/* @ns as seconds or milliseconds with thousands separated: 1,234.57 for @unit_ns of a millisecond, two digits. */
+/* @ns as seconds or milliseconds with thousands separated: 1,234.57 for @unit_ns of a millisecond,
+ * two digits. */
 static void add_fixed(struct strbuf *s, uint64_t ns, uint64_t unit_ns, unsigned int digits)
 {
 	uint64_t power = 1, part;

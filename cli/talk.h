@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tool says to a person: whole lines on stderr, "coati VERB: ...". Data never goes this way. Each line is one
- * write, so that lines of several processes do not mix.
+ * What the tool says to a person: whole lines on stderr, "coati VERB: ...". Data never goes this
+ * way. Each line is one write, so that lines of several processes do not mix.
  */
 #pragma once
 
@@ -17,6 +17,6 @@ void coati_talk_quietly(bool quiet);
 void coati_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A word on the side: not said when quiet. */
 void coati_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Words of the user (@text, may be NULL) that make no event: said with their place, and true. What the machine refuses is
- * not wrong usage: false, and nothing is said. */
+/* Words of the user (@text, may be NULL) that make no event: said with their place, and true. What
+ * the machine refuses is not wrong usage: false, and nothing is said. */
 bool coati_say_no_event(const char *text, const struct coati_error *err);

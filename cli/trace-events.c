@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that happened, in order of time, a line (or a JSON object) each: what threads began to do, who woke whom, tasks, regions, logs. Of all threads,
- * or of one.
+ * Everything that happened, in order of time, a line (or a JSON object) each: what threads began to
+ * do, who woke whom, tasks, regions, logs. Of all threads, or of one.
  */
 #include <stdlib.h>
 #include <string.h>

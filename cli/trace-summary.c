@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All of it on a page: threads and what their time went into, CPUs, task types and regions with how long they take. */
+/* All of it on a page: threads and what their time went into, CPUs, task types and regions with how
+ * long they take. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +143,8 @@ static void values_of(const struct coati_timeline_type *k, uint64_t values[COLUM
 	coati_trace_sums(&k->ledger, values + FIRST_SUM);
 }
 
-/* Where the terminal is too narrow for all columns, those go that say nothing, then those that say least. */
+/* Where the terminal is too narrow for all columns, those go that say nothing, then those that say
+ * least. */
 static void choose_columns(const struct trace *t, bool regions, bool shown[COLUMN_COUNT])
 {
 	static const int least[] = { P90, FIRST_SUM + SUM_NOBODY, FIRST_SUM + SUM_UNKNOWN, P50,

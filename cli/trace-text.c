@@ -68,18 +68,19 @@ static void add_missing(const struct trace *t, struct strbuf *s)
 
 	if (!(has & COATI_TIMELINE_HAS_SWITCHES))
 		coati_strbuf_adds(
-			s,
-			"# no context switches: what threads did is not known; coati record --trace records them\n");
+			s, "# no context switches: what threads did is not known; coati record "
+			   "--trace records them\n");
 	else if (!(has & COATI_TIMELINE_HAS_STACKS) && t->info.switches)
 		coati_strbuf_adds(
 			s,
-			"# how long threads waited, but not for what: that needs root, or sysctl kernel.perf_event_paranoid=1, while recording\n");
+			"# how long threads waited, but not for what: that needs root, or sysctl "
+			"kernel.perf_event_paranoid=1, while recording\n");
 	if (has & COATI_TIMELINE_HAS_SWITCHES)
 		add_missing_wakes(t, s);
 	if (!(has & COATI_TIMELINE_HAS_LIVE))
 		coati_strbuf_adds(
-			s,
-			"# no live events: tasks and regions are those of programs that link libcoati-live\n");
+			s, "# no live events: tasks and regions are those of programs that link "
+			   "libcoati-live\n");
 }
 
 /* Without those that only woke others. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces of the lines that coati trace prints: times, ledgers, threads, functions, and the line that tells what all of it is worth. */
+/* Pieces of the lines that coati trace prints: times, ledgers, threads, functions, and the line
+ * that tells what all of it is worth. */
 #pragma once
 
 #include "base/json.h"
@@ -35,18 +36,21 @@ static inline size_t bar_columns(const struct trace *t)
 }
 /* A bar of @width columns. */
 void coati_trace_bar(struct trace *t, const struct coati_ledger *l, size_t width);
-/* What it was blocked on, the longest first, as many as have room in @room columns: "  futex 1.2 ms, read 300 us". */
+/* What it was blocked on, the longest first, as many as have room in @room columns: " futex 1.2 ms,
+ * read 300 us". */
 void coati_trace_reasons(struct strbuf *s, const struct coati_ledger *l, size_t most, size_t room);
 /* "worker 1234"; "interrupt" for NONE. */
 void coati_trace_thread_name(const struct trace *t, struct strbuf *s, uint32_t thread);
-/* The functions of a stack that say most, innermost first: those of the program, at most @most; nothing for NONE. */
+/* The functions of a stack that say most, innermost first: those of the program, at most @most;
+ * nothing for NONE. */
 void coati_trace_stack(const struct trace *t, struct strbuf *s, uint32_t stack, size_t most);
 /* Likewise with @before in front, or nothing at all where no function is worth a name. */
 void coati_trace_stack_after(const struct trace *t, struct strbuf *s, const char *before,
 			     uint32_t stack, size_t most);
 /* A heading. */
 void coati_trace_heading(struct trace *t, const char *text);
-/* Columns that are left on the terminal of the line that began at the byte @line of the output; SIZE_MAX: it goes to no terminal. */
+/* Columns that are left on the terminal of the line that began at the byte @line of the output;
+ * SIZE_MAX: it goes to no terminal. */
 size_t coati_trace_room(const struct trace *t, size_t line);
 /* The end of that line and a newline: @text loses its middle where there is no room for it. */
 void coati_trace_tail(struct trace *t, size_t line, const char *text);

@@ -17,8 +17,8 @@
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
-#define PIDFD_THREAD_ \
-	O_EXCL /* Linux 6.9: also for threads that are not the first of their process */
+/* Linux 6.9: also for threads that are not the first of their process */
+#define PIDFD_THREAD_ O_EXCL
 
 #define LOOK_NS	 (100 * NSEC_PER_MSEC) /* between looks at tasks without a pidfd */
 #define POLL_MAX 1024		       /* pidfds that are polled; the ends of more are looked for */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for processes and threads to end, for a point in time, or for being asked to stop, whichever comes first.
- * Ends are seen at once where the kernel has pidfds for the task, else within a tenth of a second.
+ * Waiting for processes and threads to end, for a point in time, or for being asked to stop,
+ * whichever comes first. Ends are seen at once where the kernel has pidfds for the task, else
+ * within a tenth of a second.
  */
 #pragma once
 
@@ -35,7 +36,7 @@ struct watch {
 /* Watch one more: a process, or one thread. One that is gone already is left out. -ENOMEM. */
 int coati_watch_process(struct watch *w, int32_t pid);
 int coati_watch_thread(struct watch *w, int32_t tid);
-/* Wait. @deadline_ns is CLOCK_MONOTONIC, @known_stops is the count that the caller has dealt with. Without any task
- * only time and stop are waited for. */
+/* Wait. @deadline_ns is CLOCK_MONOTONIC, @known_stops is the count that the caller has dealt with.
+ * Without any task only time and stop are waited for. */
 enum watch_event coati_watch_wait(struct watch *w, uint64_t deadline_ns, int known_stops);
 void coati_watch_fini(struct watch *w);

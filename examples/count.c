@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts events over one call of a function: names become a group, the group measures the call. count [EVENTS] */
+/* Counts events over one call of a function: names become a group, the group measures the call.
+ * count [EVENTS] */
 #include <coati/event.h>
 
 #include <stdio.h>

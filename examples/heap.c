@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles its own heap: who allocated what is in use, into heap.pb.gz (or the file that is named), for `go tool pprof -top`. heap [FILE] */
+/* Profiles its own heap: who allocated what is in use, into heap.pb.gz (or the file that is named),
+ * for `go tool pprof -top`. heap [FILE] */
 #include <coati/heap.h>
 
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a thread works on, said with labels: a request is read on one thread and answered on another, and the labels go along. A
- * profiler shows them beside its samples; here we show them ourselves.
+ * What a thread works on, said with labels: a request is read on one thread and answered on
+ * another, and the labels go along. A profiler shows them beside its samples; here we show them
+ * ourselves.
  *
  *	cc labels.c $(pkg-config --cflags --libs coati-live) -pthread
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A signal handler as the writer of a profile buffer: a timer interrupts a loop, the handler notes the time, and afterwards all of it is read. profbuf */
+/* A signal handler as the writer of a profile buffer: a timer interrupts a loop, the handler notes
+ * the time, and afterwards all of it is read. profbuf */
 #include <coati/profbuf.h>
 
 #include <signal.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles itself: where its CPU time goes, into cpu.pb.gz (or the file that is named), for `go tool pprof -top`. sampler [FILE] */
+/* Profiles itself: where its CPU time goes, into cpu.pb.gz (or the file that is named), for `go
+ * tool pprof -top`. sampler [FILE] */
 #include <coati/sampler.h>
 
 #include <fcntl.h>

@@ -4,7 +4,8 @@
  *
  *	cc serve.c $(pkg-config --cflags --libs coati-live) -pthread
  *	./a.out localhost:6060		then: curl http://localhost:6060/metrics
- *	./a.out unix:/tmp/app.coati	then: curl --unix-socket /tmp/app.coati http://localhost/metrics
+ *	./a.out unix:/tmp/app.coati	then: curl --unix-socket /tmp/app.coati
+ *					http://localhost/metrics
  *
  * Works until its input ends.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A flight recorder that writes what it holds when a task was slow, and whenever SIGUSR1 comes: `coati trace slow.data` shows what happened before. tracer [FILE]
+ * A flight recorder that writes what it holds when a task was slow, and whenever SIGUSR1 comes:
+ * `coati trace slow.data` shows what happened before. tracer [FILE]
  *
  *	cc tracer.c $(pkg-config --cflags --libs coati-live)
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Something to record: words are made, counted in a table and sorted. coati record -- words; coati report */
+/* Something to record: words are made, counted in a table and sorted. coati record -- words; coati
+ * report */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads what a BPF program puts out, through both kinds of ring, and writes to it through the third. Runs a command and
- * shows every program that is started meanwhile; exec.bpf.c is the part in the kernel. To be copied.
+ * Reads what a BPF program puts out, through both kinds of ring, and writes to it through the
+ * third. Runs a command and shows every program that is started meanwhile; exec.bpf.c is the part
+ * in the kernel. To be copied.
  *
  *	bpf-output [--late] exec.bpf.o NAME COMMAND [ARGUMENT...]
  *
- * NAME is the name of the programs to show, "" for all. With --late nothing is read before the command has ended, so that
- * it can be seen how loss is told. Needs root, Linux 6.1 (for the user ring; without it 5.8), BTF of the kernel
- * (/sys/kernel/btf/vmlinux) and tracefs.
+ * NAME is the name of the programs to show, "" for all. With --late nothing is read before the
+ * command has ended, so that it can be seen how loss is told. Needs root, Linux 6.1 (for the user
+ * ring; without it 5.8), BTF of the kernel (/sys/kernel/btf/vmlinux) and tracefs.
  *
  * Built with libcoati and libbpf, which loads the object file. Everything behind that is coati's:
  *
- *	attach	coati_event_open() on the tracepoint, coati_event_set_bpf() with the program's descriptor
- *	read	coati_bpf_array_open() for the perf event array; its reader takes the ring buffer too, so that one loop
- *		serves both; coati_ring_watch_drops() tells it where the program counts what found no room
+ *	attach	coati_event_open() on the tracepoint, coati_event_set_bpf() with the program's
+ *		descriptor
+ *	read	coati_bpf_array_open() for the perf event array; its reader takes the ring buffer
+ *		too, so that one loop
+ *		serves both; coati_ring_watch_drops() tells it where the program counts what found
+ *		no room
  *	write	coati_user_ring_open(), reserve, submit
  */
 #include <coati/coati.h>

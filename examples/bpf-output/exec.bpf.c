@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs in the kernel at the tracepoint sched:sched_process_exec and puts out one struct exec_event for each program that is
- * started: into a BPF ring buffer, and into the perf event array, to show both. One of them is enough; the ring buffer is the
- * better one on Linux 5.8 and later, as all CPUs share its memory and its order.
+ * Runs in the kernel at the tracepoint sched:sched_process_exec and puts out one struct exec_event
+ * for each program that is started: into a BPF ring buffer, and into the perf event array, to show
+ * both. One of them is enough; the ring buffer is the better one on Linux 5.8 and later, as all
+ * CPUs share its memory and its order.
  *
- * The kernel's structs below have only the members that are used here. With preserve_access_index the loader (libbpf) looks up
- * where each of them lies in the kernel that runs ("CO-RE"), so no header of any kernel is needed for building, and
- * one object file serves them all.
+ * The kernel's structs below have only the members that are used here. With preserve_access_index
+ * the loader (libbpf) looks up where each of them lies in the kernel that runs ("CO-RE"), so no
+ * header of any kernel is needed for building, and one object file serves them all.
  *
- *	clang -target bpf -O2 -g -c exec.bpf.c -o exec.bpf.o	(Debian: -idirafter /usr/include/$(gcc -print-multiarch))
+ *	clang -target bpf -O2 -g -c exec.bpf.c -o exec.bpf.o	(Debian: -idirafter
+ *								/usr/include/$(gcc
+ *								-print-multiarch))
  */
 #include <linux/bpf.h>
 
@@ -22,15 +25,16 @@ struct task_struct {
 	struct task_struct *real_parent;
 } __attribute__((preserve_access_index));
 
-/* The record of the tracepoint, as in /sys/kernel/tracing/events/sched/sched_process_exec/format. */
+/* The record of the tracepoint, as in
+ * /sys/kernel/tracing/events/sched/sched_process_exec/format. */
 struct trace_event_raw_sched_process_exec {
 	__u32 __data_loc_filename; /* length << 16 | offset in the record */
 } __attribute__((preserve_access_index));
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries,
-	       4096); /* bytes, a power of two of pages: small, so that loss can be shown */
+	/* bytes, a power of two of pages: small, so that loss can be shown */
+	__uint(max_entries, 4096);
 } ring SEC(".maps");
 
 struct {

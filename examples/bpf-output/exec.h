@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What passes between the program in the kernel (exec.bpf.c) and the one that reads it (bpf-output.c). */
+/* What passes between the program in the kernel (exec.bpf.c) and the one that reads it
+ * (bpf-output.c). */
 #ifndef EXEC_H
 #define EXEC_H
 

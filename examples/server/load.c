@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients for ./server: each a thread with a connection that asks and waits. Ends the server when it is done.
+ * Clients for ./server: each a thread with a connection that asks and waits. Ends the server when
+ * it is done.
  *
  *	./load SOCKET [CLIENTS [REQUESTS]]	(4 clients, 20000 requests each)
  */

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A key-value server of the usual kind: an acceptor, some workers, one table under one lock. Lines in, lines out:
+ * A key-value server of the usual kind: an acceptor, some workers, one table under one lock. Lines
+ * in, lines out:
  *
  *	SET key value	-> OK		GET key	-> value or -	LEN	-> number of keys
  *
- *	./server SOCKET			serves on a unix socket until it is killed or a client says STOP
+ *	./server SOCKET			serves on a unix socket until it is killed or a client says
+ *					STOP
  *
- * The lines with coati in them are all that makes its requests tasks, its steps regions and its last seconds readable after a crash. Every 64th SET tidies
- * the table while it holds the lock: the slow requests that `coati why request` explains.
+ * The lines with coati in them are all that makes its requests tasks, its steps regions and its
+ * last seconds readable after a crash. Every 64th SET tidies the table while it holds the lock: the
+ * slow requests that `coati why request` explains.
  */
 #include <coati/live.h>
 #include <errno.h>
@@ -167,8 +170,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: server SOCKET\n");
 		return 2;
 	}
-	if (coati_recorder_start(NULL, &recorder, &err) <
-	    0) /* the last seconds, for coati autopsy */
+	/* the last seconds, for coati autopsy */
+	if (coati_recorder_start(NULL, &recorder, &err) < 0)
 		fprintf(stderr, "server: no flight recorder: %s\n", err.text);
 	strcpy(to.sun_path, argv[1]);
 	unlink(argv[1]);

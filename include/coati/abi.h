@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The perf_event interface of the kernel, as of Linux 6.18 and a little beyond, in our own words: the
- * attribute struct, its bits and the numbers that go into it. Kernel headers of the build machine are
- * often older than the kernel that runs, so nothing here depends on them.
+ * The perf_event interface of the kernel, as of Linux 6.18 and a little beyond, in our own words:
+ * the attribute struct, its bits and the numbers that go into it. Kernel headers of the build
+ * machine are often older than the kernel that runs, so nothing here depends on them.
  *
  * Where the kernel has bitfields we have one word and masks: the layout is the same.
  */
@@ -214,8 +214,8 @@ struct coati_attr {
 #define COATI_OPEN_CGROUP   4
 #define COATI_OPEN_CLOEXEC  8
 
-/* First page of a mapped event. Shared with the kernel: read through the functions of event.h and ring.h,
- * which keep the order that the protocol asks for. */
+/* First page of a mapped event. Shared with the kernel: read through the functions of event.h and
+ * ring.h, which keep the order that the protocol asks for. */
 struct coati_control_page {
 	uint32_t version, compat_version;
 	uint32_t lock;

@@ -3,8 +3,10 @@
  * What changed between two profiles, and what only seems so. Two views come in, of profiles with
  * bins of time; rows with a before, an after and an interval for the change go out.
  *
- *	struct coati_profile_opts o = { .size = sizeof(o), .bin_ns = COATI_DIFF_BIN_NS, .max_bins = COATI_DIFF_MAX_BINS };
- *	...	profiles, recordings read into them (several of a side are runs of the same thing), views
+ *	struct coati_profile_opts o = { .size = sizeof(o), .bin_ns = COATI_DIFF_BIN_NS, .max_bins =
+ *	COATI_DIFF_MAX_BINS };
+ *	...	profiles, recordings read into them (several of a side are runs of the same thing),
+ *		views
  *	coati_diff_new(before, after, NULL, &d, &err);
  *	rows = coati_diff_rows(d, &nr);
  *	for (i = 0; i < nr; i++)
@@ -29,7 +31,8 @@
 extern "C" {
 #endif
 
-/* Bins for profiles that are to be compared: fine for what is short, coarser as a recording gets longer. */
+/* Bins for profiles that are to be compared: fine for what is short, coarser as a recording gets
+ * longer. */
 #define COATI_DIFF_BIN_NS   UINT64_C(1000000)
 #define COATI_DIFF_MAX_BINS 1024u
 
@@ -46,10 +49,12 @@ struct coati_diff_opts {
 	const char *label; /* BY_LABEL: the key */
 	const char *name;  /* only rows of this name, as in a filter, however small. NULL: all */
 	double confidence; /* 0: 0.95; from 0.5 to 0.9999 */
-	double min_share; /* rows that have less on both sides are left out; 0: 0.001, negative: none is */
-	double run_spread; /* how much runs of the same thing differ, relative, where a side has fewer than 4 of them. 0: 0.01 of shares, 0.05 of
-				    weights; negative: not at all */
-	uint64_t seed;	   /* of the resampling; the same seed gives the same answer */
+	/* rows that have less on both sides are left out; 0: 0.001, negative: none is */
+	double min_share;
+	/* how much runs of the same thing differ, relative, where a side has fewer than 4 of them.
+	 * 0: 0.01 of shares, 0.05 of weights; negative: not at all */
+	double run_spread;
+	uint64_t seed; /* of the resampling; the same seed gives the same answer */
 };
 
 enum coati_diff_verdict {
@@ -75,7 +80,9 @@ struct coati_diff_value {
 	 * to 1, weights not negative */
 	double change, low, high;
 	double ratio, ratio_low, ratio_high; /* after / before; infinite when there is no before */
-	double p; /* that the largest of all changes comes out like this by chance; 1 when it was not tested */
+	/* that the largest of all changes comes out like this by chance; 1 when it was not
+	 * tested */
+	double p;
 	double variance_before, variance_after, freedom; /* what coati_diff_bounds() needs */
 	uint64_t before_samples, after_samples;
 	enum coati_diff_verdict verdict;
@@ -92,8 +99,8 @@ struct coati_diff_row {
 
 /* coati_diff_side.flags */
 #define COATI_DIFF_BY_RUN (UINT32_C(1) << 0) /* the units are recordings, not blocks of time */
-#define COATI_DIFF_PHASES \
-	(UINT32_C(1) << 1) /* neighbouring blocks are alike however long they are made */
+/* neighbouring blocks are alike however long they are made */
+#define COATI_DIFF_PHASES (UINT32_C(1) << 1)
 
 struct coati_diff_side {
 	uint64_t samples, weight;
@@ -107,10 +114,12 @@ struct coati_diff_side {
 struct coati_diff_info {
 	struct coati_diff_side before, after;
 	struct coati_diff_value whole; /* weight per second or run (also when rows are shares) */
-	const char *
-		unit; /* of weights: as in struct coati_view_info; NULL: the sides have different ones */
+	/* of weights: as in struct coati_view_info; NULL: the sides have different ones */
+	const char *unit;
 	double confidence;
-	double margin; /* the half interval of the row with the largest share: smaller changes of such a row are not seen */
+	/* the half interval of the row with the largest share: smaller changes of such a row are
+	 * not seen */
+	double margin;
 	double undecided;	   /* how much of a side is in rows that cannot be judged, 0 to 1 */
 	double z;		   /* critical normal deviate for all rows together */
 	uint32_t rounds;	   /* of resampling */
@@ -124,7 +133,8 @@ struct coati_diff_info {
 
 struct coati_diff;
 
-/* Compare. Both views and their profiles must outlive the answer. -EINVAL: options that make no sense, or profiles without bins. */
+/* Compare. Both views and their profiles must outlive the answer. -EINVAL: options that make no
+ * sense, or profiles without bins. */
 COATI_API int coati_diff_new(struct coati_view *before, struct coati_view *after,
 			     const struct coati_diff_opts *opts, struct coati_diff **ret,
 			     struct coati_error *err);
@@ -135,8 +145,9 @@ COATI_API void coati_diff_info(const struct coati_diff *d, struct coati_diff_inf
  * did not change, and what has too few samples, each by the larger change of both.
  */
 COATI_API const struct coati_diff_row *coati_diff_rows(const struct coati_diff *d, size_t *ret_nr);
-/* The same quantity, with the intervals and the verdict that it has as one of @nr questions that were asked before the answer was seen: they
- * are narrower than those for all rows together. -ENODATA: too few samples. */
+/* The same quantity, with the intervals and the verdict that it has as one of @nr questions that
+ * were asked before the answer was seen: they are narrower than those for all rows together.
+ * -ENODATA: too few samples. */
 COATI_API int coati_diff_bounds(const struct coati_diff_value *v, double confidence, uint32_t nr,
 				struct coati_diff_value *ret);
 

@@ -31,8 +31,8 @@ extern "C" {
 struct coati_error {
 	int code;   /* negative errno, 0 when nothing went wrong */
 	int column; /* 1-based position in a text that was parsed, 0 when none */
-	char text
-		[COATI_ERROR_TEXT]; /* one sentence, always terminated, "" when nothing went wrong */
+	/* one sentence, always terminated, "" when nothing went wrong */
+	char text[COATI_ERROR_TEXT];
 };
 
 /* The name of an errno as a programmer knows it ("EACCES"), for either sign; "E?" when unknown.

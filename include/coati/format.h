@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Station 6, in everybody else's words: a profile as a file that other tools read. Recordings come in, one file goes out; what its format cannot
- * hold is said, and what was written can be read back and compared.
+ * Station 6, in everybody else's words: a profile as a file that other tools read. Recordings come
+ * in, one file goes out; what its format cannot hold is said, and what was written can be read back
+ * and compared.
  *
  *	struct coati_export_opts o = { .size = sizeof(o), .format = COATI_FORMAT_PPROF };
  *	coati_export_new(&o, &x, &err);
@@ -11,9 +12,11 @@
  *	coati_export_check(x, fd, &err);                          where wanted
  *	coati_export_free(&x);
  *
- * Formats with a timeline (Perfetto, Chrome, Firefox) have live events of the program beside the samples.
- * Weights are whole numbers in every format, and their sums over threads and over functions (by name, innermost frame) are the same in all of them.
- * docs/formats/export.md says for each format what is kept, what is lost and how names are written. One object, one thread at a time.
+ * Formats with a timeline (Perfetto, Chrome, Firefox) have live events of the program beside the
+ * samples. Weights are whole numbers in every format, and their sums over threads and over
+ * functions (by name, innermost frame) are the same in all of them. docs/formats/export.md says for
+ * each format what is kept, what is lost and how names are written. One object, one thread at a
+ * time.
  */
 #ifndef COATI_FORMAT_H
 #define COATI_FORMAT_H
@@ -56,13 +59,14 @@ COATI_API const char *coati_format_suffix(enum coati_format format);
 COATI_API int coati_format_is_binary(enum coati_format format);
 
 /* coati_export_opts.flags */
-#define COATI_EXPORT_NO_INLINES \
-	(UINT32_C(1) << 0) /* functions as the linker knows them, no inlined ones */
-#define COATI_EXPORT_COUNTS \
-	(UINT32_C(1) << 1) /* weights are numbers of samples; perfdata: refused */
-#define COATI_EXPORT_PLAIN (UINT32_C(1) << 2) /* not compressed, where the format usually is */
-/* Of a recording with context switches: the time on CPUs, the time off them, or with both flags both. Without a flag on CPUs, or off them when that is
- * all there is. perfdata has the switches themselves and refuses the flags. */
+/* functions as the linker knows them, no inlined ones */
+#define COATI_EXPORT_NO_INLINES (UINT32_C(1) << 0)
+/* weights are numbers of samples; perfdata: refused */
+#define COATI_EXPORT_COUNTS (UINT32_C(1) << 1)
+#define COATI_EXPORT_PLAIN  (UINT32_C(1) << 2) /* not compressed, where the format usually is */
+/* Of a recording with context switches: the time on CPUs, the time off them, or with both flags
+ * both. Without a flag on CPUs, or off them when that is all there is. perfdata has the switches
+ * themselves and refuses the flags. */
 #define COATI_EXPORT_ON_CPU  (UINT32_C(1) << 3)
 #define COATI_EXPORT_OFF_CPU (UINT32_C(1) << 4)
 
@@ -74,8 +78,9 @@ struct coati_export_opts {
 	const struct coati_filter *filter;
 	const struct coati_images_opts *images;
 	const char *comment; /* a line for formats that have room for one; NULL: none */
-	uint64_t
-		max_samples; /* of formats with a timeline, 0: 2^26; over it the export fails: --time, --thread take less */
+	/* of formats with a timeline, 0: 2^26; over it the export fails: --time, --thread take
+	 * less */
+	uint64_t max_samples;
 };
 
 struct coati_export;
@@ -87,13 +92,16 @@ COATI_API void coati_export_free(struct coati_export **x);
 /* As coati_profile_read(). */
 COATI_API int coati_export_read(struct coati_export *x, const char *path, coati_progress_fn fn,
 				void *ctx, struct coati_error *err);
-/* Write all that was read to @fd, which stays the caller's; nothing can be read into @x any more. */
+/* Write all that was read to @fd, which stays the caller's; nothing can be read into @x any
+ * more. */
 COATI_API int coati_export_write(struct coati_export *x, int fd, struct coati_error *err);
-/* Read what was written from the start of @fd by a reader that shares nothing with the writer (perfdata: as any recording is read), and compare: the whole, each thread, each
- * function, and how many live events of each sort. -EBADMSG: the first difference, in words. */
+/* Read what was written from the start of @fd by a reader that shares nothing with the writer
+ * (perfdata: as any recording is read), and compare: the whole, each thread, each function, and how
+ * many live events of each sort. -EBADMSG: the first difference, in words. */
 COATI_API int coati_export_check(struct coati_export *x, int fd, struct coati_error *err);
 
-/* What the file lacks and what is wrong with the recordings, a sentence each; NULL past the end. Complete after the writing. */
+/* What the file lacks and what is wrong with the recordings, a sentence each; NULL past the end.
+ * Complete after the writing. */
 COATI_API const char *coati_export_note(const struct coati_export *x, uint32_t i);
 
 struct coati_export_summary {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The heap of a C source file in the heap profile (<coati/heap.h>): calls of malloc(), free() and the like that come after this line go through coati_heap_malloc()
- * and so on. Include it last, or for a whole program: cc -include coati/heap-hook.h.
+ * The heap of a C source file in the heap profile (<coati/heap.h>): calls of malloc(), free() and
+ * the like that come after this line go through coati_heap_malloc() and so on. Include it last, or
+ * for a whole program: cc -include coati/heap-hook.h.
  *
- * These are macros with arguments: the names without a call, as in `ops.free = free`, are left alone, and calls of members that are called so are not: write
- * (ops->free)(p) for these. In C++ it does nothing: see <coati/heap-new.h>.
- * What other functions of the C library allocate (asprintf(), getline(), ...) is not seen; free() may free it as ever.
+ * These are macros with arguments: the names without a call, as in `ops.free = free`, are left
+ * alone, and calls of members that are called so are not: write (ops->free)(p) for these. In C++ it
+ * does nothing: see <coati/heap-new.h>. What other functions of the C library allocate (asprintf(),
+ * getline(), ...) is not seen; free() may free it as ever.
  */
 #ifndef COATI_HEAP_HOOK_H
 #define COATI_HEAP_HOOK_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * new and delete of a C++ program in the heap profile (<coati/heap.h>): include this in one source file of the program, and no more. It defines the global operators
- * that all others fall back to: new[], the ones that do not throw and the sized deletes of the C++ library call these.
+ * new and delete of a C++ program in the heap profile (<coati/heap.h>): include this in one source
+ * file of the program, and no more. It defines the global operators that all others fall back to:
+ * new[], the ones that do not throw and the sized deletes of the C++ library call these.
  */
 #ifndef COATI_HEAP_NEW_H
 #define COATI_HEAP_NEW_H

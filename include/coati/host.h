@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this machine allows: the facts behind `coati doctor` and behind the remedies in error messages. Reading
- * them changes nothing. A fact that could not be read has the value that its comment names.
+ * What this machine allows: the facts behind `coati doctor` and behind the remedies in error
+ * messages. Reading them changes nothing. A fact that could not be read has the value that its
+ * comment names.
  */
 #ifndef COATI_HOST_H
 #define COATI_HOST_H

@@ -6,14 +6,16 @@
  *
  *	void serve(const request &r)
  *	{
- *		static coati_site site = COATI_SITE(COATI_SITE_TASK, "http", "request", nullptr, 0, 0);
+ *		static coati_site site =
+ *			COATI_SITE(COATI_SITE_TASK, "http", "request", nullptr, 0, 0);
  *		coati::task task(site);
- *		coati::working on(task);		this thread works on it until the end of the block
+ *		coati::working on(task);	this thread works on it until the end of the block
  *		COATI_REGION("parse");			the macros of C work here, too
  *		...
  *	}						the task ends
  *
- * Objects belong to the thread that made them, but for tasks, which may be moved to another one and end there.
+ * Objects belong to the thread that made them, but for tasks, which may be moved to another one and
+ * end there.
  */
 #ifndef COATI_LIVE_HPP
 #define COATI_LIVE_HPP

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Station 3 of the road: bytes to typed records and back. Every record that a kernel up to 6.18 (and a little beyond)
- * writes into a ring, and every record that the perf tool writes into its files. Knows nothing of rings and files: what
- * comes in is one whole record in memory, what goes out is a struct whose pointers look into that memory.
+ * Station 3 of the road: bytes to typed records and back. Every record that a kernel up to 6.18
+ * (and a little beyond) writes into a ring, and every record that the perf tool writes into its
+ * files. Knows nothing of rings and files: what comes in is one whole record in memory, what goes
+ * out is a struct whose pointers look into that memory.
  *
  *	struct coati_sample_format fmt;
  *	coati_sample_format_init(&attr, &fmt);
@@ -13,15 +14,16 @@
  *			use(rec.u.sample.ip);
  *	}
  *
- * Unless said otherwise nothing here allocates, locks or makes a system call; functions may be called from any thread on
- * different objects. All lengths and counts in the bytes are checked against the size in the record's header, which
- * alone is trusted. -EBADMSG: the record contradicts itself or its format. Trailing bytes that we do not know are
- * allowed and kept (`extra`).
+ * Unless said otherwise nothing here allocates, locks or makes a system call; functions may be
+ * called from any thread on different objects. All lengths and counts in the bytes are checked
+ * against the size in the record's header, which alone is trusted. -EBADMSG: the record contradicts
+ * itself or its format. Trailing bytes that we do not know are allowed and kept (`extra`).
  *
- * Foreign byte order (`swap`): every number is given in our order, 32-bit and 16-bit fields each swapped on their own.
- * The flag word of a branch is a C bitfield, which a big-endian machine fills from the top: coati_branches_get() gives it
- * lowest field first whoever wrote it. The words of data_src and weight are declared by the kernel such that their
- * value is the same everywhere. Payloads (raw, stack, aux, text) are bytes and stay as they are.
+ * Foreign byte order (`swap`): every number is given in our order, 32-bit and 16-bit fields each
+ * swapped on their own. The flag word of a branch is a C bitfield, which a big-endian machine fills
+ * from the top: coati_branches_get() gives it lowest field first whoever wrote it. The words of
+ * data_src and weight are declared by the kernel such that their value is the same everywhere.
+ * Payloads (raw, stack, aux, text) are bytes and stay as they are.
  */
 #ifndef COATI_RECORD_H
 #define COATI_RECORD_H
@@ -39,7 +41,7 @@
 extern "C" {
 #endif
 
-/* ---- kinds ------------------------------------------------------------------------------------------------ */
+/* ---- kinds ---- */
 
 /* Written by the kernel. */
 #define COATI_RECORD_MMAP		1
@@ -110,7 +112,7 @@ COATI_API const char *coati_record_name(uint32_t type);
 #define COATI_MISC_MMAP_BUILD_ID      (1 << 14) /* MMAP2 carries a build id */
 #define COATI_MISC_BUILD_ID_SIZE      (1 << 15) /* BUILD_ID of the tool: the size byte counts */
 
-/* ---- one record as bytes -------------------------------------------------------------------------------- */
+/* ---- one record as bytes ---- */
 
 /* A whole record where it lies. */
 struct coati_raw {
@@ -124,9 +126,9 @@ struct coati_raw {
 
 #define COATI_RAW_HEADER 8
 
-/* Take the first record off *@bytes, *@left: 1 and *ret, 0 when nothing is left, -ENODATA when the rest is the start of
- * a record (its end may still come), -EBADMSG when the header says less than 8 bytes.  Hot: inline, so that the walk from
- * record to record stays in registers. */
+/* Take the first record off *@bytes, *@left: 1 and *ret, 0 when nothing is left, -ENODATA when the
+ * rest is the start of a record (its end may still come), -EBADMSG when the header says less than 8
+ * bytes. Hot: inline, so that the walk from record to record stays in registers. */
 COATI_API inline int coati_raw_next(const uint8_t **bytes, size_t *left, uint32_t swap,
 				    struct coati_raw *ret)
 {
@@ -158,7 +160,7 @@ COATI_API inline int coati_raw_next(const uint8_t **bytes, size_t *left, uint32_
 	return 1;
 }
 
-/* ---- how the samples of an event look --------------------------------------------------------------------- */
+/* ---- how the samples of an event look ---- */
 
 /* The part of an attr that decides the layout, prepared once. */
 struct coati_sample_format {
@@ -177,24 +179,25 @@ struct coati_sample_format {
 
 COATI_API void coati_sample_format_init(const struct coati_attr *attr,
 					struct coati_sample_format *ret);
-/* The id that a record carries, found without decoding it: 1 and *ret_id, 0 when it has none (a record of the tool, no id in
- * the format, too short).  Hot. */
+/* The id that a record carries, found without decoding it: 1 and *ret_id, 0 when it has none (a
+ * record of the tool, no id in the format, too short). Hot. */
 COATI_API int coati_raw_id(const struct coati_raw *raw, const struct coati_sample_format *fmt,
 			   uint64_t *ret_id);
 /* Its time, the same way: what a merge of several rings or a search by time needs.  Hot. */
 COATI_API int coati_raw_time(const struct coati_raw *raw, const struct coati_sample_format *fmt,
 			     uint64_t *ret_time);
 
-/* Which event a record belongs to: a table from id to format. Records of one ring or file may have different formats when
- * all of them have IDENTIFIER, or ID at one and the same position; then the id in the record decides: for samples of group
- * members, of events redirected to another's ring and of inherited events (they carry the id of the event that
- * was opened). Memory: allocates. */
+/* Which event a record belongs to: a table from id to format. Records of one ring or file may have
+ * different formats when all of them have IDENTIFIER, or ID at one and the same position; then the
+ * id in the record decides: for samples of group members, of events redirected to another's ring
+ * and of inherited events (they carry the id of the event that was opened). Memory: allocates. */
 struct coati_format_table;
 
 COATI_API int coati_format_table_new(struct coati_format_table **ret);
 /* The next event (0, 1, 2 ... in order), with this attr. -E2BIG after 65536. */
 COATI_API int coati_format_table_add(struct coati_format_table *t, const struct coati_attr *attr);
-/* Id @id belongs to event @index. -EINVAL: no such event. -EEXIST: it is known as another event's. -E2BIG after 2^24. */
+/* Id @id belongs to event @index. -EINVAL: no such event. -EEXIST: it is known as another event's.
+ * -E2BIG after 2^24. */
 COATI_API int coati_format_table_id(struct coati_format_table *t, uint64_t id, uint32_t index);
 /* The event with that id: 0 and *ret_index, or -ENOENT.  Hot. */
 COATI_API int coati_format_table_find_id(const struct coati_format_table *t, uint64_t id,
@@ -203,17 +206,18 @@ COATI_API uint32_t coati_format_table_count(const struct coati_format_table *t);
 /* NULL past the end. Lives: until the next add. */
 COATI_API const struct coati_sample_format *coati_format_table_get(
 	const struct coati_format_table *t, uint32_t index);
-/* The event of @raw: 0 and *ret_index; with one event always that one. -ENOENT: its id is not known, or there is no event at
- * all. -ENODATA and *ret_index = 0: it carries no id (or 0, as records made by a tool do) although there are several
- * events; the trailer of event 0 is then as good as any when all have the same.  Hot. */
+/* The event of @raw: 0 and *ret_index; with one event always that one. -ENOENT: its id is not
+ * known, or there is no event at all. -ENODATA and *ret_index = 0: it carries no id (or 0, as
+ * records made by a tool do) although there are several events; the trailer of event 0 is then as
+ * good as any when all have the same. Hot. */
 COATI_API int coati_format_table_find(const struct coati_format_table *t,
 				      const struct coati_raw *raw, uint32_t *ret_index);
 COATI_API void coati_format_table_free(struct coati_format_table *t);
 
-/* ---- typed records ---------------------------------------------------------------------------------------- */
+/* ---- typed records ---- */
 
-/* Numbers in foreign bytes that stay where they lie (call chains, registers, branch entries): read them with
- * coati_u64_at(), which minds alignment and byte order. */
+/* Numbers in foreign bytes that stay where they lie (call chains, registers, branch entries): read
+ * them with coati_u64_at(), which minds alignment and byte order. */
 struct coati_u64s {
 	const uint8_t *bytes;
 	uint32_t count;
@@ -221,11 +225,12 @@ struct coati_u64s {
 };
 /* Number @i; 0 past the end.  Hot. */
 COATI_API uint64_t coati_u64_at(const struct coati_u64s *v, uint32_t i);
-/* All of them as an array: the bytes themselves where they are aligned and in our order, else copied into @buf, which has
- * room for at least v->count numbers.  Hot. */
+/* All of them as an array: the bytes themselves where they are aligned and in our order, else
+ * copied into @buf, which has room for at least v->count numbers. Hot. */
 COATI_API const uint64_t *coati_u64_array(const struct coati_u64s *v, uint64_t *buf);
 
-/* Values in a call chain that are no addresses but say what follows: anything at or above COATI_CONTEXT_MAX. */
+/* Values in a call chain that are no addresses but say what follows: anything at or above
+ * COATI_CONTEXT_MAX. */
 #define COATI_CONTEXT_HV	    ((uint64_t)-32)
 #define COATI_CONTEXT_KERNEL	    ((uint64_t)-128)
 #define COATI_CONTEXT_USER	    ((uint64_t)-512)
@@ -253,8 +258,8 @@ COATI_API int coati_read_block_get(const struct coati_read_block *b, uint64_t i,
 /* One entry of a branch stack. */
 struct coati_branch {
 	uint64_t from, to;
-	uint64_t
-		flags; /* the whole word, lowest field first: mispredicted is bit 0, priv bits 30-32 */
+	/* the whole word, lowest field first: mispredicted is bit 0, priv bits 30-32 */
+	uint64_t flags;
 	uint8_t mispredicted, predicted, in_tx, abort;
 	uint16_t cycles;
 	uint8_t type, spec, new_type, priv; /* type: COATI_BRANCH_TYPE_* */
@@ -364,7 +369,8 @@ COATI_API void coati_data_src_get(uint64_t word, struct coati_data_src *ret);
 #define COATI_MEM_BLOCK_NA   1
 #define COATI_MEM_BLOCK_DATA 2
 #define COATI_MEM_BLOCK_ADDR 4
-/* hops: 1 other core of the node, 2 other node of the socket, 3 other socket of the board, 4 other board */
+/* hops: 1 other core of the node, 2 other node of the socket, 3 other socket of the board, 4 other
+ * board */
 
 /* transaction: these bits, and the abort code in the upper 32 */
 #define COATI_TXN_ELISION	 (UINT64_C(1) << 0)
@@ -376,8 +382,9 @@ COATI_API void coati_data_src_get(uint64_t word, struct coati_data_src *ret);
 #define COATI_TXN_CAPACITY_WRITE (UINT64_C(1) << 6)
 #define COATI_TXN_CAPACITY_READ	 (UINT64_C(1) << 7)
 
-/* The identity that samples have in front and other records behind. Only what `present` names (COATI_SAMPLE_* bits) is
- * written; id is that of IDENTIFIER or ID (a record in which the two differ is malformed). */
+/* The identity that samples have in front and other records behind. Only what `present` names
+ * (COATI_SAMPLE_* bits) is written; id is that of IDENTIFIER or ID (a record in which the two
+ * differ is malformed). */
 struct coati_identity {
 	uint64_t present;
 	uint32_t pid, tid;
@@ -386,8 +393,8 @@ struct coati_identity {
 	uint32_t reserved; /* behind cpu, as it was written */
 };
 
-/* A sample. Only fields whose bit is in `present` are written; identity bits are in it too, their values in the
- * record's id. */
+/* A sample. Only fields whose bit is in `present` are written; identity bits are in it too, their
+ * values in the record's id. */
 struct coati_sample {
 	uint64_t present;
 	uint64_t ip, addr, period;
@@ -406,8 +413,9 @@ struct coati_sample {
 	uint64_t aux_size;
 };
 
-/* Text in a record: terminated inside the record. text_size counts the bytes that it takes there, terminator and padding
- * included; 0 tells the encoder to pad to a multiple of 8 as the kernel does. */
+/* Text in a record: terminated inside the record. text_size counts the bytes that it takes there,
+ * terminator and padding included; 0 tells the encoder to pad to a multiple of 8 as the kernel
+ * does. */
 struct coati_mmap { /* MMAP, MMAP2 */
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
@@ -492,7 +500,8 @@ struct coati_deferred { /* CALLCHAIN_DEFERRED */
 	uint64_t cookie;
 	struct coati_u64s callchain;
 };
-/* Records of the tool and those that we do not know: the body as bytes; recording.h reads the former. */
+/* Records of the tool and those that we do not know: the body as bytes; recording.h reads the
+ * former. */
 struct coati_tool_record {
 	const uint8_t *bytes;
 	uint32_t size;
@@ -531,23 +540,24 @@ struct coati_record {
 	} u;
 };
 
-/* Take @raw apart by @fmt. -EBADMSG when it is malformed, -EOPNOTSUPP for samples and reads of a format that has bits
- * we do not know; *ret is then undefined. Types that we do not know give the bytes (`tool`), without the trailer that the kernel
- * puts behind all of its own (numbers below 64).  Hot. */
+/* Take @raw apart by @fmt. -EBADMSG when it is malformed, -EOPNOTSUPP for samples and reads of a
+ * format that has bits we do not know; *ret is then undefined. Types that we do not know give the
+ * bytes (`tool`), without the trailer that the kernel puts behind all of its own (numbers below
+ * 64). Hot. */
 COATI_API int coati_record_decode(const struct coati_raw *raw,
 				  const struct coati_sample_format *fmt, struct coati_record *ret);
-/* The mirror: write @rec as bytes by @fmt into @buf, in our byte order; rec->size is not looked at. Returns the size of
- * the record, -ENOSPC when @cap is too small, -E2BIG when it would pass 65535 bytes, -EINVAL when @rec lacks what @fmt asks
- * for. For every x in our byte order that decodes, encode(decode(x)) == x, but for bytes behind the terminator
- * of a text: these become zero. */
+/* The mirror: write @rec as bytes by @fmt into @buf, in our byte order; rec->size is not looked at.
+ * Returns the size of the record, -ENOSPC when @cap is too small, -E2BIG when it would pass 65535
+ * bytes, -EINVAL when @rec lacks what @fmt asks for. For every x in our byte order that decodes,
+ * encode(decode(x)) == x, but for bytes behind the terminator of a text: these become zero. */
 COATI_API int coati_record_encode(const struct coati_record *rec,
 				  const struct coati_sample_format *fmt, void *buf, size_t cap);
 
-/* ---- the payload of tracepoints ----------------------------------------------------------------------------- */
+/* ---- the payload of tracepoints ---- */
 
 /*
- * The RAW payload of a tracepoint's sample, read by its format file (events/SYSTEM/NAME/format in tracefs, or a copy of it
- * in a recording):
+ * The RAW payload of a tracepoint's sample, read by its format file (events/SYSTEM/NAME/format in
+ * tracefs, or a copy of it in a recording):
  *
  *	struct coati_tracepoint *tp;
  *	coati_tracepoint_parse(text, strlen(text), &tp, &err);
@@ -596,7 +606,8 @@ struct coati_field_value {
 	uint32_t swap;
 };
 
-/* Parse a format file. -EBADMSG: it is none; -E2BIG: over a limit. Memory: allocates.  Free with coati_tracepoint_free(). */
+/* Parse a format file. -EBADMSG: it is none; -E2BIG: over a limit. Memory: allocates. Free with
+ * coati_tracepoint_free(). */
 COATI_API int coati_tracepoint_parse(const char *text, size_t len, struct coati_tracepoint **ret,
 				     struct coati_error *err);
 COATI_API void coati_tracepoint_free(struct coati_tracepoint *tp);
@@ -609,7 +620,8 @@ COATI_API const struct coati_tracepoint_field *coati_tracepoint_field(
 	const struct coati_tracepoint *tp, uint32_t index);
 /* Index of a field by name, -ENOENT when there is none. */
 COATI_API int coati_tracepoint_find(const struct coati_tracepoint *tp, const char *name);
-/* The value of field @index; -EINVAL when there is no such field, -EBADMSG when it lies outside the payload.  Hot. */
+/* The value of field @index; -EINVAL when there is no such field, -EBADMSG when it lies outside the
+ * payload. Hot. */
 COATI_API int coati_tracepoint_read(const struct coati_tracepoint *tp, uint32_t index,
 				    const struct coati_payload *p, struct coati_field_value *ret);
 /* Element @i of an array, extended to 64 bits; 0 past the end. */
@@ -617,17 +629,18 @@ COATI_API uint64_t coati_field_value_at(const struct coati_field_value *v, uint3
 
 /* Names of kernel addresses, for those who have them. */
 struct coati_symbol_source {
-	/* Name of the function at @addr and how far into it that is; negative when there is none. The name lives until the
-	 * next call. */
+	/* Name of the function at @addr and how far into it that is; negative when there is none.
+	 * The name lives until the next call. */
 	int (*find)(void *context, uint64_t addr, const char **ret_name, uint64_t *ret_offset);
 	void *context;
 };
 
 /* Is its print format one that we can evaluate? 0: printing gives name=value for all fields. */
 COATI_API int coati_tracepoint_is_understood(const struct coati_tracepoint *tp);
-/* The payload as the kernel would print it, or as name=value. As snprintf: the length of the whole text, of which at most
- * cap - 1 bytes are written, always terminated when @cap is not 0. -EBADMSG: a field that is to be printed lies outside
- * the payload. @symbols may be NULL: addresses are then printed as numbers.  Hot. */
+/* The payload as the kernel would print it, or as name=value. As snprintf: the length of the whole
+ * text, of which at most cap - 1 bytes are written, always terminated when @cap is not 0. -EBADMSG:
+ * a field that is to be printed lies outside the payload. @symbols may be NULL: addresses are then
+ * printed as numbers. Hot. */
 COATI_API int coati_tracepoint_print(const struct coati_tracepoint *tp,
 				     const struct coati_payload *p,
 				     const struct coati_symbol_source *symbols, char *buf,

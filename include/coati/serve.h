@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Endpoints of a running program, part of libcoati-live: what Go programs have under /debug/pprof/, for C and C++.
+ * Endpoints of a running program, part of libcoati-live: what Go programs have under /debug/pprof/,
+ * for C and C++.
  *
  *	struct coati_server *server;
  *	coati_serve("unix:/run/app.coati", NULL, &server, &err);
@@ -9,29 +10,39 @@
  *
  *	curl --unix-socket /run/app.coati http://localhost/debug/pprof/
  *
- * One call starts one thread, which sleeps until somebody asks; before it there is no thread, no descriptor and no memory, and after
- * coati_server_stop() there is none again, but for what profiles that were asked for keep for the next one (unwind tables, buffers, a signal handler each). A page that takes a while is made by another thread, which ends with it, so that all others answer meanwhile. Served are (and
- * /debug/pprof/ lists them):
+ * One call starts one thread, which sleeps until somebody asks; before it there is no thread, no
+ * descriptor and no memory, and after coati_server_stop() there is none again, but for what
+ * profiles that were asked for keep for the next one (unwind tables, buffers, a signal handler
+ * each). A page that takes a while is made by another thread, which ends with it, so that all
+ * others answer meanwhile. Served are (and /debug/pprof/ lists them):
  *
  *	/debug/pprof/			the index
  *	/debug/pprof/cmdline		the command line, its words ended by zero bytes
- *	/debug/pprof/symbol		names of addresses (?0x1234+0x5678, or as the body of a POST), for pprof; of static functions, too
+ *	/debug/pprof/symbol		names of addresses (?0x1234+0x5678, or as the body of a
+ *					POST), for pprof; of static functions, too
  *	/debug/pprof/profile?seconds=30	a CPU profile (<coati/sampler.h>), 1 to 3600 seconds;
  *					hz=1000 sets the rate, clock=wall samples wall time
- *	/debug/pprof/heap		memory in use, and /debug/pprof/allocs what was ever allocated, after coati_heap_start() (<coati/heap.h>)
- *	/debug/pprof/mutex		who lets others wait for locks, and /debug/pprof/block who waits, after coati_locks_start() (<coati/locks.h>)
+ *	/debug/pprof/heap		memory in use, and /debug/pprof/allocs what was ever
+ *					allocated, after coati_heap_start() (<coati/heap.h>)
+ *	/debug/pprof/mutex		who lets others wait for locks, and /debug/pprof/block who
+ *					waits, after coati_locks_start() (<coati/locks.h>)
  *	/debug/pprof/threads		the stacks of all threads; also as /debug/pprof/goroutine
  *	/debug/pprof/threadcreate	who started threads, after coati_threadcreate_start()
  *	/debug/pprof/NAME		a custom profile of this name (<coati/custom.h>)
- *	/debug/pprof/trace?seconds=1	a recording of the next seconds for `coati trace`, in programs that use labels or <coati/tracer.h>
- *	/metrics			CPU time, memory, threads, files and what the library counts, for Prometheus (text or OpenMetrics)
+ *	/debug/pprof/trace?seconds=1	a recording of the next seconds for `coati trace`, in
+ *					programs that use labels or <coati/tracer.h>
+ *	/metrics			CPU time, memory, threads, files and what the library
+ *					counts, for Prometheus (text or OpenMetrics)
  *
- * Profiles are files for pprof, with names and labels. Names come from the symbol tables of the files that are loaded, and where those cannot be read, or are others by now, from the
- * dynamic tables in memory; without /proc (after chroot) code is found by the dynamic loader. debug=1 gives text instead, and threads?debug=2 each thread by itself: its number, name, state and CPU time, the
- * place in the kernel where it waits, its labels and its stack. seconds=N for heap, allocs, mutex and block gives what came in so many seconds.
+ * Profiles are files for pprof, with names and labels. Names come from the symbol tables of the
+ * files that are loaded, and where those cannot be read, or are others by now, from the dynamic
+ * tables in memory; without /proc (after chroot) code is found by the dynamic loader. debug=1 gives
+ * text instead, and threads?debug=2 each thread by itself: its number, name, state and CPU time,
+ * the place in the kernel where it waits, its labels and its stack. seconds=N for heap, allocs,
+ * mutex and block gives what came in so many seconds.
  *
- * One CPU profile is taken at a time: who asks for another one meanwhile is answered with status 429, and so is who asks when eight pages are being made. When its
- * client leaves, a profile ends.
+ * One CPU profile is taken at a time: who asks for another one meanwhile is answered with status
+ * 429, and so is who asks when eight pages are being made. When its client leaves, a profile ends.
  *
  * The stacks of threads that sleep in a system call are read without disturbing them: the kernel
  * shows their stack pointer and instruction pointer, and the walk goes on from there by unwind
@@ -43,15 +54,20 @@
  * stack. A thread that begins to sleep between the look at it and its signal gets EINTR, as
  * signal(7) has it.
  *
- * Who may ask. On a unix socket: the user of the process and root, by the credentials that the kernel vouches for; the file is made for its
- * owner alone. On TCP: everybody on this machine, as the address is one of loopback unless COATI_SERVE_ANYWHERE is set; requests whose Host is not
- * this machine are refused, so that no web page reaches it through a name of its own, and so are those that a browser sends for another site.
+ * Who may ask. On a unix socket: the user of the process and root, by the credentials that the
+ * kernel vouches for; the file is made for its owner alone. On TCP: everybody on this machine, as
+ * the address is one of loopback unless COATI_SERVE_ANYWHERE is set; requests whose Host is not
+ * this machine are refused, so that no web page reaches it through a name of its own, and so are
+ * those that a browser sends for another site.
  *
- * Requests have limits: 8 KiB for the head, 256 KiB for a body, timeout_ms from the first byte to the last, max_clients at a time. More wait
- * in line, but not for clients that are quiet: one that has not sent a whole request 0.1 s after it came, or keeps the connection open when it has its answer, makes room for
- * the next, oldest first. Anything else is answered with an error that says what is wrong, and the connection is closed; every answer closes it.
+ * Requests have limits: 8 KiB for the head, 256 KiB for a body, timeout_ms from the first byte to
+ * the last, max_clients at a time. More wait in line, but not for clients that are quiet: one that
+ * has not sent a whole request 0.1 s after it came, or keeps the connection open when it has its
+ * answer, makes room for the next, oldest first. Anything else is answered with an error that says
+ * what is wrong, and the connection is closed; every answer closes it.
  *
- * The thread has all signals blocked and never raises SIGPIPE. After fork() the child has no server: its copies of the sockets are closed.
+ * The thread has all signals blocked and never raises SIGPIPE. After fork() the child has no
+ * server: its copies of the sockets are closed.
  */
 #ifndef COATI_SERVE_H
 #define COATI_SERVE_H
@@ -75,10 +91,11 @@ struct coati_server;
 struct coati_serve_opts {
 	uint64_t size; /* of this struct, set by the caller */
 	uint32_t flags;
-	uint32_t
-		timeout_ms; /* for a client to send its request, and to take each 64 KiB of the answer; 0: 10 s */
+	/* for a client to send its request, and to take each 64 KiB of the answer; 0: 10 s */
+	uint32_t timeout_ms;
 	uint32_t max_clients; /* served at a time, at most 4096; 0: 64 */
-	/* How the stacks of threads and of CPU profiles are followed, as in <coati/sampler.h>; heap and locks have options of their own. */
+	/* How the stacks of threads and of CPU profiles are followed, as in <coati/sampler.h>; heap
+	 * and locks have options of their own. */
 	enum coati_sampler_stacks stacks;
 };
 
@@ -86,14 +103,16 @@ struct coati_serve_opts {
  *	unix:PATH	a socket of the file system; one that nobody listens on any more is replaced
  *	PORT		127.0.0.1; port 0 takes a free one, which coati_server_port() tells
  *	ADDRESS:PORT	localhost (127.0.0.1), an IPv4 address, or an IPv6 address in brackets
- * @opts may be NULL. -EINVAL for a text that is none of these, -EPERM for an address that is not of loopback without COATI_SERVE_ANYWHERE, -EADDRINUSE, -ENOSPC
- * for more than 8 servers in a process.  Thread: any.  Signal: not safe. */
+ * @opts may be NULL. -EINVAL for a text that is none of these, -EPERM for an address that is not of
+ * loopback without COATI_SERVE_ANYWHERE, -EADDRINUSE, -ENOSPC for more than 8 servers in a process.
+ * Thread: any. Signal: not safe. */
 COATI_API int coati_serve(const char *where, const struct coati_serve_opts *opts,
 			  struct coati_server **ret, struct coati_error *err);
 /* The port, 0 for a unix socket.  Thread: any. */
 COATI_API uint16_t coati_server_port(const struct coati_server *server);
-/* End the thread, drop the clients, remove the socket file, free everything. In a child after fork() it does nothing: the server is the
- * parent's. NULL is fine.  Thread: any but the server's own. */
+/* End the thread, drop the clients, remove the socket file, free everything. In a child after
+ * fork() it does nothing: the server is the parent's. NULL is fine. Thread: any but the server's
+ * own. */
 COATI_API void coati_server_stop(struct coati_server *server);
 
 /* ---- in a server of one's own ----

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Station trace, one timeline: what each thread did when, as the kernel saw it, and what the program was working on meanwhile, as its live
- * events tell. Recordings come in; threads with their states, tasks with their ledgers, who woke whom, and why the slow ones are slow come out.
+ * Station trace, one timeline: what each thread did when, as the kernel saw it, and what the
+ * program was working on meanwhile, as its live events tell. Recordings come in; threads with their
+ * states, tasks with their ledgers, who woke whom, and why the slow ones are slow come out.
  *
  *	coati_timeline_new(NULL, &t, &err);
  *	coati_timeline_read(t, "coati.data", NULL, NULL, &err);
@@ -11,10 +12,11 @@
  *	}
  *	coati_timeline_free(&t);
  *
- * Times are CLOCK_MONOTONIC nanoseconds. Kernel events and live events meet on that clock; live events may be off by coati_timeline_info.clock_error.
- * A ledger has a part for everything that the time was spent on, and its parts add up to the duration: what is not known is a part, too.
- * Memory is proportional to the events, with a ceiling; what is over it is counted as refused. One object, one thread at a time. Strings and
- * arrays live as long as the timeline.
+ * Times are CLOCK_MONOTONIC nanoseconds. Kernel events and live events meet on that clock; live
+ * events may be off by coati_timeline_info.clock_error. A ledger has a part for everything that the
+ * time was spent on, and its parts add up to the duration: what is not known is a part, too. Memory
+ * is proportional to the events, with a ceiling; what is over it is counted as refused. One object,
+ * one thread at a time. Strings and arrays live as long as the timeline.
  */
 #ifndef COATI_TIMELINE_H
 #define COATI_TIMELINE_H
@@ -33,7 +35,7 @@ extern "C" {
 
 #define COATI_TIMELINE_NONE UINT32_MAX /* no thread, no stack, no task */
 
-/* ---- making one ----------------------------------------------------------------------------------------------- */
+/* ---- making one ---- */
 
 struct coati_timeline_opts {
 	uint64_t size;
@@ -47,8 +49,9 @@ COATI_API int coati_timeline_new(const struct coati_timeline_opts *opts,
 				 struct coati_timeline **ret, struct coati_error *err);
 /* *t becomes NULL; NULL in it is fine. */
 COATI_API void coati_timeline_free(struct coati_timeline **t);
-/* Read a recording (path as for coati_recording_open) and make the timeline of it: coati_timeline_end() is called. One recording a timeline. @fn may
- * be NULL. A file that is cut or damaged: 0, and a note. */
+/* Read a recording (path as for coati_recording_open) and make the timeline of it:
+ * coati_timeline_end() is called. One recording a timeline. @fn may be NULL. A file that is cut or
+ * damaged: 0, and a note. */
 COATI_API int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progress_fn fn,
 				  void *ctx, struct coati_error *err);
 
@@ -63,13 +66,19 @@ enum coati_timeline_kind {
 	/* it runs, on cpu; other: who left the CPU for it, -1: nobody did, 0: not said; stack:
 	 * where it had slept when the recording began, or NONE */
 	COATI_TIMELINE_IN,
-	COATI_TIMELINE_OUT, /* it leaves its CPU; flag PREEMPTED: it would run on; stack: where, or NONE; wait: what for */
-	COATI_TIMELINE_WAKE, /* it (tid; 0: nobody, an idle CPU) wakes thread @other; stack: of the waker; flag IRQ: not the thread did, but an interrupt */
+	/* it leaves its CPU; flag PREEMPTED: it would run on; stack: where, or NONE; wait: what
+	 * for */
+	COATI_TIMELINE_OUT,
+	/* it (tid; 0: nobody, an idle CPU) wakes thread @other; stack: of the waker; flag IRQ: not
+	 * the thread did, but an interrupt */
+	COATI_TIMELINE_WAKE,
 	COATI_TIMELINE_SYSCALL, /* number: it entered this system call */
 	COATI_TIMELINE_SYSRET,	/* it left it */
 	COATI_TIMELINE_FAULT,	/* page fault */
-	COATI_TIMELINE_SAMPLE, /* it was seen running, with this stack; wait FAULT: in the handling of a page fault */
-	COATI_TIMELINE_IRQ_ENTRY, /* number: an interrupt of this kind begins while it runs; they nest */
+	/* it was seen running, with this stack; wait FAULT: in the handling of a page fault */
+	COATI_TIMELINE_SAMPLE,
+	/* number: an interrupt of this kind begins while it runs; they nest */
+	COATI_TIMELINE_IRQ_ENTRY,
 	COATI_TIMELINE_IRQ_EXIT, /* number: it ends */
 	/* number: the host of a virtual machine took at most so many ns from CPUs; time 0: in all,
 	 * or else between the times @id and @time */
@@ -84,14 +93,14 @@ enum coati_timeline_kind {
 	COATI_TIMELINE_RANGE, /* text: name; number: the region ends now and began so many ns ago */
 	COATI_TIMELINE_LABELS, /* text: KEY=VALUE, separated by commas: the whole set from now on */
 	COATI_TIMELINE_LOG,    /* text */
-	COATI_TIMELINE_LIVE_LOST, /* number: so many live events of the thread are missing before this time */
+	/* number: so many live events of the thread are missing before this time */
+	COATI_TIMELINE_LIVE_LOST,
 };
 
 #define COATI_TIMELINE_PREEMPTED (UINT32_C(1) << 0)
 #define COATI_TIMELINE_IRQ	 (UINT32_C(1) << 1)
-#define COATI_TIMELINE_AGAIN \
-	(UINT32_C(1)         \
-	 << 2) /* TASK_BEGIN, REGION_BEGIN: it was open before; time is when it began, if that is known */
+/* TASK_BEGIN, REGION_BEGIN: it was open before; time is when it began, if that is known */
+#define COATI_TIMELINE_AGAIN (UINT32_C(1) << 2)
 
 /* Of a wake: nobody recorded it, but the waker ended then, and that is what was waited for. */
 #define COATI_TIMELINE_IMPLIED (UINT32_C(1) << 3)
@@ -109,12 +118,13 @@ struct coati_timeline_event {
 	uint64_t number;
 	const char *text; /* copied */
 };
-/* Kernel events in order of time; live events in order of time; the two in any order to each other. -ENOMEM; -EINVAL: no such kind, or after the end. */
+/* Kernel events in order of time; live events in order of time; the two in any order to each other.
+ * -ENOMEM; -EINVAL: no such kind, or after the end. */
 COATI_API int coati_timeline_add(struct coati_timeline *t, const struct coati_timeline_event *e);
 /* Everything is there: @time is when the recording ended, 0: at the last event. */
 COATI_API int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct coati_error *err);
 
-/* ---- what it is worth ----------------------------------------------------------------------------------------- */
+/* ---- what it is worth ---- */
 
 /* coati_timeline_info.has */
 #define COATI_TIMELINE_HAS_SWITCHES (UINT32_C(1) << 0)
@@ -141,8 +151,8 @@ struct coati_timeline_info {
 	uint64_t lost;	       /* kernel records */
 	uint64_t live_lost;    /* live events */
 	uint64_t live_damaged; /* batches of live events that make no sense */
-	uint64_t
-		late; /* events that came out of order, and were put at the time of the one before */
+	/* events that came out of order, and were put at the time of the one before */
+	uint64_t late;
 	uint64_t refused;	/* over a ceiling */
 	uint64_t unpaired;	/* ends without a beginning, and the like */
 	uint64_t clock_error;	/* of live events against those of the kernel, at most: ns */
@@ -166,7 +176,7 @@ COATI_API const struct coati_trace_finding *coati_timeline_finding(const struct 
 COATI_API struct coati_profile *coati_timeline_profile(const struct coati_timeline *t);
 COATI_API struct coati_view *coati_timeline_view(const struct coati_timeline *t);
 
-/* ---- threads -------------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 struct coati_timeline_thread {
 	int32_t pid, tid;
@@ -218,9 +228,10 @@ struct coati_timeline_log {
 COATI_API int coati_timeline_log(const struct coati_timeline *t, uint32_t thread, uint32_t i,
 				 struct coati_timeline_log *ret);
 
-/* ---- ledgers -------------------------------------------------------------------------------------------------- */
+/* ---- ledgers ---- */
 
-/* The parts: enum coati_wait, and two more. RUNNING is without IRQ where interrupts were recorded. */
+/* The parts: enum coati_wait, and two more. RUNNING is without IRQ where interrupts were
+ * recorded. */
 #define COATI_PART_NOBODY COATI_WAIT_COUNT	 /* of a task: no thread works on it */
 #define COATI_PART_IRQ	  (COATI_WAIT_COUNT + 1) /* on a CPU, which served interrupts meanwhile */
 #define COATI_PART_COUNT  (COATI_WAIT_COUNT + 2)
@@ -238,7 +249,7 @@ COATI_API const char *coati_part_name(uint32_t part);
 COATI_API int coati_timeline_ledger(const struct coati_timeline *t, uint32_t thread, uint64_t from,
 				    uint64_t to, struct coati_ledger *ret);
 
-/* ---- tasks ---------------------------------------------------------------------------------------------------- */
+/* ---- tasks ---- */
 
 struct coati_timeline_task {
 	uint64_t id, parent;
@@ -264,8 +275,9 @@ struct coati_timeline_span {
 };
 COATI_API int coati_timeline_span(const struct coati_timeline *t, uint32_t task, uint32_t i,
 				  struct coati_timeline_span *ret);
-/* Where several threads work on it at once, the one that gets farthest counts: who runs before who is interrupted before who waits for a CPU before who is blocked. Threads that
- * work on tasks below it count, too. */
+/* Where several threads work on it at once, the one that gets farthest counts: who runs before who
+ * is interrupted before who waits for a CPU before who is blocked. Threads that work on tasks below
+ * it count, too. */
 COATI_API int coati_timeline_task_ledger(const struct coati_timeline *t, uint32_t task,
 					 struct coati_ledger *ret);
 
@@ -285,7 +297,7 @@ COATI_API int coati_timeline_type(const struct coati_timeline *t, uint32_t i,
 /* Its number, by name: a task type before a region; NONE. */
 COATI_API uint32_t coati_timeline_find_type(const struct coati_timeline *t, const char *name);
 
-/* ---- who woke whom --------------------------------------------------------------------------------------------- */
+/* ---- who woke whom ---- */
 
 struct coati_timeline_wake {
 	uint64_t time;
@@ -307,9 +319,10 @@ COATI_API uint32_t coati_timeline_wake_count(const struct coati_timeline *t);
 COATI_API int coati_timeline_wake(const struct coati_timeline *t, uint32_t i,
 				  struct coati_timeline_wake *ret);
 
-/* ---- the critical path of a task ------------------------------------------------------------------------------- */
+/* ---- the critical path of a task ---- */
 
-/* What the end of the task waited for, step by step: where a thread was blocked and another one woke it, what that one did meanwhile. */
+/* What the end of the task waited for, step by step: where a thread was blocked and another one
+ * woke it, what that one did meanwhile. */
 struct coati_timeline_step {
 	uint64_t begin, end;
 	uint32_t thread; /* NONE: nobody worked on it */
@@ -317,17 +330,19 @@ struct coati_timeline_step {
 	uint32_t stack;
 	uint32_t task; /* that the thread worked on, or NONE */
 };
-/* In order of time, without gaps, from the task's beginning to its end. Free with coati_timeline_path_free(). */
+/* In order of time, without gaps, from the task's beginning to its end. Free with
+ * coati_timeline_path_free(). */
 COATI_API int coati_timeline_path(const struct coati_timeline *t, uint32_t task,
 				  struct coati_timeline_step **ret, size_t *ret_nr,
 				  struct coati_error *err);
 COATI_API void coati_timeline_path_free(struct coati_timeline_step **steps);
 
-/* ---- why the slow ones are slow --------------------------------------------------------------------------------- */
+/* ---- why the slow ones are slow ---- */
 
 enum coati_why_kind {
 	COATI_WHY_PART = 0, /* of the ledger; RUNNING is without FAULTS */
-	COATI_WHY_FAULTS, /* running in page faults: their number, times what one costs by all instances together */
+	/* running in page faults: their number, times what one costs by all instances together */
+	COATI_WHY_FAULTS,
 	COATI_WHY_REGION, /* where: time in regions of one name, whatever happened there */
 };
 enum coati_why_verdict {
@@ -399,7 +414,8 @@ struct coati_why {
 	uint32_t without_cpu;
 	uint64_t threshold;   /* no slow one is shorter, and no other is longer; ns */
 	double slow, typical; /* mean durations; without_cpu: less the waiting for a CPU */
-	double machine; /* share of the extra time that is waiting for a CPU or interrupts, 0 to 1 */
+	/* share of the extra time that is waiting for a CPU or interrupts, 0 to 1 */
+	double machine;
 	/* share of the extra running time in which samples were taken; negative: not known */
 	double seen;
 	/* of the ledger, causes first, the most extra time first; then regions likewise */

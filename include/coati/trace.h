@@ -6,7 +6,8 @@
  *	struct coati_trace *t = NULL;
  *	coati_trace_new(NULL, &t, &err);
  *	const struct coati_trace_event *e;
- *	while (batches) {		payloads of kind COATI_BATCH_TRACE of a recording, or of a flight recorder
+ *	while (batches) {		payloads of kind COATI_BATCH_TRACE of a recording, or of a
+ *					flight recorder
  *		coati_trace_feed(t, bytes, size, where, &err);
  *		while ((n = coati_trace_next(t, &e)) > 0)
  *			use(e);
@@ -39,14 +40,14 @@
 extern "C" {
 #endif
 
-/* ---- events
- * ---------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 enum coati_trace_kind {
 	COATI_TRACE_UNKNOWN = 0,
 	COATI_TRACE_REGION_BEGIN,
 	COATI_TRACE_REGION_END, /* the innermost of its thread and slot; site as in its begin */
-	COATI_TRACE_RANGE, /* a whole region at once, written at its end: it began at time - duration */
+	/* a whole region at once, written at its end: it began at time - duration */
+	COATI_TRACE_RANGE,
 	COATI_TRACE_TASK_BEGIN,	  /* id, parent; site has its type */
 	COATI_TRACE_TASK_END,	  /* id; site and parent as in its begin */
 	COATI_TRACE_TASK_ENTER,	  /* the thread works on task id from now on; 0: on none */
@@ -56,37 +57,39 @@ enum coati_trace_kind {
 	COATI_TRACE_FLOW,	  /* id; number: phase 0 begin, 1 step, 2 end */
 	COATI_TRACE_INSTANT,	  /* fields: coati_trace_field_next() */
 	COATI_TRACE_RESOURCE_NEW, /* type, id, to: its state; text: its name */
-	COATI_TRACE_RESOURCE_SET, /* type, id, from, to; text: the reason; duration: of the state that it left */
+	/* type, id, from, to; text: the reason; duration: of the state that it left */
+	COATI_TRACE_RESOURCE_SET,
 	COATI_TRACE_RESOURCE_END, /* type, id, from; duration: of its life */
 	COATI_TRACE_THREAD_NAME,  /* text */
 	COATI_TRACE_PROCESS_NAME, /* text */
 	COATI_TRACE_SAMPLE,	  /* stack; number: CPU nanoseconds that it stands for */
 	COATI_TRACE_LABELS,	  /* the whole set from now on: coati_trace_label_next() */
-	COATI_TRACE_LOST, /* number: events that the writer had no room for; id, parent: times of the first and the last */
-	COATI_TRACE_MISSING, /* number: batches of this thread that are not in the input; they lay before this place */
+	/* number: events that the writer had no room for; id, parent: times of the first and the
+	 * last */
+	COATI_TRACE_LOST,
+	/* number: batches of this thread that are not in the input; they lay before this place */
+	COATI_TRACE_MISSING,
 	COATI_TRACE_KINDS,
 };
 
 /* coati_trace_event.flags */
-#define COATI_TRACE_CLOCK_UNKNOWN \
-	(UINT32_C(1) << 0) /* the time is a guess: the clocks contradict each other */
-#define COATI_TRACE_REOPENED \
-	(UINT32_C(1)         \
-	 << 1) /* repeated: it began `duration` before; begins, enter and resource_new */
-#define COATI_TRACE_KNOWN \
-	(UINT32_C(1) << 2) /* with REOPENED: its begin was given already, nothing changes */
-#define COATI_TRACE_CUT (UINT32_C(1) << 3) /* the text was longer: text.full_size */
-#define COATI_TRACE_ILLEGAL \
-	(UINT32_C(1)        \
-	 << 4) /* a transition that the type does not allow, or from another state than the last */
+/* the time is a guess: the clocks contradict each other */
+#define COATI_TRACE_CLOCK_UNKNOWN (UINT32_C(1) << 0)
+/* repeated: it began `duration` before; begins, enter and resource_new */
+#define COATI_TRACE_REOPENED (UINT32_C(1) << 1)
+/* with REOPENED: its begin was given already, nothing changes */
+#define COATI_TRACE_KNOWN (UINT32_C(1) << 2)
+#define COATI_TRACE_CUT	  (UINT32_C(1) << 3) /* the text was longer: text.full_size */
+/* a transition that the type does not allow, or from another state than the last */
+#define COATI_TRACE_ILLEGAL  (UINT32_C(1) << 4)
 #define COATI_TRACE_NO_BEGIN (UINT32_C(1) << 5) /* an end whose begin is not known */
 #define COATI_TRACE_LATE     (UINT32_C(1) << 6) /* came in after later ones had been given out */
-#define COATI_TRACE_UNRESOLVED \
-	(UINT32_C(1) << 7) /* a string, stack or site that it refers to is not in the input */
+/* a string, stack or site that it refers to is not in the input */
+#define COATI_TRACE_UNRESOLVED (UINT32_C(1) << 7)
 #define COATI_TRACE_INCOMPLETE (UINT32_C(1) << 8) /* its generation has no end mark */
 
-#define COATI_TRACE_NEW_THREAD \
-	(UINT32_C(1) << 9) /* the first of a thread that has the number of an earlier one */
+/* the first of a thread that has the number of an earlier one */
+#define COATI_TRACE_NEW_THREAD	(UINT32_C(1) << 9)
 #define COATI_TRACE_NEW_PROCESS (UINT32_C(1) << 10) /* the same of a process */
 
 #define COATI_TRACE_NO_DURATION UINT64_MAX
@@ -120,8 +123,8 @@ struct coati_trace_event {
 	uint64_t error; /* it may be off by so many ns */
 	uint32_t pid, tid;
 	uint16_t kind; /* enum coati_trace_kind */
-	uint16_t
-		slot; /* 0; 1: from a signal handler that interrupted the writing of another event */
+	/* 0; 1: from a signal handler that interrupted the writing of another event */
+	uint16_t slot;
 	uint32_t flags;
 	uint64_t generation;
 	uint64_t task;			     /* that the thread works on; 0 none or not known */
@@ -166,8 +169,7 @@ COATI_API int coati_trace_label_next(const struct coati_trace_event *e, struct c
 				     struct coati_trace_text *ret_key,
 				     struct coati_trace_text *ret_value);
 
-/* ---- the reader
- * --------------------------------------------------------------------------------------------- */
+/* ---- the reader ---- */
 
 struct coati_trace_opts {
 	uint64_t size;
@@ -249,8 +251,7 @@ COATI_API int coati_trace_open_regions(struct coati_trace *t, const struct coati
 COATI_API int coati_trace_open_tasks(struct coati_trace *t, const struct coati_trace_open **ret,
 				     uint32_t *ret_nr);
 
-/* ---- flight recorders
- * --------------------------------------------------------------------------------------- */
+/* ---- flight recorders ---- */
 
 /*
  * The memory of a flight recorder, of a process that lives or has died: a file below
@@ -278,8 +279,8 @@ struct coati_flight_info {
 	uint64_t watcher;      /* pid of one that records it from outside, 0 none */
 	uint64_t modified_ns;  /* of the file, CLOCK_REALTIME; 0 not known */
 	uint32_t nr_chunks, nr_used;
-	uint32_t
-		nr_changed; /* chunks that were given to somebody else while they were read: left out */
+	/* chunks that were given to somebody else while they were read: left out */
+	uint32_t nr_changed;
 	uint32_t nr_damaged; /* that make no sense */
 	/* Of the file, as the kernel says; @uid is what its writer says. In a core file that of the
 	 * core. */
@@ -304,8 +305,7 @@ COATI_API int coati_flight_next(struct coati_flight *f, const void **ret, size_t
 				uint64_t *ret_where);
 COATI_API void coati_flight_close(struct coati_flight **f);
 
-/* ---- switching a tracer on from outside
- * ---------------------------------------------------------------------- */
+/* ---- switching a tracer on from outside ---- */
 
 /* Of a process that runs and has libcoati-live in it. Fields are the library's; fd -1: nothing to
  * release. */
@@ -324,8 +324,7 @@ COATI_API int coati_live_answer(const struct coati_live_ask *ask, struct coati_e
 /* It is not wanted any more: ends within a second or so, also when this process dies without. */
 COATI_API void coati_live_release(struct coati_live_ask *ask);
 
-/* ---- text
- * ---------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 /* One line without its newline: "12.000000345 7/7 region_begin site="parse" depth=0 task=3".
  * Texts are quoted, with escapes for what is not printable. Returns the length that the whole
@@ -333,14 +332,13 @@ COATI_API void coati_live_release(struct coati_live_ask *ask);
 COATI_API size_t coati_trace_event_format(const struct coati_trace *t,
 					  const struct coati_trace_event *e, char *buf, size_t cap);
 
-/* ---- what samples belong to
- * ------------------------------------------------------------------------------------ */
+/* ---- what samples belong to ---- */
 
 /* Labels for the samples of a profile, from the live events of the same recording: those that the
  * thread had at that time, besides them "task", the type of the task that it worked on, and
  * "region", the names of the regions that were open with " > " between, the outermost first.
- * Ranges, which are written when they are over, are none of these. A label of the program's own with
- * one of these names wins. Recordings are walked once more for it, which a stream cannot be:
+ * Ranges, which are written when they are over, are none of these. A label of the program's own
+ * with one of these names wins. Recordings are walked once more for it, which a stream cannot be:
  * -EOPNOTSUPP. */
 struct coati_contexts;
 struct coati_context_source;
@@ -353,8 +351,7 @@ COATI_API const struct coati_context_source *coati_contexts_source(const struct 
  * alone that programs took of themselves, with theirs. Streams have them, too. */
 COATI_API const struct coati_context_source *coati_contexts_samples(const struct coati_contexts *c);
 
-/* ---- the validator
- * ------------------------------------------------------------------------------------------ */
+/* ---- the validator ---- */
 
 /* Looks at events one by one with a memory of its own and says what cannot be: time that runs
  * backwards in a thread, regions and tasks that end without having begun, begin twice or end in

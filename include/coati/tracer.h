@@ -8,12 +8,13 @@
  *		struct coati_live_task task;
  *
  *		COATI_TASK_BEGIN(&task, "request", NULL);
- *		COATI_TASK_SCOPE(&task);		this thread works on it until the end of the block
+ *		COATI_TASK_SCOPE(&task);		this thread works on it until the end of the
+ *							block
  *		{
  *			COATI_REGION("parse");		until the end of the block
  *			...
  *		}
- *		COATI_LOG("http", "%s: %d bytes", r->path, r->size);	formatted only while somebody records
+ *		COATI_LOG("http", "%s: %d bytes", r->path, r->size);	formatted if recorded
  *		coati_task_end(&task);
  *	}
  *
@@ -77,25 +78,27 @@ enum coati_site_kind {
 #define COATI_SITE_STACK (1u << 0) /* every event of it with its stack */
 #define COATI_SITE_LAZY	 (1u << 1) /* regions: written only when something is written inside */
 
-/* A place in the program: static, so that its texts are written once. The library copies them at the
- * first use, so that the library that holds the site may be unloaded. The macros fill it in. */
+/* A place in the program: static, so that its texts are written once. The library copies them at
+ * the first use, so that the library that holds the site may be unloaded. The macros fill it in. */
 struct coati_site {
-	uint64_t
-		quick; /* the library's, as are id and mask: the event of a region but for its time; 0: the long way */
+	/* the library's, as are id and mask: the event of a region but for its time; 0: the long
+	 * way */
+	uint64_t quick;
 	uint64_t mask; /* bit of its category; ~0 before the first use; 0: switched off */
 	uint32_t id,
 		flags; /* id: 0 before the first use; flags: COATI_SITE_STACK, COATI_SITE_LAZY */
-	uint64_t
-		min_ns; /* regions: written only when they last so long, or something is written inside */
+	/* regions: written only when they last so long, or something is written inside */
+	uint64_t min_ns;
 	const char *name, *category, *file, *function;
-	const char *
-		fields; /* of COATI_SITE_INSTANT: "fd:i bytes:u ratio:d from:s addr:x", else NULL */
+	/* of COATI_SITE_INSTANT: "fd:i bytes:u ratio:d from:s addr:x", else NULL */
+	const char *fields;
 	uint32_t line, kind;
 };
 
 /* clang-format off */
 #define COATI_SITE_FOR(function, kind, category, name, fields, flags, min_ns) \
-	{ 0, ~UINT64_C(0), 0, flags, min_ns, name, category, __FILE__, function, fields, __LINE__, kind }
+	{ 0,	    ~UINT64_C(0), 0,	    flags,  min_ns,   name,     \
+	  category, __FILE__,	  function, fields, __LINE__, kind }
 /* In a function; outside of one COATI_SITE_FOR(""), as there is no name. */
 #define COATI_SITE(kind, category, name, fields, flags, min_ns) \
 	COATI_SITE_FOR(__func__, kind, category, name, fields, flags, min_ns)
@@ -174,8 +177,8 @@ COATI_API COATI_SIGSAFE void coati_instant(struct coati_site *site, ...);
 struct coati_resource_type {
 	const char *name;
 	const char *const *states;
-	const uint64_t
-		*next;	/* set of the states that may follow each, one bit a state; NULL: any */
+	/* set of the states that may follow each, one bit a state; NULL: any */
+	const uint64_t *next;
 	uint32_t count; /* of states, at most 64 */
 	uint32_t id;	/* 0 before the first use; the library's */
 };
@@ -198,10 +201,10 @@ COATI_API COATI_SIGSAFE void coati_resource_end(struct coati_resource *resource)
 
 /* ---- names ---- */
 
-/* As shown for this thread, and for the process. That of a thread is kept, and written for recorders
- * that start later (its first 63 bytes); that of the process is an event like all others, which a
- * recorder that starts later, or has dropped the generation in which it was written, does not know.
- * pthread_setname_np() is for the kernel's side. */
+/* As shown for this thread, and for the process. That of a thread is kept, and written for
+ * recorders that start later (its first 63 bytes); that of the process is an event like all others,
+ * which a recorder that starts later, or has dropped the generation in which it was written, does
+ * not know. pthread_setname_np() is for the kernel's side. */
 COATI_API COATI_SIGSAFE void coati_thread_name(const char *name);
 COATI_API COATI_SIGSAFE void coati_process_name(const char *name);
 
@@ -306,14 +309,16 @@ enum coati_recorder_policy {
 };
 
 #define COATI_RECORDER_STACKS (1u << 0) /* the stack with every region, task, log */
-#define COATI_RECORDER_SAMPLES \
-	(1u                    \
-	 << 1) /* what <coati/sampler.h> samples meanwhile, in the same stream: the event live:cpu of coati report and export */
-#define COATI_RECORDER_LABELS (1u << 2) /* changes of labels */
+/* what <coati/sampler.h> samples meanwhile, in the same stream: the event live:cpu of coati report
+ * and export */
+#define COATI_RECORDER_SAMPLES (1u << 1)
+#define COATI_RECORDER_LABELS  (1u << 2) /* changes of labels */
 
 struct coati_recorder_opts {
 	uint64_t size; /* of this struct, set by the caller */
-	int fd; /* events are written here, generation by generation, as a perf.data for pipes; 0 or -1: they stay in memory (flight recorder) */
+	/* events are written here, generation by generation, as a perf.data for pipes; 0 or -1:
+	 * they stay in memory (flight recorder) */
+	int fd;
 	uint32_t flags; /* COATI_RECORDER_* */
 	enum coati_recorder_policy policy;
 	uint64_t
@@ -321,11 +326,12 @@ struct coati_recorder_opts {
 		 * decides how much memory there is for all */
 		bytes;
 	uint64_t window_ns; /* flight: older generations are dropped; 0: as many as fit */
-	uint64_t
-		generation_ns; /* how long a generation lasts; 0: 1 s. The shortest of all recorders counts */
+	/* how long a generation lasts; 0: 1 s. The shortest of all recorders counts */
+	uint64_t generation_ns;
 	const char *categories; /* "http,db" only these; "-noise" all but these; NULL: all */
-	const char *
-		directory; /* of the file that holds the memory; NULL: /dev/shm/coati-UID, or what can be had instead (coati_recorder_place); "": no name, gone with the process */
+	/* of the file that holds the memory; NULL: /dev/shm/coati-UID, or what can be had instead
+	 * (coati_recorder_place); "": no name, gone with the process */
+	const char *directory;
 	/* fd: a reader that takes no byte for so long is given up; the stream ends there. 0: never
 	 * while the recorder runs, and 5 s in coati_recorder_stop() */
 	uint64_t patience_ns;
@@ -386,9 +392,12 @@ struct coati_recorder_condition {
 	uint64_t size;		 /* of this struct, set by the caller */
 	const char *task_type;	 /* name of the tasks; at most 127 bytes */
 	uint64_t slower_than_ns; /* this long, or */
-	double times_p99; /* so many times as long as all but one in a hundred; looks at them once there were a hundred */
-	const char *
-		file; /* name, with %p process, %t time, %n program, %c number, %{VARIABLE}; from the second on the number is added where there is no %c */
+	/* so many times as long as all but one in a hundred; looks at them once there were a
+	 * hundred */
+	double times_p99;
+	/* name, with %p process, %t time, %n program, %c number, %{VARIABLE}; from the second on
+	 * the number is added where there is no %c */
+	const char *file;
 	uint32_t at_most; /* files; 0: 10 */
 	uint32_t reserved;
 	uint64_t pause_ns; /* between two; 0: 10 s */

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Station 4, from where: registers and a piece of stack to the frames of the callers, for code without frame pointers. Compact
- * tables are made once for each file from .eh_frame (or .debug_frame) and kept on disk by build id; a walk needs nothing else.
+ * Station 4, from where: registers and a piece of stack to the frames of the callers, for code
+ * without frame pointers. Compact tables are made once for each file from .eh_frame (or
+ * .debug_frame) and kept on disk by build id; a walk needs nothing else.
  *
  *	coati_unwinder_new(images, NULL, &u, &err);
- *	struct coati_unwind_input in = { .size = sizeof(in), .machine = COATI_MACHINE_X86_64, .find = my_find, .ctx = ctx,
- *					 .regs = regs, .reg_mask = mask, .stack = bytes, .stack_size = n, .stack_addr = sp };
+ *	struct coati_unwind_input in = { .size = sizeof(in), .machine = COATI_MACHINE_X86_64, .find
+ *	= my_find, .ctx = ctx,
+ *					 .regs = regs, .reg_mask = mask, .stack = bytes, .stack_size
+ *					 = n, .stack_addr = sp };
  *	struct coati_unwind_frame frames[128];
  *	int n = coati_unwind(u, &in, frames, 128, &end);
  *
- * No frame is guessed silently: each says how it was found, and the walk says why it ended. "End" (the outermost frame, where
- * the unwind data says so), "gap" (no rule for this address), "truncated" (the copy of the stack ends) and "limit" are different
- * things. Wrong unwind data ends a walk, it never makes it loop or read outside what it was given.
+ * No frame is guessed silently: each says how it was found, and the walk says why it ended. "End"
+ * (the outermost frame, where the unwind data says so), "gap" (no rule for this address),
+ * "truncated" (the copy of the stack ends) and "limit" are different things. Wrong unwind data ends
+ * a walk, it never makes it loop or read outside what it was given.
  */
 #ifndef COATI_UNWIND_H
 #define COATI_UNWIND_H
@@ -37,11 +41,14 @@ enum coati_machine {
 enum coati_frame_how {
 	COATI_FRAME_REGS = 0, /* the interrupted instruction itself */
 	COATI_FRAME_TABLE,    /* by a rule of the unwind tables */
-	COATI_FRAME_SIGNAL, /* what a signal interrupted: its address is exact, not a return address */
-	/* by frame pointer, where there are no tables or no rule (code made at run time, assembly): the record of the frame leads on
-	 * to the next one, and the return address lies behind a call as far as the code is known */
+	/* what a signal interrupted: its address is exact, not a return address */
+	COATI_FRAME_SIGNAL,
+	/* by frame pointer, where there are no tables or no rule (code made at run time, assembly):
+	 * the record of the frame leads on to the next one, and the return address lies behind a
+	 * call as far as the code is known */
 	COATI_FRAME_POINTER,
-	COATI_FRAME_GUESS, /* no rule: a value that was checked to lie right behind a call instruction */
+	/* no rule: a value that was checked to lie right behind a call instruction */
+	COATI_FRAME_GUESS,
 };
 
 /* Why a walk ended. */
@@ -51,7 +58,9 @@ enum coati_unwind_end {
 	COATI_UNWIND_UNMAPPED,	/* the address lies in nothing that is known */
 	COATI_UNWIND_TRUNCATED, /* the rest lies outside the copied piece of stack */
 	COATI_UNWIND_LIMIT,	/* more frames than there is room for */
-	COATI_UNWIND_BAD, /* the rule cannot be followed: a register or an expression that is not there, or the stack does not grow */
+	/* the rule cannot be followed: a register or an expression that is not there, or the stack
+	 * does not grow */
+	COATI_UNWIND_BAD,
 	COATI_UNWIND_END_COUNT,
 };
 COATI_API const char *coati_unwind_end_name(enum coati_unwind_end end);
@@ -73,7 +82,8 @@ struct coati_unwind_place {
 };
 /* 0, or -ENOENT. */
 typedef int (*coati_unwind_find_fn)(void *ctx, uint64_t addr, struct coati_unwind_place *ret);
-/* Eight bytes of the process' memory outside the copied stack, or negative; NULL function: nothing is readable there. */
+/* Eight bytes of the process' memory outside the copied stack, or negative; NULL function: nothing
+ * is readable there. */
 typedef int (*coati_unwind_read_fn)(void *ctx, uint64_t addr, uint64_t *ret);
 
 struct coati_unwind_input {
@@ -83,7 +93,8 @@ struct coati_unwind_input {
 	coati_unwind_find_fn find;
 	coati_unwind_read_fn read; /* may be NULL */
 	void *ctx;
-	/* Registers in the kernel's perf numbering (bit in reg_mask, lowest first), at least pc, sp and the frame pointer. */
+	/* Registers in the kernel's perf numbering (bit in reg_mask, lowest first), at least pc, sp
+	 * and the frame pointer. */
 	const uint64_t *regs;
 	uint64_t reg_mask;
 	const uint8_t *stack; /* bytes from @stack_addr on */
@@ -94,16 +105,16 @@ struct coati_unwind_input {
 struct coati_unwinder;
 
 /* coati_unwinder_opts.flags */
-#define COATI_UNWINDER_NO_CACHE \
-	(UINT32_C(1) << 0) /* tables are neither read from disk nor kept there */
+/* tables are neither read from disk nor kept there */
+#define COATI_UNWINDER_NO_CACHE (UINT32_C(1) << 0)
 
 struct coati_unwinder_opts {
 	uint64_t size;
 	uint32_t flags;
 	uint32_t reserved;
 	const char *cache_dir; /* NULL: as the images' */
-	uint64_t
-		max_bytes; /* of tables in memory, 0: 256 MiB; those not used for longest go first */
+	/* of tables in memory, 0: 256 MiB; those not used for longest go first */
+	uint64_t max_bytes;
 };
 
 /* @images must outlive it. */
@@ -111,10 +122,12 @@ COATI_API int coati_unwinder_new(struct coati_images *images,
 				 const struct coati_unwinder_opts *opts,
 				 struct coati_unwinder **ret, struct coati_error *err);
 COATI_API void coati_unwinder_free(struct coati_unwinder **u);
-/* Make the table of @image now rather than at the first frame in it. 0; negative errno and a sentence when it has none. */
+/* Make the table of @image now rather than at the first frame in it. 0; negative errno and a
+ * sentence when it has none. */
 COATI_API int coati_unwinder_prepare(struct coati_unwinder *u, uint32_t image,
 				     struct coati_error *err);
-/* The walk: number of frames, at least 1 (the pc itself) or negative: -EINVAL without pc and sp.  Hot: no allocation but for tables not seen before. */
+/* The walk: number of frames, at least 1 (the pc itself) or negative: -EINVAL without pc and sp.
+ * Hot: no allocation but for tables not seen before. */
 COATI_API int coati_unwind(struct coati_unwinder *u, const struct coati_unwind_input *in,
 			   struct coati_unwind_frame *frames, uint32_t max_frames,
 			   enum coati_unwind_end *ret_end);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a hardware counter of this CPU from user space. @counter is the index of the control page less one. Only right
- * between two equal readings of the page's lock: elsewhere the counter may belong to somebody else, or the instruction may
- * not be allowed. False: a counter that we cannot read.
+ * Reading a hardware counter of this CPU from user space. @counter is the index of the control page
+ * less one. Only right between two equal readings of the page's lock: elsewhere the counter may
+ * belong to somebody else, or the instruction may not be allowed. False: a counter that we cannot
+ * read.
  */
 #pragma once
 

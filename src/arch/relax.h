@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loop that waits for another CPU does in between: lets the sibling thread run, saves power. */
+/* What a loop that waits for another CPU does in between: lets the sibling thread run, saves
+ * power. */
 #pragma once
 
 static inline void arch_relax(void)

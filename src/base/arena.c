@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sizes come in, zeroed memory goes out, from blocks that grow with the arena. Nothing is freed before
- * the arena is; the ceiling counts what was handed out, rounded up to the alignment.
+ * Sizes come in, zeroed memory goes out, from blocks that grow with the arena. Nothing is freed
+ * before the arena is; the ceiling counts what was handed out, rounded up to the alignment.
  */
 #include "base/arena.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The untyped half of ARRAY(): grows by doubling up to the ceiling, hands out zeroed elements, leaves
- * the array as it was when it cannot.
+ * The untyped half of ARRAY(): grows by doubling up to the ceiling, hands out zeroed elements,
+ * leaves the array as it was when it cannot.
  */
 #include "base/array.h"
 

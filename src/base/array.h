@@ -3,7 +3,8 @@
  * A growing array with a ceiling. The element type is in the variable:
  *
  *	ARRAY(struct coati_event_desc) events = ARRAY_INIT(4096);
- *	struct coati_event_desc *e = ARRAY_ADD(&events);   zeroed new element, NULL: out of memory or full
+ *	struct coati_event_desc *e = ARRAY_ADD(&events);   zeroed new element, NULL: out of memory
+ *	                                                   or full
  *	for (size_t i = 0; i < events.len; i++) use(&events.v[i]);
  *	ARRAY_FINI(&events);
  *

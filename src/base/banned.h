@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls that have a better one in base/: using them does not compile. Included in front of every
- * source file by the build, after the headers that declare them. Numbers are read by base/parse.h; it
- * uses strtod_l(), which does not follow the locale of the program.
+ * source file by the build, after the headers that declare them. Numbers are read by base/parse.h;
+ * it uses strtod_l(), which does not follow the locale of the program.
  */
 #pragma once
 

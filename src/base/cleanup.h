@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ownership by scope: CLEANUP(fn) runs fn(&variable) when the variable leaves its scope; TAKE_FD and
- * TAKE_PTR hand the thing over and leave "nothing" behind.
+ * Ownership by scope: CLEANUP(fn) runs fn(&variable) when the variable leaves its scope; TAKE_FD
+ * and TAKE_PTR hand the thing over and leave "nothing" behind.
  *	CLEANUP(fd_closep) int fd = open(...);
  *	...
  *	*ret = TAKE_FD(fd);

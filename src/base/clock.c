@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nanoseconds come in, words go out. Integers only: the decimal point is a point in every locale, and
- * rounding up to the next unit shows that unit ("1.00 ms", never "1000 us").
+ * Nanoseconds come in, words go out. Integers only: the decimal point is a point in every locale,
+ * and rounding up to the next unit shows that unit ("1.00 ms", never "1000 us").
  */
 #include "base/clock.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A path comes in, an ELF file goes out, as a copy of what base/elf.c looks at: headers, tables and all sections but debug data. It was a mapping once;
- * whoever shortens the file (a linker that writes it again, for one) would have killed us with SIGBUS. Behind the last byte is a page of zeros.
+ * A path comes in, an ELF file goes out, as a copy of what base/elf.c looks at: headers, tables and
+ * all sections but debug data. It was a mapping once; whoever shortens the file (a linker that
+ * writes it again, for one) would have killed us with SIGBUS. Behind the last byte is a page of
+ * zeros.
  */
 #include "base/elf.h"
 
@@ -81,7 +83,8 @@ static int fetch(struct source *f, uint64_t offset, uint64_t size)
 	return coati_pread_all(f->fd, f->bytes + offset, (size_t)size, offset);
 }
 
-/* The tables of the file. Section 0 has the counts when they are large, so it is read before they are known. */
+/* The tables of the file. Section 0 has the counts when they are large, so it is read before they
+ * are known. */
 static int fetch_tables(struct source *f, struct elf *e)
 {
 	Elf64_Ehdr h;
@@ -127,7 +130,8 @@ static int fetch_sections(struct source *f, const struct elf *e)
 	return r;
 }
 
-/* Notes lie in segments alone where the sections were cut off; then there is nothing else to go by either. */
+/* Notes lie in segments alone where the sections were cut off; then there is nothing else to go by
+ * either. */
 static int fetch_segments(struct source *f, const struct elf *e)
 {
 	struct elf_segment s;

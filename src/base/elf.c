@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file or bytes come in; segments, sections, symbols and notes go out, one at a time. Whatever the file
- * says of itself is believed only as far as its bytes reach: all of them are read through cursors, names
- * only out of string tables whose last byte ends them, and no loop runs past a ceiling of elf.h.
+ * A file or bytes come in; segments, sections, symbols and notes go out, one at a time. Whatever
+ * the file says of itself is believed only as far as its bytes reach: all of them are read through
+ * cursors, names only out of string tables whose last byte ends them, and no loop runs past a
+ * ceiling of elf.h.
  */
 #include "base/elf.h"
 
@@ -218,7 +219,8 @@ const uint8_t *coati_elf_section_bytes(const struct elf *e, const struct elf_sec
 	return c.at;
 }
 
-/* A string table, NULL when section @i is none. Its last byte ends every string in it, so none has to be scanned. */
+/* A string table, NULL when section @i is none. Its last byte ends every string in it, so none has
+ * to be scanned. */
 static const char *string_table(const struct elf *e, uint32_t i, size_t *ret_size)
 {
 	struct elf_section s;
@@ -377,8 +379,8 @@ static size_t find_build_id(struct elf_notes notes, uint8_t ret[20])
 	return 0;
 }
 
-/* Take @size from what may still be walked: many sections that claim the same bytes must not multiply the
- * work. */
+/* Take @size from what may still be walked: many sections that claim the same bytes must not
+ * multiply the work. */
 static bool spend(size_t *budget, size_t size)
 {
 	if (size > *budget)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The least that must be known of an ELF file, from libc alone: segments, sections, symbols, notes. The
- * event station finds probe addresses with it, the live runtime and the unwind tables their sections;
- * everything beyond (DWARF, compressed and split debug data) is elfutils' business in image/.
+ * The least that must be known of an ELF file, from libc alone: segments, sections, symbols, notes.
+ * The event station finds probe addresses with it, the live runtime and the unwind tables their
+ * sections; everything beyond (DWARF, compressed and split debug data) is elfutils' business in
+ * image/.
  *
- * The file is never trusted: every offset and count is compared with its size before use; a truncated file
- * gives -EBADMSG, not a signal, and every count has a ceiling, so that a huge sparse file cannot keep a loop
- * busy. What is opened here is a copy: nobody can change or shorten it meanwhile.
- * 64-bit little-endian and big-endian files; 32-bit files are -EOPNOTSUPP.
+ * The file is never trusted: every offset and count is compared with its size before use; a
+ * truncated file gives -EBADMSG, not a signal, and every count has a ceiling, so that a huge sparse
+ * file cannot keep a loop busy. What is opened here is a copy: nobody can change or shorten it
+ * meanwhile. 64-bit little-endian and big-endian files; 32-bit files are -EOPNOTSUPP.
  *
- * Nothing but opening a file allocates. What a struct points to lives as long as the elf it came from.
+ * Nothing but opening a file allocates. What a struct points to lives as long as the elf it came
+ * from.
  */
 #pragma once
 
@@ -77,8 +79,9 @@ struct elf_notes {
 	size_t size, align;
 };
 
-/* Read @path, all but debug data, up to 1 GiB. Refuses everything but a regular file (a FIFO, a device, a directory) without blocking and
- * without opening it. @ret is zeroed on failure, so that closing it does nothing. */
+/* Read @path, all but debug data, up to 1 GiB. Refuses everything but a regular file (a FIFO, a
+ * device, a directory) without blocking and without opening it. @ret is zeroed on failure, so that
+ * closing it does nothing. */
 int coati_elf_open(const char *path, struct elf *ret, struct coati_error *err);
 /* The same over bytes that the caller keeps alive. -EBADMSG: no ELF file, or its header is damaged;
  * -EOPNOTSUPP: 32-bit; -E2BIG: more segments or sections than the ceilings above. */
@@ -98,18 +101,21 @@ const uint8_t *coati_elf_section_bytes(const struct elf *e, const struct elf_sec
 /* A terminated string of the string table section @strtab; NULL when there is none at @offset. */
 const char *coati_elf_string(const struct elf *e, uint32_t strtab, uint64_t offset);
 
-/* Symbols of the .symtab or .dynsym @table (a section of that type, or NOBITS: then there are none). -EINVAL when
- * it is none, -EBADMSG when it or its names lie outside, -E2BIG over the ceiling. */
+/* Symbols of the .symtab or .dynsym @table (a section of that type, or NOBITS: then there are
+ * none). -EINVAL when it is none, -EBADMSG when it or its names lie outside, -E2BIG over the
+ * ceiling. */
 int coati_elf_symbols(const struct elf *e, const struct elf_section *table,
 		      struct elf_symbols *ret);
-/* 1 and the next symbol, 0 at the end, -EBADMSG when its name lies outside. The empty symbol 0 is left out.  Hot. */
+/* 1 and the next symbol, 0 at the end, -EBADMSG when its name lies outside. The empty symbol 0 is
+ * left out. Hot. */
 int coati_elf_symbol_next(struct elf_symbols *symbols, struct elf_symbol *ret);
 
-/* Notes of a section or segment with those bytes; @align is its alignment (8, anything else means 4). */
+/* Notes of a section or segment with those bytes; @align is its alignment (8, anything else means
+ * 4). */
 struct elf_notes coati_elf_notes(const struct elf *e, const uint8_t *bytes, size_t size,
 				 uint64_t align);
-/* 1 and the next note, 0 at the end, -EBADMSG when a note is longer than what is left, or all of them are
- * longer than the ceiling. */
+/* 1 and the next note, 0 at the end, -EBADMSG when a note is longer than what is left, or all of
+ * them are longer than the ceiling. */
 int coati_elf_note_next(struct elf_notes *notes, struct elf_note *ret);
 
 /* The loadable segment that maps @vaddr from the file; -ENOENT when none does. */

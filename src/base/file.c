@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths and descriptors come in, bytes go out. Sizes that a file claims are never believed (sysfs says
- * 4096, procfs 0): reading goes on until the kernel says end or the ceiling is reached. A signal never
- * shows; every other error comes out as the kernel's negative errno.
+ * Paths and descriptors come in, bytes go out. Sizes that a file claims are never believed (sysfs
+ * says 4096, procfs 0): reading goes on until the kernel says end or the ceiling is reached. A
+ * signal never shows; every other error comes out as the kernel's negative errno.
  */
 #include "base/file.h"
 
@@ -125,8 +125,9 @@ int coati_pread_all(int fd, void *bytes, size_t size, uint64_t offset)
 	char *p = bytes;
 	uint64_t end;
 
+	/* no file is that long */
 	if (__builtin_add_overflow(offset, size, &end) || end > INT64_MAX)
-		return -ENODATA; /* no file is that long */
+		return -ENODATA;
 	while (size) {
 		ssize_t n = pread(fd, p, size, (off_t)offset);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON text comes in, values go out. Strict as RFC 8259: no comments, no trailing commas, no bare words; strings are UTF-8. Half a
- * surrogate pair, which the grammar allows and no text can hold, becomes U+FFFD.
+ * JSON text comes in, values go out. Strict as RFC 8259: no comments, no trailing commas, no bare
+ * words; strings are UTF-8. Half a surrogate pair, which the grammar allows and no text can hold,
+ * becomes U+FFFD.
  */
 #include "base/json-read.h"
 

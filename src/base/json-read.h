@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading JSON from memory, by asking for what should come next. Failure is sticky: after the first thing that is not JSON, not
- * UTF-8, nested deeper than JSON_READ_DEPTH or not what was asked for, every call gives nothing (NULL, 0, false), so that all loops
- * end, and coati_json_read_end() tells.
+ * Reading JSON from memory, by asking for what should come next. Failure is sticky: after the first
+ * thing that is not JSON, not UTF-8, nested deeper than JSON_READ_DEPTH or not what was asked for,
+ * every call gives nothing (NULL, 0, false), so that all loops end, and coati_json_read_end()
+ * tells.
  *
  *	struct json_reader r;
  *	coati_json_read_init(&r, bytes, size);
@@ -56,17 +57,19 @@ enum json_kind coati_json_read_peek(struct json_reader *r);
 /* Enter an object or an array. */
 bool coati_json_read_object(struct json_reader *r);
 bool coati_json_read_array(struct json_reader *r);
-/* The next key of the object, NULL at its end, which is left then. Lives until the next key or string. */
+/* The next key of the object, NULL at its end, which is left then. Lives until the next key or
+ * string. */
 const char *coati_json_read_key(struct json_reader *r);
 /* Is there one more item in the array? False at its end, which is left then. */
 bool coati_json_read_more(struct json_reader *r);
-/* Values. A string lives until the next key or string; one with a zero character in it is cut there for who looks for a terminator,
- * *ret_len (may be NULL) has its length. */
+/* Values. A string lives until the next key or string; one with a zero character in it is cut there
+ * for who looks for a terminator, *ret_len (may be NULL) has its length. */
 const char *coati_json_read_str(struct json_reader *r, size_t *ret_len);
 /* A whole number from 0 to 2^64 - 1, with neither point nor exponent. */
 uint64_t coati_json_read_u64(struct json_reader *r);
 int64_t coati_json_read_i64(struct json_reader *r);
-/* A number from 0 on with at most @decimals digits behind its point and no exponent, times 10^@decimals: as coati_json_fixed() wrote it. */
+/* A number from 0 on with at most @decimals digits behind its point and no exponent, times
+ * 10^@decimals: as coati_json_fixed() wrote it. */
 uint64_t coati_json_read_fixed(struct json_reader *r, uint32_t decimals);
 double coati_json_read_double(struct json_reader *r);
 bool coati_json_read_bool(struct json_reader *r);

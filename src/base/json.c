@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values come in, JSON text goes out. What is written is valid UTF-8 and valid JSON whatever bytes the
- * strings hold; a call out of place (a value without its key, an end too many) sets out->failed to
- * -EINVAL, nesting beyond JSON_DEPTH_MAX to -E2BIG.
+ * Values come in, JSON text goes out. What is written is valid UTF-8 and valid JSON whatever bytes
+ * the strings hold; a call out of place (a value without its key, an end too many) sets out->failed
+ * to -EINVAL, nesting beyond JSON_DEPTH_MAX to -E2BIG.
  */
 #include "base/json.h"
 
@@ -26,7 +26,8 @@ static uint64_t level_bit(const struct json *j)
 	return j->depth ? UINT64_C(1) << (j->depth - 1) : 0;
 }
 
-/* What was written behind the text ends at @end now. Hot: per value, as everything that does not go through printf. */
+/* What was written behind the text ends at @end now. Hot: per value, as everything that does not go
+ * through printf. */
 static void wrote(struct strbuf *out, char *end)
 {
 	*end = '\0';
@@ -106,7 +107,8 @@ static char short_escape(unsigned char c)
 	}
 }
 
-/* What does not stand for itself: how many bytes of it. A terminal must not obey it, so it is written as a number. */
+/* What does not stand for itself: how many bytes of it. A terminal must not obey it, so it is
+ * written as a number. */
 static size_t write_special(struct strbuf *out, const unsigned char *p, size_t left)
 {
 	size_t len = utf8_length(p, left);

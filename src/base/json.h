@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing JSON into a strbuf. Commas, nesting and escapes are the writer's business; text that is not
- * UTF-8 has each bad byte replaced by U+FFFD, numbers are numbers (a double that is not finite becomes
- * null). The caller flushes the strbuf as it likes. Failure is the strbuf's: besides its own codes -E2BIG
- * for nesting beyond JSON_DEPTH_MAX and -EINVAL for a call out of place (a value without its key).
+ * Writing JSON into a strbuf. Commas, nesting and escapes are the writer's business; text that is
+ * not UTF-8 has each bad byte replaced by U+FFFD, numbers are numbers (a double that is not finite
+ * becomes null). The caller flushes the strbuf as it likes. Failure is the strbuf's: besides its
+ * own codes -E2BIG for nesting beyond JSON_DEPTH_MAX and -EINVAL for a call out of place (a value
+ * without its key).
  *
  *	struct json j = json_to(&s);
  *	coati_json_object(&j);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers of variable length, seven bits a byte, low bits first (DWARF's LEB128; our own formats use the unsigned kind). Reading goes
- * through the cursor: a number that does not end, or does not fit 64 bits, sets `bad`. Padding with zero bits is allowed, as assemblers do it.
+ * Numbers of variable length, seven bits a byte, low bits first (DWARF's LEB128; our own formats
+ * use the unsigned kind). Reading goes through the cursor: a number that does not end, or does not
+ * fit 64 bits, sets `bad`. Padding with zero bits is allowed, as assemblers do it.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys and values come in, are kept in a table of a power of two slots that is at most three quarters
- * full, and are found by linear probing. Deleting closes the gap, so a probe ends at the first empty
- * slot. Both kinds of map share the code: the key of a string map is the address of the string.
+ * Keys and values come in, are kept in a table of a power of two slots that is at most three
+ * quarters full, and are found by linear probing. Deleting closes the gap, so a probe ends at the
+ * first empty slot. Both kinds of map share the code: the key of a string map is the address of the
+ * string.
  */
 #include "base/map.h"
 
@@ -73,7 +74,8 @@ static bool same_key(const struct map *m, uint64_t a, uint64_t b)
 	return m->strings ? !strcmp(key_text(a), key_text(b)) : a == b;
 }
 
-/* The slot that holds @key, or the empty one where it belongs. The table must have an empty slot. */
+/* The slot that holds @key, or the empty one where it belongs. The table must have an empty
+ * slot. */
 static struct map_slot *find(const struct map *m, uint64_t key, uint64_t hash)
 {
 	size_t i = hash & (m->cap - 1);

@@ -10,7 +10,8 @@
 
 #define NAME_MAX_BYTES 128
 
-/* Of the whole table three rows are kept: row i % 3 holds the distances of the first i bytes of @a. */
+/* Of the whole table three rows are kept: row i % 3 holds the distances of the first i bytes of
+ * @a. */
 struct table {
 	const char *a, *b;
 	size_t len_a, len_b;
@@ -59,7 +60,8 @@ static size_t fill_table(struct table *t, size_t limit)
 		t->rows[0][j] = (uint8_t)j;
 	for (size_t i = 1; i <= t->len_a; i++) {
 		/* No later row is smaller: each step down costs nothing or more, and a swap, which
-		 * skips this row, starts from one that is smaller by no more than the swap costs. */
+		 * skips this row, starts from one that is smaller by no more than the swap costs.
+		 */
 		if (fill_row(t, i) > limit)
 			return limit + 1;
 	}

@@ -30,8 +30,8 @@ struct walk {
 const char *coati_quote(const char *text, char *buf, size_t size)
 {
 	static const char hex[] = "0123456789abcdef";
-	size_t room =
-		size > 8 ? size - 8 : 0; /* what an escape, "...", the quote and the end may take */
+	/* what an escape, "...", the quote and the end may take */
+	size_t room = size > 8 ? size - 8 : 0;
 	size_t len = 0;
 	const char *p;
 
@@ -351,7 +351,8 @@ static int walk_long(struct walk *w, const char *word)
 	return 0;
 }
 
-/* Letters that stand together: flags, and at the end perhaps one that takes the rest or the next word. */
+/* Letters that stand together: flags, and at the end perhaps one that takes the rest or the next
+ * word. */
 static int walk_short(struct walk *w, const char *letters)
 {
 	for (const char *p = letters; *p && !w->line->help; p++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Command-line options as a table. The words of the command line come in, the command's own struct goes out
- * filled; help and completion are printed from the same table, so that they cannot disagree with it.
+ * Command-line options as a table. The words of the command line come in, the command's own struct
+ * goes out filled; help and completion are printed from the same table, so that they cannot
+ * disagree with it.
  *
  *	static const struct option opts[] = {
  *		OPT_HEAD("Output"),
@@ -11,9 +12,9 @@
  *		OPT_END
  *	};
  *
- * Understood: -F99, -F 99, --freq=99, --freq 99, bundled flags (-vq), --no-NAME for switches, -- as the end.
- * The member must have the type of its option: a wrong one does not compile. Every refusal is one line that
- * names the option, what it wants and what it got.
+ * Understood: -F99, -F 99, --freq=99, --freq 99, bundled flags (-vq), --no-NAME for switches, -- as
+ * the end. The member must have the type of its option: a wrong one does not compile. Every refusal
+ * is one line that names the option, what it wants and what it got.
  */
 #pragma once
 
@@ -43,7 +44,8 @@ enum option_kind {
 	OPTION_CHOICE,	 /* int, index of the word in choices */
 };
 
-/* Texts in the order of the command line. Options that share one list are told apart by their tag. Fill in max. */
+/* Texts in the order of the command line. Options that share one list are told apart by their tag.
+ * Fill in max. */
 struct option_text {
 	const char *text;
 	int tag;
@@ -146,8 +148,8 @@ struct option_line {
 	bool help;   /* out: help was asked for; what follows it was not looked at */
 };
 
-/* Fill @args from @line and leave the operands in it. -EINVAL with the sentence, -ENOMEM. Values are views into
- * argv; lists are freed by coati_options_fini(). */
+/* Fill @args from @line and leave the operands in it. -EINVAL with the sentence, -ENOMEM. Values
+ * are views into argv; lists are freed by coati_options_fini(). */
 int coati_options_parse(const struct option *table, struct option_line *line, void *args,
 			struct coati_error *err);
 /* Free the lists that @args has for @table. */
@@ -156,5 +158,6 @@ void coati_options_fini(const struct option *table, void *args);
 /* The options as lines of help. */
 void coati_options_help(const struct option *table, struct strbuf *out);
 
-/* @text in quotes as a message may show it: cut when long, control characters as \xNN. Returns @buf. */
+/* @text in quotes as a message may show it: cut when long, control characters as \xNN. Returns
+ * @buf. */
 const char *coati_quote(const char *text, char *buf, size_t size);

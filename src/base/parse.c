@@ -2,7 +2,8 @@
 /*
  * Text comes in, a number that was meant goes out. The syntax is checked by hand, character by
  * character; integers, sizes, durations and rates are computed in integers, so no locale and no
- * rounding has a say. A text with a wrong character is -EINVAL even where its digits are out of range.
+ * rounding has a say. A text with a wrong character is -EINVAL even where its digits are out of
+ * range.
  */
 #include "base/parse.h"
 
@@ -99,8 +100,8 @@ static const char *skip_digits(const char *s)
 	return s > start ? s : NULL;
 }
 
-/* [-]digits[.digits][e[+-]digits], nothing else: strtod() alone would also take blanks, hexadecimal,
- * infinity and a bare point. */
+/* [-]digits[.digits][e[+-]digits], nothing else: strtod() alone would also take blanks,
+ * hexadecimal, infinity and a bare point. */
 static bool is_decimal(const char *s)
 {
 	s = skip_digits(s + (*s == '-'));
@@ -114,7 +115,8 @@ static bool is_decimal(const char *s)
 }
 
 /* Exact part of @unit that the decimal fraction [start, end) is. Digit by digit from the right:
- * 0.d1d2 * unit = (d1 * unit + (d2 * unit) / 10) / 10, and cutting inside cuts no more than outside. */
+ * 0.d1d2 * unit = (d1 * unit + (d2 * unit) / 10) / 10, and cutting inside cuts no more than
+ * outside. */
 static void add_fraction(struct number *n, const char *start, const char *end, uint64_t unit)
 {
 	uint64_t part = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Numbers from outside. All refuse a sign where none is meant, blanks, a tail and what is out of
- * range; the result is written only on success. -EINVAL: not a number of that kind; -ERANGE: a number,
- * but not between min and max.
+ * range; the result is written only on success. -EINVAL: not a number of that kind; -ERANGE: a
+ * number, but not between min and max.
  */
 #pragma once
 
@@ -27,6 +27,6 @@ int coati_parse_size(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 int coati_parse_duration(const char *s, uint64_t min_ns, uint64_t max_ns, uint64_t *ret_ns);
 /* Rates: 99, 1k, 4.5k, 1M (powers of 1000); they must come out whole: 1.5 is -EINVAL. */
 int coati_parse_rate(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
-/* "0-3,7" into a bitmap of @nr_bits, every bit of which is written; -ERANGE for a number past it or a
- * range that runs backwards. An empty text (an empty mask in sysfs) is -EINVAL. */
+/* "0-3,7" into a bitmap of @nr_bits, every bit of which is written; -ERANGE for a number past it or
+ * a range that runs backwards. An empty text (an empty mask in sysfs) is -EINVAL. */
 int coati_parse_cpulist(const char *s, uint64_t *bits, size_t nr_bits);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two sorted lists of disjoint ranges come in, one of them lies over the other; the list of what is seen goes out. One pass over both.
+ * Two sorted lists of disjoint ranges come in, one of them lies over the other; the list of what is
+ * seen goes out. One pass over both.
  */
 #include "base/ranges.h"
 

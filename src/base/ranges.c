@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log and its checkpoints. One is made when a question finds too many ranges behind the last one: it costs a merge of sorted
- * lists, and comes after at least a quarter as many ranges as it holds.
+ * The log and its checkpoints. One is made when a question finds too many ranges behind the last
+ * one: it costs a merge of sorted lists, and comes after at least a quarter as many ranges as it
+ * holds.
  */
 #include "base/ranges.h"
 
@@ -138,7 +139,8 @@ int coati_ranges_add(struct ranges *s, const struct range *m)
 	return is_late;
 }
 
-/* @nr ranges, the later over the earlier, into a list by address: by halves. @buf and @ret have room for 2 * @nr. */
+/* @nr ranges, the later over the earlier, into a list by address: by halves. @buf and @ret have
+ * room for 2 * @nr. */
 static size_t paint(const struct range *v, size_t nr, struct range *ret, struct range *buf)
 {
 	struct range_list over, under;
@@ -197,7 +199,8 @@ static size_t delta_max(size_t nr)
 	return nr / 4 > DELTA_MIN ? nr / 4 : DELTA_MIN;
 }
 
-/* Checkpoints up to @pos, so that few are left to be looked through. Without memory: what there is. */
+/* Checkpoints up to @pos, so that few are left to be looked through. Without memory: what there
+ * is. */
 static struct range_checkpoint make_checkpoints(struct ranges *s, size_t pos)
 {
 	struct range_checkpoint last = checkpoint_before(s, pos);
@@ -269,7 +272,8 @@ static const struct range *find_in_checkpoint(const struct range_checkpoint *c, 
 	return NULL;
 }
 
-/* The best of the late ones that hold at @time: later than @best, or of its time. Those that would win elsewhere narrow the range. */
+/* The best of the late ones that hold at @time: later than @best, or of its time. Those that would
+ * win elsewhere narrow the range. */
 static const struct range *find_late(const struct ranges *s, uint64_t addr, uint64_t time,
 				     const struct range *best)
 {

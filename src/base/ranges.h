@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges of addresses over time (mappings of a process, code made at run time): they come in with the time from which they hold, in any
- * order; what lies at an address at a time goes out. The latest range that covers an address and is not later than the question
- * wins; of two with the same time the one that was told last. A range ends only by another one over it (RANGE_HOLE: by nothing).
+ * Ranges of addresses over time (mappings of a process, code made at run time): they come in with
+ * the time from which they hold, in any order; what lies at an address at a time goes out. The
+ * latest range that covers an address and is not later than the question wins; of two with the same
+ * time the one that was told last. A range ends only by another one over it (RANGE_HOLE: by
+ * nothing).
  *
- * Kept as a log by time and painted copies of it ("checkpoints") at some places. A question takes the last checkpoint before its time
- * and the few ranges that came between: so the memory grows with the number of ranges, and not with its square. What is told late
- * goes to a small heap of its own that is sorted in when it has grown.
+ * Kept as a log by time and painted copies of it ("checkpoints") at some places. A question takes
+ * the last checkpoint before its time and the few ranges that came between: so the memory grows
+ * with the number of ranges, and not with its square. What is told late goes to a small heap of its
+ * own that is sorted in when it has grown.
  */
 #pragma once
 
@@ -54,18 +57,21 @@ struct ranges {
 
 void coati_ranges_init(struct ranges *s);
 void coati_ranges_fini(struct ranges *s);
-/* 1 when it was told late, 0 when nothing told so far is later; -ENOMEM, after which nothing has changed. */
+/* 1 when it was told late, 0 when nothing told so far is later; -ENOMEM, after which nothing has
+ * changed. */
 int coati_ranges_add(struct ranges *s, const struct range *r);
-/* What is at @addr at @time, cut to the part around @addr in which the answer is the same and that *@ret (start, end) allows: 1 (perhaps a
- * hole), or 0 when nothing was told and *ret's start and end are narrowed to where that is so. Without memory for a checkpoint it
- * only takes longer. */
+/* What is at @addr at @time, cut to the part around @addr in which the answer is the same and that
+ * *@ret (start, end) allows: 1 (perhaps a hole), or 0 when nothing was told and *ret's start and
+ * end are narrowed to where that is so. Without memory for a checkpoint it only takes longer. */
 int coati_ranges_find(struct ranges *s, uint64_t addr, uint64_t time, struct range *ret);
 /* How many ranges hold at @time, and the interval [from, to) in which these are the same. */
 uint32_t coati_ranges_position(const struct ranges *s, uint64_t time, uint64_t *ret_from,
 			       uint64_t *ret_to);
-/* All that is seen at @time, holes too, by address; the caller frees *ret with coati_free(). -ENOMEM. */
+/* All that is seen at @time, holes too, by address; the caller frees *ret with coati_free().
+ * -ENOMEM. */
 int coati_ranges_view(struct ranges *s, uint64_t time, struct range **ret, size_t *ret_nr);
-/* Move all that is later than @time to @to, which is empty. -ENOMEM, after which nothing has changed. */
+/* Move all that is later than @time to @to, which is empty. -ENOMEM, after which nothing has
+ * changed. */
 int coati_ranges_split(struct ranges *s, uint64_t time, struct ranges *to);
 /* Keep of what is not later than @time only what is seen then. How many ranges went, or -ENOMEM. */
 int64_t coati_ranges_forget(struct ranges *s, uint64_t time);
@@ -79,6 +85,7 @@ bool coati_ranges_now_add(struct ranges_now *n, const struct range *m);
 int coati_ranges_now_find(const struct ranges_now *n, uint64_t addr, struct range *ret);
 void coati_ranges_now_drop(struct ranges_now *n);
 
-/* The pieces of @over, and of @under where @over has nothing. @ret has room for 2 * over + under. Returns their number. */
+/* The pieces of @over, and of @under where @over has nothing. @ret has room for 2 * over + under.
+ * Returns their number. */
 size_t coati_ranges_overlay(struct range *ret, const struct range_list *over,
 			    const struct range_list *under);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Option structs that start with their own size, so that old programs run with new libraries and the other way
- * round. In: the caller's struct (or NULL: all defaults). Out: a full copy in which what the caller did not
- * know is zero. A longer struct than ours is accepted only when the part we do not know is zero.
+ * Option structs that start with their own size, so that old programs run with new libraries and
+ * the other way round. In: the caller's struct (or NULL: all defaults). Out: a full copy in which
+ * what the caller did not know is zero. A longer struct than ours is accepted only when the part we
+ * do not know is zero.
  */
 #pragma once
 

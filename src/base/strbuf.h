@@ -33,8 +33,9 @@ void coati_strbuf_fini(struct strbuf *s);
 /* Empty it and forget a failure; memory is kept for the next use. */
 void coati_strbuf_clear(struct strbuf *s);
 char *coati_strbuf_grow(struct strbuf *s, size_t size);
-/* Where @size bytes and a terminator may be written; the caller does both and sets len. NULL after a failure. Hot: inline, because
- * JSON is written in pieces of a few bytes (`coati dump --json` took a third longer without). */
+/* Where @size bytes and a terminator may be written; the caller does both and sets len. NULL after
+ * a failure. Hot: inline, because JSON is written in pieces of a few bytes (`coati dump --json`
+ * took a third longer without). */
 static inline char *strbuf_room(struct strbuf *s, size_t size)
 {
 	return size < s->cap - s->len && !s->failed ? s->text + s->len : coati_strbuf_grow(s, size);
@@ -55,5 +56,6 @@ void coati_strbuf_vprintf(struct strbuf *s, const char *fmt, va_list ap)
 void coati_strbuf_clean(struct strbuf *s, const char *text, size_t len);
 /* 1234567 as "1,234,567". */
 void coati_strbuf_grouped(struct strbuf *s, uint64_t value);
-/* Hand the text over; the strbuf is empty afterwards. NULL after a failure. Free with coati_free(). */
+/* Hand the text over; the strbuf is empty afterwards. NULL after a failure. Free with
+ * coati_free(). */
 char *coati_strbuf_take(struct strbuf *s);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* UTF-8, as strict as the standard: what is longer than it need be, halves of pairs and what is beyond U+10FFFF is none. */
+/* UTF-8, as strict as the standard: what is longer than it need be, halves of pairs and what is
+ * beyond U+10FFFF is none. */
 #pragma once
 
 #include <stddef.h>
 
-#define UTF8_REPLACEMENT \
-	"\xef\xbf\xbd" /* U+FFFD, what stands for a byte that is none of a character */
+/* U+FFFD, what stands for a byte that is none of a character */
+#define UTF8_REPLACEMENT "\xef\xbf\xbd"
 
 static inline int utf8_is_continuation(unsigned char c)
 {
 	return (c & 0xc0) == 0x80;
 }
 
-/* Bytes of the character at @p, 0 when the first byte begins none. The second byte decides about overlong forms, surrogates
- * and what is too large.  Hot. */
+/* Bytes of the character at @p, 0 when the first byte begins none. The second byte decides about
+ * overlong forms, surrogates and what is too large. Hot. */
 static inline size_t utf8_length(const unsigned char *p, size_t left)
 {
 	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
@@ -29,8 +30,8 @@ static inline size_t utf8_length(const unsigned char *p, size_t left)
 	return len;
 }
 
-/* Bytes of the character at @p when a terminal shows it; 0 when it would obey it (control characters of both kinds, what turns the
- * direction of writing), or when it is none. */
+/* Bytes of the character at @p when a terminal shows it; 0 when it would obey it (control
+ * characters of both kinds, what turns the direction of writing), or when it is none. */
 static inline size_t utf8_printable(const unsigned char *p, size_t left)
 {
 	size_t len = utf8_length(p, left);

@@ -31,7 +31,8 @@ static bool has_payload(const struct coati_event_desc *d)
 	       is_software(&d->attr, COATI_SW_BPF_OUTPUT);
 }
 
-/* What happens now and then, or is asked for because each time matters; a rate would only thin it out at random. */
+/* What happens now and then, or is asked for because each time matters; a rate would only thin it
+ * out at random. */
 static bool taken_every_time(const struct coati_event_desc *d)
 {
 	if (has_payload(d) || d->kind == COATI_EVENT_BREAKPOINT)
@@ -86,7 +87,8 @@ enum coati_stacks coati_capture_stacks(const struct coati_event_desc *d,
 	}
 	if (o->stacks != COATI_STACKS_AUTO)
 		return o->stacks;
-	/* copies of whole stacks are for events that come a thousand times a second, not a million times */
+	/* copies of whole stacks are for events that come a thousand times a second, not a million
+	 * times */
 	if (taken_every_time(d) || (o->period && o->period < OFTEN_PERIOD))
 		return COATI_STACKS_FP;
 	return COATI_STACKS_TABLE;
@@ -195,7 +197,8 @@ void coati_capture_attr(const struct coati_event_list *list, uint32_t i,
 	set_group_read(d, ret);
 }
 
-/* User space only, so that everybody may have it: the records that it is for do not depend on that. */
+/* User space only, so that everybody may have it: the records that it is for do not depend on
+ * that. */
 void coati_capture_side_attr(const struct coati_capture_opts *opts, uint64_t ring_bytes,
 			     struct coati_attr *ret)
 {

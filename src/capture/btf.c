@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* see btf.h. One walk over all types: their ids are their places, and each kind has a tail of its own length. */
+/* see btf.h. One walk over all types: their ids are their places, and each kind has a tail of its
+ * own length. */
 #include "capture/btf.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names of functions in BTF, the type information that BPF programs are loaded with. In: the bytes as the kernel gives
- * them, which are not trusted. Out: names, cut to what fits.
+ * The names of functions in BTF, the type information that BPF programs are loaded with. In: the
+ * bytes as the kernel gives them, which are not trusted. Out: names, cut to what fits.
  */
 #pragma once
 
@@ -15,5 +15,6 @@ struct btf_func {
 	char name[BTF_NAME_BYTES]; /* "" when there is no such function */
 };
 
-/* Fill in the names of @nr functions: 0, or -EBADMSG when the bytes are no BTF; names found by then stay. */
+/* Fill in the names of @nr functions: 0, or -EBADMSG when the bytes are no BTF; names found by then
+ * stay. */
 int coati_btf_func_names(const void *bytes, size_t size, struct btf_func *funcs, size_t nr);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A capture: opening its events and rings. How they run is run.c, what flows drain.c, how a recording begins and ends part.c.
+ * A capture: opening its events and rings. How they run is run.c, what flows drain.c, how a
+ * recording begins and ends part.c.
  */
 #include "capture/capture.h"
 
@@ -115,7 +116,8 @@ static void free_opts(struct coati_capture_opts *o)
 
 /* ---- opening ---- */
 
-/* A thread that leaves the CPUs which are watched may run on others: its switches are taken everywhere. */
+/* A thread that leaves the CPUs which are watched may run on others: its switches are taken
+ * everywhere. */
 static const char *switch_cpus(const struct coati_capture_opts *o)
 {
 	return o->flags & COATI_CAPTURE_OFF_CPU && !o->cgroup ? NULL : o->cpus;
@@ -173,8 +175,9 @@ static uint64_t first_ring_bytes(const struct coati_capture *cap)
 	return round_up(budget && budget < o->ring_bytes ? budget : o->ring_bytes);
 }
 
-/* What of the stack is copied for unwinding here: as much as may be, as long as a ring has room for many copies, because the
- * kernel takes the room whole, however short the stack is. A small ring has fewer, and smaller ones. */
+/* What of the stack is copied for unwinding here: as much as may be, as long as a ring has room for
+ * many copies, because the kernel takes the room whole, however short the stack is. A small ring
+ * has fewer, and smaller ones. */
 static uint32_t table_bytes(const struct coati_capture *cap)
 {
 	uint64_t ring = first_ring_bytes(cap), many = cap->opts.freq_hz / COPIES_A_SECOND;
@@ -295,7 +298,8 @@ static void close_sets(struct coati_capture *cap)
 		coati_set_close(&cap->sets[i].set);
 }
 
-/* The side-band events come first: their rings are everybody's, and nothing that starts while the others are opened is missed. */
+/* The side-band events come first: their rings are everybody's, and nothing that starts while the
+ * others are opened is missed. */
 static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati_error *err)
 {
 	static const int order[] = { SET_SIDE,	   SET_EVENTS, SET_WHEN, SET_OFF,
@@ -316,7 +320,8 @@ static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati
 	return r;
 }
 
-/* What other processes of the user have mapped counts against the same budget, and cannot be seen. */
+/* What other processes of the user have mapped counts against the same budget, and cannot be
+ * seen. */
 static int open_with_less(struct coati_capture *cap, struct coati_error *err)
 {
 	uint64_t bytes = first_ring_bytes(cap);

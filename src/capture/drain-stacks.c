@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way of the bytes when stacks are unwound on it: every record is looked at, and samples are written anew.
+ * The way of the bytes when stacks are unwound on it: every record is looked at, and samples are
+ * written anew.
  *
- * A mapping may be told in one ring and used by a sample in another. So first it is noted how far each ring is to be read, then
- * everything that the rings hold by now, which is at least that much and all that happened before, is searched for
- * side-band records, and only then the samples are unwound.
+ * A mapping may be told in one ring and used by a sample in another. So first it is noted how far
+ * each ring is to be read, then everything that the rings hold by now, which is at least that much
+ * and all that happened before, is searched for side-band records, and only then the samples are
+ * unwound.
  */
 #include "capture/capture.h"
 
@@ -21,7 +23,8 @@
 
 struct drain_ring {
 	size_t take; /* bytes to be written in this round */
-	size_t fed; /* bytes, from the start of what is unread, of which the side-band records are known */
+	/* bytes, from the start of what is unread, of which the side-band records are known */
+	size_t fed;
 };
 
 struct drain_stacks {

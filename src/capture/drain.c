@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way of the bytes: from the rings straight into the file. Of each ring everything that is there is handed to the kernel in one
- * call, from where it lies; then the headers are walked, while the bytes are still in the cache, and the space is given back.
+ * The way of the bytes: from the rings straight into the file. Of each ring everything that is
+ * there is handed to the kernel in one call, from where it lies; then the headers are walked, while
+ * the bytes are still in the cache, and the space is given back.
  */
 #include "capture/capture.h"
 
@@ -122,7 +123,8 @@ int coati_capture_snapshot(struct coati_capture *cap, struct coati_error *err)
 {
 	int r = 0;
 
-	/* The writers go on: of what they overwrite meanwhile the oldest is gone, but nothing new is. */
+	/* The writers go on: of what they overwrite meanwhile the oldest is gone, but nothing new
+	 * is. */
 	if (!cap || !cap->writer || !cap->rings.backward.len)
 		return coati_fail(err, -EINVAL,
 				  "snapshot: no recording is open, or no event overwrites");

@@ -171,7 +171,8 @@ static void read_vdso(struct image *i)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct elf e;
 
-	/* what is asked for lies at its start; its length is nowhere told, but it has a page at least */
+	/* what is asked for lies at its start; its length is nowhere told, but it has a page at
+	 * least */
 	if (bytes && coati_elf_from_bytes(bytes, page, &e) == 0)
 		i->id_size = (uint8_t)coati_elf_build_id(&e, i->id);
 }

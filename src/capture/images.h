@@ -35,9 +35,9 @@ struct images {
 	struct arena names;
 	ARRAY(struct image) v;
 	struct map by_name; /* to the index, from 1 */
-	struct coati_images
-		*files; /* where they are found; the caller's. NULL: nothing is opened */
-	bool holds;	/* each is kept open from its first mapping on */
+	/* where they are found; the caller's. NULL: nothing is opened */
+	struct coati_images *files;
+	bool holds; /* each is kept open from its first mapping on */
 };
 
 /* @files and @holds are the caller's to fill in after it. */

@@ -20,7 +20,8 @@
 #define RATE_SWITCHES 256	   /* so many are a rate, however short the time was */
 #define RATE_NS	      NSEC_PER_SEC /* and a recording is never older than this */
 #define TRY_NS	      (50 * NSEC_PER_MSEC)
-#define INIT_PID_NS   UINT32_C(0xeffffffc) /* the inode of the first namespace, by the kernel's ABI */
+/* the inode of the first namespace, by the kernel's ABI */
+#define INIT_PID_NS UINT32_C(0xeffffffc)
 
 #define SWITCHES "context-switches/name=" COATI_OFF_CPU_EVENT "/"
 #define WAKING	 "sched:sched_waking/name=" COATI_OFF_CPU_WAKING "/"
@@ -130,7 +131,8 @@ static int prepare_irqs(struct coati_capture *cap)
 	return prepare_attrs(cap, st, COATI_STACKS_NONE, 0);
 }
 
-/* The wake-up tells whom it woke by his number in the first namespace; in another one that is somebody else's. */
+/* The wake-up tells whom it woke by his number in the first namespace; in another one that is
+ * somebody else's. */
 static bool numbers_agree(const char *procfs)
 {
 	char path[512];
@@ -181,7 +183,8 @@ int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct
 	if (r == 0 && cap->opts.flags & COATI_CAPTURE_IRQ)
 		r = prepare_irqs(cap);
 	cap->off.checked_ns = now_ns();
-	/* of what runs already it is not known how many there are, nor when they are read first; a command begins with few */
+	/* of what runs already it is not known how many there are, nor when they are read first; a
+	 * command begins with few */
 	cap->off.fast = cap->off.trying =
 		adapts && !(cap->opts.flags & COATI_CAPTURE_ON_EXEC && cap->started);
 	return r < 0 ? coati_fail(err, r, "preparing to record context switches: %m") : 0;

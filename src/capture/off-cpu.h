@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Context switches beside the samples. The records of the side-band event tell when each thread left a CPU and came back; that
- * everybody may know of his own threads. Where the kernel may be looked at, an event samples the stack with which a thread
- * leaves, another tells when it is woken, and others when an interrupt begins and ends while it runs.
+ * Context switches beside the samples. The records of the side-band event tell when each thread
+ * left a CPU and came back; that everybody may know of his own threads. Where the kernel may be
+ * looked at, an event samples the stack with which a thread leaves, another tells when it is woken,
+ * and others when an interrupt begins and ends while it runs.
  *
- * A stack is copied for unwinding as long as there are not too many switches a second; above that it comes from frame
- * pointers, which cost a tenth, until there are fewer again.
+ * A stack is copied for unwinding as long as there are not too many switches a second; above that
+ * it comes from frame pointers, which cost a tenth, until there are fewer again.
  */
 #pragma once
 

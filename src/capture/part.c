@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two ends of a recording. At its beginning: the events, what is known of the machine, and what runs already. At its end:
- * losses, build ids and our own account. A capture may have several recordings one after the other; each is whole in itself.
+ * The two ends of a recording. At its beginning: the events, what is known of the machine, and what
+ * runs already. At its end: losses, build ids and our own account. A capture may have several
+ * recordings one after the other; each is whole in itself.
  */
 #include "capture/capture.h"
 #include "capture/asleep.h"
@@ -369,8 +370,8 @@ int coati_capture_finish(struct coati_capture *cap, struct coati_error *err)
 		r = coati_writer_round(cap->writer);
 	if (r >= 0 && cap->opts.before_end)
 		r = cap->opts.before_end(cap->opts.before_end_ctx, cap->writer);
-	cap->cpu_ns =
-		clock_ns(CLOCK_PROCESS_CPUTIME_ID); /* names are looked up by several threads */
+	/* names are looked up by several threads */
+	cap->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (r >= 0 || r == -EFBIG || r == -ENOSPC)
 		(void)write_sections(cap);
 	coati_coverage_next(&cap->coverage);

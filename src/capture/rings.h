@@ -48,6 +48,7 @@ void coati_rings_fini(struct rings *r);
 int coati_rings_connect(struct rings *r, const struct coati_set *set, bool lives,
 			const uint8_t *lanes, struct coati_error *err);
 
-/* A good size for @nr rings when none was asked for: large enough that a flood is lost only when we do not run, small enough
- * that a large machine does not notice; never more than the mlock budget. @copies: for samples with copies of stacks. */
+/* A good size for @nr rings when none was asked for: large enough that a flood is lost only when we
+ * do not run, small enough that a large machine does not notice; never more than the mlock budget.
+ * @copies: for samples with copies of stacks. */
 uint64_t coati_rings_default_bytes(uint32_t nr, bool copies);

@@ -9,7 +9,8 @@
 
 #define NOTICE_DRAIN_NS (100 * NSEC_PER_MSEC) /* the rings wait no longer than this for notices */
 
-/* Is it one that is started and stopped? The side-band event runs all the time; of the two ways to a stack one does. */
+/* Is it one that is started and stopped? The side-band event runs all the time; of the two ways to
+ * a stack one does. */
 static bool runs(const struct coati_capture *cap, int which)
 {
 	int idle = cap->off.fast && cap->sets[SET_OFF_FAST].set ? SET_OFF : SET_OFF_FAST;

@@ -19,7 +19,8 @@ bool coati_splice(const uint64_t *ours, uint32_t nr_ours, const uint64_t *theirs
 	}
 	if (!last || last == nr_theirs)
 		return false;
-	/* the last frame of ours may be of a function without a record: it stays; more than one means that they disagree */
+	/* the last frame of ours may be of a function without a record: it stays; more than one
+	 * means that they disagree */
 	if (next + 1 < nr_ours && !is_rooted)
 		return false;
 	ret->ours = next + 1 < nr_ours ? next : nr_ours;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One stack, found twice: by tables in a copy of it, and by the kernel through frame pointers. Where the tables come to an end
- * before the root (the copy ends, there is no rule, a runtime went on on another stack) the other one may go on.
+ * One stack, found twice: by tables in a copy of it, and by the kernel through frame pointers.
+ * Where the tables come to an end before the root (the copy ends, there is no rule, a runtime went
+ * on on another stack) the other one may go on.
  */
 #pragma once
 
@@ -14,10 +15,12 @@ struct splice {
 	uint32_t theirs; /* then come theirs from this one on */
 };
 
-/* Both begin with the interrupted instruction; all others are return addresses. False when theirs has nothing to add. @is_rooted:
- * theirs ends in a root, so that it counts more than the last frames of ours.
+/* Both begin with the interrupted instruction; all others are return addresses. False when theirs
+ * has nothing to add. @is_rooted: theirs ends in a root, so that it counts more than the last
+ * frames of ours.
  *
- * Theirs may lack functions that keep no frame record, and may have frames that ours does not know; those that both have come in
- * the same order. So each address of theirs is looked for in what is left of ours. */
+ * Theirs may lack functions that keep no frame record, and may have frames that ours does not know;
+ * those that both have come in the same order. So each address of theirs is looked for in what is
+ * left of ours. */
 bool coati_splice(const uint64_t *ours, uint32_t nr_ours, const uint64_t *theirs,
 		  uint32_t nr_theirs, bool is_rooted, struct splice *ret);

@@ -161,8 +161,9 @@ int coati_stacks_feed(struct stacks *st, const uint8_t *record,
 	struct coati_raw raw = record_raw(record);
 	struct coati_record rec;
 
+	/* it is written as it is, and readers say what they make of it */
 	if (coati_record_decode(&raw, identity, &rec) < 0)
-		return 0; /* it is written as it is, and readers say what they make of it */
+		return 0;
 	return coati_processes_feed(st->processes, &raw, &rec);
 }
 
@@ -195,8 +196,9 @@ struct user_part {
 	enum chain_end end;
 };
 
-/* The frames as a reader expects them: the first is where the program was, all others are return addresses, in which one byte
- * back is looked up. What a signal interrupted is no return address, so it is put one byte on. */
+/* The frames as a reader expects them: the first is where the program was, all others are return
+ * addresses, in which one byte back is looked up. What a signal interrupted is no return address,
+ * so it is put one byte on. */
 static uint32_t put_frames(struct stacks *st, uint32_t at, const struct user_part *u)
 {
 	st->chain[at++] = COATI_CONTEXT_USER;

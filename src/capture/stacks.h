@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks at record time. In: samples with registers and a copy of the stack, and the side-band records that tell what is mapped
- * where. Out: the same samples with a call chain in place of both, as if the kernel had walked the stack. The copy of the
- * stack never leaves the ring.
+ * Stacks at record time. In: samples with registers and a copy of the stack, and the side-band
+ * records that tell what is mapped where. Out: the same samples with a call chain in place of both,
+ * as if the kernel had walked the stack. The copy of the stack never leaves the ring.
  *
- * Records of several rings come in any order; what is mapped is remembered with its time, so it is enough that the side-band
- * records of all rings are fed before the samples that are older than they.
+ * Records of several rings come in any order; what is mapped is remembered with its time, so it is
+ * enough that the side-band records of all rings are fed before the samples that are older than
+ * they.
  */
 #pragma once
 
@@ -49,10 +50,12 @@ void coati_stacks_attr(struct coati_attr *attr);
 int coati_stacks_add(struct stacks *st, uint64_t id, const struct coati_attr *opened,
 		     enum stacks_of of);
 
-/* A record that is no sample, whole, of our own byte order. @identity: the format of its trailer. -ENOMEM. */
+/* A record that is no sample, whole, of our own byte order. @identity: the format of its trailer.
+ * -ENOMEM. */
 int coati_stacks_feed(struct stacks *st, const uint8_t *record,
 		      const struct coati_sample_format *identity);
-/* A whole record into @out, which has room for STACKS_RECORD_MAX bytes: its new size, 0 when it was dropped.  Hot. */
+/* A whole record into @out, which has room for STACKS_RECORD_MAX bytes: its new size, 0 when it was
+ * dropped. Hot. */
 size_t coati_stacks_rewrite(struct stacks *st, const uint8_t *record, uint8_t *out);
 /* Nothing older than @time will be asked. */
 void coati_stacks_forget(struct stacks *st, uint64_t time);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BPF programs that were loaded before the recording began: for each of their functions a KSYMBOL with the name that the kernel
- * has for it, then a BPF_EVENT for the program, as the side-band event tells it of those that are loaded later. Asking needs
- * CAP_SYS_ADMIN, and addresses that are hidden from us (kptr_restrict) come as none; then there is nothing to write, and
- * that is no error. A program that goes away meanwhile is left out.
+ * BPF programs that were loaded before the recording began: for each of their functions a KSYMBOL
+ * with the name that the kernel has for it, then a BPF_EVENT for the program, as the side-band
+ * event tells it of those that are loaded later. Asking needs CAP_SYS_ADMIN, and addresses that are
+ * hidden from us (kptr_restrict) come as none; then there is nothing to write, and that is no
+ * error. A program that goes away meanwhile is left out.
  */
 #include "capture/synth.h"
 
@@ -103,7 +104,8 @@ static int write_function(struct synth *s, const struct program *p, uint32_t i)
 	const char *own = p->func[i].name[0] ? p->func[i].name : p->info.name;
 	char name[sizeof("bpf_prog_") + 2 * TAG_BYTES + 1 + BTF_NAME_BYTES] = "bpf_prog_";
 	struct coati_record rec = { .type = COATI_RECORD_KSYMBOL };
-	/* the first function is the program: prog_tags has it as one that lost its callees, kallsyms has not */
+	/* the first function is the program: prog_tags has it as one that lost its callees,
+	 * kallsyms has not */
 	const uint8_t *tag = i ? p->tag[i] : p->info.tag;
 	size_t len = strlen(name);
 

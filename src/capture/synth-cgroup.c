@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of all cgroups that there are, for samples that carry the number of theirs: the inode of its folder. */
+/* The names of all cgroups that there are, for samples that carry the number of theirs: the inode
+ * of its folder. */
 #include "capture/synth.h"
 
 #include <dirent.h>

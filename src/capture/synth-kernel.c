@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel as a mapping, its modules, and their build ids. Where the kernel begins is in the first lines of kallsyms, how long
- * it is in iomem: reading all of kallsyms for that would cost more than the rest of a short recording. Addresses that the
- * kernel hides (kptr_restrict) leave the mapping out.
+ * The kernel as a mapping, its modules, and their build ids. Where the kernel begins is in the
+ * first lines of kallsyms, how long it is in iomem: reading all of kallsyms for that would cost
+ * more than the rest of a short recording. Addresses that the kernel hides (kptr_restrict) leave
+ * the mapping out.
  */
 #include "capture/synth.h"
 
@@ -35,7 +36,8 @@ static bool symbol_line(char *line, const char *name, uint64_t *ret)
 	return coati_parse_hex(line, ret) == 0;
 }
 
-/* Where the kernel begins, in whole lines of kallsyms: _text, or what other kernels have instead. */
+/* Where the kernel begins, in whole lines of kallsyms: _text, or what other kernels have
+ * instead. */
 struct kernel_start {
 	const char *symbol; /* NULL: not seen yet */
 	uint64_t addr;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mappings of a process that runs already. A kernel since 6.11 is asked for one executable mapping after the other, build
- * id included; an older one writes all of them as text. Ids are asked for once a file.
+ * The mappings of a process that runs already. A kernel since 6.11 is asked for one executable
+ * mapping after the other, build id included; an older one writes all of them as text. Ids are
+ * asked for once a file.
  */
 #include "capture/synth.h"
 
@@ -116,8 +117,9 @@ static int query_maps(struct synth *s, int fd, int32_t pid)
 		int r;
 
 		q.query_flags |= s->flags & COATI_CAPTURE_DATA ? MAPS_READABLE : MAPS_EXECUTABLE;
+		/* ENOENT: no more */
 		if (ioctl(fd, MAPS_QUERY, &q) < 0)
-			return i == 0 && errno != ENOENT; /* ENOENT: no more */
+			return i == 0 && errno != ENOENT;
 		if (q.end <= at)
 			return 0;
 		at = q.end;

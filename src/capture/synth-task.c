@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes and threads that run already, from /proc, with few system calls: three for a process, three for its mappings,
- * and its threads only when it has more than one.
+ * Processes and threads that run already, from /proc, with few system calls: three for a process,
+ * three for its mappings, and its threads only when it has more than one.
  */
 #include "capture/synth.h"
 

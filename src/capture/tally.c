@@ -110,7 +110,8 @@ static void note_waker(struct tally *t, const uint8_t *sample)
 		*w = who;
 }
 
-/* Records of one ring come in the order of time, nearly; the first and the last of a piece are enough. */
+/* Records of one ring come in the order of time, nearly; the first and the last of a piece are
+ * enough. */
 static void note_time(struct tally *t, const uint8_t *sample)
 {
 	uint64_t time;

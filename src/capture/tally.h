@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What went by. In: the bytes of a ring, on their way into the recording. Out: numbers for the account at the end, the
- * files that were mapped, who lives, and whether a snapshot is due. Headers only; the few records that matter are decoded.
+ * What went by. In: the bytes of a ring, on their way into the recording. Out: numbers for the
+ * account at the end, the files that were mapped, who lives, and whether a snapshot is due. Headers
+ * only; the few records that matter are decoded.
  */
 #pragma once
 

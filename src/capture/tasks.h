@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which processes live, among those that are recorded. In: forks and ends as the kernel tells them. Out: whom a recording
- * that begins in the middle must describe.
+ * Which processes live, among those that are recorded. In: forks and ends as the kernel tells them.
+ * Out: whom a recording that begins in the middle must describe.
  */
 #pragma once
 

@@ -64,7 +64,8 @@ static bool fault_once(void)
 	return true;
 }
 
-/* Two events, one page fault: does the first find its own id in its own ring? Where that cannot be tried it is taken for good. */
+/* Two events, one page fault: does the first find its own id in its own ring? Where that cannot be
+ * tried it is taken for good. */
 static bool kernel_confuses(void)
 {
 	struct probe p = { 0 };
@@ -144,7 +145,9 @@ int coati_capture_check_twins(const struct coati_capture *cap, struct coati_erro
 			if (are_twins(a.attr, b.attr) && kernel_confuses())
 				return coati_fail(
 					err, -EINVAL,
-					"%s and %s are the same for the kernel, which would give the samples of both to one of them; record them one after the other",
+					"%s and %s are the same for the kernel, which would give "
+					"the samples of both to one of them; record them one "
+					"after the other",
 					a.desc->name, b.desc->name);
 	return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An address, a length and letters come in; the attributes of a breakpoint go out, or the sentence that says
- * what the hardware cannot do. The kernel would answer most of these mistakes with the same EINVAL, and one of
- * them (arm64: bytes that reach past eight aligned ones) by watching less than was asked for.
+ * An address, a length and letters come in; the attributes of a breakpoint go out, or the sentence
+ * that says what the hardware cannot do. The kernel would answer most of these mistakes with the
+ * same EINVAL, and one of them (arm64: bytes that reach past eight aligned ones) by watching less
+ * than was asked for.
  */
 #include "event/breakpoint.h"
 
@@ -87,7 +88,8 @@ static int check_data(const struct breakpoint_rules *rules, uint64_t addr, uint6
 	if (addr & (length - 1))
 		return coati_fail(
 			err, -EINVAL,
-			"the address of a breakpoint of %llu bytes must be a multiple of %llu; 0x%llx is not",
+			"the address of a breakpoint of %llu bytes must be a multiple of %llu; "
+			"0x%llx is not",
 			l, l, a);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Breakpoints: what the hardware can watch, checked before the kernel answers with a bare EINVAL. */
+/* Breakpoints: what the hardware can watch, checked before the kernel answers with a bare
+ * EINVAL. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,19 +12,21 @@
 /* What debug registers can do. */
 struct breakpoint_rules {
 	bool reads; /* there is a kind that watches reads alone */
-	bool parts; /* any 1 to 8 bytes inside of eight aligned ones, not only aligned 1, 2, 4 or 8 */
+	/* any 1 to 8 bytes inside of eight aligned ones, not only aligned 1, 2, 4 or 8 */
+	bool parts;
 	uint32_t code_align; /* of an instruction */
-	uint32_t
-		code_length; /* other than the size of a long, which always means "one instruction"; 0: none */
+	/* other than the size of a long, which always means "one instruction"; 0: none */
+	uint32_t code_length;
 };
 
 extern const struct breakpoint_rules coati_breakpoint_x86;
 extern const struct breakpoint_rules coati_breakpoint_arm64;
 
-/* Fill type, bp_type, config1 and config2 of @attr; the rest of it is left alone. @access is any of "r", "w", "x" letters,
- * each once ("" means rw), @length 0 means the default (4 for data, the size of a long for x). Checks length, alignment,
- * x alone, and what this CPU cannot do (x86 has no read-only kind: "r" becomes rw, and *ret_note, may be NULL, says so;
- * otherwise it becomes NULL). How many debug registers are free only the kernel knows. -EINVAL with the reason. */
+/* Fill type, bp_type, config1 and config2 of @attr; the rest of it is left alone. @access is any of
+ * "r", "w", "x" letters, each once ("" means rw), @length 0 means the default (4 for data, the size
+ * of a long for x). Checks length, alignment, x alone, and what this CPU cannot do (x86 has no
+ * read-only kind: "r" becomes rw, and *ret_note, may be NULL, says so; otherwise it becomes NULL).
+ * How many debug registers are free only the kernel knows. -EINVAL with the reason. */
 int coati_breakpoint_attr(uint64_t addr, uint64_t length, const char *access,
 			  struct coati_attr *attr, const char **ret_note, struct coati_error *err);
 /* The same with the rules of another CPU; *ret_read_write (may not be NULL): "r" became rw. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The catalogue of PMU events: every name in events/ as "pmu/name/". Numbered PMUs of one kind are listed once, without the
- * number, because that is how they are typed. A PMU without named events is "pmu//".
+ * The catalogue of PMU events: every name in events/ as "pmu/name/". Numbered PMUs of one kind are
+ * listed once, without the number, because that is how they are typed. A PMU without named events
+ * is "pmu//".
  */
 #include <errno.h>
 #include <string.h>
@@ -104,8 +105,9 @@ static int describe_event(struct coati_catalog *cat, const char *event,
 	struct pmu_event e;
 
 	coati_strbuf_clear(&cat->text);
+	/* listed all the same: opening it will say what is wrong */
 	if (coati_pmu_event(&cat->pmu, event, &e) < 0)
-		return 0; /* listed all the same: opening it will say what is wrong */
+		return 0;
 	coati_strbuf_adds(&cat->text, e.terms);
 	coati_arena_fini(&cat->item);
 	coati_arena_init(&cat->item, CATALOG_BYTES_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The catalogue of tracepoints. There are thousands: a name costs its share of a directory read and nothing more, unless
- * the fields are wanted.
+ * The catalogue of tracepoints. There are thousands: a name costs its share of a directory read and
+ * nothing more, unless the fields are wanted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -107,7 +107,8 @@ static int read_fields(struct coati_catalog *cat, const char *system, const char
 	return 0;
 }
 
-/* The tracer's own records are listed beside the tracepoints, but most have no id: nothing can be opened. */
+/* The tracer's own records are listed beside the tracepoints, but most have no id: nothing can be
+ * opened. */
 static bool can_open(const struct coati_catalog *cat, const char *system, const char *name)
 {
 	char path[CATALOG_NAME_MAX];

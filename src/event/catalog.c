@@ -14,7 +14,7 @@
 #include "event/calls.h"
 #include "event/names.h"
 
-/* ---- shared by the sources -------------------------------------------------------------------------------- */
+/* ---- shared by the sources ---- */
 
 bool coati_catalog_match(const struct coati_catalog *cat, const char *name, const char *alias)
 {
@@ -58,7 +58,7 @@ static int32_t probe_attr(uint32_t type, uint64_t config)
 	return 1;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static const char *symbol_unit(const struct event_symbol *s)
 {
@@ -213,7 +213,7 @@ static const struct {
 	{ COATI_EVENT_TOOL, next_tool },
 };
 
-/* ---- the catalogue ------------------------------------------------------------------------------------------ */
+/* ---- the catalogue ---- */
 
 static int copy_opts(struct coati_catalog *cat, const struct coati_catalog_opts *o)
 {

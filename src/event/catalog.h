@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The catalogue inside: it walks from source to source in the order of enum coati_event_kind; each source is one file with
- * one function that hands out the next event or the end. Names are made one at a time, so that a listing of
- * thousands holds one name, one folder of names, and nothing else.
+ * The catalogue inside: it walks from source to source in the order of enum coati_event_kind; each
+ * source is one file with one function that hands out the next event or the end. Names are made one
+ * at a time, so that a listing of thousands holds one name, one folder of names, and nothing else.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The name of a cgroup comes in, a descriptor of its directory goes out. Which mount it is looked up below is
- * read from mountinfo, never guessed; what was opened is asked for its file system and device, so that a folder
- * of something else, or of a hierarchy that perf events do not follow, is refused here and with a reason.
+ * The name of a cgroup comes in, a descriptor of its directory goes out. Which mount it is looked
+ * up below is read from mountinfo, never guessed; what was opened is asked for its file system and
+ * device, so that a folder of something else, or of a hierarchy that perf events do not follow, is
+ * refused here and with a reason.
  */
 #include "event/cgroup.h"
 
@@ -71,8 +72,8 @@ static int parse_dev(char *text, dev_t *ret)
 	return 0;
 }
 
-/* "41 31 0:38 / /sys/fs/cgroup rw shared:1 - cgroup2 cgroup2 rw,nsdelegate": the fields that matter, or
- * false. */
+/* "41 31 0:38 / /sys/fs/cgroup rw shared:1 - cgroup2 cgroup2 rw,nsdelegate": the fields that
+ * matter, or false. */
 static bool take_mount(char *line, struct cgroup_mount *ret)
 {
 	char *fields[FIELDS_MAX], *word;
@@ -164,7 +165,8 @@ static int check_hierarchy(int fd, const char *path, const struct cgroup_mount *
 	if (st.st_dev != m->dev)
 		return coati_fail(
 			err, -EINVAL,
-			"%s is a cgroup of a hierarchy that perf events do not follow: take one below %s",
+			"%s is a cgroup of a hierarchy that perf events do not follow: take one "
+			"below %s",
 			path, m->path);
 	return 0;
 }

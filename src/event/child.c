@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Running a command under events. In: an argument vector. Out: a process that is held before its exec, let go on demand, waited
- * for and reaped on every path.
+ * Running a command under events. In: an argument vector. Out: a process that is held before its
+ * exec, let go on demand, waited for and reaped on every path.
  *
- * Two close-on-exec pipes: `go` lets the child pass (end of file: the parent is gone, so the child ends), `report` brings the
- * errno of an exec that failed (end of file: exec succeeded). Between fork and exec only async-signal-safe calls
- * are made, so the parent may have threads.
+ * Two close-on-exec pipes: `go` lets the child pass (end of file: the parent is gone, so the child
+ * ends), `report` brings the errno of an exec that failed (end of file: exec succeeded). Between
+ * fork and exec only async-signal-safe calls are made, so the parent may have threads.
  */
 #include <coati/child.h>
 
@@ -76,8 +76,9 @@ static int pipe_above_stdio(int ends[2])
 	return 0;
 }
 
-/* What the parent caught becomes the default (exec would do it too, but the child is held first); what it ignored stays
- * ignored, as with nohup, except SIGPIPE and SIGCHLD, which programs ignore for themselves. */
+/* What the parent caught becomes the default (exec would do it too, but the child is held first);
+ * what it ignored stays ignored, as with nohup, except SIGPIPE and SIGCHLD, which programs ignore
+ * for themselves. */
 static void reset_signals(void)
 {
 	struct sigaction sa;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Orders to an open event: everything that is an ioctl. Each function checks the state of its event, says in its own words
- * why the kernel may have refused, and keeps `running` a true bound (see event.h).
+ * Orders to an open event: everything that is an ioctl. Each function checks the state of its
+ * event, says in its own words why the kernel may have refused, and keeps `running` a true bound
+ * (see event.h).
  */
 #include "event/event.h"
 
@@ -230,7 +231,8 @@ int coati_event_set_bpf(struct coati_event *ev, int prog_fd, struct coati_error 
 	}
 }
 
-/* The kernel says ENOSPC when there are more programs than room: the second try has room for the most there can be. */
+/* The kernel says ENOSPC when there are more programs than room: the second try has room for the
+ * most there can be. */
 int coati_event_query_bpf(struct coati_event *ev, uint32_t **ret_ids, uint32_t *ret_nr,
 			  struct coati_error *err)
 {
@@ -334,7 +336,8 @@ int coati_event_modify(struct coati_event *ev, const struct coati_attr *attr,
 		return coati_fail(err, -EINVAL,
 				  "%s: only breakpoints can be modified; close it and open another",
 				  ev->label);
-	/* the kernel compares all other fields with what was opened, and takes `disabled` from here */
+	/* the kernel compares all other fields with what was opened, and takes `disabled` from
+	 * here */
 	wanted = ev->attr;
 	wanted.bp_type = attr->bp_type;
 	wanted.config1 = attr->config1;
@@ -357,8 +360,8 @@ int coati_event_modify(struct coati_event *ev, const struct coati_attr *attr,
 	return 0;
 }
 
-/* The kernel's layout on 64-bit machines: si_signo, si_errno, si_code, padding, then the fault part. glibc has names
- * for the last three only since 2.36. */
+/* The kernel's layout on 64-bit machines: si_signo, si_errno, si_code, padding, then the fault
+ * part. glibc has names for the last three only since 2.36. */
 struct trap_info {
 	int32_t signo, error, code, pad;
 	uint64_t addr;

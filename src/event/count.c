@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From an open event to numbers. In: what read(2) gives in any of the 32 read formats. Out: struct coati_count, labels
- * found by id. End of file, short data and more members than expected are told apart, never read as zeros.
+ * From an open event to numbers. In: what read(2) gives in any of the 32 read formats. Out: struct
+ * coati_count, labels found by id. End of file, short data and more members than expected are told
+ * apart, never read as zeros.
  */
 #include "event/event.h"
 
@@ -90,8 +91,8 @@ int coati_count_decode_group(const void *bytes, size_t size, const struct count_
 	return 0;
 }
 
-/* Both sides are in the order of opening, but either may have members that the other lacks: a follower that was
- * closed, or one that was put into the group behind our back. */
+/* Both sides are in the order of opening, but either may have members that the other lacks: a
+ * follower that was closed, or one that was put into the group behind our back. */
 static void match_labels(const struct coati_event *leader, struct coati_count *counts, uint32_t nr)
 {
 	bool by_id = leader->attr.read_format & COATI_READ_ID;
@@ -114,7 +115,8 @@ static void match_labels(const struct coati_event *leader, struct coati_count *c
 	}
 }
 
-/* A group that is inherited cannot be read (ECHILD) while a thread is made or ends: it has some of the events then, and not the others. */
+/* A group that is inherited cannot be read (ECHILD) while a thread is made or ends: it has some of
+ * the events then, and not the others. */
 static ssize_t read_words(struct coati_event *ev, void *words, size_t nr_words)
 {
 	ssize_t n;
@@ -235,8 +237,9 @@ static int measure_failed(const struct coati_event *ev, struct coati_error *err,
 	return coati_fail(err, code, "measure %s: %m; is its descriptor still open?", ev->label);
 }
 
-/* Two reads of a running event cost less than starting and stopping it, and nothing is lost by letting it run on. Both
- * go to the same memory, touched beforehand, and are decoded afterwards: our own page faults are not measured. */
+/* Two reads of a running event cost less than starting and stopping it, and nothing is lost by
+ * letting it run on. Both go to the same memory, touched beforehand, and are decoded afterwards:
+ * our own page faults are not measured. */
 static int measure_running(struct coati_event *ev, void (*fn)(void *ctx), void *ctx,
 			   struct coati_count *ret)
 {
@@ -262,7 +265,8 @@ static int measure_running(struct coati_event *ev, void (*fn)(void *ctx), void *
 	return 0;
 }
 
-/* A tracepoint or probe may be hit by our own call of read: such an event is stopped before it is read. */
+/* A tracepoint or probe may be hit by our own call of read: such an event is stopped before it is
+ * read. */
 static int measure_stopped(struct coati_event *ev, void (*fn)(void *ctx), void *ctx,
 			   struct coati_count *ret)
 {

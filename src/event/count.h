@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of read(2) on an event, decoded; the counts of a sample and of a READ record have the same shape. */
+/* The bytes of read(2) on an event, decoded; the counts of a sample and of a READ record have the
+ * same shape. */
 #pragma once
 
 #include <stddef.h>
@@ -14,7 +15,8 @@ struct count_group {
 	uint32_t max;
 };
 
-/* One count without COATI_READ_GROUP. -EBADMSG when @size is too short for @format; @ret has no label. */
+/* One count without COATI_READ_GROUP. -EBADMSG when @size is too short for @format; @ret has no
+ * label. */
 int coati_count_decode(const void *bytes, size_t size, uint64_t format, struct coati_count *ret);
 /* A group; *ret_nr is how many entries there are. */
 int coati_count_decode_group(const void *bytes, size_t size, const struct count_group *into,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fast read. In: the control page that the kernel keeps up to date, and this CPU's counter. Out: value and times as
- * read(2) would give them, or the word that read(2) must be used. Every field is loaded with acquire order, so that the second
- * look at the lock comes after all of them; that costs nothing on x86 and little on arm64.
+ * The fast read. In: the control page that the kernel keeps up to date, and this CPU's counter.
+ * Out: value and times as read(2) would give them, or the word that read(2) must be used. Every
+ * field is loaded with acquire order, so that the second look at the lock comes after all of them;
+ * that costs nothing on x86 and little on arm64.
  */
 #include "event/counter-page.h"
 
@@ -129,7 +130,8 @@ static uint64_t these_cycles(void *ctx)
 
 static const struct counter_cpu this_cpu = { NULL, this_counter, these_cycles };
 
-/* The counter is that of the CPU we run on: only a thread that watches itself, and nobody it started, can use it. */
+/* The counter is that of the CPU we run on: only a thread that watches itself, and nobody it
+ * started, can use it. */
 static bool page_is_ours(const struct coati_event *ev)
 {
 	return arch_has_counter() && ev->target.cgroup_fd < 0 && ev->target.cpu < 0 &&
@@ -166,7 +168,8 @@ int coati_event_map_counter(struct coati_event *ev, struct coati_error *err)
 	return 0;
 }
 
-/* What the page cannot tell: losses of a sampling event, and times where the clock cannot be read. */
+/* What the page cannot tell: losses of a sampling event, and times where the clock cannot be
+ * read. */
 static bool page_is_enough(const struct coati_event *ev, const struct counter_value *v)
 {
 	uint64_t format = ev->attr.read_format;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a counter without a system call, through the first page of a mapped event. The kernel writes the page under a
- * sequence lock: odd while it writes, another number when it has written. What is read between two equal even numbers belongs
- * together, hardware counter included.
+ * Reading a counter without a system call, through the first page of a mapped event. The kernel
+ * writes the page under a sequence lock: odd while it writes, another number when it has written.
+ * What is read between two equal even numbers belongs together, hardware counter included.
  */
 #pragma once
 
@@ -24,6 +24,7 @@ struct counter_value {
 	bool times; /* the times are of now */
 };
 
-/* 1 read; 0 the page does not allow it now (no access, event not on the PMU, page always busy): use read(2).  Hot. */
+/* 1 read; 0 the page does not allow it now (no access, event not on the PMU, page always busy): use
+ * read(2). Hot. */
 int coati_counter_page_read(const struct coati_control_page *page, const struct counter_cpu *cpu,
 			    struct counter_value *ret);

@@ -2,10 +2,11 @@
 /*
  * One open event, as the files of this station share it.
  *
- * Invariants: fd >= 0 from a successful open to the close. A follower is in the list of its leader, in the order of
- * opening, from open to close; a leader that is closed first lets its followers go (leader = NULL), as the kernel does.
- * `running` is a bound, not a fact: false means that nobody has asked the kernel to let the event count. Whoever changes
- * what an event shows calls event_touch(), so that the next measurement does not build on what the last one saw.
+ * Invariants: fd >= 0 from a successful open to the close. A follower is in the list of its leader,
+ * in the order of opening, from open to close; a leader that is closed first lets its followers go
+ * (leader = NULL), as the kernel does. `running` is a bound, not a fact: false means that nobody
+ * has asked the kernel to let the event count. Whoever changes what an event shows calls
+ * event_touch(), so that the next measurement does not build on what the last one saw.
  */
 #pragma once
 
@@ -25,8 +26,9 @@ struct coati_event {
 	bool started;
 	bool stopped; /* follower: is not started by starting its leader */
 	bool filtered;
-	bool untouched; /* leader: since the last measurement, what the group noted is what it shows */
-	bool fast;	/* the mapped page may be read by the thread `owner` */
+	/* leader: since the last measurement, what the group noted is what it shows */
+	bool untouched;
+	bool fast; /* the mapped page may be read by the thread `owner` */
 	uint32_t dropped;
 	uint64_t id;
 	struct coati_attr attr;

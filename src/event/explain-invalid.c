@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * EINVAL: the kernel says no word more. In: the request. Out: the first rule of the kernel that it breaks, as far as these
- * are known; a request that breaks none of them most likely asks for more than this kernel or PMU can.
+ * EINVAL: the kernel says no word more. In: the request. Out: the first rule of the kernel that it
+ * breaks, as far as these are known; a request that breaks none of them most likely asks for more
+ * than this kernel or PMU can.
  */
 #include "event/explain.h"
 
@@ -59,7 +60,8 @@ static bool wrong_flags(const struct explain_case *c, struct explanation *e)
 	return true;
 }
 
-/* Negotiation keeps out of this: without either, the samples would mean something else than was asked for. */
+/* Negotiation keeps out of this: without either, the samples would mean something else than was
+ * asked for. */
 static bool wrong_inheritance(const struct explain_case *c, const struct facts *f,
 			      struct explanation *e)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * EACCES and EPERM: the kernel gives one number for many reasons. In: the request and the facts. Out: the reason that fits, the
- * setting as it was found, the least change that allows the request.
+ * EACCES and EPERM: the kernel gives one number for many reasons. In: the request and the facts.
+ * Out: the reason that fits, the setting as it was found, the least change that allows the request.
  *
- * The rules are those of kernel/events/core.c: user space of one's own processes up to level 2, the kernel part up to 1, whole
- * CPUs up to 0, payloads of tracepoints at -1; probes, namespaces and other people's processes at no level. Debian and Ubuntu
- * know levels 3 and 4 at which ordinary users get nothing; in the mainline kernel they are as 2.
+ * The rules are those of kernel/events/core.c: user space of one's own processes up to level 2, the
+ * kernel part up to 1, whole CPUs up to 0, payloads of tracepoints at -1; probes, namespaces and
+ * other people's processes at no level. Debian and Ubuntu know levels 3 and 4 at which ordinary
+ * users get nothing; in the mainline kernel they are as 2.
  */
 #include "event/explain.h"
 
@@ -50,11 +51,11 @@ static struct remedy level(const struct facts *f, int wanted)
 		snprintf(r.text, sizeof(r.text),
 			 "on the host: sudo sysctl -w kernel.perf_event_paranoid=%d", wanted);
 	else if (strlen(f->program) && strlen(f->program) < 100)
-		snprintf(
-			r.text, sizeof(r.text),
-			"sudo sysctl -w kernel.perf_event_paranoid=%d, or run as root, or once: sudo "
-			"setcap cap_perfmon=ep %s",
-			wanted, f->program);
+		snprintf(r.text, sizeof(r.text),
+			 "sudo sysctl -w kernel.perf_event_paranoid=%d, or run as root, or once: "
+			 "sudo "
+			 "setcap cap_perfmon=ep %s",
+			 wanted, f->program);
 	else
 		snprintf(r.text, sizeof(r.text),
 			 "sudo sysctl -w kernel.perf_event_paranoid=%d, or run as root", wanted);
@@ -89,7 +90,8 @@ static bool refused(int code)
 	return code == -EACCES || code == -EPERM;
 }
 
-/* Not even the smallest event opens: a distribution's level, or a filter in front of the system call. */
+/* Not even the smallest event opens: a distribution's level, or a filter in front of the system
+ * call. */
 static bool nothing_opens(const struct explain_case *c, const struct facts *f,
 			  struct explanation *e)
 {

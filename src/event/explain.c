@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The front of the explanation: who could not be opened, the reasons that need no search, and the look at the machine. Probing
- * opens and closes at most three events, and only where their outcome tells causes apart.
+ * The front of the explanation: who could not be opened, the reasons that need no search, and the
+ * look at the machine. Probing opens and closes at most three events, and only where their outcome
+ * tells causes apart.
  */
 #include "event/explain.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why the kernel refused to open an event, and what to do. In: the errno, what was asked for, and facts about this
- * machine. Out: one sentence that names the event, the cause, the setting as it was found and the command that helps.
+ * Why the kernel refused to open an event, and what to do. In: the errno, what was asked for, and
+ * facts about this machine. Out: one sentence that names the event, the cause, the setting as it
+ * was found and the command that helps.
  */
 #pragma once
 
@@ -20,7 +21,8 @@ struct explain_case {
 	struct coati_target leader_target;
 };
 
-/* Look at the machine, try smaller requests where that tells causes apart, and explain; returns c->code. */
+/* Look at the machine, try smaller requests where that tells causes apart, and explain; returns
+ * c->code. */
 int coati_explain_open(const struct explain_case *c, const struct event_calls *calls,
 		       struct coati_error *err);
 /* The explanation itself: asks nobody. */

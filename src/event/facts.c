@@ -30,7 +30,8 @@ int64_t coati_facts_sysctl(const char *name)
 	return value;
 }
 
-/* The value behind "@key:" in the text of a status file, without blanks; "" when it is not there. */
+/* The value behind "@key:" in the text of a status file, without blanks; "" when it is not
+ * there. */
 static void status_value(const char *text, const char *key, char *buf, size_t size)
 {
 	size_t len = strlen(key), n = 0;

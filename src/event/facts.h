@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this machine allows us, as far as an error message needs it. In: small files of /proc and /sys. Out: plain values;
- * what cannot be read is unknown (COATI_HOST_UNKNOWN, "" or false). Reading changes nothing.
+ * What this machine allows us, as far as an error message needs it. In: small files of /proc and
+ * /sys. Out: plain values; what cannot be read is unknown (COATI_HOST_UNKNOWN, "" or false).
+ * Reading changes nothing.
  */
 #pragma once
 

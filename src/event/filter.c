@@ -50,7 +50,7 @@ const struct coati_tp_format coati_probe_format = {
 	.print_fmt = "",
 };
 
-/* ---- fields ------------------------------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 static enum field_kind kind_of(const struct coati_tp_field *f)
 {
@@ -187,7 +187,7 @@ static int take_field(struct filter *f, struct field *ret)
 	return 0;
 }
 
-/* ---- operators and values ----------------------------------------------------------------------------------- */
+/* ---- operators and values ---- */
 
 static int take_operator(struct filter *f, struct slice *ret)
 {
@@ -342,7 +342,7 @@ static int take_value(struct filter *f, const struct field *field, struct slice 
 									: "a number");
 }
 
-/* ---- expressions -------------------------------------------------------------------------------------------- */
+/* ---- expressions ---- */
 
 static int parse_or(struct filter *f);
 

@@ -25,7 +25,8 @@ static int take_number(struct grammar *g, const char *what, uint64_t *ret)
 				coati_shown(s).text);
 }
 
-/* The letters behind a colon when they open with one of r w x; else they are modifiers, and nothing is taken. */
+/* The letters behind a colon when they open with one of r w x; else they are modifiers, and nothing
+ * is taken. */
 static int take_access(struct grammar *g, char ret[8])
 {
 	struct lexer ahead = g->lx;

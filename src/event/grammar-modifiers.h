@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The letters behind an event or a group: who is counted (u k h I G H), how precisely (p P), and how it is opened (S D W e
- * b). Letters of a group are added to those of each member.
+ * The letters behind an event or a group: who is counted (u k h I G H), how precisely (p P), and
+ * how it is opened (S D W e b). Letters of a group are added to those of each member.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of PMUs: pmu/term=value,event/modifiers, a bare name that some PMU has, and hardware events on machines with
- * more than one kind of core. A name may stand for several PMUs; those of one kind count together.
+ * Events of PMUs: pmu/term=value,event/modifiers, a bare name that some PMU has, and hardware
+ * events on machines with more than one kind of core. A name may stand for several PMUs; those of
+ * one kind count together.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +29,7 @@ static int fail_at_term(const struct building *b, const struct term *t, int code
 				what, coati_shown(slice_of(t->name)).text);
 }
 
-/* ---- terms ------------------------------------------------------------------------------------------------ */
+/* ---- terms ---- */
 
 /* config, config1 ... config4; the number of the word, or -1. */
 static int word_of(const char *name)
@@ -190,7 +191,7 @@ static int set_term(struct building *b, const struct term *t)
 	return unknown_term(b, t);
 }
 
-/* ---- one PMU ---------------------------------------------------------------------------------------------- */
+/* ---- one PMU ---- */
 
 static int set_cpus(struct building *b)
 {
@@ -208,7 +209,8 @@ static int set_cpus(struct building *b)
 	return 0;
 }
 
-/* Some PMUs are tracepoints and probes in disguise, which need more than numbers: how those are written, or NULL. */
+/* Some PMUs are tracepoints and probes in disguise, which need more than numbers: how those are
+ * written, or NULL. */
 static const char *written_instead(const char *pmu)
 {
 	static const struct {
@@ -251,7 +253,7 @@ static int build(struct building *b, const struct term *alone)
 	return r < 0 || !alone ? r : set_event(b, alone);
 }
 
-/* ---- the PMUs that a name stands for ---------------------------------------------------------------------- */
+/* ---- the PMUs that a name stands for ---- */
 
 static bool same_stem(const char *a, const char *b)
 {
@@ -352,7 +354,7 @@ int coati_grammar_pmu(struct grammar *g, struct event_text *ev)
 	return g->drafts.len > before ? 0 : r;
 }
 
-/* ---- bare names ------------------------------------------------------------------------------------------- */
+/* ---- bare names ---- */
 
 /* Add the event when @pmu has it: 1, or 0. */
 static int add_bare(struct grammar *g, const struct event_text *ev, const char *pmu,
@@ -438,7 +440,7 @@ int coati_grammar_bare(struct grammar *g, struct event_text *ev)
 	return g->drafts.len > before ? 0 : unknown_bare(g, ev, &pmus);
 }
 
-/* ---- more than one kind of core --------------------------------------------------------------------------- */
+/* ---- more than one kind of core ---- */
 
 static int add_for_core(struct grammar *g, const struct event_text *ev,
 			const struct coati_event_desc *desc, const char *core)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes: uprobe:PATH:SYMBOL[+OFFSET], uretprobe:..., usdt:PATH:PROVIDER:NAME, kprobe:SYMBOL[+OFFSET], kretprobe:...
- * and the short u: and ur:. A path ends at the first colon; one that holds a colon, a comma, a brace or a blank
- * stands in quotes.
+ * Probes: uprobe:PATH:SYMBOL[+OFFSET], uretprobe:..., usdt:PATH:PROVIDER:NAME,
+ * kprobe:SYMBOL[+OFFSET], kretprobe:... and the short u: and ur:. A path ends at the first colon;
+ * one that holds a colon, a comma, a brace or a blank stands in quotes.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that are a name or a number: hardware, software, cache and tool events, rNNN, type:config. */
+/* Events that are a name or a number: hardware, software, cache and tool events, rNNN,
+ * type:config. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@ static int check_tool_terms(const struct grammar *g, const struct event_text *ev
 		if (strcmp(t->name, "name") != 0 && strcmp(t->name, "metric-id") != 0)
 			return coati_lexer_fail(
 				&g->lx, t->name_at, -EINVAL,
-				"'%s' is measured by the tool and takes no term but name and metric-id",
+				"'%s' is measured by the tool and takes no term but name and "
+				"metric-id",
 				coati_shown(ev->word).text);
 	}
 	return 0;

@@ -10,7 +10,7 @@
 
 typedef int (*noun_fn)(struct grammar *g, struct event_text *ev);
 
-/* ---- one event ------------------------------------------------------------------------------------------- */
+/* ---- one event ---- */
 
 int coati_grammar_tail(struct grammar *g, struct event_text *ev)
 {
@@ -214,7 +214,7 @@ static int parse_event(struct grammar *g)
 	return r;
 }
 
-/* ---- items ----------------------------------------------------------------------------------------------- */
+/* ---- items ---- */
 
 /* Letters that concern the group as a whole make no sense behind a member. */
 static int check_member(const struct grammar *g, const struct draft *d, bool is_leader)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From text to descriptions. grammar.c knows lists, groups and what all events share; each noun (symbol, PMU,
- * tracepoint, breakpoint, probe) has a file with one function that is entered behind the event's first word, takes the rest
- * of it up to the modifiers, and adds one draft for each event it stands for.
+ * From text to descriptions. grammar.c knows lists, groups and what all events share; each noun
+ * (symbol, PMU, tracepoint, breakpoint, probe) has a file with one function that is entered behind
+ * the event's first word, takes the rest of it up to the modifiers, and adds one draft for each
+ * event it stands for.
  *
  *	list     := item { ',' item }
  *	item     := [name ':'] '{' event { ',' event } '}' [':' modifiers] | event
@@ -52,9 +53,9 @@ struct event_text {
 
 /* The terms and modifiers behind the noun. Call when the noun is taken. */
 int coati_grammar_tail(struct grammar *g, struct event_text *ev);
-/* Another draft: @desc with the terms and modifiers of @ev. @base (in the arena, or for ever) is the name that it has
- * without modifiers, NULL: as typed. Terms that are not the same for every event are left to the caller when
- * @pmu_terms, else refused. */
+/* Another draft: @desc with the terms and modifiers of @ev. @base (in the arena, or for ever) is
+ * the name that it has without modifiers, NULL: as typed. Terms that are not the same for every
+ * event are left to the caller when @pmu_terms, else refused. */
 int coati_grammar_add(struct grammar *g, const struct event_text *ev,
 		      const struct coati_event_desc *desc, const char *base, bool pmu_terms);
 /* A term that nobody knows; @n holds what else the name could have meant. */
@@ -78,11 +79,12 @@ int coati_grammar_usdt(struct grammar *g, struct event_text *ev);
 bool coati_grammar_has_system(const struct grammar *g, struct slice system);
 /* A name that is in no table: perhaps an event of some PMU. */
 int coati_grammar_bare(struct grammar *g, struct event_text *ev);
-/* A hardware, cache or raw event on a machine with several kinds of cores: 1 @desc was added once for each kind, 0 there is one
- * kind only and nothing was done. */
+/* A hardware, cache or raw event on a machine with several kinds of cores: 1 @desc was added once
+ * for each kind, 0 there is one kind only and nothing was done. */
 int coati_grammar_hybrid(struct grammar *g, const struct event_text *ev,
 			 const struct coati_event_desc *desc);
 
-/* Parse @text into @list, in @arena. The list may have grown on failure: the caller takes it back. */
+/* Parse @text into @list, in @arena. The list may have grown on failure: the caller takes it
+ * back. */
 int coati_grammar_parse(struct coati_event_list *list, struct arena *arena, const char *text,
 			struct coati_error *err);

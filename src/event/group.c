@@ -260,7 +260,8 @@ static int prepare_measure(struct coati_group *g, struct coati_event *leader)
 	return r < 0 ? r : coati_group_read(g, g->before, (uint32_t)g->members.len, &nr);
 }
 
-/* The result, and the new state of things for the next measurement; entries of the group are in the same order. */
+/* The result, and the new state of things for the next measurement; entries of the group are in the
+ * same order. */
 static void keep_measure(struct coati_group *g, struct coati_count *ret, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr && i < g->members.len; i++) {

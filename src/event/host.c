@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The facts behind `coati doctor`. In: /proc, /sys, a few system calls that are undone at once. Out: struct coati_host, in
- * which everything that could not be read has its value for unknown. Takes some milliseconds, most of them for the
- * measurement of the cycle counter.
+ * The facts behind `coati doctor`. In: /proc, /sys, a few system calls that are undone at once.
+ * Out: struct coati_host, in which everything that could not be read has its value for unknown.
+ * Takes some milliseconds, most of them for the measurement of the cycle counter.
  */
 #include <coati/host.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walking over a text that a person typed. A lexer knows where it is, so that every complaint carries the
- * column it is about; what it quotes from the text is made printable, so that a message stays one line.
- * Blanks are space, tab and newline.
+ * Walking over a text that a person typed. A lexer knows where it is, so that every complaint
+ * carries the column it is about; what it quotes from the text is made printable, so that a message
+ * stays one line. Blanks are space, tab and newline.
  */
 #pragma once
 
@@ -68,8 +68,8 @@ static inline struct slice slice_of(const char *text)
 
 /* What stands before the next blank, the end, or a character of @stops. May be empty. */
 struct slice coati_lexer_until(struct lexer *lx, const char *stops);
-/* The same, but a value in 'single' or "double" quotes may hold anything else; the quotes are not part of the result.
- * -EINVAL when a quote is not closed. */
+/* The same, but a value in 'single' or "double" quotes may hold anything else; the quotes are not
+ * part of the result. -EINVAL when a quote is not closed. */
 int coati_lexer_value(struct lexer *lx, const char *stops, struct slice *ret);
 
 /* Fail with the column of @at, which points into the text. */
@@ -80,7 +80,8 @@ int coati_lexer_expected(const struct lexer *lx, const char *what);
 /* Another module has filled in the error and knows no column: put it at @at. Returns @code. */
 int coati_lexer_place(const struct lexer *lx, const char *at, int code);
 
-/* @s as a person can read it: control and non-ASCII bytes become '?', what is longer than the buffer is cut with "...". */
+/* @s as a person can read it: control and non-ASCII bytes become '?', what is longer than the
+ * buffer is cut with "...". */
 #define SHOWN_MAX 72
 struct shown {
 	char text[SHOWN_MAX];

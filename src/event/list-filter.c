@@ -88,7 +88,8 @@ int coati_event_list_filter(struct coati_event_list *list, const char *filter,
 	if (!old)
 		return coati_fail(
 			err, -EINVAL,
-			"a filter belongs behind a tracepoint or probe, and there is none before it");
+			"a filter belongs behind a tracepoint or probe, and there is none before "
+			"it");
 	r = coati_filter_join(old, filter, &list->batches->arena, &both);
 	if (r == -E2BIG)
 		return coati_fail(err, r, "the filters together have more than %d characters",

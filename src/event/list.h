@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of events behind coati_event_list_*. What one call of add brings lives in a batch with an arena of its own, so
- * that a failing add is taken back whole.
+ * The list of events behind coati_event_list_*. What one call of add brings lives in a batch with
+ * an arena of its own, so that a failing add is taken back whole.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names in a folder of sysfs or tracefs, sorted. No file is opened or looked at: the kernel's directory entries say
- * which are folders.
+ * The names in a folder of sysfs or tracefs, sorted. No file is opened or looked at: the kernel's
+ * directory entries say which are folders.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 #define DIR_NAMES_MAX 65536
 
 struct dir_names {
-	const char **
-		v; /* in the arena, sorted by byte value; never "." or ".." or a name that starts with a dot */
+	/* in the arena, sorted by byte value; never "." or ".." or a name that starts with a dot */
+	const char **v;
 	size_t len;
 };
 

@@ -66,7 +66,8 @@ const struct event_symbol *coati_symbol_get(size_t i)
 	return i < COUNT_OF(symbols) ? &symbols[i] : NULL;
 }
 
-/* The longest word of the table that @s starts with, followed by '-' or the end. Steps over word and '-'. */
+/* The longest word of the table that @s starts with, followed by '-' or the end. Steps over word
+ * and '-'. */
 static const struct cache_word *take_word(struct slice *s, const struct cache_word *words,
 					  size_t nr)
 {

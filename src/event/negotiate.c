@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Feature negotiation. A plan says what is left out; the attribute of each attempt is built from the request and
- * the plan, so that a step can be taken back. Bounded: every step of a plan is taken at most once (precision: three
- * times), so a request that is simply wrong costs at most one call per feature it asked for and ends as EINVAL.
+ * Feature negotiation. A plan says what is left out; the attribute of each attempt is built from
+ * the request and the plan, so that a step can be taken back. Bounded: every step of a plan is
+ * taken at most once (precision: three times), so a request that is simply wrong costs at most one
+ * call per feature it asked for and ends as EINVAL.
  */
 #include "event/negotiate.h"
 
@@ -98,7 +99,8 @@ static void leave_out(struct coati_attr *attr, const struct feature *f)
 		attr->clockid = 0;
 }
 
-/* What lies beyond the kernel's struct, and the AUX actions that older kernels have as reserved bits. */
+/* What lies beyond the kernel's struct, and the AUX actions that older kernels have as reserved
+ * bits. */
 static void leave_out_fields(struct coati_attr *attr, const struct plan *p)
 {
 	if (p->dropped & COATI_DROP_CONFIG34) {
@@ -230,7 +232,8 @@ static bool drop_next(const struct negotiation *n, struct plan *p)
 	return lower_precise(n, p);
 }
 
-/* EACCES or EPERM: without the kernel part it may be allowed. An event of the kernel part alone has nothing left. */
+/* EACCES or EPERM: without the kernel part it may be allowed. An event of the kernel part alone has
+ * nothing left. */
 static bool drop_kernel(const struct negotiation *n, struct plan *p)
 {
 	uint64_t flags = n->args.attr.flags;
@@ -310,8 +313,8 @@ int coati_negotiate(struct negotiation *n)
 		if (fd == -EACCES || fd == -EPERM)
 			refused = fd;
 	}
-	/* Leaving out the kernel part did not help: the refusal is what matters, unless it only hid that there is no such
-	 * event here, which no permission would change. */
+	/* Leaving out the kernel part did not help: the refusal is what matters, unless it only hid
+	 * that there is no such event here, which no permission would change. */
 	if (fd < 0)
 		return refused && fd != -ENOENT && fd != -ENODEV && fd != -EOPNOTSUPP ? refused
 										      : fd;

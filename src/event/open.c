@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From attributes to an open event, and back. In: what to count, on what, in which group. Out: one struct coati_event that
- * owns the descriptor, the mapping and the label. Whatever step fails, nothing stays open and the error says
- * what to do.
+ * From attributes to an open event, and back. In: what to count, on what, in which group. Out: one
+ * struct coati_event that owns the descriptor, the mapping and the label. Whatever step fails,
+ * nothing stays open and the error says what to do.
  */
 #include "event/event.h"
 
@@ -219,7 +219,8 @@ void coati_event_close(struct coati_event **evp)
 	*evp = NULL;
 	leave_group(ev);
 	release_followers(ev);
-	/* the mapping first: it would keep the event alive and counting after the descriptor is gone */
+	/* the mapping first: it would keep the event alive and counting after the descriptor is
+	 * gone */
 	if (ev->page)
 		munmap(ev->page, ev->page_bytes);
 	if (ev->fd >= 0)

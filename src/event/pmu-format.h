@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of a PMU in sysfs say: format/NAME, which bits of which word a term fills ("config1:0-15,32-35"), and
- * events/NAME, the terms that a named event stands for ("event=0x3c,umask=0x1,core=?"). Pure functions over text.
+ * What the files of a PMU in sysfs say: format/NAME, which bits of which word a term fills
+ * ("config1:0-15,32-35"), and events/NAME, the terms that a named event stands for
+ * ("event=0x3c,umask=0x1,core=?"). Pure functions over text.
  */
 #pragma once
 
@@ -19,7 +20,8 @@ struct pmu_field {
 	uint64_t mask; /* never 0 */
 };
 
-/* -EBADMSG when @text is not of that form: unknown word, bit above 63, a range that runs backwards, overlap. */
+/* -EBADMSG when @text is not of that form: unknown word, bit above 63, a range that runs backwards,
+ * overlap. */
 int coati_pmu_field_parse(const char *text, struct pmu_field *ret);
 /* The largest value that fits. */
 uint64_t coati_pmu_field_max(const struct pmu_field *f);

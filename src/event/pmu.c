@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the folders of PMUs. Names come from the user: none with a slash or a leading dot is looked up. */
+/* Reading the folders of PMUs. Names come from the user: none with a slash or a leading dot is
+ * looked up. */
 #include "event/pmu.h"
 
 #include <errno.h>
@@ -168,7 +169,7 @@ int coati_pmu_names(const char *sysfs, struct arena *arena, struct dir_names *re
 	return r;
 }
 
-/* ---- which PMUs a name stands for ------------------------------------------------------------------------ */
+/* ---- which PMUs a name stands for ---- */
 
 size_t coati_pmu_stem(const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PMUs as sysfs describes them: bus/event_source/devices/NAME with type, format/, events/, cpumask or cpus. Files are read
- * when they are asked for.
+ * PMUs as sysfs describes them: bus/event_source/devices/NAME with type, format/, events/, cpumask
+ * or cpus. Files are read when they are asked for.
  */
 #pragma once
 
@@ -44,12 +44,13 @@ int coati_pmu_cpus(const struct pmu *p, char *buf, size_t size);
 
 /* Names of all PMUs; none when there is no such folder. */
 int coati_pmu_names(const char *sysfs, struct arena *arena, struct dir_names *ret);
-/* Names of the PMUs that @pattern stands for: the one of that name, or those that a glob matches, or the numbered
- * instances of it (uncore_imc: uncore_imc_0, uncore_imc_1), "uncore_" may be left out. Instances of one kind
- * lie together, in the order of their numbers. */
+/* Names of the PMUs that @pattern stands for: the one of that name, or those that a glob matches,
+ * or the numbered instances of it (uncore_imc: uncore_imc_0, uncore_imc_1), "uncore_" may be left
+ * out. Instances of one kind lie together, in the order of their numbers. */
 int coati_pmu_match(const char *sysfs, const char *pattern, struct arena *arena,
 		    struct dir_names *ret);
-/* PMUs of the cores on a machine with more than one kind of them (cpu_core, cpu_atom), else none. */
+/* PMUs of the cores on a machine with more than one kind of them (cpu_core, cpu_atom), else
+ * none. */
 int coati_pmu_hybrid(const char *sysfs, struct arena *arena, struct dir_names *ret);
 /* Length of @name without the number at its end: 10 for uncore_imc_3. */
 size_t coati_pmu_stem(const char *name);

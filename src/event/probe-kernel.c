@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The name of a kernel function comes in; whether the kernel has it goes out. The list has a few hundred
- * thousand lines: it is read in pieces and never kept, and a second time only to find the nearest name.
+ * The name of a kernel function comes in; whether the kernel has it goes out. The list has a few
+ * hundred thousand lines: it is read in pieces and never kept, and a second time only to find the
+ * nearest name.
  */
 #include "event/probe-kernel.h"
 
@@ -48,7 +49,8 @@ static void take_line(struct function_search *f, char *line)
 	}
 }
 
-/* All lines that are whole in the @len bytes of @buf; returns how many bytes are left of the last. */
+/* All lines that are whole in the @len bytes of @buf; returns how many bytes are left of the
+ * last. */
 static size_t take_lines(struct function_search *f, char *buf, size_t len)
 {
 	char *start = buf, *end;
@@ -104,7 +106,8 @@ int coati_probe_kernel_check(const char *kallsyms, const char *symbol, struct co
 	if (f.nr_found > 1)
 		return coati_fail(
 			err, -EINVAL,
-			"%llu functions of the kernel are named %s: give an address (grep -w %s %s)",
+			"%llu functions of the kernel are named %s: give an address (grep -w %s "
+			"%s)",
 			(unsigned long long)f.nr_found, symbol, symbol, kallsyms);
 	f.nearest = coati_nearest_to(symbol);
 	f.want_nearest = true;

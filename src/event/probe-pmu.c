@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The name of a probe PMU comes in, its number and bit fields go out. Both differ between kernels and boots,
- * so nothing is taken for known: what sysfs does not name cannot be set.
+ * The name of a probe PMU comes in, its number and bit fields go out. Both differ between kernels
+ * and boots, so nothing is taken for known: what sysfs does not name cannot be set.
  */
 #include "event/probe-pmu.h"
 
@@ -33,7 +33,8 @@ static int fail_missing(const char *sysfs, const char *name, struct coati_error 
 			  "this kernel has no %s PMU (Linux 4.17 with CONFIG_UPROBE_EVENTS)", name);
 }
 
-/* A field that is not there stays empty; one in another word than config would overwrite the path. */
+/* A field that is not there stays empty; one in another word than config would overwrite the
+ * path. */
 static int read_field(const struct pmu *p, const char *name, struct pmu_field *ret,
 		      struct coati_error *err)
 {

@@ -16,8 +16,8 @@ struct probe_pmu {
 	struct pmu_field ref_ctr; /* offset of a USDT semaphore in its file */
 };
 
-/* Read the PMU @name below the sysfs mount @sysfs. -EOPNOTSUPP when the kernel has none, -EBADMSG when sysfs says
- * something else than a number and bits of config. */
+/* Read the PMU @name below the sysfs mount @sysfs. -EOPNOTSUPP when the kernel has none, -EBADMSG
+ * when sysfs says something else than a number and bits of config. */
 int coati_probe_pmu_read(const char *sysfs, const char *name, struct probe_pmu *ret,
 			 struct coati_error *err);
 /* Put @value into its field; -ERANGE when it does not fit (or there is none, and it is not 0). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file and the name of a function come in, its address and size go out. Every table is walked once; of the
- * symbols that match, the one of the highest rank wins. Names out of the file are shown only when they are
- * fit to be printed.
+ * A file and the name of a function come in, its address and size go out. Every table is walked
+ * once; of the symbols that match, the one of the highest rank wins. Names out of the file are
+ * shown only when they are fit to be printed.
  */
 #include "event/probe-symbol.h"
 
@@ -43,7 +43,8 @@ struct search {
 struct versions {
 	const uint8_t *of_symbol; /* .gnu.version: a u16 for each */
 	size_t size;
-	int32_t wanted; /* index of the version that is searched for, -1 when the file has none such */
+	/* index of the version that is searched for, -1 when the file has none such */
+	int32_t wanted;
 	bool swap;
 };
 
@@ -125,8 +126,8 @@ static uint16_t version_of(const struct versions *v, uint32_t symbol)
 	return cursor_u16(&c);
 }
 
-/* Does the name match, and is it an old version of it? @v is NULL for a .symtab, whose names may carry their
- * version: "name@OLD", "name@@DEFAULT". */
+/* Does the name match, and is it an old version of it? @v is NULL for a .symtab, whose names may
+ * carry their version: "name@OLD", "name@@DEFAULT". */
 static bool name_matches(const struct search *f, const struct elf_symbol *s,
 			 const struct versions *v, bool *ret_old)
 {
@@ -302,7 +303,8 @@ static int judge(const struct elf *e, const struct elf *debug, const char *path,
 	if (f->best.type == STT_GNU_IFUNC)
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"%s in %s is an indirect function, whose variant is picked at program start: probe the variant by its own name or offset",
+			"%s in %s is an indirect function, whose variant is picked at program "
+			"start: probe the variant by its own name or offset",
 			f->name, path);
 	return 0;
 }

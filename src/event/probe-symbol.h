@@ -30,15 +30,17 @@ struct probe_symbol {
 };
 
 /*
- * Find the function @name in .symtab and .dynsym of @e, else in the separate debug file of the same build id below
- * @debug_dir. @path is the file's name for the error.
+ * Find the function @name in .symtab and .dynsym of @e, else in the separate debug file of the same
+ * build id below @debug_dir. @path is the file's name for the error.
  *
- * Of several symbols with that name a global one is taken before a local one, and the default version before older
- * ones; "name@VERSION" asks for one version. Two local functions with the same name are an error that lists their
- * offsets. Indirect functions (IFUNC: memcpy and its like in libc) are refused with -EOPNOTSUPP: the symbol is the
- * function that picks the variant when the program starts, so a probe there would count something else.
+ * Of several symbols with that name a global one is taken before a local one, and the default
+ * version before older ones; "name@VERSION" asks for one version. Two local functions with the same
+ * name are an error that lists their offsets. Indirect functions (IFUNC: memcpy and its like in
+ * libc) are refused with -EOPNOTSUPP: the symbol is the function that picks the variant when the
+ * program starts, so a probe there would count something else.
  *
- * -ENOENT: no such function; the text offers the nearest, or says that it is data, or only imported.
+ * -ENOENT: no such function; the text offers the nearest, or says that it is data, or only
+ * imported.
  */
 int coati_probe_symbol_find(const struct elf *e, const char *path, const char *debug_dir,
 			    const char *name, struct probe_symbol *ret, struct coati_error *err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program or library comes in, its statically defined probes go out, one place at a time. Addresses in the
- * notes are those of the link editor; a tool that moved the file afterwards (prelink) moved .stapsdt.base with
- * it, so the difference between that section and what the note remembers of it is added.
+ * A program or library comes in, its statically defined probes go out, one place at a time.
+ * Addresses in the notes are those of the link editor; a tool that moved the file afterwards
+ * (prelink) moved .stapsdt.base with it, so the difference between that section and what the note
+ * remembers of it is added.
  */
 #include "event/probe-usdt.h"
 

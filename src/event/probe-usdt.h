@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statically defined probes (USDT, "stapsdt" notes): what a program or library offers. One call of the macro in the
- * source is one note; the same probe can stand at many places, and inlining makes more of them.
+ * Statically defined probes (USDT, "stapsdt" notes): what a program or library offers. One call of
+ * the macro in the source is one note; the same probe can stand at many places, and inlining makes
+ * more of them.
  *
  *	struct probe_usdt_walk w;
  *	struct probe_usdt u;
@@ -34,11 +35,12 @@ struct probe_usdt_walk {
 	char path[PATH_MAX];
 };
 
-/* @path as coati_probe_file_find() takes it. A file without probes is no error. @ret can be closed after a failure
- * too. */
+/* @path as coati_probe_file_find() takes it. A file without probes is no error. @ret can be closed
+ * after a failure too. */
 int coati_probe_usdt_open(const char *path, struct probe_usdt_walk *ret, struct coati_error *err);
 /* The same over an open file, which stays the caller's. */
 int coati_probe_usdt_begin(const struct elf *e, struct probe_usdt_walk *ret);
-/* 1 and the next place, 0 at the end, -EBADMSG when the notes are malformed.  Lives: until the walk is closed. */
+/* 1 and the next place, 0 at the end, -EBADMSG when the notes are malformed. Lives: until the walk
+ * is closed. */
 int coati_probe_usdt_next(struct probe_usdt_walk *w, struct probe_usdt *ret);
 void coati_probe_usdt_close(struct probe_usdt_walk *w);

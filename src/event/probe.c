@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A probe as it was typed comes in; attributes for the uprobe or kprobe PMU go out, one set for each place.
- * The kernel takes the offset of an instruction in a file and answers a wrong one with silence: it is never
- * hit. So every place is checked to lie in code that is mapped from that file.
+ * A probe as it was typed comes in; attributes for the uprobe or kprobe PMU go out, one set for
+ * each place. The kernel takes the offset of an instruction in a file and answers a wrong one with
+ * silence: it is never hit. So every place is checked to lie in code that is mapped from that file.
  */
 #include "event/probe.h"
 
@@ -36,7 +36,8 @@ static int fail_memory(struct coati_error *err)
 	return coati_fail(err, -ENOMEM, "out of memory for a probe");
 }
 
-/* Open the file for its symbols. A 32-bit one can only be probed by offset: ret->size stays 0 then. */
+/* Open the file for its symbols. A 32-bit one can only be probed by offset: ret->size stays 0
+ * then. */
 static int open_file(struct resolver *r, struct elf *ret)
 {
 	const struct probe_spec *spec = r->spec;
@@ -71,7 +72,8 @@ static int add_user_site(struct resolver *r, uint64_t offset, uint64_t semaphore
 	if (semaphore && !r->pmu.ref_ctr.mask)
 		return coati_fail(
 			r->err, -EOPNOTSUPP,
-			"%s is switched on by a semaphore, which this kernel cannot do (Linux 4.20)",
+			"%s is switched on by a semaphore, which this kernel cannot do (Linux "
+			"4.20)",
 			text);
 	if (coati_probe_pmu_set(&r->pmu.ref_ctr, semaphore, attr) < 0)
 		return coati_fail(r->err, -EOPNOTSUPP,
@@ -98,8 +100,8 @@ static int find_code(const struct resolver *r, const struct elf *e, uint64_t vad
 	return 0;
 }
 
-/* Is symbol + offset inside of the function, of which @start is the offset in the file and @room the bytes up to the
- * end of its segment? */
+/* Is symbol + offset inside of the function, of which @start is the offset in the file and @room
+ * the bytes up to the end of its segment? */
 static int check_inside(const struct resolver *r, const struct probe_symbol *sym, uint64_t start,
 			uint64_t room)
 {
@@ -115,7 +117,8 @@ static int check_inside(const struct resolver *r, const struct probe_symbol *sym
 	if (!sym->size)
 		return coati_fail(
 			r->err, -EINVAL,
-			"the size of %s is unknown: give the offset in the file, counted from 0x%llx",
+			"the size of %s is unknown: give the offset in the file, counted from "
+			"0x%llx",
 			spec->symbol, (unsigned long long)start);
 	return coati_fail(r->err, -EINVAL,
 			  "%s+0x%llx is outside of the function, which has 0x%llx bytes",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes through the dynamic PMUs: from a path and a symbol to attributes. Nothing is written to tracefs, so nothing
- * can be left behind: a probe lives exactly as long as the event.
+ * Probes through the dynamic PMUs: from a path and a symbol to attributes. Nothing is written to
+ * tracefs, so nothing can be left behind: a probe lives exactly as long as the event.
  */
 #pragma once
 
@@ -17,10 +17,11 @@
 struct probe_spec {
 	bool kernel;	/* kprobe: path is NULL */
 	bool is_return; /* uretprobe, kretprobe */
-	/* uprobe, usdt; a bare name ("libc.so.6", "libc", "bash") is looked up, see event/probe-file.h */
+	/* uprobe, usdt; a bare name ("libc.so.6", "libc", "bash") is looked up, see
+	 * event/probe-file.h */
 	const char *path;
-	/* function (see event/probe-symbol.h for which one), or NULL with an absolute offset (file offset, kernel
-	 * address) */
+	/* function (see event/probe-symbol.h for which one), or NULL with an absolute offset (file
+	 * offset, kernel address) */
 	const char *symbol;
 	uint64_t offset; /* added to the symbol: inside of the function, and 0 for a return probe */
 	/* usdt: provider and name instead of symbol */
@@ -35,10 +36,10 @@ struct probe_site {
 
 #define PROBE_SITES_MAX 1024
 
-/* Resolve @spec; uprobes and kprobes have one site, a USDT probe as many as the compiler made (each one event whose
- * counts add up). Strings that the attributes point to and the array are allocated in @arena. @sysfs is the sysfs
- * mount ("/sys").
- * -ENOENT: no such file, symbol (the text offers the nearest) or probe; -EOPNOTSUPP: no such PMU in this kernel, or a
- * file that it cannot probe; -EINVAL: no place for a probe; -EBADMSG: a damaged file; -E2BIG: over a limit. */
+/* Resolve @spec; uprobes and kprobes have one site, a USDT probe as many as the compiler made (each
+ * one event whose counts add up). Strings that the attributes point to and the array are allocated
+ * in @arena. @sysfs is the sysfs mount ("/sys"). -ENOENT: no such file, symbol (the text offers the
+ * nearest) or probe; -EOPNOTSUPP: no such PMU in this kernel, or a file that it cannot probe;
+ * -EINVAL: no place for a probe; -EBADMSG: a damaged file; -E2BIG: over a limit. */
 int coati_probe_resolve(const struct probe_spec *spec, const char *sysfs, struct arena *arena,
 			struct probe_site **ret_sites, uint32_t *ret_nr, struct coati_error *err);

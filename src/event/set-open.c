@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening the units of a set on its targets. What one machine, thread or CPU does not have is left out and noted with its
- * reason; what is refused ends the opening. A weak group that does not fit is opened again event by event.
+ * Opening the units of a set on its targets. What one machine, thread or CPU does not have is left
+ * out and noted with its reason; what is refused ends the opening. A weak group that does not fit
+ * is opened again event by event.
  */
 #include "event/set.h"
 
@@ -67,7 +68,8 @@ static bool raise_descriptor_limit(void)
 	return setrlimit(RLIMIT_NOFILE, &l) == 0;
 }
 
-/* A thread that ends after its leader event was opened makes the kernel say EINVAL to the followers. */
+/* A thread that ends after its leader event was opened makes the kernel say EINVAL to the
+ * followers. */
 static bool has_ended(const struct opening *o, struct event_request req)
 {
 	struct coati_event_opts alone = *req.opts;
@@ -228,8 +230,9 @@ static int open_unit_on(struct opening *o, struct coati_error *err)
 
 #define GROUP_TRIES 4
 
-/* A group on a thread may be refused though nothing is wrong with it: at a context switch the kernel lets threads with
- * inherited events of the same kind exchange their contexts, and the leader is then in that of another thread. */
+/* A group on a thread may be refused though nothing is wrong with it: at a context switch the
+ * kernel lets threads with inherited events of the same kind exchange their contexts, and the
+ * leader is then in that of another thread. */
 static int open_unit_patiently(struct opening *o, struct coati_error *err)
 {
 	for (int tries = 1;; tries++) {

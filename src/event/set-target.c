@@ -78,7 +78,8 @@ static bool knows_thread(const struct set_targets *t, int32_t tid)
 	return coati_map_get(&t->tids, (uint64_t)tid, &unused);
 }
 
-/* The threads of process @pid that are new; their number. A process without threads is gone: -ESRCH. */
+/* The threads of process @pid that are new; their number. A process without threads is gone:
+ * -ESRCH. */
 static int scan_process(struct set_targets *t, int32_t pid)
 {
 	CLEANUP(dir_closep) DIR *dir = NULL;

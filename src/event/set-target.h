@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the events of a set are opened. In: processes, threads, CPU lists, a cgroup. Out: pairs of thread and CPU. The threads of
- * a process are read until two readings agree.
+ * Where the events of a set are opened. In: processes, threads, CPU lists, a cgroup. Out: pairs of
+ * thread and CPU. The threads of a process are read until two readings agree.
  */
 #pragma once
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A list of events on many targets, opened, started and read as one. In: a list and where to count. Out: slots, one per
- * open event; the reason for each event that is open nowhere.
+ * A list of events on many targets, opened, started and read as one. In: a list and where to count.
+ * Out: slots, one per open event; the reason for each event that is open nowhere.
  *
- * Threads that start while the events of a process are opened: with inheritance a thread found late may have been
- * counted already through the one that started it, and cannot be told from one that was missed. So all is closed
- * and begun anew until the list of threads stays the same; after some rounds inheritance is trusted.
+ * Threads that start while the events of a process are opened: with inheritance a thread found late
+ * may have been counted already through the one that started it, and cannot be told from one that
+ * was missed. So all is closed and begun anew until the list of threads stays the same; after some
+ * rounds inheritance is trusted.
  */
 #include "event/set.h"
 

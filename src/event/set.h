@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A list of events on many targets. A unit is what is opened together: a lone event, or a group. A slot is one open
- * event; the slots of one unit on one target lie side by side, leader first.
+ * A list of events on many targets. A unit is what is opened together: a lone event, or a group. A
+ * slot is one open event; the slots of one unit on one target lie side by side, leader first.
  */
 #pragma once
 

@@ -391,7 +391,7 @@ void coati_terms_nearest(struct nearest *n)
 		coati_nearest_offer(n, term_table[i].name);
 }
 
-/* ---- the syntax ---------------------------------------------------------------------------------------- */
+/* ---- the syntax ---- */
 
 static int check_name(const struct lexer *lx, struct slice name)
 {

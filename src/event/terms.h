@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stands between slashes: "period=1000,name='my event',inv". The syntax knows no PMU; terms that mean the same for
- * every event are applied here, the rest is the PMU's business.
+ * What stands between slashes: "period=1000,name='my event',inv". The syntax knows no PMU; terms
+ * that mean the same for every event are applied here, the rest is the PMU's business.
  */
 #pragma once
 
@@ -29,8 +29,8 @@ typedef ARRAY(struct term) term_array;
 /* From behind the opening slash to behind the closing one. No terms at all is fine. */
 int coati_terms_parse(struct lexer *lx, struct arena *arena, term_array *ret);
 
-/* Apply @t to @desc when its meaning does not depend on a PMU: 1 applied, 0 not such a term, negative: it has a wrong
- * value. */
+/* Apply @t to @desc when its meaning does not depend on a PMU: 1 applied, 0 not such a term,
+ * negative: it has a wrong value. */
 int coati_term_apply(const struct lexer *lx, const struct term *t, struct arena *arena,
 		     struct coati_event_desc *desc);
 /* Would coati_term_apply() take a term of this name? */

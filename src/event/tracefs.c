@@ -47,7 +47,8 @@ int coati_tracefs_find(const char *override, char *buf, size_t size, struct coat
 	const char *path = override ? override : TRACEFS_USUAL;
 	int r = try_mount(path);
 
-	/* The old place lies below a folder that only root may enter: -EACCES there says nothing about tracefs. */
+	/* The old place lies below a folder that only root may enter: -EACCES there says nothing
+	 * about tracefs. */
 	if (r == -ENOENT && !override && try_mount(TRACEFS_OLD) == 0)
 		return take_mount(TRACEFS_OLD, buf, size, err);
 	if (r == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the tracing file system is, and what it says of tracepoints. Names come from the user and from folders: one with a
- * slash or a leading dot is never looked up.
+ * Where the tracing file system is, and what it says of tracepoints. Names come from the user and
+ * from folders: one with a slash or a leading dot is never looked up.
  */
 #pragma once
 
@@ -16,12 +16,13 @@
 #include "record/format.h"
 
 /* Path of a mounted tracefs into @buf: @override when not NULL, else /sys/kernel/tracing or
- * /sys/kernel/debug/tracing. -ENOENT when neither is mounted (the text has the mount command), -EACCES when it may not be
- * read (the text has the remedy). */
+ * /sys/kernel/debug/tracing. -ENOENT when neither is mounted (the text has the mount command),
+ * -EACCES when it may not be read (the text has the remedy). */
 int coati_tracefs_find(const char *override, char *buf, size_t size, struct coati_error *err);
 /* The sentence for a tracefs that may not be read by this user; returns -EACCES. */
 int coati_tracefs_refused(const char *tracefs, struct coati_error *err);
-/* Id of the tracepoint @system:@name below the mount @tracefs: -ENOENT, -EACCES, -EBADMSG, each with a sentence. */
+/* Id of the tracepoint @system:@name below the mount @tracefs: -ENOENT, -EACCES, -EBADMSG, each
+ * with a sentence. */
 int coati_tracefs_id(const char *tracefs, const char *system, const char *name, uint64_t *ret_id,
 		     struct coati_error *err);
 /* Its format file behind what @s holds. */

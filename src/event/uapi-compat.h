@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls and numbers of the kernel that the event station uses beside <coati/abi.h>. Headers of the build
- * machine are often older than the kernel that runs, so <linux/perf_event.h> is not used; each number that a libc
- * may lack names the kernel that brought it.
+ * The calls and numbers of the kernel that the event station uses beside <coati/abi.h>. Headers of
+ * the build machine are often older than the kernel that runs, so <linux/perf_event.h> is not used;
+ * each number that a libc may lack names the kernel that brought it.
  */
 #pragma once
 
@@ -29,7 +29,8 @@
 /* Argument of enable, disable and reset: the whole group. */
 #define PERF_IOC_GROUP 1
 
-/* What PERF_IOC_QUERY_BPF takes, with room for the most programs that the kernel lets attach to one tracepoint. */
+/* What PERF_IOC_QUERY_BPF takes, with room for the most programs that the kernel lets attach to one
+ * tracepoint. */
 #define PERF_BPF_PROGS_MAX 64
 struct perf_query_bpf {
 	uint32_t ids_len;

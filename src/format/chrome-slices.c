@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples as slices, for viewers that know nothing of samples (Perfetto): a function is a slice from
- * the first to the last of the samples in a row that have it at the same place of the stack. A sample
- * of time on a CPU covers the time of its weight before it, one of time off a CPU that after it; where
- * nothing is covered, no slice is open. Samples whose weight is no time are instants.
+ * Samples as slices, for viewers that know nothing of samples (Perfetto): a function is a slice
+ * from the first to the last of the samples in a row that have it at the same place of the stack. A
+ * sample of time on a CPU covers the time of its weight before it, one of time off a CPU that after
+ * it; where nothing is covered, no slice is open. Samples whose weight is no time are instants.
  *
  * Begin and end are events of their own ("B", "E") in the order of time, so that those of one time
  * nest as they are written. Slices of regions and tasks that a program told would cross those of

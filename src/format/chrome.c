@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chrome's trace events as JSON, with sampled stacks: "stackFrames" is a tree of functions, each with the file of its code as category; "samples" has for each sample
- * the node of its innermost function, thread, CPU, event, weight and time. Times are microseconds since the first sample with all digits of the nanoseconds. Names of
- * processes and threads are metadata events; one whose name changes has several, whose "sample" says from which sample on it holds. Losses are instants.
- * Perfetto knows no samples: for it they are slices as well (chrome-slices.c).
- * Live events are in live-chrome.c. Names by the common rule.
+ * Chrome's trace events as JSON, with sampled stacks: "stackFrames" is a tree of functions, each
+ * with the file of its code as category; "samples" has for each sample the node of its innermost
+ * function, thread, CPU, event, weight and time. Times are microseconds since the first sample with
+ * all digits of the nanoseconds. Names of processes and threads are metadata events; one whose name
+ * changes has several, whose "sample" says from which sample on it holds. Losses are instants.
+ * Perfetto knows no samples: for it they are slices as well (chrome-slices.c). Live events are in
+ * live-chrome.c. Names by the common rule.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -199,14 +201,14 @@ static int put_file(struct chrome *x)
 static void say_what_is_lacking(struct format_input *in)
 {
 	if (in->nr_samples)
-		coati_format_note(
-			in,
-			"Chrome's traces have no addresses, lines and build ids: they are left out");
+		coati_format_note(in, "Chrome's traces have no addresses, lines and build ids: "
+				      "they are left out");
 	coati_timeline_say_labels(in, "Chrome's sample");
 	if (in->quality.files > 1)
 		coati_format_note(
 			in,
-			"Chrome's traces know processes by number alone: those of several files with the same number become one");
+			"Chrome's traces know processes by number alone: those of several files "
+			"with the same number become one");
 }
 
 static int write_chrome(struct format_input *in, struct format_output *out, struct coati_error *err)

@@ -122,8 +122,9 @@ static const char *main_process(const struct format_input *in, uint64_t *weights
 
 		if (!coati_map_get(&index, key, &first)) {
 			first = e.entry->thread;
+			/* then the heaviest so far */
 			if (coati_map_put(&index, key, first) < 0)
-				break; /* then the heaviest so far */
+				break;
 		}
 		weights[first] += e.weight;
 	}
@@ -134,7 +135,8 @@ static const char *main_process(const struct format_input *in, uint64_t *weights
 	return nr ? coati_profile_thread(in->profile, best)->process_comm : NULL;
 }
 
-/* How well a file fits the name of a process: python3.11 may call itself python3; libraries are no programs. */
+/* How well a file fits the name of a process: python3.11 may call itself python3; libraries are no
+ * programs. */
 static int program_rank(const struct coati_image_info *info, const char *comm)
 {
 	if (info->kind != COATI_IMAGE_FILE)
@@ -291,7 +293,8 @@ uint32_t coati_dictionary_stack(struct dictionary *d, const uint32_t *frames, ui
 	while (i < nr && !d->failed) {
 		uint32_t from = i++, location = d->of_frame[frames[from]];
 
-		/* the frames of a location have rising numbers; the same again is a call of itself */
+		/* the frames of a location have rising numbers; the same again is a call of
+		 * itself */
 		while (i < nr && d->of_frame[frames[i]] == location && frames[i] > frames[i - 1])
 			i++;
 		d->room[nr_locations++] = number_location(d, frames + from, i - from);

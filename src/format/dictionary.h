@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables that pprof and OTLP have in common: strings, mappings, functions, and locations with one line for each inlined function. Everything is numbered once, from 1 on, as
- * it is first met: string 0 is "", all other tables have nothing at 0. What frames of a stack a filter hides is missing from its location, too: such a location is
- * another one.
+ * Tables that pprof and OTLP have in common: strings, mappings, functions, and locations with one
+ * line for each inlined function. Everything is numbered once, from 1 on, as it is first met:
+ * string 0 is "", all other tables have nothing at 0. What frames of a stack a filter hides is
+ * missing from its location, too: such a location is another one.
  */
 #pragma once
 
@@ -45,8 +46,8 @@ struct dictionary {
 	ARRAY(struct dictionary_location) locations;
 	struct map string_index, mapping_index, function_index, partial_index;
 	uint32_t *of_frame; /* by frame: its location in the profile */
-	uint32_t *
-		whole; /* by location of the profile: its number with all of its frames; 0: not met */
+	/* by location of the profile: its number with all of its frames; 0: not met */
+	uint32_t *whole;
 	uint32_t *room; /* for the numbers of one stack */
 	uint32_t nr_room;
 	struct arena arena;
@@ -60,5 +61,6 @@ void coati_dictionary_fini(struct dictionary *d);
 uint32_t coati_dictionary_string(struct dictionary *d, const char *text);
 /* The same for one that does not. */
 uint32_t coati_dictionary_copy(struct dictionary *d, const char *text);
-/* The locations of a stack, innermost first: d->room[0..nr), nr is returned. No allocation for what was met before.  Hot. */
+/* The locations of a stack, innermost first: d->room[0..nr), nr is returned. No allocation for what
+ * was met before. Hot. */
 uint32_t coati_dictionary_stack(struct dictionary *d, const uint32_t *frames, uint32_t nr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An export as an object: a profile is read, one view of it is written, and what was written is read back. What the formats have in common is here; what they do not,
- * in a file each.
+ * An export as an object: a profile is read, one view of it is written, and what was written is
+ * read back. What the formats have in common is here; what they do not, in a file each.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -153,8 +153,9 @@ static int make_profile(struct coati_export *x, struct coati_error *err)
 	if (coati_contexts_new(&x->contexts, err) < 0)
 		return -ENOMEM;
 	x->source = *coati_contexts_source(x->contexts);
+	/* the records that they are in are copied */
 	if (x->format->flags & FORMAT_RECORDS)
-		x->source.feed = NULL; /* the records that they are in are copied */
+		x->source.feed = NULL;
 	o.contexts = &x->source;
 	return coati_profile_new(&o, &x->profile, err);
 }
@@ -244,7 +245,8 @@ int coati_export_read(struct coati_export *x, const char *path, coati_progress_f
 	if (r == 0 && x->samples_failed == -E2BIG)
 		return coati_fail(
 			err, -E2BIG,
-			"%s: more than %zu samples are too many for one timeline; --time and --thread take fewer, and pprof or folded have room for all",
+			"%s: more than %zu samples are too many for one timeline; --time and "
+			"--thread take fewer, and pprof or folded have room for all",
 			path, x->samples.max);
 	if (r == 0 && x->samples_failed)
 		return coati_fail(err, x->samples_failed, "%s: %m", path);
@@ -286,7 +288,8 @@ static void drop_hidden(struct coati_export *x)
 	x->samples.len = kept;
 }
 
-/* What was lost at other times than those asked for is no part of the picture; the account has it. */
+/* What was lost at other times than those asked for is no part of the picture; the account has
+ * it. */
 static void drop_other_losses(struct coati_export *x)
 {
 	struct coati_profile_quality q;

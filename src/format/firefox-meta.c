@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The description of a Firefox profile, and its markers: what the recording lacks, where it says so. */
+/* The description of a Firefox profile, and its markers: what the recording lacks, where it says
+ * so. */
 #include <string.h>
 
 #include <coati/version.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader of Firefox profiles, to add them up: version 60 alone, and as strict as the page's code is careless: columns must be as long as their table, indexes
- * must be inside of theirs, parents must come before their children.
+ * The reader of Firefox profiles, to add them up: version 60 alone, and as strict as the page's
+ * code is careless: columns must be as long as their table, indexes must be inside of theirs,
+ * parents must come before their children.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Firefox Profiler's processed profile, version 60 of it: tables as columns of the same length, shared by all threads, and a thread for each thread with its
- * samples. Times and weights are milliseconds with all digits of the nanoseconds; weights that are no time are counts. What was lost is a marker at its
- * time on the first thread, live events are markers of their threads (live-firefox.c), the account is in the profile's extra information. Names by the common rule.
+ * The Firefox Profiler's processed profile, version 60 of it: tables as columns of the same length,
+ * shared by all threads, and a thread for each thread with its samples. Times and weights are
+ * milliseconds with all digits of the nanoseconds; weights that are no time are counts. What was
+ * lost is a marker at its time on the first thread, live events are markers of their threads
+ * (live-firefox.c), the account is in the profile's extra information. Names by the common rule.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -136,7 +138,8 @@ static void stack_frame(struct firefox *x, uint32_t i)
 	coati_json_u64(&x->json, x->frame_place[x->tree.nodes.v[i].key] - 1);
 }
 
-/* In the file's own addresses. Those of the kernel and of code without a file are no such thing, and do not fit into a number of JavaScript. */
+/* In the file's own addresses. Those of the kernel and of code without a file are no such thing,
+ * and do not fit into a number of JavaScript. */
 static void frame_address(struct firefox *x, uint32_t i)
 {
 	const struct coati_view_frame *f = frame_at(x, i);
@@ -332,7 +335,8 @@ static void put_functions_and_files(struct firefox *x)
 
 /* ---- files ---- */
 
-/* As minidump tools write a build id: 16 bytes as a GUID, whose first three fields are little-endian, and an age of 0. */
+/* As minidump tools write a build id: 16 bytes as a GUID, whose first three fields are
+ * little-endian, and an age of 0. */
 static void put_breakpad_id(struct json *j, const struct coati_image_info *info)
 {
 	static const uint8_t order[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -387,8 +391,9 @@ static void put_libs(struct firefox *x)
 
 /* ---- threads ---- */
 
-/* Each thread begins with a sample without a stack, at the time from which on its first real one counts: CPU time is of the time since the sample before. The thread with the
- * markers ends with one where markers come later than its samples: what lies behind the last sample is not shown. */
+/* Each thread begins with a sample without a stack, at the time from which on its first real one
+ * counts: CPU time is of the time since the sample before. The thread with the markers ends with
+ * one where markers come later than its samples: what lies behind the last sample is not shown. */
 
 static bool is_real(const struct firefox *x, uint32_t i)
 {
@@ -470,7 +475,8 @@ static void put_samples(struct firefox *x)
 	coati_json_end(&x->json);
 }
 
-/* Numbers of processes may come again in another file: they are strings, and need not be numbers. */
+/* Numbers of processes may come again in another file: they are strings, and need not be
+ * numbers. */
 static void put_process(struct firefox *x, const struct coati_profile_thread *t)
 {
 	char pid[32];
@@ -573,7 +579,8 @@ static int write_firefox(struct format_input *in, struct format_output *out,
 		if (!in->start_wall_ns)
 			coati_format_note(
 				in,
-				"the recording does not say the time of day: Firefox shows it as of 1970");
+				"the recording does not say the time of day: Firefox shows it as "
+				"of 1970");
 		r = make_tables(&x);
 		if (r == 0)
 			r = coati_firefox_live_init(&x);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the Firefox format share: tables, threads and files in firefox.c, the profile's own description and the markers in firefox-meta.c. */
+/* What the parts of the Firefox format share: tables, threads and files in firefox.c, the profile's
+ * own description and the markers in firefox-meta.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -89,7 +90,8 @@ void coati_firefox_live_thread(struct firefox *x, const struct coati_profile_thr
 bool coati_firefox_live_next(struct firefox *x, struct coati_profile_thread *ret);
 size_t coati_firefox_live_count(const struct firefox *x);
 uint64_t coati_firefox_live_last_ns(const struct firefox *x);
-/* Their part of the schema, of the strings (behind @x's loss names), of the columns, and the counters. */
+/* Their part of the schema, of the strings (behind @x's loss names), of the columns, and the
+ * counters. */
 void coati_firefox_live_schema(struct json *j);
 void coati_firefox_live_strings(struct firefox *x);
 void coati_firefox_live_column(struct firefox *x, const char *key);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folded stacks: a line for each stack, "NAME-PID/TID;outermost;...;innermost WEIGHT", sorted, as flamegraph.pl, inferno and speedscope read them. The first frame is
- * the thread, as stackcollapse-perf.pl --tid writes it; functions of the kernel end in _[k] and inlined ones in _[i], which gives them colours.
+ * Folded stacks: a line for each stack, "NAME-PID/TID;outermost;...;innermost WEIGHT", sorted, as
+ * flamegraph.pl, inferno and speedscope read them. The first frame is the thread, as
+ * stackcollapse-perf.pl --tid writes it; functions of the kernel end in _[k] and inlined ones in
+ * _[i], which gives them colours.
  *
- * Names: ";" parts frames and becomes ":"; line ends and zero bytes cannot be and become blanks; blanks at the end and a number behind the last
- * blank would be taken for the weight: there the blank becomes "_". An empty name is "_". A name that itself ends in such a mark has ( ) instead.
+ * Names: ";" parts frames and becomes ":"; line ends and zero bytes cannot be and become blanks;
+ * blanks at the end and a number behind the last blank would be taken for the weight: there the
+ * blank becomes "_". An empty name is "_". A name that itself ends in such a mark has ( ) instead.
  */
 #include <errno.h>
 #include <stdlib.h>

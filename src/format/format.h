@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a format is: one file here, with a writer, and a reader that shares nothing with it and only adds up. All that a writer needs is in struct format_input;
- * what it cannot hold it says with coati_format_note().
+ * What a format is: one file here, with a writer, and a reader that shares nothing with it and only
+ * adds up. All that a writer needs is in struct format_input; what it cannot hold it says with
+ * coati_format_note().
  *
- * To add one: a file that defines "const struct format coati_format_NAME", its line in format.c and meson.build.
+ * To add one: a file that defines "const struct format coati_format_NAME", its line in format.c and
+ * meson.build.
  */
 #pragma once
 
@@ -39,15 +41,16 @@ struct format_input {
 	struct coati_view *view;
 	struct coati_view_info info;
 	struct coati_profile_quality quality;
-	/* TIMELINE: every sample that is in the view, by time, and what the recording says that it lacks. coati_view_sample() says what a sample
-	 * counts in the view, and its frames. */
+	/* TIMELINE: every sample that is in the view, by time, and what the recording says that it
+	 * lacks. coati_view_sample() says what a sample counts in the view, and its frames. */
 	const struct coati_profile_sample *samples;
 	size_t nr_samples;
 	const struct coati_profile_loss *losses;
 	size_t nr_losses;
 	const struct live *live; /* LIVE: events of the program itself; NULL: there are none */
 	uint64_t start_ns;	 /* time of the first sample or live event; 0: there is none */
-	/* RECORDS: by number of the SAMPLE record in the one file that was read, its stack plus 1; 0: it was left out while reading */
+	/* RECORDS: by number of the SAMPLE record in the one file that was read, its stack plus 1;
+	 * 0: it was left out while reading */
 	const uint32_t *sample_stacks;
 	size_t nr_sample_stacks;
 	const char *account;	/* what it is worth, a line */
@@ -65,12 +68,14 @@ struct format {
 	int (*accept)(const struct coati_export_opts *opts, struct coati_error *err);
 	/* Failures of @out need no look. */
 	int (*write)(struct format_input *in, struct format_output *out, struct coati_error *err);
-	/* Add up what is in a file, whose bytes come inflated. -EBADMSG: it is none of this format, or contradicts itself. */
+	/* Add up what is in a file, whose bytes come inflated. -EBADMSG: it is none of this format,
+	 * or contradicts itself. */
 	int (*read)(const void *bytes, size_t size, struct tally *t, struct coati_error *err);
 	/* The same from the descriptor, where bytes in memory are not the way. One of both. */
 	int (*read_fd)(const struct coati_export_opts *opts, int fd, struct tally *t,
 		       struct coati_error *err);
-	/* How it writes the names of functions and threads, where coati_format_text() is not all. */
+	/* How it writes the names of functions and threads, where coati_format_text() is not
+	 * all. */
 	void (*text)(struct strbuf *s, const char *name);
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A small table of the calls that are needed, filled by dlsym; zlib's memory comes through our door. */
+/* A small table of the calls that are needed, filled by dlsym; zlib's memory comes through our
+ * door. */
 #include "format/gzip.h"
 
 #include <dlfcn.h>

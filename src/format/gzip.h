@@ -23,5 +23,6 @@ bool coati_gzip_works(void);
 
 /* Does it begin as gzip does? */
 bool coati_is_gzip(const void *bytes, size_t size);
-/* All that is in @bytes (one member) behind what @ret holds: -EBADMSG damaged or cut, -E2BIG more than the ceiling of @ret. */
+/* All that is in @bytes (one member) behind what @ret holds: -EBADMSG damaged or cut, -E2BIG more
+ * than the ceiling of @ret. */
 int coati_inflate_gzip(const void *bytes, size_t size, struct strbuf *ret, struct coati_error *err);

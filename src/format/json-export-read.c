@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* coati.profile.v1 is added up: threads, functions, frames and stacks are kept as far as that needs them; every number must name a row that is there. */
+/* coati.profile.v1 is added up: threads, functions, frames and stacks are kept as far as that needs
+ * them; every number must name a row that is there. */
 #include <errno.h>
 #include <string.h>
 
@@ -135,8 +136,9 @@ static void take_entry(struct json_reading *x)
 		return;
 	}
 	frame = x->stacks.v[v[0]];
+	/* said before */
 	if (frame >= x->frames.len || x->frames.v[frame] >= x->functions.len)
-		return; /* said before */
+		return;
 	coati_tally_add(x->t, x->threads.v[v[1]], x->functions.v[x->frames.v[frame]], v[6]);
 	x->t->samples += v[5];
 }

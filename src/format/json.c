@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our own format, for scripts: everything that a profile holds, as tables whose rows are named by their number. A table stands before those that refer to it. Schema
- * coati.profile.v1; docs/formats/export.md describes each member.
+ * Our own format, for scripts: everything that a profile holds, as tables whose rows are named by
+ * their number. A table stands before those that refer to it. Schema coati.profile.v1;
+ * docs/formats/export.md describes each member.
  *
- * Names: bytes that are no UTF-8 become U+FFFD; control characters are escaped. Weights are whole numbers as they are, up to 2^64 - 1: readers whose numbers are doubles lose
- * digits over 2^53.
+ * Names: bytes that are no UTF-8 become U+FFFD; control characters are escaped. Weights are whole
+ * numbers as they are, up to 2^64 - 1: readers whose numbers are doubles lose digits over 2^53.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Live events as Chrome's trace events: regions are complete events (X) of their thread, those that do not nest there and tasks and states of resources are
- * asynchronous pairs (b, e) whose number is the process' own (id2), what a thread works on is an n of the task and an instant of the thread; logs, instants,
- * labels and losses are instants (i), counters C, flows s, t and f. A pair stands together; whoever reads sorts by time.
+ * Live events as Chrome's trace events: regions are complete events (X) of their thread, those that
+ * do not nest there and tasks and states of resources are asynchronous pairs (b, e) whose number is
+ * the process' own (id2), what a thread works on is an n of the task and an instant of the thread;
+ * logs, instants, labels and losses are instants (i), counters C, flows s, t and f. A pair stands
+ * together; whoever reads sorts by time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -257,7 +259,8 @@ static void put_item(struct writer *w, const struct live_item *i)
 	}
 }
 
-/* From the sample on that would come behind the last: those before have the names that they were taken under. */
+/* From the sample on that would come behind the last: those before have the names that they were
+ * taken under. */
 static void put_names(struct writer *w, const struct live_thread *t)
 {
 	const char *const names[2] = { t->process_name, t->name };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* see live-events.h; here: what an event becomes; live-things.c has fields, counters and resources. */
+/* see live-events.h; here: what an event becomes; live-things.c has fields, counters and
+ * resources. */
 #include "format/live-events.h"
 
 #include <errno.h>
@@ -282,8 +283,9 @@ static int enter_task(struct live *l, const struct coati_trace_event *e, uint32_
 
 	if (task && l->threads.v[thread].passes)
 		task->flags |= ITEM_WANTED;
+	/* nothing changes */
 	if (e->flags & COATI_TRACE_REOPENED && (!e->id || e->flags & COATI_TRACE_KNOWN))
-		return 0; /* nothing changes */
+		return 0;
 	i = coati_live_add(l, e, ITEM_ENTER, thread);
 	if (!i)
 		return -ENOMEM;

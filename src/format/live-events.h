@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live events of an export: what programs told with <coati/live.h>, made ready for formats with a timeline. Begins and ends become slices, states of a
- * resource follow each other, texts are UTF-8 without zeros and terminated. Batches come in while the recording is read; at the end all of it is sorted, cut to
- * the time that was asked for, and counted.
+ * The live events of an export: what programs told with <coati/live.h>, made ready for formats with
+ * a timeline. Begins and ends become slices, states of a resource follow each other, texts are
+ * UTF-8 without zeros and terminated. Batches come in while the recording is read; at the end all
+ * of it is sorted, cut to the time that was asked for, and counted.
  */
 #pragma once
 
@@ -26,7 +27,8 @@ enum live_item_kind {
 	ITEM_STATE,	 /* of a resource: resource, name */
 	ITEM_LOG,	 /* name: the text */
 	ITEM_INSTANT,	 /* args: its fields */
-	ITEM_ENTER, /* the thread works on task id from now on; 0: on none. name: of the task's type */
+	/* the thread works on task id from now on; 0: on none. name: of the task's type */
+	ITEM_ENTER,
 	ITEM_LABELS,  /* args: the whole set from now on */
 	ITEM_LOSS,    /* number: how much. name: what of */
 	ITEM_COUNTER, /* counter; number, or real */
@@ -43,8 +45,8 @@ enum live_item_kind {
 #define ITEM_ILLEGAL	   (UINT32_C(1) << 4) /* a transition that the type does not allow */
 #define ITEM_IS_REAL	   (UINT32_C(1) << 5) /* of counters: it is the real that counts */
 #define ITEM_HANDLER	   (UINT32_C(1) << 6) /* told by a signal handler */
-#define ITEM_WANTED \
-	(UINT32_C(1) << 7) /* inside: a thread that passes the filter has to do with it */
+/* inside: a thread that passes the filter has to do with it */
+#define ITEM_WANTED (UINT32_C(1) << 7)
 
 #define LIVE_NONE  UINT32_MAX
 #define LIVE_LANES 8 /* slices of one thread that do not nest are spread over so many */
@@ -168,10 +170,12 @@ void coati_live_fini(struct live *l);
 int coati_live_begin_file(struct live *l, struct coati_profile *p, uint32_t file,
 			  struct coati_error *err);
 int coati_live_end_file(struct live *l, struct coati_error *err);
-/* Every record of it, before the profile takes it. -ENOMEM; -E2BIG: too many for one timeline, which end_file() says in words.  Hot. */
+/* Every record of it, before the profile takes it. -ENOMEM; -E2BIG: too many for one timeline,
+ * which end_file() says in words. Hot. */
 int coati_live_take(struct live *l, const struct coati_recording *r,
 		    const struct coati_recording_item *item);
-/* All is there: sorted by their begin (outer slices before inner ones), cut to the time that was asked for, in lanes, with names, counted. Once. */
+/* All is there: sorted by their begin (outer slices before inner ones), cut to the time that was
+ * asked for, in lanes, with names, counted. Once. */
 int coati_live_finish(struct live *l, struct coati_error *err);
 
 /* ---- inside ---- */

@@ -182,7 +182,8 @@ int coati_live_end_file(struct live *l, struct coati_error *err)
 	if (r == -E2BIG)
 		return coati_fail(
 			err, r,
-			"more than %zu live events or %zu context switches are too many for one timeline; --thread and --process take fewer",
+			"more than %zu live events or %zu context switches are too many for one "
+			"timeline; --thread and --process take fewer",
 			l->items.max, l->sched.max);
 	return r < 0 ? coati_fail(err, r, "live events: %m") : 0;
 }

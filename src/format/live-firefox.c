@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Live events in a Firefox profile: markers of the thread that told them, with a schema for each kind. Regions, tasks and states of resources are intervals, the others instants.
- * Tasks are on the thread that began them. Counters are the profile's own, whose samples say how much the value has changed.
+ * Live events in a Firefox profile: markers of the thread that told them, with a schema for each
+ * kind. Regions, tasks and states of resources are intervals, the others instants. Tasks are on the
+ * thread that began them. Counters are the profile's own, whose samples say how much the value has
+ * changed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -383,7 +385,8 @@ static void put_changes(struct firefox *x, uint32_t counter, bool times)
 	coati_json_end(&x->json);
 }
 
-/* The values themselves are drawn: without this word the profiler takes changes for a rate. It keeps what it finds here when it brings a file up to its own version. */
+/* The values themselves are drawn: without this word the profiler takes changes for a rate. It
+ * keeps what it finds here when it brings a file up to its own version. */
 static void put_display(struct json *j, const struct live_counter *c)
 {
 	bool is_bytes = !strcmp(c->unit, "bytes");

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who ran where, as Perfetto knows it from ftrace: a bundle for each CPU with sched_switch and sched_waking. On each CPU the next thread of a switch is the previous one of that which
- * follows; between threads that were recorded it is idle (0), as far as the recording knows. Times are the recording's: the clock that ftrace stands for is shown as that one.
+ * Who ran where, as Perfetto knows it from ftrace: a bundle for each CPU with sched_switch and
+ * sched_waking. On each CPU the next thread of a switch is the previous one of that which follows;
+ * between threads that were recorded it is idle (0), as far as the recording knows. Times are the
+ * recording's: the clock that ftrace stands for is shown as that one.
  */
 #include <errno.h>
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Live events as Perfetto's track events, behind the samples and on the same sequence. A thread has a track, slices that do not nest there have one beside it; a task has a
- * track of its process under the name of its type, which Perfetto shows together; a resource and a counter have one each. Names, categories, places in the source and names of
- * arguments are told once, in the packet that needs them first. On each track slices nest and times do not go back.
+ * Live events as Perfetto's track events, behind the samples and on the same sequence. A thread has
+ * a track, slices that do not nest there have one beside it; a task has a track of its process
+ * under the name of its type, which Perfetto shows together; a resource and a counter have one
+ * each. Names, categories, places in the source and names of arguments are told once, in the packet
+ * that needs them first. On each track slices nest and times do not go back.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,8 +13,8 @@
 #include "format/live-events.h"
 #include "format/perfetto-write.h"
 
-#define LOG_NAME_BYTES \
-	256 /* of a text that is shown as the name; longer ones are an argument, too */
+/* of a text that is shown as the name; longer ones are an argument, too */
+#define LOG_NAME_BYTES 256
 
 /* What a track is of: a word in the hash that is its number. */
 enum {
@@ -361,7 +363,8 @@ static void put_who(struct writer *w, const struct live_item *i)
 		coati_proto_uint(p, EVENT_SOURCE_IID, iid);
 }
 
-/* Each that begins is a new one, also when the last of its number never ended: Perfetto would go on from there. What comes behind an end is new, too. */
+/* Each that begins is a new one, also when the last of its number never ended: Perfetto would go on
+ * from there. What comes behind an end is new, too. */
 static uint64_t flow_of(struct writer *w, int32_t pid, const struct live_item *i)
 {
 	uint64_t key = hashed(HASH_FLOW, pid, i->id, 0), turn = 0;

@@ -60,7 +60,8 @@ int coati_live_switch(struct live *l, const struct coati_recording *r,
 			 0);
 }
 
-/* Which field of the tracepoint has the number of the thread that is woken. Looked up once for a file. */
+/* Which field of the tracepoint has the number of the thread that is woken. Looked up once for a
+ * file. */
 static int find_field(struct live *l, const struct coati_recording *r, uint64_t config)
 {
 	uint64_t size = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* see live-events.h; here: events with fields or labels, counters, and resources with their states. */
+/* see live-events.h; here: events with fields or labels, counters, and resources with their
+ * states. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OpenTelemetry profiles are added up and judged: every table of the dictionary has its zero at 0, all that is named is there, a profile has one type and a sample one value without times.
+ * OpenTelemetry profiles are added up and judged: every table of the dictionary has its zero at 0,
+ * all that is named is there, a profile has one type and a sample one value without times.
  */
 #include <errno.h>
 #include <string.h>

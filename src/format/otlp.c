@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OpenTelemetry profiles, v1development (proto 1.10 and 1.11): one message ProfilesData with its dictionary, as files and the body of an export request have it. One profile for each
- * event, or one of "samples" where the weights of several events are counted. Samples have attributes process.pid, process.executable.name, thread.id, thread.name, cpu.logical_number where
- * CPUs were asked for, and the labels of the recording; mappings their build id; locations profile.frame.type; profiles the account as pprof.profile.comment.
+ * OpenTelemetry profiles, v1development (proto 1.10 and 1.11): one message ProfilesData with its
+ * dictionary, as files and the body of an export request have it. One profile for each event, or
+ * one of "samples" where the weights of several events are counted. Samples have attributes
+ * process.pid, process.executable.name, thread.id, thread.name, cpu.logical_number where CPUs were
+ * asked for, and the labels of the recording; mappings their build id; locations
+ * profile.frame.type; profiles the account as pprof.profile.comment.
  *
- * Names: bytes that are no UTF-8 become U+FFFD, everything else stays. Weights over 2^63 - 1 are cut to that.
+ * Names: bytes that are no UTF-8 become U+FFFD, everything else stays. Weights over 2^63 - 1 are
+ * cut to that.
  */
 #include "format/otlp.h"
 
@@ -43,8 +47,8 @@ struct otlp {
 	uint32_t *label_start;		  /* by set; one more */
 	uint32_t *stacks;		  /* by stack of the profile: its number, 0: not met */
 	uint32_t nr_stacks;
-	ARRAY(struct coati_view_entry)
-	met; /* one entry for each stack, in the order of their numbers */
+	/* one entry for each stack, in the order of their numbers */
+	ARRAY(struct coati_view_entry) met;
 	uint32_t comments;
 	uint32_t kernel, native; /* attributes of locations */
 	int failed;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of OpenTelemetry's profiles.proto, v1development as of 1.10 and 1.11, and its reader. */
+/* The fields of OpenTelemetry's profiles.proto, v1development as of 1.10 and 1.11, and its
+ * reader. */
 #pragma once
 
 #include "format/format.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where an export goes: text is gathered in a strbuf, which JSON and protobuf writers take as it is, and leaves in large pieces, compressed where
- * wanted. Failure is sticky and one look at the end tells.
+ * Where an export goes: text is gathered in a strbuf, which JSON and protobuf writers take as it
+ * is, and leaves in large pieces, compressed where wanted. Failure is sticky and one look at the
+ * end tells.
  *
  *	coati_format_output_init(&out, fd, FORMAT_GZIP, &err);
  *	for each thing: put it behind out.text; format_output_drain(&out);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording again: perf.data with the records of one that was read, less the samples that the filter leaves out. Everything else is copied as it is: events, records about
- * processes, mappings and losses, names that came with it, the facts of its header. So perf, hotspot and coati read it, and it can be sent to where the rest must not go.
+ * A recording again: perf.data with the records of one that was read, less the samples that the
+ * filter leaves out. Everything else is copied as it is: events, records about processes, mappings
+ * and losses, names that came with it, the facts of its header. So perf, hotspot and coati read it,
+ * and it can be sent to where the rest must not go.
  *
- * The recording is read a second time while it is written. What is compressed comes out plain, a folder of files becomes one file, records of AUX areas are left out.
- * Names are those of the records, byte for byte. What would change a stack or a weight (hide, show, show_from, counts) cannot be done to records and is refused.
+ * The recording is read a second time while it is written. What is compressed comes out plain, a
+ * folder of files becomes one file, records of AUX areas are left out. Names are those of the
+ * records, byte for byte. What would change a stack or a weight (hide, show, show_from, counts)
+ * cannot be done to records and is refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +41,8 @@ static int accept(const struct coati_export_opts *opts, struct coati_error *err)
 	    ((f->hide && *f->hide) || (f->show && *f->show) || (f->show_from && *f->show_from)))
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"perfdata holds addresses, not names: frames cannot be left out with hide, show and show-from; focus and ignore choose whole stacks");
+			"perfdata holds addresses, not names: frames cannot be left out with "
+			"hide, show and show-from; focus and ignore choose whole stacks");
 	if (f && f->wait && *f->wait)
 		return coati_fail(
 			err, -EOPNOTSUPP,
@@ -46,18 +51,20 @@ static int accept(const struct coati_export_opts *opts, struct coati_error *err)
 	if (opts->flags & (COATI_EXPORT_ON_CPU | COATI_EXPORT_OFF_CPU))
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"perfdata holds the context switches themselves: --mode is for who reads it");
+			"perfdata holds the context switches themselves: --mode is for who reads "
+			"it");
 	if (opts->flags & COATI_EXPORT_COUNTS)
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"perfdata holds each sample with its own weight: --counts is for coati report");
+			"perfdata holds each sample with its own weight: --counts is for coati "
+			"report");
 	return 0;
 }
 
 /* ---- what is copied once ---- */
 
-/* Sections that only the writer can make, or that tell of what is not copied. Readers refuse a stream with one that they do not know, and have records for build ids
- * there. */
+/* Sections that only the writer can make, or that tell of what is not copied. Readers refuse a
+ * stream with one that they do not know, and have records for build ids there. */
 static bool is_section_of_its_own(const struct copying *c, uint32_t bit)
 {
 	if (coati_writer_is_pipe(c->to) &&
@@ -246,7 +253,8 @@ static int open_both(struct copying *c, struct coati_error *err)
 	    (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"%s: perfdata needs to read the recording twice, which a stream cannot: put it into a file first",
+			"%s: perfdata needs to read the recording twice, which a stream cannot: "
+			"put it into a file first",
 			f->path);
 	r = coati_recording_open(f->path, NULL, &c->facts, err);
 	if (r == 0)
@@ -256,14 +264,16 @@ static int open_both(struct copying *c, struct coati_error *err)
 	if (coati_recording_info(c->facts)->is_swapped)
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"%s: its records have the other byte order and cannot be copied as they are; export it where it was recorded",
+			"%s: its records have the other byte order and cannot be copied as they "
+			"are; export it where it was recorded",
 			f->path);
 	while (coati_recording_info(c->facts)->is_pipe && coati_recording_next(c->facts, &item) > 0)
 		;
 	return 0;
 }
 
-/* The head of a file is written last, to its start: behind other bytes only a stream can be written. */
+/* The head of a file is written last, to its start: behind other bytes only a stream can be
+ * written. */
 static bool is_empty_file(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -298,7 +308,8 @@ static int copy_all(struct copying *c, int fd, struct coati_error *err)
 	if (coati_writer_is_pipe(c->to))
 		coati_format_note(
 			c->in,
-			"a stream has no room for the recorder's account: what recording cost and how stacks ended are left out; write a file with -o");
+			"a stream has no room for the recorder's account: what recording cost and "
+			"how stacks ended are left out; write a file with -o");
 	c->bytes = coati_writer_bytes(c->to);
 	if (coati_writer_close(&c->to, &late) < 0 && r == 0)
 		r = late.code;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader of Perfetto traces, to add up their stack samples and track events. It keeps Perfetto's rules: state is a sequence's own and there is none before a packet that clears it; a
- * number means what the same sequence told before; times need a clock that a snapshot has shown. What Perfetto would drop in silence is an error here.
+ * The reader of Perfetto traces, to add up their stack samples and track events. It keeps
+ * Perfetto's rules: state is a sequence's own and there is none before a packet that clears it; a
+ * number means what the same sequence told before; times need a clock that a snapshot has shown.
+ * What Perfetto would drop in silence is an error here.
  */
 #include "format/perfetto.h"
 

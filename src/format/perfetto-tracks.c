@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracks of a Perfetto trace that is read back: slices nest and have ends, times do not go back, values are on tracks of counters. */
+/* Tracks of a Perfetto trace that is read back: slices nest and have ends, times do not go back,
+ * values are on tracks of counters. */
 #include <errno.h>
 
 #include "base/alloc.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the Perfetto writer share: packets of the one sequence, and the numbers of tracks. */
+/* What the parts of the Perfetto writer share: packets of the one sequence, and the numbers of
+ * tracks. */
 #pragma once
 
 #include <stdbool.h>

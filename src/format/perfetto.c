@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A Perfetto trace: one sequence of packets. The first clears the sequence's state, says on which clock the times are and what the weights mean; then come the
- * account of the recording, what it lacks as instants on a track of their own, and a packet for each sample (StackSample, known since v58). Names, mappings,
- * frames and call stacks are told once, in the packet that needs them first; threads and processes are told before their first sample, and again when
- * their names change. Live events come behind the samples (live-perfetto.c). Times are those of the recording. Names by the common rule.
+ * A Perfetto trace: one sequence of packets. The first clears the sequence's state, says on which
+ * clock the times are and what the weights mean; then come the account of the recording, what it
+ * lacks as instants on a track of their own, and a packet for each sample (StackSample, known since
+ * v58). Names, mappings, frames and call stacks are told once, in the packet that needs them first;
+ * threads and processes are told before their first sample, and again when their names change. Live
+ * events come behind the samples (live-perfetto.c). Times are those of the recording. Names by the
+ * common rule.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +37,8 @@ static uint32_t clock_number(struct format_input *in)
 	default:
 		coati_format_note(
 			in,
-			"Perfetto has no name for clock %d of the recording: its times are given as those of CLOCK_MONOTONIC",
+			"Perfetto has no name for clock %d of the recording: its times are given "
+			"as those of CLOCK_MONOTONIC",
 			in->quality.clockid);
 		return CLOCK_MONOTONIC_ID;
 	}
@@ -74,7 +78,8 @@ static void put_clock(struct perfetto *x, uint32_t id, uint64_t time)
 	coati_proto_end(&x->p, clock);
 }
 
-/* All times are of one clock, which is the trace's own: nothing is to be converted. The time of day stands beside it where it is known. */
+/* All times are of one clock, which is the trace's own: nothing is to be converted. The time of day
+ * stands beside it where it is known. */
 static void put_first(struct perfetto *x)
 {
 	uint32_t clock = clock_number(x->in);
@@ -87,7 +92,8 @@ static void put_first(struct perfetto *x)
 	put_clock(x, clock, x->start_ns);
 	if (x->in->start_wall_ns && clock != CLOCK_REALTIME_ID)
 		put_clock(x, CLOCK_REALTIME_ID, x->in->start_wall_ns);
-	/* the clock that ftrace's events are on when they do not say: here it is the recording's, too */
+	/* the clock that ftrace's events are on when they do not say: here it is the recording's,
+	 * too */
 	if (x->in->live && x->in->live->sched.len && clock != CLOCK_BOOTTIME_ID)
 		put_clock(x, CLOCK_BOOTTIME_ID, x->start_ns);
 	coati_proto_uint(&x->p, SNAPSHOT_PRIMARY, clock);
@@ -446,8 +452,8 @@ static void say_what_is_lacking(struct format_input *in, bool has_times)
 			"the recording has no times: its samples are shown a millisecond apart");
 	if (in->quality.files > 1)
 		coati_format_note(
-			in,
-			"Perfetto knows processes by number alone: those of several files with the same number become one");
+			in, "Perfetto knows processes by number alone: those of several files with "
+			    "the same number become one");
 }
 
 static int write_perfetto(struct format_input *in, struct format_output *out,

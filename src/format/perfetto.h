@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Field numbers of Perfetto's messages, those that we write and read. A message's own name stands in front of its fields'. */
+/* Field numbers of Perfetto's messages, those that we write and read. A message's own name stands
+ * in front of its fields'. */
 #pragma once
 
 #include <stddef.h>
@@ -161,10 +162,12 @@ void coati_perfetto_tracks_free(struct perfetto_tracks *t);
 /* A descriptor. -ENOMEM; -EBADMSG: its parent (0: none) was not told. */
 int coati_perfetto_tracks_add(struct perfetto_tracks *t, uint64_t uuid, uint64_t parent,
 			      bool is_counter);
-/* An event. -EBADMSG: its track was not told, is of another kind, goes back in time, or a slice ends that has not begun. */
+/* An event. -EBADMSG: its track was not told, is of another kind, goes back in time, or a slice
+ * ends that has not begun. */
 int coati_perfetto_tracks_event(struct perfetto_tracks *t, uint64_t uuid, uint64_t type,
 				uint64_t time);
-/* A switch on a CPU from a thread to another: -EBADMSG when it is not who was switched to before, or time goes back. @from negative: a wake-up. */
+/* A switch on a CPU from a thread to another: -EBADMSG when it is not who was switched to before,
+ * or time goes back. @from negative: a wake-up. */
 int coati_perfetto_tracks_switch(struct perfetto_tracks *t, uint64_t cpu, int64_t from, int64_t to,
 				 uint64_t time);
 /* The sums; -EBADMSG: a slice has no end. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile.proto is added up, and judged as strictly as go tool pprof does: string 0 is "", each sample has as many values as there are types, ids are not 0 and occur
- * once, everything that is named is there, addresses lie in their mappings.
+ * A profile.proto is added up, and judged as strictly as go tool pprof does: string 0 is "", each
+ * sample has as many values as there are types, ids are not 0 and occur once, everything that is
+ * named is there, addresses lie in their mappings.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof's profile.proto, gzip: what go tool pprof, pyroscope, speedscope and many others read. One value "samples" and one for each event ("cpu" in nanoseconds
- * for clocks); labels thread_id, thread_name, process_id, process_name, cpu where CPUs were asked for, and those of the recording; mappings with build ids;
- * locations with inlined functions, innermost first; the account and the notes as comments.
+ * pprof's profile.proto, gzip: what go tool pprof, pyroscope, speedscope and many others read. One
+ * value "samples" and one for each event ("cpu" in nanoseconds for clocks); labels thread_id,
+ * thread_name, process_id, process_name, cpu where CPUs were asked for, and those of the recording;
+ * mappings with build ids; locations with inlined functions, innermost first; the account and the
+ * notes as comments.
  *
- * Names: bytes that are no UTF-8 become U+FFFD, everything else stays. Weights over 2^63 - 1, which the format cannot hold, are cut to that.
+ * Names: bytes that are no UTF-8 become U+FFFD, everything else stays. Weights over 2^63 - 1, which
+ * the format cannot hold, are cut to that.
  */
 #include <errno.h>
 #include <string.h>

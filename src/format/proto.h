@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Protocol buffers on the wire: keys, varints, fixed numbers, bytes. The writer puts fields behind a strbuf; messages nest without their size being known
- * before: one byte is kept free for it, and what is longer than 127 bytes is moved when it ends.
+ * Protocol buffers on the wire: keys, varints, fixed numbers, bytes. The writer puts fields behind
+ * a strbuf; messages nest without their size being known before: one byte is kept free for it, and
+ * what is longer than 127 bytes is moved when it ends.
  *
  *	struct proto p = proto_to(&out->text);
  *	size_t sample = coati_proto_begin(&p, 2);
@@ -76,13 +77,15 @@ static inline struct proto_reader proto_over(const void *bytes, size_t size)
 	return (struct proto_reader){ .c = cursor_over(bytes, size) };
 }
 
-/* The next field; false at the end or when it makes no sense. Groups, which nobody writes any more, make no sense. */
+/* The next field; false at the end or when it makes no sense. Groups, which nobody writes any more,
+ * make no sense. */
 bool coati_proto_next(struct proto_reader *r);
 /* The message that the last field is. */
 static inline struct proto_reader proto_sub(const struct proto_reader *r)
 {
 	return proto_over(r->bytes, r->wire == PROTO_BYTES ? r->size : 0);
 }
-/* The numbers that the last field is, packed or a single one: start with a cursor from proto_numbers(), false at the end (c->bad: cut). */
+/* The numbers that the last field is, packed or a single one: start with a cursor from
+ * proto_numbers(), false at the end (c->bad: cut). */
 struct cursor coati_proto_numbers(const struct proto_reader *r);
 bool coati_proto_number(struct proto_reader *r, struct cursor *c, uint64_t *ret);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * speedscope's own JSON: functions once, and for each thread a list of stacks (outermost function first) with a list of their weights. The page draws weight after
- * weight: there is no clock, no label and no room for libraries but the place of the source file. Names by the common rule.
+ * speedscope's own JSON: functions once, and for each thread a list of stacks (outermost function
+ * first) with a list of their weights. The page draws weight after weight: there is no clock, no
+ * label and no room for libraries but the place of the source file. Names by the common rule.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -184,7 +185,8 @@ static void say_what_is_lacking(struct format_input *in)
 	if (in->nr_samples && q->last_time > q->first_time)
 		coati_format_note(
 			in,
-			"speedscope draws weight after weight and has no clock: %.3f s of timeline are left out",
+			"speedscope draws weight after weight and has no clock: %.3f s of "
+			"timeline are left out",
 			(double)(q->last_time - q->first_time) / 1e9);
 	coati_timeline_say_labels(in, "speedscope");
 }
@@ -215,8 +217,8 @@ struct reading {
 	struct json_reader json;
 	struct tally *tally;
 	struct format_numbers functions; /* the tally's, by place in the list of frames */
-	struct format_numbers
-		leaves; /* of the profile's samples: a place; UINT64_MAX: an empty stack */
+	/* of the profile's samples: a place; UINT64_MAX: an empty stack */
+	struct format_numbers leaves;
 	struct format_numbers weights;
 	uint64_t end; /* what the profile says that its weights are together */
 };

@@ -57,8 +57,9 @@ int coati_stacktree_add(struct stacktree *t, const struct format_input *in, size
 		*ret_leaf = *leaf - 1;
 		return 0;
 	}
+	/* only what the view shows is asked for */
 	if (!coati_view_sample(in->view, &in->samples[sample], &e) || !e.nr_frames)
-		return -EINVAL; /* only what the view shows is asked for */
+		return -EINVAL;
 	for (uint32_t i = e.nr_frames; i > 0 && r == 0; i--) {
 		uint32_t frame = e.frames[i - 1];
 

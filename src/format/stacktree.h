@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks as a tree from the outermost frame on, as Firefox and Chrome want them: each node is its parent and a key (a frame, or a function). Parents have smaller
- * numbers than their children.
+ * Stacks as a tree from the outermost frame on, as Firefox and Chrome want them: each node is its
+ * parent and a key (a frame, or a function). Parents have smaller numbers than their children.
  */
 #pragma once
 
@@ -27,6 +27,7 @@ struct stacktree {
 
 int coati_stacktree_init(struct stacktree *t, const struct coati_profile *p);
 void coati_stacktree_fini(struct stacktree *t);
-/* The node of the innermost frame of @sample, whose frames @e has. @by_function: keys are functions of the view, else its frames. -ENOMEM, -E2BIG. */
+/* The node of the innermost frame of @sample, whose frames @e has. @by_function: keys are functions
+ * of the view, else its frames. -ENOMEM, -E2BIG. */
 int coati_stacktree_add(struct stacktree *t, const struct format_input *in, size_t sample,
 			int by_function, uint32_t *ret_leaf);

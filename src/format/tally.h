@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums to compare: weight per thread (its number, its process' and its name) and per function (its name, of innermost frames). One is made from the profile, one
- * by reading the file; they must be the same.
+ * Sums to compare: weight per thread (its number, its process' and its name) and per function (its
+ * name, of innermost frames). One is made from the profile, one by reading the file; they must be
+ * the same.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of functions, threads and files as other tools can bear them. They come from foreign files and may hold any bytes. The rule for all formats:
- * a byte that is no UTF-8 becomes U+FFFD, as base/json.h does it; everything else stays. A format that must do more says so in its file.
+ * Names of functions, threads and files as other tools can bear them. They come from foreign files
+ * and may hold any bytes. The rule for all formats: a byte that is no UTF-8 becomes U+FFFD, as
+ * base/json.h does it; everything else stays. A format that must do more says so in its file.
  */
 #pragma once
 

@@ -22,7 +22,8 @@ static void add_up(struct timeline *t)
 	}
 }
 
-/* Counting sort: first[] goes from sizes to where each thread begins, and back while they are filled. */
+/* Counting sort: first[] goes from sizes to where each thread begins, and back while they are
+ * filled. */
 static void put_in_order(struct timeline *t, uint32_t nr_threads)
 {
 	for (uint32_t i = 0; i < nr_threads; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The samples of an export by thread: those of each thread together and in order of time, the threads by weight. Times count from the first sample on; where the
- * recording has none, samples are a millisecond apart, and a note says so.
+ * The samples of an export by thread: those of each thread together and in order of time, the
+ * threads by weight. Times count from the first sample on; where the recording has none, samples
+ * are a millisecond apart, and a note says so.
  */
 #pragma once
 
@@ -50,5 +51,6 @@ void coati_timeline_say_labels(struct format_input *in, const char *format);
 /* What was said so far, as the list "notes". */
 void coati_timeline_put_notes(const struct format_input *in, struct json *j);
 
-/* Which functions of the view occur in the samples: a number for each from 0 on, UINT32_MAX for those that do not. Freed by the caller; NULL: out of memory. */
+/* Which functions of the view occur in the samples: a number for each from 0 on, UINT32_MAX for
+ * those that do not. Freed by the caller; NULL: out of memory. */
 uint32_t *coati_timeline_functions(const struct timeline *t, uint32_t *ret_nr);

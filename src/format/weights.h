@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the weights of a view are called in formats that keep events apart: one kind for each event that has samples. */
+/* What the weights of a view are called in formats that keep events apart: one kind for each event
+ * that has samples. */
 #pragma once
 
 #include <stdbool.h>

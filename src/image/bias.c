@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A mapping comes in, the distance from the file's own addresses goes out. A mapping begins at a page, its segment where the linker put
- * it: the first page of one is often the last one of another too, and the offset at which the mapping begins is then a place in that
- * other one, which has another distance. So the segment is chosen by the pages from its first to its last.
+ * A mapping comes in, the distance from the file's own addresses goes out. A mapping begins at a
+ * page, its segment where the linker put it: the first page of one is often the last one of another
+ * too, and the offset at which the mapping begins is then a place in that other one, which has
+ * another distance. So the segment is chosen by the pages from its first to its last.
  */
 #include <elf.h>
 #include <errno.h>

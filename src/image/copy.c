@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An anonymous mapping as large as the file takes the pieces (16 KiB each) at their offsets; pages nobody asked for are never touched
- * and cost nothing. base/elf reads in it as if it were the file.
+ * An anonymous mapping as large as the file takes the pieces (16 KiB each) at their offsets; pages
+ * nobody asked for are never touched and cost nothing. base/elf reads in it as if it were the file.
  */
 #include "image/copy.h"
 

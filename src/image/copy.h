@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of strangers, copied as far as it is looked at. A descriptor comes in; its bytes go out at their offsets, each piece read when
- * it is first wanted. A mapping of the file itself would do, but whoever owns the file could shorten it under our hands and kill us
- * with a signal; a copy does not change either, so that what was checked stays checked. Behind the last byte is a page of zeros.
+ * A file of strangers, copied as far as it is looked at. A descriptor comes in; its bytes go out at
+ * their offsets, each piece read when it is first wanted. A mapping of the file itself would do,
+ * but whoever owns the file could shorten it under our hands and kill us with a signal; a copy does
+ * not change either, so that what was checked stays checked. Behind the last byte is a page of
+ * zeros.
  *
- * What may be read of one file in all has a ceiling: a huge sparse file costs what its headers claim, and never more than that.
+ * What may be read of one file in all has a ceiling: a huge sparse file costs what its headers
+ * claim, and never more than that.
  */
 #pragma once
 
@@ -29,16 +32,18 @@ struct copy {
 	struct elf elf;
 };
 
-/* Takes over @fd on success alone. The headers of the ELF file are read and checked: -EBADMSG, -EOPNOTSUPP, -E2BIG, -ENOMEM. @name is for
- * the sentence. */
+/* Takes over @fd on success alone. The headers of the ELF file are read and checked: -EBADMSG,
+ * -EOPNOTSUPP, -E2BIG, -ENOMEM. @name is for the sentence. */
 int coati_copy_open(struct copy *c, int fd, const char *name, struct coati_error *err);
-/* The same over memory of base/alloc.h, which it takes over on success, and which ends in a zero byte behind @size. */
+/* The same over memory of base/alloc.h, which it takes over on success, and which ends in a zero
+ * byte behind @size. */
 int coati_copy_take(struct copy *c, void *bytes, size_t size, const char *name,
 		    struct coati_error *err);
 /* A zeroed or closed one is fine. */
 void coati_copy_close(struct copy *c);
 
-/* @size bytes at @offset; NULL when they are not all in the file, or over the ceiling. Live until close. */
+/* @size bytes at @offset; NULL when they are not all in the file, or over the ceiling. Live until
+ * close. */
 const uint8_t *coati_copy_bytes(struct copy *c, uint64_t offset, uint64_t size);
 /* The bytes of a section, NULL (and 0 bytes) when there are none. */
 const uint8_t *coati_copy_section(struct copy *c, const struct elf_section *s, size_t *ret_size);

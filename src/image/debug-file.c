@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places are tried below the root of the living process first (a container brings its own debug files), then below ours. A file that
- * does not belong to the image is passed over: its names would be wrong.
+ * Places are tried below the root of the living process first (a container brings its own debug
+ * files), then below ours. A file that does not belong to the image is passed over: its names would
+ * be wrong.
  */
 #include "image/debug-file.h"
 

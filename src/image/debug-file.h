@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The separate file with the debug data of an image: looked for by build id, then by the name in .gnu_debuglink (whose checksum must be
- * right, unless the build ids agree), then, only if asked, on the servers of debuginfod.
+ * The separate file with the debug data of an image: looked for by build id, then by the name in
+ * .gnu_debuglink (whose checksum must be right, unless the build ids agree), then, only if asked,
+ * on the servers of debuginfod.
  */
 #pragma once
 

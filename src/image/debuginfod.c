@@ -49,7 +49,8 @@ static int load(struct calls *c, struct coati_error *err)
 	if (!lib)
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"asking debuginfod servers needs libdebuginfod.so.1, which is not installed: apt install libdebuginfod1");
+			"asking debuginfod servers needs libdebuginfod.so.1, which is not "
+			"installed: apt install libdebuginfod1");
 	*(void **)&c->begin = dlsym(lib, "debuginfod_begin");
 	*(void **)&c->end = dlsym(lib, "debuginfod_end");
 	*(void **)&c->find = dlsym(lib, "debuginfod_find_debuginfo");

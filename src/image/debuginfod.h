@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug files from the servers of DEBUGINFOD_URLS, by build id, through elfutils' client library, which is loaded when it is first needed. It keeps
- * what it fetched (and what it did not find) in its own folder below $XDG_CACHE_HOME. Nobody is asked unless the caller was told to.
+ * Debug files from the servers of DEBUGINFOD_URLS, by build id, through elfutils' client library,
+ * which is loaded when it is first needed. It keeps what it fetched (and what it did not find) in
+ * its own folder below $XDG_CACHE_HOME. Nobody is asked unless the caller was told to.
  */
 #pragma once
 
@@ -20,6 +21,7 @@ struct debuginfod_ask {
 	void *ctx;
 };
 
-/* A descriptor of the file, the caller closes it. -EOPNOTSUPP: no server is named, or the client is not installed; -ENOENT: no server has it;
- * -ETIMEDOUT, -ECANCELED; others are what the client says. */
+/* A descriptor of the file, the caller closes it. -EOPNOTSUPP: no server is named, or the client is
+ * not installed; -ENOENT: no server has it; -ETIMEDOUT, -ECANCELED; others are what the client
+ * says. */
 int coati_debuginfod_fetch(const struct debuginfod_ask *ask, struct coati_error *err);

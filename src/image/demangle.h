@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names as compilers write them into symbol tables come in, names as people write them go out. C++ is left to the demangler of the C++
- * runtime, which is loaded when the first such name is met; Rust's two forms are read by our own code. Whatever cannot be read stays
- * as it is. All input is hostile: lengths are capped, and our own code has ceilings on depth and on output.
+ * Names as compilers write them into symbol tables come in, names as people write them go out. C++
+ * is left to the demangler of the C++ runtime, which is loaded when the first such name is met;
+ * Rust's two forms are read by our own code. Whatever cannot be read stays as it is. All input is
+ * hostile: lengths are capped, and our own code has ceilings on depth and on output.
  */
 #pragma once
 
@@ -24,6 +25,7 @@ struct demangler {
 
 /* Append the readable form to @out; false (and nothing appended): there is none. */
 bool coati_demangle_name(struct demangler *d, const char *symbol, struct strbuf *out);
-/* The two forms of Rust: "_ZN4core3fmt5write17h0123456789abcdefE" and "_RNvC5crate4main". -EINVAL: it is none, or damaged; -E2BIG. */
+/* The two forms of Rust: "_ZN4core3fmt5write17h0123456789abcdefE" and "_RNvC5crate4main". -EINVAL:
+ * it is none, or damaged; -E2BIG. */
 int coati_demangle_rust_legacy(const char *symbol, struct strbuf *out);
 int coati_demangle_rust_v0(const char *symbol, struct strbuf *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries are read through cursors over the copy of the file. Pointers are understood in the encodings that linkers write: absolute,
- * relative to their own place, and relative to the table.
+ * Entries are read through cursors over the copy of the file. Pointers are understood in the
+ * encodings that linkers write: absolute, relative to their own place, and relative to the table.
  */
 #include "image/fde.h"
 
@@ -101,7 +101,8 @@ static uint64_t read_pointer(struct place *p, uint8_t encoding, uint64_t data_ba
 	}
 }
 
-/* Length and kind of the entry at @offset of .eh_frame; the place covers its body, from the id on. */
+/* Length and kind of the entry at @offset of .eh_frame; the place covers its body, from the id
+ * on. */
 static bool open_entry(struct fdes *f, uint64_t offset, struct place *ret, uint32_t *ret_id)
 {
 	uint64_t left = offset <= f->frames.size ? f->frames.size - offset : 0;

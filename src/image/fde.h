@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where functions begin and end, as the unwind data states it: an address in, the range of its FDE out. With the search table of
- * .eh_frame_hdr nothing is read but what a question touches; without it .eh_frame is walked once and sorted.
- * The rules inside an FDE are the business of unwind/.
+ * Where functions begin and end, as the unwind data states it: an address in, the range of its FDE
+ * out. With the search table of .eh_frame_hdr nothing is read but what a question touches; without
+ * it .eh_frame is walked once and sorted. The rules inside an FDE are the business of unwind/.
  */
 #pragma once
 

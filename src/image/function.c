@@ -25,7 +25,8 @@ static const struct code_section *section_at(const struct coati_image *im, uint6
 	return NULL;
 }
 
-/* Does the symbol name @vaddr, as far as the unwind data has no objection? @fde is that of @vaddr, empty when there is none. */
+/* Does the symbol name @vaddr, as far as the unwind data has no objection? @fde is that of @vaddr,
+ * empty when there is none. */
 static bool within_fde(struct coati_image *im, const struct symbol *s, uint64_t vaddr,
 		       const struct fde_range *fde)
 {
@@ -80,7 +81,7 @@ static const struct symbol *find_symbol(struct coati_image *im, uint64_t vaddr,
 	return NULL;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 void coati_make_printable(char *text)
 {
@@ -160,7 +161,8 @@ static bool name_synthetic(struct coati_image *im, uint64_t vaddr, const struct 
 	return n->function;
 }
 
-/* "name@plt" for a stub that is understood. An indirect function has no name there, but its chooser has one. */
+/* "name@plt" for a stub that is understood. An indirect function has no name there, but its chooser
+ * has one. */
 static bool name_stub(struct coati_image *im, const struct plt_stub *stub,
 		      const struct plt_slot *slot, struct coati_name *n)
 {
@@ -204,7 +206,8 @@ static int find_stub(struct coati_image *im, uint64_t vaddr, struct plt_stub *re
 	return coati_plt_find(&im->plt, vaddr, ret_stub, ret_slot);
 }
 
-/* Symbols, FDEs and sections may begin at one address: the lowest bits of the key tell them apart. */
+/* Symbols, FDEs and sections may begin at one address: the lowest bits of the key tell them
+ * apart. */
 static uint64_t function_key(const struct coati_image *im, const struct symbol *s, uint64_t vaddr,
 			     const struct fde_range *fde)
 {

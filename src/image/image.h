@@ -2,9 +2,10 @@
 /*
  * Inside the image station: all images, one image, and what each file of the station does for them.
  *
- * images.c keeps the list. load.c opens the file of an image when it is first needed (open.c finds it, debug-file.c its debug file) and
- * fills in symbols and FDE ranges; resolve.c answers. During coati_images_resolve() each image belongs to one thread: everything an
- * answer needs is allocated from the image's own arena, and what several images share (struct coati_images) is only read, or
+ * images.c keeps the list. load.c opens the file of an image when it is first needed (open.c finds
+ * it, debug-file.c its debug file) and fills in symbols and FDE ranges; resolve.c answers. During
+ * coati_images_resolve() each image belongs to one thread: everything an answer needs is allocated
+ * from the image's own arena, and what several images share (struct coati_images) is only read, or
  * behind its lock.
  */
 #pragma once
@@ -68,7 +69,8 @@ struct coati_image {
 	uint32_t maj, min;
 	uint64_t map_start, map_end, ino, ino_generation;
 	const char *path, *name;
-	/* the first file with the same build ID under another path, whose names are ours, too; NULL */
+	/* the first file with the same build ID under another path, whose names are ours, too;
+	 * NULL */
 	struct coati_image *same;
 	const char *opened, *debug, *why; /* see struct coati_image_info */
 	bool looked;			  /* for the file */
@@ -98,7 +100,8 @@ struct coati_image {
 	struct demangler demangler;
 	struct code_section *sections; /* executable ones, by address */
 	uint32_t nr_sections;
-	/* with code, as they came with the recording: where the file is not, they tell its layout */
+	/* with code, as they came with the recording: where the file is not, they tell its
+	 * layout */
 	struct image_segment segments[IMAGE_SEGMENTS_MAX];
 	uint32_t nr_segments;
 };
@@ -131,29 +134,32 @@ int coati_image_open_file(struct coati_image *im);
 /* The same, and index its functions. Only -ENOMEM fails: everything else is said in `why`. */
 int coati_image_load(struct coati_image *im);
 
-/* Read the kernel's symbols if nobody did, and see whether they are those of the recording. Fails as coati_image_load() does. */
+/* Read the kernel's symbols if nobody did, and see whether they are those of the recording. Fails
+ * as coati_image_load() does. */
 int coati_image_load_kernel(struct coati_image *im);
 /* The function of the kernel or of the module at @addr. */
 int coati_image_kernel_function(struct coati_image *im, uint64_t addr,
 				const struct coati_name **ret);
-/* @text of a stranger as a name of this image, fit to be shown; demangled unless that is not wanted. NULL: out of memory. */
+/* @text of a stranger as a name of this image, fit to be shown; demangled unless that is not
+ * wanted. NULL: out of memory. */
 const char *coati_image_readable(struct coati_image *im, const char *symbol);
 /* In place: what a terminal would obey becomes a question mark. */
 void coati_make_printable(char *text);
 
-/* Put an answer in place of what is there. The names must live in the image's arena (or as long). -ENOMEM. */
+/* Put an answer in place of what is there. The names must live in the image's arena (or as long).
+ * -ENOMEM. */
 int coati_image_put_answer(struct coati_image *im, uint64_t vaddr, const struct answer *a);
 /* The one function that covers @vaddr, by symbol or by FDE; never fails but for -ENOMEM. */
 int coati_image_function(struct coati_image *im, uint64_t vaddr, const struct coati_name **ret);
 /* NULL: not asked yet. */
 const struct answer *coati_image_get_answer(const struct coati_image *im, uint64_t vaddr);
 
-/* The function of a JIT, or one that a record told, at @addr and @time (0: at the end); NULL when there is none. *ret_since: from when that is
- * the answer, 0: since ever. -ENOMEM alone fails. */
+/* The function of a JIT, or one that a record told, at @addr and @time (0: at the end); NULL when
+ * there is none. *ret_since: from when that is the answer, 0: since ever. -ENOMEM alone fails. */
 int coati_image_jit_function(struct coati_image *im, uint64_t addr, uint64_t time,
 			     const struct coati_name **ret, uint64_t *ret_since);
-/* Since when is the code at @addr what it is at @time? *from and *last are moved to the time in which no answer of the image
- * for that address changes. */
+/* Since when is the code at @addr what it is at @time? *from and *last are moved to the time in
+ * which no answer of the image for that address changes. */
 uint64_t coati_image_code_since(struct coati_image *im, uint64_t addr, uint64_t time,
 				uint64_t *from, uint64_t *last);
 /* Is code of that kind replaced while it runs? Its names are kept by time. */

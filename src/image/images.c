@@ -113,7 +113,7 @@ void coati_images_free(struct coati_images **images)
 	*images = NULL;
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------------------------- */
+/* ---- keys ---- */
 
 static bool is_of_process(enum coati_image_kind kind)
 {
@@ -167,7 +167,7 @@ static int put_key(struct coati_images *images, const struct strbuf *key, uint64
 	return copy ? coati_map_put_str(&images->by_key, copy, image) : -ENOMEM;
 }
 
-/* ---- names of images -------------------------------------------------------------------------------------------------- */
+/* ---- names of images ---- */
 
 static const char *file_name(const char *path)
 {
@@ -214,7 +214,7 @@ static char *short_name(struct coati_images *images, const struct coati_image_re
 				   len - (size_t)(file_name(ref->path) - ref->path));
 }
 
-/* ---- adding ----------------------------------------------------------------------------------------------------------- */
+/* ---- adding ---- */
 
 static int add_image(struct coati_images *images, const struct coati_image_ref *ref,
 		     uint32_t *ret_image)
@@ -280,7 +280,8 @@ static void learn(struct coati_image *im, const struct coati_image_ref *ref)
 	}
 }
 
-/* The image that @ref names, by id or by place. @key is left at the place unless the id was found. */
+/* The image that @ref names, by id or by place. @key is left at the place unless the id was
+ * found. */
 static bool find_image(struct coati_images *images, const struct coati_image_ref *ref, bool has_id,
 		       struct strbuf *key, uint64_t *ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compressed sections of ELF files: the bytes of a section come in, what they were before comes out. Both ways of writing them are
- * known: sections with SHF_COMPRESSED, and the older ".zdebug_" sections of GNU tools. The libraries are loaded when the first
- * such section is met.
+ * Compressed sections of ELF files: the bytes of a section come in, what they were before comes
+ * out. Both ways of writing them are known: sections with SHF_COMPRESSED, and the older ".zdebug_"
+ * sections of GNU tools. The libraries are loaded when the first such section is met.
  */
 #pragma once
 
@@ -21,7 +21,8 @@ struct inflate_input {
 	uint64_t max;	 /* bytes that may come out */
 };
 
-/* 1: *ret (memory of base/alloc.h) holds *ret_size bytes; 0: the section is not compressed. -EBADMSG: damaged, or more than
- * max bytes would come out; -EOPNOTSUPP: the library or the format is not known here; -ENOMEM. */
+/* 1: *ret (memory of base/alloc.h) holds *ret_size bytes; 0: the section is not compressed.
+ * -EBADMSG: damaged, or more than max bytes would come out; -EOPNOTSUPP: the library or the format
+ * is not known here; -ENOMEM. */
 int coati_inflate_section(const struct inflate_input *in, uint8_t **ret, size_t *ret_size,
 			  struct coati_error *err);

@@ -24,7 +24,8 @@
 #define JITDUMP_BYTES  (UINT64_C(16) << 30)
 #define CHUNK_BYTES    ((size_t)1 << 20)
 
-/* The text behind "Name:\t" in a status file, up to the end of the line; NULL when there is none. */
+/* The text behind "Name:\t" in a status file, up to the end of the line; NULL when there is
+ * none. */
 static char *status_field(char *text, const char *name)
 {
 	size_t len = strlen(name);

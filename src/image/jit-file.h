@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening what a JIT wrote, as the process sees it: below the root of the process while it lives, else here. It is a stranger's file: no link, no
- * FIFO, no device, the process' own user's or root's, and not over a ceiling; every refusal says why.
+ * Opening what a JIT wrote, as the process sees it: below the root of the process while it lives,
+ * else here. It is a stranger's file: no link, no FIFO, no device, the process' own user's or
+ * root's, and not over a ceiling; every refusal says why.
  */
 #pragma once
 
@@ -16,7 +17,8 @@ struct jit_source {
 	const char *path; /* as the process sees it; NULL: its perf map */
 };
 
-/* A descriptor and the size, or negative: -ENOENT, -ELOOP, -EINVAL (no regular file), -EPERM (whose is it), -EFBIG, ... */
+/* A descriptor and the size, or negative: -ENOENT, -ELOOP, -EINVAL (no regular file), -EPERM (whose
+ * is it), -EFBIG, ... */
 int coati_jit_open(const struct jit_source *from, uint64_t max_bytes, uint64_t *ret_size,
 		   struct coati_error *err);
 /* The number that the process has in its own pid namespace; @pid itself when /proc does not say. */

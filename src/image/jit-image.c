@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names that no file with code holds: those of a JIT's files, and those that records tell one by one (BPF programs, trampolines). They are kept
- * with the image, each source by itself, so that a file that has grown can be read again; an answer depends on the time.
+ * Names that no file with code holds: those of a JIT's files, and those that records tell one by
+ * one (BPF programs, trampolines). They are kept with the image, each source by itself, so that a
+ * file that has grown can be read again; an answer depends on the time.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code made at run time in one process: functions with the time from which they are there. In: a perf map (no times: what is written last
- * wins) or a jitdump file (each function with its time, moved or overwritten later). Out: the function at an address at a time.
+ * Code made at run time in one process: functions with the time from which they are there. In: a
+ * perf map (no times: what is written last wins) or a jitdump file (each function with its time,
+ * moved or overwritten later). Out: the function at an address at a time.
  *
- * The files are written by strangers: see jit-file.h for how they are opened. What is malformed is passed over and counted; over a
- * ceiling the rest is left out and counted.
+ * The files are written by strangers: see jit-file.h for how they are opened. What is malformed is
+ * passed over and counted; over a ceiling the rest is left out and counted.
  */
 #pragma once
 
@@ -57,22 +58,25 @@ struct jit {
 void coati_jit_init(struct jit *j);
 void coati_jit_fini(struct jit *j);
 
-/* A function at [start, start + size) from @time on. 0 when it was added, or left out and counted; -ENOMEM. */
+/* A function at [start, start + size) from @time on. 0 when it was added, or left out and counted;
+ * -ENOMEM. */
 int coati_jit_add(struct jit *j, uint64_t start, uint64_t size, const char *name, uint64_t time);
 /* Nothing is there from @time on. -ENOMEM. */
 int coati_jit_remove(struct jit *j, uint64_t start, uint64_t size, uint64_t time);
-/* The function that covers @addr at @time (0: at the end): NULL when there is none. Lives: until the next add. *ret_since: from when
- * that is so, 0: since ever. */
+/* The function that covers @addr at @time (0: at the end): NULL when there is none. Lives: until
+ * the next add. *ret_since: from when that is so, 0: since ever. */
 const struct jit_function *coati_jit_find(struct jit *j, uint64_t addr, uint64_t time,
 					  uint64_t *ret_since);
 /* The line of @addr in @f: NULL when nobody told. */
 const struct jit_line *coati_jit_line(const struct jit *j, const struct jit_function *f,
 				      uint64_t addr);
 
-/* The bytes of a perf map: "START SIZE name" lines, numbers hexadecimal with or without 0x. -ENOMEM alone. */
+/* The bytes of a perf map: "START SIZE name" lines, numbers hexadecimal with or without 0x. -ENOMEM
+ * alone. */
 int coati_perf_map_parse(struct jit *j, const char *text, size_t size);
-/* The bytes of a jitdump file, version 1, of either byte order. What was read before a damage stays. -EBADMSG: not a jitdump file, or one
- * that stops making sense; -ENODATA: it ends in mid-record (the process died, or still writes), -ENOMEM. */
+/* The bytes of a jitdump file, version 1, of either byte order. What was read before a damage
+ * stays. -EBADMSG: not a jitdump file, or one that stops making sense; -ENODATA: it ends in
+ * mid-record (the process died, or still writes), -ENOMEM. */
 int coati_jitdump_parse(struct jit *j, const void *bytes, size_t size, struct coati_error *err);
 
 /* The same from files: @path as jit-file.h takes it. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jitdump files: a header, then records with a time each: code loaded, code moved, lines of what is loaded next, unwinding data, the end.
- * Machine code and unwinding data are passed over without being read. Either byte order. The specification calls itself version 2
- * and writes 1 into the header.
+ * jitdump files: a header, then records with a time each: code loaded, code moved, lines of what is
+ * loaded next, unwinding data, the end. Machine code and unwinding data are passed over without
+ * being read. Either byte order. The specification calls itself version 2 and writes 1 into the
+ * header.
  */
 #include "image/jitdump.h"
 
@@ -186,8 +187,9 @@ static int add_line(struct walk *w, struct cursor *c, const char **file)
 	}
 	if (!*file)
 		return -ENOMEM;
+	/* by address, or they cannot be searched */
 	if (w->nr_lines && w->jit->lines.v[w->jit->lines.len - 1].addr > addr)
-		return -EBADMSG; /* by address, or they cannot be searched */
+		return -EBADMSG;
 	line = ARRAY_ADD(&w->jit->lines);
 	if (!line)
 		return w->jit->lines.len >= JIT_LINES_MAX ? -E2BIG : -ENOMEM;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the bytes of a jitdump file come from: memory or a descriptor. The file is never mapped: its writer could cut it under our hands.
+ * Where the bytes of a jitdump file come from: memory or a descriptor. The file is never mapped:
+ * its writer could cut it under our hands.
  */
 #pragma once
 

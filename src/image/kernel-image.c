@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images of the kernel and of its modules: an address comes in, the function out of kallsyms goes out, when kallsyms is that of the
- * kernel that was recorded. Otherwise the reason is in `why`, and the name of the image is all there is.
+ * Images of the kernel and of its modules: an address comes in, the function out of kallsyms goes
+ * out, when kallsyms is that of the kernel that was recorded. Otherwise the reason is in `why`, and
+ * the name of the image is all there is.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 
 #define ALIGN_LEAST UINT64_C(0x10000) /* by which a kernel is moved at boot */
 
-/* Where kallsyms says that the kernel begins, by the symbol that the recording took; 0: not known. */
+/* Where kallsyms says that the kernel begins, by the symbol that the recording took; 0: not
+ * known. */
 static uint64_t start_here(const struct coati_image *im)
 {
 	const struct kernel *k = &im->all->kernel;
@@ -48,7 +50,8 @@ static void compare_kernels(struct coati_image *im)
 		if (!same || im->kernel_shift % ALIGN_LEAST) {
 			coati_image_blame(
 				im,
-				"the kernel lay elsewhere when this was recorded, and no build id tells that it is the same");
+				"the kernel lay elsewhere when this was recorded, and no build id "
+				"tells that it is the same");
 			return;
 		}
 	}
@@ -79,7 +82,8 @@ int coati_image_load_kernel(struct coati_image *im)
 	return 0;
 }
 
-/* A module answers for its own addresses alone; the kernel for all, because not every recorder tells modules apart. */
+/* A module answers for its own addresses alone; the kernel for all, because not every recorder
+ * tells modules apart. */
 static const struct symbol *find_symbol(const struct coati_image *im, uint64_t addr)
 {
 	const char *module = "";

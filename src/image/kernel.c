@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines "ffffffff81000000 T name [module]" are cut in place; the names of the index point into the text. A function ends where the next
- * symbol of any kind begins; the last one of a module ends with its page at the latest.
+ * Lines "ffffffff81000000 T name [module]" are cut in place; the names of the index point into the
+ * text. A function ends where the next symbol of any kind begins; the last one of a module ends
+ * with its page at the latest.
  */
 #include "image/kernel.h"
 
@@ -133,9 +134,9 @@ static void set_sizes(struct kernel *k)
 static int fail_hidden(struct kernel *k)
 {
 	coati_symbols_fini(&k->symbols);
-	coati_fail(
-		&k->err, -EACCES,
-		"the kernel hides its addresses from you: run as root, or sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
+	coati_fail(&k->err, -EACCES,
+		   "the kernel hides its addresses from you: run as root, or sysctl "
+		   "kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
 	return 0;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of the running kernel and its modules, out of /proc/kallsyms, read once for all images. An address in, the function and its
- * module out. Used for a recording only when it was made on this kernel: by build id where both are known. A kernel
- * that was loaded elsewhere at the time (address randomisation, another boot) is moved by the difference; modules cannot be.
+ * The functions of the running kernel and its modules, out of /proc/kallsyms, read once for all
+ * images. An address in, the function and its module out. Used for a recording only when it was
+ * made on this kernel: by build id where both are known. A kernel that was loaded elsewhere at the
+ * time (address randomisation, another boot) is moved by the difference; modules cannot be.
  */
 #pragma once
 

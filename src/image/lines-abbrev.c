@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * .debug_abbrev comes in, tables go out; the last ones used are kept, because names of inlined functions lead from unit to unit. A
- * table that breaks off, or grows over a ceiling, is refused whole.
+ * .debug_abbrev comes in, tables go out; the last ones used are kept, because names of inlined
+ * functions lead from unit to unit. A table that breaks off, or grows over a ceiling, is refused
+ * whole.
  */
 #include "image/lines-abbrev.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abbreviation tables of DWARF: which attributes an entry has, in which form, and how to step over all of them at once. Most
- * entries of a unit are stepped over, so that each abbreviation carries a short list of steps with neighbouring fixed sizes joined.
+ * Abbreviation tables of DWARF: which attributes an entry has, in which form, and how to step over
+ * all of them at once. Most entries of a unit are stepped over, so that each abbreviation carries a
+ * short list of steps with neighbouring fixed sizes joined.
  */
 #pragma once
 
@@ -65,11 +66,12 @@ struct abbrev_table {
 
 struct abbrev_cache {
 	struct abbrev_table *slots[ABBREV_SLOTS];
-	uint64_t
-		built; /* attributes read in all: tables that push each other out have an end, too */
+	/* attributes read in all: tables that push each other out have an end, too */
+	uint64_t built;
 };
 
-/* The table for @key out of @bytes (.debug_abbrev from key->offset on); lives until the next call. -EBADMSG, -ENOMEM. */
+/* The table for @key out of @bytes (.debug_abbrev from key->offset on); lives until the next call.
+ * -EBADMSG, -ENOMEM. */
 int coati_abbrevs_get(struct abbrev_cache *cache, const struct abbrev_key *key, struct cursor bytes,
 		      const struct abbrev_table **ret);
 void coati_abbrevs_fini(struct abbrev_cache *cache);

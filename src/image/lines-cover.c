@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compilers differ in what they write: gcc lists every unit, clang none, and programs are linked from both. */
+/* Compilers differ in what they write: gcc lists every unit, clang none, and programs are linked
+ * from both. */
 #include "image/lines-cover.h"
 
 #include <errno.h>

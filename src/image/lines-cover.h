@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which unit of a file holds which of the wanted addresses: by .debug_aranges, and for units that are not in there by their own ranges. */
+/* Which unit of a file holds which of the wanted addresses: by .debug_aranges, and for units that
+ * are not in there by their own ranges. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +11,8 @@
 
 #define COVER_NONE UINT32_MAX
 
-/* @owner[i] becomes the unit of sorted @vaddrs[i], or COVER_NONE. Counts @work down. Where units claim the same address the narrowest
- * range has it. -ENOMEM; damage is stepped over and sets *ret_damaged. */
+/* @owner[i] becomes the unit of sorted @vaddrs[i], or COVER_NONE. Counts @work down. Where units
+ * claim the same address the narrowest range has it. -ENOMEM; damage is stepped over and sets
+ * *ret_damaged. */
 int coati_cover(struct dwarf_file *f, const uint64_t *vaddrs, size_t nr, uint64_t *work,
 		uint32_t *owner, bool *ret_damaged);

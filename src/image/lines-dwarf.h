@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers of the DWARF standard (versions 2 to 5, and GNU's additions for split and shared debug data) that the reader of
- * lines and inline frames knows. What is not here is skipped by its form.
+ * Numbers of the DWARF standard (versions 2 to 5, and GNU's additions for split and shared debug
+ * data) that the reader of lines and inline frames knows. What is not here is skipped by its form.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A descriptor comes in, sections and unit headers go out. A section that lies outside the file is as one that is not there; sizes of
- * compressed ones are held against what their bytes could become before memory is asked for.
+ * A descriptor comes in, sections and unit headers go out. A section that lies outside the file is
+ * as one that is not there; sizes of compressed ones are held against what their bytes could become
+ * before memory is asked for.
  */
 #include "image/lines-file.h"
 
@@ -151,7 +152,8 @@ static void find_text(struct dwarf_file *f)
 	}
 }
 
-/* The header of one unit; units of a kind or version that is not known are stepped over (version 0 here). */
+/* The header of one unit; units of a kind or version that is not known are stepped over (version 0
+ * here). */
 static bool read_unit(const struct dwarf_file *f, uint64_t start, struct dwarf_unit *ret)
 {
 	struct cursor c = dwarf_cursor(f, SECTION_INFO, start);

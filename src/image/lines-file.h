@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One file with DWARF: its sections as bytes (uncompressed where they were compressed), its units by their headers, and the
- * abbreviation tables that were needed last. The bytes are a copy, so that nobody changes them or takes
- * them away; they live until the file is closed, and nothing of them is trusted.
+ * One file with DWARF: its sections as bytes (uncompressed where they were compressed), its units
+ * by their headers, and the abbreviation tables that were needed last. The bytes are a copy, so
+ * that nobody changes them or takes them away; they live until the file is closed, and nothing of
+ * them is trusted.
  */
 #pragma once
 
@@ -65,8 +66,9 @@ struct dwarf_file {
 	struct dwarf_file *alt; /* what dwz shared, opened by whoever opened this one */
 };
 
-/* -ENOENT: it has no DWARF; -EOPNOTSUPP: it is not linked yet, or compressed in a way that this machine cannot undo. The
- * descriptor stays the caller's. A header of a unit that is damaged ends the list of units and sets *ret_damaged. */
+/* -ENOENT: it has no DWARF; -EOPNOTSUPP: it is not linked yet, or compressed in a way that this
+ * machine cannot undo. The descriptor stays the caller's. A header of a unit that is damaged ends
+ * the list of units and sets *ret_damaged. */
 int coati_dwarf_open(int fd, const char *path, struct dwarf_file **ret, bool *ret_damaged,
 		     struct coati_error *err);
 void coati_dwarf_close(struct dwarf_file *f);

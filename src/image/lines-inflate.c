@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compressed sections: zlib and zstd, loaded when the first such section is met, like everything that is heavy. */
+/* Compressed sections: zlib and zstd, loaded when the first such section is met, like everything
+ * that is heavy. */
 #include "image/inflate.h"
 
 #include <dlfcn.h>
@@ -36,7 +37,8 @@ static int inflate_zlib(const struct cursor *in, void *out, size_t size, struct 
 	if (!uncompress)
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"compressed debug data needs libz.so.1, which is not installed: apt install zlib1g");
+			"compressed debug data needs libz.so.1, which is not installed: apt "
+			"install zlib1g");
 	if (uncompress(out, &got, in->at, cursor_left(in)) != 0 || got != size)
 		return coati_fail(err, -EBADMSG, "its compressed bytes are damaged");
 	return 0;
@@ -50,7 +52,8 @@ static int inflate_zstd(const struct cursor *in, void *out, size_t size, struct 
 	if (!decompress)
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"compressed debug data needs libzstd.so.1, which is not installed: apt install libzstd1");
+			"compressed debug data needs libzstd.so.1, which is not installed: apt "
+			"install libzstd1");
 	if (decompress(out, size, in->at, cursor_left(in)) != size)
 		return coati_fail(err, -EBADMSG, "its compressed bytes are damaged");
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The name of a function by its entry: an inlined piece or a member function keeps it elsewhere, sometimes in another unit or in the
- * file that dwz shares, and the way there is followed for a few steps.
+ * The name of a function by its entry: an inlined piece or a member function keeps it elsewhere,
+ * sometimes in another unit or in the file that dwz shares, and the way there is followed for a few
+ * steps.
  */
 #pragma once
 

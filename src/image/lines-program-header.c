@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header of a line program: numbers, directories and files, in the fixed shape of versions 2 to 4 or the described one of version 5.
- * Counts are held against the bytes that are left before they size anything.
+ * The header of a line program: numbers, directories and files, in the fixed shape of versions 2 to
+ * 4 or the described one of version 5. Counts are held against the bytes that are left before they
+ * size anything.
  */
 #include <errno.h>
 #include <string.h>
@@ -225,7 +226,8 @@ static const char *file_dir(const struct line_program *p, uint64_t dir)
 	return dir < p->nr_dirs ? p->dirs[dir] : NULL;
 }
 
-/* @dir/@name, or @comp_dir/@dir/@name. Over the ceiling of a unit's paths it is unknown, not the end of the unit. */
+/* @dir/@name, or @comp_dir/@dir/@name. Over the ceiling of a unit's paths it is unknown, not the
+ * end of the unit. */
 static const char *join(struct line_program *p, const char *comp_dir, const char *dir,
 			const char *name)
 {

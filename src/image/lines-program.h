@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The line program of a unit: which source line each wanted address belongs to. The program is run once, rows are not kept: sorted
- * addresses are handed out as the rows pass by.
+ * The line program of a unit: which source line each wanted address belongs to. The program is run
+ * once, rows are not kept: sorted addresses are handed out as the rows pass by.
  */
 #pragma once
 
@@ -43,8 +43,10 @@ struct line_program {
 /* Read the header at @scope->stmt_list. -ENOENT: the unit has none; -EBADMSG, -ENOMEM. */
 int coati_line_program_init(struct line_program *p, const struct scope *scope, struct arena *arena);
 void coati_line_program_fini(struct line_program *p);
-/* Run it: @rows[i] for each sorted @vaddrs[i] that a row covers. Counts @work down. -EBADMSG: it is damaged, the rows until then are set. */
+/* Run it: @rows[i] for each sorted @vaddrs[i] that a row covers. Counts @work down. -EBADMSG: it is
+ * damaged, the rows until then are set. */
 int coati_line_program_run(struct line_program *p, const uint64_t *vaddrs, size_t nr,
 			   uint64_t *work, struct line_row *rows);
-/* The path of a file number, joined with its directory; NULL when there is none, or is_out_of_memory. */
+/* The path of a file number, joined with its directory; NULL when there is none, or
+ * is_out_of_memory. */
 const char *coati_line_program_file(struct line_program *p, uint64_t file);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address ranges of an entry: low_pc with high_pc, .debug_ranges of versions 2 to 4, .debug_rnglists of version 5. Empty ranges and those
- * outside the file's code are left out: the linker dropped what they describe.
+ * Address ranges of an entry: low_pc with high_pc, .debug_ranges of versions 2 to 4,
+ * .debug_rnglists of version 5. Empty ranges and those outside the file's code are left out: the
+ * linker dropped what they describe.
  */
 #include <errno.h>
 
@@ -11,7 +12,8 @@
 
 static struct cursor old_list(const struct scope *s, uint64_t offset)
 {
-	/* a split unit of version 4 keeps its ranges, and what they count from, with its skeleton */
+	/* a split unit of version 4 keeps its ranges, and what they count from, with its
+	 * skeleton */
 	if (s->file != s->address_file)
 		offset += s->ranges_base;
 	return dwarf_cursor(s->address_file, SECTION_RANGES, offset);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One pass over the bytes of a unit: entries that hold no code are stepped over without being read, inlined pieces of functions without a
- * wanted address too. Depth, nodes and steps have ceilings, whatever the file says.
+ * One pass over the bytes of a unit: entries that hold no code are stepped over without being read,
+ * inlined pieces of functions without a wanted address too. Depth, nodes and steps have ceilings,
+ * whatever the file says.
  */
 #include "image/lines-tree.h"
 
@@ -94,7 +95,8 @@ static struct tree_node *add_node(struct tree *t)
 	return &t->nodes[t->nr++];
 }
 
-/* Give the addresses of one range to the piece: those that belong to its parent and to nobody inside of that yet. */
+/* Give the addresses of one range to the piece: those that belong to its parent and to nobody
+ * inside of that yet. */
 static int claim_range(struct walk *w, const struct piece *p, const struct address_range *range,
 		       uint32_t group)
 {

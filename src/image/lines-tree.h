@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions and inlined pieces of one unit that hold the wanted addresses, found in one walk over its entries. Every address ends
- * up at its innermost node; the parents of that are the frames it was inlined into.
+ * The functions and inlined pieces of one unit that hold the wanted addresses, found in one walk
+ * over its entries. Every address ends up at its innermost node; the parents of that are the frames
+ * it was inlined into.
  */
 #pragma once
 
@@ -15,7 +16,8 @@
 #define TREE_DEPTH_MAX 1024
 #define TREE_NODES_MAX (16u << 20)
 
-/* One address range of a function or inlined piece, as far as it lies in one range of its parent. */
+/* One address range of a function or inlined piece, as far as it lies in one range of its
+ * parent. */
 struct tree_node {
 	uint64_t entry; /* in .debug_info */
 	uint64_t start, end;
@@ -30,8 +32,8 @@ struct tree {
 	uint32_t *of; /* innermost node of each address; not set up: none was asked for */
 };
 
-/* The addresses are sorted. @work is counted down; -EBADMSG when it is used up or the unit is damaged: what was found until then stays in
- * @ret. -ENOMEM. */
+/* The addresses are sorted. @work is counted down; -EBADMSG when it is used up or the unit is
+ * damaged: what was found until then stays in @ret. -ENOMEM. */
 int coati_tree_walk(const struct scope *s, const uint64_t *vaddrs, size_t nr, uint64_t *work,
 		    struct tree *ret);
 void coati_tree_fini(struct tree *t);

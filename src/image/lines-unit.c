@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values of entries: forms are undone here and nowhere else. Offsets and indexes are looked up in the sections they lead to, through
- * cursors; one that leads nowhere is an unknown value, not the end of the unit.
+ * Values of entries: forms are undone here and nowhere else. Offsets and indexes are looked up in
+ * the sections they lead to, through cursors; one that leads nowhere is an unknown value, not the
+ * end of the unit.
  */
 #include "image/lines-unit.h"
 

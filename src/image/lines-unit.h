@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A unit with what its first entry says: names, addresses, and the bases that indexed forms count from. A split unit takes its addresses
- * (and, before version 5, its ranges) from the file of its skeleton.
+ * A unit with what its first entry says: names, addresses, and the bases that indexed forms count
+ * from. A split unit takes its addresses (and, before version 5, its ranges) from the file of its
+ * skeleton.
  */
 #pragma once
 
@@ -46,8 +47,8 @@ struct scope {
 
 /* Read the first entry of @unit. -EBADMSG, -ENOMEM. */
 int coati_scope_init(struct scope *ret, struct dwarf_file *file, const struct dwarf_unit *unit);
-/* The same for a split unit of @skeleton; @ret->abbrevs, ->str_offsets_base and ->rnglists_base are where the package, if it is one, has
- * this unit's part. */
+/* The same for a split unit of @skeleton; @ret->abbrevs, ->str_offsets_base and ->rnglists_base are
+ * where the package, if it is one, has this unit's part. */
 int coati_scope_init_split(struct scope *ret, const struct scope *skeleton, struct dwarf_file *file,
 			   const struct dwarf_unit *unit);
 
@@ -75,7 +76,8 @@ struct range_list {
 /* From the three attributes of an entry. */
 struct range_list coati_ranges_begin(const struct scope *s, const struct value *low,
 				     const struct value *high, const struct value *ranges);
-/* 1 and the next range that is not empty and was not dropped by the linker, 0 at the end, -EBADMSG. */
+/* 1 and the next range that is not empty and was not dropped by the linker, 0 at the end,
+ * -EBADMSG. */
 int coati_ranges_next(struct range_list *l, struct address_range *ret);
 
 static inline struct cursor scope_cursor(const struct scope *s, uint64_t offset)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pass: which units hold the addresses, then each of them once: its entries for the functions, its line program for the lines, and the
- * frames of every address to the caller. Memory is that of one unit. A unit that is damaged is counted, and the next one is read.
+ * The pass: which units hold the addresses, then each of them once: its entries for the functions,
+ * its line program for the lines, and the frames of every address to the caller. Memory is that of
+ * one unit. A unit that is damaged is counted, and the next one is read.
  */
 #include "image/lines.h"
 

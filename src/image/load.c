@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An image that nobody asked yet comes in; its file is found, opened and indexed: symbol tables, the ranges of its FDEs, its sections
- * with code. What cannot be read is said in `why`, and the image is used without it.
+ * An image that nobody asked yet comes in; its file is found, opened and indexed: symbol tables,
+ * the ranges of its FDEs, its sections with code. What cannot be read is said in `why`, and the
+ * image is used without it.
  */
 #include <elf.h>
 #include <errno.h>
@@ -77,7 +78,8 @@ static int find_code(struct coati_image *im, struct copy *c)
 	return 0;
 }
 
-/* Without sections the segment still says where the search table is, and that where the frames are. */
+/* Without sections the segment still says where the search table is, and that where the frames
+ * are. */
 static int find_frames(struct coati_image *im, struct tables *t)
 {
 	struct elf_segment seg;

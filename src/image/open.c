@@ -29,7 +29,7 @@
 #define NOTE_SIZE_MAX (UINT64_C(1) << 20)
 #define RETRIES	      8
 
-/* ---- one path --------------------------------------------------------------------------------------------------------- */
+/* ---- one path ---- */
 
 /* Component by component, where the kernel cannot do it for us (or a sandbox forbids it). */
 static int walk_below(int root_fd, const char *path)
@@ -128,7 +128,7 @@ int coati_open_below(const char *root, const char *path, bool follow, struct coa
 	return open_regular(place_fd, shown, err);
 }
 
-/* ---- is it the one? ---------------------------------------------------------------------------------------------------- */
+/* ---- is it the one? ---- */
 
 size_t coati_copy_build_id(struct copy *c, uint8_t ret[COATI_BUILD_ID_MAX])
 {
@@ -180,7 +180,8 @@ static int check_id(const struct coati_image *im, struct copy *c, const char *sh
 	format_id(id, size, got);
 	return coati_fail(
 		err, -ESTALE,
-		"%s has another build id (%.12s) than what was recorded (%.12s): it was replaced since",
+		"%s has another build id (%.12s) than what was recorded (%.12s): it was replaced "
+		"since",
 		shown, size ? got : "none", wanted);
 }
 
@@ -306,7 +307,7 @@ static int check_copied(const struct coati_image *im, const struct copy *c, cons
 			  shown, (unsigned long long)length);
 }
 
-/* ---- all places ------------------------------------------------------------------------------------------------------- */
+/* ---- all places ---- */
 
 struct search {
 	struct coati_image *im;
@@ -371,8 +372,9 @@ static int try_below(struct search *s, const char *root, const char *path, bool 
 	return try_fd(s, fd, copied ? PROOF_COPIED : PROOF_NONE, shown);
 }
 
-/* A link of the kernel's own to a file of the process: right even when the file is deleted or in another mount namespace. @is_proof: it is
- * the mapping itself, so that nothing else has to show it. */
+/* A link of the kernel's own to a file of the process: right even when the file is deleted or in
+ * another mount namespace. @is_proof: it is the mapping itself, so that nothing else has to show
+ * it. */
 static int try_kernel_link(struct search *s, const char *path, bool is_proof)
 {
 	struct coati_error err = { 0 };
@@ -420,7 +422,8 @@ static int try_kernel_links(struct search *s)
 
 	snprintf(path, sizeof(path), "%s/%d/map_files/%llx-%llx", im->all->procfs, im->pid,
 		 (unsigned long long)im->map_start, (unsigned long long)im->map_end);
-	/* the number may be another process' by now: without an inode to compare, at least the name must be the same */
+	/* the number may be another process' by now: without an inode to compare, at least the name
+	 * must be the same */
 	if (im->map_end && (im->ino || im->build_id_size || is_named(path, im->path)) &&
 	    try_kernel_link(s, path, true) == 0)
 		return 0;
@@ -512,7 +515,8 @@ int coati_image_find_file(struct coati_image *im, struct copy *ret, struct opene
 	if (im->all->flags & COATI_IMAGES_NO_LOCAL)
 		return coati_fail(
 			err, -ENOENT,
-			"the files of this machine are not asked, and the recording brought no names for %s",
+			"the files of this machine are not asked, and the recording brought no "
+			"names for %s",
 			im->name);
 	r = try_places(&s);
 	if (r < 0 && !s.err->code)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From what a record says of a file to a descriptor of the very file. Paths are named by strangers: nothing but regular files is
- * opened, no link is followed below the root of a foreign process, and a file that is not the recorded one (by build id, else by inode) is
- * refused with its reason.
+ * From what a record says of a file to a descriptor of the very file. Paths are named by strangers:
+ * nothing but regular files is opened, no link is followed below the root of a foreign process, and
+ * a file that is not the recorded one (by build id, else by inode) is refused with its reason.
  */
 #pragma once
 
@@ -16,12 +16,12 @@ struct opened {
 	char path[IMAGE_PATH_MAX + 64]; /* to show */
 };
 
-/* The file of the image itself; -ENOENT, -EACCES, -ELOOP (a link), -EINVAL (no regular file), -ESTALE (another file has its place by now), ... with
- * the sentence. */
+/* The file of the image itself; -ENOENT, -EACCES, -ELOOP (a link), -EINVAL (no regular file),
+ * -ESTALE (another file has its place by now), ... with the sentence. */
 int coati_image_find_file(struct coati_image *im, struct copy *ret, struct opened *ret_opened,
 			  struct coati_error *err);
-/* Open a path that a stranger named below the folder @root ("" or "/" for the root of this machine), without following links unless
- * @follow. Regular files alone. */
+/* Open a path that a stranger named below the folder @root ("" or "/" for the root of this
+ * machine), without following links unless @follow. Regular files alone. */
 int coati_open_below(const char *root, const char *path, bool follow, struct coati_error *err);
 /* The GNU build id of the copy: its size, 0 when there is none. */
 size_t coati_copy_build_id(struct copy *c, uint8_t ret[COATI_BUILD_ID_MAX]);

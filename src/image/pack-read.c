@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A payload comes in, answers of its image go out (docs/formats/symbols.md). The bytes are a stranger's: the whole payload is walked before
- * the first answer is kept, every count is held against the bytes that are left, and text is made fit for a terminal.
+ * A payload comes in, answers of its image go out (docs/formats/symbols.md). The bytes are a
+ * stranger's: the whole payload is walked before the first answer is kept, every count is held
+ * against the bytes that are left, and text is made fit for a terminal.
  */
 #include <errno.h>
 #include <string.h>
@@ -243,7 +244,8 @@ static int keep_answer(struct coati_image *im, uint64_t address, uint64_t from,
 								.nr = a->nr });
 }
 
-/* How many names of an address: all, or when inlined functions would take too much memory that of the function as linked. */
+/* How many names of an address: all, or when inlined functions would take too much memory that of
+ * the function as linked. */
 static uint32_t count_kept(struct coati_image *im, uint32_t nr)
 {
 	struct coati_images *all = im->all;

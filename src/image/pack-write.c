@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers come in, payloads go out (docs/formats/symbols.md). Addresses are added in their order as long as the worst case of the next one
- * fits; strings and names are written once for each payload. The same answers give the same bytes.
+ * Answers come in, payloads go out (docs/formats/symbols.md). Addresses are added in their order as
+ * long as the worst case of the next one fits; strings and names are written once for each payload.
+ * The same answers give the same bytes.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names that travel with a recording: the numbers of docs/formats/symbols.md. A payload is about one image and needs no other one.
- * All numbers in it but the mark are unsigned LEB128.
+ * Names that travel with a recording: the numbers of docs/formats/symbols.md. A payload is about
+ * one image and needs no other one. All numbers in it but the mark are unsigned LEB128.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text that a JIT writes to /tmp/perf-PID.map: "START SIZE name", one function a line, both numbers hexadecimal. It is appended to
- * without end, so that what is written last at an address is what is there now.
+ * The text that a JIT writes to /tmp/perf-PID.map: "START SIZE name", one function a line, both
+ * numbers hexadecimal. It is appended to without end, so that what is written last at an address is
+ * what is there now.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -78,7 +79,8 @@ int coati_perf_map_parse(struct jit *j, const char *text, size_t size)
 	while (r == 0 && at < end) {
 		const char *eol = memchr(at, '\n', (size_t)(end - at));
 
-		/* A last line without its end is still being written: half a name is a wrong name. */
+		/* A last line without its end is still being written: half a name is a wrong
+		 * name. */
 		if (!eol) {
 			j->stats.malformed++;
 			break;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two tables are made: stubs by address, from the code of the sections, and slots by address, from the relocations. A lazily bound
- * stub of x86-64 with branch tracking holds no slot but the number of its relocation; it is turned into the slot at once.
+ * Two tables are made: stubs by address, from the code of the sections, and slots by address, from
+ * the relocations. A lazily bound stub of x86-64 with branch tracking holds no slot but the number
+ * of its relocation; it is turned into the slot at once.
  */
 #include "image/plt.h"
 
@@ -96,7 +97,7 @@ static int add_slots(struct plt *p, struct copy *c, const struct elf_section *s)
 	return 0;
 }
 
-/* ---- the code of stubs -------------------------------------------------------------------------------------------------- */
+/* ---- the code of stubs ---- */
 
 static int add_stub(struct plt *p, uint64_t start, uint32_t size, uint64_t slot)
 {
@@ -113,7 +114,8 @@ static uint32_t read_u32(const uint8_t *p)
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* Where the entry of @size bytes jumps through: jmp *disp(%rip), or push NUMBER of a lazily bound one (in @ret_number). */
+/* Where the entry of @size bytes jumps through: jmp *disp(%rip), or push NUMBER of a lazily bound
+ * one (in @ret_number). */
 static bool x86_slot(const uint8_t *entry, uint32_t size, uint64_t vaddr, uint64_t *ret,
 		     int64_t *ret_number)
 {
@@ -191,7 +193,7 @@ static int add_stubs(struct plt *p, struct copy *c, const struct elf_section *s)
 					   : arm64_stubs(p, s, code, size);
 }
 
-/* ---- both together -------------------------------------------------------------------------------------------------------- */
+/* ---- both together ---- */
 
 static int compare_stubs(const void *a, const void *b)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stubs through which one file calls another: an address inside .plt, .plt.sec, .plt.got or .iplt comes in, "name@plt" goes out. Which
- * function a stub leads to is read out of its code (the slot that it jumps through) and the relocation of that slot. x86-64 and arm64.
+ * Stubs through which one file calls another: an address inside .plt, .plt.sec, .plt.got or .iplt
+ * comes in, "name@plt" goes out. Which function a stub leads to is read out of its code (the slot
+ * that it jumps through) and the relocation of that slot. x86-64 and arm64.
  */
 #pragma once
 

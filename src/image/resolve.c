@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses of many images come in; they are sorted by image, the images are shared out among threads, and each address gets its names
- * from the image's own memory of answers, or for the first time from its file.
+ * Addresses of many images come in; they are sorted by image, the images are shared out among
+ * threads, and each address gets its names from the image's own memory of answers, or for the first
+ * time from its file.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -155,7 +156,8 @@ static void *run_jobs(void *arg)
 	struct work *w = arg;
 
 	for (;;) {
-		/* relaxed: only the number counts; the jobs were written before the threads began */
+		/* relaxed: only the number counts; the jobs were written before the threads
+		 * began */
 		size_t i = atomic_fetch_add_explicit(&w->next, 1, memory_order_relaxed);
 
 		if (i >= w->nr_jobs)
@@ -201,7 +203,8 @@ static void share_out(struct work *w, uint32_t nr_threads)
 		pthread_join(threads[i], NULL);
 }
 
-/* Addresses in the order of their images (counting sort); those without an image are answered at once and left out. */
+/* Addresses in the order of their images (counting sort); those without an image are answered at
+ * once and left out. */
 static size_t sort_by_image(const struct coati_images *images, struct coati_address *addresses,
 			    size_t nr, size_t *starts, size_t *order)
 {

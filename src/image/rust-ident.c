@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Letters and numbers of Rust names: base-62 numbers, identifiers (ASCII, or Punycode), constants. */
+/* Letters and numbers of Rust names: base-62 numbers, identifiers (ASCII, or Punycode),
+ * constants. */
 #include "image/rust-v0.h"
 
 #include <stdio.h>
@@ -70,7 +71,7 @@ struct v0_ident coati_v0_ident(struct v0 *v, bool disambiguated)
 	return i;
 }
 
-/* ---- Punycode (RFC 3492, with "_" in place of "-") --------------------------------------------------------------------------- */
+/* ---- Punycode (RFC 3492, with "_" in place of "-") ---- */
 
 static uint64_t puny_adapt(uint64_t delta, uint64_t nr, bool first)
 {
@@ -180,7 +181,7 @@ void coati_v0_add_ident(struct v0 *v, const struct v0_ident *i)
 		add_utf8(v->out, chars[k]);
 }
 
-/* ---- constants ----------------------------------------------------------------------------------------------------------- */
+/* ---- constants ---- */
 
 /* Digits up to "_"; false when there are too many for 64 bits. */
 static bool read_hex(struct v0 *v, uint64_t *ret, const char **ret_digits, size_t *ret_len)

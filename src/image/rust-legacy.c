@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rust's first mangling: parts with their lengths, like a C++ name, the last part a hash of 17 characters ("h" and 16 digits). Inside
- * a part "$LT$" stands for "<", "$u20$" for a blank, ".." for "::". The hash is left out.
+ * Rust's first mangling: parts with their lengths, like a C++ name, the last part a hash of 17
+ * characters ("h" and 16 digits). Inside a part "$LT$" stands for "<", "$u20$" for a blank, ".."
+ * for "::". The hash is left out.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rust's second mangling: paths and types. A symbol comes in, the path goes out as Rust writes it, without the hashes of crates:
- * "<alloc::vec::Vec<u8> as core::fmt::Debug>::fmt".
+ * Rust's second mangling: paths and types. A symbol comes in, the path goes out as Rust writes it,
+ * without the hashes of crates: "<alloc::vec::Vec<u8> as core::fmt::Debug>::fmt".
  */
 #include "image/rust-v0.h"
 

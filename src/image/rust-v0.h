@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of reading one Rust name of the second mangling, shared by its two halves: rust-v0.c reads paths and types, rust-ident.c the
- * letters and numbers that they are made of. A name may point back into itself, so that a short one can stand for an endless one:
- * depth, steps and output are all bounded, and `bad` is sticky.
+ * The state of reading one Rust name of the second mangling, shared by its two halves: rust-v0.c
+ * reads paths and types, rust-ident.c the letters and numbers that they are made of. A name may
+ * point back into itself, so that a short one can stand for an endless one: depth, steps and output
+ * are all bounded, and `bad` is sticky.
  */
 #pragma once
 

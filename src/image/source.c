@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frames come out of image/lines.h, address by address. The outermost frame keeps the name that its symbol gave it, so that a
- * function has one name whether lines were asked for or not; inlined ones have their DWARF names. Each text is kept once.
+ * The frames come out of image/lines.h, address by address. The outermost frame keeps the name that
+ * its symbol gave it, so that a function has one name whether lines were asked for or not; inlined
+ * ones have their DWARF names. Each text is kept once.
  */
 #include "image/source.h"
 
@@ -68,7 +69,8 @@ static struct copy *find_dwarf(struct coati_image *im, const char **ret_path)
 	if (im->file.bytes && im->file.fd >= 0)
 		coati_image_blame(
 			im,
-			"%s has no line table and no debug file was found for it: install its debug symbols (DEBUGINFOD_URLS is asked only if you say so)",
+			"%s has no line table and no debug file was found for it: install its "
+			"debug symbols (DEBUGINFOD_URLS is asked only if you say so)",
 			im->opened);
 	return NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that dwz made of what several programs share: found by .gnu_debugaltlink, accepted by its build id. */
+/* The file that dwz made of what several programs share: found by .gnu_debugaltlink, accepted by
+ * its build id. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

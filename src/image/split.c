@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A skeleton comes in, the unit that it stands for goes out, from a package beside the program or from the folder it was built in. */
+/* A skeleton comes in, the unit that it stands for goes out, from a package beside the program or
+ * from the folder it was built in. */
 #include "image/split.h"
 
 #include <errno.h>
@@ -82,7 +83,8 @@ static bool find_parts(const struct dwarf_file *f, uint64_t id, uint64_t parts[C
 
 	nr_units = cursor_u32(&c);
 	nr_slots = cursor_u32(&c);
-	/* version 5 is 16 bits and padding: the same in this byte order, in the other the upper half */
+	/* version 5 is 16 bits and padding: the same in this byte order, in the other the upper
+	 * half */
 	if (c.bad || (version != 2 && version != 5 && version != 5u << 16) || !nr_slots ||
 	    (nr_slots & (nr_slots - 1)) || nr_columns > COLUMNS_MAX)
 		return false;
@@ -202,10 +204,10 @@ int coati_split_get(struct split *s, const struct scope *skeleton, struct scope 
 	if (r == -ENOENT && skeleton->dwo_name)
 		r = find_single(s, skeleton, ret);
 	if (r == -ENOENT)
-		coati_fail(
-			err, r,
-			"%s, which holds the debug data of a unit, is not there (or is another one)",
-			skeleton->dwo_name ? skeleton->dwo_name : "a .dwo file");
+		coati_fail(err, r,
+			   "%s, which holds the debug data of a unit, is not there (or is another "
+			   "one)",
+			   skeleton->dwo_name ? skeleton->dwo_name : "a .dwo file");
 	else if (r < 0)
 		coati_fail(err, r, "%s: %m",
 			   skeleton->dwo_name ? skeleton->dwo_name : "a .dwo file");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Found symbols are sorted by address (a byte-wise radix sort: two million of them take milliseconds), the best of each address is
- * kept, and what lies without a size inside a function is a label of that function and goes.
+ * Found symbols are sorted by address (a byte-wise radix sort: two million of them take
+ * milliseconds), the best of each address is kept, and what lies without a size inside a function
+ * is a label of that function and goes.
  */
 #include "image/symbols.h"
 
@@ -67,7 +68,8 @@ static bool is_marker(const char *name, uint16_t machine)
 	       (!name[2] || name[2] == '.');
 }
 
-/* The names of functions are not looked at: they lie all over the string table, and most are never asked for. */
+/* The names of functions are not looked at: they lie all over the string table, and most are never
+ * asked for. */
 static bool is_function(const struct elf_symbol *sym, uint16_t machine)
 {
 	if (sym->shndx == SHN_UNDEF || sym->shndx == SHN_ABS || sym->shndx == SHN_COMMON)

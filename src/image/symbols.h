@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of one file, by address. Symbol tables come in one after the other (and names made of relocations); out of them grows a
- * sorted index of 16 bytes a function. An address in, the one function that covers it out.
+ * The functions of one file, by address. Symbol tables come in one after the other (and names made
+ * of relocations); out of them grows a sorted index of 16 bytes a function. An address in, the one
+ * function that covers it out.
  *
- * Of the names of one address the same one is always taken: with a size over without, a function over a label, global over weak over
- * local, fewer leading underscores, shorter, first by alphabet. Names stay where they are, in the string tables: whoever adds a table
- * keeps it alive.
+ * Of the names of one address the same one is always taken: with a size over without, a function
+ * over a label, global over weak over local, fewer leading underscores, shorter, first by alphabet.
+ * Names stay where they are, in the string tables: whoever adds a table keeps it alive.
  */
 #pragma once
 
@@ -52,10 +53,11 @@ struct symbols {
 
 void coati_symbols_init(struct symbols *s);
 void coati_symbols_fini(struct symbols *s);
-/* Room for the names of one more table of @size bytes, the last of which is zero; -E2BIG when there is none. Returns its number. */
+/* Room for the names of one more table of @size bytes, the last of which is zero; -E2BIG when there
+ * is none. Returns its number. */
 int coati_symbols_strings(struct symbols *s, const char *text, size_t size);
-/* The functions of a .symtab or .dynsym whose strings are table number @strings. -EBADMSG: damaged, what came before it is kept; -ENOMEM,
- * -E2BIG. */
+/* The functions of a .symtab or .dynsym whose strings are table number @strings. -EBADMSG: damaged,
+ * what came before it is kept; -ENOMEM, -E2BIG. */
 int coati_symbols_add_table(struct symbols *s, const struct elf *e, struct elf_symbols walk,
 			    int strings);
 /* One more. @name is an offset in table @strings. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The few instructions to which a signal handler returns, which ask the kernel to go on where the signal came. libc has them without a
- * symbol, as a rule, and callers are looked up one byte before their address: in front of these, where another function may end.
+ * The few instructions to which a signal handler returns, which ask the kernel to go on where the
+ * signal came. libc has them without a symbol, as a rule, and callers are looked up one byte before
+ * their address: in front of these, where another function may end.
  */
 #pragma once
 

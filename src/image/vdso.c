@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Found through the auxiliary vector; its own header says how long it is. The kernel made it: this one is trusted. */
+/* Found through the auxiliary vector; its own header says how long it is. The kernel made it: this
+ * one is trusted. */
 #include "image/vdso.h"
 
 #include <elf.h>

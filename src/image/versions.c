@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A list that is sorted when it is asked, or has doubled: adding costs little, and what is told again and again takes no room. */
+/* A list that is sorted when it is asked, or has doubled: adding costs little, and what is told
+ * again and again takes no room. */
 #include "image/versions.h"
 
 #include <errno.h>
@@ -91,8 +92,9 @@ const struct version *coati_versions_find(struct versions *v, uint64_t vaddr, ui
 		found = &list[low - 1];
 		*ret_from = found->from;
 	}
+	/* later than @time, so above 0 */
 	if (low < v->list.len && list[low].vaddr == vaddr)
-		*ret_last = list[low].from - 1; /* later than @time, so above 0 */
+		*ret_last = list[low].from - 1;
 	return found;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of code that is replaced: several for one address, each with the time from which it is right. The next one of the same address
- * ends it. What is told twice of the same address and time counts as it was told last.
+ * Names of code that is replaced: several for one address, each with the time from which it is
+ * right. The next one of the same address ends it. What is told twice of the same address and time
+ * counts as it was told last.
  */
 #pragma once
 
@@ -27,9 +28,11 @@ struct versions {
 
 void coati_versions_init(struct versions *v, size_t max);
 void coati_versions_fini(struct versions *v);
-/* -ENOMEM. Over the ceiling it is left out, and from then on nothing is found: one that is missing would make another one wrong. */
+/* -ENOMEM. Over the ceiling it is left out, and from then on nothing is found: one that is missing
+ * would make another one wrong. */
 int coati_versions_add(struct versions *v, const struct version *new);
-/* The one that is right at @time, NULL: none; and the time in which that is so, the last moment too. */
+/* The one that is right at @time, NULL: none; and the time in which that is so, the last moment
+ * too. */
 const struct version *coati_versions_find(struct versions *v, uint64_t vaddr, uint64_t time,
 					  uint64_t *ret_from, uint64_t *ret_last);
 /* All of them, by address and time: in the order of coati_version_compare(), for qsort(). */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one call of liblzma that is needed is declared here in our own words, so that building needs no header of it. It wants all
- * of the output at once and does not tell how much that will be: room is doubled until it is enough, up to the ceiling.
+ * The one call of liblzma that is needed is declared here in our own words, so that building needs
+ * no header of it. It wants all of the output at once and does not tell how much that will be: room
+ * is doubled until it is enough, up to the ceiling.
  */
 #include "image/xz.h"
 
@@ -34,7 +35,8 @@ static int load(xz_decode_fn *ret, struct coati_error *err)
 		return 0;
 	return coati_fail(
 		err, -EOPNOTSUPP,
-		"its small symbol table is compressed, which needs liblzma.so.5: apt install liblzma5");
+		"its small symbol table is compressed, which needs liblzma.so.5: apt install "
+		"liblzma5");
 }
 
 int coati_xz_unpack(const uint8_t *in, size_t in_size, uint8_t **ret, size_t *ret_size,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live clock. Two pairs of (monotonic, cycles, monotonic) are taken @budget apart; the midpoints give rate and
- * base, the widths of the brackets and the tick of the counter give the error. Needs clock_gettime alone.
+ * The live clock. Two pairs of (monotonic, cycles, monotonic) are taken @budget apart; the
+ * midpoints give rate and base, the widths of the brackets and the tick of the counter give the
+ * error. Needs clock_gettime alone.
  */
 #include <coati/live.h>
 

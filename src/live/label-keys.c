@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys of labels: a name in, an index out, the same for the same name, for good. No lock: the first free place of the table is taken by a
- * compare-and-swap, and who loses it looks again.
+ * Keys of labels: a name in, an index out, the same for the same name, for good. No lock: the first
+ * free place of the table is taken by a compare-and-swap, and who loses it looks again.
  */
 #include "live/labels.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of labels in a thread: made at its first change, taken away when it exits. Destructors that run after ours may set labels
- * again; they get a state again, which goes in the next round, but not in the last one, which nobody would clean up after.
+ * The state of labels in a thread: made at its first change, taken away when it exits. Destructors
+ * that run after ours may set labels again; they get a state again, which goes in the next round,
+ * but not in the last one, which nobody would clean up after.
  */
 #include "live/labels.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The labels of a thread as a set: read at any instant, in a signal handler too. Nothing here is changed but what the caller owns. */
+/* The labels of a thread as a set: read at any instant, in a signal handler too. Nothing here is
+ * changed but what the caller owns. */
 #include "live/labels.h"
 
 #include <errno.h>
@@ -47,7 +48,8 @@ __attribute__((weak, visibility("hidden"))) uint32_t coati_label_depth(const str
 
 void coati_labels_read(uint64_t sp, struct coati_labels *ret)
 {
-	/* pairs with: the stores of this same thread in labels.c; a signal handler sees them in order */
+	/* pairs with: the stores of this same thread in labels.c; a signal handler sees them in
+	 * order */
 	const struct label_thread *t =
 		atomic_load_explicit(&coati_label_self, memory_order_acquire);
 	const struct label_record *r;
@@ -129,7 +131,7 @@ __attribute__((cold)) void coati_labels_stats(struct coati_label_stats *ret)
 		memcpy(ret, &stats, stats.size);
 		return;
 	}
-	memcpy(ret, &stats,
-	       sizeof(stats)); /* a caller of a newer header: what we do not know is zero */
+	/* a caller of a newer header: what we do not know is zero */
+	memcpy(ret, &stats, sizeof(stats));
 	memset((char *)ret + sizeof(stats), 0, ret->size - sizeof(stats));
 }

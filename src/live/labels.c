@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Changing the labels of this thread. In come keys and values, out go records that are whole at every instant (the invariants are in
- * labels.h). The hot path is a length, a copy and a few stores.
+ * Changing the labels of this thread. In come keys and values, out go records that are whole at
+ * every instant (the invariants are in labels.h). The hot path is a length, a copy and a few
+ * stores.
  */
 #include "live/labels.h"
 
@@ -24,7 +25,8 @@ static struct label_record *current(struct label_thread *t)
 	return atomic_load_explicit(&t->now, memory_order_relaxed);
 }
 
-/* pairs with: acquire in coati_labels_snapshot() in a signal handler of this thread, and the reads of who stopped it */
+/* pairs with: acquire in coati_labels_snapshot() in a signal handler of this thread, and the reads
+ * of who stopped it */
 static void publish_size(struct label_record *r, uint32_t size)
 {
 	atomic_store_explicit(&r->size, (uint16_t)size, memory_order_release);
@@ -105,8 +107,8 @@ static uint32_t cut(const char *value, size_t size)
 	return ((uint8_t)value[n] & 0xc0) == 0x80 ? COATI_LABEL_VALUE_BYTES : n;
 }
 
-/* memcpy() for short texts: gcc makes a string instruction of one whose length has a known limit, which takes 27 ns for 14 bytes
- * where this takes 2. */
+/* memcpy() for short texts: gcc makes a string instruction of one whose length has a known limit,
+ * which takes 27 ns for 14 bytes where this takes 2. */
 static inline void copy_short(uint8_t *to, const char *from, uint32_t size)
 {
 	if (size >= 16) {
@@ -213,7 +215,8 @@ static struct coati_label_scope open_scope(struct label_thread *t, uint32_t size
 	return scope;
 }
 
-/* Whatever begin() does not do: the first use of a key or in a thread, what is too long, too deep or too much, and a change that interrupts another. */
+/* Whatever begin() does not do: the first use of a key or in a thread, what is too long, too deep
+ * or too much, and a change that interrupts another. */
 static __attribute__((noinline)) struct coati_label_scope begin_slowly(
 	struct coati_label_key *key, const char *value, size_t size,
 	struct coati_label_scope *variable, uint64_t sp)
@@ -248,7 +251,8 @@ static __attribute__((noinline)) struct coati_label_scope tell_change(
 	return scope;
 }
 
-/* The short way: it calls nothing and counts nothing. What the thread has is looked at once the change has begun: a signal handler could change it before. */
+/* The short way: it calls nothing and counts nothing. What the thread has is looked at once the
+ * change has begun: a signal handler could change it before. */
 static inline __attribute__((always_inline)) struct coati_label_scope begin(
 	struct coati_label_key *key, const char *value, size_t size,
 	struct coati_label_scope *variable)
@@ -318,7 +322,8 @@ void coati_label_end(const struct coati_label_scope *scope)
 	leave(t);
 }
 
-/* The other record, made of the published one without the entry at @at: what was before it, what was behind it. Its size. */
+/* The other record, made of the published one without the entry at @at: what was before it, what
+ * was behind it. Its size. */
 static uint32_t rebuild(struct label_thread *t, uint32_t at, struct label_record **ret)
 {
 	struct label_record *r = current(t);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How labels lie in memory; <coati/live.h> says what they are, docs/formats/thread-context.md what others read of them.
+ * How labels lie in memory; <coati/live.h> says what they are, docs/formats/thread-context.md what
+ * others read of them.
  *
- * A thread has two records of the layout of OTEP 4947, one of which is published. A record is a head and entries of key index, length
- * and value, one behind the other. Invariants:
+ * A thread has two records of the layout of OTEP 4947, one of which is published. A record is a
+ * head and entries of key index, length and value, one behind the other. Invariants:
  *
- *  - entries below `size` of the published record are never written: a change either writes behind them and then moves `size` up with
- *    one store, or moves it down, or builds the other record and then moves the pointer with one store. Whoever stops the thread between two
+ *  - entries below `size` of the published record are never written: a change either writes behind
+ *    them and then moves `size` up with
+ *    one store, or moves it down, or builds the other record and then moves the pointer with one
+ *    store. Whoever stops the thread between two
  *    instructions finds the set before the change or the one after it;
  *  - `size` is always the end of an entry;
  *  - entries of one scope have different keys;
@@ -63,8 +66,8 @@ struct label_thread {
 #define LABEL_TLS __thread __attribute__((tls_model("initial-exec")))
 /* NULL before the first change, and once the thread exits. */
 extern LABEL_TLS struct label_thread *_Atomic coati_label_self;
-/* otel_thread_ctx_v1 by a name that stays inside: the linker makes a dynamic relocation for one that is exported, even in a program, and glibc
- * cannot do that one in static programs. */
+/* otel_thread_ctx_v1 by a name that stays inside: the linker makes a dynamic relocation for one
+ * that is exported, even in a program, and glibc cannot do that one in static programs. */
 extern LABEL_TLS const void *_Atomic coati_label_context;
 
 /* What is counted, in the order of struct coati_label_stats. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages of /debug/pprof/ that other parts of the library bring: a part that is not used is not linked in, and one that is says so when it starts. The server asks for
- * a page on a thread of its own, so it may take its time.
+ * Pages of /debug/pprof/ that other parts of the library bring: a part that is not used is not
+ * linked in, and one that is says so when it starts. The server asks for a page on a thread of its
+ * own, so it may take its time.
  */
 #pragma once
 
@@ -22,8 +23,8 @@ struct page_job {
 	/* Sleep; false when nobody waits for the answer any more. */
 	bool (*wait)(struct page_job *job, uint64_t ns);
 	struct strbuf *body; /* where the answer goes */
-	const char *
-		file; /* it is a file of this name (without .pb.gz, where that is its ending), not text */
+	/* it is a file of this name (without .pb.gz, where that is its ending), not text */
+	const char *file;
 	int status;	    /* of HTTP, when it did not work; 0: it did */
 	char sentence[512]; /* then, why */
 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process context of OTEP 4719: a mapping named OTEL_CTX with a header that points at a protobuf message, from which profilers outside
- * learn what the key indexes of OTEP 4947 mean. docs/formats/thread-context.md has the bytes.
+ * The process context of OTEP 4719: a mapping named OTEL_CTX with a header that points at a
+ * protobuf message, from which profilers outside learn what the key indexes of OTEP 4947 mean.
+ * docs/formats/thread-context.md has the bytes.
  *
- * One writer at a time without a lock: whoever finds another one at it leaves his wish with that one. There are two places for
- * the message, used in turns, so that a reader of the older one is not disturbed; the time in the header tells it when both were
- * overtaken. A child after fork() does not have the mapping, and makes its own.
+ * One writer at a time without a lock: whoever finds another one at it leaves his wish with that
+ * one. There are two places for the message, used in turns, so that a reader of the older one is
+ * not disturbed; the time in the header tells it when both were overtaken. A child after fork()
+ * does not have the mapping, and makes its own.
  */
 #include "live/labels.h"
 
@@ -55,7 +57,9 @@ static struct {
 	atomic_bool busy;
 } ctx = { .once = PTHREAD_ONCE_INIT };
 
-/* ---- the message, written from its end to its front: lengths are known when they are needed ---- */
+/* ---- the message ----
+ *
+ * Written from its end to its front: lengths are known when they are needed. */
 
 struct message {
 	uint8_t *front;
@@ -248,8 +252,9 @@ static int publish(void)
 	uint32_t size;
 	int r;
 
+	/* a child that fork() did not make */
 	if (ctx.header && ctx.pid != getpid())
-		ctx.header = NULL; /* a child that fork() did not make */
+		ctx.header = NULL;
 	r = ctx.header ? 0 : make_mapping();
 	if (r < 0)
 		return r;

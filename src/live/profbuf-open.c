@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making a profile buffer and taking its two sides. In: memory of the caller's, or of somebody else's with a buffer in it. Out: checked geometry, which is
- * all that the two sides believe from then on.
+ * Making a profile buffer and taking its two sides. In: memory of the caller's, or of somebody
+ * else's with a buffer in it. Out: checked geometry, which is all that the two sides believe from
+ * then on.
  */
 #include "live/profbuf.h"
 
@@ -26,7 +27,8 @@ static uint64_t round_up(uint64_t words)
 	return size;
 }
 
-/* The largest record: with the mark of a loss in front and a skip before each it fits into an empty buffer. */
+/* The largest record: with the mark of a loss in front and a skip before each it fits into an empty
+ * buffer. */
 static uint64_t max_record(uint64_t data_words)
 {
 	return data_words / 2 - PROFBUF_LOSS_WORDS;
@@ -45,7 +47,8 @@ static int settle(const struct coati_profbuf_opts *opts, struct coati_profbuf_op
 	ret->data_words = round_up(ret->data_words ? ret->data_words : PROFBUF_DEFAULT_WORDS);
 	while (max_record(ret->data_words) < PROFBUF_PREFIX + ret->header_words + 1)
 		ret->data_words *= 2;
-	/* Above half, a buffer could be too full for the next record and still not wake anybody; losses do, but later. */
+	/* Above half, a buffer could be too full for the next record and still not wake anybody;
+	 * losses do, but later. */
 	if (!ret->wake_words || ret->wake_words > ret->data_words / 2)
 		ret->wake_words = ret->data_words / 2;
 	return 0;
@@ -148,7 +151,8 @@ static int open_head(const struct coati_profbuf *buf, size_t bytes, struct geome
 	if (version != PROFBUF_VERSION)
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"profile buffer: of version %u, and this library knows %u; use the one that made it",
+			"profile buffer: of version %u, and this library knows %u; use the one "
+			"that made it",
 			version, PROFBUF_VERSION);
 	g = (struct geometry){
 		.data_words = __atomic_load_n(&buf->data_words, __ATOMIC_RELAXED),
@@ -160,13 +164,15 @@ static int open_head(const struct coati_profbuf *buf, size_t bytes, struct geome
 	if (!is_sane(&g, bytes))
 		return coati_fail(
 			err, -EBADMSG,
-			"profile buffer: the head is damaged: %llu data words at %u in %zu bytes, %u header words",
+			"profile buffer: the head is damaged: %llu data words at %u in %zu bytes, "
+			"%u header words",
 			(unsigned long long)g.data_words, g.data_offset, bytes, g.header_words);
 	*ret = g;
 	return 0;
 }
 
-/* Whether the barrier of coati_profbuf_close() can be had (Linux 4.14, and no filter of system calls against it). */
+/* Whether the barrier of coati_profbuf_close() can be had (Linux 4.14, and no filter of system
+ * calls against it). */
 static bool has_membarrier(void)
 {
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader's side of the profile buffer. In: memory that somebody else writes, perhaps an enemy. Out: views of whole records, losses in their place, the end.
- * Every word that decides where to read is loaded once and checked against geometry that is kept here; nothing outside the data is read, whatever
- * the memory says, also when it changes meanwhile.
+ * The reader's side of the profile buffer. In: memory that somebody else writes, perhaps an enemy.
+ * Out: views of whole records, losses in their place, the end. Every word that decides where to
+ * read is loaded once and checked against geometry that is kept here; nothing outside the data is
+ * read, whatever the memory says, also when it changes meanwhile.
  */
 #include "live/profbuf.h"
 
@@ -73,7 +74,8 @@ static bool tell(struct profbuf_reader *d, uint64_t lost, const uint64_t base_fi
 	return true;
 }
 
-/* Losses behind the last record. False when there are none, or another record has come meanwhile: it goes first, and has the mark in front of it. */
+/* Losses behind the last record. False when there are none, or another record has come meanwhile:
+ * it goes first, and has the mark in front of it. */
 static bool tell_end(struct profbuf_reader *d, struct coati_profbuf_record *ret)
 {
 	const struct coati_profbuf *buf = d->buf;
@@ -83,7 +85,8 @@ static bool tell_end(struct profbuf_reader *d, struct coati_profbuf_record *ret)
 	for (int i = 0; lost != d->told; i++) {
 		uint64_t again;
 
-		/* pairs with: release of each in the writer's lose(); a new run shows the record before it */
+		/* pairs with: release of each in the writer's lose(); a new run shows the record
+		 * before it */
 		run[0] = load_acquire(&buf->run_base);
 		run[1] = load_acquire(&buf->run_first);
 		run[2] = load_acquire(&buf->run_last[lost & 1]);
@@ -148,8 +151,9 @@ static int take(struct profbuf_reader *d, struct coati_profbuf_record *ret)
 		return damage(d, left, ret);
 	if (take_data(d, d->pos, profbuf_smaller(left, piece), ret))
 		return 1;
+	/* nobody knows where the next one begins */
 	if (!words || words > left || words > piece)
-		return damage(d, left, ret); /* nobody knows where the next one begins */
+		return damage(d, left, ret);
 	if (kind == COATI_PROFBUF_LOSS && words == PROFBUF_LOSS_WORDS) {
 		const uint64_t run[3] = { at[3], at[4], at[1] };
 
@@ -162,10 +166,12 @@ static int take(struct profbuf_reader *d, struct coati_profbuf_record *ret)
 	return 0;
 }
 
-/* Whether the writer is done for ever. What it stored before is seen by whoever looks after this. */
+/* Whether the writer is done for ever. What it stored before is seen by whoever looks after
+ * this. */
 static bool is_over(const struct profbuf_reader *d)
 {
-	/* pairs with: release of both in coati_profbuf_close() and coati_profbuf_write(); in this order */
+	/* pairs with: release of both in coati_profbuf_close() and coati_profbuf_write(); in this
+	 * order */
 	return d->dead ||
 	       (atomic_load_explicit(&d->buf->closed, memory_order_acquire) == PROFBUF_CLOSED &&
 		!atomic_load_explicit(&d->buf->busy, memory_order_acquire));
@@ -179,7 +185,8 @@ static bool look(struct profbuf_reader *d)
 	return d->seen != d->pos;
 }
 
-/* Nothing was there when it was looked at last: 1 a loss, 2 a record after all, 0 the end, -EAGAIN neither. */
+/* Nothing was there when it was looked at last: 1 a loss, 2 a record after all, 0 the end, -EAGAIN
+ * neither. */
 static int next_at_end(struct profbuf_reader *d, struct coati_profbuf_record *ret)
 {
 	bool over = is_over(d);
@@ -210,8 +217,8 @@ static int next(struct profbuf_reader *d, struct coati_profbuf_record *ret)
 			if (r != 2)
 				return r;
 		}
-		if (d->seen - d->pos >
-		    d->mask + 1) /* that cannot be; go on from where it says it is */
+		/* that cannot be; go on from where it says it is */
+		if (d->seen - d->pos > d->mask + 1)
 			return damage(d, d->seen - d->pos, ret);
 	}
 }
@@ -260,7 +267,8 @@ static int wait_fd(const struct profbuf_reader *d, uint64_t deadline_ns)
 		return -ETIMEDOUT;
 	if (fd.revents & POLLNVAL)
 		return -EBADF;
-	/* a wake of before leaves its count behind: then "sleeping" is still set, and we sleep on */
+	/* a wake of before leaves its count behind: then "sleeping" is still set, and we sleep
+	 * on */
 	return read(d->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN && errno != EINTR
 		       ? -errno
 		       : 0;
@@ -324,15 +332,15 @@ static __attribute__((noinline)) int read_slowly(struct profbuf_reader *d, uint6
 	while ((r = next(d, ret)) == -EAGAIN) {
 		if (slept || deadline_ns == COATI_PROFBUF_NOW)
 			break;
-		slept = sleep_until(
-			d, deadline_ns); /* an error is told when a last look finds nothing */
+		/* an error is told when a last look finds nothing */
+		slept = sleep_until(d, deadline_ns);
 	}
 	d->limit = d->pos; /* look again */
 	return r == -EAGAIN && slept ? slept : r;
 }
 
-/* What was read is given back, all of it or a step, and the next stretch begins: what is stored, in this lap, a step at most. False when there is none, or
- * something is odd. */
+/* What was read is given back, all of it or a step, and the next stretch begins: what is stored, in
+ * this lap, a step at most. False when there is none, or something is odd. */
 static inline bool refill(struct profbuf_reader *d, uint64_t pos)
 {
 	uint64_t size = d->mask + 1, left;

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer's side of the profile buffer. In: records, from a signal handler or not. Out: whole records in the buffer, or a count of why not. No lock,
- * no loop that depends on the reader, no read-modify-write and no fence unless something was lost or the reader may have to be woken.
+ * The writer's side of the profile buffer. In: records, from a signal handler or not. Out: whole
+ * records in the buffer, or a count of why not. No lock, no loop that depends on the reader, no
+ * read-modify-write and no fence unless something was lost or the reader may have to be woken.
  *
  * Three things have to be ordered between threads, and each has its own means:
  *
  * 1. A record is seen whole: "stored" is released after the words and acquired before them.
- * 2. No wake is lost: writer "stored, fence, sleeping?" and reader "sleeping, fence, stored?" cannot both see the old value. The writer pays only when
+ * 2. No wake is lost: writer "stored, fence, sleeping?" and reader "sleeping, fence, stored?"
+ *    cannot both see the old value. The writer pays only when
  *    enough may be unread: see look_after_reader().
- * 3. No record comes after the end: writer "busy, closed?" and closer "closing, barrier, closed"; the reader finds the end when it has seen
- *    "closed" and then not "busy". The barrier is membarrier(), which makes the writer's two accesses ordered without an instruction
+ * 3. No record comes after the end: writer "busy, closed?" and closer "closing, barrier, closed";
+ *    the reader finds the end when it has seen
+ *    "closed" and then not "busy". The barrier is membarrier(), which makes the writer's two
+ *    accesses ordered without an instruction
  *    there; where it cannot be had the writer has a fence ("fenced").
  *
  * tests/models/profbuf.pml is the model of it, with the writer's store buffer.
@@ -48,7 +52,8 @@ static void wake(const struct profbuf_writer *w)
 	int keep = errno;
 	long r;
 
-	/* Who takes the flag back wakes; the next one finds it gone. Release: pairs with the acquire in the reader's sleep_until(). */
+	/* Who takes the flag back wakes; the next one finds it gone. Release: pairs with the
+	 * acquire in the reader's sleep_until(). */
 	if (!atomic_exchange_explicit(&buf->sleeping, 0, memory_order_acq_rel))
 		return;
 	atomic_fetch_add_explicit(&buf->wakes, 1, memory_order_relaxed);
@@ -61,23 +66,27 @@ static void wake(const struct profbuf_writer *w)
 	else
 		r = syscall(SYS_futex, &buf->sleeping,
 			    FUTEX_WAKE | (w->shared ? 0 : FUTEX_PRIVATE_FLAG), 1, NULL, NULL, 0);
-	(void)r; /* an eventfd that is full is readable already; more cannot be done about other failures */
+	/* an eventfd that is full is readable already; more cannot be done about other failures */
+	(void)r;
 	errno = keep;
 }
 
-/* Something was stored or lost before this; a reader that does not see it has said by now that it sleeps. */
+/* Something was stored or lost before this; a reader that does not see it has said by now that it
+ * sleeps. */
 static void wake_sleeper(const struct profbuf_writer *w)
 {
-	/* pairs with: the fence in coati_profbuf_read()'s sleep. Store buffering: of "we do not see sleeping" and "it does not see the
-	 * record" only one can be. */
+	/* pairs with: the fence in coati_profbuf_read()'s sleep. Store buffering: of "we do not see
+	 * sleeping" and "it does not see the record" only one can be. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&w->buf->sleeping, memory_order_relaxed))
 		wake(w);
 }
 
-/* The reader can only be asleep at a position where it has read everything that it saw. "floor" is a lower bound of that position: one that it has given
- * back, or one that we had stored before a fence after which it was awake. So with less than wake_words behind it nobody has to be woken, whatever is
- * still on its way from here to there; and a writer that is ahead pays for a fence once in wake_words. */
+/* The reader can only be asleep at a position where it has read everything that it saw. "floor" is
+ * a lower bound of that position: one that it has given back, or one that we had stored before a
+ * fence after which it was awake. So with less than wake_words behind it nobody has to be woken,
+ * whatever is still on its way from here to there; and a writer that is ahead pays for a fence once
+ * in wake_words. */
 static void look_after_reader(struct profbuf_writer *w)
 {
 	if (w->pos - w->floor < w->wake_words)
@@ -101,17 +110,19 @@ static void lose(struct profbuf_writer *w, uint64_t time_ns)
 
 	do {
 		if (n == load(&buf->marked)) {
-			/* A new run. Release: whoever sees this sees the record before it, "stored"; pairs with: acquire in the reader's tell_end() */
+			/* A new run. Release: whoever sees this sees the record before it,
+			 * "stored"; pairs with: acquire in the reader's tell_end() */
 			atomic_store_explicit(&buf->run_base, n, memory_order_release);
 			atomic_store_explicit(&buf->run_first, time_ns, memory_order_release);
 		}
-		/* The time of loss n stays untouched until n + 1 is counted. Release: as above, for n + 1. */
+		/* The time of loss n stays untouched until n + 1 is counted. Release: as above, for
+		 * n + 1. */
 		atomic_store_explicit(&buf->run_last[(n + 1) & 1], time_ns, memory_order_release);
 		/* pairs with: acquire of lost in the reader */
 	} while (!atomic_compare_exchange_strong_explicit(
 		&buf->lost, &n, n + 1, memory_order_release, memory_order_relaxed));
-	atomic_store_explicit(&w->limit, w->pos,
-			      memory_order_relaxed); /* the next has a mark in front */
+	/* the next has a mark in front */
+	atomic_store_explicit(&w->limit, w->pos, memory_order_relaxed);
 	wake_sleeper(w);
 }
 
@@ -179,8 +190,8 @@ static inline void commit(struct profbuf_writer *w, uint64_t end)
 	atomic_store_explicit(&w->buf->stored, end, memory_order_release);
 }
 
-/* How far the next records may go without a second look: there is room, this lap does not end, the reader has not to be woken. Nowhere when a mark of
- * losses is due, or a fence. */
+/* How far the next records may go without a second look: there is room, this lap does not end, the
+ * reader has not to be woken. Nowhere when a mark of losses is due, or a fence. */
 static void settle_limit(struct profbuf_writer *w)
 {
 	const struct coati_profbuf *buf = w->buf;
@@ -195,7 +206,8 @@ static void settle_limit(struct profbuf_writer *w)
 		atomic_store_explicit(&w->limit, w->pos, memory_order_relaxed);
 }
 
-/* With the mark of losses in front, over the end of the lap, with a look at what the reader has given back: or not at all. */
+/* With the mark of losses in front, over the end of the lap, with a look at what the reader has
+ * given back: or not at all. */
 static int store_slowly(struct profbuf_writer *w, const struct coati_profbuf_record *record,
 			uint64_t words)
 {
@@ -218,7 +230,9 @@ static int store_slowly(struct profbuf_writer *w, const struct coati_profbuf_rec
 	put_record(w, start, words, record);
 	commit(w, start + words);
 	look_after_reader(w);
-	if (mark) /* after "stored": a new run of losses must not begin before the reader can see the mark of this one */
+	/* after "stored": a new run of losses must not begin before the reader can see the mark of
+	 * this one */
+	if (mark)
 		atomic_store_explicit(&buf->marked, lost, memory_order_relaxed);
 	settle_limit(w);
 	return 0;
@@ -235,7 +249,8 @@ static __attribute__((noinline)) int write_slowly(struct profbuf_writer *w,
 {
 	struct coati_profbuf *buf = w->buf;
 
-	/* pairs with: "closing" and the barrier in coati_profbuf_close(). Store buffering again: without "fenced" the barrier there stands for ours. */
+	/* pairs with: "closing" and the barrier in coati_profbuf_close(). Store buffering again:
+	 * without "fenced" the barrier there stands for ours. */
 	if (w->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&buf->closed, memory_order_relaxed) != PROFBUF_OPEN)
@@ -277,14 +292,16 @@ int coati_profbuf_write(struct coati_profbuf_writer *writer,
 	struct profbuf_writer *w = inside(writer);
 	int r;
 
-	/* Relaxed and without a read-modify-write: only a handler on this very thread can come between, and it leaves the flag as it found it. */
+	/* Relaxed and without a read-modify-write: only a handler on this very thread can come
+	 * between, and it leaves the flag as it found it. */
 	if (atomic_load_explicit(&w->buf->busy, memory_order_relaxed))
 		return lose_nested(w, record->time_ns);
 	atomic_store_explicit(&w->buf->busy, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	r = write_or_refuse(w, record);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* pairs with: acquire of busy in the reader; what this call did is seen by whoever finds it over */
+	/* pairs with: acquire of busy in the reader; what this call did is seen by whoever finds it
+	 * over */
 	atomic_store_explicit(&w->buf->busy, 0, memory_order_release);
 	return r;
 }
@@ -294,7 +311,8 @@ uint32_t coati_profbuf_max_stack(const struct coati_profbuf_writer *writer)
 	return ((const struct profbuf_writer *)(const void *)writer)->max_stack;
 }
 
-/* Every running thread of this process has a full barrier between the entry and the return. A child of fork() may have to register first. */
+/* Every running thread of this process has a full barrier between the entry and the return. A child
+ * of fork() may have to register first. */
 static void barrier_everywhere(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) == 0)
@@ -316,7 +334,8 @@ void coati_profbuf_close(struct coati_profbuf_writer *writer)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!w->fenced)
 		barrier_everywhere();
-	/* pairs with: acquire of closed in the reader; by now a write that did not see "closing" has its "busy" seen */
+	/* pairs with: acquire of closed in the reader; by now a write that did not see "closing"
+	 * has its "busy" seen */
 	atomic_store_explicit(&w->buf->closed, PROFBUF_CLOSED, memory_order_release);
 	wake_sleeper(w);
 	errno = keep;

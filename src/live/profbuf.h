@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile buffer, inside: what lies in its memory, and the two sides. docs/formats/profbuf.md has the layout byte by byte.
+ * The profile buffer, inside: what lies in its memory, and the two sides. docs/formats/profbuf.md
+ * has the layout byte by byte.
  *
- * Who writes what: the first line nobody after init; the writer's line the writer; the reader's line the reader, but "sleeping", which the writer
- * takes back; the control line the writer, and "closed" who closes. Positions are counts of words since the start and wrap at 2^64.
+ * Who writes what: the first line nobody after init; the writer's line the writer; the reader's
+ * line the reader, but "sleeping", which the writer takes back; the control line the writer, and
+ * "closed" who closes. Positions are counts of words since the start and wrap at 2^64.
  *
- * Invariants: given <= stored as differences, and stored - given <= data_words; what lies between belongs to the reader, the rest to
- * the writer. A record lies in one piece. lost only grows. Every loss up to "marked" has its LOSS record in the stream; the reader tells losses up to
- * "told", from these records, or from the control line once the stream is read to its end. So a loss is told once, in its place, and survives
- * the death of the writer at any moment.
+ * Invariants: given <= stored as differences, and stored - given <= data_words; what lies between
+ * belongs to the reader, the rest to the writer. A record lies in one piece. lost only grows. Every
+ * loss up to "marked" has its LOSS record in the stream; the reader tells losses up to "told", from
+ * these records, or from the control line once the stream is read to its end. So a loss is told
+ * once, in its place, and survives the death of the writer at any moment.
  */
 #pragma once
 
@@ -29,7 +32,8 @@
 
 /* In front of the header words of a DATA record: size and kind, time, tag. */
 #define PROFBUF_PREFIX 3u
-/* A LOSS record: size and kind, last time, losses up to here, losses before this run, first time. */
+/* A LOSS record: size and kind, last time, losses up to here, losses before this run, first
+ * time. */
 #define PROFBUF_LOSS_WORDS 5u
 /* Kind of a record that only fills the rest of the lap. */
 #define PROFBUF_PAD 3u
@@ -61,8 +65,8 @@ struct coati_profbuf {
 	/* the control line */
 	_Atomic uint64_t lost;		      /* since the start */
 	_Atomic uint64_t run_base, run_first; /* losses before this run, time of its first */
-	_Atomic uint64_t
-		run_last[2]; /* time of the n-th loss, at n & 1: n and its time are read together */
+	/* time of the n-th loss, at n & 1: n and its time are read together */
+	_Atomic uint64_t run_last[2];
 	_Atomic uint32_t closed;
 	uint32_t reserved_control[21];
 };
@@ -72,13 +76,14 @@ _Static_assert(offsetof(struct coati_profbuf, given) == 256, "the reader's line"
 _Static_assert(offsetof(struct coati_profbuf, lost) == 384, "the control line");
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "words as they are");
 
-/* What struct coati_profbuf_writer really is. Geometry is kept here: the memory may belong to somebody else, too. */
+/* What struct coati_profbuf_writer really is. Geometry is kept here: the memory may belong to
+ * somebody else, too. */
 struct profbuf_writer {
 	struct coati_profbuf *buf;
 	uint64_t *data;
 	uint64_t mask, pos;
-	_Atomic uint64_t
-		limit;	/* up to here a record may go without a second look: see settle_limit() */
+	/* up to here a record may go without a second look: see settle_limit() */
+	_Atomic uint64_t limit;
 	uint64_t given; /* as last loaded */
 	uint64_t floor; /* the reader sleeps at no position before this one */
 	uint64_t wake_words;

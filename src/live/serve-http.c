@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parser of requests. What is not surely right is refused: two lengths, two hosts, control characters, folded lines. */
+/* The parser of requests. What is not surely right is refused: two lengths, two hosts, control
+ * characters, folded lines. */
 #include "live/serve-http.h"
 
 #include <errno.h>
@@ -200,8 +201,9 @@ static int parse_field(const char *line, size_t size, bool *had_length, struct h
 	const char *colon = memchr(line, ':', size), *value, *end = line + size;
 	size_t name = colon ? (size_t)(colon - line) : 0;
 
+	/* a folded line begins with a blank */
 	if (!name || memchr(line, ' ', name) || memchr(line, '\t', name))
-		return -400; /* a folded line begins with a blank */
+		return -400;
 	for (value = colon + 1; value < end && (*value == ' ' || *value == '\t');)
 		value++;
 	while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
@@ -232,8 +234,9 @@ int coati_http_parse(const char *bytes, size_t size, struct http_request *ret)
 	ptrdiff_t length;
 	int r = 0, nr = 0;
 
+	/* not worth waiting for more of it */
 	if (size && (bytes[0] < 'A' || bytes[0] > 'Z'))
-		return -400; /* not worth waiting for more of it */
+		return -400;
 	while ((length = next_line(&at, end, &line)) > 0) {
 		if (!is_text(line, (size_t)length))
 			return -400;

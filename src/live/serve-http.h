@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests of HTTP/1.0 and 1.1 as far as we need them: bytes in, a checked struct or the status of an error out. Nothing is allocated. */
+/* Requests of HTTP/1.0 and 1.1 as far as we need them: bytes in, a checked struct or the status of
+ * an error out. Nothing is allocated. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,8 +24,8 @@ struct http_request {
 	uint32_t body_size;
 };
 
-/* @bytes are what came so far. Returns the size of the head, 0 when its end is not there yet, or the negative status of the answer (-400,
- * -413, -414, -431, -501, -505). */
+/* @bytes are what came so far. Returns the size of the head, 0 when its end is not there yet, or
+ * the negative status of the answer (-400, -413, -414, -431, -501, -505). */
 int coati_http_parse(const char *bytes, size_t size, struct http_request *ret);
 /* The number behind "@key=" in @query; -ENOENT, -EINVAL, -ERANGE. */
 int coati_http_query_u32(const char *query, const char *key, uint32_t max, uint32_t *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers that take a while: each is made by a thread of its own, which ends with it, so that others are answered meanwhile. */
+/* Answers that take a while: each is made by a thread of its own, which ends with it, so that
+ * others are answered meanwhile. */
 #pragma once
 
 #include <pthread.h>

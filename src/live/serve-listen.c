@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Listening sockets: parsed, checked to be of loopback, bound. A socket file is its owner's alone from the start. */
+/* Listening sockets: parsed, checked to be of loopback, bound. A socket file is its owner's alone
+ * from the start. */
 #include "live/serve-listen.h"
 
 #include <arpa/inet.h>
@@ -58,14 +59,15 @@ static int listen_unix(const char *path, struct serve_place *ret, struct coati_e
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return coati_fail(err, -errno, "a unix socket: %m");
-	if (fchmod(fd, 0600) <
-	    0) /* the file is made with it: nobody can put another in its place before */
+	/* the file is made with it: nobody can put another in its place before */
+	if (fchmod(fd, 0600) < 0)
 		return coati_fail(err, -errno, "the rights of a unix socket: %m");
 	r = bind_path(fd, &ret->address);
 	if (r == -EADDRINUSE)
 		return coati_fail(
 			err, r,
-			"%s is there already: somebody listens on it, it is somebody else's, or it is no socket; take another path or remove it",
+			"%s is there already: somebody listens on it, it is somebody else's, or "
+			"it is no socket; take another path or remove it",
 			path);
 	if (r < 0)
 		return coati_fail(err, r, "bind %s: %m", path);
@@ -146,12 +148,14 @@ static int listen_tcp(const char *where, bool anywhere, struct serve_place *ret,
 	if (parse_where(where, &a) < 0)
 		return coati_fail(
 			err, -EINVAL,
-			"%s is no place to serve at: say unix:PATH, PORT, localhost:PORT or the number of an address, [IPv6] in brackets",
+			"%s is no place to serve at: say unix:PATH, PORT, localhost:PORT or the "
+			"number of an address, [IPv6] in brackets",
 			where);
 	if (!is_loopback(&a) && !anywhere)
 		return coati_fail(
 			err, -EPERM,
-			"%s can be reached from other machines; take localhost:PORT or unix:PATH, or set COATI_SERVE_ANYWHERE",
+			"%s can be reached from other machines; take localhost:PORT or unix:PATH, "
+			"or set COATI_SERVE_ANYWHERE",
 			where);
 	ret->is_anywhere = !is_loopback(&a);
 	size = a.any.sa_family == AF_INET ? sizeof(a.v4) : sizeof(a.v6);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a server listens: the text of the caller in, a listening socket and who may ask there out. */
+/* Where a server listens: the text of the caller in, a listening socket and who may ask there
+ * out. */
 #pragma once
 
 #include <stdbool.h>

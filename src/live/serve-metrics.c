@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /metrics: numbers of the process and of the library in the text format of Prometheus, or in OpenMetrics for who asks for that. The two differ
- * in the name of a counter in its head, and in the line that ends the text.
+ * /metrics: numbers of the process and of the library in the text format of Prometheus, or in
+ * OpenMetrics for who asks for that. The two differ in the name of a counter in its head, and in
+ * the line that ends the text.
  */
 #include "live/serve-pages.h"
 

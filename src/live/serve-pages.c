@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pages below /debug/pprof/ and their index. One table has them all: what is not in it is not served. They read /proc and ask the
- * dynamic linker; nobody is stopped for it.
+ * The pages below /debug/pprof/ and their index. One table has them all: what is not in it is not
+ * served. They read /proc and ask the dynamic linker; nobody is stopped for it.
  */
 #include "live/serve-pages.h"
 
@@ -213,10 +213,9 @@ static void show_index(const struct visit *visit, struct serve_answer *ret)
 	const struct live_page *page;
 
 	ret->type = "text/html; charset=utf-8";
-	coati_strbuf_adds(
-		&ret->body,
-		"<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>/debug/pprof/</title></head>\n"
-		"<body><h1>/debug/pprof/</h1>\n<table>\n");
+	coati_strbuf_adds(&ret->body, "<!DOCTYPE html>\n<html><head><meta "
+				      "charset=\"utf-8\"><title>/debug/pprof/</title></head>\n"
+				      "<body><h1>/debug/pprof/</h1>\n<table>\n");
 	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
 		coati_strbuf_adds(&ret->body, "<tr><td></td>");
 		put_row(&ret->body, pages[i].path, pages[i].what);
@@ -232,7 +231,8 @@ static void show_index(const struct visit *visit, struct serve_answer *ret)
 		}
 	coati_strbuf_adds(
 		&ret->body,
-		"</table>\n<p>seconds=N: what comes in so many seconds; debug=1: as text; without, a "
+		"</table>\n<p>seconds=N: what comes in so many seconds; debug=1: as text; "
+		"without, a "
 		"file for pprof</p></body></html>\n");
 }
 

@@ -47,7 +47,8 @@ extern const struct live_page coati_serve_symbol;
 /* serve-threads.c */
 extern const struct live_page coati_serve_threads;
 /* serve-metrics.c */
-/* The number in field @field (from 1, behind the name) of what /proc has as stat of a process or thread; 0 when there is none. */
+/* The number in field @field (from 1, behind the name) of what /proc has as stat of a process or
+ * thread; 0 when there is none. */
 uint64_t coati_stat_field(const char *stat, int field);
 void coati_serve_metrics(const struct http_request *request, const struct serve_counts *counts,
 			 struct serve_answer *ret);

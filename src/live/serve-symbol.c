@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* /debug/pprof/symbol: pprof asks for some addresses, each with a plus sign between; one line for each that has a name. Symbol tables are read for it, which may take a while. */
+/* /debug/pprof/symbol: pprof asks for some addresses, each with a plus sign between; one line for
+ * each that has a name. Symbol tables are read for it, which may take a while. */
 #include <inttypes.h>
 #include <string.h>
 

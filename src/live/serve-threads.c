@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* /debug/pprof/threads: what every thread does, with its stack; as a file for pprof, equal stacks together (debug=1), or one by one (debug=2). */
+/* /debug/pprof/threads: what every thread does, with its stack; as a file for pprof, equal stacks
+ * together (debug=1), or one by one (debug=2). */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The server: one thread, one poll(), as many clients as there are slots. A client is read until its request is whole, answered, and then drained
- * until it closes, so that it gets the answer even when it still sends. Whatever it does, it is gone by its deadline; when all slots are taken, whoever
- * has been quiet for longest makes room for the next.
+ * The server: one thread, one poll(), as many clients as there are slots. A client is read until
+ * its request is whole, answered, and then drained until it closes, so that it gets the answer even
+ * when it still sends. Whatever it does, it is gone by its deadline; when all slots are taken,
+ * whoever has been quiet for longest makes room for the next.
  *
- * An answer that takes a while is made by a job, a thread of its own, that wakes this one when it is done.
+ * An answer that takes a while is made by a job, a thread of its own, that wakes this one when it
+ * is done.
  *
- * The slots belong to the thread alone. What a child after fork() looks at are descriptors, which leave a slot before they are closed: what it
- * finds there is ours.
+ * The slots belong to the thread alone. What a child after fork() looks at are descriptors, which
+ * leave a slot before they are closed: what it finds there is ours.
  */
 #include <coati/serve.h>
 
@@ -153,9 +155,9 @@ static void answer_request(struct coati_server *s, struct client *c,
 				  .body = STRBUF_INIT(SERVE_ANSWER_BYTES) };
 
 	if (!coati_serve_host_ok(&s->place, request->host))
-		coati_serve_say(
-			&a, 403,
-			"the Host of the request is not this machine; ask for localhost or 127.0.0.1");
+		coati_serve_say(&a, 403,
+				"the Host of the request is not this machine; ask for localhost or "
+				"127.0.0.1");
 	else if (request->is_cross_site)
 		coati_serve_say(&a, 403, "a page of another site may not ask");
 	else
@@ -279,7 +281,8 @@ static struct client *free_slot(struct coati_server *s)
 	return NULL;
 }
 
-/* Since when it has been here without a whole request, or with nothing left to get; UINT64_MAX: there is something to do for it. */
+/* Since when it has been here without a whole request, or with nothing left to get; UINT64_MAX:
+ * there is something to do for it. */
 static uint64_t quiet_since(const struct coati_server *s, const struct client *c)
 {
 	if (c->stage == STAGE_READ)
@@ -316,7 +319,8 @@ static uint64_t room_at_ns(struct coati_server *s)
 
 static void serve_client(struct coati_server *s, struct client *c, short events);
 
-/* A free slot, or that of the quietest, which is listened to once more; NULL: all of them have something to say. */
+/* A free slot, or that of the quietest, which is listened to once more; NULL: all of them have
+ * something to say. */
 static struct client *take_slot(struct coati_server *s)
 {
 	struct client *c = free_slot(s);
@@ -363,8 +367,8 @@ static void accept_more(struct coati_server *s)
 				close(fd);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 			   errno == ENOMEM) {
-			s->accept_at_ns =
-				now_ns() + RETRY_NS; /* poll() would say "now" all the time */
+			/* poll() would say "now" all the time */
+			s->accept_at_ns = now_ns() + RETRY_NS;
 			return;
 		} else if (errno != EINTR && errno != ECONNABORTED) {
 			return;
@@ -431,8 +435,9 @@ static uint64_t prepare(struct coati_server *s)
 }
 
 /*
- * Only descriptors that there are: poll() takes no more entries than RLIMIT_NOFILE. A host that lowered its limit below that is looked at now and then, so
- * that coati_server_stop() never waits for ever.
+ * Only descriptors that there are: poll() takes no more entries than RLIMIT_NOFILE. A host that
+ * lowered its limit below that is looked at now and then, so that coati_server_stop() never waits
+ * for ever.
  */
 static bool wait_for_events(struct coati_server *s)
 {
@@ -621,7 +626,9 @@ void coati_server_stop(struct coati_server *server)
 		return;
 	leave(server);
 	if (server->pid != getpid())
-		return; /* a child: what its parent's thread did at the fork is not known, so nothing of it is touched */
+		/* a child: what its parent's thread did at the fork is not known, so nothing of it
+		 * is touched */
+		return;
 	/* pairs with: acquire in run() */
 	atomic_store_explicit(&server->is_ending, true, memory_order_release);
 	while (write(server->wake, &one, sizeof(one)) < 0 && errno == EINTR)

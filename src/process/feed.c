@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records to the model. A record without a time holds from the beginning, which is what tools mean that tell what ran already. Records
- * of guests are passed over: their addresses are not of this machine.
+ * Records to the model. A record without a time holds from the beginning, which is what tools mean
+ * that tell what ran already. Records of guests are passed over: their addresses are not of this
+ * machine.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,7 +33,8 @@ static bool make_range(struct coati_processes *ps, const struct coati_mmap *m, u
 	return true;
 }
 
-/* "jit-123.dump": mapped executable so that the record tells where it is; there is no code of the process in it. */
+/* "jit-123.dump": mapped executable so that the record tells where it is; there is no code of the
+ * process in it. */
 static bool is_jitdump(const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -65,7 +67,8 @@ static struct origin make_origin(const struct coati_mmap *m, int32_t pid, uint16
 	return o;
 }
 
-/* Data is no code, but where it lies there is none any more. Where nothing was it does not matter. */
+/* Data is no code, but where it lies there is none any more. Where nothing was it does not
+ * matter. */
 static int map_data(struct coati_processes *ps, struct pid_slot *slot, struct range *r)
 {
 	struct range known = { .start = 0, .end = UINT64_MAX };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses. The number of a process at a time comes from its slot, where the last one is remembered; with the number an answer that was given
- * before is found in a small table. Only what is in neither is looked for: in the space, and in those below it.
+ * Addresses. The number of a process at a time comes from its slot, where the last one is
+ * remembered; with the number an answer that was given before is found in a small table. Only what
+ * is in neither is looked for: in the space, and in those below it.
  */
 #include "process/processes.h"
 

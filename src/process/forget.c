@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forgetting: for captures that run for days. What ended before the given time goes; of what goes on, only what is seen at that time stays. Forks
- * that still look into their parent's past get a copy of what they see there first. Without memory less is forgotten.
+ * Forgetting: for captures that run for days. What ended before the given time goes; of what goes
+ * on, only what is seen at that time stays. Forks that still look into their parent's past get a
+ * copy of what they see there first. Without memory less is forgotten.
  */
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's addresses: one mapping of itself ("[kernel.kallsyms]_text", its pgoff is where that symbol was), one for each module, and BPF
- * programs and trampolines that come and go. The mapping of the kernel reaches as far as the tool that wrote it could tell, often over
- * the modules: it lies below all others.
+ * The kernel's addresses: one mapping of itself ("[kernel.kallsyms]_text", its pgoff is where that
+ * symbol was), one for each module, and BPF programs and trampolines that come and go. The mapping
+ * of the kernel reaches as far as the tool that wrote it could tell, often over the modules: it
+ * lies below all others.
  */
 #include <errno.h>
 #include <string.h>

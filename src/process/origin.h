@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a mapping is of: the file as the record names it, or memory without one. Told once for all mappings of the same; made into an image
- * when the first address in it is asked for, so that build ids that come later in a stream still count, and files that nobody asks
- * for cost nothing.
+ * What a mapping is of: the file as the record names it, or memory without one. Told once for all
+ * mappings of the same; made into an image when the first address in it is asked for, so that build
+ * ids that come later in a stream still count, and files that nobody asks for cost nothing.
  */
 #pragma once
 
@@ -20,7 +20,8 @@ struct coati_processes;
 
 enum origin_kind {
 	ORIGIN_FILE = 0, /* a file that can be opened by somebody */
-	ORIGIN_ANON, /* memory, or a file that is as good as memory: code in it was made at run time */
+	/* memory, or a file that is as good as memory: code in it was made at run time */
+	ORIGIN_ANON,
 	ORIGIN_MEMFD, /* either of these */
 	ORIGIN_VDSO,
 	ORIGIN_KERNEL,
@@ -51,13 +52,15 @@ struct origins {
 	uint64_t seed;
 };
 
-/* By the name in a mapping of a process: "//anon", "[vdso]", "/memfd:x (deleted)", "/lib/libc.so". */
+/* By the name in a mapping of a process: "//anon", "[vdso]", "/memfd:x (deleted)",
+ * "/lib/libc.so". */
 enum origin_kind coati_origin_kind(const char *name);
 /* Find or add. @key's path is copied. Negative: -ENOMEM, -E2BIG. */
 int coati_origin_get(struct coati_processes *ps, const struct origin *key, uint32_t *ret);
 struct origin_image {
 	uint32_t image;
-	bool is_absolute; /* its addresses are those of the process (or the kernel) themselves, and not of a file */
+	/* its addresses are those of the process (or the kernel) themselves, and not of a file */
+	bool is_absolute;
 };
 
 /* -ENOMEM, -E2BIG. */

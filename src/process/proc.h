@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text of /proc about processes, of which nothing is trusted: a process chooses its own name, and the paths that it maps.
+ * Text of /proc about processes, of which nothing is trusted: a process chooses its own name, and
+ * the paths that it maps.
  */
 #pragma once
 

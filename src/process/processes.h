@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model behind <coati/process.h>. Two tables, one by pid and one by tid, lead to what had that number one after the other: spans with
- * the time from which they hold. A pid's span has an address space and belongs to a process; an exec begins a span with a new space, a
- * fork one with a new process. A question takes the last span that is not later than its time, or the first one.
+ * The model behind <coati/process.h>. Two tables, one by pid and one by tid, lead to what had that
+ * number one after the other: spans with the time from which they hold. A pid's span has an address
+ * space and belongs to a process; an exec begins a span with a new space, a fork one with a new
+ * process. A question takes the last span that is not later than its time, or the first one.
  *
- * A number (coati_processes_space) is the epoch of a space and how many of its mappings hold. A space gets another epoch whenever a number of
- * it that was given out could mean something else: a mapping was told late, or something changed in the space below it.
+ * A number (coati_processes_space) is the epoch of a space and how many of its mappings hold. A
+ * space gets another epoch whenever a number of it that was given out could mean something else: a
+ * mapping was told late, or something changed in the space below it.
  */
 #pragma once
 
@@ -31,8 +33,8 @@
 struct space {
 	struct ranges ranges; /* id: the origin, bits: prot */
 	uint32_t epoch;	      /* upper half of its numbers */
-	uint32_t
-		inherit_epoch; /* that of the model when the epoch was taken: what lies below may have changed since */
+	/* that of the model when the epoch was taken: what lies below may have changed since */
+	uint32_t inherit_epoch;
 	/* A fork's: what the parent had at that time lies below all of ours. */
 	bool has_base;
 	int32_t base_pid;
@@ -164,14 +166,17 @@ static inline size_t span_index(const void *spans, size_t nr, size_t size, uint6
 
 /* NULL: never heard of it. */
 struct pid_slot *coati_pid_slot_find(struct coati_processes *ps, int32_t pid);
-/* Made with one process that nobody told of. NULL: out of memory or over the ceiling (*ret_code). */
+/* Made with one process that nobody told of. NULL: out of memory or over the ceiling
+ * (*ret_code). */
 struct pid_slot *coati_pid_slot_get(struct coati_processes *ps, int32_t pid, int *ret_code);
 /* The span at @time, and when the next begins (UINT64_MAX). */
 struct pid_span *coati_pid_span(struct pid_slot *slot, uint64_t time, uint64_t *ret_to);
-/* The same for what a record tells of @time: before the first span one is made. NULL: out of memory. */
+/* The same for what a record tells of @time: before the first span one is made. NULL: out of
+ * memory. */
 struct pid_span *coati_pid_span_told(struct coati_processes *ps, struct pid_slot *slot,
 				     uint64_t time);
-/* A process began at @time as a child of @ppid; @is_told: a tool tells what it found, nothing is taken over. */
+/* A process began at @time as a child of @ppid; @is_told: a tool tells what it found, nothing is
+ * taken over. */
 int coati_pid_fork(struct coati_processes *ps, int32_t pid, int32_t ppid, uint64_t time,
 		   bool is_told);
 int coati_pid_exec(struct coati_processes *ps, int32_t pid, uint64_t time);
@@ -194,7 +199,8 @@ void coati_tid_slot_free(struct tid_slot *slot);
 
 /* ---- the rest ---- */
 
-/* A copy of @text (cut at @max bytes) that lives as long as the model, the same for the same text. NULL: out of memory or room. */
+/* A copy of @text (cut at @max bytes) that lives as long as the model, the same for the same text.
+ * NULL: out of memory or room. */
 const char *coati_processes_name(struct coati_processes *ps, const char *text, size_t max);
 /* LIVE: the name of a thread that nobody told of. -ENOMEM. */
 int coati_processes_read_thread(struct coati_processes *ps, int32_t pid, int32_t tid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What had a tid, one after the other, and what it was called when. A thread begins with the name of the one that made it. The last
- * answer of each is kept with the time in which it holds.
+ * What had a tid, one after the other, and what it was called when. A thread begins with the name
+ * of the one that made it. The last answer of each is kept with the time in which it holds.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -267,7 +267,8 @@ int coati_tid_cgroup(struct coati_processes *ps, int32_t pid, int32_t tid, uint6
 	return 0;
 }
 
-/* Its name at @time, or that of the one that made it; [from, to) is narrowed to when that is so. NULL: nobody told. */
+/* Its name at @time, or that of the one that made it; [from, to) is narrowed to when that is so.
+ * NULL: nobody told. */
 static const char *name_at(struct coati_processes *ps, const struct thread *t, uint64_t time,
 			   struct tid_slot *window)
 {

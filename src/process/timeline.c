@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What had a pid, one after the other. Forks, execs and exits come in, in any order; spans by time go out. A record that is told late
- * splits the span that it falls into: what was told for later times goes over to the new one.
+ * What had a pid, one after the other. Forks, execs and exits come in, in any order; spans by time
+ * go out. A record that is told late splits the span that it falls into: what was told for later
+ * times goes over to the new one.
  */
 #include "process/processes.h"
 
@@ -168,7 +169,8 @@ static struct pid_span *insert_span(struct coati_processes *ps, struct pid_slot 
 	return &slot->spans.v[at];
 }
 
-/* Nobody has heard of the process that we made up, and nothing is known from before @time: it is the one that begins now. */
+/* Nobody has heard of the process that we made up, and nothing is known from before @time: it is
+ * the one that begins now. */
 static bool is_blank(const struct pid_slot *slot, const struct pid_span *span, uint64_t time)
 {
 	uint64_t from, to;

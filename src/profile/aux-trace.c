@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces of the hardware (Intel PT, ARM CoreSight) in a recording: how much there is, and a note that
- * it is not decoded. A recording may hold nothing else, and then has no samples for that reason.
+ * Traces of the hardware (Intel PT, ARM CoreSight) in a recording: how much there is, and a note
+ * that it is not decoded. A recording may hold nothing else, and then has no samples for that
+ * reason.
  */
 #include "base/cursor.h"
 #include "profile/reading.h"

@@ -52,6 +52,7 @@ int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_lab
 				  near.best);
 	return coati_fail(
 		err, -EINVAL,
-		"by \"%s\": there is no such table; there are function, line, address, image, thread, process, comm, cpu, event, label:KEY, task, region, time and wait",
+		"by \"%s\": there is no such table; there are function, line, address, image, "
+		"thread, process, comm, cpu, event, label:KEY, task, region, time and wait",
 		text);
 }

@@ -37,8 +37,8 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Two words a multiplication. Who could choose addresses to collide would have to know the seed, and would gain a slow probe
- * in a table that is emptied when it is full.  Hot. */
+/* Two words a multiplication. Who could choose addresses to collide would have to know the seed,
+ * and would gain a slow probe in a table that is emptied when it is full. Hot. */
 uint64_t coati_chains_hash(const struct chains *c, const struct chain_key *key)
 {
 	const uint64_t seed = c->index.seed | 1;

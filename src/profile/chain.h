@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call chains as they came, each with the stack that it became: a chain that was seen before costs a hash and a comparison and
- * nothing for its frames. Only a cache: when it is full it is emptied, and stacks are found again by their frames.
+ * Call chains as they came, each with the stack that it became: a chain that was seen before costs
+ * a hash and a comparison and nothing for its frames. Only a cache: when it is full it is emptied,
+ * and stacks are found again by their frames.
  */
 #pragma once
 

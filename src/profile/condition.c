@@ -141,10 +141,10 @@ static int parse_time(struct conditions *c, const char *text, struct coati_error
 	if (dash)
 		*dash = 0;
 	if (!dash || parse_point(buf, &c->from) < 0 || parse_point(dash + 1, &c->to) < 0)
-		return coati_fail(
-			err, -EINVAL,
-			"time: \"%s\" is no range such as 1.5s-3s, 10%%-20%%, 500ms- or @12345.6-@12346",
-			text);
+		return coati_fail(err, -EINVAL,
+				  "time: \"%s\" is no range such as 1.5s-3s, 10%%-20%%, 500ms- or "
+				  "@12345.6-@12346",
+				  text);
 	return 0;
 }
 

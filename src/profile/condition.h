@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The conditions of a filter that a sample can be asked for: threads, processes, CPUs, events, labels, time. Taken apart
- * once; the questions afterwards are cheap.
+ * The conditions of a filter that a sample can be asked for: threads, processes, CPUs, events,
+ * labels, time. Taken apart once; the questions afterwards are cheap.
  */
 #pragma once
 
@@ -50,6 +50,7 @@ bool coati_conditions_wait(const struct conditions *c, const char *name);
 bool coati_conditions_cpu(const struct conditions *c, int32_t cpu);
 /* Does it need to be known when the recording ends? */
 bool coati_conditions_need_end(const struct conditions *c);
-/* The range of time on the clock of a recording that goes from @first to @last: both ends belong to it. */
+/* The range of time on the clock of a recording that goes from @first to @last: both ends belong to
+ * it. */
 void coati_conditions_time(const struct conditions *c, uint64_t first, uint64_t last,
 			   uint64_t *ret_from, uint64_t *ret_to);

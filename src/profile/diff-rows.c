@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rows of two views, matched. A row is known by its name and the name of its file; one that is left over on each side under the same
- * name is the same thing in a file that was renamed (prog.old and prog.new, libx.so.1.2 and libx.so.1.3).
+ * The rows of two views, matched. A row is known by its name and the name of its file; one that is
+ * left over on each side under the same name is the same thing in a file that was renamed (prog.old
+ * and prog.new, libx.so.1.2 and libx.so.1.3).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +62,8 @@ static int find_frames(struct coati_diff *d, int side)
 	return r;
 }
 
-/* What an entry counts for where a row is no frame; @room is for numbers. Threads and processes have other numbers each time: their names count. */
+/* What an entry counts for where a row is no frame; @room is for numbers. Threads and processes
+ * have other numbers each time: their names count. */
 static const char *name_of_entry(const struct coati_diff *d, int side,
 				 const struct coati_profile_entry *e, char room[OWN_LABEL_ROOM])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two views to rows with intervals: the rows are matched (diff-rows.c), their weights laid out in blocks of time, and the blocks resampled
- * (resample.c).
+ * Two views to rows with intervals: the rows are matched (diff-rows.c), their weights laid out in
+ * blocks of time, and the blocks resampled (resample.c).
  */
 #include "profile/diff.h"
 
@@ -199,7 +199,8 @@ static void mark_line(struct resample_line *l, uint64_t samples, bool wanted)
 	l->is_tested = l->is_known && wanted;
 }
 
-/* Rows get their lines: self, and total where it is another thing. How alike blocks are is seen from all that are large, also when others are asked for. */
+/* Rows get their lines: self, and total where it is another thing. How alike blocks are is seen
+ * from all that are large, also when others are asked for. */
 static int choose_lines(struct coati_diff *d, struct resample *r)
 {
 	uint32_t per_row = diff_has_frames(d) ? 2 : 1;

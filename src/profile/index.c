@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Hashes and numbers come in; open addressing, at most three quarters full, nothing is ever taken out. */
+/* Hashes and numbers come in; open addressing, at most three quarters full, nothing is ever taken
+ * out. */
 #include "profile/index.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the hash of a thing to its number in an array. The index keeps neither things nor keys: who asks goes through the
- * numbers with that hash and compares.
+ * From the hash of a thing to its number in an array. The index keeps neither things nor keys: who
+ * asks goes through the numbers with that hash and compares.
  *
  *	struct probe p = index_probe(&x, hash);
  *	while (index_next(&x, &p, &id))
@@ -23,8 +23,8 @@ struct index_slot {
 struct index {
 	struct index_slot *slots;
 	size_t len, cap; /* cap: a power of two */
-	uint64_t
-		seed; /* for the hashes: names and addresses from a file cannot be chosen to collide */
+	/* for the hashes: names and addresses from a file cannot be chosen to collide */
+	uint64_t seed;
 };
 
 struct probe {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a frame counts as: its function, its line, its address, its image. Each frame gets the number of its key once; tables
- * and trees then add up by numbers.
+ * What a frame counts as: its function, its line, its address, its image. Each frame gets the
+ * number of its key once; tables and trees then add up by numbers.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Labels that every sample has: who took it. They are not kept in sets, because they follow from its thread; a label of the same name that came with the recording goes
- * before them.
+ * Labels that every sample has: who took it. They are not kept in sets, because they follow from
+ * its thread; a label of the same name that came with the recording goes before them.
  */
 #include "profile/labels.h"
 

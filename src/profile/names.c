@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names that travel with a recording. They lie at its end and are taken when they come, which is early enough for code that stays what it
- * is. Of code that is replaced they tell when, and that must be known before samples are folded: then the recording is walked once
- * more, for them alone.
+ * Names that travel with a recording. They lie at its end and are taken when they come, which is
+ * early enough for code that stays what it is. Of code that is replaced they tell when, and that
+ * must be known before samples are folded: then the recording is walked once more, for them alone.
  */
 #include <errno.h>
 #include <string.h>

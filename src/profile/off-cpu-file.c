@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is known about a recording's switches before its first record: whether it has any, when it begins and ends, and between
- * which times something was lost. A loss is told only when the ring has room again, perhaps after others have gone on, so
- * a file with losses is walked over once before it is read.
+ * What is known about a recording's switches before its first record: whether it has any, when it
+ * begins and ends, and between which times something was lost. A loss is told only when the ring
+ * has room again, perhaps after others have gone on, so a file with losses is walked over once
+ * before it is read.
  */
 #include <errno.h>
 #include <string.h>

@@ -260,8 +260,9 @@ static int take_switch(struct reading *r, const struct coati_record *rec)
 	struct off_thread *t;
 	int n;
 
+	/* whom, when? Or nobody: a CPU that is idle */
 	if ((rec->id.present & need) != need || (int32_t)rec->id.tid <= 0)
-		return 0; /* whom, when? Or nobody: a CPU that is idle */
+		return 0;
 	r->off.cpu_wide |= rec->type == COATI_RECORD_SWITCH_CPU_WIDE;
 	if (r->off.at_exec)
 		return 0;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time off the CPUs. In: the switch records of a recording, the samples taken when threads leave a CPU, wake-ups. Out: an entry of the event
- * off-cpu for each time that a thread was away, weighted with nanoseconds. What lies at the edges of the recording counts
- * up to them. Where records were lost it is not known who ran meanwhile: those times are counted and left out.
+ * Time off the CPUs. In: the switch records of a recording, the samples taken when threads leave a
+ * CPU, wake-ups. Out: an entry of the event off-cpu for each time that a thread was away, weighted
+ * with nanoseconds. What lies at the edges of the recording counts up to them. Where records were
+ * lost it is not known who ran meanwhile: those times are counted and left out.
  *
- * What the kernel said of an interval stands as a frame inside the innermost: [preempted], [runnable].
+ * What the kernel said of an interval stands as a frame inside the innermost: [preempted],
+ * [runnable].
  */
 #pragma once
 

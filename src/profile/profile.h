@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a profile is made of: numbered tables (events, threads, label sets, locations, stacks, entries), each with an index
- * that finds what is there already. Records become numbers once; after that only numbers are compared.
+ * What a profile is made of: numbered tables (events, threads, label sets, locations, stacks,
+ * entries), each with an index that finds what is there already. Records become numbers once; after
+ * that only numbers are compared.
  */
 #pragma once
 
@@ -34,22 +35,25 @@ struct label_set {
 struct location {
 	struct coati_profile_location pub;
 	uint64_t time; /* for code that changes: when it was seen, else 0 */
-	uint64_t
-		since; /* for code that changes: from when it is this code. Part of its identity, 0: since ever */
+	/* for code that changes: from when it is this code. Part of its identity, 0: since ever */
+	uint64_t since;
 	bool has_offset; /* file_offset says where in the file it lies */
 	uint64_t file_offset;
 };
 
-/* Stacks that are not complete, by the account of the recorders that unwound them: which they are is not in their chains. */
+/* Stacks that are not complete, by the account of the recorders that unwound them: which they are
+ * is not in their chains. */
 struct told_stacks {
 	uint64_t truncated, gap, guessed;
-	bool is_other; /* an account is of other samples than those that are here: it says nothing about these */
+	/* an account is of other samples than those that are here: it says nothing about these */
+	bool is_other;
 };
 
 struct profile_file {
 	struct coati_profile_file pub;
 	struct coati_processes *processes;
-	bool has_samples; /* of time on CPUs, by the kernel: those of programs are the same time once more */
+	/* of time on CPUs, by the kernel: those of programs are the same time once more */
+	bool has_samples;
 };
 
 struct coati_profile {
@@ -119,7 +123,8 @@ uint64_t coati_profile_bytes(const struct coati_profile *p);
 /* A sentence for the person; at most PROFILE_NOTES_MAX are kept. */
 void coati_profile_add_note(struct coati_profile *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Does the stack begin where threads, programs or the kernel begin? By its names: not before they are known. */
+/* Does the stack begin where threads, programs or the kernel begin? By its names: not before they
+ * are known. */
 bool coati_profile_has_root(const struct coati_profile *p, const struct coati_profile_stack *s);
 /* Names for all locations, with COATI_RESOLVE_*. */
 int coati_profile_resolve(struct coati_profile *p, uint32_t how, struct coati_error *err);

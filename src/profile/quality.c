@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The account: what was counted while reading, and what the stacks and names of the profile say about themselves. */
+/* The account: what was counted while reading, and what the stacks and names of the profile say
+ * about themselves. */
 #include <string.h>
 
 #include "profile/profile.h"
@@ -29,8 +30,8 @@ static bool is_nameless(const struct location *l)
 	return l->pub.nr_names && l->pub.names[0].flags & COATI_NAME_SYNTHETIC;
 }
 
-/* The chains did not say so: they were counted as complete. A stack with a guessed frame and a gap is in two counts: what is left is complete for
- * sure, and perhaps some more are. */
+/* The chains did not say so: they were counted as complete. A stack with a guessed frame and a gap
+ * is in two counts: what is left is complete for sure, and perhaps some more are. */
 static void move(uint64_t *complete, uint64_t *to, uint64_t nr)
 {
 	if (nr > *complete)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording comes in record by record, in the order of time; samples become weight, everything that tells about processes goes to
- * the process station, losses and damage into the account.
+ * A recording comes in record by record, in the order of time; samples become weight, everything
+ * that tells about processes goes to the process station, losses and damage into the account.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,8 @@
 #define RECORDER_LINE	 128
 #define COMMAND_MAX	 65536
 
-/* What was lost is told twice: by the ring when it has room again, and by the events' own count at the end, which is of samples alone. */
+/* What was lost is told twice: by the ring when it has room again, and by the events' own count at
+ * the end, which is of samples alone. */
 static uint64_t lost_of(const struct coati_recording_stats *st)
 {
 	return st->lost > st->lost_samples ? st->lost : st->lost_samples;
@@ -239,7 +240,8 @@ static bool is_marked(const struct reading *r)
 	return coati_reading_recorder_value(r->recording, "stacks_marked");
 }
 
-/* Call chains that an older recorder unwound do not say how they ended, but its account does, for all of them together. */
+/* Call chains that an older recorder unwound do not say how they ended, but its account does, for
+ * all of them together. */
 static void take_stack_account(struct reading *r, uint64_t nr_samples)
 {
 	const struct coati_recording *rec = r->recording;
@@ -261,7 +263,8 @@ static void take_stack_account(struct reading *r, uint64_t nr_samples)
 	}
 	add_weight(&t.gap, coati_reading_recorder_value(rec, "stacks_unmapped"));
 	add_weight(&t.gap, coati_reading_recorder_value(rec, "stacks_bad"));
-	/* it counts over all files that it has written, knows nothing of our filter, and some events have stacks of the kernel's */
+	/* it counts over all files that it has written, knows nothing of our filter, and some
+	 * events have stacks of the kernel's */
 	if (p->quality.filtered > r->filtered_before ||
 	    coati_reading_recorder_value(rec, "samples") > nr_samples ||
 	    count_unwound(rec) < coati_reading_recorder_value(rec, "samples")) {
@@ -269,7 +272,8 @@ static void take_stack_account(struct reading *r, uint64_t nr_samples)
 		if (t.truncated || t.gap || t.guessed)
 			coati_profile_add_note(
 				p,
-				"of all stacks that the recorder unwound, %llu are truncated, %llu have a gap and %llu a guessed frame; "
+				"of all stacks that the recorder unwound, %llu are truncated, "
+				"%llu have a gap and %llu a guessed frame; "
 				"how many of those are shown here is not known",
 				(unsigned long long)t.truncated, (unsigned long long)t.gap,
 				(unsigned long long)t.guessed);
@@ -296,7 +300,8 @@ static void take_off_account(struct reading *r)
 	if (r->off.on && coati_reading_recorder_value(r->recording, "switches_fast"))
 		coati_profile_add_note(
 			r->profile,
-			"there were too many context switches to copy all of their stacks: many are by frame pointers, and code without these hides "
+			"there were too many context switches to copy all of their stacks: many "
+			"are by frame pointers, and code without these hides "
 			"callers; coati record --stacks (-g) table copies all");
 }
 
@@ -405,7 +410,8 @@ static int find_end(struct reading *r, const char *path, struct coati_error *err
 	if (!strcmp(path, "-"))
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"time: a stream does not say how long it will be; use seconds instead of %%");
+			"time: a stream does not say how long it will be; use seconds instead of "
+			"%%");
 	n = coati_recording_open(path, &opts, &other, err);
 	if (n < 0)
 		return n;

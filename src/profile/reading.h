@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One recording on its way into a profile: what is known while it is being read, and forgotten afterwards. */
+/* One recording on its way into a profile: what is known while it is being read, and forgotten
+ * afterwards. */
 #pragma once
 
 #include <stdbool.h>
@@ -37,8 +38,8 @@ struct plan {
 struct image_note {
 	bool is_known;
 	enum coati_image_kind kind;
-	uint32_t
-		jit; /* of code without a file: the image of the JIT of the same process, or itself */
+	/* of code without a file: the image of the JIT of the same process, or itself */
+	uint32_t jit;
 };
 
 /* What a sample stands for: most for one, those that read a group for each of its members. */
@@ -98,35 +99,40 @@ int coati_reading_task(struct reading *r, const struct coati_identity *id, uint6
 		       struct task **ret);
 /* One sample into the profile. 0; -ENOMEM. What is over a ceiling or makes no sense is counted. */
 int coati_reading_sample(struct reading *r, const struct coati_recording_item *item);
-/* Weight on the stack of a chain, @e without it; @at->time is 0 when nobody said it. The stack becomes e->stack. -ENOMEM, -E2BIG. */
+/* Weight on the stack of a chain, @e without it; @at->time is 0 when nobody said it. The stack
+ * becomes e->stack. -ENOMEM, -E2BIG. */
 int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
 		      const struct moment *at);
-/* A record of our own event: names, and samples that programs took of themselves; and when the recording ends. -ENOMEM. */
+/* A record of our own event: names, and samples that programs took of themselves; and when the
+ * recording ends. -ENOMEM. */
 int coati_reading_live(struct reading *r, const struct coati_recording_item *item,
 		       const struct coati_record *rec);
 int coati_reading_live_end(struct reading *r);
-/* Before it is read: the recording lasts at least until this SAMPLE record of @from, or the samples that are told in it; NULL: there are no more. -ENOMEM. */
+/* Before it is read: the recording lasts at least until this SAMPLE record of @from, or the samples
+ * that are told in it; NULL: there are no more. -ENOMEM. */
 int coati_reading_last(struct reading *r, const struct coati_recording *from,
 		       const struct coati_recording_item *item);
 /* The stack of a chain.  -ENOMEM, -E2BIG. */
 int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t time,
 			struct timed_stack *ret);
-/* The user part from registers and stack copy behind the kernel part of the chain: fills key->words (r->words), nr and mode.
- * false: there is nothing to walk. */
+/* The user part from registers and stack copy behind the kernel part of the chain: fills key->words
+ * (r->words), nr and mode. false: there is nothing to walk. */
 bool coati_reading_walk(struct reading *r, const struct coati_record *rec, uint64_t time,
 			struct chain_key *key);
-/* AUX, AUXTRACE_INFO or AUXTRACE: a trace of the hardware is counted; and a note of it at the end. */
+/* AUX, AUXTRACE_INFO or AUXTRACE: a trace of the hardware is counted; and a note of it at the
+ * end. */
 void coati_reading_aux_record(struct reading *r, const struct coati_recording_item *item);
 void coati_reading_aux_end(struct reading *r, const char *path);
 /* Symbols that a recording of simpleperf brings, when all of its mappings are known. -ENOMEM. */
 int coati_reading_simpleperf(struct reading *r);
-/* A batch of our own: names go to the images, other kinds are left alone. -ENOMEM; one that is damaged is counted. */
+/* A batch of our own: names go to the images, other kinds are left alone. -ENOMEM; one that is
+ * damaged is counted. */
 int coati_reading_batch(struct reading *r, const struct coati_recording_item *item,
 			const struct coati_record *rec);
 /* Is it our own event? */
 bool coati_reading_is_live(const struct coati_recording *rec, uint32_t event);
-/* Take the names that travel with the recording now, although they are written at its end: where code is replaced, they say when. Done
- * once, and not for streams. -ENOMEM. */
+/* Take the names that travel with the recording now, although they are written at its end: where
+ * code is replaced, they say when. Done once, and not for streams. -ENOMEM. */
 int coati_reading_names(struct reading *r);
 /* In which bin of time. */
 static inline uint32_t reading_bin(const struct reading *r, uint64_t time)

@@ -19,7 +19,8 @@
 
 /* ---- quantiles ---- */
 
-/* D. L. Wallace's approximation (1959) of the normal deviate of a t: good to a few thousandths from 3 degrees of freedom on. */
+/* D. L. Wallace's approximation (1959) of the normal deviate of a t: good to a few thousandths from
+ * 3 degrees of freedom on. */
 double coati_resample_normal(double t, double freedom)
 {
 	double z = sqrt(freedom * log1p(t * t / freedom)) * (8 * freedom + 1) / (8 * freedom + 3);
@@ -128,8 +129,9 @@ static struct base base_of(const struct resample_side *s, enum coati_diff_measur
 }
 
 /*
- * Values to deviations that add up to nothing: how much each block pulls the estimate. A run that is known by its blocks alone tells how its weight
- * is divided, not how much of it there is: its blocks deviate in their shares.
+ * Values to deviations that add up to nothing: how much each block pulls the estimate. A run that
+ * is known by its blocks alone tells how its weight is divided, not how much of it there is: its
+ * blocks deviate in their shares.
  */
 static double deviate(const struct resample_side *s, enum coati_diff_measure measure, double *v)
 {
@@ -163,8 +165,9 @@ static void neighbours(const struct resample_side *s, const double *v, double *p
 }
 
 /*
- * Blocks that are alike tell less than as many that are not: how many of them are worth one. The correlation of few blocks is hardly known; it is taken to
- * be larger than it looks, by the less the more there are.
+ * Blocks that are alike tell less than as many that are not: how many of them are worth one. The
+ * correlation of few blocks is hardly known; it is taken to be larger than it looks, by the less
+ * the more there are.
  */
 static double alike(const struct resample_side *s, double products, double squares)
 {
@@ -326,7 +329,8 @@ double coati_resample_welch(const double *variance, const double *freedom)
 	return parts > 0 ? total * total / parts : 1;
 }
 
-/* What is taken for granted of runs that are too few to show it. A function that takes longer has a larger part of a whole that it makes larger too. */
+/* What is taken for granted of runs that are too few to show it. A function that takes longer has a
+ * larger part of a whole that it makes larger too. */
 static double variance_between(const struct resample *r, const struct resample_side *s, double x)
 {
 	double deviation = r->spread * x * (r->measure == COATI_DIFF_SHARE ? 1 - x : 1);
@@ -450,7 +454,8 @@ static void draw_signs(uint64_t *state, double *signs, uint32_t nr)
 	}
 }
 
-/* A line's deviations under these signs: their sum, and the variance of it that would be seen. Hot. */
+/* A line's deviations under these signs: their sum, and the variance of it that would be seen.
+ * Hot. */
 static void flip(const struct resample_side *s, const double *v, const double *signs, double square,
 		 double *ret_sum, double *ret_variance)
 {

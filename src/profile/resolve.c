@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for locations: all of them in one question, so that each file and each unit is walked once. What lies in nothing that
- * is known has a name too, one that says so.
+ * Names for locations: all of them in one question, so that each file and each unit is walked once.
+ * What lies in nothing that is known has a name too, one that says so.
  */
 #include <errno.h>
 
@@ -36,7 +36,8 @@ static const struct coati_name *name_of_nowhere(const struct coati_profile_locat
 	return l->flags & COATI_LOCATION_GUEST ? &guest_name : &unknown_name;
 }
 
-/* Names that came with the recording may have come behind the samples: only now is it known how the file is laid out. */
+/* Names that came with the recording may have come behind the samples: only now is it known how the
+ * file is laid out. */
 static void settle_vaddr(struct coati_profile *p, struct location *l)
 {
 	uint64_t vaddr;

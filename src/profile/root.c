@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Does a stack reach its root? Who walks by frame pointers stops where they end, and does not know whether that is the beginning of the
- * thread or code that keeps none. The name of the outermost function tells: threads and programs begin in a few known places.
+ * Does a stack reach its root? Who walks by frame pointers stops where they end, and does not know
+ * whether that is the beginning of the thread or code that keeps none. The name of the outermost
+ * function tells: threads and programs begin in a few known places.
  */
 #include <string.h>
 

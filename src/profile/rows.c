@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables. Rows of frames: a stack counts for the innermost frame as self and once for each row that occurs in it as
- * total. Rows of everything else: an entry counts for one row.
+ * Tables. Rows of frames: a stack counts for the innermost frame as self and once for each row that
+ * occurs in it as total. Rows of everything else: an entry counts for one row.
  */
 #include <errno.h>
 #include <stdlib.h>

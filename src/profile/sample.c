@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sample becomes weight on a stack. Hot: runs for each sample; a thread and a chain that were seen before cost a look-up
- * each, and nothing is allocated.
+ * A sample becomes weight on a stack. Hot: runs for each sample; a thread and a chain that were
+ * seen before cost a look-up each, and nothing is allocated.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 #include "profile/reading.h"
 #include "record/chain-end.h"
 
-/* Frames that the kernel takes at most when the event does not say: kernel.perf_event_max_stack as it is born. */
+/* Frames that the kernel takes at most when the event does not say: kernel.perf_event_max_stack as
+ * it is born. */
 #define DEFAULT_MAX_STACK 127
 
 static int plan_event(struct reading *r, uint32_t event, struct plan *plan)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conditions about frames. Patterns are asked once for each function, not for each frame; then every stack is looked through
- * once. What focus, ignore, hide, show and show_from do is what pprof does.
+ * Conditions about frames. Patterns are asked once for each function, not for each frame; then
+ * every stack is looked through once. What focus, ignore, hide, show and show_from do is what pprof
+ * does.
  */
 #include <errno.h>
 #include <regex.h>
@@ -42,7 +43,8 @@ struct expression {
 	uint8_t bit;
 };
 
-/* Is there a \1 in it? Matching one takes time that grows with a power of the length of names, which are strangers'. */
+/* Is there a \1 in it? Matching one takes time that grows with a power of the length of names,
+ * which are strangers'. */
 static bool has_back_reference(const char *pattern)
 {
 	for (; *pattern; pattern++) {
@@ -85,7 +87,8 @@ static int mark_regex(struct coati_view *v, struct selection *s, const struct ex
 	if (has_back_reference(e->pattern))
 		return coati_fail(
 			err, -EINVAL,
-			"%s: \"%s\" has a back reference, which is not taken: write out what it stands for",
+			"%s: \"%s\" has a back reference, which is not taken: write out what it "
+			"stands for",
 			e->what, e->pattern);
 	r = regcomp(&regex, e->pattern, REG_EXTENDED | REG_NOSUB);
 	if (r) {
@@ -135,7 +138,8 @@ static bool is_cut(const struct coati_view *v, const struct coati_profile_stack 
 	       !coati_profile_has_root(v->profile, stack);
 }
 
-/* All frames of the locations of a stack, into @to (NULL: only count). @plain: functions as linked alone. */
+/* All frames of the locations of a stack, into @to (NULL: only count). @plain: functions as linked
+ * alone. */
 static uint32_t expand(const struct coati_view *v, const struct coati_profile_stack *stack,
 		       bool plain, uint32_t *to)
 {

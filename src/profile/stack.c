@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the words of a chain to a stack of locations. Context markers say whose address follows; the first address of each
- * part is where execution stood, the others are return addresses and are looked up one byte before, inside the call. Not
- * hot: runs once for each chain that was not seen before.
+ * From the words of a chain to a stack of locations. Context markers say whose address follows; the
+ * first address of each part is where execution stood, the others are return addresses and are
+ * looked up one byte before, inside the call. Not hot: runs once for each chain that was not seen
+ * before.
  */
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The numbered tables: a thing comes in, its number goes out; what was there before keeps its number. Everything is
- * compared whole, a hash alone decides nothing.
+ * The numbered tables: a thing comes in, its number goes out; what was there before keeps its
+ * number. Everything is compared whole, a hash alone decides nothing.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples that programs took of themselves: they lie in live events, which the source of contexts reads, and become weight of an event of their own. Their times are
- * known, so they may come behind records that are later. Names of threads that no record tells of are those that the program tells.
+ * Samples that programs took of themselves: they lie in live events, which the source of contexts
+ * reads, and become weight of an event of their own. Their times are known, so they may come behind
+ * records that are later. Names of threads that no record tells of are those that the program
+ * tells.
  */
 #include <errno.h>
 #include <string.h>
@@ -50,7 +52,8 @@ static const char *name_of(const struct coati_context_sample *s)
 	return *s->comm && !is_first ? s->comm : s->process_comm;
 }
 
-/* What the program calls itself is right where nobody else told; from its first sample back to the beginning. */
+/* What the program calls itself is right where nobody else told; from its first sample back to the
+ * beginning. */
 static int learn_name(struct reading *r, const struct coati_context_sample *s)
 {
 	uint64_t key = (uint64_t)(uint32_t)s->pid << 32 | (uint32_t)s->tid, now, last;
@@ -218,13 +221,15 @@ static void say_what_is_lacking(struct reading *r)
 	if (a.lost || a.missing || a.damaged)
 		coati_profile_add_note(
 			r->profile,
-			"samples of %s may be missing: %llu live events were lost, %llu batches of them are not there and %llu make no sense",
+			"samples of %s may be missing: %llu live events were lost, %llu batches "
+			"of them are not there and %llu make no sense",
 			COATI_LIVE_CPU, (unsigned long long)a.lost, (unsigned long long)a.missing,
 			(unsigned long long)a.damaged);
 	if (r->nr_nowhere)
 		coati_profile_add_note(
 			r->profile,
-			"%llu of %llu samples of %s have no names: the recording does not tell what lay at their addresses",
+			"%llu of %llu samples of %s have no names: the recording does not tell "
+			"what lay at their addresses",
 			(unsigned long long)r->nr_nowhere, (unsigned long long)r->nr_told,
 			COATI_LIVE_CPU);
 }
@@ -278,6 +283,7 @@ int coati_reading_live_end(struct reading *r)
 	if (r->no_contexts && r->profile->files.v[r->file].has_samples)
 		coati_profile_add_note(
 			r->profile,
-			"samples lack the labels, tasks and regions that live events tell: a stream cannot be read twice, a file can");
+			"samples lack the labels, tasks and regions that live events tell: a "
+			"stream cannot be read twice, a file can");
 	return n;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trees. Every stack is a path; paths that begin alike share nodes. A node is found by its parent and its key; the list of
- * children of each is made at the end, when the weights are known.
+ * Trees. Every stack is a path; paths that begin alike share nodes. A node is found by its parent
+ * and its key; the list of children of each is made at the end, when the weights are known.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -88,8 +88,8 @@ static int step(struct tree *t, uint32_t frame, uint32_t *node)
 	return 0;
 }
 
-/* From where to where a stack is in the tree: frames[*from] is the first, then one by one (*step) up to before frames[*to].
- * false: it is not. */
+/* From where to where a stack is in the tree: frames[*from] is the first, then one by one (*step)
+ * up to before frames[*to]. false: it is not. */
 static bool find_path(const struct tree *t, const struct view_stack *s, int64_t *from, int64_t *to,
 		      int64_t *direction)
 {
@@ -195,8 +195,8 @@ static int add_all(struct tree *t)
 	return r;
 }
 
-/* Sorted such that the children of one parent stand together, the lightest first: linking them in this order puts the
- * heaviest in front. */
+/* Sorted such that the children of one parent stand together, the lightest first: linking them in
+ * this order puts the heaviest in front. */
 static int by_parent(const void *a, const void *b, void *ctx)
 {
 	const struct coati_tree_node *nodes = ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A view: locations become frames with names (several where functions were inlined), frames of the same function get one
- * number, and every entry and stack is decided once.
+ * A view: locations become frames with names (several where functions were inlined), frames of the
+ * same function get one number, and every entry and stack is decided once.
  */
 #include "profile/view.h"
 
@@ -59,7 +59,8 @@ static int number_function(struct coati_view *v, struct functions *fs, uint32_t 
 	return coati_index_add(&fs->index, hash, f->function_id);
 }
 
-/* One frame of a location: its name number @depth. Without inlines the outermost function has the innermost line. */
+/* One frame of a location: its name number @depth. Without inlines the outermost function has the
+ * innermost line. */
 static int add_frame(struct coati_view *v, struct functions *fs, uint32_t location, uint32_t depth)
 {
 	const struct coati_profile_location *l = &v->profile->locations.v[location].pub;
@@ -134,7 +135,8 @@ static bool is_seen_twice(const struct coati_view *v, uint32_t event, uint32_t t
 	       p->files.v[p->threads.v[thread].file].has_samples;
 }
 
-/* Page faults beside time on CPUs and off them: what record --trace takes for the timeline. Nobody who asks where the time goes wants them added to it. */
+/* Page faults beside time on CPUs and off them: what record --trace takes for the timeline. Nobody
+ * who asks where the time goes wants them added to it. */
 static bool is_for_timeline(const struct coati_view *v, uint32_t event)
 {
 	const struct coati_profile *p = v->profile;
@@ -321,17 +323,20 @@ static int fill(struct coati_view *v, const struct coati_filter *f, struct coati
 	if (v->nr_twice && !(v->flags & COATI_VIEW_NO_ON_CPU))
 		coati_profile_add_note(
 			v->profile,
-			"%llu samples that the program took of itself are left out: the kernel's are of the same time; --event (-e) %s shows them",
+			"%llu samples that the program took of itself are left out: the kernel's "
+			"are of the same time; --event (-e) %s shows them",
 			(unsigned long long)v->nr_twice, COATI_LIVE_CPU);
 	if (v->nr_faults && !(v->flags & COATI_VIEW_NO_ON_CPU))
 		coati_profile_add_note(
 			v->profile,
-			"%llu page faults are left out, which are no time: --event (-e) page-faults shows them",
+			"%llu page faults are left out, which are no time: --event (-e) "
+			"page-faults shows them",
 			(unsigned long long)v->nr_faults);
 	if (v->nr_plain)
 		coati_profile_add_note(
 			v->profile,
-			"inlined functions are left out of %zu addresses and stacks: there are too many for the memory that a view may take",
+			"inlined functions are left out of %zu addresses and stacks: there are "
+			"too many for the memory that a view may take",
 			v->nr_plain);
 	return r;
 }

@@ -12,7 +12,8 @@
 
 #define VIEW_NONE UINT32_MAX
 
-/* Inlined functions multiply frames: so many are kept for so many bytes that the profile may take. */
+/* Inlined functions multiply frames: so many are kept for so many bytes that the profile may
+ * take. */
 #define VIEW_INLINE_BYTES 2048 /* of all locations: 2^21 with 4 GiB */
 #define VIEW_FRAME_BYTES  64   /* of all stacks, besides those as linked: 2^26 */
 
@@ -26,7 +27,8 @@ struct view_stack {
 	uint64_t weight, count; /* of its entries in the view */
 };
 
-/* What the frames are when a table or a tree asks for functions, lines ...: a number for each frame. */
+/* What the frames are when a table or a tree asks for functions, lines ...: a number for each
+ * frame. */
 struct keys {
 	uint32_t *of_frame;
 	uint32_t *frame; /* one frame of each key */
@@ -46,7 +48,8 @@ struct coati_view {
 	bool has_times;	       /* there are samples of time on CPUs and off them */
 	uint64_t nr_faults;    /* samples of page faults that are left out for those */
 	uint64_t nr_twice; /* samples of live events that are left out for those of the kernel */
-	size_t nr_plain; /* locations and stacks that are shown as linked, because there are too many */
+	/* locations and stacks that are shown as linked, because there are too many */
+	size_t nr_plain;
 	uint32_t nr_functions;
 	uint32_t *function_frame;  /* one frame of each function */
 	struct view_stack *stacks; /* by stack of the profile */
@@ -74,7 +77,8 @@ int coati_view_keys(struct coati_view *v, enum coati_by by, const struct keys **
 const char *coati_view_key_name(struct coati_view *v, enum coati_by by, uint32_t frame);
 /* The path of a frame's file as it was mapped, NULL: its code is in no file. */
 const char *coati_view_image_path(const struct coati_view *v, uint32_t frame);
-/* What an entry waits for: "futex", "read" ...; "running" when it is none of time off the CPU. Lives for ever. */
+/* What an entry waits for: "futex", "read" ...; "running" when it is none of time off the CPU.
+ * Lives for ever. */
 const char *coati_view_wait(struct coati_view *v, const struct coati_profile_entry *e);
 /* Is @name, of a function of the kernel, one by which the scheduler takes a thread off its CPU? */
 bool coati_is_scheduler(const char *name);
@@ -82,6 +86,7 @@ bool coati_is_scheduler(const char *name);
 bool coati_view_same_name(const char *pattern, const char *name);
 /* Which functions are meant by @pattern (NULL: all, and *ret is NULL): a flag for each. */
 int coati_view_functions(struct coati_view *v, const char *pattern, bool **ret);
-/* Which stacks stay, and which of their frames: the conditions of @f about frames. Fills v->stacks[].frames, nr and is_in for those
- * whose is_in is set. -EINVAL with a sentence for a pattern that cannot be understood. */
+/* Which stacks stay, and which of their frames: the conditions of @f about frames. Fills
+ * v->stacks[].frames, nr and is_in for those whose is_in is set. -EINVAL with a sentence for a
+ * pattern that cannot be understood. */
 int coati_view_select(struct coati_view *v, const struct coati_filter *f, struct coati_error *err);

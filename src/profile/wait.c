@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a thread waits for, from the stack with which it left its CPU: the functions of the kernel tell, from the innermost on. Where
- * these have no names, the call of the C library that led there does.
+ * What a thread waits for, from the stack with which it left its CPU: the functions of the kernel
+ * tell, from the innermost on. Where these have no names, the call of the C library that led there
+ * does.
  */
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples with registers and a copy of the stack (perf record --call-graph dwarf): the user part of the chain is walked here, and
- * from then on it is a chain like any other. Hot: runs for each such sample; the walk itself is the unwinder's.
+ * Samples with registers and a copy of the stack (perf record --call-graph dwarf): the user part of
+ * the chain is walked here, and from then on it is a chain like any other. Hot: runs for each such
+ * sample; the walk itself is the unwinder's.
  */
 #include "profile/reading.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each extension of %p has its own little language; all of them are read from bytes of the record that are counted first. */
+/* Each extension of %p has its own little language; all of them are read from bytes of the record
+ * that are counted first. */
 #include "record/address.h"
 
 #include <string.h>
@@ -78,7 +79,7 @@ void coati_address_number(const struct conversion *c, uint64_t v,
 	}
 }
 
-/* ---- network ---------------------------------------------------------------------------------------------------- */
+/* ---- network ---- */
 
 static void add_ipv4(const uint8_t *a, struct output *o)
 {
@@ -190,7 +191,7 @@ static void add_ip(const struct conversion *c, const struct field_bytes *b, bool
 		add_ipv6(b->at, x[0] == 'I', o);
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------ */
+/* ---- bytes ---- */
 
 static void add_byte(uint8_t v, bool upper, struct output *o)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel prints for %p and its extensions: functions, network addresses, bit maps, identifiers. */
+/* What the kernel prints for %p and its extensions: functions, network addresses, bit maps,
+ * identifiers. */
 #pragma once
 
 #include <coati/record.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Single loads from foreign memory: no alignment asked, byte order by a flag that is a constant in the hot callers, so
- * that the swap costs nothing there. The caller has checked that the bytes are there.
+ * Single loads from foreign memory: no alignment asked, byte order by a flag that is a constant in
+ * the hot callers, so that the swap costs nothing there. The caller has checked that the bytes are
+ * there.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a call chain ended that the recorder unwound. It is written behind the last address as a number of COATI_CONTEXT_USER words: a
- * marker that no address follows means nothing to other readers of perf.data, and they skip it.
+ * How a call chain ended that the recorder unwound. It is written behind the last address as a
+ * number of COATI_CONTEXT_USER words: a marker that no address follows means nothing to other
+ * readers of perf.data, and they skip it.
  */
 #pragma once
 
@@ -13,12 +14,14 @@ enum chain_end {
 	CHAIN_END_COMPLETE = 0, /* at the outermost frame, as unwind data says; no word */
 	CHAIN_END_CUT,		/* the copy of the stack ended, or there were too many frames */
 	CHAIN_END_GAP,		/* code without a rule, or one that cannot be followed */
-	CHAIN_END_POINTERS, /* where frame pointers ended: the name of the last frame tells whether it is a root */
+	/* where frame pointers ended: the name of the last frame tells whether it is a root */
+	CHAIN_END_POINTERS,
 	CHAIN_END_GUESSED, /* complete, but at least one frame is a guess */
 	CHAIN_END_COUNT,
 };
 
-/* The end of a chain of @nr words; *ret_nr: without the words that say it. A chain without an address has no end. */
+/* The end of a chain of @nr words; *ret_nr: without the words that say it. A chain without an
+ * address has no end. */
 static inline enum chain_end chain_end_of(const uint64_t *words, uint32_t nr, uint32_t *ret_nr)
 {
 	uint32_t left = nr;

@@ -101,7 +101,8 @@ bool coati_ctype_word(struct ctype *t, const char *word, size_t len)
 		if (strnlen(names[i].name, sizeof(names[i].name)) != len ||
 		    memcmp(names[i].name, word, len) != 0)
 			continue;
-		/* "unsigned" stands in front of char, short, int, long; "int" behind the last two. */
+		/* "unsigned" stands in front of char, short, int, long; "int" behind the last
+		 * two. */
 		if (t->size && t->size != 4 && is(word, len, "int"))
 			return true;
 		t->is_signed = t->size ? t->is_signed && names[i].is_signed : names[i].is_signed;

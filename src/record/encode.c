@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mirror of the decoder: a typed record and the format of its event come in, bytes in our byte order go out, exactly
- * those from which the record was decoded. What is kept as unknown bytes is written back where it stood.
+ * The mirror of the decoder: a typed record and the format of its event come in, bytes in our byte
+ * order go out, exactly those from which the record was decoded. What is kept as unknown bytes is
+ * written back where it stood.
  */
 #include <errno.h>
 
@@ -41,7 +42,7 @@ static void put_pair(struct writer *w, uint32_t first, uint32_t second)
 	writer_u32(w, second);
 }
 
-/* ---- samples ---------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 static void put_identity(struct writer *w, const struct coati_identity *id, uint64_t bit)
 {
@@ -198,7 +199,7 @@ static int put_sample(struct writer *w, const struct coati_record *rec,
 	return r;
 }
 
-/* ---- the others ------------------------------------------------------------------------------------------- */
+/* ---- the others ---- */
 
 /* What MMAP2 has in front of the name and MMAP has not. */
 static int put_mmap2_part(struct writer *w, const struct coati_mmap *m, uint16_t misc)

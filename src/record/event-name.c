@@ -35,7 +35,8 @@ static const char *const cache_names[NR_CACHES][3][2] = {
 	[COATI_CACHE_NODE] = CACHE_ROW("node"),
 };
 
-/* Which operations a cache has, bit per operation: nothing is stored through an instruction cache. */
+/* Which operations a cache has, bit per operation: nothing is stored through an instruction
+ * cache. */
 static const uint8_t cache_ops[NR_CACHES] = {
 	[COATI_CACHE_L1D] = 7,	[COATI_CACHE_L1I] = 5,	[COATI_CACHE_LL] = 7,
 	[COATI_CACHE_DTLB] = 7, [COATI_CACHE_ITLB] = 1, [COATI_CACHE_BPU] = 1,
@@ -52,8 +53,9 @@ const char *coati_cache_name(unsigned int cache, unsigned int op, unsigned int r
 
 const char *coati_event_usual_name(uint32_t type, uint64_t config)
 {
+	/* the upper half may name one of several kinds of core */
 	if (type == COATI_TYPE_HARDWARE || type == COATI_TYPE_HW_CACHE)
-		config &= UINT32_MAX; /* the upper half may name one of several kinds of core */
+		config &= UINT32_MAX;
 	if (type == COATI_TYPE_HW_CACHE)
 		return config >> 24 ? NULL
 				    : coati_cache_name(config & 0xff, config >> 8 & 0xff,

@@ -45,7 +45,8 @@
 
 #define CACHE_EVENTS_MAX (7 * 3 * 2) /* caches, operations, results */
 
-/* The usual name of a cache event, NULL when there is no such one (stores of an instruction cache). */
+/* The usual name of a cache event, NULL when there is no such one (stores of an instruction
+ * cache). */
 const char *coati_cache_name(unsigned int cache, unsigned int op, unsigned int result);
 /* "cycles", "page-faults", "LLC-load-misses"; NULL: none of those that every kernel knows. */
 const char *coati_event_usual_name(uint32_t type, uint64_t config);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C expressions by precedence climbing. Nodes are passed by value while they are constants and go into the arena when an
- * operator that needs the record holds on to them, so that the kernel's long tables of flag constants leave nothing behind.
+ * C expressions by precedence climbing. Nodes are passed by value while they are constants and go
+ * into the arena when an operator that needs the record holds on to them, so that the kernel's long
+ * tables of flag constants leave nothing behind.
  */
 #include "record/expr.h"
 
@@ -24,7 +25,7 @@ struct parser {
 static const struct ctype int_type = { .size = 4, .is_signed = true };
 static const struct ctype ulong_type = { .size = 8 };
 
-/* ---- tokens ------------------------------------------------------------------------------------------------- */
+/* ---- tokens ---- */
 
 static void fail(struct parser *p, int error)
 {
@@ -69,7 +70,7 @@ static void expect(struct parser *p, uint8_t op)
 		fail(p, -EOPNOTSUPP);
 }
 
-/* ---- literals ------------------------------------------------------------------------------------------------- */
+/* ---- literals ---- */
 
 static struct expr number_literal(struct parser *p)
 {
@@ -97,14 +98,15 @@ static struct expr string_literal(struct parser *p)
 	return e;
 }
 
-/* ---- nodes ---------------------------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static uint16_t deeper(uint16_t depth, const struct expr *child)
 {
 	return child && child->depth > depth ? child->depth : depth;
 }
 
-/* Into the arena. A chain of operators is as deep as it is long, and evaluation goes down to its end. */
+/* Into the arena. A chain of operators is as deep as it is long, and evaluation goes down to its
+ * end. */
 static const struct expr *keep(struct parser *p, const struct expr *e)
 {
 	uint16_t depth = (uint16_t)(deeper(deeper(deeper(0, e->a), e->b), e->c) + 1);
@@ -155,9 +157,9 @@ static bool is_comparison(uint8_t op)
 	return op == '<' || op == '>' || (op >= TOKEN_OP_LE && op <= TOKEN_OP_OR);
 }
 
-/* The kernel replaces the names of constants by numbers in its format files, but not all of them, and it knows
- * variables that we cannot see. In a table of flags such an entry is left out, and the value is printed as a number; an
- * argument that needs one is printed as a question mark. */
+/* The kernel replaces the names of constants by numbers in its format files, but not all of them,
+ * and it knows variables that we cannot see. In a table of flags such an entry is left out, and the
+ * value is printed as a number; an argument that needs one is printed as a question mark. */
 static struct expr named(enum expr_type type)
 {
 	return (struct expr){ .kind = EXPR_NAMED, .type = type, .ctype = int_type };
@@ -214,7 +216,8 @@ static struct expr cast(struct parser *p, struct ctype t, struct expr a)
 		e.a = keep(p, &a);
 		return e;
 	}
-	/* A name that we do not know as a type changes nothing that we could know of; (char *) of a text is that text. */
+	/* A name that we do not know as a type changes nothing that we could know of; (char *) of a
+	 * text is that text. */
 	if ((!t.size && !t.pointer) || (a.type == EXPR_IS_TEXT && t.pointer && t.size == 1))
 		return a;
 	need(p, &a, EXPR_IS_NUMBER);
@@ -231,7 +234,7 @@ static struct expr cast(struct parser *p, struct ctype t, struct expr a)
 	return e;
 }
 
-/* ---- fields and functions --------------------------------------------------------------------------------------- */
+/* ---- fields and functions ---- */
 
 static struct expr expression(struct parser *p);
 static struct expr prefixed(struct parser *p);
@@ -522,10 +525,11 @@ static struct expr arguments(struct parser *p, enum function f)
 	}
 }
 
-/* ---- types ------------------------------------------------------------------------------------------------------ */
+/* ---- types ---- */
 
-/* The words of a type up to the closing parenthesis, which is taken; false (and nothing taken) when it is none. A single
- * word that we do not know is a type when what follows the parenthesis cannot follow a value. */
+/* The words of a type up to the closing parenthesis, which is taken; false (and nothing taken) when
+ * it is none. A single word that we do not know is a type when what follows the parenthesis cannot
+ * follow a value. */
 static bool type_words(struct parser *p, struct ctype *ret)
 {
 	struct parser start = *p;
@@ -581,7 +585,7 @@ static struct expr size_of(struct parser *p)
 	return e;
 }
 
-/* ---- the grammar, from the inside out --------------------------------------------------------------------------- */
+/* ---- the grammar, from the inside out ---- */
 
 static struct expr name_expr(struct parser *p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Evaluating the expressions of a print format over one record. Bounded by the size of the tree: nothing here loops over what
- * the record says without comparing it with the record's size. */
+/* Evaluating the expressions of a print format over one record. Bounded by the size of the tree:
+ * nothing here loops over what the record says without comparing it with the record's size. */
 #include "record/expr.h"
 
 #include <string.h>
@@ -101,7 +101,7 @@ uint64_t coati_expr_compute(uint8_t op, struct ctype t, uint64_t a, uint64_t b)
 	}
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
 static bool field_number(const struct coati_tp_field *f, const struct coati_payload *p,
 			 uint64_t *ret)
@@ -196,7 +196,7 @@ bool coati_expr_number(const struct expr *e, const struct coati_payload *p, uint
 	}
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------ */
+/* ---- bytes ---- */
 
 bool coati_expr_bytes(const struct expr *e, const struct coati_payload *p, struct field_bytes *ret)
 {
@@ -215,7 +215,7 @@ bool coati_expr_bytes(const struct expr *e, const struct coati_payload *p, struc
 	}
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 static void add_flags(const struct expr *e, uint64_t v, struct output *o)
 {
@@ -287,7 +287,8 @@ static bool add_array(const struct expr *e, const struct coati_payload *p, struc
 	return true;
 }
 
-/* A bit mask as the kernel prints one: groups of 8 digits, the highest first. It is made of words of 8 bytes. */
+/* A bit mask as the kernel prints one: groups of 8 digits, the highest first. It is made of words
+ * of 8 bytes. */
 static bool add_bits(const struct expr *e, const struct coati_payload *p, struct output *o)
 {
 	struct field_bytes bytes;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The arguments of a print format: C expressions over the fields of a record and over the tracer's own functions
- * (__print_flags() and its like). Text comes in, a small tree in an arena goes out, and is evaluated per record. Constant
- * parts are computed once, when they are parsed. What is not understood is refused as a whole.
+ * The arguments of a print format: C expressions over the fields of a record and over the tracer's
+ * own functions (__print_flags() and its like). Text comes in, a small tree in an arena goes out,
+ * and is evaluated per record. Constant parts are computed once, when they are parsed. What is not
+ * understood is refused as a whole.
  */
 #pragma once
 
@@ -17,8 +18,8 @@
 #include "record/format.h"
 #include "record/output.h"
 
-#define EXPR_DEPTH_MAX \
-	128 /* nesting in the text and in the tree; the kernel's flags reach about 40 */
+/* nesting in the text and in the tree; the kernel's flags reach about 40 */
+#define EXPR_DEPTH_MAX 128
 #define EXPR_NODES_MAX 20000 /* of one print format */
 
 enum expr_kind {
@@ -70,12 +71,13 @@ struct expr_scope {
 	const struct coati_tp_format *format;
 	struct arena *arena;
 	uint32_t nodes;
-	uint64_t
-		used[TP_FORMAT_FIELDS_MAX / 64]; /* fields that were named since this was cleared */
+	/* fields that were named since this was cleared */
+	uint64_t used[TP_FORMAT_FIELDS_MAX / 64];
 };
 
-/* Parse the expression at *@text (up to the comma or the end behind it, where *@text is left). -EOPNOTSUPP: it is not
- * understood, -E2BIG: too deep or too large, -ENOMEM. EXPR_NAMED comes only as a whole, never inside a tree. */
+/* Parse the expression at *@text (up to the comma or the end behind it, where *@text is left).
+ * -EOPNOTSUPP: it is not understood, -E2BIG: too deep or too large, -ENOMEM. EXPR_NAMED comes only
+ * as a whole, never inside a tree. */
 int coati_expr_parse(const char **text, struct expr_scope *scope, const struct expr **ret);
 /* The three ways to evaluate, by e->type. False: a field lies outside the payload. */
 bool coati_expr_number(const struct expr *e, const struct coati_payload *p, uint64_t *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Payload and field description come in, numbers, texts and arrays go out as views. Nothing in a payload is trusted:
- * fields of a shorter record are outside, locations may point anywhere.
+ * Payload and field description come in, numbers, texts and arrays go out as views. Nothing in a
+ * payload is trusted: fields of a shorter record are outside, locations may point anywhere.
  */
 #include "record/fields.h"
 

@@ -13,7 +13,8 @@ struct field_bytes {
 	uint32_t size;
 };
 
-/* Where the value of @f lies: in place, or where its location says. -EBADMSG when that is not inside. */
+/* Where the value of @f lies: in place, or where its location says. -EBADMSG when that is not
+ * inside. */
 int coati_field_bytes(const struct coati_tp_field *f, const struct coati_payload *p,
 		      struct field_bytes *ret);
 /* A number of 1, 2, 4 or 8 bytes, extended to 64 bits; 0 for any other size. */

@@ -111,10 +111,10 @@ static struct span next_line(struct span *left)
 	return line;
 }
 
-/* ---- one declaration ---------------------------------------------------------------------------------------- */
+/* ---- one declaration ---- */
 
-/* "[16]", "[4][8]", "[]", "[TASK_COMM_LEN]" at the end of @decl: cut it off and count the elements, 0 when it cannot be
- * told. */
+/* "[16]", "[4][8]", "[]", "[TASK_COMM_LEN]" at the end of @decl: cut it off and count the elements,
+ * 0 when it cannot be told. */
 static int take_brackets(struct span *decl, struct span *ret, uint32_t *ret_len)
 {
 	const char *end = decl->end;
@@ -184,7 +184,7 @@ static int parse_declaration(struct reading *r, struct span decl, struct coati_t
 	return f->name && f->type ? 0 : -ENOMEM;
 }
 
-/* ---- lines -------------------------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 /* "offset:8;" and its like: the number behind @key. */
 static int parse_part(struct span *line, const char *key, uint32_t max, uint32_t *ret)

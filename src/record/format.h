@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The format file of a tracepoint: what the payload of its records looks like. Text comes in (from tracefs, or from a
- * recording of another machine: it is not trusted), a description in an arena goes out. Sizes and offsets are the kernel's
- * word; type names are kept as text, because typedefs are without number.
+ * The format file of a tracepoint: what the payload of its records looks like. Text comes in (from
+ * tracefs, or from a recording of another machine: it is not trusted), a description in an arena
+ * goes out. Sizes and offsets are the kernel's word; type names are kept as text, because typedefs
+ * are without number.
  */
 #pragma once
 
@@ -24,8 +25,8 @@ enum coati_tp_place {
 
 struct coati_tp_field {
 	const char *name;
-	const char *
-		type; /* as the kernel prints it, without the name: "char[16]", "__data_loc char[]" */
+	/* as the kernel prints it, without the name: "char[16]", "__data_loc char[]" */
+	const char *type;
 	uint32_t offset, size;
 	uint32_t array_len; /* elements of an array in place; 0: no array, or not known */
 	enum coati_tp_place place;
@@ -45,7 +46,8 @@ struct coati_tp_format {
 	const char *print_fmt; /* format string and arguments as C text, "" when there is none */
 };
 
-/* -EBADMSG when @text is not such a file, -E2BIG over a limit, -ENOMEM. @ret is written only on success. */
+/* -EBADMSG when @text is not such a file, -E2BIG over a limit, -ENOMEM. @ret is written only on
+ * success. */
 int coati_tp_format_parse(const char *text, size_t len, struct arena *arena,
 			  struct coati_tp_format *ret);
 /* By name, NULL when there is none. */

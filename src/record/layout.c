@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the attr of an event to the layout of its records: which words stand where. The order of fields is that of the
- * kernel's output functions, not that of the bits.
+ * From the attr of an event to the layout of its records: which words stand where. The order of
+ * fields is that of the kernel's output functions, not that of the bits.
  */
 #include "record/layout.h"
 
@@ -18,7 +18,8 @@ const uint64_t coati_layout_trailer[COATI_LAYOUT_TRAILER] = {
 	COATI_SAMPLE_STREAM_ID, COATI_SAMPLE_CPU,  COATI_SAMPLE_IDENTIFIER,
 };
 
-/* Bytes in front of the field @bit among the fields @order that are set in @type; -1 when it is not set. */
+/* Bytes in front of the field @bit among the fields @order that are set in @type; -1 when it is not
+ * set. */
 static int32_t offset_of(const uint64_t *order, uint64_t type, uint64_t bit)
 {
 	int32_t at = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Live batches as bytes: what a head says, and the events behind it one after the other. Nothing is believed: sizes are compared
- * with what is there before they are used, numbers have at most ten bytes and fit 64 bits, and a batch that contradicts itself is
- * damaged from the place that the walk names. Allocates nothing; what comes out looks into the bytes that were given.
+ * Live batches as bytes: what a head says, and the events behind it one after the other. Nothing is
+ * believed: sizes are compared with what is there before they are used, numbers have at most ten
+ * bytes and fit 64 bits, and a batch that contradicts itself is damaged from the place that the
+ * walk names. Allocates nothing; what comes out looks into the bytes that were given.
  *
  *	struct live_view b;
  *	const char *why = coati_live_open(bytes, size, &b);
@@ -31,8 +32,8 @@ struct live_view {
 	const uint8_t *payload; /* head.used bytes */
 };
 
-/* A batch that stands for itself: @size bytes from the head on. NULL and *ret filled, or what is wrong with it. The checksum
- * of a closed batch is checked, too.  Hot. */
+/* A batch that stands for itself: @size bytes from the head on. NULL and *ret filled, or what is
+ * wrong with it. The checksum of a closed batch is checked, too. Hot. */
 const char *coati_live_open(const void *bytes, size_t size, struct live_view *ret);
 
 /* Text in an event: bytes where they lie, or the number of an interned string. */
@@ -52,12 +53,14 @@ struct live_event {
 	uint64_t v[6];	 /* v, z (as int64_t), t and k, in the order of the letters */
 	double real;
 	struct live_text text[5];
-	/* b and f; addresses of a stack, states of a type: see coati_live_stack_next() and coati_live_state_next() */
+	/* b and f; addresses of a stack, states of a type: see coati_live_stack_next() and
+	 * coati_live_state_next() */
 	const uint8_t *rest;
 	uint32_t rest_size;
 };
 
-/* What the arguments of each kind are: what the code knows, or what a schema of the stream said instead. */
+/* What the arguments of each kind are: what the code knows, or what a schema of the stream said
+ * instead. */
 /* In line: programs have it in them, and each address would be a relocation. */
 struct live_kind_info {
 	char name[14], letters[10];
@@ -68,8 +71,8 @@ extern const char *const coati_live_arguments[LIVE_KINDS];
 
 struct live_schema {
 	char extra[LIVE_KINDS][12]; /* letters behind those that we know */
-	char foreign[LIVE_KINDS]
-		    [24]; /* letters of kinds that mean something else than here: skipped by them */
+	/* letters of kinds that mean something else than here: skipped by them */
+	char foreign[LIVE_KINDS][24];
 	bool is_foreign[LIVE_KINDS];
 	bool is_other; /* any of these: kinds are not what the code knows */
 };
@@ -79,8 +82,9 @@ typedef bool (*live_fields_fn)(void *ctx, uint64_t site, const char **ret, uint3
 
 struct live_walk {
 	const uint8_t *start, *at, *end;
-	const uint8_t *
-		safe; /* before it an event of a few bytes may be read without a look at the end; start: kinds are not what the code knows */
+	/* before it an event of a few bytes may be read without a look at the end; start: kinds are
+	 * not what the code knows */
+	const uint8_t *safe;
 	uint64_t time;
 	uint16_t batch_kind;
 	const struct live_schema *schema; /* NULL: what the code knows */
@@ -97,8 +101,9 @@ int coati_live_next(struct live_walk *w, struct live_event *ret);
 
 extern const uint64_t coati_live_masks[8]; /* of one to eight bytes */
 
-/* The same, if the next event is a short one that begins or ends a region: kind, time and v[0] of *ret. Else false, and nothing has changed. Threads alternate as they
- * like, and with them begins and ends: there is no branch between the two.  Hot. */
+/* The same, if the next event is a short one that begins or ends a region: kind, time and v[0] of
+ * *ret. Else false, and nothing has changed. Threads alternate as they like, and with them begins
+ * and ends: there is no branch between the two. Hot. */
 static inline bool live_next_region(struct live_walk *w, struct live_event *ret)
 {
 	const uint8_t *at = w->at;
@@ -123,7 +128,8 @@ static inline bool live_next_region(struct live_walk *w, struct live_event *ret)
 	return true;
 }
 
-/* The same of kinds that have no more than one or two numbers, a double or a text: nothing has changed if it is none or longer, or near the end.  Hot. */
+/* The same of kinds that have no more than one or two numbers, a double or a text: nothing has
+ * changed if it is none or longer, or near the end. Hot. */
 bool coati_live_next_short(struct live_walk *w, struct live_event *ret);
 
 /* Entries of a SCHEMA batch: 1, 0, -EBADMSG. */
@@ -135,7 +141,8 @@ int coati_live_schema_next(struct live_walk *w, struct live_schema_entry *ret);
 /* Learn an entry: -EBADMSG when its letters are none of ours. */
 int coati_live_schema_add(struct live_schema *s, const struct live_schema_entry *entry);
 
-/* Addresses of a LIVE_STACK, innermost first: start with *pos = 0 and *address = 0. 1, 0, -EBADMSG. */
+/* Addresses of a LIVE_STACK, innermost first: start with *pos = 0 and *address = 0. 1, 0,
+ * -EBADMSG. */
 int coati_live_stack_next(const struct live_event *e, uint32_t *pos, uint64_t *address);
 /* States of a LIVE_TYPE: 1, 0, -EBADMSG. */
 int coati_live_state_next(const struct live_event *e, uint32_t *pos, struct live_text *ret_name,

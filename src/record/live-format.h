@@ -4,9 +4,11 @@
  * read by src/record/live-*.c. Little-endian numbers; a reader takes everything out once, checks
  * it, and believes nothing else.
  *
- *	mapping    a tmpfs file or memfd, one a process: header, sites, tasks, chunk directory, chunks
+ *	mapping    a tmpfs file or memfd, one a process: header, sites, tasks, chunk directory,
+ *	           chunks
  *	chunk      one or more batches, back to back
- *	batch      a header of 96 bytes and events of one thread (or tables); what travels in a recording
+ *	batch      a header of 96 bytes and events of one thread (or tables); what travels in a
+ *	           recording
  *	event      one byte of kind and size of the time, the time, arguments
  */
 #ifndef COATI_RECORD_LIVE_FORMAT_H
@@ -29,8 +31,8 @@ enum live_batch_kind {
 	LIVE_BATCH_SCHEMA, /* LIVE_SCHEMA: kinds of events with their arguments */
 	/* one LIVE_PROCESS, LIVE_CLOCK, resource types; first of a generation in a stream */
 	LIVE_BATCH_PROCESS,
-	/* what was open when the generation began: tasks and resources (LIVE_OPEN_*); the regions of
-	 * a thread are told in EVENTS batches of that thread */
+	/* what was open when the generation began: tasks and resources (LIVE_OPEN_*); the regions
+	 * of a thread are told in EVENTS batches of that thread */
 	LIVE_BATCH_STATUS,
 	LIVE_BATCH_LOSS, /* LIVE_LOST, each with its thread */
 	LIVE_BATCH_END,	 /* empty: the generation is complete */
@@ -53,8 +55,8 @@ struct live_batch {
 	uint16_t slot;	/* 0 ordinary, 1 signal handlers that interrupted an emit */
 	uint16_t flags; /* atomic: CLOSED is set last */
 	uint64_t base;	/* clock value from which the first time counts */
-	/* calibration pair at the begin: midpoint of two readings of the one clock around one of the
-	 * other; the end pair is 0 while the batch is open */
+	/* calibration pair at the begin: midpoint of two readings of the one clock around one of
+	 * the other; the end pair is 0 while the batch is open */
 	uint64_t pair_cycles, pair_ns;
 	uint64_t end_cycles, end_ns;
 	uint32_t pair_error_ns; /* half of the wider of the two readings */
@@ -63,8 +65,8 @@ struct live_batch {
 	uint32_t used;
 	uint32_t capacity; /* bytes behind the header that belong to this batch; used <= capacity */
 	uint32_t checksum; /* live_checksum() of the used bytes when closed, else 0 */
-	/* of the events: how many say nothing new, but define a string or a stack, name the stack of
-	 * the one before, or tell again what is open */
+	/* of the events: how many say nothing new, but define a string or a stack, name the stack
+	 * of the one before, or tell again what is open */
 	uint32_t told;
 };
 _Static_assert(sizeof(struct live_batch) == 96, "the head of a batch is 96 bytes");
@@ -80,7 +82,8 @@ static inline uint64_t live_mix(uint64_t state, uint64_t word)
 	return state ^ state >> 32;
 }
 
-/* The lanes have names, and are no array: of that compilers make vectors, whose multiplication is three times as slow. */
+/* The lanes have names, and are no array: of that compilers make vectors, whose multiplication is
+ * three times as slow. */
 struct live_lanes {
 	uint64_t a, b, c, d;
 };
@@ -115,8 +118,8 @@ static inline uint32_t live_checksum(const void *bytes, size_t size)
 /* ---- events ---- */
 
 /* First byte: kind in bits 0-4, size of the time less one in bits 5-7. Then the time since the
- * event before (in units of the batch's clock), little-endian, 1 to 8 bytes; in batches that are not
- * EVENTS it is one byte, 0. Then the arguments that the schema lists, one letter each:
+ * event before (in units of the batch's clock), little-endian, 1 to 8 bytes; in batches that are
+ * not EVENTS it is one byte, 0. Then the arguments that the schema lists, one letter each:
  *   v  unsigned LEB128, at most 10 bytes		z  the same, zigzag
  *   t  site number (v)					k  stack number (v)
  *   s  string: v; bit 0 set: number of an interned string in the bits above; clear: the bits above
@@ -152,21 +155,25 @@ enum live_kind {
 	LIVE_SAMPLE,	   /* k v: CPU nanoseconds that it stands for; stack 0: none */
 	LIVE_LABELS,  /* b: the whole set from now on: {v key size, key, v value size, value}* */
 	LIVE_STACKED, /* k: the stack of the event before it in this batch; its time is 0 */
-	LIVE_OPEN_REGION, /* v t v v: tid, site, depth from 0, begun so many units before the base */
+	/* v t v v: tid, site, depth from 0, begun so many units before the base */
+	LIVE_OPEN_REGION,
 	/* t v v v: site, id, parent, begun so many units before the base. In STATUS batches, and in
-	 * EVENTS batches before the end of a task that began in an earlier generation; may repeat */
+	 * EVENTS batches before the end of a task that began in an earlier generation; may repeat
+	 */
 	LIVE_OPEN_TASK,
-	/* v v: tid, task that it works on. In an EVENTS batch the state of the thread's slot is told
-	 * anew from here: no region is open but those that follow as LIVE_OPEN_REGION */
+	/* v v: tid, task that it works on. In an EVENTS batch the state of the thread's slot is
+	 * told anew from here: no region is open but those that follow as LIVE_OPEN_REGION */
 	LIVE_OPEN_ENTER,
 	LIVE_OPEN_RESOURCE, /* v v v s: type, id, state, name; in STATUS and EVENTS, may repeat */
 	LIVE_LOST,   /* v v v v v: tid, slot, events, first and last time in CLOCK_MONOTONIC ns */
 	LIVE_STRING, /* v v b: number, size before it was cut (0: whole), bytes */
-	LIVE_STACK, /* v v: number, n; then n times z: address less the one before; innermost first */
+	/* v v: number, n; then n times z: address less the one before; innermost first */
+	LIVE_STACK,
 	LIVE_SITE, /* v v v s s s s s: number, kind, line, name, category, file, function, fields */
 	LIVE_TYPE, /* v s v: number, name, n states; then n times s, v: name, set of next states */
 	LIVE_PROCESS, /* v v v b s s: pid, uid, start ticks, boot id (16 bytes), comm, executable */
-	LIVE_CLOCK, /* v v v v v v: source, mult, shift, error ns, realtime ns at pair_ns, period ns */
+	/* v v v v v v: source, mult, shift, error ns, realtime ns at pair_ns, period ns */
+	LIVE_CLOCK,
 	LIVE_MORE, /* for later: u8 kind, b */
 };
 /* In LIVE_BATCH_SCHEMA each entry is this byte (there is no padding there), then v kind, s name, s
@@ -213,9 +220,9 @@ struct live_map {
 	uint64_t watcher; /* atomic: pid of that recorder, 0 none */
 };
 
-/* Where a chunk stands. Batches lie in it back to back, each in sizeof(struct live_batch) + capacity
- * bytes, up to `used`; any of them may be open. A reader takes `turn`, copies, and takes it again: another value means that
- * the chunk was given to somebody else meanwhile. */
+/* Where a chunk stands. Batches lie in it back to back, each in sizeof(struct live_batch) +
+ * capacity bytes, up to `used`; any of them may be open. A reader takes `turn`, copies, and takes
+ * it again: another value means that the chunk was given to somebody else meanwhile. */
 struct live_chunk {
 	/* atomic: times that the chunk was taken, two steps each: odd while it is being reset */
 	uint64_t turn;

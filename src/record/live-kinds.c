@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The kinds of live events by name, with their arguments: what a reader knows, and what a writer tells in its schema. */
+/* The kinds of live events by name, with their arguments: what a reader knows, and what a writer
+ * tells in its schema. */
 #include "record/live-decode.h"
 
 /* Letters behind the v of a count ('*'): the rest of the event is read by a function of its own. */

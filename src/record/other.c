@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records other than samples: a handful of numbers, perhaps a text, and behind them the identity trailer, which is found
- * from the end of the record and never from the end of the text. In: a record and the format of its event. Out: the
- * fields, pointers into the record.
+ * Records other than samples: a handful of numbers, perhaps a text, and behind them the identity
+ * trailer, which is found from the end of the record and never from the end of the text. In: a
+ * record and the format of its event. Out: the fields, pointers into the record.
  */
 #include "record/decode.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers and paddings by hand: this runs several times for each tracepoint record, and libc's printf is ten times slower. */
+/* Numbers and paddings by hand: this runs several times for each tracepoint record, and libc's
+ * printf is ten times slower. */
 #include "record/output.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text into a caller's buffer. Like snprintf the length keeps growing past the end, so that the caller learns what would
- * have been needed; what does not fit is not written.
+ * Text into a caller's buffer. Like snprintf the length keeps growing past the end, so that the
+ * caller learns what would have been needed; what does not fit is not written.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The format string of a print format: which conversions it has, which arguments they take, and what they print. The
- * kernel's own extensions of %p are known as far as a record holds what they print.
+ * The format string of a print format: which conversions it has, which arguments they take, and
+ * what they print. The kernel's own extensions of %p are known as far as a record holds what they
+ * print.
  */
 #include "record/print.h"
 
@@ -23,7 +24,7 @@ struct parsing {
 		hidden[FIELD_WORDS]; /* fields in arguments that can (not) be printed */
 };
 
-/* ---- taking apart ------------------------------------------------------------------------------------------------ */
+/* ---- taking apart ---- */
 
 static int next_argument(struct parsing *s, const struct expr **ret)
 {
@@ -165,7 +166,8 @@ static int parse_conversion(struct parsing *s, const char **at, struct print_ite
 	return r ? r : check_value(c, item->value);
 }
 
-/* Up to the next conversion, which is part of it. Two percent signs are one, and end a piece of text. */
+/* Up to the next conversion, which is part of it. Two percent signs are one, and end a piece of
+ * text. */
 static int parse_item(struct parsing *s, const char **at, const char *end, struct print_item *item)
 {
 	const char *percent = memchr(*at, '%', (size_t)(end - *at));
@@ -233,9 +235,10 @@ int coati_print_parse(const struct coati_tp_format *format, struct arena *arena,
 	return r;
 }
 
-/* ---- printing ---------------------------------------------------------------------------------------------------- */
+/* ---- printing ---- */
 
-/* Bytes are texts too: up to their first zero. A number is an address at which a text was, in another memory. */
+/* Bytes are texts too: up to their first zero. A number is an address at which a text was, in
+ * another memory. */
 static bool print_string(const struct print_item *item, const struct coati_payload *p,
 			 struct output *o)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records as they lie in memory: cut them off one after the other, and find the id and the time that they carry without
- * taking them apart.
+ * Records as they lie in memory: cut them off one after the other, and find the id and the time
+ * that they carry without taking them apart.
  */
 #include <coati/record.h>
 
@@ -10,7 +10,8 @@
 extern inline int coati_raw_next(const uint8_t **bytes, size_t *left, uint32_t swap,
 				 struct coati_raw *ret);
 
-/* The word at @pos of a sample's body or @end bytes before the end of another record of the kernel. */
+/* The word at @pos of a sample's body or @end bytes before the end of another record of the
+ * kernel. */
 static int word_at(const struct coati_raw *raw, int32_t pos, int32_t end, uint64_t *ret)
 {
 	int32_t size = raw->size - COATI_RAW_HEADER;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples: the one record that comes by the million. In: a record and the format of its event. Out: the fields, pointers
- * into the record. The fields of 8 bytes in front are checked by one comparison and then loaded without any; that code is
- * made several times for the commonest formats, so that nothing is asked which is known.
+ * Samples: the one record that comes by the million. In: a record and the format of its event. Out:
+ * the fields, pointers into the record. The fields of 8 bytes in front are checked by one
+ * comparison and then loaded without any; that code is made several times for the commonest
+ * formats, so that nothing is asked which is known.
  */
 #include "record/decode.h"
 
@@ -128,7 +129,8 @@ static void back_fields(struct cursor *c, const struct coati_sample_format *fmt,
 		ret->aux = sized_bytes(c, &ret->aux_size);
 }
 
-/* Two fields of 4 bytes, into @ret and the field behind it: each has its own byte order, and in ours they are one word. */
+/* Two fields of 4 bytes, into @ret and the field behind it: each has its own byte order, and in
+ * ours they are one word. */
 ALWAYS_INLINE void load_pair(const uint8_t *p, bool swap, uint32_t *ret)
 {
 	uint32_t pair[2] = { load_u32(p, swap), load_u32(p + 4, swap) };
@@ -140,7 +142,8 @@ _Static_assert(offsetof(struct coati_identity, tid) == offsetof(struct coati_ide
 			       offsetof(struct coati_identity, cpu) + 4,
 	       "load_pair() writes both");
 
-/* The fields of 8 bytes in front; the caller knows that they are there. NULL: two ids that differ, else the place behind. */
+/* The fields of 8 bytes in front; the caller knows that they are there. NULL: two ids that differ,
+ * else the place behind. */
 ALWAYS_INLINE const uint8_t *front_fields(const uint8_t *p, uint64_t type, struct coati_record *ret,
 					  bool swap)
 {
@@ -268,8 +271,8 @@ static __attribute__((noinline)) int decode_any(const struct coati_raw *raw,
 	return c.bad ? -EBADMSG : finish(c.at, c.end, ret);
 }
 
-/* A sample in our byte order with no fields but those in front, CALLCHAIN and RAW. Where @type is a constant, the compiler
- * folds all questions away. */
+/* A sample in our byte order with no fields but those in front, CALLCHAIN and RAW. Where @type is a
+ * constant, the compiler folds all questions away. */
 ALWAYS_INLINE int decode_plain(const struct coati_raw *raw, uint64_t type, size_t front_size,
 			       struct coati_record *ret)
 {
@@ -305,7 +308,8 @@ ALWAYS_INLINE int decode_plain(const struct coati_raw *raw, uint64_t type, size_
 #define DECODE_PLAIN(type) \
 	decode_plain(raw, type, 8 * __builtin_popcountll((type)&LAYOUT_FRONT_BITS), ret)
 
-/* No call is made on the way that most samples take, and the others leave by a jump: no register needs saving. */
+/* No call is made on the way that most samples take, and the others leave by a jump: no register
+ * needs saving. */
 int coati_record_decode(const struct coati_raw *raw, const struct coati_sample_format *fmt,
 			struct coati_record *ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a record to its event: ids and attrs come in, and for each record the number of the event whose format decodes
- * it goes out. Where the id stands must be known before the format is: therefore all events must have it at one
- * place, which the table works out as events are added.
+ * From a record to its event: ids and attrs come in, and for each record the number of the event
+ * whose format decodes it goes out. Where the id stands must be known before the format is:
+ * therefore all events must have it at one place, which the table works out as events are added.
  */
 #include <errno.h>
 

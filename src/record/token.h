@@ -34,5 +34,6 @@ struct token {
 int coati_token_next(const char **at, struct token *ret);
 /* The value of a number or character and the type that C gives it. */
 int coati_token_number(const struct token *t, uint64_t *ret, struct ctype *ret_type);
-/* A string literal and those that stand right behind it, escapes resolved, terminated; *@at is left behind them. */
+/* A string literal and those that stand right behind it, escapes resolved, terminated; *@at is left
+ * behind them. */
 int coati_token_string(const char **at, struct arena *arena, const char **ret, uint32_t *ret_len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One tracepoint: its format file comes in once, payloads come in by the million, and go out field by field or as the line
- * that the kernel would print.
+ * One tracepoint: its format file comes in once, payloads come in by the million, and go out field
+ * by field or as the line that the kernel would print.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values that stay in the bytes of their record until somebody asks: numbers, counts of a read, branches, registers, and
- * the word that tells where data came from. In: a view made by the decoder. Out: numbers in our byte order.
+ * Values that stay in the bytes of their record until somebody asks: numbers, counts of a read,
+ * branches, registers, and the word that tells where data came from. In: a view made by the
+ * decoder. Out: numbers in our byte order.
  */
 #include <errno.h>
 
@@ -35,7 +36,8 @@ int coati_read_block_get(const struct coati_read_block *b, uint64_t i, struct co
 
 	if (i >= b->nr)
 		return -EINVAL;
-	/* A group has its count in front of the times; a single value stands in front of them itself. */
+	/* A group has its count in front of the times; a single value stands in front of them
+	 * itself. */
 	if (b->format & COATI_READ_GROUP) {
 		at = (uint32_t)(1 + times + i * words);
 		rest = at + 1;
@@ -49,8 +51,9 @@ int coati_read_block_get(const struct coati_read_block *b, uint64_t i, struct co
 	return 0;
 }
 
-/* A C bitfield starts at the lowest bit on a little-endian machine and at the highest on a big-endian one, and the
- * bits inside each field keep their order. Moving field by field is therefore its own inverse. */
+/* A C bitfield starts at the lowest bit on a little-endian machine and at the highest on a
+ * big-endian one, and the bits inside each field keep their order. Moving field by field is
+ * therefore its own inverse. */
 static uint64_t mirror_fields(uint64_t word, const uint8_t *widths, size_t nr)
 {
 	uint64_t out = 0;

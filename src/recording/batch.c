@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches of ours inside a recording: RAW samples of a software dummy event, which every reader of perf.data skips or shows as
- * samples without an address. docs/formats/perf-data.md has the bytes.
+ * Batches of ours inside a recording: RAW samples of a software dummy event, which every reader of
+ * perf.data skips or shows as samples without an address. docs/formats/perf-data.md has the bytes.
  */
 #include <coati/recording.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes of a recording in memory. Input is read into chunks; records stay where they were read, and a chunk is
- * used again once no record in it is waiting any more. So nothing is copied for the sake of ordering, and memory is bounded
- * by what waits, not by the file. (A file is read, not mapped: a mapping would raise SIGBUS when somebody truncates the
- * file, and its pages would count as ours.)
+ * Bytes of a recording in memory. Input is read into chunks; records stay where they were read, and
+ * a chunk is used again once no record in it is waiting any more. So nothing is copied for the sake
+ * of ordering, and memory is bounded by what waits, not by the file. (A file is read, not mapped: a
+ * mapping would raise SIGBUS when somebody truncates the file, and its pages would count as ours.)
  */
 #pragma once
 
@@ -27,12 +27,14 @@ struct chunk_pool {
 	struct chunk *free;
 	size_t live_bytes; /* of all chunks that are not free */
 	size_t max_bytes;
-	bool urgent; /* the ceiling does not hold now: whoever asks has nothing that could be given back */
+	/* the ceiling does not hold now: whoever asks has nothing that could be given back */
+	bool urgent;
 };
 
 void coati_chunk_pool_init(struct chunk_pool *p, size_t max_bytes);
 void coati_chunk_pool_fini(struct chunk_pool *p);
-/* A chunk with room for at least @size bytes and one user; NULL when out of memory or over the ceiling (not when it is urgent). */
+/* A chunk with room for at least @size bytes and one user; NULL when out of memory or over the
+ * ceiling (not when it is urgent). */
 struct chunk *coati_chunk_get(struct chunk_pool *p, size_t size);
 /* One user less; the last one gives it back. NULL is fine. */
 void coati_chunk_put(struct chunk_pool *p, struct chunk *c);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading what stands around the data of a perf.data file: header, attrs with their ids, feature sections. */
+/* Reading what stands around the data of a perf.data file: header, attrs with their ids, feature
+ * sections. */
 #include "recording/header.h"
 
 #include <errno.h>
@@ -51,7 +52,8 @@ int coati_header_parse(const uint8_t *bytes, size_t size, struct file_header *re
 	else if (!memcmp(magic, "PERFFILE", 8) || !memcmp(magic, "ELIFFREP", 8))
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"a perf.data of version 1 (before 2009), which nobody reads any more: record again");
+			"a perf.data of version 1 (before 2009), which nobody reads any more: "
+			"record again");
 	else if (memcmp(magic, "PERFILE2", 8))
 		return coati_fail(err, -EBADMSG,
 				  "not a recording: it does not begin with PERFILE2");
@@ -81,7 +83,8 @@ struct source {
 	struct model *model;
 };
 
-/* A section of the file into the arena. -EBADMSG when it lies outside or is larger than @max, -ENOMEM. */
+/* A section of the file into the arena. -EBADMSG when it lies outside or is larger than @max,
+ * -ENOMEM. */
 static int load(const struct source *from, struct file_section s, uint64_t max, const uint8_t **ret)
 {
 	uint8_t *p;
@@ -131,7 +134,8 @@ static int read_events(const struct source *from, const struct file_header *h,
 	if (r < 0)
 		return coati_fail(
 			err, r,
-			"the list of events (%llu bytes at byte %llu) lies outside the file of %llu bytes",
+			"the list of events (%llu bytes at byte %llu) lies outside the file of "
+			"%llu bytes",
 			(unsigned long long)h->attrs.size, (unsigned long long)h->attrs.offset,
 			(unsigned long long)from->file_size);
 	for (uint32_t i = 0; cursor_left(&c) >= h->attr_size; i++) {
@@ -141,7 +145,8 @@ static int read_events(const struct source *from, const struct file_header *h,
 		if (r < 0)
 			return coati_fail(
 				err, r,
-				"event %u of the header, at byte %llu, is malformed: its attributes or ids lie outside the file, or there are too many",
+				"event %u of the header, at byte %llu, is malformed: its "
+				"attributes or ids lie outside the file, or there are too many",
 				i, (unsigned long long)(h->attrs.offset + i * h->attr_size));
 	}
 	return 0;
@@ -152,7 +157,8 @@ struct section_list {
 	uint64_t bits[4];
 };
 
-/* What a recorder wrote before the records; while it runs, and after it was killed, there is nothing behind them. */
+/* What a recorder wrote before the records; while it runs, and after it was killed, there is
+ * nothing behind them. */
 static bool find_foreword(int fd, uint64_t file_size, const struct file_header *h,
 			  struct section_list *ret)
 {
@@ -222,7 +228,8 @@ static void read_features(const struct source *from, const struct file_header *h
 	if (r < 0) {
 		coati_damage_add(
 			damage, r,
-			"the list of sections (%llu bytes at byte %llu) %s of %llu bytes; names and facts are missing",
+			"the list of sections (%llu bytes at byte %llu) %s of %llu bytes; names "
+			"and facts are missing",
 			(unsigned long long)table.size, (unsigned long long)table.offset,
 			r == -ENOMEM ? "does not fit into the memory for it, in the file"
 				     : "lies outside the file",

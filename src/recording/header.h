@@ -23,10 +23,11 @@ struct file_header {
 	uint64_t features[4];
 };
 
-/* From the first bytes of a file: 16 are enough for a pipe, else all HEADER_FILE_BYTES. -ENODATA: more are needed. */
+/* From the first bytes of a file: 16 are enough for a pipe, else all HEADER_FILE_BYTES. -ENODATA:
+ * more are needed. */
 int coati_header_parse(const uint8_t *bytes, size_t size, struct file_header *ret,
 		       struct coati_error *err);
-/* Read events and feature sections of the file @fd of @file_size bytes into @m. Damage in a section costs that section
- * alone; @damage tells of them. */
+/* Read events and feature sections of the file @fd of @file_size bytes into @m. Damage in a section
+ * costs that section alone; @damage tells of them. */
 int coati_header_read(int fd, uint64_t file_size, const struct file_header *h, struct model *m,
 		      struct damage *damage, struct coati_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Chunks are filled to their end by large reads; the start of a record that does not fit moves to the next chunk. */
+/* Chunks are filled to their end by large reads; the start of a record that does not fit moves to
+ * the next chunk. */
 #include "recording/input.h"
 
 #include <errno.h>
@@ -146,8 +147,8 @@ int coati_input_next(struct input *in, struct input_record *ret)
 	return 1;
 }
 
-/* The next @size bytes to @to, or nowhere when it is NULL. Not through a chunk: there may be none to be had, and what was taken cannot be
- * put back. */
+/* The next @size bytes to @to, or nowhere when it is NULL. Not through a chunk: there may be none
+ * to be had, and what was taken cannot be put back. */
 static int take_bytes(struct input *in, uint8_t *to, uint64_t size)
 {
 	uint8_t nowhere[4096];

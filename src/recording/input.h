@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stream of records out of a descriptor or out of bytes that are pushed in (what a compressed record held). Gives
- * whole records, each inside one chunk.
+ * A stream of records out of a descriptor or out of bytes that are pushed in (what a compressed
+ * record held). Gives whole records, each inside one chunk.
  */
 #pragma once
 
@@ -34,19 +34,21 @@ struct input_record {
 
 void coati_input_init(struct input *in, struct chunk_pool *pool, int fd, bool seekable);
 void coati_input_fini(struct input *in);
-/* 1 and a whole record, 0 nothing more (pushed input: push more; a file: its end), -ENODATA the file ends in mid-record,
- * -EBADMSG a header that cannot be, -ENOBUFS too much waits (deliver, then call again), -ENOMEM, or what read(2) said. */
+/* 1 and a whole record, 0 nothing more (pushed input: push more; a file: its end), -ENODATA the
+ * file ends in mid-record, -EBADMSG a header that cannot be, -ENOBUFS too much waits (deliver, then
+ * call again), -ENOMEM, or what read(2) said. */
 int coati_input_next(struct input *in, struct input_record *ret);
 /* The next @size bytes, which are data behind a record's end, to @to. -ENODATA: there are fewer. */
 int coati_input_copy(struct input *in, void *to, size_t size);
-/* Whether the @size bytes behind the record that was given last are there already; a pipe says yes and waits for them. */
+/* Whether the @size bytes behind the record that was given last are there already; a pipe says yes
+ * and waits for them. */
 bool coati_input_has(const struct input *in, uint64_t size);
 /* The record that was given last, of @size bytes, was not taken: give it again. */
 void coati_input_back(struct input *in, size_t size);
 /* Skip @size bytes. */
 int coati_input_skip(struct input *in, uint64_t size);
-/* Room for @size bytes at the end of a pushed input, to be filled by the caller; -ENOBUFS as above. Ask before the bytes are taken
- * from where they come. */
+/* Room for @size bytes at the end of a pushed input, to be filled by the caller; -ENOBUFS as above.
+ * Ask before the bytes are taken from where they come. */
 int coati_input_room(struct input *in, size_t size, void **ret);
 /* So many of them are filled. */
 void coati_input_pushed(struct input *in, size_t size);

@@ -78,8 +78,9 @@ static uint64_t reverse_bits_in_bytes(uint64_t v)
 	return (v & 0x0f0f0f0f0f0f0f0fu) << 4 | (v >> 4 & 0x0f0f0f0f0f0f0f0fu);
 }
 
-/* Compilers number bitfields from the other end on the other byte order: the word must not be swapped as a number, but the
- * bits in each of its bytes. The one field of two bits comes out with its bits exchanged. */
+/* Compilers number bitfields from the other end on the other byte order: the word must not be
+ * swapped as a number, but the bits in each of its bytes. The one field of two bits comes out with
+ * its bits exchanged. */
 static uint64_t swapped_flags(uint64_t as_number)
 {
 	uint64_t v = reverse_bits_in_bytes(__builtin_bswap64(as_number));
@@ -164,13 +165,15 @@ int coati_model_add_event(struct model *m, const struct coati_attr *attr, struct
 	r = e->name ? coati_format_table_add(m->table, attr) : -ENOMEM;
 	for (uint64_t i = 0; r >= 0 && i < nr; i++) {
 		r = coati_format_table_id(m->table, copy[i], index);
+		/* the first one keeps it; a contradicting file does not stop us */
 		if (r == -EEXIST)
-			r = 0; /* the first one keeps it; a contradicting file does not stop us */
+			r = 0;
 	}
 	return r < 0 ? r : 0;
 }
 
-/* u32 length, then that many bytes, zero-padded: a terminated copy. The terminator is not trusted. */
+/* u32 length, then that many bytes, zero-padded: a terminated copy. The terminator is not
+ * trusted. */
 static const char *get_string(struct model *m, struct cursor *c)
 {
 	uint32_t size = cursor_u32(c);
@@ -219,8 +222,8 @@ static struct coati_recording_event *event_with_id(struct model *m, uint64_t id)
 	return coati_format_table_find_id(m->table, id, &index) == 0 ? &m->events.v[index] : NULL;
 }
 
-/* Names of the events: in the order of the attrs, checked by their ids where they have some. In a pipe the section may be the
- * only place of the ids. */
+/* Names of the events: in the order of the attrs, checked by their ids where they have some. In a
+ * pipe the section may be the only place of the ids. */
 static void read_event_desc(struct model *m, struct cursor *c)
 {
 	uint32_t nr = cursor_u32(c), attr_size = cursor_u32(c);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recording says about itself, whichever way it came: from the header and sections of a file, or from the records
- * at the front of a pipe. Everything lives in one arena and stays until the recording is closed.
+ * What a recording says about itself, whichever way it came: from the header and sections of a
+ * file, or from the records at the front of a pipe. Everything lives in one arena and stays until
+ * the recording is closed.
  */
 #pragma once
 
@@ -53,13 +54,15 @@ void coati_damage_add(struct damage *d, int code, const char *fmt, ...) COATI_PR
 int coati_model_init(struct model *m);
 void coati_model_fini(struct model *m);
 
-/* An attr as it lies in a file, @size bytes: cut or zero-extended to ours, byte order and flag bits set right. */
+/* An attr as it lies in a file, @size bytes: cut or zero-extended to ours, byte order and flag bits
+ * set right. */
 int coati_model_attr(struct cursor *c, size_t size, struct coati_attr *ret);
 /* A new event with the ids that the rest of @ids holds (8 bytes each). */
 int coati_model_add_event(struct model *m, const struct coati_attr *attr, struct cursor *ids);
 /* What a feature section is called, "?" for one that we do not know. */
 const char *coati_model_feature_name(uint32_t bit);
-/* A feature section has come; the bytes stay valid. Malformed ones are kept as bytes and otherwise ignored: -EBADMSG. */
+/* A feature section has come; the bytes stay valid. Malformed ones are kept as bytes and otherwise
+ * ignored: -EBADMSG. */
 int coati_model_feature(struct model *m, uint32_t bit, const uint8_t *bytes, uint64_t size);
 /* An EVENT_UPDATE record. */
 int coati_model_event_update(struct model *m, struct cursor *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The waiting entries are one array; it is sorted by a natural merge sort when a round ends, which costs one pass over
- * runs that are sorted already, as the records of one ring are.
+ * The waiting entries are one array; it is sorted by a natural merge sort when a round ends, which
+ * costs one pass over runs that are sorted already, as the records of one ring are.
  */
 #include "recording/order.h"
 
@@ -16,7 +16,8 @@
 
 void coati_order_init(struct order *o, size_t window_bytes)
 {
-	/* two arrays of them, which may be a third longer than what waits: not more than the window again */
+	/* two arrays of them, which may be a third longer than what waits: not more than the window
+	 * again */
 	*o = (struct order){ .max_entries = window_bytes / (3 * sizeof(struct order_entry)) };
 	if (o->max_entries < FIRST_CAP)
 		o->max_entries = FIRST_CAP;
@@ -185,8 +186,8 @@ struct order_entry *coati_order_next(struct order *o)
 		e->flags |= COATI_RECORDING_ITEM_LATE;
 	else
 		o->delivered = e->time;
+	/* e stays valid: nothing is written over it before the next call */
 	if (o->at == o->len)
-		o->at = o->ready = o->len =
-			0; /* e stays valid: nothing is written over it before the next call */
+		o->at = o->ready = o->len = 0;
 	return e;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Putting records in the order of their times. A perf.data file holds the records of each ring in order, ring after ring,
- * and a FINISHED_ROUND after each turn: at such a mark everything up to the largest time seen at the mark before can be
- * delivered. Records without a time come ahead of everything that waits, as in perf: they are facts about what is there
- * already, and a recorder that tells its mappings at the end tells them for the samples before. A record older than what was
- * delivered already is delivered at once and flagged late; nothing is dropped. When more waits than the window allows, the
- * older half is delivered as if a round had ended.
+ * Putting records in the order of their times. A perf.data file holds the records of each ring in
+ * order, ring after ring, and a FINISHED_ROUND after each turn: at such a mark everything up to the
+ * largest time seen at the mark before can be delivered. Records without a time come ahead of
+ * everything that waits, as in perf: they are facts about what is there already, and a recorder
+ * that tells its mappings at the end tells them for the samples before. A record older than what
+ * was delivered already is delivered at once and flagged late; nothing is dropped. When more waits
+ * than the window allows, the older half is delivered as if a round had ended.
  */
 #pragma once
 
@@ -50,5 +51,6 @@ void coati_order_end(struct order *o);
 /* More waits than the window allows: the older half may go. */
 bool coati_order_crowded(const struct order *o);
 void coati_order_relieve(struct order *o);
-/* The next that may be delivered, or NULL. The caller owns its use of the chunk. Lives until the next call. */
+/* The next that may be delivered, or NULL. The caller owns its use of the chunk. Lives until the
+ * next call. */
 struct order_entry *coati_order_next(struct order *o);

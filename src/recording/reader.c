@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a recording and handing out its records. A directory (perf record --threads) has a file `data` with the header and files
- * `data.0`, `data.1` ... of records; they are merged by time.
+ * Opening a recording and handing out its records. A directory (perf record --threads) has a file
+ * `data` with the header and files `data.0`, `data.1` ... of records; they are merged by time.
  */
 #include <coati/recording.h>
 
@@ -80,8 +80,8 @@ static int read_start(int fd, bool seekable, uint8_t *buf, size_t *ret_size)
 	return 0;
 }
 
-/* How far the records go. A recorder that was killed leaves a size of 0, or the size at its last round; and no sections, or those
- * that it meant to write, of which @damage tells. */
+/* How far the records go. A recorder that was killed leaves a size of 0, or the size at its last
+ * round; and no sections, or those that it meant to write, of which @damage tells. */
 static void set_data_range(struct coati_recording *r, const struct file_header *h,
 			   uint64_t file_size, const struct damage *damage)
 {
@@ -114,7 +114,8 @@ static int start_file(struct coati_recording *r, int fd, const struct file_heade
 	if (h->data.offset > (uint64_t)st.st_size)
 		return coati_fail(
 			err, -EBADMSG,
-			"%s: the header says that records begin at byte %llu, but the file has %llu bytes",
+			"%s: the header says that records begin at byte %llu, but the file has "
+			"%llu bytes",
 			r->path, (unsigned long long)h->data.offset,
 			(unsigned long long)st.st_size);
 	n = coati_header_read(fd, (uint64_t)st.st_size, h, &r->shared.model, &damage, err);
@@ -143,7 +144,8 @@ static int start(struct coati_recording *r, int fd, struct coati_error *err)
 	if (n == 0 && !h.is_pipe && !seekable)
 		n = coati_fail(
 			err, -EOPNOTSUPP,
-			"this is a recording in file mode and cannot be read from a pipe: name the file instead");
+			"this is a recording in file mode and cannot be read from a pipe: name "
+			"the file instead");
 	if (n < 0) {
 		close(fd);
 		coati_error_prefix(err, "%s: ", r->path);
@@ -356,7 +358,8 @@ static int check_promise(struct coati_recording *r)
 		return 0;
 	return coati_fail(
 		&r->shared.err, -ENODATA,
-		"%s ends at byte %llu, but its header promises records up to byte %llu: it was cut; everything before was read",
+		"%s ends at byte %llu, but its header promises records up to byte %llu: it was "
+		"cut; everything before was read",
 		r->path, (unsigned long long)in->offset, (unsigned long long)in->end);
 }
 

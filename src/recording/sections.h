@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bodies of feature sections: the mirror of model.c. Each function appends to a strbuf, which fails by itself. */
+/* Bodies of feature sections: the mirror of model.c. Each function appends to a strbuf, which fails
+ * by itself. */
 #pragma once
 
 #include <stdint.h>

@@ -46,7 +46,7 @@ struct simpleperf_file {
 int coati_simpleperf_file(struct cursor *c, bool is_proto, struct simpleperf_file *ret);
 /* The next symbol of a file. 1, 0 at the end, -EBADMSG. */
 int coati_simpleperf_symbol(struct simpleperf_file *f, struct simpleperf_symbol *ret);
-/* The name of the event of that type and config out of the section META_INFO, its length in *ret_len;
- * NULL: it is not there. */
+/* The name of the event of that type and config out of the section META_INFO, its length in
+ * *ret_len; NULL: it is not there. */
 const char *coati_simpleperf_event(const uint8_t *bytes, size_t size, uint32_t type,
 				   uint64_t config, size_t *ret_len);

@@ -202,7 +202,8 @@ static int unpack_step(struct stream *s)
 		return coati_fail(
 			&s->shared->err, -E2BIG,
 			"%s unpacks to more than %llu bytes for each compressed one: it is broken, "
-			"or made to fill memory; COATI_UNPACK_MOST=NUMBER in the environment allows "
+			"or made to fill memory; COATI_UNPACK_MOST=NUMBER in the environment "
+			"allows "
 			"more; everything before was read",
 			s->name, (unsigned long long)s->shared->unpack_most);
 	/* a full output buffer may have left something inside the decompressor */
@@ -248,7 +249,8 @@ static int take(struct stream *s, const struct input_record *rec, uint32_t flags
 	return 0;
 }
 
-/* Read and take one record: 1, 0 at the end of what is there, negative error. *ret_type is its type. */
+/* Read and take one record: 1, 0 at the end of what is there, negative error. *ret_type is its
+ * type. */
 static int pump(struct stream *s, uint32_t *ret_type)
 {
 	struct input_record rec;
@@ -291,15 +293,15 @@ static void stop(struct stream *s, int r)
 	s->end = r ? r : 1;
 	coati_order_end(&s->order);
 	if (r == -ENODATA)
-		coati_fail(
-			err, r,
-			"%s stops in mid-record at byte %llu: it was cut, or is still being written; everything before was read",
-			s->name, at);
+		coati_fail(err, r,
+			   "%s stops in mid-record at byte %llu: it was cut, or is still being "
+			   "written; everything before was read",
+			   s->name, at);
 	else if (r == -EBADMSG)
-		coati_fail(
-			err, r,
-			"%s is damaged at byte %llu: no record can look like this; everything before was read",
-			s->name, at);
+		coati_fail(err, r,
+			   "%s is damaged at byte %llu: no record can look like this; everything "
+			   "before was read",
+			   s->name, at);
 	else if (r < 0 && !err->code)
 		coati_fail(err, r, "%s: reading at byte %llu: %m", s->name, at);
 }

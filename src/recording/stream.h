@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One file of a recording as a stream of records in order: input, decompression and ordering put together. A recording has one,
- * a directory recording several, which are merged.
+ * One file of a recording as a stream of records in order: input, decompression and ordering put
+ * together. A recording has one, a directory recording several, which are merged.
  */
 #pragma once
 
@@ -44,7 +44,9 @@ void coati_stream_init(struct stream *s, struct shared *shared, int fd, bool see
 void coati_stream_fini(struct stream *s);
 /* Make s->head the next record: 1, 0 at the end (s->end tells how it ended). */
 int coati_stream_peek(struct stream *s);
-/* Read up to the first record that is not about the recording itself: in a pipe the events come first. */
+/* Read up to the first record that is not about the recording itself: in a pipe the events come
+ * first. */
 void coati_stream_prime(struct stream *s);
-/* The length of the data behind a record that its header does not cover (TRACING_DATA, AUXTRACE), else 0. */
+/* The length of the data behind a record that its header does not cover (TRACING_DATA, AUXTRACE),
+ * else 0. */
 uint64_t coati_stream_behind(const struct coati_raw *raw);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Formats are found by the event's name, checked by its id; an event that was given another name is looked for in all of
- * tracefs.
+ * Formats are found by the event's name, checked by its id; an event that was given another name is
+ * looked for in all of tracefs.
  */
 #include "recording/tracing-writer.h"
 

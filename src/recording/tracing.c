@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tracing data blob: a copy of what tracefs says about the tracepoints of the recording. Only the format texts are
- * wanted; each begins with "name: ...\nID: N\n".
+ * The tracing data blob: a copy of what tracefs says about the tracepoints of the recording. Only
+ * the format texts are wanted; each begins with "name: ...\nID: N\n".
  */
 #include "recording/model.h"
 

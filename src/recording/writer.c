@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing a recording. In file mode an empty header, ids, attrs and a foreword go first, then records as they come, then the feature
- * sections and the header once more. In pipe mode everything is a record. Records of ours are gathered in a small buffer; spans of a ring
- * are written from where they lie, together with that buffer in one writev.
+ * Writing a recording. In file mode an empty header, ids, attrs and a foreword go first, then
+ * records as they come, then the feature sections and the header once more. In pipe mode everything
+ * is a record. Records of ours are gathered in a small buffer; spans of a ring are written from
+ * where they lie, together with that buffer in one writev.
  */
 #include <coati/recording.h>
 
@@ -89,8 +90,8 @@ static size_t whole_records(const struct iovec *iov, int nr, size_t size)
 	return at;
 }
 
-/* A write failed after @done bytes. Keep the whole records among them, and where the disk is full leave room for the sections
- * at the end, without which names and build ids would be missing. */
+/* A write failed after @done bytes. Keep the whole records among them, and where the disk is full
+ * leave room for the sections at the end, without which names and build ids would be missing. */
 static void cut_back(struct coati_writer *w, const struct iovec *iov, int nr, size_t done, int code)
 {
 	if (w->pipe)
@@ -398,8 +399,8 @@ int coati_writer_group(struct coati_writer *w, uint32_t leader, uint32_t nr_memb
 	return 0;
 }
 
-/* A record around a body; longer ones than 64 KiB do not exist. No padding: readers take what is left for more of
- * the same. */
+/* A record around a body; longer ones than 64 KiB do not exist. No padding: readers take what is
+ * left for more of the same. */
 static int write_body(struct coati_writer *w, uint32_t type, const struct strbuf *body)
 {
 	size_t size = 8 + body->len;
@@ -502,7 +503,8 @@ static void describe(struct coati_writer *w)
 
 #define UPDATE_NAME 2
 
-/* One record per event with its name: where the section that describes all of them is too long for a record. */
+/* One record per event with its name: where the section that describes all of them is too long for
+ * a record. */
 static int write_event_names(struct coati_writer *w)
 {
 	struct strbuf body = STRBUF_INIT(RECORD_MAX);
@@ -548,8 +550,8 @@ static int start_pipe(struct coati_writer *w)
 {
 	uint64_t head[2] = { UINT64_C(0x32454c4946524550), HEADER_PIPE_BYTES };
 	struct strbuf body = STRBUF_INIT(SECTION_MAX);
-	struct packer *packer =
-		TAKE_PTR(w->packer); /* what describes the stream is not compressed */
+	/* what describes the stream is not compressed */
+	struct packer *packer = TAKE_PTR(w->packer);
 	int r = write_plain(w, head, sizeof(head));
 
 	for (size_t i = 0; r == 0 && i < w->events.len; i++) {
@@ -609,8 +611,8 @@ static int write_header(struct coati_writer *w, uint64_t data_size, const uint64
 	return write_at(w, head, sizeof(head), 0);
 }
 
-/* Ids of all events, then the attrs that point to them, then all that is known about the recording: who is killed has no
- * time left to write it. */
+/* Ids of all events, then the attrs that point to them, then all that is known about the recording:
+ * who is killed has no time left to write it. */
 static int start_file(struct coati_writer *w)
 {
 	static const uint64_t none[4];
@@ -636,7 +638,8 @@ static int start_file(struct coati_writer *w)
 	return r < 0 ? r : write_header(w, 0, none);
 }
 
-/* A reader refuses attrs that are longer than those it knows, so write no longer ones than the fields in use need. */
+/* A reader refuses attrs that are longer than those it knows, so write no longer ones than the
+ * fields in use need. */
 static uint32_t needed_attr_bytes(const struct coati_writer *w)
 {
 	uint32_t bytes = offsetof(struct coati_attr, config3);
@@ -835,7 +838,8 @@ int coati_writer_close(struct coati_writer **wp, struct coati_error *err)
 	if (!w)
 		return 0;
 	stopped = w->failed;
-	/* the ceiling is for records, and a full disk was left some room: the sections that explain them still go in */
+	/* the ceiling is for records, and a full disk was left some room: the sections that explain
+	 * them still go in */
 	if (stopped == -EFBIG || stopped == -ENOSPC) {
 		w->failed = 0;
 		w->max_bytes = 0;

@@ -31,7 +31,8 @@ static int load(struct zstd_calls *ret, struct coati_error *err)
 	if (!lib)
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"compressed recordings need libzstd.so.1, which is not installed: apt install libzstd1");
+			"compressed recordings need libzstd.so.1, which is not installed: apt "
+			"install libzstd1");
 	*(void **)&ret->create_d = dlsym(lib, "ZSTD_createDCtx");
 	*(void **)&ret->free_d = dlsym(lib, "ZSTD_freeDCtx");
 	*(void **)&ret->decompress = dlsym(lib, "ZSTD_decompressStream");
@@ -136,7 +137,8 @@ static int not_built(struct coati_error *err)
 {
 	return coati_fail(
 		err, -EOPNOTSUPP,
-		"this coati was built without zstd: compressed recordings need a build with -Dzstd=enabled");
+		"this coati was built without zstd: compressed recordings need a build with "
+		"-Dzstd=enabled");
 }
 
 int coati_unpacker_new(struct unpacker **ret, struct coati_error *err)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AUX areas: a second ring of raw bytes that a PMU writes (instruction traces). Head and tail are in the control page and
- * follow the same order as those of the data; there are no records in it, AUX records in the data ring tell what is where.
- * In overwrite mode the head is the only truth: the oldest byte lies right behind it.
+ * AUX areas: a second ring of raw bytes that a PMU writes (instruction traces). Head and tail are
+ * in the control page and follow the same order as those of the data; there are no records in it,
+ * AUX records in the data ring tell what is where. In overwrite mode the head is the only truth:
+ * the oldest byte lies right behind it.
  */
 #include "ring/ring.h"
 

@@ -9,8 +9,9 @@
  * written to its end. It does so within one section of RCU, so that a caller who has stopped the
  * writers can wait for the end of the last one.
  *
- * The walk ends at the oldest whole record. Where the end was made by overwriting, a record that crosses it is the normal
- * case; where it is the head of the snapshot before, or the very start, it is damage.
+ * The walk ends at the oldest whole record. Where the end was made by overwriting, a record that
+ * crosses it is the normal case; where it is the head of the snapshot before, or the very start, it
+ * is damage.
  */
 #include "ring/ring.h"
 
@@ -25,8 +26,8 @@
 #include "ring/shared.h"
 
 #define MARGIN_LEAST 4096u
-#define MARGIN_NESTED \
-	4u /* a task, a soft and a hard interrupt and an NMI can be at it on one CPU */
+/* a task, a soft and a hard interrupt and an NMI can be at it on one CPU */
+#define MARGIN_NESTED 4u
 
 static void copy_straight(struct coati_ring *ring, uint64_t head)
 {
@@ -52,7 +53,8 @@ static void measure(struct coati_ring *ring)
 	}
 }
 
-/* How much may be under a pen: of writers that go on, or of those that were at it when they were paused. */
+/* How much may be under a pen: of writers that go on, or of those that were at it when they were
+ * paused. */
 static uint64_t margin(const struct coati_ring *ring, bool writing)
 {
 	uint64_t bytes = MARGIN_NESTED * ring->largest, half = (ring->mask + 1) / 2;

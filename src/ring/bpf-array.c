@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What BPF programs put out with bpf_perf_event_output: one bpf-output event and ring per online CPU, entered into the map
- * at the CPU's own number, and a reader over them. CPUs that are offline have no entry; those past the map's end cannot have
- * one and are counted. Pausing takes the entries out: programs are refused, and an intended gap is no loss.
+ * What BPF programs put out with bpf_perf_event_output: one bpf-output event and ring per online
+ * CPU, entered into the map at the CPU's own number, and a reader over them. CPUs that are offline
+ * have no entry; those past the map's end cannot have one and are counted. Pausing takes the
+ * entries out: programs are refused, and an intended gap is no loss.
  *
- * The map's descriptor is duplicated: the kernel drops the entries when the file through which they were made is closed.
+ * The map's descriptor is duplicated: the kernel drops the entries when the file through which they
+ * were made is closed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -200,7 +202,8 @@ static int add_to_reader(struct coati_bpf_array *a, uint32_t cpu, int fd, struct
 		.ring = {
 			.size = sizeof(o.ring),
 			.data_bytes = a->opts.data_bytes,
-			.kind = a->opts.flags & COATI_BPF_ARRAY_BACKWARD ? COATI_RING_BACKWARD : COATI_RING_FORWARD,
+			.kind = a->opts.flags & COATI_BPF_ARRAY_BACKWARD ? COATI_RING_BACKWARD
+									 : COATI_RING_FORWARD,
 			.flags = a->opts.ring_flags,
 			.key = (int32_t)cpu,
 			.raw_offset = a->raw_offset,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bpf(2) with zeroed attributes of exactly the size that each command needs; old kernels take them too. */
+/* bpf(2) with zeroed attributes of exactly the size that each command needs; old kernels take them
+ * too. */
 #include "ring/bpf-call.h"
 
 #include <errno.h>

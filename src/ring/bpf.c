@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BPF ring buffers. Positions are counters of bytes; a record is an 8-byte header (length with a busy and a discard bit, and
- * a word for the kernel) and its bytes, rounded up to 8. The data is mapped twice, so nothing wraps.
+ * BPF ring buffers. Positions are counters of bytes; a record is an 8-byte header (length with a
+ * busy and a discard bit, and a word for the kernel) and its bytes, rounded up to 8. The data is
+ * mapped twice, so nothing wraps.
  *
- * The length is loaded with acquire: it is what a program stores last, so that the bytes behind it are whole. A record that
- * is still being written is waited for in a bounded spin. The kernel wakes us for a record only when the consumer position
- * that it sees is that of the record: before we sleep the position is published and everything is looked at again
- * (coati_bpf_idle()).
+ * The length is loaded with acquire: it is what a program stores last, so that the bytes behind it
+ * are whole. A record that is still being written is waited for in a bounded spin. The kernel wakes
+ * us for a record only when the consumer position that it sees is that of the record: before we
+ * sleep the position is published and everything is looked at again (coati_bpf_idle()).
  */
 #include "ring/ring.h"
 

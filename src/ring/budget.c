@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mlock budget. The kernel adds up, per user, the pages of all rings and lets them go to perf_event_mlock_kb for each
- * online CPU; what is above counts against RLIMIT_MEMLOCK of the process, unless it has CAP_IPC_LOCK or paranoid is -1.
- * What other processes of the user hold cannot be seen from here.
+ * The mlock budget. The kernel adds up, per user, the pages of all rings and lets them go to
+ * perf_event_mlock_kb for each online CPU; what is above counts against RLIMIT_MEMLOCK of the
+ * process, unless it has CAP_IPC_LOCK or paranoid is -1. What other processes of the user hold
+ * cannot be seen from here.
  */
 #include "ring/budget.h"
 

@@ -14,7 +14,8 @@ struct coati_ring_limits {
 	bool exempt; /* CAP_IPC_LOCK, or kernel.perf_event_paranoid is -1 */
 };
 
-/* The limits of this process; @procfs is "/proc". What cannot be read counts as the kernel's default. */
+/* The limits of this process; @procfs is "/proc". What cannot be read counts as the kernel's
+ * default. */
 void coati_ring_limits_read(const char *procfs, struct coati_ring_limits *ret);
 /* As coati_ring_budget(). */
 uint64_t coati_ring_limits_share(const struct coati_ring_limits *limits, uint32_t nr_rings);

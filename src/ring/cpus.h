@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which CPUs there are, by their real numbers. @sysfs is "/sys" or a folder that is laid out as it. */
+/* Which CPUs there are, by their real numbers. @sysfs is "/sys" or a folder that is laid out as
+ * it. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Drop counters. An array with BPF_F_MMAPABLE is mapped and costs one load to look at; others cost a system call. The map's
- * descriptor is duplicated, so that the caller may close it.
+ * Drop counters. An array with BPF_F_MMAPABLE is mapped and costs one load to look at; others cost
+ * a system call. The map's descriptor is duplicated, so that the caller may close it.
  */
 #include "ring/drops.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forward perf rings beyond the hot path of ring.h: the end of what was looked at, records that wrap, losses told by the
- * kernel, lengths that cannot be, and the bytes as they are for a writer of files.
+ * Forward perf rings beyond the hot path of ring.h: the end of what was looked at, records that
+ * wrap, losses told by the kernel, lengths that cannot be, and the bytes as they are for a writer
+ * of files.
  *
- * The kernel's head is trusted only as far as it can be true (a multiple of 8, at most one ring ahead); a header's length
- * only as far as the head goes. What fails is skipped up to the head and comes as DAMAGE.
+ * The kernel's head is trusted only as far as it can be true (a multiple of 8, at most one ring
+ * ahead); a header's length only as far as the head goes. What fails is skipped up to the head and
+ * comes as DAMAGE.
  */
 #include "ring/ring.h"
 
@@ -37,7 +39,8 @@ static void fill(struct coati_ring *ring, const uint8_t *bytes, uint32_t size,
 	ret->time = 0;
 }
 
-/* A LOST or LOST_SAMPLES record, already in @ret, becomes a loss. False when BALANCE items have told all of it. */
+/* A LOST or LOST_SAMPLES record, already in @ret, becomes a loss. False when BALANCE items have
+ * told all of it. */
 static bool told_by_kernel(struct coati_ring *ring, uint32_t type, struct coati_ring_item *ret)
 {
 	uint32_t need = type == RING_RECORD_LOST ? 24 : 16;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A binary heap of things with a time: the least time on top, equal times in the order in which they were put in. */
+/* A binary heap of things with a time: the least time on top, equal times in the order in which
+ * they were put in. */
 #pragma once
 
 #include <stddef.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a ring lies: mapping a perf event or BPF map, or laying the same layout over memory that somebody brings. In: a
- * descriptor or bytes, the size that is wanted. Out: data, mask, head and tail words of the ring. What a control page says
- * about its own layout is checked against what was mapped.
+ * Where a ring lies: mapping a perf event or BPF map, or laying the same layout over memory that
+ * somebody brings. In: a descriptor or bytes, the size that is wanted. Out: data, mask, head and
+ * tail words of the ring. What a control page says about its own layout is checked against what was
+ * mapped.
  */
 #include "ring/ring.h"
 
@@ -64,8 +65,10 @@ static int map_failed(const struct coati_ring *ring, int code, uint64_t bytes,
 	if (code == -EPERM)
 		return coati_fail(
 			err, code,
-			"mapping a ring of %llu KiB: over the budget for locked memory; one ring alone could have "
-			"%llu KiB. Ask for less, or raise it: sysctl kernel.perf_event_mlock_kb=%llu (as root), or "
+			"mapping a ring of %llu KiB: over the budget for locked memory; one ring "
+			"alone could have "
+			"%llu KiB. Ask for less, or raise it: sysctl "
+			"kernel.perf_event_mlock_kb=%llu (as root), or "
 			"ulimit -l",
 			kib, fits, 2 * kib + 4);
 	if (code == -EBUSY)
@@ -174,7 +177,8 @@ static int lay_out_bpf(struct coati_ring *ring, uint8_t *memory, size_t bytes,
 	if (size < page || (size & (size - 1)) || bytes != 2 * page + 2 * size)
 		return coati_fail(
 			err, -EINVAL,
-			"ring %d: a BPF ring in memory is two pages and twice a power of two of pages",
+			"ring %d: a BPF ring in memory is two pages and twice a power of two of "
+			"pages",
 			ring->key);
 	set_bpf_words(ring, memory, memory + page, size);
 	return 0;

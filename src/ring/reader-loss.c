@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The balance: produced = delivered + lost, exactly. The kernel tells losses in the ring only just before the next record
- * that fits; a stream that ends after an overflow never does. The events' own counters (read format LOST) know at once. What
- * they know beyond what items have announced comes as a BALANCE loss, and is remembered as credit against the LOST record
- * that may tell the same later.
+ * The balance: produced = delivered + lost, exactly. The kernel tells losses in the ring only just
+ * before the next record that fits; a stream that ends after an overflow never does. The events'
+ * own counters (read format LOST) know at once. What they know beyond what items have announced
+ * comes as a BALANCE loss, and is remembered as credit against the LOST record that may tell the
+ * same later.
  */
 #include "ring/reader.h"
 
@@ -15,7 +16,8 @@
 
 #define GROUP_WORDS 8192u /* a group of 2730 events with ids */
 
-/* In the words of a read of @m's group: the lost count of the member with our id, else of the leader. */
+/* In the words of a read of @m's group: the lost count of the member with our id, else of the
+ * leader. */
 static int lost_in_group(const struct reader_member *m, const uint64_t *words, size_t nr,
 			 uint64_t *ret)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One order of time over many rings. In a round the ring whose front item is the oldest is always taken from next, so that
- * the rings advance together whatever their order in the set. An item that is at least the delay older than the newest
- * seen may go at once, from where it lies; younger ones are copied (their ring gets its space back) into a heap. They go
- * when the newest has moved on, when our own clock has moved on by the delay and nothing newer came, at a flush, deadline or
- * end, or early when the copies reach their ceiling.
+ * One order of time over many rings. In a round the ring whose front item is the oldest is always
+ * taken from next, so that the rings advance together whatever their order in the set. An item that
+ * is at least the delay older than the newest seen may go at once, from where it lies; younger ones
+ * are copied (their ring gets its space back) into a heap. They go when the newest has moved on,
+ * when our own clock has moved on by the delay and nothing newer came, at a flush, deadline or end,
+ * or early when the copies reach their ceiling.
  *
- * Copies lie in blocks that are freed when the last item in them has gone; times are nearly in order, so the blocks are, too.
+ * Copies lie in blocks that are freed when the last item in them has gone; times are nearly in
+ * order, so the blocks are, too.
  */
 #include "ring/reader.h"
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a reader waits, and how others reach it. One epoll set holds the events of all rings (edge-triggered: everything is
- * drained before every sleep), an eventfd behind the request bits, and, once a foreign loop polls the set or the kernel
- * has no epoll_pwait2 (before 5.11), a timer for the deadline.
+ * How a reader waits, and how others reach it. One epoll set holds the events of all rings
+ * (edge-triggered: everything is drained before every sleep), an eventfd behind the request bits,
+ * and, once a foreign loop polls the set or the kernel has no epoll_pwait2 (before 5.11), a timer
+ * for the deadline.
  *
- * wake, flush, close and a new deadline are a store, a bit and a write to the eventfd: safe in signal handlers and from any
- * thread. The order that loses nothing: they set the bit, then write; the reader empties the eventfd, then takes the
- * bits. A deadline is loaded after `waiting` is set and stored before `waiting` is looked at.
+ * wake, flush, close and a new deadline are a store, a bit and a write to the eventfd: safe in
+ * signal handlers and from any thread. The order that loses nothing: they set the bit, then write;
+ * the reader empties the eventfd, then takes the bits. A deadline is loaded after `waiting` is set
+ * and stored before `waiting` is looked at.
  */
 #include "ring/reader.h"
 
@@ -111,8 +113,9 @@ void coati_reader_wait_fini(struct coati_reader *rd)
 	fd_closep(&rd->epoll_fd);
 }
 
-/* All events of a ring are asked whether it can be read: the kernel tells it once, to the first that epoll asks, and one that was only waited
- * for its end would swallow it. Backward rings have nothing to say when they are written to; the end is told without asking. */
+/* All events of a ring are asked whether it can be read: the kernel tells it once, to the first
+ * that epoll asks, and one that was only waited for its end would swallow it. Backward rings have
+ * nothing to say when they are written to; the end is told without asking. */
 int coati_reader_watch(struct coati_reader *rd, struct reader_member *m)
 {
 	bool forward = m->ring->ring->kind != COATI_RING_BACKWARD;
@@ -133,13 +136,15 @@ static COATI_SIGSAFE void set_timer(int timer_fd, int64_t deadline_ns)
 	if (deadline_ns >= 0) {
 		when.it_value.tv_sec = deadline_ns / (int64_t)NSEC_PER_SEC;
 		when.it_value.tv_nsec = deadline_ns % (int64_t)NSEC_PER_SEC;
+		/* zero would disarm it */
 		if (!when.it_value.tv_sec && !when.it_value.tv_nsec)
-			when.it_value.tv_nsec = 1; /* zero would disarm it */
+			when.it_value.tv_nsec = 1;
 	}
 	(void)timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* Of two threads that set deadlines at once, the one that arms last must not leave the older one. */
+/* Of two threads that set deadlines at once, the one that arms last must not leave the older
+ * one. */
 static COATI_SIGSAFE void arm_timer(struct coati_reader *rd, int timer_fd)
 {
 	int64_t deadline;
@@ -207,7 +212,8 @@ static bool one_event(struct coati_reader *rd, const struct epoll_event *event)
 	ssize_t n;
 
 	if (event->data.ptr == &rd->event_fd) {
-		/* Emptied with its bits; a late write whose bits are taken already is emptied here. */
+		/* Emptied with its bits; a late write whose bits are taken already is emptied
+		 * here. */
 		if (!atomic_load_explicit(&rd->requests, memory_order_seq_cst))
 			empty_bell(rd);
 	} else if (event->data.ptr == &rd->timer_fd) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader over many rings: which rings there are, the rounds in which they are read, and what a call reports when a round is
- * over. How it waits is reader-wait.c, what is lost reader-loss.c, the order of time reader-merge.c.
+ * A reader over many rings: which rings there are, the rounds in which they are read, and what a
+ * call reports when a round is over. How it waits is reader-wait.c, what is lost reader-loss.c, the
+ * order of time reader-merge.c.
  */
 #include "ring/reader.h"
 
@@ -180,7 +181,8 @@ static inline int take(struct coati_reader *rd, struct coati_ring_item *ret)
 	return 0;
 }
 
-/* The round that a flush or deadline has begun is over: say so, once. The flush first, deadlines stay. */
+/* The round that a flush or deadline has begun is over: say so, once. The flush first, deadlines
+ * stay. */
 static int report(struct coati_reader *rd)
 {
 	if (rd->report & REPORT_FLUSH) {
@@ -282,7 +284,8 @@ static int get(struct coati_reader *rd, struct coati_ring_item *ret, bool block)
 			return report(rd);
 		if (rd->nr_ended == rd->rings.len)
 			return 0;
-		/* Whoever waits leaves it to the kernel when to look again: that is what wake-up marks are for. */
+		/* Whoever waits leaves it to the kernel when to look again: that is what wake-up
+		 * marks are for. */
 		if (block ? !rd->looked || has_snapshot(rd) : !fresh) {
 			if (coati_reader_deadline_passed(rd))
 				rd->report |= REPORT_DEADLINE;
@@ -373,7 +376,8 @@ int64_t coati_reader_drain(struct coati_reader *rd,
 	return (int64_t)d.n;
 }
 
-/* For coati_reader_wait(): 1 some ring has something, or has just come to its end; 0 all are at their end; -EAGAIN. */
+/* For coati_reader_wait(): 1 some ring has something, or has just come to its end; 0 all are at
+ * their end; -EAGAIN. */
 static int any_ready(struct coati_reader *rd)
 {
 	bool all_over = true, ready = false;
@@ -402,8 +406,8 @@ int coati_reader_wait(struct coati_reader *rd)
 	for (;;) {
 		r = coati_reader_requests(rd, &flush);
 		if (r < 0 || flush) {
-			if (flush && r < 0 &&
-			    r != -EBADF) /* one at a time: the flush stays for the next call */
+			/* one at a time: the flush stays for the next call */
+			if (flush && r < 0 && r != -EBADF)
 				atomic_fetch_or_explicit(&rd->requests, flush,
 							 memory_order_seq_cst);
 			return r < 0 ? r : -ECANCELED;

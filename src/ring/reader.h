@@ -22,8 +22,8 @@
 #include "ring/ring.h"
 
 #define READER_RINGS_MAX 65536u
-#define READER_LOSS_MAX \
-	128u /* bytes of a LOST record that are kept while its last time is looked for */
+/* bytes of a LOST record that are kept while its last time is looked for */
+#define READER_LOSS_MAX 128u
 
 /* requests */
 #define READER_WAKE	(1u << 0)
@@ -102,9 +102,11 @@ struct coati_reader {
 /* ---- reader.c ---- */
 /* Look at all rings; what they hold now is the round. */
 void coati_reader_begin_round(struct coati_reader *rd, bool settle);
-/* The next item of one ring in this round: records, losses with their times, what the balance says, END. */
+/* The next item of one ring in this round: records, losses with their times, what the balance says,
+ * END. */
 int coati_reader_pull(struct coati_reader *rd, struct reader_ring *rr, struct coati_ring_item *ret);
-/* A ring that exists already; polled through @fd (-1: not at all). For tests. Takes the ring on success. */
+/* A ring that exists already; polled through @fd (-1: not at all). For tests. Takes the ring on
+ * success. */
 int coati_reader_adopt(struct coati_reader *rd, struct coati_ring *ring, int fd,
 		       const struct coati_reader_ring_opts *opts, struct coati_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One ring: opening and closing, and the calls that are the same for every kind. The kinds themselves are forward.c,
- * backward.c and bpf.c; memory is map.c's.
+ * One ring: opening and closing, and the calls that are the same for every kind. The kinds
+ * themselves are forward.c, backward.c and bpf.c; memory is map.c's.
  */
 #include "ring/ring.h"
 

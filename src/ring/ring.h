@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One ring, inside. Every kind answers the same two questions: look (load the kernel's head: is something there?) and take
- * (the next item up to that head). coati_ring_next() is take, else look and take; a reader looks at all of its rings at
- * once and then takes from each, so that what it delivers before a deadline or flush is bounded.
+ * One ring, inside. Every kind answers the same two questions: look (load the kernel's head: is
+ * something there?) and take (the next item up to that head). coati_ring_next() is take, else look
+ * and take; a reader looks at all of its rings at once and then takes from each, so that what it
+ * delivers before a deadline or flush is bounded.
  *
- * Invariants: pos and head are multiples of 8; head - pos <= mask + 1; published <= pos <= head (as differences, the
- * counters wrap); at stands for pos while at < stop; what lies in [published, pos) is still ours to look at.
+ * Invariants: pos and head are multiples of 8; head - pos <= mask + 1; published <= pos <= head (as
+ * differences, the counters wrap); at stands for pos while at < stop; what lies in [published, pos)
+ * is still ours to look at.
  */
 #pragma once
 
@@ -56,13 +58,13 @@ struct coati_drops;
 
 struct coati_ring {
 	/* what the walk of a forward or BPF ring touches per record */
-	const uint8_t *at,
-		*stop; /* FORWARD: a piece from pos on, seen, unwrapped, nothing to publish in it; else NULL */
+	/* FORWARD: a piece from pos on, seen, unwrapped, nothing to publish in it; else NULL */
+	const uint8_t *at, *stop;
 	const uint8_t *data;
 	uint64_t mask;
 	uint64_t pos; /* the next record */
-	uint64_t
-		limit; /* FORWARD: from pos up to here is one piece, seen, and nothing is to be published */
+	/* FORWARD: from pos up to here is one piece, seen, and nothing is to be published */
+	uint64_t limit;
 	uint64_t head;	    /* as last looked at */
 	uint64_t published; /* tail, as the kernel knows it */
 	uint64_t step;	    /* publish when so much is unpublished; never with HOLD */
@@ -84,7 +86,8 @@ struct coati_ring {
 	bool raw_use; /* peek and consume: losses are told in bytes that we did not see */
 	uint64_t bad_head;
 
-	/* loss: announced = what items have told; credit = the part told by BALANCE items before its record came */
+	/* loss: announced = what items have told; credit = the part told by BALANCE items before
+	 * its record came */
 	uint64_t announced, credit;
 	uint64_t skipped;	       /* bytes of the stream that were no record */
 	struct coati_ring_stats stats; /* records and bytes are filled in when asked for */
@@ -168,8 +171,9 @@ static inline void ring_set_piece(struct coati_ring *ring)
 	ring->stop = ring->at + (left < quiet ? left : quiet);
 }
 
-/* One record of a forward ring that lies in the piece and is no loss: the case that must be fast. All that the next call has
- * to wait for is one pointer, and the headers behind it are fetched ahead. False: coati_ring_take_slow() knows better.  Hot. */
+/* One record of a forward ring that lies in the piece and is no loss: the case that must be fast.
+ * All that the next call has to wait for is one pointer, and the headers behind it are fetched
+ * ahead. False: coati_ring_take_slow() knows better. Hot. */
 static inline bool ring_take_fast(struct coati_ring *ring, struct coati_ring_item *ret)
 {
 	const uint8_t *bytes = ring->at;
@@ -192,7 +196,8 @@ static inline bool ring_take_fast(struct coati_ring *ring, struct coati_ring_ite
 		ret->flags = ring_inner(ring, bytes, size);
 	}
 	ring->at = bytes + size;
-	/* The header of a record to come, if they go on in this size; not past what the kernel has finished. */
+	/* The header of a record to come, if they go on in this size; not past what the kernel has
+	 * finished. */
 	__builtin_prefetch(bytes + (left > RING_AHEAD * size ? RING_AHEAD * size : 0));
 	pos = ring->pos;
 	ring->pos = pos + size;

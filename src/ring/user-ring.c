@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The other direction: records from here to BPF programs, through a BPF_MAP_TYPE_USER_RINGBUF map. We are the producer: a
- * record is entered with its busy bit, its place announced by the producer position, and finished by a store of its length
- * without that bit. The kernel drains when a program asks it to.
+ * The other direction: records from here to BPF programs, through a BPF_MAP_TYPE_USER_RINGBUF map.
+ * We are the producer: a record is entered with its busy bit, its place announced by the producer
+ * position, and finished by a store of its length without that bit. The kernel drains when a
+ * program asks it to.
  */
 #include <errno.h>
 #include <linux/bpf.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who woke whom, and what he was working on then; and with it the way that the end of a task depended on, backwards from wake to wake. */
+/* Who woke whom, and what he was working on then; and with it the way that the end of a task
+ * depended on, backwards from wake to wake. */
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -129,7 +130,8 @@ static const struct span *span_before(const struct span *spans, size_t nr, uint6
 	return best;
 }
 
-/* While the thread that we are at waits, its waker is followed; when the waiting began, it is its turn again. */
+/* While the thread that we are at waits, its waker is followed; when the waiting began, it is its
+ * turn again. */
 static int follow_waker(struct path *p, const struct stretch *s, const struct wake *w)
 {
 	uint64_t since = s[-1].begin > p->least ? s[-1].begin : p->least;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What threads were working on when samples of them were taken: live events come in, labels for samples go out. Batches lie behind the samples that they are about, so a recording is
- * walked once for them before it is read. For each thread a list of steps says from when on which state holds; a state is a set of labels that many steps share.
+ * What threads were working on when samples of them were taken: live events come in, labels for
+ * samples go out. Batches lie behind the samples that they are about, so a recording is walked once
+ * for them before it is read. For each thread a list of steps says from when on which state holds;
+ * a state is a set of labels that many steps share.
  */
 #include "trace/contexts.h"
 
@@ -332,7 +334,8 @@ static int read_contexts(void *ctx, const char *path, struct coati_error *err)
 	    (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"labels, tasks and regions of samples are told behind them, and a stream cannot be read twice: save it as a file");
+			"labels, tasks and regions of samples are told behind them, and a stream "
+			"cannot be read twice: save it as a file");
 	n = coati_recording_open(path, &opts, &r, err);
 	if (n < 0)
 		return n;
@@ -372,7 +375,8 @@ static uint64_t find_context(void *ctx, int32_t pid, int32_t tid, uint64_t time,
 	return state;
 }
 
-/* Samples that programs took of themselves come with their labels: nothing has to be walked before. */
+/* Samples that programs took of themselves come with their labels: nothing has to be walked
+ * before. */
 static int read_samples(void *ctx, const char *path, struct coati_error *err)
 {
 	(void)path;

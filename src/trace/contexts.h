@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What samples belong to: see contexts.c, and context-samples.c for those that programs took of themselves. */
+/* What samples belong to: see contexts.c, and context-samples.c for those that programs took of
+ * themselves. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,7 +49,8 @@ struct coati_contexts {
 	struct strbuf text;
 	bool is_now;		  /* of each thread only the last step is kept */
 	struct map process_names; /* of is_now: what processes call themselves, or are called */
-	/* what samples are read with, which programs took of themselves, besides those of others; NULL: nothing so far */
+	/* what samples are read with, which programs took of themselves, besides those of others;
+	 * NULL: nothing so far */
 	struct coati_contexts *now;
 	struct coati_context_source samples; /* these alone */
 };
@@ -61,7 +63,8 @@ int coati_contexts_event(struct coati_contexts *c, const struct coati_trace_even
 /* The thread of an event, which is new or not; NULL: no memory. */
 struct context_thread *coati_contexts_thread(struct coati_contexts *c,
 					     const struct coati_trace_event *e);
-/* A copy that lives until the next recording, the same for the same text; NULL: no memory. Ends at a zero byte. */
+/* A copy that lives until the next recording, the same for the same text; NULL: no memory. Ends at
+ * a zero byte. */
 const char *coati_contexts_text(struct coati_contexts *c, const struct coati_trace_text *t);
 
 /* The callbacks of a source, with the contexts as ctx. */

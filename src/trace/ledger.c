@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the time went. Of a thread between two times: its states, clipped. Of a task: of those who work on it, the one that gets farthest. Every instant
- * is in one part, so the parts add up.
+ * Where the time went. Of a thread between two times: its states, clipped. Of a task: of those who
+ * work on it, the one that gets farthest. Every instant is in one part, so the parts add up.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -78,7 +78,8 @@ static void count_seen(const struct thread *th, uint64_t from, uint64_t to,
 			  before(th->faults.v, th->faults.len, sizeof(uint64_t), from);
 }
 
-/* Calls for each piece of a thread's time between two times, in order, without gaps; before its first state and outside its life it is unknown. */
+/* Calls for each piece of a thread's time between two times, in order, without gaps; before its
+ * first state and outside its life it is unknown. */
 struct piece {
 	uint64_t from, to;
 	uint8_t part;
@@ -281,7 +282,8 @@ static int by_time(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
-/* Who gets farthest: who runs, who would but for an interrupt, who could, who waits for something that is known. */
+/* Who gets farthest: who runs, who would but for an interrupt, who could, who waits for something
+ * that is known. */
 static uint32_t farthest(const uint32_t *active)
 {
 	static const uint8_t first[] = { COATI_WAIT_RUNNING, COATI_PART_IRQ, COATI_WAIT_PREEMPTED,

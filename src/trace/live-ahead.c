@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nearly all events are short ones about which nothing is special: begins and ends of regions, logs, counters. What they look like follows from their batch and from those before
- * them in their thread, so that a handful of each thread is made ready at once, before the merge, as they will be given out. The others, and what stands before a stack, go the long way of
- * live-event.c.
+ * Nearly all events are short ones about which nothing is special: begins and ends of regions,
+ * logs, counters. What they look like follows from their batch and from those before them in their
+ * thread, so that a handful of each thread is made ready at once, before the merge, as they will be
+ * given out. The others, and what stands before a stack, go the long way of live-event.c.
  *
- * Rarely something else changes what they depend on: another thread tells what this one has open, or a site gets another name. Then what is ready is taken back. The same when
- * somebody asks what is open, because that is a question about the last event that was given out.
+ * Rarely something else changes what they depend on: another thread tells what this one has open,
+ * or a site gets another name. Then what is ready is taken back. The same when somebody asks what
+ * is open, because that is a question about the last event that was given out.
  */
 #include <string.h>
 
@@ -28,7 +30,8 @@ static inline bool is_near(const struct live_clock *c, uint64_t units)
 	return units - c->units <= c->near;
 }
 
-/* Regions up to the first event that is something else or special: live_next_region(), and what coati_trace_show() makes of it.  Hot. */
+/* Regions up to the first event that is something else or special: live_next_region(), and what
+ * coati_trace_show() makes of it. Hot. */
 static struct coati_trace_event *take_regions(struct stream *s, struct coati_trace_event *e,
 					      const struct coati_trace_event *end)
 {

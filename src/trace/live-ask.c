@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tracer of a process that runs is switched on: the block that a note of libcoati-live leads to is found in its memory, filled in and followed by its gate
- * (record/live-ask.h). Needs the right to write that memory, as a debugger does. Everything that is read there is checked; nothing is written outside of the
- * block and the gate, both of which must lie in writable memory of the process.
+ * The tracer of a process that runs is switched on: the block that a note of libcoati-live leads to
+ * is found in its memory, filled in and followed by its gate (record/live-ask.h). Needs the right
+ * to write that memory, as a debugger does. Everything that is read there is checked; nothing is
+ * written outside of the block and the gate, both of which must lie in writable memory of the
+ * process.
  */
 #include <coati/trace.h>
 
@@ -68,8 +70,9 @@ static uint64_t look_into_segment(int mem, uint64_t at, uint64_t size)
 
 	if (size > NOTES_MAX)
 		return 0;
+	/* ours are short, and first where there are others */
 	if (size > sizeof(notes))
-		size = sizeof(notes); /* ours are short, and first where there are others */
+		size = sizeof(notes);
 	if (coati_pread_all(mem, notes, size, at) < 0)
 		return 0;
 	return block_of_notes(notes, size, at);
@@ -148,7 +151,8 @@ static int write_at(int mem, const void *bytes, size_t size, uint64_t at)
 	return n == (ssize_t)size ? 0 : n < 0 ? -errno : -EIO;
 }
 
-/* Whether it publishes a process context (docs/formats/thread-context.md), as programs with labels do. */
+/* Whether it publishes a process context (docs/formats/thread-context.md), as programs with labels
+ * do. */
 static bool has_labels(const struct search *s)
 {
 	return s->maps.text && strstr(s->maps.text, ":OTEL_CTX");
@@ -173,10 +177,10 @@ static int find_block(struct search *s, int32_t pid, struct tracer_ask *ret,
 		return coati_fail(err, r, "process %d cannot be told to trace: %s: %m", pid, path);
 	if (!any_mapping(s, has_block, 0, 0))
 		return has_labels(s)
-			       ? coati_fail(
-					 err, -EOPNOTSUPP,
-					 "process %d has labels, but no tracer of libcoati-live that tells them",
-					 pid)
+			       ? coati_fail(err, -EOPNOTSUPP,
+					    "process %d has labels, but no tracer of libcoati-live "
+					    "that tells them",
+					    pid)
 			       : coati_fail(err, -ENOENT, "process %d has no libcoati-live", pid);
 	if (!any_mapping(s, is_writable, s->block, sizeof(*ret)) ||
 	    coati_pread_all(s->mem, ret, sizeof(*ret), s->block) < 0 ||

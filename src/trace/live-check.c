@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The validator: follows the events with a memory of its own, and shares nothing with the reader but the events. What it calls wrong is wrong in the trace or in the
- * reader. A program may be watched from the middle on, so that ends without a begin are allowed until a thread has told what it has open, and again
- * after something was lost.
+ * The validator: follows the events with a memory of its own, and shares nothing with the reader
+ * but the events. What it calls wrong is wrong in the trace or in the reader. A program may be
+ * watched from the middle on, so that ends without a begin are allowed until a thread has told what
+ * it has open, and again after something was lost.
  */
 #include <coati/trace.h>
 
@@ -23,8 +24,8 @@
 #define THREADS_MAX (1u << 20)
 #define RECENT	    256u
 #define NO_SLOT	    UINT32_MAX /* slots have 16 bits */
-#define THINGS_MAX \
-	(1u << 20) /* tasks and resources of a process that are remembered, ended ones too */
+/* tasks and resources of a process that are remembered, ended ones too */
+#define THINGS_MAX (1u << 20)
 
 struct region {
 	const struct coati_trace_site *site;
@@ -239,7 +240,8 @@ static void region_end(struct coati_trace_check *c, struct thread *t,
 			wrong(c, e, "a region ends where none is open");
 		else if (!(e->flags & COATI_TRACE_NO_BEGIN))
 			wrong(c, e,
-			      "a region ends whose begin nobody saw, and the event does not say so");
+			      "a region ends whose begin nobody saw, "
+			      "and the event does not say so");
 		return;
 	}
 	r = &t->regions.v[--t->regions.len];
@@ -282,8 +284,9 @@ static void task_end(struct coati_trace_check *c, struct watched *w,
 {
 	struct thing *t = find_thing(&w->tasks, e->id);
 
+	/* begun before anybody looked, or ended again, which is allowed */
 	if (!t || t->ended)
-		return; /* begun before anybody looked, or ended again, which is allowed */
+		return;
 	t->ended = true;
 	if (t->site != e->site)
 		wrong(c, e, "task %" PRIu64 " ends with another type than it began with", e->id);
@@ -491,8 +494,8 @@ static __attribute__((noinline)) int check_in_full(struct coati_trace_check *c,
 	(1u << COATI_TRACE_RANGE | 1u << COATI_TRACE_LOG | 1u << COATI_TRACE_COUNTER | \
 	 1u << COATI_TRACE_GAUGE | 1u << COATI_TRACE_INSTANT | 1u << COATI_TRACE_SAMPLE)
 
-/* A begin as deep as it should be, or an end of what began there, and as long. There is no branch between the two: threads alternate, and nobody can guess which it
- * is.  Hot. */
+/* A begin as deep as it should be, or an end of what began there, and as long. There is no branch
+ * between the two: threads alternate, and nobody can guess which it is. Hot. */
 static inline bool follow_region(struct thread *t, const struct coati_trace_event *e,
 				 uint64_t is_end)
 {
@@ -512,8 +515,9 @@ static inline bool follow_region(struct thread *t, const struct coati_trace_even
 	return true;
 }
 
-/* Nearly every event: of a thread that was seen lately, with nothing special about it and nothing wrong. False: it has to be looked at in full, and nothing has
- * changed. No event of the thread is later than the latest of all.  Hot. */
+/* Nearly every event: of a thread that was seen lately, with nothing special about it and nothing
+ * wrong. False: it has to be looked at in full, and nothing has changed. No event of the thread is
+ * later than the latest of all. Hot. */
 static inline bool is_plain(struct coati_trace_check *c, const struct coati_trace_event *e)
 {
 	struct thread *t = c->recent[e->tid % RECENT];

@@ -138,8 +138,9 @@ static int keep_regions(struct coati_trace *t, const struct coati_trace_event *f
 		    first->tid != open[i].tid || first->slot != open[i].slot ||
 		    first->depth != open[i].depth)
 			n = keep_open(t, &open[i]);
+	/* the innermost of its thread: behind the others */
 	if (n == 0 && first->kind == COATI_TRACE_REGION_END)
-		n = keep_ended(t, first); /* the innermost of its thread: behind the others */
+		n = keep_ended(t, first);
 	return n;
 }
 

@@ -49,8 +49,8 @@ struct live_clock {
 	uint64_t error_ns;
 	uint64_t sure_ns;    /* up to here there are pairs on both sides */
 	uint64_t last_units; /* no time of the batch is later */
-	uint64_t
-		near; /* so many units behind the first pair a product has 64 bits, and is not later than that */
+	/* so many units behind the first pair a product has 64 bits, and is not later than that */
+	uint64_t near;
 	bool is_open, unknown;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Flight recorders in core files. Memory without a name in the file system (a memfd) lies in the core itself; that of a file below /dev/shm is left out by the kernel
- * unless /proc/PID/coredump_filter asks for it, but the core has the name of the file.
+ * Flight recorders in core files. Memory without a name in the file system (a memfd) lies in the
+ * core itself; that of a file below /dev/shm is left out by the kernel unless
+ * /proc/PID/coredump_filter asks for it, but the core has the name of the file.
  */
 #include <elf.h>
 #include <errno.h>
@@ -145,7 +146,8 @@ static int look(struct core *c, struct flight_place *ret)
 	return found;
 }
 
-/* Its name comes from the core, which may be anybody's: no link is followed, and what is no file is not waited for. */
+/* Its name comes from the core, which may be anybody's: no link is followed, and what is no file is
+ * not waited for. */
 static int open_named(const struct core *c, struct flight_place *ret, struct coati_error *err)
 {
 	static const char cannot[] =
@@ -184,6 +186,7 @@ int coati_flight_core(int fd, struct flight_place *ret, struct coati_error *err)
 	if (!c.path[0])
 		return coati_fail(
 			err, -ENOENT,
-			"the core file has no flight recorder in it and names none: the process had none");
+			"the core file has no flight recorder in it and names none: the process "
+			"had none");
 	return open_named(&c, ret, err);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From an event of a batch to one that is shown: names for numbers, nanoseconds for units, and what follows from the events before it. */
+/* From an event of a batch to one that is shown: names for numbers, nanoseconds for units, and what
+ * follows from the events before it. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@ _Static_assert((int)COATI_TRACE_REGION_BEGIN == LIVE_REGION_BEGIN &&
 		       (int)COATI_TRACE_LABELS == LIVE_LABELS,
 	       "what is shown as it is has the number that it has in a batch");
 
-/* Looks once through the whole generation when something is not there: it may stand behind its first use. */
+/* Looks once through the whole generation when something is not there: it may stand behind its
+ * first use. */
 static const struct live_blob *look_up(struct coati_trace *t, struct stream *s, uint64_t id,
 				       bool is_stack)
 {
@@ -315,7 +317,8 @@ void coati_trace_blank(struct stream *s, const struct held *h)
 		s->blank.flags |= COATI_TRACE_INCOMPLETE;
 }
 
-/* No gap, no news, nothing told again, a clock that is known, and a task of its own: what set_identity() and the like would have to look at. */
+/* No gap, no news, nothing told again, a clock that is known, and a task of its own: what
+ * set_identity() and the like would have to look at. */
 void coati_trace_settle_plain(struct stream *s)
 {
 	s->plain = s->slot == 0 && !s->gap && !s->news && !s->telling && !s->process->after &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening of live-flight.h: is this the memory of a flight recorder, whose is it, and which of its chunks are in use. */
+/* Opening of live-flight.h: is this the memory of a flight recorder, whose is it, and which of its
+ * chunks are in use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -183,7 +184,8 @@ static int list_chunks(struct coati_flight *f)
 		for (uint32_t j = 0; j < nr; j++) {
 			struct flight_chunk *w;
 
-			/* an odd turn: it was just being taken, and has nothing yet; a process that died then never gets further */
+			/* an odd turn: it was just being taken, and has nothing yet; a process that
+			 * died then never gets further */
 			if (!some[j].state || !some[j].generation || some[j].turn & 1)
 				continue;
 			w = ARRAY_ADD(&f->chunks);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of a flight recorder as batches: its tables, then its chunks. A batch counts only when the turn of its chunk is the same before and after it was copied.
+ * The memory of a flight recorder as batches: its tables, then its chunks. A batch counts only when
+ * the turn of its chunk is the same before and after it was copied.
  *
- * Of a chunk only what its batches say is read, so that a file with little in it costs little, whatever size it claims. A batch belongs to the process and the generation of its
- * chunk: whoever reads on has one process, and generations in order.
+ * Of a chunk only what its batches say is read, so that a file with little in it costs little,
+ * whatever size it claims. A batch belongs to the process and the generation of its chunk: whoever
+ * reads on has one process, and generations in order.
  */
 #include "trace/live-flight.h"
 
@@ -68,7 +70,8 @@ static bool belongs(const struct coati_flight *f, const struct live_batch *h,
 					 : h->generation == w->generation;
 }
 
-/* Whether there is no batch any more: what one did not use is cleared before the chunk says that it ends there. */
+/* Whether there is no batch any more: what one did not use is cleared before the chunk says that it
+ * ends there. */
 static bool is_given_back(const struct coati_flight *f, const struct live_batch *h,
 			  const struct live_chunk *now)
 {
@@ -78,7 +81,8 @@ static bool is_given_back(const struct coati_flight *f, const struct live_batch 
 	       (f->at >= now->used || (f->is_closing && !memcmp(h, &none, LIVE_HEAD)));
 }
 
-/* The batch at f->at into f->batch, its head first: what that says is written is there. 1, 0 when the chunk ends here. */
+/* The batch at f->at into f->batch, its head first: what that says is written is there. 1, 0 when
+ * the chunk ends here. */
 static int copy_batch(struct coati_flight *f, const struct flight_chunk *w, struct live_batch *ret)
 {
 	uint64_t at = place_of(f, w) + f->at;
@@ -126,8 +130,8 @@ static int next_in_chunk(struct coati_flight *f, size_t *ret_size, uint64_t *ret
 			*ret_size = LIVE_HEAD + h.used;
 			return 1;
 		}
-		memcpy(f->end_mark, &h,
-		       LIVE_HEAD); /* comes when the others of its generation are through */
+		/* comes when the others of its generation are through */
+		memcpy(f->end_mark, &h, LIVE_HEAD);
 		f->ended = h.generation;
 	}
 	return 0;

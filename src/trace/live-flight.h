@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of struct coati_flight: where in a file the memory of a flight recorder lies (live-core.c), what its head said when it was checked
- * (live-flight-open.c), its tables (live-flight-tables.c) and its chunks (live-flight.c) as batches.
+ * The inside of struct coati_flight: where in a file the memory of a flight recorder lies
+ * (live-core.c), what its head said when it was checked (live-flight-open.c), its tables
+ * (live-flight-tables.c) and its chunks (live-flight.c) as batches.
  *
- * Its owner may write to it, cut it short or fill it with lies while we read: every number is taken out once and compared with the size of the file.
+ * Its owner may write to it, cut it short or fill it with lies while we read: every number is taken
+ * out once and compared with the size of the file.
  */
 #pragma once
 
@@ -23,7 +25,8 @@ struct flight_place {
 	bool is_core;
 };
 
-/* Whether @fd is a core file: 1 and where the recorder's memory is (*ret->fd may be another file, which the caller closes), 0: it is none; negative with the sentence. */
+/* Whether @fd is a core file: 1 and where the recorder's memory is (*ret->fd may be another file,
+ * which the caller closes), 0: it is none; negative with the sentence. */
 int coati_flight_core(int fd, struct flight_place *ret, struct coati_error *err);
 
 /* What the head says, without the rest: for those who look at many. -EBADMSG: it is none; then @ret
@@ -62,7 +65,8 @@ struct coati_flight {
 	size_t chunk;  /* that is read next */
 	uint64_t turn; /* of the one before it, which is read now */
 	uint32_t at, used;
-	bool is_closing; /* the batch before @at has given back what it did not use, and is not closed yet */
+	/* the batch before @at has given back what it did not use, and is not closed yet */
+	bool is_closing;
 	uint64_t first_base, first_cycles, first_ns; /* clock of the first batch */
 	struct live_batch last;			     /* head of the last one */
 	uint64_t lost;	/* events that batches of losses have told so far */

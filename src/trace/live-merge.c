@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The batches of each thread one after the other, and the threads merged by time: a heap of streams with the earliest event on top, or a handful of them in any order. An event may go out when no
- * process can still send an earlier one: generations follow each other, and the writers of one are through before the next but one begins. So a process is settled as far
- * as its last but one complete generation reaches.
+ * The batches of each thread one after the other, and the threads merged by time: a heap of streams
+ * with the earliest event on top, or a handful of them in any order. An event may go out when no
+ * process can still send an earlier one: generations follow each other, and the writers of one are
+ * through before the next but one begins. So a process is settled as far as its last but one
+ * complete generation reaches.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -122,8 +124,8 @@ static void sift_down(struct waiting *v, size_t len, size_t at)
 	v[at] = moved;
 }
 
-/* Which is first changes with nearly every event, and no processor guesses it: no branch. A few lie in the order of those of the same instant; behind them there is
- * what is never first.  Hot. */
+/* Which is first changes with nearly every event, and no processor guesses it: no branch. A few lie
+ * in the order of those of the same instant; behind them there is what is never first. Hot. */
 static inline struct waiting *first_of(struct waiting *v, size_t nr)
 {
 	struct waiting *first = v;
@@ -278,7 +280,8 @@ static void begin_batch(struct coati_trace *t, struct stream *s)
 	coati_trace_settle_plain(s);
 }
 
-/* Times within a thread never go back: two clocks that differ by less than their error must not turn its events round.  Hot. */
+/* Times within a thread never go back: two clocks that differ by less than their error must not
+ * turn its events round. Hot. */
 static inline void set_time(struct stream *s)
 {
 	uint64_t ns = live_clock_ns(&s->clock, s->event.time);
@@ -469,7 +472,8 @@ struct lane {
 	struct coati_trace_event *next, *end;
 };
 
-/* The earliest of four; of those of the same instant the first. Which it is changes with nearly every event, and no processor guesses it: there is no branch.  Hot. */
+/* The earliest of four; of those of the same instant the first. Which it is changes with nearly
+ * every event, and no processor guesses it: there is no branch. Hot. */
 static inline struct lane *first_lane(struct lane *l, uint64_t *ret_time)
 {
 	uint64_t a = l[0].time, b = l[1].time, c = l[2].time, d = l[3].time;
@@ -511,7 +515,8 @@ static inline struct lane *merge(struct lane *lanes, bool many, struct coati_tra
 	}
 }
 
-/* Of a few streams. One of which nothing is ready stands there with what will be shown, which ends the list and is not in it. */
+/* Of a few streams. One of which nothing is ready stands there with what will be shown, which ends
+ * the list and is not in it. */
 static void list_few(struct coati_trace *t)
 {
 	struct lane lanes[FEW], *last;
@@ -562,7 +567,8 @@ static void list_first(struct coati_trace *t)
 		reorder(t, s->next->time);
 }
 
-/* What is ready and in order. Nothing changes that it is certain, before nothing is ready of some stream. */
+/* What is ready and in order. Nothing changes that it is certain, before nothing is ready of some
+ * stream. */
 static void list_ready(struct coati_trace *t)
 {
 	if (t->heap.len > 1 && t->heap.len <= FEW)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is open in a process: the regions of each thread and slot, tasks, resources. Events come in, and leave with what follows from
- * those before them: how long it lasted, what it was called when it began, whether it may be.
+ * What is open in a process: the regions of each thread and slot, tasks, resources. Events come in,
+ * and leave with what follows from those before them: how long it lasted, what it was called when
+ * it began, whether it may be.
  */
 #include <errno.h>
 #include <string.h>
@@ -182,7 +183,8 @@ static int add_resource(struct process *p, struct coati_trace_event *e)
 		uint64_t old;
 
 		if (coati_map_get(&p->resources, resource_key(e), &old))
-			return 0; /* two that share a key by their maker's choice: the first is followed */
+			/* two that share a key by their maker's choice: the first is followed */
+			return 0;
 		r = coati_alloc(sizeof(*r));
 		n = r ? coati_map_put(&p->resources, resource_key(e), (uint64_t)(uintptr_t)r)
 		      : -ENOMEM;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What live events refer to by number. Strings and stacks belong to a generation and are views into its batches; sites, types of resources and the
- * schema belong to a process, and are copied because what began in one generation ends in another.
+ * What live events refer to by number. Strings and stacks belong to a generation and are views into
+ * its batches; sites, types of resources and the schema belong to a process, and are copied because
+ * what began in one generation ends in another.
  */
 #pragma once
 
@@ -26,7 +27,8 @@ struct live_table {
 
 void coati_live_table_init(struct live_table *t);
 void coati_live_table_fini(struct live_table *t);
-/* Learn a LIVE_STRING or LIVE_STACK; another kind is passed over. The first with a number counts. -ENOMEM, -E2BIG. */
+/* Learn a LIVE_STRING or LIVE_STACK; another kind is passed over. The first with a number counts.
+ * -ENOMEM, -E2BIG. */
 int coati_live_table_add(struct live_table *t, const struct live_event *e);
 /* NULL: not there. */
 const struct live_blob *coati_live_table_string(const struct live_table *t, uint64_t id);
@@ -38,8 +40,8 @@ const struct live_blob *coati_live_table_stack(const struct live_table *t, uint6
 struct live_names {
 	uint32_t pid;
 	struct arena memory;
-	struct coati_trace_site *
-		*sites; /* by number; asked for with every event, and the numbers are small */
+	/* by number; asked for with every event, and the numbers are small */
+	struct coati_trace_site **sites;
 	uint32_t nr_sites;
 	bool renamed;	  /* a number means another site than before */
 	struct map types; /* number -> pointer */

@@ -171,8 +171,9 @@ static int add_events(struct strbuf *s, struct live_walk *w, struct live_names *
 			add_arguments(s, names, &e);
 		}
 		coati_strbuf_addc(s, '\n');
+		/* one that is refused has no fields */
 		if (e.kind == LIVE_SITE)
-			coati_live_names_add(names, &e); /* one that is refused has no fields */
+			coati_live_names_add(names, &e);
 	}
 	return n;
 }

@@ -6,7 +6,8 @@
  * ahead: live-ahead.c) against what its process has open (live-state.c).
  *
  *	trace -> processes -> generations -> batches (struct held), strings, stacks
- *	                   -> streams: one for each thread and slot, and two for what is told about others
+ *	                   -> streams: one for each thread and slot, and two for what is told about
+ *	                   others
  */
 #pragma once
 
@@ -138,14 +139,14 @@ struct coati_trace {
 	bool finished, forcing;
 	bool certain; /* nothing has changed since no process could send anything earlier */
 	uint64_t order, last_ns;
-	struct generation
-		*current; /* of the event that was given out last, or one of an open batch */
+	/* of the event that was given out last, or one of an open batch */
+	struct generation *current;
 	struct coati_trace_event shown; /* the last one that was not ready ahead */
 	/* what comes next for certain, in order: see live-merge.c */
 	struct coati_trace_event *list[FEW * AHEAD];
 	uint32_t listed, given;
-	struct stream *
-		due; /* the one on top, when nothing of it is ready any more and the next was not looked for */
+	/* the one on top, when nothing of it is ready any more and the next was not looked for */
+	struct stream *due;
 	uint64_t stack[LIVE_STACK_MAX];
 	ARRAY(struct coati_trace_open) open; /* for the last who asked */
 	/* what was open at from_ns and the first event behind it: see live-clip.c. from_ns 0: no

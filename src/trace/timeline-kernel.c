@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel tells about threads, as states. A thread runs, waits for a CPU (it was started, woken or preempted), or waits for something. What
- * cannot follow from the state that is known (a record was lost, or it is of before the recording) is counted, and the state becomes what is told.
+ * What the kernel tells about threads, as states. A thread runs, waits for a CPU (it was started,
+ * woken or preempted), or waits for something. What cannot follow from the state that is known (a
+ * record was lost, or it is of before the recording) is counted, and the state becomes what is
+ * told.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -300,7 +302,8 @@ static int take_sample(struct coati_timeline *t, struct thread *th,
 	return 0;
 }
 
-/* What was lost last of all may be told long after; there is nothing before the last thing that its CPU told. */
+/* What was lost last of all may be told long after; there is nothing before the last thing that its
+ * CPU told. */
 static int take_loss(struct coati_timeline *t, const struct coati_timeline_event *e)
 {
 	uint64_t from = e->cpu >= 0 && e->cpu < TIMELINE_CPUS_MAX ? t->cpu_last[e->cpu] : 0;
@@ -326,7 +329,8 @@ static int take_loss(struct coati_timeline *t, const struct coati_timeline_event
 
 /* ---- interrupts ---- */
 
-/* No interrupt outlasts its thread on a CPU: an end was lost. What is not known to be one stays running. */
+/* No interrupt outlasts its thread on a CPU: an end was lost. What is not known to be one stays
+ * running. */
 static void drop_irqs(struct coati_timeline *t, struct thread *th, size_t keep)
 {
 	t->info.unpaired += th->open_irqs.len - keep;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the program tells of itself: tasks, who works on them, regions, logs, labels. Kept as it comes, by thread; what follows from all of it
- * together (which task a region belongs to, how deep it lies, who worked on a task when) is found at the end.
+ * What the program tells of itself: tasks, who works on them, regions, logs, labels. Kept as it
+ * comes, by thread; what follows from all of it together (which task a region belongs to, how deep
+ * it lies, who worked on a task when) is found at the end.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Live events of a recording on their way into a timeline: batches are fed to the trace, which knows their order and names, and what it gives becomes events. */
+/* Live events of a recording on their way into a timeline: batches are fed to the trace, which
+ * knows their order and names, and what it gives becomes events. */
 #include <errno.h>
 #include <string.h>
 
@@ -139,8 +140,9 @@ static int take(struct load *l, const struct coati_trace_event *e)
 					   .id = e->id,
 					   .parent = e->parent };
 
+	/* told by nobody: known from before */
 	if (!e->tid && e->kind == COATI_TRACE_TASK_BEGIN)
-		to.tid = to.pid; /* told by nobody: known from before */
+		to.tid = to.pid;
 	if (!to.tid)
 		return 0;
 	if (!convert(l, e, &to)) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording on its way into a timeline. The profile reads it, because it knows how: order, processes, stacks and their names. Here each record is looked
- * at before, and what it tells about threads becomes events; the number of its stack comes from the profile right after. Recordings of
+ * A recording on its way into a timeline. The profile reads it, because it knows how: order,
+ * processes, stacks and their names. Here each record is looked at before, and what it tells about
+ * threads becomes events; the number of its stack comes from the profile right after. Recordings of
  * `perf sched record` tell the same by tracepoints alone.
  */
 #include "trace/timeline-read.h"
@@ -640,7 +641,8 @@ static int lose_the_tail(struct load *l)
 	return coati_timeline_add(l->timeline, &e);
 }
 
-/* All threads of a process are watched: one that never got a CPU, nor left one, has waited all the time. */
+/* All threads of a process are watched: one that never got a CPU, nor left one, has waited all the
+ * time. */
 static int settle_idle(struct load *l)
 {
 	struct coati_timeline *t = l->timeline;

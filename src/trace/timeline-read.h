@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording on its way into a timeline: what is known while it is read, and forgotten afterwards. */
+/* A recording on its way into a timeline: what is known while it is read, and forgotten
+ * afterwards. */
 #pragma once
 
 #include "base/strbuf.h"
@@ -38,8 +39,8 @@ struct load {
 	ARRAY(struct load_event) events; /* by event of the file */
 	uint32_t nr_seen;		 /* events that were looked at */
 	struct map stacks;		 /* of a thread: with which it is about to leave */
-	struct map
-		irqs; /* of a thread: hardware interrupts that are being served, one in the other */
+	/* of a thread: hardware interrupts that are being served, one in the other */
+	struct map irqs;
 	struct coati_timeline_event pending;
 	uint64_t begin, end; /* as the recorder says; 0: it does not */
 	uint64_t lost, lost_samples;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A timeline as an object: made, fed and freed here. What kernel events do to threads is timeline-kernel.c, what live events tell timeline-live.c. */
+/* A timeline as an object: made, fed and freed here. What kernel events do to threads is
+ * timeline-kernel.c, what live events tell timeline-live.c. */
 #include "trace/timeline.h"
 
 #include <errno.h>

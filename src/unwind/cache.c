@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables on disk, one file each, named by build id. Only a folder that is ours and that nobody else can write to is used; a file counts
- * when it is a regular one of ours, of a sane size, and a table that holds: another user's, a link or a damaged one is as good as
- * none. Files appear whole (written aside, then renamed), 0600. All of them together have a ceiling; the oldest go first.
+ * Tables on disk, one file each, named by build id. Only a folder that is ours and that nobody else
+ * can write to is used; a file counts when it is a regular one of ours, of a sane size, and a table
+ * that holds: another user's, a link or a damaged one is as good as none. Files appear whole
+ * (written aside, then renamed), 0600. All of them together have a ceiling; the oldest go first.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -52,8 +53,9 @@ static bool make_dir(const char *path)
 	return fd >= 0 && is_ours(fd);
 }
 
-/* The folder that the environment names must be ours too, be it through a link: root with a user's environment (sudo -E) would leave folders
- * there that the user cannot use, and whoever owns it may put something else in the place of ours. */
+/* The folder that the environment names must be ours too, be it through a link: root with a user's
+ * environment (sudo -E) would leave folders there that the user cannot use, and whoever owns it may
+ * put something else in the place of ours. */
 static char *below_our_dir(const char *path)
 {
 	CLEANUP(fd_closep) int fd = -1;
@@ -150,7 +152,8 @@ int coati_unwind_cache_read(const char *dir, const uint8_t *build_id, uint32_t b
 	return 0;
 }
 
-/* A file that was put aside and never renamed: its writer died. Nobody takes an hour to write one. */
+/* A file that was put aside and never renamed: its writer died. Nobody takes an hour to write
+ * one. */
 static bool is_forgotten(const char *name, const struct stat *st)
 {
 	return name[0] == '.' && strstr(name, ".tbl.") && st->st_mtime < time(NULL) - FORGOTTEN_S;

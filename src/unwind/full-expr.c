@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DWARF expressions as they occur in unwind data: a stack machine over registers and memory. At most so many operations and so
- * deep a stack; branches may go both ways and still end.
+ * DWARF expressions as they occur in unwind data: a stack machine over registers and memory. At
+ * most so many operations and so deep a stack; branches may go both ways and still end.
  */
 #include <errno.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions of a CIE and an FDE come in; the row of one address goes out, with a rule for each register. */
+/* Instructions of a CIE and an FDE come in; the row of one address goes out, with a rule for each
+ * register. */
 #include <errno.h>
 
 #include "unwind/full.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The second chance: the whole walk again, from the sample's registers on, with all of them followed and every expression evaluated. Used
- * when a compact rule was not enough (a frame that hangs on r13, an expression of a hand-written function); what it cannot know
- * either ends the walk as bad. No guesses here.
+ * The second chance: the whole walk again, from the sample's registers on, with all of them
+ * followed and every expression evaluated. Used when a compact rule was not enough (a frame that
+ * hangs on r13, an expression of a hand-written function); what it cannot know either ends the walk
+ * as bad. No guesses here.
  */
 #include "unwind/full.h"
 
@@ -82,7 +83,8 @@ static const struct table_fde *find_fde(const struct gathered *g, uint64_t vaddr
 	return &g->fdes[low - 1];
 }
 
-/* Does a call leave the register alone? Those that it may change are lost, unless a rule says where they are. */
+/* Does a call leave the register alone? Those that it may change are lost, unless a rule says where
+ * they are. */
 static bool is_preserved(const struct full_walk *w, uint32_t reg)
 {
 	if (w->in->machine == EM_X86_64)

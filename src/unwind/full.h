@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwind data itself, evaluated for all registers: the row of one address, and DWARF expressions. Slow and complete, where the
- * compact rules are fast and know three registers.
+ * The unwind data itself, evaluated for all registers: the row of one address, and DWARF
+ * expressions. Slow and complete, where the compact rules are fast and know three registers.
  */
 #pragma once
 
@@ -46,7 +46,7 @@ bool coati_full_read(struct full_frame *f, uint64_t addr, unsigned int size, uin
 /* The row that holds at @vaddr; 0 or -EBADMSG. */
 int coati_full_row(const struct cfi_section *s, const struct cfi_cie *cie,
 		   const struct cfi_fde *fde, uint64_t vaddr, struct full_row *ret);
-/* An expression: @start is pushed first when not NULL. 0, -EBADMSG (damaged), -EOPNOTSUPP (an operation that has no place here), -ENODATA (memory
- * or a register that is not there). */
+/* An expression: @start is pushed first when not NULL. 0, -EBADMSG (damaged), -EOPNOTSUPP (an
+ * operation that has no place here), -ENODATA (memory or a register that is not there). */
 int coati_full_expr(struct full_frame *f, const struct full_rule *e, const uint64_t *start,
 		    uint64_t *ret);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An image comes in, its table goes out: from the cache on disk, or made from the unwind data of its file, of which nothing but
- * headers, unwind sections and the gaps between functions is read. The vDSO is our own.
+ * An image comes in, its table goes out: from the cache on disk, or made from the unwind data of
+ * its file, of which nothing but headers, unwind sections and the gaps between functions is read.
+ * The vDSO is our own.
  */
 #include <elf.h>
 #include <errno.h>
@@ -135,8 +136,9 @@ int coati_unwind_open(struct coati_unwinder *u, uint32_t image, struct unwind_cf
 	return r;
 }
 
-/* Tables of files that others can write are not kept: whoever runs a program could name it by libc's build id. Nor are those that
- * could be better: a library that inflates may be installed later. */
+/* Tables of files that others can write are not kept: whoever runs a program could name it by
+ * libc's build id. Nor are those that could be better: a library that inflates may be installed
+ * later. */
 static bool is_kept(const struct unwind_cfi *c)
 {
 	struct stat st;

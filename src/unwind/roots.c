@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file comes in, the functions go out whose unwind data must not be followed. Go describes all its functions as if they were called
- * and returned, also those in which a goroutine or a thread begins, those that go on on another stack, and the one to which
- * the kernel returns from a signal handler. What lies above their frames is not a caller.
+ * A file comes in, the functions go out whose unwind data must not be followed. Go describes all
+ * its functions as if they were called and returned, also those in which a goroutine or a thread
+ * begins, those that go on on another stack, and the one to which the kernel returns from a signal
+ * handler. What lies above their frames is not a caller.
  */
 #include <elf.h>
 #include <string.h>

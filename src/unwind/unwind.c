@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sample's registers and stack come in, frames go out. The walk itself is table/walk.c; here are the kernel's register numbers, the
- * tables by image, and the second chance with the full unwind data where a compact rule was not enough.
+ * A sample's registers and stack come in, frames go out. The walk itself is table/walk.c; here are
+ * the kernel's register numbers, the tables by image, and the second chance with the full unwind
+ * data where a compact rule was not enough.
  */
 #include <elf.h>
 #include <errno.h>

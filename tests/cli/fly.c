@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fly DIRECTORY SIGNAL: runs a flight recorder ("": in memory without a name), says its number in the file `pid`, does some work, and dies in the middle of it: of the
- * signal, or, for 0, of taking more memory than there is. For -1 only its first thread ends.
+ * fly DIRECTORY SIGNAL: runs a flight recorder ("": in memory without a name), says its number in
+ * the file `pid`, does some work, and dies in the middle of it: of the signal, or, for 0, of taking
+ * more memory than there is. For -1 only its first thread ends.
  */
 #include <pthread.h>
 #include <signal.h>

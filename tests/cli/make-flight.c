@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* make-flight FILE [PID] <TEXT: the memory that a flight recorder of the process 4242, or PID, would
- * have left. */
+/* make-flight FILE [PID] <TEXT: the memory that a flight recorder of the process 4242, or PID,
+ * would have left. */
 #include <stdio.h>
 #include <stdlib.h>
 

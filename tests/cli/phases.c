@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program in phases for coati diff: phases of random length follow each other, and in each the same functions have other parts. The function
- * target has the same part in all of them.
+ * A program in phases for coati diff: phases of random length follow each other, and in each the
+ * same functions have other parts. The function target has the same part in all of them.
  *
- *	phases MILLISECONDS PERCENT	about so much CPU time; target does PERCENT of its usual work
+ *	phases MILLISECONDS PERCENT	about so much CPU time; target does PERCENT of its usual
+ *					work
  */
 #include <stdint.h>
 #include <stdlib.h>

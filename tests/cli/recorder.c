@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recorder [kill | stay] [DIRECTORY]: a flight recorder where one is usually put, with one line of a
- * log. Prints its pid, where the recorder is (enum coati_recorder_place) and how many files of the
- * dead it removed; then dies, or stays.
+ * recorder [kill | stay] [DIRECTORY]: a flight recorder where one is usually put, with one line of
+ * a log. Prints its pid, where the recorder is (enum coati_recorder_place) and how many files of
+ * the dead it removed; then dies, or stays.
  */
 #include <signal.h>
 #include <stdio.h>

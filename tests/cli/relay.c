@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * relay ROUNDS: a baton goes round, and every hand-over wakes exactly one who waits: thread relay-a wakes relay-b by a futex, that one relay-c by a pipe, that one the
- * process relay-d by another, and that one relay-a by a futex in shared memory. Who wakes makes sure that the other one has left its CPU.
- * Prints for each of the four its CPU time by getrusage() and the time on CPUs by schedstat: "NAME TID user+system-us schedstat-ns".
+ * relay ROUNDS: a baton goes round, and every hand-over wakes exactly one who waits: thread relay-a
+ * wakes relay-b by a futex, that one relay-c by a pipe, that one the process relay-d by another,
+ * and that one relay-a by a futex in shared memory. Who wakes makes sure that the other one has
+ * left its CPU. Prints for each of the four its CPU time by getrusage() and the time on CPUs by
+ * schedstat: "NAME TID user+system-us schedstat-ns".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +82,8 @@ static void start(const char *name, _Atomic uint32_t *tid)
 	atomic_store(tid, (uint32_t)syscall(SYS_gettid));
 }
 
-/* Nothing is allocated until all have told: threads that map memory at once wait for each other in the kernel, and such waits are edges too. */
+/* Nothing is allocated until all have told: threads that map memory at once wait for each other in
+ * the kernel, and such waits are edges too. */
 static void tell(const char *name, struct told *t)
 {
 	char text[64];

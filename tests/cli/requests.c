@@ -155,7 +155,8 @@ static void lookup(long i, int is_unlucky)
 		kill(getpid(), SIGKILL);
 }
 
-/* -log2() of a number between 0 and 1 that is drawn by the request's, nearly; its mean is 1 / log(2). */
+/* -log2() of a number between 0 and 1 that is drawn by the request's, nearly; its mean is 1 /
+ * log(2). */
 static long size_of(long i)
 {
 	uint64_t x = ((uint64_t)i + 1) * UINT64_C(0x9e3779b97f4a7c15);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sampled FILE: takes samples of itself while its tracer writes a stream into FILE. Requests, each a task, compute in two functions, which spend three quarters and one
- * quarter of the time; the second in a region, and with a label. Prints the samples, the nanoseconds that they stand for, and how many it had no room for.
+ * sampled FILE: takes samples of itself while its tracer writes a stream into FILE. Requests, each
+ * a task, compute in two functions, which spend three quarters and one quarter of the time; the
+ * second in a region, and with a label. Prints the samples, the nanoseconds that they stand for,
+ * and how many it had no room for.
  *
- * sampled --fly FOLDER: the same into a flight recorder there; stops itself at the end, and then becomes the program "sleep".
+ * sampled --fly FOLDER: the same into a flight recorder there; stops itself at the end, and then
+ * becomes the program "sleep".
  */
 #include <coati/live.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sandwich MILLISECONDS: again and again a system call (getppid), a live event, and the system call again, now on one CPU, now on another. The event's time must lie between
- * the end of the first and the beginning of the second, as the kernel tells them. Prints how many.
+ * sandwich MILLISECONDS: again and again a system call (getppid), a live event, and the system call
+ * again, now on one CPU, now on another. The event's time must lie between the end of the first and
+ * the beginning of the second, as the kernel tells them. Prints how many.
  */
 #include <coati/live.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* touch-pages N: touches N fresh pages, one fault each. With 0 it shows what a program costs anyway. */
+/* touch-pages N: touches N fresh pages, one fault each. With 0 it shows what a program costs
+ * anyway. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

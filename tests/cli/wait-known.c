@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that wait in known ways and measure it themselves: sleep, a futex, a pipe, a page fault that somebody else must resolve. One
- * line a thread on stdout: name start_ns end_ns on_ns waited_ns delay_ns; start and end by CLOCK_MONOTONIC, on is how long it had a
- * CPU, waited how long it had none while it waited, delay how long it was ready and had none, by /proc. A kind that is not possible
- * here has no line. wait-known ROUNDS MICROSECONDS
+ * Threads that wait in known ways and measure it themselves: sleep, a futex, a pipe, a page fault
+ * that somebody else must resolve. One line a thread on stdout: name start_ns end_ns on_ns
+ * waited_ns delay_ns; start and end by CLOCK_MONOTONIC, on is how long it had a CPU, waited how
+ * long it had none while it waited, delay how long it was ready and had none, by /proc. A kind that
+ * is not possible here has no line. wait-known ROUNDS MICROSECONDS
  *
- * On a CPU by a counter of the kernel's (task-clock), which runs from when a thread gets the CPU until it loses it. The thread's CPU
- * time is less on a virtual machine: what the host took is left out of it (10 ms and more at a time), though the thread did not leave.
+ * On a CPU by a counter of the kernel's (task-clock), which runs from when a thread gets the CPU
+ * until it loses it. The thread's CPU time is less on a virtual machine: what the host took is left
+ * out of it (10 ms and more at a time), though the thread did not leave.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* wait-threads N FILE: starts N more threads, creates FILE when they run, and sleeps until it is killed. */
+/* wait-threads N FILE: starts N more threads, creates FILE when they run, and sleeps until it is
+ * killed. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A pattern of COATI_PROFILE becomes a name within its limit or an error in words, the same each time; what children are told becomes one wherever it did. */
+/* A pattern of COATI_PROFILE becomes a name within its limit or an error in words, the same each
+ * time; what children are told becomes one wherever it did. */
 #include <string.h>
 
 #include "base/strbuf.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Type information of BPF programs: whatever the bytes, names have an end, and the same bytes give the same names. */
+/* Type information of BPF programs: whatever the bytes, names have an end, and the same bytes give
+ * the same names. */
 #include <string.h>
 
 #include "capture/btf.h"

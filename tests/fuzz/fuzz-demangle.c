@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text as a mangled name of Rust: read, or given back as it is; never longer than the ceiling. */
+/* Any text as a mangled name of Rust: read, or given back as it is; never longer than the
+ * ceiling. */
 #include <string.h>
 
 #include "fuzz/fuzz.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a file with DWARF: no answer that cannot be one, damage has a reason, and the same again the second time. */
+/* Any bytes as a file with DWARF: no answer that cannot be one, damage has a reason, and the same
+ * again the second time. */
 #include "fuzz/fuzz.h"
 #include "lib/lines-walk.h"
 

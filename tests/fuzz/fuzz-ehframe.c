@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as .eh_frame or .debug_frame: a table comes out, the same one twice, and walks over it end. */
+/* Any bytes as .eh_frame or .debug_frame: a table comes out, the same one twice, and walks over it
+ * end. */
 #include "fuzz/fuzz.h"
 #include "unit/unwind-walk.h"
 

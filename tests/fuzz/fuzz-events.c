@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text as a list of events, over small copies of sysfs and tracefs: taken whole or refused with a place in it. */
+/* Any text as a list of events, over small copies of sysfs and tracefs: taken whole or refused with
+ * a place in it. */
 #include <string.h>
 
 #include <coati/event.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Live events in exports: the first byte says the format, then come batches as those of the target live. Whatever they tell, what is written can be read back and adds up. */
+/* Live events in exports: the first byte says the format, then come batches as those of the target
+ * live. Whatever they tell, what is written can be read back and adds up. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

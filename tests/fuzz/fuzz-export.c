@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is read back to check an export: the first byte says the format, the rest is its file. The same bytes give the same sums. */
+/* What is read back to check an export: the first byte says the format, the rest is its file. The
+ * same bytes give the same sums. */
 #include "format/format.h"
 #include "fuzz/fuzz.h"
 

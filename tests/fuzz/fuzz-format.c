@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the format file of a tracepoint: every field lies inside of the record, every text is terminated. */
+/* Any bytes as the format file of a tracepoint: every field lies inside of the record, every text
+ * is terminated. */
 #include <string.h>
 
 #include "fuzz/fuzz.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests: what is taken is within its limits, the same twice, and needs exactly the bytes of its head. */
+/* Requests: what is taken is within its limits, the same twice, and needs exactly the bytes of its
+ * head. */
 #include <string.h>
 
 #include "fuzz/fuzz.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* jitdump files: every function that is found covers its address, and its lines lie in the table. */
+/* jitdump files: every function that is found covers its address, and its lines lie in the
+ * table. */
 #include "fuzz/fuzz.h"
 #include "image/jit.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text: our reader and the judge of the tests agree whether it is JSON, as far as our limits go. */
+/* Any text: our reader and the judge of the tests agree whether it is JSON, as far as our limits
+ * go. */
 #include "base/json-read.h"
 #include "fuzz/fuzz.h"
 #include "lib/json-check.h"

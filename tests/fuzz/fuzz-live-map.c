@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of a flight recorder, or a core file, full of lies: what comes out are batches of a sane size, and not without end. */
+/* The memory of a flight recorder, or a core file, full of lies: what comes out are batches of a
+ * sane size, and not without end. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace as text: what is accepted becomes batches that say the same when they are written as text and read again. */
+/* A trace as text: what is accepted becomes batches that say the same when they are written as text
+ * and read again. */
 #include <string.h>
 
 #include "fuzz/fuzz.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches, each behind its size in two bytes: reader and validator come to an end, account for what they were given, and say the same twice. */
+/* Batches, each behind its size in two bytes: reader and validator come to an end, account for what
+ * they were given, and say the same twice. */
 #include <string.h>
 
 #include "fuzz/fuzz.h"

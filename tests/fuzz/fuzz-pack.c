@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as packed names: refused whole, or packed again and understood again, the second time to the same bytes. */
+/* Any bytes as packed names: refused whole, or packed again and understood again, the second time
+ * to the same bytes. */
 #include <string.h>
 
 #include <coati/image.h>

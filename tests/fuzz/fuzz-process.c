@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any records fed to the model of processes: every question has an answer, and what a number stands for stays. */
+/* Any records fed to the model of processes: every question has an answer, and what a number stands
+ * for stays. */
 #include <coati/process.h>
 
 #include "fuzz/fuzz.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes are a profile buffer of a process that died, the head included or only what it wrote: the reader stays inside and comes to an end, the same twice. */
+/* Bytes are a profile buffer of a process that died, the head included or only what it wrote: the
+ * reader stays inside and comes to an end, the same twice. */
 #include <string.h>
 
 #include <coati/profbuf.h>

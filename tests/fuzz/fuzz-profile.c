@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a recording, folded: whatever they say, no weight appears or vanishes between the samples and the view. */
+/* Any bytes as a recording, folded: whatever they say, no weight appears or vanishes between the
+ * samples and the view. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>

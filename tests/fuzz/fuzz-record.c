@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first bytes choose the attr and the byte order, the rest is a stream of records: what decodes is encoded the same. */
+/* The first bytes choose the attr and the byte order, the rest is a stream of records: what decodes
+ * is encoded the same. */
 #include <string.h>
 
 #include "fuzz/fuzz.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a recording (the first byte chooses the order): read to the end, every record decoded. */
+/* Any bytes as a recording (the first byte chooses the order): read to the end, every record
+ * decoded. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes are a ring and what its control page says: the walk stays inside, ends, and its sums agree. */
+/* Bytes are a ring and what its control page says: the walk stays inside, ends, and its sums
+ * agree. */
 #include <string.h>
 
 #include <coati/abi.h>

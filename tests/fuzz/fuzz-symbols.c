@@ -24,8 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(coati_images_new(&opts, &images, NULL) == 0);
 	struct coati_image_ref ref = { .size = sizeof(ref), .path = path };
 	FUZZ_CHECK(coati_images_get(images, &ref, &a[0].image, NULL) == 0);
+	/* where the seeds have code */
 	for (size_t i = 0; i < 16; i++)
-		a[i].vaddr = UINT64_C(0x400240) + i * 3; /* where the seeds have code */
+		a[i].vaddr = UINT64_C(0x400240) + i * 3;
 	FUZZ_CHECK(coati_images_resolve(images, a, 16, 0, NULL) == 0);
 	for (size_t i = 0; i < 16; i++)
 		FUZZ_CHECK(a[i].nr_names == 1 && a[i].names[0].function[0]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The readers that check exports with a timeline. The first byte says which; what was read once reads the same again. */
+/* The readers that check exports with a timeline. The first byte says which; what was read once
+ * reads the same again. */
 #include <errno.h>
 
 #include "format/format.h"

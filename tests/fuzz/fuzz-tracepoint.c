@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A format file, a zero, a payload: every field and the printed line, twice the same, in both byte orders. */
+/* A format file, a zero, a payload: every field and the printed line, twice the same, in both byte
+ * orders. */
 #include <string.h>
 
 #include <coati/record.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a table out of the cache: as they are, and with a head that holds, so that what is behind it is reached. */
+/* Any bytes as a table out of the cache: as they are, and with a head that holds, so that what is
+ * behind it is reached. */
 #include "fuzz/fuzz.h"
 #include "unit/unwind-walk.h"
 

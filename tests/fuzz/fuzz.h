@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the fuzz targets share: the entry that libFuzzer and replay.c call, a check that names its place
- * and aborts (which both count as a find), and a terminated copy for readers of text.
+ * What the fuzz targets share: the entry that libFuzzer and replay.c call, a check that names its
+ * place and aborts (which both count as a find), and a terminated copy for readers of text.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Saved inputs as ordinary tests: fuzz-NAME [FOLDER-OR-FILE...]. Each argument is one test, run in a process of its
- * own over all plain files of the folder; the empty input is a test of its own. Every input lies in a block of exactly
- * its size, so that a sanitizer sees a read one byte too far, and has a time limit. Output is TAP.
+ * Saved inputs as ordinary tests: fuzz-NAME [FOLDER-OR-FILE...]. Each argument is one test, run in
+ * a process of its own over all plain files of the folder; the empty input is a test of its own.
+ * Every input lies in a block of exactly its size, so that a sanitizer sees a read one byte too
+ * far, and has a time limit. Output is TAP.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program does with the macros of the public headers, in the subset that C99 and C++17 share. */
+/* What a program does with the macros of the public headers, in the subset that C99 and C++17
+ * share. */
 #ifndef COATI_TESTS_USE_H
 #define COATI_TESTS_USE_H
 

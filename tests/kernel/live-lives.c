@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that is recorded: it forks, starts threads, becomes another program, loads and unloads libraries, or makes code of its own, and
- * writes down what was mapped where while it worked. Each line of the file in its second argument is
- * "PID FROM TO START END PATH": between the two times (CLOCK_MONOTONIC) that was mapped, executable.
+ * A program that is recorded: it forks, starts threads, becomes another program, loads and unloads
+ * libraries, or makes code of its own, and writes down what was mapped where while it worked. Each
+ * line of the file in its second argument is "PID FROM TO START END PATH": between the two times
+ * (CLOCK_MONOTONIC) that was mapped, executable.
  *
  *	live-lives tree FILE | map FILE | dump FILE
  */
@@ -141,7 +142,7 @@ static int tree(char **argv)
 	return waitpid(pid, NULL, 0) == pid ? 0 : 3;
 }
 
-/* ---- code of its own ----------------------------------------------------------------------------------------------- */
+/* ---- code of its own ---- */
 
 /* A loop of 200,000 rounds. */
 static size_t emit_loop(uint8_t *to)

@@ -22,7 +22,8 @@
 #define PARANOID      "/proc/sys/kernel/perf_event_paranoid"
 #define POPULATE_READ 22 /* MADV_POPULATE_READ, since Linux 5.14 */
 
-/* Code and constants that are not in memory, or not any more, would be a page fault more at the first use, where exactly so many are expected. */
+/* Code and constants that are not in memory, or not any more, would be a page fault more at the
+ * first use, where exactly so many are expected. */
 static void map_program(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -105,8 +106,8 @@ void become_nobody(void)
 }
 
 static char old_paranoid[16];
-static int paranoid_fd =
-	-1; /* locked while the level is not what it was: suites may run side by side */
+/* locked while the level is not what it was: suites may run side by side */
+static int paranoid_fd = -1;
 
 static void write_paranoid(const char *text)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a kernel test needs from the machine; each ends the test as skipped when it is not there. And a few pieces of work
- * whose counts are known.
+ * What a kernel test needs from the machine; each ends the test as skipped when it is not there.
+ * And a few pieces of work whose counts are known.
  */
 #pragma once
 
@@ -23,7 +23,8 @@ void need_two_cpus(void);
 
 /* Become an ordinary user (nobody), for good. */
 void become_nobody(void);
-/* Change kernel.perf_event_paranoid, alone among all suites that run; soon followed by restore_paranoid(). */
+/* Change kernel.perf_event_paranoid, alone among all suites that run; soon followed by
+ * restore_paranoid(). */
 void need_paranoid(int level);
 void restore_paranoid(void);
 

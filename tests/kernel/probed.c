@@ -16,8 +16,8 @@ __attribute__((noinline)) int coati_test_recursive(int n)
 	return below + 1;
 }
 
-/* A USDT probe made by hand: one instruction, a note that points to it, and the counter that a tracer
- * raises while it listens. */
+/* A USDT probe made by hand: one instruction, a note that points to it, and the counter that a
+ * tracer raises while it listens. */
 __attribute__((section(".probes"), used)) volatile uint16_t coati_test_semaphore;
 
 __attribute__((noinline)) void coati_test_tick(void)

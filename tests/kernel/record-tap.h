@@ -19,7 +19,8 @@ void tap_open(struct tap *t, const struct coati_attr *attr, struct coati_target 
 void tap_close(struct tap *t);
 /* The next record as it lies in the ring: 1, or 0 when there is none. */
 int tap_raw(struct tap *t, struct coati_raw *ret);
-/* The next record, decoded. Checks of each that its views lie inside and that it is encoded to the same bytes. */
+/* The next record, decoded. Checks of each that its views lie inside and that it is encoded to the
+ * same bytes. */
 int tap_next(struct tap *t, struct coati_record *ret);
 /* The next record of that type; fails the test when there is none. Others are passed over. */
 void tap_find(struct tap *t, uint32_t type, struct coati_record *ret);

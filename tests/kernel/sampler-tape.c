@@ -47,7 +47,8 @@ uint64_t thread_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Between a quarter and seven quarters of it: work of a fixed length keeps step with samples of a fixed period, and some of it is never hit. */
+/* Between a quarter and seven quarters of it: work of a fixed length keeps step with samples of a
+ * fixed period, and some of it is never hit. */
 static uint64_t part(int i, uint64_t *seed)
 {
 	*seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407u;

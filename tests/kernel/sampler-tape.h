@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of the sampler have in common: work that measures its own CPU time, and a profile that is read back. Tolerances are those of the sampling itself, so that
- * another load on the machine does not matter.
+ * What the tests of the sampler have in common: work that measures its own CPU time, and a profile
+ * that is read back. Tolerances are those of the sampling itself, so that another load on the
+ * machine does not matter.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Captures of ourselves and of commands: nothing is missing, nothing is counted twice, what is lost is said. */
+/* Captures of ourselves and of commands: nothing is missing, nothing is counted twice, what is lost
+ * is said. */
 #include <coati/capture.h>
 
 #include <fcntl.h>
@@ -270,7 +271,8 @@ TEST(capture_of_a_command_ends_with_it_and_has_its_life)
 	CHECK_U64(c->types[COATI_RECORD_EXIT], >=, 1);
 	CHECK_U64(c->types[COATI_RECORD_MMAP2], >=, 4);
 	CHECK_U64(c->build_ids, >, 0);
-	/* of what was before the exec only that it was: a child of ours (and the thread of a sanitizer in it) */
+	/* of what was before the exec only that it was: a child of ours (and the thread of a
+	 * sanitizer in it) */
 	CHECK_U64(c->types[COATI_RECORD_FORK], >=, 1);
 	CHECK_U64(c->types[COATI_RECORD_FORK], <=, 2);
 	CHECK(!strstr(c->maps, "kernel-tests"));

@@ -97,8 +97,8 @@ static void stop(struct inmate *in)
 	rmdir(in->dir);
 }
 
-/* The page faults of its cgroup while it works once and we work too; everything is cleared away before
- * anything is checked. */
+/* The page faults of its cgroup while it works once and we work too; everything is cleared away
+ * before anything is checked. */
 static int count_inmate(struct inmate *in, struct coati_count *ret, struct coati_error *err)
 {
 	struct coati_attr attr = software(COATI_SW_PAGE_FAULTS);

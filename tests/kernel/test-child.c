@@ -214,7 +214,8 @@ TEST(child_starts_with_no_signal_blocked_and_no_pipe_signal_ignored)
 	f = fopen("ignored", "re");
 	CHECK(f && fgets(line, sizeof(line), f));
 	fclose(f);
-	/* 32 and 33 are libc's own: whoever started us may have left them ignored, and nobody can change it */
+	/* 32 and 33 are libc's own: whoever started us may have left them ignored, and nobody can
+	 * change it */
 	CHECK_OK(coati_parse_hex(strtok_r(line + strlen("SigIgn:\t"), "\n", &rest), &ignored));
 	CHECK_U64(ignored & ~(UINT64_C(3) << 31), ==, 1);
 }
@@ -234,7 +235,8 @@ TEST(child_descriptor_becomes_readable_at_the_end)
 	coati_child_free(&child);
 }
 
-/* A process that starts a child, and is killed before or after letting it go; the child's pid comes back. */
+/* A process that starts a child, and is killed before or after letting it go; the child's pid comes
+ * back. */
 static pid_t orphan(bool let_go, uint32_t flags)
 {
 	const char *const argv[] = { "sleep", "1000", NULL };

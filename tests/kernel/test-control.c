@@ -281,7 +281,8 @@ static struct coati_sigtrap trap;
 static volatile sig_atomic_t nr_traps, nr_strange;
 static struct coati_event *trapping;
 
-/* arm64 traps before the access: it would be tried again and trap again, were the event not stopped here. */
+/* arm64 traps before the access: it would be tried again and trap again, were the event not stopped
+ * here. */
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
 	if (coati_sigtrap_get(info, &trap))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of this kernel: its formats parse, its catalogue can be typed, our word on filters is the kernel's. */
+/* The names of this kernel: its formats parse, its catalogue can be typed, our word on filters is
+ * the kernel's. */
 #include "need.h"
 
 #include <limits.h>

@@ -88,7 +88,8 @@ TEST(group_measured_after_other_orders_counts_the_region_alone)
 	coati_group_close(&g);
 }
 
-/* The trap of kernel-side scheduling: a follower of another PMU in a group that runs already counts nothing. */
+/* The trap of kernel-side scheduling: a follower of another PMU in a group that runs already counts
+ * nothing. */
 TEST(group_with_members_of_three_pmus_counts_all_of_them)
 {
 	struct coati_attr attr = need_tracepoint("syscalls", "sys_enter_munmap");

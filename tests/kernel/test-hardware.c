@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What needs a PMU, kprobes or an older kernel. On machines without them these skip; the guest of scripts/test-vm has
- * all three.
+ * What needs a PMU, kprobes or an older kernel. On machines without them these skip; the guest of
+ * scripts/test-vm has all three.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,8 +14,9 @@
 
 #include "need.h"
 
-#define SPIN	     2000000u
-#define NR_MORE	     16 /* events: more than any PMU has counters for, given that all are the same */
+#define SPIN 2000000u
+/* events: more than any PMU has counters for, given that all are the same */
+#define NR_MORE	     16
 #define NR_CALLS     1000
 #define PROBED_CALL  SYS_getpgid
 #define PROBE_EVENTS "/sys/kernel/tracing/kprobe_events"
@@ -136,8 +137,8 @@ TEST(hardware_group_is_read_at_once_and_counts_together)
 	coati_group_close(&g);
 }
 
-/* Opens events until the kernel has to take turns, spins, and compares each scaled value with a pinned event that never
- * lost its counter. */
+/* Opens events until the kernel has to take turns, spins, and compares each scaled value with a
+ * pinned event that never lost its counter. */
 TEST_LIMIT(hardware_multiplexed_counts_are_scaled_to_within_five_percent, 60)
 {
 	struct coati_attr attr = cycles(COATI_ATTR_PINNED);
@@ -177,7 +178,8 @@ TEST_LIMIT(hardware_multiplexed_counts_are_scaled_to_within_five_percent, 60)
 	coati_event_close(&truth);
 }
 
-/* What the kernel has of probes, as its own files tell: those of tracefs, and the list of all that debugfs shows. */
+/* What the kernel has of probes, as its own files tell: those of tracefs, and the list of all that
+ * debugfs shows. */
 static void read_probes(char *text, size_t size)
 {
 	static const char *const paths[] = { PROBE_EVENTS, "/sys/kernel/debug/kprobes/list" };
@@ -200,7 +202,8 @@ static void call_probed(void *nr_calls)
 		syscall(PROBED_CALL, 0);
 }
 
-/* The count of @event (one of its kind, on getpgid) over known calls; nothing of it may be seen before or after. */
+/* The count of @event (one of its kind, on getpgid) over known calls; nothing of it may be seen
+ * before or after. */
 static void check_probe(const char *event)
 {
 	char before[4096], during[4096], after[4096];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIGKILL at any moment: the tool can clear nothing away, so there must be nothing to clear away. Probes that it put
- * on this very program are seen here as a changed instruction and a raised semaphore.
+ * SIGKILL at any moment: the tool can clear nothing away, so there must be nothing to clear away.
+ * Probes that it put on this very program are seen here as a changed instruction and a raised
+ * semaphore.
  */
 #include <fcntl.h>
 #include <limits.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening events on the real kernel: descriptors, ids, labels, states, groups as the kernel sees them. */
+/* Opening events on the real kernel: descriptors, ids, labels, states, groups as the kernel sees
+ * them. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As an ordinary user at several levels of kernel.perf_event_paranoid: each refusal names the level and the remedy. The
- * level is changed for some milliseconds only; other people may be using this machine.
+ * As an ordinary user at several levels of kernel.perf_event_paranoid: each refusal names the level
+ * and the remedy. The level is changed for some milliseconds only; other people may be using this
+ * machine.
  */
 #include <signal.h>
 #include <stdio.h>

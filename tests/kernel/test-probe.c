@@ -14,7 +14,7 @@
 
 #define TIMES 1000
 
-/* ---- what is probed ---------------------------------------------------------------------------------- */
+/* ---- what is probed ---- */
 
 /* Called through a variable that the compiler may not look through. */
 static int (*volatile call_target)(int) = coati_test_target;
@@ -51,7 +51,7 @@ static void many_getppid(void *unused)
 		call_getppid(NULL);
 }
 
-/* ---- help ------------------------------------------------------------------------------------------- */
+/* ---- help ---- */
 
 static void need_pmu(const char *name)
 {
@@ -92,7 +92,7 @@ static uint64_t hits(struct coati_event *ev, void (*fn)(void *))
 	return c.value;
 }
 
-/* ---- uprobes ---------------------------------------------------------------------------------------- */
+/* ---- uprobes ---- */
 
 TEST(uprobe_counts_each_call_of_a_function_of_this_program)
 {
@@ -228,7 +228,7 @@ TEST(uprobe_for_an_ordinary_user_is_refused_with_the_remedy)
 	coati_arena_fini(&arena);
 }
 
-/* ---- USDT ------------------------------------------------------------------------------------------- */
+/* ---- USDT ---- */
 
 TEST(usdt_counts_each_hit_and_raises_its_semaphore_while_it_is_open)
 {
@@ -246,7 +246,7 @@ TEST(usdt_counts_each_hit_and_raises_its_semaphore_while_it_is_open)
 	CHECK_INT(coati_test_semaphore, ==, 0);
 }
 
-/* ---- kprobes ---------------------------------------------------------------------------------------- */
+/* ---- kprobes ---- */
 
 #if defined(__x86_64__)
 #define GETPPID "__x64_sys_getppid"

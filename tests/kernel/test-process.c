@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings of real programs against what the programs themselves saw of their mappings and of the code that they made. */
+/* Recordings of real programs against what the programs themselves saw of their mappings and of the
+ * code that they made. */
 #include <coati/process.h>
 
 #include <fcntl.h>
@@ -248,7 +249,7 @@ TEST(process_with_a_jitdump_has_the_names_of_each_time)
 	end(&t);
 }
 
-/* ---- a container ------------------------------------------------------------------------------------------------------ */
+/* ---- a container ---- */
 
 struct contained {
 	pid_t pid; /* as we see it; 0: no namespaces here */

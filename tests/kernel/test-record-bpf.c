@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings tell of BPF programs that were loaded before they began, with the kernel's own names. */
+/* Recordings tell of BPF programs that were loaded before they began, with the kernel's own
+ * names. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SIGKILL of the recorder at any moment: the file is not there yet, or it can be read; and nobody is left behind. */
+/* SIGKILL of the recorder at any moment: the file is not there yet, or it can be read; and nobody
+ * is left behind. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

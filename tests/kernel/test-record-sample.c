@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of the kernel: every field that software events and tracepoints can have, against the truth. */
+/* Samples of the kernel: every field that software events and tracepoints can have, against the
+ * truth. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -168,7 +169,8 @@ TEST(kernel_lost_record_counts_what_did_not_fit)
 	attr.read_format = COATI_READ_LOST;
 	tap_open(&t, &attr, COATI_SELF, 4096);
 	coati_event_enable(t.ev);
-	/* Once there is room again, the next sample tells of those before it; with a sanitizer we may fault while reading. */
+	/* Once there is room again, the next sample tells of those before it; with a sanitizer we
+	 * may fault while reading. */
 	for (int round = 0; round < 2; round++) {
 		touch_pages(&pages);
 		if (round == 1)
@@ -235,7 +237,7 @@ TEST(kernel_throttle_records_tell_when_samples_come_too_fast)
 	CHECK_INT(seen, ==, 3);
 }
 
-/* ---- tracepoints ---------------------------------------------------------------------------------------------------- */
+/* ---- tracepoints ---- */
 
 static struct coati_attr call_of(const char *name, uint64_t sample_type)
 {
@@ -497,7 +499,7 @@ TEST(kernel_ring_of_one_event_holds_the_samples_of_another_format)
 	coati_event_close(&other);
 }
 
-/* ---- every format of this kernel ------------------------------------------------------------------------------------- */
+/* ---- every format of this kernel ---- */
 
 struct census {
 	uint32_t all, understood;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Asking the recorder to stop, once and twice, with commands that listen and commands that do not. */
+/* Asking the recorder to stop, once and twice, with commands that listen and commands that do
+ * not. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

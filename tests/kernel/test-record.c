@@ -378,7 +378,8 @@ static bool child_leaves_a_read(struct tap *t, pid_t *ret_pid, struct coati_reco
 	return false;
 }
 
-/* Whether the kernel writes one depends on how the tasks were scheduled: it takes a few children. */
+/* Whether the kernel writes one depends on how the tasks were scheduled: it takes a few
+ * children. */
 TEST(kernel_read_record_has_the_counts_of_a_task_that_ended)
 {
 	struct coati_attr attr = software(COATI_SW_PAGE_FAULTS);
@@ -440,7 +441,8 @@ TEST(kernel_namespaces_record_has_the_inodes_of_proc)
 	tap_close(&t);
 }
 
-/* Is the perf_event controller in a hierarchy of its own (version 1)? Records are written where it is. */
+/* Is the perf_event controller in a hierarchy of its own (version 1)? Records are written where it
+ * is. */
 static bool is_cgroup_v1(void)
 {
 	FILE *f = fopen("/proc/cgroups", "re");

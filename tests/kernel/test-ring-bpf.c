@@ -355,7 +355,8 @@ TEST(bpf_array_full_ring_is_not_taken_for_records_that_never_fit)
 	rig_close(&rig);
 }
 
-/* More than 64 KiB through a 16-bit length (C3): the kernel must not make us read past the record. */
+/* More than 64 KiB through a 16-bit length (C3): the kernel must not make us read past the
+ * record. */
 TEST(bpf_array_sample_of_more_than_64_kib_is_never_read_past_its_header_C3)
 {
 	struct coati_bpf_array_opts o = { .size = sizeof(o), .data_bytes = 1 << 20 };
@@ -630,7 +631,8 @@ static void fake_cpus(const char *online, const char *possible)
 	write_file("devices/system/cpu/possible", possible);
 }
 
-/* With a gap in the online CPUs cilium/ebpf puts the events of all later ones into wrong slots (C1). */
+/* With a gap in the online CPUs cilium/ebpf puts the events of all later ones into wrong slots
+ * (C1). */
 TEST(bpf_array_keys_are_real_cpu_numbers_across_a_gap_C1)
 {
 	struct coati_bpf_array_opts o = { .size = sizeof(o), .data_bytes = PAGE, .sysfs = "." };

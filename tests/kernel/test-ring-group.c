@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A group whose members write into the ring of their leader: order, places, and counts in samples of two layouts. */
+/* A group whose members write into the ring of their leader: order, places, and counts in samples
+ * of two layouts. */
 #include <unistd.h>
 
 #include <coati/record.h>

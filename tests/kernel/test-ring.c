@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rings of perf events on the real kernel: mapping, waiting, the end of a task, pauses, losses, snapshots. */
+/* Rings of perf events on the real kernel: mapping, waiting, the end of a task, pauses, losses,
+ * snapshots. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -351,7 +352,8 @@ TEST(reader_poll_disabled_by_exit_gives_samples_then_the_end)
 	rig_close(&rig);
 }
 
-/* go-perf reports the end as soon as it sees HUP, records or not (B10); and LOST comes never when nothing follows (K2). */
+/* go-perf reports the end as soon as it sees HUP, records or not (B10); and LOST comes never when
+ * nothing follows (K2). */
 TEST(reader_drains_a_full_ring_after_hup_and_closes_the_balance_B10)
 {
 	struct coati_ring_item item = { 0 };
@@ -510,7 +512,8 @@ TEST(reader_ring_with_two_writers_ends_when_both_have)
 	coati_event_close(&second);
 }
 
-/* Records besides samples come through the same ring (C11), and the child's name even when it exits at once. */
+/* Records besides samples come through the same ring (C11), and the child's name even when it exits
+ * at once. */
 TEST(reader_delivers_comm_and_exit_of_a_child_that_is_gone_C11)
 {
 	struct coati_attr attr = software(COATI_SW_DUMMY);
@@ -569,7 +572,8 @@ TEST(reader_balance_of_a_page_fault_flood_is_exact)
 		fault(2000);
 		if (i % 3)
 			continue;
-		/* Some losses are told by the balance first and by a record later: they count once. */
+		/* Some losses are told by the balance first and by a record later: they count
+		 * once. */
 		coati_reader_flush(rig.rd);
 		while ((r = coati_reader_next(rig.rd, &item)) == 1)
 			item.kind == COATI_ITEM_RECORD ? samples++ : (lost += item.count);

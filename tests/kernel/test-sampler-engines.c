@@ -16,7 +16,8 @@
 #include "kernel/sampler-tape.h"
 #include "live/sampler/sampler.h"
 
-/* What was used since the last tick that found the process running is still to come: several of them on a machine that is busy. */
+/* What was used since the last tick that found the process running is still to come: several of
+ * them on a machine that is busy. */
 static bool is_most(enum coati_sampler_engine engine)
 {
 	struct coati_sampler_stats stats = { .size = sizeof(stats) };
@@ -61,7 +62,8 @@ TEST_LIMIT(sampler_by_timers_on_threads_stands_for_all_cpu_time, 120)
 	try_often(thread_timers_find_most);
 }
 
-/* One that runs at the start, and one that comes later and is found. On a busy machine ticks may find others for a while. */
+/* One that runs at the start, and one that comes later and is found. On a busy machine ticks may
+ * find others for a while. */
 static bool later_threads_are_found(void)
 {
 	struct burnt b = { .half_ns = 100 * NSEC_PER_MSEC };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sampler while everything else happens: threads that come and go, modules loaded and unloaded, children, memory, C++ exceptions, others who start and stop it. Nothing
- * hangs (the runner has a clock), nothing crashes, and every sample that was taken is in the profile or counted as lost. Seconds here, a minute each in scripts/soak.
+ * The sampler while everything else happens: threads that come and go, modules loaded and unloaded,
+ * children, memory, C++ exceptions, others who start and stop it. Nothing hangs (the runner has a
+ * clock), nothing crashes, and every sample that was taken is in the profile or counted as lost.
+ * Seconds here, a minute each in scripts/soak.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -58,8 +60,8 @@ static int sample_in_child(void)
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
-#define CHILD_MAY_ALLOCATE \
-	0 /* ASan's allocator may be locked for ever there, by a thread that is gone */
+/* ASan's allocator may be locked for ever there, by a thread that is gone */
+#define CHILD_MAY_ALLOCATE 0
 #endif
 #endif
 #ifndef CHILD_MAY_ALLOCATE
@@ -230,7 +232,8 @@ TEST_LIMIT(sampler_in_a_storm_counts_all_samples, 60)
 
 typedef int (*throw_fn)(int depth);
 
-/* All of it in a row, in one thread and in another beside it: each place of each is interrupted some time. */
+/* All of it in a row, in one thread and in another beside it: each place of each is interrupted
+ * some time. */
 static void *do_everything(void *arg)
 {
 	throw_fn throw_and_catch = (throw_fn)(uintptr_t)arg;
@@ -254,8 +257,8 @@ TEST_LIMIT(sampler_never_waits_for_what_it_interrupts, 60)
 
 	need_signals();
 	if (!CHILD_MAY_ALLOCATE)
-		test_skip(
-			"ASan in a C program cannot throw: it looked for the C++ runtime when it began");
+		test_skip("ASan in a C program cannot throw: it looked for the C++ runtime when it "
+			  "began");
 	if (!module)
 		test_skip("no C++ compiler made the module that throws: %s", dlerror());
 	fn = dlsym(module, "coati_throw_and_catch");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the profiles of the sampler say, against functions and threads that measure their own CPU time; and how it lives with its host. */
+/* What the profiles of the sampler say, against functions and threads that measure their own CPU
+ * time; and how it lives with its host. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -73,7 +74,8 @@ static void burn_until(void (*fn)(uint64_t), uint64_t at, uint64_t rounds)
 		fn(rounds);
 }
 
-/* Two functions in turns, each for half of the period that is asked for: samples with that period would all hit the same one. */
+/* Two functions in turns, each for half of the period that is asked for: samples with that period
+ * would all hit the same one. */
 static bool work_in_step_is_seen(void)
 {
 	struct coati_sampler_stats stats = { .size = sizeof(stats) };
@@ -193,7 +195,8 @@ TEST_LIMIT(sampler_finds_all_cpu_time, 120)
 	try_often(cpu_time_is_found);
 }
 
-/* Far above the kernel's tick. Each sample costs an interrupt, which is in the time that the next one waits for, and on some kernels not in the usage. */
+/* Far above the kernel's tick. Each sample costs an interrupt, which is in the time that the next
+ * one waits for, and on some kernels not in the usage. */
 static bool rate_is_kept(void)
 {
 	return is_usage(4000, 5);
@@ -210,7 +213,8 @@ TEST_LIMIT(sampler_keeps_4000_samples_a_second, 120)
 
 #define SHORT_LIVES 40
 
-/* Each of them is seen, and the kernel's way of beginning each life with a whole period costs each at most that. */
+/* Each of them is seen, and the kernel's way of beginning each life with a whole period costs each
+ * at most that. */
 static bool short_lives_are_seen(void)
 {
 	static struct burnt b[SHORT_LIVES];

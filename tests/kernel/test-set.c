@@ -97,8 +97,8 @@ TEST(set_counts_a_command_from_its_exec_the_same_every_time)
 	const char *const argv[] = { program(), NULL };
 	uint64_t first[2];
 
-	personality(
-		ADDR_NO_RANDOMIZE); /* where the stack starts decides whether it needs one page more */
+	/* where the stack starts decides whether it needs one page more */
+	personality(ADDR_NO_RANDOMIZE);
 	run_counted(argv, "page-faults:u,dummy:u", first, 2);
 	CHECK_U64(first[0], >=, PAGES_OF_THE_PROGRAM);
 	CHECK_U64(first[0], <, PAGES_OF_THE_PROGRAM + 20);

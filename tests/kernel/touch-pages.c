@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program whose page faults are known: maps 1000 fresh pages, writes to each, ends. No libc and no dynamic linking, so that
- * nothing before or after adds faults that differ from run to run.
+ * A program whose page faults are known: maps 1000 fresh pages, writes to each, ends. No libc and
+ * no dynamic linking, so that nothing before or after adds faults that differ from run to run.
  */
 #define NR_PAGES  1000
 #define PAGE_STEP 4096

@@ -160,7 +160,8 @@ int bpf_asm_ring_reserve(int ring_fd, uint32_t size, int discard)
 	return load(insns, NR(insns), NULL, NULL);
 }
 
-/* The verifier takes a callback only when BTF calls it a static function: "int main(int)" and "static int each(int)". */
+/* The verifier takes a callback only when BTF calls it a static function: "int main(int)" and
+ * "static int each(int)". */
 static int load_btf(void)
 {
 	static const struct {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BPF programs without a compiler: instructions as macros, maps, loading and running through the bare system call. And the
- * programs that tests and benchmarks of rings share: each numbers its records in the first 8 bytes of a scratch array, so
- * that what was produced can be known without trusting the ring.
+ * BPF programs without a compiler: instructions as macros, maps, loading and running through the
+ * bare system call. And the programs that tests and benchmarks of rings share: each numbers its
+ * records in the first 8 bytes of a scratch array, so that what was produced can be known without
+ * trusting the ring.
  */
 #pragma once
 
@@ -43,7 +44,8 @@ int bpf_asm_load(const struct bpf_insn *insns, size_t nr, char *log);
 /* Run it @repeat times in the kernel on this CPU; the last return value. */
 int bpf_asm_run(int prog_fd, uint32_t repeat, uint32_t *ret_value);
 
-/* Numbers a record in @scratch and puts @size bytes of it out to @events on this CPU; returns what the helper did. */
+/* Numbers a record in @scratch and puts @size bytes of it out to @events on this CPU; returns what
+ * the helper did. */
 int bpf_asm_perf_output(int events_fd, int scratch_fd, uint32_t size);
 /* The same into a BPF ring; a failure adds one to value 0 of @drops_fd (-1: nobody counts). */
 int bpf_asm_ring_output(int ring_fd, int scratch_fd, int drops_fd, uint32_t size, uint32_t flags);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel for tests: knows the features it is told to know, refuses the others as a real one does, can fail any single
- * call, and keeps account of the descriptors it gave out.
+ * A kernel for tests: knows the features it is told to know, refuses the others as a real one does,
+ * can fail any single call, and keeps account of the descriptors it gave out.
  *
  *	struct fake_kernel k;
  *	fake_kernel_init(&k);
@@ -33,17 +33,20 @@ struct fake_kernel {
 	unsigned int max_precise;
 	int precise_error; /* what a higher precision gets */
 	int64_t max_rate, max_stack;
-	bool user_only;		/* refuses the kernel part and namespace records with EACCES */
-	bool no_pmu;		/* ENOENT for hardware events */
-	bool no_inherited_read; /* EINVAL for counts in samples of inherited events, as before 6.13 */
-	uint32_t group_max;	/* events in a group before EINVAL; 0 any number */
-	int cpu_max;		/* CPUs above are EINVAL; -1: all there */
+	bool user_only; /* refuses the kernel part and namespace records with EACCES */
+	bool no_pmu;	/* ENOENT for hardware events */
+	/* EINVAL for counts in samples of inherited events, as before 6.13 */
+	bool no_inherited_read;
+	uint32_t group_max;	  /* events in a group before EINVAL; 0 any number */
+	int cpu_max;		  /* CPUs above are EINVAL; -1: all there */
 	int fail_call, fail_code; /* let that many calls pass, then fail one; -1: none */
 	bool pinned_lost;	  /* reads give end of file */
 	int forking;		  /* so many reads fail, because a thread is being made */
 	int nr_calls, nr_opens, nr_open;
 	struct fake_event events[FAKE_FDS];
-	char log[64]; /* orders and reads as letters: e enable, d disable, r reset, R read; tests may add their own */
+	/* orders and reads as letters: e enable, d disable, r reset, R read; tests may add their
+	 * own */
+	char log[64];
 	int nr_log;
 	int order[FAKE_FDS]; /* descriptors in the order of closing */
 	int nr_closed;

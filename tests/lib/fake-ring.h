@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's half of a ring, in memory: writes records as the kernel would (forward with its one free byte and LOST before
- * the next record that fits, backward over the oldest, BPF with busy and discard bits), from any start of the counters.
- * The bytes of a record follow from its number, so that a reader's view can be checked without keeping them.
+ * The kernel's half of a ring, in memory: writes records as the kernel would (forward with its one
+ * free byte and LOST before the next record that fits, backward over the oldest, BPF with busy and
+ * discard bits), from any start of the counters. The bytes of a record follow from its number, so
+ * that a reader's view can be checked without keeping them.
  */
 #pragma once
 
@@ -31,8 +32,8 @@ void fake_ring_fini(struct fake_ring *f);
 /* Open it with coati_ring_from_memory(). @flags: COATI_RING_*. */
 struct coati_ring *fake_ring_open(struct fake_ring *f, uint32_t flags);
 
-/* Perf: a record of @size bytes in all, with its first word behind the header @number and the rest derived from it. True when
- * it fitted. BPF: the same as the payload of @size bytes. */
+/* Perf: a record of @size bytes in all, with its first word behind the header @number and the rest
+ * derived from it. True when it fitted. BPF: the same as the payload of @size bytes. */
 bool fake_ring_write(struct fake_ring *f, uint32_t type, uint32_t size, uint64_t number);
 /* Perf: these bytes, as they are, at the head; the head moves by @size rounded up to 8. */
 void fake_ring_write_raw(struct fake_ring *f, const void *bytes, uint32_t size);

@@ -166,16 +166,16 @@ static const struct file event_files[] = {
 	{ "sched/filter", "none\n" },
 	{ "sched/sched_switch/id", "314\n" },
 	{ "sched/sched_switch/format",
-	  FORMAT_COMMON(
-		  "sched_switch",
-		  "314") "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-			 "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-			 "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-			 "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
-			 "\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
-			 "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
-			 "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n"
-			 "\nprint fmt: \"prev_comm=%s ==> next_pid=%d\", REC->prev_comm, REC->next_pid\n" },
+	  FORMAT_COMMON("sched_switch",
+			"314") "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+			       "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+			       "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+			       "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
+			       "\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
+			       "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
+			       "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n"
+			       "\nprint fmt: \"prev_comm=%s ==> next_pid=%d\", REC->prev_comm, "
+			       "REC->next_pid\n" },
 	{ "sched/sched_wakeup/id", "317\n" },
 	{ "sched/sched_wakeup/format",
 	  FORMAT_COMMON("sched_wakeup",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * json-check [--lines]: standard input is one JSON value, or with --lines one on each line. Exit status 0, or 1 and a
- * word about where. For the scripts of the CLI suite.
+ * json-check [--lines]: standard input is one JSON value, or with --lines one on each line. Exit
+ * status 0, or 1 and a word about where. For the scripts of the CLI suite.
  */
 #include <stdio.h>
 #include <stdlib.h>

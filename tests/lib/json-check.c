@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads JSON by the letter of RFC 8259 and throws the values away. Characters are decoded to code points
- * and judged as such, unlike the writer, which looks at the bytes. Nesting deeper than 200 is refused.
+ * Reads JSON by the letter of RFC 8259 and throws the values away. Characters are decoded to code
+ * points and judged as such, unlike the writer, which looks at the bytes. Nesting deeper than 200
+ * is refused.
  */
 #include "lib/json-check.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A judge for our JSON, written apart from the writer: one value, valid UTF-8, nothing behind it. */
+/* A judge for our JSON, written apart from the writer: one value, valid UTF-8, nothing behind
+ * it. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a file with DWARF: every address of its first 4 KiB is asked for, and the answers are summed up. */
+/* Any bytes as a file with DWARF: every address of its first 4 KiB is asked for, and the answers
+ * are summed up. */
 #pragma once
 
 #include <fcntl.h>

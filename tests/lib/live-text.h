@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace written as text (trace/live-text.h) through reader and validator, and what they say as lines: `> ` an event, `! ` a finding,
- * `? ` the first damage, `= ` the account.
+ * A trace written as text (trace/live-text.h) through reader and validator, and what they say as
+ * lines: `> ` an event, `! ` a finding, `? ` the first damage, `= ` the account.
  */
 #pragma once
 

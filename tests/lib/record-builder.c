@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order of fields here is written down from what the kernel writes, a second time and in another way than in
- * src/record, so that a slip in one of them shows.
+ * The order of fields here is written down from what the kernel writes, a second time and in
+ * another way than in src/record, so that a slip in one of them shows.
  */
 #include "lib/record-builder.h"
 
@@ -92,7 +92,7 @@ struct coati_raw builder_end(struct builder *b)
 	return raw;
 }
 
-/* ---- whole records -------------------------------------------------------------------------------------------- */
+/* ---- whole records ---- */
 
 /* Numbers that look different in every byte, the same for the same seed. */
 struct source {
@@ -292,8 +292,9 @@ static void some_trailer(struct builder *b, struct source *s, const struct coati
 }
 
 /*
- * Bodies as a string of letters: p two 32-bit numbers, q a 64-bit number, h two 16-bit numbers, w a 32-bit number, b 8
- * bytes, t a text, f the file part of MMAP2, r a read block, n namespaces, c a call chain, k patched text.
+ * Bodies as a string of letters: p two 32-bit numbers, q a 64-bit number, h two 16-bit numbers, w a
+ * 32-bit number, b 8 bytes, t a text, f the file part of MMAP2, r a read block, n namespaces, c a
+ * call chain, k patched text.
  */
 static const char *const bodies[] = {
 	[COATI_RECORD_MMAP] = "pqqqt",

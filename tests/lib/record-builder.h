@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records put together byte by byte in a byte order of choice, without any help from the library: what tests hold the
- * decoder and the encoder against.
+ * Records put together byte by byte in a byte order of choice, without any help from the library:
+ * what tests hold the decoder and the encoder against.
  *
  *	struct builder b;
  *	builder_start(&b, COATI_RECORD_LOST, 0, false);
@@ -38,7 +38,8 @@ struct coati_raw builder_end(struct builder *b);
 /* Do bytes of that order need swapping here? */
 uint32_t builder_swap(bool big);
 
-/* A well-formed body for @type with made-up contents from @seed, trailer or sample fields by @attr. */
+/* A well-formed body for @type with made-up contents from @seed, trailer or sample fields by
+ * @attr. */
 struct coati_raw builder_record(struct builder *b, uint32_t type, const struct coati_attr *attr,
 				bool big, uint64_t seed);
 /* An attr with every field that decides a layout, from @seed. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One process per test: forked into its own process group and made the reaper of its descendants, so that what it
- * leaves behind is found. The reason of a skip or failure comes back through a pipe.
+ * One process per test: forked into its own process group and made the reaper of its descendants,
+ * so that what it leaves behind is found. The reason of a skip or failure comes back through a
+ * pipe.
  */
 #include "lib/test.h"
 
@@ -255,7 +256,8 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The child: own group, default signals, scratch folder. exit(), not _exit(): leak checks run there. */
+/* The child: own group, default signals, scratch folder. exit(), not _exit(): leak checks run
+ * there. */
 static void run_child(const struct test_case *t, const char *scratch, int fd)
 {
 	reason_fd = fd;
@@ -295,8 +297,9 @@ static int64_t monotonic_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Wait for the test, from outside: it may use alarm() and block what it likes. SIGCHLD is blocked in the runner, so
- * none gets lost between the look and the wait. 0, or the seconds after which its time was up. */
+/* Wait for the test, from outside: it may use alarm() and block what it likes. SIGCHLD is blocked
+ * in the runner, so none gets lost between the look and the wait. 0, or the seconds after which its
+ * time was up. */
 static unsigned int wait_child(pid_t pid, unsigned int limit_s, int *ret_status)
 {
 	int64_t start_ms = monotonic_ms();
@@ -353,8 +356,8 @@ static void kill_children(void)
 		closedir(proc);
 }
 
-/* Descendants of the test that outlived it have become our children, whatever group or session they are in: kill and
- * count them. The children of those become ours in turn. */
+/* Descendants of the test that outlived it have become our children, whatever group or session they
+ * are in: kill and count them. The children of those become ours in turn. */
 static int reap_leftovers(pid_t group)
 {
 	int count = 0;

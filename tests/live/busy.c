@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program whose profiles are known, for tests/live/run: three quarters of its memory in use are keep_much()'s, with a label, and one quarter keep_little()'s; hold_long()
- * lets wait_for_it() wait; a thread spins in spin_around(). Serves on a free port of localhost, which it prints, until its input ends.
+ * A program whose profiles are known, for tests/live/run: three quarters of its memory in use are
+ * keep_much()'s, with a label, and one quarter keep_little()'s; hold_long() lets wait_for_it()
+ * wait; a thread spins in spin_around(). Serves on a free port of localhost, which it prints, until
+ * its input ends.
  */
 #include <coati/heap.h>
 #include <coati/live.h>

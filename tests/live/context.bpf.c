@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A foreign profiler in small: at each tick of a CPU it reads the thread context (OTEP 4947) of the thread that it interrupted, through the
- * thread pointer and the offset of otel_thread_ctx_v1, by the rules of the text: the pointer, 28 bytes, then as many as those say.
+ * A foreign profiler in small: at each tick of a CPU it reads the thread context (OTEP 4947) of the
+ * thread that it interrupted, through the thread pointer and the offset of otel_thread_ctx_v1, by
+ * the rules of the text: the pointer, 28 bytes, then as many as those say.
  */
 #include <linux/bpf.h>
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Eight threads flip their labels while a BPF program (context.bpf.c) reads them at every tick of every CPU; each record that it read must be
- * a set that its thread had. Prints what was seen; status 1 when a record was torn or none was read, 77 when it cannot run here.
+ * Eight threads flip their labels while a BPF program (context.bpf.c) reads them at every tick of
+ * every CPU; each record that it read must be a set that its thread had. Prints what was seen;
+ * status 1 when a record was torn or none was read, 77 when it cannot run here.
  *
  *	context OBJECT FLIPS
  *
- * A thread has {number}, {number, check} or, from time to time, {other, number, check}, with values of changing length, and check is always
- * the same as number.
+ * A thread has {number}, {number, check} or, from time to time, {other, number, check}, with values
+ * of changing length, and check is always the same as number.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -175,7 +176,8 @@ static int report(struct bpf_object *object)
 
 	if (bpf_map_lookup_elem(fd, &zero, seen) < 0)
 		return 1;
-	printf("%llu records, %llu with both labels, %llu with none; %llu torn; %llu invalid; %llu without a record, %llu dropped, %llu faults\n",
+	printf("%llu records, %llu with both labels, %llu with none; %llu torn; %llu invalid; "
+	       "%llu without a record, %llu dropped, %llu faults\n",
 	       seen[SEEN_SAMPLES], (unsigned long long)nr_pairs, (unsigned long long)nr_empty,
 	       (unsigned long long)nr_torn, seen[SEEN_INVALID], seen[SEEN_NULL], seen[SEEN_DROPS],
 	       seen[SEEN_FAULTS]);

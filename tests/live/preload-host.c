@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that knows nothing of coati and does what programs do to those inside them. preload-host WHAT [ARGUMENT]
- * Everything that it says is the same with and without a profiler in it.
+ * A program that knows nothing of coati and does what programs do to those inside them.
+ * preload-host WHAT [ARGUMENT] Everything that it says is the same with and without a profiler in
+ * it.
  */
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For the negative control: every unwind table in a cache folder gets so many percent of its rules shifted by eight bytes, with a
- * checksum that fits. What uses them afterwards must see wrong frames, or it sees nothing at all.
+ * For the negative control: every unwind table in a cache folder gets so many percent of its rules
+ * shifted by eight bytes, with a checksum that fits. What uses them afterwards must see wrong
+ * frames, or it sees nothing at all.
  *
  *	oracle-corrupt PERCENT FILE...
  */
@@ -25,7 +26,8 @@ static uint32_t shift_rules(uint8_t *bytes, const struct table *t, uint64_t perc
 		struct table_rule r = table_unpack(p);
 		size_t at = (size_t)((const uint8_t *)&t->rules[i] - bytes);
 
-		/* rules are sorted by use: taking them at equal steps takes of the common and of the rare ones */
+		/* rules are sorted by use: taking them at equal steps takes of the common and of
+		 * the rare ones */
 		if ((i + 98) % (100 / percent) != 0 || r.cfa != TABLE_CFA_SP)
 			continue;
 		r.cfa_off += 8;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the oracles share: a process under ptrace, what it has mapped, and a walk through its stack as it is now. */
+/* What the oracles share: a process under ptrace, what it has mapped, and a walk through its stack
+ * as it is now. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,7 +29,8 @@ struct oracle_process {
 	bool stale; /* mappings may have changed */
 };
 
-/* Start @argv and stop it at its first instruction. Failure ends the program. What is made of its files is kept in @cache_dir; NULL: nowhere. */
+/* Start @argv and stop it at its first instruction. Failure ends the program. What is made of its
+ * files is kept in @cache_dir; NULL: nowhere. */
 void oracle_start(struct oracle_process *p, char **argv, const char *cache_dir);
 /* Kill what is left of it. */
 void oracle_end(struct oracle_process *p);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The snapshot oracle: every sample of a recording that has registers and a copy of the stack (coati record -g dwarf) is unwound by our
- * tables and by libdw, which reads the same registers and bytes. Where both have a frame it must be the same one.
+ * The snapshot oracle: every sample of a recording that has registers and a copy of the stack
+ * (coati record -g dwarf) is unwound by our tables and by libdw, which reads the same registers and
+ * bytes. Where both have a frame it must be the same one.
  *
  *	oracle-snapshot [-d CACHE] FILE
  *
- * -d as in oracle-step. Prints one line: samples, those that we and libdw walked to the end, those where one of the two stopped earlier
- * than the other (libdw also where it guesses), frames compared, samples with a frame that differs. Exit status 1 when one does.
+ * -d as in oracle-step. Prints one line: samples, those that we and libdw walked to the end, those
+ * where one of the two stopped earlier than the other (libdw also where it guesses), frames
+ * compared, samples with a frame that differs. Exit status 1 when one does.
  */
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -129,7 +131,8 @@ static int add_module(void *ctx, const struct coati_place *place)
 	if (place->image == COATI_IMAGE_NONE ||
 	    coati_image_info(o->images, place->image, &info) < 0 || info.path[0] != '/')
 		return 0;
-	/* a file that is mapped in two pieces is reported twice with the same base: libdw takes the first */
+	/* a file that is mapped in two pieces is reported twice with the same base: libdw takes the
+	 * first */
 	dwfl_report_elf(o->dwfl, info.path, info.path, -1, place->start - place->vaddr, true);
 	return 0;
 }
@@ -159,7 +162,8 @@ static void look_at(struct oracle *o, int32_t pid, uint64_t time)
 	dwfl_attach_state(o->dwfl, NULL, pid, &threads, o);
 }
 
-/* Without a rule for the code libdw follows the frame pointer, wherever that leads: then it is no judge of the next frame. */
+/* Without a rule for the code libdw follows the frame pointer, wherever that leads: then it is no
+ * judge of the next frame. */
 static bool they_guessed(const struct oracle *o, uint32_t frame)
 {
 	Dwarf_Addr pc = o->theirs[frame] - (frame > 0), bias;

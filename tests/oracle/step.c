@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The single-step oracle: a program is run instruction by instruction under ptrace, calls and returns are written down, and at every
- * instruction the unwind tables must tell the same callers. The list of calls does not use unwind data, so it cannot make the same
- * mistake. Only x86-64: there the processor can be stepped and a call is seen by what it does to the stack.
+ * The single-step oracle: a program is run instruction by instruction under ptrace, calls and
+ * returns are written down, and at every instruction the unwind tables must tell the same callers.
+ * The list of calls does not use unwind data, so it cannot make the same mistake. Only x86-64:
+ * there the processor can be stepped and a call is seen by what it does to the stack.
  *
  *	oracle-step [-n INSTRUCTIONS] [-s SKIP] [-m] [-d CACHE] -- COMMAND...
  *
- * -s begins after so many instructions; -m starts at the program's own entry, behind the loader; -d keeps the tables in a folder and uses those that are there (oracle-corrupt spoils them, and
- * then this must fail). Prints one line: steps, walks that reached the end, walks that stopped early with the reason, wrong frames. Exit
- * status 1 when a frame was wrong.
+ * -s begins after so many instructions; -m starts at the program's own entry, behind the loader; -d
+ * keeps the tables in a folder and uses those that are there (oracle-corrupt spoils them, and then
+ * this must fail). Prints one line: steps, walks that reached the end, walks that stopped early
+ * with the reason, wrong frames. Exit status 1 when a frame was wrong.
  */
 #include <elf.h>
 #include <errno.h>
@@ -34,7 +36,8 @@
 #define FRAMES_MAX 4096
 #define SHOWN_MAX  5
 
-/* A return address that a call has put on the stack. It is gone when the stack pointer passes its place. */
+/* A return address that a call has put on the stack. It is gone when the stack pointer passes its
+ * place. */
 struct call {
 	uint64_t slot, value;
 };
@@ -99,7 +102,8 @@ static void follow(struct oracle *o, bool was_call, const struct user_regs_struc
 		remember(o, after->rsp, value);
 }
 
-/* Did the kernel start a handler? It has then moved the stack past the red zone and a frame, and gives the signal's number. */
+/* Did the kernel start a handler? It has then moved the stack past the red zone and a frame, and
+ * gives the signal's number. */
 static bool is_handler(const struct user_regs_struct *before, const struct user_regs_struct *after,
 		       int sig)
 {
@@ -107,7 +111,8 @@ static bool is_handler(const struct user_regs_struct *before, const struct user_
 	       before->rsp - after->rsp < 65536;
 }
 
-/* A signal: the kernel has put a frame on the stack, whose return address is the restorer's; behind it lies what was interrupted. */
+/* A signal: the kernel has put a frame on the stack, whose return address is the restorer's; behind
+ * it lies what was interrupted. */
 static void follow_signal(struct oracle *o, const struct user_regs_struct *before,
 			  const struct user_regs_struct *after)
 {
@@ -263,7 +268,8 @@ static uint64_t number(const char *text)
 	uint64_t n;
 
 	if (!text || coati_parse_u64(text, 0, UINT64_MAX, &n) < 0) {
-		fputs("usage: oracle-step [-n INSTRUCTIONS] [-s SKIP] [-m] [-d CACHE] -- COMMAND...\n",
+		fputs("usage: oracle-step [-n INSTRUCTIONS] [-s SKIP] [-m] [-d CACHE] -- "
+		      "COMMAND...\n",
 		      stderr);
 		exit(2);
 	}

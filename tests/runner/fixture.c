@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One test for each thing that the runner must notice. Not part of any suite: most of these fail on purpose. */
+/* One test for each thing that the runner must notice. Not part of any suite: most of these fail on
+ * purpose. */
 #include "lib/test.h"
 
 #include <signal.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Unwind data made by hand: a section with one or more CIEs and FDEs, and the rows of a table as text. */
+/* Unwind data made by hand: a section with one or more CIEs and FDEs, and the rows of a table as
+ * text. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,7 +26,8 @@ struct cfi_builder {
 };
 
 void cfi_builder_init(struct cfi_builder *b);
-/* Instructions behind those that every CIE has (x86-64: CFA = rsp+8, ra at c-8; arm64: CFA = sp+0). */
+/* Instructions behind those that every CIE has (x86-64: CFA = rsp+8, ra at c-8; arm64: CFA =
+ * sp+0). */
 void cfi_builder_cie(struct cfi_builder *b, const void *program, size_t size);
 void cfi_builder_fde(struct cfi_builder *b, uint64_t start, uint64_t length, const void *program,
 		     size_t size);

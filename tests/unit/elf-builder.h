@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small ELF files made by hand, in either byte order: sections are added one by one, the headers are
- * written last. Room for a few kilobytes; what does not fit fails the test.
+ * Small ELF files made by hand, in either byte order: sections are added one by one, the headers
+ * are written last. Room for a few kilobytes; what does not fit fails the test.
  */
 #pragma once
 
@@ -36,8 +36,8 @@ struct elf_builder {
 /* The machine this is compiled for (EM_*). */
 uint16_t elf_builder_machine(void);
 void elf_builder_init(struct elf_builder *b, bool swap);
-/* Append @size bytes as a section and return its index. vaddr, link and the like are set afterwards in
- * b->sections[index]. */
+/* Append @size bytes as a section and return its index. vaddr, link and the like are set afterwards
+ * in b->sections[index]. */
 uint32_t elf_builder_section(struct elf_builder *b, const char *name, uint32_t type,
 			     const void *bytes, size_t size);
 /* A symbol table and, in front of it, its strings. Returns the index of the table. */
@@ -52,8 +52,8 @@ struct elf_builder_usdt {
 	const char *provider, *name, *args;
 };
 void elf_builder_usdt_note(struct writer *w, const struct elf_builder_usdt *u);
-/* 64 bytes of text and 64 of data, each in its loadable segment (0x200 in the file for the text, the data
- * behind it). Returns the index of the text section; the data follows it. */
+/* 64 bytes of text and 64 of data, each in its loadable segment (0x200 in the file for the text,
+ * the data behind it). Returns the index of the text section; the data follows it. */
 uint32_t elf_builder_program(struct elf_builder *b);
 /* Write the headers; returns the size of the file in b->bytes. */
 size_t elf_builder_finish(struct elf_builder *b);

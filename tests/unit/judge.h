@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What glibc says of the callers. The address sanitizer puts a function of its own in front of backtrace(), which then is the first frame. */
+/* What glibc says of the callers. The address sanitizer puts a function of its own in front of
+ * backtrace(), which then is the first frame. */
 #pragma once
 
 #include <execinfo.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Two small units, C and C++, in which much is inlined into each other: templates, lambdas, destructors, namespaces. */
+/* Two small units, C and C++, in which much is inlined into each other: templates, lambdas,
+ * destructors, namespaces. */
 #pragma once
 
 static const char lines_c_source[] = "static inline int sq(int x) { return x * x; }\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A model of processes with the records that tests feed it, each in one line. Included by the tests of the process station. */
+/* A model of processes with the records that tests feed it, each in one line. Included by the tests
+ * of the process station. */
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile buffer with its two sides, as the tests of it need it: made with given options, its counters started anywhere, records whose
- * contents follow from a number so that a torn one is seen.
+ * A profile buffer with its two sides, as the tests of it need it: made with given options, its
+ * counters started anywhere, records whose contents follow from a number so that a torn one is
+ * seen.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The recordings are written with the library's own encoder and writer, which have tests of their own. */
+/* The recordings are written with the library's own encoder and writer, which have tests of their
+ * own. */
 #include "unit/profile-tape.h"
 
 #include <elf.h>
@@ -47,7 +48,8 @@ void tape_program(void)
 
 #define FAR_STRINGS 65536 /* behind all that the builder writes */
 
-/* The names lie far behind everything else in the file: the builder has room for short ones alone. */
+/* The names lie far behind everything else in the file: the builder has room for short ones
+ * alone. */
 void tape_program_named(const char *const *names)
 {
 	struct elf_builder b;

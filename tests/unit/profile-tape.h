@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings with exactly known contents, written record by record into the current folder, and a program with four functions
- * for them: "program", mapped at TAPE_BASE in every process that runs it.
+ * Recordings with exactly known contents, written record by record into the current folder, and a
+ * program with four functions for them: "program", mapped at TAPE_BASE in every process that runs
+ * it.
  */
 #pragma once
 
@@ -43,7 +44,8 @@ struct tape_sample {
 	const uint64_t *chain;
 	uint32_t nr;
 };
-/* A chain as it is written down: TAPE_STACK(TAPE_LEAF, TAPE_WORK). The marker of user code is put in front. */
+/* A chain as it is written down: TAPE_STACK(TAPE_LEAF, TAPE_WORK). The marker of user code is put
+ * in front. */
 #define TAPE_STACK(...)                                                 \
 	.chain = (const uint64_t[]){ COATI_CONTEXT_USER, __VA_ARGS__ }, \
 	.nr = sizeof((uint64_t[]){ COATI_CONTEXT_USER, __VA_ARGS__ }) / 8
@@ -66,7 +68,8 @@ void tape_fork(struct tape *t, uint32_t pid, uint32_t tid, uint32_t ppid, uint32
 void tape_process(struct tape *t, uint32_t pid, const char *comm);
 void tape_map(struct tape *t, uint32_t pid, uint64_t addr, const char *path);
 void tape_put(struct tape *t, struct tape_sample s);
-/* The event of live events, before the first record; and what a program tells, as text (trace/live-text.h). */
+/* The event of live events, before the first record; and what a program tells, as text
+ * (trace/live-text.h). */
 void tape_live_event(struct tape *t);
 void tape_live_text(struct tape *t, const char *text);
 void tape_close(struct tape *t);

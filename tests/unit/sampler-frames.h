@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that keep no frame pointers and write down from where they were called. In the test programs, and in a module that they load. */
+/* Functions that keep no frame pointers and write down from where they were called. In the test
+ * programs, and in a module that they load. */
 #pragma once
 
 #include <stdint.h>

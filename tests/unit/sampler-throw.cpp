@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A module that throws: the C++ runtime walks the stack, asks the loader and allocates, all at places where a signal may find it. */
+/* A module that throws: the C++ runtime walks the stack, asks the loader and allocates, all at
+ * places where a signal may find it. */
 #include <stdexcept>
 #include <string>
 

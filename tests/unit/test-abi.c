@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Our definitions of the kernel's interface against its own header, as far as the one of the build machine knows it. */
+/* Our definitions of the kernel's interface against its own header, as far as the one of the build
+ * machine knows it. */
 #include "lib/test.h"
 
 #include <linux/perf_event.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* COATI_PROFILE: values of variables and names of files. What it does to programs is in tests/live/preload. */
+/* COATI_PROFILE: values of variables and names of files. What it does to programs is in
+ * tests/live/preload. */
 #include "lib/test.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of functions in BTF made by hand: every kind is stepped over, every cut and every wrong word is survived. */
+/* Names of functions in BTF made by hand: every kind is stepped over, every cut and every wrong
+ * word is survived. */
 #include "lib/test.h"
 
 #include "base/alloc.h"
@@ -18,7 +19,8 @@ static void put(struct blob *b, uint32_t word)
 	b->words[b->nr++] = word;
 }
 
-/* A type with @tail words behind its three, all of them a value that would be taken for a wrong kind. */
+/* A type with @tail words behind its three, all of them a value that would be taken for a wrong
+ * kind. */
 static void put_type(struct blob *b, uint32_t name, uint32_t info, int tail)
 {
 	put(b, name);
@@ -28,7 +30,8 @@ static void put_type(struct blob *b, uint32_t name, uint32_t info, int tail)
 		put(b, 0xffffffff);
 }
 
-/* One of every kind with a tail, then the function "f", id 10; strings: "", "f", "g" without an end. */
+/* One of every kind with a tail, then the function "f", id 10; strings: "", "f", "g" without an
+ * end. */
 static struct blob sample(void)
 {
 	struct blob b = { .nr = 6 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How much of what an event counted has samples: sums of periods, of counts, and the event that tells it. */
+/* How much of what an event counted has samples: sums of periods, of counts, and the event that
+ * tells it. */
 #include "lib/test.h"
 
 #include "base/writer.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Two chains of one stack: where tables end, frame pointers go on, and never instead of what tables know. */
+/* Two chains of one stack: where tables end, frame pointers go on, and never instead of what tables
+ * know. */
 #include "lib/test.h"
 
 #include "capture/splice.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples that are written anew with a call chain: what cannot be is dropped and counted, everything else stays as it is. */
+/* Samples that are written anew with a call chain: what cannot be is dropped and counted,
+ * everything else stays as it is. */
 #include "lib/test.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What runs already, read from a /proc made of plain files: strange names, hidden addresses, damage. */
+/* What runs already, read from a /proc made of plain files: strange names, hidden addresses,
+ * damage. */
 #include "lib/test.h"
 
 #include <stdio.h>

@@ -177,8 +177,9 @@ TEST(catalog_survives_each_failing_allocation)
 			r = 0;
 		coati_alloc_fail_after(UINT64_MAX);
 		CHECK(r == 0 || r == -ENOMEM);
+		/* it stays so */
 		if (cat && r < 0)
-			CHECK_ERR(coati_catalog_next(cat, &info), -ENOMEM); /* it stays so */
+			CHECK_ERR(coati_catalog_next(cat, &info), -ENOMEM);
 		if (r == 0 && !cat)
 			r = -ENOMEM;
 		coati_catalog_close(cat);

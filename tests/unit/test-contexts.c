@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples and what the thread was doing: labels, tasks and regions of live events on the samples of a profile. */
+/* Samples and what the thread was doing: labels, tasks and regions of live events on the samples of
+ * a profile. */
 #include "lib/test.h"
 
 #include <errno.h>
@@ -12,7 +13,8 @@
 
 #define US(n) (UINT64_C(1001000000) + (n)*1000)
 
-/* Thread 7 works on a request, and in it on parsing, and on another kind of task; thread 9 on nothing, but has labels. */
+/* Thread 7 works on a request, and in it on parsing, and on another kind of task; thread 9 on
+ * nothing, but has labels. */
 static const char told[] = "batch kind=sites pid=7\n"
 			   "- site id=1 kind=1 name=\"handle\"\n"
 			   "- site id=2 kind=1 name=\"parse\"\n"
@@ -35,7 +37,8 @@ static const char told[] = "batch kind=sites pid=7\n"
 			   "1001050000 labels set=\"\"\n"
 			   "batch kind=end\n";
 
-/* The recording "a": a sample of each of the two threads every 10 us, in the middle between what they tell. */
+/* The recording "a": a sample of each of the two threads every 10 us, in the middle between what
+ * they tell. */
 static void tape_told(void)
 {
 	struct tape t;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The mapped page of a counter, played by the test: every case of the protocol, and a writer that never rests. */
+/* The mapped page of a counter, played by the test: every case of the protocol, and a writer that
+ * never rests. */
 #include "lib/test.h"
 
 #include <pthread.h>
@@ -177,7 +178,8 @@ static void *write_on(void *arg)
 	for (uint64_t n = 1; !__atomic_load_n(&w->stop, __ATOMIC_RELAXED); n++) {
 		uint32_t lock = __atomic_load_n(&w->page.lock, __ATOMIC_RELAXED);
 
-		/* acq_rel and seq_cst: nothing may move out of the locked part, as barrier() does it in the kernel */
+		/* acq_rel and seq_cst: nothing may move out of the locked part, as barrier() does
+		 * it in the kernel */
 		__atomic_store_n(&w->page.lock, lock + 1, __ATOMIC_SEQ_CST);
 		__atomic_exchange_n(&w->page.offset, (int64_t)(1000000 - n % 1000),
 				    __ATOMIC_SEQ_CST);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The statistics of coati diff on programs that are only numbers: how often a difference is seen where there is none, and how often where
- * there is one. The seeds are fixed, so that the counts are too.
+ * The statistics of coati diff on programs that are only numbers: how often a difference is seen
+ * where there is none, and how often where there is one. The seeds are fixed, so that the counts
+ * are too.
  */
 #include "lib/test.h"
 
@@ -148,7 +149,8 @@ static uint32_t seen_of_nothing(struct program p, uint32_t pairs)
 	return many(&p, &p, COATI_DIFF_SHARE, pairs).any;
 }
 
-/* How many programs are compared with themselves: always the same ones, for where everything is slow the first of them. */
+/* How many programs are compared with themselves: always the same ones, for where everything is
+ * slow the first of them. */
 static uint32_t many_pairs(void)
 {
 	return test_slow() ? 25 : 100;

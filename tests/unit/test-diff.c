@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparing recordings: rows are matched, new and gone ones are there, what is too little is said to be. */
+/* Comparing recordings: rows are matched, new and gone ones are there, what is too little is said
+ * to be. */
 #include "lib/test.h"
 
 #include <math.h>
@@ -19,7 +20,8 @@ struct mix {
 	uint32_t main, work, leaf, other;
 };
 
-/* A sample each millisecond; a program in the given order of functions, so that every block of time is alike but for the count. */
+/* A sample each millisecond; a program in the given order of functions, so that every block of time
+ * is alike but for the count. */
 static void put_samples_at(struct tape *t, uint32_t pid, struct mix m, uint32_t nr, uint64_t first)
 {
 	for (uint32_t i = 0; i < nr; i++) {

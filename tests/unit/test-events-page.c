@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The manual page of the grammar: its examples parse, and every word that the parser knows stands in it. */
+/* The manual page of the grammar: its examples parse, and every word that the parser knows stands
+ * in it. */
 #include "lib/events.h"
 #include "lib/fake-tree.h"
 

@@ -327,7 +327,8 @@ TEST(explain_names_an_event_without_a_label)
 	CHECK_HAS(explained(&c, &f), "event 0x2 of type 9");
 }
 
-/* Over all errnos, levels and a few shapes of request: never a bare number, never without a next step. */
+/* Over all errnos, levels and a few shapes of request: never a bare number, never without a next
+ * step. */
 TEST(explain_never_gives_a_bare_errno)
 {
 	const struct coati_attr attrs[] = { { .type = 0 },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Live events in exports: traces written as text, put into a recording beside samples, in every format that has room for them. */
+/* Live events in exports: traces written as text, put into a recording beside samples, in every
+ * format that has room for them. */
 #include "lib/test.h"
 
 #include <dirent.h>

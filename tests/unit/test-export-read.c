@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is read back: a good file of each format cut at every length, and files that contradict themselves. */
+/* What is read back: a good file of each format cut at every length, and files that contradict
+ * themselves. */
 #include "lib/test.h"
 
 #include <fcntl.h>
@@ -53,7 +54,8 @@ static void tape_two(void)
 	tape_close(&t);
 }
 
-/* Bytes that were cut must not be read past their end, which the sanitizer sees; and are an error or another sum, never a crash. */
+/* Bytes that were cut must not be read past their end, which the sanitizer sees; and are an error
+ * or another sum, never a crash. */
 TEST_LIMIT(export_readers_end_well_at_every_shorter_length, 120)
 {
 	tape_two();
@@ -129,7 +131,8 @@ TEST(export_reader_of_pprof_is_as_strict_as_pprof)
 		{ "\x32\x00\x0a\x00\x2a\x00", 6, "number 0" },
 		{ "\x32\x00\x0a\x00\x2a\x02\x08\x01\x2a\x02\x08\x01", 12, "same number" },
 		{ "\x32\x00\x0a\x00\x22\x04\x08\x01\x10\x07", 10, "mapping that is not there" },
-		{ "\x32\x00\x0a\x00\x1a\x06\x08\x01\x10\x10\x18\x20\x22\x06\x08\x01\x10\x01\x18\x20",
+		{ "\x32\x00\x0a\x00\x1a\x06\x08\x01\x10\x10\x18\x20"
+		  "\x22\x06\x08\x01\x10\x01\x18\x20",
 		  20, "outside of its mapping" },
 		{ "\x32\x00\x0a\x00\x0b", 5, "no protocol buffer" },
 	};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Exports: every format that there is, over recordings with known contents; sums that are read back, and what each file lacks. */
+/* Exports: every format that there is, over recordings with known contents; sums that are read
+ * back, and what each file lacks. */
 #include "lib/test.h"
 
 #include <fcntl.h>
@@ -430,7 +431,8 @@ TEST_LIMIT(export_without_memory_says_so, 120)
 
 		CHECK_OK(try_export(f, UINT64_MAX, NULL));
 		all = coati_alloc_count() - all;
-		/* from there on at the latest it must work; what fails before fails for want of memory */
+		/* from there on at the latest it must work; what fails before fails for want of
+		 * memory */
 		for (; n < all; n += 1 + (n > 200) * 7) {
 			struct coati_error err = { 0 };
 			int r = try_export(f, n, &err);

@@ -165,8 +165,8 @@ TEST(format_bears_every_truncation_of_a_file)
 		char *exact = coati_alloc(len + 1);
 		struct arena arena;
 
-		memcpy(exact, copy,
-		       len); /* the byte behind the text is ours too: sanitizers watch the next one */
+		/* the byte behind the text is ours too: sanitizers watch the next one */
+		memcpy(exact, copy, len);
 		coati_arena_init(&arena, 1 << 20);
 		int r = coati_tp_format_parse(exact, len, &arena, &f);
 		CHECK(r == 0 || r == -EBADMSG);

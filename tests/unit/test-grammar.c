@@ -249,8 +249,10 @@ TEST(grammar_applies_general_terms_to_any_event)
 {
 	struct coati_event_list *list = events_parse(
 		"cycles/period=1000,name='my cycles',call-graph=dwarf,stack-size=4k,max-stack=16/u,"
-		"cpu-clock/freq=4k,time=0,inherit,percore/,cs/nr=7,no-inherit,overwrite,time,cpu='0-3,8'/,"
-		"r1a8/ aux-action = pause , aux-output,aux-sample-size=4096,metric-id=m1,no-overwrite/");
+		"cpu-clock/freq=4k,time=0,inherit,percore/,"
+		"cs/nr=7,no-inherit,overwrite,time,cpu='0-3,8'/,"
+		"r1a8/ aux-action = pause , "
+		"aux-output,aux-sample-size=4096,metric-id=m1,no-overwrite/");
 	const struct coati_event_desc *d = coati_event_list_get(list, 0);
 
 	CHECK_STR(d->name, "my cycles");
@@ -282,8 +284,9 @@ TEST(grammar_applies_general_terms_to_any_event)
 
 TEST(grammar_reads_branch_types)
 {
-	struct coati_event_list *list = events_parse(
-		"cycles/branch_type=any_call+u/,cycles/branch_type='ind_jmp,k'/,cycles/branch_type=u/");
+	struct coati_event_list *list =
+		events_parse("cycles/branch_type=any_call+u/,cycles/branch_type='ind_jmp,k'/,"
+			     "cycles/branch_type=u/");
 
 	CHECK_U64(coati_event_list_get(list, 0)->attr.branch_sample_type, ==,
 		  COATI_BRANCH_ANY_CALL | COATI_BRANCH_USER);

@@ -75,7 +75,8 @@ TEST(group_leaks_nothing_whichever_step_of_opening_fails)
 	}
 }
 
-/* B16: the failure of an addition is what coati_group_open() reports, not that the group is empty. */
+/* B16: the failure of an addition is what coati_group_open() reports, not that the group is
+ * empty. */
 TEST(group_reports_the_first_failed_addition_before_anything_else)
 {
 	struct coati_group *g;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The heap profile: known allocations give known numbers, exactly at rate 1 and within what chance allows at others. */
+/* The heap profile: known allocations give known numbers, exactly at rate 1 and within what chance
+ * allows at others. */
 #include "lib/sanitizer.h"
 #include "lib/test.h"
 
@@ -186,7 +187,8 @@ struct pattern {
 	int blocks;
 };
 
-/* An estimate of n blocks from samples that are drawn with probability p has a variance of n (1 - p) / p. */
+/* An estimate of n blocks from samples that are drawn with probability p has a variance of n (1 -
+ * p) / p. */
 TEST(heap_estimates_are_within_what_chance_allows)
 {
 	static const struct pattern patterns[] = { { 16, 200000 },

@@ -141,9 +141,9 @@ TEST(demangle_says_when_the_room_is_too_small)
 
 TEST(demangle_survives_every_cut_and_flip_of_a_long_name)
 {
-	static const char name[] =
-		"_RNvMs3_NtCslNYArtu3iFV_5alloc7raw_vecINtB5_6RawVecNtNtNtCsdadwybgsbvk_12rustc_middle3hir5"
-		"place10ProjectionE8grow_oneCsjargyg6XnQl_16rustc_hir_typeck";
+	static const char name[] = "_RNvMs3_NtCslNYArtu3iFV_5alloc7raw_vecINtB5_6RawVec"
+				   "NtNtNtCsdadwybgsbvk_12rustc_middle3hir5"
+				   "place10ProjectionE8grow_oneCsjargyg6XnQl_16rustc_hir_typeck";
 	char got[DEMANGLE_OUT_MAX + 64], copy[sizeof(name)];
 
 	for (size_t i = 0; i < sizeof(name); i++) {

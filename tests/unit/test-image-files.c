@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files as compilers, linkers and distributions make them: stripped, static, with debug files of every kind, with stubs. */
+/* Files as compilers, linkers and distributions make them: stripped, static, with debug files of
+ * every kind, with stubs. */
 #include "lib/test.h"
 
 #include <limits.h>
@@ -16,7 +17,8 @@
 
 static const char source[] =
 	"#include <stdio.h>\n"
-	"static __attribute__((noinline)) int hidden(int x) { __asm__ volatile(\"\" : \"+r\"(x)); return x * 3; }\n"
+	"static __attribute__((noinline)) int hidden(int x) { __asm__ volatile(\"\" : \"+r\"(x)); "
+	"return x * 3; }\n"
 	"__attribute__((noinline)) int visible(int x) { puts(\"x\"); return hidden(x) + 1; }\n"
 	"int main(int argc, char **argv) { (void)argv; return visible(argc); }\n";
 
@@ -170,8 +172,8 @@ TEST(files_find_their_debug_file_by_build_id)
 	struct coati_address a;
 	char dirs[PATH_MAX], cwd[PATH_MAX / 2];
 
-	CHECK(run(
-		"mkdir -p tree/.build-id/ab && mv program.debug tree/.build-id/ab/cdef0123456789.debug"));
+	CHECK(run("mkdir -p tree/.build-id/ab && mv program.debug "
+		  "tree/.build-id/ab/cdef0123456789.debug"));
 	CHECK(getcwd(cwd, sizeof(cwd)));
 	snprintf(dirs, sizeof(dirs), "/nowhere:%s/tree", cwd);
 	images = ask_new((struct coati_images_opts){ .debug_dirs = dirs });
@@ -215,8 +217,10 @@ TEST(files_with_a_damaged_small_symbol_table_say_so)
 TEST(files_in_cpp_have_readable_names_and_inline_frames)
 {
 	static const char text[] =
-		"namespace shop { struct Till { int sum; __attribute__((noinline)) void add(int); }; }\n"
-		"static inline __attribute__((always_inline)) int twice(int x) { asm volatile(\"\" : \"+r\"(x)); return 2 * x; }\n"
+		"namespace shop { struct Till { int sum; __attribute__((noinline)) void add(int); "
+		"}; }\n"
+		"static inline __attribute__((always_inline)) int twice(int x) { asm "
+		"volatile(\"\" : \"+r\"(x)); return 2 * x; }\n"
 		"void shop::Till::add(int x) { sum += twice(x); }\n"
 		"int main(int argc, char **) { shop::Till t{1}; t.add(argc); return t.sum; }\n";
 	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });

@@ -128,7 +128,7 @@ TEST(perf_map_name_is_cut_at_a_ceiling)
 	coati_jit_fini(&j);
 }
 
-/* ---- jitdump ---------------------------------------------------------------------------------------------------- */
+/* ---- jitdump ---- */
 
 struct dump {
 	uint8_t bytes[4096];
@@ -487,7 +487,7 @@ TEST(jit_readers_say_so_when_memory_ends)
 	}
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 /* A process 42 that is 7 in its namespace, with a root folder of its own; owned by @uid. */
 static void fake_process(unsigned int uid)
@@ -542,7 +542,8 @@ TEST(perf_map_that_is_no_plain_file_is_refused_with_its_reason)
 	CHECK_OK(mkdir("here/tmp/perf-45.map", 0700));
 	CHECK_ERR(read_map(45, NULL, &j, &err), -EINVAL);
 	coati_jit_fini(&j);
-	/* the folder on the way is a link; the emulator has no openat2(), and then it is just no folder */
+	/* the folder on the way is a link; the emulator has no openat2(), and then it is just no
+	 * folder */
 	CHECK_OK(symlink("tmp", "here/way"));
 	CHECK_ERR(read_map(1, "/way/perf-42.map", &j, &err), test_emulated() ? -ENOTDIR : -ELOOP);
 	coati_jit_fini(&j);
@@ -636,7 +637,7 @@ TEST(jitdump_is_read_from_a_file_as_from_memory)
 	coati_jit_fini(&j);
 }
 
-/* ---- images --------------------------------------------------------------------------------------------------------- */
+/* ---- images ---- */
 
 static struct coati_name resolve(struct coati_images *images, uint32_t image, uint64_t addr,
 				 uint64_t time)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files with damaged DWARF, made of sound ones (tests/data/fuzz/dwarf) by changing bytes of each section in turn: no crash, no hang, no
- * answer that cannot be one, and a reason for what is missing.
+ * Files with damaged DWARF, made of sound ones (tests/data/fuzz/dwarf) by changing bytes of each
+ * section in turn: no crash, no hang, no answer that cannot be one, and a reason for what is
+ * missing.
  */
 #include "lib/test.h"
 

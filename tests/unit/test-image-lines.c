@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines and inline frames of programs that are compiled here, held against addr2line and llvm-symbolizer at every address of their code:
- * where these two agree we say the same. Split programs are held against the same program with everything in one file.
+ * Lines and inline frames of programs that are compiled here, held against addr2line and
+ * llvm-symbolizer at every address of their code: where these two agree we say the same. Split
+ * programs are held against the same program with everything in one file.
  */
 #include "lib/test.h"
 
@@ -132,7 +133,8 @@ static bool next_block(char **at, struct block *b)
 	return true;
 }
 
-/* The symbol table, which the peers ask for the function itself, has clones by names of their own: "main.cold", "get.isra.0". */
+/* The symbol table, which the peers ask for the function itself, has clones by names of their own:
+ * "main.cold", "get.isra.0". */
 static bool is_same_function(const char *ours, const char *theirs)
 {
 	size_t len = strlen(ours);
@@ -140,8 +142,9 @@ static bool is_same_function(const char *ours, const char *theirs)
 	return !strncmp(ours, theirs, len) && (!theirs[len] || theirs[len] == '.');
 }
 
-/* 1: the peers agree and so do we; 0: they do not agree; -1: they do, and we say something else. Of the aliases of a function the peers
- * take different ones: its name counts where both have the same. */
+/* 1: the peers agree and so do we; 0: they do not agree; -1: they do, and we say something else. Of
+ * the aliases of a function the peers take different ones: its name counts where both have the
+ * same. */
 static int compare(const struct block *a, const struct block *b, const struct block *us)
 {
 	if (a->nr != b->nr || !a->nr)
@@ -215,7 +218,8 @@ static void check_against_peers(const char *path)
 	CHECK_INT(o.tally.nr_damaged, ==, 0);
 	CHECK_STR(o.tally.why, "");
 	run("addr2line -a -i -f -e %s < addresses > peer-a", path);
-	run("$(command -v llvm-symbolizer-14 || echo llvm-symbolizer) --output-style=GNU --no-demangle "
+	run("$(command -v llvm-symbolizer-14 || echo llvm-symbolizer) --output-style=GNU "
+	    "--no-demangle "
 	    "--functions=linkage -a -i -e %s < addresses > peer-b",
 	    path);
 	mine = o.text.text;

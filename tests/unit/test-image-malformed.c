@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged files: a small whole one is taken apart in many ways, always the same; each must be answered, with a name for every address and
- * without a crash, and what is broken must be said where names are lost by it.
+ * Damaged files: a small whole one is taken apart in many ways, always the same; each must be
+ * answered, with a name for every address and without a crash, and what is broken must be said
+ * where names are lost by it.
  */
 #include "lib/test.h"
 
@@ -17,7 +18,8 @@
 
 #define TEXT BUILDER_TEXT_VADDR
 
-/* With everything that is read: symbols, dynamic symbols, unwind data with and without a table, a link, a small table, stubs. */
+/* With everything that is read: symbols, dynamic symbols, unwind data with and without a table, a
+ * link, a small table, stubs. */
 static size_t build(struct elf_builder *b)
 {
 	static const struct elf_symbol symbols[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From what a record says of a file to the very file: what is refused, and what is found although it moved. */
+/* From what a record says of a file to the very file: what is refused, and what is found although
+ * it moved. */
 #include "lib/test.h"
 
 #include <elf.h>
@@ -429,9 +430,10 @@ TEST(open_looks_below_the_given_root)
 	coati_images_free(&images);
 }
 
-/* ---- living processes ------------------------------------------------------------------------------------------------------ */
+/* ---- living processes ---- */
 
-/* A process that runs @path and does nothing; with a mount namespace of its own that has a tmpfs at @mount. */
+/* A process that runs @path and does nothing; with a mount namespace of its own that has a tmpfs at
+ * @mount. */
 static pid_t run_sleeper(const char *path, const char *mounted)
 {
 	int ready[2];
@@ -486,7 +488,8 @@ static bool find_mapping(struct coati_image_ref *ref, const char *name, uint64_t
 	return ref->path;
 }
 
-/* The executable mapping of the program of @pid, which exec makes after it has closed descriptors. */
+/* The executable mapping of the program of @pid, which exec makes after it has closed
+ * descriptors. */
 static struct coati_image_ref mapping_of(pid_t pid, const char *name, uint64_t *ret_offset)
 {
 	struct coati_image_ref ref = { .pid = pid };

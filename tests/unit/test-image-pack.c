@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that travel with a recording: what was packed is answered again, damage is refused whole. */
+/* Names that travel with a recording: what was packed is answered again, damage is refused
+ * whole. */
 #include "lib/test.h"
 
 #include <stdio.h>
@@ -178,7 +179,8 @@ TEST(pack_of_what_was_unpacked_is_the_same_bytes)
 	coati_images_free(&images);
 }
 
-/* Code that is replaced: the name of 0x1008 from 10 to 19, from 20 to 29, and nothing from 30 on. */
+/* Code that is replaced: the name of 0x1008 from 10 to 19, from 20 to 29, and nothing from 30
+ * on. */
 static void make_timed_payload(struct payloads *p)
 {
 	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which function an address belongs to: sizes, unwind data, aliases, sections, in files made by hand. */
+/* Which function an address belongs to: sizes, unwind data, aliases, sections, in files made by
+ * hand. */
 #include "lib/test.h"
 
 #include <elf.h>
@@ -283,7 +284,8 @@ TEST(symbols_outside_every_section_have_the_name_of_the_file)
 	CHECK_STR(name_at(&p, 0x100000).function, "[program]");
 }
 
-/* The return address of a signal handler is the first byte, and callers are looked up one byte before. */
+/* The return address of a signal handler is the first byte, and callers are looked up one byte
+ * before. */
 TEST(symbols_of_signal_trampolines_are_known_by_their_bytes)
 {
 	static const struct elf_symbol before[] = { SYM("before", 0, 8, STT_FUNC, STB_GLOBAL) };

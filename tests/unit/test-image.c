@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of images, and names of addresses in the files of this machine and in files made by hand. */
+/* The list of images, and names of addresses in the files of this machine and in files made by
+ * hand. */
 #include "lib/test.h"
 
 #include <dlfcn.h>
@@ -208,7 +209,8 @@ TEST(image_descriptor_is_that_of_the_very_file)
 	coati_images_free(&images);
 }
 
-/* As lld lays them out: constants and code share a page of the file, and so do two segments of code. */
+/* As lld lays them out: constants and code share a page of the file, and so do two segments of
+ * code. */
 TEST(image_bias_is_that_of_the_segment_which_is_mapped)
 {
 	static const struct elf_segment segments[] = {
@@ -226,7 +228,8 @@ TEST(image_bias_is_that_of_the_segment_which_is_mapped)
 		  .filesz = 0x1300,
 		  .memsz = 0x1300 },
 	};
-	/* where the kernel maps them when the file is loaded at 0x7f0000000000, and a part of the last one */
+	/* where the kernel maps them when the file is loaded at 0x7f0000000000, and a part of the
+	 * last one */
 	static const struct coati_image_mapping maps[] = {
 		{ 0x7f0000000000, 0x7f0000002000, 0 },
 		{ 0x7f0000002000, 0x7f0000003000, 0x1000 },

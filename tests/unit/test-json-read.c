@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading JSON: values, shapes, escapes, and everything that is none; an independent reader must agree. */
+/* Reading JSON: values, shapes, escapes, and everything that is none; an independent reader must
+ * agree. */
 #include "lib/test.h"
 
 #include "base/alloc.h"
@@ -22,7 +23,8 @@ static int skip_all(const char *text, size_t len)
 TEST(json_reader_gives_values_in_their_order)
 {
 	static const char text[] =
-		" {\"a\" : [1, -2, 2.5e1, true, null, \"x\\n\\u00e4\\ud83d\\ude00\\\\\"], \"b\":{}, \"c\":[[]] } ";
+		" {\"a\" : [1, -2, 2.5e1, true, null, \"x\\n\\u00e4\\ud83d\\ude00\\\\\"], "
+		"\"b\":{}, \"c\":[[]] } ";
 	struct json_reader r;
 	size_t len;
 

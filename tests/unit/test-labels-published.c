@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What others see of labels: signal handlers, profilers outside, children; and threads as they come and go. */
+/* What others see of labels: signal handlers, profilers outside, children; and threads as they come
+ * and go. */
 #include "lib/test.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that the reader makes ready ahead: threads that are written by turns come out as a model says, however they are asked for, and what is open is asked in between. */
+/* Events that the reader makes ready ahead: threads that are written by turns come out as a model
+ * says, however they are asked for, and what is open is asked in between. */
 #include <stdlib.h>
 #include <string.h>
 

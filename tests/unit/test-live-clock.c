@@ -11,14 +11,15 @@ TEST(live_clock_agrees_with_monotonic_within_its_stated_error)
 	struct coati_live_clock clock;
 
 	if (test_emulated())
-		test_skip(
-			"the emulator steps the cycle counter by 1 us, which its frequency does not tell");
+		test_skip("the emulator steps the cycle counter by 1 us, which its frequency does "
+			  "not tell");
 	CHECK_OK(coati_live_clock_init(&clock, 0));
 	for (int i = 0; i < 1000; i++) {
 		uint64_t before = now_ns();
 		uint64_t now = coati_live_clock_now(&clock);
 		uint64_t after = now_ns();
-		/* the rate was measured over 2 ms: allow its error to grow with the distance from the base */
+		/* the rate was measured over 2 ms: allow its error to grow with the distance from
+		 * the base */
 		uint64_t slack = clock.error_ns * (2 + (after - clock.ns_base) / 2000000);
 
 		if (clock.source == 0)

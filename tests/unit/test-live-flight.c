@@ -21,12 +21,14 @@ static const char patient[] =
 	"- site id=1 kind=1 name=\"serve\" file=\"s.c\" line=7\n"
 	"- site id=2 kind=3 name=\"request\"\n"
 	"- site id=3 kind=2 name=\"log\" category=\"http\"\n"
-	"batch tid=4242 generation=1 flags=1 base=1000 pair_cycles=1000 pair_ns=5000 end_cycles=3000 end_ns=6000\n"
+	"batch tid=4242 generation=1 flags=1 base=1000 pair_cycles=1000 pair_ns=5000 "
+	"end_cycles=3000 end_ns=6000\n"
 	"1000 open_enter tid=4242 id=0\n"
 	"1100 task_begin site=2 id=8\n"
 	"1200 task_enter id=8\n"
 	"batch kind=end flags=1\n"
-	"batch generation=2 tid=4242 flags=0 base=4000 pair_cycles=4000 pair_ns=6500 capacity=4000\n"
+	"batch generation=2 tid=4242 flags=0 base=4000 pair_cycles=4000 pair_ns=6500 "
+	"capacity=4000\n"
 	"4000 open_enter tid=4242 id=8\n"
 	"4100 region_begin site=1\n"
 	"4200 log site=3 text=\"last words\"\n"
@@ -124,7 +126,8 @@ TEST(live_flight_tells_tasks_whose_begin_was_dropped)
 	coati_free(map);
 }
 
-/* Readers have one process, whose generations come in order: a lie about either ends with its chunk. */
+/* Readers have one process, whose generations come in order: a lie about either ends with its
+ * chunk. */
 TEST(live_flight_batches_of_another_process_or_generation_are_damage)
 {
 	static const size_t fields[] = { offsetof(struct live_batch, pid),
@@ -181,7 +184,8 @@ static void expect_all_said(const uint8_t *map)
 	coati_strbuf_fini(&out);
 }
 
-/* Killed between the first step of taking a chunk and the last: there is nothing in it, and nothing is missing. */
+/* Killed between the first step of taking a chunk and the last: there is nothing in it, and nothing
+ * is missing. */
 TEST(live_flight_passes_over_a_chunk_that_was_being_taken)
 {
 	struct live_chunk taken = { .turn = 3, .generation = 2, .state = 1 }, entry;

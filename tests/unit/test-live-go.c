@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same scenario, tasks, regions and logs on several threads, written with Go's runtime/trace (tests/data/live-go, as `go tool trace -d` printed it) and
- * with ours: the trees of both must be the same.
+ * The same scenario, tasks, regions and logs on several threads, written with Go's runtime/trace
+ * (tests/data/live-go, as `go tool trace -d` printed it) and with ours: the trees of both must be
+ * the same.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces as text in tests/data/live, each with what reader and validator must say about it in the lines behind `#`. A file is one claim, and its
- * name is the claim.
+ * Traces as text in tests/data/live, each with what reader and validator must say about it in the
+ * lines behind `#`. A file is one claim, and its name is the claim.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that die while they write live events, at an instant that nobody chose. Each thread counts in shared memory how many of its events have
- * been written; after the death every one of them must be in the memory of the flight recorder, and nothing that is there may be torn.
+ * Processes that die while they write live events, at an instant that nobody chose. Each thread
+ * counts in shared memory how many of its events have been written; after the death every one of
+ * them must be in the memory of the flight recorder, and nothing that is there may be torn.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -227,8 +228,9 @@ static void find_file(char *path, size_t size)
 	CHECK_INT(nr, ==, 1);
 }
 
-/* Dies by @signal of its own, or by a SIGKILL when so many events are written. False: on a busy machine it took so long that the recorder dropped its first
- * generations, and nothing can be said. */
+/* Dies by @signal of its own, or by a SIGKILL when so many events are written. False: on a busy
+ * machine it took so long that the recorder dropped its first generations, and nothing can be said.
+ */
 static bool die_once(int signal, uint64_t when)
 {
 	struct ledger *l =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is mapped, by /proc and by the loader alone; and that profiles are made where there is no /proc. */
+/* What is mapped, by /proc and by the loader alone; and that profiles are made where there is no
+ * /proc. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -115,8 +116,8 @@ TEST(live_profiles_are_made_where_there_is_no_proc)
 	ssize_t n;
 
 	if (test_emulated())
-		test_skip(
-			"the emulator has threads of its own: a child after fork() does not ask the loader");
+		test_skip("the emulator has threads of its own: a child after fork() does not ask "
+			  "the loader");
 	CHECK_OK(coati_heap_start(&o, NULL));
 	go_where_nothing_is();
 	sort();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples that programs took of themselves and told in live events: in profiles, in views beside those of the kernel, and on a timeline. */
+/* Samples that programs took of themselves and told in live events: in profiles, in views beside
+ * those of the kernel, and on a timeline. */
 #include "lib/test.h"
 
 #include <string.h>
@@ -9,7 +10,8 @@
 
 #include "unit/profile-tape.h"
 
-/* Process 7: thread 7 works on a request, thread 9 has a label. Stack 1: leaf called by main; 2: work called by main; 3: nowhere. */
+/* Process 7: thread 7 works on a request, thread 9 has a label. Stack 1: leaf called by main; 2:
+ * work called by main; 3: nowhere. */
 static const char told[] = "batch kind=process pid=7\n"
 			   "- process pid=7 uid=0 start=99 boot=\"0123456789abcdef\" "
 			   "comm=\"app\" exe=\"/bin/app\"\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of the heap, lock and thread profiles through code without frame pointers, against what the functions on them wrote down. */
+/* Stacks of the heap, lock and thread profiles through code without frame pointers, against what
+ * the functions on them wrote down. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <poll.h>

@@ -123,7 +123,8 @@ static char state_of(int32_t tid)
 	return end && strlen(end) > 2 ? end[2] : '?';
 }
 
-/* A thread that waits: it is asleep in the kernel, and stays so for some looks (a sanitizer may let it sleep for its own reasons, not for long). */
+/* A thread that waits: it is asleep in the kernel, and stays so for some looks (a sanitizer may let
+ * it sleep for its own reasons, not for long). */
 static void start_waiter(struct waiter *w, int (*wait)(void))
 {
 	const struct timespec pause = { 0, 500000 };
@@ -244,8 +245,8 @@ TEST_LIMIT(locks_of_all_kinds_are_in_the_block_profile, 60)
 	CHECK_U64(sums_of(COATI_LOCKS_BLOCK, "write_and_give").waits, ==, 1);
 	CHECK_U64(sums_of(COATI_LOCKS_BLOCK, "take_one").waits, ==, 1);
 	CHECK_U64(sums_of(COATI_LOCKS_BLOCK, "wait_until_ready").waits, >=, 1);
-	CHECK_U64(sums_of(COATI_LOCKS_MUTEX, NULL).waits, >=,
-		  2); /* of the lock for readers and writers */
+	/* of the lock for readers and writers */
+	CHECK_U64(sums_of(COATI_LOCKS_MUTEX, NULL).waits, >=, 2);
 	CHECK_U64(sums_of(COATI_LOCKS_BLOCK, "take_one").ns, <=, w[2].waited_ns);
 }
 

@@ -74,8 +74,10 @@ TEST(grammar_refuses_every_control_character)
 TEST(grammar_bears_every_truncation_of_a_good_text)
 {
 	static const char text[] =
-		"g:{cpu/event=0x3c,umask=1,name='x y'/u,uncore_imc_0/cas_count_read/}:S,mem:0x1000/8:rw:u,"
-		"sched:sched_switch/period=3/k,L1-dcache-load-misses:pp,4:0x1a8,r1a8,u:'/nonexistent/a b':main+0x10";
+		"g:{cpu/event=0x3c,umask=1,name='x "
+		"y'/u,uncore_imc_0/cas_count_read/}:S,mem:0x1000/8:rw:u,"
+		"sched:sched_switch/period=3/k,L1-dcache-load-misses:pp,4:0x1a8,r1a8,"
+		"u:'/nonexistent/a b':main+0x10";
 	struct coati_event_list *list;
 
 	CHECK_OK(fake_sysfs("sys"));

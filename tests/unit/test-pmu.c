@@ -378,6 +378,6 @@ TEST(glob_matches_in_bounded_time)
 	for (size_t i = 0; i < sizeof(pattern) - 2; i += 2)
 		memcpy(pattern + i, "*a", 3);
 	memcpy(pattern + sizeof(pattern) - 3, "b", 2);
-	CHECK(!coati_glob_match(
-		pattern, text)); /* would not end in our lifetime if every star were tried again */
+	/* would not end in our lifetime if every star were tried again */
+	CHECK(!coati_glob_match(pattern, text));
 }

@@ -551,7 +551,8 @@ TEST(probe_file_libc_is_the_library_of_this_machine)
 	coati_elf_close(&e);
 }
 
-/* A library with the given USDT notes; its .stapsdt.base has been moved by @moved since they were written. */
+/* A library with the given USDT notes; its .stapsdt.base has been moved by @moved since they were
+ * written. */
 static void put_usdt(const char *path, const struct elf_builder_usdt *notes, size_t nr,
 		     uint64_t moved)
 {

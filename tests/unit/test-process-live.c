@@ -183,7 +183,8 @@ TEST(live_reading_of_ourselves_finds_this_function)
 	feeder_close(&f);
 }
 
-/* Children that become another program or end while they are read: each answer is one or the other, or nothing. */
+/* Children that become another program or end while they are read: each answer is one or the other,
+ * or nothing. */
 TEST(live_reading_races_with_exec_and_exit)
 {
 	for (int i = 0; i < 40; i++) {
@@ -204,7 +205,7 @@ TEST(live_reading_races_with_exec_and_exit)
 	}
 }
 
-/* ---- perf maps of what runs ------------------------------------------------------------------------------------------- */
+/* ---- perf maps of what runs ---- */
 
 struct live_jit {
 	struct coati_images *images;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random lives of a few processes, fed in order or shuffled within bounds, against the plain way: all events up to a time, by time, replayed
- * from the beginning. And what is kept under a number of coati_processes_space() must stay true.
+ * Random lives of a few processes, fed in order or shuffled within bounds, against the plain way:
+ * all events up to a time, by time, replayed from the beginning. And what is kept under a number of
+ * coati_processes_space() must stay true.
  */
 #include <errno.h>
 #include <stdio.h>

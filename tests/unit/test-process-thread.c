@@ -150,7 +150,7 @@ TEST(thread_cgroup_comes_with_samples_and_its_path_with_a_record)
 	feeder_close(&f);
 }
 
-/* ---- forgetting ------------------------------------------------------------------------------------------------------- */
+/* ---- forgetting ---- */
 
 TEST(process_forget_keeps_what_lives_and_what_it_took_over)
 {

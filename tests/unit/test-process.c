@@ -297,7 +297,7 @@ TEST(process_records_of_guests_are_passed_over)
 	feeder_close(&f);
 }
 
-/* ---- what is mapped ------------------------------------------------------------------------------------------------ */
+/* ---- what is mapped ---- */
 
 static enum coati_image_kind kind_of(struct feeder *f, const char *name, struct coati_place *ret)
 {
@@ -399,7 +399,7 @@ TEST(process_same_file_in_two_processes_is_one_image)
 	feeder_close(&f);
 }
 
-/* ---- the kernel ---------------------------------------------------------------------------------------------------- */
+/* ---- the kernel ---- */
 
 #define KERNEL UINT64_C(0xffffffff81000000)
 #define MODULE UINT64_C(0xffffffffc0000000)
@@ -471,7 +471,7 @@ TEST(kernel_bpf_programs_are_there_from_load_to_unload)
 	feeder_close(&f);
 }
 
-/* ---- numbers -------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
 TEST(process_space_number_changes_with_the_mappings_alone)
 {
@@ -534,7 +534,7 @@ TEST(process_space_number_of_a_fork_changes_when_its_parent_learns_late)
 	feeder_close(&f);
 }
 
-/* ---- ceilings and memory -------------------------------------------------------------------------------------------- */
+/* ---- ceilings and memory ---- */
 
 TEST(process_ceilings_refuse_what_is_new_and_count_it)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile buffer beside a model of it: whatever is written and read in whatever turns, in any size, from any start of the counters, comes out as the model
- * says: every call delivered once or told in exactly one loss, in order. The seed that a run prints repeats it; scripts/soak makes it longer.
+ * The profile buffer beside a model of it: whatever is written and read in whatever turns, in any
+ * size, from any start of the counters, comes out as the model says: every call delivered once or
+ * told in exactly one loss, in order. The seed that a run prints repeats it; scripts/soak makes it
+ * longer.
  */
 #include "unit/profbuf-pair.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile buffer in memory of two processes: written by a child, read here, while it lives and after it was killed; and memory that is damaged, foreign or
- * hostile, which must be refused or told as damage, and never make the reader look outside.
+ * The profile buffer in memory of two processes: written by a child, read here, while it lives and
+ * after it was killed; and memory that is damaged, foreign or hostile, which must be refused or
+ * told as damage, and never make the reader look outside.
  */
 #include "unit/profbuf-pair.h"
 

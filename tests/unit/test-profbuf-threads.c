@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile buffer with its two sides in two threads, and with signal handlers as the writer: nothing torn, nothing lost without being told, no wake lost, an
- * end that is the end. What is left to chance is repeated; scripts/soak repeats more.
+ * The profile buffer with its two sides in two threads, and with signal handlers as the writer:
+ * nothing torn, nothing lost without being told, no wake lost, an end that is the end. What is left
+ * to chance is repeated; scripts/soak repeats more.
  */
 #include "unit/profbuf-pair.h"
 
@@ -17,7 +18,8 @@
 
 #include "base/clock.h"
 
-/* TSan delivers signals inside of some calls alone, and nested ones leave a thread with all signals blocked. */
+/* TSan delivers signals inside of some calls alone, and nested ones leave a thread with all signals
+ * blocked. */
 #define SIGNALS_ARE_ODD 0
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
@@ -255,7 +257,8 @@ static atomic_ullong storm_calls, storm_signals, storm_times;
 
 static void storm_handler(int sig)
 {
-	/* Numbers ascend although handlers interrupt each other: an inner call is a loss or whole before the outer one. */
+	/* Numbers ascend although handlers interrupt each other: an inner call is a loss or whole
+	 * before the outer one. */
 	uint64_t n = atomic_fetch_add(&storm_times, 1) + 1;
 
 	atomic_fetch_add(&storm_signals, sig != 0);
@@ -299,7 +302,8 @@ static timer_t start_timer(int sig, long period_ns)
 	return timer;
 }
 
-/* Reads without regard to the order of times: an outer write has the number that it drew before it was interrupted. */
+/* Reads without regard to the order of times: an outer write has the number that it drew before it
+ * was interrupted. */
 static void *read_storm(void *arg)
 {
 	struct reading *t = arg;
@@ -342,9 +346,10 @@ TEST_LIMIT(profbuf_storm_of_nested_signals_loses_nothing_silently, 60)
 	timers[0] = start_timer(SIGPROF, period_ns);
 	timers[1] = start_timer(SIGUSR1, period_ns * 97 / 100);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	/* interrupted by both */
 	while (atomic_load(&storm_signals) < enough)
 		if (unread(&storm) < 200)
-			storm_handler(0); /* interrupted by both */
+			storm_handler(0);
 	timer_delete(timers[0]);
 	timer_delete(timers[1]);
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);

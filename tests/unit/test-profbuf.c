@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile buffer, one call after the other: what goes in comes out, in one piece, in order, with losses in their place. Threads and signals
- * are in test-profbuf-threads.c, foreign and damaged memory in test-profbuf-shared.c.
+ * The profile buffer, one call after the other: what goes in comes out, in one piece, in order,
+ * with losses in their place. Threads and signals are in test-profbuf-threads.c, foreign and
+ * damaged memory in test-profbuf-shared.c.
  */
 #include "unit/profbuf-pair.h"
 
@@ -59,7 +60,8 @@ TEST(profbuf_many_records_are_read_one_after_the_other)
 	pair_close(&p);
 }
 
-/* Data and tags wrap together: the tag is in the record. Every start in the lap, ten laps, counters that pass 2^32 and 2^64. */
+/* Data and tags wrap together: the tag is in the record. Every start in the lap, ten laps, counters
+ * that pass 2^32 and 2^64. */
 TEST(profbuf_wraps_at_every_offset_and_where_counters_wrap)
 {
 	static const uint64_t edges[] = { 0, UINT64_C(1) << 32, UINT64_C(1) << 63 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Code that is replaced within microseconds: each sample has the name of its own time, with the names at the end of the recording. */
+/* Code that is replaced within microseconds: each sample has the name of its own time, with the
+ * names at the end of the recording. */
 #include "lib/test.h"
 
 #include <string.h>
@@ -26,7 +27,8 @@ static int put_batch(void *ctx, const void *payload, size_t size)
 	return coati_writer_batch(ctx, &b);
 }
 
-/* What the recorder saw: nothing, "old" from 10 on, "new" from 20 on; "still" beside them all the time. */
+/* What the recorder saw: nothing, "old" from 10 on, "new" from 20 on; "still" beside them all the
+ * time. */
 static void pack(struct coati_writer *w)
 {
 	struct coati_images_opts o = { .size = sizeof(o), .flags = COATI_IMAGES_NO_LOCAL };
@@ -114,7 +116,8 @@ static struct coati_images *images_with_inlines(void)
 	return images;
 }
 
-/* How much of the stacks of 40 frames is shown as inlined, and whether a note says that some is not. */
+/* How much of the stacks of 40 frames is shown as inlined, and whether a note says that some is
+ * not. */
 static uint64_t inlined_weight(uint64_t max_bytes, bool *ret_note)
 {
 	struct coati_images *images = images_with_inlines();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Time off the CPUs out of context switches whose times are known: paired, at the edges, and where something is missing. */
+/* Time off the CPUs out of context switches whose times are known: paired, at the edges, and where
+ * something is missing. */
 #include "lib/test.h"
 
 #include <stdio.h>
@@ -315,7 +316,8 @@ TEST(off_cpu_unpaired_switches_are_counted_and_not_guessed)
 	coati_profile_free(&p);
 }
 
-/* On CPU 1 something is lost after 220000, which is told at 400000, long after the thread has come back on CPU 0. */
+/* On CPU 1 something is lost after 220000, which is told at 400000, long after the thread has come
+ * back on CPU 0. */
 static void write_lossy(const char *account)
 {
 	struct tape t;

@@ -278,9 +278,9 @@ TEST(profile_tree_shows_callers_and_callees_of_a_function)
 	check_tree(v, (struct coati_tree_query){ .function = "work" },
 		   "all 5 0(work 5 0(work 4 4 leaf 1 1))");
 	check_tree(v, (struct coati_tree_query){ .function = "nobody" }, "all 0 0");
-	check_tree(
-		v, (struct coati_tree_query){ .kind = COATI_TREE_UP },
-		"all 15 0(other 8 8 work 4 0(work 4 0(main 4 4)) leaf 3 0(other 2 0(main 2 2) work 1 0(main 1 1)))");
+	check_tree(v, (struct coati_tree_query){ .kind = COATI_TREE_UP },
+		   "all 15 0(other 8 8 work 4 0(work 4 0(main 4 4)) leaf 3 0(other 2 0(main 2 2) "
+		   "work 1 0(main 1 1)))");
 	coati_view_free(&v);
 	coati_profile_free(&p);
 }
@@ -480,7 +480,8 @@ static const char *outermost(struct coati_view *v, const struct coati_view_entry
 	return coati_view_frame(v, e->frames[e->nr_frames - 1])->function;
 }
 
-/* Five samples of work in main, whose chains say that they ended in each of the five ways. Weights tell them apart. */
+/* Five samples of work in main, whose chains say that they ended in each of the five ways. Weights
+ * tell them apart. */
 TEST(view_puts_stacks_that_are_cut_below_a_root_of_their_own)
 {
 	static const char *const roots[] = { "main", "[truncated]", "[truncated]", "[truncated]",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles of recordings whose answers are known exactly: who is counted, with how much, once or twice. */
+/* Profiles of recordings whose answers are known exactly: who is counted, with how much, once or
+ * twice. */
 #include "lib/test.h"
 
 #include <stdio.h>
@@ -97,7 +98,8 @@ TEST(profile_counts_recursion_once)
 	coati_profile_free(&p);
 }
 
-/* A return address at the very end of a function (a call that does not return) belongs to the caller. */
+/* A return address at the very end of a function (a call that does not return) belongs to the
+ * caller. */
 TEST(profile_looks_up_callers_inside_the_call)
 {
 	struct coati_profile *p;
@@ -151,7 +153,8 @@ TEST(profile_joins_kernel_and_user_part)
 	coati_profile_free(&p);
 }
 
-/* Code made at run time, with frame pointers: the kernel's part comes from the chain, the rest from registers and stack. */
+/* Code made at run time, with frame pointers: the kernel's part comes from the chain, the rest from
+ * registers and stack. */
 TEST(profile_walks_a_copied_stack)
 {
 	static const uint64_t chain[] = { COATI_CONTEXT_KERNEL, 0xffffffff81000010 };
@@ -257,7 +260,8 @@ TEST(profile_says_which_stacks_are_as_long_as_the_recorder_allowed)
 	coati_profile_free(&p);
 }
 
-/* By frame pointers: what calls main() is a root, main() itself is none, the kernel's own stack has one. */
+/* By frame pointers: what calls main() is a root, main() itself is none, the kernel's own stack has
+ * one. */
 TEST(profile_calls_a_stack_complete_when_its_root_is_known)
 {
 	static const uint64_t kernel[] = { COATI_CONTEXT_KERNEL, 0xffffffff81000010 };
@@ -862,7 +866,8 @@ TEST(profile_survives_every_failing_allocation)
 	CHECK_OK(r);
 }
 
-/* Every count in every sample lies, byte by byte: nothing crashes, and no more samples come out than went in. */
+/* Every count in every sample lies, byte by byte: nothing crashes, and no more samples come out
+ * than went in. */
 TEST(profile_survives_recordings_that_lie)
 {
 	uint8_t bytes[8192];

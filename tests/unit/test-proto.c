@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Protocol buffers: what the writer writes byte by byte, and a reader that never reads past the end. */
+/* Protocol buffers: what the writer writes byte by byte, and a reader that never reads past the
+ * end. */
 #include "lib/test.h"
 
 #include "base/alloc.h"

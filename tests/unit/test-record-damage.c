@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged and odd records: cut at every length, counts that no record can hold, texts of every length. Whatever is in
- * the bytes, the answer is a code or a record whose views lie inside.
+ * Damaged and odd records: cut at every length, counts that no record can hold, texts of every
+ * length. Whatever is in the bytes, the answer is a code or a record whose views lie inside.
  */
 #include <stdlib.h>
 
@@ -103,7 +103,8 @@ TEST(record_trailer_is_found_behind_a_text_of_any_length)
 
 TEST(record_text_without_an_end_is_malformed)
 {
-	/* Elsewhere a KSYMBOL name without terminator crashed; the trailer may not lend its zeros. */
+	/* Elsewhere a KSYMBOL name without terminator crashed; the trailer may not lend its
+	 * zeros. */
 	struct coati_attr attr = { .sample_type = COATI_SAMPLE_TIME,
 				   .flags = COATI_ATTR_SAMPLE_ID_ALL };
 	struct coati_sample_format fmt;

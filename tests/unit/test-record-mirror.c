@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The encoder is the mirror of the decoder, for every kind of record, every format and both byte orders: over records that
- * were built field by field, and over bytes that were not.
+ * The encoder is the mirror of the decoder, for every kind of record, every format and both byte
+ * orders: over records that were built field by field, and over bytes that were not.
  */
 #include <coati/record.h>
 
@@ -40,8 +40,9 @@ TEST(record_of_every_type_and_format_is_encoded_as_it_was_decoded)
 	}
 }
 
-/* Payloads and unknown bytes are not numbers: they are the same in both orders, so the builder's numbers may not
- * be compared when a record type is unknown; all others must agree to the last bit. */
+/* Payloads and unknown bytes are not numbers: they are the same in both orders, so the builder's
+ * numbers may not be compared when a record type is unknown; all others must agree to the last bit.
+ */
 TEST(record_of_the_other_byte_order_has_the_same_contents)
 {
 	static struct builder ours, other;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples as bytes written down by hand, least significant byte first: every field where the kernel puts it, and what
- * other decoders got wrong (the names of such tests say what that was).
+ * Samples as bytes written down by hand, least significant byte first: every field where the kernel
+ * puts it, and what other decoders got wrong (the names of such tests say what that was).
  */
 #include <coati/record.h>
 
@@ -42,25 +42,25 @@ static void decode(const uint8_t *bytes, size_t size, const struct coati_attr *a
 TEST(sample_with_every_bit_has_every_field_in_the_kernels_order)
 {
 	static const uint8_t bytes[] = {
-		9,     0,      0,     0,     0x02, 0x40,  0x38, 0x01, /* SAMPLE, user, exact ip, 312 bytes */
-		Q(1),						      /* identifier */
-		QH(2),						      /* ip */
-		D(3),  D(4),					      /* pid, tid */
-		Q(5),						      /* time */
-		Q(6),						      /* addr */
-		Q(1),						      /* id */
-		Q(8),						      /* stream id */
-		D(9),  D(0),					      /* cpu */
-		Q(10),						      /* period */
-		Q(11), Q(12),					      /* read: value, enabled */
-		Q(2),  QH(13), Q(14),				      /* callchain */
-		D(4),  1,      2,     3,     4,			      /* raw */
+		/* SAMPLE, user, exact ip, 312 bytes */
+		9,     0,      0,     0,     0x02, 0x40,  0x38, 0x01, Q(1), /* identifier */
+		QH(2),							    /* ip */
+		D(3),  D(4),						    /* pid, tid */
+		Q(5),							    /* time */
+		Q(6),							    /* addr */
+		Q(1),							    /* id */
+		Q(8),							    /* stream id */
+		D(9),  D(0),						    /* cpu */
+		Q(10),							    /* period */
+		Q(11), Q(12),				  /* read: value, enabled */
+		Q(2),  QH(13), Q(14),			  /* callchain */
+		D(4),  1,      2,     3,     4,		  /* raw */
 		Q(1),  Q(15),  Q(16), Q(17), Q(0), Q(18), /* branches: nr, hw_idx, entry, counter */
 		Q(2),  Q(19),  Q(20),			  /* user registers */
-		Q(8),  1,      2,     3,     4,	   5,	  6,	7,    8, Q(4), /* user stack */
-		Q(21),							       /* weight */
-		Q(22),							       /* data source */
-		Q(23),							       /* transaction */
+		Q(8),  1,      2,     3,     4,	   5,	  6,	7,    8,    Q(4), /* user stack */
+		Q(21),								  /* weight */
+		Q(22),								  /* data source */
+		Q(23),								  /* transaction */
 		Q(1),  Q(24), /* registers at the interrupt */
 		Q(25),	      /* physical address */
 		Q(26),	      /* cgroup */
@@ -171,7 +171,8 @@ TEST(sample_of_five_fields_and_a_chain_keeps_its_markers_as_markers)
 
 TEST(sample_branch_type_comes_from_its_own_bits)
 {
-	/* Elsewhere the type was taken from the low bits of cycles. mispred, in_tx, cycles 0xabcd, type 6, spec 2, new type 9, priv 5 */
+	/* Elsewhere the type was taken from the low bits of cycles. mispred, in_tx, cycles 0xabcd,
+	 * type 6, spec 2, new type 9, priv 5 */
 	static const uint64_t fields[] = { 1, 0, 1, 0, 0xabcd, 6, 2, 9, 5 };
 	static const uint8_t widths[] = { 1, 1, 1, 1, 16, 4, 2, 4, 3, 0 };
 	struct coati_attr attr = { .sample_type = COATI_SAMPLE_BRANCH_STACK };
@@ -379,7 +380,8 @@ TEST(sample_of_a_format_with_unknown_bits_is_not_guessed_at)
 
 TEST(sample_as_large_as_a_header_can_say_is_read_whole)
 {
-	/* The largest there is: a size that fills its type or its ring is where others copied nothing. */
+	/* The largest there is: a size that fills its type or its ring is where others copied
+	 * nothing. */
 	struct coati_attr attr = { .sample_type = COATI_SAMPLE_RAW };
 	struct coati_sample_format fmt = format_of(&attr);
 	static struct builder b;

@@ -88,7 +88,8 @@ TEST(format_table_with_one_event_needs_no_id)
 
 TEST(format_table_finds_events_of_different_formats_by_identifier)
 {
-	/* Elsewhere samples of members and of redirected events were decoded with the reader's own layout. */
+	/* Elsewhere samples of members and of redirected events were decoded with the reader's own
+	 * layout. */
 	static const struct coati_attr attrs[] = {
 		{ .sample_type = COATI_SAMPLE_IDENTIFIER | COATI_SAMPLE_READ,
 		  .read_format = COATI_READ_GROUP,

@@ -249,7 +249,8 @@ static const struct print_case {
 	{ "\"%llx %x\", ((u64 *)__get_dynamic_array(nums))[1], *(u32 *)__get_dynamic_array(nums)",
 	  "1122334455667788 7" },
 	{ "\"%s\", __get_cpumask(mask)", "00000001,0000000f" },
-	{ "\"%lld.%09lld\", __print_ns_to_secs(3000000042UL), __print_ns_without_secs(3000000042UL)",
+	{ "\"%lld.%09lld\", __print_ns_to_secs(3000000042UL), "
+	  "__print_ns_without_secs(3000000042UL)",
 	  "3.000000042" },
 	{ "\"%s\", REC->half ? __print_symbolic(REC->list[0], { 1, \"x\" }) : \"\"", "x" },
 	{ "\"%.*s\", REC->list[1], REC->half == 1 ? __get_str(name) : ((void *)0)", "(n" },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records other than samples, as bytes written down by hand from the kernel's description (least significant byte
- * first), against the fields that must come out of them, and back.
+ * Records other than samples, as bytes written down by hand from the kernel's description (least
+ * significant byte first), against the fields that must come out of them, and back.
  */
 #include <coati/record.h>
 
@@ -158,8 +158,8 @@ TEST(record_mmap2_with_misc_bit_14_and_no_build_id_has_its_file)
 		CHECK_OK(coati_record_decode(&raw, &fmt, &rec));
 		CHECK_OK(coati_record_encode(&rec, &fmt, back, sizeof(back)));
 		CHECK_MEM(back, raw.body - COATI_RAW_HEADER, raw.size);
-		if (majors[i] ==
-		    20) /* looks like one of 20 bytes; no file system has this number */
+		/* looks like one of 20 bytes; no file system has this number */
+		if (majors[i] == 20)
 			continue;
 		CHECK_INT(rec.u.mmap.build_id_size, ==, 0);
 		CHECK_U64(rec.u.mmap.maj, ==, majors[i]);

@@ -100,7 +100,8 @@ static void add_auxtrace(int fd, uint64_t size)
 	CHECK_INT(write(fd, buf, out.len), ==, (ssize_t)out.len);
 }
 
-/* A recorder that was killed: no sections, and the header says as much as was there at the last round. */
+/* A recorder that was killed: no sections, and the header says as much as was there at the last
+ * round. */
 static int unfinished(const char *path, struct coati_writer **ret)
 {
 	int fd;

@@ -252,7 +252,8 @@ static void spit(const char *path, const uint8_t *buf, size_t size)
 	close(fd);
 }
 
-/* Open and read all; what comes is not looked at. Returns the number of samples, -1 when it does not open. */
+/* Open and read all; what comes is not looked at. Returns the number of samples, -1 when it does
+ * not open. */
 static int try_read(const char *path, int *ret_end)
 {
 	struct coati_recording *r = NULL;
@@ -467,7 +468,8 @@ TEST(recording_without_rounds_is_read_within_its_window)
 	coati_recording_close(&r);
 }
 
-/* A record that is longer than what waits for ordering may be on average: memory runs out before places in line do. */
+/* A record that is longer than what waits for ordering may be on average: memory runs out before
+ * places in line do. */
 static void add_long(struct coati_writer *w, uint64_t ip, uint64_t time)
 {
 	static uint8_t buf[3992];
@@ -499,7 +501,8 @@ TEST(recording_compressed_without_rounds_is_read_within_its_window)
 	coati_recording_close(&r);
 }
 
-/* A folder of files as `perf record --threads` makes it, with more files than the window has room for. */
+/* A folder of files as `perf record --threads` makes it, with more files than the window has room
+ * for. */
 TEST(recording_in_a_folder_is_merged_however_many_files_it_has)
 {
 	struct coati_recording_opts opts = { .size = sizeof(opts), .window_bytes = 1 << 16 };
@@ -586,7 +589,8 @@ TEST(recording_of_the_other_byte_order_is_understood)
 	writer_u64(&w, 0);
 	writer_u64(&w, clock_attr.sample_type);
 	writer_u64(&w, 0);
-	/* flags of a big-endian compiler: sample_id_all (18) and precise 2 (bit 16), counted from the top */
+	/* flags of a big-endian compiler: sample_id_all (18) and precise 2 (bit 16), counted from
+	 * the top */
 	writer_u64(&w, UINT64_C(1) << (63 - 18) | UINT64_C(1) << (63 - 15));
 	writer_zeros(&w, 128 - 48);
 	writer_zeros(&w, 16);
@@ -717,7 +721,8 @@ TEST(recording_on_a_full_disk_says_so_and_stays_readable)
 	CHECK_ERR(coati_writer_close(&w, &err), -ENOSPC);
 }
 
-/* Wherever the file system stops a write of many records, those before stay, and no piece of one. */
+/* Wherever the file system stops a write of many records, those before stay, and no piece of
+ * one. */
 TEST(writer_keeps_the_whole_records_of_a_write_that_was_cut)
 {
 	static uint8_t buf[64 * 40];

@@ -231,7 +231,8 @@ TEST(backward_snapshot_without_pause_drops_what_writers_may_have_overtaken)
 	}
 }
 
-/* Pausing does not wait for a record that was begun: its bytes are there, the head is not. Seen on the real kernel. */
+/* Pausing does not wait for a record that was begun: its bytes are there, the head is not. Seen on
+ * the real kernel. */
 TEST(backward_snapshot_drops_what_a_writer_paused_in_the_middle_has_overtaken)
 {
 	for (uint32_t size = 16; size <= 512; size += 8) {

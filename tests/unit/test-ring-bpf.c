@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* BPF ring buffers against a kernel in memory: busy and discarded records, wraps, wake-up order, damage. */
+/* BPF ring buffers against a kernel in memory: busy and discarded records, wraps, wake-up order,
+ * damage. */
 #include "lib/test.h"
 
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel in memory and a model of it side by side: whatever is written, in any size from 8 to 65528 bytes, at any offset,
- * from any start of the counters, with losses, discards and damage between, comes out as the model says. The seed that a
- * run prints repeats it; scripts/soak makes it longer.
+ * The kernel in memory and a model of it side by side: whatever is written, in any size from 8 to
+ * 65528 bytes, at any offset, from any start of the counters, with losses, discards and damage
+ * between, comes out as the model says. The seed that a run prints repeats it; scripts/soak makes
+ * it longer.
  */
 #include "lib/test.h"
 
@@ -139,7 +140,8 @@ static void write_forward(void)
 	expect(COATI_ITEM_RECORD, size, m.number++);
 }
 
-/* Behind a whole record a header that cannot be, and behind that bytes which nobody may take for records. */
+/* Behind a whole record a header that cannot be, and behind that bytes which nobody may take for
+ * records. */
 static void damage_forward(void)
 {
 	static const uint16_t wrong[] = { 0, 1, 7, 12, 65535 };
@@ -152,8 +154,9 @@ static void damage_forward(void)
 	CHECK(fake_ring_write(&m.f, FAKE_SAMPLE, 64, m.number));
 	expect(COATI_ITEM_RECORD, 64, m.number++);
 	position = m.f.head;
+	/* the least that is more than there is */
 	if (below(2))
-		length = (uint16_t)(bytes + 48 + 8); /* the least that is more than there is */
+		length = (uint16_t)(bytes + 48 + 8);
 	fake_ring_write_header(&m.f, FAKE_SAMPLE, length, bytes);
 	CHECK(fake_ring_write(&m.f, FAKE_SAMPLE, 48, 0));
 	read_some(1);
@@ -237,7 +240,8 @@ TEST_LIMIT(bpf_rings_deliver_what_the_model_says, 60)
 
 /* ---- backward ---- */
 
-/* The snapshot goes down from the newest; what lies within @size of the head, and is newer than the last snapshot, is there. */
+/* The snapshot goes down from the newest; what lies within @size of the head, and is newer than the
+ * last snapshot, is there. */
 static void check_snapshot(uint64_t *ret_seen, const uint32_t *sizes)
 {
 	uint64_t number = m.number, bytes = 0;
@@ -305,8 +309,8 @@ static void one_wrapped(uint32_t size, uint64_t before)
 	model_close();
 }
 
-/* Words of all sizes times all offsets are more than a test can do: each size gets its first, its last and a random one, and
- * some sizes all of them. */
+/* Words of all sizes times all offsets are more than a test can do: each size gets its first, its
+ * last and a random one, and some sizes all of them. */
 TEST_LIMIT(ring_joins_records_of_every_size_wherever_they_wrap, 120)
 {
 	uint32_t step = getenv("COATI_SOAK") ? 8 : 8 * 13;

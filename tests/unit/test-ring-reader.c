@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Readers over rings in memory: rounds, deadlines, flush, wake, close, the end, losses, the merge. */
+/* Readers over rings in memory: rounds, deadlines, flush, wake, close, the end, losses, the
+ * merge. */
 #include "lib/test.h"
 
 #include <poll.h>
@@ -196,8 +197,8 @@ static void *act(void *arg)
 		coati_reader_wake(a->rig->rd);
 	if (a->act == ACT_FLUSH) {
 		put(a->rig, 1, 42);
-		coati_reader_flush(
-			a->rig->rd); /* a second one may come during the first, and be told too */
+		/* a second one may come during the first, and be told too */
+		coati_reader_flush(a->rig->rd);
 	}
 	if (a->act == ACT_CLOSE)
 		coati_reader_close(a->rig->rd);

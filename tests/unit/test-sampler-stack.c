@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks as a signal handler sees them, against what the functions on them wrote down; and the objects that the tables are of, as they come and go. */
+/* Stacks as a signal handler sees them, against what the functions on them wrote down; and the
+ * objects that the tables are of, as they come and go. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -65,7 +66,8 @@ static void prepare(uint32_t max, int flags)
 	seen.max = max;
 }
 
-/* What was written down, innermost first, is in what was seen, without a gap. Where it begins is returned. */
+/* What was written down, innermost first, is in what was seen, without a gap. Where it begins is
+ * returned. */
 static uint32_t check_frames(const struct frames *f)
 {
 	uint32_t at = 0;
@@ -142,7 +144,8 @@ static void set_registers(ucontext_t *c, uint64_t pc, uint64_t sp, uint64_t fp)
 #endif
 }
 
-/* Registers that point nowhere, at the end of everything, at the last words before memory that is not there, and at memory without an end. */
+/* Registers that point nowhere, at the end of everything, at the last words before memory that is
+ * not there, and at memory without an end. */
 TEST(sampler_stack_reads_nothing_that_is_not_there)
 {
 	static struct sampler_scratch fast = { .cache = &cache }, full = { .is_full = true };

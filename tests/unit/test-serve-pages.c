@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pages that take a while: stacks of all threads, profiles of the heap, and that nobody waits for them who does not want them. */
+/* The pages that take a while: stacks of all threads, profiles of the heap, and that nobody waits
+ * for them who does not want them. */
 #include "lib/sanitizer.h"
 #include "lib/test.h"
 
@@ -24,7 +25,8 @@
 static _Atomic bool ending;
 static _Atomic uint32_t ready;
 
-/* The innermost function may have no frame, and then its caller is not seen: those further out are. */
+/* The innermost function may have no frame, and then its caller is not seen: those further out
+ * are. */
 static __attribute__((noinline)) void spin_around(void)
 {
 	while (!atomic_load(&ending))
@@ -234,7 +236,8 @@ TEST(serve_heap_of_some_seconds_is_what_came_meanwhile)
 	coati_heap_note_alloc(&blocks[0], 100);
 	fd = connected(server);
 	sent(fd, PAGE("heap?seconds=1&debug=1"), sizeof(PAGE("heap?seconds=1&debug=1")) - 1);
-	/* a second is long, but when it is not: what was before is not in it, however late this comes */
+	/* a second is long, but when it is not: what was before is not in it, however late this
+	 * comes */
 	coati_heap_note_free(&blocks[0]);
 	CHECK(!strstr(received(fd), "[1: 100]"));
 	coati_server_stop(server);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The endpoints: requests good and bad, places and rights, clients that misbehave, forks and the end. */
+/* The endpoints: requests good and bad, places and rights, clients that misbehave, forks and the
+ * end. */
 #include "lib/sanitizer.h"
 #include "lib/test.h"
 
@@ -37,7 +38,8 @@ TEST(http_request_is_read_into_its_parts)
 {
 	static const char text[] =
 		"GET /metrics?seconds=5&debug=2 HTTP/1.1\r\nhOsT: LocalHost:6060\r\n"
-		"Accept: text/plain, application/openmetrics-text; version=1.0.0\r\nSec-Fetch-Site: cross-site\r\n\r\nmore";
+		"Accept: text/plain, application/openmetrics-text; "
+		"version=1.0.0\r\nSec-Fetch-Site: cross-site\r\n\r\nmore";
 	struct http_request r;
 	uint32_t n;
 

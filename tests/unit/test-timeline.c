@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Exports with a timeline: what the readers refuse, ceilings, and memory that runs out. That weights survive is shown by tests/cli. */
+/* Exports with a timeline: what the readers refuse, ceilings, and memory that runs out. That
+ * weights survive is shown by tests/cli. */
 #include "lib/test.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings on their way into a timeline: what their records become, and what happens when they lie or memory runs out. */
+/* Recordings on their way into a timeline: what their records become, and what happens when they
+ * lie or memory runs out. */
 #include "lib/test.h"
 
 #include <errno.h>

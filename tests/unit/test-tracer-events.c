@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kind of event, as it comes out; texts of any length; what is told again in a new generation. */
+/* Every kind of event, as it comes out; texts of any length; what is told again in a new
+ * generation. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -171,7 +172,8 @@ TEST(tracer_tells_what_is_open_in_every_generation)
 			spool_snapshot(&t, rec);
 		}
 	}
-	/* two generations follow the one in which they began; the snapshot has the first of them, and both tell everything */
+	/* two generations follow the one in which they began; the snapshot has the first of them,
+	 * and both tell everything */
 	CHECK_U64(t.kinds[LIVE_OPEN_REGION], ==, 2);
 	CHECK_U64(t.kinds[LIVE_OPEN_TASK], ==, 1);
 	e = nth(&t, LIVE_OPEN_REGION, 0);

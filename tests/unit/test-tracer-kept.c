@@ -249,8 +249,8 @@ TEST(tracer_lazy_regions_around_a_lost_one_are_lost)
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
 }
 
-/* Deeper than the stack, where nothing remembers which begin was lost: their ends, and those of what
- * is inside of them, are not taken for ends of what is around them. */
+/* Deeper than the stack, where nothing remembers which begin was lost: their ends, and those of
+ * what is inside of them, are not taken for ends of what is around them. */
 TEST(tracer_ends_of_lost_regions_deeper_than_the_stack_end_nothing_else)
 {
 	struct coati_recorder_opts opts = {

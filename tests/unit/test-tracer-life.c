@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recorders that start and stop, several at once; processes that fork; libraries that go; the file that outlives a process. */
+/* Recorders that start and stop, several at once; processes that fork; libraries that go; the file
+ * that outlives a process. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -129,8 +129,8 @@ static void *live_long(void *arg)
 }
 
 static uint64_t worst_error; /* of all events so far */
-/* What the two ends of a length must be off by, together. The error of a begin that was written late
- * is known with the others at the end. */
+/* What the two ends of a length must be off by, together. The error of a begin that was written
+ * late is known with the others at the end. */
 static uint64_t worst_length;
 
 /* What was read of one that has ended is what its thread wrote down. */

@@ -296,8 +296,8 @@ TEST(tracer_blocking_stream_lets_the_program_go_on_when_its_reader_is_given_up)
 #define ROUNDS 100
 #define ROUND  5000 /* numbers of a round: some 25 KB, in a generation of its own */
 #define ALL    (ROUNDS * ROUND)
-#define EVENT \
-	13 /* bytes of a number at most: nine of kind and time, one of the site, three of it */
+/* bytes of a number at most: nine of kind and time, one of the site, three of it */
+#define EVENT 13
 
 /* Bytes of memory that the current generation takes. */
 static uint64_t room_of_newest(void)

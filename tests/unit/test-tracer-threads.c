@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tracer where it is hard: threads that come and go, handlers inside events, generations that change all the time, memory that is full. What was written is
- * what comes out and what was lost, to the last event.
+ * The tracer where it is hard: threads that come and go, handlers inside events, generations that
+ * change all the time, memory that is full. What was written is what comes out and what was lost,
+ * to the last event.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -93,7 +94,8 @@ TEST(tracer_flight_recorder_keeps_the_last_and_loses_none_of_them)
 
 	for (int i = 0; i < 300000; i++) {
 		coati_counter(&number, i);
-		/* the collector must get a chance to begin a generation, or new ones would be lost instead */
+		/* the collector must get a chance to begin a generation, or new ones would be lost
+		 * instead */
 		if (i % 20000 == 0) {
 			spool_snapshot(&t, rec);
 			spool_free(&t);
@@ -211,7 +213,8 @@ TEST(tracer_threads_write_while_generations_change_all_the_time)
 	close(fd);
 }
 
-/* As a thread does it that loses its CPU between its two looks, while another one is the first with the site. */
+/* As a thread does it that loses its CPU between its two looks, while another one is the first with
+ * the site. */
 TEST(tracer_event_of_a_category_that_gets_its_bit_meanwhile_is_wanted)
 {
 	static struct coati_site mine =
@@ -229,7 +232,8 @@ TEST(tracer_event_of_a_category_that_gets_its_bit_meanwhile_is_wanted)
 TEST(tracer_thousands_of_threads_use_little_memory)
 {
 	enum { at_once = 8 };
-	/* so few where it is slow that none is old enough to be dropped before the last one is there */
+	/* so few where it is slow that none is old enough to be dropped before the last one is
+	 * there */
 	const int threads = test_slow() ? 200 : 2000;
 	struct coati_recorder_stats stats = { .size = sizeof(stats) };
 	struct coati_recorder *rec = spool_start(4 << 20);
@@ -445,7 +449,8 @@ static bool is_taken(uint64_t generation)
 	return taken;
 }
 
-/* It does not leave its event for a second, and is left alone. What it wrote there is counted when it comes back. */
+/* It does not leave its event for a second, and is left alone. What it wrote there is counted when
+ * it comes back. */
 TEST(tracer_events_of_a_thread_that_was_stuck_are_counted)
 {
 	int fd = memory(), other = memory();

@@ -127,7 +127,8 @@ TEST(tracer_learns_how_long_tasks_take_before_one_is_slow)
 	CHECK_OK(coati_recorder_when(rec, &c, NULL));
 	for (int i = 0; i < 1000; i++)
 		do_task(0);
-	/* far above anything that a busy machine does to an empty one; again until the limit is known */
+	/* far above anything that a busy machine does to an empty one; again until the limit is
+	 * known */
 	for (int i = 0; i < 20 && access("slow", F_OK) < 0; i++)
 		do_task(500);
 	wait_for_file("slow");

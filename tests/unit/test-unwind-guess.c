@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Code without rules: a return address is believed right behind a call only, and says that it was guessed. */
+/* Code without rules: a return address is believed right behind a call only, and says that it was
+ * guessed. */
 #include "lib/test.h"
 
 #include <elf.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unwind data that lies compressed in its file: in both ways of writing it and by both methods it gives the rows of the plain
- * one; what is damaged, or claims to be huge, leaves the file without these rows and does no other harm.
+ * Unwind data that lies compressed in its file: in both ways of writing it and by both methods it
+ * gives the rows of the plain one; what is damaged, or claims to be huge, leaves the file without
+ * these rows and does no other harm.
  */
 #include "lib/test.h"
 
@@ -108,7 +109,8 @@ static size_t pack(const struct packing *p, uint8_t *out, size_t cap)
 	return w.len;
 }
 
-/* The offset of the stack pointer to the caller's, by the rules at two places of each function; 0: no such rule. */
+/* The offset of the stack pointer to the caller's, by the rules at two places of each function; 0:
+ * no such rule. */
 static void offsets_of(const uint8_t *bytes, size_t size, const struct packing *p, int ret[4])
 {
 	static const uint64_t at[4] = { 0, 8, 32, 40 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every row of some installed files against readelf's own reading of the same unwind data. readelf prints the CFA and each register
- * as a word; the table's rule is printed the same way and the words are compared.
+ * Every row of some installed files against readelf's own reading of the same unwind data. readelf
+ * prints the CFA and each register as a word; the table's rule is printed the same way and the
+ * words are compared.
  */
 #include "lib/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of Go in which stacks begin or go on elsewhere: its unwind data describes them as if they were called. Only in Go's own
- * files are their names believed.
+ * Functions of Go in which stacks begin or go on elsewhere: its unwind data describes them as if
+ * they were called. Only in Go's own files are their names believed.
  */
 #include "lib/test.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of unwind data made by hand: every instruction, every form of entry, stubs, and damage of every kind. */
+/* Tables of unwind data made by hand: every instruction, every form of entry, stubs, and damage of
+ * every kind. */
 #include "lib/test.h"
 
 #include <elf.h>

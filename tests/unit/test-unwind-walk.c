@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk over this very process: registers taken here, tables of the files that are loaded, stack read where it lies. What
- * glibc's backtrace() says of the same place is the judge; stacks made by hand show how walks end.
+ * The walk over this very process: registers taken here, tables of the files that are loaded, stack
+ * read where it lies. What glibc's backtrace() says of the same place is the judge; stacks made by
+ * hand show how walks end.
  */
 #include "lib/test.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinder as programs use it, over this process: its files as images, its registers in the kernel's numbers, a copy of its stack. Then
- * what it keeps: tables in memory under a ceiling, tables on disk that nobody else may have touched.
+ * The unwinder as programs use it, over this process: its files as images, its registers in the
+ * kernel's numbers, a copy of its stack. Then what it keeps: tables in memory under a ceiling,
+ * tables on disk that nobody else may have touched.
  */
 #include "lib/test.h"
 

@@ -25,7 +25,8 @@ enum shape { TIGHT, SHARED, GAMMA, EXPONENTIAL, LOGNORMAL, PARETO };
 struct play {
 	const char *name;
 	enum shape shape;
-	double width; /* of LOGNORMAL: sigma; of GAMMA: how many exponentials are added; of PARETO: exponent */
+	/* of LOGNORMAL: sigma; of GAMMA: how many exponentials are added; of PARETO: exponent */
+	double width;
 	double bursts;		 /* that the host takes, a second of running */
 	double burst_ns;	 /* how long one is, on average */
 	bool told;		 /* how much it took */

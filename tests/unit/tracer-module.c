@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A library with a site of its own, for the tests of libraries that are unloaded while something of theirs is open. */
+/* A library with a site of its own, for the tests of libraries that are unloaded while something of
+ * theirs is open. */
 #include <coati/live.h>
 
 struct coati_site *coati_tracer_module_site(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recorder wrote, taken apart by the low decoder: batches, and events of a kind. Every batch must be whole, closed and checked; everything in it must
- * have a meaning.
+ * What a recorder wrote, taken apart by the low decoder: batches, and events of a kind. Every batch
+ * must be whole, closed and checked; everything in it must have a meaning.
  */
 #pragma once
 
@@ -35,5 +35,6 @@ void spool_snapshot(struct spool *t, struct coati_recorder *rec);
 /* Each event in the order of the batches. */
 void spool_each(const struct spool *t, spool_fn fn, void *ctx);
 void spool_free(struct spool *t);
-/* A flight recorder without a name, with @bytes of memory and generations as long as the test (0: 16 MiB). */
+/* A flight recorder without a name, with @bytes of memory and generations as long as the test (0:
+ * 16 MiB). */
 struct coati_recorder *spool_start(uint64_t bytes);

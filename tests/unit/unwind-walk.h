@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a stranger's table and unwind data are put through: every look-up, walks over any stack, every row for all registers. */
+/* What a stranger's table and unwind data are put through: every look-up, walks over any stack,
+ * every row for all registers. */
 #pragma once
 
 #include <elf.h>
@@ -14,8 +15,9 @@
 #include "unwind/table/gather.h"
 #include "unwind/table/walk.h"
 
-/* False when the bytes are no table. Otherwise walks from many addresses over @stack, with registers taken from it; aborts when one does
- * not end, or its stack pointer shrinks without a signal. */
+/* False when the bytes are no table. Otherwise walks from many addresses over @stack, with
+ * registers taken from it; aborts when one does not end, or its stack pointer shrinks without a
+ * signal. */
 bool unwind_walk(const void *bytes, size_t size, const uint8_t *stack, size_t stack_size);
 /* All rows of the unwind data by the slow reading, and their CFA. */
 void unwind_rows(const struct table_input *in);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first and only process of the guest of scripts/test-vm. Mounts what the suites look at, runs each of them in
- * turn with its output on the serial console between two marks, and powers off. Arguments, as the kernel hands them
- * over from its command line: suites to run (none: all) and parts of the names of tests.
+ * The first and only process of the guest of scripts/test-vm. Mounts what the suites look at, runs
+ * each of them in turn with its output on the serial console between two marks, and powers off.
+ * Arguments, as the kernel hands them over from its command line: suites to run (none: all) and
+ * parts of the names of tests.
  */
 #include <fcntl.h>
 #include <net/if.h>

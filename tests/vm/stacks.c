@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is recorded in the guest: main() calls outer(), middle() and inner(), which spends three quarters of its
- * time in leaf_three() and one in leaf_one(). No call is inlined, none is a jump, every frame is small. With an
- * argument a timer interrupts the leaves every 8 ms, and spin_in_handler() runs above them.
+ * What is recorded in the guest: main() calls outer(), middle() and inner(), which spends three
+ * quarters of its time in leaf_three() and one in leaf_one(). No call is inlined, none is a jump,
+ * every frame is small. With an argument a timer interrupts the leaves every 8 ms, and
+ * spin_in_handler() runs above them.
  */
 #include <signal.h>
 #include <stddef.h>

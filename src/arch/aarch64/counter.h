@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Performance counters through their EL0 registers: 31 is the cycle counter, 0 to 30 are the event counters. Each has a
- * register name of its own, so the number is turned into a jump.
+ * Performance counters through their EL0 registers: 31 is the cycle counter, 0 to 30 are the event
+ * counters. Each has a register name of its own, so the number is turned into a jump.
  */
 #pragma once
 

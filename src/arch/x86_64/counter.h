@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Performance counters through RDPMC; fixed counters have bit 30 set in the number that the kernel gives. */
+/* Performance counters through RDPMC; fixed counters have bit 30 set in the number that the kernel
+ * gives. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profiling that the environment asks for. When the program is loaded: one look for COATI_PROFILE, and nothing more when it is not there. Programs that run with the rights of others take no
- * notice of it. Our children are told, through the same variable, that they are children: bash and others hand on the array that main() was given,
- * so the pointer in that array is changed and nothing is added to it.
+ * Profiling that the environment asks for. When the program is loaded: one look for COATI_PROFILE,
+ * and nothing more when it is not there. Programs that run with the rights of others take no notice
+ * of it. Our children are told, through the same variable, that they are children: bash and others
+ * hand on the array that main() was given, so the pointer in that array is changed and nothing is
+ * added to it.
  */
 #include <coati/auto.h>
 
@@ -18,7 +20,8 @@
 
 extern char **environ;
 
-/* Here, beside the constructor: who refers to it (the sampler does) has that out of an archive, too. */
+/* Here, beside the constructor: who refers to it (the sampler does) has that out of an archive,
+ * too. */
 _Atomic uint32_t coati_auto_active;
 
 static struct {

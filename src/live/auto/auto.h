@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profiling that the environment asks for (COATI_PROFILE), inside. The constructor reads what is asked for; a thread of ours does everything else: it has a table
- * of descriptors of its own, so that the program's are as they would be without us and what it closes is never ours. Whoever wants something of it
- * (the end of the program, a signal, an exec) says so in words of memory and may wait, for a limited time.
+ * Profiling that the environment asks for (COATI_PROFILE), inside. The constructor reads what is
+ * asked for; a thread of ours does everything else: it has a table of descriptors of its own, so
+ * that the program's are as they would be without us and what it closes is never ours. Whoever
+ * wants something of it (the end of the program, a signal, an exec) says so in words of memory and
+ * may wait, for a limited time.
  *
  *	config    the variables                      name     a pattern becomes a file name
- *	note      runtimes find each other           file     a profile gets its name when it is whole
- *	handler   the signal of COATI_SIGNAL         say      one line on stderr, if it still is ours
+ *	note      runtimes find each other           file     a profile gets its name when it is
+ *	          whole
+ *	handler   the signal of COATI_SIGNAL         say      one line on stderr, if it still is
+ *	          ours
  *	work      the thread                         guard    main() that leaves its threads
  *	auto      constructor, end, fork             cpu      starts and stops the CPU profile
  *	                                             (preload/heap.c: the heap profile)
@@ -38,7 +42,9 @@
 
 struct auto_config {
 	char *pattern; /* absolute */
-	bool keep; /* files that are there stay, and a profile without samples is not written: processes that a profiled one started */
+	/* files that are there stay, and a profile without samples is not written: processes that a
+	 * profiled one started */
+	bool keep;
 	bool children;	/* they are to be profiled, too */
 	int32_t signal; /* that starts and ends; 0: from the start to the end of the program */
 	uint32_t rate_hz, max_depth;
@@ -52,11 +58,13 @@ struct auto_config {
 /* How a variable is read: secure_getenv(), or a test's own. */
 typedef char *(*auto_getenv_fn)(const char *name);
 
-/* All of it, with @pattern for the file. A sentence that names the variable, its value and what it may be in @err. */
+/* All of it, with @pattern for the file. A sentence that names the variable, its value and what it
+ * may be in @err. */
 int coati_auto_config_read(struct auto_config *ret, const char *pattern, auto_getenv_fn get,
 			   struct coati_error *err);
 void coati_auto_config_fini(struct auto_config *c);
-/* "USR2", "SIGUSR2", "RTMIN+1", "12". -EINVAL: no such signal; -EACCES: one that is needed for something else. */
+/* "USR2", "SIGUSR2", "RTMIN+1", "12". -EINVAL: no such signal; -EACCES: one that is needed for
+ * something else. */
 int coati_auto_signal_parse(const char *text, int32_t *ret);
 
 /* ---- name ---- */
@@ -89,7 +97,8 @@ struct auto_file {
 int coati_auto_file_open(struct auto_file *f, const char *path, struct coati_error *err);
 /* f->fd is open for writing. */
 int coati_auto_file_begin(struct auto_file *f, struct coati_error *err);
-/* What was written gets its name; @keep: or the first free one with a number, which is in f->path then. Without @wanted it goes away. */
+/* What was written gets its name; @keep: or the first free one with a number, which is in f->path
+ * then. Without @wanted it goes away. */
 int coati_auto_file_end(struct auto_file *f, bool wanted, bool keep, struct coati_error *err);
 void coati_auto_file_close(struct auto_file *f);
 
@@ -146,7 +155,8 @@ void coati_auto_handler(int sig);
 uint32_t coati_auto_ask(uint32_t wants);
 /* Until it is done, or so many seconds have passed: whether it is.  Signal: safe. */
 bool coati_auto_wait(uint32_t ticket, uint32_t seconds);
-/* How long: where a program may be in a signal handler, it may hold the lock of malloc() that the thread needs. */
+/* How long: where a program may be in a signal handler, it may hold the lock of malloc() that the
+ * thread needs. */
 #define AUTO_PATIENT   60u
 #define AUTO_IMPATIENT 5u
 
@@ -163,8 +173,8 @@ int coati_auto_work_error(struct coati_error *ret);
 /* The program that is in this process now. */
 void coati_auto_work_remember(time_t start, const char *program);
 
-/* Around an exec, of libcoati-preload.  Signal: safe.
- * 1: what was sampled is in its file. 0: nothing was to be done, or nothing was sampled; *ret_own: then the value of COATI_PROFILE that makes the
+/* Around an exec, of libcoati-preload. Signal: safe. 1: what was sampled is in its file. 0: nothing
+ * was to be done, or nothing was sampled; *ret_own: then the value of COATI_PROFILE that makes the
  * next program take our place, or NULL. */
 int coati_auto_before_exec(const char **ret_own, const char **ret_children);
 /* It failed: go on. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The environment comes in, what is asked for goes out. Anything that is wrong ends it: whoever asked for a rate does not get another one. */
+/* The environment comes in, what is asked for goes out. Anything that is wrong ends it: whoever
+ * asked for a rate does not get another one. */
 #include <coati/sampler.h>
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a profile. Its folder is opened when sampling starts, so that what is wrong is said then, and chdir() and chroot() change nothing; the file is made at the
- * end, under another name until it is whole. Only names of ordinary files are replaced: never a device, a pipe or a link.
+ * The file of a profile. Its folder is opened when sampling starts, so that what is wrong is said
+ * then, and chdir() and chroot() change nothing; the file is made at the end, under another name
+ * until it is whole. Only names of ordinary files are replaced: never a device, a pipe or a link.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program whose main() ends by pthread_exit() ends with its last thread; but ours do not end. When its main thread leaves, one more thread of ours, with the descriptors of the
- * program, looks from time to time whether any other than ours is left, and does what the last one would have done: exit(0).
+ * A program whose main() ends by pthread_exit() ends with its last thread; but ours do not end.
+ * When its main thread leaves, one more thread of ours, with the descriptors of the program, looks
+ * from time to time whether any other than ours is left, and does what the last one would have
+ * done: exit(0).
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,14 +24,16 @@ static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_key;
 
-/* Threads that ours start have their name. A leader that is gone is still in the list, without memory of its own. */
+/* Threads that ours start have their name. A leader that is gone is still in the list, without
+ * memory of its own. */
 static bool is_of_program(const char *tid)
 {
 	char path[64], line[64];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%.20s/comm", tid);
+	/* gone meanwhile */
 	if (coati_file_read_line(AT_FDCWD, path, line, sizeof(line)) < 0)
-		return false; /* gone meanwhile */
+		return false;
 	if (!strcmp(line, AUTO_THREAD))
 		return false;
 	snprintf(path, sizeof(path), "/proc/self/task/%.20s/statm", tid);

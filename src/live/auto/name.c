@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A pattern comes in, the name of a file goes out: %p process, %t start, %n program, %c number of the profile, %{VARIABLE}, %%. */
+/* A pattern comes in, the name of a file goes out: %p process, %t start, %n program, %c number of
+ * the profile, %{VARIABLE}, %%. */
 #include <errno.h>
 #include <string.h>
 
@@ -49,7 +50,8 @@ static int add_variable(struct strbuf *s, const char *at, auto_getenv_fn get,
 		return coati_fail(
 			err, -EINVAL,
 			AUTO_VARIABLE
-			": %%{ goes with the name of a variable and }, and not inside of another one: %%%.100s",
+			": %%{ goes with the name of a variable and }, and not inside of another "
+			"one: %%%.100s",
 			at);
 	memcpy(name, at + 1, len);
 	name[len] = '\0';
@@ -88,7 +90,8 @@ static int add_field(struct strbuf *s, const char *at, const struct auto_facts *
 		return coati_fail(
 			err, -EINVAL,
 			AUTO_VARIABLE
-			": %%%.1s means nothing; there are %%p, %%t, %%n, %%c, %%{VARIABLE} and %%%%",
+			": %%%.1s means nothing; there are %%p, %%t, %%n, %%c, %%{VARIABLE} and "
+			"%%%%",
 			at);
 	}
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runtimes find each other: a program may have libcoati-live linked in, as an archive or not, a library of its may have another one, and libcoati-preload may be in front of them.
- * Only one may act. Each file that has one carries a note, "coati" 1, whose 8 bytes say how far from themselves coati_auto_active is.
+ * Runtimes find each other: a program may have libcoati-live linked in, as an archive or not, a
+ * library of its may have another one, and libcoati-preload may be in front of them. Only one may
+ * act. Each file that has one carries a note, "coati" 1, whose 8 bytes say how far from themselves
+ * coati_auto_active is.
  */
 #include <elf.h>
 #include <link.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One line on stderr. The program may have closed it and have something of its own under that number by now: then nothing is written. Our thread has no stderr, and
- * takes the program's for as long as it writes.
+ * One line on stderr. The program may have closed it and have something of its own under that
+ * number by now: then nothing is written. Our thread has no stderr, and takes the program's for as
+ * long as it writes.
  */
 #include <stdarg.h>
 #include <sys/stat.h>

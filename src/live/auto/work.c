@@ -24,7 +24,8 @@
 #define SIGSET_BYTES 8UL /* the kernel's */
 #define TRIES_START  20
 #define TRY_AGAIN_US 20000
-/* Most children of a fork() become another program at once: those that do not are sampled from here on. */
+/* Most children of a fork() become another program at once: those that do not are sampled from here
+ * on. */
 #define LAZY_NS 10000000L
 
 /* Of the thread, and of others while there is none. */
@@ -60,7 +61,8 @@ static int open_place(void)
 	return r;
 }
 
-/* While another thread is about to become another program, none can be started: this one will not be there to hear of it then. */
+/* While another thread is about to become another program, none can be started: this one will not
+ * be there to hear of it then. */
 static int start_subject(void)
 {
 	int r = coati_auto_subject_start(&job.config, job.apart, &job.err);
@@ -104,7 +106,8 @@ static int write_profile(bool *ret_any)
 		return coati_fail(
 			&job.err, stopped,
 			AUTO_VARIABLE
-			": %s: the program has stopped the sampler itself; nothing is left to write",
+			": %s: the program has stopped the sampler itself; nothing is left to "
+			"write",
 			job.file.path);
 	if (stopped < 0)
 		return coati_fail(&job.err, stopped, AUTO_VARIABLE ": %s: %s", job.file.path,

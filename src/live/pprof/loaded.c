@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the loader has in memory comes in: code with its build ids and names of the dynamic table, without a file and without /proc. Objects may go at any time, so all of it is read
- * and copied while the loader calls us; and as they may be damaged, nothing is read that is not in one of their segments.
+ * What the loader has in memory comes in: code with its build ids and names of the dynamic table,
+ * without a file and without /proc. Objects may go at any time, so all of it is read and copied
+ * while the loader calls us; and as they may be damaged, nothing is read that is not in one of
+ * their segments.
  */
 #include "live/pprof/maps.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* /proc/self/maps comes in, or what the loader has; what of it can be run goes out, with build ids at once and names on demand. */
+/* /proc/self/maps comes in, or what the loader has; what of it can be run goes out, with build ids
+ * at once and names on demand. */
 #include "live/pprof/maps.h"
 
 #include <errno.h>
@@ -115,8 +116,9 @@ int coati_maps_open(struct live_maps *m)
 	int r;
 
 	*m = (struct live_maps){ 0 };
+	/* without: build ids of files */
 	if (!coati_sampler_objects_shut())
-		coati_maps_loaded(&loaded); /* without: build ids of files */
+		coati_maps_loaded(&loaded);
 	coati_arena_init(&m->texts, MAPS_BYTES_MAX);
 	r = read_maps(m, &loaded);
 	if (r < 0)

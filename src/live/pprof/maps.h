@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The code that is mapped into this process as it is now: which file an address belongs to, and what the function there is called. */
+/* The code that is mapped into this process as it is now: which file an address belongs to, and
+ * what the function there is called. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,12 +24,15 @@ struct live_maps {
 	struct arena texts;
 };
 
-/* By /proc/self/maps, or by the loader alone where that cannot be read. -ENOMEM, or why not; after an error there is nothing to end. */
+/* By /proc/self/maps, or by the loader alone where that cannot be read. -ENOMEM, or why not; after
+ * an error there is nothing to end. */
 int coati_maps_open(struct live_maps *m);
 void coati_maps_close(struct live_maps *m);
 /* NULL when no code is at @addr. */
 struct live_mapping *coati_maps_find(const struct live_maps *m, uint64_t addr);
-/* The function at @addr in @mapping and how far into it: by the symbol table of its file, when that is the one that is loaded, or else by the dynamic table in memory; NULL when none is known. Lives until coati_maps_close(). */
+/* The function at @addr in @mapping and how far into it: by the symbol table of its file, when that
+ * is the one that is loaded, or else by the dynamic table in memory; NULL when none is known. Lives
+ * until coati_maps_close(). */
 const char *coati_maps_name(struct live_maps *m, struct live_mapping *mapping, uint64_t addr,
 			    uint64_t *ret_into);
 /* Hexadecimal digits of @size bytes, at most 20, and a zero. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing pprof files out of the process itself: profile.proto in gzip of stored blocks, by libc alone. Locations are addresses in mappings of this process as it is
- * now, with the build ids of their files, and when asked for the names of functions; lines are left to who reads it.
+ * Writing pprof files out of the process itself: profile.proto in gzip of stored blocks, by libc
+ * alone. Locations are addresses in mappings of this process as it is now, with the build ids of
+ * their files, and when asked for the names of functions; lines are left to who reads it.
  *
  *	struct pprof p;
  *	coati_pprof_init(&p, true, max);
@@ -39,7 +40,8 @@ struct pprof {
 struct pprof_sample {
 	const uint64_t *frames; /* leaf first */
 	uint32_t nr_frames;
-	bool leaf_is_call; /* the first frame is a return address like all others, not an instruction that ran */
+	/* the first frame is a return address like all others, not an instruction that ran */
+	bool leaf_is_call;
 	const uint64_t *values;
 	uint32_t nr_values;
 	const struct coati_labels *labels; /* NULL: none */

@@ -73,8 +73,9 @@ void coati_text_frames(struct live_maps *maps, const struct text_stack *stack, c
 		/* callers: the call, not what is behind it */
 		uint64_t addr = stack->frames[i] - (i > 0 || stack->leaf_is_call);
 
+		/* it was no frame pointer that led here */
 		if (i > 0 && !coati_maps_find(maps, addr))
-			break; /* it was no frame pointer that led here */
+			break;
 		coati_strbuf_adds(ret, before);
 		put_frame(maps, stack->frames[i], addr, ret);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The writer of pprof files: texts, locations and functions get their numbers when they are first met, and are written there and then. */
+/* The writer of pprof files: texts, locations and functions get their numbers when they are first
+ * met, and are written there and then. */
 #include "live/pprof/pprof.h"
 
 #include <errno.h>
@@ -145,7 +146,8 @@ static void put_mapping(struct pprof *p, const struct live_mapping *m)
 	put_message(p, P_MAPPING);
 }
 
-/* At the end: only then it is known whose names were read. Readers take the first for the program, which need not have the lowest address. */
+/* At the end: only then it is known whose names were read. Readers take the first for the program,
+ * which need not have the lowest address. */
 static void put_mappings(struct pprof *p)
 {
 	const struct live_mapping *program = coati_maps_find(&p->maps, getauxval(AT_ENTRY));
@@ -195,7 +197,8 @@ static void put_stack(struct pprof *p, const struct pprof_sample *s)
 	uint32_t n = 0;
 
 	for (; n < s->nr_frames && n < SAMPLER_DEPTH_MAX; n++) {
-		/* callers: into the call, not behind it. What is no code was no frame pointer, and nor is what it led to. */
+		/* callers: into the call, not behind it. What is no code was no frame pointer, and
+		 * nor is what it led to. */
 		ids[n] = location_of(p, s->frames[n] - (n > 0 || s->leaf_is_call));
 		if (!ids[n] && n > 0)
 			break;

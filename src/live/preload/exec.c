@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libcoati-preload in front of exec: what was sampled is written before the program is gone. A program that has done next to nothing (env, nice, a shell that runs one command)
- * gives its place to the next one instead. Programs that are not there are not waited for: shells try all folders of PATH. In the child of a vfork() nothing
- * is ours, and the call goes through as it is.
+ * libcoati-preload in front of exec: what was sampled is written before the program is gone. A
+ * program that has done next to nothing (env, nice, a shell that runs one command) gives its place
+ * to the next one instead. Programs that are not there are not waited for: shells try all folders
+ * of PATH. In the child of a vfork() nothing is ours, and the call goes through as it is.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +20,8 @@
 
 #include "live/auto/auto.h"
 
-/* Arguments of execl() go on the stack, as in libc: memory that the child of a vfork() takes would be its parent's for ever. */
+/* Arguments of execl() go on the stack, as in libc: memory that the child of a vfork() takes would
+ * be its parent's for ever. */
 #pragma GCC diagnostic ignored "-Wvla"
 
 extern char **environ;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libcoati-preload in front of _exit(): a program that ends this way ends without destructors. In the child of a vfork() nothing is ours, and nothing is done. */
+/* libcoati-preload in front of _exit(): a program that ends this way ends without destructors. In
+ * the child of a vfork() nothing is ours, and nothing is done. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>

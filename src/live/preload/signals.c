@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libcoati-preload in front of the calls that could take the sampler's signal away. A program that puts all signals back to what they usually do would be killed by the next sample,
- * and one that looks whether anything is in its way would find our handler: it sees, and sets, what it would without us, and our handler calls what it set. A thread that blocks all
- * signals would not be seen: it does not block this one.
+ * libcoati-preload in front of the calls that could take the sampler's signal away. A program that
+ * puts all signals back to what they usually do would be killed by the next sample, and one that
+ * looks whether anything is in its way would find our handler: it sees, and sets, what it would
+ * without us, and our handler calls what it set. A thread that blocks all signals would not be
+ * seen: it does not block this one.
  */
 #include <dlfcn.h>
 #include <errno.h>

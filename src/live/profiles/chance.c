@@ -24,7 +24,8 @@ uint64_t coati_chance_next(struct chance *c)
 	return z ^ z >> 31;
 }
 
-/* The natural logarithm of a normal number: its exponent, and the series of the area tangent for the rest, which is between 1 and 2. */
+/* The natural logarithm of a normal number: its exponent, and the series of the area tangent for
+ * the rest, which is between 1 and 2. */
 static double log_of(double x)
 {
 	double s, square, sum = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sampling the heap: blocks come and go, a few of them are drawn and followed. Nothing here allocates once it is started. */
+/* Sampling the heap: blocks come and go, a few of them are drawn and followed. Nothing here
+ * allocates once it is started. */
 #include "live/profiles/heap.h"
 
 #include <errno.h>
@@ -42,8 +43,8 @@ static void filter_add(const void *p, int change)
 	_Atomic uint8_t *at = filter_of(p);
 	uint8_t now = atomic_load_explicit(at, memory_order_relaxed);
 
-	if (now !=
-	    UINT8_MAX) /* one that is full once stays: it is not known any more how many there are */
+	/* one that is full once stays: it is not known any more how many there are */
+	if (now != UINT8_MAX)
 		atomic_store_explicit(at, (uint8_t)(now + change), memory_order_relaxed);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The heap profile, inside. A sample in use is an entry of a table by its address, under the lock of the store. In front of it is a filter: a byte for each of some
- * hashes of an address, how many samples have that hash. A free looks at one byte without a lock; whoever frees a block was given it by whoever allocated it, so
- * it sees what was stored before that.
+ * The heap profile, inside. A sample in use is an entry of a table by its address, under the lock
+ * of the store. In front of it is a filter: a byte for each of some hashes of an address, how many
+ * samples have that hash. A free looks at one byte without a lock; whoever frees a block was given
+ * it by whoever allocated it, so it sees what was stored before that.
  */
 #pragma once
 

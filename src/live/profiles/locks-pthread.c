@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of pthreads that wait or end a wait, with a word to the profiles: a try first, and only what has to wait is looked at. */
+/* The functions of pthreads that wait or end a wait, with a word to the profiles: a try first, and
+ * only what has to wait is looked at. */
 #include <errno.h>
 
 #include "live/profiles/locks.h"
@@ -86,7 +87,8 @@ int coati_rwlock_unlock(pthread_rwlock_t *l)
 	return CHARGE_AROUND(l, pthread_rwlock_unlock(l));
 }
 
-/* The mutex is given back for the wait: those that wait for it are charged to who waits here, and before that. */
+/* The mutex is given back for the wait: those that wait for it are charged to who waits here, and
+ * before that. */
 #define WAIT_ON_CONDITION(m, wait_for_it)                \
 	({                                               \
 		struct locks_charge c_ = { 0, 0 };       \

@@ -157,7 +157,8 @@ __attribute__((cold)) void coati_locks_released(const struct locks_charge *c, co
 	record(&coati_locks_shared.mutex, frame, scale * (double)c->waits, scale * (double)c->ns);
 }
 
-/* As Go has it: waits of the rate and longer are all taken, of the shorter ones as many as add up to it. */
+/* As Go has it: waits of the rate and longer are all taken, of the shorter ones as many as add up
+ * to it. */
 __attribute__((cold)) void coati_locks_block(uint64_t ns, const void *frame)
 {
 	uint64_t rate = atomic_load_explicit(&coati_locks_shared.block_rate, memory_order_relaxed);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits, inside. Who waits for a lock is entered under the lock's address, in one of some shards; who gives the lock back takes from there the time that all of them
- * waited since they began, or since the last one was charged, and is charged with it. An entry needs no list for that: n waiters that began at times whose sum is s have
- * waited n * now - s together, and after a charge they all begin anew.
+ * Waits, inside. Who waits for a lock is entered under the lock's address, in one of some shards;
+ * who gives the lock back takes from there the time that all of them waited since they began, or
+ * since the last one was charged, and is charged with it. An entry needs no list for that: n
+ * waiters that began at times whose sum is s have waited n * now - s together, and after a charge
+ * they all begin anew.
  */
 #pragma once
 

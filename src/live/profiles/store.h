@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks with numbers: what heap, mutex and block profiles are made of. In: the stack of the caller, with the labels of its thread, and what is to be added to its
- * numbers. Out: all of them as they are at one instant.
+ * Stacks with numbers: what heap, mutex and block profiles are made of. In: the stack of the
+ * caller, with the labels of its thread, and what is to be added to its numbers. Out: all of them
+ * as they are at one instant.
  *
- * All memory is mapped at the start and has a ceiling; nothing here calls malloc(), so that an allocator may use it. What stacks are over the ceiling are summed up
- * in stack 0, which has no frames: sums stay right. Stacks never move and never go: words that were written once may be read without the lock.
+ * All memory is mapped at the start and has a ceiling; nothing here calls malloc(), so that an
+ * allocator may use it. What stacks are over the ceiling are summed up in stack 0, which has no
+ * frames: sums stay right. Stacks never move and never go: words that were written once may be read
+ * without the lock.
  */
 #pragma once
 
@@ -34,8 +37,9 @@ struct store_trace {
 
 /* Whose stack. */
 struct store_caller {
-	const void *
-		frame; /* __builtin_frame_address(0) of a function that has not returned: its caller comes first, */
+	/* __builtin_frame_address(0) of a function that has not returned: its caller comes
+	 * first, */
+	const void *frame;
 	uint32_t skip; /* or who is so many frames further out */
 };
 
@@ -94,9 +98,8 @@ const struct store_stack *coati_store_stack(const struct store *s, uint32_t stac
 struct store_form {
 	const char *name;
 	struct store *store;
-	char types
-		[STORE_VALUES][2]
-		[14]; /* type, unit; up to the first that has none. In line: an address is a relocation */
+	/* type, unit; up to the first that has none. In line: an address is a relocation */
+	char types[STORE_VALUES][2][14];
 	const char *default_type;
 	const char *period_type, *period_unit;
 	uint64_t (*period)(void);
@@ -113,7 +116,8 @@ struct store_form {
 #define STORE_NAMES (1u << 0)
 #define STORE_TEXT  (1u << 1)
 
-/* The difference of two instants (@from may be NULL: since the start), as pprof or as text, behind @ret. */
+/* The difference of two instants (@from may be NULL: since the start), as pprof or as text, behind
+ * @ret. */
 int coati_store_write(const struct store_form *form, const struct store_snapshot *from,
 		      const struct store_snapshot *to, uint32_t flags, struct strbuf *ret);
 /* What all public write functions do: as it is now, to a descriptor. */

@@ -237,8 +237,9 @@ void coati_threads_asleep(int task, struct threads_seen *seen, struct thread_see
 		if (!glance_at(task, t->tid, &before))
 			return;
 		nr = walk_once(&before, frames, &cut);
+		/* the signal gets all of it, and disturbs nothing */
 		if (cut && before.restarts && can_ask)
-			return; /* the signal gets all of it, and disturbs nothing */
+			return;
 		coati_thread_labels(t->tid, &t->labels);
 		if (!glance_at(task, t->tid, &after) || !is_same(&before, &after))
 			continue;

@@ -6,8 +6,9 @@
  * for it for a bounded time. Threads that block the signal, or do not answer, are listed with the
  * reason.
  *
- * A slot goes round: free, asked, being written, written. Who asks may take back what was not begun; a slot that is being written is left alone until it is not. So a
- * signal that arrives late finds a slot that has another ticket, and goes.
+ * A slot goes round: free, asked, being written, written. Who asks may take back what was not
+ * begun; a slot that is being written is left alone until it is not. So a signal that arrives late
+ * finds a slot that has another ticket, and goes.
  */
 #pragma once
 
@@ -73,6 +74,7 @@ bool coati_threads_copy(const void *from, void *to, size_t size);
 /* threads-labels.c. The labels of a thread, which may change them meanwhile. */
 void coati_thread_labels(uint32_t tid, struct coati_labels *ret);
 
-/* One at a time: -EBUSY. -ENOMEM, -ENOSPC (no signal is free), -ENODATA (no tables, when they must be), or why /proc cannot be read; after an error there is nothing to free. */
+/* One at a time: -EBUSY. -ENOMEM, -ENOSPC (no signal is free), -ENODATA (no tables, when they must
+ * be), or why /proc cannot be read; after an error there is nothing to free. */
 int coati_threads_look(enum coati_sampler_stacks stacks, struct threads_seen *ret);
 void coati_threads_free(struct threads_seen *t);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A perf event on each thread that there is, inherited by those that it starts. A thread that starts while we go through them may have one twice, by inheritance and by
- * us; the handler hears one of them.
+ * A perf event on each thread that there is, inherited by those that it starts. A thread that
+ * starts while we go through them may have one twice, by inheritance and by us; the handler hears
+ * one of them.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -82,9 +83,9 @@ int coati_sampler_open_perf(struct sampler_events *e, struct coati_error *err)
 			"`ulimit -n` or use timers",
 			e->len);
 	if (r < 0)
-		return coati_fail(
-			err, r,
-			"sampler: a perf event on a thread of this process: %m; "
-			"kernel.perf_event_paranoid above 2, or a filter of system calls (container), forbids it");
+		return coati_fail(err, r,
+				  "sampler: a perf event on a thread of this process: %m; "
+				  "kernel.perf_event_paranoid above 2, or a filter of system calls "
+				  "(container), forbids it");
 	return 0;
 }

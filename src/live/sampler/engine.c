@@ -55,7 +55,8 @@ bool coati_sampler_kernel_is(unsigned int major, unsigned int minor)
 
 /* ---- threads ---- */
 
-/* They are listed in the order of their coming, which is that of our list: *hint is where the next one should be. */
+/* They are listed in the order of their coming, which is that of our list: *hint is where the next
+ * one should be. */
 static struct sampler_thread *find_thread(const struct sampler_events *e, int32_t tid,
 					  uint32_t *hint)
 {
@@ -124,7 +125,8 @@ int coati_sampler_add_threads(struct sampler_events *e, sampler_add_fn add)
 
 /* ---- running ---- */
 
-/* The first one comes at any time, so that what is near the beginning is seen as often as all else. */
+/* The first one comes at any time, so that what is near the beginning is seen as often as all
+ * else. */
 static int start_timer(struct sampler_events *e, timer_t timer)
 {
 	uint64_t first = 1 + coati_sampler_random(&e->seed) % e->period_ns;
@@ -218,7 +220,8 @@ int coati_sampler_open_threads(struct sampler_events *e, struct coati_error *err
 	if (r == -EAGAIN)
 		return coati_fail(
 			err, r,
-			"sampler: a timer for each of more than %u threads: they count as pending signals; raise `ulimit -i`",
+			"sampler: a timer for each of more than %u threads: they count as pending "
+			"signals; raise `ulimit -i`",
 			e->len);
 	if (r < 0)
 		return coati_fail(err, r, "sampler: a timer for each thread: %m");
@@ -277,8 +280,9 @@ void coati_sampler_look(struct sampler_events *e)
 
 	for (uint32_t i = 0; i < e->len; i++)
 		e->threads[i].is_there = false;
+	/* no descriptor at the moment: the next look will do */
 	if (coati_sampler_add_threads(e, add_running) < 0)
-		return; /* no descriptor at the moment: the next look will do */
+		return;
 	for (uint32_t i = 0; i < e->len; i++) {
 		if (e->threads[i].is_there)
 			e->threads[len++] = e->threads[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes the signals: perf events, a timer on each thread, or one timer over the process. Each is opened, then started; closing takes what is there. Called by one
- * thread at a time.
+ * What makes the signals: perf events, a timer on each thread, or one timer over the process. Each
+ * is opened, then started; closing takes what is there. Called by one thread at a time.
  */
 #pragma once
 
@@ -39,8 +39,8 @@ struct sampler_events {
 	uint32_t refused; /* threads that came later and could not be given a timer */
 };
 
-/* A period near the one that was asked for, another one each time: what works in step with the one that was asked for would be hit at the same place again and
- * again, or never. *seed moves on. */
+/* A period near the one that was asked for, another one each time: what works in step with the one
+ * that was asked for would be hit at the same place again and again, or never. *seed moves on. */
 uint64_t coati_sampler_dither(uint64_t period_ns, uint64_t *seed);
 uint64_t coati_sampler_random(uint64_t *seed);
 
@@ -74,5 +74,6 @@ bool coati_sampler_kernel_is(unsigned int major, unsigned int minor);
 /* Opens what a new thread needs: 1 added, 0 it is gone meanwhile, negative. */
 typedef int (*sampler_add_fn)(struct sampler_events *e, struct sampler_thread *t);
 
-/* Every thread that is to be sampled and is not known yet: how many were added, or negative. Marks those that are there. */
+/* Every thread that is to be sampled and is not known yet: how many were added, or negative. Marks
+ * those that are there. */
 int coati_sampler_add_threads(struct sampler_events *e, sampler_add_fn add);

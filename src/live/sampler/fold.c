@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples come in; equal stacks of a thread with equal labels are one, with their number. What is over the ceiling is counted as lost. */
+/* Samples come in; equal stacks of a thread with equal labels are one, with their number. What is
+ * over the ceiling is counted as lost. */
 #include <string.h>
 
 #include "live/sampler/sampler.h"

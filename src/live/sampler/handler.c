@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sampler's signal handler. In: the registers that a signal interrupted. Out: one record in a profile buffer. */
+/* The sampler's signal handler. In: the registers that a signal interrupted. Out: one record in a
+ * profile buffer. */
 #include "live/sampler/sampler.h"
 #include "live/labels.h"
 #include "live/sample-listener.h"
@@ -19,8 +20,8 @@ struct sampler_shared coati_sampler_shared;
 int (*coati_sampler_sigaction)(int sig, const struct sigaction *act,
 			       struct sigaction *old) = sigaction;
 
-/* What is known of this thread since the run with that number: its own number, and which event samples it. One that was opened for a thread and inherited by it, too,
- * is heard once. */
+/* What is known of this thread since the run with that number: its own number, and which event
+ * samples it. One that was opened for a thread and inherited by it, too, is heard once. */
 static __thread struct {
 	uint32_t run, tid, event;
 	bool has_event;
@@ -44,7 +45,9 @@ static struct sampler_slot *take_slot(uint32_t tid)
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++) {
 		struct sampler_slot *s = &coati_sampler_shared.slots[(tid + i) % SAMPLER_SLOTS];
 
-		/* pairs with: release in give_slot(); the writer's side is ours as the last one left it. And with coati_sampler_wait: who has a slot may have the array of objects. */
+		/* pairs with: release in give_slot(); the writer's side is ours as the last one
+		 * left it. And with coati_sampler_wait: who has a slot may have the array of
+		 * objects. */
 		if (!atomic_exchange(&s->taken, 1))
 			return s;
 	}
@@ -143,7 +146,8 @@ static void sample(const void *context, uint64_t weight_ns, bool is_rest)
 
 /* ---- whose signal ---- */
 
-/* The child of a fork has the parent's memory of itself until it starts a run of its own, and no signal of ours before. */
+/* The child of a fork has the parent's memory of itself until it starts a run of its own, and no
+ * signal of ours before. */
 static void know_thread(void)
 {
 	uint32_t run = atomic_load_explicit(&coati_sampler_shared.run, memory_order_relaxed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of one ELF file by address: its full symbol table, or the dynamic one when that was stripped. From libc alone. */
+/* The functions of one ELF file by address: its full symbol table, or the dynamic one when that was
+ * stripped. From libc alone. */
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dl_iterate_phdr() comes in, plain lists go out. The loader's lock is held while it calls us, and whoever allocates may wait for that lock elsewhere: inside its calls nothing is
- * allocated, and unwind data is only copied, so that it can be worked on when the lock is free again and the object perhaps gone.
+ * dl_iterate_phdr() comes in, plain lists go out. The loader's lock is held while it calls us, and
+ * whoever allocates may wait for that lock elsewhere: inside its calls nothing is allocated, and
+ * unwind data is only copied, so that it can be worked on when the lock is free again and the
+ * object perhaps gone.
  */
 #include "live/sampler/objects-loader.h"
 
@@ -56,7 +58,8 @@ static const ElfW(Phdr) * segment_at(const struct dl_phdr_info *info, uint64_t v
 	return NULL;
 }
 
-/* The index begins with version 1, three encodings, and the pointer to .eh_frame, which ends at the latest where its segment does. */
+/* The index begins with version 1, three encodings, and the pointer to .eh_frame, which ends at the
+ * latest where its segment does. */
 static void show_frame(const struct dl_phdr_info *info, const ElfW(Phdr) * hdr, struct shown *ret)
 {
 	const ElfW(Phdr) *load = segment_at(info, hdr->p_vaddr);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the dynamic loader has loaded, as far as stacks need it. One thread at a time, but for the gate. */
+/* What the dynamic loader has loaded, as far as stacks need it. One thread at a time, but for the
+ * gate. */
 #pragma once
 
 #include <link.h>
@@ -26,11 +27,13 @@ struct shown_list {
 void coati_loader_take(void);
 void coati_loader_give(void);
 
-/* dl_iterate_phdr() behind the gate. Its lock is held while it calls @fn: nothing may be allocated there. Not where coati_sampler_objects_shut(). */
+/* dl_iterate_phdr() behind the gate. Its lock is held while it calls @fn: nothing may be allocated
+ * there. Not where coati_sampler_objects_shut(). */
 void coati_loader_ask(int (*fn)(struct dl_phdr_info *, size_t, void *), void *ctx);
 /* Only its counters. */
 void coati_loader_count(struct shown_list *l);
 /* All objects; 0 or -ENOMEM. The list is to be freed in either case. */
 int coati_loader_list(struct shown_list *l);
-/* A copy of the unwind data of @s, to be freed. 0, -ENODATA: there is none, or it was unloaded meanwhile; -ENOMEM. */
+/* A copy of the unwind data of @s, to be freed. 0, -ENODATA: there is none, or it was unloaded
+ * meanwhile; -ENOMEM. */
 int coati_loader_copy(const struct shown *s, uint8_t **ret);

@@ -48,8 +48,8 @@ static struct {
 	bool at_fork;	 /* the handlers of fork() are there */
 } all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all of it */
-static _Atomic pid_t
-	owner; /* the process whose it is; 0: nobody has asked yet. Negative: who makes it its own */
+/* the process whose it is; 0: nobody has asked yet. Negative: who makes it its own */
+static _Atomic pid_t owner;
 
 _Atomic uint32_t coati_sampler_threads;
 void (*_Atomic coati_sampler_wait)(void);
@@ -70,7 +70,8 @@ void coati_sampler_objects_begin(void)
 		born = getpid();
 }
 
-/* The child of a fork before which nobody here was asked, and where there may have been other threads. */
+/* The child of a fork before which nobody here was asked, and where there may have been other
+ * threads. */
 static bool is_orphan(void)
 {
 	return getpid() != born && &__libc_single_threaded && !__libc_single_threaded;
@@ -340,7 +341,8 @@ void coati_sampler_objects_forget(void)
 	after_fork();
 }
 
-/* A child that was made just when the first one asked has handlers that came too late for it: the lock may be that of a thread which is not here, and so may the loader's. */
+/* A child that was made just when the first one asked has handlers that came too late for it: the
+ * lock may be that of a thread which is not here, and so may the loader's. */
 static void take_lock(void)
 {
 	pid_t me = getpid(), was;
@@ -425,7 +427,8 @@ int coati_sampler_objects_prepare(const char *who, enum coati_sampler_stacks sta
 		return 0;
 	return coati_fail(
 		err, r < 0 ? r : -ENODATA,
-		"%s: no unwind table within %llu bytes for anything that is loaded; use frame pointers",
+		"%s: no unwind table within %llu bytes for anything that is loaded; use frame "
+		"pointers",
 		who, (unsigned long long)max_bytes);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code that is loaded, each piece with the compact unwind table of its file (unwind/table/table.h). Made from what the loader has mapped, before it is needed;
- * who walks a stack sees an array that never changes, behind one pointer. What was loaded or unloaded since is looked for by the sampler's thread, and where a profile is
- * started or written; that publishes a new array and frees the old one when nobody can be at it. Tables are copies: code that goes away under a walk takes nothing
- * along that it reads.
+ * The code that is loaded, each piece with the compact unwind table of its file
+ * (unwind/table/table.h). Made from what the loader has mapped, before it is needed; who walks a
+ * stack sees an array that never changes, behind one pointer. What was loaded or unloaded since is
+ * looked for by the sampler's thread, and where a profile is started or written; that publishes a
+ * new array and frees the old one when nobody can be at it. Tables are copies: code that goes away
+ * under a walk takes nothing along that it reads.
  */
 #pragma once
 
@@ -32,7 +34,9 @@ struct sampler_objects {
 
 struct sampler_objects_stats {
 	uint32_t with,
-		without; /* files with a table, and those that have no unwind data or none that can be used */
+		/* files with a table, and those that have no unwind data or none that can be
+		 * used */
+		without;
 	uint32_t over; /* files for which the memory was not enough */
 	uint64_t bytes;
 	bool is_shut; /* the loader cannot be asked: they are those of a parent, or none */
@@ -40,19 +44,23 @@ struct sampler_objects_stats {
 
 #define SAMPLER_TABLE_BYTES (UINT64_C(64) << 20) /* when nothing else is said */
 
-/* Look whether something was loaded or unloaded since, and publish what is there now. At most @max_bytes of tables; 0: as the last time, or SAMPLER_TABLE_BYTES. 1 something has
- * changed, 0 nothing, -ENOMEM (then the last array stays).  Thread: any.  Signal: not safe. */
+/* Look whether something was loaded or unloaded since, and publish what is there now. At most
+ * @max_bytes of tables; 0: as the last time, or SAMPLER_TABLE_BYTES. 1 something has changed, 0
+ * nothing, -ENOMEM (then the last array stays). Thread: any. Signal: not safe. */
 int coati_sampler_objects_refresh(uint64_t max_bytes);
-/* The same for a profile that is to be started, as its options say. True in @ret: there are tables. */
+/* The same for a profile that is to be started, as its options say. True in @ret: there are
+ * tables. */
 int coati_sampler_objects_prepare(const char *who, enum coati_sampler_stacks stacks,
 				  uint64_t max_bytes, bool *ret, struct coati_error *err);
 struct sampler_objects_stats coati_sampler_objects_stats(void);
 /* The loader must not be asked: this is the child of a fork, and it may be locked for ever. */
 bool coati_sampler_objects_shut(void);
-/* A fork waits for who asks the loader. In the child its lock may still be held for ever, by a thread that is not there: where the parent had others than those of the sampler
- * (counted here), the child has the objects of its parent and asks the loader for no more. */
+/* A fork waits for who asks the loader. In the child its lock may still be held for ever, by a
+ * thread that is not there: where the parent had others than those of the sampler (counted here),
+ * the child has the objects of its parent and asks the loader for no more. */
 extern _Atomic uint32_t coati_sampler_threads;
-/* For who starts a thread before it asks for tables: afterwards it cannot be known whether a child of a fork was alone. */
+/* For who starts a thread before it asks for tables: afterwards it cannot be known whether a child
+ * of a fork was alone. */
 void coati_sampler_objects_begin(void);
 /* In the child, where its handlers of fork() may not have run yet. */
 void coati_sampler_objects_forget(void);
@@ -76,7 +84,8 @@ struct sampler_reading {
 	uint32_t stripe, forks;
 };
 
-/* Who is counted after the publisher has seen none has the new array: all accesses are sequentially consistent.  Signal: safe. */
+/* Who is counted after the publisher has seen none has the new array: all accesses are sequentially
+ * consistent. Signal: safe. */
 static inline struct sampler_reading sampler_objects_enter(void)
 {
 	uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);

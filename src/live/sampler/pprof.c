@@ -45,7 +45,8 @@ static void add_engine(struct pprof *o, const struct sampler_profile *p)
 	else
 		coati_pprof_comment(
 			o,
-			"engine: one timer over the CPU time of the process at %u Hz; whoever runs at the kernel's tick is charged: shares of threads may be skewed",
+			"engine: one timer over the CPU time of the process at %u Hz; whoever "
+			"runs at the kernel's tick is charged: shares of threads may be skewed",
 			p->rate_hz);
 	if (s->engine != COATI_SAMPLER_PERF && p->clock == COATI_SAMPLER_CPU && tick.tv_nsec > 0)
 		coati_pprof_comment(
@@ -93,25 +94,26 @@ static void add_comments(struct pprof *o, const struct sampler_profile *p)
 	if (p->by_tables)
 		coati_pprof_comment(
 			o,
-			"stacks: by unwind tables of %u objects (%llu bytes), by frame pointers in %u without unwind data and %u that were over the memory for tables",
+			"stacks: by unwind tables of %u objects (%llu bytes), by frame pointers "
+			"in %u without unwind data and %u that were over the memory for tables",
 			p->objects.with, (unsigned long long)p->objects.bytes, p->objects.without,
 			p->objects.over);
 	else
 		coati_pprof_comment(o, "stacks: by frame pointers");
 	if (p->objects.is_shut)
 		coati_pprof_comment(
-			o,
-			"the process is the child of one with several threads: what was loaded since is followed by frame pointers");
+			o, "the process is the child of one with several threads: what was loaded "
+			   "since is followed by frame pointers");
 	if (p->why[0])
 		coati_pprof_comment(o, "a better engine could not be had: %s", p->why);
 	if (p->no_kernel)
 		coati_pprof_comment(
-			o,
-			"time inside the kernel is not sampled: kernel.perf_event_paranoid forbids it");
+			o, "time inside the kernel is not sampled: kernel.perf_event_paranoid "
+			   "forbids it");
 	if (p->replaced)
 		coati_pprof_comment(
-			o,
-			"the program replaced the handler of the signal while it was sampled: samples are missing");
+			o, "the program replaced the handler of the signal while it was sampled: "
+			   "samples are missing");
 	add_share(o, s);
 	coati_pprof_comment(o, "samples: %llu taken, %llu lost, %llu with a stack that is cut",
 			    (unsigned long long)s->samples, (unsigned long long)s->lost,

@@ -61,8 +61,9 @@ void coati_sampler_rest_own(struct sampler_rest *rest, const struct coati_profbu
 	if (!rest->is_on)
 		return;
 	coati_map_get(&rest->counts, life, &known);
+	/* full: what is pending stays */
 	if (count > known)
-		coati_map_put(&rest->counts, life, count); /* full: what is pending stays */
+		coati_map_put(&rest->counts, life, count);
 }
 
 bool coati_sampler_rest_add(struct sampler_rest *rest, const struct coati_profbuf_record *r)

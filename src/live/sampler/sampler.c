@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starting and stopping the sampler, and the thread between: it sleeps until a buffer is half full, reads all of them and folds. Start and stop may be called by
- * any thread; a flag keeps them apart.
+ * Starting and stopping the sampler, and the thread between: it sleeps until a buffer is half full,
+ * reads all of them and folds. Start and stop may be called by any thread; a flag keeps them apart.
  */
 #include "live/sampler/sampler.h"
 
@@ -116,7 +116,8 @@ static bool arm_all(void)
 	return ready;
 }
 
-/* A word and not an eventfd: programs close descriptors that they do not know, and use the numbers for their own. */
+/* A word and not an eventfd: programs close descriptors that they do not know, and use the numbers
+ * for their own. */
 static void sleep_while(uint32_t seen, uint64_t max_ns)
 {
 	struct timespec max = { (time_t)(max_ns / NSEC_PER_SEC), (long)(max_ns % NSEC_PER_SEC) };
@@ -212,7 +213,8 @@ static void *drain_until_end(void *arg)
 	/* pairs with: acquire in start_thread() */
 	atomic_store_explicit(&run.tid, (int32_t)syscall(SYS_gettid), memory_order_release);
 	for (;;) {
-		/* pairs with: release in the writer's wake() and in wake_thread(); what comes after this look ends the sleep */
+		/* pairs with: release in the writer's wake() and in wake_thread(); what comes after
+		 * this look ends the sleep */
 		seen = __atomic_load_n(&coati_sampler_shared.wake, __ATOMIC_ACQUIRE);
 		if (atomic_load_explicit(&run.ending, memory_order_acquire))
 			break;
@@ -233,8 +235,8 @@ static int start_thread(void)
 	atomic_store_explicit(&run.tid, 0, memory_order_relaxed);
 	atomic_store_explicit(&run.ending, 0, memory_order_relaxed);
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all,
-			&old); /* inherited: the program's signals are not for this thread */
+	/* inherited: the program's signals are not for this thread */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	r = pthread_create(&run.thread, NULL, drain_until_end, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	/* pairs with: release in drain_until_end() */
@@ -280,7 +282,8 @@ static void take_slot(struct sampler_slot *s)
 		sched_yield();
 }
 
-/* A handler looks at the array of objects while it has a slot. Who takes one after it was seen free has the new array: all four accesses are sequentially consistent. */
+/* A handler looks at the array of objects while it has a slot. Who takes one after it was seen free
+ * has the new array: all four accesses are sequentially consistent. */
 static void wait_for_handlers(void)
 {
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
@@ -328,8 +331,9 @@ static int take_signal(int sig, struct coati_error *err)
 	if (coati_sampler_sigaction(sig, NULL, &old) < 0)
 		return coati_fail(err, -errno, "sampler: signal %d: %m", sig);
 	run.signal = sig;
+	/* since the last run */
 	if (old.sa_flags & SA_SIGINFO && old.sa_sigaction == coati_sampler_handler)
-		return 0; /* since the last run */
+		return 0;
 	*(sig == SIGTRAP ? &coati_sampler_shared.old_trap : &coati_sampler_shared.old_prof) = old;
 	if (coati_sampler_sigaction(sig, &act, NULL) < 0 || coati_sampler_pass_tsan(sig) < 0)
 		return coati_fail(err, -errno, "sampler: signal %d: %m", sig);
@@ -352,9 +356,9 @@ static int open_engine(enum coati_sampler_engine engine, struct coati_error *err
 	int r;
 
 	if (engine != COATI_SAMPLER_THREADS && e->clock == COATI_SAMPLER_WALL)
-		return coati_fail(
-			err, -EINVAL,
-			"sampler: only timers on threads know wall time; ask for those or for none");
+		return coati_fail(err, -EINVAL,
+				  "sampler: only timers on threads know wall time; "
+				  "ask for those or for none");
 	if (engine == COATI_SAMPLER_PERF)
 		r = coati_sampler_open_perf(e, err);
 	else if (engine == COATI_SAMPLER_THREADS)
@@ -403,8 +407,8 @@ void coati_sampler_forget(void)
 	for (uint32_t i = 0; i < run.events.len && !(run.flags & COATI_SAMPLER_OWN_FILES); i++)
 		if (run.events.threads[i].fd >= 0)
 			close(run.events.threads[i].fd);
-	run.events =
-		(struct sampler_events){ 0 }; /* its memory stays: the heap may be locked now */
+	/* its memory stays: the heap may be locked now */
+	run.events = (struct sampler_events){ 0 };
 	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
 		atomic_store_explicit(&coati_sampler_shared.slots[i].taken, 0,
 				      memory_order_relaxed);

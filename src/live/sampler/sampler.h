@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sampler, inside. One per process, in memory that is never given back: a signal that was on its way at the end may arrive at any time.
+ * The sampler, inside. One per process, in memory that is never given back: a signal that was on
+ * its way at the end may arrive at any time.
  *
- * The handler takes any free one of a few profile buffers (a flag each, never waited for), so that nothing has to be known of threads that come and go, and
- * each buffer has one writer at a time. A record: header words as below, stack words the addresses, leaf first, and behind them the labels of the thread.
+ * The handler takes any free one of a few profile buffers (a flag each, never waited for), so that
+ * nothing has to be known of threads that come and go, and each buffer has one writer at a time. A
+ * record: header words as below, stack words the addresses, leaf first, and behind them the labels
+ * of the thread.
  */
 #pragma once
 
@@ -49,8 +52,8 @@ struct sampler_slot {
 	struct coati_profbuf *buf;
 	struct coati_profbuf_writer writer;
 	struct coati_profbuf_reader reader;
-	uint64_t words[SAMPLER_DEPTH_MAX +
-		       SAMPLER_LABELS]; /* of who has taken it: alternate stacks are small */
+	/* of who has taken it: alternate stacks are small */
+	uint64_t words[SAMPLER_DEPTH_MAX + SAMPLER_LABELS];
 	struct coati_labels labels;	/* likewise */
 	struct sampler_scratch scratch; /* likewise */
 };
@@ -77,14 +80,15 @@ extern int (*coati_sampler_sigaction)(int sig, const struct sigaction *act, stru
 
 /* The handler itself, for SIGTRAP and SIGPROF.  Signal: safe. */
 void coati_sampler_handler(int sig, siginfo_t *info, void *context);
-/* In the child of a fork(): nothing of the parent's sampler is here any more. Called by itself; earlier calls are fine. */
+/* In the child of a fork(): nothing of the parent's sampler is here any more. Called by itself;
+ * earlier calls are fine. */
 void coati_sampler_forget(void);
 
 /* Of all profiles that have ended. */
 struct sampler_totals {
 	_Atomic uint64_t profiles, samples, lost, cut;
-	_Atomic uint64_t
-		overruns; /* of timers: periods that passed while a sample was on its way, and are in its weight */
+	/* of timers: periods that passed while a sample was on its way, and are in its weight */
+	_Atomic uint64_t overruns;
 };
 extern struct sampler_totals coati_sampler_totals;
 

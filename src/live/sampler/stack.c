@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stack of the code that a signal interrupted, by frame pointers or by tables. Memory is known to be there or is asked for before it is read: whatever the
- * registers hold, nothing is touched that is not mapped.
+ * The stack of the code that a signal interrupted, by frame pointers or by tables. Memory is known
+ * to be there or is asked for before it is read: whatever the registers hold, nothing is touched
+ * that is not mapped.
  */
 #include "live/sampler/stack.h"
 
@@ -23,8 +24,9 @@ _Atomic uint32_t coati_sampler_forks;
 
 /* ---- memory ---- */
 
-/* The kernel reads the set before it looks at what is to be done with it, which nothing is. That is an eighth of what reading by process_vm_readv(2) costs, and no filter of
- * system calls forbids it. */
+/* The kernel reads the set before it looks at what is to be done with it, which nothing is. That is
+ * an eighth of what reading by process_vm_readv(2) costs, and no filter of system calls forbids it.
+ */
 bool coati_sampler_probe(uint64_t addr)
 {
 	return syscall(SYS_rt_sigprocmask, -1L, addr, 0L, 8L) < 0 && errno == EINVAL;
@@ -192,7 +194,8 @@ struct looking {
 	struct stack_memory memory;
 };
 
-/* Code of no object (made at run time, or loaded since) is walked by frame pointer, a page of it at a time. */
+/* Code of no object (made at run time, or loaded since) is walked by frame pointer, a page of it at
+ * a time. */
 static int find_place(void *ctx, uint64_t addr, struct walk_place *ret)
 {
 	const struct looking *l = ctx;
@@ -285,7 +288,8 @@ RAW static inline bool common_ra(struct looking *l, const struct common *f,
 	return true;
 }
 
-/* From a frame to its caller by one of the rules that nearly all code has; false: by none of them. */
+/* From a frame to its caller by one of the rules that nearly all code has; false: by none of
+ * them. */
 RAW static inline bool common_step(struct looking *l, struct walk_cache *cache, struct common *f)
 {
 	struct table_packed rule = find_rule(l->objects, cache, f->pc - !f->is_leaf);
@@ -314,8 +318,8 @@ RAW static inline bool common_step(struct looking *l, struct walk_cache *cache, 
 	return true;
 }
 
-/* A stack of common code from its leaf to its end, or to as many frames as there may be; 0: some of it is uncommon. Several times as fast as the whole walk, which
- * knows all rules. */
+/* A stack of common code from its leaf to its end, or to as many frames as there may be; 0: some of
+ * it is uncommon. Several times as fast as the whole walk, which knows all rules. */
 static uint32_t walk_common(struct looking *looking, const struct sampler_scratch *scratch,
 			    const struct sampler_limits *l, bool *ret_cut)
 {
@@ -358,7 +362,8 @@ static uint32_t walk_from(const struct sampler_objects *objects, struct sampler_
 	if (n)
 		return n;
 	coati_walk_begin(w, &in);
-	/* readers take callers for return addresses, and the instruction before them: not so where a signal came in between */
+	/* readers take callers for return addresses, and the instruction before them: not so where
+	 * a signal came in between */
 	while (n < l->max && coati_walk_next(w)) {
 		if (w->frame.sp <= l->above)
 			continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks inside a signal handler. All of it is safe there, keeps to memory that is mapped, and may be called by any number of threads. */
+/* Stacks inside a signal handler. All of it is safe there, keeps to memory that is mapped, and may
+ * be called by any number of threads. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +9,12 @@
 #include "live/sampler/objects.h"
 #include "unwind/table/walk.h"
 
-/* Frames of the code that a signal interrupted, leaf first; *ret_cut when there would be more. By frame pointers. */
+/* Frames of the code that a signal interrupted, leaf first; *ret_cut when there would be more. By
+ * frame pointers. */
 uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max, bool can_probe,
 			    bool *ret_cut);
-/* The callers of the code whose frame is at @fp, on the stack at and above @sp, the nearest first. For code that asks for its own stack, too. */
+/* The callers of the code whose frame is at @fp, on the stack at and above @sp, the nearest first.
+ * For code that asks for its own stack, too. */
 uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, uint32_t max,
 			       bool can_probe, bool *ret_cut);
 /* The stack pointer of the code that a signal interrupted. */
@@ -25,11 +28,13 @@ struct stack_memory {
 	bool can_probe;
 };
 
-/* As coati_sampler_walk_on(), with what was known after the last walk: only what is new is asked for. */
+/* As coati_sampler_walk_on(), with what was known after the last walk: only what is new is asked
+ * for. */
 uint32_t coati_sampler_walk_known(struct stack_memory *known, uint64_t fp, uint64_t *frames,
 				  uint32_t max, bool *ret_cut);
 
-/* What a walk over tables works with: of one walk at a time, and too large for small alternate stacks. */
+/* What a walk over tables works with: of one walk at a time, and too large for small alternate
+ * stacks. */
 struct sampler_scratch {
 	struct walk walk;
 	uint64_t regs[WALK_REGS];
@@ -48,7 +53,8 @@ struct sampler_limits {
 uint32_t coati_sampler_walk_tables(const void *context, const struct sampler_objects *objects,
 				   struct sampler_scratch *scratch, const struct sampler_limits *l,
 				   bool *ret_cut);
-/* The callers of the code whose frame is at @frame, the nearest first, for code that asks for its own stack and has not returned from there. By tables; 0: there is no way out of this
- * library by them. */
+/* The callers of the code whose frame is at @frame, the nearest first, for code that asks for its
+ * own stack and has not returned from there. By tables; 0: there is no way out of this library by
+ * them. */
 uint32_t coati_sampler_walk_here(const void *frame, const struct sampler_objects *objects,
 				 const struct sampler_limits *l, bool *ret_cut);

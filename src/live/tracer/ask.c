@@ -17,7 +17,8 @@
 #define MOST_BYTES  (UINT64_C(32) << 20)
 #define LEAST_BYTES (UINT64_C(1) << 20)
 
-/* In one page: who asks wants it in one mapping. Zeros until the constructor, so that it is not in the file. */
+/* In one page: who asks wants it in one mapping. Zeros until the constructor, so that it is not in
+ * the file. */
 struct tracer_ask coati_tracer_ask __attribute__((aligned(4096)));
 
 /* How far the block is from the 8 bytes that say so. */
@@ -102,8 +103,8 @@ void coati_tracer_asked(void)
 	errno = keep;
 }
 
-/* The address is known when the program is loaded; and what the environment wants, at once: nothing of the program is missed. Programs that run with the rights of others
- * take no notice of it. */
+/* The address is known when the program is loaded; and what the environment wants, at once: nothing
+ * of the program is missed. Programs that run with the rights of others take no notice of it. */
 static __attribute__((constructor)) void read_environment(void)
 {
 	const char *folder = secure_getenv("COATI_TRACE");

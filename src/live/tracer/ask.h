@@ -6,7 +6,8 @@
 
 extern struct tracer_ask coati_tracer_ask;
 
-/* An event found the gate open and nobody recording. Starts the recorder when the thread may be in ordinary code: no signal is blocked. */
+/* An event found the gate open and nobody recording. Starts the recorder when the thread may be in
+ * ordinary code: no signal is blocked. */
 void coati_tracer_asked(void);
 /* By the thread of the recorders, now and then: end it when nobody wants it any more. */
 void coati_tracer_ask_look(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of this process as records of a recording: its name and a mapping for each file that is loaded, with its build id, so that stacks in a stream or a snapshot have
- * names wherever they are read. Ordinary code.
+ * The code of this process as records of a recording: its name and a mapping for each file that is
+ * loaded, with its build id, so that stacks in a stream or a snapshot have names wherever they are
+ * read. Ordinary code.
  */
 #include "live/tracer/carry.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches come in, a stream of perf.data goes out: its head, the one event that there is (coati/live), and for each batch a sample of that event with the batch as raw
- * payload, copied once. docs/formats/perf-data.md has the bytes.
+ * Batches come in, a stream of perf.data goes out: its head, the one event that there is
+ * (coati/live), and for each batch a sample of that event with the batch as raw payload, copied
+ * once. docs/formats/perf-data.md has the bytes.
  */
 #include "live/tracer/carry.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches as a recording: a perf.data for pipes, which every reader of recordings takes. Ordinary code. */
+/* Batches as a recording: a perf.data for pipes, which every reader of recordings takes. Ordinary
+ * code. */
 #pragma once
 
 #include <stddef.h>

@@ -72,8 +72,9 @@ void coati_collector_give_back(void)
 
 	coati_tracer_lock(&guard);
 	for (struct coati_recorder *rec = coati_recorders; rec; rec = rec->next) {
+		/* it has what it wants, or says so: "wanted" */
 		if (rec->fd >= 0 || rec->stashes)
-			continue; /* it has what it wants, or says so: "wanted" */
+			continue;
 		rec->from = first_kept(rec, now);
 		keep = rec->from < keep ? rec->from : keep;
 	}
@@ -98,7 +99,8 @@ void coati_collector_turn(bool stop)
 		coati_recorder_wake(rec);
 }
 
-/* New events are left out, and nobody takes the old ones: another generation would only take from what is kept back for the tracer's own words. */
+/* New events are left out, and nobody takes the old ones: another generation would only take from
+ * what is kept back for the tracer's own words. */
 static bool is_full_for_good(void)
 {
 	return atomic_load_explicit(&coati_tracer_hot.exhausted, memory_order_relaxed) &&

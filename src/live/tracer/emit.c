@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions: the hot path. In: a site. Out: four bytes in the thread's batch, and an entry on its stack of open regions, from which they are told again in
- * the next generation. Lazy ones stay on that stack alone, until something is written inside or they end.
+ * Regions: the hot path. In: a site. Out: four bytes in the thread's batch, and an entry on its
+ * stack of open regions, from which they are told again in the next generation. Lazy ones stay on
+ * that stack alone, until something is written inside or they end.
  */
 #include "live/tracer/emit.h"
 
@@ -80,8 +81,9 @@ static bool begin_kept(struct coati_site *site, uint64_t now)
 
 	if (tracer_generation() || !tracer_keeps())
 		return false;
+	/* for its number: it is wanted by nobody */
 	if (unlikely(!tracer_site_id(site)))
-		coati_tracer_site(site); /* for its number: it is wanted by nobody */
+		coati_tracer_site(site);
 	if (!tracer_site_id(site) || !__atomic_load_n(&site->mask, __ATOMIC_RELAXED))
 		return true;
 	s = enter_kept();
@@ -210,19 +212,21 @@ static void begin_slow(struct coati_site *site, const void *frame)
 
 /* ---- the short way ----
  *
- * What nearly every event of a region is: of a site that was seen before, in slot 0, with room, in a generation in which nothing but the time has to be
- * looked at (hot.fast), less than 65536 cycles after the one before. A store of eight bytes, all of which were known but for the time. The clock is read
- * first: it takes longest, and what follows does not wait for it. */
+ * What nearly every event of a region is: of a site that was seen before, in slot 0, with room, in
+ * a generation in which nothing but the time has to be looked at (hot.fast), less than 65536 cycles
+ * after the one before. A store of eight bytes, all of which were known but for the time. The clock
+ * is read first: it takes longest, and what follows does not wait for it. */
 
 #define SHORT	   UINT64_C(0xffff)    /* times of two bytes */
 #define ONE_EVENT  (UINT64_C(1) << 24) /* in tracer_slot.both */
 #define ONE_REGION (UINT64_C(1) << 4)
 #define REGIONS	   ((uint64_t)TRACER_DEPTH_MAX * ONE_REGION)
-#define LINE \
-	__attribute__((aligned(64))) /* begins with a line of the cache: a tenth of a nanosecond */
+/* begins with a line of the cache: a tenth of a nanosecond */
+#define LINE __attribute__((aligned(64)))
 
-/* These are called as the last thing, so that their frame is the one of who called coati_region_begin(); a frame there would cost half a nanosecond. A
- * compiler that makes no jump of such a call adds a frame of ours to the stack. */
+/* These are called as the last thing, so that their frame is the one of who called
+ * coati_region_begin(); a frame there would cost half a nanosecond. A compiler that makes no jump
+ * of such a call adds a frame of ours to the stack. */
 static __attribute__((noinline)) void begin_long(struct coati_site *site, uint64_t now)
 {
 	if (!begin_kept(site, now))
@@ -238,8 +242,9 @@ static __attribute__((noinline)) void begin_late(struct coati_site *site)
 	emit_leave(s);
 }
 
-/* Enters the slot. What its state was: that of hot.fast, or it may not be used, and leave_short(). A handler that comes between the two looks at the slot
- * leaves it as it was, or in a newer generation; nothing else of it is looked at before. */
+/* Enters the slot. What its state was: that of hot.fast, or it may not be used, and leave_short().
+ * A handler that comes between the two looks at the slot leaves it as it was, or in a newer
+ * generation; nothing else of it is looked at before. */
 ALWAYS uint64_t enter_short(struct tracer_slot *s)
 {
 	uint64_t state = atomic_load_explicit(&s->state, memory_order_relaxed);
@@ -347,7 +352,8 @@ static uint64_t length_ns(uint64_t length)
 			     : length;
 }
 
-/* The innermost was held back to its end: an event of its own when that was long enough. @s is entered. */
+/* The innermost was held back to its end: an event of its own when that was long enough. @s is
+ * entered. */
 static void end_held(struct tracer_slot *s, const struct coati_site *site)
 {
 	uint64_t began = s->regions[s->depth - 1].began, now = tracer_now();
@@ -370,7 +376,8 @@ static void end_held(struct tracer_slot *s, const struct coati_site *site)
 	emit_leave(s);
 }
 
-/* Regions from the innermost down to @depth end: written ones with an event, lost ones with a count. @at NULL: there is no room. */
+/* Regions from the innermost down to @depth end: written ones with an event, lost ones with a
+ * count. @at NULL: there is no room. */
 static void end_down_to(struct tracer_slot *s, uint8_t *at, uint32_t depth)
 {
 	uint64_t lost = 0, now = tracer_now();
@@ -427,8 +434,9 @@ static __attribute__((noinline)) void end_slow(struct coati_site *site)
 		return;
 	at = emit_enter(0, &s);
 	if (!at) {
+		/* the recording has just ended */
 		if (s && !tracer_generation() && tracer_keeps())
-			pop_kept(s, site); /* the recording has just ended */
+			pop_kept(s, site);
 		emit_fail(s);
 		return;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Single events: logs, counters, flows, instants with fields, names, labels, samples. In: a site and values. Out: bytes in the thread's batch. Safe.
+ * Single events: logs, counters, flows, instants with fields, names, labels, samples. In: a site
+ * and values. Out: bytes in the thread's batch. Safe.
  */
 #include "live/tracer/stacks.h"
 
@@ -53,7 +54,8 @@ void coati_log_text(struct coati_site *site, const char *text, size_t size)
 
 /* ---- counters and flows ---- */
 
-/* Kind, time and site of an event with @numbers more; NULL: it is not wanted, or there is no room. */
+/* Kind, time and site of an event with @numbers more; NULL: it is not wanted, or there is no
+ * room. */
 static uint8_t *open_event(struct coati_site *site, unsigned int kind, uint32_t numbers,
 			   struct tracer_slot **ret)
 {

@@ -27,8 +27,8 @@ struct coati_fiber {
 };
 
 static TRACER_TLS struct {
-	struct coati_fiber
-		*fiber; /* NULL: the thread runs its own code, and the rest says nothing */
+	/* NULL: the thread runs its own code, and the rest says nothing */
+	struct coati_fiber *fiber;
 	struct label_thread *labels;
 	uint64_t task;
 	uint64_t recording;

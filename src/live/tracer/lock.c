@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock of the tracer: a futex word, 0 free, 1 held, 2 held and waited for. Safe: signals are blocked while it is held, but those that the CPU
- * itself raises (blocking them ends the program); a handler of one of these finds that its thread holds the lock and gives up.
+ * The lock of the tracer: a futex word, 0 free, 1 held, 2 held and waited for. Safe: signals are
+ * blocked while it is held, but those that the CPU itself raises (blocking them ends the program);
+ * a handler of one of these finds that its thread holds the lock and gives up.
  */
 #include "live/tracer/tracer.h"
 
@@ -10,7 +11,8 @@
 #include <unistd.h>
 
 #define BIT(sig) (UINT64_C(1) << ((sig)-1))
-#define RAISED	 (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) | BIT(SIGSYS))
+
+#define RAISED (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) | BIT(SIGSYS))
 
 static TRACER_TLS volatile sig_atomic_t holds;
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A generation as records of a recording, a batch each: what a stream and a snapshot consist of. In: a complete generation. Out: bytes that can be read without any other:
- * the process and its clock first, schema and sites, then everything that was written, the end mark last. Ordinary code.
+ * A generation as records of a recording, a batch each: what a stream and a snapshot consist of.
+ * In: a complete generation. Out: bytes that can be read without any other: the process and its
+ * clock first, schema and sites, then everything that was written, the end mark last. Ordinary
+ * code.
  */
 #include "live/tracer/output.h"
 
@@ -145,8 +147,8 @@ static void copy_chunk(struct strbuf *out, uint32_t chunk, uint64_t generation, 
 /* The memory is kept by the pin, and complete: nobody writes there any more. */
 static void copy_chunks(struct strbuf *out, const struct tracer_generation *g, uint32_t of)
 {
-	strbuf_room(out,
-		    (size_t)g->chunks * (TRACER_CHUNK + RECORD)); /* at once, and not by and by */
+	/* at once, and not by and by */
+	strbuf_room(out, (size_t)g->chunks * (TRACER_CHUNK + RECORD));
 	for (uint32_t chunk = g->first; chunk != UINT32_MAX;
 	     chunk = coati_tracer.chunk_states[chunk].next)
 		copy_chunk(out, chunk, g->number, of);

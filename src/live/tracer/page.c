@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* /debug/pprof/trace?seconds=N: what the program does from now on, as a recording. Ordinary code. */
+/* /debug/pprof/trace?seconds=N: what the program does from now on, as a recording. Ordinary
+ * code. */
 #include "live/tracer/page.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of the tracer: made when the first recorder starts, taken away with the last. In: how many bytes, and where their file is to be. Out: a mapping
- * that is there to its last page, so that no store can fail. Ordinary code.
+ * The memory of the tracer: made when the first recorder starts, taken away with the last. In: how
+ * many bytes, and where their file is to be. Out: a mapping that is there to its last page, so that
+ * no store can fail. Ordinary code.
  */
 #include "live/tracer/ask.h"
 #include "live/tracer/emit.h"
@@ -85,7 +86,8 @@ static void read_boot_id(uint8_t ret[16])
 
 /* ---- the file ---- */
 
-/* Over the limit the kernel sends SIGXFSZ, which would end the program that asked for nothing but a recorder. */
+/* Over the limit the kernel sends SIGXFSZ, which would end the program that asked for nothing but a
+ * recorder. */
 static int check_limit(uint64_t bytes, struct coati_error *err)
 {
 	struct rlimit limit;
@@ -94,7 +96,8 @@ static int check_limit(uint64_t bytes, struct coati_error *err)
 		return 0;
 	return coati_fail(
 		err, -EFBIG,
-		"a recorder of %llu bytes is over the limit for files of this process (ulimit -f): ask for less, or raise it",
+		"a recorder of %llu bytes is over the limit for files of this process (ulimit "
+		"-f): ask for less, or raise it",
 		(unsigned long long)bytes);
 }
 
@@ -229,7 +232,8 @@ static int make_table(struct tracer_table *t, uint32_t max, uint64_t bytes)
 	return t->heads && t->entries && t->keys ? 0 : -ENOMEM;
 }
 
-/* Tables stay for the life of the process: a thread that is stuck in an event may still look into them. */
+/* Tables stay for the life of the process: a thread that is stuck in an event may still look into
+ * them. */
 static int make_private(void)
 {
 	struct tracer *g = &coati_tracer;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks and batches. In: who needs room, for how many bytes. Out: batches, back to back in chunks; what a batch leaves over goes to the next one, so that
- * threads that come and go use little. All of it under the lock; safe.
+ * Chunks and batches. In: who needs room, for how many bytes. Out: batches, back to back in chunks;
+ * what a batch leaves over goes to the next one, so that threads that come and go use little. All
+ * of it under the lock; safe.
  *
- * A chunk belongs to one generation. It is closed when its batches are and nobody gets room from it any more; its memory is free when the generation is
- * dropped. A thread gets a whole chunk, or less when there are many threads.
+ * A chunk belongs to one generation. It is closed when its batches are and nobody gets room from it
+ * any more; its memory is free when the generation is dropped. A thread gets a whole chunk, or less
+ * when there are many threads.
  */
 #include "live/tracer/emit.h"
 
@@ -161,7 +163,8 @@ static uint32_t take_chunk(struct tracer_generation *g, bool system)
 	return chunk;
 }
 
-/* How much a thread gets at once: less the more there are, so that what they have not used yet stays a small part of the memory. */
+/* How much a thread gets at once: less the more there are, so that what they have not used yet
+ * stays a small part of the memory. */
 static uint32_t piece(void)
 {
 	const struct tracer *t = &coati_tracer;
@@ -186,7 +189,8 @@ static void ask_for_generation(void)
 		coati_tracer_wake(&t->asked);
 }
 
-/* What is left of @chunk goes to whoever comes next, when that is more than what the present one has. */
+/* What is left of @chunk goes to whoever comes next, when that is more than what the present one
+ * has. */
 static void offer(uint32_t chunk, uint32_t left)
 {
 	struct tracer *t = &coati_tracer;
@@ -201,7 +205,8 @@ static void offer(uint32_t chunk, uint32_t left)
 	retire(old);
 }
 
-/* Room for @need bytes with the head, or @want where it is there. Its size and its chunk; 0: none. */
+/* Room for @need bytes with the head, or @want where it is there. Its size and its chunk; 0:
+ * none. */
 static uint32_t grant(struct tracer_generation *g, uint32_t need, uint32_t want, bool system,
 		      uint32_t *ret_chunk)
 {
@@ -304,7 +309,8 @@ static void say_exhausted(bool exhausted)
 	bool before = atomic_exchange_explicit(&coati_tracer_hot.exhausted, exhausted,
 					       memory_order_relaxed);
 
-	/* the one that is written must have a good part of the memory, or the next one gets no more */
+	/* the one that is written must have a good part of the memory, or the next one gets no
+	 * more */
 	if (exhausted && !before && coati_tracer_makes_room() &&
 	    coati_tracer_generation(coati_tracer.newest)->chunks >= coati_tracer.full_chunks / 2)
 		coati_tracer_wake(&coati_tracer.asked);
@@ -336,8 +342,8 @@ bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uin
 	head.tid = atomic_load_explicit(&t->tid, memory_order_relaxed);
 	head.slot = (uint16_t)s->index;
 	head.seq = s->seq++;
-	if (head.base <
-	    s->last) /* another CPU, a few cycles behind: every open region began before */
+	/* another CPU, a few cycles behind: every open region began before */
+	if (head.base < s->last)
 		head.base = s->last;
 	s->batch = place(chunk, bytes, &head);
 	s->chunk = chunk;
@@ -465,13 +471,15 @@ void coati_tracer_drop(struct tracer_generation *g)
 	struct tracer *t = &coati_tracer;
 
 	coati_tracer_refuse(g, g->wanted);
-	/* before anything of it goes: whoever reads the memory of a process that died meanwhile knows that something is missing */
+	/* before anything of it goes: whoever reads the memory of a process that died meanwhile
+	 * knows that something is missing */
 	__atomic_store_n(&t->oldest, g->number + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->map->oldest, t->oldest, __ATOMIC_RELAXED);
 	for (uint32_t chunk = g->first, next; chunk != NONE; chunk = next) {
 		next = t->chunk_states[chunk].next;
+		/* of a thread that is stuck: never used again */
 		if (t->chunk_states[chunk].open)
-			continue; /* of a thread that is stuck: never used again */
+			continue;
 		/* release: behind "oldest"; pairs with: acquire of readers of the mapping */
 		__atomic_store_n(&entry(chunk)->state, 0, __ATOMIC_RELEASE);
 		t->chunk_states[chunk].next = t->free_chunk;

@@ -263,8 +263,9 @@ static void tell_losses(struct coati_recorder *rec, struct strbuf *bytes)
 	bool any;
 	int r;
 
+	/* it was never started: the account is that of another recorder */
 	if (rec->from == UINT64_MAX)
-		return; /* it was never started: the account is that of another recorder */
+		return;
 	coati_tracer_lock(&guard);
 	any = coati_tracer.accounts[rec->index].nr_losses > 0;
 	coati_tracer_unlock(&guard);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recorders: start, snapshot, stop. The first one makes the memory and the thread, the last one takes them away. A start and a stop begin a new
- * generation, so that each recorder has whole ones. Ordinary code.
+ * Recorders: start, snapshot, stop. The first one makes the memory and the thread, the last one
+ * takes them away. A start and a stop begin a new generation, so that each recorder has whole ones.
+ * Ordinary code.
  */
 #include "live/tracer/recorder.h"
 
@@ -30,7 +31,8 @@
 #define MAX_SNAPSHOT_BYTES (UINT64_C(1) << 36)
 #define PLACE_TRIES	   5000u /* of a millisecond, to begin the generation after the last one */
 
-/* Held over the whole of a start or a stop; the other one is coati_recorders_lock(). This one is taken first. */
+/* Held over the whole of a start or a stop; the other one is coati_recorders_lock(). This one is
+ * taken first. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static struct tracer_guard forking;
 
@@ -82,7 +84,8 @@ static int prepare_process(struct coati_error *err)
 			      syscall(SYS_membarrier,
 				      (long)MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0L, 0L) < 0,
 			      memory_order_relaxed);
-	/* a child that was made without fork() finds nobody recording; where this fails there is still in_child() */
+	/* a child that was made without fork() finds nobody recording; where this fails there is
+	 * still in_child() */
 	madvise(&coati_tracer_hot, sizeof(coati_tracer_hot), MADV_WIPEONFORK);
 	return 0;
 }
@@ -198,8 +201,8 @@ static int begin_recording(const struct coati_recorder_opts *opts, struct coati_
 		return coati_fail(err, r, "cannot start the recorder's thread: %m");
 	}
 	coati_tracer_lock(&guard);
-	if (coati_tracer
-		    .keeps) /* open before there is a generation: each region is kept, or written */
+	/* open before there is a generation: each region is kept, or written */
+	if (coati_tracer.keeps)
 		coati_tracer_gate_update();
 	coati_tracer_unlock(&guard);
 	return 0;
@@ -405,7 +408,8 @@ static void end_recording(void)
 	coati_tracer_lock(&guard);
 	coati_tracer_close();
 	coati_tracer_gate_update();
-	/* last, pairs with: coati_live_ask(), which sets the gate when it reads that there is no recorder */
+	/* last, pairs with: coati_live_ask(), which sets the gate when it reads that there is no
+	 * recorder */
 	__atomic_store_n(coati_tracer_ask.path, '\0', __ATOMIC_RELEASE);
 	coati_tracer_unlock(&guard);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recorders, inside: those who keep generations (flight) or write them out (stream), and the one thread that serves them all. Ordinary code. */
+/* Recorders, inside: those who keep generations (flight) or write them out (stream), and the one
+ * thread that serves them all. Ordinary code. */
 #pragma once
 
 #include <pthread.h>
@@ -65,7 +66,8 @@ int coati_collector_thread(pthread_t *ret, void *(*run)(void *), void *arg);
 /* The thread; 0 or a negative errno. */
 int coati_collector_start(void);
 void coati_collector_stop(void);
-/* Under the lock of the recorders: a new generation, with @stop none, and what recorders do with the old one. */
+/* Under the lock of the recorders: a new generation, with @stop none, and what recorders do with
+ * the old one. */
 void coati_collector_turn(bool stop);
 /* Under the lock of the recorders: drop the generations that nobody keeps. */
 void coati_collector_give_back(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Resources: things with declared states. In: begin, change of state, end. Out: events, and a table of those that are open. A change tells the resource first
- * when it is the first of its generation; the others are told by who changes the generation. Safe.
+ * Resources: things with declared states. In: begin, change of state, end. Out: events, and a table
+ * of those that are open. A change tells the resource first when it is the first of its generation;
+ * the others are told by who changes the generation. Safe.
  */
 #include "live/tracer/stacks.h"
 
@@ -118,7 +119,8 @@ void coati_resource_begin(struct coati_resource_type *type, const char *name, ui
 	emit_leave(s);
 }
 
-/* Enter an event of a resource that began before; tells it when that is due. Room for @worst bytes more. */
+/* Enter an event of a resource that began before; tells it when that is due. Room for @worst bytes
+ * more. */
 static uint8_t *enter(struct coati_resource *r, uint32_t worst, struct tracer_slot **ret)
 {
 	uint8_t *at = emit_enter(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sites, categories and resource types. In: a descriptor of the program, at its first use. Out: its number, its texts as a definition that outlives
- * the library that it came from, and the bit of its category. A site that was there before (a library loaded again) gets its old number. Safe.
+ * Sites, categories and resource types. In: a descriptor of the program, at its first use. Out: its
+ * number, its texts as a definition that outlives the library that it came from, and the bit of its
+ * category. A site that was there before (a library loaded again) gets its old number. Safe.
  */
 #include "live/tracer/ask.h"
 #include "live/tracer/emit.h"
@@ -109,7 +110,8 @@ static uint64_t all_bits(uint32_t count)
 	return (UINT64_C(1) << count) - 1;
 }
 
-/* Who changes the way of events may do so at any time: an event that is on its way takes the one or the other. */
+/* Who changes the way of events may do so at any time: an event that is on its way takes the one or
+ * the other. */
 void coati_tracer_publish_fast(void)
 {
 	struct tracer_hot *h = &coati_tracer_hot;
@@ -128,7 +130,8 @@ void coati_tracer_gate_update(void)
 	uint64_t gate = tracer_closed_gate();
 
 	if (g->map) {
-		/* A category that is new has its bit already: a thread may look at the gate before it gets one, and at the mask of its site after that. */
+		/* A category that is new has its bit already: a thread may look at the gate before
+		 * it gets one, and at the mask of its site after that. */
 		gate |= GATE_ON | GATE_REST |
 			(all_bits(GATE_CATEGORIES - 1) & ~all_bits(all.categories));
 		for (uint32_t i = 0; i < all.categories; i++)
@@ -259,7 +262,8 @@ static uint32_t number_of(const struct coati_site *site)
 	return all.sites;
 }
 
-/* The begin of a region with a time of two bytes, which are 0 here: kind, time, number, and in the last byte the size of that. */
+/* The begin of a region with a time of two bytes, which are 0 here: kind, time, number, and in the
+ * last byte the size of that. */
 static uint64_t quick_of(const struct coati_site *site)
 {
 	uint8_t bytes[8] = { LIVE_REGION_BEGIN | 1 << 5 };
@@ -330,7 +334,8 @@ bool coati_tracer_site(struct coati_site *site)
 			return false;
 		}
 		coati_tracer_lock(&guard);
-		/* once more: between two recordings the memory is made and taken away without the lock */
+		/* once more: between two recordings the memory is made and taken away without the
+		 * lock */
 		if (!site->id && may_enter())
 			enter_site(site);
 		coati_tracer_unlock(&guard);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Texts and stacks that events refer to. In: bytes or frames. Out: a number, with the definition written in front of the event when it is new. Safe.
+ * Texts and stacks that events refer to. In: bytes or frames. Out: a number, with the definition
+ * written in front of the event when it is new. Safe.
  */
 #include "live/tracer/stacks.h"
 

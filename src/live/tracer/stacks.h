@@ -16,7 +16,8 @@ static inline uint32_t text_worst(size_t size)
 	return (size < TRACER_TEXT ? (uint32_t)size : TRACER_TEXT) + 6 * VAR_MAX;
 }
 
-/* The stack of who called the function with the frame @frame, if it is wanted for @site; the number of frames. */
+/* The stack of who called the function with the frame @frame, if it is wanted for @site; the number
+ * of frames. */
 uint32_t coati_tracer_frames(const struct coati_site *site, const void *frame,
 			     uint64_t frames[LIVE_STACK_MAX]);
 /* Its definition, unless that was written before; its number, 0 for none. */
@@ -32,7 +33,8 @@ struct tracer_text {
 	uint32_t number; /* 0: in line */
 };
 
-/* Its definition, when it has to be cut, or was already cut from @full bytes, or (@full 0) is one that often comes again. */
+/* Its definition, when it has to be cut, or was already cut from @full bytes, or (@full 0) is one
+ * that often comes again. */
 uint8_t *coati_tracer_define_text(struct tracer_slot *s, uint8_t *at, const char *text, size_t size,
 				  size_t full, struct tracer_text *ret);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Telling what is open: a thread's task, regions, name and labels, at the begin of its first batch of a generation or after a loss. Under the lock, by the thread
- * or, for one that does nothing, by who changes the generation. Safe.
+ * Telling what is open: a thread's task, regions, name and labels, at the begin of its first batch
+ * of a generation or after a loss. Under the lock, by the thread or, for one that does nothing, by
+ * who changes the generation. Safe.
  */
 #include "live/tracer/emit.h"
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strings and stacks that were seen before in this generation: bytes in, a number out. Append-only, without a lock, safe in handlers; memory is taken
- * by counting up, and given back all at once when nobody can be in it any more (generation.c).
+ * Strings and stacks that were seen before in this generation: bytes in, a number out. Append-only,
+ * without a lock, safe in handlers; memory is taken by counting up, and given back all at once when
+ * nobody can be in it any more (generation.c).
  *
- * An entry is written whole before its place in the table is set with one compare-and-swap. Litmus: insert "bytes; head (release, by the swap)", look-up
- * "head (acquire); bytes": who sees the head sees the bytes. Who loses the swap looks again, as the winner may have had the same key; its
- * own entry is wasted. tests/models/table.pml is the model.
+ * An entry is written whole before its place in the table is set with one compare-and-swap. Litmus:
+ * insert "bytes; head (release, by the swap)", look-up "head (acquire); bytes": who sees the head
+ * sees the bytes. Who loses the swap looks again, as the winner may have had the same key; its own
+ * entry is wasted. tests/models/table.pml is the model.
  *
- * The definition goes into a batch of the thread that needs it, before the event that uses it. Until the first has done so ("told", released after its bytes),
- * others write it too: a number is never used in a batch before its definition stands in that batch or is published in another one.
+ * The definition goes into a batch of the thread that needs it, before the event that uses it.
+ * Until the first has done so ("told", released after its bytes), others write it too: a number is
+ * never used in a batch before its definition stands in that batch or is published in another one.
  */
 #include "live/tracer/emit.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks. In: begin, end, and which thread works on which. Out: events, and a table of those that are open, in the mapping, so that every generation can tell
- * them and a dead process leaves them. Safe.
+ * Tasks. In: begin, end, and which thread works on which. Out: events, and a table of those that
+ * are open, in the mapping, so that every generation can tell them and a dead process leaves them.
+ * Safe.
  *
- * A slot of the table belongs to who took its bit, until the task ends: the end swaps the id for 0, so that one end wins. An end in a later
- * generation than the begin tells the task first, so that it does not matter whether the table was looked through before or after.
+ * A slot of the table belongs to who took its bit, until the task ends: the end swaps the id for 0,
+ * so that one end wins. An end in a later generation than the begin tells the task first, so that
+ * it does not matter whether the table was looked through before or after.
  */
 #include "live/tracer/stacks.h"
 #include "live/tracer/watch.h"
@@ -195,7 +197,8 @@ static bool is_listed(const struct coati_live_task *task)
 	       task->recording == coati_tracer.first_generation;
 }
 
-/* Take it off the table; false when somebody else did. Tells a task of an earlier generation. The slot is entered. */
+/* Take it off the table; false when somebody else did. Tells a task of an earlier generation. The
+ * slot is entered. */
 static bool unlist(struct tracer_slot *s, uint8_t **at, const struct coati_live_task *task)
 {
 	struct tracer *g = &coati_tracer;

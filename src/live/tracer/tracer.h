@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tracer, inside. One for each process: a mapping (record/live-format.h) with chunks, from which threads get room for a batch; recorders are those who
- * read or keep what was written.
+ * The tracer, inside. One for each process: a mapping (record/live-format.h) with chunks, from
+ * which threads get room for a batch; recorders are those who read or keep what was written.
  *
  * Who may touch what:
- *  - a batch, and the slot that it belongs to: the thread, while slot->state is SLOT_WRITING; who holds the lock, while it is another. A slot that
- *    was taken from its thread this way keeps a generation that is over, so that the thread's next event comes to the lock first.
- *  - hot.generation is changed under the lock, then the changer makes every thread pass a barrier and waits until none is in an event (SLOT_WRITING) of a
+ *  - a batch, and the slot that it belongs to: the thread, while slot->state is SLOT_WRITING; who
+ *    holds the lock, while it is another. A slot that
+ *    was taken from its thread this way keeps a generation that is over, so that the thread's next
+ *    event comes to the lock first.
+ *  - hot.generation is changed under the lock, then the changer makes every thread pass a barrier
+ *    and waits until none is in an event (SLOT_WRITING) of a
  *    generation before. See generation.c and tests/models/generation.pml.
- *  - everything else in struct tracer: who holds the lock. It blocks signals, and is never waited for by a handler that interrupted its holder.
+ *  - everything else in struct tracer: who holds the lock. It blocks signals, and is never waited
+ *    for by a handler that interrupted its holder.
  *
- * What is marked safe may run in signal handlers: no allocation, no lock but that one, errno kept by the entries.
+ * What is marked safe may run in signal handlers: no allocation, no lock but that one, errno kept
+ * by the entries.
  */
 #pragma once
 
@@ -90,16 +95,21 @@ struct tracer_pair {
 #define SLOT_WAITING (UINT64_MAX - 1) /* in one, but waits for the lock or holds it */
 
 struct tracer_slot {
-	/* The generation of the batch while the slot is in no event, or one of SLOT_. Then a look at this and a look at hot.fast tell all. */
+	/* The generation of the batch while the slot is in no event, or one of SLOT_. Then a look
+	 * at this and a look at hot.fast tell all. */
 	_Atomic uint64_t state;
 	_Atomic uint64_t generation; /* of the batch */
-	/* What is used of it is where the next event goes, and kept nowhere else: one store says it to us and to who reads the batch. */
+	/* What is used of it is where the next event goes, and kept nowhere else: one store says it
+	 * to us and to who reads the batch. */
 	struct live_batch *batch; /* coati_tracer_no_batch: none */
-	int64_t limit; /* an event of a region has room while not more is used; TRACER_FULL: the next event must take the slow way */
+	/* an event of a region has room while not more is used; TRACER_FULL: the next event must
+	 * take the slow way */
+	int64_t limit;
 	uint64_t last; /* time of the last event */
 	union {
 		struct {
-			uint64_t : 4; /* so that the depth counts in entries of the stack of regions */
+			/* so that the depth counts in entries of the stack of regions */
+			uint64_t : 4;
 			uint64_t depth : 20;  /* open regions */
 			uint64_t events : 40; /* in the batch */
 		};
@@ -117,7 +127,8 @@ struct tracer_slot {
 	uint64_t epoch;	       /* that its regions belong to */
 	uint64_t settled;      /* last generation after which coati_tracer_settle() was called */
 	bool tell;	       /* the state is to be told in the next batch */
-	/* What closing takes longest for, prepared before the lock is taken: for a batch with so many bytes */
+	/* What closing takes longest for, prepared before the lock is taken: for a batch with so
+	 * many bytes */
 #define NOT_SUMMED UINT32_MAX
 	uint32_t summed, sum;
 	struct tracer_pair ended;
@@ -260,8 +271,8 @@ struct tracer {
 	uint32_t system_seq;
 	_Atomic uint32_t policy; /* enum coati_recorder_policy, of all recorders together */
 
-	struct tracer_account
-		accounts[TRACER_FILTERS + 1]; /* by recorder; the last: TRACER_SHARED */
+	/* by recorder; the last: TRACER_SHARED */
+	struct tracer_account accounts[TRACER_FILTERS + 1];
 	_Atomic uint64_t orphans, orphans_first_ns,
 		orphans_last_ns; /* events of threads that could not be registered */
 
@@ -321,7 +332,8 @@ void coati_tracer_renew(struct tracer_slot *s);
 
 /* The rest of emit_enter(), see emit.h: @t NULL or in an event of slot 0. */
 uint8_t *coati_tracer_enter(struct tracer_thread *t, uint32_t worst, struct tracer_slot **ret);
-/* Under the flag of the slot, which stays: make room, in a batch of the current generation. NULL: there is none, or nobody records. */
+/* Under the flag of the slot, which stays: make room, in a batch of the current generation. NULL:
+ * there is none, or nobody records. */
 uint8_t *coati_tracer_refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t worst);
 void coati_tracer_lose(struct tracer_slot *s, uint64_t count);
 /* Under the flag of the slot: there is no room for what is inside of the regions that are held
@@ -341,10 +353,12 @@ void coati_tracer_thread_exits(void *thread);
 
 /* ---- pool.c, safe; under the lock ---- */
 
-/* A new batch for the slot with room for @need bytes; false when there is none. The slot's generation stays. */
+/* A new batch for the slot with room for @need bytes; false when there is none. The slot's
+ * generation stays. */
 bool coati_tracer_open_batch(struct tracer_thread *t, struct tracer_slot *s, uint32_t need);
 void coati_tracer_close_batch(struct tracer_slot *s);
-/* A batch of the tracer itself, in generation @g: open, write at the pointer, close with its end. NULL: no room. */
+/* A batch of the tracer itself, in generation @g: open, write at the pointer, close with its end.
+ * NULL: no room. */
 struct live_batch *coati_tracer_open_system(struct tracer_generation *g, uint16_t kind,
 					    uint32_t need);
 void coati_tracer_close_system(struct live_batch *b, const uint8_t *end, uint32_t events);
@@ -367,7 +381,8 @@ void coati_tracer_lose_batch(const struct live_batch *b, uint32_t of);
 /* Without the lock, too. */
 struct tracer_pair coati_tracer_pair(void);
 uint64_t coati_tracer_realtime(void);
-/* What a batch is closed with, by its thread before it takes the lock for it, or by who closes it. */
+/* What a batch is closed with, by its thread before it takes the lock for it, or by who closes
+ * it. */
 void coati_tracer_sum_up(struct tracer_slot *s);
 
 /* ---- state.c, safe; under the lock ---- */
@@ -386,7 +401,8 @@ void coati_tracer_end_regions(struct tracer_slot *s, uint32_t depth);
 /* ---- events.c, safe ---- */
 
 struct tracer_text;
-/* A log whose text was cut from @full bytes; @frame is that of the function that the program called. */
+/* A log whose text was cut from @full bytes; @frame is that of the function that the program
+ * called. */
 void coati_tracer_log(struct coati_site *site, const struct tracer_text *text, size_t full,
 		      const void *frame);
 
@@ -415,7 +431,8 @@ static inline uint64_t tracer_closed_gate(void)
 void coati_tracer_gate_update(void);
 /* Under the lock: after a change of what events have to look at. */
 void coati_tracer_publish_fast(void);
-/* Definitions of all sites and types, one behind the other, and where each ends. They stay, and stay as they are. */
+/* Definitions of all sites and types, one behind the other, and where each ends. They stay, and
+ * stay as they are. */
 const uint8_t *coati_tracer_sites(const uint32_t **ret_ends, uint32_t *ret_count);
 /* Under the lock. */
 uint32_t coati_tracer_site_count(void);
@@ -424,7 +441,8 @@ void coati_tracer_sites_copy(void);
 
 /* ---- tables.c, safe ---- */
 
-/* Number + 1 of @key in the table of @generation, and whether its definition has to be written by the caller; 0: no room. */
+/* Number + 1 of @key in the table of @generation, and whether its definition has to be written by
+ * the caller; 0: no room. */
 uint32_t coati_tracer_intern(struct tracer_table *table, const void *key, uint32_t size,
 			     struct tracer_entry **ret);
 void coati_tracer_table_reset(struct tracer_table *table);
@@ -433,7 +451,8 @@ void coati_tracer_table_reset(struct tracer_table *table);
 
 int coati_tracer_open(const struct coati_recorder_opts *opts, struct coati_error *err);
 void coati_tracer_close(void);
-/* Begin the next generation, or with @stop none; what was written before is in closed batches afterwards. Not by two at once. */
+/* Begin the next generation, or with @stop none; what was written before is in closed batches
+ * afterwards. Not by two at once. */
 void coati_tracer_advance(bool stop);
 /* In the child after fork(). */
 void coati_tracer_child(void);
@@ -442,5 +461,6 @@ void coati_tracer_child(void);
 
 /* The labels of this thread changed; called when GATE_LABELS is set.  Signal: safe. */
 void coati_tracer_labels_changed(void);
-/* A CPU sample of this thread; the listener of the sampler while a recorder wants them.  Signal: safe. */
+/* A CPU sample of this thread; the listener of the sampler while a recorder wants them. Signal:
+ * safe. */
 void coati_tracer_sample(const uint64_t *frames, uint32_t count, uint64_t cpu_ns);

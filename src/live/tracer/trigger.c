@@ -272,7 +272,8 @@ static int take(struct coati_recorder *rec, const char *file, struct tracer_watc
 	if (r < 0)
 		return coati_fail(
 			err, -EINVAL,
-			"%.100s: no name for a file: %%p, %%t, %%n, %%c, %%{VARIABLE} and %%%% are known",
+			"%.100s: no name for a file: %%p, %%t, %%n, %%c, %%{VARIABLE} and %%%% "
+			"are known",
 			file);
 	for (uint32_t i = 0; i < WATCHES && !w; i++)
 		if (!coati_tracer_watches.v[i].recorder)

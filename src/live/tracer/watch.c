@@ -28,7 +28,8 @@ void coati_tracer_watch_site(uint32_t id, const char *name)
 	if (id > LIVE_SITES_MAX || !name ||
 	    atomic_load_explicit(&w->of_site[id], memory_order_relaxed))
 		return;
-	/* pairs with: release in coati_recorder_when(), which forgets all sites after it has added one */
+	/* pairs with: release in coati_recorder_when(), which forgets all sites after it has added
+	 * one */
 	for (uint32_t i = 0; i < WATCHES; i++)
 		if (w->v[i].type[0] && is_same(w->v[i].type, name))
 			set |= (uint16_t)(1u << i);
@@ -43,7 +44,8 @@ static uint32_t bucket_of(uint64_t v)
 	return (top << 2 | (uint32_t)(v >> (top - 2) & 3)) & (WATCH_BUCKETS - 1);
 }
 
-/* Wakes nobody for what is not written: every turn of the thread begins a generation, and many small ones hold less. */
+/* Wakes nobody for what is not written: every turn of the thread begins a generation, and many
+ * small ones hold less. */
 static void fire(struct tracer_watch *w)
 {
 	if (tracer_ns() < atomic_load_explicit(&w->next_ns, memory_order_relaxed))

@@ -18,8 +18,8 @@
 #define WATCH_TYPE    128u
 
 struct tracer_watch {
-	struct coati_recorder *
-		recorder; /* NULL: free; under the lock of the recorders, as all that is not atomic */
+	/* NULL: free; under the lock of the recorders, as all that is not atomic */
+	struct coati_recorder *recorder;
 	_Atomic uint64_t limit; /* in units of the clock; 0: not known yet */
 	_Atomic uint32_t fired;
 	_Atomic int32_t signal; /* 0: a task */

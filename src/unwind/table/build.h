@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unwind data of a file to its compact table. Sections come in as bytes (or out of an ELF file), one block of memory goes out.
- * Needs libc alone; allocates while it works, never afterwards.
+ * Unwind data of a file to its compact table. Sections come in as bytes (or out of an ELF file),
+ * one block of memory goes out. Needs libc alone; allocates while it works, never afterwards.
  *
- * Function entries may come in any order, overlap and repeat: they are sorted, the one that starts last wins from its start on, of
- * two with the same start the first of the file. Code without unwind data is a gap, which is not the end of a stack; known
- * stubs in gaps (PLT, the signal return, the entry point) get the rule that their bytes show. Damaged entries are counted.
+ * Function entries may come in any order, overlap and repeat: they are sorted, the one that starts
+ * last wins from its start on, of two with the same start the first of the file. Code without
+ * unwind data is a gap, which is not the end of a stack; known stubs in gaps (PLT, the signal
+ * return, the entry point) get the rule that their bytes show. Damaged entries are counted.
  */
 #pragma once
 
@@ -26,7 +27,8 @@ struct table_code {
 	size_t nr_bytes;      /* from the start */
 };
 
-/* A section of stubs: .plt, .plt.sec, .plt.got; .init and .fini, each one function put together by the linker. */
+/* A section of stubs: .plt, .plt.sec, .plt.got; .init and .fini, each one function put together by
+ * the linker. */
 struct table_stubs {
 	uint64_t start, size;
 	bool is_lazy; /* .plt: begins with the common entry */
@@ -54,8 +56,8 @@ struct table_input {
 	uint32_t machine;
 	struct cfi_section sections[2]; /* .eh_frame, .debug_frame */
 	uint32_t nr_sections;
-	/* A .debug_frame that is compressed, as it lies in the file (NULL: none). Who can inflate it puts it into @sections by
-	 * coati_table_input_add(). */
+	/* A .debug_frame that is compressed, as it lies in the file (NULL: none). Who can inflate
+	 * it puts it into @sections by coati_table_input_add(). */
 	const uint8_t *packed;
 	size_t packed_size;
 	bool is_packed_flagged; /* by SHF_COMPRESSED, not by its name .zdebug_frame */
@@ -80,11 +82,11 @@ struct table_fde {
 	uint32_t section : 1, cie : 31;
 };
 
-/* Take what a table is made of out of an ELF file. -EOPNOTSUPP: a machine or byte order that is not ours; -ENODATA: no unwind data
- * and no code; -E2BIG; -EBADMSG. Points into the file's bytes. */
+/* Take what a table is made of out of an ELF file. -EOPNOTSUPP: a machine or byte order that is not
+ * ours; -ENODATA: no unwind data and no code; -E2BIG; -EBADMSG. Points into the file's bytes. */
 int coati_table_input(const struct elf *elf, struct table_input *ret, struct coati_error *err);
 /* Add the bytes of a .debug_frame, which must stay as long as @in is used. */
 void coati_table_input_add(struct table_input *in, const uint8_t *bytes, size_t size);
-/* Make the table: memory of base/alloc.h, 8-aligned, which coati_table_open() takes. 0, -ENOMEM, -E2BIG (too much code or too many rows),
- * -EINVAL (no code), -EOPNOTSUPP (machine). */
+/* Make the table: memory of base/alloc.h, 8-aligned, which coati_table_open() takes. 0, -ENOMEM,
+ * -E2BIG (too much code or too many rows), -EINVAL (no code), -EOPNOTSUPP (machine). */
 int coati_table_build(const struct table_input *in, void **ret_bytes, size_t *ret_size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes of .eh_frame or .debug_frame come in, entries go out. Everything is read through cursors; every offset that an entry
- * names is compared with the size of the section.
+ * Bytes of .eh_frame or .debug_frame come in, entries go out. Everything is read through cursors;
+ * every offset that an entry names is compared with the size of the section.
  */
 #include "unwind/table/cfi.h"
 
@@ -137,7 +137,8 @@ static int read_augmentation(struct cursor *c, const struct cfi_section *s, cons
 		case 'S':
 			cie->is_signal = true;
 			break;
-		case 'B': /* return addresses are signed with the second key: stripped all the same */
+		/* return addresses are signed with the second key: stripped all the same */
+		case 'B':
 		case 'G': /* tagged stack */
 			break;
 		default:

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call frame information as compilers write it: the entries of .eh_frame and .debug_frame one by one, common entries (CIE) taken apart, the
- * pointers of function entries (FDE) decoded. Knows nothing of what the instructions in them mean.
+ * Call frame information as compilers write it: the entries of .eh_frame and .debug_frame one by
+ * one, common entries (CIE) taken apart, the pointers of function entries (FDE) decoded. Knows
+ * nothing of what the instructions in them mean.
  *
- * Versions 1, 3 and 4, 32- and 64-bit lengths, augmentations z R L P S B (and the old "eh"), every pointer encoding but indirect
- * ones for code. Bytes of the host's order only. An entry that cannot be read is counted by the caller and passed over; lengths
- * that lie end the section.
+ * Versions 1, 3 and 4, 32- and 64-bit lengths, augmentations z R L P S B (and the old "eh"), every
+ * pointer encoding but indirect ones for code. Bytes of the host's order only. An entry that cannot
+ * be read is counted by the caller and passed over; lengths that lie end the section.
  */
 #pragma once
 
@@ -49,7 +50,8 @@ struct cfi_fde {
 	uint32_t program, program_end;
 };
 
-/* How far an instruction of the advance_loc family goes, in units of the code alignment; false: it is none. */
+/* How far an instruction of the advance_loc family goes, in units of the code alignment; false: it
+ * is none. */
 static inline bool cfi_advance(struct cursor *c, uint8_t op, uint64_t *ret)
 {
 	switch (op) {
@@ -77,12 +79,15 @@ static inline int64_t cfi_factored(const struct cfi_cie *cie, int64_t n)
 
 	return __builtin_mul_overflow(n, cie->data_align, &off) ? INT64_MAX : off;
 }
-/* A pointer in one of the DW_EH_PE_ encodings; @c runs over section bytes. bad for what has no value. */
+/* A pointer in one of the DW_EH_PE_ encodings; @c runs over section bytes. bad for what has no
+ * value. */
 uint64_t coati_cfi_pointer(struct cursor *c, const struct cfi_section *s, uint8_t encoding);
 
-/* The entry at *at, which moves on: 1, 0 at the end, -EBADMSG when lengths lead outside (then it is the end as well). */
+/* The entry at *at, which moves on: 1, 0 at the end, -EBADMSG when lengths lead outside (then it is
+ * the end as well). */
 int coati_cfi_next(const struct cfi_section *s, size_t *at, struct cfi_entry *ret);
-/* 0 or -EBADMSG (damaged), -EOPNOTSUPP (a version, augmentation or address size that is not ours). */
+/* 0 or -EBADMSG (damaged), -EOPNOTSUPP (a version, augmentation or address size that is not
+ * ours). */
 int coati_cfi_cie(const struct cfi_section *s, const struct cfi_entry *e, struct cfi_cie *ret);
 /* The CIE at that offset, for who holds an FDE only. */
 int coati_cfi_cie_at(const struct cfi_section *s, uint64_t offset, struct cfi_cie *ret);

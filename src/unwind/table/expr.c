@@ -13,7 +13,8 @@
 #define OP_BREG0       0x70
 #define OP_BREGX       0x92
 
-/* Behind "breg7 (rsp): 8", as the linkers write it for a PLT: breg16 (rip): 0, lit15, and, litN, ge, lit3, shl, plus. */
+/* Behind "breg7 (rsp): 8", as the linkers write it for a PLT: breg16 (rip): 0, lit15, and, litN,
+ * ge, lit3, shl, plus. */
 static bool is_plt(const uint8_t *p, size_t size, int64_t *ret_from)
 {
 	static const uint8_t head[] = { 0x80, 0x00, 0x3f, 0x1a },

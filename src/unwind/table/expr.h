@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The few DWARF expressions that compilers, linkers and assembler programs use in unwind data, known by their shape. */
+/* The few DWARF expressions that compilers, linkers and assembler programs use in unwind data,
+ * known by their shape. */
 #pragma once
 
 #include <stddef.h>

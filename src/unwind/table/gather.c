@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sections come in, a sorted array of function entries goes out. One pass over the sections, one radix sort when the order of the file
- * is not that of the code. The number of entries is bounded by the size of the sections: none is shorter than 8 bytes.
+ * Sections come in, a sorted array of function entries goes out. One pass over the sections, one
+ * radix sort when the order of the file is not that of the code. The number of entries is bounded
+ * by the size of the sections: none is shorter than 8 bytes.
  */
 #include "unwind/table/gather.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All function entries of a file in the order of their code. What lies outside the known code (discarded functions, whose
- * addresses became 0) is left out.
+ * All function entries of a file in the order of their code. What lies outside the known code
+ * (discarded functions, whose addresses became 0) is left out.
  */
 #pragma once
 

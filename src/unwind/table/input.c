@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An ELF file comes in; its unwind sections, executable segments and stubs go out. Without section headers (they are the first that
- * is stripped, and memory images have none) .eh_frame is found through the program header of its index.
+ * An ELF file comes in; its unwind sections, executable segments and stubs go out. Without section
+ * headers (they are the first that is stripped, and memory images have none) .eh_frame is found
+ * through the program header of its index.
  */
 #include <elf.h>
 #include <errno.h>
@@ -33,7 +34,8 @@ static int add_code(const struct elf *elf, struct table_input *in)
 	return in->nr_code ? 0 : -ENODATA;
 }
 
-/* Linkers put constants into the same segment: between the first and the last executable section is the code. */
+/* Linkers put constants into the same segment: between the first and the last executable section is
+ * the code. */
 static int narrow_code(const struct elf *elf, struct table_code *c)
 {
 	uint64_t start = UINT64_MAX, end = 0;
@@ -138,7 +140,8 @@ static int add_sections(const struct elf *elf, struct table_input *in)
 	return 0;
 }
 
-/* The index begins with version 1, three encodings, and the pointer to .eh_frame; that one ends where its segment does. */
+/* The index begins with version 1, three encodings, and the pointer to .eh_frame; that one ends
+ * where its segment does. */
 static void add_by_header(const struct elf *elf, const struct elf_segment *hdr,
 			  struct table_input *in)
 {

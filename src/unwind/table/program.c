@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions of one CIE or FDE come in, rows go out. Only the CFA and four columns are followed (frame pointer, rbx, return
- * address, stack pointer); the others are read over. Hot: run for every function of a file, so nothing is looked up and
- * nothing is allocated.
+ * Instructions of one CIE or FDE come in, rows go out. Only the CFA and four columns are followed
+ * (frame pointer, rbx, return address, stack pointer); the others are read over. Hot: run for every
+ * function of a file, so nothing is looked up and nothing is allocated.
  */
 #include "unwind/table/program.h"
 
@@ -242,7 +242,8 @@ static void run_rest(struct run *r, uint8_t op)
 
 	switch (op) {
 	case 0x00: /* nop */
-	case 0x2c: /* the return address is signed from here on, or no more: signatures are always stripped */
+	/* the return address is signed from here on, or no more: signatures are always stripped */
+	case 0x2c:
 	case 0x2d:
 		break;
 	case 0x0a:
@@ -375,7 +376,8 @@ static bool rule_cfa(const struct program_cie *p, const struct program_state *s,
 	}
 }
 
-/* The return address: at CFA - 8 on x86-64, or in a register; on arm64 wherever the rule's second part says. */
+/* The return address: at CFA - 8 on x86-64, or in a register; on arm64 wherever the rule's second
+ * part says. */
 static bool rule_ra(const struct program_cie *p, const struct program_state *s,
 		    struct table_rule *rule)
 {
@@ -412,8 +414,8 @@ static bool make_rule(const struct program_cie *p, const struct program_state *s
 	return true;
 }
 
-/* The frame that the kernel made for a signal handler. On arm64 the unwind data of its stub leads past the interrupted
- * function, so every 'S' is taken for one. */
+/* The frame that the kernel made for a signal handler. On arm64 the unwind data of its stub leads
+ * past the interrupted function, so every 'S' is taken for one. */
 static bool is_kernel_frame(const struct program_cie *p, const struct program_state *s)
 {
 	if (!p->cie.is_signal)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instructions of call frame information, followed for the few registers that a compact rule knows. A program comes in, rows
- * (address, rule) go out through a function, in the order of the program, which is ascending for sane ones.
+ * The instructions of call frame information, followed for the few registers that a compact rule
+ * knows. A program comes in, rows (address, rule) go out through a function, in the order of the
+ * program, which is ascending for sane ones.
  *
- * What a compact rule cannot say becomes TABLE_CFA_UNSUPPORTED from there on: never a rule that is nearly right.
+ * What a compact rule cannot say becomes TABLE_CFA_UNSUPPORTED from there on: never a rule that is
+ * nearly right.
  */
 #pragma once
 
@@ -55,7 +57,8 @@ typedef void (*program_row_fn)(void *ctx, uint64_t start, const struct program_s
 /* Run the CIE's own program into @p->initial. */
 void coati_program_prepare(struct program_cie *p, const struct cfi_cie *cie,
 			   const struct cfi_section *section, uint32_t machine);
-/* Run an FDE. 0, or -EBADMSG when its instructions are damaged: rows up to there were given. @ret_at: where it was then. */
+/* Run an FDE. 0, or -EBADMSG when its instructions are damaged: rows up to there were given.
+ * @ret_at: where it was then. */
 int coati_program_run(const struct program_cie *p, const struct cfi_fde *fde, program_row_fn fn,
 		      void *ctx, uint64_t *ret_at);
 /* The rule of a state. */

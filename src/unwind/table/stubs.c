@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A gap comes in, marks go out. Nothing is taken for a stub because of its name alone: the bytes must be those of a stub, or the
- * address the entry point that the file states.
+ * A gap comes in, marks go out. Nothing is taken for a stub because of its name alone: the bytes
+ * must be those of a stub, or the address the entry point that the file states.
  */
 #include "unwind/table/stubs.h"
 
@@ -60,7 +60,8 @@ static bool has_bytes(const struct finding *f, uint64_t at, const void *bytes, s
 	       !memcmp(f->bytes + off, bytes, size);
 }
 
-/* Behind the common entry: (endbr64) push N, jmp to it; or jmp *slot, push N, jmp. The offset behind the push, 0: none of these. */
+/* Behind the common entry: (endbr64) push N, jmp to it; or jmp *slot, push N, jmp. The offset
+ * behind the push, 0: none of these. */
 static uint8_t push_end(const struct finding *f, uint64_t at)
 {
 	if (has_bytes(f, at, "\xf3\x0f\x1e\xfa\x68", 5))
@@ -121,7 +122,8 @@ static void mark_stubs_arm64(struct finding *f, const struct table_stubs *s)
 	mark(f, s->start + s->size, gap);
 }
 
-/* _init and _fini: a prologue of one instruction, calls, an epilogue of one. Only a section that has both is believed. */
+/* _init and _fini: a prologue of one instruction, calls, an epilogue of one. Only a section that
+ * has both is believed. */
 static void mark_init(struct finding *f, const struct table_stubs *s)
 {
 	static const uint8_t sub_sp[] = { 0x48, 0x83, 0xec, 0x08 },

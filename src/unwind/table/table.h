@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compact unwind table of one ELF file: one flat block of memory without pointers, so that it is the same in the heap, in a
- * cache file, in shared memory and in front of a program in the kernel. docs/formats/unwind-table.md has it byte by byte.
+ * The compact unwind table of one ELF file: one flat block of memory without pointers, so that it
+ * is the same in the heap, in a cache file, in shared memory and in front of a program in the
+ * kernel. docs/formats/unwind-table.md has it byte by byte.
  *
- * Code is cut into buckets of 1 KiB. A row is four bytes, the offset in its bucket (10 bits) above the number of a rule (22 bits), and
- * holds until the next row, through empty buckets too. The directory has the first row of each bucket. A rule is eight bytes and
- * says where the caller's stack pointer, return address and frame pointer are; beside it four bytes for one register more: rbx on
- * x86-64 (the lazy-binding trampoline needs it), the return address on arm64.
+ * Code is cut into buckets of 1 KiB. A row is four bytes, the offset in its bucket (10 bits) above
+ * the number of a rule (22 bits), and holds until the next row, through empty buckets too. The
+ * directory has the first row of each bucket. A rule is eight bytes and says where the caller's
+ * stack pointer, return address and frame pointer are; beside it four bytes for one register more:
+ * rbx on x86-64 (the lazy-binding trampoline needs it), the return address on arm64.
  *
- * Looking up is memory-safe for any bytes: every index is compared with its count. Nothing here allocates, locks or touches errno.
+ * Looking up is memory-safe for any bytes: every index is compared with its count. Nothing here
+ * allocates, locks or touches errno.
  */
 #pragma once
 
@@ -81,7 +84,8 @@ struct table_head {
 };
 _Static_assert(sizeof(struct table_head) == 112, "part of the format");
 
-/* One of the two. Inside a program it is the one that runs it, and the other one's code is left out. */
+/* One of the two. Inside a program it is the one that runs it, and the other one's code is left
+ * out. */
 static inline bool table_is_x86(uint32_t machine)
 {
 #if defined(COATI_INSIDE) && defined(__x86_64__)
@@ -176,8 +180,8 @@ static inline bool table_pack(const struct table_rule *r, struct table_packed *r
 	return true;
 }
 
-/* Check foreign bytes (@bytes aligned to 8) and take their parts: 0, -EBADMSG (no table, damaged, cut short), -EOPNOTSUPP (another
- * version or byte order: make it again). The bytes must stay. */
+/* Check foreign bytes (@bytes aligned to 8) and take their parts: 0, -EBADMSG (no table, damaged,
+ * cut short), -EOPNOTSUPP (another version or byte order: make it again). The bytes must stay. */
 int coati_table_open(const void *bytes, size_t size, struct table *ret);
 /* Over everything but the checksum itself; for who changes a table on purpose. */
 uint64_t coati_table_checksum(const void *bytes, size_t size);
@@ -210,7 +214,8 @@ static inline uint32_t table_row_at(const struct table *t, uint32_t place)
 	end = t->dir[bucket + 1];
 	if (first > end || end > t->nr_rows || !first)
 		return 0;
-	/* rows of a bucket ascend as numbers: count those that are not above the key, without branches on data */
+	/* rows of a bucket ascend as numbers: count those that are not above the key, without
+	 * branches on data */
 	n = end - first;
 	while (n > 1) {
 		uint32_t half = n / 2;

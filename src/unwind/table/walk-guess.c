@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where there is no rule. A return address is believed only when it lies in known code right behind a call instruction. Code that
- * keeps frame pointers (made at run time, written in assembly, or of languages that always keep them) is walked by them:
- * the records of its frames lead from one to the next. The frame says so; what was found in any other way says that it is a guess.
+ * Where there is no rule. A return address is believed only when it lies in known code right behind
+ * a call instruction. Code that keeps frame pointers (made at run time, written in assembly, or of
+ * languages that always keep them) is walked by them: the records of its frames lead from one to
+ * the next. The frame says so; what was found in any other way says that it is a guess.
  */
 #include <string.h>
 
@@ -15,7 +16,8 @@
 /* What stands right before a return address. */
 enum call { CALL_UNKNOWN, CALL_NONE, CALL_SOME };
 
-/* Does an x86-64 call end at the end of these bytes? call rel32, or call through a register or memory in any of its forms. */
+/* Does an x86-64 call end at the end of these bytes? call rel32, or call through a register or
+ * memory in any of its forms. */
 static bool ends_in_call_x86(const uint8_t c[WALK_CODE_SIZE], uint64_t ra, uint64_t *ret_target)
 {
 	const uint8_t *end = c + WALK_CODE_SIZE;
@@ -82,8 +84,8 @@ int coati_walk_call(struct walk *w, uint64_t addr)
 	return call == CALL_UNKNOWN ? -1 : call == CALL_SOME;
 }
 
-/* A direct call tells whom it calls: code without unwind data is short, so that must be a little before @pc. An address left
- * over from an earlier call does not pass. */
+/* A direct call tells whom it calls: code without unwind data is short, so that must be a little
+ * before @pc. An address left over from an earlier call does not pass. */
 static bool may_reach(uint64_t target, uint64_t pc)
 {
 	return target == NO_TARGET || pc - target < CALLEE_MAX;
@@ -128,11 +130,13 @@ struct found {
 	uint64_t ra, target;
 	uint64_t fp; /* where the frame record is */
 	enum call call;
-	bool is_linked; /* the record leads to another one further up, or says that it is the last */
+	/* the record leads to another one further up, or says that it is the last */
+	bool is_linked;
 	bool is_last;
 };
 
-/* The leaf has not pushed anything yet: the return address is on top of the stack, or in the link register. */
+/* The leaf has not pushed anything yet: the return address is on top of the stack, or in the link
+ * register. */
 static bool find_leaf(struct walk *w, struct found *ret)
 {
 	if (!w->is_exact)
@@ -173,8 +177,9 @@ static bool take_record(struct walk *w, const struct found *f, enum walk_how how
 	return take(w, f->ra, f->fp + 16, how);
 }
 
-/* Both the top of the stack and the frame record have a return address: does the record belong to the caller of a function that
- * has none? What a direct call leads to is where a function begins, and the one that holds pc begins nearest below it. */
+/* Both the top of the stack and the frame record have a return address: does the record belong to
+ * the caller of a function that has none? What a direct call leads to is where a function begins,
+ * and the one that holds pc begins nearest below it. */
 static bool is_frameless(const struct walk *w, const struct found *leaf, const struct found *record)
 {
 	if (record->target == NO_TARGET)
@@ -184,8 +189,9 @@ static bool is_frameless(const struct walk *w, const struct found *leaf, const s
 	return record->target > w->pc || leaf->target > record->target;
 }
 
-/* The first and the last instructions of a function with a frame pointer show where the return address is: how many bytes above
- * the stack pointer, or -1. The frame pointer is saved right below it, or still in its register when that is 0. */
+/* The first and the last instructions of a function with a frame pointer show where the return
+ * address is: how many bytes above the stack pointer, or -1. The frame pointer is saved right below
+ * it, or still in its register when that is 0. */
 static int by_instruction(struct walk *w)
 {
 	const struct walk_place *p = coati_walk_place(w, w->pc);
@@ -237,7 +243,8 @@ bool coati_walk_guess(struct walk *w)
 		return true;
 	has_leaf = find_leaf(w, &leaf);
 	has_record = find_record(w, &record);
-	/* what starts a thread is not called: behind frames that were, the last record is believed without a call */
+	/* what starts a thread is not called: behind frames that were, the last record is believed
+	 * without a call */
 	if (has_record && record.call == CALL_NONE)
 		has_record = record.is_last && w->frame.how == WALK_POINTER &&
 			     coati_walk_place(w, record.ra);
@@ -255,7 +262,8 @@ bool coati_walk_pointer(struct walk *w)
 	struct found f;
 	uint64_t fp;
 
-	/* code made at run time jumps from function to function: there the frame pointer is the better witness */
+	/* code made at run time jumps from function to function: there the frame pointer is the
+	 * better witness */
 	if (find_record(w, &f) && f.call != CALL_NONE)
 		return take_record(w, &f, WALK_POINTER);
 	/* that is how such code marks its outermost frame */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frame that the kernel put on the stack (perhaps another one) to run a signal handler: all registers of what it
- * interrupted are in it, at places that are part of the kernel's ABI.
+ * The frame that the kernel put on the stack (perhaps another one) to run a signal handler: all
+ * registers of what it interrupted are in it, at places that are part of the kernel's ABI.
  */
 
 #include "unwind/table/walk.h"
 
 #define SIGNALS_MAX 32 /* handlers on handlers; more are a made-up stack */
 
-/* Offsets from the stack pointer of the stub that returns from a handler: x86-64 has struct ucontext there, whose registers begin
- * with r8 at 40; arm64 has siginfo (128 bytes), then struct ucontext, whose registers begin at 184. */
+/* Offsets from the stack pointer of the stub that returns from a handler: x86-64 has struct
+ * ucontext there, whose registers begin with r8 at 40; arm64 has siginfo (128 bytes), then struct
+ * ucontext, whose registers begin at 184. */
 #define X86_REGS   40
 #define ARM64_REGS (128 + 184)
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One step of the walk: the rule of the address, applied to registers and stack. Frame 0 and what a signal interrupted are looked up by
- * their address; callers by the byte before it, because a call may be the last instruction of its function.
+ * One step of the walk: the rule of the address, applied to registers and stack. Frame 0 and what a
+ * signal interrupted are looked up by their address; callers by the byte before it, because a call
+ * may be the last instruction of its function.
  */
 #include "unwind/table/walk.h"
 
@@ -62,7 +63,8 @@ __attribute__((noinline)) bool coati_walk_reg(struct walk *w, struct walk_reg *r
 	return get_reg(w, r, ret);
 }
 
-/* rax rdx rcx rbx rsi rdi rbp rsp r8..r15 of the kernel's struct sigcontext, as words; on arm64 they are in order. */
+/* rax rdx rcx rbx rsi rdi rbp rsp r8..r15 of the kernel's struct sigcontext, as words; on arm64
+ * they are in order. */
 static const uint8_t context_words[16] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7 };
 
 __attribute__((cold)) bool coati_walk_any_reg(struct walk *w, uint32_t reg, uint64_t *ret)
@@ -189,8 +191,8 @@ static inline bool find_cfa(struct walk *w, const struct table_rule *r, uint64_t
 	return true;
 }
 
-/* Below the stack pointer is the leaf's red zone, which a copy of the stack may lack: then the register was not changed yet, or is restored already, and
- * keeps its value. */
+/* Below the stack pointer is the leaf's red zone, which a copy of the stack may lack: then the
+ * register was not changed yet, or is restored already, and keeps its value. */
 static __attribute__((noinline, cold)) void read_red_zone(struct walk *w, struct walk_reg *r,
 							  uint64_t at)
 {

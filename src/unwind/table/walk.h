@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk over tables: registers and stack bytes come in, frames go out one by one, each with how it was found; at the end the reason
- * for it. Needs nothing but the tables and what its functions give: no allocation, no lock, no errno, so that a signal handler
- * can use it on its own stack.
+ * The walk over tables: registers and stack bytes come in, frames go out one by one, each with how
+ * it was found; at the end the reason for it. Needs nothing but the tables and what its functions
+ * give: no allocation, no lock, no errno, so that a signal handler can use it on its own stack.
  *
  *	struct walk w;
  *	coati_walk_begin(&w, &in);
@@ -10,8 +10,9 @@
  *		use(w.frame.pc, w.frame.how);
  *	why(w.end);
  *
- * The stack pointer must grow with every frame, except through a signal frame, of which there may be a few: the walk ends for any
- * bytes and any table. The frame pointer and rbx are kept as the address of where they were saved, and read when a rule needs them.
+ * The stack pointer must grow with every frame, except through a signal frame, of which there may
+ * be a few: the walk ends for any bytes and any table. The frame pointer and rbx are kept as the
+ * address of where they were saved, and read when a rule needs them.
  */
 #pragma once
 
@@ -35,7 +36,9 @@ enum walk_end {
 	WALK_TRUNCATED,
 	WALK_LIMIT,
 	WALK_BAD,
-	WALK_UNSUPPORTED, /* a rule that is not compact, or a register that was not followed: a full evaluator may know more */
+	/* a rule that is not compact, or a register that was not followed: a full evaluator may
+	 * know more */
+	WALK_UNSUPPORTED,
 };
 
 struct walk_place {

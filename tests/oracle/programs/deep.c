@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames of all shapes: arrays of variable length, realigned stacks, many arguments, recursion, callbacks through libc, leaves. */
+/* Frames of all shapes: arrays of variable length, realigned stacks, many arguments, recursion,
+ * callbacks through libc, leaves. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
