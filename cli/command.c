@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What all verbs have in common: parsing their words, their help, complaints about wrong usage. */
-#include "command.h"
+#include "cli/command.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "output.h"
-#include "talk.h"
+#include "cli/output.h"
+#include "cli/talk.h"
 
 void coati_command_help(const struct coati_command *cmd, struct strbuf *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The conditions of a command line; see figures.h. */
-#include "command.h"
-#include "figures.h"
-#include "talk.h"
+#include "cli/command.h"
+#include "cli/figures.h"
+#include "cli/talk.h"
 
 #define ANY_FIGURE UINT32_MAX
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* see figures.h */
-#include "figures.h"
+#include "cli/figures.h"
 
 #include <errno.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "base/options.h"
-#include "command.h"
+#include "cli/command.h"
 
 /* Status of a verb whose condition cannot be judged, because the recording does not say the
  * figure. */

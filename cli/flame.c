@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* see flame.h */
-#include "flame.h"
+#include "cli/flame.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "command.h"
+#include "cli/command.h"
 #include "flame-page.h" /* made from viewer/flame.html */
-#include "talk.h"
+#include "cli/talk.h"
 
 #define NAMES_MAX (1u << 22)
 #define PLACE	  "@DATA@"

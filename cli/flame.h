@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/map.h"
-#include "report-args.h"
+#include "cli/report/args.h"
 
 #define FLAME_NODES_MAX 200000 /* a page with more is no help to anybody */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* see input.h */
-#include "input.h"
+#include "cli/input.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "report-quality.h"
-#include "talk.h"
+#include "cli/quality.h"
+#include "cli/talk.h"
 
 #define MAGIC	      "PERFILE2"
 #define EXPORT_SUFFIX ".perf.data"

@@ -7,9 +7,9 @@
 #include <coati/coati.h>
 
 #include "base/match.h"
-#include "command.h"
-#include "output.h"
-#include "talk.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/talk.h"
 
 /* Sorted by name. */
 static const struct coati_command *const commands[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Gathered writing with checked results, and the colour rules. */
-#include "output.h"
+#include "cli/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/parse.h"
-#include "command.h"
-#include "talk.h"
+#include "cli/command.h"
+#include "cli/talk.h"
 
 #define OUTPUT_MAX (UINT64_C(1) << 30)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* see quality-advice.h */
-#include "quality-advice.h"
+#include "cli/quality-advice.h"
 
 #include <string.h>
 

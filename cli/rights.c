@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* see rights.h */
-#include "rights.h"
+#include "cli/rights.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "talk.h"
+#include "cli/talk.h"
 
 /* As execvp() looks for it. */
 static bool find(const char *command, struct stat *ret)

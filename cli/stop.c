@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The signal handler and what it remembers. */
-#include "stop.h"
+#include "cli/stop.h"
 
 #include <stddef.h>
 

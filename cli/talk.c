@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines on stderr. The one place with state of its own: who speaks, and whether quietly. */
-#include "talk.h"
+#include "cli/talk.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "base/strbuf.h"
-#include "output.h"
+#include "cli/output.h"
 
 #define LINE_MOST (72 * 1024)
 #define INDENT	  2 /* of lines after the first */

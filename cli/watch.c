@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ppoll over pidfds; the signals are let in only while it sleeps, so none is missed in between. */
-#include "watch.h"
+#include "cli/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/clock.h"
-#include "stop.h"
+#include "cli/stop.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434

@@ -126,17 +126,17 @@ struct coati_capture_opts {
 };
 
 struct coati_capture_stats {
-	uint64_t records,
-		samples; /* written; samples of switches and wake-ups (OFF_CPU) are not counted */
-	uint64_t lost;	 /* records that did not fit into a ring */
+	/* written; samples of switches and wake-ups (OFF_CPU) are not counted */
+	uint64_t records, samples;
+	uint64_t lost;	     /* records that did not fit into a ring */
 	uint64_t lost_exact; /* 1: by the kernel's own count; 0: only what records told */
 	uint64_t throttled;  /* times that the kernel stopped an event because it fired too fast */
 	uint64_t bytes;	     /* of the recording that is open, or was last */
 	uint64_t first_time, last_time;
 	uint64_t wakeups, rounds;
-	uint64_t snapshots,
-		overwritten;	/* snapshots, and those before which something was overwritten */
-	uint64_t damaged_bytes; /* in rings, skipped */
+	/* snapshots, and those before which something was overwritten */
+	uint64_t snapshots, overwritten;
+	uint64_t damaged_bytes;	       /* in rings, skipped */
 	uint64_t nr_rings, ring_bytes; /* as they are */
 	uint64_t synthesized;	       /* records about what ran already */
 	/* Stacks that were unwound here: why they ended (index: enum coati_unwind_end of

@@ -548,8 +548,8 @@ struct coati_row {
 	uint64_t address;
 	int32_t pid, tid, cpu;
 	uint32_t frame; /* one of its frames, UINT32_MAX: it is none */
-	uint64_t self,
-		total; /* a stack in which the row occurs several times counts once in total */
+	/* a stack in which the row occurs several times counts once in total */
+	uint64_t self, total;
 	uint64_t self_count, total_count; /* samples */
 };
 /* Sorted by self, then total, then name, BY_TIME by time; everything that has weight. They live

@@ -240,8 +240,8 @@ struct coati_ledger {
 	uint64_t duration;
 	uint64_t parts[COATI_PART_COUNT]; /* ns; they add up to the duration */
 	uint64_t switches, faults, wakes; /* times it left a CPU, page faults, times it was woken */
-	uint64_t samples,
-		fault_samples; /* seen running; of those, in the handling of page faults */
+	/* seen running; of those, in the handling of page faults */
+	uint64_t samples, fault_samples;
 };
 /* "futex", ... "nobody", "irq". */
 COATI_API const char *coati_part_name(uint32_t part);

@@ -85,8 +85,8 @@ struct coati_site {
 	 * way */
 	uint64_t quick;
 	uint64_t mask; /* bit of its category; ~0 before the first use; 0: switched off */
-	uint32_t id,
-		flags; /* id: 0 before the first use; flags: COATI_SITE_STACK, COATI_SITE_LAZY */
+	/* id: 0 before the first use; flags: COATI_SITE_STACK, COATI_SITE_LAZY */
+	uint32_t id, flags;
 	/* regions: written only when they last so long, or something is written inside */
 	uint64_t min_ns;
 	const char *name, *category, *file, *function;

@@ -138,8 +138,8 @@ struct live {
 	uint32_t live_event;		    /* of the file, LIVE_NONE: not seen yet */
 	uint64_t first_sample, last_sample; /* times, of samples that are no batches */
 	uint64_t first_told, last_told;	    /* of those that are told in batches */
-	uint64_t wall_ns,
-		clock_ns; /* the same instant since 1970 and on CLOCK_MONOTONIC; 0: not said */
+	/* the same instant since 1970 and on CLOCK_MONOTONIC; 0: not said */
+	uint64_t wall_ns, clock_ns;
 	ARRAY(struct live_item) items;
 	ARRAY(struct live_thread) threads;
 	ARRAY(struct live_resource) resources;
@@ -159,8 +159,8 @@ struct live {
 	uint64_t no_begin, not_finite, nr_stacks; /* left out */
 	uint64_t from, to;			  /* what was asked for */
 	uint64_t first_sched;			  /* time; 0: there is none */
-	uint64_t first,
-		last; /* times of the first and the last, once all is there; 0: there are none */
+	/* times of the first and the last, once all is there; 0: there are none */
+	uint64_t first, last;
 	bool is_full, is_finished;
 };
 

@@ -83,9 +83,9 @@ struct coati_image {
 
 	struct arena arena; /* names, strings and answers of this image */
 	struct map answers; /* vaddr to struct answer */
-	struct versions told,
-		made;	      /* answers of code that is replaced: with the recording, by us */
-	struct map functions; /* start to struct coati_name, for answers without lines */
+	/* answers of code that is replaced: with the recording, by us */
+	struct versions told, made;
+	struct map functions;	    /* start to struct coati_name, for answers without lines */
 	struct map texts, readable; /* of DWARF: kept once, and what is made of them */
 
 	struct jit *jits[IMAGE_JITS]; /* NULL: no such source */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Figures of data quality: conditions on them, and what is advised. */
-#include "figures.h"
+#include "cli/figures.h"
 
 #include <stdio.h>
 
 #include "lib/test.h"
-#include "quality-advice.h"
-#include "report-figures.h"
+#include "cli/quality-advice.h"
+#include "cli/report/figures.h"
 
 static enum figure_result judge(const char *text, const struct figures *f)
 {

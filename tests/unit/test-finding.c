@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The doctor's judgement of machines that need not exist. */
-#include "finding.h"
+#include "cli/doctor/finding.h"
 
 #include <stdio.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports of coati stat on invented counts: ratios, spread and the three ways to write them. */
-#include "stat-report.h"
+#include "cli/stat/report.h"
 
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "lib/json-check.h"
 #include "lib/test.h"
-#include "stat-ratio.h"
+#include "cli/stat/ratio.h"
 
 #define NR_MAX 16
 

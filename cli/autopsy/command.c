@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coati autopsy: what a process did in its last seconds, from its flight recorder, whose memory
+ * outlives it. For processes that were killed, crashed, ran out of memory; a living one may be
+ * looked at, too.
+ */
+#include <string.h>
+
+#include "cli/autopsy/autopsy.h"
+
+#include <unistd.h>
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/talk.h"
+
+#define YEAR (UINT64_C(366) * 24 * 3600 * NSEC_PER_SEC)
+
+/* What is shown when nothing else is asked for. */
+#define LAST_NS (5 * NSEC_PER_SEC)
+#define EVENTS	10
+#define LOGS	20
+
+#define INDENT 15 /* behind the times */
+
+static const struct option opts[] = {
+	OPT_HEAD("What to show"),
+	OPT_DURATION(0, "last", struct autopsy_args, last_ns, "TIME",
+		     "events of the last TIME (5s)", 0, YEAR),
+	OPT_U32('n', "events", struct autopsy_args, events, "COUNT",
+		"at most COUNT events of each thread (10)", 0, 1000000),
+	OPT_U32(0, "logs", struct autopsy_args, logs, "COUNT",
+		"at most COUNT log lines in all (20)", 0, 1000000),
+	OPT_IDS('t', "thread", struct autopsy_args, tids, "TID", "only of these threads"),
+	OPT_FLAG(0, "json", struct autopsy_args, json, "as JSON"),
+	OPT_STR('o', "output", struct autopsy_args, output, "FILE",
+		"write all of it as a recording to FILE instead"),
+	OPT_HEAD("Files of recorders"),
+	OPT_FLAG(0, "list", struct autopsy_args, list, "which there are"),
+	OPT_DURATION(0, "clean", struct autopsy_args, clean_ns, "AGE",
+		     "remove those of dead processes that were last changed AGE ago (0s: all)", 0,
+		     YEAR),
+	OPT_STR(0, "directory", struct autopsy_args, directory, "DIR",
+		"where they are (/dev/shm/coati-UID)"),
+	OPT_HELP,
+	OPT_END
+};
+
+static const struct coati_example examples[] = {
+	{ "coati autopsy 1234", "what process 1234 did last" },
+	{ "coati autopsy --last 500ms -n 100 core.1234", "more of it, by way of a core file" },
+	{ "coati autopsy --list", "whose flight recorders are there" },
+	{ NULL, NULL }
+};
+
+static void say_of(const struct autopsy_target *t, const struct coati_error *err)
+{
+	if (t->fd >= 0)
+		coati_say("%s: %s", t->shown, err->text);
+	else
+		coati_say("%s", err->text);
+}
+
+static int show(const struct autopsy_args *args, const struct autopsy_target *t)
+{
+	struct autopsy a = { .args = args, .shown = t->shown };
+	struct coati_error err = { 0 };
+	struct output out;
+
+	if (coati_autopsy_read(&a, t->path, &err) < 0) {
+		say_of(t, &err);
+		coati_autopsy_fini(&a);
+		return EXIT_FAILED;
+	}
+	coati_output_init(&out, COLOR_NEVER);
+	if (args->json) {
+		coati_autopsy_json(&a, &out.text);
+	} else {
+		coati_autopsy_text(&a, &out.text);
+		coati_output_wrap(&out, 0, INDENT);
+	}
+	coati_autopsy_fini(&a);
+	return coati_output_end(&out);
+}
+
+static int save(const struct autopsy_args *args, const struct autopsy_target *t)
+{
+	struct coati_error err = { 0 };
+	struct autopsy_saved saved;
+
+	if (coati_autopsy_save(t->path, args->output, &saved, &err) == 0)
+		return EXIT_DONE;
+	say_of(t, &err);
+	return EXIT_FAILED;
+}
+
+static int run_target(const struct autopsy_args *a, const char *target)
+{
+	struct coati_error err = { 0 };
+	struct autopsy_target t;
+	int code;
+
+	if (coati_autopsy_find(a, target, &t, &err) < 0) {
+		coati_say("%s", err.text);
+		return EXIT_FAILED;
+	}
+	code = a->output ? save(a, &t) : show(a, &t);
+	if (t.fd >= 0)
+		close(t.fd);
+	return code;
+}
+
+static int run_parsed(const struct autopsy_args *a, const struct option_line *line)
+{
+	bool files = a->list || a->clean_ns != AUTOPSY_ALL;
+
+	if (a->list && a->clean_ns != AUTOPSY_ALL)
+		return coati_command_misuse(&coati_command_autopsy, "--list or --clean, not both");
+	if (files && (line->argc || a->output || a->tids.len))
+		return coati_command_misuse(&coati_command_autopsy,
+					    "--list and --clean are about all recorders, not one");
+	if (a->output && a->json)
+		return coati_command_misuse(
+			&coati_command_autopsy,
+			"--output writes a recording: --json has no place in it");
+	if (a->output &&
+	    (a->tids.len || a->last_ns != LAST_NS || a->events != EVENTS || a->logs != LOGS))
+		return coati_command_misuse(
+			&coati_command_autopsy,
+			"--output writes all of it: --last, --events (-n), --logs and --thread "
+			"(-t) choose what is shown");
+	if (!files && line->argc != 1)
+		return coati_command_misuse(&coati_command_autopsy,
+					    "wants one PID, recorder's FILE or CORE file");
+	if (a->list)
+		return coati_autopsy_list(a);
+	return files ? coati_autopsy_clean(a) : run_target(a, line->argv[0]);
+}
+
+static int run(int argc, char **argv)
+{
+	struct autopsy_args a = { .clean_ns = AUTOPSY_ALL,
+				  .last_ns = LAST_NS,
+				  .events = EVENTS,
+				  .logs = LOGS,
+				  .tids.max = 4096 };
+	struct option_line line = { .argc = argc, .argv = argv };
+	int code;
+
+	if (coati_command_parse(&coati_command_autopsy, &line, &a, &code))
+		code = run_parsed(&a, &line);
+	coati_options_fini(opts, &a);
+	return code;
+}
+
+const struct coati_command coati_command_autopsy = {
+	.name = "autopsy",
+	.summary = "the last seconds of a process, from its flight recorder",
+	.usage = "[options] PID|FILE|CORE",
+	.options = opts,
+	.examples = examples,
+	.run = run,
+};

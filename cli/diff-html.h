@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* A comparison as one HTML file: the flame graphs of both sides, each coloured by what became of
- * its frames. */
-#pragma once
-
-#include "diff-args.h"
-
-int coati_diff_html(struct diff *d, const char *path);

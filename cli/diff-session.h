@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* coati diff at work: read both sides, compare, show, and decide how to end. */
-#pragma once
-
-#include "diff-args.h"
-
-/* The exit code. */
-int coati_diff_session(const struct diff_args *args);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* coati export: a recording in the words of other tools. Here: its options and what they
+ * exclude. */
+#include "cli/command.h"
+#include "cli/export/session.h"
+#include "cli/talk.h"
+
+static const char *const modes[] = { "auto", "on", "off", "both", NULL };
+
+static const struct option opts[] = {
+	OPT_STR('f', "format", struct export_args, format, "FORMAT",
+		"pprof folded speedscope firefox perfetto chrome otlp perfdata json"),
+	OPT_STR('o', "output", struct export_args, output, "FILE",
+		"write to FILE; - is stdout (named as the recording)"),
+	OPT_TEXTS('i', "input", struct export_args, inputs, 0, "FILE",
+		  "this one; - is stdin; again to merge several (the newest here)"),
+	OPT_FLAG(0, "check", struct export_args, check,
+		 "read the file back and compare all sums with the profile"),
+	OPT_CHOICE(0, "mode", struct export_args, mode, modes, "MODE",
+		   "time on CPUs, off them, or both (on, where there is any)"),
+	OPT_FLAG(0, "counts", struct export_args, counts, "count samples instead of their weight"),
+	OPT_FLAG(0, "no-compress", struct export_args, plain, "no gzip where there usually is"),
+	OPT_STR(0, "comment", struct export_args, comment, "TEXT",
+		"put TEXT into the file, where it has room"),
+	SOURCE_OPTIONS(struct export_args),
+	OPT_FLAG('q', "quiet", struct export_args, quiet, "no remarks on stderr"),
+	OPT_HELP,
+	OPT_END,
+};
+
+static const struct coati_example examples[] = {
+	{ "coati export -f pprof", "coati.data for go tool pprof: coati.pb.gz" },
+	{ "coati export -f folded -o - | flamegraph.pl > flame.svg", "for pipes" },
+	{ "coati export -o app.folded --check", "by the ending; then read back and compared" },
+	{ NULL, NULL },
+};
+
+static const char *find_conflict(const struct export_args *a)
+{
+	if (!a->format && !a->output)
+		return "which format? -f pprof, folded ..., or -o with a name that tells";
+	if (a->check && a->output && a->output[0] == '-' && !a->output[1])
+		return "--check reads the file back, which a stream cannot be: name it with -o "
+		       "FILE";
+	return coati_source_conflict(&a->of);
+}
+
+static int run(int argc, char **argv)
+{
+	struct export_args a = { .inputs.max = 1024, .of.filter.size = sizeof(a.of.filter) };
+	struct option_line line = { .argc = argc, .argv = argv };
+	const char *conflict;
+	int code;
+
+	if (coati_command_parse(&coati_command_export, &line, &a, &code)) {
+		conflict = find_conflict(&a);
+		coati_talk_quietly(a.quiet);
+		if (conflict) {
+			code = coati_command_misuse(&coati_command_export, "%s", conflict);
+		} else if (coati_input_add_operands(&a.inputs, &line) < 0) {
+			coati_say("out of memory, or more than 1024 recordings");
+			code = EXIT_FAILED;
+		} else {
+			code = coati_export_session(&a);
+		}
+	}
+	coati_options_fini(opts, &a);
+	return code;
+}
+
+const struct coati_command coati_command_export = {
+	.name = "export",
+	.summary = "a recording as a file for other tools",
+	.usage = "[options] [FILE...]",
+	.options = opts,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* An export from its arguments to its last remark. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/options.h"
+#include "cli/input.h"
+
+struct export_args {
+	const char *format, *output, *comment;
+	struct option_texts inputs;
+	struct source_args of;
+	int mode; /* auto, on, off, both */
+	bool check, counts, plain, quiet;
+};
+
+/* The exit code. */
+int coati_export_session(const struct export_args *args);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* coati record: samples and traces into a recording. Here: its options and what they exclude. */
+#include <coati/capture.h>
+
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/record/announce.h"
+#include "cli/record/args.h"
+#include "cli/record/output.h"
+#include "cli/record/session.h"
+#include "cli/talk.h"
+
+#define HOUR_NS (3600 * NSEC_PER_SEC)
+#define GIB	(UINT64_C(1) << 30)
+
+const char *const coati_record_stacks[] = { "auto", "none", "fp", "dwarf", "lbr", "table", NULL };
+
+static const struct option opts[] = {
+	OPT_HEAD("What"),
+	OPT_TEXTS('e', "event", struct record_args, events, RECORD_EVENT, "EVENT",
+		  "sample these (see coati list); again for more"),
+	OPT_TEXTS(0, "filter", struct record_args, events, RECORD_FILTER, "TEXT",
+		  "only hits of the tracepoint before it where TEXT holds"),
+	OPT_RATE('F', "freq", struct record_args, freq, "HZ", "samples a second (1000)", 1,
+		 1000000),
+	OPT_U64('c', "count", struct record_args, period, "N", "a sample every N events instead", 1,
+		INT64_MAX),
+	OPT_CHOICE('g', "stacks", struct record_args, stacks, coati_record_stacks, "MODE",
+		   "call stacks: auto, none, fp, table, dwarf or lbr"),
+	OPT_SIZE(0, "stack-size", struct record_args, stack_bytes, "SIZE",
+		 "with table, dwarf: bytes of stack to copy", 8, 65536),
+	OPT_U32(0, "max-stack", struct record_args, max_stack, "N", "frames of a stack at most", 1,
+		65535),
+	OPT_FLAG(0, "off-cpu", struct record_args, off_cpu,
+		 "where threads wait, too: context switches with stacks"),
+	OPT_FLAG(0, "trace", struct record_args, trace,
+		 "a timeline: switches, wake-ups, page faults, live events"),
+	OPT_FLAG(0, "syscalls", struct record_args, syscalls, "with trace: every system call, too"),
+	OPT_FLAG(0, "no-irq", struct record_args, no_irq, "with trace: without interrupts"),
+	OPT_FLAG(0, "context-switches", struct record_args, switches,
+		 "a record at each context switch"),
+	OPT_FLAG(0, "namespaces", struct record_args, namespaces,
+		 "namespaces of what runs already, too"),
+	OPT_FLAG(0, "cgroups", struct record_args, cgroups, "the cgroup of each sample"),
+	OPT_FLAG(0, "data", struct record_args, data, "data addresses, and mappings of data"),
+	OPT_HEAD("Of whom"),
+	OPT_IDS('p', "pid", struct record_args, pids, "PID", "these processes, comma-separated"),
+	OPT_IDS('t', "tid", struct record_args, tids, "TID", "these threads"),
+	OPT_FLAG('a', "all", struct record_args, all, "the whole machine"),
+	OPT_CPUS('C', "cpu", struct record_args, cpus, "CPUS",
+		 "all that runs on these CPUs: 0-3,7"),
+	OPT_STR(0, "cgroup", struct record_args, cgroup, "PATH", "all that runs in this cgroup"),
+	OPT_FLAG('i', "no-inherit", struct record_args, no_inherit,
+		 "not the threads and children that are started"),
+	OPT_HEAD("When"),
+	OPT_DURATION('d', "duration", struct record_args, duration_ns, "TIME", "stop after TIME",
+		     NSEC_PER_MSEC, 1000 * HOUR_NS),
+	OPT_DURATION('D', "delay", struct record_args, delay_ns, "TIME",
+		     "start sampling after TIME", NSEC_PER_MSEC, 1000 * HOUR_NS),
+	OPT_FLAG(0, "overwrite", struct record_args, overwrite,
+		 "keep the newest samples; write them at SIGUSR2 and at the end"),
+	OPT_STR(0, "when", struct record_args, when, "EVENT>N",
+		"with overwrite: write them when EVENT happens more than N times"),
+	OPT_FLAG(0, "snapshot", struct record_args, snapshot,
+		 "with pid: what its flight recorder holds now, and no more"),
+	OPT_HEAD("Output"),
+	OPT_STR('o', "output", struct record_args, out, "FILE",
+		"write to FILE; - is stdout (coati.data)"),
+	OPT_FLAG(0, "no-pack", struct record_args, no_pack,
+		 "do not put the names of functions into the file"),
+	OPT_FLAG('z', "compress", struct record_args, zstd, "compress with zstd"),
+	OPT_U32(0, "compression-level", struct record_args, zstd_level, "N",
+		"how hard: 1 fast to 19 small", 1, 19),
+	OPT_SIZE(0, "max-size", struct record_args, max_bytes, "SIZE",
+		 "stop before the file grows over SIZE", 64 * 1024, UINT64_MAX),
+	OPT_STR(0, "switch-output", struct record_args, switch_on, "WHEN",
+		"a new file each SIZE, TIME or SIGUSR2 (signal)"),
+	OPT_U32(0, "max-files", struct record_args, max_files, "N",
+		"with switch-output: keep the last N files", 1, 100000),
+	OPT_SIZE('m', "ring-size", struct record_args, ring_bytes, "SIZE",
+		 "of the ring of each CPU", 4096, GIB),
+	OPT_TEXTS(0, "fail-if", struct record_args, fail_if, 0, "CONDITION",
+		  "status 1 when it holds: 'lost > 1%', 'sampled < 90%'"),
+	OPT_FLAG('q', "quiet", struct record_args, quiet, "no remarks on stderr"),
+	OPT_FLAG('v', "verbose", struct record_args, verbose,
+		 "what was left out, rings, rounds, the recorder's own work"),
+	OPT_HELP,
+	OPT_END,
+};
+
+static const struct coati_example examples[] = {
+	{ "coati record -- ls -l /", "where a command spends its time" },
+	{ "coati record -a -d 2s", "the machine, for two seconds" },
+	{ "coati record -e page-faults -c 1 -- ls", "every page fault of a command" },
+	{ NULL, NULL },
+};
+
+/* What the table cannot know. NULL when all is well. */
+static const char *find_conflict(const struct record_args *a)
+{
+	bool tasks = a->pids.len || a->tids.len;
+	bool system = a->all || a->cpus || a->cgroup;
+
+	if (a->snapshot)
+		return coati_record_snapshot_conflict(a);
+	if (a->events.len && a->events.v[0].tag == RECORD_FILTER)
+		return "--filter belongs behind the --event (-e) that it filters";
+	if (tasks && system)
+		return "--pid and --tid do not go with --all, --cpu and --cgroup";
+	if (!tasks && !system && !a->command)
+		return "nothing to record: give a command, --pid, --tid, --all, --cpu or --cgroup";
+	if (a->freq && a->period)
+		return "--freq and --count do not go together";
+	if (a->quiet && a->verbose)
+		return "--quiet and --verbose do not go together";
+	if (a->off_cpu && a->overwrite)
+		return "--off-cpu and --overwrite do not go together: who waits is known only "
+		       "from all switches";
+	if (a->trace && a->overwrite)
+		return "--trace and --overwrite do not go together: what a thread does is known "
+		       "only from all switches";
+	if (a->trace && a->switch_on)
+		return "--trace and --switch-output do not go together: a timeline is one file";
+	if (a->syscalls && !a->trace)
+		return "--syscalls needs --trace";
+	if (a->no_irq && !a->trace)
+		return "--no-irq needs --trace";
+	if (a->when && !a->overwrite)
+		return "--when needs --overwrite";
+	if (a->max_files && !a->switch_on)
+		return "--max-files needs --switch-output";
+	if (a->switch_on && a->overwrite)
+		return "--switch-output and --overwrite do not go together";
+	if (a->switch_on && a->out && a->out[0] == '-' && !a->out[1])
+		return "--switch-output needs files, not standard output";
+	if (a->stack_bytes && a->stacks != COATI_STACKS_AUTO && a->stacks != COATI_STACKS_DWARF &&
+	    a->stacks != COATI_STACKS_TABLE)
+		return "--stack-size is for --stacks (-g) table and dwarf";
+	return NULL;
+}
+
+static int run(int argc, char **argv)
+{
+	struct option_line line = { .argc = argc, .argv = argv };
+	struct record_args args = {
+		.events = { .max = 4096 },
+		.pids = { .max = 65536 },
+		.tids = { .max = 65536 },
+		.fail_if = { .max = 256 },
+		.out = coati_record_default,
+	};
+	const char **words = coati_record_words(argc, argv);
+	const char *conflict;
+	int ret;
+
+	args.argc = words ? argc + 2 : 0;
+	args.argv = words;
+	if (coati_command_parse(&coati_command_record, &line, &args, &ret)) {
+		/* The operands were moved to the front; what is behind them is no longer of
+		 * interest. */
+		line.argv[line.argc] = NULL;
+		args.command = line.argc ? line.argv : NULL;
+		conflict = find_conflict(&args);
+		args.off_cpu |= args.trace;
+		coati_talk_quietly(args.quiet);
+		if (conflict)
+			ret = coati_command_misuse(&coati_command_record, "%s", conflict);
+		else if (coati_conditions_check(&coati_command_record, &args.fail_if,
+						RECORD_FIGURES))
+			ret = EXIT_USAGE;
+		else
+			ret = args.snapshot ? coati_record_snapshot(&args)
+					    : coati_record_session(&args);
+	}
+	coati_record_words_free(words);
+	coati_options_fini(opts, &args);
+	return ret;
+}
+
+const struct coati_command coati_command_record = {
+	.name = "record",
+	.summary = "sample and trace a command, processes or the machine into a recording",
+	.usage = "[options] [--] [COMMAND [ARGUMENT...]]",
+	.options = opts,
+	.examples = examples,
+	.flags = COMMAND_RUNS_CHILD,
+	.run = run,
+};

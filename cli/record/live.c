@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/* see record/live.h */
+#include "cli/record/live.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <coati/trace.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/talk.h"
+#include "trace/live-files.h"
+#include "trace/live-flight.h"
+
+#define VARIABLE    "COATI_TRACE"
+#define SUFFIX	    ".live"
+#define FOLDER	    "coati-trace-"
+#define YOUNG_S	    60 /* its recorder may not have locked it yet */
+#define EVERY_NS    (200 * NSEC_PER_MSEC)
+#define ASK_MOST_NS (5 * NSEC_PER_SEC)
+#define FILES_MAX   4096
+#define FILE_BYTES  (UINT64_C(1) << 32) /* of one process */
+
+/* ---- processes that run ---- */
+
+/* One without the library has the kernel's part alone. One that has only just started, or loads it
+ * later, is asked again, and one that records for itself or for somebody else, which may end. */
+static void ask_processes(struct record_live *l, uint64_t now)
+{
+	size_t left = 0;
+
+	if (!l->silent.len || now < l->ask_ns)
+		return;
+	l->ask_ns = now + l->ask_every_ns;
+	if (l->ask_every_ns < ASK_MOST_NS)
+		l->ask_every_ns *= 2;
+	for (size_t i = 0; i < l->silent.len; i++) {
+		struct live_silent s = l->silent.v[i];
+		struct coati_live_ask one, *kept;
+
+		s.r = coati_live_ask(s.pid, &one, &s.err);
+		kept = s.r == 0 ? ARRAY_ADD(&l->asks) : NULL;
+		if (kept)
+			*kept = one;
+		else if (s.r == 0)
+			coati_live_release(&one);
+		else
+			l->silent.v[left++] = s;
+	}
+	l->silent.len = left;
+}
+
+static void ask_first(struct record_live *l)
+{
+	l->asks.max = l->silent.max = FILES_MAX;
+	for (size_t i = 0; i < l->nr_pids; i++) {
+		struct live_silent *s = ARRAY_ADD(&l->silent);
+
+		if (s)
+			*s = (struct live_silent){ .pid = l->pids[i] };
+	}
+	l->ask_every_ns = EVERY_NS;
+	ask_processes(l, now_ns());
+}
+
+static void say_answers(const struct record_live *l)
+{
+	struct coati_error err = { 0 };
+
+	for (size_t i = 0; i < l->silent.len; i++)
+		if (l->silent.v[i].r != -ENOENT && l->silent.v[i].r != -EALREADY)
+			coati_note("no live events: %s", l->silent.v[i].err.text);
+	for (size_t i = 0; i < l->asks.len; i++) {
+		int r = coati_live_answer(&l->asks.v[i], &err);
+
+		if (r == 0)
+			coati_note(
+				"a process that links libcoati-live met no live event meanwhile");
+		else if (r < 0 && r != -ESRCH)
+			coati_note("no live events: %s", err.text);
+	}
+}
+
+static void release_processes(struct record_live *l)
+{
+	for (size_t i = 0; i < l->asks.len; i++)
+		coati_live_release(&l->asks.v[i]);
+	ARRAY_FINI(&l->asks);
+	ARRAY_FINI(&l->silent);
+}
+
+/* ---- the folder ---- */
+
+/* PID-TICKS.live, and PID-TICKS.live.new of a program that was killed at its start. */
+static bool is_of_recorder(const char *name)
+{
+	return strstr(name, SUFFIX) != NULL;
+}
+
+static DIR *open_folder(int at, const char *path)
+{
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
+}
+
+static void empty(DIR *d)
+{
+	const struct dirent *e;
+
+	while ((e = readdir(d)))
+		if (is_of_recorder(e->d_name))
+			unlinkat(dirfd(d), e->d_name, 0);
+}
+
+/* Of a recorder that was killed: ours, not of this moment, and nobody holds its lock. */
+static void clean_one(int base, const char *name)
+{
+	CLEANUP(dir_closep) DIR *d = open_folder(base, name);
+	struct timespec now;
+	struct stat st;
+
+	if (!d || fstat(dirfd(d), &st) < 0 || st.st_uid != geteuid() ||
+	    clock_gettime(CLOCK_REALTIME, &now) < 0 || now.tv_sec - st.st_mtim.tv_sec < YOUNG_S ||
+	    flock(dirfd(d), LOCK_EX | LOCK_NB) < 0)
+		return;
+	empty(d);
+	unlinkat(base, name, AT_REMOVEDIR);
+}
+
+static void clean(const char *base)
+{
+	CLEANUP(dir_closep) DIR *d = open_folder(AT_FDCWD, base);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (!strncmp(e->d_name, FOLDER, strlen(FOLDER)))
+			clean_one(dirfd(d), e->d_name);
+}
+
+/* ---- files ---- */
+
+static bool is_known(const struct record_live *l, const struct stat *st)
+{
+	for (size_t i = 0; i < l->files.len; i++)
+		if (l->files.v[i].ino == st->st_ino && l->files.v[i].dev == st->st_dev)
+			return true;
+	return false;
+}
+
+/* @pid: that it was looked for, or 0. */
+static void take_file(struct record_live *l, int fd, int32_t pid,
+		      const struct coati_flight_info *info)
+{
+	struct live_file *f;
+	struct stat st;
+	int own;
+
+	if (fstat(fd, &st) < 0 || is_known(l, &st))
+		return;
+	own = (uint64_t)st.st_size > FILE_BYTES ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	f = own < 0 ? NULL : ARRAY_ADD(&l->files);
+	if (!f) {
+		l->refused++;
+		if (own >= 0)
+			close(own);
+		return;
+	}
+	*f = (struct live_file){
+		.fd = own, .ino = st.st_ino, .dev = st.st_dev, .next = 1, .pid = pid
+	};
+	/* the generation that is being written; each one starts with a snapshot of what is open */
+	if (l->old && info->generation)
+		f->next = info->generation;
+}
+
+/* In our own folder: of every process of the command. */
+static int take_any(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
+{
+	(void)path;
+	if (info->bytes)
+		take_file(ctx, fd, 0, info);
+	return 0;
+}
+
+struct wanted {
+	struct record_live *live;
+	int32_t pid;
+};
+
+/* What the process itself writes; in a container it has another number. */
+static int take_open(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
+{
+	struct wanted *w = ctx;
+
+	(void)path;
+	take_file(w->live, fd, w->pid, info);
+	return 0;
+}
+
+/* Of the process and its user; what a dead one of the same number left is not. */
+static int take_wanted(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
+{
+	struct wanted *w = ctx;
+
+	(void)path;
+	if (info->bytes && info->pid == (uint32_t)w->pid && info->is_alive)
+		take_file(w->live, fd, w->pid, info);
+	return 0;
+}
+
+static bool is_found(const struct record_live *l, int32_t pid)
+{
+	for (size_t i = 0; i < l->files.len; i++)
+		if (l->files.v[i].pid == pid && !l->files.v[i].ended)
+			return true;
+	return false;
+}
+
+static void look(struct record_live *l)
+{
+	uint32_t user;
+
+	if (l->folder[0])
+		coati_live_files_in(l->folder, take_any, l);
+	for (size_t i = 0; i < l->nr_pids; i++) {
+		struct wanted w = { l, l->pids[i] };
+
+		if (is_found(l, w.pid))
+			continue;
+		coati_live_files_of_process(w.pid, take_open, &w);
+		if (!is_found(l, w.pid) && coati_live_user_of(w.pid, &user) == 0)
+			coati_live_files_of_user(user, take_wanted, &w);
+	}
+}
+
+/* ---- opening and closing ---- */
+
+void coati_record_live_open(struct record_live *l)
+{
+	const char *base = getenv("XDG_RUNTIME_DIR");
+
+	l->files.max = FILES_MAX;
+	l->on = true;
+	l->lock_fd = -1;
+	l->old =
+		/* of programs that record for themselves: what they wrote so far is not ours */
+		true;
+	look(l);
+	l->old = false;
+	ask_first(l);
+	if (!base || base[0] != '/' || strlen(base) > 100 || access(base, W_OK | X_OK) < 0)
+		base = "/dev/shm";
+	clean(base);
+	snprintf(l->folder, sizeof(l->folder), "%s/" FOLDER "XXXXXX", base);
+	if (!mkdtemp(l->folder) || setenv(VARIABLE, l->folder, 1) < 0) {
+		coati_note("no live events of the command: a folder in %s: %m", base);
+		l->folder[0] = '\0';
+		return;
+	}
+	l->lock_fd = open(l->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (l->lock_fd >= 0)
+		flock(l->lock_fd, LOCK_EX | LOCK_NB);
+}
+
+void coati_record_live_close(struct record_live *l)
+{
+	CLEANUP(dir_closep) DIR *d = l->folder[0] ? open_folder(AT_FDCWD, l->folder) : NULL;
+
+	if (d)
+		empty(d);
+	if (l->folder[0] && rmdir(l->folder) < 0)
+		coati_note("%s is left behind: %m", l->folder);
+	if (l->on && l->lock_fd >= 0)
+		close(l->lock_fd);
+	for (size_t i = 0; i < l->files.len; i++)
+		close(l->files.v[i].fd);
+	ARRAY_FINI(&l->files);
+	release_processes(l);
+	if (l->on)
+		unsetenv(VARIABLE);
+	l->on = false;
+	l->folder[0] = '\0';
+}
+
+/* ---- batches ---- */
+
+struct sink {
+	struct coati_capture *cap;
+	struct coati_writer *writer; /* NULL: through the capture */
+};
+
+static int put(struct record_live *l, const struct sink *to, uint32_t pid, const void *bytes,
+	       size_t size)
+{
+	struct coati_batch b = { .kind = COATI_BATCH_TRACE,
+				 .version = 1,
+				 .pid = pid,
+				 .tid = pid,
+				 .time_ns = now_ns(),
+				 .id = COATI_LIVE_ID,
+				 .payload = bytes,
+				 .payload_size = (uint32_t)size };
+
+	if (size > COATI_LIVE_BATCH_MAX)
+		return 0;
+	l->batches++;
+	l->bytes += size;
+	return to->writer ? coati_writer_batch(to->writer, &b) : coati_capture_batch(to->cap, &b);
+}
+
+/* Generations that are complete; at the end all of them. A newer one has begun, and the collector
+ * may still be closing the one before. */
+static int read_file(struct record_live *l, struct live_file *f, const struct sink *to, bool last)
+{
+	struct coati_flight *flight = NULL;
+	struct coati_flight_info info;
+	const void *bytes;
+	uint64_t where, upto;
+	size_t size;
+	int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 3), r, n = 1;
+
+	if (fd < 0)
+		return 0;
+	/* it may not be one yet: it is written when it has its size */
+	if (coati_flight_open_fd(fd, &flight, NULL) < 0)
+		return 0;
+	coati_flight_get_info(flight, &info);
+	upto = last ? UINT64_MAX : info.generation > 2 ? info.generation - 2 : 0;
+	r = 0;
+	if (upto >= f->next) {
+		coati_flight_between(flight, f->next, upto);
+		while (r == 0 && (n = coati_flight_next(flight, &bytes, &size, &where)) > 0)
+			r = put(l, to, info.pid, bytes, size);
+		f->next = upto == UINT64_MAX ? upto : upto + 1;
+	}
+	coati_flight_close(&flight);
+	return r;
+}
+
+static int read_files(struct record_live *l, const struct sink *to, bool last)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < l->files.len; i++)
+		if (l->files.v[i].next != UINT64_MAX)
+			r = read_file(l, &l->files.v[i], to, last);
+	return r;
+}
+
+/* The recorder that wrote it has ended: the process can be asked at once. */
+static void look_for_ends(struct record_live *l)
+{
+	struct coati_flight_info info;
+
+	for (size_t i = 0; i < l->files.len; i++) {
+		struct live_file *f = &l->files.v[i];
+
+		if (f->ended || coati_flight_peek(f->fd, &info) < 0 || info.is_alive)
+			continue;
+		f->ended = true;
+		l->ask_ns = 0;
+		l->ask_every_ns = EVERY_NS;
+	}
+}
+
+int coati_record_live_round(struct record_live *l, struct coati_capture *cap)
+{
+	uint64_t now;
+
+	if (!l->on)
+		return 0;
+	now = now_ns();
+	if (now < l->next_ns)
+		return 0;
+	l->next_ns = now + EVERY_NS;
+	look_for_ends(l);
+	ask_processes(l, now);
+	look(l);
+	return read_files(l, &(struct sink){ .cap = cap }, false);
+}
+
+int coati_record_live_end(struct record_live *l, struct coati_writer *w)
+{
+	if (!l->on)
+		return 0;
+	say_answers(l);
+	look(l);
+	return read_files(l, &(struct sink){ .writer = w }, true);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* see report/assembly.h */
+#include "cli/report/assembly.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/parse.h"
+#include "cli/quality.h"
+
+#define FUNCTION_BYTES_MAX (1u << 20)
+#define PIECES_MAX	   16 /* functions of one name, in several files */
+
+extern char **environ;
+
+/* A piece of code to be shown. */
+struct piece {
+	const char *function;
+	const char *path; /* of the file, as it lies here */
+	uint32_t image;
+	uint64_t start, length;
+	const struct coati_row **rows; /* by address, of all images */
+	size_t nr;
+};
+
+static int start_objdump(const struct piece *p, int *ret_fd, pid_t *ret_pid)
+{
+	char from[64], to[64];
+	char *argv[] = { "objdump", "-d", "--no-show-raw-insn", from, to, "--", NULL, NULL };
+	posix_spawn_file_actions_t actions;
+	int fds[2], r;
+
+	snprintf(from, sizeof(from), "--start-address=0x%llx", (unsigned long long)p->start);
+	snprintf(to, sizeof(to), "--stop-address=0x%llx",
+		 (unsigned long long)(p->start + p->length));
+	argv[6] = (char *)(uintptr_t)p->path;
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	r = -posix_spawnp(ret_pid, "objdump", &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(fds[1]);
+	if (r < 0) {
+		close(fds[0]);
+		return r;
+	}
+	*ret_fd = fds[0];
+	return 0;
+}
+
+/* "    1139:\tpush   %rbp" to the address; false for headings. */
+static bool address_of(const char *line, uint64_t *ret)
+{
+	const char *colon = strchr(line, ':');
+	char hex[24] = "0x";
+	size_t len;
+
+	while (*line == ' ')
+		line++;
+	if (!colon || colon[1] != '\t')
+		return false;
+	len = (size_t)(colon - line);
+	if (!len || len > 16)
+		return false;
+	memcpy(hex + 2, line, len);
+	hex[2 + len] = '\0';
+	return coati_parse_u64(hex, 0, UINT64_MAX, ret) == 0;
+}
+
+#define SHARES_COLUMNS 16 /* two of them, each as wide as here */
+
+static void put_share(struct report *r, uint64_t weight)
+{
+	if (weight)
+		coati_strbuf_printf(&r->out.text, "%5.1f %% ", coati_report_percent(r, weight));
+	else
+		coati_strbuf_adds(&r->out.text, "        ");
+}
+
+static uint32_t image_of(struct report *r, const struct coati_row *row)
+{
+	const struct coati_view_frame *f = coati_view_frame(r->view, row->frame);
+
+	return f ? f->image_id : COATI_IMAGE_NONE;
+}
+
+/* One instruction at [@from, @to): the address of a caller lies inside its call instruction. */
+static void put_instruction(struct report *r, const struct piece *p, uint64_t from, uint64_t to,
+			    const char *line)
+{
+	struct strbuf *s = &r->out.text;
+	uint64_t self = 0, total = 0;
+	size_t low = 0, high = p->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (p->rows[middle]->address < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < p->nr && p->rows[low]->address < to; low++) {
+		if (image_of(r, p->rows[low]) != p->image)
+			continue;
+		self += p->rows[low]->self;
+		total += p->rows[low]->total;
+	}
+	put_share(r, self);
+	put_share(r, total);
+	coati_report_cut(r, s, line, SHARES_COLUMNS);
+	coati_strbuf_addc(s, '\n');
+	if (s->len > 60000)
+		coati_output_flush(&r->out);
+}
+
+/* The lines of objdump; an instruction ends where the next begins. */
+static void put_instructions(struct report *r, const struct piece *p, FILE *in)
+{
+	char line[4096], last[4096];
+	uint64_t address, at = 0;
+	bool any = false;
+
+	while (fgets(line, sizeof(line), in)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!address_of(line, &address))
+			continue;
+		for (char *t = line; *t; t++)
+			*t = *t == '\t' ? ' ' : *t;
+		if (any)
+			put_instruction(r, p, at, address, last);
+		memcpy(last, line, sizeof(last));
+		at = address;
+		any = true;
+	}
+	if (any)
+		put_instruction(r, p, at, p->start + p->length, last);
+}
+
+/* What was shown may be a part of it. */
+static void put_failure(struct strbuf *s, int status)
+{
+	if (WIFSIGNALED(status))
+		coati_strbuf_printf(s, "# objdump was ended by signal %d: there may be more\n",
+				    WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		coati_strbuf_printf(
+			s, "# objdump failed (status %d): is it one for this kind of file?\n",
+			WEXITSTATUS(status));
+}
+
+static void put_piece(struct report *r, const struct piece *p)
+{
+	struct strbuf *s = &r->out.text;
+	int status = 0;
+	pid_t pid = 0;
+	int fd = -1, code = start_objdump(p, &fd, &pid);
+	FILE *in = code == 0 ? fdopen(fd, "r") : NULL;
+
+	if (in) {
+		coati_strbuf_printf(s, "%s%7s %7s   address  ",
+				    coati_output_style(&r->out, STYLE_BOLD), "self", "total");
+		coati_report_fit(s, p->function, 100);
+		coati_strbuf_adds(s, " in ");
+		coati_report_fit(s, p->path, 200);
+		coati_strbuf_printf(s, "%s\n", coati_output_style(&r->out, STYLE_PLAIN));
+		put_instructions(r, p, in);
+		fclose(in);
+	} else {
+		errno = code < 0 ? -code : errno;
+		coati_strbuf_printf(s, "# no instructions: objdump (package binutils): %m\n");
+		if (fd >= 0)
+			close(fd);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	put_failure(s, status);
+}
+
+static const struct coati_name *outer_name(struct report *r, uint32_t frame, uint32_t *ret_image)
+{
+	const struct coati_view_frame *f = coati_view_frame(r->view, frame);
+	const struct coati_profile_location *l =
+		f ? coati_profile_location(r->profile, f->location) : NULL;
+
+	if (!l || !l->nr_names)
+		return NULL;
+	*ret_image = l->image;
+	return &l->names[l->nr_names - 1];
+}
+
+/* The function as it was linked around a row, when it was not shown yet. */
+static bool piece_of(struct report *r, const struct coati_row *row, struct map *shown,
+		     struct piece *p)
+{
+	struct coati_image_info info;
+	const struct coati_name *name;
+	uint32_t image = COATI_IMAGE_NONE;
+	uint64_t seen;
+
+	name = row->frame == UINT32_MAX ? NULL : outer_name(r, row->frame, &image);
+	if (!name || !name->length || name->length > FUNCTION_BYTES_MAX ||
+	    coati_image_info(coati_profile_images(r->profile), image, &info) < 0 || !info.opened)
+		return false;
+	if (coati_map_get(shown, name->start ^ (uint64_t)image << 48, &seen) ||
+	    coati_map_put(shown, name->start ^ (uint64_t)image << 48, 1) < 0)
+		return false;
+	p->image = image;
+	p->function = name->function;
+	p->path = info.opened;
+	p->start = name->start;
+	p->length = name->length;
+	return true;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct coati_row *x = *(const struct coati_row *const *)a;
+	const struct coati_row *y = *(const struct coati_row *const *)b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+void coati_report_assembly(struct report *r, const struct report_rows *chosen,
+			   const struct report_rows *all)
+{
+	CLEANUP(freep)
+	const struct coati_row **sorted = coati_alloc_array(all->nr + 1, sizeof(*sorted));
+	struct piece p = { .rows = sorted, .nr = all->nr };
+	struct map shown;
+	uint32_t pieces = 0;
+
+	if (!sorted)
+		return;
+	for (size_t i = 0; i < all->nr; i++)
+		sorted[i] = &all->v[i];
+	qsort(sorted, all->nr, sizeof(*sorted), by_address);
+	coati_map_init(&shown, 1u << 16);
+	for (size_t i = 0; i < chosen->nr && pieces < PIECES_MAX; i++)
+		if (piece_of(r, &chosen->v[i], &shown, &p)) {
+			put_piece(r, &p);
+			pieces++;
+		}
+	if (!pieces)
+		coati_strbuf_adds(
+			&r->out.text,
+			"# no instructions: the file with this code cannot be read here\n");
+	coati_map_fini(&shown);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* coati report: a recording as an answer. Here: its options and what they exclude. */
+#include "cli/command.h"
+#include "cli/report/args.h"
+#include "cli/report/session.h"
+#include "cli/talk.h"
+
+#define LIMIT	    40
+#define LIMIT_USUAL UINT32_MAX
+
+const char *const coati_report_modes[] = { "auto", "on", "off", "both", NULL };
+
+static const struct option opts[] = {
+	OPT_TEXTS('i', "input", struct report_args, inputs, 0, "FILE",
+		  "this one; - is stdin; again to merge several (the newest here)"),
+	OPT_STR(0, "by", struct report_args, by, "WHAT",
+		"rows: function, line, image, thread, task, region, label:KEY, wait ..."),
+	OPT_CHOICE(0, "mode", struct report_args, mode, coati_report_modes, "MODE",
+		   "time on CPUs, off them, or both (on, where there is any)"),
+	OPT_FLAG(0, "tree", struct report_args, tree,
+		 "top down: who calls whom, from the outermost"),
+	OPT_STR(0, "callers", struct report_args, callers, "FUNCTION", "who calls FUNCTION"),
+	OPT_STR(0, "callees", struct report_args, callees, "FUNCTION", "what FUNCTION calls"),
+	OPT_FLAG(0, "flame", struct report_args, flame, "a flame graph of text"),
+	OPT_STR(0, "source", struct report_args, source, "FUNCTION",
+		"its source and instructions with their weights"),
+	OPT_STR(0, "html", struct report_args, html, "FILE", "a flame graph as one HTML page"),
+	OPT_FLAG(0, "json", struct report_args, json, "as JSON"),
+	OPT_FLAG(0, "csv", struct report_args, csv, "as comma-separated values"),
+	OPT_STR('o', "output", struct report_args, output, "FILE", "write to FILE; - is stdout"),
+	OPT_U32('n', "limit", struct report_args, limit, "N",
+		"rows; 0: all (40; --json and --csv: all)", 0, UINT32_MAX),
+	OPT_STR(0, "min", struct report_args, min, "PERCENT",
+		"rows and branches with at least this share (tables 0, trees 0.5)"),
+	OPT_TEXTS(0, "fail-if", struct report_args, fail_if, 0, "CONDITION",
+		  "status 1 when it holds: 'lost > 1%'"),
+	OPT_FLAG(0, "counts", struct report_args, counts, "count samples instead of their weight"),
+	SOURCE_OPTIONS(struct report_args),
+	OPT_CHOICE(0, "color", struct report_args, color, coati_color_words, "WHEN",
+		   "auto, always or never"),
+	OPT_FLAG('q', "quiet", struct report_args, quiet, "no remarks on stderr"),
+	OPT_FLAG('v', "verbose", struct report_args, verbose, "names in full, all remarks"),
+	OPT_HELP,
+	OPT_END,
+};
+
+static const struct coati_example examples[] = {
+	{ "coati report", "the newest recording here, by function" },
+	{ "coati report --tree --focus parse", "who calls whom, in stacks with parse in them" },
+	{ "coati report --html flame.html", "a flame graph for the browser" },
+	{ NULL, NULL },
+};
+
+/* What the table cannot know. NULL when all is well. */
+static const char *find_conflict(const struct report_args *a)
+{
+	int views = a->tree + a->flame + (a->callers != NULL) + (a->callees != NULL) +
+		    (a->source != NULL) + (a->html != NULL);
+
+	if (views > 1)
+		return "--tree, --callers, --callees, --flame, --source and --html are one view "
+		       "each: choose one";
+	if (a->json && a->csv)
+		return "--json and --csv do not go together";
+	if (a->csv && views)
+		return "--csv is for tables";
+	if (a->json && (a->flame || a->html))
+		return "--json goes with tables, trees and --source";
+	if (a->html && a->output)
+		return "--html names its file itself: --output is not needed";
+	if (views && a->limit != LIMIT_USUAL)
+		return "--limit is for tables; trees have --min";
+	if (a->min && (a->flame || a->html || a->source))
+		return "--min is for tables and trees; --focus and --show-from choose what a "
+		       "flame graph shows";
+	if (a->by && a->source)
+		return "--source shows lines and instructions: --by does not go with it";
+	if (a->quiet && a->verbose)
+		return "--quiet and --verbose do not go together";
+	return coati_source_conflict(&a->of);
+}
+
+static int run(int argc, char **argv)
+{
+	struct report_args a = {
+		.inputs.max = 1024,
+		.fail_if.max = 256,
+		.of.filter.size = sizeof(a.of.filter),
+		.limit = LIMIT_USUAL,
+	};
+	struct option_line line = { .argc = argc, .argv = argv };
+	const char *conflict;
+	int code;
+
+	if (coati_command_parse(&coati_command_report, &line, &a, &code)) {
+		conflict = find_conflict(&a);
+		coati_talk_quietly(a.quiet);
+		if (a.limit == LIMIT_USUAL)
+			a.limit = a.json || a.csv ? 0 : LIMIT;
+		if (coati_input_add_operands(&a.inputs, &line) < 0) {
+			coati_say("out of memory, or more than 1024 recordings");
+			code = EXIT_FAILED;
+		} else {
+			code = conflict
+				       ? coati_command_misuse(&coati_command_report, "%s", conflict)
+				       : coati_report_session(&a);
+		}
+	}
+	coati_options_fini(opts, &a);
+	return code;
+}
+
+const struct coati_command coati_command_report = {
+	.name = "report",
+	.summary = "the profile of a recording in the terminal",
+	.usage = "[options] [FILE...]",
+	.options = opts,
+	.examples = examples,
+	.run = run,
+};
