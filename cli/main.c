@@ -52,20 +52,25 @@ const char *coati_command_guess(const char *name)
 
 static void overview(struct strbuf *out)
 {
+	/* as one meets them: all but those that are hidden */
+	static const char *const order[] = {
+		"record", "report", "trace", "why",	"diff",	  "stat",
+		"list",	  "export", "dump",  "autopsy", "doctor",
+	};
 	const struct coati_command *cmd;
 
 	coati_strbuf_adds(out, "usage: coati <verb> [options] [-- command args]\n"
-			       "what programs and the kernel do, measured\n\n");
-	for (uint32_t i = 0; (cmd = coati_command_at(i)); i++) {
-		if (!(cmd->flags & COMMAND_HIDDEN))
-			coati_strbuf_printf(out, "  %-12s%s\n", cmd->name, cmd->summary);
+			       "profile and trace programs and the Linux kernel\n\n");
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		cmd = coati_command_find(order[i]);
+		coati_strbuf_printf(out, "  %-12s%s\n", cmd->name, cmd->summary);
 	}
 	coati_strbuf_adds(out, "  help        this page, or the help of a verb: coati help stat\n"
 			       "\n"
 			       "Start with:\n"
-			       "  coati doctor           what this machine allows\n"
-			       "  coati stat -- ls /     what a program costs\n"
-			       "  coati list             what can be counted\n"
+			       "  coati record -- ls -lR /usr    sample a program\n"
+			       "  coati report                   show where its time went\n"
+			       "  coati doctor                   check what this machine allows\n"
 			       "coati --version says what this build has. More: man coati\n");
 }
 
@@ -96,13 +101,38 @@ static int show_version(void)
 	return coati_output_end(&out);
 }
 
+/* Verbs of perf, and what does the same here. */
+static const char *same_as(const char *verb)
+{
+	static const struct {
+		const char *verb, *here;
+	} others[] = {
+		{ "annotate", "coati report --source FUNCTION" },
+		{ "buildid-list", "coati dump --stats" },
+		{ "evlist", "coati dump --stats" },
+		{ "lock", "coati record --off-cpu, then coati report --by wait" },
+		{ "probe", "coati record -e uprobe:FILE:FUNCTION or kprobe:FUNCTION" },
+		{ "sched", "coati record --trace, then coati trace" },
+		{ "script", "coati dump" },
+		{ "timechart", "coati record --trace, then coati export -f perfetto" },
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcmp(verb, others[i].verb))
+			return others[i].here;
+	return NULL;
+}
+
 static int refuse_verb(const char *name)
 {
 	const char *guess = name[0] == '-' ? NULL : coati_command_guess(name);
 	char quoted[96];
 
 	coati_quote(name, quoted, sizeof(quoted));
-	if (guess)
+	if (same_as(name))
+		coati_say("unknown verb %s; use %s (man 7 coati-perf has more)", quoted,
+			  same_as(name));
+	else if (guess)
 		coati_say("unknown verb %s; did you mean coati %s?", quoted, guess);
 	else
 		coati_say("unknown %s %s (coati help shows the verbs)",

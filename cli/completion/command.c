@@ -92,12 +92,12 @@ static void bash_verb(const struct coati_command *cmd, struct strbuf *out)
 {
 	coati_strbuf_printf(out, "\t%s)\n\t\tcase $prev in\n", cmd->name);
 	for (const struct option *o = cmd->options; o->kind; o++) {
-		if (o->kind != OPTION_HEAD)
+		if (coati_option_is_shown(o))
 			bash_value(o, out);
 	}
 	coati_strbuf_adds(out, "\t\tesac\n\t\topts=\"");
 	for (const struct option *o = cmd->options; o->kind; o++) {
-		if (o->kind == OPTION_HEAD)
+		if (!coati_option_is_shown(o))
 			continue;
 		coati_strbuf_printf(out, "--%s ", o->name);
 		if (o->flags & OPTION_NEGATABLE)
@@ -204,7 +204,7 @@ static void zsh_verb(const struct coati_command *cmd, struct strbuf *out)
 {
 	coati_strbuf_printf(out, "\t\t%s)\n\t\t\t_arguments -s -S \\\n", cmd->name);
 	for (const struct option *o = cmd->options; o->kind; o++) {
-		if (o->kind != OPTION_HEAD)
+		if (coati_option_is_shown(o))
 			zsh_option(o, out);
 	}
 	if (cmd->flags & COMMAND_RUNS_CHILD)
@@ -303,7 +303,7 @@ static void write_fish(struct strbuf *out)
 		add_escaped(out, cmd->summary, "\\");
 		coati_strbuf_adds(out, "'\n");
 		for (const struct option *o = cmd->options; o->kind; o++) {
-			if (o->kind != OPTION_HEAD)
+			if (coati_option_is_shown(o))
 				fish_option(cmd, o, out);
 		}
 		if (strstr(cmd->usage, "GLOB"))

@@ -18,6 +18,7 @@ struct record_args {
 	struct option_texts events;
 	uint64_t freq, period;
 	int stacks;
+	const char *call_graph; /* perf's --call-graph, or NULL */
 	uint64_t stack_bytes;
 	uint32_t max_stack;
 	struct option_ids pids, tids;

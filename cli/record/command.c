@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* coati record: samples and traces into a recording. Here: its options and what they exclude. */
+#include <string.h>
+
 #include <coati/capture.h>
 
 #include "base/clock.h"
+#include "base/parse.h"
 #include "cli/command.h"
 #include "cli/record/announce.h"
 #include "cli/record/args.h"
@@ -25,8 +28,8 @@ static const struct option opts[] = {
 		 1000000),
 	OPT_U64('c', "count", struct record_args, period, "N", "a sample every N events instead", 1,
 		INT64_MAX),
-	OPT_CHOICE('g', "stacks", struct record_args, stacks, coati_record_stacks, "MODE",
-		   "call stacks: auto, none, fp, table, dwarf or lbr"),
+	OPT_CHOICE_MAYBE('g', "stacks", struct record_args, stacks, coati_record_stacks, "[MODE]",
+			 "call stacks: auto, none, fp, table, dwarf or lbr"),
 	OPT_SIZE(0, "stack-size", struct record_args, stack_bytes, "SIZE",
 		 "with table, dwarf: bytes of stack to copy", 8, 65536),
 	OPT_U32(0, "max-stack", struct record_args, max_stack, "N", "frames of a stack at most", 1,
@@ -85,6 +88,16 @@ static const struct option opts[] = {
 	OPT_FLAG('v', "verbose", struct record_args, verbose,
 		 "what was left out, rings, rounds, the recorder's own work"),
 	OPT_HELP,
+	/* as perf spells it */
+	OPT_HIDDEN_STR("call-graph", struct record_args, call_graph, "MODE[,SIZE]"),
+	OPT_FOREIGN("realtime", "run coati record under chrt -f PRIO"),
+	OPT_FOREIGN("mmap-pages", "--ring-size (-m) SIZE takes bytes: 512k, 4M"),
+	OPT_FOREIGN("timestamp", "every sample has its time"),
+	OPT_FOREIGN("no-buildid-cache",
+		    "recordings carry their symbols; --no-pack leaves them out"),
+	OPT_FOREIGN("switch-events", "use --context-switches, or --off-cpu for stacks as well"),
+	OPT_FOREIGN("all-user", "put :u behind the event: -e cpu-clock:u"),
+	OPT_FOREIGN("all-kernel", "put :k behind the event: -e cpu-clock:k"),
 	OPT_END,
 };
 
@@ -94,6 +107,25 @@ static const struct coati_example examples[] = {
 	{ "coati record -e page-faults -c 1 -- ls", "every page fault of a command" },
 	{ NULL, NULL },
 };
+
+/* perf's --call-graph MODE[,SIZE] as --stacks and --stack-size. NULL when all is well. */
+static const char *take_call_graph(struct record_args *a)
+{
+	const char *text = a->call_graph;
+	size_t len = text ? strcspn(text, ",") : 0;
+
+	if (!text)
+		return NULL;
+	for (int i = 0; coati_record_stacks[i]; i++) {
+		if (strncmp(coati_record_stacks[i], text, len) || coati_record_stacks[i][len])
+			continue;
+		a->stacks = i;
+		if (text[len] && coati_parse_size(text + len + 1, 8, 65536, &a->stack_bytes) < 0)
+			return "--call-graph MODE,SIZE: SIZE is 8 to 65536 bytes of stack";
+		return NULL;
+	}
+	return "--call-graph MODE: MODE is one of auto, none, fp, table, dwarf and lbr";
+}
 
 /* What the table cannot know. NULL when all is well. */
 static const char *find_conflict(const struct record_args *a)
@@ -160,7 +192,9 @@ static int run(int argc, char **argv)
 		 * interest. */
 		line.argv[line.argc] = NULL;
 		args.command = line.argc ? line.argv : NULL;
-		conflict = find_conflict(&args);
+		conflict = take_call_graph(&args);
+		if (!conflict)
+			conflict = find_conflict(&args);
 		args.off_cpu |= args.trace;
 		coati_talk_quietly(args.quiet);
 		if (conflict)

@@ -32,6 +32,7 @@ struct report_args {
 	struct source_args of;
 	int mode; /* enum report_mode */
 	bool counts;
+	bool children;		     /* rows by total */
 	struct option_texts fail_if; /* conditions on the data quality */
 	int color;
 	bool quiet, verbose;

@@ -41,6 +41,19 @@ static const struct option opts[] = {
 	OPT_FLAG('q', "quiet", struct report_args, quiet, "no remarks on stderr"),
 	OPT_FLAG('v', "verbose", struct report_args, verbose, "names in full, all remarks"),
 	OPT_HELP,
+	/* as perf spells it */
+	OPT_HIDDEN_SWITCH("children", struct report_args, children),
+	OPT_HIDDEN_STR("sort", struct report_args, by, "WHAT"),
+	OPT_FOREIGN("stdio", "text is the default"),
+	OPT_FOREIGN("tui", "there is no browser in the terminal; --html FILE makes a page"),
+	OPT_FOREIGN("gtk", "--html FILE makes a page"),
+	OPT_FOREIGN("call-graph",
+		    "--tree shows who calls whom; --callers FUNCTION, --callees FUNCTION"),
+	OPT_FOREIGN("comms", "use --thread (-t) LIST"),
+	OPT_FOREIGN("dsos", "use --image NAME"),
+	OPT_FOREIGN("symbols", "use --function NAME"),
+	OPT_FOREIGN("percent-limit", "use --min PERCENT"),
+	OPT_FOREIGN("inline", "inlined functions are shown; --no-inline leaves them out"),
 	OPT_END,
 };
 
@@ -73,6 +86,8 @@ static const char *find_conflict(const struct report_args *a)
 	if (a->min && (a->flame || a->html || a->source))
 		return "--min is for tables and trees; --focus and --show-from choose what a "
 		       "flame graph shows";
+	if (views && a->children)
+		return "--children is for tables";
 	if (a->by && a->source)
 		return "--source shows lines and instructions: --by does not go with it";
 	if (a->quiet && a->verbose)

@@ -297,7 +297,12 @@ static struct coati_row *heavy_rows(const struct report *r, const struct coati_r
 
 int coati_report_table(struct report *r)
 {
-	struct coati_rows_query q = { .size = sizeof(q), .by = r->by, .label = r->label };
+	struct coati_rows_query q = {
+		.size = sizeof(q),
+		.by = r->by,
+		.label = r->label,
+		.flags = r->args->children ? COATI_ROWS_BY_TOTAL : 0,
+	};
 	const struct coati_row *all = NULL;
 	struct coati_error err = { 0 };
 	size_t nr = 0;

@@ -523,10 +523,13 @@ COATI_API int coati_by_parse(const char *text, enum coati_by *ret_by, const char
 			     struct coati_error *err);
 COATI_API const char *coati_by_name(enum coati_by by);
 
+/* Sort by total, then self, instead of self, then total. */
+#define COATI_ROWS_BY_TOTAL (UINT32_C(1) << 0)
+
 struct coati_rows_query {
 	uint64_t size;
 	enum coati_by by;
-	uint32_t reserved;
+	uint32_t flags;	   /* COATI_ROWS_* */
 	const char *label; /* BY_LABEL: the key */
 	/* only frames of this function count: its lines, its addresses. As in a filter. NULL:
 	 * all */

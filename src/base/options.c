@@ -143,8 +143,9 @@ static int refuse_value(struct walk *w, const struct option *o, const char *got)
 	option_wish(o, &wish);
 	option_label(o, label, sizeof(label));
 	if (got)
-		r = coati_fail(w->err, -EINVAL, "%s wants %s, not %s", label, wish.text,
-			       coati_quote(got, quoted, sizeof(quoted)));
+		r = coati_fail(w->err, -EINVAL, "%s wants %s, not %s%s", label, wish.text,
+			       coati_quote(got, quoted, sizeof(quoted)),
+			       o->flags & OPTION_MAYBE ? "; put -- in front of a command" : "");
 	else
 		r = coati_fail(w->err, -EINVAL, "%s needs a value: %s", label, wish.text);
 	coati_strbuf_fini(&wish);
@@ -267,6 +268,11 @@ static bool is_option(const struct option *o)
 	return o->kind != OPTION_HEAD;
 }
 
+bool coati_option_is_shown(const struct option *o)
+{
+	return is_option(o) && !(o->flags & OPTION_HIDDEN);
+}
+
 static const struct option *find_name(const struct option *table, const char *name, size_t len)
 {
 	for (const struct option *o = table; o->kind; o++) {
@@ -292,7 +298,7 @@ static const char *guess_name(const struct option *table, const char *name)
 	size_t len = strlen(name);
 
 	for (const struct option *o = table; o->kind; o++) {
-		if (!is_option(o))
+		if (!coati_option_is_shown(o))
 			continue;
 		if (len >= 2 && !strncmp(o->name, name, len))
 			return o->name;
@@ -322,7 +328,11 @@ static int refuse_name(struct walk *w, const char *name, size_t len)
 /* The next word as the value of @o. */
 static int take_value(struct walk *w, const struct option *o)
 {
-	if (w->at >= w->line->argc)
+	const char *next = w->at < w->line->argc ? w->line->argv[w->at] : NULL;
+
+	if (o->flags & OPTION_MAYBE && (!next || next[0] == '-'))
+		return set_value(w, o, o->choices[0]);
+	if (!next)
 		return refuse_value(w, o, NULL);
 	return set_value(w, o, w->line->argv[w->at++]);
 }
@@ -342,6 +352,8 @@ static int walk_long(struct walk *w, const char *word)
 	}
 	if (!o)
 		return refuse_name(w, word, len);
+	if (o->kind == OPTION_FOREIGN)
+		return coati_fail(w->err, -EINVAL, "unknown option --%s: %s", o->name, o->help);
 	if (o->arg)
 		return word[len] ? set_value(w, o, word + len + 1) : take_value(w, o);
 	if (word[len])
@@ -439,7 +451,7 @@ void coati_options_help(const struct option *table, struct strbuf *out)
 	for (const struct option *o = table; o->kind; o++) {
 		if (o->kind == OPTION_HEAD)
 			coati_strbuf_printf(out, "%s:\n", o->name);
-		else
+		else if (coati_option_is_shown(o))
 			help_line(o, out);
 	}
 }

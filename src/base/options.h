@@ -42,6 +42,7 @@ enum option_kind {
 	OPTION_DURATION, /* uint64_t nanoseconds */
 	OPTION_RATE,	 /* uint64_t per second */
 	OPTION_CHOICE,	 /* int, index of the word in choices */
+	OPTION_FOREIGN,	 /* of another tool: refused, help says what to use instead */
 };
 
 /* Texts in the order of the command line. Options that share one list are told apart by their tag.
@@ -61,6 +62,11 @@ struct option_ids {
 };
 
 #define OPTION_NEGATABLE (UINT32_C(1) << 0) /* --no-NAME sets the flag to false */
+/* A second spelling, as another tool has it: neither help nor completion shows it. */
+#define OPTION_HIDDEN (UINT32_C(1) << 1)
+/* The value may be missing: at the end, and in front of another option or --, the first choice
+ * counts. */
+#define OPTION_MAYBE (UINT32_C(1) << 2)
 
 struct option {
 	enum option_kind kind;
@@ -102,6 +108,11 @@ struct option {
 		.kind = OPTION_FLAG, .letter = (l), .name = (n), .help = (h),       \
 		.offset = OPTION_AT_(type, member, bool), .flags = OPTION_NEGATABLE \
 	}
+#define OPT_HIDDEN_SWITCH(n, type, member)                                                  \
+	{                                                                                   \
+		.kind = OPTION_FLAG, .name = (n), .offset = OPTION_AT_(type, member, bool), \
+		.flags = OPTION_NEGATABLE | OPTION_HIDDEN                                   \
+	}
 #define OPT_STR(l, n, type, member, a, h) \
 	OPTION_RANGED_(OPTION_STR, l, n, type, member, const char *, a, h, 0, 0)
 #define OPT_CPUS(l, n, type, member, a, h) \
@@ -130,6 +141,21 @@ struct option {
 		.kind = OPTION_CHOICE, .letter = (l), .name = (n), .arg = (a), .help = (h), \
 		.offset = OPTION_AT_(type, member, int), .choices = (words)                 \
 	}
+#define OPT_CHOICE_MAYBE(l, n, type, member, words, a, h)                                          \
+	{                                                                                          \
+		.kind = OPTION_CHOICE, .letter = (l), .name = (n), .arg = (a), .help = (h),        \
+		.offset = OPTION_AT_(type, member, int), .choices = (words), .flags = OPTION_MAYBE \
+	}
+#define OPT_HIDDEN_STR(n, type, member, a)                                           \
+	{                                                                            \
+		.kind = OPTION_STR, .name = (n), .arg = (a), .flags = OPTION_HIDDEN, \
+		.offset = OPTION_AT_(type, member, const char *)                     \
+	}
+/* What to use instead, a sentence: "use --mode off". */
+#define OPT_FOREIGN(n, h)                                                                \
+	{                                                                                \
+		.kind = OPTION_FOREIGN, .name = (n), .help = (h), .flags = OPTION_HIDDEN \
+	}
 #define OPT_HELP                                                                                 \
 	{                                                                                        \
 		.kind = OPTION_ASK_HELP, .letter = 'h', .name = "help", .help = "show this help" \
@@ -155,6 +181,8 @@ int coati_options_parse(const struct option *table, struct option_line *line, vo
 /* Free the lists that @args has for @table. */
 void coati_options_fini(const struct option *table, void *args);
 
+/* Is it for people to see: neither a heading nor a spelling of another tool? */
+bool coati_option_is_shown(const struct option *o);
 /* The options as lines of help. */
 void coati_options_help(const struct option *table, struct strbuf *out);
 

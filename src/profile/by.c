@@ -16,6 +16,15 @@ static const char *const names[COATI_BY_COUNT] = {
 	[COATI_BY_TIME] = "time",	  [COATI_BY_WAIT] = "wait",
 };
 
+/* What perf calls them. */
+static const struct {
+	const char *name;
+	enum coati_by by;
+} others[] = {
+	{ "dso", COATI_BY_IMAGE },    { "symbol", COATI_BY_FUNCTION }, { "sym", COATI_BY_FUNCTION },
+	{ "srcline", COATI_BY_LINE }, { "pid", COATI_BY_PROCESS },     { "tid", COATI_BY_THREAD },
+};
+
 const char *coati_by_name(enum coati_by by)
 {
 	return by < COATI_BY_COUNT ? names[by] : NULL;
@@ -36,6 +45,17 @@ int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_lab
 		*ret_label = text;
 		return 0;
 	}
+	if (strchr(text, ','))
+		return coati_fail(err, -EINVAL,
+				  "by \"%s\": one table at a time; choose a row of it with "
+				  "--image, --thread or --function for the next",
+				  text);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcmp(text, others[i].name)) {
+			*ret_by = others[i].by;
+			*ret_label = NULL;
+			return 0;
+		}
 	for (unsigned int i = 0; i < COATI_BY_COUNT; i++) {
 		if (i != COATI_BY_LABEL && !strcmp(text, names[i])) {
 			*ret_by = (enum coati_by)i;

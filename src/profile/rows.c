@@ -34,6 +34,15 @@ static int by_self(const void *a, const void *b)
 	return r;
 }
 
+static int by_total(const void *a, const void *b)
+{
+	const struct coati_row *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	return by_self(a, b);
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct coati_row *x = a, *y = b;
@@ -362,7 +371,10 @@ int coati_view_rows(struct coati_view *v, const struct coati_rows_query *query,
 	r = q.by <= COATI_BY_IMAGE ? rows_of_frames(v, &q, &t) : rows_of_entries(v, &q, &t);
 	if (r < 0)
 		return coati_fail(err, r, "%m");
-	qsort(t.rows, t.nr, sizeof(*t.rows), q.by == COATI_BY_TIME ? by_time : by_self);
+	qsort(t.rows, t.nr, sizeof(*t.rows),
+	      q.by == COATI_BY_TIME	      ? by_time
+	      : q.flags & COATI_ROWS_BY_TOTAL ? by_total
+					      : by_self);
 	*ret = t.rows;
 	*ret_nr = t.nr;
 	return 0;
