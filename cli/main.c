@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/talk.h"
+#include "cli/version.h"
 
 /* Sorted by name. */
 static const struct coati_command *const commands[] = {
@@ -72,33 +73,6 @@ static void overview(struct strbuf *out)
 			       "  coati report                   show where its time went\n"
 			       "  coati doctor                   check what this machine allows\n"
 			       "coati --version says what this build has. More: man coati\n");
-}
-
-static void add_features(struct strbuf *out, const char *title, int wanted)
-{
-	const char *name;
-	int built;
-	bool any = false;
-
-	for (unsigned int i = 0; (name = coati_feature(i, &built)); i++) {
-		if (!!built != wanted)
-			continue;
-		coati_strbuf_printf(out, "%s%s", any ? " " : title, name);
-		any = true;
-	}
-	if (any)
-		coati_strbuf_addc(out, '\n');
-}
-
-static int show_version(void)
-{
-	struct output out;
-
-	coati_output_init(&out, COLOR_NEVER);
-	coati_strbuf_printf(&out.text, "coati %s\n", coati_version());
-	add_features(&out.text, "built with: ", 1);
-	add_features(&out.text, "built without: ", 0);
-	return coati_output_end(&out);
 }
 
 /* Verbs of perf, and what does the same here. */
@@ -189,7 +163,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (is_one_of(argv[1], "--version", "-V", "version"))
-		return show_version();
+		return coati_show_version();
 	if (is_one_of(argv[1], "--help", "-h", "help"))
 		return show_help(argc - 2, argv + 2);
 	cmd = coati_command_find(argv[1]);

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/search.h"
 
 #define THREADS_MAX (1u << 20)
 #define LINE_MAX_   (1u << 16)
@@ -331,17 +332,7 @@ void coati_autopsy_fini(struct autopsy *a)
 /* The first whose thread (or id) is not below @key. */
 static uint32_t find_open(const struct autopsy_open *o, uint64_t key, bool tasks)
 {
-	uint32_t low = 0, high = o->len;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if ((tasks ? o->v[mid].id : o->v[mid].tid) < key)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return SEARCH(mid, 0, o->len, (tasks ? o->v[mid].id : o->v[mid].tid) < key);
 }
 
 const struct coati_trace_open *coati_autopsy_regions(const struct autopsy *a, uint32_t tid,

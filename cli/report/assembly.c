@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/parse.h"
+#include "base/search.h"
 #include "cli/quality.h"
 
 #define FUNCTION_BYTES_MAX (1u << 20)
@@ -101,16 +102,8 @@ static void put_instruction(struct report *r, const struct piece *p, uint64_t fr
 {
 	struct strbuf *s = &r->out.text;
 	uint64_t self = 0, total = 0;
-	size_t low = 0, high = p->nr;
+	size_t low = SEARCH(middle, 0, p->nr, p->rows[middle]->address < from);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (p->rows[middle]->address < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < p->nr && p->rows[low]->address < to; low++) {
 		if (image_of(r, p->rows[low]) != p->image)
 			continue;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include "base/search.h"
 
 /* For qsort(). */
 static inline int double_compare(const void *a, const void *b)
@@ -15,15 +16,5 @@ static inline int double_compare(const void *a, const void *b)
 /* How many of the sorted values are below @value. */
 static inline size_t double_below(const double *sorted, size_t nr, double value)
 {
-	size_t low = 0, high = nr;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (sorted[mid] < value)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return SEARCH(mid, 0, nr, sorted[mid] < value);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 #define BLOCK	   128u /* pieces */
 #define FILL	   96u	/* of a block that is made from others */
@@ -39,14 +40,7 @@ static struct place place_of(const struct ranges_now *n, uint64_t addr)
 	size_t low = 0, high = n->nr;
 	uint32_t a = 0, b;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (n->v[mid]->v[n->v[mid]->nr - 1].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = SEARCH(mid, low, high, n->v[mid]->v[n->v[mid]->nr - 1].end <= addr);
 	if (low == n->nr)
 		return (struct place){ .block = low };
 	for (b = n->v[low]->nr; a < b;) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 #define DELTA_MIN 64 /* ranges behind a checkpoint that are looked through one by one */
 #define LATE_MIN  64 /* late ones, likewise */
@@ -46,14 +47,7 @@ static size_t count_until(const struct range_list *log, uint64_t time)
 
 	if (!high || log->v[high - 1].time <= time)
 		return high;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (log->v[mid].time <= time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = SEARCH(mid, low, high, log->v[mid].time <= time);
 	return low;
 }
 
@@ -181,16 +175,8 @@ static int paint_over(const struct ranges *s, size_t from, size_t to,
 /* The last checkpoint that holds nothing behind @pos; the empty one where there is none. */
 static struct range_checkpoint checkpoint_before(const struct ranges *s, size_t pos)
 {
-	size_t low = 0, high = s->checkpoints.len;
+	size_t low = SEARCH(mid, 0, s->checkpoints.len, s->checkpoints.v[mid].pos <= pos);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->checkpoints.v[mid].pos <= pos)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low ? s->checkpoints.v[low - 1] : (struct range_checkpoint){ 0 };
 }
 
@@ -252,16 +238,8 @@ static bool holds(const struct range *m, uint64_t addr)
 static const struct range *find_in_checkpoint(const struct range_checkpoint *c, uint64_t addr,
 					      struct range *range)
 {
-	size_t low = 0, high = c->nr;
+	size_t low = SEARCH(mid, 0, c->nr, c->v[mid].end <= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->v[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (low && c->v[low - 1].end > range->start)
 		range->start = c->v[low - 1].end;
 	if (low == c->nr)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 #define ENC_ABSPTR   0x00
 #define ENC_UDATA2   0x02
@@ -307,17 +308,8 @@ static uint64_t pair_value(const struct fdes *f, size_t i, size_t which)
 /* How many functions begin at or before @vaddr, by the search table or by the sorted ranges. */
 static size_t count_until(const struct fdes *f, uint64_t vaddr)
 {
-	size_t low = 0, high = f->table ? f->nr_pairs : f->nr_sorted;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if ((f->table ? pair_value(f, mid, 0) : f->sorted[mid].start) <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return SEARCH(mid, 0, f->table ? f->nr_pairs : f->nr_sorted,
+		      (f->table ? pair_value(f, mid, 0) : f->sorted[mid].start) <= vaddr);
 }
 
 static bool find_in_table(struct fdes *f, uint64_t vaddr, struct fde_range *ret)

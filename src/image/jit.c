@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "image/image.h"
 
 void coati_jit_init(struct jit *j)
@@ -106,15 +107,7 @@ const struct jit_line *coati_jit_line(const struct jit *j, const struct jit_func
 				      uint64_t addr)
 {
 	const struct jit_line *v = j->lines.v ? j->lines.v + f->first_line : NULL;
-	size_t low = 0, high = f->nr_lines;
+	size_t low = SEARCH(mid, 0, f->nr_lines, v[mid].addr <= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (v[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low ? &v[low - 1] : NULL;
 }

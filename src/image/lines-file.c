@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/search.h"
 #include "image/inflate.h"
 #include "image/lines-dwarf.h"
 
@@ -267,16 +268,8 @@ void coati_dwarf_close(struct dwarf_file *f)
 
 const struct dwarf_unit *coati_dwarf_unit_at(const struct dwarf_file *f, uint64_t offset)
 {
-	size_t lo = 0, hi = f->nr_units;
+	size_t lo = SEARCH(mid, 0, f->nr_units, offset >= f->units[mid].end);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (offset >= f->units[mid].end)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (lo == f->nr_units || offset < f->units[lo].first || !f->units[lo].version)
 		return NULL;
 	return &f->units[lo];
@@ -284,17 +277,11 @@ const struct dwarf_unit *coati_dwarf_unit_at(const struct dwarf_file *f, uint64_
 
 const struct dwarf_unit *coati_dwarf_unit_from(const struct dwarf_file *f, uint64_t start)
 {
-	for (size_t lo = 0, hi = f->nr_units; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
+	size_t i = SEARCH(k, 0, f->nr_units, f->units[k].start < start);
 
-		if (f->units[mid].start == start)
-			return f->units[mid].version ? &f->units[mid] : NULL;
-		if (f->units[mid].start < start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
+	if (i == f->nr_units || f->units[i].start != start || !f->units[i].version)
+		return NULL;
+	return &f->units[i];
 }
 
 const char *coati_dwarf_string(const struct dwarf_file *f, enum dwarf_section section,

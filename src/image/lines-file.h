@@ -15,6 +15,7 @@
 
 #include "base/cursor.h"
 #include "base/elf.h"
+#include "base/search.h"
 #include "image/copy.h"
 #include "image/lines-abbrev.h"
 
@@ -138,15 +139,5 @@ static inline uint64_t cursor_length(struct cursor *c, uint8_t *ret_offset_size)
 /* The first of the sorted @vaddrs that is not below @address. */
 static inline size_t first_at_or_above(const uint64_t *vaddrs, size_t nr, uint64_t address)
 {
-	size_t low = 0, high = nr;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (vaddrs[mid] < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return SEARCH(mid, 0, nr, vaddrs[mid] < address);
 }

@@ -183,8 +183,9 @@ static int read_numbers(struct line_program *p, struct cursor *c, struct cursor 
 	p->code = *c;
 	c = ret_tables;
 	p->min_length = cursor_u8(c);
-	p->max_ops = p->version >= 4 ? cursor_u8(c) : 1;
-	cursor_skip(c, 1); /* whether rows begin as statements */
+	if (p->version >= 4)
+		cursor_skip(c, 1); /* instructions side by side: of machines that we do not read */
+	cursor_skip(c, 1);	   /* whether rows begin as statements */
 	p->line_base = (int8_t)cursor_u8(c);
 	p->line_range = cursor_u8(c);
 	p->opcode_base = cursor_u8(c);

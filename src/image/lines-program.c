@@ -15,7 +15,7 @@ struct machine {
 	size_t nr;
 	struct line_row *rows;
 	/* registers */
-	uint64_t address, op_index, file, line, column;
+	uint64_t address, file, line, column;
 	/* the row that the next one ends, and the first address that is not below it */
 	bool has_last, is_dropped;
 	uint64_t last_address;
@@ -26,7 +26,6 @@ struct machine {
 static void reset(struct machine *m)
 {
 	m->address = 0;
-	m->op_index = 0;
 	m->file = 1;
 	m->line = 1;
 	m->column = 0;
@@ -53,14 +52,7 @@ static inline void emit(struct machine *m)
 
 static inline void advance(struct machine *m, uint64_t by)
 {
-	const struct line_program *p = m->p;
-
-	if (p->max_ops <= 1) {
-		m->address += by * p->min_length;
-		return;
-	}
-	m->address += p->min_length * ((m->op_index + by) / p->max_ops);
-	m->op_index = (m->op_index + by) % p->max_ops;
+	m->address += by * m->p->min_length;
 }
 
 /* One more file, by an opcode that is older than most programs. */
@@ -98,7 +90,6 @@ static int run_extended(struct machine *m, struct cursor *c)
 		reset(m);
 	} else if (op == DW_LNE_set_address) {
 		m->address = cursor_sized(&body, (unsigned int)(size - 1));
-		m->op_index = 0;
 	} else if (op == DW_LNE_define_file) {
 		return define_file(m->p, &body);
 	}
@@ -132,7 +123,6 @@ static int run_standard(struct machine *m, uint8_t op, struct cursor *c)
 		return 0;
 	case DW_LNS_fixed_advance_pc:
 		m->address += cursor_u16(c);
-		m->op_index = 0;
 		return 0;
 	default: /* of no weight here, or not known: its operands are numbers */
 		for (unsigned int i = 0; i < p->opcode_lengths[op - 1]; i++)

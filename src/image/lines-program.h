@@ -29,7 +29,7 @@ struct line_program {
 	const struct scope *scope;
 	uint16_t version;
 	uint8_t address_size, offset_size;
-	uint8_t min_length, max_ops, line_range, opcode_base;
+	uint8_t min_length, line_range, opcode_base;
 	int8_t line_base;
 	const uint8_t *opcode_lengths;
 	const char **dirs;

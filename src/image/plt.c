@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 #define RELA_BYTES_MAX ((size_t)256 << 20)
 
@@ -254,16 +255,8 @@ bool coati_plt_find(const struct plt *p, uint64_t vaddr, struct plt_stub *ret_st
 		    struct plt_slot *ret_slot)
 {
 	struct plt_slot key, *slot;
-	size_t low = 0, high = p->stubs.len;
+	size_t low = SEARCH(mid, 0, p->stubs.len, p->stubs.v[mid].start <= vaddr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->stubs.v[mid].start <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low || vaddr - p->stubs.v[low - 1].start >= p->stubs.v[low - 1].size)
 		return false;
 	*ret_stub = p->stubs.v[low - 1];

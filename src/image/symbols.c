@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 #define NAME_LOOK_MAX 512 /* bytes of a name that take part in the choice */
 
@@ -262,15 +263,7 @@ const char *coati_symbols_name(const struct symbols *s, const struct symbol *sym
 
 const struct symbol *coati_symbols_before(const struct symbols *s, uint64_t vaddr)
 {
-	size_t low = 0, high = s->nr;
+	size_t low = SEARCH(mid, 0, s->nr, s->v[mid].start <= vaddr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->v[mid].start <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low ? &s->v[low - 1] : NULL;
 }

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 #define TIDY_MIN 256
 
 void coati_versions_init(struct versions *v, size_t max)
@@ -80,14 +82,7 @@ const struct version *coati_versions_find(struct versions *v, uint64_t vaddr, ui
 	list = coati_versions_all(v, &high);
 	if (high >= v->list.max)
 		return NULL;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (coati_version_compare(&list[mid], &wanted) <= 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = SEARCH(mid, low, high, coati_version_compare(&list[mid], &wanted) <= 0);
 	if (low && list[low - 1].vaddr == vaddr) {
 		found = &list[low - 1];
 		*ret_from = found->from;

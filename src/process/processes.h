@@ -21,6 +21,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/ranges.h"
+#include "base/search.h"
 #include "process/origin.h"
 
 #define SPANS_MAX   32768 /* of one number: each must be moved when an earlier one is told late */
@@ -148,14 +149,7 @@ static inline size_t span_index(const void *spans, size_t nr, size_t size, uint6
 
 	if (*(const uint64_t *)(const void *)(v + (nr - 1) * size) <= time)
 		return nr - 1;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (*(const uint64_t *)(const void *)(v + mid * size) <= time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = SEARCH(mid, low, high, *(const uint64_t *)(const void *)(v + mid * size) <= time);
 	return low ? low - 1 : 0;
 }
 

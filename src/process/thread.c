@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "process/processes.h"
 
 #define COMM_BYTES  255
@@ -62,17 +63,7 @@ static struct thread *thread_new(struct coati_processes *ps, int32_t pid, int32_
 /* How many names are not later. */
 static size_t comms_until(const struct thread *t, uint64_t time)
 {
-	size_t low = 0, high = t->comms.len;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->comms.v[mid].time <= time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return SEARCH(mid, 0, t->comms.len, t->comms.v[mid].time <= time);
 }
 
 /* What was told of @old for later than @time is of @new. */

@@ -11,6 +11,7 @@
 #include <coati/recording.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 #define FIRST_CAP 1024
 
@@ -140,14 +141,7 @@ static void allow(struct order *o, uint64_t limit)
 	sort_waiting(o);
 	lo = o->at;
 	hi = o->len;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (o->v[mid].time <= limit)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = SEARCH(mid, lo, hi, o->v[mid].time <= limit);
 	o->ready = lo;
 }
 

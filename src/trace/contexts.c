@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/search.h"
 
 #define TABLE_MAX   ((size_t)1 << 26)
 #define LABELS_MAX  62 /* of a program; a set has room for two more */
@@ -354,21 +355,14 @@ static uint64_t find_context(void *ctx, int32_t pid, int32_t tid, uint64_t time,
 	const struct coati_contexts *c = ctx;
 	uint64_t at;
 	const struct context_thread *t;
-	size_t low = 0, high;
+	size_t low;
 	uint32_t state;
 
 	*ret_nr = 0;
 	if (!coati_map_get(&c->thread_index, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid, &at))
 		return 0;
 	t = c->threads.v[at];
-	for (high = t->steps.len; low < high;) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->steps.v[mid].time <= time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = SEARCH(i, 0, t->steps.len, t->steps.v[i].time <= time);
 	state = low ? t->steps.v[low - 1].state : 0;
 	*ret = c->states.v[state].labels;
 	*ret_nr = c->states.v[state].nr;

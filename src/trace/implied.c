@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/search.h"
 #include "trace/timeline.h"
 
 /* A waiter runs so soon after the end that it waited for, or it is not known that it waited for
@@ -78,14 +79,7 @@ static uint32_t find(const struct coati_timeline *t, const struct endings *ends,
 
 	if (from <= s->begin)
 		from = s->begin;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (ends->list.v[mid].time < from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = SEARCH(mid, low, high, ends->list.v[mid].time < from);
 	last = ends->list.len - low > NEAR_MOST ? low + NEAR_MOST : ends->list.len;
 	for (; low < last && ends->list.v[low].time <= to; low++) {
 		const struct ending *e = &ends->list.v[low];

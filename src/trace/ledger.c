@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "trace/timeline.h"
 
 #define DEPTH_MAX 64 /* levels of tasks that count for the one above them */
@@ -34,34 +35,17 @@ void coati_ledger_sum(struct coati_ledger *sum, const struct coati_ledger *more)
 
 size_t coati_timeline_stretch_at(const struct thread *th, uint64_t time)
 {
-	size_t low = 0, high = th->stretches.len;
+	size_t low = SEARCH(mid, 0, th->stretches.len, th->stretches.v[mid].begin <= time);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (th->stretches.v[mid].begin <= time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low ? low - 1 : SIZE_MAX;
 }
 
 /* How many of @times lie before @time. */
 static size_t before(const uint64_t *times, size_t nr, size_t step, uint64_t time)
 {
-	size_t low = 0, high = nr;
+	const char *at = (const char *)times;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		uint64_t at = *(const uint64_t *)((const char *)times + mid * step);
-
-		if (at < time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return SEARCH(i, 0, nr, *(const uint64_t *)(at + i * step) < time);
 }
 
 static void count_seen(const struct thread *th, uint64_t from, uint64_t to,

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/search.h"
+
 #define ONE (UINT64_C(1) << 32)
 
 #define PAIRS_MAX 1024u
@@ -66,14 +68,7 @@ static size_t place_of(const struct clock_base *b, uint64_t units)
 
 	if (to && b->pairs.v[to - 1].units <= units)
 		return to; /* nearly always */
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (b->pairs.v[mid].units <= units)
-			from = mid + 1;
-		else
-			to = mid;
-	}
+	from = SEARCH(mid, from, to, b->pairs.v[mid].units <= units);
 	return from;
 }
 

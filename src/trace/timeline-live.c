@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "trace/timeline.h"
 
 #define UNNAMED "?"
@@ -286,16 +287,8 @@ int coati_timeline_add_live(struct coati_timeline *t, const struct coati_timelin
 
 size_t coati_timeline_mark_at(const struct mark *marks, size_t nr, uint64_t time)
 {
-	size_t low = 0, high = nr;
+	size_t low = SEARCH(mid, 0, nr, marks[mid].time <= time);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (marks[mid].time <= time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low ? low - 1 : SIZE_MAX;
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "unwind/unwinder.h"
 
 #define SIGNALS_MAX 32
@@ -67,14 +68,7 @@ static const struct table_fde *find_fde(const struct gathered *g, uint64_t vaddr
 				(uint32_t)(vaddr - g->ranges[i].start);
 	if (place == UINT32_MAX)
 		return NULL;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (g->fdes[mid].place <= place)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = SEARCH(mid, low, high, g->fdes[mid].place <= place);
 	/* of those with the same start the first counts */
 	while (low > 1 && g->fdes[low - 2].place == g->fdes[low - 1].place)
 		low--;

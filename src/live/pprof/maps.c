@@ -12,6 +12,7 @@
 #include "base/elf.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/search.h"
 #include "live/sampler/objects.h"
 
 #define MAPS_BYTES_MAX ((size_t)64 << 20)
@@ -142,16 +143,8 @@ void coati_maps_close(struct live_maps *m)
 
 struct live_mapping *coati_maps_find(const struct live_maps *m, uint64_t addr)
 {
-	uint32_t low = 0, high = m->len;
+	uint32_t low = SEARCH(mid, 0, m->len, addr >= m->list[mid].end);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (addr >= m->list[mid].end)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < m->len && addr >= m->list[low].start ? &m->list[low] : NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "live/sampler/sampler.h"
 
 #define NAMES_MAX (1u << 22)
@@ -103,14 +104,7 @@ const struct sampler_name *coati_sampler_names_find(const struct sampler_names *
 	}
 	if (!found)
 		return NULL;
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (n->list[mid].start <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = SEARCH(mid, low, high, n->list[mid].start <= vaddr);
 	if (!low)
 		return NULL;
 	low--;

@@ -15,6 +15,7 @@
 
 #include <coati/sampler.h>
 
+#include "base/search.h"
 #include "unwind/table/table.h"
 
 /* One executable segment. */
@@ -110,15 +111,7 @@ static inline void sampler_objects_leave(const struct sampler_reading *r)
 static inline const struct sampler_object *sampler_object_find(const struct sampler_objects *o,
 							       uint64_t addr)
 {
-	uint32_t low = 0, high = o->len;
+	uint32_t low = SEARCH(mid, 0, o->len, addr >= o->list[mid].end);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (addr >= o->list[mid].end)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < o->len && addr >= o->list[low].start ? &o->list[low] : NULL;
 }
