@@ -52,42 +52,43 @@ int coati_source_contexts(const struct source_args *a, bool wanted, struct coati
 
 /* The options for it, of a struct that has it as the member "of". */
 #define SOURCE_OPTIONS(type)                                                                       \
-	OPT_HEAD("Of what: lists with commas, * and ? as in a shell; REGEX matches in functions"), \
+	OPT_HEAD(                                                                                  \
+		"Filters (lists are comma-separated with * and ?; REGEX matches function names)"), \
 		OPT_STR(0, "time", type, of.filter.time, "FROM-TO",                                \
-			"part of the time: 1.5s-3s, 10%-20%, 200ms-"),                             \
-		OPT_STR('t', "thread", type, of.filter.thread, "LIST",                             \
-			"threads, by number or name"),                                             \
+			"time range: 1.5s-3s, 10%-20%, 200ms-"),                                   \
+		OPT_STR('t', "thread", type, of.filter.thread, "LIST", "threads by TID or name"),  \
 		OPT_STR('p', "process", type, of.filter.process, "LIST",                           \
-			"processes, by number or name"),                                           \
-		OPT_CPUS('C', "cpu", type, of.filter.cpu, "CPUS", "these CPUs: 0-3,7"),            \
+			"processes by PID or name"),                                               \
+		OPT_CPUS('C', "cpu", type, of.filter.cpu, "CPUS", "CPUs: 0-3,7"),                  \
 		OPT_STR('e', "event", type, of.filter.event, "LIST", "events"),                    \
 		OPT_STR(0, "label", type, of.filter.label, "KEY=VALUE",                            \
 			"samples with this label"),                                                \
 		OPT_STR(0, "task", type, of.filter.task, "LIST",                                   \
-			"samples of threads that work on such tasks"),                             \
+			"samples taken while a thread works on these task types"),                 \
 		OPT_STR(0, "region", type, of.filter.region, "LIST",                               \
-			"samples of threads in such regions"),                                     \
+			"samples taken inside these regions"),                                     \
 		OPT_STR(0, "wait", type, of.filter.wait, "LIST",                                   \
-			"time off CPUs in which a thread waits for that: futex, runnable"),        \
+			"off-CPU time spent waiting for: futex, runnable ..."),                    \
 		OPT_STR(0, "function", type, of.filter.function, "NAME",                           \
-			"stacks with this function"),                                              \
-		OPT_STR(0, "image", type, of.filter.image, "NAME", "stacks through this file"),    \
-		OPT_STR(0, "focus", type, of.filter.focus, "REGEX", "only stacks that match"),     \
-		OPT_STR(0, "ignore", type, of.filter.ignore, "REGEX", "no stacks that match"),     \
-		OPT_STR(0, "hide", type, of.filter.hide, "REGEX", "leave frames out that match"),  \
+			"stacks that contain this function"),                                      \
+		OPT_STR(0, "image", type, of.filter.image, "NAME",                                 \
+			"stacks that contain this binary or library"),                             \
+		OPT_STR(0, "focus", type, of.filter.focus, "REGEX", "keep stacks that match"),     \
+		OPT_STR(0, "ignore", type, of.filter.ignore, "REGEX", "drop stacks that match"),   \
+		OPT_STR(0, "hide", type, of.filter.hide, "REGEX", "drop frames that match"),       \
 		OPT_STR(0, "show", type, of.filter.show, "REGEX",                                  \
-			"leave frames out that do not match"),                                     \
+			"drop frames that do not match"),                                          \
 		OPT_STR(0, "show-from", type, of.filter.show_from, "REGEX",                        \
-			"stacks from the outermost match on"),                                     \
-		OPT_FLAG(0, "no-inline", type, of.no_inline,                                       \
-			 "functions as linked, no inlined ones"),                                  \
-		OPT_FLAG(0, "mangled", type, of.mangled, "names as in the symbol table"),          \
-		OPT_STR(0, "root", type, of.root, "DIR", "look for files below DIR"),              \
+			"cut each stack above its outermost match"),                               \
+		OPT_FLAG(0, "no-inline", type, of.no_inline, "do not show inlined functions"),     \
+		OPT_FLAG(0, "mangled", type, of.mangled, "do not demangle names"),                 \
+		OPT_STR(0, "root", type, of.root, "DIR",                                           \
+			"look for binaries below DIR (a copied sysroot)"),                         \
 		OPT_FLAG(0, "trust", type, of.trust,                                               \
-			 "with --root: take files without a build ID whatever their size"),        \
+			 "with --root: accept files without a build ID whatever their size"),      \
 		OPT_STR(0, "debug-dirs", type, of.debug_dirs, "DIRS",                              \
-			"look for debug files there, list with : (/usr/lib/debug)"),               \
+			"debug file directories, separated by : (default /usr/lib/debug)"),        \
 		OPT_FLAG(0, "debuginfod", type, of.debuginfod,                                     \
-			 "ask the servers of DEBUGINFOD_URLS for what is not here"),               \
+			 "download missing symbols from DEBUGINFOD_URLS"),                         \
 		OPT_FLAG(0, "no-local", type, of.no_local,                                         \
-			 "only names that came with the recording")
+			 "use only the symbols stored in the recording")

@@ -66,13 +66,13 @@ static void overview(struct strbuf *out)
 		cmd = coati_command_find(order[i]);
 		coati_strbuf_printf(out, "  %-12s%s\n", cmd->name, cmd->summary);
 	}
-	coati_strbuf_adds(out, "  help        this page, or the help of a verb: coati help stat\n"
+	coati_strbuf_adds(out, "  help        show this page, or help for a verb: coati help stat\n"
 			       "\n"
 			       "Start with:\n"
 			       "  coati record -- ls -lR /usr    sample a program\n"
 			       "  coati report                   show where its time went\n"
 			       "  coati doctor                   check what this machine allows\n"
-			       "coati --version says what this build has. More: man coati\n");
+			       "More: man coati; man 7 coati-perf if you know perf\n");
 }
 
 /* Verbs of perf, and what does the same here. */

@@ -24,32 +24,31 @@
 #define INDENT 15 /* behind the times */
 
 static const struct option opts[] = {
-	OPT_HEAD("What to show"),
+	OPT_HEAD("View"),
 	OPT_DURATION(0, "last", struct autopsy_args, last_ns, "TIME",
-		     "events of the last TIME (5s)", 0, YEAR),
+		     "show events of the last TIME (default 5s)", 0, YEAR),
 	OPT_U32('n', "events", struct autopsy_args, events, "COUNT",
-		"at most COUNT events of each thread (10)", 0, 1000000),
+		"show at most COUNT events per thread (default 10)", 0, 1000000),
 	OPT_U32(0, "logs", struct autopsy_args, logs, "COUNT",
-		"at most COUNT log lines in all (20)", 0, 1000000),
-	OPT_IDS('t', "thread", struct autopsy_args, tids, "TID", "only of these threads"),
-	OPT_FLAG(0, "json", struct autopsy_args, json, "as JSON"),
+		"show at most COUNT log lines (default 20)", 0, 1000000),
+	OPT_IDS('t', "thread", struct autopsy_args, tids, "TID", "only these threads"),
+	OPT_FLAG(0, "json", struct autopsy_args, json, "print JSON"),
 	OPT_STR('o', "output", struct autopsy_args, output, "FILE",
-		"write all of it as a recording to FILE instead"),
-	OPT_HEAD("Files of recorders"),
-	OPT_FLAG(0, "list", struct autopsy_args, list, "which there are"),
+		"save all of it as a recording"),
+	OPT_HEAD("Recorder files"),
+	OPT_FLAG(0, "list", struct autopsy_args, list, "list recorder files"),
 	OPT_DURATION(0, "clean", struct autopsy_args, clean_ns, "AGE",
-		     "remove those of dead processes that were last changed AGE ago (0s: all)", 0,
-		     YEAR),
+		     "remove files of dead processes older than AGE (0s: all)", 0, YEAR),
 	OPT_STR(0, "directory", struct autopsy_args, directory, "DIR",
-		"where they are (/dev/shm/coati-UID)"),
+		"where to look (default /dev/shm/coati-UID)"),
 	OPT_HELP,
 	OPT_END
 };
 
 static const struct coati_example examples[] = {
-	{ "coati autopsy 1234", "what process 1234 did last" },
-	{ "coati autopsy --last 500ms -n 100 core.1234", "more of it, by way of a core file" },
-	{ "coati autopsy --list", "whose flight recorders are there" },
+	{ "coati autopsy 1234", "the last seconds of process 1234" },
+	{ "coati autopsy --last 500ms -n 100 core.1234", "more events, found through a core file" },
+	{ "coati autopsy --list", "list flight recorders" },
 	{ NULL, NULL }
 };
 
@@ -155,7 +154,7 @@ static int run(int argc, char **argv)
 
 const struct coati_command coati_command_autopsy = {
 	.name = "autopsy",
-	.summary = "the last seconds of a process, from its flight recorder",
+	.summary = "show the last seconds of a process from its flight recorder",
 	.usage = "[options] PID|FILE|CORE",
 	.options = opts,
 	.examples = examples,

@@ -17,39 +17,54 @@ static const char *const measures[] = { "share", "second", "run", NULL };
 
 static const struct option opts[] = {
 	OPT_TEXTS(0, "before", struct diff_args, files, DIFF_BEFORE, "FILES",
-		  "recordings, list with commas; instead of A"),
-	OPT_TEXTS(0, "after", struct diff_args, files, DIFF_AFTER, "FILES", "instead of B"),
-	OPT_STR(0, "by", struct diff_args, by, "WHAT", "rows: function, line, image, thread ..."),
+		  "recordings before the change, comma-separated (instead of A)"),
+	OPT_TEXTS(0, "after", struct diff_args, files, DIFF_AFTER, "FILES",
+		  "recordings after the "
+		  "change, comma-separated (instead of B)"),
+	OPT_STR(0, "by", struct diff_args, by, "WHAT",
+		"group rows by function, line, image, "
+		"thread ..."),
 	OPT_CHOICE(0, "measure", struct diff_args, measure, measures, "WHAT",
-		   "share (usual), or weight by second or run"),
-	OPT_STR(0, "confidence", struct diff_args, confidence, "PERCENT", "of all rows (95)"),
+		   "compare share (default), or weight per second or per run"),
+	OPT_STR(0, "confidence", struct diff_args, confidence, "PERCENT",
+		"confidence level over "
+		"all rows (default 95)"),
 	OPT_STR(0, "run-spread", struct diff_args, run_spread, "PERCENT",
-		"taken for granted of runs where there are few (1; weights: 5)"),
-	OPT_U64(0, "seed", struct diff_args, seed, "N", "of the resampling (0)", 0, UINT64_MAX),
+		"assumed run-to-run variation with fewer than 4 runs (1; weights: 5)"),
+	OPT_U64(0, "seed", struct diff_args, seed, "N", "seed of the resampling (default 0)", 0,
+		UINT64_MAX),
 	OPT_TEXTS(0, "fail-if", struct diff_args, fail_if, 0, "CONDITION",
-		  "end with 1: 'func:NAME > +5%', 'image:NAME > 1pp', 'total > 3%'"),
+		  "exit with 1 if it holds: 'func:NAME > +5%', 'total > 3%'"),
 	OPT_CHOICE(0, "fail-when", struct diff_args, fail_when, coati_fail_words, "HOW",
-		   "it is certain (usual), estimate, or possible"),
-	OPT_STR(0, "html", struct diff_args, html, "FILE", "flame graphs of both sides as a page"),
-	OPT_FLAG(0, "json", struct diff_args, json, "as JSON"),
-	OPT_FLAG(0, "csv", struct diff_args, csv, "as comma-separated values"),
-	OPT_STR('o', "output", struct diff_args, output, "FILE", "write to FILE; - is stdout"),
-	OPT_U32('n', "limit", struct diff_args, limit, "N", "rows; 0: all (30; --json, --csv: all)",
+		   "when it counts: certain (default), estimate or possible"),
+	OPT_STR(0, "html", struct diff_args, html, "FILE",
+		"write flame graphs of both sides as "
+		"an HTML page"),
+	OPT_FLAG(0, "json", struct diff_args, json, "print JSON"),
+	OPT_FLAG(0, "csv", struct diff_args, csv, "print comma-separated values"),
+	OPT_STR('o', "output", struct diff_args, output, "FILE", "output file, - for stdout"),
+	OPT_U32('n', "limit", struct diff_args, limit, "N",
+		"maximum number of rows, 0 for all "
+		"(default 30; --json, --csv: all)",
 		0, UINT32_MAX),
-	OPT_STR(0, "min", struct diff_args, min, "PERCENT", "rows with this share (0.1)"),
-	OPT_FLAG(0, "counts", struct diff_args, counts, "count samples instead of their weight"),
+	OPT_STR(0, "min", struct diff_args, min, "PERCENT",
+		"hide rows below this share (default "
+		"0.1)"),
+	OPT_FLAG(0, "counts", struct diff_args, counts,
+		 "count samples instead of adding up "
+		 "weights"),
 	SOURCE_OPTIONS(struct diff_args),
 	OPT_CHOICE(0, "color", struct diff_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
-	OPT_FLAG('q', "quiet", struct diff_args, quiet, "no remarks on stderr"),
+	OPT_FLAG('q', "quiet", struct diff_args, quiet, "no messages on stderr except errors"),
 	OPT_HELP,
 	OPT_END,
 };
 
 static const struct coati_example examples[] = {
-	{ "coati diff old.data new.data", "what changed, and what only seems so" },
-	{ "coati diff old/*.data -- new/*.data", "several runs of each" },
-	{ "coati diff a.data b.data --fail-if 'func:parse > +5%'", "for tests" },
+	{ "coati diff old.data new.data", "compare two recordings" },
+	{ "coati diff old/*.data -- new/*.data", "several runs per side" },
+	{ "coati diff a.data b.data --fail-if 'func:parse > +5%'", "fail a test on a regression" },
 	{ NULL, NULL },
 };
 
@@ -154,8 +169,8 @@ static int run(int argc, char **argv)
 		if (option)
 			code = coati_command_misuse(
 				&coati_command_diff,
-				"%s stands behind --, where only recordings do: "
-				"put options in front of it",
+				"%s is after --, where only recordings are expected: put options "
+				"before it",
 				option);
 		else if (wrong)
 			code = coati_command_misuse(&coati_command_diff, "%s", wrong);
@@ -168,7 +183,7 @@ static int run(int argc, char **argv)
 
 const struct coati_command coati_command_diff = {
 	.name = "diff",
-	.summary = "what changed between recordings, and what only seems so",
+	.summary = "compare recordings and tell real changes from noise",
 	.usage = "[options] A B | A... -- B...",
 	.options = opts,
 	.examples = examples,

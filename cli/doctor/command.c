@@ -20,7 +20,7 @@ struct args {
 };
 
 static const struct option opts[] = {
-	OPT_FLAG('j', "json", struct args, json, "one JSON object (schema coati.doctor.v1)"),
+	OPT_FLAG('j', "json", struct args, json, "print JSON (schema coati.doctor.v1)"),
 	OPT_CHOICE(0, "color", struct args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
 	OPT_HELP,
@@ -28,9 +28,9 @@ static const struct option opts[] = {
 };
 
 static const struct coati_example examples[] = {
-	{ "coati doctor", "what this machine allows" },
-	{ "coati doctor --json", "the same for scripts" },
-	{ "coati doctor > /dev/null && echo ready", "0: own processes can be recorded" },
+	{ "coati doctor", "check this machine" },
+	{ "coati doctor --json", "for scripts" },
+	{ "coati doctor > /dev/null && echo ready", "status 0: own processes can be recorded" },
 	{ NULL, NULL },
 };
 
@@ -178,7 +178,7 @@ static int run(int argc, char **argv)
 
 const struct coati_command coati_command_doctor = {
 	.name = "doctor",
-	.summary = "what this machine allows, and the command that allows more",
+	.summary = "check what this machine allows and how to allow more",
 	.usage = "[options]",
 	.options = opts,
 	.examples = examples,

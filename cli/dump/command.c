@@ -37,33 +37,34 @@ struct args {
 };
 
 static const struct option opts[] = {
-	OPT_HEAD("What to read"),
+	OPT_HEAD("Input"),
 	OPT_STR('i', "input", struct args, input, "FILE",
-		"the recording, - for stdin (coati.data)"),
+		"input file, - for stdin (default coati.data)"),
 	OPT_FLAG(0, "follow", struct args, follow, "wait for more at the end of the file"),
 	OPT_FLAG(0, "file-order", struct args, file_order,
-		 "as the records lie in the file, not by time"),
-	OPT_HEAD("Which records"),
+		 "print in file order instead of by time"),
+	OPT_HEAD("Filters"),
 	OPT_TEXTS('T', "type", struct args, types, 0, "TYPE", "only this kind: SAMPLE, MMAP2 ..."),
 	OPT_TEXTS('e', "event", struct args, events, 0, "EVENT",
 		  "only samples of this event (glob)"),
-	OPT_IDS('p', "pid", struct args, pids, "PID", "only of these processes"),
-	OPT_IDS('t', "tid", struct args, tids, "TID", "only of these threads"),
+	OPT_IDS('p', "pid", struct args, pids, "PID", "only these processes"),
+	OPT_IDS('t', "tid", struct args, tids, "TID", "only these threads"),
 	OPT_STR(0, "time", struct args, time, "FROM,TO", "only between these times, in seconds"),
-	OPT_U64('n', "limit", struct args, limit, "COUNT", "stop after so many", 1, UINT64_MAX),
-	OPT_HEAD("How to show them"),
-	OPT_FLAG(0, "json", struct args, json, "one JSON object a line"),
-	OPT_FLAG(0, "raw", struct args, raw, "the bytes of each record too, as hex"),
-	OPT_FLAG(0, "stats", struct args, stats, "only how many of each kind there are"),
-	OPT_STR('o', "output", struct args, output, "FILE", "write to FILE"),
+	OPT_U64('n', "limit", struct args, limit, "COUNT", "stop after COUNT records", 1,
+		UINT64_MAX),
+	OPT_HEAD("Output"),
+	OPT_FLAG(0, "json", struct args, json, "print one JSON object per line"),
+	OPT_FLAG(0, "raw", struct args, raw, "print the bytes of each record as hex"),
+	OPT_FLAG(0, "stats", struct args, stats, "print only the number of records of each kind"),
+	OPT_STR('o', "output", struct args, output, "FILE", "output file"),
 	OPT_HELP,
 	OPT_END
 };
 
 static const struct coati_example examples[] = {
-	{ "coati dump", "all of coati.data" },
+	{ "coati dump", "all records of coati.data" },
 	{ "coati dump -T SAMPLE --json | head", "samples for a script" },
-	{ "coati dump --stats perf.data", "what is in a recording of perf" },
+	{ "coati dump --stats perf.data", "statistics of a perf.data file" },
 	{ NULL, NULL }
 };
 
@@ -519,7 +520,7 @@ static int run(int argc, char **argv)
 
 const struct coati_command coati_command_dump = {
 	.name = "dump",
-	.summary = "every record of a recording, as text or JSON lines",
+	.summary = "print every record of a recording",
 	.usage = "[options] [FILE]",
 	.options = opts,
 	.examples = examples,

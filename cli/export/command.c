@@ -11,27 +11,32 @@ static const struct option opts[] = {
 	OPT_STR('f', "format", struct export_args, format, "FORMAT",
 		"pprof folded speedscope firefox perfetto chrome otlp perfdata json"),
 	OPT_STR('o', "output", struct export_args, output, "FILE",
-		"write to FILE; - is stdout (named as the recording)"),
+		"output file, - for stdout (default: named after the recording)"),
 	OPT_TEXTS('i', "input", struct export_args, inputs, 0, "FILE",
-		  "this one; - is stdin; again to merge several (the newest here)"),
+		  "input files, - for stdin; repeatable (default: newest recording here)"),
 	OPT_FLAG(0, "check", struct export_args, check,
-		 "read the file back and compare all sums with the profile"),
+		 "read the file back and compare its sums with the profile"),
 	OPT_CHOICE(0, "mode", struct export_args, mode, modes, "MODE",
-		   "time on CPUs, off them, or both (on, where there is any)"),
-	OPT_FLAG(0, "counts", struct export_args, counts, "count samples instead of their weight"),
-	OPT_FLAG(0, "no-compress", struct export_args, plain, "no gzip where there usually is"),
+		   "show on-CPU time, off-CPU time or both (default on)"),
+	OPT_FLAG(0, "counts", struct export_args, counts,
+		 "count samples instead of adding up "
+		 "weights"),
+	OPT_FLAG(0, "no-compress", struct export_args, plain,
+		 "do not compress formats that "
+		 "usually are"),
 	OPT_STR(0, "comment", struct export_args, comment, "TEXT",
-		"put TEXT into the file, where it has room"),
+		"add a comment, where the format has one"),
 	SOURCE_OPTIONS(struct export_args),
-	OPT_FLAG('q', "quiet", struct export_args, quiet, "no remarks on stderr"),
+	OPT_FLAG('q', "quiet", struct export_args, quiet, "no messages on stderr except errors"),
 	OPT_HELP,
 	OPT_END,
 };
 
 static const struct coati_example examples[] = {
 	{ "coati export -f pprof", "coati.data for go tool pprof: coati.pb.gz" },
-	{ "coati export -f folded -o - | flamegraph.pl > flame.svg", "for pipes" },
-	{ "coati export -o app.folded --check", "by the ending; then read back and compared" },
+	{ "coati export -f folded -o - | flamegraph.pl > flame.svg", "write to a pipe" },
+	{ "coati export -o app.folded --check",
+	  "choose the format by file name; verify the result" },
 	{ NULL, NULL },
 };
 
@@ -70,7 +75,7 @@ static int run(int argc, char **argv)
 
 const struct coati_command coati_command_export = {
 	.name = "export",
-	.summary = "a recording as a file for other tools",
+	.summary = "convert a recording for other tools",
 	.usage = "[options] [FILE...]",
 	.options = opts,
 	.examples = examples,

@@ -57,11 +57,11 @@ static const char *const kind_titles[] = {
 
 static const struct option opts[] = {
 	OPT_CHOICE('k', "kind", struct args, kind, kind_words, "KIND",
-		   "only hardware, software, tracepoint, ..."),
+		   "only this kind: hardware, software, tracepoint ..."),
 	OPT_FLAG('v', "verbose", struct args, verbose,
-		 "fields of tracepoints, and what does not open here"),
-	OPT_FLAG('n', "names", struct args, names, "only the names, one a line"),
-	OPT_FLAG('j', "json", struct args, json, "one JSON object (schema coati.list.v1)"),
+		 "show tracepoint fields and events that do not open here"),
+	OPT_FLAG('n', "names", struct args, names, "print names only, one per line"),
+	OPT_FLAG('j', "json", struct args, json, "print JSON (schema coati.list.v1)"),
 	OPT_CHOICE(0, "color", struct args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
 	OPT_HELP,
@@ -70,7 +70,7 @@ static const struct option opts[] = {
 
 static const struct coati_example examples[] = {
 	{ "coati list", "everything" },
-	{ "coati list 'sched:*'", "tracepoints of one system, with fields" },
+	{ "coati list 'sched:*'", "tracepoints of one subsystem, with fields" },
 	{ "coati list --kind software --json", "for scripts" },
 	{ NULL, NULL },
 };
@@ -325,7 +325,7 @@ static int run(int argc, char **argv)
 
 const struct coati_command coati_command_list = {
 	.name = "list",
-	.summary = "what can be counted on this machine",
+	.summary = "list the events of this machine",
 	.usage = "[options] [GLOB]",
 	.options = opts,
 	.examples = examples,

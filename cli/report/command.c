@@ -12,34 +12,40 @@ const char *const coati_report_modes[] = { "auto", "on", "off", "both", NULL };
 
 static const struct option opts[] = {
 	OPT_TEXTS('i', "input", struct report_args, inputs, 0, "FILE",
-		  "this one; - is stdin; again to merge several (the newest here)"),
+		  "input files, - for stdin; repeatable (default: newest recording here)"),
 	OPT_STR(0, "by", struct report_args, by, "WHAT",
-		"rows: function, line, image, thread, task, region, label:KEY, wait ..."),
+		"group by function, line, image, thread, task, label:KEY, wait ..."),
 	OPT_CHOICE(0, "mode", struct report_args, mode, coati_report_modes, "MODE",
-		   "time on CPUs, off them, or both (on, where there is any)"),
-	OPT_FLAG(0, "tree", struct report_args, tree,
-		 "top down: who calls whom, from the outermost"),
-	OPT_STR(0, "callers", struct report_args, callers, "FUNCTION", "who calls FUNCTION"),
-	OPT_STR(0, "callees", struct report_args, callees, "FUNCTION", "what FUNCTION calls"),
-	OPT_FLAG(0, "flame", struct report_args, flame, "a flame graph of text"),
+		   "show on-CPU time, off-CPU time or both (default on)"),
+	OPT_FLAG(0, "tree", struct report_args, tree, "show a call tree from the root"),
+	OPT_STR(0, "callers", struct report_args, callers, "FUNCTION",
+		"show the callers of "
+		"FUNCTION"),
+	OPT_STR(0, "callees", struct report_args, callees, "FUNCTION",
+		"show the callees of "
+		"FUNCTION"),
+	OPT_FLAG(0, "flame", struct report_args, flame, "show a flame graph in the terminal"),
 	OPT_STR(0, "source", struct report_args, source, "FUNCTION",
-		"its source and instructions with their weights"),
+		"annotate source lines and instructions of FUNCTION"),
 	OPT_STR(0, "html", struct report_args, html, "FILE", "a flame graph as one HTML page"),
-	OPT_FLAG(0, "json", struct report_args, json, "as JSON"),
-	OPT_FLAG(0, "csv", struct report_args, csv, "as comma-separated values"),
-	OPT_STR('o', "output", struct report_args, output, "FILE", "write to FILE; - is stdout"),
+	OPT_FLAG(0, "json", struct report_args, json, "print JSON"),
+	OPT_FLAG(0, "csv", struct report_args, csv, "print comma-separated values"),
+	OPT_STR('o', "output", struct report_args, output, "FILE", "output file, - for stdout"),
 	OPT_U32('n', "limit", struct report_args, limit, "N",
-		"rows; 0: all (40; --json and --csv: all)", 0, UINT32_MAX),
+		"maximum number of rows, 0 for all (default 40; --json, --csv: all)", 0,
+		UINT32_MAX),
 	OPT_STR(0, "min", struct report_args, min, "PERCENT",
-		"rows and branches with at least this share (tables 0, trees 0.5)"),
+		"hide rows and branches below this share (default 0; trees 0.5)"),
 	OPT_TEXTS(0, "fail-if", struct report_args, fail_if, 0, "CONDITION",
-		  "status 1 when it holds: 'lost > 1%'"),
-	OPT_FLAG(0, "counts", struct report_args, counts, "count samples instead of their weight"),
+		  "exit with status 1 if it holds: 'lost > 1%'"),
+	OPT_FLAG(0, "counts", struct report_args, counts,
+		 "count samples instead of adding up "
+		 "weights"),
 	SOURCE_OPTIONS(struct report_args),
 	OPT_CHOICE(0, "color", struct report_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
-	OPT_FLAG('q', "quiet", struct report_args, quiet, "no remarks on stderr"),
-	OPT_FLAG('v', "verbose", struct report_args, verbose, "names in full, all remarks"),
+	OPT_FLAG('q', "quiet", struct report_args, quiet, "no messages on stderr except errors"),
+	OPT_FLAG('v', "verbose", struct report_args, verbose, "print full names and all remarks"),
 	OPT_HELP,
 	/* as perf spells it */
 	OPT_HIDDEN_SWITCH("children", struct report_args, children),
@@ -58,8 +64,8 @@ static const struct option opts[] = {
 };
 
 static const struct coati_example examples[] = {
-	{ "coati report", "the newest recording here, by function" },
-	{ "coati report --tree --focus parse", "who calls whom, in stacks with parse in them" },
+	{ "coati report", "newest recording in this directory, by function" },
+	{ "coati report --tree --focus parse", "call tree of stacks that contain parse" },
 	{ "coati report --html flame.html", "a flame graph for the browser" },
 	{ NULL, NULL },
 };
@@ -127,7 +133,7 @@ static int run(int argc, char **argv)
 
 const struct coati_command coati_command_report = {
 	.name = "report",
-	.summary = "the profile of a recording in the terminal",
+	.summary = "show where a recording spent its time",
 	.usage = "[options] [FILE...]",
 	.options = opts,
 	.examples = examples,

@@ -14,38 +14,47 @@
 #define SLOWEST	    10
 
 static const struct option opts[] = {
-	OPT_HEAD("What"),
-	OPT_STR(0, "task", struct trace_args, task, "ID", "one task: its ledger and critical path"),
-	OPT_STR(0, "tasks", struct trace_args, tasks, "TYPE", "the slowest tasks of a type"),
-	OPT_U32(0, "slowest", struct trace_args, slowest, "N", "with tasks: so many (10)", 1,
-		1000000),
+	OPT_HEAD("View"),
+	OPT_STR(0, "task", struct trace_args, task, "ID",
+		"show one task: time breakdown and "
+		"critical path"),
+	OPT_STR(0, "tasks", struct trace_args, tasks, "TYPE", "show the slowest tasks of a type"),
+	OPT_U32(0, "slowest", struct trace_args, slowest, "N",
+		"with --tasks: show the N slowest "
+		"(default 10)",
+		1, 1000000),
 	OPT_STR(0, "thread", struct trace_args, thread, "TID|NAME",
-		"what a thread did, step by step"),
-	OPT_FLAG(0, "blame", struct trace_args, blame, "who let whom wait: wakers and their code"),
-	OPT_FLAG(0, "events", struct trace_args, events, "everything that happened, a line each"),
-	OPT_FLAG(0, "check", struct trace_args, check, "check the timeline; end with 1 if wrong"),
-	OPT_STR(0, "from", struct trace_args, from, "TIME", "from here on: 1.5s, 200ms"),
-	OPT_STR(0, "to", struct trace_args, to, "TIME", "up to here"),
+		"show what a thread did, step by step"),
+	OPT_FLAG(0, "blame", struct trace_args, blame,
+		 "show which thread and code woke each "
+		 "blocked thread"),
+	OPT_FLAG(0, "events", struct trace_args, events, "print every event, one per line"),
+	OPT_FLAG(0, "check", struct trace_args, check,
+		 "check the timeline; exit with status 1 if "
+		 "it is wrong"),
+	OPT_STR(0, "from", struct trace_args, from, "TIME", "start at TIME: 1.5s, 200ms"),
+	OPT_STR(0, "to", struct trace_args, to, "TIME", "stop at TIME"),
 	OPT_HEAD("Input and output"),
 	OPT_TEXTS('i', "input", struct trace_args, inputs, 0, "FILE",
-		  "read FILE; - is stdin (the newest recording here)"),
-	OPT_FLAG(0, "json", struct trace_args, json, "as JSON"),
+		  "input file, - for stdin (default: newest recording in this directory)"),
+	OPT_FLAG(0, "json", struct trace_args, json, "print JSON"),
 	OPT_TEXTS(0, "fail-if", struct trace_args, fail_if, 0, "CONDITION",
-		  "status 1 when it holds: 'lost > 1%'"),
-	OPT_STR('o', "output", struct trace_args, output, "FILE", "write to FILE; - is stdout"),
+		  "exit with status 1 if it holds: 'lost > 1%'"),
+	OPT_STR('o', "output", struct trace_args, output, "FILE", "output file, - for stdout"),
 	OPT_U32('n', "limit", struct trace_args, limit, "N",
-		"lines of a list; 0: all (30; --json, --events: all)", 0, UINT32_MAX),
+		"maximum number of rows, 0 for all (default 30; --json, --events: all)", 0,
+		UINT32_MAX),
 	OPT_CHOICE(0, "color", struct trace_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
-	OPT_FLAG('q', "quiet", struct trace_args, quiet, "no remarks on stderr"),
+	OPT_FLAG('q', "quiet", struct trace_args, quiet, "no messages on stderr except errors"),
 	OPT_HELP,
 	OPT_END,
 };
 
 static const struct coati_example examples[] = {
-	{ "coati trace", "threads and tasks of the newest recording here" },
-	{ "coati trace --blame", "who let whom wait" },
-	{ "coati trace --events --from 10ms --to 20ms", "everything in ten milliseconds" },
+	{ "coati trace", "threads and tasks of the newest recording" },
+	{ "coati trace --blame", "which thread woke which" },
+	{ "coati trace --events --from 10ms --to 20ms", "all events of ten milliseconds" },
 	{ NULL, NULL },
 };
 
@@ -93,7 +102,7 @@ static int run(int argc, char **argv)
 
 const struct coati_command coati_command_trace = {
 	.name = "trace",
-	.summary = "what each thread and task did when, and what it waited for",
+	.summary = "show what each thread and task did over time and what it waited for",
 	.usage = "[options] [FILE]",
 	.options = opts,
 	.examples = examples,

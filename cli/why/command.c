@@ -22,18 +22,18 @@ static const struct option opts[] = {
 		  "input file, - for stdin (default: newest recording in this directory)"),
 	OPT_FLAG(0, "json", struct why_args, json,
 		 "print JSON; verdict is causes, no difference or cannot tell"),
-	OPT_STR('o', "output", struct why_args, output, "FILE", "write to FILE; - is stdout"),
+	OPT_STR('o', "output", struct why_args, output, "FILE", "output file, - for stdout"),
 	OPT_CHOICE(0, "color", struct why_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
-	OPT_FLAG('q', "quiet", struct why_args, quiet, "no remarks on stderr"),
+	OPT_FLAG('q', "quiet", struct why_args, quiet, "no messages on stderr except errors"),
 	OPT_HELP,
 	OPT_END,
 };
 
 static const struct coati_example examples[] = {
-	{ "coati why request", "what makes the slowest hundredth slow" },
-	{ "coati why request --slow p90", "the slowest tenth" },
-	{ "coati why parse --json", "of a region, for other programs" },
+	{ "coati why request", "explain the slowest 1 %" },
+	{ "coati why request --slow p90", "explain the slowest 10 %" },
+	{ "coati why parse --json", "for a region, as JSON" },
 	{ NULL, NULL },
 };
 
@@ -127,7 +127,7 @@ static int run(int argc, char **argv)
 
 const struct coati_command coati_command_why = {
 	.name = "why",
-	.summary = "what makes instances of a task slow: causes, no difference, or cannot tell",
+	.summary = "explain why instances of a task are slow",
 	.usage = "[options] TYPE",
 	.options = opts,
 	.examples = examples,
