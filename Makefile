@@ -31,6 +31,10 @@ test: ## set up, build in every way and run every check
 	@scripts/setup test
 	@scripts/test
 
+deb: ## set up, and build Debian packages from the last commit
+	@scripts/setup deb
+	@scripts/deb
+
 bench: ## set up and print the figures, ours and the peers', side by side
 	@scripts/setup bench
 	@scripts/configure build-bench
@@ -56,12 +60,17 @@ test-vm: ## the suites in an arm64 guest: PMU, kprobes, an older kernel
 	@scripts/setup vm || true # the script says what is missing, and skips
 	@scripts/test-vm
 
-install: all ## DESTDIR= PREFIX=
-	@meson configure $(BUILD) -Dprefix=$(PREFIX)
-	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --quiet
+# A folder of its own without tests, unless BUILD names another.
+INSTALLED := $(if $(filter file,$(origin BUILD)),build-install,$(BUILD))
+
+install: ## DESTDIR= PREFIX=
+	@scripts/configure $(INSTALLED) --prefix=$(PREFIX) -Dtests=false
+	@meson configure $(INSTALLED) -Dprefix=$(PREFIX)
+	@ninja -C $(INSTALLED) --quiet
+	@DESTDIR="$(DESTDIR)" meson install -C $(INSTALLED) --quiet
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
 clean: ## remove every build folder
 	rm -rf build build-*
 
-.PHONY: all help setup demo test bench fuzz soak test-readers test-vm install clean
+.PHONY: all help setup deb demo test bench fuzz soak test-readers test-vm install clean
