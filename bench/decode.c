@@ -16,6 +16,7 @@
 #include <coati/coati.h>
 
 #include "bench.h"
+#include "record/record.h"
 
 #define ROUNDS	   20 /* of one pair */
 #define DATA_BYTES (2u << 20)

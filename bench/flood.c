@@ -24,6 +24,7 @@
 #include "bench.h"
 #include "build-config.h"
 #include "lib/bpf-asm.h"
+#include "ring/reader.h"
 
 #if COATI_HAVE_LIBBPF
 #include <bpf/libbpf.h>

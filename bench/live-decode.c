@@ -16,6 +16,8 @@
 #include "base/leb128.h"
 #include "bench.h"
 #include "record/live-decode.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
 
 #define BATCHES 1024u
 #define THREADS 4u
@@ -125,13 +127,13 @@ static void make(struct load *l, int mixed)
 	}
 }
 
-static void drain(struct load *l, struct coati_trace *t, struct coati_trace_check *c)
+static void drain(struct load *l, struct coati_live_reader *t, struct coati_trace_check *c)
 {
 	const struct coati_trace_event *const *events;
 	struct coati_trace_finding f;
 	int n;
 
-	while ((n = coati_trace_take(t, &events)) > 0) {
+	while ((n = coati_live_reader_take(t, &events)) > 0) {
 		if (coati_trace_check_events(c, events, (uint32_t)n, &f) != 0) {
 			fprintf(stderr, "bench-live-decode: %s\n", f.text);
 			exit(1);
@@ -144,19 +146,19 @@ static void drain(struct load *l, struct coati_trace *t, struct coati_trace_chec
 static void read_all(void *ctx)
 {
 	struct coati_trace_check *c = NULL;
-	struct coati_trace *t = NULL;
+	struct coati_live_reader *t = NULL;
 	struct load *l = ctx;
 
-	if (coati_trace_new(NULL, &t, NULL) < 0 || coati_trace_check_new(&c, NULL) < 0)
+	if (coati_live_reader_new(NULL, &t, NULL) < 0 || coati_trace_check_new(&c, NULL) < 0)
 		exit(1);
 	for (uint32_t i = 0; i < l->nr; i++) {
-		coati_trace_feed(t, l->bytes + l->at[i], l->at[i + 1] - l->at[i], i, NULL);
+		coati_live_reader_feed(t, l->bytes + l->at[i], l->at[i + 1] - l->at[i], i, NULL);
 		drain(l, t, c);
 	}
-	coati_trace_finish(t);
+	coati_live_reader_finish(t);
 	drain(l, t, c);
 	coati_trace_check_free(&c);
-	coati_trace_free(&t);
+	coati_live_reader_free(&t);
 }
 
 static void walk_all(void *ctx)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "process/processes.h"
 
 #define NR_PROCESSES 16
 #define NR_THREADS   64

@@ -228,7 +228,7 @@ static void count(const char *path, uint64_t *ret_samples, uint64_t *ret_lost)
 {
 	struct coati_recording_opts opts = { .size = sizeof(opts),
 					     .flags = COATI_RECORDING_FILE_ORDER };
-	struct coati_recording_stats stats;
+	struct coati_recording_stats stats = { .size = sizeof(stats) };
 	struct coati_recording_item item;
 	struct coati_recording *r = NULL;
 	struct coati_error err;

@@ -25,6 +25,8 @@
 #include "bench.h"
 #include "build-config.h"
 #include "lib/bpf-asm.h"
+#include "ring/reader.h"
+#include "ring/ring.h"
 
 #if COATI_HAVE_LIBBPF
 #include <bpf/libbpf.h>

@@ -17,6 +17,7 @@
 #include <coati/coati.h>
 
 #include "bench.h"
+#include "unwind/unwinder.h"
 
 #define DEPTH	    32
 #define FRAMES_MAX  128

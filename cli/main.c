@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/talk.h"
 #include "cli/version.h"
+#include "event/version.h"
 
 /* Sorted by name. */
 static const struct coati_command *const commands[] = {

@@ -11,6 +11,8 @@
 #include "base/utf8.h"
 #include "cli/quality-advice.h"
 #include "cli/report/figures.h"
+#include "image/image.h"
+#include "profile/parts.h"
 
 #define LINE_COLUMNS_MAX 1000 /* of source and instructions, where no terminal ends the line */
 
@@ -158,7 +160,7 @@ static void add_event_names(const struct report *r, struct strbuf *s)
 static void add_images(const struct report *r, struct strbuf *s)
 {
 	struct coati_images *images = coati_profile_images(r->profile);
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	for (uint32_t i = 0; i < coati_images_count(images); i++) {
 		if (coati_image_info(images, i, &info) < 0 || !info.why)

@@ -8,6 +8,7 @@
 #include <coati/version.h>
 
 #include "cli/output.h"
+#include "event/version.h"
 
 static void add_features(struct strbuf *out, const char *title, int wanted)
 {

@@ -19,16 +19,14 @@ static void touch_memory(void *memory)
 static int count(const struct coati_event_list *list, struct coati_group *group,
 		 struct coati_error *err)
 {
+	const struct coati_event_desc *d;
 	struct coati_count counts[MAX];
 	void *memory = malloc(BYTES);
 	uint32_t nr = 0;
 	int r;
 
-	for (uint32_t i = 0; i < coati_event_list_count(list); i++) {
-		const struct coati_event_desc *d = coati_event_list_get(list, i);
-
+	for (uint32_t i = 0; (d = coati_event_list_get(list, i)); i++)
 		coati_group_add(group, &d->attr, d->name);
-	}
 	r = coati_group_open(group, &COATI_SELF, COATI_EVENT_USER_OK, err);
 	if (r == 0 && memory)
 		r = coati_group_measure(group, touch_memory, memory, counts, MAX, &nr);
@@ -54,7 +52,7 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = count(list, group, &err);
 	if (r < 0)
-		fprintf(stderr, "count: %s\n", err.text[0] ? err.text : coati_errno_name(r));
+		fprintf(stderr, "count: %s\n", err.text[0] ? err.text : strerror(-r));
 	coati_group_close(&group);
 	coati_event_list_free(list);
 	return r < 0;

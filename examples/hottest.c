@@ -20,7 +20,7 @@ int main(int argc, char **argv)
 	struct coati_view *view = NULL;
 	struct coati_error err = { 0 };
 	const struct coati_row *rows;
-	struct coati_view_info info;
+	struct coati_view_info info = { .size = sizeof(info) };
 	size_t nr;
 
 	if (coati_profile_new(NULL, &profile, &err) == 0 &&

@@ -54,7 +54,7 @@ int main(void)
 			show(&item, &format);
 	}
 	if (r != -ECANCELED)
-		fprintf(stderr, "ring: %s\n", err.text[0] ? err.text : coati_errno_name(r));
+		fprintf(stderr, "ring: error %d: %s\n", -r, err.text);
 	coati_reader_free(&reader);
 	coati_event_close(&event);
 	return r != -ECANCELED;

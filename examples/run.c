@@ -20,7 +20,7 @@ static int watch(struct coati_child *child, struct coati_event_list *list, struc
 						COATI_SET_USER_OK,
 				       .pids = &pid,
 				       .nr_pids = 1 };
-	struct coati_child_status status;
+	struct coati_child_status status = { .size = sizeof(status) };
 	int r = coati_event_list_add(list, EVENTS, err);
 
 	if (r == 0)
@@ -29,7 +29,7 @@ static int watch(struct coati_child *child, struct coati_event_list *list, struc
 		r = coati_child_exec(child, err);
 	if (r == 0)
 		r = coati_child_wait(child, -1, &status, err);
-	return r < 0 ? r : coati_child_exit_code(&status);
+	return r < 0 ? r : status.exited ? status.exit_code : 128 + status.signal;
 }
 
 int main(int argc, char **argv)
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = watch(child, list, &set, &err);
 	for (uint32_t i = 0; r >= 0 && coati_set_entry(set, i, &entry) == 0; i++)
-		if (entry.handle && coati_set_read(set, i, &count) == 0)
+		if (coati_set_read(set, i, &count) == 0)
 			printf("%15llu  %s\n", (unsigned long long)coati_count_scaled(&count),
 			       coati_event_list_get(list, entry.event)->name);
 	if (r < 0)

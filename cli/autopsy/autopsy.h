@@ -14,7 +14,10 @@
 #include "base/map.h"
 #include "base/options.h"
 #include "base/strbuf.h"
+#include "trace/flight.h"
+#include "trace/live-check.h"
 #include "trace/live-files.h"
+#include "trace/live-reader.h"
 
 #define AUTOPSY_ALL UINT64_MAX
 
@@ -51,7 +54,7 @@ struct autopsy_thread {
 };
 
 struct autopsy_open {
-	struct coati_trace_open *v;
+	struct coati_live_opened *v;
 	uint32_t len;
 };
 
@@ -59,7 +62,7 @@ struct autopsy {
 	const struct autopsy_args *args;
 	const char *shown; /* name of the file */
 	struct coati_flight_info info;
-	struct coati_trace *trace; /* at its end: what is open, and how good it is */
+	struct coati_live_reader *trace; /* at its end: what is open, and how good it is */
 	struct coati_trace_quality quality;
 	ARRAY(struct autopsy_thread) threads; /* in the order in which they came, then by tid */
 	struct map by_tid;		      /* their places */
@@ -93,10 +96,10 @@ void coati_autopsy_fini(struct autopsy *a);
 /* Event @i of a tail, oldest first. */
 const struct autopsy_event *coati_autopsy_tail_at(const struct autopsy_tail *t, uint32_t i);
 /* The first of the regions that @tid is in, and how many. */
-const struct coati_trace_open *coati_autopsy_regions(const struct autopsy *a, uint32_t tid,
-						     uint32_t *ret_nr);
+const struct coati_live_opened *coati_autopsy_regions(const struct autopsy *a, uint32_t tid,
+						      uint32_t *ret_nr);
 /* The open task @id; NULL: there is none. */
-const struct coati_trace_open *coati_autopsy_task(const struct autopsy *a, uint64_t id);
+const struct coati_live_opened *coati_autopsy_task(const struct autopsy *a, uint64_t id);
 /* How the process ended, as words. */
 void coati_autopsy_ended(const struct coati_flight_info *info, struct strbuf *out);
 

@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/talk.h"
+#include "trace/flight.h"
 #include "trace/live-files.h"
 
 #define CLAIMS_MAX 64u

@@ -4,6 +4,7 @@
 
 #include "cli/autopsy/autopsy.h"
 #include "base/json.h"
+#include "trace/live-reader.h"
 
 static void put_text(struct json *j, const char *key, const struct coati_trace_text *t)
 {
@@ -56,7 +57,7 @@ static void put_tail(struct json *j, const char *key, const struct autopsy_tail 
 	coati_json_end(j);
 }
 
-static void put_open(struct json *j, const struct autopsy *a, const struct coati_trace_open *o,
+static void put_open(struct json *j, const struct autopsy *a, const struct coati_live_opened *o,
 		     bool task)
 {
 	coati_json_object(j);
@@ -76,7 +77,7 @@ static void put_open(struct json *j, const struct autopsy *a, const struct coati
 static void put_thread(struct json *j, const struct autopsy *a, const struct autopsy_thread *t)
 {
 	uint32_t nr;
-	const struct coati_trace_open *r = coati_autopsy_regions(a, t->tid, &nr);
+	const struct coati_live_opened *r = coati_autopsy_regions(a, t->tid, &nr);
 
 	coati_json_object(j);
 	coati_json_ku64(j, "tid", t->tid);

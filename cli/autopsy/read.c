@@ -13,6 +13,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/search.h"
+#include "trace/flight.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
 
 #define THREADS_MAX (1u << 20)
 #define LINE_MAX_   (1u << 16)
@@ -65,7 +68,8 @@ static struct autopsy_event *tail_room(struct autopsy_tail *t, uint32_t keep)
 }
 
 /* Behind time and thread, which are shown in another way; so is for a person how long it took. */
-static char *line_of(const struct coati_trace *t, const struct coati_trace_event *event, bool json)
+static char *line_of(const struct coati_live_reader *t, const struct coati_trace_event *event,
+		     bool json)
 {
 	struct coati_trace_event e = *event;
 	static char line[LINE_MAX_];
@@ -73,7 +77,7 @@ static char *line_of(const struct coati_trace *t, const struct coati_trace_event
 
 	if (!json)
 		e.duration = COATI_TRACE_NO_DURATION;
-	coati_trace_event_format(t, &e, line, sizeof(line));
+	coati_live_reader_format(t, &e, line, sizeof(line));
 	for (int i = 0; i < 2; i++) {
 		at += strcspn(at, " ");
 		at += *at == ' ';
@@ -81,8 +85,8 @@ static char *line_of(const struct coati_trace *t, const struct coati_trace_event
 	return coati_strdup(at);
 }
 
-static int keep(const struct coati_trace *t, struct autopsy_tail *tail, uint32_t nr, bool json,
-		const struct coati_trace_event *e)
+static int keep(const struct coati_live_reader *t, struct autopsy_tail *tail, uint32_t nr,
+		bool json, const struct coati_trace_event *e)
 {
 	struct autopsy_event *to;
 
@@ -178,7 +182,7 @@ static int note_event(struct autopsy *a, const struct coati_trace_event *e)
 }
 
 /* Of the second. */
-static int keep_event(struct autopsy *a, const struct coati_trace *trace,
+static int keep_event(struct autopsy *a, const struct coati_live_reader *trace,
 		      const struct coati_trace_event *e)
 {
 	const struct autopsy_args *args = a->args;
@@ -215,13 +219,13 @@ static int check_event(struct autopsy *a, struct coati_trace_check *check,
 	return r == -E2BIG || r > 0 ? 0 : r;
 }
 
-static int take_events(struct autopsy *a, struct coati_trace *trace,
+static int take_events(struct autopsy *a, struct coati_live_reader *trace,
 		       struct coati_trace_check *check, bool second)
 {
 	const struct coati_trace_event *const *events;
 	int n, r = 0;
 
-	while ((n = coati_trace_take(trace, &events)) > 0) {
+	while ((n = coati_live_reader_take(trace, &events)) > 0) {
 		for (int i = 0; i < n && r == 0; i++) {
 			r = second ? keep_event(a, trace, events[i]) : note_event(a, events[i]);
 			if (r == 0 && check)
@@ -233,7 +237,7 @@ static int take_events(struct autopsy *a, struct coati_trace *trace,
 	return n;
 }
 
-static int read_batches(struct autopsy *a, struct coati_flight *f, struct coati_trace *trace,
+static int read_batches(struct autopsy *a, struct coati_flight *f, struct coati_live_reader *trace,
 			struct coati_trace_check *check, bool second)
 {
 	struct coati_error err;
@@ -243,17 +247,17 @@ static int read_batches(struct autopsy *a, struct coati_flight *f, struct coati_
 	int n, r;
 
 	while ((n = coati_flight_next(f, &bytes, &size, &where)) > 0) {
-		r = coati_trace_feed(trace, bytes, size, where, &err);
+		r = coati_live_reader_feed(trace, bytes, size, where, &err);
 		r = r < 0 ? r : take_events(a, trace, check, second);
 		if (r < 0)
 			return r;
 	}
 	if (n == 0)
-		n = coati_trace_finish(trace);
+		n = coati_live_reader_finish(trace);
 	return n < 0 ? n : take_events(a, trace, check, second);
 }
 
-static int copy_open(const struct coati_trace_open *v, uint32_t nr, struct autopsy_open *ret)
+static int copy_open(const struct coati_live_opened *v, uint32_t nr, struct autopsy_open *ret)
 {
 	ret->v = coati_alloc_array(nr + 1, sizeof(*v));
 	if (!ret->v)
@@ -267,25 +271,25 @@ static int copy_open(const struct coati_trace_open *v, uint32_t nr, struct autop
 /* Both lists of the trace are one memory. */
 static int keep_open(struct autopsy *a)
 {
-	const struct coati_trace_open *v;
+	const struct coati_live_opened *v;
 	uint32_t nr;
-	int n = coati_trace_open_regions(a->trace, &v, &nr);
+	int n = coati_live_reader_open_regions(a->trace, &v, &nr);
 
 	n = n < 0 ? n : copy_open(v, nr, &a->regions);
-	n = n < 0 ? n : coati_trace_open_tasks(a->trace, &v, &nr);
+	n = n < 0 ? n : coati_live_reader_open_tasks(a->trace, &v, &nr);
 	return n < 0 ? n : copy_open(v, nr, &a->tasks);
 }
 
 static int read_once(struct autopsy *a, const char *path, bool second, struct coati_error *err)
 {
 	struct coati_trace_check *check = NULL;
-	struct coati_trace *trace = NULL;
+	struct coati_live_reader *trace = NULL;
 	struct coati_flight *f = NULL;
 	int n = coati_flight_open(path, &f, err);
 
 	if (n < 0)
 		return n;
-	n = coati_trace_new(NULL, &trace, err);
+	n = coati_live_reader_new(NULL, &trace, err);
 	if (n == 0 && second)
 		n = coati_trace_check_new(&check, err);
 	if (n == 0) {
@@ -298,10 +302,10 @@ static int read_once(struct autopsy *a, const char *path, bool second, struct co
 	coati_trace_check_free(&check);
 	if (n == 0 && second) {
 		a->trace = trace;
-		coati_trace_get_quality(trace, &a->quality);
+		coati_live_reader_get_quality(trace, &a->quality);
 		n = keep_open(a);
 	} else {
-		coati_trace_free(&trace);
+		coati_live_reader_free(&trace);
 	}
 	return n;
 }
@@ -326,7 +330,7 @@ void coati_autopsy_fini(struct autopsy *a)
 	coati_free(a->regions.v);
 	coati_free(a->tasks.v);
 	free_tail(&a->logs);
-	coati_trace_free(&a->trace);
+	coati_live_reader_free(&a->trace);
 }
 
 /* The first whose thread (or id) is not below @key. */
@@ -335,8 +339,8 @@ static uint32_t find_open(const struct autopsy_open *o, uint64_t key, bool tasks
 	return SEARCH(mid, 0, o->len, (tasks ? o->v[mid].id : o->v[mid].tid) < key);
 }
 
-const struct coati_trace_open *coati_autopsy_regions(const struct autopsy *a, uint32_t tid,
-						     uint32_t *ret_nr)
+const struct coati_live_opened *coati_autopsy_regions(const struct autopsy *a, uint32_t tid,
+						      uint32_t *ret_nr)
 {
 	uint32_t first = find_open(&a->regions, tid, false);
 
@@ -344,7 +348,7 @@ const struct coati_trace_open *coati_autopsy_regions(const struct autopsy *a, ui
 	return &a->regions.v[first];
 }
 
-const struct coati_trace_open *coati_autopsy_task(const struct autopsy *a, uint64_t id)
+const struct coati_live_opened *coati_autopsy_task(const struct autopsy *a, uint64_t id)
 {
 	uint32_t at = find_open(&a->tasks, id, true);
 

@@ -15,6 +15,10 @@
 #include "base/file.h"
 #include "base/newfile.h"
 #include "base/parse.h"
+#include "capture/session.h"
+#include "record/batch.h"
+#include "recording/writer.h"
+#include "trace/flight.h"
 
 #define TRACE_VERSION 1
 

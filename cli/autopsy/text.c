@@ -5,6 +5,8 @@
 
 #include "cli/autopsy/autopsy.h"
 #include "base/clock.h"
+#include "trace/flight.h"
+#include "trace/live-reader.h"
 
 static void add_text(struct strbuf *s, const struct coati_trace_text *t)
 {
@@ -63,7 +65,7 @@ static void add_head(const struct autopsy *a, struct strbuf *s)
 		coati_strbuf_printf(s, "+-%" PRIu64 " ns", q->clock_error_ns);
 	coati_strbuf_adds(s, "\n");
 	if (q->damaged)
-		coati_strbuf_printf(s, "damage: %s\n", coati_trace_damage(a->trace)->text);
+		coati_strbuf_printf(s, "damage: %s\n", coati_live_reader_damage(a->trace)->text);
 	if (a->findings)
 		coati_strbuf_printf(s,
 				    "the events contradict each other in %" PRIu64
@@ -76,7 +78,7 @@ static void add_head(const struct autopsy *a, struct strbuf *s)
 			"are not seen\n");
 }
 
-static void add_task(const struct autopsy *a, const struct coati_trace_open *t, struct strbuf *s)
+static void add_task(const struct autopsy *a, const struct coati_live_opened *t, struct strbuf *s)
 {
 	coati_strbuf_printf(s, "%" PRIu64 " ", t->id);
 	add_site(s, t->site);
@@ -88,7 +90,7 @@ static void add_task(const struct autopsy *a, const struct coati_trace_open *t, 
 
 static void add_current(const struct autopsy *a, const struct autopsy_thread *t, struct strbuf *s)
 {
-	const struct coati_trace_open *task = coati_autopsy_task(a, t->task);
+	const struct coati_live_opened *task = coati_autopsy_task(a, t->task);
 
 	if (!t->task)
 		return;
@@ -103,7 +105,7 @@ static void add_current(const struct autopsy *a, const struct autopsy_thread *t,
 static void add_regions(const struct autopsy *a, const struct autopsy_thread *t, struct strbuf *s)
 {
 	uint32_t nr;
-	const struct coati_trace_open *r = coati_autopsy_regions(a, t->tid, &nr);
+	const struct coati_live_opened *r = coati_autopsy_regions(a, t->tid, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		coati_strbuf_printf(s, "  %*sin ", (int)(2 * r[i].depth), "");

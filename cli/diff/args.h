@@ -5,11 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <coati/diff.h>
-
 #include "base/options.h"
 #include "cli/input.h"
 #include "cli/report/args.h"
+#include "profile/diff.h"
 
 /* Exit codes of this verb: 0 is fine. */
 #define DIFF_HOLDS   1 /* a condition of --fail-if */

@@ -19,6 +19,7 @@
 #include "cli/diff/text.h"
 #include "cli/quality.h"
 #include "cli/talk.h"
+#include "profile/diff.h"
 
 const char *const coati_fail_words[] = { "certain", "estimate", "possible", NULL };
 

@@ -16,6 +16,7 @@
 #include "cli/diff/text.h"
 #include "cli/flame.h"
 #include "cli/report/tree.h"
+#include "profile/diff.h"
 
 #define NONE UINT32_MAX
 

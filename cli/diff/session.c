@@ -18,6 +18,10 @@
 #include "cli/diff/html.h"
 #include "cli/diff/table.h"
 #include "cli/talk.h"
+#include "profile/diff.h"
+#include "profile/hooks.h"
+#include "profile/walk.h"
+#include "trace/contexts.h"
 
 static const char *const side_names[] = { "before", "after" };
 
@@ -126,10 +130,11 @@ static int make_profile(struct diff *d, struct diff_side *s, struct coati_error 
 		.images = &images,
 		.filter = &a->of.filter,
 	};
+	struct coati_profile_hooks hooks = { 0 };
 	int r = coati_source_contexts(&a->of, d->by == COATI_BY_LABEL, &s->report.contexts,
-				      &o.contexts, err);
+				      &hooks.contexts, err);
 
-	return r < 0 ? r : coati_profile_new(&o, &s->report.profile, err);
+	return r < 0 ? r : coati_profile_make(&o, &hooks, &s->report.profile, err);
 }
 
 /* What was left out while reading needs no second look. */
@@ -151,7 +156,9 @@ static int make_view(struct diff *d, struct diff_side *s, struct coati_error *er
 		o.flags |= COATI_VIEW_COUNTS;
 	r = coati_view_new(s->report.profile, &o, &s->report.view, err);
 	if (r == 0) {
+		s->report.info.size = sizeof(s->report.info);
 		coati_view_info(s->report.view, &s->report.info);
+		s->report.quality.size = sizeof(s->report.quality);
 		coati_profile_quality(s->report.profile, &s->report.quality);
 	}
 	return r;

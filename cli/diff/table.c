@@ -11,6 +11,8 @@
 #include "cli/diff/text.h"
 #include "cli/quality.h"
 #include "cli/talk.h"
+#include "profile/diff.h"
+#include "profile/walk.h"
 
 #define NAME_COLUMNS 40
 #define UNEVEN	     0.2 /* of an interval: a ± would mislead */

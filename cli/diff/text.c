@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "profile/diff.h"
 
 const char *coati_diff_word(enum coati_diff_verdict v)
 {

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "cli/diff/args.h"
+#include "profile/diff.h"
 
 /* "more", "less", "not distinguishable", "cannot judge", "too few samples". */
 const char *coati_diff_word(enum coati_diff_verdict v);

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <coati/host.h>
 #include <coati/version.h>
 
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/doctor/finding.h"
 #include "cli/output.h"
+#include "event/host.h"
 
 struct args {
 	bool json;

@@ -13,7 +13,10 @@
 #include <coati/error.h>
 #include <coati/version.h>
 
+#include "base/error.h"
 #include "base/strbuf.h"
+#include "event/host.h"
+#include "event/version.h"
 
 /* Numbers of capabilities, as in the kernel's capability.h. */
 #define CAP_IPC_LOCK_	14

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include <coati/host.h>
+#include "event/host.h"
 
 enum finding_state { FINDING_UNKNOWN = 0, FINDING_OK, FINDING_LIMITED, FINDING_MISSING };
 

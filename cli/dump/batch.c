@@ -6,6 +6,9 @@
 
 #include <coati/image.h>
 
+#include "image/pack.h"
+#include "record/batch.h"
+
 static const char *kind_name(enum coati_batch_kind kind)
 {
 	switch (kind) {
@@ -49,7 +52,7 @@ static void dump_symbols(struct sink *s, const struct coati_batch *b)
 {
 	struct coati_images_opts o = { .size = sizeof(o), .flags = COATI_IMAGES_NO_LOCAL };
 	struct coati_images *images = NULL;
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	int n = coati_images_new(&o, &images, NULL);
 
 	if (n == 0)

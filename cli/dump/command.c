@@ -13,6 +13,7 @@
 #include <coati/coati.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/match.h"
 #include "base/parse.h"
 #include "cli/command.h"
@@ -23,6 +24,8 @@
 #include "cli/dump/stats.h"
 #include "cli/output.h"
 #include "cli/talk.h"
+#include "record/record.h"
+#include "recording/recording.h"
 
 #define FLUSH_BYTES (256 * 1024)
 
@@ -380,7 +383,7 @@ static bool events_are_there(const struct dump *d)
 /* Everything was read, but not everything made sense. */
 static bool say_damage(const struct dump *d)
 {
-	struct coati_recording_stats st;
+	struct coati_recording_stats st = { .size = sizeof(st) };
 
 	coati_recording_get_stats(d->rec, &st);
 	if (st.damaged)

@@ -2,6 +2,8 @@
 /* Each event's format is parsed once. */
 #include "cli/dump/fields.h"
 
+#include "record/tracepoint.h"
+
 const struct coati_tracepoint *coati_dump_format(struct dump_fields *f,
 						 const struct coati_recording *r, uint32_t event)
 {

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/dump/record.h"
 #include "cli/dump/stats.h"
+#include "record/tracepoint.h"
 
 #define STEPS_MAX 1024
 #define TEXT_MAX  65536

@@ -7,6 +7,8 @@
 #include <coati/event.h>
 
 #include "base/json.h"
+#include "record/record.h"
+#include "recording/recording.h"
 
 /* Told twice: by the ring, and by the events' own count of samples. */
 static uint64_t lost_of(const struct coati_recording_stats *rs)
@@ -111,7 +113,7 @@ static void print_text(const struct dump_stats *st, const struct coati_recording
 void coati_dump_stats_print(const struct dump_stats *st, const struct coati_recording *rec,
 			    bool json, struct strbuf *out)
 {
-	struct coati_recording_stats rs;
+	struct coati_recording_stats rs = { .size = sizeof(rs) };
 
 	coati_recording_get_stats(rec, &rs);
 	if (json)

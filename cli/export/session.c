@@ -22,6 +22,7 @@
 #include "cli/command.h"
 #include "cli/quality.h"
 #include "cli/talk.h"
+#include "format/export.h"
 
 #define TERMINAL_MOST (64u << 20) /* bytes of text that are shown on one */
 

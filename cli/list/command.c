@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/talk.h"
+#include "event/catalog.h"
 
 /* With a pattern that names no more tracepoints than this, their fields are shown unasked. */
 #define FIELDS_FEW 20

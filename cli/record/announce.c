@@ -10,8 +10,12 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "capture/session.h"
 #include "cli/quality-advice.h"
 #include "cli/talk.h"
+#include "event/event.h"
+#include "event/list.h"
+#include "profile/parts.h"
 
 #define CUT_HELPS      65528 /* the kernel copies no more than this */
 #define USUAL_RATE     1000
@@ -50,7 +54,7 @@ static void announce_event(const struct record_args *args, const struct coati_ev
 
 static void announce_rings(const struct record_args *args, const struct coati_capture *cap)
 {
-	struct coati_capture_stats st;
+	struct coati_capture_stats st = { .size = sizeof(st) };
 
 	coati_capture_get_stats(cap, &st);
 	if (args->ring_bytes > st.ring_bytes)
@@ -189,7 +193,7 @@ static uint32_t copy_bytes(const struct coati_capture *cap, const struct coati_e
 bool coati_record_watch(const struct record_args *args, const struct coati_event_list *list,
 			const struct coati_capture *cap)
 {
-	struct coati_capture_stats st;
+	struct coati_capture_stats st = { .size = sizeof(st) };
 	struct strbuf s = STRBUF_INIT(1024);
 	uint64_t all, cut;
 
@@ -222,7 +226,9 @@ static bool has_coverage(const struct coati_capture_stats *st)
 static void add_sampled(struct strbuf *s, const struct coati_event_list *list,
 			const struct coati_capture_stats *st)
 {
-	struct coati_profile_quality q = { .sampled = st->sampled, .counted = st->counted };
+	struct coati_profile_quality q = { .size = sizeof(q),
+					   .sampled = st->sampled,
+					   .counted = st->counted };
 	double percent = 100 * coati_profile_sampled(&q);
 
 	if (!has_coverage(st))

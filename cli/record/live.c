@@ -18,7 +18,12 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "capture/session.h"
 #include "cli/talk.h"
+#include "record/batch.h"
+#include "recording/writer.h"
+#include "trace/flight.h"
+#include "trace/live-ask.h"
 #include "trace/live-files.h"
 #include "trace/live-flight.h"
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/newfile.h"
 #include "cli/record/signals.h"
+#include "recording/writer.h"
 
 #define FILES_MAX 100001
 

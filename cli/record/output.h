@@ -13,6 +13,7 @@
 #include <coati/recording.h>
 
 #include "base/array.h"
+#include "recording/writer.h"
 
 struct record_output {
 	const char *path;

@@ -12,7 +12,14 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "capture/session.h"
 #include "cli/talk.h"
+#include "image/pack.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "record/batch.h"
+#include "recording/writer.h"
+#include "trace/contexts.h"
 
 #define SYMBOLS_VERSION 1
 
@@ -50,8 +57,8 @@ int coati_record_pack(void *ctx, struct coati_writer *w)
 	CLEANUP(fd_closep) int fd = coati_writer_reopen(w);
 	struct coati_profile_opts o = { .size = sizeof(o),
 					.flags = COATI_PROFILE_NO_UNWIND |
-						 COATI_PROFILE_NO_OFF_CPU | COATI_PROFILE_WAKES,
-					.shared_images = coati_capture_images(*cap) };
+						 COATI_PROFILE_NO_OFF_CPU | COATI_PROFILE_WAKES };
+	struct coati_profile_hooks hooks = { .shared_images = coati_capture_images(*cap) };
 	struct coati_contexts *contexts = NULL;
 	struct coati_profile *p = NULL;
 	char path[64];
@@ -62,8 +69,8 @@ int coati_record_pack(void *ctx, struct coati_writer *w)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = coati_contexts_new(&contexts, NULL);
 	if (r == 0) {
-		o.contexts = coati_contexts_samples(contexts);
-		r = coati_profile_new(&o, &p, NULL);
+		hooks.contexts = coati_contexts_samples(contexts);
+		r = coati_profile_make(&o, &hooks, &p, NULL);
 	}
 	if (r == 0)
 		r = coati_profile_read(p, path, NULL, NULL, NULL);

@@ -9,6 +9,8 @@
 
 #include <coati/recording.h>
 
-/* For coati_capture_opts.before_end; @ctx: where the capture is, a struct coati_capture **. Names
- * that cannot be had are no error; a disk that is full is. */
+#include "recording/writer.h"
+
+/* For coati_capture_before_end(); @ctx: where the capture is, a struct coati_capture **. Names that
+ * cannot be had are no error; a disk that is full is. */
 int coati_record_pack(void *ctx, struct coati_writer *w);

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "capture/session.h"
 #include "cli/command.h"
 #include "cli/record/announce.h"
 #include "cli/record/events.h"
@@ -28,6 +29,8 @@
 #include "cli/record/signals.h"
 #include "cli/rights.h"
 #include "cli/talk.h"
+#include "event/child.h"
+#include "recording/writer.h"
 
 /* A command that was told to end because the duration is over gets this long before it is
  * killed. */
@@ -115,6 +118,7 @@ static void stop_writing(struct session *s, int code)
 {
 	uint64_t bytes;
 
+	s->stats.size = sizeof(s->stats);
 	coati_capture_get_stats(s->cap, &s->stats);
 	bytes = s->stats.bytes;
 	if (code == -EFBIG) {
@@ -201,18 +205,20 @@ static int open_capture(struct session *s)
 		.wakeup_bytes = wakeup_bytes(s),
 		.when = s->when,
 		.when_count = s->when_count,
-		.before_end = before_end,
-		.before_end_ctx = s,
 		.argc = a->argc,
 		.argv = a->argv,
 	};
+	int r;
 
 	if (record_takes_command(a)) {
 		o.flags |= COATI_CAPTURE_ON_EXEC;
 		o.pids = &pid;
 		o.nr_pids = 1;
 	}
-	return coati_capture_open(s->list, &o, &s->cap, &s->err);
+	r = coati_capture_open(s->list, &o, &s->cap, &s->err);
+	if (r == 0)
+		coati_capture_before_end(s->cap, before_end, s);
+	return r;
 }
 
 /* Let the command go and the events sample. The exit code, or -1 when all is well. */
@@ -279,6 +285,7 @@ static bool child_ended(struct session *s)
 {
 	if (!s->child || s->has_status)
 		return s->has_status;
+	s->status.size = sizeof(s->status);
 	if (coati_record_take_child() && coati_child_wait(s->child, 0, &s->status, NULL) == 0)
 		s->has_status = true;
 	return s->has_status;
@@ -286,7 +293,7 @@ static bool child_ended(struct session *s)
 
 static bool file_is_full(const struct session *s)
 {
-	struct coati_capture_stats st;
+	struct coati_capture_stats st = { .size = sizeof(st) };
 
 	if (!s->switch_bytes)
 		return false;
@@ -375,6 +382,7 @@ static void end_child(struct session *s)
 		coati_child_kill(s->child, SIGTERM);
 		coati_child_kill(s->child, SIGCONT);
 	}
+	s->status.size = sizeof(s->status);
 	do {
 		int stops = coati_record_stops();
 

@@ -17,6 +17,7 @@
 #include "base/parse.h"
 #include "base/search.h"
 #include "cli/quality.h"
+#include "profile/parts.h"
 
 #define FUNCTION_BYTES_MAX (1u << 20)
 #define PIECES_MAX	   16 /* functions of one name, in several files */
@@ -197,7 +198,7 @@ static const struct coati_name *outer_name(struct report *r, uint32_t frame, uin
 static bool piece_of(struct report *r, const struct coati_row *row, struct map *shown,
 		     struct piece *p)
 {
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	const struct coati_name *name;
 	uint32_t image = COATI_IMAGE_NONE;
 	uint64_t seen;

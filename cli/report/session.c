@@ -19,6 +19,9 @@
 #include "cli/report/table.h"
 #include "cli/report/tree.h"
 #include "cli/talk.h"
+#include "profile/hooks.h"
+#include "profile/walk.h"
+#include "trace/contexts.h"
 
 #define TREE_LEAST  0.5
 #define TIME_STEP   NSEC_PER_SEC
@@ -37,10 +40,11 @@ static int make_profile(struct report *r, struct coati_error *err)
 		.images = &images,
 		.filter = &a->of.filter,
 	};
-	int code = coati_source_contexts(&a->of, r->by == COATI_BY_LABEL, &r->contexts, &o.contexts,
-					 err);
+	struct coati_profile_hooks hooks = { 0 };
+	int code = coati_source_contexts(&a->of, r->by == COATI_BY_LABEL, &r->contexts,
+					 &hooks.contexts, err);
 
-	return code < 0 ? code : coati_profile_new(&o, &r->profile, err);
+	return code < 0 ? code : coati_profile_make(&o, &hooks, &r->profile, err);
 }
 
 /* What was left out while reading needs no second look. */
@@ -85,7 +89,7 @@ static int show(struct report *r)
 
 static void choose_mode(struct report *r)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 
 	coati_profile_quality(r->profile, &q);
 	r->mode = (enum report_mode)r->args->mode;
@@ -99,7 +103,7 @@ static void choose_mode(struct report *r)
 /* After the view, which knows the names. */
 static int judge(struct report *r)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct figures f;
 
 	coati_profile_quality(r->profile, &q);
@@ -117,6 +121,7 @@ static int show_view(struct report *r)
 		coati_say("%s", err.text);
 		return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
+	r->info.size = sizeof(r->info);
 	coati_view_info(r->view, &r->info);
 	if (coati_output_open(&r->out, r->args->output ? r->args->output : "-", r->args->color,
 			      &err) < 0) {

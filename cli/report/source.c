@@ -218,6 +218,7 @@ int coati_report_source(struct report *r, const char *function)
 	    ask(r, COATI_BY_ADDRESS, function, &addresses, &nr_addresses) < 0 ||
 	    ask(r, COATI_BY_ADDRESS, NULL, &all, &nr_all) < 0)
 		return EXIT_FAILED;
+	r->quality.size = sizeof(r->quality);
 	coati_profile_quality(r->profile, &r->quality);
 	if (!nr_lines && !nr_addresses) {
 		coati_say(

@@ -11,6 +11,8 @@
 #include "cli/command.h"
 #include "cli/quality.h"
 #include "cli/talk.h"
+#include "profile/parts.h"
+#include "profile/walk.h"
 
 #define NAME_COLUMNS  60 /* where the width is not known */
 #define OTHER_COLUMNS 42 /* numbers and the blanks between */
@@ -311,6 +313,7 @@ int coati_report_table(struct report *r)
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
+	r->quality.size = sizeof(r->quality);
 	coati_profile_quality(r->profile, &r->quality);
 	if (r->by == COATI_BY_LABEL && nr == 1 && !*all[0].name)
 		say_labels(r);

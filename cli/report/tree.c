@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/quality.h"
 #include "cli/talk.h"
+#include "profile/walk.h"
 
 #define NONE	     UINT32_MAX
 #define TREE_COLUMNS 90	 /* of a name */
@@ -34,6 +35,7 @@ const struct coati_tree_node *coati_report_nodes(struct report *r, enum coati_tr
 		coati_say("%s", err.text);
 		return NULL;
 	}
+	r->quality.size = sizeof(r->quality);
 	coati_profile_quality(r->profile, &r->quality);
 	return nodes;
 }

@@ -4,6 +4,7 @@
 
 #include "base/strbuf.h"
 #include "cli/talk.h"
+#include "event/event.h"
 
 static void add_name(struct strbuf *s, const char *name)
 {

@@ -4,6 +4,8 @@
 
 #include "base/json.h"
 #include "cli/stat/ratio.h"
+#include "event/child.h"
+#include "event/event.h"
 
 static void key_u64_or_null(struct json *j, const char *key, uint64_t value, bool known)
 {

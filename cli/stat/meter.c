@@ -12,6 +12,9 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "cli/talk.h"
+#include "event/event.h"
+#include "event/list.h"
+#include "event/set.h"
 
 /* What is counted when nothing is asked for. The hardware part is left out where there is none. */
 static const char task_default[] = "task-clock,context-switches,cpu-migrations,page-faults,"

@@ -3,6 +3,7 @@
 #include "cli/stat/ratio.h"
 
 #include "base/clock.h"
+#include "event/event.h"
 
 /* Restrictions that two events must share before one is divided by the other. */
 #define SAME_FLAGS                                                                     \

@@ -21,6 +21,7 @@
 #include "cli/stop.h"
 #include "cli/talk.h"
 #include "cli/watch.h"
+#include "event/child.h"
 
 /* A command that was told to end because the duration is over gets this long before it is
  * killed. */
@@ -253,6 +254,7 @@ static int end_child(struct session *s, bool running)
 	if (running && !s->aborted &&
 	    coati_watch_wait(&s->watch, now_ns() + GRACE_NS, s->stops) != WATCH_ENDED)
 		coati_child_kill(s->child, SIGKILL);
+	s->status.size = sizeof(s->status);
 	do
 		r = coati_child_wait(s->child, -1, &s->status, &s->err);
 	while (r == -EINTR);

@@ -15,6 +15,8 @@
 #include "cli/command.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
+#include "profile/wait.h"
+#include "trace/timeline.h"
 
 struct blame {
 	struct coati_timeline_wake wake; /* one of them */

@@ -11,6 +11,9 @@
 #include "cli/command.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
+#include "profile/wait.h"
+#include "trace/live-check.h"
+#include "trace/timeline.h"
 
 struct check {
 	struct trace *t;

@@ -10,6 +10,8 @@
 #include "cli/input.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
+#include "trace/live-check.h"
+#include "trace/timeline.h"
 
 static int read_timeline(void *ctx, const char *path, coati_progress_fn fn, void *fn_ctx,
 			 struct coati_error *err)

@@ -2,10 +2,10 @@
 /* The course of coati trace: read, choose the view, write. And what its views have in common. */
 #pragma once
 
-#include <coati/timeline.h>
-
 #include "cli/output.h"
 #include "cli/trace/args.h"
+#include "trace/live-check.h"
+#include "trace/timeline.h"
 
 struct trace {
 	const struct trace_args *args;

@@ -12,6 +12,8 @@
 #include "cli/quality.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
+#include "profile/wait.h"
+#include "trace/timeline.h"
 
 #define NAME_COLUMNS 24 /* of threads */
 #define TYPE_COLUMNS 14 /* at least, of types */

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
+#include "trace/timeline.h"
 
 #define BAR_WIDTH 105 /* of terminals that have room for a bar */
 

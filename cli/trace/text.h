@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cli/figures.h"
 #include "cli/trace/session.h"
+#include "trace/timeline.h"
 
 /* What ledgers are shown by: running, waiting for a CPU, blocked, nobody, unknown. */
 enum trace_sum { SUM_RUNNING, SUM_RUNNABLE, SUM_BLOCKED, SUM_NOBODY, SUM_UNKNOWN, SUM_COUNT };

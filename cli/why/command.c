@@ -5,6 +5,7 @@
 #include "cli/input.h"
 #include "cli/talk.h"
 #include "cli/why/text.h"
+#include "trace/timeline.h"
 
 struct why_args {
 	struct option_texts inputs;

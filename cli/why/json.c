@@ -2,6 +2,7 @@
 /* coati why --json: the verdict with the numbers that decided it, and all rows. */
 #include "cli/trace/text.h"
 #include "cli/why/text.h"
+#include "trace/timeline.h"
 
 static void put_hog(struct trace *t, struct json *j, const struct coati_why_row *row)
 {

@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "cli/trace/text.h"
+#include "profile/wait.h"
+#include "trace/timeline.h"
 
 /* Of a hostile recording a mean may be more than a number of 64 bits. */
 static uint64_t whole_ns(double ns)

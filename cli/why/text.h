@@ -4,5 +4,7 @@
 
 #include "cli/trace/session.h"
 
+#include "trace/timeline.h"
+
 void coati_why_text(struct trace *t, const struct coati_why *w);
 void coati_why_json(struct trace *t, const struct coati_why *w);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads what a BPF program puts out, through both kinds of ring, and writes to it through the
- * third. Runs a command and shows every program that is started meanwhile; exec.bpf.c is the part
- * in the kernel. To be copied.
+ * Reads the output of a BPF program through both kinds of ring buffer. Runs a command and shows
+ * every program that is started meanwhile; exec.bpf.c is the part in the kernel. To be copied.
  *
  *	bpf-output [--late] exec.bpf.o NAME COMMAND [ARGUMENT...]
  *
@@ -10,7 +9,8 @@
  * command has ended, so that it can be seen how loss is told. Needs root, Linux 6.1 (for the user
  * ring; without it 5.8), BTF of the kernel (/sys/kernel/btf/vmlinux) and tracefs.
  *
- * Built with libcoati and libbpf, which loads the object file. Everything behind that is coati's:
+ * Built with libcoati and libbpf. libbpf loads the object file and writes the name into the user
+ * ring buffer; the rest is coati's:
  *
  *	attach	coati_event_open() on the tracepoint, coati_event_set_bpf() with the program's
  *		descriptor
@@ -18,7 +18,6 @@
  *		too, so that one loop
  *		serves both; coati_ring_watch_drops() tells it where the program counts what found
  *		no room
- *	write	coati_user_ring_open(), reserve, submit
  */
 #include <coati/coati.h>
 
@@ -41,7 +40,7 @@ struct watch {
 	struct coati_event *tracepoint;
 	struct coati_bpf_array *array;
 	struct coati_reader *reader;
-	struct coati_user_ring *wishes;
+	struct user_ring_buffer *wishes;
 	unsigned long long ring_read, ring_lost, array_read, array_lost;
 };
 
@@ -97,30 +96,31 @@ static int open_rings(struct watch *w, struct coati_error *err)
 	struct coati_reader_ring_opts ring = {
 		.size = sizeof(ring), .ring = { .kind = COATI_RING_BPF, .key = RING_KEY }
 	};
+	struct coati_ring *at;
 	int r = coati_bpf_array_open(map_of(w, "array"), &opts, &w->array, err);
 
 	if (r < 0)
 		return r;
 	w->reader = coati_bpf_array_reader(w->array);
 	r = coati_reader_add(w->reader, map_of(w, "ring"), &ring, err);
-	for (uint32_t i = 0; r == 0 && i < coati_reader_count(w->reader); i++)
-		if (coati_ring_key(coati_reader_ring(w->reader, i)) == RING_KEY)
-			r = coati_ring_watch_drops(coati_reader_ring(w->reader, i),
-						   map_of(w, "counts"), EXEC_DROPS, err);
+	for (uint32_t i = 0; r == 0 && (at = coati_reader_ring(w->reader, i)); i++)
+		if (coati_ring_key(at) == RING_KEY)
+			r = coati_ring_watch_drops(at, map_of(w, "counts"), EXEC_DROPS, err);
 	return r;
 }
 
 /* The program reads the wish when it runs next. */
-static int wish(struct watch *w, const char *name, struct coati_error *err)
+static int wish(struct watch *w, const char *name)
 {
-	int r = coati_user_ring_open(map_of(w, "wishes"), &w->wishes, err);
-	struct exec_wish *room = r < 0 ? NULL : coati_user_ring_reserve(w->wishes, sizeof(*room));
+	struct exec_wish *room;
 
+	w->wishes = user_ring_buffer__new(map_of(w, "wishes"), NULL);
+	room = w->wishes ? user_ring_buffer__reserve(w->wishes, sizeof(*room)) : NULL;
 	if (!room)
-		return r < 0 ? r : -ENOSPC;
+		return -errno;
 	memset(room, 0, sizeof(*room));
 	memcpy(room->name, name, strnlen(name, sizeof(room->name) - 1));
-	coati_user_ring_submit(w->wishes);
+	user_ring_buffer__submit(w->wishes, room);
 	return 0;
 }
 
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = open_rings(&w, &err);
 	if (r == 0)
-		r = wish(&w, argv[2], &err);
+		r = wish(&w, argv[2]);
 	if (r == 0)
 		r = attach(&w, &err);
 	if (r == 0)
@@ -215,9 +215,9 @@ int main(int argc, char **argv)
 	if (r == 0)
 		sum_up(&w);
 	else
-		fprintf(stderr, "bpf-output: %s\n", err.text[0] ? err.text : coati_errno_name(r));
+		fprintf(stderr, "bpf-output: %s\n", err.text[0] ? err.text : strerror(-r));
 	coati_event_close(&w.tracepoint); /* detaches the program */
-	coati_user_ring_close(&w.wishes);
+	user_ring_buffer__free(w.wishes);
 	coati_bpf_array_close(&w.array); /* and its reader */
 	bpf_object__close(w.object);
 	return r < 0;

@@ -15,7 +15,8 @@
 extern "C" {
 #endif
 
-/* What perf_event_open takes. Zero everything, set what is wanted; coati fills in size. */
+/* What perf_event_open(2) takes. Set everything to zero, then what is wanted; coati fills in size.
+ * Frozen: fields of later kernels will come with a struct of their own. */
 struct coati_attr {
 	uint32_t type;		     /* COATI_TYPE_*, or the number of a dynamic PMU */
 	uint32_t size;		     /* filled in by coati_event_open() */
@@ -214,8 +215,8 @@ struct coati_attr {
 #define COATI_OPEN_CGROUP   4
 #define COATI_OPEN_CLOEXEC  8
 
-/* First page of a mapped event. Shared with the kernel: read through the functions of event.h and
- * ring.h, which keep the order that the protocol asks for. */
+/* First page of a mapped event, shared with the kernel. Read it through the functions of event.h
+ * and ring.h, which keep the order that the protocol requires. Frozen. */
 struct coati_control_page {
 	uint32_t version, compat_version;
 	uint32_t lock;

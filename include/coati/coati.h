@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* All of libcoati: one header per station of the road (see src/README.md). */
+/* All of libcoati. Define COATI_EXPERIMENTAL as 1 before to see what may still change, too. */
 #ifndef COATI_COATI_H
 #define COATI_COATI_H
 
 #include <coati/abi.h>
 #include <coati/capture.h>
 #include <coati/child.h>
-#include <coati/diff.h>
 #include <coati/error.h>
 #include <coati/event.h>
 #include <coati/format.h>
-#include <coati/host.h>
 #include <coati/image.h>
 #include <coati/process.h>
 #include <coati/profile.h>

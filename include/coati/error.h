@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Errors. Every function that can fail returns 0 (or a count) on success and a negative errno
- * on failure: that number is the truth. Functions that touch the outside (open, attach, load)
- * also take a struct coati_error as their last parameter and put one sentence into it: the thing,
- * the reason, and where there is one the next step. The pointer may be NULL.
+ * Errors. Every function that can fail returns 0 (or a count) on success and a negative errno on
+ * failure. Functions that touch the outside (open, attach, load) also take a struct coati_error as
+ * their last parameter, which may be NULL, and put one sentence into it: what failed, on what, why,
+ * and where possible what to do.
  *
- * Fixed meaning of the numbers, everywhere in coati:
- *   -EINVAL      the caller broke the contract, or a text has the wrong syntax
- *   -EBADMSG     malformed input
- *   -ENODATA     the stream stops in mid-record (perhaps it is still being written)
- *   -E2BIG       over one of our limits
- *   -ENOENT      no such event, PMU, symbol or file
- *   -EOPNOTSUPP  this kernel or CPU cannot
- *   -EACCES, -EPERM  not allowed; the text names the knob and the command that opens it
- *   -ESRCH       the process or thread is gone
- *   -EBADF       the object is closed
- *   -ENOMEM      out of memory
+ * The numbers mean the same everywhere in coati:
+ *   -EINVAL          the caller broke the contract, or a text has the wrong syntax
+ *   -EBADMSG         malformed input
+ *   -ENODATA         the input ends in the middle of a record (perhaps it is still being written)
+ *   -E2BIG           over one of our limits
+ *   -ENOENT          no such event, PMU, symbol or file
+ *   -EOPNOTSUPP      not available with this kernel or CPU
+ *   -EACCES, -EPERM  not allowed; the sentence names the setting and the command to change it
+ *   -ESRCH           the process or thread is gone
+ *   -EBADF           the object is closed
+ *   -ENOMEM          out of memory
  */
 #ifndef COATI_ERROR_H
 #define COATI_ERROR_H
@@ -28,16 +28,13 @@ extern "C" {
 
 #define COATI_ERROR_TEXT 480
 
+/* Frozen. */
 struct coati_error {
-	int code;   /* negative errno, 0 when nothing went wrong */
-	int column; /* 1-based position in a text that was parsed, 0 when none */
-	/* one sentence, always terminated, "" when nothing went wrong */
+	int code;   /* negative errno; 0: no error */
+	int column; /* position in a text that was parsed, from 1; 0: none */
+	/* one sentence, always terminated; "": no error */
 	char text[COATI_ERROR_TEXT];
 };
-
-/* The name of an errno as a programmer knows it ("EACCES"), for either sign; "E?" when unknown.
- * Thread: any.  Signal: safe.  Memory: never allocates. */
-COATI_API const char *coati_errno_name(int code);
 
 #ifdef __cplusplus
 }

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Station 6, in everybody else's words: a profile as a file that other tools read. Recordings come
- * in, one file goes out; what its format cannot hold is said, and what was written can be read back
- * and compared.
+ * Export: profiles as files for other tools. Recordings are read, one file is written, and what its
+ * format cannot hold is reported.
+ *
+ *	#define COATI_EXPERIMENTAL 1
+ *	#include <coati/format.h>
  *
  *	struct coati_export_opts o = { .size = sizeof(o), .format = COATI_FORMAT_PPROF };
  *	coati_export_new(&o, &x, &err);
- *	coati_export_read(x, "coati.data", NULL, NULL, &err);     and further files: they are merged
+ *	coati_export_read(x, "coati.data", NULL, NULL, &err);
  *	coati_export_write(x, fd, &err);
- *	for (i = 0; (note = coati_export_note(x, i)); i++) say(note);
- *	coati_export_check(x, fd, &err);                          where wanted
+ *	for (i = 0; (note = coati_export_note(x, i)); i++)
+ *		fprintf(stderr, "%s\n", note);
  *	coati_export_free(&x);
  *
- * Formats with a timeline (Perfetto, Chrome, Firefox) have live events of the program beside the
- * samples. Weights are whole numbers in every format, and their sums over threads and over
- * functions (by name, innermost frame) are the same in all of them. docs/formats/export.md says for
- * each format what is kept, what is lost and how names are written. One object, one thread at a
- * time.
+ * Experimental: these functions may still change, see docs/stability.md. They are visible when
+ * COATI_EXPERIMENTAL is defined as 1.
+ *
+ * Several recordings are merged. Formats with a timeline (Perfetto, Chrome, Firefox) have live
+ * events beside the samples. Weights are whole numbers in every format, and their sums over threads
+ * and functions are the same in all formats. docs/formats/export.md says what each format keeps.
+ * One object is used by one thread at a time, and no function may be called from a signal handler.
+ * coati-export(3) has an example.
  */
 #ifndef COATI_FORMAT_H
 #define COATI_FORMAT_H
@@ -29,6 +34,7 @@
 #include <coati/profile.h>
 #include <coati/visibility.h>
 
+#if defined(COATI_EXPERIMENTAL) && COATI_EXPERIMENTAL
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -43,79 +49,52 @@ enum coati_format {
 	COATI_FORMAT_CHROME,	 /* Chrome trace events, as JSON */
 	COATI_FORMAT_OTLP,	 /* OpenTelemetry profiles, v1development */
 	COATI_FORMAT_PERFDATA,	 /* a recording again: perf, hotspot, coati */
-	COATI_FORMAT_JSON,	 /* our own: everything, for scripts */
+	COATI_FORMAT_JSON,	 /* everything, for scripts */
 	COATI_FORMAT_COUNT,
 };
 
-/* By its name; -EINVAL with the near miss, or all names. */
+/* The format of that name; -EINVAL: the sentence has the nearest name, or all of them. */
 COATI_API int coati_format_parse(const char *name, enum coati_format *ret, struct coati_error *err);
-/* By how the name of a file ends; UNKNOWN: that says nothing. */
-COATI_API enum coati_format coati_format_guess(const char *path);
-/* NULL: no such format, or it was not built. */
-COATI_API const char *coati_format_name(enum coati_format format);
-/* ".pb.gz", ".folded" ...: how names of such files end. */
-COATI_API const char *coati_format_suffix(enum coati_format format);
-/* 1: it is nothing for a terminal. */
-COATI_API int coati_format_is_binary(enum coati_format format);
 
 /* coati_export_opts.flags */
-/* functions as the linker knows them, no inlined ones */
-#define COATI_EXPORT_NO_INLINES (UINT32_C(1) << 0)
-/* weights are numbers of samples; perfdata: refused */
-#define COATI_EXPORT_COUNTS (UINT32_C(1) << 1)
-#define COATI_EXPORT_PLAIN  (UINT32_C(1) << 2) /* not compressed, where the format usually is */
-/* Of a recording with context switches: the time on CPUs, the time off them, or with both flags
- * both. Without a flag on CPUs, or off them when that is all there is. perfdata has the switches
- * themselves and refuses the flags. */
+#define COATI_EXPORT_NO_INLINES (UINT32_C(1) << 0) /* no inlined functions */
+#define COATI_EXPORT_COUNTS	(UINT32_C(1) << 1) /* numbers of samples; not for perfdata */
+#define COATI_EXPORT_PLAIN	(UINT32_C(1) << 2) /* not compressed, where the format usually is */
+/* Of a recording with context switches: on-CPU time, off-CPU time, or with both flags both. Without
+ * a flag on-CPU time, or off-CPU time when there is nothing else. Not for perfdata. */
 #define COATI_EXPORT_ON_CPU  (UINT32_C(1) << 3)
 #define COATI_EXPORT_OFF_CPU (UINT32_C(1) << 4)
 
 /* Strings must live as long as the export. */
 struct coati_export_opts {
-	uint64_t size;
+	uint64_t size; /* sizeof(struct coati_export_opts) */
 	enum coati_format format;
 	uint32_t flags; /* COATI_EXPORT_* */
 	const struct coati_filter *filter;
 	const struct coati_images_opts *images;
-	const char *comment; /* a line for formats that have room for one; NULL: none */
-	/* of formats with a timeline, 0: 2^26; over it the export fails: --time, --thread take
-	 * less */
-	uint64_t max_samples;
+	const char *comment;  /* a line for formats that have room for one; NULL: none */
+	uint64_t max_samples; /* of formats with a timeline, 0: 2^26; over it the export fails */
 };
 
 struct coati_export;
 
-/* -EOPNOTSUPP: this format cannot do what the options ask for. */
+/* -EOPNOTSUPP: the format cannot do what the options ask for. */
 COATI_API int coati_export_new(const struct coati_export_opts *opts, struct coati_export **ret,
 			       struct coati_error *err);
+/* *x becomes NULL; NULL is fine. */
 COATI_API void coati_export_free(struct coati_export **x);
 /* As coati_profile_read(). */
 COATI_API int coati_export_read(struct coati_export *x, const char *path, coati_progress_fn fn,
 				void *ctx, struct coati_error *err);
-/* Write all that was read to @fd, which stays the caller's; nothing can be read into @x any
- * more. */
+/* Write everything that was read to @fd, which stays the caller's. Nothing can be read into @x
+ * afterwards. */
 COATI_API int coati_export_write(struct coati_export *x, int fd, struct coati_error *err);
-/* Read what was written from the start of @fd by a reader that shares nothing with the writer
- * (perfdata: as any recording is read), and compare: the whole, each thread, each function, and how
- * many live events of each sort. -EBADMSG: the first difference, in words. */
-COATI_API int coati_export_check(struct coati_export *x, int fd, struct coati_error *err);
-
-/* What the file lacks and what is wrong with the recordings, a sentence each; NULL past the end.
- * Complete after the writing. */
+/* Sentence number @i about what the file lacks and problems with the recordings; NULL past the end.
+ * Complete after writing. */
 COATI_API const char *coati_export_note(const struct coati_export *x, uint32_t i);
-
-struct coati_export_summary {
-	uint64_t samples, weight; /* that are in the file */
-	const char *unit;	  /* of the weight: as in coati_view_info */
-	uint64_t bytes;		  /* of the file */
-	const char *account;	  /* what it is worth, a line: lost, throttled, stacks, symbols */
-};
-/* After the writing. Strings live as long as @x. */
-COATI_API void coati_export_summary(const struct coati_export *x, struct coati_export_summary *ret);
-/* What it stands on. */
-COATI_API struct coati_profile *coati_export_profile(const struct coati_export *x);
 
 #ifdef __cplusplus
 }
+#endif
 #endif
 #endif

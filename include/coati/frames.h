@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-/* A sequence of frames: static. Fields are the library's. */
+/* A sequence of frames: static. Fields are the library's. Frozen. */
 struct coati_frames {
 	struct coati_site site;
 	void *state;

@@ -5,8 +5,7 @@
  *
  *	coati_heap_start(NULL, &err);
  *	...
- *	p = coati_heap_malloc(size);		or malloc(size), in a file that includes
- *						<coati/heap-hook.h>
+ *	p = coati_heap_malloc(size);	or malloc(size) with <coati/heap-hook.h>
  *	...
  *	coati_heap_write(fd, COATI_HEAP_NAMES, &err);
  *
@@ -71,7 +70,7 @@ struct coati_heap_opts {
  * Thread: any.  Signal: not safe. */
 COATI_API int coati_heap_start(const struct coati_heap_opts *opts, struct coati_error *err);
 /* Take no more samples. Frees are followed as before, and the profile can be written. What was
- * sampled stays when it is started again. Thread: any. */
+ * sampled stays when it is started again.  Thread: any. */
 COATI_API void coati_heap_stop(void);
 
 /* flags of coati_heap_write() */
@@ -104,7 +103,7 @@ COATI_API void coati_heap_stats(struct coati_heap_stats *ret);
 /* ---- allocating ---- */
 
 /* As the functions of the C library without coati_heap_ in front: the same results, the same errno,
- * the same memory, which free() may free, too. Thread: any. Signal: not safe. Hot. */
+ * the same memory, which free() may free, too. Thread: any.  Signal: not safe.  Hot. */
 COATI_API void *coati_heap_malloc(size_t size) __attribute__((malloc));
 COATI_API void *coati_heap_calloc(size_t count, size_t size) __attribute__((malloc));
 COATI_API void *coati_heap_realloc(void *p, size_t size);
@@ -118,7 +117,7 @@ COATI_API void coati_heap_free(void *p);
 /* For allocators: @p with @size bytes was given out, is about to be taken back. NULL is fine. May
  * be called inside of malloc() and with locks held: nothing is allocated, and no function of the
  * caller's is called. The stack begins with who called the caller of coati_heap_note_alloc(), as it
- * stands for malloc(). Hot. Signal: not safe. */
+ * stands for malloc().  Hot.  Signal: not safe. */
 COATI_API void coati_heap_note_alloc(void *p, size_t size);
 COATI_API void coati_heap_note_free(void *p);
 

@@ -19,15 +19,16 @@
 extern "C" {
 #endif
 
-/* The version of the loaded libcoati-live. Thread: any. Signal: safe. Memory: never allocates. */
+/* The version of the loaded libcoati-live.  Thread: any.  Signal: safe.  Memory: never
+ * allocates. */
 COATI_API COATI_SIGSAFE const char *coati_live_version(void);
 
-/* ---- the clock ----
- *
- * Everything at rest in coati is CLOCK_MONOTONIC nanoseconds; inside a program the cycle counter is
+/* ---- the clock ---- */
+
+/* Everything at rest in coati is CLOCK_MONOTONIC nanoseconds; inside a program the cycle counter is
  * read instead, and converted with a calibration whose error is known. */
 
-/* How the live clock runs. */
+/* How the live clock runs. Frozen. */
 struct coati_live_clock {
 	uint32_t source;      /* 0 clock_gettime, 1 cycle counter */
 	uint32_t mult, shift; /* ns = (cycles - cycles_base) * mult >> shift, + ns_base */
@@ -38,7 +39,7 @@ struct coati_live_clock {
 };
 
 /* Calibrate for about @budget_ns (0: 2 ms) and describe the clock. Where the cycle counter is not
- * invariant, or the pairs contradict each other, source is 0. Thread: any. Signal: safe. Memory:
+ * invariant, or the pairs contradict each other, source is 0.  Thread: any.  Signal: safe.  Memory:
  * never allocates. */
 COATI_API COATI_SIGSAFE int coati_live_clock_init(struct coati_live_clock *ret, uint64_t budget_ns);
 /* Now, in CLOCK_MONOTONIC nanoseconds by @clock.  Hot.  Thread: any.  Signal: safe. */
@@ -90,7 +91,7 @@ COATI_API COATI_SIGSAFE uint64_t coati_live_clock_now(const struct coati_live_cl
 #define COATI_LABEL_KEYS	256
 #define COATI_LABEL_DEPTH	64
 
-/* A key: static, so that its name is looked up once. Fields are the library's. */
+/* A key: static, so that its name is looked up once. Fields are the library's. Frozen. */
 struct coati_label_key {
 	const char *name;
 	uint32_t id; /* 0 before the first use */
@@ -101,7 +102,7 @@ struct coati_label_key {
 #define COATI_LABEL_KEY(name) { name, 0, 0 }
 /* clang-format on */
 
-/* What coati_label_end() needs. Fields are the library's. */
+/* What coati_label_end() needs. Fields are the library's. Frozen. */
 struct coati_label_scope {
 	void *thread; /* NULL: nothing to end */
 	uint32_t serial, depth;
@@ -109,7 +110,7 @@ struct coati_label_scope {
 
 /* Begin a scope with a label in it. @value is copied; NULL is an empty one. Always gives a scope
  * that may be ended, whatever was left out. Hot: no lock, no atomic read-modify-write and no
- * allocation, but at the first use of a key or in a thread. Thread: any, its own labels. Signal:
+ * allocation, but at the first use of a key or in a thread. Thread: any, its own labels.  Signal:
  * not safe. */
 COATI_API struct coati_label_scope coati_label_begin(struct coati_label_key *key,
 						     const char *value);
@@ -123,7 +124,7 @@ COATI_API void coati_label_begin_here(struct coati_label_scope *variable,
 				      struct coati_label_key *key, const void *value, size_t size);
 /* End it: on the thread that began it, scopes begun later first. When those were left out
  * (longjmp), they end too. One that was ended before, or belongs to another thread, is left alone
- * and counted. Hot. Signal: not safe. */
+ * and counted.  Hot.  Signal: not safe. */
 COATI_API void coati_label_end(const struct coati_label_scope *scope);
 
 /* Set a label without a scope of its own: until the scope ends that the thread is in, or until it
@@ -161,13 +162,13 @@ static inline struct coati_label_scope coati_label_enter_(struct coati_label_sco
 		coati_label_enter_(&COATI_LABEL_NAME_(coati_scope_, __LINE__),     \
 				   &COATI_LABEL_NAME_(coati_key_, __LINE__), value)
 
-/* A set of labels: a value that may be copied, kept and given to other threads. */
+/* A set of labels: a value that may be copied, kept and given to other threads. Frozen. */
 struct coati_labels {
 	uint32_t size; /* bytes used below */
 	uint8_t bytes[COATI_LABELS_BYTES];
 };
 
-/* One of them. The text of @value is not ended by a zero. */
+/* One label of a set. The text of @value is not terminated. Frozen. */
 struct coati_label_item {
 	const char *key;
 	const char *value;
@@ -179,7 +180,7 @@ struct coati_label_item {
  * Thread: any, its own labels.  Signal: safe.  Memory: never allocates. */
 COATI_API COATI_SIGSAFE void coati_labels_snapshot(struct coati_labels *ret);
 /* Walk through a set; *@pos is 0 to begin with. Returns 1 with a label, 0 at the end, -EBADMSG when
- * @labels is not a set of this process. Thread: any. Signal: safe. Lives: as long as @labels. */
+ * @labels is not a set of this process. Thread: any.  Signal: safe.  Lives: as long as @labels. */
 COATI_API COATI_SIGSAFE int coati_labels_next(const struct coati_labels *labels, uint32_t *pos,
 					      struct coati_label_item *ret);
 /* Begin a scope with all labels of @labels over those that the thread has: work that was handed

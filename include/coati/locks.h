@@ -3,12 +3,11 @@
  * Mutex and block profiles inside the program, part of libcoati-live: who lets others wait, and who
  * waits.
  *
- *	struct coati_locks_opts opts = { .size = sizeof(opts), .mutex_fraction = 1, .block_rate_ns =
- *	1 };
+ *	struct coati_locks_opts opts = { .size = sizeof(opts), .mutex_fraction = 1,
+ *					 .block_rate_ns = 1 };
  *	coati_locks_start(&opts, &err);
  *	...
- *	coati_mutex_lock(&mutex);		or pthread_mutex_lock(&mutex), in a file that
- *						includes <coati/locks-hook.h>
+ *	coati_mutex_lock(&mutex);	or pthread_mutex_lock(&mutex) with <coati/locks-hook.h>
  *	coati_mutex_unlock(&mutex);
  *	...
  *	coati_locks_write(COATI_LOCKS_MUTEX, fd, COATI_LOCKS_NAMES, &err);
@@ -100,7 +99,7 @@ COATI_API void coati_locks_stats(struct coati_locks_stats *ret);
 
 /* As the functions of pthread_ and sem_: the same results, the same errno, on the same objects;
  * both kinds of calls may be mixed. A wait on a condition or a semaphore is in the block profile
- * alone. Thread: any. Hot. */
+ * alone.  Thread: any.  Hot. */
 COATI_API int coati_mutex_lock(pthread_mutex_t *m);
 COATI_API int coati_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until);
 COATI_API int coati_mutex_unlock(pthread_mutex_t *m);
@@ -119,7 +118,7 @@ COATI_API int coati_rwlock_unlock(pthread_rwlock_t *l);
 
 /* ---- other primitives ---- */
 
-/* One wait. Fields are the library's. */
+/* One wait. Fields are the library's. Frozen. */
 struct coati_wait {
 	const void *lock;
 	uint64_t begin_ns; /* 0: not followed */
@@ -128,10 +127,10 @@ struct coati_wait {
 
 /* The caller is about to wait, after a try that failed. @lock: what for, the same address as in
  * coati_wait_release(), or NULL when nobody is to be charged. coati_wait_end() when it is over,
- * whatever came of it, on the same thread. Thread: any. Signal: not safe. */
+ * whatever came of it, on the same thread.  Thread: any.  Signal: not safe. */
 COATI_API void coati_wait_begin(struct coati_wait *w, const void *lock);
 COATI_API void coati_wait_end(struct coati_wait *w);
-/* The caller is about to give @lock back: it is charged for those that wait. Hot. Thread: any.
+/* The caller is about to give @lock back: it is charged for those that wait.  Hot.  Thread: any.
  * Signal: not safe. */
 COATI_API void coati_wait_release(const void *lock);
 

@@ -85,6 +85,7 @@ COATI_API int coati_profbuf_init(void *memory, size_t bytes, const struct coati_
 				 struct coati_profbuf **ret, struct coati_error *err);
 
 struct coati_profbuf_stats {
+	uint64_t size;	  /* sizeof(struct coati_profbuf_stats) */
 	uint64_t written; /* records that were stored */
 	/* no room, or interrupted another write; all of it is or will be told in the stream */
 	uint64_t lost;
@@ -97,8 +98,8 @@ struct coati_profbuf_stats {
 	uint32_t reserved;
 };
 
-/* What the writer has done up to now. Exact when it does nothing meanwhile. Thread: any. Signal:
- * safe. */
+/* What the writer has done up to now; exact while it does nothing. Set ret->size first.
+ * Thread: any.  Signal: safe. */
 COATI_API COATI_SIGSAFE void coati_profbuf_get_stats(const struct coati_profbuf *buf,
 						     struct coati_profbuf_stats *ret);
 
@@ -112,7 +113,7 @@ enum coati_profbuf_kind {
 };
 
 /* What is written, and a view of what is read. @header and @stack of a view live until the next
- * call with the same reader. Fields of other kinds are left as they were. */
+ * call with the same reader. Fields of other kinds are left as they were. Frozen. */
 struct coati_profbuf_record {
 	enum coati_profbuf_kind kind; /* not looked at by the writer */
 	uint32_t type;		      /* the caller's, 16 bits are kept */
@@ -141,7 +142,7 @@ struct coati_profbuf_writer_opts {
 	uint32_t *wake_word;
 };
 
-/* The writer's side; storage of the caller's, contents ours. */
+/* The writer's side: the caller's memory, the library's contents. Frozen. */
 struct coati_profbuf_writer {
 	uint64_t words[16];
 };
@@ -154,7 +155,7 @@ COATI_API int coati_profbuf_writer_init(struct coati_profbuf_writer *ret, struct
 					size_t bytes, const struct coati_profbuf_writer_opts *opts,
 					struct coati_error *err);
 /* The most stack words that a record of this buffer may have: somewhat less than half of the
- * buffer, so that a record always fits into an empty one. Thread: any. Signal: safe. */
+ * buffer, so that a record always fits into an empty one.  Thread: any.  Signal: safe. */
 COATI_API COATI_SIGSAFE uint32_t coati_profbuf_max_stack(const struct coati_profbuf_writer *writer);
 
 /* Store one record. Whatever happens is counted:
@@ -169,7 +170,7 @@ COATI_API COATI_SIGSAFE int coati_profbuf_write(struct coati_profbuf_writer *wri
 
 /* No more writes: whatever was stored is still delivered, then the reader finds the end. A write
  * that is under way in another thread is stored or refused, and counted as what happened. Closing
- * again does nothing. Thread: any of the writer's process. Signal: safe. */
+ * again does nothing.  Thread: any of the writer's process.  Signal: safe. */
 COATI_API COATI_SIGSAFE void coati_profbuf_close(struct coati_profbuf_writer *writer);
 
 /* ---- the reader ---- */
@@ -191,7 +192,7 @@ struct coati_profbuf_reader_opts {
 	void *release_ctx;
 };
 
-/* The reader's side; storage of the caller's, contents ours. */
+/* The reader's side: the caller's memory, the library's contents. Frozen. */
 struct coati_profbuf_reader {
 	uint64_t words[32];
 };

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Station 5, how much: weights on stacks. Recordings come in, a profile comes out; views of it are
- * asked for tables and trees.
+ * Profiles: weights on stacks. Recordings are read into a profile; a view of it applies a filter,
+ * symbolizes the addresses and gives tables and call trees.
  *
  *	coati_profile_new(NULL, &p, &err);
- *	coati_profile_read(p, "coati.data", NULL, NULL, &err);     and further files: they are
- *	                                                           merged
- *	coati_view_new(p, NULL, &v, &err);                         with a filter, or everything
+ *	coati_profile_read(p, "coati.data", NULL, NULL, &err);
+ *	coati_view_new(p, NULL, &v, &err);
  *	struct coati_rows_query q = { .size = sizeof(q), .by = COATI_BY_FUNCTION };
  *	coati_view_rows(v, &q, &rows, &nr, &err);
- *	for (i = 0; i < nr; i++) use(rows[i].name, rows[i].self, rows[i].total);
+ *	for (i = 0; i < nr; i++)
+ *		printf("%s\n", rows[i].name);
  *	coati_view_free(&v);
  *	coati_profile_free(&p);
  *
- * Memory is proportional to the distinct stacks and entries, not to the samples. Damage, loss and
- * what could not be unwound or named is counted (struct coati_profile_quality) and never fatal: a
- * recording that was cut gives what it holds and a note. One object, one thread at a time. All
- * strings and arrays live as long as the object that gave them.
+ * Several recordings that are read into one profile are merged. Memory is proportional to the
+ * distinct stacks, not to the samples. Lost records, damage, stacks that could not be unwound and
+ * addresses without a symbol are counted in struct coati_profile_quality; they are never fatal.
+ *
+ * A profile and its views are used by one thread at a time. Strings and arrays live as long as the
+ * object that gave them. No function may be called from a signal handler. coati-profile(3) has an
+ * example.
  */
 #ifndef COATI_PROFILE_H
 #define COATI_PROFILE_H
@@ -24,580 +27,352 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <coati/abi.h>
 #include <coati/error.h>
 #include <coati/image.h>
 #include <coati/process.h>
-#include <coati/recording.h>
-#include <coati/unwind.h>
 #include <coati/visibility.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* ---- which samples, which stacks ---- */
+/* ---- filters -------------------------------------------------------------------------------- */
 
 /*
- * All conditions must hold; NULL or "": no condition. Lists are separated by commas. A name is
- * compared as a whole, with * ? [ ] as in a shell; case matters.
+ * A sample counts when all conditions hold. NULL or "": no condition. Lists are separated by
+ * commas. A name must match as a whole; * ? [ ] work as in a shell; case matters.
  */
 struct coati_filter {
-	uint64_t size;
-	/* "START-END", either may be missing: 1.5s, 200ms (from the first sample on), 10%,
+	uint64_t size; /* sizeof(struct coati_filter) */
+	/* "START-END", either may be missing: 1.5s or 200ms (since the first sample), 10%, or
 	 * @12345.678901 (seconds on the recording's clock) */
 	const char *time;
 	const char *thread;  /* numbers or names of threads */
 	const char *process; /* numbers or names of processes */
 	const char *comm;    /* names of threads */
 	const char *cpu;     /* 0,2-5 */
-	const char *event;   /* names of events, "cpu-clock" is also "cpu-clock:u" */
-	/* KEY=VALUE, or KEY alone: it has one. Keys: coati_profile_label_key() */
-	const char *label;
-	/* By frames. A stack stays when a frame of it is this (one name, not a list: names of
-	 * functions have commas in them): */
+	const char *event;   /* names of events; "cpu-clock" also matches "cpu-clock:u" */
+	const char *label;   /* KEY=VALUE, or KEY alone: the sample has that label */
+	/* Stacks with a frame of this function; one name, because functions have commas in
+	 * theirs. */
 	const char *function;
-	const char *image; /* short name or path */
-	/* As pprof names them, extended regular expressions that match anywhere in a function's
-	 * name (its first 4096 bytes); without back references: */
-	const char *focus;  /* stacks with a frame that matches */
-	const char *ignore; /* not stacks with a frame that matches */
-	const char *hide;   /* frames that match are left out of the stacks */
-	const char *show;   /* only frames that match stay in the stacks */
-	/* frames above the outermost match are left out; stacks without a match too */
+	const char *image; /* stacks with a frame in this file: its short name or path */
+	/* The following are extended regular expressions, as in pprof. They match anywhere in the
+	 * name of a function (its first 4096 bytes); back references are not supported. */
+	const char *focus;  /* keep stacks with a frame that matches */
+	const char *ignore; /* drop stacks with a frame that matches */
+	const char *hide;   /* remove frames that match from the stacks */
+	const char *show;   /* keep only frames that match in the stacks */
+	/* remove frames above the outermost match, and stacks without a match */
 	const char *show_from;
-	/* By what the thread was doing, as live events tell (coati_profile_opts.contexts): */
+	/* What the thread was doing, according to live events; both need COATI_PROFILE_LIVE. */
 	const char *task;   /* types of tasks that it worked on */
-	const char *region; /* names of regions that it was in */
-	/* only time off the CPUs, in which it waited for that: coati_wait_name() */
+	const char *region; /* names of regions that were open */
+	/* Only off-CPU time in which the thread waited for this: futex, read, write, accept,
+	 * connect, poll, sleep, fault, io, lock, wait (for a child), signal, exit, kernel,
+	 * preempted, runnable, other or unknown. */
 	const char *wait;
 };
 
-/* ---- a profile ---- */
+/* ---- a profile ------------------------------------------------------------------------------ */
 
 /* coati_profile_opts.flags */
-/* entries are kept apart by CPU: for COATI_BY_CPU and the views' cpu */
+/* Keep samples of different CPUs apart: for COATI_BY_CPU and the cpu filter of views. */
 #define COATI_PROFILE_PER_CPU (UINT32_C(1) << 0)
-/* registers and stack copies are not unwound: kernel part and ip alone */
+/* Do not unwind copies of user stacks: such samples have their kernel part and one user frame. */
 #define COATI_PROFILE_NO_UNWIND (UINT32_C(1) << 1)
+/* Read live events: samples get the labels of their thread, and "task" and "region"; samples that a
+ * program took of itself are added as COATI_LIVE_CPU. A recording is read twice for it, which is
+ * not possible for a stream. */
+#define COATI_PROFILE_LIVE (UINT32_C(1) << 4)
 
-/* context switches are not paired: samples of the event off-cpu count as those of any other */
-#define COATI_PROFILE_NO_OFF_CPU (UINT32_C(1) << 2)
-
-/* samples of the event off-cpu-waking count as those of any other */
-#define COATI_PROFILE_WAKES (UINT32_C(1) << 3)
-
-/* One sample on its way into the profile: for those who need each time (timelines). Time off a CPU
- * (coati_profile_event.is_off_cpu) comes when it ends: time is when it began, weight how long it
- * was. */
-struct coati_profile_sample {
-	uint64_t time, weight;
-	uint32_t stack, thread, event, labels; /* numbers as in coati_profile_entry */
-	int32_t cpu;			       /* -1: not said */
-	/* which of the SAMPLE records of its file, as coati_recording_next() gives them, from 0 on;
-	 * UINT32_MAX: none, it was told in live events */
-	uint32_t number;
-};
-typedef void (*coati_sample_fn)(void *ctx, const struct coati_profile_sample *sample);
-
-enum coati_loss_kind {
-	COATI_LOSS_RECORDS = 0, /* a ring was full: records of any kind before this time */
-	/* the account of the events, told late: samples, those among RECORDS too */
-	COATI_LOSS_SAMPLES,
-	COATI_LOSS_THROTTLE, /* the kernel slowed the sampling down from here on */
-};
-/* What the recording says that it lacks, where it says so. */
-struct coati_profile_loss {
-	uint64_t time;	/* 0: not said */
-	uint64_t count; /* THROTTLE: 1 */
-	enum coati_loss_kind kind;
-	int32_t cpu; /* -1: not said */
-};
-typedef void (*coati_loss_fn)(void *ctx, const struct coati_profile_loss *loss);
-
-struct coati_label {
-	const char *key, *value;
-};
-
-/* Every record, before it is taken: for those who need more of it than a profile does. It lives
- * until the call returns. Negative ends the reading. */
-typedef int (*coati_item_fn)(void *ctx, const struct coati_recording *r,
-			     const struct coati_recording_item *item);
-
-/* A sample that a program took of itself and told in live events: of the event COATI_LIVE_CPU. All
- * of it lives until the next call. */
-struct coati_context_sample {
-	uint64_t time;	 /* CLOCK_MONOTONIC ns */
-	uint64_t weight; /* ns that it stands for */
-	int32_t pid, tid;
-	/* what the program calls the thread and itself, "": nothing */
-	const char *comm, *process_comm;
-	/* addresses, innermost first; those of callers are where they go on */
-	const uint64_t *frames;
-	uint32_t nr_frames, nr_labels;
-	const struct coati_label *labels; /* as those of find() */
-	uint64_t labels_key;		  /* a number for them, the same for the same; 0: none */
-};
-
-/* What is not there of what programs told. */
-struct coati_context_account {
-	uint64_t lost;		   /* events that there was no room for */
-	uint64_t missing, damaged; /* batches of them */
-};
-
-/* Labels of samples that are told elsewhere than in them, and samples that programs took of
- * themselves: coati_contexts_new() in <coati/trace.h> makes one of live events. */
-struct coati_context_source {
-	/* A recording will be read: path as for coati_recording_open. Negative: it will not. */
-	int (*read)(void *ctx, const char *path, struct coati_error *err);
-	/* The labels of a thread at a time; of two with the same key the later one counts. A number
-	 * for them, the same for the same; 0: none. They live until the next read(). Hot. NULL: it
-	 * has no labels for samples of others. */
-	uint64_t (*find)(void *ctx, int32_t pid, int32_t tid, uint64_t time,
-			 const struct coati_label **ret, uint32_t *ret_nr);
-	void *ctx;
-	/* A batch of live events as it comes; NULL: all of them were there. -ENOMEM; -E2BIG: it is
-	 * left out. NULL: samples that programs took of themselves are not wanted. */
-	int (*feed)(void *ctx, const void *batch, size_t size, uint64_t where);
-	/* 1 and a sample, 0: no more until the next feed(); -ENOMEM, -E2BIG. */
-	int (*next)(void *ctx, struct coati_context_sample *ret);
-	void (*account)(void *ctx, struct coati_context_account *ret);
-};
-
-/* The event of samples that programs took of themselves. Where a recording has samples of the
- * kernel's, too, it is the same time once more: views leave it out unless their filter names it. */
+/* The event of samples that programs took of themselves. Where the kernel sampled the same time,
+ * views omit it unless their filter names it. */
 #define COATI_LIVE_CPU "live:cpu"
 
+struct coati_unwinder_opts;
+
 struct coati_profile_opts {
-	uint64_t size;
-	uint32_t flags;
-	uint32_t max_frames; /* of one stack; what is longer is truncated. 0: 1024 */
-	/* entries are kept apart by time, in bins of this length. 0: they are not */
+	uint64_t size;	     /* sizeof(struct coati_profile_opts) */
+	uint32_t flags;	     /* COATI_PROFILE_* */
+	uint32_t max_frames; /* of one stack; longer ones are truncated. 0: 1024 */
+	/* Keep samples apart by time, in bins of this length; for COATI_BY_TIME. 0: no bins */
 	uint64_t bin_ns;
-	/* of stacks and entries, 0: 4 GiB; over it samples are counted as refused. Views leave
-	 * inlined functions out before they take as much again, with a note */
+	/* Limit for stacks and entries; samples over it are counted as refused. Views omit inlined
+	 * functions before they need as much again, with a note. 0: 4 GiB */
 	uint64_t max_bytes;
 	const struct coati_images_opts *images;
 	const struct coati_processes_opts *processes;
 	const struct coati_unwinder_opts *unwinder;
-	/* what is not even read in. The conditions by frames are the views' and not used here. */
+	/* Samples that do not match are not read in. Conditions on frames are not used here: give
+	 * them to views. */
 	const struct coati_filter *filter;
-	coati_sample_fn on_sample;
-	void *ctx;
-	/* to be used in place of its own, which @images tells of; it must outlive the profile */
-	struct coati_images *shared_images;
-	coati_loss_fn on_loss; /* with the same @ctx as on_sample */
-	/* with bin_ns: when a file is longer than so many bins, all bins become twice as long. 0:
-	 * no limit */
+	/* With bin_ns: when a file has more bins than this, all bins double their length. 0: no
+	 * limit */
 	uint32_t max_bins;
 	uint32_t reserved;
-	coati_item_fn on_item; /* with the same @ctx as on_sample */
-	/* or NULL; it must outlive the profile. The filter's task and region need it */
-	const struct coati_context_source *contexts;
 };
 
 struct coati_profile;
 
+/* @opts may be NULL. -EINVAL: invalid options or filter. */
 COATI_API int coati_profile_new(const struct coati_profile_opts *opts, struct coati_profile **ret,
 				struct coati_error *err);
+/* *p becomes NULL; NULL is fine. Free its views first. */
 COATI_API void coati_profile_free(struct coati_profile **p);
 
+/* How far reading has come. Allocated by the library. */
 struct coati_profile_progress {
 	uint64_t bytes, total_bytes; /* total 0: a stream */
 	uint64_t samples, lost;
 };
-/* Called some ten times a second; non-zero ends the reading with -EINTR and what was read is
+/* Called about ten times a second; a non-zero result ends reading with -EINTR, and what was read is
  * kept. */
 typedef int (*coati_progress_fn)(void *ctx, const struct coati_profile_progress *progress);
-/* Read a recording (path as for coati_recording_open) into the profile. A file that is cut or
- * damaged: 0, and a note. Negative when nothing can be read from it. */
+/* Read the recording @path ("-": standard input) into the profile. @fn may be NULL. A file that is
+ * cut or damaged gives 0 and a note. Negative: nothing could be read. */
 COATI_API int coati_profile_read(struct coati_profile *p, const char *path, coati_progress_fn fn,
 				 void *ctx, struct coati_error *err);
 
-/* What the answer is worth. Counts of samples unless said otherwise. */
+/* ---- quality -------------------------------------------------------------------------------- */
+
+/* How good the data is. Numbers of samples unless said otherwise. */
 struct coati_profile_quality {
-	uint64_t samples;	/* that count in this profile */
+	uint64_t size;		/* sizeof(struct coati_profile_quality) */
+	uint64_t samples;	/* in this profile */
 	uint64_t filtered;	/* left out by the filter of the options */
 	uint64_t lost;		/* records and samples that the kernel could not write */
-	uint64_t throttled;	/* times that the kernel slowed the sampling down */
+	uint64_t throttled;	/* times that the kernel reduced the sampling rate */
 	uint64_t damaged, late; /* records that make no sense; that came out of order */
-	uint64_t refused;	/* over one of our ceilings */
+	uint64_t refused;	/* over one of our limits */
 	uint64_t no_event;	/* of no event in the file */
-	/* stacks */
-	/* down to a known root: the start of a program or thread, or of the kernel's own stack */
-	uint64_t complete;
-	uint64_t truncated; /* longer than the recorder's or our limit, or than the copied stack */
+	/* stacks: every sample is in exactly one of these six */
+	uint64_t complete;  /* down to the start of a program or thread, or of the kernel stack */
+	uint64_t truncated; /* longer than a limit, or than the copy of the stack */
 	uint64_t gap;	    /* code without unwind data on the way */
-	uint64_t guessed;   /* a frame on the way was guessed */
-	uint64_t single;    /* the recording took no stacks: the address alone */
-	/* taken by frame pointers, and no known root is at their end: perhaps complete. Less after
-	 * the first view, which has names */
+	uint64_t guessed;   /* at least one frame was guessed */
+	uint64_t single;    /* recorded without a stack: one address */
+	/* found by frame pointers, without a known root at the end: perhaps complete. The first
+	 * view, which has names, moves some of them to complete. */
 	uint64_t unrooted;
 	/* how the user part was found */
-	uint64_t by_kernel;   /* frame pointers, or unwound by the recorder */
-	uint64_t by_unwinder; /* from registers and a copy of the stack, by us */
+	uint64_t by_kernel;   /* frame pointers, or unwound while recording */
+	uint64_t by_unwinder; /* from registers and a copy of the stack, while reading */
 	/* names: known after the first view */
 	uint64_t unsymbolised;	      /* samples whose innermost frame has no symbol */
 	uint64_t locations, nameless; /* distinct addresses, and those without a symbol */
 	/* time */
 	uint64_t first_time, last_time; /* of samples */
-	int32_t clockid;		/* -1: not said */
-	uint32_t is_truncated;		/* a file was cut, or is still being written */
-	uint64_t recorder_cpu_ns;	/* what recording cost, 0: not said */
+	int32_t clockid;		/* -1: not recorded */
+	uint32_t is_truncated;		/* 1: a file was cut, or is still being written */
+	uint64_t recorder_cpu_ns;	/* CPU time of the recorder; 0: not recorded */
 	uint64_t files, bytes, records;
-	/* time off the CPUs; nothing of it is in the counts above */
-	uint64_t off_intervals; /* times that a thread was away, in stretches of the same kind */
+	/* off-CPU time, which is in none of the counts above */
+	uint64_t off_intervals;
 	uint64_t off_ns;
-	uint64_t off_no_stack; /* intervals of which nothing tells where the thread was */
-	/* left out: records of their beginning, end or of what lies between were lost */
-	uint64_t off_unpaired;
-	uint64_t off_truncated, off_gap; /* stacks */
-	/* How much was seen, before any filter: what the samples of a clock (else of a hardware
-	 * event at a rate) stand for, and what the same event counted in all threads that were
-	 * recorded, those that ended before their first sample too. counted is 0 when a recording
-	 * does not say it (those of perf, streams). */
+	uint64_t off_no_stack;		 /* intervals without a stack */
+	uint64_t off_unpaired;		 /* left out: records of their begin or end were lost */
+	uint64_t off_truncated, off_gap; /* stacks of intervals */
+	/* How much of the CPU time was sampled, before any filter: what the samples of a clock (or
+	 * of a hardware event at a rate) stand for, and what the same event counted in all recorded
+	 * threads. counted is 0 when the recording does not have it (perf's own, streams). */
 	uint64_t sampled, counted;
 	uint64_t sampled_period; /* what one sample stands for, on average; 0: not known */
-	/* NULL: a clock, both are ns; else its name, both are its events */
+	/* NULL: a clock, and both are ns; otherwise the name of the event that both count */
 	const char *sampled_event;
-	/* 1: the clock takes samples in user space (or the kernel) alone, but counts everywhere */
+	/* 1: the clock takes samples in user space (or the kernel) only, but counts everywhere */
 	uint32_t sampled_part;
 	uint32_t reserved;
-	/* Where threads were watched: those that ended, main threads of processes too. */
-	uint64_t exits;
-	/* of a hardware trace (Intel PT, CoreSight), which is not decoded: its records and data */
+	uint64_t exits; /* threads that ended, where single threads were watched */
+	/* a hardware trace (Intel PT, CoreSight), which is not decoded: its records and bytes */
 	uint64_t trace_records, trace_bytes;
 };
-/* The share of what was counted that has samples, 0 to 1; negative when it is not known. */
-COATI_API double coati_profile_sampled(const struct coati_profile_quality *q);
+/* Set ret->size first. */
 COATI_API void coati_profile_quality(const struct coati_profile *p,
 				     struct coati_profile_quality *ret);
-/* The same in words, "0 lost, 0 throttled, sampled 99 % of CPU time; stacks: 100 % complete;
- * 0 % without a symbol": its length, as snprintf() counts. */
+/* The same as a line of text: "0 lost, 0 throttled, sampled 99 % of CPU time; stacks: 100 %
+ * complete; 0 % without a symbol". Returns its length as snprintf() does. */
 COATI_API int coati_profile_account(const struct coati_profile_quality *q, char *buf, size_t cap);
-/* Sentences about what went wrong with the recordings (one that was cut), NULL past the end. Why an
- * image has no names: coati_image_info(). */
+/* Sentence number @i about problems with the recordings, such as one that was cut; NULL past the
+ * end. */
 COATI_API const char *coati_profile_note(const struct coati_profile *p, uint32_t i);
 
-/* What the profile stands on. */
-COATI_API struct coati_images *coati_profile_images(const struct coati_profile *p);
-COATI_API struct coati_unwinder *coati_profile_unwinder(const struct coati_profile *p);
-/* Of the file that was read as number @file; NULL past the end. */
-COATI_API struct coati_processes *coati_profile_processes(const struct coati_profile *p,
-							  uint32_t file);
-
-/* What a file says of itself. Strings are "" and numbers 0 where it does not say. */
-struct coati_profile_file {
-	const char *path; /* as it was given */
-	const char *hostname, *os_release, *arch;
-	const char *command;	    /* line of the recorder, its words with blanks between */
-	uint64_t wall_ns, clock_ns; /* the same instant since 1970 and on the recording's clock */
-};
-/* NULL past the end. */
-COATI_API const struct coati_profile_file *coati_profile_file(const struct coati_profile *p,
-							      uint32_t file);
-
-/* ---- its parts, numbered from 0 ---- */
-
-/* An event: those of the same name in several files are one. */
+/* An event; events of the same name in several files are one. Allocated by the library. */
 struct coati_profile_event {
 	const char *name;
-	/* of its weight: "ns" for clocks, else its name: different things are not added up */
-	const char *unit;
+	const char *unit; /* of its weight: "ns" for clocks, otherwise the event's name */
 	uint64_t samples, weight;
 	struct coati_attr attr; /* of the first file that has it */
-	/* 1: "off-cpu", made of context switches: its weight is the time that threads did not run,
-	 * in ns */
+	/* 1: "off-cpu", made of context switches: its weight is time off the CPU in ns */
 	uint32_t is_off_cpu;
 	uint32_t is_live; /* 1: COATI_LIVE_CPU */
 };
-COATI_API uint32_t coati_profile_event_count(const struct coati_profile *p);
+/* Event number @i; NULL past the end. */
 COATI_API const struct coati_profile_event *coati_profile_event(const struct coati_profile *p,
 								uint32_t i);
 
-/* A thread under one name: a thread that changes its name (exec) is two. */
-struct coati_profile_thread {
-	uint32_t file;		  /* which of the files read */
-	uint32_t process, thread; /* as in coati_thread_info */
-	int32_t pid, tid, ppid;
-	const char *comm, *process_comm;
-};
-COATI_API uint32_t coati_profile_thread_count(const struct coati_profile *p);
-COATI_API const struct coati_profile_thread *coati_profile_thread(const struct coati_profile *p,
-								  uint32_t i);
-
-/* A set of labels, sorted by key. Set 0 is empty. NULL past the end. */
-COATI_API const struct coati_label *coati_profile_labels(const struct coati_profile *p,
-							 uint32_t set, uint32_t *ret_nr);
-
-/* The keys that labels may be asked for by (COATI_BY_LABEL, a filter's label), each once: those of
- * the recordings, then thread_id, thread_name, process_id and process_name, which follow from the
- * thread unless a recording has labels of that name. NULL past the end. */
-COATI_API const char *coati_profile_label_key(const struct coati_profile *p, uint32_t i);
-
-/* coati_profile_location.flags */
-#define COATI_LOCATION_KERNEL (UINT32_C(1) << 0)
-#define COATI_LOCATION_GUEST  (UINT32_C(1) << 1)
-/* no place, but why a thread did not run: [preempted], [runnable] */
-#define COATI_LOCATION_OFF_CPU (UINT32_C(1) << 2)
-/* No place: the outermost frame [truncated] of a stack that does not reach its root. Views have it,
- * and stacks do not. */
-#define COATI_LOCATION_TRUNCATED (UINT32_C(1) << 3)
-
-/* A place in code. */
-struct coati_profile_location {
-	uint32_t image;	  /* COATI_IMAGE_NONE: nothing is known there */
-	uint32_t flags;	  /* COATI_LOCATION_* */
-	uint64_t vaddr;	  /* as in coati_address: inside the call for a caller's frame */
-	uint64_t address; /* in the process or kernel, where it was seen first */
-	uint64_t map_start, map_end, map_pgoff; /* the mapping at that time, 0: none */
-	/* known after the first view: innermost first, at least one */
-	const struct coati_name *names;
-	uint32_t nr_names;
-	uint32_t file; /* recording in which it was seen first */
-};
-COATI_API uint32_t coati_profile_location_count(const struct coati_profile *p);
-COATI_API const struct coati_profile_location *coati_profile_location(const struct coati_profile *p,
-								      uint32_t i);
-
-/* coati_profile_stack.flags */
-#define COATI_STACK_TRUNCATED (UINT32_C(1) << 0)
-#define COATI_STACK_GAP	      (UINT32_C(1) << 1)
-#define COATI_STACK_GUESSED   (UINT32_C(1) << 2)
-#define COATI_STACK_SINGLE    (UINT32_C(1) << 3)
-#define COATI_STACK_UNWOUND   (UINT32_C(1) << 4) /* its user part by us */
-/* its user part by the recorder, from registers and a copy */
-#define COATI_STACK_RECORDED (UINT32_C(1) << 5)
-/* the same did not come to the root, and frame pointers went on */
-#define COATI_STACK_CONTINUED (UINT32_C(1) << 6)
-
-struct coati_profile_stack {
-	const uint32_t *locations; /* innermost first, kernel in front of user */
-	uint32_t nr;
-	uint32_t flags;
-};
-COATI_API uint32_t coati_profile_stack_count(const struct coati_profile *p);
-COATI_API int coati_profile_stack(const struct coati_profile *p, uint32_t i,
-				  struct coati_profile_stack *ret);
-
-/* Weight. */
-struct coati_profile_entry {
-	uint32_t stack, thread, event, labels;
-	int32_t cpu;  /* -1: not kept apart (PER_CPU), or not said */
-	uint32_t bin; /* time since the first sample of its file / bin_ns, 0 without bins */
-	uint64_t count, weight;
-};
-COATI_API uint32_t coati_profile_entry_count(const struct coati_profile *p);
-COATI_API const struct coati_profile_entry *coati_profile_entry(const struct coati_profile *p,
-								uint32_t i);
-
-/* ---- a view: names and a filter ---- */
+/* ---- views ---------------------------------------------------------------------------------- */
 
 struct coati_view;
 
 /* coati_view_opts.flags */
-/* functions as the linker knows them, no inlined ones */
-#define COATI_VIEW_NO_INLINES (UINT32_C(1) << 0)
-/* frames have file and line; BY_LINE turns it on */
-#define COATI_VIEW_LINES  (UINT32_C(1) << 1)
-#define COATI_VIEW_COUNTS (UINT32_C(1) << 2) /* weight is the number of samples */
-
-#define COATI_VIEW_NO_OFF_CPU (UINT32_C(1) << 3) /* without the time off the CPUs */
-#define COATI_VIEW_NO_ON_CPU  (UINT32_C(1) << 4) /* the time off the CPUs alone */
+#define COATI_VIEW_NO_INLINES (UINT32_C(1) << 0) /* no inlined functions */
+#define COATI_VIEW_LINES      (UINT32_C(1) << 1) /* frames have file and line */
+#define COATI_VIEW_COUNTS     (UINT32_C(1) << 2) /* weights are numbers of samples */
+#define COATI_VIEW_NO_OFF_CPU (UINT32_C(1) << 3) /* without off-CPU time */
+#define COATI_VIEW_NO_ON_CPU  (UINT32_C(1) << 4) /* off-CPU time only */
 
 struct coati_view_opts {
-	uint64_t size;
-	uint32_t flags;
+	uint64_t size;	/* sizeof(struct coati_view_opts) */
+	uint32_t flags; /* COATI_VIEW_* */
 	uint32_t reserved;
-	/* its time only with bins: whole bins are taken or not */
+	/* Its time works with bin_ns only: whole bins are in or out. */
 	const struct coati_filter *filter;
 };
 
-/* Look at what the profile holds now; the profile must outlive it and not be read into meanwhile.
- * Names are looked up here, each location once. @opts may be NULL. -EINVAL: the filter cannot be
- * parsed, @err says where. */
+/* Filter and symbolize what the profile holds now. The profile must outlive the view, and nothing
+ * may be read into it meanwhile. @opts may be NULL. -EINVAL: the filter is invalid; @err says
+ * where. */
 COATI_API int coati_view_new(struct coati_profile *p, const struct coati_view_opts *opts,
 			     struct coati_view **ret, struct coati_error *err);
+/* *v becomes NULL; NULL is fine. */
 COATI_API void coati_view_free(struct coati_view **v);
 
 struct coati_view_info {
-	uint64_t total;	  /* weight of all that is in the view */
+	uint64_t size;	  /* sizeof(struct coati_view_info) */
+	uint64_t total;	  /* weight of everything in the view */
 	uint64_t samples; /* their number */
-	/* "ns", the event's name, or "samples": events whose weights are not the same thing are
+	/* "ns", the event's name, or "samples": weights of events that cannot be added up are
 	 * counted instead */
 	const char *unit;
-	uint32_t nr_events; /* that have samples in the view */
+	uint32_t nr_events; /* with samples in the view */
 	uint32_t nr_stacks; /* distinct ones */
 };
+/* Set ret->size first. */
 COATI_API void coati_view_info(const struct coati_view *v, struct coati_view_info *ret);
 
-/* A source-level frame: one name of one location. */
+/* coati_view_frame.location_flags */
+#define COATI_LOCATION_KERNEL (UINT32_C(1) << 0)
+#define COATI_LOCATION_GUEST  (UINT32_C(1) << 1)
+/* Not code, but why a thread did not run: [preempted], [runnable]. */
+#define COATI_LOCATION_OFF_CPU (UINT32_C(1) << 2)
+/* Not code, but the outermost frame [truncated] of a stack that does not reach its root. */
+#define COATI_LOCATION_TRUNCATED (UINT32_C(1) << 3)
+
+/* A source-level frame: one name of one address. Allocated by the library. */
 struct coati_view_frame {
 	const char *function; /* never NULL */
-	const char *symbol;   /* as linked; NULL: synthetic */
-	const char *image;    /* short name; "[unknown]" when nothing is known there */
+	const char *symbol;   /* as linked; NULL: no symbol, the function's name is synthetic */
+	const char *image;    /* short name of the file; "[unknown]" when nothing is known */
 	const char *file;     /* source; NULL: not known or not asked for */
 	uint32_t line, decl_line;
-	uint64_t address;	 /* vaddr of the location */
-	uint32_t location;	 /* index in the profile */
-	uint32_t depth;		 /* which of the location's names: 0 is the innermost */
+	uint64_t address;	 /* in the file's own address space */
+	uint32_t location;	 /* the same for all names of one address */
+	uint32_t depth;		 /* which of the names of the address: 0 is the innermost */
 	uint32_t flags;		 /* COATI_NAME_* */
 	uint32_t location_flags; /* COATI_LOCATION_* */
-	/* the same for all frames of a function (name and image), from 0, no gaps */
-	uint32_t function_id;
-	uint32_t image_id; /* COATI_IMAGE_NONE: unknown */
+	uint32_t function_id;	 /* the same for all frames of a function; from 0, no gaps */
+	uint32_t image_id;	 /* COATI_IMAGE_NONE: not known */
 };
-COATI_API uint32_t coati_view_frame_count(const struct coati_view *v);
+/* Frame number @i, as in rows and tree nodes; NULL past the end. */
 COATI_API const struct coati_view_frame *coati_view_frame(const struct coati_view *v, uint32_t i);
-COATI_API uint32_t coati_view_function_count(const struct coati_view *v);
 
-/* What is in the view, entry by entry, filtered: for exporters. 1, 0 at the end; start with *pos =
- * 0. */
-struct coati_view_entry {
-	const struct coati_profile_entry *entry;
-	uint64_t weight;
-	const uint32_t *frames; /* indexes of frames, innermost first, hidden ones left out */
-	uint32_t nr_frames;
-	uint32_t stack_flags;
-};
-COATI_API int coati_view_next(struct coati_view *v, uint64_t *pos, struct coati_view_entry *ret);
-/* The same for one sample that the profile's on_sample gave: for timelines. 1, or 0 when the view
- * leaves its stack out; @ret's entry is NULL. Only conditions by frames are asked again: those
- * about samples belong into the filter of the profile's options. Hot. */
-COATI_API int coati_view_sample(const struct coati_view *v,
-				const struct coati_profile_sample *sample,
-				struct coati_view_entry *ret);
-
-/* ---- what threads wait for ---- */
-
-/* Sorted by how they are told, not by how they weigh. */
-enum coati_wait {
-	COATI_WAIT_RUNNING = 0,
-	COATI_WAIT_FUTEX,
-	COATI_WAIT_READ,
-	COATI_WAIT_WRITE,
-	COATI_WAIT_ACCEPT,
-	COATI_WAIT_CONNECT,
-	COATI_WAIT_POLL,
-	COATI_WAIT_SLEEP,
-	COATI_WAIT_FAULT,
-	COATI_WAIT_IO,
-	COATI_WAIT_LOCK, /* of the kernel */
-	COATI_WAIT_CHILD,
-	COATI_WAIT_SIGNAL,
-	COATI_WAIT_EXIT,
-	COATI_WAIT_KERNEL,    /* a thread of the kernel's own */
-	COATI_WAIT_PREEMPTED, /* it would run on, but another one does */
-	COATI_WAIT_RUNNABLE,  /* it was woken or started, and waits for a CPU */
-	COATI_WAIT_OTHER,
-	COATI_WAIT_UNKNOWN,
-	COATI_WAIT_COUNT,
-};
-/* "running", "futex" ...; NULL: no such. */
-COATI_API const char *coati_wait_name(enum coati_wait wait);
-/* What a thread waits for that left its CPU with this stack of the profile: never RUNNING. */
-COATI_API enum coati_wait coati_view_stack_wait(struct coati_view *v, uint32_t stack);
-
-/* ---- tables ---- */
+/* ---- tables --------------------------------------------------------------------------------- */
 
 enum coati_by {
 	COATI_BY_FUNCTION = 0,
 	COATI_BY_LINE,	  /* file and line */
 	COATI_BY_ADDRESS, /* image and address */
 	COATI_BY_IMAGE,
-	COATI_BY_THREAD,  /* thread under one name */
-	COATI_BY_PROCESS, /* pid and its name */
+	COATI_BY_THREAD,  /* a thread under one name */
+	COATI_BY_PROCESS, /* pid and name */
 	COATI_BY_COMM,	  /* name of the thread, whichever thread it is */
 	COATI_BY_CPU,
 	COATI_BY_EVENT,
-	COATI_BY_LABEL, /* value of one key; "" for those without */
+	COATI_BY_LABEL, /* values of one key; "" for samples without it */
 	COATI_BY_TIME,	/* bins */
-	/* what threads wait for: futex, read, write, accept, connect, poll, sleep, fault, io, lock,
-	 * wait (for a child), signal, exit, kernel (a thread of its own), preempted, runnable,
-	 * other, unknown; running for all that is not time off the CPU */
-	COATI_BY_WAIT,
+	COATI_BY_WAIT,	/* what threads wait for, see coati_filter.wait; "running" on a CPU */
 	COATI_BY_COUNT,
 };
-/* "function", "line" ... "label:KEY", "task" and "region", which are labels of that name
- * (*ret_label then points into @text, else NULL): 0 or -EINVAL with the near miss named. */
-COATI_API int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_label,
-			     struct coati_error *err);
-COATI_API const char *coati_by_name(enum coati_by by);
 
 /* Sort by total, then self, instead of self, then total. */
 #define COATI_ROWS_BY_TOTAL (UINT32_C(1) << 0)
 
 struct coati_rows_query {
-	uint64_t size;
+	uint64_t size; /* sizeof(struct coati_rows_query) */
 	enum coati_by by;
 	uint32_t flags;	   /* COATI_ROWS_* */
-	const char *label; /* BY_LABEL: the key */
-	/* only frames of this function count: its lines, its addresses. As in a filter. NULL:
-	 * all */
+	const char *label; /* COATI_BY_LABEL: the key */
+	/* Count frames of this function only: its lines or addresses. As in a filter; NULL: all */
 	const char *function;
 };
 
-/* Self and total are the same thing where a row is no frame. Only the fields that its kind has are
- * set. */
+/* One row of a table. Rows that are no frames have the same self and total. Fields that a kind of
+ * table does not have are 0. An array of these comes from the library, so that it is frozen. */
 struct coati_row {
-	/* function, "file:line", image, "comm", event, label's value; never NULL */
+	/* function, "file:line", image, thread name, event, value of a label; never NULL */
 	const char *name;
 	const char *image;
-	/* source; BY_IMAGE: the path, which is the name, too, of files of one name */
-	const char *file;
+	const char *file; /* source; COATI_BY_IMAGE: the path */
 	uint32_t line;
 	uint32_t flags; /* COATI_NAME_* that hold for all of its frames */
-	/* BY_ADDRESS: vaddr; BY_TIME: start of the bin, ns since the first sample; BY_FUNCTION: its
-	 * start, 0 when not known */
+	/* BY_ADDRESS: the address; BY_TIME: start of the bin, ns since the first sample;
+	 * BY_FUNCTION: its first address, 0 when not known */
 	uint64_t address;
 	int32_t pid, tid, cpu;
-	uint32_t frame; /* one of its frames, UINT32_MAX: it is none */
-	/* a stack in which the row occurs several times counts once in total */
-	uint64_t self, total;
+	uint32_t frame; /* one of its frames; UINT32_MAX: none */
+	uint64_t self;
+	uint64_t total; /* a stack in which the row occurs several times counts once */
 	uint64_t self_count, total_count; /* samples */
 };
-/* Sorted by self, then total, then name, BY_TIME by time; everything that has weight. They live
- * until the view is freed. */
+/* Everything that has weight, sorted by self, then total, then name; BY_TIME by time. The rows live
+ * as long as the view. */
 COATI_API int coati_view_rows(struct coati_view *v, const struct coati_rows_query *q,
 			      const struct coati_row **ret, size_t *ret_nr,
 			      struct coati_error *err);
 
-/* ---- trees ---- */
+/* ---- call trees ----------------------------------------------------------------------------- */
 
 enum coati_tree_kind {
-	COATI_TREE_DOWN = 0, /* from the outermost frame to what it calls */
+	COATI_TREE_DOWN = 0, /* from the outermost frame to its callees */
 	COATI_TREE_UP,	     /* from the innermost frame to its callers */
 };
 
-struct coati_tree_query {
-	uint64_t size;
-	enum coati_tree_kind kind;
-	enum coati_by by; /* what a node is: FUNCTION, LINE, ADDRESS or IMAGE */
-	/* Start at this function instead: DOWN gives its callees (from its outermost frame in a
-	 * stack), UP its callers (from its innermost). As in a filter; NULL: whole stacks. */
-	const char *function;
-	uint32_t flags;	    /* COATI_TREE_* */
-	uint32_t max_depth; /* 0: no limit; deeper frames' weight stays at the last node */
-};
+/* coati_tree_query.flags */
 #define COATI_TREE_BY_THREAD  (UINT32_C(1) << 0) /* DOWN: a level of threads above the frames */
 #define COATI_TREE_BY_PROCESS (UINT32_C(1) << 1) /* DOWN: a level of processes above the frames */
-/* what calls itself directly is one node, marked COATI_NODE_FOLDED */
+/* A function that calls itself directly is one node, marked COATI_NODE_FOLDED. */
 #define COATI_TREE_FOLD (UINT32_C(1) << 2)
+
 /* coati_tree_node.flags, besides COATI_NAME_* of the frame */
 #define COATI_NODE_FOLDED (UINT32_C(1) << 31)
 
+struct coati_tree_query {
+	uint64_t size; /* sizeof(struct coati_tree_query) */
+	enum coati_tree_kind kind;
+	enum coati_by by; /* what a node is: FUNCTION, LINE, ADDRESS or IMAGE */
+	/* Start at this function: DOWN gives its callees, UP its callers. As in a filter; NULL:
+	 * whole stacks. */
+	const char *function;
+	uint32_t flags;	    /* COATI_TREE_* */
+	uint32_t max_depth; /* 0: no limit; the weight of deeper frames stays at the last node */
+};
+
+/* One node of a call tree. An array of these comes from the library, so that it is frozen. */
 struct coati_tree_node {
 	const char *name;
-	uint32_t frame;	 /* one of its frames, UINT32_MAX: the root, a thread, a process */
+	uint32_t frame;	 /* one of its frames; UINT32_MAX: the root, a thread, a process */
 	uint32_t parent; /* UINT32_MAX: none */
 	uint32_t first_child, next_sibling; /* UINT32_MAX: none; siblings by total, then name */
 	uint64_t self;			    /* weight that ends here */
-	uint64_t total;			    /* weight of all that goes through here */
+	uint64_t total;			    /* weight of all stacks through here */
 	uint64_t self_count, total_count;
-	uint32_t depth; /* the root has 0 */
+	uint32_t depth; /* 0 for the root */
 	uint32_t flags; /* COATI_NAME_* of the frame, COATI_NODE_* */
 };
-/* Node 0 is the root, named "all"; a parent comes before its children. Lives until the view is
- * freed. */
+/* Node 0 is the root, named "all"; a parent comes before its children. The nodes live as long as
+ * the view. */
 COATI_API int coati_view_tree(struct coati_view *v, const struct coati_tree_query *q,
 			      const struct coati_tree_node **ret, size_t *ret_nr,
 			      struct coati_error *err);

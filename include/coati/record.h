@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Station 3 of the road: bytes to typed records and back. Every record that a kernel up to 6.18
- * (and a little beyond) writes into a ring, and every record that the perf tool writes into its
- * files. Knows nothing of rings and files: what comes in is one whole record in memory, what goes
- * out is a struct whose pointers look into that memory.
+ * Records: the bytes that the kernel writes into ring buffers, and that perf and coati write into
+ * files, as typed structs. What goes in is one whole record in memory; what comes out is a struct
+ * whose pointers look into that memory.
  *
  *	struct coati_sample_format fmt;
- *	coati_sample_format_init(&attr, &fmt);
+ *	struct coati_record rec;
  *	struct coati_raw raw;
- *	while (coati_raw_next(&bytes, &left, swap, &raw) > 0) {
- *		struct coati_record rec;
+ *
+ *	coati_sample_format_init(&attr, &fmt);
+ *	while (coati_raw_next(&bytes, &left, 0, &raw) > 0)
  *		if (coati_record_decode(&raw, &fmt, &rec) == 0 && rec.type == COATI_RECORD_SAMPLE)
  *			use(rec.u.sample.ip);
- *	}
  *
- * Unless said otherwise nothing here allocates, locks or makes a system call; functions may be
- * called from any thread on different objects. All lengths and counts in the bytes are checked
- * against the size in the record's header, which alone is trusted. -EBADMSG: the record contradicts
- * itself or its format. Trailing bytes that we do not know are allowed and kept (`extra`).
+ * Unless said otherwise, functions do not allocate memory, take no lock and make no system call;
+ * they may be called from any thread on different objects. All lengths and counts are checked
+ * against the size in the header of the record. -EBADMSG: the record contradicts itself or its
+ * format. Bytes at the end that we do not know are allowed and kept (`extra`).
  *
- * Foreign byte order (`swap`): every number is given in our order, 32-bit and 16-bit fields each
- * swapped on their own. The flag word of a branch is a C bitfield, which a big-endian machine fills
- * from the top: coati_branches_get() gives it lowest field first whoever wrote it. The words of
- * data_src and weight are declared by the kernel such that their value is the same everywhere.
- * Payloads (raw, stack, aux, text) are bytes and stay as they are.
+ * Every struct in this header is frozen: the kernel's ABI decides what is in it, and what comes new
+ * gets a struct of its own in the union of struct coati_record.
+ *
+ * Records of a machine with the other byte order (`swap`): every number is given in our order. The
+ * flags of a branch are a C bit field, which a big-endian machine fills from the top;
+ * coati_branches_get() gives them lowest field first in both cases. Payloads (raw, stack, aux,
+ * text) are bytes and stay as they are. coati-record(3) has an example.
  */
 #ifndef COATI_RECORD_H
 #define COATI_RECORD_H
@@ -41,7 +42,7 @@
 extern "C" {
 #endif
 
-/* ---- kinds ---- */
+/* ---- kinds ---------------------------------------------------------------------------------- */
 
 /* Written by the kernel. */
 #define COATI_RECORD_MMAP		1
@@ -67,7 +68,7 @@ extern "C" {
 #define COATI_RECORD_AUX_OUTPUT_HW_ID	21
 #define COATI_RECORD_CALLCHAIN_DEFERRED 22 /* after 6.18 */
 
-/* Written by the perf tool, and by us in its files. */
+/* Written by perf and coati into files. */
 #define COATI_RECORD_HEADER_ATTR       64
 #define COATI_RECORD_HEADER_EVENT_TYPE 65
 #define COATI_RECORD_TRACING_DATA      66
@@ -92,9 +93,6 @@ extern "C" {
 #define COATI_RECORD_SCHEDSTAT_CPU     85
 #define COATI_RECORD_SCHEDSTAT_DOMAIN  86
 
-/* "SAMPLE", "MMAP2", "FINISHED_ROUND"; NULL for a number that we do not know. */
-COATI_API const char *coati_record_name(uint32_t type);
-
 /* misc */
 #define COATI_MISC_CPUMODE_MASK	      7
 #define COATI_MISC_KERNEL	      1
@@ -112,9 +110,9 @@ COATI_API const char *coati_record_name(uint32_t type);
 #define COATI_MISC_MMAP_BUILD_ID      (1 << 14) /* MMAP2 carries a build id */
 #define COATI_MISC_BUILD_ID_SIZE      (1 << 15) /* BUILD_ID of the tool: the size byte counts */
 
-/* ---- one record as bytes ---- */
+/* ---- one record as bytes -------------------------------------------------------------------- */
 
-/* A whole record where it lies. */
+/* A whole record in memory. */
 struct coati_raw {
 	uint32_t type;
 	uint16_t misc;
@@ -126,9 +124,9 @@ struct coati_raw {
 
 #define COATI_RAW_HEADER 8
 
-/* Take the first record off *@bytes, *@left: 1 and *ret, 0 when nothing is left, -ENODATA when the
- * rest is the start of a record (its end may still come), -EBADMSG when the header says less than 8
- * bytes. Hot: inline, so that the walk from record to record stays in registers. */
+/* Take the first record off *@bytes, *@left: 1 and *ret, 0 when nothing is left. -ENODATA: the rest
+ * is the start of a record; -EBADMSG: the header says less than 8 bytes. Inline, because it is
+ * called for every record. */
 COATI_API inline int coati_raw_next(const uint8_t **bytes, size_t *left, uint32_t swap,
 				    struct coati_raw *ret)
 {
@@ -160,9 +158,9 @@ COATI_API inline int coati_raw_next(const uint8_t **bytes, size_t *left, uint32_
 	return 1;
 }
 
-/* ---- how the samples of an event look ---- */
+/* ---- the format of samples ------------------------------------------------------------------- */
 
-/* The part of an attr that decides the layout, prepared once. */
+/* The part of the attributes that decides the layout, prepared once. */
 struct coati_sample_format {
 	uint64_t sample_type, read_format, branch_sample_type;
 	uint64_t regs_user, regs_intr;
@@ -177,59 +175,48 @@ struct coati_sample_format {
 	uint32_t reserved;
 };
 
+/* Prepare *ret for records of an event with these attributes. */
 COATI_API void coati_sample_format_init(const struct coati_attr *attr,
 					struct coati_sample_format *ret);
-/* The id that a record carries, found without decoding it: 1 and *ret_id, 0 when it has none (a
- * record of the tool, no id in the format, too short). Hot. */
-COATI_API int coati_raw_id(const struct coati_raw *raw, const struct coati_sample_format *fmt,
-			   uint64_t *ret_id);
-/* Its time, the same way: what a merge of several rings or a search by time needs.  Hot. */
+/* The time of a record, found without decoding it: 1 and *ret_time, 0 when it has none. */
 COATI_API int coati_raw_time(const struct coati_raw *raw, const struct coati_sample_format *fmt,
 			     uint64_t *ret_time);
 
-/* Which event a record belongs to: a table from id to format. Records of one ring or file may have
- * different formats when all of them have IDENTIFIER, or ID at one and the same position; then the
- * id in the record decides: for samples of group members, of events redirected to another's ring
- * and of inherited events (they carry the id of the event that was opened). Memory: allocates. */
+/* A table from the ID in a record to the format of its event. Records of one ring buffer or file
+ * may have different formats when all of them have IDENTIFIER, or ID at the same position: then the
+ * ID in the record decides. Memory: allocates. */
 struct coati_format_table;
 
 COATI_API int coati_format_table_new(struct coati_format_table **ret);
-/* The next event (0, 1, 2 ... in order), with this attr. -E2BIG after 65536. */
+/* Add the next event (0, 1, 2 ...) with its attributes. -E2BIG after 65536. */
 COATI_API int coati_format_table_add(struct coati_format_table *t, const struct coati_attr *attr);
-/* Id @id belongs to event @index. -EINVAL: no such event. -EEXIST: it is known as another event's.
+/* ID @id belongs to event @index. -EINVAL: no such event; -EEXIST: another event has that ID;
  * -E2BIG after 2^24. */
 COATI_API int coati_format_table_id(struct coati_format_table *t, uint64_t id, uint32_t index);
-/* The event with that id: 0 and *ret_index, or -ENOENT.  Hot. */
-COATI_API int coati_format_table_find_id(const struct coati_format_table *t, uint64_t id,
-					 uint32_t *ret_index);
-COATI_API uint32_t coati_format_table_count(const struct coati_format_table *t);
-/* NULL past the end. Lives: until the next add. */
+/* The format of event @index; NULL past the end. Valid until the next add. */
 COATI_API const struct coati_sample_format *coati_format_table_get(
 	const struct coati_format_table *t, uint32_t index);
-/* The event of @raw: 0 and *ret_index; with one event always that one. -ENOENT: its id is not
- * known, or there is no event at all. -ENODATA and *ret_index = 0: it carries no id (or 0, as
- * records made by a tool do) although there are several events; the trailer of event 0 is then as
- * good as any when all have the same. Hot. */
+/* The event of @raw: 0 and *ret_index. With one event always that one. -ENOENT: its ID is not
+ * known, or there is no event. -ENODATA and *ret_index = 0: there are several events, and the
+ * record has no ID (or 0, as records of tools have); where all trailers are the same, the format of
+ * event 0 fits. */
 COATI_API int coati_format_table_find(const struct coati_format_table *t,
 				      const struct coati_raw *raw, uint32_t *ret_index);
 COATI_API void coati_format_table_free(struct coati_format_table *t);
 
-/* ---- typed records ---- */
+/* ---- typed records -------------------------------------------------------------------------- */
 
-/* Numbers in foreign bytes that stay where they lie (call chains, registers, branch entries): read
- * them with coati_u64_at(), which minds alignment and byte order. */
+/* Numbers inside of a record (call chains, registers, branch entries): coati_u64_at() reads them
+ * whatever their alignment and byte order. */
 struct coati_u64s {
 	const uint8_t *bytes;
 	uint32_t count;
 	uint32_t swap;
 };
-/* Number @i; 0 past the end.  Hot. */
+/* Number @i; 0 past the end. */
 COATI_API uint64_t coati_u64_at(const struct coati_u64s *v, uint32_t i);
-/* All of them as an array: the bytes themselves where they are aligned and in our order, else
- * copied into @buf, which has room for at least v->count numbers. Hot. */
-COATI_API const uint64_t *coati_u64_array(const struct coati_u64s *v, uint64_t *buf);
 
-/* Values in a call chain that are no addresses but say what follows: anything at or above
+/* Values in a call chain that are no addresses but say what follows: all at or above
  * COATI_CONTEXT_MAX. */
 #define COATI_CONTEXT_HV	    ((uint64_t)-32)
 #define COATI_CONTEXT_KERNEL	    ((uint64_t)-128)
@@ -240,11 +227,11 @@ COATI_API const uint64_t *coati_u64_array(const struct coati_u64s *v, uint64_t *
 #define COATI_CONTEXT_GUEST_USER    ((uint64_t)-2560)
 #define COATI_CONTEXT_MAX	    ((uint64_t)-4095)
 
-/* One value of a group or single read. */
+/* One value of a read block. */
 struct coati_read_value {
 	uint64_t value, id, lost;
 };
-/* A block in the read format. */
+/* Counts in a sample or READ record. */
 struct coati_read_block {
 	uint64_t enabled_ns, running_ns;
 	uint64_t format;       /* COATI_READ_* that decide what is there */
@@ -300,79 +287,7 @@ struct coati_regs {
 /* Register number @reg (bit in the mask); -ENOENT when it is not there. */
 COATI_API int coati_regs_get(const struct coati_regs *r, uint32_t reg, uint64_t *ret);
 
-/* The word that says where the data of a memory access came from, taken apart. */
-struct coati_data_src {
-	uint32_t op, level, snoop, lock, dtlb; /* sets of bits */
-	uint32_t level_num;		       /* a number, COATI_MEM_LEVEL_NUM_* */
-	uint32_t remote, snoopx, block, hops, region;
-};
-COATI_API void coati_data_src_get(uint64_t word, struct coati_data_src *ret);
-
-/* op */
-#define COATI_MEM_OP_NA	      1
-#define COATI_MEM_OP_LOAD     2
-#define COATI_MEM_OP_STORE    4
-#define COATI_MEM_OP_PREFETCH 8
-#define COATI_MEM_OP_EXEC     16
-/* level */
-#define COATI_MEM_LEVEL_NA	 1
-#define COATI_MEM_LEVEL_HIT	 2
-#define COATI_MEM_LEVEL_MISS	 4
-#define COATI_MEM_LEVEL_L1	 8
-#define COATI_MEM_LEVEL_LFB	 0x10
-#define COATI_MEM_LEVEL_L2	 0x20
-#define COATI_MEM_LEVEL_L3	 0x40
-#define COATI_MEM_LEVEL_LOC_RAM	 0x80
-#define COATI_MEM_LEVEL_REM_RAM1 0x100
-#define COATI_MEM_LEVEL_REM_RAM2 0x200
-#define COATI_MEM_LEVEL_REM_CCE1 0x400
-#define COATI_MEM_LEVEL_REM_CCE2 0x800
-#define COATI_MEM_LEVEL_IO	 0x1000
-#define COATI_MEM_LEVEL_UNCACHED 0x2000
-/* snoop */
-#define COATI_MEM_SNOOP_NA   1
-#define COATI_MEM_SNOOP_NONE 2
-#define COATI_MEM_SNOOP_HIT  4
-#define COATI_MEM_SNOOP_MISS 8
-#define COATI_MEM_SNOOP_HITM 0x10
-/* snoopx */
-#define COATI_MEM_SNOOPX_FWD  1
-#define COATI_MEM_SNOOPX_PEER 2
-/* lock */
-#define COATI_MEM_LOCK_NA     1
-#define COATI_MEM_LOCK_LOCKED 2
-/* dtlb */
-#define COATI_MEM_TLB_NA     1
-#define COATI_MEM_TLB_HIT    2
-#define COATI_MEM_TLB_MISS   4
-#define COATI_MEM_TLB_L1     8
-#define COATI_MEM_TLB_L2     0x10
-#define COATI_MEM_TLB_WALKER 0x20
-#define COATI_MEM_TLB_OS     0x40
-/* level_num: 1 to 4 are L1 to L4 */
-#define COATI_MEM_LEVEL_NUM_L1	      1
-#define COATI_MEM_LEVEL_NUM_L2	      2
-#define COATI_MEM_LEVEL_NUM_L3	      3
-#define COATI_MEM_LEVEL_NUM_L4	      4
-#define COATI_MEM_LEVEL_NUM_L2_MHB    5
-#define COATI_MEM_LEVEL_NUM_MSC	      6
-#define COATI_MEM_LEVEL_NUM_L0	      7
-#define COATI_MEM_LEVEL_NUM_UNCACHED  8
-#define COATI_MEM_LEVEL_NUM_CXL	      9
-#define COATI_MEM_LEVEL_NUM_IO	      0xa
-#define COATI_MEM_LEVEL_NUM_ANY_CACHE 0xb
-#define COATI_MEM_LEVEL_NUM_LFB	      0xc
-#define COATI_MEM_LEVEL_NUM_RAM	      0xd
-#define COATI_MEM_LEVEL_NUM_PMEM      0xe
-#define COATI_MEM_LEVEL_NUM_NA	      0xf
-/* block */
-#define COATI_MEM_BLOCK_NA   1
-#define COATI_MEM_BLOCK_DATA 2
-#define COATI_MEM_BLOCK_ADDR 4
-/* hops: 1 other core of the node, 2 other node of the socket, 3 other socket of the board, 4 other
- * board */
-
-/* transaction: these bits, and the abort code in the upper 32 */
+/* coati_sample.transaction: these bits, and the abort code in the upper 32 */
 #define COATI_TXN_ELISION	 (UINT64_C(1) << 0)
 #define COATI_TXN_TRANSACTION	 (UINT64_C(1) << 1)
 #define COATI_TXN_SYNC		 (UINT64_C(1) << 2)
@@ -382,9 +297,8 @@ COATI_API void coati_data_src_get(uint64_t word, struct coati_data_src *ret);
 #define COATI_TXN_CAPACITY_WRITE (UINT64_C(1) << 6)
 #define COATI_TXN_CAPACITY_READ	 (UINT64_C(1) << 7)
 
-/* The identity that samples have in front and other records behind. Only what `present` names
- * (COATI_SAMPLE_* bits) is written; id is that of IDENTIFIER or ID (a record in which the two
- * differ is malformed). */
+/* Who and when: at the start of samples, and at the end of other records. Only fields whose
+ * COATI_SAMPLE_* bit is in `present` are set; id is that of IDENTIFIER or ID. */
 struct coati_identity {
 	uint64_t present;
 	uint32_t pid, tid;
@@ -393,8 +307,8 @@ struct coati_identity {
 	uint32_t reserved; /* behind cpu, as it was written */
 };
 
-/* A sample. Only fields whose bit is in `present` are written; identity bits are in it too, their
- * values in the record's id. */
+/* A sample. Only fields whose bit is in `present` are set; the bits of the identity are in it too,
+ * and their values are in coati_record.id. */
 struct coati_sample {
 	uint64_t present;
 	uint64_t ip, addr, period;
@@ -413,9 +327,8 @@ struct coati_sample {
 	uint64_t aux_size;
 };
 
-/* Text in a record: terminated inside the record. text_size counts the bytes that it takes there,
- * terminator and padding included; 0 tells the encoder to pad to a multiple of 8 as the kernel
- * does. */
+/* Texts are terminated inside of the record; text_size counts the bytes that they take there, with
+ * terminator and padding. */
 struct coati_mmap { /* MMAP, MMAP2 */
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
@@ -500,8 +413,7 @@ struct coati_deferred { /* CALLCHAIN_DEFERRED */
 	uint64_t cookie;
 	struct coati_u64s callchain;
 };
-/* Records of the tool and those that we do not know: the body as bytes; recording.h reads the
- * former. */
+/* Records of perf and coati, and those that we do not know: the body as bytes. */
 struct coati_tool_record {
 	const uint8_t *bytes;
 	uint32_t size;
@@ -536,37 +448,29 @@ struct coati_record {
 		uint64_t aux_hw_id;
 		struct coati_deferred deferred;
 		struct coati_tool_record tool; /* and every type that we do not know */
-		uint64_t reserved[64];	       /* room for what is to come */
+		uint64_t reserved[64];	       /* room for new types */
 	} u;
 };
 
-/* Take @raw apart by @fmt. -EBADMSG when it is malformed, -EOPNOTSUPP for samples and reads of a
- * format that has bits we do not know; *ret is then undefined. Types that we do not know give the
- * bytes (`tool`), without the trailer that the kernel puts behind all of its own (numbers below
- * 64). Hot. */
+/* Decode @raw by @fmt. -EBADMSG: malformed; -EOPNOTSUPP: a sample or read whose format has bits
+ * that we do not know; *ret is then undefined. Types that we do not know give their bytes
+ * (`tool`). */
 COATI_API int coati_record_decode(const struct coati_raw *raw,
 				  const struct coati_sample_format *fmt, struct coati_record *ret);
-/* The mirror: write @rec as bytes by @fmt into @buf, in our byte order; rec->size is not looked at.
- * Returns the size of the record, -ENOSPC when @cap is too small, -E2BIG when it would pass 65535
- * bytes, -EINVAL when @rec lacks what @fmt asks for. For every x in our byte order that decodes,
- * encode(decode(x)) == x, but for bytes behind the terminator of a text: these become zero. */
-COATI_API int coati_record_encode(const struct coati_record *rec,
-				  const struct coati_sample_format *fmt, void *buf, size_t cap);
 
-/* ---- the payload of tracepoints ---- */
+/* ---- tracepoints ---------------------------------------------------------------------------- */
 
 /*
  * The RAW payload of a tracepoint's sample, read by its format file (events/SYSTEM/NAME/format in
- * tracefs, or a copy of it in a recording):
+ * tracefs, or coati_recording_tracepoint()):
  *
- *	struct coati_tracepoint *tp;
  *	coati_tracepoint_parse(text, strlen(text), &tp, &err);
- *	struct coati_payload p = { .bytes = s->raw, .size = s->raw_size };
- *	struct coati_field_value v;
- *	coati_tracepoint_read(tp, coati_tracepoint_find(tp, "prev_pid"), &p, &v);
+ *	struct coati_payload p = { s->raw, s->raw_size, 0 };
+ *	coati_tracepoint_read(tp, (uint32_t)coati_tracepoint_find(tp, "prev_pid"), &p, &value);
  *	coati_tracepoint_print(tp, &p, NULL, line, sizeof(line));
+ *	coati_tracepoint_free(tp);
  *
- * Format text and payload are foreign: everything is checked. Sizes are those of a 64-bit kernel.
+ * Format and payload are not trusted. Sizes are those of a 64-bit kernel.
  */
 struct coati_tracepoint;
 
@@ -606,41 +510,30 @@ struct coati_field_value {
 	uint32_t swap;
 };
 
-/* Parse a format file. -EBADMSG: it is none; -E2BIG: over a limit. Memory: allocates. Free with
- * coati_tracepoint_free(). */
+/* Parse a format file. -EBADMSG: it is none; -E2BIG: over a limit. Memory: allocates. */
 COATI_API int coati_tracepoint_parse(const char *text, size_t len, struct coati_tracepoint **ret,
 				     struct coati_error *err);
+/* NULL is fine. */
 COATI_API void coati_tracepoint_free(struct coati_tracepoint *tp);
-COATI_API const char *coati_tracepoint_name(const struct coati_tracepoint *tp);
-/* Its number: what attr.config of the event and the field common_type hold. */
-COATI_API uint32_t coati_tracepoint_id(const struct coati_tracepoint *tp);
-COATI_API uint32_t coati_tracepoint_field_count(const struct coati_tracepoint *tp);
-/* NULL past the end. Lives: as long as @tp. */
+/* Field number @index; NULL past the end. Lives as long as @tp. */
 COATI_API const struct coati_tracepoint_field *coati_tracepoint_field(
 	const struct coati_tracepoint *tp, uint32_t index);
-/* Index of a field by name, -ENOENT when there is none. */
+/* The number of the field with that name, or -ENOENT. */
 COATI_API int coati_tracepoint_find(const struct coati_tracepoint *tp, const char *name);
-/* The value of field @index; -EINVAL when there is no such field, -EBADMSG when it lies outside the
- * payload. Hot. */
+/* The value of field @index. -EINVAL: no such field; -EBADMSG: it lies outside of the payload. */
 COATI_API int coati_tracepoint_read(const struct coati_tracepoint *tp, uint32_t index,
 				    const struct coati_payload *p, struct coati_field_value *ret);
-/* Element @i of an array, extended to 64 bits; 0 past the end. */
-COATI_API uint64_t coati_field_value_at(const struct coati_field_value *v, uint32_t i);
 
-/* Names of kernel addresses, for those who have them. */
+/* Names of kernel addresses, for coati_tracepoint_print(). */
 struct coati_symbol_source {
-	/* Name of the function at @addr and how far into it that is; negative when there is none.
-	 * The name lives until the next call. */
+	/* The function at @addr and the offset into it: 0, or negative when there is none. The name
+	 * is valid until the next call. */
 	int (*find)(void *context, uint64_t addr, const char **ret_name, uint64_t *ret_offset);
 	void *context;
 };
-
-/* Is its print format one that we can evaluate? 0: printing gives name=value for all fields. */
-COATI_API int coati_tracepoint_is_understood(const struct coati_tracepoint *tp);
-/* The payload as the kernel would print it, or as name=value. As snprintf: the length of the whole
- * text, of which at most cap - 1 bytes are written, always terminated when @cap is not 0. -EBADMSG:
- * a field that is to be printed lies outside the payload. @symbols may be NULL: addresses are then
- * printed as numbers. Hot. */
+/* The payload as the kernel prints it, or as name=value when its print format is not understood.
+ * Returns the length of the whole text as snprintf() does. -EBADMSG: a field lies outside of the
+ * payload. @symbols may be NULL: addresses are then printed as numbers. */
 COATI_API int coati_tracepoint_print(const struct coati_tracepoint *tp,
 				     const struct coati_payload *p,
 				     const struct coati_symbol_source *symbols, char *buf,

@@ -65,8 +65,8 @@ enum coati_sampler_engine {
 	/* A timer on every thread: over its CPU time, which the kernel looks at at its tick only,
 	 * so that no higher rate is to be had (each sample then counts for more); or over wall
 	 * time, at any rate. Threads that come later are looked for, every 10 ms or less often
-	 * where there are many: what they do before is not seen. Tried after PERF and before TIMER.
-	 */
+	 * where there are many: what they do before is not seen. Tried after PERF and before
+	 * TIMER. */
 	COATI_SAMPLER_THREADS,
 };
 
@@ -181,7 +181,7 @@ COATI_API void coati_sampler_exec_failed(void);
 /* Look whether something was loaded or unloaded since the tables were made, and make those that are
  * missing; within the memory that was allowed last. For programs that call dlopen() while they have
  * a heap or lock profile (<coati/heap.h>, <coati/locks.h>), which have no thread that looks for it.
- * 0 or -ENOMEM: what was there stays. Thread: any. Signal: not safe; not inside of an allocator.
+ * 0 or -ENOMEM: what was there stays. Thread: any.  Signal: not safe; not inside of an allocator.
  * Memory: allocates. */
 COATI_API int coati_stacks_refresh(void);
 

@@ -111,7 +111,7 @@ COATI_API int coati_serve(const char *where, const struct coati_serve_opts *opts
 /* The port, 0 for a unix socket.  Thread: any. */
 COATI_API uint16_t coati_server_port(const struct coati_server *server);
 /* End the thread, drop the clients, remove the socket file, free everything. In a child after
- * fork() it does nothing: the server is the parent's. NULL is fine. Thread: any but the server's
+ * fork() it does nothing: the server is the parent's. NULL is fine.  Thread: any but the server's
  * own. */
 COATI_API void coati_server_stop(struct coati_server *server);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The execution tracer and the flight recorder of libcoati-live: what a program says about
- * itself, with the time, in a few bytes an event.
+ * The execution tracer and the flight recorder of libcoati-live: what a program says about itself,
+ * with the time, in a few bytes an event.
  *
  *	void serve(struct request *r)
  *	{
@@ -19,22 +19,21 @@
  *	}
  *
  * Nothing is written before a recorder is started (coati_recorder_start()); until then an event
- * costs the load of one word, the gate. After that it is a few bytes in memory of the thread's
- * own: no lock, no atomic read-modify-write, no allocation and no system call, but when 16 KiB
- * are full and at the first use of a thread or of a site. docs/formats/live.md describes the
- * bytes.
+ * costs the load of one word, the gate. After that it is a few bytes in memory of the thread's own:
+ * no lock, no atomic read-modify-write, no allocation and no system call, but when 16 KiB are full
+ * and at the first use of a thread or of a site. docs/formats/live.md describes the bytes.
  *
  * All event functions may be called from signal handlers, and keep errno. One that interrupts
- * another of the same thread writes into a second buffer; one that interrupts that is left out
- * and counted. A handler must not leave by longjmp().
+ * another of the same thread writes into a second buffer; one that interrupts that is left out and
+ * counted. A handler must not leave by longjmp().
  *
  * A child after fork() records nothing until it starts a recorder of its own. Defining
  * COATI_DISABLE before this header is included makes the macros vanish; functions stay what they
  * are.
  *
- * Limits: 65535 sites, 58 categories with a bit of their own (the others share one); texts of
- * 8000 bytes (longer ones are cut, and it is said so); regions deeper than 128 are written, but
- * not repeated in a new generation; 16384 open tasks and 4096 open resources are repeated.
+ * Limits: 65535 sites, 58 categories with a bit of their own (the others share one); texts of 8000
+ * bytes (longer ones are cut, and it is said so); regions deeper than 128 are written, but not
+ * repeated in a new generation; 16384 open tasks and 4096 open resources are repeated.
  */
 #ifndef COATI_TRACER_H
 #define COATI_TRACER_H
@@ -79,7 +78,8 @@ enum coati_site_kind {
 #define COATI_SITE_LAZY	 (1u << 1) /* regions: written only when something is written inside */
 
 /* A place in the program: static, so that its texts are written once. The library copies them at
- * the first use, so that the library that holds the site may be unloaded. The macros fill it in. */
+ * the first use, so that the library that holds the site may be unloaded. The macros fill it in.
+ * Frozen. */
 struct coati_site {
 	/* the library's, as are id and mask: the event of a region but for its time; 0: the long
 	 * way */
@@ -132,6 +132,7 @@ COATI_API COATI_SIGSAFE struct coati_site *coati_region_begin_named(const char *
 
 /* ---- tasks: what is to be done; they cross threads ---- */
 
+/* A task; copy it to hand the task to another thread. Frozen. */
 struct coati_live_task {
 	uint64_t id;	    /* unique in the process, also when nobody records */
 	uint64_t recording; /* the rest is the library's */
@@ -146,6 +147,7 @@ COATI_API COATI_SIGSAFE void coati_task_begin(struct coati_site *site,
 /* On any thread; may be repeated, the first counts. */
 COATI_API COATI_SIGSAFE void coati_task_end(const struct coati_live_task *task);
 
+/* What coati_task_leave() needs. Frozen. */
 struct coati_task_scope {
 	uint64_t previous;
 };
@@ -174,6 +176,7 @@ COATI_API COATI_SIGSAFE void coati_instant(struct coati_site *site, ...);
 
 /* ---- resources: things with declared states (connections, queues, coroutines) ---- */
 
+/* A type of resource: static. Frozen. */
 struct coati_resource_type {
 	const char *name;
 	const char *const *states;
@@ -183,6 +186,7 @@ struct coati_resource_type {
 	uint32_t id;	/* 0 before the first use; the library's */
 };
 
+/* A resource. Fields are the library's. Frozen. */
 struct coati_resource {
 	uint64_t id;
 	struct coati_resource_type *type;

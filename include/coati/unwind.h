@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Station 4, from where: registers and a piece of stack to the frames of the callers, for code
- * without frame pointers. Compact tables are made once for each file from .eh_frame (or
- * .debug_frame) and kept on disk by build id; a walk needs nothing else.
+ * Unwinding: from registers and a copy of the stack to the frames of the callers, for code without
+ * frame pointers. Compact tables are made once for each file from .eh_frame or .debug_frame and
+ * cached on disk by build ID.
+ *
+ *	#define COATI_EXPERIMENTAL 1
+ *	#include <coati/unwind.h>
  *
  *	coati_unwinder_new(images, NULL, &u, &err);
- *	struct coati_unwind_input in = { .size = sizeof(in), .machine = COATI_MACHINE_X86_64, .find
- *	= my_find, .ctx = ctx,
- *					 .regs = regs, .reg_mask = mask, .stack = bytes, .stack_size
- *					 = n, .stack_addr = sp };
+ *	struct coati_unwind_input in = { .size = sizeof(in), .machine = COATI_MACHINE_X86_64,
+ *					 .find = my_find, .ctx = ctx, .regs = regs,
+ *					 .reg_mask = mask, .stack = bytes, .stack_size = n,
+ *					 .stack_addr = sp };
  *	struct coati_unwind_frame frames[128];
  *	int n = coati_unwind(u, &in, frames, 128, &end);
  *
- * No frame is guessed silently: each says how it was found, and the walk says why it ended. "End"
- * (the outermost frame, where the unwind data says so), "gap" (no rule for this address),
- * "truncated" (the copy of the stack ends) and "limit" are different things. Wrong unwind data ends
- * a walk, it never makes it loop or read outside what it was given.
+ * Experimental: these functions may still change, see docs/stability.md. They are visible when
+ * COATI_EXPERIMENTAL is defined as 1.
+ *
+ * No frame is guessed silently: each frame says how it was found, and the walk says why it ended.
+ * Wrong unwind data ends a walk; it never makes it loop or read outside of its input. One object is
+ * used by one thread at a time, and no function may be called from a signal handler.
+ * coati-symbols(3) has an example.
  */
 #ifndef COATI_UNWIND_H
 #define COATI_UNWIND_H
@@ -27,6 +33,7 @@
 #include <coati/image.h>
 #include <coati/visibility.h>
 
+#if defined(COATI_EXPERIMENTAL) && COATI_EXPERIMENTAL
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -41,63 +48,60 @@ enum coati_machine {
 enum coati_frame_how {
 	COATI_FRAME_REGS = 0, /* the interrupted instruction itself */
 	COATI_FRAME_TABLE,    /* by a rule of the unwind tables */
-	/* what a signal interrupted: its address is exact, not a return address */
+	/* what a signal interrupted: the address is exact, no return address */
 	COATI_FRAME_SIGNAL,
-	/* by frame pointer, where there are no tables or no rule (code made at run time, assembly):
-	 * the record of the frame leads on to the next one, and the return address lies behind a
-	 * call as far as the code is known */
+	/* by frame pointer, where there is no table or no rule (generated code, assembly): the
+	 * saved frame pointer leads to the next frame, and as far as the code is known the return
+	 * address lies behind a call */
 	COATI_FRAME_POINTER,
-	/* no rule: a value that was checked to lie right behind a call instruction */
-	COATI_FRAME_GUESS,
+	COATI_FRAME_GUESS, /* no rule: a value that lies right behind a call instruction */
 };
 
 /* Why a walk ended. */
 enum coati_unwind_end {
-	COATI_UNWIND_END = 0,	/* complete */
-	COATI_UNWIND_GAP,	/* the address has no rule, and no guess held */
-	COATI_UNWIND_UNMAPPED,	/* the address lies in nothing that is known */
-	COATI_UNWIND_TRUNCATED, /* the rest lies outside the copied piece of stack */
+	COATI_UNWIND_END = 0,	/* complete: the outermost frame */
+	COATI_UNWIND_GAP,	/* the address has no rule, and no guess worked */
+	COATI_UNWIND_UNMAPPED,	/* nothing is known at the address */
+	COATI_UNWIND_TRUNCATED, /* the rest is outside of the copy of the stack */
 	COATI_UNWIND_LIMIT,	/* more frames than there is room for */
-	/* the rule cannot be followed: a register or an expression that is not there, or the stack
-	 * does not grow */
+	/* the rule needs a register or memory that is not there, or the stack does not grow */
 	COATI_UNWIND_BAD,
 	COATI_UNWIND_END_COUNT,
 };
-COATI_API const char *coati_unwind_end_name(enum coati_unwind_end end);
 
+/* One frame. Frozen. */
 struct coati_unwind_frame {
-	uint64_t pc;	/* as found: a return address unless how is REGS or SIGNAL */
+	uint64_t pc;	/* a return address unless `how` is REGS or SIGNAL */
 	uint64_t sp;	/* stack pointer in that frame */
 	uint32_t image; /* COATI_IMAGE_NONE: not known */
 	uint32_t how;	/* enum coati_frame_how */
-	uint64_t vaddr; /* in the image's terms, of pc (not pc - 1) */
+	uint64_t vaddr; /* pc in the file's own addresses */
 };
 
-/* What lies at an address of the process: filled by the caller's function. */
+/* What is at an address of the process: filled by the caller's function. Frozen. */
 struct coati_unwind_place {
-	uint32_t image; /* COATI_IMAGE_NONE: anonymous code; frame pointers are tried there */
+	uint32_t image; /* COATI_IMAGE_NONE: code without a file; frame pointers are tried there */
 	uint32_t reserved;
-	uint64_t start, end; /* of the mapping: answers are kept for all of it during a walk */
-	uint64_t bias;	     /* address in the process minus the image's own address */
+	uint64_t start, end; /* the mapping */
+	uint64_t bias;	     /* address in the process minus address in the file */
 };
-/* 0, or -ENOENT. */
+/* 0 and *ret, or -ENOENT. */
 typedef int (*coati_unwind_find_fn)(void *ctx, uint64_t addr, struct coati_unwind_place *ret);
-/* Eight bytes of the process' memory outside the copied stack, or negative; NULL function: nothing
- * is readable there. */
+/* Eight bytes of the process' memory outside of the copy of the stack: 0 and *ret, or negative. */
 typedef int (*coati_unwind_read_fn)(void *ctx, uint64_t addr, uint64_t *ret);
 
 struct coati_unwind_input {
-	uint64_t size;
+	uint64_t size; /* sizeof(struct coati_unwind_input) */
 	enum coati_machine machine;
 	uint32_t reserved;
 	coati_unwind_find_fn find;
-	coati_unwind_read_fn read; /* may be NULL */
+	coati_unwind_read_fn read; /* or NULL */
 	void *ctx;
-	/* Registers in the kernel's perf numbering (bit in reg_mask, lowest first), at least pc, sp
-	 * and the frame pointer. */
+	/* Registers in the numbering of perf events: those whose bit is in reg_mask, lowest first.
+	 * At least pc, sp and the frame pointer. */
 	const uint64_t *regs;
 	uint64_t reg_mask;
-	const uint8_t *stack; /* bytes from @stack_addr on */
+	const uint8_t *stack; /* memory from stack_addr on */
 	uint64_t stack_size;
 	uint64_t stack_addr; /* normally the stack pointer */
 };
@@ -105,44 +109,31 @@ struct coati_unwind_input {
 struct coati_unwinder;
 
 /* coati_unwinder_opts.flags */
-/* tables are neither read from disk nor kept there */
+/* Neither read tables from disk nor write them there. */
 #define COATI_UNWINDER_NO_CACHE (UINT32_C(1) << 0)
 
 struct coati_unwinder_opts {
-	uint64_t size;
-	uint32_t flags;
+	uint64_t size;	/* sizeof(struct coati_unwinder_opts) */
+	uint32_t flags; /* COATI_UNWINDER_* */
 	uint32_t reserved;
-	const char *cache_dir; /* NULL: as the images' */
-	/* of tables in memory, 0: 256 MiB; those not used for longest go first */
-	uint64_t max_bytes;
+	const char *cache_dir; /* NULL: that of the images */
+	uint64_t max_bytes;    /* of tables in memory, 0: 256 MiB; the least recently used go */
 };
 
-/* @images must outlive it. */
+/* @images must outlive it. @opts may be NULL. */
 COATI_API int coati_unwinder_new(struct coati_images *images,
 				 const struct coati_unwinder_opts *opts,
 				 struct coati_unwinder **ret, struct coati_error *err);
+/* *u becomes NULL; NULL is fine. */
 COATI_API void coati_unwinder_free(struct coati_unwinder **u);
-/* Make the table of @image now rather than at the first frame in it. 0; negative errno and a
- * sentence when it has none. */
-COATI_API int coati_unwinder_prepare(struct coati_unwinder *u, uint32_t image,
-				     struct coati_error *err);
-/* The walk: number of frames, at least 1 (the pc itself) or negative: -EINVAL without pc and sp.
- * Hot: no allocation but for tables not seen before. */
+/* Walk the stack: the number of frames, at least 1 (the pc itself), and in *ret_end why it ended.
+ * -EINVAL: no pc or sp. Allocates only for tables that it did not need before. */
 COATI_API int coati_unwind(struct coati_unwinder *u, const struct coati_unwind_input *in,
 			   struct coati_unwind_frame *frames, uint32_t max_frames,
 			   enum coati_unwind_end *ret_end);
 
-struct coati_unwinder_stats {
-	uint64_t walks, frames;
-	uint64_t ends[8]; /* by enum coati_unwind_end */
-	uint64_t guesses;
-	uint64_t tables, table_rows, table_bytes, table_build_ns;
-	uint64_t from_cache, without_table;
-};
-COATI_API void coati_unwinder_get_stats(const struct coati_unwinder *u,
-					struct coati_unwinder_stats *ret);
-
 #ifdef __cplusplus
 }
+#endif
 #endif
 #endif

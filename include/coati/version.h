@@ -18,10 +18,6 @@ extern "C" {
  * Thread: any.  Signal: safe.  Memory: never allocates. */
 COATI_API const char *coati_version(void);
 
-/* Optional part number @i of this build: its name, and in *ret_built whether it is in. NULL past
- * the last.  Thread: any.  Signal: safe.  Memory: never allocates. */
-COATI_API const char *coati_feature(unsigned int i, int *ret_built);
-
 #ifdef __cplusplus
 }
 #endif

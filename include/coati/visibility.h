@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks used by the public headers: what is exported, and what a signal handler may call. */
+/*
+ * Marks used by the public headers: what is exported, and what a signal handler may call.
+ *
+ * Declarations that may still change are visible only when COATI_EXPERIMENTAL is defined as 1
+ * before the first include; docs/stability.md says what that means.
+ */
 #ifndef COATI_VISIBILITY_H
 #define COATI_VISIBILITY_H
 
@@ -11,7 +16,8 @@
 #define COATI_PRINTF(fmt, args)
 #endif
 
-/* For what is called so often that the jump through the procedure linkage table is felt. */
+/* For functions that are called so often that the jump through the procedure linkage table
+ * costs. */
 #if defined(__x86_64__) && defined(__has_attribute)
 #if __has_attribute(noplt)
 #define COATI_HOT __attribute__((noplt))

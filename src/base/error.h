@@ -18,5 +18,9 @@ int coati_vfail(struct coati_error *err, int code, const char *fmt, va_list ap) 
 int coati_fail_at(struct coati_error *err, int code, int column, const char *fmt, ...)
 	COATI_PRINTF(4, 5);
 
+/* The name of an errno as a programmer knows it ("EACCES"), for either sign; "E?" when unknown.
+ * Thread: any.  Signal: safe.  Memory: never allocates. */
+const char *coati_errno_name(int code);
+
 /* Put more words in front of what @err says ("event 3: " + text); the code stays. */
 void coati_error_prefix(struct coati_error *err, const char *fmt, ...) COATI_PRINTF(2, 3);

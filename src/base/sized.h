@@ -38,3 +38,27 @@ static inline int sized_copy(void *ret, size_t ret_size, const void *opts)
 
 /* struct coati_x_opts o; r = SIZED_COPY(&o, opts); */
 #define SIZED_COPY(ret, opts) sized_copy((ret), sizeof(*(ret)), (opts))
+
+/* The way back: results that the caller has room for. Everything behind the size of @full is
+ * copied, as far as @ret->size says that there is room; a caller that knows more fields than we do
+ * finds them zero. 0, or -EINVAL (no sane size: nothing was written). */
+static inline int sized_fill(void *ret, const void *full, size_t full_size)
+{
+	uint64_t size;
+
+	if (!ret)
+		return -EINVAL;
+	memcpy(&size, ret, sizeof(size));
+	if (size < sizeof(size) || size > SIZED_MAX)
+		return -EINVAL;
+	if (size > full_size)
+		memset((unsigned char *)ret + full_size, 0, (size_t)size - full_size);
+	else
+		full_size = (size_t)size;
+	memcpy((unsigned char *)ret + sizeof(size), (const unsigned char *)full + sizeof(size),
+	       full_size - sizeof(size));
+	return 0;
+}
+
+/* SIZED_FILL(ret, &full); both of the same struct. */
+#define SIZED_FILL(ret, full) sized_fill((ret), (full), sizeof(*(full)))

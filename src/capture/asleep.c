@@ -17,6 +17,8 @@
 #include "base/parse.h"
 #include "capture/attr.h"
 #include "capture/capture.h"
+#include "record/record.h"
+#include "recording/writer.h"
 
 #define TEXT_BYTES  8192
 #define THREADS_MAX 65536

@@ -16,8 +16,13 @@
 #include "base/parse.h"
 #include "base/sized.h"
 #include "capture/attr.h"
+#include "capture/session.h"
 #include "capture/twins.h"
+#include "event/list.h"
+#include "event/set.h"
 #include "image/hold.h"
+#include "recording/writer.h"
+#include "ring/budget.h"
 
 #define CAPTURE_FLAGS	((COATI_CAPTURE_HOLD << 1) - 1)
 #define CPUS_MAX	8192
@@ -643,8 +648,7 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 {
 	const struct tally *t = &cap->tally;
 	struct hold_stats files;
-
-	*ret = (struct coati_capture_stats){
+	struct coati_capture_stats st = {
 		.records = t->records,
 		.samples = t->samples - t->off_samples,
 		.lost = cap->lost_exact && cap->lost > t->lost ? cap->lost : t->lost,
@@ -667,12 +671,14 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		.cpu_ns = cap->cpu_ns,
 		.exits = cap->tasks ? t->exits : 0,
 	};
-	add_coverage(cap, ret);
+
+	add_coverage(cap, &st);
 	coati_images_hold_stats(cap->images, &files);
-	ret->files_held = files.held;
-	ret->files_over = files.over;
+	st.files_held = files.held;
+	st.files_over = files.over;
 	if (cap->drain)
-		add_stack_counts(cap, ret);
+		add_stack_counts(cap, &st);
+	SIZED_FILL(ret, &st);
 }
 
 struct coati_images *coati_capture_images(const struct coati_capture *cap)

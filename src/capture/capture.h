@@ -13,6 +13,8 @@
 #include "capture/steal.h"
 #include "capture/tally.h"
 #include "capture/coverage.h"
+#include "capture/session.h"
+#include "recording/writer.h"
 
 /* The sets of a capture, in the order in which their events stand in a recording. */
 enum capture_set {
@@ -63,6 +65,8 @@ struct coati_capture {
 	struct map when_ids, off_ids, own_ids, wake_ids;
 	struct twins twins;
 	struct off_cpu off;
+	coati_capture_end_fn before_end; /* or NULL */
+	void *before_end_ctx;
 	struct coati_writer *writer; /* of the recording that is open */
 	uint32_t parts;		     /* recordings begun */
 	int64_t deadline_ns;

@@ -17,6 +17,8 @@
 #include "base/clock.h"
 #include "capture/spans.h"
 #include "capture/twins.h"
+#include "recording/writer.h"
+#include "ring/ring.h"
 
 #define BUFFER_BYTES (1u << 20)
 #define FORGET_NS    (10 * NSEC_PER_SEC)

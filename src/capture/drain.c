@@ -10,8 +10,13 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "capture/session.h"
 #include "capture/twins.h"
 #include "capture/wakes.h"
+#include "event/set.h"
+#include "record/record.h"
+#include "recording/writer.h"
+#include "ring/ring.h"
 
 /* Of a write that failed, what is in the file nevertheless is whole records. */
 static void count_kept(struct coati_capture *cap, struct coati_span first, struct coati_span second,

@@ -11,6 +11,7 @@
 
 #include "base/elf.h"
 #include "image/hold.h"
+#include "recording/writer.h"
 
 #define NAMES_BYTES_MAX (16u << 20)
 #define VDSO		"[vdso]"

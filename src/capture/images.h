@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/map.h"
+#include "recording/writer.h"
 
 #define CAPTURE_IMAGES_MAX 65536
 #define IMAGES_NAME_MAX	   4096

@@ -9,6 +9,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "capture/spans.h"
+#include "ring/reader.h"
+#include "ring/ring.h"
 
 #define FIRST_KEY (1 << 20)
 

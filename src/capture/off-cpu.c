@@ -12,6 +12,7 @@
 #include "capture/attr.h"
 #include "capture/capture.h"
 #include "capture/wakes.h"
+#include "event/list.h"
 
 #define COPY_MOST     4096
 #define COPY_LEAST    2048	   /* less is not worth the way */

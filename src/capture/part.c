@@ -15,8 +15,16 @@
 #include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "capture/session.h"
 #include "capture/synth.h"
+#include "event/event.h"
+#include "event/list.h"
+#include "event/set.h"
 #include "event/tracefs.h"
+#include "record/batch.h"
+#include "recording/recording.h"
+#include "recording/writer.h"
+#include "unwind/unwinder.h"
 
 #define STATS_BYTES 4096
 
@@ -261,6 +269,27 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 	return r < 0 ? coati_fail(err, r, "writing the recording: %m") : 0;
 }
 
+int coati_capture_record(struct coati_capture *cap, const char *path, struct coati_error *err)
+{
+	struct coati_writer_opts o = { .size = sizeof(o) };
+	struct coati_writer *w = NULL;
+	int r;
+
+	if (!cap || !path || cap->writer)
+		return coati_fail(err, -EINVAL,
+				  "a recording needs a path, and the one before to be finished");
+	o.zstd_level = cap->opts.zstd_level;
+	o.max_bytes = cap->opts.max_bytes;
+	r = coati_writer_open(path, &o, &w, err);
+	return r < 0 ? r : coati_capture_begin(cap, &w, err);
+}
+
+void coati_capture_before_end(struct coati_capture *cap, coati_capture_end_fn fn, void *ctx)
+{
+	cap->before_end = fn;
+	cap->before_end_ctx = ctx;
+}
+
 /* ---- the end ---- */
 
 /* How the stacks came out that were unwound here. */
@@ -305,7 +334,7 @@ static int print_coverage(const struct coati_capture *cap, char *text, size_t si
 static int write_stats(struct coati_capture *cap)
 {
 	size_t size = STATS_BYTES + STEAL_BYTES;
-	struct coati_capture_stats st;
+	struct coati_capture_stats st = { .size = sizeof(st) };
 	CLEANUP(freep) char *text = NULL;
 	int n;
 
@@ -368,8 +397,8 @@ int coati_capture_finish(struct coati_capture *cap, struct coati_error *err)
 		r = coati_capture_balance(cap);
 	if (r >= 0)
 		r = coati_writer_round(cap->writer);
-	if (r >= 0 && cap->opts.before_end)
-		r = cap->opts.before_end(cap->opts.before_end_ctx, cap->writer);
+	if (r >= 0 && cap->before_end)
+		r = cap->before_end(cap->before_end_ctx, cap->writer);
 	/* names are looked up by several threads */
 	cap->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (r >= 0 || r == -EFBIG || r == -ENOSPC)

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "event/set.h"
+#include "ring/budget.h"
 
 #define ALL_BYTES   (UINT64_C(32) << 20)
 #define LARGE_BYTES (UINT64_C(4) << 20)

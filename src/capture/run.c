@@ -6,6 +6,11 @@
 #include "base/error.h"
 #include "capture/asleep.h"
 #include "capture/capture.h"
+#include "capture/session.h"
+#include "record/batch.h"
+#include "recording/writer.h"
+#include "ring/reader.h"
+#include "ring/ring.h"
 
 #define NOTICE_DRAIN_NS (100 * NSEC_PER_MSEC) /* the rings wait no longer than this for notices */
 

@@ -15,7 +15,9 @@
 #include "capture/attr.h"
 #include "capture/spans.h"
 #include "capture/splice.h"
+#include "process/processes.h"
 #include "record/chain-end.h"
+#include "record/record.h"
 #include "unwind/unwinder.h"
 
 #define FORMATS_MAX 4096

@@ -17,6 +17,7 @@
 #include "base/elf.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "recording/writer.h"
 
 #define KERNEL_NAME   "[kernel.kallsyms]"
 #define SYMBOL_BYTES  (64 * 1024) /* before these are over, the start of the text has come */

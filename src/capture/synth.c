@@ -10,6 +10,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "capture/session.h"
+#include "record/record.h"
+#include "recording/writer.h"
 
 #define TEXT_BYTES_MAX (64u << 20)
 #define RECORD_BYTES   65536

@@ -18,6 +18,7 @@
 #include "base/strbuf.h"
 #include "capture/images.h"
 #include "process/proc.h"
+#include "recording/writer.h"
 
 #define SYNTH_COMM_MAX PROC_COMM_MAX
 

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "capture/attr.h"
+#include "event/list.h"
 
 #define PROBE_RING_BYTES 4096
 

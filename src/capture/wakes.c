@@ -14,6 +14,8 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "capture/capture.h"
+#include "record/record.h"
+#include "recording/writer.h"
 
 #define PROC_TEXT   256
 #define THREADS_MAX ((size_t)1 << 22)

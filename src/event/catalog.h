@@ -16,6 +16,58 @@
 #include "event/names-dir.h"
 #include "event/pmu.h"
 
+/* "hardware", "software", ... */
+const char *coati_event_kind_name(enum coati_event_kind kind);
+
+struct coati_event_field { /* of a tracepoint */
+	const char *name;
+	/* C declaration as the kernel prints it, "char comm[16]" without the name */
+	const char *type;
+	uint32_t offset, size;
+	uint32_t is_signed;
+};
+
+struct coati_event_info {
+	enum coati_event_kind kind;
+	const char *name;	 /* what one types */
+	const char *alias;	 /* "" or another spelling */
+	const char *description; /* "" when nothing is known */
+	const char *unit;
+	int32_t available; /* 1 opens here, 0 does not, -1 not tried */
+	/* tracepoints, when fields were asked for; those that all tracepoints have are left out */
+	uint32_t nr_fields;
+	const struct coati_event_field *fields;
+};
+
+struct coati_catalog;
+
+struct coati_catalog_opts {
+	uint64_t size;
+	/* NULL: all; matches name or alias, or the system of a tracepoint; plain text matches as a
+	 * part */
+	const char *glob;
+	uint32_t kinds;	 /* bit per enum coati_event_kind, 0: all */
+	uint32_t fields; /* 1: read the formats of the tracepoints too (slower) */
+	/* 1: try to open hardware, software and cache events, and look for the PMUs of probes, so
+	 * that `available` is known */
+	uint32_t probe;
+	uint32_t reserved;
+	const char *sysfs, *tracefs; /* as in coati_event_list_opts */
+};
+
+int coati_catalog_open(const struct coati_catalog_opts *opts, struct coati_catalog **ret,
+		       struct coati_error *err);
+
+/* 1 and the next event, 0 at the end, negative on error, which ends the walk: later calls repeat
+ * it.  Lives: until the next call. */
+int coati_catalog_next(struct coati_catalog *cat, struct coati_event_info *ret);
+
+/* Why kinds are missing from the catalogue ("tracefs is not mounted: ..."), one sentence per call;
+ * NULL at the end. Complete once coati_catalog_next() has returned 0. */
+const char *coati_catalog_gap(const struct coati_catalog *cat, uint32_t i);
+
+void coati_catalog_close(struct coati_catalog *cat);
+
 #define CATALOG_NAME_MAX  1024
 #define CATALOG_GAPS_MAX  16
 #define CATALOG_BYTES_MAX (32 << 20)

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "event/child.h"
 #include "event/uapi-compat.h"
 
 /* How often a child is looked after where the kernel gives no pidfd. */
@@ -377,7 +378,8 @@ int coati_child_wait(struct coati_child *child, int64_t deadline_ns, struct coat
 				"all children elsewhere?",
 				child->name);
 	}
-	*ret = child->status;
+	if (SIZED_FILL(ret, &child->status) < 0)
+		return coati_fail(err, -EINVAL, "wait for %s: the status has no size", child->name);
 	return 0;
 }
 

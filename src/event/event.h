@@ -18,6 +18,93 @@
 
 #include "event/calls.h"
 
+/* What had to be left out so that the kernel would take the event. Where the kernel or a sysctl
+ * names the cause, exactly that is changed: CONFIG34, SIG_DATA (attribute too long for this
+ * kernel), MAX_STACK, FREQ, KERNEL. After an EINVAL without a cause the others are left out in this
+ * order until it opens, and given back as far as possible. */
+#define COATI_DROP_CLOEXEC    (UINT32_C(1) << 0) /* set by hand instead */
+#define COATI_DROP_CONFIG34   (UINT32_C(1) << 1) /* config3, config4 */
+#define COATI_DROP_SIG_DATA   (UINT32_C(1) << 2)
+#define COATI_DROP_AUX	      (UINT32_C(1) << 3) /* aux_action, aux_sample_size */
+#define COATI_DROP_DEFER      (UINT32_C(1) << 4)
+#define COATI_DROP_LOST	      (UINT32_C(1) << 5) /* read format LOST */
+#define COATI_DROP_BUILD_ID   (UINT32_C(1) << 6)
+#define COATI_DROP_THREAD     (UINT32_C(1) << 7) /* inherit_thread */
+#define COATI_DROP_TEXT_POKE  (UINT32_C(1) << 8)
+#define COATI_DROP_CGROUP     (UINT32_C(1) << 9)  /* cgroup records and sample field */
+#define COATI_DROP_PAGE_SIZE  (UINT32_C(1) << 10) /* data and code page size in samples */
+#define COATI_DROP_WEIGHT     (UINT32_C(1) << 11) /* WEIGHT_STRUCT, replaced by WEIGHT */
+#define COATI_DROP_BPF_EVENT  (UINT32_C(1) << 12) /* ksymbol, bpf_event */
+#define COATI_DROP_NAMESPACES (UINT32_C(1) << 13)
+#define COATI_DROP_CLOCKID    (UINT32_C(1) << 14)
+#define COATI_DROP_GUEST      (UINT32_C(1) << 15) /* exclude_host, exclude_guest */
+#define COATI_DROP_PRECISE    (UINT32_C(1) << 16) /* precise_ip lowered */
+/* user space only: the kernel part is not allowed */
+#define COATI_DROP_KERNEL    (UINT32_C(1) << 17)
+#define COATI_DROP_MAX_STACK (UINT32_C(1) << 18) /* sample_max_stack lowered to the sysctl */
+#define COATI_DROP_FREQ	     (UINT32_C(1) << 19) /* frequency lowered to the sysctl */
+#define COATI_DROP_GROUP     (UINT32_C(1) << 20) /* a weak group (:W) was broken up: sets only */
+
+/* COATI_DROP_* bits of what negotiation left out. */
+uint32_t coati_event_dropped(const struct coati_event *ev);
+
+/* New sampling period, or frequency for a frequency event. */
+int coati_event_set_period(struct coati_event *ev, uint64_t period);
+
+/* The usual name of what @attr counts ("page-faults"), or NULL when it has none (tracepoints, raw,
+ * PMUs). Thread: any.  Memory: never allocates. */
+const char *coati_attr_name(const struct coati_attr *attr);
+
+const char *coati_event_label(const struct coati_event *ev);
+
+/* "text_poke records, the kernel part" for @dropped into @buf; cut when it does not fit, always
+ * terminated. Returns @buf. */
+const char *coati_dropped_format(uint32_t dropped, char *buf, size_t size);
+
+/* Read leader and followers at once, in the order in which they were opened; needs COATI_READ_GROUP
+ * on the leader. At most @max entries are stored, *ret_nr is how many there are. Labels are matched
+ * by id, so a closed follower does not shift them. */
+int coati_event_read_group(struct coati_event *leader, struct coati_count *ret, uint32_t max,
+			   uint32_t *ret_nr);
+
+/* Map the control page, so that coati_event_read_fast() can read the counter without a system call.
+ * 0 also when the kernel offers no such access: then read_fast falls back to coati_event_read(). */
+int coati_event_map_counter(struct coati_event *ev, struct coati_error *err);
+
+/* Sets the value to zero; the times run on. */
+int coati_event_reset(struct coati_event *ev);
+
+/* Enable for @n more overflows (at least 1), then the kernel disables it. */
+int coati_event_refresh(struct coati_event *ev, uint32_t n);
+
+/* Ids of the BPF programs attached to the tracepoint of @ev. *ret_ids is to be freed with
+ * coati_ids_free(). */
+int coati_event_query_bpf(struct coati_event *ev, uint32_t **ret_ids, uint32_t *ret_nr,
+			  struct coati_error *err);
+
+void coati_ids_free(uint32_t *ids);
+
+/* Stop and resume writing into the ring. What happens in between counts as lost by the kernel. */
+int coati_event_pause(struct coati_event *ev);
+
+int coati_event_resume(struct coati_event *ev);
+
+/* Change address, length and type of an open breakpoint. */
+int coati_event_modify(struct coati_event *ev, const struct coati_attr *attr,
+		       struct coati_error *err);
+
+/* What a SIGTRAP of an event with COATI_ATTR_SIGTRAP says. */
+struct coati_sigtrap {
+	uint64_t addr;	/* si_addr: data address of a breakpoint */
+	uint64_t data;	/* attr.sig_data */
+	uint32_t type;	/* attr.type */
+	uint32_t flags; /* bit 0: asynchronous */
+};
+
+/* @siginfo is the siginfo_t of the handler. 1 when it came from an event, else 0.
+ * Signal: safe.  Memory: never allocates. */
+int coati_sigtrap_get(const void *siginfo, struct coati_sigtrap *ret);
+
 struct coati_event {
 	const struct event_calls *calls;
 	int fd;

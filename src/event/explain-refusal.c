@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "event/host.h"
+
 #define LEVEL_NOTHING_ABOVE 2
 #define KERNEL_ADDRESSES    (UINT64_C(1) << 63)
 

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "event/host.h"
 
 #define PMUS "/sys/bus/event_source/devices"
 

@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 #include <coati/abi.h>
-#include <coati/host.h>
+
+#include "event/host.h"
 
 #define FACT_CAP_SYS_PTRACE 19
 #define FACT_CAP_SYS_ADMIN  21

@@ -4,7 +4,6 @@
  * Out: struct coati_host, in which everything that could not be read has its value for unknown.
  * Takes some milliseconds, most of them for the measurement of the cycle counter.
  */
-#include <coati/host.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +22,7 @@
 #include "base/file.h"
 #include "event/calls.h"
 #include "event/facts.h"
+#include "event/host.h"
 #include "event/tracefs.h"
 #include "event/uapi-compat.h"
 

@@ -12,6 +12,8 @@
 #include "base/arena.h"
 #include "base/array.h"
 
+uint32_t coati_event_list_count(const struct coati_event_list *list);
+
 #define EVENT_TEXT_MAX	  65536 /* characters of one add */
 #define EVENT_LIST_MAX	  16384 /* events of one list */
 #define EVENT_GROUP_MAX	  256	/* members of one group */

@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <strings.h>
 
+#include "event/catalog.h"
+#include "event/event.h"
+
 #define HARDWARE_ROW(number, name, alias, text) \
 	{ COATI_EVENT_HARDWARE, COATI_TYPE_HARDWARE, number, name, alias, text },
 #define SOFTWARE_ROW(number, name, alias, text) \

@@ -17,7 +17,7 @@
 #include "event/negotiate.h"
 #include "event/uapi-compat.h"
 
-#define OPTS_FLAGS (COATI_EVENT_NEGOTIATE | COATI_EVENT_USER_OK)
+#define OPTS_FLAGS (COATI_EVENT_NEGOTIATE | COATI_EVENT_USER_OK | COATI_EVENT_FAST)
 
 static void event_closep(struct coati_event **ev)
 {
@@ -197,6 +197,9 @@ int coati_event_request(const struct event_request *req, struct coati_event **re
 					  "of the leader still open?",
 					  ev->label);
 	}
+	r = opts.flags & COATI_EVENT_FAST ? coati_event_map_counter(ev, err) : 0;
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(ev);
 	return 0;
 }

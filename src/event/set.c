@@ -19,6 +19,7 @@
 #include "base/parse.h"
 #include "base/sized.h"
 #include "event/event.h"
+#include "event/list.h"
 #include "event/uapi-compat.h"
 
 #define SET_FLAGS                                                                                 \

@@ -13,6 +13,11 @@
 #include "event/calls.h"
 #include "event/set-target.h"
 
+uint32_t coati_set_count(const struct coati_set *set);
+
+/* COATI_DROP_* over all entries of event @event. */
+uint32_t coati_set_event_dropped(const struct coati_set *set, uint32_t event);
+
 #define SET_SLOTS_MAX (1u << 20)
 
 struct set_event {

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "build-config.h"
+#include "event/version.h"
 
 static const struct {
 	const char *name;

@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "format/text.h"
+#include "profile/parts.h"
+#include "profile/walk.h"
 
 #define TABLE_MAX ((size_t)1 << 28)
 #define BYTES_MAX (UINT64_C(4) << 30)
@@ -83,7 +85,7 @@ static uint32_t mapping_of(struct dictionary *d, const struct coati_profile_loca
 {
 	uint64_t key =
 		coati_hash_u64(l->map_start, coati_hash_u64(l->image, l->map_end)) ^ l->map_pgoff;
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	struct dictionary_mapping *m;
 	uint64_t number;
 
@@ -153,7 +155,7 @@ static void add_main_mapping(struct dictionary *d, const char *comm)
 {
 	struct coati_images *images = coati_profile_images(d->in->profile);
 	uint32_t nr = coati_profile_location_count(d->in->profile), best = 0;
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	int best_rank = 0;
 
 	for (uint32_t i = 0; comm && i < nr && best_rank < 3; i++) {

@@ -19,6 +19,10 @@
 #include "format/format.h"
 #include "format/gzip.h"
 #include "format/live-events.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "profile/walk.h"
+#include "trace/contexts.h"
 
 #define NOTES_MAX	4096
 #define DEFAULT_SAMPLES (UINT64_C(1) << 26)
@@ -130,25 +134,24 @@ static int make_profile(struct coati_export *x, struct coati_error *err)
 		.images = x->opts.images,
 		.filter = &x->filter,
 	};
+	struct coati_profile_hooks hooks = { .ctx = x };
 
 	if (x->format->flags & FORMAT_TIMELINE) {
-		o.on_sample = keep_sample;
-		o.on_loss = keep_loss;
-		o.ctx = x;
+		hooks.on_sample = keep_sample;
+		hooks.on_loss = keep_loss;
 	}
 	if (x->format->flags & FORMAT_LIVE) {
 		int r = coati_live_init(&x->live, &x->filter, err);
 
 		x->has_live = true;
 		x->live.wants_sched = x->format->flags & FORMAT_SCHED;
-		o.on_item = keep_live;
+		hooks.on_item = keep_live;
 		if (r < 0)
 			return r;
 	}
 	if (x->format->flags & FORMAT_RECORDS) {
 		o.flags |= COATI_PROFILE_NO_OFF_CPU; /* they are copied, not paired */
-		o.on_sample = keep_number;
-		o.ctx = x;
+		hooks.on_sample = keep_number;
 	}
 	if (coati_contexts_new(&x->contexts, err) < 0)
 		return -ENOMEM;
@@ -156,8 +159,8 @@ static int make_profile(struct coati_export *x, struct coati_error *err)
 	/* the records that they are in are copied */
 	if (x->format->flags & FORMAT_RECORDS)
 		x->source.feed = NULL;
-	o.contexts = &x->source;
-	return coati_profile_new(&o, &x->profile, err);
+	hooks.contexts = &x->source;
+	return coati_profile_make(&o, &hooks, &x->profile, err);
 }
 
 int coati_export_new(const struct coati_export_opts *opts, struct coati_export **ret,
@@ -292,7 +295,7 @@ static void drop_hidden(struct coati_export *x)
  * it. */
 static void drop_other_losses(struct coati_export *x)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	size_t kept = 0;
 
 	coati_profile_quality(x->profile, &q);
@@ -308,7 +311,7 @@ static uint32_t mode_of(const struct coati_export *x)
 {
 	const uint32_t both = COATI_EXPORT_ON_CPU | COATI_EXPORT_OFF_CPU;
 	uint32_t mode = x->opts.flags & both;
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 
 	coati_profile_quality(x->profile, &q);
 	if (!mode && x->opts.filter && x->opts.filter->wait)
@@ -422,7 +425,9 @@ static void fill_input(struct coati_export *x, struct format_input *in)
 				     .comment = x->opts.comment ? x->opts.comment : "",
 				     .opts = &x->opts,
 				     .notes = &x->notes };
+	in->info.size = sizeof(in->info);
 	coati_view_info(x->view, &in->info);
+	in->quality.size = sizeof(in->quality);
 	coati_profile_quality(x->profile, &in->quality);
 	coati_profile_account(&in->quality, x->account, sizeof(x->account));
 	in->start_ns = in->quality.first_time;

@@ -16,6 +16,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "format/firefox.h"
+#include "image/image.h"
+#include "profile/parts.h"
+#include "profile/walk.h"
 
 static const struct coati_view_frame *frame_at(const struct firefox *x, uint32_t i)
 {
@@ -143,7 +146,7 @@ static void stack_frame(struct firefox *x, uint32_t i)
 static void frame_address(struct firefox *x, uint32_t i)
 {
 	const struct coati_view_frame *f = frame_at(x, i);
-	struct coati_image_info info = { 0 };
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	if (f->image_id != COATI_IMAGE_NONE && f->address <= UINT32_MAX &&
 	    coati_image_info(coati_profile_images(x->in->profile), f->image_id, &info) == 0 &&
@@ -235,7 +238,7 @@ static void source_name(struct firefox *x, uint32_t i)
 
 static const char *image_name(const struct firefox *x, uint32_t i)
 {
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	return coati_image_info(coati_profile_images(x->in->profile), x->images.v[i], &info) == 0 &&
 			       info.name
@@ -372,7 +375,7 @@ static void put_libs(struct firefox *x)
 	coati_json_key(j, "libs");
 	coati_json_array(j);
 	for (uint32_t i = 0; i < x->images.len; i++) {
-		struct coati_image_info info = { 0 };
+		struct coati_image_info info = { .size = sizeof(info) };
 
 		coati_image_info(coati_profile_images(x->in->profile), x->images.v[i], &info);
 		coati_json_object(j);

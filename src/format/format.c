@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/match.h"
 #include "base/strbuf.h"
+#include "format/export.h"
 
 /* The table: one line for each that is built. */
 static const struct format *const formats[COATI_FORMAT_COUNT] = {

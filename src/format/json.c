@@ -17,6 +17,8 @@
 #include "base/json.h"
 #include "format/json.h"
 #include "format/text.h"
+#include "profile/parts.h"
+#include "profile/walk.h"
 
 struct json_writing {
 	struct format_input *in;
@@ -153,7 +155,7 @@ static void put_labels(struct json_writing *w)
 static void put_images(struct json_writing *w)
 {
 	struct coati_images *images = coati_profile_images(w->in->profile);
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	struct json *j = &w->j;
 
 	begin_table(w, "images");

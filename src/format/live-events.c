@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "format/text.h"
+#include "profile/parts.h"
+#include "trace/live-reader.h"
 
 #define ITEMS_MAX   ((size_t)1 << 24)
 #define SCHED_MAX   ((size_t)1 << 25)
@@ -419,7 +421,7 @@ int coati_live_init(struct live *l, const struct coati_filter *filter, struct co
 
 void coati_live_fini(struct live *l)
 {
-	coati_trace_free(&l->trace);
+	coati_live_reader_free(&l->trace);
 	if (l->has_conditions)
 		coati_conditions_fini(&l->conditions);
 	for (size_t i = 0; i < l->threads.len; i++) {

@@ -12,6 +12,7 @@
 
 #include <coati/profile.h>
 #include <coati/trace.h>
+#include <coati/recording.h>
 
 #include "base/arena.h"
 #include "base/array.h"
@@ -19,6 +20,7 @@
 #include "base/strbuf.h"
 #include "format/tally.h"
 #include "profile/condition.h"
+#include "trace/live-reader.h"
 
 /* What is shown of an event. The first three last; the others are points in time. */
 enum live_item_kind {
@@ -130,7 +132,7 @@ struct live_counter {
 };
 
 struct live {
-	struct coati_trace *trace; /* of the file that is read */
+	struct coati_live_reader *trace; /* of the file that is read */
 	struct coati_profile *profile;
 	struct conditions conditions;
 	bool has_conditions;

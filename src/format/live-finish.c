@@ -7,21 +7,24 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "format/live-events.h"
+#include "profile/parts.h"
 #include "profile/profile.h"
+#include "record/batch.h"
+#include "trace/live-reader.h"
 
 /* ---- a recording ---- */
 
 int coati_live_begin_file(struct live *l, struct coati_profile *p, uint32_t file,
 			  struct coati_error *err)
 {
-	coati_trace_free(&l->trace);
+	coati_live_reader_free(&l->trace);
 	l->profile = p;
 	l->file = file;
 	l->live_event = LIVE_NONE;
 	coati_tracepoint_free(l->waking);
 	l->waking = NULL;
 	l->waking_field = 0;
-	return coati_trace_new(NULL, &l->trace, err);
+	return coati_live_reader_new(NULL, &l->trace, err);
 }
 
 /* What the recorder saw begins later than what a program has in its memory. */
@@ -32,8 +35,8 @@ static int begin_live(struct live *l, const struct coati_recording *r, uint32_t 
 				      .to_ns = coati_reading_recorder_value(r, "end_ns") };
 
 	l->live_event = event;
-	coati_trace_free(&l->trace);
-	return coati_trace_new(&o, &l->trace, NULL);
+	coati_live_reader_free(&l->trace);
+	return coati_live_reader_new(&o, &l->trace, NULL);
 }
 
 /* Too many of them is no want of memory. */
@@ -47,7 +50,7 @@ static int drain(struct live *l)
 	const struct coati_trace_event *const *events;
 	int r = 0, n;
 
-	while (r == 0 && (n = coati_trace_take(l->trace, &events)) != 0) {
+	while (r == 0 && (n = coati_live_reader_take(l->trace, &events)) != 0) {
 		r = n < 0 ? n : 0;
 		for (int i = 0; i < n && r == 0; i++)
 			r = coati_live_event(l, events[i]);
@@ -75,7 +78,7 @@ static int take_batch(struct live *l, const struct coati_recording *r,
 	if (!fmt || coati_record_decode(&item->raw, fmt, &rec) < 0 ||
 	    coati_batch_decode(&rec, item->raw.swap, &batch) < 0 || batch.kind != COATI_BATCH_TRACE)
 		return 0;
-	n = coati_trace_feed(l->trace, batch.payload, batch.payload_size, item->offset, NULL);
+	n = coati_live_reader_feed(l->trace, batch.payload, batch.payload_size, item->offset, NULL);
 	return n < 0 ? n : drain(l);
 }
 
@@ -123,12 +126,12 @@ static void leave_open(struct live *l)
 /* What processes call themselves; and what the library says of those that no record told of. */
 static int keep_told_names(struct live *l)
 {
-	struct coati_trace_process p;
+	struct coati_live_process p;
 	struct map told;
 	int r = 0;
 
 	coati_map_init(&told, l->threads.max);
-	for (uint32_t n = 0; r >= 0 && coati_trace_process(l->trace, n, &p) == 0; n++) {
+	for (uint32_t n = 0; r >= 0 && coati_live_reader_process(l->trace, n, &p) == 0; n++) {
 		const char *name = coati_live_text(l, &p.comm);
 
 		r = name ? coati_map_put(&told, p.pid, (uint64_t)(uintptr_t)name) : -ENOMEM;
@@ -154,9 +157,9 @@ static int keep_told_names(struct live *l)
 
 static void add_quality(struct live *l)
 {
-	struct coati_trace_quality q;
+	struct coati_trace_quality q = { .size = sizeof(q) };
 
-	coati_trace_get_quality(l->trace, &q);
+	coati_live_reader_get_quality(l->trace, &q);
 	l->quality.events += q.events;
 	l->quality.damaged += q.damaged;
 	l->quality.missing += q.missing;
@@ -170,7 +173,7 @@ static void add_quality(struct live *l)
 
 int coati_live_end_file(struct live *l, struct coati_error *err)
 {
-	int r = coati_trace_finish(l->trace);
+	int r = coati_live_reader_finish(l->trace);
 
 	if (r == 0)
 		r = drain(l);
@@ -178,7 +181,7 @@ int coati_live_end_file(struct live *l, struct coati_error *err)
 		r = keep_told_names(l);
 	add_quality(l);
 	leave_open(l);
-	coati_trace_free(&l->trace);
+	coati_live_reader_free(&l->trace);
 	if (r == -E2BIG)
 		return coati_fail(
 			err, r,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/live-events.h"
+#include "trace/live-reader.h"
 
 /* ---- fields and labels ---- */
 
@@ -32,7 +33,7 @@ static int read_fields(struct live *l, const struct coati_trace_event *e, struct
 	struct coati_trace_pos pos = { 0 };
 	struct coati_trace_field f;
 
-	while (coati_trace_field_next(l->trace, e, &pos, &f) > 0) {
+	while (coati_live_reader_field_next(l->trace, e, &pos, &f) > 0) {
 		struct live_arg *arg = ARRAY_ADD(&a->v);
 
 		if (!arg)

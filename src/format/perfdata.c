@@ -19,6 +19,12 @@
 
 #include "base/error.h"
 #include "format/format.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "profile/walk.h"
+#include "record/batch.h"
+#include "recording/recording.h"
+#include "recording/writer.h"
 
 #define ROUND_BYTES (UINT64_C(16) << 20)
 
@@ -357,7 +363,7 @@ static int read_perfdata(const struct coati_export_opts *opts, int fd, struct ta
 					.flags = COATI_PROFILE_NO_OFF_CPU,
 					.images = opts->images };
 	struct coati_view_opts vo = { .size = sizeof(vo) };
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p = NULL;
 	struct coati_view *v = NULL;
 	char path[64];

@@ -17,6 +17,10 @@
 #include "format/live-events.h"
 #include "format/perfetto-write.h"
 #include "format/timeline.h"
+#include "image/image.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "profile/walk.h"
 
 /* ---- packets ---- */
 
@@ -249,7 +253,7 @@ static void put_build_id(struct perfetto *x, uint64_t iid, const struct coati_im
 
 static void put_mapping(struct perfetto *x, uint32_t image)
 {
-	struct coati_image_info info = { .name = "[unknown]" };
+	struct coati_image_info info = { .size = sizeof(info), .name = "[unknown]" };
 	uint64_t iid = (uint64_t)image + 1;
 	const char *path;
 	size_t m;

@@ -18,6 +18,9 @@
 #include "base/parse.h"
 #include "format/numbers.h"
 #include "format/timeline.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "profile/walk.h"
 
 struct speedscope {
 	struct format_input *in;

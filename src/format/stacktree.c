@@ -5,6 +5,8 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "profile/parts.h"
+#include "profile/walk.h"
 
 #define NODES_MAX ((size_t)1 << 28)
 

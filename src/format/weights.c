@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "profile/parts.h"
+#include "profile/walk.h"
 
 static bool is_clock(const struct coati_profile_event *e)
 {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "profile/parts.h"
+
 #define TASKS_MAX ((size_t)1 << 28)
 
 void coati_who_init(struct who *w, const struct coati_profile *p)

@@ -27,6 +27,44 @@
 #include "image/symbols.h"
 #include "image/versions.h"
 
+uint32_t coati_images_count(const struct coati_images *images);
+
+/* Offset in the file, of an instruction, to the address that the file's tables use, by its program
+ * headers. Not for the offset at which a mapping begins, which may lie in another segment: see
+ * coati_image_bias(). Opens the file. -ENOENT when nothing is mapped from there or the file cannot
+ * be read (then the offset itself is used everywhere, and names are synthetic). */
+int coati_image_vaddr(struct coati_images *images, uint32_t image, uint64_t file_offset,
+		      uint64_t *ret_vaddr);
+
+/* A mapping of a file, as /proc/PID/maps has it. */
+struct coati_image_mapping {
+	uint64_t start, end;
+	uint64_t file_offset;
+};
+
+/* What to subtract from addresses in a mapping of code to get those of the file, by the segment
+ * that is mapped there; the same for the whole mapping. -ENOENT: no segment of the file is there,
+ * or the file cannot be read; -EINVAL. *ret_bias only on success. */
+int coati_image_bias(struct coati_images *images, uint32_t image,
+		     const struct coati_image_mapping *map, uint64_t *ret_bias);
+
+/* A descriptor of the very file, after the checks; the caller closes it. Negative errno. */
+int coati_image_open_fd(struct coati_images *images, uint32_t image, struct coati_error *err);
+
+/* A symbol that a record told: KSYMBOL (KERNEL, BPF), a JIT's own report. @time 0: from the start;
+ * a later one at the same place replaces it. */
+int coati_image_add_symbol(struct coati_images *images, uint32_t image, uint64_t start,
+			   uint64_t length, const char *name, uint64_t time);
+
+/* Read the perf map (/tmp/perf-PID.map as the process sees it) or the jitdump file @path into a JIT
+ * image. Refused unless it is a regular file, no link, owned by the process' user or root, below
+ * the ceiling; the reason is in @err and counted. */
+int coati_image_load_perf_map(struct coati_images *images, uint32_t image, int32_t pid,
+			      const char *path, struct coati_error *err);
+
+int coati_image_load_jitdump(struct coati_images *images, uint32_t image, int32_t pid,
+			     const char *path, struct coati_error *err);
+
 #define IMAGES_MAX	  (UINT32_C(1) << 20)
 #define IMAGE_ARENA_MAX	  ((size_t)1 << 30)
 #define IMAGE_ANSWERS_MAX ((size_t)1 << 24)

@@ -393,9 +393,11 @@ int coati_image_info(struct coati_images *images, uint32_t image, struct coati_i
 {
 	const struct coati_image *im = coati_image_at(images, image);
 
+	struct coati_image_info info;
+
 	if (!im)
 		return -EINVAL;
-	*ret = (struct coati_image_info){ .kind = im->kind,
+	info = (struct coati_image_info){ .kind = im->kind,
 					  .build_id_size = im->build_id_size,
 					  .build_id = im->build_id,
 					  .path = im->path,
@@ -405,5 +407,5 @@ int coati_image_info(struct coati_images *images, uint32_t image, struct coati_i
 					  .why = im->why,
 					  .nr_symbols = (uint32_t)im->symbols.nr,
 					  .is_packed = im->packed };
-	return 0;
+	return SIZED_FILL(ret, &info);
 }

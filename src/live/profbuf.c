@@ -18,6 +18,7 @@
  *
  * tests/models/profbuf.pml is the model of it, with the writer's store buffer.
  */
+#include "base/sized.h"
 #include "live/profbuf.h"
 
 #include <errno.h>
@@ -343,7 +344,7 @@ void coati_profbuf_close(struct coati_profbuf_writer *writer)
 
 void coati_profbuf_get_stats(const struct coati_profbuf *buf, struct coati_profbuf_stats *ret)
 {
-	*ret = (struct coati_profbuf_stats){
+	struct coati_profbuf_stats st = {
 		.written = load(&buf->records),
 		.lost = load(&buf->lost),
 		.reentered = load(&buf->reentered),
@@ -352,4 +353,6 @@ void coati_profbuf_get_stats(const struct coati_profbuf *buf, struct coati_profb
 		.wakes = load(&buf->wakes),
 		.closed = atomic_load_explicit(&buf->closed, memory_order_relaxed) != PROFBUF_OPEN,
 	};
+
+	SIZED_FILL(ret, &st);
 }

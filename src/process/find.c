@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "image/image.h"
 
 #define VSYSCALL       UINT64_C(0xffffffffff600000)
 #define VSYSCALL_BYTES 4096

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "image/image.h"
 #include "process/processes.h"
 
 static int get_image(struct coati_processes *ps, struct pid_slot *slot, enum coati_image_kind kind,

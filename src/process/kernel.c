@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "image/image.h"
 #include "process/processes.h"
 
 #define KERNEL_NAME	"[kernel"

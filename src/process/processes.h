@@ -24,6 +24,45 @@
 #include "base/search.h"
 #include "process/origin.h"
 
+/* A build id that the recording tells for a path (BUILD_ID section; "[kernel.kallsyms]" for the
+ * kernel): for mappings that carry none. Counts for images that nobody asked for yet. -EINVAL: no
+ * or too long an id. */
+int coati_processes_build_id(struct coati_processes *ps, const char *path, const uint8_t *id,
+			     uint32_t id_size);
+
+/* Code without a file belongs to an image of kind JIT when its process wrote a perf map or mapped a
+ * jitdump file (jit-*.dump), else of kind ANON. Of a recording the names are read when the first
+ * address is found; of processes that run (LIVE) the files still grow: read them with this call
+ * before names are resolved, as often as wanted. -ENOMEM. */
+int coati_processes_load_jit(struct coati_processes *ps);
+
+/* Before a time nobody will ask again: history that ended earlier may be forgotten. For captures
+ * that run for days. */
+void coati_processes_forget(struct coati_processes *ps, uint64_t before_time);
+
+/* A number that stands for the mappings of the process at that time. The same number means the same
+ * answer of coati_processes_find() for every address, "nothing known" too: both may be kept under
+ * it, whatever is fed later. (What is fed late changes the number of the times that it is about; a
+ * fork has its parent's number until it maps something; two processes share one in no other way.)
+ * Never 0 for a known process; 0: nothing is known of it, yet.  Hot. */
+uint64_t coati_processes_space(struct coati_processes *ps, int32_t pid, uint64_t time);
+
+/* Every executable mapping of @pid at @time, by address: until the callback returns non-zero. */
+int coati_processes_each_mapping(struct coati_processes *ps, int32_t pid, uint64_t time,
+				 int (*fn)(void *ctx, const struct coati_place *place), void *ctx);
+
+/* The path of a cgroup that a CGROUP record told, or NULL. */
+const char *coati_processes_cgroup(struct coati_processes *ps, uint64_t id);
+
+struct coati_processes_stats {
+	uint64_t processes, threads, execs, mappings;
+	uint64_t refused;  /* mappings that contradict themselves or are over a ceiling */
+	uint64_t replaced; /* mappings cut or replaced by later ones */
+	uint64_t unknown_pid, unknown_addr; /* questions without an answer */
+};
+
+void coati_processes_get_stats(const struct coati_processes *ps, struct coati_processes_stats *ret);
+
 #define SPANS_MAX   32768 /* of one number: each must be moved when an earlier one is told late */
 #define COMMS_MAX   32768 /* of one thread, likewise */
 #define HOPS_MAX    512	  /* from fork to fork, when an address is looked for below */

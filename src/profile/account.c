@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "profile/parts.h"
 
 #define LINE_MAX_BYTES 1024
 

@@ -11,6 +11,8 @@
 #include "base/match.h"
 #include "base/parse.h"
 #include "profile/labels.h"
+#include "profile/parts.h"
+#include "profile/wait.h"
 
 #define WORDS_MAX 4096
 

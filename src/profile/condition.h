@@ -12,6 +12,7 @@
 #include <coati/profile.h>
 
 #include "base/array.h"
+#include "profile/parts.h"
 
 #define CONDITION_CPUS_MAX 8192
 #define CONDITION_TEXT_MAX 65536

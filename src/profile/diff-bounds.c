@@ -5,11 +5,12 @@
  * Zou and A. Donner). Where a side varies little this is the usual estimate plus and minus t
  * standard deviations; where it varies much, that would go below nothing or above all.
  */
-#include "profile/diff.h"
+#include "profile/diff-parts.h"
 
 #include <errno.h>
 #include <math.h>
 
+#include "profile/diff.h"
 #include "profile/resample.h"
 
 #define SAMPLES_MANY 100 /* so many decide, did they not vary with time */

@@ -3,7 +3,7 @@
  * Two views to rows with intervals: the rows are matched (diff-rows.c), their weights laid out in
  * blocks of time, and the blocks resampled (resample.c).
  */
-#include "profile/diff.h"
+#include "profile/diff-parts.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,7 +13,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "profile/diff.h"
+#include "profile/parts.h"
 #include "profile/resample.h"
+#include "profile/walk.h"
 
 #define SAMPLES_LEAST	  20 /* of both sides: fewer say nothing */
 #define SAMPLES_PER_BLOCK 8  /* a recording with few samples has few blocks */

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/match.h"
 #include "base/error.h"
+#include "profile/parts.h"
 #include "profile/view.h"
 
 /* Lines were not asked for when the view was made: get them now. */
@@ -65,7 +66,7 @@ static bool is_same_file(const struct coati_view *v, uint32_t a, uint32_t b)
 const char *coati_view_image_path(const struct coati_view *v, uint32_t frame)
 {
 	const struct coati_view_frame *f = &v->frames.v[frame];
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	if (f->location_flags & COATI_LOCATION_OFF_CPU || f->image_id == COATI_IMAGE_NONE ||
 	    coati_image_info(v->profile->images, f->image_id, &info) < 0 ||

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/parts.h"
+
 static const char *const names[OWN_LABEL_COUNT] = {
 	[OWN_PROCESS_ID] = "process_id",
 	[OWN_PROCESS_NAME] = "process_name",

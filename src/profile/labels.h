@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "profile/parts.h"
 #include "profile/profile.h"
 
 enum own_label {

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "image/pack.h"
 #include "profile/reading.h"
+#include "record/batch.h"
 
 int coati_reading_batch(struct reading *r, const struct coati_recording_item *item,
 			const struct coati_record *rec)

@@ -10,7 +10,9 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "profile/hooks.h"
 #include "profile/reading.h"
+#include "recording/recording.h"
 
 #define CPUS_MAX    8192
 #define WINDOWS_MAX ((size_t)1 << 20)

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "profile/hooks.h"
+#include "profile/parts.h"
 #include "profile/reading.h"
 
 #define THREADS_MAX ((size_t)1 << 22)

@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
 #include "profile/profile.h"
 
 #define DEFAULT_FRAMES 1024
@@ -36,7 +38,7 @@ static void init_tables(struct coati_profile *p)
 }
 
 static int take_opts(struct coati_profile *p, const struct coati_profile_opts *given,
-		     struct coati_error *err)
+		     const struct coati_profile_hooks *hooks, struct coati_error *err)
 {
 	struct coati_profile_opts o;
 	struct coati_filter f;
@@ -55,11 +57,11 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 	p->bin_ns = o.bin_ns;
 	p->max_bins = o.max_bins;
 	p->max_bytes = o.max_bytes ? o.max_bytes : DEFAULT_BYTES;
-	p->on_sample = o.on_sample;
-	p->on_loss = o.on_loss;
-	p->on_item = o.on_item;
-	p->contexts = o.contexts;
-	p->ctx = o.ctx;
+	p->on_sample = hooks->on_sample;
+	p->on_loss = hooks->on_loss;
+	p->on_item = hooks->on_item;
+	p->contexts = hooks->contexts;
+	p->ctx = hooks->ctx;
 	init_tables(p);
 	if ((!p->contexts || !p->contexts->find) &&
 	    ((f.task && *f.task) || (f.region && *f.region)))
@@ -68,17 +70,19 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 			"tasks and regions are told by live events: the profile needs contexts "
 			"for them");
 	r = coati_conditions_init(&p->conditions, &f, err);
-	if (r == 0 && !o.shared_images)
+	if (r == 0 && !hooks->shared_images)
 		r = coati_images_new(o.images, &p->own_images, err);
-	p->images = o.shared_images ? o.shared_images : p->own_images;
+	p->images = hooks->shared_images ? hooks->shared_images : p->own_images;
 	if (r == 0)
 		r = coati_unwinder_new(p->images, o.unwinder, &p->unwinder, err);
 	return r;
 }
 
-int coati_profile_new(const struct coati_profile_opts *opts, struct coati_profile **ret,
-		      struct coati_error *err)
+int coati_profile_make(const struct coati_profile_opts *opts,
+		       const struct coati_profile_hooks *hooks, struct coati_profile **ret,
+		       struct coati_error *err)
 {
+	static const struct coati_profile_hooks none_at_all;
 	struct coati_profile *p = ret ? coati_alloc(sizeof(*p)) : NULL;
 	uint32_t none;
 	int r;
@@ -86,13 +90,14 @@ int coati_profile_new(const struct coati_profile_opts *opts, struct coati_profil
 	if (!p)
 		return coati_fail(err, ret ? -ENOMEM : -EINVAL,
 				  ret ? "out of memory" : "nowhere to put the profile");
-	r = take_opts(p, opts, err);
+	r = take_opts(p, opts, hooks ? hooks : &none_at_all, err);
 	if (r == 0 && coati_profile_find_labels(p, NULL, 0, &none) < 0)
 		r = coati_fail(err, -ENOMEM, "out of memory");
 	if (r < 0) {
 		coati_profile_free(&p);
 		return r;
 	}
+	p->free_contexts = hooks ? hooks->free_contexts : NULL;
 	*ret = p;
 	return 0;
 }
@@ -107,6 +112,8 @@ void coati_profile_free(struct coati_profile **pp)
 		coati_processes_free(&p->files.v[i].processes);
 	for (size_t i = 0; i < p->notes.len; i++)
 		coati_free(p->notes.v[i]);
+	if (p->free_contexts)
+		p->free_contexts(p->contexts->ctx);
 	coati_unwinder_free(&p->unwinder);
 	coati_images_free(&p->own_images);
 	coati_conditions_fini(&p->conditions);

@@ -15,7 +15,9 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "profile/condition.h"
+#include "profile/hooks.h"
 #include "profile/index.h"
+#include "profile/parts.h"
 
 #define PROFILE_FILES_MAX  65536
 #define PROFILE_NOTES_MAX  256
@@ -64,7 +66,8 @@ struct coati_profile {
 	coati_loss_fn on_loss;
 	coati_item_fn on_item;
 	const struct coati_context_source *contexts; /* or NULL */
-	void *ctx;				     /* of both */
+	void *ctx;				     /* of the three above */
+	void (*free_contexts)(void *ctx);	     /* or NULL: they are the caller's */
 	struct conditions conditions;
 	struct coati_images *images, *own_images; /* own: NULL when they are the caller's */
 	struct coati_unwinder *unwinder;

@@ -3,6 +3,8 @@
  * about themselves. */
 #include <string.h>
 
+#include "base/sized.h"
+#include "profile/parts.h"
 #include "profile/profile.h"
 
 /* Each sample counts in one of the six kinds; the worst that is true of its stack. */
@@ -40,7 +42,7 @@ static void move(uint64_t *complete, uint64_t *to, uint64_t nr)
 	*to += nr;
 }
 
-void coati_profile_quality(const struct coati_profile *p, struct coati_profile_quality *ret)
+static void count_all(const struct coati_profile *p, struct coati_profile_quality *ret)
 {
 	*ret = p->quality;
 	if (ret->first_time == UINT64_MAX)
@@ -71,4 +73,12 @@ void coati_profile_quality(const struct coati_profile *p, struct coati_profile_q
 	move(&ret->complete, &ret->gap, p->told.gap);
 	move(&ret->complete, &ret->truncated, p->told.truncated);
 	move(&ret->complete, &ret->guessed, p->told.guessed);
+}
+
+void coati_profile_quality(const struct coati_profile *p, struct coati_profile_quality *ret)
+{
+	struct coati_profile_quality q;
+
+	count_all(p, &q);
+	SIZED_FILL(ret, &q);
 }

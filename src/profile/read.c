@@ -13,7 +13,11 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "process/processes.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
 #include "profile/reading.h"
+#include "recording/recording.h"
 
 #define PROGRESS_RECORDS 4096 /* the clock is asked after so many */
 #define PROGRESS_NS	 (NSEC_PER_SEC / 10)
@@ -175,7 +179,7 @@ struct meter {
 
 static int show(struct meter *m, const struct reading *r, uint64_t offset)
 {
-	struct coati_recording_stats st;
+	struct coati_recording_stats st = { .size = sizeof(st) };
 	struct coati_profile_progress now;
 	uint64_t time;
 
@@ -364,7 +368,7 @@ static void close_account(struct reading *r)
 {
 	struct coati_profile_quality *q = &r->profile->quality;
 	const struct coati_recording_info *info = coati_recording_info(r->recording);
-	struct coati_recording_stats st;
+	struct coati_recording_stats st = { .size = sizeof(st) };
 
 	coati_recording_get_stats(r->recording, &st);
 	add_weight(&q->lost, lost_of(&st));

@@ -8,6 +8,7 @@
 
 #include "profile/chain.h"
 #include "profile/off-cpu.h"
+#include "profile/parts.h"
 #include "profile/profile.h"
 
 #define READING_TASKS	   1024 /* a power of two */

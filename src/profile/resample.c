@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/doubles.h"
+#include "profile/diff.h"
 
 #define WORK_MAX	4e9  /* additions; with more lines there are fewer rounds */
 #define CORRELATION_MAX 0.9  /* what neighbours can have in common before nothing can be said */

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <coati/diff.h>
+#include "profile/diff.h"
 
 #define RESAMPLE_RUNS	      4	 /* from so many runs a side on, a run is the unit */
 #define RESAMPLE_BLOCKS	      64 /* of a run, to begin with */

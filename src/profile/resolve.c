@@ -8,7 +8,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "image/image.h"
 #include "profile/off-cpu.h"
+#include "profile/parts.h"
 #include "profile/profile.h"
 
 static const struct coati_name unknown_name = { .function = "[unknown]",

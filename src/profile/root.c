@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "profile/parts.h"
 #include "profile/profile.h"
 
 static const char *const roots[] = {

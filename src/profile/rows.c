@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/sized.h"
 #include "profile/labels.h"
+#include "profile/parts.h"
 #include "profile/view.h"
 
 static int by_self(const void *a, const void *b)

@@ -7,8 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "process/processes.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
 #include "profile/reading.h"
+#include "record/batch.h"
 #include "record/chain-end.h"
+#include "record/record.h"
 
 /* Frames that the kernel takes at most when the event does not say: kernel.perf_event_max_stack as
  * it is born. */

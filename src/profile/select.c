@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/match.h"
+#include "profile/parts.h"
 #include "profile/view.h"
 
 #define PATTERN_MAX    1024
@@ -107,7 +108,7 @@ static int mark_regex(struct coati_view *v, struct selection *s, const struct ex
 static bool is_image(const struct coati_view *v, uint32_t frame, const char *pattern)
 {
 	const struct coati_view_frame *f = &v->frames.v[frame];
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	return coati_view_same_name(pattern, f->image) ||
 	       (f->image_id != COATI_IMAGE_NONE &&

@@ -8,7 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "image/image.h"
 #include "profile/reading.h"
+#include "recording/recording.h"
 #include "recording/simpleperf.h"
 
 #define NAME_BYTES_MAX 16384
@@ -16,7 +18,7 @@
 /* Images by path. */
 static int index_images(struct coati_images *images, struct map *ret)
 {
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	int r = 0;
 
 	for (uint32_t i = 0; i < coati_images_count(images) && r >= 0; i++) {

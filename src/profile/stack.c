@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "image/image.h"
+#include "profile/parts.h"
 #include "profile/reading.h"
 
 enum part { PART_KERNEL, PART_USER, PART_GUEST, PART_NOTHING };
@@ -60,7 +61,7 @@ static uint32_t jit_of(struct reading *r, uint32_t image)
 /* NULL: out of memory. */
 static const struct image_note *note_of(struct reading *r, uint32_t image)
 {
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	struct image_note *note;
 
 	while (r->notes.len <= image)

@@ -8,7 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "profile/hooks.h"
 #include "profile/labels.h"
+#include "profile/parts.h"
 #include "profile/profile.h"
 
 /* Why an ARRAY_ADD() failed. */

@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "profile/hooks.h"
+#include "profile/parts.h"
 #include "profile/reading.h"
+#include "record/batch.h"
 #include "record/live-format.h"
 
 #define LABELS_SEED UINT64_C(0x746f6c64) /* apart from the labels of the kernel's samples */

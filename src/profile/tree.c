@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/sized.h"
+#include "profile/parts.h"
 #include "profile/view.h"
 
 #define NODES_MAX ((size_t)1 << 27)

@@ -12,12 +12,16 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/sized.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "profile/wait.h"
+#include "profile/walk.h"
 
 #define OWNED_MAX 65536
 
 static const char *image_name(const struct coati_profile *p, const struct coati_profile_location *l)
 {
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	uint32_t image = l->image;
 
 	if (l->flags & COATI_LOCATION_OFF_CPU)
@@ -402,7 +406,7 @@ void *coati_view_own(struct coati_view *v, size_t count, size_t size)
 
 void coati_view_info(const struct coati_view *v, struct coati_view_info *ret)
 {
-	*ret = v->info;
+	SIZED_FILL(ret, &v->info);
 }
 
 uint32_t coati_view_frame_count(const struct coati_view *v)

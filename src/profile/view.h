@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "profile/parts.h"
 #include "profile/profile.h"
 
 #define VIEW_NONE UINT32_MAX

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "profile/off-cpu.h"
+#include "profile/parts.h"
 #include "profile/view.h"
+#include "profile/wait.h"
+#include "profile/walk.h"
 
 static const char *const names[] = {
 	[COATI_WAIT_RUNNING] = "running",   [COATI_WAIT_FUTEX] = "futex",

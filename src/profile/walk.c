@@ -6,6 +6,8 @@
  */
 #include "profile/reading.h"
 
+#include "record/record.h"
+
 /* The stack pointer in the kernel's perf numbering. */
 #define X86_64_SP  7
 #define AARCH64_SP 31

@@ -12,6 +12,7 @@
 #include "record/bytes.h"
 #include "record/decode.h"
 #include "record/layout.h"
+#include "record/record.h"
 
 static void put_numbers(struct writer *w, const struct coati_u64s *v)
 {

@@ -4,6 +4,8 @@
 
 #include <coati/record.h>
 
+#include "record/record.h"
+
 static const char *const kernel_names[] = {
 	[COATI_RECORD_MMAP] = "MMAP",
 	[COATI_RECORD_LOST] = "LOST",

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "record/layout.h"
+#include "record/record.h"
 
 #define BUILD_ID_BYTES 20
 

@@ -6,6 +6,7 @@
 #include <coati/record.h>
 
 #include "record/bytes.h"
+#include "record/record.h"
 
 extern inline int coati_raw_next(const uint8_t **bytes, size_t *left, uint32_t swap,
 				 struct coati_raw *ret);

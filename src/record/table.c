@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/map.h"
+#include "record/record.h"
 
 #define MAX_EVENTS 65536
 #define MAX_IDS	   (1u << 24)

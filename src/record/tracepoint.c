@@ -15,6 +15,7 @@
 #include "record/fields.h"
 #include "record/format.h"
 #include "record/print.h"
+#include "record/tracepoint.h"
 
 #define ARENA_MAX (16u << 20)
 

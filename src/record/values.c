@@ -11,6 +11,7 @@
 #include "record/bytes.h"
 #include "record/decode.h"
 #include "record/layout.h"
+#include "record/record.h"
 
 uint64_t coati_u64_at(const struct coati_u64s *v, uint32_t i)
 {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "recording/recording.h"
 #include "recording/section-table.h"
 
 #define ATTRS_MAX (64u << 20)

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "record/event-name.h"
+#include "record/record.h"
+#include "recording/recording.h"
 #include "recording/simpleperf.h"
 
 #define STRING_MAX 65536

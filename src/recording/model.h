@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/cursor.h"
+#include "recording/recording.h"
 
 #define MODEL_EVENTS_MAX  65536
 #define MODEL_IDS_MAX	  (1u << 22)

@@ -19,7 +19,9 @@
 #include "base/parse.h"
 #include "base/file.h"
 #include "base/sized.h"
+#include "record/record.h"
 #include "recording/header.h"
+#include "recording/recording.h"
 #include "recording/stream.h"
 
 #define UNPACK_MOST    500
@@ -475,8 +477,10 @@ const char *coati_recording_tracepoint(const struct coati_recording *r, uint64_t
 
 void coati_recording_get_stats(const struct coati_recording *r, struct coati_recording_stats *ret)
 {
-	*ret = r->shared.stats;
-	ret->damaged = r->shared.damage.count;
+	struct coati_recording_stats st = r->shared.stats;
+
+	st.damaged = r->shared.damage.count;
+	SIZED_FILL(ret, &st);
 }
 
 #define BUILD_ID_FIXED 36 /* header, pid, id, size byte and padding */

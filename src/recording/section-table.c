@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "recording/recording.h"
 #include "recording/sections.h"
 
 static bool is_there(const struct strbuf *feature)

@@ -11,6 +11,7 @@
 #include <coati/recording.h>
 
 #include "base/strbuf.h"
+#include "recording/recording.h"
 
 #define SECTIONS_MAX   (256u << 20)
 #define FOREWORD_MARK  UINT64_C(0x3177666974616f63) /* "coatifw1" */

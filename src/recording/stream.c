@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "record/record.h"
+#include "recording/recording.h"
 
 #define UNPACK_STEP 65536
 #define UNPACK_FREE (UINT64_C(64) << 20)

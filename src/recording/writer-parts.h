@@ -11,6 +11,9 @@
 
 #include "base/array.h"
 #include "base/strbuf.h"
+#include "record/batch.h"
+#include "recording/recording.h"
+#include "recording/writer.h"
 
 #define PENDING_MAX 65536
 #define EVENTS_MAX  65536

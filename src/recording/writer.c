@@ -20,10 +20,13 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sized.h"
+#include "record/batch.h"
 #include "recording/header.h"
+#include "recording/recording.h"
 #include "recording/section-table.h"
 #include "recording/sections.h"
 #include "recording/tracing-writer.h"
+#include "recording/writer.h"
 #include "recording/zstd.h"
 
 #define PACK_PIECE    (48 * 1024)

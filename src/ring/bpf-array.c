@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "base/strbuf.h"
+#include "ring/bpf-array.h"
 #include "ring/bpf-call.h"
 #include "ring/cpus.h"
 #include "ring/reader.h"

@@ -5,6 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What the mlock budget allows for @nr_rings rings at once: bytes of data per ring, a power of two
+ * of pages; 0 when not even one page fits, UINT64_MAX when there is no limit for us. What other
+ * processes of this user hold is not seen. */
+uint64_t coati_ring_budget(uint32_t nr_rings);
+
 struct coati_ring_limits {
 	uint64_t mlock_kb;	/* kernel.perf_event_mlock_kb, per online CPU and user */
 	uint64_t cpus;		/* online */

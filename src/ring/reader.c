@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "ring/ring.h"
 #include "ring/shared.h"
 
 #define MERGE_BYTES_DEFAULT (UINT64_C(64) << 20)
@@ -592,7 +593,7 @@ int coati_reader_end(struct coati_reader *rd, int32_t key)
 
 static void add_stats(struct coati_ring_stats *sum, const struct coati_ring *ring)
 {
-	struct coati_ring_stats s;
+	struct coati_ring_stats s = { .size = sizeof(s) };
 
 	coati_ring_get_stats(ring, &s);
 	sum->records += s.records;
@@ -692,7 +693,9 @@ void coati_reader_free(struct coati_reader **rd)
 
 void coati_reader_get_stats(const struct coati_reader *rd, struct coati_ring_stats *ret)
 {
-	*ret = rd->gone;
+	struct coati_ring_stats sum = rd->gone;
+
 	for (size_t i = 0; i < rd->rings.len; i++)
-		add_stats(ret, rd->rings.v[i]->ring);
+		add_stats(&sum, rd->rings.v[i]->ring);
+	SIZED_FILL(ret, &sum);
 }

@@ -21,6 +21,24 @@
 #include "base/array.h"
 #include "ring/ring.h"
 
+/* Nothing more will come from the ring with @key (a CPU went offline): what it holds is delivered,
+ * then its END. */
+int coati_reader_end(struct coati_reader *rd, int32_t key);
+
+uint32_t coati_reader_count(const struct coati_reader *rd);
+
+/* Deliver up to @max (0: all that is there) items to @fn without waiting; @fn returns non-zero to
+ * stop. Returns the number delivered, or -EBADF. Deadline, flush and wake are left for the next
+ * call that reports them.  Hot. */
+int64_t coati_reader_drain(struct coati_reader *rd,
+			   int (*fn)(void *ctx, const struct coati_ring_item *), void *ctx,
+			   uint64_t max);
+
+/* Wait until some ring may have something (1), all have ended and are empty (0), the deadline
+ * passes (-ETIMEDOUT), flush, wake or close; for callers that drain, or use coati_ring_peek() on
+ * the rings themselves, after any return. */
+int coati_reader_wait(struct coati_reader *rd);
+
 #define READER_RINGS_MAX 65536u
 /* bytes of a LOST record that are kept while its last time is looked for */
 #define READER_LOSS_MAX 128u

@@ -309,8 +309,10 @@ int32_t coati_ring_key(const struct coati_ring *ring)
 
 void coati_ring_get_stats(const struct coati_ring *ring, struct coati_ring_stats *ret)
 {
-	*ret = ring->stats;
-	ret->records = ring->records;
+	struct coati_ring_stats st = ring->stats;
+
+	st.records = ring->records;
 	if (ring->kind != COATI_RING_BACKWARD)
-		ret->bytes = ring->pos - ring->start - ring->skipped;
+		st.bytes = ring->pos - ring->start - ring->skipped;
+	SIZED_FILL(ret, &st);
 }

@@ -18,6 +18,47 @@
 #include <coati/abi.h>
 #include <coati/ring.h>
 
+/* AUX: the hardware overwrites the oldest and never stops. */
+#define COATI_RING_AUX_OVERWRITE (UINT32_C(1) << 3)
+
+/* A ring in memory that is laid out as the kernel's (control page, then data, then AUX; BPF:
+ * consumer page, producer page, data mapped twice): for tests and for rings that were saved. The
+ * memory stays the caller's. */
+int coati_ring_from_memory(void *memory, size_t bytes, const struct coati_ring_opts *opts,
+			   struct coati_ring **ret, struct coati_error *err);
+
+int coati_ring_peek(struct coati_ring *ring, struct coati_span *ret_first,
+		    struct coati_span *ret_second);
+
+void coati_ring_consume(struct coati_ring *ring, size_t bytes);
+
+/* Stop (1) or resume (0) the writers of a perf ring. Forward: what they would have written counts
+ * as lost. Idempotent. */
+int coati_ring_pause(struct coati_ring *ring, int pause, struct coati_error *err);
+
+uint64_t coati_ring_unread_bytes(const struct coati_ring *ring);
+
+uint64_t coati_ring_data_bytes(const struct coati_ring *ring);
+
+uint64_t coati_ring_free_bytes(const struct coati_ring *ring);
+
+/* The largest record that this ring can ever deliver: coati_ring_item.size. */
+uint64_t coati_ring_max_record(const struct coati_ring *ring);
+
+enum coati_ring_kind coati_ring_kind(const struct coati_ring *ring);
+
+/* -1 for a ring in memory. */
+int coati_ring_fd(const struct coati_ring *ring);
+
+/* AUX area: what is new since the last release, as at most two spans; then give it back. With
+ * COATI_RING_AUX_OVERWRITE: the whole area from its oldest byte to the newest, and release does
+ * nothing. -EOPNOTSUPP without an AUX area, -EBADMSG when its head makes no sense (the area is
+ * skipped and counted as damage). */
+int coati_ring_aux(struct coati_ring *ring, struct coati_span *ret_first,
+		   struct coati_span *ret_second);
+
+void coati_ring_aux_release(struct coati_ring *ring, uint64_t bytes);
+
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -58,8 +99,10 @@ struct coati_drops;
 
 struct coati_ring {
 	/* what the walk of a forward or BPF ring touches per record */
-	/* FORWARD: a piece from pos on, seen, unwrapped, nothing to publish in it; else NULL */
-	const uint8_t *at, *stop;
+	const uint8_t *at,
+		/* FORWARD: a piece from pos on, seen, unwrapped, nothing to publish in it; else
+		 * NULL */
+		*stop;
 	const uint8_t *data;
 	uint64_t mask;
 	uint64_t pos; /* the next record */
@@ -173,7 +216,7 @@ static inline void ring_set_piece(struct coati_ring *ring)
 
 /* One record of a forward ring that lies in the piece and is no loss: the case that must be fast.
  * All that the next call has to wait for is one pointer, and the headers behind it are fetched
- * ahead. False: coati_ring_take_slow() knows better. Hot. */
+ * ahead. False: coati_ring_take_slow() knows better.  Hot. */
 static inline bool ring_take_fast(struct coati_ring *ring, struct coati_ring_item *ret)
 {
 	const uint8_t *bytes = ring->at;

@@ -17,6 +17,7 @@
 #include "ring/bpf-call.h"
 #include "ring/ring.h"
 #include "ring/shared.h"
+#include "ring/user-ring.h"
 
 #define BUSY	(UINT32_C(1) << 31)
 #define DISCARD (UINT32_C(1) << 30)

@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "profile/wait.h"
+#include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 
 #define STEPS_MAX ((size_t)1 << 20)

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "profile/hooks.h"
+#include "trace/live-reader.h"
 
 #define PROCESSES_MAX ((size_t)1 << 22)
 #define TEXT_BYTES    ((size_t)1 << 20)
@@ -47,8 +49,8 @@ int coati_contexts_feed(void *ctx, const void *batch, size_t size, uint64_t wher
 
 	if (r < 0)
 		return r;
-	return batch ? coati_trace_feed(c->now->trace, batch, size, where, NULL)
-		     : coati_trace_finish(c->now->trace);
+	return batch ? coati_live_reader_feed(c->now->trace, batch, size, where, NULL)
+		     : coati_live_reader_finish(c->now->trace);
 }
 
 /* ---- names ---- */
@@ -56,10 +58,10 @@ int coati_contexts_feed(void *ctx, const void *batch, size_t size, uint64_t wher
 /* What its batches say, until it names itself. */
 static const char *told_name(struct coati_contexts *now, uint32_t pid)
 {
-	struct coati_trace_process p;
+	struct coati_live_process p;
 	const char *name = "";
 
-	for (uint32_t i = 0; coati_trace_process(now->trace, i, &p) == 0; i++)
+	for (uint32_t i = 0; coati_live_reader_process(now->trace, i, &p) == 0; i++)
 		if (p.pid == pid)
 			name = coati_contexts_text(now, &p.comm);
 	return name;
@@ -140,7 +142,7 @@ int coati_contexts_next(void *ctx, struct coati_context_sample *ret)
 	const struct coati_trace_event *e;
 	int r = 0, n;
 
-	while (r == 0 && now && (n = coati_trace_next(now->trace, &e)) != 0) {
+	while (r == 0 && now && (n = coati_live_reader_next(now->trace, &e)) != 0) {
 		if (n < 0)
 			return n;
 		if (e->flags & (COATI_TRACE_NEW_THREAD | COATI_TRACE_NEW_PROCESS))
@@ -159,10 +161,10 @@ int coati_contexts_next(void *ctx, struct coati_context_sample *ret)
 void coati_contexts_account(void *ctx, struct coati_context_account *ret)
 {
 	const struct coati_contexts *now = ((const struct coati_contexts *)ctx)->now;
-	struct coati_trace_quality q = { 0 };
+	struct coati_trace_quality q = { .size = sizeof(q) };
 
 	if (now)
-		coati_trace_get_quality(now->trace, &q);
+		coati_live_reader_get_quality(now->trace, &q);
 	*ret = (struct coati_context_account){ .lost = q.lost,
 					       .missing = q.missing,
 					       .damaged = q.damaged };

@@ -14,6 +14,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/search.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "record/batch.h"
+#include "trace/live-reader.h"
 
 #define TABLE_MAX   ((size_t)1 << 26)
 #define LABELS_MAX  62 /* of a program; a set has room for two more */
@@ -246,7 +250,7 @@ static int drain(struct coati_contexts *c)
 	const struct coati_trace_event *const *events;
 	int r = 0, n;
 
-	while (r == 0 && (n = coati_trace_take(c->trace, &events)) != 0) {
+	while (r == 0 && (n = coati_live_reader_take(c->trace, &events)) != 0) {
 		r = n < 0 ? n : 0;
 		for (int i = 0; i < n && r == 0; i++)
 			r = coati_contexts_event(c, events[i]);
@@ -269,7 +273,7 @@ void coati_contexts_forget(struct coati_contexts *c)
 	coati_map_fini(&c->state_index);
 	coati_map_fini(&c->strings);
 	coati_arena_fini(&c->arena);
-	coati_trace_free(&c->trace);
+	coati_live_reader_free(&c->trace);
 }
 
 int coati_contexts_begin(struct coati_contexts *c)
@@ -280,7 +284,7 @@ int coati_contexts_begin(struct coati_contexts *c)
 	coati_map_init(&c->state_index, TABLE_MAX);
 	coati_map_init_strings(&c->strings, TABLE_MAX);
 	coati_arena_init(&c->arena, ARENA_BYTES);
-	return ARRAY_ADD(&c->states) ? coati_trace_new(NULL, &c->trace, NULL) : -ENOMEM;
+	return ARRAY_ADD(&c->states) ? coati_live_reader_new(NULL, &c->trace, NULL) : -ENOMEM;
 }
 
 static int take_batch(struct coati_contexts *c, const struct coati_recording *r,
@@ -297,7 +301,7 @@ static int take_batch(struct coati_contexts *c, const struct coati_recording *r,
 	    coati_record_decode(&item->raw, fmt, &rec) < 0 ||
 	    coati_batch_decode(&rec, item->raw.swap, &batch) < 0 || batch.kind != COATI_BATCH_TRACE)
 		return 0;
-	n = coati_trace_feed(c->trace, batch.payload, batch.payload_size, item->offset, NULL);
+	n = coati_live_reader_feed(c->trace, batch.payload, batch.payload_size, item->offset, NULL);
 	return n < 0 ? n : drain(c);
 }
 
@@ -312,7 +316,7 @@ static int walk(struct coati_contexts *c, struct coati_recording *r)
 		    !(item.flags & COATI_RECORDING_ITEM_NO_EVENT))
 			n = take_batch(c, r, &item);
 	if (n == 0)
-		n = coati_trace_finish(c->trace);
+		n = coati_live_reader_finish(c->trace);
 	return n < 0 ? n : drain(c);
 }
 
@@ -342,7 +346,7 @@ static int read_contexts(void *ctx, const char *path, struct coati_error *err)
 		return n;
 	n = walk(c, r);
 	coati_recording_close(&r);
-	coati_trace_free(&c->trace);
+	coati_live_reader_free(&c->trace);
 	if (n == -E2BIG)
 		return coati_fail(err, n, "%s: more live events than we have room for", path);
 	return n < 0 ? coati_fail(err, n, "%s: live events: %m", path) : 0;

@@ -13,6 +13,31 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/strbuf.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "trace/live-reader.h"
+
+/* Labels for the samples of a profile, from the live events of the same recording: those that the
+ * thread had at that time, besides them "task", the type of the task that it worked on, and
+ * "region", the names of the regions that were open with " > " between, the outermost first.
+ * Ranges, which are written when they are over, are none of these. A label of the program's own
+ * with one of these names wins. Recordings are walked once more for it, which a stream cannot be:
+ * -EOPNOTSUPP. */
+struct coati_contexts;
+
+struct coati_context_source;
+
+int coati_contexts_new(struct coati_contexts **ret, struct coati_error *err);
+
+/* Behind the profile that uses it. *c becomes NULL. */
+void coati_contexts_free(struct coati_contexts **c);
+
+/* For coati_profile_opts.contexts. */
+const struct coati_context_source *coati_contexts_source(const struct coati_contexts *c);
+
+/* The same without labels for the kernel's samples, which only a second walk can tell: those
+ * alone that programs took of themselves, with theirs. Streams have them, too. */
+const struct coati_context_source *coati_contexts_samples(const struct coati_contexts *c);
 
 #define DEPTH_MAX 256 /* regions in each other that are told apart */
 
@@ -41,7 +66,7 @@ struct context_thread {
 
 struct coati_contexts {
 	struct coati_context_source source;
-	struct coati_trace *trace; /* while a recording is walked */
+	struct coati_live_reader *trace; /* while a recording is walked */
 	ARRAY(struct context_thread *) threads;
 	ARRAY(struct state) states; /* 0 is empty */
 	struct map thread_index, task_index, state_index, strings;

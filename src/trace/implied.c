@@ -11,6 +11,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/search.h"
+#include "profile/wait.h"
+#include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 
 /* A waiter runs so soon after the end that it waited for, or it is not known that it waited for

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 
 /* The duration of one of a type. */

@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "profile/wait.h"
+#include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 
 #define DEPTH_MAX 64 /* levels of tasks that count for the one above them */

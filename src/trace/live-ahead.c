@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "trace/live-reader.h"
 #include "trace/live-trace.h"
 
 /* Kinds that are made ready; all but the end begin with a site. */
@@ -89,7 +90,7 @@ static struct coati_trace_event *take_regions(struct stream *s, struct coati_tra
 }
 
 /* One that is no region, or has a long number. False: it is special, and nothing has changed. */
-static bool take_other(struct coati_trace *t, struct stream *s, struct coati_trace_event *e)
+static bool take_other(struct coati_live_reader *t, struct stream *s, struct coati_trace_event *e)
 {
 	const struct live_event *raw = &s->event;
 	struct live_walk *w = &s->walk;
@@ -148,7 +149,7 @@ static void go_back(struct stream *s, size_t nr)
 }
 
 /* Room for @nr, blank. Where many threads write at the same time, not all of them get any. */
-static bool make_room(const struct coati_trace *t, struct stream *s, size_t nr)
+static bool make_room(const struct coati_live_reader *t, struct stream *s, size_t nr)
 {
 	uint64_t stale = s->stale & (nr < 64 ? (UINT64_C(1) << nr) - 1 : UINT64_MAX);
 
@@ -170,7 +171,7 @@ void coati_trace_ahead_free(struct stream *s)
 	s->stale = UINT64_MAX;
 }
 
-bool coati_trace_ahead(struct coati_trace *t, struct stream *s)
+bool coati_trace_ahead(struct coati_live_reader *t, struct stream *s)
 {
 	struct live_walk *w = &s->walk;
 	struct coati_trace_event *e, *end;
@@ -208,7 +209,7 @@ void coati_trace_take_back(struct stream *s)
 	coati_live_next(&s->walk, &s->event); /* it was one before */
 }
 
-void coati_trace_take_all_back(struct coati_trace *t)
+void coati_trace_take_all_back(struct coati_live_reader *t)
 {
 	coati_trace_unlist(t);
 	for (size_t i = 0; i < t->heap.len; i++)

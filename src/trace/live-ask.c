@@ -22,6 +22,7 @@
 #include "base/strbuf.h"
 #include "process/proc.h"
 #include "record/live-ask.h"
+#include "trace/live-ask.h"
 
 #define MAPS_MAX  (UINT64_C(64) << 20)
 #define PHDRS_MAX 64u

@@ -7,16 +7,17 @@
  */
 #include <errno.h>
 
+#include "trace/live-reader.h"
 #include "trace/live-trace.h"
 
-static struct process *process_of(const struct coati_trace *t, uint32_t pid)
+static struct process *process_of(const struct coati_live_reader *t, uint32_t pid)
 {
 	uint64_t v;
 
 	return coati_map_get(&t->by_pid, pid, &v) ? (struct process *)(uintptr_t)v : NULL;
 }
 
-static struct coati_trace_event *keep(struct coati_trace *t, uint32_t kind, uint32_t pid,
+static struct coati_trace_event *keep(struct coati_live_reader *t, uint32_t kind, uint32_t pid,
 				      uint32_t tid)
 {
 	struct coati_trace_event *e = ARRAY_ADD(&t->kept);
@@ -35,7 +36,7 @@ static struct coati_trace_event *keep(struct coati_trace *t, uint32_t kind, uint
 }
 
 /* The task that a thread works on. */
-static uint64_t scope_of(const struct coati_trace *t, uint32_t pid, uint32_t tid)
+static uint64_t scope_of(const struct coati_live_reader *t, uint32_t pid, uint32_t tid)
 {
 	const struct process *p = process_of(t, pid);
 	uint64_t v;
@@ -46,7 +47,7 @@ static uint64_t scope_of(const struct coati_trace *t, uint32_t pid, uint32_t tid
 }
 
 /* Of a region (id 0) or a task. */
-static int keep_open(struct coati_trace *t, const struct coati_trace_open *o)
+static int keep_open(struct coati_live_reader *t, const struct coati_live_opened *o)
 {
 	struct coati_trace_event *e;
 
@@ -66,16 +67,16 @@ static int keep_open(struct coati_trace *t, const struct coati_trace_open *o)
 }
 
 /* What the first event ended was open until then. */
-static int keep_ended(struct coati_trace *t, const struct coati_trace_event *first)
+static int keep_ended(struct coati_live_reader *t, const struct coati_trace_event *first)
 {
-	struct coati_trace_open o = { .pid = first->pid,
-				      .tid = first->tid,
-				      .slot = first->slot,
-				      .depth = first->depth,
-				      .site = first->site,
-				      .id = first->kind == COATI_TRACE_TASK_END ? first->id : 0,
-				      .parent = first->parent,
-				      .began_ns = first->time - first->duration };
+	struct coati_live_opened o = { .pid = first->pid,
+				       .tid = first->tid,
+				       .slot = first->slot,
+				       .depth = first->depth,
+				       .site = first->site,
+				       .id = first->kind == COATI_TRACE_TASK_END ? first->id : 0,
+				       .parent = first->parent,
+				       .began_ns = first->time - first->duration };
 
 	if (first->flags & COATI_TRACE_NO_BEGIN || first->duration == COATI_TRACE_NO_DURATION)
 		return 0;
@@ -88,11 +89,11 @@ static bool is_told(const struct coati_trace_event *first, uint32_t kind, uint32
 	return first->kind == kind && first->pid == pid && !(first->flags & COATI_TRACE_KNOWN);
 }
 
-static int keep_tasks(struct coati_trace *t, const struct coati_trace_event *first)
+static int keep_tasks(struct coati_live_reader *t, const struct coati_trace_event *first)
 {
-	const struct coati_trace_open *open;
+	const struct coati_live_opened *open;
 	uint32_t nr;
-	int n = coati_trace_open_tasks(t, &open, &nr);
+	int n = coati_live_reader_open_tasks(t, &open, &nr);
 
 	for (uint32_t i = 0; i < nr && n == 0; i++)
 		if (!is_told(first, COATI_TRACE_TASK_BEGIN, open[i].pid) || first->id != open[i].id)
@@ -103,7 +104,7 @@ static int keep_tasks(struct coati_trace *t, const struct coati_trace_event *fir
 }
 
 /* Who works on which task. */
-static int keep_scopes(struct coati_trace *t, const struct coati_trace_event *first)
+static int keep_scopes(struct coati_live_reader *t, const struct coati_trace_event *first)
 {
 	uint64_t key, value;
 
@@ -127,11 +128,11 @@ static int keep_scopes(struct coati_trace *t, const struct coati_trace_event *fi
 	return 0;
 }
 
-static int keep_regions(struct coati_trace *t, const struct coati_trace_event *first)
+static int keep_regions(struct coati_live_reader *t, const struct coati_trace_event *first)
 {
-	const struct coati_trace_open *open;
+	const struct coati_live_opened *open;
 	uint32_t nr;
-	int n = coati_trace_open_regions(t, &open, &nr);
+	int n = coati_live_reader_open_regions(t, &open, &nr);
 
 	for (uint32_t i = 0; i < nr && n == 0; i++)
 		if (!is_told(first, COATI_TRACE_REGION_BEGIN, open[i].pid) ||
@@ -144,7 +145,7 @@ static int keep_regions(struct coati_trace *t, const struct coati_trace_event *f
 	return n;
 }
 
-static int keep_resource(struct coati_trace *t, const struct process *p,
+static int keep_resource(struct coati_live_reader *t, const struct process *p,
 			 const struct open_resource *r, uint32_t state)
 {
 	struct coati_trace_event *e;
@@ -162,7 +163,7 @@ static int keep_resource(struct coati_trace *t, const struct process *p,
 	return 0;
 }
 
-static int keep_resources(struct coati_trace *t, const struct coati_trace_event *first)
+static int keep_resources(struct coati_live_reader *t, const struct coati_trace_event *first)
 {
 	uint64_t key, value;
 	int n = 0;
@@ -190,7 +191,7 @@ static int keep_resources(struct coati_trace *t, const struct coati_trace_event 
 	return n;
 }
 
-static int cross(struct coati_trace *t, const struct coati_trace_event *found)
+static int cross(struct coati_live_reader *t, const struct coati_trace_event *found)
 {
 	struct coati_trace_event first = *found, *e;
 	int n = keep_tasks(t, &first);
@@ -216,7 +217,7 @@ static bool lasts(const struct coati_trace_event *e)
 	       e->kind == COATI_TRACE_LABELS;
 }
 
-int coati_trace_next_clipped(struct coati_trace *t, const struct coati_trace_event **ret)
+int coati_trace_next_clipped(struct coati_live_reader *t, const struct coati_trace_event **ret)
 {
 	const struct coati_trace_event *e;
 	struct process *p;

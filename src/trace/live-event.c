@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "trace/live-reader.h"
 #include "trace/live-trace.h"
 
 _Static_assert((int)COATI_TRACE_REGION_BEGIN == LIVE_REGION_BEGIN &&
@@ -12,7 +13,7 @@ _Static_assert((int)COATI_TRACE_REGION_BEGIN == LIVE_REGION_BEGIN &&
 
 /* Looks once through the whole generation when something is not there: it may stand behind its
  * first use. */
-static const struct live_blob *look_up(struct coati_trace *t, struct stream *s, uint64_t id,
+static const struct live_blob *look_up(struct coati_live_reader *t, struct stream *s, uint64_t id,
 				       bool is_stack)
 {
 	struct generation *g = s->queue.v[s->at]->generation;
@@ -25,7 +26,7 @@ static const struct live_blob *look_up(struct coati_trace *t, struct stream *s, 
 			: coati_live_table_string(&g->table, id);
 }
 
-static void set_text(struct coati_trace *t, struct stream *s, const struct live_text *text,
+static void set_text(struct coati_live_reader *t, struct stream *s, const struct live_text *text,
 		     struct coati_trace_event *e)
 {
 	const struct live_blob *b;
@@ -46,7 +47,7 @@ static void set_text(struct coati_trace *t, struct stream *s, const struct live_
 		e->flags |= COATI_TRACE_CUT;
 }
 
-static void set_stack(struct coati_trace *t, struct stream *s, uint64_t id,
+static void set_stack(struct coati_live_reader *t, struct stream *s, uint64_t id,
 		      struct coati_trace_event *e)
 {
 	const struct live_blob *b = id ? look_up(t, s, id, true) : NULL;
@@ -65,7 +66,7 @@ static void set_stack(struct coati_trace *t, struct stream *s, uint64_t id,
 	e->stack = t->stack;
 }
 
-void coati_trace_show_stack(struct coati_trace *t, struct stream *s,
+void coati_trace_show_stack(struct coati_live_reader *t, struct stream *s,
 			    const struct live_event *stacked, struct coati_trace_event *e)
 {
 	set_stack(t, s, stacked->v[0], e);
@@ -166,8 +167,8 @@ static int show_again(struct stream *s, const struct live_event *raw, struct coa
 	return coati_trace_region_again(other, raw->v[2], set_age(s, raw->v[3], e), e);
 }
 
-static int show_resource(struct coati_trace *t, struct stream *s, const struct live_event *raw,
-			 struct coati_trace_event *e)
+static int show_resource(struct coati_live_reader *t, struct stream *s,
+			 const struct live_event *raw, struct coati_trace_event *e)
 {
 	set_type(s, raw->v[0], raw->v[1], e);
 	if (raw->kind == LIVE_OPEN_RESOURCE) {
@@ -185,7 +186,7 @@ static int show_resource(struct coati_trace *t, struct stream *s, const struct l
 	return coati_trace_resource(s->process, e);
 }
 
-static void show_lost(struct coati_trace *t, const struct live_event *raw,
+static void show_lost(struct coati_live_reader *t, const struct live_event *raw,
 		      struct coati_trace_event *e)
 {
 	e->kind = COATI_TRACE_LOST;
@@ -198,7 +199,7 @@ static void show_lost(struct coati_trace *t, const struct live_event *raw,
 	t->quality.lost += raw->v[2];
 }
 
-static int show_value(struct coati_trace *t, struct stream *s, const struct live_event *raw,
+static int show_value(struct coati_live_reader *t, struct stream *s, const struct live_event *raw,
 		      struct coati_trace_event *e)
 {
 	set_site(s, raw->v[0], e);
@@ -223,7 +224,7 @@ static int show_value(struct coati_trace *t, struct stream *s, const struct live
 	return 0;
 }
 
-static int show_about(struct coati_trace *t, struct stream *s, const struct live_event *raw,
+static int show_about(struct coati_live_reader *t, struct stream *s, const struct live_event *raw,
 		      struct coati_trace_event *e)
 {
 	switch (raw->kind) {
@@ -257,8 +258,8 @@ static int show_range(struct stream *s, const struct live_event *raw, struct coa
 	return 0;
 }
 
-int coati_trace_show_kind(struct coati_trace *t, struct stream *s, const struct live_event *raw,
-			  struct coati_trace_event *e)
+int coati_trace_show_kind(struct coati_live_reader *t, struct stream *s,
+			  const struct live_event *raw, struct coati_trace_event *e)
 {
 	switch (raw->kind) {
 	case LIVE_REGION_BEGIN:
@@ -325,7 +326,7 @@ void coati_trace_settle_plain(struct stream *s)
 		   !s->clock.unknown && !s->clock.is_open;
 }
 
-static void set_identity(struct coati_trace *t, struct stream *s, struct coati_trace_event *e)
+static void set_identity(struct coati_live_reader *t, struct stream *s, struct coati_trace_event *e)
 {
 	*e = s->blank;
 	e->time = s->time;
@@ -348,7 +349,7 @@ static void set_identity(struct coati_trace *t, struct stream *s, struct coati_t
 	}
 }
 
-int coati_trace_show(struct coati_trace *t, struct stream *s, struct coati_trace_event *e)
+int coati_trace_show(struct coati_live_reader *t, struct stream *s, struct coati_trace_event *e)
 {
 	const struct held *h = s->queue.v[s->at];
 	const struct live_event *raw = &s->event;

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "trace/live-reader.h"
 #include "trace/live-trace.h"
 
 #define PROCESSES_MAX	(1u << 16)
@@ -18,14 +19,15 @@
 
 /* ---- damage ---- */
 
-static void note_damage(struct coati_trace *t, uint64_t where, const char *what, const char *why)
+static void note_damage(struct coati_live_reader *t, uint64_t where, const char *what,
+			const char *why)
 {
 	if (!t->quality.damaged++)
 		coati_fail(&t->damage, -EBADMSG, "the batch at %" PRIu64 " makes no sense%s: %s",
 			   where, what, why);
 }
 
-void coati_trace_damaged(struct coati_trace *t, const struct held *h, uint32_t offset,
+void coati_trace_damaged(struct coati_live_reader *t, const struct held *h, uint32_t offset,
 			 const char *why)
 {
 	char what[48];
@@ -36,7 +38,7 @@ void coati_trace_damaged(struct coati_trace *t, const struct held *h, uint32_t o
 
 /* ---- generations ---- */
 
-static void free_generation(struct coati_trace *t, struct generation *g)
+static void free_generation(struct coati_live_reader *t, struct generation *g)
 {
 	struct held *next;
 
@@ -80,7 +82,7 @@ static struct generation *get_generation(struct process *p, uint64_t number)
 	return g;
 }
 
-void coati_trace_release(struct coati_trace *t)
+void coati_trace_release(struct coati_live_reader *t)
 {
 	for (size_t i = 0; i < t->processes.len; i++) {
 		struct process *p = t->processes.v[i];
@@ -125,7 +127,7 @@ static int learn_process(struct process *p, const struct live_event *e)
 	return n < 0 ? n : coati_live_names_text(&p->names, &e->text[1], &p->info.executable);
 }
 
-static int learn_schema(struct coati_trace *t, struct process *p, struct held *h)
+static int learn_schema(struct coati_live_reader *t, struct process *p, struct held *h)
 {
 	struct live_walk w = coati_live_walk(&h->view, NULL, NULL, NULL);
 	struct live_schema_entry entry;
@@ -159,7 +161,7 @@ static int learn_event(struct process *p, struct held *h, const struct live_even
 	}
 }
 
-static int learn(struct coati_trace *t, struct process *p, struct held *h)
+static int learn(struct coati_live_reader *t, struct process *p, struct held *h)
 {
 	struct live_walk w =
 		coati_live_walk(&h->view, &p->names.schema, coati_live_names_fields, &p->names);
@@ -183,7 +185,7 @@ static int learn(struct coati_trace *t, struct process *p, struct held *h)
 	return 0;
 }
 
-int coati_trace_scan(struct coati_trace *t, struct process *p, struct generation *g)
+int coati_trace_scan(struct coati_live_reader *t, struct process *p, struct generation *g)
 {
 	struct live_event e;
 	int r = 0;
@@ -202,7 +204,7 @@ int coati_trace_scan(struct coati_trace *t, struct process *p, struct generation
 }
 
 /* Names first, whatever the order of arrival: what events look like may depend on them. */
-static int complete(struct coati_trace *t, struct process *p, struct generation *g)
+static int complete(struct coati_live_reader *t, struct process *p, struct generation *g)
 {
 	static const uint16_t order[] = { LIVE_BATCH_SCHEMA, LIVE_BATCH_PROCESS, LIVE_BATCH_SITES,
 					  LIVE_BATCH_TABLE };
@@ -223,7 +225,7 @@ static int complete(struct coati_trace *t, struct process *p, struct generation 
 }
 
 /* Those before generation @before. */
-static int complete_before(struct coati_trace *t, struct process *p, uint64_t before)
+static int complete_before(struct coati_live_reader *t, struct process *p, uint64_t before)
 {
 	int n = 0;
 
@@ -238,7 +240,7 @@ static int complete_before(struct coati_trace *t, struct process *p, uint64_t be
 
 /* ---- processes ---- */
 
-static void free_process(struct coati_trace *t, struct process *p)
+static void free_process(struct coati_live_reader *t, struct process *p)
 {
 	uint64_t key, value;
 
@@ -254,7 +256,7 @@ static void free_process(struct coati_trace *t, struct process *p)
 	coati_free(p);
 }
 
-static struct process *new_process(struct coati_trace *t, uint32_t pid)
+static struct process *new_process(struct coati_live_reader *t, uint32_t pid)
 {
 	struct process *p = coati_alloc(sizeof(*p)), **slot;
 
@@ -291,7 +293,7 @@ static uint64_t start_of(const struct live_view *b)
 	return 0;
 }
 
-static int get_process(struct coati_trace *t, const struct live_view *b, struct process **ret)
+static int get_process(struct coati_live_reader *t, const struct live_view *b, struct process **ret)
 {
 	uint64_t start = start_of(b), v;
 	struct process *p = NULL;
@@ -321,8 +323,8 @@ static int get_process(struct coati_trace *t, const struct live_view *b, struct 
 
 /* ---- feeding ---- */
 
-static struct held *hold(struct coati_trace *t, struct generation *g, const struct live_view *b,
-			 uint64_t where)
+static struct held *hold(struct coati_live_reader *t, struct generation *g,
+			 const struct live_view *b, uint64_t where)
 {
 	struct held *h = coati_realloc_array(NULL, 1, sizeof(*h) + b->head.used);
 
@@ -338,7 +340,8 @@ static struct held *hold(struct coati_trace *t, struct generation *g, const stru
 }
 
 /* What comes after its generation was given out for complete. */
-static int add_late(struct coati_trace *t, struct process *p, struct generation *g, struct held *h)
+static int add_late(struct coati_live_reader *t, struct process *p, struct generation *g,
+		    struct held *h)
 {
 	if (h->view.head.kind == LIVE_BATCH_EVENTS || h->view.head.kind == LIVE_BATCH_STATUS ||
 	    h->view.head.kind == LIVE_BATCH_LOSS)
@@ -346,7 +349,7 @@ static int add_late(struct coati_trace *t, struct process *p, struct generation 
 	return learn(t, p, h);
 }
 
-static int add(struct coati_trace *t, const struct live_view *b, uint64_t where)
+static int add(struct coati_live_reader *t, const struct live_view *b, uint64_t where)
 {
 	struct generation *g;
 	struct process *p;
@@ -375,7 +378,7 @@ static int add(struct coati_trace *t, const struct live_view *b, uint64_t where)
 }
 
 /* Over the ceiling: what there is goes out, complete or not. */
-static int force(struct coati_trace *t)
+static int force(struct coati_live_reader *t)
 {
 	int n = 0;
 
@@ -392,8 +395,8 @@ static int force(struct coati_trace *t)
 	return n;
 }
 
-int coati_trace_feed(struct coati_trace *t, const void *bytes, size_t size, uint64_t where,
-		     struct coati_error *err)
+int coati_live_reader_feed(struct coati_live_reader *t, const void *bytes, size_t size,
+			   uint64_t where, struct coati_error *err)
 {
 	struct live_view b;
 	const char *why;
@@ -422,7 +425,7 @@ int coati_trace_feed(struct coati_trace *t, const void *bytes, size_t size, uint
 	return 0;
 }
 
-int coati_trace_finish(struct coati_trace *t)
+int coati_live_reader_finish(struct coati_live_reader *t)
 {
 	int n = 0;
 
@@ -432,11 +435,11 @@ int coati_trace_finish(struct coati_trace *t)
 	return n;
 }
 
-int coati_trace_new(const struct coati_trace_opts *opts, struct coati_trace **ret,
-		    struct coati_error *err)
+int coati_live_reader_new(const struct coati_trace_opts *opts, struct coati_live_reader **ret,
+			  struct coati_error *err)
 {
 	struct coati_trace_opts o;
-	struct coati_trace *t;
+	struct coati_live_reader *t;
 	int n = SIZED_COPY(&o, opts);
 
 	if (n < 0 || o.flags)
@@ -452,16 +455,16 @@ int coati_trace_new(const struct coati_trace_opts *opts, struct coati_trace **re
 	t->to_ns = o.to_ns ? o.to_ns : UINT64_MAX;
 	coati_map_init(&t->by_pid, PROCESSES_MAX);
 	if (coati_trace_heap_init(t) < 0) {
-		coati_trace_free(&t);
+		coati_live_reader_free(&t);
 		return coati_fail(err, -ENOMEM, "a trace: %m");
 	}
 	*ret = t;
 	return 0;
 }
 
-void coati_trace_free(struct coati_trace **pt)
+void coati_live_reader_free(struct coati_live_reader **pt)
 {
-	struct coati_trace *t = *pt;
+	struct coati_live_reader *t = *pt;
 
 	if (!t)
 		return;

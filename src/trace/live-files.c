@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "trace/flight.h"
 #include "trace/live-flight.h"
 
 #define SHM	    "/dev/shm"

@@ -10,6 +10,8 @@
 
 #include <coati/trace.h>
 
+#include "trace/flight.h"
+
 #define LIVE_FILES_ALL UINT32_MAX
 
 /* A file, by a descriptor that is closed afterwards; @info->owner is who owns it. A non-zero value

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "trace/flight.h"
 #include "trace/live-flight.h"
 
 #define MAX_BYTES  (UINT64_C(1) << 40)

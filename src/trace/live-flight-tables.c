@@ -9,6 +9,7 @@
 #include "arch/clock-pair.h"
 #include "base/leb128.h"
 #include "base/writer.h"
+#include "trace/flight.h"
 #include "trace/live-flight.h"
 
 #define BATCH_ROOM (LIVE_BATCH_MAX - LIVE_HEAD)

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "trace/flight.h"
+
 #define TRIES	   8
 #define BATCH_ROOM (LIVE_BATCH_MAX - LIVE_HEAD)
 

@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "record/live-decode.h"
 #include "record/live-format.h"
+#include "trace/flight.h"
 
 /* Where the memory lies. */
 struct flight_place {

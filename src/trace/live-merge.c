@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "trace/live-reader.h"
 #include "trace/live-trace.h"
 
 #define REGIONS_MAX 4096u
@@ -140,7 +141,7 @@ static inline struct waiting *first_of(struct waiting *v, size_t nr)
 }
 
 /* The earliest of all, when the time of the one that was has changed. */
-static inline struct waiting *find_first(struct coati_trace *t)
+static inline struct waiting *find_first(struct coati_live_reader *t)
 {
 	if (t->heap.len <= 4)
 		return first_of(t->heap.v, 4);
@@ -156,14 +157,14 @@ static inline uint64_t next_time(const struct stream *s)
 }
 
 /* The next event of the one on top has another time. */
-static void reorder(struct coati_trace *t, uint64_t time)
+static void reorder(struct coati_live_reader *t, uint64_t time)
 {
 	t->heap.v[t->top].time = time;
 	t->top = (size_t)(find_first(t) - t->heap.v);
 }
 
 /* A few are not sorted by time; a heap is made when there are more. */
-static int heap_put(struct coati_trace *t, struct stream *s)
+static int heap_put(struct coati_live_reader *t, struct stream *s)
 {
 	struct waiting new = { s->time, s }, *v;
 	size_t at = t->heap.len;
@@ -194,7 +195,7 @@ static int heap_put(struct coati_trace *t, struct stream *s)
 	return 0;
 }
 
-static void heap_pop(struct coati_trace *t)
+static void heap_pop(struct coati_live_reader *t)
 {
 	struct waiting *v = t->heap.v;
 	size_t top = t->top;
@@ -214,7 +215,7 @@ static void heap_pop(struct coati_trace *t)
 }
 
 /* Room for a few, behind which there is nothing. */
-int coati_trace_heap_init(struct coati_trace *t)
+int coati_trace_heap_init(struct coati_live_reader *t)
 {
 	for (size_t i = 0; i < FEW; i++) {
 		struct waiting *w = ARRAY_ADD(&t->heap);
@@ -229,7 +230,7 @@ int coati_trace_heap_init(struct coati_trace *t)
 
 /* ---- one stream ---- */
 
-static void batch_done(struct coati_trace *t, struct stream *s)
+static void batch_done(struct coati_live_reader *t, struct stream *s)
 {
 	struct process *p = s->process;
 	struct generation *g = s->queue.v[s->at]->generation;
@@ -242,7 +243,7 @@ static void batch_done(struct coati_trace *t, struct stream *s)
 }
 
 /* A batch is there: is it the one that should come? */
-static void follow_sequence(struct coati_trace *t, struct stream *s, const struct held *h)
+static void follow_sequence(struct coati_live_reader *t, struct stream *s, const struct held *h)
 {
 	const struct live_batch *head = &h->view.head;
 
@@ -262,7 +263,7 @@ static void follow_sequence(struct coati_trace *t, struct stream *s, const struc
 	s->seq = head->seq + 1;
 }
 
-static void begin_batch(struct coati_trace *t, struct stream *s)
+static void begin_batch(struct coati_live_reader *t, struct stream *s)
 {
 	struct held *h = s->queue.v[s->at];
 
@@ -294,7 +295,7 @@ static inline void set_time(struct stream *s)
 }
 
 /* The next event of the stream into it: false when there is none. */
-static bool step(struct coati_trace *t, struct stream *s)
+static bool step(struct coati_live_reader *t, struct stream *s)
 {
 	int n;
 
@@ -377,7 +378,7 @@ static void recount(struct process *p)
 }
 
 /* In order, and in the heap; the batch that is read stays where it is. */
-static int settle(struct coati_trace *t, struct stream *s)
+static int settle(struct coati_live_reader *t, struct stream *s)
 {
 	size_t keep = s->in_heap ? 1 : 0;
 
@@ -398,7 +399,7 @@ static bool has_events(const struct held *h)
 	return kind == LIVE_BATCH_EVENTS || kind == LIVE_BATCH_STATUS || kind == LIVE_BATCH_LOSS;
 }
 
-int coati_trace_queue(struct coati_trace *t, struct process *p, struct generation *g)
+int coati_trace_queue(struct coati_live_reader *t, struct process *p, struct generation *g)
 {
 	int n = 0;
 
@@ -419,7 +420,7 @@ int coati_trace_queue(struct coati_trace *t, struct process *p, struct generatio
 /* ---- what comes next ---- */
 
 /* Whether no process can send anything earlier than what is on top of the heap. */
-static bool is_certain(struct coati_trace *t)
+static bool is_certain(struct coati_live_reader *t)
 {
 	if (t->certain || t->finished || t->forcing)
 		return t->certain = true;
@@ -430,7 +431,7 @@ static bool is_certain(struct coati_trace *t)
 }
 
 /* Stacks stand behind the event to which they belong. */
-static void advance(struct coati_trace *t, struct stream *s, struct coati_trace_event *e)
+static void advance(struct coati_live_reader *t, struct stream *s, struct coati_trace_event *e)
 {
 	size_t at = s->at;
 
@@ -453,7 +454,7 @@ static void advance(struct coati_trace *t, struct stream *s, struct coati_trace_
 }
 
 /* Nothing of the stream on top is ready any more. */
-static void go_on(struct coati_trace *t)
+static void go_on(struct coati_live_reader *t)
 {
 	struct stream *s = t->due;
 
@@ -517,7 +518,7 @@ static inline struct lane *merge(struct lane *lanes, bool many, struct coati_tra
 
 /* Of a few streams. One of which nothing is ready stands there with what will be shown, which ends
  * the list and is not in it. */
-static void list_few(struct coati_trace *t)
+static void list_few(struct coati_live_reader *t)
 {
 	struct lane lanes[FEW], *last;
 	struct waiting *v = t->heap.v;
@@ -549,7 +550,7 @@ static void list_few(struct coati_trace *t)
 }
 
 /* Of one, or of the first of many as long as it is the first. */
-static void list_first(struct coati_trace *t)
+static void list_first(struct coati_live_reader *t)
 {
 	const struct waiting *v = t->heap.v;
 	struct stream *s = v->stream;
@@ -569,7 +570,7 @@ static void list_first(struct coati_trace *t)
 
 /* What is ready and in order. Nothing changes that it is certain, before nothing is ready of some
  * stream. */
-static void list_ready(struct coati_trace *t)
+static void list_ready(struct coati_live_reader *t)
 {
 	if (t->heap.len > 1 && t->heap.len <= FEW)
 		list_few(t);
@@ -580,7 +581,7 @@ static void list_ready(struct coati_trace *t)
 }
 
 /* One event, that may be out of order or not ready. */
-static void list_one(struct coati_trace *t, struct coati_trace_event *e)
+static void list_one(struct coati_live_reader *t, struct coati_trace_event *e)
 {
 	if (e->time < t->last_ns) {
 		e->flags |= COATI_TRACE_LATE;
@@ -593,7 +594,7 @@ static void list_one(struct coati_trace *t, struct coati_trace_event *e)
 	t->listed = 1;
 }
 
-static void list_late(struct coati_trace *t, struct stream *s)
+static void list_late(struct coati_live_reader *t, struct stream *s)
 {
 	struct coati_trace_event *e = s->next++;
 
@@ -605,7 +606,7 @@ static void list_late(struct coati_trace *t, struct stream *s)
 	list_one(t, e);
 }
 
-void coati_trace_unlist(struct coati_trace *t)
+void coati_trace_unlist(struct coati_live_reader *t)
 {
 	if (t->given == t->listed) {
 		if (t->due)
@@ -631,7 +632,7 @@ void coati_trace_unlist(struct coati_trace *t)
 
 /* ---- giving out ---- */
 
-static int show(struct coati_trace *t, struct stream *s)
+static int show(struct coati_live_reader *t, struct stream *s)
 {
 	int n;
 
@@ -650,7 +651,7 @@ static int show(struct coati_trace *t, struct stream *s)
 }
 
 /* The list, when all of it was given out. */
-static __attribute__((noinline)) int fill(struct coati_trace *t)
+static __attribute__((noinline)) int fill(struct coati_live_reader *t)
 {
 	int n = 0;
 
@@ -679,7 +680,7 @@ static __attribute__((noinline)) int fill(struct coati_trace *t)
 }
 
 /* How many are listed that may be given out; what lies behind the end is left out. */
-static inline int listed(struct coati_trace *t)
+static inline int listed(struct coati_live_reader *t)
 {
 	int n;
 
@@ -699,7 +700,7 @@ static inline int listed(struct coati_trace *t)
 	return n;
 }
 
-int coati_trace_next_of_all(struct coati_trace *t, const struct coati_trace_event **ret)
+int coati_trace_next_of_all(struct coati_live_reader *t, const struct coati_trace_event **ret)
 {
 	int n = listed(t);
 
@@ -708,17 +709,17 @@ int coati_trace_next_of_all(struct coati_trace *t, const struct coati_trace_even
 	return n < 1 ? n : 1;
 }
 
-static inline bool is_clipped(const struct coati_trace *t)
+static inline bool is_clipped(const struct coati_live_reader *t)
 {
 	return __builtin_expect(t->from_ns || t->kept_at < t->kept.len, 0);
 }
 
-int coati_trace_next(struct coati_trace *t, const struct coati_trace_event **ret)
+int coati_live_reader_next(struct coati_live_reader *t, const struct coati_trace_event **ret)
 {
 	return is_clipped(t) ? coati_trace_next_clipped(t, ret) : coati_trace_next_of_all(t, ret);
 }
 
-int coati_trace_take(struct coati_trace *t, const struct coati_trace_event *const **ret)
+int coati_live_reader_take(struct coati_live_reader *t, const struct coati_trace_event *const **ret)
 {
 	int n;
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "trace/live-reader.h"
 #include "trace/live-trace.h"
 #include "trace/live-text.h"
 
@@ -74,13 +75,13 @@ static void add_resource(struct strbuf *s, const struct coati_trace_event *e)
 		add_text(s, e->kind == COATI_TRACE_RESOURCE_NEW ? "name" : "reason", &e->text);
 }
 
-static void add_fields(struct strbuf *s, const struct coati_trace *t,
+static void add_fields(struct strbuf *s, const struct coati_live_reader *t,
 		       const struct coati_trace_event *e)
 {
 	struct coati_trace_pos pos = { 0 };
 	struct coati_trace_field f;
 
-	while (coati_trace_field_next(t, e, &pos, &f) > 0) {
+	while (coati_live_reader_field_next(t, e, &pos, &f) > 0) {
 		coati_strbuf_addc(s, ' ');
 		coati_strbuf_clean(s, f.name.text, f.name.size);
 		if (f.letter == 'd') {
@@ -111,7 +112,7 @@ static void add_labels(struct strbuf *s, const struct coati_trace_event *e)
 	}
 }
 
-static void add_what(struct strbuf *s, const struct coati_trace *t,
+static void add_what(struct strbuf *s, const struct coati_live_reader *t,
 		     const struct coati_trace_event *e)
 {
 	switch (e->kind) {
@@ -191,8 +192,8 @@ static void add_stack(struct strbuf *s, const struct coati_trace_event *e)
 		coati_strbuf_printf(s, "%s0x%" PRIx64, i ? "," : " stack=", e->stack[i]);
 }
 
-size_t coati_trace_event_format(const struct coati_trace *t, const struct coati_trace_event *e,
-				char *buf, size_t cap)
+size_t coati_live_reader_format(const struct coati_live_reader *t,
+				const struct coati_trace_event *e, char *buf, size_t cap)
 {
 	struct strbuf s = STRBUF_INIT(8u << 20);
 	size_t len;

@@ -6,6 +6,7 @@
 
 #include "base/cursor.h"
 #include "base/leb128.h"
+#include "trace/live-reader.h"
 #include "trace/live-trace.h"
 
 const char *coati_trace_kind_name(uint32_t kind)
@@ -17,18 +18,20 @@ const char *coati_trace_kind_name(uint32_t kind)
 	return kind && kind <= LIVE_LABELS ? coati_live_kinds[kind].name : "?";
 }
 
-void coati_trace_get_quality(const struct coati_trace *t, struct coati_trace_quality *ret)
+void coati_live_reader_get_quality(const struct coati_live_reader *t,
+				   struct coati_trace_quality *ret)
 {
 	*ret = t->quality;
 	ret->events -= t->listed - t->given;
 }
 
-const struct coati_error *coati_trace_damage(const struct coati_trace *t)
+const struct coati_error *coati_live_reader_damage(const struct coati_live_reader *t)
 {
 	return &t->damage;
 }
 
-int coati_trace_process(const struct coati_trace *t, uint32_t i, struct coati_trace_process *ret)
+int coati_live_reader_process(const struct coati_live_reader *t, uint32_t i,
+			      struct coati_live_process *ret)
 {
 	if (i >= t->processes.len)
 		return -ENOENT;
@@ -41,7 +44,7 @@ int coati_trace_process(const struct coati_trace *t, uint32_t i, struct coati_tr
 
 static int by_place(const void *a, const void *b)
 {
-	const struct coati_trace_open *x = a, *y = b;
+	const struct coati_live_opened *x = a, *y = b;
 	const uint64_t left[] = { x->pid, x->id, x->tid, x->slot, x->depth };
 	const uint64_t right[] = { y->pid, y->id, y->tid, y->slot, y->depth };
 
@@ -51,39 +54,40 @@ static int by_place(const void *a, const void *b)
 	return 0;
 }
 
-static int add_regions(struct coati_trace *t, const struct stream *s)
+static int add_regions(struct coati_live_reader *t, const struct stream *s)
 {
 	for (size_t i = 0; i < s->regions.len; i++) {
-		struct coati_trace_open *o = ARRAY_ADD(&t->open);
+		struct coati_live_opened *o = ARRAY_ADD(&t->open);
 
 		if (!o)
 			return -ENOMEM;
-		*o = (struct coati_trace_open){ .pid = s->process->pid,
-						.tid = s->tid,
-						.slot = s->slot,
-						.depth = (uint32_t)i,
-						.site = s->regions.v[i].site,
-						.began_ns = s->regions.v[i].began_ns };
+		*o = (struct coati_live_opened){ .pid = s->process->pid,
+						 .tid = s->tid,
+						 .slot = s->slot,
+						 .depth = (uint32_t)i,
+						 .site = s->regions.v[i].site,
+						 .began_ns = s->regions.v[i].began_ns };
 	}
 	return 0;
 }
 
-static int add_task(struct coati_trace *t, const struct process *p, const struct open_task *task)
+static int add_task(struct coati_live_reader *t, const struct process *p,
+		    const struct open_task *task)
 {
-	struct coati_trace_open *o = ARRAY_ADD(&t->open);
+	struct coati_live_opened *o = ARRAY_ADD(&t->open);
 
 	if (!o)
 		return -ENOMEM;
-	*o = (struct coati_trace_open){ .pid = p->pid,
-					.tid = task->tid,
-					.site = task->site,
-					.id = task->id,
-					.parent = task->parent,
-					.began_ns = task->began_ns };
+	*o = (struct coati_live_opened){ .pid = p->pid,
+					 .tid = task->tid,
+					 .site = task->site,
+					 .id = task->id,
+					 .parent = task->parent,
+					 .began_ns = task->began_ns };
 	return 0;
 }
 
-static int list_open(struct coati_trace *t, bool tasks, const struct coati_trace_open **ret,
+static int list_open(struct coati_live_reader *t, bool tasks, const struct coati_live_opened **ret,
 		     uint32_t *ret_nr)
 {
 	uint64_t key, value;
@@ -109,21 +113,22 @@ static int list_open(struct coati_trace *t, bool tasks, const struct coati_trace
 	return 0;
 }
 
-int coati_trace_open_regions(struct coati_trace *t, const struct coati_trace_open **ret,
-			     uint32_t *ret_nr)
+int coati_live_reader_open_regions(struct coati_live_reader *t,
+				   const struct coati_live_opened **ret, uint32_t *ret_nr)
 {
 	return list_open(t, false, ret, ret_nr);
 }
 
-int coati_trace_open_tasks(struct coati_trace *t, const struct coati_trace_open **ret,
-			   uint32_t *ret_nr)
+int coati_live_reader_open_tasks(struct coati_live_reader *t, const struct coati_live_opened **ret,
+				 uint32_t *ret_nr)
 {
 	return list_open(t, true, ret, ret_nr);
 }
 
 /* ---- inside an event ---- */
 
-static struct coati_trace_text field_text(const struct coati_trace *t, const struct live_text *text)
+static struct coati_trace_text field_text(const struct coati_live_reader *t,
+					  const struct live_text *text)
 {
 	const struct live_blob *b = text->is_ref && t->current
 					    ? coati_live_table_string(&t->current->table, text->ref)
@@ -136,8 +141,9 @@ static struct coati_trace_text field_text(const struct coati_trace *t, const str
 	return (struct coati_trace_text){ (const char *)b->bytes, b->size, b->full_size };
 }
 
-int coati_trace_field_next(const struct coati_trace *t, const struct coati_trace_event *e,
-			   struct coati_trace_pos *pos, struct coati_trace_field *ret)
+int coati_live_reader_field_next(const struct coati_live_reader *t,
+				 const struct coati_trace_event *e, struct coati_trace_pos *pos,
+				 struct coati_trace_field *ret)
 {
 	struct live_fields f;
 	struct live_field field;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of struct coati_trace. Batches are copied and wait in their generation (live-feed.c)
- * until it is complete; then they are queued in the stream of their thread, and the streams are
- * merged by time (live-merge.c). Each event is made ready (live-event.c; the common ones some
- * ahead: live-ahead.c) against what its process has open (live-state.c).
+ * The inside of struct coati_live_reader. Batches are copied and wait in their generation
+ * (live-feed.c) until it is complete; then they are queued in the stream of their thread, and the
+ * streams are merged by time (live-merge.c). Each event is made ready (live-event.c; the common
+ * ones some ahead: live-ahead.c) against what its process has open (live-state.c).
  *
  *	trace -> processes -> generations -> batches (struct held), strings, stacks
  *	                   -> streams: one for each thread and slot, and two for what is told about
@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "record/live-decode.h"
 #include "trace/live-clock.h"
+#include "trace/live-reader.h"
 #include "trace/live-tables.h"
 
 struct generation;
@@ -121,7 +122,7 @@ struct process {
 	uint64_t start; /* as it told, 0 not yet */
 	struct live_names names;
 	struct clock_base clock;
-	struct coati_trace_process info;
+	struct coati_live_process info;
 	ARRAY(struct generation *) generations; /* by number */
 	uint64_t newest;			/* complete generation */
 	uint64_t left_out;	     /* generation of the last event that was: see live-clip.c */
@@ -130,7 +131,7 @@ struct process {
 	struct map tasks, resources; /* -> pointer */
 };
 
-struct coati_trace {
+struct coati_live_reader {
 	uint64_t max_bytes;
 	ARRAY(struct process *) processes;
 	struct map by_pid;
@@ -148,7 +149,7 @@ struct coati_trace {
 	/* the one on top, when nothing of it is ready any more and the next was not looked for */
 	struct stream *due;
 	uint64_t stack[LIVE_STACK_MAX];
-	ARRAY(struct coati_trace_open) open; /* for the last who asked */
+	ARRAY(struct coati_live_opened) open; /* for the last who asked */
 	/* what was open at from_ns and the first event behind it: see live-clip.c. from_ns 0: no
 	 * more */
 	uint64_t from_ns;
@@ -162,30 +163,30 @@ struct coati_trace {
 
 /* live-feed.c */
 /* Count what makes no sense, and keep the first sentence. */
-void coati_trace_damaged(struct coati_trace *t, const struct held *h, uint32_t offset,
+void coati_trace_damaged(struct coati_live_reader *t, const struct held *h, uint32_t offset,
 			 const char *why);
 /* Free the generations of which everything was given out. */
-void coati_trace_release(struct coati_trace *t);
+void coati_trace_release(struct coati_live_reader *t);
 /* Learn all strings and stacks of a generation: those that stand behind their first use, too. */
-int coati_trace_scan(struct coati_trace *t, struct process *p, struct generation *g);
+int coati_trace_scan(struct coati_live_reader *t, struct process *p, struct generation *g);
 
 /* live-merge.c */
 /* Put the batches of a generation into their streams. */
-int coati_trace_queue(struct coati_trace *t, struct process *p, struct generation *g);
+int coati_trace_queue(struct coati_live_reader *t, struct process *p, struct generation *g);
 void coati_trace_stream_free(struct stream *s);
 /* The stream of a thread; NULL: out of memory. */
 struct stream *coati_trace_stream(struct process *p, uint32_t tid, uint16_t slot);
 
-int coati_trace_heap_init(struct coati_trace *t);
+int coati_trace_heap_init(struct coati_live_reader *t);
 /* Whatever is listed and was not given out is ready again. */
-void coati_trace_unlist(struct coati_trace *t);
+void coati_trace_unlist(struct coati_live_reader *t);
 
 /* What comes next, whenever it was. */
-int coati_trace_next_of_all(struct coati_trace *t, const struct coati_trace_event **ret);
+int coati_trace_next_of_all(struct coati_live_reader *t, const struct coati_trace_event **ret);
 
 /* live-clip.c */
-/* The next event while some must be left out, or were: as coati_trace_next(). */
-int coati_trace_next_clipped(struct coati_trace *t, const struct coati_trace_event **ret);
+/* The next event while some must be left out, or were: as coati_live_reader_next(). */
+int coati_trace_next_clipped(struct coati_live_reader *t, const struct coati_trace_event **ret);
 
 /* live-event.c */
 /* Prepare what all events of a batch have in common. */
@@ -193,22 +194,22 @@ void coati_trace_blank(struct stream *s, const struct held *h);
 /* Whether regions of @s may be shown without a look at what all this is for: see live-ahead.c. */
 void coati_trace_settle_plain(struct stream *s);
 /* The next event of @s as it is shown: 1, 0 when there is nothing to show, negative. */
-int coati_trace_show(struct coati_trace *t, struct stream *s, struct coati_trace_event *ret);
+int coati_trace_show(struct coati_live_reader *t, struct stream *s, struct coati_trace_event *ret);
 /* What the kinds have of their own. */
-int coati_trace_show_kind(struct coati_trace *t, struct stream *s, const struct live_event *raw,
-			  struct coati_trace_event *e);
+int coati_trace_show_kind(struct coati_live_reader *t, struct stream *s,
+			  const struct live_event *raw, struct coati_trace_event *e);
 /* The stack that came behind it. */
-void coati_trace_show_stack(struct coati_trace *t, struct stream *s, const struct live_event *e,
-			    struct coati_trace_event *ret);
+void coati_trace_show_stack(struct coati_live_reader *t, struct stream *s,
+			    const struct live_event *e, struct coati_trace_event *ret);
 /* live-ahead.c */
 /* Make the next events of @s ready that need nothing but @s: false when there is none. Nothing
  * may be ready, or wait in s->event.  Hot. */
-bool coati_trace_ahead(struct coati_trace *t, struct stream *s);
+bool coati_trace_ahead(struct coati_live_reader *t, struct stream *s);
 void coati_trace_ahead_free(struct stream *s);
 /* The other way: what is ready and was not given out waits in s->event again, and behind it. */
 void coati_trace_take_back(struct stream *s);
 /* The same of all threads. */
-void coati_trace_take_all_back(struct coati_trace *t);
+void coati_trace_take_all_back(struct coati_live_reader *t);
 /* live-state.c: each changes what is open, and completes @e */
 void coati_trace_forget(struct stream *s);
 int coati_trace_region_begin(struct stream *s, struct coati_trace_event *e);

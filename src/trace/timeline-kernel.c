@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <sys/syscall.h>
 
+#include "profile/wait.h"
+#include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 
 #define IRQS_DEEP 64 /* in each other: more are ends that were lost */

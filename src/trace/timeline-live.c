@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/search.h"
+#include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 
 #define UNNAMED "?"

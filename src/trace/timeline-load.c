@@ -7,7 +7,11 @@
 #include <coati/trace.h>
 
 #include "base/strbuf.h"
+#include "record/batch.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
 #include "trace/timeline-read.h"
+#include "trace/timeline.h"
 
 #define TEXT_MAX 65536
 
@@ -63,7 +67,7 @@ static void set_line(struct load *l, const struct coati_trace_event *e)
 {
 	char line[1024];
 	const char *at;
-	size_t n = coati_trace_event_format(l->trace, e, line, sizeof(line));
+	size_t n = coati_live_reader_format(l->trace, e, line, sizeof(line));
 
 	coati_strbuf_clear(&l->text);
 	if (n >= sizeof(line))
@@ -180,7 +184,7 @@ static int take_all(struct load *l)
 	const struct coati_trace_event *const *events;
 	int n, r = 0;
 
-	while (r == 0 && (n = coati_trace_take(l->trace, &events)) != 0) {
+	while (r == 0 && (n = coati_live_reader_take(l->trace, &events)) != 0) {
 		r = n < 0 ? n : 0;
 		for (int i = 0; i < n && r == 0; i++) {
 			r = check(l, events[i]);
@@ -205,13 +209,13 @@ int coati_load_live(struct load *l, const struct coati_recording_item *item,
 					      .to_ns = l->end };
 
 		l->text = (struct strbuf)STRBUF_INIT(TEXT_MAX);
-		r = coati_trace_new(&o, &l->trace, NULL);
+		r = coati_live_reader_new(&o, &l->trace, NULL);
 		if (r == 0)
 			r = coati_trace_check_new(&l->check, NULL);
 	}
 	if (r == 0)
-		r = coati_trace_feed(l->trace, batch.payload, batch.payload_size, item->offset,
-				     NULL);
+		r = coati_live_reader_feed(l->trace, batch.payload, batch.payload_size,
+					   item->offset, NULL);
 	if (r == -E2BIG) {
 		l->timeline->info.refused++;
 		r = 0;
@@ -223,10 +227,10 @@ int coati_load_live(struct load *l, const struct coati_recording_item *item,
 static void take_quality(struct load *l)
 {
 	struct coati_timeline_info *info = &l->timeline->info;
-	const struct coati_error *damage = coati_trace_damage(l->trace);
-	struct coati_trace_quality q;
+	const struct coati_error *damage = coati_live_reader_damage(l->trace);
+	struct coati_trace_quality q = { .size = sizeof(q) };
 
-	coati_trace_get_quality(l->trace, &q);
+	coati_live_reader_get_quality(l->trace, &q);
 	info->live_lost = q.lost;
 	info->live_damaged = q.damaged;
 	info->clock_error = q.clock_error_ns;
@@ -252,7 +256,7 @@ int coati_load_live_end(struct load *l)
 
 	if (!l->trace)
 		return 0;
-	r = coati_trace_finish(l->trace);
+	r = coati_live_reader_finish(l->trace);
 	if (r == 0)
 		r = take_all(l);
 	take_quality(l);
@@ -264,5 +268,5 @@ void coati_load_live_fini(struct load *l)
 	if (l->trace)
 		coati_strbuf_fini(&l->text);
 	coati_trace_check_free(&l->check);
-	coati_trace_free(&l->trace);
+	coati_live_reader_free(&l->trace);
 }

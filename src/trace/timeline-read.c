@@ -15,7 +15,15 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
 #include "profile/profile.h"
+#include "profile/wait.h"
+#include "profile/walk.h"
+#include "record/batch.h"
+#include "recording/recording.h"
+#include "trace/contexts.h"
+#include "trace/timeline.h"
 
 #define STACKS_MAX  ((size_t)1 << 22)
 #define THEFT_BYTES 80
@@ -669,7 +677,7 @@ static int finish(struct load *l, struct coati_error *err)
 {
 	struct coati_timeline *t = l->timeline;
 	const struct coati_profile_file *file = coati_profile_file(t->profile, 0);
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	const char *note;
 	int r = l->no_memory ? -ENOMEM : flush(l);
 
@@ -711,10 +719,10 @@ int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progre
 		.size = sizeof(o),
 		.flags = COATI_PROFILE_NO_OFF_CPU | COATI_PROFILE_WAKES,
 		.images = t ? t->opts.images : NULL,
-		.on_sample = on_sample,
-		.on_item = on_item,
-		.ctx = &l,
 	};
+	struct coati_profile_hooks hooks = { .on_sample = on_sample,
+					     .on_item = on_item,
+					     .ctx = &l };
 	int r;
 
 	if (!t || !path || t->profile || t->ended)
@@ -723,8 +731,8 @@ int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progre
 	coati_map_init(&l.irqs, STACKS_MAX);
 	r = coati_contexts_new(&t->contexts, err);
 	if (r == 0) {
-		o.contexts = coati_contexts_samples(t->contexts);
-		r = coati_profile_new(&o, &t->profile, err);
+		hooks.contexts = coati_contexts_samples(t->contexts);
+		r = coati_profile_make(&o, &hooks, &t->profile, err);
 	}
 	if (r == 0)
 		r = coati_profile_read(t->profile, path, fn, ctx, err);

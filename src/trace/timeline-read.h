@@ -4,9 +4,14 @@
 #pragma once
 
 #include "base/strbuf.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
+#include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 
-struct coati_trace;
+#include <coati/recording.h>
+
+struct coati_live_reader;
 
 /* What the samples of an event of the file tell. */
 enum load_kind {
@@ -44,7 +49,7 @@ struct load {
 	struct coati_timeline_event pending;
 	uint64_t begin, end; /* as the recorder says; 0: it does not */
 	uint64_t lost, lost_samples;
-	struct coati_trace *trace;	 /* of live events; NULL: none so far */
+	struct coati_live_reader *trace; /* of live events; NULL: none so far */
 	struct coati_trace_check *check; /* of the same */
 	struct strbuf text;		 /* while there is one */
 	bool looked, begun, at_exec, has_switches;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A timeline as an object: made, fed and freed here. What kernel events do to threads is
  * timeline-kernel.c, what live events tell timeline-live.c. */
-#include "trace/timeline.h"
+#include "trace/timeline-parts.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -13,6 +13,10 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "base/strbuf.h"
+#include "profile/wait.h"
+#include "trace/contexts.h"
+#include "trace/live-check.h"
+#include "trace/timeline.h"
 
 #define EVENTS_MAX   (UINT64_C(1) << 26)
 #define THREADS_MAX  (UINT64_C(1) << 22)

@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "profile/wait.h"
+#include "trace/timeline.h"
 #include "trace/why.h"
 
 #define UNKNOWN_MOST 0.5 /* of the slow ones' time */

@@ -7,6 +7,8 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "profile/wait.h"
+#include "trace/timeline.h"
 #include "trace/why.h"
 
 #define KINDS_MAX ((size_t)1 << 20)

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "trace/timeline.h"
 #include "trace/why.h"
 
 #define TASKS_MAX  ((size_t)1 << 20)

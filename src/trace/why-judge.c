@@ -22,6 +22,8 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "profile/wait.h"
+#include "trace/timeline.h"
 #include "trace/why.h"
 
 #define ROUNDS	     2000

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "trace/timeline.h"
 #include "trace/why.h"
 
 /* What is left of the windows, and of all together. */

@@ -16,6 +16,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "profile/wait.h"
+#include "trace/timeline.h"
 
 #define REGIONS_MAX   64
 #define SAMPLES_LEAST 20      /* to know how many there are in a ns of running */

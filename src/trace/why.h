@@ -5,6 +5,9 @@
  */
 #pragma once
 
+#include "trace/timeline-parts.h"
+
+#include "profile/wait.h"
 #include "trace/timeline.h"
 
 #define WHY_SLOW_LEAST	  5

@@ -110,7 +110,7 @@ int coati_unwind_open(struct coati_unwinder *u, uint32_t image, struct unwind_cf
 		      struct coati_error *err)
 {
 	CLEANUP(fd_closep) int fd = -1;
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	int r;
 
 	*ret = (struct unwind_cfi){ .file = { .fd = -1 } };
@@ -203,7 +203,7 @@ static void make_room(struct coati_unwinder *u)
 static int load(struct coati_unwinder *u, uint32_t image, struct unwind_image *ui,
 		struct coati_error *err)
 {
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	if (u->cache_dir && coati_image_info(u->images, image, &info) == 0 &&
 	    info.kind == COATI_IMAGE_FILE && info.build_id_size &&

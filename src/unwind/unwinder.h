@@ -21,6 +21,22 @@
 #include "unwind/table/gather.h"
 #include "unwind/table/walk.h"
 
+const char *coati_unwind_end_name(enum coati_unwind_end end);
+
+/* Make the table of @image now rather than at the first frame in it. 0; negative errno and a
+ * sentence when it has none. */
+int coati_unwinder_prepare(struct coati_unwinder *u, uint32_t image, struct coati_error *err);
+
+struct coati_unwinder_stats {
+	uint64_t walks, frames;
+	uint64_t ends[8]; /* by enum coati_unwind_end */
+	uint64_t guesses;
+	uint64_t tables, table_rows, table_bytes, table_build_ns;
+	uint64_t from_cache, without_table;
+};
+
+void coati_unwinder_get_stats(const struct coati_unwinder *u, struct coati_unwinder_stats *ret);
+
 #define UNWIND_MAX_BYTES (UINT64_C(256) << 20)
 
 /* What the full evaluator needs of one image. */

@@ -6,6 +6,7 @@
 #include <coati/event.h>
 
 #include "base/cleanup.h"
+#include "event/list.h"
 #include "fuzz/fuzz.h"
 #include "lib/fake-tree.h"
 

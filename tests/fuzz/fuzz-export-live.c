@@ -10,8 +10,11 @@
 #include <coati/format.h>
 #include <coati/recording.h>
 
+#include "format/export.h"
 #include "fuzz/fuzz.h"
+#include "record/batch.h"
 #include "record/live-format.h"
+#include "recording/writer.h"
 
 /* What is closed has the right checksum: the others would be stopped at the door. */
 static void mend(uint8_t *bytes, size_t size)

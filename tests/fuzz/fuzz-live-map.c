@@ -9,26 +9,28 @@
 #include "fuzz/fuzz.h"
 #include "lib/live-text.h"
 #include "record/live-format.h"
+#include "trace/flight.h"
+#include "trace/live-reader.h"
 
 static void read_flight(struct coati_flight *f, size_t size)
 {
 	struct strbuf out = STRBUF_INIT(1 << 22);
-	struct coati_trace *t = NULL;
+	struct coati_live_reader *t = NULL;
 	const void *bytes;
 	uint64_t where, total = 0;
 	size_t n;
 
-	FUZZ_CHECK(coati_trace_new(NULL, &t, NULL) == 0);
+	FUZZ_CHECK(coati_live_reader_new(NULL, &t, NULL) == 0);
 	while (coati_flight_next(f, &bytes, &n, &where) > 0) {
 		FUZZ_CHECK(n <= LIVE_BATCH_MAX && n >= sizeof(struct live_batch) && where <= size);
 		FUZZ_CHECK((total += n) < (UINT64_C(1) << 32));
-		if (coati_trace_feed(t, bytes, n, where, NULL) < 0 ||
+		if (coati_live_reader_feed(t, bytes, n, where, NULL) < 0 ||
 		    live_text_drain(t, NULL, &out) < 0)
 			break;
 	}
-	coati_trace_finish(t);
+	coati_live_reader_finish(t);
 	live_text_drain(t, NULL, &out);
-	coati_trace_free(&t);
+	coati_live_reader_free(&t);
 	coati_strbuf_fini(&out);
 }
 

@@ -6,6 +6,8 @@
 #include "fuzz/fuzz.h"
 #include "lib/live-text.h"
 #include "record/live-format.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
 
 /* What is closed has the right checksum: the others would be stopped at the door. */
 static void mend(uint8_t *bytes, size_t size)
@@ -22,11 +24,12 @@ static void run(const uint8_t *data, size_t size, struct strbuf *out)
 {
 	struct coati_trace_opts o = { .size = sizeof(o), .max_bytes = 1 << 16 };
 	struct coati_trace_check *c = NULL;
-	struct coati_trace *t = NULL;
+	struct coati_live_reader *t = NULL;
 	static uint8_t batch[1 << 16];
-	struct coati_trace_quality q;
+	struct coati_trace_quality q = { .size = sizeof(q) };
 
-	FUZZ_CHECK(coati_trace_new(&o, &t, NULL) == 0 && coati_trace_check_new(&c, NULL) == 0);
+	FUZZ_CHECK(coati_live_reader_new(&o, &t, NULL) == 0 &&
+		   coati_trace_check_new(&c, NULL) == 0);
 	while (size > 2) {
 		size_t n = (size_t)data[0] | (size_t)data[1] << 8;
 
@@ -34,17 +37,18 @@ static void run(const uint8_t *data, size_t size, struct strbuf *out)
 		memcpy(batch, data + 2, n);
 		if (n >= sizeof(struct live_batch))
 			mend(batch, n);
-		if (coati_trace_feed(t, batch, n, 0, NULL) < 0 || live_text_drain(t, c, out) < 0)
+		if (coati_live_reader_feed(t, batch, n, 0, NULL) < 0 ||
+		    live_text_drain(t, c, out) < 0)
 			break;
 		data += 2 + n;
 		size -= 2 + n;
 	}
-	coati_trace_finish(t);
+	coati_live_reader_finish(t);
 	live_text_drain(t, c, out);
-	coati_trace_get_quality(t, &q);
+	coati_live_reader_get_quality(t, &q);
 	FUZZ_CHECK(size > 2 || q.held_bytes == 0);
 	coati_trace_check_free(&c);
-	coati_trace_free(&t);
+	coati_live_reader_free(&t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,6 +6,7 @@
 #include <coati/image.h>
 
 #include "fuzz/fuzz.h"
+#include "image/pack.h"
 
 struct round {
 	struct coati_images *next;

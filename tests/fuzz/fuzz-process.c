@@ -4,6 +4,7 @@
 #include <coati/process.h>
 
 #include "fuzz/fuzz.h"
+#include "process/processes.h"
 
 static void ask(struct coati_processes *ps, const struct coati_record *rec, uint64_t time)
 {

@@ -8,13 +8,14 @@
 #include <coati/profile.h>
 
 #include "fuzz/fuzz.h"
+#include "profile/walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct coati_images_opts images = { .size = sizeof(images), .procfs = "/nowhere" };
 	struct coati_profile_opts opts = { .size = sizeof(opts), .images = &images };
 	struct coati_view_entry e;
-	struct coati_profile_quality quality = { 0 };
+	struct coati_profile_quality quality = { .size = sizeof(quality) };
 	struct coati_profile *p = NULL;
 	struct coati_view *v = NULL;
 	uint64_t samples = 0, pos = 0;

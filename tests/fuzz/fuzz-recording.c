@@ -8,6 +8,7 @@
 #include <coati/recording.h>
 
 #include "fuzz/fuzz.h"
+#include "recording/recording.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

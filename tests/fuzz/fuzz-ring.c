@@ -17,7 +17,7 @@ static uint8_t memory[4 * PAGE] __attribute__((aligned(4096)));
 /* Two rounds, as a head that cannot be is told once. Every byte of every item is looked at. */
 static void walk(struct coati_ring *ring, uint64_t *sum)
 {
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct coati_ring_item item;
 	uint64_t records = 0, n = 0;
 

@@ -6,6 +6,7 @@
 #include <coati/record.h>
 
 #include "fuzz/fuzz.h"
+#include "record/tracepoint.h"
 
 static int walk(const struct coati_tracepoint *tp, const struct coati_payload *p, char line[1024])
 {

@@ -2,8 +2,10 @@
 /* see record-tap.h */
 #include "record-tap.h"
 
+#include "event/event.h"
 #include "lib/record-views.h"
 #include "lib/test.h"
+#include "record/record.h"
 
 void tap_open(struct tap *t, const struct coati_attr *attr, struct coati_target target,
 	      uint64_t data_bytes)

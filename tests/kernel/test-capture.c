@@ -19,8 +19,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "capture/session.h"
 #include "capture/synth.h"
+#include "event/event.h"
 #include "need.h"
+#include "recording/writer.h"
 
 #define OUT "out.data"
 
@@ -160,7 +163,7 @@ static void call_many(uint64_t nr)
 
 static struct coati_capture_stats finish(struct coati_capture **cap)
 {
-	struct coati_capture_stats st;
+	struct coati_capture_stats st = { .size = sizeof(st) };
 	struct coati_error err = { 0 };
 
 	CHECK_OK(coati_capture_stop(*cap, &err));
@@ -177,7 +180,7 @@ TEST(capture_has_every_hit_of_a_tracepoint)
 	struct coati_event_list *list = getppid_list();
 	struct coati_capture_opts o = { ON_SELF, .stacks = COATI_STACKS_NONE };
 	struct coati_capture *cap = opened_capture(list, o);
-	struct coati_capture_stats st;
+	struct coati_capture_stats st = { .size = sizeof(st) };
 	struct content *c;
 
 	begin(cap, OUT, 0);
@@ -196,6 +199,26 @@ TEST(capture_has_every_hit_of_a_tracepoint)
 	coati_event_list_free(list);
 }
 
+TEST(capture_record_makes_a_file_of_its_own)
+{
+	struct coati_event_list *list = getppid_list();
+	struct coati_capture_opts o = { ON_SELF, .stacks = COATI_STACKS_NONE };
+	struct coati_capture *cap = opened_capture(list, o);
+	struct coati_error err = { 0 };
+	struct content *c;
+
+	CHECK_ERR(coati_capture_record(cap, "none/there", &err), -ENOENT);
+	CHECK_HAS(err.text, "none/there");
+	CHECK_OK(coati_capture_record(cap, OUT, &err));
+	CHECK_ERR(coati_capture_record(cap, "second", &err), -EINVAL);
+	CHECK_OK(coati_capture_start(cap, NULL));
+	call_many(100);
+	CHECK_U64(finish(&cap).samples, ==, 100);
+	c = read_back(OUT);
+	CHECK_U64(c->samples[0], ==, 100);
+	coati_event_list_free(list);
+}
+
 TEST(capture_delivers_or_counts_as_lost_whatever_the_ring)
 {
 	static const uint64_t sizes[] = { 4096, 8192, 65536 };
@@ -205,7 +228,7 @@ TEST(capture_delivers_or_counts_as_lost_whatever_the_ring)
 		struct coati_capture_opts o = { ON_SELF, .stacks = COATI_STACKS_NONE,
 						.ring_bytes = sizes[i] };
 		struct coati_capture *cap = opened_capture(list, o);
-		struct coati_capture_stats st;
+		struct coati_capture_stats st = { .size = sizeof(st) };
 		struct content *c;
 
 		begin(cap, OUT, 0);
@@ -234,7 +257,7 @@ static struct coati_capture_stats capture_command(const struct coati_event_list 
 						  struct coati_capture_opts o)
 {
 	struct coati_child *child = NULL;
-	struct coati_child_status status;
+	struct coati_child_status status = { .size = sizeof(status) };
 	struct coati_capture *cap;
 	int32_t pid;
 	int r;
@@ -434,7 +457,7 @@ TEST(capture_writes_the_newest_of_an_overwritable_ring_each_time_once)
 	struct coati_capture_opts o = { ON_SELF, .stacks = COATI_STACKS_NONE, .ring_bytes = 4096,
 					.flags = COATI_CAPTURE_OVERWRITE };
 	struct coati_capture *cap = opened_capture(list, o);
-	struct coati_capture_stats st;
+	struct coati_capture_stats st = { .size = sizeof(st) };
 	uint64_t first;
 
 	begin(cap, OUT, 0);
@@ -464,7 +487,7 @@ TEST(capture_takes_a_snapshot_when_an_event_has_happened_too_often)
 	struct coati_capture_opts o = { ON_SELF, .flags = COATI_CAPTURE_OVERWRITE, .when = when,
 					.when_count = 200 };
 	struct coati_capture *cap = opened_capture(list, o);
-	struct coati_capture_stats st;
+	struct coati_capture_stats st = { .size = sizeof(st) };
 	uintptr_t pages = 50;
 	cpu_set_t here;
 
@@ -568,7 +591,7 @@ TEST(capture_for_an_ordinary_user_is_of_user_space_and_says_so)
 TEST(capture_rings_fit_the_budget_of_an_ordinary_user)
 {
 	struct coati_event_list *list;
-	struct coati_capture_stats st;
+	struct coati_capture_stats st = { .size = sizeof(st) };
 	struct coati_capture *cap, *second;
 	struct coati_capture_opts o = { ON_SELF, .flags = COATI_CAPTURE_USER_OK,
 					.ring_bytes = UINT64_C(1) << 28 };

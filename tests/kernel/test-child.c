@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "event/child.h"
 #include "need.h"
 
 static struct coati_child *started(const char *const *argv, const struct coati_child_opts *opts)
@@ -31,7 +32,7 @@ static struct coati_child_status run_shell(const char *script)
 {
 	const char *const argv[] = { "sh", "-c", script, NULL };
 	struct coati_child *child = started(argv, NULL);
-	struct coati_child_status status;
+	struct coati_child_status status = { .size = sizeof(status) };
 
 	CHECK_OK(coati_child_exec(child, NULL));
 	CHECK_OK(coati_child_wait(child, -1, &status, NULL));
@@ -72,7 +73,7 @@ TEST(child_is_held_until_it_is_let_go)
 {
 	const char *const argv[] = { "touch", "here", NULL };
 	struct coati_child *child = started(argv, NULL);
-	struct coati_child_status status;
+	struct coati_child_status status = { .size = sizeof(status) };
 
 	CHECK_ERR(coati_child_wait(child, (int64_t)(now_ns() + 20 * NSEC_PER_MSEC), &status, NULL),
 		  -ETIMEDOUT);
@@ -143,7 +144,7 @@ TEST(child_start_without_a_command_is_refused)
 {
 	const char *const none[] = { NULL };
 	struct coati_child *child = NULL;
-	struct coati_child_status status;
+	struct coati_child_status status = { .size = sizeof(status) };
 
 	CHECK_ERR(coati_child_start(NULL, NULL, &child, NULL), -EINVAL);
 	CHECK_ERR(coati_child_start(none, NULL, &child, NULL), -EINVAL);
@@ -158,7 +159,7 @@ TEST(child_gets_descriptors_and_environment_as_told)
 	const char *const argv[] = { "sh", "-c", "read x; echo \"$x $WORD\"; echo bad >&2", NULL };
 	const char *const envp[] = { "WORD=there", "PATH=/usr/bin:/bin", NULL };
 	struct coati_child_opts opts = { .size = sizeof(opts), .envp = envp };
-	struct coati_child_status status;
+	struct coati_child_status status = { .size = sizeof(status) };
 	struct coati_child *child;
 	int in[2], out[2];
 	char text[64] = "";
@@ -184,7 +185,7 @@ TEST(child_wait_returns_when_a_signal_arrives)
 {
 	const char *const argv[] = { "sh", "-c", "while kill -USR1 $PPID; do :; done", NULL };
 	struct sigaction sa = { .sa_handler = on_signal };
-	struct coati_child_status status;
+	struct coati_child_status status = { .size = sizeof(status) };
 	struct coati_child *child;
 
 	CHECK_OK(sigaction(SIGUSR1, &sa, NULL));
@@ -198,7 +199,7 @@ TEST(child_starts_with_no_signal_blocked_and_no_pipe_signal_ignored)
 {
 	sigset_t all;
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
-	struct coati_child_status s;
+	struct coati_child_status s = { .size = sizeof(s) };
 	char line[64], *rest;
 	uint64_t ignored;
 	FILE *f;
@@ -224,7 +225,7 @@ TEST(child_descriptor_becomes_readable_at_the_end)
 {
 	const char *const argv[] = { "true", NULL };
 	struct coati_child *child = started(argv, NULL);
-	struct coati_child_status status;
+	struct coati_child_status status = { .size = sizeof(status) };
 
 	CHECK_INT(coati_child_fd(child), >=, 0);
 	CHECK(fcntl(coati_child_fd(child), F_GETFD) & FD_CLOEXEC);

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "event/event.h"
 #include "event/uapi-compat.h"
 #include "need.h"
 

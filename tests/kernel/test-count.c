@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "event/event.h"
 #include "need.h"
 
 #define TIMES (COATI_READ_ENABLED | COATI_READ_RUNNING)
@@ -345,6 +346,26 @@ TEST(count_read_fast_equals_the_system_call_whether_the_page_helps_or_not)
 	coati_event_close(&ev);
 	CHECK_ERR(coati_event_map_counter(NULL, NULL), -EINVAL);
 	CHECK_ERR(coati_event_read_fast(NULL, &c, NULL), -EINVAL);
+}
+
+TEST(count_opened_fast_is_mapped_and_counts_the_same)
+{
+	struct coati_event_opts opts = { .size = sizeof(opts), .flags = COATI_EVENT_FAST };
+	struct coati_attr attr = software(COATI_SW_PAGE_FAULTS);
+	struct coati_event *ev = NULL;
+	struct coati_count c;
+	uintptr_t pages = 12;
+
+	need_perf();
+	CHECK_OK(coati_event_open(&attr, &COATI_SELF, &opts, &ev, NULL));
+	CHECK(ev->page);
+	rehearse(touch_pages, &pages);
+	CHECK_OK(coati_event_enable(ev));
+	touch_pages(&pages);
+	CHECK_OK(coati_event_disable(ev));
+	CHECK_OK(coati_event_read_fast(ev, &c, NULL));
+	CHECK_U64(c.value, ==, 12);
+	coati_event_close(&ev);
 }
 
 TEST(count_read_fast_follows_a_hardware_counter)

@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
+#include "event/catalog.h"
 #include "event/filter.h"
 #include "event/tracefs.h"
 

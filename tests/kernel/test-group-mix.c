@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "event/group.h"
+#include "event/set.h"
 #include "lib/sanitizer.h"
 #include "need.h"
 #include "probed.h"

@@ -2,6 +2,8 @@
 /* Groups on the real kernel: together, in order, exact when repeated. */
 #include <unistd.h>
 
+#include "event/event.h"
+#include "event/group.h"
 #include "need.h"
 
 static struct coati_group *opened_group(const uint64_t *configs, uint32_t nr)

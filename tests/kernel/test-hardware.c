@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "event/event.h"
 #include "need.h"
 
 #define SPIN 2000000u

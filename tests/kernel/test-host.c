@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The facts about this machine agree with what it says elsewhere. */
-#include <coati/host.h>
 
 #include <stdio.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "event/host.h"
 #include "need.h"
 
 TEST(host_facts_agree_with_the_machine)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "event/event.h"
 #include "need.h"
 
 TEST(open_gives_a_descriptor_that_is_close_on_exec_and_non_blocking)

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "event/event.h"
 #include "need.h"
 
 /* What the ordinary user saw, through a pipe: the code and the sentence. */

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "need.h"
+#include "process/processes.h"
 
 #define OUT	  "out.data"
 #define TRUTH	  "truth"
@@ -138,7 +139,7 @@ static void check_sample(struct tally *t, const struct coati_record *rec)
 {
 	uint64_t ip = rec->u.sample.ip, time = rec->id.time;
 	int32_t pid = (int32_t)rec->id.pid;
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	struct coati_place place;
 
 	t->samples++;

@@ -14,6 +14,8 @@
 #include "event/tracefs.h"
 #include "need.h"
 #include "record-tap.h"
+#include "record/record.h"
+#include "record/tracepoint.h"
 
 #define RING_BYTES (1024 * 1024)
 

@@ -12,6 +12,7 @@
 #include <coati/recording.h>
 
 #include "need.h"
+#include "recording/recording.h"
 
 #define OUT	"stopped.data"
 #define WAIT_MS 10000 /* a bound, not a measure */

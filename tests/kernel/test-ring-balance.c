@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "lib/bpf-asm.h"
 #include "need.h"
+#include "ring/bpf-array.h"
 #include "ring/reader.h"
 
 #define FAR (20 * NSEC_PER_SEC)
@@ -151,7 +152,7 @@ static void balance(bool is_ring, uint32_t bytes, uint32_t mark)
 {
 	struct coati_ring_item item;
 	uint64_t records = 0, lost = 0, last = 0;
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	pthread_t thread;
 	struct rig rig = { 0 };
 	int r;
@@ -260,7 +261,7 @@ TEST_LIMIT(backward_ring_under_overload_delivers_nothing_twice_and_tells_every_g
 	struct down d = { 0 };
 	uint64_t snapshots = 0;
 	struct rig rig = { .backward = true };
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct coati_ring *ring;
 	pthread_t thread;
 	bool done;

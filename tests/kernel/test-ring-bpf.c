@@ -17,7 +17,10 @@
 #include "base/clock.h"
 #include "lib/bpf-asm.h"
 #include "need.h"
+#include "ring/bpf-array.h"
 #include "ring/reader.h"
+#include "ring/ring.h"
+#include "ring/user-ring.h"
 
 #define PAGE UINT64_C(4096)
 #define FAR  (20 * NSEC_PER_SEC)
@@ -393,7 +396,7 @@ TEST(bpf_array_wakeup_events_wake_once_and_deliver_all)
 	struct coati_bpf_array_opts o = { .size = sizeof(o),
 					  .data_bytes = 2 * PAGE,
 					  .wakeup_events = 10 };
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct rig rig;
 
 	rig_open(&rig, &o);
@@ -809,7 +812,7 @@ static void ring_reserve(struct ring_rig *rig, uint32_t size, int discard)
 
 TEST(bpf_ring_delivers_what_was_put_out_reserved_and_skips_what_was_discarded)
 {
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct coati_ring_item item;
 	struct ring_rig rig;
 	uint64_t number;

@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "need.h"
+#include "ring/reader.h"
+#include "ring/ring.h"
 
 #define FAULTS	400
 #define BOUND_S 20 /* a bound, not a measure: who is not woken waits so long */

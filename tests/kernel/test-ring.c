@@ -18,7 +18,9 @@
 
 #include "base/clock.h"
 #include "need.h"
+#include "ring/budget.h"
 #include "ring/reader.h"
+#include "ring/ring.h"
 
 #define PAGE UINT64_C(4096)
 #define FAR  (20 * NSEC_PER_SEC)
@@ -395,7 +397,7 @@ TEST(reader_takes_an_ended_event_out_of_its_set_and_sleeps_on_the_others)
 					     .ring = { .key = 1, .data_bytes = PAGE } };
 	struct coati_attr attr = faults();
 	struct coati_event *other = NULL;
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct rig rig;
 
 	rig_open_on(&rig, attr, COATI_ON(c.pid, -1), 8 * PAGE);
@@ -448,7 +450,7 @@ TEST(reader_is_woken_for_a_ring_that_events_of_several_threads_share)
 	struct coati_reader_ring_opts ro = { .size = sizeof(ro) };
 	struct coati_event *second = NULL;
 	struct coati_ring_item item;
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct coati_target target;
 	pthread_t thread;
 	struct rig rig;
@@ -661,7 +663,7 @@ TEST(backward_ring_of_the_kernel_is_read_newest_first)
 TEST(backward_ring_does_not_wake_a_reader_that_waits)
 {
 	struct coati_attr attr = faults();
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct coati_ring_item item;
 	struct rig rig;
 

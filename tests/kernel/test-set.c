@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "event/set.h"
 #include "need.h"
 
 #define PAGES_OF_THE_PROGRAM 1000
@@ -65,7 +66,7 @@ static void run_counted(const char *const *argv, const char *events, uint64_t *r
 	static const char *const no_env[] = { NULL };
 	struct coati_child_opts opts = { .size = sizeof(opts), .envp = no_env };
 	struct coati_event_list *list = parsed(events);
-	struct coati_child_status status;
+	struct coati_child_status status = { .size = sizeof(status) };
 	struct coati_child *child = NULL;
 	struct coati_set *set;
 	int32_t pid;

@@ -2,6 +2,9 @@
 /* Event lists in tests. */
 #include "lib/events.h"
 
+#include "base/error.h"
+#include "event/list.h"
+
 struct coati_event_list *events_new(const char *sysfs, const char *tracefs)
 {
 	struct coati_event_list_opts opts = {

@@ -9,6 +9,7 @@
 #include <coati/abi.h>
 
 #include "lib/test.h"
+#include "ring/ring.h"
 #include "ring/shared.h"
 
 #define BUSY	(UINT32_C(1) << 31)

@@ -13,6 +13,8 @@
 
 #include <coati/ring.h>
 
+#include "ring/ring.h"
+
 struct fake_ring {
 	uint8_t *memory; /* page-aligned, laid out as coati_ring_from_memory() wants it */
 	size_t bytes;

@@ -8,10 +8,12 @@
 #include <coati/trace.h>
 
 #include "base/strbuf.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
 
 /* @text into @t batch by batch. 0, or what reading it or feeding it said. */
-int live_text_feed(struct coati_trace *t, const char *text, struct coati_error *err);
+int live_text_feed(struct coati_live_reader *t, const char *text, struct coati_error *err);
 /* Every event that can be had, into @out. */
-int live_text_drain(struct coati_trace *t, struct coati_trace_check *c, struct strbuf *out);
+int live_text_drain(struct coati_live_reader *t, struct coati_trace_check *c, struct strbuf *out);
 /* The whole way, with the account at the end. */
 int live_text_run(const char *text, struct strbuf *out, struct coati_error *err);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "record/record.h"
+
 struct bounds {
 	const uint8_t *start, *end;
 	bool ok;

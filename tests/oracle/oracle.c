@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "image/image.h"
+
 static _Noreturn void die(const char *what)
 {
 	perror(what);

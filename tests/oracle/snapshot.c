@@ -24,6 +24,9 @@
 #include <coati/recording.h>
 #include <coati/unwind.h>
 
+#include "process/processes.h"
+#include "record/record.h"
+
 #define FRAMES_MAX 1024
 #define SHOWN_MAX  5
 #define REG_SP	   7
@@ -126,7 +129,7 @@ static int no_debug(Dwfl_Module *m, void **u, const char *n, Dwarf_Addr b, const
 static int add_module(void *ctx, const struct coati_place *place)
 {
 	struct oracle *o = ctx;
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	if (place->image == COATI_IMAGE_NONE ||
 	    coati_image_info(o->images, place->image, &info) < 0 || info.path[0] != '/')

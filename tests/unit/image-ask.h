@@ -57,7 +57,7 @@ static inline const char *ask_function(struct coati_images *images, uint32_t ima
 
 static inline struct coati_image_info ask_info(struct coati_images *images, uint32_t image)
 {
-	struct coati_image_info info = { 0 };
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	CHECK_OK(coati_image_info(images, image, &info));
 	return info;

@@ -134,7 +134,7 @@ int feeder_ksymbol_gone(struct feeder *f, uint64_t addr, uint64_t time)
 
 static const char *path_of(struct feeder *f, int r, const struct coati_place *place)
 {
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	if (r < 0) {
 		CHECK_ERR(r, -ENOENT);

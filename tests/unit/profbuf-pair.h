@@ -119,7 +119,7 @@ static inline void pair_expect_nothing(struct pair *p, int code)
 static inline void pair_check_balance(const struct pair *p, uint64_t calls, uint64_t delivered,
 				      uint64_t told)
 {
-	struct coati_profbuf_stats s;
+	struct coati_profbuf_stats s = { .size = sizeof(s) };
 
 	coati_profbuf_get_stats(p->buf, &s);
 	CHECK_U64(s.written, ==, delivered);

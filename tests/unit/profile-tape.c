@@ -11,6 +11,10 @@
 #include <unistd.h>
 
 #include "lib/test.h"
+#include "profile/hooks.h"
+#include "record/batch.h"
+#include "record/record.h"
+#include "recording/writer.h"
 #include "trace/live-text.h"
 #include "unit/elf-builder.h"
 
@@ -220,7 +224,9 @@ void tape_close(struct tape *t)
 	CHECK_OK(coati_writer_close(&t->writer, NULL));
 }
 
-struct coati_profile *tape_read(const struct coati_profile_opts *opts, const char *const *paths)
+struct coati_profile *tape_read_hooked(const struct coati_profile_opts *opts,
+				       const struct coati_profile_hooks *hooks,
+				       const char *const *paths)
 {
 	static const struct coati_images_opts images = { .size = sizeof(images),
 							 .flags = COATI_IMAGES_NO_CACHE };
@@ -231,11 +237,16 @@ struct coati_profile *tape_read(const struct coati_profile_opts *opts, const cha
 	if (opts)
 		o = *opts;
 	o.images = &images;
-	CHECK_OK(coati_profile_new(&o, &p, &err));
+	CHECK_OK(coati_profile_make(&o, hooks, &p, &err));
 	for (; *paths; paths++)
 		if (coati_profile_read(p, *paths, NULL, NULL, &err) < 0)
 			test_fail_at(__FILE__, __LINE__, "%s", err.text);
 	return p;
+}
+
+struct coati_profile *tape_read(const struct coati_profile_opts *opts, const char *const *paths)
+{
+	return tape_read_hooked(opts, NULL, paths);
 }
 
 struct coati_profile *tape_profile(const char *path)

@@ -10,6 +10,9 @@
 
 #include <coati/profile.h>
 
+#include "profile/hooks.h"
+#include "recording/writer.h"
+
 /* Addresses in a process that runs the program; each function has 16 bytes. */
 #define TAPE_BASE  UINT64_C(0x7f0000000000)
 #define TAPE_TEXT  (TAPE_BASE + 0x200)
@@ -76,6 +79,9 @@ void tape_close(struct tape *t);
 
 /* A profile of the recordings @paths (a list that ends with NULL). */
 struct coati_profile *tape_read(const struct coati_profile_opts *opts, const char *const *paths);
+struct coati_profile *tape_read_hooked(const struct coati_profile_opts *opts,
+				       const struct coati_profile_hooks *hooks,
+				       const char *const *paths);
 /* The profile of one. */
 struct coati_profile *tape_profile(const char *path);
 struct coati_view *tape_view(struct coati_profile *p, const struct coati_filter *f);

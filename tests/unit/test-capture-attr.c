@@ -3,6 +3,7 @@
 #include "lib/test.h"
 
 #include "capture/attr.h"
+#include "event/list.h"
 #include "lib/events.h"
 
 static struct coati_attr attr_of(const char *event, struct coati_capture_opts opts)

@@ -3,6 +3,8 @@
  * tells it. */
 #include "lib/test.h"
 
+#include <coati/record.h>
+
 #include "base/writer.h"
 #include "capture/attr.h"
 #include "capture/coverage.h"

@@ -13,6 +13,8 @@
 #include "capture/attr.h"
 #include "capture/synth.h"
 #include "lib/fake-tree.h"
+#include "record/record.h"
+#include "recording/writer.h"
 
 static const struct coati_attr side = { .type = COATI_TYPE_SOFTWARE,
 					.config = COATI_SW_DUMMY,

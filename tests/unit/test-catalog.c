@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "event/catalog.h"
 
 static struct coati_catalog *open_over_fake_trees(struct coati_catalog_opts opts)
 {

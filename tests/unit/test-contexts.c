@@ -9,6 +9,8 @@
 
 #include <coati/trace.h>
 
+#include "profile/hooks.h"
+#include "trace/contexts.h"
 #include "unit/profile-tape.h"
 
 #define US(n) (UINT64_C(1001000000) + (n)*1000)
@@ -76,10 +78,11 @@ static struct told_profile open_told(const struct coati_filter *f)
 {
 	struct told_profile t = { 0 };
 	struct coati_profile_opts o = { .size = sizeof(o), .filter = f };
+	struct coati_profile_hooks hooks = { 0 };
 
 	CHECK_OK(coati_contexts_new(&t.contexts, NULL));
-	o.contexts = coati_contexts_source(t.contexts);
-	t.profile = tape_read(&o, (const char *const[]){ "a", NULL });
+	hooks.contexts = coati_contexts_source(t.contexts);
+	t.profile = tape_read_hooked(&o, &hooks, (const char *const[]){ "a", NULL });
 	t.view = tape_view(t.profile, f);
 	return t;
 }
@@ -107,7 +110,7 @@ static uint64_t weight_of(const struct told_profile *t, const char *label, const
 static uint64_t total(const struct coati_filter *f)
 {
 	struct told_profile t = open_told(f);
-	struct coati_view_info info;
+	struct coati_view_info info = { .size = sizeof(info) };
 
 	coati_view_info(t.view, &info);
 	close_told(&t);
@@ -186,4 +189,33 @@ TEST(contexts_of_a_stream_are_refused_where_they_are_needed)
 	CHECK_INT(s->read(s->ctx, "-", &err), ==, -EOPNOTSUPP);
 	CHECK_HAS(err.text, "file");
 	coati_contexts_free(&c);
+}
+
+/* What the stable interface has: a flag instead of contexts. */
+static uint64_t total_live(uint32_t flags, const struct coati_filter *f)
+{
+	struct coati_profile_opts o = { .size = sizeof(o), .flags = flags, .filter = f };
+	struct coati_view_info info = { .size = sizeof(info) };
+	struct coati_profile *p = NULL;
+	struct coati_view *v;
+
+	CHECK_OK(coati_profile_new(&o, &p, NULL));
+	CHECK_OK(coati_profile_read(p, "a", NULL, NULL, NULL));
+	v = tape_view(p, NULL);
+	coati_view_info(v, &info);
+	coati_view_free(&v);
+	coati_profile_free(&p);
+	return info.total;
+}
+
+TEST(profile_with_the_flag_live_knows_labels_tasks_and_regions)
+{
+	struct coati_filter label = { .size = sizeof(label), .label = "route=/api" };
+	struct coati_filter task = { .size = sizeof(task), .task = "request" };
+
+	tape_told();
+	CHECK_U64(total_live(COATI_PROFILE_LIVE, &label), ==, 200);
+	CHECK_U64(total_live(0, &label), ==, 0);
+	CHECK_U64(total_live(COATI_PROFILE_LIVE, &task), ==, total(&task));
+	CHECK_U64(total(&task), >, 0);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "profile/diff.h"
 #include "profile/resample.h"
 
 #define FUNCTIONS 12

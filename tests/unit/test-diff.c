@@ -8,9 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <coati/diff.h>
-
 #include "base/alloc.h"
+#include "profile/diff.h"
 #include "unit/profile-tape.h"
 
 #define MS UINT64_C(1000000)

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/strbuf.h"
+#include "format/export.h"
 #include "unit/profile-tape.h"
 
 /* ---- recordings ---- */

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "format/export.h"
 #include "unit/profile-tape.h"
 
 /* An export of the recording "a" in one format, opened and read. */

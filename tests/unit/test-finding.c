@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "event/host.h"
 #include "lib/test.h"
 
 /* A machine on which everything is allowed. */

@@ -3,6 +3,9 @@
 #include "lib/events.h"
 
 #include "base/alloc.h"
+#include "event/catalog.h"
+#include "event/event.h"
+#include "event/list.h"
 
 static void check_attr(const char *text, enum coati_event_kind kind, uint32_t type, uint64_t config)
 {

@@ -12,6 +12,7 @@
 #include <coati/image.h>
 
 #include "base/alloc.h"
+#include "image/image.h"
 #include "image/jit-file.h"
 #include "lib/fake-tree.h"
 #include "lib/test.h"
@@ -711,7 +712,7 @@ TEST(jit_image_says_why_it_has_no_names)
 {
 	struct coati_images *images = images_here(0);
 	uint32_t image = jit_image(images, 43);
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	struct coati_error err;
 
 	fake_process(geteuid());

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "image/image.h"
 #include "image/kernel.h"
 #include "unit/image-ask.h"
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "image/image.h"
 #include "unit/elf-builder.h"
 #include "unit/image-ask.h"
 

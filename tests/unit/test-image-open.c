@@ -25,6 +25,7 @@
 
 #include "base/parse.h"
 #include "image/hold.h"
+#include "image/image.h"
 #include "unit/elf-builder.h"
 #include "unit/image-ask.h"
 

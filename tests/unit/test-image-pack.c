@@ -13,6 +13,7 @@
 #include "image/image.h"
 #include "image/jit.h"
 #include "image/pack.h"
+#include "record/batch.h"
 
 struct payloads {
 	uint8_t *bytes[64];
@@ -144,7 +145,7 @@ TEST(pack_is_answered_again_without_the_file)
 {
 	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
 	struct coati_address a = { .vaddr = 0x1010 };
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	CHECK_OK(coati_images_unpack(images, example, sizeof(example)));
 	a.image = get_image(images);
@@ -368,7 +369,7 @@ TEST(unpack_keeps_functions_as_linked_when_inlined_ones_are_too_many)
 {
 	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
 	const struct answer *a;
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	images->packed_inlines = IMAGE_INLINES_MAX;
 	CHECK_OK(coati_images_unpack(images, example, sizeof(example)));

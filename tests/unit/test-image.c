@@ -14,6 +14,7 @@
 
 #include <coati/image.h>
 
+#include "image/image.h"
 #include "unit/elf-builder.h"
 #include "unit/image-ask.h"
 
@@ -53,7 +54,7 @@ TEST(image_of_run_time_code_is_one_a_process)
 	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
 	struct coati_image_ref a = { .kind = COATI_IMAGE_JIT, .pid = 11, .path = "//anon" };
 	struct coati_image_ref b = { .kind = COATI_IMAGE_JIT, .pid = 12, .path = "//anon" };
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	CHECK_U64(ask_image(images, a), ==, ask_image(images, a));
 	CHECK_U64(ask_image(images, a), !=, ask_image(images, b));
@@ -67,7 +68,7 @@ TEST(image_nobody_knows_still_has_a_name)
 	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
 	struct coati_image_ref gone = { .path = "/no/such/libgone.so (deleted)", .pid = 1 << 30 };
 	struct coati_name n = ask_name(images, 77, 0x1000);
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	uint32_t image;
 
 	CHECK_STR(n.function, "[unknown]");
@@ -98,7 +99,7 @@ TEST(images_of_more_files_than_may_be_open_are_all_read)
 	limit.rlim_cur = 40;
 	CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
 	for (int i = 0; i < 100; i++) {
-		struct coati_image_info info;
+		struct coati_image_info info = { .size = sizeof(info) };
 		uint32_t image;
 
 		snprintf(name, sizeof(name), "program-%d", i);
@@ -125,7 +126,7 @@ static uint64_t loaded_vaddr(const void *p, const char **ret_path)
 TEST(image_names_a_function_of_the_c_library)
 {
 	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	struct coati_name n;
 	const char *path;
 	uint64_t vaddr = loaded_vaddr(dlsym(RTLD_DEFAULT, "hsearch_r"), &path);

@@ -7,6 +7,8 @@
 #include "base/strbuf.h"
 #include "lib/live-text.h"
 #include "lib/test.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
 
 #define THREADS_MAX 12u
 #define EVENTS	    3000u
@@ -115,19 +117,19 @@ static void same(const struct expected *x, const struct coati_trace_event *e)
 	CHECK(e->real == (x->kind == COATI_TRACE_GAUGE ? 0.5 : 0));
 }
 
-static uint32_t take_one(struct model *m, struct coati_trace *t, struct coati_trace_check *c,
+static uint32_t take_one(struct model *m, struct coati_live_reader *t, struct coati_trace_check *c,
 			 bool ask)
 {
 	const struct coati_trace_event *e;
-	const struct coati_trace_open *open;
+	const struct coati_live_opened *open;
 	uint32_t nr = 0, nr_open = 0;
 
-	while (coati_trace_next(t, &e) > 0) {
+	while (coati_live_reader_next(t, &e) > 0) {
 		CHECK_U64(nr, <, EVENTS);
 		same(&m->events[nr], e);
 		CHECK_INT(coati_trace_check_event(c, e, NULL), ==, 0);
 		if (ask && below(m, 5) == 0) {
-			CHECK_INT(coati_trace_open_regions(t, &open, &nr_open), ==, 0);
+			CHECK_INT(coati_live_reader_open_regions(t, &open, &nr_open), ==, 0);
 			CHECK_U64(nr_open, ==, m->events[nr].open);
 		}
 		nr++;
@@ -135,7 +137,7 @@ static uint32_t take_one(struct model *m, struct coati_trace *t, struct coati_tr
 	return nr;
 }
 
-static uint32_t take_many(struct model *m, struct coati_trace *t, struct coati_trace_check *c)
+static uint32_t take_many(struct model *m, struct coati_live_reader *t, struct coati_trace_check *c)
 {
 	const struct coati_trace_event *const *events;
 	const struct coati_trace_event *e;
@@ -143,13 +145,13 @@ static uint32_t take_many(struct model *m, struct coati_trace *t, struct coati_t
 	uint32_t nr = 0;
 	int n;
 
-	while ((n = coati_trace_take(t, &events)) > 0) {
+	while ((n = coati_live_reader_take(t, &events)) > 0) {
 		CHECK_INT(coati_trace_check_events(c, events, (uint32_t)n, &f), ==, 0);
 		for (int i = 0; i < n; i++) {
 			CHECK_U64(nr, <, EVENTS);
 			same(&m->events[nr++], events[i]);
 		}
-		if (below(m, 4) || coati_trace_next(t, &e) <= 0)
+		if (below(m, 4) || coati_live_reader_next(t, &e) <= 0)
 			continue;
 		CHECK_INT(coati_trace_check_event(c, e, NULL), ==, 0);
 		same(&m->events[nr++], e);
@@ -160,17 +162,17 @@ static uint32_t take_many(struct model *m, struct coati_trace *t, struct coati_t
 static void read_model(struct model *m, unsigned int how)
 {
 	struct coati_trace_check *c = NULL;
-	struct coati_trace *t = NULL;
+	struct coati_live_reader *t = NULL;
 	struct coati_error err = { 0 };
 
-	CHECK_INT(coati_trace_new(NULL, &t, NULL), ==, 0);
+	CHECK_INT(coati_live_reader_new(NULL, &t, NULL), ==, 0);
 	CHECK_INT(coati_trace_check_new(&c, NULL), ==, 0);
 	if (live_text_feed(t, m->text.text, &err) < 0)
 		test_fail_at(__FILE__, __LINE__, "%s", err.text);
-	CHECK_INT(coati_trace_finish(t), ==, 0);
+	CHECK_INT(coati_live_reader_finish(t), ==, 0);
 	CHECK_U64(how == 2 ? take_many(m, t, c) : take_one(m, t, c, how), ==, EVENTS);
 	coati_trace_check_free(&c);
-	coati_trace_free(&t);
+	coati_live_reader_free(&t);
 }
 
 TEST(live_events_that_are_ready_ahead_are_what_the_model_says)

@@ -15,6 +15,9 @@
 #include "lib/live-text.h"
 #include "lib/test.h"
 #include "record/live-format.h"
+#include "trace/flight.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
 
 static const char patient[] =
 	"batch kind=sites pid=4242\n"
@@ -58,23 +61,23 @@ static int memory_file(const void *bytes, size_t size)
 /* Everything that comes out, as lines. */
 static int read_all(struct coati_flight *f, struct strbuf *out)
 {
-	struct coati_trace *t = NULL;
+	struct coati_live_reader *t = NULL;
 	struct coati_trace_check *c = NULL;
 	const void *bytes;
 	uint64_t where;
 	size_t size;
 	int n;
 
-	CHECK_INT(coati_trace_new(NULL, &t, NULL), ==, 0);
+	CHECK_INT(coati_live_reader_new(NULL, &t, NULL), ==, 0);
 	CHECK_INT(coati_trace_check_new(&c, NULL), ==, 0);
 	while ((n = coati_flight_next(f, &bytes, &size, &where)) > 0) {
-		CHECK_INT(coati_trace_feed(t, bytes, size, where, NULL), ==, 0);
+		CHECK_INT(coati_live_reader_feed(t, bytes, size, where, NULL), ==, 0);
 		CHECK_INT(live_text_drain(t, c, out), ==, 0);
 	}
-	CHECK_INT(coati_trace_finish(t), ==, 0);
+	CHECK_INT(coati_live_reader_finish(t), ==, 0);
 	CHECK_INT(live_text_drain(t, c, out), ==, 0);
 	coati_trace_check_free(&c);
-	coati_trace_free(&t);
+	coati_live_reader_free(&t);
 	return n;
 }
 

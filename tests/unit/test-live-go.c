@@ -18,6 +18,9 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "lib/test.h"
+#include "trace/flight.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
 
 /* ---- a tree, whoever tells it ---- */
 
@@ -247,13 +250,13 @@ static void take_event(struct tree *t, const struct coati_trace_event *e)
 	}
 }
 
-static void drain(struct coati_trace *trace, struct coati_trace_check *c, struct tree *t)
+static void drain(struct coati_live_reader *trace, struct coati_trace_check *c, struct tree *t)
 {
 	struct coati_trace_finding f;
 	const struct coati_trace_event *e;
 	int n;
 
-	while ((n = coati_trace_next(trace, &e)) > 0) {
+	while ((n = coati_live_reader_next(trace, &e)) > 0) {
 		if (coati_trace_check_event(c, e, &f) != 0)
 			test_fail_at(__FILE__, __LINE__, "%s", f.text);
 		take_event(t, e);
@@ -265,7 +268,7 @@ static void drain(struct coati_trace *trace, struct coati_trace_check *c, struct
 static void read_flight(const char *path, struct tree *t)
 {
 	struct coati_trace_check *c = NULL;
-	struct coati_trace *trace = NULL;
+	struct coati_live_reader *trace = NULL;
 	struct coati_flight_info info;
 	struct coati_flight *f = NULL;
 	const void *bytes;
@@ -273,20 +276,20 @@ static void read_flight(const char *path, struct tree *t)
 	size_t size;
 
 	CHECK_INT(coati_flight_open(path, &f, NULL), ==, 0);
-	CHECK_INT(coati_trace_new(NULL, &trace, NULL), ==, 0);
+	CHECK_INT(coati_live_reader_new(NULL, &trace, NULL), ==, 0);
 	CHECK_INT(coati_trace_check_new(&c, NULL), ==, 0);
 	while (coati_flight_next(f, &bytes, &size, &where) > 0) {
-		CHECK_INT(coati_trace_feed(trace, bytes, size, where, NULL), ==, 0);
+		CHECK_INT(coati_live_reader_feed(trace, bytes, size, where, NULL), ==, 0);
 		drain(trace, c, t);
 	}
-	CHECK_INT(coati_trace_finish(trace), ==, 0);
+	CHECK_INT(coati_live_reader_finish(trace), ==, 0);
 	drain(trace, c, t);
-	CHECK_INT(coati_trace_damage(trace)->code, ==, 0);
+	CHECK_INT(coati_live_reader_damage(trace)->code, ==, 0);
 	coati_flight_get_info(f, &info);
 	CHECK(info.is_alive || test_emulated());
 	CHECK_U64(info.pid, ==, getpid());
 	coati_trace_check_free(&c);
-	coati_trace_free(&trace);
+	coati_live_reader_free(&trace);
 	coati_flight_close(&f);
 }
 

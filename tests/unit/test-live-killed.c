@@ -20,6 +20,9 @@
 
 #include "base/clock.h"
 #include "lib/test.h"
+#include "trace/flight.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
 
 #define THREADS 3
 #define EVENTS	3000u
@@ -142,14 +145,14 @@ static void note(struct seen *seen, const struct ledger *l, const struct coati_t
 		}
 }
 
-static void drain(struct coati_trace *t, struct coati_trace_check *c, struct seen *seen,
+static void drain(struct coati_live_reader *t, struct coati_trace_check *c, struct seen *seen,
 		  const struct ledger *l)
 {
 	struct coati_trace_finding f;
 	const struct coati_trace_event *e;
 	int n;
 
-	while ((n = coati_trace_next(t, &e)) > 0) {
+	while ((n = coati_live_reader_next(t, &e)) > 0) {
 		if (coati_trace_check_event(c, e, &f) != 0)
 			test_fail_at(__FILE__, __LINE__, "event %llu: %s",
 				     (unsigned long long)f.event, f.text);
@@ -161,10 +164,10 @@ static void drain(struct coati_trace *t, struct coati_trace_check *c, struct see
 static void read_flight(const char *path, struct seen *seen, const struct ledger *l)
 {
 	struct coati_trace_check *c = NULL;
-	struct coati_trace_quality q;
+	struct coati_trace_quality q = { .size = sizeof(q) };
 	struct coati_flight_info info;
 	struct coati_flight *f = NULL;
-	struct coati_trace *t = NULL;
+	struct coati_live_reader *t = NULL;
 	struct coati_error err = { 0 };
 	const void *bytes;
 	uint64_t where;
@@ -173,25 +176,25 @@ static void read_flight(const char *path, struct seen *seen, const struct ledger
 
 	if (coati_flight_open(path, &f, &err) < 0)
 		test_fail_at(__FILE__, __LINE__, "%s", err.text);
-	CHECK_INT(coati_trace_new(NULL, &t, NULL), ==, 0);
+	CHECK_INT(coati_live_reader_new(NULL, &t, NULL), ==, 0);
 	CHECK_INT(coati_trace_check_new(&c, NULL), ==, 0);
 	while ((n = coati_flight_next(f, &bytes, &size, &where)) > 0) {
-		CHECK_INT(coati_trace_feed(t, bytes, size, where, NULL), ==, 0);
+		CHECK_INT(coati_live_reader_feed(t, bytes, size, where, NULL), ==, 0);
 		drain(t, c, seen, l);
 	}
 	CHECK_INT(n, ==, 0);
-	CHECK_INT(coati_trace_finish(t), ==, 0);
+	CHECK_INT(coati_live_reader_finish(t), ==, 0);
 	drain(t, c, seen, l);
-	coati_trace_get_quality(t, &q);
+	coati_live_reader_get_quality(t, &q);
 	coati_flight_get_info(f, &info);
 	if (q.damaged)
-		test_fail_at(__FILE__, __LINE__, "%s", coati_trace_damage(t)->text);
+		test_fail_at(__FILE__, __LINE__, "%s", coati_live_reader_damage(t)->text);
 	CHECK_U64(q.missing, ==, 0);
 	CHECK_U64(q.unresolved, ==, 0);
 	seen->dropped = info.oldest;
 	CHECK(!info.is_alive && !info.has_ended && !info.nr_damaged && !info.nr_changed);
 	coati_trace_check_free(&c);
-	coati_trace_free(&t);
+	coati_live_reader_free(&t);
 	coati_flight_close(&f);
 }
 

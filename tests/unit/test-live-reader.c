@@ -12,6 +12,8 @@
 #include "lib/live-text.h"
 #include "lib/test.h"
 #include "record/live-decode.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
 #include "trace/live-text.h"
 
 static void read_data(const char *name, struct strbuf *ret)
@@ -258,24 +260,24 @@ static void many(struct strbuf *s, unsigned int processes, unsigned int generati
 TEST(live_reader_gives_out_what_is_certain_before_the_end)
 {
 	struct strbuf text = STRBUF_INIT(1 << 20), out = STRBUF_INIT(1 << 20);
-	struct coati_trace_quality q;
-	struct coati_trace *t = NULL;
+	struct coati_trace_quality q = { .size = sizeof(q) };
+	struct coati_live_reader *t = NULL;
 
 	many(&text, 2, 10, true);
-	CHECK_INT(coati_trace_new(NULL, &t, NULL), ==, 0);
+	CHECK_INT(coati_live_reader_new(NULL, &t, NULL), ==, 0);
 	CHECK_INT(live_text_feed(t, text.text, NULL), ==, 0);
 	CHECK_INT(live_text_drain(t, NULL, &out), ==, 0);
-	coati_trace_get_quality(t, &q);
+	coati_live_reader_get_quality(t, &q);
 	CHECK_U64(q.events, >=, 16);
 	CHECK_U64(q.events, <, 20);
-	CHECK_INT(coati_trace_finish(t), ==, 0);
+	CHECK_INT(coati_live_reader_finish(t), ==, 0);
 	CHECK_INT(live_text_drain(t, NULL, &out), ==, 0);
-	coati_trace_get_quality(t, &q);
+	coati_live_reader_get_quality(t, &q);
 	CHECK_U64(q.events, ==, 20);
 	CHECK_U64(q.late, ==, 0);
 	CHECK_U64(q.held_bytes, ==, 0);
-	CHECK_INT(coati_trace_feed(t, "", 0, 0, NULL), ==, -EINVAL);
-	coati_trace_free(&t);
+	CHECK_INT(coati_live_reader_feed(t, "", 0, 0, NULL), ==, -EINVAL);
+	coati_live_reader_free(&t);
 	coati_strbuf_fini(&text);
 	coati_strbuf_fini(&out);
 }
@@ -285,15 +287,15 @@ static void run_from(const char *text, uint64_t from_ns, struct strbuf *out)
 {
 	struct coati_trace_opts o = { .size = sizeof(o), .from_ns = from_ns };
 	struct coati_trace_check *c = NULL;
-	struct coati_trace *t = NULL;
+	struct coati_live_reader *t = NULL;
 
-	CHECK_OK(coati_trace_new(&o, &t, NULL));
+	CHECK_OK(coati_live_reader_new(&o, &t, NULL));
 	CHECK_OK(coati_trace_check_new(&c, NULL));
 	CHECK_OK(live_text_feed(t, text, NULL));
-	CHECK_OK(coati_trace_finish(t));
+	CHECK_OK(coati_live_reader_finish(t));
 	CHECK_OK(live_text_drain(t, c, out));
 	coati_trace_check_free(&c);
-	coati_trace_free(&t);
+	coati_live_reader_free(&t);
 }
 
 /* The time of a line "> SECONDS.NANOSECONDS ...". */
@@ -375,12 +377,12 @@ TEST(live_reader_from_a_time_on_tells_how_old_what_is_open_is)
 static int feed_one(void *ctx, const uint8_t *bytes, size_t size)
 {
 	struct strbuf out = STRBUF_INIT(1 << 20);
-	struct coati_trace *t = ctx;
-	struct coati_trace_quality q;
+	struct coati_live_reader *t = ctx;
+	struct coati_trace_quality q = { .size = sizeof(q) };
 
-	CHECK_INT(coati_trace_feed(t, bytes, size, 0, NULL), ==, 0);
+	CHECK_INT(coati_live_reader_feed(t, bytes, size, 0, NULL), ==, 0);
 	CHECK_INT(live_text_drain(t, NULL, &out), ==, 0);
-	coati_trace_get_quality(t, &q);
+	coati_live_reader_get_quality(t, &q);
 	CHECK_U64(q.held_bytes, <, 8192);
 	coati_strbuf_fini(&out);
 	return 0;
@@ -391,19 +393,19 @@ TEST(live_reader_holds_no_more_than_its_ceiling)
 {
 	struct coati_trace_opts o = { .size = sizeof(o), .max_bytes = 4096 };
 	struct strbuf text = STRBUF_INIT(1 << 20), out = STRBUF_INIT(1 << 20);
-	struct coati_trace_quality q;
-	struct coati_trace *t = NULL;
+	struct coati_trace_quality q = { .size = sizeof(q) };
+	struct coati_live_reader *t = NULL;
 
 	coati_strbuf_adds(&text, "batch pid=2 tid=2 base=5\n5 region_end\n");
 	many(&text, 1, 300, true);
-	CHECK_INT(coati_trace_new(&o, &t, NULL), ==, 0);
+	CHECK_INT(coati_live_reader_new(&o, &t, NULL), ==, 0);
 	CHECK_INT(coati_live_text_read(text.text, feed_one, t, NULL), ==, 0);
-	CHECK_INT(coati_trace_finish(t), ==, 0);
+	CHECK_INT(coati_live_reader_finish(t), ==, 0);
 	CHECK_INT(live_text_drain(t, NULL, &out), ==, 0);
-	coati_trace_get_quality(t, &q);
+	coati_live_reader_get_quality(t, &q);
 	CHECK_U64(q.events, ==, 301);
 	CHECK_U64(q.forced, >, 0);
-	coati_trace_free(&t);
+	coati_live_reader_free(&t);
 	coati_strbuf_fini(&text);
 	coati_strbuf_fini(&out);
 }
@@ -413,12 +415,12 @@ TEST(live_reader_refuses_more_when_nobody_takes_events_out)
 	struct coati_trace_opts o = { .size = sizeof(o), .max_bytes = 4096 };
 	struct strbuf text = STRBUF_INIT(1 << 20);
 	struct coati_error err = { 0 };
-	struct coati_trace *t = NULL;
+	struct coati_live_reader *t = NULL;
 
 	many(&text, 1, 300, true);
-	CHECK_INT(coati_trace_new(&o, &t, NULL), ==, 0);
+	CHECK_INT(coati_live_reader_new(&o, &t, NULL), ==, 0);
 	CHECK_INT(live_text_feed(t, text.text, &err), ==, -E2BIG);
-	coati_trace_free(&t);
+	coati_live_reader_free(&t);
 	coati_strbuf_fini(&text);
 }
 
@@ -463,9 +465,9 @@ TEST(live_reader_follows_ten_thousand_threads_that_come_and_go)
 TEST(live_open_things_are_listed_at_the_end)
 {
 	struct strbuf text = STRBUF_INIT(1 << 20), out = STRBUF_INIT(1 << 20);
-	const struct coati_trace_open *open = NULL;
-	struct coati_trace_process process;
-	struct coati_trace *t = NULL;
+	const struct coati_live_opened *open = NULL;
+	struct coati_live_process process;
+	struct coati_live_reader *t = NULL;
 	uint32_t nr = 0;
 
 	coati_strbuf_adds(
@@ -475,21 +477,21 @@ TEST(live_open_things_are_listed_at_the_end)
 		"batch tid=9 base=100\n100 region_begin site=1\n110 region_begin site=1\n"
 		"120 task_begin site=2 id=4\n130 task_begin site=2 id=3 parent=4\n"
 		"batch tid=8 base=100\n105 region_begin site=1\n");
-	CHECK_INT(coati_trace_new(NULL, &t, NULL), ==, 0);
+	CHECK_INT(coati_live_reader_new(NULL, &t, NULL), ==, 0);
 	CHECK_INT(live_text_feed(t, text.text, NULL), ==, 0);
-	CHECK_INT(coati_trace_finish(t), ==, 0);
+	CHECK_INT(coati_live_reader_finish(t), ==, 0);
 	CHECK_INT(live_text_drain(t, NULL, &out), ==, 0);
-	CHECK_INT(coati_trace_open_regions(t, &open, &nr), ==, 0);
+	CHECK_INT(coati_live_reader_open_regions(t, &open, &nr), ==, 0);
 	CHECK_INT(nr, ==, 3);
 	CHECK(open[0].tid == 8 && open[1].tid == 9 && open[2].depth == 1);
 	CHECK_U64(open[2].began_ns, ==, 110);
-	CHECK_INT(coati_trace_open_tasks(t, &open, &nr), ==, 0);
+	CHECK_INT(coati_live_reader_open_tasks(t, &open, &nr), ==, 0);
 	CHECK_INT(nr, ==, 2);
 	CHECK(open[0].id == 3 && open[0].parent == 4 && open[1].id == 4);
-	CHECK_INT(coati_trace_process(t, 0, &process), ==, 0);
+	CHECK_INT(coati_live_reader_process(t, 0, &process), ==, 0);
 	CHECK(process.pid == 7 && process.uid == 3 && process.nr_open_tasks == 2);
-	CHECK_INT(coati_trace_process(t, 1, &process), ==, -ENOENT);
-	coati_trace_free(&t);
+	CHECK_INT(coati_live_reader_process(t, 1, &process), ==, -ENOENT);
+	coati_live_reader_free(&t);
 	coati_strbuf_fini(&text);
 	coati_strbuf_fini(&out);
 }

@@ -5,9 +5,12 @@
 
 #include <string.h>
 
-#include <coati/timeline.h>
 #include <coati/trace.h>
 
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "trace/contexts.h"
+#include "trace/timeline.h"
 #include "unit/profile-tape.h"
 
 /* Process 7: thread 7 works on a request, thread 9 has a label. Stack 1: leaf called by main; 2:
@@ -75,12 +78,14 @@ static struct sampled open_sampled(const struct coati_filter *f, bool with_label
 {
 	struct sampled s = { 0 };
 	struct coati_profile_opts o = { .size = sizeof(o), .filter = f };
+	struct coati_profile_hooks hooks = { 0 };
 
 	CHECK_OK(coati_contexts_new(&s.contexts, NULL));
-	o.contexts = with_labels ? coati_contexts_source(s.contexts)
-				 : coati_contexts_samples(s.contexts);
-	s.profile = tape_read(&o, (const char *const[]){ "a", NULL });
+	hooks.contexts = with_labels ? coati_contexts_source(s.contexts)
+				     : coati_contexts_samples(s.contexts);
+	s.profile = tape_read_hooked(&o, &hooks, (const char *const[]){ "a", NULL });
 	s.view = tape_view(s.profile, f);
+	s.info.size = sizeof(s.info);
 	coati_view_info(s.view, &s.info);
 	return s;
 }

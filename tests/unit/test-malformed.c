@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/parse.h"
+#include "event/list.h"
 
 /* One line of the file, cut at its tabs. */
 static void check_line(struct coati_event_list *list, char *line, int number)

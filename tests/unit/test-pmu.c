@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/match.h"
+#include "event/list.h"
 #include "event/pmu.h"
 
 static struct coati_event_list *list_over_fake_sysfs(void)

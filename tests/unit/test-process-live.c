@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "lib/fake-tree.h"
 #include "lib/test.h"
+#include "process/processes.h"
 #include "unit/process-feeder.h"
 
 static const char maps[] =
@@ -163,7 +164,7 @@ TEST(live_reading_bears_that_memory_ends)
 TEST(live_reading_of_ourselves_finds_this_function)
 {
 	struct coati_thread_info info;
-	struct coati_image_info image;
+	struct coati_image_info image = { .size = sizeof(image) };
 	struct coati_place place;
 	struct feeder f;
 	char exe[4096] = "", name[32] = "";
@@ -233,7 +234,7 @@ static void open_jit(struct live_jit *l, uint32_t flags)
 static struct coati_image_info image_at(struct live_jit *l, uint64_t addr,
 					struct coati_address *ret)
 {
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	struct coati_place place;
 
 	CHECK_OK(coati_processes_find(l->ps, 42, addr, 100, &place));

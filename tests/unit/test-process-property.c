@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/test.h"
+#include "process/processes.h"
 #include "unit/process-feeder.h"
 
 #define NR_EVENTS 400

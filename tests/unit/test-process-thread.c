@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/test.h"
+#include "process/processes.h"
 #include "unit/process-feeder.h"
 
 #define A UINT64_C(0x400000)

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "lib/test.h"
+#include "process/processes.h"
 #include "unit/process-feeder.h"
 
 #define A UINT64_C(0x400000)
@@ -302,7 +303,7 @@ TEST(process_records_of_guests_are_passed_over)
 static enum coati_image_kind kind_of(struct feeder *f, const char *name, struct coati_place *ret)
 {
 	struct coati_mmap m = { .pid = 9, .addr = A, .len = 0x2000, .pgoff = A, .name = name };
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	static uint64_t time = 100;
 
 	CHECK_OK(feeder_map_record(f, &m, COATI_MISC_USER, ++time));
@@ -364,7 +365,7 @@ TEST(process_build_id_of_a_record_or_of_the_recording_is_the_images)
 		.pid = 1, .addr = A, .len = 0x1000, .build_id_size = 20, .name = "/a"
 	};
 	static const uint8_t other[20] = { 9, 9, 9 };
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	struct coati_place place;
 	struct feeder f;
 

@@ -70,7 +70,7 @@ static void model_read(struct pair *p, struct coati_profbuf_record *record)
 static void run_model(const struct coati_profbuf_opts *o, uint64_t start)
 {
 	struct coati_profbuf_record record;
-	struct coati_profbuf_stats stats;
+	struct coati_profbuf_stats stats = { .size = sizeof(stats) };
 	struct pair p;
 
 	memset(&m, 0, sizeof(m));

@@ -96,7 +96,7 @@ TEST(profbuf_reader_that_sleeps_gets_what_comes_and_then_the_end)
 
 TEST(profbuf_reader_sleeps_below_the_mark_and_is_woken_once_at_it)
 {
-	struct coati_profbuf_stats stats;
+	struct coati_profbuf_stats stats = { .size = sizeof(stats) };
 	struct reading t;
 	struct pair p;
 
@@ -170,7 +170,7 @@ TEST_LIMIT(profbuf_no_wake_is_lost, 60)
 TEST_LIMIT(profbuf_every_record_comes_once_or_is_told_as_lost, 60)
 {
 	uint64_t calls = 100000 * (uint64_t)test_rounds(1);
-	struct coati_profbuf_stats stats;
+	struct coati_profbuf_stats stats = { .size = sizeof(stats) };
 	struct reading t;
 	struct pair p;
 
@@ -206,7 +206,7 @@ static void *write_until_closed(void *arg)
 
 TEST_LIMIT(profbuf_close_in_the_middle_of_writes_is_accounted_to_the_last, 60)
 {
-	struct coati_profbuf_stats stats;
+	struct coati_profbuf_stats stats = { .size = sizeof(stats) };
 
 	for (unsigned int round = 0; round < test_rounds(300); round++) {
 		uint64_t when = test_random() % 200;
@@ -325,7 +325,7 @@ static void *read_storm(void *arg)
 TEST_LIMIT(profbuf_storm_of_nested_signals_loses_nothing_silently, 60)
 {
 	uint64_t enough = 2000 * (uint64_t)test_rounds(1);
-	struct coati_profbuf_stats stats;
+	struct coati_profbuf_stats stats = { .size = sizeof(stats) };
 	struct reading t = { .pair = &storm };
 	timer_t timers[2];
 	sigset_t mask, old;

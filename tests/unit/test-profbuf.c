@@ -163,7 +163,7 @@ TEST(profbuf_losses_are_marked_only_when_the_record_fits_behind_the_mark)
 TEST(profbuf_too_large_is_refused_and_is_no_loss)
 {
 	struct pair p;
-	struct coati_profbuf_stats stats;
+	struct coati_profbuf_stats stats = { .size = sizeof(stats) };
 	uint64_t header[3] = { 0 };
 	uint32_t max;
 
@@ -210,7 +210,7 @@ TEST(profbuf_close_delivers_the_rest_and_then_the_end_again_and_again)
 {
 	struct pair p;
 	struct coati_profbuf_record record;
-	struct coati_profbuf_stats stats;
+	struct coati_profbuf_stats stats = { .size = sizeof(stats) };
 
 	pair_open(&p, &tiny, 0);
 	CHECK_OK(pair_write(&p.writer, 1, 2));
@@ -361,7 +361,7 @@ static void write_nested(int sig)
 TEST(profbuf_write_inside_of_a_write_is_a_loss_of_its_own_kind)
 {
 	struct sigaction act = { .sa_handler = write_nested };
-	struct coati_profbuf_stats stats;
+	struct coati_profbuf_stats stats = { .size = sizeof(stats) };
 
 	pair_open(&nested, &tiny, 0);
 	nested_left = 1;

@@ -8,6 +8,11 @@
 #include <coati/image.h>
 
 #include "image/image.h"
+#include "image/pack.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "record/batch.h"
+#include "recording/writer.h"
 #include "unit/profile-tape.h"
 
 #define PID  4000000 /* of nobody here */
@@ -121,9 +126,8 @@ static struct coati_images *images_with_inlines(void)
 static uint64_t inlined_weight(uint64_t max_bytes, bool *ret_note)
 {
 	struct coati_images *images = images_with_inlines();
-	struct coati_profile_opts o = { .size = sizeof(o),
-					.max_bytes = max_bytes,
-					.shared_images = images };
+	struct coati_profile_opts o = { .size = sizeof(o), .max_bytes = max_bytes };
+	struct coati_profile_hooks hooks = { .shared_images = images };
 	uint64_t chain[41] = { COATI_CONTEXT_USER }, weight;
 	struct coati_profile *p;
 	struct coati_view *v;
@@ -139,7 +143,7 @@ static uint64_t inlined_weight(uint64_t max_bytes, bool *ret_note)
 		tape_put(&t, (struct tape_sample){ .pid = PID, .chain = chain, .nr = 41 });
 	}
 	tape_close(&t);
-	p = tape_read(&o, (const char *const[]){ "b", NULL });
+	p = tape_read_hooked(&o, &hooks, (const char *const[]){ "b", NULL });
 	v = tape_view(p, NULL);
 	CHECK_U64(tape_row(v, COATI_BY_FUNCTION, "linked").total, ==, 20000);
 	weight = tape_row(v, COATI_BY_FUNCTION, "inlined").total;

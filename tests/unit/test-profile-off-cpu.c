@@ -7,6 +7,10 @@
 #include <string.h>
 
 #include "lib/fake-tree.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "recording/recording.h"
+#include "recording/writer.h"
 #include "unit/profile-tape.h"
 
 #define OFF_EVENT 1 /* of the tapes here */
@@ -95,7 +99,7 @@ static struct coati_view *view_of(struct coati_profile *p, uint32_t flags)
 
 static uint64_t off_ns(const struct coati_profile *p)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 
 	coati_profile_quality(p, &q);
 	return q.off_ns;
@@ -103,7 +107,7 @@ static uint64_t off_ns(const struct coati_profile *p)
 
 static uint64_t unpaired(const struct coati_profile *p)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 
 	coati_profile_quality(p, &q);
 	return q.off_unpaired;
@@ -142,8 +146,8 @@ TEST(off_cpu_time_lies_between_out_and_in_on_the_stack_of_the_out)
 
 TEST(off_cpu_intervals_are_no_samples_and_views_take_either_or_both)
 {
-	struct coati_profile_quality q;
-	struct coati_view_info info;
+	struct coati_profile_quality q = { .size = sizeof(q) };
+	struct coati_view_info info = { .size = sizeof(info) };
 	struct coati_profile *p;
 	struct coati_view *v;
 	struct tape t;
@@ -177,7 +181,7 @@ TEST(off_cpu_intervals_are_no_samples_and_views_take_either_or_both)
 
 TEST(off_cpu_without_stacks_still_knows_how_long)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 	struct tape t;
 
@@ -421,7 +425,7 @@ TEST(off_cpu_filters_by_event_thread_and_cpu_hold)
 TEST(off_cpu_can_be_left_alone)
 {
 	struct coati_profile_opts o = { .size = sizeof(o), .flags = COATI_PROFILE_NO_OFF_CPU };
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 
 	write_long();

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "profile/walk.h"
 #include "unit/profile-tape.h"
 
 /*
@@ -14,7 +17,7 @@
  *	20	work < work < main	4000	at 3 s
  *	20	other			8000	at 5 s
  */
-static struct coati_profile *write_and_read(const struct coati_profile_opts *o)
+static void write_it(void)
 {
 	struct coati_record cgroup = { .type = COATI_RECORD_CGROUP,
 				       .u.cgroup = { .id = 5, .path = "/shop" } };
@@ -51,13 +54,24 @@ static struct coati_profile *write_and_read(const struct coati_profile_opts *o)
 					   .time = UINT64_C(5000000000),
 					   TAPE_STACK(TAPE_OTHER) });
 	tape_close(&t);
+}
+
+static struct coati_profile *write_and_read(const struct coati_profile_opts *o)
+{
+	write_it();
 	return tape_read(o, (const char *const[]){ "a", NULL });
+}
+
+static struct coati_profile *write_and_hook(const struct coati_profile_hooks *hooks)
+{
+	write_it();
+	return tape_read_hooked(NULL, hooks, (const char *const[]){ "a", NULL });
 }
 
 /* The weight that a filter leaves, asked of a view. */
 static uint64_t viewed(struct coati_profile *p, struct coati_filter f)
 {
-	struct coati_view_info info;
+	struct coati_view_info info = { .size = sizeof(info) };
 	struct coati_view *v;
 
 	f.size = sizeof(f);
@@ -73,7 +87,7 @@ static uint64_t read_through(struct coati_filter f)
 	struct coati_profile_opts o = { .size = sizeof(o),
 					.flags = COATI_PROFILE_PER_CPU,
 					.filter = &f };
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 	uint64_t weight;
 
@@ -389,9 +403,9 @@ static void keep_sample(void *ctx, const struct coati_profile_sample *s)
 TEST(profile_view_shows_single_samples_as_it_shows_their_stacks)
 {
 	struct coati_profile_sample samples[8], *end = samples, none = { .stack = UINT32_MAX };
-	struct coati_profile_opts o = { .size = sizeof(o), .on_sample = keep_sample, .ctx = &end };
+	struct coati_profile_hooks hooks = { .on_sample = keep_sample, .ctx = &end };
 	struct coati_filter f = { .size = sizeof(f), .focus = "leaf|other", .hide = "main" };
-	struct coati_profile *p = write_and_read(&o);
+	struct coati_profile *p = write_and_hook(&hooks);
 	struct coati_view *v = tape_view(p, &f);
 	uint64_t weight = 0, frames = 0;
 	struct coati_view_entry e;
@@ -486,7 +500,7 @@ TEST(view_puts_stacks_that_are_cut_below_a_root_of_their_own)
 {
 	static const char *const roots[] = { "main", "[truncated]", "[truncated]", "[truncated]",
 					     "main" };
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_view_entry e;
 	struct coati_profile *p;
 	struct coati_view *v;

@@ -8,6 +8,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "profile/hooks.h"
+#include "profile/parts.h"
+#include "recording/recording.h"
+#include "recording/writer.h"
 #include "unit/profile-tape.h"
 
 /* main calls work calls leaf, three times; main calls work, once. */
@@ -40,7 +44,7 @@ TEST(profile_gives_self_to_the_leaf_and_total_to_all_callers)
 {
 	struct coati_profile *p;
 	struct coati_view *v;
-	struct coati_view_info info;
+	struct coati_view_info info = { .size = sizeof(info) };
 
 	write_simple("a");
 	p = tape_profile("a");
@@ -160,7 +164,7 @@ TEST(profile_walks_a_copied_stack)
 	static const uint64_t chain[] = { COATI_CONTEXT_KERNEL, 0xffffffff81000010 };
 	static const uint64_t stack[TAPE_STACK_BYTES / 8] = { 0, 0, 0, 0x500020 };
 	static const uint64_t regs[3] = { 0x7000010, 0x7000000, 0x500100 };
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile_stack s;
 	struct coati_profile *p;
 	struct tape t;
@@ -214,7 +218,7 @@ TEST(profile_takes_the_ip_where_it_differs_from_the_chain)
 
 TEST(profile_of_samples_without_stacks_says_so)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 	struct coati_view *v;
 	struct tape t;
@@ -239,7 +243,7 @@ TEST(profile_of_samples_without_stacks_says_so)
 TEST(profile_says_which_stacks_are_as_long_as_the_recorder_allowed)
 {
 	uint64_t chain[1 + 127];
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 	struct tape t;
 
@@ -265,7 +269,7 @@ TEST(profile_says_which_stacks_are_as_long_as_the_recorder_allowed)
 TEST(profile_calls_a_stack_complete_when_its_root_is_known)
 {
 	static const uint64_t kernel[] = { COATI_CONTEXT_KERNEL, 0xffffffff81000010 };
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 	struct coati_view *v;
 	struct tape t;
@@ -308,7 +312,7 @@ static void write_account(const char *path, const char *text)
 
 TEST(profile_believes_the_recorder_about_stacks_that_it_unwound)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 
 	write_account("a", "samples=4\nstacks_guessed=9\nstacks_end=2\nstacks_gap=1\n"
@@ -325,7 +329,7 @@ TEST(profile_believes_the_recorder_about_stacks_that_it_unwound)
 
 TEST(profile_does_not_pin_the_account_of_several_files_on_one)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 
 	write_account("a", "samples=5\nstacks_end=2\nstacks_truncated=3\n");
@@ -343,7 +347,7 @@ TEST(profile_does_not_pin_the_account_of_all_samples_on_some)
 {
 	static const struct coati_filter f = { .size = sizeof(f), .time = "0-1us" };
 	struct coati_profile_opts o = { .size = sizeof(o), .filter = &f };
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 
 	write_account("a", "samples=4\nstacks_end=3\nstacks_gap=1\n");
@@ -360,7 +364,7 @@ TEST(profile_does_not_pin_the_account_of_all_samples_on_some)
 TEST(profile_cuts_stacks_at_its_own_ceiling)
 {
 	struct coati_profile_opts o = { .size = sizeof(o), .max_frames = 2 };
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile_stack s;
 	struct coati_profile *p;
 
@@ -518,7 +522,7 @@ static void write_two_events(const char *path)
 TEST(profile_does_not_add_up_weights_of_different_things)
 {
 	struct coati_filter faults = { .size = sizeof(faults), .event = "page-faults" };
-	struct coati_view_info info;
+	struct coati_view_info info = { .size = sizeof(info) };
 	struct coati_profile *p;
 	struct coati_view *v;
 
@@ -548,7 +552,7 @@ TEST(profile_counts_what_was_lost_and_throttled)
 				     .u.lost = { .id = 100, .lost = 7 } };
 	struct coati_record samples = { .type = COATI_RECORD_LOST_SAMPLES, .u.lost_samples = 5 };
 	struct coati_record throttle = { .type = COATI_RECORD_THROTTLE };
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 	struct tape t;
 
@@ -589,7 +593,7 @@ static void write_coverage(const char *path, const char *account)
 static struct coati_profile_quality quality_of(const char *const *paths, char *text, size_t size)
 {
 	struct coati_profile *p = tape_read(NULL, paths);
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 
 	coati_profile_quality(p, &q);
 	coati_profile_account(&q, text, size);
@@ -602,7 +606,7 @@ TEST(profile_says_how_much_of_the_cpu_time_has_samples)
 {
 	static const char loop[] = "sampled_event=0\nsampled=80\nsampled_period=10\ncounted=1000\n"
 				   "sampled_part=0\nexits=1501\n";
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	char text[512];
 
 	write_coverage("a", loop);
@@ -641,7 +645,7 @@ TEST(profile_takes_no_impossible_coverage)
 		{ "sampled_event=0\nsampled=18446744073709551615\ncounted=18446744073709551615\n",
 		  1 },
 	};
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	char text[512];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -672,7 +676,7 @@ TEST(profile_merges_files_and_keeps_their_processes_apart)
 
 TEST(profile_of_a_file_that_was_cut_has_what_it_holds_and_a_note)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 
 	write_simple("a");
@@ -688,7 +692,7 @@ TEST(profile_of_a_file_that_was_cut_has_what_it_holds_and_a_note)
 
 TEST(profile_of_nothing_is_empty_but_answers)
 {
-	struct coati_view_info info;
+	struct coati_view_info info = { .size = sizeof(info) };
 	struct coati_profile *p;
 	struct coati_view *v;
 	struct tape t;
@@ -719,7 +723,7 @@ TEST(profile_says_that_a_file_is_missing)
 TEST(profile_refuses_what_is_over_its_ceiling_and_counts_it)
 {
 	struct coati_profile_opts o = { .size = sizeof(o), .max_bytes = 16384 };
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 	struct tape t;
 
@@ -767,11 +771,11 @@ static void count_sample(void *ctx, const struct coati_profile_sample *s)
 TEST(profile_hands_on_every_sample_in_order)
 {
 	uint64_t sum[3] = { 0 };
-	struct coati_profile_opts o = { .size = sizeof(o), .on_sample = count_sample, .ctx = sum };
+	struct coati_profile_hooks hooks = { .on_sample = count_sample, .ctx = sum };
 	struct coati_profile *p;
 
 	write_simple("a");
-	p = tape_read(&o, (const char *const[]){ "a", NULL });
+	p = tape_read_hooked(NULL, &hooks, (const char *const[]){ "a", NULL });
 	CHECK_U64(sum[0], ==, 4);
 	CHECK_U64(sum[1], ==, 4000);
 	coati_profile_free(&p);
@@ -794,8 +798,8 @@ TEST(profile_hands_on_what_the_recording_lacks)
 					.id.time = 700,
 					.u.lost_samples = 5 };
 	struct coati_profile_loss losses[4], *end = losses;
-	struct coati_profile_opts o = { .size = sizeof(o), .on_loss = keep_loss, .ctx = &end };
-	struct coati_profile_quality q;
+	struct coati_profile_hooks hooks = { .on_loss = keep_loss, .ctx = &end };
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p;
 	struct tape t;
 
@@ -805,7 +809,7 @@ TEST(profile_hands_on_what_the_recording_lacks)
 	tape_record(&t, &throttle);
 	tape_record(&t, &samples);
 	tape_close(&t);
-	p = tape_read(&o, (const char *const[]){ "a", NULL });
+	p = tape_read_hooked(NULL, &hooks, (const char *const[]){ "a", NULL });
 	CHECK_U64(end - losses, ==, 3);
 	CHECK_INT(losses[0].kind, ==, COATI_LOSS_RECORDS);
 	CHECK_U64(losses[0].count, ==, 7);

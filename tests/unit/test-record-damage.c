@@ -11,6 +11,7 @@
 #include "lib/record-builder.h"
 #include "lib/record-views.h"
 #include "lib/test.h"
+#include "record/record.h"
 
 #define ROUNDS 24
 

@@ -8,6 +8,7 @@
 #include "lib/record-builder.h"
 #include "lib/record-views.h"
 #include "lib/test.h"
+#include "record/record.h"
 
 #define NR_TYPES 30 /* the 22 of the kernel, some unknown */
 

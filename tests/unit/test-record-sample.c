@@ -8,6 +8,7 @@
 #include "lib/record-builder.h"
 #include "lib/record-views.h"
 #include "lib/test.h"
+#include "record/record.h"
 
 static struct coati_sample_format format_of(const struct coati_attr *attr)
 {

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "lib/record-builder.h"
 #include "lib/test.h"
+#include "record/record.h"
 
 static struct coati_raw sample_of(struct builder *b, uint64_t id)
 {

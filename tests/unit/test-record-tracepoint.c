@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "lib/record-builder.h"
 #include "lib/test.h"
+#include "record/tracepoint.h"
 
 /* A made-up tracepoint with one field of every kind; what it prints comes with the test. */
 static const char head[] =

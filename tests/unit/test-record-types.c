@@ -8,6 +8,7 @@
 #include "lib/record-builder.h"
 #include "lib/record-views.h"
 #include "lib/test.h"
+#include "record/record.h"
 
 /* Most tests: sample_id_all with TID, TIME and CPU: a trailer of 24 bytes. */
 #define TRAILER_TYPE (COATI_SAMPLE_TID | COATI_SAMPLE_TIME | COATI_SAMPLE_CPU)

@@ -8,6 +8,7 @@
 #include <coati/recording.h>
 
 #include "base/writer.h"
+#include "recording/writer.h"
 
 #define COMM_BYTES 48
 

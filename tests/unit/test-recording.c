@@ -15,6 +15,9 @@
 
 #include "base/alloc.h"
 #include "base/writer.h"
+#include "record/batch.h"
+#include "recording/recording.h"
+#include "recording/writer.h"
 
 #define NR_IDS 2
 
@@ -194,7 +197,7 @@ TEST(recording_that_unpacks_to_too_much_is_not_read_on)
 	struct coati_recording_opts opts = { .size = sizeof(opts), .unpack_most = 10 };
 	const uint64_t samples = UINT64_C(2) << 20;
 	struct coati_recording *r = NULL;
-	struct coati_recording_stats st;
+	struct coati_recording_stats st = { .size = sizeof(st) };
 	struct coati_writer *w;
 	uint32_t nr;
 
@@ -421,7 +424,7 @@ TEST(recording_delivers_a_late_record_and_flags_it)
 {
 	struct coati_writer *w = start("a", 0, 0);
 	struct coati_recording_item item;
-	struct coati_recording_stats st;
+	struct coati_recording_stats st = { .size = sizeof(st) };
 	struct coati_recording *r;
 	int late = 0, samples = 0;
 

@@ -75,7 +75,7 @@ TEST(bpf_ring_max_record_fits_and_one_more_does_not)
 TEST(bpf_ring_skips_discarded_records_or_delivers_them_when_asked)
 {
 	for (int asked = 0; asked <= 1; asked++) {
-		struct coati_ring_stats stats;
+		struct coati_ring_stats stats = { .size = sizeof(stats) };
 		struct coati_ring_item item;
 		struct coati_ring *ring;
 		struct fake_ring f;

@@ -185,7 +185,7 @@ TEST(aux_area_release_is_never_more_than_there_is)
 TEST(aux_area_with_a_head_that_cannot_be_is_skipped_and_counted)
 {
 	static struct aux_rig rig;
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct coati_span a, b;
 
 	aux_open(&rig, 0, 0);

@@ -70,7 +70,7 @@ TEST(ring_counters_may_pass_any_power_of_two)
 {
 	for (size_t s = 0; s < NR_STARTS; s++) {
 		struct coati_ring_item item;
-		struct coati_ring_stats stats;
+		struct coati_ring_stats stats = { .size = sizeof(stats) };
 		struct coati_ring *ring;
 		struct fake_ring f;
 		uint64_t wrote = 0, read = 0;
@@ -192,7 +192,7 @@ TEST(ring_views_held_across_the_wrap_stay_whole)
 TEST(ring_turns_lost_records_into_losses_in_their_place)
 {
 	struct coati_ring_item item;
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct coati_ring *ring;
 	struct fake_ring f;
 	uint64_t i = 0;
@@ -287,7 +287,7 @@ TEST(ring_reports_a_length_that_cannot_be_and_goes_on_at_the_head)
 	static const uint16_t sizes[] = { 0, 1, 4, 7, 9, 12, 65535, 104, 128 };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct coati_ring_stats stats;
+		struct coati_ring_stats stats = { .size = sizeof(stats) };
 		struct coati_ring_item item;
 		struct coati_ring *ring;
 		struct fake_ring f;

@@ -70,7 +70,7 @@ static void model_open(enum coati_ring_kind kind, uint64_t size, uint64_t start)
 
 static void model_close(void)
 {
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 
 	coati_ring_get_stats(m.ring, &stats);
 	CHECK_U64(stats.records, ==, m.records);

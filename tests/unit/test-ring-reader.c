@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "lib/fake-ring.h"
 #include "ring/reader.h"
+#include "ring/ring.h"
 
 #define PAGE	 UINT64_C(4096)
 #define FAR	 (60 * NSEC_PER_SEC)
@@ -529,7 +530,7 @@ TEST(reader_end_comes_after_the_data_and_once_per_ring)
 
 TEST(reader_remove_counts_what_it_drops)
 {
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct coati_ring_item item;
 	struct rig rig;
 
@@ -830,7 +831,7 @@ static void *storm_write(void *arg)
 TEST_LIMIT(reader_stands_a_storm_of_wake_flush_deadlines_and_close, 60)
 {
 	struct coati_ring_item item;
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct storm s = { 0 };
 	pthread_t control[2], writer;
 	uint64_t until, n = 0, lost = 0;

@@ -7,6 +7,7 @@
 #include <coati/event.h>
 
 #include "base/alloc.h"
+#include "event/event.h"
 #include "event/set.h"
 #include "lib/events.h"
 #include "lib/fake-kernel.h"

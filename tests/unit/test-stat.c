@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "event/event.h"
+#include "event/list.h"
 #include "lib/json-check.h"
 #include "lib/test.h"
 #include "cli/stat/ratio.h"

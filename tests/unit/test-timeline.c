@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/json-read.h"
 #include "base/json.h"
+#include "format/export.h"
 #include "format/format.h"
 #include "unit/profile-tape.h"
 

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include <coati/timeline.h>
-
 #include "base/alloc.h"
+#include "profile/wait.h"
+#include "trace/timeline.h"
 #include "unit/profile-tape.h"
 
 #define PID 10

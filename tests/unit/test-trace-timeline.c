@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include <coati/timeline.h>
-
+#include "profile/wait.h"
+#include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 #include "unit/timeline-feeder.h"
 

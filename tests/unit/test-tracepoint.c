@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "event/list.h"
 
 static struct coati_event_list *list_over_fake_trees(void)
 {

@@ -20,6 +20,9 @@
 
 #include "lib/test.h"
 #include "live/tracer/tracer.h"
+#include "trace/flight.h"
+#include "trace/live-check.h"
+#include "trace/live-reader.h"
 #include "tracer-spool.h"
 
 #define MS	 UINT64_C(1000000)
@@ -174,13 +177,13 @@ static void look_at(const struct coati_trace_event *e, struct log *logs)
 		      (e->site && !strcmp(e->site->name.text, lazy.name)));
 }
 
-static uint64_t drain(struct coati_trace *t, struct coati_trace_check *c, struct log *logs)
+static uint64_t drain(struct coati_live_reader *t, struct coati_trace_check *c, struct log *logs)
 {
 	const struct coati_trace_event *e;
 	struct coati_trace_finding finding;
 	uint64_t claims = 0;
 
-	while (coati_trace_next(t, &e) > 0) {
+	while (coati_live_reader_next(t, &e) > 0) {
 		if (coati_trace_check_event(c, e, &finding) != 0)
 			test_fail_at(__FILE__, __LINE__, "event %llu: %s",
 				     (unsigned long long)finding.event, finding.text);
@@ -193,11 +196,11 @@ static uint64_t drain(struct coati_trace *t, struct coati_trace_check *c, struct
 static void read_back(const struct spool *s, struct log *logs, uint64_t generations)
 {
 	struct coati_trace_check *c = NULL;
-	struct coati_trace_quality q;
-	struct coati_trace *t = NULL;
+	struct coati_trace_quality q = { .size = sizeof(q) };
+	struct coati_live_reader *t = NULL;
 	uint64_t claims = 0;
 
-	CHECK_OK(coati_trace_new(NULL, &t, NULL));
+	CHECK_OK(coati_live_reader_new(NULL, &t, NULL));
 	CHECK_OK(coati_trace_check_new(&c, NULL));
 	for (size_t at = 0; at < s->size;) {
 		struct live_batch head;
@@ -205,13 +208,13 @@ static void read_back(const struct spool *s, struct log *logs, uint64_t generati
 
 		memcpy(&head, s->bytes + at, sizeof(head));
 		size = sizeof(head) + head.used;
-		CHECK_OK(coati_trace_feed(t, s->bytes + at, size, at, NULL));
+		CHECK_OK(coati_live_reader_feed(t, s->bytes + at, size, at, NULL));
 		claims += drain(t, c, logs);
 		at += size;
 	}
-	CHECK_OK(coati_trace_finish(t));
+	CHECK_OK(coati_live_reader_finish(t));
 	claims += drain(t, c, logs);
-	coati_trace_get_quality(t, &q);
+	coati_live_reader_get_quality(t, &q);
 	CHECK_U64(q.generations, >=, generations);
 	CHECK_U64(q.lost + q.missing + q.damaged + q.late, ==, 0);
 	CHECK_U64(worst_length, <=, 2 * (q.clock_error_ns + (test_emulated() ? 1000 : 0)));
@@ -219,7 +222,7 @@ static void read_back(const struct spool *s, struct log *logs, uint64_t generati
 		  (unsigned long long)q.generations, (unsigned long long)claims,
 		  (unsigned long long)q.clock_error_ns);
 	coati_trace_check_free(&c);
-	coati_trace_free(&t);
+	coati_live_reader_free(&t);
 }
 
 TEST(tracer_regions_and_tasks_over_many_generations_have_their_lengths)
@@ -294,7 +297,7 @@ TEST(tracer_events_of_an_open_batch_lie_between_two_readings)
 	struct done last;
 	const struct coati_trace_event *e;
 	struct coati_recorder *rec = NULL;
-	struct coati_trace *t = NULL;
+	struct coati_live_reader *t = NULL;
 	struct coati_flight *f;
 	const void *bytes;
 	uint64_t where;
@@ -310,11 +313,11 @@ TEST(tracer_events_of_an_open_batch_lie_between_two_readings)
 	coati_region_end(&serve);
 	last.after_end = now();
 	f = open_flight();
-	CHECK_OK(coati_trace_new(NULL, &t, NULL));
+	CHECK_OK(coati_live_reader_new(NULL, &t, NULL));
 	while (coati_flight_next(f, &bytes, &size, &where) > 0)
-		CHECK_OK(coati_trace_feed(t, bytes, size, where, NULL));
-	CHECK_OK(coati_trace_finish(t));
-	while (coati_trace_next(t, &e) > 0) {
+		CHECK_OK(coati_live_reader_feed(t, bytes, size, where, NULL));
+	CHECK_OK(coati_live_reader_finish(t));
+	while (coati_live_reader_next(t, &e) > 0) {
 		if (e->kind != COATI_TRACE_REGION_END || ++ends < 2)
 			continue;
 		CHECK_U64(e->error, <, 49000);
@@ -322,7 +325,7 @@ TEST(tracer_events_of_an_open_batch_lie_between_two_readings)
 		CHECK_U64(e->time, <=, last.after_end + e->error);
 	}
 	CHECK_INT(ends, ==, 2);
-	coati_trace_free(&t);
+	coati_live_reader_free(&t);
 	coati_flight_close(&f);
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
 }

@@ -14,6 +14,7 @@
 
 #include "lib/test.h"
 #include "live/tracer/recorder.h"
+#include "record/batch.h"
 #include "tracer-spool.h"
 
 #define HOUR   (UINT64_C(3600) * 1000000000u)

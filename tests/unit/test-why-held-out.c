@@ -5,6 +5,8 @@
  */
 #include "lib/test.h"
 
+#include "profile/wait.h"
+#include "trace/timeline.h"
 #include "unit/why-stage.h"
 
 #define ROUNDS 5

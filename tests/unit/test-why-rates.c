@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <coati/timeline.h>
-
+#include "profile/wait.h"
+#include "trace/timeline.h"
 #include "unit/timeline-feeder.h"
 
 #define REQUESTS 2000

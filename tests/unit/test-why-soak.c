@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "profile/wait.h"
+#include "trace/timeline.h"
 #include "unit/why-stage.h"
 
 #define ROUNDS 5

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <coati/timeline.h>
-
 #include "base/alloc.h"
+#include "profile/wait.h"
+#include "trace/timeline.h"
 #include "unit/timeline-feeder.h"
 #include "unit/why-stage.h"
 

@@ -4,7 +4,8 @@
 
 #include "lib/test.h"
 
-#include <coati/timeline.h>
+#include "profile/wait.h"
+#include "trace/timeline.h"
 
 #define NONE COATI_TIMELINE_NONE
 

@@ -11,6 +11,7 @@
 #include <coati/recording.h>
 
 #include "lib/test.h"
+#include "record/batch.h"
 
 static bool fields_of(void *ctx, uint64_t site, const char **ret, uint32_t *ret_size)
 {

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "lib/test.h"
+#include "profile/wait.h"
+#include "trace/timeline.h"
 
 #define TAPE_MAX ((size_t)1 << 22)
 #define FAULT_NS 700.0	  /* one costs */

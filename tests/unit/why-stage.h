@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <coati/timeline.h>
-
 #include "base/array.h"
+#include "profile/wait.h"
+#include "trace/timeline.h"
 
 #define STAGE_TYPICAL 500000.0 /* ns that a request computes, usually */
 

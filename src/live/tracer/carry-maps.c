@@ -13,6 +13,7 @@
 
 #include "live/pprof/maps.h"
 #include "live/tracer/tracer.h"
+#include "record/batch.h"
 
 #define ID_BYTES     20u
 #define PROT_CODE    5u /* read and execute */

@@ -10,6 +10,7 @@
 
 #include <coati/recording.h>
 
+#include "record/batch.h"
 #include "record/live-format.h"
 
 #define PIPE_MAGIC  UINT64_C(0x32454c4946524550) /* "PERFILE2" */

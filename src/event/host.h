@@ -4,16 +4,9 @@
  * messages. Reading them changes nothing. A fact that could not be read has the value that its
  * comment names.
  */
-#ifndef COATI_HOST_H
-#define COATI_HOST_H
+#pragma once
 
 #include <stdint.h>
-
-#include <coati/visibility.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #define COATI_HOST_UNKNOWN INT64_MIN
 
@@ -55,9 +48,4 @@ struct coati_host {
 };
 
 /* Fill @ret. Never fails: what cannot be read is unknown. */
-COATI_API void coati_host_read(struct coati_host *ret);
-
-#ifdef __cplusplus
-}
-#endif
-#endif
+void coati_host_read(struct coati_host *ret);

@@ -3,7 +3,7 @@
  * Batches of ours inside a recording: RAW samples of a software dummy event, which every reader of
  * perf.data skips or shows as samples without an address. docs/formats/perf-data.md has the bytes.
  */
-#include <coati/recording.h>
+#include "record/batch.h"
 
 #include <errno.h>
 #include <string.h>

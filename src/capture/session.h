@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Capturing into a writer of the caller's own: what `coati record` needs besides <coati/capture.h>.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include <coati/capture.h>
+
+#include "record/batch.h"
+#include "recording/writer.h"
+
+/* recordings have the event coati/live, for coati_writer_batch() */
+#define COATI_CAPTURE_LIVE (UINT64_C(1) << 10)
+
+/* Keep each file with code open from its first mapping on, so that coati_capture_images() can
+ * symbolize the recording even if the file is deleted or replaced meanwhile. Always done when
+ * stacks are unwound while recording. */
+#define COATI_CAPTURE_HOLD (UINT64_C(1) << 14)
+
+enum coati_off_cpu_part {
+	/* with which threads leave a CPU: refused where the kernel may not be looked at */
+	COATI_OFF_CPU_STACKS,
+	COATI_OFF_CPU_WAKES, /* when threads are woken: needs tracepoints with their payload */
+	COATI_OFF_CPU_IRQS,  /* interrupts, with COATI_CAPTURE_IRQ: likewise */
+};
+
+struct coati_images;
+
+uint32_t coati_capture_event_dropped(const struct coati_capture *cap, uint32_t event);
+
+const struct coati_attr *coati_capture_event_attr(const struct coati_capture *cap, uint32_t event);
+
+/* OFF_CPU: why a part is not in the recording, or NULL. */
+const struct coati_error *coati_capture_off_cpu_error(const struct coati_capture *cap,
+						      enum coati_off_cpu_part part);
+
+/* Begin a recording: *writer (fresh, nothing added to it) becomes the capture's, and NULL. Events,
+ * what is known of the machine and what runs already are written. Between coati_capture_finish()
+ * and the next begin the rings hold what comes. */
+int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
+			struct coati_error *err);
+
+/* A batch of ours into the recording that is open (LIVE). The writer's error. */
+int coati_capture_batch(struct coati_capture *cap, const struct coati_batch *batch);
+
+/* OVERWRITE: write what the overwritable rings hold now and was not written before. */
+int coati_capture_snapshot(struct coati_capture *cap, struct coati_error *err);
+
+/* The images of the recording. With COATI_CAPTURE_HOLD, or when stacks are unwound while
+ * recording, they hold files that no path leads to any more: deleted, replaced, or of a
+ * container that ended. Use them to symbolize the recording, and do it before the capture is
+ * closed. */
+struct coati_images *coati_capture_images(const struct coati_capture *cap);
+
+/* A process that runs, into a recording that the caller writes by himself: the names of its threads
+ * and its mappings with build ids, time 0, as records of the event @attr (with
+ * COATI_ATTR_SAMPLE_ID_ALL) and one of its ids. A process that is gone is no error; the writer's
+ * are. */
+int coati_capture_process(struct coati_writer *w, const struct coati_attr *attr, uint64_t id,
+			  int32_t pid, struct coati_error *err);
+
+/* Called by coati_capture_finish() of a recording to which all records are written, before its end
+ * is written: the last chance to add batches. What it returns below 0 is the capture's error, but
+ * the recording is ended. */
+typedef int (*coati_capture_end_fn)(void *ctx, struct coati_writer *writer);
+void coati_capture_before_end(struct coati_capture *cap, coati_capture_end_fn fn, void *ctx);

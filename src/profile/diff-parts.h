@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* A comparison while it is made: which rows there are on either side, and who is whose match. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/map.h"
+#include "profile/diff.h"
+#include "profile/view.h"
+#include "profile/walk.h"
+
+#define DIFF_SELF  (1u << 0)
+#define DIFF_TOTAL (1u << 1)
+
+/* What a row has on one side. */
+struct diff_sum {
+	uint64_t self, total, self_count, total_count;
+};
+
+struct diff_row {
+	const char *name;
+	const char *image[2]; /* NULL: not there, or rows of this kind have none */
+	struct diff_sum sums[2];
+	uint32_t line; /* its number among the lines of the resampling, VIEW_NONE: it has none */
+	bool is_wanted;
+	uint32_t same_as; /* another row that it turned out to be, VIEW_NONE: none */
+};
+
+struct coati_diff {
+	struct coati_diff_opts opts;
+	struct coati_view *views[2];
+	struct arena arena;
+	struct map by_name; /* to the number of the row, by name and image */
+	ARRAY(struct diff_row) found;
+	uint32_t *row_of_key[2]; /* of rows that are frames */
+	const struct keys *keys[2];
+	ARRAY(struct coati_diff_row) rows;
+	struct coati_diff_info info;
+};
+
+/* Is a row of this kind a frame? */
+static inline bool diff_has_frames(const struct coati_diff *d)
+{
+	return d->opts.by <= COATI_BY_IMAGE;
+}
+
+/* Find the rows of both sides, match them and add them up. -ENOMEM and the like. */
+int coati_diff_match(struct coati_diff *d);
+/* Every entry of a side: @fn for each row that it counts for, with DIFF_SELF and DIFF_TOTAL. */
+typedef void (*diff_visit_fn)(void *ctx, const struct coati_view_entry *e, uint32_t row,
+			      uint32_t how);
+int coati_diff_walk(struct coati_diff *d, int side, diff_visit_fn fn, void *ctx);
+/*
+ * The interval of @v and its verdict at @t standard deviations, from its estimates, variances and
+ * flags.
+ */
+void coati_diff_put_bounds(struct coati_diff_value *v, double t);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings: feature sections, build IDs and descriptors, besides what <coati/recording.h>
+ * promises. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <coati/recording.h>
+
+/* Feature sections of a perf.data file (bit numbers). */
+#define COATI_FEATURE_TRACING_DATA    1
+#define COATI_FEATURE_BUILD_ID	      2
+#define COATI_FEATURE_HOSTNAME	      3
+#define COATI_FEATURE_OSRELEASE	      4
+#define COATI_FEATURE_VERSION	      5
+#define COATI_FEATURE_ARCH	      6
+#define COATI_FEATURE_NRCPUS	      7
+#define COATI_FEATURE_CPUDESC	      8
+#define COATI_FEATURE_CPUID	      9
+#define COATI_FEATURE_TOTAL_MEM	      10
+#define COATI_FEATURE_CMDLINE	      11
+#define COATI_FEATURE_EVENT_DESC      12
+#define COATI_FEATURE_CPU_TOPOLOGY    13
+#define COATI_FEATURE_NUMA_TOPOLOGY   14
+#define COATI_FEATURE_BRANCH_STACK    15
+#define COATI_FEATURE_PMU_MAPPINGS    16
+#define COATI_FEATURE_GROUP_DESC      17
+#define COATI_FEATURE_AUXTRACE	      18
+#define COATI_FEATURE_STAT	      19
+#define COATI_FEATURE_CACHE	      20
+#define COATI_FEATURE_SAMPLE_TIME     21
+#define COATI_FEATURE_MEM_TOPOLOGY    22
+#define COATI_FEATURE_CLOCKID	      23
+#define COATI_FEATURE_DIR_FORMAT      24
+#define COATI_FEATURE_BPF_PROG_INFO   25
+#define COATI_FEATURE_BPF_BTF	      26
+#define COATI_FEATURE_COMPRESSED      27
+#define COATI_FEATURE_CPU_PMU_CAPS    28
+#define COATI_FEATURE_CLOCK_DATA      29
+#define COATI_FEATURE_HYBRID_TOPOLOGY 30
+#define COATI_FEATURE_PMU_CAPS	      31
+#define COATI_FEATURE_CPU_DOMAIN_INFO 32
+/* ours: what the recorder did, as key=value lines; files only */
+#define COATI_FEATURE_RECORDER 200
+#define COATI_FEATURE_MAX      256
+
+/* From a descriptor, which the recording takes over. */
+int coati_recording_open_fd(int fd, const struct coati_recording_opts *opts,
+			    struct coati_recording **ret, struct coati_error *err);
+
+uint32_t coati_recording_event_count(const struct coati_recording *r);
+
+/* The bytes of feature section @bit, or NULL. In pipe mode those that have come so far. */
+const uint8_t *coati_recording_feature(const struct coati_recording *r, uint32_t bit,
+				       uint64_t *ret_size);
+
+/* Build ids of the BUILD_ID section, one per call: 1, 0 at the end, negative when malformed. Start
+ * with *pos = 0. */
+struct coati_build_id {
+	int32_t pid; /* -1: the kernel and its modules */
+	uint16_t misc;
+	uint8_t size;
+	uint8_t id[20];
+	const char *path;
+};
+
+int coati_recording_build_id(const struct coati_recording *r, uint64_t *pos,
+			     struct coati_build_id *ret);
