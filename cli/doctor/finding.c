@@ -10,11 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <coati/capture.h>
 #include <coati/error.h>
 #include <coati/version.h>
 
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "capture/session.h"
 #include "event/host.h"
 #include "event/version.h"
 
@@ -382,6 +384,20 @@ static void check_unwinding(const struct coati_host *h, struct finding *f)
 	    (long long)h->max_stack);
 }
 
+static void check_kernel_stacks(const struct coati_host *h, struct finding *f)
+{
+	struct coati_error why = { 0 };
+
+	f->state = coati_capture_probe_bpf(&why) < 0 ? FINDING_MISSING : FINDING_OK;
+	if (f->state == FINDING_OK) {
+		put(f->found, "the stack walker can be loaded (record -g bpf)");
+		return;
+	}
+	put(f->found, "the stack walker cannot be loaded");
+	put(f->means, "stacks are unwound from copies (record -g table)");
+	put(f->remedy, "%s", why.text);
+}
+
 static void check_symbols(const struct coati_host *h, struct finding *f)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
@@ -442,6 +458,7 @@ static const struct {
 	{ "clock", check_clock },
 	{ "kernel names", check_kernel_symbols },
 	{ "unwinding", check_unwinding },
+	{ "kernel stacks", check_kernel_stacks },
 	{ "symbols", check_symbols },
 	{ "build", check_build },
 };

@@ -87,6 +87,17 @@ static void announce_off_cpu(const struct record_args *args, const struct coati_
 		coati_note("trace: interrupts count as running: %s", irqs->text);
 }
 
+static void announce_bpf(const struct record_args *args, const struct coati_capture *cap)
+{
+	const struct coati_error *why = coati_capture_bpf_error(cap);
+
+	if (why && args->stacks == COATI_STACKS_BPF)
+		coati_note("stacks are unwound from copies (-g table), not in the kernel: %s",
+			   why->text);
+	else if (why && args->verbose)
+		coati_note("stacks are not walked in the kernel: %s", why->text);
+}
+
 void coati_record_announce(const struct record_args *args, const struct coati_event_list *list,
 			   const struct coati_capture *cap, bool by_default)
 {
@@ -107,6 +118,7 @@ void coati_record_announce(const struct record_args *args, const struct coati_ev
 	}
 	if (args->off_cpu)
 		announce_off_cpu(args, cap);
+	announce_bpf(args, cap);
 	if (user_only)
 		coati_note("user space only: the kernel part is not allowed to you; sysctl "
 			   "kernel.perf_event_paranoid=1 (as root) allows it");
@@ -319,6 +331,41 @@ static void announce_gaps(const struct record_args *args, const struct coati_cap
 			   (unsigned long long)(all - complete), (unsigned long long)all);
 }
 
+static void announce_checks(const struct coati_capture_stats *st)
+{
+	coati_note("verify: %llu stacks are as the unwind data says, %llu as far as it goes, %llu "
+		   "are wrong",
+		   (unsigned long long)st->walks_checked,
+		   (unsigned long long)st->walks_checked_part, (unsigned long long)st->walks_wrong);
+}
+
+/* The walker in the kernel. */
+static void announce_walks(const struct coati_capture_stats *st)
+{
+	struct strbuf s = STRBUF_INIT(1024);
+
+	coati_strbuf_printf(
+		&s,
+		"%llu stacks of %llu frames walked in the kernel, %llu of them finished "
+		"by the reader, %llu lost",
+		(unsigned long long)st->walks, (unsigned long long)st->walk_frames,
+		(unsigned long long)st->walk_copies, (unsigned long long)st->walks_lost);
+	if (st->walk_runs)
+		coati_strbuf_printf(
+			&s, "; %llu ns a stack, %llu ns a frame",
+			(unsigned long long)(st->walk_ns / st->walk_runs),
+			(unsigned long long)(st->walk_frames ? st->walk_ns / st->walk_frames : 0));
+	coati_note("%s", s.text);
+	coati_strbuf_clear(&s);
+	for (uint32_t i = 0; coati_walk_end_name(i); i++)
+		if (st->walk_ends[i])
+			coati_strbuf_printf(&s, "%s%s %llu", s.len ? ", " : "",
+					    coati_walk_end_name(i),
+					    (unsigned long long)st->walk_ends[i]);
+	coati_note("walks ended in the kernel: %s", s.text);
+	coati_strbuf_fini(&s);
+}
+
 void coati_record_account(const struct record_args *args, const struct coati_event_list *list,
 			  const struct coati_capture_stats *st, const char *name)
 {
@@ -351,6 +398,10 @@ void coati_record_account(const struct record_args *args, const struct coati_eve
 			(unsigned long long)st->records, (unsigned long long)st->synthesized,
 			(unsigned long long)st->rounds, (unsigned long long)st->wakeups,
 			(unsigned long long)st->damaged_bytes);
+	if (st->walks && args->verbose)
+		announce_walks(st);
+	if (args->verify)
+		announce_checks(st);
 	if (st->strangers)
 		coati_note(
 			"%llu samples carry the id of another recorder's event, as the kernel has "

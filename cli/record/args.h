@@ -20,7 +20,7 @@ struct record_args {
 	int stacks;
 	const char *call_graph; /* perf's --call-graph, or NULL */
 	uint64_t stack_bytes;
-	uint32_t max_stack;
+	uint32_t max_stack, verify;
 	struct option_ids pids, tids;
 	bool all, no_inherit;
 	const char *cpus, *cgroup;

@@ -16,7 +16,8 @@
 #define HOUR_NS (3600 * NSEC_PER_SEC)
 #define GIB	(UINT64_C(1) << 30)
 
-const char *const coati_record_stacks[] = { "auto", "none", "fp", "dwarf", "lbr", "table", NULL };
+const char *const coati_record_stacks[] = { "auto", "none",  "fp",  "dwarf",
+					    "lbr",  "table", "bpf", NULL };
 
 static const struct option opts[] = {
 	OPT_HEAD("Events"),
@@ -31,13 +32,15 @@ static const struct option opts[] = {
 		"instead",
 		1, INT64_MAX),
 	OPT_CHOICE_MAYBE('g', "stacks", struct record_args, stacks, coati_record_stacks, "[MODE]",
-			 "call stack mode: auto, none, fp, table, dwarf or lbr"),
+			 "call stack mode: auto, none, bpf, table, fp, dwarf or lbr"),
 	OPT_SIZE(0, "stack-size", struct record_args, stack_bytes, "SIZE",
 		 "stack bytes to copy with table and dwarf", 8, 65536),
 	OPT_U32(0, "max-stack", struct record_args, max_stack, "N",
 		"maximum number of frames per "
 		"stack",
 		1, 65535),
+	OPT_U32(0, "verify", struct record_args, verify, "N",
+		"with bpf: check every Nth stack against the unwind data", 1, 1000000),
 	OPT_FLAG(0, "off-cpu", struct record_args, off_cpu,
 		 "record off-CPU time: context switches with stacks"),
 	OPT_FLAG(0, "trace", struct record_args, trace,
@@ -173,9 +176,11 @@ static const char *find_conflict(const struct record_args *a)
 		return "--switch-output and --overwrite do not go together";
 	if (a->switch_on && a->out && a->out[0] == '-' && !a->out[1])
 		return "--switch-output needs files, not standard output";
-	if (a->stack_bytes && a->stacks != COATI_STACKS_AUTO && a->stacks != COATI_STACKS_DWARF &&
-	    a->stacks != COATI_STACKS_TABLE)
-		return "--stack-size is for --stacks (-g) table and dwarf";
+	if (a->verify && a->stacks != COATI_STACKS_BPF && a->stacks != COATI_STACKS_AUTO)
+		return "--verify is for --stacks (-g) bpf and auto";
+	if (a->stack_bytes && a->stacks != COATI_STACKS_AUTO && a->stacks != COATI_STACKS_BPF &&
+	    a->stacks != COATI_STACKS_DWARF && a->stacks != COATI_STACKS_TABLE)
+		return "--stack-size is for --stacks (-g) table, bpf and dwarf";
 	return NULL;
 }
 

@@ -201,10 +201,12 @@ static int open_capture(struct session *s)
 		.stacks = (enum coati_stacks)a->stacks,
 		.stack_bytes = (uint32_t)a->stack_bytes,
 		.max_stack = a->max_stack,
+		.verify = a->verify,
 		.ring_bytes = a->ring_bytes,
 		.wakeup_bytes = wakeup_bytes(s),
 		.when = s->when,
 		.when_count = s->when_count,
+		.program = record_takes_command(a) ? a->command[0] : NULL,
 		.argc = a->argc,
 		.argv = a->argv,
 	};
@@ -406,6 +408,8 @@ static int judge(struct session *s)
 {
 	struct figures f;
 
+	if (s->stats.walks_wrong)
+		return EXIT_FAILED;
 	coati_record_figures(&s->stats, &f);
 	return coati_conditions_judge(&s->args->fail_if, &f);
 }

@@ -39,9 +39,9 @@ extern "C" {
 
 /* How call stacks are taken, unless an event says otherwise (call-graph= term). */
 enum coati_stacks {
-	/* TABLE for events that are sampled at a rate, continued by the kernel's frame pointers
-	 * where the tables end before the root; FP for events that are taken every time, and where
-	 * ring buffers are small */
+	/* BPF where it is possible. Otherwise TABLE for events that are sampled at a rate, and FP
+	 * for events that are taken every time and where ring buffers are small. BPF and TABLE
+	 * continue by frame pointers where the tables end before the root. */
 	COATI_STACKS_AUTO = 0,
 	COATI_STACKS_NONE,
 	COATI_STACKS_FP,    /* by the kernel, from frame pointers */
@@ -49,6 +49,10 @@ enum coati_stacks {
 	COATI_STACKS_LBR,   /* by the CPU's branch records */
 	/* registers and a copy of the stack, unwound while recording: the file has call chains */
 	COATI_STACKS_TABLE,
+	/* walked in the kernel by a BPF program with the same unwind tables: the recording has call
+	 * chains. Where that is not possible it is TABLE, and coati_capture_bpf_error() says why.
+	 */
+	COATI_STACKS_BPF,
 };
 
 /* coati_capture_opts.flags */
@@ -100,7 +104,8 @@ struct coati_capture_opts {
 	 * by the size of the ring buffers */
 	uint32_t stack_bytes;
 	uint32_t max_stack; /* frames; 0: the kernel's default, and 512 in user space with TABLE */
-	uint32_t reserved;
+	/* BPF: check every Nth stack of each CPU against the unwind data; 0: none */
+	uint32_t verify;
 	uint64_t ring_bytes; /* of one ring buffer; 0: by the number of CPUs and the mlock limit */
 	uint64_t wakeup_bytes; /* write when a ring buffer holds so many; 0: a quarter of it */
 	/* With OVERWRITE: write the ring buffers when one of these events happened more than
@@ -113,6 +118,9 @@ struct coati_capture_opts {
 	uint64_t max_bytes; /* end with -EFBIG before the file grows over this; 0: no limit */
 	int32_t zstd_level; /* compress records: 1 to 19; 0: do not */
 	uint32_t reserved_2;
+	/* ON_EXEC with BPF: the program that will be executed, as execvp() takes it. Its unwind
+	 * tables and those of its libraries are made before. NULL: they are made when it runs. */
+	const char *program;
 };
 
 struct coati_capture;
@@ -206,6 +214,15 @@ struct coati_capture_stats {
 	/* Stacks that frame pointers continued where the tables ended: not in stack_ends, because
 	 * the names of their last frames decide whether they are complete. */
 	uint64_t stack_pointers;
+	/* STACKS_BPF: stacks that were walked in the kernel, of samples and of switches, and their
+	 * frames; those that were sent as a copy for the reader to finish; samples whose stack
+	 * found no room in a ring; and the time that the walker took in the kernel for how many
+	 * samples, known where kernel.bpf_stats_enabled is 1. */
+	uint64_t walks, walk_frames, walk_copies, walks_lost, walk_ns, walk_runs;
+	/* Of those, by coati_capture_opts.verify: compared whole, compared as far as the copy or
+	 * the unwind data goes, and different. */
+	uint64_t walks_checked, walks_checked_part, walks_wrong;
+	uint64_t walk_ends[16]; /* why they ended in the kernel; index: of coati_walk_end_name() */
 };
 /* Set ret->size first. */
 COATI_API void coati_capture_get_stats(const struct coati_capture *cap,

@@ -126,6 +126,9 @@ static void set_stacks(const struct coati_event_desc *d, const struct coati_capt
 	}
 	if (stacks == COATI_STACKS_TABLE)
 		set_stack_copy(d, o, table_bytes, a);
+	/* the walker reports it */
+	if (stacks == COATI_STACKS_BPF)
+		a->flags |= COATI_ATTR_EXCLUDE_CALLCHAIN_USER;
 	if (stacks == COATI_STACKS_LBR) {
 		a->sample_type |= COATI_SAMPLE_BRANCH_STACK;
 		a->branch_sample_type = COATI_BRANCH_USER | COATI_BRANCH_CALL_STACK |

@@ -17,8 +17,10 @@
 
 #if defined(__x86_64__)
 #define USER_REG_SP 7
+#define USER_REG_PC 8
 #elif defined(__aarch64__)
 #define USER_REG_SP 31
+#define USER_REG_PC 32
 #endif
 
 #define CAPTURE_IDENTITY                                                                    \

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/sized.h"
+#include "capture/attach.h"
 #include "capture/attr.h"
 #include "capture/session.h"
 #include "capture/twins.h"
@@ -52,7 +53,7 @@ static int check_opts(const struct coati_event_list *list, const struct coati_ca
 	if (r < 0)
 		return coati_fail(
 			err, r, "capture: the options have a size that this library does not know");
-	if (o->flags & ~CAPTURE_FLAGS || (unsigned int)o->stacks > COATI_STACKS_TABLE ||
+	if (o->flags & ~CAPTURE_FLAGS || (unsigned int)o->stacks > COATI_STACKS_BPF ||
 	    o->argc < 0 || o->argc > INT32_MAX || (o->argc && !o->argv))
 		return coati_fail(err, -EINVAL, "capture: unknown flags, stacks or no arguments");
 	if (o->flags & COATI_CAPTURE_ON_EXEC && (o->nr_pids != 1 || o->nr_tids))
@@ -101,6 +102,7 @@ static int keep_opts(struct coati_capture *cap, const struct coati_capture_opts 
 	cap->opts.cgroup = copy_text(o->cgroup, &failed);
 	cap->opts.procfs = copy_text(o->procfs, &failed);
 	cap->opts.tracefs = copy_text(o->tracefs, &failed);
+	cap->opts.program = copy_text(o->program, &failed);
 	return failed || !cap->opts.pids || !cap->opts.tids ? -ENOMEM : 0;
 }
 
@@ -117,6 +119,7 @@ static void free_opts(struct coati_capture_opts *o)
 	drop_const(o->cgroup);
 	drop_const(o->procfs);
 	drop_const(o->tracefs);
+	drop_const(o->program);
 }
 
 /* ---- opening ---- */
@@ -152,6 +155,12 @@ static uint64_t round_up(uint64_t bytes)
 	return size;
 }
 
+/* Is the user part of its stacks ours to write? */
+static bool is_unwound(enum coati_stacks stacks)
+{
+	return stacks == COATI_STACKS_TABLE || stacks == COATI_STACKS_BPF;
+}
+
 /* Are stacks copied into the rings? */
 static bool has_copies(const struct coati_event_list *list, const struct coati_capture_opts *o)
 {
@@ -161,7 +170,8 @@ static bool has_copies(const struct coati_event_list *list, const struct coati_c
 	for (uint32_t i = 0; i < coati_event_list_count(list); i++) {
 		enum coati_stacks s = coati_capture_stacks(coati_event_list_get(list, i), o);
 
-		if (s == COATI_STACKS_TABLE || s == COATI_STACKS_DWARF)
+		/* the walker sends some, too */
+		if (is_unwound(s) || s == COATI_STACKS_DWARF)
 			return true;
 	}
 	return false;
@@ -199,7 +209,7 @@ static int prepare_attr(struct coati_capture *cap, uint32_t i)
 	const struct coati_event_desc *d = coati_event_list_get(st->list, i);
 
 	coati_capture_attr(st->list, i, &cap->opts, table_bytes(cap), &st->attrs[i]);
-	if (coati_capture_stacks(d, &cap->opts) != COATI_STACKS_TABLE)
+	if (!is_unwound(coati_capture_stacks(d, &cap->opts)))
 		return 0;
 	if (!st->unwinds)
 		st->unwinds =
@@ -299,6 +309,8 @@ static void close_sets(struct coati_capture *cap)
 	/* a mapping keeps its event alive, so the rings go first */
 	coati_rings_fini(&cap->rings);
 	coati_notice_close(&cap->notice);
+	if (cap->walks)
+		coati_walks_close(cap->walks);
 	for (int i = 0; i < NR_SETS; i++)
 		coati_set_close(&cap->sets[i].set);
 }
@@ -314,6 +326,9 @@ static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati
 	coati_capture_side_attr(&cap->opts, ring_bytes, &cap->sets[SET_SIDE].attrs[0]);
 	for (size_t i = 0; r == 0 && i < NR_SETS; i++)
 		r = open_set(cap, order[i], err);
+	if (r == 0 && cap->walks)
+		r = coati_walks_open(cap->walks, cap->sets[SET_SIDE].list,
+				     &cap->sets[SET_SIDE].attrs[0], switch_cpus(&cap->opts), err);
 	/* What is refused is better told of what was asked for than of an event of ours. */
 	if (r < 0 && !cap->sets[SET_SIDE].set)
 		(void)open_set(cap, SET_EVENTS, err);
@@ -322,6 +337,8 @@ static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati
 			r = coati_rings_connect(
 				&cap->rings, cap->sets[order[i]].set, order[i] == SET_SIDE,
 				order[i] == SET_EVENTS ? cap->twins.lanes : NULL, err);
+	if (r == 0 && cap->walks)
+		r = coati_walks_connect(cap->walks, &cap->rings, err);
 	return r;
 }
 
@@ -484,16 +501,22 @@ static int start_wakes(struct coati_capture *cap, struct coati_error *err)
 	return set && cap->off.wakes_wide && cap->started ? coati_set_enable(set, err) : 0;
 }
 
-static int open_events(struct coati_capture *cap, struct coati_error *err)
+static int open_side_list(struct coati_capture *cap, struct coati_error *err)
 {
 	struct capture_set_state *side = &cap->sets[SET_SIDE];
 	int r = coati_event_list_new(NULL, &side->own_list, err);
 
 	if (r == 0)
 		r = coati_event_list_add(side->own_list, "dummy", err);
-	if (r < 0)
-		return r;
 	side->list = side->own_list;
+	return r;
+}
+
+/* Events and rings, and the walker on them. */
+static int open_samples(struct coati_capture *cap, struct coati_error *err)
+{
+	int r;
+
 	settle_auto(cap);
 	r = coati_off_cpu_prepare(cap, first_ring_bytes(cap), err);
 	if (r < 0)
@@ -510,16 +533,70 @@ static int open_events(struct coati_capture *cap, struct coati_error *err)
 		return r;
 	if (!coati_set_count(cap->sets[SET_EVENTS].set))
 		return none_open(cap, err);
-	r = open_images(cap, err);
+	return 0;
+}
+
+/* As if nothing had been opened. */
+static void reset_sets(struct coati_capture *cap)
+{
+	close_sets(cap);
+	for (int i = 0; i < SET_SIDE; i++) {
+		struct capture_set_state *st = &cap->sets[i];
+
+		if (st->own_list) {
+			coati_event_list_free(st->own_list);
+			st->own_list = NULL;
+			st->list = NULL;
+		}
+		coati_free(st->attrs);
+		coati_free(st->unwinds);
+		st->attrs = NULL;
+		st->unwinds = NULL;
+	}
+	coati_free(cap->twins.lanes);
+	cap->twins = (struct twins){ 0 };
+	cap->off = (struct off_cpu){ 0 };
+}
+
+/* With the walker, or without it where it cannot be had. */
+static int open_walked(struct coati_capture *cap, struct coati_error *err)
+{
+	int r;
+
+	coati_attach_settle(cap);
+	r = open_samples(cap, cap->walks ? &cap->no_bpf : err);
+	if (!cap->walks)
+		return r;
+	if (r == 0)
+		r = coati_attach_walker(cap, &cap->no_bpf);
+	if (r == 0)
+		return 0;
+	reset_sets(cap);
+	coati_walks_free(&cap->walks);
+	coati_attach_without(cap);
+	return open_samples(cap, err);
+}
+
+static int open_events(struct coati_capture *cap, struct coati_error *err)
+{
+	int r = open_side_list(cap, err);
+
+	if (r == 0)
+		r = open_walked(cap, err);
+	if (r == 0)
+		r = open_images(cap, err);
 	if (r < 0)
 		return r;
 	if (settle(cap) < 0 || start_tally(cap) < 0)
 		return no_memory(err);
 	open_notice(cap);
-	r = start_wakes(cap, err);
+	r = coati_attach_start(cap, err);
+	if (r == 0)
+		r = start_wakes(cap, err);
 	if (r < 0)
 		return r;
-	return coati_set_enable(cap->sets[SET_SIDE].set, err);
+	r = coati_set_enable(cap->sets[SET_SIDE].set, err);
+	return r < 0 ? r : coati_attach_describe(cap, err);
 }
 
 int coati_capture_open(const struct coati_event_list *list, const struct coati_capture_opts *opts,
@@ -563,6 +640,7 @@ void coati_capture_close(struct coati_capture **capp)
 	*capp = NULL;
 	coati_writer_close(&cap->writer, NULL);
 	close_sets(cap);
+	coati_walks_free(&cap->walks);
 	coati_drain_stacks_free(&cap->drain);
 	coati_images_free(&cap->images);
 	coati_capture_tally_fini(&cap->tally);
@@ -581,107 +659,4 @@ void coati_capture_close(struct coati_capture **capp)
 	}
 	free_opts(&cap->opts);
 	coati_free(cap);
-}
-
-/* ---- asking ---- */
-
-const struct coati_error *coati_capture_event_error(const struct coati_capture *cap, uint32_t event)
-{
-	return cap ? coati_set_event_error(cap->sets[SET_EVENTS].set, event) : NULL;
-}
-
-uint32_t coati_capture_event_dropped(const struct coati_capture *cap, uint32_t event)
-{
-	return cap ? coati_set_event_dropped(cap->sets[SET_EVENTS].set, event) : 0;
-}
-
-const struct coati_attr *coati_capture_event_attr(const struct coati_capture *cap, uint32_t event)
-{
-	const struct capture_set_state *st = cap ? &cap->sets[SET_EVENTS] : NULL;
-
-	if (!st || event >= coati_event_list_count(st->list) ||
-	    coati_set_event_error(st->set, event))
-		return NULL;
-	return &st->attrs[event];
-}
-
-const struct coati_error *coati_capture_off_cpu_error(const struct coati_capture *cap,
-						      enum coati_off_cpu_part part)
-{
-	const struct coati_error *why = part == COATI_OFF_CPU_STACKS ? &cap->off.no_stacks
-					: part == COATI_OFF_CPU_IRQS ? &cap->off.no_irqs
-								     : &cap->off.no_wakes;
-
-	return why->code ? why : NULL;
-}
-
-static void add_coverage(const struct coati_capture *cap, struct coati_capture_stats *ret)
-{
-	const struct capture_set_state *st = &cap->sets[SET_EVENTS];
-	uint32_t lead = coati_coverage_lead(&cap->coverage, st->attrs);
-
-	ret->sampled_event = lead;
-	if (lead == COVERAGE_NONE)
-		return;
-	ret->sampled = cap->coverage.v[lead].sampled;
-	ret->counted = cap->coverage.v[lead].counted;
-	ret->sampled_period = coati_coverage_period(&cap->coverage.v[lead], &st->attrs[lead]);
-	ret->sampled_time = coati_coverage_is_clock(&st->attrs[lead]);
-	ret->sampled_part = coati_coverage_is_partial(&st->attrs[lead]);
-}
-
-static void add_stack_counts(const struct coati_capture *cap, struct coati_capture_stats *ret)
-{
-	struct stacks_counts c;
-
-	coati_stacks_get_counts(coati_drain_stacks_get(cap->drain), &c);
-	for (int i = 0; i < COATI_UNWIND_END_COUNT; i++)
-		ret->stack_ends[i] = c.ends[STACKS_OF_SAMPLES][i];
-	for (int i = 0; i < COATI_UNWIND_END_COUNT; i++)
-		ret->switch_stack_ends[i] = c.ends[STACKS_OF_SWITCHES][i];
-	ret->stack_pointers = c.pointers;
-	ret->stack_guesses = c.guessed;
-	ret->stack_none = c.none;
-}
-
-void coati_capture_get_stats(const struct coati_capture *cap, struct coati_capture_stats *ret)
-{
-	const struct tally *t = &cap->tally;
-	struct hold_stats files;
-	struct coati_capture_stats st = {
-		.records = t->records,
-		.samples = t->samples - t->off_samples,
-		.lost = cap->lost_exact && cap->lost > t->lost ? cap->lost : t->lost,
-		.lost_exact = cap->lost_exact,
-		.throttled = t->throttled,
-		.bytes = cap->writer ? coati_writer_bytes(cap->writer) : cap->bytes,
-		.first_time = t->first_time,
-		.last_time = t->last_time,
-		.wakeups = cap->wakeups,
-		.rounds = cap->rounds,
-		.snapshots = cap->snapshots,
-		.overwritten = cap->overwritten,
-		.damaged_bytes = t->damaged_bytes,
-		.strangers = t->strangers,
-		.nr_rings = rings_count(&cap->rings) + cap->rings.backward.len,
-		.ring_bytes = cap->rings.bytes,
-		.synthesized = cap->synthesized,
-		.switches = t->switches,
-		.switches_fast = cap->off.fast_times,
-		.cpu_ns = cap->cpu_ns,
-		.exits = cap->tasks ? t->exits : 0,
-	};
-
-	add_coverage(cap, &st);
-	coati_images_hold_stats(cap->images, &files);
-	st.files_held = files.held;
-	st.files_over = files.over;
-	if (cap->drain)
-		add_stack_counts(cap, &st);
-	SIZED_FILL(ret, &st);
-}
-
-struct coati_images *coati_capture_images(const struct coati_capture *cap)
-{
-	return cap->images;
 }

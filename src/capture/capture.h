@@ -14,6 +14,7 @@
 #include "capture/tally.h"
 #include "capture/coverage.h"
 #include "capture/session.h"
+#include "capture/walks.h"
 #include "recording/writer.h"
 
 /* The sets of a capture, in the order in which their events stand in a recording. */
@@ -62,6 +63,9 @@ struct coati_capture {
 	uint32_t lead_index; /* number of the event in a recording that coverage_lead() names */
 	struct coati_images *images; /* files that were mapped, for stacks and names */
 	struct drain_stacks *drain;  /* NULL: no event is to be unwound */
+	struct walks *walks;	     /* NULL: stacks are not walked in the kernel */
+	struct coati_error no_bpf;   /* why not; code 0: they are, or were not meant to be */
+	bool is_auto;		     /* how stacks are taken was left to us */
 	struct map when_ids, off_ids, own_ids, wake_ids;
 	struct twins twins;
 	struct off_cpu off;

@@ -141,6 +141,10 @@ int coati_drain_stacks_put(struct coati_capture *cap, const uint8_t *record)
 {
 	struct drain_stacks *d = cap->drain;
 
+	if (cap->walks && coati_walks_take(cap->walks, record))
+		return 0;
+	if (cap->walks)
+		record = coati_walks_known(cap->walks, record);
 	d->used += coati_stacks_rewrite(d->stacks, record, d->buffer + d->used);
 	return d->used >= BUFFER_BYTES ? flush(cap) : 0;
 }

@@ -85,7 +85,7 @@ static int prepare_attrs(const struct coati_capture *cap, struct capture_set_sta
 		coati_capture_attr(st->own_list, i, &o, copy, &st->attrs[i]);
 		if (cap->opts.stacks == COATI_STACKS_AUTO)
 			st->attrs[i].flags &= ~COATI_ATTR_EXCLUDE_CALLCHAIN_USER;
-		st->unwinds[i] = stacks == COATI_STACKS_TABLE;
+		st->unwinds[i] = stacks == COATI_STACKS_TABLE || stacks == COATI_STACKS_BPF;
 	}
 	st->list = st->own_list;
 	return 0;
@@ -134,7 +134,7 @@ static int prepare_irqs(struct coati_capture *cap)
 
 /* The wake-up tells whom it woke by his number in the first namespace; in another one that is
  * somebody else's. */
-static bool numbers_agree(const char *procfs)
+bool coati_off_cpu_numbers_agree(const char *procfs)
 {
 	char path[512];
 	struct stat st;
@@ -174,7 +174,7 @@ int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct
 	r = prepare_set(cap, SET_OFF, SWITCHES, stacks, copy);
 	if (r == 0 && adapts)
 		r = prepare_set(cap, SET_OFF_FAST, SWITCHES, COATI_STACKS_FP, 0);
-	cap->off.wakes_no_ns = !numbers_agree(cap->opts.procfs);
+	cap->off.wakes_no_ns = !coati_off_cpu_numbers_agree(cap->opts.procfs);
 	if (r == 0 && cap->off.wakes_no_ns)
 		coati_fail(&cap->off.no_wakes, -EOPNOTSUPP,
 			   "wake-ups: the kernel reports them with the numbers of the first PID "

@@ -29,6 +29,8 @@ struct off_cpu {
 
 /* Lists and attributes of the sets; @ring_bytes: a ring's. -ENOMEM or worse with a sentence. */
 int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct coati_error *err);
+/* Are processes numbered here as the kernel itself does? Not in a PID namespace of its own. */
+bool coati_off_cpu_numbers_agree(const char *procfs);
 /* How long to wait at most until the rate is looked at. */
 uint64_t coati_off_cpu_tick(const struct coati_capture *cap);
 /* Which way stacks are taken, by how many switches there were: after each round. */

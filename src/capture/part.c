@@ -26,7 +26,7 @@
 #include "recording/writer.h"
 #include "unwind/unwinder.h"
 
-#define STATS_BYTES 4096
+#define STATS_BYTES 8192
 
 static void writer_drop(struct coati_writer **w)
 {
@@ -309,6 +309,22 @@ static int print_stacks(const struct coati_capture_stats *st, char *text, size_t
 	return n;
 }
 
+/* What the walker in the kernel did: by what its walks ended there. */
+static int print_walks(const struct coati_capture_stats *st, char *text, size_t size)
+{
+	int n = snprintf(text, size,
+			 "walks=%llu\nwalk_frames=%llu\nwalk_copies=%llu\nwalks_lost=%llu\n"
+			 "walk_ns=%llu\nwalk_runs=%llu\n",
+			 (unsigned long long)st->walks, (unsigned long long)st->walk_frames,
+			 (unsigned long long)st->walk_copies, (unsigned long long)st->walks_lost,
+			 (unsigned long long)st->walk_ns, (unsigned long long)st->walk_runs);
+
+	for (uint32_t i = 0; coati_walk_end_name(i); i++)
+		n += snprintf(text + n, size - (size_t)n, "walks_%s=%llu\n", coati_walk_end_name(i),
+			      (unsigned long long)st->walk_ends[i]);
+	return n;
+}
+
 /* How much of what was counted has samples, in the recording that ends. */
 static int print_coverage(const struct coati_capture *cap, char *text, size_t size)
 {
@@ -359,8 +375,15 @@ static int write_stats(struct coati_capture *cap)
 		N(st.switches_fast), cap->off.wakes_all,
 		cap->sets[SET_WAKE].set && !cap->off.wakes_all, cap->off.wakes_no_ns);
 #undef N
+	n += snprintf(text + n, STATS_BYTES - (size_t)n, "stacks_by=%s\nstacks_no_bpf=%.512s\n",
+		      cap->walks   ? "bpf"
+		      : cap->drain ? "table"
+				   : "other",
+		      cap->no_bpf.code ? cap->no_bpf.text : "");
 	if (cap->drain)
 		n += print_stacks(&st, text + n, STATS_BYTES - (size_t)n);
+	if (cap->walks)
+		n += print_walks(&st, text + n, STATS_BYTES - (size_t)n);
 	n += print_coverage(cap, text + n, STATS_BYTES - (size_t)n);
 	n += (int)coati_steal_print(&cap->steal, cap->opts.procfs, now_ns(), text + n,
 				    size - (size_t)n);

@@ -30,6 +30,8 @@ int coati_capture_start(struct coati_capture *cap, struct coati_error *err)
 	if (!cap)
 		return coati_fail(err, -EINVAL, "capture: not open");
 	cap->begin_ns = cap->off.checked_ns = now_ns();
+	if (cap->walks)
+		coati_walker_run(cap->walks->walker, true);
 	for (int i = 0; r == 0 && i < NR_SETS; i++)
 		if (runs(cap, i))
 			r = coati_set_enable(cap->sets[i].set, err);
@@ -48,6 +50,8 @@ int coati_capture_stop(struct coati_capture *cap, struct coati_error *err)
 		return coati_fail(err, -EINVAL, "capture: not open");
 	cap->end_ns = now_ns();
 	cap->started = false;
+	if (cap->walks)
+		coati_walker_run(cap->walks->walker, false);
 	for (int i = 0; r == 0 && i < NR_SETS; i++)
 		if (runs(cap, i))
 			r = coati_set_disable(cap->sets[i].set, err);

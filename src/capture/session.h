@@ -36,6 +36,15 @@ const struct coati_attr *coati_capture_event_attr(const struct coati_capture *ca
 const struct coati_error *coati_capture_off_cpu_error(const struct coati_capture *cap,
 						      enum coati_off_cpu_part part);
 
+/* Short names of the reasons in walk_ends ("end", "unknown" ...); NULL behind the last. */
+const char *coati_walk_end_name(uint32_t end);
+/* STACKS_BPF: why stacks are not walked in the kernel, or NULL: they are, or were not meant to
+ * be. */
+const struct coati_error *coati_capture_bpf_error(const struct coati_capture *cap);
+/* Can stacks be walked in the kernel here? Loads the walker and gives it up. 0, or a negative errno
+ * and what is missing. */
+int coati_capture_probe_bpf(struct coati_error *err);
+
 /* Begin a recording: *writer (fresh, nothing added to it) becomes the capture's, and NULL. Events,
  * what is known of the machine and what runs already are written. Between coati_capture_finish()
  * and the next begin the rings hold what comes. */

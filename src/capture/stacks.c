@@ -15,6 +15,7 @@
 #include "capture/attr.h"
 #include "capture/spans.h"
 #include "capture/splice.h"
+#include "capture/walks.h"
 #include "process/processes.h"
 #include "record/chain-end.h"
 #include "record/record.h"
@@ -39,12 +40,14 @@ struct formats {
 	struct coati_sample_format in, out;
 	uint32_t max_frames;
 	enum stacks_of of;
+	bool is_walked; /* in the kernel */
 };
 
 struct stacks {
 	struct coati_processes *processes;
 	struct coati_unwinder *unwinder;
-	struct map ids; /* of an event to the index of its formats */
+	struct walks *walks; /* NULL: nothing is walked in the kernel */
+	struct map ids;	     /* of an event to the index of its formats */
 	ARRAY(struct formats) formats;
 	uint64_t ends[STACKS_OF_COUNT][COATI_UNWIND_END_COUNT];
 	uint64_t pointers, guessed, none, dropped;
@@ -101,11 +104,27 @@ void coati_stacks_free(struct stacks **stp)
 	coati_free(st);
 }
 
+void coati_stacks_set_walks(struct stacks *st, struct walks *walks)
+{
+	st->walks = walks;
+}
+
+struct coati_unwinder *coati_stacks_unwinder(struct stacks *st)
+{
+	return st->unwinder;
+}
+
 /* ---- events ---- */
+
+static bool is_walked(const struct coati_attr *opened)
+{
+	return !(opened->sample_type & COPIED) && opened->sample_type & COATI_SAMPLE_CALLCHAIN &&
+	       opened->flags & COATI_ATTR_EXCLUDE_CALLCHAIN_USER;
+}
 
 bool coati_stacks_wants(const struct coati_attr *opened)
 {
-	return (opened->sample_type & COPIED) == COPIED;
+	return (opened->sample_type & COPIED) == COPIED || is_walked(opened);
 }
 
 void coati_stacks_attr(struct coati_attr *attr)
@@ -139,6 +158,7 @@ static struct formats *formats_of(struct stacks *st, const struct coati_attr *op
 	coati_stacks_attr(&written);
 	f->attr = *opened;
 	f->of = of;
+	f->is_walked = is_walked(opened);
 	coati_sample_format_init(opened, &f->in);
 	coati_sample_format_init(&written, &f->out);
 	f->max_frames = written.sample_max_stack;
@@ -166,6 +186,8 @@ int coati_stacks_feed(struct stacks *st, const uint8_t *record,
 	/* it is written as it is, and readers say what they make of it */
 	if (coati_record_decode(&raw, identity, &rec) < 0)
 		return 0;
+	if (st->walks && rec.type == COATI_RECORD_EXIT && rec.u.task.pid == rec.u.task.tid)
+		coati_describer_forget(&st->walks->describer, (int32_t)rec.u.task.pid);
 	return coati_processes_feed(st->processes, &raw, &rec);
 }
 
@@ -229,19 +251,13 @@ static enum chain_end end_of(enum coati_unwind_end end, bool guessed)
 	}
 }
 
-/* What the kernel found behind where our walk ended, as far as it can be. */
-static bool go_on(struct stacks *st, const struct coati_unwind_input *in,
-		  const struct coati_u64s *chain, struct user_part *u)
+/* Go on with st->theirs, @nr addresses that frame pointers lead to, behind where our walk ended. */
+static bool go_on(struct stacks *st, const struct coati_unwind_input *in, uint32_t nr,
+		  struct user_part *u)
 {
-	uint32_t at = 0, nr = 0;
 	struct splice s;
 	bool is_rooted;
 
-	while (at < chain->count && coati_u64_at(chain, at) != COATI_CONTEXT_USER)
-		at++;
-	while (++at < chain->count && nr < CHAIN_MAX / 8 &&
-	       coati_u64_at(chain, at) < COATI_CONTEXT_MAX)
-		st->theirs[nr++] = coati_u64_at(chain, at);
 	if (nr < 2)
 		return false;
 	nr = 1 + coati_unwind_check(st->unwinder, in, st->theirs + 1, nr - 1, &is_rooted);
@@ -254,6 +270,19 @@ static bool go_on(struct stacks *st, const struct coati_unwind_input *in,
 	u->to = nr;
 	u->end = is_rooted ? CHAIN_END_COMPLETE : CHAIN_END_POINTERS;
 	return true;
+}
+
+/* The user part of the kernel's own chain, into st->theirs. */
+static uint32_t take_theirs(struct stacks *st, const struct coati_u64s *chain)
+{
+	uint32_t at = 0, nr = 0;
+
+	while (at < chain->count && coati_u64_at(chain, at) != COATI_CONTEXT_USER)
+		at++;
+	while (++at < chain->count && nr < CHAIN_MAX / 8 &&
+	       coati_u64_at(chain, at) < COATI_CONTEXT_MAX)
+		st->theirs[nr++] = coati_u64_at(chain, at);
+	return nr;
 }
 
 static bool has_guess(const struct stacks *st, uint32_t nr)
@@ -274,17 +303,24 @@ static void count_user(struct stacks *st, enum stacks_of of, const struct user_p
 		st->ends[of][u->to > u->from ? COATI_UNWIND_END : end]++;
 }
 
-/* Frames of the user part; false: there are none. */
-static bool walk_user(struct stacks *st, const struct formats *f, const struct coati_record *rec,
-		      struct user_part *ret)
+/* Whose memory an input is of: the rest of it. */
+static void set_whose(struct stacks *st, const struct coati_record *rec, struct whose *whose,
+		      struct coati_unwind_input *in)
+{
+	*whose = (struct whose){ st->processes, (int32_t)rec->id.pid, rec->id.time };
+	in->size = sizeof(*in);
+	in->machine = MACHINE;
+	in->find = find_place;
+	in->ctx = whose;
+}
+
+/* The copy that a sample carries. */
+static bool walk_copied(struct stacks *st, const struct formats *f, const struct coati_record *rec,
+			struct user_part *ret)
 {
 	const struct coati_sample *s = &rec->u.sample;
-	struct whose whose = { st->processes, (int32_t)rec->id.pid, rec->id.time };
-	struct coati_unwind_input in = { .size = sizeof(in),
-					 .machine = MACHINE,
-					 .find = find_place,
-					 .ctx = &whose,
-					 .reg_mask = s->regs_user.mask,
+	struct whose whose;
+	struct coati_unwind_input in = { .reg_mask = s->regs_user.mask,
 					 .stack = s->stack,
 					 .stack_size = s->stack_dyn_size };
 	uint64_t regs[REGS_MAX];
@@ -294,6 +330,7 @@ static bool walk_user(struct stacks *st, const struct formats *f, const struct c
 	if (s->regs_user.abi && s->regs_user.values.count <= REGS_MAX &&
 	    coati_regs_get(&s->regs_user, USER_REG_SP, &in.stack_addr) == 0) {
 		in.regs = coati_u64_array(&s->regs_user.values, regs);
+		set_whose(st, rec, &whose, &in);
 		n = coati_unwind(st->unwinder, &in, st->frames, f->max_frames, &end);
 	}
 	if (n <= 0) {
@@ -303,18 +340,172 @@ static bool walk_user(struct stacks *st, const struct formats *f, const struct c
 	*ret = (struct user_part){ .nr = (uint32_t)n };
 	ret->end = end_of(end, has_guess(st, ret->nr));
 	if (end != COATI_UNWIND_END && end != COATI_UNWIND_LIMIT)
-		go_on(st, &in, &s->callchain, ret);
+		go_on(st, &in, take_theirs(st, &s->callchain), ret);
 	count_user(st, f->of, ret, end);
 	return true;
+}
+
+/* ---- walked in the kernel ---- */
+
+/* The walker's reasons in the words of a recording. What it could not know user space has tried. */
+static enum coati_unwind_end walker_end(enum walker_end end)
+{
+	switch (end) {
+	case WALKER_END:
+	case WALKER_GAP:
+	case WALKER_UNMAPPED:
+	case WALKER_TRUNCATED:
+	case WALKER_LIMIT:
+		return (enum coati_unwind_end)end;
+	case WALKER_UNKNOWN:
+	case WALKER_STALE:
+	case WALKER_NO_TABLE:
+		return COATI_UNWIND_UNMAPPED;
+	case WALKER_FAULT:
+		return COATI_UNWIND_TRUNCATED;
+	default:
+		return COATI_UNWIND_BAD;
+	}
+}
+
+/* The walker's copy in the kernel's numbers of registers. */
+static void copy_input(const struct walked *w, uint64_t regs[WALKER_REGS],
+		       struct coati_unwind_input *ret)
+{
+	static const uint8_t order[WALKER_REGS] = { 0, 3, 2,  1,  4,  5,  6,  7, 16,
+						    8, 9, 10, 11, 12, 13, 14, 15 };
+
+	for (uint32_t i = 0; i < WALKER_REGS; i++)
+		regs[i] = w->regs[order[i]];
+	*ret = (struct coati_unwind_input){ .reg_mask = UINT64_C(0xff01ff),
+					    .regs = regs,
+					    .stack = w->stack,
+					    .stack_size = w->stack_bytes,
+					    .stack_addr = w->regs[7] };
+}
+
+/* Use what the walker found; its frames are as a reader wants them. */
+static enum coati_unwind_end take_walked(struct stacks *st, const struct formats *f,
+					 const struct walked *w, struct user_part *ret)
+{
+	uint32_t nr = w->nr_frames < f->max_frames ? w->nr_frames : f->max_frames;
+	enum coati_unwind_end end = walker_end(w->end);
+
+	for (uint32_t i = 0; i < nr; i++)
+		st->frames[i] =
+			(struct coati_unwind_frame){ .pc = w->frames[i], .how = COATI_FRAME_TABLE };
+	if (nr && w->flags & WALKER_HAS_GUESS)
+		st->frames[0].how = COATI_FRAME_GUESS;
+	*ret = (struct user_part){ .nr = nr };
+	ret->end = end_of(end, w->flags & WALKER_HAS_GUESS);
+	return end;
+}
+
+/* Frame pointers as the walker followed them, behind where ours ended. */
+static void go_on_walked(struct stacks *st, const struct coati_record *rec, const struct walked *w,
+			 struct user_part *u)
+{
+	/* registers that exist: nothing is walked */
+	static const uint64_t regs[2];
+	struct coati_unwind_input in = {
+		.regs = regs, .reg_mask = UINT64_C(1) << USER_REG_SP | UINT64_C(1) << USER_REG_PC
+	};
+	struct whose whose;
+
+	if (!w->nr_chain || w->nr_chain >= CHAIN_MAX / 8 || !u->nr)
+		return;
+	st->theirs[0] = st->frames[0].pc;
+	memcpy(st->theirs + 1, w->chain, w->nr_chain * sizeof(*w->chain));
+	set_whose(st, rec, &whose, &in);
+	go_on(st, &in, w->nr_chain + 1, u);
+}
+
+/* What the walker could not finish: with the copy that it sent. False: that led no further. */
+static bool finish_walk(struct stacks *st, const struct formats *f, const struct coati_record *rec,
+			const struct walked *w, struct user_part *ret)
+{
+	struct coati_unwind_input in;
+	enum coati_unwind_end end;
+	uint64_t regs[WALKER_REGS];
+	struct whose whose;
+	int n;
+
+	copy_input(w, regs, &in);
+	set_whose(st, rec, &whose, &in);
+	n = coati_unwind(st->unwinder, &in, st->frames, f->max_frames, &end);
+	if (n <= 0 || (end != COATI_UNWIND_END && (uint32_t)n < w->nr_frames))
+		return false;
+	*ret = (struct user_part){ .nr = (uint32_t)n };
+	ret->end = end_of(end, has_guess(st, ret->nr));
+	if (end != COATI_UNWIND_END)
+		go_on_walked(st, rec, w, ret);
+	count_user(st, f->of, ret, end);
+	return true;
+}
+
+/* Compare a walk with the unwind data itself. The walker's frames stay in the report. */
+static void check_walk(struct stacks *st, const struct formats *f, const struct coati_record *rec,
+		       const struct walked *w)
+{
+	enum coati_unwind_end end = COATI_UNWIND_END;
+	struct whose whose;
+	struct coati_unwind_input in;
+	uint64_t regs[WALKER_REGS];
+	uint32_t nr, i = 0;
+	int n;
+
+	copy_input(w, regs, &in);
+	set_whose(st, rec, &whose, &in);
+	n = coati_unwind_evaluate(st->unwinder, &in, st->frames, f->max_frames, &end);
+	nr = n < 0 ? 0 : (uint32_t)n;
+	while (i < nr && i < w->nr_frames &&
+	       w->frames[i] == st->frames[i].pc + (i && st->frames[i].how == COATI_FRAME_SIGNAL))
+		i++;
+	if (i < nr && i < w->nr_frames)
+		st->walks->wrong++;
+	else if (end != COATI_UNWIND_END || w->end != WALKER_END)
+		st->walks->checked_part++;
+	else if (nr != w->nr_frames)
+		st->walks->wrong++;
+	else
+		st->walks->checked++;
+}
+
+static bool walk_reported(struct stacks *st, const struct formats *f,
+			  const struct coati_record *rec, struct user_part *ret)
+{
+	enum coati_unwind_end end;
+	struct walked w;
+
+	*ret = (struct user_part){ .end = CHAIN_END_COMPLETE };
+	if (!st->walks || !coati_walks_match(st->walks, rec, &w)) {
+		st->ends[f->of][COATI_UNWIND_BAD]++;
+		ret->end = CHAIN_END_GAP;
+		return false;
+	}
+	if (w.end == WALKER_NONE) {
+		st->none += f->of == STACKS_OF_SAMPLES;
+		return false;
+	}
+	if (w.flags & WALKER_IS_CHECK && w.regs)
+		check_walk(st, f, rec, &w);
+	else if (w.regs && finish_walk(st, f, rec, &w, ret))
+		return true;
+	end = take_walked(st, f, &w, ret);
+	if (end != COATI_UNWIND_END)
+		go_on_walked(st, rec, &w, ret);
+	count_user(st, f->of, ret, end);
+	return ret->nr > 0;
 }
 
 /* The kernel's part as it is, then ours. */
 static void set_chain(struct stacks *st, const struct formats *f, struct coati_record *rec)
 {
 	struct coati_sample *s = &rec->u.sample;
-	struct user_part user;
+	struct user_part user = { .end = CHAIN_END_COMPLETE };
 	uint32_t at = 0;
-	bool has_user = walk_user(st, f, rec, &user);
+	bool has_user =
+		f->is_walked ? walk_reported(st, f, rec, &user) : walk_copied(st, f, rec, &user);
 
 	while (at < s->callchain.count && at < CHAIN_MAX / 4) {
 		uint64_t ip = coati_u64_at(&s->callchain, at);
@@ -329,6 +520,8 @@ static void set_chain(struct stacks *st, const struct formats *f, struct coati_r
 		st->chain[at++] = COATI_CONTEXT_USER;
 		st->chain[at++] = s->ip;
 	}
+	for (uint32_t i = 0; !has_user && i < (uint32_t)user.end; i++)
+		st->chain[at++] = COATI_CONTEXT_USER;
 	s->callchain = (struct coati_u64s){ .bytes = (const uint8_t *)st->chain, .count = at };
 }
 

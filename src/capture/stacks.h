@@ -23,6 +23,7 @@
 #define STACKS_RECORD_MAX 65536 /* of any record */
 
 struct stacks;
+struct walks;
 
 /* Which samples: those that were asked for, or of threads that leave a CPU. */
 enum stacks_of { STACKS_OF_SAMPLES, STACKS_OF_SWITCHES, STACKS_OF_COUNT };
@@ -41,6 +42,9 @@ struct stacks_counts {
 int coati_stacks_new(struct coati_images *images, const char *procfs, struct stacks **ret,
 		     struct coati_error *err);
 void coati_stacks_free(struct stacks **st);
+/* Samples without a copy of their stack have been walked in the kernel. */
+void coati_stacks_set_walks(struct stacks *st, struct walks *walks);
+struct coati_unwinder *coati_stacks_unwinder(struct stacks *st);
 
 /* Does an event that was opened so carry what is to be unwound here? */
 bool coati_stacks_wants(const struct coati_attr *opened);

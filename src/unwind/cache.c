@@ -212,7 +212,7 @@ void coati_unwind_cache_write(const char *dir, const void *bytes, size_t size, u
 		return;
 	make_room(dirfd, size, max_bytes);
 	name_of(h->build_id, h->build_id_size, name);
-	snprintf(aside, sizeof(aside), ".%s.%d", name, (int)getpid());
+	snprintf(aside, sizeof(aside), ".%s.%d", name, (int)gettid());
 	unlinkat(dirfd, aside, 0);
 	fd = openat(dirfd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)

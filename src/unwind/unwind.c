@@ -199,6 +199,18 @@ int coati_unwind(struct coati_unwinder *u, const struct coati_unwind_input *inpu
 	return n;
 }
 
+int coati_unwind_evaluate(struct coati_unwinder *u, const struct coati_unwind_input *input,
+			  struct coati_unwind_frame *frames, uint32_t max_frames,
+			  enum coati_unwind_end *ret_end)
+{
+	struct context ctx = { .u = u, .in = input };
+	uint64_t regs[WALK_REGS];
+	struct walk_input wi;
+
+	prepare(&ctx, regs, &wi);
+	return coati_unwind_full(u, &wi, frames, max_frames, ret_end);
+}
+
 static bool is_root(struct walk *w, uint64_t pc)
 {
 	const struct walk_place *p = coati_walk_place(w, pc - 1);

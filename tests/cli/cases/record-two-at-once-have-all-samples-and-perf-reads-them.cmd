@@ -9,7 +9,7 @@ record()
 	recorder=$!
 	tries=0
 	# in epoll_pwait2 it waits for its rings: everything is open and enabled
-	until grep -q '^441 ' /proc/$recorder/syscall 2>/dev/null || [ $tries -gt 200 ]; do
+	until grep -q '^441 ' /proc/$recorder/syscall 2>/dev/null || [ $tries -gt 2000 ]; do
 		sleep 0.01
 		tries=$((tries + 1))
 	done

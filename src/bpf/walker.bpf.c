@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stack walker in the kernel. It runs at each sample, before the kernel writes it: the user
+ * stack is walked by the tables that user space has published, and its frames are written as a
+ * record of their own into the same ring buffer. The sample itself, with the kernel's part of the
+ * stack, follows right behind it.
+ *
+ * The rules and their order are those of unwind/table/walk*.c; what differs is said there. What the
+ * walker cannot do it does not guess at: it sends registers and a copy of the stack, and the reader
+ * walks that (WALKER_HAS_COPY).
+ *
+ * All state is in map memory (struct walker_work). One program at a time runs on a CPU: the kernel
+ * sees to that for programs of perf events and tracepoints (bpf_prog_active).
+ */
+#include "bpf/apply.bpf.h"
+#include "bpf/changes.bpf.h"
+#include "bpf/guess.bpf.h"
+
+/* ---- the walk ---- */
+
+static __always_inline int step(struct walker_work *w)
+{
+	switch (w->rule & 15) {
+	case CFA_GAP:
+		return w->map.kind == WALKER_MAP_PLAIN ? by_pointer(w) : guess(w);
+	case CFA_END:
+		return stop(w, WALKER_END);
+	case CFA_SIGNAL:
+		return over_signal(w);
+	default:
+		return apply(w);
+	}
+}
+
+/* The rule for @addr, from this CPU's cache or from the table. */
+static __always_inline int look_up(struct walker_work *w, u64 addr)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct walker_cache *c = bpf_map_lookup_elem(&caches, &cpu);
+	struct walker_slot *s;
+
+	if (!c)
+		return stop(w, WALKER_MOVED);
+	s = &c->slots[((addr ^ addr >> 12) + w->generation * 0x9e3779b9u) & (WALKER_CACHE_LEN - 1)];
+	if (s->addr == addr && s->generation == w->generation) {
+		w->rule = s->rule;
+		w->other = s->other;
+		return 0;
+	}
+	w->misses++;
+	if (find_map(w, addr))
+		return stop(w, WALKER_UNMAPPED);
+	if (w->map.kind != WALKER_MAP_TABLE) {
+		w->rule = CFA_GAP;
+		return w->map.kind == WALKER_MAP_LATER ? stop(w, WALKER_NO_TABLE) : 0;
+	}
+	if (find_rule(w, w->map.place + (u32)(addr - w->map.start)))
+		return -1;
+	/* a gap needs its mapping */
+	if ((w->rule & 15) != CFA_GAP) {
+		s->addr = addr;
+		s->rule = w->rule;
+		s->other = w->other;
+		s->generation = w->generation;
+	}
+	return 0;
+}
+
+static long on_frame(u32 i, void *unused)
+{
+	struct walker_work *w = work_of();
+	u64 pc, *frames, at = i;
+	int known;
+
+	if (!w)
+		return 1;
+	OPAQUE(at);
+	at &= WALKER_FRAMES_MAX - 1;
+	pc = w->pc;
+	if (i && !pc) {
+		w->end = WALKER_END;
+		return 1;
+	}
+	known = !look_up(w, pc - !w->is_exact);
+	if (i && !known && w->end == WALKER_UNMAPPED)
+		return 1;
+	if (i >= config.max_frames || i >= WALKER_FRAMES_MAX) {
+		w->end = WALKER_LIMIT;
+		return 1;
+	}
+	/* what a signal interrupted is no return address: readers look one byte back */
+	frames = (u64 *)(w->out + sizeof(struct walker_head));
+	frames[at] = pc + (i && w->is_exact && w->has_regs);
+	w->nr_frames = i + 1;
+	return !known || step(w);
+}
+
+/* ---- the report ---- */
+
+static long on_page(u32 i, void *unused)
+{
+	struct walker_work *w = work_of();
+	u64 size, off;
+
+	if (!w)
+		return 1;
+	size = PAGE - (w->copy_at & (PAGE - 1));
+	off = (u64)w->copy_base + w->copy_bytes;
+	if (off + size > WALKER_OUT_MOST || w->copy_bytes + size > config.stack_bytes ||
+	    (w->is_often && w->copy_bytes + size > OFTEN_COPY))
+		return 1;
+	off &= WALKER_OUT_BYTES - 1;
+	if (off > WALKER_OUT_BYTES - PAGE || size > PAGE)
+		return 1;
+	if (bpf_probe_read_user(w->out + off, size, (void *)w->copy_at))
+		return 1;
+	w->copy_bytes += size;
+	w->copy_at += size;
+	return 0;
+}
+
+/* ---- frame pointers alone, as the kernel would follow them ---- */
+
+static long on_pointer(u32 i, void *unused)
+{
+	struct walker_work *w = work_of();
+	u64 next, fp, at;
+
+	if (!w)
+		return 1;
+	fp = w->chain_fp;
+	/* it may lead to another stack, above or below */
+	if (fp & 7 || try_read(w, fp))
+		return 1;
+	next = w->value;
+	if (try_read(w, fp + 8) || !w->value)
+		return 1;
+	at = (w->nr_frames & (2 * WALKER_FRAMES_MAX - 1)) + (w->nr_chain & 127);
+	*(u64 *)(w->out + sizeof(struct walker_head) + at * 8) = w->value;
+	w->nr_chain++;
+	w->chain_fp = next;
+	return next == fp;
+}
+
+static __noinline int add_chain(struct walker_work *w)
+{
+	w->chain_fp = w->regs[6];
+	bpf_loop(WALKER_CHAIN_MAX, on_pointer, NULL, 0);
+	w->flags |= WALKER_HAS_CHAIN;
+	return 0;
+}
+
+/* May another copy be made? A flood of them would take the room of the samples. */
+static __always_inline int may_copy(struct walker_work *w)
+{
+	u64 now = bpf_ktime_get_ns(), back = (now - w->spent_at) * WALKER_COPY_RATE / 1000;
+
+	w->spent_at = now;
+	w->spent -= back < w->spent ? back : w->spent;
+	return w->spent < config.burst_bytes;
+}
+
+/* Registers and stack behind the frames. */
+static __noinline int add_copy(struct walker_work *w)
+{
+	u32 at = sizeof(struct walker_head) + (w->nr_frames & (2 * WALKER_FRAMES_MAX - 1)) * 8 +
+		 (w->nr_chain & 127) * 8;
+
+	for (int i = 0; i < WALKER_REGS; i++)
+		*(u64 *)(w->out + at + i * 8) = w->regs[i];
+	w->copy_base = at + WALKER_REGS * 8;
+	w->copy_bytes = 0;
+	w->copy_at = w->regs[7];
+	bpf_loop(COPY_PAGES, on_page, NULL, 0);
+	w->flags |= WALKER_HAS_COPY;
+	w->copies++;
+	w->spent += w->is_often ? (u64)w->copy_bytes * OFTEN_COST : w->copy_bytes;
+	return 0;
+}
+
+static __noinline int report(void *ctx, struct walker_work *w, u64 ip, u64 space)
+{
+	struct walker_head *h = (void *)w->out;
+	u64 size = sizeof(*h) + (u64)w->nr_frames * 8 + (u64)w->nr_chain * 8;
+
+	h->ip = ip;
+	h->space = space;
+	h->end = w->end;
+	h->flags = w->flags;
+	h->nr_frames = w->nr_frames;
+	h->nr_chain = w->nr_chain;
+	h->stack_bytes = w->copy_bytes;
+	if (w->flags & WALKER_HAS_COPY)
+		size = (u64)w->copy_base + w->copy_bytes;
+	/* with the length in front of it a multiple of 8 */
+	size += 4;
+	if (size > WALKER_OUT_MOST + 8)
+		size = WALKER_OUT_MOST + 8;
+	w->walks++;
+	w->frames += w->nr_frames;
+	w->ends[w->end & 15]++;
+	if (bpf_perf_event_output(ctx, &stacks, BPF_F_CURRENT_CPU, w->out, size))
+		w->dropped++;
+	return 0;
+}
+
+/* Ask to be told of this address space: at the second sample of it, because many programs do not
+ * live that long, and then not at every one. */
+static __noinline int ask(void *ctx, struct walker_work *w, struct walker_need *need)
+{
+	struct walker_asked *a = &w->asked[(need->space ^ need->space >> 7) & (WALKER_NEEDS - 1)];
+	u64 now = bpf_ktime_get_ns(), since = now - a->time;
+
+	if (a->space != need->space) {
+		a->space = need->space;
+		a->time = now - config.need_ns;
+		since = config.need_ns;
+		if (!config.is_eager)
+			return 0;
+	}
+	if (since < config.need_ns)
+		return 0;
+	a->time = now;
+	w->needs++;
+	need->pc = w->pc;
+	need->end = w->end;
+	bpf_perf_event_output(ctx, &needs, BPF_F_CURRENT_CPU, need, sizeof(*need));
+	return 0;
+}
+
+/* The user's registers at the entry into the kernel, whatever interrupted it. */
+static __always_inline int take_regs(struct walker_work *w, struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs((void *)task);
+
+	w->regs[0] = regs->rax;
+	w->regs[1] = regs->rdx;
+	w->regs[2] = regs->rcx;
+	w->regs[3] = regs->rbx;
+	w->regs[4] = regs->rsi;
+	w->regs[5] = regs->rdi;
+	w->regs[6] = regs->rbp;
+	w->regs[7] = regs->rsp;
+	w->regs[8] = regs->r8;
+	w->regs[9] = regs->r9;
+	w->regs[10] = regs->r10;
+	w->regs[11] = regs->r11;
+	w->regs[12] = regs->r12;
+	w->regs[13] = regs->r13;
+	w->regs[14] = regs->r14;
+	w->regs[15] = regs->r15;
+	w->regs[16] = regs->rip;
+	return 0;
+}
+
+static __always_inline void begin(struct walker_work *w)
+{
+	w->pc = w->regs[16];
+	w->sp = w->regs[7];
+	w->fp = w->regs[6];
+	w->bx = w->regs[3];
+	w->fp_at = w->bx_at = w->context = 0;
+	w->fp_lost = w->bx_lost = w->by_pointer = w->nr_signals = 0;
+	w->is_exact = w->has_regs = 1;
+	w->map.start = w->map.end = 0;
+	w->dir_serial = 0;
+	w->window_ok = 0;
+}
+
+/* The described address space; 0, or the walk has ended. */
+static __always_inline int take_space(struct walker_work *w, struct walker_need *need)
+{
+	struct walker_space *s = bpf_map_lookup_elem(&spaces, &need->space);
+	u32 index = walker_change(s ? need->space : need->family);
+	u64 pages, *counter = bpf_map_lookup_elem(&changes, &index);
+
+	w->is_borrowed = !s;
+	if (!s)
+		s = bpf_map_lookup_elem(&spaces, &need->family);
+	if (!s || !counter)
+		return stop(w, WALKER_UNKNOWN);
+	w->generation = s->generation;
+	w->maps = s->maps;
+	w->nr_maps = s->nr_maps;
+	pages = s->exec_pages;
+	if (w->generation != s->generation_again || pages != need->exec_pages ||
+	    s->changes != *counter)
+		return stop(w, WALKER_STALE);
+	return 0;
+}
+
+static __always_inline int is_curable(u32 end)
+{
+	return end == WALKER_UNKNOWN || end == WALKER_STALE || end == WALKER_NO_TABLE ||
+	       end == WALKER_UNMAPPED || end == WALKER_UNSUPPORTED || end == WALKER_MOVED ||
+	       end == WALKER_GAP || end == WALKER_BAD;
+}
+
+static __always_inline int is_between(struct walker_work *w)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return bpf_core_field_exists(task->in_execve) &&
+	       BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+}
+
+/* What to send beside the frames, and what to ask for. */
+static __always_inline void add_rest(void *ctx, struct walker_work *w, struct walker_need *need)
+{
+	if (w->end != WALKER_END && w->end != WALKER_LIMIT)
+		add_chain(w);
+	if (is_curable(w->end)) {
+		if (may_copy(w))
+			add_copy(w);
+		else
+			w->refused++;
+		/* between two programs: the registers are of the one whose memory is gone */
+		if (w->flags & WALKER_HAS_COPY && !w->copy_bytes && is_between(w)) {
+			w->flags = w->nr_frames = w->nr_chain = 0;
+			w->end = WALKER_NONE;
+			return;
+		}
+		if (w->end != WALKER_UNSUPPORTED && w->end != WALKER_GAP && w->end != WALKER_BAD)
+			ask(ctx, w, need);
+		return;
+	}
+	if (w->is_borrowed)
+		ask(ctx, w, need);
+	if (config.verify_every && w->walks % config.verify_every == 0 && may_copy(w)) {
+		add_copy(w);
+		w->flags |= WALKER_IS_CHECK;
+		w->checks++;
+	}
+}
+
+static __always_inline int walk(void *ctx, u64 ip, u32 is_often)
+{
+	struct walker_work *w = work_of();
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct mm_struct *mm = task->mm;
+	struct walker_need need = {};
+	u64 before = *(volatile u64 *)&control.reclaims;
+
+	if (!w)
+		return 1;
+	w->nr_frames = w->flags = w->copy_bytes = w->nr_chain = 0;
+	w->is_often = is_often;
+	w->end = WALKER_NONE;
+	if (mm && !(task->flags & (PF_EXITING | PF_KTHREAD))) {
+		name_space(task, mm, &need);
+		take_regs(w, task);
+		begin(w);
+		w->end = WALKER_LIMIT;
+		/* the first is known without any description */
+		*(u64 *)(w->out + sizeof(struct walker_head)) = w->pc;
+		w->nr_frames = 1;
+		if (!take_space(w, &need))
+			bpf_loop(WALKER_FRAMES_MAX + 1, on_frame, NULL, 0);
+		if (*(volatile u64 *)&control.reclaims != before)
+			w->end = WALKER_MOVED;
+		add_rest(ctx, w, &need);
+	}
+	report(ctx, w, ip, need.space);
+	return 1;
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	return walk(ctx, ctx->regs.rip, 0);
+}
+
+/* Programs of tracepoints run at each hit, whoever is watched. Is it one of ours? A child is known
+ * by its parents, and remembered. */
+static __always_inline int is_target(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	u32 own = BPF_CORE_READ(task, tgid), tgid = own, one = 1;
+
+	if (!config.has_targets)
+		return 1;
+	for (int i = 0; i < PARENTS_MAX && tgid; i++) {
+		if (bpf_map_lookup_elem(&targets, &tgid)) {
+			if (i)
+				bpf_map_update_elem(&targets, &own, &one, BPF_ANY);
+			return 1;
+		}
+		task = BPF_CORE_READ(task, real_parent);
+		tgid = BPF_CORE_READ(task, tgid);
+	}
+	return 0;
+}
+
+SEC("tp")
+int on_tracepoint(void *ctx)
+{
+	return *(volatile u32 *)&control.runs && is_target() ? walk(ctx, 0, 1) : 1;
+}
+
+SEC("kprobe")
+int on_probe(void *ctx)
+{
+	return *(volatile u32 *)&control.runs && is_target() ? walk(ctx, 0, 1) : 1;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* The walker's life: loading, attaching, closing. What it walks by is publish.c. */
+#include "bpf/walker.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "bpf/open.h"
+#include "bpf/walker-object.h"
+
+#define RODATA_MAX 4096
+
+static const char *const programs[WALKER_AT_COUNT] = { "on_sample", "on_tracepoint", "on_probe" };
+
+#define CHANGES "on_mapping"
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return 0;
+}
+
+static void walker_closep(struct walker **w)
+{
+	coati_walker_close(w);
+}
+
+static int fail_load(int code, struct coati_error *err)
+{
+	if (code == -EPERM || code == -EACCES)
+		return coati_fail(
+			err, -EPERM,
+			"loading BPF programs is not allowed to you; run as root, or with "
+			"the capabilities CAP_BPF and CAP_PERFMON");
+	if (code == -ENOMEM)
+		return coati_fail(err, code, "out of memory for the stack walker in the kernel");
+	return coati_fail(
+		err, -EOPNOTSUPP,
+		"this kernel does not load the stack walker (%s); Linux 5.17 or newer with "
+		"BTF (CONFIG_DEBUG_INFO_BTF) is needed",
+		strerror(-code));
+}
+
+static void settle_config(const struct walker_opts *o, struct walker_config *ret)
+{
+	*ret = o->config;
+	if (!ret->max_frames || ret->max_frames > WALKER_FRAMES_MAX)
+		ret->max_frames = ret->max_frames ? WALKER_FRAMES_MAX : 512;
+	if (!ret->stack_bytes || ret->stack_bytes > WALKER_COPY_BYTES)
+		ret->stack_bytes = WALKER_COPY_BYTES;
+	if (!ret->need_ns)
+		ret->need_ns = WALKER_NEED_NS;
+	if (!ret->burst_bytes)
+		ret->burst_bytes = WALKER_BURST_BYTES;
+}
+
+/* Sizes and constants, before anything is made in the kernel. */
+static int prepare(struct walker *w, const struct walker_opts *o)
+{
+	struct bpf_map *rodata = w->lib.find_map(w->object, ".rodata");
+	static const char *const per_cpu[] = { "works", "caches", "stacks", "needs" };
+	struct walker_config config;
+	size_t size = 0;
+	const void *bytes = rodata ? w->lib.initial_value(rodata, &size) : NULL;
+	uint8_t constants[RODATA_MAX];
+	int r;
+
+	settle_config(o, &config);
+	/* it is the first in its section: checked, so that a compiler cannot change it unseen */
+	if (!bytes || size < sizeof(config) || size > sizeof(constants) ||
+	    ((const struct walker_config *)bytes)->max_frames != 512)
+		return -EINVAL;
+	for (int i = 0; i < WALKER_AT_COUNT; i++) {
+		struct bpf_program *p = w->lib.find_program(w->object, programs[i]);
+
+		if (!p)
+			return -EINVAL;
+		(void)w->lib.set_autoload(p, o->at >> i & 1);
+	}
+	/* kernels before 5.8 have no such tracepoint: there only sizes tell */
+	(void)w->lib.set_autoload(w->lib.find_program(w->object, CHANGES),
+				  w->lib.find_vmlinux("vm_unmapped_area", BPF_TRACE_RAW_TP) > 0);
+	memcpy(constants, bytes, size);
+	memcpy(constants, &config, sizeof(config));
+	r = w->lib.set_initial_value(rodata, constants, size);
+	for (size_t i = 0; r >= 0 && i < sizeof(per_cpu) / sizeof(per_cpu[0]); i++) {
+		struct bpf_map *map = w->lib.find_map(w->object, per_cpu[i]);
+
+		r = map ? w->lib.set_max_entries(map, w->nr_cpus) : -EINVAL;
+	}
+	return r;
+}
+
+static int fd_of(const struct walker *w, const char *map)
+{
+	struct bpf_map *m = w->lib.find_map(w->object, map);
+
+	return m ? w->lib.map_fd(m) : -ENOENT;
+}
+
+static size_t map_bytes(size_t element, size_t nr)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (element + 7) / 8 * 8 * nr;
+
+	return (bytes + page - 1) / page * page;
+}
+
+static int map_one(const struct walker *w, const char *name, size_t bytes, int prot, void **ret)
+{
+	void *p = mmap(NULL, bytes, prot, MAP_SHARED, fd_of(w, name), 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	*ret = p;
+	return 0;
+}
+
+static int map_all(struct walker *w)
+{
+	const struct {
+		const char *name;
+		size_t bytes;
+		int prot;
+		void **to;
+	} maps[] = {
+		{ "files", w->files_bytes, PROT_READ | PROT_WRITE, (void **)&w->files },
+		{ "works", w->works_bytes, PROT_READ, (void **)&w->works },
+		{ "changes", w->changes_bytes, PROT_READ, (void **)&w->changes },
+		{ ".bss", w->control_bytes, PROT_READ | PROT_WRITE, (void **)&w->control },
+	};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+		int r = map_one(w, maps[i].name, maps[i].bytes, maps[i].prot, maps[i].to);
+
+		if (r < 0)
+			return r;
+	}
+	w->arena.reclaims = &w->control->reclaims;
+	return 0;
+}
+
+static int find_all(struct walker *w)
+{
+	for (int i = 0; i < WALKER_AT_COUNT; i++)
+		w->program_fds[i] = w->lib.program_fd(w->lib.find_program(w->object, programs[i]));
+	w->arena.lib = &w->lib;
+	w->arena.outer_fd = fd_of(w, "chunks");
+	w->spaces_fd = fd_of(w, "spaces");
+	w->stacks_fd = fd_of(w, "stacks");
+	w->needs_fd = fd_of(w, "needs");
+	w->files_bytes = map_bytes(sizeof(struct walker_file), WALKER_FILES_MAX);
+	w->works_bytes = map_bytes(sizeof(struct walker_work), w->nr_cpus);
+	w->changes_bytes = map_bytes(sizeof(uint64_t), WALKER_CHANGES);
+	w->control_bytes = map_bytes(sizeof(struct walker_control), 1);
+	return map_all(w);
+}
+
+static int load(struct walker *w, const struct walker_opts *o, struct coati_error *err)
+{
+	libbpf_print_fn_t before = w->lib.set_print(quiet);
+	int r;
+
+	w->object = w->lib.open_mem(coati_walker_object, sizeof(coati_walker_object), NULL);
+	r = w->object ? prepare(w, o) : -errno;
+	if (r >= 0)
+		r = w->lib.load(w->object);
+	if (r >= 0)
+		r = find_all(w);
+	if (r >= 0)
+		w->link = w->lib.attach(w->lib.find_program(w->object, CHANGES));
+	w->lib.set_print(before);
+	return r < 0 ? fail_load(r, err) : 0;
+}
+
+/* Without these nothing can be loaded, and it is faster to know it than to try. */
+static bool is_allowed(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	uint64_t caps;
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return true;
+	caps = (uint64_t)data[1].effective << 32 | data[0].effective;
+	return caps >> CAP_SYS_ADMIN & 1 || (caps >> CAP_BPF & 1 && caps >> CAP_PERFMON & 1);
+}
+
+int coati_walker_open(const struct walker_opts *opts, struct walker **ret, struct coati_error *err)
+{
+	CLEANUP(walker_closep) struct walker *w = coati_alloc(sizeof(*w));
+	uint64_t budget = opts->budget_bytes ? opts->budget_bytes : WALKER_BUDGET_BYTES;
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int r;
+
+	if (!w)
+		return fail_load(-ENOMEM, err);
+	if (!is_allowed())
+		return fail_load(-EPERM, err);
+	coati_walker_publish_init(w);
+	w->nr_cpus = cpus > 0 ? (uint32_t)cpus : 1;
+	r = coati_libbpf_load(&w->lib, err);
+	if (r < 0)
+		return r;
+	if (coati_walker_arena_init(&w->arena, budget) < 0)
+		return fail_load(-ENOMEM, err);
+	r = load(w, opts, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(w);
+	return 0;
+}
+
+void coati_walker_close(struct walker **wp)
+{
+	struct walker *w = *wp;
+
+	if (!w)
+		return;
+	*wp = NULL;
+	if (w->files)
+		munmap(w->files, w->files_bytes);
+	if (w->works)
+		munmap(w->works, w->works_bytes);
+	if (w->changes)
+		munmap(w->changes, w->changes_bytes);
+	if (w->control)
+		munmap(w->control, w->control_bytes);
+	if (w->link)
+		w->lib.link_destroy(w->link);
+	coati_walker_arena_fini(&w->arena);
+	coati_walker_publish_fini(w);
+	if (w->object)
+		w->lib.close(w->object);
+	coati_free(w);
+}
+
+int coati_walker_attach(struct walker *w, int event_fd, enum walker_at at)
+{
+	return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, w->program_fds[at]) < 0 ? -errno : 0;
+}
+
+void coati_walker_run(struct walker *w, bool runs)
+{
+	__atomic_store_n(&w->control->runs, runs, __ATOMIC_RELAXED);
+}
+
+int coati_walker_add_target(struct walker *w, int32_t pid)
+{
+	uint32_t key = (uint32_t)pid, one = 1;
+
+	return w->lib.map_update(fd_of(w, "targets"), &key, &one, BPF_ANY) < 0 ? -errno : 0;
+}
+
+int coati_walker_connect(struct walker *w, enum walker_output output, int32_t cpu, int fd)
+{
+	uint32_t key = (uint32_t)cpu;
+
+	if (cpu < 0 || key >= w->nr_cpus)
+		return -ERANGE;
+	return w->lib.map_update(output == WALKER_STACKS ? w->stacks_fd : w->needs_fd, &key, &fd,
+				 BPF_ANY) < 0
+		       ? -errno
+		       : 0;
+}
+
+static void add_work(const struct walker_work *from, struct walker_stats *to)
+{
+	for (int i = 0; i < WALKER_ENDS; i++)
+		to->ends[i] += from->ends[i];
+	to->walks += from->walks;
+	to->frames += from->frames;
+	to->misses += from->misses;
+	to->copies += from->copies;
+	to->refused += from->refused;
+	to->needs += from->needs;
+	to->checks += from->checks;
+	to->dropped += from->dropped;
+}
+
+static void add_run(const struct walker *w, int fd, struct walker_stats *ret)
+{
+	struct bpf_prog_info info;
+	uint32_t size = sizeof(info);
+
+	memset(&info, 0, sizeof(info));
+	if (w->lib.get_info(fd, &info, &size) < 0)
+		return;
+	ret->run_ns += info.run_time_ns;
+	ret->runs += info.run_cnt;
+}
+
+void coati_walker_get_stats(const struct walker *w, struct walker_stats *ret)
+{
+	*ret = (struct walker_stats){ 0 };
+	for (uint32_t i = 0; i < w->nr_cpus; i++)
+		add_work(&w->works[i], ret);
+	for (int i = 0; i < WALKER_AT_COUNT; i++)
+		if (w->program_fds[i] >= 0)
+			add_run(w, w->program_fds[i], ret);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is mapped where in a process that runs now, for the walker in the kernel: its maps file
+ * comes in, its mappings of code with their published tables go out. A description may be out of
+ * date when it arrives: the walker compares the number of executable pages with the kernel's, and
+ * asks again.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/map.h"
+#include "bpf/walker.h"
+#include "unwind/unwinder.h"
+
+struct describe {
+	struct walker *walker;
+	struct coati_images *images;
+	struct coati_unwinder *unwinder;
+	const char *procfs;
+	struct map tables;   /* of an image to its serial and number as published */
+	struct map pids;     /* to the address space that was described last */
+	struct map families; /* of pids, likewise */
+	ARRAY(struct walker_map) maps;
+	uint64_t exec_pages;
+	uint64_t described, failed;
+};
+
+/* @unwinder and @images must outlive it. */
+void coati_describe_init(struct describe *d, struct walker *walker, struct coati_unwinder *unwinder,
+			 const char *procfs);
+void coati_describe_fini(struct describe *d);
+/* Publish what process @pid has mapped, as the walker asked for it. */
+int coati_describe(struct describe *d, int32_t pid, const struct walker_need *need);
+/* The same before the walker has met it. */
+int coati_describe_running(struct describe *d, int32_t pid);
+/* A file that will be mapped: make and publish its table. */
+void coati_describe_file(struct describe *d, const char *path);
+/* All processes that run now. */
+void coati_describe_all(struct describe *d);
+/* The process has ended. */
+void coati_describe_forget(struct describe *d, int32_t pid);
