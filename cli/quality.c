@@ -298,7 +298,7 @@ void coati_report_quality_text(struct report *r)
 	coati_report_fit(s, r->input, 1000);
 	coati_strbuf_adds(s, ": ");
 	add_amounts(r, s);
-	coati_profile_account(q, account, sizeof(account));
+	coati_profile_quality_format(q, account, sizeof(account));
 	coati_strbuf_printf(s, "; %s", account);
 	if (r->mode == MODE_ON && q->off_intervals)
 		coati_strbuf_adds(s, "; --mode off shows the time off CPUs");
@@ -312,7 +312,7 @@ void coati_report_quality_text(struct report *r)
 	add_advice(r, s);
 	if (r->args->verbose)
 		add_images(r, s);
-	else if (q->unsymbolised > q->samples / 20)
+	else if (q->unsymbolized > q->samples / 20)
 		coati_strbuf_adds(
 			s, "# coati report --verbose tells which files have no symbols, and why\n");
 	coati_output_wrap(&r->out, from, 0);
@@ -370,7 +370,7 @@ void coati_report_quality_json(const struct report *r, struct json *j)
 	coati_json_ku64(j, "root_unknown", q->unrooted);
 	coati_json_ku64(j, "none", q->single);
 	coati_json_end(j);
-	coati_json_ku64(j, "unsymbolised", q->unsymbolised);
+	coati_json_ku64(j, "unsymbolised", q->unsymbolized);
 	coati_json_key(j, "off_cpu");
 	coati_json_object(j);
 	coati_json_ku64(j, "intervals", q->off_intervals);

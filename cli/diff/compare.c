@@ -214,7 +214,7 @@ static void check_shares(struct diff *d)
 		{ "stacks that are complete", { q[0]->complete, q[1]->complete } },
 		{ "samples without stacks", { q[0]->single, q[1]->single } },
 		{ "stacks unwound from copies", { q[0]->by_unwinder, q[1]->by_unwinder } },
-		{ "samples without a symbol", { q[0]->unsymbolised, q[1]->unsymbolised } },
+		{ "samples without a symbol", { q[0]->unsymbolized, q[1]->unsymbolized } },
 	};
 
 	if (!q[0]->samples || !q[1]->samples)

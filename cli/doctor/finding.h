@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the doctor finds: one line about one facility of the machine, with the consequence and the
- * exact remedy where something is wanting. The checks turn facts of <coati/host.h> into findings
- * and touch nothing themselves, so that tests can give them machines that do not exist.
+ * exact remedy where something is wanting. The checks turn facts of event/host.h into findings and
+ * touch nothing themselves, so that tests can give them machines that do not exist.
  */
 #pragma once
 

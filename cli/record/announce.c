@@ -402,12 +402,12 @@ void coati_record_account(const struct record_args *args, const struct coati_eve
 		announce_walks(st);
 	if (args->verify)
 		announce_checks(st);
-	if (st->strangers)
+	if (st->unassigned)
 		coati_note(
 			"%llu samples carry the id of another recorder's event, as the kernel has "
 			"it where two count the same software event: reports leave them out; "
 			"record one at a time",
-			(unsigned long long)st->strangers);
+			(unsigned long long)st->unassigned);
 	if (st->files_over)
 		coati_note("%llu mapped files were not kept open, only %llu were: those that were "
 			   "deleted or replaced have no names; ulimit -n raises the limit",

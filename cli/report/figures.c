@@ -10,7 +10,7 @@ static void set_stacks(const struct coati_profile_quality *q, struct figures *f)
 	coati_figure_set(f, FIGURE_GUESSED, q->guessed, q->samples);
 	coati_figure_set(f, FIGURE_ROOT_UNKNOWN, q->unrooted, q->samples);
 	coati_figure_set(f, FIGURE_NO_STACK, q->single, q->samples);
-	coati_figure_set(f, FIGURE_UNSYMBOLIZED, q->unsymbolised, q->samples);
+	coati_figure_set(f, FIGURE_UNSYMBOLIZED, q->unsymbolized, q->samples);
 }
 
 static void set_off_cpu(const struct coati_profile_quality *q, struct figures *f)

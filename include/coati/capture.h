@@ -197,7 +197,7 @@ struct coati_capture_stats {
 	 * software event, also those of other recorders. Where only one event of this capture can
 	 * be meant, the sample is assigned to it; the others are counted here, and readers omit
 	 * them. */
-	uint64_t strangers;
+	uint64_t unassigned;
 	uint64_t files_held, files_over; /* code files kept open, and those over the limit */
 	/* How much of the CPU time was sampled: of the first clock, or else the first hardware
 	 * event at a rate, the sum of the periods of its samples, and what it counted in all

@@ -160,7 +160,7 @@ struct coati_profile_quality {
 	uint64_t by_kernel;   /* frame pointers, or unwound while recording */
 	uint64_t by_unwinder; /* from registers and a copy of the stack, while reading */
 	/* names: known after the first view */
-	uint64_t unsymbolised;	      /* samples whose innermost frame has no symbol */
+	uint64_t unsymbolized;	      /* samples whose innermost frame has no symbol */
 	uint64_t locations, nameless; /* distinct addresses, and those without a symbol */
 	/* time */
 	uint64_t first_time, last_time; /* of samples */
@@ -193,7 +193,8 @@ COATI_API void coati_profile_quality(const struct coati_profile *p,
 				     struct coati_profile_quality *ret);
 /* The same as a line of text: "0 lost, 0 throttled, sampled 99 % of CPU time; stacks: 100 %
  * complete; 0 % without a symbol". Returns its length as snprintf() does. */
-COATI_API int coati_profile_account(const struct coati_profile_quality *q, char *buf, size_t cap);
+COATI_API int coati_profile_quality_format(const struct coati_profile_quality *q, char *buf,
+					   size_t cap);
 /* Sentence number @i about problems with the recordings, such as one that was cut; NULL past the
  * end. */
 COATI_API const char *coati_profile_note(const struct coati_profile *p, uint32_t i);

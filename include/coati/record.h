@@ -103,7 +103,7 @@ extern "C" {
 #define COATI_MISC_PROC_MAP_TIMEOUT   (1 << 12)
 #define COATI_MISC_MMAP_DATA	      (1 << 13) /* MMAP, MMAP2: not executable */
 #define COATI_MISC_COMM_EXEC	      (1 << 13) /* COMM */
-#define COATI_MISC_FORK_EXEC	      (1 << 13) /* FORK synthesised by a tool */
+#define COATI_MISC_FORK_EXEC	      (1 << 13) /* FORK synthesized by a tool */
 #define COATI_MISC_SWITCH_OUT	      (1 << 13) /* SWITCH, SWITCH_CPU_WIDE */
 #define COATI_MISC_EXACT_IP	      (1 << 14) /* SAMPLE */
 #define COATI_MISC_SWITCH_OUT_PREEMPT (1 << 14) /* SWITCH, SWITCH_CPU_WIDE */

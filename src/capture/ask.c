@@ -130,7 +130,7 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		.snapshots = cap->snapshots,
 		.overwritten = cap->overwritten,
 		.damaged_bytes = t->damaged_bytes,
-		.strangers = t->strangers,
+		.unassigned = t->unassigned,
 		.nr_rings = rings_count(&cap->rings) + cap->rings.backward.len,
 		.ring_bytes = cap->rings.bytes,
 		.synthesized = cap->synthesized,

@@ -11,7 +11,7 @@
 #include "record/batch.h"
 #include "recording/writer.h"
 
-/* recordings have the event coati/live, for coati_writer_batch() */
+/* Recordings have the event coati/live, for coati_writer_batch(). */
 #define COATI_CAPTURE_LIVE (UINT64_C(1) << 10)
 
 /* Keep each file with code open from its first mapping on, so that coati_capture_images() can
@@ -28,8 +28,10 @@ enum coati_off_cpu_part {
 
 struct coati_images;
 
+/* COATI_DROP_* (event/event.h) of what was left out of event @event of the list. */
 uint32_t coati_capture_event_dropped(const struct coati_capture *cap, uint32_t event);
 
+/* Its attributes as opened; NULL when it is not open. */
 const struct coati_attr *coati_capture_event_attr(const struct coati_capture *cap, uint32_t event);
 
 /* OFF_CPU: why a part is not in the recording, or NULL. */

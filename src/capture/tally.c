@@ -152,7 +152,7 @@ static const uint8_t *walk(struct tally *t, const uint8_t *p, const uint8_t *end
 			if (t->wakes && is_of(t->wakes, p))
 				note_waker(t, p);
 			if (t->own && !is_of(t->own, p))
-				t->strangers++;
+				t->unassigned++;
 			if (t->coverage)
 				coati_coverage_sample(t->coverage, p, h.size);
 		} else {

@@ -33,7 +33,7 @@ struct tally {
 	uint64_t throttled;
 	uint64_t first_time, last_time; /* of samples; 0: none yet */
 	uint64_t damaged_bytes;
-	uint64_t strangers;		   /* samples whose id is none of @own */
+	uint64_t unassigned;		   /* samples whose id is none of @own */
 	struct coati_sample_format format; /* the identity that all records have */
 	struct images images;
 	struct tasks tasks;

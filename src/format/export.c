@@ -429,7 +429,7 @@ static void fill_input(struct coati_export *x, struct format_input *in)
 	coati_view_info(x->view, &in->info);
 	in->quality.size = sizeof(in->quality);
 	coati_profile_quality(x->profile, &in->quality);
-	coati_profile_account(&in->quality, x->account, sizeof(x->account));
+	coati_profile_quality_format(&in->quality, x->account, sizeof(x->account));
 	in->start_ns = in->quality.first_time;
 	if (x->has_live && (x->live.items.len || x->live.sched.len)) {
 		in->live = &x->live;

@@ -93,7 +93,7 @@ static void add_sampled(struct strbuf *s, const struct coati_profile_quality *q)
 	coati_strbuf_clean(s, of, strlen(of));
 }
 
-int coati_profile_account(const struct coati_profile_quality *q, char *buf, size_t cap)
+int coati_profile_quality_format(const struct coati_profile_quality *q, char *buf, size_t cap)
 {
 	struct strbuf s = STRBUF_INIT(LINE_MAX_BYTES);
 	int len;
@@ -111,7 +111,7 @@ int coati_profile_account(const struct coati_profile_quality *q, char *buf, size
 	if (q->samples || !q->off_intervals) {
 		add_stacks(&s, q);
 		coati_strbuf_adds(&s, "; ");
-		add_share(&s, q->unsymbolised, q->samples, "without a symbol");
+		add_share(&s, q->unsymbolized, q->samples, "without a symbol");
 	}
 	if (q->off_intervals || q->off_unpaired)
 		add_off_cpu(&s, q);

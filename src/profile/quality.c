@@ -66,7 +66,7 @@ static void count_all(const struct coati_profile *p, struct coati_profile_qualit
 		else if (!(s->flags & COATI_STACK_SINGLE))
 			ret->by_kernel += e->count;
 		if (is_nameless(&p->locations.v[s->locations[0]]))
-			ret->unsymbolised += e->count;
+			ret->unsymbolized += e->count;
 	}
 	if (p->told.is_other)
 		return;

@@ -32,7 +32,7 @@ int coati_contexts_new(struct coati_contexts **ret, struct coati_error *err);
 /* Behind the profile that uses it. *c becomes NULL. */
 void coati_contexts_free(struct coati_contexts **c);
 
-/* For coati_profile_opts.contexts. */
+/* For coati_profile_hooks.contexts. */
 const struct coati_context_source *coati_contexts_source(const struct coati_contexts *c);
 
 /* The same without labels for the kernel's samples, which only a second walk can tell: those

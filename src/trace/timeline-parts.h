@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a timeline consists of: see <coati/timeline.h>. */
+/* What a timeline consists of: see trace/timeline.h. */
 #pragma once
 
 #include <stdbool.h>

@@ -262,10 +262,10 @@ TEST(capture_tally_counts_samples_with_ids_of_others)
 	none.bytes = bytes;
 	CHECK_OK(coati_capture_tally_init(&t, &side, false));
 	coati_capture_tally_walk(&t, all, none); /* nobody asked */
-	CHECK_U64(t.strangers, ==, 0);
+	CHECK_U64(t.unassigned, ==, 0);
 	t.own = &own;
 	coati_capture_tally_walk(&t, all, none);
-	CHECK_U64(t.strangers, ==, 2);
+	CHECK_U64(t.unassigned, ==, 2);
 	CHECK_U64(t.samples, ==, 6);
 	coati_capture_tally_fini(&t);
 	coati_map_fini(&own);

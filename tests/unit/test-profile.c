@@ -596,7 +596,7 @@ static struct coati_profile_quality quality_of(const char *const *paths, char *t
 	struct coati_profile_quality q = { .size = sizeof(q) };
 
 	coati_profile_quality(p, &q);
-	coati_profile_account(&q, text, size);
+	coati_profile_quality_format(&q, text, size);
 	coati_profile_free(&p);
 	q.sampled_event = NULL; /* it was the profile's */
 	return q;
