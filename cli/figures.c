@@ -31,13 +31,27 @@ const char *const coati_figure_names[] = {
 	[FIGURE_OFF_GAP] = "off_gap",
 	[FIGURE_OFF_UNPAIRED] = "off_unpaired",
 	[FIGURE_LIVE_LOST] = "live_lost",
+	[FIGURE_EVENTS] = "events",
+	[FIGURE_MISSING_BATCHES] = "missing_batches",
+	[FIGURE_INCOMPLETE_GENERATIONS] = "incomplete_generations",
+	[FIGURE_UNRESOLVED] = "unresolved",
+	[FIGURE_CLOCK_UNKNOWN] = "clock_unknown",
+	[FIGURE_CONTRADICTIONS] = "contradictions",
 	[FIGURE_COUNT] = NULL,
 };
 
 /* Numbers that are no part of something. */
 static bool has_no_share(enum figure figure)
 {
-	return figure == FIGURE_SAMPLES || figure == FIGURE_THROTTLED;
+	return figure == FIGURE_SAMPLES || figure == FIGURE_THROTTLED || figure == FIGURE_EVENTS;
+}
+
+/* A verb that has the figure. */
+static const char *verb_of(enum figure figure)
+{
+	if (figure == FIGURE_LIVE_LOST)
+		return "trace";
+	return figure > FIGURE_LIVE_LOST ? "autopsy" : "report";
 }
 
 void coati_figure_set(struct figures *f, enum figure figure, uint64_t nr, uint64_t of)
@@ -66,8 +80,7 @@ static int parse_figure(const char *text, size_t *at, uint32_t known, struct fig
 		if (!(known >> i & 1))
 			return coati_fail_at(err, -EINVAL, (int)from + 1,
 					     "this verb does not know %s; coati %s --fail-if does",
-					     coati_figure_names[i],
-					     i == FIGURE_LIVE_LOST ? "trace" : "report");
+					     coati_figure_names[i], verb_of((enum figure)i));
 		c->figure = (enum figure)i;
 		*at = from + len;
 		return 0;

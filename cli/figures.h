@@ -42,6 +42,13 @@ enum figure {
 	FIGURE_OFF_GAP,
 	FIGURE_OFF_UNPAIRED,
 	FIGURE_LIVE_LOST,
+	/* of the live events of a flight recorder */
+	FIGURE_EVENTS,
+	FIGURE_MISSING_BATCHES,
+	FIGURE_INCOMPLETE_GENERATIONS,
+	FIGURE_UNRESOLVED,
+	FIGURE_CLOCK_UNKNOWN,
+	FIGURE_CONTRADICTIONS,
 	FIGURE_COUNT,
 };
 extern const char *const coati_figure_names[];

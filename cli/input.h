@@ -37,6 +37,7 @@ int coati_input_add_operands(struct option_texts *files, const struct option_lin
 struct source_args {
 	struct coati_filter filter;
 	bool no_inline, mangled;
+	uint64_t split_nameless; /* bytes, 0: not */
 	const char *root, *debug_dirs;
 	bool debuginfod, no_local, trust;
 };
@@ -83,6 +84,9 @@ int coati_source_contexts(const struct source_args *a, bool wanted, struct coati
 			"cut each stack above its outermost match"),                               \
 		OPT_FLAG(0, "no-inline", type, of.no_inline, "do not show inlined functions"),     \
 		OPT_FLAG(0, "mangled", type, of.mangled, "do not demangle names"),                 \
+		OPT_SIZE(0, "split-nameless", type, of.split_nameless, "SIZE",                     \
+			 "split code without symbols into address ranges of SIZE", 1,              \
+			 UINT64_C(1) << 40),                                                       \
 		OPT_STR(0, "root", type, of.root, "DIR",                                           \
 			"look for binaries below DIR (a copied sysroot)"),                         \
 		OPT_FLAG(0, "trust", type, of.trust,                                               \

@@ -313,8 +313,11 @@ void coati_report_quality_text(struct report *r)
 	if (r->args->verbose)
 		add_images(r, s);
 	else if (q->unsymbolized > q->samples / 20)
-		coati_strbuf_adds(
-			s, "# coati report --verbose tells which files have no symbols, and why\n");
+		coati_strbuf_printf(
+			s, "# --verbose shows which files have no symbols, and why%s\n",
+			r->args->of.split_nameless
+				? ""
+				: "; --split-nameless 64k splits their code by address");
 	coati_output_wrap(&r->out, from, 0);
 	coati_strbuf_adds(s, coati_output_style(&r->out, STYLE_PLAIN));
 }

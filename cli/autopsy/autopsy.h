@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/options.h"
 #include "base/strbuf.h"
+#include "cli/figures.h"
 #include "trace/flight.h"
 #include "trace/live-check.h"
 #include "trace/live-files.h"
@@ -28,6 +29,7 @@ struct autopsy_args {
 	uint64_t last_ns;
 	uint32_t events, logs;
 	struct option_ids tids;
+	struct option_texts fail_if; /* conditions on the data quality */
 };
 
 /* An event that is shown. */
@@ -102,6 +104,13 @@ const struct coati_live_opened *coati_autopsy_regions(const struct autopsy *a, u
 const struct coati_live_opened *coati_autopsy_task(const struct autopsy *a, uint64_t id);
 /* How the process ended, as words. */
 void coati_autopsy_ended(const struct coati_flight_info *info, struct strbuf *out);
+
+/* autopsy/figures.c: what is known of a flight recorder, for --fail-if. */
+#define AUTOPSY_FIGURES                                                                       \
+	(1u << FIGURE_EVENTS | 1u << FIGURE_LOST | 1u << FIGURE_DAMAGED | 1u << FIGURE_LATE | \
+	 1u << FIGURE_MISSING_BATCHES | 1u << FIGURE_INCOMPLETE_GENERATIONS |                 \
+	 1u << FIGURE_UNRESOLVED | 1u << FIGURE_CLOCK_UNKNOWN | 1u << FIGURE_CONTRADICTIONS)
+void coati_autopsy_figures(const struct autopsy *a, struct figures *ret);
 
 /* What shows it. */
 void coati_autopsy_text(struct autopsy *a, struct strbuf *out);

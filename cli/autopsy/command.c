@@ -33,6 +33,8 @@ static const struct option opts[] = {
 		"show at most COUNT log lines (default 20)", 0, 1000000),
 	OPT_IDS('t', "thread", struct autopsy_args, tids, "TID", "only these threads"),
 	OPT_FLAG(0, "json", struct autopsy_args, json, "print JSON"),
+	OPT_TEXTS(0, "fail-if", struct autopsy_args, fail_if, 0, "CONDITION",
+		  "exit with status 1 if it holds: 'lost > 1%'"),
 	OPT_STR('o', "output", struct autopsy_args, output, "FILE",
 		"save all of it as a recording"),
 	OPT_HEAD("Recorder files"),
@@ -64,7 +66,9 @@ static int show(const struct autopsy_args *args, const struct autopsy_target *t)
 {
 	struct autopsy a = { .args = args, .shown = t->shown };
 	struct coati_error err = { 0 };
+	struct figures figures;
 	struct output out;
+	int ret;
 
 	if (coati_autopsy_read(&a, t->path, &err) < 0) {
 		say_of(t, &err);
@@ -78,8 +82,10 @@ static int show(const struct autopsy_args *args, const struct autopsy_target *t)
 		coati_autopsy_text(&a, &out.text);
 		coati_output_wrap(&out, 0, INDENT);
 	}
+	coati_autopsy_figures(&a, &figures);
 	coati_autopsy_fini(&a);
-	return coati_output_end(&out);
+	ret = coati_output_end(&out);
+	return ret != EXIT_DONE ? ret : coati_conditions_judge(&args->fail_if, &figures);
 }
 
 static int save(const struct autopsy_args *args, const struct autopsy_target *t)
@@ -128,6 +134,13 @@ static int run_parsed(const struct autopsy_args *a, const struct option_line *li
 			&coati_command_autopsy,
 			"--output writes all of it: --last, --events (-n), --logs and --thread "
 			"(-t) choose what is shown");
+	if (a->fail_if.len && (files || a->output))
+		return coati_command_misuse(
+			&coati_command_autopsy,
+			"--fail-if judges what is shown of one recorder: it does not go with "
+			"--list, --clean and --output; coati trace --fail-if judges a recording");
+	if (coati_conditions_check(&coati_command_autopsy, &a->fail_if, AUTOPSY_FIGURES))
+		return EXIT_USAGE;
 	if (!files && line->argc != 1)
 		return coati_command_misuse(&coati_command_autopsy,
 					    "wants one PID, recorder's FILE or CORE file");
@@ -142,7 +155,8 @@ static int run(int argc, char **argv)
 				  .last_ns = LAST_NS,
 				  .events = EVENTS,
 				  .logs = LOGS,
-				  .tids.max = 4096 };
+				  .tids.max = 4096,
+				  .fail_if.max = 256 };
 	struct option_line line = { .argc = argc, .argv = argv };
 	int code;
 

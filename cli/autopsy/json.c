@@ -139,11 +139,14 @@ static void put_process(struct json *j, const struct autopsy *a)
 void coati_autopsy_json(struct autopsy *a, struct strbuf *out)
 {
 	struct json j = json_to(out);
+	struct figures figures;
 
 	coati_json_object(&j);
 	coati_json_kstr(&j, "schema", "coati.autopsy.v1");
 	put_process(&j, a);
 	put_quality(&j, a);
+	coati_autopsy_figures(a, &figures);
+	coati_conditions_json(&a->args->fail_if, &figures, &j);
 	coati_json_key(&j, "threads");
 	coati_json_array(&j);
 	for (size_t i = 0; i < a->threads.len; i++)

@@ -144,7 +144,8 @@ static int make_view(struct diff *d, struct diff_side *s, struct coati_error *er
 	struct coati_filter filter = a->of.filter;
 	struct coati_view_opts o = { .size = sizeof(o),
 				     .filter = &filter,
-				     .flags = COATI_VIEW_NO_OFF_CPU };
+				     .flags = COATI_VIEW_NO_OFF_CPU,
+				     .nameless_bytes = a->of.split_nameless };
 	int r;
 
 	filter.time = NULL;

@@ -3,6 +3,7 @@
  * exclude. */
 #include "cli/command.h"
 #include "cli/export/session.h"
+#include "cli/report/figures.h"
 #include "cli/talk.h"
 
 static const char *const modes[] = { "auto", "on", "off", "both", NULL };
@@ -24,6 +25,8 @@ static const struct option opts[] = {
 	OPT_FLAG(0, "no-compress", struct export_args, plain,
 		 "do not compress formats that "
 		 "usually are"),
+	OPT_TEXTS(0, "fail-if", struct export_args, fail_if, 0, "CONDITION",
+		  "exit with status 1 if it holds: 'lost > 1%'"),
 	OPT_STR(0, "comment", struct export_args, comment, "TEXT",
 		"add a comment, where the format has one"),
 	SOURCE_OPTIONS(struct export_args),
@@ -52,7 +55,9 @@ static const char *find_conflict(const struct export_args *a)
 
 static int run(int argc, char **argv)
 {
-	struct export_args a = { .inputs.max = 1024, .of.filter.size = sizeof(a.of.filter) };
+	struct export_args a = { .inputs.max = 1024,
+				 .fail_if.max = 256,
+				 .of.filter.size = sizeof(a.of.filter) };
 	struct option_line line = { .argc = argc, .argv = argv };
 	const char *conflict;
 	int code;
@@ -65,6 +70,9 @@ static int run(int argc, char **argv)
 		} else if (coati_input_add_operands(&a.inputs, &line) < 0) {
 			coati_say("out of memory, or more than 1024 recordings");
 			code = EXIT_FAILED;
+		} else if (coati_conditions_check(&coati_command_export, &a.fail_if,
+						  REPORT_FIGURES)) {
+			code = EXIT_USAGE;
 		} else {
 			code = coati_export_session(&a);
 		}

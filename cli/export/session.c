@@ -21,6 +21,7 @@
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/quality.h"
+#include "cli/report/figures.h"
 #include "cli/talk.h"
 #include "format/export.h"
 
@@ -199,6 +200,7 @@ static int make_export(struct exporting *e, struct coati_error *err)
 		.filter = &a->of.filter,
 		.images = &images,
 		.comment = a->comment,
+		.nameless_bytes = a->of.split_nameless,
 	};
 
 	return coati_export_new(&o, &e->x, err);
@@ -243,6 +245,17 @@ static int write_bytes(struct exporting *e, struct coati_error *err)
 	if (e->format == COATI_FORMAT_FOLDED && isatty(e->fd))
 		return show_text(e, err);
 	return coati_export_write(e->x, e->fd, err);
+}
+
+/* After the writing, which needs the names. */
+static int judge(const struct exporting *e)
+{
+	struct coati_profile_quality q;
+	struct figures f;
+
+	coati_profile_quality(coati_export_profile(e->x), &q);
+	coati_report_figures(&q, &f);
+	return coati_conditions_judge(&e->args->fail_if, &f);
 }
 
 static int write_and_check(struct exporting *e)
@@ -303,6 +316,8 @@ int coati_export_session(const struct export_args *args)
 	name_output(&e);
 	if (ret == EXIT_DONE)
 		ret = close_output(&e, write_and_check(&e));
+	if (ret == EXIT_DONE)
+		ret = judge(&e);
 	coati_export_free(&e.x);
 	return ret;
 }

@@ -11,7 +11,8 @@ struct export_args {
 	const char *format, *output, *comment;
 	struct option_texts inputs;
 	struct source_args of;
-	int mode; /* auto, on, off, both */
+	int mode;		     /* auto, on, off, both */
+	struct option_texts fail_if; /* conditions on the data quality */
 	bool check, counts, plain, quiet;
 };
 

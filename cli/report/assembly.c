@@ -182,39 +182,39 @@ static void put_piece(struct report *r, const struct piece *p)
 	put_failure(s, status);
 }
 
-static const struct coati_name *outer_name(struct report *r, uint32_t frame, uint32_t *ret_image)
+/* The function around a frame as it was linked, or the range of code without a symbol: its extent
+ * and name in @p. */
+static bool find_extent(struct report *r, uint32_t frame, struct piece *p)
 {
 	const struct coati_view_frame *f = coati_view_frame(r->view, frame);
 	const struct coati_profile_location *l =
 		f ? coati_profile_location(r->profile, f->location) : NULL;
+	const struct coati_name *outer = l && l->nr_names ? &l->names[l->nr_names - 1] : NULL;
+	bool is_range = f && f->flags & COATI_NAME_SYNTHETIC;
 
-	if (!l || !l->nr_names)
-		return NULL;
-	*ret_image = l->image;
-	return &l->names[l->nr_names - 1];
+	if (!outer)
+		return false;
+	p->image = l->image;
+	p->function = is_range ? f->function : outer->function;
+	p->start = is_range ? f->start : outer->start;
+	p->length = is_range ? f->length : outer->length;
+	return p->length && p->length <= FUNCTION_BYTES_MAX;
 }
 
 /* The function as it was linked around a row, when it was not shown yet. */
 static bool piece_of(struct report *r, const struct coati_row *row, struct map *shown,
 		     struct piece *p)
 {
-	struct coati_image_info info = { .size = sizeof(info) };
-	const struct coati_name *name;
-	uint32_t image = COATI_IMAGE_NONE;
-	uint64_t seen;
+	struct coati_image_info info;
+	uint64_t key, seen;
 
-	name = row->frame == UINT32_MAX ? NULL : outer_name(r, row->frame, &image);
-	if (!name || !name->length || name->length > FUNCTION_BYTES_MAX ||
-	    coati_image_info(coati_profile_images(r->profile), image, &info) < 0 || !info.opened)
+	if (row->frame == UINT32_MAX || !find_extent(r, row->frame, p) ||
+	    coati_image_info(coati_profile_images(r->profile), p->image, &info) < 0 || !info.opened)
 		return false;
-	if (coati_map_get(shown, name->start ^ (uint64_t)image << 48, &seen) ||
-	    coati_map_put(shown, name->start ^ (uint64_t)image << 48, 1) < 0)
+	key = p->start ^ (uint64_t)p->image << 48;
+	if (coati_map_get(shown, key, &seen) || coati_map_put(shown, key, 1) < 0)
 		return false;
-	p->image = image;
-	p->function = name->function;
 	p->path = info.opened;
-	p->start = name->start;
-	p->length = name->length;
 	return true;
 }
 

@@ -6,7 +6,7 @@
 
 #include "cli/figures.h"
 
-/* All but live_lost, which the timeline has. */
-#define REPORT_FIGURES (((UINT32_C(1) << FIGURE_COUNT) - 1) & ~(UINT32_C(1) << FIGURE_LIVE_LOST))
+/* All but those of live events, which the timeline and flight recorders have. */
+#define REPORT_FIGURES ((UINT32_C(1) << FIGURE_LIVE_LOST) - 1)
 
 void coati_report_figures(const struct coati_profile_quality *q, struct figures *ret);

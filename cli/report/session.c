@@ -52,7 +52,9 @@ static int make_view(struct report *r, struct coati_error *err)
 {
 	const struct report_args *a = r->args;
 	struct coati_filter filter = a->of.filter;
-	struct coati_view_opts o = { .size = sizeof(o), .filter = &filter };
+	struct coati_view_opts o = { .size = sizeof(o),
+				     .filter = &filter,
+				     .nameless_bytes = a->of.split_nameless };
 
 	filter.time = NULL;
 	if (a->of.no_inline)

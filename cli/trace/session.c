@@ -86,7 +86,6 @@ static int show(struct trace *t)
 static int show_timeline(struct trace *t)
 {
 	struct coati_error err = { 0 };
-	struct figures figures;
 	int shown;
 
 	coati_timeline_info(t->timeline, &t->info);
@@ -105,16 +104,13 @@ static int show_timeline(struct trace *t)
 		return EXIT_FAILED;
 	}
 	shown = coati_output_end_with(&t->out, show(t));
-	if (shown != EXIT_DONE)
-		return shown;
-	coati_trace_figures(t, &figures);
-	return coati_conditions_judge(&t->args->fail_if, &figures);
+	return shown != EXIT_DONE ? shown : coati_trace_judge(t);
 }
 
 int coati_trace_session(const struct trace_args *args)
 {
 	char name[4096] = "";
-	struct trace t = { .args = args, .input = name };
+	struct trace t = { .args = args, .fail_if = &args->fail_if, .input = name };
 	struct input in = { .files = &args->inputs,
 			    .quiet = args->quiet,
 			    .trace = true,

@@ -9,7 +9,8 @@
 
 struct trace {
 	const struct trace_args *args;
-	const char *input; /* for people */
+	const struct option_texts *fail_if; /* conditions on the data quality */
+	const char *input;		    /* for people */
 	struct coati_timeline *timeline;
 	struct coati_timeline_info info;
 	uint64_t from, to; /* of the timeline's clock */

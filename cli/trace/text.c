@@ -113,6 +113,14 @@ void coati_trace_figures(const struct trace *t, struct figures *ret)
 				 i->live_events + i->live_lost);
 }
 
+int coati_trace_judge(const struct trace *t)
+{
+	struct figures figures;
+
+	coati_trace_figures(t, &figures);
+	return coati_conditions_judge(t->fail_if, &figures);
+}
+
 /* Which option helps. */
 static void add_lost(struct strbuf *s, uint64_t lost)
 {
@@ -219,10 +227,8 @@ void coati_trace_json_head(struct trace *t, struct json *j, const char *schema, 
 	coati_json_ku64(j, "recorder_cpu_ns", i->recorder_cpu_ns);
 	coati_json_ku64(j, "wrong", coati_trace_count_wrong(t));
 	coati_json_end(j);
-	if (t->args) {
-		coati_trace_figures(t, &figures);
-		coati_conditions_json(&t->args->fail_if, &figures, j);
-	}
+	coati_trace_figures(t, &figures);
+	coati_conditions_json(t->fail_if, &figures, j);
 }
 
 void coati_trace_json_ledger(struct json *j, const struct coati_ledger *l)

@@ -19,6 +19,8 @@ void coati_trace_quality(struct trace *t);
 	(1u << FIGURE_SAMPLES | 1u << FIGURE_LOST | 1u << FIGURE_LATE | 1u << FIGURE_REFUSED | \
 	 1u << FIGURE_OFF_UNPAIRED | 1u << FIGURE_LIVE_LOST)
 void coati_trace_figures(const struct trace *t, struct figures *ret);
+/* The exit code that follows from the conditions, when all else is well. */
+int coati_trace_judge(const struct trace *t);
 #define TRACE_SCHEMA "coati.trace.v1"
 /* The head of every JSON answer: schema, file, quality. The object stays open. */
 void coati_trace_json_head(struct trace *t, struct json *j, const char *schema, const char *view);

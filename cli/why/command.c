@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/talk.h"
+#include "cli/trace/text.h"
 #include "cli/why/text.h"
 #include "trace/timeline.h"
 
@@ -12,6 +13,7 @@ struct why_args {
 	const char *slow;
 	bool json;
 	const char *output;
+	struct option_texts fail_if; /* conditions on the data quality */
 	int color;
 	bool quiet;
 };
@@ -23,6 +25,8 @@ static const struct option opts[] = {
 		  "input file, - for stdin (default: newest recording in this directory)"),
 	OPT_FLAG(0, "json", struct why_args, json,
 		 "print JSON; verdict is causes, no difference or cannot tell"),
+	OPT_TEXTS(0, "fail-if", struct why_args, fail_if, 0, "CONDITION",
+		  "exit with status 1 if it holds: 'lost > 1%'"),
 	OPT_STR('o', "output", struct why_args, output, "FILE", "output file, - for stdout"),
 	OPT_CHOICE(0, "color", struct why_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
@@ -65,7 +69,7 @@ static int show(struct trace *t, const struct why_args *a, const char *name, dou
 		coati_why_text(t, w);
 	ret = coati_output_end(&t->out);
 	coati_why_free(&w);
-	return ret;
+	return ret != EXIT_DONE ? ret : coati_trace_judge(t);
 }
 
 static int read_timeline(void *ctx, const char *path, coati_progress_fn fn, void *fn_ctx,
@@ -79,7 +83,7 @@ static int read_timeline(void *ctx, const char *path, coati_progress_fn fn, void
 static int session(const struct why_args *a, const char *name, double percent)
 {
 	char file[4096] = "";
-	struct trace t = { .input = file };
+	struct trace t = { .fail_if = &a->fail_if, .input = file };
 	struct input in = { .files = &a->inputs,
 			    .quiet = a->quiet,
 			    .trace = true,
@@ -102,7 +106,7 @@ static int session(const struct why_args *a, const char *name, double percent)
 
 static int run(int argc, char **argv)
 {
-	struct why_args a = { .inputs.max = 16 };
+	struct why_args a = { .inputs.max = 16, .fail_if.max = 256 };
 	struct option_line line = { .argc = argc, .argv = argv };
 	double percent = 99;
 	int code;
@@ -119,6 +123,8 @@ static int run(int argc, char **argv)
 				    coati_parse_percent(a.slow + 1, 50, 99.99, &percent) < 0))
 			code = coati_command_misuse(&coati_command_why,
 						    "--slow %.50s: wants p50 to p99.99", a.slow);
+		else if (coati_conditions_check(&coati_command_why, &a.fail_if, TRACE_FIGURES))
+			code = EXIT_USAGE;
 		else
 			code = session(&a, line.argv[0], percent);
 	}

@@ -74,6 +74,8 @@ struct coati_export_opts {
 	const struct coati_images_opts *images;
 	const char *comment;  /* a line for formats that have room for one; NULL: none */
 	uint64_t max_samples; /* of formats with a timeline, 0: 2^26; over it the export fails */
+	/* length of the ranges that code without symbols is split into; 0: it is not split */
+	uint64_t nameless_bytes;
 };
 
 struct coati_export;

@@ -230,6 +230,11 @@ struct coati_view_opts {
 	uint32_t reserved;
 	/* Its time works with bin_ns only: whole bins are in or out. */
 	const struct coati_filter *filter;
+	/* Split code that no symbol covers into address ranges of this many bytes, each a function
+	 * of its own named "app!.text@0x41000-0x42000" (as in /proc/PID/maps: the end is outside).
+	 * Ranges start at multiples of it and stop where the section or function does; code whose
+	 * extent is known and not longer stays whole. 0: do not split. */
+	uint64_t nameless_bytes;
 };
 
 /* Filter and symbolize what the profile holds now. The profile must outlive the view, and nothing
@@ -275,6 +280,7 @@ struct coati_view_frame {
 	uint32_t location_flags; /* COATI_LOCATION_* */
 	uint32_t function_id;	 /* the same for all frames of a function; from 0, no gaps */
 	uint32_t image_id;	 /* COATI_IMAGE_NONE: not known */
+	uint64_t start, length;	 /* of the function, in addresses of the file; 0, 0: not known */
 };
 /* Frame number @i, as in rows and tree nodes; NULL past the end. */
 COATI_API const struct coati_view_frame *coati_view_frame(const struct coati_view *v, uint32_t i);
@@ -287,7 +293,7 @@ enum coati_by {
 	COATI_BY_ADDRESS, /* image and address */
 	COATI_BY_IMAGE,
 	COATI_BY_THREAD,  /* a thread under one name */
-	COATI_BY_PROCESS, /* pid and name */
+	COATI_BY_PROCESS, /* pid and the name that it had last */
 	COATI_BY_COMM,	  /* name of the thread, whichever thread it is */
 	COATI_BY_CPU,
 	COATI_BY_EVENT,

@@ -327,7 +327,9 @@ static uint32_t mode_of(const struct coati_export *x)
 static int make_view(struct coati_export *x, struct coati_error *err)
 {
 	struct coati_filter filter = x->filter;
-	struct coati_view_opts o = { .size = sizeof(o), .filter = &filter };
+	struct coati_view_opts o = { .size = sizeof(o),
+				     .filter = &filter,
+				     .nameless_bytes = x->opts.nameless_bytes };
 
 	filter.time = NULL;
 	if (x->opts.flags & COATI_EXPORT_NO_INLINES)

@@ -331,6 +331,9 @@ static void note_names(struct format_input *in)
 				  "perfdata holds addresses: --no-inline changes nothing in it");
 	if (images && images->flags & COATI_IMAGES_MANGLED)
 		coati_format_note(in, "perfdata holds addresses: --mangled changes nothing in it");
+	if (in->opts->nameless_bytes)
+		coati_format_note(
+			in, "perfdata holds addresses: --split-nameless changes nothing in it");
 }
 
 static int write_perfdata(struct format_input *in, struct format_output *out,
@@ -362,7 +365,7 @@ static int read_perfdata(const struct coati_export_opts *opts, int fd, struct ta
 	struct coati_profile_opts o = { .size = sizeof(o),
 					.flags = COATI_PROFILE_NO_OFF_CPU,
 					.images = opts->images };
-	struct coati_view_opts vo = { .size = sizeof(vo) };
+	struct coati_view_opts vo = { .size = sizeof(vo), .nameless_bytes = opts->nameless_bytes };
 	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct coati_profile *p = NULL;
 	struct coati_view *v = NULL;

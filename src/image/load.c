@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "image/debug-file.h"
+#include "image/go-table.h"
 #include "image/image.h"
 #include "image/open.h"
 #include "image/vdso.h"
@@ -169,7 +170,37 @@ static int add_mini(struct coati_image *im, const struct elf_section *s)
 	return r;
 }
 
-/* The best there is: a .symtab of its own, or of its debug file, or the small one. */
+/* The functions of a Go program, by the table that its runtime needs. */
+static int add_go_functions(struct coati_image *im)
+{
+	struct go_function f;
+	struct go_table t;
+	int r = coati_go_table_init(&t, &im->file), strings;
+
+	if (r < 0)
+		coati_image_blame(im, "%s: its function table .gopclntab is damaged", im->opened);
+	if (r <= 0)
+		return 0;
+	strings = coati_symbols_strings(&im->symbols, t.names, t.names_size);
+	for (uint32_t i = 0; strings >= 0 && i < t.nr && r >= 0; i++) {
+		if (!coati_go_function(&t, i, &f))
+			continue;
+		r = coati_symbols_add(
+			&im->symbols,
+			&(struct symbol_found){ .start = f.start,
+						.size = f.end - f.start < SYMBOL_SIZE_MASK
+								? (uint32_t)(f.end - f.start)
+								: SYMBOL_SIZE_MASK,
+						.name = f.name },
+			strings);
+	}
+	if (strings < 0 || r == -E2BIG)
+		coati_image_blame(im, "%s: its function table .gopclntab is too large", im->opened);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* The best there is: a .symtab of its own, or of its debug file, or the small one, or that of
+ * Go. */
 static int add_symbols(struct coati_image *im, const struct tables *t)
 {
 	struct tables debug;
@@ -186,7 +217,8 @@ static int add_symbols(struct coati_image *im, const struct tables *t)
 	}
 	if (r == -ENOMEM || im->symbols.complete)
 		return r;
-	return t->mini.size ? add_mini(im, &t->mini) : 0;
+	r = t->mini.size ? add_mini(im, &t->mini) : 0;
+	return r < 0 ? r : add_go_functions(im);
 }
 
 static int index_file(struct coati_image *im)

@@ -229,6 +229,9 @@ void coati_tid_exit(struct coati_processes *ps, int32_t tid, uint64_t time);
 int coati_tid_comm(struct coati_processes *ps, const struct coati_comm *comm, uint64_t time);
 int coati_tid_cgroup(struct coati_processes *ps, int32_t pid, int32_t tid, uint64_t cgroup);
 void coati_tid_slot_free(struct tid_slot *slot);
+/* The name that the process number @process had last, after its last exec; it lives as long as the
+ * model. NULL: nobody told any. */
+const char *coati_process_last_comm(struct coati_processes *ps, int32_t pid, uint32_t process);
 
 /* ---- the rest ---- */
 

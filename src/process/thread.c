@@ -281,6 +281,33 @@ static const char *name_at(struct coati_processes *ps, const struct thread *t, u
 	return nr ? t->comms.v[nr - 1].name : NULL;
 }
 
+/* The last moment in which the number is that of @process. False: it never is. */
+static bool last_time(const struct pid_slot *slot, uint32_t process, uint64_t *ret)
+{
+	*ret = UINT64_MAX;
+	for (size_t i = slot->spans.len; i-- > 0;) {
+		const struct pid_span *span = &slot->spans.v[i];
+
+		if (span->process->index == process)
+			return true;
+		*ret = span->from ? span->from - 1 : 0;
+	}
+	return false;
+}
+
+const char *coati_process_last_comm(struct coati_processes *ps, int32_t pid, uint32_t process)
+{
+	const struct pid_slot *slot = coati_pid_slot_find(ps, pid);
+	struct tid_slot *leader = find_slot(ps, pid), window = { .to = UINT64_MAX };
+	const struct thread *t;
+	uint64_t last;
+
+	if (!slot || !leader || !leader->spans.len || !last_time(slot, process, &last))
+		return NULL;
+	t = leader->spans.v[SPAN_INDEX(leader, last)].thread;
+	return t->pid == pid ? name_at(ps, t, last, &window) : NULL;
+}
+
 static const char *made_up_name(struct coati_processes *ps, int32_t tid)
 {
 	char text[16];

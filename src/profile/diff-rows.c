@@ -66,17 +66,19 @@ static int find_frames(struct coati_diff *d, int side)
 }
 
 /* What an entry counts for where a row is no frame; @room is for numbers. Threads and processes
- * have other numbers each time: their names count. */
+ * have other numbers each time: their names count. NULL: out of memory. */
 static const char *name_of_entry(const struct coati_diff *d, int side,
 				 const struct coati_profile_entry *e, char room[OWN_LABEL_ROOM])
 {
 	const struct coati_profile *p = d->views[side]->profile;
 	const struct coati_profile_thread *t = &p->threads.v[e->thread];
+	const char *const *names;
 	const char *name;
 
 	switch (d->opts.by) {
 	case COATI_BY_PROCESS:
-		return t->process_comm;
+		names = coati_view_process_names(d->views[side]);
+		return names ? names[e->thread] : NULL;
 	case COATI_BY_CPU:
 		snprintf(room, OWN_LABEL_ROOM, "%d", e->cpu);
 		return e->cpu < 0 ? "unknown" : room;
@@ -102,6 +104,8 @@ static int row_of_entry(struct coati_diff *d, int side, const struct coati_profi
 	const char *name = name_of_entry(d, side, e, room);
 	uint64_t number;
 
+	if (!name)
+		return -ENOMEM;
 	if (coati_map_get_str(&d->by_name, name, &number)) {
 		*ret = (uint32_t)number;
 		return 0;

@@ -126,6 +126,9 @@ uint64_t coati_profile_bytes(const struct coati_profile *p);
 /* A sentence for the person; at most PROFILE_NOTES_MAX are kept. */
 void coati_profile_add_note(struct coati_profile *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Is the outermost function, of user space, one in which programs and threads begin? By its name.
+ * Then nothing is missing, however the walk ended. */
+bool coati_profile_ends_in_root(const struct coati_profile *p, const struct coati_profile_stack *s);
 /* Does the stack begin where threads, programs or the kernel begin? By its names: not before they
  * are known. */
 bool coati_profile_has_root(const struct coati_profile *p, const struct coati_profile_stack *s);

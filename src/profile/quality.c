@@ -15,6 +15,8 @@ static uint64_t *kind_of(const struct coati_profile *p, const struct coati_profi
 
 	if (flags & COATI_STACK_SINGLE)
 		return &q->single;
+	if (flags & (COATI_STACK_GAP | COATI_STACK_TRUNCATED) && coati_profile_ends_in_root(p, s))
+		return flags & COATI_STACK_GUESSED ? &q->guessed : &q->complete;
 	if (flags & COATI_STACK_GAP)
 		return &q->gap;
 	if (flags & COATI_STACK_TRUNCATED)
@@ -55,7 +57,8 @@ static void count_all(const struct coati_profile *p, struct coati_profile_qualit
 		const struct coati_profile_stack *s = &p->stacks.v[e->stack];
 
 		if (p->events.v[e->event].is_off_cpu) {
-			if (s->flags & (COATI_STACK_TRUNCATED | COATI_STACK_GAP))
+			if (s->flags & (COATI_STACK_TRUNCATED | COATI_STACK_GAP) &&
+			    !coati_profile_ends_in_root(p, s))
 				*(s->flags & COATI_STACK_GAP ? &ret->off_gap
 							     : &ret->off_truncated) += e->count;
 			continue;
@@ -77,7 +80,7 @@ static void count_all(const struct coati_profile *p, struct coati_profile_qualit
 
 void coati_profile_quality(const struct coati_profile *p, struct coati_profile_quality *ret)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 
 	count_all(p, &q);
 	SIZED_FILL(ret, &q);

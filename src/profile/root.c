@@ -29,18 +29,24 @@ static const char *function_of(const struct coati_profile *p, uint32_t location)
 	return l->nr_names ? l->names[l->nr_names - 1].function : NULL;
 }
 
-bool coati_profile_has_root(const struct coati_profile *p, const struct coati_profile_stack *s)
+bool coati_profile_ends_in_root(const struct coati_profile *p, const struct coati_profile_stack *s)
 {
 	uint32_t last = s->locations[s->nr - 1];
 	const char *name = function_of(p, last);
 
-	/* the kernel walks its own stack by tables, and knows where that begins */
 	if (p->locations.v[last].pub.flags)
-		return true;
+		return false;
 	for (size_t i = 0; name && i < sizeof(roots) / sizeof(*roots); i++)
 		if (!strcmp(name, roots[i]))
 			return true;
 	/* who calls main() has no symbol in most files of libc */
 	name = s->nr > 1 ? function_of(p, s->locations[s->nr - 2]) : NULL;
 	return name && !strcmp(name, "main");
+}
+
+bool coati_profile_has_root(const struct coati_profile *p, const struct coati_profile_stack *s)
+{
+	/* the kernel walks its own stack by tables, and knows where that begins */
+	return p->locations.v[s->locations[s->nr - 1]].pub.flags ||
+	       coati_profile_ends_in_root(p, s);
 }

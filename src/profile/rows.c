@@ -51,15 +51,6 @@ static int by_time(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* The start of the function that a frame is of, 0: not known. */
-static uint64_t function_start(const struct coati_view *v, const struct coati_view_frame *f)
-{
-	const struct coati_profile_location *l = &v->profile->locations.v[f->location].pub;
-	uint32_t depth = v->flags & COATI_VIEW_NO_INLINES ? l->nr_names - 1 : f->depth;
-
-	return depth < l->nr_names ? l->names[depth].start : 0;
-}
-
 /* What a row of frames is called. */
 static int describe(struct coati_view *v, enum coati_by by, uint32_t frame, struct coati_row *row)
 {
@@ -78,7 +69,7 @@ static int describe(struct coati_view *v, enum coati_by by, uint32_t frame, stru
 	if (by == COATI_BY_ADDRESS)
 		row->address = f->address;
 	else if (by == COATI_BY_FUNCTION)
-		row->address = function_start(v, f);
+		row->address = f->start;
 	return row->name ? 0 : -ENOMEM;
 }
 
@@ -240,6 +231,7 @@ static int describe_entry(struct coati_view *v, const struct table *table,
 {
 	const struct coati_profile *p = v->profile;
 	const struct coati_profile_thread *t = &p->threads.v[e->thread];
+	const char *const *names;
 
 	row->frame = VIEW_NONE;
 	row->pid = row->tid = row->cpu = -1;
@@ -250,7 +242,8 @@ static int describe_entry(struct coati_view *v, const struct table *table,
 		row->tid = t->tid;
 		break;
 	case COATI_BY_PROCESS:
-		row->name = t->process_comm;
+		names = coati_view_process_names(v);
+		row->name = names ? names[e->thread] : NULL;
 		row->pid = t->pid;
 		break;
 	case COATI_BY_COMM:

@@ -135,8 +135,9 @@ static bool is_cut(const struct coati_view *v, const struct coati_profile_stack 
 {
 	if (v->cut_location == VIEW_NONE || !(stack->flags & PROFILE_STACK_CUT))
 		return false;
-	return stack->flags & (COATI_STACK_TRUNCATED | COATI_STACK_GAP) ||
-	       !coati_profile_has_root(v->profile, stack);
+	if (stack->flags & (COATI_STACK_TRUNCATED | COATI_STACK_GAP))
+		return !coati_profile_ends_in_root(v->profile, stack);
+	return !coati_profile_has_root(v->profile, stack);
 }
 
 /* All frames of the locations of a stack, into @to (NULL: only count). @plain: functions as linked

@@ -156,6 +156,16 @@ static int add_level(struct tree *t, uint64_t key, const char *name, uint32_t *n
 	return 0;
 }
 
+static int add_process(struct tree *t, uint32_t thread, uint32_t *node)
+{
+	const struct coati_profile_thread *of = &t->view->profile->threads.v[thread];
+	const char *const *names = coati_view_process_names(t->view);
+
+	return names ? add_level(t, KEY_PROCESS | (uint64_t)of->file << 32 | of->process,
+				 names[thread], node)
+		     : -ENOMEM;
+}
+
 static int add_entry(struct tree *t, const struct coati_profile_entry *e)
 {
 	struct coati_view *v = t->view;
@@ -168,8 +178,7 @@ static int add_entry(struct tree *t, const struct coati_profile_entry *e)
 	if (!find_path(t, s, &from, &to, &direction))
 		return 0;
 	if (t->query.flags & COATI_TREE_BY_PROCESS)
-		r = add_level(t, KEY_PROCESS | (uint64_t)thread->file << 32 | thread->process,
-			      thread->process_comm, &node);
+		r = add_process(t, e->thread, &node);
 	if (r == 0 && t->query.flags & COATI_TREE_BY_THREAD)
 		r = add_level(t, KEY_THREAD | e->thread, thread->comm, &node);
 	return r < 0 ? r : add_path(t, s, node, view_weight(v, e), e->count);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A view: locations become frames with names (several where functions were inlined), frames of the
- * same function get one number, and every entry and stack is decided once.
- */
+/* A view: which entries and stacks are in it, each decided once, and what they add up to. Its
+ * frames: frames.c. */
 #include "profile/view.h"
 
 #include <errno.h>
@@ -18,117 +16,6 @@
 #include "profile/walk.h"
 
 #define OWNED_MAX 65536
-
-static const char *image_name(const struct coati_profile *p, const struct coati_profile_location *l)
-{
-	struct coati_image_info info = { .size = sizeof(info) };
-	uint32_t image = l->image;
-
-	if (l->flags & COATI_LOCATION_OFF_CPU)
-		return "[off-CPU]";
-	if (l->flags & COATI_LOCATION_TRUNCATED)
-		return "[truncated]";
-	if (image == COATI_IMAGE_NONE || coati_image_info(p->images, image, &info) < 0 ||
-	    !info.name)
-		return "[unknown]";
-	return info.name;
-}
-
-/* Functions by name and image while frames are made. */
-struct functions {
-	struct index index;
-	ARRAY(uint32_t) frames; /* one of each */
-};
-
-static int number_function(struct coati_view *v, struct functions *fs, uint32_t frame)
-{
-	struct coati_view_frame *f = &v->frames.v[frame];
-	uint64_t hash = coati_hash_bytes(f->function, strlen(f->function),
-					 coati_hash_u64(f->image_id, fs->index.seed));
-	struct probe probe = index_probe(&fs->index, hash);
-	uint32_t *slot;
-
-	while (index_next(&fs->index, &probe, &f->function_id)) {
-		const struct coati_view_frame *old = &v->frames.v[fs->frames.v[f->function_id]];
-
-		if (old->image_id == f->image_id &&
-		    (old->function == f->function || !strcmp(old->function, f->function)))
-			return 0;
-	}
-	slot = ARRAY_ADD(&fs->frames);
-	if (!slot)
-		return -ENOMEM;
-	*slot = frame;
-	f->function_id = (uint32_t)fs->frames.len - 1;
-	return coati_index_add(&fs->index, hash, f->function_id);
-}
-
-/* One frame of a location: its name number @depth. Without inlines the outermost function has the
- * innermost line. */
-static int add_frame(struct coati_view *v, struct functions *fs, uint32_t location, uint32_t depth)
-{
-	const struct coati_profile_location *l = &v->profile->locations.v[location].pub;
-	bool inlines = !(v->flags & COATI_VIEW_NO_INLINES);
-	const struct coati_name *name = &l->names[depth];
-	const struct coati_name *line = &l->names[inlines ? depth : 0];
-	struct coati_view_frame *f = ARRAY_ADD(&v->frames);
-
-	if (!f)
-		return -ENOMEM;
-	*f = (struct coati_view_frame){
-		.function = name->function,
-		.symbol = name->symbol,
-		.image = image_name(v->profile, l),
-		.file = line->file,
-		.line = line->line,
-		.decl_line = name->decl_line,
-		.address = l->vaddr,
-		.location = location,
-		.depth = inlines ? depth : 0,
-		.flags = name->flags,
-		.location_flags = l->flags,
-		.image_id = l->image,
-	};
-	return number_function(v, fs, (uint32_t)v->frames.len - 1);
-}
-
-static int add_location(struct coati_view *v, struct functions *fs, uint32_t location)
-{
-	const struct coati_profile_location *l = &v->profile->locations.v[location].pub;
-	uint32_t depth = v->flags & COATI_VIEW_NO_INLINES ? l->nr_names - 1 : 0;
-	int r = 0;
-
-	if (!depth && l->nr_names > 1) {
-		if (l->nr_names - 1 + v->nr_inlines > v->profile->max_bytes / VIEW_INLINE_BYTES) {
-			depth = l->nr_names - 1;
-			v->nr_plain++;
-		}
-		v->nr_inlines += l->nr_names - 1 - depth;
-	}
-	v->first_frame[location] = (uint32_t)v->frames.len;
-	for (; depth < l->nr_names && r == 0; depth++)
-		r = add_frame(v, fs, location, depth);
-	return r;
-}
-
-static int make_frames(struct coati_view *v)
-{
-	size_t nr = v->profile->locations.len;
-	struct functions fs = { .frames = ARRAY_INIT(PROFILE_TABLE_MAX) };
-	int r = 0;
-
-	coati_index_init(&fs.index);
-	v->first_frame = coati_alloc_array(nr + 1, sizeof(*v->first_frame));
-	if (!v->first_frame)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr && r == 0; i++)
-		r = add_location(v, &fs, (uint32_t)i);
-	v->first_frame[nr] = (uint32_t)v->frames.len;
-	coati_index_fini(&fs.index);
-	v->nr_functions = (uint32_t)fs.frames.len;
-	v->function_frame = fs.frames.v;
-	return r;
-}
 
 /* Is it time that the kernel saw, too? Who asks for the event by its name gets it. */
 static bool is_seen_twice(const struct coati_view *v, uint32_t event, uint32_t thread)
@@ -312,7 +199,7 @@ static int fill(struct coati_view *v, const struct coati_filter *f, struct coati
 		r = coati_profile_resolve(v->profile, how, err);
 	if (r < 0)
 		return r;
-	r = make_frames(v);
+	r = coati_view_make_frames(v);
 	if (r == 0)
 		r = choose_entries(v);
 	if (r < 0)
@@ -362,6 +249,7 @@ int coati_view_new(struct coati_profile *p, const struct coati_view_opts *opts,
 		return coati_fail(err, -ENOMEM, "out of memory");
 	v->profile = p;
 	v->flags = o.flags;
+	v->nameless_bytes = o.nameless_bytes;
 	v->has_times = has_times(p);
 	v->frames.max = PROFILE_TABLE_MAX;
 	v->owned.max = OWNED_MAX;

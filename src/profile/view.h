@@ -41,6 +41,8 @@ struct keys {
 struct coati_view {
 	struct coati_profile *profile;
 	uint32_t flags;
+	/* code without a symbol is split into ranges as long as this; 0: it is not */
+	uint64_t nameless_bytes;
 	struct conditions conditions;
 	ARRAY(struct coati_view_frame) frames;
 	uint32_t *first_frame; /* by location, and one more */
@@ -61,7 +63,8 @@ struct coati_view {
 	struct keys keys[COATI_BY_COUNT];
 	ARRAY(void *) owned; /* answers that live as long as the view */
 	struct arena arena;
-	uint8_t *waits; /* by stack: enum wait, 0: not asked yet; NULL: nobody asked */
+	const char **process_names; /* by thread; NULL: nobody asked */
+	uint8_t *waits;		    /* by stack: enum wait, 0: not asked yet; NULL: nobody asked */
 };
 
 /* The weight of an entry in this view. */
@@ -72,12 +75,17 @@ static inline uint64_t view_weight(const struct coati_view *v, const struct coat
 
 /* Memory that lives as long as the view; NULL: out of memory. */
 void *coati_view_own(struct coati_view *v, size_t count, size_t size);
+/* Frames for all locations, whose names must be known. 0 or -ENOMEM. */
+int coati_view_make_frames(struct coati_view *v);
 /* Keys for a kind of frames: FUNCTION, LINE, ADDRESS, IMAGE; else -EINVAL. */
 int coati_view_keys(struct coati_view *v, enum coati_by by, const struct keys **ret);
 /* The name of a row or node of that kind that has this frame. NULL: out of memory. */
 const char *coati_view_key_name(struct coati_view *v, enum coati_by by, uint32_t frame);
 /* The path of a frame's file as it was mapped, NULL: its code is in no file. */
 const char *coati_view_image_path(const struct coati_view *v, uint32_t frame);
+/* Names of processes, by thread of the profile: a process has the one that it had last, whenever
+ * its samples were taken, so that it is one row. Made once; NULL: out of memory. */
+const char *const *coati_view_process_names(struct coati_view *v);
 /* What an entry waits for: "futex", "read" ...; "running" when it is none of time off the CPU.
  * Lives for ever. */
 const char *coati_view_wait(struct coati_view *v, const struct coati_profile_entry *e);

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "image/go-table.h"
 #include "image/image.h"
 #include "image/inflate.h"
 #include "image/open.h"
@@ -51,6 +52,25 @@ static void inflate(struct unwind_cfi *c)
 	c->is_partial = false;
 }
 
+static bool has_debug_frame(const struct table_input *in)
+{
+	for (uint32_t i = 0; i < in->nr_sections; i++)
+		if (in->sections[i].is_debug)
+			return true;
+	return in->packed;
+}
+
+/* A stripped program of Go has its function table all the same; one that is damaged helps
+ * nobody. */
+static void add_go_frames(struct unwind_cfi *c)
+{
+	struct go_table t;
+
+	if (!has_debug_frame(&c->in) && coati_go_table_init(&t, &c->file) > 0 &&
+	    coati_unwind_go_frames(&t, c->in.machine, &c->inflated, &c->inflated_size) == 0)
+		coati_table_input_add(&c->in, c->inflated, c->inflated_size);
+}
+
 static int read_file(struct unwind_cfi *c, struct coati_error *err)
 {
 	uint8_t id[COATI_BUILD_ID_MAX];
@@ -71,6 +91,7 @@ static int read_file(struct unwind_cfi *c, struct coati_error *err)
 		if (fetch_code(&c->file, c->in.sections[i].bytes, c->in.sections[i].size) < 0)
 			return coati_fail(err, -EIO, "its unwind data cannot be read");
 	inflate(c);
+	add_go_frames(c);
 	coati_unwind_find_roots(&c->file, &c->in);
 	c->in.fetch = fetch_code;
 	c->in.fetch_ctx = &c->file;

@@ -44,7 +44,8 @@ struct unwind_cfi {
 	struct copy file;
 	struct table_input in;
 	struct gathered g;
-	uint8_t *inflated; /* a .debug_frame that is compressed in the file, or NULL */
+	/* a .debug_frame that is compressed in the file, or made of Go's table; or NULL */
+	uint8_t *inflated;
 	size_t inflated_size;
 	bool is_partial; /* it is compressed, and could not be inflated */
 	bool is_vdso;	 /* the bytes are those of our own process */
@@ -104,8 +105,17 @@ int coati_unwind_evaluate(struct coati_unwinder *u, const struct coati_unwind_in
 
 /* ---- roots.c ---- */
 
-/* Functions of a Go program in which a stack ends, or goes on elsewhere: into @in->marks. */
+/* Functions of a Go program, or of a static one with musl, in which a stack ends or goes on
+ * elsewhere: into @in->marks. */
 void coati_unwind_find_roots(struct copy *file, struct table_input *in);
+
+/* ---- go-frames.c ---- */
+
+/* Unwind data of a Go program that has lost it, as bytes of a .debug_frame in memory of
+ * base/alloc.h. -ENOMEM, -E2BIG. */
+struct go_table;
+int coati_unwind_go_frames(const struct go_table *t, uint32_t machine, uint8_t **ret,
+			   size_t *ret_size);
 
 /* ---- cache.c ---- */
 

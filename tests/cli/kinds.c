@@ -8,8 +8,10 @@
  * steady: the same again and again. phased: phases of random length, in each the functions have
  * other parts. bursty: steady with bursts of compress at random times. threaded: four threads, each
  * with its own mix. noisy: steady, with functions that need memory, for a machine on which "kinds
- * neighbor" runs beside it. tiny: target is one part in a hundred. neighbor: not to be recorded;
- * busy and idle at random, until it is killed.
+ * neighbor" runs beside it. tiny: target is one part in a hundred. sorting: arrays of random length
+ * and contents are sorted by the C library, which calls target for each comparison; coati diff was
+ * finished before this one was written. neighbor: not to be recorded; busy and idle at random,
+ * until it is killed.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -165,6 +167,32 @@ static void run_threaded(struct run *r)
 		pthread_join(ids[i], NULL);
 }
 
+static const struct run *sorting;
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	target(sorting->percent);
+	return x < y ? -1 : x > y;
+}
+
+static void run_sorting(struct run *r)
+{
+	static uint32_t numbers[4096];
+
+	sorting = r;
+	while (goes_on(r)) {
+		uint32_t nr = 64 + draw(r, 4000);
+
+		for (uint32_t i = 0; i < nr; i++)
+			numbers[i] = draw(r, UINT32_C(1) << 30);
+		qsort(numbers, nr, sizeof(numbers[0]), compare);
+		hash(1200 * nr);
+		encode(draw(r, 300000));
+	}
+}
+
 static void run_neighbor(struct run *r)
 {
 	for (;;) {
@@ -178,9 +206,9 @@ static const struct {
 	const char *name;
 	void (*fn)(struct run *r);
 } kinds[] = {
-	{ "steady", run_steady },     { "phased", run_phased }, { "bursty", run_bursty },
-	{ "threaded", run_threaded }, { "noisy", run_noisy },	{ "tiny", run_tiny },
-	{ "neighbor", run_neighbor },
+	{ "steady", run_steady },     { "phased", run_phased },	    { "bursty", run_bursty },
+	{ "threaded", run_threaded }, { "noisy", run_noisy },	    { "tiny", run_tiny },
+	{ "sorting", run_sorting },   { "neighbor", run_neighbor },
 };
 
 int main(int argc, char **argv)

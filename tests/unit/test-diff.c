@@ -369,6 +369,46 @@ TEST(diff_compares_threads_processes_and_events_by_name)
 	free_pair(&p);
 }
 
+TEST(diff_and_tables_name_a_process_as_it_was_called_last)
+{
+	const struct coati_diff_row *row;
+	struct coati_row shown;
+	struct pair p;
+	struct tape t;
+
+	tape_program();
+	for (uint32_t pid = 10; pid <= 20; pid += 10) {
+		tape_open(&t, pid == 10 ? "a" : "b");
+		tape_process(&t, pid, "sh");
+		put_samples(&t, pid, (struct mix){ 25, 25, 25, 25 }, 100 * pid / 10);
+		t.time = 2900 * MS;
+		tape_process(&t, pid, "tool");
+		put_samples_at(&t, pid, (struct mix){ 25, 25, 25, 25 }, 400, 1000);
+		/* another process that has the number later is another row */
+		t.time = 3900 * MS;
+		tape_fork(&t, pid, pid, 1, 1);
+		tape_comm(&t, pid, pid, "later", COATI_MISC_COMM_EXEC);
+		put_samples_at(&t, pid, (struct mix){ 25, 25, 25, 25 }, 100, 2000);
+		tape_close(&t);
+	}
+	p = diff_of("a", "b", (struct coati_diff_opts){ .by = COATI_BY_PROCESS });
+	CHECK(!row_of(&p, "sh"));
+	row = row_of(&p, "tool");
+	CHECK(near(row->self.before, 5.0 / 6) && near(row->self.after, 6.0 / 7));
+	CHECK(near(row_of(&p, "later")->self.before, 1.0 / 6));
+	for (int i = 0; i < 2; i++) {
+		CHECK_U64(tape_row(p.views[i], COATI_BY_PROCESS, "sh").self, ==, 0);
+		shown = tape_row(p.views[i], COATI_BY_PROCESS, "tool");
+		CHECK_U64(shown.self, ==, (i ? 600 : 500) * MS);
+		CHECK_INT(shown.pid, ==, i ? 20 : 10);
+		CHECK_U64(tape_row(p.views[i], COATI_BY_PROCESS, "later").self, ==, 100 * MS);
+		/* by name of the thread it is what it was called then */
+		CHECK_U64(tape_row(p.views[i], COATI_BY_COMM, "sh").self, ==, (i ? 200 : 100) * MS);
+		CHECK_U64(tape_row(p.views[i], COATI_BY_COMM, "tool").self, ==, 400 * MS);
+	}
+	free_pair(&p);
+}
+
 TEST(diff_says_nothing_about_too_few_samples)
 {
 	static const uint32_t counts[] = { 0, 1, 2, 9 };

@@ -80,6 +80,27 @@ TEST(figures_conditions_are_parsed_strictly)
 	check_column("sampled < 5", 11);
 }
 
+TEST(figures_of_another_verb_are_refused_with_its_name)
+{
+	static const struct {
+		const char *text, *verb;
+	} cases[] = {
+		{ "gap > 1", "coati report" },
+		{ "live_lost > 1", "coati trace" },
+		{ "events > 1", "coati autopsy" },
+		{ "contradictions > 1%", "coati autopsy" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct figure_condition c;
+		struct coati_error err = { 0 };
+
+		CHECK_ERR(coati_condition_parse(cases[i].text, 1u << FIGURE_LOST, &c, &err),
+			  -EINVAL);
+		CHECK_HAS(err.text, cases[i].verb);
+	}
+}
+
 /* Every name can be written, and every figure of a profile is told. */
 TEST(figures_of_a_profile_are_all_there)
 {

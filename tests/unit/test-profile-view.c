@@ -545,3 +545,45 @@ TEST(view_puts_stacks_that_are_cut_below_a_root_of_their_own)
 	coati_view_free(&v);
 	coati_profile_free(&p);
 }
+
+/* The same with what calls main outermost: nothing is missing above it, whatever stopped the walk
+ * there. */
+TEST(view_takes_stacks_that_end_in_a_root_for_whole)
+{
+	struct coati_profile_quality q = { .size = sizeof(q) };
+	struct coati_view_entry e;
+	struct coati_profile *p;
+	struct coati_view *v;
+	struct tape t;
+	uint64_t pos = 0;
+	int nr = 0;
+
+	tape_program_named((const char *const[]){ "main", "work", "leaf", "_start_c" });
+	tape_open(&t, "tape");
+	tape_process(&t, 10, "prog");
+#undef PUT
+#define PUT(n, outer, ...)                       \
+	tape_put(&t, (struct tape_sample){       \
+			     .pid = 10,          \
+			     .tid = 10,          \
+			     .period = 1 << (n), \
+			     TAPE_STACK(TAPE_WORK, TAPE_MAIN + 1, (outer) + 1, ##__VA_ARGS__) })
+	PUT(0, TAPE_OTHER, END); /* by its name */
+	PUT(1, TAPE_OTHER, END, END);
+	PUT(2, TAPE_LEAF, END, END); /* as the caller of main */
+	PUT(3, TAPE_LEAF, END, END, END);
+	tape_close(&t);
+	p = tape_profile("tape");
+	v = tape_view(p, NULL);
+	while (coati_view_next(v, &pos, &e) > 0) {
+		CHECK_INT(e.nr_frames, ==, 3);
+		CHECK_STR(outermost(v, &e), e.weight < 4 ? "_start_c" : "leaf");
+		nr++;
+	}
+	CHECK_INT(nr, ==, 4);
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.complete, ==, 4);
+	CHECK_U64(q.truncated + q.gap + q.unrooted, ==, 0);
+	coati_view_free(&v);
+	coati_profile_free(&p);
+}

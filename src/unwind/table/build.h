@@ -37,8 +37,9 @@ struct table_stubs {
 
 /* A function whose unwind data is not to be followed. */
 enum table_mark_kind {
-	TABLE_MARK_GAP,	 /* as if it had none */
-	TABLE_MARK_ROOT, /* the outermost frame */
+	TABLE_MARK_GAP,	  /* as if it had none */
+	TABLE_MARK_ROOT,  /* the outermost frame */
+	TABLE_MARK_START, /* the outermost frame, unless unwind data says more */
 };
 
 struct table_mark {

@@ -114,7 +114,8 @@ static int find_cie(struct gathering *w, const struct cfi_section *s, uint64_t o
 static bool is_marked(const struct table_input *in, uint64_t vaddr)
 {
 	for (uint32_t i = 0; i < in->nr_marks; i++)
-		if (vaddr - in->marks[i].start < in->marks[i].size)
+		if (in->marks[i].kind != TABLE_MARK_START &&
+		    vaddr - in->marks[i].start < in->marks[i].size)
 			return true;
 	return false;
 }

@@ -205,10 +205,10 @@ static void mark_roots(struct finding *f)
 	const struct table_mark *m = f->in->marks;
 
 	for (uint32_t i = 0; i < f->in->nr_marks; i++)
-		if (m[i].kind == TABLE_MARK_ROOT && m[i].start >= f->start && m[i].start < f->end)
+		if (m[i].kind != TABLE_MARK_GAP && m[i].start >= f->start && m[i].start < f->end)
 			mark(f, m[i].start + m[i].size, gap);
 	for (uint32_t i = 0; i < f->in->nr_marks; i++)
-		if (m[i].kind == TABLE_MARK_ROOT)
+		if (m[i].kind != TABLE_MARK_GAP)
 			mark(f, m[i].start, (struct table_packed){ .rule = TABLE_CFA_END });
 }
 

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define TABLE_MAGIC	  UINT64_C(0x3142544954414f43) /* "COATITB1" */
-#define TABLE_VERSION	  2u
+#define TABLE_VERSION	  3u
 #define TABLE_BUCKET_BITS 10
 #define TABLE_RULE_BITS	  22
 #define TABLE_RULES_MAX	  65536u

@@ -1,4 +1,4 @@
-# as go build makes it, and stripped; the garbage collector works on stacks of its own, which frame pointers lead back from
+# As go build makes it, and stripped: then names and frames come from Go's own function table. The garbage collector works on stacks of its own, which frame pointers lead back from
 export GOCACHE="${GOCACHE-$PWD/go-cache}" GOFLAGS=-mod=mod GOTOOLCHAIN=local
 cat >go.mod <<'M'
 module p
@@ -47,5 +47,10 @@ def share(name):
 auto, fp = share("auto"), share("fp")
 print("auto: %.3f" % auto) if auto < 0.95 else None
 print("auto %.3f is worse than fp %.3f" % (auto, fp)) if auto < fp - 0.04 else None
-print("stripped: %.3f" % share("stripped")) if share("stripped") < 0.3 else None
+stripped, q = share("stripped"), json.load(open("stripped.json"))["quality"]
+print("stripped: %.3f" % stripped) if stripped < 0.95 else None
+print("without a symbol:", q["unsymbolised"], "of", q["samples"]) if q["unsymbolised"] > q["samples"] / 100 else None
 PY
+"$COATI" report -q -i stripped.data --csv --show '^main\.tree$' | sed -n 's/^\(main\.tree\),.*/\1/p'
+# the rules are those of .debug_frame
+"$HELPERS/go-frames" p | sed 's/^[0-9][0-9][0-9]* functions/functions/'

@@ -16,7 +16,7 @@ P
 python3 "$study" diff --tool "$COATI" --bank bank --recordings 4 --milliseconds 60 --rate 5000 \
 	--programs steady --changes 300 --sizes 1,4,8 --draws 2
 echo "status $?"
-ls bank | wc -l
+ls bank/*.data | wc -l
 # what is there is not recorded again; a program of one's own
 touch -d 2001-01-01 bank/*
 python3 "$study" diff --tool "$COATI" --bank bank --recordings 4 --milliseconds 60 --rate 5000 --programs steady \
@@ -26,3 +26,18 @@ grep -c '^own ' out
 find bank -name 'steady-*' -newermt 2002-01-01
 python3 "$study" diff --programs nothing 2>&1 | tail -n 1
 python3 "$study" diff --tool ./absent --bank bank --recordings 1 --programs tiny >out 2>err || sed 's/.*study: //' err
+# what was counted is not counted again: the recordings are gone, the lines are the same
+small() { # OPTION...
+	python3 "$study" diff --tool "$COATI" --bank bank2 --recordings 2 --milliseconds 20 --rate 5000 --programs steady --changes 300 --sizes 1 "$@"
+}
+small --held-out >first || echo "status $?"
+grep -c '^held out:' first
+sed -n '/^held out:/,$s/^\([a-z]*\) *\([0-9]* %\).*/\1 \2/p' first
+for file in bank2/*.data; do : >"$file"; done
+small --held-out >second || echo "status $?"
+cmp first second
+# another tool counts for itself: it cannot read these recordings
+cp "$COATI" other
+printf 'x' >>other
+small --tool ./other >third 2>&1 || echo "status $?"
+grep -c 'other diff' third
