@@ -44,7 +44,7 @@ struct coati_processes_opts {
 	uint32_t flags; /* COATI_PROCESSES_* */
 	uint32_t reserved;
 	const char *procfs;		    /* NULL: /proc */
-	uint64_t max_threads, max_mappings; /* 0: 2^20, 2^22; what is over them is refused */
+	uint64_t max_threads, max_mappings; /* 0: 2^20, 2^22; for recordings by their size */
 };
 
 struct coati_processes;

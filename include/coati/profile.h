@@ -100,7 +100,8 @@ struct coati_profile_opts {
 	/* Keep samples apart by time, in bins of this length; for COATI_BY_TIME. 0: no bins */
 	uint64_t bin_ns;
 	/* Limit for stacks and entries; samples over it are counted as refused. Views omit inlined
-	 * functions before they need as much again, with a note. 0: 4 GiB */
+	 * functions before they need as much again, with a note. 0: 256 MiB and 32 bytes for each
+	 * byte of the files, at most 4 GiB */
 	uint64_t max_bytes;
 	const struct coati_images_opts *images;
 	const struct coati_processes_opts *processes;

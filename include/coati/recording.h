@@ -95,6 +95,7 @@ struct coati_recording_stats {
 	uint64_t samples, lost, lost_samples, throttled;
 	uint64_t damaged, late, no_event, unknown_type;
 	uint64_t rounds, compressed_bytes, decompressed_bytes;
+	uint64_t read_bytes; /* of the files, as they are there: packed */
 };
 
 /* What the file says about itself. Strings are "" and numbers 0 when it does not say. Allocated by

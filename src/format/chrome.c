@@ -225,7 +225,7 @@ static int write_chrome(struct format_input *in, struct format_output *out, stru
 		if (r == 0)
 			r = put_file(&x);
 		if (r < 0)
-			coati_fail(err, r, "chrome: %m");
+			coati_stacktree_fail(&x.tree, "chrome", r, err);
 	}
 	coati_stacktree_fini(&x.tree);
 	coati_free(x.frames);

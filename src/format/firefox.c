@@ -592,7 +592,7 @@ static int write_firefox(struct format_input *in, struct format_output *out,
 		if (r == 0)
 			put_file(&x);
 		else
-			coati_fail(err, r, "firefox: %m");
+			coati_stacktree_fail(&x.tree, "firefox", r, err);
 	}
 	ARRAY_FINI(&x.frames);
 	ARRAY_FINI(&x.functions);

@@ -5,15 +5,19 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "profile/parts.h"
+#include "profile/profile.h"
 #include "profile/walk.h"
 
 #define NODES_MAX ((size_t)1 << 28)
 
 int coati_stacktree_init(struct stacktree *t, const struct coati_profile *p)
 {
-	*t = (struct stacktree){ .nodes = ARRAY_INIT(NODES_MAX) };
-	coati_map_init(&t->index, NODES_MAX);
+	uint64_t most = coati_profile_limit(p, LIMIT_NODES);
+
+	*t = (struct stacktree){ .nodes.max = most < NODES_MAX ? (size_t)most : NODES_MAX };
+	coati_map_init(&t->index, t->nodes.max);
 	t->leaf = coati_alloc_array((size_t)coati_profile_stack_count(p) + 1, sizeof(*t->leaf));
 	return t->leaf ? 0 : -ENOMEM;
 }
@@ -26,6 +30,16 @@ void coati_stacktree_fini(struct stacktree *t)
 	t->leaf = NULL;
 }
 
+int coati_stacktree_fail(const struct stacktree *t, const char *who, int code,
+			 struct coati_error *err)
+{
+	if (code != -E2BIG)
+		return coati_fail(err, code, "%s: %m", who);
+	coati_limit_fail(err, LIMIT_NODES, t->nodes.max);
+	coati_error_prefix(err, "%s: ", who);
+	return code;
+}
+
 static int add_node(struct stacktree *t, uint32_t parent, uint32_t key, uint32_t *ret)
 {
 	uint64_t both = (uint64_t)parent << 32 | key, number;
@@ -36,7 +50,7 @@ static int add_node(struct stacktree *t, uint32_t parent, uint32_t key, uint32_t
 		*ret = (uint32_t)number;
 		return 0;
 	}
-	if (t->nodes.len >= NODES_MAX)
+	if (t->nodes.len >= t->nodes.max)
 		return -E2BIG;
 	node = ARRAY_ADD(&t->nodes);
 	if (!node)

@@ -154,6 +154,7 @@ struct coati_images {
 	uint64_t cache_bytes;
 	struct arena arena;
 	ARRAY(struct coati_image *) v;
+	uint64_t most, over;	 /* images, and those that were refused */
 	struct map by_key;	 /* text that tells images apart, to their number */
 	uint64_t packed_inlines; /* inlined functions that came with recordings, of all addresses */
 	uint32_t hold_limit, nr_held; /* files that are kept open (hold.h) */
@@ -163,6 +164,10 @@ struct coati_images {
 	struct kernel kernel; /* for all images of the kernel and its modules */
 };
 
+/* At least so many images may be asked for. */
+void coati_images_allow(struct coati_images *images, uint64_t most);
+/* How often there were more. */
+uint64_t coati_images_over(const struct coati_images *images);
 /* NULL: no such image. */
 struct coati_image *coati_image_at(const struct coati_images *images, uint32_t image);
 /* A sentence for coati_image_info.why; the first one stays. */

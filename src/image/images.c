@@ -222,8 +222,10 @@ static int add_image(struct coati_images *images, const struct coati_image_ref *
 	struct coati_image **slot, *im;
 	char *name;
 
-	if (images->v.len >= IMAGES_MAX)
+	if (images->v.len >= (images->most ? images->most : IMAGES_MAX)) {
+		images->over++;
 		return -E2BIG;
+	}
 	im = coati_alloc(sizeof(*im));
 	slot = im ? ARRAY_ADD(&images->v) : NULL;
 	if (!slot) {
@@ -358,11 +360,24 @@ int coati_images_get(struct coati_images *images, const struct coati_image_ref *
 	r = get_with_keys(images, &copy, &key, &image);
 	coati_strbuf_fini(&key);
 	if (r == -E2BIG)
-		return coati_fail(err, r, "more than %u files are mapped", IMAGES_MAX);
+		return coati_fail(err, r, "more than %zu files are mapped", images->v.len);
 	if (r < 0)
 		return coati_fail(err, r, "out of memory");
 	*ret_image = image;
 	return 0;
+}
+
+void coati_images_allow(struct coati_images *images, uint64_t most)
+{
+	uint64_t limit = most < IMAGES_MAX ? most : IMAGES_MAX;
+
+	if (limit > images->most)
+		images->most = limit;
+}
+
+uint64_t coati_images_over(const struct coati_images *images)
+{
+	return images->over;
 }
 
 uint32_t coati_images_count(const struct coati_images *images)
@@ -393,7 +408,7 @@ int coati_image_info(struct coati_images *images, uint32_t image, struct coati_i
 {
 	const struct coati_image *im = coati_image_at(images, image);
 
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 
 	if (!im)
 		return -EINVAL;

@@ -77,6 +77,7 @@ static void drop_spans(struct coati_processes *ps, struct pid_slot *slot, uint64
 
 		ps->nr_mappings -= gone.spans.v[i].space->ranges.log.len +
 				   gone.spans.v[i].space->ranges.late.len;
+		ps->nr_spaces--;
 		coati_ranges_fini(&gone.spans.v[i].space->ranges);
 		coati_free(gone.spans.v[i].space);
 		if (p && (i + 1 == nr || gone.spans.v[i + 1].process != p))

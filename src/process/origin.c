@@ -75,6 +75,10 @@ int coati_origin_get(struct coati_processes *ps, const struct origin *key, uint3
 		if (i == PROBES_MAX)
 			return -E2BIG;
 	}
+	if (os->v.len >= ps->max_mappings) {
+		ps->over[LIMIT_MAPPINGS]++;
+		return -E2BIG;
+	}
 	if (os->v.len >= ORIGINS_MAX)
 		return -E2BIG;
 	path = coati_processes_name(ps, key->path, SIZE_MAX);

@@ -14,6 +14,8 @@
 #define TEXT_BYTES_MAX	     ((size_t)1 << 30)
 #define NAMES_MAX	     ((size_t)1 << 23)
 #define NAME_BYTES_MAX	     4096
+#define NAME_ROOM	     4096 /* of the arena, for what is no name */
+#define NO_NAME		     "[over the limit]"
 #define CGROUPS_MAX	     ((size_t)1 << 20)
 #define BUILD_IDS_MAX	     ((size_t)1 << 20)
 
@@ -22,10 +24,12 @@ static int init(struct coati_processes *ps, const struct coati_processes_opts *o
 	ps->flags = o->flags;
 	ps->max_threads = o->max_threads ? o->max_threads : THREADS_MAX_DEFAULT;
 	ps->max_mappings = o->max_mappings ? o->max_mappings : MAPPINGS_MAX_DEFAULT;
+	ps->max_spaces = 2 * ps->max_threads;
+	ps->is_fixed = o->max_threads || o->max_mappings;
 	ps->next_epoch = 1;
 	ps->thread_change = 1;
 	coati_arena_init(&ps->arena, TEXT_BYTES_MAX);
-	coati_map_init(&ps->pids, ps->max_threads);
+	coati_map_init(&ps->pids, ps->max_spaces);
 	coati_map_init(&ps->tids, ps->max_threads);
 	coati_map_init_strings(&ps->names, NAMES_MAX);
 	coati_map_init(&ps->cgroups, CGROUPS_MAX);
@@ -36,6 +40,7 @@ static int init(struct coati_processes *ps, const struct coati_processes_opts *o
 	if (!ps->procfs || coati_pid_slot_init(ps, &ps->kernel, -1) < 0)
 		return -ENOMEM;
 	ps->stats.processes = 0; /* the kernel is none */
+	ps->nr_spaces = 0;
 	ps->next_process = 0;
 	return 0;
 }
@@ -92,6 +97,28 @@ void coati_processes_free(struct coati_processes **all)
 	*all = NULL;
 }
 
+void coati_processes_allow(struct coati_processes *ps, const struct limits *limits,
+			   uint64_t input_bytes)
+{
+	uint64_t threads = coati_limit(limits, LIMIT_THREADS, input_bytes);
+	uint64_t spaces = coati_limit(limits, LIMIT_PROCESSES, input_bytes);
+	uint64_t names = coati_limit(limits, LIMIT_NAMES, input_bytes);
+
+	if (ps->is_fixed)
+		return;
+	ps->max_threads = threads;
+	ps->max_spaces = spaces;
+	ps->max_mappings = coati_limit(limits, LIMIT_MAPPINGS, input_bytes);
+	ps->tids.max = threads < SIZE_MAX ? (size_t)threads : SIZE_MAX;
+	ps->pids.max = spaces < SIZE_MAX ? (size_t)spaces : SIZE_MAX;
+	ps->arena.max_bytes = names < SIZE_MAX / 4 ? (size_t)names : SIZE_MAX / 4;
+}
+
+uint64_t coati_processes_over(const struct coati_processes *ps, enum limit which)
+{
+	return ps->over[which];
+}
+
 const char *coati_processes_name(struct coati_processes *ps, const char *text, size_t max)
 {
 	char cut[NAME_BYTES_MAX + 1];
@@ -103,6 +130,11 @@ const char *coati_processes_name(struct coati_processes *ps, const char *text, s
 	cut[len] = '\0';
 	if (coati_map_get_str(&ps->names, cut, &kept))
 		return (const char *)(uintptr_t)kept;
+	if (ps->arena.used_bytes + len + NAME_ROOM > ps->arena.max_bytes ||
+	    ps->names.len >= NAMES_MAX) {
+		ps->over[LIMIT_NAMES]++;
+		return NO_NAME;
+	}
 	copy = coati_arena_strndup(&ps->arena, cut, len);
 	if (!copy || coati_map_put_str(&ps->names, copy, (uintptr_t)copy) < 0)
 		return NULL;
@@ -119,6 +151,10 @@ int coati_processes_build_id(struct coati_processes *ps, const char *path, const
 	if (!id_size || id_size > COATI_BUILD_ID_MAX)
 		return -EINVAL;
 	name = coati_processes_name(ps, path, SIZE_MAX);
+	if (name && ps->arena.used_bytes + NAME_ROOM > ps->arena.max_bytes) {
+		ps->over[LIMIT_NAMES]++;
+		return 0;
+	}
 	kept = name ? coati_arena_alloc(&ps->arena, sizeof(*kept)) : NULL;
 	if (!kept)
 		return -ENOMEM;

@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/ranges.h"
 #include "base/search.h"
@@ -160,6 +161,10 @@ struct coati_processes {
 	uint32_t flags;
 	char *procfs;
 	uint64_t max_threads, max_mappings, nr_mappings;
+	/* processes that started, and programs that were executed */
+	uint64_t max_spaces, nr_spaces;
+	bool is_fixed;	       /* limits that the caller chose */
+	uint64_t over[LIMITS]; /* times that one was in the way */
 	struct map pids, tids; /* to slots */
 	struct pid_slot kernel;
 	uint32_t nr_kernel_maps; /* mappings of the kernel itself */
@@ -235,8 +240,14 @@ const char *coati_process_last_comm(struct coati_processes *ps, int32_t pid, uin
 
 /* ---- the rest ---- */
 
-/* A copy of @text (cut at @max bytes) that lives as long as the model, the same for the same text.
- * NULL: out of memory or room. */
+/* Limits for who has read so many bytes of a file; those that the caller chose stay. */
+void coati_processes_allow(struct coati_processes *ps, const struct limits *limits,
+			   uint64_t input_bytes);
+/* How often the limit was in the way. */
+uint64_t coati_processes_over(const struct coati_processes *ps, enum limit which);
+
+/* A copy of @text (cut at @max bytes) that lives as long as the model, the same for the same text;
+ * over the limit one that says so. NULL: out of memory. */
 const char *coati_processes_name(struct coati_processes *ps, const char *text, size_t max);
 /* LIVE: the name of a thread that nobody told of. -ENOMEM. */
 int coati_processes_read_thread(struct coati_processes *ps, int32_t pid, int32_t tid);

@@ -91,6 +91,8 @@ static int insert(struct coati_processes *ps, struct tid_slot *slot, uint64_t ti
 	size_t at = slot->spans.len ? SPAN_INDEX(slot, time) : 0, rest;
 	int r = 0;
 
+	if (ps->stats.threads > ps->max_threads)
+		ps->over[LIMIT_THREADS]++;
 	if (slot->spans.len >= SPANS_MAX || ps->stats.threads > ps->max_threads)
 		return -E2BIG;
 	if (!ARRAY_ADD(&slot->spans))
@@ -127,6 +129,8 @@ static struct tid_slot *get_slot(struct coati_processes *ps, int32_t tid, int *r
 	*slot = (struct tid_slot){ .tid = tid, .spans.max = SPANS_MAX };
 	r = coati_map_put(&ps->tids, (uint32_t)tid, (uintptr_t)slot);
 	if (r < 0) {
+		ps->over[LIMIT_THREADS] += r == -E2BIG;
+		ps->stats.refused += r == -E2BIG;
 		coati_tid_slot_free(slot);
 		*ret_code = r;
 		return NULL;

@@ -17,6 +17,7 @@ static struct space *space_new(struct coati_processes *ps)
 
 	if (!s)
 		return NULL;
+	ps->nr_spaces++;
 	coati_ranges_init(&s->ranges);
 	s->epoch = ps->next_epoch++;
 	s->inherit_epoch = ps->inherit_epoch;
@@ -27,6 +28,7 @@ static void space_free(struct coati_processes *ps, struct space *s)
 {
 	if (!s)
 		return;
+	ps->nr_spaces--;
 	ps->nr_mappings -= s->ranges.log.len + s->ranges.late.len;
 	coati_ranges_fini(&s->ranges);
 	coati_free(s);
@@ -98,6 +100,25 @@ struct pid_slot *coati_pid_slot_find(struct coati_processes *ps, int32_t pid)
 	return *cached;
 }
 
+/* For one more process, or program that it executes; counted when there is none. */
+static bool has_no_room(struct coati_processes *ps)
+{
+	if (ps->nr_spaces < ps->max_spaces)
+		return false;
+	ps->over[LIMIT_PROCESSES]++;
+	ps->stats.refused++;
+	return true;
+}
+
+/* The same for one of this number: those that are told late are moved, which takes time. */
+static bool has_no_span(struct coati_processes *ps, const struct pid_slot *slot)
+{
+	if (slot->spans.len < SPANS_MAX)
+		return has_no_room(ps);
+	ps->stats.refused++;
+	return true;
+}
+
 struct pid_slot *coati_pid_slot_get(struct coati_processes *ps, int32_t pid, int *ret_code)
 {
 	struct pid_slot *slot = coati_pid_slot_find(ps, pid);
@@ -106,6 +127,10 @@ struct pid_slot *coati_pid_slot_get(struct coati_processes *ps, int32_t pid, int
 	*ret_code = 0;
 	if (slot)
 		return slot;
+	if (has_no_room(ps)) {
+		*ret_code = -E2BIG;
+		return NULL;
+	}
 	slot = coati_alloc(sizeof(*slot));
 	r = slot ? coati_pid_slot_init(ps, slot, pid) : -ENOMEM;
 	if (r == 0)
@@ -115,7 +140,6 @@ struct pid_slot *coati_pid_slot_get(struct coati_processes *ps, int32_t pid, int
 	if (slot)
 		coati_pid_slot_fini(ps, slot);
 	coati_free(slot);
-	ps->stats.refused += r == -E2BIG;
 	*ret_code = r;
 	return NULL;
 }
@@ -186,7 +210,7 @@ struct pid_span *coati_pid_span_told(struct coati_processes *ps, struct pid_slot
 	struct process *process;
 	struct pid_span *span;
 
-	if (time >= slot->spans.v[0].from || slot->spans.len >= SPANS_MAX)
+	if (time >= slot->spans.v[0].from || has_no_span(ps, slot))
 		return coati_pid_span(slot, time, NULL);
 	process = process_new(ps, slot->pid);
 	span = process ? insert_span(ps, slot, 0, process) : NULL;
@@ -199,7 +223,7 @@ struct pid_span *coati_pid_span_told(struct coati_processes *ps, struct pid_slot
 }
 
 static struct pid_span *start_process(struct coati_processes *ps, struct pid_slot *slot,
-				      uint64_t time)
+				      uint64_t time, int *ret_code)
 {
 	struct pid_span *span = coati_pid_span(slot, time, NULL);
 	struct process *process;
@@ -210,10 +234,10 @@ static struct pid_span *start_process(struct coati_processes *ps, struct pid_slo
 		coati_numbers_expire(ps, slot);
 		return span;
 	}
-	if (slot->spans.len >= SPANS_MAX) {
-		ps->stats.refused++;
+	*ret_code = -E2BIG;
+	if (has_no_span(ps, slot))
 		return NULL;
-	}
+	*ret_code = -ENOMEM;
 	process = process_new(ps, slot->pid);
 	span = process ? insert_span(ps, slot, time, process) : NULL;
 	if (!span)
@@ -258,9 +282,9 @@ int coati_pid_fork(struct coati_processes *ps, int32_t pid, int32_t ppid, uint64
 		span->process->ppid = ppid;
 		return 0;
 	}
-	span = start_process(ps, slot, time);
+	span = start_process(ps, slot, time, &r);
 	if (!span)
-		return slot->spans.len >= SPANS_MAX ? 0 : -ENOMEM;
+		return r == -ENOMEM ? r : 0;
 	span->process->is_implicit = false;
 	span->process->ppid = ppid;
 	span->process->start_time = time;
@@ -277,10 +301,8 @@ int coati_pid_exec(struct coati_processes *ps, int32_t pid, uint64_t time)
 	slot = coati_pid_slot_get(ps, pid, &r);
 	if (!slot)
 		return r == -ENOMEM ? r : 0;
-	if (slot->spans.len >= SPANS_MAX) {
-		ps->stats.refused++;
+	if (has_no_span(ps, slot))
 		return 0;
-	}
 	span = coati_pid_span_told(ps, slot, time);
 	if (!span)
 		return -ENOMEM;
@@ -323,6 +345,7 @@ int coati_pid_map(struct coati_processes *ps, struct pid_slot *slot, const struc
 		return -ENOMEM;
 	space = span->space;
 	if (ps->nr_mappings >= ps->max_mappings) {
+		ps->over[LIMIT_MAPPINGS]++;
 		ps->stats.refused++;
 		return 0;
 	}

@@ -16,8 +16,10 @@
 
 #define DEFAULT_FRAMES 1024
 #define FRAMES_MAX     65536
-#define DEFAULT_BYTES  (UINT64_C(4) << 30)
-#define EVENTS_MAX     65536
+#define BYTES_MAX      (UINT64_C(4) << 30)
+/* room for one more thing when there is just enough */
+#define ARENA_MORE ((size_t)16 << 20)
+#define EVENTS_MAX 65536
 
 static void init_tables(struct coati_profile *p)
 {
@@ -32,9 +34,26 @@ static void init_tables(struct coati_profile *p)
 	coati_index_init(&p->location_index);
 	coati_index_init(&p->stack_index);
 	coati_index_init(&p->entry_index);
-	coati_arena_init(&p->arena, p->max_bytes);
+	coati_arena_init(&p->arena, p->max_bytes + ARENA_MORE);
 	p->quality.clockid = -1;
 	p->quality.first_time = UINT64_MAX;
+}
+
+uint64_t coati_profile_limit(const struct coati_profile *p, enum limit which)
+{
+	return coati_limit(&p->limits, which, p->input_bytes);
+}
+
+void coati_profile_allow(struct coati_profile *p, uint64_t more)
+{
+	uint64_t bytes = coati_limit(&p->limits, LIMIT_STACKS, p->input_bytes + more);
+
+	if (p->is_fixed)
+		return;
+	if (!p->limits.set[LIMIT_STACKS] && bytes > BYTES_MAX)
+		bytes = BYTES_MAX;
+	p->max_bytes = bytes < SIZE_MAX / 4 ? bytes : SIZE_MAX / 4;
+	p->arena.max_bytes = p->max_bytes + ARENA_MORE;
 }
 
 static int take_opts(struct coati_profile *p, const struct coati_profile_opts *given,
@@ -56,7 +75,12 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 	p->max_frames = o.max_frames ? o.max_frames : DEFAULT_FRAMES;
 	p->bin_ns = o.bin_ns;
 	p->max_bins = o.max_bins;
-	p->max_bytes = o.max_bytes ? o.max_bytes : DEFAULT_BYTES;
+	p->max_bytes = o.max_bytes;
+	p->is_fixed = o.max_bytes != 0;
+	r = coati_limits_read(&p->limits, err);
+	if (r < 0)
+		return r;
+	coati_profile_allow(p, 0);
 	p->on_sample = hooks->on_sample;
 	p->on_loss = hooks->on_loss;
 	p->on_item = hooks->on_item;

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "base/limits.h"
 #include "profile/condition.h"
 #include "profile/hooks.h"
 #include "profile/index.h"
@@ -61,6 +62,10 @@ struct profile_file {
 struct coati_profile {
 	uint32_t flags, max_frames, max_bins;
 	uint64_t bin_ns, max_bytes;
+	struct limits limits;
+	bool is_fixed;	      /* max_bytes is the caller's */
+	uint64_t input_bytes; /* of the files that were read */
+	uint64_t over;	      /* times that max_bytes was in the way */
 	struct coati_processes_opts processes_opts;
 	coati_sample_fn on_sample;
 	coati_loss_fn on_loss;
@@ -121,6 +126,11 @@ void coati_profile_join_bins(struct coati_profile *p);
 /* Whether two entries are the same but for their weight. */
 bool coati_profile_same_entry(const struct coati_profile_entry *a,
 			      const struct coati_profile_entry *b);
+/* The limit on bytes for who has read so many more than those of whole files. */
+void coati_profile_allow(struct coati_profile *p, uint64_t more);
+/* Limits of what is made of it, a tree or an event list: by the size of the files, or as the
+ * environment says. */
+uint64_t coati_profile_limit(const struct coati_profile *p, enum limit which);
 /* Bytes that the tables take. */
 uint64_t coati_profile_bytes(const struct coati_profile *p);
 /* A sentence for the person; at most PROFILE_NOTES_MAX are kept. */

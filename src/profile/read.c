@@ -19,6 +19,7 @@
 #include "profile/reading.h"
 #include "recording/recording.h"
 
+#define ALLOW_RECORDS	 1024 /* limits grow with what was read, after so many */
 #define PROGRESS_RECORDS 4096 /* the clock is asked after so many */
 #define PROGRESS_NS	 (NSEC_PER_SEC / 10)
 #define RECORDER_LINE	 128
@@ -205,6 +206,8 @@ static int take_all(struct reading *r, struct meter *m)
 	int n;
 
 	while ((n = coati_recording_next(r->recording, &item)) > 0) {
+		if (r->nr_records++ % ALLOW_RECORDS == 0)
+			coati_reading_allow(r);
 		n = r->profile->on_item ? r->profile->on_item(r->profile->ctx, r->recording, &item)
 					: 0;
 		if (n < 0)
@@ -222,7 +225,8 @@ static int take_all(struct reading *r, struct meter *m)
 	coati_profile_add_note(r->profile, "%s", why->text);
 	r->profile->quality.is_truncated |= n == -ENODATA;
 	r->profile->quality.damaged += n == -EBADMSG;
-	return n == -ENODATA || n == -EBADMSG ? 0 : n;
+	r->profile->quality.is_truncated |= n == -E2BIG;
+	return n == -ENODATA || n == -EBADMSG || n == -E2BIG ? 0 : n;
 }
 
 /* The stacks that the recorder unwound, however they ended. */
@@ -371,6 +375,7 @@ static void close_account(struct reading *r)
 	struct coati_recording_stats st = { .size = sizeof(st) };
 
 	coati_recording_get_stats(r->recording, &st);
+	coati_reading_limits_end(r, st.read_bytes);
 	add_weight(&q->lost, lost_of(&st));
 	q->throttled += st.throttled;
 	q->damaged += st.damaged;

@@ -55,6 +55,7 @@ struct reading {
 	struct coati_processes *processes;
 	uint32_t file;
 	uint32_t nr_samples; /* SAMPLE records so far, of all kinds */
+	uint64_t nr_records;
 	enum coati_machine machine;
 	ARRAY(struct plan) plans;   /* by event of the file */
 	ARRAY(struct share) shares; /* of the sample at hand */
@@ -93,6 +94,9 @@ struct moment {
 	uint32_t number; /* as in coati_profile_sample */
 };
 
+/* Limits are those of what was read so far; and in the end, a note of each that was reached. */
+void coati_reading_allow(struct reading *r);
+void coati_reading_limits_end(struct reading *r, uint64_t read_bytes);
 /* The recording's first time is this, unless it is known already. */
 void coati_reading_start(struct reading *r, uint64_t time);
 /* The thread and the number of its address space. -ENOMEM, -E2BIG. */

@@ -31,9 +31,12 @@ uint64_t coati_profile_bytes(const struct coati_profile *p)
 }
 
 /* There is room for one more thing. */
-static int check_room(const struct coati_profile *p)
+static int check_room(struct coati_profile *p)
 {
-	return coati_profile_bytes(p) < p->max_bytes ? 0 : -E2BIG;
+	if (coati_profile_bytes(p) < p->max_bytes)
+		return 0;
+	p->over++;
+	return -E2BIG;
 }
 
 /* The last element of a table becomes findable, or is taken out again. */

@@ -48,7 +48,7 @@ static int find_child(struct tree *t, uint32_t parent, uint64_t key, uint32_t *r
 	slot = ARRAY_ADD(&t->node_keys);
 	node = slot ? ARRAY_ADD(&t->nodes) : NULL;
 	if (!node)
-		return -ENOMEM;
+		return t->nodes.len >= t->nodes.max ? -E2BIG : -ENOMEM;
 	*slot = key;
 	*node = (struct coati_tree_node){ .parent = parent,
 					  .frame = VIEW_NONE,
@@ -249,16 +249,24 @@ static int build(struct tree *t)
 	return r < 0 ? r : link_children(t);
 }
 
+static size_t nodes_most(const struct coati_profile *p)
+{
+	uint64_t most = coati_profile_limit(p, LIMIT_NODES);
+
+	return most < NODES_MAX ? (size_t)most : NODES_MAX;
+}
+
 int coati_view_tree(struct coati_view *v, const struct coati_tree_query *query,
 		    const struct coati_tree_node **ret, size_t *ret_nr, struct coati_error *err)
 {
-	struct tree t = { .view = v, .nodes.max = NODES_MAX, .node_keys.max = NODES_MAX };
+	struct tree t = { .view = v };
 	void **slot;
 	int r = v && ret && ret_nr ? SIZED_COPY(&t.query, query) : -EINVAL;
 
 	if (r < 0 || t.query.by > COATI_BY_IMAGE)
 		return coati_fail(err, r < 0 ? r : -EINVAL,
 				  "a tree is of functions, lines, addresses or images");
+	t.nodes.max = t.node_keys.max = nodes_most(v->profile);
 	coati_index_init(&t.index);
 	r = build(&t);
 	coati_free(t.starts);
@@ -267,6 +275,8 @@ int coati_view_tree(struct coati_view *v, const struct coati_tree_query *query,
 	slot = r == 0 ? ARRAY_ADD(&v->owned) : NULL;
 	if (!slot) {
 		ARRAY_FINI(&t.nodes);
+		if (r == -E2BIG)
+			return coati_limit_fail(err, LIMIT_NODES, t.nodes.max);
 		return coati_fail(err, r < 0 ? r : -ENOMEM, "%m");
 	}
 	*slot = t.nodes.v;

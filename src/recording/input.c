@@ -82,6 +82,7 @@ static ssize_t read_at(struct input *in, void *to, uint64_t room)
 	if (n < 0)
 		return -errno;
 	in->offset += (uint64_t)n;
+	in->read_bytes += (uint64_t)n;
 	return n;
 }
 

@@ -20,7 +20,8 @@ struct input {
 	uint64_t offset; /* in the file: of the next byte to be read into the chunk */
 	uint64_t end;	 /* do not read past this; UINT64_MAX: to the end of the file */
 	struct chunk *chunk;
-	size_t at; /* next byte in the chunk to be looked at */
+	size_t at;	     /* next byte in the chunk to be looked at */
+	uint64_t read_bytes; /* so far */
 	struct chunk_pool *pool;
 };
 

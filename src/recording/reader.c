@@ -16,15 +16,14 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/sized.h"
 #include "record/record.h"
 #include "recording/header.h"
 #include "recording/recording.h"
 #include "recording/stream.h"
 
-#define UNPACK_MOST    500
 #define DEFAULT_WINDOW (24u << 20)
 #define STREAMS_MAX    4096
 
@@ -207,14 +206,12 @@ static int start_directory(struct coati_recording *r, int dir, struct coati_erro
 /* How much compressed records may unpack to. */
 static int choose_most(struct coati_recording_opts *o, struct coati_error *err)
 {
-	const char *text = o->unpack_most ? NULL : secure_getenv("COATI_UNPACK_MOST");
+	struct limits limits;
+	int n = o->unpack_most ? 0 : coati_limits_read(&limits, err);
 
-	if (!o->unpack_most)
-		o->unpack_most = UNPACK_MOST;
-	if (text && *text && coati_parse_u64(text, 1, UINT64_MAX, &o->unpack_most) < 0)
-		return coati_fail(err, -EINVAL, "COATI_UNPACK_MOST=%.40s: it must be a number",
-				  text);
-	return 0;
+	if (n == 0 && !o->unpack_most)
+		o->unpack_most = coati_limit(&limits, LIMIT_UNPACK, 0);
+	return n;
 }
 
 static int new_recording(const char *name, const struct coati_recording_opts *given,
@@ -480,6 +477,8 @@ void coati_recording_get_stats(const struct coati_recording *r, struct coati_rec
 	struct coati_recording_stats st = r->shared.stats;
 
 	st.damaged = r->shared.damage.count;
+	for (size_t i = 0; i < r->streams.len; i++)
+		st.read_bytes += r->streams.v[i].outer.read_bytes;
 	SIZED_FILL(ret, &st);
 }
 

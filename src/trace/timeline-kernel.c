@@ -462,7 +462,7 @@ int coati_timeline_add_kernel(struct coati_timeline *t, const struct coati_timel
 	} else if (e->tid > 0) {
 		th = coati_timeline_need_thread(t, e->pid, e->tid, e->time);
 		if (!th)
-			return -ENOMEM;
+			return coati_timeline_no_thread(t);
 		/* its last switch comes after its end; samples of live events are told late */
 		if (!th->end || (e->kind == COATI_TIMELINE_SAMPLE && e->time <= th->end))
 			r = take_of_thread(t, th, e);

@@ -259,7 +259,7 @@ int coati_timeline_add_live(struct coati_timeline *t, const struct coati_timelin
 
 	t->info.has |= COATI_TIMELINE_HAS_LIVE;
 	if (!th)
-		return -ENOMEM;
+		return coati_timeline_no_thread(t);
 	t->info.live_events += e->kind != COATI_TIMELINE_LIVE_LOST;
 	switch (e->kind) {
 	case COATI_TIMELINE_TASK_BEGIN:

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "profile/wait.h"
 #include "trace/live-check.h"
@@ -127,6 +128,9 @@ struct theft {
 struct coati_timeline {
 	struct coati_timeline_opts opts;
 	struct coati_timeline_info info;
+	uint64_t nr_events; /* that were kept */
+	bool is_fixed;	    /* max_events is the caller's */
+	uint64_t over[LIMITS];
 	struct arena arena;
 	struct map texts; /* interned */
 	struct map tids;  /* the newest thread of a number */
@@ -155,6 +159,10 @@ struct coati_timeline {
 const char *coati_timeline_text(struct coati_timeline *t, const char *text);
 void coati_timeline_add_note(struct coati_timeline *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* At most so many threads and, unless the caller chose, events. */
+void coati_timeline_allow(struct coati_timeline *t, uint64_t threads, uint64_t events);
+/* What a NULL of the next two means: -ENOMEM, -E2BIG. */
+int coati_timeline_no_thread(struct coati_timeline *t);
 /* The thread of that number at that time; made when there is none. NULL: no memory, or too many. */
 struct thread *coati_timeline_need_thread(struct coati_timeline *t, int32_t pid, int32_t tid,
 					  uint64_t time);

@@ -25,6 +25,7 @@
 #include "trace/contexts.h"
 #include "trace/timeline.h"
 
+#define ALLOW_ITEMS 1024
 #define STACKS_MAX  ((size_t)1 << 22)
 #define THEFT_BYTES 80
 
@@ -485,6 +486,31 @@ static void take_wakes(struct load *l, const struct coati_recording *r)
 		*has |= COATI_TIMELINE_OTHER_PID_NS;
 }
 
+/* Limits grow with what was read. */
+static void allow(struct load *l, const struct coati_recording *r)
+{
+	const struct coati_profile *p = l->timeline->profile;
+	struct coati_recording_stats st = { .size = sizeof(st) };
+
+	coati_recording_get_stats(r, &st);
+	coati_timeline_allow(l->timeline, coati_limit(&p->limits, LIMIT_THREADS, st.read_bytes),
+			     coati_limit(&p->limits, LIMIT_EVENTS, st.read_bytes));
+}
+
+/* And those that were reached are told. */
+static void tell_limits(struct coati_timeline *t)
+{
+	static const enum limit kinds[] = { LIMIT_THREADS, LIMIT_EVENTS };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (t->over[kinds[i]])
+			coati_timeline_add_note(
+				t, LIMIT_NOTE,
+				(unsigned long long)coati_profile_limit(t->profile, kinds[i]),
+				coati_limit_name(kinds[i]), (unsigned long long)t->over[kinds[i]],
+				coati_limit_variable(kinds[i]));
+}
+
 static int on_item(void *ctx, const struct coati_recording *r,
 		   const struct coati_recording_item *item)
 {
@@ -494,6 +520,8 @@ static int on_item(void *ctx, const struct coati_recording *r,
 	struct coati_record rec;
 	int n = flush(l);
 
+	if (l->nr_items++ % ALLOW_ITEMS == 0)
+		allow(l, r);
 	if (n < 0 || !tells(item->raw.type))
 		return n;
 	if (!l->looked) {
@@ -706,6 +734,7 @@ static int finish(struct load *l, struct coati_error *err)
 	t->info.clock_ns = file ? file->clock_ns : 0;
 	for (uint32_t i = 0; (note = coati_profile_note(t->profile, i)); i++)
 		coati_timeline_add_note(t, "%s", note);
+	tell_limits(t);
 	name_stacks(t);
 	name_threads(t);
 	return coati_timeline_end(t, l->end, err);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <coati/trace.h>
@@ -45,6 +46,7 @@ int coati_timeline_new(const struct coati_timeline_opts *opts, struct coati_time
 		return coati_fail(err, -EINVAL,
 				  "options of a newer library, or a wrong size field");
 	}
+	t->is_fixed = t->opts.max_events != 0;
 	if (!t->opts.max_events || t->opts.max_events > EVENTS_MAX)
 		t->opts.max_events = EVENTS_MAX;
 	coati_arena_init(&t->arena, TEXT_BYTES);
@@ -150,7 +152,7 @@ void coati_timeline_add_note(struct coati_timeline *t, const char *fmt, ...)
 static struct thread *add_thread(struct coati_timeline *t, int32_t pid, int32_t tid, uint64_t time)
 {
 	struct thread *th = ARRAY_ADD(&t->threads);
-	size_t max = ceiling(t);
+	size_t max = t->is_fixed ? ceiling(t) : EVENTS_MAX;
 	uint64_t older = COATI_TIMELINE_NONE;
 
 	if (!th)
@@ -180,6 +182,21 @@ uint32_t coati_timeline_find_thread(const struct coati_timeline *t, int32_t tid,
 	while (t->threads.v[at].begin > time && t->threads.v[at].older != COATI_TIMELINE_NONE)
 		at = t->threads.v[at].older;
 	return (uint32_t)at;
+}
+
+void coati_timeline_allow(struct coati_timeline *t, uint64_t threads, uint64_t events)
+{
+	t->threads.max = threads < THREADS_MAX ? (size_t)threads : (size_t)THREADS_MAX;
+	if (!t->is_fixed)
+		t->opts.max_events = events < EVENTS_MAX ? events : EVENTS_MAX;
+}
+
+int coati_timeline_no_thread(struct coati_timeline *t)
+{
+	if (t->threads.len < t->threads.max)
+		return -ENOMEM;
+	t->over[LIMIT_THREADS]++;
+	return -E2BIG;
 }
 
 struct thread *coati_timeline_need_thread(struct coati_timeline *t, int32_t pid, int32_t tid,
@@ -221,7 +238,7 @@ static int take_start(struct coati_timeline *t, const struct coati_timeline_even
 	if (!th || th->end || th->stretches.len)
 		th = add_thread(t, e->pid, e->tid, begin);
 	if (!th)
-		return -ENOMEM;
+		return coati_timeline_no_thread(t);
 	th->told = true;
 	th->outside = false;
 	th->pid = e->pid;
@@ -235,7 +252,7 @@ static int take_name(struct coati_timeline *t, const struct coati_timeline_event
 	struct thread *th = coati_timeline_need_thread(t, e->pid, e->tid, e->time);
 
 	if (!th)
-		return -ENOMEM;
+		return coati_timeline_no_thread(t);
 	th->comm = coati_timeline_text(t, e->text);
 	return th->comm ? 0 : -ENOMEM;
 }
@@ -257,6 +274,12 @@ int coati_timeline_add(struct coati_timeline *t, const struct coati_timeline_eve
 		return -EINVAL;
 	if (e->time > t->info.end && e->kind != COATI_TIMELINE_STOLEN)
 		t->info.end = e->time;
+	if (!t->is_fixed && t->nr_events >= t->opts.max_events) {
+		t->over[LIMIT_EVENTS]++;
+		t->info.refused++;
+		return 0;
+	}
+	t->nr_events++;
 	switch (e->kind) {
 	case COATI_TIMELINE_BEGIN:
 		take_begin(t, e->time);
@@ -286,32 +309,85 @@ int coati_timeline_add(struct coati_timeline *t, const struct coati_timeline_eve
 
 /* ---- the end ---- */
 
-/* What lies in a window of loss, and until the next thing that is known, is not known. */
-static int blank(struct thread *th, const struct loss_window *w)
+static int by_begin(const void *a, const void *b)
 {
-	size_t first = coati_timeline_stretch_at(th, w->from), last;
-	struct stretch *s;
+	const struct loss_window *x = a, *y = b;
 
-	if (!th->stretches.len || w->to <= th->begin || w->from >= th->end)
-		return 0;
-	if (first == SIZE_MAX) {
-		first = 0;
-	} else if (th->stretches.v[first].begin < w->from) {
-		if (!ARRAY_ADD(&th->stretches))
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* In order of time, and apart from each other. */
+static void join_windows(struct coati_timeline *t)
+{
+	struct loss_window *v = t->windows.v;
+	size_t nr = 0;
+
+	if (t->windows.len)
+		qsort(v, t->windows.len, sizeof(*v), by_begin);
+	for (size_t i = 0; i < t->windows.len; i++) {
+		if (nr && v[i].from <= v[nr - 1].to)
+			v[nr - 1].to = v[i].to > v[nr - 1].to ? v[i].to : v[nr - 1].to;
+		else
+			v[nr++] = v[i];
+	}
+	t->windows.len = nr;
+}
+
+/* The first that ends behind @time; NULL: none does. */
+static const struct loss_window *window_behind(const struct coati_timeline *t, uint64_t time)
+{
+	size_t low = 0, high = t->windows.len;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (t->windows.v[mid].to > time)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low < t->windows.len ? &t->windows.v[low] : NULL;
+}
+
+static void forget_stretch(struct stretch *s)
+{
+	s->wait = COATI_WAIT_UNKNOWN;
+	s->stack = COATI_TIMELINE_NONE;
+	s->asks = false;
+}
+
+/* What lies in a window of loss, and until the next thing that is known, is not known. A stretch
+ * has at most one part that stays: however many losses there were, there are at most twice as many.
+ */
+static int blank(struct coati_timeline *t, struct thread *th)
+{
+	struct thread fresh = { .stretches.max = th->stretches.max };
+
+	for (size_t i = 0; i < th->stretches.len; i++) {
+		const struct stretch *s = &th->stretches.v[i];
+		const struct loss_window *w =
+			window_behind(t, s->begin > th->begin ? s->begin : th->begin);
+		bool hit = w && w->from < stretch_end(th, i);
+		struct stretch *copy = ARRAY_ADD(&fresh.stretches), *rest = copy;
+
+		if (copy)
+			*copy = *s;
+		if (copy && hit && w->from > s->begin) {
+			rest = ARRAY_ADD(&fresh.stretches);
+			if (rest)
+				*rest = (struct stretch){ .begin = w->from, .cpu = -1 };
+		}
+		if (!rest) {
+			ARRAY_FINI(&fresh.stretches);
 			return -ENOMEM;
-		first++;
-		s = &th->stretches.v[first];
-		memmove(s + 1, s, (th->stretches.len - 1 - first) * sizeof(*s));
-		*s = (struct stretch){ .begin = w->from, .stack = COATI_TIMELINE_NONE, .cpu = -1 };
+		}
+		if (hit)
+			forget_stretch(rest);
 	}
-	for (last = first; last < th->stretches.len; last++) {
-		s = &th->stretches.v[last];
-		if (s->begin >= w->to)
-			break;
-		s->wait = COATI_WAIT_UNKNOWN;
-		s->stack = COATI_TIMELINE_NONE;
-		s->asks = false;
-	}
+	ARRAY_FINI(&th->stretches);
+	th->stretches.v = fresh.stretches.v;
+	th->stretches.len = fresh.stretches.len;
+	th->stretches.cap = fresh.stretches.cap;
 	return 0;
 }
 
@@ -319,6 +395,7 @@ static int end_threads(struct coati_timeline *t)
 {
 	int r = 0;
 
+	join_windows(t);
 	for (size_t i = 0; i < t->threads.len; i++) {
 		struct thread *th = &t->threads.v[i];
 
@@ -326,8 +403,8 @@ static int end_threads(struct coati_timeline *t)
 			th->end = t->info.end;
 		if (th->end < th->begin || th->outside)
 			th->end = th->begin;
-		for (size_t n = 0; r == 0 && n < t->windows.len; n++)
-			r = blank(th, &t->windows.v[n]);
+		if (r == 0 && t->windows.len && th->stretches.len)
+			r = blank(t, th);
 	}
 	return r;
 }

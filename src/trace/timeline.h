@@ -27,6 +27,9 @@
 #include <coati/profile.h>
 #include <coati/trace.h>
 
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/map.h"
 #include "profile/wait.h"
 #include "trace/live-check.h"
 

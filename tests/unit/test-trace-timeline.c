@@ -223,6 +223,46 @@ TEST(timeline_what_was_lost_is_unknown_until_the_next_thing_that_is_told)
 	coati_timeline_free(&t);
 }
 
+static void lose(struct coati_timeline *t, uint64_t time)
+{
+	add(t, (struct coati_timeline_event){
+		       .kind = COATI_TIMELINE_LOST, .time = time, .number = 1 });
+}
+
+/* Each loss takes what is known of every thread away, once: what is not known already stays
+ * whole. */
+TEST(timeline_of_many_losses_has_no_more_intervals_than_things_that_happened)
+{
+	struct coati_timeline *t = begin(1000);
+	struct coati_timeline_interval i;
+	struct coati_timeline_thread th;
+
+	in(t, 1, 1000);
+	in(t, 2, 1000);
+	for (uint64_t n = 0; n < 1000; n++) {
+		/* the CPU tells something in between, or it would be one loss */
+		in(t, 3, 2000 + 10 * n);
+		lose(t, 2005 + 10 * n);
+	}
+	out(t, 1, 50000, COATI_WAIT_FUTEX);
+	CHECK_OK(coati_timeline_end(t, 60000, NULL));
+	CHECK_OK(coati_timeline_thread(t, coati_timeline_find_thread(t, 1, 60000), &th));
+	CHECK_U64(th.nr_intervals, ==, 3);
+	CHECK_OK(coati_timeline_interval(t, coati_timeline_find_thread(t, 1, 60000), 0, &i));
+	CHECK_INT(i.wait, ==, COATI_WAIT_RUNNING);
+	CHECK_U64(i.begin, ==, 1000);
+	CHECK_U64(i.end, ==, 2000);
+	CHECK_OK(coati_timeline_interval(t, coati_timeline_find_thread(t, 1, 60000), 1, &i));
+	CHECK_INT(i.wait, ==, COATI_WAIT_UNKNOWN);
+	CHECK_U64(i.end, ==, 50000);
+	CHECK_OK(coati_timeline_interval(t, coati_timeline_find_thread(t, 1, 60000), 2, &i));
+	CHECK_INT(i.wait, ==, COATI_WAIT_FUTEX);
+	CHECK_U64(i.end, ==, 60000);
+	CHECK_OK(coati_timeline_thread(t, coati_timeline_find_thread(t, 2, 60000), &th));
+	CHECK_U64(th.nr_intervals, ==, 2);
+	coati_timeline_free(&t);
+}
+
 TEST(timeline_task_is_worked_on_by_several_threads_or_by_nobody)
 {
 	struct coati_timeline *t = begin(1000);
