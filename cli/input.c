@@ -145,35 +145,37 @@ static int read_one(const struct input *in, const char *path)
 	return code;
 }
 
-static int read_all(const struct input *in, char *ret_name, size_t size)
+bool coati_input_find(const struct input *in, char *ret_name, size_t size)
+{
+	if (in->files->len) {
+		snprintf(ret_name, size, "%s", in->files->v[0].text);
+		return true;
+	}
+	if (find_newest(ret_name, size))
+		return true;
+	coati_say("no recording in this folder; make one: coati record %s-- CMD, or name one: "
+		  "-i FILE",
+		  in->trace ? "--trace " : "");
+	return false;
+}
+
+static int read_all(const struct input *in, const char *name)
 {
 	const struct option_texts *files = in->files;
-	int code = 0;
+	int code = files->len ? 0 : read_one(in, name);
 
-	if (!files->len) {
-		if (!find_newest(ret_name, size)) {
-			coati_say(
-				"no recording in this folder; make one: coati record %s-- CMD, or "
-				"name "
-				"one: -i FILE",
-				in->trace ? "--trace " : "");
-			return -ENOENT;
-		}
-		return read_one(in, ret_name);
-	}
 	for (size_t i = 0; code >= 0 && i < files->len; i++)
 		code = read_one(in, files->v[i].text);
-	snprintf(ret_name, size, "%s", files->v[0].text);
 	return code;
 }
 
-int coati_input_read(const struct input *in, char *ret_name, size_t size)
+int coati_input_read(const struct input *in, const char *name)
 {
 	struct sigaction old, act = { .sa_handler = on_interrupt };
 	int code;
 
 	sigaction(SIGINT, &act, &old);
-	code = read_all(in, ret_name, size);
+	code = read_all(in, name);
 	sigaction(SIGINT, &old, NULL);
 	return code;
 }

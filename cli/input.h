@@ -25,9 +25,10 @@ struct input {
 	void *ctx;
 };
 
-/* Read them all, one after the other. Negative: it was said why. @ret_name gets the name of the
- * first, as it is. */
-int coati_input_read(const struct input *in, char *ret_name, size_t size);
+/* The name of the first, as it is. False: there is none, which was said. */
+bool coati_input_find(const struct input *in, char *ret_name, size_t size);
+/* Read them all, one after the other, or @name when none is named. Negative: it was said why. */
+int coati_input_read(const struct input *in, const char *name);
 /* For people: the file as it may be shown, or how many. @ret may be @name. */
 void coati_input_title(const struct input *in, const char *name, char *ret, size_t size);
 /* Recordings may also be named without -i. Negative: no room. */

@@ -12,6 +12,7 @@
 #include "cli/talk.h"
 #include "cli/version.h"
 #include "event/version.h"
+#include "sandbox/sandbox.h"
 
 /* Sorted by name. */
 static const struct coati_command *const commands[] = {
@@ -155,6 +156,7 @@ int main(int argc, char **argv)
 {
 	const struct coati_command *cmd;
 	struct output out;
+	int code;
 
 	guard_descriptors();
 	if (argc < 2) {
@@ -168,5 +170,9 @@ int main(int argc, char **argv)
 	if (is_one_of(argv[1], "--help", "-h", "help"))
 		return show_help(argc - 2, argv + 2);
 	cmd = coati_command_find(argv[1]);
-	return cmd ? cmd->run(argc - 2, argv + 2) : refuse_verb(argv[1]);
+	if (!cmd)
+		return refuse_verb(argv[1]);
+	code = cmd->run(argc - 2, argv + 2);
+	coati_sandbox_end();
+	return code;
 }

@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/strbuf.h"
 #include "cli/figures.h"
+#include "sandbox/sandbox.h"
 #include "trace/flight.h"
 #include "trace/live-check.h"
 #include "trace/live-files.h"
@@ -24,7 +25,7 @@
 
 struct autopsy_args {
 	const char *output, *directory;
-	bool list, json;
+	bool list, json, no_sandbox;
 	uint64_t clean_ns; /* AUTOPSY_ALL: nothing is removed */
 	uint64_t last_ns;
 	uint32_t events, logs;
@@ -80,10 +81,12 @@ struct autopsy {
 /* autopsy/find.c */
 /* The file that @target, a pid or a path, means. */
 struct autopsy_target {
-	int fd;		  /* -1: it is opened by its path */
-	char path[4096];  /* by which it is opened */
-	char shown[4096]; /* its name */
+	int fd;		 /* -1: it is opened by its path */
+	char path[4096]; /* its name */
 };
+/* Its recorder, opened once more. */
+int coati_autopsy_open(const struct autopsy_target *t, struct coati_flight **ret,
+		       struct coati_error *err);
 int coati_autopsy_find(const struct autopsy_args *a, const char *target, struct autopsy_target *ret,
 		       struct coati_error *err);
 /* Every file of a recorder: until @fn returns non-zero. */
@@ -93,7 +96,7 @@ int coati_autopsy_list(const struct autopsy_args *a);
 int coati_autopsy_clean(const struct autopsy_args *a);
 
 /* autopsy/read.c */
-int coati_autopsy_read(struct autopsy *a, const char *path, struct coati_error *err);
+int coati_autopsy_read(struct autopsy *a, const struct autopsy_target *t, struct coati_error *err);
 void coati_autopsy_fini(struct autopsy *a);
 /* Event @i of a tail, oldest first. */
 const struct autopsy_event *coati_autopsy_tail_at(const struct autopsy_tail *t, uint32_t i);
@@ -115,9 +118,12 @@ void coati_autopsy_figures(const struct autopsy *a, struct figures *ret);
 /* What shows it. */
 void coati_autopsy_text(struct autopsy *a, struct strbuf *out);
 void coati_autopsy_json(struct autopsy *a, struct strbuf *out);
-/* autopsy/save.c: the batches of @path as a recording that begins with their first event. */
+/* autopsy/save.c: the batches of it as a recording that begins with their first event. */
 struct autopsy_saved {
 	uint64_t events, length_ns;
 };
-int coati_autopsy_save(const char *path, const char *output, struct autopsy_saved *ret,
-		       struct coati_error *err);
+int coati_autopsy_save(const struct autopsy_target *t, const char *output,
+		       struct autopsy_saved *ret, struct coati_error *err);
+/* The mappings of a process that runs, as a recording: its bytes are the number of the process. */
+int coati_autopsy_describe_job(const struct sandbox_task *task, uint32_t *ret_value,
+			       struct coati_error *err);

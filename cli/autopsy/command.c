@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/confinement.h"
 #include "cli/output.h"
 #include "cli/talk.h"
 
@@ -43,6 +44,7 @@ static const struct option opts[] = {
 		     "remove files of dead processes older than AGE (0s: all)", 0, YEAR),
 	OPT_STR(0, "directory", struct autopsy_args, directory, "DIR",
 		"where to look (default /dev/shm/coati-UID)"),
+	OPT_NO_SANDBOX(struct autopsy_args),
 	OPT_HELP,
 	OPT_END
 };
@@ -57,20 +59,20 @@ static const struct coati_example examples[] = {
 static void say_of(const struct autopsy_target *t, const struct coati_error *err)
 {
 	if (t->fd >= 0)
-		coati_say("%s: %s", t->shown, err->text);
+		coati_say("%s: %s", t->path, err->text);
 	else
 		coati_say("%s", err->text);
 }
 
 static int show(const struct autopsy_args *args, const struct autopsy_target *t)
 {
-	struct autopsy a = { .args = args, .shown = t->shown };
+	struct autopsy a = { .args = args, .shown = t->path };
 	struct coati_error err = { 0 };
 	struct figures figures;
 	struct output out;
 	int ret;
 
-	if (coati_autopsy_read(&a, t->path, &err) < 0) {
+	if (coati_autopsy_read(&a, t, &err) < 0) {
 		say_of(t, &err);
 		coati_autopsy_fini(&a);
 		return EXIT_FAILED;
@@ -93,7 +95,7 @@ static int save(const struct autopsy_args *args, const struct autopsy_target *t)
 	struct coati_error err = { 0 };
 	struct autopsy_saved saved;
 
-	if (coati_autopsy_save(t->path, args->output, &saved, &err) == 0)
+	if (coati_autopsy_save(t, args->output, &saved, &err) == 0)
 		return EXIT_DONE;
 	say_of(t, &err);
 	return EXIT_FAILED;
@@ -113,6 +115,18 @@ static int run_target(const struct autopsy_args *a, const char *target)
 	if (t.fd >= 0)
 		close(t.fd);
 	return code;
+}
+
+/* @target: a process, a recorder's file or a core file; NULL: all recorders. */
+static bool confine(const struct autopsy_args *a, const char *target)
+{
+	return coati_confinement_enter(&(struct confinement){
+		.is_off = a->no_sandbox,
+		.flags = SANDBOX_RECORDERS | (a->clean_ns != AUTOPSY_ALL ? SANDBOX_REMOVE : 0),
+		.input = target,
+		.folder = a->directory,
+		.output = a->output,
+		.describe = a->output ? coati_autopsy_describe_job : NULL });
 }
 
 static int run_parsed(const struct autopsy_args *a, const struct option_line *line)
@@ -144,6 +158,8 @@ static int run_parsed(const struct autopsy_args *a, const struct option_line *li
 	if (!files && line->argc != 1)
 		return coati_command_misuse(&coati_command_autopsy,
 					    "wants one PID, recorder's FILE or CORE file");
+	if (!confine(a, files ? NULL : line->argv[0]))
+		return EXIT_FAILED;
 	if (a->list)
 		return coati_autopsy_list(a);
 	return files ? coati_autopsy_clean(a) : run_target(a, line->argv[0]);

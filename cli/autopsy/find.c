@@ -174,8 +174,7 @@ static int find_process(const struct autopsy_args *a, struct search *s, struct a
 		n = choose(s, &c, err);
 	if (n < 0)
 		return n;
-	snprintf(ret->shown, sizeof(ret->shown), "%s", c->path);
-	snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%d", c->fd);
+	snprintf(ret->path, sizeof(ret->path), "%s", c->path);
 	ret->fd = c->fd;
 	c->fd = -1;
 	return 0;
@@ -192,12 +191,23 @@ int coati_autopsy_find(const struct autopsy_args *a, const char *target, struct 
 		if ((size_t)snprintf(ret->path, sizeof(ret->path), "%s", target) >=
 		    sizeof(ret->path))
 			return coati_fail(err, -ENAMETOOLONG, "%.40s...: %m", target);
-		snprintf(ret->shown, sizeof(ret->shown), "%s", target);
 		return 0;
 	}
 	n = find_process(a, &s, ret, err);
 	fini_search(&s);
 	return n;
+}
+
+int coati_autopsy_open(const struct autopsy_target *t, struct coati_flight **ret,
+		       struct coati_error *err)
+{
+	int fd;
+
+	if (t->fd < 0)
+		return coati_flight_open(t->path, ret, err);
+	/* it is read by places alone: both descriptors may have the same position */
+	fd = fcntl(t->fd, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? coati_fail(err, -errno, "%m") : coati_flight_open_fd(fd, ret, err);
 }
 
 /* ---- listing ---- */
@@ -285,12 +295,14 @@ struct cleaning {
 static int clean_one(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
 {
 	struct cleaning *c = ctx;
+	int r;
 
 	(void)fd;
 	if (info->is_alive || age_of(info, c->now_ns) < c->age_ns)
 		return 0;
-	if (unlink(path) < 0) {
-		coati_say("%s: %m", path);
+	r = coati_sandbox_remove(path);
+	if (r < 0) {
+		coati_say("%s: %s", path, strerror(-r));
 		c->failed = true;
 		return 0;
 	}

@@ -280,12 +280,13 @@ static int keep_open(struct autopsy *a)
 	return n < 0 ? n : copy_open(v, nr, &a->tasks);
 }
 
-static int read_once(struct autopsy *a, const char *path, bool second, struct coati_error *err)
+static int read_once(struct autopsy *a, const struct autopsy_target *t, bool second,
+		     struct coati_error *err)
 {
 	struct coati_trace_check *check = NULL;
 	struct coati_live_reader *trace = NULL;
 	struct coati_flight *f = NULL;
-	int n = coati_flight_open(path, &f, err);
+	int n = coati_autopsy_open(t, &f, err);
 
 	if (n < 0)
 		return n;
@@ -295,7 +296,7 @@ static int read_once(struct autopsy *a, const char *path, bool second, struct co
 	if (n == 0) {
 		n = read_batches(a, f, trace, check, second);
 		if (n < 0)
-			coati_fail(err, n, "%s: %m", path);
+			coati_fail(err, n, "%s: %m", t->path);
 	}
 	coati_flight_get_info(f, &a->info);
 	coati_flight_close(&f);
@@ -310,15 +311,15 @@ static int read_once(struct autopsy *a, const char *path, bool second, struct co
 	return n;
 }
 
-int coati_autopsy_read(struct autopsy *a, const char *path, struct coati_error *err)
+int coati_autopsy_read(struct autopsy *a, const struct autopsy_target *t, struct coati_error *err)
 {
 	int n;
 
 	a->threads.max = THREADS_MAX;
 	coati_map_init(&a->by_tid, THREADS_MAX);
-	n = read_once(a, path, false, err);
+	n = read_once(a, t, false, err);
 	sort_threads(a);
-	return n < 0 ? n : read_once(a, path, true, err);
+	return n < 0 ? n : read_once(a, t, true, err);
 }
 
 void coati_autopsy_fini(struct autopsy *a)

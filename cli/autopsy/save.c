@@ -5,11 +5,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <coati/capture.h>
 #include <coati/recording.h>
 
+#include "base/cleanup.h"
 #include "cli/autopsy/autopsy.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -17,6 +20,7 @@
 #include "base/parse.h"
 #include "capture/session.h"
 #include "record/batch.h"
+#include "recording/recording.h"
 #include "recording/writer.h"
 #include "trace/flight.h"
 
@@ -70,7 +74,7 @@ static uint64_t inode_of(const char *line)
 
 /* Whether process @pid has the file mapped: after exec() it is another program, and its recorder is
  * over. */
-static bool is_mapped(uint32_t pid, const char *path)
+static bool is_mapped(uint32_t pid, const struct autopsy_target *t)
 {
 	struct strbuf text = STRBUF_INIT(64 << 20);
 	char maps[32];
@@ -78,7 +82,8 @@ static bool is_mapped(uint32_t pid, const char *path)
 	bool found = false;
 
 	snprintf(maps, sizeof(maps), "/proc/%u/maps", pid);
-	if (stat(path, &st) == 0 && coati_file_read(AT_FDCWD, maps, &text) >= 0)
+	if ((t->fd >= 0 ? fstat(t->fd, &st) : stat(t->path, &st)) == 0 &&
+	    coati_file_read(AT_FDCWD, maps, &text) >= 0)
 		for (const char *at = text.text; *at && !found;
 		     at += strcspn(at, "\n"), at += !!*at)
 			found = inode_of(at) == st.st_ino;
@@ -86,13 +91,85 @@ static bool is_mapped(uint32_t pid, const char *path)
 	return found;
 }
 
+static int describe(int32_t pid, int fd, struct coati_error *err)
+{
+	struct coati_writer_opts o = { .size = sizeof(o), .flags = COATI_WRITER_PIPE };
+	struct coati_writer *w = NULL;
+	struct coati_attr attr;
+	uint64_t id = COATI_LIVE_ID;
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3), r, closed;
+
+	r = own < 0 ? coati_fail(err, -errno, "%m") : coati_writer_open_fd(own, &o, &w, err);
+	if (r < 0)
+		return r;
+	coati_batch_attr(&attr);
+	r = coati_writer_add_event(w, &attr, COATI_LIVE_EVENT, &id, 1, err);
+	if (r == 0)
+		r = coati_writer_start(w, err);
+	if (r == 0)
+		r = coati_capture_process(w, &attr, COATI_LIVE_ID, pid, err);
+	closed = coati_writer_close(&w, r < 0 ? NULL : err);
+	return r < 0 ? r : closed;
+}
+
+int coati_autopsy_describe_job(const struct sandbox_task *task, uint32_t *ret_value,
+			       struct coati_error *err)
+{
+	CLEANUP(fd_closep) int fd = memfd_create("mappings", MFD_CLOEXEC);
+	int32_t pid;
+	int r;
+
+	(void)ret_value;
+	if (fd < 0 || task->size != sizeof(pid))
+		return coati_fail(err, fd < 0 ? -errno : -EINVAL, "describing a process: %m");
+	memcpy(&pid, task->bytes, sizeof(pid));
+	r = describe(pid, fd, err);
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = coati_fail(err, -errno, "describing process %d: %m", pid);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* Without what describes the stream itself, which this one has already. */
+static int copy_records(struct coati_recording *from, struct coati_writer *to)
+{
+	uint8_t record[UINT16_MAX + 1];
+	struct coati_recording_item item;
+	int n, r = 0;
+
+	while (r == 0 && (n = coati_recording_next(from, &item)) > 0) {
+		const struct coati_raw *raw = &item.raw;
+
+		if (raw->type >= COATI_RECORD_HEADER_ATTR && raw->type != COATI_RECORD_BUILD_ID)
+			continue;
+		memcpy(record, &raw->type, 4);
+		memcpy(record + 4, &raw->misc, 2);
+		memcpy(record + 6, &raw->size, 2);
+		memcpy(record + COATI_RAW_HEADER, raw->body, raw->size - COATI_RAW_HEADER);
+		r = coati_writer_record(to, record, raw->size);
+	}
+	return r < 0 ? r : n;
+}
+
 /* The memory has addresses alone. Whose they are can be asked while the process lives. */
-static int put_code(struct coati_writer *w, const struct coati_attr *attr, const char *path,
+static int put_code(struct coati_writer *w, const struct autopsy_target *t,
 		    const struct coati_flight_info *info, struct coati_error *err)
 {
-	if (!info->is_alive || !is_mapped(info->pid, path))
+	int32_t pid = (int32_t)info->pid;
+	struct sandbox_task task = { .bytes = &pid, .size = sizeof(pid), .fd = -1 };
+	struct coati_recording *from = NULL;
+	uint32_t none;
+	int r;
+
+	if (!info->is_alive || !is_mapped(info->pid, t))
 		return 0;
-	return coati_capture_process(w, attr, COATI_LIVE_ID, (int32_t)info->pid, err);
+	r = coati_sandbox_run(SANDBOX_DESCRIBE, &task, &none, err);
+	if (r >= 0)
+		r = coati_recording_open_fd(r, NULL, &from, err);
+	if (r < 0)
+		return r;
+	r = copy_records(from, w);
+	coati_recording_close(&from);
+	return r < 0 ? coati_fail(err, r, "mappings of process %d: %m", pid) : 0;
 }
 
 /* "-" is stdout; a file gets its name when it is whole. */
@@ -111,7 +188,7 @@ static int open_writer(const char *output, const struct coati_writer_opts *o, st
 		     : coati_writer_open_fd(r, o, ret, err);
 }
 
-static int write_all(const char *path, uint64_t first_ns, const char *output,
+static int write_all(const struct autopsy_target *t, uint64_t first_ns, const char *output,
 		     struct coati_error *err)
 {
 	struct coati_writer_opts o = { .size = sizeof(o), .flags = COATI_WRITER_PIPE };
@@ -121,7 +198,7 @@ static int write_all(const char *path, uint64_t first_ns, const char *output,
 	struct coati_flight_info info;
 	struct new_file file = { .fd = -1 };
 	struct coati_attr attr;
-	int n = coati_flight_open(path, &f, err), r;
+	int n = coati_autopsy_open(t, &f, err), r;
 
 	if (n < 0)
 		return n;
@@ -133,7 +210,7 @@ static int write_all(const char *path, uint64_t first_ns, const char *output,
 		n = coati_writer_start(w, err);
 	coati_flight_get_info(f, &info);
 	if (n == 0)
-		n = put_code(w, &attr, path, &info, err);
+		n = put_code(w, t, &info, err);
 	if (n == 0) {
 		n = put_all(f, first_ns, w);
 		if (n < 0)
@@ -148,15 +225,15 @@ static int write_all(const char *path, uint64_t first_ns, const char *output,
 	return n < 0 ? n : r;
 }
 
-int coati_autopsy_save(const char *path, const char *output, struct autopsy_saved *ret,
-		       struct coati_error *err)
+int coati_autopsy_save(const struct autopsy_target *t, const char *output,
+		       struct autopsy_saved *ret, struct coati_error *err)
 {
 	struct autopsy_args nothing = { .clean_ns = AUTOPSY_ALL };
 	struct autopsy a = { .args = &nothing };
-	int r = coati_autopsy_read(&a, path, err);
+	int r = coati_autopsy_read(&a, t, err);
 
 	if (r == 0)
-		r = write_all(path, a.first_ns, output, err);
+		r = write_all(t, a.first_ns, output, err);
 	*ret = (struct autopsy_saved){ a.quality.events, a.end_ns - a.first_ns };
 	coati_autopsy_fini(&a);
 	return r;

@@ -34,7 +34,7 @@ struct diff_args {
 	struct source_args of;
 	bool counts;
 	int color;
-	bool quiet;
+	bool quiet, no_sandbox;
 };
 
 struct diff_side {

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "cli/command.h"
+#include "cli/confinement.h"
 #include "cli/diff/args.h"
 #include "cli/diff/gate.h"
 #include "cli/diff/session.h"
@@ -54,6 +55,7 @@ static const struct option opts[] = {
 		 "count samples instead of adding up "
 		 "weights"),
 	SOURCE_OPTIONS(struct diff_args),
+	OPT_NO_SANDBOX(struct diff_args),
 	OPT_CHOICE(0, "color", struct diff_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
 	OPT_FLAG('q', "quiet", struct diff_args, quiet, "no messages on stderr except errors"),

@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/parse.h"
 #include "cli/command.h"
+#include "cli/confinement.h"
 #include "cli/diff/compare.h"
 #include "cli/diff/gate.h"
 #include "cli/diff/html.h"
@@ -179,6 +180,32 @@ static int say_error(const struct coati_error *err)
 	return DIFF_TROUBLE;
 }
 
+static int begin_side(struct diff *d, int side)
+{
+	struct diff_side *s = &d->sides[side];
+	struct coati_error err = { 0 };
+
+	s->args = (struct report_args){ .of = d->args->of, .counts = d->args->counts };
+	s->report.args = &s->args;
+	s->report.input = s->title;
+	s->report.by = d->by;
+	s->report.mode = MODE_ON;
+	return make_profile(d, s, &err) < 0 ? say_error(&err) : 0;
+}
+
+static int confine(const struct diff *d)
+{
+	const struct diff_args *a = d->args;
+	struct confinement c = { .is_off = a->no_sandbox,
+				 .with_names = true,
+				 .files = &d->sides[0].files,
+				 .others = &d->sides[1].files,
+				 .output = a->html ? a->html : a->output,
+				 .of = &a->of };
+
+	return coati_confinement_enter(&c) ? 0 : DIFF_TROUBLE;
+}
+
 /* Read one side; how it is named, for people, becomes its title. */
 static int read_side(struct diff *d, int side)
 {
@@ -189,14 +216,7 @@ static int read_side(struct diff *d, int side)
 	struct coati_error err = { 0 };
 	char name[4096] = "";
 
-	s->args = (struct report_args){ .of = d->args->of, .counts = d->args->counts };
-	s->report.args = &s->args;
-	s->report.input = s->title;
-	s->report.by = d->by;
-	s->report.mode = MODE_ON;
-	if (make_profile(d, s, &err) < 0)
-		return say_error(&err);
-	if (coati_input_read(&in, name, sizeof(name)) < 0)
+	if (!coati_input_find(&in, name, sizeof(name)) || coati_input_read(&in, name) < 0)
 		return DIFF_TROUBLE;
 	coati_input_title(&in, name, name, sizeof(name));
 	snprintf(s->title, sizeof(s->title), "%s: %s", side_names[side], name);
@@ -277,6 +297,10 @@ int coati_diff_session(const struct diff_args *args)
 	ret = parse_words(d);
 	if (ret == 0)
 		ret = split_files(d);
+	for (int side = 0; side < 2 && ret == 0; side++)
+		ret = begin_side(d, side);
+	if (ret == 0)
+		ret = confine(d);
 	for (int side = 0; side < 2 && ret == 0; side++)
 		ret = read_side(d, side);
 	if (ret == 0)

@@ -414,6 +414,16 @@ static void check_symbols(const struct coati_host *h, struct finding *f)
 		       "(or the server of the distribution)");
 }
 
+/* What confines the verbs that read files. */
+static void check_sandbox(const struct coati_host *h, struct finding *f)
+{
+	struct sandbox_support s;
+
+	(void)h;
+	coati_sandbox_probe(&s);
+	coati_finding_sandbox(&s, f);
+}
+
 static void check_build(const struct coati_host *h, struct finding *f)
 {
 	struct strbuf with = STRBUF_INIT(128), without = STRBUF_INIT(128);
@@ -432,6 +442,36 @@ static void check_build(const struct coati_host *h, struct finding *f)
 	}
 	coati_strbuf_fini(&with);
 	coati_strbuf_fini(&without);
+}
+
+void coati_finding_sandbox(const struct sandbox_support *s, struct finding *f)
+{
+	char landlock[64] = "no Landlock";
+
+	if (s->landlock > 0)
+		snprintf(landlock, sizeof(landlock), "Landlock version %d", s->landlock);
+	put(f->found, "%s, %s%s%s", landlock,
+	    s->seccomp == 0 ? "seccomp filters" : "no seccomp filters", s->why ? "; " : "",
+	    s->why ? s->why : "");
+	f->state = s->landlock > 0 && s->seccomp == 0 && !s->why ? FINDING_OK
+		   : s->is_checked				 ? FINDING_LIMITED
+								 : FINDING_MISSING;
+	if (s->why)
+		put(f->means, s->is_checked ? "report, trace, export and other readers have files "
+					      "checked by a broker, and are not confined"
+					    : "report, trace, export and other readers are not "
+					      "confined");
+	else if (f->state == FINDING_MISSING)
+		put(f->means, "report, trace, export and other readers are not confined");
+	else if (f->state == FINDING_LIMITED)
+		put(f->means, "readers are confined by the other alone");
+	if (s->why)
+		put(f->remedy, "%s", s->remedy);
+	else if (s->landlock <= 0)
+		put(f->remedy, "boot Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK=y and "
+			       "landlock in lsm=");
+	else if (s->seccomp < 0)
+		put(f->remedy, "boot a kernel with CONFIG_SECCOMP_FILTER=y");
 }
 
 static const struct {
@@ -460,6 +500,7 @@ static const struct {
 	{ "unwinding", check_unwinding },
 	{ "kernel stacks", check_kernel_stacks },
 	{ "symbols", check_symbols },
+	{ "sandbox", check_sandbox },
 	{ "build", check_build },
 };
 

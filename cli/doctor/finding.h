@@ -10,6 +10,8 @@
 
 #include "event/host.h"
 
+#include "sandbox/sandbox.h"
+
 enum finding_state { FINDING_UNKNOWN = 0, FINDING_OK, FINDING_LIMITED, FINDING_MISSING };
 
 #define FINDING_TEXT 320
@@ -24,5 +26,7 @@ struct finding {
 
 /* "ok", "limited", "missing" */
 const char *coati_finding_word(enum finding_state state);
+/* What the kernel offers to confine readers. */
+void coati_finding_sandbox(const struct sandbox_support *s, struct finding *f);
 /* Finding @i about @host; 0 past the last. */
 int coati_finding_get(const struct coati_host *host, uint32_t i, struct finding *ret);

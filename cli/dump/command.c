@@ -17,6 +17,7 @@
 #include "base/match.h"
 #include "base/parse.h"
 #include "cli/command.h"
+#include "cli/confinement.h"
 #include "cli/dump/batch.h"
 #include "cli/dump/fields.h"
 #include "cli/dump/record.h"
@@ -32,7 +33,7 @@
 struct args {
 	const char *input;
 	const char *output;
-	bool json, raw, stats, file_order, follow;
+	bool json, raw, stats, file_order, follow, no_sandbox;
 	struct option_texts types, events;
 	struct option_ids pids, tids;
 	const char *time;
@@ -60,6 +61,7 @@ static const struct option opts[] = {
 	OPT_FLAG(0, "raw", struct args, raw, "print the bytes of each record as hex"),
 	OPT_FLAG(0, "stats", struct args, stats, "print only the number of records of each kind"),
 	OPT_STR('o', "output", struct args, output, "FILE", "output file"),
+	OPT_NO_SANDBOX(struct args),
 	OPT_HELP,
 	OPT_END
 };
@@ -479,6 +481,9 @@ static int run_parsed(const struct args *a)
 		ropts.flags |= COATI_RECORDING_FILE_ORDER;
 	if (a->follow)
 		ropts.flags |= COATI_RECORDING_FOLLOW;
+	if (!coati_confinement_enter(&(struct confinement){
+		    .is_off = a->no_sandbox, .input = input, .output = a->output }))
+		return EXIT_FAILED;
 	if (coati_recording_open(input, &ropts, &d.rec, &err) < 0) {
 		coati_say("%s%s", err.text,
 			  err.code == -ENOENT && !a->input

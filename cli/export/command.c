@@ -2,6 +2,7 @@
 /* coati export: a recording in the words of other tools. Here: its options and what they
  * exclude. */
 #include "cli/command.h"
+#include "cli/confinement.h"
 #include "cli/export/session.h"
 #include "cli/report/figures.h"
 #include "cli/talk.h"
@@ -30,6 +31,7 @@ static const struct option opts[] = {
 	OPT_STR(0, "comment", struct export_args, comment, "TEXT",
 		"add a comment, where the format has one"),
 	SOURCE_OPTIONS(struct export_args),
+	OPT_NO_SANDBOX(struct export_args),
 	OPT_FLAG('q', "quiet", struct export_args, quiet, "no messages on stderr except errors"),
 	OPT_HELP,
 	OPT_END,

@@ -20,6 +20,7 @@
 #include "base/newfile.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/confinement.h"
 #include "cli/quality.h"
 #include "cli/report/figures.h"
 #include "cli/talk.h"
@@ -219,12 +220,10 @@ static int show_text(struct exporting *e, struct coati_error *err)
 {
 	struct strbuf text = STRBUF_INIT(TERMINAL_MOST), line = STRBUF_INIT(2 * TERMINAL_MOST);
 	CLEANUP(fd_closep) int fd = memfd_create("export", MFD_CLOEXEC);
-	char path[40];
 	int r = fd < 0 ? coati_fail(err, -errno, "memory for the terminal: %m")
 		       : coati_export_write(e->x, fd, err);
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (r == 0 && coati_file_read(AT_FDCWD, path, &text) < 0)
+	if (r == 0 && (lseek(fd, 0, SEEK_SET) < 0 || coati_file_read_fd(fd, &text) < 0))
 		r = coati_fail(err, -E2BIG, "it is too much for a terminal: name a file with -o");
 	for (const char *at = text.text; r == 0 && at && *at;) {
 		size_t len = strcspn(at, "\n");
@@ -288,6 +287,16 @@ static int write_and_check(struct exporting *e)
 	return EXIT_DONE;
 }
 
+static bool confine(const struct exporting *e)
+{
+	return coati_confinement_enter(&(struct confinement){ .is_off = e->args->no_sandbox,
+							      .with_names = true,
+							      .files = &e->args->inputs,
+							      .input = e->name,
+							      .output = e->output,
+							      .of = &e->args->of });
+}
+
 int coati_export_session(const struct export_args *args)
 {
 	struct exporting e = { .args = args, .fd = -1 };
@@ -312,8 +321,10 @@ int coati_export_session(const struct export_args *args)
 	e.in = (struct input){
 		.files = &args->inputs, .quiet = args->quiet, .read = read_export, .ctx = &e
 	};
-	ret = coati_input_read(&e.in, e.name, sizeof(e.name)) < 0 ? EXIT_FAILED : EXIT_DONE;
+	ret = coati_input_find(&e.in, e.name, sizeof(e.name)) ? EXIT_DONE : EXIT_FAILED;
 	name_output(&e);
+	if (ret == EXIT_DONE && (!confine(&e) || coati_input_read(&e.in, e.name) < 0))
+		ret = EXIT_FAILED;
 	if (ret == EXIT_DONE)
 		ret = close_output(&e, write_and_check(&e));
 	if (ret == EXIT_DONE)

@@ -35,7 +35,7 @@ struct report_args {
 	bool children;		     /* rows by total */
 	struct option_texts fail_if; /* conditions on the data quality */
 	int color;
-	bool quiet, verbose;
+	bool quiet, verbose, no_sandbox;
 };
 
 /* What every view starts from. */

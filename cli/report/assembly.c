@@ -3,8 +3,6 @@
 #include "cli/report/assembly.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +14,13 @@
 #include "base/map.h"
 #include "base/parse.h"
 #include "base/search.h"
+#include "cli/objdump.h"
 #include "cli/quality.h"
+#include "image/image.h"
 #include "profile/parts.h"
 
 #define FUNCTION_BYTES_MAX (1u << 20)
 #define PIECES_MAX	   16 /* functions of one name, in several files */
-
-extern char **environ;
 
 /* A piece of code to be shown. */
 struct piece {
@@ -34,31 +32,16 @@ struct piece {
 	size_t nr;
 };
 
-static int start_objdump(const struct piece *p, int *ret_fd, pid_t *ret_pid)
+/* What objdump printed, from the beginning; its wait status. */
+static int run_objdump(struct report *r, const struct piece *p, uint32_t *ret_status,
+		       struct coati_error *err)
 {
-	char from[64], to[64];
-	char *argv[] = { "objdump", "-d", "--no-show-raw-insn", from, to, "--", NULL, NULL };
-	posix_spawn_file_actions_t actions;
-	int fds[2], r;
+	struct objdump_task t = { .start = p->start, .length = p->length };
+	CLEANUP(fd_closep)
+	int fd = coati_image_open_fd(coati_profile_images(r->profile), p->image, err);
+	struct sandbox_task task = { .bytes = &t, .size = sizeof(t), .fd = fd };
 
-	snprintf(from, sizeof(from), "--start-address=0x%llx", (unsigned long long)p->start);
-	snprintf(to, sizeof(to), "--stop-address=0x%llx",
-		 (unsigned long long)(p->start + p->length));
-	argv[6] = (char *)(uintptr_t)p->path;
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	r = -posix_spawnp(ret_pid, "objdump", &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(fds[1]);
-	if (r < 0) {
-		close(fds[0]);
-		return r;
-	}
-	*ret_fd = fds[0];
-	return 0;
+	return fd < 0 ? fd : coati_sandbox_run(SANDBOX_OBJDUMP, &task, ret_status, err);
 }
 
 /* "    1139:\tpush   %rbp" to the address; false for headings. */
@@ -157,29 +140,25 @@ static void put_failure(struct strbuf *s, int status)
 static void put_piece(struct report *r, const struct piece *p)
 {
 	struct strbuf *s = &r->out.text;
-	int status = 0;
-	pid_t pid = 0;
-	int fd = -1, code = start_objdump(p, &fd, &pid);
-	FILE *in = code == 0 ? fdopen(fd, "r") : NULL;
+	struct coati_error err = { 0 };
+	uint32_t status = 0;
+	int fd = run_objdump(r, p, &status, &err);
+	CLEANUP(file_closep) FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
 
-	if (in) {
-		coati_strbuf_printf(s, "%s%7s %7s   address  ",
-				    coati_output_style(&r->out, STYLE_BOLD), "self", "total");
-		coati_report_fit(s, p->function, 100);
-		coati_strbuf_adds(s, " in ");
-		coati_report_fit(s, p->path, 200);
-		coati_strbuf_printf(s, "%s\n", coati_output_style(&r->out, STYLE_PLAIN));
-		put_instructions(r, p, in);
-		fclose(in);
-	} else {
-		errno = code < 0 ? -code : errno;
-		coati_strbuf_printf(s, "# no instructions: objdump (package binutils): %m\n");
-		if (fd >= 0)
-			close(fd);
+	if (!in) {
+		coati_strbuf_printf(s, "# no instructions: %s\n",
+				    fd < 0 ? err.text : strerror(errno));
+		fd_closep(&fd);
+		return;
 	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	put_failure(s, status);
+	coati_strbuf_printf(s, "%s%7s %7s   address  ", coati_output_style(&r->out, STYLE_BOLD),
+			    "self", "total");
+	coati_report_fit(s, p->function, 100);
+	coati_strbuf_adds(s, " in ");
+	coati_report_fit(s, p->path, 200);
+	coati_strbuf_printf(s, "%s\n", coati_output_style(&r->out, STYLE_PLAIN));
+	put_instructions(r, p, in);
+	put_failure(s, (int)status);
 }
 
 /* The function around a frame as it was linked, or the range of code without a symbol: its extent

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* coati report: a recording as an answer. Here: its options and what they exclude. */
 #include "cli/command.h"
+#include "cli/confinement.h"
 #include "cli/report/args.h"
 #include "cli/report/session.h"
 #include "cli/talk.h"
@@ -42,6 +43,7 @@ static const struct option opts[] = {
 		 "count samples instead of adding up "
 		 "weights"),
 	SOURCE_OPTIONS(struct report_args),
+	OPT_NO_SANDBOX(struct report_args),
 	OPT_CHOICE(0, "color", struct report_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
 	OPT_FLAG('q', "quiet", struct report_args, quiet, "no messages on stderr except errors"),

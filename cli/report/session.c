@@ -12,7 +12,9 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "cli/command.h"
+#include "cli/confinement.h"
 #include "cli/input.h"
+#include "cli/objdump.h"
 #include "cli/report/figures.h"
 #include "cli/report/html.h"
 #include "cli/report/source.h"
@@ -179,6 +181,19 @@ static int read_profile(void *ctx, const char *path, coati_progress_fn fn, void 
 	return coati_profile_read(r->profile, path, fn, fn_ctx, err);
 }
 
+static bool confine(const struct report_args *a, const char *newest)
+{
+	return coati_confinement_enter(
+		&(struct confinement){ .is_off = a->no_sandbox,
+				       .with_names = true,
+				       .flags = a->source ? SANDBOX_SOURCES : 0,
+				       .files = &a->inputs,
+				       .input = newest,
+				       .output = a->html ? a->html : a->output,
+				       .of = &a->of,
+				       .objdump = a->source ? coati_objdump_job : NULL });
+}
+
 int coati_report_session(const struct report_args *args)
 {
 	char name[4096] = "";
@@ -196,7 +211,10 @@ int coati_report_session(const struct report_args *args)
 		coati_contexts_free(&r.contexts);
 		return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
-	ret = coati_input_read(&in, name, sizeof(name)) < 0 ? EXIT_FAILED : EXIT_DONE;
+	ret = coati_input_find(&in, name, sizeof(name)) && confine(args, name) &&
+			      coati_input_read(&in, name) >= 0
+		      ? EXIT_DONE
+		      : EXIT_FAILED;
 	coati_input_title(&in, name, name, sizeof(name));
 	if (ret == EXIT_DONE)
 		ret = show_view(&r);

@@ -3,7 +3,6 @@
 #include "cli/report/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +11,13 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/opening.h"
 #include "cli/command.h"
-#include "cli/report/assembly.h"
 #include "cli/quality.h"
+#include "cli/report/assembly.h"
 #include "cli/talk.h"
 
 #define SOURCE_BYTES_MAX (64u << 20)
@@ -120,17 +121,26 @@ static void put_file(struct report *r, const struct source_lines *l, const char 
 }
 
 /* The recording names the file: a device or a file of /proc is none to be read. */
-static bool is_plain_file(const char *path)
+static int read_source(const char *path, struct strbuf *text, struct coati_error *err)
 {
+	struct opening o = { .kind = OPEN_SOURCE, .path = path };
+	CLEANUP(fd_closep) int fd = coati_open_file(&o, err);
 	struct stat st;
+	int r;
 
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0 || st.st_size <= 0)
+		return coati_fail(err, -EINVAL, "%s is empty", path);
+	r = coati_file_read_fd(fd, text);
+	return r < 0 ? coati_fail(err, r, "read %s: %m", path) : 0;
 }
 
 static void put_source(struct report *r, const struct source_lines *l)
 {
 	struct strbuf text = STRBUF_INIT(SOURCE_BYTES_MAX);
 	struct strbuf *s = &r->out.text;
+	struct coati_error err = { 0 };
 	int code;
 
 	if (!l->file) {
@@ -139,7 +149,7 @@ static void put_source(struct report *r, const struct source_lines *l)
 			   "here\n");
 		return;
 	}
-	code = is_plain_file(l->file) ? coati_file_read(AT_FDCWD, l->file, &text) : -EINVAL;
+	code = read_source(l->file, &text, &err);
 	coati_strbuf_printf(s, "%s%7s %7s %6s  ", coati_output_style(&r->out, STYLE_BOLD), "self",
 			    "total", "line");
 	coati_report_fit(s, l->file, 1000);
@@ -147,10 +157,9 @@ static void put_source(struct report *r, const struct source_lines *l)
 	if (code == 0) {
 		put_file(r, l, text.text, text.len);
 	} else {
-		errno = -code;
-		coati_strbuf_printf(s, "# this file cannot be read here%s%s\n",
-				    code == -EINVAL ? "" : ": ",
-				    code == -EINVAL ? "" : strerror(-code));
+		coati_strbuf_adds(s, "# this file cannot be read here: ");
+		coati_report_fit(s, err.text, sizeof(err.text));
+		coati_strbuf_addc(s, '\n');
 		for (size_t i = 0; i < l->nr; i++)
 			put_line(r, l->rows[i], l->rows[i]->line, "", 0);
 	}

@@ -2,6 +2,7 @@
 /* coati trace: the timeline of a recording in the terminal. Here: its options and what they
  * exclude. */
 #include "cli/command.h"
+#include "cli/confinement.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/talk.h"
@@ -46,6 +47,7 @@ static const struct option opts[] = {
 		UINT32_MAX),
 	OPT_CHOICE(0, "color", struct trace_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
+	OPT_NO_SANDBOX(struct trace_args),
 	OPT_FLAG('q', "quiet", struct trace_args, quiet, "no messages on stderr except errors"),
 	OPT_HELP,
 	OPT_END,

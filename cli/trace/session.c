@@ -7,6 +7,7 @@
 
 #include "base/parse.h"
 #include "cli/command.h"
+#include "cli/confinement.h"
 #include "cli/input.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
@@ -107,6 +108,15 @@ static int show_timeline(struct trace *t)
 	return shown != EXIT_DONE ? shown : coati_trace_judge(t);
 }
 
+static bool confine(const struct trace_args *a, const char *newest)
+{
+	return coati_confinement_enter(&(struct confinement){ .is_off = a->no_sandbox,
+							      .with_names = true,
+							      .files = &a->inputs,
+							      .input = newest,
+							      .output = a->output });
+}
+
 int coati_trace_session(const struct trace_args *args)
 {
 	char name[4096] = "";
@@ -123,7 +133,10 @@ int coati_trace_session(const struct trace_args *args)
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
-	ret = coati_input_read(&in, name, sizeof(name)) < 0 ? EXIT_FAILED : EXIT_DONE;
+	ret = coati_input_find(&in, name, sizeof(name)) && confine(args, name) &&
+			      coati_input_read(&in, name) >= 0
+		      ? EXIT_DONE
+		      : EXIT_FAILED;
 	coati_input_title(&in, name, name, sizeof(name));
 	if (ret == EXIT_DONE)
 		ret = show_timeline(&t);

@@ -2,6 +2,7 @@
 /* coati why: what the slow instances of a task or region spend their extra time on. */
 #include "base/parse.h"
 #include "cli/command.h"
+#include "cli/confinement.h"
 #include "cli/input.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
@@ -15,7 +16,7 @@ struct why_args {
 	const char *output;
 	struct option_texts fail_if; /* conditions on the data quality */
 	int color;
-	bool quiet;
+	bool quiet, no_sandbox;
 };
 
 static const struct option opts[] = {
@@ -30,6 +31,7 @@ static const struct option opts[] = {
 	OPT_STR('o', "output", struct why_args, output, "FILE", "output file, - for stdout"),
 	OPT_CHOICE(0, "color", struct why_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
+	OPT_NO_SANDBOX(struct why_args),
 	OPT_FLAG('q', "quiet", struct why_args, quiet, "no messages on stderr except errors"),
 	OPT_HELP,
 	OPT_END,
@@ -80,6 +82,15 @@ static int read_timeline(void *ctx, const char *path, coati_progress_fn fn, void
 	return coati_timeline_read(t->timeline, path, fn, fn_ctx, err);
 }
 
+static bool confine(const struct why_args *a, const char *newest)
+{
+	return coati_confinement_enter(&(struct confinement){ .is_off = a->no_sandbox,
+							      .with_names = true,
+							      .files = &a->inputs,
+							      .input = newest,
+							      .output = a->output });
+}
+
 static int session(const struct why_args *a, const char *name, double percent)
 {
 	char file[4096] = "";
@@ -96,7 +107,8 @@ static int session(const struct why_args *a, const char *name, double percent)
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
-	if (coati_input_read(&in, file, sizeof(file)) >= 0) {
+	if (coati_input_find(&in, file, sizeof(file)) && confine(a, file) &&
+	    coati_input_read(&in, file) >= 0) {
 		coati_input_title(&in, file, file, sizeof(file));
 		ret = show(&t, a, name, percent);
 	}

@@ -13,12 +13,19 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/opening.h"
 #include "base/parse.h"
 
 /* Without waiting: a FIFO where a file should be gives no bytes, and does not hang us. */
 static int open_to_read(int dirfd, const char *path)
 {
 	int fd;
+
+#ifndef COATI_INSIDE /* a program that looks at itself is not confined by us */
+	if (dirfd == AT_FDCWD)
+		return coati_open_file(&(struct opening){ .kind = OPEN_SYSTEM, .path = path },
+				       NULL);
+#endif
 
 	do
 		fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -37,15 +44,12 @@ static ssize_t read_some(int fd, void *bytes, size_t size)
 	return n < 0 ? -errno : n;
 }
 
-int coati_file_read(int dirfd, const char *path, struct strbuf *s)
+int coati_file_read_fd(int fd, struct strbuf *s)
 {
-	CLEANUP(fd_closep) int fd = open_to_read(dirfd, path);
 	size_t before = s->len;
 	char chunk[4096];
 	ssize_t n = 0;
 
-	if (fd < 0)
-		return fd;
 	while (!s->failed && (n = read_some(fd, chunk, sizeof(chunk))) > 0)
 		coati_strbuf_add(s, chunk, (size_t)n);
 	if (n >= 0 && !s->failed)
@@ -55,6 +59,13 @@ int coati_file_read(int dirfd, const char *path, struct strbuf *s)
 		s->text[before] = '\0';
 	}
 	return n < 0 ? (int)n : s->failed;
+}
+
+int coati_file_read(int dirfd, const char *path, struct strbuf *s)
+{
+	CLEANUP(fd_closep) int fd = open_to_read(dirfd, path);
+
+	return fd < 0 ? fd : coati_file_read_fd(fd, s);
 }
 
 int coati_file_read_line(int dirfd, const char *path, char *buf, size_t size)

@@ -15,6 +15,8 @@
 /* Read the whole of @path (relative to @dirfd, or AT_FDCWD) behind what @s holds. -E2BIG when the
  * file is longer than the room left in @s; after any error @s holds what it held before. */
 int coati_file_read(int dirfd, const char *path, struct strbuf *s);
+/* The same from where the descriptor stands, which stays open. */
+int coati_file_read_fd(int fd, struct strbuf *s);
 /* The first line without its newline, into a caller's buffer; a line that does not fit is -E2BIG,
  * one with a zero byte -EBADMSG. */
 int coati_file_read_line(int dirfd, const char *path, char *buf, size_t size);

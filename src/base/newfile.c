@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/opening.h"
 
 bool coati_is_open_file(const char *path)
 {
@@ -66,11 +67,15 @@ static int open_beside(struct new_file *f, mode_t mode)
 
 int coati_new_file_open(struct new_file *f, const char *path, mode_t mode, struct coati_error *err)
 {
-	bool is_open = coati_is_open_file(path), exists;
+	const struct opening_hooks *hooks = coati_opening_hooks();
+	bool is_open, exists;
 	struct stat st;
 	int r;
 
 	*f = (struct new_file){ .fd = -1 };
+	if (hooks)
+		return hooks->new_file(f, path, mode, err);
+	is_open = coati_is_open_file(path);
 	if ((size_t)snprintf(f->path, sizeof(f->path), "%s", path) >= sizeof(f->path))
 		return coati_fail(err, -ENAMETOOLONG, "cannot write %.40s...: %m", path);
 	exists = stat(path, &st) == 0;
@@ -114,10 +119,13 @@ static int give_name(struct new_file *f)
 
 int coati_new_file_end(struct new_file *f, bool whole, struct coati_error *err)
 {
+	const struct opening_hooks *hooks = coati_opening_hooks();
 	int r = 0;
 
 	if (f->fd < 0)
 		return 0;
+	if (hooks)
+		return hooks->end_file(f, whole, err);
 	if (whole && f->is_file)
 		r = give_name(f);
 	if (f->part[0])

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/opening.h"
 #include "image/debuginfod.h"
 #include "image/open.h"
 
@@ -177,6 +178,18 @@ static void read_link(struct coati_image *im, struct debug_link *ret)
 	memcpy(ret->name, name, len);
 }
 
+/* By whoever opens files for this process, which may not speak to servers itself. */
+static int fetch(const struct debuginfod_ask *ask, struct coati_error *err)
+{
+	char id[2 * COATI_BUILD_ID_MAX + 1];
+
+	if (!coati_opening_hooks())
+		return coati_debuginfod_fetch(ask, err);
+	for (uint32_t i = 0; i < ask->build_id_size; i++)
+		snprintf(id + (size_t)2 * i, 3, "%02x", ask->build_id[i]);
+	return coati_open_file(&(struct opening){ .kind = OPEN_SERVER, .path = id }, err);
+}
+
 /* What is on no disk here, when the servers may be asked: 1 found, 0 not. */
 static int try_servers(struct coati_image *im)
 {
@@ -188,7 +201,7 @@ static int try_servers(struct coati_image *im)
 
 	if (!(im->all->flags & COATI_IMAGES_DEBUGINFOD) || im->build_id_size < 2)
 		return 0;
-	fd = coati_debuginfod_fetch(&ask, &err);
+	fd = fetch(&ask, &err);
 	if (fd < 0) {
 		coati_image_blame(im, "%s: %s", im->name, err.text);
 		return 0;

@@ -4,7 +4,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -58,6 +60,45 @@ static int load(struct calls *c, struct coati_error *err)
 	if (!c->begin || !c->end || !c->find || !c->set_progress)
 		return coati_fail(err, -EOPNOTSUPP, "libdebuginfod.so.1 lacks calls that we need");
 	return 0;
+}
+
+/* As the client finds it. */
+static void name_folder(char *ret, size_t size)
+{
+	const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME");
+	const char *cache = getenv("XDG_CACHE_HOME");
+	struct stat st;
+	int n = -1;
+
+	if (own && *own) {
+		n = snprintf(ret, size, "%s", own);
+	} else if (home && *home) {
+		n = snprintf(ret, size, "%s/.debuginfod_client_cache", home);
+		if (n > 0 && (size_t)n < size && stat(ret, &st) == 0)
+			return;
+		n = cache && *cache ? snprintf(ret, size, "%s", cache)
+				    : snprintf(ret, size, "%s/.cache", home);
+		if (n > 0 && (size_t)n < size && mkdir(ret, 0700) < 0 && errno != EEXIST)
+			n = -1;
+		if (n > 0 && (size_t)n < size)
+			n += snprintf(ret + n, size - (size_t)n, "/debuginfod_client");
+	}
+	if (n <= 0 || (size_t)n >= size)
+		ret[0] = '\0';
+}
+
+void coati_debuginfod_prepare(char *ret_folder, size_t size)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	struct calls c;
+
+	ret_folder[0] = '\0';
+	/* nobody will be asked, and asking says why */
+	if (!urls || !*urls || load(&c, NULL) < 0)
+		return;
+	name_folder(ret_folder, size);
+	if (ret_folder[0] && mkdir(ret_folder, 0700) < 0 && errno != EEXIST)
+		ret_folder[0] = '\0';
 }
 
 static int explain(int r, int reason, struct coati_error *err)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <coati/error.h>
@@ -25,3 +26,6 @@ struct debuginfod_ask {
  * not installed; -ENOENT: no server has it; -ETIMEDOUT, -ECANCELED; others are what the client
  * says. */
 int coati_debuginfod_fetch(const struct debuginfod_ask *ask, struct coati_error *err);
+/* Load the client now, and see to it that its folder is there: its name, "" when there is none. For
+ * a process that will be able to do neither. */
+void coati_debuginfod_prepare(char *ret_folder, size_t size);

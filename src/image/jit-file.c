@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/opening.h"
 #include "base/parse.h"
 #include "image/jit.h"
 #include "image/jitdump.h"
@@ -114,7 +115,10 @@ static int check_file(int fd, const struct place *p, uint64_t max_bytes, uint64_
 static int open_place(const struct place *p, uint64_t max_bytes, uint64_t *ret_size,
 		      struct coati_error *err)
 {
-	CLEANUP(fd_closep) int fd = coati_open_below(p->root, p->path, false, err);
+	struct opening o = {
+		.kind = OPEN_JIT, .links = OPEN_NO_LINKS, .root = p->root, .path = p->path
+	};
+	CLEANUP(fd_closep) int fd = coati_open_file(&o, err);
 	int r;
 
 	if (fd < 0)

@@ -16,6 +16,7 @@
 #include "base/elf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/opening.h"
 
 #define READ_FIRST ((size_t)4 << 20)
 #define NOTES_MAX  ((size_t)1 << 20)
@@ -212,8 +213,8 @@ int coati_kernel_read(struct kernel *k, const char *path)
 
 	k->tried = true;
 	k->build_id_size = coati_kernel_build_id(k->build_id);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	r = fd < 0 ? -errno : read_all(fd, &text, &size);
+	fd = coati_open_file(&(struct opening){ .kind = OPEN_SYSTEM, .path = path }, NULL);
+	r = fd < 0 ? fd : read_all(fd, &text, &size);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {

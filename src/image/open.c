@@ -3,8 +3,7 @@
  * The places where the file of an image may be are tried in turn: the descriptor that is held
  * since the mapping was seen (hold.h), the mapping of the living process itself, its path below
  * the root of that process, the path here, the tree of build IDs. The first that is the recorded
- * file is taken. Every path is first opened with O_PATH, so that a FIFO or a device is refused
- * before it can do anything.
+ * file is taken.
  */
 #include "image/open.h"
 
@@ -12,120 +11,28 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/opening.h"
 
 #define DELETED	      " (deleted)"
 #define NOTE_SIZE_MAX (UINT64_C(1) << 20)
-#define RETRIES	      8
-
-/* ---- one path ---- */
-
-/* Component by component, where the kernel cannot do it for us (or a sandbox forbids it). */
-static int walk_below(int root_fd, const char *path)
-{
-	CLEANUP(fd_closep) int at = fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
-	char part[256];
-
-	while (at >= 0 && *path) {
-		size_t len = strcspn(path, "/");
-		int next;
-
-		if (len >= sizeof(part)) {
-			errno = ENAMETOOLONG;
-			return -1;
-		}
-		memcpy(part, path, len);
-		part[len] = '\0';
-		path += len + strspn(path + len, "/");
-		if (!len || !strcmp(part, "."))
-			continue;
-		if (!strcmp(part, "..")) {
-			errno = EXDEV;
-			return -1;
-		}
-		next = openat(at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-		fd_closep(&at);
-		at = next;
-	}
-	return TAKE_FD(at);
-}
-
-static int open_path(int root_fd, const char *path, bool follow)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	int fd;
-
-	if (!follow) {
-		how.flags |= O_NOFOLLOW;
-		how.resolve |= RESOLVE_NO_SYMLINKS;
-	}
-	/* EAGAIN: something was renamed while it was looked at */
-	for (int i = 0; i < RETRIES; i++) {
-		fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-		if (fd >= 0 || errno != EAGAIN)
-			break;
-	}
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		fd = walk_below(root_fd, path);
-	return fd;
-}
-
-/* From a descriptor that is only a place to one that can be read, when it is a regular file. */
-static int open_regular(int place_fd, const char *shown, struct coati_error *err)
-{
-	struct stat st;
-	char self[64];
-	int fd;
-
-	if (fstat(place_fd, &st) < 0)
-		return coati_fail(err, -errno, "%s: %m", shown);
-	if (S_ISLNK(st.st_mode))
-		return coati_fail(err, -ELOOP,
-				  "%s is a link, and links of strangers are not followed", shown);
-	if (!S_ISREG(st.st_mode))
-		return coati_fail(err, -EINVAL, "%s is not a regular file", shown);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", place_fd);
-	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return coati_fail(err, -errno, "open %s: %m", shown);
-	return fd;
-}
 
 int coati_open_below(const char *root, const char *path, bool follow, struct coati_error *err)
 {
-	CLEANUP(fd_closep) int root_fd = -1;
-	CLEANUP(fd_closep) int place_fd = -1;
-	char shown[IMAGE_PATH_MAX + 64];
-
-	snprintf(shown, sizeof(shown), "%s%s", root, path);
-	if (follow && !*root) {
-		place_fd = open(path, O_PATH | O_CLOEXEC);
-	} else {
-		root_fd = open(*root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (root_fd < 0)
-			return coati_fail(err, -errno, "open %s: %m", *root ? root : "/");
-		place_fd = open_path(root_fd, path + strspn(path, "/"), follow);
-	}
-	if (place_fd < 0 && errno == ELOOP)
-		return coati_fail(
-			err, -ELOOP,
-			"%s is a link or behind one, and links of strangers are not followed",
-			shown);
-	if (place_fd < 0)
-		return coati_fail(err, -errno, "open %s: %m", shown);
-	return open_regular(place_fd, shown, err);
+	return coati_open_file(&(struct opening){ .kind = OPEN_IMAGE,
+						  .links = follow ? OPEN_FOLLOW : OPEN_NO_LINKS,
+						  .root = root,
+						  .path = path },
+			       err);
 }
 
 /* ---- is it the one? ---- */
@@ -378,13 +285,8 @@ static int try_below(struct search *s, const char *root, const char *path, bool 
 static int try_kernel_link(struct search *s, const char *path, bool is_proof)
 {
 	struct coati_error err = { 0 };
-	int place, fd;
+	int fd = coati_open_below("", path, true, &err);
 
-	place = open(path, O_PATH | O_CLOEXEC);
-	if (place < 0)
-		return -errno;
-	fd = open_regular(place, path, &err);
-	fd_closep(&place);
 	return fd < 0 ? refuse(s, &err)
 		      : try_fd(s, fd, is_proof ? PROOF_MAPPING : PROOF_NONE, path);
 }

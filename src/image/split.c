@@ -4,31 +4,24 @@
 #include "image/split.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/opening.h"
 #include "image/lines-dwarf.h"
 
 #define COLUMNS_MAX 16
 
 int coati_split_open_file(const char *path)
 {
-	CLEANUP(fd_closep) int fd = -1;
-	struct stat st;
+	struct opening o = { .kind = OPEN_IMAGE, .links = OPEN_NO_LAST_LINK, .path = path };
+	int fd = coati_open_file(&o, NULL);
 
-	/* looked at before it is opened: opening a device can do things, a FIFO waits */
-	if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return -ENOENT;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return -ENOENT;
-	return TAKE_FD(fd);
+	return fd < 0 ? -ENOENT : fd;
 }
 
 /* A file with split units; -ENOENT also when it has none. */

@@ -18,6 +18,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/opening.h"
+#include "base/parse.h"
 #include "base/sized.h"
 #include "record/record.h"
 #include "recording/header.h"
@@ -166,6 +168,16 @@ static int start(struct coati_recording *r, int fd, struct coati_error *err)
 	return 0;
 }
 
+static int open_part(const struct coati_recording *r, int dir, const char *name)
+{
+	return coati_open_file(&(struct opening){ .kind = OPEN_INPUT,
+						  .no_wait = true,
+						  .folder_fd = dir,
+						  .root = r->path,
+						  .path = name },
+			       NULL);
+}
+
 /* The files data.0, data.1 ... of a directory recording. */
 static int add_directory_files(struct coati_recording *r, int dir, struct coati_error *err)
 {
@@ -174,11 +186,9 @@ static int add_directory_files(struct coati_recording *r, int dir, struct coati_
 		int fd, n;
 
 		snprintf(name, sizeof(name), "data.%u", i);
-		fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		fd = open_part(r, dir, name);
 		if (fd < 0)
-			return errno == ENOENT
-				       ? 0
-				       : coati_fail(err, -errno, "%s/%s: %m", r->path, name);
+			return fd == -ENOENT ? 0 : coati_fail(err, fd, "%s/%s: %m", r->path, name);
 		n = add_stream(r, fd, true, r->path);
 		if (n < 0)
 			return coati_fail(err, n, "%s: out of memory", r->path);
@@ -188,11 +198,11 @@ static int add_directory_files(struct coati_recording *r, int dir, struct coati_
 
 static int start_directory(struct coati_recording *r, int dir, struct coati_error *err)
 {
-	int fd = openat(dir, "data", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int fd = open_part(r, dir, "data");
 	int n;
 
 	if (fd < 0) {
-		n = coati_fail(err, -errno, "%s is a folder without a file `data`: %m", r->path);
+		n = coati_fail(err, fd, "%s is a folder without a file `data`: %m", r->path);
 	} else {
 		n = start(r, fd, err);
 		if (n == 0)
@@ -286,9 +296,9 @@ int coati_recording_open(const char *path, const struct coati_recording_opts *op
 		return fd < 0 ? coati_fail(err, -errno, "standard input: %m")
 			      : open_named("standard input", fd, opts, ret, err);
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	fd = coati_open_file(&(struct opening){ .kind = OPEN_INPUT, .path = path }, err);
 	if (fd < 0)
-		return coati_fail(err, -errno, "%s: %m", path);
+		return fd;
 	return open_named(path, fd, opts, ret, err);
 }
 

@@ -6,7 +6,6 @@
  */
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/opening.h"
 #include "trace/live-flight.h"
 
 #define SEGMENTS_MAX 65535u
@@ -152,12 +152,12 @@ static int open_named(const struct core *c, struct flight_place *ret, struct coa
 {
 	static const char cannot[] =
 		"the core file names a flight recorder that cannot be had: %s: %m";
-	CLEANUP(fd_closep)
-	int fd = open(c->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct opening o = { .kind = OPEN_RECORDER, .links = OPEN_NO_LAST_LINK, .path = c->path };
+	CLEANUP(fd_closep) int fd = coati_open_file(&o, NULL);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return coati_fail(err, -errno, cannot, c->path);
+		return coati_fail(err, fd < 0 ? fd : -errno, cannot, c->path);
 	if (!S_ISREG(st.st_mode))
 		return coati_fail(err, -EBADMSG, cannot, c->path);
 	ret->fd = TAKE_FD(fd);

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/opening.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "trace/flight.h"
@@ -36,12 +37,12 @@ static bool ends_in(const char *name, const char *end)
 /* Of the user alone: nobody else may have put anything in it. */
 static int open_folder(const char *path, uint32_t owner)
 {
-	CLEANUP(fd_closep)
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct opening o = { .kind = OPEN_FOLDER, .links = OPEN_NO_LAST_LINK, .path = path };
+	CLEANUP(fd_closep) int fd = coati_open_file(&o, NULL);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
+		return fd < 0 ? fd : -errno;
 	if (owner != LIVE_FILES_ALL && (st.st_uid != owner || st.st_mode & 022))
 		return -EPERM;
 	return TAKE_FD(fd);
@@ -66,8 +67,12 @@ static bool describe(int fd, const char *name, struct coati_flight_info *ret)
 static int give(int dir, const char *folder, const char *name, uint32_t owner,
 		coati_live_file_fn fn, void *ctx)
 {
-	CLEANUP(fd_closep)
-	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct opening o = { .kind = OPEN_RECORDER,
+			     .links = OPEN_NO_LAST_LINK,
+			     .folder_fd = dir,
+			     .root = folder,
+			     .path = name };
+	CLEANUP(fd_closep) int fd = coati_open_file(&o, NULL);
 	struct coati_flight_info info;
 	char path[4352];
 
@@ -76,6 +81,17 @@ static int give(int dir, const char *folder, const char *name, uint32_t owner,
 		return 0;
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	return fn(ctx, fd, path, &info);
+}
+
+/* What can be listed, or NULL. */
+static DIR *list_folder(const char *path)
+{
+	int fd = coati_open_file(&(struct opening){ .kind = OPEN_FOLDER, .path = path }, NULL);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
 }
 
 static int each_in(const char *folder, uint32_t owner, coati_live_file_fn fn, void *ctx)
@@ -124,7 +140,7 @@ static bool is_folder_of(const char *name, uint32_t *ret)
 
 static int each_in_shm(uint32_t uid, coati_live_file_fn fn, void *ctx)
 {
-	CLEANUP(dir_closep) DIR *d = opendir(SHM);
+	CLEANUP(dir_closep) DIR *d = list_folder(SHM);
 	const struct dirent *e;
 	char folder[300];
 	uint32_t seen = 0, of;
@@ -142,7 +158,7 @@ static int each_in_shm(uint32_t uid, coati_live_file_fn fn, void *ctx)
 /* /run/user/UID/coati of logins; and that of this process, which may be another. */
 static int each_in_runtime(uint32_t uid, coati_live_file_fn fn, void *ctx)
 {
-	CLEANUP(dir_closep) DIR *d = opendir(RUNTIME);
+	CLEANUP(dir_closep) DIR *d = list_folder(RUNTIME);
 	const char *own = secure_getenv("XDG_RUNTIME_DIR");
 	char folder[512], usual[64];
 	const struct dirent *e;
@@ -217,14 +233,18 @@ int coati_live_files_of_process(int32_t pid, coati_live_file_fn fn, void *ctx)
 	int n = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	d = opendir(path);
+	d = list_folder(path);
 	while (d && n == 0 && seen++ < ENTRIES_MAX && (e = readdir(d))) {
 		struct coati_flight_info info;
 		CLEANUP(fd_closep) int fd = -1;
 
 		if (!is_recorder(dirfd(d), e->d_name, link, sizeof(link)))
 			continue;
-		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		fd = coati_open_file(&(struct opening){ .kind = OPEN_RECORDER,
+							.folder_fd = dirfd(d),
+							.root = path,
+							.path = e->d_name },
+				     NULL);
 		/* one that it reads is not of the process */
 		if (fd < 0 || coati_flight_peek(fd, &info) < 0 || !info.is_alive)
 			continue;

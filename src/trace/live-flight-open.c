@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/opening.h"
 #include "base/parse.h"
 #include "trace/flight.h"
 #include "trace/live-flight.h"
@@ -250,10 +251,11 @@ int coati_flight_open_fd(int fd, struct coati_flight **ret, struct coati_error *
 
 int coati_flight_open(const char *path, struct coati_flight **ret, struct coati_error *err)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), n;
+	struct opening o = { .kind = OPEN_INPUT, .no_wait = true, .path = path };
+	int fd = coati_open_file(&o, NULL), n;
 
 	if (fd < 0)
-		return coati_fail(err, -errno, "open %s: %m", path);
+		return coati_fail(err, fd, "open %s: %m", path);
 	n = coati_flight_open_fd(fd, ret, err);
 	if (n < 0 && err)
 		coati_error_prefix(err, "%s: ", path);

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/opening.h"
 #include "unwind/unwinder.h"
 
 #define TABLE_FILE_MAX (UINT64_C(256) << 20)
@@ -120,20 +121,36 @@ static int check_table(const void *bytes, size_t size, const uint8_t *build_id, 
 	return 0;
 }
 
+/* Whoever opens files for this process looks at the folder, too. */
+static int open_table(const char *dir, const char *name)
+{
+	struct opening o = {
+		.kind = OPEN_TABLE, .links = OPEN_NO_LAST_LINK, .root = dir, .path = name
+	};
+	CLEANUP(fd_closep) int dirfd = -1;
+
+	if (!coati_opening_hooks()) {
+		dirfd = open_dir(dir);
+		if (dirfd < 0)
+			return -ENOENT;
+		o.folder_fd = dirfd;
+	}
+	return coati_open_file(&o, NULL);
+}
+
 int coati_unwind_cache_read(const char *dir, const uint8_t *build_id, uint32_t build_id_size,
 			    void **ret_bytes, size_t *ret_size)
 {
-	CLEANUP(fd_closep) int dirfd = open_dir(dir);
 	CLEANUP(fd_closep) int fd = -1;
 	CLEANUP(freep) void *bytes = NULL;
 	char name[NAME_SIZE];
 	struct stat st;
 	int r;
 
-	if (dirfd < 0 || !build_id_size || build_id_size > COATI_BUILD_ID_MAX)
+	if (!build_id_size || build_id_size > COATI_BUILD_ID_MAX)
 		return -ENOENT;
 	name_of(build_id, build_id_size, name);
-	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = open_table(dir, name);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -ENOENT;
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size <= 0 ||
@@ -203,7 +220,8 @@ static void make_room(int dirfd, uint64_t size, uint64_t max)
 void coati_unwind_cache_write(const char *dir, const void *bytes, size_t size, uint64_t max_bytes)
 {
 	const struct table_head *h = bytes;
-	CLEANUP(fd_closep) int dirfd = open_dir(dir);
+	/* a reader that is confined could leave a wrong table for those that are not */
+	CLEANUP(fd_closep) int dirfd = coati_opening_hooks() ? -1 : open_dir(dir);
 	CLEANUP(fd_closep) int fd = -1;
 	char name[NAME_SIZE], aside[NAME_SIZE + 32];
 

@@ -2,6 +2,7 @@
 /* The doctor's judgement of machines that need not exist. */
 #include "cli/doctor/finding.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "event/host.h"
@@ -57,7 +58,7 @@ TEST(doctor_finds_nothing_to_mend_where_all_is_allowed)
 
 	for (uint32_t i = 0; coati_finding_get(&h, i, &f); i++) {
 		if (!strcmp(f.topic, "symbols") || !strcmp(f.topic, "unwinding") ||
-		    !strcmp(f.topic, "build"))
+		    !strcmp(f.topic, "build") || !strcmp(f.topic, "sandbox"))
 			continue; /* these look at the real machine and build */
 		if (f.state != FINDING_OK)
 			test_fail_at(__FILE__, __LINE__, "%s: %s", f.topic, f.found);
@@ -167,4 +168,47 @@ TEST(doctor_remedies_for_ordinary_users_follow_the_paranoid_level)
 	CHECK_HAS(find(&h, "paranoid").means, "no events");
 	h.paranoid = -1;
 	CHECK_INT(find(&h, "paranoid").state, ==, FINDING_OK);
+}
+
+/* The kernel, and a reason of ours. */
+static struct finding of_sandbox(int landlock, int seccomp, const char *why, bool is_checked)
+{
+	struct sandbox_support s = { .landlock = landlock,
+				     .seccomp = seccomp,
+				     .is_checked = is_checked,
+				     .is_confined = is_checked && !why,
+				     .why = why,
+				     .remedy = why ? "do without" : NULL };
+	struct finding f = { .topic = "sandbox" };
+
+	coati_finding_sandbox(&s, &f);
+	return f;
+}
+
+TEST(doctor_tells_what_confines_readers_and_what_is_missing)
+{
+	struct finding f = of_sandbox(7, 0, NULL, true);
+
+	CHECK_INT(f.state, ==, FINDING_OK);
+	CHECK_STR(f.found, "Landlock version 7, seccomp filters");
+	CHECK(!f.means[0] && !f.remedy[0]);
+	f = of_sandbox(-EOPNOTSUPP, 0, NULL, true);
+	CHECK_INT(f.state, ==, FINDING_LIMITED);
+	CHECK_STR(f.found, "no Landlock, seccomp filters");
+	CHECK_HAS(f.remedy, "landlock in lsm=");
+	f = of_sandbox(1, -EINVAL, NULL, true);
+	CHECK_INT(f.state, ==, FINDING_LIMITED);
+	CHECK_STR(f.found, "Landlock version 1, no seccomp filters");
+	CHECK_HAS(f.remedy, "CONFIG_SECCOMP_FILTER=y");
+	f = of_sandbox(-ENOSYS, -EINVAL, NULL, false);
+	CHECK_INT(f.state, ==, FINDING_MISSING);
+	CHECK_HAS(f.means, "not confined");
+	f = of_sandbox(7, 0, "a reason", true);
+	CHECK_INT(f.state, ==, FINDING_LIMITED);
+	CHECK_HAS(f.found, "; a reason");
+	CHECK_HAS(f.means, "by a broker, and are not confined");
+	CHECK_STR(f.remedy, "do without");
+	f = of_sandbox(7, 0, "a reason", false);
+	CHECK_INT(f.state, ==, FINDING_MISSING);
+	CHECK_STR(f.remedy, "do without");
 }

@@ -720,7 +720,7 @@ TEST(jit_image_says_why_it_has_no_names)
 	CHECK_OK(symlink("perf-42.map", "here/tmp/perf-43.map"));
 	CHECK_ERR(coati_image_load_perf_map(images, image, 43, NULL, &err), -ELOOP);
 	CHECK_OK(coati_image_info(images, image, &info));
-	CHECK_HAS(info.why, "is a link");
+	CHECK_HAS(info.why, "is a symlink");
 	CHECK_ERR(coati_image_load_perf_map(images, 99, 43, NULL, &err), -EINVAL);
 	CHECK_ERR(coati_image_load_jitdump(images, image, 43, NULL, &err), -EINVAL);
 	CHECK_ERR(coati_image_add_symbol(images, 99, 1, 1, "x", 0), -EINVAL);
