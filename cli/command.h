@@ -51,6 +51,7 @@ extern const struct coati_command coati_command_record;
 extern const struct coati_command coati_command_report;
 extern const struct coati_command coati_command_stat;
 extern const struct coati_command coati_command_trace;
+extern const struct coati_command coati_command_view;
 extern const struct coati_command coati_command_why;
 
 /* Verb @i in alphabetical order, NULL past the last; by name, NULL when there is none. */

@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "flame-page.h" /* made from viewer/flame.html */
+#include "cli/page-file.h"
 #include "cli/talk.h"
+/* made from viewer/flame.html */
+#include "page/columns.h"
 
 #define NAMES_MAX (1u << 22)
-#define PLACE	  "@DATA@"
 
 static const char *image_of(const struct flame_tree *t, size_t node)
 {
@@ -115,35 +116,20 @@ size_t coati_flame_limit(size_t nr)
 	return FLAME_NODES_MAX;
 }
 
-/* "<" would end the script element or begin a comment in it; in JSON it can be written
- * otherwise. */
-static void add_escaped(struct output *to, const struct strbuf *json)
-{
-	for (size_t i = 0; i < json->len; i++) {
-		if (json->text[i] == '<')
-			coati_strbuf_adds(&to->text, "\\u003c");
-		else
-			coati_strbuf_addc(&to->text, json->text[i]);
-		if (to->text.len > 60000)
-			coati_output_flush(to);
-	}
-}
-
 int coati_flame_write(const char *path, const struct strbuf *data)
 {
-	const char *page = coati_flame_page, *place = strstr(page, PLACE);
-	struct coati_error err = { 0 };
-	struct output to;
-	int ret;
+	struct strbuf bytes = STRBUF_INIT(PAGE_DATA_MAX);
+	struct columns columns = { 0 };
+	struct column *json = coati_columns_add(&columns, "diff", COLUMN_JSON);
+	int ret = EXIT_FAILED;
 
-	if (data->failed || coati_output_open(&to, path, COLOR_NEVER, &err) < 0) {
-		coati_say("%s", data->failed ? "out of memory for the page" : err.text);
-		return EXIT_FAILED;
-	}
-	coati_strbuf_add(&to.text, page, (size_t)(place - page));
-	add_escaped(&to, data);
-	coati_strbuf_adds(&to.text, place + strlen(PLACE));
-	ret = coati_output_end(&to);
+	coati_strbuf_add(&json->bytes, data->text, data->len);
+	if (data->failed || coati_columns_join(&columns, &bytes) < 0)
+		coati_say("out of memory for the page");
+	else
+		ret = coati_page_file_write(path, &bytes);
+	coati_columns_fini(&columns);
+	coati_strbuf_fini(&bytes);
 	if (ret == EXIT_DONE && strcmp(path, "-") != 0)
 		coati_note("%s: open it in a browser", path);
 	return ret;

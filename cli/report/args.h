@@ -23,6 +23,7 @@ struct report_args {
 	bool tree, flame;
 	const char *callers, *callees, *source;
 	const char *html;
+	bool sources; /* put the source files into the page */
 	bool json, csv;
 	const char *output;
 	/* how much of it */

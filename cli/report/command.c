@@ -28,7 +28,10 @@ static const struct option opts[] = {
 	OPT_FLAG(0, "flame", struct report_args, flame, "show a flame graph in the terminal"),
 	OPT_STR(0, "source", struct report_args, source, "FUNCTION",
 		"annotate source lines and instructions of FUNCTION"),
-	OPT_STR(0, "html", struct report_args, html, "FILE", "a flame graph as one HTML page"),
+	OPT_STR(0, "html", struct report_args, html, "FILE",
+		"write a page for the browser: flame graph, timeline, tables"),
+	OPT_FLAG(0, "sources", struct report_args, sources,
+		 "with --html: put the source files into the page"),
 	OPT_FLAG(0, "json", struct report_args, json, "print JSON"),
 	OPT_FLAG(0, "csv", struct report_args, csv, "print comma-separated values"),
 	OPT_STR('o', "output", struct report_args, output, "FILE", "output file, - for stdout"),
@@ -68,7 +71,7 @@ static const struct option opts[] = {
 static const struct coati_example examples[] = {
 	{ "coati report", "newest recording in this directory, by function" },
 	{ "coati report --tree --focus parse", "call tree of stacks that contain parse" },
-	{ "coati report --html flame.html", "a flame graph for the browser" },
+	{ "coati report --html page.html", "a page for the browser, one file" },
 	{ NULL, NULL },
 };
 
@@ -89,6 +92,8 @@ static const char *find_conflict(const struct report_args *a)
 		return "--json goes with tables, trees and --source";
 	if (a->html && a->output)
 		return "--html names its file itself: --output is not needed";
+	if (a->sources && !a->html)
+		return "--sources needs --html";
 	if (views && a->limit != LIMIT_USUAL)
 		return "--limit is for tables; trees have --min";
 	if (a->min && (a->flame || a->html || a->source))

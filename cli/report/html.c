@@ -7,52 +7,88 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/figures.h"
 #include "cli/flame.h"
+#include "cli/input.h"
+#include "cli/page-file.h"
 #include "cli/quality.h"
+#include "cli/report/figures.h"
+#include "cli/report/session.h"
 #include "cli/report/tree.h"
 #include "cli/talk.h"
+#include "page/page.h"
 
-static void put_data(struct report *r, struct strbuf *data, const struct coati_tree_node *nodes,
-		     size_t nr)
+static int read_page(void *ctx, const char *path, coati_progress_fn fn, void *fn_ctx,
+		     struct coati_error *err)
 {
-	struct flame_tree tree = { .view = r->view, .nodes = nodes, .nr = nr };
-	struct strbuf title = STRBUF_INIT(4096);
-	struct flame_names names;
-	const char *line;
-	struct json j = json_to(data);
-
-	coati_strbuf_printf(&title, "%s: where the time goes", r->input);
-	coati_json_object(&j);
-	coati_json_kstr(&j, "schema", "coati.report.flame.v1");
-	coati_json_kstr(&j, "title", title.text);
-	coati_report_quality_text(r);
-	line = r->out.text.text;
-	line += strspn(line, "# "); /* the mark of a comment */
-	coati_json_key(&j, "quality");
-	coati_json_strn(&j, line, strcspn(line, "\n"));
-	coati_strbuf_clear(&r->out.text);
-	coati_json_kstr(&j, "unit", r->info.unit);
-	if (coati_flame_names(&names, &j, &tree, 1) < 0)
-		data->failed = -ENOMEM;
-	coati_flame_nodes(&names, &j, &tree, NULL, NULL);
-	coati_flame_names_fini(&names);
-	coati_json_end(&j);
-	coati_strbuf_fini(&title);
+	return coati_page_read(ctx, path, fn, fn_ctx, err);
 }
 
-int coati_report_html(struct report *r, const char *path)
+static int make_page(const struct report_args *a, struct page **ret)
 {
-	struct strbuf data = STRBUF_INIT(512u << 20);
-	const struct coati_tree_node *nodes;
-	size_t nr;
-	int ret;
+	struct coati_images_opts images = coati_source_images(&a->of);
+	struct page_opts o = { .filter = &a->of.filter,
+			       .images = &images,
+			       .no_inlines = a->of.no_inline,
+			       .counts = a->counts,
+			       .off_cpu = a->mode == MODE_OFF,
+			       .with_sources = a->sources };
+	struct coati_error err = { 0 };
 
-	r->out.color = false;
-	nodes = coati_report_nodes(r, COATI_TREE_DOWN, NULL, &nr);
-	if (!nodes)
-		return EXIT_FAILED;
-	put_data(r, &data, nodes, coati_flame_limit(nr));
-	ret = coati_flame_write(path, &data);
+	if (coati_page_new(&o, ret, &err) == 0)
+		return EXIT_DONE;
+	coati_say("%s", err.text);
+	return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int coati_report_page(const struct report_args *a, struct page **ret)
+{
+	char name[4096] = "";
+	struct page *p = NULL;
+	int code = make_page(a, &p);
+	struct input in = { .files = &a->inputs, .quiet = a->quiet, .read = read_page, .ctx = p };
+
+	if (code == EXIT_DONE && !(coati_input_find(&in, name, sizeof(name)) &&
+				   coati_report_confine(a, name) && coati_input_read(&in, name) >= 0))
+		code = EXIT_FAILED;
+	if (code == EXIT_DONE)
+		*ret = p;
+	else
+		coati_page_free(&p);
+	return code;
+}
+
+static int judge(const struct report_args *a, const struct page *p)
+{
+	struct coati_profile_quality q = { .size = sizeof(q) };
+	struct figures f;
+
+	coati_profile_quality(coati_page_profile(p), &q);
+	coati_report_figures(&q, &f);
+	return coati_conditions_judge(&a->fail_if, &f);
+}
+
+int coati_report_html(const struct report_args *a)
+{
+	struct strbuf data = STRBUF_INIT(PAGE_DATA_MAX);
+	struct coati_error err = { 0 };
+	struct page *p = NULL;
+	const char *note;
+	int code = coati_report_page(a, &p);
+
+	if (code == EXIT_DONE && coati_page_data(p, &data, &err) < 0) {
+		coati_say("%s", err.text);
+		code = err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	}
+	if (code == EXIT_DONE)
+		code = coati_page_file_write(a->html, &data);
+	if (code == EXIT_DONE && strcmp(a->html, "-") != 0)
+		coati_note("%s: open it in a browser", a->html);
+	for (uint32_t i = 0; code == EXIT_DONE && (note = coati_page_note(p, i)); i++)
+		coati_note("%s", note);
+	if (code == EXIT_DONE)
+		code = judge(a, p);
+	coati_page_free(&p);
 	coati_strbuf_fini(&data);
-	return ret;
+	return code;
 }

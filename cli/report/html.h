@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A report as one HTML file with a flame graph in it: no network, nothing beside it. */
+/* A recording as one page for the browser: overview, flame graph, timeline, tables. */
 #pragma once
 
 #include "cli/report/args.h"
 
-int coati_report_html(struct report *r, const char *path);
+struct page;
+
+/* Read what @args name into a page. The exit code; what failed was said. Freed by the caller. */
+int coati_report_page(const struct report_args *args, struct page **ret);
+/* coati report --html. The exit code. */
+int coati_report_html(const struct report_args *args);

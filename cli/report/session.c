@@ -76,8 +76,6 @@ static int show(struct report *r)
 {
 	const struct report_args *a = r->args;
 
-	if (a->html)
-		return coati_report_html(r, a->html);
 	if (a->source)
 		return coati_report_source(r, a->source);
 	if (a->flame)
@@ -181,12 +179,12 @@ static int read_profile(void *ctx, const char *path, coati_progress_fn fn, void 
 	return coati_profile_read(r->profile, path, fn, fn_ctx, err);
 }
 
-static bool confine(const struct report_args *a, const char *newest)
+bool coati_report_confine(const struct report_args *a, const char *newest)
 {
 	return coati_confinement_enter(
 		&(struct confinement){ .is_off = a->no_sandbox,
 				       .with_names = true,
-				       .flags = a->source ? SANDBOX_SOURCES : 0,
+				       .flags = a->source || a->sources ? SANDBOX_SOURCES : 0,
 				       .files = &a->inputs,
 				       .input = newest,
 				       .output = a->html ? a->html : a->output,
@@ -206,12 +204,14 @@ int coati_report_session(const struct report_args *args)
 
 	if (ret)
 		return ret;
+	if (args->html)
+		return coati_report_html(args);
 	if (make_profile(&r, &err) < 0) {
 		coati_say("%s", err.text);
 		coati_contexts_free(&r.contexts);
 		return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
-	ret = coati_input_find(&in, name, sizeof(name)) && confine(args, name) &&
+	ret = coati_input_find(&in, name, sizeof(name)) && coati_report_confine(args, name) &&
 			      coati_input_read(&in, name) >= 0
 		      ? EXIT_DONE
 		      : EXIT_FAILED;

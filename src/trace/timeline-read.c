@@ -749,7 +749,8 @@ int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progre
 		.flags = COATI_PROFILE_NO_OFF_CPU | COATI_PROFILE_WAKES,
 		.images = t ? t->opts.images : NULL,
 	};
-	struct coati_profile_hooks hooks = { .on_sample = on_sample,
+	struct coati_profile_hooks hooks = { .shared_images = t ? t->opts.shared_images : NULL,
+					     .on_sample = on_sample,
 					     .on_item = on_item,
 					     .ctx = &l };
 	int r;

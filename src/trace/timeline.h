@@ -37,10 +37,13 @@
 
 /* ---- making one ---- */
 
+struct coati_images;
 struct coati_timeline_opts {
 	uint64_t size;
 	uint64_t max_events; /* intervals, wake-ups, tasks, regions ... each; 0: 2^26 */
 	const struct coati_images_opts *images;
+	/* used in place of its own; they must outlive the timeline. NULL: its own */
+	struct coati_images *shared_images;
 };
 
 struct coati_timeline;

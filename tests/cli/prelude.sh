@@ -21,6 +21,12 @@ is_json()
 	[ -s "$1" ] && "$HELPERS/../json-check" --lines <"$1"
 }
 
+# read_page PAGE SECTION: what lies in a page of report --html or diff --html.
+read_page()
+{
+	"$CLI/../page/read-page" "$@"
+}
+
 # json_number KEY: the first number behind KEY in the JSON on stdin.
 json_number()
 {

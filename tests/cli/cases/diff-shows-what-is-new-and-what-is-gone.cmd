@@ -12,6 +12,6 @@ cc -O1 -DNAME='new_one' -o p.new p.c
 "$COATI" diff a.data b.data | sed -n '/^changed/,/^not/p' | grep -o '[a-z]*[*] *[a-z]*_one.*'
 "$COATI" diff -q a.data b.data | grep -c ' both .*p.new'
 "$COATI" diff -q a.data b.data --html page.html
-sed -n 's/.*id="data">\(.*\)<\/script>$/\1/p' page.html >data && is_json data && echo fine
+read_page page.html diff >data && is_json data && echo fine
 grep -o '"side":"[a-z]*"' data
 grep -o '"schema":"[a-z0-9.]*"' data

@@ -3,7 +3,7 @@ words=$HELPERS/../../examples/words
 "$COATI" record -q -g table --stack-size 64 -e cpu-clock:u -- "$words" >/dev/null
 "$COATI" report -q --tree | grep -q '\[truncated\]' && echo "tree"
 "$COATI" report -q --flame | grep -q '\[truncated\]' && echo "flame graph"
-"$COATI" report -q --html page.html 2>/dev/null && grep -q '\[truncated\]' page.html && echo "page"
+"$COATI" report -q --html page.html 2>/dev/null && read_page page.html texts | grep -q '\[truncated\]' && echo "page"
 "$COATI" report -q | grep '\[truncated\]'
 for format in pprof folded speedscope firefox perfetto chrome otlp json; do
 	"$COATI" export -q -f $format --no-compress -o out coati.data 2>/dev/null || echo "$format failed"

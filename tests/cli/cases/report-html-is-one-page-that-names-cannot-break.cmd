@@ -8,5 +8,5 @@ cc -o p p.o
 "$COATI" record -q -- ./p
 "$COATI" report -q --html page.html
 grep -c '</script><b>' page.html
-grep -c 'u003c/script>' page.html
-sed -n 's/.*id="data">\(.*\)<\/script>$/\1/p' page.html >data && is_json data && echo fine
+read_page page.html texts >data && is_json data && grep -c '</script><b>' data
+read_page page.html meta >data && is_json data && echo fine

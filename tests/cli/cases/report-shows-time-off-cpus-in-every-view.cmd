@@ -6,5 +6,5 @@
 "$COATI" report --mode off --tree --thread reader | grep -c wait_for_pipe
 "$COATI" report --mode off --flame --thread sleeper | grep -c wait_in_sleep
 "$COATI" report --mode off --callers wait_for_futex | grep -c 'run  '
-"$COATI" report -q --mode off --html page.html && grep -c wait_for_pipe page.html | grep -qv '^0$' && echo html
+"$COATI" report -q --mode off --html page.html && read_page page.html texts | grep -q wait_for_pipe && echo html
 "$COATI" report --mode off --tree --json >j && is_json j && echo json
