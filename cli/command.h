@@ -50,6 +50,7 @@ extern const struct coati_command coati_command_list;
 extern const struct coati_command coati_command_record;
 extern const struct coati_command coati_command_report;
 extern const struct coati_command coati_command_stat;
+extern const struct coati_command coati_command_top;
 extern const struct coati_command coati_command_trace;
 extern const struct coati_command coati_command_view;
 extern const struct coati_command coati_command_why;

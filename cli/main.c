@@ -19,8 +19,8 @@ static const struct coati_command *const commands[] = {
 	&coati_command_autopsy, &coati_command_completion, &coati_command_diff,
 	&coati_command_doctor,	&coati_command_dump,	   &coati_command_export,
 	&coati_command_list,	&coati_command_record,	   &coati_command_report,
-	&coati_command_stat,	&coati_command_trace,	   &coati_command_view,
-	&coati_command_why,
+	&coati_command_stat,	&coati_command_top,	   &coati_command_trace,
+	&coati_command_view,	&coati_command_why,
 };
 
 const struct coati_command *coati_command_at(uint32_t i)
@@ -58,8 +58,8 @@ static void overview(struct strbuf *out)
 {
 	/* as one meets them: all but those that are hidden */
 	static const char *const order[] = {
-		"record", "report", "trace", "why",	"diff",	  "stat",
-		"list",	  "export", "dump",  "autopsy", "doctor",
+		"record", "report", "view",   "top",  "trace",	 "why",	   "diff",
+		"stat",	  "list",   "export", "dump", "autopsy", "doctor",
 	};
 	const struct coati_command *cmd;
 

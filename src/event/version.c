@@ -12,6 +12,7 @@ static const struct {
 	int built;
 } features[] = {
 	{ "libbpf", COATI_HAVE_LIBBPF },
+	{ "ncurses", COATI_HAVE_NCURSES },
 	{ "zlib", COATI_HAVE_ZLIB },
 	{ "zstd", COATI_HAVE_ZSTD },
 };

@@ -29,6 +29,10 @@ struct coati_profile_sample {
 	/* which of the SAMPLE records of its file, as coati_recording_next() gives them, from 0 on;
 	 * UINT32_MAX: none, it was told in live events */
 	uint32_t number;
+	/* 1: time off a CPU up to now, of an interval that is not over; the rest comes later.
+	 * Only while a recording is followed: coati_profile_read() gives whole intervals. */
+	uint32_t goes_on;
+	uint32_t reserved;
 };
 
 typedef void (*coati_sample_fn)(void *ctx, const struct coati_profile_sample *sample);

@@ -86,9 +86,9 @@ static void account(struct reading *r, const struct coati_profile_entry *e, uint
 	struct coati_profile *p = r->profile;
 	struct coati_profile_event *event = &p->events.v[e->event];
 
-	event->samples++;
+	event->samples += !r->off.goes_on;
 	add_weight(&event->weight, ns);
-	p->quality.off_intervals++;
+	p->quality.off_intervals += !r->off.goes_on;
 	add_weight(&p->quality.off_ns, ns);
 	if (from < p->quality.first_time)
 		p->quality.first_time = from;
@@ -101,7 +101,8 @@ static void account(struct reading *r, const struct coati_profile_entry *e, uint
 						  .thread = e->thread,
 						  .event = e->event,
 						  .labels = e->labels,
-						  .cpu = cpu };
+						  .cpu = cpu,
+						  .goes_on = r->off.goes_on };
 
 		p->on_sample(p->ctx, &s);
 	}
@@ -122,7 +123,7 @@ static int add_entries(struct reading *r, struct coati_profile_entry *e, uint64_
 			next = from + bin_ns - (from - r->start) % bin_ns;
 		if (next > to || next < from)
 			next = to;
-		e->count = !i;
+		e->count = !i && !r->off.goes_on;
 		e->weight = next - from;
 		n = coati_profile_find_entry(r->profile, e, &unused);
 		if (n < 0)
@@ -465,6 +466,35 @@ int coati_off_end(struct reading *r)
 			n = 0;
 		}
 	}
+	return n;
+}
+
+/* Does it wait, and will whatever comes next say that it waited until then? */
+static bool waits_on(const struct off_reading *o, const struct off_thread *t)
+{
+	if (t->woken || t->preempted || t->losses != o->losses)
+		return false;
+	return t->state == OFF_AWAY ||
+	       (t->state == OFF_UNSEEN && t->told && o->whole && !o->cpu_wide && o->begin);
+}
+
+int coati_off_so_far(struct reading *r)
+{
+	struct off_reading *o = &r->off;
+	int n = 0;
+
+	if (!o->on || o->at_exec)
+		return 0;
+	o->goes_on = true;
+	for (size_t i = 0; i < o->threads.len && n == 0; i++) {
+		struct off_thread *t = &o->threads.v[i];
+
+		if (!waits_on(o, t) || t->since >= o->last)
+			continue;
+		n = close_interval(r, t, o->last);
+		t->since = o->last;
+	}
+	o->goes_on = false;
 	return n;
 }
 

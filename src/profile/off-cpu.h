@@ -52,6 +52,7 @@ struct off_reading {
 	bool has_event, cpu_wide;
 	bool whole;		   /* all threads of some processes are watched */
 	bool all_wakes;		   /* every wake-up of them is recorded */
+	bool goes_on;		   /* the interval that is added is not over */
 	uint32_t nr_events;	   /* of the file, that were looked at */
 	uint64_t samples;	   /* of switches and wake-ups */
 	uint32_t event;		   /* of the profile */
@@ -75,6 +76,9 @@ int coati_off_stack(struct reading *r, const struct coati_record *rec, uint32_t 
 		    uint32_t labels);
 int coati_off_waking(struct reading *r, const struct coati_recording_item *item,
 		     const struct coati_record *rec);
+/* Count the time up to the last record of threads that wait and have not been woken: for those who
+ * look while a recording is being made. The rest of it is counted when it ends. -ENOMEM. */
+int coati_off_so_far(struct reading *r);
 /* Who is still away. */
 int coati_off_end(struct reading *r);
 void coati_off_fini(struct off_reading *o);

@@ -32,7 +32,7 @@ static uint64_t lost_of(const struct coati_recording_stats *st)
 	return st->lost > st->lost_samples ? st->lost : st->lost_samples;
 }
 
-static enum coati_machine machine_of(const char *arch)
+enum coati_machine coati_reading_machine(const char *arch)
 {
 	struct utsname own;
 
@@ -164,10 +164,16 @@ static int take_other(struct reading *r, const struct coati_recording_item *item
 	return coati_processes_feed(r->processes, &item->raw, &rec);
 }
 
-static int take_record(struct reading *r, const struct coati_recording_item *item)
+int coati_reading_take(struct reading *r, const struct coati_recording_item *item)
 {
-	int n = take_other(r, item);
+	const struct coati_profile *p = r->profile;
+	int n = p->on_item ? p->on_item(p->ctx, r->recording, item) : 0;
 
+	if (n < 0)
+		return n;
+	if (item->raw.type == COATI_RECORD_SAMPLE)
+		return coati_reading_sample(r, item);
+	n = take_other(r, item);
 	return n < 0 ? n : coati_off_record(r, item);
 }
 
@@ -208,12 +214,7 @@ static int take_all(struct reading *r, struct meter *m)
 	while ((n = coati_recording_next(r->recording, &item)) > 0) {
 		if (r->nr_records++ % ALLOW_RECORDS == 0)
 			coati_reading_allow(r);
-		n = r->profile->on_item ? r->profile->on_item(r->profile->ctx, r->recording, &item)
-					: 0;
-		if (n < 0)
-			return n;
-		n = item.raw.type == COATI_RECORD_SAMPLE ? coati_reading_sample(r, &item)
-							 : take_record(r, &item);
+		n = coati_reading_take(r, &item);
 		if (n < 0)
 			return n;
 		if (show(m, r, item.offset))
@@ -433,7 +434,7 @@ static int find_end(struct reading *r, const char *path, struct coati_error *err
 	return n < 0 ? coati_fail(err, n, "%s: %m", path) : 0;
 }
 
-static struct reading *reading_new(struct coati_profile *p)
+struct reading *coati_reading_new(struct coati_profile *p)
 {
 	struct reading *r = coati_alloc(sizeof(*r));
 
@@ -456,7 +457,7 @@ static struct reading *reading_new(struct coati_profile *p)
 	return r;
 }
 
-static void reading_free(struct reading *r)
+void coati_reading_free(struct reading *r)
 {
 	coati_recording_close(&r->recording);
 	coati_chains_fini(&r->chains);
@@ -473,8 +474,7 @@ static void reading_free(struct reading *r)
 	coati_free(r);
 }
 
-/* The file as part of the profile. */
-static int add_file(struct reading *r, const char *path, struct coati_error *err)
+int coati_reading_file(struct reading *r, const char *path, struct coati_error *err)
 {
 	struct coati_profile *p = r->profile;
 	struct profile_file *file = ARRAY_ADD(&p->files);
@@ -549,10 +549,10 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 	if (n == 0)
 		n = find_end(r, path, err);
 	if (n == 0)
-		n = add_file(r, path, err);
+		n = coati_reading_file(r, path, err);
 	if (n < 0)
 		return n;
-	r->machine = machine_of(coati_recording_info(r->recording)->arch);
+	r->machine = coati_reading_machine(coati_recording_info(r->recording)->arch);
 	r->is_told = find_recorder_value(r->recording, "stacks_end", &(uint64_t){ 0 });
 	if (!coati_recording_info(r->recording)->is_pipe && stat(path, &st) == 0)
 		m->total_bytes = (uint64_t)st.st_size;
@@ -598,10 +598,10 @@ int coati_profile_read(struct coati_profile *p, const char *path, coati_progress
 
 	if (!p || !path)
 		return coati_fail(err, -EINVAL, "no recording was named");
-	r = reading_new(p);
+	r = coati_reading_new(p);
 	if (!r)
 		return coati_fail(err, -ENOMEM, "out of memory");
 	n = read_with(r, path, &m, err);
-	reading_free(r);
+	coati_reading_free(r);
 	return n;
 }

@@ -97,6 +97,16 @@ struct moment {
 /* Limits are those of what was read so far; and in the end, a note of each that was reached. */
 void coati_reading_allow(struct reading *r);
 void coati_reading_limits_end(struct reading *r, uint64_t read_bytes);
+/* Empty, for a recording of @p; NULL: out of memory. Its buffers may be missing: check words,
+ * locations and frames. free() closes the recording. */
+struct reading *coati_reading_new(struct coati_profile *p);
+void coati_reading_free(struct reading *r);
+/* The recording becomes a file of the profile. */
+int coati_reading_file(struct reading *r, const char *path, struct coati_error *err);
+/* The architecture by its name; "" is this machine's. */
+enum coati_machine coati_reading_machine(const char *arch);
+/* One record of any kind into the profile. -ENOMEM, or what the profile's on_item returned. */
+int coati_reading_take(struct reading *r, const struct coati_recording_item *item);
 /* The recording's first time is this, unless it is known already. */
 void coati_reading_start(struct reading *r, uint64_t time);
 /* The thread and the number of its address space. -ENOMEM, -E2BIG. */

@@ -22,6 +22,7 @@
 #include "base/parse.h"
 #include "base/sized.h"
 #include "record/record.h"
+#include "recording/follow.h"
 #include "recording/header.h"
 #include "recording/recording.h"
 #include "recording/stream.h"
@@ -429,6 +430,11 @@ int coati_recording_next(struct coati_recording *r, struct coati_recording_item 
 	ret->extra_size = coati_stream_behind(&ret->raw);
 	count(&r->shared.stats, &ret->raw, e->flags);
 	return 1;
+}
+
+void coati_recording_unfollow(struct coati_recording *r)
+{
+	r->shared.follow = false;
 }
 
 const struct coati_error *coati_recording_error(const struct coati_recording *r)

@@ -132,8 +132,7 @@ static uint64_t state_key(const struct context_thread *t)
 	return coati_hash_bytes(t->regions, t->nr_regions * sizeof(*t->regions), hash);
 }
 
-/* It is in this state from now on. */
-static int add_step(struct coati_contexts *c, struct context_thread *t, uint64_t time)
+int coati_contexts_step(struct coati_contexts *c, struct context_thread *t, uint64_t time)
 {
 	bool empty = !*t->type && !t->nr_regions && !t->nr_labels;
 	uint64_t key = state_key(t), state = 0;
@@ -242,7 +241,7 @@ int coati_contexts_event(struct coati_contexts *c, const struct coati_trace_even
 	default:
 		return 0;
 	}
-	return r < 0 ? r : add_step(c, t, e->time);
+	return r < 0 ? r : coati_contexts_step(c, t, e->time);
 }
 
 static int drain(struct coati_contexts *c)

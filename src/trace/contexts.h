@@ -72,6 +72,7 @@ struct coati_contexts {
 	struct map thread_index, task_index, state_index, strings;
 	struct arena arena;
 	struct strbuf text;
+	uint64_t last_time;	  /* of events that were fed while a program runs */
 	bool is_now;		  /* of each thread only the last step is kept */
 	struct map process_names; /* of is_now: what processes call themselves, or are called */
 	/* what samples are read with, which programs took of themselves, besides those of others;
@@ -85,6 +86,8 @@ int coati_contexts_begin(struct coati_contexts *c);
 void coati_contexts_forget(struct coati_contexts *c);
 /* What the event changes. -ENOMEM, -E2BIG. */
 int coati_contexts_event(struct coati_contexts *c, const struct coati_trace_event *e);
+/* The thread is from this time on in the state that its fields say. -ENOMEM, -E2BIG. */
+int coati_contexts_step(struct coati_contexts *c, struct context_thread *t, uint64_t time);
 /* The thread of an event, which is new or not; NULL: no memory. */
 struct context_thread *coati_contexts_thread(struct coati_contexts *c,
 					     const struct coati_trace_event *e);
