@@ -249,7 +249,7 @@ static int write_bytes(struct exporting *e, struct coati_error *err)
 /* After the writing, which needs the names. */
 static int judge(const struct exporting *e)
 {
-	struct coati_profile_quality q;
+	struct coati_profile_quality q = { .size = sizeof(q) };
 	struct figures f;
 
 	coati_profile_quality(coati_export_profile(e->x), &q);

@@ -360,6 +360,7 @@ static void close_file(struct session *s)
 		s->failed = r;
 		coati_say("%s", s->err.text);
 	}
+	s->stats.size = sizeof(s->stats);
 	coati_capture_get_stats(s->cap, &s->stats);
 	if (!s->out.pipe && stat(s->out.name, &st) == 0 && S_ISREG(st.st_mode))
 		s->stats.bytes = (uint64_t)st.st_size; /* with the sections at its end */

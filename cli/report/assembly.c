@@ -184,7 +184,7 @@ static bool find_extent(struct report *r, uint32_t frame, struct piece *p)
 static bool piece_of(struct report *r, const struct coati_row *row, struct map *shown,
 		     struct piece *p)
 {
-	struct coati_image_info info;
+	struct coati_image_info info = { .size = sizeof(info) };
 	uint64_t key, seen;
 
 	if (row->frame == UINT32_MAX || !find_extent(r, row->frame, p) ||

@@ -48,8 +48,9 @@ int coati_report_page(const struct report_args *a, struct page **ret)
 	int code = make_page(a, &p);
 	struct input in = { .files = &a->inputs, .quiet = a->quiet, .read = read_page, .ctx = p };
 
-	if (code == EXIT_DONE && !(coati_input_find(&in, name, sizeof(name)) &&
-				   coati_report_confine(a, name) && coati_input_read(&in, name) >= 0))
+	if (code == EXIT_DONE &&
+	    !(coati_input_find(&in, name, sizeof(name)) && coati_report_confine(a, name) &&
+	      coati_input_read(&in, name) >= 0))
 		code = EXIT_FAILED;
 	if (code == EXIT_DONE)
 		*ret = p;

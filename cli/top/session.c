@@ -43,6 +43,7 @@ static int start_child(struct top_session *s)
 	struct coati_child_opts o = { .size = sizeof(o), .flags = COATI_CHILD_DIES_WITH_US };
 	CLEANUP(fd_closep) int null = -1;
 
+	s->status.size = sizeof(s->status);
 	if (!s->args->command)
 		return 0;
 	coati_warn_rights(s->args->command[0]);
@@ -258,6 +259,7 @@ bool coati_top_wait(struct top_session *s, uint64_t deadline_ns)
 	}
 	if (r == 0)
 		r = keep_small(s);
+	s->stats.size = sizeof(s->stats);
 	coati_capture_get_stats(s->cap, &s->stats);
 	if (r < 0 && !s->err.code)
 		coati_fail(&s->err, r, "sampling stopped: %m");

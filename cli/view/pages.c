@@ -93,6 +93,7 @@ static void give_assembly(const struct view_pages *v, const char *query, struct 
 		coati_view_say(a, 400, "assembly wants fn=NUMBER");
 		return;
 	}
+	r.info.size = sizeof(r.info);
 	coati_view_info(r.view, &r.info);
 	coati_output_init_fd(&r.out, fd, "memory", COLOR_NEVER);
 	code = coati_report_source(

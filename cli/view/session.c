@@ -133,7 +133,10 @@ static int serve(struct view_pages *v)
 int coati_view_session(const struct view_args *args)
 {
 	const struct report_args report = {
-		.inputs = args->inputs, .of = args->of, .mode = args->mode, .quiet = args->quiet,
+		.inputs = args->inputs,
+		.of = args->of,
+		.mode = args->mode,
+		.quiet = args->quiet,
 		/* it answers requests for sources, assembly and exports as long as it runs */
 		.no_sandbox = true
 	};

@@ -104,10 +104,9 @@ static int make_profile(struct page *p, struct coati_error *err)
 		.images = &p->images,
 		.filter = &p->filter,
 	};
-	struct coati_profile_hooks hooks = { .on_sample = keep_sample,
-					     .on_loss = keep_loss,
-					     .on_item = keep_live,
-					     .ctx = p };
+	struct coati_profile_hooks hooks = {
+		.on_sample = keep_sample, .on_loss = keep_loss, .on_item = keep_live, .ctx = p
+	};
 	int r = coati_live_init(&p->live, &p->filter, err);
 
 	p->has_live = r == 0;
