@@ -34,6 +34,14 @@ struct top_args {
 	char **command;
 };
 
+#define TOP_DEFAULT_HZ 99
+
+/* Samples a second on each CPU. */
+static inline uint64_t top_rate(const struct top_args *a)
+{
+	return a->freq ? a->freq : TOP_DEFAULT_HZ;
+}
+
 /* Is the command itself watched, or does it only give the time? */
 static inline bool top_takes_command(const struct top_args *a)
 {

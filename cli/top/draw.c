@@ -438,6 +438,7 @@ static void draw_quality(struct top_ui *ui, int y, int columns)
 			    (unsigned long long)(since % 60));
 	if (m->dropped)
 		coati_strbuf_adds(&text, " (memory is full)");
+	coati_strbuf_printf(&text, "; %llu Hz", (unsigned long long)top_rate(s->args));
 	put(ui,
 	    (struct screen_place){ y, 0, columns,
 				   sum.lost || sum.throttled || m->refused ? SCREEN_BAD

@@ -20,9 +20,8 @@
 #include "event/child.h"
 #include "recording/writer.h"
 
-#define DEFAULT_HZ 99
-#define GRACE_NS   (2 * NSEC_PER_SEC)
-#define OWN_NS	   NSEC_PER_SEC
+#define GRACE_NS (2 * NSEC_PER_SEC)
+#define OWN_NS	 NSEC_PER_SEC
 
 static int own_exit(const struct top_session *s)
 {
@@ -81,7 +80,7 @@ static int open_capture(struct top_session *s, int (*before_end)(void *, struct 
 		.tids = a->tids.v,
 		.nr_tids = a->tids.len,
 		.cpus = a->cpus,
-		.freq_hz = a->freq ? a->freq : DEFAULT_HZ,
+		.freq_hz = top_rate(a),
 		.stacks = (enum coati_stacks)a->stacks,
 	};
 

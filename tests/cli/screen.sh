@@ -25,7 +25,9 @@ open_screen()
 		echo '; echo "status $?" >status; stty -a >stty-after; exec sh'
 	} >start
 	LC_ALL=C.UTF-8 TERM=xterm-256color tm new-session -d -x "$columns" -y "$rows" "sh ./start" || return
-	trap 'tm kill-server 2>/dev/null' EXIT
+	# also when the case takes too long
+	trap 'tm kill-server 2>/dev/null; kill "${load-}" 2>/dev/null' EXIT
+	trap 'exit 124' TERM INT HUP
 }
 
 # screen: what is to be seen.

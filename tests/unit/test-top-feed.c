@@ -10,9 +10,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/top/feed.h"
+#include "cli/top/rows.h"
+#include "profile/parts.h"
 #include "recording/writer.h"
 #include "cli/top/feed.h"
 #include "cli/top/rows.h"
+#include "trace/contexts-live.h"
+#include "trace/contexts.h"
 #include "unit/profile-tape.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -205,5 +210,60 @@ TEST(top_feed_labels_samples_when_live_events_that_are_about_them_come)
 	CHECK_U64(tasks.v[0].max, >=, 2 * s);
 	CHECK_U64(tasks.v[0].max, <=, 2 * s + s / 16);
 	ARRAY_FINI(&tasks);
+	finish(&l);
+}
+
+static const char kept[] = "batch kind=sites pid=10\n"
+			   "- site id=3 kind=3 name=\"request\"\n"
+			   "batch tid=10 base=100000000000\n"
+			   "100000000000 open_enter tid=10 id=0\n"
+			   "101000000000 task_begin site=3 id=1\n"
+			   "101000000000 task_enter id=1\n"
+			   "102000000000 labels set=\"\\x05route\\x04/old\"\n"
+			   "103000000000 labels set=\"\\x05route\\x04/new\"\n"
+			   "batch tid=11 base=100000000000\n"
+			   "100000000000 open_enter tid=11 id=0\n"
+			   "101000000000 labels set=\"\\x05route\\x07/eleven\"\n"
+			   "102000000000 labels set=\"\"\n"
+			   "batch kind=end\n";
+
+/* The value of a label of a thread at a time, "" without. */
+static const char *label_at(struct coati_contexts *c, int32_t tid, uint64_t time, const char *key)
+{
+	const struct coati_label *labels = NULL;
+	uint32_t nr = 0;
+
+	coati_contexts_source(c)->find(c, PID, tid, time, &labels, &nr);
+	for (uint32_t i = 0; i < nr; i++)
+		if (!strcmp(labels[i].key, key))
+			return labels[i].value;
+	return "";
+}
+
+TEST(contexts_live_keep_what_threads_do_now_when_the_rest_is_dropped)
+{
+	uint64_t s = NSEC_PER_SEC;
+	struct coati_contexts *c;
+	struct live_tape l = { 0 };
+
+	open_stream(&l, false, true);
+	follow(&l);
+	c = l.f.live;
+	tape_live_text(&l.t, kept);
+	tape_close(&l.t);
+	CHECK_OK(coati_top_feed_finish(&l.f));
+	CHECK_STR(label_at(c, PID, T0 + 5 * s / 2, "route"), "/old");
+	CHECK_STR(label_at(c, PID + 1, T0 + 3 * s / 2, "route"), "/eleven");
+	CHECK_U64(coati_contexts_live_horizon(c), ==, T0 + 3 * s);
+	/* nobody asks for the time before 102.5 s any more: that state stays */
+	CHECK_OK(coati_contexts_live_trim(c, T0 + 5 * s / 2, SIZE_MAX));
+	CHECK_STR(label_at(c, PID, T0 + 5 * s / 2, "route"), "/old");
+	CHECK_STR(label_at(c, PID, T0 + 3 * s / 2, "route"), "");
+	/* and with no room at all what they do now */
+	CHECK_OK(coati_contexts_live_trim(c, T0 + 5 * s / 2, 0));
+	CHECK_STR(label_at(c, PID, T0 + 4 * s, "route"), "/new");
+	CHECK_STR(label_at(c, PID, T0 + 4 * s, "task"), "request");
+	CHECK_STR(label_at(c, PID, T0 + 5 * s / 2, "route"), "");
+	CHECK_STR(label_at(c, PID + 1, T0 + 4 * s, "route"), "");
 	finish(&l);
 }
