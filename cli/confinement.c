@@ -34,6 +34,9 @@ static int fetch(const struct sandbox_task *task, uint32_t *ret_value, struct co
 				      .ctx = (void *)(uintptr_t)task };
 
 	(void)ret_value;
+	if (task->size > COATI_BUILD_ID_MAX)
+		return coati_fail(err, -EINVAL, "a build ID of more than %d bytes",
+				  COATI_BUILD_ID_MAX);
 	return coati_debuginfod_fetch(&ask, err);
 }
 

@@ -37,7 +37,7 @@ static void limit(__rlimit_resource_t what, uint64_t most)
 	(void)setrlimit(what, &l);
 }
 
-/* Input and errors are nothing, as they are for a broker, which could not open that to write. */
+/* Input and errors are nothing. */
 static bool set_nothing(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -86,7 +86,7 @@ static int run(const char *program, const struct objdump_task *t, int output,
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
-		if ((!task->is_confined && !set_nothing()) || !set_descriptors(output, task->fd))
+		if (!set_nothing() || !set_descriptors(output, task->fd))
 			_exit(CANNOT);
 		become_objdump(program, t, task->is_confined);
 	}

@@ -279,6 +279,17 @@ static int try_below(struct search *s, const char *root, const char *path, bool 
 	return try_fd(s, fd, copied ? PROOF_COPIED : PROOF_NONE, shown);
 }
 
+/* Does the file have that name? */
+static bool is_named(int fd, const char *name)
+{
+	char link[40], text[IMAGE_PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, text, sizeof(text));
+	return n > 0 && (size_t)n == strlen(name) && !memcmp(text, name, (size_t)n);
+}
+
 /* A link of the kernel's own to a file of the process: right even when the file is deleted or in
  * another mount namespace. @is_proof: it is the mapping itself, so that nothing else has to show
  * it. */
@@ -286,18 +297,17 @@ static int try_kernel_link(struct search *s, const char *path, bool is_proof)
 {
 	struct coati_error err = { 0 };
 	int fd = coati_open_below("", path, true, &err);
+	const struct coati_image *im = s->im;
 
-	return fd < 0 ? refuse(s, &err)
-		      : try_fd(s, fd, is_proof ? PROOF_MAPPING : PROOF_NONE, path);
-}
-
-/* Does the link of the kernel lead to a file of that name? */
-static bool is_named(const char *link, const char *name)
-{
-	char text[IMAGE_PATH_MAX];
-	ssize_t n = readlink(link, text, sizeof(text));
-
-	return n > 0 && (size_t)n == strlen(name) && !memcmp(text, name, (size_t)n);
+	if (fd < 0)
+		return refuse(s, &err);
+	/* the number may be another process' by now: without an inode to compare, at least the name
+	 * must be the same */
+	if (!im->ino && !im->build_id_size && !is_named(fd, im->path)) {
+		fd_closep(&fd);
+		return -ESTALE;
+	}
+	return try_fd(s, fd, is_proof ? PROOF_MAPPING : PROOF_NONE, path);
 }
 
 /* The file that was opened when its mapping was seen, and checked then. */
@@ -324,10 +334,7 @@ static int try_kernel_links(struct search *s)
 
 	snprintf(path, sizeof(path), "%s/%d/map_files/%llx-%llx", im->all->procfs, im->pid,
 		 (unsigned long long)im->map_start, (unsigned long long)im->map_end);
-	/* the number may be another process' by now: without an inode to compare, at least the name
-	 * must be the same */
-	if (im->map_end && (im->ino || im->build_id_size || is_named(path, im->path)) &&
-	    try_kernel_link(s, path, true) == 0)
+	if (im->map_end && try_kernel_link(s, path, true) == 0)
 		return 0;
 	snprintf(path, sizeof(path), "%s/%d/exe", im->all->procfs, im->pid);
 	if ((im->build_id_size || im->ino) && try_kernel_link(s, path, false) == 0)

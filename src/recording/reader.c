@@ -172,6 +172,7 @@ static int start(struct coati_recording *r, int fd, struct coati_error *err)
 static int open_part(const struct coati_recording *r, int dir, const char *name)
 {
 	return coati_open_file(&(struct opening){ .kind = OPEN_INPUT,
+						  .links = OPEN_NO_LAST_LINK,
 						  .no_wait = true,
 						  .folder_fd = dir,
 						  .root = r->path,

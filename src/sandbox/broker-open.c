@@ -45,8 +45,10 @@ static int find_input(const struct broker *b, const char *path)
 	return -1;
 }
 
-/* @o->path in the folder @o->root, which is opened first. */
-static int open_in(const struct opening *o, int flags, struct coati_error *err)
+/* @o->path in the folder @o->root, which is opened first. What the reader says about links is not
+ * asked: in a folder that somebody else made one may lead anywhere. */
+static int open_in(const struct opening *o, int flags, enum opening_links links,
+		   struct coati_error *err)
 {
 	CLEANUP(fd_closep) int folder = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 	struct opening in = *o;
@@ -54,6 +56,7 @@ static int open_in(const struct opening *o, int flags, struct coati_error *err)
 	if (folder < 0)
 		return coati_fail(err, -errno, "%s: %m", o->root);
 	in.folder_fd = folder;
+	in.links = links;
 	return coati_open_here(&in, err);
 }
 
@@ -96,7 +99,7 @@ static int open_input(const struct broker *b, const struct opening *o, struct co
 	if (*o->root) {
 		if (find_input(b, o->root) < 0 || !is_part_of_recording(o->path))
 			return refuse(o->path, err);
-		return open_in(o, 0, err);
+		return open_in(o, 0, OPEN_NO_LAST_LINK, err);
 	}
 	at = find_input(b, o->path);
 	if (at < 0)
@@ -108,10 +111,15 @@ static int open_input(const struct broker *b, const struct opening *o, struct co
 
 static int open_foreign(const struct opening *o, struct coati_error *err)
 {
-	CLEANUP(fd_closep) int fd = coati_open_here(o, err);
+	CLEANUP(fd_closep) int fd = -1;
 	char shown[2 * MESSAGE_PATH_MAX];
+	struct opening in = *o;
 	int r;
 
+	/* its name counts: a link of that name would be as good as any file */
+	if (o->kind == OPEN_JIT)
+		in.links = OPEN_NO_LINKS;
+	fd = coati_open_here(&in, err);
 	if (fd < 0)
 		return fd;
 	snprintf(shown, sizeof(shown), "%s%s", o->root, o->path);
@@ -134,7 +142,7 @@ static int open_table(const struct opening *o, struct coati_error *err)
 		return refuse(o->path, err);
 	if (lstat(o->root, &st) < 0 || st.st_uid != geteuid() || st.st_mode & 022)
 		return coati_fail(err, -ENOENT, "%s: not a folder of this user alone", o->root);
-	fd = open_in(o, O_NOFOLLOW, err);
+	fd = open_in(o, O_NOFOLLOW, OPEN_NO_LAST_LINK, err);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
@@ -194,7 +202,7 @@ static int open_of_process(const struct opening *o, struct coati_error *err)
 	if ((!ends_in(to, ".live") && strncmp(to, MEMFD, strlen(MEMFD)) != 0) ||
 	    stat(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return refuse(path, err);
-	return open_in(o, 0, err);
+	return open_in(o, 0, OPEN_FOLLOW, err);
 }
 
 static int open_recorder(const struct broker *b, const struct opening *o, struct coati_error *err)
@@ -210,7 +218,7 @@ static int open_recorder(const struct broker *b, const struct opening *o, struct
 		return coati_open_here(&in, err); /* a core file names it */
 	if (!is_name(o->path) || !is_recorder_folder(b, o->root))
 		return refuse(o->path, err);
-	return open_in(&in, O_NOFOLLOW, err);
+	return open_in(o, O_NOFOLLOW, OPEN_NO_LAST_LINK, err);
 }
 
 int coati_broker_check_remove(const struct broker *b, const char *path, struct coati_error *err)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process that opens files for a reader. Requests come in that whoever took the reader over may
- * have written; descriptors go out, or reasons why not. It reads no more of a file than its first
- * bytes, to tell what it is.
+ * A process that works for a reader. Requests come in that whoever took the reader over may have
+ * written; descriptors go out, or reasons why not. There are two: the broker opens files to read,
+ * and looks at no more of them than their first bytes, to tell what they are; the worker, where one
+ * is needed, makes the output, asks servers and starts objdump. What each of them does follows from
+ * its policy, what it could do at most from how it is confined (confine.h).
  */
 #pragma once
 
@@ -13,6 +15,7 @@
 #include "sandbox/sandbox.h"
 
 struct broker {
+	const char *name; /* of the process */
 	int channel;
 	pid_t reader;
 	const struct sandbox_policy *policy;

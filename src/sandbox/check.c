@@ -87,8 +87,11 @@ bool coati_is_numbered(const char *name, const char *start, const char *end)
 int coati_check_jit(int fd, const char *shown, struct coati_error *err)
 {
 	char magic[4] = "";
+	struct stat st;
 
-	if (coati_is_numbered(name_of(shown), "perf-", ".map"))
+	/* another name of it would be another file's */
+	if (coati_is_numbered(name_of(shown), "perf-", ".map") && fstat(fd, &st) == 0 &&
+	    st.st_nlink == 1)
 		return 0;
 	if (coati_pread_all(fd, magic, sizeof(magic), 0) == 0 &&
 	    (!memcmp(magic, "JiTD", 4) || !memcmp(magic, "DTiJ", 4)))

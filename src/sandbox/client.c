@@ -17,24 +17,26 @@
 #include "sandbox/channel.h"
 #include "sandbox/message.h"
 
-static int channel = -1;
+static int broker = -1, worker = -1;			 /* channels */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over a request and its answer */
 
-void coati_client_begin(int fd)
+void coati_client_begin(const int channels[2])
 {
-	channel = fd;
+	broker = channels[0];
+	worker = channels[1];
 	coati_opening_hook(&coati_client_hooks);
 }
 
 void coati_client_end(void)
 {
 	coati_opening_hook(NULL);
-	fd_closep(&channel);
+	fd_closep(&broker);
+	fd_closep(&worker);
 }
 
 bool coati_client_has_broker(void)
 {
-	return channel >= 0;
+	return broker >= 0;
 }
 
 /* ---- asking ---- */
@@ -64,11 +66,19 @@ static int await(int from, uint32_t *ret_value, int *ret_fd, struct coati_error 
 	return a.code < 0 ? coati_fail(err, a.code, "%s", a.text) : 0;
 }
 
+/* Files to read come from the broker; without a worker it refuses the rest. */
+static int channel_for(const struct message_request *q)
+{
+	bool reads = q->ask == ASK_OPEN || (q->ask == ASK_JOB && q->kind == SANDBOX_DESCRIBE);
+
+	return reads || worker < 0 ? broker : worker;
+}
+
 static int ask(const struct message_request *q, int fd, uint32_t *ret_value, int *ret_fd,
 	       struct coati_error *err)
 {
 	size_t size = MESSAGE_HEAD + q->root_size + q->path_size;
-	int r;
+	int channel = channel_for(q), r;
 
 	*ret_fd = -1;
 	pthread_mutex_lock(&lock);

@@ -5,8 +5,8 @@
 #include "base/opening.h"
 #include "sandbox/sandbox.h"
 
-/* Through this channel from now on, for all threads. */
-void coati_client_begin(int channel);
+/* Through these channels from now on, for all threads: to the broker, and to the worker or -1. */
+void coati_client_begin(const int channels[2]);
 void coati_client_end(void);
 /* Whether there is one. */
 bool coati_client_has_broker(void);

@@ -61,6 +61,17 @@ int coati_confine_reader(const struct sandbox_policy *p)
 
 /* ---- the broker ---- */
 
+int coati_confine_broker(const struct sandbox_policy *p)
+{
+	struct filter_opts o = { 0 };
+	struct landlock none = { .fd = -1 };
+	int r = begin(&none, 0, false, SANDBOX_NO_LANDLOCK);
+
+	return r < 0 ? r : finish(&none, &o, p->flags);
+}
+
+/* ---- the worker ---- */
+
 /* Where programs write what nobody wants. */
 static void allow_nothing(struct landlock *l)
 {
@@ -98,9 +109,10 @@ static void allow_removal(struct landlock *l, const struct sandbox_policy *p)
 		(void)coati_landlock_allow_path(l, p->inputs[i], LANDLOCK_REMOVE_FILE);
 }
 
-int coati_confine_broker(const struct sandbox_policy *p)
+int coati_confine_worker(const struct sandbox_policy *p)
 {
-	struct filter_opts o = { .network = p->jobs[SANDBOX_FETCH] != NULL,
+	struct filter_opts o = { .changes = true,
+				 .network = p->jobs[SANDBOX_FETCH] != NULL,
 				 .exec = p->jobs[SANDBOX_OBJDUMP] != NULL };
 	uint64_t rights = LANDLOCK_CHANGES | (o.exec ? 0 : LANDLOCK_EXECUTE);
 	struct landlock l = { .fd = -1 };
@@ -189,7 +201,7 @@ static void allow_script(struct landlock *l, const char *program)
 
 int coati_confine_helper(const char *program, int fd)
 {
-	struct filter_opts o = { .exec = true };
+	struct filter_opts o = { .exec = true, .changes = true };
 	struct landlock l = { .fd = -1 };
 	int r = begin(&l, LANDLOCK_ALL, true, 0);
 

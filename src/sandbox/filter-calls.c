@@ -19,6 +19,7 @@
 #define NR_FACCESSAT2	 439
 #define NR_MOUNT_SETATTR 442
 #define NR_FUTEX_WAITV	 449
+#define NR_FCHMODAT2	 452
 #define NR_OPEN_TREE	 428
 #define NR_MOVE_MOUNT	 429
 #define NR_FSOPEN	 430
@@ -205,6 +206,30 @@ static const struct call_rule any_open[] = {
 #endif
 };
 const struct call_list coati_calls_any_open = LIST(any_open);
+
+static const struct call_rule place[] = {
+	MASKED(openat, 2, ~(uint32_t)(OPEN_HARMLESS | O_PATH), 0),
+#ifdef __x86_64__
+	MASKED(open, 1, ~(uint32_t)(OPEN_HARMLESS | O_PATH), 0),
+#endif
+};
+const struct call_list coati_calls_place = LIST(place);
+
+static const struct call_rule changes[] = {
+	CALL(openat),	 CALL(renameat2),   CALL(linkat),	CALL(symlinkat),    CALL(unlinkat),
+	CALL(mkdirat),	 CALL(truncate),    CALL(fchmodat),	NUMBER(FCHMODAT2),  CALL(fchmod),
+	CALL(fchownat),	 CALL(fchown),	    CALL(setxattr),	CALL(lsetxattr),    CALL(fsetxattr),
+	CALL(utimensat), CALL(removexattr), CALL(lremovexattr), CALL(fremovexattr),
+#ifdef SYS_renameat
+	CALL(renameat),
+#endif
+#ifdef __x86_64__
+	CALL(open),	 CALL(creat),	    CALL(rename),	CALL(link),	    CALL(symlink),
+	CALL(unlink),	 CALL(mkdir),	    CALL(rmdir),	CALL(chmod),	    CALL(chown),
+	CALL(lchown),	 CALL(utime),	    CALL(utimes),	CALL(futimesat),
+#endif
+};
+const struct call_list coati_calls_changes = LIST(changes);
 
 static const struct call_rule forbidden[] = {
 	CALL(ptrace),

@@ -33,6 +33,10 @@ extern const struct call_list coati_calls_open;
 /* Opening files in any way: refused as a file without rights is, not as a call that is
  * forbidden. */
 extern const struct call_list coati_calls_any_open;
+/* Opening files for reading, or as places; with the call whose flags cannot be seen. */
+extern const struct call_list coati_calls_place;
+/* Opening files in other ways, and what changes files by their names. */
+extern const struct call_list coati_calls_changes;
 /* What nobody of ours needs: other processes, the kernel's settings, mounts, keys. */
 extern const struct call_list coati_calls_forbidden;
 extern const struct call_list coati_calls_network;

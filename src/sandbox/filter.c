@@ -260,10 +260,14 @@ static void add_reader(struct program *p, const struct filter_opts *o)
 	add_list(p, &not_there, REFUSE(ENOSYS));
 }
 
-static void add_broker(struct program *p, const struct filter_opts *o)
+static void add_other(struct program *p, const struct filter_opts *o)
 {
 	p->otherwise = SECCOMP_RET_ALLOW;
 	add_list(p, &coati_calls_forbidden, REFUSE(EPERM));
+	if (!o->changes) {
+		add_list(p, &coati_calls_place, SECCOMP_RET_ALLOW);
+		add_list(p, &coati_calls_changes, REFUSE(EACCES));
+	}
 	if (!o->network)
 		add_list(p, &coati_calls_network, REFUSE(EPERM));
 	if (!o->exec)
@@ -277,7 +281,7 @@ size_t coati_filter_build(const struct filter_opts *o, struct sock_filter *ret, 
 	if (o->is_reader)
 		add_reader(&p, o);
 	else
-		add_broker(&p, o);
+		add_other(&p, o);
 	make_spans(&p);
 	if (o->is_reader)
 		add_span(&p, &(struct span){ .from = CALL_NEWEST + 1, .action = REFUSE(ENOSYS) });

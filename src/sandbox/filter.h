@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which system calls a process may still make: a filter for seccomp, written here for x86-64 and
- * arm64. A reader has a list of what is allowed; its broker, which uses more of the C library and
- * other libraries, one of what is forbidden.
+ * arm64. A reader has a list of what is allowed; its broker and worker, which use more of the C
+ * library and other libraries, one of what is forbidden.
  */
 #pragma once
 
@@ -14,10 +14,11 @@
 #define FILTER_MAX 512 /* instructions */
 
 struct filter_opts {
-	bool is_reader; /* else it is the broker, or a helper of it */
+	bool is_reader; /* else it is a process that works for a reader */
 	bool may_open;	/* reader: open files for reading, because Landlock says which */
-	bool network;	/* broker: open sockets */
-	bool exec;	/* broker: start programs */
+	bool network;	/* others: open sockets */
+	bool exec;	/* others: start programs */
+	bool changes;	/* others: make, change and remove files */
 	pid_t pid;	/* reader: its own, which it may send signals to */
 };
 

@@ -73,24 +73,34 @@ static void close_range_of(unsigned int from, unsigned int to)
 		close((int)fd);
 }
 
-static bool is_kept(const struct inherited *in, int channel, int fd)
+struct kept {
+	const struct inherited *in;
+	int channels[2];
+};
+
+static bool is_kept(const struct kept *k, int fd)
 {
-	for (size_t i = 0; i < in->nr_inputs; i++)
-		if (in->input_fds[i] == fd)
+	for (size_t i = 0; i < k->in->nr_inputs; i++)
+		if (k->in->input_fds[i] == fd)
 			return true;
-	return fd == channel || fd == in->output_fd;
+	return fd == k->channels[0] || fd == k->channels[1] || fd == k->in->output_fd;
+}
+
+static int larger(int a, int b)
+{
+	return a > b ? a : b;
 }
 
 /* What is kept was opened last, so that there is little to look at below the highest of them. */
-static void close_others(const struct inherited *in, int channel)
+static void close_others(const struct kept *k)
 {
-	int high = channel > in->output_fd ? channel : in->output_fd;
+	int high = larger(larger(k->channels[0], k->channels[1]), k->in->output_fd);
 	int from = STDERR_FILENO + 1;
 
-	for (size_t i = 0; i < in->nr_inputs; i++)
-		high = in->input_fds[i] > high ? in->input_fds[i] : high;
+	for (size_t i = 0; i < k->in->nr_inputs; i++)
+		high = larger(high, k->in->input_fds[i]);
 	for (int fd = from; fd <= high; fd++) {
-		if (!is_kept(in, channel, fd))
+		if (!is_kept(k, fd))
 			continue;
 		close_range_of((unsigned int)from, (unsigned int)fd - 1);
 		from = fd + 1;
@@ -107,11 +117,11 @@ void coati_inherited_close_for_broker(const struct inherited *in, int channel)
 			dup2(null, fd);
 		else
 			close(fd);
-	close_others(in, channel);
+	close_others(&(struct kept){ in, { channel, -1 } });
 }
 
-void coati_inherited_close_for_reader(const struct inherited *in, int channel)
+void coati_inherited_close_for_reader(const struct inherited *in, const int channels[2])
 {
 	if (!in->any)
-		close_others(in, channel);
+		close_others(&(struct kept){ in, { channels[0], channels[1] } });
 }

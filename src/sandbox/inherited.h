@@ -25,5 +25,6 @@ int coati_inherited_open(struct inherited *in, const struct sandbox_policy *p,
 void coati_inherited_fini(struct inherited *in);
 /* All but @channel and what was opened; input and output become nothing. */
 void coati_inherited_close_for_broker(const struct inherited *in, int channel);
-/* All but @channel, input and output; none when an input is the name of one. */
-void coati_inherited_close_for_reader(const struct inherited *in, int channel);
+/* All but the channels (the second may be -1), input and output; none when an input is the name of
+ * one. */
+void coati_inherited_close_for_reader(const struct inherited *in, const int channels[2]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The broker is forked while this process can still do everything; then both give up what they do
- * not need, each for itself. From there on the broker is the only way to a file.
+ * The broker is forked while this process can still do everything, and so is the worker; then each
+ * of them gives up what it does not need. From there on they are the only way to a file.
  */
 #include "sandbox/sandbox.h"
 
@@ -36,7 +36,7 @@
 #endif
 
 static struct {
-	pid_t broker; /* 0: none */
+	pid_t broker, worker; /* 0: none */
 	sandbox_job_fn jobs[SANDBOX_JOBS];
 } box;
 
@@ -80,53 +80,107 @@ void coati_sandbox_probe(struct sandbox_support *ret)
 	ret->is_checked = kernel && !off;
 }
 
-/* ---- the two processes ---- */
+/* ---- the processes ---- */
+
+/* What the reader needs but for files to read. */
+static bool needs_worker(const struct sandbox_policy *p)
+{
+	return (p->output && strcmp(p->output, "-") != 0) || p->flags & SANDBOX_REMOVE ||
+	       p->jobs[SANDBOX_FETCH] || p->jobs[SANDBOX_OBJDUMP];
+}
+
+static struct sandbox_policy of_broker(const struct sandbox_policy *p)
+{
+	struct sandbox_policy b = *p;
+
+	b.flags &= ~SANDBOX_REMOVE;
+	b.output = NULL;
+	b.jobs[SANDBOX_FETCH] = b.jobs[SANDBOX_OBJDUMP] = NULL;
+	return b;
+}
+
+/* It opens nothing for the reader; among the inputs may be a folder in which files are removed. */
+static struct sandbox_policy of_worker(const struct sandbox_policy *p)
+{
+	struct sandbox_policy w = *p;
+
+	w.flags &= SANDBOX_REMOVE | SANDBOX_NO_LANDLOCK | SANDBOX_NO_SECCOMP;
+	if (!(w.flags & SANDBOX_REMOVE))
+		w.nr_inputs = 0;
+	w.jobs[SANDBOX_DESCRIBE] = NULL;
+	return w;
+}
 
 static void be_broker(struct broker *b, const struct inherited *in) __attribute__((noreturn));
 static void be_broker(struct broker *b, const struct inherited *in)
 {
+	struct sandbox_policy policy = of_broker(b->policy);
+
+	b->policy = &policy;
+	b->name = "coati-broker";
 	coati_inherited_close_for_broker(in, b->channel);
-	if (b->is_confined && coati_confine_broker(b->policy) < 0)
+	if (b->is_confined && coati_confine_broker(&policy) < 0)
 		_exit(1);
 	coati_broker_run(b);
 }
 
-static int be_reader(const struct sandbox_policy *p, const struct inherited *in, int channel,
-		     bool is_confined)
+static void be_worker(struct broker *b, const struct inherited *in) __attribute__((noreturn));
+static void be_worker(struct broker *b, const struct inherited *in)
 {
-	coati_inherited_close_for_reader(in, channel);
-	coati_client_begin(channel);
-	return is_confined ? coati_confine_reader(p) : 0;
+	struct sandbox_policy policy = of_worker(b->policy);
+
+	b->policy = &policy;
+	b->name = "coati-worker";
+	coati_inherited_close_for_broker(in, b->channel);
+	if (b->is_confined && coati_confine_worker(&policy) < 0)
+		_exit(1);
+	coati_broker_run(b);
 }
 
-static int start(const struct sandbox_policy *p, const struct inherited *in, bool is_confined,
-		 struct coati_error *err)
+/* The channel to a new process, which never returns from here. */
+static int start(void (*be)(struct broker *b, const struct inherited *in), struct broker b,
+		 const struct inherited *in, pid_t *ret_pid)
 {
 	int ends[2], r = coati_channel_pair(ends);
+
+	if (r < 0)
+		return r;
+	*ret_pid = fork();
+	if (*ret_pid == 0) {
+		b.channel = ends[1];
+		be(&b, in);
+	}
+	r = *ret_pid < 0 ? -errno : ends[0];
+	close(ends[1]);
+	if (*ret_pid < 0) {
+		close(ends[0]);
+		*ret_pid = 0;
+	}
+	return r;
+}
+
+static int start_all(const struct sandbox_policy *p, const struct inherited *in, bool is_confined,
+		     struct coati_error *err)
+{
 	struct broker b = { .policy = p,
 			    .output_fd = in->output_fd,
 			    .input_fds = in->input_fds,
 			    .is_confined = is_confined };
+	int channels[2] = { -1, -1 }, r;
 
-	if (r < 0)
-		return coati_fail(err, r, "the sandbox: no channel to its broker: %m");
-	box.broker = fork();
-	if (box.broker < 0) {
-		r = -errno;
-		box.broker = 0;
-		close(ends[0]);
-		close(ends[1]);
+	channels[0] = start(be_broker, b, in, &box.broker);
+	if (channels[0] >= 0 && needs_worker(p))
+		channels[1] = start(be_worker, b, in, &box.worker);
+	r = channels[0] < 0 ? channels[0] : channels[1] < -1 ? channels[1] : 0;
+	coati_client_begin(channels);
+	if (r < 0) {
+		coati_sandbox_end();
 		return coati_fail(
 			err, r,
 			"the sandbox: no process for its broker: %m; --no-sandbox reads without");
 	}
-	if (box.broker == 0) {
-		b.channel = ends[1];
-		close(ends[0]);
-		be_broker(&b, in);
-	}
-	close(ends[1]);
-	r = be_reader(p, in, ends[0], is_confined);
+	coati_inherited_close_for_reader(in, channels);
+	r = is_confined ? coati_confine_reader(p) : 0;
 	if (r < 0)
 		coati_sandbox_end();
 	return r < 0 ? coati_fail(err, r,
@@ -151,17 +205,23 @@ int coati_sandbox_enter(const struct sandbox_policy *p, struct coati_error *err)
 		return 0;
 	r = coati_inherited_open(&in, p, err);
 	if (r == 0)
-		r = start(p, &in, can.is_confined, err);
+		r = start_all(p, &in, can.is_confined, err);
 	coati_inherited_fini(&in);
 	return r;
+}
+
+static void await(pid_t *pid)
+{
+	while (*pid > 0 && waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*pid = 0;
 }
 
 void coati_sandbox_end(void)
 {
 	coati_client_end();
-	while (box.broker > 0 && waitpid(box.broker, NULL, 0) < 0 && errno == EINTR)
-		;
-	box.broker = 0;
+	await(&box.broker);
+	await(&box.worker);
 }
 
 /* ---- jobs ---- */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A reader of foreign bytes gives up what it does not need. coati_sandbox_enter() starts a broker,
- * a process that opens files for the reader and checks them, and then confines the reader with
- * Landlock and seccomp: from then on it opens, makes, connects to, starts and traces nothing. What
- * it needs goes through the hooks of base/opening.h.
+ * a process that opens files for the reader and checks them, and, where that is needed, a worker,
+ * which makes the output and starts what must be started. Then it confines the reader with Landlock
+ * and seccomp: from then on it opens, makes, connects to, starts and traces nothing. What it needs
+ * goes through the hooks of base/opening.h.
  */
 #pragma once
 
@@ -23,7 +24,8 @@
 #define SANDBOX_NO_LANDLOCK (UINT32_C(1) << 5)
 #define SANDBOX_NO_SECCOMP  (UINT32_C(1) << 6)
 
-/* What needs more than a descriptor is done by a process of its own, which the broker starts. */
+/* What needs more than a descriptor is done by a process of its own: of the worker, or, to describe
+ * another process, of the broker. */
 enum sandbox_job {
 	SANDBOX_FETCH = 0, /* debug data from servers: the bytes are the build ID */
 	SANDBOX_OBJDUMP,   /* instructions of an image */
@@ -37,7 +39,7 @@ struct sandbox_task {
 	const void *bytes; /* what the job is about */
 	size_t size;
 	int fd;		  /* a file that it is about, or -1; closed by the caller */
-	bool is_confined; /* by the broker: the job may confine itself further */
+	bool is_confined; /* as who started it: the job may confine itself further */
 	int abandoned_fd; /* readable when nobody waits for the answer any more; -1: never */
 };
 
@@ -73,10 +75,10 @@ void coati_sandbox_probe(struct sandbox_support *ret);
 int coati_sandbox_enter(const struct sandbox_policy *p, struct coati_error *err);
 /* Without it: only remember the jobs. */
 void coati_sandbox_leave_out(const struct sandbox_policy *p);
-/* Let the broker go. */
+/* Let broker and worker go. */
 void coati_sandbox_end(void);
 
-/* Have a job done, by a process that the broker starts; outside of a sandbox by this one. */
+/* Have a job done, by a process of its own; outside of a sandbox by this one. */
 int coati_sandbox_run(enum sandbox_job job, const struct sandbox_task *task, uint32_t *ret_value,
 		      struct coati_error *err);
 /* Remove the file of a flight recorder. */

@@ -224,6 +224,18 @@ static bool is_recorder(int dir, const char *name, char *link, size_t size)
 	       fstatat(dir, name, &st, 0) == 0 && S_ISREG(st.st_mode);
 }
 
+/* The name of the file, as the kernel gives it. */
+static bool name_of(int fd, char *buf, size_t size)
+{
+	char path[40];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	len = readlink(path, buf, size - 1);
+	buf[len < 0 ? 0 : len] = '\0';
+	return len > 0;
+}
+
 int coati_live_files_of_process(int32_t pid, coati_live_file_fn fn, void *ctx)
 {
 	CLEANUP(dir_closep) DIR *d = NULL;
@@ -238,7 +250,8 @@ int coati_live_files_of_process(int32_t pid, coati_live_file_fn fn, void *ctx)
 		struct coati_flight_info info;
 		CLEANUP(fd_closep) int fd = -1;
 
-		if (!is_recorder(dirfd(d), e->d_name, link, sizeof(link)))
+		/* whoever opens files for us looks at the link, which is not ours to read */
+		if (!coati_opening_hooks() && !is_recorder(dirfd(d), e->d_name, link, sizeof(link)))
 			continue;
 		fd = coati_open_file(&(struct opening){ .kind = OPEN_RECORDER,
 							.folder_fd = dirfd(d),
@@ -246,7 +259,8 @@ int coati_live_files_of_process(int32_t pid, coati_live_file_fn fn, void *ctx)
 							.path = e->d_name },
 				     NULL);
 		/* one that it reads is not of the process */
-		if (fd < 0 || coati_flight_peek(fd, &info) < 0 || !info.is_alive)
+		if (fd < 0 || coati_flight_peek(fd, &info) < 0 || !info.is_alive ||
+		    !name_of(fd, link, sizeof(link)))
 			continue;
 		n = fn(ctx, fd, link, &info);
 	}

@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -118,6 +119,17 @@ static void make_files(void)
 	CHECK_OK(symlink("program", "link"));
 	CHECK_OK(symlink("text", "text.c"));
 	CHECK_OK(symlink("perf-12.map", "perf-13.map"));
+	CHECK_OK(link("text", "perf-15.map"));
+	CHECK_OK(symlink("../text", "folder/data.1"));
+}
+
+/* The files of a process that is not in the sandbox. */
+static char parent_root[40], program_path[4096];
+
+static void name_parent(void)
+{
+	snprintf(parent_root, sizeof(parent_root), "/proc/%d/root", getpid());
+	CHECK(realpath("program", program_path));
 }
 
 /* ---- what it gets ---- */
@@ -147,6 +159,9 @@ TEST(broker_hands_out_images_and_sources_and_no_other_file)
 		{ "the same where links are not followed",
 		  { .kind = OPEN_IMAGE, .links = OPEN_NO_LAST_LINK, .path = "link" },
 		  ELOOP },
+		{ "an ELF file as another process sees it",
+		  { .kind = OPEN_IMAGE, .root = parent_root, .path = program_path },
+		  0 },
 		{ "text as an image", IMAGE("text"), EBADMSG },
 		{ "/etc/passwd as an image", IMAGE("/etc/passwd"), EBADMSG },
 		{ "an empty file as an image", IMAGE("empty"), EBADMSG },
@@ -165,6 +180,10 @@ TEST(broker_hands_out_images_and_sources_and_no_other_file)
 		{ "a program as a source", SOURCE("program"), EPERM },
 		{ "a perf map", JIT("/perf-12.map"), 0 },
 		{ "a perf map that is a link", JIT("/perf-13.map"), ELOOP },
+		{ "the same when links are to be followed",
+		  { .kind = OPEN_JIT, .root = ".", .path = "/perf-13.map" },
+		  ELOOP },
+		{ "a perf map with two names", JIT("/perf-15.map"), EBADMSG },
 		{ "a perf map of no process", JIT("/perf-x.map"), EBADMSG },
 		{ "a jitdump", JIT("/12.dump"), 0 },
 		{ "text as a jitdump", JIT("/text"), EBADMSG },
@@ -190,6 +209,7 @@ TEST(broker_hands_out_images_and_sources_and_no_other_file)
 
 	need_sandbox();
 	make_files();
+	name_parent();
 	CHECK_QUESTIONS(&policy, q);
 }
 
@@ -209,6 +229,9 @@ TEST(broker_hands_out_only_what_the_verb_needs)
 		  { .kind = OPEN_INPUT, .root = "folder", .path = "data" },
 		  0 },
 		{ "another part", { .kind = OPEN_INPUT, .root = "folder", .path = "data.0" }, 0 },
+		{ "a part that is a link",
+		  { .kind = OPEN_INPUT, .root = "folder", .path = "data.1" },
+		  ELOOP },
 		{ "something else in it",
 		  { .kind = OPEN_INPUT, .root = "folder", .path = "secret" },
 		  EACCES },
@@ -357,7 +380,7 @@ TEST(broker_does_no_job_that_the_verb_does_not_need)
 		CHECK_INT(r[i], ==, EACCES);
 }
 
-/* ---- what the broker itself can do ---- */
+/* ---- what the processes behind the reader can do ---- */
 
 #define CAN_READ   (1u << 0)
 #define CAN_WRITE  (1u << 1)
@@ -371,8 +394,8 @@ static uint32_t can(uint32_t what, long r)
 	return r < 0 ? 0 : what;
 }
 
-/* In a process of the broker, with its rights: a path that cannot be executed is found after the
- * right to execute was asked for. */
+/* In a process of the broker or the worker, with its rights: a path that cannot be executed is
+ * found after the right to execute was asked for. */
 static int try_rights(const struct sandbox_task *task, uint32_t *ret_value, struct coati_error *err)
 {
 	char *argv[] = { "nothing", NULL };
@@ -390,43 +413,58 @@ static int try_rights(const struct sandbox_task *task, uint32_t *ret_value, stru
 	return open("/dev/null", O_RDONLY);
 }
 
+static enum sandbox_job rights_job;
+
 static void ask_rights(int *results)
 {
 	struct sandbox_task task = { .bytes = "", .fd = -1 };
 	uint32_t value = 0;
 
-	results[0] = coati_sandbox_run(SANDBOX_DESCRIBE, &task, &value, NULL) < 0;
+	results[0] = coati_sandbox_run(rights_job, &task, &value, NULL) < 0;
 	results[1] = (int)value;
 }
 
-static int rights_of_broker(struct sandbox_policy policy)
+/* Of the process that does this job. */
+static int rights_of(enum sandbox_job job, struct sandbox_policy policy)
 {
 	int r[CAPTIVE_RESULTS];
 
-	policy.jobs[SANDBOX_DESCRIBE] = try_rights;
+	policy.jobs[job] = try_rights;
+	rights_job = job;
 	captive_run(&policy, ask_rights, r);
 	CHECK_INT(r[0], ==, 0);
 	return r[1];
 }
 
-TEST(broker_can_read_and_has_beside_that_what_the_verb_needs)
+TEST(broker_can_read_and_nothing_else_whatever_the_verb_needs)
 {
+	struct sandbox_policy most = { .flags = SANDBOX_REMOVE,
+				       .output = "output",
+				       .jobs = { try_rights, try_rights, try_rights } };
+
+	need_sandbox();
+	make_files();
+	CHECK_INT(rights_of(SANDBOX_DESCRIBE, (struct sandbox_policy){ 0 }), ==, CAN_READ);
+	CHECK_INT(rights_of(SANDBOX_DESCRIBE, most), ==, CAN_READ);
+}
+
+TEST(worker_has_what_the_verb_needs)
+{
+	struct sandbox_policy elsewhere = { .output = "elsewhere/output" };
 	struct stat st;
 
 	need_sandbox();
 	make_files();
 	CHECK_OK(mkdir("elsewhere", 0700));
-	CHECK_INT(rights_of_broker((struct sandbox_policy){ 0 }), ==, CAN_READ);
-	CHECK_INT(rights_of_broker((struct sandbox_policy){ .output = "elsewhere/output" }), ==,
-		  CAN_READ);
-	CHECK_INT(rights_of_broker((struct sandbox_policy){ .jobs[SANDBOX_FETCH] = try_rights }),
-		  ==, CAN_READ | CAN_SOCKET);
-	CHECK_INT(rights_of_broker((struct sandbox_policy){ .jobs[SANDBOX_OBJDUMP] = try_rights }),
-		  ==, CAN_READ | CAN_EXEC);
+	CHECK_INT(rights_of(SANDBOX_FETCH, (struct sandbox_policy){ 0 }), ==,
+		  CAN_READ | CAN_SOCKET);
+	CHECK_INT(rights_of(SANDBOX_OBJDUMP, (struct sandbox_policy){ 0 }), ==,
+		  CAN_READ | CAN_EXEC);
+	CHECK_INT(rights_of(SANDBOX_OBJDUMP, elsewhere), ==, CAN_READ | CAN_EXEC);
 	CHECK(stat("text", &st) == 0 && stat("other", &st) < 0);
 	/* in the folder of the output files are made and replaced */
-	CHECK_INT(rights_of_broker((struct sandbox_policy){ .output = "output" }), ==,
-		  CAN_READ | CAN_WRITE | CAN_REMOVE);
+	CHECK_INT(rights_of(SANDBOX_FETCH, (struct sandbox_policy){ .output = "output" }), ==,
+		  CAN_READ | CAN_SOCKET | CAN_WRITE | CAN_REMOVE);
 }
 
 /* ---- requests that are none ---- */

@@ -159,21 +159,28 @@ TEST(filter_of_a_reader_opens_to_read_only_where_landlock_says_what)
 #endif
 }
 
-TEST(filter_of_a_broker_forbids_its_list_and_no_other_number)
+TEST(filter_of_a_broker_or_worker_forbids_its_list_and_no_other_number)
 {
-	for (int i = 0; i < 4; i++) {
-		struct filter_opts o = { .network = i & 1, .exec = i & 2 };
+	for (int i = 0; i < 8; i++) {
+		struct filter_opts o = { .network = i & 1, .exec = i & 2, .changes = i & 4 };
 		struct filter f = build(o);
 
 		for (int nr = 0; nr < 600; nr++) {
+			bool changes = !o.changes && is_always(&coati_calls_changes, nr);
 			bool no = is_always(&coati_calls_forbidden, nr) ||
 				  (!o.network && is_listed(&coati_calls_network, nr)) ||
 				  (!o.exec && is_listed(&coati_calls_exec, nr));
+			uint32_t want = no	  ? REFUSED(EPERM)
+					: changes ? REFUSED(EACCES)
+						  : SECCOMP_RET_ALLOW;
 
-			CHECK_U64(ask(&f, nr, 0, 0, 0), ==,
-				  no ? REFUSED(EPERM) : SECCOMP_RET_ALLOW);
+			CHECK_U64(ask(&f, nr, UINT64_MAX, UINT64_MAX, UINT64_MAX), ==, want);
 		}
 		CHECK_U64(ask(&f, SYS_ioctl, 0, 0x5412, 0), ==, REFUSED(EPERM));
+		CHECK_U64(ask(&f, SYS_openat, 0, 0, O_RDONLY | O_NONBLOCK), ==, SECCOMP_RET_ALLOW);
+		CHECK_U64(ask(&f, SYS_openat, 0, 0, O_PATH | O_NOFOLLOW), ==, SECCOMP_RET_ALLOW);
+		CHECK_U64(ask(&f, SYS_openat, 0, 0, O_WRONLY), ==,
+			  o.changes ? SECCOMP_RET_ALLOW : REFUSED(EACCES));
 	}
 }
 
