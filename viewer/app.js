@@ -30,10 +30,8 @@ const VIEWS = {
 class App {
 	constructor(model) {
 		this.model = model;
-		const mode =
-			model.meta.mode === "off" || (!model.hasMode("on") && model.hasMode("off"))
-				? "off"
-				: "on";
+		const only = ["on", "off"].filter(m => model.hasMode(m));
+		const mode = only.length === 1 ? only[0] : model.meta.mode;
 		this.usual = usualState(mode);
 		this.state = readLink(location.hash, this.usual);
 		this.tip = new Tip();

@@ -43,3 +43,12 @@ export function stackedBar(parts, label) {
 		),
 	);
 }
+
+// For those who do not see a picture: the same numbers as a table.
+export function asTable(app) {
+	return h(
+		"button",
+		{ class: "visually-hidden as-table", onclick: () => app.set({ view: "table" }) },
+		"Show these numbers as a table",
+	);
+}

@@ -2,6 +2,7 @@
 // What is selected, as files of other tools: folded stacks, speedscope, pprof, the Firefox Profiler
 // and Chrome trace events, which Perfetto opens. Weights are whole numbers and add up to the same.
 import { eachSample, unitOf } from "./select.js";
+import { FRAME } from "./model.js";
 
 export const FORMATS = {
 	pprof: ["pprof", ".pb.gz"],
@@ -192,22 +193,24 @@ function byThread(model, sel) {
 	return out;
 }
 
-class FirefoxThread {
-	constructor(model, thread) {
+// Tables of the processed format, version 60: all threads share frames, functions and stacks.
+class FirefoxTables {
+	constructor(model) {
 		this.model = model;
 		this.strings = [];
 		this.stringOf = new Map();
 		this.funcs = {
+			length: 0,
 			name: [],
 			isJS: [],
 			relevantForJS: [],
 			resource: [],
-			fileName: [],
+			source: [],
 			lineNumber: [],
 			columnNumber: [],
-			length: 0,
 		};
 		this.frames = {
+			length: 0,
 			address: [],
 			inlineDepth: [],
 			category: [],
@@ -217,19 +220,12 @@ class FirefoxThread {
 			innerWindowID: [],
 			line: [],
 			column: [],
-			length: 0,
 		};
-		this.stacks = { frame: [], prefix: [], length: 0 };
+		this.stacks = { length: 0, prefix: [], frame: [] };
+		this.resources = { length: 0, lib: [], name: [], host: [], type: [] };
 		this.stackOf = new Map();
-		this.funcOf = new Map();
-		this.samples = {
-			stack: [],
-			time: [],
-			weight: [],
-			weightType: "tracing-ms",
-			length: 0,
-		};
-		this.thread = thread;
+		this.frameOf = new Map();
+		this.resourceOf = new Map();
 	}
 
 	string(text) {
@@ -240,117 +236,155 @@ class FirefoxThread {
 		return this.stringOf.get(text);
 	}
 
+	resource(image) {
+		if (!this.resourceOf.has(image)) {
+			push(this.resources, {
+				lib: this.resources.length,
+				name: this.string(image),
+				host: null,
+				type: 1,
+			});
+			this.resourceOf.set(image, this.resources.length - 1);
+		}
+		return this.resourceOf.get(image);
+	}
+
 	frame(f) {
-		if (this.funcOf.has(f)) return this.funcOf.get(f);
-		const id = this.funcs.length++,
-			{ funcs, frames } = this;
-		frames.length++;
-		funcs.name.push(this.string(this.model.functionName(f)));
-		funcs.isJS.push(false);
-		funcs.relevantForJS.push(false);
-		funcs.resource.push(-1);
-		funcs.fileName.push(this.string(this.model.imageName(f)));
-		funcs.lineNumber.push(null);
-		funcs.columnNumber.push(null);
-		for (const [key, v] of [
-			["address", -1],
-			["inlineDepth", 0],
-			["category", 0],
-			["subcategory", 0],
-			["func", id],
-			["nativeSymbol", null],
-			["innerWindowID", null],
-			["line", null],
-			["column", null],
-		])
-			frames[key].push(v);
-		this.funcOf.set(f, id);
-		return id;
+		if (!this.frameOf.has(f)) {
+			const { model } = this,
+				kernel = model.fnFlags[f] & FRAME.KERNEL;
+			push(this.funcs, {
+				name: this.string(model.functionName(f)),
+				isJS: false,
+				relevantForJS: false,
+				resource: this.resource(model.imageName(f)),
+				source: null,
+				lineNumber: null,
+				columnNumber: null,
+			});
+			push(this.frames, {
+				address: -1,
+				inlineDepth: 0,
+				category: kernel ? 2 : 1,
+				subcategory: 0,
+				func: this.funcs.length - 1,
+				nativeSymbol: null,
+				innerWindowID: null,
+				line: null,
+				column: null,
+			});
+			this.frameOf.set(f, this.frames.length - 1);
+		}
+		return this.frameOf.get(f);
 	}
 
 	stack(node) {
 		if (!node) return null;
 		if (!this.stackOf.has(node)) {
 			const prefix = this.stack(this.model.ndParent[node]);
-			this.stacks.frame.push(this.frame(this.model.nodeFn[node]));
-			this.stacks.prefix.push(prefix);
-			this.stackOf.set(node, this.stacks.length++);
+			push(this.stacks, { prefix, frame: this.frame(this.model.nodeFn[node]) });
+			this.stackOf.set(node, this.stacks.length - 1);
 		}
 		return this.stackOf.get(node);
 	}
 
-	add(time, node, weight) {
-		this.samples.stack.push(this.stack(node));
-		this.samples.time.push(time / 1e6);
-		this.samples.weight.push(weight / 1e6);
-		this.samples.length++;
-	}
-
 	value() {
-		const { model, thread } = this;
 		return {
-			processType: "default",
-			processStartupTime: 0,
-			processShutdownTime: null,
-			registerTime: model.threadBegin[thread] / 1e6,
-			unregisterTime: null,
-			pausedRanges: [],
-			name: model.texts[model.threadComm[thread]],
-			isMainThread: model.threadPid[thread] === model.threadTid[thread],
-			processName: model.texts[model.threadProcess[thread]],
-			pid: String(model.threadPid[thread]),
-			tid: model.threadTid[thread],
-			samples: this.samples,
 			stringArray: this.strings,
-			markers: {
-				data: [],
-				name: [],
-				startTime: [],
-				endTime: [],
-				phase: [],
-				category: [],
-				length: 0,
-			},
 			stackTable: this.stacks,
 			frameTable: this.frames,
 			funcTable: this.funcs,
-			resourceTable: { lib: [], name: [], host: [], type: [], length: 0 },
+			resourceTable: this.resources,
 			nativeSymbols: {
+				length: 0,
 				libIndex: [],
 				address: [],
 				name: [],
 				functionSize: [],
-				length: 0,
 			},
+			sources: { length: 0, uuid: [], filename: [] },
 		};
 	}
 }
 
+// One row of a table of columns.
+function push(table, row) {
+	for (const [key, value] of Object.entries(row)) table[key].push(value);
+	table.length++;
+}
+
+function firefoxThread(model, tables, t, list) {
+	const samples = { length: 0, weightType: "tracing-ms", stack: [], time: [], weight: [] };
+	for (const [time, node, w] of list)
+		push(samples, { stack: tables.stack(node), time: time / 1e6, weight: w / 1e6 });
+	return {
+		name: model.texts[model.threadComm[t]],
+		isMainThread: model.threadPid[t] === model.threadTid[t],
+		processType: "default",
+		pid: String(model.threadPid[t]),
+		processName: model.texts[model.threadProcess[t]],
+		tid: model.threadTid[t],
+		registerTime: model.threadBegin[t] / 1e6,
+		unregisterTime: null,
+		processStartupTime: 0,
+		processShutdownTime: null,
+		pausedRanges: [],
+		showMarkersInTimeline: true,
+		samples,
+		markers: {
+			length: 0,
+			name: [],
+			startTime: [],
+			endTime: [],
+			phase: [],
+			category: [],
+			data: [],
+		},
+	};
+}
+
 export function toFirefox(model, sel) {
-	const threads = [];
-	for (const [t, samples] of byThread(model, sel)) {
-		const f = new FirefoxThread(model, t);
-		for (const [time, node, w] of samples) f.add(time, node, w);
-		threads.push(f.value());
-	}
+	const tables = new FirefoxTables(model),
+		threads = [];
+	for (const [t, list] of byThread(model, sel))
+		threads.push(firefoxThread(model, tables, t, list));
 	const start = model.meta.recorded.wall_ns
 		? Number(BigInt(model.meta.recorded.wall_ns) / 1000000n)
 		: 0;
+	const category = (name, color) => ({ name, color, subcategories: ["Other"] });
+	const libs = [...tables.resourceOf.keys()].map(name => ({
+		name,
+		path: name,
+		debugName: name,
+		debugPath: name,
+		breakpadId: "",
+		codeId: null,
+		arch: model.meta.recorded.arch,
+	}));
 	return JSON.stringify({
 		meta: {
 			interval: 1,
 			startTime: start,
 			processType: 0,
-			product: model.meta.title,
+			product: "coati",
+			importedFrom: "coati",
+			platform: "Linux",
 			stackwalk: 1,
-			version: 27,
-			preprocessedProfileVersion: 49,
+			version: 24,
+			preprocessedProfileVersion: 60,
 			symbolicated: true,
+			usesOnlyOneStackType: true,
+			sourceCodeIsNotOnSearchfox: true,
+			categories: [
+				category("Other", "grey"),
+				category("User", "yellow"),
+				category("Kernel", "orange"),
+			],
 			markerSchema: [],
-			categories: [{ name: "Other", color: "grey", subcategories: ["Other"] }],
-			importedFrom: `coati ${model.meta.version}`,
 		},
-		libs: [],
+		libs,
+		pages: [],
+		shared: tables.value(),
 		threads,
 	});
 }

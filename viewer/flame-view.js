@@ -9,7 +9,7 @@ import { eachSample } from "./select.js";
 import { matchedWeight } from "./search.js";
 import { amount, percent, plain, duration } from "./amount.js";
 import { FRAME } from "./model.js";
-import { segmented, toggle } from "./control.js";
+import { asTable, segmented, toggle } from "./control.js";
 
 export class FlameView {
 	constructor(app, root) {
@@ -21,7 +21,7 @@ export class FlameView {
 		});
 		this.body = h("div", { class: "flame-body" });
 		this.detail = h("div", { class: "detail", "aria-live": "off" });
-		replace(root, this.tools, this.body, this.detail);
+		replace(root, this.tools, asTable(app), this.body, this.detail);
 		this.update();
 	}
 

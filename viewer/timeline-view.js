@@ -2,6 +2,7 @@
 // The timeline: zoom, pan, select a time range, choose a thing and see what it is.
 import { h, replace, paint } from "./dom.js";
 import { Tracks } from "./tracks.js";
+import { asTable } from "./control.js";
 import { Painter, RULER } from "./timeline-draw.js";
 import { clampWindow, zoomWindow } from "./timeline.js";
 import { describe } from "./timeline-detail.js";
@@ -38,7 +39,7 @@ export class TimelineView {
 			),
 			legend(),
 		);
-		replace(root, this.tools, this.scroll, this.detail);
+		replace(root, this.tools, asTable(app), this.scroll, this.detail);
 		[this.from, this.to] = [0, this.model.length];
 		this.pointers = new Map();
 		this.listen();

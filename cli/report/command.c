@@ -92,6 +92,8 @@ static const char *find_conflict(const struct report_args *a)
 		return "--json goes with tables, trees and --source";
 	if (a->html && a->output)
 		return "--html names its file itself: --output is not needed";
+	if (a->by && a->html)
+		return "--html has tables of every kind: --by does not go with it";
 	if (a->sources && !a->html)
 		return "--sources needs --html";
 	if (views && a->limit != LIMIT_USUAL)

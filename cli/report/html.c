@@ -31,7 +31,7 @@ static int make_page(const struct report_args *a, struct page **ret)
 			       .images = &images,
 			       .no_inlines = a->of.no_inline,
 			       .counts = a->counts,
-			       .off_cpu = a->mode == MODE_OFF,
+			       .mode = a->mode == MODE_AUTO ? NULL : coati_report_modes[a->mode],
 			       .with_sources = a->sources };
 	struct coati_error err = { 0 };
 

@@ -245,7 +245,7 @@ int coati_page_put_meta(struct page *p)
 	coati_json_kstr(&j, "version", coati_version());
 	put_u64_text(&j, "begin_ns", p->begin);
 	coati_json_ku64(&j, "length", p->end - p->begin);
-	coati_json_kstr(&j, "mode", p->opts.off_cpu ? "off" : "on");
+	coati_json_kstr(&j, "mode", p->opts.mode ? p->opts.mode : "on");
 	coati_json_kbool(&j, "counts", p->opts.counts);
 	put_quality(p, &j);
 	put_file(p, &j);

@@ -33,7 +33,7 @@ struct page_opts {
 	const struct coati_images_opts *images;
 	const char *title; /* NULL: the path of the first recording */
 	bool no_inlines, counts;
-	bool off_cpu;	    /* the page opens with the time off CPUs */
+	const char *mode;   /* with which the page opens: "on", "off" or "both"; NULL: on */
 	bool with_sources;  /* the files that the samples are in are put into the page */
 	uint32_t max_items; /* of each kind; 0: 2^21 */
 };

@@ -89,11 +89,14 @@ test("the Firefox Profiler gets every sample at its time", () => {
 			[8, 2],
 		],
 	);
-	for (const t of p.threads) {
-		equal(t.stackTable.frame.length, t.stackTable.length);
-		equal(t.frameTable.func.length, t.frameTable.length);
-		ok(t.samples.stack.every(s => s < t.stackTable.length));
-	}
+	const { stackTable, frameTable, funcTable, stringArray } = p.shared;
+	for (const table of Object.values(p.shared))
+		for (const column of Object.values(table))
+			if (Array.isArray(column)) equal(column.length, table.length);
+	for (const t of p.threads) ok(t.samples.stack.every(s => s < stackTable.length));
+	equal(stringArray[funcTable.name[frameTable.func[stackTable.frame[0]]]], "main");
+	const sum = p.threads.flatMap(t => t.samples.weight).reduce((a, b) => a + b, 0);
+	equal(Math.round(sum * 1e6), 60);
 });
 
 test("trace events have regions, tasks and samples", () => {
