@@ -66,8 +66,8 @@ TEST(cgroup_mounts_that_are_cut_or_garbage_are_passed_over)
 		"1 2 x / /a rw - cgroup2 x rw",
 		"1 2 0:x / /a rw - cgroup2 x rw",
 		"1 2 0:99999999999 / /a rw - cgroup2 x rw",
-		"1 2 0:3 / /a rw 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 - cgroup2 "
-		"x rw",
+		("1 2 0:3 / /a rw 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 "
+		 "- cgroup2 x rw"),
 	};
 	struct cgroup_mount m;
 	char cut[sizeof(line)];
