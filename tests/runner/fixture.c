@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One test for each thing that the runner must notice. Not part of any suite: most of these fail on
- * purpose. */
+/* One test for each thing that the runner must notice: most of these fail on purpose. */
 #include "lib/test.h"
 
 #include <signal.h>
