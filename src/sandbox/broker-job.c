@@ -15,13 +15,25 @@
 #include "sandbox/broker.h"
 #include "sandbox/channel.h"
 
-#define JOBS_MAX 64
-
 /* Those that have ended need no more room. */
 static void count_jobs(struct broker *b)
 {
-	while (b->nr_jobs && waitpid(-1, NULL, WNOHANG) > 0)
-		b->nr_jobs--;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < b->nr_jobs; i++)
+		if (waitpid(b->jobs[i], NULL, WNOHANG) == 0)
+			b->jobs[nr++] = b->jobs[i];
+	b->nr_jobs = nr;
+}
+
+void coati_broker_end_jobs(struct broker *b)
+{
+	for (uint32_t i = 0; i < b->nr_jobs; i++) {
+		kill(b->jobs[i], SIGKILL);
+		while (waitpid(b->jobs[i], NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	b->nr_jobs = 0;
 }
 
 static void run_job(const struct broker *b, const struct message_request *q, int fd, int channel)
@@ -56,8 +68,8 @@ int coati_broker_start(struct broker *b, const struct message_request *q, int fd
 	if (q->kind >= SANDBOX_JOBS || !b->policy->jobs[q->kind] || q->path_size > SANDBOX_TASK_MAX)
 		return coati_fail(err, -EACCES, "the sandbox of this reader has no such job");
 	count_jobs(b);
-	if (b->nr_jobs >= JOBS_MAX)
-		return coati_fail(err, -EAGAIN, "more than %d jobs at once", JOBS_MAX);
+	if (b->nr_jobs >= BROKER_JOBS)
+		return coati_fail(err, -EAGAIN, "more than %d jobs at once", BROKER_JOBS);
 	r = coati_channel_pair(ends);
 	if (r < 0)
 		return coati_fail(err, r, "a channel for a job: %m");
@@ -71,6 +83,6 @@ int coati_broker_start(struct broker *b, const struct message_request *q, int fd
 		close(ends[0]);
 		return coati_fail(err, -errno, "a process for a job: %m");
 	}
-	b->nr_jobs++;
+	b->jobs[b->nr_jobs++] = pid;
 	return ends[0];
 }

@@ -138,5 +138,6 @@ void coati_broker_run(struct broker *b)
 	while (serve_one(b))
 		;
 	end_file(b, false, NULL);
+	coati_broker_end_jobs(b);
 	_exit(0);
 }

@@ -14,6 +14,8 @@
 #include "sandbox/message.h"
 #include "sandbox/sandbox.h"
 
+#define BROKER_JOBS 64
+
 struct broker {
 	const char *name; /* of the process */
 	int channel;
@@ -24,7 +26,8 @@ struct broker {
 	bool is_confined;
 	bool has_file; /* the output is being made */
 	struct new_file file;
-	uint32_t nr_jobs; /* that run */
+	uint32_t nr_jobs; /* that run, or have ended and are not counted yet */
+	pid_t jobs[BROKER_JOBS];
 };
 
 /* Answers until the reader is gone. Never returns. */
@@ -38,3 +41,5 @@ int coati_broker_check_remove(const struct broker *b, const char *path, struct c
 /* Start a job; the channel on which its answer will come, or negative with a sentence. */
 int coati_broker_start(struct broker *b, const struct message_request *q, int fd,
 		       struct coati_error *err);
+/* The reader is gone: nobody waits for them. They are gone, too, when it returns. */
+void coati_broker_end_jobs(struct broker *b);
