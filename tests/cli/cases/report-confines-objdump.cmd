@@ -12,8 +12,8 @@ if head -c 4 "$last" 2>/dev/null | grep -q ELF; then tell file yes; else tell fi
 if cat SECRET 2>/dev/null; then tell secret yes; else tell secret no; fi
 if cat /etc/passwd 2>/dev/null; then tell passwd yes; else tell passwd no; fi
 if echo x 2>/dev/null >WRITTEN; then tell write yes; else tell write no; fi
-if python3 -c 'import socket; socket.socket()' 2>/dev/null; then tell socket yes; else tell socket no; fi
-if python3 -c 'print()' >/dev/null 2>&1; then tell python yes; else tell python no; fi
+if /usr/bin/python3 -c 'import socket; socket.socket()' 2>/dev/null; then tell socket yes; else tell socket no; fi
+if /usr/bin/python3 -c 'print()' >/dev/null 2>&1; then tell python yes; else tell python no; fi
 if ls /proc/$PPID/fd >/dev/null 2>&1; then tell parent yes; else tell parent no; fi
 printf '  20:\tend\n'
 S

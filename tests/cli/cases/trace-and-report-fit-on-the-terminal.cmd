@@ -15,7 +15,8 @@ python3 - <<'PY'
 import glob, re
 for name in sorted(glob.glob("[0-9]* *")):
     width = int(name.split()[0])
-    lines = [re.sub("\033\\[[0-9;]*m", "", l).rstrip("\r\n") for l in open(name, newline="\n")]
+    # what a slow reading shows meanwhile is wiped out again
+    lines = [re.sub("\r[^\r\n]*\033\\[K\r\033\\[K|\033\\[[0-9;]*m", "", l).rstrip("\r\n") for l in open(name, newline="\n")]
     long = [l for l in lines if len(l) > width]
     if len(lines) < 3:
         print(name, "says too little:", lines)
