@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two threads and one lock: who lets the other one wait, into mutex.pb.gz (or the file that is
- * named), for `go tool pprof -top`. locks [FILE] */
+/* Two threads and one lock: contention into mutex.pb.gz, for `go tool pprof`. locks [FILE] */
 #include <coati/locks.h>
 
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a ring: each page fault of a function is a record in it, and comes here with its address.
- * ring */
+/* Reads a ring buffer: each page fault of a function is a record with its address. ring */
 #include <coati/coati.h>
 
 #include <errno.h>
