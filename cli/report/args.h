@@ -23,7 +23,8 @@ struct report_args {
 	bool tree, flame;
 	const char *callers, *callees, *source;
 	const char *html;
-	bool sources; /* put the source files into the page */
+	bool sources;  /* put the source files into the page */
+	bool assembly; /* will be asked for later: of coati view */
 	bool json, csv;
 	const char *output;
 	/* how much of it */

@@ -181,15 +181,15 @@ static int read_profile(void *ctx, const char *path, coati_progress_fn fn, void 
 
 bool coati_report_confine(const struct report_args *a, const char *newest)
 {
-	return coati_confinement_enter(
-		&(struct confinement){ .is_off = a->no_sandbox,
-				       .with_names = true,
-				       .flags = a->source || a->sources ? SANDBOX_SOURCES : 0,
-				       .files = &a->inputs,
-				       .input = newest,
-				       .output = a->html ? a->html : a->output,
-				       .of = &a->of,
-				       .objdump = a->source ? coati_objdump_job : NULL });
+	return coati_confinement_enter(&(struct confinement){
+		.is_off = a->no_sandbox,
+		.with_names = true,
+		.flags = a->source || a->sources ? SANDBOX_SOURCES : 0,
+		.files = &a->inputs,
+		.input = newest,
+		.output = a->html ? a->html : a->output,
+		.of = &a->of,
+		.objdump = a->source || a->assembly ? coati_objdump_job : NULL });
 }
 
 int coati_report_session(const struct report_args *args)

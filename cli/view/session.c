@@ -138,7 +138,8 @@ int coati_view_session(const struct view_args *args)
 		.mode = args->mode,
 		.quiet = args->quiet,
 		/* it answers requests for sources, assembly and exports as long as it runs */
-		.no_sandbox = true
+		.no_sandbox = true,
+		.assembly = true
 	};
 	struct view_pages v = { .args = args, .html = STRBUF_INIT(PAGE_DATA_MAX) };
 	int code = coati_report_page(&report, &v.page);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/opening.h"
 #include "page/page.h"
 
 #define FILE_BYTES_MAX (4u << 20)
@@ -25,17 +26,21 @@ static bool is_source(const struct page *p, uint32_t text)
 /* The recording names the file: a device or a file of /proc is none to be read. */
 int coati_page_source(const struct page *p, uint32_t text, struct strbuf *ret)
 {
+	struct opening o = { .kind = OPEN_SOURCE };
+	CLEANUP(fd_closep) int fd = -1;
 	struct stat st;
 
 	if (!is_source(p, text))
 		return -ENOENT;
-	if (stat(p->names.texts.v[text], &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
+	o.path = p->names.texts.v[text];
+	fd = coati_open_file(&o, NULL);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
 		return -EINVAL;
 	if (st.st_size > FILE_BYTES_MAX)
 		return -E2BIG;
-	return coati_file_read(AT_FDCWD, p->names.texts.v[text], ret);
+	return coati_file_read_fd(fd, ret);
 }
 
 int coati_page_put_sources(struct page *p)
