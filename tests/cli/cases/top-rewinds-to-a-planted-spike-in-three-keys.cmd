@@ -18,6 +18,7 @@ until_shows 'against the minute before'
 shows '+[0-9.]* %.* planted_spike' || screen
 # back and forth by hand
 keys Escape
+sleep 1 # or it begins the sequence of a key
 keys Left Left
 until_shows ' -0:[0-9][0-9] '
 keys g
