@@ -13,8 +13,6 @@
 #include "profile/parts.h"
 #include "trace/live-reader.h"
 
-#define ITEMS_MAX   ((size_t)1 << 24)
-#define SCHED_MAX   ((size_t)1 << 25)
 #define TABLE_MAX   ((size_t)1 << 24)
 #define OPEN_MAX    ((size_t)1 << 16) /* regions of one thread, in each other */
 #define ARENA_BYTES ((size_t)2 << 30)
@@ -200,10 +198,12 @@ static int begin_region(struct live *l, const struct coati_trace_event *e, uint3
 	if (e->flags & COATI_TRACE_KNOWN)
 		return 0;
 	close_regions(l, t, e, e->depth);
+	if (t->open[e->slot & 1].len >= OPEN_MAX)
+		return 0; /* nobody would see it */
 	i = coati_live_add(l, e, ITEM_REGION, thread);
 	slot = i ? ARRAY_ADD(&t->open[e->slot & 1]) : NULL;
 	if (!slot)
-		return i && t->open[e->slot & 1].len >= OPEN_MAX ? -E2BIG : -ENOMEM;
+		return -ENOMEM;
 	*slot = i->order;
 	i->begin = live_began(e);
 	i->end = UINT64_MAX;
@@ -397,12 +397,12 @@ int coati_live_init(struct live *l, const struct coati_filter *filter, struct co
 {
 	int r;
 
-	*l = (struct live){ .items.max = ITEMS_MAX,
+	*l = (struct live){ .items.max = LIVE_ITEMS_MAX,
 			    .threads.max = TABLE_MAX,
 			    .resources.max = TABLE_MAX,
 			    .counters.max = TABLE_MAX,
 			    .sites.max = TABLE_MAX,
-			    .sched.max = SCHED_MAX,
+			    .sched.max = LIVE_SCHED_MAX,
 			    .live_event = LIVE_NONE,
 			    .text = STRBUF_INIT(TEXT_BYTES) };
 	coati_map_init(&l->thread_index, TABLE_MAX);
@@ -416,7 +416,7 @@ int coati_live_init(struct live *l, const struct coati_filter *filter, struct co
 	coati_arena_init(&l->arena, ARENA_BYTES);
 	r = coati_conditions_init(&l->conditions, filter, err);
 	l->has_conditions = r == 0;
-	return r;
+	return r < 0 ? r : coati_limits_read(&l->limits, err);
 }
 
 void coati_live_fini(struct live *l)

@@ -16,11 +16,15 @@
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/strbuf.h"
 #include "format/tally.h"
 #include "profile/condition.h"
 #include "trace/live-reader.h"
+
+#define LIVE_ITEMS_MAX ((size_t)1 << 24)
+#define LIVE_SCHED_MAX ((size_t)1 << 25)
 
 /* What is shown of an event. The first three last; the others are points in time. */
 enum live_item_kind {
@@ -120,7 +124,8 @@ struct live_resource {
 	uint32_t thread; /* that told of it first */
 	uint64_t id;
 	const char *type, *name;
-	uint32_t item; /* the state that it is in, LIVE_NONE */
+	uint32_t item;	/* the state that it is in, LIVE_NONE */
+	uint64_t since; /* when the last state ended: none begins before */
 };
 
 /* Values of one name in one process. */
@@ -164,6 +169,9 @@ struct live {
 	/* times of the first and the last, once all is there; 0: there are none */
 	uint64_t first, last;
 	bool is_full, is_finished;
+	struct limits limits;
+	uint64_t nr_records, input_bytes,
+		file_bytes; /* of files before this one, and of this one */
 };
 
 int coati_live_init(struct live *l, const struct coati_filter *filter, struct coati_error *err);

@@ -12,6 +12,8 @@
 #include "record/batch.h"
 #include "trace/live-reader.h"
 
+#define ALLOW_RECORDS 1024 /* limits are looked at after so many */
+
 /* ---- a recording ---- */
 
 int coati_live_begin_file(struct live *l, struct coati_profile *p, uint32_t file,
@@ -82,9 +84,24 @@ static int take_batch(struct live *l, const struct coati_recording *r,
 	return n < 0 ? n : drain(l);
 }
 
+/* What the export holds grows with what was read. */
+static void allow(struct live *l, const struct coati_recording *r)
+{
+	struct coati_recording_stats st;
+	uint64_t most;
+
+	coati_recording_get_stats(r, &st);
+	most = coati_limit(&l->limits, LIMIT_EVENTS, l->input_bytes + st.read_bytes);
+	l->file_bytes = st.read_bytes;
+	l->items.max = most < LIVE_ITEMS_MAX ? (size_t)most : LIVE_ITEMS_MAX;
+	l->sched.max = most < LIVE_SCHED_MAX ? (size_t)most : LIVE_SCHED_MAX;
+}
+
 int coati_live_take(struct live *l, const struct coati_recording *r,
 		    const struct coati_recording_item *item)
 {
+	if (l->nr_records++ % ALLOW_RECORDS == 0)
+		allow(l, r);
 	if (l->wants_sched && (item->raw.type == COATI_RECORD_SWITCH ||
 			       item->raw.type == COATI_RECORD_SWITCH_CPU_WIDE)) {
 		return over(l, coati_live_switch(l, r, item));
@@ -181,13 +198,14 @@ int coati_live_end_file(struct live *l, struct coati_error *err)
 		r = keep_told_names(l);
 	add_quality(l);
 	leave_open(l);
+	l->input_bytes += l->file_bytes;
 	coati_live_reader_free(&l->trace);
 	if (r == -E2BIG)
-		return coati_fail(
-			err, r,
-			"more than %zu live events or %zu context switches are too many for one "
-			"timeline; --thread and --process take fewer",
-			l->items.max, l->sched.max);
+		return coati_fail(err, r,
+				  "more than %zu live events or context switches are too many for "
+				  "one timeline; --thread and --process take fewer, "
+				  "%s=NUMBER in the environment raises the limit",
+				  l->items.max, coati_limit_variable(LIMIT_EVENTS));
 	return r < 0 ? coati_fail(err, r, "live events: %m") : 0;
 }
 
@@ -262,10 +280,14 @@ static void select_items(struct live *l)
 static int by_begin(const void *a, const void *b)
 {
 	const struct live_item *x = a, *y = b;
+	bool x_is_state = x->kind == ITEM_STATE, y_is_state = y->kind == ITEM_STATE;
 
 	if (x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
-	if (x->end != y->end)
+	/* regions lie in each other; states of a resource follow each other, however short they are */
+	if (x_is_state != y_is_state)
+		return x_is_state ? 1 : -1;
+	if (!x_is_state && x->end != y->end)
 		return x->end > y->end ? -1 : 1;
 	return x->order < y->order ? -1 : x->order > y->order;
 }

@@ -170,7 +170,10 @@ static int begin_state(struct live *l, const struct coati_trace_event *e, uint32
 
 	if (!i)
 		return -ENOMEM;
+	/* one that is told again may have begun while another one was told to hold */
 	i->begin = live_began(e);
+	if (i->begin < l->resources.v[resource].since)
+		i->begin = l->resources.v[resource].since;
 	i->end = UINT64_MAX;
 	i->place = resource;
 	i->name = state_name(l, e);
@@ -203,6 +206,7 @@ int coati_live_state(struct live *l, const struct coati_trace_event *e, uint32_t
 
 		i->end = e->time > i->begin ? e->time : i->begin;
 		l->resources.v[resource].item = LIVE_NONE;
+		l->resources.v[resource].since = i->end;
 	}
 	if (r < 0 || e->kind == COATI_TRACE_RESOURCE_END)
 		return r;

@@ -127,6 +127,21 @@ TEST(export_live_times_at_the_end_of_the_clock_are_read_back_from_every_format)
 	}
 }
 
+TEST(export_live_states_without_a_length_come_before_the_state_that_follows_them)
+{
+	tape_program();
+	tape_live("batch kind=sites pid=7\n"
+		  "- type id=1 name=\"queue\" states=\"empty:3 full:3\"\n"
+		  "batch tid=7 base=100\n"
+		  "100 resource_new type=1 id=4 state=0 name=\"q\"\n"
+		  "100 resource_set type=1 id=4 from=0 to=1\n"
+		  "200 resource_end type=1 id=4\n"
+		  "batch kind=end\n",
+		  1);
+	for (int f = COATI_FORMAT_PPROF; f < COATI_FORMAT_COUNT; f++)
+		export_as((enum coati_format)f, NULL, NULL, NULL);
+}
+
 TEST(export_live_every_kind_is_a_chrome_event_of_its_own)
 {
 	struct strbuf s = STRBUF_INIT(1 << 20);
