@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/opening.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
@@ -23,6 +24,7 @@
 #define RUNTIME	    "/run/user"
 #define START	    "coati-"
 #define ENTRIES_MAX 65536u /* of a folder, or descriptors of a process, that are looked at */
+#define FOLDERS_MAX 4u	   /* of a user: recorders make two at most */
 #define MEMFD	    "/memfd:coati-live"
 
 static bool ends_in(const char *name, const char *end)
@@ -94,16 +96,14 @@ static DIR *list_folder(const char *path)
 	return d;
 }
 
-static int each_in(const char *folder, uint32_t owner, coati_live_file_fn fn, void *ctx)
+/* Those of an open folder, which is closed. */
+static int each_of(int fd, const char *folder, uint32_t owner, coati_live_file_fn fn, void *ctx)
 {
-	CLEANUP(dir_closep) DIR *d = NULL;
-	int fd = open_folder(folder, owner), n = 0;
+	CLEANUP(dir_closep) DIR *d = fdopendir(fd);
 	const struct dirent *e;
 	uint32_t seen = 0;
+	int n = 0;
 
-	if (fd < 0)
-		return 0; /* not ours to look into, gone, or not what it is named after */
-	d = fdopendir(fd);
 	if (!d) {
 		close(fd);
 		return -ENOMEM;
@@ -112,6 +112,14 @@ static int each_in(const char *folder, uint32_t owner, coati_live_file_fn fn, vo
 		if (ends_in(e->d_name, ".live") || ends_in(e->d_name, ".live.new"))
 			n = give(fd, folder, e->d_name, owner, fn, ctx);
 	return n;
+}
+
+static int each_in(const char *folder, uint32_t owner, coati_live_file_fn fn, void *ctx)
+{
+	int fd = open_folder(folder, owner);
+
+	/* not ours to look into, gone, or not what it is named after */
+	return fd < 0 ? 0 : each_of(fd, folder, owner, fn, ctx);
 }
 
 int coati_live_files_in(const char *directory, coati_live_file_fn fn, void *ctx)
@@ -138,20 +146,38 @@ static bool is_folder_of(const char *name, uint32_t *ret)
 	return coati_parse_u32(uid, 0, LIVE_FILES_ALL - 1, ret) == 0;
 }
 
+/* One more folder that is really of that user; false when there are too many. */
+static bool count_folder(struct map *folders, uint32_t of)
+{
+	uint64_t nr = 0;
+
+	(void)coati_map_get(folders, of, &nr);
+	return nr < FOLDERS_MAX && coati_map_put(folders, of, nr + 1) >= 0;
+}
+
+/* Anybody may make any number of names here, those of others too: who owns a folder comes first, and
+ * no user can make us look at much. */
 static int each_in_shm(uint32_t uid, coati_live_file_fn fn, void *ctx)
 {
 	CLEANUP(dir_closep) DIR *d = list_folder(SHM);
 	const struct dirent *e;
+	struct map folders;
 	char folder[300];
-	uint32_t seen = 0, of;
-	int n = 0;
+	uint32_t of;
+	int n = 0, fd;
 
-	while (d && n == 0 && seen++ < ENTRIES_MAX && (e = readdir(d))) {
+	coati_map_init(&folders, ENTRIES_MAX);
+	while (d && n == 0 && (e = readdir(d))) {
 		if (!is_folder_of(e->d_name, &of) || (uid != LIVE_FILES_ALL && of != uid))
 			continue;
 		snprintf(folder, sizeof(folder), SHM "/%s", e->d_name);
-		n = each_in(folder, of, fn, ctx);
+		fd = open_folder(folder, of);
+		if (fd >= 0 && count_folder(&folders, of))
+			n = each_of(fd, folder, of, fn, ctx);
+		else if (fd >= 0)
+			close(fd);
 	}
+	coati_map_fini(&folders);
 	return n;
 }
 

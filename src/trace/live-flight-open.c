@@ -170,6 +170,18 @@ static int by_generation(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* The first of the entries from @i on that is not in a hole of the file. */
+static uint32_t skip_hole(const struct coati_flight *f, uint32_t i)
+{
+	uint64_t at = f->place.at + f->map.directory_at + i * sizeof(struct live_chunk), more;
+	off_t data = lseek(f->place.fd, (off_t)at, SEEK_DATA);
+
+	if (data < 0)
+		return errno == ENXIO ? f->map.chunk_count : i;
+	more = ((uint64_t)data - at) / sizeof(struct live_chunk);
+	return more < f->map.chunk_count - i ? i + (uint32_t)more : f->map.chunk_count;
+}
+
 static int list_chunks(struct coati_flight *f)
 {
 	struct live_chunk some[FLIGHT_SOME];
@@ -177,7 +189,7 @@ static int list_chunks(struct coati_flight *f)
 	int n;
 
 	f->chunks.max = CHUNKS_MAX;
-	for (uint32_t i = 0; i < f->map.chunk_count; i += nr) {
+	for (uint32_t i = skip_hole(f, 0); i < f->map.chunk_count; i = skip_hole(f, i + nr)) {
 		nr = f->map.chunk_count - i < FLIGHT_SOME ? f->map.chunk_count - i : FLIGHT_SOME;
 		n = coati_flight_take(f, f->map.directory_at + i * sizeof(some[0]), some,
 				      nr * sizeof(some[0]));
