@@ -141,13 +141,17 @@ static int show_task(struct stream *s, const struct live_event *raw, struct coat
 }
 
 /* The state of a thread, told by itself or by another. */
-static int show_again(struct stream *s, const struct live_event *raw, struct coati_trace_event *e)
+static int show_again(struct coati_live_reader *t, struct stream *s, const struct live_event *raw,
+		      struct coati_trace_event *e)
 {
 	bool itself = s->slot < 2 && s->tid == (uint32_t)raw->v[0];
-	struct stream *other = itself ? s : coati_trace_stream(s->process, (uint32_t)raw->v[0], 0);
+	struct stream *other = s;
+	int n = itself ? 0
+		       : coati_trace_stream(t, s->process, (uint64_t)(uint32_t)raw->v[0] << 16,
+					    &other);
 
-	if (!other)
-		return -ENOMEM;
+	if (n < 0)
+		return n;
 	coati_trace_take_back(other);
 	e->tid = other->tid;
 	e->slot = other->slot;
@@ -277,7 +281,7 @@ int coati_trace_show_kind(struct coati_live_reader *t, struct stream *s,
 		return show_task(s, raw, e);
 	case LIVE_OPEN_REGION:
 	case LIVE_OPEN_ENTER:
-		return show_again(s, raw, e);
+		return show_again(t, s, raw, e);
 	case LIVE_RESOURCE_NEW:
 	case LIVE_RESOURCE_SET:
 	case LIVE_RESOURCE_END:
@@ -349,6 +353,18 @@ static void set_identity(struct coati_live_reader *t, struct stream *s, struct c
 	}
 }
 
+/* More than we follow: texts, threads, tasks, resources. */
+static int leave_out(struct coati_live_reader *t, const struct held *h,
+		     const struct live_event *raw)
+{
+	if (t->nr_streams >= t->max_streams)
+		coati_trace_over(t, LIMIT_THREADS, t->max_streams);
+	else
+		coati_trace_damaged(t, h, raw->offset,
+				    "its process has more texts or open tasks than are kept");
+	return 0;
+}
+
 int coati_trace_show(struct coati_live_reader *t, struct stream *s, struct coati_trace_event *e)
 {
 	const struct held *h = s->queue.v[s->at];
@@ -361,13 +377,17 @@ int coati_trace_show(struct coati_live_reader *t, struct stream *s, struct coati
 		e->number = (int64_t)s->gap;
 		return 1;
 	}
-	if (!is_shown(raw->kind))
-		return coati_live_table_add(&h->generation->table, raw);
+	if (!is_shown(raw->kind)) {
+		n = coati_live_table_add(&h->generation->table, raw);
+		return n == -E2BIG ? leave_out(t, h, raw) : n;
+	}
 	set_identity(t, s, e);
 	e->kind = raw->kind;
 	if (s->telling && raw->kind != LIVE_OPEN_REGION)
 		coati_trace_regions_told(s);
 	n = coati_trace_show_kind(t, s, raw, e);
+	if (n == -E2BIG)
+		return leave_out(t, h, raw);
 	if (n < 0)
 		return n;
 	t->quality.unresolved += !!(e->flags & COATI_TRACE_UNRESOLVED);

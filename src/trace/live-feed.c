@@ -11,10 +11,10 @@
 #include "trace/live-reader.h"
 #include "trace/live-trace.h"
 
-#define PROCESSES_MAX	(1u << 16)
 #define GENERATIONS_MAX (1u << 20)
 #define TASKS_MAX	(1u << 20)
-#define STREAMS_MAX	(1u << 20)
+#define THREADS_PART	2
+#define PROCESSES_PART	4
 #define DEFAULT_BYTES	(UINT64_C(256) << 20)
 
 /* ---- damage ---- */
@@ -34,6 +34,12 @@ void coati_trace_damaged(struct coati_live_reader *t, const struct held *h, uint
 
 	snprintf(what, sizeof(what), " from byte %u of its events on", offset);
 	note_damage(t, h->where, what, why);
+}
+
+void coati_trace_over(struct coati_live_reader *t, enum limit which, uint64_t limit)
+{
+	if (!t->quality.damaged++)
+		coati_limit_fail(&t->damage, which, limit);
 }
 
 /* ---- generations ---- */
@@ -77,27 +83,83 @@ static struct generation *get_generation(struct process *p, uint64_t number)
 		(p->generations.len - 1 - i) * sizeof(g));
 	p->generations.v[i] = g;
 	g->number = number;
+	g->process = p;
 	g->last = &g->first;
 	coati_live_table_init(&g->table);
 	return g;
 }
 
+/* The numbers go up: what is done first is mostly the first. */
+static void take_out(struct process *p, const struct generation *g)
+{
+	size_t low = 0, high = p->generations.len;
+
+	while (low + 1 < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (p->generations.v[mid]->number <= g->number)
+			low = mid;
+		else
+			high = mid;
+	}
+	p->generations.len--;
+	memmove(&p->generations.v[low], &p->generations.v[low + 1],
+		(p->generations.len - low) * sizeof(g));
+}
+
+void coati_trace_done(struct coati_live_reader *t, struct generation *g)
+{
+	if (g->is_done)
+		return;
+	g->is_done = true;
+	g->next_done = t->done;
+	t->done = g;
+}
+
 void coati_trace_release(struct coati_live_reader *t)
 {
-	for (size_t i = 0; i < t->processes.len; i++) {
-		struct process *p = t->processes.v[i];
-		size_t kept = 0;
+	struct generation *next, *kept = NULL;
 
-		for (size_t j = 0; j < p->generations.len; j++) {
-			struct generation *g = p->generations.v[j];
-
-			if (g->complete && !g->queued && g != t->current)
-				free_generation(t, g);
-			else
-				p->generations.v[kept++] = g;
+	for (struct generation *g = t->done; g; g = next) {
+		next = g->next_done;
+		if (g == t->current) {
+			g->next_done = kept;
+			kept = g;
+		} else if (g->queued) {
+			g->is_done = false; /* something came late */
+		} else {
+			take_out(g->process, g);
+			free_generation(t, g);
 		}
-		p->generations.len = kept;
 	}
+	t->done = kept;
+}
+
+/* ---- which processes have something to wait for ---- */
+
+void coati_trace_pending(struct coati_live_reader *t, struct process *p, uint64_t more)
+{
+	t->nr_idle -= more && !p->pending && !p->over;
+	p->pending += more;
+}
+
+void coati_trace_taken(struct coati_live_reader *t, struct process *p)
+{
+	p->pending--;
+	t->nr_idle += !p->pending && !p->over;
+}
+
+/* A generation is complete: those before it are not the newest any more. */
+static void set_newest(struct coati_live_reader *t, struct process *p, uint64_t number)
+{
+	uint64_t before = p->newest;
+
+	if (number <= before)
+		return;
+	p->newest = number;
+	for (size_t i = p->generations.len; i-- > 0 && p->generations.v[i]->number >= before;)
+		if (p->generations.v[i]->number < number)
+			coati_trace_pending(t, p, p->generations.v[i]->queued);
 }
 
 /* ---- what a batch that has no events tells ---- */
@@ -174,6 +236,8 @@ static int learn(struct coati_live_reader *t, struct process *p, struct held *h)
 		r = learn_event(p, h, &e);
 		if (r == -EBADMSG)
 			coati_trace_damaged(t, h, e.offset, "a definition that cannot be");
+		else if (r == -E2BIG)
+			coati_trace_damaged(t, h, e.offset, "more definitions than are kept");
 		else if (r < 0)
 			return r;
 	}
@@ -200,7 +264,7 @@ int coati_trace_scan(struct coati_live_reader *t, struct process *p, struct gene
 		while (r >= 0 && coati_live_next(&w, &e) > 0)
 			r = coati_live_table_add(&g->table, &e);
 	}
-	return r;
+	return r == -E2BIG ? 0 : r; /* told when its turn comes */
 }
 
 /* Names first, whatever the order of arrival: what events look like may depend on them. */
@@ -213,26 +277,32 @@ static int complete(struct coati_live_reader *t, struct process *p, struct gener
 	g->complete = true;
 	t->quality.generations++;
 	t->quality.incomplete += !g->ended;
-	if (g->number > p->newest)
-		p->newest = g->number;
+	set_newest(t, p, g->number);
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		for (struct held *h = g->first; h && n >= 0; h = h->next)
 			if (h->view.head.kind == order[i])
 				n = learn(t, p, h);
 	for (struct held *h = g->first; h && n >= 0; h = h->next)
 		n = coati_clock_learn(&p->clock, &h->view.head);
-	return n < 0 ? n : coati_trace_queue(t, p, g);
+	if (n >= 0)
+		n = coati_trace_queue(t, p, g);
+	if (n >= 0 && !g->queued)
+		coati_trace_done(t, g);
+	return n;
 }
 
-/* Those before generation @before. */
-static int complete_before(struct coati_live_reader *t, struct process *p, uint64_t before)
+/* Those up to generation @last. What is not complete is later than all that is. */
+static int complete_up_to(struct coati_live_reader *t, struct process *p, uint64_t last)
 {
+	size_t i = p->generations.len;
 	int n = 0;
 
-	for (size_t i = 0; i < p->generations.len && n >= 0; i++) {
+	while (i && !p->generations.v[i - 1]->complete)
+		i--;
+	for (; i < p->generations.len && n >= 0; i++) {
 		struct generation *g = p->generations.v[i];
 
-		if (!g->complete && g->number < before)
+		if (!g->complete && g->number <= last)
 			n = complete(t, p, g);
 	}
 	return n;
@@ -265,7 +335,7 @@ static struct process *new_process(struct coati_live_reader *t, uint32_t pid)
 	p->pid = p->info.pid = pid;
 	p->info.comm.text = p->info.executable.text = p->info.name.text = "";
 	p->generations.max = GENERATIONS_MAX;
-	coati_map_init(&p->streams, STREAMS_MAX);
+	coati_map_init(&p->streams, SIZE_MAX / 64);
 	coati_map_init(&p->tasks, TASKS_MAX);
 	coati_map_init(&p->resources, TASKS_MAX);
 	coati_live_names_init(&p->names, pid);
@@ -276,6 +346,7 @@ static struct process *new_process(struct coati_live_reader *t, uint32_t pid)
 		return NULL;
 	}
 	*slot = p;
+	t->nr_idle++;
 	coati_trace_unlist(t);
 	t->certain = false;
 	return p;
@@ -303,14 +374,17 @@ static int get_process(struct coati_live_reader *t, const struct live_view *b, s
 	if (coati_map_get(&t->by_pid, b->head.pid, &v))
 		p = (struct process *)(uintptr_t)v;
 	if (p && start && p->start && p->start != start) {
-		n = complete_before(t, p, UINT64_MAX);
+		n = complete_up_to(t, p, UINT64_MAX);
 		if (n < 0)
 			return n;
+		t->nr_idle -= !p->pending;
 		p->over = true; /* another one has its number now */
 		p = NULL;
 		after = true;
 	}
 	if (!p) {
+		if (t->processes.len >= t->max_processes)
+			return -E2BIG;
 		p = new_process(t, b->head.pid);
 		if (!p)
 			return -ENOMEM;
@@ -340,12 +414,11 @@ static struct held *hold(struct coati_live_reader *t, struct generation *g,
 }
 
 /* What comes after its generation was given out for complete. */
-static int add_late(struct coati_live_reader *t, struct process *p, struct generation *g,
-		    struct held *h)
+static int add_late(struct coati_live_reader *t, struct process *p, struct held *h)
 {
 	if (h->view.head.kind == LIVE_BATCH_EVENTS || h->view.head.kind == LIVE_BATCH_STATUS ||
 	    h->view.head.kind == LIVE_BATCH_LOSS)
-		return coati_trace_queue(t, p, g);
+		return coati_trace_queue_late(t, p, h);
 	return learn(t, p, h);
 }
 
@@ -356,8 +429,16 @@ static int add(struct coati_live_reader *t, const struct live_view *b, uint64_t 
 	struct held *h;
 	int n = get_process(t, b, &p);
 
+	if (n == -E2BIG) {
+		coati_trace_over(t, LIMIT_PROCESSES, t->max_processes);
+		return 0;
+	}
 	if (n < 0)
 		return n;
+	if (p->generations.len == p->generations.max) {
+		note_damage(t, where, "", "more than a million generations wait");
+		return 0;
+	}
 	g = get_generation(p, b->head.generation);
 	h = g ? hold(t, g, b, where) : NULL;
 	if (!h)
@@ -366,15 +447,15 @@ static int add(struct coati_live_reader *t, const struct live_view *b, uint64_t 
 	if (g->number <= p->newest && !g->complete && b->head.kind != LIVE_BATCH_END)
 		return complete(t, p, g); /* all of it comes late */
 	if (g->complete)
-		return add_late(t, p, g, h);
+		return add_late(t, p, h);
 	if (b->head.kind == LIVE_BATCH_END)
 		g->ended = true;
 	if (g->number > 1) {
-		n = complete_before(t, p, g->number - 1);
+		n = complete_up_to(t, p, g->number - 2);
 		if (n < 0)
 			return n;
 	}
-	return g->ended ? complete_before(t, p, g->number + 1) : 0;
+	return g->ended ? complete_up_to(t, p, g->number) : 0;
 }
 
 /* Over the ceiling: what there is goes out, complete or not. */
@@ -395,6 +476,20 @@ static int force(struct coati_live_reader *t)
 	return n;
 }
 
+/* Programs that tell events are fewer than all that run, and take more: threads that ended are
+ * forgotten. A file with holes has places far behind what was read of it. */
+static void allow(struct coati_live_reader *t, uint64_t where)
+{
+	uint64_t input = where < t->quality.bytes ? where : t->quality.bytes;
+
+	t->max_streams = coati_limit(&t->limits, LIMIT_THREADS, input / 8);
+	t->max_processes = coati_limit(&t->limits, LIMIT_PROCESSES, input / 2);
+	if (!t->limits.set[LIMIT_THREADS])
+		t->max_streams /= THREADS_PART;
+	if (!t->limits.set[LIMIT_PROCESSES])
+		t->max_processes /= PROCESSES_PART;
+}
+
 int coati_live_reader_feed(struct coati_live_reader *t, const void *bytes, size_t size,
 			   uint64_t where, struct coati_error *err)
 {
@@ -412,6 +507,7 @@ int coati_live_reader_feed(struct coati_live_reader *t, const void *bytes, size_
 			t->quality.held_bytes);
 	t->quality.batches++;
 	t->quality.bytes += size;
+	allow(t, where);
 	why = coati_live_open(bytes, size, &b);
 	if (why) {
 		note_damage(t, where, "", why);
@@ -430,7 +526,7 @@ int coati_live_reader_finish(struct coati_live_reader *t)
 	int n = 0;
 
 	for (size_t i = 0; i < t->processes.len && n >= 0; i++)
-		n = complete_before(t, t->processes.v[i], UINT64_MAX);
+		n = complete_up_to(t, t->processes.v[i], UINT64_MAX);
 	t->finished = true;
 	return n;
 }
@@ -448,15 +544,17 @@ int coati_live_reader_new(const struct coati_trace_opts *opts, struct coati_live
 	if (!t)
 		return coati_fail(err, -ENOMEM, "a trace: %m");
 	t->max_bytes = o.max_bytes ? o.max_bytes : DEFAULT_BYTES;
-	t->processes.max = PROCESSES_MAX;
-	t->heap.max = STREAMS_MAX;
+	t->processes.max = t->heap.max = SIZE_MAX / 64;
 	t->open.max = t->kept.max = UINT32_MAX;
 	t->from_ns = o.from_ns;
 	t->to_ns = o.to_ns ? o.to_ns : UINT64_MAX;
-	coati_map_init(&t->by_pid, PROCESSES_MAX);
-	if (coati_trace_heap_init(t) < 0) {
+	coati_map_init(&t->by_pid, SIZE_MAX / 64);
+	n = coati_limits_read(&t->limits, err);
+	if (n == 0 && coati_trace_heap_init(t) < 0)
+		n = coati_fail(err, -ENOMEM, "a trace: %m");
+	if (n < 0) {
 		coati_live_reader_free(&t);
-		return coati_fail(err, -ENOMEM, "a trace: %m");
+		return n;
 	}
 	*ret = t;
 	return 0;

@@ -33,36 +33,43 @@ static uint64_t stream_key(uint32_t tid, uint16_t slot)
 	return (uint64_t)tid << 16 | slot;
 }
 
-struct stream *coati_trace_stream(struct process *p, uint32_t tid, uint16_t slot)
+int coati_trace_stream(struct coati_live_reader *t, struct process *p, uint64_t key,
+		       struct stream **ret)
 {
 	struct stream *s;
 	uint64_t v;
 
-	if (coati_map_get(&p->streams, stream_key(tid, slot), &v))
-		return (struct stream *)(uintptr_t)v;
+	if (coati_map_get(&p->streams, key, &v)) {
+		*ret = (struct stream *)(uintptr_t)v;
+		return 0;
+	}
+	if (t->nr_streams >= t->max_streams)
+		return -E2BIG;
 	s = coati_alloc(sizeof(*s));
 	if (!s)
-		return NULL;
+		return -ENOMEM;
 	s->process = p;
-	s->tid = tid;
-	s->slot = slot;
+	s->tid = (uint32_t)(key >> 16);
+	s->slot = (uint16_t)key;
 	s->queue.max = QUEUE_MAX;
 	s->regions.max = REGIONS_MAX;
-	if (coati_map_put(&p->streams, stream_key(tid, slot), (uint64_t)(uintptr_t)s) < 0) {
+	if (coati_map_put(&p->streams, key, (uint64_t)(uintptr_t)s) < 0) {
 		coati_trace_stream_free(s);
-		return NULL;
+		return -ENOMEM;
 	}
-	return s;
+	t->nr_streams++;
+	*ret = s;
+	return 0;
 }
 
 static bool is_gone(const struct process *p, const struct stream *s)
 {
 	return s->at == s->queue.len && !s->regions.len && !s->deeper &&
-	       s->last_generation + 2 <= p->newest;
+	       p->newest > s->last_generation && p->newest - s->last_generation >= 2;
 }
 
 /* Threads that are gone: nothing waits, nothing is open, nothing came for some generations. */
-static void sweep(struct process *p)
+static void sweep(struct coati_live_reader *t, struct process *p)
 {
 	uint64_t keys[256], key, value;
 	size_t nr;
@@ -77,7 +84,10 @@ static void sweep(struct process *p)
 			coati_map_del(&p->streams, keys[i]);
 			coati_trace_stream_free((struct stream *)(uintptr_t)value);
 		}
+		t->nr_streams -= nr;
 	} while (nr == 256);
+	/* looking at all of them takes no longer than making them did */
+	p->sweep_at = 2 * p->streams.len > SWEEP_AT ? 2 * p->streams.len : SWEEP_AT;
 }
 
 /* ---- the heap ---- */
@@ -237,7 +247,9 @@ static void batch_done(struct coati_live_reader *t, struct stream *s)
 
 	g->queued--;
 	if (g->number < p->newest)
-		p->pending--;
+		coati_trace_taken(t, p);
+	if (!g->queued && g->complete)
+		coati_trace_done(t, g);
 	t->certain = false;
 	s->at++;
 }
@@ -294,6 +306,27 @@ static inline void set_time(struct stream *s)
 	s->time = ns > s->time ? ns : s->time;
 }
 
+static int by_begin(const void *a, const void *b)
+{
+	const struct held *x = *(struct held *const *)a, *y = *(struct held *const *)b;
+
+	if (x->generation->number != y->generation->number)
+		return x->generation->number < y->generation->number ? -1 : 1;
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	if (x->view.head.seq != y->view.head.seq)
+		return x->view.head.seq < y->view.head.seq ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* What waits behind the batch that was read, when something was put there. */
+static void sort_queue(struct stream *s)
+{
+	if (s->unsorted)
+		qsort(s->queue.v + s->at, s->queue.len - s->at, sizeof(struct held *), by_begin);
+	s->unsorted = false;
+}
+
 /* The next event of the stream into it: false when there is none. */
 static bool step(struct coati_live_reader *t, struct stream *s)
 {
@@ -314,6 +347,7 @@ static bool step(struct coati_live_reader *t, struct stream *s)
 			break;
 		}
 		batch_done(t, s);
+		sort_queue(s);
 		if (s->at < s->queue.len)
 			begin_batch(t, s);
 	}
@@ -323,38 +357,31 @@ static bool step(struct coati_live_reader *t, struct stream *s)
 
 /* ---- queueing ---- */
 
-static int by_begin(const void *a, const void *b)
-{
-	const struct held *x = *(struct held *const *)a, *y = *(struct held *const *)b;
-
-	if (x->generation->number != y->generation->number)
-		return x->generation->number < y->generation->number ? -1 : 1;
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	if (x->view.head.seq != y->view.head.seq)
-		return x->view.head.seq < y->view.head.seq ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
-
-static struct stream *stream_of(struct process *p, const struct live_batch *head)
+static uint64_t key_of(const struct live_batch *head)
 {
 	if (head->kind == LIVE_BATCH_STATUS)
-		return coati_trace_stream(p, 0, SLOT_STATUS);
+		return stream_key(0, SLOT_STATUS);
 	if (head->kind == LIVE_BATCH_LOSS)
-		return coati_trace_stream(p, 0, SLOT_LOSS);
-	return coati_trace_stream(p, head->tid, head->slot ? 1 : 0);
+		return stream_key(0, SLOT_LOSS);
+	return stream_key(head->tid, head->slot ? 1 : 0);
 }
 
 /* Behind what waits already; what is through is dropped. */
-static int put(struct process *p, struct held *h)
+static int put(struct coati_live_reader *t, struct process *p, struct held *h)
 {
-	struct stream *s = stream_of(p, &h->view.head);
 	struct live_clock c = coati_live_clock(&h->view.head, &p->clock);
 	struct held **slot;
+	struct stream *s;
+	int n = coati_trace_stream(t, p, key_of(&h->view.head), &s);
 
-	if (!s)
-		return -ENOMEM;
-	if (s->at) {
+	if (n == -E2BIG) {
+		coati_trace_over(t, LIMIT_THREADS, t->max_streams);
+		h->refused = true;
+		return 0;
+	}
+	if (n < 0)
+		return n;
+	if (s->at && s->at >= s->queue.len / 2) {
 		memmove(s->queue.v, s->queue.v + s->at, (s->queue.len - s->at) * sizeof(h));
 		s->queue.len -= s->at;
 		s->at = 0;
@@ -366,28 +393,16 @@ static int put(struct process *p, struct held *h)
 	h->begin_ns = live_clock_ns(&c, h->view.head.base);
 	h->queued = s->unsorted = true;
 	h->generation->queued++;
+	coati_trace_pending(t, p, h->generation->number < p->newest);
 	return 0;
 }
 
-static void recount(struct process *p)
-{
-	p->pending = 0;
-	for (size_t i = 0; i < p->generations.len; i++)
-		if (p->generations.v[i]->number < p->newest)
-			p->pending += p->generations.v[i]->queued;
-}
-
-/* In order, and in the heap; the batch that is read stays where it is. */
+/* In the heap, if something waits; one that is there goes on with the batch that is read. */
 static int settle(struct coati_live_reader *t, struct stream *s)
 {
-	size_t keep = s->in_heap ? 1 : 0;
-
-	if (!s->unsorted)
+	if (s->in_heap || !s->unsorted)
 		return 0;
-	s->unsorted = false;
-	qsort(s->queue.v + keep, s->queue.len - keep, sizeof(struct held *), by_begin);
-	if (s->in_heap)
-		return 0;
+	sort_queue(s);
 	begin_batch(t, s);
 	return step(t, s) ? heap_put(t, s) : 0;
 }
@@ -396,25 +411,45 @@ static bool has_events(const struct held *h)
 {
 	uint16_t kind = h->view.head.kind;
 
+	if (h->refused)
+		return false;
 	return kind == LIVE_BATCH_EVENTS || kind == LIVE_BATCH_STATUS || kind == LIVE_BATCH_LOSS;
 }
 
 int coati_trace_queue(struct coati_live_reader *t, struct process *p, struct generation *g)
 {
+	struct stream *s;
 	int n = 0;
 
 	coati_trace_unlist(t);
-	if (p->streams.len > SWEEP_AT)
-		sweep(p);
+	if (p->streams.len > (p->sweep_at ? p->sweep_at : SWEEP_AT))
+		sweep(t, p);
 	for (struct held *h = g->first; h && n >= 0; h = h->next)
 		if (!h->queued && has_events(h))
-			n = put(p, h);
-	recount(p);
+			n = put(t, p, h);
 	t->certain = false;
-	for (struct held *h = g->first; h && n >= 0; h = h->next)
-		if (has_events(h))
-			n = settle(t, stream_of(p, &h->view.head));
+	for (struct held *h = g->first; h && n >= 0; h = h->next) {
+		if (!has_events(h))
+			continue;
+		n = coati_trace_stream(t, p, key_of(&h->view.head), &s);
+		if (n == 0)
+			n = settle(t, s);
+	}
 	return n;
+}
+
+int coati_trace_queue_late(struct coati_live_reader *t, struct process *p, struct held *h)
+{
+	struct stream *s;
+	int n;
+
+	coati_trace_unlist(t);
+	n = put(t, p, h);
+	t->certain = false;
+	if (n < 0 || h->refused)
+		return n;
+	n = coati_trace_stream(t, p, key_of(&h->view.head), &s);
+	return n < 0 ? n : settle(t, s);
 }
 
 /* ---- what comes next ---- */
@@ -424,10 +459,7 @@ static bool is_certain(struct coati_live_reader *t)
 {
 	if (t->certain || t->finished || t->forcing)
 		return t->certain = true;
-	for (size_t i = 0; i < t->processes.len; i++)
-		if (!t->processes.v[i]->pending && !t->processes.v[i]->over)
-			return false;
-	return t->certain = true;
+	return t->certain = !t->nr_idle;
 }
 
 /* Stacks stand behind the event to which they belong. */

@@ -14,6 +14,7 @@
 #include <coati/trace.h>
 
 #include "base/array.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "record/live-decode.h"
 #include "trace/live-clock.h"
@@ -28,12 +29,16 @@ struct held {
 	struct generation *generation;
 	struct live_view view;
 	uint64_t where, order, begin_ns;
-	bool queued; /* in a stream, or was */
+	bool queued;  /* in a stream, or was */
+	bool refused; /* there were too many of those */
 	uint8_t bytes[];
 };
 
 struct generation {
 	uint64_t number;
+	struct process *process;
+	struct generation *next_done; /* of those of which everything was given out */
+	bool is_done;		      /* it is one of them */
 	struct held *first, **last;
 	bool ended, complete;
 	bool scanned;	 /* all strings and stacks in it are known */
@@ -128,6 +133,7 @@ struct process {
 	uint64_t left_out;	     /* generation of the last event that was: see live-clip.c */
 	uint64_t pending;	     /* batches in streams of generations before that */
 	struct map streams;	     /* tid and slot -> pointer */
+	size_t sweep_at;	     /* streams before those that have ended are looked for */
 	struct map tasks, resources; /* -> pointer */
 };
 
@@ -135,6 +141,10 @@ struct coati_live_reader {
 	uint64_t max_bytes;
 	ARRAY(struct process *) processes;
 	struct map by_pid;
+	uint64_t nr_idle;	 /* processes of which anything may still come first */
+	struct generation *done; /* see coati_trace_release() */
+	struct limits limits;
+	uint64_t nr_streams, max_streams, max_processes;
 	ARRAY(struct waiting) heap; /* see live-merge.c */
 	size_t top;		    /* the earliest in it */
 	bool finished, forcing;
@@ -165,17 +175,27 @@ struct coati_live_reader {
 /* Count what makes no sense, and keep the first sentence. */
 void coati_trace_damaged(struct coati_live_reader *t, const struct held *h, uint32_t offset,
 			 const char *why);
-/* Free the generations of which everything was given out. */
+/* More than the limit: counted as damage, and the first is told. */
+void coati_trace_over(struct coati_live_reader *t, enum limit which, uint64_t limit);
+/* Everything of the generation was given out: it is freed by the next release(). */
+void coati_trace_done(struct coati_live_reader *t, struct generation *g);
+/* Free those generations, but the current one. */
 void coati_trace_release(struct coati_live_reader *t);
+/* So many more batches wait, of generations before the newest; and one less. */
+void coati_trace_pending(struct coati_live_reader *t, struct process *p, uint64_t more);
+void coati_trace_taken(struct coati_live_reader *t, struct process *p);
 /* Learn all strings and stacks of a generation: those that stand behind their first use, too. */
 int coati_trace_scan(struct coati_live_reader *t, struct process *p, struct generation *g);
 
 /* live-merge.c */
 /* Put the batches of a generation into their streams. */
 int coati_trace_queue(struct coati_live_reader *t, struct process *p, struct generation *g);
+/* One batch that came after its generation was queued. */
+int coati_trace_queue_late(struct coati_live_reader *t, struct process *p, struct held *h);
 void coati_trace_stream_free(struct stream *s);
-/* The stream of a thread; NULL: out of memory. */
-struct stream *coati_trace_stream(struct process *p, uint32_t tid, uint16_t slot);
+/* The stream of a thread. -ENOMEM, -E2BIG: too many. */
+int coati_trace_stream(struct coati_live_reader *t, struct process *p, uint64_t key,
+		       struct stream **ret);
 
 int coati_trace_heap_init(struct coati_live_reader *t);
 /* Whatever is listed and was not given out is ready again. */

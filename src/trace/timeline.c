@@ -24,6 +24,7 @@
 #define TEXT_BYTES   ((size_t)1 << 30)
 #define WINDOWS_MAX  ((size_t)1 << 16)
 #define NOTES_MAX    64
+#define TASK_EVENTS  8 /* a task takes as much memory as so many other events */
 #define FINDINGS_MAX 100
 
 static size_t ceiling(const struct coati_timeline *t)
@@ -279,7 +280,7 @@ int coati_timeline_add(struct coati_timeline *t, const struct coati_timeline_eve
 		t->info.refused++;
 		return 0;
 	}
-	t->nr_events++;
+	t->nr_events += e->kind == COATI_TIMELINE_TASK_BEGIN ? TASK_EVENTS : 1;
 	switch (e->kind) {
 	case COATI_TIMELINE_BEGIN:
 		take_begin(t, e->time);

@@ -166,6 +166,21 @@ TEST(live_golden_unknown_kinds_are_skipped_by_their_schema)
 	run_golden("unknown_kinds_are_skipped_by_their_schema");
 }
 
+TEST(live_golden_batch_of_an_unknown_kind_costs_itself_alone)
+{
+	run_golden("batch_of_an_unknown_kind_costs_itself_alone");
+}
+
+TEST(live_golden_clock_of_a_long_uptime_keeps_every_nanosecond)
+{
+	run_golden("clock_of_a_long_uptime_keeps_every_nanosecond");
+}
+
+TEST(live_golden_generations_have_numbers_up_to_the_last)
+{
+	run_golden("generations_have_numbers_up_to_the_last");
+}
+
 TEST(live_golden_handler_has_a_slot_of_its_own)
 {
 	run_golden("handler_has_a_slot_of_its_own");
