@@ -20,6 +20,24 @@ static void mend(uint8_t *bytes, size_t size)
 	memcpy(bytes, &h, sizeof(h));
 }
 
+/* What is asked for at the end, whatever was fed. Events are asked by live_text_drain(). */
+static void ask(struct coati_live_reader *t)
+{
+	const struct coati_trace_open *open;
+	struct coati_trace_process p;
+	uint32_t nr;
+
+	FUZZ_CHECK(coati_live_reader_open_regions(t, &open, &nr) == 0);
+	for (uint32_t i = 0; i < nr; i++)
+		FUZZ_CHECK(!open[i].site || open[i].site->name.text);
+	FUZZ_CHECK(coati_live_reader_open_tasks(t, &open, &nr) == 0);
+	for (uint32_t i = 0; i < nr; i++)
+		FUZZ_CHECK(!open[i].site || open[i].site->name.text);
+	for (uint32_t i = 0; coati_live_reader_process(t, i, &p) == 0; i++)
+		FUZZ_CHECK(p.comm.text && p.executable.text && p.name.text);
+	FUZZ_CHECK(coati_live_reader_damage(t));
+}
+
 static void run(const uint8_t *data, size_t size, struct strbuf *out)
 {
 	struct coati_trace_opts o = { .size = sizeof(o), .max_bytes = 1 << 16 };
@@ -45,6 +63,7 @@ static void run(const uint8_t *data, size_t size, struct strbuf *out)
 	}
 	coati_live_reader_finish(t);
 	live_text_drain(t, c, out);
+	ask(t);
 	coati_live_reader_get_quality(t, &q);
 	FUZZ_CHECK(size > 2 || q.held_bytes == 0);
 	coati_trace_check_free(&c);

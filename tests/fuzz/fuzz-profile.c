@@ -10,6 +10,38 @@
 #include "fuzz/fuzz.h"
 #include "profile/walk.h"
 
+/* Rows of every kind, and trees; what lies in no row does not count. */
+static void ask(struct coati_view *v)
+{
+	struct coati_tree_query tree = { .size = sizeof(tree) };
+	const struct coati_tree_node *nodes;
+	const struct coati_row *rows;
+	struct coati_view_info info;
+	size_t nr;
+
+	coati_view_info(v, &info);
+	for (int by = 0; by < COATI_BY_COUNT; by++) {
+		struct coati_rows_query q = { .size = sizeof(q),
+					      .by = (enum coati_by)by,
+					      .label = "cgroup" };
+		uint64_t self = 0;
+
+		if (coati_view_rows(v, &q, &rows, &nr, NULL) < 0)
+			continue;
+		for (size_t i = 0; i < nr; i++) {
+			FUZZ_CHECK(rows[i].name && rows[i].self <= rows[i].total);
+			if (__builtin_add_overflow(self, rows[i].self, &self))
+				self = UINT64_MAX;
+		}
+		FUZZ_CHECK(self == info.total);
+	}
+	for (int kind = COATI_TREE_DOWN; kind <= COATI_TREE_UP; kind++) {
+		tree.kind = (enum coati_tree_kind)kind;
+		FUZZ_CHECK(coati_view_tree(v, &tree, &nodes, &nr, NULL) == 0);
+		FUZZ_CHECK(!nr || nodes[0].total == info.total);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct coati_images_opts images = { .size = sizeof(images), .procfs = "/nowhere" };
@@ -32,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			samples += e.entry->count;
 		coati_profile_quality(p, &quality);
 		FUZZ_CHECK(samples == quality.samples);
+		ask(v);
 	}
 	coati_view_free(&v);
 	coati_profile_free(&p);
