@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups on the real kernel: together, in order, exact when repeated. */
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "event/event.h"
@@ -147,6 +148,28 @@ TEST(group_labels_stay_right_when_a_follower_is_closed)
 	CHECK_STR(c[1].label, "page-faults");
 	CHECK_U64(c[1].value, ==, 9);
 	coati_group_close(&g);
+}
+
+/* B15: the kernel has fewer members than we know of. A descriptor that is another file by now is one that
+ * was closed. */
+TEST(group_labels_stay_right_when_the_kernel_has_fewer_members_B15)
+{
+	const uint64_t configs[] = { COATI_SW_DUMMY, COATI_SW_TASK_CLOCK, COATI_SW_PAGE_FAULTS };
+	struct coati_group *g = opened_group(configs, 3);
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct coati_count c[3];
+	uintptr_t pages = 9;
+	uint32_t nr;
+
+	rehearse(touch_pages, &pages);
+	CHECK_INT(dup2(nothing, coati_event_fd(coati_group_event(g, 1))), >=, 0);
+	CHECK_OK(coati_group_measure(g, touch_pages, &pages, c, 3, &nr));
+	CHECK_INT(nr, ==, 2);
+	CHECK_STR(c[0].label, "dummy");
+	CHECK_STR(c[1].label, "page-faults");
+	CHECK_U64(c[1].value, ==, 9);
+	coati_group_close(&g);
+	close(nothing);
 }
 
 /* B15, the other way: the kernel has more members than we know of. */

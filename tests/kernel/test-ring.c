@@ -417,6 +417,39 @@ TEST(reader_takes_an_ended_event_out_of_its_set_and_sleeps_on_the_others)
 	coati_event_close(&other);
 }
 
+/* The kernel says of a forward ring once that it has ended, of a backward one whenever it is asked. */
+TEST(reader_takes_an_ended_backward_ring_out_of_its_set_and_sleeps_on_the_others)
+{
+	struct coati_reader_ring_opts ro = { .size = sizeof(ro),
+					     .ring = { .key = 1, .data_bytes = PAGE } };
+	struct child c = child_start(3);
+	struct coati_attr attr = faults(), backward = attr;
+	struct coati_event *other = NULL;
+	struct coati_ring_stats stats;
+	struct coati_ring_item item;
+	struct rig rig;
+	int r;
+
+	backward.flags |= COATI_ATTR_WRITE_BACKWARD;
+	rig_open_on(&rig, backward, COATI_ON(c.pid, -1), 8 * PAGE);
+	other = opened(&attr, NULL);
+	CHECK_OK(coati_reader_add(rig.rd, coati_event_fd(other), &ro, NULL));
+	enable(&rig);
+	child_finish(&c);
+	do
+		CHECK_INT(coati_reader_next(rig.rd, &item), ==, 1);
+	while (item.kind != COATI_ITEM_END);
+	CHECK_INT(item.key, ==, 0);
+	CHECK_OK(coati_reader_set_deadline(rig.rd, (int64_t)(now_ns() + 30 * NSEC_PER_MSEC)));
+	while ((r = coati_reader_next(rig.rd, &item)) == 1)
+		;
+	CHECK_ERR(r, -ETIMEDOUT);
+	coati_reader_get_stats(rig.rd, &stats);
+	CHECK_U64(stats.wakeups, <, 20);
+	rig_close(&rig);
+	coati_event_close(&other);
+}
+
 struct faulter {
 	struct coati_reader *rd;
 	pthread_barrier_t ready, done;

@@ -66,6 +66,36 @@ TEST(ring_delivers_every_size_of_record)
 	fake_ring_fini(&f);
 }
 
+/* As many records as it takes to wrap a hundred times: none of them costs memory (C15). */
+static void read_without_memory(enum coati_ring_kind kind)
+{
+	struct coati_ring_item item;
+	struct coati_ring *ring;
+	struct fake_ring f;
+	uint64_t before;
+
+	fake_ring_init(&f, kind, PAGE, 0);
+	ring = fake_ring_open(&f, 0);
+	CHECK(fake_ring_write(&f, FAKE_SAMPLE, 1000, 0));
+	CHECK_INT(coati_ring_next(ring, &item), ==, 1);
+	before = coati_alloc_count();
+	for (uint64_t i = 1; i <= 1000; i++) {
+		CHECK(fake_ring_write(&f, FAKE_SAMPLE, 16 + 8 * (uint32_t)(i % 100), i));
+		CHECK_INT(coati_ring_next(ring, &item), ==, 1);
+		fake_ring_check(&f, &item, 16 + 8 * (uint32_t)(i % 100), i);
+		CHECK_INT(coati_ring_next(ring, &item), ==, 0);
+	}
+	CHECK_U64(coati_alloc_count(), ==, before);
+	coati_ring_close(&ring);
+	fake_ring_fini(&f);
+}
+
+TEST(ring_reading_allocates_nothing_C15)
+{
+	read_without_memory(COATI_RING_FORWARD);
+	read_without_memory(COATI_RING_BPF);
+}
+
 TEST(ring_counters_may_pass_any_power_of_two)
 {
 	for (size_t s = 0; s < NR_STARTS; s++) {

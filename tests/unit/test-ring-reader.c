@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <coati/ring.h>
@@ -486,6 +487,60 @@ TEST(reader_deadline_is_not_moved_by_a_storm_of_signals_B9)
 	if (!signals)
 		test_skip("no timer signals here (an emulator)");
 	CHECK_INT(interrupts, >, 0);
+}
+
+#define DRIFT (40 * NSEC_PER_MSEC)
+
+struct drifter {
+	struct rig *rig;
+	int64_t deadline;
+};
+
+static void sleep_until(int64_t ns)
+{
+	struct timespec at = { ns / (int64_t)NSEC_PER_SEC, ns % (int64_t)NSEC_PER_SEC };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
+}
+
+/* Wakes the reader for nothing shortly before the deadline, and has data half a deadline after it. */
+static void *wake_for_nothing(void *arg)
+{
+	struct drifter *d = arg;
+
+	sleep_until(d->deadline - (int64_t)DRIFT / 5);
+	CHECK_OK(coati_reader_set_deadline(d->rig->rd, d->deadline));
+	sleep_until(d->deadline + (int64_t)DRIFT / 2);
+	put(d->rig, 0, 1);
+	ring_bell(d->rig, 0);
+	return NULL;
+}
+
+/* The other half of B9: a wait that begins anew with all of its time ends after the data came, every
+ * time; one that does not, only when this thread was not let run for so long. */
+TEST(reader_deadline_is_not_moved_by_wakes_for_nothing_B9)
+{
+	for (int old_kernel = 0; old_kernel <= 1; old_kernel++) {
+		bool met = false;
+
+		for (int i = 0; i < 20 && !met; i++) {
+			struct coati_ring_item item;
+			struct rig rig;
+			struct drifter d = { &rig, 0 };
+			pthread_t thread;
+
+			rig_open(&rig, COATI_RING_FORWARD, NULL);
+			rig.rd->no_pwait2 = old_kernel != 0;
+			d.deadline = from_now(DRIFT);
+			CHECK_OK(coati_reader_set_deadline(rig.rd, d.deadline));
+			CHECK_INT(pthread_create(&thread, NULL, wake_for_nothing, &d), ==, 0);
+			met = coati_reader_next(rig.rd, &item) == -ETIMEDOUT;
+			pthread_join(thread, NULL);
+			rig_close(&rig);
+		}
+		CHECK(met);
+	}
 }
 
 /* ---- the end ---- */

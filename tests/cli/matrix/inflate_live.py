@@ -6,10 +6,10 @@ from matrix.forge import EVENT_DESC, IDENTIFIER, IP, PERIOD, RAW, SAMPLE, TID, T
 from matrix.inflate import CPU, Inflate, pack_up
 
 BATCH_BYTES = 30000
-EVENTS, TABLE, SITES = 1, 2, 3
+EVENTS, TABLE, SITES, END = 1, 2, 3, 8
 CLOSED, NANOSECONDS = 1, 4
 (REGION_BEGIN, REGION_END, RANGE, TASK_BEGIN, TASK_END, TASK_ENTER, LOG, COUNTER, GAUGE, FLOW, INSTANT, RESOURCE_NEW) = range(1, 13)
-SAMPLE_EVENT, LABELS, STRING, STACK, SITE = 17, 18, 25, 26, 27
+SAMPLE_EVENT, LABELS, OPEN_ENTER, STRING, STACK, SITE = 17, 18, 22, 25, 26, 27
 MASK = 2**64 - 1
 PRIME = 0x9E3779B97F4A7C15
 NAME = b"coati/live\0"
@@ -166,7 +166,34 @@ def live_resources(f, number):
     f.fill(event(RESOURCE_NEW, num(1), num(10 + i), num(0), text(b"r")) for i in range(number))
 
 
-KINDS = [live_threads, live_processes, live_generations, live_regions, live_open_regions, live_tasks, live_task_changes,
+def live_waiting(f, number):
+    """Generations that cannot be given out: of another process nothing but its name is there."""
+    f.batch(SITES, define(SITE, num(1), num(1), num(1), *[text(b"x")] * 5), 1, pid=9, tid=9)
+    live_generations(f, number)
+
+
+def live_late(f, number):
+    """Batches that come after their generation was complete, while another process keeps all waiting."""
+    f.batch(SITES, define(SITE, num(1), num(1), num(1), *[text(b"x")] * 5), 1, pid=9, tid=9)
+    f.batch(EVENTS, event(REGION_BEGIN, num(1)), 1)
+    f.batch(END, b"", 0)
+    for _ in range(number):
+        f.batch(EVENTS, event(REGION_BEGIN, num(1)), 1)
+
+
+def live_told_threads(f, number):
+    """Threads of which others tell."""
+    f.fill(event(OPEN_ENTER, num(100 + i), num(5)) for i in range(number))
+
+
+def live_renames(f, number):
+    """A site with another name, again and again, while many threads have something ready."""
+    live_threads(f, number // 2)
+    for i in range(number // 2):
+        f.batch(SITES, define(SITE, num(1), num(1), num(1), text(b"s%d" % i), *[text(b"x")] * 4), 1)
+
+
+KINDS = [live_waiting, live_late, live_told_threads, live_renames, live_threads, live_processes, live_generations, live_regions, live_open_regions, live_tasks, live_task_changes,
          live_counters, live_logs, live_long_logs, live_labels, live_strings, live_samples, live_resources]
 
 
