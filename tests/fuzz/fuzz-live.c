@@ -23,7 +23,7 @@ static void mend(uint8_t *bytes, size_t size)
 /* What is asked for at the end, whatever was fed. Events are asked by live_text_drain(). */
 static void ask(struct coati_live_reader *t)
 {
-	const struct coati_trace_open *open;
+	const struct coati_live_opened *open;
 	struct coati_trace_process p;
 	uint32_t nr;
 
