@@ -6,6 +6,9 @@
 #include "lib/odds.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#include "base/parse.h"
 
 /* ---- tries ---- */
 
@@ -36,6 +39,41 @@ double odds_at_most(uint64_t most, uint64_t nr, double p)
 			   lgamma((double)(nr - i) + 1) + (double)i * log(p) +
 			   (double)(nr - i) * log1p(-p));
 	return fmin(sum, 1);
+}
+
+uint64_t odds_limit(uint64_t nr, double p, unsigned int tests)
+{
+	uint64_t limit = (uint64_t)((double)nr * p);
+
+	/* the upper tail from the other side: 1 - x is not exact where x is nearly 1 */
+	while (limit < nr && odds_at_most(nr - limit - 1, nr, 1 - p) > ODDS_FALSE_ALARM / tests)
+		limit++;
+	return limit;
+}
+
+double odds_finds(uint64_t nr, uint64_t limit)
+{
+	double low = 0, high = 1;
+
+	if (limit >= nr)
+		return 1;
+	for (int i = 0; i < 50; i++) {
+		double middle = (low + high) / 2;
+
+		if (odds_at_most(limit, nr, middle) > 1 - ODDS_POWER)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+unsigned int odds_times(void)
+{
+	const char *text = getenv("COATI_ODDS_TIMES");
+	uint32_t times;
+
+	return text && coati_parse_u32(text, 1, 100000, &times) == 0 ? times : 1;
 }
 
 double odds_sigmas(double p)

@@ -33,6 +33,31 @@ TEST(odds_of_the_binomial_distribution_are_known_values)
 	CHECK(fabs(odds_sigmas(0.0026997960632601) - 3) < 1e-9);
 }
 
+TEST(odds_limits_keep_the_false_alarm_rate_and_state_what_they_find)
+{
+	static const struct {
+		uint64_t nr;
+		double p;
+		unsigned int tests;
+	} cases[] = { { 100, 0.05, 1 }, { 25, 0.05, 3 }, { 4500, 0.05, 16 }, { 100, 0.01, 2 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t nr = cases[i].nr, limit = odds_limit(nr, cases[i].p, cases[i].tests);
+		double found = odds_finds(nr, limit);
+
+		/* no more than allowed, and one less would be more */
+		CHECK(1 - odds_at_most(limit, nr, cases[i].p) <=
+		      ODDS_FALSE_ALARM / cases[i].tests + 1e-12);
+		CHECK(1 - odds_at_most(limit - 1, nr, cases[i].p) >
+		      ODDS_FALSE_ALARM / cases[i].tests);
+		CHECK(fabs(odds_at_most(limit, nr, found) - (1 - ODDS_POWER)) < 1e-9);
+	}
+	CHECK_U64(odds_limit(100, 0.05, 1), ==, 17);
+	CHECK_U64(odds_limit(5, 0.01, 1), ==, 2); /* the usual plan */
+	CHECK_U64(odds_limit(10, 1, 1), ==, 10);
+	CHECK(odds_finds(10, 10) == 1);
+}
+
 /* ---- tries ---- */
 
 TEST(odds_of_the_usual_plan_are_within_the_stated_rates)

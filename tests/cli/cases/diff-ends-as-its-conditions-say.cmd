@@ -1,5 +1,6 @@
-"$COATI" record -q -e task-clock:u -F 5000 -o a.data -- "$HELPERS/phases" 300 100
-"$COATI" record -q -e task-clock:u -F 5000 -o b.data -- "$HELPERS/phases" 300 600
+# recordings with known contents: nothing is left to chance
+"$CLI/../lib/write-recording" --mix phases a.data target:300,parse:750,sort:450
+"$CLI/../lib/write-recording" --mix phases b.data target:900,parse:375,sort:225
 # try WORDS...: how it ends, and how the conditions came out
 try()
 {

@@ -1,21 +1,8 @@
-cat >p.c <<'C'
-#include <stdlib.h>
-__attribute__((noinline)) void parse(long n) { for (volatile long i = 0; i < n; i++); }
-__attribute__((noinline)) void optimize(long n) { for (volatile long i = 0; i < n; i++); }
-__attribute__((noinline)) void emit(long n) { for (volatile long i = 0; i < n; i++); }
-int main(int argc, char **argv)
-{
-	parse(atol(argv[1]) * 1000000);
-	if (argc > 3)
-		optimize(atol(argv[3]) * 1000000);
-	emit(atol(argv[2]) * 1000000);
-	return 0;
-}
-C
-cc -O1 -o p p.c
-"$COATI" record -q -e task-clock:u -F 5000 -o a.data -- ./p 150 150
-"$COATI" record -q -e task-clock:u -F 5000 -o b.data -- ./p 100 200
-"$COATI" record -q -e task-clock:u -F 5000 -o c.data -- ./p 150 150 200
+# recordings with known contents: nothing is left to chance
+mkdir a b c
+"$CLI/../lib/write-recording" --mix a/p a.data parse:750 emit:750
+"$CLI/../lib/write-recording" --mix b/p b.data parse:500 emit:1000
+"$CLI/../lib/write-recording" --mix c/p c.data parse:750 optimize:1000 emit:750
 # phases that are longer or shorter: nobody knows from one recording of each
 "$COATI" diff -q a.data b.data >out
 echo "status $?"
