@@ -8,8 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/parse.h"
-
 /* ---- tries ---- */
 
 enum odds_verdict odds_verdict(struct odds_plan plan, unsigned int made, unsigned int off)
@@ -71,9 +69,11 @@ double odds_finds(uint64_t nr, uint64_t limit)
 unsigned int odds_times(void)
 {
 	const char *text = getenv("COATI_ODDS_TIMES");
-	uint32_t times;
+	unsigned int times = 0;
 
-	return text && coati_parse_u32(text, 1, 100000, &times) == 0 ? times : 1;
+	for (; text && *text >= '0' && *text <= '9' && times < 10000; text++)
+		times = 10 * times + (unsigned int)(*text - '0');
+	return times ? times : 1;
 }
 
 double odds_sigmas(double p)
