@@ -18,6 +18,16 @@ static inline uint64_t arch_monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* The narrower of a pair and of a bracket around one reading of the counter; of two that are as
+ * narrow, the pair. */
+static inline struct arch_pair arch_narrower(struct arch_pair best, uint64_t before,
+					     uint64_t cycles, uint64_t after)
+{
+	if (after >= before && after - before < best.width_ns)
+		return (struct arch_pair){ before + (after - before) / 2, cycles, after - before };
+	return best;
+}
+
 /* The narrowest of a few brackets: a preempted one is wide. */
 static inline struct arch_pair arch_take_pair(void)
 {
@@ -26,11 +36,8 @@ static inline struct arch_pair arch_take_pair(void)
 	for (int i = 0; i < 8; i++) {
 		uint64_t before = arch_monotonic_ns();
 		uint64_t cycles = arch_cycles();
-		uint64_t after = arch_monotonic_ns();
 
-		if (after >= before && after - before < best.width_ns)
-			best = (struct arch_pair){ before + (after - before) / 2, cycles,
-						   after - before };
+		best = arch_narrower(best, before, cycles, arch_monotonic_ns());
 	}
 	return best;
 }

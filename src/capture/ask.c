@@ -118,8 +118,8 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		.records = t->records,
 		.samples = t->samples - t->off_samples,
 		/* records tell of lost reports of the walker, too */
-		.lost = cap->lost_exact && (cap->lost > t->lost || cap->walks) ? cap->lost
-									       : t->lost,
+		.lost = cap->lost_exact && cap->walks ? cap->lost + t->lost_samples
+						      : coati_capture_tally_lost(t, cap->lost),
 		.lost_exact = cap->lost_exact,
 		.throttled = t->throttled,
 		.bytes = cap->writer ? coati_writer_bytes(cap->writer) : cap->bytes,

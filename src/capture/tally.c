@@ -48,6 +48,9 @@ static void decoded(struct tally *t, const struct coati_record *rec)
 	case COATI_RECORD_LOST:
 		t->lost += rec->u.lost.lost;
 		break;
+	case COATI_RECORD_LOST_SAMPLES:
+		t->lost_samples += rec->u.lost_samples;
+		break;
 	case COATI_RECORD_FORK:
 		tasks_started(&t->tasks, rec->u.task.pid, rec->u.task.tid);
 		break;
@@ -81,6 +84,7 @@ static void other(struct tally *t, const uint8_t *bytes, const struct head *h)
 		return;
 	}
 	if (h->type == COATI_RECORD_MMAP2 || h->type == COATI_RECORD_LOST ||
+	    h->type == COATI_RECORD_LOST_SAMPLES ||
 	    (t->tasks.on && (h->type == COATI_RECORD_FORK || h->type == COATI_RECORD_EXIT))) {
 		if (coati_record_decode(&raw, &t->format, &rec) == 0)
 			decoded(t, &rec);
@@ -190,4 +194,9 @@ void coati_capture_tally_walk(struct tally *t, struct coati_span first, struct c
 	}
 	p = walk(t, second.bytes + tail, second.bytes + second.size);
 	t->damaged_bytes += (uint64_t)(second.bytes + second.size - p);
+}
+
+uint64_t coati_capture_tally_lost(const struct tally *t, uint64_t counted)
+{
+	return (counted > t->lost ? counted : t->lost) + t->lost_samples;
 }

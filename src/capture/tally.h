@@ -26,10 +26,11 @@ struct tally_waker {
 
 struct tally {
 	uint64_t records, samples;
-	uint64_t lost;	      /* as told by LOST records */
-	uint64_t off_samples; /* of those of @off */
-	uint64_t switches;    /* threads that left a CPU */
-	uint64_t exits;	      /* threads that ended */
+	uint64_t lost;	       /* records, as LOST records say */
+	uint64_t lost_samples; /* by the hardware, as LOST_SAMPLES records say */
+	uint64_t off_samples;  /* of those of @off */
+	uint64_t switches;     /* threads that left a CPU */
+	uint64_t exits;	       /* threads that ended */
 	uint64_t throttled;
 	uint64_t first_time, last_time; /* of samples; 0: none yet */
 	uint64_t damaged_bytes;
@@ -57,3 +58,6 @@ int coati_capture_tally_init(struct tally *t, const struct coati_attr *side, boo
 void coati_capture_tally_fini(struct tally *t);
 /* All records of two spans that are one stream.  Hot: a few nanoseconds a record. */
 void coati_capture_tally_walk(struct tally *t, struct coati_span first, struct coati_span second);
+/* How many were lost, when the events themselves counted @counted lost samples. LOST records count
+ * the same ones, and records of other kinds beside; what the hardware lost neither of them has. */
+uint64_t coati_capture_tally_lost(const struct tally *t, uint64_t counted);

@@ -284,7 +284,7 @@ static int by_begin(const void *a, const void *b)
 
 	if (x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
-	/* regions lie in each other; states of a resource follow each other, however short they are */
+	/* regions lie in each other; states of a resource follow each other, however short */
 	if (x_is_state != y_is_state)
 		return x_is_state ? 1 : -1;
 	if (!x_is_state && x->end != y->end)

@@ -14,7 +14,6 @@
 #include "profile/reading.h"
 #include "recording/recording.h"
 
-#define CPUS_MAX    8192
 #define WINDOWS_MAX ((size_t)1 << 20)
 #define THREADS_MAX ((size_t)1 << 22)
 
@@ -35,7 +34,7 @@ static int add_window(struct off_reading *o, uint64_t from, uint64_t to)
 		return 0;
 	}
 	w = ARRAY_ADD(&o->windows);
-	if (!w && o->windows.len >= WINDOWS_MAX) {
+	if (!w && o->windows.len >= o->windows.max) {
 		last->from = 0; /* too many to be told apart: nothing is known */
 		last->to = UINT64_MAX;
 		return 0;
@@ -46,14 +45,7 @@ static int add_window(struct off_reading *o, uint64_t from, uint64_t to)
 	return 0;
 }
 
-/* A walk in the order of the file: on each CPU the last time that something was told. */
-struct walk {
-	uint64_t last[CPUS_MAX];
-	bool seen[CPUS_MAX];
-	uint64_t lost, lost_samples;
-};
-
-static int look_at(struct off_reading *o, struct walk *w, const struct coati_record *rec)
+int coati_off_loss_look(struct off_reading *o, struct off_walk *w, const struct coati_record *rec)
 {
 	const uint64_t need = COATI_SAMPLE_CPU | COATI_SAMPLE_TIME;
 	int n = 0;
@@ -64,7 +56,7 @@ static int look_at(struct off_reading *o, struct walk *w, const struct coati_rec
 	}
 	if (rec->type == COATI_RECORD_LOST)
 		add_weight(&w->lost, rec->u.lost.lost);
-	if ((rec->id.present & need) != need || rec->id.cpu >= CPUS_MAX || !rec->id.time)
+	if ((rec->id.present & need) != need || rec->id.cpu >= OFF_CPUS_MAX || !rec->id.time)
 		return 0;
 	if (rec->type == COATI_RECORD_LOST)
 		n = add_window(o, w->last[rec->id.cpu], rec->id.time);
@@ -74,14 +66,13 @@ static int look_at(struct off_reading *o, struct walk *w, const struct coati_rec
 	return n;
 }
 
-/* What was lost last of all had no record behind it to tell of it. */
-static int add_tail(struct off_reading *o, const struct walk *w)
+int coati_off_loss_tail(struct off_reading *o, const struct off_walk *w)
 {
 	uint64_t from = UINT64_MAX;
 
 	if (w->lost_samples <= w->lost)
 		return 0;
-	for (size_t i = 0; i < CPUS_MAX; i++)
+	for (size_t i = 0; i < OFF_CPUS_MAX; i++)
 		if (w->seen[i] && w->last[i] < from)
 			from = w->last[i];
 	return from == UINT64_MAX ? 0 : add_window(o, from, UINT64_MAX);
@@ -92,7 +83,7 @@ static int find_losses(struct reading *r, const char *path)
 	struct coati_recording_opts opts = { .size = sizeof(opts),
 					     .flags = COATI_RECORDING_FILE_ORDER };
 	CLEANUP(recording_closep) struct coati_recording *other = NULL;
-	CLEANUP(freep) struct walk *w = coati_alloc(sizeof(*w));
+	CLEANUP(freep) struct off_walk *w = coati_alloc(sizeof(*w));
 	struct coati_recording_item item;
 	struct coati_record rec;
 	int n = 0;
@@ -107,9 +98,9 @@ static int find_losses(struct reading *r, const char *path)
 
 		if (item.raw.type < COATI_RECORD_HEADER_ATTR && fmt &&
 		    coati_record_decode(&item.raw, fmt, &rec) == 0)
-			n = look_at(&r->off, w, &rec);
+			n = coati_off_loss_look(&r->off, w, &rec);
 	}
-	return n < 0 ? n : add_tail(&r->off, w);
+	return n < 0 ? n : coati_off_loss_tail(&r->off, w);
 }
 
 void coati_off_look(struct reading *r)

@@ -65,6 +65,20 @@ struct off_reading {
 	int waking_pid; /* field of it */
 };
 
+#define OFF_CPUS_MAX 8192
+
+/* A walk in the order of the file: on each CPU the time of its last record. */
+struct off_walk {
+	uint64_t last[OFF_CPUS_MAX];
+	bool seen[OFF_CPUS_MAX];
+	uint64_t lost, lost_samples;
+};
+
+/* The next record of the file; a loss becomes a window since the last record of its CPU.
+ * -ENOMEM. */
+int coati_off_loss_look(struct off_reading *o, struct off_walk *w, const struct coati_record *rec);
+/* At the end: what was lost last of all had no record behind it to tell of it. -ENOMEM. */
+int coati_off_loss_tail(struct off_reading *o, const struct off_walk *w);
 /* What the file says about switches; before the first record. -ENOMEM. */
 int coati_off_begin(struct reading *r, const char *path);
 /* Events come with the stream. */

@@ -50,7 +50,7 @@ int coati_member_read_lost(const struct reader_member *m, uint64_t *ret)
 			return 0;
 	}
 	n = read(m->fd, words, room);
-	if (n >= 16 && m->read_format & COATI_READ_GROUP) {
+	if (n > 0 && m->read_format & COATI_READ_GROUP) {
 		r = lost_in_group(m, words, (size_t)n / sizeof(*words), ret);
 	} else if (n >= 16) {
 		*ret = words[(size_t)n / sizeof(*words) - 1]; /* it is the last one */

@@ -113,8 +113,7 @@ static int learn_pair(struct clock_base *b, const struct clock_pair *new)
 	if (!ARRAY_ADD(&b->pairs))
 		return -ENOMEM;
 	v = b->pairs.v;
-	if (at < len)
-		memmove(&v[at + 1], &v[at], (len - at) * sizeof(*v));
+	memmove(&v[at + 1], &v[at], (len - at) * sizeof(*v));
 	v[at] = *new;
 	return 0;
 }

@@ -155,8 +155,8 @@ static bool count_folder(struct map *folders, uint32_t of)
 	return nr < FOLDERS_MAX && coati_map_put(folders, of, nr + 1) >= 0;
 }
 
-/* Anybody may make any number of names here, those of others too: who owns a folder comes first, and
- * no user can make us look at much. */
+/* Anybody may make any number of names here, those of others too: who owns a folder comes first,
+ * and no user can make us look at much. */
 static int each_in_shm(uint32_t uid, coati_live_file_fn fn, void *ctx)
 {
 	CLEANUP(dir_closep) DIR *d = list_folder(SHM);

@@ -24,7 +24,7 @@ static void mend(uint8_t *bytes, size_t size)
 static void ask(struct coati_live_reader *t)
 {
 	const struct coati_live_opened *open;
-	struct coati_trace_process p;
+	struct coati_live_process p;
 	uint32_t nr;
 
 	FUZZ_CHECK(coati_live_reader_open_regions(t, &open, &nr) == 0);

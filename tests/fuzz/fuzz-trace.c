@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a recording, as a timeline: everything that can be asked of it is asked. Whatever the
- * bytes say, intervals follow each other, and the parts of a time add up to it.
+ * Any bytes as a recording, as a timeline: everything that can be asked of it is asked. Whatever
+ * the bytes say, intervals follow each other, and the parts of a time add up to it.
  */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <coati/timeline.h>
-
 #include "fuzz/fuzz.h"
+#include "trace/timeline.h"
 
 #define TYPES_MOST 4 /* each is asked why */
 

@@ -150,8 +150,8 @@ TEST(group_labels_stay_right_when_a_follower_is_closed)
 	coati_group_close(&g);
 }
 
-/* B15: the kernel has fewer members than we know of. A descriptor that is another file by now is one that
- * was closed. */
+/* B15: the kernel has fewer members than we know of. A descriptor that is another file by now is
+ * one that was closed. */
 TEST(group_labels_stay_right_when_the_kernel_has_fewer_members_B15)
 {
 	const uint64_t configs[] = { COATI_SW_DUMMY, COATI_SW_TASK_CLOCK, COATI_SW_PAGE_FAULTS };

@@ -417,7 +417,8 @@ TEST(reader_takes_an_ended_event_out_of_its_set_and_sleeps_on_the_others)
 	coati_event_close(&other);
 }
 
-/* The kernel says of a forward ring once that it has ended, of a backward one whenever it is asked. */
+/* The kernel says of a forward ring once that it has ended, of a backward one whenever it is
+ * asked. */
 TEST(reader_takes_an_ended_backward_ring_out_of_its_set_and_sleeps_on_the_others)
 {
 	struct coati_reader_ring_opts ro = { .size = sizeof(ro),

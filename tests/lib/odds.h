@@ -45,15 +45,16 @@ double odds_of_failure(struct odds_plan plan, double p);
 /* Probability that @nr draws, each a hit with the probability @p, have @most hits or fewer. */
 double odds_at_most(uint64_t most, uint64_t nr, double p);
 /*
- * How many of @nr tries may be off, each with the probability @p, in a test that judges @tests such counts: more happen with the
- * probability ODDS_FALSE_ALARM at most in all of them together.
+ * How many of @nr tries may be off, each with the probability @p, in a test that judges @tests such
+ * counts: more happen with the probability ODDS_FALSE_ALARM at most in all of them together.
  */
 uint64_t odds_limit(uint64_t nr, double p, unsigned int tests);
 /* The smallest rate that such a limit finds with the probability ODDS_POWER; 1 when none. */
 double odds_finds(uint64_t nr, uint64_t limit);
 /*
- * How many times as many tries as usual: 1, or what COATI_ODDS_TIMES says. Tests with limits by odds_limit() print how many were
- * off; a large number measures the rates that their comments state.
+ * How many times as many tries as usual: 1, or what COATI_ODDS_TIMES says. Tests with limits by
+ * odds_limit() print how many were off; a large number measures the rates that their comments
+ * state.
  */
 unsigned int odds_times(void);
 /*

@@ -23,17 +23,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/choice.h"
 #include "lib/json-check.h"
 #include "lib/sanitizer.h"
 
 #define EXIT_SKIP 77
-#define SLOW_MS	  500 /* who takes as long is named at the end */
 
 static struct test_case *first, *last;
 static uint64_t seed = 1;
 static int reason_fd = -1;
-static bool no_fork;
-static unsigned int share = 1, shares = 1; /* which of how many parts of the tests to run */
 
 void test_register(struct test_case *t)
 {
@@ -483,71 +481,49 @@ static int run_timed(int number, struct test_case *t)
 	int64_t start_ms = monotonic_ms(), start_cpu_ms = cpu_ms();
 	int failed = run_forked(number, t);
 
+	t->ran = true;
 	t->took_ms = monotonic_ms() - start_ms;
 	t->cpu_ms = cpu_ms() - start_cpu_ms;
 	return failed;
 }
 
-static void say_slow(void)
+static void say_slow(const struct test_case *tests, unsigned int slow_ms)
 {
-	for (const struct test_case *t = first; t; t = t->next)
-		if (t->took_ms >= SLOW_MS)
-			printf("# slow: %.1f s, %.1f s of CPU: %s\n", (double)t->took_ms / 1000,
+	for (const struct test_case *t = tests; t; t = t->next)
+		if (t->ran && t->took_ms >= slow_ms)
+			printf("# slow: %.3f s, %.3f s of CPU: %s\n", (double)t->took_ms / 1000,
 			       (double)t->cpu_ms / 1000, t->name);
 }
 
-static bool wanted(const struct test_case *t, char **names)
+/* Runs the tests in order, and returns how many failed. */
+static int run_all(const struct choice *c, struct test_case *tests)
 {
-	if (!*names)
-		return true;
-	for (; *names; names++)
-		if (strstr(t->name, *names))
-			return true;
-	return false;
-}
+	int count = 0, failed = 0;
 
-/* "2/3": every third test, from the second on. */
-static void read_share(const char *text)
-{
-	char end;
-
-	if (sscanf(text, "%u/%u%c", &share, &shares, &end) != 2 || !share || share > shares) {
-		fprintf(stderr, "--share %s: not a part like 1/2\n", text);
-		exit(2);
+	for (struct test_case *t = tests; t && !(c->stop && failed); t = t->next) {
+		seed = c->seed; /* the same numbers whichever tests run */
+		count++;
+		if (c->no_fork)
+			run_here(t);
+		else
+			failed += run_timed(count, t);
 	}
-}
-
-static char **read_options(char **argv, bool *ret_list)
-{
-	for (argv++; *argv && **argv == '-'; argv++) {
-		if (!strcmp(*argv, "--list"))
-			*ret_list = true;
-		else if (!strcmp(*argv, "--no-fork"))
-			no_fork = true;
-		else if (!strcmp(*argv, "--seed") && argv[1])
-			seed = strtoull(*++argv, NULL, 0);
-		else if (!strcmp(*argv, "--share") && argv[1])
-			read_share(*++argv);
-		else {
-			fprintf(stderr, "unknown option %s\n", *argv);
-			exit(2);
-		}
-	}
-	return argv;
+	say_slow(tests, c->slow_ms);
+	printf("1..%d\n", count);
+	return failed;
 }
 
 int main(int argc, char **argv)
 {
-	unsigned int place = 0;
-	int count = 0, failed = 0;
-	bool list = false;
-	char **names = read_options(argv, &list);
-	uint64_t start_seed = seed;
+	struct test_case *tests;
+	struct choice choice;
 	sigset_t chld;
 
 	(void)argc;
-	if (list) {
-		for (struct test_case *t = first; t; t = t->next)
+	choice_read(&choice, argv);
+	tests = choice_take(&choice, first);
+	if (choice.list) {
+		for (struct test_case *t = tests; t; t = t->next)
 			printf("%s\n", t->name);
 		return 0;
 	}
@@ -556,18 +532,6 @@ int main(int argc, char **argv)
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);
-	printf("TAP version 13\n# seed 0x%llx\n", (unsigned long long)seed);
-	for (struct test_case *t = first; t; t = t->next) {
-		if (!wanted(t, names) || place++ % shares != share - 1)
-			continue;
-		seed = start_seed; /* the same numbers whichever tests run */
-		count++;
-		if (no_fork)
-			run_here(t);
-		else
-			failed += run_timed(count, t);
-	}
-	say_slow();
-	printf("1..%d\n", count);
-	return failed ? 1 : 0;
+	printf("TAP version 13\n# seed 0x%llx\n", (unsigned long long)choice.seed);
+	return run_all(&choice, tests) ? 1 : 0;
 }

@@ -17,7 +17,10 @@
  * a second. A test that cannot run here calls test_skip("reason"); when the environment variable
  * COATI_TEST_MUST names the word @need of test_skip_need(), the skip is a failure.
  *
- * Command line of a suite: [--list] [--no-fork] [--seed N] [--share I/N] [PART-OF-NAME...]
+ * Command line of a suite: [--list] [--no-fork] [--stop] [--seed N] [--share I/N] [--slow MS]
+ * [--only FILE] [PART-OF-NAME...]. --stop ends the run after the first failure; --slow sets from
+ * how long on a test is named at the end; --only runs the tests that FILE names in full, in that
+ * order, each with an optional time limit in seconds behind its name.
  */
 #pragma once
 
@@ -34,20 +37,21 @@ struct test_case {
 	test_fn fn;
 	unsigned int limit_s;
 	struct test_case *next;
+	bool ran;
 	int64_t took_ms, cpu_ms;
 };
 
 void test_register(struct test_case *t);
 
-#define TEST_LIMIT(test_name, seconds)                                             \
-	static void test_case_##test_name(void);                                   \
-	static struct test_case test_entry_##test_name = {                         \
-		#test_name, __FILE__, test_case_##test_name, (seconds), NULL, 0, 0 \
-	};                                                                         \
-	__attribute__((constructor)) static void test_enter_##test_name(void)      \
-	{                                                                          \
-		test_register(&test_entry_##test_name);                            \
-	}                                                                          \
+#define TEST_LIMIT(test_name, seconds)                                                    \
+	static void test_case_##test_name(void);                                          \
+	static struct test_case test_entry_##test_name = {                                \
+		#test_name, __FILE__, test_case_##test_name, (seconds), NULL, false, 0, 0 \
+	};                                                                                \
+	__attribute__((constructor)) static void test_enter_##test_name(void)             \
+	{                                                                                 \
+		test_register(&test_entry_##test_name);                                   \
+	}                                                                                 \
 	static void test_case_##test_name(void)
 #define TEST(test_name) TEST_LIMIT(test_name, 30)
 

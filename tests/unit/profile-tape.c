@@ -105,6 +105,7 @@ void tape_event(struct tape *t, uint32_t type, uint64_t config, const char *name
 				     .config = config,
 				     .sample_period = 1000,
 				     .sample_type = SAMPLE_TYPE | more_sample_type,
+				     .read_format = t->read_format,
 				     .flags = COATI_ATTR_SAMPLE_ID_ALL | t->attr_flags };
 	if (more_sample_type & COATI_SAMPLE_REGS_USER) {
 		attr->sample_regs_user = REGS;
@@ -214,6 +215,12 @@ void tape_put(struct tape *t, struct tape_sample s)
 		rec.u.sample.stack = (const uint8_t *)s.stack;
 		rec.u.sample.stack_size = rec.u.sample.stack_dyn_size = TAPE_STACK_BYTES;
 	}
+	if (s.read)
+		rec.u.sample.read =
+			(struct coati_read_block){ .format = t->attrs[s.event].read_format,
+						   .nr = s.nr_read,
+						   .raw = { .bytes = (const uint8_t *)s.read,
+							    .count = 1 + 2 * s.nr_read } };
 	rec.u.sample.callchain =
 		(struct coati_u64s){ .bytes = (const uint8_t *)s.chain, .count = s.nr };
 	tape_record(t, &rec);

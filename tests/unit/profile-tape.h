@@ -32,7 +32,8 @@ struct tape {
 	struct coati_sample_format formats[TAPE_EVENTS_MAX];
 	uint32_t nr_events;
 	uint64_t time;
-	uint64_t attr_flags; /* more of them, for events that are added from now on */
+	/* for events that are added from now on: more flags; what COATI_SAMPLE_READ has */
+	uint64_t attr_flags, read_format;
 };
 
 struct tape_sample {
@@ -46,6 +47,8 @@ struct tape_sample {
 	uint16_t misc;	       /* 0: user */
 	const uint64_t *chain;
 	uint32_t nr;
+	const uint64_t *read; /* a group of the event's read format: so many values */
+	uint32_t nr_read;
 };
 /* A chain as it is written down: TAPE_STACK(TAPE_LEAF, TAPE_WORK). The marker of user code is put
  * in front. */

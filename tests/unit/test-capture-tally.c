@@ -4,6 +4,7 @@
 
 #include <coati/record.h>
 
+#include "base/alloc.h"
 #include "base/writer.h"
 #include "capture/attr.h"
 #include "capture/tally.h"
@@ -88,6 +89,9 @@ static size_t put_all(uint8_t *buf, size_t cap)
 	writer_u64(&w, 1);
 	writer_u64(&w, 30);
 	put_trailer(&w, 7, 1);
+	put_head(&w, COATI_RECORD_LOST_SAMPLES, 0, 8 + 8 + 32);
+	writer_u64(&w, 5);
+	put_trailer(&w, 7, 1);
 	put_head(&w, COATI_RECORD_THROTTLE, 0, 8 + 24 + 32);
 	writer_zeros(&w, 24);
 	put_trailer(&w, 7, 1);
@@ -109,9 +113,11 @@ static void check_all(const struct tally *t)
 {
 	uint64_t unused;
 
-	CHECK_U64(t->records, ==, 10);
+	CHECK_U64(t->records, ==, 11);
 	CHECK_U64(t->samples, ==, 3);
 	CHECK_U64(t->lost, ==, 30);
+	CHECK_U64(t->lost_samples, ==, 5);
+	CHECK_U64(t->exits, ==, 1);
 	CHECK_U64(t->throttled, ==, 1);
 	CHECK_U64(t->last_time, ==, 250);
 	CHECK_U64(t->damaged_bytes, ==, 0);
@@ -161,29 +167,139 @@ TEST(tally_sees_the_event_that_asks_for_a_snapshot)
 	coati_map_fini(&ids);
 }
 
-TEST(tally_stops_at_damage_and_counts_it)
+/* How many whole records lie before @cut, and where the last of them ends. */
+static uint64_t whole_records(const uint8_t *buf, size_t cut, size_t *ret_end)
+{
+	uint64_t nr = 0;
+	uint16_t size;
+
+	for (*ret_end = 0; *ret_end + 8 <= cut; *ret_end += size, nr++) {
+		memcpy(&size, buf + *ret_end + 6, sizeof(size));
+		if (*ret_end + size > cut)
+			break;
+	}
+	return nr;
+}
+
+TEST(tally_of_a_stream_that_is_cut_has_every_whole_record_before_the_cut)
 {
 	static uint8_t buf[8192];
-	size_t size = put_all(buf, sizeof(buf));
+	size_t size = put_all(buf, sizeof(buf)), end;
 
 	for (size_t cut = 8; cut < size; cut += 8) {
+		uint64_t nr = whole_records(buf, cut, &end);
 		struct tally t;
 
 		CHECK_OK(coati_capture_tally_init(&t, &side, true));
 		coati_capture_tally_walk(&t, span(buf, cut), span(buf, 0));
-		CHECK_U64(t.records, <=, 10);
+		CHECK_U64(t.records, ==, nr);
+		CHECK_U64(t.damaged_bytes, ==, cut - end);
 		coati_capture_tally_fini(&t);
 	}
-	memset(buf + 48, 0, 8); /* the header of the second record */
-	for (size_t cut = 0; cut <= size; cut += 8) {
-		struct tally t;
+}
 
-		CHECK_OK(coati_capture_tally_init(&t, &side, true));
-		coati_capture_tally_walk(&t, span(buf, cut), span(buf + cut, size - cut));
-		CHECK_U64(t.samples, <=, 3);
-		CHECK_U64(t.damaged_bytes, >, 0);
-		coati_capture_tally_fini(&t);
+TEST(tally_counts_what_is_behind_a_damaged_header_as_damage)
+{
+	static uint8_t buf[8192];
+	size_t size = put_all(buf, sizeof(buf));
+
+	for (uint8_t bad = 0; bad < 8; bad++) {
+		buf[48 + 6] = bad; /* the size of the second record, smaller than a header */
+		buf[48 + 7] = 0;
+		for (size_t cut = 48; cut <= size; cut += 8) {
+			struct tally t;
+
+			CHECK_OK(coati_capture_tally_init(&t, &side, true));
+			coati_capture_tally_walk(&t, span(buf, cut), span(buf, 0));
+			CHECK_U64(t.records, ==, 1);
+			CHECK_U64(t.samples, ==, 1);
+			CHECK_U64(t.damaged_bytes, ==, cut - 48);
+			coati_capture_tally_fini(&t);
+		}
 	}
+}
+
+TEST(tally_of_a_record_whose_rest_is_missing_counts_both_parts_as_damage)
+{
+	static uint8_t buf[8192];
+	struct tally t;
+
+	put_all(buf, sizeof(buf));
+	CHECK_OK(coati_capture_tally_init(&t, &side, true));
+	/* the first record has 48 bytes: 16 here, 24 there, 8 nowhere */
+	coati_capture_tally_walk(&t, span(buf, 16), span(buf + 16, 24));
+	CHECK_U64(t.records, ==, 0);
+	CHECK_U64(t.damaged_bytes, ==, 40);
+	coati_capture_tally_walk(&t, span(buf, 16), span(buf + 16, 32));
+	CHECK_U64(t.records, ==, 1);
+	CHECK_U64(t.damaged_bytes, ==, 40);
+	coati_capture_tally_fini(&t);
+}
+
+TEST(tally_of_losses_takes_the_larger_of_two_counts_and_adds_what_the_hardware_lost)
+{
+	struct tally t = { .lost = 30, .lost_samples = 5 };
+
+	CHECK_U64(coati_capture_tally_lost(&t, 0), ==, 35);
+	CHECK_U64(coati_capture_tally_lost(&t, 30), ==, 35);
+	CHECK_U64(coati_capture_tally_lost(&t, 31), ==, 36);
+}
+
+TEST(tally_has_the_times_of_the_first_and_the_last_sample_of_each_piece)
+{
+	uint8_t buf[512];
+	struct writer w = writer_over(buf, sizeof(buf));
+	struct tally t;
+
+	put_sample(&w, 1, 100, 0);
+	put_sample(&w, 1, 300, 0);
+	put_sample(&w, 1, 200, 0);
+	CHECK_OK(coati_capture_tally_init(&t, &side, true));
+	coati_capture_tally_walk(&t, span(buf, w.len), span(buf, 0));
+	CHECK_U64(t.first_time, ==, 100);
+	CHECK_U64(t.last_time, ==, 200);
+	coati_capture_tally_walk(&t, span(buf + 48, 48), span(buf, 0));
+	CHECK_U64(t.first_time, ==, 100);
+	CHECK_U64(t.last_time, ==, 300);
+	w.len = 0;
+	put_sample(&w, 1, 99, 0);
+	coati_capture_tally_walk(&t, span(buf, w.len), span(buf, 0));
+	CHECK_U64(t.first_time, ==, 99);
+	CHECK_U64(t.last_time, ==, 300);
+	coati_capture_tally_fini(&t);
+}
+
+TEST(tally_of_switches_counts_threads_that_leave_a_cpu)
+{
+	uint8_t buf[512];
+	struct writer w = writer_over(buf, sizeof(buf));
+	struct tally t;
+
+	for (int i = 0; i < 5; i++) {
+		uint32_t type = i & 1 ? COATI_RECORD_SWITCH_CPU_WIDE : COATI_RECORD_SWITCH;
+		uint16_t more = i & 1 ? 8 : 0;
+
+		put_head(&w, type, i < 3 ? COATI_MISC_SWITCH_OUT : 0, (uint16_t)(8 + more + 32));
+		writer_zeros(&w, more);
+		put_trailer(&w, 7, 1);
+	}
+	CHECK_OK(coati_capture_tally_init(&t, &side, true));
+	coati_capture_tally_walk(&t, span(buf, w.len), span(buf, 0));
+	CHECK_U64(t.records, ==, 5);
+	CHECK_U64(t.switches, ==, 3);
+	CHECK_U64(t.samples, ==, 0);
+	CHECK_U64(t.first_time, ==, 0);
+	coati_capture_tally_fini(&t);
+}
+
+TEST(tally_without_memory_says_so)
+{
+	struct tally t;
+
+	coati_alloc_fail_after(0);
+	CHECK_ERR(coati_capture_tally_init(&t, &side, false), -ENOMEM);
+	coati_alloc_fail_after(UINT64_MAX);
+	coati_capture_tally_fini(&t);
 }
 
 static int add_image(struct images *im, const char *name, uint64_t ino, uint8_t id)
@@ -269,4 +385,64 @@ TEST(capture_tally_counts_samples_with_ids_of_others)
 	CHECK_U64(t.samples, ==, 6);
 	coati_capture_tally_fini(&t);
 	coati_map_fini(&own);
+}
+
+TEST(tally_counts_samples_of_switches_apart)
+{
+	uint8_t buf[512];
+	struct writer w = writer_over(buf, sizeof(buf));
+	struct map off;
+	struct tally t;
+
+	coati_map_init(&off, 8);
+	CHECK_INT(coati_map_put(&off, 7, 1), ==, 1);
+	put_sample(&w, 7, 100, 0);
+	put_sample(&w, 8, 101, 0);
+	put_sample(&w, 7, 102, 0);
+	CHECK_OK(coati_capture_tally_init(&t, &side, false));
+	coati_capture_tally_walk(&t, span(buf, w.len), span(buf, 0));
+	CHECK_U64(t.off_samples, ==, 0);
+	t.off = &off;
+	coati_capture_tally_walk(&t, span(buf, w.len), span(buf, 0));
+	CHECK_U64(t.off_samples, ==, 2);
+	CHECK_U64(t.samples, ==, 6);
+	coati_capture_tally_fini(&t);
+	coati_map_fini(&off);
+}
+
+/* A sample of event 7 in a thread. */
+static void put_wake(struct writer *w, uint32_t pid, uint32_t tid)
+{
+	size_t at = w->len;
+	uint32_t who[2] = { pid, tid };
+
+	put_sample(w, 7, 100, 0);
+	memcpy(w->start + at + CAPTURE_TID_AT, who, sizeof(who));
+}
+
+TEST(tally_names_each_thread_that_woke_another_once_and_in_order)
+{
+	uint8_t buf[1024];
+	struct writer w = writer_over(buf, sizeof(buf));
+	struct map wakes;
+	struct tally t;
+
+	coati_map_init(&wakes, 8);
+	CHECK_INT(coati_map_put(&wakes, 7, 1), ==, 1);
+	put_wake(&w, 50, 51);
+	put_wake(&w, 50, 50);
+	put_wake(&w, 50, 51);
+	put_wake(&w, 0, 0); /* an idle CPU */
+	put_wake(&w, 52, 52);
+	put_sample(&w, 8, 100, 0); /* another event */
+	CHECK_OK(coati_capture_tally_init(&t, &side, false));
+	t.wakes = &wakes;
+	coati_capture_tally_walk(&t, span(buf, w.len), span(buf, 0));
+	CHECK_U64(t.wakers.len, ==, 3);
+	CHECK_INT(t.wakers.v[0].ids[0], ==, 50);
+	CHECK_INT(t.wakers.v[0].ids[1], ==, 51);
+	CHECK_INT(t.wakers.v[1].ids[1], ==, 50);
+	CHECK_INT(t.wakers.v[2].ids[1], ==, 52);
+	coati_capture_tally_fini(&t);
+	coati_map_fini(&wakes);
 }

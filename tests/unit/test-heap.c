@@ -96,6 +96,36 @@ TEST(chance_within_is_the_exponential_function)
 		CHECK(fabs(coati_chance_within(xs[i]) + expm1(-xs[i])) <= 1e-12);
 }
 
+/* The numbers of splitmix64, as they are published for the seed 0. */
+TEST(chance_draws_the_numbers_of_its_generator)
+{
+	struct chance c = { .state = 0 };
+
+	CHECK_U64(coati_chance_next(&c), ==, UINT64_C(0xe220a8397b1dcdaf));
+	CHECK_U64(coati_chance_next(&c), ==, UINT64_C(0x6e789e6aa1b965f4));
+	CHECK_U64(coati_chance_next(&c), ==, UINT64_C(0x06c45d188009454f));
+	/* a seed skips one; another thread is elsewhere */
+	coati_chance_seed(&c, 0, 0);
+	CHECK_U64(coati_chance_next(&c), ==, UINT64_C(0x6e789e6aa1b965f4));
+	coati_chance_seed(&c, 0, 1);
+	CHECK_U64(c.state, ==, UINT64_C(0xd1342543de82ef95) + UINT64_C(0x9e3779b97f4a7c15));
+}
+
+TEST(chance_distance_is_the_logarithm_of_what_was_drawn)
+{
+	struct chance c, again;
+
+	coati_chance_seed(&c, 7, 0);
+	for (int i = 0; i < 1000; i++) {
+		double u, d;
+
+		again = c;
+		u = (double)((coati_chance_next(&again) >> 11) + 1) / 9007199254740992.0;
+		d = coati_chance_distance(&c, 1000);
+		CHECK(fabs(d + 1000 * log(u)) <= 1e-9 * (1 + d));
+	}
+}
+
 TEST(chance_distances_have_the_mean_and_the_spread_of_the_exponential_distribution)
 {
 	double sum = 0, squares = 0, least = INFINITY;

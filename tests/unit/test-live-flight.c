@@ -129,6 +129,26 @@ TEST(live_flight_tells_tasks_whose_begin_was_dropped)
 	coati_free(map);
 }
 
+/* What the head says is lost, and no batch tells. */
+TEST(live_flight_tells_losses_that_only_the_head_has)
+{
+	struct strbuf out = STRBUF_INIT(1 << 16);
+	struct coati_flight *f = NULL;
+	uint8_t *map = make();
+	struct live_map head;
+
+	memcpy(&head, map, sizeof(head));
+	head.dropped = 13;
+	head.ns_base = 4900;
+	memcpy(map, &head, sizeof(head));
+	CHECK_INT(coati_flight_open_fd(memory_file(map, LIVE_MAP_BYTES), &f, NULL), ==, 0);
+	CHECK_INT(read_all(f, &out), ==, 0);
+	CHECK_HAS(out.text, "> 0.000006500 4242/0 lost events=13 duration=1600\n");
+	coati_flight_close(&f);
+	coati_strbuf_fini(&out);
+	coati_free(map);
+}
+
 /* Readers have one process, whose generations come in order: a lie about either ends with its
  * chunk. */
 TEST(live_flight_batches_of_another_process_or_generation_are_damage)

@@ -52,7 +52,7 @@ TEST(odds_limits_keep_the_false_alarm_rate_and_state_what_they_find)
 		      ODDS_FALSE_ALARM / cases[i].tests);
 		CHECK(fabs(odds_at_most(limit, nr, found) - (1 - ODDS_POWER)) < 1e-9);
 	}
-	CHECK_U64(odds_limit(100, 0.05, 1), ==, 17);
+	CHECK_U64(odds_limit(100, 0.05, 1), ==, 16);
 	CHECK_U64(odds_limit(5, 0.01, 1), ==, 2); /* the usual plan */
 	CHECK_U64(odds_limit(10, 1, 1), ==, 10);
 	CHECK(odds_finds(10, 10) == 1);

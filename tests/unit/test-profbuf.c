@@ -379,6 +379,41 @@ TEST(profbuf_write_inside_of_a_write_is_a_loss_of_its_own_kind)
 	pair_close(&nested);
 }
 
+/* The inner one of two that are lost has the later time, and is counted first. */
+TEST(profbuf_losses_out_of_order_are_told_with_the_earlier_time)
+{
+	struct pair p;
+
+	pair_open(&p, &tiny, 0);
+	atomic_store(&p.buf->busy, 1);
+	CHECK_ERR(pair_write(&p.writer, 9, 2), -EBUSY);
+	CHECK_ERR(pair_write(&p.writer, 7, 2), -EBUSY);
+	atomic_store(&p.buf->busy, 0);
+	pair_expect_loss(&p, 2, 7, 7);
+	pair_close(&p);
+}
+
+/* Of a run that goes on after it was told, one more has its own time, several begin after those
+ * that were told. */
+TEST(profbuf_rest_of_a_run_of_losses_begins_where_the_told_ones_end)
+{
+	struct pair p;
+
+	pair_open(&p, &tiny, 0);
+	atomic_store(&p.buf->busy, 1);
+	CHECK_ERR(pair_write(&p.writer, 3, 2), -EBUSY);
+	CHECK_ERR(pair_write(&p.writer, 5, 2), -EBUSY);
+	pair_expect_loss(&p, 2, 3, 5);
+	CHECK_ERR(pair_write(&p.writer, 8, 2), -EBUSY);
+	pair_expect_loss(&p, 1, 8, 8);
+	CHECK_ERR(pair_write(&p.writer, 10, 2), -EBUSY);
+	CHECK_ERR(pair_write(&p.writer, 12, 2), -EBUSY);
+	pair_expect_loss(&p, 2, 8, 12);
+	pair_expect_nothing(&p, -EAGAIN);
+	atomic_store(&p.buf->busy, 0);
+	pair_close(&p);
+}
+
 TEST(profbuf_write_keeps_errno_also_when_it_wakes)
 {
 	struct coati_profbuf_opts o = { .size = sizeof(o), .header_words = 1, .wake_words = 1 };

@@ -448,6 +448,50 @@ TEST(recording_delivers_a_late_record_and_flags_it)
 	coati_recording_close(&r);
 }
 
+/* A record of these words behind its header. */
+static void add_words(struct coati_writer *w, uint32_t type, const uint64_t *words, uint16_t nr)
+{
+	uint64_t rec[8] = { type | (uint64_t)(8 + 8 * nr) << 48 };
+
+	memcpy(&rec[1], words, nr * sizeof(*words));
+	CHECK_OK(coati_writer_record(w, rec, 8u + 8u * nr));
+}
+
+TEST(recording_counts_records_samples_and_losses)
+{
+	struct coati_writer *w = start("a", 0, 0);
+	struct coati_recording_item item;
+	struct coati_recording_stats st = { .size = sizeof(st) };
+	struct coati_recording *r;
+	uint64_t records = 0, bytes = 0;
+
+	for (uint64_t i = 0; i < 5; i++)
+		add(w, 7, i, 1000 + i);
+	add_words(w, COATI_RECORD_LOST, (const uint64_t[]){ 7, 30, 0, 0, 0 }, 5);
+	add_words(w, COATI_RECORD_LOST, (const uint64_t[]){ 7, 4, 0, 0, 0 }, 5);
+	add_words(w, COATI_RECORD_LOST_SAMPLES, (const uint64_t[]){ 6, 0, 0, 0 }, 4);
+	add_words(w, COATI_RECORD_THROTTLE, (const uint64_t[]){ 1, 7, 7, 0, 0, 0 }, 6);
+	add_words(w, 60, (const uint64_t[]){ 0 }, 1); /* a type that nobody knows */
+	CHECK_OK(coati_writer_close(&w, NULL));
+	r = open_it("a", 0);
+	while (coati_recording_next(r, &item) > 0) {
+		records++;
+		bytes += item.raw.size;
+	}
+	coati_recording_get_stats(r, &st);
+	CHECK_U64(st.records, ==, records);
+	CHECK_U64(st.records, >=, 10);
+	CHECK_U64(st.bytes, ==, bytes);
+	CHECK_U64(st.samples, ==, 5);
+	CHECK_U64(st.lost, ==, 34);
+	CHECK_U64(st.lost_samples, ==, 6);
+	CHECK_U64(st.throttled, ==, 1);
+	CHECK_U64(st.unknown_type, ==, 1);
+	CHECK_U64(st.late, ==, 0);
+	CHECK_U64(st.damaged, ==, 0);
+	coati_recording_close(&r);
+}
+
 TEST(recording_without_rounds_is_read_within_its_window)
 {
 	struct coati_recording_opts opts = { .size = sizeof(opts), .window_bytes = 1 << 20 };

@@ -504,7 +504,8 @@ static void sleep_until(int64_t ns)
 		;
 }
 
-/* Wakes the reader for nothing shortly before the deadline, and has data half a deadline after it. */
+/* Wakes the reader for nothing shortly before the deadline, and has data half a deadline after
+ * it. */
 static void *wake_for_nothing(void *arg)
 {
 	struct drifter *d = arg;
@@ -517,8 +518,8 @@ static void *wake_for_nothing(void *arg)
 	return NULL;
 }
 
-/* The other half of B9: a wait that begins anew with all of its time ends after the data came, every
- * time; one that does not, only when this thread was not let run for so long. */
+/* The other half of B9: a wait that begins anew with all of its time ends after the data came,
+ * every time; one that does not, only when this thread was not let run for so long. */
 TEST(reader_deadline_is_not_moved_by_wakes_for_nothing_B9)
 {
 	for (int old_kernel = 0; old_kernel <= 1; old_kernel++) {

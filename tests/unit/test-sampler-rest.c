@@ -140,3 +140,36 @@ TEST(sampler_rest_over_the_ceiling_is_counted_as_lost)
 	CHECK_U64(fold.weight_ns, ==, (uint64_t)1000 << 16);
 	coati_sampler_fold_fini(&fold);
 }
+
+TEST(sampler_fold_adds_samples_of_the_same_stack_up)
+{
+	uint64_t header[SAMPLER_HEADER] = { 1, 500u << 1 | SAMPLER_CUT, 1, 0 }, pc = 0x1000;
+	struct coati_profbuf_record r = { .kind = COATI_PROFBUF_DATA,
+					  .header = header,
+					  .nr_header = SAMPLER_HEADER,
+					  .stack = &pc,
+					  .nr_stack = 1 };
+	struct coati_profbuf_record loss = { .kind = COATI_PROFBUF_LOSS, .count = 7 };
+
+	coati_sampler_fold_init(&fold);
+	coati_sampler_fold_add(&fold, &r);
+	header[1] = 300u << 1;
+	coati_sampler_fold_add(&fold, &r);
+	coati_sampler_fold_add(&fold, &loss);
+	pc = 0x2000;
+	coati_sampler_fold_add(&fold, &r);
+	CHECK_U64(fold.samples, ==, 3);
+	CHECK_U64(fold.stacks, ==, 2);
+	CHECK_U64(fold.lost, ==, 7);
+	CHECK_U64(fold.cut, ==, 1);
+	CHECK_U64(fold.weight_ns, ==, 1100);
+	CHECK_U64(fold.rest_ns, ==, 0);
+	CHECK_U64(weight_at(0x1000), ==, 800);
+	CHECK_U64(weight_at(0x2000), ==, 300);
+	CHECK_U64(fold.first->count, ==, 2);
+	coati_sampler_fold_rest(&fold, &r);
+	CHECK_U64(fold.samples, ==, 4);
+	CHECK_U64(fold.weight_ns, ==, 1100);
+	CHECK_U64(fold.rest_ns, ==, 300);
+	coati_sampler_fold_fini(&fold);
+}

@@ -92,6 +92,81 @@ TEST(timeline_read_makes_states_of_records)
 	coati_timeline_free(&t);
 }
 
+static void put_loss(struct tape *t, uint32_t type, uint32_t cpu, uint64_t time, uint64_t nr)
+{
+	struct coati_record rec = { .type = type,
+				    .id = { .pid = PID, .tid = PID, .cpu = cpu, .time = time } };
+
+	if (type == COATI_RECORD_LOST)
+		rec.u.lost.lost = nr;
+	else
+		rec.u.lost_samples = nr;
+	tape_record(t, &rec);
+}
+
+/* Thread 10 runs from 1000 to 3000 on CPU 0; CPU 1 is heard of at 1500 and 2500. LOST tells of
+ * @told, the events' own count at the end of @counted. */
+static struct coati_timeline *read_losses(uint64_t told, uint64_t counted)
+{
+	struct coati_timeline *timeline = NULL;
+	struct tape t;
+
+	tape_program();
+	tape_begin(&t, "a");
+	t.time = 0;
+	t.attr_flags = COATI_ATTR_CONTEXT_SWITCH;
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
+		   COATI_SAMPLE_CALLCHAIN);
+	tape_start(&t);
+	tape_process(&t, PID, "app");
+	put_switch(&t, PID, 1000, 0);
+	for (uint64_t time = 1500; time <= 2500; time += 1000) {
+		tape_put(&t, (struct tape_sample){ .pid = PID,
+						   .tid = 11,
+						   .cpu = 1,
+						   .time = time,
+						   TAPE_STACK(TAPE_LEAF) });
+		if (told && time == 1500)
+			put_loss(&t, COATI_RECORD_LOST, 1, 2000, told);
+	}
+	put_switch(&t, PID, 3000, COATI_MISC_SWITCH_OUT);
+	put_switch(&t, PID, 3500, 0);
+	tape_put(&t, (struct tape_sample){
+			     .pid = PID, .tid = PID, .time = 4000, TAPE_STACK(TAPE_LEAF) });
+	if (counted)
+		put_loss(&t, COATI_RECORD_LOST_SAMPLES, 0, 4000, counted);
+	tape_close(&t);
+	CHECK_OK(read_tape(&timeline));
+	return timeline;
+}
+
+static void check_losses(uint64_t told, uint64_t counted, uint64_t lost, uint64_t running)
+{
+	struct coati_timeline *t = read_losses(told, counted);
+	struct coati_timeline_info info;
+	struct coati_ledger l;
+
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.lost, ==, lost);
+	CHECK_OK(
+		coati_timeline_ledger(t, coati_timeline_find_thread(t, PID, 1000), 1000, 4000, &l));
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, running);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING] + l.parts[COATI_WAIT_OTHER] +
+			  l.parts[COATI_WAIT_UNKNOWN],
+		  ==, 3000);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_read_takes_from_running_what_lies_in_a_loss)
+{
+	check_losses(0, 0, 0, 2500);
+	check_losses(7, 0, 7, 500 + 500); /* lost since 1500: not known until 3000 */
+	check_losses(7, 7, 7, 500 + 500); /* the same, told twice */
+	/* two more since the CPU fell silent at 2500 that was heard of first */
+	check_losses(0, 2, 2, 1500);
+	check_losses(7, 9, 9, 500);
+}
+
 TEST(timeline_read_survives_every_failing_allocation)
 {
 	int r = -ENOMEM;
