@@ -12,12 +12,12 @@
 
 #include <coati/trace.h>
 
-#include "base/writer.h"
 #include "base/leb128.h"
+#include "base/writer.h"
 #include "bench.h"
+#include "live-read/check.h"
+#include "live-read/reader.h"
 #include "record/live-decode.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
 
 #define BATCHES 1024u
 #define THREADS 4u

@@ -25,9 +25,9 @@
 #include <coati/trace.h>
 
 #include "bench.h"
+#include "live-read/flight.h"
 #include "record/batch.h"
 #include "recording/writer.h"
-#include "trace/flight.h"
 
 #define MEMORY	(UINT64_C(64) << 20)
 #define THREADS 2

@@ -15,11 +15,11 @@
 #include "base/options.h"
 #include "base/strbuf.h"
 #include "cli/figures.h"
+#include "live-read/check.h"
+#include "live-read/files.h"
+#include "live-read/flight.h"
+#include "live-read/reader.h"
 #include "sandbox/sandbox.h"
-#include "trace/flight.h"
-#include "trace/live-check.h"
-#include "trace/live-files.h"
-#include "trace/live-reader.h"
 
 #define AUTOPSY_ALL UINT64_MAX
 

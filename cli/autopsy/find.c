@@ -18,8 +18,8 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/talk.h"
-#include "trace/flight.h"
-#include "trace/live-files.h"
+#include "live-read/files.h"
+#include "live-read/flight.h"
 
 #define CLAIMS_MAX 64u
 

@@ -2,9 +2,9 @@
 /* An autopsy for a script. */
 #include <string.h>
 
-#include "cli/autopsy/autopsy.h"
 #include "base/json.h"
-#include "trace/live-reader.h"
+#include "cli/autopsy/autopsy.h"
+#include "live-read/reader.h"
 
 static void put_text(struct json *j, const char *key, const struct coati_trace_text *t)
 {

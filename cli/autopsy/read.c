@@ -13,9 +13,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/search.h"
-#include "trace/flight.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
+#include "live-read/check.h"
+#include "live-read/flight.h"
+#include "live-read/reader.h"
 
 #define THREADS_MAX (1u << 20)
 #define LINE_MAX_   (1u << 16)

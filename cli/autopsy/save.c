@@ -13,16 +13,16 @@
 #include <coati/recording.h>
 
 #include "base/cleanup.h"
-#include "cli/autopsy/autopsy.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/newfile.h"
 #include "base/parse.h"
 #include "capture/session.h"
+#include "cli/autopsy/autopsy.h"
+#include "live-read/flight.h"
 #include "record/batch.h"
 #include "recording/recording.h"
 #include "recording/writer.h"
-#include "trace/flight.h"
 
 #define TRACE_VERSION 1
 

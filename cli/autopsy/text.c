@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/autopsy/autopsy.h"
 #include "base/clock.h"
-#include "trace/flight.h"
-#include "trace/live-reader.h"
+#include "cli/autopsy/autopsy.h"
+#include "live-read/flight.h"
+#include "live-read/reader.h"
 
 static void add_text(struct strbuf *s, const struct coati_trace_text *t)
 {

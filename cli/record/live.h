@@ -16,8 +16,8 @@
 #include <coati/trace.h>
 
 #include "base/array.h"
+#include "live-read/ask.h"
 #include "recording/writer.h"
-#include "trace/live-ask.h"
 
 struct live_file {
 	int fd;

@@ -11,8 +11,8 @@
 #include "cli/command.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
+#include "live-read/check.h"
 #include "profile/wait.h"
-#include "trace/live-check.h"
 #include "trace/timeline.h"
 
 struct check {

@@ -11,7 +11,7 @@
 #include "cli/input.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
-#include "trace/live-check.h"
+#include "live-read/check.h"
 #include "trace/timeline.h"
 
 static int read_timeline(void *ctx, const char *path, coati_progress_fn fn, void *fn_ctx,

@@ -4,7 +4,7 @@
 
 #include "cli/output.h"
 #include "cli/trace/args.h"
-#include "trace/live-check.h"
+#include "live-read/check.h"
 #include "trace/timeline.h"
 
 struct trace {

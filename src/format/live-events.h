@@ -20,8 +20,8 @@
 #include "base/map.h"
 #include "base/strbuf.h"
 #include "format/tally.h"
+#include "live-read/reader.h"
 #include "profile/condition.h"
-#include "trace/live-reader.h"
 
 #define LIVE_ITEMS_MAX ((size_t)1 << 24)
 #define LIVE_SCHED_MAX ((size_t)1 << 25)

@@ -7,10 +7,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "format/live-events.h"
+#include "live-read/reader.h"
 #include "profile/parts.h"
 #include "profile/profile.h"
 #include "record/batch.h"
-#include "trace/live-reader.h"
 
 #define ALLOW_RECORDS 1024 /* limits are looked at after so many */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "format/live-events.h"
-#include "trace/live-reader.h"
+#include "live-read/reader.h"
 
 /* ---- fields and labels ---- */
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "live-read/reader.h"
 #include "profile/hooks.h"
-#include "trace/live-reader.h"
 
 #define PROCESSES_MAX ((size_t)1 << 22)
 #define TEXT_BYTES    ((size_t)1 << 20)

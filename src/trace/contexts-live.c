@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "live-read/reader.h"
 #include "profile/parts.h"
 #include "trace/contexts.h"
-#include "trace/live-reader.h"
 
 #define THREADS_MANY 8192 /* more are looked through for those that do nothing */
 #define THREADS_KEPT 4096

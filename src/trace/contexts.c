@@ -14,10 +14,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/search.h"
+#include "live-read/reader.h"
 #include "profile/hooks.h"
 #include "profile/parts.h"
 #include "record/batch.h"
-#include "trace/live-reader.h"
 
 #define TABLE_MAX   ((size_t)1 << 26)
 #define LABELS_MAX  62 /* of a program; a set has room for two more */

@@ -13,9 +13,9 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/strbuf.h"
+#include "live-read/reader.h"
 #include "profile/hooks.h"
 #include "profile/parts.h"
-#include "trace/live-reader.h"
 
 /* Labels for the samples of a profile, from the live events of the same recording: those that the
  * thread had at that time, besides them "task", the type of the task that it worked on, and

@@ -7,9 +7,9 @@
 #include <coati/trace.h>
 
 #include "base/strbuf.h"
+#include "live-read/check.h"
+#include "live-read/reader.h"
 #include "record/batch.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
 #include "trace/timeline-read.h"
 #include "trace/timeline.h"
 

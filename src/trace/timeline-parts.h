@@ -11,8 +11,8 @@
 #include "base/array.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "live-read/check.h"
 #include "profile/wait.h"
-#include "trace/live-check.h"
 #include "trace/timeline.h"
 
 #define TIMELINE_CPUS_MAX 8192

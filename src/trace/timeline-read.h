@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/strbuf.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
+#include "live-read/check.h"
+#include "live-read/reader.h"
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 

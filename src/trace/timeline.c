@@ -14,9 +14,9 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "base/strbuf.h"
+#include "live-read/check.h"
 #include "profile/wait.h"
 #include "trace/contexts.h"
-#include "trace/live-check.h"
 #include "trace/timeline.h"
 
 #define EVENTS_MAX   (UINT64_C(1) << 26)

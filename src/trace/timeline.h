@@ -30,8 +30,8 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/map.h"
+#include "live-read/check.h"
 #include "profile/wait.h"
-#include "trace/live-check.h"
 
 #define COATI_TIMELINE_NONE UINT32_MAX /* no thread, no stack, no task */
 

@@ -8,9 +8,9 @@
 #include "base/file.h"
 #include "fuzz/fuzz.h"
 #include "lib/live-text.h"
+#include "live-read/flight.h"
+#include "live-read/reader.h"
 #include "record/live-format.h"
-#include "trace/flight.h"
-#include "trace/live-reader.h"
 
 static void read_flight(struct coati_flight *f, size_t size)
 {

@@ -5,7 +5,7 @@
 
 #include "fuzz/fuzz.h"
 #include "lib/live-text.h"
-#include "trace/live-text.h"
+#include "live-read/text.h"
 
 struct both {
 	struct strbuf text, bytes;

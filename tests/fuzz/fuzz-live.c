@@ -5,9 +5,9 @@
 
 #include "fuzz/fuzz.h"
 #include "lib/live-text.h"
+#include "live-read/check.h"
+#include "live-read/reader.h"
 #include "record/live-format.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
 
 /* What is closed has the right checksum: the others would be stopped at the door. */
 static void mend(uint8_t *bytes, size_t size)

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "live-read/text.h"
 #include "record/live-format.h"
-#include "trace/live-text.h"
 
 #define CHUNK	     4096u
 #define CHUNKS	     6u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of a flight recorder, made from a trace as text (trace/live-text.h): what a process
+/* The memory of a flight recorder, made from a trace as text (live-read/text.h): what a process
  * that died would have left. */
 #pragma once
 

@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
-#include "trace/live-text.h"
+#include "live-read/check.h"
+#include "live-read/reader.h"
+#include "live-read/text.h"
 
 struct feeding {
 	struct coati_live_reader *trace;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace written as text (trace/live-text.h) through reader and validator, and what they say as
+ * A trace written as text (live-read/text.h) through reader and validator, and what they say as
  * lines: `> ` an event, `! ` a finding, `? ` the first damage, `= ` the account.
  */
 #pragma once
@@ -8,8 +8,8 @@
 #include <coati/trace.h>
 
 #include "base/strbuf.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
+#include "live-read/check.h"
+#include "live-read/reader.h"
 
 /* @text into @t batch by batch. 0, or what reading it or feeding it said. */
 int live_text_feed(struct coati_live_reader *t, const char *text, struct coati_error *err);

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "lib/test.h"
+#include "live-read/text.h"
 #include "profile/hooks.h"
 #include "record/batch.h"
 #include "record/record.h"
 #include "recording/writer.h"
-#include "trace/live-text.h"
 #include "unit/elf-builder.h"
 
 #define SAMPLE_TYPE                                                                         \

@@ -75,7 +75,7 @@ void tape_process(struct tape *t, uint32_t pid, const char *comm);
 void tape_map(struct tape *t, uint32_t pid, uint64_t addr, const char *path);
 void tape_put(struct tape *t, struct tape_sample s);
 /* The event of live events, before the first record; and what a program tells, as text
- * (trace/live-text.h). */
+ * (live-read/text.h). */
 void tape_live_event(struct tape *t);
 void tape_live_text(struct tape *t, const char *text);
 void tape_close(struct tape *t);

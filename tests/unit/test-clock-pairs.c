@@ -4,7 +4,7 @@
 #include "lib/test.h"
 
 #include "base/cleanup.h"
-#include "trace/live-clock.h"
+#include "live-read/clock.h"
 
 #define ONE (UINT64_C(1) << 32)
 

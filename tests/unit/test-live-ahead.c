@@ -7,8 +7,8 @@
 #include "base/strbuf.h"
 #include "lib/live-text.h"
 #include "lib/test.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
+#include "live-read/check.h"
+#include "live-read/reader.h"
 
 #define THREADS_MAX 12u
 #define EVENTS	    3000u

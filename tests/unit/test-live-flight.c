@@ -14,10 +14,10 @@
 #include "lib/live-map.h"
 #include "lib/live-text.h"
 #include "lib/test.h"
+#include "live-read/check.h"
+#include "live-read/flight.h"
+#include "live-read/reader.h"
 #include "record/live-format.h"
-#include "trace/flight.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
 
 static const char patient[] =
 	"batch kind=sites pid=4242\n"

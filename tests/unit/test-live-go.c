@@ -18,9 +18,9 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "lib/test.h"
-#include "trace/flight.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
+#include "live-read/check.h"
+#include "live-read/flight.h"
+#include "live-read/reader.h"
 
 /* ---- a tree, whoever tells it ---- */
 

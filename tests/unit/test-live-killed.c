@@ -20,9 +20,9 @@
 
 #include "base/clock.h"
 #include "lib/test.h"
-#include "trace/flight.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
+#include "live-read/check.h"
+#include "live-read/flight.h"
+#include "live-read/reader.h"
 
 #define THREADS 3
 #define EVENTS	3000u

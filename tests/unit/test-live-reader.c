@@ -11,10 +11,10 @@
 #include "base/strbuf.h"
 #include "lib/live-text.h"
 #include "lib/test.h"
+#include "live-read/check.h"
+#include "live-read/reader.h"
+#include "live-read/text.h"
 #include "record/live-decode.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
-#include "trace/live-text.h"
 
 static void read_data(const char *name, struct strbuf *ret)
 {

@@ -19,10 +19,10 @@
 #include <coati/trace.h>
 
 #include "lib/test.h"
+#include "live-read/check.h"
+#include "live-read/flight.h"
+#include "live-read/reader.h"
 #include "live/tracer/tracer.h"
-#include "trace/flight.h"
-#include "trace/live-check.h"
-#include "trace/live-reader.h"
 #include "tracer-spool.h"
 
 #define MS	 UINT64_C(1000000)

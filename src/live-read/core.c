@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/opening.h"
-#include "trace/live-flight.h"
+#include "live-read/flight-parts.h"
 
 #define SEGMENTS_MAX 65535u
 #define NOTES_MAX    (UINT64_C(16) << 20)

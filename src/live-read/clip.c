@@ -7,8 +7,8 @@
  */
 #include <errno.h>
 
-#include "trace/live-reader.h"
-#include "trace/live-trace.h"
+#include "live-read/reader-parts.h"
+#include "live-read/reader.h"
 
 static struct process *process_of(const struct coati_live_reader *t, uint32_t pid)
 {

@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sized.h"
-#include "trace/live-reader.h"
-#include "trace/live-trace.h"
+#include "live-read/reader-parts.h"
+#include "live-read/reader.h"
 
 #define GENERATIONS_MAX (1u << 20)
 #define TASKS_MAX	(1u << 20)

@@ -19,9 +19,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "live-read/flight.h"
+#include "live-read/reader.h"
 #include "record/batch.h"
-#include "trace/flight.h"
-#include "trace/live-reader.h"
 
 struct coati_trace {
 	struct coati_live_reader *reader;

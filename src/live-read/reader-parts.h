@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of struct coati_live_reader. Batches are copied and wait in their generation
- * (live-feed.c) until it is complete; then they are queued in the stream of their thread, and the
- * streams are merged by time (live-merge.c). Each event is made ready (live-event.c; the common
- * ones some ahead: live-ahead.c) against what its process has open (live-state.c).
+ * (feed.c) until it is complete; then they are queued in the stream of their thread, and the
+ * streams are merged by time (merge.c). Each event is made ready (event.c; the common
+ * ones some ahead: ahead.c) against what its process has open (state.c).
  *
  *	trace -> processes -> generations -> batches (struct held), strings, stacks
  *	                   -> streams: one for each thread and slot, and two for what is told about
@@ -16,10 +16,10 @@
 #include "base/array.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "live-read/clock.h"
+#include "live-read/reader.h"
+#include "live-read/tables.h"
 #include "record/live-decode.h"
-#include "trace/live-clock.h"
-#include "trace/live-reader.h"
-#include "trace/live-tables.h"
 
 struct generation;
 
@@ -71,7 +71,7 @@ struct stream {
 	uint64_t time;			/* of that, or of the last that is ready, in ns */
 	struct coati_trace_event blank; /* what all events of the batch have in common */
 	bool plain; /* a region needs nothing else than the blank: see coati_trace_settle_plain() */
-	/* what is ready to be given out: see live-ahead.c */
+	/* what is ready to be given out: see ahead.c */
 	struct coati_trace_event *ready; /* AHEAD of them, and one behind the last; or NULL */
 	struct coati_trace_event *next, *end;
 	uint64_t *
@@ -130,7 +130,7 @@ struct process {
 	struct coati_live_process info;
 	ARRAY(struct generation *) generations; /* by number */
 	uint64_t newest;			/* complete generation */
-	uint64_t left_out;	     /* generation of the last event that was: see live-clip.c */
+	uint64_t left_out;	     /* generation of the last event that was: see clip.c */
 	uint64_t pending;	     /* batches in streams of generations before that */
 	struct map streams;	     /* tid and slot -> pointer */
 	size_t sweep_at;	     /* streams before those that have ended are looked for */
@@ -145,7 +145,7 @@ struct coati_live_reader {
 	struct generation *done; /* see coati_trace_release() */
 	struct limits limits;
 	uint64_t nr_streams, max_streams, max_processes;
-	ARRAY(struct waiting) heap; /* see live-merge.c */
+	ARRAY(struct waiting) heap; /* see merge.c */
 	size_t top;		    /* the earliest in it */
 	bool finished, forcing;
 	bool certain; /* nothing has changed since no process could send anything earlier */
@@ -153,14 +153,14 @@ struct coati_live_reader {
 	/* of the event that was given out last, or one of an open batch */
 	struct generation *current;
 	struct coati_trace_event shown; /* the last one that was not ready ahead */
-	/* what comes next for certain, in order: see live-merge.c */
+	/* what comes next for certain, in order: see merge.c */
 	struct coati_trace_event *list[FEW * AHEAD];
 	uint32_t listed, given;
 	/* the one on top, when nothing of it is ready any more and the next was not looked for */
 	struct stream *due;
 	uint64_t stack[LIVE_STACK_MAX];
 	ARRAY(struct coati_live_opened) open; /* for the last who asked */
-	/* what was open at from_ns and the first event behind it: see live-clip.c. from_ns 0: no
+	/* what was open at from_ns and the first event behind it: see clip.c. from_ns 0: no
 	 * more */
 	uint64_t from_ns;
 	uint64_t to_ns; /* UINT64_MAX: all */
@@ -171,7 +171,7 @@ struct coati_live_reader {
 	struct coati_error damage;
 };
 
-/* live-feed.c */
+/* feed.c */
 /* Count what makes no sense, and keep the first sentence. */
 void coati_trace_damaged(struct coati_live_reader *t, const struct held *h, uint32_t offset,
 			 const char *why);
@@ -187,7 +187,7 @@ void coati_trace_taken(struct coati_live_reader *t, struct process *p);
 /* Learn all strings and stacks of a generation: those that stand behind their first use, too. */
 int coati_trace_scan(struct coati_live_reader *t, struct process *p, struct generation *g);
 
-/* live-merge.c */
+/* merge.c */
 /* Put the batches of a generation into their streams. */
 int coati_trace_queue(struct coati_live_reader *t, struct process *p, struct generation *g);
 /* One batch that came after its generation was queued. */
@@ -204,14 +204,14 @@ void coati_trace_unlist(struct coati_live_reader *t);
 /* What comes next, whenever it was. */
 int coati_trace_next_of_all(struct coati_live_reader *t, const struct coati_trace_event **ret);
 
-/* live-clip.c */
+/* clip.c */
 /* The next event while some must be left out, or were: as coati_live_reader_next(). */
 int coati_trace_next_clipped(struct coati_live_reader *t, const struct coati_trace_event **ret);
 
-/* live-event.c */
+/* event.c */
 /* Prepare what all events of a batch have in common. */
 void coati_trace_blank(struct stream *s, const struct held *h);
-/* Whether regions of @s may be shown without a look at what all this is for: see live-ahead.c. */
+/* Whether regions of @s may be shown without a look at what all this is for: see ahead.c. */
 void coati_trace_settle_plain(struct stream *s);
 /* The next event of @s as it is shown: 1, 0 when there is nothing to show, negative. */
 int coati_trace_show(struct coati_live_reader *t, struct stream *s, struct coati_trace_event *ret);
@@ -221,7 +221,7 @@ int coati_trace_show_kind(struct coati_live_reader *t, struct stream *s,
 /* The stack that came behind it. */
 void coati_trace_show_stack(struct coati_live_reader *t, struct stream *s,
 			    const struct live_event *e, struct coati_trace_event *ret);
-/* live-ahead.c */
+/* ahead.c */
 /* Make the next events of @s ready that need nothing but @s: false when there is none. Nothing
  * may be ready, or wait in s->event.  Hot. */
 bool coati_trace_ahead(struct coati_live_reader *t, struct stream *s);
@@ -230,7 +230,7 @@ void coati_trace_ahead_free(struct stream *s);
 void coati_trace_take_back(struct stream *s);
 /* The same of all threads. */
 void coati_trace_take_all_back(struct coati_live_reader *t);
-/* live-state.c: each changes what is open, and completes @e */
+/* state.c: each changes what is open, and completes @e */
 void coati_trace_forget(struct stream *s);
 int coati_trace_region_begin(struct stream *s, struct coati_trace_event *e);
 void coati_trace_region_end(struct stream *s, struct coati_trace_event *e);

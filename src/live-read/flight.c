@@ -7,11 +7,11 @@
  * whatever size it claims. A batch belongs to the process and the generation of its chunk: whoever
  * reads on has one process, and generations in order.
  */
-#include "trace/live-flight.h"
+#include "live-read/flight-parts.h"
 
 #include <string.h>
 
-#include "trace/flight.h"
+#include "live-read/flight.h"
 
 #define TRIES	   8
 #define BATCH_ROOM (LIVE_BATCH_MAX - LIVE_HEAD)

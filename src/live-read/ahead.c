@@ -3,7 +3,7 @@
  * Nearly all events are short ones about which nothing is special: begins and ends of regions,
  * logs, counters. What they look like follows from their batch and from those before them in their
  * thread, so that a handful of each thread is made ready at once, before the merge, as they will be
- * given out. The others, and what stands before a stack, go the long way of live-event.c.
+ * given out. The others, and what stands before a stack, go the long way of event.c.
  *
  * Rarely something else changes what they depend on: another thread tells what this one has open,
  * or a site gets another name. Then what is ready is taken back. The same when somebody asks what
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "trace/live-reader.h"
-#include "trace/live-trace.h"
+#include "live-read/reader-parts.h"
+#include "live-read/reader.h"
 
 /* Kinds that are made ready; all but the end begin with a site. */
 #define COMMON                                                                                     \

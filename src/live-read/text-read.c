@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text to live batches: see live-text.h. */
+/* Text to live batches: see text.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "base/leb128.h"
 #include "base/parse.h"
 #include "base/writer.h"
+#include "live-read/text.h"
 #include "record/live-decode.h"
-#include "trace/live-text.h"
 
 #define LINE_MEMORY (4u << 20)
 #define COUNTERS    64u

@@ -10,7 +10,7 @@
 
 #include <coati/trace.h>
 
-#include "trace/flight.h"
+#include "live-read/flight.h"
 
 #define LIVE_FILES_ALL UINT32_MAX
 

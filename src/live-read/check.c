@@ -18,7 +18,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "trace/live-check.h"
+#include "live-read/check.h"
 
 #define DEPTH_MAX   (1u << 16)
 #define DEPTH_NAMED 4096u /* the reader gives names and lengths to ends of regions up to here */

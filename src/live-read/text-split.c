@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "trace/live-text.h"
+#include "live-read/text.h"
 
 #define TEXT_MAX ((size_t)1 << 20) /* bytes of one text */
 

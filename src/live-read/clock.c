@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* see live-clock.h */
-#include "trace/live-clock.h"
+/* see clock.h */
+#include "live-read/clock.h"
 
 #include <errno.h>
 #include <string.h>

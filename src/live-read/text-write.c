@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Live batches to text: see live-text.h. */
+/* Live batches to text: see text.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "live-read/text.h"
 #include "record/live-decode.h"
-#include "trace/live-text.h"
 
 static void add_text(struct strbuf *s, const char *name, size_t len, const struct live_text *text)
 {

@@ -6,8 +6,8 @@
 
 #include "base/cursor.h"
 #include "base/leb128.h"
-#include "trace/live-reader.h"
-#include "trace/live-trace.h"
+#include "live-read/reader-parts.h"
+#include "live-read/reader.h"
 
 const char *coati_trace_kind_name(uint32_t kind)
 {

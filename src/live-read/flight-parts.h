@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of struct coati_flight: where in a file the memory of a flight recorder lies
- * (live-core.c), what its head said when it was checked (live-flight-open.c), its tables
- * (live-flight-tables.c) and its chunks (live-flight.c) as batches.
+ * (core.c), what its head said when it was checked (flight-open.c), its tables
+ * (flight-tables.c) and its chunks (flight.c) as batches.
  *
  * Its owner may write to it, cut it short or fill it with lies while we read: every number is taken
  * out once and compared with the size of the file.
@@ -14,9 +14,9 @@
 #include <coati/trace.h>
 
 #include "base/array.h"
+#include "live-read/flight.h"
 #include "record/live-decode.h"
 #include "record/live-format.h"
-#include "trace/flight.h"
 
 /* Where the memory lies. */
 struct flight_place {
@@ -79,7 +79,7 @@ struct coati_flight {
 /* @size bytes at @at of the memory; -ENODATA: it ends before. */
 int coati_flight_take(const struct coati_flight *f, uint64_t at, void *bytes, size_t size);
 
-/* live-flight-tables.c: each puts a batch into f->batch: 1; 0: there is nothing more; negative. */
+/* flight-tables.c: each puts a batch into f->batch: 1; 0: there is nothing more; negative. */
 int coati_flight_give_process(struct coati_flight *f, size_t *ret_size);
 int coati_flight_give_sites(struct coati_flight *f, size_t *ret_size);
 int coati_flight_give_tasks(struct coati_flight *f, size_t *ret_size);

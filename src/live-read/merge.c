@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "trace/live-reader.h"
-#include "trace/live-trace.h"
+#include "live-read/reader-parts.h"
+#include "live-read/reader.h"
 
 #define REGIONS_MAX 4096u
 #define QUEUE_MAX   (1u << 22)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* see live-files.h */
-#include "trace/live-files.h"
+/* see files.h */
+#include "live-read/files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,8 +17,8 @@
 #include "base/opening.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
-#include "trace/flight.h"
-#include "trace/live-flight.h"
+#include "live-read/flight-parts.h"
+#include "live-read/flight.h"
 
 #define SHM	    "/dev/shm"
 #define RUNTIME	    "/run/user"

@@ -20,9 +20,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/strbuf.h"
+#include "live-read/ask.h"
 #include "process/proc.h"
 #include "record/live-ask.h"
-#include "trace/live-ask.h"
 
 #define MAPS_MAX  (UINT64_C(64) << 20)
 #define PHDRS_MAX 64u

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "trace/live-trace.h"
+#include "live-read/reader-parts.h"
 
 /* ---- regions ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening of live-flight.h: is this the memory of a flight recorder, whose is it, and which of its
+/* Opening of flight-parts.h: is this the memory of a flight recorder, whose is it, and which of its
  * chunks are in use. */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #include "base/file.h"
 #include "base/opening.h"
 #include "base/parse.h"
-#include "trace/flight.h"
-#include "trace/live-flight.h"
+#include "live-read/flight-parts.h"
+#include "live-read/flight.h"
 
 #define MAX_BYTES  (UINT64_C(1) << 40)
 #define CHUNKS_MAX (UINT32_C(1) << 24)

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "trace/live-reader.h"
-#include "trace/live-trace.h"
+#include "live-read/reader-parts.h"
+#include "live-read/reader.h"
 
 _Static_assert((int)COATI_TRACE_REGION_BEGIN == LIVE_REGION_BEGIN &&
 		       (int)COATI_TRACE_LABELS == LIVE_LABELS,

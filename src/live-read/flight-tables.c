@@ -9,8 +9,8 @@
 #include "arch/clock-pair.h"
 #include "base/leb128.h"
 #include "base/writer.h"
-#include "trace/flight.h"
-#include "trace/live-flight.h"
+#include "live-read/flight-parts.h"
+#include "live-read/flight.h"
 
 #define BATCH_ROOM (LIVE_BATCH_MAX - LIVE_HEAD)
 #define TASK_BYTES 48 /* of an open task as an event, at most */

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "trace/live-reader.h"
-#include "trace/live-trace.h"
-#include "trace/live-text.h"
+#include "live-read/reader-parts.h"
+#include "live-read/reader.h"
+#include "live-read/text.h"
 
 /* In quotes; what is not printable, and the quote itself, as an escape. */
 void coati_live_quote(struct strbuf *s, const char *text, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* see live-tables.h */
-#include "trace/live-tables.h"
+/* see tables.h */
+#include "live-read/tables.h"
 
 #include <errno.h>
 #include <string.h>

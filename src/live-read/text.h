@@ -27,7 +27,7 @@
 #include <coati/error.h>
 
 #include "base/strbuf.h"
-#include "trace/live-tables.h"
+#include "live-read/tables.h"
 
 /* In quotes; what is not printable, and the quote itself, as an escape. */
 void coati_live_quote(struct strbuf *s, const char *text, size_t size);
