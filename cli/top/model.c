@@ -6,13 +6,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buckets.h"
 #include "base/clock.h"
 #include "cli/top/tables.h"
 
-#define ENTRIES_MAX  ((size_t)1 << 22)
-#define PIECES_MAX   TOP_SECONDS_MAX
-#define BUCKET_BITS  5 /* 32 buckets for each doubling */
-#define BUCKETS_EACH (1u << BUCKET_BITS)
+#define ENTRIES_MAX ((size_t)1 << 22)
+#define PIECES_MAX  TOP_SECONDS_MAX
 
 int coati_top_model_init(struct top_model *m, uint64_t max_bytes, uint32_t max_seconds)
 {
@@ -260,26 +259,6 @@ void coati_top_model_loss(struct top_model *m, uint64_t time_ns, uint64_t lost, 
 
 /* ---- task latencies ---- */
 
-uint32_t coati_top_bucket(uint64_t ns)
-{
-	uint32_t shift;
-
-	if (ns < 2 * BUCKETS_EACH)
-		return (uint32_t)ns;
-	shift = 63 - (uint32_t)__builtin_clzll(ns) - BUCKET_BITS;
-	return shift * BUCKETS_EACH + (uint32_t)(ns >> shift);
-}
-
-uint64_t coati_top_bucket_end(uint32_t bucket)
-{
-	uint32_t shift;
-
-	if (bucket < 2 * BUCKETS_EACH)
-		return bucket;
-	shift = bucket / BUCKETS_EACH - 1;
-	return ((uint64_t)(bucket - shift * BUCKETS_EACH + 1) << shift) - 1;
-}
-
 static int add_latency(struct top_model *m, struct top_second *s, uint32_t type, uint32_t bucket)
 {
 	uint64_t before = coati_top_second_bytes(s);
@@ -309,5 +288,5 @@ int coati_top_model_task(struct top_model *m, uint64_t time_ns, const char *type
 
 	if (r == 0)
 		r = get_second(m, time_ns / NSEC_PER_SEC, &s);
-	return r < 0 ? r : add_latency(m, s, id, coati_top_bucket(duration_ns));
+	return r < 0 ? r : add_latency(m, s, id, bucket_of(duration_ns));
 }

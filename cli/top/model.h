@@ -146,7 +146,3 @@ uint64_t coati_top_model_bytes(const struct top_model *m);
 const struct top_second *coati_top_model_second(const struct top_model *m, uint64_t number);
 /* The value that a set has for @key, or NULL. */
 const char *coati_top_label(const struct top_labels *set, const char *key);
-
-/* Durations: buckets are at most 1/32 wide. The upper bound of a bucket. */
-uint32_t coati_top_bucket(uint64_t ns);
-uint64_t coati_top_bucket_end(uint32_t bucket);

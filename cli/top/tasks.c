@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buckets.h"
 #include "base/cleanup.h"
 #include "cli/top/rows.h"
 
@@ -22,7 +23,7 @@ static uint64_t percentile(const struct sums *s, uint64_t count, unsigned int pe
 	for (uint32_t i = 0; i < BUCKETS; i++) {
 		seen += s->v[i];
 		if (seen >= want && seen)
-			return coati_top_bucket_end(i);
+			return bucket_end(i);
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buckets.h"
 #include "base/clock.h"
 #include "profile/parts.h"
 #include "cli/top/tree.h"
@@ -336,13 +337,13 @@ TEST(top_buckets_are_in_order_and_off_by_a_thirtysecond_at_most)
 	uint32_t before = 0;
 
 	for (uint64_t ns = 0; ns < UINT64_C(1) << 62; ns += 1 + ns / 7) {
-		uint32_t b = coati_top_bucket(ns);
+		uint32_t b = bucket_of(ns);
 
 		CHECK_U64(b, >=, before);
-		CHECK_U64(coati_top_bucket_end(b), >=, ns);
-		CHECK_U64(coati_top_bucket_end(b), <=, ns + ns / 32);
+		CHECK_U64(bucket_end(b), >=, ns);
+		CHECK_U64(bucket_end(b), <=, ns + ns / 32);
 		if (b)
-			CHECK_U64(coati_top_bucket_end(b - 1), <, ns);
+			CHECK_U64(bucket_end(b - 1), <, ns);
 		before = b;
 	}
 }
