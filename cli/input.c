@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "cli/quality.h"
 #include "cli/talk.h"
-#include "profile/hooks.h"
-#include "trace/contexts.h"
+#include "reading/contexts.h"
+#include "reading/hooks.h"
 
 #define MAGIC	      "PERFILE2"
 #define EXPORT_SUFFIX ".perf.data"

@@ -11,7 +11,7 @@
 #include <coati/profile.h>
 
 #include "base/options.h"
-#include "profile/hooks.h"
+#include "reading/hooks.h"
 
 /* Reads one file: coati_profile_read() and its like. */
 typedef int (*input_fn)(void *ctx, const char *path, coati_progress_fn fn, void *fn_ctx,

@@ -12,7 +12,7 @@
 #include "cli/quality-advice.h"
 #include "cli/report/figures.h"
 #include "image/image.h"
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 #define LINE_COLUMNS_MAX 1000 /* of source and instructions, where no terminal ends the line */
 

@@ -11,7 +11,7 @@
 #include "cli/diff/text.h"
 #include "cli/quality.h"
 #include "profile/diff.h"
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 #define NAMED	     3	  /* rows in the verdict */
 #define SHARE_APART  0.10 /* of stacks or names: more than that is another way of recording */

@@ -20,9 +20,9 @@
 #include "cli/diff/table.h"
 #include "cli/talk.h"
 #include "profile/diff.h"
-#include "profile/hooks.h"
 #include "profile/walk.h"
-#include "trace/contexts.h"
+#include "reading/contexts.h"
+#include "reading/hooks.h"
 
 static const char *const side_names[] = { "before", "after" };
 

@@ -15,7 +15,7 @@
 #include "cli/talk.h"
 #include "event/event.h"
 #include "event/list.h"
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 #define CUT_HELPS      65528 /* the kernel copies no more than this */
 #define USUAL_RATE     1000

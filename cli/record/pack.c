@@ -15,11 +15,11 @@
 #include "capture/session.h"
 #include "cli/talk.h"
 #include "image/pack.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
+#include "reading/contexts.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 #include "record/batch.h"
 #include "recording/writer.h"
-#include "trace/contexts.h"
 
 #define SYMBOLS_VERSION 1
 

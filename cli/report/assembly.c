@@ -17,7 +17,7 @@
 #include "cli/objdump.h"
 #include "cli/quality.h"
 #include "image/image.h"
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 #define FUNCTION_BYTES_MAX (1u << 20)
 #define PIECES_MAX	   16 /* functions of one name, in several files */

@@ -21,9 +21,9 @@
 #include "cli/report/table.h"
 #include "cli/report/tree.h"
 #include "cli/talk.h"
-#include "profile/hooks.h"
 #include "profile/walk.h"
-#include "trace/contexts.h"
+#include "reading/contexts.h"
+#include "reading/hooks.h"
 
 #define TREE_LEAST  0.5
 #define TIME_STEP   NSEC_PER_SEC

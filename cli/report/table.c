@@ -11,8 +11,8 @@
 #include "cli/command.h"
 #include "cli/quality.h"
 #include "cli/talk.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/parts.h"
 
 #define NAME_COLUMNS  60 /* where the width is not known */
 #define OTHER_COLUMNS 42 /* numbers and the blanks between */

@@ -7,13 +7,13 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
 #include "profile/view.h"
 #include "profile/walk.h"
+#include "reading/contexts-live.h"
+#include "reading/contexts.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 #include "record/batch.h"
-#include "trace/contexts-live.h"
-#include "trace/contexts.h"
 
 #define PENDING_MAX ((size_t)1 << 22)
 #define LATE_NS	    (15 * NSEC_PER_SEC) /* older samples get no labels any more */
@@ -155,7 +155,7 @@ static int add_stack(struct top_feed *f, struct coati_view *v,
 	}
 	s.frames = frames;
 	if (is_off)
-		s.wait = (uint8_t)coati_view_stack_wait(v, sample->stack);
+		s.wait = (uint8_t)coati_profile_stack_wait(f->profile, sample->stack);
 	return r < 0 ? r : coati_top_model_stack(f->model, &s, ret);
 }
 

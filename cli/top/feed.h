@@ -11,9 +11,9 @@
 #include <coati/trace.h>
 
 #include "base/array.h"
-#include "profile/follow.h"
 #include "cli/top/model.h"
-#include "profile/hooks.h"
+#include "reading/follow.h"
+#include "reading/hooks.h"
 
 struct top_feed {
 	struct top_model *model;

@@ -20,8 +20,8 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/map.h"
-#include "profile/index.h"
-#include "profile/parts.h"
+#include "reading/index.h"
+#include "reading/parts.h"
 
 #define TOP_NONE	UINT32_MAX
 #define TOP_SECONDS_MAX 3600

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 
 #define ROWS_MAX ((size_t)1 << 24)
 #define AROUND	 10 /* seconds before one that a peak is compared with */

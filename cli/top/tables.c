@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 #define TABLE_MAX ((size_t)1 << 26)
 

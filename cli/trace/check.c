@@ -12,7 +12,7 @@
 #include "cli/talk.h"
 #include "cli/trace/text.h"
 #include "live-read/check.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 struct check {

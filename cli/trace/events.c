@@ -13,7 +13,7 @@
 #include "cli/command.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 #define FLUSH_BYTES (1u << 16)

@@ -12,7 +12,7 @@
 #include "cli/quality.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 #define NAME_COLUMNS 24 /* of threads */

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "cli/quality-advice.h"
 #include "cli/quality.h"
-#include "profile/parts.h"
-#include "profile/wait.h"
+#include "reading/parts.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 #define NAME_MAX_BYTES 64

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "cli/trace/text.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 /* Of a hostile recording a mean may be more than a number of 64 bits. */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 struct coati_error;
 

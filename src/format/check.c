@@ -11,8 +11,8 @@
 #include "format/format.h"
 #include "format/gzip.h"
 #include "format/text.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/parts.h"
 
 #define INFLATED_MAX (UINT64_C(8) << 30)
 

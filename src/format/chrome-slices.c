@@ -18,9 +18,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "format/chrome.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 
 #define DEPTH_MAX ((size_t)1 << 24) /* of a stack with its inlined functions */
 

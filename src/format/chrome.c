@@ -20,9 +20,9 @@
 #include "format/stacktree.h"
 #include "format/timeline.h"
 #include "format/who.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 
 static int make_tree(struct chrome *x)
 {

@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "format/text.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/parts.h"
 
 #define TABLE_MAX ((size_t)1 << 28)
 #define BYTES_MAX (UINT64_C(4) << 30)

@@ -19,10 +19,10 @@
 #include "format/format.h"
 #include "format/gzip.h"
 #include "format/live-events.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
-#include "trace/contexts.h"
+#include "reading/contexts.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 
 #define NOTES_MAX	4096
 #define DEFAULT_SAMPLES (UINT64_C(1) << 26)

@@ -6,7 +6,7 @@
 #include <coati/version.h>
 
 #include "format/firefox.h"
-#include "profile/hooks.h"
+#include "reading/hooks.h"
 
 static void put_category(struct json *j, const char *name, const char *color)
 {

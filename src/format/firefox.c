@@ -17,8 +17,8 @@
 #include "base/error.h"
 #include "format/firefox.h"
 #include "image/image.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/parts.h"
 
 static const struct coati_view_frame *frame_at(const struct firefox *x, uint32_t i)
 {

@@ -11,7 +11,7 @@
 #include "format/live-events.h"
 #include "format/stacktree.h"
 #include "format/timeline.h"
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 #define FIREFOX_VERSION	  60 /* of the processed profile: from here on tables are shared */
 #define FIREFOX_DECIMALS  6  /* nanoseconds as milliseconds */

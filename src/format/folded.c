@@ -19,8 +19,8 @@
 #include "base/parse.h"
 #include "format/format.h"
 #include "format/text.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/parts.h"
 
 #define LINE_MAX_BYTES (UINT64_C(1) << 30)
 

@@ -18,7 +18,7 @@
 #include "base/array.h"
 #include "format/output.h"
 #include "format/tally.h"
-#include "profile/hooks.h"
+#include "reading/hooks.h"
 
 /* struct format.flags */
 #define FORMAT_BINARY	(UINT32_C(1) << 0) /* nothing for a terminal */

@@ -17,8 +17,8 @@
 #include "base/json.h"
 #include "format/json.h"
 #include "format/text.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/parts.h"
 
 struct json_writing {
 	struct format_input *in;

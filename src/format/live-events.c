@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "format/text.h"
 #include "live-read/reader.h"
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 #define TABLE_MAX   ((size_t)1 << 24)
 #define OPEN_MAX    ((size_t)1 << 16) /* regions of one thread, in each other */

@@ -21,7 +21,7 @@
 #include "base/strbuf.h"
 #include "format/tally.h"
 #include "live-read/reader.h"
-#include "profile/condition.h"
+#include "reading/condition.h"
 
 #define LIVE_ITEMS_MAX ((size_t)1 << 24)
 #define LIVE_SCHED_MAX ((size_t)1 << 25)

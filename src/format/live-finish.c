@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "format/live-events.h"
 #include "live-read/reader.h"
-#include "profile/parts.h"
-#include "profile/profile.h"
+#include "reading/parts.h"
+#include "reading/profile.h"
 #include "record/batch.h"
 
 #define ALLOW_RECORDS 1024 /* limits are looked at after so many */

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "format/firefox.h"
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 /* By enum live_item_kind: what a marker is, and its name where the program gives none. */
 static const char *const types[ITEM_KINDS] = {

@@ -24,8 +24,8 @@
 #include "format/dictionary.h"
 #include "format/proto.h"
 #include "format/weights.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/parts.h"
 
 #define ATTRIBUTES_MAX ((size_t)1 << 28)
 

@@ -19,9 +19,9 @@
 
 #include "base/error.h"
 #include "format/format.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 #include "record/batch.h"
 #include "recording/recording.h"
 #include "recording/writer.h"

@@ -11,7 +11,7 @@
 #include "format/perfetto.h"
 #include "format/proto.h"
 #include "format/who.h"
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 #define PERFETTO_SEQUENCE 1
 #define PERFETTO_IDS_MAX  ((size_t)1 << 28)

@@ -18,9 +18,9 @@
 #include "format/perfetto-write.h"
 #include "format/timeline.h"
 #include "image/image.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 
 /* ---- packets ---- */
 

@@ -20,8 +20,8 @@
 #include "format/pprof.h"
 #include "format/proto.h"
 #include "format/weights.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/parts.h"
 
 /* The bytes of what many samples have in common, written once. */
 struct pieces {

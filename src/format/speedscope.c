@@ -18,9 +18,9 @@
 #include "base/parse.h"
 #include "format/numbers.h"
 #include "format/timeline.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 
 struct speedscope {
 	struct format_input *in;

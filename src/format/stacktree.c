@@ -6,9 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "profile/parts.h"
-#include "profile/profile.h"
 #include "profile/walk.h"
+#include "reading/parts.h"
+#include "reading/profile.h"
 
 #define NODES_MAX ((size_t)1 << 28)
 

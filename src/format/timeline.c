@@ -7,9 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 
 static void add_up(struct timeline *t)
 {

@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/parts.h"
 
 static bool is_clock(const struct coati_profile_event *e)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 #define TASKS_MAX ((size_t)1 << 28)
 

@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "page/page.h"
-#include "profile/parts.h"
-#include "profile/wait.h"
+#include "reading/parts.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 #define WINDOWS 50 /* of the time, to find where most wait */

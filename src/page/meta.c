@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "page/findings.h"
 #include "page/page.h"
-#include "profile/parts.h"
+#include "reading/parts.h"
 #include "trace/timeline.h"
 
 static void put_u64_text(struct json *j, const char *key, uint64_t v)

@@ -9,9 +9,9 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/utf8.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 
 #define NAMES_MAX ((size_t)1 << 26)
 #define TEXT_MAX  4096

@@ -13,10 +13,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sized.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
+#include "reading/contexts.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 #include "recording/recording.h"
-#include "trace/contexts.h"
 #include "trace/timeline.h"
 
 #define SAMPLES_MAX ((size_t)1 << 26)
@@ -157,6 +157,7 @@ void coati_page_free(struct page **pp)
 		coati_live_fini(&p->live);
 	for (int i = 0; i < PAGE_MODES; i++)
 		coati_view_free(&p->views[i]);
+	coati_view_free(&p->timeline_view);
 	coati_timeline_free(&p->timeline);
 	coati_profile_free(&p->profile);
 	coati_contexts_free(&p->contexts);

@@ -22,7 +22,7 @@
 #include "format/live-events.h"
 #include "page/columns.h"
 #include "page/names.h"
-#include "profile/hooks.h"
+#include "reading/hooks.h"
 #include "trace/timeline.h"
 
 #define PAGE_NOTES_MAX 64
@@ -85,8 +85,9 @@ struct page {
 	int samples_failed;
 	struct live live;
 	bool has_live;
-	struct coati_timeline *timeline; /* or NULL */
-	struct coati_timeline_info info; /* of it */
+	struct coati_timeline *timeline;  /* or NULL */
+	struct coati_timeline_info info;  /* of it */
+	struct coati_view *timeline_view; /* its stacks; or NULL */
 	bool wants_timeline;
 	uint32_t nr_events_seen, nr_files;
 	char *path; /* of the first recording */

@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "page/page.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 
 #define BIN_FIRST_NS UINT64_C(1000000)
 

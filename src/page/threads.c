@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "page/page.h"
-#include "profile/parts.h"
+#include "reading/parts.h"
 #include "trace/timeline.h"
 
 static uint64_t key_of(int32_t pid, int32_t tid)

@@ -300,12 +300,15 @@ static void put_wakes(struct page *p, struct page_stacks *stacks)
 int coati_page_put_timeline(struct page *p)
 {
 	struct page_stacks *stacks = &p->timeline_stacks;
+	struct coati_profile *profile;
 	int r;
 
 	if (!p->timeline)
 		return 0;
-	r = coati_page_stacks_init(stacks, coati_timeline_view(p->timeline),
-				   coati_timeline_profile(p->timeline));
+	profile = coati_timeline_profile(p->timeline);
+	r = coati_view_new(profile, NULL, &p->timeline_view, NULL);
+	if (r == 0)
+		r = coati_page_stacks_init(stacks, p->timeline_view, profile);
 	if (r == 0) {
 		put_states(p, stacks);
 		put_regions(p);

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/match.h"
-#include "profile/profile.h"
 #include "profile/walk.h"
+#include "reading/profile.h"
 
 static const char *const names[COATI_BY_COUNT] = {
 	[COATI_BY_FUNCTION] = "function", [COATI_BY_LINE] = "line",

@@ -12,9 +12,9 @@
 #include "base/cleanup.h"
 #include "profile/diff-parts.h"
 #include "profile/diff.h"
-#include "profile/labels.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/labels.h"
+#include "reading/parts.h"
 
 /* The row of that name, a new one where there is none. @name lives as long as the view. */
 static int find_row(struct coati_diff *d, int side, const char *name, const char *image,

@@ -14,9 +14,9 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "profile/diff.h"
-#include "profile/parts.h"
 #include "profile/resample.h"
 #include "profile/walk.h"
+#include "reading/parts.h"
 
 #define SAMPLES_LEAST	  20 /* of both sides: fewer say nothing */
 #define SAMPLES_PER_BLOCK 8  /* a recording with few samples has few blocks */

@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/strbuf.h"
-#include "profile/parts.h"
 #include "profile/view.h"
+#include "reading/parts.h"
 
 #define RANGE_NAME_MAX (64 * 1024)
 

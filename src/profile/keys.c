@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/map.h"
 #include "base/match.h"
-#include "base/error.h"
-#include "profile/parts.h"
 #include "profile/view.h"
+#include "reading/parts.h"
 
 /* Lines were not asked for when the view was made: get them now. */
 static int add_lines(struct coati_view *v)

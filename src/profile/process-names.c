@@ -4,8 +4,8 @@
  * names over time; the last one is shown for all of its samples, as by perf report --sort pid.
  */
 #include "process/processes.h"
-#include "profile/parts.h"
 #include "profile/view.h"
+#include "reading/parts.h"
 
 static const char *last_name(const struct coati_profile *p, const struct coati_profile_thread *t)
 {

@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/sized.h"
-#include "profile/labels.h"
-#include "profile/parts.h"
 #include "profile/view.h"
+#include "reading/labels.h"
+#include "reading/parts.h"
 
 static int by_self(const void *a, const void *b)
 {

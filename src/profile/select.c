@@ -12,8 +12,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/match.h"
-#include "profile/parts.h"
 #include "profile/view.h"
+#include "reading/parts.h"
+#include "reading/wait.h"
 
 #define PATTERN_MAX    1024
 #define NAME_MAX_BYTES 4096 /* of a function, as far as an expression looks at it */

@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/sized.h"
-#include "profile/parts.h"
 #include "profile/view.h"
+#include "reading/parts.h"
 
 #define NODES_MAX ((size_t)1 << 27)
 

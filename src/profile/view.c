@@ -10,20 +10,17 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/sized.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
-#include "profile/wait.h"
 #include "profile/walk.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
+#include "reading/wait.h"
 
 #define OWNED_MAX 65536
 
 /* Is it time that the kernel saw, too? Who asks for the event by its name gets it. */
 static bool is_seen_twice(const struct coati_view *v, uint32_t event, uint32_t thread)
 {
-	const struct coati_profile *p = v->profile;
-
-	return p->events.v[event].is_live && !v->conditions.events.list.len &&
-	       p->files.v[p->threads.v[thread].file].has_samples;
+	return !v->conditions.events.list.len && coati_profile_is_twice(v->profile, event, thread);
 }
 
 /* Page faults beside time on CPUs and off them: what record --trace takes for the timeline. Nobody
@@ -105,14 +102,14 @@ static bool waits(const struct coati_view *v, uint32_t event, uint32_t stack)
 /* Of stacks without an entry that waits so, nothing stays. */
 static void choose_waits(struct coati_view *v)
 {
-	const struct coati_profile *p = v->profile;
+	struct coati_profile *p = v->profile;
 
 	if (!v->conditions.waits.list.len)
 		return;
 	for (uint32_t i = 0; i < p->stacks.len; i++)
 		if (v->stacks[i].is_in)
 			v->stacks[i].waits = coati_conditions_wait(
-				&v->conditions, coati_wait_name(coati_view_stack_wait(v, i)));
+				&v->conditions, coati_wait_name(coati_profile_stack_wait(p, i)));
 	for (size_t i = 0; i < p->entries.len; i++) {
 		const struct coati_profile_entry *e = &p->entries.v[i];
 
@@ -212,11 +209,7 @@ static int fill(struct coati_view *v, const struct coati_filter *f, struct coati
 	if (r == 0)
 		add_up(v);
 	if (v->nr_twice && !(v->flags & COATI_VIEW_NO_ON_CPU))
-		coati_profile_add_note(
-			v->profile,
-			"%llu samples that the program took of itself are left out: the kernel's "
-			"are of the same time; --event (-e) %s shows them",
-			(unsigned long long)v->nr_twice, COATI_LIVE_CPU);
+		coati_profile_note_twice(v->profile, v->nr_twice);
 	if (v->nr_faults && !(v->flags & COATI_VIEW_NO_ON_CPU))
 		coati_profile_add_note(
 			v->profile,
@@ -331,6 +324,13 @@ int coati_view_next(struct coati_view *v, uint64_t *pos, struct coati_view_entry
 		return 1;
 	}
 	return 0;
+}
+
+const char *coati_view_wait(const struct coati_view *v, const struct coati_profile_entry *e)
+{
+	if (!v->profile->events.v[e->event].is_off_cpu)
+		return coati_wait_name(COATI_WAIT_RUNNING);
+	return coati_wait_name(coati_profile_stack_wait(v->profile, e->stack));
 }
 
 int coati_view_sample(const struct coati_view *v, const struct coati_profile_sample *sample,

@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 #include "base/array.h"
-#include "profile/parts.h"
-#include "profile/profile.h"
+#include "reading/parts.h"
+#include "reading/profile.h"
 
 #define VIEW_NONE UINT32_MAX
 
@@ -64,7 +64,6 @@ struct coati_view {
 	ARRAY(void *) owned; /* answers that live as long as the view */
 	struct arena arena;
 	const char **process_names; /* by thread; NULL: nobody asked */
-	uint8_t *waits;		    /* by stack: enum wait, 0: not asked yet; NULL: nobody asked */
 };
 
 /* The weight of an entry in this view. */
@@ -88,9 +87,7 @@ const char *coati_view_image_path(const struct coati_view *v, uint32_t frame);
 const char *const *coati_view_process_names(struct coati_view *v);
 /* What an entry waits for: "futex", "read" ...; "running" when it is none of time off the CPU.
  * Lives for ever. */
-const char *coati_view_wait(struct coati_view *v, const struct coati_profile_entry *e);
-/* Is @name, of a function of the kernel, one by which the scheduler takes a thread off its CPU? */
-bool coati_is_scheduler(const char *name);
+const char *coati_view_wait(const struct coati_view *v, const struct coati_profile_entry *e);
 /* Is @name what @pattern says, as a whole or as a glob? */
 bool coati_view_same_name(const char *pattern, const char *name);
 /* Which functions are meant by @pattern (NULL: all, and *ret is NULL): a flag for each. */

@@ -8,9 +8,9 @@
 #include <coati/error.h>
 #include <coati/profile.h>
 
-#include "profile/hooks.h"
-#include "profile/parts.h"
-#include "profile/wait.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
+#include "reading/wait.h"
 
 uint32_t coati_view_frame_count(const struct coati_view *v);
 
@@ -33,9 +33,6 @@ int coati_view_next(struct coati_view *v, uint64_t *pos, struct coati_view_entry
  * about samples belong into the filter of the profile's options.  Hot. */
 int coati_view_sample(const struct coati_view *v, const struct coati_profile_sample *sample,
 		      struct coati_view_entry *ret);
-
-/* What a thread waits for that left its CPU with this stack of the profile: never RUNNING. */
-enum coati_wait coati_view_stack_wait(struct coati_view *v, uint32_t stack);
 
 /* "function", "line" ... "label:KEY", "task" and "region", which are labels of that name
  * (*ret_label then points into @text, else NULL): 0 or -EINVAL with the near miss named. */

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/error.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 

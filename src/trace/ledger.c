@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/search.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <sys/syscall.h>
 
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 

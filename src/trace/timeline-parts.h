@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "live-read/check.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 #define TIMELINE_CPUS_MAX 8192
@@ -152,7 +152,6 @@ struct coati_timeline {
 	bool unsorted; /* wakes */
 	struct coati_profile *profile;
 	struct coati_contexts *contexts; /* of the profile */
-	struct coati_view *view;
 };
 
 /* A copy that lives as long as the timeline, the same for the same text; NULL: no memory. */

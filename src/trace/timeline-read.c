@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording on its way into a timeline. The profile reads it, because it knows how: order,
- * processes, stacks and their names. Here each record is looked at before, and what it tells about
- * threads becomes events; the number of its stack comes from the profile right after. Recordings of
+ * A recording on its way into a timeline. The stage reading/ reads it: order, processes, stacks and
+ * their names. Here each record is looked at before, and what it tells about threads becomes
+ * events; the number of its stack comes from the reading right after. Recordings of
  * `perf sched record` tell the same by tracepoints alone.
  */
 #include "trace/timeline-read.h"
@@ -15,14 +15,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
-#include "profile/profile.h"
-#include "profile/wait.h"
-#include "profile/walk.h"
+#include "reading/contexts.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
+#include "reading/profile.h"
+#include "reading/wait.h"
 #include "record/batch.h"
 #include "recording/recording.h"
-#include "trace/contexts.h"
 #include "trace/timeline.h"
 
 #define ALLOW_ITEMS 1024
@@ -628,7 +627,7 @@ static void name_stacks(struct coati_timeline *t)
 			enum coati_wait wait = COATI_WAIT_UNKNOWN;
 
 			if (s->asks)
-				wait = coati_view_stack_wait(t->view, s->stack);
+				wait = coati_profile_stack_wait(t->profile, s->stack);
 			/* the system call knows better than a stack that says nothing */
 			if (wait < COATI_WAIT_OTHER)
 				s->wait = (uint8_t)wait;
@@ -701,6 +700,20 @@ static int settle_idle(struct load *l)
 	return 0;
 }
 
+/* What programs sampled of themselves is left out where the kernel did. */
+static void note_twice(struct coati_profile *p)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < p->entries.len; i++) {
+		const struct coati_profile_entry *e = &p->entries.v[i];
+
+		nr += coati_profile_is_twice(p, e->event, e->thread) ? e->count : 0;
+	}
+	if (nr)
+		coati_profile_note_twice(p, nr);
+}
+
 static int finish(struct load *l, struct coati_error *err)
 {
 	struct coati_timeline *t = l->timeline;
@@ -720,9 +733,10 @@ static int finish(struct load *l, struct coati_error *err)
 		r = settle_idle(l);
 	if (r < 0)
 		return coati_fail(err, r, "timeline: %m");
-	r = coati_view_new(t->profile, NULL, &t->view, err);
+	r = coati_profile_resolve(t->profile, COATI_RESOLVE_INLINES, err);
 	if (r < 0)
 		return r;
+	note_twice(t->profile);
 	/* also when nobody left or got a CPU: that is known, then */
 	if (l->has_switches)
 		t->info.has |= COATI_TIMELINE_HAS_SWITCHES;

@@ -15,8 +15,8 @@
 #include "base/sized.h"
 #include "base/strbuf.h"
 #include "live-read/check.h"
-#include "profile/wait.h"
-#include "trace/contexts.h"
+#include "reading/contexts.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 #define EVENTS_MAX   (UINT64_C(1) << 26)
@@ -109,7 +109,6 @@ void coati_timeline_free(struct coati_timeline **tp)
 	coati_map_fini(&t->task_types);
 	coati_map_fini(&t->region_types);
 	coati_arena_fini(&t->arena);
-	coati_view_free(&t->view);
 	coati_profile_free(&t->profile);
 	coati_contexts_free(&t->contexts);
 	coati_free(t->cpu_last);
@@ -451,11 +450,6 @@ const struct coati_trace_finding *coati_timeline_finding(const struct coati_time
 struct coati_profile *coati_timeline_profile(const struct coati_timeline *t)
 {
 	return t->profile;
-}
-
-struct coati_view *coati_timeline_view(const struct coati_timeline *t)
-{
-	return t->view;
 }
 
 uint32_t coati_timeline_thread_count(const struct coati_timeline *t)

@@ -31,7 +31,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "live-read/check.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 
 #define COATI_TIMELINE_NONE UINT32_MAX /* no thread, no stack, no task */
 
@@ -177,7 +177,6 @@ const struct coati_trace_finding *coati_timeline_finding(const struct coati_time
 							 uint32_t i);
 /* What stacks are numbered in, and their names; NULL where no recording was read. */
 struct coati_profile *coati_timeline_profile(const struct coati_timeline *t);
-struct coati_view *coati_timeline_view(const struct coati_timeline *t);
 
 /* ---- threads ---- */
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 #include "trace/why.h"
 

@@ -22,7 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 #include "trace/why.h"
 

@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 #define REGIONS_MAX   64

@@ -7,7 +7,7 @@
 
 #include "trace/timeline-parts.h"
 
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 #define WHY_SLOW_LEAST	  5

@@ -12,7 +12,7 @@
 
 #include "lib/test.h"
 #include "live-read/text.h"
-#include "profile/hooks.h"
+#include "reading/hooks.h"
 #include "record/batch.h"
 #include "record/record.h"
 #include "recording/writer.h"

@@ -10,7 +10,7 @@
 
 #include <coati/profile.h>
 
-#include "profile/hooks.h"
+#include "reading/hooks.h"
 #include "recording/writer.h"
 
 /* Addresses in a process that runs the program; each function has 16 bytes. */

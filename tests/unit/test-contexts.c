@@ -9,8 +9,8 @@
 
 #include <coati/trace.h>
 
-#include "profile/hooks.h"
-#include "trace/contexts.h"
+#include "reading/contexts.h"
+#include "reading/hooks.h"
 #include "unit/profile-tape.h"
 
 #define US(n) (UINT64_C(1001000000) + (n)*1000)

@@ -2,7 +2,7 @@
 /* Where the time of a thread or a task went: every part to the nanosecond, at every boundary. */
 #include "lib/test.h"
 
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 #include "unit/timeline-feeder.h"

@@ -12,7 +12,7 @@
 #include "process-feeder.h"
 #include "process/processes.h"
 #include "profile-tape.h"
-#include "profile/profile.h"
+#include "reading/profile.h"
 #include "trace/timeline.h"
 
 TEST(limits_grow_with_the_bytes_that_were_read)

@@ -7,9 +7,9 @@
 
 #include <coati/trace.h>
 
-#include "profile/hooks.h"
-#include "profile/parts.h"
-#include "trace/contexts.h"
+#include "reading/contexts.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 #include "trace/timeline.h"
 #include "unit/profile-tape.h"
 

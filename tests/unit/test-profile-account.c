@@ -4,7 +4,7 @@
 
 #include <coati/profile.h>
 
-#include "profile/parts.h"
+#include "reading/parts.h"
 
 static void check_line(const struct coati_profile_quality *q, const char *want)
 {

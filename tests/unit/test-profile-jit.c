@@ -9,8 +9,8 @@
 
 #include "image/image.h"
 #include "image/pack.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 #include "record/batch.h"
 #include "recording/writer.h"
 #include "unit/profile-tape.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "lib/fake-tree.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 #include "recording/recording.h"
 #include "recording/writer.h"
 #include "unit/profile-tape.h"

@@ -3,7 +3,7 @@
 #include "lib/test.h"
 
 #include "base/alloc.h"
-#include "profile/off-cpu.h"
+#include "reading/off-cpu.h"
 
 struct walk {
 	struct off_reading o;

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/hooks.h"
-#include "profile/parts.h"
 #include "profile/walk.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 #include "unit/profile-tape.h"
 
 /*

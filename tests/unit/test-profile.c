@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "profile/hooks.h"
-#include "profile/parts.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
 #include "recording/recording.h"
 #include "recording/writer.h"
 #include "unit/profile-tape.h"

@@ -2,7 +2,7 @@
 /* Lost records on a timeline: what is not known any more, to the nanosecond. */
 #include "lib/test.h"
 
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 #include "unit/timeline-feeder.h"

@@ -12,12 +12,10 @@
 #include "base/clock.h"
 #include "cli/top/feed.h"
 #include "cli/top/rows.h"
-#include "profile/parts.h"
+#include "reading/contexts-live.h"
+#include "reading/contexts.h"
+#include "reading/parts.h"
 #include "recording/writer.h"
-#include "cli/top/feed.h"
-#include "cli/top/rows.h"
-#include "trace/contexts-live.h"
-#include "trace/contexts.h"
 #include "unit/profile-tape.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/buckets.h"
 #include "base/clock.h"
-#include "profile/parts.h"
 #include "cli/top/tree.h"
+#include "reading/parts.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define S   NSEC_PER_SEC

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 #include "unit/profile-tape.h"
 

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 #include "unit/timeline-feeder.h"

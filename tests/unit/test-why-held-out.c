@@ -5,7 +5,7 @@
  */
 #include "lib/test.h"
 
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 #include "unit/why-stage.h"
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 #include "unit/timeline-feeder.h"
 

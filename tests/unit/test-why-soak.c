@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 #include "unit/why-stage.h"
 

@@ -4,7 +4,7 @@
 
 #include "lib/test.h"
 
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 #define NONE COATI_TIMELINE_NONE

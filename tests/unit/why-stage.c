@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/test.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 #define TAPE_MAX ((size_t)1 << 22)

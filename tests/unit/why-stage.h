@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/array.h"
-#include "profile/wait.h"
+#include "reading/wait.h"
 #include "trace/timeline.h"
 
 #define STAGE_TYPICAL 500000.0 /* ns that a request computes, usually */

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Chains are kept in an arena, found by a hash of all their words, and compared word by word. */
+#include "reading/chain.h"
+
+#include <string.h>
+
+#include "base/map.h"
+
+#define CHAINS_MAX  ((size_t)1 << 20)
+#define WORDS_BYTES ((size_t)64 << 20)
+
+void coati_chains_init(struct chains *c)
+{
+	*c = (struct chains){ .list.max = CHAINS_MAX };
+	coati_index_init(&c->index);
+	coati_arena_init(&c->words, WORDS_BYTES);
+}
+
+void coati_chains_fini(struct chains *c)
+{
+	ARRAY_FINI(&c->list);
+	coati_index_fini(&c->index);
+	coati_arena_fini(&c->words);
+}
+
+void coati_chains_clear(struct chains *c)
+{
+	c->list.len = 0;
+	coati_index_clear(&c->index);
+	coati_arena_fini(&c->words);
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Two words a multiplication. Who could choose addresses to collide would have to know the seed,
+ * and would gain a slow probe in a table that is emptied when it is full. Hot. */
+uint64_t coati_chains_hash(const struct chains *c, const struct chain_key *key)
+{
+	const uint64_t seed = c->index.seed | 1;
+	uint64_t a = mix(key->space ^ seed, key->leaf ^ 0x9e3779b97f4a7c15u);
+	uint64_t b = ((uint64_t)key->nr << 32 | key->mode) ^ key->kernel * 0xd6e8feb86659fd93u;
+	uint32_t i = 0;
+
+	for (; i + 2 <= key->nr; i += 2) {
+		a = mix(key->words[i] ^ a, key->words[i + 1] ^ seed);
+		b = (b << 7 | b >> 57) + a;
+	}
+	if (i < key->nr)
+		a = mix(key->words[i] ^ a, seed ^ 0xa0761d6478bd642fu);
+	return mix(a ^ 0xe7037ed1a0b428dbu, b ^ seed);
+}
+
+static int same_key(const struct chain_key *a, const struct chain_key *b)
+{
+	return a->nr == b->nr && a->mode == b->mode && a->space == b->space && a->leaf == b->leaf &&
+	       a->kernel == b->kernel && !memcmp(a->words, b->words, a->nr * sizeof(*a->words));
+}
+
+struct chain *coati_chains_find(struct chains *c, const struct chain_key *key, uint64_t hash)
+{
+	struct probe probe = index_probe(&c->index, hash);
+	uint32_t id;
+
+	while (index_next(&c->index, &probe, &id)) {
+		struct chain *old = &c->list.v[id];
+
+		if (old->hash == hash && same_key(&old->key, key))
+			return old;
+	}
+	return NULL;
+}
+
+struct chain *coati_chains_add(struct chains *c, const struct chain_key *key, uint64_t hash)
+{
+	size_t size = key->nr * sizeof(*key->words);
+	struct chain *new;
+	uint64_t *copy;
+
+	if (c->list.len >= CHAINS_MAX || size > WORDS_BYTES - c->words.used_bytes ||
+	    c->words.used_bytes > WORDS_BYTES - 64)
+		coati_chains_clear(c);
+	copy = coati_arena_alloc(&c->words, size);
+	new = copy ? ARRAY_ADD(&c->list) : NULL;
+	if (!new)
+		return NULL;
+	if (size)
+		memcpy(copy, key->words, size);
+	new->key = *key;
+	new->key.words = copy;
+	new->hash = hash;
+	new->last_entry = UINT32_MAX;
+	if (coati_index_add(&c->index, hash, (uint32_t)c->list.len - 1) < 0) {
+		c->list.len--;
+		return NULL;
+	}
+	return new;
+}

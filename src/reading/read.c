@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording comes in record by record, in the order of time; samples become weight, everything
+ * that tells about processes goes to the process station, losses and damage into the account.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
+#include "process/processes.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
+#include "reading/reading.h"
+#include "recording/recording.h"
+
+#define ALLOW_RECORDS	 1024 /* limits grow with what was read, after so many */
+#define PROGRESS_RECORDS 4096 /* the clock is asked after so many */
+#define PROGRESS_NS	 (NSEC_PER_SEC / 10)
+#define RECORDER_LINE	 128
+#define COMMAND_MAX	 65536
+
+/* What was lost is told twice: by the ring when it has room again, and by the events' own count at
+ * the end, which is of samples alone. */
+static uint64_t lost_of(const struct coati_recording_stats *st)
+{
+	return st->lost > st->lost_samples ? st->lost : st->lost_samples;
+}
+
+enum coati_machine coati_reading_machine(const char *arch)
+{
+	struct utsname own;
+
+	/* a stream may not say where it comes from: it is rarely elsewhere */
+	if (!*arch && uname(&own) == 0)
+		arch = own.machine;
+	if (!strcmp(arch, "x86_64"))
+		return COATI_MACHINE_X86_64;
+	if (!strcmp(arch, "aarch64") || !strcmp(arch, "arm64"))
+		return COATI_MACHINE_AARCH64;
+	return COATI_MACHINE_NONE;
+}
+
+static int take_build_ids(struct reading *r)
+{
+	struct coati_build_id id;
+	uint64_t pos = 0;
+	int n;
+
+	while ((n = coati_recording_build_id(r->recording, &pos, &id)) > 0)
+		if (coati_processes_build_id(r->processes, id.path, id.id, id.size) == -ENOMEM)
+			return -ENOMEM;
+	if (n < 0)
+		r->profile->quality.damaged++;
+	return 0;
+}
+
+/* A number out of the recorder's lines key=value; *ret stays when it is not there. */
+static bool find_recorder_value(const struct coati_recording *rec, const char *key, uint64_t *ret)
+{
+	uint64_t size = 0;
+	const uint8_t *bytes = coati_recording_feature(rec, COATI_FEATURE_RECORDER, &size);
+	const char *at = (const char *)bytes, *end = bytes ? at + size : at;
+	size_t key_len = strlen(key);
+
+	while (at < end) {
+		const char *line_end = memchr(at, '\n', (size_t)(end - at));
+		size_t len = (size_t)((line_end ? line_end : end) - at);
+		char text[RECORDER_LINE];
+
+		if (len > key_len && len < sizeof(text) && !memcmp(at, key, key_len) &&
+		    at[key_len] == '=') {
+			memcpy(text, at + key_len + 1, len - key_len - 1);
+			text[len - key_len - 1] = 0;
+			return coati_parse_u64(text, 0, UINT64_MAX, ret) == 0;
+		}
+		at += len + 1;
+	}
+	return false;
+}
+
+uint64_t coati_reading_recorder_value(const struct coati_recording *rec, const char *key)
+{
+	uint64_t value = 0;
+
+	find_recorder_value(rec, key, &value);
+	return value;
+}
+
+/* Tell who asked of a record about what is not there. The reader counts them. */
+static int take_loss(struct reading *r, const struct coati_recording_item *item,
+		     const struct coati_sample_format *fmt)
+{
+	struct coati_profile *p = r->profile;
+	struct coati_profile_loss loss = { .time = item->time, .count = 1, .cpu = -1 };
+	struct coati_record rec;
+
+	if (!p->on_loss)
+		return 0;
+	if (!fmt || coati_record_decode(&item->raw, fmt, &rec) < 0) {
+		p->quality.damaged++;
+		return 0;
+	}
+	if (rec.id.present & COATI_SAMPLE_CPU)
+		loss.cpu = (int32_t)rec.id.cpu;
+	if (item->raw.type == COATI_RECORD_THROTTLE) {
+		loss.kind = COATI_LOSS_THROTTLE;
+	} else if (item->raw.type == COATI_RECORD_LOST_SAMPLES) {
+		loss.kind = COATI_LOSS_SAMPLES;
+		loss.count = rec.u.lost_samples;
+	} else {
+		loss.kind = COATI_LOSS_RECORDS;
+		loss.count = rec.u.lost.lost;
+	}
+	p->on_loss(p->ctx, &loss);
+	return 0;
+}
+
+/* A record that is no sample. */
+static int take_other(struct reading *r, const struct coati_recording_item *item)
+{
+	const struct coati_format_table *formats = coati_recording_formats(r->recording);
+	const struct coati_sample_format *fmt = coati_format_table_get(formats, item->event);
+	struct coati_record rec;
+
+	switch (item->raw.type) {
+	case COATI_RECORD_KSYMBOL:
+	case COATI_RECORD_BPF_EVENT:
+	case COATI_RECORD_TEXT_POKE:
+		r->kernel_epoch++;
+		break;
+	case COATI_RECORD_MMAP:
+	case COATI_RECORD_MMAP2:
+		r->kernel_epoch += (item->raw.misc & COATI_MISC_CPUMODE_MASK) == COATI_MISC_KERNEL;
+		break;
+	case COATI_RECORD_COMM:
+	case COATI_RECORD_EXIT:
+	case COATI_RECORD_FORK:
+	case COATI_RECORD_NAMESPACES:
+	case COATI_RECORD_CGROUP:
+		break;
+	case COATI_RECORD_LOST:
+	case COATI_RECORD_LOST_SAMPLES:
+	case COATI_RECORD_THROTTLE:
+		return take_loss(r, item, fmt);
+	case COATI_RECORD_AUX:
+	case COATI_RECORD_AUXTRACE_INFO:
+	case COATI_RECORD_AUXTRACE:
+		coati_reading_aux_record(r, item);
+		return 0;
+	default:
+		return 0;
+	}
+	r->task_epoch++;
+	if (!fmt || coati_record_decode(&item->raw, fmt, &rec) < 0) {
+		r->profile->quality.damaged++;
+		return 0;
+	}
+	return coati_processes_feed(r->processes, &item->raw, &rec);
+}
+
+int coati_reading_take(struct reading *r, const struct coati_recording_item *item)
+{
+	const struct coati_profile *p = r->profile;
+	int n = p->on_item ? p->on_item(p->ctx, r->recording, item) : 0;
+
+	if (n < 0)
+		return n;
+	if (item->raw.type == COATI_RECORD_SAMPLE)
+		return coati_reading_sample(r, item);
+	n = take_other(r, item);
+	return n < 0 ? n : coati_off_record(r, item);
+}
+
+/* Progress for a person. */
+struct meter {
+	coati_progress_fn fn;
+	void *ctx;
+	uint64_t next_ns, records, total_bytes;
+};
+
+static int show(struct meter *m, const struct reading *r, uint64_t offset)
+{
+	struct coati_recording_stats st = { .size = sizeof(st) };
+	struct coati_profile_progress now;
+	uint64_t time;
+
+	if (!m->fn || m->records++ % PROGRESS_RECORDS)
+		return 0;
+	time = now_ns();
+	if (time < m->next_ns)
+		return 0;
+	m->next_ns = time + PROGRESS_NS;
+	coati_recording_get_stats(r->recording, &st);
+	now = (struct coati_profile_progress){ .bytes = offset,
+					       .total_bytes = m->total_bytes,
+					       .samples = st.samples,
+					       .lost = lost_of(&st) };
+	return m->fn(m->ctx, &now);
+}
+
+/* Every record. 0 also for a file that ends too early; negative: why we stop. */
+static int take_all(struct reading *r, struct meter *m)
+{
+	struct coati_recording_item item;
+	const struct coati_error *why;
+	int n;
+
+	while ((n = coati_recording_next(r->recording, &item)) > 0) {
+		if (r->nr_records++ % ALLOW_RECORDS == 0)
+			coati_reading_allow(r);
+		n = coati_reading_take(r, &item);
+		if (n < 0)
+			return n;
+		if (show(m, r, item.offset))
+			return -EINTR;
+	}
+	if (n == 0)
+		return 0;
+	why = coati_recording_error(r->recording);
+	coati_profile_add_note(r->profile, "%s", why->text);
+	r->profile->quality.is_truncated |= n == -ENODATA;
+	r->profile->quality.damaged += n == -EBADMSG;
+	r->profile->quality.is_truncated |= n == -E2BIG;
+	return n == -ENODATA || n == -EBADMSG || n == -E2BIG ? 0 : n;
+}
+
+/* The stacks that the recorder unwound, however they ended. */
+static uint64_t count_unwound(const struct coati_recording *rec)
+{
+	static const char *const keys[] = { "stacks_end",   "stacks_gap",      "stacks_truncated",
+					    "stacks_limit", "stacks_unmapped", "stacks_bad",
+					    "stacks_none",  "stacks_pointers" };
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		add_weight(&sum, coati_reading_recorder_value(rec, keys[i]));
+	return sum;
+}
+
+/* Do the chains say themselves how they ended? Those of the first recorders did not. */
+static bool is_marked(const struct reading *r)
+{
+	return coati_reading_recorder_value(r->recording, "stacks_marked");
+}
+
+/* Call chains that an older recorder unwound do not say how they ended, but its account does, for
+ * all of them together. */
+static void take_stack_account(struct reading *r, uint64_t nr_samples)
+{
+	const struct coati_recording *rec = r->recording;
+	struct coati_profile *p = r->profile;
+	struct told_stacks t = {
+		/* those that are as long as they may be (stacks_limit) can be seen in the chain */
+		.truncated = coati_reading_recorder_value(rec, "stacks_truncated"),
+		.gap = coati_reading_recorder_value(rec, "stacks_gap"),
+		.guessed = coati_reading_recorder_value(rec, "stacks_guessed"),
+	};
+
+	if (!r->is_told)
+		return;
+	if (is_marked(r)) {
+		/* some events have stacks of the kernel's, which say nothing */
+		if (count_unwound(rec) < coati_reading_recorder_value(rec, "samples"))
+			p->told.is_other = true;
+		return;
+	}
+	add_weight(&t.gap, coati_reading_recorder_value(rec, "stacks_unmapped"));
+	add_weight(&t.gap, coati_reading_recorder_value(rec, "stacks_bad"));
+	/* it counts over all files that it has written, knows nothing of our filter, and some
+	 * events have stacks of the kernel's */
+	if (p->quality.filtered > r->filtered_before ||
+	    coati_reading_recorder_value(rec, "samples") > nr_samples ||
+	    count_unwound(rec) < coati_reading_recorder_value(rec, "samples")) {
+		p->told.is_other = true;
+		if (t.truncated || t.gap || t.guessed)
+			coati_profile_add_note(
+				p,
+				"of all stacks that the recorder unwound, %llu are truncated, "
+				"%llu have a gap and %llu a guessed frame; "
+				"how many of those are shown here is not known",
+				(unsigned long long)t.truncated, (unsigned long long)t.gap,
+				(unsigned long long)t.guessed);
+		return;
+	}
+	add_weight(&p->told.truncated, t.truncated);
+	add_weight(&p->told.gap, t.gap);
+	add_weight(&p->told.guessed, t.guessed);
+}
+
+/* The same of those with which threads left a CPU. */
+static void take_off_account(struct reading *r)
+{
+	static const char *const gaps[] = { "off_stacks_gap", "off_stacks_unmapped",
+					    "off_stacks_bad" };
+	struct coati_profile_quality *q = &r->profile->quality;
+
+	if (is_marked(r))
+		return;
+	add_weight(&q->off_truncated,
+		   coati_reading_recorder_value(r->recording, "off_stacks_truncated"));
+	for (size_t i = 0; i < sizeof(gaps) / sizeof(*gaps); i++)
+		add_weight(&q->off_gap, coati_reading_recorder_value(r->recording, gaps[i]));
+	if (r->off.on && coati_reading_recorder_value(r->recording, "switches_fast"))
+		coati_profile_add_note(
+			r->profile,
+			"there were too many context switches to copy all of their stacks: many "
+			"are by frame pointers, and code without these hides "
+			"callers; coati record --stacks (-g) table copies all");
+}
+
+/* A stream has no header that says it, but its events do. */
+static int32_t clock_of(const struct coati_recording *rec)
+{
+	int32_t clockid = coati_recording_info(rec)->clockid;
+	uint32_t nr = clockid < 0 ? coati_recording_event_count(rec) : 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct coati_attr *a = &coati_recording_event(rec, i)->attr;
+
+		if (!(a->flags & COATI_ATTR_USE_CLOCKID) || (i && a->clockid != clockid))
+			return -1;
+		clockid = a->clockid;
+	}
+	return clockid;
+}
+
+static bool is_clock(const struct coati_attr *attr)
+{
+	return attr->type == COATI_TYPE_SOFTWARE &&
+	       (attr->config == COATI_SW_CPU_CLOCK || attr->config == COATI_SW_TASK_CLOCK);
+}
+
+/* What the recorder counted beside its samples. Several files must all say it, and of one kind. */
+static void take_coverage(struct reading *r)
+{
+	const struct coati_recording *rec = r->recording;
+	struct coati_profile *p = r->profile;
+	struct coati_profile_quality *q = &p->quality;
+	uint64_t event = 0, counted = coati_reading_recorder_value(rec, "counted");
+	const struct coati_recording_event *e = NULL;
+	const char *name = NULL;
+
+	if (counted && find_recorder_value(rec, "sampled_event", &event) &&
+	    event < coati_recording_event_count(rec))
+		e = coati_recording_event(rec, (uint32_t)event);
+	if (e && !is_clock(&e->attr))
+		name = coati_arena_strdup(&p->arena, e->name);
+	if (!e || (!name && !is_clock(&e->attr)) || p->no_coverage ||
+	    (q->counted &&
+	     (!name != !q->sampled_event || (name && strcmp(name, q->sampled_event) != 0)))) {
+		p->no_coverage = true;
+		q->sampled = q->counted = q->exits = 0;
+		q->sampled_event = NULL;
+		q->sampled_part = 0;
+		return;
+	}
+	q->sampled_event = name;
+	if (!q->sampled_period) /* of several files that of the first: they differ little */
+		q->sampled_period = coati_reading_recorder_value(rec, "sampled_period");
+	add_weight(&q->sampled, coati_reading_recorder_value(rec, "sampled"));
+	add_weight(&q->counted, counted);
+	add_weight(&q->exits, coati_reading_recorder_value(rec, "exits"));
+	q->sampled_part |= coati_reading_recorder_value(rec, "sampled_part") != 0;
+}
+
+static void close_account(struct reading *r)
+{
+	struct coati_profile_quality *q = &r->profile->quality;
+	const struct coati_recording_info *info = coati_recording_info(r->recording);
+	struct coati_recording_stats st = { .size = sizeof(st) };
+
+	coati_recording_get_stats(r->recording, &st);
+	coati_reading_limits_end(r, st.read_bytes);
+	add_weight(&q->lost, lost_of(&st));
+	q->throttled += st.throttled;
+	q->damaged += st.damaged;
+	q->late += st.late;
+	q->no_event += st.no_event;
+	q->records += st.records;
+	q->bytes += st.bytes;
+	q->files++;
+	q->is_truncated |= (uint32_t)info->is_truncated;
+	q->recorder_cpu_ns += coati_reading_recorder_value(r->recording, "cpu_ns");
+	take_stack_account(r, st.samples - r->off.samples);
+	take_off_account(r);
+	take_coverage(r);
+	if (q->files == 1)
+		q->clockid = clock_of(r->recording);
+	else if (q->clockid != clock_of(r->recording))
+		q->clockid = -1;
+}
+
+/* What the file says about its samples is of batches then, not of the samples in them. */
+static bool has_live_alone(const struct coati_recording *rec)
+{
+	uint32_t nr = coati_recording_event_count(rec);
+
+	return nr == 1 && coati_reading_is_live(rec, 0);
+}
+
+/* When the last sample was: what the file says, or a walk over all of it. */
+static int find_end(struct reading *r, const char *path, struct coati_error *err)
+{
+	struct coati_recording_opts opts = { .size = sizeof(opts),
+					     .flags = COATI_RECORDING_FILE_ORDER };
+	struct coati_recording *other = NULL;
+	struct coati_recording_item item;
+	int n;
+
+	r->end = coati_recording_info(r->recording)->last_time;
+	if ((r->end && !has_live_alone(r->recording)) ||
+	    !coati_conditions_need_end(&r->profile->conditions))
+		return 0;
+	if (!strcmp(path, "-"))
+		return coati_fail(
+			err, -EOPNOTSUPP,
+			"time: a stream does not say how long it will be; use seconds instead of "
+			"%%");
+	n = coati_recording_open(path, &opts, &other, err);
+	if (n < 0)
+		return n;
+	while (n == 0 && coati_recording_next(other, &item) > 0)
+		if (item.raw.type == COATI_RECORD_SAMPLE)
+			n = coati_reading_last(r, other, &item);
+	coati_recording_close(&other);
+	if (n == 0)
+		n = coati_reading_last(r, NULL, NULL);
+	return n < 0 ? coati_fail(err, n, "%s: %m", path) : 0;
+}
+
+struct reading *coati_reading_new(struct coati_profile *p)
+{
+	struct reading *r = coati_alloc(sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->profile = p;
+	r->filtered_before = p->quality.filtered;
+	r->file = (uint32_t)p->files.len;
+	r->task_epoch = 1;
+	r->plans.max = PROFILE_TABLE_MAX;
+	r->notes.max = PROFILE_TABLE_MAX;
+	coati_chains_init(&r->chains);
+	coati_map_init(&r->context_sets, PROFILE_TABLE_MAX);
+	coati_map_init(&r->last_counts, PROFILE_TABLE_MAX);
+	r->shares.max = READING_SHARES_MAX;
+	coati_map_init(&r->told_names, PROFILE_TABLE_MAX);
+	r->words = coati_alloc_array(2 * READING_WORDS, sizeof(*r->words));
+	r->locations = coati_alloc_array(p->max_frames, sizeof(*r->locations));
+	r->frames = coati_alloc_array(p->max_frames, sizeof(*r->frames));
+	return r;
+}
+
+void coati_reading_free(struct reading *r)
+{
+	coati_recording_close(&r->recording);
+	coati_chains_fini(&r->chains);
+	coati_map_fini(&r->context_sets);
+	coati_map_fini(&r->last_counts);
+	ARRAY_FINI(&r->shares);
+	coati_map_fini(&r->told_names);
+	coati_off_fini(&r->off);
+	ARRAY_FINI(&r->plans);
+	ARRAY_FINI(&r->notes);
+	coati_free(r->words);
+	coati_free(r->locations);
+	coati_free(r->frames);
+	coati_free(r);
+}
+
+int coati_reading_file(struct reading *r, const char *path, struct coati_error *err)
+{
+	struct coati_profile *p = r->profile;
+	struct profile_file *file = ARRAY_ADD(&p->files);
+	int n;
+
+	if (!file)
+		return coati_fail(err, p->files.len < PROFILE_FILES_MAX ? -ENOMEM : -E2BIG,
+				  "%s: no room for one more file", path);
+	file->pub = (struct coati_profile_file){ .path = coati_arena_strdup(&p->arena, path),
+						 .hostname = "",
+						 .os_release = "",
+						 .arch = "",
+						 .command = "" };
+	n = coati_processes_new(p->images, &p->processes_opts, &file->processes, err);
+	if (n == 0 && !file->pub.path)
+		n = coati_fail(err, -ENOMEM, "out of memory");
+	if (n < 0) {
+		coati_processes_free(&file->processes);
+		p->files.len--;
+		return n;
+	}
+	r->processes = file->processes;
+	return 0;
+}
+
+/* A copy that lives as long as the profile; "" without memory. */
+static const char *keep(struct coati_profile *p, const char *text)
+{
+	const char *copy = *text ? coati_arena_strdup(&p->arena, text) : "";
+
+	return copy ? copy : "";
+}
+
+static const char *keep_command(struct coati_profile *p, const struct coati_recording_info *info)
+{
+	struct strbuf s = STRBUF_INIT(COMMAND_MAX);
+	const char *copy;
+
+	for (uint32_t i = 0; i < info->nr_args; i++) {
+		coati_strbuf_adds(&s, i ? " " : "");
+		coati_strbuf_adds(&s, info->args[i]);
+	}
+	copy = keep(p, s.text);
+	coati_strbuf_fini(&s);
+	return copy;
+}
+
+/* What the file says of itself: all of it is there once a stream has ended. */
+static void describe_file(struct reading *r)
+{
+	const struct coati_recording_info *info = coati_recording_info(r->recording);
+	struct coati_profile *p = r->profile;
+	struct coati_profile_file *file = &p->files.v[r->file].pub;
+
+	file->hostname = keep(p, info->hostname);
+	file->os_release = keep(p, info->os_release);
+	file->arch = keep(p, info->arch);
+	file->command = keep_command(p, info);
+	file->wall_ns = info->wall_ns;
+	file->clock_ns = info->clock_ns;
+}
+
+static int read_with(struct reading *r, const char *path, struct meter *m, struct coati_error *err)
+{
+	struct stat st;
+	int n;
+
+	if (!r->words || !r->locations || !r->frames)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	r->path = path;
+	n = coati_recording_open(path, NULL, &r->recording, err);
+	if (n == 0)
+		n = find_end(r, path, err);
+	if (n == 0)
+		n = coati_reading_file(r, path, err);
+	if (n < 0)
+		return n;
+	r->machine = coati_reading_machine(coati_recording_info(r->recording)->arch);
+	r->is_told = find_recorder_value(r->recording, "stacks_end", &(uint64_t){ 0 });
+	if (!coati_recording_info(r->recording)->is_pipe && stat(path, &st) == 0)
+		m->total_bytes = (uint64_t)st.st_size;
+	if (r->profile->contexts) {
+		n = r->profile->contexts->read(r->profile->contexts->ctx, path, err);
+		/* who asks for labels may mean others */
+		r->no_contexts = n == -EOPNOTSUPP && !r->profile->conditions.tasks.list.len &&
+				 !r->profile->conditions.regions.list.len;
+		if (n < 0 && !r->no_contexts)
+			return n;
+	}
+	n = take_build_ids(r);
+	if (n == 0)
+		n = coati_off_begin(r, path);
+	if (n == 0)
+		n = take_all(r, m);
+	if (n == 0 || n == -EINTR) {
+		int ended = coati_reading_live_end(r);
+
+		if (ended == 0)
+			ended = coati_off_end(r);
+		if (ended == 0)
+			ended = coati_reading_simpleperf(r);
+
+		n = ended < 0 ? ended : n;
+	}
+	close_account(r);
+	coati_reading_aux_end(r, path);
+	describe_file(r);
+	if (n == -ENOMEM)
+		return coati_fail(err, n, "%s: out of memory", path);
+	if (n == -EINTR)
+		return coati_fail(err, n, "%s: reading was stopped", path);
+	return n < 0 ? coati_fail(err, n, "%s: %m", path) : 0;
+}
+
+int coati_profile_read(struct coati_profile *p, const char *path, coati_progress_fn fn, void *ctx,
+		       struct coati_error *err)
+{
+	struct meter m = { .fn = fn, .ctx = ctx };
+	struct reading *r;
+	int n;
+
+	if (!p || !path)
+		return coati_fail(err, -EINVAL, "no recording was named");
+	r = coati_reading_new(p);
+	if (!r)
+		return coati_fail(err, -ENOMEM, "out of memory");
+	n = read_with(r, path, &m, err);
+	coati_reading_free(r);
+	return n;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* One recording on its way into a profile: what is known while it is being read, and forgotten
+ * afterwards. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "reading/chain.h"
+#include "reading/off-cpu.h"
+#include "reading/parts.h"
+#include "reading/profile.h"
+
+#define READING_TASKS	   1024 /* a power of two */
+#define READING_SHARES_MAX 8192 /* more counts than fit into a record */
+#define READING_WORDS	   8192 /* more than a record can hold */
+
+/* A thread that was seen lately. */
+struct task {
+	int32_t pid, tid;
+	uint32_t epoch; /* right only while nothing was told about tasks; 0: empty */
+	uint32_t thread;
+	uint64_t space;
+	bool passes;
+};
+
+/* What to do with the samples of one event of the file. */
+struct plan {
+	uint32_t event; /* of the profile */
+	bool is_known, is_live, is_off, is_waking, passes;
+	bool has_period, has_chain, unwinds;
+	bool reads;    /* its samples carry counts, of itself or of its whole group, with ids */
+	bool inherits; /* and these counts are those of one thread */
+	uint64_t fixed_weight; /* without a period */
+	uint32_t max_stack;
+};
+
+/* What is known of an image, asked once. */
+struct image_note {
+	bool is_known;
+	enum coati_image_kind kind;
+	/* of code without a file: the image of the JIT of the same process, or itself */
+	uint32_t jit;
+};
+
+/* What a sample stands for: most for one, those that read a group for each of its members. */
+struct share {
+	uint32_t event; /* of the file; its plan is known */
+	uint64_t weight;
+};
+
+struct reading {
+	struct coati_profile *profile;
+	struct coati_recording *recording;
+	struct coati_processes *processes;
+	uint32_t file;
+	uint32_t nr_samples; /* SAMPLE records so far, of all kinds */
+	uint64_t nr_records;
+	enum coati_machine machine;
+	ARRAY(struct plan) plans;   /* by event of the file */
+	ARRAY(struct share) shares; /* of the sample at hand */
+	struct map last_counts;	    /* by id and, where counts are of threads, thread */
+	struct chains chains;
+	struct off_reading off;
+	struct task tasks[READING_TASKS];
+	uint32_t task_epoch;   /* changes with every record about tasks and mappings */
+	uint32_t kernel_epoch; /* changes with every record about the kernel's code */
+	uint64_t start, end;   /* time of the first sample and, where it is needed, of the last */
+	uint64_t from, to;     /* what the filter lets through */
+	uint64_t filtered_before; /* samples of other files that the filter left out */
+	bool has_aux;		  /* there are records of a hardware trace */
+	uint32_t aux_kind;	  /* as AUXTRACE_INFO numbers them, 0: not said */
+	uint64_t aux_bytes;
+	bool is_told;		 /* the recorder unwound stacks, and counted how they ended */
+	uint64_t cgroup;	 /* the last one, and its labels */
+	struct map context_sets; /* cgroup and context to their set of labels */
+	uint32_t cgroup_labels, cgroup_epoch; /* epoch: of tasks, a later record may name it */
+	ARRAY(struct image_note) notes;	      /* by image */
+	const char *path;
+	bool no_contexts;	      /* they cannot be told of a stream */
+	bool has_told;		      /* live events were seen */
+	struct map told_names;	      /* of threads that live events alone tell of: the last */
+	uint64_t nr_told, nr_nowhere; /* samples of live events; in no code that is known */
+	bool has_names;	     /* those that travel with the recording were taken, or looked for */
+	uint64_t *words;     /* READING_WORDS, twice */
+	uint32_t *locations; /* max_frames */
+	struct coati_unwind_frame *frames; /* max_frames */
+};
+
+/* One that is folded into the profile: when and where it was seen. */
+struct moment {
+	uint64_t time;
+	int32_t cpu;	 /* -1: not said */
+	uint32_t number; /* as in coati_profile_sample */
+};
+
+/* Limits are those of what was read so far; and in the end, a note of each that was reached. */
+void coati_reading_allow(struct reading *r);
+void coati_reading_limits_end(struct reading *r, uint64_t read_bytes);
+/* Empty, for a recording of @p; NULL: out of memory. Its buffers may be missing: check words,
+ * locations and frames. free() closes the recording. */
+struct reading *coati_reading_new(struct coati_profile *p);
+void coati_reading_free(struct reading *r);
+/* The recording becomes a file of the profile. */
+int coati_reading_file(struct reading *r, const char *path, struct coati_error *err);
+/* The architecture by its name; "" is this machine's. */
+enum coati_machine coati_reading_machine(const char *arch);
+/* One record of any kind into the profile. -ENOMEM, or what the profile's on_item returned. */
+int coati_reading_take(struct reading *r, const struct coati_recording_item *item);
+/* The recording's first time is this, unless it is known already. */
+void coati_reading_start(struct reading *r, uint64_t time);
+/* The thread and the number of its address space. -ENOMEM, -E2BIG. */
+int coati_reading_task(struct reading *r, const struct coati_identity *id, uint64_t time,
+		       struct task **ret);
+/* One sample into the profile. 0; -ENOMEM. What is over a ceiling or makes no sense is counted. */
+int coati_reading_sample(struct reading *r, const struct coati_recording_item *item);
+/* Weight on the stack of a chain, @e without it; @at->time is 0 when nobody said it. The stack
+ * becomes e->stack. -ENOMEM, -E2BIG. */
+int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
+		      const struct moment *at);
+/* A record of our own event: names, and samples that programs took of themselves; and when the
+ * recording ends. -ENOMEM. */
+int coati_reading_live(struct reading *r, const struct coati_recording_item *item,
+		       const struct coati_record *rec);
+int coati_reading_live_end(struct reading *r);
+/* Before it is read: the recording lasts at least until this SAMPLE record of @from, or the samples
+ * that are told in it; NULL: there are no more. -ENOMEM. */
+int coati_reading_last(struct reading *r, const struct coati_recording *from,
+		       const struct coati_recording_item *item);
+/* The stack of a chain.  -ENOMEM, -E2BIG. */
+int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t time,
+			struct timed_stack *ret);
+/* The user part from registers and stack copy behind the kernel part of the chain: fills key->words
+ * (r->words), nr and mode. false: there is nothing to walk. */
+bool coati_reading_walk(struct reading *r, const struct coati_record *rec, uint64_t time,
+			struct chain_key *key);
+/* AUX, AUXTRACE_INFO or AUXTRACE: a trace of the hardware is counted; and a note of it at the
+ * end. */
+void coati_reading_aux_record(struct reading *r, const struct coati_recording_item *item);
+void coati_reading_aux_end(struct reading *r, const char *path);
+/* Symbols that a recording of simpleperf brings, when all of its mappings are known. -ENOMEM. */
+int coati_reading_simpleperf(struct reading *r);
+/* A batch of our own: names go to the images, other kinds are left alone. -ENOMEM; one that is
+ * damaged is counted. */
+int coati_reading_batch(struct reading *r, const struct coati_recording_item *item,
+			const struct coati_record *rec);
+/* Is it our own event? */
+bool coati_reading_is_live(const struct coati_recording *rec, uint32_t event);
+/* Take the names that travel with the recording now, although they are written at its end: where
+ * code is replaced, they say when. Done once, and not for streams. -ENOMEM. */
+int coati_reading_names(struct reading *r);
+/* In which bin of time. */
+static inline uint32_t reading_bin(const struct reading *r, uint64_t time)
+{
+	struct coati_profile *p = r->profile;
+	uint64_t since = p->bin_ns && time > r->start ? time - r->start : 0;
+
+	while (p->max_bins && since / p->max_bins >= p->bin_ns && p->bin_ns &&
+	       p->bin_ns < UINT64_MAX / 2)
+		coati_profile_join_bins(p);
+	if (!p->bin_ns || since / p->bin_ns > UINT32_MAX)
+		return p->bin_ns ? UINT32_MAX : 0;
+	return (uint32_t)(since / p->bin_ns);
+}

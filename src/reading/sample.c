@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A sample becomes weight on a stack. Hot: runs for each sample; a thread and a chain that were
+ * seen before cost a look-up each, and nothing is allocated.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "process/processes.h"
+#include "reading/hooks.h"
+#include "reading/parts.h"
+#include "reading/reading.h"
+#include "record/batch.h"
+#include "record/chain-end.h"
+#include "record/record.h"
+
+/* Frames that the kernel takes at most when the event does not say: kernel.perf_event_max_stack as
+ * it is born. */
+#define DEFAULT_MAX_STACK 127
+
+static int plan_event(struct reading *r, uint32_t event, struct plan *plan)
+{
+	const struct coati_recording_event *e = coati_recording_event(r->recording, event);
+	uint64_t type;
+	bool off;
+
+	if (!e)
+		return -EBADMSG;
+	type = e->attr.sample_type;
+	off = !(r->profile->flags & COATI_PROFILE_NO_OFF_CPU) && coati_profile_is_off(e);
+	*plan = (struct plan){
+		.is_known = true,
+		.is_live = !strcmp(e->name, COATI_LIVE_EVENT),
+		.is_off = off,
+		.is_waking = e->attr.type == COATI_TYPE_TRACEPOINT &&
+			     (!strncmp(e->name, COATI_IRQ_PREFIX, strlen(COATI_IRQ_PREFIX)) ||
+			      (!(r->profile->flags & COATI_PROFILE_WAKES) &&
+			       !strcmp(e->name, COATI_OFF_CPU_WAKING))),
+		.passes = coati_conditions_event(&r->profile->conditions, e->name),
+		.has_period = type & COATI_SAMPLE_PERIOD,
+		.has_chain = type & COATI_SAMPLE_CALLCHAIN,
+		.unwinds = type & COATI_SAMPLE_REGS_USER && type & COATI_SAMPLE_STACK_USER &&
+			   !(r->profile->flags & COATI_PROFILE_NO_UNWIND),
+		.reads = type & COATI_SAMPLE_READ && e->attr.read_format & COATI_READ_ID && !off,
+		.inherits = e->attr.flags & COATI_ATTR_INHERIT,
+		.fixed_weight = e->attr.flags & COATI_ATTR_FREQ || !e->attr.sample_period
+					? 1
+					: e->attr.sample_period,
+		.max_stack =
+			e->attr.sample_max_stack ? e->attr.sample_max_stack : DEFAULT_MAX_STACK,
+	};
+	return plan->is_live || plan->is_waking || !plan->passes
+		       ? 0
+		       : coati_profile_find_event(r->profile, e, &plan->event);
+}
+
+/* NULL: no memory, or no such event (then *ret_error is -EBADMSG). */
+static const struct plan *find_plan(struct reading *r, uint32_t event, int *ret_error)
+{
+	*ret_error = -ENOMEM;
+	while (r->plans.len <= event)
+		if (!ARRAY_ADD(&r->plans))
+			return NULL;
+	if (!r->plans.v[event].is_known) {
+		*ret_error = plan_event(r, event, &r->plans.v[event]);
+		if (*ret_error < 0)
+			return NULL;
+	}
+	return &r->plans.v[event];
+}
+
+/* ---- what a sample stands for ---- */
+
+static int add_share(struct reading *r, uint32_t event, uint64_t weight)
+{
+	struct share *s = ARRAY_ADD(&r->shares);
+
+	if (!s)
+		return r->shares.len >= READING_SHARES_MAX ? 0 : -ENOMEM;
+	*s = (struct share){ event, weight };
+	return 0;
+}
+
+/* What a counter has counted since the sample before; one that went back was set to zero. */
+static int count_since(struct reading *r, uint64_t key, uint64_t value, uint64_t *ret)
+{
+	uint64_t last = 0;
+	int n;
+
+	(void)coati_map_get(&r->last_counts, key, &last);
+	*ret = value >= last ? value - last : value;
+	n = coati_map_put(&r->last_counts, key, value);
+	return n < 0 ? n : 0;
+}
+
+static int share_count(struct reading *r, uint32_t event, uint64_t weight)
+{
+	int n = 0;
+	const struct plan *plan = find_plan(r, event, &n);
+
+	if (!plan)
+		return n == -EBADMSG ? 0 : n;
+	/* an untrusted file may name any of its events */
+	if (plan->is_live || plan->is_off || plan->is_waking)
+		return 0;
+	return add_share(r, event, weight);
+}
+
+/* Each counter in the sample, by what it has counted since it was last seen: as perf does. */
+static int share_counts(struct reading *r, const struct coati_record *rec, bool inherits)
+{
+	const struct coati_format_table *formats = coati_recording_formats(r->recording);
+	const struct coati_read_block *block = &rec->u.sample.read;
+	struct coati_read_value v;
+	uint64_t weight;
+	uint32_t event;
+	int n = 0;
+
+	for (uint64_t i = 0; n == 0 && coati_read_block_get(block, i, &v) == 0; i++) {
+		uint64_t key = inherits ? coati_hash_u64(v.id, rec->id.tid) : v.id;
+
+		if (coati_format_table_find_id(formats, v.id, &event) < 0) {
+			r->profile->quality.no_event++;
+			continue;
+		}
+		n = count_since(r, key, v.value, &weight);
+		if (n == 0 && weight)
+			n = share_count(r, event, weight);
+	}
+	return n;
+}
+
+/* Plans may move while those of members are made: @plan is a copy. */
+static int find_shares(struct reading *r, uint32_t event, const struct plan *plan,
+		       const struct coati_record *rec)
+{
+	const struct coati_sample *s = &rec->u.sample;
+
+	r->shares.len = 0;
+	if (plan->reads && s->present & COATI_SAMPLE_READ)
+		return share_counts(r, rec, plan->inherits);
+	return add_share(r, event, plan->has_period ? s->period : plan->fixed_weight);
+}
+
+static bool any_share_passes(const struct reading *r)
+{
+	for (size_t i = 0; i < r->shares.len; i++)
+		if (r->plans.v[r->shares.v[i].event].passes)
+			return true;
+	return false;
+}
+
+int coati_reading_task(struct reading *r, const struct coati_identity *id, uint64_t time,
+		       struct task **ret)
+{
+	int32_t pid = (int32_t)id->pid, tid = (int32_t)id->tid;
+	struct task *t = &r->tasks[((uint32_t)tid ^ (uint32_t)pid << 5) % READING_TASKS];
+	struct coati_thread_info info;
+	struct coati_profile_thread thread;
+	int n;
+
+	*ret = t;
+	if (t->epoch == r->task_epoch && t->pid == pid && t->tid == tid)
+		return 0;
+	n = coati_processes_thread(r->processes, pid, tid, time, &info);
+	if (n < 0)
+		return n;
+	thread =
+		(struct coati_profile_thread){ .file = r->file,
+					       .process = info.process,
+					       .thread = info.thread,
+					       .pid = info.pid,
+					       .tid = info.tid,
+					       .ppid = info.ppid,
+					       .comm = info.comm,
+					       .process_comm = info.process_comm ? info.process_comm
+										 : info.comm };
+	*t = (struct task){ .pid = pid,
+			    .tid = tid,
+			    .space = coati_processes_space(r->processes, pid, time),
+			    .passes = coati_conditions_thread(&r->profile->conditions, &thread) };
+	n = t->passes ? coati_profile_find_thread(r->profile, &thread, &t->thread) : 0;
+	if (n == 0)
+		t->epoch = r->task_epoch;
+	return n;
+}
+
+#define CGROUP_ROOM 24
+
+/* One that nobody told the path of has its number. */
+static struct coati_label cgroup_label(struct reading *r, uint64_t cgroup, char room[CGROUP_ROOM])
+{
+	struct coati_label label = { .key = "cgroup",
+				     .value = coati_processes_cgroup(r->processes, cgroup) };
+
+	if (!label.value) {
+		snprintf(room, CGROUP_ROOM, "%llu", (unsigned long long)cgroup);
+		label.value = room;
+	}
+	return label;
+}
+
+/* What the thread was doing besides, together with its cgroup (0: not known). */
+static int find_context(struct reading *r, const struct coati_record *rec, uint64_t cgroup,
+			uint64_t time, uint32_t *ret)
+{
+	const struct coati_context_source *source = r->profile->contexts;
+	struct coati_label labels[PROFILE_LABELS_MAX];
+	const struct coati_label *found = NULL;
+	uint32_t nr_found = 0, nr = 0;
+	uint64_t key = source->find(source->ctx, (int32_t)rec->id.pid, (int32_t)rec->id.tid, time,
+				    &found, &nr_found),
+		 set;
+	char room[CGROUP_ROOM];
+	int n;
+
+	if (!key)
+		return 0;
+	key = coati_hash_u64(key, coati_hash_u64(cgroup, cgroup ? r->task_epoch : 0));
+	if (coati_map_get(&r->context_sets, key, &set)) {
+		*ret = (uint32_t)set;
+		return 1;
+	}
+	if (cgroup)
+		labels[nr++] = cgroup_label(r, cgroup, room);
+	while (nr_found && nr < PROFILE_LABELS_MAX) {
+		labels[nr++] = *found++;
+		nr_found--;
+	}
+	n = coati_profile_find_labels(r->profile, labels, nr, ret);
+	if (n == 0)
+		n = coati_map_put(&r->context_sets, key, *ret);
+	return n < 0 ? n : 1;
+}
+
+/* The labels of a sample: its cgroup, where the recording has it, and what live events tell. */
+static int find_labels(struct reading *r, const struct coati_record *rec, uint64_t time,
+		       uint32_t *ret)
+{
+	const struct coati_sample *s = &rec->u.sample;
+	uint64_t cgroup = s->present & COATI_SAMPLE_CGROUP ? s->cgroup : 0;
+	struct coati_label label;
+	char number[CGROUP_ROOM];
+	int n = r->profile->contexts && r->profile->contexts->find
+			? find_context(r, rec, cgroup, time, ret)
+			: 0;
+
+	if (n)
+		return n < 0 ? n : 0;
+	*ret = 0;
+	if (!cgroup)
+		return 0;
+	if (s->cgroup != r->cgroup || !r->cgroup_labels || r->cgroup_epoch != r->task_epoch) {
+		label = cgroup_label(r, cgroup, number);
+		n = coati_profile_find_labels(r->profile, &label, 1, &r->cgroup_labels);
+		if (n < 0)
+			return n;
+		r->cgroup = s->cgroup;
+		r->cgroup_epoch = r->task_epoch;
+	}
+	*ret = r->cgroup_labels;
+	return 0;
+}
+
+/* Is the chain as long as the recorder allowed? Markers do not count. */
+static bool is_full(const struct chain_key *key, uint32_t max)
+{
+	uint32_t nr = 0;
+
+	if (key->nr < max)
+		return false;
+	for (uint32_t i = 0; i < key->nr; i++)
+		nr += key->words[i] < COATI_CONTEXT_MAX;
+	return nr >= max;
+}
+
+/* What the recorder wrote behind the last address of the chain, which it unwound. */
+static void take_end(struct reading *r, struct chain_key *key)
+{
+	switch (chain_end_of(key->words, key->nr, &key->nr)) {
+	case CHAIN_END_COMPLETE:
+		key->mode |= r->is_told ? CHAIN_RECORDED : 0;
+		break;
+	case CHAIN_END_CUT:
+		key->mode |= CHAIN_RECORDED | CHAIN_FULL;
+		break;
+	case CHAIN_END_GAP:
+		key->mode |= CHAIN_RECORDED | CHAIN_GAP;
+		break;
+	case CHAIN_END_GUESSED:
+		key->mode |= CHAIN_RECORDED | CHAIN_GUESSED;
+		break;
+	default: /* its last frame tells */
+		key->mode |= CHAIN_CONTINUED;
+		break;
+	}
+}
+
+/* The words of a sample without a user part that we would have to walk. */
+static void key_of_chain(struct reading *r, const struct plan *plan, const struct coati_sample *s,
+			 struct chain_key *key)
+{
+	uint32_t first = 0;
+
+	if (plan->has_chain && s->callchain.count) {
+		key->words = coati_u64_array(&s->callchain, r->words);
+		key->nr = s->callchain.count;
+		while (first < key->nr && key->words[first] >= COATI_CONTEXT_MAX)
+			first++;
+	}
+	if (first < key->nr) {
+		if (s->present & COATI_SAMPLE_IP && key->words[first] != s->ip)
+			key->leaf = s->ip;
+		if (is_full(key, plan->max_stack))
+			key->mode |= CHAIN_FULL;
+		take_end(r, key);
+		return;
+	}
+	/* no stack was taken, or it is empty */
+	r->words[0] = s->present & COATI_SAMPLE_IP ? s->ip : 0;
+	key->words = r->words;
+	key->nr = 1;
+	key->mode |= plan->has_chain ? 0 : CHAIN_SINGLE;
+}
+
+static int find_chain(struct reading *r, const struct chain_key *key, uint64_t time,
+		      struct chain **ret)
+{
+	uint64_t hash = coati_chains_hash(&r->chains, key);
+	struct chain *chain = coati_chains_find(&r->chains, key, hash);
+	struct timed_stack found;
+	int n;
+
+	*ret = chain;
+	if (chain && time >= chain->found.from && time <= chain->found.last)
+		return 0;
+	n = coati_reading_stack(r, key, time, &found);
+	if (n < 0)
+		return n;
+	if (!chain)
+		*ret = chain = coati_chains_add(&r->chains, key, hash);
+	if (!chain)
+		return -ENOMEM;
+	chain->found = found;
+	return 0;
+}
+
+/* Mostly the same thread goes the same way again. */
+static int add_entry(struct reading *r, struct chain *chain, const struct coati_profile_entry *e)
+{
+	struct coati_profile *p = r->profile;
+	struct coati_profile_entry *last;
+
+	if (chain->last_entry >= p->entries.len ||
+	    !coati_profile_same_entry(&p->entries.v[chain->last_entry], e))
+		return coati_profile_find_entry(p, e, &chain->last_entry);
+	last = &p->entries.v[chain->last_entry];
+	add_weight(&last->count, e->count);
+	add_weight(&last->weight, e->weight);
+	return 0;
+}
+
+static void account(struct reading *r, const struct coati_profile_entry *e, const struct moment *at)
+{
+	uint64_t time = at->time;
+	struct coati_profile *p = r->profile;
+	struct coati_profile_event *event = &p->events.v[e->event];
+
+	p->files.v[r->file].has_samples |= !event->is_live;
+	event->samples++;
+	add_weight(&event->weight, e->weight);
+	p->quality.samples++;
+	if (time && time < p->quality.first_time)
+		p->quality.first_time = time;
+	if (time > p->quality.last_time)
+		p->quality.last_time = time;
+	if (p->on_sample) {
+		struct coati_profile_sample s = { .time = time,
+						  .weight = e->weight,
+						  .stack = e->stack,
+						  .thread = e->thread,
+						  .event = e->event,
+						  .labels = e->labels,
+						  .cpu = at->cpu,
+						  .number = at->number };
+
+		p->on_sample(p->ctx, &s);
+	}
+}
+
+int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
+		      const struct moment *at)
+{
+	struct chain *chain;
+	int n = find_chain(r, key, at->time ? at->time : UINT64_MAX, &chain);
+
+	if (n < 0)
+		return n;
+	e->stack = chain->found.stack;
+	n = add_entry(r, chain, e);
+	if (n == 0)
+		account(r, e, at);
+	return n;
+}
+
+static int add_shares(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
+		      const struct moment *at)
+{
+	int n = 0;
+
+	for (size_t i = 0; n == 0 && i < r->shares.len; i++) {
+		const struct plan *plan = &r->plans.v[r->shares.v[i].event];
+
+		if (!plan->passes)
+			continue;
+		e->event = plan->event;
+		e->weight = r->shares.v[i].weight;
+		n = coati_reading_add(r, key, e, at);
+	}
+	return n;
+}
+
+/* A sample that the conditions let through. */
+static int fold(struct reading *r, const struct plan *plan, const struct coati_record *rec,
+		const struct task *task, uint64_t time)
+{
+	const struct coati_sample *s = &rec->u.sample;
+	int32_t cpu = s->present & COATI_SAMPLE_CPU ? (int32_t)rec->id.cpu : -1;
+	struct coati_profile_entry e = {
+		.thread = task->thread,
+		.event = plan->event,
+		.cpu = r->profile->flags & COATI_PROFILE_PER_CPU ? cpu : -1,
+		.bin = reading_bin(r, time),
+		.count = 1,
+	};
+	struct chain_key key = { .mode = rec->misc & COATI_MISC_CPUMODE_MASK,
+				 .space = task->space,
+				 .pid = task->pid,
+				 .kernel = r->kernel_epoch };
+	const struct moment at = { .time = s->present & COATI_SAMPLE_TIME ? time : 0,
+				   .cpu = cpu,
+				   .number = r->nr_samples - 1 };
+	struct chain *chain;
+	int n = find_labels(r, rec, time, &e.labels);
+
+	if (n < 0)
+		return n;
+	if (!plan->is_off && !coati_conditions_labels(&r->profile->conditions,
+						      r->profile->label_sets.v[e.labels].labels,
+						      r->profile->label_sets.v[e.labels].nr,
+						      &r->profile->threads.v[task->thread])) {
+		r->profile->quality.filtered++;
+		return 0;
+	}
+	if (!plan->unwinds || !coati_reading_walk(r, rec, time, &key))
+		key_of_chain(r, plan, s, &key);
+	if (!plan->is_off)
+		return add_shares(r, &key, &e, &at);
+	n = find_chain(r, &key, time, &chain);
+	return n < 0 ? n : coati_off_stack(r, rec, chain->found.stack, e.labels);
+}
+
+void coati_reading_start(struct reading *r, uint64_t time)
+{
+	if (r->start)
+		return;
+	r->start = time;
+	coati_conditions_time(&r->profile->conditions, time, r->end, &r->from, &r->to);
+}
+
+int coati_reading_sample(struct reading *r, const struct coati_recording_item *item)
+{
+	const struct coati_format_table *formats = coati_recording_formats(r->recording);
+	struct coati_profile_quality *q = &r->profile->quality;
+	const struct plan *found;
+	struct coati_record rec;
+	struct plan planned, *plan = &planned;
+	struct task *task;
+	uint64_t time;
+	int n;
+
+	r->nr_samples++;
+	if (item->flags & COATI_RECORDING_ITEM_NO_EVENT)
+		return 0; /* counted by the reader */
+	found = find_plan(r, item->event, &n);
+	if (!found)
+		return n == -EBADMSG ? 0 : n;
+	planned = *found;
+	if (coati_record_decode(&item->raw, coati_format_table_get(formats, item->event), &rec) <
+	    0) {
+		q->damaged++;
+		return 0;
+	}
+	if (plan->is_live)
+		return coati_reading_live(r, item, &rec);
+	/* a recording without times is as it was in the end */
+	time = rec.id.present & COATI_SAMPLE_TIME ? rec.id.time : UINT64_MAX;
+	r->off.samples += plan->is_off || plan->is_waking;
+	if (plan->is_waking)
+		return coati_off_waking(r, item, &rec);
+	coati_reading_start(r, time);
+	if (!(rec.id.present & COATI_SAMPLE_TID))
+		rec.id.pid = rec.id.tid = UINT32_MAX;
+	n = find_shares(r, item->event, plan, &rec);
+	if (n == 0 && !r->shares.len)
+		return 0; /* nothing was counted since the sample before */
+	if (n == 0)
+		n = coati_reading_task(r, &rec.id, time, &task);
+	if (n == 0 && any_share_passes(r) && task->passes &&
+	    (plan->is_off || (time >= r->from && time <= r->to)) &&
+	    coati_conditions_cpu(&r->profile->conditions,
+				 rec.id.present & COATI_SAMPLE_CPU ? (int32_t)rec.id.cpu : -1))
+		n = fold(r, plan, &rec, task, time);
+	else if (n == 0 && !plan->is_off)
+		q->filtered++;
+	if (n == -E2BIG) {
+		q->refused++;
+		n = 0;
+	}
+	return n;
+}
