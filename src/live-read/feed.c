@@ -444,12 +444,12 @@ static int add(struct coati_live_reader *t, const struct live_view *b, uint64_t 
 	if (!h)
 		return -ENOMEM;
 	t->quality.open_batches += !(b->head.flags & LIVE_BATCH_CLOSED);
-	if (g->number <= p->newest && !g->complete && b->head.kind != LIVE_BATCH_END)
-		return complete(t, p, g); /* all of it comes late */
 	if (g->complete)
 		return add_late(t, p, h);
 	if (b->head.kind == LIVE_BATCH_END)
 		g->ended = true;
+	if (g->number <= p->newest)
+		return complete(t, p, g); /* all of it comes late, its end perhaps first */
 	if (g->number > 1) {
 		n = complete_up_to(t, p, g->number - 2);
 		if (n < 0)

@@ -16,7 +16,7 @@ static void ask(struct coati_view *v)
 	struct coati_tree_query tree = { .size = sizeof(tree) };
 	const struct coati_tree_node *nodes;
 	const struct coati_row *rows;
-	struct coati_view_info info;
+	struct coati_view_info info = { .size = sizeof(info) };
 	size_t nr;
 
 	coati_view_info(v, &info);
