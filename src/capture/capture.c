@@ -603,6 +603,7 @@ int coati_capture_open(const struct coati_event_list *list, const struct coati_c
 		       struct coati_capture **ret, struct coati_error *err)
 {
 	CLEANUP(capture_closep) struct coati_capture *cap = NULL;
+	struct coati_error why = { 0 }; /* ways that failed before one that works leave a sentence */
 	struct coati_capture_opts o;
 	int r = check_opts(list, opts, &o, err);
 
@@ -624,9 +625,12 @@ int coati_capture_open(const struct coati_event_list *list, const struct coati_c
 	cap->sets[SET_WHEN].list = o.when;
 	if (keep_opts(cap, &o) < 0)
 		return no_memory(err);
-	r = open_events(cap, err);
-	if (r < 0)
+	r = open_events(cap, &why);
+	if (r < 0) {
+		if (err)
+			*err = why;
 		return r;
+	}
 	*ret = TAKE_PTR(cap);
 	return 0;
 }

@@ -35,13 +35,11 @@ static bool is_for_timeline(const struct coati_view *v, uint32_t event)
 
 static bool has_times(const struct coati_profile *p)
 {
-	bool on = false, off = false;
+	bool on = false;
 
-	for (size_t i = 0; i < p->events.len; i++) {
-		off |= p->events.v[i].is_off_cpu;
+	for (size_t i = 0; i < p->events.len; i++)
 		on |= !p->events.v[i].is_off_cpu && !strcmp(p->events.v[i].unit, "ns");
-	}
-	return on && off;
+	return on && p->has_off_cpu;
 }
 
 static bool entry_passes(const struct coati_view *v, const struct coati_profile_entry *e,

@@ -93,6 +93,7 @@ struct coati_profile {
 	struct coati_profile_quality quality;
 	struct told_stacks told;
 	bool no_coverage; /* a file does not say how much of the CPU time has samples */
+	bool has_off_cpu; /* a file records context switches, whether or not one was chosen */
 };
 
 /* A number out of the recorder's lines key=value; 0 when it is not there. */

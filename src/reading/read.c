@@ -390,6 +390,7 @@ static void close_account(struct reading *r)
 	take_stack_account(r, st.samples - r->off.samples);
 	take_off_account(r);
 	take_coverage(r);
+	r->profile->has_off_cpu |= r->off.on;
 	if (q->files == 1)
 		q->clockid = clock_of(r->recording);
 	else if (q->clockid != clock_of(r->recording))

@@ -140,6 +140,7 @@ static struct coati_capture *opened_capture(const struct coati_event_list *list,
 	opts.size = sizeof(opts);
 	if (coati_capture_open(list, &opts, &cap, &err) < 0)
 		test_fail_at(__FILE__, __LINE__, "%s", err.text);
+	CHECK_INT(err.code, ==, 0);
 	return cap;
 }
 

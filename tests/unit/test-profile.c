@@ -499,16 +499,16 @@ TEST(profile_begins_anew_at_an_exec)
 	coati_profile_free(&p);
 }
 
-static void write_two_events(const char *path)
+static void write_events(const char *path, uint64_t attr_flags, const char *faults)
 {
 	struct tape t;
 
 	tape_program();
 	tape_begin(&t, path);
+	t.attr_flags = attr_flags;
 	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
 		   COATI_SAMPLE_CALLCHAIN);
-	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_PAGE_FAULTS, "page-faults:u",
-		   COATI_SAMPLE_CALLCHAIN);
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_PAGE_FAULTS, faults, COATI_SAMPLE_CALLCHAIN);
 	tape_start(&t);
 	tape_process(&t, 10, "app");
 	tape_put(&t, (struct tape_sample){ .pid = 10, .period = 500, TAPE_STACK(TAPE_LEAF) });
@@ -517,6 +517,29 @@ static void write_two_events(const char *path)
 	tape_put(&t,
 		 (struct tape_sample){ .event = 1, .pid = 10, .period = 4, TAPE_STACK(TAPE_WORK) });
 	tape_close(&t);
+}
+
+static void write_two_events(const char *path)
+{
+	write_events(path, 0, "page-faults:u");
+}
+
+/* A selection without one interval off CPUs, of a recording that could have them. */
+TEST(profile_leaves_page_faults_out_of_time_whatever_was_selected)
+{
+	struct coati_view_info info = { .size = sizeof(info) };
+	struct coati_profile *p;
+	struct coati_view *v;
+
+	write_events("a", COATI_ATTR_CONTEXT_SWITCH, "page-faults");
+	p = tape_profile("a");
+	v = tape_view(p, NULL);
+	coati_view_info(v, &info);
+	CHECK_STR(info.unit, "ns");
+	CHECK_U64(info.total, ==, 500);
+	CHECK_U64(info.nr_events, ==, 1);
+	coati_view_free(&v);
+	coati_profile_free(&p);
 }
 
 TEST(profile_does_not_add_up_weights_of_different_things)
