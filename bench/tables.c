@@ -5,7 +5,7 @@
  *
  *	milliseconds ns-a-row bytes-a-row rows
  *
- * Rows are those of the unwind data, before equal neighbours are joined, for the time; those kept
+ * Rows are those of the unwind data, before equal neighbors are joined, for the time; those kept
  * for the bytes.
  */
 #include <stdio.h>

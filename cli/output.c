@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gathered writing with checked results, and the colour rules. */
+/* Gathered writing with checked results, and the color rules. */
 #include "cli/output.h"
 
 #include <errno.h>

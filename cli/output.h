@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the data of a verb goes: stdout, stderr or a file. Text is gathered and written in few
- * large writes; a write that fails is noticed, said, and becomes the exit code. Colour is decided
+ * large writes; a write that fails is noticed, said, and becomes the exit code. Color is decided
  * here, once.
  */
 #pragma once
@@ -58,6 +58,6 @@ void coati_output_wrap(struct output *out, size_t from, size_t indent);
  * front of what a spreadsheet would take for a formula. */
 void coati_output_csv(struct strbuf *s, const char *text);
 
-/* Escapes for bold, dim, green, yellow and red; "" without colour. */
+/* Escapes for bold, dim, green, yellow and red; "" without color. */
 enum output_style { STYLE_PLAIN = 0, STYLE_BOLD, STYLE_DIM, STYLE_GREEN, STYLE_YELLOW, STYLE_RED };
 const char *coati_output_style(const struct output *out, enum output_style style);

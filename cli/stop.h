@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* From now on. Commands that are started get the default behaviour back by their exec. */
+/* From now on. Commands that are started get the default behavior back by their exec. */
 void coati_stop_catch(void);
 /* How often we were asked. */
 int coati_stop_count(void);

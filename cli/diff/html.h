@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A comparison as one HTML file: the flame graphs of both sides, each coloured by what became of
+/* A comparison as one HTML file: the flame graphs of both sides, each colored by what became of
  * its frames. */
 #pragma once
 

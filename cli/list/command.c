@@ -224,7 +224,7 @@ static bool guess_event(const char *glob, char *buf, size_t size)
 		coati_nearest_offer(&near, e.name);
 		if (near.best == e.name) {
 			snprintf(buf, size, "%s", e.name);
-			near.best = buf; /* the catalogue forgets the name */
+			near.best = buf; /* the catalog forgets the name */
 		}
 	}
 	coati_catalog_close(cat);
@@ -263,7 +263,7 @@ static int finish(struct listing *l, int r, const struct coati_error *err)
 	int ret = coati_output_end(&l->out);
 
 	if (r < 0) {
-		coati_say("%s", err->text[0] ? err->text : "the catalogue cannot be read");
+		coati_say("%s", err->text[0] ? err->text : "the catalog cannot be read");
 		return EXIT_FAILED;
 	}
 	if (l->nr_shown || ret)

@@ -14,7 +14,7 @@ struct coati_capture;
 /* SIGUSR2 asks for something and must not end us, however early it comes: first of all. What it
  * asks for is done when recording has begun. */
 void coati_record_signals_expect(void);
-/* From now on; commands that are started get the default behaviour back by their exec. */
+/* From now on; commands that are started get the default behavior back by their exec. */
 void coati_record_signals_catch(void);
 /* The capture to be woken, NULL: none. */
 void coati_record_signals_wake(struct coati_capture *cap);

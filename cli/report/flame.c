@@ -43,7 +43,7 @@ static void draw_box(struct report *r, const struct box *b, const struct coati_t
 	uint32_t width = b->to - b->from;
 	size_t used;
 
-	/* neighbours are told apart by a bar, and on terminals by colour: kernel frames differ */
+	/* neighbors are told apart by a bar, and on terminals by color: kernel frames differ */
 	if (r->out.color) {
 		const struct coati_view_frame *f =
 			n->frame == NONE ? NULL : coati_view_frame(r->view, n->frame);

@@ -2,7 +2,7 @@
 /*
  * From recordings to the model: a recording that is being made comes in as it grows, or a whole one
  * at once; its samples, with the names of their stacks, go into the model. Labels and task types of
- * live events come some seconds behind the samples that they are about: those are labelled when it
+ * live events come some seconds behind the samples that they are about: those are labeled when it
  * is known.
  */
 #pragma once

@@ -223,7 +223,7 @@ static int relabel_in(struct top_model *m, uint64_t number, struct top_entry *e,
 	return coati_top_second_add(m, s, e);
 }
 
-/* Time off the CPUs is labelled where it began: labels of a thread that waits do not change. */
+/* Time off the CPUs is labeled where it began: labels of a thread that waits do not change. */
 int coati_top_model_relabel(struct top_model *m, const struct top_sample *s, uint32_t labels)
 {
 	struct top_entry e = entry_of(s);

@@ -183,7 +183,7 @@ static void choose_styles(struct screen *s, int color)
 		s->styles[l->style].pair = pair;
 		s->styles[l->style].attr &= (attr_t)(many ? A_BOLD : A_BOLD | A_UNDERLINE);
 	}
-	/* neighbours in a graph differ without colors, too */
+	/* neighbors in a graph differ without colors, too */
 	for (int i = SCREEN_FLAME; !colors && i <= SCREEN_FLAME_KERNEL_LAST; i++)
 		s->styles[i].attr = (i - SCREEN_FLAME) % 2 ? A_UNDERLINE : A_REVERSE;
 }

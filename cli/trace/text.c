@@ -381,7 +381,7 @@ void coati_trace_heading(struct trace *t, const char *text)
 			    coati_output_style(&t->out, STYLE_PLAIN));
 }
 
-/* Characters of UTF-8, without the escapes of colours. */
+/* Characters of UTF-8, without the escapes of colors. */
 static size_t columns_of(const char *text)
 {
 	size_t columns = 0;

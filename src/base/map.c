@@ -34,7 +34,7 @@ static uint64_t multiply_fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* SipHash with one round per word and three at the end: made for tables with keys of strangers. */
+/* SipHash with one round per word and three at the end: made for tables with untrusted keys. */
 static void sip_round(uint64_t v[4])
 {
 	v[0] += v[1];

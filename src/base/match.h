@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Edit distance (insert, delete, replace, swap of neighbours), ASCII case ignored; anything above
+/* Edit distance (insert, delete, replace, swap of neighbors), ASCII case ignored; anything above
  * @limit is reported as limit + 1. Names longer than 128 bytes count as limit + 1. */
 size_t coati_edit_distance(const char *a, const char *b, size_t limit);
 

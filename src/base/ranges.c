@@ -310,7 +310,7 @@ static int find_then(struct ranges *s, uint64_t addr, uint64_t time, struct rang
 	}
 	if (!best) {
 		best = find_in_checkpoint(&c, addr, &range);
-		/* its neighbours may be later than a late one over it */
+		/* its neighbors may be later than a late one over it */
 		clip(&range, best);
 	}
 	if (s->late.len) {

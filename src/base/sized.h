@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* No option struct will ever be longer; a size above is a struct that was not initialised. */
+/* No option struct will ever be longer; a size above is a struct that was not initialized. */
 #define SIZED_MAX 4096u
 
 /* 0, -EINVAL (no sane size), -E2BIG (the tail that we do not know is used). */

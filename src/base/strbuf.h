@@ -52,7 +52,7 @@ void coati_strbuf_printf(struct strbuf *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void coati_strbuf_vprintf(struct strbuf *s, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
-/* Text of a stranger as it may go to a terminal: what that would obey becomes \xNN. */
+/* Untrusted text, made safe for a terminal: escape sequences and control characters become \xNN. */
 void coati_strbuf_clean(struct strbuf *s, const char *text, size_t len);
 /* 1234567 as "1,234,567". */
 void coati_strbuf_grouped(struct strbuf *s, uint64_t value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The catalogue of PMU events: every name in events/ as "pmu/name/". Numbered PMUs of one kind are
+ * The catalog of PMU events: every name in events/ as "pmu/name/". Numbered PMUs of one kind are
  * listed once, without the number, because that is how they are typed. A PMU without named events
  * is "pmu//".
  */

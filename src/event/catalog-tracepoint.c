@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The catalogue of tracepoints. There are thousands: a name costs its share of a directory read and
+ * The catalog of tracepoints. There are thousands: a name costs its share of a directory read and
  * nothing more, unless the fields are wanted.
  */
 #include <errno.h>

@@ -213,7 +213,7 @@ static const struct {
 	{ COATI_EVENT_TOOL, next_tool },
 };
 
-/* ---- the catalogue ---- */
+/* ---- the catalog ---- */
 
 static int copy_opts(struct coati_catalog *cat, const struct coati_catalog_opts *o)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The catalogue inside: it walks from source to source in the order of enum coati_event_kind; each
+ * The catalog inside: it walks from source to source in the order of enum coati_event_kind; each
  * source is one file with one function that hands out the next event or the end. Names are made one
  * at a time, so that a listing of thousands holds one name, one folder of names, and nothing else.
  */
@@ -62,7 +62,7 @@ int coati_catalog_open(const struct coati_catalog_opts *opts, struct coati_catal
  * it.  Lives: until the next call. */
 int coati_catalog_next(struct coati_catalog *cat, struct coati_event_info *ret);
 
-/* Why kinds are missing from the catalogue ("tracefs is not mounted: ..."), one sentence per call;
+/* Why kinds are missing from the catalog ("tracefs is not mounted: ..."), one sentence per call;
  * NULL at the end. Complete once coati_catalog_next() has returned 0. */
 const char *coati_catalog_gap(const struct coati_catalog *cat, uint32_t i);
 
@@ -79,7 +79,7 @@ struct coati_catalog {
 	uint32_t kinds;
 	bool want_fields, want_probe;
 
-	struct arena arena;	  /* lives as long as the catalogue */
+	struct arena arena;	  /* lives as long as the catalog */
 	struct arena folder;	  /* names of the folder that is being walked */
 	struct arena item;	  /* fields of the event handed out last */
 	struct strbuf name, text; /* of the event handed out last */

@@ -110,7 +110,7 @@ static int prepare_event(struct coati_set *set, uint32_t i, struct coati_error *
 	return prepare_cpus(set, desc, e, err);
 }
 
-/* Neighbours of the same group make one unit. */
+/* Neighbors of the same group make one unit. */
 static void find_units(struct coati_set *set)
 {
 	struct set_unit *u = NULL;

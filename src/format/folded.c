@@ -3,7 +3,7 @@
  * Folded stacks: a line for each stack, "NAME-PID/TID;outermost;...;innermost WEIGHT", sorted, as
  * flamegraph.pl, inferno and speedscope read them. The first frame is the thread, as
  * stackcollapse-perf.pl --tid writes it; functions of the kernel end in _[k] and inlined ones in
- * _[i], which gives them colours.
+ * _[i], which gives them colors.
  *
  * Names: ";" parts frames and becomes ":"; line ends and zero bytes cannot be and become blanks;
  * blanks at the end and a number behind the last blank would be taken for the weight: there the

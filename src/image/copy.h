@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of strangers, copied as far as it is looked at. A descriptor comes in; its bytes go out at
- * their offsets, each piece read when it is first wanted. A mapping of the file itself would do,
- * but whoever owns the file could shorten it under our hands and kill us with a signal; a copy does
+ * An untrusted file, copied as far as it is read. A descriptor comes in; its bytes go out at their
+ * offsets, each piece read when it is first wanted. A mapping of the file itself would do, but
+ * the owner of the file could truncate it meanwhile and kill us with SIGBUS; a copy does
  * not change either, so that what was checked stays checked. Behind the last byte is a page of
  * zeros.
  *

@@ -183,8 +183,8 @@ int coati_image_load_kernel(struct coati_image *im);
 /* The function of the kernel or of the module at @addr. */
 int coati_image_kernel_function(struct coati_image *im, uint64_t addr,
 				const struct coati_name **ret);
-/* @text of a stranger as a name of this image, fit to be shown; demangled unless that is not
- * wanted. NULL: out of memory. */
+/* The untrusted @symbol as a name of this image, safe to print; demangled unless that is switched
+ * off. NULL: out of memory. */
 const char *coati_image_readable(struct coati_image *im, const char *symbol);
 /* In place: what a terminal would obey becomes a question mark. */
 void coati_make_printable(char *text);

@@ -4,8 +4,8 @@
  * perf map (no times: what is written last wins) or a jitdump file (each function with its time,
  * moved or overwritten later). Out: the function at an address at a time.
  *
- * The files are written by strangers: see jit-file.h for how they are opened. What is malformed is
- * passed over and counted; over a ceiling the rest is left out and counted.
+ * The files are untrusted: see jit-file.h for how they are opened. Malformed entries are skipped
+ * and counted; entries above a limit are dropped and counted.
  */
 #pragma once
 

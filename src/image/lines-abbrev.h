@@ -2,7 +2,7 @@
 /*
  * Abbreviation tables of DWARF: which attributes an entry has, in which form, and how to step over
  * all of them at once. Most entries of a unit are stepped over, so that each abbreviation carries a
- * short list of steps with neighbouring fixed sizes joined.
+ * short list of steps with neighboring fixed sizes joined.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From what a record says of a file to a descriptor of the very file. Paths are named by strangers:
- * nothing but regular files is opened, no link is followed below the root of a foreign process, and
+ * From a record's description of a file to a descriptor of that very file. Paths are untrusted:
+ * only regular files are opened, no symlink is followed below the root of a foreign process, and
  * a file that is not the recorded one (by build id, else by inode) is refused with its reason.
  */
 #pragma once
@@ -20,8 +20,8 @@ struct opened {
  * -ESTALE (another file has its place by now), ... with the sentence. */
 int coati_image_find_file(struct coati_image *im, struct copy *ret, struct opened *ret_opened,
 			  struct coati_error *err);
-/* Open a path that a stranger named below the folder @root ("" or "/" for the root of this
- * machine), without following links unless @follow. Regular files alone. */
+/* Open an untrusted path below the folder @root ("" or "/" for the root of this machine), without
+ * following symlinks unless @follow. Regular files only. */
 int coati_open_below(const char *root, const char *path, bool follow, struct coati_error *err);
 /* The GNU build id of the copy: its size, 0 when there is none. */
 size_t coati_copy_build_id(struct copy *c, uint8_t ret[COATI_BUILD_ID_MAX]);

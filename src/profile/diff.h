@@ -93,7 +93,7 @@ struct coati_diff_row {
 
 /* coati_diff_side.flags */
 #define COATI_DIFF_BY_RUN (UINT32_C(1) << 0) /* the units are recordings, not blocks of time */
-/* neighbouring blocks are alike however long they are made */
+/* neighboring blocks are alike however long they are made */
 #define COATI_DIFF_PHASES (UINT32_C(1) << 1)
 
 struct coati_diff_side {

@@ -12,7 +12,7 @@
 #include "profile/diff.h"
 
 #define WORK_MAX	4e9  /* additions; with more lines there are fewer rounds */
-#define CORRELATION_MAX 0.9  /* what neighbours can have in common before nothing can be said */
+#define CORRELATION_MAX 0.9  /* what neighbors can have in common before nothing can be said */
 #define FREEDOM_LEAST	3    /* of blocks that are very much alike */
 #define DOUBT		0.25 /* of a correlation, in its own standard deviations */
 #define SAMPLES_MANY	100  /* of what is on one side only: so many are no luck */
@@ -93,7 +93,7 @@ static void join(struct resample_side *s, uint32_t nr_lines, const uint32_t *to,
 	s->nr = nr;
 }
 
-/* Runs become blocks, or neighbours in a run become one. */
+/* Runs become blocks, or neighbors in a run become one. */
 static uint32_t plan_join(const struct resample_side *s, bool runs, uint32_t *to)
 {
 	uint32_t nr = 0, in_run = 0;
@@ -154,8 +154,8 @@ static double deviate(const struct resample_side *s, enum coati_diff_measure mea
 	return x;
 }
 
-/* Of neighbouring blocks of a run: the sum of products, and of squares. */
-static void neighbours(const struct resample_side *s, const double *v, double *products,
+/* Of neighboring blocks of a run: the sum of products, and of squares. */
+static void neighbors(const struct resample_side *s, const double *v, double *products,
 		       double *squares)
 {
 	for (uint32_t i = 0; i < s->nr; i++) {
@@ -205,7 +205,7 @@ static double variance_of(const struct resample_side *s, const double *v, double
 	*ret_freedom = 1;
 	if (s->nr_units < 2)
 		return 0;
-	neighbours(s, v, &products, &squares);
+	neighbors(s, v, &products, &squares);
 	worth = alike(s, products, squares);
 	variance = squares * s->nr_units / (s->nr_units - 1) * worth;
 	*ret_freedom =
@@ -238,7 +238,7 @@ static double side_correlation(const struct resample *r, const struct resample_s
 		if (!r->lines[line].is_known)
 			continue;
 		deviations(r, s, line, scratch);
-		neighbours(s, scratch, &products, &squares);
+		neighbors(s, scratch, &products, &squares);
 	}
 	return squares > 0 ? products / squares : 0;
 }
@@ -476,7 +476,7 @@ static double *squares_of(const struct resample *r, const struct resample_side *
 	for (uint32_t line = 0; squares && line < r->nr_lines; line++) {
 		double products = 0;
 
-		neighbours(s, values_of(s, line, s->nr), &products, &squares[line]);
+		neighbors(s, values_of(s, line, s->nr), &products, &squares[line]);
 	}
 	return squares;
 }

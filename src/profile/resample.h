@@ -6,7 +6,7 @@
  * variance, and one critical value that holds for all lines together.
  *
  * Samples that lie near each other in time are alike (phases, caches, batches of work). So the unit
- * of chance is not the sample but the block, and blocks are made longer until neighbours are no
+ * of chance is not the sample but the block, and blocks are made longer until neighbors are no
  * longer alike. How far the largest of all lines strays by chance is seen by giving the deviations
  * of the blocks random signs, again and again: lines that rise and fall together stay together in
  * it. Where both sides have runs enough, the runs are divided anew instead (permute.c).
@@ -37,7 +37,7 @@ struct resample_side {
 	/* out */
 	bool by_run;	    /* the units are runs */
 	uint32_t nr_units;  /* blocks with anything in them, after joining */
-	double correlation; /* of neighbours, -1 to 1, after joining */
+	double correlation; /* of neighbors, -1 to 1, after joining */
 };
 
 struct resample_line {

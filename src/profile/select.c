@@ -46,7 +46,7 @@ struct expression {
 };
 
 /* Is there a \1 in it? Matching one takes time that grows with a power of the length of names,
- * which are strangers'. */
+ * which are untrusted. */
 static bool has_back_reference(const char *pattern)
 {
 	for (; *pattern; pattern++) {

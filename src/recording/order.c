@@ -86,7 +86,7 @@ static size_t run_end(const struct order_entry *v, size_t i, size_t len)
 	return i < len ? i : len;
 }
 
-/* Merge two neighbouring runs of @from into @to; equal times keep their order. */
+/* Merge two neighboring runs of @from into @to; equal times keep their order. */
 static void merge_runs(const struct order_entry *from, struct order_entry *to, size_t start,
 		       size_t mid, size_t end)
 {

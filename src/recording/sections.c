@@ -163,7 +163,7 @@ static void add_siblings(struct strbuf *s, const char *file, long nr_cpus)
 		snprintf(path, sizeof(path), CPU_DIR "/cpu%ld/topology/%s", cpu, file);
 		if (coati_file_read_line(AT_FDCWD, path, line, sizeof(line)) < 0)
 			continue;
-		/* CPUs of one package or core are mostly neighbours; the few repeats that this
+		/* CPUs of one package or core are mostly neighbors; the few repeats that this
 		 * misses do no harm */
 		if (!strcmp(line, last) || memmem(list.text, list.len, line, strlen(line) + 1))
 			continue;

@@ -45,7 +45,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int asked, held, over;
 static unsigned long times_held;
 
-/* CPU time, not time: a neighbour on the same CPU must not make it do less. */
+/* CPU time, not time: a neighbor on the same CPU must not make it do less. */
 static uint64_t cpu_us(void)
 {
 	struct timespec t;

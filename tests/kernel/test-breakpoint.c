@@ -9,7 +9,7 @@
 #define TIMES 500
 
 static volatile uint64_t watched __attribute__((aligned(8)));
-static volatile uint64_t neighbour __attribute__((aligned(8)));
+static volatile uint64_t neighbor __attribute__((aligned(8)));
 
 __attribute__((noinline)) static void called(void)
 {
@@ -33,7 +33,7 @@ static void read_many(void *unused)
 static void write_neighbour(void *unused)
 {
 	for (uint64_t i = 0; i < TIMES; i++)
-		neighbour = i;
+		neighbor = i;
 }
 
 static void call_many(void *unused)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counting one cgroup on one CPU: its own work, and not its neighbour's. */
+/* Counting one cgroup on one CPU: its own work, and not its neighbor's. */
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of this kernel: its formats parse, its catalogue can be typed, our word on filters is
+/* The names of this kernel: its formats parse, its catalog can be typed, our word on filters is
  * the kernel's. */
 #include "need.h"
 

@@ -9,7 +9,7 @@
 struct bounds {
 	const uint8_t *start, *end;
 	bool ok;
-	uint64_t sum; /* of all bytes looked at, so that the looking is not optimised away */
+	uint64_t sum; /* of all bytes looked at, so that the looking is not optimized away */
 };
 
 static void view(struct bounds *b, const void *p, uint64_t size)

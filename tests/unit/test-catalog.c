@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The catalogue over fake trees. */
+/* The catalog over fake trees. */
 #include "lib/fake-tree.h"
 #include "lib/test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The doctor's judgement of machines that need not exist. */
+/* The doctor's judgment of machines that need not exist. */
 #include "cli/doctor/finding.h"
 
 #include <errno.h>

@@ -257,7 +257,7 @@ TEST(pmu_errors_name_the_field_and_what_fits)
 	events_refused(list, "cs,cpu/event=1,umask=256/", -ERANGE, 22, "'umask'");
 	events_refused(list, "cpu/event/", -EINVAL, 5, "wants a value up to 0xff");
 	events_refused(list, "cpu/event=many/", -EINVAL, 11, "wants a number, not 'many'");
-	events_refused(list, "cpu/evnet=1/", -ENOENT, 5, "did you mean 'event'?");
+	events_refused(list, "cpu/evemt=1/", -ENOENT, 5, "did you mean 'event'?");
 	events_refused(list, "cpu/mem-laods/", -ENOENT, 5, "did you mean 'mem-loads'?");
 	events_refused(list, "cpuu/event=1/", -ENOENT, 1, "did you mean 'cpu'?");
 	events_refused(list, "nothing*/event=1/", -ENOENT, 1, "no PMU here matches");

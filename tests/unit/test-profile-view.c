@@ -481,7 +481,7 @@ TEST(profile_tables_are_known_by_name)
 	CHECK_OK(coati_by_parse("label:user", &by, &label, NULL));
 	CHECK_INT(by, ==, COATI_BY_LABEL);
 	CHECK_STR(label, "user");
-	CHECK_ERR(coati_by_parse("functon", &by, &label, &err), -EINVAL);
+	CHECK_ERR(coati_by_parse("functiom", &by, &label, &err), -EINVAL);
 	CHECK_HAS(err.text, "did you mean function");
 	CHECK_ERR(coati_by_parse("label", &by, &label, &err), -EINVAL);
 	CHECK_HAS(err.text, "label:KEY");

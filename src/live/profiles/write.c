@@ -18,7 +18,7 @@ struct view {
 	uint32_t nr_values;
 };
 
-/* A number that a stranger reads as signed. */
+/* A number that other programs read as signed. */
 static uint64_t whole(double v)
 {
 	return (uint64_t)(int64_t)(v + (v < 0 ? -0.5 : 0.5));

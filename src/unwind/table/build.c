@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sorted function entries to rows, rows to the finished block. Rows are made in the order of the
- * code, so that the directory is written along the way. Equal neighbours are joined; the end of a
+ * code, so that the directory is written along the way. Equal neighbors are joined; the end of a
  * function is marked only when more than padding follows.
  */
 #include "unwind/table/build.h"

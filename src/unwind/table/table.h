@@ -77,7 +77,7 @@ struct table_head {
 	/* offsets from the start, each a multiple of 8 */
 	uint32_t ranges, dir, rows, rules, others;
 	uint32_t nr_fdes;	 /* what it was made of, for people */
-	uint32_t nr_raw_rows;	 /* rows before equal neighbours were joined */
+	uint32_t nr_raw_rows;	 /* rows before equal neighbors were joined */
 	uint32_t nr_damaged;	 /* entries of the unwind data that could not be read */
 	uint32_t nr_unsupported; /* rows whose rule is TABLE_CFA_UNSUPPORTED */
 	uint32_t reserved;

@@ -9,7 +9,7 @@ for width in 80 120 200; do
 done
 NO_COLOR=1 TERM=xterm script -qec "$COATI trace -i s.live" /dev/null >plain </dev/null
 grep -c "$(printf '\033')" plain
-grep -q "$(printf '\033')" "80 trace" && echo colours
+grep -q "$(printf '\033')" "80 trace" && echo colors
 "$COATI" trace -i s.live >"0 trace"
 python3 - <<'PY'
 import glob, re

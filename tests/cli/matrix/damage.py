@@ -75,7 +75,7 @@ def sections(big):
         "an event of 4 GiB": (EVENT_DESC, f.pack("II", 1, 0xFFFFFFF0) + bytes(200)),
         "4 G ids of an event": (EVENT_DESC, f.pack("II", 1, 136) + f.attr() + f.pack("I", 0xFFFFFFFF) + f.string("x")),
         "4 G groups": (GROUP_DESC, f.pack("I", 0xFFFFFFFF)),
-        "a group of strangers": (GROUP_DESC, f.pack("I", 1) + f.string("g") + f.pack("II", 77, 3)),
+        "a group of others": (GROUP_DESC, f.pack("I", 1) + f.string("g") + f.pack("II", 77, 3)),
         "a group that is too large": (GROUP_DESC, f.pack("I", 1) + f.string("g") + f.pack("II", 0, 0xFFFFFFFF)),
         "half a time": (SAMPLE_TIME, f.pack("Q", 1)),
         "a clock without data": (CLOCK_DATA, f.pack("I", 1)),

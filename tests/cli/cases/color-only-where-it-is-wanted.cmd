@@ -1,5 +1,5 @@
 esc=$(printf '\033')
-has() { if "$@" 2>&1 | grep -q "$esc"; then echo colour; else echo plain; fi; }
+has() { if "$@" 2>&1 | grep -q "$esc"; then echo color; else echo plain; fi; }
 has "$COATI" doctor
 has "$COATI" doctor --color=always
 CLICOLOR_FORCE=1 has "$COATI" doctor
