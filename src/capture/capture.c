@@ -603,7 +603,7 @@ int coati_capture_open(const struct coati_event_list *list, const struct coati_c
 		       struct coati_capture **ret, struct coati_error *err)
 {
 	CLEANUP(capture_closep) struct coati_capture *cap = NULL;
-	struct coati_error why = { 0 }; /* ways that failed before one that works leave a sentence */
+	struct coati_error why = { 0 }; /* tries that failed leave a sentence */
 	struct coati_capture_opts o;
 	int r = check_opts(list, opts, &o, err);
 

@@ -156,7 +156,7 @@ static double deviate(const struct resample_side *s, enum coati_diff_measure mea
 
 /* Of neighboring blocks of a run: the sum of products, and of squares. */
 static void neighbors(const struct resample_side *s, const double *v, double *products,
-		       double *squares)
+		      double *squares)
 {
 	for (uint32_t i = 0; i < s->nr; i++) {
 		*squares += v[i] * v[i];
