@@ -366,15 +366,18 @@ int coati_image_vaddr(struct coati_images *images, uint32_t image, uint64_t file
 		      uint64_t *ret_vaddr)
 {
 	struct coati_image *im = coati_image_at(images, image);
-	int r = im ? coati_image_open_file(im) : -EINVAL;
+	int r;
 
-	if (r < 0)
-		return r;
-	if (im->file.bytes)
-		return offset_to_vaddr(&im->file.elf, file_offset, ret_vaddr);
-	if (packed_to_vaddr(im, file_offset, ret_vaddr))
+	if (!im)
+		return -EINVAL;
+	/* the addresses of packed names are those of the recorded file */
+	if (packed_to_vaddr(im, file_offset, ret_vaddr) ||
+	    (im->same && packed_to_vaddr(im->same, file_offset, ret_vaddr)))
 		return 0;
-	return im->same && packed_to_vaddr(im->same, file_offset, ret_vaddr) ? 0 : -ENOENT;
+	r = coati_image_open_file(im);
+	if (r < 0 || !im->file.bytes)
+		return r < 0 ? r : -ENOENT;
+	return offset_to_vaddr(&im->file.elf, file_offset, ret_vaddr);
 }
 
 uint32_t coati_image_segments(const struct coati_image *im,

@@ -98,6 +98,9 @@ static int resolve_one(struct coati_image *im, struct coati_address *a)
 		take_answer(a, known->names, known->nr);
 		return since ? remember(im, a, since) : 0;
 	}
+	/* only now: a file whose names are all known is not indexed */
+	if (r == 0 && !name)
+		r = coati_image_load(im);
 	if (r == 0 && !name)
 		r = find_function(im, a->vaddr, &name);
 	if (r < 0)
@@ -142,7 +145,7 @@ static void give_up(struct work *w, const struct job *job)
 
 static int run_job(struct work *w, const struct job *job)
 {
-	int r = coati_image_load(job->im);
+	int r = 0;
 
 	for (size_t i = job->start; i < job->end && r == 0; i++)
 		r = resolve_one(job->im, &w->addresses[w->order[i]]);

@@ -173,7 +173,9 @@ int coati_image_add_lines(struct coati_image *im, uint64_t *vaddrs, size_t nr, u
 	int r = 0;
 
 	nr = select_new(im, vaddrs, nr, flags);
-	dwarf = nr ? find_dwarf(im, &path) : NULL;
+	if (nr)
+		r = coati_image_open_file(im);
+	dwarf = nr && r == 0 ? find_dwarf(im, &path) : NULL;
 	if (dwarf) {
 		in = (struct lines_input){ .fd = dwarf->fd,
 					   .path = path,

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <coati/image.h>
 #include <coati/recording.h>
@@ -163,6 +164,76 @@ TEST(pack_is_answered_again_without_the_file)
 	CHECK_INT(a.names[1].line, ==, 300);
 	CHECK_U64(a.names[1].start, ==, 0x1000);
 	CHECK_U64(a.names[1].length, ==, 0x40);
+	coati_images_free(&images);
+}
+
+/* The payloads of one name at @vaddr of the file that runs this test. */
+static void pack_own_file(const char *path, uint64_t vaddr, struct payloads *ret)
+{
+	static const struct coati_name name = {
+		.function = "packed", .symbol = "packed", .file = "/src/p.c", .line = 3
+	};
+	struct answer answer = { .names = &name,
+				 .nr = 1,
+				 .asked = COATI_RESOLVE_LINES | COATI_RESOLVE_INLINES };
+	struct coati_image_ref ref = { .size = sizeof(ref), .path = path };
+	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+	uint32_t image;
+
+	CHECK_OK(coati_images_get(images, &ref, &image, NULL));
+	CHECK_OK(coati_image_put_answer(coati_image_at(images, image), vaddr, &answer));
+	CHECK_OK(coati_images_pack(images, collect, ret));
+	coati_images_free(&images);
+}
+
+TEST(pack_is_answered_without_a_look_into_the_local_file)
+{
+	char path[4096] = { 0 };
+	struct payloads p = { .nr = 0 };
+	struct coati_images *images = new_images(0);
+	struct coati_address a[] = { { .vaddr = 0x1010 }, { .vaddr = 0x1011 } };
+	struct coati_image_info info = { .size = sizeof(info) };
+	uint32_t how = COATI_RESOLVE_LINES | COATI_RESOLVE_INLINES;
+
+	CHECK_INT(readlink("/proc/self/exe", path, sizeof(path) - 1), >, 0);
+	pack_own_file(path, 0x1010, &p);
+	CHECK_INT(p.nr, ==, 1);
+	CHECK_OK(coati_images_unpack(images, p.bytes[0], p.size[0]));
+	CHECK_OK(coati_images_resolve(images, a, 1, how, NULL));
+	CHECK_INT(a[0].nr_names, ==, 1);
+	CHECK_STR(a[0].names[0].function, "packed");
+	CHECK_STR(a[0].names[0].file, "/src/p.c");
+	CHECK_OK(coati_image_info(images, 0, &info));
+	CHECK(!info.opened);
+	CHECK_INT(info.nr_symbols, ==, 0);
+	/* what was not packed is looked up in the file */
+	CHECK_OK(coati_images_resolve(images, a, 2, how, NULL));
+	CHECK_STR(a[0].names[0].function, "packed");
+	CHECK_OK(coati_image_info(images, 0, &info));
+	CHECK_STR(info.opened, path);
+	CHECK_INT(info.nr_symbols, >, 0);
+	payloads_free(&p);
+	coati_images_free(&images);
+}
+
+TEST(unpacked_segments_decide_before_those_of_the_local_file)
+{
+	struct coati_images *images = new_images(0);
+	struct coati_image_ref ref = { .size = sizeof(ref), .path = "/proc/self/exe" };
+	struct coati_image *im;
+	uint64_t vaddr = 0;
+	uint32_t image;
+
+	CHECK_OK(coati_images_get(images, &ref, &image, NULL));
+	im = coati_image_at(images, image);
+	im->segments[0] = (struct image_segment){ .offset = 0, .size = 0x100, .vaddr = 0x77000 };
+	im->nr_segments = 1;
+	CHECK_OK(coati_image_vaddr(images, image, 0x40, &vaddr));
+	CHECK_U64(vaddr, ==, 0x77040);
+	CHECK(!im->looked);
+	/* where they say nothing the file does */
+	CHECK(coati_image_vaddr(images, image, 0x100, &vaddr) == 0);
+	CHECK(im->looked);
 	coati_images_free(&images);
 }
 
