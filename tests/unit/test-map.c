@@ -238,6 +238,45 @@ TEST(map_hash_of_bytes_depends_on_every_byte_the_length_and_the_seed)
 	}
 }
 
+/* Arrays of small numbers, as the stacks of a profile are: one number changes, at any place. */
+TEST(map_hash_of_bytes_spreads_arrays_of_small_numbers_over_the_low_bits)
+{
+	for (size_t place = 0; place < 9; place++) {
+		uint32_t numbers[9] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+		unsigned int slots[256] = { 0 }, most = 0;
+
+		for (uint32_t i = 0; i < 256 * 64; i++) {
+			numbers[place] = i;
+			slots[coati_hash_bytes(numbers, sizeof(numbers), 7) & 255]++;
+		}
+		for (size_t i = 0; i < 256; i++)
+			most = slots[i] > most ? slots[i] : most;
+		/* 64 each with a deviation of 8 */
+		CHECK_U64(most, <, 64 + 6 * 8);
+	}
+}
+
+TEST(map_hash_of_bytes_flips_about_half_of_the_bits_for_one)
+{
+	unsigned int flipped = 0;
+	uint64_t words[5];
+
+	for (int i = 0; i < 1000; i++) {
+		uint64_t seed = test_random(), plain;
+		size_t bit = test_random() % (sizeof(words) * 8);
+
+		for (size_t k = 0; k < 5; k++)
+			words[k] = test_random();
+		plain = coati_hash_bytes(words, sizeof(words), seed);
+		words[bit / 64] ^= UINT64_C(1) << bit % 64;
+		flipped += (unsigned int)__builtin_popcountll(
+			plain ^ coati_hash_bytes(words, sizeof(words), seed));
+	}
+	/* 32000 with a deviation of 126 for a perfect hash */
+	CHECK_U64(flipped, >, 31000);
+	CHECK_U64(flipped, <, 33000);
+}
+
 TEST(map_hash_of_numbers_flips_about_half_of_the_bits_for_one)
 {
 	unsigned int flipped = 0;
