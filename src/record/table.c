@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/map.h"
+#include "record/raw-word.h"
 #include "record/record.h"
 
 #define MAX_EVENTS 65536
@@ -100,11 +101,27 @@ int coati_format_table_find(const struct coati_format_table *t, const struct coa
 		return 0;
 	}
 	/* 0 is no event's id: records that a tool made up carry it. */
-	if (!coati_raw_id(raw, &t->common, &id) || !id) {
+	if (!raw_word(raw, t->common.id_pos, t->common.id_end, &id) || !id) {
 		*ret_index = 0;
 		return -ENODATA;
 	}
 	return coati_format_table_find_id(t, id, ret_index);
+}
+
+int coati_format_table_locate(const struct coati_format_table *t, const struct coati_raw *raw,
+			      uint32_t *ret_index, uint64_t *ret_time)
+{
+	int r = coati_format_table_find(t, raw, ret_index);
+	const struct coati_sample_format *fmt;
+
+	*ret_time = 0;
+	if (r == -ENOENT)
+		*ret_index = 0;
+	if (r == -ENOENT && (raw->type == COATI_RECORD_SAMPLE || !t->formats.len))
+		return r;
+	fmt = &t->formats.v[*ret_index];
+	(void)raw_word(raw, fmt->time_pos, fmt->time_end, ret_time);
+	return r;
 }
 
 void coati_format_table_free(struct coati_format_table *t)

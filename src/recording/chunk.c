@@ -39,10 +39,8 @@ struct chunk *coati_chunk_get(struct chunk_pool *p, size_t size)
 	return c;
 }
 
-void coati_chunk_put(struct chunk_pool *p, struct chunk *c)
+void coati_chunk_give_back(struct chunk_pool *p, struct chunk *c)
 {
-	if (!c || --c->users)
-		return;
 	p->live_bytes -= c->size;
 	if (c->size == CHUNK_BYTES) {
 		c->next = p->free;

@@ -36,5 +36,11 @@ void coati_chunk_pool_fini(struct chunk_pool *p);
 /* A chunk with room for at least @size bytes and one user; NULL when out of memory or over the
  * ceiling (not when it is urgent). */
 struct chunk *coati_chunk_get(struct chunk_pool *p, size_t size);
-/* One user less; the last one gives it back. NULL is fine. */
-void coati_chunk_put(struct chunk_pool *p, struct chunk *c);
+/* Nobody uses it any more. */
+void coati_chunk_give_back(struct chunk_pool *p, struct chunk *c);
+/* One user less; the last one gives it back. NULL is fine.  Hot. */
+static inline void coati_chunk_put(struct chunk_pool *p, struct chunk *c)
+{
+	if (c && !--c->users)
+		coati_chunk_give_back(p, c);
+}

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The waiting entries are one array; it is sorted by a natural merge sort when a round ends, which
- * costs one pass over runs that are sorted already, as the records of one ring are.
+ * The waiting entries are one array. When a round ends it is sorted by a natural merge sort, unless
+ * its entries came in order; runs that are sorted already, as the records of one ring are, cost one
+ * pass.
  */
 #include "recording/order.h"
 
 #include <errno.h>
 #include <string.h>
-
-#include <coati/recording.h>
 
 #include "base/alloc.h"
 #include "base/search.h"
@@ -33,8 +32,8 @@ void coati_order_fini(struct order *o, struct chunk_pool *pool)
 	*o = (struct order){ 0 };
 }
 
-/* Make room at the end: first by moving what waits to the front. */
-static int make_room(struct order *o)
+/* At the end: first by moving what waits to the front. */
+int coati_order_grow(struct order *o)
 {
 	struct order_entry *v;
 	size_t cap;
@@ -57,24 +56,6 @@ static int make_room(struct order *o)
 		return -ENOMEM;
 	o->scratch = v;
 	o->cap = cap;
-	return 0;
-}
-
-int coati_order_add(struct order *o, const struct order_entry *e)
-{
-	struct order_entry *slot;
-
-	if (o->len == o->cap && make_room(o) < 0)
-		return -ENOMEM;
-	slot = &o->v[o->len++];
-	*slot = *e;
-	slot->own_time = e->time;
-	if (!slot->time)
-		slot->time = o->delivered;
-	if (slot->time > o->newest)
-		o->newest = slot->time;
-	if (o->file_order)
-		o->ready = o->len;
 	return 0;
 }
 
@@ -120,7 +101,7 @@ static void sort_waiting(struct order *o)
 {
 	size_t runs;
 
-	if (o->at == o->len || run_end(o->v, o->at, o->len) == o->len)
+	if (o->at == o->len || !o->is_unsorted)
 		return;
 	do {
 		struct order_entry *v = o->v;
@@ -129,6 +110,8 @@ static void sort_waiting(struct order *o)
 		o->v = o->scratch;
 		o->scratch = v;
 	} while (runs > 1);
+	o->last = o->v[o->len - 1].time;
+	o->is_unsorted = false;
 }
 
 /* Everything with a time up to @limit may go. */
@@ -156,32 +139,8 @@ void coati_order_end(struct order *o)
 	allow(o, UINT64_MAX);
 }
 
-bool coati_order_crowded(const struct order *o)
-{
-	return o->len - o->at >= o->max_entries;
-}
-
 void coati_order_relieve(struct order *o)
 {
 	sort_waiting(o);
 	allow(o, o->v[o->at + (o->len - o->at) / 2].time);
-}
-
-struct order_entry *coati_order_next(struct order *o)
-{
-	struct order_entry *e;
-
-	if (o->at == o->ready)
-		return NULL;
-	e = &o->v[o->at++];
-	if (o->file_order)
-		o->delivered = e->time;
-	else if (e->time < o->delivered)
-		e->flags |= COATI_RECORDING_ITEM_LATE;
-	else
-		o->delivered = e->time;
-	/* e stays valid: nothing is written over it before the next call */
-	if (o->at == o->len)
-		o->at = o->ready = o->len = 0;
-	return e;
 }

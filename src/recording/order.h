@@ -10,11 +10,13 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <coati/record.h>
+#include <coati/recording.h>
 
 #include "recording/chunk.h"
 
@@ -37,20 +39,66 @@ struct order {
 	uint64_t newest;	/* largest time seen */
 	uint64_t newest_before; /* the same at the last round */
 	uint64_t delivered;	/* time of the last one delivered */
+	uint64_t last;		/* time of v[len - 1]; 0: nothing waits */
+	bool is_unsorted;	/* v[at..len) is not in order */
 	bool file_order;	/* deliver as they come */
 };
 
 void coati_order_init(struct order *o, size_t window_bytes);
 void coati_order_fini(struct order *o, struct chunk_pool *pool);
-/* Add one; takes one use of e->chunk. -ENOMEM. */
-int coati_order_add(struct order *o, const struct order_entry *e);
+/* Room for one more entry; -ENOMEM. */
+int coati_order_grow(struct order *o);
 /* A FINISHED_ROUND was read. */
 void coati_order_round(struct order *o);
 /* The input has ended: everything may go. */
 void coati_order_end(struct order *o);
-/* More waits than the window allows: the older half may go. */
-bool coati_order_crowded(const struct order *o);
+/* The older half of what waits may go. */
 void coati_order_relieve(struct order *o);
+
+/* More waits than the window allows.  Hot. */
+static inline bool coati_order_crowded(const struct order *o)
+{
+	return o->len - o->at >= o->max_entries;
+}
+
+/* Add one; takes one use of e->chunk. -ENOMEM.  Hot. */
+static inline int coati_order_add(struct order *o, const struct order_entry *e)
+{
+	struct order_entry *slot;
+
+	if (o->len == o->cap && coati_order_grow(o) < 0)
+		return -ENOMEM;
+	slot = &o->v[o->len++];
+	*slot = *e;
+	slot->own_time = e->time;
+	if (!slot->time)
+		slot->time = o->delivered;
+	if (slot->time > o->newest)
+		o->newest = slot->time;
+	o->is_unsorted |= slot->time < o->last;
+	o->last = slot->time;
+	if (o->file_order)
+		o->ready = o->len;
+	return 0;
+}
+
 /* The next that may be delivered, or NULL. The caller owns its use of the chunk. Lives until the
- * next call. */
-struct order_entry *coati_order_next(struct order *o);
+ * next call.  Hot. */
+static inline struct order_entry *coati_order_next(struct order *o)
+{
+	struct order_entry *e;
+
+	if (o->at == o->ready)
+		return NULL;
+	e = &o->v[o->at++];
+	if (o->file_order)
+		o->delivered = e->time;
+	else if (e->time < o->delivered)
+		e->flags |= COATI_RECORDING_ITEM_LATE;
+	else
+		o->delivered = e->time;
+	/* e stays valid: nothing is written over it before the next call */
+	if (o->at == o->len)
+		o->at = o->ready = o->len = o->last = 0;
+	return e;
+}

@@ -428,7 +428,8 @@ int coati_recording_next(struct coati_recording *r, struct coati_recording_item 
 	ret->flags = e->flags;
 	ret->offset = e->offset;
 	ret->time = e->own_time;
-	ret->extra_size = coati_stream_behind(&ret->raw);
+	ret->extra_size =
+		ret->raw.type < COATI_RECORD_HEADER_ATTR ? 0 : coati_stream_behind(&ret->raw);
 	count(&r->shared.stats, &ret->raw, e->flags);
 	return 1;
 }

@@ -30,16 +30,8 @@ void coati_stream_fini(struct stream *s)
 	coati_unpacker_free(s->unpacker);
 }
 
-static uint64_t time_of(const struct shared *sh, const struct coati_raw *raw, uint32_t event)
-{
-	const struct coati_sample_format *fmt = coati_format_table_get(sh->model.table, event);
-	uint64_t time;
-
-	return fmt && coati_raw_time(raw, fmt, &time) > 0 ? time : 0;
-}
-
-/* Put one record in line. */
-static int enqueue(struct stream *s, const struct input_record *rec, uint32_t flags)
+/* Put one record in line.  Hot. */
+static inline int enqueue(struct stream *s, const struct input_record *rec, uint32_t flags)
 {
 	struct shared *sh = s->shared;
 	struct order_entry e = {
@@ -48,15 +40,11 @@ static int enqueue(struct stream *s, const struct input_record *rec, uint32_t fl
 	int r;
 
 	if (rec->raw.type < COATI_RECORD_HEADER_ATTR) {
-		r = coati_format_table_find(sh->model.table, &rec->raw, &e.event);
+		r = coati_format_table_locate(sh->model.table, &rec->raw, &e.event, &e.time);
 		if (r == -ENOENT) {
 			e.flags |= COATI_RECORDING_ITEM_NO_EVENT;
-			e.event = 0;
 			sh->stats.no_event++;
 		}
-		e.time = r == -ENOENT && rec->raw.type == COATI_RECORD_SAMPLE
-				 ? 0
-				 : time_of(sh, &rec->raw, e.event);
 	}
 	rec->chunk->users++;
 	r = coati_order_add(&s->order, &e);
@@ -251,6 +239,29 @@ static int take(struct stream *s, const struct input_record *rec, uint32_t flags
 	return 0;
 }
 
+/* The records of the kernel that lie whole in the chunk, as far as the window has room for them: the
+ * most of a file, without what other records ask for.  Hot. */
+static int take_kernel_records(struct stream *s)
+{
+	struct input *in = &s->outer;
+	struct input_record rec = { .chunk = in->chunk };
+	const uint8_t *at = in->chunk->data + in->at;
+	size_t left = coati_input_left(in);
+	int r = 0;
+
+	while (r == 0 && !coati_order_crowded(&s->order)) {
+		rec.bytes = at;
+		rec.offset = in->chunk->offset + in->at;
+		if (coati_raw_next(&at, &left, in->swap, &rec.raw) <= 0 ||
+		    rec.raw.type >= COATI_RECORD_HEADER_ATTR)
+			break;
+		r = enqueue(s, &rec, 0);
+		if (r == 0)
+			in->at += rec.raw.size;
+	}
+	return r;
+}
+
 /* Read and take one record: 1, 0 at the end of what is there, negative error. *ret_type is its
  * type. */
 static int pump(struct stream *s, uint32_t *ret_type)
@@ -259,7 +270,7 @@ static int pump(struct stream *s, uint32_t *ret_type)
 	uint64_t behind;
 	int r;
 
-	r = coati_input_next(&s->inner, &rec);
+	r = s->packed_chunk || s->inner.chunk ? coati_input_next(&s->inner, &rec) : 0;
 	if (r == 0 && s->packed_chunk) {
 		r = unpack_step(s);
 		*ret_type = COATI_RECORD_COMPRESSED;
@@ -277,6 +288,12 @@ static int pump(struct stream *s, uint32_t *ret_type)
 	if (r <= 0)
 		return r;
 	*ret_type = rec.raw.type;
+	if (rec.raw.type < COATI_RECORD_HEADER_ATTR) {
+		r = enqueue(s, &rec, 0);
+		if (r == 0)
+			r = take_kernel_records(s);
+		return r < 0 ? r : 1;
+	}
 	behind = coati_stream_behind(&rec.raw);
 	if (behind && !coati_input_has(&s->outer, behind)) {
 		coati_input_back(&s->outer, rec.raw.size);
