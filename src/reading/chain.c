@@ -6,8 +6,9 @@
 
 #include "base/map.h"
 
-#define CHAINS_MAX  ((size_t)1 << 20)
-#define WORDS_BYTES ((size_t)64 << 20)
+/* More would cost more memory than they save time: what falls out is found by its addresses. */
+#define CHAINS_MAX  ((size_t)1 << 16)
+#define WORDS_BYTES ((size_t)8 << 20)
 
 void coati_chains_init(struct chains *c)
 {
@@ -37,21 +38,24 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Two words a multiplication. Who could choose addresses to collide would have to know the seed,
- * and would gain a slow probe in a table that is emptied when it is full. Hot. */
+/* Four words in two multiplications that do not wait for each other. Who could choose addresses to
+ * collide would have to know the seed, and would gain a slow probe in a table that is emptied when
+ * it is full. Hot. */
 uint64_t coati_chains_hash(const struct chains *c, const struct chain_key *key)
 {
-	const uint64_t seed = c->index.seed | 1;
+	const uint64_t seed = c->index.seed, other = seed ^ 0xa0761d6478bd642fu;
 	uint64_t a = mix(key->space ^ seed, key->leaf ^ 0x9e3779b97f4a7c15u);
-	uint64_t b = ((uint64_t)key->nr << 32 | key->mode) ^ key->kernel * 0xd6e8feb86659fd93u;
-	uint32_t i = 0;
+	uint64_t b = mix(((uint64_t)key->nr << 32 | key->mode) ^ other,
+			 key->kernel ^ 0xd6e8feb86659fd93u);
+	const uint64_t *w = key->words;
+	uint32_t left = key->nr;
 
-	for (; i + 2 <= key->nr; i += 2) {
-		a = mix(key->words[i] ^ a, key->words[i + 1] ^ seed);
-		b = (b << 7 | b >> 57) + a;
+	for (; left >= 4; left -= 4, w += 4) {
+		a = mix(w[0] ^ a, w[1] ^ seed);
+		b = mix(w[2] ^ b, w[3] ^ other);
 	}
-	if (i < key->nr)
-		a = mix(key->words[i] ^ a, seed ^ 0xa0761d6478bd642fu);
+	for (; left; left--, w++)
+		a = mix(*w ^ a, seed ^ b);
 	return mix(a ^ 0xe7037ed1a0b428dbu, b ^ seed);
 }
 

@@ -45,6 +45,11 @@ bool coati_conditions_event(const struct conditions *c, const char *name);
 /* Of @labels, or that follow from the thread. */
 bool coati_conditions_labels(const struct conditions *c, const struct coati_label *labels,
 			     uint32_t nr, const struct coati_profile_thread *t);
+/* Is anything asked of labels? */
+static inline bool conditions_want_labels(const struct conditions *c)
+{
+	return c->labels.list.len || c->tasks.list.len || c->regions.list.len;
+}
 /* What it waited for: coati_wait_name(). */
 bool coati_conditions_wait(const struct conditions *c, const char *name);
 /* @cpu -1: not known. */

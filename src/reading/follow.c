@@ -22,7 +22,7 @@ static int begin(struct reading *r, int fd, const struct coati_follow_opts *o,
 	struct coati_recording_opts ro = { .size = sizeof(ro), .flags = COATI_RECORDING_FOLLOW };
 	int n = coati_recording_open_fd(fd, &ro, &r->recording, err);
 
-	if (n == 0 && (!r->words || !r->locations || !r->frames))
+	if (n == 0 && !coati_reading_has_room(r))
 		n = coati_fail(err, -ENOMEM, "out of memory");
 	if (n == 0)
 		n = coati_reading_file(r, NAME, err);

@@ -453,9 +453,15 @@ struct reading *coati_reading_new(struct coati_profile *p)
 	r->shares.max = READING_SHARES_MAX;
 	coati_map_init(&r->told_names, PROFILE_TABLE_MAX);
 	r->words = coati_alloc_array(2 * READING_WORDS, sizeof(*r->words));
+	r->spots = coati_alloc_array(READING_SPOTS, sizeof(*r->spots));
 	r->locations = coati_alloc_array(p->max_frames, sizeof(*r->locations));
 	r->frames = coati_alloc_array(p->max_frames, sizeof(*r->frames));
 	return r;
+}
+
+bool coati_reading_has_room(const struct reading *r)
+{
+	return r->spots && r->words && r->locations && r->frames;
 }
 
 void coati_reading_free(struct reading *r)
@@ -469,6 +475,7 @@ void coati_reading_free(struct reading *r)
 	coati_off_fini(&r->off);
 	ARRAY_FINI(&r->plans);
 	ARRAY_FINI(&r->notes);
+	coati_free(r->spots);
 	coati_free(r->words);
 	coati_free(r->locations);
 	coati_free(r->frames);
@@ -543,7 +550,7 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 	struct stat st;
 	int n;
 
-	if (!r->words || !r->locations || !r->frames)
+	if (!coati_reading_has_room(r))
 		return coati_fail(err, -ENOMEM, "out of memory");
 	r->path = path;
 	n = coati_recording_open(path, NULL, &r->recording, err);

@@ -12,6 +12,7 @@
 #include "reading/profile.h"
 
 #define READING_TASKS	   1024 /* a power of two */
+#define READING_SPOTS	   8192 /* the same */
 #define READING_SHARES_MAX 8192 /* more counts than fit into a record */
 #define READING_WORDS	   8192 /* more than a record can hold */
 
@@ -22,6 +23,16 @@ struct task {
 	uint32_t thread;
 	uint64_t space;
 	bool passes;
+};
+
+/* An address that was looked up lately: the location that it became, and the time in which that is
+ * right. */
+struct spot {
+	uint64_t addr;
+	uint64_t code; /* number of the address space, or of the changes of the kernel's code */
+	uint64_t from, last;
+	uint32_t location; /* plus 1; 0: empty */
+	uint32_t part;	   /* of the chain: kernel, user ... */
 };
 
 /* What to do with the samples of one event of the file. */
@@ -82,6 +93,7 @@ struct reading {
 	struct map told_names;	      /* of threads that live events alone tell of: the last */
 	uint64_t nr_told, nr_nowhere; /* samples of live events; in no code that is known */
 	bool has_names;	     /* those that travel with the recording were taken, or looked for */
+	struct spot *spots;  /* READING_SPOTS */
 	uint64_t *words;     /* READING_WORDS, twice */
 	uint32_t *locations; /* max_frames */
 	struct coati_unwind_frame *frames; /* max_frames */
@@ -97,9 +109,10 @@ struct moment {
 /* Limits are those of what was read so far; and in the end, a note of each that was reached. */
 void coati_reading_allow(struct reading *r);
 void coati_reading_limits_end(struct reading *r, uint64_t read_bytes);
-/* Empty, for a recording of @p; NULL: out of memory. Its buffers may be missing: check words,
- * locations and frames. free() closes the recording. */
+/* Empty, for a recording of @p; NULL: out of memory. Its buffers may be missing: has_room() tells.
+ * free() closes the recording. */
 struct reading *coati_reading_new(struct coati_profile *p);
+bool coati_reading_has_room(const struct reading *r);
 void coati_reading_free(struct reading *r);
 /* The recording becomes a file of the profile. */
 int coati_reading_file(struct reading *r, const char *path, struct coati_error *err);

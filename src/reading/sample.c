@@ -74,7 +74,14 @@ static const struct plan *find_plan(struct reading *r, uint32_t event, int *ret_
 
 static int add_share(struct reading *r, uint32_t event, uint64_t weight)
 {
-	struct share *s = ARRAY_ADD(&r->shares);
+	struct share *s;
+
+	/* nearly all samples stand for one: nothing is asked of the array then */
+	if (!r->shares.len && r->shares.cap) {
+		r->shares.v[r->shares.len++] = (struct share){ event, weight };
+		return 0;
+	}
+	s = ARRAY_ADD(&r->shares);
 
 	if (!s)
 		return r->shares.len >= READING_SHARES_MAX ? 0 : -ENOMEM;
@@ -446,10 +453,10 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 
 	if (n < 0)
 		return n;
-	if (!plan->is_off && !coati_conditions_labels(&r->profile->conditions,
-						      r->profile->label_sets.v[e.labels].labels,
-						      r->profile->label_sets.v[e.labels].nr,
-						      &r->profile->threads.v[task->thread])) {
+	if (!plan->is_off && conditions_want_labels(&r->profile->conditions) &&
+	    !coati_conditions_labels(
+		    &r->profile->conditions, r->profile->label_sets.v[e.labels].labels,
+		    r->profile->label_sets.v[e.labels].nr, &r->profile->threads.v[task->thread])) {
 		r->profile->quality.filtered++;
 		return 0;
 	}
@@ -473,9 +480,9 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 {
 	const struct coati_format_table *formats = coati_recording_formats(r->recording);
 	struct coati_profile_quality *q = &r->profile->quality;
-	const struct plan *found;
 	struct coati_record rec;
-	struct plan planned, *plan = &planned;
+	struct plan planned;
+	const struct plan *plan;
 	struct task *task;
 	uint64_t time;
 	int n;
@@ -483,10 +490,13 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 	r->nr_samples++;
 	if (item->flags & COATI_RECORDING_ITEM_NO_EVENT)
 		return 0; /* counted by the reader */
-	found = find_plan(r, item->event, &n);
-	if (!found)
+	plan = find_plan(r, item->event, &n);
+	if (!plan)
 		return n == -EBADMSG ? 0 : n;
-	planned = *found;
+	if (plan->reads) { /* plans may move while those of the other counters are made */
+		planned = *plan;
+		plan = &planned;
+	}
 	if (coati_record_decode(&item->raw, coati_format_table_get(formats, item->event), &rec) <
 	    0) {
 		q->damaged++;

@@ -2,11 +2,12 @@
 /*
  * From the words of a chain to a stack of locations. Context markers say whose address follows; the
  * first address of each part is where execution stood, the others are return addresses and are
- * looked up one byte before, inside the call. Not hot: runs once for each chain that was not seen
- * before.
+ * looked up one byte before, inside the call. Runs once for each chain that was not seen before; what
+ * an address became is kept, too, for recordings in which nearly all chains differ.
  */
 #include <errno.h>
 
+#include "base/map.h"
 #include "image/image.h"
 #include "reading/parts.h"
 #include "reading/reading.h"
@@ -46,6 +47,7 @@ struct question {
 	int32_t pid;
 	enum part part;
 	uint64_t time, from, last;
+	const struct chain_key *key;
 };
 
 /* That its process told names is known from the recording alone when its map is gone. */
@@ -144,6 +146,41 @@ static int find_location(struct reading *r, struct question *q, uint64_t addr, u
 	return coati_profile_find_location(r->profile, &l, ret);
 }
 
+/* The number of what the address was looked up in. */
+static uint64_t code_of(const struct question *q)
+{
+	return q->part == PART_USER ? q->key->space : q->part == PART_KERNEL ? q->key->kernel : 0;
+}
+
+/* The location of an address, which most stacks share with others.  Hot where stacks differ. */
+static int find_spot(struct reading *r, struct question *q, uint64_t addr, uint32_t *ret)
+{
+	uint64_t code = code_of(q);
+	uint64_t hash = coati_hash_u64(addr, r->chains.index.seed ^ code);
+	struct spot *s = &r->spots[hash % READING_SPOTS];
+	struct question own = *q;
+	int n = 0;
+
+	if (!s->location || s->addr != addr || s->code != code || s->part != q->part ||
+	    q->time < s->from || q->time > s->last) {
+		own.from = 0;
+		own.last = UINT64_MAX;
+		n = find_location(r, &own, addr, ret);
+		if (n < 0)
+			return n;
+		*s = (struct spot){ .addr = addr,
+				    .code = code,
+				    .from = own.from,
+				    .last = own.last,
+				    .location = *ret + 1,
+				    .part = q->part };
+	}
+	*ret = s->location - 1;
+	q->from = s->from > q->from ? s->from : q->from;
+	q->last = s->last < q->last ? s->last : q->last;
+	return 0;
+}
+
 static uint32_t stack_flags(const struct chain_key *key)
 {
 	uint32_t flags = 0;
@@ -181,7 +218,8 @@ int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t
 	struct question q = { .pid = key->pid,
 			      .part = part_of_cpumode(key->mode),
 			      .time = time,
-			      .last = UINT64_MAX };
+			      .last = UINT64_MAX,
+			      .key = key };
 	bool first = true;
 
 	for (uint32_t i = 0; i < key->nr; i++) {
@@ -204,7 +242,7 @@ int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t
 		else if (!first && !(key->mode & CHAIN_ADJUSTED))
 			addr--;
 		first = false;
-		n = find_location(r, &q, addr, &r->locations[s.nr]);
+		n = find_spot(r, &q, addr, &r->locations[s.nr]);
 		if (n < 0)
 			return n;
 		s.nr++;

@@ -269,13 +269,6 @@ int coati_profile_find_stack(struct coati_profile *p, const struct coati_profile
 	return enter(&p->stack_index, hash, &p->stacks.len);
 }
 
-bool coati_profile_same_entry(const struct coati_profile_entry *a,
-			      const struct coati_profile_entry *b)
-{
-	return !memcmp(a, b, offsetof(struct coati_profile_entry, count));
-}
-_Static_assert(offsetof(struct coati_profile_entry, count) == 24, "an entry's key has no holes");
-
 int coati_profile_find_entry(struct coati_profile *p, const struct coati_profile_entry *e,
 			     uint32_t *ret)
 {

@@ -82,6 +82,39 @@ TEST(profile_keeps_each_distinct_stack_once)
 	coati_profile_free(&p);
 }
 
+#define MANY_PLACES 264 /* squared: more stacks than the reader remembers as chains */
+
+/* Each pair of places is one stack; every stack comes twice, the second time long after the
+ * first. */
+TEST(profile_adds_up_more_different_stacks_than_are_remembered)
+{
+	uint64_t sum = 0, places = MANY_PLACES;
+	struct coati_profile *p;
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, "a");
+	tape_process(&t, 10, "app");
+	for (uint64_t i = 0; i < 2 * places * places; i++) {
+		uint64_t number = i % (places * places);
+
+		tape_put(&t, (struct tape_sample){ .pid = 10,
+						   TAPE_STACK(0x10000 + 16 * (number % places),
+							      0x20000 + 16 * (number / places)) });
+	}
+	tape_close(&t);
+	p = tape_profile("a");
+	CHECK_U64(coati_profile_stack_count(p), ==, places * places);
+	CHECK_U64(coati_profile_location_count(p), ==, 2 * places);
+	CHECK_U64(coati_profile_entry_count(p), ==, places * places);
+	for (uint32_t i = 0; i < coati_profile_entry_count(p); i++) {
+		CHECK_U64(coati_profile_entry(p, i)->count, ==, 2);
+		sum += coati_profile_entry(p, i)->weight;
+	}
+	CHECK_U64(sum, ==, 2 * places * places * 1000);
+	coati_profile_free(&p);
+}
+
 TEST(profile_counts_recursion_once)
 {
 	struct coati_profile *p;
