@@ -2,8 +2,8 @@
 /*
  * From the words of a chain to a stack of locations. Context markers say whose address follows; the
  * first address of each part is where execution stood, the others are return addresses and are
- * looked up one byte before, inside the call. Runs once for each chain that was not seen before; what
- * an address became is kept, too, for recordings in which nearly all chains differ.
+ * looked up one byte before, inside the call. Runs once for each chain that was not seen before;
+ * what an address became is kept, too, for recordings in which nearly all chains differ.
  */
 #include <errno.h>
 

@@ -19,9 +19,9 @@ int coati_raw_id(const struct coati_raw *raw, const struct coati_sample_format *
 int coati_format_table_find_id(const struct coati_format_table *t, uint64_t id,
 			       uint32_t *ret_index);
 
-/* The event of a record of the kernel and the time that it carries, 0: none. 0; -ENODATA: it says no
- * event, and counts for the first; -ENOENT: one that the table does not know (then *ret_index is 0,
- * and a sample has no time).  Hot. */
+/* The event of a record of the kernel and the time that it carries, 0: none. 0; -ENODATA: it says
+ * no event, and counts for the first; -ENOENT: one that the table does not know (then *ret_index is
+ * 0, and a sample has no time). Hot. */
 int coati_format_table_locate(const struct coati_format_table *t, const struct coati_raw *raw,
 			      uint32_t *ret_index, uint64_t *ret_time);
 

@@ -239,8 +239,8 @@ static int take(struct stream *s, const struct input_record *rec, uint32_t flags
 	return 0;
 }
 
-/* The records of the kernel that lie whole in the chunk, as far as the window has room for them: the
- * most of a file, without what other records ask for.  Hot. */
+/* The records of the kernel that lie whole in the chunk, as far as the window has room for them:
+ * the most of a file, without what other records ask for. Hot. */
 static int take_kernel_records(struct stream *s)
 {
 	struct input *in = &s->outer;
