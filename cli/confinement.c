@@ -86,7 +86,10 @@ static void add_servers(struct need *n)
 
 bool coati_confinement_enter(const struct confinement *c)
 {
-	struct need n = { .policy = { .flags = c->flags, .output = c->output } };
+	struct need n = { .policy = { .flags = c->flags,
+				      .output = c->output,
+				      .serve_fd = c->serve_fd,
+				      .pipe_fd = c->pipe_fd } };
 	struct coati_error err = { 0 };
 	int r = 0;
 

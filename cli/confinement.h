@@ -23,6 +23,7 @@ struct confinement {
 	const char *output;		   /* that is written; NULL or "-": stdout */
 	const struct source_args *of;	   /* where names come from; NULL: not chosen */
 	sandbox_job_fn objdump, describe;  /* NULL: not needed */
+	int serve_fd, pipe_fd;		   /* as in struct sandbox_policy */
 };
 
 /* True: go on. Else it was said why not. */

@@ -180,6 +180,11 @@ int coati_input_read(const struct input *in, const char *name)
 	return code;
 }
 
+bool coati_input_was_stopped(void)
+{
+	return stopped;
+}
+
 void coati_input_title(const struct input *in, const char *name, char *ret, size_t size)
 {
 	if (in->files->len > 1)

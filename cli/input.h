@@ -29,6 +29,8 @@ struct input {
 bool coati_input_find(const struct input *in, char *ret_name, size_t size);
 /* Read them all, one after the other, or @name when none is named. Negative: it was said why. */
 int coati_input_read(const struct input *in, const char *name);
+/* Ctrl-C ended it: there is less than there could be. */
+bool coati_input_was_stopped(void);
 /* For people: the file as it may be shown, or how many. @ret may be @name. */
 void coati_input_title(const struct input *in, const char *name, char *ret, size_t size);
 /* Recordings may also be named without -i. Negative: no room. */

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/options.h"
 #include "base/strbuf.h"
+#include "cli/faults.h"
 #include "cli/figures.h"
 #include "live-read/check.h"
 #include "live-read/files.h"
@@ -25,7 +26,7 @@
 
 struct autopsy_args {
 	const char *output, *directory;
-	bool list, json, no_sandbox;
+	bool list, json, no_sandbox, strict;
 	uint64_t clean_ns; /* AUTOPSY_ALL: nothing is removed */
 	uint64_t last_ns;
 	uint32_t events, logs;
@@ -114,6 +115,7 @@ void coati_autopsy_ended(const struct coati_flight_info *info, struct strbuf *ou
 	 1u << FIGURE_MISSING_BATCHES | 1u << FIGURE_INCOMPLETE_GENERATIONS |                 \
 	 1u << FIGURE_UNRESOLVED | 1u << FIGURE_CLOCK_UNKNOWN | 1u << FIGURE_CONTRADICTIONS)
 void coati_autopsy_figures(const struct autopsy *a, struct figures *ret);
+void coati_autopsy_faults(const struct autopsy *a, struct faults *ret);
 
 /* What shows it. */
 void coati_autopsy_text(struct autopsy *a, struct strbuf *out);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/confinement.h"
+#include "cli/faults.h"
 #include "cli/output.h"
 #include "cli/talk.h"
 
@@ -36,6 +37,7 @@ static const struct option opts[] = {
 	OPT_FLAG(0, "json", struct autopsy_args, json, "print JSON"),
 	OPT_TEXTS(0, "fail-if", struct autopsy_args, fail_if, 0, "CONDITION",
 		  "exit with status 1 if it holds: 'lost > 1%'"),
+	OPT_STRICT(struct autopsy_args),
 	OPT_STR('o', "output", struct autopsy_args, output, "FILE",
 		"save all of it as a recording"),
 	OPT_HEAD("Recorder files"),
@@ -69,6 +71,7 @@ static int show(const struct autopsy_args *args, const struct autopsy_target *t)
 	struct autopsy a = { .args = args, .shown = t->path };
 	struct coati_error err = { 0 };
 	struct figures figures;
+	struct faults faults;
 	struct output out;
 	int ret;
 
@@ -85,9 +88,30 @@ static int show(const struct autopsy_args *args, const struct autopsy_target *t)
 		coati_output_wrap(&out, 0, INDENT);
 	}
 	coati_autopsy_figures(&a, &figures);
+	coati_autopsy_faults(&a, &faults);
 	coati_autopsy_fini(&a);
 	ret = coati_output_end(&out);
-	return ret != EXIT_DONE ? ret : coati_conditions_judge(&args->fail_if, &figures);
+	if (ret == EXIT_DONE)
+		ret = coati_conditions_judge(&args->fail_if, &figures);
+	if (args->strict && coati_faults_judge(&faults, t->path) != EXIT_DONE)
+		ret = EXIT_FAILED;
+	return ret;
+}
+
+/* A recorder that was copied and not looked at. */
+static int judge_again(const struct autopsy_args *args, const struct autopsy_target *t)
+{
+	struct autopsy a = { .args = args, .shown = t->path };
+	struct coati_error err = { 0 };
+	struct faults faults;
+	int r = coati_autopsy_read(&a, t, &err);
+
+	if (r < 0)
+		say_of(t, &err);
+	else
+		coati_autopsy_faults(&a, &faults);
+	coati_autopsy_fini(&a);
+	return r < 0 ? EXIT_FAILED : coati_faults_judge(&faults, t->path);
 }
 
 static int save(const struct autopsy_args *args, const struct autopsy_target *t)
@@ -96,7 +120,7 @@ static int save(const struct autopsy_args *args, const struct autopsy_target *t)
 	struct autopsy_saved saved;
 
 	if (coati_autopsy_save(t, args->output, &saved, &err) == 0)
-		return EXIT_DONE;
+		return args->strict ? judge_again(args, t) : EXIT_DONE;
 	say_of(t, &err);
 	return EXIT_FAILED;
 }
@@ -153,6 +177,10 @@ static int run_parsed(const struct autopsy_args *a, const struct option_line *li
 			&coati_command_autopsy,
 			"--fail-if judges what is shown of one recorder: it does not go with "
 			"--list, --clean and --output; coati trace --fail-if judges a recording");
+	if (a->strict && files)
+		return coati_command_misuse(
+			&coati_command_autopsy,
+			"--strict judges one recorder: it does not go with --list and --clean");
 	if (coati_conditions_check(&coati_command_autopsy, &a->fail_if, AUTOPSY_FIGURES))
 		return EXIT_USAGE;
 	if (!files && line->argc != 1)

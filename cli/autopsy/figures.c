@@ -20,3 +20,15 @@ void coati_autopsy_figures(const struct autopsy *a, struct figures *ret)
 	if (!a->too_deep)
 		coati_figure_set(ret, FIGURE_CONTRADICTIONS, a->findings, q->events);
 }
+
+/* Its oldest events were overwritten, as those of every flight recorder: that is no fault. */
+void coati_autopsy_faults(const struct autopsy *a, struct faults *ret)
+{
+	const struct coati_trace_quality *q = &a->quality;
+
+	*ret = (struct faults){ .damaged = a->info.nr_damaged,
+				.late = q->late,
+				.live_lost = q->lost,
+				.batches_missing = q->missing + a->info.nr_changed,
+				.batches_damaged = q->damaged };
+}

@@ -34,7 +34,7 @@ struct diff_args {
 	struct source_args of;
 	bool counts;
 	int color;
-	bool quiet, no_sandbox;
+	bool quiet, no_sandbox, strict;
 };
 
 struct diff_side {

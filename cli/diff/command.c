@@ -9,6 +9,7 @@
 #include "cli/diff/args.h"
 #include "cli/diff/gate.h"
 #include "cli/diff/session.h"
+#include "cli/faults.h"
 #include "cli/talk.h"
 
 #define LIMIT	    30
@@ -38,6 +39,7 @@ static const struct option opts[] = {
 		  "exit with 1 if it holds: 'func:NAME > +5%', 'total > 3%'"),
 	OPT_CHOICE(0, "fail-when", struct diff_args, fail_when, coati_fail_words, "HOW",
 		   "when it counts: certain (default), estimate or possible"),
+	OPT_STRICT(struct diff_args),
 	OPT_STR(0, "html", struct diff_args, html, "FILE",
 		"write flame graphs of both sides as "
 		"an HTML page"),

@@ -18,6 +18,7 @@
 #include "cli/diff/gate.h"
 #include "cli/diff/html.h"
 #include "cli/diff/table.h"
+#include "cli/faults.h"
 #include "cli/talk.h"
 #include "profile/diff.h"
 #include "profile/walk.h"
@@ -247,6 +248,19 @@ static int compare(struct diff *d)
 	return EXIT_DONE;
 }
 
+/* Nothing is wrong with the recordings of either side, or it does not matter. */
+static bool is_sound(const struct diff *d)
+{
+	struct faults faults;
+	bool ret = true;
+
+	for (int side = 0; d->args->strict && side < 2; side++) {
+		coati_faults_of_profile(d->sides[side].report.profile, &faults);
+		ret &= coati_faults_judge(&faults, d->sides[side].title) == EXIT_DONE;
+	}
+	return ret;
+}
+
 /*
  * Both the comparison and its writing must succeed; then the exit status is what the conditions
  * say, or the verdict.
@@ -264,7 +278,7 @@ static int show(struct diff *d)
 	coati_diff_find_verdict(d);
 	shown = d->args->html ? coati_diff_html(d, d->args->html) : coati_diff_table(d);
 	ended = coati_output_end_with(&d->out, shown);
-	return ended != EXIT_DONE ? DIFF_TROUBLE : judged;
+	return ended != EXIT_DONE || !is_sound(d) ? DIFF_TROUBLE : judged;
 }
 
 static void free_diff(struct diff *d)

@@ -23,6 +23,7 @@
 #include "cli/dump/record.h"
 #include "cli/dump/row.h"
 #include "cli/dump/stats.h"
+#include "cli/faults.h"
 #include "cli/output.h"
 #include "cli/talk.h"
 #include "record/record.h"
@@ -33,7 +34,7 @@
 struct args {
 	const char *input;
 	const char *output;
-	bool json, raw, stats, file_order, follow, no_sandbox;
+	bool json, raw, stats, file_order, follow, no_sandbox, strict;
 	struct option_texts types, events;
 	struct option_ids pids, tids;
 	const char *time;
@@ -61,6 +62,7 @@ static const struct option opts[] = {
 	OPT_FLAG(0, "raw", struct args, raw, "print the bytes of each record as hex"),
 	OPT_FLAG(0, "stats", struct args, stats, "print only the number of records of each kind"),
 	OPT_STR('o', "output", struct args, output, "FILE", "output file"),
+	OPT_STRICT(struct args),
 	OPT_NO_SANDBOX(struct args),
 	OPT_HELP,
 	OPT_END
@@ -314,10 +316,11 @@ static void show(struct dump *d, const struct coati_recording_item *item)
 
 static void tally(struct dump *d, const struct coati_recording_item *item)
 {
+	bool asks = d->args->pids.len || d->args->tids.len;
 	struct coati_record r;
+	int n = asks || d->args->strict ? decode(d, item, &r) : 0;
 
-	if ((d->args->pids.len || d->args->tids.len) &&
-	    (decode(d, item, &r) < 0 || !subject_wanted(d->args, &r)))
+	if (asks && (n < 0 || !subject_wanted(d->args, &r)))
 		return;
 	coati_dump_stats_add(&d->stats, item);
 	d->shown++;
@@ -400,6 +403,20 @@ static bool say_damage(const struct dump *d)
 	return st.damaged || d->stats.malformed;
 }
 
+static int judge(const struct dump *d)
+{
+	struct coati_recording_stats st = { .size = sizeof(st) };
+	struct faults f;
+
+	coati_recording_get_stats(d->rec, &st);
+	f = (struct faults){ .is_cut = coati_recording_info(d->rec)->is_truncated,
+			     .damaged = st.damaged + d->stats.malformed,
+			     .lost = st.lost > st.lost_samples ? st.lost : st.lost_samples,
+			     .late = st.late,
+			     .no_event = st.no_event };
+	return coati_faults_judge(&f, d->args->input ? d->args->input : "coati.data");
+}
+
 static int dump_all(struct dump *d)
 {
 	bool is_pipe = coati_recording_info(d->rec)->is_pipe; /* events come with the stream */
@@ -425,7 +442,9 @@ static int dump_all(struct dump *d)
 	}
 	if (is_pipe && !events_are_there(d))
 		return EXIT_FAILED;
-	return say_damage(d) ? EXIT_FAILED : code;
+	if (say_damage(d) || (d->args->strict && judge(d) != EXIT_DONE))
+		code = EXIT_FAILED;
+	return code;
 }
 
 static int check_types(const struct args *a)

@@ -3,6 +3,7 @@
  * exclude. */
 #include "cli/command.h"
 #include "cli/confinement.h"
+#include "cli/faults.h"
 #include "cli/export/session.h"
 #include "cli/report/figures.h"
 #include "cli/talk.h"
@@ -28,6 +29,7 @@ static const struct option opts[] = {
 		 "usually are"),
 	OPT_TEXTS(0, "fail-if", struct export_args, fail_if, 0, "CONDITION",
 		  "exit with status 1 if it holds: 'lost > 1%'"),
+	OPT_STRICT(struct export_args),
 	OPT_STR(0, "comment", struct export_args, comment, "TEXT",
 		"add a comment, where the format has one"),
 	SOURCE_OPTIONS(struct export_args),

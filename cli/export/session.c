@@ -249,12 +249,11 @@ static int write_bytes(struct exporting *e, struct coati_error *err)
 /* After the writing, which needs the names. */
 static int judge(const struct exporting *e)
 {
-	struct coati_profile_quality q = { .size = sizeof(q) };
-	struct figures f;
+	char title[1024];
+	const struct judgment j = { &e->args->fail_if, e->args->strict, title };
 
-	coati_profile_quality(coati_export_profile(e->x), &q);
-	coati_report_figures(&q, &f);
-	return coati_conditions_judge(&e->args->fail_if, &f);
+	coati_input_title(&e->in, e->name, title, sizeof(title));
+	return coati_report_judge(coati_export_profile(e->x), &j);
 }
 
 static int write_and_check(struct exporting *e)

@@ -13,7 +13,7 @@ struct export_args {
 	struct source_args of;
 	int mode;		     /* auto, on, off, both */
 	struct option_texts fail_if; /* conditions on the data quality */
-	bool check, counts, plain, quiet, no_sandbox;
+	bool check, counts, plain, quiet, no_sandbox, strict;
 };
 
 /* The exit code. */

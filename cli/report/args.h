@@ -23,8 +23,11 @@ struct report_args {
 	bool tree, flame;
 	const char *callers, *callees, *source;
 	const char *html;
-	bool sources;  /* put the source files into the page */
-	bool assembly; /* will be asked for later: of coati view */
+	bool sources; /* put the source files into the page */
+	/* of coati view, which answers requests as long as it runs: sources and assembly will be
+	 * asked for; its socket, and its pipe to who starts the browser */
+	bool serves;
+	int serve_fd, pipe_fd;
 	bool json, csv;
 	const char *output;
 	/* how much of it */
@@ -37,7 +40,7 @@ struct report_args {
 	bool children;		     /* rows by total */
 	struct option_texts fail_if; /* conditions on the data quality */
 	int color;
-	bool quiet, verbose, no_sandbox;
+	bool quiet, verbose, no_sandbox, strict;
 };
 
 /* What every view starts from. */

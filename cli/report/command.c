@@ -2,6 +2,7 @@
 /* coati report: a recording as an answer. Here: its options and what they exclude. */
 #include "cli/command.h"
 #include "cli/confinement.h"
+#include "cli/faults.h"
 #include "cli/report/args.h"
 #include "cli/report/session.h"
 #include "cli/talk.h"
@@ -42,6 +43,7 @@ static const struct option opts[] = {
 		"hide rows and branches below this share (default 0; trees 0.5)"),
 	OPT_TEXTS(0, "fail-if", struct report_args, fail_if, 0, "CONDITION",
 		  "exit with status 1 if it holds: 'lost > 1%'"),
+	OPT_STRICT(struct report_args),
 	OPT_FLAG(0, "counts", struct report_args, counts,
 		 "count samples instead of adding up "
 		 "weights"),

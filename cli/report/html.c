@@ -61,12 +61,9 @@ int coati_report_page(const struct report_args *a, struct page **ret)
 
 static int judge(const struct report_args *a, const struct page *p)
 {
-	struct coati_profile_quality q = { .size = sizeof(q) };
-	struct figures f;
+	const struct judgment j = { &a->fail_if, a->strict, p->path };
 
-	coati_profile_quality(coati_page_profile(p), &q);
-	coati_report_figures(&q, &f);
-	return coati_conditions_judge(&a->fail_if, &f);
+	return coati_report_judge(coati_page_profile(p), &j);
 }
 
 int coati_report_html(const struct report_args *a)

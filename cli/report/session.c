@@ -102,19 +102,9 @@ static void choose_mode(struct report *r)
 				  : MODE_ON;
 }
 
-/* After the view, which knows the names. */
-static int judge(struct report *r)
-{
-	struct coati_profile_quality q = { .size = sizeof(q) };
-	struct figures f;
-
-	coati_profile_quality(r->profile, &q);
-	coati_report_figures(&q, &f);
-	return coati_conditions_judge(&r->args->fail_if, &f);
-}
-
 static int show_view(struct report *r)
 {
+	const struct judgment judged = { &r->args->fail_if, r->args->strict, r->input };
 	struct coati_error err = { 0 };
 	int shown;
 
@@ -131,7 +121,8 @@ static int show_view(struct report *r)
 		return EXIT_FAILED;
 	}
 	shown = coati_output_end_with(&r->out, show(r));
-	return shown != EXIT_DONE ? shown : judge(r);
+	/* after the view, which knows the names */
+	return shown != EXIT_DONE ? shown : coati_report_judge(r->profile, &judged);
 }
 
 /* "time" has rows of a second, "time:100ms" of so much. */
@@ -184,12 +175,14 @@ bool coati_report_confine(const struct report_args *a, const char *newest)
 	return coati_confinement_enter(&(struct confinement){
 		.is_off = a->no_sandbox,
 		.with_names = true,
-		.flags = a->source || a->sources ? SANDBOX_SOURCES : 0,
+		.flags = a->source || a->sources || a->serves ? SANDBOX_SOURCES : 0,
 		.files = &a->inputs,
 		.input = newest,
 		.output = a->html ? a->html : a->output,
 		.of = &a->of,
-		.objdump = a->source || a->assembly ? coati_objdump_job : NULL });
+		.objdump = a->source || a->serves ? coati_objdump_job : NULL,
+		.serve_fd = a->serve_fd,
+		.pipe_fd = a->pipe_fd });
 }
 
 int coati_report_session(const struct report_args *args)

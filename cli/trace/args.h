@@ -18,5 +18,5 @@ struct trace_args {
 	const char *output;
 	struct option_texts fail_if; /* conditions on the data quality */
 	int color;
-	bool quiet, no_sandbox;
+	bool quiet, no_sandbox, strict;
 };

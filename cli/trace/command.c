@@ -3,6 +3,7 @@
  * exclude. */
 #include "cli/command.h"
 #include "cli/confinement.h"
+#include "cli/faults.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/talk.h"
@@ -41,6 +42,7 @@ static const struct option opts[] = {
 	OPT_FLAG(0, "json", struct trace_args, json, "print JSON"),
 	OPT_TEXTS(0, "fail-if", struct trace_args, fail_if, 0, "CONDITION",
 		  "exit with status 1 if it holds: 'lost > 1%'"),
+	OPT_STRICT(struct trace_args),
 	OPT_STR('o', "output", struct trace_args, output, "FILE", "output file, - for stdout"),
 	OPT_U32('n', "limit", struct trace_args, limit, "N",
 		"maximum number of rows, 0 for all (default 30; --json, --events: all)", 0,

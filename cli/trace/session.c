@@ -120,7 +120,9 @@ static bool confine(const struct trace_args *a, const char *newest)
 int coati_trace_session(const struct trace_args *args)
 {
 	char name[4096] = "";
-	struct trace t = { .args = args, .fail_if = &args->fail_if, .input = name };
+	struct trace t = {
+		.args = args, .fail_if = &args->fail_if, .is_strict = args->strict, .input = name
+	};
 	struct input in = { .files = &args->inputs,
 			    .quiet = args->quiet,
 			    .trace = true,

@@ -10,6 +10,7 @@
 struct trace {
 	const struct trace_args *args;
 	const struct option_texts *fail_if; /* conditions on the data quality */
+	bool is_strict;			    /* faults of the recording are a failure */
 	const char *input;		    /* for people */
 	struct coati_timeline *timeline;
 	struct coati_timeline_info info;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/faults.h"
 #include "cli/quality-advice.h"
 #include "cli/quality.h"
 #include "reading/parts.h"
@@ -116,9 +117,16 @@ void coati_trace_figures(const struct trace *t, struct figures *ret)
 int coati_trace_judge(const struct trace *t)
 {
 	struct figures figures;
+	struct faults faults;
+	int sound = EXIT_DONE, ret;
 
 	coati_trace_figures(t, &figures);
-	return coati_conditions_judge(t->fail_if, &figures);
+	ret = coati_conditions_judge(t->fail_if, &figures);
+	if (t->is_strict) {
+		coati_faults_of_timeline(coati_timeline_profile(t->timeline), &t->info, &faults);
+		sound = coati_faults_judge(&faults, t->input);
+	}
+	return sound != EXIT_DONE ? sound : ret;
 }
 
 /* Which option helps. */

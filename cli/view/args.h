@@ -14,7 +14,7 @@ struct view_args {
 	int mode; /* enum report_mode */
 	uint32_t port;
 	bool no_open, firefox, perfetto;
-	bool quiet;
+	bool quiet, no_sandbox, strict;
 };
 
 /* Read, serve until stopped. The exit code. */

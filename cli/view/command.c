@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* coati view: a recording in the browser. Here: its options and what they exclude. */
 #include "cli/command.h"
+#include "cli/confinement.h"
+#include "cli/faults.h"
 #include "cli/report/args.h"
 #include "cli/talk.h"
 #include "cli/view/args.h"
@@ -16,6 +18,8 @@ static const struct option opts[] = {
 	OPT_FLAG(0, "firefox", struct view_args, firefox, "open in profiler.firefox.com instead"),
 	OPT_FLAG(0, "perfetto", struct view_args, perfetto, "open in ui.perfetto.dev instead"),
 	SOURCE_OPTIONS(struct view_args),
+	OPT_STRICT(struct view_args),
+	OPT_NO_SANDBOX(struct view_args),
 	OPT_FLAG('q', "quiet", struct view_args, quiet, "no remarks on stderr"),
 	OPT_HELP,
 	OPT_END,

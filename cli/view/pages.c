@@ -3,11 +3,11 @@
 #include "cli/view/pages.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <coati/format.h>
 
@@ -70,10 +70,7 @@ static void give_source(const struct view_pages *v, const char *query, struct vi
 /* All that was written to a descriptor. */
 static int take_file(int fd, struct strbuf *ret)
 {
-	char path[40];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return coati_file_read(AT_FDCWD, path, ret);
+	return lseek(fd, 0, SEEK_SET) < 0 ? -errno : coati_file_read_fd(fd, ret);
 }
 
 static void give_assembly(const struct view_pages *v, const char *query, struct view_answer *a)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* see view/args.h: the recording becomes a page, and a server on loopback gives it out. */
+/* see view/args.h: the recording becomes a page, and a server on loopback gives it out. Socket and
+ * browser are made ready first: whoever reads the recording is confined. */
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +12,22 @@
 #include "cli/output.h"
 #include "cli/page-file.h"
 #include "page/page.h"
+#include "cli/report/figures.h"
 #include "cli/report/html.h"
 #include "cli/stop.h"
 #include "cli/talk.h"
 #include "cli/view/args.h"
+#include "cli/view/browser.h"
 #include "cli/view/pages.h"
 
 #define PERFETTO_PORT 9001 /* the only one of this machine that ui.perfetto.dev may ask */
 
-extern char **environ;
+struct viewing {
+	struct view_pages pages;
+	struct serve_place place;
+	struct browser browser;
+	char address[512];
+};
 
 static int make_html(struct view_pages *v)
 {
@@ -63,26 +69,6 @@ static void put_address(struct view_pages *v, uint16_t port, char *ret, size_t s
 	}
 }
 
-/* Only where there is a screen; what the browser says is not for this terminal. */
-static bool open_browser(const char *address)
-{
-	const char *display = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
-	char *argv[] = { "xdg-open", (char *)(uintptr_t)address, NULL };
-	posix_spawn_file_actions_t actions;
-	pid_t pid;
-	int r;
-
-	if ((!display || !*display) && (!wayland || !*wayland))
-		return false;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	r = posix_spawnp(&pid, "xdg-open", &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	return r == 0;
-}
-
 /* "CLIENT PORT SERVER PORT": how the person came here, and can forward a port. */
 static void say_ssh(uint16_t port)
 {
@@ -101,60 +87,89 @@ static void say_ssh(uint16_t port)
 		   *user ? "@" : "", (int)len, at);
 }
 
-static int serve(struct view_pages *v)
+static int listen_at(const struct view_args *a, struct serve_place *ret)
 {
-	char where[32], address[512];
-	struct serve_place place = { .fd = -1 };
+	uint32_t port = a->perfetto && !a->port ? PERFETTO_PORT : a->port;
 	struct coati_error err = { 0 };
-	struct output out;
-	uint32_t port = v->args->perfetto && !v->args->port ? PERFETTO_PORT : v->args->port;
+	char where[32];
 
 	snprintf(where, sizeof(where), "127.0.0.1:%u", port);
-	if (coati_serve_listen(where, false, &place, &err) < 0) {
-		coati_say("%s", err.text);
+	if (coati_serve_listen(where, false, ret, &err) == 0)
+		return EXIT_DONE;
+	coati_say("%s", err.text);
+	return EXIT_FAILED;
+}
+
+/* What a confined process cannot do: the socket, and who starts the browser. */
+static int prepare(struct viewing *w)
+{
+	struct view_pages *v = &w->pages;
+
+	if (coati_view_token(v->token) < 0 ||
+	    ((v->args->firefox || v->args->perfetto) && coati_view_token(v->once) < 0)) {
+		coati_say("no random numbers for the address");
 		return EXIT_FAILED;
 	}
-	put_address(v, place.port, address, sizeof(address));
+	if (listen_at(v->args, &w->place) != EXIT_DONE)
+		return EXIT_FAILED;
+	put_address(v, w->place.port, w->address, sizeof(w->address));
+	if (!v->args->no_open)
+		coati_browser_prepare(&w->browser, w->address);
+	return EXIT_DONE;
+}
+
+static int read_page(struct viewing *w)
+{
+	const struct view_args *args = w->pages.args;
+	const struct report_args report = { .inputs = args->inputs,
+					    .of = args->of,
+					    .mode = args->mode,
+					    .quiet = args->quiet,
+					    .no_sandbox = args->no_sandbox,
+					    .serves = true,
+					    .serve_fd = w->place.fd,
+					    .pipe_fd = w->browser.fd };
+	const struct option_texts none = { 0 };
+	int code = coati_report_page(&report, &w->pages.page);
+
+	return code != EXIT_DONE ? code
+				 : coati_report_judge(coati_page_profile(w->pages.page),
+						      &(struct judgment){ &none, args->strict,
+									  w->pages.page->path });
+}
+
+static int serve(struct viewing *w)
+{
+	struct output out;
+
 	coati_stop_catch();
 	coati_output_init(&out, COLOR_NEVER);
-	coati_strbuf_printf(&out.text, "%s\n", address);
-	if (coati_output_end(&out) != EXIT_DONE) {
-		coati_serve_unlisten(&place);
+	coati_strbuf_printf(&out.text, "%s\n", w->address);
+	if (coati_output_end(&out) != EXIT_DONE)
 		return EXIT_FAILED;
-	}
-	if (!v->args->no_open && !open_browser(address))
+	if (!coati_browser_open(&w->browser) && !w->pages.args->no_open)
 		coati_note("open this address in a browser; Ctrl-C ends the server");
-	say_ssh(place.port);
-	coati_view_serve(&place, coati_view_answer, v);
-	coati_serve_unlisten(&place);
+	say_ssh(w->place.port);
+	coati_view_serve(&w->place, coati_view_answer, &w->pages);
 	return EXIT_DONE;
 }
 
 int coati_view_session(const struct view_args *args)
 {
-	const struct report_args report = {
-		.inputs = args->inputs,
-		.of = args->of,
-		.mode = args->mode,
-		.quiet = args->quiet,
-		/* it answers requests for sources, assembly and exports as long as it runs */
-		.no_sandbox = true,
-		.assembly = true
-	};
-	struct view_pages v = { .args = args, .html = STRBUF_INIT(PAGE_DATA_MAX) };
-	int code = coati_report_page(&report, &v.page);
+	struct viewing w = { .pages = { .args = args, .html = STRBUF_INIT(PAGE_DATA_MAX) },
+			     .place.fd = -1 };
+	int code = prepare(&w);
 
 	if (code == EXIT_DONE)
-		code = make_html(&v);
-	if (code == EXIT_DONE &&
-	    (coati_view_token(v.token) < 0 ||
-	     ((args->firefox || args->perfetto) && coati_view_token(v.once) < 0))) {
-		coati_say("no random numbers for the address");
-		code = EXIT_FAILED;
-	}
+		code = read_page(&w);
 	if (code == EXIT_DONE)
-		code = serve(&v);
-	coati_page_free(&v.page);
-	coati_strbuf_fini(&v.html);
+		code = make_html(&w.pages);
+	if (code == EXIT_DONE)
+		code = serve(&w);
+	coati_browser_end(&w.browser);
+	if (w.place.fd >= 0)
+		coati_serve_unlisten(&w.place);
+	coati_page_free(&w.pages.page);
+	coati_strbuf_fini(&w.pages.html);
 	return code;
 }

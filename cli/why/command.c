@@ -3,6 +3,7 @@
 #include "base/parse.h"
 #include "cli/command.h"
 #include "cli/confinement.h"
+#include "cli/faults.h"
 #include "cli/input.h"
 #include "cli/talk.h"
 #include "cli/trace/text.h"
@@ -16,7 +17,7 @@ struct why_args {
 	const char *output;
 	struct option_texts fail_if; /* conditions on the data quality */
 	int color;
-	bool quiet, no_sandbox;
+	bool quiet, no_sandbox, strict;
 };
 
 static const struct option opts[] = {
@@ -28,6 +29,7 @@ static const struct option opts[] = {
 		 "print JSON; verdict is causes, no difference or cannot tell"),
 	OPT_TEXTS(0, "fail-if", struct why_args, fail_if, 0, "CONDITION",
 		  "exit with status 1 if it holds: 'lost > 1%'"),
+	OPT_STRICT(struct why_args),
 	OPT_STR('o', "output", struct why_args, output, "FILE", "output file, - for stdout"),
 	OPT_CHOICE(0, "color", struct why_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
@@ -94,7 +96,7 @@ static bool confine(const struct why_args *a, const char *newest)
 static int session(const struct why_args *a, const char *name, double percent)
 {
 	char file[4096] = "";
-	struct trace t = { .fail_if = &a->fail_if, .input = file };
+	struct trace t = { .fail_if = &a->fail_if, .is_strict = a->strict, .input = file };
 	struct input in = { .files = &a->inputs,
 			    .quiet = a->quiet,
 			    .trace = true,

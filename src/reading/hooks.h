@@ -116,6 +116,9 @@ struct coati_profile_hooks {
 	void (*free_contexts)(void *ctx); /* called with contexts->ctx by coati_profile_free() */
 };
 
+/* What is not there of the live events of its recordings. */
+void coati_profile_live_account(const struct coati_profile *p, struct coati_context_account *ret);
+
 /* coati_profile_new() with hooks, which may be NULL. When it fails, contexts stay the caller's. */
 int coati_profile_make(const struct coati_profile_opts *opts,
 		       const struct coati_profile_hooks *hooks, struct coati_profile **ret,

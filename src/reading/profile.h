@@ -93,6 +93,7 @@ struct coati_profile {
 	uint32_t resolved_how; /* COATI_RESOLVE_* with which they were asked for */
 	struct coati_profile_quality quality;
 	struct told_stacks told;
+	struct coati_context_account live; /* of all files */
 	bool no_coverage; /* a file does not say how much of the CPU time has samples */
 	bool has_off_cpu; /* a file records context switches, whether or not one was chosen */
 };

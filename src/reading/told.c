@@ -215,12 +215,23 @@ int coati_reading_live(struct reading *r, const struct coati_recording_item *ite
 	return source->feed ? feed(r, batch.payload, batch.payload_size, item->offset) : 0;
 }
 
-static void say_what_is_lacking(struct reading *r)
+void coati_profile_live_account(const struct coati_profile *p, struct coati_context_account *ret)
+{
+	*ret = p->live;
+}
+
+/* And what samples lack by it, in words. */
+static void take_account(struct reading *r)
 {
 	const struct coati_context_source *source = r->profile->contexts;
 	struct coati_context_account a;
 
 	source->account(source->ctx, &a);
+	add_weight(&r->profile->live.lost, a.lost);
+	add_weight(&r->profile->live.missing, a.missing);
+	add_weight(&r->profile->live.damaged, a.damaged);
+	if (!r->nr_told)
+		return;
 	if (a.lost || a.missing || a.damaged)
 		coati_profile_add_note(
 			r->profile,
@@ -295,8 +306,8 @@ int coati_reading_live_end(struct reading *r)
 		return 0;
 	if (source->feed)
 		n = feed(r, NULL, 0, 0);
-	if (n == 0 && r->nr_told)
-		say_what_is_lacking(r);
+	if (n == 0 && source->account)
+		take_account(r);
 	if (r->no_contexts && r->profile->files.v[r->file].has_samples)
 		coati_profile_add_note(
 			r->profile,

@@ -48,7 +48,7 @@ static int finish(struct landlock *l, const struct filter_opts *o, uint32_t flag
 
 int coati_confine_reader(const struct sandbox_policy *p)
 {
-	struct filter_opts o = { .is_reader = true, .pid = getpid() };
+	struct filter_opts o = { .is_reader = true, .pid = getpid(), .serve_fd = p->serve_fd };
 	struct landlock l = { .fd = -1 };
 	int r = begin(&l, LANDLOCK_ALL, true, p->flags);
 

@@ -189,6 +189,11 @@ static const struct call_rule reader[] = {
 };
 const struct call_list coati_calls_reader = LIST(reader);
 
+static const struct call_rule serve[] = {
+	{ .nr = SYS_accept4, .when = CALL_SERVER, .arg = 0 },
+};
+const struct call_list coati_calls_serve = LIST(serve);
+
 static const struct call_rule open_to_read[] = {
 	MASKED(openat, 2, ~(uint32_t)OPEN_HARMLESS, 0),
 #ifdef __x86_64__

@@ -12,6 +12,7 @@ enum call_when {
 	CALL_ALWAYS = 0,
 	CALL_MASKED, /* when (argument & mask) == value; only the low half counts */
 	CALL_OWN,    /* when the argument is the process itself */
+	CALL_SERVER, /* when the argument is the socket of a server */
 };
 
 struct call_rule {
@@ -28,6 +29,8 @@ struct call_list {
 
 /* What a reader may do; the calls that it makes most often come first. */
 extern const struct call_list coati_calls_reader;
+/* What a reader needs besides to serve: it sends and receives as on any descriptor. */
+extern const struct call_list coati_calls_serve;
 /* Opening files for reading, and nothing else. */
 extern const struct call_list coati_calls_open;
 /* Opening files in any way: refused as a file without rights is, not as a call that is

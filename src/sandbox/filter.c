@@ -58,7 +58,7 @@ struct jump {
 struct program {
 	struct sock_filter *code;
 	size_t len, cap;
-	uint32_t pid;
+	uint32_t pid, serve_fd;
 	uint32_t otherwise; /* for calls that no rule is about */
 	struct entry entries[ENTRIES_MAX];
 	size_t nr_entries;
@@ -158,10 +158,13 @@ static void make_spans(struct program *p)
 static void put_test(struct program *p, const struct entry *e)
 {
 	const struct call_rule *r = e->rule;
+	uint32_t value = r->when == CALL_MASKED ? r->value
+			 : r->when == CALL_OWN	? p->pid
+						: p->serve_fd;
 
 	put_load(p, AT_ARG(r->arg));
 	put(p, BPF_ALU | BPF_AND | BPF_K, r->when == CALL_MASKED ? r->mask : UINT32_MAX, 0, 0);
-	put(p, BPF_JMP | BPF_JEQ | BPF_K, r->when == CALL_MASKED ? r->value : p->pid, 0, 1);
+	put(p, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
 	put_return(p, e->action);
 }
 
@@ -254,6 +257,8 @@ static void add_reader(struct program *p, const struct filter_opts *o)
 
 	p->otherwise = REFUSE(EPERM);
 	add_list(p, &coati_calls_reader, SECCOMP_RET_ALLOW);
+	if (o->serve_fd)
+		add_list(p, &coati_calls_serve, SECCOMP_RET_ALLOW);
 	if (o->may_open)
 		add_list(p, &coati_calls_open, SECCOMP_RET_ALLOW);
 	add_list(p, &coati_calls_any_open, REFUSE(EACCES));
@@ -276,7 +281,9 @@ static void add_other(struct program *p, const struct filter_opts *o)
 
 size_t coati_filter_build(const struct filter_opts *o, struct sock_filter *ret, size_t cap)
 {
-	struct program p = { .code = ret, .cap = cap, .pid = (uint32_t)o->pid };
+	struct program p = {
+		.code = ret, .cap = cap, .pid = (uint32_t)o->pid, .serve_fd = (uint32_t)o->serve_fd
+	};
 
 	if (o->is_reader)
 		add_reader(&p, o);

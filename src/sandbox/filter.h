@@ -20,6 +20,7 @@ struct filter_opts {
 	bool exec;	/* others: start programs */
 	bool changes;	/* others: make, change and remove files */
 	pid_t pid;	/* reader: its own, which it may send signals to */
+	int serve_fd;	/* reader: accept connections on this one; 0: on none */
 };
 
 /* The instructions, and how many; 0: more than @cap, or not for this kind of CPU. */

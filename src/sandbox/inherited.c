@@ -40,7 +40,10 @@ int coati_inherited_open(struct inherited *in, const struct sandbox_policy *p,
 	struct new_file f;
 	int r;
 
-	*in = (struct inherited){ .output_fd = -1, .nr_inputs = p->nr_inputs };
+	*in = (struct inherited){ .output_fd = -1,
+				  .nr_inputs = p->nr_inputs,
+				  .serve_fd = p->serve_fd,
+				  .pipe_fd = p->pipe_fd };
 	in->input_fds = coati_alloc_array(p->nr_inputs + 1, sizeof(*in->input_fds));
 	if (!in->input_fds)
 		return coati_fail(err, -ENOMEM, "out of memory");
@@ -75,7 +78,7 @@ static void close_range_of(unsigned int from, unsigned int to)
 
 struct kept {
 	const struct inherited *in;
-	int channels[2];
+	int fds[4]; /* -1: none */
 };
 
 static bool is_kept(const struct kept *k, int fd)
@@ -83,7 +86,10 @@ static bool is_kept(const struct kept *k, int fd)
 	for (size_t i = 0; i < k->in->nr_inputs; i++)
 		if (k->in->input_fds[i] == fd)
 			return true;
-	return fd == k->channels[0] || fd == k->channels[1] || fd == k->in->output_fd;
+	for (size_t i = 0; i < sizeof(k->fds) / sizeof(k->fds[0]); i++)
+		if (k->fds[i] == fd)
+			return true;
+	return fd == k->in->output_fd;
 }
 
 static int larger(int a, int b)
@@ -94,9 +100,10 @@ static int larger(int a, int b)
 /* What is kept was opened last, so that there is little to look at below the highest of them. */
 static void close_others(const struct kept *k)
 {
-	int high = larger(larger(k->channels[0], k->channels[1]), k->in->output_fd);
-	int from = STDERR_FILENO + 1;
+	int high = k->in->output_fd, from = STDERR_FILENO + 1;
 
+	for (size_t i = 0; i < sizeof(k->fds) / sizeof(k->fds[0]); i++)
+		high = larger(high, k->fds[i]);
 	for (size_t i = 0; i < k->in->nr_inputs; i++)
 		high = larger(high, k->in->input_fds[i]);
 	for (int fd = from; fd <= high; fd++) {
@@ -117,11 +124,12 @@ void coati_inherited_close_for_broker(const struct inherited *in, int channel)
 			dup2(null, fd);
 		else
 			close(fd);
-	close_others(&(struct kept){ in, { channel, -1 } });
+	close_others(&(struct kept){ in, { channel, -1, -1, -1 } });
 }
 
 void coati_inherited_close_for_reader(const struct inherited *in, const int channels[2])
 {
 	if (!in->any)
-		close_others(&(struct kept){ in, { channels[0], channels[1] } });
+		close_others(&(struct kept){
+			in, { channels[0], channels[1], in->serve_fd, in->pipe_fd } });
 }

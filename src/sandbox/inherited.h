@@ -16,7 +16,8 @@ struct inherited {
 	int output_fd;	/* -1: the output is no such name */
 	int *input_fds; /* for each input; -1: it is none */
 	size_t nr_inputs;
-	bool any; /* an input is */
+	bool any;	       /* an input is */
+	int serve_fd, pipe_fd; /* as in the policy: the reader keeps them */
 };
 
 int coati_inherited_open(struct inherited *in, const struct sandbox_policy *p,

@@ -56,6 +56,9 @@ struct sandbox_policy {
 	const char *output;		   /* the one file that is made; NULL or "-": none */
 	const char *const *libraries;	   /* that are loaded when needed; NULL at the end */
 	sandbox_job_fn jobs[SANDBOX_JOBS]; /* NULL: not to be had */
+	/* A socket on which the reader accepts connections, and a pipe that it writes to; 0: none.
+	 * Both stay open in the reader alone. */
+	int serve_fd, pipe_fd;
 	/* that SANDBOX_FETCH writes to */
 	const char *folders[SANDBOX_FOLDERS_MAX];
 };

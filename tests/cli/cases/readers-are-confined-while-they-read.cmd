@@ -28,9 +28,11 @@ of why request -i in
 of export -f folded -o folded in
 of export -f pprof in
 of diff in in
+of view --no-open in
 of dump in
 of report --no-sandbox in
 of dump --no-sandbox in
+of view --no-open --no-sandbox in
 COATI_NO_SANDBOX=1 of report in
 COATI_NO_SANDBOX=0 of report in
 # this one waits until somebody reads what it writes
