@@ -30,7 +30,7 @@ void captive_run(const struct sandbox_policy *policy, void (*act)(int *results),
 	if (pid == 0) {
 		struct coati_error err = { 0 };
 
-		if (coati_sandbox_enter(policy, &err) != 1)
+		if (policy && coati_sandbox_enter(policy, &err) != 1)
 			_exit(2);
 		act(shared);
 		coati_sandbox_end();

@@ -21,7 +21,8 @@ struct attempt {
 
 /* Skips the test where the kernel confines nobody. */
 void need_sandbox(void);
-/* In a process of its own that is confined so: @act, whose results come back. */
+/* In a process of its own that is confined so: @act, whose results come back. No policy: it is not
+ * confined, which shows that the same attempts work then. */
 void captive_run(const struct sandbox_policy *policy, void (*act)(int *results), int *ret);
 /* Each attempt in turn; what did not end as it should is said. */
 void captive_try(const struct sandbox_policy *policy, const struct attempt *attempts, size_t nr);

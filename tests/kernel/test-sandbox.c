@@ -401,6 +401,90 @@ TEST(sandbox_lets_no_reader_connect_start_or_touch_another_process)
 	captive_try(&policy, attempts, sizeof(attempts) / sizeof(attempts[0]));
 }
 
+/* That the attempts above fail is the sandbox's doing: without it they work. */
+TEST(sandbox_is_what_the_attempts_fail_by)
+{
+	static const struct attempt attempts[] = {
+		{ "open /etc/shadow", open_secret, 0 },
+		{ "open /etc/passwd", open_public, 0 },
+		{ "open the input", open_input, 0 },
+		{ "open the root folder", open_root, 0 },
+		{ "open /proc/self/mem", open_own_memory, 0 },
+		{ "write the input", write_input, 0 },
+		{ "make another file", make_other, 0 },
+		{ "make a folder", make_folder, 0 },
+		{ "make a FIFO", make_fifo, 0 },
+		{ "change the mode of the input", open_up_input, 0 },
+		{ "rename the input", rename_input, 0 },
+		{ "socket", open_socket, 0 },
+		{ "socket of this machine", open_local_socket, 0 },
+		{ "netlink", open_netlink, 0 },
+		{ "socketpair", make_pair, 0 },
+	};
+	int fd;
+
+	need_root();
+	fd = open("input", O_WRONLY | O_CREAT, 0600);
+	CHECK_INT(fd, >=, 0);
+	close(fd);
+	captive_try(NULL, attempts, sizeof(attempts) / sizeof(attempts[0]));
+}
+
+/* ---- a server ---- */
+
+static int listening;
+
+static int accept_there(void)
+{
+	return worked(accept4(listening, NULL, NULL, SOCK_CLOEXEC));
+}
+
+static int accept_elsewhere(void)
+{
+	return worked(accept4(captive_channel() == listening ? listening + 1 : captive_channel(),
+			      NULL, NULL, 0));
+}
+
+static int accept_older(void)
+{
+	return worked(syscall(SYS_accept, listening, NULL, NULL));
+}
+
+static int connect_there(void)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+
+	return worked(connect(listening, (const struct sockaddr *)&to, sizeof(to)));
+}
+
+static int end_there(void)
+{
+	return worked(shutdown(listening, SHUT_RDWR));
+}
+
+TEST(sandbox_lets_a_server_accept_on_its_socket_and_no_more)
+{
+	static const struct attempt attempts[] = {
+		{ "accept", accept_there, EAGAIN }, /* nobody is there yet */
+		{ "accept on another descriptor", accept_elsewhere, EPERM },
+		{ "accept of old", accept_older, EPERM },
+		{ "connect", connect_there, EPERM },
+		{ "shutdown, which would make a new connection possible", end_there, EPERM },
+		{ "socket", open_socket, EPERM },
+		{ "open /etc/passwd", open_public, EACCES },
+	};
+	struct sandbox_policy policy = { .flags = SANDBOX_IMAGES };
+
+	need_sandbox();
+	listening = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	CHECK_INT(listen(listening, 1), ==, 0);
+	policy.serve_fd = listening;
+	captive_try(&policy, attempts, sizeof(attempts) / sizeof(attempts[0]));
+	/* who serves nothing accepts nothing */
+	policy.serve_fd = 0;
+	captive_try(&policy, &(struct attempt){ "accept", accept_there, EPERM }, 1);
+}
+
 /* ---- what readers need ---- */
 
 static void *count(void *p)
