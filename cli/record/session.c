@@ -447,9 +447,17 @@ static int prepare(struct session *s)
 		s->live.nr_pids = a->pids.len;
 		coati_record_live_open(&s->live);
 	}
-	if (coati_record_output_reserve(&s->out, &s->err) < 0 || start_child(s) < 0 ||
-	    open_capture(s) < 0)
+	if (coati_record_output_reserve(&s->out, &s->err) < 0 || start_child(s) < 0)
 		return own_trouble(s);
+	/* opening takes a while (loading the stack walker, reading mappings): who asks for an end
+	 * meanwhile gets a recording that has one */
+	coati_record_signals_catch();
+	if (open_capture(s) < 0)
+		return own_trouble(s);
+	if (s->child && coati_record_stops()) {
+		coati_fail(&s->err, -EINTR, "stopped before the command was started");
+		return own_trouble(s);
+	}
 	coati_record_announce(a, s->list, s->cap, s->by_default);
 	return -1;
 }
@@ -462,7 +470,6 @@ static int run_session(struct session *s)
 	ret = prepare(s);
 	if (ret >= 0)
 		return ret;
-	coati_record_signals_catch();
 	coati_record_signals_wake(s->cap);
 	/* nobody reads the rings before the file is begun: without a command, which must not wait,
 	 * that comes first */

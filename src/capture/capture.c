@@ -415,7 +415,7 @@ static int settle(struct coati_capture *cap)
 				cap->side_id = id;
 			if (settle_unwinding(cap, st, e.event, id) < 0)
 				return -ENOMEM;
-			if (is_optional(n) && coati_map_put(&cap->off_ids, id, 1) < 0)
+			if (is_optional(n) && coati_map_put(&cap->off_ids, id, (uint64_t)n) < 0)
 				return -ENOMEM;
 			if (n == SET_WAKE && cap->off.wakes_wide &&
 			    coati_map_put(&cap->wake_ids, id, 1) < 0)
@@ -554,7 +554,7 @@ static void reset_sets(struct coati_capture *cap)
 		st->unwinds = NULL;
 	}
 	coati_free(cap->twins.lanes);
-	cap->twins = (struct twins){ 0 };
+	cap->twins = (struct twins){ .last_times.max = RINGS_MAX };
 	cap->off = (struct off_cpu){ 0 };
 }
 
@@ -620,6 +620,7 @@ int coati_capture_open(const struct coati_event_list *list, const struct coati_c
 	coati_map_init(&cap->when_ids, 1u << 20);
 	coati_map_init(&cap->off_ids, 1u << 24);
 	coati_map_init(&cap->own_ids, 1u << 24);
+	cap->twins.last_times.max = RINGS_MAX;
 	coati_map_init(&cap->wake_ids, 1u << 24);
 	cap->sets[SET_EVENTS].list = list;
 	cap->sets[SET_WHEN].list = o.when;
@@ -653,6 +654,7 @@ void coati_capture_close(struct coati_capture **capp)
 	coati_map_fini(&cap->own_ids);
 	coati_free(cap->twins.lanes);
 	coati_free(cap->twins.copy);
+	ARRAY_FINI(&cap->twins.last_times);
 	coati_map_fini(&cap->wake_ids);
 	coati_coverage_fini(&cap->coverage);
 	for (int i = 0; i < NR_SETS; i++) {

@@ -47,8 +47,12 @@ struct twins {
 	const struct coati_attr *attrs[TWINS_LANES];
 	uint64_t ids[TWINS_LANES];
 	bool several[TWINS_LANES]; /* events that can have one */
-	bool fast;		   /* and so can that of short switches, in lane 0 */
-	uint8_t *copy;		   /* of what a ring holds, with ids put right */
+	/* of the event of short switches, in lane 0 beside that with copies; 0: none */
+	uint64_t fast_id;
+	/* an event of context switches is in lane 0, perhaps with copies of stacks, perhaps both */
+	bool has_switches;
+	ARRAY(uint64_t) last_times; /* by ring of the reader: see twins_ring */
+	uint8_t *copy;		    /* of what a ring holds, with ids and times put right */
 	size_t room;
 	uint8_t record[65536];
 };

@@ -154,6 +154,16 @@ int coati_drain_stacks_flush(struct coati_capture *cap)
 	return flush(cap);
 }
 
+/* The first @take bytes of ring @i, with ids and times put right. */
+static int claim(struct coati_capture *cap, uint32_t i, size_t take, struct coati_span s[2])
+{
+	if (s[0].size > take)
+		s[0].size = take;
+	if (s[1].size > take - s[0].size)
+		s[1].size = take - s[0].size;
+	return coati_twins_claim_spans(cap, coati_twins_ring(cap, i), &s[0], &s[1]);
+}
+
 static int write_ring(struct coati_capture *cap, uint32_t i)
 {
 	struct drain_stacks *d = cap->drain;
@@ -164,9 +174,11 @@ static int write_ring(struct coati_capture *cap, uint32_t i)
 	size_t at = 0;
 	int r = coati_ring_peek(source, &s[0], &s[1]);
 
+	if (r >= 0)
+		r = claim(cap, i, ring->take, s);
 	while (r >= 0 && at < ring->take && (p = record_at(s, at, d->joined))) {
 		at += record_size(p);
-		r = coati_drain_stacks_put(cap, coati_twins_claim(cap, cap->rings.lanes.v[i], p));
+		r = coati_drain_stacks_put(cap, p);
 		/* unwind tables are built on the way, which takes longer than some programs run */
 		if (r >= 0)
 			r = coati_notice_look(&cap->notice, &cap->tally.images);

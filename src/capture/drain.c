@@ -41,7 +41,7 @@ static int drain_ring(struct coati_capture *cap, uint32_t i)
 
 	if (r < 0 || !first.size)
 		return r;
-	r = coati_twins_claim_spans(cap, cap->rings.lanes.v[i], &first, &second);
+	r = coati_twins_claim_spans(cap, coati_twins_ring(cap, i), &first, &second);
 	if (r < 0)
 		return r;
 	before = coati_writer_bytes(cap->writer);
@@ -117,7 +117,7 @@ static int write_snapshot(struct coati_capture *cap, size_t i)
 	if (r < 0 || !piece.size)
 		return r;
 	none.bytes = piece.bytes;
-	r = coati_twins_claim_spans(cap, lane, &piece, &none);
+	r = coati_twins_claim_spans(cap, (struct twins_ring){ .lane = lane }, &piece, &none);
 	if (r < 0)
 		return r;
 	coati_capture_tally_walk(&cap->tally, piece, none);

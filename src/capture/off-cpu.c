@@ -162,6 +162,13 @@ static int prepare_wakes(struct coati_capture *cap)
 	return 0;
 }
 
+/* From now on switches come with copies alone. */
+static void begin_copies(struct off_cpu *o, uint64_t time)
+{
+	o->copies[o->nr_copies++ % OFF_COPIES] =
+		(struct off_copies){ .from = time, .to = UINT64_MAX };
+}
+
 int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct coati_error *err)
 {
 	bool adapts;
@@ -188,18 +195,36 @@ int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct
 	 * command begins with few */
 	cap->off.fast = cap->off.trying =
 		adapts && !(cap->opts.flags & COATI_CAPTURE_ON_EXEC && cap->started);
+	if (!cap->off.fast)
+		begin_copies(&cap->off, 0);
 	return r < 0 ? coati_fail(err, r, "preparing to record context switches: %m") : 0;
+}
+
+bool coati_off_cpu_copies_at(const struct off_cpu *o, uint64_t time)
+{
+	uint32_t nr = o->nr_copies < OFF_COPIES ? o->nr_copies : OFF_COPIES;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (time >= o->copies[i].from && time < o->copies[i].to)
+			return true;
+	return false;
 }
 
 static int turn(struct coati_capture *cap, int from, int to)
 {
-	/* a switch in between is told twice, which does no harm */
-	int r = coati_set_enable(cap->sets[to].set, NULL);
+	struct off_cpu *o = &cap->off;
+	int r;
 
+	o->fast = to == SET_OFF_FAST;
+	o->fast_times += o->fast;
+	if (o->fast && o->nr_copies)
+		o->copies[(o->nr_copies - 1) % OFF_COPIES].to = now_ns();
+	/* a switch in between is reported twice, which does no harm */
+	r = coati_set_enable(cap->sets[to].set, NULL);
 	if (r == 0)
 		r = coati_set_disable(cap->sets[from].set, NULL);
-	cap->off.fast = to == SET_OFF_FAST;
-	cap->off.fast_times += cap->off.fast;
+	if (r == 0 && !o->fast)
+		begin_copies(o, now_ns());
 	return r;
 }
 

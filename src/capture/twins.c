@@ -13,6 +13,10 @@
 #include "event/list.h"
 
 #define PROBE_RING_BYTES 4096
+#define RECORD_LEAST	 8  /* the header */
+#define TRAILER		 32 /* of records that are no samples: thread, time, CPU, id */
+/* of a sample: as far as it is looked at */
+#define CAPTURE_HEAD (CAPTURE_TIME_AT + sizeof(uint64_t))
 
 /* ---- the kernel ---- */
 
@@ -195,8 +199,9 @@ void coati_twins_note(struct coati_capture *cap, int which, uint32_t event, uint
 
 	if (!may_have_twin(attr))
 		return;
+	t->has_switches |= which == SET_OFF || which == SET_OFF_FAST;
 	if (which == SET_OFF_FAST) {
-		t->fast = true;
+		t->fast_id = id;
 		return;
 	}
 	if (t->attrs[lane] && t->attrs[lane] != attr)
@@ -205,90 +210,153 @@ void coati_twins_note(struct coati_capture *cap, int which, uint32_t event, uint
 	t->ids[lane] = id;
 }
 
-/* Whose samples those with unknown ids in the rings of @lane are; 0: that cannot be known. */
-static uint64_t claimant(const struct coati_capture *cap, uint8_t lane)
-{
-	const struct twins *t = &cap->twins;
+/* What a ring holds, or a copy of it. Records and rings are multiples of 8 bytes: no word wraps. */
+struct look {
+	struct coati_span first, second;
+};
 
-	if (t->several[lane] || (lane == 0 && t->fast && cap->off.fast_times))
-		return 0;
-	return t->ids[lane];
+static uint64_t word_at(const struct look *l, size_t at)
+{
+	uint64_t v;
+
+	memcpy(&v,
+	       at < l->first.size ? l->first.bytes + at : l->second.bytes + (at - l->first.size),
+	       sizeof(v));
+	return v;
 }
 
-/* Is it a sample that @own must claim? @record is whole. */
-static bool is_strange(const struct coati_capture *cap, const uint8_t *record)
-{
-	uint64_t id, unused;
+/* A record as far as it is looked at. */
+struct seen {
 	uint32_t type;
 	uint16_t size;
+	uint64_t id;   /* of a sample; 0: it is none */
+	uint64_t time; /* 0: it has none */
+};
 
-	memcpy(&type, record, sizeof(type));
-	memcpy(&size, record + 6, sizeof(size));
-	if (type != COATI_RECORD_SAMPLE || size < CAPTURE_ID_AT + sizeof(id))
+/* False: there is no whole record at @at. */
+static bool see(const struct look *l, size_t at, struct seen *ret)
+{
+	size_t left = l->first.size + l->second.size - at;
+	uint64_t head;
+
+	if (left < RECORD_LEAST)
 		return false;
-	memcpy(&id, record + CAPTURE_ID_AT, sizeof(id));
-	return !coati_map_get(&cap->own_ids, id, &unused);
+	head = word_at(l, at);
+	*ret = (struct seen){ .type = (uint32_t)head, .size = (uint16_t)(head >> 48) };
+	if (ret->size < RECORD_LEAST || ret->size % 8 || ret->size > left)
+		return false;
+	if (ret->type == COATI_RECORD_SAMPLE && ret->size >= CAPTURE_HEAD) {
+		ret->id = word_at(l, at + CAPTURE_ID_AT);
+		ret->time = word_at(l, at + CAPTURE_TIME_AT);
+	} else if (ret->type != COATI_RECORD_SAMPLE && ret->size >= RECORD_LEAST + TRAILER) {
+		ret->time = word_at(l, at + ret->size - TRAILER + 8);
+	}
+	return true;
+}
+
+/* Is it a sample of one of the events of context switches in lane 0? *ret_set: of which; NR_SETS:
+ * it has the id of another recorder's. */
+static bool is_switch(const struct coati_capture *cap, const struct seen *s, uint64_t *ret_set)
+{
+	uint64_t unused;
+
+	*ret_set = NR_SETS;
+	if (!s->id || !cap->twins.has_switches)
+		return false;
+	if (!coati_map_get(&cap->own_ids, s->id, &unused))
+		return true;
+	return coati_map_get(&cap->off_ids, s->id, ret_set) &&
+	       (*ret_set == SET_OFF || *ret_set == SET_OFF_FAST);
+}
+
+/* The id that a sample of a switch should have. */
+static uint64_t switch_id(const struct coati_capture *cap, const struct seen *s, uint64_t set)
+{
+	if (!cap->twins.fast_id || coati_off_cpu_copies_at(&cap->off, s->time))
+		return set == SET_OFF ? s->id : cap->twins.ids[0];
+	return set == SET_OFF_FAST ? s->id : cap->twins.fast_id;
+}
+
+/* The id that a sample from a ring of @lane should have; its own when it is right, or not known. */
+static uint64_t right_id(const struct coati_capture *cap, uint8_t lane, const struct seen *s)
+{
+	const struct twins *t = &cap->twins;
+	uint64_t set, unused;
+
+	if (!s->id || t->several[lane])
+		return s->id;
+	if (!lane && is_switch(cap, s, &set))
+		return switch_id(cap, s, set);
+	return coati_map_get(&cap->own_ids, s->id, &unused) ? s->id : t->ids[lane];
+}
+
+/* The time of a switch's sample, between those of the records around it, which no other event has a
+ * part in. */
+static uint64_t right_time(const struct coati_capture *cap, const struct look *l, size_t next_at,
+			   const struct seen *s, uint64_t before)
+{
+	struct seen next;
+	uint64_t set;
+
+	if (s->time < before)
+		return before;
+	if (see(l, next_at, &next) && !is_switch(cap, &next, &set) && next.time >= before &&
+	    next.time < s->time)
+		return next.time;
+	return s->time;
+}
+
+/* Go through all records of a ring; what should be different is put into @to, which holds the same
+ * bytes. NULL: is there any? */
+static bool put_right(struct coati_capture *cap, struct twins_ring ring, const struct look *l,
+		      uint8_t *to)
+{
+	uint64_t none = 0, *last = ring.last_time ? ring.last_time : &none, before = *last;
+	bool any = false;
+	struct seen s;
+
+	for (size_t at = 0; see(l, at, &s) && (to || !any); at += s.size) {
+		uint64_t id, time = s.time, set;
+
+		if (!ring.lane && ring.last_time && is_switch(cap, &s, &set))
+			s.time = right_time(cap, l, at + s.size, &s, before);
+		if (s.time > before)
+			before = s.time;
+		id = right_id(cap, ring.lane, &s);
+		if (id == s.id && time == s.time)
+			continue;
+		any = true;
+		if (to && id != s.id)
+			memcpy(to + at + CAPTURE_ID_AT, &id, sizeof(id));
+		if (to && time != s.time)
+			memcpy(to + at + CAPTURE_TIME_AT, &s.time, sizeof(s.time));
+	}
+	if (to || !any)
+		*last = before;
+	return any;
 }
 
 const uint8_t *coati_twins_claim(struct coati_capture *cap, uint8_t lane, const uint8_t *record)
 {
-	uint64_t own = claimant(cap, lane);
-	uint16_t size;
+	struct look l = { .first = { record, RECORD_LEAST } };
+	struct seen s;
+	uint64_t id;
 
-	if (!own || !is_strange(cap, record))
+	if (!cap->twins.ids[lane])
 		return record;
-	memcpy(&size, record + 6, sizeof(size));
-	memcpy(cap->twins.record, record, size);
-	memcpy(cap->twins.record + CAPTURE_ID_AT, &own, sizeof(own));
+	l.first.size = word_at(&l, 0) >> 48;
+	if (!see(&l, 0, &s))
+		return record;
+	id = right_id(cap, lane, &s);
+	if (id == s.id)
+		return record;
+	memcpy(cap->twins.record, record, s.size);
+	memcpy(cap->twins.record + CAPTURE_ID_AT, &id, sizeof(id));
 	return cap->twins.record;
 }
 
-/* Put the ids right in all whole records from @p on. */
-static void claim_all(const struct coati_capture *cap, uint64_t own, uint8_t *p, size_t left)
+static int make_copy(struct twins *t, const struct look *l, size_t all)
 {
-	uint16_t size;
-
-	for (; left >= CAPTURE_ID_AT; p += size, left -= size) {
-		memcpy(&size, p + 6, sizeof(size));
-		if (size < CAPTURE_ID_AT || size > left)
-			return;
-		if (is_strange(cap, p))
-			memcpy(p + CAPTURE_ID_AT, &own, sizeof(own));
-	}
-}
-
-/* Records and rings are multiples of 8 bytes: neither a header nor an id wraps. */
-static bool any_strange(const struct coati_capture *cap, struct coati_span first,
-			struct coati_span second)
-{
-	size_t all = first.size + second.size;
-	uint8_t head[CAPTURE_ID_AT + sizeof(uint64_t)];
-	uint16_t size;
-
-	for (size_t at = 0; all - at >= sizeof(head); at += size) {
-		for (size_t i = 0; i < sizeof(head); i += 8)
-			memcpy(head + i,
-			       at + i < first.size ? first.bytes + at + i
-						   : second.bytes + (at + i - first.size),
-			       8);
-		memcpy(&size, head + 6, sizeof(size));
-		if (size < CAPTURE_ID_AT || size > all - at)
-			return false;
-		if (is_strange(cap, head))
-			return true;
-	}
-	return false;
-}
-
-int coati_twins_claim_spans(struct coati_capture *cap, uint8_t lane, struct coati_span *first,
-			    struct coati_span *second)
-{
-	uint64_t own = claimant(cap, lane);
-	size_t all = first->size + second->size;
-	struct twins *t = &cap->twins;
-
-	if (!own || !any_strange(cap, *first, *second))
-		return 0;
 	if (all > t->room) {
 		coati_free(t->copy);
 		t->room = 0;
@@ -297,11 +365,36 @@ int coati_twins_claim_spans(struct coati_capture *cap, uint8_t lane, struct coat
 			return -ENOMEM;
 		t->room = all;
 	}
-	memcpy(t->copy, first->bytes, first->size);
-	if (second->size)
-		memcpy(t->copy + first->size, second->bytes, second->size);
-	claim_all(cap, own, t->copy, all);
-	*first = (struct coati_span){ t->copy, all };
-	*second = (struct coati_span){ t->copy, 0 };
+	memcpy(t->copy, l->first.bytes, l->first.size);
+	if (l->second.size)
+		memcpy(t->copy + l->first.size, l->second.bytes, l->second.size);
 	return 0;
+}
+
+int coati_twins_claim_spans(struct coati_capture *cap, struct twins_ring ring,
+			    struct coati_span *first, struct coati_span *second)
+{
+	struct look l = { *first, *second }, copy;
+	size_t all = first->size + second->size;
+
+	if (!cap->twins.ids[ring.lane] || !put_right(cap, ring, &l, NULL))
+		return 0;
+	if (make_copy(&cap->twins, &l, all) < 0)
+		return -ENOMEM;
+	*first = (struct coati_span){ cap->twins.copy, all };
+	*second = (struct coati_span){ cap->twins.copy, 0 };
+	copy = (struct look){ *first, *second };
+	put_right(cap, ring, &copy, cap->twins.copy);
+	return 0;
+}
+
+struct twins_ring coati_twins_ring(struct coati_capture *cap, uint32_t i)
+{
+	struct twins *t = &cap->twins;
+
+	while (t->last_times.len <= i && ARRAY_ADD(&t->last_times))
+		;
+	return (struct twins_ring){ .lane = cap->rings.lanes.v[i],
+				    .last_time =
+					    i < t->last_times.len ? &t->last_times.v[i] : NULL };
 }

@@ -6,8 +6,16 @@
  * capture are refused where the kernel is like that. Events of another recorder are twins too, and
  * their ids come in our rings: in files with several events no reader, perf included, knows what to
  * do with such samples. So events that can have twins have rings of their own, each kind in a lane:
- * the ring tells which event a sample is of, and its id is put right before it is written. Where
- * that cannot be known (short switches in lane 0) they are counted.
+ * the ring tells which event a sample is of, and its id is put right before it is written.
+ *
+ * Lane 0 has two events of context switches, with copies of stacks and without, which take turns.
+ * There the time decides: while the one with copies takes samples alone it is that one, else the
+ * other one, whose fields are the first ones of both. Ids of these two are not believed at other
+ * times either: while they change over, the kernel confuses them, too.
+ *
+ * The time of such a sample may be another recorder's as well, by another clock. In lane 0 it is
+ * kept between those of the records around it in the ring, so that it stays in front of the switch
+ * that it belongs to.
  */
 #pragma once
 
@@ -24,7 +32,15 @@ void coati_twins_note(struct coati_capture *cap, int which, uint32_t event, uint
 /* @record, or a copy of it with the id put right, from a ring of @lane.  Lives: until the next
  * call. */
 const uint8_t *coati_twins_claim(struct coati_capture *cap, uint8_t lane, const uint8_t *record);
-/* The same for all that a ring holds: the spans become those of a copy, because the kernel lets
- * nobody write into a ring. */
-int coati_twins_claim_spans(struct coati_capture *cap, uint8_t lane, struct coati_span *first,
-			    struct coati_span *second);
+/* A ring of a lane, and the last time in it that is known to be right; NULL: times are left alone
+ * (the ring is read backward). */
+struct twins_ring {
+	uint8_t lane;
+	uint64_t *last_time;
+};
+/* Ring @i of the reader.  Lives: until the next call. */
+struct twins_ring coati_twins_ring(struct coati_capture *cap, uint32_t i);
+/* The same, and times, for all that a ring holds: the spans become those of a copy, because the
+ * kernel lets nobody write into a ring. -ENOMEM. */
+int coati_twins_claim_spans(struct coati_capture *cap, struct twins_ring ring,
+			    struct coati_span *first, struct coati_span *second);
