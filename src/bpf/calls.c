@@ -33,7 +33,6 @@ static const struct call calls[] = {
 	CALL(set_autoload, bpf_program__set_autoload),
 	CALL(attach, bpf_program__attach),
 	CALL(link_destroy, bpf_link__destroy),
-	CALL(find_vmlinux, libbpf_find_vmlinux_btf_id),
 	CALL(map_fd, bpf_map__fd),
 	CALL(set_max_entries, bpf_map__set_max_entries),
 	CALL(set_initial_value, bpf_map__set_initial_value),

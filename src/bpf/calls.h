@@ -18,7 +18,6 @@ struct libbpf {
 	__typeof__(&bpf_program__set_autoload) set_autoload;
 	__typeof__(&bpf_program__attach) attach;
 	__typeof__(&bpf_link__destroy) link_destroy;
-	__typeof__(&libbpf_find_vmlinux_btf_id) find_vmlinux;
 	__typeof__(&bpf_map__fd) map_fd;
 	__typeof__(&bpf_map__set_max_entries) set_max_entries;
 	__typeof__(&bpf_map__set_initial_value) set_initial_value;

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "bpf/kernel-types.h"
 #include "bpf/open.h"
 #include "bpf/walker-object.h"
 
@@ -65,7 +66,7 @@ static void settle_config(const struct walker_opts *o, struct walker_config *ret
 }
 
 /* Sizes and constants, before anything is made in the kernel. */
-static int prepare(struct walker *w, const struct walker_opts *o)
+static int prepare(struct walker *w, const struct walker_opts *o, const struct kernel_types *types)
 {
 	struct bpf_map *rodata = w->lib.find_map(w->object, ".rodata");
 	static const char *const per_cpu[] = { "works", "caches", "stacks", "needs" };
@@ -87,9 +88,8 @@ static int prepare(struct walker *w, const struct walker_opts *o)
 			return -EINVAL;
 		(void)w->lib.set_autoload(p, o->at >> i & 1);
 	}
-	/* kernels before 5.8 have no such tracepoint: there only sizes tell */
 	(void)w->lib.set_autoload(w->lib.find_program(w->object, CHANGES),
-				  w->lib.find_vmlinux("vm_unmapped_area", BPF_TRACE_RAW_TP) > 0);
+				  types->structs >> KERNEL_MAPPING & 1);
 	memcpy(constants, bytes, size);
 	memcpy(constants, &config, sizeof(config));
 	r = w->lib.set_initial_value(rodata, constants, size);
@@ -98,6 +98,9 @@ static int prepare(struct walker *w, const struct walker_opts *o)
 
 		r = map ? w->lib.set_max_entries(map, w->nr_cpus) : -EINVAL;
 	}
+	/* its memory is taken whole, and needed by few */
+	if (r >= 0 && !(config.has_targets && o->at & ~(1u << WALKER_AT_SAMPLES)))
+		r = w->lib.set_max_entries(w->lib.find_map(w->object, "targets"), 1);
 	return r;
 }
 
@@ -165,17 +168,46 @@ static int find_all(struct walker *w)
 	return map_all(w);
 }
 
+/* The types as a file, because that is how libbpf takes them. */
+static int make_types(struct kernel_types *types)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	int r = coati_kernel_types_read(types);
+
+	if (r < 0)
+		return r;
+	fd = memfd_create("coati-types", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, types->bytes, types->size) != (ssize_t)types->size)
+		return -EIO;
+	return TAKE_FD(fd);
+}
+
+/* Open and load the object, whose places in the kernel's structs are those of @types_fd. */
+static int load_object(struct walker *w, const struct walker_opts *o,
+		       const struct kernel_types *types, int types_fd)
+{
+	char path[64];
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = path);
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", types_fd);
+	w->object = w->lib.open_mem(coati_walker_object, sizeof(coati_walker_object), &opts);
+	r = w->object ? prepare(w, o, types) : -errno;
+	return r < 0 ? r : w->lib.load(w->object);
+}
+
 static int load(struct walker *w, const struct walker_opts *o, struct coati_error *err)
 {
 	libbpf_print_fn_t before = w->lib.set_print(quiet);
-	int r;
+	struct kernel_types types;
+	CLEANUP(fd_closep) int fd = make_types(&types);
+	int r = fd < 0 ? fd : load_object(w, o, &types, fd);
 
-	w->object = w->lib.open_mem(coati_walker_object, sizeof(coati_walker_object), NULL);
-	r = w->object ? prepare(w, o) : -errno;
-	if (r >= 0)
-		r = w->lib.load(w->object);
 	if (r >= 0)
 		r = find_all(w);
+	/* kernels before 5.8 have no such tracepoint: there only sizes tell */
 	if (r >= 0)
 		w->link = w->lib.attach(w->lib.find_program(w->object, CHANGES));
 	w->lib.set_print(before);

@@ -20,7 +20,7 @@
 #define WALKER_BUDGET_BYTES (UINT64_C(64) << 20)
 #define WALKER_COPY_BYTES   57344u
 #define WALKER_NEED_NS	    10000000u
-#define WALKER_BURST_BYTES  (4u << 20)
+#define WALKER_BURST_BYTES  (2u << 20)
 
 struct walker;
 

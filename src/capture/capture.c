@@ -161,17 +161,18 @@ static bool is_unwound(enum coati_stacks stacks)
 	return stacks == COATI_STACKS_TABLE || stacks == COATI_STACKS_BPF;
 }
 
-/* Are stacks copied into the rings? */
+/* Are stacks copied into the rings? The walker's few copies fit where its stacks do: it makes no
+ * more at once (WALKER_BURST_BYTES). Clearing larger rings takes as long as all else that a short
+ * recording does. */
 static bool has_copies(const struct coati_event_list *list, const struct coati_capture_opts *o)
 {
 	if (o->flags & COATI_CAPTURE_OFF_CPU && o->stacks != COATI_STACKS_FP &&
-	    o->stacks != COATI_STACKS_NONE)
+	    o->stacks != COATI_STACKS_NONE && o->stacks != COATI_STACKS_BPF)
 		return true;
 	for (uint32_t i = 0; i < coati_event_list_count(list); i++) {
 		enum coati_stacks s = coati_capture_stacks(coati_event_list_get(list, i), o);
 
-		/* the walker sends some, too */
-		if (is_unwound(s) || s == COATI_STACKS_DWARF)
+		if (s == COATI_STACKS_TABLE || s == COATI_STACKS_DWARF)
 			return true;
 	}
 	return false;
