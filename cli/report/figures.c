@@ -2,8 +2,6 @@
 /* see report/figures.h */
 #include "cli/report/figures.h"
 
-#include "cli/faults.h"
-
 static void set_stacks(const struct coati_profile_quality *q, struct figures *f)
 {
 	coati_figure_set(f, FIGURE_COMPLETE, q->complete, q->samples);
@@ -44,21 +42,4 @@ void coati_report_figures(const struct coati_profile_quality *q, struct figures 
 	coati_figure_set(ret, FIGURE_LATE, q->late, q->records);
 	coati_figure_set(ret, FIGURE_REFUSED, q->refused, q->samples + q->refused);
 	coati_figure_set(ret, FIGURE_NO_EVENT, q->no_event, taken + q->no_event);
-}
-
-int coati_report_judge(const struct coati_profile *p, const struct judgment *j)
-{
-	struct coati_profile_quality q = { .size = sizeof(q) };
-	struct figures figures;
-	struct faults faults;
-	int sound = EXIT_DONE, ret;
-
-	coati_profile_quality(p, &q);
-	coati_report_figures(&q, &figures);
-	ret = coati_conditions_judge(j->fail_if, &figures);
-	if (j->is_strict) {
-		coati_faults_of_profile(p, &faults);
-		sound = coati_faults_judge(&faults, j->input);
-	}
-	return sound != EXIT_DONE ? sound : ret;
 }

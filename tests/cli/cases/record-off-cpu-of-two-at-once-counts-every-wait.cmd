@@ -1,4 +1,4 @@
-# Two processes hand a byte to and fro on one CPU; the kernel counts how often the first one left the CPU. Both recorders know of each
+# Two processes hand a byte back and forth on one CPU; the kernel counts how often the first one left the CPU. Both recorders know of each
 # time, and where it was: with the stack walker, and without the right to load it (then copies and frame pointers take turns).
 cat >hand.c <<'C'
 #define _GNU_SOURCE

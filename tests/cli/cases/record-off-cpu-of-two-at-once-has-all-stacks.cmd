@@ -1,4 +1,4 @@
-# Two recorders of one pair of processes that hand a byte to and fro: the kernel gives the switches of both the IDs of one. Each knows
+# Two recorders of one pair of processes that hand a byte back and forth: the kernel gives the switches of both the IDs of one. Each knows
 # where its threads waited all the same, with the stack walker and without the right to load it (then copies of stacks and frame
 # pointers take turns); also beside perf, with switches and with a twin of the event.
 cat >ping.c <<'C'
