@@ -34,6 +34,7 @@ class Statistics:
         try:
             with open(STATISTICS, "r+", encoding="ascii") as f:
                 self.before = f.read().strip()
+                f.seek(0)  # elsewhere the kernel takes it and does nothing
                 f.write("1")
         except OSError as error:
             raise Skip("kernel.bpf_stats_enabled cannot be set: run it as root") from error
@@ -59,6 +60,13 @@ def record(b, folder, words, command):
     if not a.get("walks"):
         raise Skip("stacks cannot be walked in the kernel here: coati doctor says why")
     return a, os.path.getsize(path)
+
+
+def timed(a):
+    """The same account, if the kernel measured the walks."""
+    if not a["walk_ns"] or not a["walk_runs"]:
+        raise Broken("the kernel's statistics have no time of the walker")
+    return a
 
 
 def share(a):
@@ -98,7 +106,7 @@ def bench_frame(b):
         for name, (words, command), bar in (("warm", warm, 100), ("clang", ([], compiler(b, folder)), 260)):
             costs = []
             for _ in range(1 if b.smoke else 5):
-                a, _size = record(b, folder, ["-g", "bpf", *words], command)
+                a = timed(record(b, folder, ["-g", "bpf", *words], command)[0])
                 costs.append(a["walk_ns"] / max(a["walk_frames"], 1))
             b.line(f"kernel-stacks/frame-{name}", median(costs), "ns", *middle(costs))
             b.judge(f"kernel-stacks/frame-{name}", b.smoke or median(costs) <= bar, f"at most {bar} ns")
@@ -120,7 +128,73 @@ def bench_cost(b):
         ours = [*own_recorder(b), "-g", "bpf", "-o", os.path.join(folder, "a"), "--", *command]
         peer = [perf(), "record", "-q", "-F", "1000", "-e", "cpu-clock", "--call-graph", "dwarf", "-o", os.path.join(folder, "b"), *command]
         pairs = list(in_turns(1 if b.smoke else RECORD_PAIRS, lambda: used(ours), lambda: used(peer)))
-        b.report("kernel-stacks/cpu", "perf-dwarf", "s", 1, [(max(x - bare, 1e-3), max(y - bare, 1e-3)) for x, y in pairs], None)
+        b.report("kernel-stacks/cpu", "perf-dwarf", "s", 1, [(max(x - bare, 1e-3), max(y - bare, 1e-3)) for x, y in pairs], 0.3)
 
 
-BENCHES = {"kernel-stacks-complete": bench_complete, "kernel-stacks-frame": bench_frame, "kernel-stacks-cost": bench_cost}
+def deep(b, frames, seconds):
+    """CPU time below so many frames."""
+    program = os.path.join(b.build, "tests", "cli", "deep")
+    if not os.path.exists(program):
+        raise Skip("the tests are not built: meson configure -Dtests=true")
+    return [program, str(frames), str(seconds)]
+
+
+def bench_wide(b):
+    """The whole machine beside 16 programs that compute: records that found no room in the ring buffers, and throttled samples apart."""
+    hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2 if b.smoke else 16)]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for rate, bar in ((1000, 0.1),) if b.smoke else ((1000, 0.1), (5000, 1), (20000, 5)):
+                runs = [record(b, folder, ["-a", "-g", "bpf", "-F", str(rate)], ["sleep", "0.1" if b.smoke else "3"])[0]
+                        for _ in range(1 if b.smoke else 5)]
+                lost = [100.0 * a["lost"] / max(a["samples"] + a["lost"], 1) for a in runs]
+                b.line(f"kernel-stacks/wide-lost-{rate}", median(lost), "%", *middle(lost))
+                b.line(f"kernel-stacks/wide-throttled-{rate}", *throttled(runs))
+                b.judge(f"kernel-stacks/wide-lost-{rate}", b.smoke or median(lost) <= bar, f"at most {bar} %")
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
+def throttled(runs):
+    times = [a["throttled"] for a in runs]
+    return (median(times), "times", *middle(times))
+
+
+def bench_overhead(b):
+    """What walking adds at 999 Hz with stacks of 50 frames, from the kernel's time in the program for each sample."""
+    with tempfile.TemporaryDirectory() as folder, Statistics():
+        costs = []
+        for _ in range(1 if b.smoke else 5):
+            a = timed(record(b, folder, ["-g", "bpf", "-F", "999"], deep(b, 48, 0.1 if b.smoke else 2))[0])
+            costs.append(a["walk_ns"] / a["walk_runs"])
+        shares = [100.0 * ns * 999 / 1e9 for ns in costs]
+        b.line("kernel-stacks/sample-50", median(costs), "ns", *middle(costs))
+        b.line("kernel-stacks/overhead-999", median(shares), "%", *middle(shares))
+        b.judge("kernel-stacks/overhead-999", b.smoke or median(shares) <= 1.3, "at most 1.3 %")
+
+
+def bench_first(b):
+    """Complete stacks of programs that live for 10 ms: all that there is are the first samples after an exec."""
+    with tempfile.TemporaryDirectory() as folder:
+        times = 5 if b.smoke else 200
+        loop = f"i=0; while [ $i -lt {times} ]; do {' '.join(deep(b, 20, 0.01))}; i=$((i + 1)); done"
+        shares = [share(record(b, folder, ["-g", "bpf", "-F", "5000"], ["sh", "-c", loop])[0]) for _ in range(1 if b.smoke else 3)]
+        b.line("kernel-stacks/first-10ms", median(shares), "%", *middle(shares))
+        b.judge("kernel-stacks/first-10ms", b.smoke or median(shares) >= 99, "at least 99 %")
+
+
+def bench_start(b):
+    """CPU time of a recording of a program that does nothing: with the walker, and with copies of stacks."""
+    with tempfile.TemporaryDirectory() as folder:
+        def run(how):
+            return used([*own_recorder(b), "-g", how, "-o", os.path.join(folder, how), "--", "true"])
+        run("bpf"), run("table")  # tables are made and kept
+        pairs = list(in_turns(1 if b.smoke else RECORD_PAIRS, lambda: run("bpf"), lambda: run("table")))
+        b.report("kernel-stacks/start", "table", "ms", 1e3, pairs, None)
+
+
+BENCHES = {"kernel-stacks-complete": bench_complete, "kernel-stacks-frame": bench_frame, "kernel-stacks-cost": bench_cost,
+           "kernel-stacks-wide": bench_wide, "kernel-stacks-overhead": bench_overhead, "kernel-stacks-first": bench_first,
+           "kernel-stacks-start": bench_start}
