@@ -39,6 +39,7 @@ cc -O1 -o hand hand.c
 no_bpf="setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin"
 waits() { grep -q '^441 ' "/proc/$1/syscall"; } # in epoll_pwait2: everything is open and enabled
 for how in "" "$no_bpf"; do
+	: >told
 	./hand 5000 >told &
 	pid=$!
 	wait_until grep -q ready told

@@ -19,18 +19,21 @@ cc -O1 -o ping ping.c
 pid=$!
 child_is_there() { child=$(cat /proc/$pid/task/$pid/children) && [ -n "$child" ]; }
 wait_until child_is_there
-pids=$pid,${child% }
+child=${child% }
+pids=$pid,$child
 waits() { grep -q '^441 ' "/proc/$1/syscall"; } # in epoll_pwait2: everything is open and enabled
 # 3,000 switches of the first recorder while the second one is there, too
 switched() { [ $(($(sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$pid/status") - $1)) -ge 3000 ]; }
 no_bpf="setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin"
-beside() { # COMMAND...: the recording first.data beside it
+beside() { # COMMAND...: the recording first.data beside it; the processes begin when both recorders are there
+	kill -STOP $pid $child
 	$how "$COATI" record --off-cpu -p "$pids" -o first.data 2>err &
 	first=$!
 	wait_until waits $first
 	$how "$@" >/dev/null 2>&1 &
 	second=$!
 	case $1 in perf) wait_until counts_in $second ;; *) wait_until waits $second ;; esac
+	kill -CONT $pid $child
 	wait_until switched "$(sed -n 's/^voluntary_ctxt_switches:\t//p' /proc/$pid/status)"
 	kill -TERM $first $second
 	wait $first $second 2>/dev/null
