@@ -115,42 +115,108 @@ static int row_of_entry(struct coati_diff *d, int side, const struct coati_profi
 	return name ? find_row(d, side, name, NULL, ret) : -ENOMEM;
 }
 
-static void visit_frames(struct coati_diff *d, int side, const struct coati_view_entry *e,
-			 uint64_t *seen, uint64_t stamp, diff_visit_fn fn, void *ctx)
+/* Who is told of each row of each entry. */
+struct diff_visitor {
+	diff_visit_fn fn;
+	void *ctx;
+};
+
+/* A row that a stack counts for. */
+struct visit {
+	uint32_t row, how;
+};
+
+/* Those of all stacks, found once for each: it has as many entries as bins of time. */
+struct visits {
+	ARRAY(struct visit) list;
+	uint32_t *first; /* by stack: where its own begin, plus 1; 0: not found yet */
+	uint32_t *nr;
+	uint32_t *seen; /* by row: the last stack that had it, plus 1 */
+};
+
+static int visits_init(struct visits *vs, const struct coati_diff *d, int side)
 {
+	size_t stacks = d->views[side]->profile->stacks.len;
+
+	*vs = (struct visits){ .list.max = PROFILE_TABLE_MAX };
+	if (!diff_has_frames(d))
+		return 0;
+	vs->first = coati_alloc_array(stacks + 1, sizeof(*vs->first));
+	vs->nr = coati_alloc_array(stacks + 1, sizeof(*vs->nr));
+	vs->seen = coati_alloc_array(d->found.len + 1, sizeof(*vs->seen));
+	return vs->first && vs->nr && vs->seen ? 0 : -ENOMEM;
+}
+
+static void visits_fini(struct visits *vs)
+{
+	ARRAY_FINI(&vs->list);
+	coati_free(vs->first);
+	coati_free(vs->nr);
+	coati_free(vs->seen);
+}
+
+static int find_visits(struct visits *vs, const struct coati_diff *d, int side,
+		       const struct coati_view_entry *e)
+{
+	uint32_t stack = e->entry->stack;
+
+	vs->first[stack] = (uint32_t)vs->list.len + 1;
 	for (uint32_t i = 0; i < e->nr_frames; i++) {
 		uint32_t row = d->row_of_key[side][d->keys[side]->of_frame[e->frames[i]]];
 		uint32_t how = i ? 0 : DIFF_SELF;
+		struct visit *v;
 
 		if (i && coati_view_frame(d->views[side], e->frames[i])->location_flags &
 				 COATI_LOCATION_TRUNCATED)
-			continue;	/* no code */
-		if (seen[row] != stamp) /* recursion counts once */
+			continue;		/* no code */
+		if (vs->seen[row] != stack + 1) /* recursion counts once */
 			how |= DIFF_TOTAL;
-		seen[row] = stamp;
-		if (how)
-			fn(ctx, e, row, how);
+		vs->seen[row] = stack + 1;
+		v = how ? ARRAY_ADD(&vs->list) : NULL;
+		if (how && !v)
+			return -ENOMEM;
+		if (v)
+			*v = (struct visit){ row, how };
 	}
+	vs->nr[stack] = (uint32_t)vs->list.len + 1 - vs->first[stack];
+	return 0;
+}
+
+/* An entry whose rows are frames. */
+static int visit_frames(struct coati_diff *d, int side, struct visits *vs,
+			const struct coati_view_entry *e, struct diff_visitor *to)
+{
+	uint32_t stack = e->entry->stack;
+	int r = vs->first[stack] ? 0 : find_visits(vs, d, side, e);
+
+	for (uint32_t i = 0; r == 0 && i < vs->nr[stack]; i++) {
+		const struct visit *v = &vs->list.v[vs->first[stack] - 1 + i];
+
+		to->fn(to->ctx, e, v->row, v->how);
+	}
+	return r;
 }
 
 int coati_diff_walk(struct coati_diff *d, int side, diff_visit_fn fn, void *ctx)
 {
-	CLEANUP(freep) uint64_t *seen = coati_alloc_array(d->found.len + 1, sizeof(*seen));
+	struct diff_visitor to = { .fn = fn, .ctx = ctx };
 	struct coati_view_entry e;
-	uint64_t pos = 0, stamp = 0;
-	int r = seen ? 0 : -ENOMEM;
+	struct visits vs;
+	uint64_t pos = 0;
+	int r = visits_init(&vs, d, side);
 
 	while (r == 0 && coati_view_next(d->views[side], &pos, &e) > 0) {
 		uint32_t row;
 
 		if (diff_has_frames(d)) {
-			visit_frames(d, side, &e, seen, ++stamp, fn, ctx);
+			r = visit_frames(d, side, &vs, &e, &to);
 			continue;
 		}
 		r = row_of_entry(d, side, e.entry, &row);
 		if (r == 0)
 			fn(ctx, &e, row, DIFF_SELF | DIFF_TOTAL);
 	}
+	visits_fini(&vs);
 	return r;
 }
 

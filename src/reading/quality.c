@@ -3,30 +3,63 @@
  * about themselves. */
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/sized.h"
 #include "reading/parts.h"
 #include "reading/profile.h"
 
-/* Each sample counts in one of the six kinds; the worst that is true of its stack. */
-static uint64_t *kind_of(const struct coati_profile *p, const struct coati_profile_stack *s,
-			 struct coati_profile_quality *q)
+/* Each sample counts in one of six kinds: the worst that is true of its stack. */
+enum kind {
+	KIND_UNKNOWN = 0,
+	KIND_COMPLETE,
+	KIND_SINGLE,
+	KIND_GUESSED,
+	KIND_GAP,
+	KIND_TRUNCATED,
+	KIND_UNROOTED,
+};
+
+static enum kind kind_of(const struct coati_profile *p, const struct coati_profile_stack *s)
 {
 	uint32_t flags = s->flags;
 
 	if (flags & COATI_STACK_SINGLE)
-		return &q->single;
+		return KIND_SINGLE;
 	if (flags & (COATI_STACK_GAP | COATI_STACK_TRUNCATED) && coati_profile_ends_in_root(p, s))
-		return flags & COATI_STACK_GUESSED ? &q->guessed : &q->complete;
+		return flags & COATI_STACK_GUESSED ? KIND_GUESSED : KIND_COMPLETE;
 	if (flags & COATI_STACK_GAP)
-		return &q->gap;
+		return KIND_GAP;
 	if (flags & COATI_STACK_TRUNCATED)
-		return &q->truncated;
+		return KIND_TRUNCATED;
 	if (flags & COATI_STACK_GUESSED)
-		return &q->guessed;
+		return KIND_GUESSED;
 	/* who unwound it has seen the end, or counted those of which he has not */
 	if (flags & COATI_STACK_UNWOUND || (flags & COATI_STACK_RECORDED && !p->told.is_other))
-		return &q->complete;
-	return coati_profile_has_root(p, s) ? &q->complete : &q->unrooted;
+		return KIND_COMPLETE;
+	return coati_profile_has_root(p, s) ? KIND_COMPLETE : KIND_UNROOTED;
+}
+
+/* The same, by names that are compared once for a stack; @known may be NULL. */
+static enum kind kind_of_stack(const struct coati_profile *p, uint32_t stack, uint8_t *known)
+{
+	if (!known)
+		return kind_of(p, &p->stacks.v[stack]);
+	if (!known[stack])
+		known[stack] = (uint8_t)kind_of(p, &p->stacks.v[stack]);
+	return (enum kind)known[stack];
+}
+
+static uint64_t *counter_of(struct coati_profile_quality *q, enum kind kind)
+{
+	uint64_t *const counters[] = {
+		[KIND_UNKNOWN] = &q->unrooted,	[KIND_COMPLETE] = &q->complete,
+		[KIND_SINGLE] = &q->single,	[KIND_GUESSED] = &q->guessed,
+		[KIND_GAP] = &q->gap,		[KIND_TRUNCATED] = &q->truncated,
+		[KIND_UNROOTED] = &q->unrooted,
+	};
+
+	return counters[kind];
 }
 
 static bool is_nameless(const struct location *l)
@@ -46,6 +79,9 @@ static void move(uint64_t *complete, uint64_t *to, uint64_t nr)
 
 static void count_all(const struct coati_profile *p, struct coati_profile_quality *ret)
 {
+	/* without memory it takes longer */
+	CLEANUP(freep) uint8_t *kinds = coati_alloc_array(p->stacks.len + 1, sizeof(*kinds));
+
 	*ret = p->quality;
 	if (ret->first_time == UINT64_MAX)
 		ret->first_time = 0;
@@ -63,7 +99,7 @@ static void count_all(const struct coati_profile *p, struct coati_profile_qualit
 							     : &ret->off_truncated) += e->count;
 			continue;
 		}
-		*kind_of(p, s, ret) += e->count;
+		*counter_of(ret, kind_of_stack(p, e->stack, kinds)) += e->count;
 		if (s->flags & COATI_STACK_UNWOUND)
 			ret->by_unwinder += e->count;
 		else if (!(s->flags & COATI_STACK_SINGLE))
