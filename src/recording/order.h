@@ -61,11 +61,28 @@ static inline bool coati_order_crowded(const struct order *o)
 	return o->len - o->at >= o->max_entries;
 }
 
+/* Where one without a time comes ahead of all that waits, and there is room in front: the mark of a
+ * round is such a record, and need not make the round unsorted. NULL: it must be sorted in. */
+static inline struct order_entry *order_front(struct order *o)
+{
+	if (o->file_order || o->at != o->ready || !o->at || o->at == o->len || o->is_unsorted ||
+	    o->v[o->at].time <= o->delivered)
+		return NULL;
+	o->ready--;
+	return &o->v[--o->at];
+}
+
 /* Add one; takes one use of e->chunk. -ENOMEM.  Hot. */
 static inline int coati_order_add(struct order *o, const struct order_entry *e)
 {
-	struct order_entry *slot;
+	struct order_entry *slot = e->time ? NULL : order_front(o);
 
+	if (slot) {
+		*slot = *e;
+		slot->time = o->delivered;
+		slot->own_time = 0;
+		return 0;
+	}
 	if (o->len == o->cap && coati_order_grow(o) < 0)
 		return -ENOMEM;
 	slot = &o->v[o->len++];

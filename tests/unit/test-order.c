@@ -54,6 +54,35 @@ TEST(order_lets_go_at_a_round_what_is_not_newer_than_the_round_before)
 	coati_order_fini(&o, NULL);
 }
 
+TEST(order_puts_what_has_no_time_ahead_of_what_waits_and_sorts_nothing_for_it)
+{
+	struct order o;
+
+	coati_order_init(&o, 1 << 20);
+	put(&o, 100, 1);
+	put(&o, 200, 2);
+	coati_order_round(&o);
+	put(&o, 300, 3);
+	coati_order_round(&o); /* up to 200 */
+	expect(&o, 100, 1, false);
+	expect(&o, 200, 2, false);
+	CHECK(!coati_order_next(&o));
+	put(&o, 0, 4); /* in front of 300, and not before its round has ended */
+	CHECK(!coati_order_next(&o));
+	CHECK(!o.is_unsorted);
+	put(&o, 0, 5); /* behind the other one */
+	CHECK(!coati_order_next(&o));
+	put(&o, 400, 6);
+	coati_order_round(&o); /* up to 300 */
+	expect(&o, 0, 4, false);
+	expect(&o, 0, 5, false);
+	expect(&o, 300, 3, false);
+	CHECK(!coati_order_next(&o));
+	coati_order_end(&o);
+	expect(&o, 400, 6, false);
+	coati_order_fini(&o, NULL);
+}
+
 TEST(order_of_equal_times_is_that_in_which_they_came)
 {
 	struct order o;
