@@ -83,15 +83,23 @@ class Bench:
         self.line(f"{name}/more", median(more), "%", low, high)
         self.judge(name, low <= 0, "not more")
 
-    def spawn(self, command):
-        """Wall time in ns and peak memory in bytes of one run."""
+    def spawn_all(self, command):
+        """Wall time in ns, peak memory in bytes and CPU time in ns of one run."""
         p = subprocess.run([self.program("bench-spawn"), *command], stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, text=True, check=False)
         if p.returncode:
             kind = Broken if command[0] == self.tool else Skip
             raise kind(f"{' '.join(command)} ended with status {p.returncode}")
-        wall, peak = p.stdout.split()
-        return float(wall), float(peak)
+        return tuple(map(float, p.stdout.split()))
+
+    def spawn(self, command):
+        """Wall time in ns and peak memory in bytes of one run."""
+        return self.spawn_all(command)[:2]
+
+    def spawn_cpu(self, command):
+        """CPU time in ns and peak memory in bytes of one run: other load disturbs these less."""
+        _, peak, cpu = self.spawn_all(command)
+        return cpu, peak
 
     def spawn_pairs(self, ours, peer):
         self.spawn(ours), self.spawn(peer)

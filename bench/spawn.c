@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a command once, its output thrown away, and prints "WALL_NS PEAK_BYTES". A program of its
- * own because the peak that the kernel reports for a child starts from the size of the process that
- * started it: this one is small.
+ * Runs a command once, its output thrown away, and prints "WALL_NS PEAK_BYTES CPU_NS". A program
+ * of its own because the peak that the kernel reports for a child starts from the size of the
+ * process that started it: this one is small.
  *
  *	bench-spawn COMMAND [ARGUMENT...]
  */
@@ -16,6 +16,11 @@
 #include "bench.h"
 
 extern char **environ;
+
+static uint64_t time_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
+}
 
 int main(int argc, char **argv)
 {
@@ -38,7 +43,8 @@ int main(int argc, char **argv)
 	}
 	if (wait4(pid, &status, 0, &usage) < 0)
 		return 1;
-	printf("%llu %llu\n", (unsigned long long)(bench_now_ns() - start_ns),
-	       (unsigned long long)usage.ru_maxrss * 1024);
+	printf("%llu %llu %llu\n", (unsigned long long)(bench_now_ns() - start_ns),
+	       (unsigned long long)usage.ru_maxrss * 1024,
+	       (unsigned long long)(time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime)));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

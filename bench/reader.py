@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""What reading costs as recordings grow: CPU time and peak memory at three sizes each, beside perf or beside a floor (recordings.c), with the slope of the
+logarithms: 1 is a cost that grows as the recording does, 2 one that grows with its square."""
+import os
+import subprocess
+import tempfile
+from math import log
+
+from frame import RECORD_PAIRS, Broken, Skip, in_turns, median, perf
+
+MOST_SLOPE = 1.1
+
+
+def slope(points):
+    """Of the line through (log size, log cost), by least squares."""
+    xs, ys = [log(x) for x, _ in points], [log(max(y, 1)) for _, y in points]
+    x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
+    return sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys)) / sum((x - x_mean) ** 2 for x in xs)
+
+
+def report_slope(b, name, points, bar=MOST_SLOPE):
+    value = slope(points)
+    b.line(f"{name}/slope", value, "", value, value)
+    if bar and not b.smoke:
+        b.judge(f"{name}/slope", value <= bar, f"at most {bar}")
+
+
+def recording(b, folder, *words):
+    file = os.path.join(folder, "-".join(words))
+    if subprocess.run([b.program("bench-recordings"), words[0], file, *words[1:]], check=False).returncode:
+        raise Broken("bench-recordings cannot write")
+    return file
+
+
+def rounds(b):
+    return 1 if b.smoke else RECORD_PAIRS
+
+
+def pairs_of(b, ours, peer):
+    """(CPU time in ns, peak memory in bytes) of both sides in turns."""
+    return list(in_turns(rounds(b), lambda: b.spawn_cpu(ours), lambda: b.spawn_cpu(peer)))
+
+
+def compare(b, name, peer_name, pairs, bars):
+    b.report(f"{name}/cpu", peer_name, "ms", 1e-6, [(x[0], y[0]) for x, y in pairs], bars[0])
+    b.report(f"{name}/peak", peer_name, "MiB", 2**-20, [(x[1], y[1]) for x, y in pairs], bars[1])
+    return median([x[0] for x, _ in pairs])
+
+
+def bench_floor(b):
+    """A recording of few stacks beside what reading its bytes alone takes: walking its heads, and hashing its chains."""
+    sizes = (2000, 4000, 8000) if b.smoke else (500000, 1000000, 2000000)
+    heads, hashes = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            file = recording(b, folder, "stacks", str(size), "2000", "24")
+            floor = b.program("bench-recordings")
+            heads.append((size, compare(b, f"reader-dump-{size}", "heads", pairs_of(b, [b.tool, "dump", "--stats", "-i", file], [floor, "heads", file]), (2.0, None))))
+            hashes.append((size, compare(b, f"reader-report-{size}", "hashes",
+                                         pairs_of(b, [b.tool, "report", "--no-local", "-i", file], [floor, "hashes", file]), (2.0, None))))
+            os.unlink(file)
+    report_slope(b, "reader-dump", heads)
+    report_slope(b, "reader-report", hashes)
+
+
+def bench_stacks(b):
+    """Stacks that all differ."""
+    sizes = (1000, 2000, 4000) if b.smoke else (75000, 150000, 300000)
+    points = []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            file = recording(b, folder, "stacks", str(size), str(size), "24")
+            pairs = pairs_of(b, [b.tool, "report", "-i", file], [perf(), "report", "--stdio", "--no-children", "-i", file])
+            points.append((size, compare(b, f"reader-stacks-{size}", "perf", pairs, (1.0, 0.8))))
+    report_slope(b, "reader-stacks", points)
+
+
+def bench_mappings(b):
+    """Mappings of code that come and go."""
+    sizes = (1000, 2000, 4000) if b.smoke else (25000, 100000, 800000)
+    points = []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            file = recording(b, folder, "mappings", str(size))
+            pairs = pairs_of(b, [b.tool, "report", "-i", file], [perf(), "report", "--stdio", "-i", file])
+            points.append((size, compare(b, f"reader-mappings-{size}", "perf", pairs, (1.0, None))))
+    report_slope(b, "reader-mappings", points)
+
+
+def program_with_symbols(folder, count):
+    """Whose symbol table is large, and of which one function runs."""
+    source, program = os.path.join(folder, "symbols.s"), os.path.join(folder, f"symbols-{count}")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(".text\n.globl main\n")
+        for i in range(count):
+            name = f"function_with_a_name_of_ordinary_length_{i:08d}"
+            f.write(f".type {name},@function\n{name}:\n ret\n.size {name},1\n")
+        f.write(".type main,@function\nmain:\n mov $400000000,%rcx\n1: dec %rcx\n jnz 1b\n xor %eax,%eax\n ret\n.size main,.-main\n"
+                '.section .note.GNU-stack,"",@progbits\n')
+    if subprocess.run(["gcc", "-no-pie", source, "-o", program], check=False).returncode:
+        raise Skip("gcc cannot build the program for x86-64")
+    return program
+
+
+def bench_packed_report(b):
+    """A packed recording of a program with many symbols, read with and without leave to look at local files."""
+    points = []
+    for count in (1000, 2000, 4000) if b.smoke else (30000, 300000, 3000000):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "data")
+            if subprocess.run([b.tool, "record", "-q", "-o", file, "--", program_with_symbols(folder, count)], check=False).returncode:
+                raise Broken("coati record fails")
+            pairs = pairs_of(b, [b.tool, "report", "-i", file], [b.tool, "report", "--no-local", "-i", file])
+            points.append((count, compare(b, f"reader-packed-{count}", "no-local", pairs, (1.2, 1.2))))
+    report_slope(b, "reader-packed", points, 0.1)
+
+
+def bench_diff(b):
+    """Two recordings compared, beside a report of each."""
+    sizes = (2000, 4000, 8000) if b.smoke else (250000, 500000, 1000000)
+    points = []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            file = recording(b, folder, "stacks", str(size), "2000", "24")
+            pairs = pairs_of(b, [b.tool, "diff", "--no-local", file, file], [b.tool, "report", "--no-local", "-i", file])
+            pairs = [(x, (2 * y[0], y[1])) for x, y in pairs]
+            points.append((size, compare(b, f"reader-diff-{size}", "two-reports", pairs, (1.3, None))))
+            os.unlink(file)
+    report_slope(b, "reader-diff", points)
+
+
+def bench_timeline(b):
+    """Tasks of eight events: the summary and one export. What they cost an event and a task."""
+    sizes = (100, 1000, 2000) if b.smoke else (10000, 100000, 1000000)
+    for name, words, bar in (("trace", ["trace"], 80), ("perfetto", ["export", "-f", "perfetto", "-o", "/dev/null"], None)):
+        points = []
+        for size in sizes:
+            with tempfile.TemporaryDirectory() as folder:
+                file = os.path.join(folder, "data")
+                command = [b.tool, "record", "-q", "--trace", "-o", file, "--", b.program("bench-tasks"), str(size)]
+                if subprocess.run(command, check=False).returncode:
+                    raise Broken("coati record --trace fails")
+                runs = [b.spawn_cpu([b.tool, *words, "-i", file]) for _ in range(min(rounds(b), 5))]
+            cpu, peak = median([x for x, _ in runs]), median([y for _, y in runs])
+            b.line(f"timeline-{name}-{size}/event", cpu / size / 8, "ns", min(x for x, _ in runs) / size / 8, max(x for x, _ in runs) / size / 8)
+            b.line(f"timeline-{name}-{size}/peak", peak / 2**20, "MiB", peak / 2**20, peak / 2**20)
+            points.append((size, cpu))
+        if bar and not b.smoke:
+            b.judge(f"timeline-{name}/event", points[-1][1] / sizes[-1] / 8 <= bar, f"at most {bar} ns")
+        report_slope(b, f"timeline-{name}", points)
+
+
+BENCHES = {"reader-floor": bench_floor, "reader-stacks": bench_stacks, "reader-mappings": bench_mappings, "reader-packed": bench_packed_report,
+           "reader-diff": bench_diff, "timeline": bench_timeline}
