@@ -74,7 +74,7 @@ class Lttng:
         self.close()
 
     def close(self):
-        """The daemon ends those that it started; whatever is left of its group goes with a signal that nobody ignores."""
+        """The daemon ends those that it started; whatever is left of its group goes with a signal that cannot be ignored."""
         self.daemon.terminate()
         try:
             self.daemon.wait(10)

@@ -50,7 +50,7 @@ int coati_conditions_judge(const struct option_texts *texts, const struct figure
 					     : "--fail-if %s: it is %.0f",
 				  quoted, value);
 		else
-			coati_say("--fail-if %s: cannot be judged: the recording does not say %s",
+			coati_say("--fail-if %s: cannot decide: the recording has no figure for %s",
 				  quoted, coati_figure_names[c.figure]);
 		if (ret != EXIT_FAILED)
 			ret = result == FIGURE_FAILED ? EXIT_FAILED : EXIT_UNKNOWN;

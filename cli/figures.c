@@ -79,7 +79,7 @@ static int parse_figure(const char *text, size_t *at, uint32_t known, struct fig
 			continue;
 		if (!(known >> i & 1))
 			return coati_fail_at(err, -EINVAL, (int)from + 1,
-					     "this verb does not know %s; coati %s --fail-if does",
+					     "this verb has no figure %s; use coati %s --fail-if",
 					     coati_figure_names[i], verb_of((enum figure)i));
 		c->figure = (enum figure)i;
 		*at = from + len;
@@ -87,8 +87,8 @@ static int parse_figure(const char *text, size_t *at, uint32_t known, struct fig
 	}
 	return coati_fail_at(
 		err, -EINVAL, (int)from + 1,
-		"wants a figure here: lost, sampled, complete, truncated ...; the man page "
-		"lists them");
+		"expected a figure: lost, sampled, complete, truncated ...; the man page lists "
+		"them");
 }
 
 static int parse_operator(const char *text, size_t *at, struct figure_condition *c,
@@ -96,7 +96,7 @@ static int parse_operator(const char *text, size_t *at, struct figure_condition 
 {
 	*at = blanks(text, *at);
 	if (text[*at] != '<' && text[*at] != '>')
-		return coati_fail_at(err, -EINVAL, (int)*at + 1, "wants >, >=, < or <= here");
+		return coati_fail_at(err, -EINVAL, (int)*at + 1, "expected >, >=, < or <=");
 	c->less = text[(*at)++] == '<';
 	c->or_equal = text[*at] == '=';
 	*at += c->or_equal;
@@ -132,14 +132,15 @@ static int parse_amount(const char *text, size_t at, struct figure_condition *c,
 		memcpy(number, text + from, len);
 	if (text[end] || !len || len >= sizeof(number) || parse_number(number, c) < 0)
 		return coati_fail_at(err, -EINVAL, (int)from + 1,
-				     "ends in a share of 0%% to 100%%, or in a whole number");
+				     "expected a share from 0%% to 100%% or a whole number at the "
+				     "end");
 	if (c->is_share && has_no_share(c->figure))
 		return coati_fail_at(err, -EINVAL, (int)from + 1,
 				     "%s is a number, not a share: leave out the %%",
 				     coati_figure_names[c->figure]);
 	if (!c->is_share && c->figure == FIGURE_SAMPLED)
 		return coati_fail_at(err, -EINVAL, (int)from + 1,
-				     "sampled is a share: say how much in %%");
+				     "sampled is a share: give a percentage (%%)");
 	return 0;
 }
 

@@ -111,7 +111,8 @@ size_t coati_flame_limit(size_t nr)
 {
 	if (nr <= FLAME_NODES_MAX)
 		return nr;
-	coati_note("the page shows the first %d of %zu frames: --focus and --show-from choose",
+	coati_note("the page shows the first %d of %zu frames; --focus and --show-from narrow it "
+		   "down",
 		   FLAME_NODES_MAX, nr);
 	return FLAME_NODES_MAX;
 }

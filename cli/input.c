@@ -137,7 +137,7 @@ static int read_one(const struct input *in, const char *path)
 	if (rd.shown)
 		fputs("\r\033[K", stderr);
 	if (code == -EINTR) {
-		coati_say("stopped while reading %s: this is what was read", shown);
+		coati_say("interrupted while reading %s: showing what was read so far", shown);
 		return 0;
 	}
 	if (code < 0)
@@ -153,8 +153,8 @@ bool coati_input_find(const struct input *in, char *ret_name, size_t size)
 	}
 	if (find_newest(ret_name, size))
 		return true;
-	coati_say("no recording in this folder; make one: coati record %s-- CMD, or name one: "
-		  "-i FILE",
+	coati_say("no recording in this directory; make one with coati record %s-- CMD, or name "
+		  "one with -i FILE",
 		  in->trace ? "--trace " : "");
 	return false;
 }
@@ -208,10 +208,10 @@ int coati_input_add_operands(struct option_texts *files, const struct option_lin
 const char *coati_source_conflict(const struct source_args *a)
 {
 	if (a->no_local && (a->debuginfod || a->root || a->debug_dirs))
-		return "--no-local takes only names that came with the recording: --debuginfod, "
-		       "--root and --debug-dirs do not go with it";
+		return "--no-local uses only the symbols in the recording and cannot be combined "
+		       "with --debuginfod, --root or --debug-dirs";
 	if (a->trust && !a->root)
-		return "--trust is about the files below --root DIR, which is not given";
+		return "--trust needs --root DIR: it accepts files below DIR that have no build ID";
 	return NULL;
 }
 

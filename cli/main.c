@@ -123,7 +123,7 @@ static int show_help(int argc, char **argv)
 	struct output out;
 
 	if (argc > 1) {
-		coati_say("help wants one verb (coati help shows them)");
+		coati_say("help takes one verb (coati help lists them)");
 		return EXIT_USAGE;
 	}
 	cmd = argc ? coati_command_find(argv[0]) : NULL;

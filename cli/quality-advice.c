@@ -55,8 +55,8 @@ bool coati_advise_sampled(struct strbuf *s, const struct seen *n, const char *ve
 				    verb);
 	} else if (n->is_part) {
 		coati_strbuf_printf(
-			s, "they are of user space or of the kernel alone; root, or sysctl "
-			   "kernel.perf_event_paranoid=1, allows both");
+			s, "only user space or only the kernel was sampled; run as root or set "
+			   "sysctl kernel.perf_event_paranoid=1 for both");
 	} else if (n->throttled) {
 		coati_strbuf_printf(
 			s, "the kernel throttled the sampling; %s-F with a lower rate helps", verb);

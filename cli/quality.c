@@ -214,8 +214,8 @@ static void add_stack_advice(const struct report *r, struct strbuf *s)
 			"also unwinds code without them\n");
 	else if (q->truncated > q->samples / 20)
 		coati_strbuf_adds(
-			s, "# stacks are cut: coati record --stack-size 64k takes as much of "
-			   "each as the kernel copies\n");
+			s, "# some stacks are truncated: coati record --stack-size 64k copies the "
+			   "most that the kernel allows\n");
 }
 
 /* What a person may do about a table that says little. */
@@ -223,33 +223,29 @@ static void add_advice(const struct report *r, struct strbuf *s)
 {
 	if (r->mode != MODE_ON && !r->quality.off_intervals)
 		coati_strbuf_adds(
-			s, "# nothing is known of the time off the CPUs: coati record --off-cpu "
-			   "records it\n");
+			s, "# no off-CPU time was recorded: coati record --off-cpu records it\n");
 	else if (r->mode == MODE_ON && !r->quality.samples && !r->quality.filtered &&
 		 r->quality.trace_records)
 		coati_strbuf_adds(s, "# no samples: the recording has a hardware trace instead\n");
 	else if (r->mode == MODE_ON && !r->quality.samples && !r->quality.filtered)
 		coati_strbuf_adds(
-			s, "# no samples: it ran too shortly or slept; coati record -F 10000 takes "
-			   "more, and -e page-faults -c 1 takes every page fault\n");
+			s, "# no samples: the program ran too briefly or slept; coati record -F "
+			   "10000 takes more, and -e page-faults -c 1 samples every page fault\n");
 	else if (!r->info.samples)
-		coati_strbuf_adds(s, "# nothing matches what was asked for\n");
+		coati_strbuf_adds(s, "# no sample matches the filters\n");
 	else if (r->info.nr_events > 1 && !strcmp(r->info.unit, "samples") && !r->args->counts)
-		coati_strbuf_adds(
-			s, "# samples of several events are counted together; --event (-e) chooses "
-			   "one, "
-			   "--by event tells them apart\n");
+		coati_strbuf_adds(s,
+				  "# samples of several events are counted together; --event (-e) "
+				  "selects one, --by event separates them\n");
 	if (r->mode != MODE_OFF)
 		add_stack_advice(r, s);
 	if (r->mode != MODE_ON && r->quality.off_truncated > r->quality.off_intervals / 20)
 		coati_strbuf_adds(
-			s,
-			"# stacks off a CPU are cut: coati record --stack-size 16k takes more of "
-			"them\n");
+			s, "# off-CPU stacks are truncated: coati record --stack-size 16k copies "
+			   "more\n");
 	if (r->mode != MODE_ON && r->quality.off_no_stack > r->quality.off_intervals / 2)
-		coati_strbuf_adds(
-			s, "# how long threads waited is known, but not where: that needs root, or "
-			   "sysctl kernel.perf_event_paranoid=1, while recording\n");
+		coati_strbuf_adds(s, "# off-CPU time has no stacks: record as root, or set sysctl "
+				     "kernel.perf_event_paranoid=1\n");
 }
 
 /* What is in the view: of the time on CPUs, of the time off them. */

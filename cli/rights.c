@@ -20,11 +20,9 @@ void coati_warn_rights(const char *command)
 	user = st.st_mode & S_ISUID && st.st_uid != geteuid();
 	group = st.st_mode & S_ISGID && st.st_mode & S_IXGRP && st.st_gid != getegid();
 	if (user || group)
-		coati_note(
-			"%s runs with the rights of %s %u (set-%s-id): the kernel ends the events "
-			"of "
-			"an ordinary user when it starts, so that nothing of it is seen; run coati "
-			"as root",
-			command, user ? "user" : "group", user ? st.st_uid : st.st_gid,
-			user ? "user" : "group");
+		coati_note("%s runs with the rights of %s %u (set-%s-id): the kernel disables an "
+			   "ordinary user's events when it starts, so it cannot be observed; run "
+			   "coati as root",
+			   command, user ? "user" : "group", user ? st.st_uid : st.st_gid,
+			   user ? "user" : "group");
 }

@@ -21,7 +21,7 @@ static void show(const struct coati_ring_item *item, const struct coati_sample_f
 
 int main(void)
 {
-	static volatile char memory[1 << 20]; /* or the compiler sees that nobody reads it */
+	static volatile char memory[1 << 20]; /* or the compiler sees that it is never read */
 	struct coati_attr attr = { .type = COATI_TYPE_SOFTWARE,
 				   .config = COATI_SW_PAGE_FAULTS,
 				   .sample_period = 1,

@@ -158,34 +158,36 @@ static int run_parsed(const struct autopsy_args *a, const struct option_line *li
 	bool files = a->list || a->clean_ns != AUTOPSY_ALL;
 
 	if (a->list && a->clean_ns != AUTOPSY_ALL)
-		return coati_command_misuse(&coati_command_autopsy, "--list or --clean, not both");
+		return coati_command_misuse(&coati_command_autopsy,
+					    "--list and --clean cannot be combined");
 	if (files && (line->argc || a->output || a->tids.len))
 		return coati_command_misuse(&coati_command_autopsy,
-					    "--list and --clean are about all recorders, not one");
+					    "--list and --clean apply to all recorders and take "
+					    "no PID or file");
 	if (a->output && a->json)
 		return coati_command_misuse(
 			&coati_command_autopsy,
-			"--output writes a recording: --json has no place in it");
+			"--output writes a recording and cannot be combined with --json");
 	if (a->output &&
 	    (a->tids.len || a->last_ns != LAST_NS || a->events != EVENTS || a->logs != LOGS))
 		return coati_command_misuse(
 			&coati_command_autopsy,
-			"--output writes all of it: --last, --events (-n), --logs and --thread "
-			"(-t) choose what is shown");
+			"--output writes everything and cannot be combined with --last, --events "
+			"(-n), --logs or --thread (-t)");
 	if (a->fail_if.len && (files || a->output))
 		return coati_command_misuse(
 			&coati_command_autopsy,
-			"--fail-if judges what is shown of one recorder: it does not go with "
-			"--list, --clean and --output; coati trace --fail-if judges a recording");
+			"--fail-if checks one recorder and cannot be combined with --list, "
+			"--clean or --output; coati trace --fail-if checks a recording");
 	if (a->strict && files)
 		return coati_command_misuse(
 			&coati_command_autopsy,
-			"--strict judges one recorder: it does not go with --list and --clean");
+			"--strict checks one recorder and cannot be combined with --list or --clean");
 	if (coati_conditions_check(&coati_command_autopsy, &a->fail_if, AUTOPSY_FIGURES))
 		return EXIT_USAGE;
 	if (!files && line->argc != 1)
 		return coati_command_misuse(&coati_command_autopsy,
-					    "wants one PID, recorder's FILE or CORE file");
+					    "expected one PID, recorder file or core file");
 	if (!confine(a, files ? NULL : line->argv[0]))
 		return EXIT_FAILED;
 	if (a->list)

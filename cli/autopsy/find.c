@@ -132,11 +132,10 @@ static int choose(struct search *s, struct claim **ret, struct coati_error *err)
 	list_claims(s, c, &others);
 	*ret = c;
 	if (!c && lives)
-		coati_fail(
-			err, -EPERM,
-			"process %u is of user %u, and what claims to be its recorder is not: %s; "
-			"to see one all the same: coati autopsy FILE",
-			s->pid, user, others.text);
+		coati_fail(err, -EPERM,
+			   "process %u belongs to user %u, but the files that claim to be its "
+			   "recorder do not: %s; to see one anyway: coati autopsy FILE",
+			   s->pid, user, others.text);
 	else if (!c)
 		coati_fail(
 			err, -EPERM,
@@ -144,9 +143,8 @@ static int choose(struct search *s, struct claim **ret, struct coati_error *err)
 			"ended: %s; to see one: coati autopsy FILE",
 			s->pid, others.text);
 	else if (others.len)
-		coati_note(
-			"other users' files claim to be of process %u, too, and are not shown: %s",
-			s->pid, others.text);
+		coati_note("ignored files of other users that also claim to be of process %u: %s",
+			   s->pid, others.text);
 	coati_strbuf_fini(&others);
 	return c ? 0 : -EPERM;
 }
@@ -164,11 +162,11 @@ static int find_process(const struct autopsy_args *a, struct search *s, struct a
 	else if (n == 0)
 		n = coati_autopsy_each(a, match, s);
 	if (n < 0)
-		return coati_fail(err, n, "looking for the recorder of process %u: %m", s->pid);
+		return coati_fail(err, n, "cannot look for the recorder of process %u: %m", s->pid);
 	if (!s->claims.len)
 		return coati_fail(err, -ENOENT,
-				  "process %u has left no flight recorder that can be read in %s "
-				  "(coati autopsy --list shows those that are there)",
+				  "process %u has no readable flight recorder in %s (coati "
+				  "autopsy --list shows all recorders)",
 				  s->pid, a->directory ? a->directory : "/dev/shm/coati-*");
 	if (!c)
 		n = choose(s, &c, err);

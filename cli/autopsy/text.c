@@ -46,7 +46,7 @@ static void add_head(const struct autopsy *a, struct strbuf *s)
 	coati_strbuf_adds(s, ": ");
 	coati_strbuf_clean(s, a->shown, strlen(a->shown));
 	if (info->uid != info->owner)
-		coati_strbuf_printf(s, ", which says that it is of user %u", info->uid);
+		coati_strbuf_printf(s, ", which claims to belong to user %u", info->uid);
 	coati_strbuf_adds(s, "\n");
 	coati_strbuf_grouped(s, q->events);
 	coati_strbuf_printf(s, " event%s of %zu thread%s in ", q->events == 1 ? "" : "s",
@@ -73,9 +73,8 @@ static void add_head(const struct autopsy *a, struct strbuf *s)
 				    a->findings, a->finding.text, a->finding.tid);
 	if (a->too_deep)
 		coati_strbuf_adds(
-			s,
-			"regions are nested too deeply to be checked: contradictions behind that "
-			"are not seen\n");
+			s, "regions are nested too deeply to be checked: later contradictions are "
+			   "not detected\n");
 }
 
 static void add_task(const struct autopsy *a, const struct coati_live_opened *t, struct strbuf *s)

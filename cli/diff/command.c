@@ -78,15 +78,15 @@ static const char *find_conflict(const struct diff_args *a)
 	int forms = a->json + a->csv + (a->html != NULL);
 
 	if (forms > 1)
-		return "--json, --csv and --html are one form each: choose one";
+		return "choose one of --json, --csv and --html";
 	if (a->html && a->output)
-		return "--html names its file itself: --output is not needed";
+		return "--html FILE names the output file: leave out --output";
 	if (a->html && a->limit != LIMIT_USUAL)
 		return "--limit is for tables";
 	if (a->html && a->by && strcmp(a->by, "function") != 0)
 		return "--html shows functions: --by is for tables";
 	if (a->of.filter.wait)
-		return "--wait is for time off the CPUs, and diff compares time on them";
+		return "--wait filters off-CPU time, but diff compares on-CPU time";
 	return NULL;
 }
 
@@ -133,12 +133,12 @@ static const char *add_operands(struct diff_args *a, const struct option_line *l
 	if (!room)
 		return "out of memory, or more than 2048 recordings";
 	if (named && line->argc + nr_rest > 0)
-		return "recordings are named by --before and --after, or without them, not both";
+		return "name recordings with --before and --after, or without them, not both";
 	if (!split && line->argc + nr_rest > 2)
-		return "two recordings are compared; several of a side are separated by --: A1 A2 "
-		       "-- B1 B2";
+		return "diff compares two recordings; separate several runs per side with --: A1 "
+		       "A2 -- B1 B2";
 	if (!count_side(a, DIFF_BEFORE) || !count_side(a, DIFF_AFTER))
-		return "wants two recordings: coati diff BEFORE AFTER";
+		return "expected two recordings: coati diff BEFORE AFTER";
 	return NULL;
 }
 

@@ -81,8 +81,8 @@ static void put_none(struct diff *d)
 	struct strbuf *s = &d->verdict;
 
 	coati_strbuf_printf(s,
-			    "not distinguishable: %u %s compared, none changed by more than chance "
-			    "may (%g %% confidence",
+			    "not distinguishable: %u %s compared, none changed beyond the noise "
+			    "(%g %% confidence",
 			    d->info.nr_tested, plural_of(d, d->info.nr_tested),
 			    100 * d->confidence);
 	if (isfinite(d->info.margin) && d->info.margin > 0) {
@@ -279,15 +279,15 @@ static void check_blocks(struct diff *d)
 	for (int side = 0; side < 2; side++) {
 		if (s[side]->flags & COATI_DIFF_PHASES)
 			warn(d,
-			     "%s has phases nearly as long as itself: the intervals are wide; 4 "
-			     "or more recordings of each side, or longer ones, tell more",
+			     "%s has phases nearly as long as itself, so the intervals are wide; "
+			     "compare 4 or more recordings per side, or longer ones",
 			     side ? "after" : "before");
 		single |= !(s[side]->flags & COATI_DIFF_BY_RUN);
 	}
 	if (single && d->args->measure != COATI_DIFF_SHARE)
 		warn(d,
-		     "how much runs differ is not known from fewer than 4 a side: %g %% is taken "
-		     "for granted (--run-spread)",
+		     "fewer than 4 runs per side: run-to-run variation of %g %% is assumed "
+		     "(--run-spread)",
 		     d->run_spread > 0	 ? 100 * d->run_spread
 		     : d->run_spread < 0 ? 0.0
 					 : 5.0);

@@ -68,21 +68,22 @@ static int parse_amount(struct tail *t, struct gate *g, struct coati_error *err)
 		t->len--;
 	} else {
 		return wrong(t, err,
-			     "ends in an amount: +5% (relative) or 2pp (percentage points)");
+			     "expected an amount at the end: +5% (relative) or 2pp (percentage "
+			     "points)");
 	}
 	skip_blanks(t);
 	end = t->len;
 	while (t->len && strchr("0123456789.+-", t->text[t->len - 1]))
 		t->len--;
 	if (end - t->len >= sizeof(number))
-		return wrong(t, err, "has too long a number");
+		return wrong(t, err, "the number is too long");
 	memcpy(number, t->text + t->len, end - t->len);
 	number[end - t->len] = '\0';
 	if (coati_parse_double(number[0] == '+' ? number + 1 : number, &g->amount) < 0 ||
 	    (number[0] == '+' && number[1] == '-'))
-		return wrong(t, err, "wants a number here, such as +5 or -0.5");
+		return wrong(t, err, "expected a number such as +5 or -0.5");
 	if (!g->points && g->amount < -100)
-		return wrong(t, err, "asks for less than nothing: -100% is the least");
+		return wrong(t, err, "the amount cannot be below -100%");
 	return 0;
 }
 
@@ -94,7 +95,7 @@ static int parse_operator(struct tail *t, struct gate *g, struct coati_error *er
 		t->len--;
 	}
 	if (!t->len || !strchr("<>", t->text[t->len - 1]))
-		return wrong(t, err, "wants >, >=, < or <= in front of the amount");
+		return wrong(t, err, "expected >, >=, < or <= before the amount");
 	g->less = t->text[--t->len] == '<';
 	return 0;
 }
@@ -116,13 +117,14 @@ static int parse_subject(const struct tail *t, struct gate *g, struct coati_erro
 		if ((len - at == n) != (g->subject == GATE_TOTAL))
 			return coati_fail_at(err, -EINVAL, (int)(at + n) + 1,
 					     g->subject == GATE_TOTAL
-						     ? "total stands alone in front of the operator"
-						     : "wants a name here");
+						     ? "total takes no name: put the operator "
+						       "after it"
+						     : "expected a name");
 		g->name = coati_strndup(t->text + at + n, len - at - n);
 		return g->name ? 0 : coati_fail(err, -ENOMEM, "out of memory");
 	}
 	return coati_fail_at(err, -EINVAL, (int)at + 1,
-			     "wants func:NAME, self:NAME, image:NAME or total here");
+			     "expected func:NAME, self:NAME, image:NAME or total");
 }
 
 int coati_gate_parse(const char *text, struct gate *ret, struct coati_error *err)
@@ -138,7 +140,7 @@ int coati_gate_parse(const char *text, struct gate *ret, struct coati_error *err
 	if (r == 0 && g.points && g.subject == GATE_TOTAL) {
 		coati_free(g.name);
 		return coati_fail_at(err, -EINVAL, (int)strlen(text) - 1,
-				     "the total is no share: say how much in %%");
+				     "total is not a share: give a relative amount (%%)");
 	}
 	if (r == 0)
 		*ret = g;
@@ -192,8 +194,8 @@ int coati_gates_new(struct diff *d)
 		if (gate->points && d->args->measure != COATI_DIFF_SHARE)
 			return coati_command_misuse(
 				&coati_command_diff,
-				"--fail-if: pp are points of a share; with --measure say how much "
-				"in %%");
+				"--fail-if: pp are points of a share; with --measure give a "
+				"relative amount (%%)");
 	}
 	return 0;
 }
@@ -317,8 +319,8 @@ static void say_unknown(const struct outcome *o)
 	char quoted[96];
 
 	coati_quote(o->gate.name, quoted, sizeof(quoted));
-	coati_say("--fail-if: there is no %s %s on either side: the condition cannot be judged; "
-		  "coati diff --limit 0 shows the names",
+	coati_say("--fail-if: neither side has %s %s, so the condition cannot be decided; coati "
+		  "diff --limit 0 shows the names",
 		  o->gate.subject == GATE_IMAGE ? "file" : "function", quoted);
 }
 

@@ -34,7 +34,7 @@ static int parse_percent(const char *what, const char *text, double min, double 
 {
 	if (coati_parse_percent(text, min, max, ret) == 0)
 		return 0;
-	return coati_command_misuse(&coati_command_diff, "--%s %s: wants %g to %g percent", what,
+	return coati_command_misuse(&coati_command_diff, "--%s %s: must be %g to %g percent", what,
 				    text, min, max);
 }
 
@@ -49,11 +49,10 @@ static int parse_words(struct diff *d)
 		return coati_command_misuse(&coati_command_diff, "--by: %s", err.text);
 	if (d->by == COATI_BY_TIME)
 		return coati_command_misuse(&coati_command_diff,
-					    "--by: the times of two recordings are not the same");
+					    "--by time: two recordings have no common time");
 	if (d->by == COATI_BY_WAIT)
-		return coati_command_misuse(
-			&coati_command_diff,
-			"--by: only time on CPUs is compared, which waits for nothing");
+		return coati_command_misuse(&coati_command_diff,
+					    "--by wait: diff compares on-CPU time only");
 	d->confidence = 0.95;
 	if (a->confidence) {
 		r = parse_percent("confidence", a->confidence, 50, 99.99, &percent);
@@ -105,7 +104,7 @@ static int split_files(struct diff *d)
 				return DIFF_TROUBLE;
 			}
 		if (!s->files.len)
-			return coati_command_misuse(&coati_command_diff, "--%s names no file",
+			return coati_command_misuse(&coati_command_diff, "--%s: no file given",
 						    side_names[side]);
 	}
 	return 0;

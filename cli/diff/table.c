@@ -214,7 +214,7 @@ static void text_table(struct diff *d)
 	if (shown < d->nr)
 		coati_strbuf_printf(s, "# %zu more rows: --limit 0 shows them\n", d->nr - shown);
 	if (d->info.nr_below)
-		coati_strbuf_printf(s, "# %u row%s below the least share: --min 0 compares all\n",
+		coati_strbuf_printf(s, "# %u row%s below the minimum share: --min 0 compares all\n",
 				    d->info.nr_below, d->info.nr_below == 1 ? "" : "s");
 	if (shown < d->nr || d->info.nr_below)
 		coati_strbuf_adds(s, coati_output_style(&d->out, STYLE_PLAIN));

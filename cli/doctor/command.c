@@ -164,7 +164,7 @@ static int run(int argc, char **argv)
 	if (!coati_command_parse(&coati_command_doctor, &line, &args, &ret))
 		return ret;
 	if (line.argc)
-		return coati_command_misuse(&coati_command_doctor, "no operand is wanted, not %s",
+		return coati_command_misuse(&coati_command_doctor, "unexpected argument %s",
 					    coati_quote(line.argv[0], quoted, sizeof(quoted)));
 	coati_host_read(&host);
 	coati_output_init(&out, args.color);

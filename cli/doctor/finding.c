@@ -56,7 +56,7 @@ static void check_kernel(const struct coati_host *h, struct finding *f)
 	f->state = FINDING_OK;
 	if (h->attr_size > 0 && h->attr_size < ATTR_SIZE_510) {
 		f->state = FINDING_LIMITED;
-		put(f->means, "older than Linux 5.10: coati is not tried on it");
+		put(f->means, "older than Linux 5.10: coati is not tested on it");
 		put(f->remedy, "use a kernel from 5.10 on");
 	}
 }
@@ -89,7 +89,7 @@ static void check_self(const struct coati_host *h, struct finding *f)
 {
 	f->state = h->software_self ? FINDING_MISSING : FINDING_OK;
 	if (h->software_self) {
-		put(f->found, "a software event on ourselves does not open: %s (%s)",
+		put(f->found, "cannot open a software event on this process: %s (%s)",
 		    strerrordesc_np((int)-h->software_self),
 		    coati_errno_name((int)h->software_self));
 		explain_refusal(h, f);
@@ -101,9 +101,8 @@ static void check_self(const struct coati_host *h, struct finding *f)
 static void check_kernel_part(const struct coati_host *h, struct finding *f)
 {
 	f->state = h->software_self_kernel ? FINDING_LIMITED : FINDING_OK;
-	put(f->found, h->software_self_kernel
-			      ? "the kernel's share of a process is not counted"
-			      : "what the kernel does for a process is counted too");
+	put(f->found, h->software_self_kernel ? "kernel time of a process is not counted"
+					      : "kernel time of a process is counted too");
 	if (!h->software_self_kernel)
 		return;
 	put(f->means, "events count user space only, context switches and migrations not at all");
@@ -125,14 +124,14 @@ static void check_paranoid(const struct coati_host *h, struct finding *f)
 {
 	if (h->paranoid == COATI_HOST_UNKNOWN) {
 		f->state = FINDING_MISSING;
-		put(f->found, "kernel.perf_event_paranoid is not there");
+		put(f->found, "kernel.perf_event_paranoid does not exist");
 		put(f->means, "this kernel has no perf events, or /proc is not mounted");
 		put(f->remedy, "mount -t proc proc /proc, or a kernel with CONFIG_PERF_EVENTS=y");
 		return;
 	}
 	f->state = h->paranoid <= 0 || may_all(h) ? FINDING_OK : FINDING_LIMITED;
 	put(f->found, "kernel.perf_event_paranoid = %lld%s", (long long)h->paranoid,
-	    may_all(h) ? ", and our capabilities pass it by" : "");
+	    may_all(h) ? ", bypassed by our capabilities" : "");
 	if (f->state == FINDING_OK)
 		return;
 	put(f->means, h->paranoid >= 3	 ? "no events for ordinary users"
@@ -185,7 +184,7 @@ static void check_container(const struct coati_host *h, struct finding *f)
 		return;
 	if (h->software_self) {
 		f->state = FINDING_LIMITED;
-		put(f->means, "the filter of the container may be what refuses events");
+		put(f->means, "the container's seccomp filter may refuse events");
 		put(f->remedy, "docker run --cap-add PERFMON --cap-add SYS_PTRACE "
 			       "--security-opt seccomp=unconfined ...");
 	} else if (h->container == 1) {
@@ -213,7 +212,7 @@ static void check_rate(const struct coati_host *h, struct finding *f)
 	f->state = FINDING_OK;
 	if (h->max_sample_rate == COATI_HOST_UNKNOWN) {
 		f->state = FINDING_MISSING;
-		put(f->found, "kernel.perf_event_max_sample_rate is not there");
+		put(f->found, "kernel.perf_event_max_sample_rate does not exist");
 		return;
 	}
 	put(f->found,
@@ -253,7 +252,7 @@ static void check_tracefs(const struct coati_host *h, struct finding *f)
 		put(f->remedy, "sudo mount -t tracefs nodev /sys/kernel/tracing");
 	} else if (h->tracefs_readable != 1) {
 		f->state = FINDING_LIMITED;
-		put(f->found, "%s may not be read by us", h->tracefs);
+		put(f->found, "%s is not readable for this user", h->tracefs);
 		put(f->means, "tracepoints such as sched:sched_switch cannot be named");
 		put(f->remedy, "sudo mount -o remount,gid=$(id -g),mode=750 %s, or run as root",
 		    h->tracefs);
@@ -319,7 +318,7 @@ static void check_bpf(const struct coati_host *h, struct finding *f)
 {
 	f->state = h->bpf == 1 ? FINDING_OK : h->bpf == 0 ? FINDING_LIMITED : FINDING_MISSING;
 	put(f->found, h->bpf == 1   ? "programs may be loaded"
-		      : h->bpf == 0 ? "in the kernel, not allowed to us"
+		      : h->bpf == 0 ? "not permitted for this user"
 				    : "not in this kernel");
 	if (h->bpf == 1)
 		return;
@@ -436,7 +435,7 @@ static void check_build(const struct coati_host *h, struct finding *f)
 	put(f->found, "coati %s, with%s%s%s", coati_version(), with.len ? with.text : " libc alone",
 	    without.len ? ", without" : "", without.text);
 	if (without.len) {
-		put(f->means, "what needs%s is left out", without.text);
+		put(f->means, "features that need%s are missing", without.text);
 		put(f->remedy,
 		    "install the development packages and build again: scripts/setup && make");
 	}
@@ -464,7 +463,7 @@ void coati_finding_sandbox(const struct sandbox_support *s, struct finding *f)
 	else if (f->state == FINDING_MISSING)
 		put(f->means, "report, trace, export and other readers are not confined");
 	else if (f->state == FINDING_LIMITED)
-		put(f->means, "readers are confined by the other alone");
+		put(f->means, "readers are confined by the other mechanism only");
 	if (s->why)
 		put(f->remedy, "%s", s->remedy);
 	else if (s->landlock <= 0)

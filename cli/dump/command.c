@@ -458,8 +458,8 @@ static int check_types(const struct args *a)
 		if (!known)
 			return coati_command_misuse(
 				&coati_command_dump,
-				"--type %s: no such kind of record; `coati dump --stats` shows "
-				"those that are there",
+				"--type %s: no such kind of record; `coati dump --stats` lists "
+				"the kinds in the file",
 				a->types.v[i].text);
 	}
 	return 0;
@@ -491,8 +491,7 @@ static int run_parsed(const struct args *a)
 	if (a->time && parse_range(a->time, &d.from_ns, &d.to_ns) < 0)
 		return coati_command_misuse(
 			&coati_command_dump,
-			"--time %s: wants FROM,TO in seconds, one of them may be left out",
-			a->time);
+			"--time %s: expected FROM,TO in seconds; either may be left out", a->time);
 	n = check_types(a);
 	if (n)
 		return n;
@@ -506,7 +505,7 @@ static int run_parsed(const struct args *a)
 	if (coati_recording_open(input, &ropts, &d.rec, &err) < 0) {
 		coati_say("%s%s", err.text,
 			  err.code == -ENOENT && !a->input
-				  ? "; record one: coati record -- CMD, or name one: -i FILE"
+				  ? "; make one with coati record -- CMD, or name one with -i FILE"
 				  : "");
 		return EXIT_FAILED;
 	}
@@ -540,7 +539,7 @@ static int run(int argc, char **argv)
 		code = take_operand(&a, &line)
 			       ? run_parsed(&a)
 			       : coati_command_misuse(&coati_command_dump,
-						      "one recording at a time: FILE, or -i FILE");
+						      "expected one recording: FILE or -i FILE");
 	coati_options_fini(opts, &a);
 	return code;
 }

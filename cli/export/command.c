@@ -50,10 +50,9 @@ static const struct coati_example examples[] = {
 static const char *find_conflict(const struct export_args *a)
 {
 	if (!a->format && !a->output)
-		return "which format? -f pprof, folded ..., or -o with a name that tells";
+		return "no format given: use -f pprof, folded ..., or -o FILE with a known suffix";
 	if (a->check && a->output && a->output[0] == '-' && !a->output[1])
-		return "--check reads the file back, which a stream cannot be: name it with -o "
-		       "FILE";
+		return "--check reads the output back and needs a file: use -o FILE";
 	return coati_source_conflict(&a->of);
 }
 

@@ -58,7 +58,7 @@ static int choose_format(struct exporting *e)
 		return 0;
 	return coati_command_misuse(
 		&coati_command_export,
-		"%s: the name does not tell the format; say it with --format (-f)", a->output);
+		"%s: unknown file name suffix; give the format with --format (-f)", a->output);
 }
 
 /* x/coati.data becomes coati.pb.gz, here. */
@@ -128,7 +128,7 @@ static int open_output(struct exporting *e, struct coati_error *err)
 			"%s is the recording itself, or a part of it: choose another file with -o",
 			e->output);
 	if (exists && !S_ISREG(st.st_mode) && e->args->check)
-		return coati_fail(err, -EINVAL, "%s is no file that --check could read back",
+		return coati_fail(err, -EINVAL, "--check cannot read %s back: not a regular file",
 				  e->output);
 	/* what comes out of a recording is as private as one */
 	r = coati_new_file_open(&e->file, e->output, 0600, err);
@@ -144,7 +144,7 @@ static int close_output(struct exporting *e, int code)
 	if (e->fd == STDOUT_FILENO || e->fd < 0 ||
 	    coati_new_file_end(&e->file, e->is_whole, &err) == 0)
 		return code;
-	coati_say("writing failed in the end: %s", err.text);
+	coati_say("cannot finish the output: %s", err.text);
 	return EXIT_FAILED;
 }
 
@@ -220,11 +220,13 @@ static int show_text(struct exporting *e, struct coati_error *err)
 {
 	struct strbuf text = STRBUF_INIT(TERMINAL_MOST), line = STRBUF_INIT(2 * TERMINAL_MOST);
 	CLEANUP(fd_closep) int fd = memfd_create("export", MFD_CLOEXEC);
-	int r = fd < 0 ? coati_fail(err, -errno, "memory for the terminal: %m")
+	int r = fd < 0 ? coati_fail(err, -errno, "cannot allocate memory for the output: %m")
 		       : coati_export_write(e->x, fd, err);
 
 	if (r == 0 && (lseek(fd, 0, SEEK_SET) < 0 || coati_file_read_fd(fd, &text) < 0))
-		r = coati_fail(err, -E2BIG, "it is too much for a terminal: name a file with -o");
+		r = coati_fail(err, -E2BIG,
+			       "the output is too large for a terminal; write a file "
+			       "with -o");
 	for (const char *at = text.text; r == 0 && at && *at;) {
 		size_t len = strcspn(at, "\n");
 
@@ -279,7 +281,7 @@ static int write_and_check(struct exporting *e)
 	if (!e->args->check)
 		return EXIT_DONE;
 	if (coati_export_check(e->x, e->fd, &err) < 0) {
-		coati_say("%s is not what the recording holds: %s", e->output, err.text);
+		coati_say("%s does not match the recording: %s", e->output, err.text);
 		return EXIT_FAILED;
 	}
 	coati_note("checked: %s has the weight of every thread and function", e->output);
@@ -308,7 +310,7 @@ int coati_export_session(const struct export_args *args)
 	    isatty(STDOUT_FILENO))
 		return coati_command_misuse(
 			&coati_command_export,
-			"%s is no text for a terminal; name a file with -o, or pipe it somewhere",
+			"%s is binary and is not written to a terminal; use -o FILE or a pipe",
 			coati_format_name(e.format));
 	if (e.format == COATI_FORMAT_PERFDATA && args->inputs.len > 1)
 		return coati_command_misuse(&coati_command_export,

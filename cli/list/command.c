@@ -315,12 +315,12 @@ static int run(int argc, char **argv)
 	if (line.argc > 1)
 		return coati_command_misuse(
 			&coati_command_list,
-			"one pattern is wanted, not %d (put it into quotes, so that the shell "
-			"leaves it alone)",
+			"expected one pattern, not %d (quote it, so that the shell does not "
+			"expand it)",
 			line.argc);
 	if (args.json && args.names)
 		return coati_command_misuse(&coati_command_list,
-					    "--json and --names do not go together");
+					    "--json and --names cannot be combined");
 	return list(&args, line.argc ? line.argv[0] : NULL);
 }
 

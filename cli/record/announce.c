@@ -25,7 +25,7 @@
 
 static void announce_rate(const struct coati_event_desc *d, const struct coati_attr *attr)
 {
-	coati_note("%s: %llu samples a second, more are not allowed now; raise "
+	coati_note("%s: limited to %llu samples per second; raise "
 		   "kernel.perf_event_max_sample_rate with sysctl for more",
 		   d->name, (unsigned long long)attr->sample_period);
 }
@@ -40,12 +40,11 @@ static void announce_event(const struct record_args *args, const struct coati_ev
 	if (dropped & COATI_DROP_FREQ)
 		announce_rate(d, attr);
 	if (dropped & COATI_DROP_MAX_STACK)
-		coati_note(
-			"%s: stacks of %u frames at most; raise kernel.perf_event_max_stack with "
-			"sysctl for more",
-			d->name, attr->sample_max_stack);
+		coati_note("%s: stacks are limited to %u frames; raise kernel.perf_event_max_stack "
+			   "with sysctl for more",
+			   d->name, attr->sample_max_stack);
 	if (dropped & COATI_DROP_GROUP)
-		coati_note("%s: its group does not fit and was broken up", d->name);
+		coati_note("%s: its group does not fit on the PMU and was split up", d->name);
 	dropped &= ~TOLD_BY_ITSELF;
 	if (args->verbose && dropped)
 		coati_note("%s: without %s", d->name,
@@ -58,9 +57,9 @@ static void announce_rings(const struct record_args *args, const struct coati_ca
 
 	coati_capture_get_stats(cap, &st);
 	if (args->ring_bytes > st.ring_bytes)
-		coati_note("rings of %llu KiB instead of %llu KiB: more memory may not be locked; "
-			   "raise "
-			   "kernel.perf_event_mlock_kb with sysctl, or ulimit -l",
+		coati_note("ring buffers of %llu KiB instead of %llu KiB: the limit for locked "
+			   "memory is reached; raise kernel.perf_event_mlock_kb with sysctl, or "
+			   "ulimit -l",
 			   (unsigned long long)st.ring_bytes / 1024,
 			   (unsigned long long)args->ring_bytes / 1024);
 	if (args->verbose)
@@ -75,14 +74,12 @@ static void announce_off_cpu(const struct record_args *args, const struct coati_
 	const struct coati_error *irqs = coati_capture_off_cpu_error(cap, COATI_OFF_CPU_IRQS);
 
 	if (stacks && (stacks->code == -EACCES || stacks->code == -EPERM))
-		coati_note(
-			"off-CPU: how long each thread waits, but not where: a thread stops in the "
-			"kernel, which is not allowed to you; sysctl "
-			"kernel.perf_event_paranoid=1 (as root) allows it");
+		coati_note("off-CPU: waits have no stacks, because you may not sample the kernel; "
+			   "sysctl kernel.perf_event_paranoid=1 (as root) allows it");
 	else if (stacks)
-		coati_note("off-CPU: how long each thread waits, but not where: %s", stacks->text);
+		coati_note("off-CPU: waits have no stacks: %s", stacks->text);
 	if (wakes && args->verbose)
-		coati_note("off-CPU: waiting for a CPU counts as waiting: %s", wakes->text);
+		coati_note("off-CPU: runnable time counts as blocked: %s", wakes->text);
 	if (irqs && args->verbose)
 		coati_note("trace: interrupts count as running: %s", irqs->text);
 }
@@ -120,7 +117,7 @@ void coati_record_announce(const struct record_args *args, const struct coati_ev
 		announce_off_cpu(args, cap);
 	announce_bpf(args, cap);
 	if (user_only)
-		coati_note("user space only: the kernel part is not allowed to you; sysctl "
+		coati_note("user space only: you may not sample the kernel; sysctl "
 			   "kernel.perf_event_paranoid=1 (as root) allows it");
 	announce_rings(args, cap);
 }
@@ -168,8 +165,8 @@ static void add_cut_help(const struct record_args *args, struct strbuf *s)
 	uint64_t mib = room_for_copies(args);
 
 	coati_strbuf_printf(s,
-			    "--stack-size 64k copies all that can be, --ring-size (-m) %lluM makes "
-			    "room for it",
+			    "--stack-size 64k copies the most possible, --ring-size (-m) %lluM "
+			    "makes room for it",
 			    (unsigned long long)mib);
 	if (args->freq > USUAL_RATE)
 		coati_strbuf_printf(s, "; at --freq (-F) %u the usual rings have it",
@@ -333,7 +330,7 @@ static void announce_gaps(const struct record_args *args, const struct coati_cap
 
 static void announce_checks(const struct coati_capture_stats *st)
 {
-	coati_note("verify: %llu stacks are as the unwind data says, %llu as far as it goes, %llu "
+	coati_note("verify: %llu stacks match the unwind data, %llu match as far as it goes, %llu "
 		   "are wrong",
 		   (unsigned long long)st->walks_checked,
 		   (unsigned long long)st->walks_checked_part, (unsigned long long)st->walks_wrong);
@@ -393,8 +390,8 @@ void coati_record_account(const struct record_args *args, const struct coati_eve
 	coati_note("%s", s.text);
 	if (args->verbose)
 		coati_note(
-			"%llu records, %llu of what ran already, %llu rounds, %llu wake-ups, %llu "
-			"damaged bytes",
+			"%llu records, %llu about running processes, %llu rounds, %llu wake-ups, "
+			"%llu damaged bytes",
 			(unsigned long long)st->records, (unsigned long long)st->synthesized,
 			(unsigned long long)st->rounds, (unsigned long long)st->wakeups,
 			(unsigned long long)st->damaged_bytes);
@@ -404,24 +401,24 @@ void coati_record_account(const struct record_args *args, const struct coati_eve
 		announce_checks(st);
 	if (st->unassigned)
 		coati_note(
-			"%llu samples carry the id of another recorder's event, as the kernel has "
-			"it where two count the same software event: reports leave them out; "
-			"record one at a time",
+			"%llu samples carry the event ID of another recorder, because both sample "
+			"the same software event: reports leave them out; run one recorder at a "
+			"time",
 			(unsigned long long)st->unassigned);
 	if (st->files_over)
-		coati_note("%llu mapped files were not kept open, only %llu were: those that were "
-			   "deleted or replaced have no names; ulimit -n raises the limit",
+		coati_note("%llu mapped files could not be kept open, only %llu were: deleted or "
+			   "replaced ones have no symbols; ulimit -n raises the limit",
 			   (unsigned long long)st->files_over, (unsigned long long)st->files_held);
 	announce_unseen(list, st);
 	announce_cut(args, st);
 	announce_gaps(args, st);
 	if (st->switches_fast)
 		coati_note(
-			"context switches came too fast to copy stacks: from then on they are by "
-			"frame pointers; --stacks (-g) table copies all of them");
+			"context switches came too fast to copy every stack: later ones use frame "
+			"pointers; --stacks (-g) table copies all of them");
 	if (!st->lost_exact && args->verbose)
 		coati_note(
-			"losses are those that the kernel wrote down: before Linux 6.0 more cannot "
-			"be known");
+			"more records may be lost than reported: kernels before Linux 6.0 do not "
+			"count all of them");
 	coati_strbuf_fini(&s);
 }

@@ -147,23 +147,23 @@ static const char *find_conflict(const struct record_args *a)
 	if (a->snapshot)
 		return coati_record_snapshot_conflict(a);
 	if (a->events.len && a->events.v[0].tag == RECORD_FILTER)
-		return "--filter belongs behind the --event (-e) that it filters";
+		return "--filter must follow the --event (-e) that it filters";
 	if (tasks && system)
-		return "--pid and --tid do not go with --all, --cpu and --cgroup";
+		return "--pid and --tid cannot be combined with --all, --cpu and --cgroup";
 	if (!tasks && !system && !a->command)
 		return "nothing to record: give a command, --pid, --tid, --all, --cpu or --cgroup";
 	if (a->freq && a->period)
-		return "--freq and --count do not go together";
+		return "--freq and --count cannot be combined";
 	if (a->quiet && a->verbose)
-		return "--quiet and --verbose do not go together";
+		return "--quiet and --verbose cannot be combined";
 	if (a->off_cpu && a->overwrite)
-		return "--off-cpu and --overwrite do not go together: who waits is known only "
-		       "from all switches";
+		return "--off-cpu and --overwrite cannot be combined: off-CPU time needs every "
+		       "context switch";
 	if (a->trace && a->overwrite)
-		return "--trace and --overwrite do not go together: what a thread does is known "
-		       "only from all switches";
+		return "--trace and --overwrite cannot be combined: a timeline needs every "
+		       "context switch";
 	if (a->trace && a->switch_on)
-		return "--trace and --switch-output do not go together: a timeline is one file";
+		return "--trace and --switch-output cannot be combined: a timeline is one file";
 	if (a->syscalls && !a->trace)
 		return "--syscalls needs --trace";
 	if (a->no_irq && !a->trace)
@@ -173,7 +173,7 @@ static const char *find_conflict(const struct record_args *a)
 	if (a->max_files && !a->switch_on)
 		return "--max-files needs --switch-output";
 	if (a->switch_on && a->overwrite)
-		return "--switch-output and --overwrite do not go together";
+		return "--switch-output and --overwrite cannot be combined";
 	if (a->switch_on && a->out && a->out[0] == '-' && !a->out[1])
 		return "--switch-output needs files, not standard output";
 	if (a->verify && a->stacks != COATI_STACKS_BPF && a->stacks != COATI_STACKS_AUTO)

@@ -81,7 +81,7 @@ int coati_record_when(const char *text, struct coati_event_list **ret, uint64_t 
 
 	if (!more || more == text || (size_t)(more - text) >= sizeof(event) ||
 	    coati_parse_u64(more + 1, 0, INT64_MAX - 1, ret_count) < 0)
-		return coati_fail(err, -EINVAL, "--when wants EVENT>N, as in page-faults>1000");
+		return coati_fail(err, -EINVAL, "--when needs EVENT>N, as in page-faults>1000");
 	snprintf(event, sizeof(event), "%.*s", (int)(more - text), text);
 	r = coati_event_list_new(NULL, ret, err);
 	return r < 0 ? r : coati_event_list_add(*ret, event, err);

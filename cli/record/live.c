@@ -89,8 +89,7 @@ static void say_answers(const struct record_live *l)
 		int r = coati_live_answer(&l->asks.v[i], &err);
 
 		if (r == 0)
-			coati_note(
-				"a process that links libcoati-live met no live event meanwhile");
+			coati_note("a process that links libcoati-live wrote no live events");
 		else if (r < 0 && r != -ESRCH)
 			coati_note("no live events: %s", err.text);
 	}
@@ -272,7 +271,8 @@ void coati_record_live_open(struct record_live *l)
 	clean(base);
 	snprintf(l->folder, sizeof(l->folder), "%s/" FOLDER "XXXXXX", base);
 	if (!mkdtemp(l->folder) || setenv(VARIABLE, l->folder, 1) < 0) {
-		coati_note("no live events of the command: a folder in %s: %m", base);
+		coati_note("no live events of the command: cannot make a directory in %s: %m",
+			   base);
 		l->folder[0] = '\0';
 		return;
 	}
@@ -288,7 +288,7 @@ void coati_record_live_close(struct record_live *l)
 	if (d)
 		empty(d);
 	if (l->folder[0] && rmdir(l->folder) < 0)
-		coati_note("%s is left behind: %m", l->folder);
+		coati_note("cannot remove %s: %m", l->folder);
 	if (l->on && l->lock_fd >= 0)
 		close(l->lock_fd);
 	for (size_t i = 0; i < l->files.len; i++)

@@ -48,8 +48,8 @@ int coati_record_check_default(const char *path, struct coati_error *err)
 		return 0;
 	return coati_fail(
 		err, -EEXIST,
-		"%s is here already, and is %s of user %u: remove it, or choose a file with -o",
-		path, kind_of(st.st_mode), st.st_uid);
+		"%s exists and is %s of user %u: remove it, or choose another file with -o", path,
+		kind_of(st.st_mode), st.st_uid);
 }
 
 int coati_record_output_reserve(struct record_output *o, struct coati_error *err)
@@ -69,8 +69,8 @@ int coati_record_output_reserve(struct record_output *o, struct coati_error *err
 		if (isatty(STDOUT_FILENO))
 			return coati_fail(
 				err, -EINVAL,
-				"a recording is no text for a terminal; pipe it into coati dump "
-				"-i -");
+				"a recording is binary and is not written to a terminal; pipe it "
+				"into coati dump -i -");
 		return 0;
 	}
 	if (!o->many && stat(o->path, &st) == 0 &&
@@ -89,7 +89,7 @@ int coati_record_output_reserve(struct record_output *o, struct coati_error *err
 	if (!o->many && lstat(o->path, &st) == 0 && S_ISLNK(st.st_mode) && stat(o->path, &st) < 0)
 		return coati_fail(
 			err, -errno,
-			"%s is a link to nothing: %m; remove it or choose another file with -o",
+			"%s is a dangling symlink: %m; remove it or choose another file with -o",
 			o->path);
 	snprintf(folder, sizeof(folder), "%s.old", o->path);
 	if (!o->many && stat(o->path, &st) == 0 && stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
@@ -130,7 +130,7 @@ int coati_record_output_publish(struct record_output *o, struct coati_error *err
 		return r;
 	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
 	if (linkat(AT_FDCWD, proc, AT_FDCWD, o->name, AT_SYMLINK_FOLLOW) < 0)
-		return coati_fail(err, -errno, "naming the recording %s: %m", o->name);
+		return coati_fail(err, -errno, "cannot rename the recording to %s: %m", o->name);
 	return 0;
 }
 
@@ -195,7 +195,9 @@ static int open_special(struct record_output *o, struct coati_error *err)
 	/* a FIFO has a reader sooner or later; signals are to be heard meanwhile */
 	while ((fd = open(o->name, flags | O_NONBLOCK)) < 0 && (errno == ENXIO || errno == EINTR)) {
 		if (coati_record_stops())
-			return coati_fail(err, -EPIPE, "%s: nobody came to read the recording",
+			return coati_fail(err, -EPIPE,
+					  "%s: no process opened the pipe to read "
+					  "the recording",
 					  o->name);
 		nanosleep(&moment, NULL);
 	}

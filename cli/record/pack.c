@@ -80,7 +80,7 @@ int coati_record_pack(void *ctx, struct coati_writer *w)
 	coati_contexts_free(&contexts);
 	if (r < 0 && r != -ENOSPC && r != -EFBIG) {
 		errno = -r;
-		coati_note("the recording has no names of functions: %m%s",
+		coati_note("the recording has no function names: %m%s",
 			   r == -EMFILE ? "; ulimit -n raises the limit" : "");
 		return 0;
 	}

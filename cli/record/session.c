@@ -122,14 +122,15 @@ static void stop_writing(struct session *s, int code)
 	coati_capture_get_stats(s->cap, &s->stats);
 	bytes = s->stats.bytes;
 	if (code == -EFBIG) {
-		coati_note("%s has reached its largest size; recording ends here%s", s->out.name,
-			   s->child ? ", the command runs on" : "");
+		coati_note("%s has reached its maximum size; recording stopped%s", s->out.name,
+			   s->child ? ", the command continues" : "");
 		return;
 	}
 	s->failed = code;
 	coati_fail(&s->err, code,
-		   "writing %s: %m after %llu bytes; what is there is kept, and can be read%s",
-		   s->out.name, (unsigned long long)bytes, s->child ? "; the command runs on" : "");
+		   "cannot write %s: %m after %llu bytes; the file is kept and can be read%s",
+		   s->out.name, (unsigned long long)bytes,
+		   s->child ? "; the command continues" : "");
 	coati_say("%s", s->err.text);
 }
 
@@ -429,8 +430,8 @@ static int prepare(struct session *s)
 	if (r < 0)
 		return coati_say_no_event(text, &s->err) ? EXIT_USAGE : own_trouble(s);
 	if (parse_switch(s) < 0) {
-		coati_say("--switch-output wants signal, a size with its unit (100M) or a duration "
-			  "with its unit (30s)");
+		coati_say("--switch-output takes signal, a size with its unit (100M) or a "
+			  "duration with its unit (30s)");
 		return EXIT_USAGE;
 	}
 	s->out = (struct record_output){
@@ -479,9 +480,9 @@ static int run_session(struct session *s)
 	ret = begin_file(s);
 	if (ret < 0) {
 		if (ret == -EFBIG)
-			coati_fail(
-				&s->err, ret,
-				"--max-size is too small for the description of what runs already");
+			coati_fail(&s->err, ret,
+				   "--max-size is too small for the description of the running "
+				   "processes");
 		return own_trouble(s);
 	}
 	ret = s->child ? -1 : set_going(s);

@@ -18,7 +18,7 @@
 const char *coati_record_snapshot_conflict(const struct record_args *a)
 {
 	if (a->pids.len != 1)
-		return "--snapshot wants one --pid (-p): the process whose flight recorder is "
+		return "--snapshot needs one --pid (-p): the process whose flight recorder is "
 		       "copied";
 	if (a->command || a->tids.len || a->all || a->cpus || a->cgroup || a->no_inherit ||
 	    a->events.len || a->freq || a->period || a->stacks || a->stack_bytes || a->max_stack ||
@@ -26,8 +26,8 @@ const char *coati_record_snapshot_conflict(const struct record_args *a)
 	    a->cgroups || a->data || a->duration_ns || a->delay_ns || a->overwrite || a->when ||
 	    a->no_pack || a->zstd || a->zstd_level || a->max_bytes || a->switch_on ||
 	    a->max_files || a->ring_bytes || a->fail_if.len || a->verbose)
-		return "--snapshot records nothing: it copies what a flight recorder holds, and "
-		       "goes with --pid (-p), --output (-o) and --quiet (-q) alone";
+		return "--snapshot copies a flight recorder and records nothing: it takes only "
+		       "--pid (-p), --output (-o) and --quiet (-q)";
 	return NULL;
 }
 

@@ -129,11 +129,13 @@ static void put_instructions(struct report *r, const struct piece *p, FILE *in)
 static void put_failure(struct strbuf *s, int status)
 {
 	if (WIFSIGNALED(status))
-		coati_strbuf_printf(s, "# objdump was ended by signal %d: there may be more\n",
+		coati_strbuf_printf(s,
+				    "# objdump was killed by signal %d: the output may be "
+				    "incomplete\n",
 				    WTERMSIG(status));
 	else if (WEXITSTATUS(status))
 		coati_strbuf_printf(
-			s, "# objdump failed (status %d): is it one for this kind of file?\n",
+			s, "# objdump failed (status %d): does it support this kind of file?\n",
 			WEXITSTATUS(status));
 }
 

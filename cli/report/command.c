@@ -84,18 +84,17 @@ static const char *find_conflict(const struct report_args *a)
 		    (a->source != NULL) + (a->html != NULL);
 
 	if (views > 1)
-		return "--tree, --callers, --callees, --flame, --source and --html are one view "
-		       "each: choose one";
+		return "choose one of --tree, --callers, --callees, --flame, --source and --html";
 	if (a->json && a->csv)
-		return "--json and --csv do not go together";
+		return "--json and --csv cannot be combined";
 	if (a->csv && views)
 		return "--csv is for tables";
 	if (a->json && (a->flame || a->html))
 		return "--json goes with tables, trees and --source";
 	if (a->html && a->output)
-		return "--html names its file itself: --output is not needed";
+		return "--html FILE names the output file: leave out --output";
 	if (a->by && a->html)
-		return "--html has tables of every kind: --by does not go with it";
+		return "--html has tables of every kind: --by cannot be combined with it";
 	if (a->sources && !a->html)
 		return "--sources needs --html";
 	if (views && a->limit != LIMIT_USUAL)
@@ -106,9 +105,9 @@ static const char *find_conflict(const struct report_args *a)
 	if (views && a->children)
 		return "--children is for tables";
 	if (a->by && a->source)
-		return "--source shows lines and instructions: --by does not go with it";
+		return "--source shows lines and instructions: --by cannot be combined with it";
 	if (a->quiet && a->verbose)
-		return "--quiet and --verbose do not go together";
+		return "--quiet and --verbose cannot be combined";
 	return coati_source_conflict(&a->of);
 }
 

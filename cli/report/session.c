@@ -135,8 +135,7 @@ static int parse_by(struct report *r, const char *by, struct coati_error *err)
 		r->by = COATI_BY_TIME;
 		code = coati_parse_duration(by + prefix, 1, UINT64_MAX, &r->bin_ns);
 		return code < 0 ? coati_fail(err, code,
-					     "\"%.100s\" wants a length of time, as in time:100ms",
-					     by)
+					     "\"%.100s\" needs a duration, as in time:100ms", by)
 				: 0;
 	}
 	code = coati_by_parse(by, &r->by, &r->label, err);
@@ -157,8 +156,7 @@ static int parse_words(struct report *r)
 	r->min_percent = a->tree || a->callers || a->callees ? TREE_LEAST : 0;
 	if (a->min && coati_parse_percent(a->min, 0, 100, &r->min_percent) < 0)
 		return coati_command_misuse(&coati_command_report,
-					    "--min %s: wants a share from 0 to 100 percent",
-					    a->min);
+					    "--min %s: must be 0 to 100 percent", a->min);
 	return 0;
 }
 

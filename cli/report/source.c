@@ -230,10 +230,8 @@ int coati_report_source(struct report *r, const char *function)
 	r->quality.size = sizeof(r->quality);
 	coati_profile_quality(r->profile, &r->quality);
 	if (!nr_lines && !nr_addresses) {
-		coati_say(
-			"no sample of %s is in a function %s; `coati report` lists those that are "
-			"there",
-			r->input, coati_quote(function, quoted, sizeof(quoted)));
+		coati_say("%s has no sample in a function %s; `coati report` lists its functions",
+			  r->input, coati_quote(function, quoted, sizeof(quoted)));
 		return EXIT_FAILED;
 	}
 	CLEANUP(freep)

@@ -258,9 +258,8 @@ static int no_such_function(const struct report *r, const char *function)
 {
 	char quoted[256];
 
-	coati_say("no stack of %s has a function %s; `coati report --by function` lists those that "
-		  "are "
-		  "there, and * stands for any text",
+	coati_say("%s has no stack with a function %s; `coati report --by function` lists its "
+		  "functions, and * matches any text",
 		  r->input, coati_quote(function, quoted, sizeof(quoted)));
 	return EXIT_FAILED;
 }

@@ -25,13 +25,10 @@ static void tell_hidden(const struct stat_meter *m)
 				 e->desc->name);
 	}
 	if (hardware.len)
-		coati_note("no hardware counters here: %s are left out (coati doctor tells more)",
+		coati_note("no hardware counters here: %s are left out (see coati doctor)",
 			   hardware.text);
 	if (kernel.len)
-		coati_note(
-			"only the kernel does them, and its part may not be counted: %s are left "
-			"out",
-			kernel.text);
+		coati_note("you may not count events in the kernel: %s are left out", kernel.text);
 	coati_strbuf_fini(&hardware);
 	coati_strbuf_fini(&kernel);
 }

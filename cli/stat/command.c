@@ -70,17 +70,17 @@ static const char *find_conflict(const struct stat_args *a)
 	bool system = a->all || a->cpus || a->cgroup;
 
 	if (a->events.len && a->events.v[0].tag == STAT_FILTER)
-		return "--filter belongs behind the --event (-e) that it filters";
+		return "--filter must follow the --event (-e) that it filters";
 	if (tasks && system)
-		return "--pid and --tid do not go with --all, --cpu and --cgroup";
+		return "--pid and --tid cannot be combined with --all, --cpu and --cgroup";
 	if (!tasks && !system && !a->command)
 		return "nothing to count: give a command, --pid, --tid, --all, --cpu or --cgroup";
 	if (a->json && a->csv)
-		return "--json and --csv do not go together";
+		return "--json and --csv cannot be combined";
 	if (a->quiet && a->verbose)
-		return "--quiet and --verbose do not go together";
+		return "--quiet and --verbose cannot be combined";
 	if (a->per_thread && a->per_cpu)
-		return "--per-thread and --per-cpu do not go together";
+		return "--per-thread and --per-cpu cannot be combined";
 	if (a->per_thread && !tasks)
 		return "--per-thread needs --pid or --tid";
 	if (a->per_cpu && !system)
@@ -88,7 +88,7 @@ static const char *find_conflict(const struct stat_args *a)
 	if (a->repeat > 1 && !a->command)
 		return "--repeat needs a command to run";
 	if (a->repeat > 1 && a->interval_ns)
-		return "--repeat and --interval do not go together";
+		return "--repeat and --interval cannot be combined";
 	return NULL;
 }
 

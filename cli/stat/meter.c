@@ -170,8 +170,8 @@ static int event_reason(struct stat_event *e, const struct coati_error *why)
 		coati_strbuf_adds(&s, why->text);
 	else if (e->dropped & COATI_DROP_KERNEL && is_kernel_deed(e))
 		coati_strbuf_printf(&s,
-				    "%s: only the kernel does it, and its part may not be counted; "
-				    "sudo sysctl kernel.perf_event_paranoid=1 allows it",
+				    "%s: it happens in the kernel, which you may not count; sudo "
+				    "sysctl kernel.perf_event_paranoid=1 allows it",
 				    e->desc->name);
 	else
 		return 0;

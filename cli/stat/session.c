@@ -302,7 +302,7 @@ static int run_once(struct session *s)
 	if (s->run == 1)
 		coati_stat_announce(&s->meter);
 	if (!coati_meter_nr_counted(&s->meter)) {
-		coati_say("none of the events can be counted here; coati doctor tells more");
+		coati_say("none of the events can be counted here; see coati doctor");
 		return s->args->command ? EXIT_OWN : EXIT_FAILED;
 	}
 	if (watch_targets(s) < 0) {

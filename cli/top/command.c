@@ -113,11 +113,11 @@ static const char *find_conflict(const struct top_args *a)
 	bool tasks = a->pids.len || a->tids.len, system = a->all || a->cpus;
 
 	if (tasks && system)
-		return "--pid and --tid do not go with --all and --cpu";
+		return "--pid and --tid cannot be combined with --all and --cpu";
 	if (!tasks && !system && !a->command)
 		return "nothing to watch: give a command, --pid, --tid, --all or --cpu";
 	if (a->json && !a->once)
-		return "--json needs --once: a screen is no JSON";
+		return "--json needs --once";
 	if (a->limit && !a->once)
 		return "--limit needs --once";
 	if (a->once && a->by == TOP_BY_LABEL && !a->label)

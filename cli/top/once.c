@@ -56,7 +56,7 @@ static int open_writer(struct once *o, struct coati_writer **ret)
 	o->fd = memfd_create("coati-top", MFD_CLOEXEC);
 	r = o->fd < 0 ? -1 : dup(o->fd);
 	if (r < 0)
-		return coati_fail(&o->s->err, -errno, "a recording in memory: %m");
+		return coati_fail(&o->s->err, -errno, "cannot make a recording in memory: %m");
 	return coati_writer_open_fd(r, &wo, ret, &o->s->err);
 }
 

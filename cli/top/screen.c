@@ -197,8 +197,8 @@ static int start_terminal(struct screen *s, int color, struct coati_error *err)
 	s->term = s->c.newterm(NULL, stdout, stdin);
 	if (!s->term)
 		return coati_fail(err, -EOPNOTSUPP,
-				  "nothing is known about a terminal of the kind TERM=%.40s; set "
-				  "TERM, or use coati top --once",
+				  "unknown terminal type TERM=%.40s; set TERM, or use coati top "
+				  "--once",
 				  term);
 	s->w = *s->c.window;
 	s->c.cbreak();

@@ -64,7 +64,7 @@ static int open_writer(struct top_spool *s, int fd, struct coati_writer **ret,
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3), r;
 
 	if (own < 0)
-		return coati_fail(err, -errno, "a recording in memory: %m");
+		return coati_fail(err, -errno, "cannot make a recording in memory: %m");
 	r = coati_writer_open_fd(own, &o, ret, err);
 	if (r != -EOPNOTSUPP || s->is_plain)
 		return r;
@@ -102,7 +102,7 @@ int coati_top_spool_begin(struct top_spool *s, struct coati_capture *cap, int *r
 	int r;
 
 	if (fd < 0)
-		return coati_fail(err, -errno, "a recording in memory: %m");
+		return coati_fail(err, -errno, "cannot make a recording in memory: %m");
 	r = coati_top_spool_end(s, cap, err);
 	if (r == 0)
 		r = open_writer(s, fd, &w, err);
@@ -115,7 +115,8 @@ int coati_top_spool_begin(struct top_spool *s, struct coati_capture *cap, int *r
 	*ret_fd = reopen(fd);
 	p = *ret_fd < 0 ? NULL : ARRAY_ADD(&s->parts);
 	if (!p)
-		return coati_fail(err, *ret_fd < 0 ? -errno : -ENOMEM, "a recording in memory: %m");
+		return coati_fail(err, *ret_fd < 0 ? -errno : -ENOMEM,
+				  "cannot make a recording in memory: %m");
 	*p = (struct top_part){ .fd = TAKE_FD(fd), .begin_ns = now_ns(), .end_ns = UINT64_MAX };
 	return 0;
 }

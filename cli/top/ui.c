@@ -149,7 +149,7 @@ static int start_watcher(struct watcher *w, struct coati_capture *cap, struct co
 	r = w->stop_fd < 0 ? errno : pthread_create(&w->thread, NULL, watch_keys, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	w->runs = r == 0;
-	return r ? coati_fail(err, -r, "waiting for keys: %m") : 0;
+	return r ? coati_fail(err, -r, "cannot wait for keys: %m") : 0;
 }
 
 static void stop_watcher(struct watcher *w)

@@ -56,8 +56,8 @@ static void check_thread(struct check *c, uint32_t i)
 	coati_timeline_ledger(tl, i, th.begin, th.end, &l);
 	for (uint32_t n = 0; n < COATI_PART_COUNT; n++)
 		sum += l.parts[n];
-	claim(c, sum == th.end - th.begin && sum == l.duration, "a ledger that does not add up", i,
-	      th.begin);
+	claim(c, sum == th.end - th.begin && sum == l.duration,
+	      "a time breakdown that does not add up", i, th.begin);
 }
 
 /* However deep they are. */
@@ -101,7 +101,7 @@ static void check_tasks(struct check *c)
 			continue;
 		for (uint32_t n = 0; n < COATI_PART_COUNT; n++)
 			sum += l.parts[n];
-		claim(c, sum == k.end - k.begin, "a task's ledger that does not add up",
+		claim(c, sum == k.end - k.begin, "a task's time breakdown that does not add up",
 		      COATI_TIMELINE_NONE, k.begin);
 	}
 }
@@ -229,7 +229,7 @@ int coati_trace_check(struct trace *t)
 		coati_json_end(&j);
 		coati_strbuf_addc(&t->out.text, '\n');
 	} else {
-		coati_strbuf_printf(&t->out.text, "%llu claims, %llu wrong\n",
+		coati_strbuf_printf(&t->out.text, "%llu checks, %llu failed\n",
 				    (unsigned long long)c.nr, (unsigned long long)c.wrong);
 	}
 	return c.wrong ? EXIT_FAILED : EXIT_DONE;

@@ -69,12 +69,11 @@ static const char *find_conflict(const struct trace_args *a)
 		    a->events + a->check;
 
 	if (views > 1)
-		return "--task, --tasks, --thread, --blame, --events and --check are one view "
-		       "each: choose one";
+		return "choose one of --task, --tasks, --thread, --blame, --events and --check";
 	if (a->slowest && !a->tasks)
 		return "--slowest needs --tasks";
 	if (a->inputs.len > 1)
-		return "a timeline is of one recording";
+		return "a timeline needs exactly one recording";
 	return NULL;
 }
 

@@ -32,7 +32,7 @@ static int parse_time(struct trace *t, const char *name, const char *text, uint6
 	if (coati_parse_duration(text, 0, INT64_MAX, &ns) < 0)
 		return coati_command_misuse(
 			&coati_command_trace,
-			"--%s %.100s: wants a time after the beginning, as 1.5s or 200ms", name,
+			"--%s %.100s: expected a time since the start, such as 1.5s or 200ms", name,
 			text);
 	*ret = t->info.begin + ns < t->info.end ? t->info.begin + ns : t->info.end;
 	return 0;
@@ -43,7 +43,7 @@ static int show_tasks(struct trace *t)
 	uint32_t type = coati_timeline_find_type(t->timeline, t->args->tasks);
 
 	if (type == COATI_TIMELINE_NONE) {
-		coati_say("no task or region is of type %.200s; coati trace lists those that are",
+		coati_say("no task or region has type %.200s; coati trace lists the types",
 			  t->args->tasks);
 		return EXIT_FAILED;
 	}
@@ -57,7 +57,7 @@ static int show_task(struct trace *t)
 
 	if (coati_parse_u64(t->args->task, 0, UINT64_MAX, &id) < 0)
 		return coati_command_misuse(&coati_command_trace,
-					    "--task wants the number of a task");
+					    "--task needs the number of a task");
 	task = coati_timeline_find_task(t->timeline, id);
 	if (task == COATI_TIMELINE_NONE) {
 		coati_say("there is no task %llu; coati trace --tasks TYPE lists tasks",

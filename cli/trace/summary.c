@@ -175,7 +175,7 @@ static void put_heading(struct trace *t, bool regions, const bool shown[COLUMN_C
 {
 	static const char *const names[COLUMN_COUNT] = { "number", "p50",     "p90",	  "p99",
 							 "max",	   "running", "runnable", "blocked",
-							 "nobody", "unknown" };
+							 "queued", "unknown" };
 	struct strbuf text = STRBUF_INIT(256);
 
 	coati_strbuf_addc(&text, '\n');

@@ -151,9 +151,9 @@ static int put_slowest(struct trace *t, const struct instances *is,
 	} else {
 		coati_trace_quality(t);
 		coati_trace_heading(
-			t, has_bars(t) ? "     took  running runnable  blocked   nobody  unknown  "
-					 "ledger                begin     which"
-				       : "     took  running runnable  blocked   nobody  unknown  "
+			t, has_bars(t) ? "     took  running runnable  blocked   queued  unknown  "
+					 "breakdown             begin     which"
+				       : "     took  running runnable  blocked   queued  unknown  "
 					 "begin     which");
 	}
 	for (size_t i = 0; r == 0 && i < nr; i++) {
@@ -197,14 +197,15 @@ static void put_ledger(struct trace *t, const struct coati_ledger *l)
 {
 	struct strbuf *s = &t->out.text;
 
-	coati_trace_heading(t, "ledger");
+	coati_trace_heading(t, "time breakdown");
 	for (uint32_t i = 0; i < COATI_PART_COUNT; i++) {
 		if (!l->parts[i])
 			continue;
 		coati_trace_time(s, l->parts[i], 11);
-		coati_strbuf_printf(
-			s, "  %5.1f %%  %s\n", 100.0 * (double)l->parts[i] / (double)l->duration,
-			i == COATI_PART_NOBODY ? "nobody works on it" : coati_part_name(i));
+		coati_strbuf_printf(s, "  %5.1f %%  %s\n",
+				    100.0 * (double)l->parts[i] / (double)l->duration,
+				    i == COATI_PART_NOBODY ? "queued: no thread works on it"
+							   : coati_trace_part(i));
 	}
 	coati_trace_time(s, l->duration, 11);
 	coati_strbuf_printf(s,
@@ -222,7 +223,7 @@ static void put_step(struct trace *t, const struct coati_timeline_step *step, ui
 	coati_strbuf_adds(s, "  +");
 	coati_trace_time(s, step->begin - begin, 9);
 	coati_trace_time(s, step->end - step->begin, 10);
-	coati_strbuf_printf(s, "  %-9s  ", coati_part_name(step->part));
+	coati_strbuf_printf(s, "  %-9s  ", coati_trace_part(step->part));
 	if (step->thread != COATI_TIMELINE_NONE)
 		coati_trace_thread_name(t, &tail, step->thread);
 	if (coati_timeline_task(t->timeline, step->task, &k) == 0) {

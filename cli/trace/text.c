@@ -49,21 +49,19 @@ static void add_missing_wakes(const struct trace *t, struct strbuf *s)
 
 	if (has & COATI_TIMELINE_OTHER_PID_NS)
 		coati_strbuf_adds(
-			s, "# who woke whom is not known, and waiting for a CPU counts as blocked: "
-			   "the recorder ran in a PID namespace of its own, and the kernel reports "
-			   "wake-ups with the numbers of the first one; record from outside the "
-			   "container\n");
+			s, "# wakers are unknown and runnable time counts as blocked: the "
+			   "recorder ran in its own PID namespace, but the kernel reports wakeups "
+			   "with the IDs of the initial one; record from outside the container\n");
 	else if (has & COATI_TIMELINE_OWN_WAKES)
 		coati_strbuf_adds(
-			s,
-			"# only wake-ups by the recorded threads themselves are known; after any "
-			"other, waiting for a CPU counts as blocked: wake-ups by all need root "
-			"while recording, or -a\n");
+			s, "# only wakeups by the recorded threads are known; after any other, "
+			   "runnable time counts as blocked: record as root or with -a to see all "
+			   "wakeups\n");
 	else if (!(has & (COATI_TIMELINE_HAS_WAKES | COATI_TIMELINE_ALL_WAKES)))
 		coati_strbuf_adds(
-			s, "# who woke whom is not known, and waiting for a CPU counts as blocked: "
-			   "wake-ups need root and tracefs (mount -t tracefs nodev "
-			   "/sys/kernel/tracing) while recording\n");
+			s, "# wakers are unknown and runnable time counts as blocked: wakeups "
+			   "need root and tracefs (mount -t tracefs nodev /sys/kernel/tracing) "
+			   "while recording\n");
 }
 
 static void add_missing(const struct trace *t, struct strbuf *s)
@@ -71,20 +69,18 @@ static void add_missing(const struct trace *t, struct strbuf *s)
 	const uint32_t has = t->info.has;
 
 	if (!(has & COATI_TIMELINE_HAS_SWITCHES))
-		coati_strbuf_adds(
-			s, "# no context switches: what threads did is not known; coati record "
-			   "--trace records them\n");
+		coati_strbuf_adds(s,
+				  "# no context switches: thread states are unknown; coati record "
+				  "--trace records them\n");
 	else if (!(has & COATI_TIMELINE_HAS_STACKS) && t->info.switches)
-		coati_strbuf_adds(
-			s,
-			"# how long threads waited, but not for what: that needs root, or sysctl "
-			"kernel.perf_event_paranoid=1, while recording\n");
+		coati_strbuf_adds(s, "# waits have no stacks: record as root, or set sysctl "
+				     "kernel.perf_event_paranoid=1\n");
 	if (has & COATI_TIMELINE_HAS_SWITCHES)
 		add_missing_wakes(t, s);
 	if (!(has & COATI_TIMELINE_HAS_LIVE))
 		coati_strbuf_adds(
-			s, "# no live events: tasks and regions are those of programs that link "
-			   "libcoati-live\n");
+			s, "# no live events: only programs that link libcoati-live report tasks "
+			   "and regions\n");
 }
 
 /* Without those that only woke others. */
@@ -183,8 +179,8 @@ void coati_trace_quality(struct trace *t)
 	if (wrong)
 		coati_strbuf_printf(
 			s,
-			"# warning: %llu of the claims that this timeline makes do not hold: "
-			"coati trace --check lists them\n",
+			"# warning: %llu checks of this timeline fail: coati trace --check lists "
+			"them\n",
 			(unsigned long long)wrong);
 	coati_output_wrap(&t->out, from, 0);
 	coati_strbuf_adds(s, coati_output_style(&t->out, STYLE_PLAIN));
@@ -307,6 +303,11 @@ static bool is_reason(uint32_t part)
 	       part != COATI_PART_NOBODY;
 }
 
+const char *coati_trace_part(uint32_t part)
+{
+	return part == COATI_PART_NOBODY ? "queued" : coati_part_name(part);
+}
+
 void coati_trace_reasons(struct strbuf *s, const struct coati_ledger *l, size_t most, size_t room)
 {
 	bool told[COATI_PART_COUNT] = { false };
@@ -323,7 +324,7 @@ void coati_trace_reasons(struct strbuf *s, const struct coati_ledger *l, size_t 
 		if (best == COATI_PART_COUNT)
 			return;
 		told[best] = true;
-		coati_strbuf_printf(&text, "%s%s ", n ? ", " : "  ", coati_part_name(best));
+		coati_strbuf_printf(&text, "%s%s ", n ? ", " : "  ", coati_trace_part(best));
 		coati_format_duration(&text, l->parts[best]);
 		used += text.len;
 		if (used <= room)

@@ -39,7 +39,9 @@ static inline size_t bar_columns(const struct trace *t)
 }
 /* A bar of @width columns. */
 void coati_trace_bar(struct trace *t, const struct coati_ledger *l, size_t width);
-/* What it was blocked on, the longest first, as many as have room in @room columns: " futex 1.2 ms,
+/* The name of a part of the breakdown for people: coati_part_name(), but "queued" for "nobody". */
+const char *coati_trace_part(uint32_t part);
+/* The reasons for blocking, the longest first, as many as fit in @room columns: " futex 1.2 ms,
  * read 300 us". */
 void coati_trace_reasons(struct strbuf *s, const struct coati_ledger *l, size_t most, size_t room);
 /* "worker 1234"; "interrupt" for NONE. */

@@ -41,7 +41,7 @@ static int run(int argc, char **argv)
 
 	if (coati_command_parse(&coati_command_view, &line, &a, &code)) {
 		coati_talk_quietly(a.quiet);
-		conflict = a.firefox && a.perfetto ? "--firefox and --perfetto do not go together"
+		conflict = a.firefox && a.perfetto ? "--firefox and --perfetto cannot be combined"
 						   : coati_source_conflict(&a.of);
 		if (coati_input_add_operands(&a.inputs, &line) < 0) {
 			coati_say("out of memory, or more than 1024 recordings");

@@ -56,7 +56,7 @@ static void give_source(const struct view_pages *v, const char *query, struct vi
 	int r;
 
 	if (coati_http_query_u32(query, "file", UINT32_MAX, &text) < 0) {
-		coati_view_say(a, 400, "source wants file=NUMBER");
+		coati_view_say(a, 400, "source needs file=NUMBER");
 		return;
 	}
 	a->type = "text/plain; charset=utf-8";
@@ -87,7 +87,7 @@ static void give_assembly(const struct view_pages *v, const char *query, struct 
 
 	if (fd < 0 || coati_http_query_u32(query, "fn", (uint32_t)v->page->names.functions.len - 1,
 					   &function) < 0) {
-		coati_view_say(a, 400, "assembly wants fn=NUMBER");
+		coati_view_say(a, 400, "assembly needs fn=NUMBER");
 		return;
 	}
 	r.info.size = sizeof(r.info);
@@ -167,7 +167,7 @@ static void give_once(struct view_pages *v, const struct view_request *q, struct
 	char allow[256];
 
 	if (strcmp(q->origin, v->once_origin) != 0 || v->once_given) {
-		coati_view_say(a, 403, "this was for somebody else, or was given already");
+		coati_view_say(a, 403, "this link is not valid, or was used already");
 		return;
 	}
 	snprintf(allow, sizeof(allow),
@@ -193,11 +193,10 @@ void coati_view_answer(void *ctx, const struct view_request *q, struct view_answ
 	if (below(q->http.path, v->once))
 		give_once(v, q, a);
 	else if (q->http.is_cross_site)
-		coati_view_say(a, 403, "a page of another site may not ask");
+		coati_view_say(a, 403, "requests from pages of other sites are refused");
 	else if (!what)
 		coati_view_say(a, 404,
-			       "there is no such page: take the whole address that coati "
-			       "view has printed");
+			       "no such page: use the whole address that coati view printed");
 	else if (q->http.method != HTTP_GET && q->http.method != HTTP_HEAD)
 		coati_view_say(a, 405, "only GET");
 	else

@@ -56,8 +56,7 @@ static int show(struct trace *t, const struct why_args *a, const char *name, dou
 	int ret;
 
 	if (type == COATI_TIMELINE_NONE) {
-		coati_say("no task or region is of type %.200s; coati trace lists those that are",
-			  name);
+		coati_say("no task or region has type %.200s; coati trace lists the types", name);
 		return EXIT_FAILED;
 	}
 	if (coati_timeline_why(t->timeline, type, percent, &w, &err) < 0 ||
@@ -129,14 +128,14 @@ static int run(int argc, char **argv)
 		coati_talk_quietly(a.quiet);
 		if (line.argc != 1)
 			code = coati_command_misuse(&coati_command_why,
-						    "wants the name of one task or region");
+						    "expected the name of one task or region");
 		else if (a.inputs.len > 1)
 			code = coati_command_misuse(&coati_command_why,
-						    "a timeline is of one recording");
+						    "a timeline needs exactly one recording");
 		else if (a.slow && (a.slow[0] != 'p' ||
 				    coati_parse_percent(a.slow + 1, 50, 99.99, &percent) < 0))
 			code = coati_command_misuse(&coati_command_why,
-						    "--slow %.50s: wants p50 to p99.99", a.slow);
+						    "--slow %.50s: must be p50 to p99.99", a.slow);
 		else if (coati_conditions_check(&coati_command_why, &a.fail_if, TRACE_FIGURES))
 			code = EXIT_USAGE;
 		else

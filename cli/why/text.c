@@ -53,6 +53,16 @@ static void put_hog(struct trace *t, const struct coati_why_row *row)
 			    100 * row->hog_share);
 }
 
+static const char *name_of(const struct coati_why_row *row)
+{
+	return row->kind == COATI_WHY_PART ? coati_trace_part(row->part) : row->name;
+}
+
+static void put_name(struct strbuf *s, const struct coati_why_row *row)
+{
+	coati_strbuf_clean(s, name_of(row), strnlen(name_of(row), 64));
+}
+
 static void put_row(struct trace *t, const struct coati_why_row *row, uint32_t nr_slow)
 {
 	struct strbuf *s = &t->out.text;
@@ -68,7 +78,7 @@ static void put_row(struct trace *t, const struct coati_why_row *row, uint32_t n
 	coati_strbuf_adds(s, coati_output_style(&t->out, row->verdict == COATI_WHY_CAUSE
 								 ? STYLE_BOLD
 								 : STYLE_PLAIN));
-	coati_strbuf_clean(s, row->name, strnlen(row->name, 64));
+	put_name(s, row);
 	coati_strbuf_adds(s, coati_output_style(&t->out, STYLE_PLAIN));
 	if (row->nr_affected && row->nr_affected < nr_slow)
 		coati_strbuf_printf(s, ", in %u of %u", row->nr_affected, nr_slow);
@@ -105,7 +115,7 @@ static void put_low(struct trace *t, const struct coati_why_row *row, double ns)
 {
 	struct strbuf *s = &t->out.text;
 
-	coati_strbuf_clean(s, row->name, strnlen(row->name, 64));
+	put_name(s, row);
 	coati_strbuf_adds(s, " takes the slow ones at least ");
 	put_change(s, ns, 0);
 	coati_strbuf_adds(s, " longer");
@@ -125,7 +135,7 @@ static const char *explain(const struct coati_why_row *row)
 	if (row->part == COATI_PART_NOBODY)
 		return " (no thread works on them yet, or any more)";
 	if (row->part == COATI_WAIT_OTHER)
-		return " (they wait; the recording does not tell for what)";
+		return " (they wait; the recording does not show for what)";
 	return "";
 }
 
@@ -141,7 +151,7 @@ static void put_causes(struct trace *t, const struct coati_why *w)
 		const struct coati_why_row *row = &w->rows[i];
 
 		coati_strbuf_printf(s, "%s%s%s%s%s, ", i ? "; " : "",
-				    coati_output_style(&t->out, STYLE_BOLD), row->name,
+				    coati_output_style(&t->out, STYLE_BOLD), name_of(row),
 				    coati_output_style(&t->out, STYLE_PLAIN), explain(row));
 		put_change(s, row->extra, 0);
 		coati_strbuf_adds(s, " of ");
@@ -246,7 +256,7 @@ static void put_reasons(struct trace *t, const struct coati_why *w)
 		if (row->kind == COATI_WHY_REGION)
 			continue;
 		if (row->verdict == COATI_WHY_SPREAD) {
-			coati_strbuf_clean(s, row->name, strnlen(row->name, 64));
+			put_name(s, row);
 			coati_strbuf_adds(s, " spreads that far by itself: as it goes on behind "
 					     "the median, ");
 			coati_format_duration(s, whole_ns(row->tail));

@@ -41,8 +41,8 @@ static int fail_load(int code, struct coati_error *err)
 	if (code == -EPERM || code == -EACCES)
 		return coati_fail(
 			err, -EPERM,
-			"loading BPF programs is not allowed to you; run as root, or with "
-			"the capabilities CAP_BPF and CAP_PERFMON");
+			"you may not load BPF programs; run as root, or with the capabilities "
+			"CAP_BPF and CAP_PERFMON");
 	if (code == -ENOMEM)
 		return coati_fail(err, code, "out of memory for the stack walker in the kernel");
 	return coati_fail(

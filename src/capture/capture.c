@@ -57,7 +57,7 @@ static int check_opts(const struct coati_event_list *list, const struct coati_ca
 	    o->argc < 0 || o->argc > INT32_MAX || (o->argc && !o->argv))
 		return coati_fail(err, -EINVAL, "capture: unknown flags, stacks or no arguments");
 	if (o->flags & COATI_CAPTURE_ON_EXEC && (o->nr_pids != 1 || o->nr_tids))
-		return coati_fail(err, -EINVAL, "capture: one process starts at its exec");
+		return coati_fail(err, -EINVAL, "capture: start at exec needs exactly one process");
 	if (o->ring_bytes > RING_BYTES_MAX)
 		return coati_fail(err, -EINVAL, "capture: rings of more than 1 GiB");
 	if (o->flags & COATI_CAPTURE_OFF_CPU && o->flags & COATI_CAPTURE_OVERWRITE)

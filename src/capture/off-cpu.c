@@ -184,7 +184,7 @@ int coati_off_cpu_prepare(struct coati_capture *cap, uint64_t ring_bytes, struct
 	cap->off.wakes_no_ns = !coati_off_cpu_numbers_agree(cap->opts.procfs);
 	if (r == 0 && cap->off.wakes_no_ns)
 		coati_fail(&cap->off.no_wakes, -EOPNOTSUPP,
-			   "wake-ups: the kernel reports them with the numbers of the first PID "
+			   "wakeups: the kernel reports them with the IDs of the initial PID "
 			   "namespace, and this is another one; record from outside the container");
 	else if (r == 0)
 		r = prepare_wakes(cap);

@@ -167,7 +167,7 @@ static int write_head(struct coati_capture *cap, struct coati_writer *w, struct 
 	if (r == 0 && samples_branches(cap))
 		r = coati_writer_feature(w, COATI_FEATURE_BRANCH_STACK, "\0\0\0", 4);
 	if (r < 0)
-		return coati_fail(err, r, "describing this machine: %m");
+		return coati_fail(err, r, "cannot describe this machine: %m");
 	r = add_tracing_data(cap, w, err);
 	return r < 0 ? r : coati_writer_start(w, err);
 }
@@ -234,7 +234,7 @@ static int describe_state(struct coati_capture *cap, struct coati_writer *w,
 		if (r >= 0)
 			r = finish_init(w);
 		if (r < 0)
-			coati_fail(err, r, "describing what runs already: %m");
+			coati_fail(err, r, "cannot describe the running processes: %m");
 	}
 	cap->synthesized += s.nr;
 	coati_synth_close(&s);
@@ -266,7 +266,7 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 	/* of a later recording; of the first, when its events run */
 	if (r >= 0 && cap->parts > 1 && cap->started)
 		r = coati_asleep_write(cap);
-	return r < 0 ? coati_fail(err, r, "writing the recording: %m") : 0;
+	return r < 0 ? coati_fail(err, r, "cannot write the recording: %m") : 0;
 }
 
 int coati_capture_record(struct coati_capture *cap, const char *path, struct coati_error *err)
@@ -432,5 +432,5 @@ int coati_capture_finish(struct coati_capture *cap, struct coati_error *err)
 	closed = coati_writer_close(&cap->writer, err);
 	if (closed < 0)
 		return closed;
-	return r < 0 ? coati_fail(err, r, "ending the recording: %m") : 0;
+	return r < 0 ? coati_fail(err, r, "cannot finish the recording: %m") : 0;
 }

@@ -39,7 +39,7 @@ int coati_capture_start(struct coati_capture *cap, struct coati_error *err)
 	if (r < 0)
 		return r;
 	r = coati_asleep_write(cap);
-	return r < 0 ? coati_fail(err, r, "writing the recording: %m") : 0;
+	return r < 0 ? coati_fail(err, r, "cannot write the recording: %m") : 0;
 }
 
 int coati_capture_stop(struct coati_capture *cap, struct coati_error *err)

@@ -31,7 +31,7 @@ int coati_synth_open(struct synth *s, const char *procfs, struct coati_error *er
 	if (s->proc_fd < 0)
 		return coati_fail(
 			err, -errno,
-			"%s: %m; without it nobody knows what runs: mount -t proc proc %s", path,
+			"%s: %m; running processes are listed there: mount -t proc proc %s", path,
 			path);
 	return 0;
 }

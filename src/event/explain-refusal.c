@@ -183,8 +183,8 @@ static bool above_level(const struct explain_case *c, const struct facts *f, str
 	else if (c->attr->flags & COATI_ATTR_EXCLUDE_USER || !wants_kernel(c->attr))
 		coati_explanation_set(
 			e,
-			"what the kernel does is hidden: kernel.perf_event_paranoid is "
-			"%lld and must be 1 or lower; %s",
+			"kernel events are not allowed: kernel.perf_event_paranoid is %lld and "
+			"must be 1 or lower; %s",
 			(long long)f->paranoid, level(f, 1).text);
 	else
 		coati_explanation_set(
@@ -202,7 +202,7 @@ static bool same_user_refused(const struct explain_case *c, const struct facts *
 	if (c->target.pid <= 0 || c->target.cgroup_fd >= 0 || privileged(f))
 		return false;
 	coati_explanation_set(e,
-			      "process %d may not be looked at (it changed its user, or has "
+			      "process %d may not be observed (it changed its user, or has "
 			      "capabilities that we lack); %s",
 			      c->target.pid, capability(f).text);
 	return true;

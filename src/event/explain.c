@@ -181,9 +181,8 @@ static void explain_limits(const struct explain_case *c, const struct facts *f,
 			c->attr->sample_max_stack);
 	else
 		coati_explanation_set(
-			e, "this kernel is older than some of what was asked for (config3, "
-			   "config4, sig_data); leave it out, or let coati do it "
-			   "(COATI_EVENT_NEGOTIATE)");
+			e, "this kernel is too old for some attributes (config3, config4, "
+			   "sig_data); leave it out, or let coati do it (COATI_EVENT_NEGOTIATE)");
 }
 
 static void explain_gone(const struct explain_case *c, const struct facts *f, struct explanation *e)

@@ -114,7 +114,7 @@ static int set_event(struct building *b, const struct term *t)
 	int r = coati_pmu_event(b->pmu, t->name, &e);
 
 	if (r < 0)
-		return fail_at_term(b, t, r, "sysfs has a file that cannot be read for event");
+		return fail_at_term(b, t, r, "sysfs has an unreadable file for event");
 	while ((r = coati_pmu_term_next(&at, &et)) > 0) {
 		r = set_event_term(b, t, &et);
 		if (r < 0)
@@ -180,7 +180,7 @@ static int set_term(struct building *b, const struct term *t)
 	if (r == 0)
 		return set_field(b, t, &f);
 	if (r != -ENOENT && r != -ENOTDIR)
-		return fail_at_term(b, t, r, "sysfs has a file that cannot be read for field");
+		return fail_at_term(b, t, r, "sysfs has an unreadable file for field");
 	if (!t->value) {
 		r = set_symbol(b, t);
 		if (r != 0)

@@ -111,8 +111,8 @@ static int process_failed(int32_t pid, int code, struct coati_error *err)
 {
 	if (code == -ESRCH)
 		return coati_fail(err, code,
-				  "no process %d: it has ended or never was; look it up with ps or "
-				  "pgrep",
+				  "no process %d: it has ended or never existed; look it up with "
+				  "ps or pgrep",
 				  pid);
 	if (code == -E2BIG || code == -ENOMEM)
 		return too_many(err, code);

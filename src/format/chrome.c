@@ -210,8 +210,8 @@ static void say_what_is_lacking(struct format_input *in)
 	if (in->quality.files > 1)
 		coati_format_note(
 			in,
-			"Chrome's traces know processes by number alone: those of several files "
-			"with the same number become one");
+			"Chrome traces identify processes by PID only: processes of several files "
+			"with the same PID are merged");
 }
 
 static int write_chrome(struct format_input *in, struct format_output *out, struct coati_error *err)

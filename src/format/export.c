@@ -243,8 +243,7 @@ int coati_export_read(struct coati_export *x, const char *path, coati_progress_f
 		return coati_fail(err, -EINVAL, "the export was written already");
 	r = read_file(x, path, fn, ctx, err);
 	if (r == -EINTR)
-		add_note(&x->notes,
-			 "the reading was stopped: the file has what was read until then");
+		add_note(&x->notes, "reading was interrupted: the file has what was read so far");
 	if (r == 0 && x->samples_failed == -E2BIG)
 		return coati_fail(
 			err, -E2BIG,
@@ -396,7 +395,7 @@ static void add_common_notes(struct format_input *in)
 	if (!in->quality.samples && !in->quality.filtered && !in->live)
 		coati_format_note(in, "the recording has no samples: the file says so and no more");
 	else if (!in->info.samples && !in->live)
-		coati_format_note(in, "no sample matches what was asked for: the file is empty");
+		coati_format_note(in, "no sample matches the filters: the file is empty");
 	if (in->info.nr_events > 1 && !strcmp(in->info.unit, "samples") &&
 	    !(in->opts->flags & COATI_EXPORT_COUNTS))
 		coati_format_note(

@@ -52,12 +52,12 @@ static int accept(const struct coati_export_opts *opts, struct coati_error *err)
 	if (f && f->wait && *f->wait)
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"perfdata holds the context switches themselves: --wait is for who reads "
+			"perfdata holds the context switches themselves: use --wait when reading "
 			"it");
 	if (opts->flags & (COATI_EXPORT_ON_CPU | COATI_EXPORT_OFF_CPU))
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"perfdata holds the context switches themselves: --mode is for who reads "
+			"perfdata holds the context switches themselves: use --mode when reading "
 			"it");
 	if (opts->flags & COATI_EXPORT_COUNTS)
 		return coati_fail(
@@ -314,8 +314,8 @@ static int copy_all(struct copying *c, int fd, struct coati_error *err)
 	if (coati_writer_is_pipe(c->to))
 		coati_format_note(
 			c->in,
-			"a stream has no room for the recorder's account: what recording cost and "
-			"how stacks ended are left out; write a file with -o");
+			"a stream has no room for data quality: the cost of recording and the "
+			"results of unwinding are left out; write a file with -o");
 	c->bytes = coati_writer_bytes(c->to);
 	if (coati_writer_close(&c->to, &late) < 0 && r == 0)
 		r = late.code;

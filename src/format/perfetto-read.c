@@ -100,9 +100,9 @@ static int read_mapping(struct reading *r, struct proto_reader m)
 		if (m.field == INTERNED_IID)
 			iid = m.value;
 		else if (m.field == MAPPING_PATH && !knows(r, PATHS, m.value))
-			return wrong(r, "a mapping has a path that was not told");
+			return wrong(r, "a mapping has a path that was not defined");
 		else if (m.field == MAPPING_BUILD_ID && m.value && !knows(r, BUILD_IDS, m.value))
-			return wrong(r, "a mapping has a build id that was not told");
+			return wrong(r, "a mapping has a build id that was not defined");
 	}
 	return m.bad ? wrong(r, "a mapping makes no sense") : know(r, MAPPINGS, iid, 0);
 }
@@ -122,9 +122,9 @@ static int read_frame(struct reading *r, struct proto_reader m)
 		else if (m.field == FRAME_MAPPING) {
 			has_mapping = true;
 			if (!knows(r, MAPPINGS, m.value))
-				return wrong(r, "a frame has a mapping that was not told");
+				return wrong(r, "a frame has a mapping that was not defined");
 		} else if (m.field == FRAME_SOURCE && !knows(r, SOURCES, m.value)) {
-			return wrong(r, "a frame has a source that was not told");
+			return wrong(r, "a frame has a source that was not defined");
 		}
 	}
 	if (m.bad || !has_name || has_mapping != has_pc)
@@ -143,7 +143,7 @@ static int read_stack(struct reading *r, struct proto_reader m)
 		} else if (m.field == CALLSTACK_FRAME) {
 			has_frames = true;
 			if (!coati_map_get(&r->known[FRAMES], m.value, &function))
-				return wrong(r, "a call stack has a frame that was not told");
+				return wrong(r, "a call stack has a frame that was not defined");
 		}
 	}
 	if (m.bad || !has_frames)
@@ -259,7 +259,7 @@ static int read_track(struct reading *r, struct proto_reader m)
 		n = wrong(r, "a track makes no sense");
 	if (n == 0)
 		n = coati_perfetto_tracks_add(r->tracks, uuid, parent, is_counter);
-	return n == -EBADMSG ? wrong(r, "a track has a parent that was not told") : n;
+	return n == -EBADMSG ? wrong(r, "a track has a parent that was not defined") : n;
 }
 
 /* ---- events ---- */
@@ -305,7 +305,7 @@ static int read_event(struct reading *r, struct proto_reader m, uint64_t time)
 		else if (m.field == EVENT_ANNOTATION)
 			n = read_annotation(r, proto_sub(&m));
 		else if (!is_told(r, &m))
-			n = wrong(r, "an event has a name, category or place that was not told");
+			n = wrong(r, "an event has a name, category or place that was not defined");
 		named |= m.field == EVENT_NAME_IID || m.field == EVENT_NAME;
 		valued |= m.field == EVENT_COUNTER || m.field == EVENT_COUNTER_REAL;
 	}
@@ -401,7 +401,7 @@ static int read_sample(struct reading *r, struct proto_reader m)
 			weight = m.value;
 	}
 	if (m.bad || !has_task || !has_stack)
-		return wrong(r, "a sample has a thread or a stack that was not told");
+		return wrong(r, "a sample has a thread or a stack that was not defined");
 	if (!coati_map_get(&r->threads, task, &thread))
 		return wrong(r, "a sample is of a thread without a track");
 	coati_tally_add(r->tally, (uint32_t)thread, (uint32_t)function, weight);

@@ -455,9 +455,9 @@ static void say_what_is_lacking(struct format_input *in, bool has_times)
 			in,
 			"the recording has no times: its samples are shown a millisecond apart");
 	if (in->quality.files > 1)
-		coati_format_note(
-			in, "Perfetto knows processes by number alone: those of several files with "
-			    "the same number become one");
+		coati_format_note(in,
+				  "Perfetto identifies processes by PID only: processes of several "
+				  "files with the same PID are merged");
 }
 
 static int write_perfetto(struct format_input *in, struct format_output *out,

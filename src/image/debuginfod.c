@@ -108,7 +108,7 @@ static int explain(int r, int reason, struct coati_error *err)
 			err, reason,
 			"the debuginfod servers did not answer in time: see DEBUGINFOD_URLS");
 	if (reason)
-		return coati_fail(err, reason, "asking the debuginfod servers was given up");
+		return coati_fail(err, reason, "the debuginfod query was canceled");
 	if (r == -ENOENT)
 		return coati_fail(err, r, "no debuginfod server of DEBUGINFOD_URLS has this file");
 	return coati_fail(err, r, "asking the debuginfod servers: %m");
@@ -126,7 +126,7 @@ int coati_debuginfod_fetch(const struct debuginfod_ask *ask, struct coati_error 
 		return coati_fail(err, -EOPNOTSUPP,
 				  "no debuginfod server is named: set DEBUGINFOD_URLS");
 	if (!ask->build_id_size)
-		return coati_fail(err, -EINVAL, "debuginfod servers know files by build id alone");
+		return coati_fail(err, -EINVAL, "debuginfod servers need a build ID");
 	r = load(&c, err);
 	if (r < 0)
 		return r;

@@ -102,7 +102,8 @@ static int check_file(int fd, const struct place *p, uint64_t max_bytes, uint64_
 	if (st.st_uid && st.st_uid != p->users[0] && st.st_uid != p->users[1])
 		return coati_fail(
 			err, -EPERM,
-			"%s is user %u's, and neither root's nor the process' (user %u): not read",
+			"%s belongs to user %u, not to root or the user of the process (%u): not "
+			"read",
 			shown, (unsigned int)st.st_uid, (unsigned int)p->users[0]);
 	if ((uint64_t)st.st_size > max_bytes)
 		return coati_fail(err, -EFBIG, "%s has %llu bytes, and no more than %llu are read",

@@ -66,7 +66,7 @@ static int load(struct coati_images *images, uint32_t image, enum image_jit whic
 	int r;
 
 	if (images->flags & COATI_IMAGES_NO_LOCAL)
-		return coati_fail(err, -ENOENT, "the files of this machine are not asked");
+		return coati_fail(err, -ENOENT, "local files are disabled");
 	j = jit_new();
 	if (!j)
 		return coati_fail(err, -ENOMEM, "out of memory");

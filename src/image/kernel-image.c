@@ -50,8 +50,8 @@ static void compare_kernels(struct coati_image *im)
 		if (!same || im->kernel_shift % ALIGN_LEAST) {
 			coati_image_blame(
 				im,
-				"the kernel lay elsewhere when this was recorded, and no build id "
-				"tells that it is the same");
+				"the kernel was at another address when this was recorded, and no "
+				"build ID shows that it is the same");
 			return;
 		}
 	}
@@ -65,7 +65,7 @@ int coati_image_load_kernel(struct coati_image *im)
 	int r = 0;
 
 	if (all->flags & COATI_IMAGES_NO_LOCAL && !all->kallsyms) {
-		coati_image_blame(im, "the kernel of this machine is not asked");
+		coati_image_blame(im, "local files are disabled");
 		return 0;
 	}
 	snprintf(path, sizeof(path), "%s/kallsyms", all->procfs);

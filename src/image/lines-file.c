@@ -122,7 +122,7 @@ static int load_sections(struct dwarf_file *f, const char *path, struct coati_er
 	if (f->copy.short_of)
 		return coati_fail(
 			err, -E2BIG,
-			"%s: its debug data is over our ceiling of %llu MiB, or the file shrank",
+			"%s: its debug data is over the limit of %llu MiB, or the file shrank",
 			path, (unsigned long long)(COPY_READ_MAX >> 20));
 	if (!f->sections[SECTION_INFO].size)
 		return coati_fail(err, -ENOENT, "%s has no debug data", path);

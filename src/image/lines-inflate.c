@@ -66,8 +66,7 @@ static int inflate(uint32_t kind, const struct cursor *in, void *out, size_t siz
 		return inflate_zlib(in, out, size, err);
 	if (kind == COMPRESSED_ZSTD)
 		return inflate_zstd(in, out, size, err);
-	return coati_fail(err, -EOPNOTSUPP,
-			  "it is compressed in a way that is not known (number %u)", kind);
+	return coati_fail(err, -EOPNOTSUPP, "unknown compression type %u", kind);
 }
 
 /* The header in front of the compressed bytes; false: there is none. */
@@ -105,7 +104,7 @@ int coati_inflate_section(const struct inflate_input *in, uint8_t **ret, size_t 
 		return 0;
 	if (c.bad || size > in->max)
 		return coati_fail(err, -EBADMSG,
-				  "a compressed section would become larger than any sane one");
+				  "a compressed section unpacks to more than the limit");
 	out = coati_alloc((size_t)size ? (size_t)size : 1);
 	if (!out)
 		return coati_fail(err, -ENOMEM, "out of memory");

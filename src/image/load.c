@@ -282,7 +282,7 @@ static int find_vdso(struct coati_image *im)
 	uint8_t id[COATI_BUILD_ID_MAX];
 	size_t size;
 	int r = im->all->flags & COATI_IMAGES_NO_LOCAL
-			? coati_fail(&err, -ENOENT, "the vDSO of this machine is not asked")
+			? coati_fail(&err, -ENOENT, "local files are disabled")
 			: coati_vdso_copy(&im->file, &err);
 
 	if (r == -ENOMEM)
@@ -294,7 +294,7 @@ static int find_vdso(struct coati_image *im)
 	size = coati_copy_build_id(&im->file, id);
 	if (im->build_id_size && (size != im->build_id_size || memcmp(id, im->build_id, size))) {
 		coati_copy_close(&im->file);
-		coati_image_blame(im, "the vDSO here is another one than the recorded one");
+		coati_image_blame(im, "the vDSO of this machine is not the recorded one");
 		return 0;
 	}
 	im->build_id_size = (uint32_t)size;

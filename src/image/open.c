@@ -85,11 +85,9 @@ static int check_id(const struct coati_image *im, struct copy *c, const char *sh
 		return 0;
 	format_id(im->build_id, im->build_id_size, wanted);
 	format_id(id, size, got);
-	return coati_fail(
-		err, -ESTALE,
-		"%s has another build id (%.12s) than what was recorded (%.12s): it was replaced "
-		"since",
-		shown, size ? got : "none", wanted);
+	return coati_fail(err, -ESTALE,
+			  "%s has build ID %.12s, but %.12s was recorded: it was replaced since",
+			  shown, size ? got : "none", wanted);
 }
 
 static bool trusts_owner(const struct coati_image *im, uid_t owner)
@@ -155,12 +153,12 @@ static int check_inode(const struct coati_image *im, const struct copy *c, const
 				  (unsigned long long)im->ino);
 	if (deleted && !im->ino)
 		return coati_fail(err, -ESTALE,
-				  "%s was deleted, and nothing tells whether this is the same file",
+				  "%s was deleted, and nothing shows whether this is the same file",
 				  shown);
 	if (!trusts_owner(im, st.st_uid))
 		return coati_fail(
 			err, -EPERM,
-			"%s is user %u's, and no build id shows that it is the file that ran",
+			"%s belongs to user %u, and no build ID shows that it is the file that ran",
 			shown, (unsigned int)st.st_uid);
 	return 0;
 }
@@ -202,15 +200,15 @@ static int check_copied(const struct coati_image *im, const struct copy *c, cons
 		return 0; /* asked for by its path alone */
 	if (im->map_end <= im->map_start)
 		return coati_fail(err, -ESTALE,
-				  "%s: neither a build ID nor a size shows that it is the recorded "
-				  "file; --trust takes it all the same",
+				  "%s: neither a build ID nor a size shows that it is the "
+				  "recorded file; --trust uses it anyway",
 				  shown);
 	for (uint64_t page = 4096; page <= 65536; page *= 4)
 		if (has_length(c, length, page))
 			return 0;
 	return coati_fail(err, -ESTALE,
 			  "%s is another file than the recorded one, whose code was mapped with "
-			  "%llu bytes; --trust takes it all the same",
+			  "%llu bytes; --trust uses it anyway",
 			  shown, (unsigned long long)length);
 }
 
@@ -424,8 +422,7 @@ int coati_image_find_file(struct coati_image *im, struct copy *ret, struct opene
 	if (im->all->flags & COATI_IMAGES_NO_LOCAL)
 		return coati_fail(
 			err, -ENOENT,
-			"the files of this machine are not asked, and the recording brought no "
-			"names for %s",
+			"no symbols for %s: local files are disabled and the recording has none",
 			im->name);
 	r = try_places(&s);
 	if (r < 0 && !s.err->code)

@@ -70,7 +70,7 @@ static struct copy *find_dwarf(struct coati_image *im, const char **ret_path)
 		coati_image_blame(
 			im,
 			"%s has no line table and no debug file was found for it: install its "
-			"debug symbols (DEBUGINFOD_URLS is asked only if you say so)",
+			"debug symbols (--debuginfod downloads them from DEBUGINFOD_URLS)",
 			im->opened);
 	return NULL;
 }

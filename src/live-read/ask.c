@@ -170,17 +170,16 @@ static int find_block(struct search *s, int32_t pid, struct tracer_ask *ret,
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	s->mem = open(path, O_RDWR | O_CLOEXEC);
 	if (s->mem < 0)
-		return coati_fail(err, -errno, "process %d cannot be told to trace: %s: %m", pid,
-				  path);
+		return coati_fail(err, -errno, "cannot ask process %d to trace: %s: %m", pid, path);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	r = coati_file_read(AT_FDCWD, path, &s->maps);
 	if (r < 0)
-		return coati_fail(err, r, "process %d cannot be told to trace: %s: %m", pid, path);
+		return coati_fail(err, r, "cannot ask process %d to trace: %s: %m", pid, path);
 	if (!any_mapping(s, has_block, 0, 0))
 		return has_labels(s)
 			       ? coati_fail(err, -EOPNOTSUPP,
-					    "process %d has labels, but no tracer of libcoati-live "
-					    "that tells them",
+					    "process %d has labels, but no libcoati-live tracer "
+					    "that reports them",
 					    pid)
 			       : coati_fail(err, -ENOENT, "process %d has no libcoati-live", pid);
 	if (!any_mapping(s, is_writable, s->block, sizeof(*ret)) ||
@@ -188,7 +187,7 @@ static int find_block(struct search *s, int32_t pid, struct tracer_ask *ret,
 	    ret->version != ASK_VERSION || ret->size != sizeof(*ret) ||
 	    !any_mapping(s, is_writable, ret->gate, sizeof(uint64_t)))
 		return coati_fail(err, -EPROTO,
-				  "process %d has a libcoati-live that this coati does not know",
+				  "process %d has a libcoati-live that this coati does not support",
 				  pid);
 	return 0;
 }
@@ -222,7 +221,7 @@ int coati_live_ask(int32_t pid, struct coati_live_ask *ret, struct coati_error *
 	} else if (r == 0) {
 		r = write_question(&s, &a);
 		if (r < 0)
-			coati_fail(err, r, "process %d cannot be told to trace: %m", pid);
+			coati_fail(err, r, "cannot ask process %d to trace: %m", pid);
 	}
 	if (r == 0)
 		*ret = (struct coati_live_ask){ s.mem, a.asked, s.block };

@@ -199,9 +199,9 @@ static int region_again(struct coati_trace_check *c, struct thread *t,
 	bool known = e->flags & COATI_TRACE_KNOWN;
 
 	if (t->certain && !t->telling && !known)
-		wrong(c, e, "a region is told to be open that did not begin");
+		wrong(c, e, "a region is reported open that did not begin");
 	if (known && (e->depth >= t->regions.len || t->regions.v[e->depth].site != e->site))
-		wrong(c, e, "a region that is told again is another one");
+		wrong(c, e, "a region that is repeated is another one");
 	if (e->depth >= DEPTH_MAX)
 		return 0;
 	while (t->regions.len <= e->depth)
@@ -241,8 +241,8 @@ static void region_end(struct coati_trace_check *c, struct thread *t,
 			wrong(c, e, "a region ends where none is open");
 		else if (!(e->flags & COATI_TRACE_NO_BEGIN))
 			wrong(c, e,
-			      "a region ends whose begin nobody saw, "
-			      "and the event does not say so");
+			      "a region ends whose begin was not recorded, and the event does not "
+			      "say so");
 		return;
 	}
 	r = &t->regions.v[--t->regions.len];
@@ -270,7 +270,7 @@ static int task_begin(struct coati_trace_check *c, struct watched *w,
 	if (t && !again)
 		wrong(c, e, "task %" PRIu64 " begins twice", e->id);
 	if (t && again && t->site != e->site)
-		wrong(c, e, "task %" PRIu64 " is told again with another type", e->id);
+		wrong(c, e, "task %" PRIu64 " is repeated with another type", e->id);
 	if (!t)
 		t = add_thing(&w->tasks, e->id);
 	if (!t)
@@ -342,7 +342,7 @@ static int resource(struct coati_trace_check *c, struct watched *w,
 	if (e->kind == COATI_TRACE_RESOURCE_NEW && t && !t->ended && !again)
 		wrong(c, e, "resource %" PRIu64 " begins twice", e->id);
 	if (e->kind == COATI_TRACE_RESOURCE_NEW && t && !t->ended && again && t->state != e->to)
-		wrong(c, e, "resource %" PRIu64 " is told to be in state %u, but was in %u", e->id,
+		wrong(c, e, "resource %" PRIu64 " is reported in state %u, but was in %u", e->id,
 		      e->to, t->state);
 	if (e->kind == COATI_TRACE_RESOURCE_SET)
 		check_transition(c, t, e);

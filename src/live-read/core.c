@@ -151,7 +151,7 @@ static int look(struct core *c, struct flight_place *ret)
 static int open_named(const struct core *c, struct flight_place *ret, struct coati_error *err)
 {
 	static const char cannot[] =
-		"the core file names a flight recorder that cannot be had: %s: %m";
+		"the core file names a flight recorder that cannot be opened: %s: %m";
 	struct opening o = { .kind = OPEN_RECORDER, .links = OPEN_NO_LAST_LINK, .path = c->path };
 	CLEANUP(fd_closep) int fd = coati_open_file(&o, NULL);
 	struct stat st;

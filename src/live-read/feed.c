@@ -198,7 +198,7 @@ static int learn_schema(struct coati_live_reader *t, struct process *p, struct h
 	while ((n = coati_live_schema_next(&w, &entry)) > 0)
 		if (coati_live_schema_add(&p->names.schema, &entry) < 0)
 			coati_trace_damaged(t, h, (uint32_t)(w.at - w.start),
-					    "an entry of the schema that cannot be");
+					    "an invalid entry of the schema");
 	if (n < 0)
 		coati_trace_damaged(t, h, w.offset, w.why);
 	return 0;
@@ -235,7 +235,7 @@ static int learn(struct coati_live_reader *t, struct process *p, struct held *h)
 	while ((n = coati_live_next(&w, &e)) > 0) {
 		r = learn_event(p, h, &e);
 		if (r == -EBADMSG)
-			coati_trace_damaged(t, h, e.offset, "a definition that cannot be");
+			coati_trace_damaged(t, h, e.offset, "an invalid definition");
 		else if (r == -E2BIG)
 			coati_trace_damaged(t, h, e.offset, "more definitions than are kept");
 		else if (r < 0)

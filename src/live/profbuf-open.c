@@ -77,8 +77,8 @@ int coati_profbuf_init(void *memory, size_t bytes, const struct coati_profbuf_op
 	if (r < 0)
 		return coati_fail(
 			err, r,
-			"profile buffer: options that cannot be: at most %llu data words, "
-			"%u header words, and flags that are known",
+			"profile buffer: invalid options: at most %llu data words, %u header "
+			"words and known flags",
 			(unsigned long long)PROFBUF_MAX_WORDS, PROFBUF_MAX_HEADER);
 	if (!ret || !memory || (uintptr_t)memory % LINE_BYTES)
 		return coati_fail(err, -EINVAL,
@@ -144,9 +144,10 @@ static int open_head(const struct coati_profbuf *buf, size_t bytes, struct geome
 	if (magic == __builtin_bswap64(PROFBUF_MAGIC))
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"profile buffer: made by a machine of the other byte order; read it there");
+			"profile buffer: written with the other byte order; read it on such a "
+			"machine");
 	if (magic != PROFBUF_MAGIC)
-		return coati_fail(err, -EBADMSG, "profile buffer: this memory holds none");
+		return coati_fail(err, -EBADMSG, "profile buffer: this memory contains none");
 	version = __atomic_load_n(&buf->version, __ATOMIC_RELAXED);
 	if (version != PROFBUF_VERSION)
 		return coati_fail(
@@ -188,8 +189,7 @@ int coati_profbuf_writer_init(struct coati_profbuf_writer *ret, struct coati_pro
 	int r = opts ? SIZED_COPY(&o, opts) : 0;
 
 	if (r < 0 || !ret)
-		return coati_fail(err, r < 0 ? r : -EINVAL,
-				  "profile buffer: options that cannot be");
+		return coati_fail(err, r < 0 ? r : -EINVAL, "profile buffer: invalid options");
 	r = open_head(buf, bytes, &g, err);
 	if (r < 0)
 		return r;
@@ -232,8 +232,7 @@ int coati_profbuf_reader_init(struct coati_profbuf_reader *ret, struct coati_pro
 	int r = opts ? SIZED_COPY(&o, opts) : 0;
 
 	if (r < 0 || !ret || o.flags & ~COATI_PROFBUF_DEAD)
-		return coati_fail(err, r < 0 ? r : -EINVAL,
-				  "profile buffer: options that cannot be");
+		return coati_fail(err, r < 0 ? r : -EINVAL, "profile buffer: invalid options");
 	r = open_head(buf, bytes, &g, err);
 	if (r < 0)
 		return r;

@@ -69,7 +69,7 @@ static bool begin_job(struct coati_server *s, struct client *c, struct serve_ans
 		if (s->jobs[i].taken)
 			continue;
 		if (coati_job_start(&s->jobs[i], a, s->wake) < 0) {
-			coati_serve_say(a, 500, "no thread to make the page");
+			coati_serve_say(a, 500, "cannot start a thread for this page");
 			return false;
 		}
 		c->job = &s->jobs[i];
@@ -78,7 +78,7 @@ static bool begin_job(struct coati_server *s, struct client *c, struct serve_ans
 		return true;
 	}
 	a->extra = "Retry-After: 5\r\n";
-	coati_serve_say(a, 429, "too many pages are being made; ask again when one is done");
+	coati_serve_say(a, 429, "too many requests are in progress; try again later");
 	return false;
 }
 
@@ -91,10 +91,9 @@ static void answer_request(struct coati_server *s, struct client *c,
 
 	if (!coati_serve_host_ok(&s->place, request->host))
 		coati_serve_say(&a, 403,
-				"the Host of the request is not this machine; ask for localhost or "
-				"127.0.0.1");
+				"the Host header is not this machine; use localhost or 127.0.0.1");
 	else if (request->is_cross_site)
-		coati_serve_say(&a, 403, "a page of another site may not ask");
+		coati_serve_say(&a, 403, "requests from pages of other sites are refused");
 	else
 		coati_serve_page(request, body, &s->counts, &a);
 	if (a.later && begin_job(s, c, &a))
@@ -289,7 +288,7 @@ static void welcome(struct coati_server *s, struct client *c, int fd)
 	s->counts.clients++;
 	if (!may_ask(s, fd)) {
 		s->counts.refused++;
-		answer_error(s, c, 403, "only the user of the process and root may ask here");
+		answer_error(s, c, 403, "only the user of the process and root may connect");
 	} else if (!make_room(c, HTTP_HEAD_BYTES)) {
 		coati_client_drop(s, c);
 	}

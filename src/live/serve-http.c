@@ -57,11 +57,11 @@ const char *coati_http_wrong(int status)
 	case 431:
 		return "the head of the request is over 8 KiB";
 	case 501:
-		return "bodies in chunks are not taken; send a Content-Length";
+		return "chunked bodies are not accepted; send a Content-Length";
 	case 505:
-		return "HTTP/1.0 and 1.1 are spoken here";
+		return "only HTTP/1.0 and 1.1 are supported";
 	default:
-		return "this is no HTTP request that could be answered";
+		return "malformed HTTP request";
 	}
 }
 

@@ -61,13 +61,13 @@ static int listen_unix(const char *path, struct serve_place *ret, struct coati_e
 		return coati_fail(err, -errno, "a unix socket: %m");
 	/* the file is made with it: nobody can put another in its place before */
 	if (fchmod(fd, 0600) < 0)
-		return coati_fail(err, -errno, "the rights of a unix socket: %m");
+		return coati_fail(err, -errno, "cannot set the permissions of a unix socket: %m");
 	r = bind_path(fd, &ret->address);
 	if (r == -EADDRINUSE)
 		return coati_fail(
 			err, r,
-			"%s is there already: somebody listens on it, it is somebody else's, or "
-			"it is no socket; take another path or remove it",
+			"%s exists: another process listens on it, another user owns it, or it is "
+			"not a socket; use another path or remove it",
 			path);
 	if (r < 0)
 		return coati_fail(err, r, "bind %s: %m", path);
@@ -148,13 +148,13 @@ static int listen_tcp(const char *where, bool anywhere, struct serve_place *ret,
 	if (parse_where(where, &a) < 0)
 		return coati_fail(
 			err, -EINVAL,
-			"%s is no place to serve at: say unix:PATH, PORT, localhost:PORT or the "
-			"number of an address, [IPv6] in brackets",
+			"%s is not a valid listen address: use unix:PATH, PORT, localhost:PORT or "
+			"a numeric address, [IPv6] in brackets",
 			where);
 	if (!is_loopback(&a) && !anywhere)
 		return coati_fail(
 			err, -EPERM,
-			"%s can be reached from other machines; take localhost:PORT or unix:PATH, "
+			"%s can be reached from other machines; use localhost:PORT or unix:PATH, "
 			"or set COATI_SERVE_ANYWHERE",
 			where);
 	ret->is_anywhere = !is_loopback(&a);
@@ -168,7 +168,7 @@ static int listen_tcp(const char *where, bool anywhere, struct serve_place *ret,
 	if (bind(fd, &a.any, size) < 0 || listen(fd, BACKLOG) < 0)
 		return coati_fail(err, -errno, "listen on %s: %m; port 0 takes a free one", where);
 	if (getsockname(fd, &a.any, &size) < 0)
-		return coati_fail(err, -errno, "the port of %s: %m", where);
+		return coati_fail(err, -errno, "cannot get the port of %s: %m", where);
 	ret->port = ntohs(a.any.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
 	ret->fd = TAKE_FD(fd);
 	return 0;

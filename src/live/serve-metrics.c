@@ -68,13 +68,13 @@ static void put_usage(struct page_metrics *m)
 		return;
 	put_seconds(m, "process_cpu_seconds", "counter", "CPU time in user and kernel mode.",
 		    micros(&u.ru_utime) + micros(&u.ru_stime));
-	put_counter(m, "process_major_page_faults", "Page faults that needed a device.",
+	put_counter(m, "process_major_page_faults", "Major page faults (I/O needed).",
 		    (uint64_t)u.ru_majflt);
-	put_counter(m, "process_minor_page_faults", "Page faults that needed none.",
+	put_counter(m, "process_minor_page_faults", "Minor page faults (no I/O).",
 		    (uint64_t)u.ru_minflt);
-	put_counter(m, "process_voluntary_context_switches", "Times a thread began to wait.",
+	put_counter(m, "process_voluntary_context_switches", "Voluntary context switches.",
 		    (uint64_t)u.ru_nvcsw);
-	put_counter(m, "process_involuntary_context_switches", "Times a thread was put aside.",
+	put_counter(m, "process_involuntary_context_switches", "Involuntary context switches.",
 		    (uint64_t)u.ru_nivcsw);
 }
 
@@ -148,8 +148,7 @@ static void put_labels(struct page_metrics *m)
 	coati_labels_stats(&s);
 	put_gauge(m, "coati_label_keys", "Keys of labels in use.", s.keys);
 	coati_strbuf_printf(
-		m->to,
-		"# HELP %s%s Labels that were left out or cut, by reason.\n# TYPE %s%s counter\n",
+		m->to, "# HELP %s%s Labels dropped or truncated, by reason.\n# TYPE %s%s counter\n",
 		name, m->is_open ? "" : "_total", name, m->is_open ? "" : "_total");
 	coati_strbuf_printf(
 		m->to,
@@ -165,9 +164,10 @@ static void put_server(struct page_metrics *m, const struct serve_counts *c)
 	put_gauge(m, "coati_serve_clients", "Connections now.", c->clients);
 	put_counter(m, "coati_serve_requests", "Requests that were answered.", c->requests);
 	put_counter(m, "coati_serve_errors", "Answers with a status of 400 or more.", c->errors);
-	put_counter(m, "coati_serve_refused", "Connections of users that may not ask.", c->refused);
+	put_counter(m, "coati_serve_refused", "Connections refused because of their user.",
+		    c->refused);
 	put_counter(m, "coati_serve_timeouts", "Connections that took too long.", c->timeouts);
-	put_counter(m, "coati_serve_crowded", "Quiet connections that made room.", c->crowded);
+	put_counter(m, "coati_serve_crowded", "Idle connections closed to make room.", c->crowded);
 }
 
 void coati_serve_metrics(const struct http_request *request, const struct serve_counts *counts,

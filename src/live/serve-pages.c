@@ -160,7 +160,7 @@ static const char *absent_by(const char *name)
 
 static void put_hint(struct strbuf *s, const char *by)
 {
-	coati_strbuf_printf(s, "not here: the program does not use %s", by);
+	coati_strbuf_printf(s, "not available: the program does not use %s", by);
 }
 
 static void ask_later(const struct live_page *page, const struct http_request *request,
@@ -231,8 +231,7 @@ static void show_index(const struct visit *visit, struct serve_answer *ret)
 		}
 	coati_strbuf_adds(
 		&ret->body,
-		"</table>\n<p>seconds=N: what comes in so many seconds; debug=1: as text; "
-		"without, a "
+		"</table>\n<p>seconds=N: profile the next N seconds; debug=1: text instead of a "
 		"file for pprof</p></body></html>\n");
 }
 
@@ -266,7 +265,7 @@ void coati_serve_page(const struct http_request *request, const char *body,
 		put_hint(&ret->body, absent_by(name));
 		coati_strbuf_addc(&ret->body, '\n');
 	} else if (!page) {
-		coati_serve_say(ret, 404, "no such page; /debug/pprof/ lists those that there are");
+		coati_serve_say(ret, 404, "no such page; /debug/pprof/ lists all pages");
 	} else if (request->method == HTTP_OTHER ||
 		   (request->method == HTTP_POST && !page->takes_post)) {
 		ret->extra =

@@ -79,8 +79,7 @@ static void make_profile(struct page_job *job)
 		return;
 	r = coati_sampler_start(&opts, &err);
 	if (r == -EBUSY)
-		coati_page_fail(job, 429,
-				"a profile is being taken already; ask again when it is done");
+		coati_page_fail(job, 429, "another profile is in progress; try again later");
 	else if (r < 0)
 		coati_page_fail(job, 500, err.text);
 	else if (job->wait(job, job->seconds * NSEC_PER_SEC))

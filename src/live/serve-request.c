@@ -71,7 +71,7 @@ static int answer(const struct coati_serve_request *request, const struct http_r
 	int r = 0;
 
 	if (http->is_cross_site)
-		coati_serve_say(a, 403, "a page of another site may not ask");
+		coati_serve_say(a, 403, "requests from pages of other sites are refused");
 	else
 		coati_serve_page(http, body, &counts, a);
 	if (a->later)

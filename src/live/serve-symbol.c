@@ -33,7 +33,7 @@ static void make_symbol(struct page_job *job)
 	size_t size;
 
 	if (coati_maps_open(&maps) < 0) {
-		coati_page_fail(job, 500, "what is mapped cannot be known");
+		coati_page_fail(job, 500, "cannot read the memory mappings");
 		return;
 	}
 	coati_strbuf_adds(job->body, "num_symbols: 1\n"); /* any number but 0: names are here */

@@ -152,11 +152,11 @@ static void make_threads(struct page_job *job)
 	int r = coati_threads_look(job->stacks, &seen);
 
 	if (r == -EBUSY) {
-		coati_page_fail(job, 429, "somebody else asks the threads now; ask again");
+		coati_page_fail(job, 429, "another request is reading the threads; try again");
 	} else if (r == -ENOSPC) {
-		coati_page_fail(job, 500, "no real-time signal is free to ask the threads with");
+		coati_page_fail(job, 500, "no real-time signal is free to interrupt the threads");
 	} else if (r == -ENODATA) {
-		coati_page_fail(job, 500, "no unwind table can be had for anything that is loaded");
+		coati_page_fail(job, 500, "no unwind table could be made for any loaded object");
 	} else if (r < 0) {
 		coati_page_fail(job, 500, "/proc/self/task cannot be read");
 	} else {

@@ -206,7 +206,7 @@ static int start(struct coati_server *s, const char *where, bool anywhere, struc
 	r = coati_serve_thread(&s->thread, run, s);
 	if (r < 0) {
 		leave(s);
-		return coati_fail(err, r, "the thread that serves %s: %m", where);
+		return coati_fail(err, r, "cannot start the server thread for %s: %m", where);
 	}
 	return 0;
 }
@@ -220,9 +220,8 @@ int coati_serve(const char *where, const struct coati_serve_opts *opts, struct c
 
 	if (r < 0 || !where || !ret || o.flags & ~COATI_SERVE_ANYWHERE ||
 	    o.max_clients > MAX_CLIENTS || o.stacks > COATI_SAMPLER_STACKS_TABLES)
-		return coati_fail(
-			err, r < 0 ? r : -EINVAL,
-			"coati_serve: options that this library does not know, or no place");
+		return coati_fail(err, r < 0 ? r : -EINVAL,
+				  "coati_serve: unknown options, or no place for the result");
 	s = make(&o);
 	if (!s)
 		return coati_fail(err, -ENOMEM, "no memory to serve %s", where);

@@ -99,9 +99,8 @@ static void say_polling(const struct measured *m, struct finding *f)
 	const struct finding_measure *n = &m->measures[FINDING_BUSY_POLLING];
 
 	snprintf(f->text, sizeof(f->text),
-		 "%.60s (%d) spends %.0f %% of its CPU time, %s, in %.80s and the like: it asks "
-		 "again "
-		 "and again instead of waiting.",
+		 "%.60s (%d) spends %.0f %% of its CPU time, %s, in %.80s and the like: it polls "
+		 "instead of waiting.",
 		 m->poll_comm, m->poll_tid, 100 * n->share, time_text(n->ns).text,
 		 m->poll_function);
 	f->view = "flame";
@@ -139,8 +138,7 @@ static void say_hot(const struct measured *m, struct finding *f)
 static void say_tail(const struct measured *m, struct finding *f)
 {
 	snprintf(f->text, sizeof(f->text),
-		 "One in a hundred of %.80s takes %s or longer, %.0f times the median (%s). The "
-		 "slowest took %s.",
+		 "The p99 of %.80s is %s, %.0f times the median (%s). The slowest took %s.",
 		 m->tail_type, time_text(m->measures[FINDING_LONG_TAIL].ns).text,
 		 m->measures[FINDING_LONG_TAIL].share, time_text(m->tail_p50).text,
 		 time_text(m->tail_max).text);

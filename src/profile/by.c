@@ -66,7 +66,7 @@ int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_lab
 		coati_nearest_offer(&near, names[i]);
 	}
 	if (near.best && !strcmp(near.best, "label"))
-		return coati_fail(err, -EINVAL, "by \"%s\": which label? Say label:KEY", text);
+		return coati_fail(err, -EINVAL, "by \"%s\": name the label: label:KEY", text);
 	if (near.best)
 		return coati_fail(err, -EINVAL,
 				  "by \"%s\": there is no such table; did you mean %s?", text,

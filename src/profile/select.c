@@ -89,8 +89,8 @@ static int mark_regex(struct coati_view *v, struct selection *s, const struct ex
 	if (has_back_reference(e->pattern))
 		return coati_fail(
 			err, -EINVAL,
-			"%s: \"%s\" has a back reference, which is not taken: write out what it "
-			"stands for",
+			"%s: \"%s\" has a back reference, which is not supported: write the text "
+			"out",
 			e->what, e->pattern);
 	r = regcomp(&regex, e->pattern, REG_EXTENDED | REG_NOSUB);
 	if (r) {

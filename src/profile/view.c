@@ -211,8 +211,8 @@ static int fill(struct coati_view *v, const struct coati_filter *f, struct coati
 	if (v->nr_faults && !(v->flags & COATI_VIEW_NO_ON_CPU))
 		coati_profile_add_note(
 			v->profile,
-			"%llu page faults are left out, which are no time: --event (-e) "
-			"page-faults shows them",
+			"%llu page faults are omitted because they are counts, not durations: "
+			"--event (-e) page-faults shows them",
 			(unsigned long long)v->nr_faults);
 	if (v->nr_plain)
 		coati_profile_add_note(

@@ -92,8 +92,8 @@ static int check_waits(const struct words *w, struct coati_error *err)
 		if (!known)
 			return coati_fail(
 				err, -EINVAL,
-				"wait: nothing is called \"%s\"; coati report --by wait shows "
-				"what there is",
+				"wait: unknown reason \"%s\"; coati report --by wait lists the "
+				"reasons",
 				w->list.v[i]);
 	}
 	return 0;
@@ -137,7 +137,7 @@ static int parse_time(struct conditions *c, const char *text, struct coati_error
 	if (!is_set(text))
 		return 0;
 	if (strlen(text) >= sizeof(buf))
-		return coati_fail(err, -EINVAL, "time: no range of time is that long");
+		return coati_fail(err, -EINVAL, "time: the range is too long");
 	memcpy(buf, text, strlen(text) + 1);
 	dash = strchr(buf, '-');
 	if (dash)

@@ -338,7 +338,7 @@ static int read_contexts(void *ctx, const char *path, struct coati_error *err)
 	    (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"labels, tasks and regions of samples are told behind them, and a stream "
+			"labels, tasks and regions are stored behind the samples, and a stream "
 			"cannot be read twice: save it as a file");
 	n = coati_recording_open(path, &opts, &r, err);
 	if (n < 0)

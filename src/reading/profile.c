@@ -92,8 +92,8 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 	    ((f.task && *f.task) || (f.region && *f.region)))
 		return coati_fail(
 			err, -EINVAL,
-			"tasks and regions are told by live events: the profile needs contexts "
-			"for them");
+			"tasks and regions come from live events: the profile needs contexts for "
+			"them");
 	r = coati_conditions_init(&p->conditions, &f, err);
 	if (r == 0 && !hooks->shared_images)
 		r = coati_images_new(o.images, &p->own_images, err);

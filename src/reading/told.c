@@ -236,14 +236,14 @@ static void take_account(struct reading *r)
 		coati_profile_add_note(
 			r->profile,
 			"samples of %s may be missing: %llu live events were lost, %llu batches "
-			"of them are not there and %llu make no sense",
+			"are missing and %llu are malformed",
 			COATI_LIVE_CPU, (unsigned long long)a.lost, (unsigned long long)a.missing,
 			(unsigned long long)a.damaged);
 	if (r->nr_nowhere)
 		coati_profile_add_note(
 			r->profile,
-			"%llu of %llu samples of %s have no names: the recording does not tell "
-			"what lay at their addresses",
+			"%llu of %llu samples of %s have no names: the recording does not show "
+			"what was mapped at their addresses",
 			(unsigned long long)r->nr_nowhere, (unsigned long long)r->nr_told,
 			COATI_LIVE_CPU);
 }
@@ -257,8 +257,8 @@ void coati_profile_note_twice(struct coati_profile *p, uint64_t nr)
 {
 	coati_profile_add_note(
 		p,
-		"%llu samples that the program took of itself are left out: the kernel's "
-		"are of the same time; --event (-e) %s shows them",
+		"%llu samples that the program took of itself are left out, because the kernel "
+		"sampled the same time; --event (-e) %s shows them",
 		(unsigned long long)nr, COATI_LIVE_CPU);
 }
 
@@ -311,7 +311,7 @@ int coati_reading_live_end(struct reading *r)
 	if (r->no_contexts && r->profile->files.v[r->file].has_samples)
 		coati_profile_add_note(
 			r->profile,
-			"samples lack the labels, tasks and regions that live events tell: a "
-			"stream cannot be read twice, a file can");
+			"samples lack the labels, tasks and regions of live events: a stream "
+			"cannot be read twice; save it as a file");
 	return n;
 }

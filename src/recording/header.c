@@ -28,7 +28,7 @@ static int parse_file_mode(struct cursor *c, struct file_header *h, struct coati
 				  HEADER_FILE_BYTES);
 	if (h->attr_size < COATI_ATTR_SIZE_VER0 + 16 || h->attr_size > 4096)
 		return coati_fail(err, -EBADMSG,
-				  "the header says %llu bytes per event, which cannot be",
+				  "the header says %llu bytes per event, which is invalid",
 				  (unsigned long long)h->attr_size);
 	if (h->data.offset < HEADER_FILE_BYTES)
 		return coati_fail(err, -EBADMSG,
@@ -53,7 +53,7 @@ int coati_header_parse(const uint8_t *bytes, size_t size, struct file_header *re
 	else if (!memcmp(magic, "PERFFILE", 8) || !memcmp(magic, "ELIFFREP", 8))
 		return coati_fail(
 			err, -EOPNOTSUPP,
-			"a perf.data of version 1 (before 2009), which nobody reads any more: "
+			"a perf.data file of version 1 (before 2009), which is not supported: "
 			"record again");
 	else if (memcmp(magic, "PERFILE2", 8))
 		return coati_fail(err, -EBADMSG,

@@ -106,7 +106,8 @@ int coati_ring_map(struct coati_ring *ring, uint64_t data_bytes, uint64_t aux_by
 	told = shared_load_acquire(&ring->control->data_size);
 	if ((offset && offset != page) || (told && told != size))
 		return coati_fail(err, -EBADMSG,
-				  "ring %d: the control page tells of a layout that was not mapped",
+				  "ring %d: the control page describes a layout that was not "
+				  "mapped",
 				  ring->key);
 	return aux_bytes ? coati_ring_map_aux(ring, aux_bytes, err) : 0;
 }
@@ -158,8 +159,8 @@ int coati_ring_map_bpf(struct coati_ring *ring, struct coati_error *err)
 	size = info.max_entries;
 	if (size < page || (size & (size - 1)))
 		return coati_fail(err, -EBADMSG,
-				  "ring %d: a BPF ring buffer of %llu bytes cannot be", ring->key,
-				  (unsigned long long)size);
+				  "ring %d: invalid size of a BPF ring buffer: %llu bytes",
+				  ring->key, (unsigned long long)size);
 	consumer = map_at(ring, 0, page, PROT_READ | PROT_WRITE, 0);
 	producer = consumer ? map_at(ring, 1, page + 2 * size, PROT_READ, page) : NULL;
 	if (!producer)
@@ -218,7 +219,7 @@ int coati_ring_lay_out(struct coati_ring *ring, void *memory, size_t bytes, uint
 	told = shared_load_acquire(&control->data_size);
 	if ((offset && offset != page) || (told && told != size))
 		return coati_fail(err, -EBADMSG,
-				  "ring %d: the control page tells of another layout", ring->key);
+				  "ring %d: the control page describes another layout", ring->key);
 	set_perf_words(ring, memory, page, size);
 	if (!aux_bytes)
 		return 0;

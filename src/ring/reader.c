@@ -546,7 +546,8 @@ int coati_reader_add(struct coati_reader *rd, int fd, const struct coati_reader_
 	if (rd->merge && o.ring.flags & COATI_RING_HOLD)
 		return coati_fail(
 			err, -EINVAL,
-			"reader: a merge gives space back by itself; HOLD cannot be had with it");
+			"reader: a merge gives space back by itself; HOLD cannot be combined with "
+			"it");
 	r = coati_ring_open(fd, &o.ring, &ring, err);
 	if (r < 0)
 		return r;

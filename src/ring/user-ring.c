@@ -71,7 +71,7 @@ int coati_user_ring_open(int map_fd, struct coati_user_ring **ret, struct coati_
 				  "user ring: the map is of type %u, not a user ring buffer",
 				  info.type);
 	if (info.max_entries < coati_page_bytes() || (info.max_entries & (info.max_entries - 1)))
-		return coati_fail(err, -EBADMSG, "user ring: one of %u bytes cannot be",
+		return coati_fail(err, -EBADMSG, "user ring: invalid size: %u bytes",
 				  info.max_entries);
 	ring = coati_alloc(sizeof(*ring));
 	if (!ring)

@@ -93,7 +93,7 @@ static bool serve_one(struct broker *b)
 		return size == -EMSGSIZE || size == -EMFILE;
 	r = coati_message_is_whole(&q, (size_t)size)
 		    ? answer(b, &q, given, &a, &err)
-		    : coati_fail(&err, -EINVAL, "a request that is none");
+		    : coati_fail(&err, -EINVAL, "a malformed request");
 	if (r >= 0 && gives_descriptor(&q))
 		fd = r;
 	a.code = r < 0 ? r : 0;

@@ -16,7 +16,7 @@
 #define TEXT_BYTES ((size_t)64 * 1024) /* of a source that must have no zero in them */
 #define GROUPS_MAX 256
 
-#define WITHOUT "; --no-sandbox takes it all the same"
+#define WITHOUT "; --no-sandbox reads it anyway"
 
 /* ---- owner ---- */
 
@@ -47,7 +47,7 @@ int coati_check_owner(int fd, const char *shown, struct coati_error *err)
 	if (st.st_mode & need)
 		return 0;
 	return coati_fail(err, -EPERM,
-			  "%s belongs to user %u, who lets nobody else read it" WITHOUT, shown,
+			  "%s belongs to user %u and is not readable for others" WITHOUT, shown,
 			  (unsigned int)st.st_uid);
 }
 

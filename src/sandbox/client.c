@@ -158,7 +158,7 @@ static int fetch(const char *id, struct coati_error *err)
 	for (; id[0] && id[1] && task.size < sizeof(bytes); id += 2) {
 		memcpy(two + 2, id, 2);
 		if (coati_parse_u32(two, 0, 255, &value) < 0)
-			return coati_fail(err, -EINVAL, "a build ID that is none");
+			return coati_fail(err, -EINVAL, "an invalid build ID");
 		bytes[task.size++] = (uint8_t)value;
 	}
 	return coati_client_run(SANDBOX_FETCH, &task, &value, err);

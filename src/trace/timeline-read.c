@@ -770,7 +770,7 @@ int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progre
 	int r;
 
 	if (!t || !path || t->profile || t->ended)
-		return coati_fail(err, -EINVAL, "a timeline is of one recording");
+		return coati_fail(err, -EINVAL, "a timeline needs exactly one recording");
 	coati_map_init(&l.stacks, STACKS_MAX);
 	coati_map_init(&l.irqs, STACKS_MAX);
 	r = coati_contexts_new(&t->contexts, err);

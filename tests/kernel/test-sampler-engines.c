@@ -181,12 +181,12 @@ TEST(sampler_refuses_what_an_engine_cannot)
 					.clock = COATI_SAMPLER_WALL };
 
 	CHECK_ERR(coati_sampler_start(&o, &err), -EINVAL);
-	CHECK(strstr(err.text, "only timers on threads know wall time"));
+	CHECK(strstr(err.text, "only thread timers measure wall time"));
 	o = (struct coati_sampler_opts){ .size = sizeof(o),
 					 .engine = COATI_SAMPLER_TIMER,
 					 .flags = COATI_SAMPLER_THIS_THREAD };
 	CHECK_ERR(coati_sampler_start(&o, &err), -EINVAL);
-	CHECK(strstr(err.text, "no use for one thread"));
+	CHECK(strstr(err.text, "cannot sample a single thread"));
 	CHECK_ERR(coati_sampler_stop(-1, NULL, NULL), -ESRCH);
 }
 
@@ -206,7 +206,7 @@ TEST(sampler_without_descriptors_takes_timers_and_says_why)
 	close(low);
 	stop_and_read(&stats);
 	CHECK_INT(stats.engine, ==, COATI_SAMPLER_THREADS);
-	CHECK(has_comment("a better engine could not be had: sampler: one descriptor for each"));
+	CHECK(has_comment("a better engine is not available: sampler: one descriptor for each"));
 }
 
 TEST(sampler_works_for_an_ordinary_user)

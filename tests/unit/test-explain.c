@@ -109,7 +109,7 @@ TEST(explain_knows_that_no_level_opens_other_peoples_processes)
 		CHECK_HAS(explained(&c, &f), "setcap");
 		CHECK(!strstr(explained(&c, &f), "sysctl"));
 		f.target_uid = f.uid; /* a program that changed its user */
-		CHECK_HAS(explained(&c, &f), "may not be looked at");
+		CHECK_HAS(explained(&c, &f), "may not be observed");
 	}
 }
 

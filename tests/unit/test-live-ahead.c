@@ -211,7 +211,7 @@ TEST(live_check_of_many_counts_all_and_tells_the_first)
 	CHECK_INT(coati_trace_check_new(&c, NULL), ==, 0);
 	CHECK_INT(coati_trace_check_events(c, events, 4, &f), ==, 2);
 	CHECK_U64(f.event, ==, 0);
-	CHECK_HAS(f.text, "whose begin nobody saw");
+	CHECK_HAS(f.text, "whose begin was not recorded");
 	CHECK_INT(coati_trace_check_events(c, events + 1, 1, &f), ==, 0);
 	coati_trace_check_free(&c);
 }

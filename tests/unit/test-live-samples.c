@@ -231,7 +231,7 @@ TEST(live_samples_of_a_damaged_trace_say_so)
 	s = open_sampled(NULL, false);
 	CHECK_U64(s.info.total, ==, 11);
 	CHECK_U64(s.info.samples, ==, 2);
-	CHECK(has_note(s.profile, "2 batches of them are not there"));
+	CHECK(has_note(s.profile, "2 batches are missing"));
 	close_sampled(&s);
 }
 

@@ -275,7 +275,7 @@ TEST(pmu_survives_malformed_files)
 	events_refused(list, "broken/toolarge/", -EBADMSG, 8, "contradicts itself");
 	events_refused(list, "broken/garbage/", -EBADMSG, 8, "malformed");
 	events_refused(list, "broken/alien/", -EBADMSG, 8, "contradicts itself");
-	events_refused(list, "broken/badscale/", -EBADMSG, 8, "cannot be read");
+	events_refused(list, "broken/badscale/", -EBADMSG, 8, "unreadable file");
 	events_refused(list, "broken/open/", -EINVAL, 8, "wants a value for 'core'");
 	events_refused(list, "typeless/event=1/", -ENOENT, 1, "'typeless'");
 	CHECK_U64(add_one(list, "broken/open,core=3/")->attr.config, ==, 0x30001);

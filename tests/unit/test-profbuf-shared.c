@@ -194,7 +194,7 @@ TEST(profbuf_of_another_kind_version_or_byte_order_is_named)
 	CHECK_HAS(err.text, "byte order");
 	buf->magic = 0;
 	CHECK_ERR(coati_profbuf_reader_init(&reader, buf, HOSTILE_BYTES, NULL, &err), -EBADMSG);
-	CHECK_HAS(err.text, "holds none");
+	CHECK_HAS(err.text, "contains none");
 	CHECK_ERR(coati_profbuf_reader_init(&reader, NULL, HOSTILE_BYTES, NULL, &err), -EINVAL);
 }
 

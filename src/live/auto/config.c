@@ -206,7 +206,7 @@ int coati_auto_config_read(struct auto_config *ret, const char *pattern, auto_ge
 
 		r = value && *value ? variables[i].set(&c, value) : 0;
 		if (r < 0)
-			return coati_fail(err, r, "%s=%.100s: it may be %s; no profile is taken",
+			return coati_fail(err, r, "%s=%.100s: it must be %s; no profile is taken",
 					  variables[i].name, value, variables[i].allowed);
 	}
 	r = make_absolute(&c, pattern, err);

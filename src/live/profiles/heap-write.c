@@ -115,7 +115,7 @@ static void put_metrics(struct page_metrics *m)
 }
 
 static const struct live_page heap_page = {
-	"heap", "memory in use, by who allocated it", count_stacks, make_heap, 0, put_metrics
+	"heap", "memory in use, by allocating stack", count_stacks, make_heap, 0, put_metrics
 };
 static const struct live_page allocs_page = {
 	"allocs", "memory that was ever allocated", count_stacks, make_allocs, 0, NULL

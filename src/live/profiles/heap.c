@@ -279,11 +279,11 @@ __attribute__((cold)) int coati_heap_start(const struct coati_heap_opts *opts,
 	if (r < 0 || o.stacks > COATI_SAMPLER_STACKS_TABLES || o.max_live > MAX_LIVE ||
 	    o.rate_bytes > INT64_MAX)
 		return coati_fail(err, r < 0 ? r : -EINVAL,
-				  "heap profile: options that cannot be: max_live is at most %u",
+				  "heap profile: invalid options: max_live is at most %u",
 				  MAX_LIVE);
 	pthread_mutex_lock(&starting);
 	if (atomic_load_explicit(&h->on, memory_order_relaxed))
-		r = coati_fail(err, -EBUSY, "heap profile: it is on already; stop it first");
+		r = coati_fail(err, -EBUSY, "heap profile: already running; stop it first");
 	else if (h->blocks && o.max_live && o.max_live != h->max_live)
 		r = coati_fail(err, -EINVAL,
 			       "heap profile: max_live is %u since the first start; leave it at 0",

@@ -34,7 +34,7 @@ static void comment_mutex(struct strbuf *ret)
 		coati_strbuf_printf(
 			ret,
 			"%" PRIu64
-			" wait%s charged to nobody: the lock was given back by other calls\n",
+			" wait%s without a holder: the lock was released by other calls\n",
 			s.unseen, s.unseen == 1 ? " is" : "s are");
 	if (s.untracked)
 		coati_strbuf_printf(
@@ -138,7 +138,7 @@ static void put_metrics(struct page_metrics *m)
 		   "Time that threads waited, estimated from samples.", totals[1] / 1000);
 }
 
-static const struct live_page mutex_page = { "mutex",	  "who lets others wait for locks",
+static const struct live_page mutex_page = { "mutex",	  "lock contention by holder",
 					     count_mutex, make_mutex,
 					     0,		  put_metrics };
 static const struct live_page block_page = {

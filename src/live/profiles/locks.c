@@ -267,7 +267,7 @@ __attribute__((cold)) int coati_locks_start(const struct coati_locks_opts *opts,
 	if (r < 0 || o.mutex_fraction > MOST || o.block_rate_ns > MOST || o.reserved ||
 	    o.stacks > COATI_SAMPLER_STACKS_TABLES)
 		return coati_fail(err, r < 0 ? r : -EINVAL,
-				  "lock profiles: options that cannot be: rates are at most 2^40");
+				  "lock profiles: invalid options: rates are at most 2^40");
 	pthread_mutex_lock(&starting);
 	r = open_stores(err);
 	if (r == 0)

@@ -79,13 +79,13 @@ int coati_sampler_open_perf(struct sampler_events *e, struct coati_error *err)
 	if (r == -EMFILE || r == -ENFILE)
 		return coati_fail(
 			err, r,
-			"sampler: one descriptor for each of more than %u threads: %m; raise "
-			"`ulimit -n` or use timers",
+			"sampler: cannot open a descriptor for each of more than %u threads: %m; "
+			"raise `ulimit -n` or use timers",
 			e->len);
 	if (r < 0)
 		return coati_fail(err, r,
-				  "sampler: a perf event on a thread of this process: %m; "
-				  "kernel.perf_event_paranoid above 2, or a filter of system calls "
-				  "(container), forbids it");
+				  "sampler: cannot open a perf event on a thread of this process: "
+				  "%m; kernel.perf_event_paranoid above 2, or a filter of system "
+				  "calls (container), forbids it");
 	return 0;
 }

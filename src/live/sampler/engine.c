@@ -154,7 +154,7 @@ int coati_sampler_enable(struct sampler_events *e, struct coati_error *err)
 		if (r == -ESRCH)
 			r = 0; /* it has ended */
 	}
-	return r < 0 ? coati_fail(err, r, "sampler: starting an event or timer: %m") : 0;
+	return r < 0 ? coati_fail(err, r, "sampler: cannot start an event or timer: %m") : 0;
 }
 
 void coati_sampler_switch(struct sampler_events *e, bool on)
@@ -220,13 +220,13 @@ int coati_sampler_open_threads(struct sampler_events *e, struct coati_error *err
 	if (r == -EAGAIN)
 		return coati_fail(
 			err, r,
-			"sampler: a timer for each of more than %u threads: they count as pending "
-			"signals; raise `ulimit -i`",
+			"sampler: cannot create a timer for each of more than %u threads: they "
+			"count as pending signals; raise `ulimit -i`",
 			e->len);
 	if (r < 0)
-		return coati_fail(err, r, "sampler: a timer for each thread: %m");
+		return coati_fail(err, r, "sampler: cannot create a timer for each thread: %m");
 	if (!e->len)
-		return coati_fail(err, -EOPNOTSUPP, "sampler: no timer on a thread can be had");
+		return coati_fail(err, -EOPNOTSUPP, "sampler: cannot create a timer on any thread");
 	return 0;
 }
 
@@ -236,7 +236,7 @@ int coati_sampler_open_timer(struct sampler_events *e, struct coati_error *err)
 			     &e->timer);
 
 	if (r < 0)
-		return coati_fail(err, r, "sampler: a timer of the CPU time: %m");
+		return coati_fail(err, r, "sampler: cannot create a CPU-time timer: %m");
 	e->has_timer = true;
 	return 0;
 }

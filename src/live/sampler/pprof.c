@@ -105,7 +105,7 @@ static void add_comments(struct pprof *o, const struct sampler_profile *p)
 			o, "the process is the child of one with several threads: what was loaded "
 			   "since is followed by frame pointers");
 	if (p->why[0])
-		coati_pprof_comment(o, "a better engine could not be had: %s", p->why);
+		coati_pprof_comment(o, "a better engine is not available: %s", p->why);
 	if (p->no_kernel)
 		coati_pprof_comment(
 			o, "time inside the kernel is not sampled: kernel.perf_event_paranoid "

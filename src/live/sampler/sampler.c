@@ -357,15 +357,15 @@ static int open_engine(enum coati_sampler_engine engine, struct coati_error *err
 
 	if (engine != COATI_SAMPLER_THREADS && e->clock == COATI_SAMPLER_WALL)
 		return coati_fail(err, -EINVAL,
-				  "sampler: only timers on threads know wall time; "
-				  "ask for those or for none");
+				  "sampler: only thread timers measure wall time; ask for those "
+				  "or for no engine");
 	if (engine == COATI_SAMPLER_PERF)
 		r = coati_sampler_open_perf(e, err);
 	else if (engine == COATI_SAMPLER_THREADS)
 		r = coati_sampler_open_threads(e, err);
 	else if (e->only)
 		r = coati_fail(err, -EINVAL,
-			       "sampler: the timer over the process has no use for one thread");
+			       "sampler: the process timer cannot sample a single thread");
 	else
 		r = coati_sampler_open_timer(e, err);
 	if (r == 0)
@@ -500,7 +500,8 @@ static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 	r = start_thread();
 	if (r < 0) {
 		coati_sampler_fold_fini(&run.fold);
-		return coati_fail(err, r, "sampler: a thread to read the samples: %m");
+		return coati_fail(err, r,
+				  "sampler: cannot start the thread that reads samples: %m");
 	}
 	run.events.skip = run.tid;
 	r = open_best(o->engine, err);
@@ -544,7 +545,7 @@ int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_erro
 	    o.flags & ~(COATI_SAMPLER_NAMES | COATI_SAMPLER_OWN_FILES | COATI_SAMPLER_THIS_THREAD))
 		return coati_fail(
 			err, r < 0 ? r : -EINVAL,
-			"sampler: options that cannot be: rates are 1 to %u Hz, depths to %u",
+			"sampler: invalid options: rate must be 1-%u Hz, depth at most %u",
 			MAX_RATE, SAMPLER_DEPTH_MAX);
 	be_ours();
 	if (!atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,

@@ -32,6 +32,6 @@ cat said
 "$COATI" autopsy -n 1 "$pid" | head -n 1 | sed "s/$pid/PID/g"
 kill -9 "$pid"
 wait
-"$COATI" autopsy "$pid" 2>&1 | grep -c 'has left no flight recorder'
+"$COATI" autopsy "$pid" 2>&1 | grep -c 'has no readable flight recorder'
 END
 unshare -m --propagation private sh -eu inside

@@ -7,7 +7,7 @@ for other in rate event flat; do
 	"$COATI" diff -q a.data $other.data | grep '^# [drt]'
 done
 "$COATI" diff -q a.data rate.data --json | grep -o '"warnings":\["[^"]*'
-"$COATI" diff -q a.data a.data --measure run | grep '^# how'
+"$COATI" diff -q a.data a.data --measure run | grep '^# fewer'
 "$COATI" diff a.data absent.data
 echo "status $?"
 head -c 3000 a.data >cut.data

@@ -14,7 +14,7 @@ done
 "$COATI" report -q --json --by task -i - <s.live >stream.task
 "$COATI" export -q -f folded --region reply -e live:cpu -i t.data -o reply.folded
 "$COATI" report -i t.data | sed -n 's/.* \(that the program took of itself are left out\).*/\1/p'
-"$COATI" report -i t.data | sed -n 's/.* page faults \(are left out, which are no time\).*/\1/p'
+"$COATI" report -i t.data | sed -n 's/.* page faults \(are omitted because they are counts, not durations\).*/\1/p'
 "$COATI" report -q --json -i t.data >clock
 "$COATI" report -q --json -e page-faults -i t.data >faults
 "$COATI" trace -q --json -i s.live >trace.json

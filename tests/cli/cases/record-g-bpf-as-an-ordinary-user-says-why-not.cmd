@@ -1,1 +1,1 @@
-as_user ./coati record -g bpf -o "$PWD/n.data" -- ./touch-pages 10 2>&1 >/dev/null | grep -c 'stacks are unwound from copies (-g table), not in the kernel: loading BPF programs is not allowed to you; run as root, or with the capabilities CAP_BPF and CAP_PERFMON'
+as_user ./coati record -g bpf -o "$PWD/n.data" -- ./touch-pages 10 2>&1 >/dev/null | grep -c 'stacks are unwound from copies (-g table), not in the kernel: you may not load BPF programs; run as root, or with the capabilities CAP_BPF and CAP_PERFMON'

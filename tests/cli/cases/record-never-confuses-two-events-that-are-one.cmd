@@ -49,7 +49,7 @@ for mode in "file", "stream", "several":
         stats, report = json.load(open(name + ".stats")), json.load(open(name + ".report"))
         own = next(e["samples"] for e in stats["events"] if e["event"] == "page-faults")
         stray = stats["no_event"]
-        told = [text in open(name + end).read() for end, text in ((".text", "of no event in the file"), (".told", "another recorder's event"))]
+        told = [text in open(name + end).read() for end, text in ((".text", "of no event in the file"), (".told", "event ID of another recorder"))]
         if own != report["samples"] or own + stray < 5000 or told != 2 * [stray > 0]:
             print(name, own, report["samples"], stray, told)
         strays += stray

@@ -40,7 +40,7 @@ scenario()
 	rm lib1.so lib60.so
 	: >go
 	wait
-	grep -c 'mapped files were not kept open, only 22 were: .*; ulimit -n raises the limit$' told
+	grep -c 'mapped files could not be kept open, only 22 were: .*; ulimit -n raises the limit$' told
 	named spin_here lib1.so
 	named spin_here lib59.so
 	named spin_here lib60.so

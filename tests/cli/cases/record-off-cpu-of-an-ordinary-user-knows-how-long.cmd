@@ -9,5 +9,5 @@ agree()
 	"$CLI/off-cpu-truth" "$COATI" told
 }
 judge 5 2 agree
-grep -c 'off-CPU: how long each thread waits, but not where: .*sysctl kernel.perf_event_paranoid=1' err
+grep -c 'off-CPU: waits have no stacks, .*sysctl kernel.perf_event_paranoid=1' err
 as_user ./coati report --mode off | sed -n 2p

@@ -18,7 +18,7 @@ named() { # OPTION...: what the function with the most weight in p is called
 named
 named --root tree
 case $(named --root other) in *wrong_name*) echo "the other one was taken" ;; *) echo "the other one is refused" ;; esac
-"$COATI" report -v --root other rec.data | grep -o 'is another file than the recorded one, whose code was mapped with [0-9]* bytes; --trust takes it all the same'
+"$COATI" report -v --root other rec.data | grep -o 'is another file than the recorded one, whose code was mapped with [0-9]* bytes; --trust uses it anyway'
 "$COATI" report -v --root other --trust rec.data 2>/dev/null | grep -c 'is another file'
 named --root other --trust | grep -c -e wrong_name -e 'p!'
 # links inside the tree lead to places inside the tree

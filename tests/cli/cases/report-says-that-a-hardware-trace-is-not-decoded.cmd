@@ -13,6 +13,6 @@ record(71, struct.pack("<QQQIIII", 4096, 0, 0, 0, 5, 0, 0))
 out.write(bytes(4096))
 PY
 "$COATI" report trace.data
-"$COATI" report trace.data 2>&1 | grep -c 'too shortly'
+"$COATI" report trace.data 2>&1 | grep -c 'too briefly'
 "$COATI" export -q -f folded -o - trace.data | wc -c
 "$COATI" export -f folded -o x trace.data 2>&1 | grep -c 'Intel PT'

@@ -2,7 +2,7 @@
 # that, and gives no advice that does not help
 unshare -p -f --mount-proc "$COATI" record -q --trace -o n.data -- sleep 0.05
 "$COATI" trace -q n.data | grep '^#' | tr -s ' \n' ' ' >quality
-grep -o 'PID namespace of its own' quality
+grep -o 'in its own PID namespace' quality
 grep -o 'record from outside the container' quality
 grep -c 'need root' quality
 "$COATI" trace -q --json n.data | grep -o '"wakes_by":"[a-z]*"'

@@ -1,7 +1,7 @@
 # at paranoid 2: states from switch records alone; what is not known is said, with the way out, and nothing is made up
 as_user ./coati record -q --trace -- sleep 0.1 2>err || cat err
 as_user ./coati trace -q >out
-sed -n -e 's/^\(# how long threads waited, but not for what\):.*/\1/p' -e 's/^\(# who woke whom is not known\),.*/\1/p' out
+sed -n -e 's/^\(# waits have no stacks\):.*/\1/p' -e 's/^\(# wakers are unknown\) .*/\1/p' out
 as_user ./coati trace -q --json >j
 python3 - <<'PY'
 import json

@@ -1,4 +1,4 @@
-# a program with the live library, also of an ordinary user: every task and region is there, ledgers add up, the folder is gone afterwards
+# a program with the live library, also of an ordinary user: every task and region is there, time breakdowns add up, the folder is gone afterwards
 cp "$HELPERS/requests" .
 chmod 755 requests
 export XDG_RUNTIME_DIR="$PWD/run"

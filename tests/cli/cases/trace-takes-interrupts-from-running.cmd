@@ -1,4 +1,4 @@
-# the clock alone interrupts a thread that computes: its time is a part of its own, in text and JSON, and ledgers add up; --no-irq leaves it out
+# the clock alone interrupts a thread that computes: its time is a part of its own, in text and JSON, and time breakdowns add up; --no-irq leaves it out
 "$COATI" record -q --trace -o with -- "$HELPERS/requests" 600 none 1000 >out 2>err || cat err
 "$COATI" record -q --trace --no-irq -o without -- "$HELPERS/requests" 100 none 1000 >out 2>err || cat err
 "$COATI" trace -q --check -i with >out || cat out
