@@ -182,7 +182,8 @@ static int run_parsed(const struct autopsy_args *a, const struct option_line *li
 	if (a->strict && files)
 		return coati_command_misuse(
 			&coati_command_autopsy,
-			"--strict checks one recorder and cannot be combined with --list or --clean");
+			"--strict checks one recorder and cannot be combined with --list or "
+			"--clean");
 	if (coati_conditions_check(&coati_command_autopsy, &a->fail_if, AUTOPSY_FIGURES))
 		return EXIT_USAGE;
 	if (!files && line->argc != 1)
