@@ -224,9 +224,9 @@ struct coati_capture_stats {
 	uint64_t walks_checked, walks_checked_part, walks_wrong;
 	uint64_t walk_ends[16]; /* why they ended in the kernel; index: of coati_walk_end_name() */
 };
-/* Set ret->size first. */
-COATI_API void coati_capture_get_stats(const struct coati_capture *cap,
-				       struct coati_capture_stats *ret);
+/* 0; -EINVAL: ret->size is not set. */
+COATI_API int coati_capture_get_stats(const struct coati_capture *cap,
+				      struct coati_capture_stats *ret);
 
 #ifdef __cplusplus
 }

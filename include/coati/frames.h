@@ -52,7 +52,8 @@ struct coati_frame_stats {
 	uint64_t last_ns; /* how long the last one took */
 };
 
-/* Of the sequence of that name; of several, the one that was marked first. -ENOENT: there is none.
+/* Of the sequence of that name; of several, the one that was marked first. -ENOENT: there is none;
+ * -EINVAL: ret->size is not set.
  * Thread: any.  Signal: not safe. */
 COATI_API int coati_frame_stats(const char *name, struct coati_frame_stats *ret);
 

@@ -97,8 +97,8 @@ struct coati_heap_stats {
 	uint64_t over;
 };
 
-/* Thread: any. */
-COATI_API void coati_heap_stats(struct coati_heap_stats *ret);
+/* 0; -EINVAL: ret->size is not set.  Thread: any. */
+COATI_API int coati_heap_stats(struct coati_heap_stats *ret);
 
 /* ---- allocating ---- */
 

@@ -200,8 +200,11 @@ COATI_API int coati_pthread_create(pthread_t *ret, const pthread_attr_t *attr,
 
 /* What was left out since the start of the process, and how the process context is published. */
 struct coati_label_stats {
-	uint32_t size; /* of this struct, set by the caller: so much is written */
+	uint64_t size; /* sizeof(struct coati_label_stats) */
 	uint32_t keys; /* in use */
+	/* 0: no key was used yet; 1: published; else negative: why not. -EEXIST: another library of
+	 * this process publishes one. */
+	int32_t published;
 	/* uses of a key over COATI_LABEL_KEYS, or with no name or one too long */
 	uint64_t refused_keys;
 	uint64_t over_size;  /* labels that did not fit, or were too deep */
@@ -210,14 +213,10 @@ struct coati_label_stats {
 	/* scopes ended twice, after the scope around them or by another thread; changes out of a
 	 * signal handler */
 	uint64_t misused;
-	/* 0: no key was used yet; 1: published; else negative: why not. -EEXIST: another library of
-	 * this process publishes one. */
-	int32_t published;
-	uint32_t reserved;
 };
 
-/* Thread: any.  Signal: safe. */
-COATI_API COATI_SIGSAFE void coati_labels_stats(struct coati_label_stats *ret);
+/* 0; -EINVAL: ret->size is not set.  Thread: any.  Signal: safe. */
+COATI_API COATI_SIGSAFE int coati_labels_stats(struct coati_label_stats *ret);
 
 /* For profilers outside, which find it by this name: the thread's record, or NULL. Not for
  * programs. */

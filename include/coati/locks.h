@@ -92,8 +92,8 @@ struct coati_locks_stats {
 	uint64_t untracked; /* waits that there was no room to charge anybody for */
 };
 
-/* Thread: any. */
-COATI_API void coati_locks_stats(struct coati_locks_stats *ret);
+/* 0; -EINVAL: ret->size is not set.  Thread: any. */
+COATI_API int coati_locks_stats(struct coati_locks_stats *ret);
 
 /* ---- pthreads ---- */
 

@@ -98,10 +98,10 @@ struct coati_profbuf_stats {
 	uint32_t reserved;
 };
 
-/* What the writer has done up to now; exact while it does nothing. Set ret->size first.
+/* What the writer has done up to now; exact while it does nothing. -EINVAL: ret->size is not set.
  * Thread: any.  Signal: safe. */
-COATI_API COATI_SIGSAFE void coati_profbuf_get_stats(const struct coati_profbuf *buf,
-						     struct coati_profbuf_stats *ret);
+COATI_API COATI_SIGSAFE int coati_profbuf_get_stats(const struct coati_profbuf *buf,
+						    struct coati_profbuf_stats *ret);
 
 /* ---- records ---- */
 

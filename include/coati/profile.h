@@ -189,9 +189,9 @@ struct coati_profile_quality {
 	/* a hardware trace (Intel PT, CoreSight), which is not decoded: its records and bytes */
 	uint64_t trace_records, trace_bytes;
 };
-/* Set ret->size first. */
-COATI_API void coati_profile_quality(const struct coati_profile *p,
-				     struct coati_profile_quality *ret);
+/* 0; -EINVAL: ret->size is not set. */
+COATI_API int coati_profile_quality(const struct coati_profile *p,
+				    struct coati_profile_quality *ret);
 /* The same as a line of text: "0 lost, 0 throttled, sampled 99 % of CPU time; stacks: 100 %
  * complete; 0 % without a symbol". Returns its length as snprintf() does. */
 COATI_API int coati_profile_quality_format(const struct coati_profile_quality *q, char *buf,
@@ -256,8 +256,8 @@ struct coati_view_info {
 	uint32_t nr_events; /* with samples in the view */
 	uint32_t nr_stacks; /* distinct ones */
 };
-/* Set ret->size first. */
-COATI_API void coati_view_info(const struct coati_view *v, struct coati_view_info *ret);
+/* 0; -EINVAL: ret->size is not set. */
+COATI_API int coati_view_info(const struct coati_view *v, struct coati_view_info *ret);
 
 /* coati_view_frame.location_flags */
 #define COATI_LOCATION_KERNEL (UINT32_C(1) << 0)

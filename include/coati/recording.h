@@ -142,9 +142,9 @@ COATI_API const struct coati_recording_info *coati_recording_info(const struct c
  * recording does not have it. */
 COATI_API const char *coati_recording_tracepoint(const struct coati_recording *r, uint64_t id,
 						 uint64_t *ret_size);
-/* Set ret->size first. */
-COATI_API void coati_recording_get_stats(const struct coati_recording *r,
-					 struct coati_recording_stats *ret);
+/* 0; -EINVAL: ret->size is not set. */
+COATI_API int coati_recording_get_stats(const struct coati_recording *r,
+					struct coati_recording_stats *ret);
 
 #ifdef __cplusplus
 }

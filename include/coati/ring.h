@@ -168,8 +168,8 @@ COATI_API int coati_ring_watch_drops(struct coati_ring *ring, int map_fd, uint32
 
 /* The key with which it was opened. */
 COATI_API int32_t coati_ring_key(const struct coati_ring *ring);
-/* Set ret->size first. */
-COATI_API void coati_ring_get_stats(const struct coati_ring *ring, struct coati_ring_stats *ret);
+/* 0; -EINVAL: ret->size is not set. */
+COATI_API int coati_ring_get_stats(const struct coati_ring *ring, struct coati_ring_stats *ret);
 
 /* ---- a reader over many rings ---- */
 
@@ -255,8 +255,8 @@ COATI_API void coati_reader_free(struct coati_reader **rd);
 /* A descriptor for other event loops: when it polls readable, call coati_reader_try() until
  * -EAGAIN. It stays the reader's. */
 COATI_API int coati_reader_fd(struct coati_reader *rd);
-/* Sums over all rings, also those that ended or were removed. Set ret->size first. */
-COATI_API void coati_reader_get_stats(const struct coati_reader *rd, struct coati_ring_stats *ret);
+/* Sums over all rings, also those that ended or were removed. -EINVAL: ret->size is not set. */
+COATI_API int coati_reader_get_stats(const struct coati_reader *rd, struct coati_ring_stats *ret);
 
 /* ---- output of BPF programs: BPF_MAP_TYPE_PERF_EVENT_ARRAY ---- */
 

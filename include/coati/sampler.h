@@ -159,7 +159,8 @@ struct coati_sampler_stats {
 COATI_API int coati_sampler_start(const struct coati_sampler_opts *opts, struct coati_error *err);
 /* Stop it, and write the profile to @fd (-1: nowhere). *ret (may be NULL) is filled in also when
  * writing fails.
- *   -ESRCH  it does not run */
+ *   -ESRCH   it does not run
+ *   -EINVAL  ret->size is not set; it runs on */
 COATI_API int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_error *err);
 
 /* For a program that replaces itself by exec() without a fork while it is sampled. A perf event

@@ -227,9 +227,8 @@ struct coati_trace_quality {
 	uint64_t left_out;	 /* events omitted by from_ns and to_ns */
 };
 
-/* Set ret->size first. */
-COATI_API void coati_trace_get_quality(const struct coati_trace *t,
-				       struct coati_trace_quality *ret);
+/* 0; -EINVAL: ret->size is not set. */
+COATI_API int coati_trace_get_quality(const struct coati_trace *t, struct coati_trace_quality *ret);
 /* The first thing that made no sense, or why reading ended early, with its position; code 0: none.
  * Lives as long as the trace. */
 COATI_API const struct coati_error *coati_trace_damage(const struct coati_trace *t);

@@ -389,8 +389,9 @@ struct coati_recorder_stats {
 	uint64_t removed_files, removed_bytes; /* of the dead, by this process (keep_files) */
 };
 
-COATI_API void coati_recorder_stats(const struct coati_recorder *rec,
-				    struct coati_recorder_stats *ret);
+/* 0; -EINVAL: ret->size is not set.  Thread: any. */
+COATI_API int coati_recorder_stats(const struct coati_recorder *rec,
+				   struct coati_recorder_stats *ret);
 /* Write a snapshot by itself when a task was slow. */
 struct coati_recorder_condition {
 	uint64_t size;		 /* of this struct, set by the caller */

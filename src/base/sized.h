@@ -8,6 +8,7 @@
 #pragma once
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -39,18 +40,27 @@ static inline int sized_copy(void *ret, size_t ret_size, const void *opts)
 /* struct coati_x_opts o; r = SIZED_COPY(&o, opts); */
 #define SIZED_COPY(ret, opts) sized_copy((ret), sizeof(*(ret)), (opts))
 
+/* Has the caller set the size of a result, and is there room for more than that size? */
+static inline bool sized_has_room(const void *ret)
+{
+	uint64_t size = 0;
+
+	if (ret)
+		memcpy(&size, ret, sizeof(size));
+	return size > sizeof(size) && size <= SIZED_MAX;
+}
+
 /* The way back: results that the caller has room for. Everything behind the size of @full is
  * copied, as far as @ret->size says that there is room; a caller that knows more fields than we do
- * finds them zero. 0, or -EINVAL (no sane size: nothing was written). */
+ * finds them zero. 0, or -EINVAL (the size was forgotten, or no field fits: nothing was
+ * written). */
 static inline int sized_fill(void *ret, const void *full, size_t full_size)
 {
 	uint64_t size;
 
-	if (!ret)
+	if (!sized_has_room(ret))
 		return -EINVAL;
 	memcpy(&size, ret, sizeof(size));
-	if (size < sizeof(size) || size > SIZED_MAX)
-		return -EINVAL;
 	if (size > full_size)
 		memset((unsigned char *)ret + full_size, 0, (size_t)size - full_size);
 	else

@@ -110,7 +110,7 @@ static void add_walks(const struct walks *ws, struct coati_capture_stats *ret)
 	ret->walk_runs = st.runs;
 }
 
-void coati_capture_get_stats(const struct coati_capture *cap, struct coati_capture_stats *ret)
+int coati_capture_get_stats(const struct coati_capture *cap, struct coati_capture_stats *ret)
 {
 	const struct tally *t = &cap->tally;
 	struct hold_stats files;
@@ -147,7 +147,7 @@ void coati_capture_get_stats(const struct coati_capture *cap, struct coati_captu
 		add_stack_counts(cap, &st);
 	if (cap->walks)
 		add_walks(cap->walks, &st);
-	SIZED_FILL(ret, &st);
+	return SIZED_FILL(ret, &st);
 }
 
 struct coati_images *coati_capture_images(const struct coati_capture *cap)

@@ -181,14 +181,14 @@ int coati_trace_next(struct coati_trace *t, const struct coati_trace_event **ret
 
 /* ---- questions ---- */
 
-void coati_trace_get_quality(const struct coati_trace *t, struct coati_trace_quality *ret)
+int coati_trace_get_quality(const struct coati_trace *t, struct coati_trace_quality *ret)
 {
 	struct coati_trace_quality q = { .size = sizeof(q) };
 
 	if (!t)
-		return;
+		return -EINVAL;
 	coati_live_reader_get_quality(t->reader, &q);
-	SIZED_FILL(ret, &q);
+	return SIZED_FILL(ret, &q);
 }
 
 const struct coati_error *coati_trace_damage(const struct coati_trace *t)

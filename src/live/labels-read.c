@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/sized.h"
+
 LABEL_TLS struct label_thread *_Atomic coati_label_self;
 LABEL_TLS const void *otel_thread_ctx_v1;
 extern LABEL_TLS const void *_Atomic coati_label_context
@@ -113,10 +115,9 @@ static uint64_t lost(enum label_loss kind)
 	return atomic_load_explicit(&coati_label_losses[kind], memory_order_relaxed);
 }
 
-__attribute__((cold)) void coati_labels_stats(struct coati_label_stats *ret)
+__attribute__((cold)) int coati_labels_stats(struct coati_label_stats *ret)
 {
 	struct coati_label_stats stats = {
-		.size = ret->size,
 		.keys = count_keys(),
 		.refused_keys = lost(LOSS_KEYS),
 		.over_size = lost(LOSS_SIZE),
@@ -127,11 +128,5 @@ __attribute__((cold)) void coati_labels_stats(struct coati_label_stats *ret)
 			atomic_load_explicit(&coati_process_context_state, memory_order_relaxed),
 	};
 
-	if (stats.size <= sizeof(stats)) {
-		memcpy(ret, &stats, stats.size);
-		return;
-	}
-	/* a caller of a newer header: what we do not know is zero */
-	memcpy(ret, &stats, sizeof(stats));
-	memset((char *)ret + sizeof(stats), 0, ret->size - sizeof(stats));
+	return SIZED_FILL(ret, &stats);
 }

@@ -342,7 +342,7 @@ void coati_profbuf_close(struct coati_profbuf_writer *writer)
 	errno = keep;
 }
 
-void coati_profbuf_get_stats(const struct coati_profbuf *buf, struct coati_profbuf_stats *ret)
+int coati_profbuf_get_stats(const struct coati_profbuf *buf, struct coati_profbuf_stats *ret)
 {
 	struct coati_profbuf_stats st = {
 		.written = load(&buf->records),
@@ -354,5 +354,5 @@ void coati_profbuf_get_stats(const struct coati_profbuf *buf, struct coati_profb
 		.closed = atomic_load_explicit(&buf->closed, memory_order_relaxed) != PROFBUF_OPEN,
 	};
 
-	SIZED_FILL(ret, &st);
+	return SIZED_FILL(ret, &st);
 }

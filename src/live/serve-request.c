@@ -85,7 +85,7 @@ static int answer(const struct coati_serve_request *request, const struct http_r
 static int put_response(const struct serve_answer *a, bool without_body,
 			struct coati_serve_response *ret)
 {
-	struct coati_serve_response r = { .size = ret->size, .status = a->status, .type = a->type };
+	struct coati_serve_response r = { .size = sizeof(r), .status = a->status, .type = a->type };
 	struct strbuf out = STRBUF_INIT(SERVE_ANSWER_BYTES + 4096);
 	size_t head;
 
@@ -102,8 +102,10 @@ static int put_response(const struct serve_answer *a, bool without_body,
 	r.headers = strchr(out.text, '\n') + 1;
 	r.body = out.text + head;
 	r.nr_body = out.len - head;
-	memcpy(ret, &r, ret->size < sizeof(r) ? ret->size : sizeof(r));
-	return 0;
+	if (SIZED_FILL(ret, &r) == 0)
+		return 0;
+	coati_strbuf_fini(&out);
+	return -EINVAL;
 }
 
 int coati_serve_answer(const struct coati_serve_request *request, struct coati_serve_response *ret)

@@ -283,9 +283,9 @@ void *coati_view_own(struct coati_view *v, size_t count, size_t size)
 	return *slot;
 }
 
-void coati_view_info(const struct coati_view *v, struct coati_view_info *ret)
+int coati_view_info(const struct coati_view *v, struct coati_view_info *ret)
 {
-	SIZED_FILL(ret, &v->info);
+	return SIZED_FILL(ret, &v->info);
 }
 
 uint32_t coati_view_frame_count(const struct coati_view *v)

@@ -114,10 +114,10 @@ static void count_all(const struct coati_profile *p, struct coati_profile_qualit
 	move(&ret->complete, &ret->guessed, p->told.guessed);
 }
 
-void coati_profile_quality(const struct coati_profile *p, struct coati_profile_quality *ret)
+int coati_profile_quality(const struct coati_profile *p, struct coati_profile_quality *ret)
 {
 	struct coati_profile_quality q = { .size = sizeof(q) };
 
 	count_all(p, &q);
-	SIZED_FILL(ret, &q);
+	return SIZED_FILL(ret, &q);
 }

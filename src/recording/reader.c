@@ -490,14 +490,14 @@ const char *coati_recording_tracepoint(const struct coati_recording *r, uint64_t
 	return f->text;
 }
 
-void coati_recording_get_stats(const struct coati_recording *r, struct coati_recording_stats *ret)
+int coati_recording_get_stats(const struct coati_recording *r, struct coati_recording_stats *ret)
 {
 	struct coati_recording_stats st = r->shared.stats;
 
 	st.damaged = r->shared.damage.count;
 	for (size_t i = 0; i < r->streams.len; i++)
 		st.read_bytes += r->streams.v[i].outer.read_bytes;
-	SIZED_FILL(ret, &st);
+	return SIZED_FILL(ret, &st);
 }
 
 #define BUILD_ID_FIXED 36 /* header, pid, id, size byte and padding */

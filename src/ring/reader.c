@@ -692,11 +692,11 @@ void coati_reader_free(struct coati_reader **rd)
 	*rd = NULL;
 }
 
-void coati_reader_get_stats(const struct coati_reader *rd, struct coati_ring_stats *ret)
+int coati_reader_get_stats(const struct coati_reader *rd, struct coati_ring_stats *ret)
 {
 	struct coati_ring_stats sum = rd->gone;
 
 	for (size_t i = 0; i < rd->rings.len; i++)
 		add_stats(&sum, rd->rings.v[i]->ring);
-	SIZED_FILL(ret, &sum);
+	return SIZED_FILL(ret, &sum);
 }

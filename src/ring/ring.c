@@ -307,12 +307,12 @@ int32_t coati_ring_key(const struct coati_ring *ring)
 	return ring->key;
 }
 
-void coati_ring_get_stats(const struct coati_ring *ring, struct coati_ring_stats *ret)
+int coati_ring_get_stats(const struct coati_ring *ring, struct coati_ring_stats *ret)
 {
 	struct coati_ring_stats st = ring->stats;
 
 	st.records = ring->records;
 	if (ring->kind != COATI_RING_BACKWARD)
 		st.bytes = ring->pos - ring->start - ring->skipped;
-	SIZED_FILL(ret, &st);
+	return SIZED_FILL(ret, &st);
 }

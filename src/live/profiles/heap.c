@@ -313,10 +313,10 @@ __attribute__((cold)) void coati_heap_stop(void)
 	atomic_store_explicit(&coati_heap_shared.on, 0, memory_order_release);
 }
 
-__attribute__((cold)) void coati_heap_stats(struct coati_heap_stats *ret)
+__attribute__((cold)) int coati_heap_stats(struct coati_heap_stats *ret)
 {
 	struct heap_shared *h = &coati_heap_shared;
-	struct coati_heap_stats s = { .size = ret->size };
+	struct coati_heap_stats s = { .size = sizeof(s) };
 
 	pthread_mutex_lock(&h->store.lock);
 	s.samples = h->samples;
@@ -325,5 +325,5 @@ __attribute__((cold)) void coati_heap_stats(struct coati_heap_stats *ret)
 	s.stacks = h->store.nr ? h->store.nr - 1 : 0;
 	s.over = h->store.over;
 	pthread_mutex_unlock(&h->store.lock);
-	memcpy(ret, &s, ret->size < sizeof(s) ? ret->size : sizeof(s));
+	return SIZED_FILL(ret, &s);
 }

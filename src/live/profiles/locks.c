@@ -293,11 +293,11 @@ __attribute__((cold)) void coati_locks_stop(void)
 	atomic_store_explicit(&coati_locks_shared.on, 0, memory_order_release);
 }
 
-__attribute__((cold)) void coati_locks_stats(struct coati_locks_stats *ret)
+__attribute__((cold)) int coati_locks_stats(struct coati_locks_stats *ret)
 {
-	struct coati_locks_stats s = { .size = ret->size };
+	struct coati_locks_stats s = { .size = sizeof(s) };
 
 	s.unseen = atomic_load_explicit(&coati_locks_shared.unseen, memory_order_relaxed);
 	s.untracked = atomic_load_explicit(&coati_locks_shared.untracked, memory_order_relaxed);
-	memcpy(ret, &s, ret->size < sizeof(s) ? ret->size : sizeof(s));
+	return SIZED_FILL(ret, &s);
 }

@@ -625,6 +625,8 @@ int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_err
 	uint64_t used;
 	int r = 0;
 
+	if (ret && !sized_has_room(ret))
+		return coati_fail(err, -EINVAL, "sampler: the statistics have no size");
 	be_ours();
 	if (!atomic_compare_exchange_strong_explicit(&run.state, &state, CHANGING,
 						     memory_order_acquire, memory_order_relaxed))
@@ -663,10 +665,8 @@ int coati_sampler_stop(int fd, struct coati_sampler_stats *ret, struct coati_err
 	p.rate_hz = run.rate_hz;
 	p.names = run.flags & COATI_SAMPLER_NAMES;
 	p.replaced = is_replaced();
-	if (ret) {
-		run.stats.size = ret->size;
-		memcpy(ret, &run.stats, ret->size < sizeof(*ret) ? ret->size : sizeof(*ret));
-	}
+	if (ret)
+		SIZED_FILL(ret, &run.stats);
 	if (fd >= 0)
 		r = write_profile(fd, &p, err);
 	coati_sampler_fold_fini(&run.fold);

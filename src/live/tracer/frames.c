@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/sized.h"
 #include "live/page.h"
 
 #define SUB_BITS 4
@@ -211,7 +212,5 @@ int coati_frame_stats(const char *name, struct coati_frame_stats *ret)
 	pthread_mutex_unlock(&lock);
 	if (!f)
 		return -ENOENT;
-	s.size = ret->size;
-	memcpy(ret, &s, ret->size < sizeof(s) ? ret->size : sizeof(s));
-	return 0;
+	return SIZED_FILL(ret, &s);
 }

@@ -355,7 +355,7 @@ int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_err
 	return r < 0 ? coati_fail(err, r, "cannot write the snapshot: %m") : 0;
 }
 
-void coati_recorder_stats(const struct coati_recorder *rec, struct coati_recorder_stats *ret)
+int coati_recorder_stats(const struct coati_recorder *rec, struct coati_recorder_stats *ret)
 {
 	const struct tracer *t = &coati_tracer;
 	struct coati_recorder_stats stats = { 0 };
@@ -383,8 +383,7 @@ void coati_recorder_stats(const struct coati_recorder *rec, struct coati_recorde
 	stats.snapshots_failed = rec->snapshots_failed;
 	stats.snapshot_error = rec->snapshot_error;
 	coati_recorders_unlock();
-	stats.size = ret->size;
-	memcpy(ret, &stats, ret->size < sizeof(stats) ? ret->size : sizeof(stats));
+	return SIZED_FILL(ret, &stats);
 }
 
 /* ---- stop ---- */
