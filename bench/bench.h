@@ -63,9 +63,17 @@ static inline double bench_batch(bench_fn fn, void *ctx, unsigned int rounds)
 
 /* @nr_pairs lines; who goes first changes from pair to pair. One batch of each beforehand warms up.
  * Each call of @ours and @peer does @loops of what is measured. */
+struct bench_two {
+	bench_fn ours, peer;
+	void *ctx;
+};
+
 static inline void bench_loop_pairs(unsigned int nr_pairs, unsigned int rounds, unsigned int loops,
-				    bench_fn ours, bench_fn peer, void *ctx)
+				    const struct bench_two *two)
 {
+	bench_fn ours = two->ours, peer = two->peer;
+	void *ctx = two->ctx;
+
 	bench_batch(ours, ctx, rounds);
 	bench_batch(peer, ctx, rounds);
 	for (unsigned int i = 0; i < nr_pairs; i++) {
@@ -81,5 +89,5 @@ static inline void bench_loop_pairs(unsigned int nr_pairs, unsigned int rounds, 
 static inline void bench_pairs(unsigned int nr_pairs, unsigned int rounds, bench_fn ours,
 			       bench_fn peer, void *ctx)
 {
-	bench_loop_pairs(nr_pairs, rounds, 1, ours, peer, ctx);
+	bench_loop_pairs(nr_pairs, rounds, 1, &(struct bench_two){ ours, peer, ctx });
 }

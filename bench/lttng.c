@@ -55,6 +55,7 @@ static int wait_for_peer(void)
 
 int main(int argc, char **argv)
 {
+	struct bench_two two = { .peer = peers };
 	struct coati_recorder_opts opts = { .size = sizeof(opts), .directory = "" };
 	struct coati_recorder *rec = NULL;
 	struct coati_error err;
@@ -69,7 +70,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	bench_loop_pairs((unsigned int)strtoul(argv[2], NULL, 10), ROUNDS, LOOPS,
-			 strcmp(argv[1], "counter") ? regions : counters, peers, NULL);
+	two.ours = strcmp(argv[1], "counter") ? regions : counters;
+	bench_loop_pairs((unsigned int)strtoul(argv[2], NULL, 10), ROUNDS, LOOPS, &two);
 	return coati_recorder_stop(&rec, NULL) < 0;
 }

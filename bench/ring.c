@@ -287,9 +287,9 @@ int main(int argc, char **argv)
 		for (int best = 0; best < 5; best++)
 			for (unsigned int s = 0; s < 2; s++) {
 				double ns = one_side((int)(first ^ s), &m, &k);
+				double *to = &side[first ^ s];
 
-				if (best == 0 || ns < side[first ^ s])
-					side[first ^ s] = ns;
+				*to = best == 0 || ns < *to ? ns : *to;
 			}
 		printf("%.3f %.3f\n", side[0], side[1]);
 	}

@@ -178,7 +178,11 @@ static struct coati_writer *open_writer(int fd, int level)
 
 	coati_batch_attr(&attr);
 	if (coati_writer_open_fd(fd, &opts, &w, &err) < 0 ||
-	    coati_writer_add_event(w, &attr, COATI_LIVE_EVENT, &id, 1, &err) < 0 ||
+	    coati_writer_add_event(
+		    w,
+		    &(struct coati_recording_event){
+			    .name = COATI_LIVE_EVENT, .attr = attr, .ids = &id, .nr_ids = 1 },
+		    &err) < 0 ||
 	    coati_writer_start(w, &err) < 0)
 		fail(err.text);
 	return w;

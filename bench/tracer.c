@@ -198,7 +198,7 @@ static void scale(const struct coati_recorder *rec, unsigned int nr_pairs)
 
 static void pairs(unsigned int nr_pairs, bench_fn ours, bench_fn peer)
 {
-	bench_loop_pairs(nr_pairs, ROUNDS, LOOPS, ours, peer, NULL);
+	bench_loop_pairs(nr_pairs, ROUNDS, LOOPS, &(struct bench_two){ ours, peer, NULL });
 }
 
 int main(int argc, char **argv)

@@ -22,15 +22,14 @@ static int count(const struct coati_event_list *list, struct coati_group *group,
 	const struct coati_event_desc *d;
 	struct coati_count counts[MAX];
 	void *memory = malloc(BYTES);
-	uint32_t nr = 0;
 	int r;
 
 	for (uint32_t i = 0; (d = coati_event_list_get(list, i)); i++)
 		coati_group_add(group, &d->attr, d->name);
 	r = coati_group_open(group, &COATI_SELF, COATI_EVENT_USER_OK, err);
 	if (r == 0 && memory)
-		r = coati_group_measure(group, touch_memory, memory, counts, MAX, &nr);
-	for (uint32_t i = 0; i < nr && i < MAX; i++)
+		r = coati_group_measure(group, touch_memory, memory, counts, MAX);
+	for (int i = 0; i < r && i < MAX; i++)
 		printf("%15llu  %s\n", (unsigned long long)coati_count_scaled(&counts[i]),
 		       counts[i].label);
 	free(memory);

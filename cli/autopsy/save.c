@@ -103,7 +103,11 @@ static int describe(int32_t pid, int fd, struct coati_error *err)
 	if (r < 0)
 		return r;
 	coati_batch_attr(&attr);
-	r = coati_writer_add_event(w, &attr, COATI_LIVE_EVENT, &id, 1, err);
+	r = coati_writer_add_event(
+		w,
+		&(struct coati_recording_event){
+			.name = COATI_LIVE_EVENT, .attr = attr, .ids = &id, .nr_ids = 1 },
+		err);
 	if (r == 0)
 		r = coati_writer_start(w, err);
 	if (r == 0)
@@ -205,7 +209,11 @@ static int write_all(const struct autopsy_target *t, uint64_t first_ns, const ch
 	n = open_writer(output, &o, &file, &w, err);
 	coati_batch_attr(&attr);
 	if (n == 0)
-		n = coati_writer_add_event(w, &attr, COATI_LIVE_EVENT, &id, 1, err);
+		n = coati_writer_add_event(
+			w,
+			&(struct coati_recording_event){
+				.name = COATI_LIVE_EVENT, .attr = attr, .ids = &id, .nr_ids = 1 },
+			err);
 	if (n == 0)
 		n = coati_writer_start(w, err);
 	coati_flight_get_info(f, &info);

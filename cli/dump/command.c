@@ -289,7 +289,7 @@ static void show(struct dump *d, const struct coati_recording_item *item)
 	if (n >= 0 && !subject_wanted(d->args, &r))
 		return;
 	if (n >= 0 && s->is_json && !d->args->raw &&
-	    coati_dump_row(&d->rows, &d->fields, d->rec, item, &r, s->out)) {
+	    coati_dump_row(&d->rows, d->rec, item, &r, s->out)) {
 		d->shown++;
 		return;
 	}
@@ -479,7 +479,7 @@ static bool is_input(const char *output, const char *input)
 
 static int run_parsed(const struct args *a)
 {
-	struct dump d = { .args = a, .to_ns = UINT64_MAX };
+	struct dump d = { .args = a, .to_ns = UINT64_MAX, .rows.fields = &d.fields };
 	struct coati_recording_opts ropts = { .size = sizeof(ropts) };
 	const char *input = a->input ? a->input : "coati.data";
 	struct coati_error err = { 0 };

@@ -239,8 +239,8 @@ static bool put_row(const struct dump_row *row, const struct coati_recording_ite
 	return true;
 }
 
-static const struct dump_row *find_row(struct dump_rows *rows, struct dump_fields *fields,
-				       const struct coati_recording *r, uint32_t event)
+static const struct dump_row *find_row(struct dump_rows *rows, const struct coati_recording *r,
+				       uint32_t event)
 {
 	const struct coati_recording_event *e = coati_recording_event(r, event);
 	struct dump_row **row;
@@ -255,20 +255,20 @@ static const struct dump_row *find_row(struct dump_rows *rows, struct dump_field
 		*row = NULL;
 	}
 	if (!*row)
-		*row = new_row(fields, r, event, name);
+		*row = new_row(rows->fields, r, event, name);
 	return *row && (*row)->is_usable ? *row : NULL;
 }
 
-bool coati_dump_row(struct dump_rows *rows, struct dump_fields *fields,
-		    const struct coati_recording *r, const struct coati_recording_item *item,
-		    const struct coati_record *rec, struct strbuf *out)
+bool coati_dump_row(struct dump_rows *rows, const struct coati_recording *r,
+		    const struct coati_recording_item *item, const struct coati_record *rec,
+		    struct strbuf *out)
 {
 	size_t before = out->len;
 	const struct dump_row *row;
 
 	if (item->raw.type != COATI_RECORD_SAMPLE || item->flags || !item->time || rec->extra_size)
 		return false;
-	row = find_row(rows, fields, r, item->event);
+	row = find_row(rows, r, item->event);
 	if (!row)
 		return false;
 	if (put_row(row, item, rec, out))

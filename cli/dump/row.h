@@ -18,12 +18,13 @@
 struct dump_row;
 
 struct dump_rows {
+	struct dump_fields *fields; /* of the same recordings */
 	struct dump_row *by_event[FIELDS_EVENTS];
 };
 
 /* The line of sample @rec, which came as @item; false and nothing written when the walk must do it.
  * Hot. */
-bool coati_dump_row(struct dump_rows *rows, struct dump_fields *fields,
-		    const struct coati_recording *r, const struct coati_recording_item *item,
-		    const struct coati_record *rec, struct strbuf *out);
+bool coati_dump_row(struct dump_rows *rows, const struct coati_recording *r,
+		    const struct coati_recording_item *item, const struct coati_record *rec,
+		    struct strbuf *out);
 void coati_dump_rows_fini(struct dump_rows *rows);

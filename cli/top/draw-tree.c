@@ -186,6 +186,26 @@ static int add_children(const struct top_tree *t, const struct box *b, struct bo
 
 #define BOXES 1024
 
+struct flame_line {
+	const struct box *boxes;
+	int nr, y;
+	bool is_seen;
+};
+
+/* One line of boxes, where it is seen; the number of their children, which go to @next. */
+static int draw_line(struct top_ui *ui, struct top_tree *t, const struct flame_line *line,
+		     struct box *next)
+{
+	int nr_next = 0;
+
+	for (int i = 0; i < line->nr; i++) {
+		if (line->is_seen)
+			draw_box(ui, t, &line->boxes[i], line->y);
+		nr_next = add_children(t, &line->boxes[i], next, nr_next, BOXES);
+	}
+	return nr_next;
+}
+
 void coati_top_draw_flame(struct top_ui *ui, int top, int bottom)
 {
 	struct box lines[2][BOXES] = { { { 0 } } };
@@ -197,15 +217,11 @@ void coati_top_draw_flame(struct top_ui *ui, int top, int bottom)
 	lines[0][0] = (struct box){ 0, 0, columns };
 	if (make_tree(ui, &t) == 0 && t.nodes.v[0].total)
 		for (; nr && depth < LINES_MAX; depth++) {
-			struct box *line = lines[depth % 2], *next = lines[1 - depth % 2];
-			int y = top + depth - (int)ui->selected, nr_next = 0;
+			int y = top + depth - (int)ui->selected;
+			struct flame_line line = { lines[depth % 2], nr, y,
+						   y >= top && y < bottom };
 
-			for (int i = 0; i < nr; i++) {
-				if (y >= top && y < bottom)
-					draw_box(ui, &t, &line[i], y);
-				nr_next = add_children(&t, &line[i], next, nr_next, BOXES);
-			}
-			nr = nr_next;
+			nr = draw_line(ui, &t, &line, lines[1 - depth % 2]);
 		}
 	ui->nr_rows = (size_t)depth;
 	ui->page = bottom - top;

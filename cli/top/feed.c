@@ -315,18 +315,18 @@ static int label_one(struct top_feed *f, struct top_sample *s)
 	const struct top_thread *t = &f->model->threads.v[s->thread];
 	const struct top_labels *had = &f->model->labels.v[s->labels];
 	struct coati_label labels[LABELS_MAX];
-	const struct coati_label *found;
-	uint32_t nr_found = 0, nr = 0, set;
+	struct coati_label_list found = { 0 };
+	uint32_t nr = 0, set;
 	int r;
 
-	if (!source->find(f->live, t->pid, t->tid, s->time_ns, &found, &nr_found) || !nr_found)
+	if (!source->find(f->live, t->pid, t->tid, s->time_ns, &found) || !found.nr)
 		return 0;
 	while (nr < had->nr && nr < LABELS_MAX) {
 		labels[nr] = had->v[nr];
 		nr++;
 	}
-	for (uint32_t i = 0; i < nr_found && nr < LABELS_MAX; i++)
-		labels[nr++] = found[i];
+	for (uint32_t i = 0; i < found.nr && nr < LABELS_MAX; i++)
+		labels[nr++] = found.v[i];
 	r = coati_top_model_labels(f->model, labels, nr, &set);
 	return r < 0 ? r : coati_top_model_relabel(f->model, s, set);
 }

@@ -61,7 +61,7 @@ static int copy_head(struct coati_recording *facts, struct coati_writer *to,
 	for (uint32_t i = 0; r == 0 && i < coati_recording_event_count(facts); i++) {
 		const struct coati_recording_event *e = coati_recording_event(facts, i);
 
-		r = coati_writer_add_event(to, &e->attr, e->name, e->ids, e->nr_ids, err);
+		r = coati_writer_add_event(to, e, err);
 	}
 	for (uint32_t bit = 0; r == 0 && bit < COATI_FEATURE_MAX; bit++) {
 		uint64_t size = 0;

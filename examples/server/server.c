@@ -53,20 +53,24 @@ static struct entry **find(const char *key)
 	return at;
 }
 
+static void renew(struct entry *e)
+{
+	char *copy = strdup(e->value);
+
+	if (!copy)
+		return;
+	free(e->value);
+	e->value = copy;
+}
+
 /* Every value gets new memory, in the order of the table. Takes its time. */
 static void tidy(void)
 {
 	COATI_REGION("tidy");
 	for (unsigned round = 0; round < 100; round++)
 		for (unsigned i = 0; i < BUCKETS; i++)
-			for (struct entry *e = table.buckets[i]; e; e = e->next) {
-				char *copy = strdup(e->value);
-
-				if (!copy)
-					return;
-				free(e->value);
-				e->value = copy;
-			}
+			for (struct entry *e = table.buckets[i]; e; e = e->next)
+				renew(e);
 }
 
 static bool set(const char *key, const char *value)

@@ -281,10 +281,10 @@ COATI_API int coati_group_disable(struct coati_group *g);
  * are. */
 COATI_API int coati_group_read(struct coati_group *g, struct coati_count *ret, uint32_t max,
 			       uint32_t *ret_nr);
-/* The counts of one call of fn(ctx): the group is started and stopped around it, and left
- * stopped. */
+/* The counts of one call of fn(ctx): the group is started and stopped around it, and left stopped.
+ * At most @max counts are stored. Returns how many there are, or a negative errno. */
 COATI_API int coati_group_measure(struct coati_group *g, void (*fn)(void *ctx), void *ctx,
-				  struct coati_count *ret, uint32_t max, uint32_t *ret_nr);
+				  struct coati_count *ret, uint32_t max);
 /* *g becomes NULL; NULL is fine. */
 COATI_API void coati_group_close(struct coati_group **g);
 

@@ -149,8 +149,14 @@ static void replace_in_block(struct range_block *b, uint32_t from, uint32_t to,
 	b->nr = from + (uint32_t)p->nr + (b->nr - to);
 }
 
-/* All pieces of the blocks from that of @from to @last, with @p instead of [from, to). */
-static size_t gather(const struct ranges_now *n, struct place from, struct place to, size_t last,
+/* The last block of which something is in [from, to). */
+static size_t last_block(struct place from, struct place to)
+{
+	return to.i ? to.block : to.block - (to.block > from.block);
+}
+
+/* All pieces of the blocks from that of @from to the last, with @p instead of [from, to). */
+static size_t gather(const struct ranges_now *n, struct place from, struct place to,
 		     const struct pieces *p, struct range *ret)
 {
 	const struct range_block *b = from.block < n->nr ? n->v[from.block] : NULL;
@@ -160,7 +166,7 @@ static size_t gather(const struct ranges_now *n, struct place from, struct place
 		memcpy(ret, b->v, nr * sizeof(*ret));
 	memcpy(ret + nr, p->v, p->nr * sizeof(*ret));
 	nr += p->nr;
-	if (to.block <= last && to.block < n->nr) {
+	if (to.block <= last_block(from, to) && to.block < n->nr) {
 		b = n->v[to.block];
 		memcpy(ret + nr, &b->v[to.i], (b->nr - to.i) * sizeof(*ret));
 		nr += b->nr - to.i;
@@ -212,14 +218,14 @@ static bool replace_blocks(struct ranges_now *n, size_t first, size_t count, con
 static bool replace_across(struct ranges_now *n, struct place from, struct place to,
 			   const struct pieces *p)
 {
-	size_t last = to.i ? to.block : to.block - (to.block > from.block), count, nr;
+	size_t count, nr;
 	struct range *all = coati_alloc_array(p->nr + 2 * (size_t)BLOCK, sizeof(*all));
 	bool ok;
 
 	if (!all)
 		return false;
-	count = from.block < n->nr ? last - from.block + 1 : 0;
-	nr = gather(n, from, to, last, p, all);
+	count = from.block < n->nr ? last_block(from, to) - from.block + 1 : 0;
+	nr = gather(n, from, to, p, all);
 	ok = replace_blocks(n, from.block, count, all, nr);
 	coati_free(all);
 	return ok;

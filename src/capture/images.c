@@ -197,6 +197,7 @@ int coati_images_write(struct images *im, struct coati_writer *w)
 {
 	for (size_t n = 0; n < im->v.len; n++) {
 		struct image *i = &im->v.v[n];
+		struct coati_build_id id;
 		int r;
 
 		if (!i->id_size && !i->asked) {
@@ -208,7 +209,11 @@ int coati_images_write(struct images *im, struct coati_writer *w)
 		}
 		if (!i->id_size)
 			continue;
-		r = coati_writer_build_id(w, -1, COATI_MISC_USER, i->id, i->id_size, i->name);
+		id = (struct coati_build_id){
+			.pid = -1, .misc = COATI_MISC_USER, .size = i->id_size, .path = i->name
+		};
+		memcpy(id.id, i->id, i->id_size);
+		r = coati_writer_build_id(w, &id);
 		if (r < 0)
 			return r;
 	}

@@ -96,7 +96,11 @@ static int add_events(struct coati_capture *cap, int which, struct coati_writer 
 			continue;
 		if (st->unwinds && st->unwinds[i])
 			coati_stacks_attr(&attr);
-		r = coati_writer_add_event(w, &attr, d->name, ids, nr, err);
+		r = coati_writer_add_event(
+			w,
+			&(struct coati_recording_event){
+				.name = d->name, .attr = attr, .ids = ids, .nr_ids = nr },
+			err);
 		if (r < 0)
 			return r;
 		if (i == lead)
@@ -149,7 +153,11 @@ static int add_live_event(struct coati_writer *w, struct coati_error *err)
 	struct coati_attr attr;
 
 	coati_batch_attr(&attr);
-	return coati_writer_add_event(w, &attr, COATI_LIVE_EVENT, &id, 1, err);
+	return coati_writer_add_event(
+		w,
+		&(struct coati_recording_event){
+			.name = COATI_LIVE_EVENT, .attr = attr, .ids = &id, .nr_ids = 1 },
+		err);
 }
 
 static int write_head(struct coati_capture *cap, struct coati_writer *w, struct coati_error *err)

@@ -9,6 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct splice_chain {
+	const uint64_t *v;
+	uint32_t nr;
+};
+
 /* Where two chains of the same stack meet. */
 struct splice {
 	uint32_t ours;	 /* so many of ours are kept */
@@ -22,5 +27,5 @@ struct splice {
  * Theirs may lack functions that keep no frame record, and may have frames that ours does not know;
  * those that both have come in the same order. So each address of theirs is looked for in what is
  * left of ours. */
-bool coati_splice(const uint64_t *ours, uint32_t nr_ours, const uint64_t *theirs,
-		  uint32_t nr_theirs, bool is_rooted, struct splice *ret);
+bool coati_splice(struct splice_chain ours, struct splice_chain theirs, bool is_rooted,
+		  struct splice *ret);

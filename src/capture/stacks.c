@@ -263,7 +263,8 @@ static bool go_on(struct stacks *st, const struct coati_unwind_input *in, uint32
 	nr = 1 + coati_unwind_check(st->unwinder, in, st->theirs + 1, nr - 1, &is_rooted);
 	for (uint32_t i = 0; i < u->nr; i++)
 		st->ours[i] = st->frames[i].pc;
-	if (!coati_splice(st->ours, u->nr, st->theirs, nr, is_rooted, &s))
+	if (!coati_splice((struct splice_chain){ st->ours, u->nr },
+			  (struct splice_chain){ st->theirs, nr }, is_rooted, &s))
 		return false;
 	u->nr = s.ours;
 	u->from = s.theirs;

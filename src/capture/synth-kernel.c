@@ -187,6 +187,7 @@ static int write_notes_id(struct coati_writer *w, int dirfd, const char *path, c
 	struct elf_notes notes;
 	struct elf_note n;
 	struct elf e = { 0 };
+	struct coati_build_id id = { .pid = -1, .misc = COATI_MISC_KERNEL, .path = name };
 	int r = 0;
 
 	if (coati_file_read(dirfd, path, &s) == 0) {
@@ -195,8 +196,9 @@ static int write_notes_id(struct coati_writer *w, int dirfd, const char *path, c
 			if (n.type != 3 || n.name_size != 4 || memcmp(n.name, "GNU", 4) != 0 ||
 			    n.desc_size > 20)
 				continue;
-			r = coati_writer_build_id(w, -1, COATI_MISC_KERNEL, n.desc, n.desc_size,
-						  name);
+			id.size = (uint8_t)n.desc_size;
+			memcpy(id.id, n.desc, n.desc_size);
+			r = coati_writer_build_id(w, &id);
 			break;
 		}
 	}

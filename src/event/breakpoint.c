@@ -109,18 +109,20 @@ int coati_breakpoint_check(const struct breakpoint_rules *rules, struct coati_at
 	return 0;
 }
 
-int coati_breakpoint_attr(uint64_t addr, uint64_t length, const char *access,
-			  struct coati_attr *attr, const char **ret_note, struct coati_error *err)
+int coati_breakpoint_attr(const struct breakpoint *bp, struct coati_attr *attr,
+			  const char **ret_note, struct coati_error *err)
 {
 	struct coati_attr a = *attr;
 	bool read_write;
-	int r = parse_access(access, &a.bp_type, err);
+	int r = parse_access(bp->access, &a.bp_type, err);
 
 	if (r < 0)
 		return r;
 	a.type = COATI_TYPE_BREAKPOINT;
-	a.config1 = addr;
-	a.config2 = length ? length : a.bp_type == COATI_BP_X ? sizeof(long) : DATA_LENGTH_DEFAULT;
+	a.config1 = bp->addr;
+	a.config2 = bp->length		      ? bp->length
+		    : a.bp_type == COATI_BP_X ? sizeof(long)
+					      : DATA_LENGTH_DEFAULT;
 	r = coati_breakpoint_check(&RULES, &a, &read_write, err);
 	if (r < 0)
 		return r;

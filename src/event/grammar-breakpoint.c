@@ -82,7 +82,8 @@ int coati_grammar_breakpoint(struct grammar *g, struct event_text *ev)
 		r = coati_grammar_tail(g, ev);
 	if (r < 0)
 		return r;
-	r = coati_breakpoint_attr(addr, length, access, &desc.attr, &note, g->lx.err);
+	r = coati_breakpoint_attr(&(struct breakpoint){ addr, length, access }, &desc.attr, &note,
+				  g->lx.err);
 	if (r < 0)
 		return coati_lexer_place(&g->lx, ev->at, r);
 	desc.note = note;

@@ -90,9 +90,10 @@ static int finish(struct grammar *g, struct event_text *ev, const struct probe_s
 
 	if (r < 0)
 		return r;
-	r = coati_probe_resolve(spec, g->list->sysfs, g->arena, &sites, &nr, g->lx.err);
+	r = coati_probe_resolve(spec, g->list->sysfs, g->arena, &sites, g->lx.err);
 	if (r < 0)
 		return coati_lexer_place(&g->lx, ev->at, r);
+	nr = (uint32_t)r;
 	for (uint32_t i = 0; i < nr; i++) {
 		struct coati_event_desc desc = {
 			.kind = kind,

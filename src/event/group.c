@@ -273,7 +273,7 @@ static void keep_measure(struct coati_group *g, struct coati_count *ret, uint32_
 }
 
 int coati_group_measure(struct coati_group *g, void (*fn)(void *ctx), void *ctx,
-			struct coati_count *ret, uint32_t max, uint32_t *ret_nr)
+			struct coati_count *ret, uint32_t max)
 {
 	struct coati_event *leader;
 	uint32_t nr;
@@ -281,7 +281,7 @@ int coati_group_measure(struct coati_group *g, void (*fn)(void *ctx), void *ctx,
 
 	if (r < 0)
 		return r;
-	if (!fn || (!ret && max) || !ret_nr)
+	if (!fn || (!ret && max))
 		return -EINVAL;
 	r = prepare_measure(g, leader);
 	if (r < 0)
@@ -295,8 +295,7 @@ int coati_group_measure(struct coati_group *g, void (*fn)(void *ctx), void *ctx,
 	keep_measure(g, ret, nr < max ? nr : max);
 	/* entries for which there was no room were not noted */
 	leader->untouched = nr <= max && nr == g->members.len;
-	*ret_nr = nr;
-	return 0;
+	return (int)nr; /* groups are small: see coati_group_add() */
 }
 
 void coati_group_close(struct coati_group **gp)

@@ -309,8 +309,8 @@ static int judge(const struct elf *e, const struct elf *debug, const char *path,
 	return 0;
 }
 
-int coati_probe_symbol_find(const struct elf *e, const char *path, const char *debug_dir,
-			    const char *name, struct probe_symbol *ret, struct coati_error *err)
+int coati_probe_symbol_find(const struct probe_file *file, const char *name,
+			    struct probe_symbol *ret, struct coati_error *err)
 {
 	CLEANUP(coati_elf_close) struct elf debug = { 0 };
 	struct search f = { .name = name, .base_len = strcspn(name, "@") };
@@ -318,17 +318,17 @@ int coati_probe_symbol_find(const struct elf *e, const char *path, const char *d
 
 	if (name[f.base_len])
 		f.version = name + f.base_len + strspn(name + f.base_len, "@");
-	r = search_file(e, &f);
+	r = search_file(file->elf, &f);
 	if (r == 0 && f.rank == RANK_NONE) {
-		open_debug(e, debug_dir, &debug);
+		open_debug(file->elf, file->debug_dir, &debug);
 		r = search_file(&debug, &f);
 	}
 	if (r < 0)
 		return coati_fail(err, r,
 				  r == -E2BIG ? "%s has too many symbols"
 					      : "the symbol table of %s is damaged",
-				  path);
-	r = judge(e, &debug, path, &f, err);
+				  file->path);
+	r = judge(file->elf, &debug, file->path, &f, err);
 	if (r < 0)
 		return r;
 	*ret = (struct probe_symbol){ .vaddr = f.best.value, .size = f.best.size };

@@ -25,6 +25,13 @@
 /* Can @name, which a file holds, be shown to a person: 1 to 128 bytes and no control characters? */
 bool coati_probe_name_ok(const char *name);
 
+/* A program or library, and where debug files may lie. */
+struct probe_file {
+	const struct elf *elf;
+	const char *path; /* for messages */
+	const char *debug_dir;
+};
+
 struct probe_symbol {
 	uint64_t vaddr, size;
 };
@@ -42,5 +49,5 @@ struct probe_symbol {
  * -ENOENT: no such function; the text offers the nearest, or says that it is data, or only
  * imported.
  */
-int coati_probe_symbol_find(const struct elf *e, const char *path, const char *debug_dir,
-			    const char *name, struct probe_symbol *ret, struct coati_error *err);
+int coati_probe_symbol_find(const struct probe_file *f, const char *name, struct probe_symbol *ret,
+			    struct coati_error *err);

@@ -129,12 +129,13 @@ static int check_inside(const struct resolver *r, const struct probe_symbol *sym
 static int find_function(const struct resolver *r, const struct elf *e, uint64_t *ret_offset)
 {
 	const struct probe_spec *spec = r->spec;
+	struct probe_file file = { .elf = e, .path = r->path, .debug_dir = PROBE_DEBUG_DIR };
 	struct probe_symbol sym;
 	struct elf_segment seg;
 	uint64_t start;
 	int x;
 
-	x = coati_probe_symbol_find(e, r->path, PROBE_DEBUG_DIR, spec->symbol, &sym, r->err);
+	x = coati_probe_symbol_find(&file, spec->symbol, &sym, r->err);
 	if (x >= 0)
 		x = find_code(r, e, sym.vaddr, spec->symbol, &seg);
 	if (x < 0)
@@ -391,7 +392,7 @@ static int check_user_spec(const struct probe_spec *spec, struct coati_error *er
 }
 
 int coati_probe_resolve(const struct probe_spec *spec, const char *sysfs, struct arena *arena,
-			struct probe_site **ret_sites, uint32_t *ret_nr, struct coati_error *err)
+			struct probe_site **ret_sites, struct coati_error *err)
 {
 	struct resolver r = { .spec = spec, .arena = arena, .err = err };
 	int x;
@@ -406,6 +407,5 @@ int coati_probe_resolve(const struct probe_spec *spec, const char *sysfs, struct
 	if (x < 0)
 		return x;
 	*ret_sites = r.sites;
-	*ret_nr = r.nr_sites;
-	return 0;
+	return (int)r.nr_sites; /* at most PROBE_SITES_MAX */
 }

@@ -36,10 +36,11 @@ struct probe_site {
 
 #define PROBE_SITES_MAX 1024
 
-/* Resolve @spec; uprobes and kprobes have one site, a USDT probe as many as the compiler made (each
- * one event whose counts add up). Strings that the attributes point to and the array are allocated
- * in @arena. @sysfs is the sysfs mount ("/sys"). -ENOENT: no such file, symbol (the text offers the
- * nearest) or probe; -EOPNOTSUPP: no such PMU in this kernel, or a file that it cannot probe;
- * -EINVAL: no place for a probe; -EBADMSG: a damaged file; -E2BIG: over a limit. */
+/* Resolve @spec: the number of sites, or negative. Uprobes and kprobes have one site, a USDT probe
+ * as many as the compiler made (each one event whose counts add up). Strings that the attributes
+ * point to and the array are allocated in @arena. @sysfs is the sysfs mount ("/sys"). -ENOENT: no
+ * such file, symbol (the text offers the nearest) or probe; -EOPNOTSUPP: no such PMU in this
+ * kernel, or a file that it cannot probe; -EINVAL: no place for a probe; -EBADMSG: a damaged file;
+ * -E2BIG: over a limit. */
 int coati_probe_resolve(const struct probe_spec *spec, const char *sysfs, struct arena *arena,
-			struct probe_site **ret_sites, uint32_t *ret_nr, struct coati_error *err);
+			struct probe_site **ret_sites, struct coati_error *err);

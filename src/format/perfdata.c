@@ -105,7 +105,7 @@ static int copy_build_ids(struct copying *c)
 
 	while (r == 0 && coati_writer_is_pipe(c->to) &&
 	       coati_recording_build_id(c->facts, &pos, &id) > 0)
-		r = coati_writer_build_id(c->to, id.pid, id.misc, id.id, id.size, id.path);
+		r = coati_writer_build_id(c->to, &id);
 	return r;
 }
 
@@ -117,7 +117,7 @@ static int copy_events(struct copying *c, struct coati_error *err)
 	for (uint32_t i = 0; i < nr && r == 0; i++) {
 		const struct coati_recording_event *e = coati_recording_event(c->facts, i);
 
-		r = coati_writer_add_event(c->to, &e->attr, e->name, e->ids, e->nr_ids, err);
+		r = coati_writer_add_event(c->to, e, err);
 	}
 	for (uint32_t i = 0; i < nr && r == 0; i++) {
 		uint32_t members = 1;

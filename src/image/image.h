@@ -51,10 +51,15 @@ int coati_image_bias(struct coati_images *images, uint32_t image,
 /* A descriptor of the very file, after the checks; the caller closes it. Negative errno. */
 int coati_image_open_fd(struct coati_images *images, uint32_t image, struct coati_error *err);
 
-/* A symbol that a record told: KSYMBOL (KERNEL, BPF), a JIT's own report. @time 0: from the start;
- * a later one at the same place replaces it. */
-int coati_image_add_symbol(struct coati_images *images, uint32_t image, uint64_t start,
-			   uint64_t length, const char *name, uint64_t time);
+/* A symbol that a record told: KSYMBOL (KERNEL, BPF), a JIT's own report. */
+struct image_symbol {
+	uint64_t start, length;
+	const char *name;
+	uint64_t time; /* 0: from the start; a later one at the same place replaces it */
+};
+
+int coati_image_add_symbol(struct coati_images *images, uint32_t image,
+			   const struct image_symbol *s);
 
 /* Read the perf map (/tmp/perf-PID.map as the process sees it) or the jitdump file @path into a JIT
  * image. Refused unless it is a regular file, no link, owned by the process' user or root, below

@@ -123,18 +123,18 @@ bool coati_image_has_perf_map(struct coati_images *images, int32_t pid)
 	return fd >= 0 || (fd != -ENOENT && fd != -EACCES && fd != -ENOTDIR);
 }
 
-int coati_image_add_symbol(struct coati_images *images, uint32_t image, uint64_t start,
-			   uint64_t length, const char *name, uint64_t time)
+int coati_image_add_symbol(struct coati_images *images, uint32_t image,
+			   const struct image_symbol *s)
 {
 	struct coati_image *im = coati_image_at(images, image);
 	struct jit **told;
 
-	if (!im || !name)
+	if (!im || !s->name)
 		return -EINVAL;
 	told = &im->jits[IMAGE_JIT_TOLD];
 	if (!*told)
 		*told = jit_new();
-	return *told ? coati_jit_add(*told, start, length, name, time) : -ENOMEM;
+	return *told ? coati_jit_add(*told, s->start, s->length, s->name, s->time) : -ENOMEM;
 }
 
 static int make_name(struct coati_image *im, struct jit *j, const struct jit_function *f,

@@ -122,7 +122,7 @@ static int cover_all(struct cover *v, bool *ret_damaged)
 }
 
 int coati_cover(struct dwarf_file *f, const uint64_t *vaddrs, size_t nr, uint64_t *work,
-		uint32_t *owner, bool *ret_damaged)
+		uint32_t *owner)
 {
 	CLEANUP(freep) uint64_t *width = coati_alloc_array(nr, sizeof(*width));
 	CLEANUP(freep) bool *listed = coati_alloc_array(f->nr_units, sizeof(*listed));
@@ -134,10 +134,13 @@ int coati_cover(struct dwarf_file *f, const uint64_t *vaddrs, size_t nr, uint64_
 			   .width = width,
 			   .owner = owner,
 			   .listed = listed };
+	bool damaged = false;
+	int r;
 
 	if (!width || !listed)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++)
 		owner[i] = COVER_NONE;
-	return cover_all(&v, ret_damaged);
+	r = cover_all(&v, &damaged);
+	return r < 0 ? r : damaged;
 }

@@ -12,7 +12,7 @@
 #define COVER_NONE UINT32_MAX
 
 /* @owner[i] becomes the unit of sorted @vaddrs[i], or COVER_NONE. Counts @work down. Where units
- * claim the same address the narrowest range has it. -ENOMEM; damage is stepped over and sets
- * *ret_damaged. */
+ * claim the same address the narrowest range has it. 0; 1: there was damage, which is stepped
+ * over; -ENOMEM. */
 int coati_cover(struct dwarf_file *f, const uint64_t *vaddrs, size_t nr, uint64_t *work,
-		uint32_t *owner, bool *ret_damaged);
+		uint32_t *owner);

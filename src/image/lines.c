@@ -285,9 +285,10 @@ static int run_file(struct run *run, bool damaged)
 	if (damaged)
 		note(run, "the list of units is damaged");
 	run->work = WORK_LEAST + 16 * (uint64_t)run->file->elf.size;
-	r = coati_cover(run->file, run->in->vaddrs, run->in->nr, &run->work, run->owner, &damaged);
+	r = coati_cover(run->file, run->in->vaddrs, run->in->nr, &run->work, run->owner);
 	if (r < 0)
 		return r;
+	damaged |= r > 0;
 	if (damaged)
 		note(run, "the address ranges of units are damaged");
 	r = run_units(run);

@@ -66,23 +66,30 @@ static bool describe(int fd, const char *name, struct coati_flight_info *ret)
 	return false;
 }
 
-static int give(int dir, const char *folder, const char *name, uint32_t owner,
-		coati_live_file_fn fn, void *ctx)
+/* A folder that is looked through, and who wants to know. */
+struct looking {
+	const char *folder;
+	uint32_t owner;
+	coati_live_file_fn fn;
+	void *ctx;
+};
+
+static int give(const struct looking *l, int dir, const char *name)
 {
 	struct opening o = { .kind = OPEN_RECORDER,
 			     .links = OPEN_NO_LAST_LINK,
 			     .folder_fd = dir,
-			     .root = folder,
+			     .root = l->folder,
 			     .path = name };
 	CLEANUP(fd_closep) int fd = coati_open_file(&o, NULL);
 	struct coati_flight_info info;
 	char path[4352];
 
 	if (fd < 0 || !describe(fd, name, &info) ||
-	    (owner != LIVE_FILES_ALL && info.owner != owner))
+	    (l->owner != LIVE_FILES_ALL && info.owner != l->owner))
 		return 0;
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return fn(ctx, fd, path, &info);
+	snprintf(path, sizeof(path), "%s/%s", l->folder, name);
+	return l->fn(l->ctx, fd, path, &info);
 }
 
 /* What can be listed, or NULL. */
@@ -97,7 +104,7 @@ static DIR *list_folder(const char *path)
 }
 
 /* Those of an open folder, which is closed. */
-static int each_of(int fd, const char *folder, uint32_t owner, coati_live_file_fn fn, void *ctx)
+static int each_of(int fd, const struct looking *l)
 {
 	CLEANUP(dir_closep) DIR *d = fdopendir(fd);
 	const struct dirent *e;
@@ -110,7 +117,7 @@ static int each_of(int fd, const char *folder, uint32_t owner, coati_live_file_f
 	}
 	while (n == 0 && seen++ < ENTRIES_MAX && (e = readdir(d)))
 		if (ends_in(e->d_name, ".live") || ends_in(e->d_name, ".live.new"))
-			n = give(fd, folder, e->d_name, owner, fn, ctx);
+			n = give(l, fd, e->d_name);
 	return n;
 }
 
@@ -119,7 +126,7 @@ static int each_in(const char *folder, uint32_t owner, coati_live_file_fn fn, vo
 	int fd = open_folder(folder, owner);
 
 	/* not ours to look into, gone, or not what it is named after */
-	return fd < 0 ? 0 : each_of(fd, folder, owner, fn, ctx);
+	return fd < 0 ? 0 : each_of(fd, &(struct looking){ folder, owner, fn, ctx });
 }
 
 int coati_live_files_in(const char *directory, coati_live_file_fn fn, void *ctx)
@@ -173,7 +180,7 @@ static int each_in_shm(uint32_t uid, coati_live_file_fn fn, void *ctx)
 		snprintf(folder, sizeof(folder), SHM "/%s", e->d_name);
 		fd = open_folder(folder, of);
 		if (fd >= 0 && count_folder(&folders, of))
-			n = each_of(fd, folder, of, fn, ctx);
+			n = each_of(fd, &(struct looking){ folder, of, fn, ctx });
 		else if (fd >= 0)
 			close(fd);
 	}

@@ -90,7 +90,9 @@ int coati_kernel_symbol(struct coati_processes *ps, const struct coati_ksymbol *
 	code = coati_origin_get(ps, &o, &r.id);
 	code = code < 0 ? code : coati_origin_image(ps, r.id, &oi);
 	if (code == 0)
-		code = coati_image_add_symbol(ps->images, oi.image, k->addr, k->len, k->name, time);
+		code = coati_image_add_symbol(
+			ps->images, oi.image,
+			&(struct image_symbol){ k->addr, k->len, k->name, time });
 	ps->stats.refused += code < 0 && code != -ENOMEM;
 	if (code < 0)
 		return code == -ENOMEM ? code : 0;

@@ -455,17 +455,20 @@ static void draw_signs(uint64_t *state, double *signs, uint32_t nr)
 	}
 }
 
+struct flipped {
+	double sum, variance;
+};
+
 /* A line's deviations under these signs: their sum, and the variance of it that would be seen.
  * Hot. */
-static void flip(const struct resample_side *s, const double *v, const double *signs, double square,
-		 double *ret_sum, double *ret_variance)
+static struct flipped flip(const struct resample_side *s, const double *v, const double *signs,
+			   double square)
 {
 	double total = 0, n = s->nr_units;
 
 	for (uint32_t i = 0; i < s->nr; i++)
 		total += signs[i] * v[i];
-	*ret_sum = total;
-	*ret_variance = (square - total * total / n) * n / (n - 1);
+	return (struct flipped){ total, (square - total * total / n) * n / (n - 1) };
 }
 
 /* The squares of the deviations do not change with their signs. */
@@ -487,17 +490,18 @@ static double largest(const struct resample *r, double *const *signs, double *co
 	double most = 0;
 
 	for (uint32_t line = 0; line < r->nr_lines; line++) {
-		double total[2], variance[2], z;
+		struct flipped f[2];
+		double z;
 
 		if (!r->lines[line].is_tested)
 			continue;
 		for (int i = 0; i < 2; i++)
-			flip(&r->sides[i], values_of(&r->sides[i], line, r->sides[i].nr), signs[i],
-			     squares[i][line], &total[i], &variance[i]);
-		if (!(variance[0] + variance[1] > 0))
+			f[i] = flip(&r->sides[i], values_of(&r->sides[i], line, r->sides[i].nr),
+				    signs[i], squares[i][line]);
+		if (!(f[0].variance + f[1].variance > 0))
 			continue;
-		z = fabs(coati_resample_normal((total[1] - total[0]) /
-						       sqrt(variance[0] + variance[1]),
+		z = fabs(coati_resample_normal((f[1].sum - f[0].sum) /
+						       sqrt(f[0].variance + f[1].variance),
 					       r->lines[line].units));
 		if (z > most)
 			most = z;

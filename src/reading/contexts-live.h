@@ -6,7 +6,7 @@
  *	coati_contexts_new(&c, &err);
  *	coati_contexts_live_begin(c);
  *	coati_contexts_live_feed(c, bytes, size, on_event, ctx);
- *	coati_contexts_source(c)->find(c, pid, tid, time, &labels, &nr);
+ *	coati_contexts_source(c)->find(c, pid, tid, time, &labels);
  *	coati_contexts_live_trim(c, time, bytes);
  *	coati_contexts_free(&c);
  */

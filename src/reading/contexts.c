@@ -353,7 +353,7 @@ static int read_contexts(void *ctx, const char *path, struct coati_error *err)
 
 /* The last step that is not later. */
 static uint64_t find_context(void *ctx, int32_t pid, int32_t tid, uint64_t time,
-			     const struct coati_label **ret, uint32_t *ret_nr)
+			     struct coati_label_list *ret)
 {
 	const struct coati_contexts *c = ctx;
 	uint64_t at;
@@ -361,14 +361,13 @@ static uint64_t find_context(void *ctx, int32_t pid, int32_t tid, uint64_t time,
 	size_t low;
 	uint32_t state;
 
-	*ret_nr = 0;
+	ret->nr = 0;
 	if (!coati_map_get(&c->thread_index, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid, &at))
 		return 0;
 	t = c->threads.v[at];
 	low = SEARCH(i, 0, t->steps.len, t->steps.v[i].time <= time);
 	state = low ? t->steps.v[low - 1].state : 0;
-	*ret = c->states.v[state].labels;
-	*ret_nr = c->states.v[state].nr;
+	*ret = (struct coati_label_list){ c->states.v[state].labels, c->states.v[state].nr };
 	return state;
 }
 

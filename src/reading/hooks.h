@@ -89,7 +89,7 @@ struct coati_context_source {
 	 * for them, the same for the same; 0: none. They live until the next read().  Hot. NULL: it
 	 * has no labels for samples of others. */
 	uint64_t (*find)(void *ctx, int32_t pid, int32_t tid, uint64_t time,
-			 const struct coati_label **ret, uint32_t *ret_nr);
+			 struct coati_label_list *ret);
 	void *ctx;
 	/* A batch of live events as it comes; NULL: all of them were there. -ENOMEM; -E2BIG: it is
 	 * left out. NULL: samples that programs took of themselves are not wanted. */

@@ -14,6 +14,11 @@ struct coati_label {
 	const char *key, *value;
 };
 
+struct coati_label_list {
+	const struct coati_label *v;
+	uint32_t nr;
+};
+
 /* The share of what was counted that has samples, 0 to 1; negative when it is not known. */
 double coati_profile_sampled(const struct coati_profile_quality *q);
 

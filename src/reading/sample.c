@@ -214,10 +214,10 @@ static int find_context(struct reading *r, const struct coati_record *rec, uint6
 {
 	const struct coati_context_source *source = r->profile->contexts;
 	struct coati_label labels[PROFILE_LABELS_MAX];
-	const struct coati_label *found = NULL;
-	uint32_t nr_found = 0, nr = 0;
+	struct coati_label_list found = { 0 };
+	uint32_t nr = 0;
 	uint64_t key = source->find(source->ctx, (int32_t)rec->id.pid, (int32_t)rec->id.tid, time,
-				    &found, &nr_found),
+				    &found),
 		 set;
 	char room[CGROUP_ROOM];
 	int n;
@@ -231,10 +231,8 @@ static int find_context(struct reading *r, const struct coati_record *rec, uint6
 	}
 	if (cgroup)
 		labels[nr++] = cgroup_label(r, cgroup, room);
-	while (nr_found && nr < PROFILE_LABELS_MAX) {
-		labels[nr++] = *found++;
-		nr_found--;
-	}
+	for (uint32_t i = 0; i < found.nr && nr < PROFILE_LABELS_MAX; i++)
+		labels[nr++] = found.v[i];
 	n = coati_profile_find_labels(r->profile, labels, nr, ret);
 	if (n == 0)
 		n = coati_map_put(&r->context_sets, key, *ret);

@@ -61,7 +61,8 @@ static int add_symbols(struct coati_images *images, uint32_t image, struct simpl
 			continue;
 		memcpy(name, s.name, len);
 		name[len] = '\0';
-		r = coati_image_add_symbol(images, image, start, s.size, name, 0);
+		r = coati_image_add_symbol(images, image,
+					   &(struct image_symbol){ start, s.size, name, 0 });
 		if (r == -ENOMEM)
 			return r;
 	}

@@ -250,14 +250,14 @@ static void read_features(const struct source *from, const struct file_header *h
 	}
 }
 
-int coati_header_read(int fd, uint64_t file_size, const struct file_header *h, struct model *m,
-		      struct damage *damage, struct coati_error *err)
+int coati_header_read(const struct header_file *file, struct model *m, struct damage *damage,
+		      struct coati_error *err)
 {
-	struct source from = { .fd = fd, .file_size = file_size, .model = m };
-	int r = read_events(&from, h, err);
+	struct source from = { .fd = file->fd, .file_size = file->size, .model = m };
+	int r = read_events(&from, file->head, err);
 
 	if (r < 0)
 		return r;
-	read_features(&from, h, damage);
+	read_features(&from, file->head, damage);
 	return 0;
 }

@@ -27,7 +27,14 @@ struct file_header {
  * more are needed. */
 int coati_header_parse(const uint8_t *bytes, size_t size, struct file_header *ret,
 		       struct coati_error *err);
-/* Read events and feature sections of the file @fd of @file_size bytes into @m. Damage in a section
+/* A file with its header. */
+struct header_file {
+	int fd;
+	uint64_t size;
+	const struct file_header *head;
+};
+
+/* Read events and feature sections of the file into @m. Damage in a section
  * costs that section alone; @damage tells of them. */
-int coati_header_read(int fd, uint64_t file_size, const struct file_header *h, struct model *m,
-		      struct damage *damage, struct coati_error *err);
+int coati_header_read(const struct header_file *file, struct model *m, struct damage *damage,
+		      struct coati_error *err);

@@ -122,7 +122,8 @@ static int start_file(struct coati_recording *r, int fd, const struct file_heade
 			"%llu bytes",
 			r->path, (unsigned long long)h->data.offset,
 			(unsigned long long)st.st_size);
-	n = coati_header_read(fd, (uint64_t)st.st_size, h, &r->shared.model, &damage, err);
+	n = coati_header_read(&(struct header_file){ fd, (uint64_t)st.st_size, h },
+			      &r->shared.model, &damage, err);
 	if (n < 0) {
 		coati_error_prefix(err, "%s: ", r->path);
 		return n;

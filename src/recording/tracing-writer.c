@@ -102,6 +102,14 @@ static void add_named_file(const char *tracefs, const char *name, struct strbuf 
 	coati_strbuf_fini(&text);
 }
 
+/* Where formats come from, of which events, and where they go. */
+struct formats {
+	const char *tracefs;
+	const struct found *v;
+	uint32_t nr;
+	struct strbuf *blob;
+};
+
 static int add_format(const char *tracefs, const struct found *f, struct strbuf *blob,
 		      struct coati_error *err)
 {
@@ -120,19 +128,19 @@ static int add_format(const char *tracefs, const struct found *f, struct strbuf 
 }
 
 /* All formats of the system of found[@first], once. */
-static int add_system(const char *tracefs, const struct found *v, uint32_t nr, uint32_t first,
-		      struct strbuf *blob, struct coati_error *err)
+static int add_system(const struct formats *f, uint32_t first, struct coati_error *err)
 {
+	const char *system = f->v[first].system;
 	uint32_t count = 0;
 	int r = 0;
 
-	for (uint32_t i = first; i < nr; i++)
-		count += !strcmp(v[i].system, v[first].system);
-	coati_strbuf_add(blob, v[first].system, strlen(v[first].system) + 1);
-	coati_section_u32(blob, count);
-	for (uint32_t i = first; r == 0 && i < nr; i++)
-		if (!strcmp(v[i].system, v[first].system))
-			r = add_format(tracefs, &v[i], blob, err);
+	for (uint32_t i = first; i < f->nr; i++)
+		count += !strcmp(f->v[i].system, system);
+	coati_strbuf_add(f->blob, system, strlen(system) + 1);
+	coati_section_u32(f->blob, count);
+	for (uint32_t i = first; r == 0 && i < f->nr; i++)
+		if (!strcmp(f->v[i].system, system))
+			r = add_format(f->tracefs, &f->v[i], f->blob, err);
 	return r;
 }
 
@@ -144,18 +152,17 @@ static bool seen_before(const struct found *v, uint32_t i)
 	return false;
 }
 
-static int add_systems(const char *tracefs, const struct found *v, uint32_t nr, struct strbuf *blob,
-		       struct coati_error *err)
+static int add_systems(const struct formats *f, struct coati_error *err)
 {
 	uint32_t systems = 0;
 	int r = 0;
 
-	for (uint32_t i = 0; i < nr; i++)
-		systems += !seen_before(v, i);
-	coati_section_u32(blob, systems);
-	for (uint32_t i = 0; r == 0 && i < nr; i++)
-		if (!seen_before(v, i))
-			r = add_system(tracefs, v, nr, i, blob, err);
+	for (uint32_t i = 0; i < f->nr; i++)
+		systems += !seen_before(f->v, i);
+	coati_section_u32(f->blob, systems);
+	for (uint32_t i = 0; r == 0 && i < f->nr; i++)
+		if (!seen_before(f->v, i))
+			r = add_system(f, i, err);
 	return r;
 }
 
@@ -183,7 +190,7 @@ int coati_tracing_data(const char *tracefs, const struct tracing_event *events, 
 	add_named_file(tracefs, "header_page", blob);
 	add_named_file(tracefs, "header_event", blob);
 	coati_section_u32(blob, 0); /* formats of ftrace itself */
-	r = add_systems(tracefs, v, nr, blob, err);
+	r = add_systems(&(struct formats){ tracefs, v, nr, blob }, err);
 	coati_section_u32(blob, 0); /* kernel symbols */
 	coati_section_u32(blob, 0); /* printk formats */
 	coati_section_u64(blob, 0); /* saved command lines */

@@ -18,29 +18,29 @@
 /* What readers must have room for to unpack one record. */
 #define PACK_MAPPED (512 * 1024)
 
-int coati_writer_add_event(struct coati_writer *w, const struct coati_attr *attr, const char *name,
-			   const uint64_t *ids, uint32_t nr_ids, struct coati_error *err)
+int coati_writer_add_event(struct coati_writer *w, const struct coati_recording_event *from,
+			   struct coati_error *err)
 {
 	struct event_out *e;
 
-	if (!w || w->started || !attr || !name || (nr_ids && !ids))
+	if (!w || w->started || !from || !from->name || (from->nr_ids && !from->ids))
 		return coati_fail(err, -EINVAL, "events are added before the recording starts");
 	e = ARRAY_ADD(&w->events);
 	if (!e)
 		return coati_fail(err, -ENOMEM, "out of memory, or more than %d events",
 				  EVENTS_MAX);
-	e->attr = *attr;
-	e->name = coati_strdup(name);
-	e->ids = coati_alloc_array(nr_ids, sizeof(*ids));
+	e->attr = from->attr;
+	e->name = coati_strdup(from->name);
+	e->ids = coati_alloc_array(from->nr_ids, sizeof(*from->ids));
 	if (!e->name || !e->ids) {
 		coati_free(e->name);
 		coati_free(e->ids);
 		w->events.len--;
 		return coati_fail(err, -ENOMEM, "out of memory");
 	}
-	if (nr_ids)
-		memcpy(e->ids, ids, nr_ids * sizeof(*ids));
-	e->nr_ids = nr_ids;
+	if (from->nr_ids)
+		memcpy(e->ids, from->ids, from->nr_ids * sizeof(*from->ids));
+	e->nr_ids = from->nr_ids;
 	return 0;
 }
 
@@ -247,19 +247,18 @@ int coati_writer_tracing_data(struct coati_writer *w, const char *tracefs, struc
 	return r;
 }
 
-int coati_writer_build_id(struct coati_writer *w, int32_t pid, uint16_t misc, const uint8_t *id,
-			  uint32_t id_size, const char *path)
+int coati_writer_build_id(struct coati_writer *w, const struct coati_build_id *id)
 {
-	size_t len = (strlen(path) + 1 + 63) & ~(size_t)63, size = 36 + len;
+	size_t len = (strlen(id->path) + 1 + 63) & ~(size_t)63, size = 36 + len;
 	uint8_t rec[36 + 4160] = { 0 };
 
-	if (!w || id_size > 20 || len > 4160)
+	if (!w || id->size > sizeof(id->id) || len > 4160)
 		return -EINVAL;
-	coati_writer_head(rec, COATI_RECORD_BUILD_ID, misc | COATI_MISC_BUILD_ID_SIZE, size);
-	memcpy(rec + 8, &pid, 4);
-	memcpy(rec + 12, id, id_size);
-	rec[32] = (uint8_t)id_size;
-	memcpy(rec + 36, path, strlen(path));
+	coati_writer_head(rec, COATI_RECORD_BUILD_ID, id->misc | COATI_MISC_BUILD_ID_SIZE, size);
+	memcpy(rec + 8, &id->pid, 4);
+	memcpy(rec + 12, id->id, id->size);
+	rec[32] = id->size;
+	memcpy(rec + 36, id->path, strlen(id->path));
 	if (w->pipe)
 		return coati_writer_record(w, rec, size);
 	coati_strbuf_add(&w->features[COATI_FEATURE_BUILD_ID], rec, size);

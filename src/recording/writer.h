@@ -13,6 +13,7 @@
 #include <coati/error.h>
 
 #include "record/batch.h"
+#include "recording/recording.h"
 
 /* coati_writer_opts.flags */
 #define COATI_WRITER_PIPE (UINT32_C(1) << 0) /* pipe mode: a stream, no seeking */
@@ -34,9 +35,10 @@ int coati_writer_open(const char *path, const struct coati_writer_opts *opts,
 int coati_writer_open_fd(int fd, const struct coati_writer_opts *opts, struct coati_writer **ret,
 			 struct coati_error *err);
 
-/* Events, before anything else is written. @name is shown by readers; @ids are the kernel's. */
-int coati_writer_add_event(struct coati_writer *w, const struct coati_attr *attr, const char *name,
-			   const uint64_t *ids, uint32_t nr_ids, struct coati_error *err);
+/* Events, before anything else is written: copies name, attr and ids of @e. The name is shown by
+ * readers; ids are the kernel's. Groups: coati_writer_group(). */
+int coati_writer_add_event(struct coati_writer *w, const struct coati_recording_event *e,
+			   struct coati_error *err);
 
 /* More ids of the event that has @id, also after the start: they are in the file when it is closed.
  * -ENOENT: no event has it; -EOPNOTSUPP: a stream has told its ids already. */
@@ -72,8 +74,7 @@ int coati_writer_host_features(struct coati_writer *w, int argc, const char *con
  * starts. */
 int coati_writer_tracing_data(struct coati_writer *w, const char *tracefs, struct coati_error *err);
 
-int coati_writer_build_id(struct coati_writer *w, int32_t pid, uint16_t misc, const uint8_t *id,
-			  uint32_t id_size, const char *path);
+int coati_writer_build_id(struct coati_writer *w, const struct coati_build_id *id);
 
 int coati_writer_batch(struct coati_writer *w, const struct coati_batch *batch);
 

@@ -199,18 +199,18 @@ static int lay_out_aux(struct coati_ring *ring, uint8_t *memory, size_t left, ui
 	return 0;
 }
 
-int coati_ring_lay_out(struct coati_ring *ring, void *memory, size_t bytes, uint64_t data_bytes,
-		       uint64_t aux_bytes, struct coati_error *err)
+int coati_ring_lay_out(struct coati_ring *ring, const struct ring_memory *m,
+		       struct coati_error *err)
 {
-	uint64_t page = coati_page_bytes(), size = data_bytes;
-	struct coati_control_page *control = memory;
+	uint64_t page = coati_page_bytes(), size = m->data_bytes;
+	struct coati_control_page *control = m->at;
 	uint64_t offset, told;
 
 	if (ring->kind == COATI_RING_BPF)
-		return lay_out_bpf(ring, memory, bytes, err);
-	if (!size && bytes > page + aux_bytes)
-		size = bytes - page - aux_bytes;
-	if (bytes < page || size < page || (size & (size - 1)) || size > bytes - page)
+		return lay_out_bpf(ring, m->at, m->bytes, err);
+	if (!size && m->bytes > page + m->aux_bytes)
+		size = m->bytes - page - m->aux_bytes;
+	if (m->bytes < page || size < page || (size & (size - 1)) || size > m->bytes - page)
 		return coati_fail(
 			err, -EINVAL,
 			"ring %d: a ring in memory is one page and a power of two of pages",
@@ -220,11 +220,11 @@ int coati_ring_lay_out(struct coati_ring *ring, void *memory, size_t bytes, uint
 	if ((offset && offset != page) || (told && told != size))
 		return coati_fail(err, -EBADMSG,
 				  "ring %d: the control page describes another layout", ring->key);
-	set_perf_words(ring, memory, page, size);
-	if (!aux_bytes)
+	set_perf_words(ring, m->at, page, size);
+	if (!m->aux_bytes)
 		return 0;
-	return lay_out_aux(ring, (uint8_t *)memory + page + size, (size_t)(bytes - page - size),
-			   aux_bytes, err);
+	return lay_out_aux(ring, (uint8_t *)m->at + page + size, (size_t)(m->bytes - page - size),
+			   m->aux_bytes, err);
 }
 
 void coati_ring_unmap(struct coati_ring *ring)

@@ -181,7 +181,9 @@ int coati_ring_from_memory(void *memory, size_t bytes, const struct coati_ring_o
 		return coati_fail(err, -EINVAL, "ring: no memory, or not aligned to 8 bytes");
 	r = new_ring(opts, &o, &ring, err);
 	if (r >= 0)
-		r = coati_ring_lay_out(ring, memory, bytes, o.data_bytes, o.aux_bytes, err);
+		r = coati_ring_lay_out(
+			ring, &(struct ring_memory){ memory, bytes, o.data_bytes, o.aux_bytes },
+			err);
 	if (r >= 0)
 		r = start_walk(ring, err);
 	if (r < 0)

@@ -183,8 +183,15 @@ bool coati_bpf_idle(struct coati_ring *ring);
 int coati_ring_map(struct coati_ring *ring, uint64_t data_bytes, uint64_t aux_bytes,
 		   struct coati_error *err);
 int coati_ring_map_bpf(struct coati_ring *ring, struct coati_error *err);
-int coati_ring_lay_out(struct coati_ring *ring, void *memory, size_t bytes, uint64_t data_bytes,
-		       uint64_t aux_bytes, struct coati_error *err);
+/* Memory that holds a ring: all of it, and so much of that for data and AUX data. */
+struct ring_memory {
+	void *at;
+	size_t bytes;
+	uint64_t data_bytes, aux_bytes; /* data 0: what is left */
+};
+
+int coati_ring_lay_out(struct coati_ring *ring, const struct ring_memory *m,
+		       struct coati_error *err);
 int coati_ring_map_aux(struct coati_ring *ring, uint64_t aux_bytes, struct coati_error *err);
 void coati_ring_unmap(struct coati_ring *ring);
 uint64_t coati_page_bytes(void);

@@ -61,7 +61,12 @@ static bool make_recording(const char *path, const uint8_t *data, size_t size)
 	if (coati_writer_open(path, NULL, &w, NULL) < 0)
 		return false;
 	coati_batch_attr(&attr);
-	FUZZ_CHECK(coati_writer_add_event(w, &attr, COATI_LIVE_EVENT, &id, 1, NULL) == 0 &&
+	FUZZ_CHECK(coati_writer_add_event(w,
+					  &(struct coati_recording_event){ .name = COATI_LIVE_EVENT,
+									   .attr = attr,
+									   .ids = &id,
+									   .nr_ids = 1 },
+					  NULL) == 0 &&
 		   coati_writer_start(w, NULL) == 0);
 	put_batches(w, data, size);
 	return coati_writer_close(&w, NULL) == 0;

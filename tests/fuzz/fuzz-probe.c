@@ -13,7 +13,9 @@ static void find(const struct elf *e, const char *name)
 	struct coati_error err = { 0 };
 	struct probe_symbol s;
 
-	if (coati_probe_symbol_find(e, "file", "/nonexistent", name, &s, &err) < 0 && !*err.text)
+	if (coati_probe_symbol_find(&(struct probe_file){ e, "file", "/nonexistent" }, name, &s,
+				    &err) < 0 &&
+	    !*err.text)
 		abort();
 }
 

@@ -50,7 +50,8 @@ static struct coati_event *watch(const volatile void *addr, uint64_t length, con
 	struct coati_event *ev = NULL;
 
 	need_perf();
-	if (coati_breakpoint_attr((uintptr_t)addr, length, access, &attr, NULL, &err) < 0)
+	if (coati_breakpoint_attr(&(struct breakpoint){ (uintptr_t)addr, length, access }, &attr,
+				  NULL, &err) < 0)
 		test_fail_at(__FILE__, __LINE__, "%s", err.text);
 	if (coati_event_open(&attr, &COATI_SELF, NULL, &ev, &err) < 0)
 		test_skip_need("breakpoint", "%s", err.text);

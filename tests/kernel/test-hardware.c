@@ -126,7 +126,8 @@ TEST(hardware_group_is_read_at_once_and_counts_together)
 	attr = software(COATI_SW_TASK_CLOCK);
 	CHECK_OK(coati_group_add(g, &attr, "clock"));
 	CHECK_OK(coati_group_open(g, &COATI_SELF, 0, NULL));
-	CHECK_OK(coati_group_measure(g, spin, (void *)(uintptr_t)SPIN, counts, 3, &nr));
+	CHECK_OK((int)(nr = (uint32_t)coati_group_measure(g, spin, (void *)(uintptr_t)SPIN, counts,
+							  3)));
 	CHECK_U64(nr, ==, 3);
 	CHECK_STR(counts[0].label, "leader");
 	CHECK_STR(counts[2].label, "clock");

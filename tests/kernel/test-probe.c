@@ -70,12 +70,13 @@ static struct coati_event *probe(const struct probe_spec *spec)
 	struct coati_error err = { 0 };
 	struct probe_site *sites;
 	struct coati_event *ev;
-	uint32_t nr = 0;
+	int nr;
 
 	coati_arena_init(&arena, 1 << 16);
-	if (coati_probe_resolve(spec, "/sys", &arena, &sites, &nr, &err) < 0)
+	nr = coati_probe_resolve(spec, "/sys", &arena, &sites, &err);
+	if (nr < 0)
 		test_fail_at(__FILE__, __LINE__, "%s", err.text);
-	CHECK_U64(nr, ==, 1);
+	CHECK_INT(nr, ==, 1);
 	sites->attr.flags = COATI_ATTR_DISABLED;
 	ev = opened(&sites->attr, NULL);
 	coati_arena_fini(&arena); /* the kernel has its own copy of the path */
@@ -213,7 +214,6 @@ TEST(uprobe_for_an_ordinary_user_is_refused_with_the_remedy)
 	struct probe_site *sites;
 	struct arena arena;
 	char path[PATH_MAX];
-	uint32_t nr;
 
 	need_pmu("uprobe");
 	/* a copy: the folder of this program may be closed to others, as /root is */
@@ -222,7 +222,7 @@ TEST(uprobe_for_an_ordinary_user_is_refused_with_the_remedy)
 	spec.path = path;
 	become_nobody();
 	coati_arena_init(&arena, 1 << 16);
-	CHECK_OK(coati_probe_resolve(&spec, "/sys", &arena, &sites, &nr, &err));
+	CHECK_OK(coati_probe_resolve(&spec, "/sys", &arena, &sites, &err));
 	CHECK_ERR(coati_event_open(&sites->attr, &COATI_SELF, NULL, &ev, &err), -EACCES);
 	CHECK_HAS(err.text, "cap_perfmon");
 	coati_arena_fini(&arena);

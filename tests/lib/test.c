@@ -192,10 +192,10 @@ static void hex_line(char *buf, size_t size, const unsigned char *p, size_t coun
 		len += (size_t)snprintf(buf + len, size - len, "%02x ", p[i]);
 }
 
-void test_check_mem(const char *file, int line, const char *what, const void *a, const void *b,
+void test_check_mem(const char *file, int line, const char *what, const void *const *two,
 		    size_t size)
 {
-	const unsigned char *pa = a, *pb = b;
+	const unsigned char *pa = two[0], *pb = two[1];
 	char ha[128] = "", hb[128] = "";
 	size_t at = 0;
 

@@ -134,8 +134,9 @@ bool test_emulated(void);
 	} while (0)
 
 /* Equal bytes; prints both as hex where they differ. */
-#define CHECK_MEM(a, b, size) test_check_mem(__FILE__, __LINE__, #a, (a), (b), (size))
-void test_check_mem(const char *file, int line, const char *what, const void *a, const void *b,
+#define CHECK_MEM(a, b, size) \
+	test_check_mem(__FILE__, __LINE__, #a, (const void *[]){ (a), (b) }, (size))
+void test_check_mem(const char *file, int line, const char *what, const void *const *two,
 		    size_t size);
 
 /* The text is one valid JSON value (RFC 8259, valid UTF-8). */

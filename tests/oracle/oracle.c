@@ -171,8 +171,7 @@ static uint64_t put_regs(const struct user_regs_struct *r, uint64_t regs[17])
 }
 
 int oracle_walk(struct oracle_process *p, struct coati_unwinder *u,
-		const struct user_regs_struct *regs, struct coati_unwind_frame *frames,
-		uint32_t max, enum coati_unwind_end *ret_end)
+		const struct user_regs_struct *regs, struct oracle_frames *f)
 {
 	uint64_t words[17];
 	struct coati_unwind_input in = {
@@ -190,5 +189,5 @@ int oracle_walk(struct oracle_process *p, struct coati_unwinder *u,
 	in.stack = stack;
 	/* one read for most of a walk; the rest word by word */
 	in.stack_size = oracle_read(p, regs->rsp, stack, sizeof(stack)) ? sizeof(stack) : 0;
-	return coati_unwind(u, &in, frames, max, ret_end);
+	return coati_unwind(u, &in, f->v, f->max, &f->end);
 }

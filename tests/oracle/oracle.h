@@ -29,6 +29,13 @@ struct oracle_process {
 	bool stale; /* mappings may have changed */
 };
 
+/* What a walk found. */
+struct oracle_frames {
+	struct coati_unwind_frame *v;
+	uint32_t max;
+	enum coati_unwind_end end;
+};
+
 /* Start @argv and stop it at its first instruction. Failure ends the program. What is made of its
  * files is kept in @cache_dir; NULL: nowhere. */
 void oracle_start(struct oracle_process *p, char **argv, const char *cache_dir);
@@ -39,5 +46,4 @@ struct coati_unwinder *oracle_unwinder(struct oracle_process *p);
 bool oracle_read(const struct oracle_process *p, uint64_t addr, void *to, size_t size);
 /* Its callers by the tables, from the registers and all of its memory. */
 int oracle_walk(struct oracle_process *p, struct coati_unwinder *u,
-		const struct user_regs_struct *regs, struct coati_unwind_frame *frames,
-		uint32_t max, enum coati_unwind_end *ret_end);
+		const struct user_regs_struct *regs, struct oracle_frames *f);

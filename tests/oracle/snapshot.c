@@ -119,6 +119,7 @@ static int take_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
+/* Parameters: libdw's. */
 static int no_debug(Dwfl_Module *m, void **u, const char *n, Dwarf_Addr b, const char *f,
 		    const char *l, GElf_Word c, char **r)
 {

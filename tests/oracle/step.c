@@ -145,14 +145,14 @@ static void show_wrong(struct oracle *o, int nr, size_t at, const struct user_re
 
 static void compare(struct oracle *o, const struct user_regs_struct *regs)
 {
-	enum coati_unwind_end end;
-	int nr = oracle_walk(&o->process, o->unwinder, regs, o->frames, FRAMES_MAX, &end);
+	struct oracle_frames found = { .v = o->frames, .max = FRAMES_MAX };
+	int nr = oracle_walk(&o->process, o->unwinder, regs, &found);
 
 	if (nr < 1) {
 		o->short_walks++;
 		return;
 	}
-	o->ends[end]++;
+	o->ends[found.end]++;
 	for (int i = 0; i < nr; i++) {
 		uint64_t want = i == 0 ? regs->rip
 				: (size_t)i <= o->nr_shadow
@@ -166,7 +166,7 @@ static void compare(struct oracle *o, const struct user_regs_struct *regs)
 		show_wrong(o, nr, (size_t)i, regs);
 		return;
 	}
-	if (end == COATI_UNWIND_END && (size_t)nr != o->nr_shadow + 1) {
+	if (found.end == COATI_UNWIND_END && (size_t)nr != o->nr_shadow + 1) {
 		o->wrong++;
 		show_wrong(o, nr, (size_t)nr - 1, regs);
 	}

@@ -112,7 +112,11 @@ void tape_event(struct tape *t, uint32_t type, uint64_t config, const char *name
 		attr->sample_stack_user = TAPE_STACK_BYTES;
 	}
 	coati_sample_format_init(attr, &t->formats[t->nr_events++]);
-	CHECK_OK(coati_writer_add_event(t->writer, attr, name, &id, 1, NULL));
+	CHECK_OK(coati_writer_add_event(
+		t->writer,
+		&(struct coati_recording_event){
+			.name = name, .attr = *attr, .ids = &id, .nr_ids = 1 },
+		NULL));
 }
 
 void tape_start(struct tape *t)
@@ -291,7 +295,11 @@ void tape_live_event(struct tape *t)
 	struct coati_attr attr;
 
 	coati_batch_attr(&attr);
-	CHECK_OK(coati_writer_add_event(t->writer, &attr, COATI_LIVE_EVENT, &id, 1, NULL));
+	CHECK_OK(coati_writer_add_event(
+		t->writer,
+		&(struct coati_recording_event){
+			.name = COATI_LIVE_EVENT, .attr = attr, .ids = &id, .nr_ids = 1 },
+		NULL));
 }
 
 static int put_batch(void *ctx, const uint8_t *bytes, size_t size)

@@ -22,7 +22,7 @@ TEST(breakpoint_default_is_four_bytes_read_and_written)
 	struct coati_attr attr = { .sample_period = 7 };
 	const char *note = "x";
 
-	CHECK_OK(coati_breakpoint_attr(0x1000, 0, "", &attr, &note, NULL));
+	CHECK_OK(coati_breakpoint_attr(&(struct breakpoint){ 0x1000, 0, "" }, &attr, &note, NULL));
 	CHECK_U64(attr.type, ==, COATI_TYPE_BREAKPOINT);
 	CHECK_U64(attr.bp_type, ==, COATI_BP_RW);
 	CHECK_U64(attr.config1, ==, 0x1000);
@@ -35,7 +35,7 @@ TEST(breakpoint_on_execution_has_the_size_of_a_long)
 {
 	struct coati_attr attr = { 0 };
 
-	CHECK_OK(coati_breakpoint_attr(0x1000, 0, "x", &attr, NULL, NULL));
+	CHECK_OK(coati_breakpoint_attr(&(struct breakpoint){ 0x1000, 0, "x" }, &attr, NULL, NULL));
 	CHECK_U64(attr.bp_type, ==, COATI_BP_X);
 	CHECK_U64(attr.config2, ==, sizeof(long));
 }
@@ -49,13 +49,15 @@ TEST(breakpoint_letters_are_checked_one_by_one)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		err.text[0] = '\0';
-		CHECK_ERR(coati_breakpoint_attr(0, 4, bad[i], &attr, NULL, &err), -EINVAL);
+		CHECK_ERR(coati_breakpoint_attr(&(struct breakpoint){ 0, 4, bad[i] }, &attr, NULL,
+						&err),
+			  -EINVAL);
 		CHECK(*err.text);
 		CHECK_U64(attr.type, ==, 99);
 	}
-	CHECK_OK(coati_breakpoint_attr(0, 4, "wr", &attr, NULL, NULL));
+	CHECK_OK(coati_breakpoint_attr(&(struct breakpoint){ 0, 4, "wr" }, &attr, NULL, NULL));
 	CHECK_U64(attr.bp_type, ==, COATI_BP_RW);
-	CHECK_OK(coati_breakpoint_attr(0, 4, "w", &attr, NULL, NULL));
+	CHECK_OK(coati_breakpoint_attr(&(struct breakpoint){ 0, 4, "w" }, &attr, NULL, NULL));
 	CHECK_U64(attr.bp_type, ==, COATI_BP_W);
 }
 
@@ -113,7 +115,7 @@ TEST(breakpoint_note_says_that_writes_count_too)
 	struct coati_attr attr = { 0 };
 	const char *note = NULL;
 
-	CHECK_OK(coati_breakpoint_attr(0x1000, 1, "r", &attr, &note, NULL));
+	CHECK_OK(coati_breakpoint_attr(&(struct breakpoint){ 0x1000, 1, "r" }, &attr, &note, NULL));
 	CHECK_HAS(note, "writes are counted too");
 #else
 	test_skip("this CPU can watch reads alone");

@@ -60,7 +60,9 @@ TEST(splice_goes_on_behind_the_last_common_frame)
 		uint32_t nr_ours = count(w->ours), nr_theirs = count(w->theirs), nr = 0;
 		uint64_t both[2 * MAX] = { 0 };
 		struct splice s;
-		bool adds = coati_splice(w->ours, nr_ours, w->theirs, nr_theirs, w->is_rooted, &s);
+		bool adds = coati_splice((struct splice_chain){ w->ours, nr_ours },
+					 (struct splice_chain){ w->theirs, nr_theirs },
+					 w->is_rooted, &s);
 
 		for (uint32_t k = 0; adds && k < s.ours; k++)
 			both[nr++] = w->ours[k];

@@ -156,7 +156,11 @@ static int open_fixture(struct fixture *f)
 
 	*f = (struct fixture){ 0 };
 	CHECK_OK(coati_writer_open("out.data", NULL, &f->writer, NULL));
-	CHECK_OK(coati_writer_add_event(f->writer, &side, "dummy", &id, 1, NULL));
+	CHECK_OK(coati_writer_add_event(
+		f->writer,
+		&(struct coati_recording_event){
+			.name = "dummy", .attr = side, .ids = &id, .nr_ids = 1 },
+		NULL));
 	CHECK_OK(coati_writer_start(f->writer, NULL));
 	coati_sample_format_init(&side, &f->format);
 	coati_images_init(&f->images);

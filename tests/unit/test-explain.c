@@ -327,6 +327,22 @@ TEST(explain_names_an_event_without_a_label)
 	CHECK_HAS(explained(&c, &f), "event 0x2 of type 9");
 }
 
+/* Of every kind of target there is a next step. */
+static void check_targets(int code, int64_t paranoid, const struct coati_attr *attr)
+{
+	const struct coati_target targets[] = {
+		{ 0, -1, -1 }, { 5, -1, -1 }, { -1, 0, -1 }, { 0, 0, 4 }
+	};
+
+	for (size_t t = 0; t < 4; t++) {
+		struct explain_case c = refusal(-code, attr);
+		struct facts f = ordinary(paranoid);
+
+		c.target = targets[t];
+		CHECK(strchr(explained(&c, &f), ';'));
+	}
+}
+
 /* Over all errnos, levels and a few shapes of request: never a bare number, never without a next
  * step. */
 TEST(explain_never_gives_a_bare_errno)
@@ -336,18 +352,9 @@ TEST(explain_never_gives_a_bare_errno)
 					    { .type = 2, .sample_type = COATI_SAMPLE_RAW },
 					    { .type = 5, .config2 = 4 },
 					    { .type = 8 } };
-	const struct coati_target targets[] = {
-		{ 0, -1, -1 }, { 5, -1, -1 }, { -1, 0, -1 }, { 0, 0, 4 }
-	};
 
 	for (int code = 1; code < 134; code++)
 		for (int64_t paranoid = -1; paranoid <= 4; paranoid++)
 			for (size_t a = 0; a < 5; a++)
-				for (size_t t = 0; t < 4; t++) {
-					struct explain_case c = refusal(-code, &attrs[a]);
-					struct facts f = ordinary(paranoid);
-
-					c.target = targets[t];
-					CHECK(strchr(explained(&c, &f), ';'));
-				}
+				check_targets(code, paranoid, &attrs[a]);
 }

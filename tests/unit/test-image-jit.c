@@ -723,7 +723,8 @@ TEST(jit_image_says_why_it_has_no_names)
 	CHECK_HAS(info.why, "is a symlink");
 	CHECK_ERR(coati_image_load_perf_map(images, 99, 43, NULL, &err), -EINVAL);
 	CHECK_ERR(coati_image_load_jitdump(images, image, 43, NULL, &err), -EINVAL);
-	CHECK_ERR(coati_image_add_symbol(images, 99, 1, 1, "x", 0), -EINVAL);
+	CHECK_ERR(coati_image_add_symbol(images, 99, &(struct image_symbol){ 1, 1, "x", 0 }),
+		  -EINVAL);
 	coati_images_free(&images);
 	images = images_here(COATI_IMAGES_NO_LOCAL);
 	image = jit_image(images, 42);

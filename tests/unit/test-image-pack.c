@@ -260,8 +260,10 @@ static void make_timed_payload(struct payloads *p)
 	uint32_t image;
 
 	CHECK_OK(coati_images_get(images, &ref, &image, NULL));
-	CHECK_OK(coati_image_add_symbol(images, image, 0x1000, 16, "first", 10));
-	CHECK_OK(coati_image_add_symbol(images, image, 0x1000, 16, "second", 20));
+	CHECK_OK(coati_image_add_symbol(images, image,
+					&(struct image_symbol){ 0x1000, 16, "first", 10 }));
+	CHECK_OK(coati_image_add_symbol(images, image,
+					&(struct image_symbol){ 0x1000, 16, "second", 20 }));
 	CHECK_OK(coati_jit_remove(coati_image_at(images, image)->jits[IMAGE_JIT_TOLD], 0x1000, 16,
 				  30));
 	for (uint64_t time = 1; time < 40; time += 4) {

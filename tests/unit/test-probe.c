@@ -74,8 +74,12 @@ static void put_library(const char *path, const struct elf_symbol *syms, size_t 
 static int resolve(const struct probe_spec *spec, struct arena *arena, struct probe_site **ret,
 		   uint32_t *ret_nr, struct coati_error *err)
 {
+	int r;
+
 	coati_arena_init(arena, 1 << 20);
-	return coati_probe_resolve(spec, "sys", arena, ret, ret_nr, err);
+	r = coati_probe_resolve(spec, "sys", arena, ret, err);
+	*ret_nr = r < 0 ? 0 : (uint32_t)r;
+	return r < 0 ? r : 0;
 }
 
 /* Resolve a spec that must fail, and return its sentence. */
@@ -84,7 +88,7 @@ static const char *refused(const struct probe_spec *spec, int code)
 	static struct coati_error err;
 	struct probe_site *sites;
 	struct arena arena;
-	uint32_t nr;
+	uint32_t nr = 0;
 
 	CHECK_ERR(resolve(spec, &arena, &sites, &nr, &err), code);
 	CHECK_INT(err.code, ==, code);
@@ -390,11 +394,14 @@ TEST(uprobe_symbols_come_from_the_debug_file_of_the_same_build_id)
 	put_with_id("lib", two_functions, 0, 1);
 	put_with_id("debug/.build-id/ab/cdef01.debug", two_functions, 2, 1);
 	CHECK_OK(coati_elf_open("lib", &e, NULL));
-	CHECK_OK(coati_probe_symbol_find(&e, "lib", "debug", "second", &sym, NULL));
+	CHECK_OK(coati_probe_symbol_find(&(struct probe_file){ &e, "lib", "debug" }, "second", &sym,
+					 NULL));
 	CHECK_U64(sym.vaddr, ==, TEXT + 16);
 	/* the right name, but the file of another build */
 	put_with_id("debug/.build-id/ab/cdef01.debug", two_functions, 2, 2);
-	CHECK_ERR(coati_probe_symbol_find(&e, "lib", "debug", "second", &sym, NULL), -ENOENT);
+	CHECK_ERR(coati_probe_symbol_find(&(struct probe_file){ &e, "lib", "debug" }, "second",
+					  &sym, NULL),
+		  -ENOENT);
 	coati_elf_close(&e);
 }
 

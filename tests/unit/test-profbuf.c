@@ -182,6 +182,12 @@ TEST(profbuf_too_large_is_refused_and_is_no_loss)
 	pair_close(&p);
 }
 
+static void expect_before(struct pair *p, uint64_t end)
+{
+	for (uint64_t n = 1; n < end; n++)
+		pair_expect(p, n, 3);
+}
+
 TEST(profbuf_largest_record_fits_into_an_empty_buffer_wherever_it_begins)
 {
 	for (uint64_t start = 0; start < 64; start++)
@@ -194,8 +200,7 @@ TEST(profbuf_largest_record_fits_into_an_empty_buffer_wherever_it_begins)
 			max = coati_profbuf_max_stack(&p.writer);
 			if (lose) { /* with a mark that the reader has not taken */
 				lost = fill(&p, 3, 1, 2);
-				for (uint64_t n = 1; n < lost; n++)
-					pair_expect(&p, n, 3);
+				expect_before(&p, lost);
 				coati_profbuf_release(&p.reader);
 			}
 			CHECK_OK(pair_write(&p.writer, 100, max));

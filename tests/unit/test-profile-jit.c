@@ -43,9 +43,12 @@ static void pack(struct coati_writer *w)
 
 	CHECK_OK(coati_images_new(&o, &images, NULL));
 	CHECK_OK(coati_images_get(images, &ref, &image, NULL));
-	CHECK_OK(coati_image_add_symbol(images, image, CODE, 16, "old", T(10)));
-	CHECK_OK(coati_image_add_symbol(images, image, CODE, 16, "new", T(20)));
-	CHECK_OK(coati_image_add_symbol(images, image, CODE + 32, 16, "still", 0));
+	CHECK_OK(coati_image_add_symbol(images, image,
+					&(struct image_symbol){ CODE, 16, "old", T(10) }));
+	CHECK_OK(coati_image_add_symbol(images, image,
+					&(struct image_symbol){ CODE, 16, "new", T(20) }));
+	CHECK_OK(coati_image_add_symbol(images, image,
+					&(struct image_symbol){ CODE + 32, 16, "still", 0 }));
 	for (uint64_t n = 5; n < 30; n++) {
 		struct coati_address a[] = {
 			{ .image = image, .vaddr = CODE + 4, .time = T(n) },
@@ -68,7 +71,11 @@ static void write_tape(const char *path)
 	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
 		   COATI_SAMPLE_CALLCHAIN);
 	coati_batch_attr(&attr);
-	CHECK_OK(coati_writer_add_event(t.writer, &attr, COATI_LIVE_EVENT, &id, 1, NULL));
+	CHECK_OK(coati_writer_add_event(
+		t.writer,
+		&(struct coati_recording_event){
+			.name = COATI_LIVE_EVENT, .attr = attr, .ids = &id, .nr_ids = 1 },
+		NULL));
 	tape_start(&t);
 	tape_comm(&t, PID, PID, "app", COATI_MISC_COMM_EXEC);
 	tape_map(&t, PID, CODE, "//anon");

@@ -26,7 +26,11 @@ static struct coati_writer *start(const char *path)
 	struct coati_writer *w = NULL;
 
 	CHECK_OK(coati_writer_open(path, &opts, &w, NULL));
-	CHECK_OK(coati_writer_add_event(w, &clock_attr, "cpu-clock", &id, 1, NULL));
+	CHECK_OK(coati_writer_add_event(
+		w,
+		&(struct coati_recording_event){
+			.name = "cpu-clock", .attr = clock_attr, .ids = &id, .nr_ids = 1 },
+		NULL));
 	CHECK_OK(coati_writer_start(w, NULL));
 	return w;
 }

@@ -55,7 +55,11 @@ static struct coati_writer *start(const char *path, uint32_t flags, int level)
 	struct coati_error err = { 0 };
 
 	CHECK_OK(coati_writer_open(path, &opts, &w, &err));
-	CHECK_OK(coati_writer_add_event(w, &clock_attr, "cpu-clock", ids, NR_IDS, &err));
+	CHECK_OK(coati_writer_add_event(
+		w,
+		&(struct coati_recording_event){
+			.name = "cpu-clock", .attr = clock_attr, .ids = ids, .nr_ids = NR_IDS },
+		&err));
 	CHECK_OK(coati_writer_start(w, &err));
 	return w;
 }
@@ -364,7 +368,11 @@ static void write_killed(const char *path)
 		struct coati_writer *w = NULL;
 
 		CHECK_OK(coati_writer_open(path, NULL, &w, NULL));
-		CHECK_OK(coati_writer_add_event(w, &clock_attr, "its name", ids, 1, NULL));
+		CHECK_OK(coati_writer_add_event(
+			w,
+			&(struct coati_recording_event){
+				.name = "its name", .attr = clock_attr, .ids = ids, .nr_ids = 1 },
+			NULL));
 		CHECK_OK(coati_writer_feature(w, COATI_FEATURE_ARCH, "\4\0\0\0pdp", 8));
 		CHECK_OK(coati_writer_start(w, NULL));
 		add(w, 7, 1, 10);
@@ -689,12 +697,25 @@ TEST(recording_ids_that_no_event_has_are_delivered_and_counted)
 	struct coati_recording *r;
 	uint64_t two[1] = { 9 };
 
-	CHECK_ERR(coati_writer_add_event(w, &clock_attr, "late", two, 1, NULL), -EINVAL);
+	CHECK_ERR(coati_writer_add_event(
+			  w,
+			  &(struct coati_recording_event){
+				  .name = "late", .attr = clock_attr, .ids = two, .nr_ids = 1 },
+			  NULL),
+		  -EINVAL);
 	coati_writer_close(&w, NULL);
 	CHECK_OK(coati_writer_open("a", NULL, &w, NULL));
-	CHECK_OK(coati_writer_add_event(w, &clock_attr, "one", two, 1, NULL));
+	CHECK_OK(coati_writer_add_event(
+		w,
+		&(struct coati_recording_event){
+			.name = "one", .attr = clock_attr, .ids = two, .nr_ids = 1 },
+		NULL));
 	two[0] = 10;
-	CHECK_OK(coati_writer_add_event(w, &clock_attr, "two", two, 1, NULL));
+	CHECK_OK(coati_writer_add_event(
+		w,
+		&(struct coati_recording_event){
+			.name = "two", .attr = clock_attr, .ids = two, .nr_ids = 1 },
+		NULL));
 	CHECK_OK(coati_writer_start(w, NULL));
 	add(w, 4711, 1, 10);
 	CHECK_OK(coati_writer_close(&w, NULL));
@@ -712,8 +733,16 @@ TEST(recording_has_ids_that_an_event_got_after_the_start)
 	struct coati_recording *r;
 
 	CHECK_OK(coati_writer_open("a", NULL, &w, NULL));
-	CHECK_OK(coati_writer_add_event(w, &clock_attr, "one", &one, 1, NULL));
-	CHECK_OK(coati_writer_add_event(w, &clock_attr, "two", &two, 1, NULL));
+	CHECK_OK(coati_writer_add_event(
+		w,
+		&(struct coati_recording_event){
+			.name = "one", .attr = clock_attr, .ids = &one, .nr_ids = 1 },
+		NULL));
+	CHECK_OK(coati_writer_add_event(
+		w,
+		&(struct coati_recording_event){
+			.name = "two", .attr = clock_attr, .ids = &two, .nr_ids = 1 },
+		NULL));
 	CHECK_OK(coati_writer_start(w, NULL));
 	add(w, 4712, 1, 10);
 	add(w, 9, 2, 11);
@@ -741,7 +770,11 @@ TEST(recording_stops_at_its_ceiling_and_is_whole)
 	int end, r = 0;
 
 	CHECK_OK(coati_writer_open("a", &opts, &w, NULL));
-	CHECK_OK(coati_writer_add_event(w, &clock_attr, "cpu-clock", ids, 1, NULL));
+	CHECK_OK(coati_writer_add_event(
+		w,
+		&(struct coati_recording_event){
+			.name = "cpu-clock", .attr = clock_attr, .ids = ids, .nr_ids = 1 },
+		NULL));
 	CHECK_OK(coati_writer_start(w, NULL));
 	for (uint64_t i = 0; i < 1000 && r == 0; i++)
 		r = coati_writer_write(w, buf, put_sample(buf, 7, i, i + 1), NULL, 0);
@@ -762,7 +795,11 @@ TEST(recording_on_a_full_disk_says_so_and_stays_readable)
 		&(struct coati_writer_opts){ .size = sizeof(struct coati_writer_opts),
 					     .flags = COATI_WRITER_PIPE },
 		&w, &err));
-	CHECK_OK(coati_writer_add_event(w, &clock_attr, "cpu-clock", ids, 1, &err));
+	CHECK_OK(coati_writer_add_event(
+		w,
+		&(struct coati_recording_event){
+			.name = "cpu-clock", .attr = clock_attr, .ids = ids, .nr_ids = 1 },
+		&err));
 	CHECK_ERR(coati_writer_start(w, &err), -ENOSPC);
 	CHECK_HAS(err.text, "No space left");
 	CHECK_ERR(coati_writer_close(&w, &err), -ENOSPC);
@@ -890,7 +927,11 @@ TEST(writer_drops_an_event_that_it_had_no_memory_for)
 		int code;
 
 		coati_alloc_fail_after(n);
-		code = coati_writer_add_event(w, &clock_attr, "lost", &id, 1, NULL);
+		code = coati_writer_add_event(
+			w,
+			&(struct coati_recording_event){
+				.name = "lost", .attr = clock_attr, .ids = &id, .nr_ids = 1 },
+			NULL);
 		coati_alloc_fail_after(UINT64_MAX);
 		CHECK_INT(code == 0, ==, n == 2); /* the array stays from the second time */
 	}
@@ -916,7 +957,11 @@ TEST(recording_in_pipe_mode_keeps_the_names_of_very_many_events)
 		for (uint64_t k = 0; k < IDS; k++)
 			ids[k] = 1 + i * IDS + k;
 		snprintf(name, sizeof(name), "number-%llu", (unsigned long long)i);
-		CHECK_OK(coati_writer_add_event(w, &clock_attr, name, ids, IDS, NULL));
+		CHECK_OK(coati_writer_add_event(
+			w,
+			&(struct coati_recording_event){
+				.name = name, .attr = clock_attr, .ids = ids, .nr_ids = IDS },
+			NULL));
 	}
 	CHECK_OK(coati_writer_start(w, NULL));
 	add(w, 7, 1, 10);

@@ -97,7 +97,7 @@ static void open_all(struct fake_ring *fake)
 	static const char *const argv[] = { "true", NULL };
 	struct coati_recorder_opts rec = { .size = sizeof(rec),
 					   .bytes = 4 << 20,
-					   .directory = "." };
+					   .directory = "rec" };
 	struct coati_profbuf_opts buf = { .size = sizeof(buf) };
 	static struct coati_frames frames = { .site = { .name = "frames" } };
 	struct tape t;

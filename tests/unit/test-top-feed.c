@@ -228,13 +228,12 @@ static const char kept[] = "batch kind=sites pid=10\n"
 /* The value of a label of a thread at a time, "" without. */
 static const char *label_at(struct coati_contexts *c, int32_t tid, uint64_t time, const char *key)
 {
-	const struct coati_label *labels = NULL;
-	uint32_t nr = 0;
+	struct coati_label_list labels = { 0 };
 
-	coati_contexts_source(c)->find(c, PID, tid, time, &labels, &nr);
-	for (uint32_t i = 0; i < nr; i++)
-		if (!strcmp(labels[i].key, key))
-			return labels[i].value;
+	coati_contexts_source(c)->find(c, PID, tid, time, &labels);
+	for (uint32_t i = 0; i < labels.nr; i++)
+		if (!strcmp(labels.v[i].key, key))
+			return labels.v[i].value;
 	return "";
 }
 

@@ -221,8 +221,7 @@ TEST(table_reads_every_version_augmentation_and_length)
 				b.is_wide = form & 2;
 				b.version = (uint8_t)version;
 				b.letters = letters[i];
-				if (!*letters[i])
-					b.encoding = 0;
+				b.encoding = *letters[i] ? b.encoding : 0;
 				check_form(&b, usual);
 			}
 		}

@@ -69,6 +69,7 @@ static inline void wake(struct coati_timeline *t, int32_t tid, int32_t whom, uin
 		       .kind = COATI_TIMELINE_WAKE, .tid = tid, .other = whom, .time = time });
 }
 
+/* Parameters: a line of a test's table. */
 static inline void live(struct coati_timeline *t, enum coati_timeline_kind kind, int32_t tid,
 			uint64_t time, uint64_t id, const char *text)
 {

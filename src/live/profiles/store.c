@@ -36,7 +36,9 @@ static uint32_t walk(const struct store *s, const void *frame, struct store_trac
 			n = coati_sampler_walk_here(frame, reading.objects, &limits, &ret->cut);
 		sampler_objects_leave(&reading);
 	}
-	return n ? n : coati_sampler_walk_on(fp, fp, ret->words, STORE_DEPTH, true, &ret->cut);
+	return n ? n
+		 : coati_sampler_walk_on((struct stack_start){ fp, fp }, ret->words, STORE_DEPTH,
+					 true, &ret->cut);
 }
 
 void coati_store_trace(const struct store *s, const struct store_caller *caller,

@@ -66,34 +66,34 @@ static inline bool is_there(struct stack_memory *m, uint64_t addr, uint64_t size
 
 /* ---- by frame pointers ---- */
 
-RAW static uint32_t follow(struct stack_memory *m, uint64_t sp, uint64_t fp, uint64_t *frames,
+RAW static uint32_t follow(struct stack_memory *m, struct stack_start at, uint64_t *frames,
 			   uint32_t max, bool *ret_cut)
 {
 	uint32_t n = 0;
 
 	*ret_cut = false;
-	while (fp >= sp && !(fp & 7) && fp < UINT64_MAX - 16) {
-		const uint64_t *frame = (const uint64_t *)(uintptr_t)fp;
+	while (at.fp >= at.sp && !(at.fp & 7) && at.fp < UINT64_MAX - 16) {
+		const uint64_t *frame = (const uint64_t *)(uintptr_t)at.fp;
 
-		if (n == max || !is_there(m, fp, 16)) {
+		if (n == max || !is_there(m, at.fp, 16)) {
 			*ret_cut = true;
 			break;
 		}
 		if (frame[1] < PAGE_BYTES)
 			break; /* the outermost frame */
 		frames[n++] = frame[1];
-		sp = fp + 16;
-		fp = frame[0];
+		at.sp = at.fp + 16;
+		at.fp = frame[0];
 	}
 	return n;
 }
 
-uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, uint32_t max,
+uint32_t coati_sampler_walk_on(struct stack_start at, uint64_t *frames, uint32_t max,
 			       bool can_probe, bool *ret_cut)
 {
-	struct stack_memory m = memory_at(sp, can_probe);
+	struct stack_memory m = memory_at(at.sp, can_probe);
 
-	return follow(&m, sp, fp, frames, max, ret_cut);
+	return follow(&m, at, frames, max, ret_cut);
 }
 
 /* The stack may have grown below what is known, by a few pages; or it is another one. */
@@ -118,7 +118,7 @@ uint32_t coati_sampler_walk_known(struct stack_memory *known, uint64_t fp, uint6
 				  uint32_t max, bool *ret_cut)
 {
 	move_down(known, fp);
-	return follow(known, fp, fp, frames, max, ret_cut);
+	return follow(known, (struct stack_start){ fp, fp }, frames, max, ret_cut);
 }
 
 uint64_t coati_sampler_sp(const void *context)
@@ -136,20 +136,20 @@ uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max,
 			    bool *ret_cut)
 {
 	const ucontext_t *c = context;
-	uint64_t sp, fp;
+	struct stack_start at;
 
 #if defined(__x86_64__)
 	frames[0] = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
-	sp = (uint64_t)c->uc_mcontext.gregs[REG_RSP];
-	fp = (uint64_t)c->uc_mcontext.gregs[REG_RBP];
+	at.sp = (uint64_t)c->uc_mcontext.gregs[REG_RSP];
+	at.fp = (uint64_t)c->uc_mcontext.gregs[REG_RBP];
 #elif defined(__aarch64__)
 	frames[0] = c->uc_mcontext.pc;
-	sp = c->uc_mcontext.sp;
-	fp = c->uc_mcontext.regs[29];
+	at.sp = c->uc_mcontext.sp;
+	at.fp = c->uc_mcontext.regs[29];
 #else
 #error "no registers known for this CPU"
 #endif
-	return 1 + coati_sampler_walk_on(sp, fp, frames + 1, max - 1, can_probe, ret_cut);
+	return 1 + coati_sampler_walk_on(at, frames + 1, max - 1, can_probe, ret_cut);
 }
 
 /* ---- by tables ---- */

@@ -13,9 +13,14 @@
  * frame pointers. */
 uint32_t coati_sampler_walk(const void *context, uint64_t *frames, uint32_t max, bool can_probe,
 			    bool *ret_cut);
-/* The callers of the code whose frame is at @fp, on the stack at and above @sp, the nearest first.
- * For code that asks for its own stack, too. */
-uint32_t coati_sampler_walk_on(uint64_t sp, uint64_t fp, uint64_t *frames, uint32_t max,
+/* Where a walk by frame pointers begins: the frame at @fp, on the stack at and above @sp. */
+struct stack_start {
+	uint64_t sp, fp;
+};
+
+/* The callers of the code whose frame that is, the nearest first. For code that asks for its own
+ * stack, too. */
+uint32_t coati_sampler_walk_on(struct stack_start at, uint64_t *frames, uint32_t max,
 			       bool can_probe, bool *ret_cut);
 /* The stack pointer of the code that a signal interrupted. */
 uint64_t coati_sampler_sp(const void *context);

@@ -46,8 +46,14 @@ static size_t padded(const char *text)
 	return (strlen(text) + 8) & ~(size_t)7;
 }
 
-static void add_record(struct strbuf *out, struct header *h, const void *body, size_t body_size,
-		       const char *text, uint64_t time_ns)
+/* What stands between the header and the trailer. */
+struct content {
+	const void *body;
+	size_t size;
+	const char *text;
+};
+
+static void add_record(struct strbuf *out, struct header *h, struct content c, uint64_t time_ns)
 {
 	struct trailer t = { .pid = coati_tracer.pid,
 			     .tid = coati_tracer.pid,
@@ -55,11 +61,11 @@ static void add_record(struct strbuf *out, struct header *h, const void *body, s
 			     .id = COATI_LIVE_ID };
 
 	h->pid = h->tid = coati_tracer.pid;
-	h->size = (uint16_t)(sizeof(*h) + body_size + padded(text) + sizeof(t));
+	h->size = (uint16_t)(sizeof(*h) + c.size + padded(c.text) + sizeof(t));
 	coati_strbuf_add(out, h, sizeof(*h));
-	coati_strbuf_add(out, body, body_size);
-	coati_strbuf_add(out, text, strlen(text));
-	coati_strbuf_pad(out, '\0', padded(text) - strlen(text));
+	coati_strbuf_add(out, c.body, c.size);
+	coati_strbuf_add(out, c.text, strlen(c.text));
+	coati_strbuf_pad(out, '\0', padded(c.text) - strlen(c.text));
 	coati_strbuf_add(out, &t, sizeof(t));
 }
 
@@ -83,7 +89,7 @@ static void add_mapping(struct strbuf *out, const struct live_mapping *m, uint64
 	if (body.id_size)
 		h.misc |= COATI_MISC_MMAP_BUILD_ID;
 	if (m->path[0] && strlen(m->path) < PATH_BYTES)
-		add_record(out, &h, &body, sizeof(body), m->path, time_ns);
+		add_record(out, &h, (struct content){ &body, sizeof(body), m->path }, time_ns);
 }
 
 void coati_tracer_carry_maps(struct strbuf *out, uint64_t time_ns)
@@ -93,7 +99,7 @@ void coati_tracer_carry_maps(struct strbuf *out, uint64_t time_ns)
 	struct live_maps maps;
 
 	memcpy(comm, coati_tracer.map->comm, sizeof(coati_tracer.map->comm));
-	add_record(out, &h, "", 0, comm, time_ns);
+	add_record(out, &h, (struct content){ "", 0, comm }, time_ns);
 	if (coati_maps_open(&maps) < 0)
 		return; /* stacks stay numbers */
 	for (uint32_t i = 0; i < maps.len; i++)

@@ -284,18 +284,23 @@ static __attribute__((noinline)) void begin_again(struct coati_site *site, uint6
 		begin_slow(site, __builtin_frame_address(0));
 }
 
+/* An event of at most eight bytes. */
+struct short_event {
+	uint64_t word, size;
+};
+
 ALWAYS void short_commit(struct tracer_slot *s, uint64_t state, struct live_batch *b, uint64_t used,
-			 uint64_t word, uint64_t size)
+			 struct short_event e)
 {
 	uint8_t *at = (uint8_t *)(b + 1) + used;
 
 	/* or gcc adds to a copy of it before the address is made, and runs out of registers */
 	__asm__("" : "+r"(at), "+r"(used));
-	memcpy(at, &word, sizeof(word));
+	memcpy(at, &e.word, sizeof(e.word));
 	/* the line of the events that follow, while there is time */
 	__builtin_prefetch(at + 256, 1);
 	/* pairs with: acquire of who reads the batch while it is open */
-	__atomic_store_n(&b->used, (uint32_t)(used + size), __ATOMIC_RELEASE);
+	__atomic_store_n(&b->used, (uint32_t)(used + e.size), __ATOMIC_RELEASE);
 	/* pairs with: acquire in hand_over_slot() of generation.c */
 	atomic_store_explicit(&s->state, state, memory_order_release);
 }
@@ -341,7 +346,7 @@ LINE void coati_region_begin(struct coati_site *site)
 	r->id = tracer_site_id(site);
 	s->both += ONE_EVENT + ONE_REGION;
 	s->last = now;
-	short_commit(s, state, b, used, quick + (dt << 8), quick >> 56);
+	short_commit(s, state, b, used, (struct short_event){ quick + (dt << 8), quick >> 56 });
 }
 
 static uint64_t length_ns(uint64_t length)
@@ -494,5 +499,5 @@ LINE void coati_region_end(struct coati_site *site)
 	}
 	s->both += ONE_EVENT - ONE_REGION;
 	s->last = now;
-	short_commit(s, state, b, used, quick + (dt << 8), 3);
+	short_commit(s, state, b, used, (struct short_event){ quick + (dt << 8), 3 });
 }

@@ -37,7 +37,8 @@ void coati_tracer_log(struct coati_site *site, const struct tracer_text *text, s
 		return;
 	}
 	at = coati_tracer_put_stack(s, at, frames, count, &stack);
-	at = coati_tracer_define_text(s, at, text->text, text->size, full, &view);
+	at = coati_tracer_define_text(s, at, (struct tracer_given){ text->text, text->size, full },
+				      &view);
 	at = put_head(s, at, LIVE_LOG, tracer_now());
 	at = put_var(at, tracer_site_id(site));
 	emit_commit(s, put_string(at, &view));
@@ -189,8 +190,11 @@ static void write_instant(const struct coati_site *site, struct field *fields, u
 	}
 	for (uint32_t i = 0; i < count; i++)
 		if (fields[i].letter == 's')
-			at = coati_tracer_define_text(s, at, fields[i].s ? fields[i].s : "",
-						      fields[i].size, 0, &fields[i].text);
+			at = coati_tracer_define_text(
+				s, at,
+				(struct tracer_given){ fields[i].s ? fields[i].s : "",
+						       fields[i].size, 0 },
+				&fields[i].text);
 	at = put_head(s, at, LIVE_INSTANT, tracer_now());
 	at = put_var(at, tracer_site_id(site));
 	for (uint32_t i = 0; i < count; i++)
@@ -229,7 +233,8 @@ static void name(unsigned int kind, const char *text)
 		emit_fail(s);
 		return;
 	}
-	at = coati_tracer_define_text(s, at, text ? text : "", size, size, &view);
+	at = coati_tracer_define_text(s, at, (struct tracer_given){ text ? text : "", size, size },
+				      &view);
 	at = put_head(s, at, kind, tracer_now());
 	emit_commit(s, put_string(at, &view));
 	emit_leave(s);

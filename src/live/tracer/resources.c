@@ -110,7 +110,8 @@ void coati_resource_begin(struct coati_resource_type *type, const char *name, ui
 		emit_fail(s);
 		return;
 	}
-	at = coati_tracer_define_text(s, at, text, strlen(text), strlen(text), &view);
+	at = coati_tracer_define_text(
+		s, at, (struct tracer_given){ text, strlen(text), strlen(text) }, &view);
 	at = put_head(s, at, LIVE_RESOURCE_NEW, tracer_now());
 	at = put_var(at, type->id);
 	at = put_var(at, ret->id);
@@ -164,7 +165,8 @@ static void write_set(struct coati_resource *r, uint32_t from, const char *reaso
 		emit_fail(s);
 		return;
 	}
-	at = coati_tracer_define_text(s, at, reason ? reason : "", size, 0, &view);
+	at = coati_tracer_define_text(s, at, (struct tracer_given){ reason ? reason : "", size, 0 },
+				      &view);
 	at = put_head(s, at, LIVE_RESOURCE_SET, tracer_now());
 	at = put_var(at, r->type->id);
 	at = put_var(at, r->id);

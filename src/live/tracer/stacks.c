@@ -44,9 +44,11 @@ static uint8_t *define(struct tracer_slot *s, uint8_t *at, const struct tracer_t
 	return at;
 }
 
-uint8_t *coati_tracer_define_text(struct tracer_slot *s, uint8_t *at, const char *text, size_t size,
-				  size_t full, struct tracer_text *ret)
+uint8_t *coati_tracer_define_text(struct tracer_slot *s, uint8_t *at, struct tracer_given given,
+				  struct tracer_text *ret)
 {
+	size_t size = given.size, full = given.full;
+	const char *text = given.text;
 	struct tracer_entry *e;
 
 	*ret = (struct tracer_text){ text, cut_text(text, size, TRACER_TEXT), 0 };
@@ -98,8 +100,7 @@ uint32_t coati_tracer_frames(const struct coati_site *site, const void *frame,
 	return count;
 }
 
-static uint8_t *define_stack(struct tracer_slot *s, uint8_t *at, const uint64_t *frames,
-			     uint32_t count, uint32_t number, struct tracer_entry *e)
+static uint8_t *put_frames(uint8_t *at, const uint64_t *frames, uint32_t count, uint32_t number)
 {
 	uint64_t before = 0;
 
@@ -110,7 +111,6 @@ static uint8_t *define_stack(struct tracer_slot *s, uint8_t *at, const uint64_t 
 		at = put_zigzag(at, (int64_t)(frames[i] - before));
 		before = frames[i];
 	}
-	commit_told(s, at, e);
 	return at;
 }
 
@@ -138,8 +138,10 @@ uint8_t *coati_tracer_put_stack(struct tracer_slot *s, uint8_t *at, const uint64
 	}
 	*ret = coati_tracer_intern(table_of(coati_tracer.stacks, s), frames,
 				   count * (uint32_t)sizeof(*frames), &e);
-	if (*ret && !is_told(e))
-		at = define_stack(s, at, frames, count, *ret, e);
+	if (*ret && !is_told(e)) {
+		at = put_frames(at, frames, count, *ret);
+		commit_told(s, at, e);
+	}
 	if (*ret && !s->index) {
 		memcpy(t->stack, frames, count * sizeof(*frames));
 		t->stack_count = count;

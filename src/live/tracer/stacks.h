@@ -33,10 +33,16 @@ struct tracer_text {
 	uint32_t number; /* 0: in line */
 };
 
-/* Its definition, when it has to be cut, or was already cut from @full bytes, or (@full 0) is one
- * that often comes again. */
-uint8_t *coati_tracer_define_text(struct tracer_slot *s, uint8_t *at, const char *text, size_t size,
-				  size_t full, struct tracer_text *ret);
+/* As it comes from the program. */
+struct tracer_given {
+	const char *text;
+	size_t size;
+	size_t full; /* that it was already cut from; 0: it is one that often comes again */
+};
+
+/* Its definition, when it has to be cut, or was already cut, or often comes again. */
+uint8_t *coati_tracer_define_text(struct tracer_slot *s, uint8_t *at, struct tracer_given given,
+				  struct tracer_text *ret);
 
 static inline uint8_t *put_string(uint8_t *at, const struct tracer_text *text)
 {

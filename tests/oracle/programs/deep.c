@@ -29,6 +29,7 @@ __attribute__((noinline)) static int variable(int n)
 	return values[n / 2] + aligned(n);
 }
 
+/* Parameters: more than there are registers for. */
 __attribute__((noinline)) static int many(int a, int b, int c, int d, int e, int f, int g, int h)
 {
 	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + variable(h);
