@@ -59,7 +59,11 @@ static void tape_open(struct tape *t, const char *path)
 	};
 	coati_sample_format_init(&t->attr, &t->format);
 	if (coati_writer_open(path, NULL, &t->writer, NULL) < 0 ||
-	    coati_writer_add_event(t->writer, &t->attr, "cpu-clock", &id, 1, NULL) < 0 ||
+	    coati_writer_add_event(
+		    t->writer,
+		    &(struct coati_recording_event){
+			    .name = "cpu-clock", .attr = t->attr, .ids = &id, .nr_ids = 1 },
+		    NULL) < 0 ||
 	    coati_writer_start(t->writer, NULL) < 0)
 		fail("cannot write the recording");
 }
