@@ -1,45 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks and regions of one name together: how long they take, and what of. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "trace/rank.h"
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 
-/* The duration of one of a type. */
-struct one {
-	uint64_t ns;
-	uint32_t type;
+/* How long those of one type took. */
+struct durations {
+	ARRAY(uint64_t) list;
 };
 
-struct ones {
-	ARRAY(struct one) list;
-};
-
-static int add(struct coati_timeline *t, struct ones *ones, uint32_t type, uint32_t flags,
+static int add(struct coati_timeline *t, struct durations *of_types, uint32_t type, uint32_t flags,
 	       const struct coati_ledger *ledger)
 {
 	struct task_type *k = &t->types.v[type];
-	struct one *one;
+	uint64_t *duration;
 
 	if (flags & (COATI_TIMELINE_OPEN_BEGIN | COATI_TIMELINE_OPEN_END)) {
 		k->nr_open++;
 		k->nr_before += (flags & COATI_TIMELINE_OPEN_BEGIN) != 0;
 		return 0;
 	}
-	one = ARRAY_ADD(&ones->list);
-	if (!one)
+	duration = ARRAY_ADD(&of_types[type].list);
+	if (!duration)
 		return -ENOMEM;
-	*one = (struct one){ ledger->duration, type };
+	*duration = ledger->duration;
 	k->nr++;
 	k->sum += ledger->duration;
 	coati_ledger_sum(&k->ledger, ledger);
 	return 0;
 }
 
-static int add_tasks(struct coati_timeline *t, struct ones *ones)
+static int add_tasks(struct coati_timeline *t, struct durations *of_types)
 {
 	int r = 0;
 
@@ -48,12 +43,13 @@ static int add_tasks(struct coati_timeline *t, struct ones *ones)
 
 		r = coati_ledger_task(t, i, &ledger);
 		if (r == 0)
-			r = add(t, ones, t->tasks.v[i].type, t->tasks.v[i].flags, &ledger);
+			r = add(t, of_types, t->tasks.v[i].type, t->tasks.v[i].flags, &ledger);
 	}
 	return r;
 }
 
-static int add_regions(struct coati_timeline *t, struct ones *ones, const struct thread *th)
+static int add_regions(struct coati_timeline *t, struct durations *of_types,
+		       const struct thread *th)
 {
 	int r = 0;
 
@@ -64,55 +60,46 @@ static int add_regions(struct coati_timeline *t, struct ones *ones, const struct
 
 		coati_ledger_range(th, g->begin, g->end, &ledger);
 		if (coati_map_get_str(&t->region_types, g->name, &type))
-			r = add(t, ones, (uint32_t)type, g->flags, &ledger);
+			r = add(t, of_types, (uint32_t)type, g->flags, &ledger);
 	}
 	return r;
 }
 
-static int by_type(const void *a, const void *b)
-{
-	const struct one *x = a, *y = b;
-
-	if (x->type != y->type)
-		return x->type < y->type ? -1 : 1;
-	return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
-
 /* The smallest that so many of a hundred do not exceed. */
-static uint64_t percentile(const struct one *ones, size_t nr, unsigned int percent)
+static uint64_t percentile(struct durations *d, unsigned int percent)
 {
-	size_t rank = (nr * percent + 99) / 100;
+	size_t rank = (d->list.len * percent + 99) / 100;
 
-	return ones[rank ? rank - 1 : 0].ns;
+	return coati_rank(d->list.v, d->list.len, rank ? rank - 1 : 0);
 }
 
-static void set_percentiles(struct coati_timeline *t, const struct ones *ones)
+static void set_percentiles(struct task_type *k, struct durations *d)
 {
-	const struct one *v = ones->list.v;
-
-	for (size_t i = 0, next; i < ones->list.len; i = next) {
-		struct task_type *k = &t->types.v[v[i].type];
-
-		next = i + k->nr;
-		k->p50 = percentile(&v[i], k->nr, 50);
-		k->p90 = percentile(&v[i], k->nr, 90);
-		k->p99 = percentile(&v[i], k->nr, 99);
-		k->max = v[next - 1].ns;
-	}
+	if (!d->list.len)
+		return;
+	k->p50 = percentile(d, 50);
+	k->p90 = percentile(d, 90);
+	k->p99 = percentile(d, 99);
+	k->max = percentile(d, 100);
 }
 
 int coati_timeline_end_types(struct coati_timeline *t)
 {
-	struct ones ones = { .list.max = SIZE_MAX / sizeof(struct one) };
-	int r = add_tasks(t, &ones);
+	size_t nr = t->types.len;
+	CLEANUP(freep) struct durations *of_types = coati_alloc_array(nr + 1, sizeof(*of_types));
+	int r = of_types ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < t->threads.len; i++)
-		r = add_regions(t, &ones, &t->threads.v[i]);
-	if (r == 0 && ones.list.len)
-		qsort(ones.list.v, ones.list.len, sizeof(*ones.list.v), by_type);
+	for (size_t i = 0; r == 0 && i < nr; i++)
+		of_types[i].list.max = SIZE_MAX / sizeof(uint64_t);
 	if (r == 0)
-		set_percentiles(t, &ones);
-	ARRAY_FINI(&ones.list);
+		r = add_tasks(t, of_types);
+	for (size_t i = 0; r == 0 && i < t->threads.len; i++)
+		r = add_regions(t, of_types, &t->threads.v[i]);
+	for (size_t i = 0; of_types && i < nr; i++) {
+		if (r == 0)
+			set_percentiles(&t->types.v[i], &of_types[i]);
+		ARRAY_FINI(&of_types[i].list);
+	}
 	return r;
 }
 
