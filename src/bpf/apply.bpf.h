@@ -131,7 +131,9 @@ static __always_inline int apply_body(struct walker_work *w)
 	u64 rule = w->rule, cfa, ra, fp_at, bx_at;
 	u32 kind = rule & 15, fp = rule >> 4 & 15, other = w->other & 7;
 
-	if (find_cfa(w))
+	if (kind == CFA_SP) /* nearly always */
+		w->value = w->sp + ((s64)(rule << 24) >> 40);
+	else if (find_cfa(w))
 		return -1;
 	cfa = w->value;
 	if (cfa <= w->sp && !(cfa == w->sp && kind == CFA_RA_REG && w->has_regs))

@@ -147,11 +147,6 @@ struct walker_slot {
 	unsigned int generation;
 };
 
-/* The rules that one CPU found lately. */
-struct walker_cache {
-	struct walker_slot slots[WALKER_CACHE_LEN];
-};
-
 struct walker_asked {
 	unsigned long long space, time;
 };
@@ -180,12 +175,13 @@ struct walker_work {
 	unsigned long long copy_at;
 	unsigned int copy_base, copy_bytes, nr_chain, reserved;
 	unsigned long long chain_fp;
-	unsigned long long window_at, window_ok;
+	unsigned long long window_at, window_len; /* 0: nothing was read */
 	unsigned long long code;
 	unsigned long long regs[WALKER_REGS];
 	struct walker_asked asked[WALKER_NEEDS];
 	unsigned char window[WALKER_WINDOW];
 	unsigned char out[WALKER_OUT_BYTES];
+	struct walker_slot slots[WALKER_CACHE_LEN]; /* rules that this CPU found lately */
 };
 
 /* What user space tells the walker while it runs. */

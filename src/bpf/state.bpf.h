@@ -112,13 +112,6 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(key_size, 4);
-	__uint(value_size, sizeof(struct walker_cache));
-} caches SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, WALKER_CHANGES);
 	__uint(key_size, 4);
@@ -173,17 +166,17 @@ static __always_inline int try_read_body(struct walker_work *w, u64 addr)
 {
 	u64 off = addr - w->window_at;
 
-	if (w->window_ok && off <= WALKER_WINDOW - 8 && !(off & 7)) {
+	if (off < w->window_len && !(off & 7)) {
 		w->value = *(u64 *)(w->window + (off & (WALKER_WINDOW - 8)));
 		return 0;
 	}
 	if (!(addr & 7)) {
 		u64 at = addr - WINDOW_BACK;
 
-		w->window_ok = 0;
+		w->window_len = 0;
 		if (!bpf_probe_read_user(w->window, WALKER_WINDOW, (void *)at)) {
 			w->window_at = at;
-			w->window_ok = 1;
+			w->window_len = WALKER_WINDOW;
 			w->value = *(u64 *)(w->window + WINDOW_BACK);
 			return 0;
 		}

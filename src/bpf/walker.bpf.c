@@ -35,13 +35,9 @@ static __always_inline int step(struct walker_work *w)
 /* The rule for @addr, from this CPU's cache or from the table. */
 static __always_inline int look_up(struct walker_work *w, u64 addr)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	struct walker_cache *c = bpf_map_lookup_elem(&caches, &cpu);
-	struct walker_slot *s;
+	struct walker_slot *s = &w->slots[((addr ^ addr >> 12) + w->generation * 0x9e3779b9u) &
+					  (WALKER_CACHE_LEN - 1)];
 
-	if (!c)
-		return stop(w, WALKER_MOVED);
-	s = &c->slots[((addr ^ addr >> 12) + w->generation * 0x9e3779b9u) & (WALKER_CACHE_LEN - 1)];
 	if (s->addr == addr && s->generation == w->generation) {
 		w->rule = s->rule;
 		w->other = s->other;
@@ -264,7 +260,7 @@ static __always_inline void begin(struct walker_work *w)
 	w->is_exact = w->has_regs = 1;
 	w->map.start = w->map.end = 0;
 	w->dir_serial = 0;
-	w->window_ok = 0;
+	w->window_len = 0;
 }
 
 /* The described address space; 0, or the walk has ended. */

@@ -69,7 +69,7 @@ static void settle_config(const struct walker_opts *o, struct walker_config *ret
 static int prepare(struct walker *w, const struct walker_opts *o, const struct kernel_types *types)
 {
 	struct bpf_map *rodata = w->lib.find_map(w->object, ".rodata");
-	static const char *const per_cpu[] = { "works", "caches", "stacks", "needs" };
+	static const char *const per_cpu[] = { "works", "stacks", "needs" };
 	struct walker_config config;
 	size_t size = 0;
 	const void *bytes = rodata ? w->lib.initial_value(rodata, &size) : NULL;

@@ -133,7 +133,10 @@ static int map_pieces(struct copy *c, const char *name, struct coati_error *err)
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED) {
 		c->map_size = 0;
-		return coati_fail(err, -ENOMEM, "no memory to read %s", name);
+		/* nobody needs that much but this file: others can still be read */
+		return coati_fail(err, -E2BIG,
+				  "%s (%zu bytes) is larger than the address space that is left",
+				  name, c->size);
 	}
 	c->bytes = p;
 	c->have = coati_alloc_array(nr_pieces / 64 + 1, sizeof(*c->have));
