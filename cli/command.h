@@ -40,6 +40,7 @@ struct coati_command {
 	int (*run)(int argc, char **argv); /* the words behind the verb; returns the exit code */
 };
 
+extern const struct coati_command coati_command_agent;
 extern const struct coati_command coati_command_autopsy;
 extern const struct coati_command coati_command_completion;
 extern const struct coati_command coati_command_diff;

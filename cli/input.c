@@ -205,8 +205,25 @@ int coati_input_add_operands(struct option_texts *files, const struct option_lin
 	return 0;
 }
 
+int coati_source_expand(struct source_args *a, struct option_texts *files)
+{
+	bool ranged = a->range.from || a->range.to;
+	struct coati_error err = { 0 };
+	int r = ranged ? coati_store_time(&a->range, a->time_room, &err) : 0;
+
+	if (r == 0 && ranged)
+		a->filter.time = a->time_room;
+	if (r == 0)
+		r = coati_store_expand(files, &a->range, &err);
+	if (r < 0)
+		coati_say("%s", err.text);
+	return r;
+}
+
 const char *coati_source_conflict(const struct source_args *a)
 {
+	if (a->filter.time && (a->range.from || a->range.to))
+		return "--time and --from/--to are two ways to choose a range: use one";
 	if (a->no_local && (a->debuginfod || a->root || a->debug_dirs))
 		return "--no-local uses only the symbols in the recording and cannot be combined "
 		       "with --debuginfod, --root or --debug-dirs";

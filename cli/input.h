@@ -11,6 +11,7 @@
 #include <coati/profile.h>
 
 #include "base/options.h"
+#include "cli/store.h"
 #include "reading/hooks.h"
 
 /* Reads one file: coati_profile_read() and its like. */
@@ -43,8 +44,13 @@ struct source_args {
 	uint64_t split_nameless; /* bytes, 0: not */
 	const char *root, *debug_dirs;
 	bool debuginfod, no_local, trust;
+	struct store_range range; /* --from, --to */
+	char time_room[STORE_TIME_ROOM];
 };
 
+/* Folders of agents become the recordings in them, and --from and --to the filter's time. Negative:
+ * it was said why. */
+int coati_source_expand(struct source_args *a, struct option_texts *files);
 struct coati_images_opts coati_source_images(const struct source_args *a);
 /* What of it excludes something else, a sentence; NULL: nothing. */
 const char *coati_source_conflict(const struct source_args *a);
@@ -61,6 +67,9 @@ int coati_source_contexts(const struct source_args *a, bool wanted, struct coati
 		"Filters (lists are comma-separated with * and ?; REGEX matches function names)"), \
 		OPT_STR(0, "time", type, of.filter.time, "FROM-TO",                                \
 			"time range: 1.5s-3s, 10%-20%, 200ms-"),                                   \
+		OPT_STR(0, "from", type, of.range.from, "TIME",                                    \
+			"time of day: -2h, 14:05, '2026-11-16 14:05' (folders of coati agent)"),   \
+		OPT_STR(0, "to", type, of.range.to, "TIME", "up to this time of day (now)"),       \
 		OPT_STR('t', "thread", type, of.filter.thread, "LIST", "threads by TID or name"),  \
 		OPT_STR('p', "process", type, of.filter.process, "LIST",                           \
 			"processes by PID or name"),                                               \

@@ -9,6 +9,7 @@
 #include "base/match.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/store.h"
 #include "cli/talk.h"
 #include "cli/version.h"
 #include "event/version.h"
@@ -16,11 +17,11 @@
 
 /* Sorted by name. */
 static const struct coati_command *const commands[] = {
-	&coati_command_autopsy, &coati_command_completion, &coati_command_diff,
-	&coati_command_doctor,	&coati_command_dump,	   &coati_command_export,
-	&coati_command_list,	&coati_command_record,	   &coati_command_report,
-	&coati_command_stat,	&coati_command_top,	   &coati_command_trace,
-	&coati_command_view,	&coati_command_why,
+	&coati_command_agent,  &coati_command_autopsy, &coati_command_completion,
+	&coati_command_diff,   &coati_command_doctor,  &coati_command_dump,
+	&coati_command_export, &coati_command_list,    &coati_command_record,
+	&coati_command_report, &coati_command_stat,    &coati_command_top,
+	&coati_command_trace,  &coati_command_view,    &coati_command_why,
 };
 
 const struct coati_command *coati_command_at(uint32_t i)
@@ -58,8 +59,8 @@ static void overview(struct strbuf *out)
 {
 	/* as one meets them: all but those that are hidden */
 	static const char *const order[] = {
-		"record", "report", "view",   "top",  "trace",	 "why",	   "diff",
-		"stat",	  "list",   "export", "dump", "autopsy", "doctor",
+		"record", "report", "view",   "top",  "trace",	 "why",	  "diff",
+		"stat",	  "list",   "export", "dump", "autopsy", "agent", "doctor",
 	};
 	const struct coati_command *cmd;
 
@@ -175,5 +176,6 @@ int main(int argc, char **argv)
 		return refuse_verb(argv[1]);
 	code = cmd->run(argc - 2, argv + 2);
 	coati_sandbox_end();
+	coati_store_fini();
 	return code;
 }

@@ -41,6 +41,8 @@ struct diff_side {
 	struct report report; /* profile, view, quality */
 	struct report_args args;
 	struct option_texts files;
+	struct coati_filter filter; /* with the side's own range of time */
+	char time_room[STORE_TIME_ROOM];
 	char title[4200];
 };
 

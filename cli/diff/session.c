@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/error.h"
 #include "base/parse.h"
 #include "cli/command.h"
 #include "cli/confinement.h"
@@ -90,6 +91,32 @@ static int add_list(struct diff_side *s, const char *text)
 	}
 }
 
+/* DIR@FROM..TO: recordings of an agent's folder, and the time that is meant. */
+static int add_folder(struct diff_side *s, const char *text, const struct source_args *of)
+{
+	char *own = coati_strdup(text);
+	struct store_range range = of->range;
+	struct option_texts files = { .max = s->files.max };
+	struct coati_error err = { 0 };
+	struct option_text *t = own ? ARRAY_ADD(&files) : NULL;
+	bool split = own && access(text, F_OK) != 0 && coati_store_split(own, &range);
+	int r = t ? 0 : coati_fail(&err, -ENOMEM, "out of memory");
+
+	if (t)
+		t->text = own;
+	if (r == 0)
+		r = coati_store_expand(&files, &range, &err);
+	if (r == 0 && (split || range.from || range.to))
+		r = coati_store_time(&range, s->time_room, &err);
+	for (size_t i = 0; r == 0 && i < files.len; i++)
+		r = add_list(s, files.v[i].text);
+	if (r < 0)
+		coati_say("%s", err.code ? err.text : "out of memory, or too many recordings");
+	ARRAY_FINI(&files);
+	coati_free(own);
+	return r;
+}
+
 static int split_files(struct diff *d)
 {
 	const struct option_texts *files = &d->args->files;
@@ -97,12 +124,14 @@ static int split_files(struct diff *d)
 	for (int side = 0; side < 2; side++) {
 		struct diff_side *s = &d->sides[side];
 
-		s->files.max = 2048;
+		s->files.max = 4000;
 		for (size_t i = 0; i < files->len; i++)
-			if (files->v[i].tag == side && add_list(s, files->v[i].text) < 0) {
-				coati_say("out of memory, or more than 2048 recordings");
+			if (files->v[i].tag == side &&
+			    add_folder(s, files->v[i].text, &d->args->of) < 0)
 				return DIFF_TROUBLE;
-			}
+		s->filter = d->args->of.filter;
+		if (s->time_room[0])
+			s->filter.time = s->time_room;
 		if (!s->files.len)
 			return coati_command_misuse(&coati_command_diff, "--%s: no file given",
 						    side_names[side]);
@@ -129,7 +158,7 @@ static int make_profile(struct diff *d, struct diff_side *s, struct coati_error 
 		.bin_ns = COATI_DIFF_BIN_NS,
 		.max_bins = COATI_DIFF_MAX_BINS,
 		.images = &images,
-		.filter = &a->of.filter,
+		.filter = &s->filter,
 	};
 	struct coati_profile_hooks hooks = { 0 };
 	int r = coati_source_contexts(&a->of, d->by == COATI_BY_LABEL, &s->report.contexts,

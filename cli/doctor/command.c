@@ -15,12 +15,13 @@
 #include "event/host.h"
 
 struct args {
-	bool json;
+	bool json, agent;
 	int color;
 };
 
 static const struct option opts[] = {
 	OPT_FLAG('j', "json", struct args, json, "print JSON (schema coati.doctor.v1)"),
+	OPT_FLAG(0, "agent", struct args, agent, "check what coati agent needs instead"),
 	OPT_CHOICE(0, "color", struct args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
 	OPT_HELP,
@@ -30,11 +31,14 @@ static const struct option opts[] = {
 static const struct coati_example examples[] = {
 	{ "coati doctor", "check this machine" },
 	{ "coati doctor --json", "for scripts" },
+	{ "coati doctor --agent", "what coati agent needs" },
 	{ "coati doctor > /dev/null && echo ready", "status 0: own processes can be recorded" },
 	{ NULL, NULL },
 };
 
-static void write_text(struct output *out, const struct coati_host *host)
+typedef int (*finding_fn)(const struct coati_host *host, uint32_t i, struct finding *ret);
+
+static void write_text(struct output *out, const struct coati_host *host, finding_fn get)
 {
 	static const enum output_style styles[] = { STYLE_DIM, STYLE_GREEN, STYLE_YELLOW,
 						    STYLE_RED };
@@ -42,7 +46,7 @@ static void write_text(struct output *out, const struct coati_host *host)
 	uint32_t nr[4] = { 0 };
 	struct finding f;
 
-	for (uint32_t i = 0; coati_finding_get(host, i, &f); i++) {
+	for (uint32_t i = 0; get(host, i, &f); i++) {
 		nr[f.state]++;
 		coati_strbuf_printf(&out->text, "%s%-8s%s%-14s",
 				    coati_output_style(out, styles[f.state]),
@@ -126,7 +130,7 @@ static void facts_json(struct json *j, const struct coati_host *h)
 	coati_json_end(j);
 }
 
-static void write_json(struct output *out, const struct coati_host *host)
+static void write_json(struct output *out, const struct coati_host *host, finding_fn get)
 {
 	struct json j = json_to(&out->text);
 	struct finding f;
@@ -137,7 +141,7 @@ static void write_json(struct output *out, const struct coati_host *host)
 	coati_json_kbool(&j, "ok", !host->software_self);
 	coati_json_key(&j, "checks");
 	coati_json_array(&j);
-	for (uint32_t i = 0; coati_finding_get(host, i, &f); i++) {
+	for (uint32_t i = 0; get(host, i, &f); i++) {
 		coati_json_object(&j);
 		coati_json_kstr(&j, "topic", f.topic);
 		coati_json_kstr(&j, "state", coati_finding_word(f.state));
@@ -159,6 +163,8 @@ static int run(int argc, char **argv)
 	struct coati_host host;
 	struct output out;
 	char quoted[64];
+	finding_fn get;
+	int64_t missing;
 	int ret;
 
 	if (!coati_command_parse(&coati_command_doctor, &line, &args, &ret))
@@ -167,13 +173,15 @@ static int run(int argc, char **argv)
 		return coati_command_misuse(&coati_command_doctor, "unexpected argument %s",
 					    coati_quote(line.argv[0], quoted, sizeof(quoted)));
 	coati_host_read(&host);
+	get = args.agent ? coati_finding_agent : coati_finding_get;
+	missing = args.agent ? host.software_cpu : host.software_self;
 	coati_output_init(&out, args.color);
 	if (args.json)
-		write_json(&out, &host);
+		write_json(&out, &host, get);
 	else
-		write_text(&out, &host);
+		write_text(&out, &host, get);
 	ret = coati_output_end(&out);
-	return ret || host.software_self ? EXIT_FAILED : EXIT_DONE;
+	return ret || missing ? EXIT_FAILED : EXIT_DONE;
 }
 
 const struct coati_command coati_command_doctor = {

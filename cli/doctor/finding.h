@@ -28,5 +28,7 @@ struct finding {
 const char *coati_finding_word(enum finding_state state);
 /* What the kernel offers to confine readers. */
 void coati_finding_sandbox(const struct sandbox_support *s, struct finding *f);
+/* Finding @i about what coati agent needs on @host; 0 past the last. Looks at the machine. */
+int coati_finding_agent(const struct coati_host *host, uint32_t i, struct finding *ret);
 /* Finding @i about @host; 0 past the last. */
 int coati_finding_get(const struct coati_host *host, uint32_t i, struct finding *ret);

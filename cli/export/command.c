@@ -58,7 +58,7 @@ static const char *find_conflict(const struct export_args *a)
 
 static int run(int argc, char **argv)
 {
-	struct export_args a = { .inputs.max = 1024,
+	struct export_args a = { .inputs.max = 8000,
 				 .fail_if.max = 256,
 				 .of.filter.size = sizeof(a.of.filter) };
 	struct option_line line = { .argc = argc, .argv = argv };
@@ -71,7 +71,9 @@ static int run(int argc, char **argv)
 		if (conflict) {
 			code = coati_command_misuse(&coati_command_export, "%s", conflict);
 		} else if (coati_input_add_operands(&a.inputs, &line) < 0) {
-			coati_say("out of memory, or more than 1024 recordings");
+			coati_say("out of memory, or more than 8000 recordings");
+			code = EXIT_FAILED;
+		} else if (coati_source_expand(&a.of, &a.inputs) < 0) {
 			code = EXIT_FAILED;
 		} else if (coati_conditions_check(&coati_command_export, &a.fail_if,
 						  REPORT_FIGURES)) {

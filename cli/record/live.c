@@ -226,6 +226,15 @@ static int take_wanted(void *ctx, int fd, const char *path, const struct coati_f
 	return 0;
 }
 
+/* Of anybody that lives. */
+static int take_alive(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
+{
+	(void)path;
+	if (info->bytes && info->is_alive)
+		take_file(ctx, fd, (int32_t)info->pid, info);
+	return 0;
+}
+
 static bool is_found(const struct record_live *l, int32_t pid)
 {
 	for (size_t i = 0; i < l->files.len; i++)
@@ -238,6 +247,8 @@ static void look(struct record_live *l)
 {
 	uint32_t user;
 
+	if (l->all)
+		coati_live_files_of_user(LIVE_FILES_ALL, take_alive, l);
 	if (l->folder[0])
 		coati_live_files_in(l->folder, take_any, l);
 	for (size_t i = 0; i < l->nr_pids; i++) {
@@ -252,6 +263,16 @@ static void look(struct record_live *l)
 }
 
 /* ---- opening and closing ---- */
+
+void coati_record_live_open_all(struct record_live *l)
+{
+	l->files.max = l->asks.max = l->silent.max = FILES_MAX;
+	l->on = l->all = true;
+	l->lock_fd = -1;
+	l->old = true;
+	look(l);
+	l->old = false;
+}
 
 void coati_record_live_open(struct record_live *l)
 {
@@ -295,7 +316,7 @@ void coati_record_live_close(struct record_live *l)
 		close(l->files.v[i].fd);
 	ARRAY_FINI(&l->files);
 	release_processes(l);
-	if (l->on)
+	if (l->on && !l->all)
 		unsetenv(VARIABLE);
 	l->on = false;
 	l->folder[0] = '\0';
@@ -382,9 +403,31 @@ static void look_for_ends(struct record_live *l)
 	}
 }
 
+/* Who runs for months does not keep the files of all that ended: the rest of them is read. */
+static int give_back(struct record_live *l, const struct sink *to)
+{
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < l->files.len; i++) {
+		struct live_file *f = &l->files.v[i];
+
+		if (!f->ended) {
+			l->files.v[kept++] = *f;
+			continue;
+		}
+		if (r == 0 && f->next != UINT64_MAX)
+			r = read_file(l, f, to, true);
+		close(f->fd);
+	}
+	l->files.len = kept;
+	return r;
+}
+
 int coati_record_live_round(struct record_live *l, struct coati_capture *cap)
 {
 	uint64_t now;
+	int r;
 
 	if (!l->on)
 		return 0;
@@ -395,7 +438,8 @@ int coati_record_live_round(struct record_live *l, struct coati_capture *cap)
 	look_for_ends(l);
 	ask_processes(l, now);
 	look(l);
-	return read_files(l, &(struct sink){ .cap = cap }, false);
+	r = l->all ? give_back(l, &(struct sink){ .cap = cap }) : 0;
+	return r < 0 ? r : read_files(l, &(struct sink){ .cap = cap }, false);
 }
 
 int coati_record_live_end(struct record_live *l, struct coati_writer *w)

@@ -36,6 +36,7 @@ struct live_silent {
 
 struct record_live {
 	bool on;
+	bool all;	  /* whatever records itself on this machine, and nothing is switched on */
 	int lock_fd;	  /* of the folder: while it is locked somebody records; -1 none */
 	char folder[128]; /* "": none of ours */
 	ARRAY(struct live_file) files;
@@ -53,6 +54,8 @@ struct record_live {
 /* Make the folder and tell the command, which is started after this, where it is. Without a folder
  * there are no live events, and it is said why. */
 void coati_record_live_open(struct record_live *l);
+/* Read the flight recorders of all processes that have one; none is switched on. */
+void coati_record_live_open_all(struct record_live *l);
 /* Look for what is new, a few times a second. The writer's error. */
 int coati_record_live_round(struct record_live *l, struct coati_capture *cap);
 /* All that is left. */

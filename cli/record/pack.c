@@ -39,9 +39,10 @@ static int put_batch(void *ctx, const void *payload, size_t size)
 }
 
 /* Making a view looks up the names of all that is in the profile. */
-static int pack_profile(struct coati_profile *p, struct coati_writer *w)
+int coati_record_pack_profile(struct coati_profile *p, struct coati_writer *w, bool lines)
 {
-	struct coati_view_opts o = { .size = sizeof(o), .flags = COATI_VIEW_LINES };
+	struct coati_view_opts o = { .size = sizeof(o),
+				     .flags = lines ? COATI_VIEW_LINES : COATI_VIEW_NO_INLINES };
 	struct coati_view *v = NULL;
 	int r = coati_view_new(p, &o, &v, NULL);
 
@@ -75,7 +76,7 @@ int coati_record_pack(void *ctx, struct coati_writer *w)
 	if (r == 0)
 		r = coati_profile_read(p, path, NULL, NULL, NULL);
 	if (r == 0)
-		r = pack_profile(p, w);
+		r = coati_record_pack_profile(p, w, true);
 	coati_profile_free(&p);
 	coati_contexts_free(&contexts);
 	if (r < 0 && r != -ENOSPC && r != -EFBIG) {

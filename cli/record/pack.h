@@ -7,10 +7,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
+#include <coati/profile.h>
 #include <coati/recording.h>
 
 #include "recording/writer.h"
 
+/* Names of a profile that holds all samples of the recording, without reading it again; with lines
+ * and inlined functions, or names of functions alone. */
+int coati_record_pack_profile(struct coati_profile *p, struct coati_writer *w, bool lines);
 /* For coati_capture_before_end(); @ctx: where the capture is, a struct coati_capture **. Names that
  * cannot be had are no error; a disk that is full is. */
 int coati_record_pack(void *ctx, struct coati_writer *w);

@@ -114,7 +114,7 @@ static const char *find_conflict(const struct report_args *a)
 static int run(int argc, char **argv)
 {
 	struct report_args a = {
-		.inputs.max = 1024,
+		.inputs.max = 8000,
 		.fail_if.max = 256,
 		.of.filter.size = sizeof(a.of.filter),
 		.limit = LIMIT_USUAL,
@@ -129,7 +129,9 @@ static int run(int argc, char **argv)
 		if (a.limit == LIMIT_USUAL)
 			a.limit = a.json || a.csv ? 0 : LIMIT;
 		if (coati_input_add_operands(&a.inputs, &line) < 0) {
-			coati_say("out of memory, or more than 1024 recordings");
+			coati_say("out of memory, or more than 8000 recordings");
+			code = EXIT_FAILED;
+		} else if (!conflict && coati_source_expand(&a.of, &a.inputs) < 0) {
 			code = EXIT_FAILED;
 		} else {
 			code = conflict

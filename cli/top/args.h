@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/options.h"
+#include "cli/store.h"
 #include "cli/top/rows.h"
 
 /* Whether inlined functions are rows of their own. */
@@ -29,7 +30,9 @@ struct top_args {
 	bool once, json;
 	uint32_t limit;
 	const char *out;
-	int color; /* enum color_mode */
+	const char *store;	  /* of an agent */
+	struct store_range range; /* of it */
+	int color;		  /* enum color_mode */
 	bool quiet;
 	char **command;
 };

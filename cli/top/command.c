@@ -56,6 +56,11 @@ static const struct option opts[] = {
 	OPT_CHOICE(0, "color", struct top_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
 	OPT_HEAD("Output"),
+	OPT_STR(0, "store", struct top_args, store, "DIR",
+		"print one table of what coati agent keeps in DIR"),
+	OPT_STR(0, "from", struct top_args, range.from, "TIME",
+		"with --store: from this time of day on: -10m, 14:05 (-10m)"),
+	OPT_STR(0, "to", struct top_args, range.to, "TIME", "with --store: up to this time (now)"),
 	OPT_FLAG(0, "once", struct top_args, once, "sample for a while, print one table and exit"),
 	OPT_FLAG(0, "json", struct top_args, json, "with --once: print JSON"),
 	OPT_U32(0, "limit", struct top_args, limit, "N",
@@ -114,7 +119,12 @@ static const char *find_conflict(const struct top_args *a)
 
 	if (tasks && system)
 		return "--pid and --tid cannot be combined with --all and --cpu";
-	if (!tasks && !system && !a->command)
+	if (!a->store && (a->range.from || a->range.to))
+		return "--from and --to need --store";
+	if (a->store && (tasks || system || a->command))
+		return "--store shows what was sampled before: no command, --pid, --tid, --all or "
+		       "--cpu";
+	if (!tasks && !system && !a->command && !a->store)
 		return "nothing to watch: give a command, --pid, --tid, --all or --cpu";
 	if (a->json && !a->once)
 		return "--json needs --once";
@@ -133,6 +143,8 @@ static void set_defaults(struct top_args *a)
 	a->history_ns = a->history_ns ? a->history_ns : DEFAULT_HISTORY;
 	a->window_ns = a->window_ns ? a->window_ns : DEFAULT_WINDOW;
 	a->interval_ns = a->interval_ns ? a->interval_ns : NSEC_PER_SEC;
+	if (a->store && !a->range.from && !a->range.to)
+		a->range.from = "-10m";
 	if (a->once) {
 		a->duration_ns = a->duration_ns ? a->duration_ns : DEFAULT_ONCE;
 		a->history_ns = HOUR_NS;
@@ -145,7 +157,7 @@ static int run_session(const struct top_args *a)
 	int ret;
 
 	coati_talk_quietly(a->quiet);
-	ret = coati_top_open(&s, a);
+	ret = a->store ? coati_top_stored(&s, a) : coati_top_open(&s, a);
 	if (ret < 0)
 		ret = a->once ? coati_top_once(&s) : coati_top_screen(&s);
 	coati_top_close(&s);
@@ -160,6 +172,7 @@ static int run(int argc, char **argv)
 	int ret;
 
 	if (coati_command_parse(&coati_command_top, &line, &args, &ret)) {
+		args.once |= args.store != NULL;
 		line.argv[line.argc] = NULL;
 		args.command = line.argc ? line.argv : NULL;
 		if (parse_by(&args) < 0)

@@ -365,7 +365,7 @@ uint64_t coati_top_feed_lag(const struct top_feed *f, uint64_t now_ns)
 
 static int new_profile(struct top_feed *f, struct coati_images *images, struct coati_error *err)
 {
-	struct coati_profile_opts o = { .size = sizeof(o) };
+	struct coati_profile_opts o = { .size = sizeof(o), .filter = f->filter };
 	struct coati_profile_hooks hooks = { .on_sample = on_sample,
 					     .on_loss = on_loss,
 					     .on_item = on_item,

@@ -22,11 +22,12 @@ struct top_feed {
 	struct coati_contexts *live;
 	struct coati_contexts *contexts; /* of a whole recording */
 	bool no_inline;
-	bool has_live;	   /* live events were seen */
-	bool is_whole;	   /* labels are known at once */
-	uint64_t first_ns; /* of all samples */
-	uint64_t from_ns;  /* tasks that ended before this are of no interest */
-	const char *unit;  /* of the weights; NULL: nothing yet */
+	const struct coati_filter *filter; /* of whole recordings, or NULL */
+	bool has_live;			   /* live events were seen */
+	bool is_whole;			   /* labels are known at once */
+	uint64_t first_ns;		   /* of all samples */
+	uint64_t from_ns;		   /* tasks that ended before this are of no interest */
+	const char *unit;		   /* of the weights; NULL: nothing yet */
 	ARRAY(struct coati_profile_sample) pending;
 	ARRAY(uint32_t) stacks[2]; /* of the profile to those of the model: on, off the CPUs */
 	ARRAY(uint32_t) threads, labels;

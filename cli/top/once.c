@@ -25,7 +25,8 @@
 #include "cli/top/text.h"
 #include "recording/writer.h"
 
-#define DEFAULT_ROWS 20
+#define DEFAULT_ROWS   20
+#define STORED_SECONDS 3600 /* the last of what was stored */
 
 struct once {
 	struct top_session *s;
@@ -263,5 +264,52 @@ int coati_top_once(struct top_session *s)
 	ARRAY_FINI(&o.tasks);
 	coati_record_output_fini(&o.file);
 	fd_closep(&o.fd);
+	return ret;
+}
+
+/* ---- what an agent has stored ---- */
+
+static int read_stored(struct top_session *s, struct option_texts *files)
+{
+	struct coati_filter filter = { .size = sizeof(filter) };
+	char time[STORE_TIME_ROOM];
+	int r = coati_store_expand(files, &s->args->range, &s->err);
+
+	if (r == 0)
+		r = coati_store_time(&s->args->range, time, &s->err);
+	filter.time = time;
+	s->feed.filter = &filter;
+	for (size_t i = 0; r == 0 && i < files->len; i++)
+		r = coati_top_feed_file(&s->feed, files->v[i].text, &s->err);
+	s->feed.filter = NULL;
+	return r;
+}
+
+int coati_top_stored(struct top_session *s, const struct top_args *args)
+{
+	struct once o = { .s = s, .fd = -1, .file.unnamed = -1 };
+	struct option_texts files = { .max = 8000 };
+	struct option_text *t = ARRAY_ADD(&files);
+	int r, ret = EXIT_FAILED;
+
+	*s = (struct top_session){ .args = args, .live.lock_fd = -1 };
+	r = coati_top_model_init(&s->model, args->memory / 2, STORED_SECONDS);
+	if (r == 0)
+		r = coati_top_feed_init(&s->feed, &s->model, args->inlines == TOP_INLINES_NEVER,
+					&s->err);
+	coati_top_spool_init(&s->spool, 0);
+	if (!t)
+		r = -ENOMEM;
+	else
+		t->text = args->store;
+	if (r == 0)
+		r = read_stored(s, &files);
+	if (r == 0)
+		ret = print(&o);
+	else
+		coati_say("%s", s->err.code ? s->err.text : "out of memory");
+	coati_top_rows_fini(&o.rows);
+	ARRAY_FINI(&o.tasks);
+	ARRAY_FINI(&files);
 	return ret;
 }

@@ -48,5 +48,7 @@ int coati_top_exit(const struct top_session *s);
 
 /* --once: sample, then print. */
 int coati_top_once(struct top_session *s);
+/* What an agent has stored: one table. The exit code. */
+int coati_top_stored(struct top_session *s, const struct top_args *args);
 /* The screen, until somebody quits. */
 int coati_top_screen(struct top_session *s);

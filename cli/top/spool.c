@@ -140,6 +140,12 @@ uint64_t coati_top_spool_bytes(const struct top_spool *s)
 	return bytes;
 }
 
+void coati_top_spool_forget(struct top_spool *s, uint64_t before_ns)
+{
+	while (s->parts.len > 1 && s->parts.v[0].end_ns < before_ns)
+		drop_oldest(s);
+}
+
 void coati_top_spool_trim(struct top_spool *s)
 {
 	while (s->parts.len > 1 && coati_top_spool_bytes(s) > s->max_bytes)

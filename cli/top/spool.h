@@ -35,6 +35,8 @@ int coati_top_spool_begin(struct top_spool *s, struct coati_capture *cap, int *r
 int coati_top_spool_end(struct top_spool *s, struct coati_capture *cap, struct coati_error *err);
 /* Is it time for a new part? */
 bool coati_top_spool_is_due(struct top_spool *s, uint64_t now_ns);
+/* Drop parts that ended before this. */
+void coati_top_spool_forget(struct top_spool *s, uint64_t before_ns);
 /* Drop the oldest until there are few enough bytes. */
 void coati_top_spool_trim(struct top_spool *s);
 uint64_t coati_top_spool_bytes(const struct top_spool *s);

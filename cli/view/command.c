@@ -34,7 +34,7 @@ static const struct coati_example examples[] = {
 
 static int run(int argc, char **argv)
 {
-	struct view_args a = { .inputs.max = 1024, .of.filter.size = sizeof(a.of.filter) };
+	struct view_args a = { .inputs.max = 8000, .of.filter.size = sizeof(a.of.filter) };
 	struct option_line line = { .argc = argc, .argv = argv };
 	const char *conflict;
 	int code;
@@ -44,7 +44,9 @@ static int run(int argc, char **argv)
 		conflict = a.firefox && a.perfetto ? "--firefox and --perfetto cannot be combined"
 						   : coati_source_conflict(&a.of);
 		if (coati_input_add_operands(&a.inputs, &line) < 0) {
-			coati_say("out of memory, or more than 1024 recordings");
+			coati_say("out of memory, or more than 8000 recordings");
+			code = EXIT_FAILED;
+		} else if (!conflict && coati_source_expand(&a.of, &a.inputs) < 0) {
 			code = EXIT_FAILED;
 		} else {
 			code = conflict ? coati_command_misuse(&coati_command_view, "%s", conflict)

@@ -46,7 +46,7 @@ extern "C" {
 struct coati_filter {
 	uint64_t size; /* sizeof(struct coati_filter) */
 	/* "START-END", either may be missing: 1.5s or 200ms (since the first sample), 10%, or
-	 * @12345.678901 (seconds on the recording's clock) */
+	 * @12345.678901 (seconds on the recording's clock), or wall@1794849711.5 (since 1970) */
 	const char *time;
 	const char *thread;  /* numbers or names of threads */
 	const char *process; /* numbers or names of processes */

@@ -41,7 +41,7 @@ int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_lab
 		*ret_label = text + 6;
 		return 0;
 	}
-	if (!strcmp(text, "task") || !strcmp(text, "region")) {
+	if (!strcmp(text, "task") || !strcmp(text, "region") || !strcmp(text, "service")) {
 		*ret_by = COATI_BY_LABEL;
 		*ret_label = text;
 		return 0;
@@ -74,6 +74,6 @@ int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_lab
 	return coati_fail(
 		err, -EINVAL,
 		"by \"%s\": there is no such table; there are function, line, address, image, "
-		"thread, process, comm, cpu, event, label:KEY, task, region, time and wait",
+		"thread, process, comm, cpu, event, label:KEY, service, task, region, time and wait",
 		text);
 }

@@ -72,6 +72,7 @@ static const char *name_of_entry(const struct coati_diff *d, int side,
 {
 	const struct coati_profile *p = d->views[side]->profile;
 	const struct coati_profile_thread *t = &p->threads.v[e->thread];
+	const struct own_label_of of = { t, &p->label_sets.v[e->labels], &p->rules };
 	const char *const *names;
 	const char *name;
 
@@ -88,7 +89,7 @@ static const char *name_of_entry(const struct coati_diff *d, int side,
 		name = coati_profile_label_of(p, e, d->opts.label);
 		if (!name)
 			name = coati_own_label_value(
-				coati_own_label(d->opts.label, strlen(d->opts.label)), t, room);
+				coati_own_label(d->opts.label, strlen(d->opts.label)), &of, room);
 		return name ? name : "";
 	case COATI_BY_WAIT:
 		return coati_view_wait(d->views[side], e);

@@ -82,6 +82,8 @@ struct table {
 	size_t *seen;	  /* by row: number of the last stack that counted, plus 1 */
 	const struct coati_rows_query *q;
 	const char **values; /* BY_LABEL of what follows from threads: by thread */
+	bool is_service;     /* BY_LABEL of services: */
+	struct map services; /* by thread and labels of an entry */
 };
 
 static void add_stack(const struct coati_view *v, struct table *t, size_t number)
@@ -171,8 +173,38 @@ static const char *label_value(const struct coati_profile *p, const struct table
 			       const struct coati_profile_entry *e)
 {
 	const char *value = coati_profile_label_of(p, e, t->q->label);
+	uint64_t service;
 
+	if (!value && t->is_service)
+		return coati_map_get(&t->services, (uint64_t)e->thread << 32 | e->labels, &service)
+			       ? (const char *)(uintptr_t)service
+			       : "";
 	return value ? value : t->values ? t->values[e->thread] : "";
+}
+
+/* Services follow from threads and cgroups: each pair of them is asked once. */
+static int make_services(struct coati_view *v, struct table *t)
+{
+	const struct coati_profile *p = v->profile;
+	char room[OWN_LABEL_ROOM];
+	uint64_t known;
+	int r = 0;
+
+	t->is_service = true;
+	for (size_t i = 0; i < p->entries.len && r >= 0; i++) {
+		const struct coati_profile_entry *e = &p->entries.v[i];
+		const struct own_label_of of = { &p->threads.v[e->thread],
+						 &p->label_sets.v[e->labels], &p->rules };
+		uint64_t key = (uint64_t)e->thread << 32 | e->labels;
+		char *name;
+
+		if (coati_map_get(&t->services, key, &known))
+			continue;
+		coati_own_label_value(OWN_SERVICE, &of, room);
+		name = coati_arena_strdup(&v->arena, room);
+		r = name ? coati_map_put(&t->services, key, (uintptr_t)name) : -ENOMEM;
+	}
+	return r < 0 ? r : 0;
 }
 
 /* What follows from threads, each asked once. */
@@ -183,11 +215,14 @@ static int make_values(struct coati_view *v, struct table *t)
 
 	if (label == OWN_NONE)
 		return 0;
+	if (label == OWN_SERVICE)
+		return make_services(v, t);
 	t->values = coati_view_own(v, v->profile->threads.len, sizeof(*t->values));
 	if (!t->values)
 		return -ENOMEM;
 	for (size_t i = 0; i < v->profile->threads.len; i++) {
-		const char *value = coati_own_label_value(label, &v->profile->threads.v[i], room);
+		const struct own_label_of of = { .thread = &v->profile->threads.v[i] };
+		const char *value = coati_own_label_value(label, &of, room);
 
 		t->values[i] = value == room ? coati_arena_strdup(&v->arena, room) : value;
 		if (!t->values[i])
@@ -343,11 +378,13 @@ static int rows_of_entries(struct coati_view *v, const struct coati_rows_query *
 		coati_map_init_strings(&m, PROFILE_TABLE_MAX);
 	else
 		coati_map_init(&m, PROFILE_TABLE_MAX);
+	coati_map_init(&t->services, PROFILE_TABLE_MAX);
 	if (q->by == COATI_BY_LABEL)
 		r = make_values(v, t);
 	if (r == 0)
 		r = add_entries(v, &m, t);
 	coati_map_fini(&m);
+	coati_map_fini(&t->services);
 	return r;
 }
 

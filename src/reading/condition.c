@@ -99,7 +99,9 @@ static int check_waits(const struct words *w, struct coati_error *err)
 	return 0;
 }
 
-/* "1.5s", "10%", "@12.5" */
+#define WALL "wall@"
+
+/* "1.5s", "10%", "@12.5", "wall@1794849711.5" */
 static int parse_point(const char *text, struct time_point *ret)
 {
 	size_t len = strlen(text);
@@ -111,6 +113,10 @@ static int parse_point(const char *text, struct time_point *ret)
 		return 0;
 	if (len >= sizeof(buf))
 		return -EINVAL;
+	if (!strncmp(text, WALL, strlen(WALL))) {
+		ret->kind = TIME_WALL;
+		return coati_parse_duration(text + strlen(WALL), 0, UINT64_MAX, &ret->value);
+	}
 	if (*text == '@') {
 		ret->kind = TIME_ABSOLUTE;
 		return coati_parse_duration(text + 1, 0, UINT64_MAX, &ret->value);
@@ -237,9 +243,10 @@ bool coati_conditions_event(const struct conditions *c, const char *name)
 }
 
 /* "KEY" or "KEY=VALUE" of the labels, or of what every thread has; the labels go before. */
-static bool label_matches(const char *word, const struct coati_label *labels, uint32_t nr,
-			  const struct coati_profile_thread *t)
+static bool label_matches(const char *word, const struct own_label_of *of)
 {
+	const struct coati_label *labels = of->labels->labels;
+	uint32_t nr = of->labels->nr;
 	const char *equals = strchr(word, '='), *value = NULL;
 	size_t len = equals ? (size_t)(equals - word) : strlen(word);
 	char room[OWN_LABEL_ROOM];
@@ -248,7 +255,7 @@ static bool label_matches(const char *word, const struct coati_label *labels, ui
 		if (strlen(labels[i].key) == len && !memcmp(labels[i].key, word, len))
 			value = labels[i].value;
 	if (!value)
-		value = coati_own_label_value(coati_own_label(word, len), t, room);
+		value = coati_own_label_value(coati_own_label(word, len), of, room);
 	return value && (!equals || same_name(equals + 1, value));
 }
 
@@ -287,9 +294,15 @@ static bool regions_match(const struct words *w, const char *regions)
 bool coati_conditions_labels(const struct conditions *c, const struct coati_label *labels,
 			     uint32_t nr, const struct coati_profile_thread *t)
 {
+	const struct label_set set = { labels, nr };
+	const struct own_label_of of = { t, &set, c->rules };
+	struct service service;
+
 	for (size_t i = 0; i < c->labels.list.len; i++)
-		if (!label_matches(c->labels.list.v[i], labels, nr, t))
+		if (!label_matches(c->labels.list.v[i], &of))
 			return false;
+	if (c->rules && c->rules->v.len && !coati_profile_service(&of, &service))
+		return false;
 	if (c->tasks.list.len) {
 		const char *task = label_of(labels, nr, "task");
 

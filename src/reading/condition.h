@@ -26,7 +26,13 @@ struct words {
 
 /* One end of a range of time. */
 struct time_point {
-	enum { TIME_NONE = 0, TIME_SINCE_START, TIME_PER_MILLION, TIME_ABSOLUTE } kind;
+	enum {
+		TIME_NONE = 0,
+		TIME_SINCE_START,
+		TIME_PER_MILLION,
+		TIME_ABSOLUTE,
+		TIME_WALL, /* since 1970: of each recording another time of its clock */
+	} kind;
 	uint64_t value; /* ns, or millionths of the whole */
 };
 
@@ -34,6 +40,7 @@ struct conditions {
 	struct words threads, processes, comms, events, labels, tasks, regions, waits;
 	uint64_t *cpus; /* bitmap, NULL: all */
 	struct time_point from, to;
+	const struct service_rules *rules; /* NULL: none */
 };
 
 /* -EINVAL, -E2BIG with a sentence, -ENOMEM. */
@@ -42,7 +49,7 @@ int coati_conditions_init(struct conditions *c, const struct coati_filter *f,
 void coati_conditions_fini(struct conditions *c);
 bool coati_conditions_thread(const struct conditions *c, const struct coati_profile_thread *t);
 bool coati_conditions_event(const struct conditions *c, const char *name);
-/* Of @labels, or that follow from the thread. */
+/* Of @labels, or that follow from the thread; and its service is not one that is dropped. */
 bool coati_conditions_labels(const struct conditions *c, const struct coati_label *labels,
 			     uint32_t nr, const struct coati_profile_thread *t);
 /* Is anything asked of labels? */

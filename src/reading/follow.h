@@ -26,7 +26,7 @@ struct coati_follow_opts {
 	bool all_wakes;	   /* and every wakeup of them */
 };
 
-/* Takes @fd over, whose offset is at the start of a stream that has its header already. The
+/* Takes @fd over, of a stream (at its start) or of a file that has its header already. The
  * profile's contexts are asked for live events alone (feed and next), not for labels. */
 int coati_follow_open(struct coati_profile *p, int fd, const struct coati_follow_opts *opts,
 		      struct coati_follow **ret, struct coati_error *err);

@@ -11,10 +11,9 @@
 #include "reading/parts.h"
 
 static const char *const names[OWN_LABEL_COUNT] = {
-	[OWN_PROCESS_ID] = "process_id",
-	[OWN_PROCESS_NAME] = "process_name",
-	[OWN_THREAD_ID] = "thread_id",
-	[OWN_THREAD_NAME] = "thread_name",
+	[OWN_PROCESS_ID] = "process_id", [OWN_PROCESS_NAME] = "process_name",
+	[OWN_THREAD_ID] = "thread_id",	 [OWN_THREAD_NAME] = "thread_name",
+	[OWN_SERVICE] = "service",
 };
 
 enum own_label coati_own_label(const char *key, size_t len)
@@ -25,10 +24,34 @@ enum own_label coati_own_label(const char *key, size_t len)
 	return OWN_NONE;
 }
 
-const char *coati_own_label_value(enum own_label label, const struct coati_profile_thread *t,
+#define KTHREADD 2 /* parent of the kernel's threads */
+
+bool coati_profile_service(const struct own_label_of *of, struct service *ret)
+{
+	const struct coati_profile_thread *t = of->thread;
+	const char *cgroup = NULL;
+
+	for (uint32_t i = 0; i < of->labels->nr && !cgroup; i++)
+		if (!strcmp(of->labels->labels[i].key, "cgroup"))
+			cgroup = of->labels->labels[i].value;
+	if (t->pid == 0 || t->pid == KTHREADD || t->ppid == KTHREADD)
+		*ret = (struct service){ SERVICE_KERNEL, "[kernel]" };
+	else
+		coati_service_of(cgroup, t->process_comm, ret);
+	return !of->rules || coati_service_rules_apply(of->rules, cgroup, ret);
+}
+
+const char *coati_own_label_value(enum own_label label, const struct own_label_of *of,
 				  char room[OWN_LABEL_ROOM])
 {
+	const struct coati_profile_thread *t = of->thread;
+	struct service service;
+
 	switch (label) {
+	case OWN_SERVICE:
+		coati_profile_service(of, &service);
+		memcpy(room, service.name, sizeof(service.name));
+		return room;
 	case OWN_PROCESS_NAME:
 		return t->process_comm;
 	case OWN_THREAD_NAME:

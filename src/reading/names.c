@@ -7,9 +7,99 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "image/pack.h"
+#include "process/service.h"
 #include "reading/reading.h"
 #include "record/batch.h"
+
+#define FACT_MAX 1100
+
+static bool is_text(const char *text, const char *bytes, size_t len)
+{
+	return strlen(text) == len && !memcmp(text, bytes, len);
+}
+
+/* "label.region=eu": a label of the machine. */
+static int take_host_label(struct reading *r, const char *line, size_t len)
+{
+	const char *equals = memchr(line, '=', len);
+	struct coati_profile *p = r->profile;
+	struct coati_label *label;
+
+	if (!equals || equals == line)
+		return -EBADMSG;
+	/* batches may be read twice */
+	for (size_t i = 0; i < r->host_labels.len; i++)
+		if (is_text(r->host_labels.v[i].key, line, (size_t)(equals - line)))
+			return 0;
+	label = ARRAY_ADD(&r->host_labels);
+	if (!label)
+		return -ENOMEM;
+	label->key = coati_arena_strndup(&p->arena, line, (size_t)(equals - line));
+	label->value =
+		coati_arena_strndup(&p->arena, equals + 1, len - (size_t)(equals + 1 - line));
+	r->task_epoch++;
+	if (label->key && label->value)
+		return 0;
+	r->host_labels.len--;
+	return -ENOMEM;
+}
+
+/* "wall_ns=..." and "clock_ns=...": the same instant on two clocks. */
+static int take_clock(struct reading *r, const char *line, size_t len)
+{
+	const char *equals = memchr(line, '=', len);
+	size_t key = equals ? (size_t)(equals - line) : 0, digits = equals ? len - key - 1 : 0;
+	bool is_wall = key && is_text("wall_ns", line, key);
+	uint64_t value;
+	char number[32];
+
+	if (!digits || digits >= sizeof(number) || !(is_wall || is_text("clock_ns", line, key)))
+		return 0;
+	memcpy(number, equals + 1, digits);
+	number[digits] = '\0';
+	if (coati_parse_u64(number, 0, UINT64_MAX, &value) < 0)
+		return -EBADMSG;
+	*(is_wall ? &r->told_wall_ns : &r->told_clock_ns) = value;
+	return 0;
+}
+
+/* A line of facts that an agent wrote: "rule=drop x*", "label.region=eu"; others are left alone.
+ * Recordings of one agent repeat its rules. */
+static int take_fact(struct reading *r, const char *line, size_t len)
+{
+	char rule[FACT_MAX];
+	int n = 0;
+
+	if (len > 6 && !memcmp(line, "label.", 6))
+		return take_host_label(r, line + 6, len - 6);
+	if (len <= 5 || memcmp(line, "rule=", 5))
+		return take_clock(r, line, len);
+	if (len - 5 >= sizeof(rule))
+		return -EBADMSG;
+	memcpy(rule, line + 5, len - 5);
+	rule[len - 5] = '\0';
+	n = coati_service_rules_has(&r->profile->rules, rule)
+		    ? 0
+		    : coati_service_rules_add(&r->profile->rules, rule, NULL);
+	return n == -EINVAL || n == -E2BIG ? -EBADMSG : n;
+}
+
+static int take_facts(struct reading *r, const struct coati_batch *batch)
+{
+	const char *p = (const char *)batch->payload, *end = p + batch->payload_size;
+	int n = 0;
+
+	while (n == 0 && p < end) {
+		const char *line = memchr(p, '\n', (size_t)(end - p));
+		size_t len = line ? (size_t)(line - p) : (size_t)(end - p);
+
+		n = take_fact(r, p, len);
+		p += len + 1;
+	}
+	return n;
+}
 
 int coati_reading_batch(struct reading *r, const struct coati_recording_item *item,
 			const struct coati_record *rec)
@@ -20,6 +110,8 @@ int coati_reading_batch(struct reading *r, const struct coati_recording_item *it
 
 	if (n == 0 && batch.kind == COATI_BATCH_SYMBOLS)
 		n = coati_images_unpack(p->images, batch.payload, batch.payload_size);
+	else if (n == 0 && batch.kind == COATI_BATCH_META)
+		n = take_facts(r, &batch);
 	if (n < 0 && n != -ENOMEM) {
 		p->quality.damaged++;
 		n = 0;

@@ -87,6 +87,7 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 	p->on_item = hooks->on_item;
 	p->contexts = hooks->contexts;
 	p->ctx = hooks->ctx;
+	coati_service_rules_init(&p->rules);
 	init_tables(p);
 	if ((!p->contexts || !p->contexts->find) &&
 	    ((f.task && *f.task) || (f.region && *f.region)))
@@ -95,6 +96,7 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 			"tasks and regions come from live events: the profile needs contexts for "
 			"them");
 	r = coati_conditions_init(&p->conditions, &f, err);
+	p->conditions.rules = &p->rules;
 	if (r == 0 && !hooks->shared_images)
 		r = coati_images_new(o.images, &p->own_images, err);
 	p->images = hooks->shared_images ? hooks->shared_images : p->own_images;
@@ -171,6 +173,7 @@ void coati_profile_free(struct coati_profile **pp)
 	coati_unwinder_free(&p->unwinder);
 	coati_images_free(&p->own_images);
 	coati_conditions_fini(&p->conditions);
+	coati_service_rules_fini(&p->rules);
 	ARRAY_FINI(&p->files);
 	ARRAY_FINI(&p->events);
 	ARRAY_FINI(&p->threads);

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/limits.h"
+#include "process/service.h"
 #include "reading/condition.h"
 #include "reading/hooks.h"
 #include "reading/index.h"
@@ -96,6 +97,7 @@ struct coati_profile {
 	struct coati_context_account live; /* of all files */
 	bool no_coverage; /* a file does not say how much of the CPU time has samples */
 	bool has_off_cpu; /* a file records context switches, whether or not one was chosen */
+	struct service_rules rules; /* of agents whose recordings these are */
 };
 
 /* A number out of the recorder's lines key=value; 0 when it is not there. */

@@ -447,6 +447,7 @@ struct reading *coati_reading_new(struct coati_profile *p)
 	r->task_epoch = 1;
 	r->plans.max = PROFILE_TABLE_MAX;
 	r->notes.max = PROFILE_TABLE_MAX;
+	r->host_labels.max = READING_HOST_LABELS;
 	coati_chains_init(&r->chains);
 	coati_map_init(&r->context_sets, PROFILE_TABLE_MAX);
 	coati_map_init(&r->last_counts, PROFILE_TABLE_MAX);
@@ -476,6 +477,7 @@ void coati_reading_free(struct reading *r)
 	ARRAY_FINI(&r->plans);
 	ARRAY_FINI(&r->notes);
 	coati_free(r->spots);
+	ARRAY_FINI(&r->host_labels);
 	coati_free(r->words);
 	coati_free(r->locations);
 	coati_free(r->frames);

@@ -82,11 +82,13 @@ struct reading {
 	bool has_aux;		  /* there are records of a hardware trace */
 	uint32_t aux_kind;	  /* as AUXTRACE_INFO numbers them, 0: not said */
 	uint64_t aux_bytes;
-	bool is_told;		 /* the recorder unwound stacks, and counted how they ended */
-	uint64_t cgroup;	 /* the last one, and its labels */
-	struct map context_sets; /* cgroup and context to their set of labels */
-	uint32_t cgroup_labels, cgroup_epoch; /* epoch: of tasks, a later record may name it */
-	ARRAY(struct image_note) notes;	      /* by image */
+	bool is_told;	 /* the recorder unwound stacks, and counted how they ended */
+	uint64_t cgroup; /* the last one, and its labels */
+	ARRAY(struct coati_label) host_labels; /* of the machine: at most READING_HOST_LABELS */
+	uint64_t told_wall_ns, told_clock_ns;  /* one instant, by an agent's batch; 0: not said */
+	struct map context_sets;	       /* cgroup and context to their set of labels */
+	uint32_t cgroup_labels, cgroup_epoch;  /* epoch: of tasks, a later record may name it */
+	ARRAY(struct image_note) notes;	       /* by image */
 	const char *path;
 	bool no_contexts;	      /* they cannot be told of a stream */
 	bool has_told;		      /* live events were seen */
@@ -98,6 +100,8 @@ struct reading {
 	uint32_t *locations; /* max_frames */
 	struct coati_unwind_frame *frames; /* max_frames */
 };
+
+#define READING_HOST_LABELS 32
 
 /* One that is folded into the profile: when and where it was seen. */
 struct moment {
@@ -153,8 +157,8 @@ void coati_reading_aux_record(struct reading *r, const struct coati_recording_it
 void coati_reading_aux_end(struct reading *r, const char *path);
 /* Symbols that a recording of simpleperf brings, when all of its mappings are known. -ENOMEM. */
 int coati_reading_simpleperf(struct reading *r);
-/* A batch of our own: names go to the images, other kinds are left alone. -ENOMEM; one that is
- * damaged is counted. */
+/* A batch of our own: names go to the images, rules and labels of an agent to the reading, other
+ * kinds are left alone. -ENOMEM; one that is damaged is counted. */
 int coati_reading_batch(struct reading *r, const struct coati_recording_item *item,
 			const struct coati_record *rec);
 /* Is it our own event? */

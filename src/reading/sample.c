@@ -208,6 +208,14 @@ static struct coati_label cgroup_label(struct reading *r, uint64_t cgroup, char 
 	return label;
 }
 
+/* Those of the machine, which a recording of an agent has. */
+static uint32_t copy_host_labels(const struct reading *r, struct coati_label *to)
+{
+	for (size_t i = 0; i < r->host_labels.len; i++)
+		to[i] = r->host_labels.v[i];
+	return (uint32_t)r->host_labels.len;
+}
+
 /* What the thread was doing besides, together with its cgroup (0: not known). */
 static int find_context(struct reading *r, const struct coati_record *rec, uint64_t cgroup,
 			uint64_t time, uint32_t *ret)
@@ -231,6 +239,7 @@ static int find_context(struct reading *r, const struct coati_record *rec, uint6
 	}
 	if (cgroup)
 		labels[nr++] = cgroup_label(r, cgroup, room);
+	nr += copy_host_labels(r, labels + nr);
 	for (uint32_t i = 0; i < found.nr && nr < PROFILE_LABELS_MAX; i++)
 		labels[nr++] = found.v[i];
 	n = coati_profile_find_labels(r->profile, labels, nr, ret);
@@ -245,7 +254,8 @@ static int find_labels(struct reading *r, const struct coati_record *rec, uint64
 {
 	const struct coati_sample *s = &rec->u.sample;
 	uint64_t cgroup = s->present & COATI_SAMPLE_CGROUP ? s->cgroup : 0;
-	struct coati_label label;
+	struct coati_label labels[READING_HOST_LABELS + 1];
+	uint32_t nr = 0;
 	char number[CGROUP_ROOM];
 	int n = r->profile->contexts && r->profile->contexts->find
 			? find_context(r, rec, cgroup, time, ret)
@@ -254,14 +264,16 @@ static int find_labels(struct reading *r, const struct coati_record *rec, uint64
 	if (n)
 		return n < 0 ? n : 0;
 	*ret = 0;
-	if (!cgroup)
+	if (!cgroup && !r->host_labels.len)
 		return 0;
-	if (s->cgroup != r->cgroup || !r->cgroup_labels || r->cgroup_epoch != r->task_epoch) {
-		label = cgroup_label(r, cgroup, number);
-		n = coati_profile_find_labels(r->profile, &label, 1, &r->cgroup_labels);
+	if (cgroup != r->cgroup || !r->cgroup_labels || r->cgroup_epoch != r->task_epoch) {
+		if (cgroup)
+			labels[nr++] = cgroup_label(r, cgroup, number);
+		nr += copy_host_labels(r, labels + nr);
+		n = coati_profile_find_labels(r->profile, labels, nr, &r->cgroup_labels);
 		if (n < 0)
 			return n;
-		r->cgroup = s->cgroup;
+		r->cgroup = cgroup;
 		r->cgroup_epoch = r->task_epoch;
 	}
 	*ret = r->cgroup_labels;
@@ -466,12 +478,44 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 	return n < 0 ? n : coati_off_stack(r, rec, chain->found.stack, e.labels);
 }
 
+/* From the time of day to the clock of the recording, by a pair of times. */
+static uint64_t clock_of(uint64_t at_wall_ns, uint64_t at_clock_ns, uint64_t wall_ns)
+{
+	uint64_t apart = wall_ns >= at_wall_ns ? wall_ns - at_wall_ns : at_wall_ns - wall_ns;
+
+	if (wall_ns >= at_wall_ns)
+		return at_clock_ns > UINT64_MAX - apart ? UINT64_MAX : at_clock_ns + apart;
+	return apart > at_clock_ns ? 0 : at_clock_ns - apart;
+}
+
+/* A range by the time of day: nothing of a recording that does not tell it. One that was not
+ * finished tells it in its first batch alone. */
+static void clip_to_wall(struct reading *r)
+{
+	const struct conditions *c = &r->profile->conditions;
+	const struct coati_recording_info *info = coati_recording_info(r->recording);
+	uint64_t wall = info->wall_ns ? info->wall_ns : r->told_wall_ns;
+	uint64_t clock = info->wall_ns ? info->clock_ns : r->told_clock_ns;
+
+	if (c->from.kind != TIME_WALL && c->to.kind != TIME_WALL)
+		return;
+	if (c->from.kind == TIME_WALL)
+		r->from = wall ? clock_of(wall, clock, c->from.value) : UINT64_MAX;
+	if (c->to.kind == TIME_WALL)
+		r->to = wall ? clock_of(wall, clock, c->to.value) : 0;
+	if (!wall)
+		coati_profile_add_note(
+			r->profile, "%s does not tell the time of day: none of it is in the range",
+			r->path);
+}
+
 void coati_reading_start(struct reading *r, uint64_t time)
 {
 	if (r->start)
 		return;
 	r->start = time;
 	coati_conditions_time(&r->profile->conditions, time, r->end, &r->from, &r->to);
+	clip_to_wall(r);
 }
 
 int coati_reading_sample(struct reading *r, const struct coati_recording_item *item)

@@ -97,7 +97,9 @@ static void set_data_range(struct coati_recording *r, const struct file_header *
 	s->outer.offset = h->data.offset;
 	/* at the end of its last round a living recorder leaves a size that is right for now */
 	s->outer.end =
-		unfinished || end < h->data.offset || (none && end == file_size) ? UINT64_MAX : end;
+		unfinished || end < h->data.offset || (none && end == file_size) || r->shared.follow
+			? UINT64_MAX
+			: end;
 	r->shared.model.info.is_truncated = unfinished || end > file_size;
 	/* an unfinished file has no sections that could be damaged */
 	if (!r->shared.model.info.is_truncated && damage->count) {
