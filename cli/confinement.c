@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "fleet/place.h"
 #include "image/debuginfod.h"
 #include "cli/talk.h"
 
@@ -63,9 +64,9 @@ static bool add_inputs(struct need *n, const struct confinement *c)
 
 	n->inputs.max = INPUTS_MAX;
 	for (size_t i = 0; c->files && i < c->files->len; i++)
-		ok &= add_input(n, c->files->v[i].text);
+		ok &= coati_place_is(c->files->v[i].text) || add_input(n, c->files->v[i].text);
 	for (size_t i = 0; c->others && i < c->others->len; i++)
-		ok &= add_input(n, c->others->v[i].text);
+		ok &= coati_place_is(c->others->v[i].text) || add_input(n, c->others->v[i].text);
 	if (c->input && (!c->files || !c->files->len))
 		ok &= add_input(n, c->input);
 	if (c->folder)

@@ -46,6 +46,7 @@ struct source_args {
 	bool debuginfod, no_local, trust;
 	struct store_range range; /* --from, --to */
 	char time_room[STORE_TIME_ROOM];
+	const char *service; /* of a database */
 };
 
 /* Folders of agents become the recordings in them, and --from and --to the filter's time. Negative:
@@ -68,9 +69,11 @@ int coati_source_contexts(const struct source_args *a, bool wanted, struct coati
 		OPT_STR(0, "time", type, of.filter.time, "FROM-TO",                                \
 			"time range: 1.5s-3s, 10%-20%, 200ms-"),                                   \
 		OPT_STR(0, "from", type, of.range.from, "TIME",                                    \
-			"time of day: -2h, 14:05, '2026-11-16 14:05' (folders of coati agent)"),   \
+			"time of day: -2h, 14:05, '2026-11-16 14:05' (agents)"),                   \
 		OPT_STR(0, "to", type, of.range.to, "TIME", "up to this time of day (now)"),       \
 		OPT_STR('t', "thread", type, of.filter.thread, "LIST", "threads by TID or name"),  \
+		OPT_STR(0, "service", type, of.service, "NAME",                                    \
+			"of clickhouse://HOST/DB@FROM..TO: this service, with * and ?"),           \
 		OPT_STR('p', "process", type, of.filter.process, "LIST",                           \
 			"processes by PID or name"),                                               \
 		OPT_CPUS('C', "cpu", type, of.filter.cpu, "CPUS", "CPUs: 0-3,7"),                  \

@@ -15,6 +15,7 @@
 #include "base/parse.h"
 #include "cli/command.h"
 #include "cli/confinement.h"
+#include "cli/database.h"
 #include "cli/diff/compare.h"
 #include "cli/diff/gate.h"
 #include "cli/diff/html.h"
@@ -199,8 +200,9 @@ static int read_profile(void *ctx, const char *path, coati_progress_fn fn, void 
 			struct coati_error *err)
 {
 	const struct report *r = ctx;
+	int code = coati_database_read(path, r->profile, err);
 
-	return coati_profile_read(r->profile, path, fn, fn_ctx, err);
+	return code == -ENOENT ? coati_profile_read(r->profile, path, fn, fn_ctx, err) : code;
 }
 
 static int say_error(const struct coati_error *err)
@@ -222,6 +224,17 @@ static int begin_side(struct diff *d, int side)
 	return make_profile(d, s, &err) < 0 ? say_error(&err) : 0;
 }
 
+/* What is in databases, while there is a network. */
+static int fetch(const struct diff *d)
+{
+	const struct source_args *of = &d->args->of;
+	const struct database_query q = { .service = of->service,
+					  .with_contexts = coati_database_needs(of, d->by) };
+	int r = coati_database_fetch(&d->sides[0].files, &q);
+
+	return r < 0 ? r : coati_database_fetch(&d->sides[1].files, &q);
+}
+
 static int confine(const struct diff *d)
 {
 	const struct diff_args *a = d->args;
@@ -232,7 +245,7 @@ static int confine(const struct diff *d)
 				 .output = a->html ? a->html : a->output,
 				 .of = &a->of };
 
-	return coati_confinement_enter(&c) ? 0 : DIFF_TROUBLE;
+	return fetch(d) == 0 && coati_confinement_enter(&c) ? 0 : DIFF_TROUBLE;
 }
 
 /* Read one side; how it is named, for people, becomes its title. */

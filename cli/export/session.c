@@ -21,6 +21,7 @@
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/confinement.h"
+#include "cli/database.h"
 #include "cli/quality.h"
 #include "cli/report/figures.h"
 #include "cli/talk.h"
@@ -211,8 +212,9 @@ static int read_export(void *ctx, const char *path, coati_progress_fn fn, void *
 		       struct coati_error *err)
 {
 	const struct exporting *e = ctx;
+	int r = coati_database_read(path, coati_export_profile(e->x), err);
 
-	return coati_export_read(e->x, path, fn, fn_ctx, err);
+	return r == -ENOENT ? coati_export_read(e->x, path, fn, fn_ctx, err) : r;
 }
 
 /* Names may have escapes in them, which a terminal would obey: there they are shown. */
@@ -288,6 +290,14 @@ static int write_and_check(struct exporting *e)
 	return EXIT_DONE;
 }
 
+/* What is in databases, while there is a network. */
+static bool fetch(const struct exporting *e)
+{
+	const struct database_query q = { .service = e->args->of.service, .with_contexts = true };
+
+	return coati_database_fetch(&e->args->inputs, &q) == 0;
+}
+
 static bool confine(const struct exporting *e)
 {
 	return coati_confinement_enter(&(struct confinement){ .is_off = e->args->no_sandbox,
@@ -324,7 +334,7 @@ int coati_export_session(const struct export_args *args)
 	};
 	ret = coati_input_find(&e.in, e.name, sizeof(e.name)) ? EXIT_DONE : EXIT_FAILED;
 	name_output(&e);
-	if (ret == EXIT_DONE && (!confine(&e) || coati_input_read(&e.in, e.name) < 0))
+	if (ret == EXIT_DONE && (!fetch(&e) || !confine(&e) || coati_input_read(&e.in, e.name) < 0))
 		ret = EXIT_FAILED;
 	if (ret == EXIT_DONE)
 		ret = close_output(&e, write_and_check(&e));

@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "cli/command.h"
 #include "cli/confinement.h"
+#include "cli/database.h"
 #include "cli/input.h"
 #include "cli/objdump.h"
 #include "cli/report/figures.h"
@@ -164,8 +165,19 @@ static int read_profile(void *ctx, const char *path, coati_progress_fn fn, void 
 			struct coati_error *err)
 {
 	const struct report *r = ctx;
+	int code = coati_database_read(path, r->profile, err);
 
-	return coati_profile_read(r->profile, path, fn, fn_ctx, err);
+	return code == -ENOENT ? coati_profile_read(r->profile, path, fn, fn_ctx, err) : code;
+}
+
+/* What is in databases, while there is a network. */
+static bool fetch(const struct report *r)
+{
+	const struct source_args *of = &r->args->of;
+	const struct database_query q = { .service = of->service,
+					  .with_contexts = coati_database_needs(of, r->by) };
+
+	return coati_database_fetch(&r->args->inputs, &q) == 0;
 }
 
 bool coati_report_confine(const struct report_args *a, const char *newest)
@@ -202,8 +214,8 @@ int coati_report_session(const struct report_args *args)
 		coati_contexts_free(&r.contexts);
 		return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
-	ret = coati_input_find(&in, name, sizeof(name)) && coati_report_confine(args, name) &&
-			      coati_input_read(&in, name) >= 0
+	ret = coati_input_find(&in, name, sizeof(name)) && fetch(&r) &&
+			      coati_report_confine(args, name) && coati_input_read(&in, name) >= 0
 		      ? EXIT_DONE
 		      : EXIT_FAILED;
 	coati_input_title(&in, name, name, sizeof(name));

@@ -12,6 +12,7 @@ static const struct {
 	int built;
 } features[] = {
 	{ "libbpf", COATI_HAVE_LIBBPF },
+	{ "libcurl", COATI_HAVE_LIBCURL },
 	{ "ncurses", COATI_HAVE_NCURSES },
 	{ "zlib", COATI_HAVE_ZLIB },
 	{ "zstd", COATI_HAVE_ZSTD },
