@@ -6,19 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "cli/agent/segments.h"
 #include "cli/input.h"
 #include "cli/talk.h"
 #include "fleet/fetch.h"
 #include "fleet/place.h"
-#include "fleet/when.h"
 
 #define DATABASES_MAX 64
-#define HOUR_S	      3600
+#define HOUR_NS	      (3600 * NSEC_PER_SEC)
 
 struct database {
 	const char *text; /* as it was named */
@@ -54,29 +54,40 @@ static void split(const char *text, char *url, struct database_query *q)
 		q->to = dots + 2;
 }
 
+/* Whole seconds, as the tables have them. */
+static int parse_range(const struct database_query *q, struct fetch_opts *o,
+		       struct coati_error *err)
+{
+	uint64_t now = clock_ns(CLOCK_REALTIME), from, to = now + NSEC_PER_SEC;
+	int r = q->to ? coati_wall_parse(q->to, now, &to, err) : 0;
+
+	from = to - HOUR_NS;
+	if (r == 0 && q->from)
+		r = coati_wall_parse(q->from, now, &from, err);
+	if (r < 0)
+		return r;
+	o->from_s = from / NSEC_PER_SEC;
+	o->to_s = to / NSEC_PER_SEC;
+	if (o->from_s >= o->to_s)
+		return coati_fail(err, -EINVAL, "--from %s is not before --to %s",
+				  q->from ? q->from : "an hour ago", q->to ? q->to : "now");
+	return 0;
+}
+
 static int fetch_one(const char *text, const struct database_query *asked, struct fetch *ret,
 		     struct coati_error *err)
 {
 	char *url = coati_alloc(strlen(text) + 1);
 	struct database_query q = *asked;
 	struct fetch_opts o = { .url = url, .secrets = getenv("COATI_SECRETS") };
-	uint64_t now = (uint64_t)time(NULL);
-	int r = 0;
+	int r;
 
 	if (!url)
 		return coati_fail(err, -ENOMEM, "out of memory");
 	split(text, url, &q);
 	o.service = q.service;
 	o.with_contexts = q.with_contexts;
-	o.to_s = now + 1;
-	if (q.to)
-		r = coati_when_parse(q.to, now, &o.to_s, err);
-	o.from_s = o.to_s - HOUR_S;
-	if (r == 0 && q.from)
-		r = coati_when_parse(q.from, now, &o.from_s, err);
-	if (r == 0 && o.from_s >= o.to_s)
-		r = coati_fail(err, -EINVAL, "--from %s is not before --to %s",
-			       q.from ? q.from : "an hour ago", q.to ? q.to : "now");
+	r = parse_range(&q, &o, err);
 	if (r == 0)
 		r = coati_fetch_ask(&o, ret, err);
 	coati_free(url);

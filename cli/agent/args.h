@@ -34,6 +34,16 @@ struct agent_args {
 	const char *budget_text;
 	double budget; /* of all CPUs, 0 to 1 */
 	uint64_t memory;
+	/* servers */
+	const char *clickhouse, *otlp, *push, *secrets, *spool;
+	uint64_t spool_bytes, send_ns;
+	uint32_t max_contexts;
+	const char *metrics; /* where /metrics is served */
+	bool metrics_anywhere;
+	/* work on the database, instead of sampling */
+	bool init_schema, print_schema, roll_up, replicated;
+	const char *cluster;
+	uint32_t retention_days;
 	/* armed */
 	struct option_texts when;
 	uint64_t keep_ns;  /* of a recording around a moment */

@@ -38,6 +38,41 @@ const struct option coati_agent_options[] = {
 	OPT_SIZE(0, "keep-bytes", struct agent_args, keep_bytes, "SIZE",
 		 "remove the oldest recordings above SIZE in all (2G)", MIB / 4, UINT64_C(1) << 50),
 	OPT_FLAG(0, "print", struct agent_args, print, "print each window as a line of JSON"),
+	OPT_HEAD("Servers"),
+	OPT_STR(0, "clickhouse", struct agent_args, clickhouse, "URL",
+		"send windows to ClickHouse: http://HOST:8123/DATABASE"),
+	OPT_STR(0, "otlp", struct agent_args, otlp, "URL", "send OTLP profiles: http://HOST:4318"),
+	OPT_STR(0, "push", struct agent_args, push, "URL",
+		"send pprof to Pyroscope: http://HOST:4040"),
+	OPT_STR(0, "secrets", struct agent_args, secrets, "FILE",
+		"users, passwords, tokens and certificates of the servers"),
+	OPT_DURATION(0, "send-every", struct agent_args, send_ns, "TIME",
+		     "send about every TIME (60s)", NSEC_PER_SEC, HOUR_NS),
+	OPT_STR(0, "spool", struct agent_args, spool, "DIR",
+		"where windows wait for ClickHouse (/var/lib/coati/spool)"),
+	OPT_SIZE(0, "spool-bytes", struct agent_args, spool_bytes, "SIZE",
+		 "limit of the spool; the oldest windows are dropped (256M)", MIB / 4,
+		 UINT64_C(1) << 50),
+	OPT_U32(0, "max-contexts", struct agent_args, max_contexts, "N",
+		"process, thread and label combinations of a window; the rest is \"other\" (1000)",
+		1, 1000000),
+	OPT_STR(0, "metrics", struct agent_args, metrics, "ADDRESS",
+		"serve /metrics for Prometheus: localhost:9123 or unix:PATH"),
+	OPT_FLAG(0, "metrics-anywhere", struct agent_args, metrics_anywhere,
+		 "let other machines read /metrics"),
+	OPT_HEAD("Database (instead of sampling)"),
+	OPT_FLAG(0, "init-schema", struct agent_args, init_schema,
+		 "create the tables of --clickhouse, or bring them up to date"),
+	OPT_FLAG(0, "print-schema", struct agent_args, print_schema,
+		 "print the statements that create them"),
+	OPT_STR(0, "cluster", struct agent_args, cluster, "NAME",
+		"create tables on all servers of this cluster, and Distributed ones"),
+	OPT_FLAG(0, "replicated", struct agent_args, replicated,
+		 "with --cluster: ReplicatedMergeTree"),
+	OPT_FLAG(0, "roll-up", struct agent_args, roll_up,
+		 "add days that are over up by the hour, and drop days over --retention"),
+	OPT_U32(0, "retention", struct agent_args, retention_days, "DAYS",
+		"keep rows for DAYS (for ever)", 1, 36500),
 	OPT_HEAD("Events"),
 	OPT_STR('e', "event", struct agent_args, event, "EVENT", "sample this event (cpu-clock)"),
 	OPT_RATE('F', "freq", struct agent_args, freq, "HZ", "samples per second and CPU (19)", 1,
@@ -109,10 +144,14 @@ static const char *cut_labels(struct agent_args *a)
 
 static const char *check(struct agent_args *a)
 {
+	const char *wrong = coati_agent_fleet_check(a);
 	double percent;
 
-	if (!a->store && !a->print)
-		return "nowhere to put what is sampled: give --store DIR or --print";
+	if (wrong)
+		return wrong;
+	if (!a->store && !a->print && !a->clickhouse && !a->otlp && !a->push && !a->metrics)
+		return "nowhere to put what is sampled: give --store DIR, --clickhouse URL, --otlp "
+		       "URL, --push URL or --print";
 	if (a->when.len && !a->store)
 		return "--when keeps recordings in a folder: give --store DIR";
 	if (!a->when.len && (a->keep_ns || a->per_hour))
@@ -191,7 +230,8 @@ static int run_once(int argc, char **argv, bool *ret_reload)
 		} else {
 			set_defaults(&args);
 			coati_talk_quietly(args.quiet);
-			ret = coati_agent_run(&args, ret_reload);
+			ret = coati_agent_fleet_wanted(&args) ? coati_agent_fleet_run(&args)
+							      : coati_agent_run(&args, ret_reload);
 		}
 	}
 	coati_options_fini(coati_agent_options, &args);

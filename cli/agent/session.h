@@ -82,6 +82,15 @@ int coati_agent_sinks_open(const struct agent_args *a, struct agent_sinks *s,
 			   struct coati_error *err);
 void coati_agent_sinks_close(struct agent_sinks *s, uint64_t deadline_ns);
 
+/* fleet.c: servers. Which of the options exclude each other, a sentence; NULL: none. */
+const char *coati_agent_fleet_check(const struct agent_args *a);
+/* Work on the database was asked for, and nothing is sampled; do it: the exit code. */
+bool coati_agent_fleet_wanted(const struct agent_args *a);
+int coati_agent_fleet_run(const struct agent_args *a);
+/* Add the sinks of the servers. */
+int coati_agent_fleet_open(const struct agent_args *a, struct agent_sinks *s,
+			   struct coati_error *err);
+
 /* print.c: windows as lines of JSON on standard output. */
 struct agent_sink coati_agent_print_sink(void);
 

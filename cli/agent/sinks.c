@@ -21,6 +21,8 @@ int coati_agent_sinks_open(const struct agent_args *a, struct agent_sinks *s,
 
 	if (a->print)
 		r = add(s, coati_agent_print_sink(), err);
+	if (r == 0)
+		r = coati_agent_fleet_open(a, s, err);
 	return r;
 }
 

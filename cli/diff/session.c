@@ -22,6 +22,7 @@
 #include "cli/diff/table.h"
 #include "cli/faults.h"
 #include "cli/talk.h"
+#include "fleet/place.h"
 #include "profile/diff.h"
 #include "profile/walk.h"
 #include "reading/contexts.h"
@@ -100,7 +101,9 @@ static int add_folder(struct diff_side *s, const char *text, const struct source
 	struct option_texts files = { .max = s->files.max };
 	struct coati_error err = { 0 };
 	struct option_text *t = own ? ARRAY_ADD(&files) : NULL;
-	bool split = own && access(text, F_OK) != 0 && coati_store_split(own, &range);
+	/* a database has its range with it */
+	bool split = own && !coati_place_is(text) && access(text, F_OK) != 0 &&
+		     coati_store_split(own, &range);
 	int r = t ? 0 : coati_fail(&err, -ENOMEM, "out of memory");
 
 	if (t)
@@ -228,7 +231,9 @@ static int begin_side(struct diff *d, int side)
 static int fetch(const struct diff *d)
 {
 	const struct source_args *of = &d->args->of;
-	const struct database_query q = { .service = of->service,
+	const struct database_query q = { .from = of->range.from,
+					  .to = of->range.to,
+					  .service = of->service,
 					  .with_contexts = coati_database_needs(of, d->by) };
 	int r = coati_database_fetch(&d->sides[0].files, &q);
 

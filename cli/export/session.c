@@ -293,7 +293,11 @@ static int write_and_check(struct exporting *e)
 /* What is in databases, while there is a network. */
 static bool fetch(const struct exporting *e)
 {
-	const struct database_query q = { .service = e->args->of.service, .with_contexts = true };
+	const struct source_args *of = &e->args->of;
+	const struct database_query q = { .from = of->range.from,
+					  .to = of->range.to,
+					  .service = of->service,
+					  .with_contexts = true };
 
 	return coati_database_fetch(&e->args->inputs, &q) == 0;
 }

@@ -174,7 +174,9 @@ static int read_profile(void *ctx, const char *path, coati_progress_fn fn, void 
 static bool fetch(const struct report *r)
 {
 	const struct source_args *of = &r->args->of;
-	const struct database_query q = { .service = of->service,
+	const struct database_query q = { .from = of->range.from,
+					  .to = of->range.to,
+					  .service = of->service,
 					  .with_contexts = coati_database_needs(of, r->by) };
 
 	return coati_database_fetch(&r->args->inputs, &q) == 0;
