@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "cli/quality.h"
 #include "cli/talk.h"
+#include "fleet/place.h"
 #include "reading/contexts.h"
 #include "reading/hooks.h"
 
@@ -140,7 +141,9 @@ static int read_one(const struct input *in, const char *path)
 		coati_say("interrupted while reading %s: showing what was read so far", shown);
 		return 0;
 	}
-	if (code < 0)
+	if (code == -ENOENT && coati_place_is(path))
+		coati_say("%s is a database, which report, diff and export read", shown);
+	else if (code < 0)
 		coati_say("%s", err.text);
 	return code;
 }

@@ -11,10 +11,8 @@ static const struct {
 	const char *name;
 	int built;
 } features[] = {
-	{ "libbpf", COATI_HAVE_LIBBPF },
-	{ "libcurl", COATI_HAVE_LIBCURL },
-	{ "ncurses", COATI_HAVE_NCURSES },
-	{ "zlib", COATI_HAVE_ZLIB },
+	{ "libbpf", COATI_HAVE_LIBBPF },   { "libcurl", COATI_HAVE_LIBCURL },
+	{ "ncurses", COATI_HAVE_NCURSES }, { "zlib", COATI_HAVE_ZLIB },
 	{ "zstd", COATI_HAVE_ZSTD },
 };
 

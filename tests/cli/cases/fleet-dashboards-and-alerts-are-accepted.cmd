@@ -19,5 +19,5 @@ done <queries
 tail -n 1 queries | { read -r query && sql "$query"; } | awk -F '\t' '
 	{ if ($1 > last + 1) print "level " $1 " behind " last; last = $1; self += $4 }
 	$1 == 0 { all += $3 }
-	END { printf "%d\n%d\n", all, self }' >sums
+	END { printf "%.0f\n%.0f\n", all, self }' >sums
 cat wanted wanted | cmp - sums
