@@ -116,7 +116,7 @@ void coati_agent_budget_look(struct agent_session *s)
 		b->under = 0;
 		come_back(s);
 	}
-	/* what a fresh capture needs, it needs: giving back more often than this would be all work */
+	/* a fresh capture needs its memory: giving it back more often would be all work */
 	if (coati_machine_own_memory() > s->args->memory && now_ns() - s->capture_ns >= MEMORY_NS)
 		b->wants_restart = true;
 }

@@ -264,18 +264,18 @@ static int find_labels(struct agent_build *b, struct build_source *src,
 	const struct coati_profile_thread *t = coati_profile_thread(src->feed->profile, s->thread);
 	const struct coati_contexts *contexts = src->feed->live->contexts;
 	const struct coati_context_source *from = coati_contexts_source(contexts);
-	const struct coati_label *found = NULL, *own;
+	struct coati_label_list found = { 0 };
+	const struct coati_label *own;
 	struct coati_label v[LABELS_MAX];
-	uint32_t nr_found = 0, nr_own = 0, nr = 0;
+	uint32_t nr_own = 0, nr = 0;
 
 	own = coati_profile_labels(src->feed->profile, s->labels, &nr_own);
 	for (uint32_t i = 0; own && i < nr_own; i++)
 		if (strcmp(own[i].key, "cgroup") != 0)
 			put_label(v, &nr, &own[i]);
-	if (src->feed->live->has_events &&
-	    from->find(from->ctx, t->pid, t->tid, s->time, &found, &nr_found))
-		for (uint32_t i = 0; i < nr_found; i++)
-			put_label(v, &nr, &found[i]);
+	if (src->feed->live->has_events && from->find(from->ctx, t->pid, t->tid, s->time, &found))
+		for (uint32_t i = 0; i < found.nr; i++)
+			put_label(v, &nr, &found.v[i]);
 	*ret = 0;
 	return nr ? coati_build_labels(b, v, nr, ret) : 0;
 }

@@ -74,6 +74,7 @@ int coati_by_parse(const char *text, enum coati_by *ret_by, const char **ret_lab
 	return coati_fail(
 		err, -EINVAL,
 		"by \"%s\": there is no such table; there are function, line, address, image, "
-		"thread, process, comm, cpu, event, label:KEY, service, task, region, time and wait",
+		"thread, process, comm, cpu, event, label:KEY, service, task, region, time and "
+		"wait",
 		text);
 }
