@@ -182,10 +182,15 @@ struct meter {
 	coati_progress_fn fn;
 	void *ctx;
 	uint64_t next_ns, records, total_bytes;
+	uint64_t offset; /* of the last record that was taken */
+	const struct reading *reading;
 };
 
-static int show(struct meter *m, const struct reading *r, uint64_t offset)
+/* Records are read, which may be all of them before the first is taken, and taken: each is half of
+ * the way. */
+static int show(void *ctx)
 {
+	struct meter *m = ctx;
 	struct coati_recording_stats st = { .size = sizeof(st) };
 	struct coati_profile_progress now;
 	uint64_t time;
@@ -196,8 +201,8 @@ static int show(struct meter *m, const struct reading *r, uint64_t offset)
 	if (time < m->next_ns)
 		return 0;
 	m->next_ns = time + PROGRESS_NS;
-	coati_recording_get_stats(r->recording, &st);
-	now = (struct coati_profile_progress){ .bytes = offset,
+	coati_recording_get_stats(m->reading->recording, &st);
+	now = (struct coati_profile_progress){ .bytes = (st.read_bytes + m->offset) / 2,
 					       .total_bytes = m->total_bytes,
 					       .samples = st.samples,
 					       .lost = lost_of(&st) };
@@ -211,17 +216,20 @@ static int take_all(struct reading *r, struct meter *m)
 	const struct coati_error *why;
 	int n;
 
+	m->reading = r;
+	coati_recording_watch(r->recording, m->fn ? show : NULL, m);
 	while ((n = coati_recording_next(r->recording, &item)) > 0) {
 		if (r->nr_records++ % ALLOW_RECORDS == 0)
 			coati_reading_allow(r);
 		n = coati_reading_take(r, &item);
 		if (n < 0)
 			return n;
-		if (show(m, r, item.offset))
+		m->offset = item.offset;
+		if (show(m))
 			return -EINTR;
 	}
-	if (n == 0)
-		return 0;
+	if (n == 0 || n == -EINTR)
+		return n;
 	why = coati_recording_error(r->recording);
 	coati_profile_add_note(r->profile, "%s", why->text);
 	r->profile->quality.is_truncated |= n == -ENODATA;

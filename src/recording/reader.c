@@ -442,6 +442,12 @@ void coati_recording_unfollow(struct coati_recording *r)
 	r->shared.follow = false;
 }
 
+void coati_recording_watch(struct coati_recording *r, int (*fn)(void *ctx), void *ctx)
+{
+	r->shared.watch = fn;
+	r->shared.watch_ctx = ctx;
+}
+
 const struct coati_error *coati_recording_error(const struct coati_recording *r)
 {
 	return &r->shared.err;

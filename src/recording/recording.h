@@ -49,6 +49,11 @@
 int coati_recording_open_fd(int fd, const struct coati_recording_opts *opts,
 			    struct coati_recording **ret, struct coati_error *err);
 
+/* @fn is called again and again while coati_recording_next() reads and unpacks what it holds back:
+ * without finished rounds that is all of the file. Non-zero ends the reading with -EINTR, behind
+ * the records that were read. */
+void coati_recording_watch(struct coati_recording *r, int (*fn)(void *ctx), void *ctx);
+
 uint32_t coati_recording_event_count(const struct coati_recording *r);
 
 /* The bytes of feature section @bit, or NULL. In pipe mode those that have come so far. */

@@ -340,7 +340,8 @@ int coati_stream_peek(struct stream *s)
 		}
 		/* with nothing in line there is nothing to wait for: others hold the memory */
 		s->shared->pool.urgent = s->order.len == s->order.at;
-		r = pump(s, &type);
+		r = s->shared->watch && s->shared->watch(s->shared->watch_ctx) ? -EINTR
+									       : pump(s, &type);
 		if (r == -ENOBUFS && s->order.len > s->order.at)
 			coati_order_relieve(&s->order);
 		else if (s->shared->follow && (r == 0 || (r == -ENODATA && s->outer.seekable)))

@@ -23,7 +23,9 @@ struct shared {
 	struct damage damage;
 	struct coati_error err;
 	bool follow;
-	uint64_t unpack_most; /* see struct coati_recording_opts */
+	uint64_t unpack_most;	 /* see struct coati_recording_opts */
+	int (*watch)(void *ctx); /* see coati_recording_watch(), or NULL */
+	void *watch_ctx;
 };
 
 struct stream {

@@ -225,6 +225,53 @@ TEST(recording_that_unpacks_to_too_much_is_not_read_on)
 	CHECK_ERR(coati_recording_open("a", NULL, &r, NULL), -EINVAL);
 }
 
+struct watching {
+	struct coati_recording *recording;
+	uint64_t calls, unpacked, stop_at; /* bytes */
+};
+
+static int watch(void *ctx)
+{
+	struct coati_recording_stats st = { .size = sizeof(st) };
+	struct watching *w = ctx;
+
+	coati_recording_get_stats(w->recording, &st);
+	CHECK_U64(st.records, ==, 0); /* nothing was given out */
+	CHECK_U64(st.decompressed_bytes, >=, w->unpacked);
+	w->unpacked = st.decompressed_bytes;
+	w->calls++;
+	return w->stop_at && w->unpacked >= w->stop_at;
+}
+
+/* One packed megabyte without a round: all of it is unpacked before the first record comes. */
+TEST(recording_is_watched_while_it_is_unpacked)
+{
+	const uint64_t samples = 20000;
+	struct coati_recording_item item;
+	struct watching w = { 0 };
+	struct coati_writer *writer;
+	uint32_t nr;
+
+	need_zstd();
+	writer = start("a", 0, 1);
+	for (uint64_t i = 0; i < samples; i++)
+		add(writer, 7, i, 1000 + i);
+	CHECK_OK(coati_writer_close(&writer, NULL));
+	w.recording = open_it("a", 0);
+	coati_recording_watch(w.recording, watch, &w);
+	CHECK_INT(coati_recording_next(w.recording, &item), ==, 1);
+	CHECK_U64(w.calls, >=, samples);
+	CHECK_U64(w.unpacked, >=, samples * 40);
+	coati_recording_close(&w.recording);
+
+	w = (struct watching){ .recording = open_it("a", 0), .stop_at = samples * 20 };
+	coati_recording_watch(w.recording, watch, &w);
+	CHECK_ERR(read_samples(w.recording, NULL, 0, &nr), -EINTR);
+	CHECK_U64(nr, >, 0);
+	CHECK_U64(nr, <, samples);
+	coati_recording_close(&w.recording);
+}
+
 TEST(recording_in_file_order_comes_as_it_was_written)
 {
 	static const uint64_t want[] = { 0, 1, 2, 3, 4, 100, 101, 102, 103, 104 };

@@ -17,7 +17,7 @@ NAME_BYTES = 400
 GAP_THREADS = 20000
 
 
-def compress(data):
+def compress(data, level=19):
     """One frame; None without the library."""
     try:
         lib = ctypes.CDLL("libzstd.so.1")
@@ -25,7 +25,7 @@ def compress(data):
         return None
     lib.ZSTD_compressBound.restype = lib.ZSTD_compress.restype = ctypes.c_size_t
     room = ctypes.create_string_buffer(lib.ZSTD_compressBound(ctypes.c_size_t(len(data))))
-    size = lib.ZSTD_compress(room, ctypes.c_size_t(len(room)), data, ctypes.c_size_t(len(data)), 19)
+    size = lib.ZSTD_compress(room, ctypes.c_size_t(len(room)), data, ctypes.c_size_t(len(data)), level)
     return room.raw[:size]
 
 
@@ -161,11 +161,11 @@ def recording(kind, number, packed):
     return pack_up(f, b"".join(parts), packed, {})
 
 
-def pack_up(f, data, packed, sections):
+def pack_up(f, data, packed, sections, level=19):
     """The file, and how many bytes its records have before they are packed; no file without a packer."""
     f.records = [data]
     if packed:
-        small = compress(data)
+        small = compress(data, level)
         if small is None:
             return None, len(data)
         step = RECORD_MAX - 8
