@@ -186,11 +186,16 @@ static bool find_extent(struct report *r, uint32_t frame, struct piece *p)
 static bool piece_of(struct report *r, const struct coati_row *row, struct map *shown,
 		     struct piece *p)
 {
+	struct coati_images *images = coati_profile_images(r->profile);
 	struct coati_image_info info = { .size = sizeof(info) };
 	uint64_t key, seen;
 
 	if (row->frame == UINT32_MAX || !find_extent(r, row->frame, p) ||
-	    coati_image_info(coati_profile_images(r->profile), p->image, &info) < 0 || !info.opened)
+	    p->image == COATI_IMAGE_NONE)
+		return false;
+	/* names that are packed were found without the file */
+	if (coati_image_open_file(coati_image_at(images, p->image)) < 0 ||
+	    coati_image_info(images, p->image, &info) < 0 || !info.opened)
 		return false;
 	key = p->start ^ (uint64_t)p->image << 48;
 	if (coati_map_get(shown, key, &seen) || coati_map_put(shown, key, 1) < 0)
