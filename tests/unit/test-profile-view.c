@@ -461,7 +461,8 @@ TEST(profile_rows_by_label_know_what_follows_from_the_thread)
 	CHECK_STR(coati_profile_label_key(p, 0), "cgroup");
 	CHECK_STR(coati_profile_label_key(p, 1), "process_id");
 	CHECK_STR(coati_profile_label_key(p, 4), "thread_name");
-	CHECK(!coati_profile_label_key(p, 5));
+	CHECK_STR(coati_profile_label_key(p, 5), "service");
+	CHECK(!coati_profile_label_key(p, 6));
 	coati_view_free(&v);
 	coati_profile_free(&p);
 }
