@@ -117,7 +117,7 @@ def bench_packed_report(b):
 
 def bench_diff(b):
     """Two recordings compared, beside a report of each."""
-    sizes = (2000, 4000, 8000) if b.smoke else (250000, 500000, 1000000)
+    sizes = (20000, 40000, 80000) if b.smoke else (250000, 500000, 1000000)
     points = []
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
