@@ -64,17 +64,33 @@ int coati_store_time(const struct store_range *r, char ret[STORE_TIME_ROOM],
 	return n;
 }
 
-int coati_store_split(char *text, struct store_range *ret)
+/* The first @ behind which a range follows, and in front of which a folder is named. */
+static char *find_range(char *text)
 {
-	char *at = strrchr(text, '@'), *dots = at ? strstr(at, "..") : NULL;
+	struct stat st;
+	int r;
+
+	for (char *at = strchr(text, '@'); at; at = strchr(at + 1, '@')) {
+		*at = '\0';
+		r = stat(text, &st);
+		*at = '@';
+		if (r == 0 && S_ISDIR(st.st_mode) && strstr(at, ".."))
+			return at;
+	}
+	return NULL;
+}
+
+bool coati_store_split(char *text, struct store_range *ret)
+{
+	char *at = find_range(text), *dots = at ? strstr(at, "..") : NULL;
 
 	if (!dots)
-		return 0;
+		return false;
 	*at = '\0';
 	*dots = '\0';
 	ret->from = at[1] ? at + 1 : NULL;
 	ret->to = dots[2] ? dots + 2 : NULL;
-	return 1;
+	return true;
 }
 
 /* ---- folders ---- */

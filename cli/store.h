@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <coati/error.h>
@@ -26,5 +27,5 @@ int coati_store_time(const struct store_range *r, char ret[STORE_TIME_ROOM],
 int coati_store_expand(struct option_texts *files, const struct store_range *r,
 		       struct coati_error *err);
 /* "DIR@FROM..TO": the folder, cut off in place, and the range; false: it is no such text. */
-int coati_store_split(char *text, struct store_range *ret);
+bool coati_store_split(char *text, struct store_range *ret);
 void coati_store_fini(void);

@@ -32,7 +32,7 @@ const struct option coati_agent_options[] = {
 	OPT_STR(0, "store", struct agent_args, store, "DIR",
 		"write recordings into the folder DIR"),
 	OPT_DURATION(0, "segment", struct agent_args, segment_ns, "TIME",
-		     "begin a new recording after TIME (10m)", NSEC_PER_SEC, DAY_NS),
+		     "begin a new recording after TIME (10m)", 100 * NSEC_PER_MSEC, DAY_NS),
 	OPT_DURATION(0, "keep-age", struct agent_args, keep_age_ns, "TIME",
 		     "remove recordings older than TIME (168h)", NSEC_PER_SEC, 3650 * DAY_NS),
 	OPT_SIZE(0, "keep-bytes", struct agent_args, keep_bytes, "SIZE",
@@ -216,6 +216,7 @@ static int run_once(int argc, char **argv, bool *ret_reload)
 	int ret;
 
 	*ret_reload = false;
+	coati_talk_as(coati_command_agent.name);
 	if (collect(&words, argc, argv, &err) < 0) {
 		ret = coati_command_misuse(&coati_command_agent, "%s", err.text);
 		coati_agent_words_fini(&words);

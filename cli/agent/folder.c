@@ -20,6 +20,7 @@
 #include "cli/agent/segments.h"
 
 #define ZSTD_LEVEL 3
+#define SMALLEST   4096 /* bytes of a recording that has samples */
 
 int coati_folder_open(struct folder *f, struct coati_error *err)
 {
@@ -112,10 +113,11 @@ static int reopen(int fd)
 int coati_folder_next(struct folder *f, uint64_t wall_ns, struct coati_writer **ret_writer,
 		      int *ret_fd, struct coati_error *err)
 {
-	CLEANUP(fd_closep) int fd = f->dir < 0 ? -1 : open_file(f, wall_ns);
+	CLEANUP(fd_closep) int fd = f->dir < 0 || f->is_full ? -1 : open_file(f, wall_ns);
 
-	if (f->dir >= 0 && fd < 0)
+	if (f->dir >= 0 && !f->is_full && fd < 0)
 		say_full(f, fd);
+	f->is_full = false;
 	if (fd < 0) {
 		f->name[0] = '\0';
 		fd = memfd_create("coati-agent", MFD_CLOEXEC);
@@ -128,6 +130,15 @@ int coati_folder_next(struct folder *f, uint64_t wall_ns, struct coati_writer **
 	return open_writer(f, fd, ret_writer, err);
 }
 
+/* Of a file that could not even be begun nothing can be read. */
+static void drop_empty(struct folder *f)
+{
+	struct stat st;
+
+	if (f->name[0] && fstatat(f->dir, f->name, &st, 0) == 0 && st.st_size < SMALLEST)
+		unlinkat(f->dir, f->name, 0);
+}
+
 void coati_folder_ended(struct folder *f, int r)
 {
 	struct stat st = { 0 };
@@ -136,6 +147,8 @@ void coati_folder_ended(struct folder *f, int r)
 		return;
 	if (r == -ENOSPC || r == -EDQUOT || r == -EFBIG || r == -EIO) {
 		say_full(f, r);
+		f->is_full = true;
+		drop_empty(f);
 		coati_folder_trim(f, true);
 	} else if (f->name[0]) {
 		f->trouble[0] = '\0';

@@ -28,7 +28,7 @@ static int put_facts(struct coati_capture *cap, const struct strbuf *s)
 				 .version = FACTS_VERSION,
 				 .pid = (uint32_t)getpid(),
 				 .tid = (uint32_t)gettid(),
-				 .time_ns = now_ns(),
+				 .time_ns = 0, /* in front of all samples */
 				 .payload = (const uint8_t *)s->text,
 				 .payload_size = (uint32_t)s->len };
 

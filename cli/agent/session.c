@@ -178,14 +178,33 @@ static int begin_again(struct agent_session *s)
 	/* a disk that fills up meanwhile: in memory, then */
 	if (r == -ENOSPC || r == -EDQUOT || r == -EIO) {
 		coati_folder_ended(&s->folder, r);
+		coati_note("%s", s->folder.trouble);
+		s->err = (struct coati_error){ 0 };
 		r = coati_agent_segment_begin(s);
 	}
 	return r;
 }
 
+/* The window that is sampled ends at @end_ns, and waits for its labels. */
+static void begin_closing(struct agent_session *s, uint64_t end_ns)
+{
+	uint64_t now = now_ns();
+
+	s->closing_start_ns = s->window_start_ns;
+	s->closing_ns = s->window_start_ns = end_ns;
+	if (end_ns >= s->window_end_ns)
+		s->window_end_ns += s->args->window_ns;
+	/* after a stop or a suspend the next one does not begin in the past */
+	if (s->window_end_ns <= now)
+		s->window_end_ns = now + s->args->window_ns;
+}
+
+/* Where a segment ends a window does: all samples of it are in windows that end with it. */
 static int rotate(struct agent_session *s)
 {
+	finish_closing(s, true);
 	coati_agent_segment_end(s);
+	begin_closing(s, now_ns());
 	return begin_again(s);
 }
 
@@ -194,7 +213,9 @@ static int restart(struct agent_session *s)
 {
 	int r;
 
+	finish_closing(s, true);
 	coati_agent_segment_end(s);
+	begin_closing(s, now_ns());
 	finish_closing(s, true);
 	r = coati_agent_restart(s);
 	if (r == 0)
@@ -239,15 +260,6 @@ static int end_window(struct agent_session *s, uint64_t now)
 		return coati_fail(&s->err, r, "reading what was sampled: %m");
 	finish_closing(s, true);
 	coati_agent_budget_look(s);
-	s->closing_start_ns = s->window_start_ns;
-	s->closing_ns = s->window_end_ns;
-	s->window_start_ns = s->window_end_ns;
-	s->window_end_ns += s->args->window_ns;
-	/* after a stop or a suspend the next one does not begin in the past */
-	if (s->window_end_ns <= now) {
-		s->closing_ns = s->window_start_ns = now;
-		s->window_end_ns = now + s->args->window_ns;
-	}
 	online = coati_machine_cpus_online(&s->nr_cpus);
 	if (online != s->cpus_online || s->budget.wants_restart ||
 	    now - s->capture_ns >= RESTART_NS) {
@@ -256,7 +268,10 @@ static int end_window(struct agent_session *s, uint64_t now)
 		s->cpus_online = online;
 		return restart(s);
 	}
-	return stepped || segment_is_full(s, now) ? rotate(s) : 0;
+	if (stepped || segment_is_full(s, now))
+		return rotate(s);
+	begin_closing(s, now < s->window_end_ns + s->args->window_ns ? s->window_end_ns : now);
+	return 0;
 }
 
 /* ---- meanwhile ---- */
@@ -338,17 +353,15 @@ static void end(struct agent_session *s)
 {
 	if (!s->cap)
 		return;
-	s->is_last = true;
 	coati_capture_stop(s->cap, NULL);
-	coati_agent_segment_end(s);
 	finish_closing(s, true);
-	s->closing_start_ns = s->window_start_ns;
-	s->closing_ns = UINT64_MAX;
-	if (s->window_start_ns) {
-		coati_agent_budget_look(s);
-		s->closing_ns = now_ns() + 1;
-		coati_agent_window_close(s);
-	}
+	coati_agent_segment_end(s);
+	s->is_last = true;
+	if (!s->window_start_ns)
+		return;
+	coati_agent_budget_look(s);
+	begin_closing(s, now_ns());
+	finish_closing(s, true);
 }
 
 static void close_all(struct agent_session *s)

@@ -60,8 +60,8 @@ const struct coati_label *coati_profile_labels(const struct coati_profile *p, ui
 					       uint32_t *ret_nr);
 
 /* The keys that labels may be asked for by (COATI_BY_LABEL, a filter's label), each once: those of
- * the recordings, then thread_id, thread_name, process_id and process_name, which follow from the
- * thread unless a recording has labels of that name. NULL past the end. */
+ * the recordings, then process_id, process_name, thread_id, thread_name and service, which follow
+ * from the thread and its cgroup unless a recording has labels of that name. NULL past the end. */
 const char *coati_profile_label_key(const struct coati_profile *p, uint32_t i);
 
 /* A place in code. */

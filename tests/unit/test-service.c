@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
+#include <coati/error.h>
+
 #include "process/service.h"
 
 #define ID    "4f9a1c2b3d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8"
