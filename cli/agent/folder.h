@@ -22,7 +22,7 @@ struct folder {
 	const char *path; /* NULL: there is none, and recordings are made in memory */
 	int dir;	  /* -1: none */
 	uint64_t keep_age_ns, keep_bytes;
-	bool is_full; /* the next recording is made in memory */
+	bool is_full;	/* the next recording is made in memory */
 	char name[256]; /* of the segment that is written; "": none, or in memory */
 	bool is_plain;	/* this build cannot compress */
 	uint32_t number;
