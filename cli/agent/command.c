@@ -9,7 +9,9 @@
 
 #include <coati/capture.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse.h"
@@ -211,6 +213,7 @@ static int run_once(int argc, char **argv, bool *ret_reload)
 				   .rules = { .max = 1024 },
 				   .when = { .max = 16 } };
 	struct coati_error err = { 0 };
+	CLEANUP(freep) char **moved = NULL;
 	struct option_line line;
 	const char *wrong;
 	int ret;
@@ -222,8 +225,16 @@ static int run_once(int argc, char **argv, bool *ret_reload)
 		coati_agent_words_fini(&words);
 		return ret;
 	}
-	/* operands are moved, but the words stay ours */
-	line = (struct option_line){ .argc = (int)words.len, .argv = words.v };
+	/* the parser moves operands: it gets a list of its own */
+	moved = coati_alloc_array(words.len + 1, sizeof(*moved));
+	if (!moved) {
+		coati_say("out of memory");
+		coati_agent_words_fini(&words);
+		return EXIT_FAILED;
+	}
+	if (words.len)
+		memcpy(moved, words.v, words.len * sizeof(*moved));
+	line = (struct option_line){ .argc = (int)words.len, .argv = moved };
 	if (coati_command_parse(&coati_command_agent, &line, &args, &ret)) {
 		wrong = line.argc ? "it takes no operands" : check(&args);
 		if (wrong) {
