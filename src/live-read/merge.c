@@ -11,232 +11,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "live-read/heap.h"
 #include "live-read/reader-parts.h"
 #include "live-read/reader.h"
-
-#define REGIONS_MAX 4096u
-#define QUEUE_MAX   (1u << 22)
-#define SWEEP_AT    4096u /* streams of a process before those that have ended are looked for */
-
-/* ---- streams ---- */
-
-void coati_trace_stream_free(struct stream *s)
-{
-	ARRAY_FINI(&s->queue);
-	ARRAY_FINI(&s->regions);
-	coati_trace_ahead_free(s);
-	coati_free(s);
-}
-
-static uint64_t stream_key(uint32_t tid, uint16_t slot)
-{
-	return (uint64_t)tid << 16 | slot;
-}
-
-int coati_trace_stream(struct coati_live_reader *t, struct process *p, uint64_t key,
-		       struct stream **ret)
-{
-	struct stream *s;
-	uint64_t v;
-
-	if (coati_map_get(&p->streams, key, &v)) {
-		*ret = (struct stream *)(uintptr_t)v;
-		return 0;
-	}
-	if (t->nr_streams >= t->max_streams)
-		return -E2BIG;
-	s = coati_alloc(sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	s->process = p;
-	s->tid = (uint32_t)(key >> 16);
-	s->slot = (uint16_t)key;
-	s->queue.max = QUEUE_MAX;
-	s->regions.max = REGIONS_MAX;
-	if (coati_map_put(&p->streams, key, (uint64_t)(uintptr_t)s) < 0) {
-		coati_trace_stream_free(s);
-		return -ENOMEM;
-	}
-	t->nr_streams++;
-	*ret = s;
-	return 0;
-}
-
-static bool is_gone(const struct process *p, const struct stream *s)
-{
-	return s->at == s->queue.len && !s->regions.len && !s->deeper &&
-	       p->newest > s->last_generation && p->newest - s->last_generation >= 2;
-}
-
-/* Threads that are gone: nothing waits, nothing is open, nothing came for some generations. */
-static void sweep(struct coati_live_reader *t, struct process *p)
-{
-	uint64_t keys[256], key, value;
-	size_t nr;
-
-	do {
-		nr = 0;
-		for (size_t pos = 0; nr < 256 && coati_map_next(&p->streams, &pos, &key, &value);)
-			if (is_gone(p, (struct stream *)(uintptr_t)value))
-				keys[nr++] = key;
-		for (size_t i = 0; i < nr; i++) {
-			coati_map_get(&p->streams, keys[i], &value);
-			coati_map_del(&p->streams, keys[i]);
-			coati_trace_stream_free((struct stream *)(uintptr_t)value);
-		}
-		t->nr_streams -= nr;
-	} while (nr == 256);
-	/* looking at all of them takes no longer than making them did */
-	p->sweep_at = 2 * p->streams.len > SWEEP_AT ? 2 * p->streams.len : SWEEP_AT;
-}
-
-/* ---- the heap ---- */
-
-static bool comes_first(const struct stream *a, const struct stream *b)
-{
-	if (a->process->pid != b->process->pid)
-		return a->process->pid < b->process->pid;
-	if ((a->slot == SLOT_STATUS) != (b->slot == SLOT_STATUS))
-		return a->slot == SLOT_STATUS;
-	if (a->tid != b->tid)
-		return a->tid < b->tid;
-	return a->slot < b->slot;
-}
-
-static int by_rank(const void *a, const void *b)
-{
-	return comes_first(((const struct waiting *)a)->stream, ((const struct waiting *)b)->stream)
-		       ? -1
-		       : comes_first(((const struct waiting *)b)->stream,
-				     ((const struct waiting *)a)->stream);
-}
-
-static inline bool earlier(const struct waiting *a, const struct waiting *b)
-{
-	return a->time != b->time ? a->time < b->time : comes_first(a->stream, b->stream);
-}
-
-static void sift_down(struct waiting *v, size_t len, size_t at)
-{
-	struct waiting moved = v[at];
-
-	for (;;) {
-		size_t child = 2 * at + 1;
-
-		if (child >= len)
-			break;
-		if (child + 1 < len && earlier(&v[child + 1], &v[child]))
-			child++;
-		if (!earlier(&v[child], &moved))
-			break;
-		v[at] = v[child];
-		at = child;
-	}
-	v[at] = moved;
-}
-
-/* Which is first changes with nearly every event, and no processor guesses it: no branch. A few lie
- * in the order of those of the same instant; behind them there is what is never first. Hot. */
-static inline struct waiting *first_of(struct waiting *v, size_t nr)
-{
-	struct waiting *first = v;
-	uint64_t time = v->time;
-
-#pragma GCC unroll 8
-	for (size_t i = 1; i < nr; i++) {
-		first = v[i].time < time ? &v[i] : first;
-		time = v[i].time < time ? v[i].time : time;
-	}
-	return first;
-}
-
-/* The earliest of all, when the time of the one that was has changed. */
-static inline struct waiting *find_first(struct coati_live_reader *t)
-{
-	if (t->heap.len <= 4)
-		return first_of(t->heap.v, 4);
-	if (t->heap.len <= FEW)
-		return first_of(t->heap.v, FEW);
-	sift_down(t->heap.v, t->heap.len, 0);
-	return t->heap.v;
-}
-
-static inline uint64_t next_time(const struct stream *s)
-{
-	return s->next < s->end ? s->next->time : s->time;
-}
-
-/* The next event of the one on top has another time. */
-static void reorder(struct coati_live_reader *t, uint64_t time)
-{
-	t->heap.v[t->top].time = time;
-	t->top = (size_t)(find_first(t) - t->heap.v);
-}
-
-/* A few are not sorted by time; a heap is made when there are more. */
-static int heap_put(struct coati_live_reader *t, struct stream *s)
-{
-	struct waiting new = { s->time, s }, *v;
-	size_t at = t->heap.len;
-
-	if (!ARRAY_ADD(&t->heap))
-		return -ENOMEM;
-	v = t->heap.v;
-	s->in_heap = true;
-	if (t->heap.len <= FEW) {
-		for (; at && comes_first(s, v[at - 1].stream); at--)
-			v[at] = v[at - 1];
-		v[at] = new;
-		t->top = (size_t)(first_of(v, FEW) - v);
-		return 0;
-	}
-	t->top = 0;
-	v[at] = new;
-	if (t->heap.len == FEW + 1) {
-		for (size_t i = t->heap.len / 2; i-- > 0;)
-			sift_down(v, t->heap.len, i);
-		return 0;
-	}
-	while (at && earlier(&new, &v[(at - 1) / 2])) {
-		v[at] = v[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	v[at] = new;
-	return 0;
-}
-
-static void heap_pop(struct coati_live_reader *t)
-{
-	struct waiting *v = t->heap.v;
-	size_t top = t->top;
-
-	v[top].stream->in_heap = false;
-	coati_trace_ahead_free(v[top].stream);
-	if (t->heap.len-- > FEW) {
-		v[0] = v[t->heap.len];
-		sift_down(v, t->heap.len, 0);
-		if (t->heap.len == FEW)
-			qsort(v, FEW, sizeof(*v), by_rank);
-	} else {
-		memmove(v + top, v + top + 1, (t->heap.len - top) * sizeof(*v));
-		v[t->heap.len].time = UINT64_MAX;
-	}
-	t->top = t->heap.len <= FEW ? (size_t)(first_of(v, FEW) - v) : 0;
-}
-
-/* Room for a few, behind which there is nothing. */
-int coati_trace_heap_init(struct coati_live_reader *t)
-{
-	for (size_t i = 0; i < FEW; i++) {
-		struct waiting *w = ARRAY_ADD(&t->heap);
-
-		if (!w)
-			return -ENOMEM;
-		w->time = UINT64_MAX;
-	}
-	t->heap.len = 0;
-	return 0;
-}
 
 /* ---- one stream ---- */
 
@@ -357,6 +134,11 @@ static bool step(struct coati_live_reader *t, struct stream *s)
 
 /* ---- queueing ---- */
 
+static uint64_t stream_key(uint32_t tid, uint16_t slot)
+{
+	return (uint64_t)tid << 16 | slot;
+}
+
 static uint64_t key_of(const struct live_batch *head)
 {
 	if (head->kind == LIVE_BATCH_STATUS)
@@ -404,7 +186,7 @@ static int settle(struct coati_live_reader *t, struct stream *s)
 		return 0;
 	sort_queue(s);
 	begin_batch(t, s);
-	return step(t, s) ? heap_put(t, s) : 0;
+	return step(t, s) ? coati_trace_heap_put(t, s) : 0;
 }
 
 static bool has_events(const struct held *h)
@@ -422,8 +204,7 @@ int coati_trace_queue(struct coati_live_reader *t, struct process *p, struct gen
 	int n = 0;
 
 	coati_trace_unlist(t);
-	if (p->streams.len > (p->sweep_at ? p->sweep_at : SWEEP_AT))
-		sweep(t, p);
+	coati_trace_sweep(t, p);
 	for (struct held *h = g->first; h && n >= 0; h = h->next)
 		if (!h->queued && has_events(h))
 			n = put(t, p, h);
@@ -474,7 +255,7 @@ static void advance(struct coati_live_reader *t, struct stream *s, struct coati_
 	}
 	while (!coati_trace_ahead(t, s)) {
 		if (!step(t, s)) {
-			heap_pop(t);
+			coati_trace_heap_pop(t);
 			return;
 		}
 		if (s->event.kind != LIVE_STACKED || s->at != at)
@@ -494,7 +275,7 @@ static void go_on(struct coati_live_reader *t)
 	if (coati_trace_ahead(t, s) || step(t, s))
 		reorder(t, next_time(s));
 	else
-		heap_pop(t);
+		coati_trace_heap_pop(t);
 }
 
 /* ---- the list: what comes next for certain ---- */

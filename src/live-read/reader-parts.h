@@ -2,8 +2,8 @@
 /*
  * The inside of struct coati_live_reader. Batches are copied and wait in their generation
  * (feed.c) until it is complete; then they are queued in the stream of their thread, and the
- * streams are merged by time (merge.c). Each event is made ready (event.c; the common
- * ones some ahead: ahead.c) against what its process has open (state.c).
+ * streams (streams.c) are merged by time (merge.c, heap.h). Each event is made ready (event.c; the
+ * common ones some ahead: ahead.c) against what its process has open (state.c).
  *
  *	trace -> processes -> generations -> batches (struct held), strings, stacks
  *	                   -> streams: one for each thread and slot, and two for what is told about
@@ -187,17 +187,24 @@ void coati_trace_taken(struct coati_live_reader *t, struct process *p);
 /* Learn all strings and stacks of a generation: those that stand behind their first use, too. */
 int coati_trace_scan(struct coati_live_reader *t, struct process *p, struct generation *g);
 
+/* streams.c */
+void coati_trace_stream_free(struct stream *s);
+/* The stream of a thread. -ENOMEM, -E2BIG: too many. */
+int coati_trace_stream(struct coati_live_reader *t, struct process *p, uint64_t key,
+		       struct stream **ret);
+/* When there are many: free those of threads that are gone, for which nothing waits, nothing is
+ * open and nothing came for some generations. */
+void coati_trace_sweep(struct coati_live_reader *t, struct process *p);
+
+/* heap.c */
+/* Room for a few, behind which there is nothing. -ENOMEM. */
+int coati_trace_heap_init(struct coati_live_reader *t);
+
 /* merge.c */
 /* Put the batches of a generation into their streams. */
 int coati_trace_queue(struct coati_live_reader *t, struct process *p, struct generation *g);
 /* One batch that came after its generation was queued. */
 int coati_trace_queue_late(struct coati_live_reader *t, struct process *p, struct held *h);
-void coati_trace_stream_free(struct stream *s);
-/* The stream of a thread. -ENOMEM, -E2BIG: too many. */
-int coati_trace_stream(struct coati_live_reader *t, struct process *p, uint64_t key,
-		       struct stream **ret);
-
-int coati_trace_heap_init(struct coati_live_reader *t);
 /* Whatever is listed and was not given out is ready again. */
 void coati_trace_unlist(struct coati_live_reader *t);
 

@@ -28,131 +28,6 @@
 #define STACKS_MAX  ((size_t)1 << 22)
 #define THEFT_BYTES 80
 
-/* ---- events of the file ---- */
-
-static bool is_software(const struct coati_attr *a, uint64_t config)
-{
-	return a->type == COATI_TYPE_SOFTWARE && a->config == config;
-}
-
-/* Ours, and the kernel's own names. */
-static const struct irq_event {
-	const char *ours, *name, *field;
-	enum load_kind kind;
-} irq_events[] = {
-	{ COATI_IRQ_PREFIX "handler-entry", "irq:irq_handler_entry", "irq", LOAD_IRQ_ENTRY },
-	{ COATI_IRQ_PREFIX "handler-exit", "irq:irq_handler_exit", "irq", LOAD_IRQ_EXIT },
-	{ COATI_IRQ_PREFIX "soft-entry", "irq:softirq_entry", "vec", LOAD_IRQ_ENTRY },
-	{ COATI_IRQ_PREFIX "soft-exit", "irq:softirq_exit", "vec", LOAD_IRQ_EXIT },
-	{ COATI_IRQ_PREFIX "timer-entry", "irq_vectors:local_timer_entry", "vector",
-	  LOAD_IRQ_ENTRY },
-	{ COATI_IRQ_PREFIX "timer-exit", "irq_vectors:local_timer_exit", "vector", LOAD_IRQ_EXIT },
-};
-
-static const struct irq_event *find_irq(const char *name)
-{
-	for (size_t i = 0; i < sizeof(irq_events) / sizeof(*irq_events); i++)
-		if (!strcmp(name, irq_events[i].ours) || !strcmp(name, irq_events[i].name))
-			return &irq_events[i];
-	return NULL;
-}
-
-static enum load_kind kind_of(const struct coati_recording_event *e)
-{
-	const struct coati_attr *a = &e->attr;
-
-	if (!strcmp(e->name, COATI_LIVE_EVENT))
-		return LOAD_LIVE;
-	if (coati_profile_is_off(e))
-		return LOAD_OFF;
-	if (a->type == COATI_TYPE_TRACEPOINT) {
-		const struct irq_event *irq = find_irq(e->name);
-
-		if (irq)
-			return irq->kind;
-		if (!strcmp(e->name, COATI_OFF_CPU_WAKING) ||
-		    !strcmp(e->name, "sched:sched_waking"))
-			return LOAD_WAKE;
-		if (!strcmp(e->name, "sched:sched_switch"))
-			return LOAD_SWITCH;
-		if (!strcmp(e->name, "raw_syscalls:sys_enter"))
-			return LOAD_SYSCALL;
-		return strcmp(e->name, "raw_syscalls:sys_exit") ? LOAD_NOTHING : LOAD_SYSRET;
-	}
-	if (is_software(a, COATI_SW_PAGE_FAULTS) || is_software(a, COATI_SW_PAGE_FAULTS_MIN) ||
-	    is_software(a, COATI_SW_PAGE_FAULTS_MAJ))
-		return LOAD_FAULT;
-	if (is_software(a, COATI_SW_CPU_CLOCK) || is_software(a, COATI_SW_TASK_CLOCK) ||
-	    (a->type == COATI_TYPE_HARDWARE && a->config == COATI_HW_CPU_CYCLES))
-		return LOAD_SAMPLE;
-	return LOAD_NOTHING;
-}
-
-static int open_tracepoint(const struct coati_recording *r, const char *name, struct load_event *l)
-{
-	static const char *const fields[][3] = {
-		[LOAD_WAKE] = { "pid" },
-		[LOAD_SWITCH] = { "prev_pid", "prev_state", "next_pid" },
-		[LOAD_SYSCALL] = { "id" },
-	};
-	const struct irq_event *irq =
-		l->kind == LOAD_IRQ_ENTRY || l->kind == LOAD_IRQ_EXIT ? find_irq(name) : NULL;
-	const char *const *wants = NULL;
-	uint64_t size = 0;
-	const char *text = coati_recording_tracepoint(r, l->config, &size);
-	int n, nr = 0;
-
-	for (int i = 0; i < 3; i++)
-		l->fields[i] = -ENOENT;
-	if (irq) {
-		wants = &irq->field;
-		nr = 1;
-		l->irq = (uint64_t)(irq - irq_events) / 2 + 1;
-	} else if (l->kind < sizeof(fields) / sizeof(*fields)) {
-		wants = fields[l->kind];
-		nr = 3;
-	}
-	if (!nr || !wants[0] || !text)
-		return 0;
-	n = coati_tracepoint_parse(text, size, &l->tracepoint, NULL);
-	for (int i = 0; n == 0 && i < nr && wants[i]; i++)
-		l->fields[i] = coati_tracepoint_find(l->tracepoint, wants[i]);
-	return n == -ENOMEM ? n : 0;
-}
-
-/* NULL: no memory, or no such event. */
-static struct load_event *find_event(struct load *l, const struct coati_recording *r, uint32_t at)
-{
-	const struct coati_recording_event *e = coati_recording_event(r, at);
-	struct load_event *v;
-
-	if (!e)
-		return NULL;
-	while (l->events.len <= at)
-		if (!ARRAY_ADD(&l->events))
-			return NULL;
-	v = &l->events.v[at];
-	if (v->kind == LOAD_UNKNOWN) {
-		v->kind = kind_of(e);
-		v->config = e->attr.config;
-		if (open_tracepoint(r, e->name, v) < 0)
-			return NULL;
-	}
-	return v;
-}
-
-static bool read_field(const struct load_event *v, int field, const struct coati_payload *payload,
-		       int64_t *ret)
-{
-	struct coati_field_value value;
-
-	if (v->fields[field] < 0 || !v->tracepoint ||
-	    coati_tracepoint_read(v->tracepoint, (uint32_t)v->fields[field], payload, &value) < 0)
-		return false;
-	*ret = (int64_t)value.number;
-	return true;
-}
-
 /* ---- one event behind ---- */
 
 /* The stack of a sample is told after it. */
@@ -194,18 +69,11 @@ static uint32_t take_stack(struct load *l, int32_t tid)
 
 /* ---- samples ---- */
 
-/* Those of software may be served on behalf of the thread: what it sends to itself wakes the reader
- * there. */
-static bool is_hard(const struct load_event *v)
-{
-	return strcmp(irq_events[2 * (v->irq - 1)].field, "vec") != 0;
-}
-
 static int count_irq(struct load *l, const struct load_event *v, int32_t tid)
 {
 	uint64_t deep = 0;
 
-	if (!v->irq || !is_hard(v))
+	if (!v->irq || !coati_load_is_hard(v))
 		return 0;
 	(void)coati_map_get(&l->irqs, (uint32_t)tid, &deep);
 	if (v->kind == LOAD_IRQ_ENTRY)
@@ -224,8 +92,8 @@ static int take_switch_point(struct load *l, const struct load_event *v,
 	int64_t prev, state, next;
 	int r = 0;
 
-	if (l->has_switches || !read_field(v, 0, payload, &prev) ||
-	    !read_field(v, 1, payload, &state) || !read_field(v, 2, payload, &next))
+	if (l->has_switches || !coati_load_field(v, 0, payload, &prev) ||
+	    !coati_load_field(v, 1, payload, &state) || !coati_load_field(v, 2, payload, &next))
 		return 0;
 	if (next > 0) {
 		e.kind = COATI_TIMELINE_IN;
@@ -251,7 +119,7 @@ static int take_sample(struct load *l, const struct coati_recording *r,
 	struct coati_payload payload = { .bytes = s->present & COATI_SAMPLE_RAW ? s->raw : NULL,
 					 .size = s->present & COATI_SAMPLE_RAW ? s->raw_size : 0,
 					 .swap = item->raw.swap };
-	const struct load_event *v = find_event(l, r, item->event);
+	const struct load_event *v = coati_load_event(l, r, item->event);
 	int64_t number;
 	uint64_t deep;
 
@@ -275,13 +143,13 @@ static int take_sample(struct load *l, const struct coati_recording *r,
 		l->pending = event_of(rec, COATI_TIMELINE_SYSRET);
 		break;
 	case LOAD_SYSCALL:
-		if (read_field(v, 0, &payload, &number)) {
+		if (coati_load_field(v, 0, &payload, &number)) {
 			l->pending = event_of(rec, COATI_TIMELINE_SYSCALL);
 			l->pending.number = (uint64_t)number;
 		}
 		break;
 	case LOAD_WAKE:
-		if (read_field(v, 0, &payload, &number)) {
+		if (coati_load_field(v, 0, &payload, &number)) {
 			l->pending = event_of(rec, COATI_TIMELINE_WAKE);
 			l->pending.other = (int32_t)number;
 			if (coati_map_get(&l->irqs, (uint32_t)l->pending.tid, &deep))
@@ -290,7 +158,7 @@ static int take_sample(struct load *l, const struct coati_recording *r,
 		break;
 	case LOAD_IRQ_ENTRY:
 	case LOAD_IRQ_EXIT:
-		if (read_field(v, 0, &payload, &number)) {
+		if (coati_load_field(v, 0, &payload, &number)) {
 			l->pending =
 				event_of(rec, v->kind == LOAD_IRQ_ENTRY ? COATI_TIMELINE_IRQ_ENTRY
 									: COATI_TIMELINE_IRQ_EXIT);
@@ -412,7 +280,8 @@ static void look(struct load *l, const struct coati_recording *r)
 		const struct coati_attr *a = &coati_recording_event(r, l->nr_seen)->attr;
 
 		l->has_switches |= (a->flags & COATI_ATTR_CONTEXT_SWITCH) != 0;
-		l->has_samples |= kind_of(coati_recording_event(r, l->nr_seen)) == LOAD_SAMPLE;
+		l->has_samples |=
+			coati_load_kind(coati_recording_event(r, l->nr_seen)) == LOAD_SAMPLE;
 		l->at_exec |= a->flags & COATI_ATTR_ENABLE_ON_EXEC && !l->begin &&
 			      !l->timeline->info.begin;
 	}
@@ -570,91 +439,6 @@ static void on_sample(void *ctx, const struct coati_profile_sample *sample)
 		l->pending.stack = sample->stack;
 }
 
-/* ---- names ---- */
-
-static bool begins_with_one(const char *name, const char *const *words)
-{
-	for (; *words; words++)
-		if (!strncmp(name, *words, strlen(*words)))
-			return true;
-	return false;
-}
-
-/* Does the kernel's part of a stack go through one of these? */
-static bool goes_through(const struct coati_profile *p, uint32_t stack, const char *const *words)
-{
-	struct coati_profile_stack s;
-
-	if (stack == COATI_TIMELINE_NONE || coati_profile_stack(p, stack, &s) < 0)
-		return false;
-	for (uint32_t i = 0; i < s.nr; i++) {
-		const struct coati_profile_location *l = coati_profile_location(p, s.locations[i]);
-
-		if (!(l->flags & COATI_LOCATION_KERNEL))
-			return false;
-		if (l->nr_names && begins_with_one(l->names[l->nr_names - 1].function, words))
-			return true;
-	}
-	return false;
-}
-
-static const char *const irq_words[] = {
-	"asm_sysvec_",	 "sysvec_",	  "asm_common_interrupt", "common_interrupt", "irq_exit",
-	"el1_interrupt", "el0_interrupt", "el1h_64_irq",	  "gic_handle_irq",   NULL
-};
-static const char *const fault_words[] = { "asm_exc_page_fault",
-					   "exc_page_fault",
-					   "do_user_addr_fault",
-					   "handle_mm_fault",
-					   "do_mem_abort",
-					   "do_page_fault",
-					   NULL };
-
-/* What the names of the stacks tell. */
-static void name_stacks(struct coati_timeline *t)
-{
-	for (size_t i = 0; i < t->wakes.len; i++)
-		if (goes_through(t->profile, t->wakes.v[i].stack, irq_words))
-			t->wakes.v[i].flags |= COATI_TIMELINE_IRQ;
-	for (size_t i = 0; i < t->threads.len; i++) {
-		struct thread *th = &t->threads.v[i];
-
-		for (size_t n = 0; n < th->samples.len; n++)
-			th->samples.v[n].in_fault =
-				goes_through(t->profile, th->samples.v[n].stack, fault_words);
-		for (size_t n = 0; n < th->stretches.len; n++) {
-			struct stretch *s = &th->stretches.v[n];
-			enum coati_wait wait = COATI_WAIT_UNKNOWN;
-
-			if (s->asks)
-				wait = coati_profile_stack_wait(t->profile, s->stack);
-			/* the system call knows better than a stack that says nothing */
-			if (wait < COATI_WAIT_OTHER)
-				s->wait = (uint8_t)wait;
-		}
-	}
-}
-
-/* The kernel's names, for those that the program has given none (coati_thread_name()). */
-static void name_threads(struct coati_timeline *t)
-{
-	struct coati_processes *ps = coati_profile_processes(t->profile, 0);
-	struct coati_thread_info info;
-
-	for (size_t i = 0; ps && i < t->threads.len; i++) {
-		struct thread *th = &t->threads.v[i];
-		uint64_t time = th->end && !th->outside ? th->end : t->info.end;
-
-		if (*th->comm || coati_processes_thread(ps, th->pid, th->tid, time, &info) < 0)
-			continue;
-		/* ":TID": it ended before anybody could ask for its name */
-		th->comm = coati_timeline_text(
-			t, *info.comm == ':' && info.process_comm ? info.process_comm : info.comm);
-		if (!th->comm)
-			th->comm = "";
-	}
-}
-
 /* ---- the whole ---- */
 
 static int lose_the_tail(struct load *l)
@@ -749,8 +533,7 @@ static int finish(struct load *l, struct coati_error *err)
 	for (uint32_t i = 0; (note = coati_profile_note(t->profile, i)); i++)
 		coati_timeline_add_note(t, "%s", note);
 	tell_limits(t);
-	name_stacks(t);
-	name_threads(t);
+	coati_load_names(t);
 	return coati_timeline_end(t, l->end, err);
 }
 

@@ -59,6 +59,19 @@ struct load {
 	bool whole; /* all threads of some processes are watched */
 };
 
+/* timeline-events.c */
+enum load_kind coati_load_kind(const struct coati_recording_event *e);
+/* NULL: no memory, or no such event. */
+struct load_event *coati_load_event(struct load *l, const struct coati_recording *r, uint32_t at);
+/* Field number @field of those that a tracepoint of its kind is asked for; false: it has none. */
+bool coati_load_field(const struct load_event *v, int field, const struct coati_payload *payload,
+		      int64_t *ret);
+/* Is it an interrupt of hardware? Those of software may be served on behalf of the thread: what it
+ * sends to itself wakes the reader there. */
+bool coati_load_is_hard(const struct load_event *v);
+/* timeline-names.c: when all is read. */
+void coati_load_names(struct coati_timeline *t);
+/* timeline-load.c */
 /* A batch of ours; and when all of them were seen. */
 int coati_load_live(struct load *l, const struct coati_recording_item *item,
 		    const struct coati_record *rec);
