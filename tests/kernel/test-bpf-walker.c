@@ -76,7 +76,7 @@ TEST_LIMIT(bpf_walker_loaded_and_given_up_many_times_leaves_nothing, 120)
 
 	coati_walker_close(&w); /* libraries are loaded by now */
 	before = count_fds();
-	for (int i = 0; i < ROUNDS; i++) {
+	for (unsigned int i = 0; i < test_rounds(ROUNDS); i++) {
 		uint32_t id;
 
 		w = open_walker(0);
@@ -118,7 +118,7 @@ TEST_LIMIT(bpf_walker_of_a_killed_process_is_gone, 120)
 	struct walker *w = open_walker(0);
 
 	coati_walker_close(&w);
-	for (int i = 0; i < KILLS; i++) {
+	for (unsigned int i = 0; i < test_rounds(KILLS); i++) {
 		uint32_t id;
 		pid_t pid = start_holder(&id);
 
