@@ -27,9 +27,9 @@
 /* As in the structs of state.bpf.h and changes.bpf.h. */
 static const struct kernel_struct walker_structs[] = {
 	[KERNEL_TASK] = { "task_struct",
-			  { "flags", "tgid", "pid", "real_parent", "in_execve", "mm", "thread" } },
+			  { "flags", "tgid", "real_parent", "group_leader", "start_time",
+			    "in_execve", "mm" } },
 	[KERNEL_MM] = { "mm_struct", { "exec_vm", "start_stack", "start_code", "arg_start" } },
-	[KERNEL_THREAD] = { "thread_struct", { "fsbase" } },
 	[KERNEL_MAPPING] = { "vm_unmapped_area_info", { "length" } },
 };
 

@@ -35,6 +35,10 @@ int coati_walker_add_target(struct walker *w, int32_t pid)
 	return -EOPNOTSUPP;
 }
 
+void coati_walker_remove_target(struct walker *w, int32_t pid)
+{
+}
+
 int coati_walker_connect(struct walker *w, enum walker_output output, int32_t cpu, int fd)
 {
 	return -EOPNOTSUPP;

@@ -202,4 +202,10 @@ struct walker_config {
 	unsigned int need_ns;  /* at least between two requests for one address space */
 	unsigned int is_eager; /* ask at the first sample of an address space, not at the second */
 	unsigned int burst_bytes; /* of copies that may come at once; then WALKER_COPY_RATE */
+	/* samples, too, only of processes in `targets` and their children: the events are those of
+	 * CPUs, and other samples are not written */
+	unsigned int filters_samples;
+	unsigned int no_children; /* of targets */
+	unsigned long long
+		since_ns; /* CLOCK_MONOTONIC: children that were there before are not meant */
 };

@@ -56,7 +56,8 @@ struct mm_struct {
 struct task_struct {
 	unsigned int flags;
 	int tgid;
-	struct task_struct *real_parent;
+	struct task_struct *real_parent, *group_leader;
+	u64 start_time;
 	unsigned int in_execve : 1;
 	struct mm_struct *mm;
 } __attribute__((preserve_access_index));

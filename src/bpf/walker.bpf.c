@@ -360,43 +360,52 @@ static __always_inline int walk(void *ctx, u64 ip, u32 is_often)
 	return 1;
 }
 
-SEC("perf_event")
-int on_sample(struct bpf_perf_event_data *ctx)
-{
-	return walk(ctx, ctx->regs.rip, 0);
-}
-
-/* Programs of tracepoints run at each hit, whoever is watched. Is it one of ours? A child is known
- * by its parents, and remembered. */
+/* Is the process of the sample one of ours? A target itself, or one that was started since by one
+ * that is. Its number in the map is enough for a target: it is taken out when the target ends. */
 static __always_inline int is_target(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	u32 own = BPF_CORE_READ(task, tgid), tgid = own, one = 1;
 
-	if (!config.has_targets)
-		return 1;
-	for (int i = 0; i < PARENTS_MAX && tgid; i++) {
-		if (bpf_map_lookup_elem(&targets, &tgid)) {
-			if (i)
-				bpf_map_update_elem(&targets, &own, &one, BPF_ANY);
+	for (int i = 0; i < PARENTS_MAX; i++) {
+		u32 tgid = BPF_CORE_READ(task, tgid);
+
+		if (!tgid)
+			return 0;
+		if (bpf_map_lookup_elem(&targets, &tgid))
 			return 1;
-		}
+		if (config.no_children ||
+		    BPF_CORE_READ(task, group_leader, start_time) < config.since_ns)
+			return 0;
 		task = BPF_CORE_READ(task, real_parent);
-		tgid = BPF_CORE_READ(task, tgid);
 	}
 	return 0;
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	/* 0: the kernel writes no sample */
+	return config.filters_samples && !is_target() ? 0 : walk(ctx, ctx->regs.rip, 0);
+}
+
+/* Programs of tracepoints run at each hit, whoever is watched. */
+static __always_inline int on_hit(void *ctx)
+{
+	return *(volatile u32 *)&control.runs && (!config.has_targets || is_target())
+		       ? walk(ctx, 0, 1)
+		       : 1;
 }
 
 SEC("tp")
 int on_tracepoint(void *ctx)
 {
-	return *(volatile u32 *)&control.runs && is_target() ? walk(ctx, 0, 1) : 1;
+	return on_hit(ctx);
 }
 
 SEC("kprobe")
 int on_probe(void *ctx)
 {
-	return *(volatile u32 *)&control.runs && is_target() ? walk(ctx, 0, 1) : 1;
+	return on_hit(ctx);
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "bpf/kernel-types.h"
 #include "bpf/open.h"
@@ -63,6 +64,7 @@ static void settle_config(const struct walker_opts *o, struct walker_config *ret
 		ret->need_ns = WALKER_NEED_NS;
 	if (!ret->burst_bytes)
 		ret->burst_bytes = WALKER_BURST_BYTES;
+	ret->since_ns = now_ns();
 }
 
 /* Sizes and constants, before anything is made in the kernel. */
@@ -99,7 +101,8 @@ static int prepare(struct walker *w, const struct walker_opts *o, const struct k
 		r = map ? w->lib.set_max_entries(map, w->nr_cpus) : -EINVAL;
 	}
 	/* its memory is taken whole, and needed by few */
-	if (r >= 0 && !(config.has_targets && o->at & ~(1u << WALKER_AT_SAMPLES)))
+	if (r >= 0 && !config.filters_samples &&
+	    !(config.has_targets && o->at & ~(1u << WALKER_AT_SAMPLES)))
 		r = w->lib.set_max_entries(w->lib.find_map(w->object, "targets"), 1);
 	return r;
 }
@@ -291,6 +294,13 @@ int coati_walker_add_target(struct walker *w, int32_t pid)
 	uint32_t key = (uint32_t)pid, one = 1;
 
 	return w->lib.map_update(fd_of(w, "targets"), &key, &one, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void coati_walker_remove_target(struct walker *w, int32_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	(void)w->lib.map_delete(fd_of(w, "targets"), &key);
 }
 
 int coati_walker_connect(struct walker *w, enum walker_output output, int32_t cpu, int fd)

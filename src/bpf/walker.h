@@ -43,8 +43,9 @@ void coati_walker_close(struct walker **w);
 int coati_walker_attach(struct walker *w, int event_fd, enum walker_at at);
 /* Tracepoints and probes: from now on, or no more. Samples come when their event is enabled. */
 void coati_walker_run(struct walker *w, bool runs);
-/* With has_targets: one of the processes whose hits are walked. */
+/* With has_targets or filters_samples: one of the processes whose hits or samples are walked. */
 int coati_walker_add_target(struct walker *w, int32_t pid);
+void coati_walker_remove_target(struct walker *w, int32_t pid);
 /* Where it writes on @cpu: @fd is a bpf-output event of that CPU. */
 enum walker_output { WALKER_STACKS, WALKER_NEEDS_OUT };
 int coati_walker_connect(struct walker *w, enum walker_output output, int32_t cpu, int fd);

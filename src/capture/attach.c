@@ -49,20 +49,32 @@ static bool has_targets(const struct coati_capture *cap)
 static int open_walker(struct coati_capture *cap, struct coati_error *why)
 {
 	const struct coati_capture_opts *o = &cap->opts;
+	bool filters = coati_filter_is_wanted(cap);
 	struct walker_opts w = { .config = { .max_frames = o->max_stack,
 					     .stack_bytes = o->stack_bytes,
 					     .verify_every = o->verify,
 					     .has_targets = has_targets(cap),
+					     .filters_samples = filters,
+					     .no_children = !!(o->flags & COATI_CAPTURE_NO_INHERIT),
 					     /* few processes, which are there to be looked at */
 					     .is_eager = cap->tasks,
 					     .need_ns = cap->tasks ? EAGER_NEED_NS : 0 },
 				 .at = places(cap) };
+	int r;
 
 	if (o->flags & COATI_CAPTURE_OVERWRITE)
 		return coati_fail(why, -EOPNOTSUPP,
 				  "rings that are overwritten are read backwards, and the walker "
 				  "reports a stack before its sample");
-	return coati_walks_new(&w, &cap->walks, why);
+	r = coati_walks_new(&w, &cap->walks, why);
+	if (r < 0 || !filters)
+		return r;
+	r = coati_filter_open(cap);
+	if (r == 0)
+		return 0;
+	coati_filter_close(&cap->filter);
+	coati_walks_free(&cap->walks);
+	return coati_fail(why, r, "the processes cannot be watched: %m");
 }
 
 /* Before the events are opened: by the walker, or as without it and a reason. */
@@ -80,6 +92,7 @@ void coati_attach_settle(struct coati_capture *cap)
 
 void coati_attach_without(struct coati_capture *cap)
 {
+	coati_filter_close(&cap->filter);
 	cap->opts.stacks = cap->is_auto ? COATI_STACKS_AUTO : COATI_STACKS_TABLE;
 }
 

@@ -267,7 +267,7 @@ static struct coati_set_opts set_opts(const struct coati_capture *cap, int which
 		s.flags |= COATI_SET_PER_CPU;
 	if (!(o->flags & COATI_CAPTURE_NO_INHERIT))
 		s.flags |= COATI_SET_INHERIT;
-	if (which == SET_WAKE && cap->off.wakes_wide) {
+	if ((which == SET_WAKE && cap->off.wakes_wide) || cap->filter.is_on) {
 		s.pids = s.tids = NULL;
 		s.nr_pids = s.nr_tids = 0;
 		s.flags = COATI_SET_NEGOTIATE;
@@ -421,8 +421,10 @@ static int settle(struct coati_capture *cap)
 			if (n == SET_WAKE && cap->off.wakes_wide &&
 			    coati_map_put(&cap->wake_ids, id, 1) < 0)
 				return -ENOMEM;
-			if (n == SET_EVENTS && coati_coverage_add(&cap->coverage, e.event, id,
-								  &st->attrs[e.event]) < 0)
+			/* of a filter nobody counts what it lets through */
+			if (n == SET_EVENTS && !cap->filter.is_on &&
+			    coati_coverage_add(&cap->coverage, e.event, id, &st->attrs[e.event]) <
+				    0)
 				return -ENOMEM;
 			if (n == SET_WHEN && coati_map_put(&cap->when_ids, id, 1) < 0)
 				return -ENOMEM;
@@ -646,6 +648,7 @@ void coati_capture_close(struct coati_capture **capp)
 	*capp = NULL;
 	coati_writer_close(&cap->writer, NULL);
 	close_sets(cap);
+	coati_filter_close(&cap->filter);
 	coati_walks_free(&cap->walks);
 	coati_drain_stacks_free(&cap->drain);
 	coati_images_free(&cap->images);

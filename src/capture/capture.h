@@ -7,6 +7,7 @@
 #include <coati/capture.h>
 
 #include "capture/drain-stacks.h"
+#include "capture/filter.h"
 #include "capture/notice.h"
 #include "capture/off-cpu.h"
 #include "capture/rings.h"
@@ -67,6 +68,7 @@ struct coati_capture {
 	uint32_t lead_index; /* number of the event in a recording that coverage_lead() names */
 	struct coati_images *images; /* files that were mapped, for stacks and names */
 	struct drain_stacks *drain;  /* NULL: no event is to be unwound */
+	struct filter filter;	     /* of samples, by the walker */
 	struct walks *walks;	     /* NULL: stacks are not walked in the kernel */
 	struct coati_error no_bpf;   /* why not; code 0: they are, or were not meant to be */
 	bool is_auto;		     /* how stacks are taken was left to us */

@@ -128,6 +128,8 @@ int coati_capture_wait(struct coati_capture *cap)
 	if (r < 0)
 		return r;
 	cap->drained_ns = now_ns();
+	if (coati_filter_is_over(cap))
+		return 0;
 	if (why == -ETIMEDOUT && (cap->deadline_ns < 0 || now_ns() < (uint64_t)cap->deadline_ns))
 		return 1; /* our own */
 	return why;
