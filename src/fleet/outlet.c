@@ -386,7 +386,19 @@ static bool goes_on(const struct outlet *o)
 {
 	if (!o->closing)
 		return true;
-	return o->queue.len && now_ns() < o->deadline_ns && o->pause_ns <= PAUSE_FIRST;
+	return o->queue.len && now_ns() < o->deadline_ns;
+}
+
+/* Until there is something to do, or the agent's patience ends. */
+static void wait_for_work(struct outlet *o)
+{
+	uint64_t until = o->queue.len ? o->next_ns : now_ns() + 3600 * NSEC_PER_SEC;
+	struct timespec t;
+
+	if (o->closing && o->deadline_ns < until)
+		until = o->deadline_ns;
+	t = (struct timespec){ (time_t)(until / NSEC_PER_SEC), (long)(until % NSEC_PER_SEC) };
+	pthread_cond_timedwait(&o->changed, &o->lock, &t);
 }
 
 static void *run(void *ctx)
@@ -394,16 +406,11 @@ static void *run(void *ctx)
 	struct outlet *o = ctx;
 
 	pthread_mutex_lock(&o->lock);
-	while (goes_on(o)) {
-		uint64_t until = o->queue.len ? o->next_ns : now_ns() + 3600 * NSEC_PER_SEC;
-		struct timespec t = { (time_t)(until / NSEC_PER_SEC),
-				      (long)(until % NSEC_PER_SEC) };
-
+	while (goes_on(o))
 		if (o->queue.len && now_ns() >= o->next_ns)
 			post_first(o);
 		else
-			pthread_cond_timedwait(&o->changed, &o->lock, &t);
-	}
+			wait_for_work(o);
 	while (o->queue.len)
 		drop_first(o, true);
 	pthread_mutex_unlock(&o->lock);

@@ -4,6 +4,7 @@
  *
  *	send-windows totals FIRST LAST
  *	send-windows send URL SPOOL FIRST LAST [PAUSE_MS [INTERVAL_MS [SPOOL_BYTES]]]
+ *	send-windows otlp|push URL FIRST LAST
  *	send-windows schema URL | hours URL | retention URL DAYS
  *
  * "send" gives windows FIRST to LAST to the sink, PAUSE_MS apart, then closes it with a deadline of
@@ -20,6 +21,7 @@
 #include "base/map.h"
 #include "base/parse.h"
 #include "fleet/clickhouse.h"
+#include "fleet/outlet.h"
 #include "fleet/upkeep.h"
 #include "lib/windows.h"
 
@@ -171,6 +173,29 @@ static int send_windows(int argc, char **argv)
 	return 0;
 }
 
+static int send_profiles(char **argv)
+{
+	static struct windows g;
+	struct outlet_opts o = { .kind = strcmp(argv[1], "otlp") ? OUTLET_PUSH : OUTLET_OTLP,
+				 .url = argv[2] };
+	struct coati_error err = { 0 };
+	struct agent_sink sink;
+	struct agent_window w;
+
+	if (coati_outlet_new(&o, &sink, &err) < 0) {
+		fprintf(stderr, "send-windows: %s\n", err.text);
+		return 1;
+	}
+	start(&g);
+	for (uint64_t i = number(argv[3]); i <= number(argv[4]); i++) {
+		windows_make(&g, i, &w);
+		sink.window(sink.ctx, &w);
+	}
+	/* what was added up is sent when it is closed */
+	sink.close(sink.ctx, now_ns() + DEADLINE_NS);
+	return 0;
+}
+
 /* ---- the database ---- */
 
 static int keep_up(int argc, char **argv)
@@ -203,6 +228,8 @@ int main(int argc, char **argv)
 		return keep_up(argc, argv);
 	if (argc == 4 && !strcmp(argv[1], "totals"))
 		return print_totals(number(argv[2]), number(argv[3]));
+	if (argc == 5 && (!strcmp(argv[1], "otlp") || !strcmp(argv[1], "push")))
+		return send_profiles(argv);
 	if (argc >= 6 && !strcmp(argv[1], "send"))
 		return send_windows(argc, argv);
 	fprintf(stderr, "usage: send-windows totals FIRST LAST | send URL SPOOL FIRST LAST "

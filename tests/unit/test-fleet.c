@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent sends to servers, piece by piece: URLs, secrets, parcels, the spool, the schema,
+ * and what servers answer. The whole of it runs in cases with a real server (tests/cli). */
+#include "lib/test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <coati/profile.h>
+
+#include "base/alloc.h"
+#include "fleet/encoder.h"
+#include "fleet/fetch.h"
+#include "fleet/metrics.h"
+#include "fleet/outlet.h"
+#include "fleet/place.h"
+#include "fleet/rowbinary.h"
+#include "fleet/schema.h"
+#include "fleet/secrets.h"
+#include "fleet/spool.h"
+#include "fleet/unfold.h"
+#include "lib/windows.h"
+
+#define START_S 1794787200
+
+static void make_parcel(struct encoder *e, struct windows *g, uint64_t sequence, struct parcel *ret)
+{
+	struct agent_window w;
+
+	windows_make(g, sequence, &w);
+	CHECK_INT(coati_encoder_window(e, &w, 0, ret), ==, 0);
+}
+
+/* ---- places and secrets ---- */
+
+TEST(fleet_a_place_is_a_url_with_host_port_and_database)
+{
+	struct coati_error err = { 0 };
+	struct place p;
+
+	CHECK_INT(coati_place_parse("clickhouse://db/coati", &p, &err), ==, 0);
+	CHECK_STR(p.url, "http://db:8123");
+	CHECK_STR(p.database, "coati");
+	CHECK_INT(coati_place_parse("https://[::1]:9000/", &p, &err), ==, 0);
+	CHECK_STR(p.url, "https://[::1]:9000");
+	CHECK_STR(p.database, "default");
+	CHECK_INT(coati_place_parse("http://user:secret@db/coati", &p, &err), ==, -EINVAL);
+	CHECK(strstr(err.text, "password"));
+	CHECK_INT(coati_place_parse("http://db/a;DROP", &p, &err), ==, -EINVAL);
+	CHECK_INT(coati_place_parse("ftp://db/coati", &p, &err), ==, -EINVAL);
+	CHECK(coati_place_is("clickhouse://x") && !coati_place_is("http://x"));
+}
+
+TEST(fleet_passwords_do_not_travel_over_plain_http)
+{
+	struct secrets s = { .password = (char *)(uintptr_t) "x" };
+	struct coati_error err = { 0 };
+
+	CHECK_INT(coati_secrets_allow(&s, "http://db:8123", &err), ==, -EPERM);
+	CHECK_INT(coati_secrets_allow(&s, "http://localhost.evil.example/", &err), ==, -EPERM);
+	CHECK_INT(coati_secrets_allow(&s, "http://127.evil.example/", &err), ==, -EPERM);
+	CHECK_INT(coati_secrets_allow(&s, "http://127.0.0.1:8123", &err), ==, 0);
+	CHECK_INT(coati_secrets_allow(&s, "https://db:8443", &err), ==, 0);
+	s.plain_http = (char *)(uintptr_t) "yes";
+	CHECK_INT(coati_secrets_allow(&s, "http://db:8123", &err), ==, 0);
+}
+
+static void write_secrets(const char *text, mode_t mode)
+{
+	int fd = open("secrets", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	CHECK_INT(fchmod(fd, mode), ==, 0);
+	close(fd);
+}
+
+TEST(fleet_secrets_come_from_a_private_file_and_the_environment)
+{
+	struct coati_error err = { 0 };
+	struct secrets s = { 0 };
+
+	write_secrets("# mine\nuser=all\nclickhouse.password=one\notlp.token=two\n", 0600);
+	setenv("COATI_CLICKHOUSE_USER", "environment", 1);
+	CHECK_INT(coati_secrets_read("secrets", "clickhouse", &s, &err), ==, 0);
+	CHECK_STR(s.user, "environment");
+	CHECK_STR(s.password, "one");
+	CHECK(!s.token);
+	coati_secrets_fini(&s);
+	write_secrets("user=all\n", 0640);
+	CHECK_INT(coati_secrets_read("secrets", "clickhouse", &s, &err), ==, -EPERM);
+	write_secrets("pasword=x\n", 0600);
+	CHECK_INT(coati_secrets_read("secrets", "clickhouse", &s, &err), ==, -EINVAL);
+	CHECK(strstr(err.text, "secrets:1"));
+}
+
+/* ---- parcels ---- */
+
+TEST(fleet_a_parcel_comes_back_from_its_bytes_and_from_no_part_of_them)
+{
+	static struct windows g;
+	struct strbuf bytes = STRBUF_INIT(1u << 24);
+	struct parcel p, back;
+	struct encoder e;
+
+	windows_init(&g, "host", 1, START_S);
+	coati_encoder_init(&e, 0);
+	make_parcel(&e, &g, 1, &p);
+	coati_parcel_write(&p, &bytes);
+	CHECK_INT(coati_parcel_read(&back, bytes.text, bytes.len), ==, 0);
+	CHECK_STR(back.agent, "host-1");
+	CHECK_U64(back.rows, ==, 40);
+	CHECK_U64(back.time_s, ==, START_S + 10);
+	for (int i = 0; i < SCHEMA_SENT; i++) {
+		CHECK_U64(back.tables[i].len, ==, p.tables[i].len);
+		CHECK(!memcmp(back.tables[i].text, p.tables[i].text, p.tables[i].len));
+	}
+	coati_parcel_fini(&back);
+	for (size_t len = 0; len < bytes.len; len += 1 + len / 64)
+		CHECK_INT(coati_parcel_read(&back, bytes.text, len), ==, -EBADMSG);
+	bytes.text[bytes.len / 2] ^= 1;
+	CHECK_INT(coati_parcel_read(&back, bytes.text, bytes.len), ==, -EBADMSG);
+	coati_parcel_fini(&p);
+	coati_encoder_fini(&e);
+	coati_strbuf_fini(&bytes);
+}
+
+TEST(fleet_stacks_and_contexts_are_sent_once_a_month)
+{
+	static struct windows g;
+	struct parcel first, second, later;
+	struct encoder e;
+
+	windows_init(&g, "host", 1, START_S);
+	coati_encoder_init(&e, 0);
+	make_parcel(&e, &g, 1, &first);
+	make_parcel(&e, &g, 1, &second);
+	CHECK(first.tables[SCHEMA_STACKS].len > 0);
+	CHECK_U64(second.tables[SCHEMA_STACKS].len, ==, 0);
+	/* the same time again: the clock was set back, and rows must not look like the first ones */
+	CHECK_U64(first.context, !=, second.context);
+	g.wall_s += 29 * 86400;
+	make_parcel(&e, &g, 1, &later);
+	CHECK_U64(later.tables[SCHEMA_STACKS].len, ==, first.tables[SCHEMA_STACKS].len);
+	coati_parcel_fini(&first);
+	coati_parcel_fini(&second);
+	coati_parcel_fini(&later);
+	coati_encoder_fini(&e);
+}
+
+/* How many rows of contexts have the process "other". */
+static uint32_t count_others(const struct strbuf *s)
+{
+	static const char other[] = "\5other\5other";
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i + sizeof(other) - 1 <= s->len; i++)
+		nr += !memcmp(s->text + i, other, sizeof(other) - 1);
+	return nr;
+}
+
+TEST(fleet_rare_contexts_become_other)
+{
+	static struct windows g;
+	struct parcel p;
+	struct encoder e;
+
+	windows_init(&g, "host", 1, START_S);
+	coati_encoder_init(&e, 3);
+	make_parcel(&e, &g, 1, &p);
+	/* one for each service at most, besides the three that stay */
+	CHECK_U64(count_others(&p.tables[SCHEMA_CONTEXTS]), >=, 1);
+	CHECK_U64(count_others(&p.tables[SCHEMA_CONTEXTS]), <=, WINDOWS_SERVICES);
+	CHECK_U64(e.contexts.len, <=, 3 + WINDOWS_SERVICES);
+	coati_parcel_fini(&p);
+	coati_encoder_fini(&e);
+}
+
+TEST(fleet_no_allocation_that_fails_hurts_the_encoder)
+{
+	static struct windows g;
+	struct agent_window w;
+	struct encoder e;
+	struct parcel p;
+	int r = -ENOMEM;
+
+	windows_init(&g, "host", 1, START_S);
+	windows_make(&g, 1, &w);
+	for (uint64_t n = 0; r == -ENOMEM; n++) {
+		coati_encoder_init(&e, 3);
+		coati_alloc_fail_after(n);
+		r = coati_encoder_window(&e, &w, 0, &p);
+		coati_alloc_fail_after(UINT64_MAX);
+		if (r == 0)
+			coati_parcel_fini(&p);
+		coati_encoder_fini(&e);
+	}
+	CHECK_INT(r, ==, 0);
+}
+
+/* ---- the spool ---- */
+
+TEST(fleet_the_spool_keeps_order_and_outlives_its_process)
+{
+	static struct windows g;
+	struct coati_error err = { 0 };
+	struct spool s, other;
+	struct encoder e;
+	struct parcel p;
+
+	windows_init(&g, "host", 1, START_S);
+	coati_encoder_init(&e, 0);
+	CHECK_INT(coati_spool_open(&s, "spool", 0, &err), ==, 0);
+	CHECK_INT(coati_spool_open(&other, "spool", 0, &err), ==, -EAGAIN);
+	for (uint64_t i = 1; i <= 3; i++) {
+		make_parcel(&e, &g, i, &p);
+		CHECK_INT(coati_spool_add(&s, &p), ==, 0);
+		coati_parcel_fini(&p);
+	}
+	CHECK(!s.entries.v[0].tried);
+	coati_spool_begin(&s, 2);
+	coati_spool_end(&s, 1);
+	CHECK(s.entries.v[0].tried && !s.entries.v[1].tried);
+	coati_spool_close(&s);
+	CHECK_INT(coati_spool_open(&s, "spool", 0, &err), ==, 0);
+	CHECK_U64(s.entries.len, ==, 2);
+	CHECK(s.entries.v[1].tried); /* by the run before, perhaps */
+	CHECK_INT(coati_spool_get(&s, 0, &p), ==, 0);
+	CHECK_U64(p.sequence, ==, 2);
+	coati_parcel_fini(&p);
+	coati_spool_close(&s);
+	coati_encoder_fini(&e);
+}
+
+TEST(fleet_a_full_spool_drops_the_oldest_and_says_how_many)
+{
+	static struct windows g;
+	struct coati_error err = { 0 };
+	uint64_t windows = 0, samples = 0, wanted = 0, stored = 0;
+	struct agent_window w;
+	struct encoder e;
+	struct parcel p;
+	struct spool s;
+
+	windows_init(&g, "host", 1, START_S);
+	coati_encoder_init(&e, 0);
+	CHECK_INT(coati_spool_open(&s, "spool", 40000, &err), ==, 0);
+	for (uint64_t i = 1; i <= 30; i++) {
+		windows_make(&g, i, &w);
+		wanted += w.quality.samples;
+		CHECK_INT(coati_encoder_window(&e, &w, 0, &p), ==, 0);
+		CHECK_INT(coati_spool_add(&s, &p), ==, 0);
+		coati_parcel_fini(&p);
+		CHECK_U64(s.bytes, <=, 40000);
+	}
+	CHECK_U64(s.entries.len, <, 30);
+	for (size_t i = 0; i < s.entries.len; i++) {
+		CHECK_INT(coati_spool_get(&s, i, &p), ==, 0);
+		windows += p.windows;
+		samples += p.samples;
+		stored += p.stored ? p.windows : 0;
+		coati_parcel_fini(&p);
+	}
+	/* what was made is stored or told to be dropped */
+	CHECK_U64(windows, ==, 30);
+	CHECK_U64(samples, ==, wanted);
+	CHECK_U64(stored + s.dropped_windows, ==, 30);
+	CHECK(s.dropped_windows > 0);
+	coati_spool_close(&s);
+	coati_encoder_fini(&e);
+}
+
+/* ---- the schema ---- */
+
+TEST(fleet_the_schema_fits_the_age_of_the_server)
+{
+	struct strbuf s = STRBUF_INIT(1u << 16);
+	struct schema_opts o = { .database = "db",
+				 .version = coati_schema_version("18.16.1"),
+				 .retention_days = 30 };
+
+	CHECK_U64(o.version, ==, 18016);
+	CHECK_U64(coati_schema_version("1.1.54390"), ==, 1001);
+	CHECK_U64(coati_schema_version("24.8.1.2684"), ==, 24008);
+	CHECK_U64(coati_schema_version("no"), ==, 0);
+	for (uint32_t i = 0; coati_schema_statement(&o, i, &s); i++)
+		;
+	CHECK(!strstr(s.text, "CODEC") && !strstr(s.text, "TTL") && !strstr(s.text, "LowCard"));
+	coati_strbuf_clear(&s);
+	o.version = 24008;
+	o.cluster = "all_hosts";
+	o.replicated = true;
+	for (uint32_t i = 0; coati_schema_statement(&o, i, &s); i++)
+		;
+	CHECK(strstr(s.text, "CODEC(T64, ZSTD)") && strstr(s.text, "LowCardinality(String)"));
+	CHECK(strstr(s.text, "TTL time + INTERVAL 30 DAY"));
+	CHECK(strstr(s.text, "ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/db/"));
+	CHECK(strstr(s.text, "Distributed(all_hosts, db, coati_rows, rand())"));
+	coati_strbuf_fini(&s);
+}
+
+/* ---- answers ---- */
+
+TEST(fleet_answers_of_otlp_servers_decide_what_is_repeated)
+{
+	static const uint8_t partial[] = { 0x0a, 0x08, 0x08, 0x07, 0x12, 0x04, 'f', 'u', 'l', 'l' };
+
+	CHECK_INT(coati_outlet_verdict(OUTLET_OTLP, 200), ==, 0);
+	CHECK_INT(coati_outlet_verdict(OUTLET_OTLP, 429), ==, 1);
+	CHECK_INT(coati_outlet_verdict(OUTLET_OTLP, 503), ==, 1);
+	CHECK_INT(coati_outlet_verdict(OUTLET_OTLP, 500), ==, -1);
+	CHECK_INT(coati_outlet_verdict(OUTLET_PUSH, 500), ==, 1);
+	CHECK_INT(coati_outlet_verdict(OUTLET_PUSH, 422), ==, -1);
+	CHECK_U64(coati_outlet_rejected(partial, sizeof(partial)), ==, 7);
+	CHECK_U64(coati_outlet_rejected("", 0), ==, 0);
+	for (size_t i = 1; i < sizeof(partial); i++)
+		CHECK_U64(coati_outlet_rejected(partial, i), <=, 7);
+}
+
+TEST(fleet_answers_that_make_no_sense_are_refused)
+{
+	static const char hostile[] = "\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
+	struct coati_profile_opts o = { .size = sizeof(o) };
+	struct coati_profile *p = NULL;
+	struct fetch f = { .rows = STRBUF_INIT(4096),
+			   .stacks = STRBUF_INIT(4096),
+			   .contexts = STRBUF_INIT(4096),
+			   .windows = STRBUF_INIT(4096),
+			   .units = STRBUF_INIT(4096) };
+	struct strbuf *parts[] = { &f.rows, &f.stacks, &f.contexts, &f.units };
+
+	for (size_t i = 0; i < 4; i++) {
+		coati_strbuf_add(parts[i], hostile, sizeof(hostile) - 1);
+		CHECK_INT(coati_profile_new(&o, &p, NULL), ==, 0);
+		CHECK_INT(coati_fetch_unfold(&f, p, NULL), ==, -EBADMSG);
+		coati_profile_free(&p);
+		coati_strbuf_clear(parts[i]);
+	}
+	coati_fetch_fini(&f);
+}
+
+TEST(fleet_code_of_several_hosts_at_one_address_keeps_its_names)
+{
+	struct agent_frame f[2] = {
+		{ .function = "a", .image = "[kernel]", .path = "", .file = "", .kind = 1 },
+		{ .function = "b", .image = "[kernel]", .path = "", .file = "", .kind = 1 },
+	};
+	struct coati_profile_opts o = { .size = sizeof(o) };
+	struct coati_rows_query q = { .size = sizeof(q), .by = COATI_BY_FUNCTION };
+	const struct coati_row *rows;
+	struct coati_profile *p = NULL;
+	struct coati_view *v = NULL;
+	struct unfold u;
+	size_t nr = 0;
+
+	CHECK_INT(coati_profile_new(&o, &p, NULL), ==, 0);
+	CHECK_INT(coati_unfold_begin(&u, p, "test", NULL), ==, 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct unfold_frames s = { .v = &f[i], .nr = 1 };
+		struct unfold_row row = { .event = "cpu-clock",
+					  .unit = "ns",
+					  .service = "s",
+					  .host = "h",
+					  .process = "p",
+					  .thread = "t",
+					  .samples = 1,
+					  .weight = 5 + i };
+
+		f[i].address = 0xffffffff81000000;
+		CHECK_INT(coati_unfold_stack(&u, &s, &row.stack), ==, 0);
+		CHECK_INT(coati_unfold_add(&u, &row), ==, 0);
+	}
+	coati_unfold_end(&u);
+	CHECK_INT(coati_view_new(p, NULL, &v, NULL), ==, 0);
+	CHECK_INT(coati_view_rows(v, &q, &rows, &nr, NULL), ==, 0);
+	CHECK_U64(nr, ==, 2);
+	CHECK_STR(rows[0].name, "b");
+	CHECK_U64(rows[0].self, ==, 6);
+	CHECK_STR(rows[1].name, "a");
+	coati_view_free(&v);
+	coati_profile_free(&p);
+}
