@@ -27,6 +27,19 @@ demo: ## set up, build, and show numbers and a profile of a program
 	@out=$$(ninja -C $(BUILD) --quiet 2>&1) || { printf '%s\n' "$$out"; exit 1; }
 	@scripts/demo $(BUILD)
 
+demo-fleet: ## set up, build, and show a fleet: ClickHouse, Prometheus, two agents, a regression
+	@scripts/setup test
+	@echo 'building ...'
+	@scripts/configure $(BUILD) --prefix=$(PREFIX)
+	@out=$$(ninja -C $(BUILD) --quiet 2>&1) || { printf '%s\n' "$$out"; exit 1; }
+	@scripts/demo-fleet $(BUILD)
+
+fleet-bench: ## set up and print the figures of the database: bytes a row, queries, agents
+	@scripts/setup test
+	@scripts/configure build-bench
+	@ninja -C build-bench --quiet
+	@bench/fleet build-bench
+
 test: ## set up, build in every way and run every check
 	@scripts/setup test
 	@scripts/test
@@ -73,4 +86,4 @@ install: ## DESTDIR= PREFIX=
 clean: ## remove every build folder
 	rm -rf build build-*
 
-.PHONY: all help setup deb demo test bench fuzz soak test-readers test-vm install clean
+.PHONY: all help setup deb demo demo-fleet fleet-bench test bench fuzz soak test-readers test-vm install clean

@@ -87,6 +87,7 @@ static int fetch_one(const char *text, const struct database_query *asked, struc
 	split(text, url, &q);
 	o.service = q.service;
 	o.with_contexts = q.with_contexts;
+	o.with_times = q.with_times;
 	r = parse_range(&q, &o, err);
 	if (r == 0)
 		r = coati_fetch_ask(&o, ret, err);

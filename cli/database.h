@@ -20,6 +20,7 @@ struct database_query {
 	const char *service;   /* NULL: all */
 	/* hosts, processes, threads and labels are needed, not stacks alone */
 	bool with_contexts;
+	bool with_times; /* windows are kept apart */
 };
 
 /* Do the filters or the table need more than stacks? */

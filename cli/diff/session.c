@@ -234,7 +234,8 @@ static int fetch(const struct diff *d)
 	const struct database_query q = { .from = of->range.from,
 					  .to = of->range.to,
 					  .service = of->service,
-					  .with_contexts = coati_database_needs(of, d->by) };
+					  .with_contexts = coati_database_needs(of, d->by),
+					  .with_times = true };
 	int r = coati_database_fetch(&d->sides[0].files, &q);
 
 	return r < 0 ? r : coati_database_fetch(&d->sides[1].files, &q);

@@ -177,7 +177,8 @@ static bool fetch(const struct report *r)
 	const struct database_query q = { .from = of->range.from,
 					  .to = of->range.to,
 					  .service = of->service,
-					  .with_contexts = coati_database_needs(of, r->by) };
+					  .with_contexts = coati_database_needs(of, r->by),
+					  .with_times = r->by == COATI_BY_TIME };
 
 	return coati_database_fetch(&r->args->inputs, &q) == 0;
 }

@@ -20,6 +20,7 @@
 
 #define INTERVAL_NS (60 * NSEC_PER_SEC)
 #define PAUSE_FIRST NSEC_PER_SEC
+#define DOUBT_NS    (5 * NSEC_PER_SEC)
 #define PAUSE_TIMES 60
 #define SKEW_LEAST  60 /* seconds: less is left alone */
 #define BAD_TRIES   3  /* of a shipment that the server cannot read */
@@ -44,7 +45,7 @@ struct sink {
 	struct server server; /* of the thread */
 	struct strbuf url, secrets;
 	bool has_secrets;
-	uint64_t first_pause_ns;
+	uint64_t first_pause_ns, doubt_ns, doubt_until_ns;
 	uint64_t interval_ns, next_ns, pause_ns, nr_inserts, random;
 	uint32_t bad_tries;
 };
@@ -271,6 +272,12 @@ static void note_failed(struct sink *s, const struct shipment *h, int code,
 	if (s->server.retry_s * NSEC_PER_SEC > pause)
 		pause = s->server.retry_s * NSEC_PER_SEC;
 	s->next_ns = now_ns() + pause;
+	/* without an answer the insert may still be on its way: asked too early, the server does not
+	 * know of it yet */
+	if (code != -EBUSY && code != -ENOENT && code != -EACCES && code != -EBADMSG)
+		s->doubt_until_ns = now_ns() + s->doubt_ns;
+	if (s->next_ns < s->doubt_until_ns)
+		s->next_ns = s->doubt_until_ns;
 	s->stats.errors++;
 	snprintf(s->trouble, sizeof(s->trouble), "%s", err->text);
 	if (code == -ENOENT)
@@ -308,7 +315,7 @@ static void ship(struct sink *s)
 {
 	struct coati_error err = { 0 };
 	struct shipment h;
-	int r = coati_shipment_init(&h, s->host ? s->host : "agent", &s->nr_inserts);
+	int r = coati_shipment_init(&h, &s->nr_inserts);
 
 	if (r < 0) {
 		coati_fail(&err, r, "no memory for an insert");
@@ -350,7 +357,8 @@ static bool goes_on(struct sink *s)
 	s->server.limit_ms = (uint32_t)((s->deadline_ns - now) / NSEC_PER_MSEC) + 1;
 	if (s->server.limit_ms > REQUEST_MS)
 		s->server.limit_ms = REQUEST_MS;
-	s->next_ns = s->pause_ns ? s->next_ns : now;
+	if (!s->pause_ns)
+		s->next_ns = now > s->doubt_until_ns ? now : s->doubt_until_ns;
 	return true;
 }
 
@@ -406,6 +414,12 @@ static int prepare(struct sink *s, const struct clickhouse_opts *o, struct coati
 	s->first_pause_ns = o->pause_ns ? o->pause_ns : PAUSE_FIRST;
 	s->random = now_ns();
 	s->next_ns = now_ns() + spread(s, s->interval_ns);
+	/* an agent that was killed may have left an insert behind */
+	s->doubt_ns = o->doubt_ns ? o->doubt_ns : DOUBT_NS;
+	if (s->spool.entries.len)
+		s->doubt_until_ns = now_ns() + s->doubt_ns;
+	if (s->next_ns < s->doubt_until_ns)
+		s->next_ns = s->doubt_until_ns;
 	coati_strbuf_adds(&s->url, o->url);
 	s->has_secrets = o->secrets != NULL;
 	coati_strbuf_adds(&s->secrets, o->secrets ? o->secrets : "");

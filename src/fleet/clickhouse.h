@@ -12,11 +12,13 @@
 #include "agent/window.h"
 
 struct clickhouse_opts {
-	const char *url;       /* http://HOST:8123/DATABASE */
-	const char *secrets;   /* file; NULL: the environment alone */
-	const char *spool;     /* directory; NULL: in memory alone */
-	uint64_t spool_bytes;  /* 0: 256 MiB */
-	uint64_t interval_ns;  /* between inserts, 0: 60 s */
+	const char *url;      /* http://HOST:8123/DATABASE */
+	const char *secrets;  /* file; NULL: the environment alone */
+	const char *spool;    /* directory; NULL: in memory alone */
+	uint64_t spool_bytes; /* 0: 256 MiB */
+	uint64_t interval_ns; /* between inserts, 0: 60 s */
+	/* from a request without an answer to the question what came of it; 0: 5 s */
+	uint64_t doubt_ns;
 	uint64_t pause_ns;     /* after the first failure, doubled up to 60 times; 0: 1 s */
 	uint32_t max_contexts; /* of a window, 0: 1000 */
 };

@@ -266,6 +266,7 @@ static int take_row(struct unfolding *g, struct cursor *c)
 	row.event = take_text(g, c);
 	id = cursor_bytes(c, PARCEL_STACK_ID);
 	context = cursor_u64(c);
+	row.time_s = cursor_u32(c);
 	row.samples = cursor_u64(c);
 	row.weight = cursor_u64(c);
 	if (c->bad)
@@ -357,6 +358,7 @@ int coati_fetch_unfold(const struct fetch *f, struct coati_profile *p, struct co
 		return r;
 	}
 	g->f = f;
+	coati_unfold_start(&g->u, f->from_s);
 	g->unknown_stack = NONE;
 	coati_profile_allow(p, bytes);
 	coati_arena_init(&g->arena, TEXTS_MAX);

@@ -112,23 +112,24 @@ static int ask_rows_of(struct asking *a, enum schema_table table, uint64_t from,
 	if (from >= to)
 		return 0;
 	coati_strbuf_clear(&a->sql);
-	coati_strbuf_printf(&a->sql,
-			    "SELECT toString(service), toString(type), stack, %s, sum(samples), "
-			    "sum(weight) FROM ",
-			    context);
+	coati_strbuf_printf(
+		&a->sql,
+		"SELECT toString(service), toString(type), stack, %s, %s, sum(samples), "
+		"sum(weight) FROM ",
+		context, a->o->with_times ? "toUInt32(time) AS at" : "toUInt32(0) AS at");
 	coati_server_table(&a->server, table, &a->sql);
 	put_when(&a->sql, from, to);
 	if (a->o->service)
 		put_pattern(&a->sql, a->o->service);
-	coati_strbuf_printf(&a->sql, " GROUP BY service, type, stack%s",
-			    a->o->with_contexts ? ", context" : "");
+	coati_strbuf_printf(&a->sql, " GROUP BY service, type, stack%s%s",
+			    a->o->with_contexts ? ", context" : "", a->o->with_times ? ", at" : "");
 	return ask(a, &a->f->rows, err);
 }
 
 static int ask_rows(struct asking *a, struct coati_error *err)
 {
 	uint64_t from = a->o->from_s, to = a->o->to_s;
-	int r = find_hours(a, err);
+	int r = a->o->with_times ? 0 : find_hours(a, err);
 
 	if (r < 0)
 		return r;
@@ -231,7 +232,7 @@ static int want_all(struct asking *a, struct ids *x, struct coati_error *err)
 		row_read_text(&c, &len);
 		stack = cursor_bytes(&c, PARCEL_STACK_ID);
 		context = cursor_u64(&c);
-		cursor_skip(&c, 16);
+		cursor_skip(&c, 4 + 16); /* time, samples and weight */
 		if (c.bad)
 			return coati_fail(err, -EBADMSG, "%.80s: the answer is cut",
 					  a->server.place.url);
@@ -308,6 +309,7 @@ int coati_fetch_ask(const struct fetch_opts *o, struct fetch *ret, struct coati_
 
 	init(ret);
 	ret->with_contexts = o->with_contexts;
+	ret->from_s = o->from_s;
 	snprintf(ret->title, sizeof(ret->title), "%s%s%s", o->url, o->service ? " " : "",
 		 o->service ? o->service : "");
 	r = coati_server_open(o->url, o->secrets, &a.server, err);

@@ -22,12 +22,14 @@ struct fetch_opts {
 	/* Keep hosts, processes, threads and labels apart: it takes longer. Without them a thread
 	 * has the name of its service. */
 	bool with_contexts;
+	bool with_times; /* keep windows apart: for tables by time and comparisons */
 };
 
 struct fetch {
 	char title[512];
 	bool with_contexts;
 	struct strbuf rows, stacks, contexts, windows, units; /* answers of the server */
+	uint64_t from_s;
 	bool used_hours; /* a part of it is from coati_rows_hour */
 };
 

@@ -101,6 +101,20 @@ static void add_quality(struct metrics *m, const struct agent_quality *q)
 	m->sum.nr_cpus = q->nr_cpus;
 }
 
+/* CPU time by samples, where nothing counts that of the service. */
+static uint64_t sampled_ns(const struct agent_window *w, uint32_t service)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->nr_rows; i++) {
+		const struct agent_event *e = &w->events[w->rows[i].event];
+
+		if (w->rows[i].service == service && !e->is_off_cpu && !strcmp(e->unit, "ns"))
+			sum += w->rows[i].weight;
+	}
+	return sum;
+}
+
 void coati_metrics_add(struct metrics *m, const struct agent_window *w)
 {
 	pthread_mutex_lock(&m->lock);
@@ -110,8 +124,9 @@ void coati_metrics_add(struct metrics *m, const struct agent_window *w)
 	for (uint32_t i = 0; i < w->nr_services; i++) {
 		struct metrics_service *s = find_service(m, w->services[i].name);
 
-		if (s && w->services[i].has & AGENT_HAS_CPU)
-			s->cpu_ns += w->services[i].cpu_ns;
+		if (s)
+			s->cpu_ns += w->services[i].has & AGENT_HAS_CPU ? w->services[i].cpu_ns
+									: sampled_ns(w, i);
 		if (s && w->services[i].has & AGENT_HAS_DELAY)
 			s->delay_ns += w->services[i].delay_ns;
 	}

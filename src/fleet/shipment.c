@@ -14,15 +14,20 @@
 
 #define SQL_MAX (8u << 20)
 
-int coati_shipment_init(struct shipment *h, const char *host, uint64_t *nr_inserts)
+int coati_shipment_init(struct shipment *h, uint64_t *nr_inserts)
 {
 	*h = (struct shipment){ .cap = SHIPMENT_PARCELS, .nr_inserts = nr_inserts };
-	snprintf(h->tag, sizeof(h->tag), "coati-%.64s-", host);
+	h->v = coati_alloc_array(h->cap, sizeof(*h->v));
+	return h->v ? 0 : -ENOMEM;
+}
+
+/* By the host alone: the inserts of an earlier run of the agent are ours, too. */
+static void make_tag(struct shipment *h)
+{
+	snprintf(h->tag, sizeof(h->tag), "coati-%.64s-", h->nr ? h->v[0].p.host : "");
 	for (char *c = h->tag; *c; c++)
 		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '.')
 			*c = '.';
-	h->v = coati_alloc_array(h->cap, sizeof(*h->v));
-	return h->v ? 0 : -ENOMEM;
 }
 
 void coati_shipment_fini(struct shipment *h)
@@ -284,6 +289,7 @@ int coati_shipment_send(struct shipment *h, struct server *s, struct coati_error
 {
 	int r = coati_server_meet(s, err);
 
+	make_tag(h);
 	if (r == 0 && is_in_doubt(h))
 		r = ask_all(h, s, err);
 	for (size_t i = 0; i < h->nr; i++)

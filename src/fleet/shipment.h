@@ -36,7 +36,7 @@ struct shipment {
 	uint64_t sent_bytes, sent_rows; /* by the last send */
 };
 
-int coati_shipment_init(struct shipment *h, const char *host, uint64_t *nr_inserts);
+int coati_shipment_init(struct shipment *h, uint64_t *nr_inserts);
 void coati_shipment_fini(struct shipment *h);
 /* Take over @p. False: it does not fit: another day, or too much; it stays the caller's. */
 bool coati_shipment_add(struct shipment *h, struct parcel *p, bool tried);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "image/image.h"
 #include "reading/off-cpu.h"
@@ -327,11 +328,35 @@ static void account(struct unfold *u, const struct coati_profile_entry *e)
 	}
 }
 
+void coati_unfold_start(struct unfold *u, uint64_t start_s)
+{
+	u->start_s = start_s;
+}
+
+/* In which bin of the profile; all bins become longer when there are too many. */
+static uint32_t bin_of(struct unfold *u, uint64_t time_s)
+{
+	struct coati_profile *p = u->profile;
+	uint64_t since = time_s > u->start_s ? (time_s - u->start_s) * NSEC_PER_SEC : 0;
+
+	if (!p->bin_ns || !time_s)
+		return 0;
+	if (time_s * NSEC_PER_SEC < p->quality.first_time)
+		p->quality.first_time = time_s * NSEC_PER_SEC;
+	if (time_s * NSEC_PER_SEC > p->quality.last_time)
+		p->quality.last_time = time_s * NSEC_PER_SEC;
+	while (p->max_bins && since / p->bin_ns >= p->max_bins && p->bin_ns < UINT64_MAX / 2)
+		coati_profile_join_bins(p);
+	return since / p->bin_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)(since / p->bin_ns);
+}
+
 int coati_unfold_add(struct unfold *u, const struct unfold_row *r)
 {
-	struct coati_profile_entry e = {
-		.stack = r->stack, .cpu = -1, .count = r->samples, .weight = r->weight
-	};
+	struct coati_profile_entry e = { .stack = r->stack,
+					 .cpu = -1,
+					 .bin = bin_of(u, r->time_s),
+					 .count = r->samples,
+					 .weight = r->weight };
 	uint32_t number;
 	int n = find_event(u, r, &e.event);
 

@@ -28,6 +28,7 @@ struct unfold {
 	struct map tasks;     /* thread to its number */
 	uint32_t nr_tasks;
 	uint32_t *locations;
+	uint64_t start_s; /* what bins of time count from */
 };
 
 struct unfold_frames {
@@ -45,6 +46,7 @@ struct unfold_row {
 	const struct coati_label *labels;
 	uint32_t nr_labels;
 	uint64_t samples, weight;
+	uint64_t time_s; /* of its window, since 1970; 0: not kept apart */
 };
 
 int coati_unfold_begin(struct unfold *u, struct coati_profile *p, const char *title,
@@ -52,6 +54,8 @@ int coati_unfold_begin(struct unfold *u, struct coati_profile *p, const char *ti
 /* Its number in the profile. -ENOMEM, -E2BIG. */
 int coati_unfold_stack(struct unfold *u, const struct unfold_frames *s, uint32_t *ret);
 int coati_unfold_add(struct unfold *u, const struct unfold_row *r);
+/* Bins of time count from here: no row is earlier. */
+void coati_unfold_start(struct unfold *u, uint64_t start_s);
 /* What the windows say about their quality. */
 void coati_unfold_quality(struct unfold *u, uint64_t lost, uint64_t throttled, uint64_t own_cpu_ns);
 void coati_unfold_end(struct unfold *u);

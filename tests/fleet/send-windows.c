@@ -144,6 +144,7 @@ static int send_windows(int argc, char **argv)
 		.secrets = getenv("COATI_TEST_SECRETS"),
 		.interval_ns = (argc > 7 ? number(argv[7]) : 100) * NSEC_PER_MSEC,
 		.pause_ns = 50 * NSEC_PER_MSEC,
+		.doubt_ns = 2 * NSEC_PER_SEC,
 		.spool_bytes = argc > 8 ? number(argv[8]) : 0,
 	};
 	uint64_t pause = (argc > 6 ? number(argv[6]) : 0) * NSEC_PER_MSEC;

@@ -140,7 +140,7 @@ TEST(fleet_stacks_and_contexts_are_sent_once_a_month)
 	make_parcel(&e, &g, 1, &second);
 	CHECK(first.tables[SCHEMA_STACKS].len > 0);
 	CHECK_U64(second.tables[SCHEMA_STACKS].len, ==, 0);
-	/* the same time again: the clock was set back, and rows must not look like the first ones */
+	/* the same time again, the clock was set back: rows must not look like the first */
 	CHECK_U64(first.context, !=, second.context);
 	g.wall_s += 29 * 86400;
 	make_parcel(&e, &g, 1, &later);
