@@ -272,8 +272,8 @@ static void note_failed(struct sink *s, const struct shipment *h, int code,
 	if (s->server.retry_s * NSEC_PER_SEC > pause)
 		pause = s->server.retry_s * NSEC_PER_SEC;
 	s->next_ns = now_ns() + pause;
-	/* without an answer the insert may still be on its way: asked too early, the server does not
-	 * know of it yet */
+	/* Without an answer the insert may still be on its way: a server that is asked too early
+	 * does not know of it yet. */
 	if (code != -EBUSY && code != -ENOENT && code != -EACCES && code != -EBADMSG)
 		s->doubt_until_ns = now_ns() + s->doubt_ns;
 	if (s->next_ns < s->doubt_until_ns)
