@@ -56,7 +56,7 @@ const struct option coati_agent_options[] = {
 		 "limit of the spool; the oldest windows are dropped (256M)", MIB / 4,
 		 UINT64_C(1) << 50),
 	OPT_U32(0, "max-contexts", struct agent_args, max_contexts, "N",
-		"process, thread and label combinations of a window; the rest is \"other\" (1000)",
+		"process, thread and label combinations of a window (default 1000)",
 		1, 1000000),
 	OPT_STR(0, "metrics", struct agent_args, metrics, "ADDRESS",
 		"serve /metrics for Prometheus: localhost:9123 or unix:PATH"),

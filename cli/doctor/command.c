@@ -30,7 +30,6 @@ static const struct option opts[] = {
 
 static const struct coati_example examples[] = {
 	{ "coati doctor", "check this machine" },
-	{ "coati doctor --json", "for scripts" },
 	{ "coati doctor --agent", "what coati agent needs" },
 	{ "coati doctor > /dev/null && echo ready", "status 0: own processes can be recorded" },
 	{ NULL, NULL },

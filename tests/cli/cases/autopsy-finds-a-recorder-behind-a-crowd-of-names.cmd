@@ -14,7 +14,7 @@ for i in range(20):
     for pid in range(1, 4):
         shutil.copy("flight", "/dev/shm/coati-65534-%d/%d-1.live" % (i, pid))
 CROWD
-setpriv --reuid 65534 --regid 65534 --clear-groups python3 crowd
+setpriv --reuid 65534 --regid 65534 --clear-groups /usr/bin/python3 crowd
 told=$("$HELPERS/recorder" kill)
 "$COATI" autopsy -n 1 "${told%% *}" | grep -c 'true words'
 echo "of all: $("$COATI" autopsy --list | grep -c 'user 0 ') of root's, $("$COATI" autopsy --list | grep -c 'user 65534 ') of the other's"

@@ -21,6 +21,9 @@ full() { # VERB WORDS...: what cannot be written
 	got=$?
 	[ $got = 1 ] || echo "coati $* >/dev/full: $got, not 1"
 }
+of agent 0 0 --clickhouse http://127.0.0.1:1/x --print-schema
+of agent 1 1 -q --store text/below -d 1s
+of agent 2 2
 of autopsy 0 0 f.live
 of autopsy 0 0 --list
 of autopsy 0 0 -o saved f.live

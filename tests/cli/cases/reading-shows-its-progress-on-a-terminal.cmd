@@ -18,4 +18,4 @@ sed -n 's/.*big.data: *\([0-9]*\) % read, \([0-9]*\) samples.*/\1 \2/p' shown >s
 awk '$1 < last || $1 > 100 || $2 > 1000000 { print "step " NR ": " $0 } { last = $1 }' steps
 grep -o '1,000,000 samples' shown
 # nothing of it for who wants no remarks
-TERM=xterm script -qec "'$COATI' report -q -i big.data" /dev/null </dev/null | grep -c '% read'
+TERM=xterm script -qec "'$COATI' report -q -i big.data" /dev/null </dev/null | grep -c '% read' || true

@@ -26,7 +26,7 @@ finds()
 judge 7 4 finds two 'causes: futex running'
 judge 7 4 finds convoy 'causes: futex running'
 judge 7 4 finds loop 'causes: nobody hog'
-"$COATI" why -q request | grep -c '^decided by: nobody takes the slow ones at least +'
+"$COATI" why -q request | grep -c '^decided by: queued takes the slow ones at least +'
 # too few of them are a verdict, too
 nice -n -15 "$COATI" record -q --trace -- "$HELPERS/requests" 100 none 100 >out 2>err || cat err
 "$COATI" why -q request | grep '^request:'
