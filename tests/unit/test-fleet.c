@@ -92,7 +92,7 @@ TEST(fleet_secrets_come_from_a_private_file_and_the_environment)
 	coati_secrets_fini(&s);
 	write_secrets("user=all\n", 0640);
 	CHECK_INT(coati_secrets_read("secrets", "clickhouse", &s, &err), ==, -EPERM);
-	write_secrets("pasword=x\n", 0600);
+	write_secrets("pass-word=x\n", 0600);
 	CHECK_INT(coati_secrets_read("secrets", "clickhouse", &s, &err), ==, -EINVAL);
 	CHECK(strstr(err.text, "secrets:1"));
 }
