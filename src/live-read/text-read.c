@@ -365,7 +365,7 @@ static const struct {
 	NUMBER(tid),	       NUMBER(seq),	NUMBER(slot),	    NUMBER(base),
 	NUMBER(pair_cycles),   NUMBER(pair_ns), NUMBER(end_cycles), NUMBER(end_ns),
 	NUMBER(pair_error_ns), NUMBER(events),	NUMBER(used),	    NUMBER(capacity),
-	NUMBER(checksum),
+	NUMBER(checksum),      NUMBER(told),
 #undef NUMBER
 };
 #define NR_NUMBERS (sizeof(numbers) / sizeof(numbers[0]))

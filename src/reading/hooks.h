@@ -19,6 +19,10 @@
 /* samples of the event off-cpu-waking count as those of any other */
 #define COATI_PROFILE_WAKES (UINT32_C(1) << 3)
 
+/* Locations alone: no stacks, threads, labels or weights. For those who only want to know which
+ * addresses occur (coati_profile_resolve()). */
+#define COATI_PROFILE_PLACES (UINT32_C(1) << 5)
+
 /* One sample on its way into the profile: for those who need each time (timelines). Time off a CPU
  * (coati_profile_event.is_off_cpu) comes when it ends: time is when it began, weight how long it
  * was. */

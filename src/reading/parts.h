@@ -2,6 +2,7 @@
 /* The parts of a profile, numbered from 0: threads, labels, locations, stacks and weights. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,12 @@ double coati_profile_sampled(const struct coati_profile_quality *q);
 
 /* What the profile stands on. */
 struct coati_images *coati_profile_images(const struct coati_profile *p);
+
+/* Names for all locations, with COATI_RESOLVE_*. */
+int coati_profile_resolve(struct coati_profile *p, uint32_t how, struct coati_error *err);
+/* PLACES: some of the locations are told by live events that were not decoded; read the recording
+ * without PLACES to have them all. */
+bool coati_profile_lacks_places(const struct coati_profile *p);
 
 struct coati_unwinder *coati_profile_unwinder(const struct coati_profile *p);
 

@@ -98,6 +98,7 @@ struct coati_profile {
 	bool no_coverage; /* a file does not say how much of the CPU time has samples */
 	bool has_off_cpu; /* a file records context switches, whether or not one was chosen */
 	struct service_rules rules; /* of agents whose recordings these are */
+	bool lacks_places;	    /* PLACES: of live events some are not there */
 };
 
 /* A number out of the recorder's lines key=value; 0 when it is not there. */
@@ -156,5 +157,3 @@ bool coati_profile_has_root(const struct coati_profile *p, const struct coati_pr
  * are left out. */
 bool coati_profile_is_twice(const struct coati_profile *p, uint32_t event, uint32_t thread);
 void coati_profile_note_twice(struct coati_profile *p, uint64_t nr);
-/* Names for all locations, with COATI_RESOLVE_*. */
-int coati_profile_resolve(struct coati_profile *p, uint32_t how, struct coati_error *err);

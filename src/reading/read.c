@@ -461,6 +461,8 @@ struct reading *coati_reading_new(struct coati_profile *p)
 	coati_map_init(&r->last_counts, PROFILE_TABLE_MAX);
 	r->shares.max = READING_SHARES_MAX;
 	coati_map_init(&r->told_names, PROFILE_TABLE_MAX);
+	/* the names that it has are not asked for */
+	r->has_names = p->flags & COATI_PROFILE_PLACES;
 	r->words = coati_alloc_array(2 * READING_WORDS, sizeof(*r->words));
 	r->spots = coati_alloc_array(READING_SPOTS, sizeof(*r->spots));
 	r->locations = coati_alloc_array(p->max_frames, sizeof(*r->locations));
@@ -486,6 +488,7 @@ void coati_reading_free(struct reading *r)
 	ARRAY_FINI(&r->notes);
 	coati_free(r->spots);
 	ARRAY_FINI(&r->host_labels);
+	coati_live_places_free(&r->live_places);
 	coati_free(r->words);
 	coati_free(r->locations);
 	coati_free(r->frames);

@@ -46,6 +46,8 @@ struct plan {
 	uint32_t max_stack;
 };
 
+struct live_places;
+
 /* What is known of an image, asked once. */
 struct image_note {
 	bool is_known;
@@ -94,10 +96,11 @@ struct reading {
 	bool has_told;		      /* live events were seen */
 	struct map told_names;	      /* of threads that live events alone tell of: the last */
 	uint64_t nr_told, nr_nowhere; /* samples of live events; in no code that is known */
-	bool has_names;	     /* those that travel with the recording were taken, or looked for */
-	struct spot *spots;  /* READING_SPOTS */
-	uint64_t *words;     /* READING_WORDS, twice */
-	uint32_t *locations; /* max_frames */
+	bool has_names; /* those that travel with the recording were taken, or looked for */
+	struct live_places *live_places;   /* PLACES: of live events; NULL: none so far */
+	struct spot *spots;		   /* READING_SPOTS */
+	uint64_t *words;		   /* READING_WORDS, twice */
+	uint32_t *locations;		   /* max_frames */
 	struct coati_unwind_frame *frames; /* max_frames */
 };
 
@@ -147,6 +150,14 @@ int coati_reading_last(struct reading *r, const struct coati_recording *from,
 /* The stack of a chain.  -ENOMEM, -E2BIG. */
 int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t time,
 			struct timed_stack *ret);
+/* PLACES: the locations of a chain, without its stack. -ENOMEM. Hot. */
+int coati_reading_places(struct reading *r, const struct chain_key *key, uint64_t time);
+/* PLACES: one address of a program. 1: the code there is replaced while it runs; -ENOMEM. */
+int coati_reading_user_place(struct reading *r, int32_t pid, uint64_t addr, uint64_t time);
+/* PLACES: a batch of live events; and when the recording ends. -ENOMEM. */
+int coati_reading_live_batch(struct reading *r, const void *bytes, size_t size);
+int coati_reading_live_places(struct reading *r);
+void coati_live_places_free(struct live_places **lp);
 /* The user part from registers and stack copy behind the kernel part of the chain: fills key->words
  * (r->words), nr and mode. false: there is nothing to walk. */
 bool coati_reading_walk(struct reading *r, const struct coati_record *rec, uint64_t time,

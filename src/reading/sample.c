@@ -509,6 +509,20 @@ static void clip_to_wall(struct reading *r)
 			r->path);
 }
 
+/* Where it was, and nothing else. */
+static int note_places(struct reading *r, const struct plan *plan, const struct coati_record *rec,
+		       uint64_t time)
+{
+	int32_t pid = rec->id.present & COATI_SAMPLE_TID ? (int32_t)rec->id.pid : -1;
+	struct chain_key key = { .mode = rec->misc & COATI_MISC_CPUMODE_MASK,
+				 .space = coati_processes_space(r->processes, pid, time),
+				 .pid = pid,
+				 .kernel = r->kernel_epoch };
+
+	key_of_chain(r, plan, &rec->u.sample, &key);
+	return coati_reading_places(r, &key, time);
+}
+
 void coati_reading_start(struct reading *r, uint64_t time)
 {
 	if (r->start)
@@ -551,6 +565,8 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 	r->off.samples += plan->is_off || plan->is_waking;
 	if (plan->is_waking)
 		return coati_off_waking(r, item, &rec);
+	if (r->profile->flags & COATI_PROFILE_PLACES)
+		return note_places(r, plan, &rec, time);
 	coati_reading_start(r, time);
 	if (!(rec.id.present & COATI_SAMPLE_TID))
 		rec.id.pid = rec.id.tid = UINT32_MAX;

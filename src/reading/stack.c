@@ -211,37 +211,60 @@ static uint32_t stack_flags(const struct chain_key *key)
 	}
 }
 
+/* The addresses of a chain one after the other, each as it is looked up. */
+struct steps {
+	const struct chain_key *key;
+	enum part part;
+	uint32_t at;
+	bool is_first, is_begun;
+};
+
+static struct steps steps_of(const struct chain_key *key)
+{
+	return (struct steps){ .key = key, .part = part_of_cpumode(key->mode), .is_first = true };
+}
+
+static bool next_address(struct steps *s, uint64_t *ret)
+{
+	const struct chain_key *key = s->key;
+
+	while (s->at < key->nr) {
+		uint64_t addr = key->words[s->at++];
+
+		if (addr >= COATI_CONTEXT_MAX) {
+			s->part = part_of_marker(addr);
+			s->is_first = true;
+			continue;
+		}
+		if (s->part == PART_NOTHING || (!addr && !s->is_first))
+			continue;
+		if (!s->is_begun && key->leaf)
+			addr = key->leaf;
+		else if (!s->is_first && !(key->mode & CHAIN_ADJUSTED))
+			addr--;
+		s->is_first = false;
+		s->is_begun = true;
+		*ret = addr;
+		return true;
+	}
+	return false;
+}
+
 int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t time,
 			struct timed_stack *ret)
 {
 	struct coati_profile_stack s = { .locations = r->locations, .flags = stack_flags(key) };
-	struct question q = { .pid = key->pid,
-			      .part = part_of_cpumode(key->mode),
-			      .time = time,
-			      .last = UINT64_MAX,
-			      .key = key };
-	bool first = true;
+	struct question q = { .pid = key->pid, .time = time, .last = UINT64_MAX, .key = key };
+	struct steps steps = steps_of(key);
+	uint64_t addr;
+	int n;
 
-	for (uint32_t i = 0; i < key->nr; i++) {
-		uint64_t addr = key->words[i];
-		int n;
-
-		if (addr >= COATI_CONTEXT_MAX) {
-			q.part = part_of_marker(addr);
-			first = true;
-			continue;
-		}
-		if (q.part == PART_NOTHING || (!addr && !first))
-			continue;
+	while (next_address(&steps, &addr)) {
 		if (s.nr == r->profile->max_frames) {
 			s.flags |= COATI_STACK_TRUNCATED;
 			break;
 		}
-		if (!s.nr && key->leaf)
-			addr = key->leaf;
-		else if (!first && !(key->mode & CHAIN_ADJUSTED))
-			addr--;
-		first = false;
+		q.part = steps.part;
 		n = find_spot(r, &q, addr, &r->locations[s.nr]);
 		if (n < 0)
 			return n;
@@ -249,12 +272,48 @@ int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t
 	}
 	if (!s.nr) {
 		/* nothing but markers: a place of its own, which is nowhere */
-		int n = find_location(r, &q, 0, &r->locations[s.nr++]);
-
+		q.part = steps.part;
+		n = find_location(r, &q, 0, &r->locations[s.nr++]);
 		if (n < 0)
 			return n;
 	}
 	ret->from = q.from;
 	ret->last = q.last;
 	return coati_profile_find_stack(r->profile, &s, &ret->stack);
+}
+
+/* ---- places alone ---- */
+
+/* What is over the limit of the profile is counted. */
+static int count_refused(struct reading *r, int n)
+{
+	if (n != -E2BIG)
+		return n;
+	r->profile->quality.refused++;
+	return 0;
+}
+
+int coati_reading_places(struct reading *r, const struct chain_key *key, uint64_t time)
+{
+	struct question q = { .pid = key->pid, .time = time, .key = key };
+	struct steps steps = steps_of(key);
+	uint32_t unused;
+	uint64_t addr;
+	int n = 0;
+
+	for (uint32_t nr = 0; n == 0 && nr < r->profile->max_frames && next_address(&steps, &addr);
+	     nr++) {
+		q.part = steps.part;
+		n = count_refused(r, find_spot(r, &q, addr, &unused));
+	}
+	return n;
+}
+
+int coati_reading_user_place(struct reading *r, int32_t pid, uint64_t addr, uint64_t time)
+{
+	struct question q = { .pid = pid, .part = PART_USER, .time = time, .last = UINT64_MAX };
+	uint32_t unused;
+	int n = count_refused(r, find_location(r, &q, addr, &unused));
+
+	return n < 0 ? n : q.from || q.last != UINT64_MAX;
 }

@@ -208,6 +208,11 @@ int coati_reading_live(struct reading *r, const struct coati_recording_item *ite
 	struct coati_batch batch;
 	int n = r->has_names ? 0 : coati_reading_batch(r, item, rec);
 
+	if (r->profile->flags & COATI_PROFILE_PLACES)
+		return coati_batch_decode(rec, item->raw.swap, &batch) == 0 &&
+				       batch.kind == COATI_BATCH_TRACE
+			       ? coati_reading_live_batch(r, batch.payload, batch.payload_size)
+			       : 0;
 	if (n < 0 || !source || coati_batch_decode(rec, item->raw.swap, &batch) < 0 ||
 	    batch.kind != COATI_BATCH_TRACE)
 		return n;
@@ -302,6 +307,8 @@ int coati_reading_live_end(struct reading *r)
 	const struct coati_context_source *source = r->profile->contexts;
 	int n = 0;
 
+	if (r->live_places)
+		return coati_reading_live_places(r);
 	if (!r->has_told)
 		return 0;
 	if (source->feed)
