@@ -68,7 +68,7 @@ static uint64_t unsized_end(struct coati_image *im, const struct symbol *s)
 static const struct symbol *find_symbol(struct coati_image *im, uint64_t vaddr,
 					const struct fde_range *fde)
 {
-	const struct symbol *s = coati_symbols_before(&im->symbols, vaddr);
+	const struct symbol *s = coati_image_symbol_before(im, vaddr);
 
 	if (s && !symbol_size(s))
 		return vaddr < unsized_end(im, s) ? s : NULL;
@@ -166,8 +166,7 @@ static bool name_synthetic(struct coati_image *im, uint64_t vaddr, const struct 
 static bool name_stub(struct coati_image *im, const struct plt_stub *stub,
 		      const struct plt_slot *slot, struct coati_name *n)
 {
-	const struct symbol *s =
-		*slot->name ? NULL : coati_symbols_before(&im->symbols, slot->target);
+	const struct symbol *s = *slot->name ? NULL : coati_image_symbol_before(im, slot->target);
 	const char *name = slot->name;
 	char *text;
 
@@ -239,7 +238,7 @@ static void find_trampoline(struct coati_image *im, uint64_t vaddr, struct place
 
 	p->is_trampoline =
 		im->file.bytes && coati_trampoline_find(&im->file, vaddr, &p->start, &p->size);
-	s = p->is_trampoline ? coati_symbols_before(&im->symbols, p->start) : NULL;
+	s = p->is_trampoline ? coati_image_symbol_before(im, p->start) : NULL;
 	if (s && s->start == p->start && *coati_symbols_name(&im->symbols, s))
 		p->symbol = s;
 }

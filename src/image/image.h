@@ -25,6 +25,7 @@
 #include "image/kernel.h"
 #include "image/plt.h"
 #include "image/symbols.h"
+#include "image/symbols-near.h"
 #include "image/versions.h"
 
 uint32_t coati_images_count(const struct coati_images *images);
@@ -118,6 +119,7 @@ struct coati_image {
 	const char *opened, *debug, *why; /* see struct coati_image_info */
 	bool looked;			  /* for the file */
 	bool loaded;			  /* its functions are indexed */
+	bool is_part;			  /* those near the addresses that were asked for */
 	bool packed;			  /* names came with the recording */
 	bool kernel_fits;		  /* all->kernel is that of the recording */
 	uint64_t kernel_shift;		  /* how far it was from where it is now */
@@ -138,6 +140,8 @@ struct coati_image {
 	bool hold_refused;  /* because of the limit; counted */
 	struct copy file, debug_file, mini; /* mini: what .gnu_debugdata holds */
 	struct symbols symbols;
+	/* the addresses for which the symbols are complete; none: for all */
+	struct symbols_near near;
 	struct fdes fdes;
 	struct plt plt; /* when an address in it was asked for */
 	struct demangler demangler;
@@ -181,6 +185,12 @@ void coati_image_blame(struct coati_image *im, const char *fmt, ...) COATI_PRINT
 int coati_image_open_file(struct coati_image *im);
 /* The same, and index its functions. Only -ENOMEM fails: everything else is said in `why`. */
 int coati_image_load(struct coati_image *im);
+/* The same for @near alone, which it takes over: of large symbol tables only what is near them is
+ * kept. Other addresses may be asked for later: then all of it is read. */
+int coati_image_load_near(struct coati_image *im, struct symbols_near *near);
+/* The last symbol that begins at or before @vaddr, NULL: none. May read the whole table: symbols
+ * that were given out before are not there any more. */
+const struct symbol *coati_image_symbol_before(struct coati_image *im, uint64_t vaddr);
 
 /* Read the kernel's symbols if nobody did, and see whether they are those of the recording. Fails
  * as coati_image_load() does. */

@@ -82,6 +82,7 @@ static void image_free(struct coati_image *im)
 	coati_image_jit_fini(im);
 	coati_fdes_fini(&im->fdes);
 	coati_symbols_fini(&im->symbols);
+	coati_free(im->near.v);
 	coati_copy_close(&im->mini);
 	coati_copy_close(&im->debug_file);
 	coati_copy_close(&im->file);

@@ -97,6 +97,39 @@ static int find_frames(struct coati_image *im, struct tables *t)
 	return coati_fdes_init(&im->fdes, &im->file, &t->frames_hdr, &t->frames);
 }
 
+/* Is it worth to search the table instead of reading it? */
+static bool is_to_search(const struct coati_image *im, const struct copy *c,
+			 const struct elf_section *table)
+{
+	return im->near.nr && c->fd >= 0 && table->size >= SYMBOLS_NEAR_LEAST &&
+	       table->size <= c->size && table->offset <= c->size - table->size;
+}
+
+/* The symbols near the addresses that are asked for. */
+static int search_table(struct coati_image *im, struct copy *c, const struct elf_section *table,
+			const struct elf_section *strings)
+{
+	struct symbols_table t = { .fd = c->fd,
+				   .offset = table->offset,
+				   .size = table->size,
+				   .strings_size = (uint32_t)strings->size,
+				   .machine = c->elf.machine,
+				   .swap = c->elf.swap };
+	int r;
+
+	if (strings->size > UINT32_MAX || strings->offset > c->size ||
+	    strings->size > c->size - strings->offset)
+		return -EBADMSG;
+	t.strings =
+		coati_symbols_strings_in(&im->symbols, c, strings->offset, (size_t)strings->size);
+	im->is_part = true;
+	if (t.strings < 0)
+		return t.strings;
+	r = coati_symbols_add_near(&im->symbols, &t, &im->near);
+	im->symbols.is_short |= r == -E2BIG;
+	return r == -E2BIG ? 0 : r; /* then all of it is read */
+}
+
 /* One symbol table of a file whose bytes stay. */
 static int add_table(struct coati_image *im, struct copy *c, const struct elf_section *table)
 {
@@ -109,8 +142,11 @@ static int add_table(struct coati_image *im, struct copy *c, const struct elf_se
 		return 0;
 	if (table->flags & SHF_COMPRESSED)
 		return -EOPNOTSUPP;
-	if (coati_elf_section(&c->elf, table->link, &strings) < 0 ||
-	    !coati_copy_section(c, &strings, &size) || !coati_copy_section(c, table, &size))
+	if (coati_elf_section(&c->elf, table->link, &strings) < 0)
+		return -EBADMSG;
+	if (is_to_search(im, c, table))
+		return search_table(im, c, table, &strings);
+	if (!coati_copy_section(c, &strings, &size) || !coati_copy_section(c, table, &size))
 		return -EBADMSG;
 	r = coati_elf_symbols(&c->elf, table, &walk);
 	if (r < 0 || !walk.strings)
@@ -313,6 +349,46 @@ int coati_image_open_file(struct coati_image *im)
 	if (im->kind == COATI_IMAGE_VDSO)
 		return find_vdso(im);
 	return im->kind == COATI_IMAGE_FILE ? find_file(im) : 0;
+}
+
+/* All symbols, in place of those near some addresses. What was named by them stays. */
+static int load_whole(struct coati_image *im)
+{
+	im->near.nr = 0;
+	im->is_part = false;
+	coati_symbols_fini(&im->symbols);
+	coati_symbols_init(&im->symbols);
+	im->nr_sections = 0;
+	coati_fdes_fini(&im->fdes);
+	return im->file.bytes ? index_file(im) : index_debug_file(im);
+}
+
+const struct symbol *coati_image_symbol_before(struct coati_image *im, uint64_t vaddr)
+{
+	uint64_t section = 0;
+
+	for (uint32_t i = 0; i < im->nr_sections; i++)
+		if (vaddr >= im->sections[i].start && vaddr < im->sections[i].end)
+			section = im->sections[i].start;
+	if (im->is_part && !coati_symbols_tells(&im->symbols, &im->near, vaddr, section) &&
+	    load_whole(im) < 0)
+		return NULL;
+	return coati_symbols_before(&im->symbols, vaddr);
+}
+
+int coati_image_load_near(struct coati_image *im, struct symbols_near *near)
+{
+	int r;
+
+	if (!im->loaded) {
+		im->near = *near;
+		*near = (struct symbols_near){ 0 };
+	}
+	r = coati_image_load(im);
+	/* too many symbols, or too many without a size: as without addresses */
+	if (r == 0 && im->is_part && im->symbols.is_short)
+		r = load_whole(im);
+	return r;
 }
 
 int coati_image_load(struct coati_image *im)

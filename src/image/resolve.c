@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -79,8 +80,45 @@ static int find_function(struct coati_image *im, uint64_t vaddr, const struct co
 		       : coati_image_function(im, vaddr, ret);
 }
 
-static int resolve_one(struct coati_image *im, struct coati_address *a)
+static int compare_addresses(const void *a, const void *b)
 {
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The addresses of a job in order, each once. */
+static int gather(const struct work *w, const struct job *job, struct symbols_near *ret)
+{
+	size_t nr = 0;
+
+	ret->v = coati_alloc_array(job->end - job->start, sizeof(*ret->v));
+	if (!ret->v)
+		return -ENOMEM;
+	for (size_t i = job->start; i < job->end; i++)
+		ret->v[nr++] = w->addresses[w->order[i]].vaddr;
+	qsort(ret->v, nr, sizeof(*ret->v), compare_addresses);
+	ret->nr = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (!ret->nr || ret->v[ret->nr - 1] != ret->v[i])
+			ret->v[ret->nr++] = ret->v[i];
+	return 0;
+}
+
+static int load(const struct work *w, const struct job *job)
+{
+	struct symbols_near near = { 0 };
+	int r = job->im->loaded ? 0 : gather(w, job, &near);
+
+	if (r == 0)
+		r = coati_image_load_near(job->im, &near);
+	coati_free(near.v);
+	return r;
+}
+
+static int resolve_one(const struct work *w, const struct job *job, struct coati_address *a)
+{
+	struct coati_image *im = job->im;
 	uint64_t time = a->time ? a->time : UINT64_MAX, since, last;
 	const struct version *told = coati_versions_find(&im->told, a->vaddr, time, &since, &last);
 	const struct coati_name *name = NULL;
@@ -100,7 +138,7 @@ static int resolve_one(struct coati_image *im, struct coati_address *a)
 	}
 	/* only now: a file whose names are all known is not indexed */
 	if (r == 0 && !name)
-		r = coati_image_load(im);
+		r = load(w, job);
 	if (r == 0 && !name)
 		r = find_function(im, a->vaddr, &name);
 	if (r < 0)
@@ -148,7 +186,7 @@ static int run_job(struct work *w, const struct job *job)
 	int r = 0;
 
 	for (size_t i = job->start; i < job->end && r == 0; i++)
-		r = resolve_one(job->im, &w->addresses[w->order[i]]);
+		r = resolve_one(w, job, &w->addresses[w->order[i]]);
 	if (r == 0 && w->flags && job->im->kind == COATI_IMAGE_FILE)
 		r = resolve_lines(w, job);
 	return r;

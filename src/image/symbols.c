@@ -12,8 +12,10 @@
 
 #include "base/alloc.h"
 #include "base/search.h"
+#include "image/copy.h"
 
 #define NAME_LOOK_MAX 512 /* bytes of a name that take part in the choice */
+#define NAME_READ_MAX 16384
 
 enum rank {
 	RANK_LABEL = 0, /* hand-written assembly */
@@ -30,8 +32,22 @@ void coati_symbols_init(struct symbols *s)
 void coati_symbols_fini(struct symbols *s)
 {
 	ARRAY_FINI(&s->found);
+	ARRAY_FINI(&s->unsized);
 	coati_free(s->v);
 	*s = (struct symbols){ 0 };
+}
+
+int coati_symbols_strings_in(struct symbols *s, struct copy *file, uint64_t offset, size_t size)
+{
+	int r = size && coati_copy_bytes(file, offset + size - 1, 1)
+			? coati_symbols_strings(s, (const char *)file->bytes + offset, size)
+			: -EBADMSG;
+
+	if (r >= 0) {
+		s->tables[r].file = file;
+		s->tables[r].offset = offset;
+	}
+	return r;
 }
 
 int coati_symbols_strings(struct symbols *s, const char *text, size_t size)
@@ -42,10 +58,38 @@ int coati_symbols_strings(struct symbols *s, const char *text, size_t size)
 		return -E2BIG;
 	if (!size || text[size - 1])
 		return -EBADMSG;
-	s->tables[nr] = (struct symbol_strings){ text, s->strings_end, (uint32_t)size };
+	s->tables[nr] = (struct symbol_strings){ .text = text,
+						 .base = s->strings_end,
+						 .size = (uint32_t)size };
 	s->strings_end += (uint32_t)size;
 	s->nr_tables++;
 	return (int)nr;
+}
+
+/* The piece of the file in which it is, or as many as it takes. What cannot be read is empty. */
+static void read_name(const struct symbol_strings *t, uint32_t at)
+{
+	uint32_t end = t->size - at < NAME_READ_MAX ? t->size : at + NAME_READ_MAX;
+
+	while (at < end) {
+		uint32_t n = end - at < NAME_LOOK_MAX ? end - at : NAME_LOOK_MAX;
+
+		if (!coati_copy_bytes(t->file, t->offset + at, n) || memchr(t->text + at, 0, n))
+			return;
+		at += n;
+	}
+}
+
+static const char *text_at(const struct symbol_strings *t, uint32_t at)
+{
+	if (t->file)
+		read_name(t, at);
+	return t->text + at;
+}
+
+const char *coati_symbols_text(const struct symbols *s, int strings, uint32_t name)
+{
+	return text_at(&s->tables[strings], name);
 }
 
 static const char *name_at(const struct symbols *s, uint32_t name)
@@ -54,7 +98,7 @@ static const char *name_at(const struct symbols *s, uint32_t name)
 
 	while (i && name < s->tables[i - 1].base)
 		i--;
-	return i ? s->tables[i - 1].text + (name - s->tables[i - 1].base) : "";
+	return i ? text_at(&s->tables[i - 1], name - s->tables[i - 1].base) : "";
 }
 
 /* $x, $d, $x.1: where code and data begin; .L1: labels of the compiler; _etext: the linker's mark
@@ -71,7 +115,7 @@ static bool is_marker(const char *name, uint16_t machine)
 
 /* The names of functions are not looked at: they lie all over the string table, and most are never
  * asked for. */
-static bool is_function(const struct elf_symbol *sym, uint16_t machine)
+bool coati_symbols_is_function(const struct elf_symbol *sym, uint16_t machine)
 {
 	if (sym->shndx == SHN_UNDEF || sym->shndx == SHN_ABS || sym->shndx == SHN_COMMON)
 		return false;
@@ -83,7 +127,7 @@ static bool is_function(const struct elf_symbol *sym, uint16_t machine)
 	return *sym->name && !is_marker(sym->name, machine);
 }
 
-static uint8_t rank_of(const struct elf_symbol *sym)
+uint8_t coati_symbols_rank(const struct elf_symbol *sym)
 {
 	if (sym->type == STT_NOTYPE)
 		return RANK_LABEL;
@@ -102,7 +146,7 @@ int coati_symbols_add_table(struct symbols *s, const struct elf *e, struct elf_s
 	while ((r = coati_elf_symbol_next(&walk, &sym)) > 0) {
 		struct symbol_found *f;
 
-		if (!is_function(&sym, e->machine))
+		if (!coati_symbols_is_function(&sym, e->machine))
 			continue;
 		f = ARRAY_ADD(&s->found);
 		if (!f)
@@ -110,7 +154,7 @@ int coati_symbols_add_table(struct symbols *s, const struct elf *e, struct elf_s
 		f->start = sym.value;
 		f->size = sym.size < SYMBOL_SIZE_MASK ? (uint32_t)sym.size : SYMBOL_SIZE_MASK;
 		f->name = t->base + (uint32_t)(sym.name - t->text);
-		f->rank = rank_of(&sym);
+		f->rank = coati_symbols_rank(&sym);
 	}
 	return r;
 }

@@ -36,16 +36,23 @@ struct symbol_found {
 	uint8_t rank; /* higher is better */
 };
 
+struct copy;
+
 struct symbol_strings {
 	const char *text;
 	uint32_t base, size;
+	/* NULL: all bytes are there; else they are read when a name is asked for */
+	struct copy *file;
+	uint64_t offset; /* in the file */
 };
 
 struct symbols {
 	struct symbol *v;
 	size_t nr;
 	bool complete; /* a .symtab was among them: no function lacks its symbol */
+	bool is_short; /* a search for those near some addresses was given up */
 	ARRAY(struct symbol_found) found;
+	ARRAY(uint64_t) unsized; /* symbols-near: where those without a size begin */
 	struct symbol_strings tables[8];
 	uint32_t nr_tables;
 	uint32_t strings_end;
@@ -56,6 +63,13 @@ void coati_symbols_fini(struct symbols *s);
 /* Room for the names of one more table of @size bytes, the last of which is zero; -E2BIG when there
  * is none. Returns its number. */
 int coati_symbols_strings(struct symbols *s, const char *text, size_t size);
+/* The same for bytes at @offset of @file, which are read when they are needed. */
+int coati_symbols_strings_in(struct symbols *s, struct copy *file, uint64_t offset, size_t size);
+/* The name at offset @name of table @strings. */
+const char *coati_symbols_text(const struct symbols *s, int strings, uint32_t name);
+/* Is it a function, and one that has a place? */
+bool coati_symbols_is_function(const struct elf_symbol *sym, uint16_t machine);
+uint8_t coati_symbols_rank(const struct elf_symbol *sym);
 /* The functions of a .symtab or .dynsym whose strings are table number @strings. -EBADMSG: damaged,
  * what came before it is kept; -ENOMEM, -E2BIG. */
 int coati_symbols_add_table(struct symbols *s, const struct elf *e, struct elf_symbols walk,
