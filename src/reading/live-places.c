@@ -31,6 +31,7 @@ struct live_places {
 	struct arena texts;
 	struct live_schema schema; /* what was said of kinds, if it is what the code knows */
 	uint32_t pid;		   /* of the batch at hand */
+	uint64_t time;		   /* when it was written into the recording */
 };
 
 static struct live_places *get(struct reading *r)
@@ -131,16 +132,18 @@ static int add_address(struct live_places *l, uint64_t addr, uint64_t from, uint
 	return coati_map_put(&l->index, key, l->list.len - 1) < 0 ? -ENOMEM : 0;
 }
 
+/* Tables have no times of their own: they were there when they were written. */
 static int add_stack(struct live_places *l, const struct live_event *e, const struct live_batch *b)
 {
-	uint64_t to = b->end_ns > b->pair_ns ? b->end_ns : b->pair_ns, addr = 0;
+	uint64_t from = b->kind == LIVE_BATCH_EVENTS && b->pair_ns ? b->pair_ns : l->time;
+	uint64_t to = from > l->time ? from : l->time, addr = 0;
 	uint32_t pos = 0;
 	bool is_first = true;
 	int r = 0;
 
 	while (r == 0 && coati_live_stack_next(e, &pos, &addr) > 0) {
 		if (addr) /* callers go on behind their call */
-			r = add_address(l, addr - !is_first, b->pair_ns, to);
+			r = add_address(l, addr - !is_first, from, to);
 		is_first = false;
 	}
 	return r;
@@ -170,7 +173,18 @@ static bool may_define(const struct live_batch *b)
 	return b->kind == LIVE_BATCH_TABLE || b->kind == LIVE_BATCH_SITES;
 }
 
-int coati_reading_live_batch(struct reading *r, const void *bytes, size_t size)
+/* By its head, before anything else of it is looked at. Hot. */
+static bool is_wanted(const void *bytes, size_t size)
+{
+	struct live_batch head;
+
+	if (size < sizeof(head))
+		return false;
+	memcpy(&head, bytes, sizeof(head));
+	return head.kind == LIVE_BATCH_SCHEMA || may_define(&head);
+}
+
+int coati_reading_live_batch(struct reading *r, const void *bytes, size_t size, uint64_t time)
 {
 	struct live_places *l = get(r);
 	struct live_view b;
@@ -178,9 +192,10 @@ int coati_reading_live_batch(struct reading *r, const void *bytes, size_t size)
 
 	if (!l)
 		return -ENOMEM;
-	if (r->profile->lacks_places || coati_live_open(bytes, size, &b))
+	if (r->profile->lacks_places || !is_wanted(bytes, size) || coati_live_open(bytes, size, &b))
 		return 0; /* who reads events says that one is damaged */
 	l->pid = b.head.pid;
+	l->time = time;
 	if (b.head.kind == LIVE_BATCH_SCHEMA)
 		n = learn_schema(l, &b) ? 0 : -EBADMSG;
 	else if (may_define(&b.head))

@@ -211,7 +211,8 @@ int coati_reading_live(struct reading *r, const struct coati_recording_item *ite
 	if (r->profile->flags & COATI_PROFILE_PLACES)
 		return coati_batch_decode(rec, item->raw.swap, &batch) == 0 &&
 				       batch.kind == COATI_BATCH_TRACE
-			       ? coati_reading_live_batch(r, batch.payload, batch.payload_size)
+			       ? coati_reading_live_batch(r, batch.payload, batch.payload_size,
+							  batch.time_ns)
 			       : 0;
 	if (n < 0 || !source || coati_batch_decode(rec, item->raw.swap, &batch) < 0 ||
 	    batch.kind != COATI_BATCH_TRACE)
