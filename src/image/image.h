@@ -195,6 +195,8 @@ const struct symbol *coati_image_symbol_before(struct coati_image *im, uint64_t 
 /* Read the kernel's symbols if nobody did, and see whether they are those of the recording. Fails
  * as coati_image_load() does. */
 int coati_image_load_kernel(struct coati_image *im);
+/* All of the kernel's symbols, in place of those that were read for some addresses. -ENOMEM. */
+int coati_images_read_kernel(struct coati_images *all);
 /* The function of the kernel or of the module at @addr. */
 int coati_image_kernel_function(struct coati_image *im, uint64_t addr,
 				const struct coati_name **ret);

@@ -58,20 +58,32 @@ static void compare_kernels(struct coati_image *im)
 	im->kernel_fits = true;
 }
 
+static int read_kernel(struct coati_images *all)
+{
+	char path[IMAGE_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/kallsyms", all->procfs);
+	return coati_kernel_read(&all->kernel, all->kallsyms ? all->kallsyms : path);
+}
+
+int coati_images_read_kernel(struct coati_images *all)
+{
+	coati_kernel_fini(&all->kernel);
+	return read_kernel(all);
+}
+
 int coati_image_load_kernel(struct coati_image *im)
 {
 	struct coati_images *all = im->all;
-	char path[IMAGE_PATH_MAX];
 	int r = 0;
 
 	if (all->flags & COATI_IMAGES_NO_LOCAL && !all->kallsyms) {
 		coati_image_blame(im, "local files are disabled");
 		return 0;
 	}
-	snprintf(path, sizeof(path), "%s/kallsyms", all->procfs);
 	pthread_mutex_lock(&all->lock);
 	if (!all->kernel.tried)
-		r = coati_kernel_read(&all->kernel, all->kallsyms ? all->kallsyms : path);
+		r = read_kernel(all);
 	pthread_mutex_unlock(&all->lock);
 	if (r < 0)
 		return r;
@@ -79,7 +91,13 @@ int coati_image_load_kernel(struct coati_image *im)
 		coati_image_blame(im, "%s", all->kernel.err.text);
 	else
 		compare_kernels(im);
-	return 0;
+	/* it lay elsewhere: other addresses are looked for than were asked for */
+	if (im->kernel_shift && all->kernel.near.nr) {
+		pthread_mutex_lock(&all->lock);
+		r = coati_images_read_kernel(all);
+		pthread_mutex_unlock(&all->lock);
+	}
+	return r;
 }
 
 /* A module answers for its own addresses alone; the kernel for all, because not every recorder

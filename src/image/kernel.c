@@ -17,10 +17,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/opening.h"
+#include "base/search.h"
 
-#define READ_FIRST ((size_t)4 << 20)
-#define NOTES_MAX  ((size_t)1 << 20)
-#define PAGE	   UINT64_C(4096)
+#define READ_FIRST  ((size_t)4 << 20)
+#define NOTES_MAX   ((size_t)1 << 20)
+#define PIECE_BYTES ((size_t)64 << 10)
+#define PAGE	    UINT64_C(4096)
 
 enum rank {
 	RANK_DATA = 0,
@@ -58,8 +60,7 @@ static uint8_t rank_of(char type, const char *name)
 	}
 }
 
-/* The number in front of the blank; NULL: it is none. */
-static char *parse_address(char *p, uint64_t *ret)
+char *coati_kernel_address(char *p, uint64_t *ret)
 {
 	uint64_t v = 0;
 	int digits = 0;
@@ -80,7 +81,7 @@ static char *parse_address(char *p, uint64_t *ret)
 static int add_line(struct kernel *k, char *line)
 {
 	struct symbol_found f = { 0 };
-	char *p = parse_address(line, &f.start), *name, *blank;
+	char *p = coati_kernel_address(line, &f.start), *name, *blank;
 	char type = p ? *p : '\0';
 
 	if (!type || p[1] != ' ' || !p[2] || type == 'U' || type == 'a' || type == 'A')
@@ -204,6 +205,34 @@ static int read_all(int fd, char **ret, size_t *ret_size)
 	return -ENOMEM;
 }
 
+/* Of procfs, in pieces. */
+static int read_lines(int fd, const struct symbols_near *near, char **ret, size_t *ret_size)
+{
+	CLEANUP(coati_kernel_lines_free) struct kernel_lines *l = coati_kernel_lines_new(near);
+	CLEANUP(freep) char *piece = coati_alloc(PIECE_BYTES);
+	int r = l && piece ? 0 : -ENOMEM;
+
+	while (r == 0) {
+		ssize_t n = read(fd, piece, PIECE_BYTES);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			r = n < 0 ? -errno : 1;
+			break;
+		}
+		r = coati_kernel_lines_add(l, piece, (size_t)n);
+	}
+	return r < 0 ? r : coati_kernel_lines_take(l, ret, ret_size);
+}
+
+bool coati_kernel_has(const struct kernel *k, uint64_t addr)
+{
+	size_t i = SEARCH(mid, (size_t)0, k->near.nr, k->near.v[mid] < addr);
+
+	return !k->near.nr || (i < k->near.nr && k->near.v[i] == addr);
+}
+
 int coati_kernel_read(struct kernel *k, const char *path)
 {
 	CLEANUP(fd_closep) int fd = -1;
@@ -214,7 +243,9 @@ int coati_kernel_read(struct kernel *k, const char *path)
 	k->tried = true;
 	k->build_id_size = coati_kernel_build_id(k->build_id);
 	fd = coati_open_file(&(struct opening){ .kind = OPEN_SYSTEM, .path = path }, NULL);
-	r = fd < 0 ? fd : read_all(fd, &text, &size);
+	r = fd < 0	 ? fd
+	    : k->near.nr ? read_lines(fd, &k->near, &text, &size)
+			 : read_all(fd, &text, &size);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
@@ -228,6 +259,7 @@ void coati_kernel_fini(struct kernel *k)
 {
 	coati_symbols_fini(&k->symbols);
 	coati_free(k->text);
+	coati_free(k->near.v);
 	*k = (struct kernel){ 0 };
 }
 

@@ -87,6 +87,18 @@ static int compare_addresses(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* In order, each once. */
+static void sort_near(struct symbols_near *near)
+{
+	size_t nr = near->nr;
+
+	qsort(near->v, nr, sizeof(*near->v), compare_addresses);
+	near->nr = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (!near->nr || near->v[near->nr - 1] != near->v[i])
+			near->v[near->nr++] = near->v[i];
+}
+
 /* The addresses of a job in order, each once. */
 static int gather(const struct work *w, const struct job *job, struct symbols_near *ret)
 {
@@ -97,11 +109,8 @@ static int gather(const struct work *w, const struct job *job, struct symbols_ne
 		return -ENOMEM;
 	for (size_t i = job->start; i < job->end; i++)
 		ret->v[nr++] = w->addresses[w->order[i]].vaddr;
-	qsort(ret->v, nr, sizeof(*ret->v), compare_addresses);
-	ret->nr = 0;
-	for (size_t i = 0; i < nr; i++)
-		if (!ret->nr || ret->v[ret->nr - 1] != ret->v[i])
-			ret->v[ret->nr++] = ret->v[i];
+	ret->nr = nr;
+	sort_near(ret);
 	return 0;
 }
 
@@ -283,6 +292,44 @@ static size_t make_jobs(const struct coati_images *images, const struct coati_ad
 	return nr_jobs;
 }
 
+static bool is_kernel(const struct coati_images *images, const struct coati_address *a)
+{
+	const struct coati_image *im = coati_image_at(images, a->image);
+
+	return im && (im->kind == COATI_IMAGE_KERNEL || im->kind == COATI_IMAGE_MODULE);
+}
+
+/* What of the kernel's symbols is needed, before the threads start: what is asked for now; more,
+ * when that was read already and is not enough. Those that the kernel was asked for stay named. */
+static int prepare_kernel(struct coati_images *images, const struct coati_address *addresses,
+			  size_t nr)
+{
+	struct kernel *k = &images->kernel;
+	struct symbols_near near = { 0 };
+	size_t asked = 0;
+	bool has_all = true;
+
+	for (size_t i = 0; i < nr; i++)
+		if (is_kernel(images, &addresses[i])) {
+			asked++;
+			has_all &= coati_kernel_has(k, addresses[i].vaddr);
+		}
+	if (k->tried)
+		return has_all ? 0 : coati_images_read_kernel(images);
+	if (!asked)
+		return 0;
+	near.v = coati_alloc_array(asked, sizeof(*near.v));
+	if (!near.v)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		if (is_kernel(images, &addresses[i]))
+			near.v[near.nr++] = addresses[i].vaddr;
+	sort_near(&near);
+	coati_free(k->near.v);
+	k->near = near;
+	return 0;
+}
+
 int coati_images_resolve(struct coati_images *images, struct coati_address *addresses, size_t nr,
 			 uint32_t flags, struct coati_error *err)
 {
@@ -296,7 +343,8 @@ int coati_images_resolve(struct coati_images *images, struct coati_address *addr
 			  .jobs = jobs,
 			  .flags = flags & (COATI_RESOLVE_LINES | COATI_RESOLVE_INLINES) };
 
-	if (!starts || !order || !jobs || take_from_copies(images, addresses, nr) < 0)
+	if (!starts || !order || !jobs || take_from_copies(images, addresses, nr) < 0 ||
+	    prepare_kernel(images, addresses, nr) < 0)
 		return coati_fail(err, -ENOMEM, "out of memory");
 	nr = sort_by_image(images, addresses, nr, starts, order);
 	w.nr_jobs = make_jobs(images, addresses, order, nr, jobs);
