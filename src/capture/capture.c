@@ -6,7 +6,9 @@
 #include "capture/capture.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -32,6 +34,7 @@
 #define COPIES_A_SECOND 4   /* and at any other */
 #define COPIES_FEW	32
 #define COPY_USUAL	16384
+#define THREADS_MANY	512 /* from here on side-band events are opened for CPUs, where allowed */
 
 static void capture_closep(struct coati_capture **cap)
 {
@@ -267,7 +270,8 @@ static struct coati_set_opts set_opts(const struct coati_capture *cap, int which
 		s.flags |= COATI_SET_PER_CPU;
 	if (!(o->flags & COATI_CAPTURE_NO_INHERIT))
 		s.flags |= COATI_SET_INHERIT;
-	if ((which == SET_WAKE && cap->off.wakes_wide) || cap->filter.is_on) {
+	if ((which == SET_WAKE && cap->off.wakes_wide) || cap->filter.is_on ||
+	    (which == SET_SIDE && cap->side_wide)) {
 		s.pids = s.tids = NULL;
 		s.nr_pids = s.nr_tids = 0;
 		s.flags = COATI_SET_NEGOTIATE;
@@ -296,6 +300,11 @@ static int open_set(struct coati_capture *cap, int which, struct coati_error *er
 		o = set_opts(cap, which);
 		r = coati_set_open(st->list, &o, &st->set, err);
 	}
+	if (r < 0 && which == SET_SIDE && cap->side_wide && r != -ENOMEM) {
+		cap->side_wide = false;
+		o = set_opts(cap, which);
+		r = coati_set_open(st->list, &o, &st->set, err);
+	}
 	if (r < 0 && is_optional(which) && r != -ENOMEM) {
 		*(which == SET_WAKE  ? &cap->off.no_wakes
 		  : which == SET_IRQ ? &cap->off.no_irqs
@@ -316,6 +325,15 @@ static void close_sets(struct coati_capture *cap)
 		coati_set_close(&cap->sets[i].set);
 }
 
+static int connect_set(struct coati_capture *cap, int which, bool lives, struct coati_error *err)
+{
+	const struct coati_set *set = cap->sets[which].set;
+
+	return set ? coati_rings_connect(&cap->rings, set, lives,
+					 which == SET_EVENTS ? cap->twins.lanes : NULL, err)
+		   : 0;
+}
+
 /* The side-band events come first: their rings are everybody's, and nothing that starts while the
  * others are opened is missed. */
 static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati_error *err)
@@ -333,11 +351,14 @@ static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati
 	/* What is refused is better told of what was asked for than of an event of ours. */
 	if (r < 0 && !cap->sets[SET_SIDE].set)
 		(void)open_set(cap, SET_EVENTS, err);
+	/* the ring of an event that watches a thread ends with it, that of one which watches a CPU
+	 * never does */
+	if (r == 0 && cap->side_wide)
+		r = connect_set(cap, SET_EVENTS, true, err);
 	for (size_t i = 0; r == 0 && i < NR_SETS; i++)
-		if (cap->sets[order[i]].set)
-			r = coati_rings_connect(
-				&cap->rings, cap->sets[order[i]].set, order[i] == SET_SIDE,
-				order[i] == SET_EVENTS ? cap->twins.lanes : NULL, err);
+		if (!cap->side_wide || order[i] != SET_EVENTS)
+			r = connect_set(cap, order[i], order[i] == SET_SIDE && !cap->side_wide,
+					err);
 	if (r == 0 && cap->walks)
 		r = coati_walks_connect(cap->walks, &cap->rings, err);
 	return r;
@@ -488,7 +509,9 @@ static void open_notice(struct coati_capture *cap)
 	const struct capture_set_state *side = &cap->sets[SET_SIDE];
 	struct coati_set_opts o = set_opts(cap, SET_SIDE);
 
-	if (cap->tally.images.holds && coati_set_count(side->set) <= NOTICE_EVENTS_MAX)
+	/* rings of CPUs do not end with the process that is recorded */
+	if (cap->tally.images.holds && !cap->side_wide &&
+	    coati_set_count(side->set) <= NOTICE_EVENTS_MAX)
 		(void)coati_notice_open(&cap->notice, side->list, &side->attrs[0], &o,
 					cap->rings.reader);
 }
@@ -515,12 +538,40 @@ static int open_side_list(struct coati_capture *cap, struct coati_error *err)
 	return r;
 }
 
+/* Threads of the processes that are watched; a directory has a link for each of its own. */
+static uint64_t count_threads(const struct coati_capture_opts *o)
+{
+	const char *procfs = o->procfs ? o->procfs : "/proc";
+	uint64_t nr = o->nr_tids;
+	char path[512];
+	struct stat st;
+
+	for (uint64_t i = 0; i < o->nr_pids; i++) {
+		snprintf(path, sizeof(path), "%s/%d/task", procfs, o->pids[i]);
+		if (stat(path, &st) == 0 && st.st_nlink > 2)
+			nr += st.st_nlink - 2;
+	}
+	return nr;
+}
+
+/* Of many threads the side-band events are half of all that is opened. Those of the whole machine
+ * tell the same, and more, for one event a CPU. */
+static void settle_side(struct coati_capture *cap)
+{
+	const struct coati_capture_opts *o = &cap->opts;
+
+	cap->side_wide = cap->tasks && !o->cpus &&
+			 !(o->flags & (COATI_CAPTURE_ON_EXEC | COATI_CAPTURE_OVERWRITE)) &&
+			 count_threads(o) >= THREADS_MANY;
+}
+
 /* Events and rings, and the walker on them. */
 static int open_samples(struct coati_capture *cap, struct coati_error *err)
 {
 	int r;
 
 	settle_auto(cap);
+	settle_side(cap);
 	r = coati_off_cpu_prepare(cap, first_ring_bytes(cap), err);
 	if (r < 0)
 		return r;

@@ -92,6 +92,7 @@ struct coati_capture {
 	uint64_t dropped;      /* lost: samples that could not be written anew */
 	bool lost_exact;
 	bool tasks;	 /* threads are watched, not the machine */
+	bool side_wide;	 /* side-band records are those of the machine: there are many threads */
 	bool has_kernel; /* some event samples in the kernel */
 	bool started;
 };

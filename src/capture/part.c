@@ -343,15 +343,17 @@ static int print_coverage(const struct coati_capture *cap, char *text, size_t si
 	/* not read: this recording ended early */
 	if (!e || e->counted <= e->counted_before)
 		return 0;
-	return snprintf(
-		text, size,
-		"sampled_event=%u\nsampled=%llu\nsampled_period=%llu\ncounted=%llu\n"
-		"sampled_part=%d\nexits=%llu\n",
-		cap->lead_index, (unsigned long long)(e->sampled - e->sampled_before),
-		(unsigned long long)coati_coverage_period(e, &st->attrs[lead]),
-		(unsigned long long)(e->counted - e->counted_before),
-		coati_coverage_is_partial(&st->attrs[lead]),
-		(unsigned long long)(cap->tasks ? cap->tally.exits - cap->exits_before : 0));
+	return snprintf(text, size,
+			"sampled_event=%u\nsampled=%llu\nsampled_period=%llu\ncounted=%llu\n"
+			"sampled_part=%d\nexits=%llu\n",
+			cap->lead_index, (unsigned long long)(e->sampled - e->sampled_before),
+			(unsigned long long)coati_coverage_period(e, &st->attrs[lead]),
+			(unsigned long long)(e->counted - e->counted_before),
+			coati_coverage_is_partial(&st->attrs[lead]),
+			/* with side_wide those of others are among them */
+			(unsigned long long)(cap->tasks && !cap->side_wide
+						     ? cap->tally.exits - cap->exits_before
+						     : 0));
 }
 
 /* What the recorder did, as text; a section that only we know, which readers of files skip. */

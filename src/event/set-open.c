@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "event/event.h"
 
+#define DESCRIPTORS_MAX (1u << 20)
+
 #define START_FLAGS (COATI_ATTR_DISABLED | COATI_ATTR_ENABLE_ON_EXEC)
 
 /* The unit must be opened once more, from its first target on. */
@@ -57,13 +59,20 @@ static struct coati_attr shaped(const struct opening *o, uint32_t event, bool fo
 	return attr;
 }
 
-/* Towards the hard limit, in steps: programs that use select() suffer from high descriptors. */
+/* Towards the hard limit, in steps: programs that use select() suffer from high descriptors. Who
+ * may (CAP_SYS_RESOURCE) goes beyond it; the kernel refuses what is over fs.nr_open. */
 static bool raise_descriptor_limit(void)
 {
 	struct rlimit l;
 
-	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= l.rlim_max)
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
 		return false;
+	if (l.rlim_cur >= l.rlim_max) {
+		if (l.rlim_max > DESCRIPTORS_MAX / 2)
+			return false;
+		l.rlim_cur = l.rlim_max *= 2;
+		return setrlimit(RLIMIT_NOFILE, &l) == 0;
+	}
 	l.rlim_cur = l.rlim_cur > l.rlim_max / 2 ? l.rlim_max : l.rlim_cur * 2 + 64;
 	return setrlimit(RLIMIT_NOFILE, &l) == 0;
 }
