@@ -17,11 +17,12 @@
 #include "event/list.h"
 #include "reading/parts.h"
 
-#define CUT_HELPS      65528 /* the kernel copies no more than this */
-#define USUAL_RATE     1000
-#define ROOM_MOST      1024 /* MiB: rings are not larger */
-#define WATCH_LEAST    100  /* stacks, before a share of them says something */
-#define TOLD_BY_ITSELF (COATI_DROP_KERNEL | COATI_DROP_FREQ | COATI_DROP_MAX_STACK)
+#define CUT_HELPS	 65528 /* the kernel copies no more than this */
+#define USUAL_RATE	 1000
+#define ROOM_MOST	 1024 /* MiB: rings are not larger */
+#define WATCH_LEAST	 100  /* stacks, before a share of them says something */
+#define WATCH_LOST_LEAST 100  /* records */
+#define TOLD_BY_ITSELF	 (COATI_DROP_KERNEL | COATI_DROP_FREQ | COATI_DROP_MAX_STACK)
 
 static void announce_rate(const struct coati_event_desc *d, const struct coati_attr *attr)
 {
@@ -223,6 +224,22 @@ bool coati_record_watch(const struct record_args *args, const struct coati_event
 	add_cut_help(args, &s);
 	coati_note("%s", s.text);
 	coati_strbuf_fini(&s);
+	return true;
+}
+
+bool coati_record_watch_lost(const struct record_args *args, const struct coati_capture *cap)
+{
+	struct coati_capture_stats st = { .size = sizeof(st) };
+	uint64_t mib;
+
+	coati_capture_get_stats(cap, &st);
+	if (st.lost < WATCH_LOST_LEAST || !st.nr_rings)
+		return false;
+	mib = 4 * (st.ring_bytes >> 20);
+	coati_note("%llu records are lost so far: they come faster than they can be written; "
+		   "--ring-size (-m) %lluM makes more room%s",
+		   (unsigned long long)st.lost, (unsigned long long)(mib > 4 ? mib : 4),
+		   args->realtime ? "" : ", --realtime 1 gives the recorder the CPU first");
 	return true;
 }
 

@@ -10,8 +10,10 @@
 
 void coati_record_announce(const struct record_args *args, const struct coati_event_list *list,
 			   const struct coati_capture *cap, bool by_default);
-/* While it is recorded: warn when many stacks are cut, so that nobody has to wait for the end to
- * learn it. True: it was said, and need not be asked again. */
+/* While it is recorded: warn when records are lost, and name the option that helps. True: it was
+ * said, and need not be asked again. */
+bool coati_record_watch_lost(const struct record_args *args, const struct coati_capture *cap);
+/* The same when many stacks are cut. */
 bool coati_record_watch(const struct record_args *args, const struct coati_event_list *list,
 			const struct coati_capture *cap);
 /* What is known at the end of a recording, for --fail-if. */

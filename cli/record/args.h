@@ -37,6 +37,7 @@ struct record_args {
 	const char *switch_on;
 	uint32_t max_files;
 	uint64_t ring_bytes;
+	uint32_t realtime;	     /* priority; 0: none */
 	struct option_texts fail_if; /* conditions on the data quality */
 	bool quiet, verbose;
 	char **command; /* NULL at the end; NULL: no command */

@@ -93,6 +93,10 @@ static const struct option opts[] = {
 		"with --switch-output: keep the last N files", 1, 100000),
 	OPT_SIZE('m', "ring-size", struct record_args, ring_bytes, "SIZE",
 		 "ring buffer size per CPU", 4096, GIB),
+	OPT_U32(0, "realtime", struct record_args, realtime, "PRIO",
+		"read the ring buffers with real-time priority PRIO (SCHED_FIFO); default: nice -10 "
+		"where allowed",
+		1, 99),
 	OPT_TEXTS(0, "fail-if", struct record_args, fail_if, 0, "CONDITION",
 		  "exit with status 1 if it holds: 'lost > 1%'"),
 	OPT_FLAG('q', "quiet", struct record_args, quiet, "no messages on stderr except errors"),
@@ -101,7 +105,6 @@ static const struct option opts[] = {
 	OPT_HELP,
 	/* as perf spells it */
 	OPT_HIDDEN_STR("call-graph", struct record_args, call_graph, "MODE[,SIZE]"),
-	OPT_FOREIGN("realtime", "run coati record under chrt -f PRIO"),
 	OPT_FOREIGN("mmap-pages", "--ring-size (-m) SIZE takes bytes: 512k, 4M"),
 	OPT_FOREIGN("timestamp", "every sample has its time"),
 	OPT_FOREIGN("no-buildid-cache",

@@ -26,6 +26,7 @@
 #include "cli/record/live.h"
 #include "cli/record/output.h"
 #include "cli/record/pack.h"
+#include "cli/record/priority.h"
 #include "cli/record/signals.h"
 #include "cli/rights.h"
 #include "cli/talk.h"
@@ -53,6 +54,7 @@ struct session {
 	struct coati_child_status status;
 	bool has_status;
 	bool warned;			  /* stacks are cut, and it was said */
+	bool warned_lost;		  /* records are lost, likewise */
 	bool told;			  /* the command was asked to end */
 	int failed;			  /* the recording went wrong, and it was said */
 	uint64_t switch_ns, switch_bytes; /* a new file after so much, 0: not for that reason */
@@ -169,7 +171,10 @@ static int before_end(void *ctx, struct coati_writer *w)
 	struct session *s = ctx;
 	int r = coati_record_live_end(&s->live, w);
 
-	return r == 0 && packs(s) ? coati_record_pack(&s->cap, w) : r;
+	if (r != 0 || !packs(s))
+		return r;
+	coati_record_priority_restore();
+	return coati_record_pack(&s->cap, w);
 }
 
 static int open_capture(struct session *s)
@@ -339,6 +344,8 @@ static void record(struct session *s)
 			r = coati_record_live_round(&s->live, s->cap);
 		if (r == 0 && !s->warned)
 			s->warned = coati_record_watch(s->args, s->list, s->cap);
+		if (r == 0 && !s->warned_lost)
+			s->warned_lost = coati_record_watch_lost(s->args, s->cap);
 		if (r == 0)
 			r = attend(s);
 		if (r < 0)
@@ -448,7 +455,9 @@ static int prepare(struct session *s)
 		s->live.nr_pids = a->pids.len;
 		coati_record_live_open(&s->live);
 	}
-	if (coati_record_output_reserve(&s->out, &s->err) < 0 || start_child(s) < 0)
+	/* the command has been started by then, and keeps the priority that it was given */
+	if (coati_record_output_reserve(&s->out, &s->err) < 0 || start_child(s) < 0 ||
+	    coati_record_priority_raise(a->realtime, &s->err) < 0)
 		return own_trouble(s);
 	/* opening takes a while (loading the stack walker, reading mappings): who asks for an end
 	 * meanwhile gets a recording that has one */
