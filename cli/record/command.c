@@ -94,9 +94,7 @@ static const struct option opts[] = {
 	OPT_SIZE('m', "ring-size", struct record_args, ring_bytes, "SIZE",
 		 "ring buffer size per CPU", 4096, GIB),
 	OPT_U32(0, "realtime", struct record_args, realtime, "PRIO",
-		"read the ring buffers with real-time priority PRIO (SCHED_FIFO); default: nice -10 "
-		"where allowed",
-		1, 99),
+		"real-time priority of the recorder", 1, 99),
 	OPT_TEXTS(0, "fail-if", struct record_args, fail_if, 0, "CONDITION",
 		  "exit with status 1 if it holds: 'lost > 1%'"),
 	OPT_FLAG('q', "quiet", struct record_args, quiet, "no messages on stderr except errors"),

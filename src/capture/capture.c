@@ -6,9 +6,7 @@
 #include "capture/capture.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -20,6 +18,7 @@
 #include "capture/attach.h"
 #include "capture/attr.h"
 #include "capture/session.h"
+#include "capture/side.h"
 #include "capture/twins.h"
 #include "event/list.h"
 #include "event/set.h"
@@ -34,7 +33,6 @@
 #define COPIES_A_SECOND 4   /* and at any other */
 #define COPIES_FEW	32
 #define COPY_USUAL	16384
-#define THREADS_MANY	512 /* from here on side-band events are opened for CPUs, where allowed */
 
 static void capture_closep(struct coati_capture **cap)
 {
@@ -538,40 +536,13 @@ static int open_side_list(struct coati_capture *cap, struct coati_error *err)
 	return r;
 }
 
-/* Threads of the processes that are watched; a directory has a link for each of its own. */
-static uint64_t count_threads(const struct coati_capture_opts *o)
-{
-	const char *procfs = o->procfs ? o->procfs : "/proc";
-	uint64_t nr = o->nr_tids;
-	char path[512];
-	struct stat st;
-
-	for (uint64_t i = 0; i < o->nr_pids; i++) {
-		snprintf(path, sizeof(path), "%s/%d/task", procfs, o->pids[i]);
-		if (stat(path, &st) == 0 && st.st_nlink > 2)
-			nr += st.st_nlink - 2;
-	}
-	return nr;
-}
-
-/* Of many threads the side-band events are half of all that is opened. Those of the whole machine
- * tell the same, and more, for one event a CPU. */
-static void settle_side(struct coati_capture *cap)
-{
-	const struct coati_capture_opts *o = &cap->opts;
-
-	cap->side_wide = cap->tasks && !o->cpus &&
-			 !(o->flags & (COATI_CAPTURE_ON_EXEC | COATI_CAPTURE_OVERWRITE)) &&
-			 count_threads(o) >= THREADS_MANY;
-}
-
 /* Events and rings, and the walker on them. */
 static int open_samples(struct coati_capture *cap, struct coati_error *err)
 {
 	int r;
 
 	settle_auto(cap);
-	settle_side(cap);
+	cap->side_wide = coati_side_is_wide(cap);
 	r = coati_off_cpu_prepare(cap, first_ring_bytes(cap), err);
 	if (r < 0)
 		return r;

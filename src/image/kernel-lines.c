@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Kallsyms comes in piece by piece; of its lines those go out that name some addresses: all that
- * begin at the last place at or before an address, and those of the first place behind it, where the
- * function ends. The addresses cut the numbers into gaps; of each gap the lines with the lowest and
- * with the highest number are kept. The list of the kernel proper is sorted: when its last address
- * is passed, the rest is not read.
+ * begin at the last place at or before an address, and those of the first place behind it, where
+ * the function ends. The addresses cut the numbers into gaps; of each gap the lines with the lowest
+ * and with the highest number are kept. The list of the kernel proper is sorted: when its last
+ * address is passed, the rest is not read.
  */
 #include <errno.h>
 #include <string.h>

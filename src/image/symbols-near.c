@@ -3,9 +3,9 @@
  * A large symbol table is read once in pieces, and only the symbols near the addresses that are
  * asked for are kept. The answers are those of the whole table:
  *
- * - Symbols that begin within NEAR_BYTES of an address are kept, and so are those that begin further
- *   in front and reach into that window: they decide whether a label lies in a function. All names
- *   of such a place are kept, which takes a second pass where there is one.
+ * - Symbols that begin within NEAR_BYTES of an address are kept, and so are those that begin
+ *   further in front and reach into that window: they decide whether a label lies in a function.
+ *   All names of such a place are kept, which takes a second pass where there is one.
  * - Symbols without a size end at the next one, wherever it is. Where one that was not kept may
  *   cover the address, coati_symbols_tells() says so, and the whole table is read.
  */

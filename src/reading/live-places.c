@@ -2,9 +2,9 @@
 /*
  * Batches of live events come in, the addresses of the stacks that they define become locations.
  * Nothing else of an event is looked at, and a batch whose head says that it defines nothing is
- * passed over. What cannot be told this way (an event of a kind that only its stream describes, code
- * that is replaced while it runs) is said in coati_profile.lacks_places: whoever wants it reads all
- * events instead.
+ * passed over. What cannot be told this way (an event of a kind that only its stream describes,
+ * code that is replaced while it runs) is said in coati_profile.lacks_places: whoever wants it
+ * reads all events instead.
  */
 #include <errno.h>
 

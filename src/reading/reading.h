@@ -154,7 +154,7 @@ int coati_reading_stack(struct reading *r, const struct chain_key *key, uint64_t
 int coati_reading_places(struct reading *r, const struct chain_key *key, uint64_t time);
 /* PLACES: one address of a program. 1: the code there is replaced while it runs; -ENOMEM. */
 int coati_reading_user_place(struct reading *r, int32_t pid, uint64_t addr, uint64_t time);
-/* PLACES: a batch of live events that was written at @time; and when the recording ends. -ENOMEM. */
+/* PLACES: a batch of live events, written at @time; and when the recording ends. -ENOMEM. */
 int coati_reading_live_batch(struct reading *r, const void *bytes, size_t size, uint64_t time);
 int coati_reading_live_places(struct reading *r);
 void coati_live_places_free(struct live_places **lp);
