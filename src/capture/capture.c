@@ -542,7 +542,7 @@ static int open_samples(struct coati_capture *cap, struct coati_error *err)
 	int r;
 
 	settle_auto(cap);
-	cap->side_wide = coati_side_is_wide(cap);
+	cap->side_wide = !cap->filter.is_on && coati_side_is_wide(cap);
 	r = coati_off_cpu_prepare(cap, first_ring_bytes(cap), err);
 	if (r < 0)
 		return r;
