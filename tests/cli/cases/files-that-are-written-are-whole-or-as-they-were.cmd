@@ -1,5 +1,5 @@
 "$HELPERS/make-flight" flight <"$CLI/patient.txt"
 "$COATI" record -q -o recording -F 2000 -- sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done' 2>err || cat err
 "$COATI" autopsy -o trace flight
-mkdir full
-unshare -m --propagation private sh -c 'mount -t tmpfs -o size=64k tmpfs full && "$CLI/whole-files" "$COATI" 3 flight recording trace'
+mkdir full readonly
+unshare -m --propagation private sh -c 'mount -t tmpfs -o size=64k tmpfs full && mount -t tmpfs -o size=64k tmpfs readonly && "$CLI/whole-files" "$COATI" 3 flight recording trace'

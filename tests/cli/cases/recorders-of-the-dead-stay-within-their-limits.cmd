@@ -9,13 +9,18 @@ crash()
 	removed=0
 	while [ "$i" -lt "$1" ]; do
 		told=$("$HELPERS/recorder" kill) || :
+		newest="${told%% *} ${newest%% *}"
 		removed=$((removed + ${told##* }))
 		i=$((i + 1))
 	done
 	pid=${told%% *}
 	echo "of $1 crashes $removed removed, $(ls /dev/shm/coati-0 | wc -l) left"
 }
-crash 40
+newest=
+crash 60
+# nothing is there that is not listed, and the last two can be read
+[ "$(find /dev/shm -type f | wc -l)" = "$("$COATI" autopsy --list --json | grep -o '"state":' | wc -l)" ] || echo "unlisted files"
+for dead in $newest; do "$COATI" autopsy -n 1 "$dead" | grep -c 'true words'; done
 kib=$(du -sk /dev/shm/coati-0 | cut -f 1)
 [ "$kib" -le 32768 ] && [ "$kib" -gt 28000 ] || echo "$kib KiB"
 "$COATI" autopsy -n 1 "$pid" | grep -c 'true words'
