@@ -127,6 +127,36 @@ static int prepare(struct agent_session *s, const struct agent_args *args)
 	return r;
 }
 
+static bool is_no_room(int r)
+{
+	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG || r == -EIO;
+}
+
+static int begin_again(struct agent_session *s)
+{
+	int r = coati_agent_segment_begin(s);
+
+	/* a disk that fills up meanwhile: in memory, then */
+	if (is_no_room(r)) {
+		coati_folder_ended(&s->folder, r);
+		coati_note("%s", s->folder.trouble);
+		s->err = (struct coati_error){ 0 };
+		r = coati_agent_segment_begin(s);
+	}
+	return r;
+}
+
+/* A segment that is full from the start is ended by the first wait. */
+static int start_sampling(struct agent_session *s)
+{
+	int r = coati_capture_start(s->cap, &s->err);
+
+	if (!is_no_room(r))
+		return r;
+	s->err = (struct coati_error){ 0 };
+	return 0;
+}
+
 static void on_task(void *ctx, const struct agent_task_end *t)
 {
 	struct agent_session *s = ctx;
@@ -141,9 +171,9 @@ static int start(struct agent_session *s)
 	coati_agent_budget_start(s);
 	r = coati_agent_capture_open(s);
 	if (r == 0)
-		r = coati_agent_segment_begin(s);
+		r = begin_again(s);
 	if (r == 0)
-		r = coati_capture_start(s->cap, &s->err);
+		r = start_sampling(s);
 	if (r == 0)
 		r = coati_armed_open(&s->armed, s->args, &s->err);
 	s->live.on_task = s->armed.nr ? on_task : NULL;
@@ -169,20 +199,6 @@ static void finish_closing(struct agent_session *s, bool at_once)
 {
 	if (s->closing_ns && (at_once || has_labels(s)))
 		coati_agent_window_close(s);
-}
-
-static int begin_again(struct agent_session *s)
-{
-	int r = coati_agent_segment_begin(s);
-
-	/* a disk that fills up meanwhile: in memory, then */
-	if (r == -ENOSPC || r == -EDQUOT || r == -EIO) {
-		coati_folder_ended(&s->folder, r);
-		coati_note("%s", s->folder.trouble);
-		s->err = (struct coati_error){ 0 };
-		r = coati_agent_segment_begin(s);
-	}
-	return r;
 }
 
 /* The window that is sampled ends at @end_ns, and waits for its labels. */
@@ -220,7 +236,7 @@ static int restart(struct agent_session *s)
 	r = coati_agent_restart(s);
 	if (r == 0)
 		r = begin_again(s);
-	return r < 0 ? r : coati_capture_start(s->cap, &s->err);
+	return r < 0 ? r : start_sampling(s);
 }
 
 static bool has_stepped(struct agent_session *s)
@@ -335,7 +351,7 @@ static int go_on(struct agent_session *s)
 	if (coati_armed_drain(&s->armed, &err) < 0)
 		coati_note("%s", err.text);
 	/* a segment that cannot be written any more is ended; sampling goes on */
-	if (r == -ENOSPC || r == -EDQUOT || r == -EFBIG || r == -EIO)
+	if (is_no_room(r))
 		r = rotate(s);
 	if (r < 0)
 		return s->err.code ? r : coati_fail(&s->err, r, "sampling stopped: %m");
