@@ -206,7 +206,8 @@ TEST(sampler_without_descriptors_takes_timers_and_says_why)
 	close(low);
 	stop_and_read(&stats);
 	CHECK_INT(stats.engine, ==, COATI_SAMPLER_THREADS);
-	CHECK(has_comment("a better engine is not available: sampler: one descriptor for each"));
+	CHECK(has_comment(
+		"a better engine is not available: sampler: cannot open a descriptor for each"));
 }
 
 TEST(sampler_works_for_an_ordinary_user)
