@@ -13,7 +13,8 @@ until_first "$load/$load shift"
 keys 1 /
 keys bet Enter
 until_first beta
-! shows alpha || screen
+no_alpha() { ! shows alpha; }
+wait_until no_alpha || screen
 kill $load
 until_shows ' ended '
 keys q
