@@ -356,14 +356,22 @@ static void kill_children(void)
 
 /* Descendants of the test that outlived it have become our children, whatever group or session they
  * are in: kill and count them. The children of those become ours in turn. */
+#define PAUSES	 50
+#define PAUSE_US 10000
+
 static int reap_leftovers(pid_t group)
 {
-	int count = 0;
+	int count = 0, pauses = 0;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0) {
-		if (pid > 0) /* ended by itself but nobody waited: not a leftover */
+		if (pid > 0) /* ended by itself, but was not waited for: not a leftover */
 			continue;
+		/* nor is one that is about to end, on a busy machine */
+		if (pauses++ < PAUSES) {
+			usleep(PAUSE_US);
+			continue;
+		}
 		if (count++ > 100)
 			break;
 		kill(-group, SIGKILL);
