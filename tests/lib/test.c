@@ -354,11 +354,11 @@ static void kill_children(void)
 		closedir(proc);
 }
 
-/* Descendants of the test that outlived it have become our children, whatever group or session they
- * are in: kill and count them. The children of those become ours in turn. */
 #define PAUSES	 50
 #define PAUSE_US 10000
 
+/* Descendants of the test that outlived it have become our children, whatever group or session they
+ * are in: kill and count them. The children of those become ours in turn. */
 static int reap_leftovers(pid_t group)
 {
 	int count = 0, pauses = 0;
