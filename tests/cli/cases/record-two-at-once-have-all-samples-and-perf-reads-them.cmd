@@ -21,7 +21,7 @@ echo >go
 wait
 mv ./-.out stream.data
 for file in first stream last; do
-	"$COATI" report -q --json -e page-faults:u -i $file.data | sed 's/.*"total":\([0-9]*\),.*/\1/' >$file.count
+	"$COATI" report -q --json -e page-faults:u -i $file.data | python3 -c 'import json, sys; print(json.load(sys.stdin)["total"])' >$file.count
 	"$COATI" export -q -f perfdata -o $file.perf.data $file.data
 	perf script -i $file.perf.data -F event 2>$file.perf.err | sort | uniq -c >$file.events
 	[ ! -s $file.perf.err ] || cat $file.perf.err
