@@ -55,7 +55,8 @@ static int add_types(struct agent_build *b, struct tally *v, size_t nr)
 	size_t from = 0;
 	int r = 0;
 
-	qsort(v, nr, sizeof(*v), by_type);
+	if (nr)
+		qsort(v, nr, sizeof(*v), by_type);
 	for (size_t i = 1; i <= nr && r == 0; i++)
 		if (i == nr || v[i].service != v[from].service ||
 		    strcmp(v[i].type, v[from].type) != 0) {

@@ -150,7 +150,8 @@ static int intern_stack(struct agent_build *b, struct agent_stack *s, uint32_t *
 	slot = frames ? ARRAY_ADD(&b->stacks) : NULL;
 	if (!slot)
 		return -ENOMEM;
-	memcpy(frames, s->frames, s->nr * sizeof(*frames));
+	if (s->nr)
+		memcpy(frames, s->frames, s->nr * sizeof(*frames));
 	*slot = *s;
 	slot->frames = frames;
 	*ret = (uint32_t)b->stacks.len - 1;
@@ -236,7 +237,8 @@ int coati_build_labels(struct agent_build *b, struct coati_label *v, uint32_t nr
 	struct probe probe;
 	struct agent_id id;
 
-	qsort(v, nr, sizeof(*v), by_key);
+	if (nr)
+		qsort(v, nr, sizeof(*v), by_key);
 	id = coati_agent_labels_id(v, nr);
 	probe = index_probe(&b->label_index, id.low);
 	while (index_next(&b->label_index, &probe, ret))

@@ -5,7 +5,7 @@ unshare -m --propagation private sh -u -c '
 	mount -t tmpfs -o size=400k none disk || exit
 	"$COATI" agent --store disk/store --print --window 300ms --segment 600ms -F 99 --budget 100% >windows 2>said &
 	agent=$!
-	wait_until() { until sh -c "$1"; do sleep 0.1; done; }
+	wait_until() { until sh -c "$1"; do kill -0 $agent || { cat said; touch stop; exit 1; }; sleep 0.1; done; }
 	wait_until "ls disk/store/*.data >/dev/null 2>&1"
 	(while [ ! -e stop ]; do cat /dev/zero >>disk/fill 2>/dev/null; sleep 0.05; done) &
 	filler=$!
