@@ -87,7 +87,7 @@ static int take_batch(struct live *l, const struct coati_recording *r,
 /* What the export holds grows with what was read. */
 static void allow(struct live *l, const struct coati_recording *r)
 {
-	struct coati_recording_stats st;
+	struct coati_recording_stats st = { .size = sizeof(st) };
 	uint64_t most;
 
 	coati_recording_get_stats(r, &st);

@@ -426,7 +426,7 @@ TEST(reader_takes_an_ended_backward_ring_out_of_its_set_and_sleeps_on_the_others
 	struct child c = child_start(3);
 	struct coati_attr attr = faults(), backward = attr;
 	struct coati_event *other = NULL;
-	struct coati_ring_stats stats;
+	struct coati_ring_stats stats = { .size = sizeof(stats) };
 	struct coati_ring_item item;
 	struct rig rig;
 	int r;
