@@ -6,13 +6,19 @@ cat >lib.c <<'C'
 void spin_here(void) { for (volatile long i = 0; i < 40000000; i++); }
 C
 cat >p.c <<'C'
+#define _GNU_SOURCE
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 #define NR 60
 int main(void)
 {
 	void (*spin[NR + 1])(void);
+	cpu_set_t one; /* mappings are reported in their order by one CPU's ring alone */
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
 	for (int i = 1; i <= NR; i++) {
 		char name[32];
 		snprintf(name, sizeof(name), "./lib%d.so", i);
