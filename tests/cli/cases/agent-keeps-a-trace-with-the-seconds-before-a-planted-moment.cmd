@@ -7,7 +7,7 @@ wait_until grep -q sampling said
 # two seconds of the trace lie before the moment
 sleep 3
 sync
-wait_until grep -q ' kept ' said
+wait_until grep -qs ' kept ' said
 kill $agent
 wait $agent || echo "agent: $?"
 kill $load

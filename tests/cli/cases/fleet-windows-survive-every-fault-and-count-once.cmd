@@ -13,7 +13,7 @@ url=http://127.0.0.1:$proxy/fleet
 # killed while it sends: what waits is in the spool
 "$FLEET/send-windows" send "$url" spool 1 6 50 100 >sent &
 sender=$!
-wait_until grep -q 'given 6' sent
+wait_until grep -qs 'given 6' sent
 kill -9 $sender
 wait $sender 2>/dev/null
 # the server is killed, and comes back
@@ -21,7 +21,7 @@ kill_clickhouse
 : >sent
 "$FLEET/send-windows" send "$url" spool 7 9 50 100 >sent &
 sender=$!
-wait_until grep -q 'given 8' sent
+wait_until grep -qs 'given 8' sent
 start_clickhouse
 trap 'kill $proxy_pid; stop_clickhouse' EXIT
 wait $sender

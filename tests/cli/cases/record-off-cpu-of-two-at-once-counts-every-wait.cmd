@@ -42,7 +42,7 @@ for how in "" "$no_bpf"; do
 	: >told
 	./hand 5000 >told &
 	pid=$!
-	wait_until grep -q ready told
+	wait_until grep -qs ready told
 	$how "$COATI" record -q --off-cpu -p $pid -o first.data &
 	first=$!
 	$how "$COATI" record -q --off-cpu -p $pid -o second.data &
@@ -50,7 +50,7 @@ for how in "" "$no_bpf"; do
 	wait_until waits $first
 	wait_until waits $second
 	kill -USR1 $pid
-	wait_until grep -q '^[0-9]' told
+	wait_until grep -qs '^[0-9]' told
 	kill -TERM $first $second
 	wait $first || echo "the first ended with $?"
 	wait $second || echo "the second ended with $?"

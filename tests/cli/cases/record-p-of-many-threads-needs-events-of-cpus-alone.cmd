@@ -43,7 +43,7 @@ C
 cc -O1 -pthread -o many many.c
 ./many >told &
 pid=$!
-wait_until grep -q ready told
+wait_until grep -qs ready told
 "$COATI" record -q -p $pid -o m.data &
 recorder=$!
 waits() { grep -q '^441 ' "/proc/$1/syscall"; } # in epoll_pwait2: everything is open and enabled

@@ -11,7 +11,7 @@ touch port log
 python3 -u -m http.server --bind 127.0.0.1 --directory served 0 >>port 2>>log &
 server=$!
 trap 'kill $server' EXIT
-wait_until grep -q 'port [0-9]' port
+wait_until grep -qs 'port [0-9]' port
 url=http://127.0.0.1:$(sed -n 's/.*port \([0-9]*\).*/\1/p' port)
 echo "without: $("$COATI" report -q --csv --by line | grep -c '^p\.c:1,\|/p\.c:1,')"
 export DEBUGINFOD_URLS="$url" DEBUGINFOD_CACHE_PATH="$PWD/cache"
