@@ -1,6 +1,6 @@
 "$COATI" agent --store store --window 300ms --budget 100% 2>said &
 agent=$!
-wait_until grep -q sampling said
+wait_until grep -qs sampling said
 kill -HUP $agent
 wait_until sh -c '[ "$(grep -c sampling said)" = 2 ]'
 kill $agent

@@ -3,7 +3,7 @@
 load=$!
 "$COATI" agent --store store --window 500ms --when 'rate(syscalls:sys_enter_sync) > 0' --keep 3s --budget 100% 2>said &
 agent=$!
-wait_until grep -q sampling said
+wait_until grep -qs sampling said
 # two seconds of the trace lie before the moment
 sleep 3
 sync
