@@ -48,7 +48,7 @@ struct agent_args {
 	struct option_texts when;
 	uint64_t keep_ns;  /* of a recording around a moment */
 	uint32_t per_hour; /* such recordings at most */
-	bool quiet, verbose;
+	bool quiet;
 };
 
 #define AGENT_DEFAULT_HZ 19

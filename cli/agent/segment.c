@@ -18,7 +18,7 @@
 #include "recording/writer.h"
 
 #define FACTS_VERSION 1
-#define DITHER	      16 /* the period is off by at most one part of so many */
+#define DITHER	      16 /* the period is off by at most 1/16 */
 
 /* ---- what a segment says of itself ---- */
 

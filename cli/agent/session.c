@@ -306,7 +306,7 @@ static void look_at_conditions(struct agent_session *s, uint64_t now)
 	struct agent_kept kept;
 	int r;
 
-	/* tasks that ended are told in the segment */
+	/* the segment has the tasks that ended */
 	if (s->has_feed[0])
 		coati_agent_feed_take(&s->feeds[0]);
 	r = coati_armed_look(&s->armed, now, &kept, &err);

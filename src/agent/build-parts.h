@@ -21,7 +21,7 @@ struct build_source {
 };
 
 void coati_build_source_fini(struct build_source *src);
-/* So many numbers that are BUILD_NONE; NULL: no memory. */
+/* An array of @nr numbers, each BUILD_NONE; NULL: no memory. */
 uint32_t *coati_build_none(size_t nr);
 /* @v is sorted. */
 int coati_build_labels(struct agent_build *b, struct coati_label *v, uint32_t nr, uint32_t *ret);

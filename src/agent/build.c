@@ -259,7 +259,7 @@ int coati_build_labels(struct agent_build *b, struct coati_label *v, uint32_t nr
 	return coati_index_add(&b->label_index, id.low, *ret);
 }
 
-/* Those of the thread at that time; the cgroup is told by the service. */
+/* Those of the thread at that time; the service stands for the cgroup. */
 static int find_labels(struct agent_build *b, struct build_source *src,
 		       const struct coati_profile_sample *s, uint32_t *ret)
 {

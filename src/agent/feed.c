@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "live-read/batch.h"
 #include "reading/parts.h"
 #include "record/batch.h"
 #include "reading/contexts-live.h"
@@ -85,20 +86,11 @@ static void on_event(void *ctx, const struct coati_trace_event *e)
 static int on_item(void *ctx, const struct coati_recording *r,
 		   const struct coati_recording_item *item)
 {
-	const struct coati_recording_event *event = coati_recording_event(r, item->event);
 	struct agent_feed *f = ctx;
-	const struct coati_sample_format *fmt;
-	struct coati_record rec;
 	struct coati_batch batch;
 	int n;
 
-	if (item->raw.type != COATI_RECORD_SAMPLE || !event ||
-	    item->flags & COATI_RECORDING_ITEM_NO_EVENT ||
-	    strcmp(event->name, COATI_LIVE_EVENT) != 0)
-		return 0;
-	fmt = coati_format_table_get(coati_recording_formats(r), item->event);
-	if (!fmt || coati_record_decode(&item->raw, fmt, &rec) < 0 ||
-	    coati_batch_decode(&rec, item->raw.swap, &batch) < 0 || batch.kind != COATI_BATCH_TRACE)
+	if (!coati_live_batch(r, item, &batch))
 		return 0;
 	f->live->has_events = true;
 	n = coati_contexts_live_feed(f->live->contexts, batch.payload, batch.payload_size, on_event,

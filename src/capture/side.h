@@ -10,6 +10,6 @@
 
 #include "capture/capture.h"
 
-/* Are there so many threads that the events of the CPUs are cheaper? Not where rings must end with
- * the process alone, or where records of other processes cannot be told apart. */
+/* Are there enough threads that the events of the CPUs are cheaper? Not where rings must end with
+ * the process alone, or where records of other processes cannot be left out. */
 bool coati_side_is_wide(const struct coati_capture *cap);

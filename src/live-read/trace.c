@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "live-read/batch.h"
 #include "live-read/flight.h"
 #include "live-read/reader.h"
 #include "record/batch.h"
@@ -119,18 +120,9 @@ static int feed(struct coati_trace *t, const void *bytes, size_t size, uint64_t 
 /* The same; records that are no batch are passed over. */
 static int feed_item(struct coati_trace *t, const struct coati_recording_item *item)
 {
-	const struct coati_recording_event *event =
-		coati_recording_event(t->recording, item->event);
-	const struct coati_sample_format *fmt =
-		coati_format_table_get(coati_recording_formats(t->recording), item->event);
-	struct coati_record rec;
 	struct coati_batch batch;
 
-	if (item->raw.type != COATI_RECORD_SAMPLE ||
-	    (item->flags & COATI_RECORDING_ITEM_NO_EVENT) || !event || !fmt ||
-	    strcmp(event->name, COATI_LIVE_EVENT) != 0 ||
-	    coati_record_decode(&item->raw, fmt, &rec) < 0 ||
-	    coati_batch_decode(&rec, item->raw.swap, &batch) < 0 || batch.kind != COATI_BATCH_TRACE)
+	if (!coati_live_batch(t->recording, item, &batch))
 		return 1;
 	return feed(t, batch.payload, batch.payload_size, item->offset);
 }

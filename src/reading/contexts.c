@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/search.h"
+#include "live-read/batch.h"
 #include "live-read/reader.h"
 #include "reading/hooks.h"
 #include "reading/parts.h"
@@ -289,16 +290,10 @@ int coati_contexts_begin(struct coati_contexts *c)
 static int take_batch(struct coati_contexts *c, const struct coati_recording *r,
 		      const struct coati_recording_item *item)
 {
-	const struct coati_recording_event *event = coati_recording_event(r, item->event);
-	const struct coati_sample_format *fmt =
-		coati_format_table_get(coati_recording_formats(r), item->event);
-	struct coati_record rec;
 	struct coati_batch batch;
 	int n;
 
-	if (!event || strcmp(event->name, COATI_LIVE_EVENT) != 0 || !fmt ||
-	    coati_record_decode(&item->raw, fmt, &rec) < 0 ||
-	    coati_batch_decode(&rec, item->raw.swap, &batch) < 0 || batch.kind != COATI_BATCH_TRACE)
+	if (!coati_live_batch(r, item, &batch))
 		return 0;
 	n = coati_live_reader_feed(c->trace, batch.payload, batch.payload_size, item->offset, NULL);
 	return n < 0 ? n : drain(c);
@@ -311,9 +306,7 @@ static int walk(struct coati_contexts *c, struct coati_recording *r)
 
 	/* what is damaged ends it here as it does when it is read */
 	while (n == 0 && coati_recording_next(r, &item) > 0)
-		if (item.raw.type == COATI_RECORD_SAMPLE &&
-		    !(item.flags & COATI_RECORDING_ITEM_NO_EVENT))
-			n = take_batch(c, r, &item);
+		n = take_batch(c, r, &item);
 	if (n == 0)
 		n = coati_live_reader_finish(c->trace);
 	return n < 0 ? n : drain(c);
