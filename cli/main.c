@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tool: finds the verb in the table and runs it. */
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -154,6 +155,21 @@ static void guard_descriptors(void)
 	}
 }
 
+static void on_file_size(int sig)
+{
+	(void)sig;
+}
+
+/* Over the limit of file sizes the kernel ends the process: better that the write fails, so that
+ * the file is completed and the reason is reported. A handler, since a program that is started
+ * would inherit that the signal is ignored. */
+static void guard_writes(void)
+{
+	const struct sigaction act = { .sa_handler = on_file_size, .sa_flags = SA_RESTART };
+
+	sigaction(SIGXFSZ, &act, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const struct coati_command *cmd;
@@ -161,6 +177,7 @@ int main(int argc, char **argv)
 	int code;
 
 	guard_descriptors();
+	guard_writes();
 	if (argc < 2) {
 		coati_output_init_fd(&out, STDERR_FILENO, "standard error", COLOR_NEVER);
 		overview(&out.text);

@@ -126,6 +126,20 @@ static int open_feed(struct agent_session *s, int fd)
 	return r;
 }
 
+/* Into the recording that was begun: what it says of itself; @fd: to read it. */
+static int begin_segment(struct agent_session *s, int fd)
+{
+	int r = write_facts(s);
+
+	s->segment_ns = now_ns();
+	if (r == 0)
+		return open_feed(s, fd);
+	close(fd);
+	/* without room for that it is none; the next one finds the capture free */
+	coati_capture_finish(s->cap, NULL);
+	return coati_fail(&s->err, r, "a segment: %m");
+}
+
 int coati_agent_segment_begin(struct agent_session *s)
 {
 	struct coati_writer *w = NULL;
@@ -134,16 +148,9 @@ int coati_agent_segment_begin(struct agent_session *s)
 	r = coati_folder_next(&s->folder, clock_ns(CLOCK_REALTIME), &w, &fd, &s->err);
 	if (r == 0)
 		r = coati_capture_begin(s->cap, &w, &s->err);
-	if (r < 0) {
-		if (fd >= 0)
-			close(fd);
-		return r;
-	}
-	s->segment_ns = now_ns();
-	r = write_facts(s);
 	if (r == 0)
-		r = open_feed(s, fd);
-	else
+		return begin_segment(s, fd);
+	if (fd >= 0)
 		close(fd);
 	return r;
 }

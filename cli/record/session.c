@@ -115,6 +115,12 @@ static int own_trouble(struct session *s)
 	return own_exit(s);
 }
 
+/* What -EFBIG is about. */
+static const char *size_limit(const struct session *s)
+{
+	return s->args->max_bytes ? "--max-size" : "the limit of file sizes (ulimit -f)";
+}
+
 /* The recording cannot go on. The command, if any, can. */
 static void stop_writing(struct session *s, int code)
 {
@@ -124,7 +130,7 @@ static void stop_writing(struct session *s, int code)
 	coati_capture_get_stats(s->cap, &s->stats);
 	bytes = s->stats.bytes;
 	if (code == -EFBIG) {
-		coati_note("%s has reached its maximum size; recording stopped%s", s->out.name,
+		coati_note("%s has reached %s; recording stopped%s", s->out.name, size_limit(s),
 			   s->child ? ", the command continues" : "");
 		return;
 	}
@@ -490,8 +496,8 @@ static int run_session(struct session *s)
 	if (ret < 0) {
 		if (ret == -EFBIG)
 			coati_fail(&s->err, ret,
-				   "--max-size is too small for the description of the running "
-				   "processes");
+				   "%s is too small for the description of the running processes",
+				   size_limit(s));
 		return own_trouble(s);
 	}
 	ret = s->child ? -1 : set_going(s);

@@ -249,6 +249,23 @@ static int describe_state(struct coati_capture *cap, struct coati_writer *w,
 	return r;
 }
 
+/* The first records of a recording whose writer the capture has. */
+static int begin_records(struct coati_capture *cap)
+{
+	int r = coati_writer_round(cap->writer);
+
+	/* of a later recording; of the first, when its events run */
+	return r >= 0 && cap->parts > 1 && cap->started ? coati_asleep_write(cap) : r;
+}
+
+/* It could not be begun: the next one takes its place, from the same moment on. */
+static void take_back(struct coati_capture *cap)
+{
+	writer_drop(&cap->writer);
+	if (--cap->parts)
+		cap->end_ns = cap->begin_ns;
+}
+
 int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 			struct coati_error *err)
 {
@@ -270,10 +287,9 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 	cap->tally.nr_named = 0; /* each recording names its wakers */
 	cap->writer = TAKE_PTR(w);
 	cap->drained_ns = now_ns();
-	r = coati_writer_round(cap->writer);
-	/* of a later recording; of the first, when its events run */
-	if (r >= 0 && cap->parts > 1 && cap->started)
-		r = coati_asleep_write(cap);
+	r = begin_records(cap);
+	if (r < 0)
+		take_back(cap);
 	return r < 0 ? coati_fail(err, r, "cannot write the recording: %m") : 0;
 }
 

@@ -667,6 +667,38 @@ TEST(capture_refuses_what_makes_no_sense)
 	coati_event_list_free(list);
 }
 
+/* Wherever the file is full: the capture has no recording then, and begins the next one. */
+TEST(capture_begins_again_after_a_recording_that_could_not_be_begun)
+{
+	struct coati_capture_opts o = { .size = sizeof(o), ON_SELF };
+	struct coati_event_list *list;
+	struct coati_capture *cap;
+	uint64_t failed = 0;
+	int r = -EFBIG;
+
+	need_perf();
+	list = list_of("page-faults:u");
+	cap = opened_capture(list, o);
+	for (uint64_t limit = 1; r < 0; limit += limit < 8192 ? 64 : 1024) {
+		struct coati_writer_opts wo = { .size = sizeof(wo), .max_bytes = limit };
+		struct coati_writer *w = NULL;
+
+		CHECK_U64(limit, <, 1 << 20);
+		CHECK_OK(coati_writer_open(OUT, &wo, &w, NULL));
+		r = coati_capture_begin(cap, &w, NULL);
+		if (r < 0) {
+			CHECK_ERR(r, -EFBIG);
+			CHECK_ERR(coati_capture_finish(cap, NULL), -EINVAL);
+			begin(cap, OUT, 0);
+			failed++;
+		}
+		coati_capture_finish(cap, NULL);
+	}
+	CHECK_U64(failed, >=, 4);
+	coati_capture_close(&cap);
+	coati_event_list_free(list);
+}
+
 TEST(capture_survives_each_failing_allocation)
 {
 	struct coati_event_list *list;
