@@ -155,10 +155,16 @@ static void event_list(char *buf, size_t size)
 		  <, size);
 }
 
+/* A sanitizer sees the same in each round, more slowly. */
+static int nr_rounds(void)
+{
+	return (int)test_rounds(test_slow() ? ROUNDS / 5 : ROUNDS);
+}
+
 TEST_LIMIT(leftover_of_a_killed_stat_is_neither_probe_nor_process, 120)
 {
 	char events[3 * PATH_MAX];
-	int nr_probed = 0, rounds = (int)test_rounds(ROUNDS), log = open_log();
+	int nr_probed = 0, rounds = nr_rounds(), log = open_log();
 	uint64_t max_delay_us = MAX_DELAY_US;
 
 	memcpy(clean, (const void *)(uintptr_t)coati_test_target, TEXT_BYTES);
@@ -186,7 +192,7 @@ TEST_LIMIT(leftover_of_a_killed_stat_is_neither_probe_nor_process, 120)
  * middle of that. */
 TEST_LIMIT(leftover_of_a_stat_that_is_killed_while_it_ends_is_neither_probe_nor_process, 120)
 {
-	int nr_probed = 0, rounds = (int)test_rounds(ROUNDS), log = open_log();
+	int nr_probed = 0, rounds = nr_rounds(), log = open_log();
 	char events[3 * PATH_MAX];
 
 	memcpy(clean, (const void *)(uintptr_t)coati_test_target, TEXT_BYTES);

@@ -31,6 +31,8 @@ def image_of(dso):
     dso = dso.strip()
     if dso.startswith("[kernel.kallsyms]"):
         return KERNEL
+    if dso.startswith("bpf_prog_"):  # whoever has one loaded meanwhile
+        return "[bpf]"
     made = re.match(r"\[JIT\] tid (\d+)$|/tmp/perf-(\d+)\.map$", dso)
     if made:  # code without a file; with a map of its names it has another name with us
         pid = made.group(1) or made.group(2)
