@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The perf_event interface of the kernel, as of Linux 6.18 and a little beyond, in our own words:
- * the attribute struct, its bits and the numbers that go into it. Kernel headers of the build
- * machine are often older than the kernel that runs, so nothing here depends on them.
+ * The perf_event interface of the kernel, as of Linux 6.18 and a little beyond, declared by coati
+ * itself: the attribute struct, its bits and its constants. The kernel headers of the build machine
+ * are often older than the running kernel, so nothing here depends on them.
  *
- * Where the kernel has bitfields we have one word and masks: the layout is the same.
+ * Where the kernel has bit fields, coati has one word and masks; the layout is the same.
  */
 #ifndef COATI_ABI_H
 #define COATI_ABI_H
@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* What perf_event_open(2) takes. Set everything to zero, then what is wanted; coati fills in size.
- * Frozen: fields of later kernels will come with a struct of their own. */
+/* The attributes of perf_event_open(2). Zero the struct, then set the fields that you need; coati
+ * fills in size. Frozen: fields of later kernels will get a new struct. */
 struct coati_attr {
 	uint32_t type;		     /* COATI_TYPE_*, or the number of a dynamic PMU */
 	uint32_t size;		     /* filled in by coati_event_open() */
@@ -44,7 +44,7 @@ struct coati_attr {
 	uint64_t config4;    /* after 6.18 */
 };
 
-#define COATI_ATTR_SIZE_VER0 64	 /* the least a kernel accepts */
+#define COATI_ATTR_SIZE_VER0 64	 /* the smallest size that a kernel accepts */
 #define COATI_ATTR_SIZE_618  136 /* Linux 6.18 */
 
 /* attr.type */
@@ -148,7 +148,7 @@ struct coati_attr {
 #define COATI_ATTR_PRECISE(n) \
 	(((uint64_t)(n) << COATI_ATTR_PRECISE_SHIFT) & COATI_ATTR_PRECISE_MASK)
 
-/* attr.sample_type, in bit order (the order inside a record is another one, see record.h) */
+/* attr.sample_type, in bit order (the order inside a record differs, see record.h) */
 #define COATI_SAMPLE_IP		    (UINT64_C(1) << 0)
 #define COATI_SAMPLE_TID	    (UINT64_C(1) << 1)
 #define COATI_SAMPLE_TIME	    (UINT64_C(1) << 2)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profiling that the environment asks for: part of libcoati-live, which needs libc alone.
+ * Profiling that is started by an environment variable. Part of libcoati-live, which needs only
+ * libc.
  *
  *	COATI_PROFILE=cpu.pb.gz ./program
  *
  * A program that is linked with libcoati-live, or started with LD_PRELOAD=libcoati-preload.so, is
- * profiled from its start to its end by <coati/sampler.h> without a line of its code, and the file
- * is what `go tool pprof` reads. coati-environment(7) has all variables, the names of files, and
- * what happens with fork, exec and programs that end in other ways. Nothing happens without the
- * variable, and nothing in programs that run with the rights of others (set-user-id).
+ * profiled by <coati/sampler.h> from its start to its end without a change to its code. `go tool
+ * pprof` reads the file. coati-environment(7) describes all variables, the file names, and what
+ * happens at fork, exec and abnormal ends. Nothing happens when the variable is not set, or in
+ * set-user-id programs.
  *
- * Archives: the linker takes it out of libcoati-live.a when the program uses the sampler, or with
- * -Wl,-u,coati_auto_finish, which pkg-config adds.
+ * Static linking: the linker takes this part from libcoati-live.a when the program uses the
+ * sampler, or with -Wl,-u,coati_auto_finish, which pkg-config adds.
  */
 #ifndef COATI_AUTO_H
 #define COATI_AUTO_H
@@ -23,10 +24,10 @@
 extern "C" {
 #endif
 
-/* Write the profile that COATI_PROFILE asked for now, and end sampling for good. For programs that
- * end by _exit(), a signal or exec: others need not call it.
- *   -ESRCH  nothing was asked for in this process, or it has ended before
- * Other errors are those of writing; they have been said on stderr, too.  Thread: any. */
+/* Write the profile of COATI_PROFILE now, and end sampling for good. Only programs that end by
+ * _exit(), a signal or exec need to call it.
+ *   -ESRCH  COATI_PROFILE started nothing in this process, or the profile was written already
+ * Other errors come from writing the file; they are also printed on stderr.  Thread: any. */
 COATI_API int coati_auto_finish(struct coati_error *err);
 
 #ifdef __cplusplus

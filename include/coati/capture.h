@@ -37,11 +37,11 @@
 extern "C" {
 #endif
 
-/* How call stacks are taken, unless an event says otherwise (call-graph= term). */
+/* How call stacks are recorded, unless an event overrides it (call-graph= term). */
 enum coati_stacks {
 	/* BPF where it is possible. Otherwise TABLE for events that are sampled at a rate, and FP
-	 * for events that are taken every time and where ring buffers are small. BPF and TABLE
-	 * continue by frame pointers where the tables end before the root. */
+	 * for events that are sampled at every occurrence and where ring buffers are small. BPF and
+	 * TABLE continue by frame pointers where the tables end before the root. */
 	COATI_STACKS_AUTO = 0,
 	COATI_STACKS_NONE,
 	COATI_STACKS_FP,    /* by the kernel, from frame pointers */
@@ -50,7 +50,7 @@ enum coati_stacks {
 	/* registers and a copy of the stack, unwound while recording: the file has call chains */
 	COATI_STACKS_TABLE,
 	/* walked in the kernel by a BPF program with the same unwind tables: the recording has call
-	 * chains. Where that is not possible it is TABLE, and coati_capture_bpf_error() says why.
+	 * chains. Falls back to TABLE where that is not possible.
 	 */
 	COATI_STACKS_BPF,
 };
@@ -66,14 +66,15 @@ enum coati_stacks {
 #define COATI_CAPTURE_SWITCHES (UINT64_C(1) << 3)
 /* Write namespaces, also of processes that run already. */
 #define COATI_CAPTURE_NAMESPACES (UINT64_C(1) << 4)
-/* Write the cgroup of each sample, and the names of cgroups. */
+/* Write the cgroup of each sample and the names of the cgroups. */
 #define COATI_CAPTURE_CGROUPS (UINT64_C(1) << 5)
 /* Write data addresses in all samples, and mappings of data. */
 #define COATI_CAPTURE_DATA (UINT64_C(1) << 6)
 /* Use ring buffers that keep the newest samples: they are written by coati_capture_finish(), and
  * when an event of `when` happens. */
 #define COATI_CAPTURE_OVERWRITE (UINT64_C(1) << 7)
-/* There will be several recordings, one after the other: remember processes that live. */
+/* There will be several recordings, one after the other: remember processes that are still
+ * running. */
 #define COATI_CAPTURE_PARTS (UINT64_C(1) << 8)
 /* With ON_EXEC: do not sample before coati_capture_start(). */
 #define COATI_CAPTURE_DELAY (UINT64_C(1) << 9)
@@ -95,31 +96,34 @@ struct coati_capture_opts {
 	uint64_t nr_tids;
 	const char *cpus;
 	const char *cgroup;
-	/* Samples per second, for clocks and hardware events that do not say it themselves; 0:
-	 * 1000. Tracepoints, probes, breakpoints and rare software events are taken every time. */
+	/* Samples per second, for clocks and hardware events without a period or rate of their own;
+	 * 0: 1000. Tracepoints, probes, breakpoints and rare software events are sampled at every
+	 * occurrence. */
 	uint64_t freq_hz;
-	uint64_t period; /* a sample every so many events, for all; wins over freq_hz */
+	uint64_t period; /* one sample per this many events, for all events; overrides freq_hz */
 	enum coati_stacks stacks;
-	/* DWARF and TABLE: bytes of the stack's copy. 0: 8192 with DWARF; with TABLE 8192 to 65528,
-	 * by the size of the ring buffers */
+	/* DWARF and TABLE: bytes of stack to copy. 0: 8192 with DWARF; with TABLE 8192 to 65528,
+	 * depending on the size of the ring buffers */
 	uint32_t stack_bytes;
 	uint32_t max_stack; /* frames; 0: the kernel's default, and 512 in user space with TABLE */
 	/* BPF: check every Nth stack of each CPU against the unwind data; 0: none */
 	uint32_t verify;
-	uint64_t ring_bytes; /* of one ring buffer; 0: by the number of CPUs and the mlock limit */
-	uint64_t wakeup_bytes; /* write when a ring buffer holds so many; 0: a quarter of it */
+	/* of one ring buffer; 0: depends on the number of CPUs and the mlock limit */
+	uint64_t ring_bytes;
+	uint64_t wakeup_bytes; /* write when a ring buffer holds this many; 0: a quarter of it */
 	/* With OVERWRITE: write the ring buffers when one of these events happened more than
-	 * when_count times, counted per CPU, and per thread where threads are watched. */
+	 * when_count times, counted per CPU, and per thread where threads are the target. */
 	const struct coati_event_list *when;
 	uint64_t when_count;
 	const char *procfs, *tracefs; /* NULL: the usual places */
 	int64_t argc;		      /* the command line that the recording names; 0: none */
 	const char *const *argv;
-	uint64_t max_bytes; /* end with -EFBIG before the file grows over this; 0: no limit */
+	uint64_t max_bytes; /* stop with -EFBIG before the file grows beyond this; 0: no limit */
 	int32_t zstd_level; /* compress records: 1 to 19; 0: do not */
 	uint32_t reserved_2;
 	/* ON_EXEC with BPF: the program that will be executed, as execvp() takes it. Its unwind
-	 * tables and those of its libraries are made before. NULL: they are made when it runs. */
+	 * tables and those of its libraries are built before the exec. NULL: they are built when it
+	 * runs. */
 	const char *program;
 };
 
@@ -140,9 +144,9 @@ COATI_API const struct coati_error *coati_capture_event_error(const struct coati
 COATI_API void coati_capture_close(struct coati_capture **cap);
 
 /* Begin a recording: create the file @path (mode 0600, replaced when it exists; "-": a stream on
- * standard output) and write the events, the machine and what runs already. Between
- * coati_capture_finish() and the next call the ring buffers hold what comes. -EINVAL: a recording
- * is open. */
+ * standard output) and write the events, a description of the machine and the processes that are
+ * already running. Between coati_capture_finish() and the next call, new records stay in the ring
+ * buffers. -EINVAL: a recording is open. */
 COATI_API int coati_capture_record(struct coati_capture *cap, const char *path,
 				   struct coati_error *err);
 /* Start or stop sampling. */
@@ -151,11 +155,11 @@ COATI_API int coati_capture_stop(struct coati_capture *cap, struct coati_error *
 
 /* Wait until there is data, at most a second, and write all of it.
  *   1           data was written
- *   0           everything that was watched has ended, and all data is written
- *   -ETIMEDOUT  the deadline has passed; data was written, too
- *   -EINTR      coati_capture_wake() was called, or a signal handler ran; data was written, too
- *   others      -ENOSPC, -EFBIG ...: writing failed. The error stays; what was written before is
- *               readable */
+ *   0           all targets have ended, and all data is written
+ *   -ETIMEDOUT  the deadline has passed; data was written as well
+ *   -EINTR      coati_capture_wake() was called, or a signal handler ran; data was written as well
+ *   others      -ENOSPC, -EFBIG ...: writing failed. Later calls return the same error; data
+ *               written before is readable */
 COATI_API int coati_capture_wait(struct coati_capture *cap);
 /* CLOCK_MONOTONIC nanoseconds; -1: none. */
 COATI_API int coati_capture_set_deadline(struct coati_capture *cap, int64_t deadline_ns);
@@ -173,21 +177,22 @@ struct coati_capture_stats {
 	uint64_t records, samples;
 	uint64_t lost;	     /* records that did not fit into a ring buffer */
 	uint64_t lost_exact; /* 1: by the kernel's own count; 0: from LOST records only */
-	uint64_t throttled;  /* times that the kernel reduced the sampling rate */
+	uint64_t throttled;  /* how often the kernel reduced the sampling rate */
 	uint64_t bytes;	     /* of the open recording, or the last one */
 	uint64_t first_time, last_time;
 	uint64_t wakeups, rounds;
-	uint64_t snapshots, overwritten; /* OVERWRITE: writes, and those that had lost samples */
-	uint64_t damaged_bytes;		 /* in ring buffers, skipped */
-	uint64_t nr_rings, ring_bytes;	 /* as opened */
-	uint64_t synthesized;		 /* records about what ran already */
+	/* OVERWRITE: writes, and writes before which samples were overwritten */
+	uint64_t snapshots, overwritten;
+	uint64_t damaged_bytes;	       /* in ring buffers, skipped */
+	uint64_t nr_rings, ring_bytes; /* as opened */
+	uint64_t synthesized;	       /* records that describe processes already running */
 	/* Stacks that were unwound while recording, by how they ended: the index is enum
 	 * coati_unwind_end of <coati/unwind.h>, 0 is complete. */
 	uint64_t stack_ends[8];
 	uint64_t stack_guesses; /* with a guessed frame */
 	uint64_t stack_none;	/* samples without a user stack: kernel threads */
-	uint64_t switches;	/* SWITCHES: times that a thread left a CPU */
-	/* OFF_CPU, AUTO: times that switches were too frequent to copy stacks, so that frame
+	uint64_t switches;	/* SWITCHES: how often a thread left a CPU */
+	/* OFF_CPU, AUTO: how often switches were too frequent to copy stacks, so that frame
 	 * pointers were used */
 	uint64_t switches_fast;
 	uint64_t switch_stack_ends[8]; /* as stack_ends, of threads that left a CPU */
@@ -198,31 +203,31 @@ struct coati_capture_stats {
 	 * be meant, the sample is assigned to it; the others are counted here, and readers omit
 	 * them. */
 	uint64_t unassigned;
-	uint64_t files_held, files_over; /* code files kept open, and those over the limit */
-	/* How much of the CPU time was sampled: of the first clock, or else the first hardware
-	 * event at a rate, the sum of the periods of its samples, and what it counted in all
-	 * threads. The second is known when a recording is finished; 0: not known. */
+	uint64_t files_held, files_over; /* code files kept open, and files over the limit */
+	/* How much of the CPU time was sampled: for the first clock, or else the first hardware
+	 * event at a rate, the sum of the periods of its samples, and its count in all threads. The
+	 * count is known when a recording is finished; 0: not known. */
 	uint64_t sampled, counted;
 	uint64_t sampled_period; /* what one sample stands for, on average; 0: not known */
 	uint32_t sampled_event;	 /* its number in the list; UINT32_MAX: none */
-	uint32_t sampled_time;	 /* 1: it is a clock, and both are ns */
+	uint32_t sampled_time;	 /* 1: it is a clock, and both values are ns */
 	/* 1: the clock takes samples in user space, in the kernel or outside of idle loops only,
 	 * but counts everywhere */
 	uint32_t sampled_part;
 	uint32_t reserved;
-	uint64_t exits; /* threads that ended, where single threads are watched */
+	uint64_t exits; /* threads that ended, where single threads are the target */
 	/* Stacks that frame pointers continued where the tables ended: not in stack_ends, because
 	 * the names of their last frames decide whether they are complete. */
 	uint64_t stack_pointers;
-	/* STACKS_BPF: stacks that were walked in the kernel, of samples and of switches, and their
-	 * frames; those that were sent as a copy for the reader to finish; samples whose stack
-	 * found no room in a ring; and the time that the walker took in the kernel for how many
-	 * samples, known where kernel.bpf_stats_enabled is 1. */
+	/* STACKS_BPF: stacks (of samples and of switches) that were walked in the kernel, and their
+	 * frames; stacks that were sent as a copy for the reader to finish; samples whose stack did
+	 * not fit into a ring buffer; time that the walker took in the kernel and the number of its
+	 * runs, known where kernel.bpf_stats_enabled is 1. */
 	uint64_t walks, walk_frames, walk_copies, walks_lost, walk_ns, walk_runs;
-	/* Of those, by coati_capture_opts.verify: compared whole, compared as far as the copy or
-	 * the unwind data goes, and different. */
+	/* Results of coati_capture_opts.verify: stacks compared completely, compared as far as the
+	 * copy or the unwind data goes, and found different. */
 	uint64_t walks_checked, walks_checked_part, walks_wrong;
-	uint64_t walk_ends[16]; /* why they ended in the kernel; index: of coati_walk_end_name() */
+	uint64_t walk_ends[16]; /* why they ended in the kernel, by an internal reason number */
 };
 /* 0; -EINVAL: ret->size is not set. */
 COATI_API int coati_capture_get_stats(const struct coati_capture *cap,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Running a command under events. The child is forked and held just before its exec, so that events
- * can be opened on it that start with the exec (COATI_SET_ENABLE_ON_EXEC, COATI_CAPTURE_ON_EXEC):
- * nothing before the exec is counted, and nothing after it is missed.
+ * Run a command under events. The child is forked and held just before its exec, so that events
+ * opened on it can start at the exec (COATI_SET_ENABLE_ON_EXEC, COATI_CAPTURE_ON_EXEC): nothing
+ * before the exec is counted, and nothing after it is missed.
  *
  *	coati_child_start(argv, NULL, &child, &err);     forked, held
  *	... open events on coati_child_pid(child) ...

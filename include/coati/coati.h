@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All of libcoati. Define COATI_EXPERIMENTAL as 1 before to see what may still change, too. */
+/* All headers of libcoati. Define COATI_EXPERIMENTAL as 1 first to include the parts that may still
+ * change. */
 #ifndef COATI_COATI_H
 #define COATI_COATI_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events: from the name of an event to its attributes, from attributes to an open event, a group or
- * a set of events on many targets, and from there to counts.
+ * Events: parse event names into attributes, open an event, a group, or a set of events on many
+ * targets, and read the counts.
  *
  *	struct coati_event_list *list = NULL;
  *	coati_event_list_new(NULL, &list, &err);
@@ -14,9 +14,9 @@
  *	coati_event_list_free(list);
  *
  * Unless a function says otherwise: one object is used by one thread at a time, functions may
- * allocate memory, and none may be called from a signal handler. A NULL event, which is what
- * closing leaves behind, gives -EINVAL; an event whose descriptor was closed by somebody else gives
- * -EBADF. coati-event(3) has an example.
+ * allocate memory, and none may be called from a signal handler. A NULL event (closing sets the
+ * pointer to NULL) gives -EINVAL; an event whose descriptor was closed by other code gives -EBADF.
+ * coati-event(3) has an example.
  */
 #ifndef COATI_EVENT_H
 #define COATI_EVENT_H
@@ -70,7 +70,7 @@ enum coati_event_kind {
 #define COATI_DESC_NO_TIME     (UINT32_C(1) << 13) /* time=0 */
 #define COATI_DESC_MAX_PRECISE (UINT32_C(1) << 14) /* :P, as precise as the PMU can */
 #define COATI_DESC_BPF_COUNTER (UINT32_C(1) << 15) /* :b */
-/* another place of the event before it (USDT, numbered PMUs): add up the counts */
+/* another location of the previous event (USDT, numbered PMUs): add up the counts */
 #define COATI_DESC_MORE		(UINT32_C(1) << 16)
 #define COATI_DESC_NO_OVERWRITE (UINT32_C(1) << 17)
 /* cpus says which CPUs have such cores: the event can be opened on threads, too */
@@ -91,8 +91,8 @@ enum coati_callgraph {
 	COATI_CALLGRAPH_LBR,
 };
 
-/* One event of a list, as it was asked for. Allocated by the library; the strings, and what
- * attr.config1 points to for probes, live as long as the list. */
+/* One event of a list, as requested. Allocated by the library; the strings, and what attr.config1
+ * points to for probes, live as long as the list. */
 struct coati_event_desc {
 	const char *name; /* the name= term, or as typed with its modifiers */
 	enum coati_event_kind kind;
@@ -102,7 +102,8 @@ struct coati_event_desc {
 	int32_t group;		/* number of the group in the list; -1: not in a group */
 	const char *group_name; /* "name:{...}", otherwise "" */
 	const char *unit;	/* "" or for example "Joules" */
-	double scale;		/* the shown value is count * scale; 1.0 unless the PMU says more */
+	/* the displayed value is count scale; 1.0 unless the PMU has a scale */
+	double scale;
 	/* "" or the list of CPUs (cpumask of the PMU, cpu= term) on which the event must be opened,
 	 * for all threads. With COATI_DESC_CORE it may be opened on threads too. */
 	const char *cpus;
@@ -112,8 +113,9 @@ struct coati_event_desc {
 	uint32_t max_stack;	/* max-stack= term; 0: not given */
 	const char *tracepoint; /* tracepoints: "system:name" whatever name= says, otherwise "" */
 	const char *probe;	/* probes: "path:symbol+0x10", otherwise "" */
-	uint64_t max_events;	/* nr= term: stop the event after so many; 0: not given */
-	const char *metric_id;	/* metric-id= term, otherwise "" */
+	/* nr= term: stop the event after this many occurrences; 0: not given */
+	uint64_t max_events;
+	const char *metric_id; /* metric-id= term, otherwise "" */
 	/* "" or a sentence for the user about what differs from the request */
 	const char *note;
 };
@@ -133,9 +135,9 @@ COATI_API int coati_event_list_new(const struct coati_event_list_opts *opts,
 				   struct coati_event_list **ret, struct coati_error *err);
 /* Parse @text and append the events that it names: coati-events(7) has the grammar. On failure the
  * list is as before, and err->column is the position in @text, in bytes from 1. -EINVAL: wrong
- * syntax; -ENOENT: an unknown name, the sentence has the nearest; -EOPNOTSUPP: not available here;
- * -ERANGE: a number that does not fit; -E2BIG: over 65536 characters, 16384 events a list or 256 a
- * group. */
+ * syntax; -ENOENT: an unknown name, the message suggests the nearest one; -EOPNOTSUPP: not
+ * available here; -ERANGE: a number that does not fit; -E2BIG: over 65536 characters, 16384 events
+ * a list or 256 a group. */
 COATI_API int coati_event_list_add(struct coati_event_list *list, const char *text,
 				   struct coati_error *err);
 /* Set a filter for the tracepoints and probes of the last coati_event_list_add(); a second one is
@@ -152,7 +154,7 @@ COATI_API void coati_event_list_free(struct coati_event_list *list);
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* What an event watches: a thread on any or one CPU, everything on a CPU, or a cgroup on a CPU.
+/* The target of an event: a thread on any or one CPU, everything on a CPU, or a cgroup on a CPU.
  * Frozen. */
 struct coati_target {
 	int32_t pid; /* 0: the calling thread; >0: that thread; -1: all (cpu must be given) */
@@ -171,9 +173,9 @@ struct coati_target {
 #endif
 
 /* coati_event_opts.flags */
-/* Leave out attributes that an older kernel does not know; coati_event_attr() has what is left. */
+/* Drop attributes that an older kernel does not know; coati_event_attr() returns those in use. */
 #define COATI_EVENT_NEGOTIATE (UINT32_C(1) << 0)
-/* Fall back to user space only when counting the kernel is refused. */
+/* Count user space only when counting the kernel is refused. */
 #define COATI_EVENT_USER_OK (UINT32_C(1) << 1)
 /* Map the counter, so that coati_event_read_fast() needs no system call where the kernel and the
  * CPU allow that. Not for an event whose ring buffer is read. */
@@ -191,13 +193,13 @@ struct coati_event;
 
 /* Open one event. @attr is copied and used as it is: the event counts at once unless
  * COATI_ATTR_DISABLED is set. @opts may be NULL. The descriptor is close-on-exec and non-blocking.
- * The error names the event and the reason, and for a refusal the setting and the command to allow
- * it. */
+ * The error names the event and the reason; for a missing permission also the setting and the
+ * command to change it. */
 COATI_API int coati_event_open(const struct coati_attr *attr, const struct coati_target *target,
 			       const struct coati_event_opts *opts, struct coati_event **ret,
 			       struct coati_error *err);
-/* *ev becomes NULL; NULL is fine. The followers of a closed leader stay open and count on their
- * own, as the kernel does it. */
+/* *ev becomes NULL; NULL is fine. When a group leader is closed, the other members stay open and
+ * count on their own (kernel behavior). */
 COATI_API void coati_event_close(struct coati_event **ev);
 
 /* The descriptor, which stays the event's; or a negative errno. */
@@ -233,15 +235,16 @@ COATI_API int coati_event_read_fast(struct coati_event *ev, struct coati_count *
 /* The count and times of exactly one call of fn(ctx), whatever was counted before. Software and
  * hardware events are read, @fn is called, and they are read again; they are started when they do
  * not run, and left running, which is cheaper than starting and stopping them around each call.
- * Tracepoints, breakpoints and probes, which our own calls might hit, are started and stopped
- * around @fn and left stopped. */
+ * Tracepoints, breakpoints and probes, which calls of the library itself might hit, are started and
+ * stopped around @fn and left stopped. */
 COATI_API int coati_event_measure(struct coati_event *ev, void (*fn)(void *ctx), void *ctx,
 				  struct coati_count *ret, struct coati_error *err);
 
 /* ---- control -------------------------------------------------------------------------------- */
 
-/* A leader takes its followers along, except those that were stopped alone; coati_group_enable()
- * starts these too. A follower counts while it and its leader are enabled. */
+/* Enabling or disabling a leader applies to its whole group, except to members that were disabled
+ * individually; coati_group_enable() starts these too. A member counts while it and its leader are
+ * enabled. */
 COATI_API int coati_event_enable(struct coati_event *ev);
 COATI_API int coati_event_disable(struct coati_event *ev);
 /* Send the records of @ev into the ring buffer of @target; NULL: back to its own. */
@@ -257,8 +260,8 @@ COATI_API int coati_event_set_filter(struct coati_event *ev, const char *filter,
 /* ---- groups --------------------------------------------------------------------------------- */
 
 /* Events that the kernel schedules together, so that their counts are of the same time. They are
- * opened stopped, and started in one step. The group owns its events: leader first, followers in
- * the order in which they were added.
+ * opened stopped, and started in one step. The group owns its events: the leader first, the others
+ * in the order in which they were added.
  *
  * Members may belong to different PMUs, {page-faults,task-clock} for example. On Linux 6.12 and
  * later such a member counts nothing when PERF_EVENT_IOC_DISABLE and then PERF_EVENT_IOC_ENABLE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Export: profiles as files for other tools. Recordings are read, one file is written, and what its
- * format cannot hold is reported.
+ * Export: profiles as files for other tools. Recordings are read, one file is written, and
+ * information that its format cannot hold is reported.
  *
  *	#define COATI_EXPERIMENTAL 1
  *	#include <coati/format.h>
@@ -19,9 +19,9 @@
  *
  * Several recordings are merged. Formats with a timeline (Perfetto, Chrome, Firefox) have live
  * events beside the samples. Weights are whole numbers in every format, and their sums over threads
- * and functions are the same in all formats. docs/formats/export.md says what each format keeps.
- * One object is used by one thread at a time, and no function may be called from a signal handler.
- * coati-export(3) has an example.
+ * and functions are the same in all formats. docs/formats/export.md describes what each format
+ * keeps. One object is used by one thread at a time, and no function may be called from a signal
+ * handler. coati-export(3) has an example.
  */
 #ifndef COATI_FORMAT_H
 #define COATI_FORMAT_H
@@ -48,20 +48,20 @@ enum coati_format {
 	COATI_FORMAT_PERFETTO,	 /* ui.perfetto.dev */
 	COATI_FORMAT_CHROME,	 /* Chrome trace events, as JSON */
 	COATI_FORMAT_OTLP,	 /* OpenTelemetry profiles, v1development */
-	COATI_FORMAT_PERFDATA,	 /* a recording again: perf, hotspot, coati */
+	COATI_FORMAT_PERFDATA,	 /* a recording: perf, hotspot, coati */
 	COATI_FORMAT_JSON,	 /* everything, for scripts */
 	COATI_FORMAT_COUNT,
 };
 
-/* The format of that name; -EINVAL: the sentence has the nearest name, or all of them. */
+/* The format with this name; -EINVAL: unknown, the message has the nearest name or all names. */
 COATI_API int coati_format_parse(const char *name, enum coati_format *ret, struct coati_error *err);
 
 /* coati_export_opts.flags */
 #define COATI_EXPORT_NO_INLINES (UINT32_C(1) << 0) /* no inlined functions */
 #define COATI_EXPORT_COUNTS	(UINT32_C(1) << 1) /* numbers of samples; not for perfdata */
 #define COATI_EXPORT_PLAIN	(UINT32_C(1) << 2) /* not compressed, where the format usually is */
-/* Of a recording with context switches: on-CPU time, off-CPU time, or with both flags both. Without
- * a flag on-CPU time, or off-CPU time when there is nothing else. Not for perfdata. */
+/* For a recording with context switches: export on-CPU time, off-CPU time, or with both flags both.
+ * Without a flag: on-CPU time, or off-CPU time when there is nothing else. Not for perfdata. */
 #define COATI_EXPORT_ON_CPU  (UINT32_C(1) << 3)
 #define COATI_EXPORT_OFF_CPU (UINT32_C(1) << 4)
 
@@ -72,8 +72,9 @@ struct coati_export_opts {
 	uint32_t flags; /* COATI_EXPORT_* */
 	const struct coati_filter *filter;
 	const struct coati_images_opts *images;
-	const char *comment;  /* a line for formats that have room for one; NULL: none */
-	uint64_t max_samples; /* of formats with a timeline, 0: 2^26; over it the export fails */
+	const char *comment; /* stored by formats that have a comment field; NULL: none */
+	/* limit for formats with a timeline, 0: 2^26; above it the export fails */
+	uint64_t max_samples;
 	/* length of the ranges that code without symbols is split into; 0: it is not split */
 	uint64_t nameless_bytes;
 };
@@ -91,8 +92,8 @@ COATI_API int coati_export_read(struct coati_export *x, const char *path, coati_
 /* Write everything that was read to @fd, which stays the caller's. Nothing can be read into @x
  * afterwards. */
 COATI_API int coati_export_write(struct coati_export *x, int fd, struct coati_error *err);
-/* Sentence number @i about what the file lacks and problems with the recordings; NULL past the end.
- * Complete after writing. */
+/* Message number @i about information that the file lacks and problems with the recordings; NULL
+ * past the end. Complete after writing. */
 COATI_API const char *coati_export_note(const struct coati_export *x, uint32_t i);
 
 #ifdef __cplusplus

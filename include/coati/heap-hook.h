@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The heap of a C source file in the heap profile (<coati/heap.h>): calls of malloc(), free() and
- * the like that come after this line go through coati_heap_malloc() and so on. Include it last, or
- * for a whole program: cc -include coati/heap-hook.h.
+ * Adds the allocations of a C source file to the heap profile (<coati/heap.h>): calls of malloc(),
+ * free() and so on after this include go through coati_heap_malloc() and its companions. Include it
+ * last, or for a whole program use cc -include coati/heap-hook.h.
  *
- * These are macros with arguments: the names without a call, as in `ops.free = free`, are left
- * alone, and calls of members that are called so are not: write (ops->free)(p) for these. In C++ it
- * does nothing: see <coati/heap-new.h>. What other functions of the C library allocate (asprintf(),
- * getline(), ...) is not seen; free() may free it as ever.
+ * These are macros with arguments. A name without a call, as in `ops.free = free`, is not replaced;
+ * a call of a member with such a name is: write (ops->free)(p) to avoid that. In C++ this header
+ * does nothing: see <coati/heap-new.h>. Memory that other functions of the C library allocate
+ * (asprintf(), getline(), ...) is not seen; it may be passed to free() as usual.
  */
 #ifndef COATI_HEAP_HOOK_H
 #define COATI_HEAP_HOOK_H
 
-/* What declares these names comes first. */
+/* The headers that declare these functions must come first. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * new and delete of a C++ program in the heap profile (<coati/heap.h>): include this in one source
- * file of the program, and no more. It defines the global operators that all others fall back to:
- * new[], the ones that do not throw and the sized deletes of the C++ library call these.
+ * Adds new and delete of a C++ program to the heap profile (<coati/heap.h>): include this in
+ * exactly one source file of the program. It defines the global operators on which all others are
+ * based: new[], the non-throwing forms and the sized deletes of the C++ library call these.
  */
 #ifndef COATI_HEAP_NEW_H
 #define COATI_HEAP_NEW_H
@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <new>
 
-/* What to do without memory, as the language has it; false: give up. */
+/* Call the new-handler when memory runs out, as the C++ standard requires; false: there is none. */
 static inline bool coati_heap_new_again()
 {
 	std::new_handler handler = std::get_new_handler();

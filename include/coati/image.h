@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images: files with code in them, identified by build ID, and the names of addresses in them.
- * Symbol tables, line tables, inline frames, the kernel, its modules and BPF programs, and code
- * that was generated at run time.
+ * Images: files with code in them, identified by build ID, and the names of addresses in them, from
+ * symbol tables, line tables and inline information; for programs, libraries, the kernel, its
+ * modules, BPF programs and code generated at run time.
  *
  *	struct coati_image_ref ref = { .size = sizeof(ref), .path = "/bin/ls" };
  *	struct coati_address a = { .vaddr = 0x4f2a };
@@ -14,14 +14,14 @@
  *		printf("%s %s:%u\n", a.names[i].function, a.names[i].file, a.names[i].line);
  *	coati_images_free(&images);
  *
- * A symbol names the addresses from its start to its size, and never beyond the function that the
- * unwind data states. An address that no symbol covers gets a synthetic name, which is the same for
- * the whole function: "libx.so!fn_1a2b0".
+ * A symbol names the addresses from its start up to its size, and never beyond the end of the
+ * function according to the unwind data. An address that no symbol covers gets a synthetic name,
+ * which is the same for the whole function: "libx.so!fn_1a2b0".
  *
- * Files are opened when the first address in them is resolved. They are treated as hostile: regular
- * files only, links of other users are not followed, every read is checked. One object is used by
- * one thread at a time; coati_images_resolve() may use several threads itself. No function may be
- * called from a signal handler. coati-symbols(3) has an example.
+ * Files are opened when the first address in them is resolved. They are not trusted: only regular
+ * files are opened, symlinks owned by other users are not followed, every read is checked. One
+ * object is used by one thread at a time; coati_images_resolve() may use several threads itself. No
+ * function may be called from a signal handler. coati-symbols(3) has an example.
  */
 #ifndef COATI_IMAGE_H
 #define COATI_IMAGE_H
@@ -50,9 +50,9 @@ enum coati_image_kind {
 };
 
 /* coati_images_opts.flags */
-/* Ask the servers of DEBUGINFOD_URLS for files that are not here. */
+/* Ask the servers of DEBUGINFOD_URLS for files that are not on this machine. */
 #define COATI_IMAGES_DEBUGINFOD (UINT32_C(1) << 0)
-/* Unwinders of these images neither read nor write the cache on disk. */
+/* Unwinders of these images do not use the cache on disk. */
 #define COATI_IMAGES_NO_CACHE (UINT32_C(1) << 1)
 /* Use only symbols that came with the recording, not the files of this machine. */
 #define COATI_IMAGES_NO_LOCAL (UINT32_C(1) << 2)
@@ -85,7 +85,7 @@ COATI_API int coati_images_new(const struct coati_images_opts *opts, struct coat
 /* *images becomes NULL; NULL is fine. */
 COATI_API void coati_images_free(struct coati_images **images);
 
-/* Which image: what a mapping record says. */
+/* Identifies an image, with the data of a mapping record. */
 struct coati_image_ref {
 	uint64_t size; /* sizeof(struct coati_image_ref) */
 	enum coati_image_kind kind;
@@ -95,9 +95,10 @@ struct coati_image_ref {
 	 * /proc/PID/map_files or /proc/PID/root */
 	int32_t pid;
 	const char *path; /* as the process sees it; "": none. Copied */
-	/* one mapping of it in @pid, 0: none. KERNEL: where its text lay when it was recorded */
+	/* one mapping of it in @pid, 0: none. KERNEL: where its text was when it was recorded */
 	uint64_t map_start, map_end;
-	/* what the record says about the file, 0: nothing; another file is another image */
+	/* device and inode of the file, as in the record, 0: not known; another file is another
+	 * image */
 	uint64_t ino, ino_generation;
 	uint32_t maj, min;
 };
@@ -118,9 +119,9 @@ struct coati_image_info {
 	const char *name;   /* short: the file's name, "[kernel]", "[vdso]", "[jit pid 123]" */
 	const char *opened; /* the file that was read; NULL: none (yet) */
 	const char *debug;  /* the file that has the line tables; NULL: none */
-	const char *why;    /* why there are no symbols or lines, a sentence; NULL: there are */
+	const char *why;    /* message: why there are no symbols or lines; NULL: there are */
 	uint32_t nr_symbols;
-	uint32_t is_packed; /* 1: names came with the recording */
+	uint32_t is_packed; /* 1: symbols came with the recording */
 };
 /* Strings live as long as the images. -EINVAL: no such image. Set ret->size first. */
 COATI_API int coati_image_info(struct coati_images *images, uint32_t image,
@@ -134,8 +135,8 @@ COATI_API int coati_image_info(struct coati_images *images, uint32_t image,
 #define COATI_NAME_ALIASED   (UINT32_C(1) << 2) /* one of several names of the same code */
 #define COATI_NAME_PLT	     (UINT32_C(1) << 3) /* a stub, "name@plt" */
 
-/* One source-level frame. Strings live as long as the images. Arrays of these come from the
- * library, so that it is frozen. */
+/* One source-level frame. Strings live as long as the images. Frozen, because the library returns
+ * arrays of it. */
 struct coati_name {
 	const char *function; /* demangled unless COATI_IMAGES_MANGLED; never NULL */
 	const char *symbol;   /* as in the symbol table or DWARF; NULL: synthetic */
@@ -146,15 +147,16 @@ struct coati_name {
 	uint32_t decl_line;
 };
 
-/* A question and its answer. Frozen. */
+/* An address to symbolize, and the result. Frozen. */
 struct coati_address {
 	uint32_t image;
 	uint32_t flags; /* none yet: 0 */
 	/* In the file's own addresses; for KERNEL, MODULE, BPF, JIT and ANON the address itself.
 	 * For the frame of a caller: the return address - 1. */
 	uint64_t vaddr;
-	uint64_t time; /* JIT, BPF: when, because code is replaced; 0: last */
-	/* the answer, innermost first */
+	/* JIT, BPF: time of the sample, because code is replaced; 0: the last code there */
+	uint64_t time;
+	/* the result, innermost first */
 	const struct coati_name *names;
 	uint32_t nr_names; /* at least 1 after a resolve that returned 0 */
 	uint32_t reserved;
@@ -163,14 +165,15 @@ struct coati_address {
 #define COATI_RESOLVE_LINES   (UINT32_C(1) << 0) /* file and line */
 #define COATI_RESOLVE_INLINES (UINT32_C(1) << 1) /* inlined functions */
 
-/* Symbolize @nr addresses; each file and compilation unit is read once. What is not known gets a
- * synthetic name. An address that was resolved before costs a look-up. -ENOMEM is the only failure;
- * when memory for a single image runs out, its addresses are named "[out of memory]" instead. */
+/* Symbolize @nr addresses; each file and compilation unit is read once. Addresses without a symbol
+ * get a synthetic name. An address that was resolved before costs only a look-up. -ENOMEM is the
+ * only failure; when memory for a single image runs out, its addresses are named "[out of memory]"
+ * instead. */
 COATI_API int coati_images_resolve(struct coati_images *images, struct coati_address *addresses,
 				   size_t nr, uint32_t flags, struct coati_error *err);
 
-/* "_ZN3foo3barEv" to "foo::bar()", for C++ and Rust; other names, and those over a length limit,
- * are copied. Returns the length without the terminator, or -ENOSPC.  Thread: any. */
+/* "_ZN3foo3barEv" to "foo::bar()", for C++ and Rust; other names, and names over a length limit,
+ * are copied unchanged. Returns the length without the terminator, or -ENOSPC.  Thread: any. */
 COATI_API int coati_demangle(const char *symbol, char *buf, size_t cap);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libcoati-live for C++17: regions, tasks, labels and fibers as objects whose scope is theirs.
- * Nothing here that <coati/live.h> does not do; all inline. Locks are in <coati/locks.hpp>, which
- * comes with it.
+ * libcoati-live for C++17: regions, tasks, labels and fibers as objects that end with their scope.
+ * These are inline wrappers around <coati/live.h>. Locks are in <coati/locks.hpp>, which this
+ * header includes.
  *
  *	void serve(const request &r)
  *	{
@@ -10,12 +10,12 @@
  *			COATI_SITE(COATI_SITE_TASK, "http", "request", nullptr, 0, 0);
  *		coati::task task(site);
  *		coati::working on(task);	this thread works on it until the end of the block
- *		COATI_REGION("parse");			the macros of C work here, too
+ *		COATI_REGION("parse");			the C macros work, too
  *		...
  *	}						the task ends
  *
- * Objects belong to the thread that made them, but for tasks, which may be moved to another one and
- * end there.
+ * Objects belong to the thread that created them, except tasks, which may be moved to another
+ * thread and end there.
  */
 #ifndef COATI_LIVE_HPP
 #define COATI_LIVE_HPP
@@ -178,7 +178,7 @@ class running
 	running &operator=(const running &) = delete;
 };
 
-/* A text that needs no formatting. */
+/* Log a text without formatting. */
 inline void log(coati_site &site, std::string_view text)
 {
 	if (COATI_TRACING())

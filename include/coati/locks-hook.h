@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The locks of one source file in the mutex and block profiles (<coati/locks.h>): calls of
- * pthread_mutex_lock() and the like that come after this line go through coati_mutex_lock() and so
- * on. Include it last, or for a whole program: cc -include coati/locks-hook.h.
+ * Adds the locks of one source file to the mutex and block profiles (<coati/locks.h>): calls of
+ * pthread_mutex_lock() and so on after this include go through coati_mutex_lock() and its
+ * companions. Include it last, or for a whole program use cc -include coati/locks-hook.h.
  */
 #ifndef COATI_LOCKS_HOOK_H
 #define COATI_LOCKS_HOOK_H

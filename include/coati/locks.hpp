@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The locks of C++ in the mutex and block profiles of <coati/locks.h>: coati::mutex and so on are
- * used as std::mutex is, with std::lock_guard, std::unique_lock, std::shared_lock and
- * std::scoped_lock. All inline; C++17.
+ * C++ locks for the mutex and block profiles of <coati/locks.h>: coati::mutex and the others are
+ * used like std::mutex, with std::lock_guard, std::unique_lock, std::shared_lock and
+ * std::scoped_lock. Everything is inline; needs C++17.
  *
  *	coati::mutex mutex;
  *	coati::condition_variable changed;
@@ -10,10 +10,10 @@
  *	std::unique_lock lock(mutex);
  *	changed.wait(lock, [&] { return !queue.empty(); });
  *
- * They are pthread locks of the same size as those of the standard library, and cost what
- * coati_mutex_lock() does. Differences: recursive_mutex throws std::system_error where it is locked
- * too often; a time limit is kept by the clock that the caller names, also when another clock is
- * set meanwhile.
+ * They are pthread locks of the same size as those of the standard library, with the cost of
+ * coati_mutex_lock(). Differences: recursive_mutex throws std::system_error when it is locked too
+ * often; a timeout follows the clock that the caller names, even when another clock is set
+ * meanwhile.
  */
 #ifndef COATI_LOCKS_HPP
 #define COATI_LOCKS_HPP
@@ -29,7 +29,7 @@
 namespace coati
 {
 
-/* Not for programs. */
+/* Internal. */
 namespace locks_
 {
 
@@ -39,13 +39,12 @@ inline void check(int error)
 		throw std::system_error(error, std::generic_category());
 }
 
-/* Longer times are as good as for ever, and sums of them fit. */
+/* The longest timeout: practically forever, and sums of it do not overflow. */
 typedef std::chrono::hours hours;
 constexpr hours for_ever = hours(24 * 365 * 20);
 
-/* The time of @Clock at which to stop, as a time of @Base, for whose clock a pthread function
- * waits. The function may come back early by it when one of the clocks was set: the caller looks at
- * its own again. */
+/* Converts a deadline of @Clock to @Base, the clock of the pthread function. The function may
+ * return early when one of the clocks was set: the caller checks its own clock again. */
 template <class Base, class Clock, class Duration>
 timespec deadline(const std::chrono::time_point<Clock, Duration> &until)
 {
@@ -63,7 +62,7 @@ timespec deadline(const std::chrono::time_point<Clock, Duration> &until)
 	return t;
 }
 
-/* Whether @lock, which takes a timespec and gives an errno, had its lock before @until. */
+/* Whether @lock, which takes a timespec and returns an errno, got the lock before @until. */
 template <class Clock, class Duration, class Lock>
 bool lock_until(const std::chrono::time_point<Clock, Duration> &until, Lock lock)
 {
@@ -89,7 +88,7 @@ std::chrono::steady_clock::time_point after(const std::chrono::duration<Rep, Per
 	       (time > for_ever ? for_ever : ceil<steady_clock::duration>(time));
 }
 
-/* pthread_mutex_t with the functions that all mutexes have. */
+/* A pthread_mutex_t with the member functions common to all mutexes. */
 class any_mutex
 {
       public:
@@ -135,7 +134,7 @@ class any_mutex
 	pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };
 
-/* Base with a time limit. */
+/* Base with timed locking. */
 template <class Base> class timed : public Base
 {
       public:

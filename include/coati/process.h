@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes, threads and mappings as they change over time. Fed with the records of a recording or
- * of a ring buffer, it answers which file was mapped at an address of a process at a time, and what
- * a thread was called then.
+ * Processes, threads and mappings as they change over time. After the records of a recording or of
+ * a ring buffer have been fed in, you can look up which file was mapped at an address of a process
+ * at a given time, and the name of a thread at that time.
  *
  *	coati_processes_new(images, NULL, &ps, &err);
  *	while (next(&raw, &rec))
@@ -11,10 +11,10 @@
  *	if (coati_processes_find(ps, pid, addr, time, &place) == 0)
  *		use(place.image, place.vaddr);
  *
- * Answers depend on the time: records may be fed late, and questions may be asked about the past.
- * An exec begins a new address space; a fork shares its parent's until one of them changes; a pid
- * that is reused is another process. Changes that the kernel does not report (munmap, mremap) are
- * learned when the next mapping overlaps.
+ * Every look-up has a time: records may be fed late, and look-ups may refer to the past. An exec
+ * begins a new address space; a fork shares its parent's until one of them changes; a pid that is
+ * reused is another process. Changes that the kernel does not report (munmap, mremap) are noticed
+ * when a later mapping overlaps.
  *
  * Nothing is trusted: overlapping, empty, huge and wrapping mappings are cut or refused. Memory is
  * bounded by the options. One object is used by one thread at a time, and no function may be called
@@ -36,7 +36,7 @@ extern "C" {
 #endif
 
 /* coati_processes_opts.flags */
-/* The processes run now on this machine: look into /proc for those that no record named. */
+/* The processes run on this machine now: read /proc for those that are in no record. */
 #define COATI_PROCESSES_LIVE (UINT32_C(1) << 0)
 
 struct coati_processes_opts {
@@ -56,25 +56,25 @@ COATI_API int coati_processes_new(struct coati_images *images,
 /* *ps becomes NULL; NULL is fine. */
 COATI_API void coati_processes_free(struct coati_processes **ps);
 
-/* Learn from one record; @rec is the decoded @raw. Records that say nothing about processes are
- * skipped. -ENOMEM. */
+/* Process one record; @rec is the decoded @raw. Records that are not about processes are skipped.
+ * -ENOMEM. */
 COATI_API int coati_processes_feed(struct coati_processes *ps, const struct coati_raw *raw,
 				   const struct coati_record *rec);
 
 /* What is at an address. Frozen. */
 struct coati_place {
 	uint32_t image;		    /* COATI_IMAGE_NONE: no mapping is known there */
-	uint32_t prot;		    /* PROT_*; 0: the record did not say */
+	uint32_t prot;		    /* PROT_*; 0: not in the record */
 	uint64_t start, end, pgoff; /* the mapping */
 	uint64_t vaddr;		    /* for struct coati_address */
 };
 
 /* An address of user space. *ret is the part of the mapping around @addr that no later one covers.
- * -ENOENT: nothing is known there; *ret has COATI_IMAGE_NONE. */
+ * -ENOENT: no mapping is known there; *ret has COATI_IMAGE_NONE. */
 COATI_API int coati_processes_find(struct coati_processes *ps, int32_t pid, uint64_t addr,
 				   uint64_t time, struct coati_place *ret);
-/* An address of the kernel, a module or a BPF program. When no record said where the kernel is,
- * every address in the upper half belongs to it. */
+/* An address of the kernel, a module or a BPF program. When no record has the address of the
+ * kernel, every address in the upper half belongs to it. */
 COATI_API int coati_processes_find_kernel(struct coati_processes *ps, uint64_t addr, uint64_t time,
 					  struct coati_place *ret);
 
@@ -86,12 +86,12 @@ struct coati_thread_info {
 	uint32_t process;
 	uint32_t thread;
 	const char *comm;	       /* ":TID" when it is not known; lives as long as @ps */
-	const char *process_comm;      /* of the first thread of its process */
+	const char *process_comm;      /* of the main thread of its process */
 	uint64_t start_time, end_time; /* 0: not known; end UINT64_MAX: still running */
 	uint64_t cgroup;	       /* ID; 0: not known */
 	uint64_t pid_ns, mnt_ns; /* inode numbers of the namespaces of its process; 0: not known */
 };
-/* A thread that no record named is added. -ENOMEM and -E2BIG: over a limit; *ret has the numbers
+/* A thread that is in no record is added. -ENOMEM and -E2BIG: over a limit; *ret has the numbers
  * UINT32_MAX and the comm ":TID", which is valid until the next call. */
 COATI_API int coati_processes_thread(struct coati_processes *ps, int32_t pid, int32_t tid,
 				     uint64_t time, struct coati_thread_info *ret);

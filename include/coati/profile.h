@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiles: weights on stacks. Recordings are read into a profile; a view of it applies a filter,
- * symbolizes the addresses and gives tables and call trees.
+ * symbolizes the addresses and provides tables and call trees.
  *
  *	coati_profile_new(NULL, &p, &err);
  *	coati_profile_read(p, "coati.data", NULL, NULL, &err);
@@ -40,7 +40,7 @@ extern "C" {
 /* ---- filters -------------------------------------------------------------------------------- */
 
 /*
- * A sample counts when all conditions hold. NULL or "": no condition. Lists are separated by
+ * A sample passes when all conditions hold. NULL or "": no condition. Lists are separated by
  * commas. A name must match as a whole; * ? [ ] work as in a shell; case matters.
  */
 struct coati_filter {
@@ -48,14 +48,14 @@ struct coati_filter {
 	/* "START-END", either may be missing: 1.5s or 200ms (since the first sample), 10%, or
 	 * @12345.678901 (seconds on the recording's clock), or wall@1794849711.5 (since 1970) */
 	const char *time;
-	const char *thread;  /* numbers or names of threads */
-	const char *process; /* numbers or names of processes */
+	const char *thread;  /* thread IDs or names */
+	const char *process; /* process IDs or names */
 	const char *comm;    /* names of threads */
 	const char *cpu;     /* 0,2-5 */
 	const char *event;   /* names of events; "cpu-clock" also matches "cpu-clock:u" */
 	const char *label;   /* KEY=VALUE, or KEY alone: the sample has that label */
-	/* Stacks with a frame of this function; one name, because functions have commas in
-	 * theirs. */
+	/* Stacks with a frame of this function; a single name, because function names may contain
+	 * commas. */
 	const char *function;
 	const char *image; /* stacks with a frame in this file: its short name or path */
 	/* The following are extended regular expressions, as in pprof. They match anywhere in the
@@ -83,7 +83,7 @@ struct coati_filter {
 /* Do not unwind copies of user stacks: such samples have their kernel part and one user frame. */
 #define COATI_PROFILE_NO_UNWIND (UINT32_C(1) << 1)
 /* Read live events: samples get the labels of their thread, and "task" and "region"; samples that a
- * program took of itself are added as COATI_LIVE_CPU. A recording is read twice for it, which is
+ * program took of itself are added as COATI_LIVE_CPU. The recording is then read twice, which is
  * not possible for a stream. */
 #define COATI_PROFILE_LIVE (UINT32_C(1) << 4)
 
@@ -106,7 +106,7 @@ struct coati_profile_opts {
 	const struct coati_images_opts *images;
 	const struct coati_processes_opts *processes;
 	const struct coati_unwinder_opts *unwinder;
-	/* Samples that do not match are not read in. Conditions on frames are not used here: give
+	/* Samples that do not match are not added. Conditions on frames are not used here: give
 	 * them to views. */
 	const struct coati_filter *filter;
 	/* With bin_ns: when a file has more bins than this, all bins double their length. 0: no
@@ -131,27 +131,27 @@ struct coati_profile_progress {
 /* Called about ten times a second; a non-zero result ends reading with -EINTR, and what was read is
  * kept. */
 typedef int (*coati_progress_fn)(void *ctx, const struct coati_profile_progress *progress);
-/* Read the recording @path ("-": standard input) into the profile. @fn may be NULL. A file that is
- * cut or damaged gives 0 and a note. Negative: nothing could be read. */
+/* Read the recording @path ("-": standard input) into the profile. @fn may be NULL. A truncated or
+ * damaged file gives 0 and a note. Negative: nothing could be read. */
 COATI_API int coati_profile_read(struct coati_profile *p, const char *path, coati_progress_fn fn,
 				 void *ctx, struct coati_error *err);
 
 /* ---- quality -------------------------------------------------------------------------------- */
 
-/* How good the data is. Numbers of samples unless said otherwise. */
+/* Data quality. The fields count samples unless noted otherwise. */
 struct coati_profile_quality {
 	uint64_t size;		/* sizeof(struct coati_profile_quality) */
 	uint64_t samples;	/* in this profile */
-	uint64_t filtered;	/* left out by the filter of the options */
+	uint64_t filtered;	/* omitted by the filter of the options */
 	uint64_t lost;		/* records and samples that the kernel could not write */
-	uint64_t throttled;	/* times that the kernel reduced the sampling rate */
-	uint64_t damaged, late; /* records that make no sense; that came out of order */
-	uint64_t refused;	/* over one of our limits */
-	uint64_t no_event;	/* of no event in the file */
+	uint64_t throttled;	/* how often the kernel reduced the sampling rate */
+	uint64_t damaged, late; /* malformed records; records out of order */
+	uint64_t refused;	/* over a limit of the library */
+	uint64_t no_event;	/* whose event is not in the file */
 	/* stacks: every sample is in exactly one of these six */
 	uint64_t complete;  /* down to the start of a program or thread, or of the kernel stack */
 	uint64_t truncated; /* longer than a limit, or than the copy of the stack */
-	uint64_t gap;	    /* code without unwind data on the way */
+	uint64_t gap;	    /* the walk ended at code without unwind data */
 	uint64_t guessed;   /* at least one frame was guessed */
 	uint64_t single;    /* recorded without a stack: one address */
 	/* found by frame pointers, without a known root at the end: perhaps complete. The first
@@ -166,14 +166,14 @@ struct coati_profile_quality {
 	/* time */
 	uint64_t first_time, last_time; /* of samples */
 	int32_t clockid;		/* -1: not recorded */
-	uint32_t is_truncated;		/* 1: a file was cut, or is still being written */
+	uint32_t is_truncated;		/* 1: a file was truncated, or is still being written */
 	uint64_t recorder_cpu_ns;	/* CPU time of the recorder; 0: not recorded */
 	uint64_t files, bytes, records;
-	/* off-CPU time, which is in none of the counts above */
+	/* off-CPU time, which is not included in the counts above */
 	uint64_t off_intervals;
 	uint64_t off_ns;
 	uint64_t off_no_stack;		 /* intervals without a stack */
-	uint64_t off_unpaired;		 /* left out: records of their begin or end were lost */
+	uint64_t off_unpaired;		 /* omitted: records of their begin or end were lost */
 	uint64_t off_truncated, off_gap; /* stacks of intervals */
 	/* How much of the CPU time was sampled, before any filter: what the samples of a clock (or
 	 * of a hardware event at a rate) stand for, and what the same event counted in all recorded
@@ -185,7 +185,7 @@ struct coati_profile_quality {
 	/* 1: the clock takes samples in user space (or the kernel) only, but counts everywhere */
 	uint32_t sampled_part;
 	uint32_t reserved;
-	uint64_t exits; /* threads that ended, where single threads were watched */
+	uint64_t exits; /* threads that ended, where single threads were the target */
 	/* a hardware trace (Intel PT, CoreSight), which is not decoded: its records and bytes */
 	uint64_t trace_records, trace_bytes;
 };
@@ -196,7 +196,7 @@ COATI_API int coati_profile_quality(const struct coati_profile *p,
  * complete; 0 % without a symbol". Returns its length as snprintf() does. */
 COATI_API int coati_profile_quality_format(const struct coati_profile_quality *q, char *buf,
 					   size_t cap);
-/* Sentence number @i about problems with the recordings, such as one that was cut; NULL past the
+/* Message number @i about problems with the recordings, such as a truncated file; NULL past the
  * end. */
 COATI_API const char *coati_profile_note(const struct coati_profile *p, uint32_t i);
 
@@ -300,7 +300,7 @@ enum coati_by {
 	COATI_BY_EVENT,
 	COATI_BY_LABEL, /* values of one key; "" for samples without it */
 	COATI_BY_TIME,	/* bins */
-	COATI_BY_WAIT,	/* what threads wait for, see coati_filter.wait; "running" on a CPU */
+	COATI_BY_WAIT,	/* what threads wait for, see coati_filter.wait; "running" while on a CPU */
 	COATI_BY_COUNT,
 };
 
@@ -316,8 +316,8 @@ struct coati_rows_query {
 	const char *function;
 };
 
-/* One row of a table. Rows that are no frames have the same self and total. Fields that a kind of
- * table does not have are 0. An array of these comes from the library, so that it is frozen. */
+/* One row of a table. In rows that are not frames, self and total are equal. Fields that a kind of
+ * table does not have are 0. Frozen, because the library returns arrays of it. */
 struct coati_row {
 	/* function, "file:line", image, thread name, event, value of a label; never NULL */
 	const char *name;
@@ -367,7 +367,7 @@ struct coati_tree_query {
 	uint32_t max_depth; /* 0: no limit; the weight of deeper frames stays at the last node */
 };
 
-/* One node of a call tree. An array of these comes from the library, so that it is frozen. */
+/* One node of a call tree. Frozen, because the library returns arrays of it. */
 struct coati_tree_node {
 	const char *name;
 	uint32_t frame;	 /* one of its frames; UINT32_MAX: the root, a thread, a process */

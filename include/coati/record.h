@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records: the bytes that the kernel writes into ring buffers, and that perf and coati write into
- * files, as typed structs. What goes in is one whole record in memory; what comes out is a struct
- * whose pointers look into that memory.
+ * Records: decode the bytes that the kernel writes into ring buffers, and that perf and coati write
+ * into files, into typed structs. The input is one whole record in memory; the output is a struct
+ * with pointers into that memory.
  *
  *	struct coati_sample_format fmt;
  *	struct coati_record rec;
@@ -16,15 +16,15 @@
  * Unless said otherwise, functions do not allocate memory, take no lock and make no system call;
  * they may be called from any thread on different objects. All lengths and counts are checked
  * against the size in the header of the record. -EBADMSG: the record contradicts itself or its
- * format. Bytes at the end that we do not know are allowed and kept (`extra`).
+ * format. Unknown bytes at the end are allowed and kept (`extra`).
  *
- * Every struct in this header is frozen: the kernel's ABI decides what is in it, and what comes new
- * gets a struct of its own in the union of struct coati_record.
+ * Every struct in this header is frozen: the kernel's ABI determines its fields, and new record
+ * types get a new struct in the union of struct coati_record.
  *
- * Records of a machine with the other byte order (`swap`): every number is given in our order. The
- * flags of a branch are a C bit field, which a big-endian machine fills from the top;
- * coati_branches_get() gives them lowest field first in both cases. Payloads (raw, stack, aux,
- * text) are bytes and stay as they are. coati-record(3) has an example.
+ * Records of a machine with the other byte order (`swap`): every number is converted to the byte
+ * order of this machine. The flags of a branch are a C bit field, which a big-endian machine fills
+ * from the top; coati_branches_get() gives them lowest field first in both cases. Payloads (raw,
+ * stack, aux, text) are bytes and stay as they are. coati-record(3) has an example.
  */
 #ifndef COATI_RECORD_H
 #define COATI_RECORD_H
@@ -108,7 +108,8 @@ extern "C" {
 #define COATI_MISC_EXACT_IP	      (1 << 14) /* SAMPLE */
 #define COATI_MISC_SWITCH_OUT_PREEMPT (1 << 14) /* SWITCH, SWITCH_CPU_WIDE */
 #define COATI_MISC_MMAP_BUILD_ID      (1 << 14) /* MMAP2 carries a build id */
-#define COATI_MISC_BUILD_ID_SIZE      (1 << 15) /* BUILD_ID of the tool: the size byte counts */
+/* BUILD_ID written by a tool: the size byte is valid */
+#define COATI_MISC_BUILD_ID_SIZE (1 << 15)
 
 /* ---- one record as bytes -------------------------------------------------------------------- */
 
@@ -124,9 +125,9 @@ struct coati_raw {
 
 #define COATI_RAW_HEADER 8
 
-/* Take the first record off *@bytes, *@left: 1 and *ret, 0 when nothing is left. -ENODATA: the rest
- * is the start of a record; -EBADMSG: the header says less than 8 bytes. Inline, because it is
- * called for every record. */
+/* Take the first record from *@bytes, *@left: 1 and *ret, 0 when nothing is left. -ENODATA: the
+ * rest is the start of a record; -EBADMSG: the size in the header is less than 8 bytes. Inline,
+ * because it is called for every record. */
 COATI_API inline int coati_raw_next(const uint8_t **bytes, size_t *left, uint32_t swap,
 				    struct coati_raw *ret)
 {
@@ -160,17 +161,18 @@ COATI_API inline int coati_raw_next(const uint8_t **bytes, size_t *left, uint32_
 
 /* ---- the format of samples ------------------------------------------------------------------- */
 
-/* The part of the attributes that decides the layout, prepared once. */
+/* The part of the attributes that determines the layout, computed once. */
 struct coati_sample_format {
 	uint64_t sample_type, read_format, branch_sample_type;
 	uint64_t regs_user, regs_intr;
 	uint32_t nr_regs_user, nr_regs_intr; /* bits set in the masks */
-	uint32_t trailer_size; /* of the identity behind other records, 0 without sample_id_all */
-	uint32_t fixed_size;   /* of the fields up to PERIOD at the start of a sample */
-	uint32_t unsupported;  /* 1: samples have fields that we do not know */
-	int32_t id_pos;	       /* of IDENTIFIER or ID in the body of a sample, -1: none */
-	int32_t id_end;	       /* of the same, back from the end of other records, -1: none */
-	int32_t time_pos;      /* of TIME, likewise */
+	/* of the identity at the end of other records, 0 without sample_id_all */
+	uint32_t trailer_size;
+	uint32_t fixed_size;  /* of the fields up to PERIOD at the start of a sample */
+	uint32_t unsupported; /* 1: samples have fields that this version does not know */
+	int32_t id_pos;	      /* of IDENTIFIER or ID in the body of a sample, -1: none */
+	int32_t id_end;	      /* the same, counted back from the end of other records, -1: none */
+	int32_t time_pos;     /* of TIME, likewise */
 	int32_t time_end;
 	uint32_t reserved;
 };
@@ -184,7 +186,7 @@ COATI_API int coati_raw_time(const struct coati_raw *raw, const struct coati_sam
 
 /* A table from the ID in a record to the format of its event. Records of one ring buffer or file
  * may have different formats when all of them have IDENTIFIER, or ID at the same position: then the
- * ID in the record decides. Memory: allocates. */
+ * ID in the record selects the format. Memory: allocates. */
 struct coati_format_table;
 
 COATI_API int coati_format_table_new(struct coati_format_table **ret);
@@ -196,10 +198,10 @@ COATI_API int coati_format_table_id(struct coati_format_table *t, uint64_t id, u
 /* The format of event @index; NULL past the end. Valid until the next add. */
 COATI_API const struct coati_sample_format *coati_format_table_get(
 	const struct coati_format_table *t, uint32_t index);
-/* The event of @raw: 0 and *ret_index. With one event always that one. -ENOENT: its ID is not
- * known, or there is no event. -ENODATA and *ret_index = 0: there are several events, and the
- * record has no ID (or 0, as records of tools have); where all trailers are the same, the format of
- * event 0 fits. */
+/* The event of @raw: 0 and *ret_index. If there is only one event, it is always that one. -ENOENT:
+ * its ID is not known, or there is no event. -ENODATA and *ret_index = 0: there are several events,
+ * and the record has no ID (or 0, as records of tools have); where all trailers are the same, the
+ * format of event 0 fits. */
 COATI_API int coati_format_table_find(const struct coati_format_table *t,
 				      const struct coati_raw *raw, uint32_t *ret_index);
 COATI_API void coati_format_table_free(struct coati_format_table *t);
@@ -216,7 +218,7 @@ struct coati_u64s {
 /* Number @i; 0 past the end. */
 COATI_API uint64_t coati_u64_at(const struct coati_u64s *v, uint32_t i);
 
-/* Values in a call chain that are no addresses but say what follows: all at or above
+/* Markers in a call chain, which say what kind of addresses follow: all are at or above
  * COATI_CONTEXT_MAX. */
 #define COATI_CONTEXT_HV	    ((uint64_t)-32)
 #define COATI_CONTEXT_KERNEL	    ((uint64_t)-128)
@@ -234,7 +236,7 @@ struct coati_read_value {
 /* Counts in a sample or READ record. */
 struct coati_read_block {
 	uint64_t enabled_ns, running_ns;
-	uint64_t format;       /* COATI_READ_* that decide what is there */
+	uint64_t format;       /* COATI_READ_*: which fields are present */
 	uint64_t nr;	       /* values: 1 unless a group */
 	struct coati_u64s raw; /* the whole block */
 };
@@ -284,7 +286,7 @@ struct coati_regs {
 	uint64_t mask; /* which registers, lowest bit first; 0 with abi none */
 	struct coati_u64s values;
 };
-/* Register number @reg (bit in the mask); -ENOENT when it is not there. */
+/* Register number @reg (bit in the mask); -ENOENT: it was not recorded. */
 COATI_API int coati_regs_get(const struct coati_regs *r, uint32_t reg, uint64_t *ret);
 
 /* coati_sample.transaction: these bits, and the abort code in the upper 32 */
@@ -297,14 +299,14 @@ COATI_API int coati_regs_get(const struct coati_regs *r, uint32_t reg, uint64_t 
 #define COATI_TXN_CAPACITY_WRITE (UINT64_C(1) << 6)
 #define COATI_TXN_CAPACITY_READ	 (UINT64_C(1) << 7)
 
-/* Who and when: at the start of samples, and at the end of other records. Only fields whose
- * COATI_SAMPLE_* bit is in `present` are set; id is that of IDENTIFIER or ID. */
+/* Process, thread, time and event: at the start of samples, and at the end of other records. Only
+ * fields whose COATI_SAMPLE_* bit is in `present` are set; id is that of IDENTIFIER or ID. */
 struct coati_identity {
 	uint64_t present;
 	uint32_t pid, tid;
 	uint64_t time, id, stream_id;
 	uint32_t cpu;
-	uint32_t reserved; /* behind cpu, as it was written */
+	uint32_t reserved; /* after cpu, as written */
 };
 
 /* A sample. Only fields whose bit is in `present` are set; the bits of the identity are in it too,
@@ -312,27 +314,27 @@ struct coati_identity {
 struct coati_sample {
 	uint64_t present;
 	uint64_t ip, addr, period;
-	struct coati_u64s callchain; /* context markers are in it, as markers */
+	struct coati_u64s callchain; /* contains the COATI_CONTEXT_* markers */
 	const uint8_t *raw;	     /* payload, raw_size bytes with the kernel's padding */
 	uint32_t raw_size;
 	uint32_t reserved;
 	struct coati_read_block read;
 	struct coati_branches branches;
 	struct coati_regs regs_user, regs_intr;
-	const uint8_t *stack;		     /* STACK_USER: stack_size bytes lie here, */
-	uint64_t stack_size, stack_dyn_size; /* the first stack_dyn_size of them are real */
+	const uint8_t *stack;		     /* STACK_USER: stack_size bytes, */
+	uint64_t stack_size, stack_dyn_size; /* of which the first stack_dyn_size are valid */
 	uint64_t weight; /* WEIGHT_STRUCT: var1 in bits 0-31, var2 in 32-47, var3 in 48-63 */
 	uint64_t data_src, transaction, phys_addr, cgroup, data_page_size, code_page_size;
 	const uint8_t *aux;
 	uint64_t aux_size;
 };
 
-/* Texts are terminated inside of the record; text_size counts the bytes that they take there, with
+/* Texts are zero-terminated inside the record; text_size is their size in the record, with
  * terminator and padding. */
 struct coati_mmap { /* MMAP, MMAP2 */
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
-	/* The rest but the name: MMAP2 only. */
+	/* The following fields except the name: MMAP2 only. */
 	uint32_t maj, min;	      /* where build_id_size is 0 */
 	uint64_t ino, ino_generation; /* likewise */
 	uint8_t build_id[20];	      /* with COATI_MISC_MMAP_BUILD_ID in misc */
@@ -413,7 +415,7 @@ struct coati_deferred { /* CALLCHAIN_DEFERRED */
 	uint64_t cookie;
 	struct coati_u64s callchain;
 };
-/* Records of perf and coati, and those that we do not know: the body as bytes. */
+/* Records of perf and coati, and unknown types: the body as bytes. */
 struct coati_tool_record {
 	const uint8_t *bytes;
 	uint32_t size;
@@ -424,7 +426,7 @@ struct coati_record {
 	uint32_t type;
 	uint16_t misc;
 	uint16_t size;
-	const uint8_t *extra; /* extra_size bytes that we do not know, in front of the trailer */
+	const uint8_t *extra; /* extra_size unknown bytes, before the trailer */
 	uint32_t extra_size;
 	uint32_t reserved;
 	struct coati_identity id; /* of a sample or from the trailer */
@@ -447,21 +449,20 @@ struct coati_record {
 		struct coati_text_poke text_poke;
 		uint64_t aux_hw_id;
 		struct coati_deferred deferred;
-		struct coati_tool_record tool; /* and every type that we do not know */
+		struct coati_tool_record tool; /* and every unknown type */
 		uint64_t reserved[64];	       /* room for new types */
 	} u;
 };
 
-/* Decode @raw by @fmt. -EBADMSG: malformed; -EOPNOTSUPP: a sample or read whose format has bits
- * that we do not know; *ret is then undefined. Types that we do not know give their bytes
- * (`tool`). */
+/* Decode @raw by @fmt. -EBADMSG: malformed; -EOPNOTSUPP: a sample or read whose format has unknown
+ * bits; *ret is then undefined. Unknown types give their bytes (`tool`). */
 COATI_API int coati_record_decode(const struct coati_raw *raw,
 				  const struct coati_sample_format *fmt, struct coati_record *ret);
 
 /* ---- tracepoints ---------------------------------------------------------------------------- */
 
 /*
- * The RAW payload of a tracepoint's sample, read by its format file (events/SYSTEM/NAME/format in
+ * Decode the RAW payload of a tracepoint sample with its format file (events/SYSTEM/NAME/format in
  * tracefs, or coati_recording_tracepoint()):
  *
  *	coati_tracepoint_parse(text, strlen(text), &tp, &err);
@@ -477,10 +478,10 @@ struct coati_tracepoint;
 struct coati_tracepoint_field {
 	const char *name;
 	const char *type;      /* as the kernel prints it: "char[16]", "__data_loc u64[]" */
-	uint32_t offset, size; /* in the payload; of a dynamic field, those of its location */
-	uint32_t is_common;    /* 1: one of those that every tracepoint has in front */
-	uint32_t is_signed;    /* 1: numbers are */
-	uint32_t is_dynamic;   /* 1: lies elsewhere in the payload, with a length of its own */
+	uint32_t offset, size; /* in the payload; for a dynamic field, of its location word */
+	uint32_t is_common;    /* 1: a common field, which every tracepoint has */
+	uint32_t is_signed;    /* 1: its numbers are signed */
+	uint32_t is_dynamic;   /* 1: located elsewhere in the payload, with its own length */
 	uint32_t reserved;
 };
 
@@ -496,21 +497,22 @@ enum coati_field_kind {
 	COATI_FIELD_NUMBER, /* number */
 	COATI_FIELD_STRING, /* bytes, size without the terminator; not always terminated */
 	COATI_FIELD_ARRAY,  /* of numbers: bytes, size, count elements of element_size */
-	COATI_FIELD_BYTES,  /* a struct, or elements of which we do not know the size */
+	COATI_FIELD_BYTES,  /* a struct, or elements of unknown size */
 };
 
-/* A value, looking into the payload. */
+/* A value; pointers are into the payload. */
 struct coati_field_value {
 	uint32_t kind;	    /* enum coati_field_kind */
-	uint32_t is_signed; /* number and elements: 1 when the kernel says so */
-	uint64_t number;    /* extended to 64 bits by its sign */
+	uint32_t is_signed; /* of the number or the elements */
+	uint64_t number;    /* sign-extended to 64 bits */
 	const uint8_t *bytes;
 	uint32_t size;
 	uint32_t count, element_size;
 	uint32_t swap;
 };
 
-/* Parse a format file. -EBADMSG: it is none; -E2BIG: over a limit. Memory: allocates. */
+/* Parse a format file. -EBADMSG: @text is not a format file; -E2BIG: over a limit. Memory:
+ * allocates. */
 COATI_API int coati_tracepoint_parse(const char *text, size_t len, struct coati_tracepoint **ret,
 				     struct coati_error *err);
 /* NULL is fine. */
@@ -520,7 +522,7 @@ COATI_API const struct coati_tracepoint_field *coati_tracepoint_field(
 	const struct coati_tracepoint *tp, uint32_t index);
 /* The number of the field with that name, or -ENOENT. */
 COATI_API int coati_tracepoint_find(const struct coati_tracepoint *tp, const char *name);
-/* The value of field @index. -EINVAL: no such field; -EBADMSG: it lies outside of the payload. */
+/* The value of field @index. -EINVAL: no such field; -EBADMSG: it is outside the payload. */
 COATI_API int coati_tracepoint_read(const struct coati_tracepoint *tp, uint32_t index,
 				    const struct coati_payload *p, struct coati_field_value *ret);
 
@@ -532,7 +534,7 @@ struct coati_symbol_source {
 	void *context;
 };
 /* The payload as the kernel prints it, or as name=value when its print format is not understood.
- * Returns the length of the whole text as snprintf() does. -EBADMSG: a field lies outside of the
+ * Returns the length of the whole text as snprintf() does. -EBADMSG: a field is outside the
  * payload. @symbols may be NULL: addresses are then printed as numbers. */
 COATI_API int coati_tracepoint_print(const struct coati_tracepoint *tp,
 				     const struct coati_payload *p,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings: reading perf.data files of coati and of perf, in file mode and pipe mode, compressed,
- * of the other byte order, truncated, still being written, or as a directory of files.
+ * Recordings: read perf.data files of coati and of perf, in file mode and pipe mode, compressed, of
+ * the other byte order, truncated, still being written, or as a directory of files.
  *
  *	struct coati_recording *r = NULL;
  *	struct coati_recording_item item;
@@ -40,20 +40,20 @@ extern "C" {
 #define COATI_IRQ_PREFIX     "irq-"
 
 /* coati_recording_opts.flags */
-/* Give records as they lie in the file, not by time. */
+/* Return records in the order of the file, not by time. */
 #define COATI_RECORDING_FILE_ORDER (UINT32_C(1) << 0)
-/* The file is still being written: 0 means that nothing more is there yet. */
+/* The file is still being written: 0 means that there are no more records yet. */
 #define COATI_RECORDING_FOLLOW (UINT32_C(1) << 1)
 
 struct coati_recording_opts {
 	uint64_t size;	/* sizeof(struct coati_recording_opts) */
 	uint32_t flags; /* COATI_RECORDING_* */
 	uint32_t reserved;
-	/* limit for records that are held back to put them in order, 0: 24 MiB; tables take up to
-	 * as much again */
+	/* limit for records that are buffered for sorting, 0: 24 MiB; tables take up to the same
+	 * amount again */
 	uint64_t window_bytes;
-	/* How many bytes may come out of each compressed one, after the first 64 MiB; a file that
-	 * unpacks to more is not read on (-E2BIG). 0: COATI_UNPACK_MOST of the environment, or
+	/* Maximum decompressed bytes per compressed byte, after the first 64 MiB; reading stops
+	 * with -E2BIG at a file that exceeds it. 0: the environment variable COATI_UNPACK_MOST, or
 	 * 500 */
 	uint64_t unpack_most;
 };
@@ -71,7 +71,7 @@ struct coati_recording_event {
 };
 
 /* coati_recording_item.flags */
-/* Its time is before records that were given out already. */
+/* Its time is before records that were returned already. */
 #define COATI_RECORDING_ITEM_LATE (UINT32_C(1) << 0)
 /* Its ID belongs to no event of the file. */
 #define COATI_RECORDING_ITEM_NO_EVENT (UINT32_C(1) << 1)
@@ -83,9 +83,9 @@ struct coati_recording_item {
 	struct coati_raw raw;
 	uint32_t event;	 /* number of its event; 0 where the record has no ID */
 	uint32_t flags;	 /* COATI_RECORDING_ITEM_* */
-	uint64_t offset; /* in the file; of the COMPRESSED record for what was inside */
+	uint64_t offset; /* in the file; for a decompressed record, of the COMPRESSED record */
 	uint64_t time;	 /* 0: none */
-	/* TRACING_DATA, AUXTRACE: bytes of data behind the record, at offset + raw.size */
+	/* TRACING_DATA, AUXTRACE: bytes of data after the record, at offset + raw.size */
 	uint64_t extra_size;
 };
 
@@ -95,11 +95,11 @@ struct coati_recording_stats {
 	uint64_t samples, lost, lost_samples, throttled;
 	uint64_t damaged, late, no_event, unknown_type;
 	uint64_t rounds, compressed_bytes, decompressed_bytes;
-	uint64_t read_bytes; /* of the files, as they are there: packed */
+	uint64_t read_bytes; /* of the files, still compressed */
 };
 
-/* What the file says about itself. Strings are "" and numbers 0 when it does not say. Allocated by
- * the library; lives as long as the recording. */
+/* The metadata of the file. Strings are "" and numbers 0 when it is missing. Allocated by the
+ * library; lives as long as the recording. */
 struct coati_recording_info {
 	int32_t is_pipe, is_swapped, is_directory, is_truncated;
 	const char *hostname, *os_release, *version, *arch, *cpu_desc, *cpuid;
@@ -115,24 +115,24 @@ struct coati_recording_info {
 	uint64_t features[4];	    /* a bit for each feature section of the file */
 };
 
-/* @path "-": standard input. @opts may be NULL. -EBADMSG: the file is no recording. */
+/* @path "-": standard input. @opts may be NULL. -EBADMSG: the file is not a recording. */
 COATI_API int coati_recording_open(const char *path, const struct coati_recording_opts *opts,
 				   struct coati_recording **ret, struct coati_error *err);
 /* *r becomes NULL; NULL is fine. */
 COATI_API void coati_recording_close(struct coati_recording **r);
 
 /* The next record: 1 and *ret, 0 at the end. Negative: -ENODATA the file ends in the middle of a
- * record, -EBADMSG it is damaged; everything before was given out. Records come by time unless
- * FILE_ORDER is set; those without a time come before what is held back. */
+ * record, -EBADMSG it is damaged; everything before was returned. Records are sorted by time unless
+ * FILE_ORDER is set; records without a time come before the buffered ones. */
 COATI_API int coati_recording_next(struct coati_recording *r, struct coati_recording_item *ret);
-/* Why reading stopped: a sentence with the offset. Lives as long as the recording. */
+/* Why reading stopped: a message with the offset. Lives as long as the recording. */
 COATI_API const struct coati_error *coati_recording_error(const struct coati_recording *r);
-/* The first part of the metadata (sections, attributes, names) that made no sense and was ignored;
- * code 0: none so far. coati_recording_stats.damaged counts them. */
+/* The first part of the metadata (sections, attributes, names) that was malformed and ignored; code
+ * 0: none so far. coati_recording_stats.damaged counts them. */
 COATI_API const struct coati_error *coati_recording_damage(const struct coati_recording *r);
 
-/* Event number @i, from 0; NULL past the last. In pipe mode events arrive with the stream: complete
- * when a record of the event was given out. */
+/* Event number @i, from 0; NULL past the last. In pipe mode events arrive with the stream: an event
+ * is complete when a record of it was returned. */
 COATI_API const struct coati_recording_event *coati_recording_event(const struct coati_recording *r,
 								    uint32_t i);
 /* The formats of the events, for coati_record_decode(). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ring buffers: memory that the kernel writes and a program reads. Every kind of ring is read the
- * same way: next gives a view of one whole record, release gives its space back, and loss, damage
- * and the end are items of the same stream.
+ * same way: next returns a view of one whole record, release frees its space, and loss, damage and
+ * the end are items of the same stream.
  *
  *	struct coati_ring_opts o = { .size = sizeof(o), .data_bytes = 512 * 1024 };
  *	struct coati_ring *ring = NULL;
@@ -13,12 +13,11 @@
  *		use(item.bytes, item.size);
  *	coati_ring_close(&ring);
  *
- * A reader waits for any number of rings, puts their records in order of time and accounts for
- * losses.
+ * A reader waits for any number of rings, sorts their records by time and accounts for losses.
  *
  * Views are valid until their record is released; coati_ring_next() releases the previous record
  * unless COATI_RING_HOLD is set. What the kernel wrote is read once, checked, and then used; the
- * length in the header of a record decides.
+ * size in the header of a record is authoritative.
  *
  * Unless a function says otherwise: one object is used by one thread at a time, functions may
  * allocate memory, and none may be called from a signal handler. Options may be NULL where all of
@@ -52,7 +51,7 @@ enum coati_item_kind {
 	COATI_ITEM_UNKNOWN = 0,
 	COATI_ITEM_RECORD,
 	COATI_ITEM_LOSS,   /* records are missing: which event, how many, between which times */
-	COATI_ITEM_DAMAGE, /* bytes that are no record: how many were skipped */
+	COATI_ITEM_DAMAGE, /* bytes that are not a record: how many were skipped */
 	/* the ring's events have ended and everything in it was delivered; once per ring */
 	COATI_ITEM_END,
 };
@@ -68,12 +67,12 @@ enum coati_item_kind {
 /* BPF: reserved and discarded by the program (only with COATI_RING_DISCARDS). */
 #define COATI_ITEM_DISCARD (UINT32_C(1) << 3)
 /* A size inside the record (coati_ring_opts.raw_offset, or that of a LOST record) contradicts the
- * header; the header was followed. */
+ * header; the size in the header was used. */
 #define COATI_ITEM_INNER (UINT32_C(1) << 4)
 /* Loss: overwritten, and the number is not known. */
 #define COATI_ITEM_UNKNOWN_COUNT (UINT32_C(1) << 5)
 
-/* One item of a ring. Fields of other kinds are left as they were. Frozen. */
+/* One item of a ring. Fields of other kinds are not set. Frozen. */
 struct coati_ring_item {
 	/* every kind */
 	enum coati_item_kind kind;
@@ -93,7 +92,7 @@ struct coati_ring_item {
 };
 
 /* coati_ring_opts.flags */
-#define COATI_RING_HOLD	    (UINT32_C(1) << 0) /* only coati_ring_release() gives space back */
+#define COATI_RING_HOLD	    (UINT32_C(1) << 0) /* only coati_ring_release() frees space */
 #define COATI_RING_DISCARDS (UINT32_C(1) << 1) /* BPF: deliver discarded records too */
 /* Halve the size until the mlock limit allows it. */
 #define COATI_RING_CLAMP (UINT32_C(1) << 2)
@@ -104,7 +103,7 @@ struct coati_ring_opts {
 	uint64_t data_bytes;
 	enum coati_ring_kind kind; /* UNKNOWN: FORWARD */
 	uint32_t flags;		   /* COATI_RING_* */
-	int32_t key;		   /* any number: comes back in each item */
+	int32_t key;		   /* any number: returned in each item */
 	/* offset of the 32-bit size of RAW in samples, if it is fixed; 0: do not check it */
 	uint32_t raw_offset;
 	/* size of an AUX area; 0: none. There is no stable call to read it yet */
@@ -114,9 +113,9 @@ struct coati_ring_opts {
 struct coati_ring_stats {
 	uint64_t size;		/* sizeof(struct coati_ring_stats) */
 	uint64_t records;	/* delivered */
-	uint64_t bytes;		/* that these took in the ring, with headers and padding */
+	uint64_t bytes;		/* of these records in the ring, with headers and padding */
 	uint64_t lost;		/* as far as known */
-	uint64_t damaged;	/* places with bytes that are no record */
+	uint64_t damaged;	/* places with bytes that are not a record */
 	uint64_t skipped_bytes; /* at these places */
 	uint64_t discarded;	/* BPF */
 	uint64_t wakeups;	/* of a reader, for this ring */
@@ -124,26 +123,26 @@ struct coati_ring_stats {
 
 struct coati_ring;
 
-/* Map the ring of the perf event or BPF ring buffer map @fd. The descriptor stays the caller's and
- * must stay open. -EPERM: over the mlock limit; the sentence has the limit, the largest size that
- * would fit and the command to raise it. */
+/* Map the ring of the perf event or BPF ring buffer map @fd. The caller keeps the descriptor and
+ * must keep it open. -EPERM: over the mlock limit; the message has the limit, the largest size that
+ * fits and the command to raise it. */
 COATI_API int coati_ring_open(int fd, const struct coati_ring_opts *opts, struct coati_ring **ret,
 			      struct coati_error *err);
 /* *ring becomes NULL; NULL is fine. */
 COATI_API void coati_ring_close(struct coati_ring **ring);
 
-/* The next item: 1 and *ret; 0: nothing there now; negative: -EINVAL a BACKWARD ring without a
- * snapshot. A record that wraps around the end is joined in a buffer of the ring. Does not sleep; a
- * BPF record that is being written is waited for in a short spin, then 0. */
+/* The next item: 1 and *ret; 0: no item now; negative: -EINVAL a BACKWARD ring without a snapshot.
+ * A record that wraps around the end is joined in a buffer of the ring. Does not sleep; spins
+ * briefly for a BPF record that is being written, then returns 0. */
 COATI_API int coati_ring_next(struct coati_ring *ring, struct coati_ring_item *ret);
-/* Give the space of everything that was delivered back to the kernel. */
+/* Release the space of everything that was delivered to the kernel. */
 COATI_API void coati_ring_release(struct coati_ring *ring);
 
 /* How coati_ring_snapshot() treats writers. */
 enum coati_snapshot_mode {
 	COATI_SNAPSHOT_RUNNING = 0, /* copy while they write */
-	/* Stop them meanwhile. What they would have written is lost, and the kernel reports it
-	 * before the next record. */
+	/* Pause them during the copy. Records from that time are lost, and the kernel reports the
+	 * loss before the next record. */
 	COATI_SNAPSHOT_PAUSE = 1,
 	/* The caller has disabled all events of the ring. Waits for writers that had begun by then
 	 * (membarrier(2), some milliseconds; not for BPF programs that may sleep, and not on a
@@ -158,11 +157,10 @@ enum coati_snapshot_mode {
  * first. */
 COATI_API int coati_ring_snapshot(struct coati_ring *ring, int mode, struct coati_error *err);
 
-/* BPF: where programs count the records for which they found no room: element @index of a map of
- * the type ARRAY or PERCPU_ARRAY with 64-bit values. A program whose reserve or output fails adds
- * one. What is added comes as LOSS items when the ring has been read to its end. With
- * BPF_F_MMAPABLE the check needs no system call. @map_fd stays the caller's, and may be closed
- * afterwards. */
+/* BPF: where programs count records that did not fit: element @index of a map of the type ARRAY or
+ * PERCPU_ARRAY with 64-bit values. A program adds one when its reserve or output fails. The
+ * increase is delivered as LOSS items when the ring has been read to its end. With BPF_F_MMAPABLE
+ * the check needs no system call. The caller keeps @map_fd and may close it afterwards. */
 COATI_API int coati_ring_watch_drops(struct coati_ring *ring, int map_fd, uint32_t index,
 				     struct coati_error *err);
 
@@ -183,25 +181,28 @@ struct coati_reader_opts {
 	uint32_t reserved;
 	coati_time_fn time_fn; /* for item.time, the times of losses, and the merge; or NULL */
 	void *time_ctx;
-	/* 0: no merge. Otherwise records of all rings come in order of time, as long as none is
-	 * later than this behind the newest; such a record has COATI_ITEM_LATE. Records are copied
-	 * while they are held back, at most about twice this long. */
+	/* 0: no merge. Otherwise records of all rings are delivered in order of time; a record that
+	 * arrives more than this much behind the newest one has COATI_ITEM_LATE. Records are copied
+	 * and delayed by at most about twice this time. */
 	uint64_t merge_delay_ns;
-	/* limit for what the merge holds back, 0: 64 MiB; over it the oldest are delivered early */
+	/* limit for the records that the merge delays, 0: 64 MiB; above it the oldest are delivered
+	 * early */
 	uint64_t merge_bytes;
-	/* How often a reader that waits asks its events for losses that no record has reported yet:
-	 * a ring whose records never fit would stay silent. 0: only at a flush and at the end */
+	/* How often a waiting reader asks its events for losses that no record has reported yet:
+	 * otherwise a ring whose records never fit would report nothing. 0: only at a flush and at
+	 * the end */
 	uint64_t loss_check_ns;
-	/* How long a reader that waits leaves rings alone that are below their wakeup mark. 0:
-	 * until a wakeup, the deadline or a flush */
+	/* How often a waiting reader checks rings that are below their wakeup mark. 0: only at a
+	 * wakeup, the deadline or a flush */
 	uint64_t look_ns;
 };
 
 struct coati_reader_ring_opts {
 	uint64_t size; /* sizeof(struct coati_reader_ring_opts) */
-	/* of the event: with COATI_READ_LOST, losses are asked for and the balance is exact */
+	/* of the event: with COATI_READ_LOST, the event is asked for its losses and the count is
+	 * exact */
 	uint64_t read_format;
-	uint64_t event_id; /* for that loss item */
+	uint64_t event_id; /* the id of such a loss item */
 	/* ring.size may be 0 here. The last member, because it may grow. */
 	struct coati_ring_opts ring;
 };
@@ -220,7 +221,8 @@ COATI_API int coati_reader_add(struct coati_reader *rd, int fd,
 COATI_API int coati_reader_attach(struct coati_reader *rd, int32_t key, int fd,
 				  const struct coati_reader_ring_opts *opts,
 				  struct coati_error *err);
-/* Remove the ring with @key at once; what it still held is dropped and counted in skipped_bytes. */
+/* Remove the ring with @key at once; records that are still in it are dropped and counted in
+ * skipped_bytes. */
 COATI_API int coati_reader_remove(struct coati_reader *rd, int32_t key);
 /* Ring number @i, from 0; NULL past the last. Lives until it is removed. */
 COATI_API struct coati_ring *coati_reader_ring(struct coati_reader *rd, uint32_t i);
@@ -237,12 +239,11 @@ COATI_API struct coati_ring *coati_reader_ring(struct coati_reader *rd, uint32_t
  *   -EBADF      the reader is closed
  * Thread: one at a time. */
 COATI_API int coati_reader_next(struct coati_reader *rd, struct coati_ring_item *ret);
-/* The same without waiting, and without regard to wakeup marks: -EAGAIN when nothing is there
- * now. */
+/* The same without waiting, ignoring wakeup marks: -EAGAIN when there is no item now. */
 COATI_API int coati_reader_try(struct coati_reader *rd, struct coati_ring_item *ret);
 
-/* CLOCK_MONOTONIC nanoseconds; -1: none. A reader that is waiting takes it up at once. -EBADF: the
- * reader is closed.  Thread: any.  Signal: safe. */
+/* CLOCK_MONOTONIC nanoseconds; -1: none. It takes effect at once, even on a reader that is waiting.
+ * -EBADF: the reader is closed.  Thread: any.  Signal: safe. */
 COATI_API COATI_SIGSAFE int coati_reader_set_deadline(struct coati_reader *rd, int64_t deadline_ns);
 /* Interrupt a wait; deliver everything, see coati_reader_next().  Thread: any.  Signal: safe. */
 COATI_API COATI_SIGSAFE void coati_reader_wake(struct coati_reader *rd);
@@ -250,10 +251,10 @@ COATI_API COATI_SIGSAFE void coati_reader_flush(struct coati_reader *rd);
 /* End a wait, and every later call, with -EBADF; coati_reader_free() frees the memory.
  * Thread: any.  Signal: safe. */
 COATI_API COATI_SIGSAFE void coati_reader_close(struct coati_reader *rd);
-/* When no thread is in a call any more. *rd becomes NULL; NULL is fine. */
+/* Call it when no other thread uses the reader. *rd becomes NULL; NULL is fine. */
 COATI_API void coati_reader_free(struct coati_reader **rd);
 /* A descriptor for other event loops: when it polls readable, call coati_reader_try() until
- * -EAGAIN. It stays the reader's. */
+ * -EAGAIN. The reader keeps it: do not close it. */
 COATI_API int coati_reader_fd(struct coati_reader *rd);
 /* Sums over all rings, also those that ended or were removed. -EINVAL: ret->size is not set. */
 COATI_API int coati_reader_get_stats(const struct coati_reader *rd, struct coati_ring_stats *ret);
@@ -268,8 +269,8 @@ struct coati_bpf_array_opts {
 	uint64_t data_bytes;	/* per CPU, as in coati_ring_opts */
 	uint32_t flags;		/* none yet: 0 */
 	uint32_t ring_flags;	/* COATI_RING_* */
-	uint32_t wakeup_events; /* wake after so many samples, or */
-	uint32_t wakeup_bytes;	/* after so many bytes; both 0: after every sample */
+	uint32_t wakeup_events; /* wake after this many samples, or */
+	uint32_t wakeup_bytes;	/* after this many bytes; both 0: after every sample */
 	/* Fields of a sample besides RAW: COATI_SAMPLE_IDENTIFIER, IP, TID, TIME, ADDR, ID,
 	 * STREAM_ID, CPU, PERIOD. TIME (CLOCK_MONOTONIC) is added for reader.merge_delay_ns. */
 	uint64_t sample_type;
@@ -290,13 +291,13 @@ struct coati_span {
 	const uint8_t *bytes;
 	size_t size;
 };
-/* What the program wrote, inside the item: 1 and *ret; 0: the item is no sample; -EBADMSG: it is
- * too short. Up to 7 bytes of padding may follow: the kernel keeps no better length. For a record
- * over 65528 bytes the kernel cuts the length to 16 bits: the payload ends where the record does,
- * and the item has COATI_ITEM_INNER. */
+/* The data that the program wrote, inside the item: 1 and *ret; 0: the item is not a sample;
+ * -EBADMSG: it is too short. Up to 7 bytes of padding may follow: the kernel does not store the
+ * exact length. For a record over 65528 bytes the kernel cuts the length to 16 bits: the payload
+ * ends where the record does, and the item has COATI_ITEM_INNER. */
 COATI_API int coati_bpf_array_payload(const struct coati_bpf_array *array,
 				      const struct coati_ring_item *item, struct coati_span *ret);
-/* Free the array and its reader, when no thread is in a call any more. *array becomes NULL; NULL is
+/* Free the array and its reader; no other thread may be using them. *array becomes NULL; NULL is
  * fine. */
 COATI_API void coati_bpf_array_close(struct coati_bpf_array **array);
 

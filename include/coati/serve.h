@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Endpoints of a running program, part of libcoati-live: what Go programs have under /debug/pprof/,
- * for C and C++.
+ * HTTP endpoints for profiles and metrics of a running program, part of libcoati-live: the
+ * equivalent of Go's net/http/pprof for C and C++.
  *
  *	struct coati_server *server;
  *	coati_serve("unix:/run/app.coati", NULL, &server, &err);
@@ -10,64 +10,65 @@
  *
  *	curl --unix-socket /run/app.coati http://localhost/debug/pprof/
  *
- * One call starts one thread, which sleeps until somebody asks; before it there is no thread, no
- * descriptor and no memory, and after coati_server_stop() there is none again, but for what
- * profiles that were asked for keep for the next one (unwind tables, buffers, a signal handler
- * each). A page that takes a while is made by another thread, which ends with it, so that all
- * others answer meanwhile. Served are (and /debug/pprof/ lists them):
+ * One call starts one thread, which sleeps until a request arrives. Before the call there is no
+ * thread, no descriptor and no memory in use; after coati_server_stop() there is none again, except
+ * for what profiles keep for the next request (unwind tables, buffers, signal handlers). A page
+ * that takes long is made by a separate thread, so that other requests are answered meanwhile. The
+ * pages, which /debug/pprof/ lists:
  *
  *	/debug/pprof/			the index
- *	/debug/pprof/cmdline		the command line, its words ended by zero bytes
+ *	/debug/pprof/cmdline		the command line, each argument ended by a zero byte
  *	/debug/pprof/symbol		names of addresses (?0x1234+0x5678, or as the body of a
  *					POST), for pprof; of static functions, too
  *	/debug/pprof/profile?seconds=30	a CPU profile (<coati/sampler.h>), 1 to 3600 seconds;
  *					hz=1000 sets the rate, clock=wall samples wall time
  *	/debug/pprof/heap		memory in use, and /debug/pprof/allocs what was ever
  *					allocated, after coati_heap_start() (<coati/heap.h>)
- *	/debug/pprof/mutex		who lets others wait for locks, and /debug/pprof/block who
- *					waits, after coati_locks_start() (<coati/locks.h>)
+ *	/debug/pprof/mutex		lock contention by holder, and /debug/pprof/block by waiter,
+ *					after coati_locks_start() (<coati/locks.h>)
  *	/debug/pprof/threads		the stacks of all threads; also as /debug/pprof/goroutine
- *	/debug/pprof/threadcreate	who started threads, after coati_threadcreate_start()
+ *	/debug/pprof/threadcreate	stacks that started threads, after
+ *					coati_threadcreate_start()
  *	/debug/pprof/NAME		a custom profile of this name (<coati/custom.h>)
  *	/debug/pprof/trace?seconds=1	a recording of the next seconds for `coati trace`, in
  *					programs that use labels or <coati/tracer.h>
  *	/metrics			CPU time, memory, threads, files and what the library
  *					counts, for Prometheus (text or OpenMetrics)
  *
- * Profiles are files for pprof, with names and labels. Names come from the symbol tables of the
- * files that are loaded, and where those cannot be read, or are others by now, from the dynamic
- * tables in memory; without /proc (after chroot) code is found by the dynamic loader. debug=1 gives
- * text instead, and threads?debug=2 each thread by itself: its number, name, state and CPU time,
- * the place in the kernel where it waits, its labels and its stack. seconds=N for heap, allocs,
- * mutex and block gives what came in so many seconds.
+ * Profiles are files for pprof, with function names and labels. Names come from the symbol tables
+ * of the loaded files. Where these cannot be read, or were replaced, they come from the dynamic
+ * symbol tables in memory; without /proc (after chroot) code is found by the dynamic loader.
+ * debug=1 gives text instead, and threads?debug=2 lists each thread: its ID, name, state and CPU
+ * time, the kernel function where it waits, its labels and its stack. seconds=N for heap, allocs,
+ * mutex and block gives the difference over N seconds.
  *
- * One CPU profile is taken at a time: who asks for another one meanwhile is answered with status
- * 429, and so is who asks when eight pages are being made. When its client leaves, a profile ends.
+ * Only one CPU profile runs at a time: a request for another one gets status 429, and so does a
+ * request for a long page while eight are being made. A profile ends when its client disconnects.
  *
  * The stacks of threads that sleep in a system call are read without disturbing them: the kernel
- * shows their stack pointer and instruction pointer, and the walk goes on from there by unwind
- * tables. Where it needs another register (code that is compiled with frame pointers does, where
- * the C library has not saved it) the stack is marked as cut, with the reason. Threads that run get
- * a real-time signal, the last one that the program has left alone, and so do those that wait for a
- * lock, a condition, a semaphore or a thread without a timeout, where the stack would be cut: the
- * kernel restarts that call unseen. A thread that runs and blocks the signal is listed without a
- * stack. A thread that begins to sleep between the look at it and its signal gets EINTR, as
- * signal(7) has it.
+ * reports their stack pointer and instruction pointer, and the unwind tables do the rest. Where
+ * that needs another register (as in code compiled with frame pointers, if the C library has not
+ * saved it), the stack is marked as truncated, with the reason. Running threads get a real-time
+ * signal, the highest one that the program does not use. So do threads that wait without a timeout
+ * for a lock, a condition, a semaphore or a thread, if their stack would be truncated: the kernel
+ * restarts that call transparently. A running thread that blocks the signal is listed without a
+ * stack. A thread that begins to sleep between the check and the signal gets EINTR, as described in
+ * signal(7).
  *
- * Who may ask. On a unix socket: the user of the process and root, by the credentials that the
- * kernel vouches for; the file is made for its owner alone. On TCP: everybody on this machine, as
- * the address is one of loopback unless COATI_SERVE_ANYWHERE is set; requests whose Host is not
- * this machine are refused, so that no web page reaches it through a name of its own, and so are
- * those that a browser sends for another site.
+ * Access. On a unix socket: only the user of the process and root, checked by the peer credentials
+ * of the kernel; the socket file is accessible only to its owner. On TCP: every user of this
+ * machine, because only loopback addresses are allowed unless COATI_SERVE_ANYWHERE is set. Requests
+ * whose Host header does not name this machine are refused, which stops DNS rebinding, and so are
+ * cross-site requests of browsers.
  *
- * Requests have limits: 8 KiB for the head, 256 KiB for a body, timeout_ms from the first byte to
- * the last, max_clients at a time. More wait in line, but not for clients that are quiet: one that
- * has not sent a whole request 0.1 s after it came, or keeps the connection open when it has its
- * answer, makes room for the next, oldest first. Anything else is answered with an error that says
- * what is wrong, and the connection is closed; every answer closes it.
+ * Limits of requests: 8 KiB for the head, 256 KiB for a body, timeout_ms from the first byte to the
+ * last, max_clients at a time. Further clients wait in a queue, but idle clients do not block it: a
+ * client that has not sent a whole request 0.1 s after it connected, or keeps the connection open
+ * after its response, is disconnected for the next one, oldest first. Invalid requests get an error
+ * message. Every response closes the connection.
  *
- * The thread has all signals blocked and never raises SIGPIPE. After fork() the child has no
- * server: its copies of the sockets are closed.
+ * The thread blocks all signals and never raises SIGPIPE. The child of a fork() has no server: its
+ * copies of the sockets are closed.
  */
 #ifndef COATI_SERVE_H
 #define COATI_SERVE_H
@@ -85,40 +86,40 @@ extern "C" {
 struct coati_server;
 
 /* coati_serve_opts.flags */
-/* Addresses other than loopback may be bound. Everybody who reaches the port may then ask. */
+/* Allow addresses other than loopback. Everyone who can reach the port then has access. */
 #define COATI_SERVE_ANYWHERE (UINT32_C(1) << 0)
 
 struct coati_serve_opts {
-	uint64_t size; /* of this struct, set by the caller */
+	uint64_t size; /* sizeof(struct coati_serve_opts) */
 	uint32_t flags;
-	/* for a client to send its request, and to take each 64 KiB of the answer; 0: 10 s */
+	/* for a client to send its request, and to receive each 64 KiB of the response; 0: 10 s */
 	uint32_t timeout_ms;
 	uint32_t max_clients; /* served at a time, at most 4096; 0: 64 */
-	/* How the stacks of threads and of CPU profiles are followed, as in <coati/sampler.h>; heap
-	 * and locks have options of their own. */
+	/* How the stacks of threads and of CPU profiles are unwound, as in <coati/sampler.h>; heap
+	 * and locks have their own options. */
 	enum coati_sampler_stacks stacks;
 };
 
 /* Serve at @where:
- *	unix:PATH	a socket of the file system; one that nobody listens on any more is replaced
- *	PORT		127.0.0.1; port 0 takes a free one, which coati_server_port() tells
+ *	unix:PATH	a socket file; a stale one, on which no process listens, is replaced
+ *	PORT		127.0.0.1; port 0 takes a free one, see coati_server_port()
  *	ADDRESS:PORT	localhost (127.0.0.1), an IPv4 address, or an IPv6 address in brackets
- * @opts may be NULL. -EINVAL for a text that is none of these, -EPERM for an address that is not of
- * loopback without COATI_SERVE_ANYWHERE, -EADDRINUSE, -ENOSPC for more than 8 servers in a process.
- * Thread: any. Signal: not safe. */
+ * @opts may be NULL. -EINVAL: not a valid address; -EPERM: not a loopback address, and
+ * COATI_SERVE_ANYWHERE is not set; -EADDRINUSE; -ENOSPC: more than 8 servers in a process. Thread:
+ * any. Signal: not safe. */
 COATI_API int coati_serve(const char *where, const struct coati_serve_opts *opts,
 			  struct coati_server **ret, struct coati_error *err);
 /* The port, 0 for a unix socket.  Thread: any. */
 COATI_API uint16_t coati_server_port(const struct coati_server *server);
-/* End the thread, drop the clients, remove the socket file, free everything. In a child after
- * fork() it does nothing: the server is the parent's. NULL is fine.  Thread: any but the server's
- * own. */
+/* End the thread, disconnect the clients, remove the socket file, free everything. In the child of
+ * a fork() it does nothing: the server belongs to the parent. NULL is fine.  Thread: any but the
+ * server's own. */
 COATI_API void coati_server_stop(struct coati_server *server);
 
-/* ---- in a server of one's own ----
+/* ---- in an existing HTTP server ----
  *
- * A program that has an HTTP server answers requests for /debug/pprof/ and /metrics itself, without
- * a thread, a socket or a port of ours:
+ * A program that already has an HTTP server can answer requests for /debug/pprof/ and /metrics
+ * itself, without another thread, socket or port:
  *
  *	struct coati_serve_request q = { sizeof(q), bytes, nr_bytes };
  *	struct coati_serve_response r = { sizeof(r) };
@@ -128,43 +129,44 @@ COATI_API void coati_server_stop(struct coati_server *server);
  *		coati_serve_response_free(&r);
  *	}
  *
- * A server that has parsed the request already makes one again, for which HTTP/1.0 without headers
+ * A server that has parsed the request already constructs one, for which HTTP/1.0 without headers
  * is enough: "GET /debug/pprof/heap?debug=1 HTTP/1.0\r\n\r\n". The pages, their parameters and the
- * limits of requests are those above. Who may ask is the server's business: only requests that a
- * browser marks as cross-site are refused here. */
+ * limits of requests are the same as above. The server must check access itself: only requests that
+ * a browser marks as cross-site are refused here. */
 
 struct coati_serve_request {
-	uint64_t size;	   /* of this struct, set by the caller */
-	const void *bytes; /* head and body, as they came */
+	uint64_t size;	   /* sizeof(struct coati_serve_request) */
+	const void *bytes; /* head and body, as received */
 	uint64_t nr_bytes;
-	/* Called about ten times a second while a page takes its time (profile?seconds=30), with
-	 * @ctx: not 0 when the client has left, which ends the page. NULL: nobody leaves. */
+	/* Called with @ctx about ten times a second while a long page is made (profile?seconds=30).
+	 * A result other than 0 means that the client has disconnected, and ends the page. NULL: no
+	 * check. */
 	int (*is_left)(void *ctx);
 	void *ctx;
 	enum coati_sampler_stacks stacks; /* as in struct coati_serve_opts */
 };
 
 struct coati_serve_response {
-	uint64_t size;	   /* of this struct, set by the caller: so much is written */
-	const void *bytes; /* all of it, as it goes over the wire; then close the connection */
+	uint64_t size;	   /* sizeof(struct coati_serve_response) */
+	const void *bytes; /* the whole response, to be sent as it is; then close the connection */
 	uint64_t nr_bytes;
-	const char *headers; /* its header lines, each ended by "\r\n", and the empty line */
+	const char *headers; /* header lines, each ended by "\r\n", and the empty line */
 	const void *body;
 	uint64_t nr_body;
 	const char *type; /* of the body: Content-Type */
-	int32_t status;	  /* 200, 404, ...; requests that are wrong get a response, too */
+	int32_t status;	  /* 200, 404, ...; invalid requests get a response, too */
 	uint32_t reserved;
 };
 
-/* Answer a request on the calling thread, which waits for pages that take their time: give those to
- * a thread that may wait. Any number may be answered at the same time.
- *   -EAGAIN     the request is not whole: read more bytes and call it again
- *   -ECANCELED  is_left() said so
+/* Answer a request on the calling thread, which blocks for pages that take long: use a thread that
+ * may block. Any number of requests may be answered at the same time.
+ *   -EAGAIN     the request is incomplete: read more bytes and call it again
+ *   -ECANCELED  is_left() reported that the client has disconnected
  *   -EINVAL, -ENOMEM
  * Thread: any.  Signal: not safe.  Memory: allocates. */
 COATI_API int coati_serve_answer(const struct coati_serve_request *request,
 				 struct coati_serve_response *ret);
-/* Free what coati_serve_answer() has filled in. */
+/* Free the memory of a response of coati_serve_answer(). */
 COATI_API void coati_serve_response_free(struct coati_serve_response *response);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Live events: what programs wrote with <coati/live.h>, read from a file, in order of time and with
- * their names.
+ * Live events: read the events that programs wrote with <coati/live.h> from a file, in order of
+ * time and with their names.
  *
  *	struct coati_trace *t = NULL;
  *	const struct coati_trace_event *e;
@@ -13,7 +13,7 @@
  *
  * The file may be a recording of `coati record`, a snapshot of a flight recorder, the memory of a
  * flight recorder (also one that is being written) or a core file. Nothing in it is trusted: a
- * batch of events that makes no sense is counted, and the rest is read.
+ * malformed batch of events is counted and skipped, and the rest is read.
  *
  * A trace is used by one thread at a time; different traces may be used by different threads. No
  * function may be called from a signal handler. coati-trace(3) has an example.
@@ -57,8 +57,8 @@ enum coati_trace_kind {
 	COATI_TRACE_PROCESS_NAME, /* text */
 	COATI_TRACE_SAMPLE,	  /* stack; number: CPU nanoseconds that the sample stands for */
 	COATI_TRACE_LABELS,	  /* the whole set from now on: coati_trace_label_next() */
-	/* number: events that the program had no room for; id, parent: times of the first and
-	 * last */
+	/* number: events that did not fit into the buffers of the program; id, parent: times of the
+	 * first and last */
 	COATI_TRACE_LOST,
 	/* number: batches of this thread that are not in the file; they belong before this event */
 	COATI_TRACE_MISSING,
@@ -71,21 +71,21 @@ enum coati_trace_kind {
 /* A begin, enter or resource_new that is repeated at the start of a generation: it happened
  * `duration` before. */
 #define COATI_TRACE_REOPENED (UINT32_C(1) << 1)
-/* With REOPENED: the original was given out already, so that nothing changes. */
+/* With REOPENED: the original event was returned already, so nothing changes. */
 #define COATI_TRACE_KNOWN (UINT32_C(1) << 2)
-/* The text was longer: see text.full_size. */
+/* The text was truncated: see text.full_size. */
 #define COATI_TRACE_CUT (UINT32_C(1) << 3)
 /* A transition that the resource type does not allow, or from another state than the last one. */
 #define COATI_TRACE_ILLEGAL (UINT32_C(1) << 4)
 /* An end whose begin is not known. */
 #define COATI_TRACE_NO_BEGIN (UINT32_C(1) << 5)
-/* It arrived after later events had been given out. */
+/* It arrived after later events had been returned. */
 #define COATI_TRACE_LATE (UINT32_C(1) << 6)
 /* A string, stack or site that it refers to is not in the file. */
 #define COATI_TRACE_UNRESOLVED (UINT32_C(1) << 7)
 /* Its generation has no end mark: the program died, or still runs. */
 #define COATI_TRACE_INCOMPLETE (UINT32_C(1) << 8)
-/* The first event of a thread, or process, that has the number of an earlier one. */
+/* The first event of a thread, or process, that has the same ID as an earlier one. */
 #define COATI_TRACE_NEW_THREAD	(UINT32_C(1) << 9)
 #define COATI_TRACE_NEW_PROCESS (UINT32_C(1) << 10)
 
@@ -95,7 +95,7 @@ enum coati_trace_kind {
 struct coati_trace_text {
 	const char *text; /* never NULL; not terminated */
 	uint32_t size;
-	uint32_t full_size; /* before it was cut; otherwise the same as size */
+	uint32_t full_size; /* before truncation; otherwise the same as size */
 };
 
 /* A place in the program. Allocated by the library; lives as long as the trace. */
@@ -125,7 +125,8 @@ struct coati_trace_event {
 	uint16_t slot;
 	uint32_t flags; /* COATI_TRACE_* */
 	uint64_t generation;
-	uint64_t task;			     /* that the thread works on; 0: none or not known */
+	/* the current task of the thread; 0: none or not known */
+	uint64_t task;
 	const struct coati_trace_site *site; /* or NULL */
 	const struct coati_trace_type *type; /* of resources, or NULL */
 	uint64_t id, parent;
@@ -144,8 +145,8 @@ struct coati_trace_event {
 	uint64_t bytes_size;
 };
 
-/* The name of a kind, such as "region_begin"; "?" for a number that is none.
- * Thread: any.  Memory: never allocates. */
+/* The name of a kind, such as "region_begin"; "?" for an unknown number. Thread: any.  Memory:
+ * never allocates. */
 COATI_API const char *coati_trace_kind_name(uint32_t kind);
 
 /* ---- a file --------------------------------------------------------------------------------- */
@@ -154,18 +155,18 @@ struct coati_trace;
 
 struct coati_trace_opts {
 	uint64_t size;	    /* sizeof(struct coati_trace_opts) */
-	uint64_t max_bytes; /* limit for batches that wait for their turn; 0: 256 MiB */
+	uint64_t max_bytes; /* limit for batches that are buffered for sorting; 0: 256 MiB */
 	uint32_t flags;	    /* none yet: 0 */
 	uint32_t reserved;
-	/* Omit events before this time. What is open then (tasks, regions) is repeated with
-	 * COATI_TRACE_REOPENED before the first event; of names and labels the last ones are
-	 * repeated. 0: from the start. CLOCK_MONOTONIC ns */
+	/* Omit events before this time. Tasks and regions that are open then are repeated with
+	 * COATI_TRACE_REOPENED before the first event; so are the latest names and labels. 0: from
+	 * the start. CLOCK_MONOTONIC ns */
 	uint64_t from_ns;
 	uint64_t to_ns; /* omit events after this time; 0: to the end */
 };
 
 /* Open @path: a recording ("-": standard input), a flight recorder's file or a core file. @opts may
- * be NULL. Errors: -ENOENT and others of open(2), -EBADMSG: the file is none of these. */
+ * be NULL. Errors: -ENOENT and others of open(2), -EBADMSG: unknown kind of file. */
 COATI_API int coati_trace_open(const char *path, const struct coati_trace_opts *opts,
 			       struct coati_trace **ret, struct coati_error *err);
 /* Free everything; *t becomes NULL. NULL is fine. */
@@ -173,7 +174,7 @@ COATI_API void coati_trace_close(struct coati_trace **t);
 
 /* The next event: 1 and *ret, 0 at the end. Events come in order of time; those of the same time by
  * process, thread and slot. Negative: -ENODATA the file ends in the middle of a record, -EBADMSG it
- * is damaged; every event before was given out, and coati_trace_damage() has the sentence. -ENOMEM;
+ * is damaged; every event before was returned, and coati_trace_damage() has the message. -ENOMEM;
  * -E2BIG: over a limit. */
 COATI_API int coati_trace_next(struct coati_trace *t, const struct coati_trace_event **ret);
 
@@ -209,28 +210,28 @@ COATI_API size_t coati_trace_event_format(const struct coati_trace *t,
 
 /* ---- quality -------------------------------------------------------------------------------- */
 
-/* How complete the trace is, up to the last event that was given out. */
+/* How complete the trace is, up to the last event that was returned. */
 struct coati_trace_quality {
 	uint64_t size;			 /* sizeof(struct coati_trace_quality) */
-	uint64_t batches, bytes, events; /* events: given out */
-	uint64_t damaged;		 /* batches, or parts of them, that make no sense */
+	uint64_t batches, bytes, events; /* events: returned */
+	uint64_t damaged;		 /* malformed batches, or parts of them */
 	uint64_t missing;		 /* batches that are not in the file */
-	uint64_t lost;			 /* events that programs had no room for */
+	uint64_t lost;			 /* events that did not fit into the buffers of programs */
 	uint64_t late;			 /* events out of order */
-	uint64_t forced;		 /* generations given out early: over max_bytes */
+	uint64_t forced;		 /* generations returned early because of max_bytes */
 	uint64_t generations, incomplete;
 	uint64_t unresolved;	 /* references to strings, stacks or sites that are missing */
 	uint64_t clock_unknown;	 /* batches whose clocks contradict each other */
 	uint64_t clock_error_ns; /* the largest of all events with a known clock */
 	uint64_t open_batches;	 /* not closed by their program: it died, or still runs */
-	uint64_t held_bytes;	 /* waiting for their turn */
+	uint64_t held_bytes;	 /* buffered for sorting */
 	uint64_t left_out;	 /* events omitted by from_ns and to_ns */
 };
 
 /* 0; -EINVAL: ret->size is not set. */
 COATI_API int coati_trace_get_quality(const struct coati_trace *t, struct coati_trace_quality *ret);
-/* The first thing that made no sense, or why reading ended early, with its position; code 0: none.
- * Lives as long as the trace. */
+/* The first malformed data, or why reading ended early, with its position; code 0: none. Lives as
+ * long as the trace. */
 COATI_API const struct coati_error *coati_trace_damage(const struct coati_trace *t);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The execution tracer and the flight recorder of libcoati-live: what a program says about itself,
- * with the time, in a few bytes an event.
+ * The execution tracer and the flight recorder of libcoati-live: a program records what it does,
+ * with timestamps, in a few bytes per event.
  *
  *	void serve(struct request *r)
  *	{
@@ -19,21 +19,22 @@
  *	}
  *
  * Nothing is written before a recorder is started (coati_recorder_start()); until then an event
- * costs the load of one word, the gate. After that it is a few bytes in memory of the thread's own:
- * no lock, no atomic read-modify-write, no allocation and no system call, but when 16 KiB are full
- * and at the first use of a thread or of a site. docs/formats/live.md describes the bytes.
+ * costs the load of one word, the gate. After that an event is a few bytes in a buffer of the
+ * thread: no lock, no atomic read-modify-write, no allocation and no system call, except when 16
+ * KiB are full and at the first use in a thread or of a site. docs/formats/live.md describes the
+ * bytes.
  *
- * All event functions may be called from signal handlers, and keep errno. One that interrupts
- * another of the same thread writes into a second buffer; one that interrupts that is left out and
- * counted. A handler must not leave by longjmp().
+ * All event functions may be called from signal handlers, and keep errno. An event that interrupts
+ * another one of the same thread is written into a second buffer; an event that interrupts that one
+ * is dropped and counted. A handler must not exit by longjmp().
  *
- * A child after fork() records nothing until it starts a recorder of its own. Defining
- * COATI_DISABLE before this header is included makes the macros vanish; functions stay what they
- * are.
+ * The child of a fork() records nothing until it starts its own recorder. If COATI_DISABLE is
+ * defined before this header is included, the macros expand to nothing; the functions are not
+ * affected.
  *
- * Limits: 65535 sites, 58 categories with a bit of their own (the others share one); texts of 8000
- * bytes (longer ones are cut, and it is said so); regions deeper than 128 are written, but not
- * repeated in a new generation; 16384 open tasks and 4096 open resources are repeated.
+ * Limits: 65535 sites; 58 categories with their own bit (the others share one); texts of 8000 bytes
+ * (longer ones are truncated and marked). Each generation starts with a snapshot of open regions up
+ * to depth 128, and of at most 16384 open tasks and 4096 open resources.
  */
 #ifndef COATI_TRACER_H
 #define COATI_TRACER_H
@@ -50,11 +51,12 @@ extern "C" {
 
 /* ---- the gate ---- */
 
-/* Not zero while somebody records, or regions are kept (coati_regions_keep()): a bit for each
- * category that is wanted, and some of the library's. The one thing that is tested inline. */
+/* Not zero while a recorder runs, or regions are kept (coati_regions_keep()): a bit for each
+ * enabled category, and some internal ones. It is the only thing that is tested inline. */
 extern COATI_API uint64_t coati_tracer_gate;
 
-/* Whether somebody records, or regions are kept: before work that only serves an event. */
+/* Whether a recorder runs, or regions are kept. Test it before work that is only needed for an
+ * event. */
 #ifdef COATI_DISABLE
 #define COATI_TRACING() 0
 #else
@@ -74,20 +76,21 @@ enum coati_site_kind {
 	COATI_SITE_INSTANT,
 };
 
-#define COATI_SITE_STACK (1u << 0) /* every event of it with its stack */
+#define COATI_SITE_STACK (1u << 0) /* record a stack with every event of the site */
 #define COATI_SITE_LAZY	 (1u << 1) /* regions: written only when something is written inside */
 
-/* A place in the program: static, so that its texts are written once. The library copies them at
- * the first use, so that the library that holds the site may be unloaded. The macros fill it in.
- * Frozen. */
+/* A place in the program: declare it static, so that its texts are written only once. They are
+ * copied at the first use, so a shared library that contains the site may be unloaded. The macros
+ * fill it in. Frozen. */
 struct coati_site {
-	/* the library's, as are id and mask: the event of a region but for its time; 0: the long
-	 * way */
+	/* internal, as are id and mask: the encoded event of a region without its time; 0: not
+	 * encoded */
 	uint64_t quick;
 	uint64_t mask; /* bit of its category; ~0 before the first use; 0: switched off */
 	/* id: 0 before the first use; flags: COATI_SITE_STACK, COATI_SITE_LAZY */
 	uint32_t id, flags;
-	/* regions: written only when they last so long, or something is written inside */
+	/* regions: written only when they last at least this long, or something is written
+	 * inside */
 	uint64_t min_ns;
 	const char *name, *category, *file, *function;
 	/* of COATI_SITE_INSTANT: "fd:i bytes:u ratio:d from:s addr:x", else NULL */
@@ -99,120 +102,118 @@ struct coati_site {
 #define COATI_SITE_FOR(function, kind, category, name, fields, flags, min_ns) \
 	{ 0,	    ~UINT64_C(0), 0,	    flags,  min_ns,   name,     \
 	  category, __FILE__,	  function, fields, __LINE__, kind }
-/* In a function; outside of one COATI_SITE_FOR(""), as there is no name. */
+/* Only inside a function; elsewhere use COATI_SITE_FOR(""), because there is no function name. */
 #define COATI_SITE(kind, category, name, fields, flags, min_ns) \
 	COATI_SITE_FOR(__func__, kind, category, name, fields, flags, min_ns)
 /* clang-format on */
 
-/* Switch a site off, or on again. Its open regions still end.  Thread: any.  Signal: safe. */
+/* Disable or enable a site. Its open regions still end.  Thread: any.  Signal: safe. */
 COATI_API COATI_SIGSAFE void coati_site_switch(struct coati_site *site, int on);
 
 /* ---- regions: what a thread does; they nest ---- */
 
 /* All event functions: Hot.  Thread: any.  Signal: safe.  Memory: never allocates. */
 COATI_API COATI_HOT COATI_SIGSAFE void coati_region_begin(struct coati_site *site);
-/* Ends the innermost open one with this site; those inside it end too (longjmp). One that never
- * began, or began before the recorder, is ignored. */
+/* End the innermost open region of this site; regions inside it end too (longjmp). The end of a
+ * region that never began, or that began before the recorder, is ignored. */
 COATI_API COATI_HOT COATI_SIGSAFE void coati_region_end(struct coati_site *site);
-/* Keep the stacks of open regions also while nobody records (@on 1), or no longer (0, the
- * default): a recorder that starts, also one from outside, then knows the regions that are open
- * and when each of them began. Without it a region that began before the recorder is not known:
- * nothing is stored while nobody records. Costs a call and a clock read for each region of the
- * program. Regions that are open at this call, and those in signal handlers that interrupt a
- * region's begin or end, are not known; nor are those of threads that switch between fibers
- * (<coati/fiber.h>), which are known only while somebody records. A child after fork() begins
- * with 0. 0, or a negative errno.  Thread: any.  Signal: not safe. */
+/* Track open regions even while no recorder runs (@on 1), or stop that (0, the default): a recorder
+ * that starts, including an external one, then knows the open regions and when each began. Without
+ * it, regions that began before the recorder are not known, because nothing is stored while no
+ * recorder runs. Costs a call and a clock read for each region of the program. Not tracked are
+ * regions that are open at this call, regions in signal handlers that interrupt the begin or end of
+ * a region, and regions of threads that switch between fibers (<coati/fiber.h>). Off in the child
+ * of a fork(). Returns 0 or a negative errno.  Thread: any.  Signal: not safe. */
 COATI_API int coati_regions_keep(int on, struct coati_error *err);
 
-/* Begin a region whose name is made at run time; the site that it returns is for
- * coati_region_end(). @name is copied at its first use (127 bytes of it). There is room for 4096
- * different names in a process; the regions of further ones are called "(other names)", and each
- * has its name as a log line. COATI_REGION_NAMED() calls it while somebody records. */
+/* Begin a region whose name is made at run time; pass the returned site to coati_region_end().
+ * @name is copied at its first use (the first 127 bytes). A process can have 4096 different names;
+ * further regions are called "(other names)", and a log event in each has its name.
+ * COATI_REGION_NAMED() calls this while a recorder runs. */
 COATI_API COATI_SIGSAFE struct coati_site *coati_region_begin_named(const char *name);
 
-/* ---- tasks: what is to be done; they cross threads ---- */
+/* ---- tasks: units of work, which can cross threads ---- */
 
-/* A task; copy it to hand the task to another thread. Frozen. */
+/* A task; to hand it to another thread, pass a copy. Frozen. */
 struct coati_live_task {
-	uint64_t id;	    /* unique in the process, also when nobody records */
-	uint64_t recording; /* the rest is the library's */
+	uint64_t id;	    /* unique in the process, even while no recorder runs */
+	uint64_t recording; /* this and the following fields are internal */
 	uint32_t slot, site;
 };
 
-/* Begin a task of the type @site->name. @parent NULL: the task that the thread works on. Does not
- * make the thread work on it. */
+/* Begin a task of the type @site->name. @parent NULL: the current task of the thread. It does not
+ * become the current task: see coati_task_enter(). */
 COATI_API COATI_SIGSAFE void coati_task_begin(struct coati_site *site,
 					      const struct coati_live_task *parent,
 					      struct coati_live_task *ret);
-/* On any thread; may be repeated, the first counts. */
+/* End a task, on any thread. Repeated calls are ignored. */
 COATI_API COATI_SIGSAFE void coati_task_end(const struct coati_live_task *task);
 
-/* What coati_task_leave() needs. Frozen. */
+/* The argument of coati_task_leave(). Frozen. */
 struct coati_task_scope {
 	uint64_t previous;
 };
 
-/* This thread works on @task (NULL: on none) until coati_task_leave(); scopes nest. Kept also
- * while nobody records. */
+/* Make @task the current task of this thread (NULL: none) until coati_task_leave(); scopes nest.
+ * Tracked even while no recorder runs. */
 COATI_API COATI_SIGSAFE struct coati_task_scope coati_task_enter(
 	const struct coati_live_task *task);
 COATI_API COATI_SIGSAFE void coati_task_leave(const struct coati_task_scope *scope);
 
 /* ---- single events ---- */
 
-/* @text needs no zero at its end; any size. */
+/* Log a text of any size, which need not be zero-terminated. */
 COATI_API COATI_SIGSAFE void coati_log_text(struct coati_site *site, const char *text, size_t size);
-/* Formats into a buffer of 1024 bytes: a longer text is cut, and it is said so.  Signal: not
- * safe. */
+/* Log a formatted text; one longer than 1023 bytes is truncated and marked.  Signal: not safe. */
 COATI_API void coati_log(struct coati_site *site, const char *format, ...) COATI_PRINTF(2, 3);
 COATI_API COATI_SIGSAFE void coati_counter(struct coati_site *site, int64_t value);
 COATI_API COATI_SIGSAFE void coati_gauge(struct coati_site *site, double value);
-/* @phase: 0 begin, 1 step, 2 end. Arrows between what happens on different threads for the same
- * @id. */
+/* @phase: 0 begin, 1 step, 2 end. Flow events with the same @id on different threads are shown
+ * connected by arrows. */
 COATI_API COATI_SIGSAFE void coati_flow(struct coati_site *site, uint64_t id, unsigned int phase);
 /* One value for each of @site->fields: i int64_t, u and x uint64_t, d double, s const char *
  * (NULL: empty). At most 16. */
 COATI_API COATI_SIGSAFE void coati_instant(struct coati_site *site, ...);
 
-/* ---- resources: things with declared states (connections, queues, coroutines) ---- */
+/* ---- resources: objects with declared states (connections, queues, coroutines) ---- */
 
-/* A type of resource: static. Frozen. */
+/* A type of resource: declare it static. Frozen. */
 struct coati_resource_type {
 	const char *name;
 	const char *const *states;
-	/* set of the states that may follow each, one bit a state; NULL: any */
+	/* for each state, the set of states that may follow, one bit per state; NULL: any */
 	const uint64_t *next;
 	uint32_t count; /* of states, at most 64 */
-	uint32_t id;	/* 0 before the first use; the library's */
+	uint32_t id;	/* 0 before the first use; internal */
 };
 
-/* A resource. Fields are the library's. Frozen. */
+/* A resource. Its fields are private to the library. Frozen. */
 struct coati_resource {
 	uint64_t id;
 	struct coati_resource_type *type;
-	uint64_t recording; /* the library's */
+	uint64_t recording;
 	uint32_t state, slot;
 };
 
 COATI_API COATI_SIGSAFE void coati_resource_begin(struct coati_resource_type *type,
 						  const char *name, uint32_t state,
 						  struct coati_resource *ret);
-/* -EINVAL when the type does not allow it: written all the same, and found by the validator.
- * Calls for one resource must not run at the same time. */
+/* -EINVAL: the type does not allow this transition; the event is written anyway and marked by the
+ * reader (COATI_TRACE_ILLEGAL). Calls for one resource must not run at the same time. */
 COATI_API COATI_SIGSAFE int coati_resource_set(struct coati_resource *resource, uint32_t state,
 					       const char *reason);
 COATI_API COATI_SIGSAFE void coati_resource_end(struct coati_resource *resource);
 
 /* ---- names ---- */
 
-/* As shown for this thread, and for the process. That of a thread is kept, and written for
- * recorders that start later (its first 63 bytes); that of the process is an event like all others,
- * which a recorder that starts later, or has dropped the generation in which it was written, does
- * not know. pthread_setname_np() is for the kernel's side. */
+/* Set the displayed name of this thread, or of the process. The name of a thread is kept (its first
+ * 63 bytes) and written for recorders that start later. The name of the process is an ordinary
+ * event: a recorder that starts later, or has dropped the generation with the event, does not know
+ * it. To set the name that the kernel knows, use pthread_setname_np(). */
 COATI_API COATI_SIGSAFE void coati_thread_name(const char *name);
 COATI_API COATI_SIGSAFE void coati_process_name(const char *name);
 
-/* ---- macros: a static site, and the call only while somebody records ---- */
+/* ---- macros: a static site, and a call only while a recorder runs ---- */
 
 #define COATI_TRACER_JOIN_(a, b) a##b
 #define COATI_TRACER_NAME_(a, b) COATI_TRACER_JOIN_(a, b)
@@ -256,8 +257,8 @@ static inline void coati_region_leave_(struct coati_site **site)
 	} while (0)
 #endif
 
-/* A region until the end of the block, however that is left. One for each line at most. @name and
- * @category are literals. */
+/* A region until the end of the block, however it is left. At most one per source line. @name and
+ * @category are string literals. */
 #ifdef COATI_DISABLE
 #define COATI_REGION(name)		((void)0)
 #define COATI_REGION_IN(category, name) ((void)0)
@@ -267,10 +268,12 @@ static inline void coati_region_leave_(struct coati_site **site)
 #else
 #define COATI_REGION(name)		COATI_REGION_SITE_("", name, 0, 0)
 #define COATI_REGION_IN(category, name) COATI_REGION_SITE_(category, name, 0, 0)
-/* Written only when it lasts @min_ns (0: never for that alone), or something is written inside. */
+/* Written only when it lasts at least @min_ns (0: duration does not matter), or something is
+ * written inside. */
 #define COATI_REGION_LAZY(name, min_ns) COATI_REGION_SITE_("", name, COATI_SITE_LAZY, min_ns)
 #define COATI_REGION_STACK(name)	COATI_REGION_SITE_("", name, COATI_SITE_STACK, 0)
-/* @name is any text, "level 7". Finds its site by the text: some ten nanoseconds more. */
+/* @name is any text, such as "level 7". The site is looked up by the text, which costs some ten
+ * nanoseconds. */
 #define COATI_REGION_NAMED(name)                                                  \
 	__attribute__((cleanup(coati_region_leave_), unused)) struct coati_site * \
 	COATI_TRACER_NAME_(coati_region_, __LINE__) =                             \
@@ -283,11 +286,11 @@ static inline void coati_region_leave_(struct coati_site **site)
 	COATI_EVENT_(COATI_SITE_COUNTER, "", name, NULL, coati_counter(&coati_site_, value))
 #define COATI_GAUGE(name, value) \
 	COATI_EVENT_(COATI_SITE_GAUGE, "", name, NULL, coati_gauge(&coati_site_, value))
-/* COATI_EVENT("accept", "fd:i from:s", (int64_t)fd, name): each value of exactly the type that
- * its letter says. */
+/* COATI_EVENT("accept", "fd:i from:s", (int64_t)fd, name): each value must have exactly the type of
+ * its letter. */
 #define COATI_EVENT(name, fields, ...) \
 	COATI_EVENT_(COATI_SITE_INSTANT, "", name, fields, coati_instant(&coati_site_, __VA_ARGS__))
-/* Without any. */
+/* Without fields. */
 #define COATI_INSTANT(name) \
 	COATI_EVENT_(COATI_SITE_INSTANT, "", name, NULL, coati_instant(&coati_site_))
 #define COATI_FLOW_BEGIN(name, id) \
@@ -299,50 +302,49 @@ static inline void coati_region_leave_(struct coati_site **site)
 
 /* ---- recorders ---- */
 
-/* What happens when a recorder holds as much as it may. Each one has its own policy: what one
- * leaves out is there for the others. */
+/* What happens when a recorder has reached its memory limit. Each recorder has its own policy:
+ * events that one drops are still available to the others. */
 enum coati_recorder_policy {
-	COATI_DROP_OLDEST = 0, /* the oldest generation makes room */
-	/* New events are left out until there is room. Beside other recorders it holds copies, in
-	 * ordinary memory of at most @bytes, so that the others have the room that it does not
-	 * give back. */
+	COATI_DROP_OLDEST = 0, /* drop the oldest generation */
+	/* Drop new events until there is space. If other recorders run, it holds copies in ordinary
+	 * memory of at most @bytes, so that it does not block the space of the others. */
 	COATI_DROP_NEWEST,
-	/* A stream: the thread that writes waits; but in a handler that interrupted an event it
-	 * does not, and the event is lost. */
+	/* For streams: the writing thread waits. In a signal handler that interrupted an event it
+	 * does not wait, and the event is lost. */
 	COATI_BLOCK,
 };
 
-#define COATI_RECORDER_STACKS (1u << 0) /* the stack with every region, task, log */
-/* what <coati/sampler.h> samples meanwhile, in the same stream: the event live:cpu of coati report
- * and export */
+#define COATI_RECORDER_STACKS (1u << 0) /* record a stack with every region, task and log event */
+/* add the samples of <coati/sampler.h> to the stream: the event live:cpu of coati report and
+ * export */
 #define COATI_RECORDER_SAMPLES (1u << 1)
-#define COATI_RECORDER_LABELS  (1u << 2) /* changes of labels */
+#define COATI_RECORDER_LABELS  (1u << 2) /* record label changes */
 
 struct coati_recorder_opts {
-	uint64_t size; /* of this struct, set by the caller */
-	/* events are written here, generation by generation, as a perf.data for pipes; 0 or -1:
-	 * they stay in memory (flight recorder) */
+	uint64_t size; /* sizeof(struct coati_recorder_opts) */
+	/* events are written here, generation by generation, in the pipe format of perf.data; 0 or
+	 * -1: they stay in memory (flight recorder) */
 	int fd;
 	uint32_t flags; /* COATI_RECORDER_* */
 	enum coati_recorder_policy policy;
-	uint64_t
-		/* what it holds at most, all included; 0: 16 MiB. The first recorder of a process
-		 * decides how much memory there is for all */
-		bytes;
-	uint64_t window_ns; /* flight: older generations are dropped; 0: as many as fit */
-	/* how long a generation lasts; 0: 1 s. The shortest of all recorders counts */
+	/* memory limit, including all overhead; 0: 16 MiB. The first recorder of a process
+	 * determines the memory of all recorders */
+	uint64_t bytes;
+	/* flight recorder: drop generations older than this; 0: keep as many as fit */
+	uint64_t window_ns;
+	/* duration of a generation; 0: 1 s. The shortest of all recorders applies */
 	uint64_t generation_ns;
-	const char *categories; /* "http,db" only these; "-noise" all but these; NULL: all */
-	/* of the file that holds the memory; NULL: /dev/shm/coati-UID, or what can be had instead
-	 * (coati_recorder_place); "": no name, gone with the process */
+	const char *categories; /* "http,db": only these; "-noise": all but these; NULL: all */
+	/* of the file that holds the memory; NULL: /dev/shm/coati-UID, or a replacement (enum
+	 * coati_recorder_place); "": no file name, the memory disappears with the process */
 	const char *directory;
-	/* fd: a reader that takes no byte for so long is given up; the stream ends there. 0: never
-	 * while the recorder runs, and 5 s in coati_recorder_stop() */
+	/* with fd: end the stream when its reader accepts no byte for this long. 0: no limit while
+	 * the recorder runs, and 5 s in coati_recorder_stop() */
 	uint64_t patience_ns;
-	/* What files of recorders whose process died without an end may take in the folder, this
-	 * one's memory included: the oldest are removed when it starts. 0: as the environment says
-	 * (COATI_KEEP_FILES=64, COATI_KEEP_BYTES=256M, COATI_KEEP_AGE=7d), else 64 files, 256 MiB
-	 * and any age. Never more than half of the file system. */
+	/* Limits for the files that crashed processes left in the directory, including the memory
+	 * of this recorder: the oldest files are removed when it starts. 0: the environment
+	 * variables COATI_KEEP_FILES, COATI_KEEP_BYTES and COATI_KEEP_AGE (64, 256M, 7d), else 64
+	 * files, 256 MiB and any age. Never more than half of the file system. */
 	uint64_t keep_files, keep_bytes, keep_ns;
 };
 
@@ -350,78 +352,82 @@ struct coati_recorder_opts {
 enum coati_recorder_place {
 	COATI_PLACE_USUAL = 0, /* /dev/shm/coati-UID */
 	COATI_PLACE_NAMED,     /* in the directory of the options */
-	/* The usual one is another user's, or cannot be made: $XDG_RUNTIME_DIR/coati, */
+	/* The usual directory belongs to another user, or cannot be created:
+	 * $XDG_RUNTIME_DIR/coati, */
 	COATI_PLACE_RUNTIME,
 	COATI_PLACE_RANDOM, /* /dev/shm/coati-UID-NUMBER, */
-	COATI_PLACE_MEMORY, /* or without a name: gone with the process */
+	COATI_PLACE_MEMORY, /* or memory without a file name, which disappears with the process */
 };
 
 struct coati_recorder;
 
-/* Start a recorder. Any number may run at the same time. Starts one thread for all of them, and
- * one more for each that writes to a descriptor, with all signals blocked. A reader of a
- * descriptor that stops reading stalls no other recorder and no snapshot; under COATI_BLOCK
- * threads wait for it. -EINVAL, -ENOMEM, -ENOSPC (no room in /dev/shm), -EEXIST or -EACCES (the
- * directory is not ours), -EAGAIN (no thread). Thread: any.  Signal: not safe. */
+/* Start a recorder. Any number may run at the same time. Starts one thread for all of them, and one
+ * more for each recorder that writes to a descriptor, with all signals blocked. If the reader of a
+ * descriptor stops reading, other recorders and snapshots are not delayed; with COATI_BLOCK threads
+ * wait for it. -EINVAL; -ENOMEM; -ENOSPC: /dev/shm is full; -EEXIST, -EACCES: the directory belongs
+ * to another user; -EAGAIN: cannot start a thread.  Thread: any.  Signal: not safe. */
 COATI_API int coati_recorder_start(const struct coati_recorder_opts *opts,
 				   struct coati_recorder **ret, struct coati_error *err);
-/* Everything that the recorder holds, to @fd as a perf.data for pipes, which every coati command
- * reads, without stopping those that write: what was emitted before this call is in it. */
+/* Write everything that the recorder holds to @fd, in the pipe format of perf.data, which every
+ * coati command reads. Writers are not stopped. All events emitted before this call are
+ * included. */
 COATI_API int coati_recorder_snapshot(struct coati_recorder *rec, int fd, struct coati_error *err);
 
 struct coati_recorder_stats {
-	uint64_t size;	 /* of this struct, set by the caller: so much is written */
-	uint64_t events; /* in closed batches since the memory was made */
-	/* events that this recorder has lost since its start: there was no room for them, or its
-	 * reader did not get them */
+	uint64_t size;	 /* sizeof(struct coati_recorder_stats) */
+	uint64_t events; /* in closed batches since the memory was created */
+	/* events that this recorder has lost since its start, because the memory was full or its
+	 * reader did not receive them */
 	uint64_t dropped;
 	uint64_t bytes;		       /* of the memory */
 	uint64_t generations;	       /* begun so far */
 	uint64_t batches;	       /* closed so far */
-	uint64_t sites, sites_refused; /* refused: no room for their texts */
-	uint64_t tasks_unlisted; /* open tasks and resources that were too many to be repeated */
-	uint64_t stuck;		 /* threads that did not leave an event for a second */
-	/* Of this recorder, by a condition or a signal: files written, those that could not be,
-	 * and why the last of them could not: 0 or a negative errno. */
+	uint64_t sites, sites_refused; /* refused: no space for their texts */
+	/* open tasks and resources over the limit of those that are repeated */
+	uint64_t tasks_unlisted;
+	uint64_t stuck; /* threads that stayed inside an event for over a second */
+	/* Snapshots of this recorder by a condition or a signal: files written, files that could
+	 * not be written, and the error of the last of these: 0 or a negative errno. */
 	uint64_t snapshots, snapshots_failed;
 	int64_t snapshot_error;
-	uint64_t place;			       /* enum coati_recorder_place */
-	uint64_t removed_files, removed_bytes; /* of the dead, by this process (keep_files) */
+	uint64_t place; /* enum coati_recorder_place */
+	/* files of crashed processes that this process removed (keep_files) */
+	uint64_t removed_files, removed_bytes;
 };
 
 /* 0; -EINVAL: ret->size is not set.  Thread: any. */
 COATI_API int coati_recorder_stats(const struct coati_recorder *rec,
 				   struct coati_recorder_stats *ret);
-/* Write a snapshot by itself when a task was slow. */
+/* Write a snapshot automatically when a task was slow. */
 struct coati_recorder_condition {
-	uint64_t size;		 /* of this struct, set by the caller */
-	const char *task_type;	 /* name of the tasks; at most 127 bytes */
-	uint64_t slower_than_ns; /* this long, or */
-	/* so many times as long as all but one in a hundred; looks at them once there were a
-	 * hundred */
+	uint64_t size;		 /* sizeof(struct coati_recorder_condition) */
+	const char *task_type;	 /* at most 127 bytes */
+	uint64_t slower_than_ns; /* slower than this, or */
+	/* slower than this multiple of the 99th percentile; takes effect after a hundred tasks */
 	double times_p99;
-	/* name, with %p process, %t time, %n program, %c number, %{VARIABLE}; from the second on
-	 * the number is added where there is no %c */
+	/* file name, with %p process ID, %t time, %n program, %c sequence number, %{VARIABLE};
+	 * without %c the number is appended from the second file on */
 	const char *file;
-	uint32_t at_most; /* files; 0: 10 */
+	uint32_t at_most; /* maximum number of files; 0: 10 */
 	uint32_t reserved;
-	uint64_t pause_ns; /* between two; 0: 10 s */
+	uint64_t pause_ns; /* minimum time between two files; 0: 10 s */
 };
-/* A thread of the recorders writes it, at once, under another name (".part" behind it) until it
- * is whole. What it cannot write (the disk is full) leaves no file and is tried again the next
- * time, after the pause; coati_recorder_stats() tells of it meanwhile, and coati_recorder_stop()
- * returns the first error. At most 8 conditions and signals together. -EINVAL, -ENOSPC, -ENOMEM.
- * Thread: any.  Signal: not safe. */
+/* A thread of the recorders writes the file at once, with the suffix ".part" until it is complete.
+ * If that fails (the disk is full), no file is left, and the next slow task after the pause tries
+ * again; coati_recorder_stats() reports the failure, and coati_recorder_stop() returns the first
+ * error. At most 8 conditions and signals together. -EINVAL, -ENOSPC, -ENOMEM.  Thread: any.
+ * Signal: not safe. */
 COATI_API int coati_recorder_when(struct coati_recorder *rec,
 				  const struct coati_recorder_condition *when,
 				  struct coati_error *err);
-/* The same whenever the signal comes. -EBUSY: the program has a handler for it. The end of the
- * recorder gives the signal back. */
+/* Write a snapshot whenever the signal arrives. -EBUSY: the program has a handler for it. Stopping
+ * the recorder restores the signal. */
 COATI_API int coati_recorder_on_signal(struct coati_recorder *rec, int signal, const char *file,
 				       struct coati_error *err);
 
-/* Stop, write what is left, free. *@rec becomes NULL; NULL is fine. The first error of writing to
- * fd is reported here; -ETIMEDOUT: its reader took nothing for too long (patience_ns). */
+/* Stop the recorder, write the remaining events and free it. *@rec becomes NULL; NULL is fine.
+ * Returns the first error of writing to fd; -ETIMEDOUT: its reader accepted nothing for too long
+ * (patience_ns). */
 COATI_API int coati_recorder_stop(struct coati_recorder **rec, struct coati_error *err);
 
 #ifdef __cplusplus

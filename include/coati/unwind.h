@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unwinding: from registers and a copy of the stack to the frames of the callers, for code without
- * frame pointers. Compact tables are made once for each file from .eh_frame or .debug_frame and
- * cached on disk by build ID.
+ * Unwinding: find the frames of the callers from registers and a copy of the stack, for code
+ * without frame pointers. Compact tables are built once for each file from .eh_frame or
+ * .debug_frame and cached on disk by build ID.
  *
  *	#define COATI_EXPERIMENTAL 1
  *	#include <coati/unwind.h>
@@ -18,10 +18,10 @@
  * Experimental: these functions may still change, see docs/stability.md. They are visible when
  * COATI_EXPERIMENTAL is defined as 1.
  *
- * No frame is guessed silently: each frame says how it was found, and the walk says why it ended.
- * Wrong unwind data ends a walk; it never makes it loop or read outside of its input. One object is
- * used by one thread at a time, and no function may be called from a signal handler.
- * coati-symbols(3) has an example.
+ * No frame is guessed silently: each frame records how it was found, and the walk reports why it
+ * ended. Wrong unwind data ends a walk; it never causes an endless loop or a read outside the
+ * input. One object is used by one thread at a time, and no function may be called from a signal
+ * handler. coati-symbols(3) has an example.
  */
 #ifndef COATI_UNWIND_H
 #define COATI_UNWIND_H
@@ -48,23 +48,25 @@ enum coati_machine {
 enum coati_frame_how {
 	COATI_FRAME_REGS = 0, /* the interrupted instruction itself */
 	COATI_FRAME_TABLE,    /* by a rule of the unwind tables */
-	/* what a signal interrupted: the address is exact, no return address */
+	/* the frame that a signal interrupted: an exact address, not a return address */
 	COATI_FRAME_SIGNAL,
 	/* by frame pointer, where there is no table or no rule (generated code, assembly): the
-	 * saved frame pointer leads to the next frame, and as far as the code is known the return
-	 * address lies behind a call */
+	 * saved frame pointer leads to the next frame, and where the code is known, the return
+	 * address follows a call instruction */
 	COATI_FRAME_POINTER,
-	COATI_FRAME_GUESS, /* no rule: a value that lies right behind a call instruction */
+	/* no rule: a value on the stack that is the address after a call instruction */
+	COATI_FRAME_GUESS,
 };
 
 /* Why a walk ended. */
 enum coati_unwind_end {
 	COATI_UNWIND_END = 0,	/* complete: the outermost frame */
 	COATI_UNWIND_GAP,	/* the address has no rule, and no guess worked */
-	COATI_UNWIND_UNMAPPED,	/* nothing is known at the address */
+	COATI_UNWIND_UNMAPPED,	/* no mapping is known at the address */
 	COATI_UNWIND_TRUNCATED, /* the rest is outside of the copy of the stack */
-	COATI_UNWIND_LIMIT,	/* more frames than there is room for */
-	/* the rule needs a register or memory that is not there, or the stack does not grow */
+	COATI_UNWIND_LIMIT,	/* more frames than max_frames */
+	/* the rule needs a register or memory that is not available, or the stack pointer does not
+	 * increase */
 	COATI_UNWIND_BAD,
 	COATI_UNWIND_END_COUNT,
 };
@@ -78,7 +80,7 @@ struct coati_unwind_frame {
 	uint64_t vaddr; /* pc in the file's own addresses */
 };
 
-/* What is at an address of the process: filled by the caller's function. Frozen. */
+/* The mapping at an address of the process: filled in by the callback. Frozen. */
 struct coati_unwind_place {
 	uint32_t image; /* COATI_IMAGE_NONE: code without a file; frame pointers are tried there */
 	uint32_t reserved;
@@ -109,7 +111,7 @@ struct coati_unwind_input {
 struct coati_unwinder;
 
 /* coati_unwinder_opts.flags */
-/* Neither read tables from disk nor write them there. */
+/* Do not use the cache of tables on disk. */
 #define COATI_UNWINDER_NO_CACHE (UINT32_C(1) << 0)
 
 struct coati_unwinder_opts {
@@ -117,7 +119,8 @@ struct coati_unwinder_opts {
 	uint32_t flags; /* COATI_UNWINDER_* */
 	uint32_t reserved;
 	const char *cache_dir; /* NULL: that of the images */
-	uint64_t max_bytes;    /* of tables in memory, 0: 256 MiB; the least recently used go */
+	/* of tables in memory, 0: 256 MiB; the least recently used are dropped */
+	uint64_t max_bytes;
 };
 
 /* @images must outlive it. @opts may be NULL. */
@@ -127,7 +130,7 @@ COATI_API int coati_unwinder_new(struct coati_images *images,
 /* *u becomes NULL; NULL is fine. */
 COATI_API void coati_unwinder_free(struct coati_unwinder **u);
 /* Walk the stack: the number of frames, at least 1 (the pc itself), and in *ret_end why it ended.
- * -EINVAL: no pc or sp. Allocates only for tables that it did not need before. */
+ * -EINVAL: no pc or sp. Allocates only for tables that are used for the first time. */
 COATI_API int coati_unwind(struct coati_unwinder *u, const struct coati_unwind_input *in,
 			   struct coati_unwind_frame *frames, uint32_t max_frames,
 			   enum coati_unwind_end *ret_end);

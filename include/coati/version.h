@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Version of the headers, and of the library that is loaded. */
+/* Version of the headers and of the loaded library. */
 #ifndef COATI_VERSION_H
 #define COATI_VERSION_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Marks used by the public headers: what is exported, and what a signal handler may call.
+ * Macros of the public headers: which functions are exported, and which a signal handler may call.
  *
  * Declarations that may still change are visible only when COATI_EXPERIMENTAL is defined as 1
  * before the first include; docs/stability.md says what that means.
@@ -16,8 +16,8 @@
 #define COATI_PRINTF(fmt, args)
 #endif
 
-/* For functions that are called so often that the jump through the procedure linkage table
- * costs. */
+/* For functions that are called so often that the indirection through the procedure linkage table
+ * matters. */
 #if defined(__x86_64__) && defined(__has_attribute)
 #if __has_attribute(noplt)
 #define COATI_HOT __attribute__((noplt))
