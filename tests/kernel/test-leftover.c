@@ -21,6 +21,7 @@
 #define WAIT_MS	     5000 /* until what is gone is gone for good; a bound, not a measure */
 #define TEXT_BYTES   8
 #define MAX_DELAY_US 60000
+#define LONGEST_DELAY_US 4000000
 
 static uint8_t clean[TEXT_BYTES];
 
@@ -176,7 +177,8 @@ TEST_LIMIT(leftover_of_a_killed_stat_is_neither_probe_nor_process, 120)
 
 		usleep((useconds_t)(test_random() % max_delay_us));
 		nr_probed += is_probed();
-		if (!nr_probed && i % 5 == 4) /* a slow machine has not got that far yet */
+		/* a slow machine has not got that far yet */
+		if (!nr_probed && max_delay_us < LONGEST_DELAY_US)
 			max_delay_us *= 2;
 		CHECK_OK(kill(pid, SIGKILL));
 		CHECK(all_gone());
