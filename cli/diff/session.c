@@ -158,7 +158,8 @@ static int make_profile(struct diff *d, struct diff_side *s, struct coati_error 
 	struct coati_images_opts images = coati_source_images(&a->of);
 	struct coati_profile_opts o = {
 		.size = sizeof(o),
-		.flags = d->by == COATI_BY_CPU || a->of.filter.cpu ? COATI_PROFILE_PER_CPU : 0,
+		.flags = COATI_PROFILE_SERIES |
+			 (d->by == COATI_BY_CPU || a->of.filter.cpu ? COATI_PROFILE_PER_CPU : 0),
 		.bin_ns = COATI_DIFF_BIN_NS,
 		.max_bins = COATI_DIFF_MAX_BINS,
 		.images = &images,

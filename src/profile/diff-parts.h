@@ -10,8 +10,8 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "profile/diff.h"
+#include "profile/resample.h"
 #include "profile/view.h"
-#include "profile/walk.h"
 
 #define DIFF_SELF  (1u << 0)
 #define DIFF_TOTAL (1u << 1)
@@ -30,14 +30,27 @@ struct diff_row {
 	uint32_t same_as; /* another row that it turned out to be, VIEW_NONE: none */
 };
 
+/* A row that a stack counts for. */
+struct diff_visit {
+	uint32_t row, how; /* how: DIFF_* */
+};
+
+/* The rows of one side. Those of frames are known by stack, others by entry. */
+struct diff_side {
+	const struct keys *keys;
+	uint32_t *row_of_key;
+	uint32_t *first_visit, *nr_visits; /* by stack of the profile: which of visits are its */
+	ARRAY(struct diff_visit) visits;
+	uint32_t *row_of_entry; /* NULL: rows are frames */
+};
+
 struct coati_diff {
 	struct coati_diff_opts opts;
 	struct coati_view *views[2];
 	struct arena arena;
 	struct map by_name; /* to the number of the row, by name and image */
 	ARRAY(struct diff_row) found;
-	uint32_t *row_of_key[2]; /* of rows that are frames */
-	const struct keys *keys[2];
+	struct diff_side sides[2];
 	ARRAY(struct coati_diff_row) rows;
 	struct coati_diff_info info;
 };
@@ -50,10 +63,13 @@ static inline bool diff_has_frames(const struct coati_diff *d)
 
 /* Find the rows of both sides, match them and add them up. -ENOMEM and the like. */
 int coati_diff_match(struct coati_diff *d);
-/* Every entry of a side: @fn for each row that it counts for, with DIFF_SELF and DIFF_TOTAL. */
-typedef void (*diff_visit_fn)(void *ctx, const struct coati_view_entry *e, uint32_t row,
-			      uint32_t how);
-int coati_diff_walk(struct coati_diff *d, int side, diff_visit_fn fn, void *ctx);
+void coati_diff_free_side(struct diff_side *s);
+/* The weights of a side, as r->sides[side]: those of all samples in each block of time, and those
+ * of each line, for the lines that rows have. -ENOMEM. */
+int coati_diff_lay_out(struct coati_diff *d, int side, struct resample *r);
+/* The same blocks with one line, which is the weight of all samples. -ENOMEM. */
+int coati_diff_copy_blocks(const struct resample_side *from, struct resample_side *to);
+void coati_diff_free_blocks(struct resample_side *s);
 /*
  * The interval of @v and its verdict at @t standard deviations, from its estimates, variances and
  * flags.

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "profile/diff-parts.h"
 #include "profile/diff.h"
-#include "profile/walk.h"
 #include "reading/labels.h"
 #include "reading/parts.h"
 
@@ -44,22 +43,23 @@ static int find_frames(struct coati_diff *d, int side)
 {
 	struct coati_view *v = d->views[side];
 	enum coati_by by = d->opts.by;
-	int r = coati_view_keys(v, by, &d->keys[side]);
+	struct diff_side *s = &d->sides[side];
+	int r = coati_view_keys(v, by, &s->keys);
 
 	if (r < 0)
 		return r;
-	d->row_of_key[side] = coati_alloc_array((size_t)d->keys[side]->nr + 1, sizeof(uint32_t));
-	if (!d->row_of_key[side])
+	s->row_of_key = coati_alloc_array((size_t)s->keys->nr + 1, sizeof(uint32_t));
+	if (!s->row_of_key)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < d->keys[side]->nr && r == 0; i++) {
-		const struct coati_view_frame *f = &v->frames.v[d->keys[side]->frame[i]];
-		const char *name = coati_view_key_name(v, by, d->keys[side]->frame[i]);
+	for (uint32_t i = 0; i < s->keys->nr && r == 0; i++) {
+		const struct coati_view_frame *f = &v->frames.v[s->keys->frame[i]];
+		const char *name = coati_view_key_name(v, by, s->keys->frame[i]);
 
 		if (by == COATI_BY_ADDRESS)
 			name = coati_arena_printf(&d->arena, "0x%llx %s",
 						  (unsigned long long)f->address, f->function);
 		r = name ? find_row(d, side, name, by == COATI_BY_IMAGE ? NULL : f->image,
-				    &d->row_of_key[side][i])
+				    &s->row_of_key[i])
 			 : -ENOMEM;
 	}
 	return r;
@@ -116,129 +116,110 @@ static int row_of_entry(struct coati_diff *d, int side, const struct coati_profi
 	return name ? find_row(d, side, name, NULL, ret) : -ENOMEM;
 }
 
-/* Who is told of each row of each entry. */
-struct diff_visitor {
-	diff_visit_fn fn;
-	void *ctx;
-};
-
-/* A row that a stack counts for. */
-struct visit {
-	uint32_t row, how;
-};
-
-/* Those of all stacks, found once for each: it has as many entries as bins of time. */
-struct visits {
-	ARRAY(struct visit) list;
-	uint32_t *first; /* by stack: where its own begin, plus 1; 0: not found yet */
-	uint32_t *nr;
-	uint32_t *seen; /* by row: the last stack that had it, plus 1 */
-};
-
-static int visits_init(struct visits *vs, const struct coati_diff *d, int side)
+/* What a row has, by how it comes to it. */
+static void add_to_row(struct diff_sum *s, uint32_t how, uint64_t weight, uint64_t count)
 {
-	size_t stacks = d->views[side]->profile->stacks.len;
-
-	*vs = (struct visits){ .list.max = PROFILE_TABLE_MAX };
-	if (!diff_has_frames(d))
-		return 0;
-	vs->first = coati_alloc_array(stacks + 1, sizeof(*vs->first));
-	vs->nr = coati_alloc_array(stacks + 1, sizeof(*vs->nr));
-	vs->seen = coati_alloc_array(d->found.len + 1, sizeof(*vs->seen));
-	return vs->first && vs->nr && vs->seen ? 0 : -ENOMEM;
-}
-
-static void visits_fini(struct visits *vs)
-{
-	ARRAY_FINI(&vs->list);
-	coati_free(vs->first);
-	coati_free(vs->nr);
-	coati_free(vs->seen);
-}
-
-static int find_visits(struct visits *vs, const struct coati_diff *d, int side,
-		       const struct coati_view_entry *e)
-{
-	uint32_t stack = e->entry->stack;
-
-	vs->first[stack] = (uint32_t)vs->list.len + 1;
-	for (uint32_t i = 0; i < e->nr_frames; i++) {
-		uint32_t row = d->row_of_key[side][d->keys[side]->of_frame[e->frames[i]]];
-		uint32_t how = i ? 0 : DIFF_SELF;
-		struct visit *v;
-
-		if (i && coati_view_frame(d->views[side], e->frames[i])->location_flags &
-				 COATI_LOCATION_TRUNCATED)
-			continue;		/* no code */
-		if (vs->seen[row] != stack + 1) /* recursion counts once */
-			how |= DIFF_TOTAL;
-		vs->seen[row] = stack + 1;
-		v = how ? ARRAY_ADD(&vs->list) : NULL;
-		if (how && !v)
-			return -ENOMEM;
-		if (v)
-			*v = (struct visit){ row, how };
+	if (how & DIFF_SELF) {
+		add_weight(&s->self, weight);
+		add_weight(&s->self_count, count);
 	}
-	vs->nr[stack] = (uint32_t)vs->list.len + 1 - vs->first[stack];
+	if (how & DIFF_TOTAL) {
+		add_weight(&s->total, weight);
+		add_weight(&s->total_count, count);
+	}
+}
+
+/* Rows that are no frames are found on the way. */
+static int add_entries(struct coati_diff *d, int side)
+{
+	const struct coati_view *v = d->views[side];
+	const struct coati_profile *p = v->profile;
+	uint32_t *rows = coati_alloc_array(p->entries.len + 1, sizeof(*rows));
+
+	d->sides[side].row_of_entry = rows;
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->entries.len; i++) {
+		const struct coati_profile_entry *e = &p->entries.v[i];
+		int r = v->entry_is_in[i] ? row_of_entry(d, side, e, &rows[i]) : 0;
+
+		if (r < 0)
+			return r;
+		if (v->entry_is_in[i])
+			add_to_row(&d->found.v[rows[i]].sums[side], DIFF_SELF | DIFF_TOTAL,
+				   view_weight(v, e), e->count);
+	}
 	return 0;
 }
 
-/* An entry whose rows are frames. */
-static int visit_frames(struct coati_diff *d, int side, struct visits *vs,
-			const struct coati_view_entry *e, struct diff_visitor *to)
+/* The rows of a stack; @seen is the last stack that had each row, plus 1. */
+static int find_visits(struct coati_diff *d, int side, uint32_t stack, uint32_t *seen)
 {
-	uint32_t stack = e->entry->stack;
-	int r = vs->first[stack] ? 0 : find_visits(vs, d, side, e);
+	struct diff_side *to = &d->sides[side];
+	const struct view_stack *s = &d->views[side]->stacks[stack];
 
-	for (uint32_t i = 0; r == 0 && i < vs->nr[stack]; i++) {
-		const struct visit *v = &vs->list.v[vs->first[stack] - 1 + i];
+	to->first_visit[stack] = (uint32_t)to->visits.len;
+	for (uint32_t i = 0; i < s->nr; i++) {
+		uint32_t row = to->row_of_key[to->keys->of_frame[s->frames[i]]];
+		uint32_t how = i ? 0 : DIFF_SELF;
+		struct diff_visit *visit;
 
-		to->fn(to->ctx, e, v->row, v->how);
+		if (i && coati_view_frame(d->views[side], s->frames[i])->location_flags &
+				 COATI_LOCATION_TRUNCATED)
+			continue;	    /* no code */
+		if (seen[row] != stack + 1) /* recursion counts once */
+			how |= DIFF_TOTAL;
+		seen[row] = stack + 1;
+		visit = how ? ARRAY_ADD(&to->visits) : NULL;
+		if (how && !visit)
+			return -ENOMEM;
+		if (visit)
+			*visit = (struct diff_visit){ row, how };
+	}
+	to->nr_visits[stack] = (uint32_t)to->visits.len - to->first_visit[stack];
+	return 0;
+}
+
+static int add_stack(struct coati_diff *d, int side, uint32_t stack, uint32_t *seen)
+{
+	const struct diff_side *of = &d->sides[side];
+	const struct view_stack *s = &d->views[side]->stacks[stack];
+	int r = find_visits(d, side, stack, seen);
+
+	for (uint32_t i = 0; r == 0 && i < of->nr_visits[stack]; i++) {
+		const struct diff_visit *visit = &of->visits.v[of->first_visit[stack] + i];
+
+		add_to_row(&d->found.v[visit->row].sums[side], visit->how, s->weight, s->count);
 	}
 	return r;
 }
 
-int coati_diff_walk(struct coati_diff *d, int side, diff_visit_fn fn, void *ctx)
+/* Rows that are frames: each stack tells once for all of its entries. */
+static int add_stacks(struct coati_diff *d, int side)
 {
-	struct diff_visitor to = { .fn = fn, .ctx = ctx };
-	struct coati_view_entry e;
-	struct visits vs;
-	uint64_t pos = 0;
-	int r = visits_init(&vs, d, side);
+	const struct coati_profile *p = d->views[side]->profile;
+	struct diff_side *to = &d->sides[side];
+	CLEANUP(freep) uint32_t *seen = coati_alloc_array(d->found.len + 1, sizeof(*seen));
+	int r = 0;
 
-	while (r == 0 && coati_view_next(d->views[side], &pos, &e) > 0) {
-		uint32_t row;
-
-		if (diff_has_frames(d)) {
-			r = visit_frames(d, side, &vs, &e, &to);
-			continue;
-		}
-		r = row_of_entry(d, side, e.entry, &row);
-		if (r == 0)
-			fn(ctx, &e, row, DIFF_SELF | DIFF_TOTAL);
-	}
-	visits_fini(&vs);
+	to->visits.max = PROFILE_TABLE_MAX;
+	to->first_visit = coati_alloc_array(p->stacks.len + 1, sizeof(*to->first_visit));
+	to->nr_visits = coati_alloc_array(p->stacks.len + 1, sizeof(*to->nr_visits));
+	if (!seen || !to->first_visit || !to->nr_visits)
+		return -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < p->stacks.len; i++)
+		if (d->views[side]->stacks[i].is_in)
+			r = add_stack(d, side, i, seen);
 	return r;
 }
 
-struct adding {
-	struct coati_diff *d;
-	int side;
-};
-
-static void add_up(void *ctx, const struct coati_view_entry *e, uint32_t row, uint32_t how)
+void coati_diff_free_side(struct diff_side *s)
 {
-	struct adding *a = ctx;
-	struct diff_sum *s = &a->d->found.v[row].sums[a->side];
-
-	if (how & DIFF_SELF) {
-		add_weight(&s->self, e->weight);
-		add_weight(&s->self_count, e->entry->count);
-	}
-	if (how & DIFF_TOTAL) {
-		add_weight(&s->total, e->weight);
-		add_weight(&s->total_count, e->entry->count);
-	}
+	coati_free(s->row_of_key);
+	coati_free(s->first_visit);
+	coati_free(s->nr_visits);
+	ARRAY_FINI(&s->visits);
+	coati_free(s->row_of_entry);
 }
 
 static int on_side(const struct diff_row *row)
@@ -275,8 +256,8 @@ static int join_left_over(struct coati_diff *d, const struct map *before, const 
 			continue;
 		row->same_as = (uint32_t)other;
 	}
-	for (uint32_t i = 0; i < d->keys[0]->nr; i++) {
-		uint32_t *row = &d->row_of_key[0][i];
+	for (uint32_t i = 0; i < d->sides[0].keys->nr; i++) {
+		uint32_t *row = &d->sides[0].row_of_key[i];
 
 		if (d->found.v[*row].same_as != VIEW_NONE)
 			*row = d->found.v[*row].same_as;
@@ -309,8 +290,7 @@ int coati_diff_match(struct coati_diff *d)
 		r = find_frames(d, side);
 	if (r == 0 && diff_has_frames(d) && d->opts.by != COATI_BY_IMAGE)
 		r = match_left_over(d);
-	/* rows that are no frames are found on the way: their number is not known before */
 	for (int side = 0; side < 2 && r == 0; side++)
-		r = coati_diff_walk(d, side, add_up, &(struct adding){ .d = d, .side = side });
+		r = diff_has_frames(d) ? add_stacks(d, side) : add_entries(d, side);
 	return r;
 }

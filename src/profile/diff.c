@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two views to rows with intervals: the rows are matched (diff-rows.c), their weights laid out in
- * blocks of time, and the blocks resampled (resample.c).
+ * blocks of time (diff-blocks.c), and the blocks resampled (resample.c).
  */
 #include "profile/diff-parts.h"
 
@@ -19,151 +19,11 @@
 #include "reading/parts.h"
 
 #define SAMPLES_LEAST	  20 /* of both sides: fewer say nothing */
-#define SAMPLES_PER_BLOCK 8  /* a recording with few samples has few blocks */
 #define SHARE_LEAST	  0.001
 #define SPREAD_OF_SHARES  0.01
 #define SPREAD_OF_WEIGHTS 0.05
 #define PHASES_FROM	  0.35 /* correlation that joining did not bring down */
 #define ROWS_MAX	  ((size_t)1 << 26)
-
-/* ---- blocks of time ---- */
-
-/* A recording of one side. */
-struct run {
-	uint32_t bins, samples;
-	uint32_t first_block, blocks;
-};
-
-struct layout {
-	struct coati_diff *d;
-	int side;
-	struct run *runs;
-	uint32_t nr_runs;
-	struct resample_side *to;
-};
-
-static struct run *run_of(const struct layout *l, const struct coati_profile_entry *e)
-{
-	return &l->runs[l->d->views[l->side]->profile->threads.v[e->thread].file];
-}
-
-static uint32_t blocks_of(const struct run *r)
-{
-	uint32_t most = r->samples / SAMPLES_PER_BLOCK;
-
-	if (most < RESAMPLE_LEAST)
-		most = RESAMPLE_LEAST;
-	if (most > RESAMPLE_BLOCKS)
-		most = RESAMPLE_BLOCKS;
-	return r->bins < most ? r->bins : most;
-}
-
-static uint32_t block_of(const struct layout *l, const struct coati_profile_entry *e)
-{
-	const struct run *r = run_of(l, e);
-
-	return r->first_block + (uint32_t)((uint64_t)e->bin * r->blocks / r->bins);
-}
-
-/* How long each run is, and in how many blocks it is cut. The number of all blocks. */
-static uint32_t plan_runs(struct layout *l)
-{
-	struct coati_view *v = l->d->views[l->side];
-	struct coati_view_entry e;
-	uint64_t pos = 0;
-	uint32_t nr = 0;
-
-	while (coati_view_next(v, &pos, &e) > 0) {
-		struct run *r = run_of(l, e.entry);
-
-		if (e.entry->bin >= r->bins)
-			r->bins = e.entry->bin < UINT32_MAX ? e.entry->bin + 1 : UINT32_MAX;
-		r->samples +=
-			e.entry->count < UINT32_MAX - r->samples ? (uint32_t)e.entry->count : 0;
-	}
-	for (uint32_t i = 0; i < l->nr_runs; i++) {
-		struct run *r = &l->runs[i];
-
-		if (!r->bins)
-			r->bins = 1; /* nothing in it is a measurement too */
-		r->blocks = blocks_of(r);
-		r->first_block = nr;
-		nr += r->blocks;
-	}
-	return nr;
-}
-
-static int alloc_side(struct resample_side *s, uint32_t nr, uint32_t lines)
-{
-	s->nr = nr;
-	s->run = coati_alloc_array((size_t)nr + 1, sizeof(*s->run));
-	s->weight = coati_alloc_array((size_t)nr + 1, sizeof(double));
-	s->span = coati_alloc_array((size_t)nr + 1, sizeof(double));
-	s->values = coati_alloc_array(((size_t)nr + 1) * ((size_t)lines + 1), sizeof(double));
-	return s->run && s->weight && s->span && s->values ? 0 : -ENOMEM;
-}
-
-static void free_side(struct resample_side *s)
-{
-	coati_free(s->run);
-	coati_free(s->weight);
-	coati_free(s->span);
-	coati_free(s->values);
-}
-
-static void put_value(void *ctx, const struct coati_view_entry *e, uint32_t number, uint32_t how)
-{
-	struct layout *l = ctx;
-	const struct diff_row *row = &l->d->found.v[number];
-	double *v;
-
-	if (row->line == VIEW_NONE)
-		return;
-	v = l->to->values + (size_t)row->line * l->to->nr + block_of(l, e->entry);
-	if (how & DIFF_SELF)
-		v[0] += (double)e->weight;
-	if (how & DIFF_TOTAL && diff_has_frames(l->d))
-		v[l->to->nr] += (double)e->weight;
-}
-
-static void put_blocks(struct layout *l, uint64_t bin_ns)
-{
-	struct coati_view *v = l->d->views[l->side];
-	struct coati_view_entry e;
-	uint64_t pos = 0;
-
-	for (uint32_t i = 0; i < l->nr_runs; i++) {
-		const struct run *r = &l->runs[i];
-
-		for (uint32_t b = 0; b < r->blocks; b++) {
-			l->to->run[r->first_block + b] = i;
-			l->to->span[r->first_block + b] = (double)bin_ns * r->bins / r->blocks;
-		}
-	}
-	while (coati_view_next(v, &pos, &e) > 0)
-		l->to->weight[block_of(l, e.entry)] += (double)e.weight;
-}
-
-static int lay_out(struct coati_diff *d, int side, struct resample *r)
-{
-	const struct coati_profile *p = d->views[side]->profile;
-	struct layout l = { .d = d, .side = side, .to = &r->sides[side] };
-	int ret;
-
-	l.nr_runs = (uint32_t)p->files.len;
-	l.runs = coati_alloc_array((size_t)l.nr_runs + 1, sizeof(*l.runs));
-	if (!l.runs)
-		return -ENOMEM;
-	l.to->nr_runs = l.nr_runs;
-	l.to->samples = (double)d->views[side]->info.samples;
-	ret = alloc_side(l.to, plan_runs(&l), r->nr_lines);
-	if (ret == 0) {
-		put_blocks(&l, p->bin_ns);
-		ret = coati_diff_walk(d, side, put_value, &l);
-	}
-	coati_free(l.runs);
-	return ret;
-}
 
 /* ---- which rows, which lines ---- */
 
@@ -457,18 +317,22 @@ static struct resample begin(const struct coati_diff *d, enum coati_diff_measure
 
 static void end(struct resample *r)
 {
-	free_side(&r->sides[0]);
-	free_side(&r->sides[1]);
+	coati_diff_free_blocks(&r->sides[0]);
+	coati_diff_free_blocks(&r->sides[1]);
 	coati_free(r->lines);
 }
 
-static int compare_rows(struct coati_diff *d)
+/* The blocks of both sides, whose weight is that of all rows, go to @whole, too. */
+static int compare_rows(struct coati_diff *d, struct resample *whole)
 {
 	struct resample r = begin(d, d->opts.measure);
 	int ret = choose_lines(d, &r);
 
-	for (int side = 0; side < 2 && ret == 0; side++)
-		ret = lay_out(d, side, &r);
+	for (int side = 0; side < 2 && ret == 0; side++) {
+		ret = coati_diff_lay_out(d, side, &r);
+		if (ret == 0)
+			ret = coati_diff_copy_blocks(&r.sides[side], &whole->sides[side]);
+	}
 	if (ret == 0)
 		ret = coati_resample(&r);
 	if (ret == 0)
@@ -479,33 +343,36 @@ static int compare_rows(struct coati_diff *d)
 	return ret;
 }
 
-/* All weight as one line; as a share it would be 1 on both sides. */
-static int compare_whole(struct coati_diff *d)
+/* All weight as one line, of which @r has the blocks; as a share it would be 1 on both sides. */
+static int compare_whole(struct coati_diff *d, struct resample *r)
 {
-	enum coati_diff_measure measure =
-		d->opts.measure == COATI_DIFF_SHARE ? COATI_DIFF_RUN : d->opts.measure;
-	struct resample r = begin(d, measure);
 	uint64_t before = d->views[0]->info.samples, after = d->views[1]->info.samples;
 	int ret;
 
-	r.nr_lines = 1;
-	r.lines = coati_alloc_array(1, sizeof(*r.lines));
-	ret = r.lines ? 0 : -ENOMEM;
-	for (size_t i = 0; i < d->found.len; i++)
-		d->found.v[i].line = VIEW_NONE;
-	for (int side = 0; side < 2 && ret == 0; side++) {
-		ret = lay_out(d, side, &r);
-		for (uint32_t i = 0; ret == 0 && i < r.sides[side].nr; i++)
-			r.sides[side].values[i] = r.sides[side].weight[i];
-	}
-	if (ret == 0) {
-		mark_line(&r.lines[0], before + after, true);
-		ret = coati_resample(&r);
-	}
+	r->nr_lines = 1;
+	r->lines = coati_alloc_array(1, sizeof(*r->lines));
+	if (!r->lines)
+		return -ENOMEM;
+	mark_line(&r->lines[0], before + after, true);
+	ret = coati_resample(r);
 	if (ret == 0)
-		d->info.whole = value_of(&r, &r.lines[0], before, after);
-	end(&r);
+		d->info.whole = value_of(r, &r->lines[0], before, after);
 	return ret;
+}
+
+static int compare(struct coati_diff *d)
+{
+	enum coati_diff_measure measure =
+		d->opts.measure == COATI_DIFF_SHARE ? COATI_DIFF_RUN : d->opts.measure;
+	struct resample whole = begin(d, measure);
+	int r = coati_diff_match(d);
+
+	if (r == 0)
+		r = compare_rows(d, &whole);
+	if (r == 0)
+		r = compare_whole(d, &whole);
+	end(&whole);
+	return r;
 }
 
 static int take_opts(struct coati_diff *d, const struct coati_diff_opts *opts,
@@ -529,9 +396,11 @@ static int take_opts(struct coati_diff *d, const struct coati_diff_opts *opts,
 	if (o->measure > COATI_DIFF_RUN)
 		return coati_fail(err, -EINVAL, "there is no such measure");
 	for (int side = 0; side < 2; side++)
-		if (!d->views[side]->profile->bin_ns)
+		if (!d->views[side]->profile->bin_ns ||
+		    !profile_has_series(d->views[side]->profile))
 			return coati_fail(err, -EINVAL,
-					  "profiles to be compared need bins of time (bin_ns)");
+					  "profiles to be compared need bins of time (bin_ns) in "
+					  "a series (COATI_PROFILE_SERIES)");
 	return 0;
 }
 
@@ -551,11 +420,7 @@ int coati_diff_new(struct coati_view *before, struct coati_view *after,
 	coati_map_init_strings(&d->by_name, ROWS_MAX);
 	r = take_opts(d, opts, err);
 	if (r == 0) {
-		r = coati_diff_match(d);
-		if (r == 0)
-			r = compare_rows(d);
-		if (r == 0)
-			r = compare_whole(d);
+		r = compare(d);
 		if (r < 0)
 			coati_fail(err, r, "%m");
 	}
@@ -579,8 +444,8 @@ void coati_diff_free(struct coati_diff **dp)
 	coati_arena_fini(&d->arena);
 	ARRAY_FINI(&d->found);
 	ARRAY_FINI(&d->rows);
-	coati_free(d->row_of_key[0]);
-	coati_free(d->row_of_key[1]);
+	coati_diff_free_side(&d->sides[0]);
+	coati_diff_free_side(&d->sides[1]);
 	coati_free(d);
 	*dp = NULL;
 }

@@ -3,8 +3,8 @@
  * What changed between two profiles, and what only seems so. Two views come in, of profiles with
  * bins of time; rows with a before, an after and an interval for the change go out.
  *
- *	struct coati_profile_opts o = { .size = sizeof(o), .bin_ns = COATI_DIFF_BIN_NS, .max_bins =
- *	COATI_DIFF_MAX_BINS };
+ *	struct coati_profile_opts o = { .size = sizeof(o), .flags = COATI_PROFILE_SERIES, .bin_ns =
+ *	COATI_DIFF_BIN_NS, .max_bins = COATI_DIFF_MAX_BINS };
  *	...	profiles, recordings read into them (several of a side are runs of the same thing),
  *		views
  *	coati_diff_new(before, after, NULL, &d, &err);

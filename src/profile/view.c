@@ -187,7 +187,11 @@ static int fill(struct coati_view *v, const struct coati_filter *f, struct coati
 
 	if (v->flags & COATI_VIEW_LINES)
 		how |= COATI_RESOLVE_LINES;
-	r = coati_conditions_init(&v->conditions, f, err);
+	r = profile_has_series(v->profile) && f->time && *f->time
+		    ? coati_fail(err, -EINVAL,
+				 "time: the entries of this profile have no bins: choose the time "
+				 "when it is read")
+		    : coati_conditions_init(&v->conditions, f, err);
 	v->conditions.rules = &v->profile->rules;
 	if (r == 0 && find_cut(v) < 0)
 		r = coati_fail(err, -ENOMEM, "out of memory");

@@ -23,6 +23,10 @@
  * addresses occur (coati_profile_resolve()). */
 #define COATI_PROFILE_PLACES (UINT32_C(1) << 5)
 
+/* Bins of time are in a list of their own (reading/series.h): entries have none, their bin is 0,
+ * and views have no condition about time. For those who compare profiles. */
+#define COATI_PROFILE_SERIES (UINT32_C(1) << 6)
+
 /* One sample on its way into the profile: for those who need each time (timelines). Time off a CPU
  * (coati_profile_event.is_off_cpu) comes when it ends: time is when it began, weight how long it
  * was. */

@@ -30,6 +30,7 @@ static void init_tables(struct coati_profile *p)
 	p->label_keys.max = PROFILE_KEYS_MAX;
 	p->threads.max = p->label_sets.max = p->locations.max = PROFILE_TABLE_MAX;
 	p->stacks.max = p->entries.max = p->waits.max = PROFILE_TABLE_MAX;
+	p->series.max = p->tails.max = PROFILE_TABLE_MAX;
 	coati_index_init(&p->thread_index);
 	coati_index_init(&p->label_index);
 	coati_index_init(&p->location_index);
@@ -182,6 +183,8 @@ void coati_profile_free(struct coati_profile **pp)
 	ARRAY_FINI(&p->locations);
 	ARRAY_FINI(&p->stacks);
 	ARRAY_FINI(&p->entries);
+	ARRAY_FINI(&p->series);
+	ARRAY_FINI(&p->tails);
 	ARRAY_FINI(&p->waits);
 	ARRAY_FINI(&p->notes);
 	coati_index_fini(&p->thread_index);

@@ -21,6 +21,7 @@
 #include "reading/hooks.h"
 #include "reading/index.h"
 #include "reading/parts.h"
+#include "reading/series.h"
 
 #define PROFILE_FILES_MAX  65536
 #define PROFILE_NOTES_MAX  256
@@ -86,6 +87,8 @@ struct coati_profile {
 	ARRAY(struct location) locations;
 	ARRAY(struct coati_profile_stack) stacks;
 	ARRAY(struct coati_profile_entry) entries;
+	ARRAY(struct series_item) series; /* SERIES: in the order in which they were read */
+	ARRAY(struct series_tail) tails;  /* the same, by entry */
 	ARRAY(char *) notes;
 	ARRAY(uint8_t) waits; /* by stack: enum coati_wait; RUNNING: not asked yet */
 	struct index thread_index, label_index, location_index, stack_index, entry_index;
@@ -128,15 +131,26 @@ int coati_profile_find_stack(struct coati_profile *p, const struct coati_profile
 /* By all but count and weight, which are added to what is there. */
 int coati_profile_find_entry(struct coati_profile *p, const struct coati_profile_entry *e,
 			     uint32_t *ret);
+/* Count and weight of @e to an entry that is the same. -ENOMEM, -E2BIG.  Hot. */
+int coati_profile_add_to_entry(struct coati_profile *p, uint32_t number,
+			       const struct coati_profile_entry *e);
 /* Bins become twice as long, and entries that are now in one bin become one. */
 void coati_profile_join_bins(struct coati_profile *p);
-/* Whether two entries are the same but for their weight.  Hot. */
-static inline bool coati_profile_same_entry(const struct coati_profile_entry *a,
+/* Are bins kept in the series, and not in entries? */
+static inline bool profile_has_series(const struct coati_profile *p)
+{
+	return p->flags & COATI_PROFILE_SERIES;
+}
+
+/* Whether two entries are the same but for their weight (SERIES: and their bin).  Hot. */
+static inline bool coati_profile_same_entry(const struct coati_profile *p,
+					    const struct coati_profile_entry *a,
 					    const struct coati_profile_entry *b)
 {
-	return !memcmp(a, b, offsetof(struct coati_profile_entry, count));
+	return !memcmp(a, b, offsetof(struct coati_profile_entry, bin)) &&
+	       (a->bin == b->bin || profile_has_series(p));
 }
-_Static_assert(offsetof(struct coati_profile_entry, count) == 24, "an entry's key has no holes");
+_Static_assert(offsetof(struct coati_profile_entry, bin) == 20, "an entry's key has no holes");
 /* The limit on bytes for who has read so many more than those of whole files. */
 void coati_profile_allow(struct coati_profile *p, uint64_t more);
 /* Limits of what is made of it, a tree or an event list: by the size of the files, or as the

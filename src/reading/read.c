@@ -177,6 +177,23 @@ int coati_reading_take(struct reading *r, const struct coati_recording_item *ite
 	return n < 0 ? n : coati_off_record(r, item);
 }
 
+/* Bins double their length until there are not too many. */
+uint32_t coati_reading_find_bin(struct reading *r, uint64_t time)
+{
+	struct coati_profile *p = r->profile;
+	uint64_t since = time > r->start ? time - r->start : 0, number;
+
+	while (p->max_bins && since / p->max_bins >= p->bin_ns && p->bin_ns < UINT64_MAX / 2)
+		coati_profile_join_bins(p);
+	number = since / p->bin_ns;
+	if (number > UINT32_MAX)
+		return UINT32_MAX;
+	r->bin_from = r->start + number * p->bin_ns;
+	r->bin_ns = p->bin_ns;
+	r->bin = (uint32_t)number;
+	return r->bin;
+}
+
 /* Progress for a person. */
 struct meter {
 	coati_progress_fn fn;

@@ -80,6 +80,9 @@ struct reading {
 	uint32_t kernel_epoch; /* changes with every record about the kernel's code */
 	uint64_t start, end;   /* time of the first sample and, where it is needed, of the last */
 	uint64_t from, to;     /* what the filter lets through */
+	uint64_t bin_from;     /* when the bin of the last sample began */
+	uint64_t bin_ns;       /* how long it is; 0: there was none */
+	uint32_t bin;	       /* its number */
 	uint64_t filtered_before; /* samples of other files that the filter left out */
 	bool has_aux;		  /* there are records of a hardware trace */
 	uint32_t aux_kind;	  /* as AUXTRACE_INFO numbers them, 0: not said */
@@ -177,16 +180,11 @@ bool coati_reading_is_live(const struct coati_recording *rec, uint32_t event);
 /* Take the names that travel with the recording now, although they are written at its end: where
  * code is replaced, they say when. Done once, and not for streams. -ENOMEM. */
 int coati_reading_names(struct reading *r);
-/* In which bin of time. */
-static inline uint32_t reading_bin(const struct reading *r, uint64_t time)
+uint32_t coati_reading_find_bin(struct reading *r, uint64_t time);
+/* In which bin of time: mostly that of the sample before.  Hot. */
+static inline uint32_t reading_bin(struct reading *r, uint64_t time)
 {
-	struct coati_profile *p = r->profile;
-	uint64_t since = p->bin_ns && time > r->start ? time - r->start : 0;
-
-	while (p->max_bins && since / p->max_bins >= p->bin_ns && p->bin_ns &&
-	       p->bin_ns < UINT64_MAX / 2)
-		coati_profile_join_bins(p);
-	if (!p->bin_ns || since / p->bin_ns > UINT32_MAX)
-		return p->bin_ns ? UINT32_MAX : 0;
-	return (uint32_t)(since / p->bin_ns);
+	if (time - r->bin_from < r->bin_ns && r->bin_ns == r->profile->bin_ns)
+		return r->bin;
+	return r->profile->bin_ns ? coati_reading_find_bin(r, time) : 0;
 }

@@ -367,15 +367,11 @@ static int find_chain(struct reading *r, const struct chain_key *key, uint64_t t
 static int add_entry(struct reading *r, struct chain *chain, const struct coati_profile_entry *e)
 {
 	struct coati_profile *p = r->profile;
-	struct coati_profile_entry *last;
 
 	if (chain->last_entry >= p->entries.len ||
-	    !coati_profile_same_entry(&p->entries.v[chain->last_entry], e))
+	    !coati_profile_same_entry(p, &p->entries.v[chain->last_entry], e))
 		return coati_profile_find_entry(p, e, &chain->last_entry);
-	last = &p->entries.v[chain->last_entry];
-	add_weight(&last->count, e->count);
-	add_weight(&last->weight, e->weight);
-	return 0;
+	return coati_profile_add_to_entry(p, chain->last_entry, e);
 }
 
 static void account(struct reading *r, const struct coati_profile_entry *e, const struct moment *at)

@@ -24,7 +24,8 @@ uint64_t coati_profile_bytes(const struct coati_profile *p)
 	return p->arena.used_bytes + p->threads.cap * sizeof(*p->threads.v) +
 	       p->label_sets.cap * sizeof(*p->label_sets.v) +
 	       p->locations.cap * sizeof(*p->locations.v) + p->stacks.cap * sizeof(*p->stacks.v) +
-	       p->entries.cap * sizeof(*p->entries.v) +
+	       p->entries.cap * sizeof(*p->entries.v) + p->series.cap * sizeof(*p->series.v) +
+	       p->tails.cap * sizeof(*p->tails.v) +
 	       (p->thread_index.cap + p->label_index.cap + p->location_index.cap +
 		p->stack_index.cap + p->entry_index.cap) *
 		       sizeof(struct index_slot);
@@ -269,25 +270,20 @@ int coati_profile_find_stack(struct coati_profile *p, const struct coati_profile
 	return enter(&p->stack_index, hash, &p->stacks.len);
 }
 
-int coati_profile_find_entry(struct coati_profile *p, const struct coati_profile_entry *e,
-			     uint32_t *ret)
+/* Find or add an entry, without its weight. */
+static int find_entry(struct coati_profile *p, const struct coati_profile_entry *e, uint32_t *ret)
 {
+	uint32_t bin = profile_has_series(p) ? 0 : e->bin;
 	uint64_t hash = hash_three(&p->entry_index, (uint64_t)e->stack << 32 | e->thread,
 				   (uint64_t)e->event << 32 | e->labels,
-				   (uint64_t)(uint32_t)e->cpu << 32 | e->bin);
+				   (uint64_t)(uint32_t)e->cpu << 32 | bin);
 	struct probe probe = index_probe(&p->entry_index, hash);
 	struct coati_profile_entry *new;
 	int r;
 
-	while (index_next(&p->entry_index, &probe, ret)) {
-		struct coati_profile_entry *old = &p->entries.v[*ret];
-
-		if (coati_profile_same_entry(old, e)) {
-			add_weight(&old->count, e->count);
-			add_weight(&old->weight, e->weight);
+	while (index_next(&p->entry_index, &probe, ret))
+		if (coati_profile_same_entry(p, &p->entries.v[*ret], e))
 			return 0;
-		}
-	}
 	r = check_room(p);
 	if (r < 0)
 		return r;
@@ -295,8 +291,30 @@ int coati_profile_find_entry(struct coati_profile *p, const struct coati_profile
 	if (!new)
 		return full(p->entries.len, p->entries.max);
 	*new = *e;
+	new->bin = bin;
+	new->count = new->weight = 0;
 	*ret = (uint32_t)p->entries.len - 1;
 	return enter(&p->entry_index, hash, &p->entries.len);
+}
+
+int coati_profile_add_to_entry(struct coati_profile *p, uint32_t number,
+			       const struct coati_profile_entry *e)
+{
+	int r = profile_has_series(p) ? coati_series_add(p, number, e) : 0;
+
+	if (r == 0) {
+		add_weight(&p->entries.v[number].count, e->count);
+		add_weight(&p->entries.v[number].weight, e->weight);
+	}
+	return r;
+}
+
+int coati_profile_find_entry(struct coati_profile *p, const struct coati_profile_entry *e,
+			     uint32_t *ret)
+{
+	int r = find_entry(p, e, ret);
+
+	return r < 0 ? r : coati_profile_add_to_entry(p, *ret, e);
 }
 
 void coati_profile_join_bins(struct coati_profile *p)
@@ -305,9 +323,13 @@ void coati_profile_join_bins(struct coati_profile *p)
 	uint64_t max_bytes = p->max_bytes;
 	uint32_t id;
 
+	p->bin_ns *= 2;
+	if (profile_has_series(p)) {
+		coati_series_join(p);
+		return;
+	}
 	/* Only less is needed than there was: no step can fail, and none may be refused. */
 	p->max_bytes = UINT64_MAX;
-	p->bin_ns *= 2;
 	p->entries.len = 0;
 	coati_index_clear(&p->entry_index);
 	for (size_t i = 0; i < nr; i++) {

@@ -78,6 +78,7 @@ struct pair {
 };
 
 static const struct coati_profile_opts binned = { .size = sizeof(binned),
+						  .flags = COATI_PROFILE_SERIES,
 						  .bin_ns = COATI_DIFF_BIN_NS,
 						  .max_bins = COATI_DIFF_MAX_BINS };
 
