@@ -23,6 +23,8 @@
 #define GRACE_NS (20 * NSEC_PER_SEC) /* parts stay so much longer than is needed */
 #define HOUR_NS	 (3600 * NSEC_PER_SEC)
 
+#define LIVE_LAG_NS (8 * NSEC_PER_SEC)
+
 /* A third of what is kept comes after the moment. */
 static uint64_t after_ns(const struct armed *a)
 {
@@ -47,10 +49,11 @@ static int start(struct armed *a, struct coati_error *err)
 		.size = sizeof(o),
 		.flags = COATI_CAPTURE_USER_OK | COATI_CAPTURE_LIVE | COATI_CAPTURE_HOLD |
 			 COATI_CAPTURE_CGROUPS | COATI_CAPTURE_PARTS | COATI_CAPTURE_OFF_CPU |
-			 COATI_CAPTURE_WAKE_STACKS,
+			 COATI_CAPTURE_WAKE_STACKS | COATI_CAPTURE_IRQ | COATI_CAPTURE_NO_IDLE,
 		.cpus = a->args->cpus,
 		.freq_hz = TRACE_HZ,
-		.stacks = COATI_STACKS_FP,
+		.stacks = (enum coati_stacks)a->args->stacks,
+		.max_stack = a->args->max_stack,
 	};
 	int r = coati_capture_open(a->list, &o, &a->cap, err);
 
@@ -73,6 +76,16 @@ static void stop(struct armed *a)
 	coati_capture_close(&a->cap);
 	coati_top_spool_fini(&a->spool);
 	coati_top_spool_init(&a->spool, a->args->memory / 2);
+}
+
+/* Names and unwind tables of programs that ended are given back, and CPUs that came are traced. A
+ * recording that is being made is finished first. */
+int coati_armed_restart(struct armed *a, struct coati_error *err)
+{
+	if (!a->cap || a->fired_ns)
+		return 0;
+	stop(a);
+	return start(a, err);
 }
 
 bool coati_armed_shrink(struct armed *a)
@@ -104,7 +117,15 @@ int coati_armed_drain(struct armed *a, struct coati_error *err)
 	coati_top_spool_trim(&a->spool);
 	if (!a->fired_ns)
 		coati_top_spool_forget(&a->spool, now - a->args->keep_ns - GRACE_NS);
-	return 0;
+	return now - a->begun_ns >= HOUR_NS ? coati_armed_restart(a, err) : 0;
+}
+
+/* Programs write live events some seconds after they happened. */
+static bool is_over(const struct armed *a, uint64_t now)
+{
+	uint64_t lag = a->live && a->live->files.len ? LIVE_LAG_NS : 0;
+
+	return a->fired_ns && now >= a->until_ns + lag;
 }
 
 /* ---- opening ---- */
@@ -269,5 +290,5 @@ int coati_armed_look(struct armed *a, uint64_t now_ns, struct agent_kept *ret,
 		if (holds && !a->fired_ns)
 			fire(a, c, value, now_ns);
 	}
-	return a->fired_ns && now_ns >= a->until_ns ? keep(a, ret, err) : 0;
+	return is_over(a, now_ns) ? keep(a, ret, err) : 0;
 }

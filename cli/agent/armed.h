@@ -15,6 +15,7 @@
 #include "agent/window.h"
 #include "cli/agent/conditions.h"
 #include "cli/agent/folder.h"
+#include "cli/record/live.h"
 #include "cli/top/spool.h"
 
 #define ARMED_CONDITIONS 16
@@ -29,6 +30,7 @@ struct armed {
 	struct coati_event_list *list;
 	struct coati_capture *cap; /* NULL: not tracing */
 	struct top_spool spool;
+	const struct record_live *live; /* whose events the trace gets, too; NULL: none */
 	bool had_past;		     /* and was so when the condition held */
 	bool has_past;		     /* it is traced all the time */
 	uint64_t begun_ns;	     /* when tracing began */
@@ -47,5 +49,7 @@ int coati_armed_drain(struct armed *a, struct coati_error *err);
 /* About once a second: do conditions hold, is a recording over? 1: @ret is one that was kept. */
 int coati_armed_look(struct armed *a, uint64_t now_ns, struct agent_kept *ret,
 		     struct coati_error *err);
+/* Begin anew, unless a moment is being recorded: the past is forgotten. */
+int coati_armed_restart(struct armed *a, struct coati_error *err);
 /* Too expensive: trace no more until a condition holds. True: it was tracing. */
 bool coati_armed_shrink(struct armed *a);

@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/agent/args.h"
@@ -122,16 +125,45 @@ static int take_line(struct agent_words *w, char *line, const struct place *at,
 	return r < 0 ? coati_fail(err, r, "out of memory") : 0;
 }
 
+/* Who can write it decides what the agent does: the owner of the agent, or root. */
+static int open_file(const char *path, struct coati_error *err)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return coati_fail(err, -errno, "cannot read the configuration file %s: %m", path);
+	if (!S_ISREG(st.st_mode))
+		return coati_fail(err, -EINVAL,
+				  "the configuration file %s is not a regular file", path);
+	if (st.st_mode & S_IWOTH || (st.st_uid != geteuid() && st.st_uid != 0))
+		return coati_fail(err, -EPERM,
+				  "other users can change the configuration file %s: chmod o-w it, "
+				  "owned by root or the user of the agent",
+				  path);
+	return TAKE_FD(fd);
+}
+
+static int read_file(const char *path, struct strbuf *s, struct coati_error *err)
+{
+	CLEANUP(fd_closep) int fd = open_file(path, err);
+	int r = fd < 0 ? fd : coati_file_read_fd(fd, s);
+
+	if (fd < 0 || r == 0)
+		return r;
+	return r == -E2BIG ? coati_fail(err, r, "the configuration file %s has over %u KiB", path,
+					FILE_MAX >> 10)
+			   : coati_fail(err, r, "cannot read the configuration file %s: %m", path);
+}
+
 int coati_agent_words_file(struct agent_words *w, const char *path, struct coati_error *err)
 {
 	struct strbuf s = STRBUF_INIT(FILE_MAX);
 	struct place at = { path, 0 };
 	char *next, *line;
-	int r = coati_file_read(AT_FDCWD, path, &s);
+	int r = read_file(path, &s, err);
 
-	if (r < 0)
-		coati_fail(err, r, "cannot read the configuration file %s: %m", path);
-	else if (memchr(s.text, '\0', s.len))
+	if (r == 0 && s.len && memchr(s.text, '\0', s.len))
 		r = coati_fail(err, -EBADMSG, "%s: not a text file", path);
 	for (line = s.text; r == 0 && s.len && line; line = next) {
 		next = strchr(line, '\n');

@@ -92,7 +92,7 @@ int coati_agent_capture_open(struct agent_session *s)
 	struct coati_capture_opts o = {
 		.size = sizeof(o),
 		.flags = COATI_CAPTURE_USER_OK | COATI_CAPTURE_LIVE | COATI_CAPTURE_HOLD |
-			 COATI_CAPTURE_CGROUPS | COATI_CAPTURE_PARTS |
+			 COATI_CAPTURE_CGROUPS | COATI_CAPTURE_PARTS | COATI_CAPTURE_NO_IDLE |
 			 (a->off_cpu ? COATI_CAPTURE_OFF_CPU : 0),
 		.cpus = a->cpus,
 		.freq_hz = agent_rate(a),

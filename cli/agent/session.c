@@ -172,6 +172,8 @@ static int start(struct agent_session *s)
 	r = coati_agent_capture_open(s);
 	if (r == 0)
 		r = begin_again(s);
+	s->start_ns = s->window_start_ns = now_ns();
+	s->window_end_ns = s->window_start_ns + s->args->window_ns;
 	if (r == 0)
 		r = start_sampling(s);
 	if (r == 0)
@@ -180,8 +182,10 @@ static int start(struct agent_session *s)
 	s->live.ctx = s;
 	if (!s->args->no_live)
 		coati_record_live_open_all(&s->live_files);
-	s->start_ns = s->window_start_ns = now_ns();
-	s->window_end_ns = s->window_start_ns + s->args->window_ns;
+	if (s->armed.nr && !s->args->no_live) {
+		s->armed.live = &s->live_files;
+		s->live_files.also = &s->armed.cap;
+	}
 	return r;
 }
 
@@ -197,7 +201,12 @@ static bool has_labels(const struct agent_session *s)
 /* Nobody waits for two windows at once: one is closed before the next ends. */
 static void finish_closing(struct agent_session *s, bool at_once)
 {
-	if (s->closing_ns && (at_once || has_labels(s)))
+	if (!s->closing_ns)
+		return;
+	/* live events that came meanwhile */
+	if (s->live.has_events && s->has_feed[0])
+		coati_agent_feed_take(&s->feeds[0]);
+	if (at_once || has_labels(s))
 		coati_agent_window_close(s);
 }
 
@@ -227,6 +236,7 @@ static int rotate(struct agent_session *s)
 /* The capture is opened anew: all windows are closed before. */
 static int restart(struct agent_session *s)
 {
+	struct coati_error err = { 0 };
 	int r;
 
 	finish_closing(s, true);
@@ -236,7 +246,11 @@ static int restart(struct agent_session *s)
 	r = coati_agent_restart(s);
 	if (r == 0)
 		r = begin_again(s);
-	return r < 0 ? r : start_sampling(s);
+	if (r == 0)
+		r = start_sampling(s);
+	if (r == 0 && coati_armed_restart(&s->armed, &err) < 0)
+		coati_note("%s", err.text);
+	return r;
 }
 
 static bool has_stepped(struct agent_session *s)
@@ -269,9 +283,13 @@ static bool segment_is_full(const struct agent_session *s, uint64_t now)
 static int end_window(struct agent_session *s, uint64_t now)
 {
 	uint64_t online;
-	int r = s->has_feed[0] ? coati_agent_feed_take(&s->feeds[0]) : 0;
+	int r = coati_capture_settle(s->cap);
 	bool stepped = has_stepped(s);
 
+	if (is_no_room(r))
+		return rotate(s);
+	if (r == 0 && s->has_feed[0])
+		r = coati_agent_feed_take(&s->feeds[0]);
 	if (r < 0)
 		return coati_fail(&s->err, r, "reading what was sampled: %m");
 	finish_closing(s, true);

@@ -345,6 +345,9 @@ static int put(struct record_live *l, const struct sink *to, uint32_t pid, const
 		return 0;
 	l->batches++;
 	l->bytes += size;
+	/* what is wrong with that one, it reports by itself */
+	if (l->also && *l->also)
+		coati_capture_batch(*l->also, &b);
 	return to->writer ? coati_writer_batch(to->writer, &b) : coati_capture_batch(to->cap, &b);
 }
 

@@ -76,7 +76,7 @@ static const struct option opts[] = {
 
 static const struct coati_example examples[] = {
 	{ "coati top -p 1234", "watch a process" },
-	{ "coati top -a --by service", "watch the machine, by cgroup" },
+	{ "coati top -a --by service", "watch the machine, by service" },
 	{ "coati top --once --json -a", "two seconds of the machine, for a script" },
 	{ NULL, NULL },
 };
@@ -100,7 +100,8 @@ static int parse_by(struct top_args *a)
 		return 0;
 	}
 	if (!strcmp(a->by_text, "cgroup")) {
-		a->by = TOP_BY_SERVICE;
+		a->by = TOP_BY_LABEL;
+		a->label = a->by_text;
 		return 0;
 	}
 	for (int i = 0; i < TOP_BY_COUNT; i++) {

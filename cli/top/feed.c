@@ -13,7 +13,9 @@
 #include "reading/contexts-live.h"
 #include "reading/contexts.h"
 #include "reading/hooks.h"
+#include "reading/labels.h"
 #include "reading/parts.h"
+#include "reading/profile.h"
 #include "record/batch.h"
 
 #define PENDING_MAX ((size_t)1 << 22)
@@ -21,6 +23,7 @@
 #define LABEL_BYTES ((size_t)4 << 20)
 #define FRAMES_MAX  2048
 #define LABELS_MAX  64
+#define LABEL_SETS  ((size_t)1 << 22)
 
 int coati_top_feed_init(struct top_feed *f, struct top_model *m, bool no_inline,
 			struct coati_error *err)
@@ -29,7 +32,8 @@ int coati_top_feed_init(struct top_feed *f, struct top_model *m, bool no_inline,
 
 	*f = (struct top_feed){ .model = m, .no_inline = no_inline };
 	f->pending.max = PENDING_MAX;
-	f->stacks[0].max = f->stacks[1].max = f->threads.max = f->labels.max = PENDING_MAX;
+	f->stacks[0].max = f->stacks[1].max = f->threads.max = PENDING_MAX;
+	coati_map_init(&f->labels, LABEL_SETS);
 	r = coati_contexts_new(&f->live, err);
 	if (r == 0 && coati_contexts_live_begin(f->live) < 0)
 		r = coati_fail(err, -ENOMEM, "out of memory");
@@ -38,7 +42,9 @@ int coati_top_feed_init(struct top_feed *f, struct top_model *m, bool no_inline,
 
 void coati_top_feed_forget(struct top_feed *f)
 {
-	f->stacks[0].len = f->stacks[1].len = f->threads.len = f->labels.len = 0;
+	f->stacks[0].len = f->stacks[1].len = f->threads.len = 0;
+	coati_map_fini(&f->labels);
+	coati_map_init(&f->labels, LABEL_SETS);
 }
 
 static void close_recording(struct top_feed *f)
@@ -58,7 +64,7 @@ void coati_top_feed_fini(struct top_feed *f)
 	ARRAY_FINI(&f->stacks[0]);
 	ARRAY_FINI(&f->stacks[1]);
 	ARRAY_FINI(&f->threads);
-	ARRAY_FINI(&f->labels);
+	coati_map_fini(&f->labels);
 }
 
 /* ---- what the profile says ---- */
@@ -222,37 +228,59 @@ static int find_thread(struct top_feed *f, uint32_t thread, uint32_t *ret)
 	return coati_top_model_thread(f->model, &own, ret);
 }
 
-static int find_labels(struct top_feed *f, uint32_t set, uint32_t *ret)
-{
-	uint32_t nr = 0;
-	const struct coati_label *labels = coati_profile_labels(f->profile, set, &nr);
-
-	*ret = 0;
-	return nr ? coati_top_model_labels(f->model, labels, nr, ret) : 0;
-}
-
 /* A number of the model, remembered by that of the profile. */
-static int remember(struct top_feed *f, bool is_thread, uint32_t number, uint32_t *ret)
+static int remember_thread(struct top_feed *f, uint32_t number, uint32_t *ret)
 {
-	uint32_t *slot = NULL;
+	uint32_t *slot;
 	int r;
 
-	while ((is_thread ? f->threads.len : f->labels.len) <= number) {
-		slot = is_thread ? ARRAY_ADD(&f->threads) : ARRAY_ADD(&f->labels);
+	while (f->threads.len <= number) {
+		slot = ARRAY_ADD(&f->threads);
 		if (!slot)
 			return -ENOMEM;
 		*slot = TOP_NONE;
 	}
-	slot = is_thread ? &f->threads.v[number] : &f->labels.v[number];
-	if (*slot == TOP_NONE) {
-		r = is_thread ? find_thread(f, number, slot) : find_labels(f, number, slot);
-		if (r < 0) {
-			*slot = TOP_NONE;
-			return r;
-		}
-	}
+	slot = &f->threads.v[number];
+	r = *slot == TOP_NONE ? find_thread(f, number, slot) : 0;
+	if (r < 0)
+		*slot = TOP_NONE;
 	*ret = *slot;
-	return 0;
+	return r;
+}
+
+/* The labels of a sample, and its service by the name that an agent gives it. */
+static int find_labels(struct top_feed *f, const struct coati_profile_sample *s, uint32_t *ret)
+{
+	struct coati_profile *p = f->profile;
+	const struct own_label_of of = { coati_profile_thread(p, s->thread),
+					 &p->label_sets.v[s->labels], &p->rules };
+	struct coati_label v[LABELS_MAX];
+	struct service service;
+	uint32_t nr = 0;
+
+	while (nr < of.labels->nr && nr < LABELS_MAX - 1) {
+		v[nr] = of.labels->labels[nr];
+		nr++;
+	}
+	/* what came out of a database has it already */
+	if (!coati_top_label(&(struct top_labels){ v, nr }, TOP_SERVICE_KEY)) {
+		coati_profile_service(&of, &service);
+		v[nr++] = (struct coati_label){ TOP_SERVICE_KEY, service.name };
+	}
+	return coati_top_model_labels(f->model, v, nr, ret);
+}
+
+static int remember_labels(struct top_feed *f, const struct coati_profile_sample *s, uint32_t *ret)
+{
+	uint64_t key = (uint64_t)s->thread << 32 | s->labels, known;
+	int r;
+
+	if (coati_map_get(&f->labels, key, &known)) {
+		*ret = (uint32_t)known;
+		return 0;
+	}
+	r = find_labels(f, s, ret);
+	return r < 0 ? r : coati_map_put(&f->labels, key, *ret) < 0 ? -ENOMEM : 0;
 }
 
 /* ---- samples ---- */
@@ -264,10 +292,10 @@ static int add_sample(struct top_feed *f, const struct coati_profile_sample *s)
 				  .is_off = is_off(f, s),
 				  .goes_on = s->goes_on };
 	struct top_sample *late;
-	int r = remember(f, true, s->thread, &own.thread);
+	int r = remember_thread(f, s->thread, &own.thread);
 
 	if (r == 0)
-		r = remember(f, false, s->labels, &own.labels);
+		r = remember_labels(f, s, &own.labels);
 	own.stack = f->stacks[own.is_off].v[s->stack];
 	if (r == -ENOMEM)
 		return r;

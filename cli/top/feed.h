@@ -30,7 +30,8 @@ struct top_feed {
 	const char *unit;		   /* of the weights; NULL: nothing yet */
 	ARRAY(struct coati_profile_sample) pending;
 	ARRAY(uint32_t) stacks[2]; /* of the profile to those of the model: on, off the CPUs */
-	ARRAY(uint32_t) threads, labels;
+	ARRAY(uint32_t) threads;
+	struct map labels; /* by thread and label set of the profile */
 	int failed; /* -ENOMEM in a callback */
 };
 

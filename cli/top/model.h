@@ -26,6 +26,7 @@
 #define TOP_NONE	UINT32_MAX
 #define TOP_SECONDS_MAX 3600
 #define TOP_TEXT_MAX	4096 /* bytes of a name; longer ones are cut */
+#define TOP_SERVICE_KEY "service"
 
 /* A function of an image; or the image alone, by which rows are told apart. */
 struct top_function {

@@ -73,7 +73,8 @@ static int open_capture(struct top_session *s, int (*before_end)(void *, struct 
 	struct coati_capture_opts o = {
 		.size = sizeof(o),
 		.flags = COATI_CAPTURE_USER_OK | COATI_CAPTURE_LIVE | COATI_CAPTURE_HOLD |
-			 COATI_CAPTURE_CGROUPS | (a->once ? 0 : COATI_CAPTURE_PARTS) |
+			 COATI_CAPTURE_CGROUPS | COATI_CAPTURE_NO_IDLE |
+			 (a->once ? 0 : COATI_CAPTURE_PARTS) |
 			 (a->off_cpu ? COATI_CAPTURE_OFF_CPU : 0),
 		.pids = a->pids.v,
 		.nr_pids = a->pids.len,

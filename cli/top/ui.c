@@ -72,7 +72,8 @@ static const char *label_key(const struct top_ui *ui)
 		for (uint32_t k = 0; k < m->labels.v[i].nr; k++) {
 			const char *key = m->labels.v[i].v[k].key;
 
-			if (strcmp(key, "cgroup") != 0 && strcmp(key, "task") != 0)
+			if (strcmp(key, "cgroup") != 0 && strcmp(key, "task") != 0 &&
+			    strcmp(key, TOP_SERVICE_KEY) != 0)
 				return key;
 		}
 	return "";

@@ -2,6 +2,9 @@
 /* see attr.h */
 #include "capture/attr.h"
 
+#include "capture/coverage.h"
+#include "capture/session.h"
+
 #if defined(__x86_64__)
 #define USER_REGS UINT64_C(0xff0fff) /* all but the segments */
 #elif defined(__aarch64__)
@@ -191,6 +194,8 @@ void coati_capture_attr(const struct coati_event_list *list, uint32_t i,
 	*ret = d->attr;
 	set_clock(ret);
 	set_rate(d, opts, ret);
+	if (opts->flags & COATI_CAPTURE_NO_IDLE && coati_coverage_is_clock(ret))
+		ret->flags |= COATI_ATTR_EXCLUDE_IDLE;
 	if (d->flags & COATI_DESC_MAX_PRECISE)
 		ret->flags |= COATI_ATTR_PRECISE(3);
 	set_fields(d, opts, ret);

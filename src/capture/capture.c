@@ -26,7 +26,7 @@
 #include "recording/writer.h"
 #include "ring/budget.h"
 
-#define CAPTURE_FLAGS	((COATI_CAPTURE_HOLD << 1) - 1)
+#define CAPTURE_FLAGS	((COATI_CAPTURE_NO_IDLE << 1) - 1)
 #define CPUS_MAX	8192
 #define RING_BYTES_MAX	(UINT64_C(1) << 30)
 #define COPIES_MANY	256 /* in a ring at least: a quarter of a second at the usual rate, */

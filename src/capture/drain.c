@@ -86,6 +86,25 @@ int coati_capture_drain(struct coati_capture *cap)
 	return coati_writer_round(cap->writer);
 }
 
+/* The second round has what came into the first rings while the last ones were read; its end is what
+ * releases the first. */
+int coati_capture_settle(struct coati_capture *cap)
+{
+	uint64_t rounds;
+	int r;
+
+	if (!cap || !cap->writer)
+		return -EINVAL;
+	r = coati_capture_drain(cap);
+	rounds = cap->rounds;
+	if (r == 0)
+		r = coati_capture_drain(cap);
+	if (r < 0 || cap->rounds > rounds)
+		return r;
+	cap->rounds++;
+	return coati_writer_round(cap->writer);
+}
+
 /* The items of a snapshot lie side by side, newest first: one piece, but for what is no record. */
 static int write_snapshot(struct coati_capture *cap, size_t i)
 {

@@ -19,6 +19,10 @@
  * stacks are unwound while recording. */
 #define COATI_CAPTURE_HOLD (UINT64_C(1) << 14)
 
+/* Clocks take no samples of CPUs that are idle: the periods of all samples add up to the CPU time
+ * that was used. */
+#define COATI_CAPTURE_NO_IDLE (UINT64_C(1) << 15)
+
 enum coati_off_cpu_part {
 	/* with which threads leave a CPU: refused where the kernel may not be looked at */
 	COATI_OFF_CPU_STACKS,
@@ -55,6 +59,10 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 
 /* A batch of ours into the recording that is open (LIVE). The writer's error. */
 int coati_capture_batch(struct coati_capture *cap, const struct coati_batch *batch);
+
+/* Write what the rings hold, so that a reader of the recording gets, in order, every record from
+ * before this call. Otherwise it gets the records of a round when the next one is written. */
+int coati_capture_settle(struct coati_capture *cap);
 
 /* OVERWRITE: write what the overwritable rings hold now and was not written before. */
 int coati_capture_snapshot(struct coati_capture *cap, struct coati_error *err);

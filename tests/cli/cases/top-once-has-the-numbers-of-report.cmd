@@ -4,7 +4,7 @@ same()
 	"$COATI" top --once --json -q -d 500ms -F 999 -o data "$@" >top 2>err || { echo "top $*:"; cat err; }
 	is_json top || echo "top $*: no JSON"
 	by=$2
-	[ "$by" != service ] || by=label:cgroup
+	[ "$by" != cgroup ] || by=label:cgroup
 	mode=on
 	[ "$3" != --off-cpu ] || mode=off
 	"$COATI" report --json -i data --limit 0 --mode $mode --by "$by" >report 2>/dev/null
@@ -22,7 +22,7 @@ same()
 }
 "$HELPERS/shift" &
 load=$!
-for by in function image thread process service task; do
+for by in function image thread process service cgroup task; do
 	same --by $by -q -p $load
 done
 for by in function thread wait; do
