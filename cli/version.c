@@ -37,6 +37,9 @@ static void add_libraries(struct strbuf *out)
 		{ "liblzma.so.5", "MiniDebugInfo" },
 		{ "libstdc++.so.6", "demangled C++ names" },
 		{ "libdebuginfod.so.1", "--debuginfod" },
+		{ "libbpf.so.1", "record -g bpf" },
+		{ "libncursesw.so.6", "top" },
+		{ "libcurl.so.4", "agent --clickhouse, --otlp and --push; clickhouse:// as input" },
 	};
 
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
