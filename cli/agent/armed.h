@@ -31,10 +31,10 @@ struct armed {
 	struct coati_capture *cap; /* NULL: not tracing */
 	struct top_spool spool;
 	const struct record_live *live; /* whose events the trace gets, too; NULL: none */
-	bool had_past;		     /* and was so when the condition held */
-	bool has_past;		     /* it is traced all the time */
-	uint64_t begun_ns;	     /* when tracing began */
-	uint64_t fired_ns, until_ns; /* the moment, and when the recording is over; 0: none */
+	bool had_past;			/* and was so when the condition held */
+	bool has_past;			/* it is traced all the time */
+	uint64_t begun_ns;		/* when tracing began */
+	uint64_t fired_ns, until_ns;	/* the moment, and when the recording is over; 0: none */
 	char reason[256];
 	uint64_t kept_ns[64];	    /* when recordings were kept, a ring */
 	uint64_t kept, passed_over; /* recordings; moments over the limit per hour */

@@ -134,8 +134,8 @@ static int open_file(const char *path, struct coati_error *err)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return coati_fail(err, -errno, "cannot read the configuration file %s: %m", path);
 	if (!S_ISREG(st.st_mode))
-		return coati_fail(err, -EINVAL,
-				  "the configuration file %s is not a regular file", path);
+		return coati_fail(err, -EINVAL, "the configuration file %s is not a regular file",
+				  path);
 	if (st.st_mode & S_IWOTH || (st.st_uid != geteuid() && st.st_uid != 0))
 		return coati_fail(err, -EPERM,
 				  "other users can change the configuration file %s: chmod o-w it, "

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/doubles.h"
 #include "profile/diff.h"
 
 const char *coati_diff_word(enum coati_diff_verdict v)
@@ -33,11 +34,11 @@ static bool is_time(const struct diff *d)
 static void put_weight(const struct diff *d, struct strbuf *s, double x)
 {
 	if (is_time(d))
-		coati_format_duration(s, (uint64_t)(x + 0.5));
+		coati_format_duration(s, double_to_u64(x + 0.5));
 	else if (x < 100 && x != floor(x))
 		coati_strbuf_printf(s, "%.2f", x);
 	else
-		coati_strbuf_grouped(s, (uint64_t)(x + 0.5));
+		coati_strbuf_grouped(s, double_to_u64(x + 0.5));
 }
 
 void coati_diff_put_amount(const struct diff *d, struct strbuf *s, double x)

@@ -45,9 +45,9 @@ struct record_live {
 	uint64_t ask_ns, ask_every_ns;	   /* when, and how long after that */
 	const int32_t *pids;		   /* whose flight recorders are read */
 	size_t nr_pids;
-	struct coati_capture **also;	   /* NULL, or a second one that gets all batches, too */
-	bool old;	  /* what is found now was there before the recording */
-	uint64_t next_ns; /* when to look again */
+	struct coati_capture **also; /* NULL, or a second one that gets all batches, too */
+	bool old;		     /* what is found now was there before the recording */
+	uint64_t next_ns;	     /* when to look again */
 	uint64_t batches, bytes;
 	uint64_t refused; /* files that are none, or too many */
 };

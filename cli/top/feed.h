@@ -32,7 +32,7 @@ struct top_feed {
 	ARRAY(uint32_t) stacks[2]; /* of the profile to those of the model: on, off the CPUs */
 	ARRAY(uint32_t) threads;
 	struct map labels; /* by thread and label set of the profile */
-	int failed; /* -ENOMEM in a callback */
+	int failed;	   /* -ENOMEM in a callback */
 };
 
 int coati_top_feed_init(struct top_feed *f, struct top_model *m, bool no_inline,

@@ -34,7 +34,8 @@ static bool has_mode(const struct top_query *q, const struct top_entry *e)
 static const char *label_of(const struct top_model *m, enum top_by by, const char *label,
 			    const struct top_entry *e)
 {
-	const char *key = by == TOP_BY_SERVICE ? TOP_SERVICE_KEY : by == TOP_BY_TASK ? "task" : label;
+	const char *own = by == TOP_BY_SERVICE ? TOP_SERVICE_KEY : "task";
+	const char *key = by == TOP_BY_SERVICE || by == TOP_BY_TASK ? own : label;
 	const char *value = key ? coati_top_label(&m->labels.v[e->labels], key) : NULL;
 
 	return value ? value : "";

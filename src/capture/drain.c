@@ -86,7 +86,7 @@ int coati_capture_drain(struct coati_capture *cap)
 	return coati_writer_round(cap->writer);
 }
 
-/* The second round has what came into the first rings while the last ones were read; its end is what
+/* The second round has what came into the first rings while the last ones were read; its end
  * releases the first. */
 int coati_capture_settle(struct coati_capture *cap)
 {

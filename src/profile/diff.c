@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/doubles.h"
 #include "base/error.h"
 #include "base/sized.h"
 #include "profile/diff.h"
@@ -233,8 +234,8 @@ static void put_side(struct coati_diff_side *to, const struct coati_view *v,
 		span += s->span[i];
 	*to = (struct coati_diff_side){ .samples = v->info.samples,
 					.weight = v->info.total,
-					.span_ns = (uint64_t)span,
-					.unit_ns = s->nr ? (uint64_t)(span / s->nr) : 0,
+					.span_ns = double_to_u64(span),
+					.unit_ns = s->nr ? double_to_u64(span / s->nr) : 0,
 					.runs = s->nr_runs,
 					.units = s->nr_units,
 					.flags = s->by_run ? COATI_DIFF_BY_RUN : 0 };

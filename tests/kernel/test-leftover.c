@@ -17,10 +17,10 @@
 #include "need.h"
 #include "probed.h"
 
-#define ROUNDS	     30
-#define WAIT_MS	     5000 /* until what is gone is gone for good; a bound, not a measure */
-#define TEXT_BYTES   8
-#define MAX_DELAY_US 60000
+#define ROUNDS		 30
+#define WAIT_MS		 5000 /* until what is gone is gone for good; a bound, not a measure */
+#define TEXT_BYTES	 8
+#define MAX_DELAY_US	 60000
 #define LONGEST_DELAY_US 4000000
 
 static uint8_t clean[TEXT_BYTES];

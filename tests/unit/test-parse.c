@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/doubles.h"
 #include "base/parse.h"
 
 #define MARK 0xdeadbeefu
@@ -390,4 +391,15 @@ TEST(parse_durations_and_sizes_round_trip_for_random_numbers)
 		snprintf(text, sizeof(text), "0x%" PRIx64, want);
 		CHECK_OK(coati_parse_u64(text, want, want, &got));
 	}
+}
+
+TEST(double_to_integer_stays_in_range)
+{
+	CHECK_U64(double_to_u64(-1), ==, 0);
+	CHECK_U64(double_to_u64(NAN), ==, 0);
+	CHECK_U64(double_to_u64(0.9), ==, 0);
+	CHECK_U64(double_to_u64(0x1p63), ==, UINT64_C(1) << 63);
+	CHECK_U64(double_to_u64(nextafter(0x1p64, 0)), ==, UINT64_MAX - 2047);
+	CHECK_U64(double_to_u64(0x1p64), ==, UINT64_MAX);
+	CHECK_U64(double_to_u64(INFINITY), ==, UINT64_MAX);
 }
