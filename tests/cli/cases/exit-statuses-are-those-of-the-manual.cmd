@@ -130,5 +130,5 @@ diff manual.rows seen.rows && wc -l <manual.rows
 # the other pages have no list of their own
 for page in "$CLI"/../../docs/man/coati-*.1; do
 	awk '/^\.SH/ { on = /EXIT STATUS/ } on && /^\.B [0-9]|^[0-9]+ / { print FILENAME ": " $0 }' "$page"
-	grep -q '^The list of all verbs in' "$page" || echo "$page does not refer to coati(1)"
+	grep -q '^See EXIT STATUS in' "$page" || echo "$page does not refer to coati(1)"
 done
