@@ -46,8 +46,9 @@ struct agent_args {
 	uint32_t retention_days;
 	/* armed */
 	struct option_texts when;
-	uint64_t keep_ns;  /* of a recording around a moment */
-	uint32_t per_hour; /* such recordings at most */
+	struct option_texts slow; /* --slow-task */
+	uint64_t keep_ns;	  /* of a recording around a moment */
+	uint32_t per_hour;	  /* such recordings at most */
 	bool quiet;
 };
 

@@ -207,7 +207,8 @@ static void put_reason(struct armed *a)
 static void fire(struct armed *a, const struct agent_condition *c, double value, uint64_t now)
 {
 	struct coati_error err = { 0 };
-	bool scaled = c->kind == CONDITION_DELAY || c->kind == CONDITION_TASK;
+	bool scaled = c->kind == CONDITION_DELAY || c->kind == CONDITION_TASK ||
+		      c->kind == CONDITION_LATENCY;
 
 	if (!is_allowed(a, now)) {
 		a->passed_over++;

@@ -105,6 +105,9 @@ const struct option coati_agent_options[] = {
 	OPT_HEAD("Armed"),
 	OPT_TEXTS(0, "when", struct agent_args, when, 0, "CONDITION",
 		  "keep a trace around the moment at which it holds: 'cpu > 90%' (repeat)"),
+	OPT_TEXTS(0, "slow-task", struct agent_args, slow, 0, "'TYPE > TIME'",
+		  "keep a snapshot of the flight recorder of a program whose task took longer "
+		  "(repeat)"),
 	OPT_DURATION(0, "keep", struct agent_args, keep_ns, "TIME",
 		     "length of such a trace, two thirds before the moment (30s)", NSEC_PER_SEC,
 		     600 * NSEC_PER_SEC),
@@ -155,8 +158,11 @@ static const char *check(struct agent_args *a)
 		       "URL, --push URL or --print";
 	if (a->when.len && !a->store)
 		return "--when keeps recordings in a folder: give --store DIR";
-	if (!a->when.len && (a->keep_ns || a->per_hour))
-		return "--keep and --per-hour need --when";
+	if (a->slow.len && (!a->store || a->no_live))
+		return "--slow-task reads live events and keeps snapshots in a folder: give "
+		       "--store DIR, and not --no-live";
+	if (!a->when.len && (a->keep_ns || (a->per_hour && !a->slow.len)))
+		return "--keep needs --when, and --per-hour needs --when or --slow-task";
 	if (a->budget_text) {
 		if (coati_parse_percent(a->budget_text, 0.001, 100, &percent) < 0)
 			return "--budget wants a percentage of all CPUs, as in 1% or 0.3%";
@@ -210,7 +216,8 @@ static int run_once(int argc, char **argv, bool *ret_reload)
 	struct agent_words words = { .max = WORDS_MAX };
 	struct agent_args args = { .labels = { .max = 256 },
 				   .rules = { .max = 1024 },
-				   .when = { .max = 16 } };
+				   .when = { .max = 16 },
+				   .slow = { .max = 16 } };
 	struct coati_error err = { 0 };
 	CLEANUP(freep) char **moved = NULL;
 	struct option_line line;

@@ -32,19 +32,20 @@ static bool take_argument(const char *text, const char *head, char *ret, size_t 
 	return true;
 }
 
-static bool take_task(struct agent_condition *c, const char *text)
+/* @kind: "task.p" or "latency.p". */
+static bool take_percentile(struct agent_condition *c, const char *kind, const char *text)
 {
+	size_t start = strlen(kind), len;
 	char number[8], head[32];
-	size_t len;
 
-	if (strncmp(text, "task.p", 6) != 0)
+	if (strncmp(text, kind, start) != 0)
 		return false;
-	len = strspn(text + 6, "0123456789");
-	if (!len || len >= sizeof(number) || text[6 + len] != '(')
+	len = strspn(text + start, "0123456789");
+	if (!len || len >= sizeof(number) || text[start + len] != '(')
 		return false;
-	memcpy(number, text + 6, len);
+	memcpy(number, text + start, len);
 	number[len] = '\0';
-	snprintf(head, sizeof(head), "task.p%s(", number);
+	snprintf(head, sizeof(head), "%s%s(", kind, number);
 	return coati_parse_u32(number, 1, 100, &c->percent) == 0 &&
 	       take_argument(text, head, c->name, sizeof(c->name));
 }
@@ -64,8 +65,12 @@ static bool take_name(struct agent_condition *c, const char *text)
 		snprintf(c->name, sizeof(c->name), "%s", text + 4);
 		return true;
 	}
-	if (take_task(c, text)) {
+	if (take_percentile(c, "task.p", text)) {
 		c->kind = CONDITION_TASK;
+		return true;
+	}
+	if (take_percentile(c, "latency.p", text)) {
+		c->kind = CONDITION_LATENCY;
 		return true;
 	}
 	c->kind = CONDITION_RATE;
@@ -82,6 +87,7 @@ static int take_limit(struct agent_condition *c, const char *text)
 		return coati_parse_percent(text, 0, 100, &c->limit);
 	case CONDITION_DELAY:
 	case CONDITION_TASK:
+	case CONDITION_LATENCY:
 		if (coati_parse_duration(text, 0, UINT64_MAX / 2, &ns) < 0)
 			return -EINVAL;
 		c->limit = (double)ns;
@@ -118,7 +124,8 @@ int coati_agent_condition_parse(struct agent_condition *c, const char *text,
 	}
 	return coati_fail(err, -EINVAL,
 			  "%s: conditions are 'cpu > 90%%', 'psi.cpu > 20' (psi.io, psi.memory), "
-			  "'run-delay > 500ms', 'task.p99(NAME) > 50ms' and 'rate(EVENT) > 1000'",
+			  "'run-delay > 500ms', 'task.p99(NAME) > 50ms', "
+			  "'latency.p99(PATH:FUNCTION) > 5ms' and 'rate(EVENT) > 1000'",
 			  coati_quote(text, shown, sizeof(shown)));
 }
 
@@ -132,6 +139,8 @@ int coati_agent_condition_open(struct agent_condition *c, struct coati_error *er
 		return coati_fail(err, -EOPNOTSUPP,
 				  "%s: this kernel does not tell pressure; boot it with psi=1",
 				  c->text);
+	if (c->kind == CONDITION_LATENCY)
+		return coati_latency_open(c->name, &c->latency, err);
 	if (c->kind != CONDITION_RATE)
 		return 0;
 	r = coati_event_list_new(NULL, &c->list, err);
@@ -144,6 +153,7 @@ int coati_agent_condition_open(struct agent_condition *c, struct coati_error *er
 
 void coati_agent_condition_close(struct agent_condition *c)
 {
+	coati_latency_close(&c->latency);
 	coati_set_close(&c->set);
 	coati_event_list_free(c->list);
 	c->list = NULL;
@@ -228,6 +238,15 @@ static bool per_second(struct agent_condition *c, uint64_t now_ns, double *ret)
 	return known;
 }
 
+static bool call_time(struct agent_condition *c, uint64_t now_ns, double *ret)
+{
+	uint64_t ns = 0;
+	bool known = coati_latency_look(c->latency, now_ns, c->percent, &ns) == 0;
+
+	*ret = (double)ns;
+	return known;
+}
+
 bool coati_agent_condition_holds(struct agent_condition *c, const struct recent_tasks *tasks,
 				 uint64_t now_ns, double *ret_value)
 {
@@ -243,6 +262,9 @@ bool coati_agent_condition_holds(struct agent_condition *c, const struct recent_
 		break;
 	case CONDITION_TASK:
 		known = percentile(c, tasks, now_ns, &v);
+		break;
+	case CONDITION_LATENCY:
+		known = call_time(c, now_ns, &v);
 		break;
 	default:
 		known = per_second(c, now_ns, &v);

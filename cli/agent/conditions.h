@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Conditions of an armed agent: "cpu > 90%", "psi.io > 20", "run-delay > 500ms",
- * "task.p99(request) > 50ms", "rate(page-faults) > 10000". Asked about once a second.
+ * "task.p99(request) > 50ms", "latency.p99(/usr/bin/app:handle) > 5ms", "rate(page-faults) > 10000".
+ * Asked about once a second.
  */
 #pragma once
 
@@ -13,6 +14,7 @@
 
 #include "agent/feed.h"
 #include "agent/machine.h"
+#include "cli/agent/latency.h"
 
 enum condition_kind {
 	CONDITION_CPU,	    /* per cent of all CPUs, since the last look */
@@ -20,6 +22,7 @@ enum condition_kind {
 	CONDITION_DELAY,    /* time that threads waited for CPUs, ns in a second */
 	CONDITION_TASK,	    /* percentile of latencies of the last seconds, ns */
 	CONDITION_RATE,	    /* of an event, in a second */
+	CONDITION_LATENCY,  /* percentile of how long calls of a function took, ns */
 };
 
 struct agent_condition {
@@ -27,13 +30,15 @@ struct agent_condition {
 	enum condition_kind kind;
 	bool below; /* "<" */
 	double limit;
-	char name[128];	  /* of a task type or an event; "cpu", "io", "memory" of a pressure */
+	/* of a task type, a function or an event; "cpu", "io", "memory" of a pressure */
+	char name[256];
 	uint32_t percent; /* of a percentile */
 	/* the last look */
 	uint64_t at_ns, count;
 	struct machine_cpu cpu;
 	struct coati_event_list *list;
 	struct coati_set *set;
+	struct latency *latency;
 };
 
 /* -EINVAL with a sentence. */

@@ -161,7 +161,9 @@ static void on_task(void *ctx, const struct agent_task_end *t)
 {
 	struct agent_session *s = ctx;
 
-	coati_recent_add(s->armed.tasks, t);
+	if (s->armed.nr)
+		coati_recent_add(s->armed.tasks, t);
+	coati_slow_task(&s->slow, t);
 }
 
 static int start(struct agent_session *s)
@@ -178,7 +180,9 @@ static int start(struct agent_session *s)
 		r = start_sampling(s);
 	if (r == 0)
 		r = coati_armed_open(&s->armed, s->args, &s->err);
-	s->live.on_task = s->armed.nr ? on_task : NULL;
+	if (r == 0)
+		r = coati_slow_open(&s->slow, s->args, &s->err);
+	s->live.on_task = s->armed.nr || s->slow.nr ? on_task : NULL;
 	s->live.ctx = s;
 	if (!s->args->no_live)
 		coati_record_live_open_all(&s->live_files);
@@ -327,9 +331,14 @@ static void look_at_conditions(struct agent_session *s, uint64_t now)
 	/* the segment has the tasks that ended */
 	if (s->has_feed[0])
 		coati_agent_feed_take(&s->feeds[0]);
-	r = coati_armed_look(&s->armed, now, &kept, &err);
+	r = s->armed.nr ? coati_armed_look(&s->armed, now, &kept, &err) : 0;
 	if (r < 0)
 		coati_note("%s", err.text);
+	if (r > 0)
+		give_kept(s, &kept);
+	r = coati_slow_look(&s->slow, &s->live_files, now, &kept, &err);
+	if (r < 0)
+		coati_note("a slow task was not kept: %s", err.text);
 	if (r > 0)
 		give_kept(s, &kept);
 }
@@ -339,7 +348,7 @@ static void tick(struct agent_session *s, uint64_t now)
 	if (now < s->tick_ns)
 		return;
 	s->tick_ns = now + NSEC_PER_SEC;
-	if (s->armed.nr)
+	if (s->armed.nr || s->slow.nr)
 		look_at_conditions(s, now);
 	for (uint32_t i = 0; i < s->sinks.nr; i++)
 		if (s->sinks.v[i].tick)
@@ -359,7 +368,7 @@ static int go_on(struct agent_session *s)
 	struct coati_error err = { 0 };
 	int r;
 
-	if (s->armed.nr && now + ARMED_NS < deadline)
+	if ((s->armed.nr || s->slow.nr) && now + ARMED_NS < deadline)
 		deadline = now + ARMED_NS;
 	coati_capture_set_deadline(s->cap, (int64_t)deadline);
 	r = coati_capture_wait(s->cap);
@@ -403,6 +412,7 @@ static void close_all(struct agent_session *s)
 	coati_record_signals_wake(NULL);
 	coati_agent_sinks_close(&s->sinks, now_ns() + CLOSE_NS);
 	coati_armed_close(&s->armed);
+	coati_slow_close(&s->slow);
 	coati_agent_build_fini(&s->build);
 	for (int i = 0; i < 2; i++)
 		if (s->has_feed[i])

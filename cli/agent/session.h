@@ -17,6 +17,7 @@
 #include "cli/agent/args.h"
 #include "cli/agent/armed.h"
 #include "cli/agent/folder.h"
+#include "cli/agent/slow.h"
 #include "cli/record/live.h"
 #include "process/service.h"
 
@@ -54,6 +55,7 @@ struct agent_session {
 	struct agent_sinks sinks;
 	struct agent_budget budget;
 	struct armed armed;
+	struct slow_tasks slow;
 	struct coati_label labels[AGENT_LABELS_MAX];
 	uint32_t nr_labels;
 	char agent[256], host[128];

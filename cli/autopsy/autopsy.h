@@ -84,6 +84,8 @@ struct autopsy {
 struct autopsy_target {
 	int fd;		 /* -1: it is opened by its path */
 	char path[4096]; /* its name */
+	/* Lines key=value that coati_autopsy_save() puts into the recording; NULL: none. */
+	const char *note;
 };
 /* Its recorder, opened once more. */
 int coati_autopsy_open(const struct autopsy_target *t, struct coati_flight **ret,

@@ -25,6 +25,7 @@
 #include "recording/writer.h"
 
 #define TRACE_VERSION 1
+#define META_VERSION  1
 
 static int put(struct coati_writer *w, const struct coati_flight_info *info, const void *bytes,
 	       size_t size, uint64_t time_ns)
@@ -54,6 +55,18 @@ static int put_all(struct coati_flight *f, uint64_t time_ns, struct coati_writer
 	while (r == 0 && (n = coati_flight_next(f, &bytes, &size, &where)) > 0)
 		r = put(w, &info, bytes, size, time_ns++);
 	return r < 0 ? r : n;
+}
+
+static int put_note(struct coati_writer *w, const struct autopsy_target *t)
+{
+	struct coati_batch b = { .kind = COATI_BATCH_META,
+				 .version = META_VERSION,
+				 .pid = (uint32_t)getpid(),
+				 .tid = (uint32_t)gettid(),
+				 .payload = (const uint8_t *)t->note,
+				 .payload_size = t->note ? (uint32_t)strlen(t->note) : 0 };
+
+	return t->note ? coati_writer_batch(w, &b) : 0;
 }
 
 /* ---- what addresses mean ---- */
@@ -217,6 +230,8 @@ static int write_all(const struct autopsy_target *t, uint64_t first_ns, const ch
 	if (n == 0)
 		n = coati_writer_start(w, err);
 	coati_flight_get_info(f, &info);
+	if (n == 0)
+		n = put_note(w, t);
 	if (n == 0)
 		n = put_code(w, t, &info, err);
 	if (n == 0) {

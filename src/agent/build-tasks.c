@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Latencies of tasks in a window, by service and type. See build.h. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/build-parts.h"
+#include "agent/machine.h"
 #include "base/alloc.h"
 #include "base/buckets.h"
 
@@ -66,10 +68,23 @@ static int add_types(struct agent_build *b, struct tally *v, size_t nr)
 	return r;
 }
 
+/* As its samples say, so that both are of one service; it may have none, or be gone. */
+static void name_program(const struct agent_build *b, int32_t pid, char ret[AGENT_PROGRAM_MAX])
+{
+	for (size_t i = 0; i < b->processes.len; i++)
+		if (b->processes.v[i].pid == pid) {
+			snprintf(ret, AGENT_PROGRAM_MAX, "%s", b->processes.v[i].name);
+			return;
+		}
+	coati_machine_program_of(pid, ret);
+}
+
 int coati_build_tasks(struct agent_build *b, struct agent_live *live, uint64_t end_ns)
 {
 	struct tally *v = coati_alloc_array(live->tasks.len + 1, sizeof(*v));
-	size_t nr = 0, kept = 0;
+	char program[AGENT_PROGRAM_MAX];
+	size_t nr = 0, kept = 0, nr_seen = 0;
+	int32_t last = 0;
 	int r;
 
 	if (!v)
@@ -82,7 +97,10 @@ int coati_build_tasks(struct agent_build *b, struct agent_live *live, uint64_t e
 			live->tasks.v[kept++] = t;
 			continue;
 		}
-		service = coati_agent_build_service_of(b, t.pid, "");
+		if (!nr_seen++ || t.pid != last)
+			name_program(b, t.pid, program);
+		last = t.pid;
+		service = coati_agent_build_service_of(b, t.pid, program);
 		if (service != UINT32_MAX)
 			v[nr++] = (struct tally){ service, t.type, t.duration_ns };
 	}

@@ -90,6 +90,15 @@ int coati_machine_cgroup_of(int32_t pid, char ret[AGENT_CGROUP_MAX])
 	return r < 0 ? r : ret[0] ? 0 : -EBADMSG;
 }
 
+void coati_machine_program_of(int32_t pid, char ret[AGENT_PROGRAM_MAX])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	if (coati_file_read_line(AT_FDCWD, path, ret, AGENT_PROGRAM_MAX) < 0)
+		ret[0] = '\0';
+}
+
 /* The number behind a word at the start of a line. */
 static int find_number(const char *text, const char *word, uint64_t *ret)
 {

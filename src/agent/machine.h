@@ -9,6 +9,9 @@
 /* The cgroup of a process that runs: of the unified hierarchy, or that of CPU time (version 1).
  * -ENOENT, -EACCES, -EBADMSG. */
 int coati_machine_cgroup_of(int32_t pid, char ret[AGENT_CGROUP_MAX]);
+/* The name of its program; "" when it is gone. */
+#define AGENT_PROGRAM_MAX 64
+void coati_machine_program_of(int32_t pid, char ret[AGENT_PROGRAM_MAX]);
 /* When it started after boot, ns; 0: not known. */
 uint64_t coati_machine_process_start(int32_t pid);
 /* CPU time that a cgroup used so far, ns. -ENOENT where no controller counts it. */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How long calls of a function take, in all processes: probes at its entry and its return, paired
+ * by thread. Calls that have not returned yet count with the time they took so far, so that one
+ * that hangs is seen.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include <coati/error.h>
+
+struct latency;
+
+/* @place: PATH:FUNCTION, as behind "uprobe:" of an event. */
+int coati_latency_open(const char *place, struct latency **ret, struct coati_error *err);
+void coati_latency_close(struct latency **l);
+/* A percentile (1 to 100) of the calls that ended since the last look, and of those that go on;
+ * ns. -ENODATA: there was none. */
+int coati_latency_look(struct latency *l, uint64_t now_ns, uint32_t percent, uint64_t *ret_ns);
