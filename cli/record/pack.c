@@ -72,7 +72,7 @@ static int read_events(const char *path, struct coati_images *images, struct coa
 	int r = coati_contexts_new(&contexts, NULL);
 
 	if (r == 0) {
-		hooks.contexts = coati_contexts_samples(contexts);
+		hooks.contexts = coati_contexts_bare(contexts);
 		r = coati_profile_make(&o, &hooks, ret, NULL);
 	}
 	if (r == 0)

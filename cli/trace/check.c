@@ -177,7 +177,7 @@ static void check_live(struct check *c)
 	struct strbuf *s = &c->t->out.text;
 
 	c->nr += c->t->info.live_events;
-	c->wrong += c->t->info.findings;
+	c->wrong += c->t->info.findings + c->t->info.wrong;
 	for (uint32_t i = 0; !c->silent && (f = coati_timeline_finding(c->t->timeline, i)); i++) {
 		coati_strbuf_printf(s, "wrong: %s: ", f->text);
 		coati_trace_thread_name(

@@ -117,6 +117,12 @@ static bool confine(const struct trace_args *a, const char *newest)
 							      .output = a->output });
 }
 
+/* Only sums are shown. */
+static bool is_summary(const struct trace_args *a)
+{
+	return !a->task && !a->tasks && !a->thread && !a->blame && !a->events && !a->check;
+}
+
 int coati_trace_session(const struct trace_args *args)
 {
 	char name[4096] = "";
@@ -128,10 +134,13 @@ int coati_trace_session(const struct trace_args *args)
 			    .trace = true,
 			    .read = read_timeline,
 			    .ctx = &t };
+	const struct coati_timeline_opts opts = {
+		.size = sizeof(opts), .flags = is_summary(args) ? COATI_TIMELINE_SUMMARY : 0
+	};
 	struct coati_error err = { 0 };
 	int ret;
 
-	if (coati_timeline_new(NULL, &t.timeline, &err) < 0) {
+	if (coati_timeline_new(&opts, &t.timeline, &err) < 0) {
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}

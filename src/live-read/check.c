@@ -19,13 +19,16 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "live-read/check.h"
+#include "live-read/idset.h"
 
 #define DEPTH_MAX   (1u << 16)
 #define DEPTH_NAMED 4096u /* the reader gives names and lengths to ends of regions up to here */
 #define THREADS_MAX (1u << 20)
 #define RECENT	    256u
 #define NO_SLOT	    UINT32_MAX /* slots have 16 bits */
-/* tasks and resources of a process that are remembered, ended ones too */
+#define TASKS_MAX   (1u << 20) /* of a process that are open */
+#define ENDED_MAX   (1u << 16) /* pages of tasks that have ended */
+/* resources of a process that are remembered, ended ones too */
 #define THINGS_MAX (1u << 20)
 
 struct region {
@@ -44,17 +47,18 @@ struct thread {
 	ARRAY(struct region) regions;
 };
 
-/* A task or a resource. */
+/* A resource. */
 struct thing {
 	uint64_t id, type;
-	const struct coati_trace_site *site;
 	uint32_t state;
 	bool ended;
 };
 
 struct watched {
 	uint32_t pid;
-	struct map threads, tasks, resources; /* -> pointer */
+	struct map threads, resources; /* -> pointer */
+	struct map tasks;	       /* that are open -> their site */
+	struct idset ended;	       /* tasks */
 };
 
 struct coati_trace_check {
@@ -109,7 +113,8 @@ static void free_watched(struct watched *w)
 	for (size_t pos = 0; coati_map_next(&w->threads, &pos, &key, &value);)
 		free_thread((struct thread *)(uintptr_t)value);
 	coati_map_fini(&w->threads);
-	free_things(&w->tasks);
+	coati_map_fini(&w->tasks);
+	coati_idset_fini(&w->ended);
 	free_things(&w->resources);
 	coati_free(w);
 }
@@ -136,7 +141,8 @@ static struct watched *get_watched(struct coati_trace_check *c, uint32_t pid)
 		return NULL;
 	w->pid = pid;
 	coati_map_init(&w->threads, THREADS_MAX);
-	coati_map_init(&w->tasks, THINGS_MAX);
+	coati_map_init(&w->tasks, TASKS_MAX);
+	coati_idset_init(&w->ended, ENDED_MAX);
 	coati_map_init(&w->resources, THINGS_MAX);
 	if (coati_map_put(&c->processes, pid, (uint64_t)(uintptr_t)w) < 0) {
 		free_watched(w);
@@ -257,53 +263,75 @@ static void region_end(struct coati_trace_check *c, struct thread *t,
 
 /* ---- tasks ---- */
 
+/* One that is open; those that were are forgotten when there is no room. */
+static int open_task(struct watched *w, const struct coati_trace_event *e)
+{
+	int r = coati_map_put(&w->tasks, e->id, (uint64_t)(uintptr_t)e->site);
+
+	if (r == -E2BIG) {
+		coati_map_fini(&w->tasks);
+		coati_map_init(&w->tasks, TASKS_MAX);
+		r = coati_map_put(&w->tasks, e->id, (uint64_t)(uintptr_t)e->site);
+	}
+	coati_idset_del(&w->ended, 0, e->id);
+	return r < 0 ? -ENOMEM : 0;
+}
+
 static int task_begin(struct coati_trace_check *c, struct watched *w,
 		      const struct coati_trace_event *e)
 {
-	struct thing *t = find_thing(&w->tasks, e->id);
-	bool again = e->flags & COATI_TRACE_REOPENED;
+	bool again = e->flags & COATI_TRACE_REOPENED, ended;
+	uint64_t site;
+	bool is_open = coati_map_get(&w->tasks, e->id, &site);
 
+	ended = !is_open && coati_idset_has(&w->ended, 0, e->id);
 	if (!e->id)
 		wrong(c, e, "a task begins without a number");
 	if (e->parent == e->id)
 		wrong(c, e, "task %" PRIu64 " is its own parent", e->id);
-	if (t && !again)
+	if ((is_open || ended) && !again)
 		wrong(c, e, "task %" PRIu64 " begins twice", e->id);
-	if (t && again && t->site != e->site)
+	if (is_open && again && site != (uint64_t)(uintptr_t)e->site)
 		wrong(c, e, "task %" PRIu64 " is repeated with another type", e->id);
-	if (!t)
-		t = add_thing(&w->tasks, e->id);
-	if (!t)
-		return -ENOMEM;
-	if (!again || !t->ended)
-		*t = (struct thing){ .id = e->id, .site = e->site };
-	return 0;
+	return again && ended ? 0 : open_task(w, e);
 }
 
-static void task_end(struct coati_trace_check *c, struct watched *w,
-		     const struct coati_trace_event *e)
+/* What has ended is forgotten, too, when there is no room. */
+static int close_task(struct watched *w, uint64_t id)
 {
-	struct thing *t = find_thing(&w->tasks, e->id);
+	int r = coati_idset_add(&w->ended, 0, id);
+
+	if (r == -E2BIG) {
+		coati_idset_fini(&w->ended);
+		coati_idset_init(&w->ended, ENDED_MAX);
+		r = coati_idset_add(&w->ended, 0, id);
+	}
+	coati_map_del(&w->tasks, id);
+	return r;
+}
+
+static int task_end(struct coati_trace_check *c, struct watched *w,
+		    const struct coati_trace_event *e)
+{
+	uint64_t site;
 
 	/* begun before anybody looked, or ended again, which is allowed */
-	if (!t || t->ended)
-		return;
-	t->ended = true;
-	if (t->site != e->site)
+	if (!coati_map_get(&w->tasks, e->id, &site))
+		return 0;
+	if (site != (uint64_t)(uintptr_t)e->site)
 		wrong(c, e, "task %" PRIu64 " ends with another type than it began with", e->id);
+	return close_task(w, e->id);
 }
 
-static void task_enter(struct coati_trace_check *c, const struct watched *w, struct thread *t,
+static void task_enter(struct coati_trace_check *c, struct watched *w, struct thread *t,
 		       const struct coati_trace_event *e)
 {
-	const struct thing *task = e->id ? find_thing(&w->tasks, e->id) : NULL;
-
 	if (e->flags & COATI_TRACE_REOPENED) {
 		t->telling = t->certain = true;
 		t->told = 0;
 		return;
 	}
-	if (task && task->ended)
+	if (e->id && coati_idset_has(&w->ended, 0, e->id))
 		wrong(c, e, "a thread works on task %" PRIu64 ", which has ended", e->id);
 }
 
@@ -416,8 +444,7 @@ static int follow(struct coati_trace_check *c, struct watched *w, struct thread 
 	case COATI_TRACE_TASK_BEGIN:
 		return task_begin(c, w, e);
 	case COATI_TRACE_TASK_END:
-		task_end(c, w, e);
-		return 0;
+		return task_end(c, w, e);
 	case COATI_TRACE_TASK_ENTER:
 		task_enter(c, w, t, e);
 		return 0;

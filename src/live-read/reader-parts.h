@@ -135,6 +135,7 @@ struct process {
 	struct map streams;	     /* tid and slot -> pointer */
 	size_t sweep_at;	     /* streams before those that have ended are looked for */
 	struct map tasks, resources; /* -> pointer */
+	struct open_task *spare;     /* memory of the last one that ended, or NULL */
 };
 
 struct coati_live_reader {

@@ -120,7 +120,8 @@ int coati_trace_task_begin(struct process *p, struct coati_trace_event *e)
 		return 0;
 	}
 	if (!task) {
-		task = coati_alloc(sizeof(*task));
+		task = p->spare ? p->spare : coati_alloc(sizeof(*task));
+		p->spare = NULL;
 		n = task ? coati_map_put(&p->tasks, e->id, (uint64_t)(uintptr_t)task) : -ENOMEM;
 		if (n < 0) {
 			coati_free(task);
@@ -144,7 +145,8 @@ void coati_trace_task_end(struct process *p, struct coati_trace_event *e)
 	e->parent = task->parent;
 	e->duration = e->time - task->began_ns;
 	coati_map_del(&p->tasks, e->id);
-	coati_free(task);
+	coati_free(p->spare);
+	p->spare = task;
 }
 
 /* ---- resources ---- */
@@ -253,5 +255,7 @@ static void free_all(struct map *m)
 void coati_trace_state_free(struct process *p)
 {
 	free_all(&p->tasks);
+	coati_free(p->spare);
+	p->spare = NULL;
 	free_all(&p->resources);
 }

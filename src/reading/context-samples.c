@@ -49,6 +49,7 @@ int coati_contexts_feed(void *ctx, const void *batch, size_t size, uint64_t wher
 
 	if (r < 0)
 		return r;
+	c->now->nr_events = c->now->at = 0;
 	return batch ? coati_live_reader_feed(c->now->trace, batch, size, where, NULL)
 		     : coati_live_reader_finish(c->now->trace);
 }
@@ -134,6 +135,41 @@ static int fill(struct coati_contexts *now, const struct coati_trace_event *e,
 	ret->labels = state->labels;
 	ret->nr_labels = state->nr;
 	return 1;
+}
+
+/* 1: it is a sample, and *ret is filled. */
+static int take_bare(struct coati_contexts *now, const struct coati_trace_event *e,
+		     struct coati_context_sample *ret)
+{
+	int r = 0;
+
+	if (e->flags & (COATI_TRACE_NEW_THREAD | COATI_TRACE_NEW_PROCESS))
+		r = forget_names(now, e);
+	if (r == 0 && e->kind == COATI_TRACE_SAMPLE)
+		return fill(now, e, ret);
+	if (r == 0 && (e->kind == COATI_TRACE_THREAD_NAME || e->kind == COATI_TRACE_PROCESS_NAME))
+		r = take_name(now, e);
+	return r;
+}
+
+int coati_contexts_next_bare(void *ctx, struct coati_context_sample *ret)
+{
+	struct coati_contexts *now = ((struct coati_contexts *)ctx)->now;
+	int r = 0;
+
+	while (r == 0 && now) {
+		if (now->at < now->nr_events) {
+			r = take_bare(now, now->events[now->at++], ret);
+			continue;
+		}
+		now->at = now->nr_events = 0;
+		r = coati_live_reader_take(now->trace, &now->events);
+		if (r <= 0)
+			return r;
+		now->nr_events = r;
+		r = 0;
+	}
+	return r;
 }
 
 int coati_contexts_next(void *ctx, struct coati_context_sample *ret)

@@ -392,6 +392,8 @@ int coati_contexts_new(struct coati_contexts **ret, struct coati_error *err)
 	c->samples = c->source;
 	c->samples.read = read_samples;
 	c->samples.find = NULL;
+	c->bare = c->samples;
+	c->bare.next = coati_contexts_next_bare;
 	*ret = c;
 	return 0;
 }
@@ -417,4 +419,9 @@ const struct coati_context_source *coati_contexts_source(const struct coati_cont
 const struct coati_context_source *coati_contexts_samples(const struct coati_contexts *c)
 {
 	return &c->samples;
+}
+
+const struct coati_context_source *coati_contexts_bare(const struct coati_contexts *c)
+{
+	return &c->bare;
 }

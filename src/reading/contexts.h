@@ -39,6 +39,10 @@ const struct coati_context_source *coati_contexts_source(const struct coati_cont
  * alone that programs took of themselves, with theirs. Streams have them, too. */
 const struct coati_context_source *coati_contexts_samples(const struct coati_contexts *c);
 
+/* Samples that programs took of themselves, without labels: for readers that want addresses alone,
+ * at a fraction of the cost. */
+const struct coati_context_source *coati_contexts_bare(const struct coati_contexts *c);
+
 #define DEPTH_MAX 256 /* regions in each other that are told apart */
 
 struct step {
@@ -79,6 +83,10 @@ struct coati_contexts {
 	 * NULL: nothing so far */
 	struct coati_contexts *now;
 	struct coati_context_source samples; /* these alone */
+	struct coati_context_source bare;    /* and without labels */
+	/* of @now: events that the trace gave, and how many of them were looked at */
+	const struct coati_trace_event *const *events;
+	int nr_events, at;
 };
 
 /* For a recording: after forget(). -ENOMEM. */
@@ -98,5 +106,6 @@ const char *coati_contexts_text(struct coati_contexts *c, const struct coati_tra
 /* The callbacks of a source, with the contexts as ctx. */
 int coati_contexts_feed(void *ctx, const void *batch, size_t size, uint64_t where);
 int coati_contexts_next(void *ctx, struct coati_context_sample *ret);
+int coati_contexts_next_bare(void *ctx, struct coati_context_sample *ret);
 void coati_contexts_account(void *ctx, struct coati_context_account *ret);
 void coati_contexts_free_now(struct coati_contexts *c);

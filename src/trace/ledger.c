@@ -14,8 +14,6 @@
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 
-#define DEPTH_MAX 64 /* levels of tasks that count for the one above them */
-
 const char *coati_part_name(uint32_t part)
 {
 	if (part == COATI_PART_IRQ)
@@ -150,6 +148,65 @@ void coati_ledger_range(const struct thread *th, uint64_t from, uint64_t to,
 	count_seen(th, from, to, ledger);
 }
 
+/* ---- near the one before ---- */
+
+/* Whether state @i is all that the thread did between two times, and began before them. */
+static bool is_within(const struct thread *th, size_t i, uint64_t from, uint64_t to)
+{
+	return i < th->stretches.len && th->stretches.v[i].begin < from &&
+	       stretch_end(th, i) >= to &&
+	       !(th->stretches.v[i].wait == COATI_WAIT_RUNNING && th->irqs.len);
+}
+
+/* The index of the first of @times that is not before @time, which is often @near. */
+static size_t first_near(const uint64_t *times, size_t nr, size_t step, uint64_t time, size_t near)
+{
+	const char *at = (const char *)times;
+
+	if (near <= nr && (!near || *(const uint64_t *)(at + (near - 1) * step) < time) &&
+	    (near == nr || *(const uint64_t *)(at + near * step) >= time))
+		return near;
+	return before(times, nr, step, time);
+}
+
+static void count_near(const struct thread *th, uint64_t from, uint64_t to,
+		       struct ledger_near *near, struct coati_ledger *ledger)
+{
+	size_t nr = th->samples.len, i;
+
+	if (nr) {
+		near->sample = first_near(&th->samples.v[0].time, nr, sizeof(*th->samples.v), from,
+					  near->sample);
+		for (i = near->sample; i < nr && th->samples.v[i].time < to; i++) {
+			ledger->samples++;
+			ledger->fault_samples += th->samples.v[i].in_fault;
+		}
+	}
+	nr = th->faults.len;
+	if (!nr)
+		return;
+	near->fault = i = first_near(th->faults.v, nr, sizeof(uint64_t), from, near->fault);
+	if (i < nr && th->faults.v[i] < to)
+		ledger->faults += before(th->faults.v, nr, sizeof(uint64_t), to) - i;
+}
+
+void coati_ledger_near(const struct thread *th, uint64_t from, uint64_t to,
+		       struct ledger_near *near, struct coati_ledger *ledger)
+{
+	struct sum sum = { ledger, th, from };
+
+	if (to <= from)
+		return;
+	ledger->duration += to - from;
+	if (!is_within(th, near->stretch, from, to))
+		near->stretch = coati_timeline_stretch_at(th, from);
+	if (is_within(th, near->stretch, from, to))
+		ledger->parts[th->stretches.v[near->stretch].wait] += to - from;
+	else
+		each_piece(th, from, to, add_piece, &sum);
+	count_near(th, from, to, near, ledger);
+}
+
 int coati_timeline_ledger(const struct coati_timeline *t, uint32_t thread, uint64_t from,
 			  uint64_t to, struct coati_ledger *ret)
 {
@@ -162,7 +219,7 @@ int coati_timeline_ledger(const struct coati_timeline *t, uint32_t thread, uint6
 
 /* ---- tasks ---- */
 
-static int by_begin(const void *a, const void *b)
+int coati_span_by_begin(const void *a, const void *b)
 {
 	const struct span *x = a, *y = b;
 
@@ -193,7 +250,7 @@ static int add_task(const struct coati_timeline *t, const struct task *top, stru
 		    struct gathered *g)
 {
 	const struct task *k = &t->tasks.v[b.task];
-	uint32_t c = b.depth < DEPTH_MAX ? k->first_child : COATI_TIMELINE_NONE;
+	uint32_t c = b.depth < LEDGER_DEPTH ? k->first_child : COATI_TIMELINE_NONE;
 	int r = 0;
 
 	for (; r == 0 && c != COATI_TIMELINE_NONE; c = t->tasks.v[c].next_child)
@@ -227,7 +284,7 @@ int coati_timeline_spans(const struct coati_timeline *t, uint32_t task, struct s
 		return r;
 	}
 	if (g.spans.len)
-		qsort(g.spans.v, g.spans.len, sizeof(*g.spans.v), by_begin);
+		qsort(g.spans.v, g.spans.len, sizeof(*g.spans.v), coati_span_by_begin);
 	*ret = g.spans.v;
 	*ret_nr = g.spans.len;
 	return 0;
@@ -310,8 +367,8 @@ static int sweep(const struct coati_timeline *t, const struct span *spans, size_
 }
 
 /* The spans of a task, and what of them is at once: from each, how far they reach without a gap. */
-static int add_spans(const struct coati_timeline *t, const struct span *spans, size_t nr,
-		     struct coati_ledger *ret)
+int coati_ledger_spans(const struct coati_timeline *t, const struct span *spans, size_t nr,
+		       struct coati_ledger *ret)
 {
 	uint64_t known = 0;
 	int r = 0;
@@ -346,7 +403,7 @@ int coati_ledger_task(const struct coati_timeline *t, uint32_t task, struct coat
 	int r = coati_timeline_spans(t, task, &spans, &nr);
 
 	*ret = (struct coati_ledger){ .duration = t->tasks.v[task].end - t->tasks.v[task].begin };
-	return r < 0 ? r : add_spans(t, spans, nr, ret);
+	return r < 0 ? r : coati_ledger_spans(t, spans, nr, ret);
 }
 
 int coati_timeline_task_ledger(const struct coati_timeline *t, uint32_t task,

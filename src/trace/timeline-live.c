@@ -12,8 +12,6 @@
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 
-#define UNNAMED "?"
-
 static int no_room(size_t len, size_t max)
 {
 	return len >= max ? -E2BIG : -ENOMEM;
@@ -21,7 +19,8 @@ static int no_room(size_t len, size_t max)
 
 /* ---- types ---- */
 
-static int find_type(struct coati_timeline *t, const char *name, bool is_region, uint32_t *ret)
+int coati_timeline_need_type(struct coati_timeline *t, const char *name, bool is_region,
+			     uint32_t *ret)
 {
 	struct map *index = is_region ? &t->region_types : &t->task_types;
 	struct task_type *type;
@@ -43,11 +42,6 @@ static int find_type(struct coati_timeline *t, const char *name, bool is_region,
 
 /* ---- tasks ---- */
 
-static uint64_t key_of(int32_t pid, uint64_t id)
-{
-	return coati_hash_u64(id, (uint32_t)pid);
-}
-
 static int add_task(struct coati_timeline *t, const struct coati_timeline_event *e,
 		    const char *name, uint32_t *ret)
 {
@@ -57,10 +51,10 @@ static int add_task(struct coati_timeline *t, const struct coati_timeline_event 
 
 	if (!task)
 		return no_room(t->tasks.len, t->tasks.max);
-	name = coati_timeline_text(t, name && *name ? name : UNNAMED);
-	r = name ? find_type(t, name, false, &type) : -ENOMEM;
+	name = coati_timeline_text(t, name && *name ? name : TIMELINE_UNNAMED);
+	r = name ? coati_timeline_need_type(t, name, false, &type) : -ENOMEM;
 	if (r == 0)
-		r = coati_map_put(&t->task_ids, key_of(e->pid, e->id), t->tasks.len - 1);
+		r = coati_map_put(&t->task_ids, timeline_task_key(e->pid, e->id), t->tasks.len - 1);
 	if (r < 0) {
 		t->tasks.len--;
 		return r;
@@ -84,7 +78,7 @@ static bool find_task(const struct coati_timeline *t, int32_t pid, uint64_t id, 
 {
 	uint64_t at;
 
-	if (!coati_map_get(&t->task_ids, key_of(pid, id), &at))
+	if (!coati_map_get(&t->task_ids, timeline_task_key(pid, id), &at))
 		return false;
 	*ret = (uint32_t)at;
 	return true;
@@ -176,8 +170,8 @@ static int add_region(struct coati_timeline *t, struct thread *th, struct region
 
 	if (!new)
 		return no_room(th->regions.len, th->regions.max);
-	g.name = coati_timeline_text(t, name && *name ? name : UNNAMED);
-	r = g.name ? find_type(t, g.name, true, &unused) : -ENOMEM;
+	g.name = coati_timeline_text(t, name && *name ? name : TIMELINE_UNNAMED);
+	r = g.name ? coati_timeline_need_type(t, g.name, true, &unused) : -ENOMEM;
 	if (r < 0) {
 		th->regions.len--;
 		return r;

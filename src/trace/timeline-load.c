@@ -10,6 +10,8 @@
 #include "live-read/check.h"
 #include "live-read/reader.h"
 #include "record/batch.h"
+#include "trace/fold.h"
+#include "trace/backlog.h"
 #include "trace/timeline-read.h"
 #include "trace/timeline.h"
 
@@ -179,6 +181,17 @@ static int check(struct load *l, const struct coati_trace_event *e)
 	return 0;
 }
 
+/* What does not fit is counted. */
+static int fold(struct load *l, const struct coati_trace_event *e)
+{
+	int r = coati_fold_event(l->fold, e);
+
+	if (r != -E2BIG)
+		return r;
+	l->timeline->info.refused++;
+	return 0;
+}
+
 static int take_all(struct load *l)
 {
 	const struct coati_trace_event *const *events;
@@ -189,10 +202,33 @@ static int take_all(struct load *l)
 		for (int i = 0; i < n && r == 0; i++) {
 			r = check(l, events[i]);
 			if (r == 0)
-				r = take(l, events[i]);
+				r = l->fold ? fold(l, events[i]) : take(l, events[i]);
 		}
 	}
 	return r;
+}
+
+static int begin(struct load *l)
+{
+	struct coati_trace_opts o = { .size = sizeof(o), .from_ns = l->begin, .to_ns = l->end };
+	int r;
+
+	l->text = (struct strbuf)STRBUF_INIT(TEXT_MAX);
+	r = coati_live_reader_new(&o, &l->trace, NULL);
+	return r < 0 ? r : coati_trace_check_new(&l->check, NULL);
+}
+
+int coati_load_feed(struct load *l, const struct backlog_batch *b)
+{
+	int r = l->trace ? 0 : begin(l);
+
+	if (r == 0)
+		r = coati_live_reader_feed(l->trace, b->bytes, b->size, b->where, NULL);
+	if (r == -E2BIG) {
+		l->timeline->info.refused++;
+		r = 0;
+	}
+	return r < 0 ? r : take_all(l);
 }
 
 int coati_load_live(struct load *l, const struct coati_recording_item *item,
@@ -200,27 +236,14 @@ int coati_load_live(struct load *l, const struct coati_recording_item *item,
 {
 	struct coati_batch batch;
 	int r = coati_batch_decode(rec, item->raw.swap, &batch);
+	struct backlog_batch b;
 
 	if (r < 0 || batch.kind != COATI_BATCH_TRACE)
 		return 0;
-	if (!l->trace) {
-		struct coati_trace_opts o = { .size = sizeof(o),
-					      .from_ns = l->begin,
-					      .to_ns = l->end };
-
-		l->text = (struct strbuf)STRBUF_INIT(TEXT_MAX);
-		r = coati_live_reader_new(&o, &l->trace, NULL);
-		if (r == 0)
-			r = coati_trace_check_new(&l->check, NULL);
-	}
-	if (r == 0)
-		r = coati_live_reader_feed(l->trace, batch.payload, batch.payload_size,
-					   item->offset, NULL);
-	if (r == -E2BIG) {
-		l->timeline->info.refused++;
-		r = 0;
-	}
-	return r < 0 ? r : take_all(l);
+	b = (struct backlog_batch){ batch.payload, batch.payload_size, item->offset };
+	if (l->timeline->opts.flags & COATI_TIMELINE_SUMMARY)
+		return coati_backlog_add(&l->backlog, &b);
+	return coati_load_feed(l, &b);
 }
 
 /* In words: what the trace found out about its batches. */
@@ -267,6 +290,7 @@ void coati_load_live_fini(struct load *l)
 {
 	if (l->trace)
 		coati_strbuf_fini(&l->text);
+	coati_backlog_fini(&l->backlog);
 	coati_trace_check_free(&l->check);
 	coati_live_reader_free(&l->trace);
 }

@@ -46,7 +46,7 @@ static const char *const fault_words[] = { "asm_exc_page_fault",
 					   NULL };
 
 /* What the names of the stacks tell. */
-static void name_stacks(struct coati_timeline *t)
+void coati_load_name_stacks(struct coati_timeline *t)
 {
 	for (size_t i = 0; i < t->wakes.len; i++)
 		if (goes_through(t->profile, t->wakes.v[i].stack, irq_words))
@@ -71,7 +71,7 @@ static void name_stacks(struct coati_timeline *t)
 }
 
 /* The kernel's names, for those that the program has given none (coati_thread_name()). */
-static void name_threads(struct coati_timeline *t)
+void coati_load_name_threads(struct coati_timeline *t)
 {
 	struct coati_processes *ps = coati_profile_processes(t->profile, 0);
 	struct coati_thread_info info;
@@ -88,10 +88,4 @@ static void name_threads(struct coati_timeline *t)
 		if (!th->comm)
 			th->comm = "";
 	}
-}
-
-void coati_load_names(struct coati_timeline *t)
-{
-	name_stacks(t);
-	name_threads(t);
 }

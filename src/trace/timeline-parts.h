@@ -171,9 +171,16 @@ uint32_t coati_timeline_need_waker(struct coati_timeline *t, int32_t pid, int32_
 /* Kernel events, live events: as coati_timeline_add(). */
 int coati_timeline_add_kernel(struct coati_timeline *t, const struct coati_timeline_event *e);
 int coati_timeline_add_live(struct coati_timeline *t, const struct coati_timeline_event *e);
+/* The number of a type, which is new or not; @name is a text of the timeline. -ENOMEM, -E2BIG. */
+int coati_timeline_need_type(struct coati_timeline *t, const char *name, bool is_region,
+			     uint32_t *ret);
+void coati_timeline_forget_types(struct coati_timeline *t);
+#define TIMELINE_UNNAMED "?"
 /* The parts of the end. -ENOMEM. Waits come first, while only threads that have ended have an end.
  *  */
 int coati_timeline_end_waits(struct coati_timeline *t);
+int coati_timeline_end_threads(struct coati_timeline *t);
+int coati_timeline_end_kernel(struct coati_timeline *t, uint64_t time); /* these two */
 int coati_timeline_end_live(struct coati_timeline *t);
 int coati_timeline_end_types(struct coati_timeline *t);
 /* The index of the last element that begins at or before @time; SIZE_MAX: all begin later. */
@@ -186,10 +193,28 @@ uint32_t coati_timeline_work_at(const struct thread *th, uint64_t time);
 /* Spans of the task and of all below it: sorted by time, on the heap. */
 int coati_timeline_spans(const struct coati_timeline *t, uint32_t task, struct span **ret,
 			 size_t *ret_nr);
+#define LEDGER_DEPTH 64 /* levels of tasks that count for the one above them */
+int coati_span_by_begin(const void *a, const void *b);
 void coati_ledger_range(const struct thread *th, uint64_t from, uint64_t to,
 			struct coati_ledger *ledger);
+/* Where the last look into the arrays of a thread ended. */
+struct ledger_near {
+	size_t stretch, fault, sample;
+};
+/* The same as coati_ledger_range(), faster where the time is near that of the call before. */
+void coati_ledger_near(const struct thread *th, uint64_t from, uint64_t to,
+		       struct ledger_near *near, struct coati_ledger *ledger);
+/* Adds what threads did while they worked on a task whose duration @ret has: @spans are sorted by
+ * their beginning. The rest of the duration is nobody's. -ENOMEM. */
+int coati_ledger_spans(const struct coati_timeline *t, const struct span *spans, size_t nr,
+		       struct coati_ledger *ret);
 int coati_ledger_task(const struct coati_timeline *t, uint32_t task, struct coati_ledger *ret);
 void coati_ledger_sum(struct coati_ledger *sum, const struct coati_ledger *more);
+
+static inline uint64_t timeline_task_key(int32_t pid, uint64_t id)
+{
+	return coati_hash_u64(id, (uint32_t)pid);
+}
 
 static inline uint64_t stretch_end(const struct thread *th, size_t i)
 {

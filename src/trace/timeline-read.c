@@ -503,6 +503,7 @@ static int finish(struct load *l, struct coati_error *err)
 	struct coati_timeline *t = l->timeline;
 	const struct coati_profile_file *file = coati_profile_file(t->profile, 0);
 	struct coati_profile_quality q = { .size = sizeof(q) };
+	bool folds = t->opts.flags & COATI_TIMELINE_SUMMARY;
 	const char *note;
 	int r = l->no_memory ? -ENOMEM : flush(l);
 
@@ -511,7 +512,7 @@ static int finish(struct load *l, struct coati_error *err)
 		r = begin_at(l, l->begin);
 	if (r == 0)
 		r = lose_the_tail(l);
-	if (r == 0)
+	if (r == 0 && !folds)
 		r = coati_load_live_end(l);
 	if (r == 0)
 		r = settle_idle(l);
@@ -526,6 +527,10 @@ static int finish(struct load *l, struct coati_error *err)
 		t->info.has |= COATI_TIMELINE_HAS_SWITCHES;
 	if (l->whole && t->info.wakes && !(t->info.has & COATI_TIMELINE_ALL_WAKES))
 		t->info.has |= COATI_TIMELINE_OWN_WAKES;
+	coati_load_name_stacks(t);
+	r = folds ? coati_load_fold(l, err) : 0;
+	if (r < 0)
+		return r;
 	coati_profile_quality(t->profile, &q);
 	t->info.recorder_cpu_ns = q.recorder_cpu_ns;
 	t->info.wall_ns = file ? file->wall_ns : 0;
@@ -533,14 +538,16 @@ static int finish(struct load *l, struct coati_error *err)
 	for (uint32_t i = 0; (note = coati_profile_note(t->profile, i)); i++)
 		coati_timeline_add_note(t, "%s", note);
 	tell_limits(t);
-	coati_load_names(t);
-	return coati_timeline_end(t, l->end, err);
+	coati_load_name_threads(t);
+	return folds ? 0 : coati_timeline_end(t, l->end, err);
 }
 
 int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progress_fn fn, void *ctx,
 			struct coati_error *err)
 {
-	struct load l = { .timeline = t, .events.max = 65536 };
+	struct load l = { .timeline = t,
+			  .events.max = 65536,
+			  .backlog.chunks.max = SIZE_MAX / sizeof(struct backlog_chunk) };
 	struct coati_profile_opts o = {
 		.size = sizeof(o),
 		.flags = COATI_PROFILE_NO_OFF_CPU | COATI_PROFILE_WAKES,
@@ -558,7 +565,9 @@ int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progre
 	coati_map_init(&l.irqs, STACKS_MAX);
 	r = coati_contexts_new(&t->contexts, err);
 	if (r == 0) {
-		hooks.contexts = coati_contexts_samples(t->contexts);
+		hooks.contexts = t->opts.flags & COATI_TIMELINE_SUMMARY
+					 ? coati_contexts_bare(t->contexts)
+					 : coati_contexts_samples(t->contexts);
 		r = coati_profile_make(&o, &hooks, &t->profile, err);
 	}
 	if (r == 0)

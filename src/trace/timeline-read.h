@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "live-read/check.h"
 #include "live-read/reader.h"
+#include "trace/backlog.h"
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
 
@@ -53,6 +54,8 @@ struct load {
 	struct coati_live_reader *trace; /* of live events; NULL: none so far */
 	struct coati_trace_check *check; /* of the same */
 	struct strbuf text;		 /* while there is one */
+	struct backlog backlog;		 /* SUMMARY: batches that wait */
+	struct fold *fold;		 /* of them, or NULL */
 	bool looked, begun, at_exec, has_switches;
 	bool has_samples; /* the kernel took some */
 	bool no_memory;
@@ -70,10 +73,15 @@ bool coati_load_field(const struct load_event *v, int field, const struct coati_
  * sends to itself wakes the reader there. */
 bool coati_load_is_hard(const struct load_event *v);
 /* timeline-names.c: when all is read. */
-void coati_load_names(struct coati_timeline *t);
+void coati_load_name_stacks(struct coati_timeline *t);
+void coati_load_name_threads(struct coati_timeline *t);
 /* timeline-load.c */
 /* A batch of ours; and when all of them were seen. */
 int coati_load_live(struct load *l, const struct coati_recording_item *item,
 		    const struct coati_record *rec);
 int coati_load_live_end(struct load *l);
 void coati_load_live_fini(struct load *l);
+/* All live events that come out of the reader now; -ENOMEM; FOLD_GIVE_UP. */
+int coati_load_feed(struct load *l, const struct backlog_batch *b);
+/* fold-load.c: SUMMARY: the end of the timeline, and live events after what the kernel told. */
+int coati_load_fold(struct load *l, struct coati_error *err);

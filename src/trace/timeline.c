@@ -184,6 +184,15 @@ uint32_t coati_timeline_find_thread(const struct coati_timeline *t, int32_t tid,
 	return (uint32_t)at;
 }
 
+void coati_timeline_forget_types(struct coati_timeline *t)
+{
+	t->types.len = 0;
+	coati_map_fini(&t->task_types);
+	coati_map_fini(&t->region_types);
+	coati_map_init_strings(&t->task_types, ceiling(t));
+	coati_map_init_strings(&t->region_types, ceiling(t));
+}
+
 void coati_timeline_allow(struct coati_timeline *t, uint64_t threads, uint64_t events)
 {
 	t->threads.max = threads < THREADS_MAX ? (size_t)threads : (size_t)THREADS_MAX;
@@ -391,7 +400,7 @@ static int blank(struct coati_timeline *t, struct thread *th)
 	return 0;
 }
 
-static int end_threads(struct coati_timeline *t)
+int coati_timeline_end_threads(struct coati_timeline *t)
 {
 	int r = 0;
 
@@ -409,20 +418,26 @@ static int end_threads(struct coati_timeline *t)
 	return r;
 }
 
-int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct coati_error *err)
+int coati_timeline_end_kernel(struct coati_timeline *t, uint64_t time)
 {
 	int r;
 
-	if (!t || t->ended)
-		return coati_fail(err, -EINVAL, "timeline: there is none, or it has ended");
 	t->ended = true;
 	if (time > t->info.begin)
 		t->info.end = time;
 	for (size_t i = 0; i < sizeof(t->cpus); i++)
 		t->info.nr_cpus += (uint32_t)__builtin_popcount(t->cpus[i]);
 	r = coati_timeline_end_waits(t);
-	if (r == 0)
-		r = end_threads(t);
+	return r < 0 ? r : coati_timeline_end_threads(t);
+}
+
+int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct coati_error *err)
+{
+	int r;
+
+	if (!t || t->ended)
+		return coati_fail(err, -EINVAL, "timeline: there is none, or it has ended");
+	r = coati_timeline_end_kernel(t, time);
 	if (r == 0)
 		r = coati_timeline_end_live(t);
 	if (r == 0)

@@ -44,7 +44,12 @@ struct coati_timeline_opts {
 	const struct coati_images_opts *images;
 	/* used in place of its own; they must outlive the timeline. NULL: its own */
 	struct coati_images *shared_images;
+	uint32_t flags; /* COATI_TIMELINE_SUMMARY */
+	uint32_t reserved;
 };
+/* Tasks and regions are added up by type, and not kept where that is possible: they are none to ask
+ * for, and neither are spans and logs. Memory grows by some bytes for each. */
+#define COATI_TIMELINE_SUMMARY (UINT32_C(1) << 0)
 
 struct coati_timeline;
 
@@ -167,6 +172,7 @@ struct coati_timeline_info {
 	/* live events that the validator of <coati/trace.h> calls wrong: states that do not follow
 	 * from each other, regions and tasks that end in the wrong order */
 	uint64_t findings;
+	uint64_t wrong; /* SUMMARY: tasks whose breakdown does not add up */
 };
 void coati_timeline_info(const struct coati_timeline *t, struct coati_timeline_info *ret);
 /* Sentences about the recording, NULL past the end. */
