@@ -134,9 +134,9 @@ int coati_trace_session(const struct trace_args *args)
 			    .trace = true,
 			    .read = read_timeline,
 			    .ctx = &t };
-	const struct coati_timeline_opts opts = {
-		.size = sizeof(opts), .flags = is_summary(args) ? COATI_TIMELINE_SUMMARY : 0
-	};
+	const struct coati_timeline_opts opts = { .size = sizeof(opts),
+						  .flags = is_summary(args) ? COATI_TIMELINE_SUMMARY
+									    : 0 };
 	struct coati_error err = { 0 };
 	int ret;
 

@@ -54,8 +54,8 @@ static uint32_t find_half(const uint32_t *counts, size_t *rank)
 }
 
 /* @upper: counts of upper halves; @lower: room for those of lower halves. */
-static void find_many(const uint32_t *v, size_t nr, size_t ranks[DURATIONS_RANKS],
-		      uint32_t *counts, uint64_t ret[DURATIONS_RANKS])
+static void find_many(const uint32_t *v, size_t nr, size_t ranks[DURATIONS_RANKS], uint32_t *counts,
+		      uint64_t ret[DURATIONS_RANKS])
 {
 	uint32_t *upper = counts, *lower = counts + HALVES, tops[DURATIONS_RANKS];
 

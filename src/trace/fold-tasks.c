@@ -104,8 +104,8 @@ static int release(struct fold *f, uint32_t at)
 			if (child->ended)
 				r = add_below(f, c, 0);
 		}
-		coati_map_del(&f->open, timeline_task_key(f->tasks.v[task].pid,
-							  f->tasks.v[task].id));
+		coati_map_del(&f->open,
+			      timeline_task_key(f->tasks.v[task].pid, f->tasks.v[task].id));
 		r = r == 0 ? coati_idset_add(&f->ended, f->tasks.v[task].pid, f->tasks.v[task].id)
 			   : r;
 		give_room(f, task);
@@ -156,8 +156,7 @@ int coati_fold_begin_task(struct fold *f, const struct coati_trace_event *e, uin
 	r = coati_fold_type(f, e, false, &new.type);
 	if (r == 0)
 		r = add_task(f, &new, &at);
-	if (r == 0 && e->parent && e->parent != e->id &&
-	    find_open(f, new.pid, e->parent, &parent))
+	if (r == 0 && e->parent && e->parent != e->id && find_open(f, new.pid, e->parent, &parent))
 		link_child(f, parent, at);
 	return r;
 }
@@ -169,7 +168,8 @@ static int add_unknown(struct fold *f, const struct coati_trace_event *e, uint32
 	struct fold_task new = { .id = e->id,
 				 .pid = (int32_t)e->pid,
 				 .begin = f->t->info.begin,
-				 .flags = COATI_TIMELINE_OPEN_BEGIN | COATI_TIMELINE_BEGIN_UNKNOWN };
+				 .flags =
+					 COATI_TIMELINE_OPEN_BEGIN | COATI_TIMELINE_BEGIN_UNKNOWN };
 	int r = coati_fold_type(f, &unnamed, false, &new.type);
 
 	return r < 0 ? r : add_task(f, &new, ret);
@@ -273,8 +273,7 @@ static int gather_workers(struct fold *f, const struct fold_task *top, uint32_t 
 
 		if (since < f->tasks.v[task].begin)
 			since = f->tasks.v[task].begin;
-		r = gather_span(f, top,
-				(struct span){ since, over < end ? over : end, i, task });
+		r = gather_span(f, top, (struct span){ since, over < end ? over : end, i, task });
 	}
 	return r;
 }

@@ -96,8 +96,8 @@ static const char *name_of(struct fold *f, const struct coati_trace_event *e)
 	coati_strbuf_clear(&f->text);
 	if (e->site)
 		coati_strbuf_add(&f->text, e->site->name.text, e->site->name.size);
-	return coati_timeline_text(f->t, e->site && *f->text.text ? f->text.text
-								    : TIMELINE_UNNAMED);
+	return coati_timeline_text(f->t,
+				   e->site && *f->text.text ? f->text.text : TIMELINE_UNNAMED);
 }
 
 int coati_fold_type(struct fold *f, const struct coati_trace_event *e, bool is_region,
@@ -140,13 +140,12 @@ int coati_fold_count(struct fold *f, uint32_t type, uint32_t flags, uint64_t ns)
 /* ---- regions ---- */
 
 /* Whether the region is around or behind those that ended before it, and crosses none. It takes the
- * place of those that it is around. */
+ * place of those that it is around. What was forgotten ended before the region began, or is inside
+ * it: see may_begin(). */
 static bool nests(struct fold_thread *th, uint64_t begin, uint64_t end)
 {
 	struct fold_closed *last = NULL;
 
-	if (begin < th->forgotten)
-		return false;
 	while (th->nr_closed) {
 		last = &th->closed[(th->first_closed + th->nr_closed - 1) % FOLD_CLOSED];
 		if (last->end > end)
@@ -182,10 +181,18 @@ static int close_region(struct fold *f, uint32_t thread, struct fold_region g, u
 	return r < 0 ? r : 0;
 }
 
-/* Whether a region that begins then would begin before the one that it is in. */
-static bool begins_outside(const struct fold_thread *th, uint64_t begin)
+/* Not before the one that it is in. */
+static bool begins_inside(const struct fold_thread *th, uint64_t begin)
 {
-	return th->open.len && begin < th->open.v[th->open.len - 1].begin;
+	return !th->open.len || begin >= th->open.v[th->open.len - 1].begin;
+}
+
+/* What begins now is behind everything; what began in the past may not be. */
+static bool may_begin(const struct fold_thread *th, uint64_t begin)
+{
+	uint32_t last = (th->first_closed + th->nr_closed - 1) % FOLD_CLOSED;
+
+	return begins_inside(th, begin) && (!th->nr_closed || begin >= th->closed[last].end);
 }
 
 static int begin_region(struct fold *f, uint32_t thread, const struct coati_trace_event *e,
@@ -198,7 +205,7 @@ static int begin_region(struct fold *f, uint32_t thread, const struct coati_trac
 
 	if (r < 0)
 		return r;
-	if (begins_outside(th, time))
+	if (!may_begin(th, time))
 		return FOLD_GIVE_UP;
 	g = ARRAY_ADD(&th->open);
 	if (!g)
@@ -230,7 +237,8 @@ static int add_range(struct fold *f, uint32_t thread, const struct coati_trace_e
 
 	if (r < 0)
 		return r;
-	if (begins_outside(&f->threads.v[thread], g.begin))
+	if (!begins_inside(&f->threads.v[thread], g.begin) ||
+	    g.begin < f->threads.v[thread].forgotten)
 		return FOLD_GIVE_UP;
 	return close_region(f, thread, g, e->time);
 }

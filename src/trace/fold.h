@@ -19,7 +19,7 @@
 #include "live-read/idset.h"
 #include "trace/timeline-parts.h"
 
-#define FOLD_CLOSED  8 /* regions that a later one may be around of */
+#define FOLD_CLOSED  32 /* regions that a later one may be around of */
 #define FOLD_SITES   256
 #define FOLD_THREADS 256
 #define FOLD_GIVE_UP 1
@@ -83,10 +83,10 @@ struct fold {
 	ARRAY(struct durations) durations; /* as the types of the timeline */
 	struct map open;		   /* tasks by process and number */
 	struct idset ended;
-	uint32_t free;	    /* first task that is free, or NONE */
-	uint64_t time;	    /* of the last event */
-	uint64_t last_end;  /* when the last task ended */
-	struct strbuf text; /* while there is one */
+	uint32_t free;		  /* first task that is free, or NONE */
+	uint64_t time;		  /* of the last event */
+	uint64_t last_end;	  /* when the last task ended */
+	struct strbuf text;	  /* while there is one */
 	ARRAY(struct span) spans; /* of a task that ends */
 	ARRAY(struct fold_below) below;
 };

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* A timeline that is a summary has the same sums as one that keeps every task and region. */
+#include "lib/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "reading/wait.h"
+#include "recording/recording.h"
+#include "recording/writer.h"
+#include "trace/timeline.h"
+#include "unit/profile-tape.h"
+
+#define PID	7
+#define THREADS 3
+#define STEPS	400
+#define TEXT	(1u << 20)
+#define BEGIN	1000
+#define END	200000
+
+/* What each thread tells, as text. */
+struct story {
+	struct strbuf lines[THREADS];
+	uint64_t nr_open[THREADS]; /* regions */
+	uint64_t begun[THREADS];   /* when the last region began or ended, or a range did */
+	uint64_t nr_tasks, time;
+	bool ended[STEPS + 1];
+};
+
+static void put_switch(struct tape *t, uint32_t tid, uint64_t time, uint16_t misc)
+{
+	struct coati_record rec = { .type = COATI_RECORD_SWITCH,
+				    .misc = misc,
+				    .id = { .pid = PID, .tid = tid, .time = time } };
+
+	tape_record(t, &rec);
+}
+
+/* The recording "a" of threads 7, 8 and 9, which run two thirds of the time. */
+static void write_tape(const struct story *s)
+{
+	static const char account[] = "begin_ns=1000\nend_ns=200000\n";
+	struct tape t;
+
+	tape_program();
+	tape_begin(&t, "a");
+	t.time = 0;
+	t.attr_flags = COATI_ATTR_CONTEXT_SWITCH;
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
+		   COATI_SAMPLE_CALLCHAIN);
+	tape_live_event(&t);
+	tape_start(&t);
+	tape_process(&t, PID, "app");
+	for (uint64_t time = BEGIN; time < END; time += 300)
+		for (uint32_t i = 0; i < THREADS; i++)
+			put_switch(&t, PID + i, time + 10 * i,
+				   (time - BEGIN) / 300 % 3 == i ? COATI_MISC_SWITCH_OUT : 0);
+	tape_live_text(&t, "batch kind=sites pid=7\n- site id=1 kind=1 name=\"parse\"\n"
+			   "- site id=2 kind=1 name=\"look up\"\n- site id=3 kind=3 name=\"a\"\n"
+			   "- site id=4 kind=3 name=\"b\"\n");
+	for (uint32_t i = 0; i < THREADS; i++) {
+		struct strbuf text = STRBUF_INIT(TEXT);
+
+		if (!s->lines[i].len)
+			continue;
+		coati_strbuf_printf(&text,
+				    "batch pid=7 tid=%u generation=1 flags=4 base=%d "
+				    "capacity=30000\n%s",
+				    PID + i, BEGIN, s->lines[i].text);
+		tape_live_text(&t, text.text);
+		coati_strbuf_fini(&text);
+	}
+	CHECK_OK(coati_writer_feature(t.writer, COATI_FEATURE_RECORDER, account, strlen(account)));
+	tape_close(&t);
+}
+
+static void init(struct story *s)
+{
+	*s = (struct story){ .time = BEGIN + 100 };
+	for (int i = 0; i < THREADS; i++)
+		s->lines[i] = (struct strbuf)STRBUF_INIT(TEXT);
+}
+
+static void fini(struct story *s)
+{
+	for (int i = 0; i < THREADS; i++)
+		coati_strbuf_fini(&s->lines[i]);
+}
+
+/* A line of thread @i, at the time of the story. */
+#define TELL(s, i, fmt, ...)                                                                 \
+	coati_strbuf_printf(&(s)->lines[i], "%llu " fmt "\n", (unsigned long long)(s)->time, \
+			    ##__VA_ARGS__)
+
+static void begin_task(struct story *s, uint32_t i)
+{
+	uint64_t id = ++s->nr_tasks, parent = test_random() % 3 ? test_random() % id : 0;
+
+	TELL(s, i, "task_begin site=%u id=%llu parent=%llu", 3 + (unsigned)(test_random() % 2),
+	     (unsigned long long)id, (unsigned long long)parent);
+}
+
+static void end_task(struct story *s, uint32_t i)
+{
+	uint64_t id = s->nr_tasks ? 1 + test_random() % s->nr_tasks : 0;
+
+	if (!id)
+		return;
+	s->ended[id] = true;
+	TELL(s, i, "task_end id=%llu", (unsigned long long)id);
+}
+
+/* Also of tasks that have ended, and of those that nobody began. */
+static void enter_task(struct story *s, uint32_t i)
+{
+	TELL(s, i, "task_enter id=%llu", (unsigned long long)(test_random() % (s->nr_tasks + 2)));
+}
+
+static void change_region(struct story *s, uint32_t i)
+{
+	if (test_random() % 2 && s->nr_open[i] < 5) {
+		s->nr_open[i]++;
+		TELL(s, i, "region_begin site=%u", 1 + (unsigned)(test_random() % 2));
+	} else if (s->nr_open[i]) {
+		s->nr_open[i]--;
+		TELL(s, i, "region_end");
+	}
+	s->begun[i] = s->time;
+}
+
+/* A range that lies behind everything that the thread told before. */
+static void add_range(struct story *s, uint32_t i)
+{
+	uint64_t room = s->begun[i] ? s->time - s->begun[i] : 0;
+
+	if (!room)
+		return;
+	TELL(s, i, "range site=1 length=%llu", (unsigned long long)(1 + test_random() % room));
+	s->begun[i] = s->time;
+}
+
+static void tell_something(struct story *s)
+{
+	uint32_t i = (uint32_t)(test_random() % THREADS);
+
+	s->time += test_random() % 400; /* two at once, too */
+	switch (test_random() % 6) {
+	case 0:
+		begin_task(s, i);
+		break;
+	case 1:
+		end_task(s, i);
+		break;
+	case 2:
+		enter_task(s, i);
+		break;
+	case 3:
+		add_range(s, i);
+		break;
+	default:
+		change_region(s, i);
+	}
+}
+
+static struct coati_timeline *read_tape(uint32_t flags)
+{
+	const struct coati_timeline_opts o = { .size = sizeof(o), .flags = flags };
+	struct coati_timeline *t = NULL;
+
+	CHECK_OK(coati_timeline_new(&o, &t, NULL));
+	CHECK_OK(coati_timeline_read(t, "a", NULL, NULL, NULL));
+	return t;
+}
+
+static void compare_types(const struct coati_timeline *a, const struct coati_timeline *b)
+{
+	struct coati_timeline_type x, y;
+
+	CHECK_U64(coati_timeline_type_count(a), ==, coati_timeline_type_count(b));
+	for (uint32_t i = 0; coati_timeline_type(a, i, &x) == 0; i++) {
+		CHECK_OK(coati_timeline_type(b, i, &y));
+		CHECK_STR(x.name, y.name);
+		CHECK_U64(x.is_region, ==, y.is_region);
+		CHECK_U64(x.nr, ==, y.nr);
+		CHECK_U64(x.nr_open, ==, y.nr_open);
+		CHECK_U64(x.nr_before, ==, y.nr_before);
+		CHECK_U64(x.p50, ==, y.p50);
+		CHECK_U64(x.p90, ==, y.p90);
+		CHECK_U64(x.p99, ==, y.p99);
+		CHECK_U64(x.max, ==, y.max);
+		CHECK_U64(x.sum, ==, y.sum);
+		CHECK(!memcmp(&x.ledger, &y.ledger, sizeof(x.ledger)));
+	}
+}
+
+static void compare_infos(const struct coati_timeline *a, const struct coati_timeline *b)
+{
+	struct coati_timeline_info x, y;
+
+	coati_timeline_info(a, &x);
+	coati_timeline_info(b, &y);
+	CHECK(!memcmp(&x, &y, sizeof(x)));
+	CHECK_U64(coati_timeline_thread_count(a), ==, coati_timeline_thread_count(b));
+}
+
+TEST(fold_has_the_sums_of_a_timeline_that_keeps_everything)
+{
+	uint64_t folded = 0;
+
+	for (int round = 0; round < 30; round++) {
+		struct coati_timeline *whole, *sums;
+		struct story s;
+
+		init(&s);
+		while (s.nr_tasks < STEPS && s.time < END - 1000)
+			tell_something(&s);
+		write_tape(&s);
+		whole = read_tape(0);
+		sums = read_tape(COATI_TIMELINE_SUMMARY);
+		compare_types(whole, sums);
+		compare_infos(whole, sums);
+		folded += coati_timeline_task_count(sums) == 0;
+		CHECK_U64(coati_timeline_task_count(whole), >, 0);
+		coati_timeline_free(&whole);
+		coati_timeline_free(&sums);
+		fini(&s);
+	}
+	CHECK_U64(folded, ==, 30);
+}
+
+/* A range of thread 7 that begins within a region before it, and ends behind that. */
+TEST(fold_gives_up_where_regions_cross_and_keeps_all)
+{
+	struct coati_timeline *whole, *sums;
+	struct coati_timeline_region g;
+	struct story s;
+
+	init(&s);
+	TELL(&s, 0, "task_begin site=3 id=1 parent=0");
+	TELL(&s, 0, "task_enter id=1");
+	TELL(&s, 0, "region_begin site=1");
+	s.time += 500;
+	TELL(&s, 0, "region_end");
+	s.time += 500;
+	TELL(&s, 0, "range site=2 length=700");
+	TELL(&s, 0, "task_end id=1");
+	write_tape(&s);
+	whole = read_tape(0);
+	sums = read_tape(COATI_TIMELINE_SUMMARY);
+	compare_types(whole, sums);
+	compare_infos(whole, sums);
+	CHECK_U64(coati_timeline_task_count(sums), ==, 1);
+	CHECK_OK(coati_timeline_region(sums, coati_timeline_find_thread(sums, PID, END), 1, &g));
+	CHECK_U64(g.end - g.begin, ==, 700);
+	coati_timeline_free(&whole);
+	coati_timeline_free(&sums);
+	fini(&s);
+}
+
+TEST(fold_survives_every_failing_allocation)
+{
+	struct story s;
+	int r = -1;
+
+	init(&s);
+	for (int i = 0; i < 60; i++)
+		tell_something(&s);
+	write_tape(&s);
+	for (uint64_t n = 0; r < 0; n++) {
+		const struct coati_timeline_opts o = { .size = sizeof(o),
+						       .flags = COATI_TIMELINE_SUMMARY };
+		struct coati_timeline *t = NULL;
+
+		coati_alloc_fail_after(n);
+		r = coati_timeline_new(&o, &t, NULL);
+		if (r == 0)
+			r = coati_timeline_read(t, "a", NULL, NULL, NULL);
+		coati_alloc_fail_after(UINT64_MAX);
+		coati_timeline_free(&t);
+	}
+	fini(&s);
+}
