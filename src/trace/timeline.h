@@ -15,8 +15,9 @@
  * Times are CLOCK_MONOTONIC nanoseconds. Kernel events and live events meet on that clock; live
  * events may be off by coati_timeline_info.clock_error. A ledger has a part for everything that the
  * time was spent on, and its parts add up to the duration: what is not known is a part, too. Memory
- * is proportional to the events, with a ceiling; what is over it is counted as refused. One object,
- * one thread at a time. Strings and arrays live as long as the timeline.
+ * is proportional to the events, with a ceiling; what is over it is counted as refused; a summary
+ * (COATI_TIMELINE_SUMMARY) takes less. One object, one thread at a time. Strings and arrays live as
+ * long as the timeline.
  */
 #pragma once
 
