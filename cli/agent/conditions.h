@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Conditions of an armed agent: "cpu > 90%", "psi.io > 20", "run-delay > 500ms",
- * "task.p99(request) > 50ms", "latency.p99(/usr/bin/app:handle) > 5ms", "rate(page-faults) > 10000".
- * Asked about once a second.
+ * "task.p99(request) > 50ms", "latency.p99(/usr/bin/app:handle) > 5ms",
+ * "rate(page-faults) > 10000". Asked about once a second.
  */
 #pragma once
 
