@@ -2,11 +2,15 @@
 /* see program.h */
 #include "cli/program.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/talk.h"
 
 static bool is_program(const char *path)
 {
@@ -31,4 +35,15 @@ bool coati_program_find(const char *name, char *ret, size_t size)
 		if (!*at)
 			return false;
 	}
+}
+
+int coati_program_release(struct coati_child *child)
+{
+	struct coati_error err = { 0 };
+	int r = child ? coati_child_exec(child, &err) : 0;
+
+	if (r >= 0)
+		return -1;
+	coati_say("%s", err.text);
+	return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXEC;
 }

@@ -21,6 +21,7 @@
 #include "base/parse.h"
 #include "capture/session.h"
 #include "cli/command.h"
+#include "cli/program.h"
 #include "cli/record/announce.h"
 #include "cli/record/events.h"
 #include "cli/record/live.h"
@@ -243,15 +244,7 @@ static int set_going(struct session *s)
 	s->start_ns = now_ns();
 	if (!record_takes_command(s->args) && !s->args->delay_ns)
 		r = coati_capture_start(s->cap, &s->err);
-	if (r < 0)
-		return own_trouble(s);
-	if (!s->child)
-		return -1;
-	r = coati_child_exec(s->child, &s->err);
-	if (r >= 0)
-		return -1;
-	coati_say("%s", s->err.text);
-	return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXEC;
+	return r < 0 ? own_trouble(s) : coati_program_release(s->child);
 }
 
 static int begin_file(struct session *s)

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/program.h"
 #include "cli/rights.h"
 #include "cli/stat/announce.h"
 #include "cli/stat/meter.h"
@@ -141,15 +142,7 @@ static int set_going(struct session *s)
 	s->start_ns = s->last_ns = now_ns();
 	if (own_start)
 		r = coati_set_enable(s->meter.set, &s->err);
-	if (r < 0)
-		return own_trouble(s);
-	if (!s->child)
-		return -1;
-	r = coati_child_exec(s->child, &s->err);
-	if (r >= 0)
-		return -1;
-	coati_say("%s", s->err.text);
-	return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXEC;
+	return r < 0 ? own_trouble(s) : coati_program_release(s->child);
 }
 
 /* Asked to stop. True: stop at once. With a command the first request is passed on, unless it has

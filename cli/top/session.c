@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "capture/session.h"
 #include "cli/command.h"
+#include "cli/program.h"
 #include "cli/record/pack.h"
 #include "cli/record/signals.h"
 #include "cli/rights.h"
@@ -165,15 +166,7 @@ int coati_top_set_going(struct top_session *s)
 	s->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (!top_takes_command(s->args))
 		r = coati_capture_start(s->cap, &s->err);
-	if (r < 0)
-		return own_trouble(s);
-	if (!s->child)
-		return -1;
-	r = coati_child_exec(s->child, &s->err);
-	if (r >= 0)
-		return -1;
-	coati_say("%s", s->err.text);
-	return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXEC;
+	return r < 0 ? own_trouble(s) : coati_program_release(s->child);
 }
 
 int coati_top_start(struct top_session *s)

@@ -12,9 +12,9 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/cursor.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/proto.h"
 #include "fleet/client.h"
 #include "fleet/outlet-body.h"
 #include "fleet/place.h"
@@ -73,55 +73,21 @@ int coati_outlet_verdict(enum outlet_kind kind, uint32_t status)
 	return kind == OUTLET_PUSH && status >= 500 ? 1 : -1;
 }
 
-static uint64_t take_varint(struct cursor *c)
-{
-	uint64_t v = 0;
-
-	for (unsigned int shift = 0; shift < 64; shift += 7) {
-		uint8_t byte = cursor_u8(c);
-
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return v;
-	}
-	c->bad = true;
-	return 0;
-}
-
-/* The field's number; what it holds is skipped but for numbers and messages. */
-static uint32_t take_field(struct cursor *c, uint64_t *ret_number, struct cursor *ret_message)
-{
-	uint64_t tag = take_varint(c);
-
-	*ret_number = 0;
-	*ret_message = cursor_over(NULL, 0);
-	if ((tag & 7) == 0)
-		*ret_number = take_varint(c);
-	else if ((tag & 7) == 2)
-		*ret_message = cursor_sub(c, take_varint(c));
-	else if ((tag & 7) == 1)
-		cursor_skip(c, 8);
-	else if ((tag & 7) == 5)
-		cursor_skip(c, 4);
-	else
-		c->bad = true;
-	return c->bad ? 0 : (uint32_t)(tag >> 3);
-}
-
 /* ExportProfilesServiceResponse { partial_success = 1 { rejected_profiles = 1 } } */
 uint64_t coati_outlet_rejected(const void *body, size_t size)
 {
-	struct cursor c = cursor_over(body, size), part, rest;
-	uint64_t number, rejected = 0;
+	struct proto_reader r = proto_over(body, size), part;
+	uint64_t rejected = 0;
 
-	while (cursor_left(&c) && !c.bad) {
-		if (take_field(&c, &number, &part) != 1)
+	while (coati_proto_next(&r)) {
+		if (r.field != 1)
 			continue;
-		while (cursor_left(&part) && !part.bad)
-			if (take_field(&part, &number, &rest) == 1)
-				rejected = number;
+		part = proto_sub(&r);
+		while (coati_proto_next(&part))
+			if (part.field == 1 && part.wire == PROTO_VARINT)
+				rejected = part.value;
 	}
-	return c.bad ? 0 : rejected;
+	return r.bad ? 0 : rejected;
 }
 
 /* ---- the agent's thread ---- */

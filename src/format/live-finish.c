@@ -7,10 +7,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "format/live-events.h"
+#include "live-read/batch.h"
 #include "live-read/reader.h"
 #include "reading/parts.h"
 #include "reading/profile.h"
-#include "record/batch.h"
 
 #define ALLOW_RECORDS 1024 /* limits are looked at after so many */
 
@@ -70,15 +70,11 @@ static bool is_named(const struct coati_recording *r, uint32_t event, const char
 static int take_batch(struct live *l, const struct coati_recording *r,
 		      const struct coati_recording_item *item)
 {
-	const struct coati_sample_format *fmt =
-		coati_format_table_get(coati_recording_formats(r), item->event);
-	struct coati_record rec;
 	struct coati_batch batch;
 	int n;
 
-	/* what is damaged the profile counts */
-	if (!fmt || coati_record_decode(&item->raw, fmt, &rec) < 0 ||
-	    coati_batch_decode(&rec, item->raw.swap, &batch) < 0 || batch.kind != COATI_BATCH_TRACE)
+	/* the profile counts damaged ones */
+	if (!coati_live_batch(r, item, &batch))
 		return 0;
 	n = coati_live_reader_feed(l->trace, batch.payload, batch.payload_size, item->offset, NULL);
 	return n < 0 ? n : drain(l);

@@ -9,6 +9,7 @@
 
 #include "format/live-events.h"
 #include "format/perfetto-write.h"
+#include "format/text.h"
 
 #define BUNDLE_EVENTS 1000
 #define STATE_RUNNING 0

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "format/live-events.h"
 #include "format/perfetto-write.h"
+#include "format/text.h"
 #include "reading/parts.h"
 
 /* of a text that is shown as the name; longer ones are an argument, too */

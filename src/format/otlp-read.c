@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "format/otlp.h"
-#include "format/proto.h"
+#include "base/proto.h"
 
 #define TABLE_MAX ((size_t)1 << 28)
 

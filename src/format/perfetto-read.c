@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "format/proto.h"
+#include "base/proto.h"
 
 #define IDS_MAX ((size_t)1 << 28)
 

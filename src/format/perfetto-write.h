@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "format/format.h"
 #include "format/perfetto.h"
-#include "format/proto.h"
+#include "base/proto.h"
 #include "format/who.h"
 #include "reading/parts.h"
 

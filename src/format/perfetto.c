@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "format/live-events.h"
 #include "format/perfetto-write.h"
+#include "format/text.h"
 #include "format/timeline.h"
 #include "image/image.h"
 #include "profile/walk.h"

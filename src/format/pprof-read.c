@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "base/parse.h"
 #include "format/pprof.h"
-#include "format/proto.h"
+#include "base/proto.h"
 
 #define TABLE_MAX ((size_t)1 << 28)
 

@@ -1,53 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of profile.proto, and its reader. */
+/* The reader of pprof files. */
 #pragma once
 
+#include "base/pprof-fields.h"
 #include "format/format.h"
-
-enum pprof_profile {
-	PPROF_SAMPLE_TYPE = 1,
-	PPROF_SAMPLE,
-	PPROF_MAPPING,
-	PPROF_LOCATION,
-	PPROF_FUNCTION,
-	PPROF_STRING,
-	PPROF_DROP_FRAMES,
-	PPROF_KEEP_FRAMES,
-	PPROF_TIME,
-	PPROF_DURATION,
-	PPROF_PERIOD_TYPE,
-	PPROF_PERIOD,
-	PPROF_COMMENT,
-	PPROF_DEFAULT_TYPE,
-};
-enum pprof_type { PPROF_TYPE_TYPE = 1, PPROF_TYPE_UNIT };
-enum pprof_sample { PPROF_SAMPLE_LOCATION = 1, PPROF_SAMPLE_VALUE, PPROF_SAMPLE_LABEL };
-enum pprof_label { PPROF_LABEL_KEY = 1, PPROF_LABEL_STR, PPROF_LABEL_NUM, PPROF_LABEL_UNIT };
-enum pprof_mapping {
-	PPROF_MAPPING_ID = 1,
-	PPROF_MAPPING_START,
-	PPROF_MAPPING_LIMIT,
-	PPROF_MAPPING_OFFSET,
-	PPROF_MAPPING_FILE,
-	PPROF_MAPPING_BUILD_ID,
-	PPROF_MAPPING_HAS_FUNCTIONS,
-	PPROF_MAPPING_HAS_FILES,
-	PPROF_MAPPING_HAS_LINES,
-	PPROF_MAPPING_HAS_INLINES,
-};
-enum pprof_location {
-	PPROF_LOCATION_ID = 1,
-	PPROF_LOCATION_MAPPING,
-	PPROF_LOCATION_ADDRESS,
-	PPROF_LOCATION_LINE,
-};
-enum pprof_line { PPROF_LINE_FUNCTION = 1, PPROF_LINE_LINE, PPROF_LINE_COLUMN };
-enum pprof_function {
-	PPROF_FUNCTION_ID = 1,
-	PPROF_FUNCTION_NAME,
-	PPROF_FUNCTION_SYMBOL,
-	PPROF_FUNCTION_FILE,
-	PPROF_FUNCTION_LINE,
-};
 
 int coati_pprof_read(const void *bytes, size_t size, struct tally *t, struct coati_error *err);

@@ -58,3 +58,16 @@ void coati_format_build_id(const struct coati_image_info *info,
 	}
 	ret[2 * size] = '\0';
 }
+
+void coati_proto_text(struct proto *p, uint32_t field, const char *text)
+{
+	size_t len = strlen(text), begun;
+
+	if (coati_format_text_is_good(text, len)) {
+		coati_proto_bytes(p, field, text, len);
+		return;
+	}
+	begun = coati_proto_begin(p, field);
+	coati_format_text(p->out, text);
+	coati_proto_end(p, begun);
+}

@@ -11,6 +11,7 @@
 
 #include <coati/image.h>
 
+#include "base/proto.h"
 #include "base/strbuf.h"
 
 /* Is it UTF-8 as it is? */
@@ -22,3 +23,5 @@ void coati_format_build_id(const struct coati_image_info *info,
 void coati_format_text(struct strbuf *s, const char *text);
 /* The same of a text that is not terminated. */
 void coati_format_text_bytes(struct strbuf *s, const char *text, size_t len);
+/* A field of a protocol buffer, by the rule. */
+void coati_proto_text(struct proto *p, uint32_t field, const char *text);

@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/crc32.h"
 #include "base/opening.h"
 #include "image/debuginfod.h"
 #include "image/open.h"
 
-#define LINK_NAME_MAX  255
-#define CRC_CHUNK      ((size_t)64 * 1024)
-#define CRC_POLYNOMIAL UINT32_C(0xedb88320)
+#define LINK_NAME_MAX 255
+#define CRC_CHUNK     ((size_t)64 * 1024)
 
 struct debug_link {
 	char name[LINK_NAME_MAX + 1]; /* "": there is none */
@@ -30,22 +30,6 @@ struct search {
 	struct debug_link link;
 	char folder[IMAGE_PATH_MAX + 1]; /* of the image's file, as its process names it */
 };
-
-uint32_t coati_crc32(uint32_t crc, const void *bytes, size_t size)
-{
-	const uint8_t *p = bytes;
-	uint32_t table[256];
-
-	for (uint32_t i = 0; i < 256; i++) {
-		table[i] = i;
-		for (int k = 0; k < 8; k++)
-			table[i] = table[i] >> 1 ^ (table[i] & 1 ? CRC_POLYNOMIAL : 0);
-	}
-	crc = ~crc;
-	for (size_t i = 0; i < size; i++)
-		crc = table[(crc ^ p[i]) & 0xff] ^ crc >> 8;
-	return ~crc;
-}
 
 static bool crc_is(int fd, uint32_t want)
 {

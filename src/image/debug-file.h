@@ -12,5 +12,3 @@
 
 /* Open it into im->debug_file and name it in im->debug, once. -ENOENT: none; -ENOMEM. */
 int coati_image_find_debug_file(struct coati_image *im);
-/* The checksum of .gnu_debuglink, continued from @crc. */
-uint32_t coati_crc32(uint32_t crc, const void *bytes, size_t size);

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/leb128.h"
 #include "format/gzip.h"
-#include "format/proto.h"
+#include "base/proto.h"
 #include "kernel/need.h"
 #include "lib/sanitizer.h"
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "format/format.h"
 #include "format/pprof.h"
-#include "format/proto.h"
+#include "base/proto.h"
 #include "unit/profile-tape.h"
 
 static int read_bytes(const struct format *f, const void *bytes, size_t size,

@@ -4,7 +4,8 @@
 #include "lib/test.h"
 
 #include "base/alloc.h"
-#include "format/proto.h"
+#include "base/proto.h"
+#include "format/text.h"
 
 static void check_bytes(struct strbuf *s, const char *want, size_t size)
 {

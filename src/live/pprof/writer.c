@@ -7,46 +7,34 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "base/pprof-fields.h"
+#include "base/proto.h"
+
 #define TEXTS_BYTES_MAX ((size_t)64 << 20)
 #define TEXT_MAX	(1u << 20)
 #define LOCATIONS_MAX	(1u << 22)
-
-/* Numbers of profile.proto. */
-enum {
-	P_SAMPLE_TYPE = 1,
-	P_SAMPLE,
-	P_MAPPING,
-	P_LOCATION,
-	P_FUNCTION,
-	P_STRING,
-	P_TIME = 9,
-	P_DURATION,
-	P_PERIOD_TYPE,
-	P_PERIOD,
-	P_COMMENT,
-	P_DEFAULT_TYPE
-};
 
 /* ---- the wire ---- */
 
 static void put_varint(struct strbuf *s, uint64_t v)
 {
-	for (; v > 0x7f; v >>= 7)
-		coati_strbuf_addc(s, (char)(v | 0x80));
-	coati_strbuf_addc(s, (char)v);
+	struct proto p = proto_to(s);
+
+	coati_proto_varint(&p, v);
 }
 
 static void put_uint(struct strbuf *s, uint32_t field, uint64_t v)
 {
-	put_varint(s, (uint64_t)field << 3);
-	put_varint(s, v);
+	struct proto p = proto_to(s);
+
+	coati_proto_uint(&p, field, v);
 }
 
 static void put_bytes(struct strbuf *s, uint32_t field, const void *bytes, size_t size)
 {
-	put_varint(s, (uint64_t)field << 3 | 2);
-	put_varint(s, size);
-	coati_strbuf_add(s, bytes, size);
+	struct proto p = proto_to(s);
+
+	coati_proto_bytes(&p, field, bytes, size);
 }
 
 static void put_message(struct pprof *p, uint32_t field)
@@ -76,7 +64,7 @@ static uint64_t text_id(struct pprof *p, const char *text)
 		p->failed = -ENOMEM;
 		return 0;
 	}
-	put_bytes(&p->to, P_STRING, text, strlen(text));
+	put_bytes(&p->to, PPROF_STRING, text, strlen(text));
 	return p->nr_texts++;
 }
 
@@ -98,10 +86,10 @@ static uint64_t function_of(struct pprof *p, struct live_mapping *m, uint64_t ad
 		return 0;
 	}
 	name = text_id(p, text);
-	put_uint(&p->message, 1, id);
-	put_uint(&p->message, 2, name);
-	put_uint(&p->message, 3, name);
-	put_message(p, P_FUNCTION);
+	put_uint(&p->message, PPROF_FUNCTION_ID, id);
+	put_uint(&p->message, PPROF_FUNCTION_NAME, name);
+	put_uint(&p->message, PPROF_FUNCTION_SYMBOL, name);
+	put_message(p, PPROF_FUNCTION);
 	return id;
 }
 
@@ -122,13 +110,13 @@ static uint64_t location_of(struct pprof *p, uint64_t addr)
 	}
 	function = function_of(p, mapping, addr);
 	if (function) {
-		put_uint(&p->inner, 1, function);
-		put_inner(p, 4);
+		put_uint(&p->inner, PPROF_LINE_FUNCTION, function);
+		put_inner(p, PPROF_LOCATION_LINE);
 	}
-	put_uint(&p->message, 1, id);
-	put_uint(&p->message, 2, (uint64_t)(mapping - p->maps.list) + 1);
-	put_uint(&p->message, 3, addr);
-	put_message(p, P_LOCATION);
+	put_uint(&p->message, PPROF_LOCATION_ID, id);
+	put_uint(&p->message, PPROF_LOCATION_MAPPING, (uint64_t)(mapping - p->maps.list) + 1);
+	put_uint(&p->message, PPROF_LOCATION_ADDRESS, addr);
+	put_message(p, PPROF_LOCATION);
 	return id;
 }
 
@@ -136,14 +124,14 @@ static void put_mapping(struct pprof *p, const struct live_mapping *m)
 {
 	uint64_t path = text_id(p, m->path), build_id = text_id(p, m->build_id);
 
-	put_uint(&p->message, 1, (uint64_t)(m - p->maps.list) + 1);
-	put_uint(&p->message, 2, m->start);
-	put_uint(&p->message, 3, m->end);
-	put_uint(&p->message, 4, m->offset);
-	put_uint(&p->message, 5, path);
-	put_uint(&p->message, 6, build_id);
-	put_uint(&p->message, 7, m->names.len > 0);
-	put_message(p, P_MAPPING);
+	put_uint(&p->message, PPROF_MAPPING_ID, (uint64_t)(m - p->maps.list) + 1);
+	put_uint(&p->message, PPROF_MAPPING_START, m->start);
+	put_uint(&p->message, PPROF_MAPPING_LIMIT, m->end);
+	put_uint(&p->message, PPROF_MAPPING_OFFSET, m->offset);
+	put_uint(&p->message, PPROF_MAPPING_FILE, path);
+	put_uint(&p->message, PPROF_MAPPING_BUILD_ID, build_id);
+	put_uint(&p->message, PPROF_MAPPING_HAS_FUNCTIONS, m->names.len > 0);
+	put_message(p, PPROF_MAPPING);
 }
 
 /* At the end: only then it is known whose names were read. Readers take the first for the program,
@@ -163,17 +151,17 @@ static void put_mappings(struct pprof *p)
 
 static void put_text_label(struct pprof *p, const char *key, const char *text)
 {
-	put_uint(&p->inner, 1, text_id(p, key));
-	put_uint(&p->inner, 2, text_id(p, text));
-	put_inner(p, 3);
+	put_uint(&p->inner, PPROF_LABEL_KEY, text_id(p, key));
+	put_uint(&p->inner, PPROF_LABEL_STR, text_id(p, text));
+	put_inner(p, PPROF_SAMPLE_LABEL);
 }
 
 static void put_number_label(struct pprof *p, const char *key, uint64_t number, const char *unit)
 {
-	put_uint(&p->inner, 1, text_id(p, key));
-	put_uint(&p->inner, 3, number);
-	put_uint(&p->inner, 4, text_id(p, unit));
-	put_inner(p, 3);
+	put_uint(&p->inner, PPROF_LABEL_KEY, text_id(p, key));
+	put_uint(&p->inner, PPROF_LABEL_NUM, number);
+	put_uint(&p->inner, PPROF_LABEL_UNIT, text_id(p, unit));
+	put_inner(p, PPROF_SAMPLE_LABEL);
 }
 
 static void put_labels(struct pprof *p, const struct coati_labels *labels)
@@ -206,7 +194,7 @@ static void put_stack(struct pprof *p, const struct pprof_sample *s)
 	for (uint32_t i = 0; i < n; i++)
 		if (ids[i])
 			put_varint(&p->inner, ids[i]);
-	put_inner(p, 1);
+	put_inner(p, PPROF_SAMPLE_LOCATION);
 }
 
 void coati_pprof_add(struct pprof *p, const struct pprof_sample *s)
@@ -214,7 +202,7 @@ void coati_pprof_add(struct pprof *p, const struct pprof_sample *s)
 	put_stack(p, s);
 	for (uint32_t i = 0; i < s->nr_values; i++)
 		put_varint(&p->inner, s->values[i]);
-	put_inner(p, 2);
+	put_inner(p, PPROF_SAMPLE_VALUE);
 	if (s->tid)
 		put_number_label(p, "thread", s->tid, "id");
 	if (s->bytes)
@@ -223,40 +211,40 @@ void coati_pprof_add(struct pprof *p, const struct pprof_sample *s)
 		put_text_label(p, s->more[i][0], s->more[i][1]);
 	if (s->labels)
 		put_labels(p, s->labels);
-	put_message(p, P_SAMPLE);
+	put_message(p, PPROF_SAMPLE);
 }
 
 /* ---- the whole ---- */
 
 static void put_value_type(struct pprof *p, uint32_t field, const char *type, const char *unit)
 {
-	put_uint(&p->message, 1, text_id(p, type));
-	put_uint(&p->message, 2, text_id(p, unit));
+	put_uint(&p->message, PPROF_TYPE_TYPE, text_id(p, type));
+	put_uint(&p->message, PPROF_TYPE_UNIT, text_id(p, unit));
 	put_message(p, field);
 }
 
 void coati_pprof_sample_type(struct pprof *p, const char *type, const char *unit)
 {
-	put_value_type(p, P_SAMPLE_TYPE, type, unit);
+	put_value_type(p, PPROF_SAMPLE_TYPE, type, unit);
 }
 
 void coati_pprof_default_type(struct pprof *p, const char *type)
 {
 	uint64_t id = text_id(p, type);
 
-	put_uint(&p->to, P_DEFAULT_TYPE, id);
+	put_uint(&p->to, PPROF_DEFAULT_TYPE, id);
 }
 
 void coati_pprof_period(struct pprof *p, const char *type, const char *unit, uint64_t period)
 {
-	put_value_type(p, P_PERIOD_TYPE, type, unit);
-	put_uint(&p->to, P_PERIOD, period);
+	put_value_type(p, PPROF_PERIOD_TYPE, type, unit);
+	put_uint(&p->to, PPROF_PERIOD, period);
 }
 
 void coati_pprof_time(struct pprof *p, uint64_t time_ns, uint64_t duration_ns)
 {
-	put_uint(&p->to, P_TIME, time_ns);
-	put_uint(&p->to, P_DURATION, duration_ns);
+	put_uint(&p->to, PPROF_TIME, time_ns);
+	put_uint(&p->to, PPROF_DURATION, duration_ns);
 }
 
 void coati_pprof_comment(struct pprof *p, const char *fmt, ...)
@@ -268,7 +256,7 @@ void coati_pprof_comment(struct pprof *p, const char *fmt, ...)
 	coati_strbuf_vprintf(&p->inner, fmt, ap);
 	va_end(ap);
 	id = text_id(p, p->inner.text);
-	put_uint(&p->to, P_COMMENT, id);
+	put_uint(&p->to, PPROF_COMMENT, id);
 	coati_strbuf_clear(&p->inner);
 }
 

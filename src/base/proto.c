@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* see proto.h */
-#include "format/proto.h"
+#include "base/proto.h"
 
 #include <string.h>
 
 #include "base/leb128.h"
-#include "format/text.h"
 
 /* ---- writing ---- */
 
@@ -69,19 +68,6 @@ void coati_proto_bytes(struct proto *p, uint32_t field, const void *bytes, size_
 		return;
 	wrote(p->out, put_varint(put_key(at, field, PROTO_BYTES), size));
 	coati_strbuf_add(p->out, bytes, size);
-}
-
-void coati_proto_text(struct proto *p, uint32_t field, const char *text)
-{
-	size_t len = strlen(text), begun;
-
-	if (coati_format_text_is_good(text, len)) {
-		coati_proto_bytes(p, field, text, len);
-		return;
-	}
-	begun = coati_proto_begin(p, field);
-	coati_format_text(p->out, text);
-	coati_proto_end(p, begun);
 }
 
 size_t coati_proto_begin(struct proto *p, uint32_t field)

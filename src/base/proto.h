@@ -54,8 +54,6 @@ void coati_proto_uint(struct proto *p, uint32_t field, uint64_t v);
 void coati_proto_int(struct proto *p, uint32_t field, int64_t v);
 void coati_proto_fixed64(struct proto *p, uint32_t field, uint64_t v);
 void coati_proto_bytes(struct proto *p, uint32_t field, const void *bytes, size_t size);
-/* Text as it must be: bytes that are no UTF-8 become U+FFFD each. */
-void coati_proto_text(struct proto *p, uint32_t field, const char *text);
 /* A message or a packed field, until the end that takes what the beginning gave. */
 size_t coati_proto_begin(struct proto *p, uint32_t field);
 void coati_proto_end(struct proto *p, size_t begun);
