@@ -130,7 +130,7 @@ int coati_folder_next(struct folder *f, uint64_t wall_ns, struct coati_writer **
 	return open_writer(f, fd, ret_writer, err);
 }
 
-/* Of a file that could not even be begun nothing can be read. */
+/* Remove a file that was never started: it has no readable contents. */
 static void drop_empty(struct folder *f)
 {
 	struct stat st;

@@ -35,7 +35,7 @@ static int put_facts(struct coati_capture *cap, const struct strbuf *s)
 	return s->failed ? s->failed : s->len ? coati_capture_batch(cap, &b) : 0;
 }
 
-/* Labels of the machine and rules for services: who reads it gives the same names. */
+/* Labels of the machine and rules for services, so that readers use the same names. */
 static int write_facts(struct agent_session *s)
 {
 	struct strbuf text = STRBUF_INIT(COATI_LIVE_BATCH_MAX - 1024);

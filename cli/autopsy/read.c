@@ -155,7 +155,7 @@ static bool is_shown(const struct autopsy *a, const struct coati_trace_event *e)
 	return !(e->flags & COATI_TRACE_KNOWN) && wants_thread(a->args, e->tid);
 }
 
-/* Of the first reading. */
+/* Handle an event of the first pass. */
 static int note_event(struct autopsy *a, const struct coati_trace_event *e)
 {
 	struct autopsy_thread *t;
@@ -181,7 +181,7 @@ static int note_event(struct autopsy *a, const struct coati_trace_event *e)
 	return 0;
 }
 
-/* Of the second. */
+/* Handle an event of the second pass. */
 static int keep_event(struct autopsy *a, const struct coati_live_reader *trace,
 		      const struct coati_trace_event *e)
 {

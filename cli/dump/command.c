@@ -246,7 +246,7 @@ static void show_body(struct dump *d, const struct coati_recording_item *item,
 	}
 }
 
-/* What coati_record_decode() said; a record that it cannot decode is about nobody. */
+/* What coati_record_decode() said; a record that it cannot decode belongs to no process. */
 static int decode(struct dump *d, const struct coati_recording_item *item, struct coati_record *ret)
 {
 	const struct coati_sample_format *fmt =
@@ -254,7 +254,7 @@ static int decode(struct dump *d, const struct coati_recording_item *item, struc
 	static const struct coati_sample_format none;
 	int n;
 
-	if (is_stray(item)) { /* nobody knows what is in it */
+	if (is_stray(item)) { /* its contents are unknown */
 		*ret = (struct coati_record){ .type = item->raw.type };
 		return -ENOENT;
 	}

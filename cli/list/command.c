@@ -145,7 +145,7 @@ static void row_json(struct json *j, const struct coati_event_info *e)
 	coati_json_end(j);
 }
 
-/* The kernel's words, and those of whoever defined a probe. */
+/* Descriptions from the kernel, and from the definition of a probe. */
 static void add_text(struct strbuf *s, const char *text)
 {
 	coati_strbuf_clean(s, text, strlen(text));

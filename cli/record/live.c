@@ -130,7 +130,8 @@ static void empty(DIR *d)
 			unlinkat(dirfd(d), e->d_name, 0);
 }
 
-/* Of a recorder that was killed: ours, not of this moment, and nobody holds its lock. */
+/* Remove the directory of a recorder that was killed: it is owned by this user, is not recent, and
+ * no process holds its lock. */
 static void clean_one(int base, const char *name)
 {
 	CLEANUP(dir_closep) DIR *d = open_folder(base, name);
@@ -215,7 +216,8 @@ static int take_open(void *ctx, int fd, const char *path, const struct coati_fli
 	return 0;
 }
 
-/* Of the process and its user; what a dead one of the same number left is not. */
+/* Take the file of the process and its user, but not one that a dead process with the same PID
+ * left. */
 static int take_wanted(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
 {
 	struct wanted *w = ctx;
@@ -226,7 +228,7 @@ static int take_wanted(void *ctx, int fd, const char *path, const struct coati_f
 	return 0;
 }
 
-/* Of anybody that lives. */
+/* Take the file of any running process. */
 static int take_alive(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
 {
 	(void)path;

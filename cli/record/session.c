@@ -411,7 +411,7 @@ static void end_child(struct session *s)
 
 /* ---- the whole ---- */
 
-/* How a command failed is told before what was recorded of it. */
+/* Report how a command failed before the statistics of its recording. */
 static int judge(struct session *s)
 {
 	struct figures f;

@@ -235,7 +235,8 @@ static int count(struct session *s)
 	}
 }
 
-/* Get the command's status; one that still runs is told to end, and killed when it does not. */
+/* Get the command's status; a command that still runs gets SIGTERM, and is killed when it does not
+ * end. */
 static int end_child(struct session *s, bool running)
 {
 	int r;

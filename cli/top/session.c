@@ -37,7 +37,7 @@ static int own_trouble(struct top_session *s)
 
 /* ---- before ---- */
 
-/* On a screen of ours nobody else may write. */
+/* While the screen is shown, nothing else may write to the terminal. */
 static int start_child(struct top_session *s)
 {
 	struct coati_child_opts o = { .size = sizeof(o), .flags = COATI_CHILD_DIES_WITH_US };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A second look at a timeline, by its answers alone: states of a thread follow each other without
- * gaps, nobody is on two CPUs at once, ledgers add up, regions nest, a wake lies inside the waiting
- * that it ends. And what the validator of live events has found.
+ * gaps, no thread is on two CPUs at once, time breakdowns add up, regions nest, a wake lies inside
+ * the waiting that it ends. And what the validator of live events has found.
  */
 #include <stdlib.h>
 

@@ -13,6 +13,6 @@ struct browser {
 
 /* Only where there is a screen and xdg-open. */
 void coati_browser_prepare(struct browser *b, const char *address);
-/* Once. False: nobody will. */
+/* Open the browser, once. False: no browser will be opened. */
 bool coati_browser_open(struct browser *b);
 void coati_browser_end(struct browser *b);

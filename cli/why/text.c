@@ -13,7 +13,7 @@
 #include "reading/wait.h"
 #include "trace/timeline.h"
 
-/* Of a hostile recording a mean may be more than a number of 64 bits. */
+/* The mean of a hostile recording may not fit into 64 bits. */
 static uint64_t whole_ns(double ns)
 {
 	return ns >= 0x1p63 ? (uint64_t)1 << 63 : ns > 0 ? (uint64_t)(ns + 0.5) : 0;

@@ -18,7 +18,7 @@
 #include "recording/writer.h"
 #include "ring/ring.h"
 
-/* Of a write that failed, what is in the file nevertheless is whole records. */
+/* Count the whole records that a failed write has put into the file. */
 static void count_kept(struct coati_capture *cap, struct coati_span first, struct coati_span second,
 		       uint64_t before)
 {

@@ -526,7 +526,7 @@ static void set_chain(struct stacks *st, const struct formats *f, struct coati_r
 	s->callchain = (struct coati_u64s){ .bytes = (const uint8_t *)st->chain, .count = at };
 }
 
-/* Its new size, or negative: it makes no sense, or is too long. */
+/* Returns its new size, or a negative errno: it is malformed or too long. */
 static int rewrite_sample(struct stacks *st, const struct formats *f, const struct coati_raw *raw,
 			  uint8_t *out)
 {

@@ -68,12 +68,12 @@ static int run_in_child(struct shielded *s)
 /*
  * A uprobe becomes part of running programs while it is opened, and is taken out of them while it
  * is closed. The kernel cannot take it back when the process that does either dies in the middle:
- * with a fatal signal pending the memory of other programs is out of reach, the kernel logs
- * "failed to unregister, leaking uprobe", and a breakpoint stays in their text. So a child that
- * shares our descriptors opens and closes it. If we are killed meanwhile, it finishes the call,
- * holds the last reference to the descriptors, and closes them in peace. What is open when we are
- * killed is closed as ever: then the signal is no longer pending. Rings must be unmapped before
- * the descriptor is closed, or the unmapping would be the close.
+ * with a fatal signal pending the memory of other programs is out of reach, the kernel logs "failed
+ * to unregister, leaking uprobe", and a breakpoint stays in their text. So a child that shares our
+ * descriptors opens and closes it. If we are killed meanwhile, it finishes the call, holds the last
+ * reference to the descriptors, and closes them with no signal pending. What is open when we are
+ * killed is closed as ever: then the signal is no longer pending. Rings must be unmapped before the
+ * descriptor is closed, or the unmapping would be the close.
  *
  * False: there is no child, and the call was not made.
  */

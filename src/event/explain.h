@@ -25,7 +25,7 @@ struct explain_case {
  * c->code. */
 int coati_explain_open(const struct explain_case *c, const struct event_calls *calls,
 		       struct coati_error *err);
-/* The explanation itself: asks nobody. */
+/* The explanation itself: uses only the given facts. */
 int coati_explain(const struct explain_case *c, const struct facts *f, struct coati_error *err);
 
 /* Its parts: the sentence without the subject, into @buf. */

@@ -43,7 +43,7 @@ struct facts {
 
 /* Everything but what is about one request. */
 void coati_facts_read(struct facts *ret);
-/* Who owns process @pid; -1: nobody, it is gone. */
+/* The owner of process @pid; -1: it has ended. */
 int64_t coati_facts_uid_of(int32_t pid);
 /* Name of the PMU with number @type into @buf; "" when there is none. */
 void coati_facts_pmu_name(uint32_t type, char *buf, size_t size);

@@ -24,7 +24,7 @@
 #define MOD_EXCLUSIVE	(UINT32_C(1) << 10)
 #define MOD_BPF		(UINT32_C(1) << 11)
 
-/* Of these the leader is told, not each member. */
+/* These apply to the leader of a group, not to each member. */
 #define MOD_OF_LEADER (MOD_PINNED | MOD_EXCLUSIVE)
 
 struct modifiers {

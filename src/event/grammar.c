@@ -216,7 +216,7 @@ static int parse_event(struct grammar *g)
 
 /* ---- items ---- */
 
-/* Letters that concern the group as a whole make no sense behind a member. */
+/* Modifiers that apply to a whole group are not allowed after a member. */
 static int check_member(const struct grammar *g, const struct draft *d, bool is_leader)
 {
 	if (d->mods.bits & MOD_WEAK)

@@ -58,7 +58,7 @@ int coati_grammar_tail(struct grammar *g, struct event_text *ev);
  * event are left to the caller when @pmu_terms, else refused. */
 int coati_grammar_add(struct grammar *g, const struct event_text *ev,
 		      const struct coati_event_desc *desc, const char *base, bool pmu_terms);
-/* A term that nobody knows; @n holds what else the name could have meant. */
+/* An unknown term; @n holds similar names for the message. */
 int coati_grammar_unknown_term(const struct grammar *g, const struct term *t, struct nearest *n);
 /* The whole event in a sentence: text of @ev up to its modifiers. */
 struct shown coati_grammar_shown(const struct event_text *ev);

@@ -28,7 +28,7 @@ static int bad_value(const struct applying *a, const char *want)
 				a->t->name, want, coati_shown(slice_of(a->t->value)).text);
 }
 
-/* Of two terms that contradict each other the second one is refused. */
+/* When two terms contradict each other, the second one is refused. */
 static int set_one_of(const struct applying *a, uint32_t flag, uint32_t other, const char *what)
 {
 	if (a->desc->flags & other)

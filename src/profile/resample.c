@@ -154,7 +154,7 @@ static double deviate(const struct resample_side *s, enum coati_diff_measure mea
 	return x;
 }
 
-/* Of neighboring blocks of a run: the sum of products, and of squares. */
+/* The sum of products and of squares over neighboring blocks of a run. */
 static void neighbors(const struct resample_side *s, const double *v, double *products,
 		      double *squares)
 {

@@ -97,7 +97,7 @@ static bool waits(const struct coati_view *v, uint32_t event, uint32_t stack)
 	       v->stacks[stack].waits;
 }
 
-/* Of stacks without an entry that waits so, nothing stays. */
+/* Drop stacks without an entry that waits for one of the selected reasons. */
 static void choose_waits(struct coati_view *v)
 {
 	struct coati_profile *p = v->profile;

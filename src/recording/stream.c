@@ -53,7 +53,7 @@ static inline int enqueue(struct stream *s, const struct input_record *rec, uint
 	return r;
 }
 
-/* A record about the recording that makes no sense costs itself alone. */
+/* A malformed record of metadata is skipped; the rest is read. */
 static void note(struct stream *s, const struct input_record *rec, int r)
 {
 	const char *name = coati_record_name(rec->raw.type);

@@ -72,7 +72,7 @@ static void find_end(struct coati_ring *ring, uint64_t head, uint64_t later,
 	uint64_t size = ring->mask + 1, fresh = ring->seen - head, moved = head - later;
 	uint64_t intact = moved < size ? size - moved : 0;
 
-	/* nobody writes into saved memory, nor where the caller has stopped them all */
+	/* there are no writers in saved memory, nor where the caller has stopped them all */
 	if (writing || (ring->fd >= 0 && mode != COATI_SNAPSHOT_STOPPED)) {
 		measure(ring);
 		intact = intact > margin(ring, writing) ? intact - margin(ring, writing) : 0;
@@ -141,7 +141,7 @@ int coati_ring_snapshot(struct coati_ring *ring, int mode, struct coati_error *e
 	return r;
 }
 
-/* The walk is over: what could not be had is told once. */
+/* The walk is over: report once what could not be read. */
 static int finished(struct coati_ring *ring, struct coati_ring_item *ret)
 {
 	if (ring->damage) {

@@ -176,7 +176,7 @@ static int open_event(struct coati_bpf_array *a, uint32_t cpu)
 	long fd =
 		syscall(SYS_perf_event_open, &a->attr, -1, (int)cpu, -1, (long)COATI_OPEN_CLOEXEC);
 
-	/* Before 6.0 there is no LOST to read: losses are told by records alone. */
+	/* Before 6.0 there is no LOST to read: only records report losses. */
 	if (fd < 0 && errno == EINVAL && a->attr.read_format & COATI_READ_LOST) {
 		a->attr.read_format &= ~COATI_READ_LOST;
 		fd = syscall(SYS_perf_event_open, &a->attr, -1, (int)cpu, -1,

@@ -120,7 +120,7 @@ uint64_t coati_drops_take(struct coati_drops *drops)
 		return 0;
 	grown = now - drops->last;
 	drops->last = now;
-	return grown <= INT64_MAX ? grown : 0; /* set back by somebody: start anew */
+	return grown <= INT64_MAX ? grown : 0; /* the counter was reset: start again */
 }
 
 void coati_drops_close(struct coati_drops **drops)

@@ -143,8 +143,8 @@ static COATI_SIGSAFE void set_timer(int timer_fd, int64_t deadline_ns)
 	(void)timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* Of two threads that set deadlines at once, the one that arms last must not leave the older
- * one. */
+/* When two threads set deadlines at the same time, the one that arms the timer last must not
+ * restore the older deadline. */
 static COATI_SIGSAFE void arm_timer(struct coati_reader *rd, int timer_fd)
 {
 	int64_t deadline;
