@@ -2,7 +2,8 @@
 /*
  * served DIRECTORY: a server with a flight recorder in DIRECTORY ("": the usual place), without a
  * network. It serves requests, each a task "request" of about 2 ms of CPU time in busy_work(),
- * with a pause of 2 ms. At SIGUSR1 one request stands still for 700 ms in stalled_call().
+ * with a pause of 2 ms. At SIGUSR1 one request stands still for 700 ms in stalled_call(). SIGTERM
+ * ends it, and leaves nothing behind.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,13 +15,15 @@
 #include <coati/live.h>
 #include <coati/tracer.h>
 
-static volatile sig_atomic_t stalls;
+static volatile sig_atomic_t stalls, is_over;
 static volatile uint64_t sink;
 
 static void on_signal(int sig)
 {
-	(void)sig;
-	stalls = 1;
+	if (sig == SIGTERM)
+		is_over = 1;
+	else
+		stalls = 1;
 }
 
 static uint64_t cpu_ns(void)
@@ -80,14 +83,16 @@ int main(int argc, char **argv)
 		return 2;
 	o.directory = *argv[1] ? argv[1] : NULL;
 	sigaction(SIGUSR1, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
 	if (coati_recorder_start(&o, &rec, &err) < 0) {
 		fprintf(stderr, "served: %s\n", err.text);
 		return 1;
 	}
 	printf("serving\n");
 	fflush(stdout);
-	for (;;) {
+	while (!is_over) {
 		serve();
 		pause_ns(2000000);
 	}
+	return coati_recorder_stop(&rec, NULL) < 0;
 }
