@@ -106,8 +106,7 @@ const struct option coati_agent_options[] = {
 	OPT_TEXTS(0, "when", struct agent_args, when, 0, "CONDITION",
 		  "keep a trace around the moment at which it holds: 'cpu > 90%' (repeat)"),
 	OPT_TEXTS(0, "slow-task", struct agent_args, slow, 0, "'TYPE > TIME'",
-		  "keep a snapshot of the flight recorder of a program whose task took longer "
-		  "(repeat)"),
+		  "keep the flight recorder of a program with a slower task (repeat)"),
 	OPT_DURATION(0, "keep", struct agent_args, keep_ns, "TIME",
 		     "length of such a trace, two thirds before the moment (30s)", NSEC_PER_SEC,
 		     600 * NSEC_PER_SEC),

@@ -128,7 +128,7 @@ static int save(const struct autopsy_args *args, const struct autopsy_target *t)
 static int run_target(const struct autopsy_args *a, const char *target)
 {
 	struct coati_error err = { 0 };
-	struct autopsy_target t;
+	struct autopsy_target t = { .fd = -1 };
 	int code;
 
 	if (coati_autopsy_find(a, target, &t, &err) < 0) {

@@ -54,7 +54,7 @@ int coati_record_snapshot(const struct record_args *args)
 {
 	struct coati_error err = { 0 };
 	struct autopsy_saved saved;
-	struct autopsy_target target;
+	struct autopsy_target target = { .fd = -1 };
 	int r;
 
 	if (coati_record_check_default(args->out, &err) < 0) {
