@@ -167,11 +167,3 @@ perf_reads()
 	"$COATI" dump >out 2>err || echo "coati dump of $*: status $?"
 	[ ! -s err ] || { echo "coati dump of $* complains:"; head -n 5 err; }
 }
-
-# above COMMAND...: runs it before other work of the machine. nice counts within a session alone where
-# sessions are scheduled as groups: then it gets a session of its own, whose group goes before the others.
-above()
-{
-	# shellcheck disable=SC2016 # words of the inner shell
-	setsid -w sh -c '[ ! -w /proc/self/autogroup ] || echo -15 >/proc/self/autogroup; exec nice -n -15 "$@"' sh "$@"
-}

@@ -2,7 +2,7 @@
 # a server in which every fiftieth request has bad luck: the cause comes first; without one there is no difference
 first()
 {
-	above "$COATI" record -q --trace -- "$HELPERS/requests" 500 "$1" 400 50 >out 2>err || cat err
+	nice -n -15 "$COATI" record -q --trace -- "$HELPERS/requests" 500 "$1" 400 50 >out 2>err || cat err
 	"$COATI" why -q --json request >j 2>err || { cat err && return; }
 	python3 -c 'import json; j = json.load(open("j")); print(j["rows"][0]["name"] if j["difference"] else "no difference")'
 }
