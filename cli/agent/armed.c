@@ -2,7 +2,6 @@
 /* see armed.h */
 #include "cli/agent/armed.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -227,24 +226,6 @@ static void fire(struct armed *a, const struct agent_condition *c, double value,
 	coati_note("%s: keeping the seconds around it", a->reason);
 }
 
-/* A name without what a shell or a terminal could stumble over. */
-static void name_file(const struct armed *a, char *ret, size_t size)
-{
-	uint64_t wall = clock_ns(CLOCK_REALTIME) - (now_ns() - a->fired_ns);
-	time_t seconds = (time_t)(wall / NSEC_PER_SEC);
-	char when[32] = "", what[24];
-	size_t len = 0;
-	struct tm tm;
-
-	for (const char *p = a->reason; *p && len + 1 < sizeof(what); p++)
-		if (isalnum((unsigned char)*p) || (len && what[len - 1] != '-'))
-			what[len++] = isalnum((unsigned char)*p) ? *p : '-';
-	what[len] = '\0';
-	if (gmtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
-	snprintf(ret, size, "%.3900s/" FOLDER_PREFIX "%s-%s" FOLDER_SUFFIX, a->path, when, what);
-}
-
 static int keep(struct armed *a, struct agent_kept *ret, struct coati_error *err)
 {
 	static char path[4096];
@@ -257,7 +238,7 @@ static int keep(struct armed *a, struct agent_kept *ret, struct coati_error *err
 	/* before tracing began there is nothing */
 	save.from_ns =
 		from > coati_top_spool_since(&a->spool) ? from : coati_top_spool_since(&a->spool);
-	name_file(a, path, sizeof(path));
+	coati_folder_kept_name(&a->folder, a->fired_ns, a->reason, path, sizeof(path));
 	r = coati_top_spool_end(&a->spool, a->cap, err);
 	if (r == 0)
 		r = coati_top_spool_save(&a->spool, &save, err);

@@ -97,17 +97,6 @@ static int take_limit(struct agent_condition *c, const char *text)
 	}
 }
 
-static char *trim(char *text)
-{
-	size_t len;
-
-	text += strspn(text, " ");
-	len = strlen(text);
-	while (len && text[len - 1] == ' ')
-		text[--len] = '\0';
-	return text;
-}
-
 int coati_agent_condition_parse(struct agent_condition *c, const char *text,
 				struct coati_error *err)
 {
@@ -119,7 +108,8 @@ int coati_agent_condition_parse(struct agent_condition *c, const char *text,
 	if (strlen(text) < sizeof(copy) && op) {
 		c->below = *op == '<';
 		*op = '\0';
-		if (take_name(c, trim(copy)) && take_limit(c, trim(op + 1)) == 0)
+		if (take_name(c, coati_parse_trim(copy)) &&
+		    take_limit(c, coati_parse_trim(op + 1)) == 0)
 			return 0;
 	}
 	return coati_fail(err, -EINVAL,
@@ -168,13 +158,6 @@ void coati_recent_add(struct recent_tasks *r, const struct agent_task_end *t)
 	r->nr++;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static bool percentile(const struct agent_condition *c, const struct recent_tasks *r, uint64_t now,
 		       double *ret)
 {
@@ -185,10 +168,8 @@ static bool percentile(const struct agent_condition *c, const struct recent_task
 	for (uint64_t i = 0; v && i < most; i++)
 		if (!strcmp(r->v[i].type, c->name) && r->v[i].time_ns + TASKS_NS >= now)
 			v[nr++] = r->v[i].duration_ns;
-	if (nr) {
-		qsort(v, nr, sizeof(*v), by_number);
-		*ret = (double)v[(nr * c->percent + 99) / 100 - 1];
-	}
+	if (nr)
+		*ret = (double)coati_latency_percentile(v, nr, c->percent);
 	coati_free(v);
 	return nr > 0;
 }

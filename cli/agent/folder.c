@@ -2,6 +2,7 @@
 /* see folder.h */
 #include "cli/agent/folder.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -53,17 +54,45 @@ void coati_folder_close(struct folder *f)
 
 /* ---- a segment ---- */
 
-/* By the time of day, so that names sort; the number keeps two of one second apart. */
-static void make_name(struct folder *f, uint64_t wall_ns)
+static void print_time(uint64_t wall_ns, char *ret, size_t size)
 {
 	time_t seconds = (time_t)(wall_ns / NSEC_PER_SEC);
 	struct tm tm;
-	char text[32] = "";
 
+	ret[0] = '\0';
 	if (gmtime_r(&seconds, &tm))
-		strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &tm);
+		strftime(ret, size, "%Y%m%dT%H%M%SZ", &tm);
+}
+
+/* By the time of day, so that names sort; the number keeps two of one second apart. */
+static void make_name(struct folder *f, uint64_t wall_ns)
+{
+	char text[32];
+
+	print_time(wall_ns, text, sizeof(text));
 	snprintf(f->name, sizeof(f->name), FOLDER_PREFIX "%s-%04u" FOLDER_SUFFIX, text,
 		 f->number++ % 10000);
+}
+
+/* Letters and digits of @what alone: a shell or a terminal could stumble over the rest. */
+static void clean_name(const char *what, char *ret, size_t size)
+{
+	size_t len = 0;
+
+	for (const char *p = what; *p && len + 1 < size; p++)
+		if (isalnum((unsigned char)*p) || (len && ret[len - 1] != '-'))
+			ret[len++] = isalnum((unsigned char)*p) ? *p : '-';
+	ret[len] = '\0';
+}
+
+void coati_folder_kept_name(const struct folder *f, uint64_t time_ns, const char *what, char *ret,
+			    size_t size)
+{
+	char when[32], clean[28];
+
+	print_time(clock_ns(CLOCK_REALTIME) - (now_ns() - time_ns), when, sizeof(when));
+	clean_name(what, clean, sizeof(clean));
+	snprintf(ret, size, "%.3900s/" FOLDER_PREFIX "%s-%s" FOLDER_SUFFIX, f->path, when, clean);
 }
 
 static int open_writer(struct folder *f, int fd, struct coati_writer **ret, struct coati_error *err)

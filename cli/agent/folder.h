@@ -42,3 +42,7 @@ int coati_folder_next(struct folder *f, uint64_t wall_ns, struct coati_writer **
 void coati_folder_ended(struct folder *f, int r);
 /* Remove segments that are too old or over the limit of bytes, and one more when @room is. */
 void coati_folder_trim(struct folder *f, bool room);
+/* The path of a recording that is kept for a reason: the folder, the time of the moment (that of
+ * now_ns()), and letters and digits of the reason. */
+void coati_folder_kept_name(const struct folder *f, uint64_t time_ns, const char *what, char *ret,
+			    size_t size);

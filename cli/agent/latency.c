@@ -265,6 +265,12 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+uint64_t coati_latency_percentile(uint64_t *v, size_t nr, uint32_t percent)
+{
+	qsort(v, nr, sizeof(*v), by_number);
+	return v[(nr * percent + 99) / 100 - 1];
+}
+
 int coati_latency_look(struct latency *l, uint64_t now_ns, uint32_t percent, uint64_t *ret_ns)
 {
 	uint64_t *slot;
@@ -278,7 +284,6 @@ int coati_latency_look(struct latency *l, uint64_t now_ns, uint32_t percent, uin
 	nr = l->durations.len;
 	if (!nr)
 		return -ENODATA;
-	qsort(l->durations.v, nr, sizeof(*l->durations.v), by_number);
-	*ret_ns = l->durations.v[(nr * percent + 99) / 100 - 1];
+	*ret_ns = coati_latency_percentile(l->durations.v, nr, percent);
 	return 0;
 }

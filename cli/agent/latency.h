@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <coati/error.h>
@@ -18,3 +19,5 @@ void coati_latency_close(struct latency **l);
 /* A percentile (1 to 100) of the calls that ended since the last look, and of those that go on;
  * ns. -ENODATA: there was none. */
 int coati_latency_look(struct latency *l, uint64_t now_ns, uint32_t percent, uint64_t *ret_ns);
+/* A percentile (1 to 100) of at least one duration, which are sorted for it. */
+uint64_t coati_latency_percentile(uint64_t *v, size_t nr, uint32_t percent);

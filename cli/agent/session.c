@@ -451,6 +451,11 @@ int coati_agent_run(const struct agent_args *args, bool *ret_reload)
 		coati_note("%llu windows; %llu segments removed, %llu times without room",
 			   (unsigned long long)s.windows, (unsigned long long)s.folder.removed,
 			   (unsigned long long)s.folder.full);
+	if (r == 0 && s.armed.passed_over + s.slow.passed_over)
+		coati_note(
+			"%llu moments and slow tasks were not kept: more than --per-hour, or too "
+			"close together",
+			(unsigned long long)(s.armed.passed_over + s.slow.passed_over));
 	close_all(&s);
 	*ret_reload = hangups && !coati_record_stops();
 	hangups = 0;

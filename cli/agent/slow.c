@@ -2,7 +2,6 @@
 /* see slow.h */
 #include "cli/agent/slow.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,17 +23,6 @@
 
 /* ---- rules ---- */
 
-static char *trim(char *text)
-{
-	size_t len;
-
-	text += strspn(text, " ");
-	len = strlen(text);
-	while (len && text[len - 1] == ' ')
-		text[--len] = '\0';
-	return text;
-}
-
 int coati_slow_parse(struct slow_rule *r, const char *text, struct coati_error *err)
 {
 	char copy[256], shown[80], *op, *type;
@@ -43,9 +31,10 @@ int coati_slow_parse(struct slow_rule *r, const char *text, struct coati_error *
 	op = strrchr(copy, '>');
 	if (strlen(text) < sizeof(copy) && op) {
 		*op = '\0';
-		type = trim(copy);
+		type = coati_parse_trim(copy);
 		if (*type && strlen(type) < sizeof(r->type) &&
-		    coati_parse_duration(trim(op + 1), 1, UINT64_MAX / 2, &r->limit_ns) == 0) {
+		    coati_parse_duration(coati_parse_trim(op + 1), 1, UINT64_MAX / 2,
+					 &r->limit_ns) == 0) {
 			snprintf(r->type, sizeof(r->type), "%s", type);
 			return 0;
 		}
@@ -130,24 +119,6 @@ static uint64_t wall_of(uint64_t time_ns)
 	return clock_ns(CLOCK_REALTIME) - (now_ns() - time_ns);
 }
 
-/* A name without what a shell or a terminal could stumble over. */
-static void name_file(const struct slow_tasks *s, char *ret, size_t size)
-{
-	time_t seconds = (time_t)(wall_of(s->worst.time_ns) / NSEC_PER_SEC);
-	char when[32] = "", what[16];
-	size_t len = 0;
-	struct tm tm;
-
-	for (const char *p = s->worst.type; *p && len + 1 < sizeof(what); p++)
-		if (isalnum((unsigned char)*p) || (len && what[len - 1] != '-'))
-			what[len++] = isalnum((unsigned char)*p) ? *p : '-';
-	what[len] = '\0';
-	if (gmtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
-	snprintf(ret, size, "%.3900s/" FOLDER_PREFIX "%s-task-%s-%d" FOLDER_SUFFIX, s->path, when,
-		 what, s->worst.pid);
-}
-
 static int save(struct slow_tasks *s, const struct live_file *file, const char *path,
 		struct coati_error *err)
 {
@@ -171,6 +142,7 @@ int coati_slow_look(struct slow_tasks *s, const struct record_live *live, uint64
 {
 	static char path[4096];
 	const struct live_file *file;
+	char what[32];
 	struct strbuf type = STRBUF_INIT(256);
 	struct stat st = { 0 };
 	int r;
@@ -187,7 +159,8 @@ int coati_slow_look(struct slow_tasks *s, const struct record_live *live, uint64
 	snprintf(s->reason, sizeof(s->reason), "task %.128s took %.3f ms", type.text,
 		 (double)s->worst.duration_ns / 1e6);
 	coati_strbuf_fini(&type);
-	name_file(s, path, sizeof(path));
+	snprintf(what, sizeof(what), "task-%.12s-%d", s->worst.type, s->worst.pid);
+	coati_folder_kept_name(&s->folder, s->worst.time_ns, what, path, sizeof(path));
 	s->kept[s->nr_kept % SLOW_RECENT].time_ns = now_ns;
 	s->kept[s->nr_kept++ % SLOW_RECENT].pid = s->worst.pid;
 	r = save(s, file, path, err);

@@ -267,6 +267,17 @@ int coati_parse_double(const char *s, double *ret)
 	return 0;
 }
 
+char *coati_parse_trim(char *text)
+{
+	size_t len;
+
+	text += strspn(text, " ");
+	len = strlen(text);
+	while (len && text[len - 1] == ' ')
+		text[--len] = '\0';
+	return text;
+}
+
 int coati_parse_percent(const char *s, double min, double max, double *ret)
 {
 	size_t len = strlen(s);

@@ -18,6 +18,8 @@ int coati_parse_hex(const char *s, uint64_t *ret);
 /* A decimal fraction such as 1.5, -3 or 2.3283064365386962890625e-10; always with a point, whatever
  * the locale; -ERANGE when it is not finite as a double. */
 int coati_parse_double(const char *s, double *ret);
+/* Without the spaces at both ends, which are cut off in place. */
+char *coati_parse_trim(char *text);
 /* A percentage: 0.5, 95%; @min and @max in percent. */
 int coati_parse_percent(const char *s, double min, double max, double *ret);
 /* Bytes: 4096, 64k, 16M, 1g, 512KiB, 2TB (all powers of 1024). */

@@ -16,8 +16,8 @@ struct durations {
 /* -ENOMEM. */
 int coati_durations_add(struct durations *d, uint64_t ns);
 #define DURATIONS_RANKS 4
-/* Of each of @percents, in rising order, the smallest duration that so many of a hundred do not
- * exceed. 0 where there are none. May change their order. -ENOMEM. */
+/* The percentiles @percents, which rise: the smallest duration that this part of all durations does
+ * not exceed. 0 where there are none. May change their order. -ENOMEM. */
 int coati_durations_percentiles(struct durations *d, const unsigned int percents[DURATIONS_RANKS],
 				uint64_t ret[DURATIONS_RANKS]);
 void coati_durations_fini(struct durations *d);

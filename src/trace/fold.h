@@ -15,8 +15,8 @@
 #include <coati/trace.h>
 
 #include "base/strbuf.h"
-#include "trace/durations.h"
 #include "live-read/idset.h"
+#include "trace/durations.h"
 #include "trace/timeline-parts.h"
 
 #define FOLD_CLOSED  32 /* regions that a later one may be around of */
@@ -56,7 +56,7 @@ struct fold_task {
 	ARRAY(struct span) spans;
 };
 
-/* A task so many levels below one that ends. */
+/* A task below one that ends, and the number of levels between them. */
 struct fold_below {
 	uint32_t task, depth;
 };

@@ -324,3 +324,21 @@ void tape_live_text(struct tape *t, const char *text)
 	if (coati_live_text_read(text, put_batch, t, &err) < 0)
 		test_fail_at(__FILE__, __LINE__, "%s", err.text);
 }
+
+void tape_begin_switches(struct tape *t, const char *path)
+{
+	tape_program();
+	tape_begin(t, path);
+	t->time = 0;
+	t->attr_flags = COATI_ATTR_CONTEXT_SWITCH;
+	tape_event(t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock", COATI_SAMPLE_CALLCHAIN);
+}
+
+void tape_switch(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time, uint16_t misc)
+{
+	struct coati_record rec = { .type = COATI_RECORD_SWITCH,
+				    .misc = misc,
+				    .id = { .pid = pid, .tid = tid, .time = time } };
+
+	tape_record(t, &rec);
+}

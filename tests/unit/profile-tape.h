@@ -64,10 +64,13 @@ void tape_program_named(const char *const *names);
 void tape_open(struct tape *t, const char *path);
 /* The same with more events: before the first record. */
 void tape_begin(struct tape *t, const char *path);
+/* The same with the program, and cpu-clock with stacks and context switches as its first event. */
+void tape_begin_switches(struct tape *t, const char *path);
 void tape_event(struct tape *t, uint32_t type, uint64_t config, const char *name,
 		uint64_t more_sample_type);
 void tape_start(struct tape *t);
 void tape_record(struct tape *t, struct coati_record *rec);
+void tape_switch(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time, uint16_t misc);
 void tape_comm(struct tape *t, uint32_t pid, uint32_t tid, const char *name, uint16_t misc);
 void tape_fork(struct tape *t, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid);
 /* The process runs the program: named, and mapped. */

@@ -15,7 +15,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of numbers with up to so many bits. */
+/* Of numbers with at most @bits bits. */
 static void check_percentiles(unsigned int bits, size_t nr)
 {
 	static const unsigned int percents[DURATIONS_RANKS] = { 50, 90, 99, 100 };

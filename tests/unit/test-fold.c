@@ -29,34 +29,20 @@ struct story {
 	bool ended[STEPS + 1];
 };
 
-static void put_switch(struct tape *t, uint32_t tid, uint64_t time, uint16_t misc)
-{
-	struct coati_record rec = { .type = COATI_RECORD_SWITCH,
-				    .misc = misc,
-				    .id = { .pid = PID, .tid = tid, .time = time } };
-
-	tape_record(t, &rec);
-}
-
 /* The recording "a" of threads 7, 8 and 9, which run two thirds of the time. */
 static void write_tape(const struct story *s)
 {
 	static const char account[] = "begin_ns=1000\nend_ns=200000\n";
 	struct tape t;
 
-	tape_program();
-	tape_begin(&t, "a");
-	t.time = 0;
-	t.attr_flags = COATI_ATTR_CONTEXT_SWITCH;
-	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
-		   COATI_SAMPLE_CALLCHAIN);
+	tape_begin_switches(&t, "a");
 	tape_live_event(&t);
 	tape_start(&t);
 	tape_process(&t, PID, "app");
 	for (uint64_t time = BEGIN; time < END; time += 300)
 		for (uint32_t i = 0; i < THREADS; i++)
-			put_switch(&t, PID + i, time + 10 * i,
-				   (time - BEGIN) / 300 % 3 == i ? COATI_MISC_SWITCH_OUT : 0);
+			tape_switch(&t, PID, PID + i, time + 10 * i,
+				    (time - BEGIN) / 300 % 3 == i ? COATI_MISC_SWITCH_OUT : 0);
 	tape_live_text(&t, "batch kind=sites pid=7\n- site id=1 kind=1 name=\"parse\"\n"
 			   "- site id=2 kind=1 name=\"look up\"\n- site id=3 kind=3 name=\"a\"\n"
 			   "- site id=4 kind=3 name=\"b\"\n");

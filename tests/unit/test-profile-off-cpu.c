@@ -30,18 +30,9 @@ static void open_tape(struct tape *t, uint64_t attr_flags)
 	tape_process(t, PID, "app");
 }
 
-static void put_switch(struct tape *t, uint32_t tid, uint64_t time, uint16_t misc)
-{
-	struct coati_record rec = { .type = COATI_RECORD_SWITCH,
-				    .misc = misc,
-				    .id = { .pid = PID, .tid = tid, .time = time } };
-
-	tape_record(t, &rec);
-}
-
 static void put_in(struct tape *t, uint32_t tid, uint64_t time)
 {
-	put_switch(t, tid, time, 0);
+	tape_switch(t, PID, tid, time, 0);
 }
 
 /* With the stack main, work, at the same time. */
@@ -52,7 +43,7 @@ static void put_out(struct tape *t, uint32_t tid, uint64_t time, uint16_t misc)
 					  .tid = tid,
 					  .time = time,
 					  TAPE_STACK(TAPE_WORK, TAPE_MAIN) });
-	put_switch(t, tid, time, misc);
+	tape_switch(t, PID, tid, time, misc);
 }
 
 static void put_task(struct tape *t, uint32_t type, uint32_t tid, uint64_t time)
@@ -187,9 +178,9 @@ TEST(off_cpu_without_stacks_still_knows_how_long)
 
 	open_tape(&t, 0);
 	put_in(&t, PID, 100000);
-	put_switch(&t, PID, 200000, COATI_MISC_SWITCH_OUT);
+	tape_switch(&t, PID, PID, 200000, COATI_MISC_SWITCH_OUT);
 	put_in(&t, PID, 220000);
-	put_switch(&t, PID, 300000, PREEMPTED);
+	tape_switch(&t, PID, PID, 300000, PREEMPTED);
 	put_in(&t, PID, 301000);
 	close_tape(&t, "begin_ns=100000\nend_ns=400000\n");
 	p = tape_profile("a");
@@ -231,7 +222,7 @@ TEST(off_cpu_time_since_before_the_recording_has_the_stack_that_the_recorder_fou
 					   .time = 101000,
 					   TAPE_STACK(TAPE_WORK, TAPE_MAIN) });
 	put_in(&t, PID, 150000);
-	put_switch(&t, PID, 200000, COATI_MISC_SWITCH_OUT);
+	tape_switch(&t, PID, PID, 200000, COATI_MISC_SWITCH_OUT);
 	close_tape(&t, "begin_ns=100000\nend_ns=500000\n");
 	p = tape_profile("a");
 	CHECK_U64(off_ns(p), ==, 350000);
@@ -290,10 +281,10 @@ TEST(off_cpu_of_a_command_begins_at_its_exec)
 	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
 		   COATI_SAMPLE_CALLCHAIN);
 	tape_start(&t);
-	put_switch(&t, PID, 20000, COATI_MISC_SWITCH_OUT);
+	tape_switch(&t, PID, PID, 20000, COATI_MISC_SWITCH_OUT);
 	put_in(&t, PID, 90000);
 	tape_comm(&t, PID, PID, "app", COATI_MISC_COMM_EXEC);
-	put_switch(&t, PID, 100000, COATI_MISC_SWITCH_OUT);
+	tape_switch(&t, PID, PID, 100000, COATI_MISC_SWITCH_OUT);
 	put_in(&t, PID, 140000);
 	close_tape(&t, "begin_ns=0\nend_ns=150000\n");
 	p = tape_profile("a");
@@ -453,7 +444,8 @@ TEST(off_cpu_of_wild_switches_never_exceeds_the_recording)
 		if (what < 3)
 			put_in(&t, tid, 1000 + (seed >> 33) % 1000000);
 		else if (what < 6)
-			put_switch(&t, tid, 1000 + (seed >> 33) % 1000000, COATI_MISC_SWITCH_OUT);
+			tape_switch(&t, PID, tid, 1000 + (seed >> 33) % 1000000,
+				    COATI_MISC_SWITCH_OUT);
 		else
 			put_task(&t, what == 6 ? COATI_RECORD_FORK : COATI_RECORD_EXIT, tid,
 				 1000 + (seed >> 33) % 1000000);

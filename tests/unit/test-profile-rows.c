@@ -254,12 +254,7 @@ TEST(view_of_one_kind_of_waiting_has_the_weight_of_nothing_else)
 	struct coati_view *v;
 	struct tape t;
 
-	tape_program();
-	tape_begin(&t, "a");
-	t.time = 0;
-	t.attr_flags = COATI_ATTR_CONTEXT_SWITCH;
-	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
-		   COATI_SAMPLE_CALLCHAIN);
+	tape_begin_switches(&t, "a");
 	tape_start(&t);
 	tape_process(&t, 10, "app");
 	tape_put(&t, (struct tape_sample){ .pid = 10, .time = 1500, TAPE_STACK(TAPE_LEAF) });

@@ -13,15 +13,6 @@
 
 #define PID 10
 
-static void put_switch(struct tape *t, uint32_t tid, uint64_t time, uint16_t misc)
-{
-	struct coati_record rec = { .type = COATI_RECORD_SWITCH,
-				    .misc = misc,
-				    .id = { .pid = PID, .tid = tid, .time = time } };
-
-	tape_record(t, &rec);
-}
-
 /* Thread 10 is preempted and comes back, 11 is started, runs, and waits to the end. */
 static void write_tape(void)
 {
@@ -31,30 +22,25 @@ static void write_tape(void)
 					     .pid = PID, .tid = 11, .ppid = PID, .ptid = PID } };
 	struct tape t;
 
-	tape_program();
-	tape_begin(&t, "a");
-	t.time = 0;
-	t.attr_flags = COATI_ATTR_CONTEXT_SWITCH;
-	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
-		   COATI_SAMPLE_CALLCHAIN);
+	tape_begin_switches(&t, "a");
 	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CONTEXT_SWITCHES, COATI_OFF_CPU_EVENT,
 		   COATI_SAMPLE_CALLCHAIN);
 	tape_start(&t);
 	tape_process(&t, PID, "app");
-	put_switch(&t, PID, 1000, 0);
+	tape_switch(&t, PID, PID, 1000, 0);
 	tape_record(&t, &fork);
 	tape_put(&t, (struct tape_sample){
 			     .pid = PID, .tid = PID, .time = 1250, TAPE_STACK(TAPE_LEAF) });
-	put_switch(&t, PID, 1300, COATI_MISC_SWITCH_OUT | COATI_MISC_SWITCH_OUT_PREEMPT);
-	put_switch(&t, 11, 1310, 0);
+	tape_switch(&t, PID, PID, 1300, COATI_MISC_SWITCH_OUT | COATI_MISC_SWITCH_OUT_PREEMPT);
+	tape_switch(&t, PID, 11, 1310, 0);
 	tape_put(&t, (struct tape_sample){ .event = 1,
 					   .pid = PID,
 					   .tid = 11,
 					   .time = 1400,
 					   TAPE_STACK(TAPE_WORK, TAPE_MAIN) });
-	put_switch(&t, 11, 1400, COATI_MISC_SWITCH_OUT);
-	put_switch(&t, PID, 1410, 0);
-	put_switch(&t, PID, 1500, COATI_MISC_SWITCH_OUT);
+	tape_switch(&t, PID, 11, 1400, COATI_MISC_SWITCH_OUT);
+	tape_switch(&t, PID, PID, 1410, 0);
+	tape_switch(&t, PID, PID, 1500, COATI_MISC_SWITCH_OUT);
 	tape_close(&t);
 }
 
@@ -111,15 +97,10 @@ static struct coati_timeline *read_losses(uint64_t told, uint64_t counted)
 	struct coati_timeline *timeline = NULL;
 	struct tape t;
 
-	tape_program();
-	tape_begin(&t, "a");
-	t.time = 0;
-	t.attr_flags = COATI_ATTR_CONTEXT_SWITCH;
-	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
-		   COATI_SAMPLE_CALLCHAIN);
+	tape_begin_switches(&t, "a");
 	tape_start(&t);
 	tape_process(&t, PID, "app");
-	put_switch(&t, PID, 1000, 0);
+	tape_switch(&t, PID, PID, 1000, 0);
 	for (uint64_t time = 1500; time <= 2500; time += 1000) {
 		tape_put(&t, (struct tape_sample){ .pid = PID,
 						   .tid = 11,
@@ -129,8 +110,8 @@ static struct coati_timeline *read_losses(uint64_t told, uint64_t counted)
 		if (told && time == 1500)
 			put_loss(&t, COATI_RECORD_LOST, 1, 2000, told);
 	}
-	put_switch(&t, PID, 3000, COATI_MISC_SWITCH_OUT);
-	put_switch(&t, PID, 3500, 0);
+	tape_switch(&t, PID, PID, 3000, COATI_MISC_SWITCH_OUT);
+	tape_switch(&t, PID, PID, 3500, 0);
 	tape_put(&t, (struct tape_sample){
 			     .pid = PID, .tid = PID, .time = 4000, TAPE_STACK(TAPE_LEAF) });
 	if (counted)
