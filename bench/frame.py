@@ -46,6 +46,11 @@ class Bench:
     def __init__(self, build, pairs, smoke=False):
         self.build, self.pairs, self.smoke, self.missed = build, pairs, smoke, []
         self.broken = False
+        self.compiled, self.kept = {}, None  # programs that several benchmarks use, and their folder
+
+    def folder(self):
+        self.kept = self.kept or tempfile.TemporaryDirectory()
+        return self.kept.name
 
     def program(self, name):
         return os.path.join(self.build, "bench", name)

@@ -126,7 +126,7 @@ def bench_cost(b):
         command = compiler(b, folder)
         bare = median([used(command) for _ in range(1 if b.smoke else 5)])
         ours = [*own_recorder(b), "-g", "bpf", "-o", os.path.join(folder, "a"), "--", *command]
-        peer = [perf(), "record", "-q", "-F", "1000", "-e", "cpu-clock", "--call-graph", "dwarf", "-o", os.path.join(folder, "b"), *command]
+        peer = [perf(), "record", "-q", "-F", "50" if b.smoke else "1000", "-e", "cpu-clock", "--call-graph", "dwarf", "-o", os.path.join(folder, "b"), *command]
         pairs = list(in_turns(1 if b.smoke else RECORD_PAIRS, lambda: used(ours), lambda: used(peer)))
         b.report("kernel-stacks/cpu", "perf-dwarf", "s", 1, [(max(x - bare, 1e-3), max(y - bare, 1e-3)) for x, y in pairs], 0.3)
 

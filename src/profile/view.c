@@ -76,7 +76,7 @@ static int choose_entries(struct coati_view *v)
 	for (size_t i = 0; i < p->entries.len; i++) {
 		if (is_seen_twice(v, p->entries.v[i].event, p->entries.v[i].thread))
 			v->nr_twice += p->entries.v[i].count;
-		if (is_for_timeline(v, p->entries.v[i].event))
+		else if (is_for_timeline(v, p->entries.v[i].event))
 			v->nr_faults += p->entries.v[i].count;
 		v->entry_is_in[i] = entry_passes(v, &p->entries.v[i], from, to);
 		if (!v->entry_is_in[i])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * No randomness of the system's in a libFuzzer program: hash tables take their seeds from here,
+ * No randomness of the system's in a fuzz program: hash tables take their seeds from here,
  * so that the same input takes the same way through the code, and a run with a fixed seed is
  * repeatable.
  */

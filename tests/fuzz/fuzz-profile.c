@@ -8,6 +8,7 @@
 #include <coati/profile.h>
 
 #include "fuzz/fuzz.h"
+#include "profile/view.h"
 #include "profile/walk.h"
 
 /* Rows of every kind, and trees; what lies in no row does not count. */
@@ -63,7 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		while (coati_view_next(v, &pos, &e) > 0)
 			samples += e.entry->count;
 		coati_profile_quality(p, &quality);
-		FUZZ_CHECK(samples == quality.samples);
+		/* what a view leaves out by itself, which it says in a note, is counted */
+		FUZZ_CHECK(samples + v->nr_twice + v->nr_faults == quality.samples);
 		ask(v);
 	}
 	coati_view_free(&v);

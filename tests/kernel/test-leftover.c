@@ -17,7 +17,7 @@
 #include "need.h"
 #include "probed.h"
 
-#define ROUNDS		 30
+#define ROUNDS		 12
 #define WAIT_MS		 5000 /* until what is gone is gone for good; a bound, not a measure */
 #define TEXT_BYTES	 8
 #define MAX_DELAY_US	 60000

@@ -249,7 +249,7 @@ static struct bank compare_many(enum kind kind, double more, uint32_t runs, uint
 /* How many comparisons: always the same ones, for where everything is slow the first of them. */
 static uint32_t times_of(uint32_t runs)
 {
-	return (test_slow() ? 25 : 100) * (runs < RUNS_MAX ? 4 : 1);
+	return (test_emulated() ? 4 : test_slow() ? 25 : 100) * (runs < RUNS_MAX ? 4 : 1);
 }
 
 /*
