@@ -20,10 +20,6 @@ class Differ(Exception):
     """Says where the two disagree."""
 
 
-class Unread(Exception):
-    """perf cannot read its own recording; says why."""
-
-
 def number(v):
     return int(v, 16) if isinstance(v, str) else v
 
@@ -134,7 +130,7 @@ class Comparison:
         kernel, own = peer.records_of(self.path)
         if not kernel:
             why = peer.why_not_read(self.path)
-            raise Unread("perf cannot read its own recording: " + why) if why else Differ("perf shows no record")
+            raise peer.Unread("perf cannot read its own recording: " + why) if why else Differ("perf shows no record")
         shown = [json.loads(line) for line in ours_of(tool, self.path, "--json", "--raw")]
         ours_kernel = [r for r in shown if "bytes" not in r]
         ours_own = [r for r in shown if "bytes" in r]

@@ -17,6 +17,10 @@ NO_CPU = 0xFFFFFFFF
 PAGE_SIZES = {"N/A": 0, "4K": 4096, "64K": 65536, "2M": 2 << 20, "1G": 1 << 30}
 
 
+class Unread(Exception):
+    """perf cannot read its own recording; says why."""
+
+
 class Record:
     def __init__(self, number):
         self.number, self.type, self.bytes = number, None, b""
@@ -24,9 +28,13 @@ class Record:
 
 
 def run_script(path):
-    """Both streams of perf: it warns about fields that an event does not have."""
+    """What perf prints. It warns about fields that an event does not have; a perf that dies (of its own assertions, in
+    a chroot or beside BPF programs that come and go) has printed a part alone."""
     done = subprocess.run(["perf", "script", "-D", "-F", "event,trace", "-i", path], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode < 0:
+        said = [line for line in done.stderr.decode(errors="replace").split("\n") if line.strip()]
+        raise Unread("perf script died of signal %d: %s" % (-done.returncode, " ".join(said[-1:])[:120]))
     return done.stdout.decode("utf-8", "replace")
 
 
