@@ -117,10 +117,10 @@ static bool confine(const struct trace_args *a, const char *newest)
 							      .output = a->output });
 }
 
-/* Only sums are shown. */
+/* Only sums are shown, or some of a type. */
 static bool is_summary(const struct trace_args *a)
 {
-	return !a->task && !a->tasks && !a->thread && !a->blame && !a->events && !a->check;
+	return !a->task && !a->thread && !a->blame && !a->events && !a->check;
 }
 
 int coati_trace_session(const struct trace_args *args)
@@ -136,7 +136,8 @@ int coati_trace_session(const struct trace_args *args)
 			    .ctx = &t };
 	const struct coati_timeline_opts opts = { .size = sizeof(opts),
 						  .flags = is_summary(args) ? COATI_TIMELINE_SUMMARY
-									    : 0 };
+									    : 0,
+						  .instances_of = args->tasks };
 	struct coati_error err = { 0 };
 	int ret;
 

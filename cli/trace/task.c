@@ -13,61 +13,10 @@
 
 #define BAR_WIDTH 105 /* of terminals that have room for a bar */
 
-/* One task, or region of a thread. */
-struct instance {
-	uint64_t ns, begin;
-	uint32_t number, thread; /* thread NONE: a task */
-};
-
 struct instances {
-	ARRAY(struct instance) list;
-	bool failed;
+	struct coati_timeline_instance *list;
+	size_t nr, nr_all;
 };
-
-static void add(const struct trace *t, struct instances *is, struct instance i)
-{
-	struct instance *new;
-
-	if (i.begin > t->to || i.begin + i.ns < t->from)
-		return;
-	new = ARRAY_ADD(&is->list);
-	is->failed |= !new;
-	if (new)
-		*new = i;
-}
-
-static void gather(const struct trace *t, struct instances *is, uint32_t type,
-		   const struct coati_timeline_type *k)
-{
-	struct coati_timeline_task task;
-	struct coati_timeline_region g;
-
-	for (uint32_t i = 0; !k->is_region && coati_timeline_task(t->timeline, i, &task) == 0; i++)
-		if (task.type == type)
-			add(t, is,
-			    (struct instance){ task.end - task.begin, task.begin, i,
-					       COATI_TIMELINE_NONE });
-	for (uint32_t n = 0; k->is_region && n < coati_timeline_thread_count(t->timeline); n++)
-		for (uint32_t i = 0; coati_timeline_region(t->timeline, n, i, &g) == 0; i++)
-			if (!strcmp(g.name, k->name))
-				add(t, is, (struct instance){ g.end - g.begin, g.begin, i, n });
-}
-
-static int by_ns(const void *a, const void *b)
-{
-	const struct instance *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
-static int ledger_of(const struct trace *t, const struct instance *i, struct coati_ledger *l)
-{
-	if (i->thread == COATI_TIMELINE_NONE)
-		return coati_timeline_task_ledger(t->timeline, i->number, l);
-	return coati_timeline_ledger(t->timeline, i->thread, i->begin, i->begin + i->ns, l);
-}
 
 static bool has_bars(const struct trace *t)
 {
@@ -76,14 +25,14 @@ static bool has_bars(const struct trace *t)
 	return !width || width >= BAR_WIDTH;
 }
 
-static void put_instance(struct trace *t, const struct instance *i, const struct coati_ledger *l)
+static void put_instance(struct trace *t, const struct coati_timeline_instance *i)
 {
+	const struct coati_ledger *l = &i->ledger;
 	struct strbuf *s = &t->out.text;
-	struct coati_timeline_task k;
 	uint64_t sums[SUM_COUNT];
 	size_t line = s->len;
 
-	coati_trace_time(s, i->ns, 9);
+	coati_trace_time(s, i->end - i->begin, 9);
 	coati_trace_sums(l, sums);
 	for (int n = 0; n < SUM_COUNT; n++)
 		coati_trace_time(s, sums[n], 9);
@@ -96,11 +45,11 @@ static void put_instance(struct trace *t, const struct instance *i, const struct
 	coati_strbuf_adds(s, "  ");
 	if (i->thread != COATI_TIMELINE_NONE)
 		coati_trace_thread_name(t, s, i->thread);
-	else if (coati_timeline_task(t->timeline, i->number, &k) == 0)
+	else
 		coati_strbuf_printf(
-			s, "%llu%s%s", (unsigned long long)k.id,
-			k.flags & COATI_TIMELINE_OPEN_BEGIN ? " (began before the recording)" : "",
-			k.flags & COATI_TIMELINE_OPEN_END ? " (open)" : "");
+			s, "%llu%s%s", (unsigned long long)i->id,
+			i->flags & COATI_TIMELINE_OPEN_BEGIN ? " (began before the recording)" : "",
+			i->flags & COATI_TIMELINE_OPEN_END ? " (open)" : "");
 	coati_trace_reasons(s, l, 3, coati_trace_room(t, line));
 	coati_strbuf_addc(s, '\n');
 }
@@ -116,79 +65,76 @@ static void json_task(struct json *j, const struct coati_timeline_task *k)
 	coati_json_kbool(j, "open", k->flags != 0);
 }
 
-static void json_instance(struct trace *t, struct json *j, const struct instance *i,
-			  const struct coati_ledger *l)
+static void json_instance(struct trace *t, struct json *j, const struct coati_timeline_instance *i,
+			  const char *type)
 {
-	struct coati_timeline_task k;
 	struct coati_timeline_thread th;
 
 	coati_json_object(j);
-	if (i->thread == COATI_TIMELINE_NONE &&
-	    coati_timeline_task(t->timeline, i->number, &k) == 0) {
-		json_task(j, &k);
+	if (i->thread == COATI_TIMELINE_NONE) {
+		json_task(j, &(struct coati_timeline_task){ .id = i->id,
+							    .parent = i->parent,
+							    .pid = i->pid,
+							    .name = type,
+							    .begin = i->begin,
+							    .end = i->end,
+							    .flags = i->flags });
 	} else if (coati_timeline_thread(t->timeline, i->thread, &th) == 0) {
 		coati_json_ki64(j, "tid", th.tid);
 		coati_json_ku64(j, "begin_ns", i->begin);
-		coati_json_ku64(j, "end_ns", i->begin + i->ns);
+		coati_json_ku64(j, "end_ns", i->end);
 	}
-	coati_trace_json_ledger(j, l);
+	coati_trace_json_ledger(j, &i->ledger);
 	coati_json_end(j);
 }
 
-static int put_slowest(struct trace *t, const struct instances *is,
-		       const struct coati_timeline_type *k)
+static void json_slowest(struct trace *t, const struct instances *is, const char *type)
 {
-	size_t nr = t->args->slowest < is->list.len ? t->args->slowest : is->list.len;
 	struct json j;
-	int r = 0;
 
-	if (t->args->json) {
-		coati_trace_json_head(t, &j, TRACE_SCHEMA, "tasks");
-		coati_json_kstr(&j, "type", k->name);
-		coati_json_ku64(&j, "count", is->list.len);
-		coati_json_key(&j, "tasks");
-		coati_json_array(&j);
-	} else {
-		coati_trace_quality(t);
-		coati_trace_heading(
-			t, has_bars(t) ? "     took  running runnable  blocked   queued  unknown  "
+	coati_trace_json_head(t, &j, TRACE_SCHEMA, "tasks");
+	coati_json_kstr(&j, "type", type);
+	coati_json_ku64(&j, "count", is->nr_all);
+	coati_json_key(&j, "tasks");
+	coati_json_array(&j);
+	for (size_t i = 0; i < is->nr; i++)
+		json_instance(t, &j, &is->list[i], type);
+	coati_json_end(&j);
+	coati_json_end(&j);
+	coati_strbuf_addc(&t->out.text, '\n');
+}
+
+static void put_slowest(struct trace *t, const struct instances *is)
+{
+	coati_trace_quality(t);
+	coati_trace_heading(t, has_bars(t)
+				       ? "     took  running runnable  blocked   queued  unknown  "
 					 "breakdown             begin     which"
 				       : "     took  running runnable  blocked   queued  unknown  "
 					 "begin     which");
-	}
-	for (size_t i = 0; r == 0 && i < nr; i++) {
-		struct coati_ledger l;
-
-		r = ledger_of(t, &is->list.v[i], &l);
-		if (r == 0 && t->args->json)
-			json_instance(t, &j, &is->list.v[i], &l);
-		else if (r == 0)
-			put_instance(t, &is->list.v[i], &l);
-	}
-	if (t->args->json) {
-		coati_json_end(&j);
-		coati_json_end(&j);
-		coati_strbuf_addc(&t->out.text, '\n');
-	}
-	return r;
+	for (size_t i = 0; i < is->nr; i++)
+		put_instance(t, &is->list[i]);
 }
 
 int coati_trace_tasks(struct trace *t, uint32_t type)
 {
-	struct instances is = { .list.max = SIZE_MAX / sizeof(struct instance) };
+	const struct coati_timeline_query q = {
+		.type = type, .nr = t->args->slowest, .from = t->from, .to = t->to
+	};
 	struct coati_timeline_type k;
-	int r = 0;
+	struct instances is = { 0 };
 
 	coati_timeline_type(t->timeline, type, &k);
-	gather(t, &is, type, &k);
-	if (!is.failed && is.list.len)
-		qsort(is.list.v, is.list.len, sizeof(*is.list.v), by_ns);
-	if (!is.failed)
-		r = put_slowest(t, &is, &k);
-	ARRAY_FINI(&is.list);
-	if (is.failed || r < 0)
+	if (coati_timeline_slowest(t->timeline, &q, &is.list, &is.nr, &is.nr_all) < 0) {
 		coati_say("out of memory");
-	return is.failed || r < 0 ? EXIT_FAILED : EXIT_DONE;
+		return EXIT_FAILED;
+	}
+	if (t->args->json)
+		json_slowest(t, &is, k.name);
+	else
+		put_slowest(t, &is);
+	coati_free(is.list);
+	return EXIT_DONE;
 }
 
 /* ---- one task ---- */

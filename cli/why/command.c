@@ -101,10 +101,13 @@ static int session(const struct why_args *a, const char *name, double percent)
 			    .trace = true,
 			    .read = read_timeline,
 			    .ctx = &t };
+	const struct coati_timeline_opts o = { .size = sizeof(o),
+					       .flags = COATI_TIMELINE_SUMMARY | COATI_TIMELINE_WHY,
+					       .instances_of = name };
 	struct coati_error err = { 0 };
 	int ret = EXIT_FAILED;
 
-	if (coati_timeline_new(NULL, &t.timeline, &err) < 0) {
+	if (coati_timeline_new(&o, &t.timeline, &err) < 0) {
 		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}

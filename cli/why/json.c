@@ -6,15 +6,12 @@
 
 static void put_hog(struct trace *t, struct json *j, const struct coati_why_row *row)
 {
-	struct coati_timeline_task task;
 	struct strbuf text = STRBUF_INIT(4096);
 
-	if (coati_timeline_task(t->timeline, row->hog, &task) < 0)
-		return;
 	coati_json_key(j, "hog");
 	coati_json_object(j);
-	coati_json_kstr(j, "type", task.name);
-	coati_json_ku64(j, "task", task.id);
+	coati_json_kstr(j, "type", row->hog_name);
+	coati_json_ku64(j, "task", row->hog_id);
 	coati_trace_thread_name(t, &text, row->hog_thread);
 	coati_json_kstr(j, "thread", text.text);
 	if (row->hog_region)

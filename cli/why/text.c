@@ -35,16 +35,14 @@ static void put_change(struct strbuf *s, double ns, size_t width)
 static void put_hog(struct trace *t, const struct coati_why_row *row)
 {
 	struct strbuf *s = &t->out.text;
-	struct coati_timeline_task task;
 
-	if (row->hog == COATI_TIMELINE_NONE ||
-	    coati_timeline_task(t->timeline, row->hog, &task) < 0)
+	if (row->hog == COATI_TIMELINE_NONE)
 		return;
 	coati_strbuf_adds(s, ", while ");
 	coati_trace_thread_name(t, s, row->hog_thread);
 	coati_strbuf_adds(s, " worked on ");
-	coati_strbuf_clean(s, task.name, strnlen(task.name, 64));
-	coati_strbuf_printf(s, " %llu", (unsigned long long)task.id);
+	coati_strbuf_clean(s, row->hog_name, strnlen(row->hog_name, 64));
+	coati_strbuf_printf(s, " %llu", (unsigned long long)row->hog_id);
 	if (row->hog_region) {
 		coati_strbuf_adds(s, " in ");
 		coati_strbuf_clean(s, row->hog_region, strnlen(row->hog_region, 64));

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "trace/fold.h"
+#include "trace/kept.h"
 #include "trace/timeline-read.h"
 #include "trace/timeline.h"
 
@@ -23,9 +24,13 @@ static int feed_all(struct load *l)
 /* 0, FOLD_GIVE_UP, -ENOMEM. */
 static int fold_all(struct load *l)
 {
+	struct coati_timeline *t = l->timeline;
+	const char *name = t->opts.instances_of ? coati_timeline_text(t, t->opts.instances_of) : "";
 	int r = -ENOMEM;
 
-	l->fold = coati_alloc(sizeof(*l->fold));
+	if (t->opts.instances_of)
+		t->kept = name ? coati_kept_new(name, t->opts.flags & COATI_TIMELINE_WHY) : NULL;
+	l->fold = !t->opts.instances_of || t->kept ? coati_alloc(sizeof(*l->fold)) : NULL;
 	if (l->fold) {
 		coati_fold_init(l->fold, l->timeline);
 		r = feed_all(l);
@@ -45,6 +50,9 @@ static void undo(struct load *l, const struct coati_timeline_info *before, size_
 
 	t->info = *before;
 	t->findings.len = 0;
+	coati_kept_free(&t->kept);
+	for (size_t i = 0; i < t->threads.len; i++)
+		t->threads.v[i].works.len = 0;
 	t->notes.len = nr_notes;
 	coati_timeline_forget_types(t);
 	coati_strbuf_fini(&l->text);

@@ -115,6 +115,17 @@ static int release(struct fold *f, uint32_t at)
 
 /* ---- beginning ---- */
 
+/* In the list of what is kept, by its number. */
+static int list_task(struct fold *f, const struct fold_task *task)
+{
+	struct kept_task *k = ARRAY_ADD(&f->t->kept->tasks);
+
+	if (!k)
+		return -ENOMEM;
+	*k = (struct kept_task){ .id = task->id, .type = task->type };
+	return 0;
+}
+
 static int add_task(struct fold *f, const struct fold_task *new, uint32_t *ret)
 {
 	int32_t pid = new->pid;
@@ -130,19 +141,22 @@ static int add_task(struct fold *f, const struct fold_task *new, uint32_t *ret)
 		return r;
 	}
 	task->id = id;
+	task->parent_id = new->parent_id;
 	task->pid = pid;
+	task->number = f->nr_tasks++;
 	task->begin = new->begin;
 	task->type = new->type;
 	task->flags = new->flags;
 	task->ended = false;
 	task->parent = task->first_child = task->next = task->worker = NONE;
-	return 0;
+	return fold_keeps_for_why(f) ? list_task(f, task) : 0;
 }
 
 int coati_fold_begin_task(struct fold *f, const struct coati_trace_event *e, uint64_t time)
 {
 	bool again = e->flags & COATI_TRACE_REOPENED;
 	struct fold_task new = { .id = e->id,
+				 .parent_id = e->parent,
 				 .pid = (int32_t)e->pid,
 				 .begin = time,
 				 .flags = again ? COATI_TIMELINE_OPEN_BEGIN : 0 };
@@ -221,6 +235,29 @@ static void take_up(struct fold *f, uint32_t thread, uint32_t at, uint64_t time)
 	task->worker = thread;
 }
 
+/* As a timeline that keeps everything has it: also of tasks that have ended. One that is forgotten
+ * has no number. */
+static int mark_work(struct fold *f, uint32_t thread, uint32_t at,
+		     const struct coati_trace_event *e, uint64_t time)
+{
+	struct thread *th = &f->t->threads.v[thread];
+	const struct mark *last = th->works.len ? &th->works.v[th->works.len - 1] : NULL;
+	uint32_t number = at == NONE ? NONE : f->tasks.v[at].number;
+	struct mark *new;
+
+	if (e->id && at == NONE)
+		return FOLD_GIVE_UP;
+	if (last && last->task == number)
+		return 0;
+	if (last && time < last->time)
+		return FOLD_GIVE_UP;
+	new = ARRAY_ADD(&th->works);
+	if (!new)
+		return th->works.len >= th->works.max ? -E2BIG : -ENOMEM;
+	*new = (struct mark){ .time = time, .task = number };
+	return 0;
+}
+
 int coati_fold_enter_task(struct fold *f, uint32_t thread, const struct coati_trace_event *e,
 			  uint64_t time)
 {
@@ -234,9 +271,11 @@ int coati_fold_enter_task(struct fold *f, uint32_t thread, const struct coati_tr
 	if (e->id && !find_open(f, (int32_t)e->pid, e->id, &at) &&
 	    !coati_idset_has(&f->ended, (int32_t)e->pid, e->id))
 		r = add_unknown(f, e, &at);
+	if (r == 0 && fold_keeps_for_why(f))
+		r = mark_work(f, thread, at, e, time);
 	if (at != NONE && f->tasks.v[at].ended)
 		at = NONE;
-	if (r < 0 || (at != NONE && th->work == at))
+	if (r != 0 || (at != NONE && th->work == at))
 		return r;
 	if (th->work != NONE)
 		r = add_span(f, thread, time);
@@ -248,12 +287,13 @@ int coati_fold_enter_task(struct fold *f, uint32_t thread, const struct coati_tr
 
 /* ---- its end ---- */
 
-/* Adds a span to those of the task that ends, as far as it lies within it. */
-static int gather_span(struct fold *f, const struct fold_task *top, struct span s)
+/* Adds a span to those of the task that ends at @end, as far as it lies within it. */
+static int gather_span(struct fold *f, const struct fold_task *top, struct span s, uint64_t end)
 {
 	struct span *new;
 
 	s.begin = s.begin > top->begin ? s.begin : top->begin;
+	s.end = s.end < end ? s.end : end;
 	if (s.end <= s.begin)
 		return 0;
 	new = ARRAY_ADD(&f->spans);
@@ -273,9 +313,18 @@ static int gather_workers(struct fold *f, const struct fold_task *top, uint32_t 
 
 		if (since < f->tasks.v[task].begin)
 			since = f->tasks.v[task].begin;
-		r = gather_span(f, top, (struct span){ since, over < end ? over : end, i, task });
+		r = gather_span(f, top, (struct span){ since, over, i, task }, end);
 	}
 	return r;
+}
+
+static int by_begin_and_thread(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
 /* All spans of the task and of those below it, sorted by their beginning. */
@@ -290,13 +339,17 @@ static int gather(struct fold *f, uint32_t at, uint64_t end)
 		struct fold_below b = f->below.v[i];
 		const struct fold_task *task = &f->tasks.v[b.task];
 		uint32_t c = b.depth < LEDGER_DEPTH ? task->first_child : NONE;
+		size_t first = f->spans.len;
 
 		for (; r == 0 && c != NONE; c = f->tasks.v[c].next)
 			r = add_below(f, c, b.depth + 1);
 		for (size_t n = 0; r == 0 && n < task->spans.len; n++)
-			r = gather_span(f, top, task->spans.v[n]);
+			r = gather_span(f, top, task->spans.v[n], end);
 		if (r == 0)
 			r = gather_workers(f, top, b.task, end);
+		if (fold_keeps(f, top->type) && f->spans.len > first + 1)
+			qsort(f->spans.v + first, f->spans.len - first, sizeof(*f->spans.v),
+			      by_begin_and_thread);
 	}
 	if (f->spans.len > 1)
 		qsort(f->spans.v, f->spans.len, sizeof(*f->spans.v), coati_span_by_begin);
@@ -343,6 +396,61 @@ static int stop_workers(struct fold *f, uint32_t at, uint64_t end)
 	return r;
 }
 
+/* ---- what is kept ---- */
+
+/* The times at which nobody worked on the task whose spans are gathered. */
+static uint32_t keep_gaps(struct fold *f, const struct kept_instance *in)
+{
+	const struct span *s = f->spans.v;
+	struct kept_gap gap = { .from = in->begin };
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < f->spans.len; i++) {
+		gap.to = s[i].begin;
+		gap.thread = s[i].thread;
+		if (gap.to > gap.from) {
+			coati_kept_add_gap(f->t->kept, &gap);
+			nr++;
+		}
+		gap.from = s[i].end > gap.from ? s[i].end : gap.from;
+	}
+	if (!f->spans.len || gap.from >= in->end)
+		return nr;
+	gap.to = in->end;
+	coati_kept_add_gap(f->t->kept, &gap);
+	return nr + 1;
+}
+
+/* One that ends, or is open at the end. Its breakdown is counted in the sum of its type, or not. */
+static int keep_instance(struct fold *f, uint32_t at, uint64_t end, bool is_counted)
+{
+	const struct fold_task *task = &f->tasks.v[at];
+	struct kept_instance in = { .begin = task->begin,
+				    .end = end,
+				    .id = task->id,
+				    .parent = task->parent_id,
+				    .pid = task->pid,
+				    .number = task->number,
+				    .thread = NONE,
+				    .flags = task->flags,
+				    .ledger.duration = end - task->begin };
+	uint64_t parts = 0;
+	int r = gather(f, at, end);
+
+	if (r == 0)
+		r = coati_ledger_spans(f->t, f->spans.v, f->spans.len, &in.ledger);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < COATI_PART_COUNT; i++)
+		parts += in.ledger.parts[i];
+	f->t->info.wrong += is_counted && parts != in.ledger.duration;
+	if (is_counted)
+		coati_ledger_sum(&f->t->types.v[task->type].ledger, &in.ledger);
+	in.nr_gaps = f->t->kept->for_why ? keep_gaps(f, &in) : 0;
+	coati_kept_add_instance(f->t->kept, &in);
+	return 0;
+}
+
 /* Tasks that only have themselves to count do not need their spans any more. */
 static int finish(struct fold *f, uint32_t at, uint64_t end)
 {
@@ -350,6 +458,12 @@ static int finish(struct fold *f, uint32_t at, uint64_t end)
 	uint64_t ns = end - task->begin;
 	int r = coati_fold_count(f, task->type, task->flags, ns);
 
+	if (fold_keeps_for_why(f))
+		f->t->kept->tasks.v[task->number].end = end;
+	if (r >= 0 && fold_keeps(f, task->type)) {
+		r = keep_instance(f, at, end, r > 0);
+		return r < 0 ? r : stop_workers(f, at, end);
+	}
 	if (r > 0)
 		r = gather(f, at, end);
 	else if (r == 0)
@@ -381,16 +495,24 @@ int coati_fold_end_task(struct fold *f, const struct coati_trace_event *e)
 	return is_below_open(f, at) ? 0 : release(f, at);
 }
 
-void coati_fold_open_tasks(struct fold *f)
+int coati_fold_open_tasks(struct fold *f)
 {
 	uint64_t key, at;
 	size_t pos = 0;
+	int r = 0;
 
-	while (coati_map_next(&f->open, &pos, &key, &at)) {
-		const struct fold_task *task = &f->tasks.v[at];
+	while (r >= 0 && coati_map_next(&f->open, &pos, &key, &at)) {
+		struct fold_task *task = &f->tasks.v[at];
+		uint64_t end = f->t->info.end > task->begin ? f->t->info.end : task->begin;
 
-		if (!task->ended)
-			(void)coati_fold_count(f, task->type, task->flags | COATI_TIMELINE_OPEN_END,
-					       0);
+		if (task->ended)
+			continue;
+		task->flags |= COATI_TIMELINE_OPEN_END;
+		r = coati_fold_count(f, task->type, task->flags, 0);
+		if (fold_keeps_for_why(f))
+			f->t->kept->tasks.v[task->number].end = end;
+		if (fold_keeps(f, task->type))
+			r = keep_instance(f, (uint32_t)at, end, false);
 	}
+	return r;
 }

@@ -167,6 +167,21 @@ static bool nests(struct fold_thread *th, uint64_t begin, uint64_t end)
 	return true;
 }
 
+/* Its breakdown is counted in the sum of its type, or not. */
+static void keep_instance(struct fold *f, uint32_t thread, struct fold_region g, uint64_t end,
+			  bool is_counted)
+{
+	struct kept_instance in = {
+		.begin = g.begin, .end = end, .thread = thread, .flags = g.flags
+	};
+
+	coati_ledger_near(&f->t->threads.v[thread], g.begin, end, &f->threads.v[thread].near,
+			  &in.ledger);
+	if (is_counted)
+		coati_ledger_sum(&f->t->types.v[g.type].ledger, &in.ledger);
+	coati_kept_add_instance(f->t->kept, &in);
+}
+
 static int close_region(struct fold *f, uint32_t thread, struct fold_region g, uint64_t end)
 {
 	struct fold_thread *th = &f->threads.v[thread];
@@ -175,7 +190,12 @@ static int close_region(struct fold *f, uint32_t thread, struct fold_region g, u
 	if (!nests(th, g.begin, end))
 		return FOLD_GIVE_UP;
 	r = coati_fold_count(f, g.type, g.flags, end - g.begin);
-	if (r > 0)
+	if (fold_keeps_for_why(f) && r >= 0)
+		coati_kept_add_region(
+			f->t->kept, &(struct kept_region){ g.begin, end, g.order, thread, g.type });
+	if (r >= 0 && fold_keeps(f, g.type))
+		keep_instance(f, thread, g, end, r > 0);
+	else if (r > 0)
 		coati_ledger_near(&f->t->threads.v[thread], g.begin, end, &th->near,
 				  &f->t->types.v[g.type].ledger);
 	return r < 0 ? r : 0;
@@ -210,7 +230,7 @@ static int begin_region(struct fold *f, uint32_t thread, const struct coati_trac
 	g = ARRAY_ADD(&th->open);
 	if (!g)
 		return th->open.len >= th->open.max ? -E2BIG : -ENOMEM;
-	*g = (struct fold_region){ .begin = time, .type = type };
+	*g = (struct fold_region){ .begin = time, .order = f->nr_regions++, .type = type };
 	if (e->flags & COATI_TRACE_REOPENED)
 		g->flags = COATI_TIMELINE_OPEN_BEGIN;
 	return 0;
@@ -240,6 +260,7 @@ static int add_range(struct fold *f, uint32_t thread, const struct coati_trace_e
 	if (!begins_inside(&f->threads.v[thread], g.begin) ||
 	    g.begin < f->threads.v[thread].forgotten)
 		return FOLD_GIVE_UP;
+	g.order = f->nr_regions++;
 	return close_region(f, thread, g, e->time);
 }
 
@@ -379,7 +400,9 @@ int coati_fold_end(struct fold *f)
 	for (uint32_t i = 0; r == 0 && i < f->threads.len; i++)
 		r = end_regions(f, i);
 	if (r == 0)
-		coati_fold_open_tasks(f);
+		r = coati_fold_open_tasks(f);
+	if (r == 0 && f->t->kept)
+		r = coati_kept_failed(f->t->kept);
 	for (size_t i = 0; r == 0 && i < f->durations.len; i++)
 		r = set_percentiles(&f->t->types.v[i], &f->durations.v[i]);
 	return r;

@@ -17,6 +17,7 @@
 #include "base/strbuf.h"
 #include "live-read/idset.h"
 #include "trace/durations.h"
+#include "trace/kept.h"
 #include "trace/timeline-parts.h"
 
 #define FOLD_CLOSED  32 /* regions that a later one may be around of */
@@ -26,6 +27,7 @@
 
 struct fold_region {
 	uint64_t begin;
+	uint64_t order; /* in which they were told */
 	uint32_t type, flags;
 };
 
@@ -47,8 +49,9 @@ struct fold_thread {
 
 /* A task that is open, or below one that is. */
 struct fold_task {
-	uint64_t id, begin;
+	uint64_t id, begin, parent_id;
 	int32_t pid;
+	uint32_t number; /* in the order in which they began */
 	uint32_t type, flags;
 	uint32_t parent, first_child, next; /* tasks, or NONE; next of a free one: the next free */
 	uint32_t worker;		    /* first thread that works on it, or NONE */
@@ -83,9 +86,11 @@ struct fold {
 	ARRAY(struct durations) durations; /* as the types of the timeline */
 	struct map open;		   /* tasks by process and number */
 	struct idset ended;
-	uint32_t free;		  /* first task that is free, or NONE */
-	uint64_t time;		  /* of the last event */
-	uint64_t last_end;	  /* when the last task ended */
+	uint32_t free;	   /* first task that is free, or NONE */
+	uint64_t time;	   /* of the last event */
+	uint64_t last_end; /* when the last task ended */
+	uint64_t nr_regions;
+	uint32_t nr_tasks;
 	struct strbuf text;	  /* while there is one */
 	ARRAY(struct span) spans; /* of a task that ends */
 	ARRAY(struct fold_below) below;
@@ -103,7 +108,7 @@ int coati_fold_begin_task(struct fold *f, const struct coati_trace_event *e, uin
 int coati_fold_end_task(struct fold *f, const struct coati_trace_event *e);
 int coati_fold_enter_task(struct fold *f, uint32_t thread, const struct coati_trace_event *e,
 			  uint64_t time);
-void coati_fold_open_tasks(struct fold *f);
+int coati_fold_open_tasks(struct fold *f);
 
 /* The type of the site of an event. -ENOMEM, -E2BIG. */
 int coati_fold_type(struct fold *f, const struct coati_trace_event *e, bool is_region,
@@ -111,3 +116,15 @@ int coati_fold_type(struct fold *f, const struct coati_trace_event *e, bool is_r
 /* One of a type has ended. 1: the caller adds its breakdown; 0: it began before the recording;
  * -ENOMEM. */
 int coati_fold_count(struct fold *f, uint32_t type, uint32_t flags, uint64_t ns);
+
+/* Whether everything is kept that is needed to say why instances are slow. */
+static inline bool fold_keeps_for_why(const struct fold *f)
+{
+	return f->t->kept && f->t->kept->for_why;
+}
+
+/* Whether instances of this type are kept, as instances_of says. */
+static inline bool fold_keeps(const struct fold *f, uint32_t type)
+{
+	return f->t->kept && f->t->types.v[type].name == f->t->kept->name;
+}

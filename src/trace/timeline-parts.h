@@ -29,8 +29,10 @@ struct stretch {
 /* From here on a thread works on a task, or has labels. */
 struct mark {
 	uint64_t time;
-	uint32_t task; /* or NONE */
-	const char *text;
+	union {
+		uint32_t task; /* or NONE */
+		const char *text;
+	};
 };
 
 struct region {
@@ -152,6 +154,7 @@ struct coati_timeline {
 	bool unsorted; /* wakes */
 	struct coati_profile *profile;
 	struct coati_contexts *contexts; /* of the profile */
+	struct kept *kept;		 /* of a summary with instances_of, or NULL */
 };
 
 /* A copy that lives as long as the timeline, the same for the same text; NULL: no memory. */

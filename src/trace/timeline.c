@@ -17,6 +17,7 @@
 #include "live-read/check.h"
 #include "reading/contexts.h"
 #include "reading/wait.h"
+#include "trace/kept.h"
 #include "trace/timeline.h"
 
 #define EVENTS_MAX   (UINT64_C(1) << 26)
@@ -111,6 +112,7 @@ void coati_timeline_free(struct coati_timeline **tp)
 	coati_arena_fini(&t->arena);
 	coati_profile_free(&t->profile);
 	coati_contexts_free(&t->contexts);
+	coati_kept_free(&t->kept);
 	coati_free(t->cpu_last);
 	coati_free(t->cpu_runs);
 	coati_free(t);

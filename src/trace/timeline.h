@@ -45,12 +45,17 @@ struct coati_timeline_opts {
 	const struct coati_images_opts *images;
 	/* used in place of its own; they must outlive the timeline. NULL: its own */
 	struct coati_images *shared_images;
-	uint32_t flags; /* COATI_TIMELINE_SUMMARY */
+	uint32_t flags; /* COATI_TIMELINE_SUMMARY, COATI_TIMELINE_WHY */
 	uint32_t reserved;
+	/* SUMMARY: name of the type that coati_timeline_slowest() and, with WHY,
+	 * coati_timeline_why() are asked about; or NULL */
+	const char *instances_of;
 };
 /* Tasks and regions are added up by type, and not kept where that is possible: they are none to ask
- * for, and neither are spans and logs. Memory grows by some bytes for each. */
+ * for, and neither are spans and logs. Memory grows by some bytes for each. Questions about
+ * instances need the name of their type in instances_of. */
 #define COATI_TIMELINE_SUMMARY (UINT32_C(1) << 0)
+#define COATI_TIMELINE_WHY     (UINT32_C(1) << 1)
 
 struct coati_timeline;
 
@@ -305,6 +310,27 @@ int coati_timeline_type(const struct coati_timeline *t, uint32_t i,
 /* Its number, by name: a task type before a region; NONE. */
 uint32_t coati_timeline_find_type(const struct coati_timeline *t, const char *name);
 
+/* A task, or a region of a thread. */
+struct coati_timeline_instance {
+	uint64_t begin, end;
+	uint64_t id, parent; /* of a task */
+	int32_t pid;
+	uint32_t thread; /* of a region; NONE: it is a task */
+	uint32_t flags;	 /* COATI_TIMELINE_OPEN_* */
+	uint32_t reserved;
+	struct coati_ledger ledger;
+};
+/* Which of a type: the @nr longest of those that overlap a time; those of equal length in order of
+ * their beginning. */
+struct coati_timeline_query {
+	uint32_t type, nr;
+	uint64_t from, to;
+};
+/* The longest first, in *ret, to be freed with coati_free(); *ret_all: how many overlap. -EINVAL:
+ * no such type; -ENOMEM. */
+int coati_timeline_slowest(const struct coati_timeline *t, const struct coati_timeline_query *q,
+			   struct coati_timeline_instance **ret, size_t *ret_nr, size_t *ret_all);
+
 /* ---- who woke whom ---- */
 
 struct coati_timeline_wake {
@@ -391,8 +417,10 @@ struct coati_why_row {
 	 * that took most of the time; NONE: none did, or not for half of the waiting */
 	uint32_t hog;
 	uint32_t hog_thread;	/* that worked on it */
+	const char *hog_name;	/* of its type */
 	const char *hog_region; /* innermost region in which the task spent most of it, or NULL */
-	double hog_share;	/* share of the waiting that tasks of this type took, 0.5 to 1 */
+	uint64_t hog_id;
+	double hog_share; /* share of the waiting that tasks of this type took, 0.5 to 1 */
 };
 
 enum coati_why_answer {

@@ -38,10 +38,10 @@ static int vote(struct votes *v, uint64_t key, uint64_t weight)
 static bool is_slow_at(const struct comparison *c, uint32_t thread, uint64_t time)
 {
 	uint32_t task = coati_timeline_work_at(&c->t->threads.v[thread], time);
-	uint64_t i;
+	uint32_t i;
 
-	return task != COATI_TIMELINE_NONE && coati_map_get(&c->of_task, task, &i) &&
-	       c->list.v[i].is_slow && time <= c->list.v[i].end;
+	return task != COATI_TIMELINE_NONE && why_find(c, task, &i) && c->list.v[i].is_slow &&
+	       time <= c->list.v[i].end;
 }
 
 static int blame_wakers(const struct comparison *c, struct coati_why_row *row)

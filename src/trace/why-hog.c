@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "trace/kept.h"
 #include "trace/timeline.h"
 #include "trace/why.h"
 
@@ -19,6 +20,22 @@ struct search {
 	struct map by_type, by_task; /* ns that they took while a slow one waited */
 	uint64_t waited;	     /* ns in all */
 };
+
+/* Of a task that a timeline or a summary kept. */
+static uint64_t end_of(const struct coati_timeline *t, uint32_t task)
+{
+	return t->kept ? t->kept->tasks.v[task].end : t->tasks.v[task].end;
+}
+
+static uint32_t type_of(const struct coati_timeline *t, uint32_t task)
+{
+	return t->kept ? t->kept->tasks.v[task].type : t->tasks.v[task].type;
+}
+
+static uint64_t id_of(const struct coati_timeline *t, uint32_t task)
+{
+	return t->kept ? t->kept->tasks.v[task].id : t->tasks.v[task].id;
+}
 
 static int add_ns(struct map *m, uint64_t key, uint64_t ns)
 {
@@ -48,11 +65,11 @@ static int add_gap(struct search *s, uint32_t task, uint32_t thread, uint64_t fr
 		if (m->task == COATI_TIMELINE_NONE || m->task == task)
 			continue;
 		end = end < to ? end : to;
-		if (s->c->t->tasks.v[m->task].end < end)
-			end = s->c->t->tasks.v[m->task].end;
+		if (end_of(s->c->t, m->task) < end)
+			end = end_of(s->c->t, m->task);
 		if (end <= begin)
 			continue;
-		r = add_ns(&s->by_type, s->c->t->tasks.v[m->task].type, end - begin);
+		r = add_ns(&s->by_type, type_of(s->c->t, m->task), end - begin);
 		if (r == 0)
 			r = add_ns(&s->by_task, (uint64_t)m->task << 32 | thread, end - begin);
 	}
@@ -77,6 +94,42 @@ static int add_gaps(struct search *s, const struct instance *in)
 	return r;
 }
 
+static int add_kept_gaps(struct search *s)
+{
+	const struct kept *k = s->c->t->kept;
+	struct kept_pos pos = { 0 };
+	struct kept_instance in;
+	struct kept_gap gap;
+	int r = 0;
+
+	for (uint32_t row = 0; r == 0 && coati_kept_next(k, false, &pos, &in); row++) {
+		uint32_t i = s->c->rows[row];
+		bool is_slow = i != COATI_TIMELINE_NONE && s->c->list.v[i].is_slow;
+
+		for (uint32_t n = 0; r == 0 && n < in.nr_gaps; n++) {
+			coati_kept_gap_next(k, &pos, &gap);
+			if (is_slow)
+				r = add_gap(s, in.number, gap.thread, gap.from, gap.to);
+		}
+	}
+	return r;
+}
+
+static int add_all_gaps(struct search *s)
+{
+	const struct comparison *c = s->c;
+	int r = 0;
+
+	if (c->t->types.v[c->type].is_region)
+		return 0;
+	if (c->t->kept)
+		return add_kept_gaps(s);
+	for (size_t i = 0; r == 0 && i < c->list.len; i++)
+		if (c->list.v[i].is_slow)
+			r = add_gaps(s, &c->list.v[i]);
+	return r;
+}
+
 /* The type that took most; the ns. */
 static uint64_t best_type(const struct search *s, uint64_t *ret)
 {
@@ -95,7 +148,7 @@ static uint64_t best_task(const struct search *s, uint64_t type)
 	uint64_t most = 0, best = 0, key, ns;
 
 	for (size_t pos = 0; coati_map_next(&s->by_task, &pos, &key, &ns);)
-		if (s->c->t->tasks.v[key >> 32].type == type &&
+		if (type_of(s->c->t, (uint32_t)(key >> 32)) == type &&
 		    (ns > most || (ns == most && key < best))) {
 			most = ns;
 			best = key;
@@ -125,31 +178,35 @@ static const char *region_of(const struct thread *th, uint32_t task)
 	return best ? best->name : NULL;
 }
 
-static void name_hog(const struct search *s, struct coati_why_row *row)
+static int name_hog(const struct search *s, struct coati_why_row *row)
 {
+	const struct coati_timeline *t = s->c->t;
 	uint64_t type = 0, ns = best_type(s, &type), key;
 
 	if (!ns || (double)ns < CLAIM_FROM * (double)s->waited)
-		return;
+		return 0;
 	key = best_task(s, type);
 	row->hog = (uint32_t)(key >> 32);
 	row->hog_thread = (uint32_t)key;
-	row->hog_region = region_of(&s->c->t->threads.v[row->hog_thread], row->hog);
+	row->hog_name = t->types.v[type].name;
+	row->hog_id = id_of(t, row->hog);
 	row->hog_share = (double)ns / (double)s->waited;
+	if (t->kept)
+		return coati_why_region_kept(t, row->hog_thread, row->hog, &row->hog_region);
+	row->hog_region = region_of(&t->threads.v[row->hog_thread], row->hog);
+	return 0;
 }
 
 int coati_why_hog(const struct comparison *c, struct coati_why_row *row)
 {
 	struct search s = { .c = c };
-	int r = 0;
+	int r;
 
 	coati_map_init(&s.by_type, TASKS_MAX);
 	coati_map_init(&s.by_task, TASKS_MAX);
-	for (size_t i = 0; r == 0 && i < c->list.len; i++)
-		if (c->list.v[i].is_slow && c->list.v[i].number != COATI_TIMELINE_NONE)
-			r = add_gaps(&s, &c->list.v[i]);
+	r = add_all_gaps(&s);
 	if (r == 0)
-		name_hog(&s, row);
+		r = name_hog(&s, row);
 	coati_map_fini(&s.by_type);
 	coati_map_fini(&s.by_task);
 	return r;

@@ -17,12 +17,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "reading/wait.h"
+#include "trace/kept.h"
 #include "trace/timeline.h"
 
 #define REGIONS_MAX   64
 #define SAMPLES_LEAST 20      /* to know how many there are in a ns of running */
 #define FAULT_MOST_NS 50000.0 /* nobody's page fault costs more: it is something else then */
-#define INSTANCES_MAX ((size_t)1 << 22)
+#define INSTANCES_MAX ((size_t)1 << 26)
 
 /* ---- instances ---- */
 
@@ -33,14 +34,7 @@ static int add_instance(struct comparison *c, struct instance i)
 	if (!new)
 		return -ENOMEM;
 	*new = i;
-	if (i.number == COATI_TIMELINE_NONE)
-		return 0;
-	return coati_map_put(&c->of_task, i.number, c->list.len - 1) < 0 ? -ENOMEM : 0;
-}
-
-static bool is_whole(uint32_t flags)
-{
-	return !(flags & (COATI_TIMELINE_OPEN_BEGIN | COATI_TIMELINE_OPEN_END));
+	return 0;
 }
 
 static int gather_tasks(struct comparison *c)
@@ -50,7 +44,7 @@ static int gather_tasks(struct comparison *c)
 	for (uint32_t i = 0; r == 0 && i < c->t->tasks.len; i++) {
 		const struct task *k = &c->t->tasks.v[i];
 
-		if (k->type == c->type && is_whole(k->flags))
+		if (k->type == c->type && why_is_whole(k->flags))
 			r = add_instance(c, (struct instance){ .begin = k->begin,
 							       .end = k->end,
 							       .number = i,
@@ -66,7 +60,7 @@ static int gather_regions(struct comparison *c, uint32_t thread)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < th->regions.len; i++)
-		if (th->regions.v[i].name == name && is_whole(th->regions.v[i].flags))
+		if (th->regions.v[i].name == name && why_is_whole(th->regions.v[i].flags))
 			r = add_instance(c, (struct instance){ .begin = th->regions.v[i].begin,
 							       .end = th->regions.v[i].end,
 							       .number = COATI_TIMELINE_NONE,
@@ -78,6 +72,8 @@ static int gather(struct comparison *c)
 {
 	int r = 0;
 
+	if (c->t->kept)
+		return coati_why_gather_kept(c);
 	if (!c->t->types.v[c->type].is_region)
 		return gather_tasks(c);
 	for (uint32_t i = 0; r == 0 && i < c->t->threads.len; i++)
@@ -87,8 +83,8 @@ static int gather(struct comparison *c)
 
 /* ---- columns ---- */
 
-static struct column *add_column(struct comparison *c, enum coati_why_kind kind, uint32_t part,
-				 const char *name)
+struct column *coati_why_add_column(struct comparison *c, enum coati_why_kind kind, uint32_t part,
+				    const char *name)
 {
 	struct column *col = ARRAY_ADD(&c->columns);
 
@@ -123,24 +119,37 @@ static void split_running(struct comparison *c)
 	       *faults = c->columns.v[COATI_PART_COUNT].v;
 	double cost = fault_cost(c);
 
-	for (size_t i = 0; i < c->list.len; i++) {
+	for (size_t i = 0; cost > 0 && i < c->list.len; i++) {
 		faults[i] = fmin(run[i], cost * faults[i]);
 		run[i] -= faults[i];
 	}
+	/* without a cost they take no time */
+	for (size_t i = 0; cost <= 0 && i < c->list.len; i++)
+		if (faults[i] > 0)
+			faults[i] = 0;
 }
 
-static int fill_parts(struct comparison *c)
+/* Memory of columns that are zero everywhere is not touched. */
+void coati_why_set(struct comparison *c, uint32_t instance, const struct coati_ledger *l)
 {
-	c->seen = coati_alloc_array(c->list.len + 1, sizeof(*c->seen));
-	if (!c->seen)
-		return -ENOMEM;
-	for (uint32_t part = 0; part < COATI_PART_COUNT; part++)
-		if (!add_column(c, COATI_WHY_PART, part, coati_part_name(part)))
-			return -ENOMEM;
-	if (!add_column(c, COATI_WHY_FAULTS, COATI_WAIT_RUNNING, "page faults"))
-		return -ENOMEM;
-	for (size_t i = 0; i < c->list.len; i++) {
-		struct instance *in = &c->list.v[i];
+	struct instance *in = &c->list.v[instance];
+
+	in->own = l->duration;
+	for (uint32_t part = 0; part < COATI_PART_COUNT; part++) {
+		if (l->parts[part])
+			c->columns.v[part].v[instance] = (double)l->parts[part];
+		in->own -= why_is_machine(part) ? l->parts[part] : 0;
+	}
+	if (l->faults)
+		c->columns.v[COATI_PART_COUNT].v[instance] = (double)l->faults;
+	if (l->samples != l->fault_samples)
+		c->seen[instance] = (double)(l->samples - l->fault_samples);
+}
+
+static int fill_all(struct comparison *c)
+{
+	for (uint32_t i = 0; i < c->list.len; i++) {
+		const struct instance *in = &c->list.v[i];
 		struct coati_ledger l = { 0 };
 		int r = 0;
 
@@ -150,16 +159,30 @@ static int fill_parts(struct comparison *c)
 			coati_ledger_range(&c->t->threads.v[in->thread], in->begin, in->end, &l);
 		if (r < 0)
 			return r;
-		in->own = l.duration;
-		for (uint32_t part = 0; part < COATI_PART_COUNT; part++) {
-			c->columns.v[part].v[i] = (double)l.parts[part];
-			in->own -= why_is_machine(part) ? l.parts[part] : 0;
-		}
-		c->columns.v[COATI_PART_COUNT].v[i] = (double)l.faults;
-		c->seen[i] = (double)(l.samples - l.fault_samples);
+		coati_why_set(c, i, &l);
 	}
-	split_running(c);
 	return 0;
+}
+
+static int fill_parts(struct comparison *c)
+{
+	int r = 0;
+
+	c->seen = coati_alloc_array(c->list.len + 1, sizeof(*c->seen));
+	if (!c->seen)
+		return -ENOMEM;
+	for (uint32_t part = 0; part < COATI_PART_COUNT; part++)
+		if (!coati_why_add_column(c, COATI_WHY_PART, part, coati_part_name(part)))
+			return -ENOMEM;
+	if (!coati_why_add_column(c, COATI_WHY_FAULTS, COATI_WAIT_RUNNING, "page faults"))
+		return -ENOMEM;
+	if (c->t->kept)
+		coati_why_fill_kept(c);
+	else
+		r = fill_all(c);
+	if (r == 0)
+		split_running(c);
+	return r;
 }
 
 /* A region inside a task counts where no other of its name is around it. */
@@ -167,15 +190,16 @@ static int fill_regions(struct comparison *c, const struct thread *th)
 {
 	for (size_t i = 0; i < th->regions.len; i++) {
 		const struct region *g = &th->regions.v[i];
-		uint64_t in, col;
+		uint64_t col;
+		uint32_t in;
 
-		if (g->task == COATI_TIMELINE_NONE || !coati_map_get(&c->of_task, g->task, &in))
+		if (g->task == COATI_TIMELINE_NONE || !why_find(c, g->task, &in))
 			continue;
 		if (!coati_map_get_str(&c->regions, g->name, &col)) {
 			if (c->regions.len >= REGIONS_MAX)
 				continue;
 			col = c->columns.len;
-			if (!add_column(c, COATI_WHY_REGION, 0, g->name) ||
+			if (!coati_why_add_column(c, COATI_WHY_REGION, 0, g->name) ||
 			    coati_map_put_str(&c->regions, g->name, col) < 0)
 				return -ENOMEM;
 		}
@@ -188,6 +212,8 @@ static int fill(struct comparison *c)
 {
 	int r = fill_parts(c);
 
+	if (r == 0 && c->t->kept)
+		return coati_why_regions_kept(c);
 	for (size_t i = 0; r == 0 && i < c->t->threads.len; i++)
 		r = fill_regions(c, &c->t->threads.v[i]);
 	return r;
@@ -402,7 +428,7 @@ static void fini(struct comparison *c)
 		coati_free(c->columns.v[i].v);
 	ARRAY_FINI(&c->columns);
 	ARRAY_FINI(&c->list);
-	coati_map_fini(&c->of_task);
+	coati_free(c->rows);
 	coati_map_fini(&c->regions);
 	coati_free(c->order);
 	coati_free(c->slow);
@@ -418,11 +444,12 @@ int coati_timeline_why(const struct coati_timeline *t, uint32_t type, double per
 
 	if (!t || type >= t->types.len || !ret || !(percent >= 50 && percent < 100))
 		return coati_fail(err, -EINVAL, "no such type, or not 50 to 100 percent");
+	if (t->kept && (!t->kept->for_why || t->kept->name != t->types.v[type].name))
+		return coati_fail(err, -EINVAL, "instances of another type were kept");
 	w = coati_alloc(sizeof(*w));
 	if (!w)
 		return coati_fail(err, -ENOMEM, "out of memory");
 	c.columns.max = COATI_PART_COUNT + 1 + REGIONS_MAX;
-	coati_map_init(&c.of_task, INSTANCES_MAX);
 	coati_map_init_strings(&c.regions, REGIONS_MAX);
 	w->name = t->types.v[type].name;
 	w->seen = w->stolen = -1;

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/search.h"
 #include "trace/timeline-parts.h"
 
 #include "reading/wait.h"
@@ -20,6 +21,7 @@ struct instance {
 	uint64_t own;	 /* without waiting for a CPU */
 	uint32_t number; /* of the task, or NONE */
 	uint32_t thread; /* of the region, or NONE */
+	uint32_t row;	 /* of what a summary kept */
 	bool is_slow, is_typical;
 };
 
@@ -46,8 +48,8 @@ struct comparison {
 	uint32_t type;
 	ARRAY(struct instance) list;
 	ARRAY(struct column) columns;
-	struct map of_task;  /* instance of a task */
 	struct map regions;  /* column of a region's name */
+	uint32_t *rows;	     /* instance of each row of what a summary kept, or NONE */
 	struct rank *order;  /* all of them, the shortest first */
 	uint32_t *slow;	     /* instances, as many as are slow */
 	double *seen;	     /* samples of each instance outside of page faults */
@@ -61,6 +63,18 @@ static inline bool why_is_machine(uint32_t part)
 	       part == COATI_PART_IRQ;
 }
 
+static inline bool why_is_whole(uint32_t flags)
+{
+	return !(flags & (COATI_TIMELINE_OPEN_BEGIN | COATI_TIMELINE_OPEN_END));
+}
+
+/* The instance of a task: they are in the order of their numbers. */
+static inline bool why_find(const struct comparison *c, uint32_t task, uint32_t *ret)
+{
+	*ret = (uint32_t)SEARCH(i, 0, c->list.len, c->list.v[i].number < task);
+	return *ret < c->list.len && c->list.v[*ret].number == task;
+}
+
 static inline uint64_t why_length(const struct instance *i, bool without_cpu)
 {
 	return without_cpu ? i->own : i->end - i->begin;
@@ -71,6 +85,21 @@ static inline size_t why_needed(size_t nr)
 {
 	return nr <= 10 ? 2 : (nr + 4) / 5;
 }
+
+/* A new column of zeros. NULL: no memory, or too many. */
+struct column *coati_why_add_column(struct comparison *c, enum coati_why_kind kind, uint32_t part,
+				    const char *name);
+/* The breakdown of an instance into the columns. */
+void coati_why_set(struct comparison *c, uint32_t instance, const struct coati_ledger *l);
+
+/* why-kept.c: of what a summary kept: the instances, their breakdowns, regions inside of them.
+ * -ENOMEM. */
+int coati_why_gather_kept(struct comparison *c);
+void coati_why_fill_kept(struct comparison *c);
+int coati_why_regions_kept(struct comparison *c);
+/* And the region of a task on a thread that why-hog.c asks for, or NULL. */
+int coati_why_region_kept(const struct coati_timeline *t, uint32_t thread, uint32_t task,
+			  const char **ret);
 
 /* The mean over the slow ones, or the typical ones. */
 double coati_why_mean(const struct comparison *c, const double *v, bool slow);

@@ -27,6 +27,7 @@ struct story {
 	uint64_t begun[THREADS];   /* when the last region began or ended, or a range did */
 	uint64_t nr_tasks, time;
 	bool ended[STEPS + 1];
+	bool leaves_ended; /* nobody works on a task that has ended */
 };
 
 /* The recording "a" of threads 7, 8 and 9, which run two thirds of the time. */
@@ -101,7 +102,11 @@ static void end_task(struct story *s, uint32_t i)
 /* Also of tasks that have ended, and of those that nobody began. */
 static void enter_task(struct story *s, uint32_t i)
 {
-	TELL(s, i, "task_enter id=%llu", (unsigned long long)(test_random() % (s->nr_tasks + 2)));
+	uint64_t id = test_random() % (s->nr_tasks + 2);
+
+	if (s->leaves_ended && (id > s->nr_tasks || s->ended[id]))
+		id = 0;
+	TELL(s, i, "task_enter id=%llu", (unsigned long long)id);
 }
 
 static void change_region(struct story *s, uint32_t i)
@@ -264,6 +269,281 @@ TEST(fold_survives_every_failing_allocation)
 		if (r == 0)
 			r = coati_timeline_read(t, "a", NULL, NULL, NULL);
 		coati_alloc_fail_after(UINT64_MAX);
+		coati_timeline_free(&t);
+	}
+	fini(&s);
+}
+
+/* ---- instances of a type ---- */
+
+static struct coati_timeline *read_with(const char *type, uint32_t flags)
+{
+	const struct coati_timeline_opts o = { .size = sizeof(o),
+					       .flags = COATI_TIMELINE_SUMMARY | flags,
+					       .instances_of = type };
+	struct coati_timeline *t = NULL;
+
+	CHECK_OK(coati_timeline_new(&o, &t, NULL));
+	CHECK_OK(coati_timeline_read(t, "a", NULL, NULL, NULL));
+	return t;
+}
+
+/* Threads of two timelines may have different numbers. */
+static void compare_threads(const struct coati_timeline *a, uint32_t x,
+			    const struct coati_timeline *b, uint32_t y)
+{
+	struct coati_timeline_thread tx, ty;
+
+	CHECK_U64(x == COATI_TIMELINE_NONE, ==, y == COATI_TIMELINE_NONE);
+	if (x == COATI_TIMELINE_NONE)
+		return;
+	CHECK_OK(coati_timeline_thread(a, x, &tx));
+	CHECK_OK(coati_timeline_thread(b, y, &ty));
+	CHECK_U64(tx.tid, ==, ty.tid);
+}
+
+static void compare_rows(const struct coati_timeline *a, const struct coati_why_row *x,
+			 const struct coati_timeline *b, const struct coati_why_row *y)
+{
+	const double nx[] = { x->slow, x->typical, x->extra, x->low,	  x->high,
+			      x->tail, x->number,  x->limit, x->hog_share };
+	const double ny[] = { y->slow, y->typical, y->extra, y->low,	  y->high,
+			      y->tail, y->number,  y->limit, y->hog_share };
+
+	CHECK_U64(x->kind, ==, y->kind);
+	CHECK_U64(x->verdict, ==, y->verdict);
+	CHECK_U64(x->part, ==, y->part);
+	CHECK_STR(x->name, y->name);
+	CHECK_MEM(nx, ny, sizeof(nx));
+	CHECK_U64(x->nr_affected, ==, y->nr_affected);
+	CHECK_U64(x->stack, ==, y->stack);
+	CHECK_U64(x->hog, ==, y->hog);
+	CHECK_U64(x->hog_id, ==, y->hog_id);
+	CHECK_STR(x->hog_name ? x->hog_name : "", y->hog_name ? y->hog_name : "");
+	CHECK_STR(x->hog_region ? x->hog_region : "", y->hog_region ? y->hog_region : "");
+	compare_threads(a, x->waker, b, y->waker);
+	compare_threads(a, x->hog_thread, b, y->hog_thread);
+}
+
+/* What was seen in all rounds: a test that sees none of it shows nothing. */
+struct sight {
+	double percent; /* that are not slow */
+	uint64_t kept, causes, hogs, hog_regions, regions, open;
+};
+
+static void compare_whys(const struct coati_timeline *a, const struct coati_timeline *b,
+			 const char *type, struct sight *sight)
+{
+	struct coati_why *x = NULL, *y = NULL;
+
+	CHECK_OK(
+		coati_timeline_why(a, coati_timeline_find_type(a, type), sight->percent, &x, NULL));
+	CHECK_OK(
+		coati_timeline_why(b, coati_timeline_find_type(b, type), sight->percent, &y, NULL));
+	CHECK_U64(x->nr, ==, y->nr);
+	CHECK_U64(x->nr_slow, ==, y->nr_slow);
+	CHECK_U64(x->nr_causes, ==, y->nr_causes);
+	CHECK_U64(x->threshold, ==, y->threshold);
+	CHECK_U64(x->answer, ==, y->answer);
+	CHECK_U64(x->reason, ==, y->reason);
+	CHECK_MEM(&x->number, &y->number, sizeof(double));
+	CHECK_MEM(&x->limit, &y->limit, sizeof(double));
+	CHECK_U64(x->nr_rows, ==, y->nr_rows);
+	for (uint32_t i = 0; i < x->nr_rows; i++) {
+		compare_rows(a, &x->rows[i], b, &y->rows[i]);
+		sight->hogs += x->rows[i].hog != COATI_TIMELINE_NONE;
+		sight->hog_regions += x->rows[i].hog_region != NULL;
+		sight->regions += x->rows[i].kind == COATI_WHY_REGION;
+	}
+	sight->causes += x->nr_causes;
+	coati_why_free(&x);
+	coati_why_free(&y);
+}
+
+static void compare_slowest(const struct coati_timeline *a, const struct coati_timeline *b,
+			    const struct coati_timeline_query *q, struct sight *sight)
+{
+	struct coati_timeline_instance *x = NULL, *y = NULL;
+	size_t nx, ny, ax, ay;
+
+	CHECK_OK(coati_timeline_slowest(a, q, &x, &nx, &ax));
+	CHECK_OK(coati_timeline_slowest(b, q, &y, &ny, &ay));
+	CHECK_U64(nx, ==, ny);
+	CHECK_U64(ax, ==, ay);
+	for (size_t i = 0; i < nx; i++) {
+		CHECK_U64(x[i].begin, ==, y[i].begin);
+		CHECK_U64(x[i].end, ==, y[i].end);
+		CHECK_U64(x[i].id, ==, y[i].id);
+		CHECK_U64(x[i].parent, ==, y[i].parent);
+		CHECK_INT(x[i].pid, ==, y[i].pid);
+		CHECK_U64(x[i].flags, ==, y[i].flags);
+		compare_threads(a, x[i].thread, b, y[i].thread);
+		CHECK_MEM(&x[i].ledger, &y[i].ledger, sizeof(x[i].ledger));
+		sight->open += x[i].flags & COATI_TIMELINE_OPEN_END;
+	}
+	coati_free(x);
+	coati_free(y);
+}
+
+static void compare_instances(const struct coati_timeline *whole, const char *type,
+			      struct sight *sight)
+{
+	struct coati_timeline *sums = read_with(type, COATI_TIMELINE_WHY);
+	struct coati_timeline_query q = { .type = coati_timeline_find_type(whole, type),
+					  .nr = 20,
+					  .to = UINT64_MAX };
+	struct coati_why *w = NULL;
+
+	compare_types(whole, sums);
+	compare_infos(whole, sums);
+	CHECK_U64(q.type, ==, coati_timeline_find_type(sums, type));
+	sight->kept += coati_timeline_task_count(sums) == 0;
+	compare_whys(whole, sums, type, sight);
+	compare_slowest(whole, sums, &q, sight);
+	q.nr = UINT32_MAX;
+	q.from = END / 3;
+	q.to = END / 2;
+	compare_slowest(whole, sums, &q, sight);
+	coati_timeline_free(&sums);
+	sums = read_with(type, 0);
+	CHECK_U64(coati_timeline_task_count(sums), ==, 0);
+	compare_types(whole, sums);
+	compare_slowest(whole, sums, &q, sight);
+	CHECK_ERR(coati_timeline_why(sums, q.type, 75, &w, NULL), -EINVAL);
+	coati_timeline_free(&sums);
+}
+
+TEST(fold_answers_about_instances_as_a_timeline_that_keeps_everything)
+{
+	struct sight sight = { .percent = 75 };
+
+	for (int round = 0; round < 20; round++) {
+		struct coati_timeline *whole;
+		struct story s;
+
+		init(&s);
+		s.leaves_ended = true;
+		while (s.nr_tasks < STEPS && s.time < END - 1000)
+			tell_something(&s);
+		write_tape(&s);
+		whole = read_tape(0);
+		compare_instances(whole, "a", &sight);
+		compare_instances(whole, "parse", &sight);
+		coati_timeline_free(&whole);
+		fini(&s);
+	}
+	CHECK_U64(sight.kept, ==, 40);
+	CHECK_U64(sight.regions, >, 0);
+	CHECK_U64(sight.open, >, 0);
+}
+
+/* Thread 7 works on task @id, 300 ns in a region. */
+static void work_on(struct story *s, unsigned int id)
+{
+	TELL(s, 0, "task_enter id=%u", id);
+	TELL(s, 0, "region_begin site=1");
+	s->time += 300;
+	TELL(s, 0, "region_end");
+	TELL(s, 0, "task_enter id=0");
+	TELL(s, 0, "task_end id=%u", id);
+	s->time += 50;
+}
+
+/* A loop with a task of another kind each tenth time, for which the next one waits. */
+TEST(fold_names_the_task_that_hogs_a_loop_as_a_timeline_that_keeps_everything)
+{
+	struct sight sight = { .percent = 90 };
+	struct coati_timeline *whole;
+	struct story s;
+
+	init(&s);
+	for (unsigned int id = 1; id <= 150; id++) {
+		if (id % 10 == 0) {
+			TELL(&s, 0, "task_begin site=4 id=%u parent=0", 1000 + id);
+			TELL(&s, 0, "task_enter id=%u", 1000 + id);
+			TELL(&s, 0, "region_begin site=1");
+			TELL(&s, 0, "region_begin site=2");
+			s.time += 10;
+		}
+		TELL(&s, 0, "task_begin site=3 id=%u parent=0", id);
+		if (id % 10 == 0) {
+			s.time += 4000 + id;
+			TELL(&s, 0, "region_end");
+			TELL(&s, 0, "region_end");
+			TELL(&s, 0, "task_end id=%u", 1000 + id);
+		}
+		s.time += 10 + id % 7;
+		work_on(&s, id);
+	}
+	CHECK_U64(s.time, <, END);
+	write_tape(&s);
+	whole = read_tape(0);
+	compare_instances(whole, "a", &sight);
+	CHECK_U64(sight.kept, ==, 1);
+	CHECK_U64(sight.causes, >, 0);
+	CHECK_U64(sight.hogs, ==, 1);
+	CHECK_U64(sight.hog_regions, ==, 1);
+	coati_timeline_free(&whole);
+	fini(&s);
+}
+
+/* A thread goes back to a task that has ended: only a timeline that keeps it knows which. */
+TEST(fold_keeps_all_where_a_thread_returns_to_a_task_that_is_over)
+{
+	struct coati_timeline *whole;
+	struct sight sight = { .percent = 75 };
+	struct story s;
+
+	init(&s);
+	for (int i = 0; i < 100; i++)
+		tell_something(&s);
+	TELL(&s, 0, "task_begin site=3 id=900 parent=0");
+	TELL(&s, 0, "task_end id=900");
+	TELL(&s, 0, "task_enter id=900");
+	s.time += 100;
+	change_region(&s, 0);
+	s.time += 100;
+	write_tape(&s);
+	whole = read_tape(0);
+	compare_instances(whole, "a", &sight);
+	CHECK_U64(sight.kept, ==, 0);
+	coati_timeline_free(&whole);
+	fini(&s);
+}
+
+TEST(fold_with_instances_survives_every_failing_allocation)
+{
+	struct story s;
+	int r = -1;
+
+	init(&s);
+	s.leaves_ended = true;
+	for (int i = 0; i < 60; i++)
+		tell_something(&s);
+	write_tape(&s);
+	for (uint64_t n = 0; r < 0; n++) {
+		const struct coati_timeline_opts o = { .size = sizeof(o),
+						       .flags = COATI_TIMELINE_SUMMARY |
+								COATI_TIMELINE_WHY,
+						       .instances_of = "a" };
+		struct coati_timeline *t = NULL;
+		struct coati_timeline_instance *list = NULL;
+		struct coati_timeline_query q = { .nr = 5, .to = UINT64_MAX };
+		struct coati_why *w = NULL;
+		size_t nr, all;
+
+		coati_alloc_fail_after(n);
+		r = coati_timeline_new(&o, &t, NULL);
+		if (r == 0)
+			r = coati_timeline_read(t, "a", NULL, NULL, NULL);
+		q.type = r == 0 ? coati_timeline_find_type(t, "a") : 0;
+		if (r == 0)
+			r = coati_timeline_why(t, q.type, 75, &w, NULL);
+		if (r == 0)
+			r = coati_timeline_slowest(t, &q, &list, &nr, &all);
+		coati_alloc_fail_after(UINT64_MAX);
+		coati_free(list);
+		coati_why_free(&w);
 		coati_timeline_free(&t);
 	}
 	fini(&s);
