@@ -38,6 +38,7 @@ struct agent_args {
 	const char *clickhouse, *otlp, *push, *secrets, *spool;
 	uint64_t spool_bytes, send_ns;
 	uint32_t max_contexts;
+	const char *relay;   /* where to listen as one, instead of sampling */
 	const char *metrics; /* where /metrics is served */
 	bool metrics_anywhere;
 	/* work on the database, instead of sampling */

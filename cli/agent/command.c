@@ -42,7 +42,7 @@ const struct option coati_agent_options[] = {
 	OPT_FLAG(0, "print", struct agent_args, print, "print each window as a line of JSON"),
 	OPT_HEAD("Servers"),
 	OPT_STR(0, "clickhouse", struct agent_args, clickhouse, "URL",
-		"send windows to ClickHouse: http://HOST:8123/DATABASE"),
+		"send windows to http://HOST:8123/DATABASE, or by relay://HOST:9124"),
 	OPT_STR(0, "otlp", struct agent_args, otlp, "URL", "send OTLP profiles: http://HOST:4318"),
 	OPT_STR(0, "push", struct agent_args, push, "URL",
 		"send pprof to Pyroscope: http://HOST:4040"),
@@ -61,7 +61,9 @@ const struct option coati_agent_options[] = {
 		"serve /metrics for Prometheus: localhost:9123 or unix:PATH"),
 	OPT_FLAG(0, "metrics-anywhere", struct agent_args, metrics_anywhere,
 		 "let other machines read /metrics"),
-	OPT_HEAD("Database (instead of sampling)"),
+	OPT_HEAD("Instead of sampling"),
+	OPT_STR(0, "relay", struct agent_args, relay, "ADDRESS",
+		"insert windows of other agents into --clickhouse: localhost:9124"),
 	OPT_FLAG(0, "init-schema", struct agent_args, init_schema,
 		 "create the tables of --clickhouse, or bring them up to date"),
 	OPT_FLAG(0, "print-schema", struct agent_args, print_schema,
@@ -150,6 +152,7 @@ static const char *check(struct agent_args *a)
 	const char *wrong = coati_agent_fleet_check(a);
 	double percent;
 
+	wrong = wrong ? wrong : coati_agent_relay_check(a);
 	if (wrong)
 		return wrong;
 	if (!a->store && !a->print && !a->clickhouse && !a->otlp && !a->push && !a->metrics)
@@ -173,7 +176,8 @@ static const char *check(struct agent_args *a)
 static void set_defaults(struct agent_args *a)
 {
 	a->budget = a->budget > 0 ? a->budget : BUDGET;
-	a->memory = a->memory ? a->memory : MEMORY;
+	/* a relay has its own default */
+	a->memory = a->memory || a->relay ? a->memory : MEMORY;
 	a->window_ns = a->window_ns ? a->window_ns : 10 * NSEC_PER_SEC;
 	a->keep_ns = a->keep_ns ? a->keep_ns : 30 * NSEC_PER_SEC;
 	a->per_hour = a->per_hour ? a->per_hour : 6;
@@ -207,6 +211,13 @@ static int collect(struct agent_words *w, int argc, char **argv, struct coati_er
 		if (coati_agent_words_add(w, argv[i]) < 0)
 			r = coati_fail(err, -ENOMEM, "out of memory");
 	return r;
+}
+
+static int run_with(const struct agent_args *a, bool *ret_reload)
+{
+	if (coati_agent_fleet_wanted(a))
+		return coati_agent_fleet_run(a);
+	return a->relay ? coati_agent_relay_run(a, ret_reload) : coati_agent_run(a, ret_reload);
 }
 
 /* With the words as they are now: files and variables may have changed since the last time. */
@@ -247,8 +258,7 @@ static int run_once(int argc, char **argv, bool *ret_reload)
 		} else {
 			set_defaults(&args);
 			coati_talk_quietly(args.quiet);
-			ret = coati_agent_fleet_wanted(&args) ? coati_agent_fleet_run(&args)
-							      : coati_agent_run(&args, ret_reload);
+			ret = run_with(&args, ret_reload);
 		}
 	}
 	coati_options_fini(coati_agent_options, &args);

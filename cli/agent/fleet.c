@@ -24,6 +24,8 @@ const char *coati_agent_fleet_check(const struct agent_args *a)
 {
 	int works = a->init_schema + a->print_schema + a->roll_up;
 
+	if (works && a->relay)
+		return "--relay excludes --init-schema, --print-schema and --roll-up";
 	if (works > 1)
 		return "--init-schema, --print-schema and --roll-up exclude each other";
 	if (works && !a->clickhouse)

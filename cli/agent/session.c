@@ -3,7 +3,6 @@
 #include "cli/agent/session.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "capture/session.h"
+#include "cli/agent/hangup.h"
 #include "cli/command.h"
 #include "cli/record/signals.h"
 #include "cli/talk.h"
@@ -26,21 +26,6 @@
 #define RESTART_NS    (3600 * NSEC_PER_SEC) /* names of what ended long ago are given back */
 #define CLOSE_NS      (5 * NSEC_PER_SEC)
 #define SEGMENT_BYTES (UINT64_C(64) << 20)
-
-static volatile sig_atomic_t hangups;
-
-static void on_hangup(int sig)
-{
-	(void)sig;
-	hangups = 1;
-}
-
-static void catch_hangup(void)
-{
-	struct sigaction act = { .sa_handler = on_hangup };
-
-	sigaction(SIGHUP, &act, NULL);
-}
 
 /* ---- before ---- */
 
@@ -357,7 +342,7 @@ static void tick(struct agent_session *s, uint64_t now)
 
 static bool is_over(const struct agent_session *s)
 {
-	return coati_record_stops() || hangups ||
+	return coati_record_stops() || coati_agent_hangup_came() ||
 	       (s->args->duration_ns && now_ns() >= s->start_ns + s->args->duration_ns);
 }
 
@@ -433,7 +418,7 @@ int coati_agent_run(const struct agent_args *args, bool *ret_reload)
 	int r;
 
 	coati_record_signals_catch();
-	catch_hangup();
+	coati_agent_hangup_catch();
 	srandom((unsigned int)(now_ns() ^ (uint64_t)getpid()));
 	r = prepare(&s, args);
 	if (r == 0)
@@ -457,7 +442,6 @@ int coati_agent_run(const struct agent_args *args, bool *ret_reload)
 			"close together",
 			(unsigned long long)(s.armed.passed_over + s.slow.passed_over));
 	close_all(&s);
-	*ret_reload = hangups && !coati_record_stops();
-	hangups = 0;
+	*ret_reload = coati_agent_hangup_came() && !coati_record_stops();
 	return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }

@@ -93,6 +93,10 @@ int coati_agent_fleet_run(const struct agent_args *a);
 int coati_agent_fleet_open(const struct agent_args *a, struct agent_sinks *s,
 			   struct coati_error *err);
 
+/* relay.c: which of its options exclude others, a sentence; run until a signal: the exit code. */
+const char *coati_agent_relay_check(const struct agent_args *a);
+int coati_agent_relay_run(const struct agent_args *args, bool *ret_reload);
+
 /* print.c: windows as lines of JSON on standard output. */
 struct agent_sink coati_agent_print_sink(void);
 

@@ -14,7 +14,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "fleet/bundle.h"
 #include "fleet/encoder.h"
+#include "fleet/relay-send.h"
 #include "fleet/shipment.h"
 #include "fleet/spool.h"
 
@@ -44,7 +46,7 @@ struct sink {
 	pthread_t thread;
 	struct server server; /* of the thread */
 	struct strbuf url, secrets;
-	bool has_secrets;
+	bool has_secrets, has_via;
 	uint64_t first_pause_ns, doubt_ns, doubt_until_ns;
 	uint64_t interval_ns, next_ns, pause_ns, nr_inserts, random;
 	uint32_t bad_tries;
@@ -126,8 +128,8 @@ static int on_reload(void *ctx, struct coati_error *err)
 {
 	struct sink *s = ctx;
 	struct secrets probe = { 0 };
-	int r = coati_secrets_read(s->has_secrets ? s->secrets.text : NULL, "clickhouse", &probe,
-				   err);
+	int r = coati_secrets_read(s->has_secrets ? s->secrets.text : NULL,
+				   s->has_via ? "relay" : "clickhouse", &probe, err);
 
 	if (r < 0)
 		return r; /* the old ones stay */
@@ -291,14 +293,21 @@ static void update_skew(struct sink *s)
 	s->skew_s = skew >= SKEW_LEAST || skew <= -SKEW_LEAST ? skew : 0;
 }
 
+static int open_server(struct sink *s, struct server *ret, struct coati_error *err)
+{
+	const char *secrets = s->has_secrets ? s->secrets.text : NULL;
+
+	return s->has_via ? coati_relay_open(s->url.text, secrets, ret, err)
+			  : coati_server_open(s->url.text, secrets, ret, err);
+}
+
 static void take_secrets(struct sink *s)
 {
 	struct server fresh = { .stop = &s->stop, .limit_ms = REQUEST_MS };
 	struct coati_error err = { 0 };
 
 	s->reload = false;
-	if (coati_server_open(s->url.text, s->has_secrets ? s->secrets.text : NULL, &fresh, &err) <
-	    0) {
+	if (open_server(s, &fresh, &err) < 0) {
 		snprintf(s->trouble, sizeof(s->trouble), "%s", err.text);
 		return;
 	}
@@ -315,20 +324,23 @@ static void ship(struct sink *s)
 {
 	struct coati_error err = { 0 };
 	struct shipment h;
-	int r = coati_shipment_init(&h, &s->nr_inserts);
+	int r = coati_shipment_init(&h, SHIPMENT_PARCELS, &s->nr_inserts);
 
 	if (r < 0) {
 		coati_fail(&err, r, "no memory for an insert");
 		note_failed(s, &h, r, &err);
 		return;
 	}
+	if (s->has_via)
+		h.max_bytes = BUNDLE_TABLE_BYTES;
 	collect(s, &h);
 	if (!h.nr) {
 		coati_shipment_fini(&h);
 		return;
 	}
 	pthread_mutex_unlock(&s->lock);
-	r = coati_shipment_send(&h, &s->server, &err);
+	r = s->has_via ? coati_relay_send(&h, &s->server, &err)
+		       : coati_shipment_send(&h, &s->server, &err);
 	pthread_mutex_lock(&s->lock);
 	update_skew(s);
 	if (r == 0 || is_hopeless(s, r)) {
@@ -404,8 +416,14 @@ static int prepare(struct sink *s, const struct clickhouse_opts *o, struct coati
 {
 	int r = coati_spool_open(&s->spool, o->spool, o->spool_bytes, err);
 
+	s->has_via = coati_relay_is(o->url);
+	s->has_secrets = o->secrets != NULL;
+	coati_strbuf_adds(&s->url, o->url);
+	coati_strbuf_adds(&s->secrets, o->secrets ? o->secrets : "");
+	if (r == 0 && (s->url.failed || s->secrets.failed))
+		r = coati_fail(err, -ENOMEM, "no memory");
 	if (r == 0)
-		r = coati_server_open(o->url, o->secrets, &s->server, err);
+		r = open_server(s, &s->server, err);
 	if (r < 0)
 		return r;
 	s->server.stop = &s->stop;
@@ -420,10 +438,7 @@ static int prepare(struct sink *s, const struct clickhouse_opts *o, struct coati
 		s->doubt_until_ns = now_ns() + s->doubt_ns;
 	if (s->next_ns < s->doubt_until_ns)
 		s->next_ns = s->doubt_until_ns;
-	coati_strbuf_adds(&s->url, o->url);
-	s->has_secrets = o->secrets != NULL;
-	coati_strbuf_adds(&s->secrets, o->secrets ? o->secrets : "");
-	return s->url.failed || s->secrets.failed ? coati_fail(err, -ENOMEM, "no memory") : 0;
+	return 0;
 }
 
 int coati_clickhouse_new(const struct clickhouse_opts *opts, struct agent_sink *ret,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ClickHouse sink of the agent. Windows become parcels in the spool as they come; a thread
- * sends what waits there about once a minute, in order, and waits longer after each failure.
+ * The ClickHouse sink of the agent, directly or through a relay. Windows become parcels in the
+ * spool as they come; a thread sends what waits there about once a minute, in order, and waits
+ * longer after each failure.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 #include "agent/window.h"
 
 struct clickhouse_opts {
-	const char *url;      /* http://HOST:8123/DATABASE */
+	const char *url;      /* http://HOST:8123/DATABASE; relay://HOST:9124 */
 	const char *secrets;  /* file; NULL: the environment alone */
 	const char *spool;    /* directory; NULL: in memory alone */
 	uint64_t spool_bytes; /* 0: 256 MiB */

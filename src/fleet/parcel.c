@@ -40,6 +40,11 @@ uint64_t coati_parcel_bytes(const struct parcel *p)
 	return sum;
 }
 
+bool coati_parcel_same(const struct parcel *a, const struct parcel *b)
+{
+	return a->sequence == b->sequence && !strcmp(a->agent, b->agent);
+}
+
 /* ---- as bytes ---- */
 
 /* FNV-1a: against damage, not against people. It is in files: it must stay as it is. */

@@ -39,6 +39,9 @@ void coati_parcel_init(struct parcel *p);
 void coati_parcel_fini(struct parcel *p);
 uint64_t coati_parcel_bytes(const struct parcel *p);
 
+/* Are they of the same window? */
+bool coati_parcel_same(const struct parcel *a, const struct parcel *b);
+
 /* As bytes behind what @s holds, and back. -EBADMSG: it is none, or damaged. */
 void coati_parcel_write(const struct parcel *p, struct strbuf *s);
 int coati_parcel_read(struct parcel *p, const void *bytes, size_t size);

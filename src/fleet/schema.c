@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/crc32.h"
 #include "base/parse.h"
 
 #define COLUMNS_MAX 40
@@ -187,6 +188,28 @@ const char *coati_schema_name(enum schema_table table)
 const char *coati_schema_column(enum schema_table table, uint32_t i)
 {
 	return i < COLUMNS_MAX ? tables[table].columns[i].name : NULL;
+}
+
+const char *coati_schema_type(enum schema_table table, uint32_t i)
+{
+	return i < COLUMNS_MAX ? tables[table].columns[i].type : NULL;
+}
+
+uint32_t coati_schema_sum(void)
+{
+	uint32_t sum = 0;
+
+	for (int t = 0; t < SCHEMA_SENT; t++) {
+		const char *name;
+
+		for (uint32_t i = 0; (name = coati_schema_column((enum schema_table)t, i)); i++) {
+			const char *type = coati_schema_type((enum schema_table)t, i);
+
+			sum = coati_crc32(sum, name, strlen(name) + 1);
+			sum = coati_crc32(sum, type, strlen(type) + 1);
+		}
+	}
+	return sum;
 }
 
 void coati_schema_columns(enum schema_table table, struct strbuf *s)

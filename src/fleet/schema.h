@@ -59,3 +59,8 @@ bool coati_schema_add_column(const struct schema_opts *o, enum schema_table tabl
 			     struct strbuf *s);
 /* The name of column number @i; NULL past the last. */
 const char *coati_schema_column(enum schema_table table, uint32_t i);
+/* And its type, as old servers have it; NULL past the last. */
+const char *coati_schema_type(enum schema_table table, uint32_t i);
+/* A checksum of all columns that agents send: rows of two agents fit into one insert when it is the
+ * same. */
+uint32_t coati_schema_sum(void);

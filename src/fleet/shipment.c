@@ -14,9 +14,11 @@
 
 #define SQL_MAX (8u << 20)
 
-int coati_shipment_init(struct shipment *h, uint64_t *nr_inserts)
+#define RELAY_TAG "coati-relay-"
+
+int coati_shipment_init(struct shipment *h, size_t cap, uint64_t *nr_inserts)
 {
-	*h = (struct shipment){ .cap = SHIPMENT_PARCELS, .nr_inserts = nr_inserts };
+	*h = (struct shipment){ .cap = cap, .max_bytes = SHIPMENT_BYTES, .nr_inserts = nr_inserts };
 	h->v = coati_alloc_array(h->cap, sizeof(*h->v));
 	return h->v ? 0 : -ENOMEM;
 }
@@ -24,7 +26,14 @@ int coati_shipment_init(struct shipment *h, uint64_t *nr_inserts)
 /* By the host alone: the inserts of an earlier run of the agent are ours, too. */
 static void make_tag(struct shipment *h)
 {
-	snprintf(h->tag, sizeof(h->tag), "coati-%.64s-", h->nr ? h->v[0].p.host : "");
+	char host[64] = "";
+
+	if (h->is_relay)
+		gethostname(host, sizeof(host) - 1);
+	snprintf(h->tag, sizeof(h->tag), "%s%.64s-", h->is_relay ? RELAY_TAG : "coati-",
+		 h->is_relay ? host
+		 : h->nr     ? h->v[0].p.host
+			     : "");
 	for (char *c = h->tag; *c; c++)
 		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '.')
 			*c = '.';
@@ -39,17 +48,36 @@ void coati_shipment_fini(struct shipment *h)
 	h->nr = 0;
 }
 
+/* Of the names that the server is asked for. */
+static uint64_t texts_of(const struct parcel *p)
+{
+	const char *texts[] = { p->agent, p->service, p->type, p->task_service, p->task };
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		sum += texts[i] ? strlen(texts[i]) : 0;
+	return sum;
+}
+
+static bool fits(const struct shipment *h, const struct parcel *p)
+{
+	if (!h->nr)
+		return h->cap > 0;
+	for (size_t i = 0; i < SCHEMA_SENT; i++)
+		if (h->bytes[i] + p->tables[i].len > h->max_bytes)
+			return false;
+	return h->nr < h->cap && parcel_day(p) == parcel_day(&h->v[0].p) &&
+	       h->rows + p->rows <= SHIPMENT_ROWS && h->texts + texts_of(p) <= SHIPMENT_TEXTS;
+}
+
 bool coati_shipment_add(struct shipment *h, struct parcel *p, bool tried)
 {
-	if (h->nr == h->cap || (h->nr && (parcel_day(p) != parcel_day(&h->v[0].p) ||
-					  h->rows + p->rows > SHIPMENT_ROWS)))
+	if (!fits(h, p))
 		return false;
-	for (size_t i = 0; h->nr && i < SCHEMA_SENT; i++)
-		if (h->bytes[i] + p->tables[i].len > SHIPMENT_BYTES)
-			return false;
 	for (size_t i = 0; i < SCHEMA_SENT; i++)
 		h->bytes[i] += p->tables[i].len;
 	h->rows += p->rows;
+	h->texts += texts_of(p);
 	h->v[h->nr++] = (struct shipment_parcel){ .p = *p, .tried = tried };
 	return true;
 }
@@ -72,7 +100,11 @@ static int check_running(const struct shipment *h, struct server *s, struct coat
 	int r;
 
 	coati_strbuf_adds(&sql, "SELECT count() FROM system.processes WHERE query_id LIKE '");
-	coati_strbuf_printf(&sql, "%s%%'", h->tag);
+	/* Other relays insert all the time: what was given up began before the pause. */
+	if (h->is_relay)
+		coati_strbuf_adds(&sql, RELAY_TAG "%' AND elapsed > 1");
+	else
+		coati_strbuf_printf(&sql, "%s%%'", h->tag);
 	r = coati_server_select(s, sql.text, &out, err);
 	c = cursor_over(out.text, out.len);
 	if (r == 0 && cursor_u64(&c))

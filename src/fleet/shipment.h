@@ -20,6 +20,7 @@
 #define SHIPMENT_PARCELS 360
 #define SHIPMENT_ROWS	 500000
 #define SHIPMENT_BYTES	 (32u << 20) /* of one table */
+#define SHIPMENT_TEXTS	 (1u << 20)  /* names in the question whether parcels are there */
 
 struct shipment_parcel {
 	struct parcel p;
@@ -30,13 +31,17 @@ struct shipment_parcel {
 struct shipment {
 	struct shipment_parcel *v;
 	size_t nr, cap;
-	uint64_t rows, bytes[SCHEMA_SENT];
+	uint64_t rows, texts, bytes[SCHEMA_SENT];
+	uint64_t max_bytes; /* of one table */
+	/* The inserts are those of a relay, and any relay may have sent a parcel before. */
+	bool is_relay;
 	char tag[96]; /* how the ids of our inserts begin */
 	uint64_t *nr_inserts;
 	uint64_t sent_bytes, sent_rows; /* by the last send */
 };
 
-int coati_shipment_init(struct shipment *h, uint64_t *nr_inserts);
+/* At most @cap parcels. */
+int coati_shipment_init(struct shipment *h, size_t cap, uint64_t *nr_inserts);
 void coati_shipment_fini(struct shipment *h);
 /* Take over @p. False: it does not fit: another day, or too much; it stays the caller's. */
 bool coati_shipment_add(struct shipment *h, struct parcel *p, bool tried);

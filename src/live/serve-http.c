@@ -18,6 +18,8 @@ const char *coati_http_reason(int status)
 		return "Moved Permanently";
 	case 400:
 		return "Bad Request";
+	case 401:
+		return "Unauthorized";
 	case 403:
 		return "Forbidden";
 	case 404:
@@ -26,12 +28,16 @@ const char *coati_http_reason(int status)
 		return "Method Not Allowed";
 	case 408:
 		return "Request Timeout";
+	case 409:
+		return "Conflict";
 	case 411:
 		return "Length Required";
 	case 413:
 		return "Content Too Large";
 	case 414:
 		return "URI Too Long";
+	case 415:
+		return "Unsupported Media Type";
 	case 429:
 		return "Too Many Requests";
 	case 431:
@@ -40,6 +46,10 @@ const char *coati_http_reason(int status)
 		return "Internal Server Error";
 	case 501:
 		return "Not Implemented";
+	case 503:
+		return "Service Unavailable";
+	case 504:
+		return "Gateway Timeout";
 	case 505:
 		return "HTTP Version Not Supported";
 	default:
@@ -184,7 +194,7 @@ static int parse_length(const char *value, size_t size, bool *had, struct http_r
 	if (*had || !size || !copy(digits, sizeof(digits), value, size) ||
 	    strspn(digits, "0123456789") != size)
 		return -400;
-	if (coati_parse_u32(digits, 0, HTTP_BODY_BYTES, &length) < 0)
+	if (coati_parse_u32(digits, 0, ret->max_body, &length) < 0)
 		return -413;
 	*had = true;
 	ret->body_size = length;
@@ -196,19 +206,31 @@ static bool is_named(const char *line, size_t size, const char *name)
 	return size == strlen(name) && !strncasecmp(line, name, size);
 }
 
-static int parse_field(const char *line, size_t size, bool *had_length, struct http_request *ret)
+/* A line as NAME: VALUE. The length of the name, 0: it is none; *@size is that of the value. */
+static size_t split_field(const char *line, size_t *size, const char **ret_value)
 {
-	const char *colon = memchr(line, ':', size), *value, *end = line + size;
+	const char *colon = memchr(line, ':', *size), *value, *end = line + *size;
 	size_t name = colon ? (size_t)(colon - line) : 0;
 
 	/* a folded line begins with a blank */
 	if (!name || memchr(line, ' ', name) || memchr(line, '\t', name))
-		return -400;
+		return 0;
 	for (value = colon + 1; value < end && (*value == ' ' || *value == '\t');)
 		value++;
 	while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
 		end--;
-	size = (size_t)(end - value);
+	*size = (size_t)(end - value);
+	*ret_value = value;
+	return name;
+}
+
+static int parse_field(const char *line, size_t size, bool *had_length, struct http_request *ret)
+{
+	const char *value;
+	size_t name = split_field(line, &size, &value);
+
+	if (!name)
+		return -400;
 	if (is_named(line, name, "host"))
 		return parse_host(value, size, ret);
 	if (is_named(line, name, "content-length"))
@@ -227,9 +249,15 @@ static int parse_field(const char *line, size_t size, bool *had_length, struct h
 
 int coati_http_parse(const char *bytes, size_t size, struct http_request *ret)
 {
+	return coati_http_parse_large(bytes, size, HTTP_BODY_BYTES, ret);
+}
+
+int coati_http_parse_large(const char *bytes, size_t size, uint32_t max_body,
+			   struct http_request *ret)
+{
 	const char *at = bytes, *end = bytes + (size < HTTP_HEAD_BYTES ? size : HTTP_HEAD_BYTES),
 		   *line = bytes;
-	struct http_request request = { .method = HTTP_OTHER };
+	struct http_request request = { .method = HTTP_OTHER, .max_body = max_body };
 	bool had_length = false;
 	ptrdiff_t length;
 	int r = 0, nr = 0;
@@ -251,6 +279,21 @@ int coati_http_parse(const char *bytes, size_t size, struct http_request *ret)
 		return -400;
 	*ret = request;
 	return (int)(at - bytes);
+}
+
+int coati_http_field(const char *head, size_t size, const char *name, char *ret, size_t room)
+{
+	const char *at = head, *line, *value;
+	ptrdiff_t length = next_line(&at, head + size, &line);
+
+	while (length > 0 && (length = next_line(&at, head + size, &line)) > 0) {
+		size_t value_size = (size_t)length;
+		size_t name_size = split_field(line, &value_size, &value);
+
+		if (name_size && is_named(line, name_size, name))
+			return copy(ret, room, value, value_size) ? 0 : -ERANGE;
+	}
+	return -ENOENT;
 }
 
 int coati_http_query_text(const char *query, const char *key, char *ret, size_t room)

@@ -21,12 +21,18 @@ struct http_request {
 	bool has_site;	/* the browser says which page asks */
 	bool is_cross_site; /* and it is not one of ours, nor the person */
 	bool wants_openmetrics;
-	uint32_t body_size;
+	uint32_t body_size, max_body;
 };
 
 /* @bytes are what came so far. Returns the size of the head, 0 when its end is not there yet, or
  * the negative status of the answer (-400, -413, -414, -431, -501, -505). */
 int coati_http_parse(const char *bytes, size_t size, struct http_request *ret);
+/* The same with another limit for the body than HTTP_BODY_BYTES. */
+int coati_http_parse_large(const char *bytes, size_t size, uint32_t max_body,
+			   struct http_request *ret);
+/* The value of the first field @name, in a head of @size bytes that was parsed without an error;
+ * -ENOENT, -ERANGE (no room). */
+int coati_http_field(const char *head, size_t size, const char *name, char *ret, size_t room);
 /* The number behind "@key=" in @query; -ENOENT, -EINVAL, -ERANGE. */
 int coati_http_query_u32(const char *query, const char *key, uint32_t max, uint32_t *ret);
 /* The text behind "@key=" in @query, up to the next "&"; -ENOENT, -ERANGE (no room). */

@@ -6,9 +6,12 @@
  *	send-windows send URL SPOOL FIRST LAST [PAUSE_MS [INTERVAL_MS [SPOOL_BYTES]]]
  *	send-windows otlp|push URL FIRST LAST
  *	send-windows schema URL | hours URL | retention URL DAYS
+ *	send-windows columns | bundle FIRST LAST
  *
  * "send" gives windows FIRST to LAST to the sink, PAUSE_MS apart, then closes it with a deadline of
- * 60 s, and prints what the sink counted. Windows begin at COATI_TEST_START (since 1970).
+ * 60 s (or COATI_TEST_DEADLINE), and prints what the sink counted. Windows begin at
+ * COATI_TEST_START (since 1970). "columns" prints the checksum of the columns, "bundle" what an
+ * agent would post to a relay.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +23,9 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/parse.h"
+#include "fleet/bundle.h"
 #include "fleet/clickhouse.h"
+#include "fleet/encoder.h"
 #include "fleet/outlet.h"
 #include "fleet/upkeep.h"
 #include "lib/windows.h"
@@ -148,6 +153,7 @@ static int send_windows(int argc, char **argv)
 		.spool_bytes = argc > 8 ? number(argv[8]) : 0,
 	};
 	uint64_t pause = (argc > 6 ? number(argv[6]) : 0) * NSEC_PER_MSEC;
+	const char *deadline = getenv("COATI_TEST_DEADLINE"); /* seconds */
 	struct coati_error err = { 0 };
 	struct agent_sink sink;
 	struct agent_window w;
@@ -168,7 +174,7 @@ static int send_windows(int argc, char **argv)
 		if (pause)
 			nanosleep(&t, NULL);
 	}
-	drain(&sink, now_ns() + DEADLINE_NS);
+	drain(&sink, now_ns() + (deadline ? number(deadline) * NSEC_PER_SEC : DEADLINE_NS));
 	print_stats(&sink);
 	sink.close(sink.ctx, now_ns() + NSEC_PER_SEC);
 	return 0;
@@ -194,6 +200,33 @@ static int send_profiles(char **argv)
 	}
 	/* what was added up is sent when it is closed */
 	sink.close(sink.ctx, now_ns() + DEADLINE_NS);
+	return 0;
+}
+
+static int print_bundle(uint64_t first, uint64_t last)
+{
+	static struct windows g;
+	struct strbuf body = STRBUF_INIT(BUNDLE_BYTES);
+	struct encoder e;
+	struct shipment h;
+	uint64_t inserts = 0;
+	struct agent_window w;
+	struct parcel p;
+
+	start(&g);
+	coati_encoder_init(&e, 0);
+	if (coati_shipment_init(&h, SHIPMENT_PARCELS, &inserts) < 0)
+		return 1;
+	for (uint64_t i = first; i <= last; i++) {
+		windows_make(&g, i, &w);
+		if (coati_encoder_window(&e, &w, 0, &p) < 0 || !coati_shipment_add(&h, &p, i & 1))
+			return 1;
+	}
+	coati_bundle_write(&h, &body);
+	fwrite(body.text, 1, body.len, stdout);
+	coati_strbuf_fini(&body);
+	coati_shipment_fini(&h);
+	coati_encoder_fini(&e);
 	return 0;
 }
 
@@ -227,6 +260,10 @@ int main(int argc, char **argv)
 	if ((argc == 3 && (!strcmp(argv[1], "schema") || !strcmp(argv[1], "hours"))) ||
 	    (argc == 4 && !strcmp(argv[1], "retention")))
 		return keep_up(argc, argv);
+	if (argc == 2 && !strcmp(argv[1], "columns"))
+		return printf("%u\n", coati_schema_sum()) < 0;
+	if (argc == 4 && !strcmp(argv[1], "bundle"))
+		return print_bundle(number(argv[2]), number(argv[3]));
 	if (argc == 4 && !strcmp(argv[1], "totals"))
 		return print_totals(number(argv[2]), number(argv[3]));
 	if (argc == 5 && (!strcmp(argv[1], "otlp") || !strcmp(argv[1], "push")))

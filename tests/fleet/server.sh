@@ -67,18 +67,22 @@ sql()
 	printf '%s' "$1" | curl -s --data-binary @- "http://127.0.0.1:${2:-$PORT}/"
 }
 
-# database_is_exact DATABASE LAST: every window from 1 to LAST is there once, as the sums say.
+# database_is_exact DATABASE LAST [HOSTS]: every window from 1 to LAST is there once, as the sums say; of
+# each host, when there are several.
 database_is_exact()
 {
+	hosts=${3:-1}
 	sql "SELECT type, sum(samples), sum(weight) FROM $1.coati_rows GROUP BY type ORDER BY type" |
 		tr '\t' ' ' >stored
-	"$FLEET/send-windows" totals 1 "$2" | sed -n 's/ all  / /p' >wanted
+	"$FLEET/send-windows" totals 1 "$2" |
+		awk -v hosts="$hosts" '$2 == "all" { print $1, $3 * hosts, sprintf("%.0f", $4 * hosts) }' >wanted
 	cmp -s stored wanted || { echo "stored:"; cat stored; echo "wanted:"; cat wanted; }
-	sql "SELECT count(), sum(windows), uniq(sequence), min(stored) FROM $1.coati_windows" | tr '\t' ' ' >stored
-	echo "$2 $2 $2 1" >wanted
+	sql "SELECT count(), sum(windows), uniqExact(agent, sequence), min(stored) FROM $1.coati_windows" | tr '\t' ' ' >stored
+	all=$(($2 * hosts))
+	echo "$all $all $all 1" >wanted
 	cmp -s stored wanted || { echo "windows stored:"; cat stored; echo "wanted:"; cat wanted; }
 	sql "SELECT sum(count) FROM $1.coati_tasks" >stored
-	awk -v last="$2" 'BEGIN { for (i = 1; i <= last; i += 2) sum += 6 * (1 + i % 5); print sum }' >wanted
+	awk -v last="$2" -v hosts="$hosts" 'BEGIN { for (i = 1; i <= last; i += 2) sum += 6 * (1 + i % 5); print sum * hosts }' >wanted
 	cmp -s stored wanted || { echo "tasks stored:"; cat stored; echo "wanted:"; cat wanted; }
 }
 

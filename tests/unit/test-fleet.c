@@ -13,6 +13,7 @@
 #include <coati/profile.h>
 
 #include "base/alloc.h"
+#include "fleet/bundle.h"
 #include "fleet/encoder.h"
 #include "fleet/fetch.h"
 #include "fleet/metrics.h"
@@ -199,6 +200,119 @@ TEST(fleet_no_allocation_that_fails_hurts_the_encoder)
 		coati_encoder_fini(&e);
 	}
 	CHECK_INT(r, ==, 0);
+}
+
+/* ---- a relay ---- */
+
+static void make_shipment(struct shipment *h, struct encoder *e, uint64_t nr)
+{
+	static struct windows g;
+	static uint64_t inserts;
+	struct parcel p;
+
+	windows_init(&g, "host", 1, START_S);
+	CHECK_INT(coati_shipment_init(h, SHIPMENT_PARCELS, &inserts), ==, 0);
+	for (uint64_t i = 1; i <= nr; i++) {
+		make_parcel(e, &g, i, &p);
+		CHECK(coati_shipment_add(h, &p, i == 2));
+	}
+}
+
+static int read_back(const struct shipment *h, struct bundle *ret)
+{
+	struct strbuf body = STRBUF_INIT(BUNDLE_BYTES);
+	int r;
+
+	coati_bundle_write(h, &body);
+	r = body.failed ? body.failed : coati_bundle_read(ret, body.text, body.len, NULL);
+	coati_strbuf_fini(&body);
+	return r;
+}
+
+TEST(fleet_a_bundle_comes_back_from_its_bytes_and_from_no_part_of_them)
+{
+	struct strbuf body = STRBUF_INIT(BUNDLE_BYTES);
+	struct encoder e;
+	struct shipment h;
+	struct bundle b;
+	size_t taken = 0;
+
+	coati_encoder_init(&e, 0);
+	make_shipment(&h, &e, 2);
+	coati_bundle_write(&h, &body);
+	CHECK_INT(coati_bundle_read(&b, body.text, body.len, NULL), ==, 0);
+	CHECK_U64(b.parcels.len, ==, 2);
+	CHECK(!b.parcels.v[0].tried && b.parcels.v[1].tried);
+	for (size_t i = 0; i < 2; i++)
+		CHECK(coati_parcel_same(&b.parcels.v[i].p, &h.v[i].p));
+	CHECK_U64(coati_parcel_bytes(&b.parcels.v[1].p), ==, coati_parcel_bytes(&h.v[1].p));
+	coati_bundle_fini(&b);
+	/* it may end behind the first one, and nowhere else */
+	for (size_t i = 0; i < body.len; i++)
+		if (coati_bundle_read(&b, body.text, i, NULL) == 0) {
+			CHECK_U64(b.parcels.len, ==, ++taken);
+			coati_bundle_fini(&b);
+		}
+	CHECK_U64(taken, ==, 1);
+	coati_strbuf_fini(&body);
+	coati_shipment_fini(&h);
+	coati_encoder_fini(&e);
+}
+
+/* Change a parcel of two, see it refused, and change it back. */
+static void check_refused(struct shipment *h, void *at, const void *value, size_t size)
+{
+	uint8_t before[16];
+	struct bundle b;
+
+	CHECK(size <= sizeof(before));
+	memcpy(before, at, size);
+	memcpy(at, value, size);
+	CHECK_INT(read_back(h, &b), ==, -EBADMSG);
+	memcpy(at, before, size);
+	CHECK_INT(read_back(h, &b), ==, 0);
+	coati_bundle_fini(&b);
+}
+
+TEST(fleet_rows_that_do_not_fit_their_parcel_are_refused)
+{
+	struct encoder e;
+	struct shipment h;
+	struct parcel *p;
+	uint64_t number;
+	struct bundle b;
+
+	coati_encoder_init(&e, 0);
+	make_shipment(&h, &e, 2);
+	p = &h.v[0].p;
+	for (size_t i = 0; i < SCHEMA_SENT; i++) {
+		if (!p->tables[i].len)
+			continue;
+		p->tables[i].len--; /* the last row is cut */
+		CHECK_INT(read_back(&h, &b), ==, -EBADMSG);
+		p->tables[i].len++;
+		/* the length of the first text; stacks and contexts begin with their id */
+		if (i != SCHEMA_STACKS && i != SCHEMA_CONTEXTS)
+			check_refused(&h, p->tables[i].text, "\xff", 1);
+	}
+	number = p->rows + 1;
+	check_refused(&h, &p->rows, &number, sizeof(number));
+	number = p->time_s + 1; /* not that of its rows */
+	check_refused(&h, &p->time_s, &number, sizeof(number));
+	number = p->time_s + 86400;
+	check_refused(&h, &p->time_s, &number, sizeof(number));
+	number = h.v[1].p.sequence;
+	check_refused(&h, &p->sequence, &number, sizeof(number));
+	check_refused(&h, p->stack, "0123456789abcdef", 16);
+	coati_shipment_fini(&h);
+	/* the same window twice */
+	make_shipment(&h, &e, 1);
+	CHECK_INT(read_back(&h, &b), ==, 0);
+	CHECK(coati_shipment_add(&h, &b.parcels.v[0].p, true));
+	ARRAY_FINI(&b.parcels);
+	CHECK_INT(read_back(&h, &b), ==, -EBADMSG);
+	coati_shipment_fini(&h);
+	coati_encoder_fini(&e);
 }
 
 /* ---- the spool ---- */
