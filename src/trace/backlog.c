@@ -64,6 +64,12 @@ int coati_backlog_next(const struct backlog *s, struct backlog_pos *pos, struct 
 	return 1;
 }
 
+bool coati_backlog_is_end(const struct backlog *s, const struct backlog_pos *pos)
+{
+	return pos->chunk >= s->chunks.len ||
+	       (pos->chunk + 1 == s->chunks.len && pos->at >= s->chunks.v[pos->chunk].len);
+}
+
 void coati_backlog_fini(struct backlog *s)
 {
 	for (size_t i = 0; i < s->chunks.len; i++)

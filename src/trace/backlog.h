@@ -3,6 +3,7 @@
  * are all read. They take the bytes that they have in the recording. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,4 +34,6 @@ struct backlog_pos {
 int coati_backlog_add(struct backlog *s, const struct backlog_batch *b);
 /* 1 and the next batch, 0 at the end. */
 int coati_backlog_next(const struct backlog *s, struct backlog_pos *pos, struct backlog_batch *ret);
+/* Is nothing behind it? */
+bool coati_backlog_is_end(const struct backlog *s, const struct backlog_pos *pos);
 void coati_backlog_fini(struct backlog *s);

@@ -238,11 +238,11 @@ int coati_load_live(struct load *l, const struct coati_recording_item *item,
 	int r = coati_batch_decode(rec, item->raw.swap, &batch);
 	struct backlog_batch b;
 
-	if (r < 0 || batch.kind != COATI_BATCH_TRACE)
+	/* those of a summary wait: see late-samples.h */
+	if (r < 0 || batch.kind != COATI_BATCH_TRACE ||
+	    l->timeline->opts.flags & COATI_TIMELINE_SUMMARY)
 		return 0;
 	b = (struct backlog_batch){ batch.payload, batch.payload_size, item->offset };
-	if (l->timeline->opts.flags & COATI_TIMELINE_SUMMARY)
-		return coati_backlog_add(&l->backlog, &b);
 	return coati_load_feed(l, &b);
 }
 

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "live-read/check.h"
 #include "reading/wait.h"
+#include "trace/late-samples.h"
 #include "trace/timeline.h"
 
 #define TIMELINE_CPUS_MAX 8192
@@ -154,6 +155,7 @@ struct coati_timeline {
 	bool unsorted; /* wakes */
 	struct coati_profile *profile;
 	struct coati_contexts *contexts; /* of the profile */
+	struct late_samples late;	 /* of a summary */
 	struct kept *kept;		 /* of a summary with instances_of, or NULL */
 };
 

@@ -565,8 +565,9 @@ int coati_timeline_read(struct coati_timeline *t, const char *path, coati_progre
 	coati_map_init(&l.irqs, STACKS_MAX);
 	r = coati_contexts_new(&t->contexts, err);
 	if (r == 0) {
+		coati_late_samples_init(&t->late, coati_contexts_bare(t->contexts), &l.backlog);
 		hooks.contexts = t->opts.flags & COATI_TIMELINE_SUMMARY
-					 ? coati_contexts_bare(t->contexts)
+					 ? &t->late.source
 					 : coati_contexts_samples(t->contexts);
 		r = coati_profile_make(&o, &hooks, &t->profile, err);
 	}

@@ -7,6 +7,9 @@
 
 #include <coati/trace.h>
 
+#include "base/strbuf.h"
+#include "live-read/sampled.h"
+#include "live-read/text.h"
 #include "reading/contexts.h"
 #include "reading/hooks.h"
 #include "reading/parts.h"
@@ -235,6 +238,32 @@ TEST(live_samples_of_a_damaged_trace_say_so)
 	close_sampled(&s);
 }
 
+/* Of a timeline that keeps everything, and of a summary. */
+static void check_seen(uint32_t kernel, uint32_t flags)
+{
+	const struct coati_timeline_opts o = { .size = sizeof(o), .flags = flags };
+	struct coati_timeline *t = NULL;
+	struct coati_timeline_info info;
+	struct coati_timeline_type type;
+
+	CHECK_OK(coati_timeline_new(&o, &t, NULL));
+	CHECK_OK(coati_timeline_read(t, "a", NULL, NULL, NULL));
+	coati_timeline_info(t, &info);
+	/* where the kernel takes some, these are enough */
+	CHECK_U64(info.samples, ==, kernel ? kernel : 5);
+	CHECK(info.has & COATI_TIMELINE_HAS_SAMPLES);
+	CHECK_OK(coati_timeline_type(t, coati_timeline_find_type(t, "handle"), &type));
+	CHECK_U64(type.nr, ==, 1);
+	CHECK_U64(type.ledger.samples, ==, kernel ? 0 : 1);
+	if (!kernel) { /* with their stacks, which were told before them */
+		struct coati_view *v = tape_view(coati_timeline_profile(t), NULL);
+
+		CHECK_U64(tape_row(v, COATI_BY_FUNCTION, "leaf").self, ==, 51020);
+		coati_view_free(&v);
+	}
+	coati_timeline_free(&t);
+}
+
 TEST(live_samples_are_where_threads_were_seen_running)
 {
 	struct coati_timeline *t = NULL;
@@ -254,5 +283,48 @@ TEST(live_samples_are_where_threads_were_seen_running)
 		CHECK_OK(coati_timeline_task_ledger(t, task, &ledger));
 		CHECK_U64(ledger.samples, ==, kernel ? 0 : 3);
 		coati_timeline_free(&t);
+		check_seen(kernel, 0);
+		check_seen(kernel, COATI_TIMELINE_SUMMARY);
 	}
+}
+
+/* ---- which batches have some ---- */
+
+static int ask(void *ctx, const uint8_t *bytes, size_t size)
+{
+	struct strbuf *answers = ctx;
+
+	coati_strbuf_addc(answers, coati_live_may_have_samples(bytes, size) ? '1' : '0');
+	return 0;
+}
+
+static void check_batches(const char *text, const char *want)
+{
+	struct strbuf answers = STRBUF_INIT(64);
+	struct coati_error err = { 0 };
+
+	coati_live_text_read(text, ask, &answers, &err);
+	CHECK_STR(err.text, "");
+	CHECK_STR(answers.text, want);
+	coati_strbuf_fini(&answers);
+}
+
+TEST(live_samples_are_looked_for_in_batches_that_have_some)
+{
+	check_batches(told, "000110");
+	/* a number that is one of a sample is none, wherever it stands */
+	check_batches("batch tid=7 pid=7 base=1000\n"
+		      "1017 region_begin site=17\n1017 region_end\n"
+		      "1034 task_begin site=17 id=17 parent=145\n"
+		      "1051 log site=17 text=\"\\x11\\x11\"\n+17 counter site=17 value=17\n"
+		      "+17 gauge site=1 value=0.17\n+17 labels set=\"\\x01a\\x01\\x11\"\n"
+		      "+17 thread_name name=\"\\x11\"\n+17 flow site=1 id=17 phase=1\n"
+		      "batch tid=8\n1017 region_begin site=17\n1018 sample stack=0 weight=1\n"
+		      "batch tid=9 checksum=1\n1018 sample stack=0 weight=1\n",
+		      "010");
+	/* how long these are is told elsewhere */
+	check_batches("batch kind=sites pid=7\n- site id=1 kind=6 name=\"i\" fields=\"a:u\"\n"
+		      "batch tid=7 base=1000\n1017 instant site=1 a=3\n"
+		      "batch tid=8 base=1000\nhex 01\n",
+		      "011");
 }
