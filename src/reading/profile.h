@@ -147,10 +147,11 @@ static inline bool coati_profile_same_entry(const struct coati_profile *p,
 					    const struct coati_profile_entry *a,
 					    const struct coati_profile_entry *b)
 {
-	return !memcmp(a, b, offsetof(struct coati_profile_entry, bin)) &&
+	/* field by field: @b was written so just now, and a wider load would wait for the stores */
+	return a->stack == b->stack && a->thread == b->thread && a->event == b->event &&
+	       a->labels == b->labels && a->cpu == b->cpu &&
 	       (a->bin == b->bin || profile_has_series(p));
 }
-_Static_assert(offsetof(struct coati_profile_entry, bin) == 20, "an entry's key has no holes");
 /* The limit on bytes for who has read so many more than those of whole files. */
 void coati_profile_allow(struct coati_profile *p, uint64_t more);
 /* Limits of what is made of it, a tree or an event list: by the size of the files, or as the

@@ -205,16 +205,12 @@ struct meter {
 
 /* Records are read, which may be all of them before the first is taken, and taken: each is half of
  * the way. */
-static int show(void *ctx)
+static int show(struct meter *m)
 {
-	struct meter *m = ctx;
 	struct coati_recording_stats st = { .size = sizeof(st) };
 	struct coati_profile_progress now;
-	uint64_t time;
+	uint64_t time = now_ns();
 
-	if (!m->fn || m->records++ % PROGRESS_RECORDS)
-		return 0;
-	time = now_ns();
 	if (time < m->next_ns)
 		return 0;
 	m->next_ns = time + PROGRESS_NS;
@@ -226,6 +222,14 @@ static int show(void *ctx)
 	return m->fn(m->ctx, &now);
 }
 
+/* While records are read. */
+static int watch(void *ctx)
+{
+	struct meter *m = ctx;
+
+	return m->records++ % PROGRESS_RECORDS ? 0 : show(m);
+}
+
 /* Every record. 0 also for a file that ends too early; negative: why we stop. */
 static int take_all(struct reading *r, struct meter *m)
 {
@@ -234,7 +238,7 @@ static int take_all(struct reading *r, struct meter *m)
 	int n;
 
 	m->reading = r;
-	coati_recording_watch(r->recording, m->fn ? show : NULL, m);
+	coati_recording_watch(r->recording, m->fn ? watch : NULL, m);
 	while ((n = coati_recording_next(r->recording, &item)) > 0) {
 		if (r->nr_records++ % ALLOW_RECORDS == 0)
 			coati_reading_allow(r);
@@ -242,7 +246,7 @@ static int take_all(struct reading *r, struct meter *m)
 		if (n < 0)
 			return n;
 		m->offset = item.offset;
-		if (show(m))
+		if (m->fn && r->nr_records % PROGRESS_RECORDS == 1 && show(m))
 			return -EINTR;
 	}
 	if (n == 0 || n == -EINTR)

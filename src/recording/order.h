@@ -76,10 +76,11 @@ static inline struct order_entry *order_front(struct order *o)
 static inline int coati_order_add(struct order *o, const struct order_entry *e)
 {
 	struct order_entry *slot = e->time ? NULL : order_front(o);
+	uint64_t time = e->time ? e->time : o->delivered;
 
 	if (slot) {
 		*slot = *e;
-		slot->time = o->delivered;
+		slot->time = time;
 		slot->own_time = 0;
 		return 0;
 	}
@@ -87,13 +88,12 @@ static inline int coati_order_add(struct order *o, const struct order_entry *e)
 		return -ENOMEM;
 	slot = &o->v[o->len++];
 	*slot = *e;
+	slot->time = time;
 	slot->own_time = e->time;
-	if (!slot->time)
-		slot->time = o->delivered;
-	if (slot->time > o->newest)
-		o->newest = slot->time;
-	o->is_unsorted |= slot->time < o->last;
-	o->last = slot->time;
+	if (time > o->newest)
+		o->newest = time;
+	o->is_unsorted |= time < o->last;
+	o->last = time;
 	if (o->file_order)
 		o->ready = o->len;
 	return 0;

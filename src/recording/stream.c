@@ -30,24 +30,29 @@ void coati_stream_fini(struct stream *s)
 	coati_unpacker_free(s->unpacker);
 }
 
-/* Put one record in line.  Hot. */
+/* Put one record in line. The entry is made of values in registers: one that was put together in
+ * memory would be copied before its last parts are there.  Hot. */
 static inline int enqueue(struct stream *s, const struct input_record *rec, uint32_t flags)
 {
 	struct shared *sh = s->shared;
-	struct order_entry e = {
-		.offset = rec->offset, .record = rec->bytes, .chunk = rec->chunk, .flags = flags
-	};
+	uint32_t event = 0;
+	uint64_t time = 0;
 	int r;
 
 	if (rec->raw.type < COATI_RECORD_HEADER_ATTR) {
-		r = coati_format_table_locate(sh->model.table, &rec->raw, &e.event, &e.time);
+		r = coati_format_table_locate(sh->model.table, &rec->raw, &event, &time);
 		if (r == -ENOENT) {
-			e.flags |= COATI_RECORDING_ITEM_NO_EVENT;
+			flags |= COATI_RECORDING_ITEM_NO_EVENT;
 			sh->stats.no_event++;
 		}
 	}
 	rec->chunk->users++;
-	r = coati_order_add(&s->order, &e);
+	r = coati_order_add(&s->order, &(struct order_entry){ .time = time,
+							      .offset = rec->offset,
+							      .record = rec->bytes,
+							      .chunk = rec->chunk,
+							      .flags = flags,
+							      .event = event });
 	if (r < 0)
 		coati_chunk_put(&sh->pool, rec->chunk);
 	return r;
