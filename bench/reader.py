@@ -129,26 +129,38 @@ def bench_diff(b):
     report_slope(b, "reader-diff", points)
 
 
+TIMELINE = (("trace", ["trace"]), ("tasks", ["trace", "--tasks", "request"]), ("why", ["why", "request"]),
+            *((f, ["export", "-f", f, "-o", "/dev/null"]) for f in ("perfetto", "firefox", "chrome")))
+
+
+def recorded_tasks(b, folder, size):
+    file = os.path.join(folder, str(size))
+    if subprocess.run([b.tool, "record", "-q", "--trace", "-o", file, "--", b.program("bench-tasks"), str(size)], check=False).returncode:
+        raise Broken("coati record --trace fails")
+    return file
+
+
 def bench_timeline(b):
-    """Tasks of eight events: the summary and one export. What they cost an event and a task."""
+    """Tasks of eight events: the summary, the slowest, why they are slow, and exports. What they cost an event and a task."""
     sizes = (100, 1000, 2000) if b.smoke else (10000, 100000, 1000000)
     os.environ["COATI_EVENTS_MOST"] = "100000000"  # exports hold all events of a timeline, and refuse more than 4 million
-    for name, words, bar in (("trace", ["trace"], 80), ("perfetto", ["export", "-f", "perfetto", "-o", "/dev/null"], None)):
-        points = []
+    points = {name: [] for name, _ in TIMELINE}
+    with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
-            with tempfile.TemporaryDirectory() as folder:
-                file = os.path.join(folder, "data")
-                command = [b.tool, "record", "-q", "--trace", "-o", file, "--", b.program("bench-tasks"), str(size)]
-                if subprocess.run(command, check=False).returncode:
-                    raise Broken("coati record --trace fails")
+            file = recorded_tasks(b, folder, size)
+            for name, words in TIMELINE:
                 runs = [b.spawn_cpu([b.tool, *words, "-i", file]) for _ in range(min(rounds(b), 5))]
-            cpu, peak = median([x for x, _ in runs]), median([y for _, y in runs])
-            b.line(f"timeline-{name}-{size}/event", cpu / size / 8, "ns", min(x for x, _ in runs) / size / 8, max(x for x, _ in runs) / size / 8)
-            b.line(f"timeline-{name}-{size}/peak", peak / 2**20, "MiB", peak / 2**20, peak / 2**20)
-            points.append((size, cpu))
-        if bar and not b.smoke:
-            b.judge(f"timeline-{name}/event", points[-1][1] / sizes[-1] / 8 <= bar, f"at most {bar} ns")
-        report_slope(b, f"timeline-{name}", points)
+                cpu, peak = [x / size / 8 for x, _ in runs], [y / 2**20 for _, y in runs]
+                b.line(f"timeline-{name}-{size}/event", median(cpu), "ns", min(cpu), max(cpu))
+                b.line(f"timeline-{name}-{size}/peak", median(peak), "MiB", min(peak), max(peak))
+                points[name].append((size, median(cpu) * size * 8, median(peak) * 2**20))
+            os.unlink(file)
+    if not b.smoke:
+        b.judge("timeline-trace/event", points["trace"][-1][1] / sizes[-1] / 8 <= 80, "at most 80 ns")
+    for name, of in points.items():
+        report_slope(b, f"timeline-{name}", [(x, cpu) for x, cpu, _ in of])
+        grown = (of[-1][2] - of[0][2]) / (of[-1][0] - of[0][0])
+        b.line(f"timeline-{name}/task", grown, "B", grown, grown)
 
 
 BENCHES = {"reader-floor": bench_floor, "reader-stacks": bench_stacks, "reader-mappings": bench_mappings, "reader-packed": bench_packed_report,

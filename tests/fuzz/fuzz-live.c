@@ -7,6 +7,7 @@
 #include "lib/live-text.h"
 #include "live-read/check.h"
 #include "live-read/reader.h"
+#include "live-read/sampled.h"
 #include "record/live-format.h"
 
 /* What is closed has the right checksum: the others would be stopped at the door. */
@@ -55,6 +56,7 @@ static void run(const uint8_t *data, size_t size, struct strbuf *out)
 		memcpy(batch, data + 2, n);
 		if (n >= sizeof(struct live_batch))
 			mend(batch, n);
+		(void)coati_live_may_have_samples(batch, n);
 		if (coati_live_reader_feed(t, batch, n, 0, NULL) < 0 ||
 		    live_text_drain(t, c, out) < 0)
 			break;
