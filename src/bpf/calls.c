@@ -40,6 +40,7 @@ static const struct call calls[] = {
 	CALL(map_create, bpf_map_create),
 	CALL(map_update, bpf_map_update_elem),
 	CALL(map_delete, bpf_map_delete_elem),
+	CALL(map_take, bpf_map_lookup_and_delete_elem),
 	CALL(get_info, bpf_obj_get_info_by_fd),
 };
 

@@ -25,6 +25,7 @@ struct libbpf {
 	__typeof__(&bpf_map_create) map_create;
 	__typeof__(&bpf_map_update_elem) map_update;
 	__typeof__(&bpf_map_delete_elem) map_delete;
+	__typeof__(&bpf_map_lookup_and_delete_elem) map_take;
 	__typeof__(&bpf_obj_get_info_by_fd) get_info;
 };
 

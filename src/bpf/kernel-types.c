@@ -26,10 +26,9 @@
 
 /* As in the structs of state.bpf.h and changes.bpf.h. */
 static const struct kernel_struct walker_structs[] = {
-	[KERNEL_TASK] = { "task_struct",
-			  { "flags", "tgid", "real_parent", "group_leader", "start_time",
-			    "in_execve", "mm" } },
+	[KERNEL_TASK] = { "task_struct", { "flags", "pid", "tgid", "signal", "in_execve", "mm" } },
 	[KERNEL_MM] = { "mm_struct", { "exec_vm", "start_stack", "start_code", "arg_start" } },
+	[KERNEL_SIGNAL] = { "signal_struct", { "live" } },
 	[KERNEL_MAPPING] = { "vm_unmapped_area_info", { "length" } },
 };
 

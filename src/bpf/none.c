@@ -30,13 +30,23 @@ void coati_walker_run(struct walker *w, bool runs)
 {
 }
 
-int coati_walker_add_target(struct walker *w, int32_t pid)
+bool coati_walker_has_targets(const struct walker *w)
+{
+	return false;
+}
+
+int coati_walker_add_target(struct walker *w, enum walker_target kind, int32_t number)
 {
 	return -EOPNOTSUPP;
 }
 
-void coati_walker_remove_target(struct walker *w, int32_t pid)
+void coati_walker_end_target(struct walker *w, enum walker_target kind, int32_t number)
 {
+}
+
+uint32_t coati_walker_ended(const struct walker *w)
+{
+	return 0;
 }
 
 int coati_walker_connect(struct walker *w, enum walker_output output, int32_t cpu, int fd)

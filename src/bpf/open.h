@@ -16,19 +16,33 @@ struct published_space {
 	uint32_t word, words;
 };
 
+/* Programs that run without being attached to an event of ours. */
+enum {
+	WALKER_FOLLOWS_MAPPINGS,
+	WALKER_FOLLOWS_FORKS,
+	WALKER_FOLLOWS_EXITS,
+	WALKER_FOLLOWS_ENDS,
+	WALKER_FOLLOWS_EXECS,
+	WALKER_FOLLOWERS
+};
+
 struct walker {
 	struct libbpf lib;
 	struct bpf_object *object;
 	int program_fds[WALKER_AT_COUNT]; /* the object's; -1: not loaded */
 	int spaces_fd, stacks_fd, needs_fd;
+	int target_fds[2]; /* by enum walker_target */
 	uint32_t nr_cpus;
+	bool has_targets;
 	struct walker_arena arena;
 	struct walker_control *control; /* mapped */
 	struct walker_file *files;	/* mapped */
 	struct walker_work *works;	/* mapped, one for each CPU */
 	uint64_t *changes;		/* mapped, read-only */
 	size_t files_bytes, works_bytes, changes_bytes, control_bytes;
-	struct bpf_link *link; /* NULL: this kernel does not tell of mappings */
+	/* the first is NULL where the kernel does not tell of mappings, the others where nobody
+	 * follows targets */
+	struct bpf_link *links[WALKER_FOLLOWERS];
 	uint32_t serial, generation, hand;
 	ARRAY(struct published_table) tables; /* by number */
 	ARRAY(struct published_space) spaces;

@@ -189,23 +189,29 @@ struct walker_control {
 	/* raised before memory that a walk may still read is written over */
 	unsigned long long reclaims;
 	unsigned int runs; /* tracepoints and probes: they hit from the moment that they are open */
+	unsigned int ended;	 /* by the walker: given targets that are over */
+	unsigned int unfollowed; /* by the walker: children for which there was no room */
 	unsigned int reserved;
 };
+
+/* What a number is among the targets: given by user space, which waits for its end, or started by
+ * one of those. */
+enum walker_is { WALKER_IS_FOLLOWED, WALKER_IS_GIVEN, WALKER_IS_ENDED };
 
 /* Set before the walker is loaded. */
 struct walker_config {
 	unsigned int max_frames;
 	unsigned int stack_bytes;  /* of a copy at most */
 	unsigned int verify_every; /* 0: never */
-	/* tracepoints: only of processes in `targets` and their children */
+	/* tracepoints: only of targets (targets.bpf.h) */
 	unsigned int has_targets;
 	unsigned int need_ns;  /* at least between two requests for one address space */
 	unsigned int is_eager; /* ask at the first sample of an address space, not at the second */
 	unsigned int burst_bytes; /* of copies that may come at once; then WALKER_COPY_RATE */
-	/* samples, too, only of processes in `targets` and their children: the events are those of
-	 * CPUs, and other samples are not written */
+	/* samples, too, only of targets: the events are those of CPUs, and other samples are not
+	 * written */
 	unsigned int filters_samples;
-	unsigned int no_children; /* of targets */
-	unsigned long long
-		since_ns; /* CLOCK_MONOTONIC: children that were there before are not meant */
+	/* what targets start is none, and a process is a target by its threads alone */
+	unsigned int no_children;
+	unsigned int reserved;
 };

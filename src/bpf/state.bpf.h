@@ -28,7 +28,6 @@ typedef unsigned char u8;
 #define SEARCH_STEPS 10
 #define PAGE	     4096
 #define COPY_PAGES   16
-#define PARENTS_MAX  16
 #define OFTEN_COPY   8192
 #define OFTEN_COST   8 /* times its bytes */
 
@@ -53,11 +52,16 @@ struct mm_struct {
 	unsigned long exec_vm, start_stack, start_code, arg_start;
 } __attribute__((preserve_access_index));
 
+struct signal_struct {
+	struct {
+		int counter;
+	} live; /* threads of a process */
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	unsigned int flags;
-	int tgid;
-	struct task_struct *real_parent, *group_leader;
-	u64 start_time;
+	int pid, tgid;
+	struct signal_struct *signal;
 	unsigned int in_execve : 1;
 	struct mm_struct *mm;
 } __attribute__((preserve_access_index));
@@ -94,13 +98,6 @@ struct {
 	__uint(key_size, 8);
 	__uint(value_size, sizeof(struct walker_space));
 } spaces SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, WALKER_TARGETS_MAX);
-	__uint(key_size, 4);
-	__uint(value_size, 4);
-} targets SEC(".maps");
 
 /* One for each CPU; values of per-CPU maps may not be so large. */
 struct {

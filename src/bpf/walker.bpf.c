@@ -15,6 +15,7 @@
 #include "bpf/apply.bpf.h"
 #include "bpf/changes.bpf.h"
 #include "bpf/guess.bpf.h"
+#include "bpf/targets.bpf.h"
 
 /* ---- the walk ---- */
 
@@ -358,27 +359,6 @@ static __always_inline int walk(void *ctx, u64 ip, u32 is_often)
 	}
 	report(ctx, w, ip, need.space);
 	return 1;
-}
-
-/* Is the process of the sample one of ours? A target itself, or one that was started since by one
- * that is. Its number in the map is enough for a target: it is taken out when the target ends. */
-static __always_inline int is_target(void)
-{
-	struct task_struct *task = (void *)bpf_get_current_task();
-
-	for (int i = 0; i < PARENTS_MAX; i++) {
-		u32 tgid = BPF_CORE_READ(task, tgid);
-
-		if (!tgid)
-			return 0;
-		if (bpf_map_lookup_elem(&targets, &tgid))
-			return 1;
-		if (config.no_children ||
-		    BPF_CORE_READ(task, group_leader, start_time) < config.since_ns)
-			return 0;
-		task = BPF_CORE_READ(task, real_parent);
-	}
-	return 0;
 }
 
 SEC("perf_event")

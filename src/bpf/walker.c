@@ -15,7 +15,6 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "bpf/kernel-types.h"
 #include "bpf/open.h"
@@ -25,7 +24,10 @@
 
 static const char *const programs[WALKER_AT_COUNT] = { "on_sample", "on_tracepoint", "on_probe" };
 
-#define CHANGES "on_mapping"
+static const char *const followers[WALKER_FOLLOWERS] = { "on_mapping", "on_fork", "on_exit",
+							 "on_free", "on_exec" };
+/* by enum walker_target */
+static const char *const target_maps[] = { "threads", "processes" };
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -64,7 +66,42 @@ static void settle_config(const struct walker_opts *o, struct walker_config *ret
 		ret->need_ns = WALKER_NEED_NS;
 	if (!ret->burst_bytes)
 		ret->burst_bytes = WALKER_BURST_BYTES;
-	ret->since_ns = now_ns();
+}
+
+/* Are there targets that it must know? */
+static bool needs_targets(const struct walker_opts *o)
+{
+	return o->config.filters_samples ||
+	       (o->config.has_targets && o->at & ~(1u << WALKER_AT_SAMPLES));
+}
+
+static int choose_programs(struct walker *w, const struct walker_opts *o,
+			   const struct kernel_types *types)
+{
+	for (int i = 0; i < WALKER_AT_COUNT + WALKER_FOLLOWERS; i++) {
+		int follower = i - WALKER_AT_COUNT;
+		struct bpf_program *p = w->lib.find_program(
+			w->object, follower < 0 ? programs[i] : followers[follower]);
+		bool is_wanted = follower < 0 ? o->at >> i & 1
+				 : follower == WALKER_FOLLOWS_MAPPINGS
+					 ? types->structs >> KERNEL_MAPPING & 1
+					 : w->has_targets;
+
+		if (!p)
+			return -EINVAL;
+		(void)w->lib.set_autoload(p, is_wanted);
+	}
+	return 0;
+}
+
+/* Their memory is taken whole, and needed by few. */
+static int size_targets(struct walker *w)
+{
+	int r = 0;
+
+	for (int i = 0; r >= 0 && !w->has_targets && i < 2; i++)
+		r = w->lib.set_max_entries(w->lib.find_map(w->object, target_maps[i]), 1);
+	return r;
 }
 
 /* Sizes and constants, before anything is made in the kernel. */
@@ -83,15 +120,8 @@ static int prepare(struct walker *w, const struct walker_opts *o, const struct k
 	if (!bytes || size < sizeof(config) || size > sizeof(constants) ||
 	    ((const struct walker_config *)bytes)->max_frames != 512)
 		return -EINVAL;
-	for (int i = 0; i < WALKER_AT_COUNT; i++) {
-		struct bpf_program *p = w->lib.find_program(w->object, programs[i]);
-
-		if (!p)
-			return -EINVAL;
-		(void)w->lib.set_autoload(p, o->at >> i & 1);
-	}
-	(void)w->lib.set_autoload(w->lib.find_program(w->object, CHANGES),
-				  types->structs >> KERNEL_MAPPING & 1);
+	if (choose_programs(w, o, types) < 0)
+		return -EINVAL;
 	memcpy(constants, bytes, size);
 	memcpy(constants, &config, sizeof(config));
 	r = w->lib.set_initial_value(rodata, constants, size);
@@ -100,11 +130,7 @@ static int prepare(struct walker *w, const struct walker_opts *o, const struct k
 
 		r = map ? w->lib.set_max_entries(map, w->nr_cpus) : -EINVAL;
 	}
-	/* its memory is taken whole, and needed by few */
-	if (r >= 0 && !config.filters_samples &&
-	    !(config.has_targets && o->at & ~(1u << WALKER_AT_SAMPLES)))
-		r = w->lib.set_max_entries(w->lib.find_map(w->object, "targets"), 1);
-	return r;
+	return r < 0 ? r : size_targets(w);
 }
 
 static int fd_of(const struct walker *w, const char *map)
@@ -164,6 +190,8 @@ static int find_all(struct walker *w)
 	w->spaces_fd = fd_of(w, "spaces");
 	w->stacks_fd = fd_of(w, "stacks");
 	w->needs_fd = fd_of(w, "needs");
+	for (int i = 0; i < 2; i++)
+		w->target_fds[i] = fd_of(w, target_maps[i]);
 	w->files_bytes = map_bytes(sizeof(struct walker_file), WALKER_FILES_MAX);
 	w->works_bytes = map_bytes(sizeof(struct walker_work), w->nr_cpus);
 	w->changes_bytes = map_bytes(sizeof(uint64_t), WALKER_CHANGES);
@@ -201,6 +229,19 @@ static int load_object(struct walker *w, const struct walker_opts *o,
 	return r < 0 ? r : w->lib.load(w->object);
 }
 
+/* Kernels before 5.8 do not tell of mappings: there only sizes do. */
+static int attach_followers(struct walker *w)
+{
+	for (int i = 0; i < WALKER_FOLLOWERS; i++) {
+		if (i != WALKER_FOLLOWS_MAPPINGS && !w->has_targets)
+			continue;
+		w->links[i] = w->lib.attach(w->lib.find_program(w->object, followers[i]));
+		if (!w->links[i] && i != WALKER_FOLLOWS_MAPPINGS)
+			return -errno;
+	}
+	return 0;
+}
+
 static int load(struct walker *w, const struct walker_opts *o, struct coati_error *err)
 {
 	libbpf_print_fn_t before = w->lib.set_print(quiet);
@@ -210,9 +251,8 @@ static int load(struct walker *w, const struct walker_opts *o, struct coati_erro
 
 	if (r >= 0)
 		r = find_all(w);
-	/* kernels before 5.8 have no such tracepoint: there only sizes tell */
 	if (r >= 0)
-		w->link = w->lib.attach(w->lib.find_program(w->object, CHANGES));
+		r = attach_followers(w);
 	w->lib.set_print(before);
 	return r < 0 ? fail_load(r, err) : 0;
 }
@@ -243,6 +283,7 @@ int coati_walker_open(const struct walker_opts *opts, struct walker **ret, struc
 		return fail_load(-EPERM, err);
 	coati_walker_publish_init(w);
 	w->nr_cpus = cpus > 0 ? (uint32_t)cpus : 1;
+	w->has_targets = needs_targets(opts);
 	r = coati_libbpf_load(&w->lib, err);
 	if (r < 0)
 		return r;
@@ -270,8 +311,9 @@ void coati_walker_close(struct walker **wp)
 		munmap(w->changes, w->changes_bytes);
 	if (w->control)
 		munmap(w->control, w->control_bytes);
-	if (w->link)
-		w->lib.link_destroy(w->link);
+	for (int i = 0; i < WALKER_FOLLOWERS; i++)
+		if (w->links[i])
+			w->lib.link_destroy(w->links[i]);
 	coati_walker_arena_fini(&w->arena);
 	coati_walker_publish_fini(w);
 	if (w->object)
@@ -289,18 +331,30 @@ void coati_walker_run(struct walker *w, bool runs)
 	__atomic_store_n(&w->control->runs, runs, __ATOMIC_RELAXED);
 }
 
-int coati_walker_add_target(struct walker *w, int32_t pid)
+bool coati_walker_has_targets(const struct walker *w)
 {
-	uint32_t key = (uint32_t)pid, one = 1;
-
-	return w->lib.map_update(fd_of(w, "targets"), &key, &one, BPF_ANY) < 0 ? -errno : 0;
+	return w->has_targets;
 }
 
-void coati_walker_remove_target(struct walker *w, int32_t pid)
+int coati_walker_add_target(struct walker *w, enum walker_target kind, int32_t number)
 {
-	uint32_t key = (uint32_t)pid;
+	uint32_t key = (uint32_t)number, is = WALKER_IS_GIVEN;
 
-	(void)w->lib.map_delete(fd_of(w, "targets"), &key);
+	return w->lib.map_update(w->target_fds[kind], &key, &is, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void coati_walker_end_target(struct walker *w, enum walker_target kind, int32_t number)
+{
+	uint32_t key = (uint32_t)number, is = 0;
+
+	/* else the walker saw it, and has counted it */
+	if (w->lib.map_take(w->target_fds[kind], &key, &is) == 0 && is == WALKER_IS_GIVEN)
+		__atomic_fetch_add(&w->control->ended, 1, __ATOMIC_RELAXED);
+}
+
+uint32_t coati_walker_ended(const struct walker *w)
+{
+	return __atomic_load_n(&w->control->ended, __ATOMIC_RELAXED);
 }
 
 int coati_walker_connect(struct walker *w, enum walker_output output, int32_t cpu, int fd)

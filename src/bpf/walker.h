@@ -43,9 +43,16 @@ void coati_walker_close(struct walker **w);
 int coati_walker_attach(struct walker *w, int event_fd, enum walker_at at);
 /* Tracepoints and probes: from now on, or no more. Samples come when their event is enabled. */
 void coati_walker_run(struct walker *w, bool runs);
-/* With has_targets or filters_samples: one of the processes whose hits or samples are walked. */
-int coati_walker_add_target(struct walker *w, int32_t pid);
-void coati_walker_remove_target(struct walker *w, int32_t pid);
+/* With has_targets or filters_samples: whose hits or samples are walked. A thread by its number, or
+ * a process with all of its threads; what they start from now on is a target, too, unless
+ * no_children. Negative errno. */
+enum walker_target { WALKER_THREAD, WALKER_PROCESS };
+bool coati_walker_has_targets(const struct walker *w);
+int coati_walker_add_target(struct walker *w, enum walker_target kind, int32_t number);
+/* It had ended before it was added, as far as anybody can tell: counts as ended. */
+void coati_walker_end_target(struct walker *w, enum walker_target kind, int32_t number);
+/* How many of those that were added have ended. Any thread. */
+uint32_t coati_walker_ended(const struct walker *w);
 /* Where it writes on @cpu: @fd is a bpf-output event of that CPU. */
 enum walker_output { WALKER_STACKS, WALKER_NEEDS_OUT };
 int coati_walker_connect(struct walker *w, enum walker_output output, int32_t cpu, int fd);

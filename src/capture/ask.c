@@ -137,7 +137,7 @@ int coati_capture_get_stats(const struct coati_capture *cap, struct coati_captur
 		.switches = t->switches,
 		.switches_fast = cap->off.fast_times,
 		.cpu_ns = cap->cpu_ns,
-		.exits = cap->tasks && !cap->side_wide ? t->exits : 0,
+		.exits = cap->tasks && cap->scope != SCOPE_SIDE ? t->exits : 0,
 	};
 	add_coverage(cap, &st);
 	coati_images_hold_stats(cap->images, &files);

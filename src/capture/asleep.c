@@ -17,6 +17,7 @@
 #include "base/parse.h"
 #include "capture/attr.h"
 #include "capture/capture.h"
+#include "capture/thread.h"
 #include "record/record.h"
 #include "recording/writer.h"
 
@@ -173,24 +174,6 @@ static int add_process(struct asleep *a, uint32_t pid, uint32_t only)
 	return r;
 }
 
-/* The process of a thread, 0: it has gone. */
-static uint32_t process_of(const struct coati_capture *cap, int32_t tid)
-{
-	const char *procfs = cap->opts.procfs;
-	char path[512], text[2048], *at;
-	uint32_t pid = 0;
-
-	snprintf(path, sizeof(path), "%s/%d", procfs ? procfs : "/proc", tid);
-	if (read_text(AT_FDCWD, path, "status", text, sizeof(text)) <= 0)
-		return 0;
-	at = strstr(text, "\nTgid:\t");
-	if (!at)
-		return 0;
-	at += strlen("\nTgid:\t");
-	at[strcspn(at, "\n")] = '\0';
-	return coati_parse_u32(at, 1, INT32_MAX, &pid) < 0 ? 0 : pid;
-}
-
 static int gather(struct asleep *a)
 {
 	const struct coati_capture_opts *o = &a->cap->opts;
@@ -206,9 +189,9 @@ static int gather(struct asleep *a)
 			r = add_process(a, (uint32_t)o->pids[i], 0);
 	for (uint64_t i = 0; r == 0 && i < o->nr_tids; i++) {
 		int32_t tid = o->tids[i] ? o->tids[i] : gettid();
-		uint32_t owner = process_of(a->cap, tid);
+		int32_t owner = coati_thread_process(o->procfs, tid);
 
-		r = owner ? add_process(a, owner, (uint32_t)tid) : 0;
+		r = owner ? add_process(a, (uint32_t)owner, (uint32_t)tid) : 0;
 	}
 	return r;
 }

@@ -3,10 +3,12 @@
 #include "capture/attach.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "capture/capture.h"
 #include "capture/closure.h"
+#include "capture/thread.h"
 #include "event/list.h"
 #include "event/set.h"
 
@@ -40,8 +42,7 @@ static uint32_t places(const struct coati_capture *cap)
 /* Can the walker know by their numbers whom tracepoints hit? */
 static bool has_targets(const struct coati_capture *cap)
 {
-	return cap->opts.nr_pids && !cap->opts.nr_tids &&
-	       cap->opts.nr_pids < WALKER_TARGETS_MAX / 2 &&
+	return cap->tasks && cap->opts.nr_pids + cap->opts.nr_tids < WALKER_TARGETS_MAX / 2 &&
 	       coati_off_cpu_numbers_agree(cap->opts.procfs);
 }
 
@@ -49,12 +50,11 @@ static bool has_targets(const struct coati_capture *cap)
 static int open_walker(struct coati_capture *cap, struct coati_error *why)
 {
 	const struct coati_capture_opts *o = &cap->opts;
-	bool filters = coati_filter_is_wanted(cap);
 	struct walker_opts w = { .config = { .max_frames = o->max_stack,
 					     .stack_bytes = o->stack_bytes,
 					     .verify_every = o->verify,
 					     .has_targets = has_targets(cap),
-					     .filters_samples = filters,
+					     .filters_samples = cap->scope == SCOPE_CPUS,
 					     .no_children = !!(o->flags & COATI_CAPTURE_NO_INHERIT),
 					     /* few processes, which are there to be looked at */
 					     .is_eager = cap->tasks,
@@ -66,15 +66,10 @@ static int open_walker(struct coati_capture *cap, struct coati_error *why)
 		return coati_fail(why, -EOPNOTSUPP,
 				  "rings that are overwritten are read backwards, and the walker "
 				  "reports a stack before its sample");
-	r = coati_walks_new(&w, &cap->walks, why);
-	if (r < 0 || !filters)
-		return r;
-	r = coati_filter_open(cap);
-	if (r == 0)
-		return 0;
-	coati_filter_close(&cap->filter);
-	coati_walks_free(&cap->walks);
-	return coati_fail(why, r, "the processes cannot be watched: %m");
+	r = cap->scope == SCOPE_CPUS ? coati_filter_live(cap) : 0;
+	if (r < 0)
+		return coati_fail(why, r, "the targets cannot be watched: %m");
+	return coati_walks_new(&w, &cap->walks, why);
 }
 
 /* Before the events are opened: by the walker, or as without it and a reason. */
@@ -83,16 +78,19 @@ void coati_attach_settle(struct coati_capture *cap)
 	enum coati_stacks asked = cap->opts.stacks;
 
 	cap->is_auto = asked == COATI_STACKS_AUTO;
-	if (asked != COATI_STACKS_BPF && !cap->is_auto)
+	if (asked != COATI_STACKS_BPF && !cap->is_auto) {
+		cap->scope = coati_scope_choose(cap, false);
 		return;
+	}
 	cap->opts.stacks = COATI_STACKS_BPF;
+	cap->scope = coati_scope_choose(cap, true);
 	if (open_walker(cap, &cap->no_bpf) < 0)
 		coati_attach_without(cap);
 }
 
 void coati_attach_without(struct coati_capture *cap)
 {
-	coati_filter_close(&cap->filter);
+	cap->scope = coati_scope_choose(cap, false);
 	cap->opts.stacks = cap->is_auto ? COATI_STACKS_AUTO : COATI_STACKS_TABLE;
 }
 
@@ -135,11 +133,7 @@ static int attach_set(struct coati_capture *cap, const struct capture_set_state 
 
 int coati_attach_walker(struct coati_capture *cap, struct coati_error *err)
 {
-	int r;
-
-	for (uint64_t i = 0; i < cap->opts.nr_pids; i++)
-		(void)coati_walker_add_target(cap->walks->walker, cap->opts.pids[i]);
-	r = attach_set(cap, &cap->sets[SET_EVENTS], err);
+	int r = attach_set(cap, &cap->sets[SET_EVENTS], err);
 
 	return r < 0 || !cap->sets[SET_OFF].set ? r : attach_set(cap, &cap->sets[SET_OFF], err);
 }
@@ -174,11 +168,27 @@ static void describe_file(void *ctx, const char *path)
 	coati_describe_file(ctx, path);
 }
 
+/* Many are of one process. */
+static void describe_threads(const struct coati_capture *cap, struct describe *d)
+{
+	const struct coati_capture_opts *o = &cap->opts;
+	int32_t last = 0;
+
+	for (uint64_t i = 0; i < o->nr_tids; i++) {
+		int32_t pid = coati_thread_process(o->procfs, o->tids[i] ? o->tids[i] : gettid());
+
+		if (pid && pid != last)
+			(void)coati_describe_running(d, pid);
+		last = pid;
+	}
+}
+
 /* What runs already, or will run; then whatever is asked for. */
 int coati_attach_describe(struct coati_capture *cap, struct coati_error *err)
 {
 	const struct coati_capture_opts *o = &cap->opts;
 	struct describe *d;
+	int r;
 
 	if (!cap->walks || !cap->drain)
 		return 0;
@@ -189,6 +199,10 @@ int coati_attach_describe(struct coati_capture *cap, struct coati_error *err)
 		coati_closure_each(o->program, describe_file, d);
 	for (uint64_t i = 0; i < o->nr_pids && !(o->flags & COATI_CAPTURE_ON_EXEC); i++)
 		(void)coati_describe_running(d, o->pids[i]);
+	describe_threads(cap, d);
+	r = cap->tasks ? coati_filter_start(cap) : 0;
+	if (r < 0)
+		return coati_fail(err, r, "cannot tell the stack walker whom to watch: %m");
 	/* at the exec, which nobody tells us of in time */
 	if (cap->started)
 		coati_walker_run(cap->walks->walker, true);

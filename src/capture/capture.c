@@ -18,7 +18,6 @@
 #include "capture/attach.h"
 #include "capture/attr.h"
 #include "capture/session.h"
-#include "capture/side.h"
 #include "capture/twins.h"
 #include "event/list.h"
 #include "event/set.h"
@@ -249,6 +248,14 @@ static bool is_optional(int which)
 	return which == SET_OFF || which == SET_OFF_FAST || which == SET_WAKE || which == SET_IRQ;
 }
 
+/* Are its events those of CPUs, though threads are watched? */
+static bool is_of_cpus(const struct coati_capture *cap, int which)
+{
+	if (which == SET_WAKE)
+		return cap->off.wakes_wide;
+	return cap->scope == SCOPE_CPUS || (cap->scope == SCOPE_SIDE && which == SET_SIDE);
+}
+
 static struct coati_set_opts set_opts(const struct coati_capture *cap, int which)
 {
 	const struct coati_capture_opts *o = &cap->opts;
@@ -268,8 +275,7 @@ static struct coati_set_opts set_opts(const struct coati_capture *cap, int which
 		s.flags |= COATI_SET_PER_CPU;
 	if (!(o->flags & COATI_CAPTURE_NO_INHERIT))
 		s.flags |= COATI_SET_INHERIT;
-	if ((which == SET_WAKE && cap->off.wakes_wide) || cap->filter.is_on ||
-	    (which == SET_SIDE && cap->side_wide)) {
+	if (is_of_cpus(cap, which)) {
 		s.pids = s.tids = NULL;
 		s.nr_pids = s.nr_tids = 0;
 		s.flags = COATI_SET_NEGOTIATE;
@@ -298,8 +304,8 @@ static int open_set(struct coati_capture *cap, int which, struct coati_error *er
 		o = set_opts(cap, which);
 		r = coati_set_open(st->list, &o, &st->set, err);
 	}
-	if (r < 0 && which == SET_SIDE && cap->side_wide && r != -ENOMEM) {
-		cap->side_wide = false;
+	if (r < 0 && which == SET_SIDE && cap->scope == SCOPE_SIDE && r != -ENOMEM) {
+		cap->scope = SCOPE_THREADS;
 		o = set_opts(cap, which);
 		r = coati_set_open(st->list, &o, &st->set, err);
 	}
@@ -338,7 +344,7 @@ static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati
 {
 	static const int order[] = { SET_SIDE,	   SET_EVENTS, SET_WHEN, SET_OFF,
 				     SET_OFF_FAST, SET_WAKE,   SET_IRQ };
-	int r = coati_rings_init(&cap->rings, ring_bytes, err);
+	int lives, r = coati_rings_init(&cap->rings, ring_bytes, err);
 
 	coati_capture_side_attr(&cap->opts, ring_bytes, &cap->sets[SET_SIDE].attrs[0]);
 	for (size_t i = 0; r == 0 && i < NR_SETS; i++)
@@ -351,12 +357,12 @@ static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati
 		(void)open_set(cap, SET_EVENTS, err);
 	/* the ring of an event that watches a thread ends with it, that of one which watches a CPU
 	 * never does */
-	if (r == 0 && cap->side_wide)
-		r = connect_set(cap, SET_EVENTS, true, err);
+	lives = cap->scope == SCOPE_SIDE ? SET_EVENTS : SET_SIDE;
+	if (r == 0)
+		r = connect_set(cap, lives, true, err);
 	for (size_t i = 0; r == 0 && i < NR_SETS; i++)
-		if (!cap->side_wide || order[i] != SET_EVENTS)
-			r = connect_set(cap, order[i], order[i] == SET_SIDE && !cap->side_wide,
-					err);
+		if (order[i] != lives)
+			r = connect_set(cap, order[i], false, err);
 	if (r == 0 && cap->walks)
 		r = coati_walks_connect(cap->walks, &cap->rings, err);
 	return r;
@@ -441,7 +447,7 @@ static int settle(struct coati_capture *cap)
 			    coati_map_put(&cap->wake_ids, id, 1) < 0)
 				return -ENOMEM;
 			/* of a filter nobody counts what it lets through */
-			if (n == SET_EVENTS && !cap->filter.is_on &&
+			if (n == SET_EVENTS && cap->scope != SCOPE_CPUS &&
 			    coati_coverage_add(&cap->coverage, e.event, id, &st->attrs[e.event]) <
 				    0)
 				return -ENOMEM;
@@ -508,7 +514,7 @@ static void open_notice(struct coati_capture *cap)
 	struct coati_set_opts o = set_opts(cap, SET_SIDE);
 
 	/* rings of CPUs do not end with the process that is recorded */
-	if (cap->tally.images.holds && !cap->side_wide &&
+	if (cap->tally.images.holds && cap->scope != SCOPE_SIDE &&
 	    coati_set_count(side->set) <= NOTICE_EVENTS_MAX)
 		(void)coati_notice_open(&cap->notice, side->list, &side->attrs[0], &o,
 					cap->rings.reader);
@@ -542,7 +548,6 @@ static int open_samples(struct coati_capture *cap, struct coati_error *err)
 	int r;
 
 	settle_auto(cap);
-	cap->side_wide = !cap->filter.is_on && coati_side_is_wide(cap);
 	r = coati_off_cpu_prepare(cap, first_ring_bytes(cap), err);
 	if (r < 0)
 		return r;

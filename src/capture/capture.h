@@ -11,6 +11,7 @@
 #include "capture/notice.h"
 #include "capture/off-cpu.h"
 #include "capture/rings.h"
+#include "capture/scope.h"
 #include "capture/steal.h"
 #include "capture/tally.h"
 #include "capture/coverage.h"
@@ -68,7 +69,8 @@ struct coati_capture {
 	uint32_t lead_index; /* number of the event in a recording that coverage_lead() names */
 	struct coati_images *images; /* files that were mapped, for stacks and names */
 	struct drain_stacks *drain;  /* NULL: no event is to be unwound */
-	struct filter filter;	     /* of samples, by the walker */
+	enum coati_scope scope;	     /* whose events are opened */
+	struct filter filter;	     /* of records, with SCOPE_CPUS */
 	struct walks *walks;	     /* NULL: stacks are not walked in the kernel */
 	struct coati_error no_bpf;   /* why not; code 0: they are, or were not meant to be */
 	bool is_auto;		     /* how stacks are taken was left to us */
@@ -92,7 +94,6 @@ struct coati_capture {
 	uint64_t dropped;      /* lost: samples that could not be written anew */
 	bool lost_exact;
 	bool tasks;	 /* threads are watched, not the machine */
-	bool side_wide;	 /* side-band records are those of the machine: there are many threads */
 	bool has_kernel; /* some event samples in the kernel */
 	bool started;
 };

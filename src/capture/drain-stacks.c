@@ -116,6 +116,8 @@ static int feed_ring(struct coati_capture *cap, uint32_t i)
 		if (!tells_of_processes(record_type(p)))
 			continue;
 		r = coati_stacks_feed(d->stacks, p, &cap->tally.format);
+		if (r >= 0 && cap->filter.is_on)
+			r = coati_sieve_feed(&cap->filter.sieve, p);
 		if (r < 0)
 			return r;
 	}
@@ -142,6 +144,10 @@ int coati_drain_stacks_put(struct coati_capture *cap, const uint8_t *record)
 	struct drain_stacks *d = cap->drain;
 
 	if (cap->walks && coati_walks_take(cap->walks, record))
+		return 0;
+	if (cap->filter.is_on)
+		record = coati_filter_pass(cap, record);
+	if (!record)
 		return 0;
 	if (cap->walks)
 		record = coati_walks_known(cap->walks, record);
@@ -208,6 +214,8 @@ int coati_drain_stacks_round(struct coati_capture *cap)
 	}
 	for (uint32_t i = 0; r >= 0 && i < nr; i++)
 		r = feed_ring(cap, i);
+	if (r >= 0 && cap->filter.is_on)
+		r = coati_sieve_settle(&cap->filter.sieve);
 	for (uint32_t i = 0; r >= 0 && i < nr; i++) {
 		r = write_ring(cap, i);
 		any = any || r > 0;

@@ -189,7 +189,7 @@ static int balance_set(struct coati_capture *cap, struct capture_set_state *st)
 		struct coati_set_entry e;
 		struct coati_count c;
 		uint64_t lost;
-		bool tells, counts = st == &cap->sets[SET_EVENTS] && !cap->filter.is_on;
+		bool tells, counts = st == &cap->sets[SET_EVENTS] && cap->scope != SCOPE_CPUS;
 		int r;
 
 		if (coati_set_entry(st->set, i, &e) < 0)

@@ -2,118 +2,130 @@
 /* see filter.h */
 #include "capture/filter.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
-#include <sys/syscall.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "capture/attr.h"
 #include "capture/capture.h"
-#include "event/list.h"
+#include "capture/spans.h"
+#include "capture/thread.h"
 
-#define PROCESSES_MAX 1024
-/* what these record is of all threads of a CPU, and would have to be filtered by the reader */
-#define UNFILTERED (COATI_CAPTURE_ON_EXEC | COATI_CAPTURE_OFF_CPU | COATI_CAPTURE_SWITCHES)
-
-/* Its threads, as far as they matter. */
-static uint32_t count_threads(const struct coati_capture *cap, int32_t pid, uint32_t most)
+static int32_t number_of(int32_t tid)
 {
-	char path[512];
-	CLEANUP(dir_closep) DIR *dir = NULL;
-	uint32_t nr = 0;
-
-	snprintf(path, sizeof(path), "%s/%d/task", cap->opts.procfs ? cap->opts.procfs : "/proc",
-		 pid);
-	dir = opendir(path);
-	for (struct dirent *e; dir && nr <= most && (e = readdir(dir));)
-		nr += e->d_name[0] != '.';
-	return nr;
+	return tid ? tid : gettid();
 }
 
-/* Tracepoints and probes run their program at every hit, and its answer is for all of them. */
-static bool are_sampled(const struct coati_event_list *list)
+static int is_living(void *ctx, int32_t tid)
 {
-	for (uint32_t i = 0; i < coati_event_list_count(list); i++) {
-		const struct coati_event_desc *d = coati_event_list_get(list, i);
-
-		if (d->kind == COATI_EVENT_TRACEPOINT || d->kind == COATI_EVENT_KPROBE ||
-		    d->kind == COATI_EVENT_UPROBE || d->kind == COATI_EVENT_USDT)
-			return false;
-	}
-	return true;
+	return !coati_thread_is_ending(*(const char *const *)ctx, tid);
 }
 
-bool coati_filter_is_wanted(const struct coati_capture *cap)
+static bool has_ended(const struct coati_capture *cap, enum walker_target kind, int32_t number)
+{
+	const char *procfs = cap->opts.procfs;
+
+	return kind == WALKER_THREAD ? coati_thread_is_ending(procfs, number)
+				     : !coati_thread_each(procfs, number, is_living, &procfs);
+}
+
+int coati_filter_live(const struct coati_capture *cap)
 {
 	const struct coati_capture_opts *o = &cap->opts;
-	uint32_t nr = 0;
 
-	if (!o->nr_pids || o->nr_pids > PROCESSES_MAX || o->nr_tids || o->when ||
-	    o->flags & UNFILTERED || !are_sampled(cap->sets[SET_EVENTS].list) ||
-	    !coati_off_cpu_numbers_agree(o->procfs))
-		return false;
-	for (uint64_t i = 0; i < o->nr_pids && nr <= FILTER_THREADS; i++)
-		nr += count_threads(cap, o->pids[i], FILTER_THREADS);
-	return nr > FILTER_THREADS;
+	for (uint64_t i = 0; i < o->nr_pids; i++)
+		if (has_ended(cap, WALKER_PROCESS, o->pids[i]))
+			return -ESRCH;
+	for (uint64_t i = 0; i < o->nr_tids; i++)
+		if (has_ended(cap, WALKER_THREAD, number_of(o->tids[i])))
+			return -ESRCH;
+	return 0;
 }
 
-int coati_filter_open(struct coati_capture *cap)
+/* The walker sees its end, or it had begun to end before that. */
+static int add(struct coati_capture *cap, enum walker_target kind, int32_t number)
 {
-	struct filter *f = &cap->filter;
+	int r = coati_walker_add_target(cap->walks->walker, kind, number);
 
-	f->processes.max = PROCESSES_MAX;
-	for (uint64_t i = 0; i < cap->opts.nr_pids; i++) {
-		int32_t pid = cap->opts.pids[i];
-		int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-		struct filter_process *p = fd < 0 ? NULL : ARRAY_ADD(&f->processes);
-		int r = fd < 0 ? -errno : p ? 0 : -ENOMEM;
-
-		if (r < 0) {
-			if (fd >= 0)
-				close(fd);
-			return r;
-		}
-		*p = (struct filter_process){ fd, pid };
-		r = coati_walker_add_target(cap->walks->walker, pid);
-		if (r < 0)
-			return r;
-	}
-	f->is_on = true;
+	if (r < 0)
+		return r;
+	cap->filter.nr_given++;
+	if (has_ended(cap, kind, number))
+		coati_walker_end_target(cap->walks->walker, kind, number);
 	return 0;
+}
+
+static int add_process(struct coati_capture *cap, int32_t pid)
+{
+	int r = coati_sieve_add_process(&cap->filter.sieve, (uint32_t)pid);
+
+	return r > 0 ? add(cap, WALKER_PROCESS, pid) : r;
+}
+
+static int add_thread(struct coati_capture *cap, int32_t tid)
+{
+	int32_t pid = coati_thread_process(cap->opts.procfs, tid);
+	int r = pid ? coati_sieve_add_thread(&cap->filter.sieve, (uint32_t)pid, (uint32_t)tid) : 0;
+
+	return r > 0 ? add(cap, WALKER_THREAD, tid) : r;
+}
+
+static int add_one_of(void *cap, int32_t tid)
+{
+	return add_thread(cap, tid);
+}
+
+int coati_filter_start(struct coati_capture *cap)
+{
+	const struct coati_capture_opts *o = &cap->opts;
+	bool follows = !(o->flags & COATI_CAPTURE_NO_INHERIT);
+	int r = 0;
+
+	if (!coati_walker_has_targets(cap->walks->walker))
+		return 0;
+	coati_sieve_init(&cap->filter.sieve, follows);
+	cap->filter.is_on = cap->scope == SCOPE_CPUS;
+	/* without what they start, a process is the threads that it has now */
+	for (uint64_t i = 0; r >= 0 && i < o->nr_pids; i++)
+		r = follows ? add_process(cap, o->pids[i])
+			    : coati_thread_each(o->procfs, o->pids[i], add_one_of, cap);
+	for (uint64_t i = 0; r >= 0 && i < o->nr_tids; i++)
+		r = add_thread(cap, number_of(o->tids[i]));
+	return r < 0 ? r : 0;
 }
 
 void coati_filter_close(struct filter *f)
 {
-	for (size_t i = 0; i < f->processes.len; i++)
-		if (f->processes.v[i].fd >= 0)
-			close(f->processes.v[i].fd);
-	ARRAY_FINI(&f->processes);
+	coati_sieve_fini(&f->sieve);
 	*f = (struct filter){ 0 };
 }
 
-bool coati_filter_is_over(struct coati_capture *cap)
+/* Samples are let through by the walker, or by the filter of their tracepoint; those of interrupts
+ * by nobody yet. */
+static bool is_sifted(const struct coati_capture *cap, const uint8_t *sample)
 {
-	struct filter *f = &cap->filter;
-	bool any = false;
+	uint64_t id, set;
 
-	if (!f->is_on)
+	if (record_size(sample) < CAPTURE_TIME_AT)
 		return false;
-	for (size_t i = 0; i < f->processes.len; i++) {
-		struct filter_process *p = &f->processes.v[i];
-		struct pollfd poll_fd = { .fd = p->fd, .events = POLLIN };
+	memcpy(&id, sample + CAPTURE_ID_AT, sizeof(id));
+	return coati_map_get(&cap->off_ids, id, &set) && set == SET_IRQ;
+}
 
-		if (p->fd < 0)
-			continue;
-		if (poll(&poll_fd, 1, 0) <= 0) {
-			any = true;
-			continue;
-		}
-		/* its number may be another's soon */
-		coati_walker_remove_target(cap->walks->walker, p->pid);
-		close(p->fd);
-		p->fd = -1;
-	}
-	return !any;
+const uint8_t *coati_filter_pass(struct coati_capture *cap, const uint8_t *record)
+{
+	struct sieve *s = &cap->filter.sieve;
+	uint32_t ids[2];
+
+	if (record_type(record) != COATI_RECORD_SAMPLE)
+		return coati_sieve_pass(s, record, &cap->tally.format);
+	if (!is_sifted(cap, record))
+		return record;
+	memcpy(ids, record + CAPTURE_TID_AT, sizeof(ids));
+	return coati_sieve_has(s, ids[0], ids[1]) ? record : NULL;
+}
+
+bool coati_filter_is_over(const struct coati_capture *cap)
+{
+	return cap->filter.is_on && coati_walker_ended(cap->walks->walker) >= cap->filter.nr_given;
 }

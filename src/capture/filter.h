@@ -1,34 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes with many threads. An event for each thread on each CPU is too many descriptors: 20,000
- * for 10,000 threads on two CPUs. Where the stack walker runs, the events are those of the CPUs
- * instead, and the walker lets only samples of the processes through. The kernel does not tell when
- * a process is over then: descriptors of the processes do.
+ * Targets with many threads (scope.h). The events are those of the CPUs, the walker lets only
+ * samples of the targets through, and records that no program sees are sifted here (sieve.h). The
+ * kernel does not tell by an event when the targets are over: the walker counts it.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/array.h"
-
-#define FILTER_THREADS 256 /* as many have events of their own */
+#include "capture/sieve.h"
 
 struct coati_capture;
 
 struct filter {
 	bool is_on;
-	ARRAY(struct filter_process {
-		int fd; /* -1: it has ended */
-		int32_t pid;
-	})
-	processes;
+	uint32_t nr_given; /* targets that the walker has, or had */
+	struct sieve sieve;
 };
 
-/* Before the walker is loaded: is it wanted for this capture? */
-bool coati_filter_is_wanted(const struct coati_capture *cap);
-/* When the walker is loaded: let the samples of the processes through. Negative errno. */
-int coati_filter_open(struct coati_capture *cap);
+/* Before anything is opened: do all targets live? -ESRCH. */
+int coati_filter_live(const struct coati_capture *cap);
+/* The side-band events run, and the walker is loaded: its targets. Those that follow from them are
+ * known from now on. Negative errno. */
+int coati_filter_start(struct coati_capture *cap);
 void coati_filter_close(struct filter *f);
-/* Now and then: have all processes ended? */
-bool coati_filter_is_over(struct coati_capture *cap);
+/* A record on its way, with its id: as it is to be written, or NULL. Lives until the next call. */
+const uint8_t *coati_filter_pass(struct coati_capture *cap, const uint8_t *record);
+/* Now and then: have all targets that were given ended? */
+bool coati_filter_is_over(const struct coati_capture *cap);

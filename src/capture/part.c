@@ -366,8 +366,8 @@ static int print_coverage(const struct coati_capture *cap, char *text, size_t si
 			(unsigned long long)coati_coverage_period(e, &st->attrs[lead]),
 			(unsigned long long)(e->counted - e->counted_before),
 			coati_coverage_is_partial(&st->attrs[lead]),
-			/* with side_wide those of others are among them */
-			(unsigned long long)(cap->tasks && !cap->side_wide
+			/* with events of CPUs those of others are among them */
+			(unsigned long long)(cap->tasks && cap->scope != SCOPE_SIDE
 						     ? cap->tally.exits - cap->exits_before
 						     : 0));
 }

@@ -2,7 +2,6 @@
 /* see wakes.h */
 #include "capture/wakes.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "capture/capture.h"
+#include "capture/thread.h"
 #include "record/record.h"
 #include "recording/writer.h"
 
@@ -79,21 +79,9 @@ static int add_number(struct ranges *r, uint32_t tid)
 	return 0;
 }
 
-static int add_threads(struct ranges *r, const char *procfs, int32_t pid)
+static int add_one_of(void *ranges, int32_t tid)
 {
-	CLEANUP(dir_closep) DIR *dir = NULL;
-	char path[512];
-	int n = 0;
-
-	snprintf(path, sizeof(path), "%s/%d/task", proc_of(procfs), pid);
-	dir = opendir(path);
-	for (struct dirent *e; dir && n == 0 && (e = readdir(dir));) {
-		uint32_t tid;
-
-		if (coati_parse_u32(e->d_name, 1, PID_MAX, &tid) == 0)
-			n = add_number(r, tid);
-	}
-	return n;
+	return add_number(ranges, (uint32_t)tid);
 }
 
 static int by_first(const void *a, const void *b)
@@ -184,7 +172,7 @@ int coati_wakes_filter(const struct coati_capture_opts *o, char *text)
 	if (follows && !last)
 		return 0;
 	for (uint64_t i = 0; n == 0 && i < o->nr_pids; i++)
-		n = add_threads(&r, o->procfs, o->pids[i]);
+		n = coati_thread_each(o->procfs, o->pids[i], add_one_of, &r);
 	for (uint64_t i = 0; n == 0 && i < o->nr_tids; i++)
 		n = add_number(&r, (uint32_t)(o->tids[i] > 0 ? o->tids[i] : gettid()));
 	if (n == 0 && !r.list.len)

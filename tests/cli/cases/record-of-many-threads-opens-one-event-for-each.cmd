@@ -16,6 +16,8 @@ grew()
 	[ "$(stat -c %s r.data)" -gt "$((first + 100000))" ]
 }
 wait_until grew
+# of context switches, which every event of a CPU reports, those of the process alone
+"$COATI" record -q -g fp --off-cpu -d 50ms -p "$pid" -o o.data
 kill "$pid"
 wait "$recorder"
 echo "status $?"
@@ -24,3 +26,5 @@ python3 - <<'PY'
 import json
 print(*{r["process"] for r in json.load(open("j"))["rows"]})
 PY
+"$COATI" report -q -i o.data --mode off --by process --json >j
+python3 -c 'import json; print(*{r["process"] for r in json.load(open("j"))["rows"]})'

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What /proc says of a thread or the threads of a process. @procfs NULL: /proc. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How many threads a process has; 0: there is no such process. */
+uint64_t coati_thread_count(const char *procfs, int32_t pid);
+/* The process of a thread; 0: there is no such thread. */
+int32_t coati_thread_process(const char *procfs, int32_t tid);
+/* Has it begun to end, or is it gone? */
+bool coati_thread_is_ending(const char *procfs, int32_t tid);
+/* Call @fn for each thread of a process until it returns something else than 0, which is
+ * returned. */
+int coati_thread_each(const char *procfs, int32_t pid, int (*fn)(void *ctx, int32_t tid),
+		      void *ctx);
