@@ -152,12 +152,15 @@ struct live_item *coati_live_add(struct live *l, const struct coati_trace_event 
 		l->is_full = l->items.len >= l->items.max;
 		return NULL;
 	}
-	i->kind = (uint8_t)kind;
+	i->kind = kind & 15;
 	i->begin = i->end = e->time;
 	i->id = e->id;
-	i->parent = e->parent;
-	i->number = e->number;
-	i->real = e->real;
+	if (kind == ITEM_TASK)
+		i->parent = e->parent;
+	else if (e->kind == COATI_TRACE_GAUGE)
+		i->real = e->real;
+	else
+		i->number = e->number;
 	i->name = "";
 	i->thread = thread;
 	i->place = LIVE_NONE;
@@ -330,7 +333,7 @@ static int add_loss(struct live *l, const struct coati_trace_event *e, uint32_t 
 
 	if (!i)
 		return -ENOMEM;
-	i->id = i->parent = 0;
+	i->id = 0;
 	i->name = e->kind == COATI_TRACE_LOST ? "lost live events" : "missing batches of events";
 	return 0;
 }

@@ -89,21 +89,30 @@ struct live_arg {
 	uint32_t reserved;
 };
 
+/* A cache line: there are five of them for a task of eight events. */
 struct live_item {
 	uint64_t begin, end; /* ns; the same for a point in time */
-	uint64_t id, parent;
-	int64_t number;
-	double real;
+	union {
+		uint64_t id;		     /* TASK, ENTER, FLOW */
+		const struct live_arg *args; /* those that have nr_args */
+	};
+	union {
+		uint64_t parent; /* TASK */
+		int64_t number;
+		double real; /* ITEM_IS_REAL */
+	};
 	const char *name;	      /* never NULL */
 	const struct live_site *site; /* or NULL */
-	const struct live_arg *args;
-	uint32_t nr_args;
 	uint32_t thread;
 	uint32_t place; /* of its resource, or its counter; LIVE_NONE */
-	uint32_t flags;
 	uint32_t order; /* as it came */
-	uint8_t kind, lane;
+	uint16_t nr_args;
+	uint8_t flags;
+	uint8_t kind : 4, lane : 4;
 };
+_Static_assert(sizeof(struct live_item) == 64, "a cache line");
+_Static_assert(ITEM_KINDS <= 16 && LIVE_LANES <= 16, "they have four bits");
+#define LIVE_ARGS_MAX 65535
 
 struct live_thread {
 	int32_t pid, tid;

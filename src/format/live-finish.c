@@ -13,6 +13,7 @@
 #include "reading/profile.h"
 
 #define ALLOW_RECORDS 1024 /* limits are looked at after so many */
+#define MOVES_EACH    4	   /* places that items may move by, on average */
 
 /* ---- a recording ---- */
 
@@ -288,6 +289,29 @@ static int by_begin(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* They come nearly in order: what is not moves a little. Data that is far from it is sorted as
+ * anything. */
+static void sort_items(struct live *l)
+{
+	struct live_item *v = l->items.v, moved;
+	size_t nr = l->items.len, room = MOVES_EACH * nr;
+
+	for (size_t i = 1; i < nr; i++) {
+		size_t at = i;
+
+		if (by_begin(&v[i - 1], &v[i]) <= 0)
+			continue;
+		moved = v[i];
+		for (; at && room && by_begin(&v[at - 1], &moved) > 0; at--, room--)
+			v[at] = v[at - 1];
+		v[at] = moved;
+		if (!room) {
+			qsort(v, nr, sizeof(*v), by_begin);
+			return;
+		}
+	}
+}
+
 /* The ends of the slices around, for each lane of a thread. */
 struct lanes {
 	struct {
@@ -313,7 +337,7 @@ static int choose_lane(struct lanes *s, struct live_item *i)
 		if (!slot)
 			return -ENOMEM;
 		*slot = i->end;
-		i->lane = n;
+		i->lane = (unsigned int)n & 15;
 		return 0;
 	}
 	return 0;
@@ -395,8 +419,7 @@ int coati_live_finish(struct live *l, struct coati_error *err)
 		return 0;
 	l->is_finished = true;
 	select_items(l);
-	if (l->items.len)
-		qsort(l->items.v, l->items.len, sizeof(*l->items.v), by_begin);
+	sort_items(l);
 	r = spread(l);
 	if (r < 0)
 		return coati_fail(err, r, "live events: %m");

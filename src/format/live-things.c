@@ -24,7 +24,7 @@ static int keep_args(struct live *l, struct live_item *i, struct args *a)
 	if (copy)
 		memcpy(copy, a->v.v, a->v.len * sizeof(*copy));
 	i->args = copy;
-	i->nr_args = (uint32_t)a->v.len;
+	i->nr_args = (uint16_t)a->v.len;
 	return 0;
 }
 
@@ -73,7 +73,7 @@ int coati_live_with_args(struct live *l, const struct coati_trace_event *e, uint
 {
 	bool labels = e->kind == COATI_TRACE_LABELS;
 	struct live_item *i = coati_live_add(l, e, labels ? ITEM_LABELS : ITEM_INSTANT, thread);
-	struct args a = { .v.max = 65536 };
+	struct args a = { .v.max = LIVE_ARGS_MAX };
 	int r = i ? 0 : -ENOMEM;
 
 	if (r == 0)

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -311,6 +312,48 @@ TEST(export_live_spreads_slices_that_do_not_nest)
 	CHECK_HAS(s.text, "\"cat\":\"what does not nest\"");
 	export_as(COATI_FORMAT_PERFETTO, NULL, &s, NULL);
 	coati_strbuf_fini(&s);
+}
+
+/* Chrome's events of the name "r": how many there are, each not before the one before. */
+static unsigned int count_in_order(const char *text)
+{
+	double time = -1;
+	unsigned int nr = 0;
+
+	for (const char *at = text; (at = strstr(at, "\"name\":\"r\"")); nr++) {
+		const char *ts = strstr(at, "\"ts\":");
+		double now;
+
+		CHECK(ts);
+		now = strtod(ts + 5, NULL);
+		CHECK(now >= time);
+		time = now;
+		at = ts;
+	}
+	return nr;
+}
+
+TEST(export_live_puts_ranges_in_order_however_they_are_told)
+{
+	struct strbuf text = STRBUF_INIT(1 << 16), out = STRBUF_INIT(1 << 20);
+
+	/* each is told behind those inside it: one place, a few, and as far as can be */
+	for (unsigned int inside = 1; inside <= 100; inside *= 10) {
+		coati_strbuf_clear(&text);
+		coati_strbuf_adds(&text, "batch kind=sites pid=7\n- site id=1 kind=1 name=\"r\"\n"
+					 "batch tid=7 generation=1 flags=4 base=1000\n");
+		for (unsigned int i = 0; i < 100; i++) {
+			unsigned int half = (i % inside + 1) * 10;
+
+			coati_strbuf_printf(&text, "%u range site=1 length=%u\n",
+					    1000000 + i / inside * 10000 + half, 2 * half);
+		}
+		tape_live(text.text, 1);
+		export_as(COATI_FORMAT_CHROME, NULL, &out, NULL);
+		CHECK_U64(count_in_order(out.text), ==, 100);
+	}
+	coati_strbuf_fini(&text);
+	coati_strbuf_fini(&out);
 }
 
 TEST(export_live_says_what_was_lost_and_what_is_left_out)
