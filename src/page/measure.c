@@ -54,6 +54,7 @@ static const struct word words[] = {
 struct sums {
 	struct page *p;
 	uint8_t *function_goes; /* by function: what its name says */
+	uint8_t *node_goes;	/* by node: the same of it and of all nodes above it together */
 	uint64_t *by_function;	/* scratch */
 	uint64_t total, samples;
 };
@@ -97,6 +98,8 @@ static uint32_t caller_of(const struct sums *s, uint32_t node, uint8_t bit, uint
 	uint32_t caller = PAGE_NONE;
 	bool wants_caller = false;
 
+	if (!(s->node_goes[node] & bit))
+		return PAGE_NONE;
 	for (; node; node = p->names.nodes.v[node].parent) {
 		uint32_t function = function_of(p, node);
 
@@ -407,15 +410,21 @@ int coati_page_measure(struct page *p, struct measured *m)
 {
 	size_t nr = p->names.functions.len;
 	CLEANUP(freep) uint8_t *goes = coati_alloc_array(nr + 1, 1);
+	CLEANUP(freep) uint8_t *node_goes = coati_alloc_array(p->names.nodes.len + 1, 1);
 	CLEANUP(freep) uint64_t *by_function = coati_alloc_array(nr + 1, sizeof(*by_function));
-	struct sums s = { .p = p, .function_goes = goes, .by_function = by_function };
+	struct sums s = {
+		.p = p, .function_goes = goes, .node_goes = node_goes, .by_function = by_function
+	};
 	int r;
 
 	*m = (struct measured){ .queue_comm = NULL };
-	if (!goes || !by_function)
+	if (!goes || !node_goes || !by_function)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++)
 		goes[i] = look_at(name_of(p, (uint32_t)i));
+	/* a parent is made before its children; node 0 is the root */
+	for (uint32_t i = 1; i < p->names.nodes.len; i++)
+		node_goes[i] = goes[function_of(p, i)] | node_goes[p->names.nodes.v[i].parent];
 	r = measure_samples(&s, m);
 	if (r == 0)
 		measure_timeline(&s, m);

@@ -19,6 +19,7 @@
 #include "reading/hooks.h"
 #include "reading/parts.h"
 #include "record/batch.h"
+#include "recording/recording.h"
 
 #define TABLE_MAX   ((size_t)1 << 26)
 #define LABELS_MAX  62 /* of a program; a set has room for two more */
@@ -299,11 +300,30 @@ static int take_batch(struct coati_contexts *c, const struct coati_recording *r,
 	return n < 0 ? n : drain(c);
 }
 
+/* Batches are samples of a dummy event with raw bytes. A file has its events at its beginning. */
+static bool may_have_batches(const struct coati_recording *r)
+{
+	uint32_t nr = coati_recording_event_count(r);
+
+	if (coati_recording_info(r)->is_pipe)
+		return true;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct coati_attr *a = &coati_recording_event(r, i)->attr;
+
+		if (a->type == COATI_TYPE_SOFTWARE && a->config == COATI_SW_DUMMY &&
+		    a->sample_type & COATI_SAMPLE_RAW)
+			return true;
+	}
+	return false;
+}
+
 static int walk(struct coati_contexts *c, struct coati_recording *r)
 {
 	struct coati_recording_item item;
 	int n = 0;
 
+	if (!may_have_batches(r))
+		return 0;
 	/* what is damaged ends it here as it does when it is read */
 	while (n == 0 && coati_recording_next(r, &item) > 0)
 		n = take_batch(c, r, &item);
