@@ -23,6 +23,7 @@
 struct database {
 	const char *text; /* as it was named */
 	struct fetch fetch;
+	bool keep;
 };
 
 static ARRAY(struct database) databases = ARRAY_INIT(DATABASES_MAX);
@@ -125,7 +126,7 @@ int coati_database_fetch(const struct option_texts *files, const struct database
 			coati_say("%s", err.text);
 			return r;
 		}
-		*d = (struct database){ .text = text, .fetch = f };
+		*d = (struct database){ .text = text, .fetch = f, .keep = q->keep };
 	}
 	return 0;
 }
@@ -138,6 +139,8 @@ int coati_database_read(const char *path, struct coati_profile *p, struct coati_
 	if (!d)
 		return -ENOENT;
 	r = coati_fetch_unfold(&d->fetch, p, err);
+	if (d->keep)
+		return r;
 	coati_fetch_fini(&d->fetch);
 	*d = databases.v[--databases.len];
 	if (!databases.len)

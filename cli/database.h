@@ -21,6 +21,7 @@ struct database_query {
 	/* hosts, processes, threads and labels are needed, not stacks alone */
 	bool with_contexts;
 	bool with_times; /* windows are kept apart */
+	bool keep;	 /* it is read several times */
 };
 
 /* Do the filters or the table need more than stacks? */

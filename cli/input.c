@@ -142,7 +142,8 @@ static int read_one(const struct input *in, const char *path)
 		return 0;
 	}
 	if (code == -ENOENT && coati_place_is(path))
-		coati_say("%s is a database, which report, diff and export read", shown);
+		coati_say("%s is a database, which report, diff, export, view and top --store read",
+			  shown);
 	else if (code < 0)
 		coati_say("%s", err.text);
 	return code;

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/database.h"
 #include "cli/figures.h"
 #include "cli/flame.h"
 #include "cli/input.h"
@@ -16,12 +17,28 @@
 #include "cli/report/session.h"
 #include "cli/report/tree.h"
 #include "cli/talk.h"
+#include "fleet/place.h"
 #include "page/page.h"
 
 static int read_page(void *ctx, const char *path, coati_progress_fn fn, void *fn_ctx,
 		     struct coati_error *err)
 {
-	return coati_page_read(ctx, path, fn, fn_ctx, err);
+	struct page *p = ctx;
+	int r = coati_database_read(path, coati_page_profile(p), err);
+
+	return r == -ENOENT ? coati_page_read(p, path, fn, fn_ctx, err) : r;
+}
+
+/* What is in databases, while there is a network. */
+static bool fetch(const struct report_args *a)
+{
+	const struct database_query q = { .from = a->of.range.from,
+					  .to = a->of.range.to,
+					  .service = a->of.service,
+					  .with_contexts = true,
+					  .keep = a->serves };
+
+	return coati_database_fetch(&a->inputs, &q) == 0;
 }
 
 static int make_page(const struct report_args *a, struct page **ret)
@@ -41,6 +58,20 @@ static int make_page(const struct report_args *a, struct page **ret)
 	return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
+/* What came from databases. */
+static int fill(const struct report_args *a, struct page *p, const char *name)
+{
+	struct coati_error err = { 0 };
+	bool has_database = false;
+
+	for (size_t i = 0; i < a->inputs.len; i++)
+		has_database |= coati_place_is(a->inputs.v[i].text);
+	if (!has_database || coati_page_fill(p, name, &err) == 0)
+		return EXIT_DONE;
+	coati_say("%s", err.text);
+	return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
 int coati_report_page(const struct report_args *a, struct page **ret)
 {
 	char name[4096] = "";
@@ -49,9 +80,11 @@ int coati_report_page(const struct report_args *a, struct page **ret)
 	struct input in = { .files = &a->inputs, .quiet = a->quiet, .read = read_page, .ctx = p };
 
 	if (code == EXIT_DONE &&
-	    !(coati_input_find(&in, name, sizeof(name)) && coati_report_confine(a, name) &&
-	      coati_input_read(&in, name) >= 0))
+	    !(coati_input_find(&in, name, sizeof(name)) && fetch(a) &&
+	      coati_report_confine(a, name) && coati_input_read(&in, name) >= 0))
 		code = EXIT_FAILED;
+	if (code == EXIT_DONE)
+		code = fill(a, p, name);
 	if (code == EXIT_DONE)
 		*ret = p;
 	else

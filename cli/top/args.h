@@ -32,6 +32,7 @@ struct top_args {
 	const char *out;
 	const char *store;	  /* of an agent */
 	struct store_range range; /* of it */
+	const char *service;	  /* of a database */
 	int color;		  /* enum color_mode */
 	bool quiet;
 	char **command;

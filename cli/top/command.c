@@ -14,6 +14,7 @@
 #include "cli/talk.h"
 #include "cli/top/args.h"
 #include "cli/top/session.h"
+#include "fleet/place.h"
 
 #define MIB		(UINT64_C(1) << 20)
 #define HOUR_NS		(3600 * NSEC_PER_SEC)
@@ -57,10 +58,12 @@ static const struct option opts[] = {
 		   "auto, always or never"),
 	OPT_HEAD("Output"),
 	OPT_STR(0, "store", struct top_args, store, "DIR",
-		"print one table of what coati agent keeps in DIR"),
+		"print one table of what agents stored in DIR, or in clickhouse://HOST/DB"),
 	OPT_STR(0, "from", struct top_args, range.from, "TIME",
 		"with --store: from this time of day on: -10m, 14:05 (-10m)"),
 	OPT_STR(0, "to", struct top_args, range.to, "TIME", "with --store: up to this time (now)"),
+	OPT_STR(0, "service", struct top_args, service, "NAME",
+		"with --store clickhouse://: this service alone (* and ? match)"),
 	OPT_FLAG(0, "once", struct top_args, once, "sample for a while, print one table and exit"),
 	OPT_FLAG(0, "json", struct top_args, json, "with --once: print JSON"),
 	OPT_U32(0, "limit", struct top_args, limit, "N",
@@ -122,6 +125,9 @@ static const char *find_conflict(const struct top_args *a)
 		return "--pid and --tid cannot be combined with --all and --cpu";
 	if (!a->store && (a->range.from || a->range.to))
 		return "--from and --to need --store";
+	if (a->service && (!a->store || !coati_place_is(a->store)))
+		return "--service needs --store clickhouse://HOST/DATABASE; for a folder there is "
+		       "--by service --filter NAME";
 	if (a->store && (tasks || system || a->command))
 		return "--store shows what was sampled before: no command, --pid, --tid, --all or "
 		       "--cpu";

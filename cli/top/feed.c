@@ -285,12 +285,14 @@ static int remember_labels(struct top_feed *f, const struct coati_profile_sample
 
 /* ---- samples ---- */
 
-static int add_sample(struct top_feed *f, const struct coati_profile_sample *s)
+/* @count: samples that it stands for, 0: it is one. */
+static int add_sample(struct top_feed *f, const struct coati_profile_sample *s, uint64_t count)
 {
 	struct top_sample own = { .time_ns = s->time,
 				  .weight = s->weight,
 				  .is_off = is_off(f, s),
-				  .goes_on = s->goes_on };
+				  .goes_on = s->goes_on,
+				  .count = count };
 	struct top_sample *late;
 	int r = remember_thread(f, s->thread, &own.thread);
 
@@ -300,7 +302,7 @@ static int add_sample(struct top_feed *f, const struct coati_profile_sample *s)
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0 || own.stack == TOP_NONE) {
-		f->model->refused++;
+		f->model->refused += count ? count : 1;
 		return 0;
 	}
 	r = coati_top_model_add(f->model, &own);
@@ -322,7 +324,7 @@ static int add_pending(struct top_feed *f)
 	if (r == 0)
 		r = name_stacks(f, true);
 	for (size_t i = 0; i < f->pending.len && r == 0; i++)
-		r = add_sample(f, &f->pending.v[i]);
+		r = add_sample(f, &f->pending.v[i], 0);
 	f->pending.len = 0;
 	return r;
 }
@@ -454,5 +456,55 @@ int coati_top_feed_file(struct top_feed *f, const char *path, struct coati_error
 		(void)coati_contexts_live_feed(f->live, NULL, 0, on_event, f);
 	if (r == 0 && (add_pending(f) < 0 || f->failed < 0))
 		r = coati_fail(err, -ENOMEM, "out of memory");
+	return r;
+}
+
+/* ---- sums ---- */
+
+/* An entry of the profile is a sample that counts several times. */
+static int add_entries(struct top_feed *f)
+{
+	const struct coati_profile *p = f->profile;
+	int r;
+
+	for (size_t i = 0; i < p->entries.len; i++) {
+		const struct coati_profile_entry *e = &p->entries.v[i];
+		struct coati_profile_sample *s = ARRAY_ADD(&f->pending);
+
+		if (!s)
+			return -ENOMEM;
+		*s = (struct coati_profile_sample){ .time = NSEC_PER_SEC,
+						    .weight = e->weight,
+						    .stack = e->stack,
+						    .thread = e->thread,
+						    .event = e->event,
+						    .labels = e->labels };
+	}
+	r = name_stacks(f, false);
+	if (r == 0)
+		r = name_stacks(f, true);
+	for (size_t i = 0; i < f->pending.len && r == 0; i++)
+		if (p->entries.v[i].count)
+			r = add_sample(f, &f->pending.v[i], p->entries.v[i].count);
+	f->pending.len = 0;
+	return r;
+}
+
+int coati_top_feed_sums(struct top_feed *f, top_fill_fn fill, void *ctx, struct coati_error *err)
+{
+	struct coati_profile_quality q = { .size = sizeof(q) };
+	int r;
+
+	close_recording(f);
+	f->is_whole = true;
+	r = new_profile(f, NULL, err);
+	if (r == 0)
+		r = fill(ctx, f->profile, err);
+	if (r == 0 && add_entries(f) < 0)
+		r = coati_fail(err, -ENOMEM, "out of memory");
+	if (r == 0) {
+		coati_profile_quality(f->profile, &q);
+		coati_top_model_loss(f->model, NSEC_PER_SEC, q.lost, q.throttled);
+	}
 	return r;
 }

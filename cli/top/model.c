@@ -186,22 +186,23 @@ static struct top_entry entry_of(const struct top_sample *s)
 				   .labels = s->labels,
 				   .is_off = s->is_off,
 				   .weight = s->weight,
-				   .count = !s->goes_on };
+				   .count = s->count ? s->count : !s->goes_on };
 }
 
 int coati_top_model_add(struct top_model *m, const struct top_sample *s)
 {
 	struct top_entry e = entry_of(s);
-	uint64_t end = s->time_ns + (s->is_off ? s->weight : 0);
+	bool is_long = s->is_off && !s->count;
+	uint64_t end = s->time_ns + (is_long ? s->weight : 0);
 	int r;
 
 	if (coati_top_model_bytes(m) > m->max_bytes + m->max_bytes / TOP_SLACK) {
 		m->refused++;
 		return -E2BIG;
 	}
-	if (s->is_off && end < s->time_ns)
+	if (is_long && end < s->time_ns)
 		return -ERANGE;
-	r = s->is_off ? share_out(m, s, &e) : add_to(m, s->time_ns / NSEC_PER_SEC, &e);
+	r = is_long ? share_out(m, s, &e) : add_to(m, s->time_ns / NSEC_PER_SEC, &e);
 	m->refused += r == -E2BIG;
 	if (r == 0 && end > m->latest_ns)
 		m->latest_ns = end;

@@ -87,6 +87,8 @@ struct top_sample {
 	uint32_t stack, thread, labels;
 	bool is_off; /* weight is ns, and is shared out among the seconds that it lies in */
 	bool goes_on;
+	/* samples that it stands for, all of them in the second of time_ns; 0: it is one */
+	uint64_t count;
 };
 
 struct top_model {

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "capture/session.h"
 #include "cli/command.h"
+#include "cli/database.h"
 #include "cli/output.h"
 #include "cli/record/output.h"
 #include "cli/record/pack.h"
@@ -23,6 +24,7 @@
 #include "cli/talk.h"
 #include "cli/top/session.h"
 #include "cli/top/text.h"
+#include "fleet/place.h"
 #include "recording/writer.h"
 
 #define DEFAULT_ROWS   20
@@ -269,6 +271,31 @@ int coati_top_once(struct top_session *s)
 
 /* ---- what an agent has stored ---- */
 
+/* The database is asked for the stacks alone when they are all that is shown. */
+static int fetch_stored(struct top_session *s, const struct option_texts *files)
+{
+	const struct top_args *a = s->args;
+	const struct database_query q = { .from = a->range.from,
+					  .to = a->range.to,
+					  .service = a->service,
+					  .with_contexts = a->by != TOP_BY_FUNCTION &&
+							   a->by != TOP_BY_IMAGE };
+
+	return coati_database_fetch(files, &q);
+}
+
+static int fill(void *ctx, struct coati_profile *p, struct coati_error *err)
+{
+	return coati_database_read(ctx, p, err);
+}
+
+static int read_one(struct top_session *s, const char *text)
+{
+	return coati_place_is(text)
+		       ? coati_top_feed_sums(&s->feed, fill, (void *)(uintptr_t)text, &s->err)
+		       : coati_top_feed_file(&s->feed, text, &s->err);
+}
+
 static int read_stored(struct top_session *s, struct option_texts *files)
 {
 	struct coati_filter filter = { .size = sizeof(filter) };
@@ -280,7 +307,7 @@ static int read_stored(struct top_session *s, struct option_texts *files)
 	filter.time = time;
 	s->feed.filter = &filter;
 	for (size_t i = 0; r == 0 && i < files->len; i++)
-		r = coati_top_feed_file(&s->feed, files->v[i].text, &s->err);
+		r = read_one(s, files->v[i].text);
 	s->feed.filter = NULL;
 	return r;
 }
@@ -302,6 +329,10 @@ int coati_top_stored(struct top_session *s, const struct top_args *args)
 		r = -ENOMEM;
 	else
 		t->text = args->store;
+	if (r == 0 && fetch_stored(s, &files) < 0) {
+		ARRAY_FINI(&files);
+		return EXIT_FAILED; /* it was said why */
+	}
 	if (r == 0)
 		r = read_stored(s, &files);
 	if (r == 0)

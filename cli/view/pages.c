@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "format/export.h"
+#include "cli/database.h"
 #include "page/page.h"
 #include "cli/report/args.h"
 #include "cli/report/source.h"
@@ -112,8 +113,12 @@ static int write_export(const struct view_pages *v, enum coati_format format, in
 	struct coati_export *x = NULL;
 	int r = coati_export_new(&o, &x, err);
 
-	for (size_t i = 0; r == 0 && i < args->inputs.len; i++)
-		r = coati_export_read(x, args->inputs.v[i].text, NULL, NULL, err);
+	for (size_t i = 0; r == 0 && i < args->inputs.len; i++) {
+		const char *text = args->inputs.v[i].text;
+
+		r = coati_database_read(text, coati_export_profile(x), err);
+		r = r == -ENOENT ? coati_export_read(x, text, NULL, NULL, err) : r;
+	}
 	if (r == 0 && !args->inputs.len)
 		r = coati_export_read(x, v->page->path, NULL, NULL, err);
 	if (r == 0)

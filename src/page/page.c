@@ -16,6 +16,7 @@
 #include "reading/contexts.h"
 #include "reading/hooks.h"
 #include "reading/parts.h"
+#include "reading/profile.h"
 #include "recording/recording.h"
 #include "trace/timeline.h"
 
@@ -202,6 +203,31 @@ int coati_page_read(struct page *p, const char *path, coati_progress_fn fn, void
 	return p->samples_failed ? coati_fail(err, p->samples_failed, "%s: %m", path) : r;
 }
 
+int coati_page_fill(struct page *p, const char *title, struct coati_error *err)
+{
+	const struct coati_profile *all = p->profile;
+
+	if (p->nr_files)
+		return coati_fail(err, -EINVAL,
+				  "%s: a page shows recordings or databases, not both", title);
+	p->is_filled = true;
+	if (!p->path)
+		p->path = coati_strdup(title);
+	for (size_t i = 0; i < all->entries.len && !p->samples_failed; i++) {
+		const struct coati_profile_entry *e = &all->entries.v[i];
+		const struct coati_profile_sample s = { .weight = e->weight,
+							.stack = e->stack,
+							.thread = e->thread,
+							.event = e->event,
+							.labels = e->labels,
+							.cpu = -1,
+							.number = UINT32_MAX };
+
+		keep_sample(p, &s);
+	}
+	return p->samples_failed ? coati_fail(err, p->samples_failed, "%s: %m", title) : 0;
+}
+
 /* The second reading; without it the page has no timeline, and a note says why. */
 static int read_timeline(struct page *p, struct coati_error *err)
 {
@@ -288,8 +314,9 @@ static void find_bounds(struct page *p)
 
 	for (size_t i = 0; i < p->samples.len; i++) {
 		const struct coati_profile_sample *s = &p->samples.v[i];
-		uint64_t length =
-			coati_profile_event(p->profile, s->event)->is_off_cpu ? s->weight : 0;
+		bool is_long =
+			!p->is_filled && coati_profile_event(p->profile, s->event)->is_off_cpu;
+		uint64_t length = is_long ? s->weight : 0;
 
 		if (s->time < first)
 			first = s->time;

@@ -45,6 +45,9 @@ void coati_page_free(struct page **p);
 /* As coati_profile_read(). */
 int coati_page_read(struct page *p, const char *path, coati_progress_fn fn, void *ctx,
 		    struct coati_error *err);
+/* The profile was filled from elsewhere than recordings, from a database: its sums are what the
+ * page shows, without times. -EINVAL: recordings were read, too. */
+int coati_page_fill(struct page *p, const char *title, struct coati_error *err);
 /* All of it, not compressed. Once, behind the reading. */
 int coati_page_data(struct page *p, struct strbuf *ret, struct coati_error *err);
 /* What it stands on. */
@@ -83,6 +86,7 @@ struct page {
 	ARRAY(struct coati_profile_sample) samples;
 	ARRAY(struct coati_profile_loss) losses;
 	int samples_failed;
+	bool is_filled; /* sample i is entry i of the profile */
 	struct live live;
 	bool has_live;
 	struct coati_timeline *timeline;  /* or NULL */

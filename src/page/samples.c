@@ -12,6 +12,7 @@
 #include "page/page.h"
 #include "reading/hooks.h"
 #include "reading/parts.h"
+#include "reading/profile.h"
 
 #define BIN_FIRST_NS UINT64_C(1000000)
 
@@ -79,6 +80,11 @@ static size_t thin(struct page *p, struct page_sample *v, size_t nr)
 	return nr;
 }
 
+static uint64_t count_of(const struct page *p, size_t i)
+{
+	return p->is_filled ? p->profile->entries.v[i].count : 1;
+}
+
 static int gather(struct page *p, struct page_sample *v, size_t *ret_nr)
 {
 	struct page_stacks stacks[PAGE_MODES] = { 0 };
@@ -102,7 +108,7 @@ static int gather(struct page *p, struct page_sample *v, size_t *ret_nr)
 		if (node != PAGE_NONE)
 			v[nr++] = (struct page_sample){ .time = page_time(p, s->time),
 							.weight = s->weight,
-							.count = 1,
+							.count = count_of(p, i),
 							.node = node,
 							.thread = s->thread,
 							.event = s->event,

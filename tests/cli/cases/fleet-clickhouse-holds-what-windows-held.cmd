@@ -15,6 +15,35 @@ from=clickhouse://127.0.0.1:$PORT/fleet@@$COATI_TEST_START..@$((COATI_TEST_START
 sql 'SELECT count() < 800 FROM fleet.coati_rows_hour'
 "$CLI/../fleet/compare-sums" "$from" totals
 "$COATI" report "$from" --service 'it*odd' --by service --csv -q | tail -n 1 | cut -d, -f1
+# top and view have the sums of the others
+sums() { python3 -c 'import json, sys
+for row in json.load(sys.stdin)["rows"]:
+    if row["self"]: print(row.get("function") or row.get("label"), row["self_samples"], row["self"])' | sort; }
+for by in function service label:endpoint; do
+	"$COATI" top --store "$from" --by $by --json -q | sums >sums.top
+	"$COATI" report "$from" --by $by --json --limit 0 -q --mode on | sums >sums.report
+	[ -s sums.top ] && cmp sums.top sums.report
+done
+"$COATI" top --store "$from" --off-cpu --json -q | sums >sums.top
+"$COATI" report "$from" --json --limit 0 -q --mode off | sums >sums.report
+cmp sums.top sums.report
+"$COATI" top --store "$from" --service 'it*odd' --by service --json -q | sums >sums.top
+"$COATI" report "$from" --service 'it*odd' --by service --json -q --mode on | sums >sums.report
+wc -l <sums.top
+cmp sums.top sums.report
+"$COATI" top --store . --service x 2>&1 | grep -o 'service needs --store clickhouse'
+"$COATI" view --no-open -q "$from" >address &
+view=$!
+wait_until test -s address
+curl -s "$(cat address)" | head -c 15
+echo
+curl -s "$(cat address)export?format=folded" >folded.view
+kill $view
+wait $view
+"$COATI" export -f folded -o folded "$from" -q
+sort folded >wanted
+sort folded.view | cmp - wanted
+"$COATI" report --html page.html "$from" -q && wc -c <page.html | sed 's/[0-9]\{5,\}/a page/'
 # a table of an older version gets its new column
 sql 'ALTER TABLE fleet.coati_windows DROP COLUMN folded'
 "$FLEET/send-windows" schema "$url"
