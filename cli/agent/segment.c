@@ -95,7 +95,7 @@ int coati_agent_capture_open(struct agent_session *s)
 			 COATI_CAPTURE_CGROUPS | COATI_CAPTURE_PARTS | COATI_CAPTURE_NO_IDLE |
 			 (a->off_cpu ? COATI_CAPTURE_OFF_CPU : 0),
 		.cpus = a->cpus,
-		.freq_hz = agent_rate(a),
+		.freq_hz = (uint64_t)(s->budget.rate_hz + 0.5),
 		.period = a->event ? 0 : dithered_period(s),
 		.stacks = (enum coati_stacks)a->stacks,
 		.max_stack = s->budget.max_frames,
@@ -109,6 +109,8 @@ int coati_agent_capture_open(struct agent_session *s)
 	coati_capture_before_end(s->cap, before_end, s);
 	coati_record_signals_wake(s->cap);
 	s->capture_ns = now_ns();
+	s->budget.open_hz = s->budget.rate_hz;
+	s->budget.open_frames = s->budget.max_frames;
 	return 0;
 }
 

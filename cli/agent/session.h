@@ -31,8 +31,10 @@ struct agent_sinks {
 
 /* What the agent costs, and what it does about it. */
 struct agent_budget {
-	double rate_hz; /* now; at most what was asked for */
+	double rate_hz; /* that is wanted; at most what was asked for */
 	uint32_t max_frames;
+	double open_hz; /* those of the capture that is open */
+	uint32_t open_frames;
 	uint64_t cpu_ns, walk_ns, at_ns;    /* of the last look */
 	uint64_t own_cpu_ns, own_kernel_ns; /* of the last window */
 	double share;			    /* of all CPUs, in the last window */

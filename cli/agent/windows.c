@@ -23,8 +23,8 @@ static void describe(struct agent_session *s, struct agent_window *w)
 	w->host = s->host;
 	w->host_labels = s->labels;
 	w->nr_host_labels = s->nr_labels;
-	q->rate_hz = s->budget.rate_hz;
-	q->max_frames = s->budget.max_frames;
+	q->rate_hz = s->budget.open_hz;
+	q->max_frames = s->budget.open_frames;
 	q->nr_cpus = s->nr_cpus;
 	q->own_cpu_ns = s->budget.own_cpu_ns;
 	q->own_kernel_ns = s->budget.own_kernel_ns;
