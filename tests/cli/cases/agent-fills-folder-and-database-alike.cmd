@@ -7,7 +7,7 @@ url=http://127.0.0.1:$PORT/fleet
 "$COATI" agent --print-schema --clickhouse "$url" --cluster one | grep -c 'ON CLUSTER one'
 metrics=$(free_port)
 "$COATI" agent -q --store store --clickhouse "$url" --spool spool --window 1s --send-every 1s -d 5s \
-	--metrics "localhost:$metrics" -F 199 --budget 50% --label region=eu --print >windows &
+	--metrics "localhost:$metrics" -F 199 --budget 50% --label datacenter=eu --print >windows &
 agent=$!
 has_window() { curl -s "http://localhost:$metrics/metrics" >page && grep -q 'coati_agent_windows_total [2-9]' page; }
 wait_until has_window
@@ -33,4 +33,4 @@ for row in json.load(sys.stdin)["rows"]:
 	[ -s sums.store ] || echo "nothing was sampled"
 	diff sums.store sums.clickhouse
 done
-"$COATI" report "clickhouse://127.0.0.1:$PORT/fleet" -q --by label:region --csv | tail -n 1 | cut -d, -f1
+"$COATI" report "clickhouse://127.0.0.1:$PORT/fleet" -q --by label:datacenter --csv | tail -n 1 | cut -d, -f1
