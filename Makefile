@@ -73,7 +73,7 @@ test-vm: ## the suites in an arm64 guest: PMU, kprobes, an older kernel
 	@scripts/setup vm || true # the script says what is missing, and skips
 	@scripts/test-vm
 
-# A folder of its own without tests, unless BUILD names another.
+# A directory of its own without tests, unless BUILD names another.
 INSTALLED := $(if $(filter file,$(origin BUILD)),build-install,$(BUILD))
 
 install: ## DESTDIR= PREFIX=
@@ -83,7 +83,7 @@ install: ## DESTDIR= PREFIX=
 	@DESTDIR="$(DESTDIR)" meson install -C $(INSTALLED) --quiet
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
-clean: ## remove every build folder
+clean: ## remove every build directory
 	rm -rf build build-*
 
 .PHONY: all help setup deb demo demo-fleet fleet-bench test bench fuzz soak test-readers test-vm install clean

@@ -231,7 +231,7 @@ static uint64_t number(const char *text, uint64_t most)
 	unsigned long long value = strtoull(text, &end, 10);
 
 	if (*end || !value || value > most)
-		fail("a number makes no sense");
+		fail("a number is invalid");
 	return value;
 }
 

@@ -62,8 +62,8 @@ const struct coati_command *coati_command_find(const char *name);
 /* The verb that @name nearly is, or NULL. */
 const char *coati_command_guess(const char *name);
 
-/* Parse the words of @cmd into @args. True: go on with the operands in @line. False: all is said
- * (help, or an error on stderr), and *ret_exit is the exit code. */
+/* Parse the words of @cmd into @args. True: go on with the operands in @line. False: the command is
+ * done (it printed help, or an error on stderr), and *ret_exit is the exit code. */
 bool coati_command_parse(const struct coati_command *cmd, struct option_line *line, void *args,
 			 int *ret_exit);
 /* Complain about wrong usage that the table cannot know: one line, and EXIT_USAGE. */

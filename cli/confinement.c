@@ -12,7 +12,7 @@
 
 #define INPUTS_MAX 8192
 
-/* Whoever unpacks and demangles; the second is what the demangler needs. */
+/* The process that unpacks and demangles; the second is what the demangler needs. */
 static const char *const for_images[] = { "libzstd.so.1",  "libz.so.1",	     "liblzma.so.5",
 					  "libgcc_s.so.1", "libstdc++.so.6", NULL };
 static const char *const for_records[] = { "libzstd.so.1", NULL };
@@ -76,7 +76,7 @@ static bool add_inputs(struct need *n, const struct confinement *c)
 	return ok;
 }
 
-/* The client of the servers writes to its own folder, which must be there to be allowed. */
+/* The client of the servers writes to its own directory, which must be there to be allowed. */
 static void add_servers(struct need *n)
 {
 	n->policy.jobs[SANDBOX_FETCH] = fetch;

@@ -16,9 +16,9 @@ struct coati_timeline_info;
 struct faults {
 	bool is_cut;		  /* it ends before its end, or is still being written */
 	bool is_stopped;	  /* the reading was, by Ctrl-C */
-	uint64_t damaged;	  /* records and parts that make no sense */
+	uint64_t damaged;	  /* records and parts that are malformed */
 	uint64_t lost, late;	  /* records */
-	uint64_t over_limits;	  /* left out by a limit of ours */
+	uint64_t over_limits;	  /* left out because of a limit of coati */
 	uint64_t no_event;	  /* samples of an event that is not in the file */
 	uint64_t live_lost;	  /* live events that programs had no room for */
 	uint64_t batches_missing; /* of live events: overwritten before they were read */
@@ -34,5 +34,6 @@ void coati_faults_of_timeline(const struct coati_profile *p, const struct coati_
 /* EXIT_DONE, or EXIT_FAILED and one sentence that has all of it. */
 int coati_faults_judge(const struct faults *f, const char *input);
 
-#define OPT_STRICT(type) \
-	OPT_FLAG(0, "strict", type, strict, "fail if the input is cut, damaged, lossy or late")
+#define OPT_STRICT(type)                    \
+	OPT_FLAG(0, "strict", type, strict, \
+		 "fail if the input is truncated, damaged, lossy or late")

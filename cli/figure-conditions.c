@@ -46,8 +46,8 @@ int coati_conditions_judge(const struct option_texts *texts, const struct figure
 			continue;
 		coati_quote(texts->v[i].text, quoted, sizeof(quoted));
 		if (result == FIGURE_FAILED)
-			coati_say(c.is_share ? "--fail-if %s: it is %.2f %%"
-					     : "--fail-if %s: it is %.0f",
+			coati_say(c.is_share ? "--fail-if %s holds: the value is %.2f %%"
+					     : "--fail-if %s holds: the value is %.0f",
 				  quoted, value);
 		else
 			coati_say("--fail-if %s: cannot decide: the recording has no figure for %s",

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "cli/report/args.h"
 
-#define FLAME_NODES_MAX 200000 /* a page with more is no help to anybody */
+#define FLAME_NODES_MAX 200000 /* a page with more frames is of no use */
 
 /* A tree and the view that its frames are of. */
 struct flame_tree {
@@ -38,7 +38,7 @@ typedef void (*flame_more_fn)(void *ctx, struct json *j, size_t node);
 void coati_flame_nodes(const struct flame_names *n, struct json *j, const struct flame_tree *t,
 		       flame_more_fn more, void *ctx);
 /* How many of them go into a page: a parent comes before its children, so what is left out at the
- * end is missed by nothing in front of it. That something is left out is said. */
+ * end is missed by nothing in front of it. A message says that something is left out. */
 size_t coati_flame_limit(size_t nr);
 /* Write the page with @data in it. The exit code. */
 int coati_flame_write(const char *path, const struct strbuf *data);

@@ -56,7 +56,7 @@ static bool is_export(const char *name)
 	return len > suffix && !strcmp(name + len - suffix, EXPORT_SUFFIX);
 }
 
-/* The newest recording of this folder whose name says that it is one: coati.data, perf.data,
+/* The newest recording of this directory whose name says that it is one: coati.data, perf.data,
  * x.data, coati.data.2. */
 static bool find_newest(char *ret, size_t size)
 {
@@ -113,7 +113,7 @@ static int on_progress(void *ctx, const struct coati_profile_progress *p)
 	return 0;
 }
 
-/* A name as it may be shown on a terminal: anybody may have named a file in this folder. */
+/* A name as it may be shown on a terminal: any user may have named a file in this directory. */
 static const char *printable(const char *path, char *buf, size_t size)
 {
 	struct strbuf s = STRBUF_INIT(64u * 1024);

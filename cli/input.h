@@ -19,7 +19,7 @@ typedef int (*input_fn)(void *ctx, const char *path, coati_progress_fn fn, void 
 			struct coati_error *err);
 
 struct input {
-	const struct option_texts *files; /* none: the newest in this folder */
+	const struct option_texts *files; /* none: the newest in this directory */
 	bool quiet;			  /* no progress */
 	bool trace;			  /* wanted is one of coati record --trace */
 	input_fn read;
@@ -49,8 +49,8 @@ struct source_args {
 	const char *service; /* of a database */
 };
 
-/* Folders of agents become the recordings in them, and --from and --to the filter's time. Negative:
- * it was said why. */
+/* Directories of agents become the recordings in them, and --from and --to the filter's time.
+ * Negative: it was said why. */
 int coati_source_expand(struct source_args *a, struct option_texts *files);
 struct coati_images_opts coati_source_images(const struct source_args *a);
 /* What of it excludes something else, a sentence; NULL: nothing. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions, as objdump prints them. It reads a file that somebody else made: where the kernel
- * allows it, it runs in a sandbox of its own, with that file, its libraries and its output.
+ * Instructions, as objdump prints them. It reads an untrusted file: where the kernel allows it, it
+ * runs in a sandbox of its own, with that file, its libraries and its output.
  */
 #pragma once
 

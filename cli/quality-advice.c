@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-#define ENOUGH 0.8 /* with this share of the CPU time nothing is said */
+#define ENOUGH 0.8 /* no advice from this share of the CPU time on */
 #define FEW    20  /* nor when no more than so many samples are missing */
 
 /* How much is missing; 0: not enough of it to speak of. */
@@ -76,8 +76,8 @@ bool coati_advise_lost(struct strbuf *s, const struct seen *n, const char *verb)
 	coati_strbuf_grouped(s, n->lost);
 	coati_strbuf_printf(
 		s,
-		" records were lost because a ring buffer was full: %s--ring-size (-m) "
-		"16M makes room, a lower --freq (-F) or --stacks (-g) fp takes less of it",
+		" records were lost because a ring buffer was full: %s--ring-size (-m) 16M makes "
+		"it larger, a lower --freq (-F) or --stacks (-g) fp writes less into it",
 		verb);
 	return true;
 }

@@ -64,7 +64,7 @@ int coati_store_time(const struct store_range *r, char ret[STORE_TIME_ROOM],
 	return n;
 }
 
-/* The first @ behind which a range follows, and in front of which a folder is named. */
+/* The first @ behind which a range follows, and in front of which a directory is named. */
 static char *find_range(char *text)
 {
 	struct stat st;
@@ -93,7 +93,7 @@ bool coati_store_split(char *text, struct store_range *ret)
 	return true;
 }
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
 static int own(const char *dir, const char *name, int tag, struct option_texts *to)
 {
@@ -116,7 +116,7 @@ static int own(const char *dir, const char *name, int tag, struct option_texts *
 	return 0;
 }
 
-/* A folder with segments in it; -1: it is something else. */
+/* A directory with segments in it; -1: it is something else. */
 static int open_folder(const char *path, struct segments *ret)
 {
 	CLEANUP(fd_closep) int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -124,7 +124,7 @@ static int open_folder(const char *path, struct segments *ret)
 	int r;
 
 	if (dir < 0 || fstatat(dir, "data", &st, 0) == 0)
-		return 0; /* no folder, or one of perf record --threads */
+		return 0; /* no directory, or one of perf record --threads */
 	r = coati_segments_list(ret, dir);
 	return r < 0 ? r : 1;
 }
@@ -148,7 +148,8 @@ static int expand_one(const struct option_text *t, const struct wall_range *rang
 				r = own(t->text, s.v.v[i].name, t->tag, to) < 0 ? -ENOMEM : r;
 		if (r > 0 && to->len == before)
 			r = coati_fail(err, -ENOENT, "%s: no recording%s", t->text,
-				       s.v.len ? " of that time" : " of an agent in this folder");
+				       s.v.len ? " from that time"
+					       : " of an agent in this directory");
 	}
 	coati_segments_fini(&s);
 	if (r < 0 && r != -ENOENT)

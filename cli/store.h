@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folders of agents as inputs: a folder stands for the recordings in it that have something of the
- * range of time that is asked for, oldest first.
+ * Directories of agents as inputs: a directory stands for the recordings in it that have something
+ * of the range of time that is asked for, oldest first.
  */
 #pragma once
 
@@ -22,10 +22,10 @@ struct store_range {
 /* A filter's time for the range, "" when there is none. -EINVAL with a sentence. */
 int coati_store_time(const struct store_range *r, char ret[STORE_TIME_ROOM],
 		     struct coati_error *err);
-/* Put the recordings of each folder of an agent in @files in the place of the folder. -ENOENT: a
- * folder has none of that time; -E2BIG, -ENOMEM. The texts live until coati_store_fini(). */
+/* Replace each directory of an agent in @files by its recordings. -ENOENT: a directory has none of
+ * that time; -E2BIG, -ENOMEM. The texts live until coati_store_fini(). */
 int coati_store_expand(struct option_texts *files, const struct store_range *r,
 		       struct coati_error *err);
-/* "DIR@FROM..TO": the folder, cut off in place, and the range; false: it is no such text. */
+/* "DIR@FROM..TO": the directory, cut off in place, and the range; false: it is no such text. */
 bool coati_store_split(char *text, struct store_range *ret);
 void coati_store_fini(void);

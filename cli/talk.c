@@ -38,7 +38,7 @@ static void write_line(const struct strbuf *line)
 		coati_output_put_lines(&s, line->text, width, INDENT);
 	else
 		coati_strbuf_printf(&s, "%s\n", line->text);
-	/* Nobody is left to tell when stderr does not take it. */
+	/* When stderr cannot be written, there is no other place to report it. */
 	(void)coati_write_all(STDERR_FILENO, s.text, s.len);
 	coati_strbuf_fini(&s);
 }

@@ -17,6 +17,6 @@ void coati_talk_quietly(bool quiet);
 void coati_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A word on the side: not said when quiet. */
 void coati_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Words of the user (@text, may be NULL) that make no event: said with their place, and true. What
- * the machine refuses is not wrong usage: false, and nothing is said. */
+/* User input (@text, may be NULL) that is not an event: report it with its place, and return true.
+ * What the machine refuses is not wrong usage: return false, and print nothing. */
 bool coati_say_no_event(const char *text, const struct coati_error *err);

@@ -46,7 +46,7 @@ static void add_libraries(struct strbuf *out)
 		void *handle = dlopen(libraries[i].name, RTLD_LAZY | RTLD_LOCAL);
 
 		coati_strbuf_printf(out, "%-10s%-20s%s\n",
-				    handle ? "uses:" : "not here:", libraries[i].name,
+				    handle ? "uses:" : "missing:", libraries[i].name,
 				    libraries[i].what);
 		if (handle)
 			dlclose(handle);

@@ -19,7 +19,7 @@ enum watch_event {
 
 struct watch_task {
 	int32_t id;
-	int fd; /* pidfd, or -1: its folder in /proc is looked at */
+	int fd; /* pidfd, or -1: its directory in /proc is looked at */
 };
 
 struct watch {

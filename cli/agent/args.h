@@ -25,7 +25,7 @@ struct agent_args {
 	struct option_texts labels; /* KEY=VALUE of the host */
 	struct option_texts rules;  /* --rename, --drop */
 	const char *config;
-	/* the folder */
+	/* the directory */
 	const char *store;
 	bool print;
 	uint64_t segment_ns, keep_age_ns, keep_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An armed agent: threads are traced all the time, into parts in memory of which the last are kept.
- * When a condition holds, what happened around that moment becomes a recording in the folder
+ * When a condition holds, what happened around that moment becomes a recording in the directory
  * "kept". Where tracing costs more than the budget allows, it is armed no more: then the past is in
  * the segments as samples, and tracing begins when the condition holds.
  */
@@ -39,7 +39,7 @@ struct armed {
 	uint64_t kept_ns[64];	    /* when recordings were kept, a ring */
 	uint64_t kept, passed_over; /* recordings; moments over the limit per hour */
 	struct folder folder;
-	char path[4096]; /* of the folder */
+	char path[4096]; /* of the directory */
 };
 
 int coati_armed_open(struct armed *a, const struct agent_args *args, struct coati_error *err);
@@ -49,7 +49,7 @@ int coati_armed_drain(struct armed *a, struct coati_error *err);
 /* About once a second: do conditions hold, is a recording over? 1: @ret is one that was kept. */
 int coati_armed_look(struct armed *a, uint64_t now_ns, struct agent_kept *ret,
 		     struct coati_error *err);
-/* Begin anew, unless a moment is being recorded: the past is forgotten. */
+/* Begin again, unless a moment is being recorded: the past is forgotten. */
 int coati_armed_restart(struct armed *a, struct coati_error *err);
 /* Too expensive: trace no more until a condition holds. True: it was tracing. */
 bool coati_armed_shrink(struct armed *a);

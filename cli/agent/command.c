@@ -32,13 +32,15 @@
 const struct option coati_agent_options[] = {
 	OPT_HEAD("Output"),
 	OPT_STR(0, "store", struct agent_args, store, "DIR",
-		"write recordings into the folder DIR"),
+		"write recordings into the directory DIR"),
 	OPT_DURATION(0, "segment", struct agent_args, segment_ns, "TIME",
-		     "begin a new recording after TIME (10m)", 100 * NSEC_PER_MSEC, DAY_NS),
+		     "start a new recording every TIME (default 10m)", 100 * NSEC_PER_MSEC, DAY_NS),
 	OPT_DURATION(0, "keep-age", struct agent_args, keep_age_ns, "TIME",
-		     "remove recordings older than TIME (168h)", NSEC_PER_SEC, 3650 * DAY_NS),
+		     "remove recordings older than TIME (default 168h)", NSEC_PER_SEC,
+		     3650 * DAY_NS),
 	OPT_SIZE(0, "keep-bytes", struct agent_args, keep_bytes, "SIZE",
-		 "remove the oldest recordings above SIZE in all (2G)", MIB / 4, UINT64_C(1) << 50),
+		 "remove the oldest recordings above SIZE in total (default 2G)", MIB / 4,
+		 UINT64_C(1) << 50),
 	OPT_FLAG(0, "print", struct agent_args, print, "print each window as a line of JSON"),
 	OPT_HEAD("Servers"),
 	OPT_STR(0, "clickhouse", struct agent_args, clickhouse, "URL",
@@ -49,14 +51,14 @@ const struct option coati_agent_options[] = {
 	OPT_STR(0, "secrets", struct agent_args, secrets, "FILE",
 		"users, passwords, tokens and certificates of the servers"),
 	OPT_DURATION(0, "send-every", struct agent_args, send_ns, "TIME",
-		     "send about every TIME (60s)", NSEC_PER_SEC, HOUR_NS),
+		     "send about every TIME (default 60s)", NSEC_PER_SEC, HOUR_NS),
 	OPT_STR(0, "spool", struct agent_args, spool, "DIR",
-		"where windows wait for ClickHouse (/var/lib/coati/spool)"),
+		"spool directory for ClickHouse (default /var/lib/coati/spool)"),
 	OPT_SIZE(0, "spool-bytes", struct agent_args, spool_bytes, "SIZE",
-		 "limit of the spool; the oldest windows are dropped (256M)", MIB / 4,
+		 "spool size limit; drops the oldest windows (default 256M)", MIB / 4,
 		 UINT64_C(1) << 50),
 	OPT_U32(0, "max-contexts", struct agent_args, max_contexts, "N",
-		"process, thread and label combinations of a window (default 1000)", 1, 1000000),
+		"process, thread and label combinations per window (default 1000)", 1, 1000000),
 	OPT_STR(0, "metrics", struct agent_args, metrics, "ADDRESS",
 		"serve /metrics for Prometheus: localhost:9123 or unix:PATH"),
 	OPT_FLAG(0, "metrics-anywhere", struct agent_args, metrics_anywhere,
@@ -67,64 +69,67 @@ const struct option coati_agent_options[] = {
 	OPT_FLAG(0, "init-schema", struct agent_args, init_schema,
 		 "create the tables of --clickhouse, or bring them up to date"),
 	OPT_FLAG(0, "print-schema", struct agent_args, print_schema,
-		 "print the statements that create them"),
+		 "print the SQL statements that create the tables"),
 	OPT_STR(0, "cluster", struct agent_args, cluster, "NAME",
 		"create tables on all servers of this cluster, and Distributed ones"),
 	OPT_FLAG(0, "replicated", struct agent_args, replicated,
 		 "with --cluster: ReplicatedMergeTree"),
 	OPT_FLAG(0, "roll-up", struct agent_args, roll_up,
-		 "add days that are over up by the hour, and drop days over --retention"),
+		 "sum up past days by hour, and drop days older than --retention"),
 	OPT_U32(0, "retention", struct agent_args, retention_days, "DAYS",
-		"keep rows for DAYS (for ever)", 1, 36500),
+		"keep rows for DAYS (default: forever)", 1, 36500),
 	OPT_HEAD("Events"),
-	OPT_STR('e', "event", struct agent_args, event, "EVENT", "sample this event (cpu-clock)"),
-	OPT_RATE('F', "freq", struct agent_args, freq, "HZ", "samples per second and CPU (19)", 1,
-		 10000),
+	OPT_STR('e', "event", struct agent_args, event, "EVENT",
+		"sample this event (default cpu-clock)"),
+	OPT_RATE('F', "freq", struct agent_args, freq, "HZ",
+		 "samples per second and CPU (default 19)", 1, 10000),
 	OPT_CHOICE('g', "stacks", struct agent_args, stacks, coati_record_stacks, "MODE",
 		   "call stacks: auto, none, fp, table, dwarf, lbr or bpf"),
-	OPT_U32(0, "max-stack", struct agent_args, max_stack, "N", "frames of a stack at most", 1,
-		1024),
+	OPT_U32(0, "max-stack", struct agent_args, max_stack, "N",
+		"maximum number of frames per stack", 1, 1024),
 	OPT_FLAG(0, "off-cpu", struct agent_args, off_cpu, "also record where threads wait"),
-	OPT_CPUS('C', "cpu", struct agent_args, cpus, "CPUS", "sample these CPUs alone: 0-3,7"),
+	OPT_CPUS('C', "cpu", struct agent_args, cpus, "CPUS", "sample only these CPUs: 0-3,7"),
 	OPT_FLAG(0, "no-live", struct agent_args, no_live,
 		 "do not read tasks and labels of programs that link libcoati-live"),
 	OPT_FLAG(0, "inline", struct agent_args, inlines,
-		 "windows: inlined functions are frames of their own (needs more memory)"),
+		 "windows: show inlined functions as frames (needs more memory)"),
 	OPT_FLAG(0, "lines", struct agent_args, lines,
 		 "store source lines and inlined functions (needs more memory)"),
 	OPT_DURATION(0, "window", struct agent_args, window_ns, "TIME",
-		     "add samples up over TIME (10s)", 100 * NSEC_PER_MSEC, HOUR_NS),
-	OPT_DURATION('d', "duration", struct agent_args, duration_ns, "TIME", "end after TIME",
+		     "add up samples in windows of TIME (default 10s)", 100 * NSEC_PER_MSEC,
+		     HOUR_NS),
+	OPT_DURATION('d', "duration", struct agent_args, duration_ns, "TIME", "stop after TIME",
 		     NSEC_PER_MSEC, 3650 * DAY_NS),
 	OPT_HEAD("Names"),
 	OPT_TEXTS(0, "label", struct agent_args, labels, 0, "KEY=VALUE",
-		  "label of this machine, such as region=eu (repeat)"),
+		  "label of this machine, such as region=eu; repeatable"),
 	OPT_TEXTS(0, "rename", struct agent_args, rules, AGENT_RENAME, "'PATTERN NAME'",
-		  "call services (or cgroups) that match NAME (repeat)"),
+		  "rename matching services or cgroups to NAME; repeatable"),
 	OPT_TEXTS(0, "drop", struct agent_args, rules, AGENT_DROP, "PATTERN",
-		  "leave out services (or cgroups) that match (repeat)"),
+		  "leave out matching services or cgroups; repeatable"),
 	OPT_STR(0, "config", struct agent_args, config, "FILE", "read options from FILE"),
 	OPT_HEAD("Armed"),
 	OPT_TEXTS(0, "when", struct agent_args, when, 0, "CONDITION",
-		  "keep a trace around the moment at which it holds: 'cpu > 90%' (repeat)"),
+		  "save a trace when the condition holds: 'cpu > 90%'; repeatable"),
 	OPT_TEXTS(0, "slow-task", struct agent_args, slow, 0, "'TYPE > TIME'",
-		  "keep the flight recorder of a program with a slower task (repeat)"),
+		  "save the flight recorder of a slower task; repeatable"),
 	OPT_DURATION(0, "keep", struct agent_args, keep_ns, "TIME",
-		     "length of such a trace, two thirds before the moment (30s)", NSEC_PER_SEC,
-		     600 * NSEC_PER_SEC),
-	OPT_U32(0, "per-hour", struct agent_args, per_hour, "N", "such traces at most (6)", 1, 60),
+		     "length of a saved trace, two thirds before the moment (default 30s)",
+		     NSEC_PER_SEC, 600 * NSEC_PER_SEC),
+	OPT_U32(0, "per-hour", struct agent_args, per_hour, "N",
+		"maximum number of saved traces per hour (default 6)", 1, 60),
 	OPT_HEAD("Cost"),
 	OPT_STR(0, "budget", struct agent_args, budget_text, "PERCENT",
-		"CPU time that the agent may use, of all CPUs (1%)"),
-	OPT_SIZE(0, "memory", struct agent_args, memory, "SIZE", "memory that it may use (64M)",
-		 8 * MIB, UINT64_C(1) << 40),
-	OPT_FLAG('q', "quiet", struct agent_args, quiet, "no remarks on stderr"),
+		"CPU time limit of the agent, in percent of all CPUs (default 1%)"),
+	OPT_SIZE(0, "memory", struct agent_args, memory, "SIZE",
+		 "memory limit of the agent (default 64M)", 8 * MIB, UINT64_C(1) << 40),
+	OPT_FLAG('q', "quiet", struct agent_args, quiet, "no messages on stderr except errors"),
 	OPT_HELP,
 	OPT_END,
 };
 
 static const struct coati_example examples[] = {
-	{ "coati agent --store /var/lib/coati", "sample the machine into a folder" },
+	{ "coati agent --store /var/lib/coati", "sample the machine into a directory" },
 	{ "coati report /var/lib/coati --from -2h --to -1h50m --by service",
 	  "what ran two hours ago" },
 	{ "coati agent --print --window 1s -d 10s", "ten windows of a second, for a script" },
@@ -133,7 +138,7 @@ static const struct coati_example examples[] = {
 
 /* ---- what the table cannot know ---- */
 
-/* Labels are cut into key and value in place: they are words of ours. */
+/* Labels are cut into key and value in place: they are copies. */
 static const char *cut_labels(struct agent_args *a)
 {
 	for (size_t i = 0; i < a->labels.len; i++) {
@@ -156,13 +161,13 @@ static const char *check(struct agent_args *a)
 	if (wrong)
 		return wrong;
 	if (!a->store && !a->print && !a->clickhouse && !a->otlp && !a->push && !a->metrics)
-		return "nowhere to put what is sampled: give --store DIR, --clickhouse URL, --otlp "
+		return "no destination for the samples: give --store DIR, --clickhouse URL, --otlp "
 		       "URL, --push URL or --print";
 	if (a->when.len && !a->store)
-		return "--when keeps recordings in a folder: give --store DIR";
+		return "--when saves recordings in a directory: give --store DIR";
 	if (a->slow.len && (!a->store || a->no_live))
-		return "--slow-task reads live events and keeps snapshots in a folder: give "
-		       "--store DIR, and not --no-live";
+		return "--slow-task reads live events and saves snapshots in a directory: give "
+		       "--store DIR, and leave out --no-live";
 	if (!a->when.len && (a->keep_ns || (a->per_hour && !a->slow.len)))
 		return "--keep needs --when, and --per-hour needs --when or --slow-task";
 	if (a->budget_text) {
@@ -252,7 +257,7 @@ static int run_once(int argc, char **argv, bool *ret_reload)
 		memcpy(moved, words.v, words.len * sizeof(*moved));
 	line = (struct option_line){ .argc = (int)words.len, .argv = moved };
 	if (coati_command_parse(&coati_command_agent, &line, &args, &ret)) {
-		wrong = line.argc ? "it takes no operands" : check(&args);
+		wrong = line.argc ? "unexpected argument: agent takes only options" : check(&args);
 		if (wrong) {
 			ret = coati_command_misuse(&coati_command_agent, "%s", wrong);
 		} else {
@@ -279,7 +284,7 @@ static int run(int argc, char **argv)
 
 const struct coati_command coati_command_agent = {
 	.name = "agent",
-	.summary = "sample the whole machine, always: into a folder or a database",
+	.summary = "sample the whole machine continuously into a directory or database",
 	.usage = "[options]",
 	.options = coati_agent_options,
 	.examples = examples,

@@ -127,7 +127,7 @@ int coati_agent_condition_open(struct agent_condition *c, struct coati_error *er
 
 	if (c->kind == CONDITION_PRESSURE && coati_machine_pressure(c->name, &value) < 0)
 		return coati_fail(err, -EOPNOTSUPP,
-				  "%s: this kernel does not tell pressure; boot it with psi=1",
+				  "%s: this kernel does not report pressure; boot it with psi=1",
 				  c->text);
 	if (c->kind == CONDITION_LATENCY)
 		return coati_latency_open(c->name, &c->latency, err);

@@ -117,11 +117,13 @@ static int take_line(struct agent_words *w, char *line, const struct place *at,
 	value = trim(equals + 1);
 	o = find_option(key);
 	if (!o || !strcmp(key, "config"))
-		return coati_fail(err, -EINVAL, "%s:%u: there is no setting %s", at->path, at->line,
-				  coati_quote(key, shown, sizeof(shown)));
+		return coati_fail(err, -EINVAL,
+				  "%s:%u: unknown setting %s; man coati-agent lists the options",
+				  at->path, at->line, coati_quote(key, shown, sizeof(shown)));
 	r = add_option(w, o, value);
 	if (r == -EINVAL)
-		return coati_fail(err, r, "%s:%u: %s is yes or no", at->path, at->line, o->name);
+		return coati_fail(err, r, "%s:%u: %s must be yes or no", at->path, at->line,
+				  o->name);
 	return r < 0 ? coati_fail(err, r, "out of memory") : 0;
 }
 
@@ -137,10 +139,11 @@ static int open_file(const char *path, struct coati_error *err)
 		return coati_fail(err, -EINVAL, "the configuration file %s is not a regular file",
 				  path);
 	if (st.st_mode & S_IWOTH || (st.st_uid != geteuid() && st.st_uid != 0))
-		return coati_fail(err, -EPERM,
-				  "other users can change the configuration file %s: chmod o-w it, "
-				  "owned by root or the user of the agent",
-				  path);
+		return coati_fail(
+			err, -EPERM,
+			"other users can change the configuration file %s: run chmod o-w on it, "
+			"and make root or the user of the agent its owner",
+			path);
 	return TAKE_FD(fd);
 }
 
@@ -151,8 +154,8 @@ static int read_file(const char *path, struct strbuf *s, struct coati_error *err
 
 	if (fd < 0 || r == 0)
 		return r;
-	return r == -E2BIG ? coati_fail(err, r, "the configuration file %s has over %u KiB", path,
-					FILE_MAX >> 10)
+	return r == -E2BIG ? coati_fail(err, r, "the configuration file %s is larger than %u KiB",
+					path, FILE_MAX >> 10)
 			   : coati_fail(err, r, "cannot read the configuration file %s: %m", path);
 }
 
@@ -204,7 +207,7 @@ int coati_agent_words_environment(struct agent_words *w, struct coati_error *err
 			continue;
 		r = add_option(w, o, value);
 		if (r == -EINVAL)
-			coati_fail(err, r, "the variable %s is yes or no", name);
+			coati_fail(err, r, "the variable %s must be yes or no", name);
 		else if (r < 0)
 			coati_fail(err, r, "out of memory");
 	}

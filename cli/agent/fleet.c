@@ -31,17 +31,17 @@ const char *coati_agent_fleet_check(const struct agent_args *a)
 	if (works && !a->clickhouse)
 		return "--init-schema, --print-schema and --roll-up need --clickhouse URL";
 	if ((a->cluster || a->replicated) && !a->init_schema && !a->print_schema)
-		return "--cluster and --replicated go with --init-schema or --print-schema";
+		return "--cluster and --replicated need --init-schema or --print-schema";
 	if (a->replicated && !a->cluster)
 		return "--replicated needs --cluster NAME";
 	if (a->retention_days && !works)
-		return "--retention goes with --init-schema, --print-schema or --roll-up; for "
-		       "the folder there are --keep-age and --keep-bytes";
+		return "--retention needs --init-schema, --print-schema or --roll-up; for --store "
+		       "use --keep-age and --keep-bytes";
 	if (a->metrics_anywhere && !a->metrics)
 		return "--metrics-anywhere needs --metrics ADDRESS";
 	if (a->cluster && strspn(a->cluster, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 					     "0123456789_") != strlen(a->cluster))
-		return "--cluster: a name has letters, digits and _ only";
+		return "--cluster: the name may have letters, digits and _ only";
 	return NULL;
 }
 
@@ -97,7 +97,7 @@ static int roll_up(const struct agent_args *a, struct server *s, struct coati_er
 	if (r == 0 && a->retention_days)
 		r = coati_upkeep_retention(s, a->retention_days, &dropped, err);
 	if (r == 0)
-		coati_note("%u days added up by the hour, %u partitions dropped", days, dropped);
+		coati_note("%u days summed up by hour, %u partitions dropped", days, dropped);
 	return r;
 }
 
@@ -129,7 +129,7 @@ static int next_slot(struct agent_sinks *s, struct coati_error *err)
 {
 	return s->nr < AGENT_SINKS_MAX
 		       ? 0
-		       : coati_fail(err, -E2BIG, "more than %d places to send windows to",
+		       : coati_fail(err, -E2BIG, "more than %d destinations for windows",
 				    AGENT_SINKS_MAX);
 }
 

@@ -31,19 +31,21 @@ int coati_folder_open(struct folder *f, struct coati_error *err)
 	if (!f->path)
 		return 0;
 	if (mkdir(f->path, 0750) < 0 && errno != EEXIST)
-		return coati_fail(err, -errno, "cannot create the folder %s: %m", f->path);
+		return coati_fail(err, -errno, "cannot create the directory %s: %m", f->path);
 	f->dir = open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (f->dir < 0 || fstat(f->dir, &st) < 0)
-		return coati_fail(err, -errno, "cannot open the folder %s: %m", f->path);
+		return coati_fail(err, -errno, "cannot open the directory %s: %m", f->path);
 	if (st.st_uid != geteuid() && st.st_uid != 0)
-		return coati_fail(err, -EPERM,
-				  "the folder %s belongs to another user; choose one of your own",
-				  f->path);
+		return coati_fail(
+			err, -EPERM,
+			"the directory %s belongs to another user; choose one of your own",
+			f->path);
 	if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
-		return coati_fail(err, -EPERM, "everybody may write to the folder %s; chmod o-w it",
+		return coati_fail(err, -EPERM,
+				  "every user may write to the directory %s; run chmod o-w on it",
 				  f->path);
 	if (faccessat(f->dir, ".", W_OK, AT_EACCESS) < 0)
-		return coati_fail(err, -errno, "cannot write to the folder %s: %m", f->path);
+		return coati_fail(err, -errno, "cannot write to the directory %s: %m", f->path);
 	return 0;
 }
 
@@ -128,7 +130,7 @@ static void say_full(struct folder *f, int code)
 	errno = -code;
 	f->full++;
 	snprintf(f->trouble, sizeof(f->trouble),
-		 "cannot write to %s (%m): what is sampled is not stored until it can be", f->path);
+		 "cannot write to %s: %m; samples are not stored until it can be written", f->path);
 }
 
 static int reopen(int fd)
@@ -152,7 +154,7 @@ int coati_folder_next(struct folder *f, uint64_t wall_ns, struct coati_writer **
 		fd = memfd_create("coati-agent", MFD_CLOEXEC);
 	}
 	if (fd < 0)
-		return coati_fail(err, -errno, "a recording in memory: %m");
+		return coati_fail(err, -errno, "cannot make a recording in memory: %m");
 	*ret_fd = reopen(fd);
 	if (*ret_fd < 0)
 		return coati_fail(err, -errno, "a segment: %m");

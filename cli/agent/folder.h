@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folder of an agent: one recording after the other, each an ordinary perf.data file that is
+ * The directory of an agent: one recording after the other, each an ordinary perf.data file that is
  * named by the time at which it began. The oldest go when they are too old or too many bytes.
- * Recordings that were kept for a reason lie in the folder "kept" in it.
+ * Recordings that were kept for a reason lie in the directory "kept" in it.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct folder {
 	char trouble[512];
 };
 
-/* Make the folder when it is not there; it must be ours or root's, and no link. */
+/* Make the directory when it is not there; it must be ours or root's, and no link. */
 int coati_folder_open(struct folder *f, struct coati_error *err);
 void coati_folder_close(struct folder *f);
 /* A writer for the next segment and a descriptor that reads it. When the disk is full the recording
@@ -42,7 +42,7 @@ int coati_folder_next(struct folder *f, uint64_t wall_ns, struct coati_writer **
 void coati_folder_ended(struct folder *f, int r);
 /* Remove segments that are too old or over the limit of bytes, and one more when @room is. */
 void coati_folder_trim(struct folder *f, bool room);
-/* The path of a recording that is kept for a reason: the folder, the time of the moment (that of
+/* The path of a recording that is kept for a reason: the directory, the time of the moment (that of
  * now_ns()), and letters and digits of the reason. */
 void coati_folder_kept_name(const struct folder *f, uint64_t time_ns, const char *what, char *ret,
 			    size_t size);

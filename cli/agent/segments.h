@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The segments of an agent's folder, oldest first. In: a folder, and a range of time. Out: the
- * files that may have samples of it.
+ * The segments of an agent's directory, oldest first. In: a directory, and a range of time. Out:
+ * the files that may have samples of it.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct segments {
 	ARRAY(struct segment) v;
 };
 
-/* All of the folder; files with other names are left alone. -ENOMEM, -E2BIG, -errno. */
+/* All of the directory; files with other names are left alone. -ENOMEM, -E2BIG, -errno. */
 int coati_segments_list(struct segments *s, int dir);
 void coati_segments_fini(struct segments *s);
 /* Is @name that of a segment? *ret_ns: when it began. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * CPU time and run delay of the services of a window. Counters of cgroups and threads only rise:
- * what is said is the difference to the last look, so that a service is measured from its second
- * window on.
+ * what is reported is the difference to the last reading, so that a service is measured from its
+ * second window on.
  */
 #include <errno.h>
 #include <string.h>

@@ -187,7 +187,7 @@ static bool has_labels(const struct agent_session *s)
 	       coati_contexts_live_horizon(s->live.contexts) >= s->closing_ns;
 }
 
-/* Nobody waits for two windows at once: one is closed before the next ends. */
+/* At most one window waits at a time: one is closed before the next ends. */
 static void finish_closing(struct agent_session *s, bool at_once)
 {
 	if (!s->closing_ns)
@@ -222,7 +222,7 @@ static int rotate(struct agent_session *s)
 	return begin_again(s);
 }
 
-/* The capture is opened anew: all windows are closed before. */
+/* The capture is opened again: all windows are closed before. */
 static int restart(struct agent_session *s)
 {
 	struct coati_error err = { 0 };
@@ -252,7 +252,7 @@ static bool has_stepped(struct agent_session *s)
 		s->wall_offset_ns = offset;
 		return false;
 	}
-	coati_note("the time of day was set by %+.3f s: a new segment begins",
+	coati_note("the time of day was changed by %+.3f s: a new recording begins",
 		   (double)(offset - s->wall_offset_ns) / 1e9);
 	s->wall_offset_ns = offset;
 	s->stepped = true;
@@ -280,14 +280,14 @@ static int end_window(struct agent_session *s, uint64_t now)
 	if (r == 0 && s->has_feed[0])
 		r = coati_agent_feed_take(&s->feeds[0]);
 	if (r < 0)
-		return coati_fail(&s->err, r, "reading what was sampled: %m");
+		return coati_fail(&s->err, r, "cannot read samples: %m");
 	finish_closing(s, true);
 	coati_agent_budget_look(s);
 	online = coati_machine_cpus_online(&s->nr_cpus);
 	if (online != s->cpus_online || s->budget.wants_restart ||
 	    now - s->capture_ns >= RESTART_NS) {
 		if (online != s->cpus_online)
-			coati_note("CPUs came or went: sampling %u of them", s->nr_cpus);
+			coati_note("the online CPUs have changed: sampling %u of them", s->nr_cpus);
 		s->cpus_online = online;
 		return restart(s);
 	}
@@ -433,7 +433,7 @@ int coati_agent_run(const struct agent_args *args, bool *ret_reload)
 		coati_say("%s", s.err.text);
 	end(&s);
 	if (r == 0)
-		coati_note("%llu windows; %llu segments removed, %llu times without room",
+		coati_note("%llu windows; %llu old recordings removed, %llu times no space left",
 			   (unsigned long long)s.windows, (unsigned long long)s.folder.removed,
 			   (unsigned long long)s.folder.full);
 	if (r == 0 && s.armed.passed_over + s.slow.passed_over)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where windows go besides the folder: one line for each kind of sink. */
+/* Where windows go besides the directory: one line for each kind of sink. */
 #include <errno.h>
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 static int add(struct agent_sinks *s, struct agent_sink sink, struct coati_error *err)
 {
 	if (s->nr == AGENT_SINKS_MAX)
-		return coati_fail(err, -E2BIG, "more than %d places to send windows to",
+		return coati_fail(err, -E2BIG, "more than %d destinations for windows",
 				  AGENT_SINKS_MAX);
 	s->v[s->nr++] = sink;
 	return 0;

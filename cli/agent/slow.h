@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Snapshots of slow tasks: when a task of a program with a flight recorder took too long, what the
- * recorder holds becomes a recording in the folder "kept". The program takes no part in it.
+ * recorder holds becomes a recording in the directory "kept". The program takes no part in it.
  */
 #pragma once
 

@@ -58,7 +58,7 @@ void coati_agent_window_close(struct agent_session *s)
 			feeds[nr++] = &s->feeds[i];
 	r = coati_agent_build(&s->build, feeds, nr, &s->live, s->closing_ns);
 	if (r < 0)
-		coati_note("out of memory: samples of a window are left out");
+		coati_note("out of memory: some samples of a window are left out");
 	describe(s, &s->build.window);
 	coati_agent_services_measure(s);
 	give(s, &s->build.window);

@@ -53,7 +53,7 @@ struct autopsy_thread {
 	uint64_t events, last_ns, task;
 	/* that could be shown, and those of them that were read the second time */
 	uint64_t nr, passed;
-	char name[64]; /* "" not told */
+	char name[64]; /* "": unknown */
 	struct autopsy_tail tail;
 };
 

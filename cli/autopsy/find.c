@@ -114,8 +114,8 @@ static void list_claims(const struct search *s, const struct claim *shown, struc
 	}
 }
 
-/* Which of several users' files is shown: the process's user's while it lives; else that of this
- * user, or of root. Whoever else says so may be lying. */
+/* Which of several users' files is shown: while the process lives, that of its user; otherwise that
+ * of this user or of root. Files of other users may claim to be its recorder falsely. */
 static int choose(struct search *s, struct claim **ret, struct coati_error *err)
 {
 	struct strbuf others = STRBUF_INIT(16384);

@@ -17,8 +17,8 @@ static const struct option opts[] = { OPT_HELP, OPT_END };
 
 static const struct coati_example examples[] = {
 	{ "coati completion bash > coati.bash", "then: source coati.bash" },
-	{ "coati completion zsh > _coati", "into a folder of $fpath" },
-	{ "coati completion fish > coati.fish", "into ~/.config/fish/completions" },
+	{ "coati completion zsh > _coati", "put it into a directory of $fpath" },
+	{ "coati completion fish > coati.fish", "put it into ~/.config/fish/completions" },
 	{ NULL, NULL }
 };
 
@@ -338,7 +338,7 @@ static int run(int argc, char **argv)
 		return ret;
 	if (line.argc != 1)
 		return coati_command_misuse(&coati_command_completion,
-					    "one shell is wanted: bash, zsh or fish");
+					    "name one shell: bash, zsh or fish");
 	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
 		if (strcmp(shells[i].shell, line.argv[0]))
 			continue;
@@ -353,7 +353,7 @@ static int run(int argc, char **argv)
 
 const struct coati_command coati_command_completion = {
 	.name = "completion",
-	.summary = "the completion script of a shell",
+	.summary = "print the completion script for a shell",
 	.usage = "bash|zsh|fish",
 	.options = opts,
 	.examples = examples,

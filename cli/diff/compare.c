@@ -17,7 +17,9 @@
 #define SHARE_APART  0.10 /* of stacks or names: more than that is another way of recording */
 #define LOSS_MATTERS 0.01
 #define RATE_APART   1.1
-#define MOST	     0.5 /* of a side: when so much cannot be judged, nothing is said of the rest */
+#define MOST \
+	0.5 /* share of a side: when this much cannot be judged, there is no verdict on
+			  * the rest */
 
 /* ---- the verdict ---- */
 
@@ -86,7 +88,7 @@ static void put_none(struct diff *d)
 			    d->info.nr_tested, plural_of(d, d->info.nr_tested),
 			    100 * d->confidence);
 	if (isfinite(d->info.margin) && d->info.margin > 0) {
-		coati_strbuf_adds(s, "; of the largest a change of ");
+		coati_strbuf_adds(s, "; in the largest row a change of ");
 		coati_diff_put_change(d, s, d->info.margin, false);
 		coati_strbuf_adds(s, d->args->measure == COATI_DIFF_SHARE ? " pp would show"
 									  : " would show");
@@ -110,15 +112,15 @@ void coati_diff_find_verdict(struct diff *d)
 	else if (d->info.nr_more + d->info.nr_less)
 		put_changes(d);
 	else if (!coati_diff_is_judged(d))
-		coati_strbuf_printf(s,
-				    "cannot judge: record 4 of each; %u of %u %s vary too much "
-				    "within a recording",
-				    d->info.nr_undecided, d->info.nr_tested,
-				    plural_of(d, d->info.nr_tested));
+		coati_strbuf_printf(
+			s,
+			"cannot judge: record 4 runs per side; %u of %u %s vary too much within a "
+			"recording",
+			d->info.nr_undecided, d->info.nr_tested, plural_of(d, d->info.nr_tested));
 	else
 		put_none(d);
 	if (d->info.nr_undecided && coati_diff_is_judged(d))
-		coati_strbuf_printf(s, "; %u cannot be judged: record 4 of each",
+		coati_strbuf_printf(s, "; %u cannot be judged: record 4 runs per side",
 				    d->info.nr_undecided);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * see diff/gate.h. A name may hold anything, operators of C++ too: a condition is read from its
- * end, where amount and operator are. What it asks was fixed before anybody saw the data, so its
+ * end, where amount and operator are. The condition was fixed before the data was seen, so its
  * interval is corrected for the number of conditions, not for that of all functions.
  */
 #include "cli/diff/gate.h"

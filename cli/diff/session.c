@@ -93,7 +93,7 @@ static int add_list(struct diff_side *s, const char *text)
 	}
 }
 
-/* DIR@FROM..TO: recordings of an agent's folder, and the time that is meant. */
+/* DIR@FROM..TO: recordings of an agent's directory, and the time that is meant. */
 static int add_folder(struct diff_side *s, const char *text, const struct source_args *of)
 {
 	char *own = coati_strdup(text);

@@ -60,7 +60,8 @@ static void check_mappings(const struct coati_host *h, struct finding *f)
 	put(f->found, may ? "of all users can be read" : "of own processes can be read");
 	if (may)
 		return;
-	put(f->means, "processes of others that ran before the agent have addresses, no names");
+	put(f->means,
+	    "other users' processes that started before the agent show addresses, not names");
 	put(f->remedy, "add CAP_SYS_PTRACE");
 }
 
@@ -76,7 +77,7 @@ static void check_cgroups(const struct coati_host *h, struct finding *f)
 		      : any   ? "several hierarchies (version 1)"
 			      : "there are none");
 	if (f->state == FINDING_LIMITED)
-		put(f->means, "windows have services, recordings in the folder may not");
+		put(f->means, "windows have services, recordings in --store may not");
 	if (f->state == FINDING_MISSING)
 		put(f->means, "a service is the name of its program");
 }
@@ -88,7 +89,7 @@ static void check_pressure(const struct coati_host *h, struct finding *f)
 	(void)h;
 	f->state = coati_machine_pressure("cpu", &value) == 0 ? FINDING_OK : FINDING_LIMITED;
 	put(f->found,
-	    f->state == FINDING_OK ? "the kernel tells it" : "the kernel does not tell it");
+	    f->state == FINDING_OK ? "reported by the kernel" : "not reported by the kernel");
 	if (f->state == FINDING_OK)
 		return;
 	put(f->means, "--when psi.cpu, psi.io and psi.memory do not work");
@@ -102,7 +103,7 @@ static void check_delay(const struct coati_host *h, struct finding *f)
 	(void)h;
 	f->state = coati_machine_all_delay(&ns) == 0 ? FINDING_OK : FINDING_LIMITED;
 	put(f->found,
-	    f->state == FINDING_OK ? "the kernel tells it" : "the kernel does not tell it");
+	    f->state == FINDING_OK ? "reported by the kernel" : "not reported by the kernel");
 	if (f->state == FINDING_LIMITED)
 		put(f->means, "services have no run delay, --when run-delay does not work");
 }

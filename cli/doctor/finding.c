@@ -71,14 +71,14 @@ static void explain_refusal(const struct coati_host *h, struct finding *f)
 		put(f->remedy, "boot a kernel with CONFIG_PERF_EVENTS=y");
 	} else if (h->paranoid >= 3 && !may_all(h)) {
 		put(f->means,
-		    "kernel.perf_event_paranoid is %lld: ordinary users may open no event",
+		    "kernel.perf_event_paranoid is %lld: ordinary users may not open events",
 		    (long long)h->paranoid);
 		put(f->remedy, "sudo sysctl kernel.perf_event_paranoid=1");
 	} else if (h->seccomp == 2 || h->container == 1) {
 		put(f->means, "a seccomp filter, probably of a container, forbids perf_event_open");
 		put(f->remedy,
-		    "docker run --cap-add PERFMON --security-opt seccomp=unconfined ... (podman "
-		    "alike)");
+		    "docker run --cap-add PERFMON --security-opt seccomp=unconfined ... (same with "
+		    "podman)");
 	} else {
 		put(f->means, "nothing can be counted or recorded");
 		put(f->remedy, "sudo sysctl kernel.perf_event_paranoid=1");
@@ -131,7 +131,7 @@ static void check_paranoid(const struct coati_host *h, struct finding *f)
 	}
 	f->state = h->paranoid <= 0 || may_all(h) ? FINDING_OK : FINDING_LIMITED;
 	put(f->found, "kernel.perf_event_paranoid = %lld%s", (long long)h->paranoid,
-	    may_all(h) ? ", bypassed by our capabilities" : "");
+	    may_all(h) ? ", bypassed by the capabilities of this process" : "");
 	if (f->state == FINDING_OK)
 		return;
 	put(f->means, h->paranoid >= 3	 ? "no events for ordinary users"
@@ -188,7 +188,7 @@ static void check_container(const struct coati_host *h, struct finding *f)
 		put(f->remedy, "docker run --cap-add PERFMON --cap-add SYS_PTRACE "
 			       "--security-opt seccomp=unconfined ...");
 	} else if (h->container == 1) {
-		put(f->means, "process ids are those of the container");
+		put(f->means, "PIDs are those of the container");
 	}
 }
 
@@ -216,7 +216,7 @@ static void check_rate(const struct coati_host *h, struct finding *f)
 		return;
 	}
 	put(f->found,
-	    "up to %lld samples/s a CPU, at most %lld %% of its time, stacks of %lld frames",
+	    "up to %lld samples/s per CPU, at most %lld %% of its time, stacks of %lld frames",
 	    (long long)h->max_sample_rate, (long long)h->cpu_time_max_percent,
 	    (long long)h->max_stack);
 	if (h->max_sample_rate >= 4000)
@@ -232,14 +232,14 @@ static void check_mlock(const struct coati_host *h, struct finding *f)
 
 	f->state = FINDING_OK;
 	if (h->memlock_bytes < 0)
-		put(f->found, "%lld KiB of rings a CPU, RLIMIT_MEMLOCK unlimited", mlock);
+		put(f->found, "%lld KiB of ring buffers per CPU, RLIMIT_MEMLOCK unlimited", mlock);
 	else
-		put(f->found, "%lld KiB of rings a CPU, RLIMIT_MEMLOCK %lld KiB", mlock,
+		put(f->found, "%lld KiB of ring buffers per CPU, RLIMIT_MEMLOCK %lld KiB", mlock,
 		    (long long)h->memlock_bytes / 1024);
 	if (mlock >= 516 || h->memlock_bytes < 0 || has_cap(h, CAP_IPC_LOCK_))
 		return;
 	f->state = FINDING_LIMITED;
-	put(f->means, "rings must be smaller than usual, so more records get lost under load");
+	put(f->means, "ring buffers are smaller than usual, so more records are lost under load");
 	put(f->remedy, "sudo sysctl kernel.perf_event_mlock_kb=516, or ulimit -l 65536");
 }
 
@@ -456,10 +456,12 @@ void coati_finding_sandbox(const struct sandbox_support *s, struct finding *f)
 		   : s->is_checked				 ? FINDING_LIMITED
 								 : FINDING_MISSING;
 	if (s->why)
-		put(f->means, s->is_checked ? "report, trace, export and other readers have files "
-					      "checked by a broker, and are not confined"
-					    : "report, trace, export and other readers are not "
-					      "confined");
+		put(f->means,
+		    s->is_checked
+			    ? "a broker checks files for report, trace, export and other readers, "
+			      "which are not confined"
+			    : "report, trace, export and other readers are not "
+			      "confined");
 	else if (f->state == FINDING_MISSING)
 		put(f->means, "report, trace, export and other readers are not confined");
 	else if (f->state == FINDING_LIMITED)

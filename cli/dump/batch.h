@@ -7,7 +7,7 @@
 
 #include "cli/dump/sink.h"
 
-/* The fields of a batch: its kind and size, and what it is about. false: it is none of ours, and
- * nothing was written. */
+/* The fields of a batch: its kind and size, and what it is about. Returns false, and writes
+ * nothing, if coati did not write it. */
 bool coati_dump_batch(struct sink *s, const struct coati_recording_event *e,
 		      const struct coati_record *rec, uint32_t swap);

@@ -14,7 +14,7 @@ struct dump_fields {
 	uint8_t tried[FIELDS_EVENTS];
 };
 
-/* The format of @event's payload, NULL: it has none, or one that makes no sense. Lives: until
+/* The format of @event's payload, NULL: it has none, or one that is malformed. Lives: until
  * fini. */
 const struct coati_tracepoint *coati_dump_format(struct dump_fields *f,
 						 const struct coati_recording *r, uint32_t event);

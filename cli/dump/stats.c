@@ -10,7 +10,7 @@
 #include "record/record.h"
 #include "recording/recording.h"
 
-/* Told twice: by the ring, and by the events' own count of samples. */
+/* Reported twice: by the ring, and by the events' own count of samples. */
 static uint64_t lost_of(const struct coati_recording_stats *rs)
 {
 	return rs->lost > rs->lost_samples ? rs->lost : rs->lost_samples;
@@ -103,7 +103,7 @@ static void print_text(const struct dump_stats *st, const struct coati_recording
 	}
 	if (st->no_event) {
 		add_count(out, st->no_event, 14);
-		coati_strbuf_adds(out, "  (of no event in the file)\n");
+		coati_strbuf_adds(out, "  (event not in the file)\n");
 	}
 	coati_strbuf_printf(out, "\nlost %llu, throttled %llu, late %llu, damaged %llu\n",
 			    (unsigned long long)lost_of(rs), (unsigned long long)rs->throttled,

@@ -82,7 +82,7 @@ static void name_output(struct exporting *e)
 	snprintf(e->output, sizeof(e->output), "%.*s%.*s", (int)len, base, (int)suffix_len, suffix);
 }
 
-/* Is it @path, or does it lie in it? A recording may be a folder. */
+/* Is it @path, or does it lie in it? A recording may be a directory. */
 static bool is_same(const char *path, const struct stat *out, const struct stat *folder)
 {
 	struct stat st;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * coati list: everything that can be counted on this machine, by kind, with descriptions and for
- * tracepoints with their fields. Written in one piece, so that it is fast; what is missing is said
- * on stderr.
+ * tracepoints with their fields. Written in one piece, so that it is fast; stderr reports what is
+ * missing.
  */
 #include <stdio.h>
 #include <string.h>

@@ -64,7 +64,7 @@ static void announce_rings(const struct record_args *args, const struct coati_ca
 			   (unsigned long long)st.ring_bytes / 1024,
 			   (unsigned long long)args->ring_bytes / 1024);
 	if (args->verbose)
-		coati_note("%llu rings of %llu KiB", (unsigned long long)st.nr_rings,
+		coati_note("%llu ring buffers of %llu KiB", (unsigned long long)st.nr_rings,
 			   (unsigned long long)st.ring_bytes / 1024);
 }
 
@@ -165,12 +165,11 @@ static void add_cut_help(const struct record_args *args, struct strbuf *s)
 {
 	uint64_t mib = room_for_copies(args);
 
-	coati_strbuf_printf(s,
-			    "--stack-size 64k copies the most possible, --ring-size (-m) %lluM "
-			    "makes room for it",
-			    (unsigned long long)mib);
+	coati_strbuf_printf(
+		s, "--stack-size 64k copies the most possible, and needs --ring-size (-m) %lluM",
+		(unsigned long long)mib);
 	if (args->freq > USUAL_RATE)
-		coati_strbuf_printf(s, "; at --freq (-F) %u the usual rings have it",
+		coati_strbuf_printf(s, ", or the default ring size with --freq (-F) %u",
 				    (unsigned int)USUAL_RATE);
 }
 
@@ -180,7 +179,8 @@ static void announce_cut(const struct record_args *args, const struct coati_capt
 	uint64_t all, cut = count_cut(args, st, &all);
 
 	if (cut) {
-		coati_strbuf_printf(&s, "%llu of %llu stacks are cut: ", (unsigned long long)cut,
+		coati_strbuf_printf(&s,
+				    "%llu of %llu stacks are truncated: ", (unsigned long long)cut,
 				    (unsigned long long)all);
 		add_cut_help(args, &s);
 		coati_note("%s", s.text);
@@ -213,13 +213,14 @@ bool coati_record_watch(const struct record_args *args, const struct coati_event
 		coati_strbuf_fini(&s);
 		return false;
 	}
-	coati_strbuf_printf(&s, "%llu of the first %llu stacks are cut", (unsigned long long)cut,
-			    (unsigned long long)all);
+	coati_strbuf_printf(&s, "%llu of the first %llu stacks are truncated",
+			    (unsigned long long)cut, (unsigned long long)all);
 	if (args->freq > USUAL_RATE)
-		coati_strbuf_printf(&s,
-				    ", because rings have room for copies of %u bytes at %llu "
-				    "samples a second",
-				    copy_bytes(cap, list), (unsigned long long)args->freq);
+		coati_strbuf_printf(
+			&s,
+			", because the ring buffers have room for copies of %u bytes at %llu "
+			"samples per second",
+			copy_bytes(cap, list), (unsigned long long)args->freq);
 	coati_strbuf_adds(&s, ": ");
 	add_cut_help(args, &s);
 	coati_note("%s", s.text);
@@ -406,12 +407,11 @@ void coati_record_account(const struct record_args *args, const struct coati_eve
 				    st->overwritten ? " (older samples were overwritten)" : "");
 	coati_note("%s", s.text);
 	if (args->verbose)
-		coati_note(
-			"%llu records, %llu about running processes, %llu rounds, %llu wake-ups, "
-			"%llu damaged bytes",
-			(unsigned long long)st->records, (unsigned long long)st->synthesized,
-			(unsigned long long)st->rounds, (unsigned long long)st->wakeups,
-			(unsigned long long)st->damaged_bytes);
+		coati_note("%llu records, %llu about running processes, %llu rounds, %llu wakeups, "
+			   "%llu damaged bytes",
+			   (unsigned long long)st->records, (unsigned long long)st->synthesized,
+			   (unsigned long long)st->rounds, (unsigned long long)st->wakeups,
+			   (unsigned long long)st->damaged_bytes);
 	if (st->walks && args->verbose)
 		announce_walks(st);
 	if (args->verify)

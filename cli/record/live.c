@@ -39,7 +39,8 @@
 /* ---- processes that run ---- */
 
 /* One without the library has the kernel's part alone. One that has only just started, or loads it
- * later, is asked again, and one that records for itself or for somebody else, which may end. */
+ * later, is asked again, and so is one that records for itself or for another recorder, because
+ * that may end. */
 static void ask_processes(struct record_live *l, uint64_t now)
 {
 	size_t left = 0;
@@ -103,7 +104,7 @@ static void release_processes(struct record_live *l)
 	ARRAY_FINI(&l->silent);
 }
 
-/* ---- the folder ---- */
+/* ---- the directory ---- */
 
 /* PID-TICKS.live, and PID-TICKS.live.new of a program that was killed at its start. */
 static bool is_of_recorder(const char *name)
@@ -192,7 +193,7 @@ static void take_file(struct record_live *l, int fd, int32_t pid,
 		f->next = info->generation;
 }
 
-/* In our own folder: of every process of the command. */
+/* In our own directory: of every process of the command. */
 static int take_any(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
 {
 	(void)path;

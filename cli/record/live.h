@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Live events of what is recorded. Programs that link libcoati-live and find COATI_TRACE in their
- * environment put the memory of their tracer into a folder of ours, as flight recorders do. That is
- * read while they run, and once more after they have ended, however they did; what was read goes
- * into the recording. Nothing in it is believed, and there are ceilings for files and bytes. Of
- * processes that run already, their flight recorders are read; those that have none are told to
- * start one.
+ * environment put the memory of their tracer into a directory of the recorder, as flight recorders
+ * do. That is read while they run, and once more after they have ended, however they did; what was
+ * read goes into the recording. Nothing in it is believed, and there are ceilings for files and
+ * bytes. Of processes that run already, their flight recorders are read; those that have none are
+ * asked to start one.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct live_file {
 	uint64_t ino, dev;
 	uint64_t next; /* generation that was not read yet; 0: all is read */
 	int32_t pid;   /* whose it is; 0: of a process of the command */
-	bool ended;    /* nobody writes it any more */
+	bool ended;    /* no process writes it any more */
 };
 
 /* A process that has no tracer to switch on: not the library, or not yet, or one that is on. */
@@ -37,8 +37,8 @@ struct live_silent {
 struct record_live {
 	bool on;
 	bool all;	  /* whatever records itself on this machine, and nothing is switched on */
-	int lock_fd;	  /* of the folder: while it is locked somebody records; -1 none */
-	char folder[128]; /* "": none of ours */
+	int lock_fd;	  /* of the directory: locked while a recorder runs; -1 none */
+	char folder[128]; /* "": not made by this recorder */
 	ARRAY(struct live_file) files;
 	ARRAY(struct coati_live_ask) asks; /* processes whose tracer we switched on */
 	ARRAY(struct live_silent) silent;  /* that are asked again, less and less often */
@@ -52,8 +52,8 @@ struct record_live {
 	uint64_t refused; /* files that are none, or too many */
 };
 
-/* Make the folder and tell the command, which is started after this, where it is. Without a folder
- * there are no live events, and it is said why. */
+/* Make the directory and pass its name to the command, which is started after this. Without a
+ * directory there are no live events, and a message gives the reason. */
 void coati_record_live_open(struct record_live *l);
 /* Read the flight recorders of all processes that have one; none is switched on. */
 void coati_record_live_open_all(struct record_live *l);
@@ -61,5 +61,5 @@ void coati_record_live_open_all(struct record_live *l);
 int coati_record_live_round(struct record_live *l, struct coati_capture *cap);
 /* All that is left. */
 int coati_record_live_end(struct record_live *l, struct coati_writer *w);
-/* Remove the folder. */
+/* Remove the directory. */
 void coati_record_live_close(struct record_live *l);

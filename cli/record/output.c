@@ -34,7 +34,7 @@ const char coati_record_default[] = "coati.data";
 static const char *kind_of(mode_t mode)
 {
 	return S_ISFIFO(mode)			? "a FIFO"
-	       : S_ISDIR(mode)			? "a folder"
+	       : S_ISDIR(mode)			? "a directory"
 	       : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
 	       : S_ISLNK(mode)			? "a link"
 						: "a socket";

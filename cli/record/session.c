@@ -34,8 +34,8 @@
 #include "event/child.h"
 #include "recording/writer.h"
 
-/* A command that was told to end because the duration is over gets this long before it is
- * killed. */
+/* A command that still runs when the duration is over gets SIGTERM, and is killed after this
+ * time. */
 #define GRACE_NS	   (5 * NSEC_PER_SEC)
 #define SLICE_NS	   (100 * NSEC_PER_MSEC)
 #define NEVER		   UINT64_MAX
@@ -165,8 +165,8 @@ static uint64_t wakeup_bytes(const struct session *s)
 	return limit / PIECES;
 }
 
-/* A stream cannot be read again to see which names it needs; and between two files nobody would
- * read the rings meanwhile. */
+/* A stream cannot be read again to see which names it needs; and between two files the rings would
+ * not be read meanwhile. */
 static bool packs(const struct session *s)
 {
 	return !s->args->no_pack && !s->out.pipe && !s->args->switch_on;
@@ -377,9 +377,9 @@ static void close_file(struct session *s)
 }
 
 /* A command that still runs after we were asked to stop has the signal too; a second request kills
- * it, also one that came while the file was being finished. One that outlives the duration is told
- * to end, and killed when it does not. Waits in slices: a signal that arrives right before a wait
- * does not end it. */
+ * it, also one that came while the file was being finished. One that outlives the duration gets
+ * SIGTERM, and is killed when it does not end. Waits in slices: a signal that arrives right before
+ * a wait does not end it. */
 static void end_child(struct session *s)
 {
 	bool over = now_ns() >= s->end_at;
@@ -480,7 +480,7 @@ static int run_session(struct session *s)
 	if (ret >= 0)
 		return ret;
 	coati_record_signals_wake(s->cap);
-	/* nobody reads the rings before the file is begun: without a command, which must not wait,
+	/* the rings are not read before the file is begun: without a command, which must not wait,
 	 * that comes first */
 	ret = s->child ? set_going(s) : -1;
 	if (ret >= 0)

@@ -235,6 +235,7 @@ void coati_report_assembly(struct report *r, const struct report_rows *chosen,
 	if (!pieces)
 		coati_strbuf_adds(
 			&r->out.text,
-			"# no instructions: the file with this code cannot be read here\n");
+			"# no instructions: the file with this code cannot be read on this "
+			"machine\n");
 	coati_map_fini(&shown);
 }

@@ -10,7 +10,7 @@ struct report_rows {
 };
 
 /* Rows by address: those of one or several functions of a name choose what is shown, all of them
- * give the weights, because of what was put into a function other functions are the name. What
- * cannot be shown is said in the output. */
+ * give the weights, because of what was put into a function other functions are the name. The
+ * output reports what cannot be shown. */
 void coati_report_assembly(struct report *r, const struct report_rows *chosen,
 			   const struct report_rows *all);

@@ -17,5 +17,5 @@ struct judgment {
 };
 
 void coati_report_figures(const struct coati_profile_quality *q, struct figures *ret);
-/* The exit code: what is said goes to stderr. */
+/* The exit code; messages go to stderr. */
 int coati_report_judge(const struct coati_profile *p, const struct judgment *j);

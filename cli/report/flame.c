@@ -43,7 +43,7 @@ static void draw_box(struct report *r, const struct box *b, const struct coati_t
 	uint32_t width = b->to - b->from;
 	size_t used;
 
-	/* neighbors are told apart by a bar, and on terminals by color: kernel frames differ */
+	/* neighbors are separated by a bar, and on terminals by color: kernel frames differ */
 	if (r->out.color) {
 		const struct coati_view_frame *f =
 			n->frame == NONE ? NULL : coati_view_frame(r->view, n->frame);
@@ -125,7 +125,10 @@ static int draw(struct report *r, const struct coati_tree_node *nodes, uint32_t 
 		below = swap;
 	}
 	if (ret == 0 && line.len)
-		coati_strbuf_printf(&r->out.text, "# deeper frames are not drawn: --show-from\n");
+		coati_strbuf_printf(
+			&r->out.text,
+			"# deeper frames are not drawn: --show-from REGEX starts at a deeper "
+			"function\n");
 	ARRAY_FINI(&line);
 	ARRAY_FINI(&below);
 	return ret;

@@ -2,7 +2,7 @@
 /*
  * One function of a report, line by line: its source with the weight of each line, then its
  * instructions where objdump is there. Source files and images are those of this machine, and may
- * have changed since: that is said.
+ * have changed since, which a message reports.
  */
 #pragma once
 

@@ -33,8 +33,8 @@ bool coati_stat_is_time(const struct stat_event *e)
 	       is_software(e, COATI_SW_CPU_CLOCK);
 }
 
-/* Things that the kernel does: counted in user space alone they would be a zero that nobody should
- * believe. */
+/* Events that happen in the kernel: counted in user space alone, they would be a misleading
+ * zero. */
 static bool is_kernel_deed(const struct stat_event *e)
 {
 	return is_software(e, COATI_SW_CONTEXT_SWITCHES) ||

@@ -51,7 +51,7 @@ struct stat_meter {
 	const struct stat_args *args;
 	struct coati_event_list *list;
 	struct coati_set *set;
-	bool is_default;	   /* nobody asked for these events by name */
+	bool is_default;	   /* these events were not asked for by name */
 	struct stat_event *events; /* nr_events */
 	uint32_t nr_events;
 	uint32_t *event_of;	   /* per event of the list: places of one event share theirs */

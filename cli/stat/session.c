@@ -24,8 +24,8 @@
 #include "cli/watch.h"
 #include "event/child.h"
 
-/* A command that was told to end because the duration is over gets this long before it is
- * killed. */
+/* A command that still runs when the duration is over gets SIGTERM, and is killed after this
+ * time. */
 #define GRACE_NS (5 * NSEC_PER_SEC)
 
 struct session {
@@ -353,7 +353,7 @@ static int run_all(struct session *s)
 {
 	for (s->run = 1; s->run <= s->args->repeat; s->run++) {
 		int r = run_once(s);
-		/* Ctrl-C may have ended the command before we were told of it. */
+		/* Ctrl-C may have ended the command before the signal reached this process. */
 		bool last = s->run == s->args->repeat || coati_stop_count() || s->out.failed;
 
 		if (r < 0 && report_run(s, last) < 0) {

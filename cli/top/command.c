@@ -34,8 +34,10 @@ static const struct option opts[] = {
 	OPT_FLAG('a', "all", struct top_args, all, "watch the whole machine"),
 	OPT_CPUS('C', "cpu", struct top_args, cpus, "CPUS", "watch these CPUs: 0-3,7"),
 	OPT_HEAD("Events"),
-	OPT_STR('e', "event", struct top_args, event, "EVENT", "sample this event (cpu-clock)"),
-	OPT_RATE('F', "freq", struct top_args, freq, "HZ", "samples per second (99)", 1, 100000),
+	OPT_STR('e', "event", struct top_args, event, "EVENT",
+		"sample this event (default cpu-clock)"),
+	OPT_RATE('F', "freq", struct top_args, freq, "HZ", "samples per second (default 99)", 1,
+		 100000),
 	OPT_CHOICE('g', "stacks", struct top_args, stacks, coati_record_stacks, "MODE",
 		   "call stacks: auto, none, fp, table, dwarf or lbr"),
 	OPT_FLAG(0, "off-cpu", struct top_args, off_cpu,
@@ -47,32 +49,34 @@ static const struct option opts[] = {
 		"rows: function, image, thread, process, service, label[:KEY], task, wait"),
 	OPT_STR(0, "filter", struct top_args, filter, "TEXT", "show rows that contain TEXT"),
 	OPT_DURATION(0, "interval", struct top_args, interval_ns, "TIME",
-		     "time between two screens (1s)", 100 * NSEC_PER_MSEC, HOUR_NS),
+		     "time between two screens (default 1s)", 100 * NSEC_PER_MSEC, HOUR_NS),
 	OPT_DURATION(0, "window", struct top_args, window_ns, "TIME",
-		     "rows add up the last TIME (10s)", NSEC_PER_SEC, HOUR_NS),
+		     "rows add up the last TIME (default 10s)", NSEC_PER_SEC, HOUR_NS),
 	OPT_DURATION(0, "history", struct top_args, history_ns, "TIME",
-		     "keep the last TIME for rewind (10m)", NSEC_PER_SEC, HOUR_NS),
-	OPT_SIZE(0, "memory", struct top_args, memory, "SIZE", "keep at most SIZE of history (64M)",
-		 MIB / 4, UINT64_C(1) << 40),
+		     "keep the last TIME for rewind (default 10m)", NSEC_PER_SEC, HOUR_NS),
+	OPT_SIZE(0, "memory", struct top_args, memory, "SIZE",
+		 "keep at most SIZE of history (default 64M)", MIB / 4, UINT64_C(1) << 40),
 	OPT_CHOICE(0, "color", struct top_args, color, coati_color_words, "WHEN",
 		   "auto, always or never"),
 	OPT_HEAD("Output"),
 	OPT_STR(0, "store", struct top_args, store, "DIR",
 		"print one table of what agents stored in DIR, or in clickhouse://HOST/DB"),
 	OPT_STR(0, "from", struct top_args, range.from, "TIME",
-		"with --store: from this time of day on: -10m, 14:05 (-10m)"),
-	OPT_STR(0, "to", struct top_args, range.to, "TIME", "with --store: up to this time (now)"),
+		"with --store: start at this time of day: 14:05 (default -10m)"),
+	OPT_STR(0, "to", struct top_args, range.to, "TIME",
+		"with --store: up to this time (default now)"),
 	OPT_STR(0, "service", struct top_args, service, "NAME",
 		"with --store clickhouse://: this service alone (* and ? match)"),
-	OPT_FLAG(0, "once", struct top_args, once, "sample for a while, print one table and exit"),
+	OPT_FLAG(0, "once", struct top_args, once,
+		 "sample for the given duration, print one table and exit"),
 	OPT_FLAG(0, "json", struct top_args, json, "with --once: print JSON"),
 	OPT_U32(0, "limit", struct top_args, limit, "N",
-		"with --once: print at most N rows (20; JSON: all)", 1, 1000000),
+		"with --once: print at most N rows (default 20; JSON: all)", 1, 1000000),
 	OPT_DURATION('d', "duration", struct top_args, duration_ns, "TIME",
-		     "stop after TIME (--once: 2s)", NSEC_PER_MSEC, HOUR_NS),
+		     "stop after TIME (default with --once: 2s)", NSEC_PER_MSEC, HOUR_NS),
 	OPT_STR('o', "output", struct top_args, out, "FILE",
-		"key w, --once: write the recording to FILE (coati.data)"),
-	OPT_FLAG('q', "quiet", struct top_args, quiet, "no remarks on stderr"),
+		"file for key w and --once (default coati.data)"),
+	OPT_FLAG('q', "quiet", struct top_args, quiet, "no messages on stderr except errors"),
 	OPT_HELP,
 	OPT_END,
 };
@@ -129,8 +133,8 @@ static const char *find_conflict(const struct top_args *a)
 		return "--service needs --store clickhouse://HOST/DATABASE; for a folder there is "
 		       "--by service --filter NAME";
 	if (a->store && (tasks || system || a->command))
-		return "--store shows what was sampled before: no command, --pid, --tid, --all or "
-		       "--cpu";
+		return "--store shows stored samples and cannot be combined with a command, --pid, "
+		       "--tid, --all or --cpu";
 	if (!tasks && !system && !a->command && !a->store)
 		return "nothing to watch: give a command, --pid, --tid, --all or --cpu";
 	if (a->json && !a->once)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The screen from top to bottom: title, history of the CPU use, one of the views, data quality,
- * keys. Everything is drawn anew each time; ncurses sends what has changed. Each part has a form
+ * keys. Everything is drawn again each time; ncurses sends what has changed. Each part has a form
  * for narrow and low screens.
  */
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model stays under its cap: seconds leave it, and the tables are made anew from what the
+ * The model stays under its cap: seconds leave it, and the tables are made again from what the
  * seconds that stay refer to. See model.h.
  */
 #include <errno.h>
@@ -37,7 +37,7 @@ static void drop_old(struct top_model *m, uint64_t now_ns)
 		drop_first(m, nr);
 }
 
-/* ---- tables anew ---- */
+/* ---- tables again ---- */
 
 /* From numbers of the old tables to those of the new. */
 struct moves {
@@ -222,7 +222,7 @@ static bool has_doubled(const struct top_model *m)
 	return coati_top_tables_bytes(m) > 2 * settled;
 }
 
-/* While tables are made anew both are there: that starts at half of the cap. */
+/* While tables are made again both are there: that starts at half of the cap. */
 bool coati_top_model_trim(struct top_model *m, uint64_t now_ns)
 {
 	bool changed = false;

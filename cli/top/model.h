@@ -28,7 +28,7 @@
 #define TOP_TEXT_MAX	4096 /* bytes of a name; longer ones are cut */
 #define TOP_SERVICE_KEY "service"
 
-/* A function of an image; or the image alone, by which rows are told apart. */
+/* A function of an image; or the image alone, which separates rows. */
 struct top_function {
 	const char *name, *image;
 	const char *path;  /* of the image; two of one name are two */
@@ -139,7 +139,7 @@ int coati_top_model_task(struct top_model *m, uint64_t time_ns, const char *type
 			 uint64_t duration_ns);
 void coati_top_model_loss(struct top_model *m, uint64_t time_ns, uint64_t lost, uint64_t throttled);
 
-/* Back under the limits: seconds that are too old at @now_ns, then the oldest, then what nobody
+/* Back under the limits: seconds that are too old at @now_ns, then the oldest, then what nothing
  * refers to. True: numbers have changed. */
 bool coati_top_model_trim(struct top_model *m, uint64_t now_ns);
 /* Bytes that it takes. */

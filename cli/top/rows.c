@@ -285,7 +285,7 @@ static int rows_of_entries(const struct top_model *m, const struct top_query *q,
 	while (r == 0 && (e = next_entry(m, q, &w))) {
 		name_entry(m, q, e, &row);
 		if (has_pid && row.pid < 0)
-			row.pid = 0; /* nobody said who */
+			row.pid = 0; /* the thread is unknown */
 		r = find_row(&row, &index, ret, &at);
 		if (r < 0)
 			break;

@@ -175,7 +175,7 @@ int coati_top_start(struct top_session *s)
 
 	coati_record_signals_catch();
 	coati_record_signals_wake(s->cap);
-	/* nobody reads the rings before there is a part; a command must not wait for that */
+	/* the rings are not read before there is a part; a command must not wait for that */
 	r = s->child ? coati_top_set_going(s) : -1;
 	if (r < 0 && begin_part(s) < 0)
 		return own_trouble(s);
@@ -218,7 +218,7 @@ static int keep_small(struct top_session *s)
 	return r;
 }
 
-/* Without anybody to watch the screen stays as it is. */
+/* When there is nothing left to watch, the screen stays as it is. */
 static void sleep_until(uint64_t deadline_ns)
 {
 	uint64_t now = now_ns(), left = deadline_ns > now ? deadline_ns - now : 0;

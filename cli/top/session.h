@@ -36,8 +36,8 @@ int coati_top_open(struct top_session *s, const struct top_args *args);
 int coati_top_start(struct top_session *s);
 /* Let the events and the command run. The exit code or -1. */
 int coati_top_set_going(struct top_session *s);
-/* Wait until @deadline_ns or until somebody wakes the capture; what has come is in the model.
- * False: the session failed, s->err says why. */
+/* Wait until @deadline_ns or until the capture is woken; new samples are then in the model. False:
+ * the session failed, s->err says why. */
 bool coati_top_wait(struct top_session *s, uint64_t deadline_ns);
 /* Bytes of the model and the spool. */
 uint64_t coati_top_bytes(const struct top_session *s);
@@ -50,5 +50,5 @@ int coati_top_exit(const struct top_session *s);
 int coati_top_once(struct top_session *s);
 /* What an agent has stored: one table. The exit code. */
 int coati_top_stored(struct top_session *s, const struct top_args *args);
-/* The screen, until somebody quits. */
+/* The screen, until the user quits. */
 int coati_top_screen(struct top_session *s);

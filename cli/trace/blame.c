@@ -171,7 +171,7 @@ static void put_rest(struct trace *t, const struct blames *bs)
 	coati_strbuf_printf(s, "%9llu", (unsigned long long)b->nr);
 	coati_trace_time(s, b->nr ? b->ns / b->nr : 0, 9);
 	coati_strbuf_adds(s, "  ");
-	coati_strbuf_adds(&tail, "unattributed: no wake-up was recorded");
+	coati_strbuf_adds(&tail, "unattributed: no wakeup was recorded");
 	if (bs->open_ns) {
 		coati_strbuf_adds(&tail, "; ");
 		coati_format_duration(&tail, bs->open_ns);

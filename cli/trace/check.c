@@ -112,7 +112,7 @@ static void check_wakes(struct check *c)
 	uint64_t at = 0;
 
 	for (uint32_t i = 0; coati_timeline_wake(c->t->timeline, i, &w) == 0; i++) {
-		claim(c, w.time >= at, "wake-ups out of order", w.woken, w.time);
+		claim(c, w.time >= at, "wakeups out of order", w.woken, w.time);
 		claim(c, w.blocked_ns <= w.time - c->t->info.begin,
 		      "waiting that began before the recording", w.woken, w.time);
 		at = w.time;

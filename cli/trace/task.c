@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks one by one: the slowest of a type, and one with its ledger and critical path. */
+/* Tasks one by one: the slowest of a type, and one with its time breakdown and critical path. */
 #include <stdlib.h>
 #include <string.h>
 

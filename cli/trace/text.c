@@ -168,7 +168,7 @@ void coati_trace_quality(struct trace *t)
 		coati_strbuf_printf(s, "; %llu unpaired, %llu late",
 				    (unsigned long long)i->unpaired, (unsigned long long)i->late);
 	if (i->refused)
-		coati_strbuf_printf(s, "; %llu over our limits", (unsigned long long)i->refused);
+		coati_strbuf_printf(s, "; %llu over the limits", (unsigned long long)i->refused);
 	coati_strbuf_adds(s, "; recording cost ");
 	coati_format_duration(s, i->recorder_cpu_ns);
 	coati_strbuf_addc(s, '\n');

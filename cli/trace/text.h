@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces of the lines that coati trace prints: times, ledgers, threads, functions, and the line
- * that tells what all of it is worth. */
+/* Pieces of the lines that coati trace prints: times, time breakdowns, threads, functions, and the
+ * data quality line. */
 #pragma once
 
 #include "base/json.h"
@@ -8,7 +8,8 @@
 #include "cli/trace/session.h"
 #include "trace/timeline.h"
 
-/* What ledgers are shown by: running, waiting for a CPU, blocked, nobody, unknown. */
+/* The parts of a time breakdown that are shown: running, waiting for a CPU, blocked, queued,
+ * unknown. */
 enum trace_sum { SUM_RUNNING, SUM_RUNNABLE, SUM_BLOCKED, SUM_NOBODY, SUM_UNKNOWN, SUM_COUNT };
 void coati_trace_sums(const struct coati_ledger *l, uint64_t sums[SUM_COUNT]);
 

@@ -20,7 +20,7 @@ static const struct option opts[] = {
 	SOURCE_OPTIONS(struct view_args),
 	OPT_STRICT(struct view_args),
 	OPT_NO_SANDBOX(struct view_args),
-	OPT_FLAG('q', "quiet", struct view_args, quiet, "no remarks on stderr"),
+	OPT_FLAG('q', "quiet", struct view_args, quiet, "no messages on stderr except errors"),
 	OPT_HELP,
 	OPT_END,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* see view/args.h: the recording becomes a page, and a server on loopback gives it out. Socket and
- * browser are made ready first: whoever reads the recording is confined. */
+ * browser are made ready first: the process that reads the recording is confined. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static int prepare(struct viewing *w)
 
 	if (coati_view_token(v->token) < 0 ||
 	    ((v->args->firefox || v->args->perfetto) && coati_view_token(v->once) < 0)) {
-		coati_say("no random numbers for the address");
+		coati_say("cannot get random numbers for the secret part of the address");
 		return EXIT_FAILED;
 	}
 	if (listen_at(v->args, &w->place) != EXIT_DONE)

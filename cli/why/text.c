@@ -47,7 +47,7 @@ static void put_hog(struct trace *t, const struct coati_why_row *row)
 		coati_strbuf_adds(s, " in ");
 		coati_strbuf_clean(s, row->hog_region, strnlen(row->hog_region, 64));
 	}
-	coati_strbuf_printf(s, " and others of this type (%.0f %% of the waiting)",
+	coati_strbuf_printf(s, " and others of this type (%.0f %% of the wait)",
 			    100 * row->hog_share);
 }
 
@@ -167,10 +167,10 @@ static void put_causes(struct trace *t, const struct coati_why *w)
 static const char *name_limit(const struct coati_why_row *row)
 {
 	if (row->verdict == COATI_WHY_SPREAD)
-		return "as far as its own tail may reach";
+		return "how far its own distribution may reach";
 	if (row->verdict == COATI_WHY_MACHINE)
-		return "what sharing a core can do";
-	return "half of what a typical one takes";
+		return "how much sharing a core can add";
+	return "half the time of a typical one";
 }
 
 static void put_no_difference(struct trace *t, const struct coati_why *w)
@@ -179,7 +179,8 @@ static void put_no_difference(struct trace *t, const struct coati_why *w)
 
 	coati_strbuf_adds(
 		s,
-		": no difference: nothing but chance and the machine makes the slow ones longer\n");
+		": no difference: chance and the load of the machine explain why the slow ones are "
+		"longer\n");
 	if (w->row == COATI_TIMELINE_NONE)
 		return;
 	coati_strbuf_adds(s, "decided by: ");
@@ -194,15 +195,17 @@ static void put_steal(struct trace *t, const struct coati_why *w)
 {
 	struct strbuf *s = &t->out.text;
 
-	coati_strbuf_adds(s, "the host of this virtual machine may have taken the time that they "
-			     "ran longer\ndecided by: ");
+	coati_strbuf_adds(
+		s,
+		"the host of this virtual machine may have taken the additional time\ndecided by: "
+		"");
 	if (w->seen >= 0)
-		coati_strbuf_printf(s, "samples saw %.0f %% of it, ", 100 * w->seen);
+		coati_strbuf_printf(s, "samples cover %.0f %% of it, ", 100 * w->seen);
 	else
-		coati_strbuf_adds(s, "without what the host took in these intervals ");
+		coati_strbuf_adds(s, "without the time that the host took in these intervals, ");
 	coati_strbuf_adds(s, "at least ");
 	put_change(s, fmax(0, w->number), 0);
-	coati_strbuf_adds(s, w->seen >= 0 ? " for sure of " : " are left of ");
+	coati_strbuf_adds(s, w->seen >= 0 ? " are certain of " : " remain of ");
 	put_change(s, w->rows[w->row].extra, 0);
 	put_limit(t, ", and a cause takes more than ", w->limit);
 	coati_strbuf_adds(s, "; record again when the host is less busy\n");
@@ -216,28 +219,28 @@ static void put_cannot_tell(struct trace *t, const struct coati_why *w)
 	if (w->reason == COATI_WHY_BY_COUNT)
 		coati_strbuf_printf(
 			s,
-			"of %u there are %u slow and %u typical ones, and %d and %d are needed: "
-			"record longer, or call more of them slow with --slow\n",
+			"%u instances have %u slow and %u typical ones, and %d and %d are needed: "
+			"record longer, or lower the limit with --slow\n",
 			w->nr, w->nr_slow, w->nr_typical, 5, 20);
 	else if (w->reason == COATI_WHY_BY_UNKNOWN)
 		coati_strbuf_printf(
 			s,
-			"the recording does not say what threads did in %.0f %% of the slow ones' "
-			"time (at most %.0f %%): coati record --trace makes one that does\n",
+			"the recording does not show what threads did in %.0f %% of the slow ones' "
+			"time (limit: %.0f %%): coati record --trace records it\n",
 			100 * w->number, 100 * w->limit);
 	else if (w->reason == COATI_WHY_BY_STEAL)
 		put_steal(t, w);
 	else if (w->reason == COATI_WHY_BY_MIXTURE)
 		coati_strbuf_printf(
 			s,
-			"they are of two kinds: %.0f %% are much longer than the others (%.0f %% "
-			"or more on either side): give each kind a task type of its own\n",
+			"the instances are of two kinds: %.0f %% are much longer than the others "
+			"(limit: %.0f %% on either side): give each kind its own task type\n",
 			100 * w->number, 100 * w->limit);
 	else
 		coati_strbuf_printf(
 			s,
 			"%s stands out in %.0f of the %u slow ones, and %.0f are needed: record "
-			"longer, or call more of them slow with --slow\n",
+			"longer, or lower the limit with --slow\n",
 			w->rows[w->row].name, w->number, w->nr_slow, w->limit);
 }
 
@@ -255,18 +258,18 @@ static void put_reasons(struct trace *t, const struct coati_why *w)
 			continue;
 		if (row->verdict == COATI_WHY_SPREAD) {
 			put_name(s, row);
-			coati_strbuf_adds(s, " spreads that far by itself: as it goes on behind "
-					     "the median, ");
-			coati_format_duration(s, whole_ns(row->tail));
 			coati_strbuf_adds(s,
-					  " are to be expected of the slow ones, and they have ");
+					  " varies this much by itself: from its distribution, ");
+			coati_format_duration(s, whole_ns(row->tail));
+			coati_strbuf_adds(s, " are expected in the slow ones, and they have ");
 			coati_format_duration(s, whole_ns(row->slow));
 			coati_strbuf_addc(s, '\n');
 		} else if (row->verdict == COATI_WHY_MACHINE && row->part == COATI_WAIT_RUNNING) {
-			coati_strbuf_adds(s, "they ran ");
+			coati_strbuf_adds(s, "the slow ones ran ");
 			put_change(s, row->extra, 0);
-			coati_strbuf_adds(s, " longer: less than twice as long is what sharing a "
-					     "core can do\n");
+			coati_strbuf_adds(
+				s,
+				" longer: sharing a core can make them take up to twice as long\n");
 		}
 	}
 }
@@ -282,14 +285,14 @@ static void put_verdict(struct trace *t, const struct coati_why *w)
 		put_no_difference(t, w);
 	else
 		put_cannot_tell(t, w);
-	coati_strbuf_printf(s, "%u of them; the slow ones are %u above ", w->nr, w->nr_slow);
+	coati_strbuf_printf(s, "%u instances; the slow ones are the %u above ", w->nr, w->nr_slow);
 	coati_format_duration(s, w->threshold);
 	coati_strbuf_printf(s, "%s, compared with %u around the median\n",
 			    w->without_cpu ? " without waiting for a CPU" : "", w->nr_typical);
 	if (w->without_cpu)
 		coati_strbuf_printf(
 			s,
-			"%.0f %% of what the slowest took longer is waiting for a CPU, or "
+			"%.0f %% of the additional time of the slowest is waiting for a CPU or "
 			"interrupts: the machine was busy\n",
 			100 * w->machine);
 	put_reasons(t, w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* see machine.h. Everything is read through ceilings; what makes no sense counts as not there. */
+/* see machine.h. Everything is read through ceilings; what is malformed counts as not there. */
 #include "agent/machine.h"
 
 #include <dirent.h>

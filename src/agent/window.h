@@ -2,7 +2,7 @@
 /*
  * A closed window: what the agent saw of the machine in some seconds, added up, and where it goes.
  *
- * The agent builds one window after the other and gives each to its sinks (folder, ClickHouse,
+ * The agent builds one window after the other and gives each to its sinks (directory, ClickHouse,
  * OTLP, push, metrics). A window is complete in itself: rows refer to its own tables by number, and
  * strings, arrays and numbers live until the call returns. Nothing in it changes any more.
  *

@@ -2,7 +2,7 @@
 /*
  * Reading a hardware counter of this CPU from user space. @counter is the index of the control page
  * less one. Only right between two equal readings of the page's lock: elsewhere the counter may
- * belong to somebody else, or the instruction may not be allowed. False: a counter that we cannot
+ * belong to another event, or the instruction may not be allowed. False: a counter that we cannot
  * read.
  */
 #pragma once

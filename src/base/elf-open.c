@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A path comes in, an ELF file goes out, as a copy of what base/elf.c looks at: headers, tables and
- * all sections but debug data. It was a mapping once; whoever shortens the file (a linker that
- * writes it again, for one) would have killed us with SIGBUS. Behind the last byte is a page of
- * zeros.
+ * all sections but debug data. It was a mapping once; a process that shortens the file (such as a
+ * linker that writes it again) would have killed this one with SIGBUS. After the last byte is a
+ * page of zeros.
  */
 #include "base/elf.h"
 
@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-#ifdef COATI_INSIDE /* a program that looks into its own files tells nobody why it cannot */
+#ifdef COATI_INSIDE /* a program that reads its own files does not report why it cannot */
 #define coati_fail(err, code, ...) (code)
 #endif
 #define START_BYTES    4096 /* with the header, and what stands at the head of a script */
@@ -168,7 +168,7 @@ static int fail(int r, const char *path, const uint8_t *bytes, struct coati_erro
 		return coati_fail(err, r, "%s was shortened while it was read: try again", path);
 	case -EBADMSG:
 		if (bytes && !memcmp(bytes, "#!", 2))
-			return coati_fail(err, r, "%s is a script: take the program that runs it",
+			return coati_fail(err, r, "%s is a script: use the program that runs it",
 					  path);
 		return coati_fail(err, r, "%s is not an ELF file, or a damaged one", path);
 	default:

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The least that must be known of an ELF file, from libc alone: segments, sections, symbols, notes.
- * The event station finds probe addresses with it, the live runtime and the unwind tables their
+ * The event stage finds probe addresses with it, the live runtime and the unwind tables their
  * sections; everything beyond (DWARF, compressed and split debug data) is elfutils' business in
  * image/.
  *
  * The file is never trusted: every offset and count is compared with its size before use; a
  * truncated file gives -EBADMSG, not a signal, and every count has a ceiling, so that a huge sparse
- * file cannot keep a loop busy. What is opened here is a copy: nobody can change or shorten it
- * meanwhile. 64-bit little-endian and big-endian files; 32-bit files are -EOPNOTSUPP.
+ * file cannot keep a loop busy. What is opened here is a copy: no other process can change or
+ * shorten it meanwhile. 64-bit little-endian and big-endian files; 32-bit files are -EOPNOTSUPP.
  *
  * Nothing but opening a file allocates. What a struct points to lives as long as the elf it came
  * from.

@@ -28,11 +28,11 @@ int coati_write_all(int fd, const void *bytes, size_t size);
 /* Have room for @nr open files, as far as the hard limit allows: the soft one is raised when it is
  * lower. */
 void coati_file_want(uint64_t nr);
-/* Lock the file for as long as this opening of it lasts, whoever shares it; -EAGAIN: somebody
- * has. */
+/* Lock the file for as long as this open file description lasts, whatever process shares it;
+ * -EAGAIN: it is locked already. */
 int coati_file_lock(int fd);
-/* Whether another opening has it locked. Takes nothing itself, so that nobody is in the way of who
- * is about to lock it. */
+/* Whether another opening has it locked. Takes no lock itself, so that it does not disturb a
+ * process that is about to lock the file. */
 bool coati_file_is_locked(int fd);
 /* Read exactly @size bytes at @offset; -ENODATA when the file ends first. */
 int coati_pread_all(int fd, void *bytes, size_t size, uint64_t offset);

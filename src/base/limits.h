@@ -33,7 +33,7 @@ struct limits {
 int coati_limits_read(struct limits *ret, struct coati_error *err);
 /* The limit of who has read so many bytes of files. */
 uint64_t coati_limit(const struct limits *l, enum limit which, uint64_t input_bytes);
-/* Of a file that was read all the same: limit, its name, times that it was in the way, its
+/* Of a file that was read anyway: limit, its name, times that it was in the way, its
  * variable. */
 #define LIMIT_NOTE                                                                                 \
 	"more than %llu %s: others were left out %llu times; %s=NUMBER in the environment raises " \

@@ -195,9 +195,9 @@ static void load_tail(const unsigned char *bytes, size_t len, uint64_t words[2])
 }
 
 /*
- * Two words a multiplication. Whoever crafts a file knows neither the seed nor what is made of it,
- * and one of them is in each operand: no input makes an operand zero or two steps alike on purpose.
- * docs/decisions.md says why this and not SipHash.
+ * Two words a multiplication. The author of a crafted file knows neither the seed nor what is made
+ * of it, and one of them is in each operand: no input makes an operand zero or two steps alike on
+ * purpose. docs/decisions.md says why this and not SipHash.
  */
 uint64_t coati_hash_bytes(const void *p, size_t len, uint64_t seed)
 {

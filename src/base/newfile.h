@@ -21,7 +21,7 @@ struct new_file {
 
 /* Whether @path is another name of something that is open, as /dev/stdout and /proc/self/fd/1. */
 bool coati_is_open_file(const char *path);
-/* The folder that @path lies in, with a slash behind it, or "." */
+/* The directory that @path lies in, with a slash behind it, or "." */
 void coati_folder_of(const char *path, char *buf, size_t size);
 
 /* Write to @path with this mode; the descriptor can be read, too, when it is a file. */

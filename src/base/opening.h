@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One way to open a file that a recording, a debug file or the user names. What is wanted is said
- * by its kind; the file is opened here, or by whoever hooked in: a reader that is confined
- * (sandbox/) can open nothing itself and asks its broker, which opens the same way and checks what
- * it opened.
+ * One way to open a file that a recording, a debug file or the user names. The kind says what is
+ * wanted; the file is opened here, or by a hook: a reader that is confined (sandbox/) can open
+ * nothing itself and asks its broker, which opens the same way and checks what it opened.
  */
 #pragma once
 
@@ -15,7 +14,8 @@
 #include "base/newfile.h"
 
 enum opening_kind {
-	OPEN_INPUT = 0, /* named by the user: a file, a folder, a FIFO, which may be waited for */
+	OPEN_INPUT = 0, /* named by the user: a file, a directory, a FIFO, which may be waited
+			 * for */
 	OPEN_IMAGE,	/* code or debug data: a regular file */
 	OPEN_JIT,	/* a perf map or a jitdump: a regular file */
 	OPEN_SOURCE,	/* a source file: a regular file */
@@ -30,21 +30,21 @@ enum opening_kind {
 enum opening_links {
 	OPEN_FOLLOW = 0,   /* links are followed; below @root they stay in it */
 	OPEN_NO_LAST_LINK, /* the file itself must not be one */
-	OPEN_NO_LINKS,	   /* nor a folder on the way to it */
+	OPEN_NO_LINKS,	   /* nor a directory on the way to it */
 };
 
 struct opening {
 	enum opening_kind kind;
 	enum opening_links links;
 	bool no_wait;	  /* an input that is a FIFO is not waited for */
-	int folder_fd;	  /* 0: none. Else @path is in this folder, whose name is @root */
-	const char *root; /* NULL or "": the root of this machine, or the current folder */
+	int folder_fd;	  /* 0: none. Else @path is in this directory, whose name is @root */
+	const char *root; /* NULL or "": the root of this machine, or the current directory */
 	const char *path;
 };
 
 /* A descriptor to read from, or negative with a sentence. */
 int coati_open_file(const struct opening *o, struct coati_error *err);
-/* The same by this process itself, whoever hooked in. */
+/* The same by this process itself, even if there is a hook. */
 int coati_open_here(const struct opening *o, struct coati_error *err);
 
 /* Who opens and makes files for this process. */

@@ -249,7 +249,7 @@ static int set_value(struct walk *w, const struct option *o, const char *text)
 		return refuse_value(w, o, text);
 	r = convert(o, text, (char *)w->args + o->offset);
 	if (r == -ENOMEM)
-		return coati_fail(w->err, r, "%s was given too often, or memory ran out",
+		return coati_fail(w->err, r, "%s was given too many times, or memory ran out",
 				  option_label(o, label, sizeof(label)));
 	return r < 0 ? refuse_value(w, o, text) : 0;
 }

@@ -45,8 +45,8 @@ enum option_kind {
 	OPTION_FOREIGN,	 /* of another tool: refused, help says what to use instead */
 };
 
-/* Texts in the order of the command line. Options that share one list are told apart by their tag.
- * Fill in max. */
+/* Texts in the order of the command line. The tag tells which option a text of a shared list
+ * belongs to. Fill in max. */
 struct option_text {
 	const char *text;
 	int tag;

@@ -75,8 +75,8 @@ static inline struct proto_reader proto_over(const void *bytes, size_t size)
 	return (struct proto_reader){ .c = cursor_over(bytes, size) };
 }
 
-/* The next field; false at the end or when it makes no sense. Groups, which nobody writes any more,
- * make no sense. */
+/* The next field; false at the end or when it is malformed. Groups, which are obsolete, count as
+ * malformed. */
 bool coati_proto_next(struct proto_reader *r);
 /* The message that the last field is. */
 static inline struct proto_reader proto_sub(const struct proto_reader *r)

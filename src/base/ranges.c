@@ -446,7 +446,7 @@ int coati_ranges_put_below(struct ranges *s, const struct range *v, size_t nr)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
 		copy[i] = v[i];
-		copy[i].time = 0; /* below all of ours, whatever their time */
+		copy[i].time = 0; /* below all own ranges, whatever their time */
 	}
 	r = replace_start(s, 0, copy, nr);
 	coati_free(copy);

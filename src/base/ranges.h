@@ -3,13 +3,13 @@
  * Ranges of addresses over time (mappings of a process, code made at run time): they come in with
  * the time from which they hold, in any order; what lies at an address at a time goes out. The
  * latest range that covers an address and is not later than the question wins; of two with the same
- * time the one that was told last. A range ends only by another one over it (RANGE_HOLE: by
+ * time the one that was added last. A range ends only by another one over it (RANGE_HOLE: by
  * nothing).
  *
  * Kept as a log by time and painted copies of it ("checkpoints") at some places. A question takes
  * the last checkpoint before its time and the few ranges that came between: so the memory grows
- * with the number of ranges, and not with its square. What is told late goes to a small heap of its
- * own that is sorted in when it has grown.
+ * with the number of ranges, and not with its square. What is added late goes to a small heap of
+ * its own that is sorted in when it has grown.
  */
 #pragma once
 
@@ -51,17 +51,17 @@ struct ranges_now {
 struct ranges {
 	struct ranges_now now;
 	struct range_list log;	/* by time */
-	struct range_list late; /* told after a later one: in the order they came */
+	struct range_list late; /* added after a later one: in the order they came */
 	ARRAY(struct range_checkpoint) checkpoints;
 };
 
 void coati_ranges_init(struct ranges *s);
 void coati_ranges_fini(struct ranges *s);
-/* 1 when it was told late, 0 when nothing told so far is later; -ENOMEM, after which nothing has
+/* 1 when it was added late, 0 when nothing added so far is later; -ENOMEM, after which nothing has
  * changed. */
 int coati_ranges_add(struct ranges *s, const struct range *r);
 /* What is at @addr at @time, cut to the part around @addr in which the answer is the same and that
- * *@ret (start, end) allows: 1 (perhaps a hole), or 0 when nothing was told and *ret's start and
+ * *@ret (start, end) allows: 1 (perhaps a hole), or 0 when nothing is known and *ret's start and
  * end are narrowed to where that is so. Without memory for a checkpoint it only takes longer. */
 int coati_ranges_find(struct ranges *s, uint64_t addr, uint64_t time, struct range *ret);
 /* How many ranges hold at @time, and the interval [from, to) in which these are the same. */

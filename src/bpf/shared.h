@@ -42,7 +42,7 @@ enum walker_end {
 	WALKER_BAD,
 	WALKER_UNSUPPORTED,
 	WALKER_NONE,	 /* a kernel thread, or a process whose memory is gone: no user stack */
-	WALKER_UNKNOWN,	 /* nobody has described this address space yet */
+	WALKER_UNKNOWN,	 /* this address space is not described yet */
 	WALKER_STALE,	 /* its mappings have changed since */
 	WALKER_NO_TABLE, /* a file whose table is not there yet */
 	WALKER_FAULT,	 /* memory that cannot be read now: a page that is not present */

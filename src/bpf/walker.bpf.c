@@ -5,9 +5,9 @@
  * record of their own into the same ring buffer. The sample itself, with the kernel's part of the
  * stack, follows right behind it.
  *
- * The rules and their order are those of unwind/table/walk*.c; what differs is said there. What the
- * walker cannot do it does not guess at: it sends registers and a copy of the stack, and the reader
- * walks that (WALKER_HAS_COPY).
+ * The rules and their order are those of unwind/table/walk*.c; the differences are described there.
+ * What the walker cannot do it does not guess at: it sends registers and a copy of the stack, and
+ * the reader walks that (WALKER_HAS_COPY).
  *
  * All state is in map memory (struct walker_work). One program at a time runs on a CPU: the kernel
  * sees to that for programs of perf events and tracepoints (bpf_prog_active).
@@ -201,8 +201,8 @@ static __noinline int report(void *ctx, struct walker_work *w, u64 ip, u64 space
 	return 0;
 }
 
-/* Ask to be told of this address space: at the second sample of it, because many programs do not
- * live that long, and then not at every one. */
+/* Ask for a description of this address space: at the second sample of it, because many programs do
+ * not live that long, and then not at every one. */
 static __noinline int ask(void *ctx, struct walker_work *w, struct walker_need *need)
 {
 	struct walker_asked *a = &w->asked[(need->space ^ need->space >> 7) & (WALKER_NEEDS - 1)];
@@ -368,7 +368,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	return config.filters_samples && !is_target() ? 0 : walk(ctx, ctx->regs.rip, 0);
 }
 
-/* Programs of tracepoints run at each hit, whoever is watched. */
+/* Programs of tracepoints run at each hit, in any process. */
 static __always_inline int on_hit(void *ctx)
 {
 	return *(volatile u32 *)&control.runs && (!config.has_targets || is_target())

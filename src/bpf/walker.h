@@ -39,7 +39,7 @@ int coati_walker_open(const struct walker_opts *opts, struct walker **ret, struc
 void coati_walker_close(struct walker **w);
 
 /* Let it run at each sample of a perf event. Of a tracepoint or a probe one event is enough: it
- * runs at each hit, whoever is watched. Negative errno. */
+ * runs at each hit, in any process. Negative errno. */
 int coati_walker_attach(struct walker *w, int event_fd, enum walker_at at);
 /* Tracepoints and probes: from now on, or no more. Samples come when their event is enabled. */
 void coati_walker_run(struct walker *w, bool runs);

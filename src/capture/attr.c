@@ -205,7 +205,7 @@ void coati_capture_attr(const struct coati_event_list *list, uint32_t i,
 	set_group_read(d, ret);
 }
 
-/* User space only, so that everybody may have it: the records that it is for do not depend on
+/* User space only, so that every user may open it: the records that it is for do not depend on
  * that. */
 void coati_capture_side_attr(const struct coati_capture_opts *opts, uint64_t ring_bytes,
 			     struct coati_attr *ret)

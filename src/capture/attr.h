@@ -2,7 +2,7 @@
 /*
  * How an event samples. In: an event as it was asked for and what holds for the whole capture. Out:
  * the attributes to open it with. All events of a capture have the same identity (IDENTIFIER, TID,
- * TIME, CPU), so that any record of any ring can be told from its bytes.
+ * TIME, CPU), so that any record of any ring can be identified by its bytes.
  */
 #pragma once
 
@@ -34,8 +34,8 @@
 /* How the stacks of event @d are taken; never AUTO. */
 enum coati_stacks coati_capture_stacks(const struct coati_event_desc *d,
 				       const struct coati_capture_opts *opts);
-/* The attributes of event @i of @list. @table_bytes: of the stack to copy for TABLE when nobody
- * says how many. */
+/* The attributes of event @i of @list. @table_bytes: of the stack to copy for TABLE when the size
+ * is not given. */
 void coati_capture_attr(const struct coati_event_list *list, uint32_t i,
 			const struct coati_capture_opts *opts, uint32_t table_bytes,
 			struct coati_attr *ret);

@@ -61,11 +61,14 @@ static int check_opts(const struct coati_event_list *list, const struct coati_ca
 	if (o->ring_bytes > RING_BYTES_MAX)
 		return coati_fail(err, -EINVAL, "capture: rings of more than 1 GiB");
 	if (o->flags & COATI_CAPTURE_OFF_CPU && o->flags & COATI_CAPTURE_OVERWRITE)
-		return coati_fail(err, -EINVAL, "capture: context switches cannot be overwritten");
+		return coati_fail(err, -EINVAL,
+				  "capture: context switches cannot be recorded with overwrite");
 	if (o->flags & (COATI_CAPTURE_WAKE_STACKS | COATI_CAPTURE_IRQ) &&
 	    !(o->flags & COATI_CAPTURE_OFF_CPU))
-		return coati_fail(err, -EINVAL,
-				  "capture: wake-ups and interrupts are part of context switches");
+		return coati_fail(
+			err, -EINVAL,
+			"capture: wakeups and interrupts can only be recorded with context "
+			"switches");
 	if (o->flags & COATI_CAPTURE_OFF_CPU)
 		o->flags |= COATI_CAPTURE_SWITCHES;
 	if (!list || !coati_event_list_count(list))
@@ -352,7 +355,8 @@ static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati
 	if (r == 0 && cap->walks)
 		r = coati_walks_open(cap->walks, cap->sets[SET_SIDE].list,
 				     &cap->sets[SET_SIDE].attrs[0], switch_cpus(&cap->opts), err);
-	/* What is refused is better told of what was asked for than of an event of ours. */
+	/* An error about an event that the user asked for is clearer than one about an internal
+	 * event. */
 	if (r < 0 && !cap->sets[SET_SIDE].set)
 		(void)open_set(cap, SET_EVENTS, err);
 	/* the ring of an event that watches a thread ends with it, that of one which watches a CPU
@@ -446,7 +450,7 @@ static int settle(struct coati_capture *cap)
 			if (n == SET_WAKE && cap->off.wakes_wide &&
 			    coati_map_put(&cap->wake_ids, id, 1) < 0)
 				return -ENOMEM;
-			/* of a filter nobody counts what it lets through */
+			/* how much a filter lets through is not counted */
 			if (n == SET_EVENTS && cap->scope != SCOPE_CPUS &&
 			    coati_coverage_add(&cap->coverage, e.event, id, &st->attrs[e.event]) <
 				    0)
@@ -520,7 +524,7 @@ static void open_notice(struct coati_capture *cap)
 					cap->rings.reader);
 }
 
-/* No exec starts an event that watches CPUs; before it there is nobody to be woken. */
+/* No exec starts an event that watches CPUs; before it there is no thread to wake. */
 static int start_wakes(struct coati_capture *cap, struct coati_error *err)
 {
 	const struct coati_capture_opts *o = &cap->opts;
@@ -588,7 +592,7 @@ static void reset_sets(struct coati_capture *cap)
 	cap->off = (struct off_cpu){ 0 };
 }
 
-/* With the walker, or without it where it cannot be had. */
+/* With the walker, or without it where it is not available. */
 static int open_walked(struct coati_capture *cap, struct coati_error *err)
 {
 	int r;

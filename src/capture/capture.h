@@ -91,7 +91,7 @@ struct coati_capture {
 	uint64_t exits_before; /* threads that ended before this recording began */
 	uint64_t bytes;	       /* of the last recording */
 	uint64_t cpu_ns;       /* of this process, when the last recording was finished */
-	uint64_t dropped;      /* lost: samples that could not be written anew */
+	uint64_t dropped;      /* lost: samples that could not be written again */
 	bool lost_exact;
 	bool tasks;	 /* threads are watched, not the machine */
 	bool has_kernel; /* some event samples in the kernel */

@@ -46,7 +46,7 @@ int coati_coverage_add(struct coverage *w, uint32_t event, uint64_t id,
 		       const struct coati_attr *attr);
 /* A sample with its header, of @size bytes, of any event.  Hot. */
 void coati_coverage_sample(struct coverage *w, const uint8_t *sample, size_t size);
-/* The counts are read anew: the ids of each event one after the other. @value NULL: one of them
+/* The counts are read again: the ids of each event one after the other. @value NULL: one of them
  * cannot be read. */
 void coati_coverage_restart(struct coverage *w);
 void coati_coverage_count(struct coverage *w, uint32_t event, const uint64_t *value);
@@ -57,6 +57,6 @@ void coati_coverage_next(struct coverage *w);
 uint32_t coati_coverage_lead(const struct coverage *w, const struct coati_attr *attrs);
 /* What a sample stands for on average; 0: not known. */
 uint64_t coati_coverage_period(const struct coverage_event *e, const struct coati_attr *attr);
-/* Does the event take samples only where it is told to, but count everywhere? So do clocks. */
+/* Does the event take samples only where it is asked to, but count everywhere? So do clocks. */
 bool coati_coverage_is_clock(const struct coati_attr *attr);
 bool coati_coverage_is_partial(const struct coati_attr *attr);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The way of the bytes when stacks are unwound on it: every record is looked at, and samples are
- * written anew.
+ * written again.
  *
- * A mapping may be told in one ring and used by a sample in another. So first it is noted how far
- * each ring is to be read, then everything that the rings hold by now, which is at least that much
- * and all that happened before, is searched for side-band records, and only then the samples are
- * unwound.
+ * A mapping may be reported in one ring and used by a sample in another. So first it is noted how
+ * far each ring is to be read, then everything that the rings hold by now, which is at least that
+ * much and all that happened before, is searched for side-band records, and only then the samples
+ * are unwound.
  */
 #include "capture/capture.h"
 

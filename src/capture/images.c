@@ -165,14 +165,14 @@ uint32_t coati_images_find(const struct images *im, const struct coati_mmap *m, 
 	return 0;
 }
 
-/* Our own copy of it is the one that everybody has. */
+/* This process's own copy of it is the same as that of all others. */
 static void read_vdso(struct image *i)
 {
 	const uint8_t *bytes = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct elf e;
 
-	/* what is asked for lies at its start; its length is nowhere told, but it has a page at
+	/* what is asked for lies at its start; its length is not recorded, but it has a page at
 	 * least */
 	if (bytes && coati_elf_from_bytes(bytes, page, &e) == 0)
 		i->id_size = (uint8_t)coati_elf_build_id(&e, i->id);

@@ -132,8 +132,8 @@ static int prepare_irqs(struct coati_capture *cap)
 	return prepare_attrs(cap, st, COATI_STACKS_NONE, 0);
 }
 
-/* The wake-up tells whom it woke by his number in the first namespace; in another one that is
- * somebody else's. */
+/* The wakeup record has the TID of the woken thread in the initial PID namespace; in another
+ * namespace that is another thread. */
 bool coati_off_cpu_numbers_agree(const char *procfs)
 {
 	char path[512];

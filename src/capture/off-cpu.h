@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Context switches beside the samples. The records of the side-band event tell when each thread
- * left a CPU and came back; that everybody may know of his own threads. Where the kernel may be
- * looked at, an event samples the stack with which a thread leaves, another tells when it is woken,
- * and others when an interrupt begins and ends while it runs.
+ * left a CPU and came back; every user may record that of their own threads. Where the kernel may
+ * be looked at, an event samples the stack with which a thread leaves, another tells when it is
+ * woken, and others when an interrupt begins and ends while it runs.
  *
  * A stack is copied for unwinding as long as there are not too many switches a second; above that
  * it comes from frame pointers, which cost a tenth, until there are fewer again.
@@ -30,8 +30,8 @@ struct off_cpu {
 		uint64_t from, to;
 	} copies[OFF_COPIES];
 	uint32_t nr_copies; /* that there were; number n is in place n % OFF_COPIES */
-	/* wake-ups: watched on all CPUs; known for every wake-up of the threads that are recorded,
-	 * by whomever; not available because of a PID namespace */
+	/* wakeups: watched on all CPUs; known for every wakeup of the threads that are recorded, by
+	 * whomever; not available because of a PID namespace */
 	bool wakes_wide, wakes_all, wakes_no_ns;
 };
 

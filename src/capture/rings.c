@@ -121,7 +121,7 @@ static int connect_one(struct rings *r, const struct plug *p, struct coati_error
 	if (coati_map_get(homes, place, &home)) {
 		code = coati_event_set_output(p->e.handle, (struct coati_event *)(uintptr_t)home,
 					      err);
-		/* in a lane of its own nobody else tells when the threads have ended */
+		/* in a lane of its own nothing else reports when the threads have ended */
 		if (code == 0 && !backward && (p->lives || p->lane))
 			code = coati_reader_attach(r->reader, key_of(r, p),
 						   coati_event_fd(p->e.handle), NULL, err);

@@ -3,7 +3,7 @@
  * The rings of a capture: one a CPU for everything that is read as it comes, and one more for
  * events that overwrite. In: sets of open events. Out: a reader over the rings, and the events
  * connected to them. The first event on a CPU is mapped, all others there write into its ring.
- * Events whose samples must be told apart by their ring have lanes of their own: a ring a CPU for
+ * Events whose samples must be identified by their ring have lanes of their own: a ring a CPU for
  * each lane.
  */
 #pragma once

@@ -88,7 +88,7 @@ int coati_capture_batch(struct coati_capture *cap, const struct coati_batch *bat
 	return cap && cap->writer ? coati_writer_batch(cap->writer, batch) : -EINVAL;
 }
 
-/* Did mappings alone wake us? Then the rings can wait, and fill as if nobody had been woken. */
+/* Did mappings alone wake us? Then the rings can wait, and fill as if there had been no wakeup. */
 static bool rings_can_wait(struct coati_capture *cap)
 {
 	if (cap->when_ids.len || now_ns() - cap->drained_ns > NOTICE_DRAIN_NS)

@@ -57,7 +57,7 @@ int coati_capture_probe_bpf(struct coati_error *err);
 int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 			struct coati_error *err);
 
-/* A batch of ours into the recording that is open (LIVE). The writer's error. */
+/* A batch of coati into the recording that is open (LIVE). The writer's error. */
 int coati_capture_batch(struct coati_capture *cap, const struct coati_batch *batch);
 
 /* Write what the rings hold, so that a reader of the recording gets, in order, every record from

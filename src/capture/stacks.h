@@ -19,7 +19,7 @@
 #include <coati/record.h>
 #include <coati/unwind.h>
 
-#define STACKS_FRAMES	  512	/* when nobody says how many */
+#define STACKS_FRAMES	  512	/* when the size is not given */
 #define STACKS_RECORD_MAX 65536 /* of any record */
 
 struct stacks;
@@ -34,7 +34,7 @@ struct stacks_counts {
 	uint64_t pointers; /* of samples, continued by frame pointers: in no count of @ends */
 	uint64_t guessed;  /* of those of samples, with at least one guessed frame */
 	uint64_t none;	   /* kernel threads, and processes that are gone: there is no user stack */
-	uint64_t dropped;  /* samples that could not be read or written anew, and are gone */
+	uint64_t dropped;  /* samples that could not be read or written again, and are gone */
 	uint64_t tables, rows, build_ns; /* of unwind tables that were made or loaded */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The names of all cgroups that there are, for samples that carry the number of theirs: the inode
- * of its folder. */
+ * of its directory. */
 #include "capture/synth.h"
 
 #include <dirent.h>
@@ -45,7 +45,7 @@ static void cut_path(struct walk *w, size_t len)
 	}
 }
 
-/* The folder @fd, which is closed, and those below it. Recursion is bounded by DEPTH_MAX. */
+/* The directory @fd, which is closed, and those below it. Recursion is bounded by DEPTH_MAX. */
 static int write_tree(struct walk *w, int fd, int depth) /* NOLINT(misc-no-recursion) */
 {
 	CLEANUP(dir_closep) DIR *dir = fdopendir(fd);

@@ -206,7 +206,7 @@ static int write_notes_id(struct coati_writer *w, int dirfd, const char *path, c
 	return r;
 }
 
-/* The names are those of mappings above; each is a folder below /sys/module. */
+/* The names are those of mappings above; each is a directory below /sys/module. */
 static int write_module_ids(const char *sysfs, const char *procfs, struct coati_writer *w)
 {
 	struct strbuf list = STRBUF_INIT(MODULES_BYTES);

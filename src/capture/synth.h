@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ran before the recording began, told as if the kernel had told it: processes, threads, their
+ * What ran before the recording began, in the form of kernel records: processes, threads, their
  * mappings and namespaces, cgroups, the kernel itself. In: /proc and its like, of which nothing is
  * trusted. Out: records with time 0.
  *
- * Processes come and go while they are read: what is gone is left out without a word, because the
+ * Processes come and go while they are read: what has ended is left out silently, because the
  * side-band event, which is on already, tells of everything that starts or ends from here on.
  */
 #pragma once
@@ -41,16 +41,16 @@ struct synth {
 int coati_synth_open(struct synth *s, const char *procfs, struct coati_error *err);
 void coati_synth_close(struct synth *s);
 
-/* Write one record of ours about @pid and @tid. */
+/* Write one synthesized record about @pid and @tid. */
 int coati_synth_emit(struct synth *s, struct coati_record *rec, uint32_t pid, uint32_t tid);
 
-/* Everybody; one process with its threads; one thread, with the mappings of its process. A process
- * that is gone is no error; the writer's failures are. */
+/* All processes; one process with its threads; one thread, with the mappings of its process. A
+ * process that has ended is not an error; failures of the writer are. */
 int coati_synth_all(struct synth *s);
 int coati_synth_process(struct synth *s, int32_t pid);
 int coati_synth_thread(struct synth *s, int32_t tid);
-/* A child of ours that was held before its exec: it has our name until then, and no mappings of its
- * own. */
+/* A child of this process that was held before its exec: until then it has this process's name, and
+ * no mappings of its own. */
 int coati_synth_held(struct synth *s, int32_t pid);
 /* The mappings of a process. */
 int coati_synth_maps(struct synth *s, int32_t pid);

@@ -40,11 +40,11 @@ struct tally {
 	struct tasks tasks;
 	const struct map *when; /* ids of events that ask for a snapshot, NULL: none */
 	bool when_seen;
-	const struct map *off; /* ids of events that tell of switches and wake-ups, NULL: none */
-	const struct map *own; /* ids of all events, NULL: not looked at */
-	struct coverage *coverage; /* adds the samples up, NULL: nobody does */
-	/* ids of events that report wake-ups by anybody, NULL: none; who woke somebody, each
-	 * thread once and in order; how many of them have been named */
+	const struct map *off;	   /* ids of events that tell of switches and wakeups, NULL: none */
+	const struct map *own;	   /* ids of all events, NULL: not looked at */
+	struct coverage *coverage; /* adds the samples up; NULL: not wanted */
+	/* ids of events that report wakeups by any thread, NULL: none; the wakers, each thread once
+	 * and in order; how many of them have been named */
 	const struct map *wakes;
 	struct map waker_index;
 	ARRAY(struct tally_waker) wakers;

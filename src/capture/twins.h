@@ -41,6 +41,6 @@ struct twins_ring {
 /* Ring @i of the reader.  Lives: until the next call. */
 struct twins_ring coati_twins_ring(struct coati_capture *cap, uint32_t i);
 /* The same, and times, for all that a ring holds: the spans become those of a copy, because the
- * kernel lets nobody write into a ring. -ENOMEM. */
+ * kernel does not allow writing into a ring. -ENOMEM. */
 int coati_twins_claim_spans(struct coati_capture *cap, struct twins_ring ring,
 			    struct coati_span *first, struct coati_span *second);

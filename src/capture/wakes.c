@@ -51,7 +51,7 @@ static void read_proc(const char *procfs, const char *name, char text[PROC_TEXT]
 }
 
 /* The last number that was given to a thread: the last word of loadavg. 0: numbers start again
- * soon, or nobody knows. */
+ * soon, or it is unknown. */
 static uint32_t last_number(const char *procfs)
 {
 	char text[PROC_TEXT], *word;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wake-ups of the threads that are recorded, by whomever. The kernel reports a wake-up where the
+ * Wakeups of the threads that are recorded, by whomever. The kernel reports a wakeup where the
  * waker runs, and an event of the woken thread writes no sample while that thread is off its CPU.
- * So the event watches all CPUs, and a filter of the kernel passes on the wake-ups of the threads
+ * So the event watches all CPUs, and a filter of the kernel passes on the wakeups of the threads
  * that are recorded: those that exist, by their numbers, and those that they will start, which have
  * numbers above the last one that was given away.
  */
@@ -22,9 +22,9 @@
 
 struct coati_capture;
 
-/* The filter for the threads of @o, "" to take all wake-ups: where numbers are about to start again
- * from the bottom.
- * @text has WAKES_FILTER_BYTES. A thread too many costs a record that readers skip. -ENOMEM;
+/* The filter for the threads of @o, "" to take all wakeups: where numbers are about to start again
+ * from the bottom. @text has WAKES_FILTER_BYTES. A thread too many costs a record that readers
+ * skip. -ENOMEM;
  * -ESRCH: no thread lives. */
 int coati_wakes_filter(const struct coati_capture_opts *o, char *text);
 /* Names of the wakers that came up since the last call and are not recorded themselves: as COMM

@@ -135,7 +135,7 @@ static uint32_t u32_at(const uint8_t *p, size_t at)
 	return v;
 }
 
-/* The payload of a sample of ours; NULL: it has less than @least bytes. */
+/* The payload of a sample of the walker; NULL: it has less than @least bytes. */
 static const uint8_t *payload(const uint8_t *record, size_t least, uint32_t *ret_size)
 {
 	size_t size = record_size(record);

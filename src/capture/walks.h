@@ -68,7 +68,7 @@ int coati_walks_connect(struct walks *ws, struct rings *rings, struct coati_erro
 /* Let the walker ask. */
 int coati_walks_listen(struct walks *ws, const char *procfs, struct coati_error *err);
 
-/* A record on its way: true when it is the walker's, and concerns nobody else. */
+/* A record on its way: true when it is the walker's, and only the walker needs it. */
 bool coati_walks_take(struct walks *ws, const uint8_t *record);
 /* The kernel counts records that found no room, and writes the count in the name of the event that
  * finds room again. That may be the walker's, which the recording does not have: then the record as

@@ -61,7 +61,7 @@ static int check_code(const struct breakpoint_rules *rules, uint64_t addr, uint6
 	if (addr & (rules->code_align - 1))
 		return coati_fail(
 			err, -EINVAL,
-			"0x%llx is no address of an instruction: it must be a multiple of %u",
+			"0x%llx is not the address of an instruction: it must be a multiple of %u",
 			(unsigned long long)addr, rules->code_align);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the event station asks of the kernel, as a table of functions. The library always uses
+ * What the event stage asks of the kernel, as a table of functions. The library always uses
  * coati_event_calls; tests pass a table of their own through struct event_request to play older
  * kernels and to fail any step. All return a negative errno on failure, none touches the caller's
  * errno contract.

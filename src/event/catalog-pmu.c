@@ -105,7 +105,7 @@ static int describe_event(struct coati_catalog *cat, const char *event,
 	struct pmu_event e;
 
 	coati_strbuf_clear(&cat->text);
-	/* listed all the same: opening it will say what is wrong */
+	/* listed anyway: opening it will say what is wrong */
 	if (coati_pmu_event(&cat->pmu, event, &e) < 0)
 		return 0;
 	coati_strbuf_adds(&cat->text, e.terms);

@@ -2,7 +2,8 @@
 /*
  * The catalog inside: it walks from source to source in the order of enum coati_event_kind; each
  * source is one file with one function that hands out the next event or the end. Names are made one
- * at a time, so that a listing of thousands holds one name, one folder of names, and nothing else.
+ * at a time, so that a listing of thousands holds one name, one directory of names, and nothing
+ * else.
  */
 #pragma once
 
@@ -80,7 +81,7 @@ struct coati_catalog {
 	bool want_fields, want_probe;
 
 	struct arena arena;	  /* lives as long as the catalog */
-	struct arena folder;	  /* names of the folder that is being walked */
+	struct arena folder;	  /* names of the directory that is being walked */
 	struct arena item;	  /* fields of the event handed out last */
 	struct strbuf name, text; /* of the event handed out last */
 	size_t source;		  /* index in the table of sources */

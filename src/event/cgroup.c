@@ -2,8 +2,8 @@
 /*
  * The name of a cgroup comes in, a descriptor of its directory goes out. Which mount it is looked
  * up below is read from mountinfo, never guessed; what was opened is asked for its file system and
- * device, so that a folder of something else, or of a hierarchy that perf events do not follow, is
- * refused here and with a reason.
+ * device, so that a directory of something else, or of a hierarchy that perf events do not follow,
+ * is refused here and with a reason.
  */
 #include "event/cgroup.h"
 

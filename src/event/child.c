@@ -262,7 +262,8 @@ static int reap_blocking(struct coati_child *child)
 	return r;
 }
 
-/* execvp says EACCES also when a folder of PATH may not be searched and the command is nowhere. */
+/* execvp says EACCES also when a directory of PATH may not be searched and the command is
+ * nowhere. */
 static bool is_in_path(const char *name)
 {
 	const char *path = getenv("PATH");

@@ -210,7 +210,7 @@ int coati_event_set_bpf(struct coati_event *ev, int prog_fd, struct coati_error 
 			ev->label);
 	case -EBADF:
 		return coati_fail(err, r,
-				  "%s: descriptor %d is no loaded BPF program; load it first",
+				  "%s: descriptor %d is not a loaded BPF program; load it first",
 				  ev->label, prog_fd);
 	case -EACCES:
 	case -EPERM:

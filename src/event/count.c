@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From an open event to numbers. In: what read(2) gives in any of the 32 read formats. Out: struct
- * coati_count, labels found by id. End of file, short data and more members than expected are told
- * apart, never read as zeros.
+ * coati_count, labels found by id. End of file, short data and more members than expected are
+ * separate errors, never read as zeros.
  */
 #include "event/event.h"
 

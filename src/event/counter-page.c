@@ -130,8 +130,8 @@ static uint64_t these_cycles(void *ctx)
 
 static const struct counter_cpu this_cpu = { NULL, this_counter, these_cycles };
 
-/* The counter is that of the CPU we run on: only a thread that watches itself, and nobody it
- * started, can use it. */
+/* The counter is that of the CPU we run on: only a thread that watches itself, without inheritance,
+ * can use it. */
 static bool page_is_ours(const struct coati_event *ev)
 {
 	return arch_has_counter() && ev->target.cgroup_fd < 0 && ev->target.cpu < 0 &&

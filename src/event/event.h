@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One open event, as the files of this station share it.
+ * One open event, as the files of this directory share it.
  *
  * Invariants: fd >= 0 from a successful open to the close. A follower is in the list of its leader,
  * in the order of opening, from open to close; a leader that is closed first lets its followers go
- * (leader = NULL), as the kernel does. `running` is a bound, not a fact: false means that nobody
- * has asked the kernel to let the event count. Whoever changes what an event shows calls
+ * (leader = NULL), as the kernel does. `running` is a bound, not a fact: false means that the
+ * kernel was not asked to let the event count. A function that changes what an event shows calls
  * event_touch(), so that the next measurement does not build on what the last one saw.
  */
 #pragma once

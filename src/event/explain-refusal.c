@@ -109,15 +109,15 @@ static bool nothing_opens(const struct explain_case *c, const struct facts *f,
 	else if (f->container[0])
 		coati_explanation_set(
 			e,
-			"no event opens in this container (%s): its system call filter "
-			"keeps perf_event_open away; start it with --security-opt "
-			"seccomp=unconfined or --cap-add PERFMON",
+			"no event opens in this container (%s): its system call filter blocks "
+			"perf_event_open; start it with --security-opt seccomp=unconfined or "
+			"--cap-add PERFMON",
 			f->container);
 	else if (f->seccomp > 0)
 		coati_explanation_set(
 			e,
-			"no event opens: a system call filter (seccomp mode %lld) keeps "
-			"perf_event_open away; allow it where this process is started "
+			"no event opens: a system call filter (seccomp mode %lld) blocks "
+			"perf_event_open; allow it where this process is started "
 			"(SystemCallFilter= of its service)",
 			(long long)f->seccomp);
 	else
@@ -136,8 +136,8 @@ static bool other_peoples_process(const struct explain_case *c, const struct fac
 		return false;
 	coati_explanation_set(
 		e,
-		"process %d belongs to user %lld and we are user %lld, which no level "
-		"of perf_event_paranoid allows; %s",
+		"process %d belongs to user %lld and coati runs as user %lld, which no level of "
+		"perf_event_paranoid allows; %s",
 		c->target.pid, (long long)f->target_uid, (long long)f->uid, capability(f).text);
 	return true;
 }
@@ -201,10 +201,11 @@ static bool same_user_refused(const struct explain_case *c, const struct facts *
 {
 	if (c->target.pid <= 0 || c->target.cgroup_fd >= 0 || privileged(f))
 		return false;
-	coati_explanation_set(e,
-			      "process %d may not be observed (it changed its user, or has "
-			      "capabilities that we lack); %s",
-			      c->target.pid, capability(f).text);
+	coati_explanation_set(
+		e,
+		"process %d may not be observed (it changed its user, or has capabilities that "
+		"coati lacks); %s",
+		c->target.pid, capability(f).text);
 	return true;
 }
 
@@ -233,10 +234,11 @@ void coati_explain_refusal(const struct explain_case *c, const struct facts *f,
 				      "the payload of this tracepoint is for privileged users; %s",
 				      capability(f).text);
 	else if (privileged(f))
-		coati_explanation_set(e,
-				      "refused although we are privileged: a security module may "
-				      "forbid it; look for its denial in: sudo dmesg");
+		coati_explanation_set(
+			e,
+			"refused although this process is privileged: a security module may forbid "
+			"it; look for its denial in: sudo dmesg");
 	else
-		coati_explanation_set(e, "it needs more rights than we have; %s",
+		coati_explanation_set(e, "it needs more rights than this process has; %s",
 				      capability(f).text);
 }

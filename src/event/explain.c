@@ -153,9 +153,9 @@ static void explain_resources(const struct explain_case *c, const struct facts *
 		break;
 	case -EBUSY:
 		coati_explanation_set(
-			e, "something else has the PMU for itself (an exclusive or pinned "
-			   "event, the NMI watchdog, another profiler); stop it, or: sudo "
-			   "sysctl -w kernel.nmi_watchdog=0");
+			e, "the PMU is in exclusive use (by an exclusive or pinned event, the NMI "
+			   "watchdog or another profiler); stop that, or: sudo sysctl -w "
+			   "kernel.nmi_watchdog=0");
 		break;
 	default: /* ENOSPC */
 		if (c->attr->type == COATI_TYPE_BREAKPOINT)
@@ -221,10 +221,11 @@ static void explain_rest(const struct explain_case *c, struct explanation *e)
 		coati_explanation_set(e, "the descriptor of its group leader is closed; open the "
 					 "leader again");
 	else if (c->code == -EBADF && c->target.cgroup_fd >= 0)
-		coati_explanation_set(e,
-				      "descriptor %d is no cgroup directory; open a folder below "
-				      "/sys/fs/cgroup",
-				      c->target.cgroup_fd);
+		coati_explanation_set(
+			e,
+			"descriptor %d is not a cgroup directory; open a directory below "
+			"/sys/fs/cgroup",
+			c->target.cgroup_fd);
 	else if (c->code == -EFAULT)
 		coati_explanation_set(e,
 				      "the path or function of the probe could not be read; keep "

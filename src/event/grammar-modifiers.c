@@ -16,7 +16,7 @@ static const struct {
 	{ 'W', MOD_WEAK },	  { 'e', MOD_EXCLUSIVE },   { 'b', MOD_BPF },
 };
 
-/* 0 for a letter that is none of ours. */
+/* 0 for a letter that is not a modifier. */
 static uint32_t bit_of(char letter)
 {
 	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading folders with the plain system call: there are thousands of entries, and nothing else is
- * wanted of them. */
+/* Reading directories with the plain system call: there are thousands of entries, and nothing else
+ * is wanted of them. */
 #include "event/names-dir.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names in a folder of sysfs or tracefs, sorted. No file is opened or looked at: the kernel's
- * directory entries say which are folders.
+ * The names in a directory of sysfs or tracefs, sorted. No file is opened or looked at: the
+ * kernel's directory entries say which are directories.
  */
 #pragma once
 
@@ -19,9 +19,9 @@ struct dir_names {
 
 enum dir_kind {
 	DIR_FILES,   /* plain files */
-	DIR_FOLDERS, /* folders, and links to anything */
+	DIR_FOLDERS, /* directories, and links to anything */
 };
 
-/* Names of folder @path (relative to @dirfd). -E2BIG above DIR_NAMES_MAX. */
+/* Names of directory @path (relative to @dirfd). -E2BIG above DIR_NAMES_MAX. */
 int coati_dir_names(int dirfd, const char *path, enum dir_kind kind, struct arena *arena,
 		    struct dir_names *ret);

@@ -148,10 +148,11 @@ static int finish_open(struct coati_event *ev, struct coati_error *err)
 				  ev->label);
 	r = event_ioctl(ev, PERF_IOC_ID, (unsigned long)(uintptr_t)&ev->id);
 	if (r < 0)
-		return coati_fail(err, r,
-				  "open %s: ask for the event's id: %m; does a filter (seccomp) "
-				  "keep ioctl away? see coati doctor",
-				  ev->label);
+		return coati_fail(
+			err, r,
+			"open %s: ask for the event's id: %m; does a filter (seccomp) block ioctl? "
+			"see coati doctor",
+			ev->label);
 	return 0;
 }
 

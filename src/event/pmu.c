@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the folders of PMUs. Names come from the user: none with a slash or a leading dot is
+/* Reading the directories of PMUs. Names come from the user: none with a slash or a leading dot is
  * looked up. */
 #include "event/pmu.h"
 

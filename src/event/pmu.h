@@ -18,7 +18,7 @@
 #define PMU_CPUS_TEXT  1024
 
 struct pmu {
-	int fd; /* of its folder */
+	int fd; /* of its directory */
 	uint32_t type;
 	bool is_core; /* counts what the CPUs in it run; threads can be watched */
 	char name[PMU_NAME_MAX];
@@ -42,7 +42,7 @@ bool coati_pmu_has_event(const struct pmu *p, const char *name);
 /* The CPU list of cpumask or cpus, "" when the PMU has neither. */
 int coati_pmu_cpus(const struct pmu *p, char *buf, size_t size);
 
-/* Names of all PMUs; none when there is no such folder. */
+/* Names of all PMUs; none when there is no such directory. */
 int coati_pmu_names(const char *sysfs, struct arena *arena, struct dir_names *ret);
 /* Names of the PMUs that @pattern stands for: the one of that name, or those that a glob matches,
  * or the numbered instances of it (uncore_imc: uncore_imc_0, uncore_imc_1), "uncore_" may be left

@@ -103,8 +103,8 @@ static bool find_program_in(const char *dir, const char *name, char *path)
 	return (size_t)snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX && is_program(path);
 }
 
-/* Try each folder of the list @dirs, which is separated by colons; an empty one is the current
- * folder. */
+/* Try each directory of the list @dirs, which is separated by colons; an empty one is the current
+ * directory. */
 static bool find_in(const char *dirs, const char *name, bool library, char *path)
 {
 	char dir[PATH_MAX];
@@ -153,14 +153,13 @@ int coati_probe_file_find(const char *name, char *buf, struct coati_error *err)
 		if (access(name, F_OK) == 0)
 			return coati_fail(
 				err, -ENOENT,
-				"no library or program %s in the usual folders; for the one in "
-				"the current folder write ./%s",
+				"no library or program %s in the usual directories; for the one in "
+				"the current directory write ./%s",
 				name, name);
-		return coati_fail(
-			err, -ENOENT,
-			"no library or program %s in LD_LIBRARY_PATH, the usual library folders "
-			"or PATH; give its path",
-			name);
+		return coati_fail(err, -ENOENT,
+				  "no library or program %s in LD_LIBRARY_PATH, the usual library "
+				  "directories or PATH; give its path",
+				  name);
 	}
 	if (strchr(name, '/'))
 		snprintf(path, sizeof(path), "%s", name);

@@ -10,8 +10,8 @@
  * Absolute and without links into @buf (PATH_MAX bytes).
  *
  * A name with a slash is a path. Any other is looked up, libraries ("libNAME..." or with ".so")
- * before programs, or programs first: libraries in LD_LIBRARY_PATH, then in the usual folders of
- * this CPU below /usr/local/lib, /lib and /usr/lib; programs in PATH. A library may be named
+ * before programs, or programs first: libraries in LD_LIBRARY_PATH, then in the usual directories
+ * of this CPU below /usr/local/lib, /lib and /usr/lib; programs in PATH. A library may be named
  * without version ("libc"): the shortest NAME.so* that is there is taken, of equally short ones the
  * highest version. Only 64-bit files of this CPU count, as for the loader. Unlike the loader,
  * neither its cache nor the run paths inside of programs are read: what lies elsewhere needs its

@@ -62,7 +62,7 @@ int coati_probe_pmu_read(const char *sysfs, const char *name, struct probe_pmu *
 	if (r == -ENOENT || r == -ENOTDIR)
 		return fail_missing(sysfs, name, err);
 	if (r == -EINVAL || r == -ERANGE || r == -E2BIG || r == -EBADMSG)
-		return coati_fail(err, -EBADMSG, "the type of the %s PMU in sysfs is no number",
+		return coati_fail(err, -EBADMSG, "the type of the %s PMU in sysfs is not a number",
 				  name);
 	if (r < 0)
 		return coati_fail(err, r, "read the %s PMU in sysfs: %m", name);

@@ -173,7 +173,7 @@ static int find_cpus(struct set_targets *t, const char *text, struct coati_error
 	r = coati_parse_cpulist(text, t->cpus, SET_CPUS_MAX);
 	if (r < 0)
 		return coati_fail(err, r == -ERANGE ? -EINVAL : r,
-				  "'%s' is no list of CPUs; write it as 0-3,8", text);
+				  "'%s' is not a list of CPUs; write it as 0-3,8", text);
 	for (int32_t cpu = 0; cpu < SET_CPUS_MAX; cpu++)
 		if (cpu_in(t->cpus, cpu) && !cpu_in(online, cpu))
 			return coati_fail(err, -ENODEV,
@@ -205,7 +205,7 @@ static int find_threads(struct set_targets *t, const struct coati_set_opts *o,
 		int r = 0;
 
 		if (o->tids[i] < 0)
-			return coati_fail(err, -EINVAL, "%d is no thread; look it up with ps -L",
+			return coati_fail(err, -EINVAL, "%d is not a thread; look it up with ps -L",
 					  o->tids[i]);
 		if (!knows_thread(t, o->tids[i]))
 			r = add_thread(t, o->tids[i]);

@@ -4,9 +4,9 @@
  * Out: slots, one per open event; the reason for each event that is open nowhere.
  *
  * Threads that start while the events of a process are opened: with inheritance a thread found late
- * may have been counted already through the one that started it, and cannot be told from one that
- * was missed. So all is closed and begun anew until the list of threads stays the same; after some
- * rounds inheritance is trusted.
+ * may have been counted already through the one that started it, and cannot be distinguished from
+ * one that was missed. So all is closed and opened again until the list of threads stays the same;
+ * after some rounds inheritance is trusted.
  */
 #include "event/set.h"
 
@@ -85,7 +85,7 @@ static int prepare_cpus(struct coati_set *set, const struct coati_event_desc *de
 		return no_memory(err);
 	r = coati_parse_cpulist(desc->cpus, e->cpus, SET_CPUS_MAX);
 	if (r < 0)
-		return coati_fail(err, -EINVAL, "%s: '%s' is no list of CPUs; write it as 0-3,8",
+		return coati_fail(err, -EINVAL, "%s: '%s' is not a list of CPUs; write it as 0-3,8",
 				  desc->name, desc->cpus);
 	return 0;
 }

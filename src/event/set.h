@@ -41,7 +41,7 @@ struct set_slot {
 	int32_t tid, cpu;
 	struct coati_event *handle;
 	struct coati_count count; /* from the last read of the whole group */
-	bool fresh;		  /* which nobody has asked for yet */
+	bool fresh;		  /* which was not asked for yet */
 };
 
 struct coati_set {

@@ -47,7 +47,7 @@ int coati_tracefs_find(const char *override, char *buf, size_t size, struct coat
 	const char *path = override ? override : TRACEFS_USUAL;
 	int r = try_mount(path);
 
-	/* The old place lies below a folder that only root may enter: -EACCES there says nothing
+	/* The old place lies below a directory that only root may enter: -EACCES there says nothing
 	 * about tracefs. */
 	if (r == -ENOENT && !override && try_mount(TRACEFS_OLD) == 0)
 		return take_mount(TRACEFS_OLD, buf, size, err);
@@ -58,7 +58,7 @@ int coati_tracefs_find(const char *override, char *buf, size_t size, struct coat
 	if (r != -ENOENT)
 		return coati_fail(err, r, "tracefs at %s: %m", path);
 	if (override)
-		return coati_fail(err, r, "there is no tracefs at %s: it has no folder events",
+		return coati_fail(err, r, "there is no tracefs at %s: it has no directory events",
 				  override);
 	return coati_fail(err, r,
 			  "tracefs is not mounted; as root: mount -t tracefs nodev " TRACEFS_USUAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the tracing file system is, and what it says of tracepoints. Names come from the user and
- * from folders: one with a slash or a leading dot is never looked up.
+ * from directories: one with a slash or a leading dot is never looked up.
  */
 #pragma once
 

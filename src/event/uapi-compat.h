@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls and numbers of the kernel that the event station uses beside <coati/abi.h>. Headers of
+ * The calls and numbers of the kernel that the event stage uses beside <coati/abi.h>. Headers of
  * the build machine are often older than the kernel that runs, so <linux/perf_event.h> is not used;
  * each number that a libc may lack names the kernel that brought it.
  */

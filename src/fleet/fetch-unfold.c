@@ -166,7 +166,7 @@ static int take_stack(struct unfolding *g, struct cursor *c)
 	return r < 0 ? r : 0;
 }
 
-/* A stack that is not there: its rows count all the same. */
+/* A stack that is not there: its rows count anyway. */
 static int find_stack(struct unfolding *g, const void *id, uint32_t *ret)
 {
 	static const struct agent_frame nothing = { .function = "[stack not stored]",
@@ -376,7 +376,7 @@ int coati_fetch_unfold(const struct fetch *f, struct coati_profile *p, struct co
 	ARRAY_FINI(&g->units);
 	coati_arena_fini(&g->arena);
 	coati_free(g);
-	return r < 0 ? coati_fail(err, r, "%.100s: the answer of the server makes no sense: %m",
+	return r < 0 ? coati_fail(err, r, "%.100s: the answer of the server is malformed: %m",
 				  f->title)
 		     : 0;
 }

@@ -58,15 +58,15 @@ static int make_page(struct metrics *m, const struct http_request *q, struct str
 		return 403;
 	}
 	if (q->is_cross_site) {
-		coati_strbuf_adds(body, "a page of another site may not ask\n");
+		coati_strbuf_adds(body, "requests from pages of other sites are refused\n");
 		return 403;
 	}
 	if (q->method != HTTP_GET && q->method != HTTP_HEAD) {
-		coati_strbuf_adds(body, "only GET and HEAD are known here\n");
+		coati_strbuf_adds(body, "only GET and HEAD are supported\n");
 		return 405;
 	}
 	if (strcmp(q->path, "/metrics") != 0) {
-		coati_strbuf_adds(body, "there is only /metrics here\n");
+		coati_strbuf_adds(body, "no such page: this server has only /metrics\n");
 		return 404;
 	}
 	coati_metrics_print(m, q->wants_openmetrics, body);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent's numbers for Prometheus: a sink that adds windows up and a thread that answers
- * GET /metrics with them, in the text format or in OpenMetrics. It listens on loopback unless it is
- * told otherwise, and checks requests as coati_serve() does: Host header, no other sites.
+ * The agent's numbers for Prometheus: a sink that adds windows up and a thread that answers GET
+ * /metrics with them, in the text format or in OpenMetrics. It listens on loopback unless
+ * configured otherwise, and checks requests as coati_serve() does: Host header, no other sites.
  */
 #pragma once
 

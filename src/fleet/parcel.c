@@ -100,7 +100,7 @@ void coati_parcel_write(const struct parcel *p, struct strbuf *s)
 	memcpy(s->text + start + MARK_SIZE, &sum, sizeof(sum));
 }
 
-/* A text with a zero byte in it is no text of ours. */
+/* A text with a zero byte in it was not written by coati. */
 static char *take_text(struct cursor *c)
 {
 	size_t len;

@@ -284,7 +284,7 @@ static void join(struct spool *s, size_t i)
 	coati_parcel_fini(&older);
 }
 
-/* A file that cannot be read is a window that is lost, whoever damaged it. */
+/* A file that cannot be read is a lost window, whatever the cause. */
 static void give_up(struct spool *s, size_t i)
 {
 	forget(s, &s->entries.v[i]);

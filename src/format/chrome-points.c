@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs told, in a trace of Chrome's that is read back: slices must lie in each other or
- * beside each other, pairs must have two ends, and everything is counted.
+ * Live events in a Chrome trace that is read back: slices must lie in each other or beside each
+ * other, pairs must have two ends, and everything is counted.
  */
 #include <errno.h>
 

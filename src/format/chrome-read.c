@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of Chrome's traces, to add them up: samples by thread and function, and what programs
- * told (chrome-points.c). */
+/* The reader of Chrome's traces, to add them up: samples by thread and function, and live events
+ * (chrome-points.c). */
 #include <errno.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
  * it; where nothing is covered, no slice is open. Samples whose weight is no time are instants.
  *
  * Begin and end are events of their own ("B", "E") in the order of time, so that those of one time
- * nest as they are written. Slices of regions and tasks that a program told would cross those of
+ * nest as they are written. Slices of regions and tasks of live events would cross those of
  * samples, and so would threads of one number in several files: then the samples have a track of
  * their own beside the thread.
  */

@@ -353,7 +353,7 @@ static uint64_t wall_of(const struct coati_export *x, uint64_t time)
 	return x->has_live && x->live.wall_ns ? x->live.wall_ns - x->live.clock_ns + time : 0;
 }
 
-/* What programs told and is not in the file, or not as it was. */
+/* Live events that are not in the file, or not as they were. */
 static void add_live_notes(struct format_input *in, const struct live *l)
 {
 	const struct coati_trace_quality *q = &l->quality;
@@ -365,14 +365,14 @@ static void add_live_notes(struct format_input *in, const struct live *l)
 		coati_format_note(in, "%llu ends of live events have no begin: they are left out",
 				  (unsigned long long)l->no_begin);
 	if (l->not_finite)
-		coati_format_note(in, "%llu values of gauges are no numbers: they are left out",
+		coati_format_note(in, "%llu values of gauges are not numbers and are omitted",
 				  (unsigned long long)l->not_finite);
 	if (q->lost || q->missing)
 		coati_format_note(
 			in, "%llu live events and %llu batches of them were lost while recording",
 			(unsigned long long)q->lost, (unsigned long long)q->missing);
 	if (q->damaged)
-		coati_format_note(in, "%llu parts of the live events make no sense",
+		coati_format_note(in, "%llu parts of the live events are malformed",
 				  (unsigned long long)q->damaged);
 	if (q->clock_unknown)
 		coati_format_note(in, "the time of live events in %llu batches is a guess",
@@ -393,7 +393,7 @@ static void add_common_notes(struct format_input *in)
 	for (uint32_t i = 0; (note = coati_profile_note(in->profile, i)); i++)
 		coati_format_note(in, "%s", note);
 	if (!in->quality.samples && !in->quality.filtered && !in->live)
-		coati_format_note(in, "the recording has no samples: the file says so and no more");
+		coati_format_note(in, "the recording has no samples: the file is empty");
 	else if (!in->info.samples && !in->live)
 		coati_format_note(in, "no sample matches the filters: the file is empty");
 	if (in->info.nr_events > 1 && !strcmp(in->info.unit, "samples") &&
@@ -464,7 +464,7 @@ static int write_out(struct coati_export *x, struct format_input *in, int fd,
 
 	note_unused(x, in);
 	if (gzip && !coati_gzip_works()) {
-		coati_format_note(in, "the file is not compressed: there is no libz.so.1 here");
+		coati_format_note(in, "the file is not compressed: libz.so.1 is not installed");
 		gzip = 0;
 	}
 	r = coati_format_output_init(&out, fd, gzip, err);

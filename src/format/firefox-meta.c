@@ -225,7 +225,7 @@ static void loss_zero(struct firefox *x, const struct coati_profile_loss *l)
 static void loss_data(struct firefox *x, const struct coati_profile_loss *l)
 {
 	struct json *j = &x->json;
-	char cpu[16] = "not said";
+	char cpu[16] = "unknown";
 
 	if (l->cpu >= 0)
 		snprintf(cpu, sizeof(cpu), "%d", l->cpu);

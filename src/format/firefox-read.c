@@ -76,7 +76,7 @@ static void read_number(struct reading *r, struct column *c)
 		numbers_add(&c->numbers, (uint64_t)coati_json_read_i64(&r->json));
 }
 
-/* A column that is not wanted must have the length all the same. */
+/* A column that is not wanted must have the length anyway. */
 static void read_other(struct reading *r, const struct table *t)
 {
 	uint64_t nr = 0;

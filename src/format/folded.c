@@ -366,7 +366,7 @@ static int take_line(char *line, uint64_t number, struct tally *t, struct coati_
 
 	if (!blank || !first || blank < last ||
 	    coati_parse_u64(blank + 1, 0, UINT64_MAX, &weight) < 0)
-		return bad_line(number, "is no stack with a weight behind it", err);
+		return bad_line(number, "is not a stack followed by a weight", err);
 	*blank = '\0';
 	*first = '\0';
 	if (take_thread(line, t, &thread) < 0)

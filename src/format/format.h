@@ -29,7 +29,7 @@
 #define FORMAT_NO_WORDS (UINT32_C(1) << 5) /* has no room for a comment */
 #define FORMAT_LIVE	(UINT32_C(1) << 6) /* with TIMELINE: wants live events, too */
 
-#define FORMAT_SCHED (UINT32_C(1) << 7) /* with LIVE: wants context switches and wake-ups, too */
+#define FORMAT_SCHED (UINT32_C(1) << 7) /* with LIVE: wants context switches and wakeups, too */
 
 struct live;
 

@@ -189,7 +189,7 @@ int coati_json_export_read(const void *bytes, size_t size, struct tally *t, stru
 		take_member(&x, key);
 	r = x.failed ? 0 : coati_json_read_end(&x.r);
 	if (r == -EBADMSG || r == -E2BIG)
-		coati_fail(err, r, "it is no JSON at byte %zu", coati_json_read_offset(&x.r));
+		coati_fail(err, r, "it is not JSON at byte %zu", coati_json_read_offset(&x.r));
 	if (r == 0 && !x.failed &&
 	    (!x.has_schema || x.weight != t->weight || x.samples != t->samples))
 		bad(&x, x.has_schema ? "its entries do not add up to its weight"

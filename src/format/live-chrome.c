@@ -4,7 +4,7 @@
  * do not nest there and tasks and states of resources are asynchronous pairs (b, e) whose number is
  * the process' own (id2), what a thread works on is an n of the task and an instant of the thread;
  * logs, instants, labels and losses are instants (i), counters C, flows s, t and f. A pair stands
- * together; whoever reads sorts by time.
+ * together; the reader sorts by time.
  */
 #include <stdio.h>
 #include <string.h>

@@ -178,7 +178,7 @@ struct live_item *coati_live_add(struct live *l, const struct coati_trace_event 
 	return find_site(l, e->site, &i->site) < 0 ? NULL : i;
 }
 
-/* What is open from depth @depth on ends now, and nobody told. */
+/* What is open from depth @depth on ends now, without an event of its own. */
 static void close_regions(struct live *l, struct live_thread *t, const struct coati_trace_event *e,
 			  uint32_t depth)
 {
@@ -202,7 +202,7 @@ static int begin_region(struct live *l, const struct coati_trace_event *e, uint3
 		return 0;
 	close_regions(l, t, e, e->depth);
 	if (t->open[e->slot & 1].len >= OPEN_MAX)
-		return 0; /* nobody would see it */
+		return 0; /* it would not be visible */
 	i = coati_live_add(l, e, ITEM_REGION, thread);
 	slot = i ? ARRAY_ADD(&t->open[e->slot & 1]) : NULL;
 	if (!slot)
@@ -347,7 +347,7 @@ int coati_live_event(struct live *l, const struct coati_trace_event *e)
 
 	if (r < 0)
 		return r;
-	if (e->kind == COATI_TRACE_TASK_END) /* whoever tells it */
+	if (e->kind == COATI_TRACE_TASK_END) /* whatever thread reports it */
 		return end_task(l, e);
 	if (e->kind == COATI_TRACE_TASK_BEGIN) /* others may work on it */
 		return begin_task(l, e, thread);

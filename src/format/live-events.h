@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live events of an export: what programs told with <coati/live.h>, made ready for formats with
- * a timeline. Begins and ends become slices, states of a resource follow each other, texts are
+ * The live events of an export: what programs reported with <coati/live.h>, made ready for formats
+ * with a timeline. Begins and ends become slices, states of a resource follow each other, texts are
  * UTF-8 without zeros and terminated. Batches come in while the recording is read; at the end all
  * of it is sorted, cut to the time that was asked for, and counted.
  */
@@ -45,12 +45,12 @@ enum live_item_kind {
 
 /* live_item.flags */
 #define ITEM_OPEN_BEGIN	   (UINT32_C(1) << 0) /* it began before what is shown */
-#define ITEM_OPEN_END	   (UINT32_C(1) << 1) /* it had not ended, or nobody told */
+#define ITEM_OPEN_END	   (UINT32_C(1) << 1) /* it had not ended, or its end was not recorded */
 #define ITEM_CLOCK_UNKNOWN (UINT32_C(1) << 2)
 #define ITEM_CUT	   (UINT32_C(1) << 3) /* the text was longer */
 #define ITEM_ILLEGAL	   (UINT32_C(1) << 4) /* a transition that the type does not allow */
 #define ITEM_IS_REAL	   (UINT32_C(1) << 5) /* of counters: it is the real that counts */
-#define ITEM_HANDLER	   (UINT32_C(1) << 6) /* told by a signal handler */
+#define ITEM_HANDLER	   (UINT32_C(1) << 6) /* reported by a signal handler */
 /* inside: a thread that passes the filter has to do with it */
 #define ITEM_WANTED (UINT32_C(1) << 7)
 
@@ -130,7 +130,7 @@ struct live_thread {
 
 struct live_resource {
 	int32_t pid;
-	uint32_t thread; /* that told of it first */
+	uint32_t thread; /* that reported it first */
 	uint64_t id;
 	const char *type, *name;
 	uint32_t item;	/* the state that it is in, LIVE_NONE */
@@ -153,7 +153,7 @@ struct live {
 	uint32_t file;
 	uint32_t live_event;		    /* of the file, LIVE_NONE: not seen yet */
 	uint64_t first_sample, last_sample; /* times, of samples that are no batches */
-	uint64_t first_told, last_told;	    /* of those that are told in batches */
+	uint64_t first_told, last_told;	    /* of those that batches report */
 	/* the same instant since 1970 and on CLOCK_MONOTONIC; 0: not said */
 	uint64_t wall_ns, clock_ns;
 	ARRAY(struct live_item) items;
@@ -228,7 +228,7 @@ static inline uint64_t live_key(uint32_t pid, uint64_t a, uint64_t b)
 	return coati_hash_bytes(key, sizeof(key), 0);
 }
 
-/* When something that is told again began. */
+/* When something that is repeated began. */
 static inline uint64_t live_began(const struct coati_trace_event *e)
 {
 	bool back = e->flags & COATI_TRACE_REOPENED || e->kind == COATI_TRACE_RANGE;

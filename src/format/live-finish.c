@@ -137,7 +137,8 @@ static void leave_open(struct live *l)
 	coati_map_init(&l->process_names, l->items.max);
 }
 
-/* What processes call themselves; and what the library says of those that no record told of. */
+/* Names that processes give themselves, and names from the library for processes without
+ * records. */
 static int keep_told_names(struct live *l)
 {
 	struct coati_live_process p;
@@ -330,7 +331,7 @@ static int choose_lane(struct lanes *s, struct live_item *i)
 			if (n + 1 < LIVE_LANES)
 				continue;
 			i->end = s->v[n].ends.v[s->v[n].ends.len - 1];
-			i->flags |= ITEM_OPEN_END; /* of data that makes no sense */
+			i->flags |= ITEM_OPEN_END; /* of data that is malformed */
 		}
 		s->v[n].ends.max = SIZE_MAX;
 		slot = ARRAY_ADD(&s->v[n].ends);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Live events in a Firefox profile: markers of the thread that told them, with a schema for each
- * kind. Regions, tasks and states of resources are intervals, the others instants. Tasks are on the
- * thread that began them. Counters are the profile's own, whose samples say how much the value has
- * changed.
+ * Live events in a Firefox profile: markers of the thread that reported them, with a schema for
+ * each kind. Regions, tasks and states of resources are intervals, the others instants. Tasks are
+ * on the thread that began them. Counters are the profile's own, whose samples say how much the
+ * value has changed.
  */
 #include <errno.h>
 #include <inttypes.h>

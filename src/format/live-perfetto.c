@@ -3,8 +3,8 @@
  * Live events as Perfetto's track events, behind the samples and on the same sequence. A thread has
  * a track, slices that do not nest there have one beside it; a task has a track of its process
  * under the name of its type, which Perfetto shows together; a resource and a counter have one
- * each. Names, categories, places in the source and names of arguments are told once, in the packet
- * that needs them first. On each track slices nest and times do not go back.
+ * each. Names, categories, places in the source and names of arguments are written once, in the
+ * packet that needs them first. On each track slices nest and times do not go back.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,7 +32,7 @@ struct writer {
 	struct perfetto *x;
 	const struct live *live;
 	bool *has_site, *has_resource, *has_counter;
-	struct map tracks; /* of lanes and tasks that were told */
+	struct map tracks; /* of lanes and tasks that are written already */
 	struct map words;  /* names of arguments to their numbers */
 	struct map flows;  /* how often each began or ended */
 	struct open_lanes {
@@ -121,7 +121,7 @@ static int put_threads(struct writer *w)
 	return r < 0 ? r : 0;
 }
 
-/* Told once. Negative: -ENOMEM. */
+/* Written once. Negative: -ENOMEM. */
 static int tell_task_track(struct writer *w, const struct live_item *i, uint64_t uuid)
 {
 	int r = coati_map_put(&w->tracks, uuid, 1);
@@ -177,7 +177,7 @@ static void put_place(struct writer *w, const struct live_site *s)
 	coati_proto_end(p, place);
 }
 
-/* 0: it was told, or there is no room to remember that. */
+/* 0: it is written already, or there is no room to remember that. */
 static uint64_t new_word(struct writer *w, const char *word)
 {
 	uint64_t iid = w->words.len + 1, known;
@@ -188,7 +188,7 @@ static uint64_t new_word(struct writer *w, const char *word)
 	return iid;
 }
 
-/* What this packet needs and no one before it has told. */
+/* What this packet needs and no packet before it has defined. */
 static void tell_data(struct writer *w, const struct live_item *i)
 {
 	const struct live_site *s = i->site;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* see live-events.h; here: who ran where, out of a recording's context switches and wake-ups. */
+/* see live-events.h; here: who ran where, out of a recording's context switches and wakeups. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static int add_point(struct live *l, const struct coati_record *rec, enum live_s
 	if (!(rec->id.present & COATI_SAMPLE_TIME) || !(rec->id.present & COATI_SAMPLE_CPU) ||
 	    !(rec->id.present & COATI_SAMPLE_TID) || rec->id.cpu >= CPUS_MAX)
 		return 0;
-	/* whoever wakes may be nobody that is asked for, or an idle CPU */
+	/* the waker may be a thread that is filtered out, or an idle CPU */
 	if (kind != LIVE_SCHED_WAKE) {
 		if ((int32_t)rec->id.tid <= 0)
 			return 0;

@@ -170,7 +170,7 @@ static int begin_state(struct live *l, const struct coati_trace_event *e, uint32
 
 	if (!i)
 		return -ENOMEM;
-	/* one that is told again may have begun while another one was told to hold */
+	/* one that is repeated may have begun while another one was reported as current */
 	i->begin = live_began(e);
 	if (i->begin < l->resources.v[resource].since)
 		i->begin = l->resources.v[resource].since;

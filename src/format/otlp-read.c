@@ -81,7 +81,7 @@ static int take_dictionary(struct otlp_reading *r, struct proto_reader f)
 		*p = (struct piece){ f.bytes, f.size };
 	}
 	if (f.bad)
-		return bad(r, "the dictionary makes no sense");
+		return bad(r, "the dictionary is malformed");
 	for (uint32_t i = OTLP_MAPPINGS; i <= OTLP_STACKS; i++)
 		if (!r->tables[i].len || (i != OTLP_LINKS && r->tables[i].v[0].size))
 			return bad(r, "a table of the dictionary does not begin with its zero");
@@ -107,7 +107,7 @@ static int innermost_of(struct otlp_reading *r, uint64_t stack, uint64_t *ret)
 			*ret = *ret ? *ret : location;
 		}
 	}
-	return f.bad || !*ret ? bad(r, "a stack makes no sense") : 0;
+	return f.bad || !*ret ? bad(r, "a stack is malformed") : 0;
 }
 
 /* The number of the function of the innermost line, in the tally. */
@@ -215,7 +215,7 @@ static int take_sample(struct otlp_reading *r, struct proto_reader f)
 				s.value = v, s.nr_values++;
 	}
 	if (n == 0 && f.bad)
-		n = bad(r, "a sample makes no sense");
+		n = bad(r, "a sample is malformed");
 	return n == 0 ? add_sample(r, &s) : n;
 }
 
@@ -230,7 +230,7 @@ static int take_profile(struct otlp_reading *r, struct proto_reader f)
 		types += f.field == OTLP_SAMPLE_TYPE;
 	}
 	if (n == 0 && (f.bad || types != 1))
-		n = bad(r, f.bad ? "a profile makes no sense" : "a profile has not one type");
+		n = bad(r, f.bad ? "a profile is malformed" : "a profile has not one type");
 	return n;
 }
 
@@ -243,7 +243,7 @@ static int each(struct otlp_reading *r, struct proto_reader f, uint32_t field,
 	while (n == 0 && coati_proto_next(&f))
 		if (f.field == field && f.wire == PROTO_BYTES)
 			n = take(r, proto_sub(&f));
-	return n == 0 && f.bad ? bad(r, "it is no protocol buffer") : n;
+	return n == 0 && f.bad ? bad(r, "it is not a protocol buffer") : n;
 }
 
 static int take_scope(struct otlp_reading *r, struct proto_reader f)

@@ -6,7 +6,7 @@
  * and it can be sent to where the rest must not go.
  *
  * The recording is read a second time while it is written. What is compressed comes out plain, a
- * folder of files becomes one file, records of AUX areas are left out. Names are those of the
+ * directory of files becomes one file, records of AUX areas are left out. Names are those of the
  * records, byte for byte. What would change a stack or a weight (hide, show, show_from, counts)
  * cannot be done to records and is refused.
  */
@@ -166,7 +166,7 @@ static bool is_about_aux(uint32_t type)
 	}
 }
 
-/* Is this sample in the view, or something of ours that travels as one? */
+/* Is this sample in the view, or a batch of coati, which is stored as a sample? */
 static bool is_wanted_sample(struct copying *c, const struct coati_recording_item *item)
 {
 	const struct coati_recording_event *e = coati_recording_event(c->from, item->event);

@@ -2,7 +2,7 @@
 /*
  * The reader of Perfetto traces, to add up their stack samples and track events. It keeps
  * Perfetto's rules: state is a sequence's own and there is none before a packet that clears it; a
- * number means what the same sequence told before; times need a clock that a snapshot has shown.
+ * number means what the same sequence defined before; times need a clock that a snapshot has shown.
  * What Perfetto would drop in silence is an error here.
  */
 #include "format/perfetto.h"
@@ -89,7 +89,7 @@ static int read_text(struct reading *r, enum kind kind, struct proto_reader m)
 		else if (m.field == INTERNED_TEXT && kind == FUNCTIONS)
 			value = coati_tally_function(r->tally, text_of(r, &m));
 	}
-	return m.bad ? wrong(r, "an interned string makes no sense") : know(r, kind, iid, value);
+	return m.bad ? wrong(r, "an interned string is malformed") : know(r, kind, iid, value);
 }
 
 static int read_mapping(struct reading *r, struct proto_reader m)
@@ -104,7 +104,7 @@ static int read_mapping(struct reading *r, struct proto_reader m)
 		else if (m.field == MAPPING_BUILD_ID && m.value && !knows(r, BUILD_IDS, m.value))
 			return wrong(r, "a mapping has a build id that was not defined");
 	}
-	return m.bad ? wrong(r, "a mapping makes no sense") : know(r, MAPPINGS, iid, 0);
+	return m.bad ? wrong(r, "a mapping is malformed") : know(r, MAPPINGS, iid, 0);
 }
 
 static int read_frame(struct reading *r, struct proto_reader m)
@@ -128,7 +128,7 @@ static int read_frame(struct reading *r, struct proto_reader m)
 		}
 	}
 	if (m.bad || !has_name || has_mapping != has_pc)
-		return wrong(r, "a frame makes no sense");
+		return wrong(r, "a frame is malformed");
 	return know(r, FRAMES, iid, function);
 }
 
@@ -147,7 +147,7 @@ static int read_stack(struct reading *r, struct proto_reader m)
 		}
 	}
 	if (m.bad || !has_frames)
-		return wrong(r, "a call stack is empty or makes no sense");
+		return wrong(r, "a call stack is empty or is malformed");
 	return know(r, STACKS, iid, function);
 }
 
@@ -163,7 +163,7 @@ static int read_task(struct reading *r, struct proto_reader m)
 		else if (m.field == TASK_TID)
 			tid = m.value;
 	}
-	return m.bad ? wrong(r, "a task makes no sense")
+	return m.bad ? wrong(r, "a task is malformed")
 		     : know(r, TASKS, iid, pid << 32 | (uint32_t)tid);
 }
 
@@ -214,7 +214,7 @@ static int read_interned(struct reading *r, struct proto_reader m)
 			break;
 		}
 	}
-	return n == 0 && m.bad ? wrong(r, "interned data makes no sense") : n;
+	return n == 0 && m.bad ? wrong(r, "interned data is malformed") : n;
 }
 
 /* ---- the rest of a packet ---- */
@@ -234,7 +234,7 @@ static int read_thread(struct reading *r, struct proto_reader m)
 			name = text_of(r, &m);
 	}
 	if (m.bad || !name)
-		return wrong(r, "a thread makes no sense");
+		return wrong(r, "a thread is malformed");
 	n = coati_map_put(&r->threads, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid,
 			  coati_tally_thread(r->tally, pid, tid, name));
 	return n < 0 ? n : 0;
@@ -256,7 +256,7 @@ static int read_track(struct reading *r, struct proto_reader m)
 		is_counter |= m.field == TRACK_COUNTER_PART;
 	}
 	if (n == 0 && (m.bad || !uuid))
-		n = wrong(r, "a track makes no sense");
+		n = wrong(r, "a track is malformed");
 	if (n == 0)
 		n = coati_perfetto_tracks_add(r->tracks, uuid, parent, is_counter);
 	return n == -EBADMSG ? wrong(r, "a track has a parent that was not defined") : n;
@@ -313,7 +313,7 @@ static int read_event(struct reading *r, struct proto_reader m, uint64_t time)
 		return n;
 	if (m.bad || valued != (type == EVENT_TYPE_COUNTER) ||
 	    named != (type == EVENT_TYPE_BEGIN || type == EVENT_TYPE_INSTANT))
-		return wrong(r, "an event makes no sense");
+		return wrong(r, "an event is malformed");
 	n = coati_perfetto_tracks_event(r->tracks, track, type, time);
 	return n == -EBADMSG ? wrong(r, "an event is on the wrong track or at the wrong time") : n;
 }
@@ -341,7 +341,7 @@ static int read_ftrace_event(struct reading *r, struct proto_reader m, uint64_t 
 		}
 	}
 	if (m.bad || !time || !is_known)
-		return wrong(r, "an event of the scheduler makes no sense");
+		return wrong(r, "an event of the scheduler is malformed");
 	n = coati_perfetto_tracks_switch(r->tracks, cpu, from, to, time);
 	return n == -EBADMSG ? wrong(r, "a CPU is switched from a thread that is not on it") : n;
 }
@@ -376,7 +376,7 @@ static int read_snapshot(struct reading *r, struct proto_reader m)
 					clock.field == CLOCK_ID && clock.value == CLOCK_BOOTTIME_ID;
 		}
 	}
-	return m.bad ? wrong(r, "a clock snapshot makes no sense") : 0;
+	return m.bad ? wrong(r, "a clock snapshot is malformed") : 0;
 }
 
 static int read_defaults(struct reading *r, struct proto_reader m)
@@ -384,7 +384,7 @@ static int read_defaults(struct reading *r, struct proto_reader m)
 	while (coati_proto_next(&m))
 		if (m.field == DEFAULTS_CLOCK_ID && m.value != r->clock)
 			return wrong(r, "the times are of a clock that no snapshot has shown");
-	return m.bad ? wrong(r, "defaults make no sense") : 0;
+	return m.bad ? wrong(r, "defaults are malformed") : 0;
 }
 
 static int read_sample(struct reading *r, struct proto_reader m)
@@ -428,7 +428,7 @@ static int read_head(struct reading *r, struct proto_reader m, struct packet *p)
 		p->has_payload |= m.field == PACKET_STACK_SAMPLE || m.field == PACKET_TRACK_EVENT;
 	}
 	if (m.bad)
-		return wrong(r, "a packet makes no sense");
+		return wrong(r, "a packet is malformed");
 	if (!p->sequence || (r->sequence && r->sequence != p->sequence))
 		return wrong(r, "a packet is of no sequence, or of a second one");
 	r->sequence = p->sequence;
@@ -501,7 +501,7 @@ int coati_perfetto_read(const void *bytes, size_t size, struct tally *t, struct 
 		n = trace.field == TRACE_PACKET ? read_packet(&r, proto_sub(&trace))
 						: wrong(&r, "there is something beside packets");
 	if (n == 0 && (trace.bad || !r.sequence))
-		n = wrong(&r, "it is no trace");
+		n = wrong(&r, "it is not a trace");
 	if (n == 0 && coati_perfetto_tracks_end(r.tracks, t) < 0)
 		n = wrong(&r, "a slice has no end");
 	coati_perfetto_tracks_free(r.tracks);

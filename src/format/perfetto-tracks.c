@@ -71,7 +71,7 @@ int coati_perfetto_tracks_event(struct perfetto_tracks *t, uint64_t uuid, uint64
 
 	if (!coati_map_get(&t->index, uuid, &at))
 		return -EBADMSG;
-	if (uuid == PERFETTO_TRACK_LOSSES) /* as they were told, and no program's */
+	if (uuid == PERFETTO_TRACK_LOSSES) /* as they were defined, and not of a program */
 		return 0;
 	track = &t->v.v[at];
 	if (track->is_counter != (type == EVENT_TYPE_COUNTER) || time < track->last)

@@ -25,7 +25,7 @@ struct perfetto {
 	struct proto p;
 	uint64_t start_ns;
 	bool has_times;
-	bool *has_function, *has_frame, *has_image, *has_stack, *has_thread; /* told already */
+	bool *has_function, *has_frame, *has_image, *has_stack, *has_thread; /* defined already */
 	struct who who;
 	struct map sources; /* file to its number */
 };
@@ -55,7 +55,7 @@ static inline uint64_t perfetto_track(int32_t pid, uint32_t tid)
 void coati_perfetto_process(struct perfetto *x, int32_t pid, const char *name, uint64_t time);
 void coati_perfetto_thread(struct perfetto *x, const struct coati_profile_thread *t, uint64_t time);
 void coati_perfetto_text(struct perfetto *x, uint32_t field, uint64_t iid, const char *text);
-/* Context switches and wake-ups, behind them. */
+/* Context switches and wakeups, behind them. */
 void coati_perfetto_sched(struct perfetto *x);
 /* Live events, behind the samples. -ENOMEM. */
 int coati_perfetto_live(struct perfetto *x);

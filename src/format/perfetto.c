@@ -3,10 +3,10 @@
  * A Perfetto trace: one sequence of packets. The first clears the sequence's state, says on which
  * clock the times are and what the weights mean; then come the account of the recording, what it
  * lacks as instants on a track of their own, and a packet for each sample (StackSample, known since
- * v58). Names, mappings, frames and call stacks are told once, in the packet that needs them first;
- * threads and processes are told before their first sample, and again when their names change. Live
- * events come behind the samples (live-perfetto.c). Times are those of the recording. Names by the
- * common rule.
+ * v58). Names, mappings, frames and call stacks are written once, in the packet that needs them
+ * first; threads and processes are written before their first sample, and again when their names
+ * change. Live events come behind the samples (live-perfetto.c). Times are those of the recording.
+ * Names by the common rule.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -81,7 +81,7 @@ static int take_function(struct pprof_reading *r, struct proto_reader f)
 		else if (f.field == PPROF_FUNCTION_NAME)
 			*name = f.value < UINT32_MAX ? (uint32_t)f.value : UINT32_MAX;
 	}
-	return f.bad ? bad(r, "a function makes no sense")
+	return f.bad ? bad(r, "a function is malformed")
 		     : take_id(r, &r->functions, id, r->function_names.len - 1);
 }
 
@@ -100,7 +100,7 @@ static int take_mapping(struct pprof_reading *r, struct proto_reader f)
 		else if (f.field == PPROF_MAPPING_LIMIT)
 			range->limit = f.value;
 	}
-	return f.bad ? bad(r, "a mapping makes no sense")
+	return f.bad ? bad(r, "a mapping is malformed")
 		     : take_id(r, &r->mapping_ids, id, r->mappings.len - 1);
 }
 
@@ -148,7 +148,7 @@ static int take_location(struct pprof_reading *r, struct proto_reader f)
 		else if (f.field == PPROF_LOCATION_LINE && !*innermost)
 			*innermost = function_of_line(proto_sub(&f));
 	}
-	n = f.bad ? bad(r, "a location makes no sense")
+	n = f.bad ? bad(r, "a location is malformed")
 		  : take_id(r, &r->locations, id, r->innermost.len - 1);
 	return n < 0 ? n : check_address(r, mapping, address);
 }
@@ -188,7 +188,7 @@ static int take_label(struct pprof_reading *r, struct proto_reader f, struct sam
 			str = f.value;
 	}
 	if (f.bad || !key || key >= r->strings.len || str >= r->strings.len)
-		return bad(r, "a label makes no sense");
+		return bad(r, "a label is malformed");
 	if (!s->thread_id && is_string(r, key, "thread_id"))
 		s->thread_id = str;
 	else if (!s->thread_name && is_string(r, key, "thread_name"))
@@ -283,7 +283,7 @@ static int take_sample(struct pprof_reading *r, struct proto_reader f)
 			n = take_label(r, proto_sub(&f), &s);
 	}
 	if (n == 0 && f.bad)
-		n = bad(r, "a sample makes no sense");
+		n = bad(r, "a sample is malformed");
 	return n == 0 ? add_sample(r, &s) : n;
 }
 
@@ -327,7 +327,7 @@ static int read_all(struct pprof_reading *r, const void *bytes, size_t size)
 		while (n == 0 && coati_proto_next(&f))
 			n = take_field(r, &f, order[i]);
 		if (n == 0 && f.bad)
-			n = bad(r, "it is no protocol buffer");
+			n = bad(r, "it is not a protocol buffer");
 		if (n == 0 && !r->strings.len)
 			n = bad(r, "it has no strings, not even the empty one");
 	}

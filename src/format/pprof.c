@@ -167,7 +167,7 @@ static void put_mappings(struct pprof *w)
 		coati_proto_uint(p, PPROF_MAPPING_OFFSET, mapping->offset);
 		coati_proto_uint(p, PPROF_MAPPING_FILE, mapping->file);
 		coati_proto_uint(p, PPROF_MAPPING_BUILD_ID, mapping->build_id);
-		/* all is said: nobody needs to look for names again */
+		/* all names are known: the reader need not symbolize again */
 		for (uint32_t f = PPROF_MAPPING_HAS_FUNCTIONS; f <= PPROF_MAPPING_HAS_INLINES; f++)
 			coati_proto_uint(p, f, 1);
 		coati_proto_end(p, m);
@@ -302,7 +302,7 @@ static int write_pprof(struct format_input *in, struct format_output *out, struc
 
 	if (in->quality.last_time > in->quality.first_time)
 		coati_format_note(
-			in, "pprof has no times: when in the %.3f s a sample was taken is left out",
+			in, "pprof has no times: the times of samples, in %.3f s, are left out",
 			(double)(in->quality.last_time - in->quality.first_time) / 1e9);
 	r = write_all(&w);
 	coati_dictionary_fini(&w.d);

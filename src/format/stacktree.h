@@ -27,7 +27,8 @@ struct stacktree {
 
 int coati_stacktree_init(struct stacktree *t, const struct coati_profile *p);
 void coati_stacktree_fini(struct stacktree *t);
-/* Why a writer failed: its name, and what is in @code; too many nodes are told with their limit. */
+/* Why a writer failed: its name, and what is in @code; too many nodes are reported with their
+ * limit. */
 int coati_stacktree_fail(const struct stacktree *t, const char *who, int code,
 			 struct coati_error *err);
 /* The node of the innermost frame of @sample, whose frames @e has. @by_function: keys are functions

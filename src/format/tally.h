@@ -26,7 +26,7 @@ struct tally_table {
 	struct map index;
 };
 
-/* Events that programs told. */
+/* Live events. */
 struct tally_live {
 	uint64_t slices, slice_ns; /* regions, tasks, states, and how long they are */
 	uint64_t points;	   /* logs, instants, flows and whatever else has no length */

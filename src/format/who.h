@@ -19,6 +19,6 @@ struct who {
 
 void coati_who_init(struct who *w, const struct coati_profile *p);
 void coati_who_fini(struct who *w);
-/* A sample of @thread comes: must the name of its process, of the thread itself be told (again)?
+/* A sample of @thread comes: must the name of its process, of the thread itself be written (again)?
  * -ENOMEM, -E2BIG. Hot. */
 int coati_who_meet(struct who *w, uint32_t thread, bool *ret_process, bool *ret_thread);

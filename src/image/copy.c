@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An anonymous mapping as large as the file takes the pieces (16 KiB each) at their offsets; pages
- * nobody asked for are never touched and cost nothing. base/elf reads in it as if it were the file.
+ * that are not asked for are never touched and cost nothing. base/elf reads in it as if it were the
+ * file.
  */
 #include "image/copy.h"
 
@@ -133,7 +134,7 @@ static int map_pieces(struct copy *c, const char *name, struct coati_error *err)
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED) {
 		c->map_size = 0;
-		/* nobody needs that much but this file: others can still be read */
+		/* only this file needs that much: others can still be read */
 		return coati_fail(err, -E2BIG,
 				  "%s (%zu bytes) is larger than the address space that is left",
 				  name, c->size);

@@ -162,7 +162,7 @@ static void read_link(struct coati_image *im, struct debug_link *ret)
 	memcpy(ret->name, name, len);
 }
 
-/* By whoever opens files for this process, which may not speak to servers itself. */
+/* By the process that opens files for this one, which may not connect to servers itself. */
 static int fetch(const struct debuginfod_ask *ask, struct coati_error *err)
 {
 	char id[2 * COATI_BUILD_ID_MAX + 1];

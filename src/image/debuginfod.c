@@ -26,10 +26,10 @@ struct calls {
 struct wait {
 	const struct debuginfod_ask *ask;
 	uint64_t end_ns;
-	int reason; /* why it was told to give up */
+	int reason; /* why it was canceled */
 };
 
-/* The oldest clients carry no pointer of ours, and call back in the thread that asked. */
+/* The oldest clients carry no user pointer, and call back in the thread that asked. */
 static _Thread_local struct wait *waiting;
 
 static int on_progress(struct debuginfod_client *client, long done, long total)
@@ -58,7 +58,9 @@ static int load(struct calls *c, struct coati_error *err)
 	*(void **)&c->find = dlsym(lib, "debuginfod_find_debuginfo");
 	*(void **)&c->set_progress = dlsym(lib, "debuginfod_set_progressfn");
 	if (!c->begin || !c->end || !c->find || !c->set_progress)
-		return coati_fail(err, -EOPNOTSUPP, "libdebuginfod.so.1 lacks calls that we need");
+		return coati_fail(
+			err, -EOPNOTSUPP,
+			"libdebuginfod.so.1 lacks functions that coati needs; install a newer one");
 	return 0;
 }
 
@@ -93,7 +95,7 @@ void coati_debuginfod_prepare(char *ret_folder, size_t size)
 	struct calls c;
 
 	ret_folder[0] = '\0';
-	/* nobody will be asked, and asking says why */
+	/* no server will be asked, and a query gives the reason */
 	if (!urls || !*urls || load(&c, NULL) < 0)
 		return;
 	name_folder(ret_folder, size);

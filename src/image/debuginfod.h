@@ -2,7 +2,7 @@
 /*
  * Debug files from the servers of DEBUGINFOD_URLS, by build id, through elfutils' client library,
  * which is loaded when it is first needed. It keeps what it fetched (and what it did not find) in
- * its own folder below $XDG_CACHE_HOME. Nobody is asked unless the caller was told to.
+ * its own directory below $XDG_CACHE_HOME. Servers are asked only when the user allows it.
  */
 #pragma once
 
@@ -26,6 +26,6 @@ struct debuginfod_ask {
  * not installed; -ENOENT: no server has it; -ETIMEDOUT, -ECANCELED; others are what the client
  * says. */
 int coati_debuginfod_fetch(const struct debuginfod_ask *ask, struct coati_error *err);
-/* Load the client now, and see to it that its folder is there: its name, "" when there is none. For
- * a process that will be able to do neither. */
+/* Load the client now, and see to it that its directory is there: its name, "" when there is none.
+ * For a process that will be able to do neither. */
 void coati_debuginfod_prepare(char *ret_folder, size_t size);

@@ -46,8 +46,8 @@ static uint64_t lower(uint64_t a, uint64_t b)
 
 /*
  * Where the function of a symbol without a size ends: with its FDE; without one (assembly) at the
- * next place that is known to belong to somebody else: the next symbol, the next function with an
- * FDE, the entry point of the program, the end of the section. Its own start: it covers nothing.
+ * next place that is known to belong to another function: the next symbol, the next function with
+ * an FDE, the entry point of the program, the end of the section. Its own start: it covers nothing.
  */
 static uint64_t unsized_end(struct coati_image *im, const struct symbol *s)
 {

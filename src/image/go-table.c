@@ -219,7 +219,7 @@ bool coati_go_function(const struct go_table *t, uint32_t i, struct go_function 
 
 /* ---- distances ---- */
 
-/* Seven bits a byte; more than 32 bits make no sense there. */
+/* Seven bits a byte; more than 32 bits are malformed there. */
 static uint32_t read_varint(struct cursor *c)
 {
 	uint64_t v = 0;

@@ -32,7 +32,7 @@ struct go_table {
 struct go_function {
 	uint64_t start, end;
 	uint32_t name;	/* offset in the names */
-	uint32_t steps; /* where those of its stack pointer begin, 0: none are told */
+	uint32_t steps; /* where those of its stack pointer begin, 0: there are none */
 };
 
 /* The head of a table: 1, 0 when it is none that we know; -EBADMSG. @t->text is what it says of
@@ -41,7 +41,7 @@ int coati_go_table_read(struct go_table *t, const uint8_t *bytes, size_t size);
 /* Find the table of @file and where its code begins: 1, 0 when it has none that we know;
  * -EBADMSG. */
 int coati_go_table_init(struct go_table *t, struct copy *file);
-/* Function number @i; false: its entry makes no sense. */
+/* Function number @i; false: its entry is malformed. */
 bool coati_go_function(const struct go_table *t, uint32_t i, struct go_function *ret);
 
 /* A walk over the distances of one function. */
@@ -60,5 +60,5 @@ struct go_step {
 };
 
 struct go_steps coati_go_steps(const struct go_table *t, const struct go_function *f);
-/* 1 and the next, 0 at the end; -EBADMSG: what follows makes no sense. */
+/* 1 and the next, 0 at the end; -EBADMSG: what follows is malformed. */
 int coati_go_step_next(struct go_steps *s, struct go_step *ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the image station: all images, one image, and what each file of the station does for them.
+ * The inside of the image stage: all images, one image, and what each file of the directory does
+ * for them.
  *
  * images.c keeps the list. load.c opens the file of an image when it is first needed (open.c finds
  * it, debug-file.c its debug file) and fills in symbols and FDE ranges; resolve.c answers. During
@@ -52,7 +53,7 @@ int coati_image_bias(struct coati_images *images, uint32_t image,
 /* A descriptor of the very file, after the checks; the caller closes it. Negative errno. */
 int coati_image_open_fd(struct coati_images *images, uint32_t image, struct coati_error *err);
 
-/* A symbol that a record told: KSYMBOL (KERNEL, BPF), a JIT's own report. */
+/* A symbol from a record: KSYMBOL (KERNEL, BPF), or a JIT's own report. */
 struct image_symbol {
 	uint64_t start, length;
 	const char *name;
@@ -183,7 +184,7 @@ struct coati_image *coati_image_at(const struct coati_images *images, uint32_t i
 void coati_image_blame(struct coati_image *im, const char *fmt, ...) COATI_PRINTF(2, 3);
 /* Find and open the file, once: for those who want no names. Fails as coati_image_load() does. */
 int coati_image_open_file(struct coati_image *im);
-/* The same, and index its functions. Only -ENOMEM fails: everything else is said in `why`. */
+/* The same, and index its functions. Only -ENOMEM fails: `why` reports everything else. */
 int coati_image_load(struct coati_image *im);
 /* The same for @near alone, which it takes over: of large symbol tables only what is near them is
  * kept. Other addresses may be asked for later: then all of it is read. */
@@ -192,8 +193,8 @@ int coati_image_load_near(struct coati_image *im, struct symbols_near *near);
  * that were given out before are not there any more. */
 const struct symbol *coati_image_symbol_before(struct coati_image *im, uint64_t vaddr);
 
-/* Read the kernel's symbols if nobody did, and see whether they are those of the recording. Fails
- * as coati_image_load() does. */
+/* Read the kernel's symbols if that was not done yet, and see whether they are those of the
+ * recording. Fails as coati_image_load() does. */
 int coati_image_load_kernel(struct coati_image *im);
 /* All of the kernel's symbols, in place of those that were read for some addresses. -ENOMEM. */
 int coati_images_read_kernel(struct coati_images *all);
@@ -214,8 +215,8 @@ int coati_image_function(struct coati_image *im, uint64_t vaddr, const struct co
 /* NULL: not asked yet. */
 const struct answer *coati_image_get_answer(const struct coati_image *im, uint64_t vaddr);
 
-/* The function of a JIT, or one that a record told, at @addr and @time (0: at the end); NULL when
- * there is none. *ret_since: from when that is the answer, 0: since ever. -ENOMEM alone fails. */
+/* The function of a JIT, or one from a record, at @addr and @time (0: at the end); NULL when there
+ * is none. *ret_since: from when that is the answer, 0: since ever. -ENOMEM alone fails. */
 int coati_image_jit_function(struct coati_image *im, uint64_t addr, uint64_t time,
 			     const struct coati_name **ret, uint64_t *ret_since);
 /* Since when is the code at @addr what it is at @time? *from and *last are moved to the time in

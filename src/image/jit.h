@@ -67,7 +67,7 @@ int coati_jit_remove(struct jit *j, uint64_t start, uint64_t size, uint64_t time
  * the next add. *ret_since: from when that is so, 0: since ever. */
 const struct jit_function *coati_jit_find(struct jit *j, uint64_t addr, uint64_t time,
 					  uint64_t *ret_since);
-/* The line of @addr in @f: NULL when nobody told. */
+/* The line of @addr in @f: NULL when it is unknown. */
 const struct jit_line *coati_jit_line(const struct jit *j, const struct jit_function *f,
 				      uint64_t addr);
 

@@ -78,7 +78,7 @@ static int read_header(struct walk *w, uint64_t *ret_size, struct coati_error *e
 	return 0;
 }
 
-/* The lines that were told before, when they are of the code at @addr. */
+/* The lines that came before, when they are of the code at @addr. */
 static void attach_lines(struct walk *w, uint64_t addr)
 {
 	struct jit *j = w->jit;

@@ -37,7 +37,7 @@ static const char *const section_names[SECTION_COUNT] = {
 	[SECTION_ALTLINK] = "gnu_debugaltlink",
 };
 
-/* ".debug_info", ".zdebug_info", ".debug_info.dwo"; SECTION_COUNT: none of ours. */
+/* ".debug_info", ".zdebug_info", ".debug_info.dwo"; SECTION_COUNT: another section. */
 static enum dwarf_section section_by_name(const char *name, bool *ret_z, bool *ret_dwo)
 {
 	size_t len = strlen(name);

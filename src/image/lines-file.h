@@ -2,8 +2,8 @@
 /*
  * One file with DWARF: its sections as bytes (uncompressed where they were compressed), its units
  * by their headers, and the abbreviation tables that were needed last. The bytes are a copy, so
- * that nobody changes them or takes them away; they live until the file is closed, and nothing of
- * them is trusted.
+ * that no other process can change or truncate them; they live until the file is closed, and
+ * nothing of them is trusted.
  */
 #pragma once
 
@@ -64,7 +64,7 @@ struct dwarf_file {
 	size_t nr_units;
 	bool is_split; /* sections are those of a .dwo or .dwp */
 	struct abbrev_cache abbrevs;
-	struct dwarf_file *alt; /* what dwz shared, opened by whoever opened this one */
+	struct dwarf_file *alt; /* what dwz shared, opened by the caller that opened this one */
 };
 
 /* -ENOENT: it has no DWARF; -EOPNOTSUPP: it is not linked yet, or compressed in a way that this

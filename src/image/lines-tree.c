@@ -95,8 +95,8 @@ static struct tree_node *add_node(struct tree *t)
 	return &t->nodes[t->nr++];
 }
 
-/* Give the addresses of one range to the piece: those that belong to its parent and to nobody
- * inside of that yet. */
+/* Give the addresses of one range to the piece: those that belong to its parent and to no other
+ * piece inside of that yet. */
 static int claim_range(struct walk *w, const struct piece *p, const struct address_range *range,
 		       uint32_t group)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An image that nobody asked yet comes in; its file is found, opened and indexed: symbol tables,
- * the ranges of its FDEs, its sections with code. What cannot be read is said in `why`, and the
- * image is used without it.
+ * An image that was not used yet comes in; its file is found, opened and indexed: symbol tables,
+ * the ranges of its FDEs, its sections with code. `why` reports what cannot be read, and the image
+ * is used without it.
  */
 #include <elf.h>
 #include <errno.h>
@@ -157,7 +157,7 @@ static int add_table(struct coati_image *im, struct copy *c, const struct elf_se
 	return coati_symbols_add_table(&im->symbols, &c->elf, walk, number);
 }
 
-/* The same; what is wrong with it is said. */
+/* The same; errors are reported. */
 static int add_table_or_blame(struct coati_image *im, struct copy *c,
 			      const struct elf_section *table, const char *file)
 {

@@ -20,8 +20,8 @@ struct opened {
  * -ESTALE (another file has its place by now), ... with the sentence. */
 int coati_image_find_file(struct coati_image *im, struct copy *ret, struct opened *ret_opened,
 			  struct coati_error *err);
-/* Open an untrusted path below the folder @root ("" or "/" for the root of this machine), without
- * following symlinks unless @follow. Regular files only. */
+/* Open an untrusted path below the directory @root ("" or "/" for the root of this machine),
+ * without following symlinks unless @follow. Regular files only. */
 int coati_open_below(const char *root, const char *path, bool follow, struct coati_error *err);
 /* The GNU build id of the copy: its size, 0 when there is none. */
 size_t coati_copy_build_id(struct copy *c, uint8_t ret[COATI_BUILD_ID_MAX]);

@@ -159,7 +159,7 @@ static int check_addresses(struct unpack *u, struct cursor *c)
 	return c->bad ? -EBADMSG : 0;
 }
 
-/* Behind the rest, where older writers have nothing: what makes no sense there is left alone. */
+/* Behind the rest, where older writers have nothing: what is malformed there is left alone. */
 static void read_segments(struct unpack *u, struct cursor *c)
 {
 	uint64_t nr = cursor_left(c) ? read_count(c, 3) : 0;

@@ -33,7 +33,7 @@ struct work {
 	struct job *jobs;
 	size_t nr_jobs;
 	uint32_t flags;
-	atomic_size_t next; /* job that nobody has taken yet */
+	atomic_size_t next; /* job that no thread has taken yet */
 };
 
 int coati_image_put_answer(struct coati_image *im, uint64_t vaddr, const struct answer *a)

@@ -144,7 +144,7 @@ static int put_frames(void *ctx, size_t i, const struct lines_frame *frames, uin
 	return r == 0 ? coati_image_put_answer(p->im, p->vaddrs[i], &new) : r;
 }
 
-/* Whoever has no line now will have none the next time either. */
+/* An address without a line now will have none the next time either. */
 static int settle(struct coati_image *im, const uint64_t *vaddrs, size_t nr, uint32_t flags)
 {
 	int r = 0;

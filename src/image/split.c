@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A skeleton comes in, the unit that it stands for goes out, from a package beside the program or
- * from the folder it was built in. */
+ * from the directory it was built in. */
 #include "image/split.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
  *
  * Of the names of one address the same one is always taken: with a size over without, a function
  * over a label, global over weak over local, fewer leading underscores, shorter, first by alphabet.
- * Names stay where they are, in the string tables: whoever adds a table keeps it alive.
+ * Names stay where they are, in the string tables: the caller that adds a table keeps it alive.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 
 struct symbol {
 	uint64_t start;
-	uint32_t size; /* and SYMBOL_* in the upper bits; 0: nobody told */
+	uint32_t size; /* and SYMBOL_* in the upper bits; 0: unknown */
 	uint32_t name; /* offset in the tables, laid one behind the other */
 };
 

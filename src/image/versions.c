@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A list that is sorted when it is asked, or has doubled: adding costs little, and what is told
- * again and again takes no room. */
+/* A list that is sorted when it is asked, or has doubled: adding costs little, and repeated entries
+ * take no space. */
 #include "image/versions.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names of code that is replaced: several for one address, each with the time from which it is
- * right. The next one of the same address ends it. What is told twice of the same address and time
- * counts as it was told last.
+ * right. The next one of the same address ends it. When two entries have the same address and time,
+ * the last one counts.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct version {
 	const struct coati_name *names;
 	uint32_t nr;
 	uint32_t asked; /* COATI_RESOLVE_* that were tried for it */
-	uint64_t order; /* in which they were told, when they are sorted */
+	uint64_t order; /* in which they were added, when they are sorted */
 };
 
 struct versions {

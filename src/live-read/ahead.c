@@ -6,7 +6,7 @@
  * given out. The others, and what stands before a stack, go the long way of event.c.
  *
  * Rarely something else changes what they depend on: another thread tells what this one has open,
- * or a site gets another name. Then what is ready is taken back. The same when somebody asks what
+ * or a site gets another name. Then what is ready is taken back. The same when the caller asks what
  * is open, because that is a question about the last event that was given out.
  */
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * The validator: follows the events with a memory of its own, and shares nothing with the reader
  * but the events. What it calls wrong is wrong in the trace or in the reader. A program may be
- * watched from the middle on, so that ends without a begin are allowed until a thread has told what
- * it has open, and again after something was lost.
+ * watched from the middle on, so that ends without a begin are allowed until a thread has reported
+ * what it has open, and again after something was lost.
  */
 #include <coati/trace.h>
 
@@ -42,7 +42,7 @@ struct thread {
 	uint32_t quiet_slot; /* the same; NO_SLOT: every event needs a closer look */
 	uint64_t time, generation;
 	bool certain; /* every open region is known */
-	bool telling; /* regions are told again, one after the other */
+	bool telling; /* regions are repeated, one after the other */
 	uint32_t told;
 	ARRAY(struct region) regions;
 };
@@ -70,7 +70,7 @@ struct coati_trace_check {
 	bool found;
 };
 
-/* The first thing that is wrong with an event is told. */
+/* The first mistake in an event is reported. */
 __attribute__((format(printf, 3, 4))) static void wrong(struct coati_trace_check *c,
 							const struct coati_trace_event *e,
 							const char *fmt, ...)
@@ -315,7 +315,7 @@ static int task_end(struct coati_trace_check *c, struct watched *w,
 {
 	uint64_t site;
 
-	/* begun before anybody looked, or ended again, which is allowed */
+	/* begun before the recording, or ended again, which is allowed */
 	if (!coati_map_get(&w->tasks, e->id, &site))
 		return 0;
 	if (site != (uint64_t)(uintptr_t)e->site)
@@ -413,7 +413,7 @@ static void check_labels(struct coati_trace_check *c, const struct coati_trace_e
 	while ((n = coati_trace_label_next(e, &pos, &key, &value)) > 0)
 		;
 	if (n < 0)
-		wrong(c, e, "a set of labels makes no sense");
+		wrong(c, e, "a set of labels is malformed");
 }
 
 static void check_inside(struct coati_trace_check *c, const struct coati_trace_event *e)
@@ -432,7 +432,8 @@ static int follow(struct coati_trace_check *c, struct watched *w, struct thread 
 {
 	if (t->telling &&
 	    (e->kind != COATI_TRACE_REGION_BEGIN || !(e->flags & COATI_TRACE_REOPENED))) {
-		t->telling = false; /* those that were not told have ended where nobody saw it */
+		t->telling = false; /* those that were not repeated have ended where it was not
+				     * recorded */
 		t->regions.len = t->told < t->regions.len ? t->told : t->regions.len;
 	}
 	switch (e->kind) {
@@ -523,7 +524,7 @@ static __attribute__((noinline)) int check_in_full(struct coati_trace_check *c,
 	 1u << COATI_TRACE_GAUGE | 1u << COATI_TRACE_INSTANT | 1u << COATI_TRACE_SAMPLE)
 
 /* A begin as deep as it should be, or an end of what began there, and as long. There is no branch
- * between the two: threads alternate, and nobody can guess which it is. Hot. */
+ * between the two: threads alternate, and it cannot be predicted. Hot. */
 static inline bool follow_region(struct thread *t, const struct coati_trace_event *e,
 				 uint64_t is_end)
 {

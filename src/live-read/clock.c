@@ -16,7 +16,7 @@
 /* A reading that was interrupted: others are better. */
 #define POOR_NS 1000u
 
-/* The rate with a shift of 32; 0: it makes no sense. */
+/* The rate with a shift of 32; 0: it is malformed. */
 static uint64_t rate_32(const struct clock_rate *rate)
 {
 	__uint128_t v = rate->mult;
@@ -27,7 +27,7 @@ static uint64_t rate_32(const struct clock_rate *rate)
 	return v > ONE * 1000 ? 0 : (uint64_t)v;
 }
 
-/* Of the line through both, which differ; 0: it makes no sense. */
+/* Of the line through both, which differ; 0: it is malformed. */
 static uint64_t rate_between(const struct clock_pair *a, const struct clock_pair *b)
 {
 	__uint128_t mult = ((__uint128_t)(b->ns - a->ns) << 32) / (b->units - a->units);
@@ -157,7 +157,7 @@ uint64_t coati_live_clock_before(const struct live_clock *c, uint64_t units)
 	const struct clock_pair *v = b->pairs.v;
 	uint64_t mult = long_rate(b), ns;
 
-	if (!mult || (c->units == c->ns && c->mult == ONE)) /* nothing was told, or nanoseconds */
+	if (!mult || (c->units == c->ns && c->mult == ONE)) /* nothing is known, or nanoseconds */
 		return on_line(&own, ONE, units);
 	if (!at)
 		return on_line(b->pairs.len && v->units < c->units ? v : &own, mult, units);

@@ -14,11 +14,10 @@
 #include "base/array.h"
 #include "record/live-format.h"
 
-/* What the kernel may speed up or slow down its clock by while nobody looks, as a shift: 488
- * millionths. */
+/* How much the kernel may speed up or slow down its clock unnoticed, as a shift: 488 millionths. */
 #define CLOCK_SLEW_SHIFT 11
 
-/* The rate that a process told: ns = units * mult >> shift. mult 0: it told none. */
+/* The rate that a process reported: ns = units * mult >> shift. mult 0: none. */
 struct clock_rate {
 	uint64_t mult;
 	uint32_t shift;
@@ -30,7 +29,7 @@ struct clock_pair {
 	uint32_t error_ns;
 };
 
-/* What a process told of its clock. */
+/* What a process reported about its clock. */
 struct clock_base {
 	struct clock_rate rate; /* measured in two milliseconds when it started */
 	/* of its batches, both clocks ascending. When there are too many, every other one is

@@ -177,7 +177,7 @@ int coati_flight_core(int fd, struct flight_place *ret, struct coati_error *err)
 	if (c.head.e_ident[EI_CLASS] != ELFCLASS64 || c.head.e_type != ET_CORE ||
 	    c.head.e_phentsize != sizeof(Elf64_Phdr))
 		return coati_fail(err, -EBADMSG,
-				  "an ELF file, but no core file of a 64-bit process");
+				  "an ELF file, but not a core file of a 64-bit process");
 	n = look(&c, ret);
 	ret->is_core = true;
 	ret->signal = c.signal;
@@ -186,7 +186,6 @@ int coati_flight_core(int fd, struct flight_place *ret, struct coati_error *err)
 	if (!c.path[0])
 		return coati_fail(
 			err, -ENOENT,
-			"the core file has no flight recorder in it and names none: the process "
-			"had none");
+			"the core file has no flight recorder: the process did not run one");
 	return open_named(&c, ret, err);
 }

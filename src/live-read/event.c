@@ -140,7 +140,7 @@ static int show_task(struct stream *s, const struct live_event *raw, struct coat
 	}
 }
 
-/* The state of a thread, told by itself or by another. */
+/* The state of a thread, reported by itself or by another. */
 static int show_again(struct coati_live_reader *t, struct stream *s, const struct live_event *raw,
 		      struct coati_trace_event *e)
 {
@@ -322,7 +322,7 @@ void coati_trace_blank(struct stream *s, const struct held *h)
 		s->blank.flags |= COATI_TRACE_INCOMPLETE;
 }
 
-/* No gap, no news, nothing told again, a clock that is known, and a task of its own: what
+/* No gap, no news, nothing repeated, a clock that is known, and a task of its own: what
  * set_identity() and the like would have to look at. */
 void coati_trace_settle_plain(struct stream *s)
 {

@@ -23,7 +23,7 @@ static void note_damage(struct coati_live_reader *t, uint64_t where, const char 
 			const char *why)
 {
 	if (!t->quality.damaged++)
-		coati_fail(&t->damage, -EBADMSG, "the batch at %" PRIu64 " makes no sense%s: %s",
+		coati_fail(&t->damage, -EBADMSG, "the batch at %" PRIu64 " is malformed%s: %s",
 			   where, what, why);
 }
 
@@ -184,7 +184,7 @@ static int learn_process(struct process *p, const struct live_event *e)
 	if (e->rest_size == sizeof(p->info.boot_id))
 		memcpy(p->info.boot_id, e->rest, sizeof(p->info.boot_id));
 	if (p->info.comm.size)
-		return 0; /* told again in every generation */
+		return 0; /* repeated in every generation */
 	n = coati_live_names_text(&p->names, &e->text[0], &p->info.comm);
 	return n < 0 ? n : coati_live_names_text(&p->names, &e->text[1], &p->info.executable);
 }
@@ -264,7 +264,7 @@ int coati_trace_scan(struct coati_live_reader *t, struct process *p, struct gene
 		while (r >= 0 && coati_live_next(&w, &e) > 0)
 			r = coati_live_table_add(&g->table, &e);
 	}
-	return r == -E2BIG ? 0 : r; /* told when its turn comes */
+	return r == -E2BIG ? 0 : r; /* reported when its turn comes */
 }
 
 /* Names first, whatever the order of arrival: what events look like may depend on them. */

@@ -23,7 +23,7 @@
 #define SHM	    "/dev/shm"
 #define RUNTIME	    "/run/user"
 #define START	    "coati-"
-#define ENTRIES_MAX 65536u /* of a folder, or descriptors of a process, that are looked at */
+#define ENTRIES_MAX 65536u /* of a directory, or descriptors of a process, that are looked at */
 #define FOLDERS_MAX 4u	   /* of a user: recorders make two at most */
 #define MEMFD	    "/memfd:coati-live"
 
@@ -34,9 +34,9 @@ static bool ends_in(const char *name, const char *end)
 	return len > n && !strcmp(name + len - n, end);
 }
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
-/* Of the user alone: nobody else may have put anything in it. */
+/* Only this user may write to it: no other user can have put a file there. */
 static int open_folder(const char *path, uint32_t owner)
 {
 	struct opening o = { .kind = OPEN_FOLDER, .links = OPEN_NO_LAST_LINK, .path = path };
@@ -50,7 +50,7 @@ static int open_folder(const char *path, uint32_t owner)
 	return TAKE_FD(fd);
 }
 
-/* A file whose head is not there is told by its name, PID-TICKS.live, alone. */
+/* A file without a head is known by its name, PID-TICKS.live, alone. */
 static bool describe(int fd, const char *name, struct coati_flight_info *ret)
 {
 	char pid[16];
@@ -66,7 +66,7 @@ static bool describe(int fd, const char *name, struct coati_flight_info *ret)
 	return false;
 }
 
-/* A folder that is looked through, and who wants to know. */
+/* A directory that is looked through, and who wants to know. */
 struct looking {
 	const char *folder;
 	uint32_t owner;
@@ -103,7 +103,7 @@ static DIR *list_folder(const char *path)
 	return d;
 }
 
-/* Those of an open folder, which is closed. */
+/* Those of an open directory, which is closed. */
 static int each_of(int fd, const struct looking *l)
 {
 	CLEANUP(dir_closep) DIR *d = fdopendir(fd);
@@ -153,7 +153,7 @@ static bool is_folder_of(const char *name, uint32_t *ret)
 	return coati_parse_u32(uid, 0, LIVE_FILES_ALL - 1, ret) == 0;
 }
 
-/* One more folder that is really of that user; false when there are too many. */
+/* One more directory that is really of that user; false when there are too many. */
 static bool count_folder(struct map *folders, uint32_t of)
 {
 	uint64_t nr = 0;
@@ -162,8 +162,8 @@ static bool count_folder(struct map *folders, uint32_t of)
 	return nr < FOLDERS_MAX && coati_map_put(folders, of, nr + 1) >= 0;
 }
 
-/* Anybody may make any number of names here, those of others too: who owns a folder comes first,
- * and no user can make us look at much. */
+/* Any user may create any number of names here, also those of other users: the owner of a directory
+ * is checked first, and no user can make coati read much. */
 static int each_in_shm(uint32_t uid, coati_live_file_fn fn, void *ctx)
 {
 	CLEANUP(dir_closep) DIR *d = list_folder(SHM);
@@ -283,7 +283,8 @@ int coati_live_files_of_process(int32_t pid, coati_live_file_fn fn, void *ctx)
 		struct coati_flight_info info;
 		CLEANUP(fd_closep) int fd = -1;
 
-		/* whoever opens files for us looks at the link, which is not ours to read */
+		/* the process that opens files for this one checks the link, which this one may not
+		 * read */
 		if (!coati_opening_hooks() && !is_recorder(dirfd(d), e->d_name, link, sizeof(link)))
 			continue;
 		fd = coati_open_file(&(struct opening){ .kind = OPEN_RECORDER,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files of recorders, looked for where processes of a user put them (live/tracer/folder.h). A file
- * counts as the user's whose folder it is in and who owns it, whatever is written in it: both are
- * opened without following links, and looked at once they are open.
+ * counts as the user's whose directory it is in and who owns it, whatever is written in it: both
+ * are opened without following links, and looked at once they are open.
  */
 #pragma once
 

@@ -47,9 +47,9 @@ static const char *check_map(const struct coati_flight *f)
 	const struct live_map *m = &f->map;
 
 	if (m->magic != LIVE_MAP_MAGIC)
-		return "it is no flight recorder";
+		return "it is not a flight recorder";
 	if (m->version != 1)
-		return "it is of a version that is not known here";
+		return "its version is not supported";
 	if (!m->chunk_bytes || m->chunk_bytes > CHUNK_MAX || m->chunk_count > CHUNKS_MAX)
 		return "its chunks have an impossible size";
 	if (m->sites_bytes > SITES_MAX || m->tasks_count > TASKS_MAX)
@@ -238,7 +238,7 @@ int coati_flight_open_fd(int fd, struct coati_flight **ret, struct coati_error *
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		close(fd);
-		return coati_fail(err, -EBADMSG, "not a file, and so no flight recorder");
+		return coati_fail(err, -EBADMSG, "not a regular file, so not a flight recorder");
 	}
 	place.bytes = (uint64_t)st.st_size > MAX_BYTES ? MAX_BYTES : (uint64_t)st.st_size;
 	n = coati_flight_core(fd, &place, err);

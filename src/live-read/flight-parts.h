@@ -70,7 +70,7 @@ struct coati_flight {
 	bool is_closing;
 	uint64_t first_base, first_cycles, first_ns; /* clock of the first batch */
 	struct live_batch last;			     /* head of the last one */
-	uint64_t lost;	/* events that batches of losses have told so far */
+	uint64_t lost;	/* events that batches of losses have reported so far */
 	uint64_t ended; /* generation whose end mark waits for its other batches */
 	uint8_t end_mark[LIVE_HEAD];
 	uint8_t batch[LIVE_BATCH_MAX];

@@ -124,7 +124,7 @@ int coati_flight_give_sites(struct coati_flight *f, size_t *ret_size)
 	while (coati_live_next(&walk, &e) > 0)
 		events++;
 	w.len = (size_t)(walk.at - walk.start);
-	if (!events) { /* no definition: what is left of the area makes no sense */
+	if (!events) { /* no definition: what is left of the area is malformed */
 		f->info.nr_damaged += f->site + b.head.used < used || !!walk.why;
 		f->site = used;
 		return 0;
@@ -133,7 +133,7 @@ int coati_flight_give_sites(struct coati_flight *f, size_t *ret_size)
 	return give(f, &head, &w, events, ret_size);
 }
 
-/* Unless it began later: then it is told by an event. */
+/* Unless it began later: then an event reports it. */
 static bool put_task(struct writer *w, const struct live_open_task *task, uint64_t base)
 {
 	if (!task->id || task->began >= base)
@@ -146,7 +146,7 @@ static bool put_task(struct writer *w, const struct live_open_task *task, uint64
 	return true;
 }
 
-/* Tasks that began before the first batch: whoever told them may be gone. */
+/* Tasks that began before the first batch: the thread that reported them may have ended. */
 int coati_flight_give_tasks(struct coati_flight *f, size_t *ret_size)
 {
 	struct live_batch head = table_head(f, LIVE_BATCH_STATUS);

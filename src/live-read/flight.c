@@ -4,8 +4,8 @@
  * the turn of its chunk is the same before and after it was copied.
  *
  * Of a chunk only what its batches say is read, so that a file with little in it costs little,
- * whatever size it claims. A batch belongs to the process and the generation of its chunk: whoever
- * reads on has one process, and generations in order.
+ * whatever size it claims. A batch belongs to the process and the generation of its chunk: the
+ * reader then has one process, and generations in order.
  */
 #include "live-read/flight-parts.h"
 
@@ -28,7 +28,7 @@ static uint64_t place_of(const struct coati_flight *f, const struct flight_chunk
 	return f->map.chunks_at + (uint64_t)w->index * f->map.chunk_bytes;
 }
 
-/* 1: its batches can be read. 0: it is somebody else's by now. */
+/* 1: its batches can be read. 0: it was given to another thread meanwhile. */
 static int enter_chunk(struct coati_flight *f, const struct flight_chunk *w)
 {
 	struct live_chunk entry;
@@ -167,7 +167,7 @@ static int give_chunk(struct coati_flight *f, size_t *ret_size, uint64_t *ret_wh
 	}
 }
 
-/* The clock of the first batch that there is: what was open before is told by it. */
+/* The clock of the first batch that there is: it dates what was open before. */
 static int find_first(struct coati_flight *f)
 {
 	struct live_batch h;

@@ -33,9 +33,9 @@ struct coati_flight_info {
 	uint64_t watcher;      /* pid of one that records it from outside, 0 none */
 	uint64_t modified_ns;  /* of the file, CLOCK_REALTIME; 0 not known */
 	uint32_t nr_chunks, nr_used;
-	/* chunks that were given to somebody else while they were read: left out */
+	/* chunks that were given to another thread while they were read: left out */
 	uint32_t nr_changed;
-	uint32_t nr_damaged; /* that make no sense */
+	uint32_t nr_damaged; /* that are malformed */
 	/* Of the file, as the kernel says; @uid is what its writer says. In a core file that of the
 	 * core. */
 	uint32_t owner;
@@ -52,8 +52,8 @@ int coati_flight_open_fd(int fd, struct coati_flight **ret, struct coati_error *
 
 void coati_flight_get_info(const struct coati_flight *f, struct coati_flight_info *ret);
 
-/* Only generations from @from to @to, before the first next(): for those who come back for more.
- * Who comes back (@from is not the first) is not told again which tasks were open. */
+/* Only generations from @from to @to, before the first next(): to continue an earlier read. A
+ * continued read (@from is not the first) does not repeat which tasks were open. */
 void coati_flight_between(struct coati_flight *f, uint64_t from, uint64_t to);
 
 /* 1 and a batch, which lives until the next call; 0 at the end; -EIO and the like. *ret_where:

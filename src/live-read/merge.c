@@ -44,7 +44,7 @@ static void follow_sequence(struct coati_live_reader *t, struct stream *s, const
 		coati_trace_forget(s);
 	} else if (s->seen && head->seq < s->seq) {
 		if (head->seq)
-			coati_trace_damaged(t, h, 0, "its number was there before");
+			coati_trace_damaged(t, h, 0, "its sequence number is a duplicate");
 		coati_trace_forget(s); /* another thread has the number of one that has ended */
 		s->news = COATI_TRACE_NEW_THREAD;
 	}
@@ -119,7 +119,7 @@ static bool step(struct coati_live_reader *t, struct stream *s)
 			coati_trace_damaged(t, s->queue.v[s->at], s->walk.offset, s->walk.why);
 			s->walk.why = NULL;
 		}
-		if (s->gap) { /* told even when nothing follows */
+		if (s->gap) { /* reported even when nothing follows */
 			s->event = (struct live_event){ .kind = LIVE_NONE, .time = s->walk.time };
 			break;
 		}

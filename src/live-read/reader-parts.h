@@ -5,9 +5,8 @@
  * streams (streams.c) are merged by time (merge.c, heap.h). Each event is made ready (event.c; the
  * common ones some ahead: ahead.c) against what its process has open (state.c).
  *
- *	trace -> processes -> generations -> batches (struct held), strings, stacks
- *	                   -> streams: one for each thread and slot, and two for what is told about
- *	                   others
+ *	trace -> processes -> generations -> batches (struct held), strings, stacks -> streams: one
+ *	                   for each thread and slot, and two for what is reported about others
  */
 #pragma once
 
@@ -53,7 +52,7 @@ struct open_region {
 	uint64_t began_ns, began_units;
 };
 
-/* Slots of streams for what is told about others; threads have 0 and 1. */
+/* Slots of streams for reports about others; threads have 0 and 1. */
 #define SLOT_STATUS 0xfffe
 #define SLOT_LOSS   0xfffd
 
@@ -82,7 +81,7 @@ struct stream {
 	uint64_t stale;		 /* bits of them: not blank */
 	bool in_heap;
 	bool unsorted; /* something was put behind what waits */
-	uint64_t gap;  /* batches that are missing before the next event, not told yet */
+	uint64_t gap;  /* batches that are missing before the next event, not reported yet */
 	/* what is known */
 	bool seen;
 	uint32_t news; /* flags of its next event */
@@ -91,7 +90,7 @@ struct stream {
 	uint64_t task;
 	ARRAY(struct open_region) regions;
 	uint64_t deeper; /* open beyond the ceiling: counted only */
-	uint32_t told;	 /* regions told again by the batch that is read */
+	uint32_t told;	 /* regions repeated by the batch that is read */
 	bool telling;
 };
 
@@ -124,7 +123,7 @@ struct process {
 	uint32_t pid;
 	bool after; /* another one had its number before, and nothing of this one was shown yet */
 	bool over;  /* another process has its number now */
-	uint64_t start; /* as it told, 0 not yet */
+	uint64_t start; /* as it reported, 0 not yet */
 	struct live_names names;
 	struct clock_base clock;
 	struct coati_live_process info;
@@ -173,10 +172,10 @@ struct coati_live_reader {
 };
 
 /* feed.c */
-/* Count what makes no sense, and keep the first sentence. */
+/* Count what is malformed, and keep the first sentence. */
 void coati_trace_damaged(struct coati_live_reader *t, const struct held *h, uint32_t offset,
 			 const char *why);
-/* More than the limit: counted as damage, and the first is told. */
+/* More than the limit: counted as damage, and the first is reported. */
 void coati_trace_over(struct coati_live_reader *t, enum limit which, uint64_t limit);
 /* Everything of the generation was given out: it is freed by the next release(). */
 void coati_trace_done(struct coati_live_reader *t, struct generation *g);

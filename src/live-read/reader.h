@@ -8,9 +8,9 @@
  * it, or at the end of the input. Memory is bounded by two generations of each process and a limit;
  * over it, events are given out before their generation is complete, and counted.
  *
- * Nothing is trusted. A batch that makes no sense is counted with its position and left out; one
- * that makes no sense from some event on gives the events before. The same batches in the same
- * order give the same events. One object, one thread at a time.
+ * Nothing is trusted. A batch that is malformed is counted with its position and left out; one that
+ * is malformed from some event on gives the events before. The same batches in the same order give
+ * the same events. One object, one thread at a time.
  */
 #pragma once
 
@@ -27,9 +27,9 @@ int coati_live_reader_new(const struct coati_trace_opts *opts, struct coati_live
 
 void coati_live_reader_free(struct coati_live_reader **t);
 
-/* One batch, copied. @where: its place in the input, for messages. 0, also when it makes no sense
+/* One batch, copied. @where: its place in the input, for messages. 0, also when it is malformed
  * (that is counted); -ENOMEM; -E2BIG: the names of a process are over our limits, or twice
- * max_bytes wait because nobody called next().  Hot. */
+ * max_bytes wait because next() was not called. Hot. */
 int coati_live_reader_feed(struct coati_live_reader *t, const void *bytes, size_t size,
 			   uint64_t where, struct coati_error *err);
 

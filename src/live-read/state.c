@@ -62,7 +62,7 @@ void coati_trace_region_end(struct stream *s, struct coati_trace_event *e)
 	e->duration = e->time - r->began_ns;
 }
 
-/* Those that are known and were not told again have ended where nobody saw it. */
+/* Known ones that were not repeated have ended where it was not recorded. */
 void coati_trace_regions_told(struct stream *s)
 {
 	if (s->told < s->regions.len)

@@ -116,7 +116,7 @@ static struct coati_trace_text *site_text(struct coati_trace_site *s, unsigned i
 	return all[i];
 }
 
-/* Told again in every generation: one that says the same is the same. */
+/* Repeated in every generation: one that says the same is the same. */
 static bool same_site(struct coati_trace_site *s, const struct live_event *e)
 {
 	if (s->kind != (uint32_t)e->v[1] || s->line != (uint32_t)e->v[2])

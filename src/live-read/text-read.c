@@ -293,7 +293,7 @@ static int learn_site(struct compose *c, size_t from)
 	if (c->w.full || coati_live_next(&walk, &e) <= 0)
 		return 0;
 	if (!are_words(&e.text[4]))
-		return bad(c, "fields", "has a name that is no word");
+		return bad(c, "fields", "has a name that is not a word");
 	coati_live_names_add(&c->names, &e); /* one that is refused has no fields */
 	return 0;
 }
@@ -317,7 +317,7 @@ static int put_event(struct compose *c, struct text_line *line)
 	while (kind < LIVE_KINDS && strcmp(coati_live_kinds[kind].name, line->kind) != 0)
 		kind++;
 	if (kind == LIVE_KINDS)
-		return bad(c, line->kind, "is no kind of event");
+		return bad(c, line->kind, "is not a kind of event");
 	n = put_head(c, line->time, kind);
 	if (n == 0 && kind == LIVE_MORE) {
 		const struct text_pair *p = coati_live_text_get(line, "kind", 4);
@@ -474,7 +474,7 @@ static int take_kind(struct compose *c, struct text_line *line)
 			return 0;
 		}
 	if (coati_parse_u64(p->value, 0, UINT16_MAX, &v) < 0)
-		return bad(c, "kind", "is no kind of batch");
+		return bad(c, "kind", "is not a kind of batch");
 	c->head.kind = (uint16_t)v;
 	return 0;
 }
@@ -506,7 +506,7 @@ static int begin_batch(struct compose *c, struct text_line *line)
 		return n;
 	for (unsigned int i = 0; i < line->nr_pairs; i++)
 		if (!(line->used >> i & 1))
-			return bad(c, line->pairs[i].name, "is nothing that a batch has");
+			return bad(c, line->pairs[i].name, "is not a field of a batch");
 	if (!was_set(c, "tid") && (pid != c->head.pid || !c->head.tid))
 		c->head.tid = c->head.pid;
 	if (!was_set(c, "magic"))
@@ -548,7 +548,7 @@ static int read_lines(struct compose *c, const char *text, struct coati_error *e
 				       c->name[0] ? " " : "",
 				       c->why && c->why[0] ? c->why
 				       : n == -E2BIG	   ? "the batch before does not fit"
-							   : "makes no sense");
+							   : "is malformed");
 		coati_arena_fini(&memory);
 	}
 	if (n == 0)

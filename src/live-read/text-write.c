@@ -187,13 +187,13 @@ int coati_live_text_write(const void *bytes, size_t size, struct live_names *nam
 	int n;
 
 	if (why) {
-		coati_strbuf_printf(out, "# a batch makes no sense: %s\n", why);
+		coati_strbuf_printf(out, "# a batch is malformed: %s\n", why);
 		return -EBADMSG;
 	}
 	add_head(out, &b.head);
 	w = coati_live_walk(&b, NULL, coati_live_names_fields, names);
 	n = b.head.kind == LIVE_BATCH_SCHEMA ? add_schema(out, &w) : add_events(out, &w, names);
 	if (n < 0)
-		coati_strbuf_printf(out, "# no sense from byte %u on: %s\n", w.offset, w.why);
+		coati_strbuf_printf(out, "# malformed from byte %u on: %s\n", w.offset, w.why);
 	return out->failed ? out->failed : n;
 }

@@ -2,7 +2,7 @@
 /*
  * The state of labels in a thread: made at its first change, taken away when it exits. Destructors
  * that run after ours may set labels again; they get a state again, which goes in the next round,
- * but not in the last one, which nobody would clean up after.
+ * but not in the last one, after which there is no cleanup.
  */
 #include "live/labels.h"
 
@@ -16,7 +16,7 @@ static pthread_key_t key;
 static int key_error;
 static LABEL_TLS uint8_t rounds;
 
-/* The pointers first: whoever stops this thread afterwards finds none. */
+/* The pointers first: a reader that stops this thread afterwards finds none. */
 static void thread_exits(void *state)
 {
 	struct label_thread *t = state;

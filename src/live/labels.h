@@ -7,10 +7,9 @@
  * head and entries of key index, length and value, one behind the other. Invariants:
  *
  *  - entries below `size` of the published record are never written: a change either writes behind
- *    them and then moves `size` up with
- *    one store, or moves it down, or builds the other record and then moves the pointer with one
- *    store. Whoever stops the thread between two
- *    instructions finds the set before the change or the one after it;
+ *    them and then moves `size` up with one store, or moves it down, or builds the other record and
+ *    then moves the pointer with one store. A reader that stops the thread between two instructions
+ *    finds the set before the change or the one after it;
  *  - `size` is always the end of an entry;
  *  - entries of one scope have different keys;
  *  - a scope is open when its slot has its serial: what was ended before, or with the scope around

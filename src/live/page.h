@@ -20,7 +20,7 @@ struct page_job {
 	uint32_t seconds, debug;	  /* of the request; 0: not said */
 	enum coati_sampler_stacks stacks; /* how the server follows them */
 	const char *text;		  /* the query, or the body of a POST */
-	/* Sleep; false when nobody waits for the answer any more. */
+	/* Sleep; false when no client waits for the answer any more. */
 	bool (*wait)(struct page_job *job, uint64_t ns);
 	struct strbuf *body; /* where the answer goes */
 	/* it is a file of this name (without .pb.gz, where that is its ending), not text */

@@ -4,9 +4,9 @@
  * protobuf message, from which profilers outside learn what the key indexes of OTEP 4947 mean.
  * docs/formats/thread-context.md has the bytes.
  *
- * One writer at a time without a lock: whoever finds another one at it leaves his wish with that
- * one. There are two places for the message, used in turns, so that a reader of the older one is
- * not disturbed; the time in the header tells it when both were overtaken. A child after fork()
+ * One writer at a time without a lock: a thread that finds another writer leaves its request with
+ * that one. There are two places for the message, used in turns, so that a reader of the older one
+ * is not disturbed; the time in the header tells it when both were overtaken. A child after fork()
  * does not have the mapping, and makes its own.
  */
 #include "live/labels.h"
@@ -167,7 +167,7 @@ static uint8_t *encode(uint8_t *place, uint32_t *ret_size)
 
 /* ---- the mapping ---- */
 
-/* Whether somebody else in this process publishes one: there may be one only. */
+/* Whether another library in this process publishes one: there may be only one. */
 static bool is_published_by_others(void)
 {
 	static const char text[] = ":" NAME;

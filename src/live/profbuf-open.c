@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making a profile buffer and taking its two sides. In: memory of the caller's, or of somebody
- * else's with a buffer in it. Out: checked geometry, which is all that the two sides believe from
- * then on.
+ * Making a profile buffer and taking its two sides. In: memory of the caller, or of another process
+ * with a buffer in it. Out: checked geometry, which is all that the two sides believe from then on.
  */
 #include "live/profbuf.h"
 
@@ -47,7 +46,7 @@ static int settle(const struct coati_profbuf_opts *opts, struct coati_profbuf_op
 	ret->data_words = round_up(ret->data_words ? ret->data_words : PROFBUF_DEFAULT_WORDS);
 	while (max_record(ret->data_words) < PROFBUF_PREFIX + ret->header_words + 1)
 		ret->data_words *= 2;
-	/* Above half, a buffer could be too full for the next record and still not wake anybody;
+	/* Above half, a buffer could be too full for the next record and still not wake the reader;
 	 * losses do, but later. */
 	if (!ret->wake_words || ret->wake_words > ret->data_words / 2)
 		ret->wake_words = ret->data_words / 2;

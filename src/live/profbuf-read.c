@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader's side of the profile buffer. In: memory that somebody else writes, perhaps an enemy.
- * Out: views of whole records, losses in their place, the end. Every word that decides where to
- * read is loaded once and checked against geometry that is kept here; nothing outside the data is
- * read, whatever the memory says, also when it changes meanwhile.
+ * The reader's side of the profile buffer. In: memory that another process writes, perhaps an
+ * attacker. Out: views of whole records, losses in their place, the end. Every word that decides
+ * where to read is loaded once and checked against geometry that is kept here; nothing outside the
+ * data is read, whatever the memory says, also when it changes meanwhile.
  */
 #include "live/profbuf.h"
 
@@ -49,7 +49,7 @@ static void end_view(struct profbuf_reader *d)
 
 /* ---- what is there ---- */
 
-/* Losses up to @lost. False when they are told already. */
+/* Losses up to @lost. False when they are reported already. */
 static bool tell(struct profbuf_reader *d, uint64_t lost, const uint64_t base_first_last[3],
 		 struct coati_profbuf_record *ret)
 {
@@ -57,7 +57,8 @@ static bool tell(struct profbuf_reader *d, uint64_t lost, const uint64_t base_fi
 
 	if (!n || n > INT64_MAX)
 		return false;
-	/* The rest of a run: of its first one is known that it came after those that were told. */
+	/* The rest of a run: it is known that its first loss came after those that were
+	 * reported. */
 	if (d->told != base_first_last[0])
 		first = n == 1 ? last : d->told_ns;
 	if (first > last) /* a nested signal has the later time, and is counted first */
@@ -151,7 +152,7 @@ static int take(struct profbuf_reader *d, struct coati_profbuf_record *ret)
 		return damage(d, left, ret);
 	if (take_data(d, d->pos, profbuf_smaller(left, piece), ret))
 		return 1;
-	/* nobody knows where the next one begins */
+	/* it is unknown where the next one begins */
 	if (!words || words > left || words > piece)
 		return damage(d, left, ret);
 	if (kind == COATI_PROFBUF_LOSS && words == PROFBUF_LOSS_WORDS) {
@@ -166,8 +167,8 @@ static int take(struct profbuf_reader *d, struct coati_profbuf_record *ret)
 	return 0;
 }
 
-/* Whether the writer is done for ever. What it stored before is seen by whoever looks after
- * this. */
+/* Whether the writer is done for ever. What it stored before is visible to a reader that looks
+ * after this. */
 static bool is_over(const struct profbuf_reader *d)
 {
 	/* pairs with: release of both in coati_profbuf_close() and coati_profbuf_write(); in this
@@ -332,7 +333,7 @@ static __attribute__((noinline)) int read_slowly(struct profbuf_reader *d, uint6
 	while ((r = next(d, ret)) == -EAGAIN) {
 		if (slept || deadline_ns == COATI_PROFBUF_NOW)
 			break;
-		/* an error is told when a last look finds nothing */
+		/* an error is reported when a last look finds nothing */
 		slept = sleep_until(d, deadline_ns);
 	}
 	d->limit = d->pos; /* look again */

@@ -11,10 +11,9 @@
  *    cannot both see the old value. The writer pays only when
  *    enough may be unread: see look_after_reader().
  * 3. No record comes after the end: writer "busy, closed?" and closer "closing, barrier, closed";
- *    the reader finds the end when it has seen
- *    "closed" and then not "busy". The barrier is membarrier(), which makes the writer's two
- *    accesses ordered without an instruction
- *    there; where it cannot be had the writer has a fence ("fenced").
+ *    the reader finds the end when it has seen "closed" and then not "busy". The barrier is
+ *    membarrier(), which makes the writer's two accesses ordered without an instruction there;
+ *    where it is not available the writer has a fence ("fenced").
  *
  * tests/models/profbuf.pml is the model of it, with the writer's store buffer.
  */
@@ -85,9 +84,9 @@ static void wake_sleeper(const struct profbuf_writer *w)
 
 /* The reader can only be asleep at a position where it has read everything that it saw. "floor" is
  * a lower bound of that position: one that it has given back, or one that we had stored before a
- * fence after which it was awake. So with less than wake_words behind it nobody has to be woken,
- * whatever is still on its way from here to there; and a writer that is ahead pays for a fence once
- * in wake_words. */
+ * fence after which it was awake. So with less than wake_words after it the reader need not be
+ * woken, whatever is still on its way from here to there; and a writer that is ahead pays for a
+ * fence once in wake_words. */
 static void look_after_reader(struct profbuf_writer *w)
 {
 	if (w->pos - w->floor < w->wake_words)
@@ -111,7 +110,7 @@ static void lose(struct profbuf_writer *w, uint64_t time_ns)
 
 	do {
 		if (n == load(&buf->marked)) {
-			/* A new run. Release: whoever sees this sees the record before it,
+			/* A new run. Release: a reader that sees this sees the record before it,
 			 * "stored"; pairs with: acquire in the reader's tell_end() */
 			atomic_store_explicit(&buf->run_base, n, memory_order_release);
 			atomic_store_explicit(&buf->run_first, time_ns, memory_order_release);
@@ -301,8 +300,8 @@ int coati_profbuf_write(struct coati_profbuf_writer *writer,
 	atomic_signal_fence(memory_order_seq_cst);
 	r = write_or_refuse(w, record);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* pairs with: acquire of busy in the reader; what this call did is seen by whoever finds it
-	 * over */
+	/* pairs with: acquire of busy in the reader; what this call did is visible to a reader that
+	 * finds it finished */
 	atomic_store_explicit(&w->buf->busy, 0, memory_order_release);
 	return r;
 }

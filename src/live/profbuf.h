@@ -3,15 +3,15 @@
  * The profile buffer, inside: what lies in its memory, and the two sides. docs/formats/profbuf.md
  * has the layout byte by byte.
  *
- * Who writes what: the first line nobody after init; the writer's line the writer; the reader's
- * line the reader, but "sleeping", which the writer takes back; the control line the writer, and
- * "closed" who closes. Positions are counts of words since the start and wrap at 2^64.
+ * Who writes what: the first line has no writer after init; the writer's line the writer; the
+ * reader's line the reader, but "sleeping", which the writer takes back; the control line the
+ * writer, and "closed" who closes. Positions are counts of words since the start and wrap at 2^64.
  *
  * Invariants: given <= stored as differences, and stored - given <= data_words; what lies between
  * belongs to the reader, the rest to the writer. A record lies in one piece. lost only grows. Every
- * loss up to "marked" has its LOSS record in the stream; the reader tells losses up to "told", from
- * these records, or from the control line once the stream is read to its end. So a loss is told
- * once, in its place, and survives the death of the writer at any moment.
+ * loss up to "marked" has its LOSS record in the stream; the reader reports losses up to "told",
+ * from these records, or from the control line once the stream is read to its end. So a loss is
+ * reported once, in its place, and survives the death of the writer at any moment.
  */
 #pragma once
 
@@ -77,7 +77,7 @@ _Static_assert(offsetof(struct coati_profbuf, lost) == 384, "the control line");
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "words as they are");
 
 /* What struct coati_profbuf_writer really is. Geometry is kept here: the memory may belong to
- * somebody else, too. */
+ * another process, too. */
 struct profbuf_writer {
 	struct coati_profbuf *buf;
 	uint64_t *data;

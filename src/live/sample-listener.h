@@ -10,5 +10,5 @@
  * stands for. */
 typedef void (*sample_listener_fn)(const uint64_t *frames, uint32_t count, uint64_t weight_ns);
 
-/* NULL: nobody. */
+/* NULL: no listener. */
 extern _Atomic(sample_listener_fn) coati_sample_listener;

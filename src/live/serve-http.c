@@ -134,7 +134,7 @@ static int parse_first(const char *line, size_t size, struct http_request *ret)
 	if (query &&
 	    !copy(ret->query, sizeof(ret->query), query + 1, (size_t)(version - query - 1)))
 		return -414;
-	/* a path that does not fit is none of ours, and is answered like any other of these */
+	/* a path that does not fit is not a page, and is answered like any other of these */
 	if (!copy(ret->path, sizeof(ret->path), target,
 		  (size_t)((query ? query : version) - target)))
 		ret->path[0] = 0;

@@ -14,12 +14,12 @@ enum http_method { HTTP_OTHER, HTTP_GET, HTTP_HEAD, HTTP_POST };
 
 struct http_request {
 	enum http_method method;
-	char path[64];	  /* without the query; one that is longer is none of ours */
+	char path[64];	  /* without the query; a longer one is not a page */
 	char query[2048]; /* what stands behind the question mark */
 	char host[256]; /* without a port and without brackets, lower case; "" when there is none */
 	bool is_old;	/* HTTP/1.0 */
 	bool has_site;	/* the browser says which page asks */
-	bool is_cross_site; /* and it is not one of ours, nor the person */
+	bool is_cross_site; /* and it is not an origin of this server */
 	bool wants_openmetrics;
 	uint32_t body_size, max_body;
 };

@@ -17,7 +17,7 @@ struct serve_job {
 	struct page_job page;
 	bool taken;
 	_Atomic bool done;
-	bool is_left; /* nobody waits for it; under the lock */
+	bool is_left; /* no client waits for it; under the lock */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
@@ -30,7 +30,7 @@ struct serve_job {
 int coati_serve_thread(pthread_t *ret, void *(*fn)(void *), void *arg);
 /* Begin to make what @answer asks for. */
 int coati_job_start(struct serve_job *job, const struct serve_answer *answer, int wake);
-/* Nobody waits for it any more. */
+/* No client waits for it any more. */
 void coati_job_leave(struct serve_job *job);
 /* Wait for its end; the answer is the caller's now, and the slot is free. */
 void coati_job_finish(struct serve_job *job, struct serve_answer *ret);

@@ -19,7 +19,7 @@
 
 /* ---- unix ---- */
 
-/* A socket that nobody listens on is left over from a process that died. */
+/* A socket without a listener is left over from a process that died. */
 static bool is_left_over(const struct sockaddr_un *address)
 {
 	CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -59,7 +59,7 @@ static int listen_unix(const char *path, struct serve_place *ret, struct coati_e
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return coati_fail(err, -errno, "a unix socket: %m");
-	/* the file is made with it: nobody can put another in its place before */
+	/* the file is made with it: no other process can put another in its place before */
 	if (fchmod(fd, 0600) < 0)
 		return coati_fail(err, -errno, "cannot set the permissions of a unix socket: %m");
 	r = bind_path(fd, &ret->address);

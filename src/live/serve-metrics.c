@@ -132,7 +132,7 @@ static void put_files(struct page_metrics *m)
 
 	while (fds && readdir(fds))
 		nr++;
-	if (fds && nr >= 3) /* two are folders, one is ours */
+	if (fds && nr >= 3) /* two are directories, one is ours */
 		put_gauge(m, "process_open_fds", "Open descriptors.", nr - 3);
 	if (fds)
 		closedir(fds);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The pages below /debug/pprof/ and their index. One table has them all: what is not in it is not
- * served. They read /proc and ask the dynamic linker; nobody is stopped for it.
+ * served. They read /proc and ask the dynamic linker; no thread is stopped for it.
  */
 #include "live/serve-pages.h"
 

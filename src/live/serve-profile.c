@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * /debug/pprof/profile: the sampler runs for some seconds, and what it writes is the answer. There
- * is one sampler in a process: who asks while it runs is told to come again.
+ * is one sampler in a process: a request while it runs is asked to try again later.
  */
 #include "live/serve-pages.h"
 

@@ -2,8 +2,8 @@
 /*
  * The server: one thread, one poll(), as many clients as there are slots. A client is read until
  * its request is whole, answered, and then drained until it closes, so that it gets the answer even
- * when it still sends. Whatever it does, it is gone by its deadline; when all slots are taken,
- * whoever has been quiet for longest makes room for the next.
+ * when it still sends. Whatever it does, it is gone by its deadline; when all slots are taken, the
+ * client that has been quiet for longest makes room for the next.
  *
  * An answer that takes a while is made by a job, a thread of its own, that wakes this one when it
  * is done.

@@ -14,4 +14,4 @@ struct thread_start {
 
 /* Instead of pthread_create(). @frame is of coati_pthread_create(), which has not returned. */
 typedef int (*thread_create_fn)(const struct thread_start *start, const void *frame);
-extern _Atomic(thread_create_fn) coati_thread_create_hook; /* NULL: nobody */
+extern _Atomic(thread_create_fn) coati_thread_create_hook; /* NULL: none */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs told beside tasks and regions: logs, counters, states of resources, flows,
- * marks. */
+/* Live events besides tasks and regions: logs, counters, states of resources, flows, marks. */
 #include <errno.h>
 
 #include "base/json.h"

@@ -92,7 +92,7 @@ static uint32_t flags_of(const struct coati_view_frame *f)
 	       (f->location_flags & COATI_LOCATION_OFF_CPU ? PAGE_FRAME_OFF_CPU : 0);
 }
 
-/* Frames are told apart by line, not by address: that is what people look at. */
+/* Frames differ by line, not by address: that is what people look at. */
 static uint32_t find_frame(struct page_names *n, const struct coati_view_frame *f)
 {
 	struct page_frame new = { .function = find_function(n, f),

@@ -49,7 +49,7 @@ struct page_names {
 /* Stacks of one view, each of them looked up once. */
 struct page_stacks {
 	const struct coati_view *view;
-	uint32_t *frames; /* by frame of the view: number of ours + 1, 0: not yet */
+	uint32_t *frames; /* by frame of the view: number in the page + 1, 0: not yet */
 	uint32_t *nodes;  /* by stack of the profile: node + 1 */
 	uint32_t nr_stacks;
 	uint32_t event; /* that is asked about: one on CPUs, or the one off them */

@@ -75,7 +75,7 @@ static void keep_loss(void *ctx, const struct coati_profile_loss *loss)
 		*slot = *loss;
 }
 
-/* A timeline is worth a second reading where somebody recorded what it is made of. */
+/* A timeline is worth a second read where the recording has what it is made of. */
 static void look_at_events(struct page *p, const struct coati_recording *r)
 {
 	uint32_t nr = coati_recording_event_count(r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of a page: those of the timeline, then others that have samples or told something. */
+/* Threads of a page: those of the timeline, then others that have samples or live events. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

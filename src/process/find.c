@@ -70,7 +70,7 @@ static inline uint64_t slot_number(struct coati_processes *ps, struct pid_slot *
 	return make_number(ps, slot, time);
 }
 
-/* The slot of a question; LIVE: asked of /proc when nobody told. */
+/* The slot of a question; LIVE: read from /proc when no record has it. */
 static struct pid_slot *asked_slot(struct coati_processes *ps, int32_t pid)
 {
 	struct pid_slot *slot = coati_pid_slot_find(ps, pid);
@@ -209,7 +209,8 @@ int coati_processes_find_kernel(struct coati_processes *ps, uint64_t addr, uint6
 {
 	int r = find(ps, &ps->kernel, addr, time, ret);
 
-	/* Nobody told where the kernel is, as when addresses are hidden: the upper half is its. */
+	/* The address of the kernel is unknown, as when addresses are hidden: the upper half is
+	 * its. */
 	if (r < 0 && !ps->nr_kernel_maps && addr >> 63) {
 		r = coati_kernel_image(ps, &ret->image);
 		ret->vaddr = addr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code without a file: is there somebody who tells its names? A process that wrote a perf map, or
- * mapped a jitdump file, has one image for all of it; one that did not has another, which says so.
+ * Code without a file: does something report its names? A process that wrote a perf map, or mapped
+ * a jitdump file, has one image for all of it; one that did not has another, which says so.
  */
 #include "image/jit.h"
 

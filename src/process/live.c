@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that runs here and now and that nobody told of: its mappings, its name, its parent and
- * its namespaces, out of /proc. It may end or become another program while it is read. The folder
- * is held open, so that a new process with the same number is not taken for it; the mappings are
- * those of one moment (the kernel keeps the file to the memory it was opened for), and when that
- * memory is not the process' any more afterwards, it is read again.
+ * A process that runs now and has no records: its mappings, its name, its parent and its
+ * namespaces, out of /proc. It may end or become another program while it is read. The directory is
+ * held open, so that a new process with the same number is not taken for it; the mappings are those
+ * of one moment (the kernel keeps the file to the memory it was opened for), and when that memory
+ * is not the process' any more afterwards, it is read again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -141,8 +141,8 @@ int coati_processes_read(struct coati_processes *ps, struct pid_slot *slot)
 	int r;
 
 	slot->was_read = true;
-	/* One whose start was told had its mappings told, too, or its parent's; and so had one that
-	 * a recorder found. */
+	/* The mappings of a process whose start was recorded were recorded, too, or those of its
+	 * parent; and so were those of a process that a recorder found. */
 	if (slot->pid <= 0 || (!first->is_implicit && slot->spans.v[0].from) ||
 	    slot->spans.len > 1 ||
 	    coati_ranges_position(&slot->spans.v[0].space->ranges, 0, &from, &to))

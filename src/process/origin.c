@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is mapped, told apart by all that the record says of it; and the image of it, when the first
+/* What is mapped, identified by all fields of the record; and the image of it, when the first
  * address is asked for. */
 #include "process/origin.h"
 

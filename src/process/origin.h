@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a mapping is of: the file as the record names it, or memory without one. Told once for all
+ * What a mapping is of: the file as the record names it, or memory without one. Stored once for all
  * mappings of the same; made into an image when the first address in it is asked for, so that build
- * ids that come later in a stream still count, and files that nobody asks for cost nothing.
+ * ids that come later in a stream still count, and files that are not used cost nothing.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 struct coati_processes;
 
 enum origin_kind {
-	ORIGIN_FILE = 0, /* a file that can be opened by somebody */
+	ORIGIN_FILE = 0, /* a file that can be opened */
 	/* memory, or a file that is as good as memory: code in it was made at run time */
 	ORIGIN_ANON,
 	ORIGIN_MEMFD, /* either of these */

@@ -7,7 +7,7 @@
  *
  * A number (coati_processes_space) is the epoch of a space and how many of its mappings hold. A
  * space gets another epoch whenever a number of it that was given out could mean something else: a
- * mapping was told late, or something changed in the space below it.
+ * mapping was reported late, or something changed in the space below it.
  */
 #pragma once
 
@@ -26,8 +26,8 @@
 #include "process/origin.h"
 
 /* A build id that the recording tells for a path (BUILD_ID section; "[kernel.kallsyms]" for the
- * kernel): for mappings that carry none. Counts for images that nobody asked for yet. -EINVAL: no
- * or too long an id. */
+ * kernel): for mappings that carry none. Counts for images that were not used yet. -EINVAL: no or
+ * too long an id. */
 int coati_processes_build_id(struct coati_processes *ps, const char *path, const uint8_t *id,
 			     uint32_t id_size);
 
@@ -37,8 +37,8 @@ int coati_processes_build_id(struct coati_processes *ps, const char *path, const
  * before names are resolved, as often as wanted. -ENOMEM. */
 int coati_processes_load_jit(struct coati_processes *ps);
 
-/* Before a time nobody will ask again: history that ended earlier may be forgotten. For captures
- * that run for days. */
+/* Times before this are not asked for again: history that ended earlier may be forgotten. For
+ * captures that run for days. */
 void coati_processes_forget(struct coati_processes *ps, uint64_t before_time);
 
 /* A number that stands for the mappings of the process at that time. The same number means the same
@@ -52,7 +52,7 @@ uint64_t coati_processes_space(struct coati_processes *ps, int32_t pid, uint64_t
 int coati_processes_each_mapping(struct coati_processes *ps, int32_t pid, uint64_t time,
 				 int (*fn)(void *ctx, const struct coati_place *place), void *ctx);
 
-/* The path of a cgroup that a CGROUP record told, or NULL. */
+/* The path of a cgroup from a CGROUP record, or NULL. */
 const char *coati_processes_cgroup(struct coati_processes *ps, uint64_t id);
 
 struct coati_processes_stats {
@@ -64,7 +64,9 @@ struct coati_processes_stats {
 
 void coati_processes_get_stats(const struct coati_processes *ps, struct coati_processes_stats *ret);
 
-#define SPANS_MAX   32768 /* of one number: each must be moved when an earlier one is told late */
+#define SPANS_MAX \
+	32768		  /* of one number: each must be moved when an earlier one is reported
+			   * late */
 #define COMMS_MAX   32768 /* of one thread, likewise */
 #define HOPS_MAX    512	  /* from fork to fork, when an address is looked for below */
 #define SLOT_CACHE  256
@@ -76,7 +78,7 @@ struct space {
 	uint32_t epoch;	      /* upper half of its numbers */
 	/* that of the model when the epoch was taken: what lies below may have changed since */
 	uint32_t inherit_epoch;
-	/* A fork's: what the parent had at that time lies below all of ours. */
+	/* A fork's: what the parent had at that time lies below all own ranges. */
 	bool has_base;
 	int32_t base_pid;
 	uint64_t base_time;
@@ -85,7 +87,7 @@ struct space {
 struct process {
 	uint32_t index;
 	int32_t pid, ppid;
-	bool is_implicit; /* nobody told its start */
+	bool is_implicit; /* its start was not recorded */
 	bool is_used;	  /* its index was given out */
 	uint64_t start_time, exit_time;
 	int64_t nr_alive; /* threads that started less those that ended */
@@ -100,7 +102,7 @@ struct pid_span {
 };
 
 enum jit_state {
-	JIT_UNKNOWN = 0, /* nobody asked yet */
+	JIT_UNKNOWN = 0, /* not asked for yet */
 	JIT_NONE,
 	JIT_FOUND,
 };
@@ -204,7 +206,7 @@ static inline size_t span_index(const void *spans, size_t nr, size_t size, uint6
 
 /* NULL: never heard of it. */
 struct pid_slot *coati_pid_slot_find(struct coati_processes *ps, int32_t pid);
-/* Made with one process that nobody told of. NULL: out of memory or over the ceiling
+/* Made with one process that has no records. NULL: out of memory or over the ceiling
  * (*ret_code). */
 struct pid_slot *coati_pid_slot_get(struct coati_processes *ps, int32_t pid, int *ret_code);
 /* The span at @time, and when the next begins (UINT64_MAX). */
@@ -235,7 +237,7 @@ int coati_tid_comm(struct coati_processes *ps, const struct coati_comm *comm, ui
 int coati_tid_cgroup(struct coati_processes *ps, int32_t pid, int32_t tid, uint64_t cgroup);
 void coati_tid_slot_free(struct tid_slot *slot);
 /* The name that the process number @process had last, after its last exec; it lives as long as the
- * model. NULL: nobody told any. */
+ * model. NULL: it is unknown. */
 const char *coati_process_last_comm(struct coati_processes *ps, int32_t pid, uint32_t process);
 
 /* ---- the rest ---- */
@@ -249,7 +251,7 @@ uint64_t coati_processes_over(const struct coati_processes *ps, enum limit which
 /* A copy of @text (cut at @max bytes) that lives as long as the model, the same for the same text;
  * over the limit one that says so. NULL: out of memory. */
 const char *coati_processes_name(struct coati_processes *ps, const char *text, size_t max);
-/* LIVE: the name of a thread that nobody told of. -ENOMEM. */
+/* LIVE: the name of a thread that has no records. -ENOMEM. */
 int coati_processes_read_thread(struct coati_processes *ps, int32_t pid, int32_t tid);
 /* LIVE: learn of @slot's process from /proc, once. A process that is gone is no error. */
 int coati_processes_read(struct coati_processes *ps, struct pid_slot *slot);

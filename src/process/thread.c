@@ -66,7 +66,7 @@ static size_t comms_until(const struct thread *t, uint64_t time)
 	return SEARCH(mid, 0, t->comms.len, t->comms.v[mid].time <= time);
 }
 
-/* What was told of @old for later than @time is of @new. */
+/* What was reported about @old for later than @time belongs to @new. */
 static int split(struct thread *old, uint64_t time, struct thread *new)
 {
 	for (size_t i = comms_until(old, time); i < old->comms.len; i++) {
@@ -152,7 +152,7 @@ static struct thread *add_thread(struct coati_processes *ps, struct tid_slot *sl
 	return NULL;
 }
 
-/* The thread at that time; made up when nobody told of it, or told of another process'. */
+/* The thread at that time; made up when it has no records, or only those of another process. */
 static struct thread *get_thread(struct coati_processes *ps, int32_t pid, int32_t tid,
 				 uint64_t time, int *ret_code)
 {
@@ -263,7 +263,7 @@ int coati_tid_cgroup(struct coati_processes *ps, int32_t pid, int32_t tid, uint6
 }
 
 /* Its name at @time, or that of the one that made it; [from, to) is narrowed to when that is so.
- * NULL: nobody told. */
+ * NULL: it is unknown. */
 static const char *name_at(struct coati_processes *ps, const struct thread *t, uint64_t time,
 			   struct tid_slot *window)
 {

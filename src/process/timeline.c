@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What had a pid, one after the other. Forks, execs and exits come in, in any order; spans by time
- * go out. A record that is told late splits the span that it falls into: what was told for later
+ * go out. A record that comes late splits the span that it falls into: what was reported for later
  * times goes over to the new one.
  */
 #include "process/processes.h"
@@ -110,7 +110,7 @@ static bool has_no_room(struct coati_processes *ps)
 	return true;
 }
 
-/* The same for one of this number: those that are told late are moved, which takes time. */
+/* The same for one of this number: those that are reported late are moved, which takes time. */
 static bool has_no_span(struct coati_processes *ps, const struct pid_slot *slot)
 {
 	if (slot->spans.len < SPANS_MAX)
@@ -187,14 +187,14 @@ static struct pid_span *insert_span(struct coati_processes *ps, struct pid_slot 
 	for (size_t i = at + 1; process && i < slot->spans.len && !slot->spans.v[i].is_start; i++)
 		slot->spans.v[i].process = process;
 	slot->to = 0;
-	/* told late: numbers of before, and what children took over, may be others now */
+	/* reported late: earlier numbers, and what children inherited, may have changed */
 	if (rest || (slot->has_forked && time <= slot->last_fork) || space->ranges.log.len)
 		coati_numbers_expire(ps, slot);
 	return &slot->spans.v[at];
 }
 
-/* Nobody has heard of the process that we made up, and nothing is known from before @time: it is
- * the one that begins now. */
+/* The process that was made up was not used yet, and nothing is known from before @time: it is the
+ * one that begins now. */
 static bool is_blank(const struct pid_slot *slot, const struct pid_span *span, uint64_t time)
 {
 	uint64_t from, to;

@@ -127,8 +127,8 @@ struct coati_diff_info {
 
 struct coati_diff;
 
-/* Compare. Both views and their profiles must outlive the answer. -EINVAL: options that make no
- * sense, or profiles without bins. */
+/* Compare. Both views and their profiles must outlive the answer. -EINVAL: options that are
+ * malformed, or profiles without bins. */
 int coati_diff_new(struct coati_view *before, struct coati_view *after,
 		   const struct coati_diff_opts *opts, struct coati_diff **ret,
 		   struct coati_error *err);

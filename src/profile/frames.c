@@ -75,7 +75,7 @@ static bool is_same_function(const struct coati_view_frame *a, const struct coat
 	       (a->function == b->function || !strcmp(a->function, b->function));
 }
 
-/* Nobody has this function yet. */
+/* No entry has this function yet. */
 static int add_function(struct coati_view *v, struct functions *fs, uint32_t frame, uint64_t hash)
 {
 	struct coati_view_frame *f = &v->frames.v[frame];

@@ -509,7 +509,8 @@ static double largest(const struct resample *r, double *const *signs, double *co
 	return most;
 }
 
-/* As many as the confidence needs to be more than a guess, and no more than anybody waits for. */
+/* As many as the confidence needs to be more than a guess, and no more than a user would wait
+ * for. */
 static uint32_t choose_rounds(const struct resample *r)
 {
 	double work = (double)r->nr_lines * (r->sides[0].nr + r->sides[1].nr) + 1;

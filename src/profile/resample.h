@@ -9,7 +9,7 @@
  * of chance is not the sample but the block, and blocks are made longer until neighbors are no
  * longer alike. How far the largest of all lines strays by chance is seen by giving the deviations
  * of the blocks random signs, again and again: lines that rise and fall together stay together in
- * it. Where both sides have runs enough, the runs are divided anew instead (permute.c).
+ * it. Where both sides have runs enough, the runs are divided again instead (permute.c).
  * docs/decisions.md tells why it is done so.
  */
 #pragma once

@@ -95,8 +95,8 @@ static int mark_regex(struct coati_view *v, struct selection *s, const struct ex
 	r = regcomp(&regex, e->pattern, REG_EXTENDED | REG_NOSUB);
 	if (r) {
 		regerror(r, &regex, why, sizeof(why));
-		return coati_fail(err, -EINVAL, "%s: \"%s\" is no regular expression: %s", e->what,
-				  e->pattern, why);
+		return coati_fail(err, -EINVAL, "%s: \"%s\" is not a regular expression: %s",
+				  e->what, e->pattern, why);
 	}
 	s->asked |= e->bit;
 	for (uint32_t i = 0; i < v->nr_functions; i++)

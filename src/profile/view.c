@@ -23,8 +23,8 @@ static bool is_seen_twice(const struct coati_view *v, uint32_t event, uint32_t t
 	return !v->conditions.events.list.len && coati_profile_is_twice(v->profile, event, thread);
 }
 
-/* Page faults beside time on CPUs and off them: what record --trace takes for the timeline. Nobody
- * who asks where the time goes wants them added to it. */
+/* Page faults beside time on CPUs and off them: what record --trace takes for the timeline. They
+ * must not be added to time. */
 static bool is_for_timeline(const struct coati_view *v, uint32_t event)
 {
 	const struct coati_profile *p = v->profile;

@@ -63,7 +63,7 @@ struct coati_view {
 	struct keys keys[COATI_BY_COUNT];
 	ARRAY(void *) owned; /* answers that live as long as the view */
 	struct arena arena;
-	const char **process_names; /* by thread; NULL: nobody asked */
+	const char **process_names; /* by thread; NULL: not asked for */
 };
 
 /* The weight of an entry in this view. */

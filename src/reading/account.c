@@ -22,7 +22,7 @@ static void add_share(struct strbuf *s, uint64_t part, uint64_t whole, const cha
 				    percent, what);
 }
 
-/* The stacks' part: what kinds there are, the largest first to be told being the complete ones. */
+/* The part about stacks: which kinds there are; the complete ones come first. */
 static void add_stacks(struct strbuf *s, const struct coati_profile_quality *q)
 {
 	const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recording may make us keep: limits grow with the bytes that were read of it, and what they
- * left out is told in words.
+ * What a recording may make us keep: limits grow with the bytes that were read of it, and messages
+ * report what they left out.
  */
 #include "image/image.h"
 #include "process/processes.h"

@@ -149,10 +149,11 @@ static int parse_time(struct conditions *c, const char *text, struct coati_error
 	if (dash)
 		*dash = 0;
 	if (!dash || parse_point(buf, &c->from) < 0 || parse_point(dash + 1, &c->to) < 0)
-		return coati_fail(err, -EINVAL,
-				  "time: \"%s\" is no range such as 1.5s-3s, 10%%-20%%, 500ms- or "
-				  "@12345.6-@12346",
-				  text);
+		return coati_fail(
+			err, -EINVAL,
+			"time: \"%s\" is not a range such as 1.5s-3s, 10%%-20%%, 500ms- or "
+			"@12345.6-@12346",
+			text);
 	return 0;
 }
 
@@ -164,8 +165,9 @@ static int parse_cpus(struct conditions *c, const char *text, struct coati_error
 	if (!c->cpus)
 		return coati_fail(err, -ENOMEM, "out of memory");
 	if (coati_parse_cpulist(text, c->cpus, CONDITION_CPUS_MAX) < 0)
-		return coati_fail(err, -EINVAL, "cpu: \"%s\" is no list such as 0,2-5 (below %d)",
-				  text, CONDITION_CPUS_MAX);
+		return coati_fail(err, -EINVAL,
+				  "cpu: \"%s\" is not a list such as 0,2-5 (below %d)", text,
+				  CONDITION_CPUS_MAX);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples that programs took of themselves, out of live events as they come: no second walk is
- * needed, because what a thread was doing is told before its sample. Batches come in, samples with
- * their labels and names go out.
+ * needed, because what a thread was doing is recorded before its sample. Batches come in, samples
+ * with their labels and names go out.
  */
 #include "reading/contexts.h"
 

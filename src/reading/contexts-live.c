@@ -59,7 +59,7 @@ static void trim_thread(struct context_thread *t, uint64_t before)
 	memmove(t->steps.v, t->steps.v + first, t->steps.len * sizeof(*t->steps.v));
 }
 
-/* ---- dropping labels that nobody has ---- */
+/* ---- dropping labels that no thread has ---- */
 
 static const char *move_text(struct coati_contexts *to, const char *text)
 {

@@ -25,6 +25,6 @@ int coati_contexts_live_feed(struct coati_contexts *c, const void *batch, size_t
 			     coati_live_event_fn fn, void *ctx);
 /* Up to when all events are known; 0: there were none. */
 uint64_t coati_contexts_live_horizon(const struct coati_contexts *c);
-/* Nobody will ask for a time before @before. When labels take more than @max_bytes, those that no
- * thread has now are dropped. -ENOMEM. */
+/* Times before @before are not asked for again. When labels take more than @max_bytes, those that
+ * no thread has now are dropped. -ENOMEM. */
 int coati_contexts_live_trim(struct coati_contexts *c, uint64_t before, size_t max_bytes);

@@ -236,7 +236,7 @@ int coati_contexts_event(struct coati_contexts *c, const struct coati_trace_even
 	case COATI_TRACE_LABELS:
 		r = take_labels(c, t, e);
 		break;
-	case COATI_TRACE_MISSING: /* nobody knows what it did there */
+	case COATI_TRACE_MISSING: /* it is unknown what it did there */
 		t->nr_regions = 0;
 		t->type = "";
 		break;
@@ -346,7 +346,7 @@ static int read_contexts(void *ctx, const char *path, struct coati_error *err)
 	n = coati_contexts_begin(c);
 	if (n < 0)
 		return coati_fail(err, n, "live events: %m");
-	/* a folder may be one, too */
+	/* a directory may be one, too */
 	if (!strcmp(path, "-") ||
 	    (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return coati_fail(
@@ -360,7 +360,7 @@ static int read_contexts(void *ctx, const char *path, struct coati_error *err)
 	coati_recording_close(&r);
 	coati_live_reader_free(&c->trace);
 	if (n == -E2BIG)
-		return coati_fail(err, n, "%s: more live events than we have room for", path);
+		return coati_fail(err, n, "%s: too many live events for the memory limit", path);
 	return n < 0 ? coati_fail(err, n, "%s: live events: %m", path) : 0;
 }
 
@@ -401,7 +401,8 @@ int coati_contexts_new(struct coati_contexts **ret, struct coati_error *err)
 	struct coati_contexts *c = ret ? coati_alloc(sizeof(*c)) : NULL;
 
 	if (!c)
-		return coati_fail(err, ret ? -ENOMEM : -EINVAL, "no room for contexts");
+		return coati_fail(err, ret ? -ENOMEM : -EINVAL,
+				  "out of memory for labels, tasks and regions");
 	c->text = (struct strbuf)STRBUF_INIT(TEXT_BYTES);
 	c->source = (struct coati_context_source){ .read = read_contexts,
 						   .find = find_context,

@@ -43,7 +43,7 @@ const struct coati_context_source *coati_contexts_samples(const struct coati_con
  * at a fraction of the cost. */
 const struct coati_context_source *coati_contexts_bare(const struct coati_contexts *c);
 
-#define DEPTH_MAX 256 /* regions in each other that are told apart */
+#define DEPTH_MAX 256 /* nested regions that are kept apart */
 
 struct step {
 	uint64_t time;

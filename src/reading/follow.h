@@ -30,7 +30,7 @@ struct coati_follow_opts {
  * profile's contexts are asked for live events alone (feed and next), not for labels. */
 int coati_follow_open(struct coati_profile *p, int fd, const struct coati_follow_opts *opts,
 		      struct coati_follow **ret, struct coati_error *err);
-/* All that is there and in order: 0; -ENOMEM, -EBADMSG when the stream makes no sense. */
+/* All that is there and in order: 0; -ENOMEM, -EBADMSG when the stream is malformed. */
 int coati_follow_take(struct coati_follow *f);
 /* Nothing more will be written: the rest, and threads that are off their CPUs. */
 int coati_follow_end(struct coati_follow *f);

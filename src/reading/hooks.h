@@ -35,7 +35,7 @@ struct coati_profile_sample {
 	uint32_t stack, thread, event, labels; /* numbers as in coati_profile_entry */
 	int32_t cpu;			       /* -1: not said */
 	/* which of the SAMPLE records of its file, as coati_recording_next() gives them, from 0 on;
-	 * UINT32_MAX: none, it was told in live events */
+	 * UINT32_MAX: none, it comes from live events */
 	uint32_t number;
 	/* 1: time off a CPU up to now, of an interval that is not over; the rest comes later.
 	 * Only while a recording is followed: coati_profile_read() gives whole intervals. */
@@ -47,7 +47,7 @@ typedef void (*coati_sample_fn)(void *ctx, const struct coati_profile_sample *sa
 
 enum coati_loss_kind {
 	COATI_LOSS_RECORDS = 0, /* a ring was full: records of any kind before this time */
-	/* the account of the events, told late: samples, those among RECORDS too */
+	/* the lost counts of the events, which come late: samples, those among RECORDS too */
 	COATI_LOSS_SAMPLES,
 	COATI_LOSS_THROTTLE, /* the kernel slowed the sampling down from here on */
 };
@@ -67,8 +67,8 @@ typedef void (*coati_loss_fn)(void *ctx, const struct coati_profile_loss *loss);
 typedef int (*coati_item_fn)(void *ctx, const struct coati_recording *r,
 			     const struct coati_recording_item *item);
 
-/* A sample that a program took of itself and told in live events: of the event COATI_LIVE_CPU. All
- * of it lives until the next call. */
+/* A sample that a program took of itself, from live events: of the event COATI_LIVE_CPU. All of it
+ * lives until the next call. */
 struct coati_context_sample {
 	uint64_t time;	 /* CLOCK_MONOTONIC ns */
 	uint64_t weight; /* ns that it stands for */
@@ -82,14 +82,14 @@ struct coati_context_sample {
 	uint64_t labels_key;		  /* a number for them, the same for the same; 0: none */
 };
 
-/* What is not there of what programs told. */
+/* Live events that are missing. */
 struct coati_context_account {
 	uint64_t lost;		   /* events that there was no room for */
 	uint64_t missing, damaged; /* batches of them */
 };
 
-/* Labels of samples that are told elsewhere than in them, and samples that programs took of
- * themselves: coati_contexts_new() makes one of live events. */
+/* Labels of samples that are recorded elsewhere, and samples that programs took of themselves:
+ * coati_contexts_new() makes one of live events. */
 struct coati_context_source {
 	/* A recording will be read: path as for coati_recording_open. Negative: it will not. */
 	int (*read)(void *ctx, const char *path, struct coati_error *err);

@@ -2,9 +2,9 @@
 /*
  * Batches of live events come in, the addresses of the stacks that they define become locations.
  * Nothing else of an event is looked at, and a batch whose head says that it defines nothing is
- * passed over. What cannot be told this way (an event of a kind that only its stream describes,
- * code that is replaced while it runs) is said in coati_profile.lacks_places: whoever wants it
- * reads all events instead.
+ * passed over. What cannot be found this way (an event of a kind that only its stream describes,
+ * code that is replaced while it runs) is marked in coati_profile.lacks_places: a caller that needs
+ * it reads all events instead.
  */
 #include <errno.h>
 
@@ -18,7 +18,7 @@
 #define ADDRESSES_MAX ((size_t)1 << 20)
 #define FIELDS_BYTES  ((size_t)16 << 20)
 
-/* From when and until when a stack with it may have been told. */
+/* From when and until when a stack with it may have been recorded. */
 struct live_address {
 	int32_t pid;
 	uint64_t addr, from, to;
@@ -84,7 +84,7 @@ static bool fields_of(void *ctx, uint64_t site, const char **ret, uint32_t *ret_
 	return true;
 }
 
-/* False: its fields are told elsewhere, or there are too many of them. */
+/* False: its fields are defined elsewhere, or there are too many of them. */
 static bool learn_site(struct live_places *l, const struct live_event *e)
 {
 	const struct live_text *fields = &e->text[4];

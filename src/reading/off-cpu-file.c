@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is known about a recording's switches before its first record: whether it has any, when it
- * begins and ends, and between which times something was lost. A loss is told only when the ring
- * has room again, perhaps after others have gone on, so a file with losses is walked over once
+ * begins and ends, and between which times something was lost. A loss is reported only when the
+ * ring has room again, perhaps after others have gone on, so a file with losses is walked over once
  * before it is read.
  */
 #include <errno.h>
@@ -35,7 +35,7 @@ static int add_window(struct off_reading *o, uint64_t from, uint64_t to)
 	}
 	w = ARRAY_ADD(&o->windows);
 	if (!w && o->windows.len >= o->windows.max) {
-		last->from = 0; /* too many to be told apart: nothing is known */
+		last->from = 0; /* too many to keep apart: nothing is known */
 		last->to = UINT64_MAX;
 		return 0;
 	}

@@ -53,7 +53,7 @@ static int find_event(struct reading *r)
 	return n;
 }
 
-/* The stack with a frame of ours inside the innermost; @base UINT32_MAX: that frame alone. */
+/* The stack with an added frame inside the innermost; @base UINT32_MAX: that frame alone. */
 static int find_stack(struct reading *r, uint32_t base, enum off_frame frame, uint32_t *ret)
 {
 	struct location l = { .pub = { .image = COATI_IMAGE_NONE,
@@ -232,7 +232,7 @@ static int switched_in(struct reading *r, struct off_thread *t, uint64_t time)
 	if (t->state == OFF_AWAY && t->early && !t->woken && r->off.all_wakes)
 		t->woken = t->since;
 	if (t->state == OFF_ON || time < t->since)
-		n = unpaired(r); /* that it left was not told */
+		n = unpaired(r); /* that it left was not recorded */
 	else
 		n = close_interval(r, t, time);
 	t->state = OFF_ON;
@@ -246,7 +246,7 @@ static int switched_in(struct reading *r, struct off_thread *t, uint64_t time)
 
 static int switched_out(struct reading *r, struct off_thread *t, const struct coati_record *rec)
 {
-	int n = t->state == OFF_AWAY ? unpaired(r) : 0; /* that it came was not told */
+	int n = t->state == OFF_AWAY ? unpaired(r) : 0; /* that it came was not recorded */
 
 	t->state = OFF_AWAY;
 	t->since = rec->id.time;
@@ -263,7 +263,7 @@ static int take_switch(struct reading *r, const struct coati_record *rec)
 	struct off_thread *t;
 	int n;
 
-	/* whom, when? Or nobody: a CPU that is idle */
+	/* which thread, and when? Or none: an idle CPU */
 	if ((rec->id.present & need) != need || (int32_t)rec->id.tid <= 0)
 		return 0;
 	r->off.cpu_wide |= rec->type == COATI_RECORD_SWITCH_CPU_WIDE;
@@ -454,7 +454,7 @@ int coati_off_end(struct reading *r)
 		return 0;
 	if (!o->end)
 		o->end = o->last;
-	coati_reading_start(r, o->begin); /* nobody ran at all */
+	coati_reading_start(r, o->begin); /* no thread ran at all */
 	for (size_t i = 0; i < o->threads.len && n == 0; i++) {
 		const struct off_thread *t = &o->threads.v[i];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Time off the CPUs. In: the switch records of a recording, the samples taken when threads leave a
- * CPU, wake-ups. Out: an entry of the event off-cpu for each time that a thread was away, weighted
+ * CPU, wakeups. Out: an entry of the event off-cpu for each time that a thread was away, weighted
  * with nanoseconds. What lies at the edges of the recording counts up to them. Where records were
  * lost it is not known who ran meanwhile: those times are counted and left out.
  *
@@ -51,10 +51,10 @@ struct off_reading {
 	bool at_exec, executed; /* nothing counts before the first exec; it was */
 	bool has_event, cpu_wide;
 	bool whole;		   /* all threads of some processes are watched */
-	bool all_wakes;		   /* every wake-up of them is recorded */
+	bool all_wakes;		   /* every wakeup of them is recorded */
 	bool goes_on;		   /* the interval that is added is not over */
 	uint32_t nr_events;	   /* of the file, that were looked at */
-	uint64_t samples;	   /* of switches and wake-ups */
+	uint64_t samples;	   /* of switches and wakeups */
 	uint32_t event;		   /* of the profile */
 	uint32_t losses;	   /* LOST records so far, where they are not known beforehand */
 	uint64_t begin, end, last; /* last: time of the last record */

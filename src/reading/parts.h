@@ -28,8 +28,8 @@ struct coati_images *coati_profile_images(const struct coati_profile *p);
 
 /* Names for all locations, with COATI_RESOLVE_*. */
 int coati_profile_resolve(struct coati_profile *p, uint32_t how, struct coati_error *err);
-/* PLACES: some of the locations are told by live events that were not decoded; read the recording
- * without PLACES to have them all. */
+/* PLACES: some of the locations are defined by live events that were not decoded; read the
+ * recording without PLACES to have them all. */
 bool coati_profile_lacks_places(const struct coati_profile *p);
 
 struct coati_unwinder *coati_profile_unwinder(const struct coati_profile *p);

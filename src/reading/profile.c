@@ -117,7 +117,7 @@ int coati_profile_make(const struct coati_profile_opts *opts,
 
 	if (!p)
 		return coati_fail(err, ret ? -ENOMEM : -EINVAL,
-				  ret ? "out of memory" : "nowhere to put the profile");
+				  ret ? "out of memory" : "no place for the profile was given");
 	r = take_opts(p, opts, hooks ? hooks : &none_at_all, err);
 	if (r == 0 && coati_profile_find_labels(p, NULL, 0, &none) < 0)
 		r = coati_fail(err, -ENOMEM, "out of memory");

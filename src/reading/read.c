@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A recording comes in record by record, in the order of time; samples become weight, everything
- * that tells about processes goes to the process station, losses and damage into the account.
+ * that tells about processes goes to the process stage, losses and damage into the data quality
+ * line.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,8 +26,8 @@
 #define RECORDER_LINE	 128
 #define COMMAND_MAX	 65536
 
-/* What was lost is told twice: by the ring when it has room again, and by the events' own count at
- * the end, which is of samples alone. */
+/* What was lost is reported twice: by the ring when it has room again, and by the events' own count
+ * at the end, which is of samples alone. */
 static uint64_t lost_of(const struct coati_recording_stats *st)
 {
 	return st->lost > st->lost_samples ? st->lost : st->lost_samples;
@@ -339,8 +340,8 @@ static void take_off_account(struct reading *r)
 		coati_profile_add_note(
 			r->profile,
 			"there were too many context switches to copy all of their stacks: many "
-			"are by frame pointers, and code without these hides "
-			"callers; coati record --stacks (-g) table copies all");
+			"are unwound by frame pointers, and callers of code without frame pointers "
+			"are missing; coati record --stacks (-g) table copies all stacks");
 }
 
 /* A stream has no header that says it, but its events do. */
@@ -524,7 +525,7 @@ int coati_reading_file(struct reading *r, const char *path, struct coati_error *
 
 	if (!file)
 		return coati_fail(err, p->files.len < PROFILE_FILES_MAX ? -ENOMEM : -E2BIG,
-				  "%s: no room for one more file", path);
+				  "%s: too many input files", path);
 	file->pub = (struct coati_profile_file){ .path = coati_arena_strdup(&p->arena, path),
 						 .hostname = "",
 						 .os_release = "",

@@ -19,7 +19,7 @@
 /* A thread that was seen lately. */
 struct task {
 	int32_t pid, tid;
-	uint32_t epoch; /* right only while nothing was told about tasks; 0: empty */
+	uint32_t epoch; /* right only while nothing was recorded about tasks; 0: empty */
 	uint32_t thread;
 	uint64_t space;
 	bool passes;
@@ -95,7 +95,7 @@ struct reading {
 	uint32_t cgroup_labels, cgroup_epoch;  /* epoch: of tasks, a later record may name it */
 	ARRAY(struct image_note) notes;	       /* by image */
 	const char *path;
-	bool no_contexts;	      /* they cannot be told of a stream */
+	bool no_contexts;	      /* a stream does not have them */
 	bool has_told;		      /* live events were seen */
 	struct map told_names;	      /* of threads that live events alone tell of: the last */
 	uint64_t nr_told, nr_nowhere; /* samples of live events; in no code that is known */
@@ -135,9 +135,9 @@ void coati_reading_start(struct reading *r, uint64_t time);
 /* The thread and the number of its address space. -ENOMEM, -E2BIG. */
 int coati_reading_task(struct reading *r, const struct coati_identity *id, uint64_t time,
 		       struct task **ret);
-/* One sample into the profile. 0; -ENOMEM. What is over a ceiling or makes no sense is counted. */
+/* One sample into the profile. 0; -ENOMEM. What is over a ceiling or is malformed is counted. */
 int coati_reading_sample(struct reading *r, const struct coati_recording_item *item);
-/* Weight on the stack of a chain, @e without it; @at->time is 0 when nobody said it. The stack
+/* Weight on the stack of a chain, @e without it; @at->time is 0 when it is unknown. The stack
  * becomes e->stack. -ENOMEM, -E2BIG. */
 int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
 		      const struct moment *at);
@@ -147,7 +147,7 @@ int coati_reading_live(struct reading *r, const struct coati_recording_item *ite
 		       const struct coati_record *rec);
 int coati_reading_live_end(struct reading *r);
 /* Before it is read: the recording lasts at least until this SAMPLE record of @from, or the samples
- * that are told in it; NULL: there are no more. -ENOMEM. */
+ * of live events in it; NULL: there are no more. -ENOMEM. */
 int coati_reading_last(struct reading *r, const struct coati_recording *from,
 		       const struct coati_recording_item *item);
 /* The stack of a chain.  -ENOMEM, -E2BIG. */

@@ -195,7 +195,7 @@ int coati_reading_task(struct reading *r, const struct coati_identity *id, uint6
 
 #define CGROUP_ROOM 24
 
-/* One that nobody told the path of has its number. */
+/* One whose path was not recorded has its number. */
 static struct coati_label cgroup_label(struct reading *r, uint64_t cgroup, char room[CGROUP_ROOM])
 {
 	struct coati_label label = { .key = "cgroup",
@@ -501,7 +501,8 @@ static void clip_to_wall(struct reading *r)
 		r->to = wall ? clock_of(wall, clock, c->to.value) : 0;
 	if (!wall)
 		coati_profile_add_note(
-			r->profile, "%s does not tell the time of day: none of it is in the range",
+			r->profile,
+			"%s does not record the time of day: none of its samples are in the range",
 			r->path);
 }
 

@@ -50,7 +50,7 @@ struct question {
 	const struct chain_key *key;
 };
 
-/* That its process told names is known from the recording alone when its map is gone. */
+/* When its map is gone, only the recording shows that the process had named its code. */
 static uint32_t jit_of(struct reading *r, uint32_t image)
 {
 	struct coati_image_ref ref = { .size = sizeof(ref), .kind = COATI_IMAGE_JIT, .path = "" };

@@ -150,7 +150,7 @@ static uint32_t sort_labels(const struct coati_label *labels, uint32_t nr, struc
 	return len;
 }
 
-/* A key that is new; over the ceiling it is not listed, and counts all the same. */
+/* A key that is new; over the ceiling it is not listed, and counts anyway. */
 static int add_key(struct coati_profile *p, const char *key)
 {
 	const char **slot;
@@ -215,7 +215,7 @@ int coati_profile_find_labels(struct coati_profile *p, const struct coati_label 
 
 int coati_profile_find_location(struct coati_profile *p, const struct location *l, uint32_t *ret)
 {
-	/* an address of nothing is told apart by itself, for those who look at addresses */
+	/* an address outside all mappings counts by itself, for those who look at addresses */
 	uint64_t hash = hash_three(&p->location_index, l->pub.vaddr,
 				   (uint64_t)l->pub.image << 32 | l->pub.flags, l->since);
 	struct probe probe = index_probe(&p->location_index, hash);

@@ -55,8 +55,8 @@ static const char *name_of(const struct coati_context_sample *s)
 	return *s->comm && !is_first ? s->comm : s->process_comm;
 }
 
-/* What the program calls itself is right where nobody else told; from its first sample back to the
- * beginning. */
+/* The name that the program gives itself counts where no record has another; from its first sample
+ * back to the beginning. */
 static int learn_name(struct reading *r, const struct coati_context_sample *s)
 {
 	uint64_t key = (uint64_t)(uint32_t)s->pid << 32 | (uint32_t)s->tid, now, last;

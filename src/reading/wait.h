@@ -7,7 +7,7 @@
 
 #include <coati/profile.h>
 
-/* Sorted by how they are told, not by how they weigh. */
+/* Sorted by the order in which they are shown, not by weight. */
 enum coati_wait {
 	COATI_WAIT_RUNNING = 0,
 	COATI_WAIT_FUTEX,

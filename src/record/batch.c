@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches of ours inside a recording: RAW samples of a software dummy event, which every reader of
+ * Batches of coati inside a recording: RAW samples of a software dummy event, which every reader of
  * perf.data skips or shows as samples without an address. docs/formats/perf-data.md has the bytes.
  */
 #include "record/batch.h"

@@ -10,7 +10,7 @@
 
 #define COATI_LIVE_EVENT     "coati/live"
 #define COATI_LIVE_BATCH_MAX 32768
-/* of that event in recordings of ours; the kernel's are small */
+/* of that event in recordings of coati; the kernel's are small */
 #define COATI_LIVE_ID (UINT64_C(1) << 62)
 
 enum coati_batch_kind {
@@ -38,6 +38,6 @@ void coati_batch_attr(struct coati_attr *ret);
 /* The batch as a SAMPLE record into @buf: its size, -ENOSPC, -E2BIG over COATI_LIVE_BATCH_MAX. */
 int coati_batch_encode(const struct coati_batch *batch, void *buf, size_t cap);
 
-/* From a decoded sample of that event (@swap as in its raw record): 0, or -EBADMSG when it is none
- * of ours. Views live as long as the sample. */
+/* From a decoded sample of that event (@swap as in its raw record): 0, or -EBADMSG when coati did
+ * not write it. Views live as long as the sample. */
 int coati_batch_decode(const struct coati_record *rec, uint32_t swap, struct coati_batch *ret);

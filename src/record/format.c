@@ -114,7 +114,7 @@ static struct span next_line(struct span *left)
 /* ---- one declaration ---- */
 
 /* "[16]", "[4][8]", "[]", "[TASK_COMM_LEN]" at the end of @decl: cut it off and count the elements,
- * 0 when it cannot be told. */
+ * 0 when it is unknown. */
 static int take_brackets(struct span *decl, struct span *ret, uint32_t *ret_len)
 {
 	const char *end = decl->end;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recorder that nobody in the program started: the environment asks for it (COATI_TRACE=FOLDER),
- * or another process that may write our memory, which finds this block by the note "coati" 2 of the
- * file that it is in. The environment is obeyed when the program is loaded. Another process fills
- * in what is wanted, counts `asked` up and sets all bits of the gate; the next event of a thread
- * with no signal blocked starts the recorder. Layout is read by others: fixed sizes, never changed,
- * only added to.
+ * A recorder that the program did not start itself: the environment asks for it
+ * (COATI_TRACE=DIR), or another process that may write our memory, which finds this block by the
+ * note "coati" 2 of the file that it is in. The environment is obeyed when the program is loaded.
+ * Another process fills in what is wanted, counts `asked` up and sets all bits of the gate; the
+ * next event of a thread with no signal blocked starts the recorder. Layout is read by others:
+ * fixed sizes, never changed, only added to.
  */
 #pragma once
 

@@ -42,9 +42,9 @@ static const char *check_head(const struct live_batch *h, size_t size)
 	if (h->magic != LIVE_BATCH_MAGIC)
 		return "it does not begin as a batch does";
 	if (h->version != LIVE_BATCH_VERSION)
-		return "it is of a version that is not known here";
+		return "its version is not supported";
 	if (h->kind < LIVE_BATCH_EVENTS || h->kind > LIVE_BATCH_END)
-		return "it is of a kind that is not known here";
+		return "its kind is not supported";
 	if (h->capacity > LIVE_BATCH_MAX - LIVE_HEAD)
 		return "it claims more bytes than a batch can have";
 	if (h->used > h->capacity)

@@ -138,7 +138,7 @@ struct live_schema_entry {
 	struct live_text name, letters;
 };
 int coati_live_schema_next(struct live_walk *w, struct live_schema_entry *ret);
-/* Learn an entry: -EBADMSG when its letters are none of ours. */
+/* Learn an entry: -EBADMSG when its letters are unknown. */
 int coati_live_schema_add(struct live_schema *s, const struct live_schema_entry *entry);
 
 /* Addresses of a LIVE_STACK, innermost first: start with *pos = 0 and *address = 0. 1, 0,

@@ -32,7 +32,7 @@ enum live_batch_kind {
 	/* one LIVE_PROCESS, LIVE_CLOCK, resource types; first of a generation in a stream */
 	LIVE_BATCH_PROCESS,
 	/* what was open when the generation began: tasks and resources (LIVE_OPEN_*); the regions
-	 * of a thread are told in EVENTS batches of that thread */
+	 * of a thread are reported in EVENTS batches of that thread */
 	LIVE_BATCH_STATUS,
 	LIVE_BATCH_LOSS, /* LIVE_LOST, each with its thread */
 	LIVE_BATCH_END,	 /* empty: the generation is complete */
@@ -162,7 +162,7 @@ enum live_kind {
 	 */
 	LIVE_OPEN_TASK,
 	/* v v: tid, task that it works on. In an EVENTS batch the state of the thread's slot is
-	 * told anew from here: no region is open but those that follow as LIVE_OPEN_REGION */
+	 * repeated from here on: no region is open but those that follow as LIVE_OPEN_REGION */
 	LIVE_OPEN_ENTER,
 	LIVE_OPEN_RESOURCE, /* v v v s: type, id, state, name; in STATUS and EVENTS, may repeat */
 	LIVE_LOST,   /* v v v v v: tid, slot, events, first and last time in CLOCK_MONOTONIC ns */
@@ -184,7 +184,7 @@ enum live_kind {
 #define LIVE_STRING_MAX	  65535u
 #define LIVE_STACK_MAX	  128u
 #define LIVE_SITES_MAX	  65535u
-#define LIVE_REGION_DEPTH 128u /* deeper ones are written, but not told again in a new generation */
+#define LIVE_REGION_DEPTH 128u /* deeper ones are written, but not repeated in a new generation */
 
 /* ---- the mapping ---- */
 
@@ -222,7 +222,7 @@ struct live_map {
 
 /* Where a chunk stands. Batches lie in it back to back, each in sizeof(struct live_batch) +
  * capacity bytes, up to `used`; any of them may be open. A reader takes `turn`, copies, and takes
- * it again: another value means that the chunk was given to somebody else meanwhile. */
+ * it again: another value means that the chunk was given to another thread meanwhile. */
 struct live_chunk {
 	/* atomic: times that the chunk was taken, two steps each: odd while it is being reset */
 	uint64_t turn;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values that stay in the bytes of their record until somebody asks: numbers, counts of a read,
+ * Values that stay in the bytes of their record until they are needed: numbers, counts of a read,
  * branches, registers, and the word that tells where data came from. In: a view made by the
  * decoder. Out: numbers in our byte order.
  */

@@ -3,7 +3,8 @@
  * Bytes of a recording in memory. Input is read into chunks; records stay where they were read, and
  * a chunk is used again once no record in it is waiting any more. So nothing is copied for the sake
  * of ordering, and memory is bounded by what waits, not by the file. (A file is read, not mapped: a
- * mapping would raise SIGBUS when somebody truncates the file, and its pages would count as ours.)
+ * mapping would raise SIGBUS when another process truncates the file, and its pages would count as
+ * memory of this one.)
  */
 #pragma once
 
@@ -27,7 +28,7 @@ struct chunk_pool {
 	struct chunk *free;
 	size_t live_bytes; /* of all chunks that are not free */
 	size_t max_bytes;
-	/* the ceiling does not hold now: whoever asks has nothing that could be given back */
+	/* the ceiling does not hold now: the caller has nothing that it could give back */
 	bool urgent;
 };
 
@@ -36,7 +37,7 @@ void coati_chunk_pool_fini(struct chunk_pool *p);
 /* A chunk with room for at least @size bytes and one user; NULL when out of memory or over the
  * ceiling (not when it is urgent). */
 struct chunk *coati_chunk_get(struct chunk_pool *p, size_t size);
-/* Nobody uses it any more. */
+/* It is not used any more. */
 void coati_chunk_give_back(struct chunk_pool *p, struct chunk *c);
 /* One user less; the last one gives it back. NULL is fine.  Hot. */
 static inline void coati_chunk_put(struct chunk_pool *p, struct chunk *c)

@@ -38,7 +38,7 @@ static int make_room(struct input *in, size_t need)
 	if (in->chunk && in->chunk->size - in->at >= need)
 		return 0;
 	if (in->chunk && in->chunk->users == 1 && in->chunk->size >= need) {
-		/* nobody else looks at it: use it again in place */
+		/* nothing else refers to it: use it again in place */
 		memmove(in->chunk->data, in->chunk->data + in->at, left);
 		in->chunk->offset += in->at;
 		in->chunk->filled = left;

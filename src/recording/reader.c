@@ -207,7 +207,7 @@ static int start_directory(struct coati_recording *r, int dir, struct coati_erro
 	int n;
 
 	if (fd < 0) {
-		n = coati_fail(err, fd, "%s is a folder without a file `data`: %m", r->path);
+		n = coati_fail(err, fd, "%s is a directory without a file `data`: %m", r->path);
 	} else {
 		n = start(r, fd, err);
 		if (n == 0)

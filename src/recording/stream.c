@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records are taken out of the input one by one, told apart, and put in line. */
+/* Records are taken out of the input one by one, identified and put in order. */
 #include "recording/stream.h"
 
 #include <errno.h>

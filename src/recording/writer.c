@@ -2,8 +2,8 @@
 /*
  * Writing a recording. In file mode an empty header, ids, attrs and a foreword go first, then
  * records as they come, then the feature sections and the header once more. In pipe mode everything
- * is a record. Records of ours are gathered in a small buffer; spans of a ring are written from
- * where they lie, together with that buffer in one writev.
+ * is a record. Own records are gathered in a small buffer; spans of a ring are written from where
+ * they lie, together with that buffer in one writev.
  */
 #include "recording/writer-parts.h"
 

@@ -41,7 +41,7 @@ int coati_writer_add_event(struct coati_writer *w, const struct coati_recording_
 			   struct coati_error *err);
 
 /* More ids of the event that has @id, also after the start: they are in the file when it is closed.
- * -ENOENT: no event has it; -EOPNOTSUPP: a stream has told its ids already. */
+ * -ENOENT: no event has it; -EOPNOTSUPP: a stream has written its ids already. */
 int coati_writer_add_ids(struct coati_writer *w, uint64_t id, const uint64_t *ids, uint32_t nr_ids);
 
 int coati_writer_group(struct coati_writer *w, uint32_t leader, uint32_t nr_members);
@@ -56,7 +56,7 @@ int coati_writer_start(struct coati_writer *w, struct coati_error *err);
 int coati_writer_write(struct coati_writer *w, const void *first, size_t first_size,
 		       const void *second, size_t second_size);
 
-/* One record of ours, buffered and written with the next span or round. */
+/* One own record, buffered and written with the next span or round. */
 int coati_writer_record(struct coati_writer *w, const void *record, size_t size);
 
 /* FINISHED_ROUND. Also brings the size in the header up to date, so that the file is readable if we

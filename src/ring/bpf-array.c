@@ -118,12 +118,13 @@ static int check_options(struct coati_bpf_array *a, struct coati_error *err)
 			err, -EINVAL,
 			"BPF array: unknown flag, or a sample field that is not of fixed size");
 	if (o->wakeup_events && o->wakeup_bytes)
-		return coati_fail(err, -EINVAL,
-				  "BPF array: wake-up after events or after bytes, not both");
+		return coati_fail(
+			err, -EINVAL,
+			"BPF array: set the wakeup after events or after bytes, not both");
 	if (o->wakeup_bytes >= (o->data_bytes ? o->data_bytes : RING_DEFAULT_BYTES))
 		return coati_fail(
 			err, -EINVAL,
-			"BPF array: a wake-up mark of %u bytes is not below the size of the ring",
+			"BPF array: a wakeup mark of %u bytes is not below the size of the ring",
 			o->wakeup_bytes);
 	return 0;
 }
@@ -387,7 +388,7 @@ int coati_bpf_array_open(int map_fd, const struct coati_bpf_array_opts *opts,
 	a = ret ? coati_alloc(sizeof(*a)) : NULL;
 	if (!a)
 		return coati_fail(err, ret ? -ENOMEM : -EINVAL,
-				  "BPF array: out of memory, or nowhere to put it");
+				  "BPF array: out of memory, or no place for the result was given");
 	a->map_fd = -1;
 	a->cpus.max = CPUS_MAX;
 	a->gone.max = 16 * CPUS_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which CPUs there are, by their real numbers. @sysfs is "/sys" or a folder that is laid out as
+/* Which CPUs there are, by their real numbers. @sysfs is "/sys" or a directory that is laid out as
  * it. */
 #pragma once
 

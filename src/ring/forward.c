@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Forward perf rings beyond the hot path of ring.h: the end of what was looked at, records that
- * wrap, losses told by the kernel, lengths that cannot be, and the bytes as they are for a writer
+ * wrap, losses that the kernel reports, impossible lengths, and the bytes as they are for a writer
  * of files.
  *
  * The kernel's head is trusted only as far as it can be true (a multiple of 8, at most one ring
@@ -40,7 +40,7 @@ static void fill(struct coati_ring *ring, const uint8_t *bytes, uint32_t size,
 }
 
 /* A LOST or LOST_SAMPLES record, already in @ret, becomes a loss. False when BALANCE items have
- * told all of it. */
+ * reported all of it. */
 static bool told_by_kernel(struct coati_ring *ring, uint32_t type, struct coati_ring_item *ret)
 {
 	uint32_t need = type == RING_RECORD_LOST ? 24 : 16;

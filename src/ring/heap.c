@@ -61,7 +61,7 @@ void coati_heap_remove(struct heap *h, const void *what)
 {
 	size_t len = h->len;
 
-	/* Put all others in anew: the part that is a heap again never reaches the one that is
+	/* Put all others in again: the part that is a heap again never reaches the one that is
 	 * read. */
 	h->len = 0;
 	for (size_t i = 0; i < len; i++)

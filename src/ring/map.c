@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a ring lies: mapping a perf event or BPF map, or laying the same layout over memory that
- * somebody brings. In: a descriptor or bytes, the size that is wanted. Out: data, mask, head and
- * tail words of the ring. What a control page says about its own layout is checked against what was
- * mapped.
+ * Where a ring lies: mapping a perf event or BPF map, or laying the same layout over memory of the
+ * caller. In: a descriptor or bytes, the size that is wanted. Out: data, mask, head and tail words
+ * of the ring. What a control page says about its own layout is checked against what was mapped.
  */
 #include "ring/ring.h"
 
@@ -60,7 +59,7 @@ static int map_failed(const struct coati_ring *ring, int code, uint64_t bytes,
 	if (code == -EPERM && fits == UINT64_MAX / 1024)
 		return coati_fail(
 			err, code,
-			"mapping a ring of %llu KiB: the kernel refuses to lock so much memory",
+			"mapping a ring of %llu KiB: the kernel refuses to lock this much memory",
 			kib);
 	if (code == -EPERM)
 		return coati_fail(

@@ -113,9 +113,9 @@ void coati_reader_wait_fini(struct coati_reader *rd)
 	fd_closep(&rd->epoll_fd);
 }
 
-/* All events of a ring are asked whether it can be read: the kernel tells it once, to the first
+/* All events of a ring are asked whether it can be read: the kernel reports it once, to the first
  * that epoll asks, and one that was only waited for its end would swallow it. Backward rings have
- * nothing to say when they are written to; the end is told without asking. */
+ * nothing to say when they are written to; the end is always reported. */
 int coati_reader_watch(struct coati_reader *rd, struct reader_member *m)
 {
 	bool forward = m->ring->ring->kind != COATI_RING_BACKWARD;
@@ -191,7 +191,7 @@ int coati_reader_fd(struct coati_reader *rd)
 	return rd->epoll_fd;
 }
 
-/* An event that has ended leaves the set, or it would be told forever. */
+/* An event that has ended leaves the set, or it would be reported forever. */
 static void member_event(struct coati_reader *rd, struct reader_member *m, uint32_t events)
 {
 	struct reader_ring *rr = m->ring;
@@ -227,7 +227,7 @@ static bool one_event(struct coati_reader *rd, const struct epoll_event *event)
 	return false;
 }
 
-/* When the wait must end by itself, as a time of ours; UINT64_MAX: never. */
+/* When the wait must end by itself, as a time of CLOCK_MONOTONIC; UINT64_MAX: never. */
 static uint64_t wait_until(struct coati_reader *rd, int64_t deadline)
 {
 	uint64_t until = deadline >= 0 ? (uint64_t)deadline : UINT64_MAX, due;

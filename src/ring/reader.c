@@ -234,7 +234,7 @@ static bool look_due(struct coati_reader *rd)
 	return true;
 }
 
-/* Nobody wakes us for a snapshot. */
+/* There is no wakeup for a snapshot. */
 static bool has_snapshot(const struct coati_reader *rd)
 {
 	for (size_t i = 0; i < rd->rings.len; i++)
@@ -285,7 +285,7 @@ static int get(struct coati_reader *rd, struct coati_ring_item *ret, bool block)
 			return report(rd);
 		if (rd->nr_ended == rd->rings.len)
 			return 0;
-		/* Whoever waits leaves it to the kernel when to look again: that is what wake-up
+		/* A waiting reader leaves it to the kernel when to look again: that is what wakeup
 		 * marks are for. */
 		if (block ? !rd->looked || has_snapshot(rd) : !fresh) {
 			if (coati_reader_deadline_passed(rd))
@@ -523,7 +523,7 @@ int coati_reader_adopt(struct coati_reader *rd, struct coati_ring *ring, int fd,
 		r = r < 0 ? r : rd->rings.len >= READER_RINGS_MAX ? -E2BIG : -ENOMEM;
 		return coati_fail(err, r, "reader: adding ring %d: %m", ring->key);
 	}
-	/* Nobody wakes us for data that is there already; the kernel does, once its mark is
+	/* There is no wakeup for data that is there already; the kernel sends one when its mark is
 	 * reached. */
 	if (fd < 0 || ring->kind != COATI_RING_FORWARD)
 		rd->looked = false;
@@ -538,7 +538,7 @@ int coati_reader_add(struct coati_reader *rd, int fd, const struct coati_reader_
 	int r = SIZED_COPY(&o, opts);
 
 	if (r < 0 || !rd)
-		return coati_fail(err, r < 0 ? r : -EINVAL, "reader: unusable options for a ring");
+		return coati_fail(err, r < 0 ? r : -EINVAL, "reader: invalid options for a ring");
 	if (atomic_load_explicit(&rd->closed, memory_order_relaxed))
 		return coati_fail(err, -EBADF, "reader: closed");
 	if (!o.ring.size)
@@ -567,7 +567,7 @@ int coati_reader_attach(struct coati_reader *rd, int32_t key, int fd,
 
 	if (r < 0 || fd < 0)
 		return coati_fail(err, r < 0 ? r : -EINVAL,
-				  "reader: unusable options or descriptor for an event");
+				  "reader: invalid options or descriptor for an event");
 	if (!rr || rr->over)
 		return coati_fail(err, -ENOENT, "reader: no ring with key %d, or it has ended",
 				  key);
@@ -648,7 +648,7 @@ int coati_reader_new(const struct coati_reader_opts *opts, struct coati_reader *
 	int r = SIZED_COPY(&o, opts);
 
 	if (r < 0 || !ret || o.flags || o.reserved)
-		return coati_fail(err, r < 0 ? r : -EINVAL, "reader: unusable options");
+		return coati_fail(err, r < 0 ? r : -EINVAL, "reader: invalid options");
 	if (o.merge_delay_ns && !o.time_fn)
 		return coati_fail(err, -EINVAL, "reader: a merge by time needs a time function");
 	rd = coati_alloc(sizeof(*rd));

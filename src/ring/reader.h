@@ -49,7 +49,7 @@ int coati_reader_wait(struct coati_reader *rd);
 #define READER_DEADLINE (1u << 2) /* look at it again */
 #define READER_UNMARKED (1u << 3) /* a flush that could not note the heads: all that is there now */
 
-/* report: what is to be told when the round is over */
+/* report: what is to be reported when the round is over */
 #define REPORT_DEADLINE (1u << 0)
 #define REPORT_FLUSH	(1u << 1)
 
@@ -105,7 +105,7 @@ struct coati_reader {
 	uint32_t flush_waits;	   /* requests of a flush that came while one was being delivered */
 	bool looked;		   /* all rings since the last wake */
 	bool round_open;	   /* something of the round may be left */
-	bool foreign;		   /* somebody else polls our descriptor */
+	bool foreign;		   /* another event loop polls our descriptor */
 	bool no_pwait2;		   /* the kernel does not have it, or a test says so */
 	unsigned int report;
 	coati_time_fn time_fn;
@@ -133,21 +133,22 @@ int coati_reader_wait_init(struct coati_reader *rd, struct coati_error *err);
 void coati_reader_wait_fini(struct coati_reader *rd);
 int coati_reader_watch(struct coati_reader *rd, struct reader_member *m);
 void coati_reader_unwatch(struct coati_reader *rd, struct reader_member *m);
-/* Sleep, at most until the deadline or a tick of ours. 1: a ring has something, look at all of
- * them; 0: time passed or somebody wants something, look at the clock and the requests; -EINTR;
+/* Sleep, at most until the deadline or the next tick. 1: a ring has something, look at all of them;
+ * 0: time passed or there is a request, look at the clock and the requests; -EINTR;
  * -EAGAIN when !@block and nothing happened; other negative errnos of epoll. */
 int coati_reader_sleep(struct coati_reader *rd, bool block);
 bool coati_reader_deadline_passed(const struct coati_reader *rd);
 /* -EBADF closed, -EINTR woken, else 0; and the bits of a flush when one was asked for. */
 int coati_reader_requests(struct coati_reader *rd, uint32_t *ret_flush);
-/* The set of rings is about to change, and has changed: nobody else walks it between the two. */
+/* The set of rings is about to change, and has changed: no other thread walks it between the
+ * two. */
 void coati_reader_begin_change(struct coati_reader *rd);
 void coati_reader_end_change(struct coati_reader *rd);
 
 /* ---- reader-loss.c ---- */
 /* The lost count of an event by read(2): 1 and *ret, 0 when its format does not tell. */
 int coati_member_read_lost(const struct reader_member *m, uint64_t *ret);
-/* A LOSS for what the events have lost and nobody has told: 1 and *ret, else 0. */
+/* A LOSS for what the events have lost and no record has reported: 1 and *ret, else 0. */
 int coati_reader_settle(struct coati_reader *rd, struct reader_ring *rr,
 			struct coati_ring_item *ret);
 

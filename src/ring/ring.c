@@ -37,7 +37,7 @@ bool coati_ring_look(struct coati_ring *ring)
 			ring_set_piece(ring);
 		return head != ring->pos || ring->drops_due;
 	}
-	/* The kernel writes no such head; what is in the ring cannot be walked. Told once. */
+	/* The kernel writes no such head; what is in the ring cannot be walked. Reported once. */
 	if (ring->had_bad && head == ring->bad_head)
 		return false;
 	ring->had_bad = ring->damage = true;

@@ -52,7 +52,7 @@ int coati_ring_fd(const struct coati_ring *ring);
 
 /* AUX area: what is new since the last release, as at most two spans; then give it back. With
  * COATI_RING_AUX_OVERWRITE: the whole area from its oldest byte to the newest, and release does
- * nothing. -EOPNOTSUPP without an AUX area, -EBADMSG when its head makes no sense (the area is
+ * nothing. -EOPNOTSUPP without an AUX area, -EBADMSG when its head is malformed (the area is
  * skipped and counted as damage). */
 int coati_ring_aux(struct coati_ring *ring, struct coati_span *ret_first,
 		   struct coati_span *ret_second);
@@ -126,11 +126,11 @@ struct coati_ring {
 	bool damage;  /* look found a head that cannot be: bad_head */
 	bool had_bad; /* bad_head has been reported */
 	bool paused, was_paused;
-	bool raw_use; /* peek and consume: losses are told in bytes that we did not see */
+	bool raw_use; /* peek and consume: losses are reported in bytes that were not read */
 	uint64_t bad_head;
 
-	/* loss: announced = what items have told; credit = the part told by BALANCE items before
-	 * its record came */
+	/* loss: announced = what items have reported; credit = the part that BALANCE items reported
+	 * before its record came */
 	uint64_t announced, credit;
 	uint64_t skipped;	       /* bytes of the stream that were no record */
 	struct coati_ring_stats stats; /* records and bytes are filled in when asked for */

@@ -62,7 +62,7 @@ int coati_user_ring_open(int map_fd, struct coati_user_ring **ret, struct coati_
 	int r;
 
 	if (!ret)
-		return coati_fail(err, -EINVAL, "user ring: nowhere to put it");
+		return coati_fail(err, -EINVAL, "user ring: no place for the result was given");
 	r = coati_bpf_map_info(map_fd, &info);
 	if (r < 0)
 		return coati_fail(err, r, "user ring: asking the kernel about the BPF map: %m");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Jobs of a broker, each in a process of its own: a server that does not answer, or a program that
- * is started, keeps nobody else waiting.
+ * is started, keeps no other job waiting.
  */
 #include <errno.h>
 #include <signal.h>

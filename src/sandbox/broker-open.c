@@ -45,8 +45,8 @@ static int find_input(const struct broker *b, const char *path)
 	return -1;
 }
 
-/* @o->path in the folder @o->root, which is opened first. What the reader says about links is not
- * asked: in a folder that somebody else made one may lead anywhere. */
+/* @o->path in the directory @o->root, which is opened first. The reader's wish about links is
+ * ignored: in a directory that another user made, a link may lead anywhere. */
 static int open_in(const struct opening *o, int flags, enum opening_links links,
 		   struct coati_error *err)
 {
@@ -131,7 +131,7 @@ static int open_foreign(const struct opening *o, struct coati_error *err)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* Of this user, in a folder that nobody else writes to. */
+/* Of this user, in a directory that no other user can write to. */
 static int open_table(const struct opening *o, struct coati_error *err)
 {
 	size_t len = strspn(o->path, "0123456789abcdef");
@@ -141,7 +141,11 @@ static int open_table(const struct opening *o, struct coati_error *err)
 	if (!len || strcmp(o->path + len, ".tbl") != 0 || !*o->root)
 		return refuse(o->path, err);
 	if (lstat(o->root, &st) < 0 || st.st_uid != geteuid() || st.st_mode & 022)
-		return coati_fail(err, -ENOENT, "%s: not a folder of this user alone", o->root);
+		return coati_fail(
+			err, -ENOENT,
+			"%s: not a directory that belongs to this user and that only this user can "
+			"write",
+			o->root);
 	fd = open_in(o, O_NOFOLLOW, OPEN_NO_LAST_LINK, err);
 	if (fd < 0)
 		return fd;

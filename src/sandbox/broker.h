@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that works for a reader. Requests come in that whoever took the reader over may have
- * written; descriptors go out, or reasons why not. There are two: the broker opens files to read,
- * and looks at no more of them than their first bytes, to tell what they are; the worker, where one
- * is needed, makes the output, asks servers and starts objdump. What each of them does follows from
- * its policy, what it could do at most from how it is confined (confine.h).
+ * A process that works for a reader. Requests come in that an attacker who controls the reader may
+ * have written; descriptors go out, or reasons why not. There are two: the broker opens files to
+ * read, and looks at no more of them than their first bytes, to tell what they are; the worker,
+ * where one is needed, makes the output, asks servers and starts objdump. What each of them does
+ * follows from its policy, what it could do at most from how it is confined (confine.h).
  */
 #pragma once
 
@@ -41,5 +41,5 @@ int coati_broker_check_remove(const struct broker *b, const char *path, struct c
 /* Start a job; the channel on which its answer will come, or negative with a sentence. */
 int coati_broker_start(struct broker *b, const struct message_request *q, int fd,
 		       struct coati_error *err);
-/* The reader is gone: nobody waits for them. They are gone, too, when it returns. */
+/* The reader has ended: nothing waits for them. They have ended, too, when it returns. */
 void coati_broker_end_jobs(struct broker *b);

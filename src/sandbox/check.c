@@ -61,7 +61,7 @@ int coati_check_image(int fd, const char *shown, struct coati_error *err)
 		return coati_fail(err, -EBADMSG, "%s is not an ELF file, or a damaged one", shown);
 	/* e_type, in either byte order */
 	if (head[16] + head[17] == ET_CORE && (!head[16] || !head[17]))
-		return coati_fail(err, -EPERM, "%s is a core file, and no program" WITHOUT, shown);
+		return coati_fail(err, -EPERM, "%s is a core file, not a program" WITHOUT, shown);
 	return 0;
 }
 
@@ -156,7 +156,7 @@ int coati_check_source(int fd, const char *shown, struct coati_error *err)
 
 	if (!true_name(fd, path, sizeof(path)) ||
 	    (!has_source_name(path) && !is_public_header(path, fd)))
-		return coati_fail(err, -EPERM, "%s is not named as source files are" WITHOUT,
+		return coati_fail(err, -EPERM, "%s does not have the name of a source file" WITHOUT,
 				  shown);
 	if (!is_text(fd))
 		return coati_fail(err, -EBADMSG, "%s is not text", shown);

@@ -13,7 +13,7 @@
 int coati_check_image(int fd, const char *shown, struct coati_error *err);
 /* A perf map by its name, or a jitdump by its first bytes. */
 int coati_check_jit(int fd, const char *shown, struct coati_error *err);
-/* Text that is named as source files are, or a header for everybody. */
+/* Text with the name of a source file, or a header that every user may read. */
 int coati_check_source(int fd, const char *shown, struct coati_error *err);
 /* None of another user that only the rights of root open. */
 int coati_check_owner(int fd, const char *shown, struct coati_error *err);

@@ -72,13 +72,13 @@ int coati_confine_broker(const struct sandbox_policy *p)
 
 /* ---- the worker ---- */
 
-/* Where programs write what nobody wants. */
+/* Where programs write unwanted output. */
 static void allow_nothing(struct landlock *l)
 {
 	(void)coati_landlock_allow_path(l, "/dev/null", LANDLOCK_READ_FILE | LANDLOCK_WRITE_FILE);
 }
 
-/* In the folder of the output, or to what it is when it is no file. */
+/* In the directory of the output, or to what it is when it is no file. */
 static void allow_output(struct landlock *l, const char *output)
 {
 	char folder[4096];
@@ -181,8 +181,8 @@ static void allow_libraries(struct landlock *l, const char *program)
 	}
 }
 
-/* A script in the place of the program calls others, which nobody can know: those of the system,
- * and what lies beside it. */
+/* A script in the place of the program calls others, which are not known in advance: those of the
+ * system, and what lies beside it. */
 static void allow_script(struct landlock *l, const char *program)
 {
 	static const char *const usual[] = { "/bin",   "/usr",	     "/lib",

@@ -298,7 +298,7 @@ static const struct call_rule forbidden[] = {
 };
 const struct call_list coati_calls_forbidden = LIST(forbidden);
 
-/* socketpair() is not among them: nobody else is at its other end. */
+/* socketpair() is not among them: no other process is at its other end. */
 static const struct call_rule network[] = {
 	CALL(socket), CALL(connect), CALL(bind), CALL(listen), CALL(accept), CALL(accept4),
 };

@@ -40,7 +40,7 @@ extern const struct call_list coati_calls_any_open;
 extern const struct call_list coati_calls_place;
 /* Opening files in other ways, and what changes files by their names. */
 extern const struct call_list coati_calls_changes;
-/* What nobody of ours needs: other processes, the kernel's settings, mounts, keys. */
+/* What no process of coati needs: other processes, the kernel's settings, mounts, keys. */
 extern const struct call_list coati_calls_forbidden;
 extern const struct call_list coati_calls_network;
 extern const struct call_list coati_calls_exec;

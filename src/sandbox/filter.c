@@ -237,7 +237,7 @@ static void put_returns(struct program *p)
 	}
 }
 
-/* Calls of another kind of CPU have other numbers: nobody of ours makes them. */
+/* Calls of another kind of CPU have other numbers: no process of coati makes them. */
 static void put_begin(struct program *p)
 {
 	put_load(p, AT_ARCH);

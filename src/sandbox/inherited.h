@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors that come from whoever started this process. A path may be another name of one
- * (/dev/stdin, /dev/fd/63 of a shell): it would name something else in the broker, so it is opened
- * beforehand. All others are closed: neither process needs them.
+ * Descriptors that this process inherited. A path may be another name of one (/dev/stdin,
+ * /dev/fd/63 of a shell): it would name something else in the broker, so it is opened beforehand.
+ * All others are closed: neither process needs them.
  */
 #pragma once
 

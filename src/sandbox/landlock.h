@@ -34,7 +34,7 @@ int coati_landlock_version(void);
 /* Give up these rights on files; with @net TCP, too, with @scope signals and abstract sockets of
  * others. What the kernel does not know yet is left out. */
 int coati_landlock_begin(struct landlock *l, uint64_t rights, bool net, bool scope);
-/* But not on this file, or below this folder. */
+/* But not on this file, or below this directory. */
 int coati_landlock_allow(struct landlock *l, int fd, uint64_t rights);
 int coati_landlock_allow_path(struct landlock *l, const char *path, uint64_t rights);
 /* From now on, for this thread and all that it starts. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loader asks its cache and its usual folders, and goes on where it may not read. Libraries lie
- * beside the C library nearly everywhere; where they do not, they are loaded.
+ * The loader asks its cache and its usual directories, and goes on where it may not read. Libraries
+ * lie beside the C library nearly everywhere; where they do not, they are loaded.
  */
 #include "sandbox/library.h"
 

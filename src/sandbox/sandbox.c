@@ -99,7 +99,8 @@ static struct sandbox_policy of_broker(const struct sandbox_policy *p)
 	return b;
 }
 
-/* It opens nothing for the reader; among the inputs may be a folder in which files are removed. */
+/* It opens nothing for the reader; among the inputs may be a directory in which files are
+ * removed. */
 static struct sandbox_policy of_worker(const struct sandbox_policy *p)
 {
 	struct sandbox_policy w = *p;

@@ -18,7 +18,7 @@
 #define SANDBOX_IMAGES	  (UINT32_C(1) << 0) /* images, debug data, JIT files */
 #define SANDBOX_TABLES	  (UINT32_C(1) << 1) /* unwind tables of the cache */
 #define SANDBOX_SOURCES	  (UINT32_C(1) << 2) /* source files */
-#define SANDBOX_RECORDERS (UINT32_C(1) << 3) /* files of flight recorders, and their folders */
+#define SANDBOX_RECORDERS (UINT32_C(1) << 3) /* files of flight recorders, and their directories */
 #define SANDBOX_REMOVE	  (UINT32_C(1) << 4) /* files of flight recorders are removed */
 /* As on a kernel that has only the other one. */
 #define SANDBOX_NO_LANDLOCK (UINT32_C(1) << 5)
@@ -40,7 +40,7 @@ struct sandbox_task {
 	size_t size;
 	int fd;		  /* a file that it is about, or -1; closed by the caller */
 	bool is_confined; /* as who started it: the job may confine itself further */
-	int abandoned_fd; /* readable when nobody waits for the answer any more; -1: never */
+	int abandoned_fd; /* readable when nothing waits for the answer any more; -1: never */
 };
 
 /* A descriptor or negative with a sentence; *@ret_value goes along with either. */
@@ -51,7 +51,7 @@ typedef int (*sandbox_job_fn)(const struct sandbox_task *task, uint32_t *ret_val
 
 struct sandbox_policy {
 	uint32_t flags;		   /* SANDBOX_* */
-	const char *const *inputs; /* as they will be opened; a folder stands for its files */
+	const char *const *inputs; /* as they will be opened; a directory stands for its files */
 	size_t nr_inputs;
 	const char *output;		   /* the one file that is made; NULL or "-": none */
 	const char *const *libraries;	   /* that are loaded when needed; NULL at the end */
@@ -68,7 +68,7 @@ struct sandbox_support {
 	int seccomp;		  /* 0, or negative */
 	bool is_checked;	  /* files are opened by a broker */
 	bool is_confined;	  /* and the kernel confines the reader */
-	const char *why, *remedy; /* a reason of ours why not, and what helps; NULL: none */
+	const char *why, *remedy; /* an own reason why not, and what helps; NULL: none */
 };
 
 void coati_sandbox_probe(struct sandbox_support *ret);

@@ -91,7 +91,7 @@ struct path {
 	ARRAY(struct turn) turns;
 	uint32_t thread;
 	uint64_t least; /* how far the thread is followed */
-	uint64_t at;	/* everything from here to the task's end is told */
+	uint64_t at;	/* everything from here to the task's end is covered */
 };
 
 static int add_step(struct path *p, uint64_t from, uint32_t part, uint32_t stack)
@@ -167,7 +167,7 @@ static int step_back(struct path *p)
 	}
 	r = add_step(p, from, s ? s->wait : COATI_WAIT_UNKNOWN,
 		     s && s->wait != COATI_WAIT_RUNNABLE ? s->stack : COATI_TIMELINE_NONE);
-	/* one that ran at once was woken all the same */
+	/* one that ran at once was woken anyway */
 	if (r == 0 && s && !woken && i > 1 && s[-1].wait == COATI_WAIT_RUNNABLE &&
 	    s[-1].begin == s->begin && s[-1].stack != COATI_TIMELINE_NONE) {
 		woken = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a timeline that is a summary: what the kernel told is completed first, then live
- * events, which waited, are folded into it; or kept, where they cannot be folded. */
+/* The end of a timeline that is a summary: the kernel's part is completed first, then live events,
+ * which waited, are folded into it; or kept, where they cannot be folded. */
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -60,7 +60,7 @@ static void undo(struct load *l, const struct coati_timeline_info *before, size_
 	coati_live_reader_free(&l->trace);
 }
 
-/* Tasks and regions are kept after all, between what the kernel told. */
+/* Tasks and regions are kept after all, between the kernel's events. */
 static int keep_all(struct load *l)
 {
 	struct coati_timeline *t = l->timeline;

@@ -86,7 +86,7 @@ static int add_below(struct fold *f, uint32_t task, uint32_t depth)
 }
 
 /* A task that has ended with no open one above it, and all below it that have ended. Open ones
- * below it are below nobody from now on. */
+ * below it have no parent from now on. */
 static int release(struct fold *f, uint32_t at)
 {
 	int r;
@@ -175,7 +175,7 @@ int coati_fold_begin_task(struct fold *f, const struct coati_trace_event *e, uin
 	return r;
 }
 
-/* Nobody told when it began: before the recording. */
+/* Its begin was not recorded: it was before the recording. */
 static int add_unknown(struct fold *f, const struct coati_trace_event *e, uint32_t *ret)
 {
 	struct coati_trace_event unnamed = { .kind = COATI_TRACE_TASK_BEGIN };
@@ -381,7 +381,7 @@ static int add_ledger(struct fold *f, const struct fold_task *task, uint64_t ns)
 	return 0;
 }
 
-/* Whoever works on it still works on nothing that goes on. */
+/* A thread that still works on it works on nothing that goes on. */
 static int stop_workers(struct fold *f, uint32_t at, uint64_t end)
 {
 	int r = 0;

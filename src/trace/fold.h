@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tasks and regions added up by type while live events are read, without keeping them: memory is
- * bounded by what is open, a duration and a bit for each task or region that has ended. What the
- * kernel told about threads is complete by then.
+ * bounded by what is open, a duration and a bit for each task or region that has ended. The
+ * kernel's part about threads is complete by then.
  *
  * Some recordings need all of it at once: regions that cross each other, events that come out of
  * order, steps that began in the past. Then the fold gives up, and the timeline keeps everything.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wake-ups that nobody recorded, but that follow from the end of a thread. A process that waits for
- * a child runs again when the child has ended; a thread that joins another one by a futex, when
- * that one has. In: threads with their states. Out: a wake-up more for each such wait, at the time
+ * Wakeups that were not recorded, but that follow from the end of a thread. A process that waits
+ * for a child runs again when the child has ended; a thread that joins another one by a futex, when
+ * that one has. In: threads with their states. Out: one more wakeup for each such wait, at the time
  * when the waiter ran again, so that no duration changes.
  */
 #include <errno.h>
@@ -95,7 +95,7 @@ static uint32_t find(const struct coati_timeline *t, const struct endings *ends,
 	return found;
 }
 
-/* Is it a wait that a thread left without a wake-up, and that an end could explain? */
+/* Is it a wait that a thread left without a wakeup, and that an end could explain? */
 static bool is_open(const struct thread *th, size_t i)
 {
 	const struct stretch *s = &th->stretches.v[i];
@@ -136,7 +136,7 @@ static int find_waits(const struct coati_timeline *t, const struct endings *ends
 	return 0;
 }
 
-/* Room for the states that the wake-ups make, and for the wake-ups. */
+/* Room for the states that the wakeups make, and for the wakeups. */
 static int make_room(struct coati_timeline *t, struct thread *th, size_t nr)
 {
 	size_t states = th->stretches.len, wakes = t->wakes.len;
@@ -199,7 +199,7 @@ static int wakes_by_time(const void *a, const void *b)
 	return x->old < y->old ? -1 : x->old > y->old;
 }
 
-/* Wake-ups in order of time again; states know theirs by number. */
+/* Wakeups in order of time again; states know theirs by number. */
 static int sort_wakes(struct coati_timeline *t)
 {
 	size_t nr = t->wakes.len;

@@ -2,8 +2,8 @@
 /*
  * What the kernel tells about threads, as states. A thread runs, waits for a CPU (it was started,
  * woken or preempted), or waits for something. What cannot follow from the state that is known (a
- * record was lost, or it is of before the recording) is counted, and the state becomes what is
- * told.
+ * record was lost, or it is of before the recording) is counted, and the state becomes the reported
+ * one.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -100,7 +100,8 @@ static int push_first(struct coati_timeline *t, struct thread *th, uint64_t time
 				      .stack = COATI_TIMELINE_NONE });
 }
 
-/* Who was said to run there, but is not the one that leaves, has left before: nobody knows when. */
+/* A thread that was thought to run there, but is not the one that leaves, has left before: the time
+ * is unknown. */
 static void note_runner(struct coati_timeline *t, const struct thread *th,
 			const struct coati_timeline_event *e)
 {
@@ -164,8 +165,8 @@ static int add_wake(struct coati_timeline *t, const struct wake *wake)
 	return push_runnable(t, &t->threads.v[wake->woken], wake->time);
 }
 
-/* A thread that is about to sleep can be woken before it has left its CPU: the wake-up is recorded
- * before the switch, and none comes behind. Where every wake-up is recorded, nothing else brings it
+/* A thread that is about to sleep can be woken before it has left its CPU: the wakeup is recorded
+ * before the switch, and none comes behind. Where every wakeup is recorded, nothing else brings it
  * back: it has waited for a CPU since it left the one that it had. */
 static int take_early_wake(struct coati_timeline *t, struct thread *th)
 {
@@ -186,7 +187,7 @@ static int take_early_wake(struct coati_timeline *t, struct thread *th)
 	return add_wake(t, &w);
 }
 
-/* Its first switch is that it gets a CPU. It has slept since before the recording where a wake-up
+/* Its first switch is that it gets a CPU. It has slept since before the recording where a wakeup
  * says so, or the recorder, which knows the stack. */
 static void settle_first(struct thread *th, uint32_t stack)
 {
@@ -224,7 +225,7 @@ static int take_in(struct coati_timeline *t, struct thread *th,
 				      .stack = COATI_TIMELINE_NONE });
 }
 
-/* Counts when the thread that is woken is recorded, and waits; whoever wakes it. */
+/* Counts when the thread that is woken is recorded and waits, whatever wakes it. */
 static int take_wake(struct coati_timeline *t, const struct coati_timeline_event *e)
 {
 	uint32_t woken = coati_timeline_find_thread(t, e->other, e->time), waker;
@@ -304,8 +305,7 @@ static int take_sample(struct coati_timeline *t, struct thread *th,
 	return 0;
 }
 
-/* What was lost last of all may be told long after; there is nothing before the last thing that its
- * CPU told. */
+/* The last loss may be reported long after; there is nothing before the last record of its CPU. */
 static int take_loss(struct coati_timeline *t, const struct coati_timeline_event *e)
 {
 	uint64_t from = e->cpu >= 0 && e->cpu < TIMELINE_CPUS_MAX ? t->cpu_last[e->cpu] : 0;
@@ -320,7 +320,7 @@ static int take_loss(struct coati_timeline *t, const struct coati_timeline_event
 	}
 	w = ARRAY_ADD(&t->windows);
 	if (!w && last) {
-		last->to = e->time; /* too many to be told apart */
+		last->to = e->time; /* too many to keep apart */
 		return 0;
 	}
 	if (!w)
@@ -463,7 +463,7 @@ int coati_timeline_add_kernel(struct coati_timeline *t, const struct coati_timel
 		th = coati_timeline_need_thread(t, e->pid, e->tid, e->time);
 		if (!th)
 			return coati_timeline_no_thread(t);
-		/* its last switch comes after its end; samples of live events are told late */
+		/* its last switch comes after its end; samples of live events come late */
 		if (!th->end || (e->kind == COATI_TIMELINE_SAMPLE && e->time <= th->end))
 			r = take_of_thread(t, th, e);
 	}

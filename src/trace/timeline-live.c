@@ -97,12 +97,12 @@ static int begin_task(struct coati_timeline *t, const struct thread *th,
 			t->tasks.v[at].begin_thread = (uint32_t)(th - t->threads.v);
 		return r;
 	}
-	/* told again in a later generation; or told late, after somebody worked on it */
+	/* repeated in a later generation; or reported late, after a thread worked on it */
 	t->info.unpaired += !(e->flags & COATI_TIMELINE_AGAIN);
 	return 0;
 }
 
-/* Nobody told when it began: before the recording. */
+/* Its begin was not recorded: it was before the recording. */
 static int add_unknown(struct coati_timeline *t, const struct coati_timeline_event *e,
 		       uint32_t *ret)
 {
@@ -383,7 +383,7 @@ static void settle_tasks(struct coati_timeline *t)
 			task->flags |= COATI_TIMELINE_OPEN_END;
 			task->end = t->info.end > task->begin ? t->info.end : task->begin;
 		}
-		/* a parent is older than its children, so that nobody is below himself */
+		/* a parent is older than its children, so that no task is its own ancestor */
 		if (task->parent_id && find_task(t, task->pid, task->parent_id, &parent) &&
 		    parent < i) {
 			task->next_child = t->tasks.v[parent].first_child;

@@ -30,7 +30,7 @@ static const char *name_of(struct load *l, const struct coati_trace_event *e)
 	return e->site ? text_of(l, &e->site->name) : NULL;
 }
 
-/* Told again: it began so long before. */
+/* Repeated: it began this long before. */
 static void set_again(const struct coati_trace_event *e, struct coati_timeline_event *to)
 {
 	if (!(e->flags & COATI_TRACE_REOPENED))
@@ -146,7 +146,7 @@ static int take(struct load *l, const struct coati_trace_event *e)
 					   .id = e->id,
 					   .parent = e->parent };
 
-	/* told by nobody: known from before */
+	/* no event of its own: known from before */
 	if (!e->tid && e->kind == COATI_TRACE_TASK_BEGIN)
 		to.tid = to.pid;
 	if (!to.tid)

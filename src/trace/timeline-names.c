@@ -82,7 +82,7 @@ void coati_load_name_threads(struct coati_timeline *t)
 
 		if (*th->comm || coati_processes_thread(ps, th->pid, th->tid, time, &info) < 0)
 			continue;
-		/* ":TID": it ended before anybody could ask for its name */
+		/* ":TID": it ended before its name could be read */
 		th->comm = coati_timeline_text(
 			t, *info.comm == ':' && info.process_comm ? info.process_comm : info.comm);
 		if (!th->comm)

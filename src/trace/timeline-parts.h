@@ -67,7 +67,7 @@ struct wake {
 	uint32_t waker, woken, stack, flags;
 };
 
-/* A wake-up of a thread that has not left its CPU yet. */
+/* A wakeup of a thread that has not left its CPU yet. */
 struct early_wake {
 	uint64_t time; /* 0: none since it got the CPU */
 	uint32_t waker, stack, flags;

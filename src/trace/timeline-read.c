@@ -30,7 +30,7 @@
 
 /* ---- one event behind ---- */
 
-/* The stack of a sample is told after it. */
+/* The stack of a sample comes after it. */
 static int flush(struct load *l)
 {
 	int r = 0;
@@ -340,7 +340,7 @@ static int take_steal(struct load *l, const struct coati_recording *r)
 	return n < 0 ? n : coati_timeline_add(l->timeline, &e);
 }
 
-/* Whose wake-ups the recorder saw. Earlier ones did not say, but saw only those by the recorded
+/* Whose wakeups the recorder saw. Earlier ones did not say, but saw only those by the recorded
  * processes themselves. */
 static void take_wakes(struct load *l, const struct coati_recording *r)
 {
@@ -365,7 +365,7 @@ static void allow(struct load *l, const struct coati_recording *r)
 			     coati_limit(&p->limits, LIMIT_EVENTS, st.read_bytes));
 }
 
-/* And those that were reached are told. */
+/* And report those that were reached. */
 static void tell_limits(struct coati_timeline *t)
 {
 	static const enum limit kinds[] = { LIMIT_THREADS, LIMIT_EVENTS };
@@ -522,7 +522,7 @@ static int finish(struct load *l, struct coati_error *err)
 	if (r < 0)
 		return r;
 	note_twice(t->profile);
-	/* also when nobody left or got a CPU: that is known, then */
+	/* also when no thread left or got a CPU: that is known, then */
 	if (l->has_switches)
 		t->info.has |= COATI_TIMELINE_HAS_SWITCHES;
 	if (l->whole && t->info.wakes && !(t->info.has & COATI_TIMELINE_ALL_WAKES))

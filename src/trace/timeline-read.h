@@ -19,7 +19,7 @@ enum load_kind {
 	LOAD_UNKNOWN = 0,
 	LOAD_NOTHING,
 	LOAD_LIVE,
-	LOAD_OFF, /* where a thread leaves its CPU, right before it is told that it does */
+	LOAD_OFF, /* where a thread leaves its CPU, right before its switch record */
 	LOAD_WAKE,
 	LOAD_SWITCH,
 	LOAD_SYSCALL,
@@ -76,12 +76,12 @@ bool coati_load_is_hard(const struct load_event *v);
 void coati_load_name_stacks(struct coati_timeline *t);
 void coati_load_name_threads(struct coati_timeline *t);
 /* timeline-load.c */
-/* A batch of ours; and when all of them were seen. */
+/* A batch of coati; and when all of them were seen. */
 int coati_load_live(struct load *l, const struct coati_recording_item *item,
 		    const struct coati_record *rec);
 int coati_load_live_end(struct load *l);
 void coati_load_live_fini(struct load *l);
 /* All live events that come out of the reader now; -ENOMEM; FOLD_GIVE_UP. */
 int coati_load_feed(struct load *l, const struct backlog_batch *b);
-/* fold-load.c: SUMMARY: the end of the timeline, and live events after what the kernel told. */
+/* fold-load.c: SUMMARY: the end of the timeline, and live events after the kernel's part. */
 int coati_load_fold(struct load *l, struct coati_error *err);

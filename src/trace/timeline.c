@@ -39,7 +39,8 @@ int coati_timeline_new(const struct coati_timeline_opts *opts, struct coati_time
 	struct coati_timeline *t;
 
 	if (!ret)
-		return coati_fail(err, -EINVAL, "nowhere to put the timeline");
+		return coati_fail(err, -EINVAL,
+				  "coati_timeline_new: no place for the result was given");
 	t = coati_alloc(sizeof(*t));
 	if (!t)
 		return coati_fail(err, -ENOMEM, "out of memory");
@@ -438,7 +439,7 @@ int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct coati_err
 	int r;
 
 	if (!t || t->ended)
-		return coati_fail(err, -EINVAL, "timeline: there is none, or it has ended");
+		return coati_fail(err, -EINVAL, "timeline: none is open, or it has ended");
 	r = coati_timeline_end_kernel(t, time);
 	if (r == 0)
 		r = coati_timeline_end_live(t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Station trace, one timeline: what each thread did when, as the kernel saw it, and what the
+ * The trace stage, one timeline: what each thread did when, as the kernel saw it, and what the
  * program was working on meanwhile, as its live events tell. Recordings come in; threads with their
- * states, tasks with their ledgers, who woke whom, and why the slow ones are slow come out.
+ * states, tasks with their time breakdowns, wakers, and why the slow ones are slow come out.
  *
  *	coati_timeline_new(NULL, &t, &err);
  *	coati_timeline_read(t, "coati.data", NULL, NULL, &err);
@@ -13,11 +13,11 @@
  *	coati_timeline_free(&t);
  *
  * Times are CLOCK_MONOTONIC nanoseconds. Kernel events and live events meet on that clock; live
- * events may be off by coati_timeline_info.clock_error. A ledger has a part for everything that the
- * time was spent on, and its parts add up to the duration: what is not known is a part, too. Memory
- * is proportional to the events, with a ceiling; what is over it is counted as refused; a summary
- * (COATI_TIMELINE_SUMMARY) takes less. One object, one thread at a time. Strings and arrays live as
- * long as the timeline.
+ * events may be off by coati_timeline_info.clock_error. A time breakdown has a part for everything
+ * that the time was spent on, and its parts add up to the duration: what is not known is a part,
+ * too. Memory is proportional to the events, with a ceiling; what is over it is counted as refused;
+ * a summary (COATI_TIMELINE_SUMMARY) takes less. One object, one thread at a time. Strings and
+ * arrays live as long as the timeline.
  */
 #pragma once
 
@@ -41,7 +41,7 @@
 struct coati_images;
 struct coati_timeline_opts {
 	uint64_t size;
-	uint64_t max_events; /* intervals, wake-ups, tasks, regions ... each; 0: 2^26 */
+	uint64_t max_events; /* intervals, wakeups, tasks, regions ... each; 0: 2^26 */
 	const struct coati_images_opts *images;
 	/* used in place of its own; they must outlive the timeline. NULL: its own */
 	struct coati_images *shared_images;
@@ -77,13 +77,13 @@ enum coati_timeline_kind {
 	COATI_TIMELINE_EXISTS, /* it was there already; what it does is not known */
 	COATI_TIMELINE_NAME,   /* text: it is called so from now on */
 	COATI_TIMELINE_EXIT,
-	/* it runs, on cpu; other: who left the CPU for it, -1: nobody did, 0: not said; stack:
-	 * where it had slept when the recording began, or NONE */
+	/* it runs, on cpu; other: the thread that left the CPU for it, -1: none did, 0: unknown;
+	 * stack: where it had slept when the recording began, or NONE */
 	COATI_TIMELINE_IN,
 	/* it leaves its CPU; flag PREEMPTED: it would run on; stack: where, or NONE; wait: what
 	 * for */
 	COATI_TIMELINE_OUT,
-	/* it (tid; 0: nobody, an idle CPU) wakes thread @other; stack: of the waker; flag IRQ: not
+	/* it (tid; 0: none, an idle CPU) wakes thread @other; stack: of the waker; flag IRQ: not
 	 * the thread did, but an interrupt */
 	COATI_TIMELINE_WAKE,
 	COATI_TIMELINE_SYSCALL, /* number: it entered this system call */
@@ -116,7 +116,8 @@ enum coati_timeline_kind {
 /* TASK_BEGIN, REGION_BEGIN: it was open before; time is when it began, if that is known */
 #define COATI_TIMELINE_AGAIN (UINT32_C(1) << 2)
 
-/* Of a wake: nobody recorded it, but the waker ended then, and that is what was waited for. */
+/* Of a wake: it was not recorded, but the waker ended then, and that is what the thread waited
+ * for. */
 #define COATI_TIMELINE_IMPLIED (UINT32_C(1) << 3)
 
 struct coati_timeline_event {
@@ -150,8 +151,8 @@ int coati_timeline_end(struct coati_timeline *t, uint64_t time, struct coati_err
 #define COATI_TIMELINE_HAS_LIVE	    (UINT32_C(1) << 6)
 #define COATI_TIMELINE_HAS_STEAL    (UINT32_C(1) << 7) /* how much the host took away */
 #define COATI_TIMELINE_HAS_IRQS	    (UINT32_C(1) << 8) /* interrupts */
-/* The recorder saw every wake-up of its threads, by whomever; only those by the threads themselves,
- * so that waiting for a CPU after another wake-up counts as blocked; or none, because it ran in a
+/* The recorder saw every wakeup of its threads; only those by the threads themselves,
+ * so that waiting for a CPU after another wakeup counts as blocked; or none, because it ran in a
  * PID namespace of its own. Where none of these is set the recording does not say. */
 #define COATI_TIMELINE_ALL_WAKES    (UINT32_C(1) << 9)
 #define COATI_TIMELINE_OWN_WAKES    (UINT32_C(1) << 10)
@@ -164,7 +165,7 @@ struct coati_timeline_info {
 	uint64_t switches, wakes, syscalls, faults, samples, live_events;
 	uint64_t lost;	       /* kernel records */
 	uint64_t live_lost;    /* live events */
-	uint64_t live_damaged; /* batches of live events that make no sense */
+	uint64_t live_damaged; /* batches of live events that are malformed */
 	/* events that came out of order, and were put at the time of the one before */
 	uint64_t late;
 	uint64_t refused;	/* over a ceiling */
@@ -241,7 +242,7 @@ struct coati_timeline_log {
 int coati_timeline_log(const struct coati_timeline *t, uint32_t thread, uint32_t i,
 		       struct coati_timeline_log *ret);
 
-/* ---- ledgers ---- */
+/* ---- time breakdowns ---- */
 
 /* The parts: enum coati_wait, and two more. RUNNING is without IRQ where interrupts were
  * recorded. */
@@ -359,8 +360,8 @@ int coati_timeline_wake(const struct coati_timeline *t, uint32_t i,
  * woke it, what that one did meanwhile. */
 struct coati_timeline_step {
 	uint64_t begin, end;
-	uint32_t thread; /* NONE: nobody worked on it */
-	uint32_t part;	 /* of a ledger */
+	uint32_t thread; /* NONE: no thread worked on it */
+	uint32_t part;	 /* of a time breakdown */
 	uint32_t stack;
 	uint32_t task; /* that the thread worked on, or NONE */
 };
@@ -373,7 +374,7 @@ void coati_timeline_path_free(struct coati_timeline_step **steps);
 /* ---- why the slow ones are slow ---- */
 
 enum coati_why_kind {
-	COATI_WHY_PART = 0, /* of the ledger; RUNNING is without FAULTS */
+	COATI_WHY_PART = 0, /* of the time breakdown; RUNNING is without FAULTS */
 	/* running in page faults: their number, times what one costs by all instances together */
 	COATI_WHY_FAULTS,
 	COATI_WHY_REGION, /* where: time in regions of one name, whatever happened there */
@@ -399,7 +400,7 @@ enum coati_why_verdict {
 struct coati_why_row {
 	enum coati_why_kind kind;
 	enum coati_why_verdict verdict;
-	uint32_t part;	/* of a ledger */
+	uint32_t part;	/* of a time breakdown */
 	uint32_t waker; /* of what is waited for: thread that ended most of the waiting, or NONE */
 	const char *name;     /* "futex", "page faults", "lookup" */
 	double slow, typical; /* means, ns */
@@ -442,7 +443,7 @@ enum coati_why_reason {
 struct coati_why {
 	const char *name;
 	uint32_t nr, nr_slow, nr_typical;
-	uint32_t nr_causes; /* rows of the ledger that are causes */
+	uint32_t nr_causes; /* rows of the time breakdown that are causes */
 	uint32_t nr_rows;
 	/* 1: most of the extra time is waiting for a CPU, or interrupts; the slow ones are those
 	 * that are slow without it */
@@ -453,7 +454,7 @@ struct coati_why {
 	double machine;
 	/* share of the extra running time in which samples were taken; negative: not known */
 	double seen;
-	/* of the ledger, causes first, the most extra time first; then regions likewise */
+	/* of the time breakdown, causes first, the most extra time first; then regions likewise */
 	const struct coati_why_row *rows;
 	enum coati_why_answer answer;
 	enum coati_why_reason reason;

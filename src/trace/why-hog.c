@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The task that hogged a thread while the slow ones waited for that thread. In an event loop a task
- * begins, and then nobody works on it until its turn comes: the loop works on others. The thread
+ * begins, and then no thread works on it until its turn comes: the loop works on others. The thread
  * that a task waits for is the one that works on it next (after its last step: the one that did).
  */
 #include <errno.h>
@@ -76,7 +76,7 @@ static int add_gap(struct search *s, uint32_t task, uint32_t thread, uint64_t fr
 	return r;
 }
 
-/* The times at which nobody worked on an instance. */
+/* The times at which no thread worked on an instance. */
 static int add_gaps(struct search *s, const struct instance *in)
 {
 	CLEANUP(freep) struct span *spans = NULL;

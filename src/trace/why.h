@@ -134,7 +134,7 @@ int coati_why_charge(const struct comparison *c, const double *v, double typical
  */
 int coati_why_blame(const struct comparison *c, struct coati_why_row *row);
 
-/* Of the time that nobody worked on the slow ones: see why-hog.c. -ENOMEM. */
+/* Of the time that no thread worked on the slow ones: see why-hog.c. -ENOMEM. */
 int coati_why_hog(const struct comparison *c, struct coati_why_row *row);
 
 /* The answer to the whole question, of rows that are judged and sorted. -ENOMEM. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables on disk, one file each, named by build id. Only a folder that is ours and that nobody else
- * can write to is used; a file counts when it is a regular one of ours, of a sane size, and a table
- * that holds: another user's, a link or a damaged one is as good as none. Files appear whole
+ * Tables on disk, one file each, named by build id. Only a directory of this user that no other
+ * user can write to is used; a file counts when it is a regular file of this user, of a sane size,
+ * and a valid table: another user's, a link or a damaged one is as good as none. Files appear whole
  * (written aside, then renamed), 0600. All of them together have a ceiling; the oldest go first.
  */
 #include <dirent.h>
@@ -43,7 +43,7 @@ static bool is_ours(int fd)
 	       !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* A folder of ours, made when it is missing. */
+/* A directory of this user, made when it is missing. */
 static bool make_dir(const char *path)
 {
 	CLEANUP(fd_closep) int fd = -1;
@@ -54,9 +54,9 @@ static bool make_dir(const char *path)
 	return fd >= 0 && is_ours(fd);
 }
 
-/* The folder that the environment names must be ours too, be it through a link: root with a user's
- * environment (sudo -E) would leave folders there that the user cannot use, and whoever owns it may
- * put something else in the place of ours. */
+/* The directory that the environment names must belong to this user too, be it through a link: root
+ * with a user's environment (sudo -E) would leave directories there that the user cannot use, and
+ * the owner could replace them. */
 static char *below_our_dir(const char *path)
 {
 	CLEANUP(fd_closep) int fd = -1;
@@ -121,7 +121,7 @@ static int check_table(const void *bytes, size_t size, const uint8_t *build_id, 
 	return 0;
 }
 
-/* Whoever opens files for this process looks at the folder, too. */
+/* The process that opens files for this one checks the directory, too. */
 static int open_table(const char *dir, const char *name)
 {
 	struct opening o = {
@@ -169,14 +169,14 @@ int coati_unwind_cache_read(const char *dir, const uint8_t *build_id, uint32_t b
 	return 0;
 }
 
-/* A file that was put aside and never renamed: its writer died. Nobody takes an hour to write
- * one. */
+/* A file that was put aside and never renamed: its writer died. Writing one does not take an
+ * hour. */
 static bool is_forgotten(const char *name, const struct stat *st)
 {
 	return name[0] == '.' && strstr(name, ".tbl.") && st->st_mtime < time(NULL) - FORGOTTEN_S;
 }
 
-/* The oldest file of the folder, and the size of all. What was forgotten there is removed. */
+/* The oldest file of the directory, and the size of all. What was forgotten there is removed. */
 static uint64_t find_oldest(int dirfd, char ret_name[NAME_SIZE])
 {
 	int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);

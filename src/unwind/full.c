@@ -51,7 +51,7 @@ static int stop(struct full_walk *w, enum coati_unwind_end end)
 	return -1;
 }
 
-/* A value that is not there: because the copy ends, or because nobody knows. */
+/* A value that is not there: because the copy ends, or because it is unknown. */
 static int stop_missing(struct full_walk *w)
 {
 	return stop(w, w->f.is_short ? COATI_UNWIND_TRUNCATED : COATI_UNWIND_BAD);

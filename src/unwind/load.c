@@ -60,8 +60,7 @@ static bool has_debug_frame(const struct table_input *in)
 	return in->packed;
 }
 
-/* A stripped program of Go has its function table all the same; one that is damaged helps
- * nobody. */
+/* A stripped Go program still has its function table; a damaged table is not used. */
 static void add_go_frames(struct unwind_cfi *c)
 {
 	struct go_table t;
@@ -157,8 +156,8 @@ int coati_unwind_open(struct coati_unwinder *u, uint32_t image, struct unwind_cf
 	return r;
 }
 
-/* Tables of files that others can write are not kept: whoever runs a program could name it by
- * libc's build id. Nor are those that could be better: a library that inflates may be installed
+/* Tables of files that others can write are not kept: the user who runs a program could give it
+ * libc's build ID. Nor are those that could be better: a library that inflates may be installed
  * later. */
 static bool is_kept(const struct unwind_cfi *c)
 {

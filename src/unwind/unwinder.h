@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the unwind station: the tables of all images that were met. load.c makes a table, cache.c
- * keeps it on disk, full.c follows the unwind data itself where a compact rule cannot say it,
- * unwind.c walks.
+ * The inside of the unwind stage: the tables of all images that were met. load.c makes a table,
+ * cache.c keeps it on disk, full.c follows the unwind data itself where a compact rule cannot say
+ * it, unwind.c walks.
  *
  * Memory: tables are given up by age when all of them are larger than the ceiling, never one that
  * the walk at hand has met: it holds pointers into them. A table that comes back gets a new serial
@@ -91,9 +91,9 @@ int coati_unwind_open(struct coati_unwinder *u, uint32_t image, struct unwind_cf
 
 /* ---- unwind.c ---- */
 
-/* Return addresses that somebody else found by frame pointers in the stack that @input is of: how
- * many of them, from the first on, can be return addresses. *ret_rooted: the last of these is in a
- * function where stacks begin, and nothing behind it is counted. */
+/* Return addresses that another unwinder found by frame pointers in the stack that @input is of:
+ * how many of them, from the first on, can be return addresses. *ret_rooted: the last of these is
+ * in a function where stacks begin, and nothing behind it is counted. */
 uint32_t coati_unwind_check(struct coati_unwinder *u, const struct coati_unwind_input *input,
 			    const uint64_t *pcs, uint32_t nr, bool *ret_rooted);
 
@@ -119,7 +119,7 @@ int coati_unwind_go_frames(const struct go_table *t, uint32_t machine, uint8_t *
 
 /* ---- cache.c ---- */
 
-/* Folder of the cache, made when it is not there: $XDG_CACHE_HOME/coati/unwind or
+/* Directory of the cache, made when it is not there: $XDG_CACHE_HOME/coati/unwind or
  * ~/.cache/coati/unwind, or below @dir. NULL when there is none that is ours alone to write. */
 char *coati_unwind_cache_dir(const char *dir);
 /* The table with this build id: 0 and memory of base/alloc.h, or negative. What is there is not

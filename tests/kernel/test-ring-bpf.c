@@ -421,7 +421,7 @@ TEST(bpf_array_refuses_marks_that_would_never_wake)
 	need_root();
 	map = need_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 1, 0);
 	CHECK_ERR(coati_bpf_array_open(map, &o, &array, &err), -EINVAL);
-	CHECK_HAS(err.text, "wake-up mark");
+	CHECK_HAS(err.text, "wakeup mark");
 	o.wakeup_bytes = 100;
 	o.wakeup_events = 1;
 	CHECK_ERR(coati_bpf_array_open(map, &o, &array, &err), -EINVAL);

@@ -31,7 +31,7 @@ static bool is_most(enum coati_sampler_engine engine)
 	test_note("%llu ns used, %llu ns in %llu samples", (unsigned long long)used,
 		  (unsigned long long)stats.cpu_ns, (unsigned long long)stats.samples);
 	CHECK_INT(stats.engine, ==, engine);
-	CHECK(has_comment("looked at by the kernel at its tick"));
+	CHECK(has_comment("the kernel checks CPU-time timers at its tick"));
 	CHECK(has_comment(engine == COATI_SAMPLER_TIMER
 				  ? "engine: one timer over the CPU time"
 				  : "engine: a timer over the CPU time of every thread"));

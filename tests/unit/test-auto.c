@@ -321,9 +321,9 @@ TEST(auto_file_that_is_a_device_is_named_before_its_folder)
 	CHECK_ERR(coati_auto_file_open(&f, "/dev/null", &err), -EEXIST);
 	CHECK_HAS(err.text, "/dev/null is a device");
 	CHECK_ERR(coati_auto_file_open(&f, "/dev/none-of-this-name", &err), -EACCES);
-	CHECK_HAS(err.text, "the folder /dev: ");
+	CHECK_HAS(err.text, "the directory /dev: ");
 	CHECK_ERR(coati_auto_file_open(&f, "/none-of-this-name", &err), -EACCES);
-	CHECK_HAS(err.text, "the folder /: ");
+	CHECK_HAS(err.text, "the directory /: ");
 	CHECK_OK(seteuid(before)); /* the leak checker attaches to this process */
 }
 

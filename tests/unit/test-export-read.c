@@ -134,7 +134,7 @@ TEST(export_reader_of_pprof_is_as_strict_as_pprof)
 		{ "\x32\x00\x0a\x00\x1a\x06\x08\x01\x10\x10\x18\x20"
 		  "\x22\x06\x08\x01\x10\x01\x18\x20",
 		  20, "outside of its mapping" },
-		{ "\x32\x00\x0a\x00\x0b", 5, "no protocol buffer" },
+		{ "\x32\x00\x0a\x00\x0b", 5, "not a protocol buffer" },
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

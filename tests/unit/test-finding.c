@@ -207,7 +207,7 @@ TEST(doctor_tells_what_confines_readers_and_what_is_missing)
 	f = of_sandbox(7, 0, "a reason", true);
 	CHECK_INT(f.state, ==, FINDING_LIMITED);
 	CHECK_HAS(f.found, "; a reason");
-	CHECK_HAS(f.means, "by a broker, and are not confined");
+	CHECK_HAS(f.means, "which are not confined");
 	CHECK_STR(f.remedy, "do without");
 	f = of_sandbox(7, 0, "a reason", false);
 	CHECK_INT(f.state, ==, FINDING_MISSING);

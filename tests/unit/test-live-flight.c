@@ -460,7 +460,7 @@ TEST(live_flight_is_found_by_the_name_in_a_core_file)
 	CHECK_INT(symlink("4242-99.live", path), ==, 0);
 	CHECK_INT(coati_flight_open_fd(core_with(NULL, 0, path), &f, &err), ==, -ELOOP);
 	CHECK_INT(coati_flight_open_fd(core_with(NULL, 0, NULL), &f, &err), ==, -ENOENT);
-	CHECK_HAS(err.text, "no flight recorder in it");
+	CHECK_HAS(err.text, "has no flight recorder");
 	coati_strbuf_fini(&out);
 	coati_free(map);
 }

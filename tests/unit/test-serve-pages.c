@@ -139,7 +139,7 @@ TEST_LIMIT(serve_threads_show_stacks_labels_and_why_there_is_none, 60)
 	CHECK_HAS(part_of(answer, "\"acme\""), "\tlabels: {\"tenant\": \"acme\"}\n");
 #endif
 	CHECK_HAS(part_of(answer, "\"deaf\""), "\tno stack: it blocks the signal that asks");
-	CHECK_HAS(part_of(answer, "\"coati-page\""), "no stack: it makes this page");
+	CHECK_HAS(part_of(answer, "\"coati-page\""), "no stack: it is writing this page");
 	atomic_store(&ending, true);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);

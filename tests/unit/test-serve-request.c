@@ -106,7 +106,7 @@ TEST(serve_answer_starts_no_thread_and_keeps_no_descriptor)
 
 	r = answered("GET /debug/pprof/threads?debug=2 HTTP/1.0\r\n\r\n");
 	CHECK_INT(r->status, ==, 200);
-	CHECK_HAS((const char *)r->body, "it makes this page");
+	CHECK_HAS((const char *)r->body, "it is writing this page");
 	CHECK_U64(entries("/proc/self/fd"), ==, fds);
 	CHECK_U64(entries("/proc/self/task"), ==, tasks);
 }

@@ -2,7 +2,7 @@
 /*
  * Profiling that the environment asks for. When the program is loaded: one look for COATI_PROFILE,
  * and nothing more when it is not there. Programs that run with the rights of others take no notice
- * of it. Our children are told, through the same variable, that they are children: bash and others
+ * of it. Child processes learn through the same variable that they are children: bash and others
  * hand on the array that main() was given, so the pointer in that array is changed and nothing is
  * added to it.
  */
@@ -120,8 +120,7 @@ __attribute__((destructor)) static void finish_at_exit(void)
 int coati_auto_finish(struct coati_error *err)
 {
 	if (!is_here())
-		return coati_fail(err, -ESRCH,
-				  AUTO_VARIABLE " has asked for nothing in this process");
+		return coati_fail(err, -ESRCH, AUTO_VARIABLE " has no effect in this process");
 	finish();
 	return coati_auto_work_error(err);
 }

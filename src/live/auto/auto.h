@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiling that the environment asks for (COATI_PROFILE), inside. The constructor reads what is
- * asked for; a thread of ours does everything else: it has a table of descriptors of its own, so
- * that the program's are as they would be without us and what it closes is never ours. Whoever
- * wants something of it (the end of the program, a signal, an exec) says so in words of memory and
- * may wait, for a limited time.
+ * asked for; a thread of the library does everything else: it has a table of descriptors of its
+ * own, so that the program's are as they would be without us and what it closes is never ours. A
+ * request (the end of the program, a signal, an exec) is written into words of memory, and its
+ * sender may wait, for a limited time.
  *
  *	config    the variables                      name     a pattern becomes a file name
  *	note      runtimes find each other           file     a profile gets its name when it is
@@ -81,7 +81,7 @@ bool coati_auto_name_has(const char *pattern, char letter);
 /* The name that a pattern stands for. */
 int coati_auto_name_expand(const char *pattern, const struct auto_facts *facts, auto_getenv_fn get,
 			   struct strbuf *ret, struct coati_error *err);
-/* What processes that we start are to be told: absolute, never replacing, with %p. */
+/* The variable for processes that this one starts: absolute, never replacing, with %p. */
 void coati_auto_name_for_children(const char *pattern, struct strbuf *ret);
 
 /* ---- file ---- */
@@ -93,7 +93,7 @@ struct auto_file {
 	char temporary[40];
 };
 
-/* The folder is there, may be written, and nothing is in the way. */
+/* The directory is there, may be written, and nothing is in the way. */
 int coati_auto_file_open(struct auto_file *f, const char *path, struct coati_error *err);
 /* f->fd is open for writing. */
 int coati_auto_file_begin(struct auto_file *f, struct coati_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The environment comes in, what is asked for goes out. Anything that is wrong ends it: whoever
- * asked for a rate does not get another one. */
+/* The environment comes in, what is asked for goes out. Any mistake ends it: a user who asked for a
+ * rate does not get another one. */
 #include <coati/sampler.h>
 
 #include <errno.h>
@@ -174,7 +174,7 @@ static int make_absolute(struct auto_config *c, const char *pattern, struct coat
 	if (pattern[0] != '/') {
 		if (!getcwd(cwd, sizeof(cwd)))
 			return coati_fail(err, -errno,
-					  AUTO_VARIABLE "=%.200s: the folder that this is in: %m",
+					  AUTO_VARIABLE "=%.200s: the current directory: %m",
 					  pattern);
 		for (const char *at = cwd; *at; at++) {
 			coati_strbuf_addc(&s, *at);

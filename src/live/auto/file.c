@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a profile. Its folder is opened when sampling starts, so that what is wrong is said
+ * The file of a profile. Its directory is opened when sampling starts, so that errors are reported
  * then, and chdir() and chroot() change nothing; the file is made at the end, under another name
  * until it is whole. Only names of ordinary files are replaced: never a device, a pipe or a link.
  */
@@ -35,21 +35,23 @@ static int look(const struct auto_file *f, struct coati_error *err)
 		return errno == ENOENT ? 0 : fail(f, -errno, err);
 	if (S_ISREG(st.st_mode))
 		return 0;
-	return coati_fail(err, S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST,
-			  AUTO_VARIABLE
-			  ": %s is %s, and no file that may be replaced; no profile is written",
-			  f->path,
-			  S_ISDIR(st.st_mode)	? "a folder"
-			  : S_ISLNK(st.st_mode) ? "a symbolic link"
-						: "a device, pipe or socket");
+	return coati_fail(
+		err, S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST,
+		AUTO_VARIABLE
+		": %s is %s, not a regular file; choose another name; no profile is written",
+		f->path,
+		S_ISDIR(st.st_mode)   ? "a directory"
+		: S_ISLNK(st.st_mode) ? "a symbolic link"
+				      : "a device, pipe or socket");
 }
 
 static int fail_folder(const struct auto_file *f, const char *slash, struct coati_error *err)
 {
 	int code = -errno, size = slash == f->path ? 1 : (int)(slash - f->path);
 
-	return coati_fail(err, code, AUTO_VARIABLE ": the folder %.*s: %m; no profile is written",
-			  size, f->path);
+	return coati_fail(err, code,
+			  AUTO_VARIABLE ": the directory %.*s: %m; no profile is written", size,
+			  f->path);
 }
 
 int coati_auto_file_open(struct auto_file *f, const char *path, struct coati_error *err)
@@ -63,7 +65,7 @@ int coati_auto_file_open(struct auto_file *f, const char *path, struct coati_err
 	slash = strrchr(f->path, '/');
 	if (!slash || !slash[1])
 		return coati_fail(err, -EISDIR,
-				  AUTO_VARIABLE ": %s is no name of a file; no profile is written",
+				  AUTO_VARIABLE ": %s is not a file name; no profile is written",
 				  path);
 	f->base = slash + 1;
 	*slash = '\0';
@@ -85,7 +87,7 @@ int coati_auto_file_begin(struct auto_file *f, struct coati_error *err)
 {
 	for (uint32_t i = 0; i < TRIES_TEMPORARY; i++) {
 		snprintf(f->temporary, sizeof(f->temporary), ".coati-%d-%u", (int)getpid(), i);
-		/* addresses of a program are nobody else's business: 0600, as perf does */
+		/* addresses of a program are private: 0600, as perf does */
 		f->fd = openat(f->dir_fd, f->temporary,
 			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (f->fd >= 0)

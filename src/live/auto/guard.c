@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program whose main() ends by pthread_exit() ends with its last thread; but ours do not end.
- * When its main thread leaves, one more thread of ours, with the descriptors of the program, looks
- * from time to time whether any other than ours is left, and does what the last one would have
- * done: exit(0).
+ * When its main thread leaves, one more thread of the library, with the descriptors of the program,
+ * looks from time to time whether any other than ours is left, and does what the last one would
+ * have done: exit(0).
  */
 #include <dirent.h>
 #include <fcntl.h>

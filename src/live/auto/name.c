@@ -50,8 +50,8 @@ static int add_variable(struct strbuf *s, const char *at, auto_getenv_fn get,
 		return coati_fail(
 			err, -EINVAL,
 			AUTO_VARIABLE
-			": %%{ goes with the name of a variable and }, and not inside of another "
-			"one: %%%.100s",
+			": %%{ needs the name of a variable and }, without another %%{ inside: "
+			"%%%.100s",
 			at);
 	memcpy(name, at + 1, len);
 	name[len] = '\0';
@@ -90,8 +90,7 @@ static int add_field(struct strbuf *s, const char *at, const struct auto_facts *
 		return coati_fail(
 			err, -EINVAL,
 			AUTO_VARIABLE
-			": %%%.1s means nothing; there are %%p, %%t, %%n, %%c, %%{VARIABLE} and "
-			"%%%%",
+			": %%%.1s is unknown; there are %%p, %%t, %%n, %%c, %%{VARIABLE} and %%%%",
 			at);
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The thread: it sleeps until something is wanted, starts and stops sampling and writes profiles.
- * Everything that takes locks or memory happens here, so that whoever wants something may be
- * anywhere, in a signal handler too, and waits for a limited time at worst.
+ * Everything that takes locks or memory happens here, so that the thread that asks may be anywhere,
+ * in a signal handler too, and waits for a limited time at worst.
  */
 #include <errno.h>
 #include <limits.h>
@@ -223,7 +223,7 @@ int coati_auto_work_start(const struct auto_config *c, bool lazy, struct coati_e
 	atomic_store_explicit(&coati_auto_words.pid, getpid(), memory_order_relaxed);
 	coati_auto_guard_main();
 	r = coati_auto_thread_start(&thread, work);
-	if (r) { /* nobody is there to wait for, here and in children */
+	if (r) { /* there is no thread to wait for, here and in children */
 		atomic_store_explicit(&coati_auto_words.ended, true, memory_order_relaxed);
 		atomic_store_explicit(&coati_auto_words.pid, 0, memory_order_relaxed);
 		return coati_fail(err, -r, AUTO_VARIABLE ": a thread: %m; no profile is taken");

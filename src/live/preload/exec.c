@@ -2,8 +2,9 @@
 /*
  * libcoati-preload in front of exec: what was sampled is written before the program is gone. A
  * program that has done next to nothing (env, nice, a shell that runs one command) gives its place
- * to the next one instead. Programs that are not there are not waited for: shells try all folders
- * of PATH. In the child of a vfork() nothing is ours, and the call goes through as it is.
+ * to the next one instead. Programs that are not there are not waited for: shells try all
+ * directories of PATH. In the child of a vfork() nothing is ours, and the call goes through as it
+ * is.
  */
 #include <dlfcn.h>
 #include <errno.h>

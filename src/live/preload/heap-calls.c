@@ -4,7 +4,7 @@
  * any library. Out: the same from the allocator that the program would have without us (that of the
  * C library, or one that it is linked with), with a word to the heap profile.
  *
- * The first call comes before anything of ours has run. Looking for the next allocator may
+ * The first call comes before any code of this library has run. Looking for the next allocator may
  * allocate: such blocks come from a small memory of our own, and stay.
  */
 #include <dlfcn.h>
@@ -39,7 +39,8 @@ static struct {
 } next;
 
 static __thread bool is_looking __attribute__((tls_model("initial-exec")));
-static __thread bool was_called __attribute__((tls_model("initial-exec"))); /* malloc() of ours */
+static __thread bool was_called __attribute__((tls_model("initial-exec"))); /* malloc() of this
+									     * library */
 
 /* ---- before it is known ---- */
 

@@ -29,7 +29,7 @@ static void *find(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
-/* Before anything else of ours: the sampler calls them, too. */
+/* Before the rest of the library: the sampler calls them, too. */
 __attribute__((constructor(101))) static void find_next(void)
 {
 	void *action = find("sigaction"), *mask = find("pthread_sigmask");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of the C library that allocate, with a word to the heap profile. A sample is taken
- * out before its block goes back: then nobody else can have its address. */
+ * out before its block goes back: then no other block can have its address. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>

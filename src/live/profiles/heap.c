@@ -16,7 +16,7 @@
 #define DEFAULT_RATE (UINT64_C(512) << 10)
 #define DEFAULT_LIVE 65536u
 #define MAX_LIVE     4194304u
-#define FAR	     4e18 /* bytes that nobody allocates */
+#define FAR	     4e18 /* bytes that no program allocates */
 
 struct heap_shared coati_heap_shared = { .store.lock = PTHREAD_MUTEX_INITIALIZER };
 

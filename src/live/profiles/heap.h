@@ -2,8 +2,8 @@
 /*
  * The heap profile, inside. A sample in use is an entry of a table by its address, under the lock
  * of the store. In front of it is a filter: a byte for each of some hashes of an address, how many
- * samples have that hash. A free looks at one byte without a lock; whoever frees a block was given
- * it by whoever allocated it, so it sees what was stored before that.
+ * samples have that hash. A free looks at one byte without a lock; the thread that frees a block
+ * got it from the thread that allocated it, so it sees what was stored before that.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct heap_block {
 
 struct heap_shared {
 	_Atomic uint32_t on;
-	_Atomic uint32_t run;		   /* number of the start: threads draw anew */
+	_Atomic uint32_t run;		   /* number of the start: threads draw again */
 	_Atomic uint32_t threads;	   /* that have drawn in this run */
 	_Atomic(_Atomic uint8_t *) filter; /* NULL before the first start */
 	uint32_t filter_shift;

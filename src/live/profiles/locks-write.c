@@ -28,7 +28,7 @@ static void comment_mutex(struct strbuf *ret)
 	struct coati_locks_stats s = { .size = sizeof(s) };
 
 	coati_locks_stats(&s);
-	coati_strbuf_printf(ret, "mutex: one wait in %" PRIu64 " is taken, and stands for all\n",
+	coati_strbuf_printf(ret, "mutex: one wait in %" PRIu64 " is sampled and scaled up\n",
 			    fraction());
 	if (s.unseen)
 		coati_strbuf_printf(
@@ -141,9 +141,9 @@ static void put_metrics(struct page_metrics *m)
 static const struct live_page mutex_page = { "mutex",	  "lock contention by holder",
 					     count_mutex, make_mutex,
 					     0,		  put_metrics };
-static const struct live_page block_page = {
-	"block", "who waits", count_block, make_block, 0, NULL
-};
+static const struct live_page block_page = { "block",	  "lock contention by waiter",
+					     count_block, make_block,
+					     0,		  NULL };
 
 void coati_locks_pages(void)
 {

@@ -19,7 +19,7 @@
 /* A lock that is waited for. */
 struct entry {
 	const void *lock;	 /* NULL: free */
-	uint64_t waiters, fresh; /* of these, not charged to anybody yet */
+	uint64_t waiters, fresh; /* of these, not charged to a holder yet */
 	uint64_t begun_ns;	 /* sum of when they began; may wrap */
 	uint64_t last_ns, charges;
 };

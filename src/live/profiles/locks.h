@@ -34,7 +34,7 @@ struct locks_charge {
 	uint64_t waits, ns;
 };
 
-/* Before it is given back; 0 when nobody waits. */
+/* Before it is given back; 0 when no thread waits. */
 struct locks_charge coati_locks_releasing(const void *lock);
 /* After it. @frame as in struct store_caller. */
 void coati_locks_released(const struct locks_charge *charge, const void *frame);

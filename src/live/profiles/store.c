@@ -178,7 +178,7 @@ int coati_store_snapshot(struct store *s, struct store_snapshot *ret)
 	if (memory == MAP_FAILED)
 		return -errno;
 	snapshot.values = memory;
-	/* whoever reads the profile pays for the tables of what was loaded since */
+	/* the reader of the profile makes the tables of what was loaded since */
 	if (atomic_load_explicit(&s->by_tables, memory_order_relaxed))
 		coati_sampler_objects_refresh(0);
 	pthread_mutex_lock(&s->lock);

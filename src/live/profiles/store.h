@@ -63,7 +63,7 @@ struct store {
 
 /* Once; a second call does nothing. */
 int coati_store_open(struct store *s, struct coati_error *err);
-/* For one that nobody has added to. */
+/* For one that nothing was added to. */
 void coati_store_close(struct store *s);
 /* How stacks are followed from now on. Makes the tables. */
 int coati_store_prepare(struct store *s, const char *who, enum coati_sampler_stacks stacks,

@@ -250,5 +250,5 @@ void coati_threads_asleep(int task, struct threads_seen *seen, struct thread_see
 	}
 	t->labels.size = 0;
 	if (can_ask)
-		t->why = "it woke up whenever it was looked at";
+		t->why = "it ran whenever its stack was read";
 }

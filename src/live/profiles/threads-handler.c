@@ -37,7 +37,7 @@ static void write_down(uint64_t ticket, const void *context)
 	if (!slot || !atomic_compare_exchange_strong_explicit(
 			     &slot->state, &asked, ticket << 2 | SLOT_WRITING, memory_order_acquire,
 			     memory_order_relaxed))
-		return; /* too late: nobody waits */
+		return; /* too late: no thread waits */
 	fill(slot, context);
 	/* pairs with: acquire of who waits */
 	atomic_store_explicit(&slot->state, ticket << 2 | SLOT_WRITTEN, memory_order_release);
@@ -52,7 +52,7 @@ void coati_threads_handler(int sig, siginfo_t *info, void *context)
 	if (info->si_code == SI_QUEUE && info->si_pid == getpid() &&
 	    value >> 48 == THREADS_COOKIE) {
 		write_down(THREADS_TICKET(value), context);
-	} else { /* somebody else's, who would have met no handler */
+	} else { /* another sender's signal, which would have found no handler */
 		sigaction(sig, &usual, NULL);
 		syscall(SYS_tgkill, (long)getpid(), syscall(SYS_gettid), (long)sig);
 	}

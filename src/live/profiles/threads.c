@@ -44,7 +44,8 @@ static bool is_ours(int sig)
 	       now.sa_sigaction == coati_threads_handler;
 }
 
-/* The last one that nobody uses. It stays ours: the default of these is to end the program. */
+/* The last signal that is not in use. It stays reserved: its default action is to end the
+ * program. */
 static int take_signal(void)
 {
 	struct sigaction act = { .sa_sigaction = coati_threads_handler,
@@ -113,7 +114,7 @@ static const char *why_not(int task, const struct thread_seen *t)
 	char path[32];
 
 	if (t->tid == (uint32_t)syscall(SYS_gettid))
-		return "it makes this page";
+		return "it is writing this page";
 	if (t->state == 'Z' || t->state == 'X')
 		return "it has ended";
 	if (t->state == 'T' || t->state == 't')
@@ -235,7 +236,7 @@ static bool is_free(uint32_t i)
 	case SLOT_WRITTEN:
 		return true;
 	default:
-		return false; /* somebody is late, and in the middle of it */
+		return false; /* a thread is late, and in the middle of it */
 	}
 }
 
@@ -268,7 +269,7 @@ static void take(struct threads_seen *seen, struct thread_seen *t, const struct 
 	memcpy(frames, slot->frames, bytes);
 	t->frames = frames;
 	t->nr_frames = slot->nr_frames;
-	t->cut = slot->cut ? "it goes on where it could not be followed" : NULL;
+	t->cut = slot->cut ? "the rest could not be unwound" : NULL;
 	t->labels = slot->labels;
 }
 
@@ -322,7 +323,7 @@ static void ask_all(struct threads_seen *seen)
 	while (t && now_ns() < until) {
 		next = ask_some(&b, t);
 		if (next == t)
-			break; /* every slot belongs to somebody who is late */
+			break; /* every slot belongs to a thread that is late */
 		wait_for_batch(seen, &b);
 		t = next;
 	}

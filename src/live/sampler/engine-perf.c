@@ -23,7 +23,7 @@
  * the kernel saves work: it swaps their events instead of saving each. How much of a period has
  * passed goes with the event, and ends with the thread that happens to hold it: of a thread that
  * starts many short ones next to nothing is sampled. Events that are inherited and read with each
- * sample are never swapped. Nobody reads these samples, so it costs nothing more. Kernels before
+ * sample are never swapped. These samples are not read, so it costs nothing more. Kernels before
  * 6.13 refuse the two together.
  */
 #define NEVER_SWAPPED (COATI_SAMPLE_READ | COATI_SAMPLE_TID)

@@ -147,7 +147,7 @@ static void sample(const void *context, uint64_t weight_ns, bool is_rest)
 /* ---- whose signal ---- */
 
 /* The child of a fork has the parent's memory of itself until it starts a run of its own, and no
- * signal of ours before. */
+ * signal of the sampler before. */
 static void know_thread(void)
 {
 	uint32_t run = atomic_load_explicit(&coati_sampler_shared.run, memory_order_relaxed);
@@ -218,7 +218,7 @@ static bool is_heard(int sig, const siginfo_t *info, uint64_t weight_ns)
 	return me.event == event;
 }
 
-/* A signal of somebody else's, as if we were not there. */
+/* A signal of another sender, handled as if the sampler were not there. */
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
 	const struct sigaction *old =

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dl_iterate_phdr() comes in, plain lists go out. The loader's lock is held while it calls us, and
- * whoever allocates may wait for that lock elsewhere: inside its calls nothing is allocated, and
- * unwind data is only copied, so that it can be worked on when the lock is free again and the
- * object perhaps gone.
+ * dl_iterate_phdr() comes in, plain lists go out. The loader holds its lock during the callback,
+ * and a thread that allocates may wait for that lock elsewhere: inside its calls nothing is
+ * allocated, and unwind data is only copied, so that it can be worked on when the lock is free
+ * again and the object perhaps gone.
  */
 #include "live/sampler/objects-loader.h"
 

@@ -48,7 +48,7 @@ static struct {
 	bool at_fork;	 /* the handlers of fork() are there */
 } all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all of it */
-/* the process whose it is; 0: nobody has asked yet. Negative: who makes it its own */
+/* the process that it belongs to; 0: not asked yet. Negative: the process that is taking it */
 static _Atomic pid_t owner;
 
 _Atomic uint32_t coati_sampler_threads;
@@ -70,7 +70,7 @@ void coati_sampler_objects_begin(void)
 		born = getpid();
 }
 
-/* The child of a fork before which nobody here was asked, and where there may have been other
+/* The child of a fork before which nothing was asked here, and where there may have been other
  * threads. */
 static bool is_orphan(void)
 {
@@ -303,7 +303,7 @@ static void before_fork(void)
 
 	coati_loader_take();
 	is_held = true;
-	/* a folder has two links, and this one one more for each thread */
+	/* a directory has two links, and this one one more for each thread */
 	all.is_crowded = stat("/proc/self/task", &st) < 0 ||
 			 st.st_nlink > 3 + atomic_load(&coati_sampler_threads);
 }
@@ -324,7 +324,7 @@ static void reset(bool is_shut)
 	for (uint32_t i = 0; i < SAMPLER_STRIPES; i++)
 		atomic_store(&coati_sampler_readers[i].nr, 0);
 	if (all.is_busy) {
-		/* its memory stays: nobody knows what of it is whole */
+		/* its memory stays: it is unknown which part of it is whole */
 		atomic_store(&coati_sampler_objects, NULL);
 		memset(&all, 0, sizeof(all));
 	}

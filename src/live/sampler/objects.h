@@ -4,8 +4,8 @@
  * (unwind/table/table.h). Made from what the loader has mapped, before it is needed; who walks a
  * stack sees an array that never changes, behind one pointer. What was loaded or unloaded since is
  * looked for by the sampler's thread, and where a profile is started or written; that publishes a
- * new array and frees the old one when nobody can be at it. Tables are copies: code that goes away
- * under a walk takes nothing along that it reads.
+ * new array and frees the old one when no thread can be using it. Tables are copies: code that goes
+ * away under a walk takes nothing along that it reads.
  */
 #pragma once
 
@@ -43,7 +43,7 @@ struct sampler_objects_stats {
 	bool is_shut; /* the loader cannot be asked: they are those of a parent, or none */
 };
 
-#define SAMPLER_TABLE_BYTES (UINT64_C(64) << 20) /* when nothing else is said */
+#define SAMPLER_TABLE_BYTES (UINT64_C(64) << 20) /* the default */
 
 /* Look whether something was loaded or unloaded since, and publish what is there now. At most
  * @max_bytes of tables; 0: as the last time, or SAMPLER_TABLE_BYTES. 1 something has changed, 0
@@ -100,7 +100,7 @@ static inline struct sampler_reading sampler_objects_enter(void)
 	return r;
 }
 
-/* In the child of a fork that came in between nobody is counted any more. */
+/* In the child of a fork that came in between no thread is counted any more. */
 static inline void sampler_objects_leave(const struct sampler_reading *r)
 {
 	if (r->forks == atomic_load(&coati_sampler_forks))

@@ -45,15 +45,16 @@ static void add_engine(struct pprof *o, const struct sampler_profile *p)
 	else
 		coati_pprof_comment(
 			o,
-			"engine: one timer over the CPU time of the process at %u Hz; whoever "
-			"runs at the kernel's tick is charged: shares of threads may be skewed",
+			"engine: one timer over the CPU time of the process at %u Hz; it charges "
+			"the thread that runs at the kernel's tick: shares of threads may be "
+			"skewed",
 			p->rate_hz);
 	if (s->engine != COATI_SAMPLER_PERF && p->clock == COATI_SAMPLER_CPU && tick.tv_nsec > 0)
 		coati_pprof_comment(
 			o,
-			"timers over CPU time are looked at by the kernel at its tick, %ld times "
-			"a second: there are no more samples than that, and each counts for all "
-			"that has passed",
+			"the kernel checks CPU-time timers at its tick, %ld times a second: it "
+			"takes no more samples than that, and each one counts for all the time "
+			"since the last",
 			1000000000 / tick.tv_nsec);
 	if (p->is_rest)
 		coati_pprof_comment(

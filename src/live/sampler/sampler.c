@@ -415,7 +415,7 @@ void coati_sampler_forget(void)
 	atomic_store_explicit(&run.state, IDLE, memory_order_relaxed);
 }
 
-/* From now on nobody else is at the events and at the readers' sides of the buffers. */
+/* From now on no other thread uses the events and the readers' sides of the buffers. */
 static void end_thread(void)
 {
 	/* pairs with: acquire in drain_until_end() */

@@ -37,7 +37,8 @@
 #define SAMPLER_LIFE_SHIFT 32
 #define SAMPLER_LABELS	   ((sizeof(struct coati_labels) + 7) / 8) /* words, at most */
 #define SAMPLER_CUT	   UINT64_C(1)
-/* What the signal of a perf event carries: a mark of ours, the number of the event, its period. */
+/* What the signal of a perf event carries: a mark of the sampler, the number of the event, its
+ * period. */
 #define SAMPLER_PERIOD_BITS 30 /* a second in nanoseconds */
 #define SAMPLER_NUMBER_BITS 16
 #define SAMPLER_MARK_SHIFT  (SAMPLER_PERIOD_BITS + SAMPLER_NUMBER_BITS)

@@ -37,7 +37,7 @@ static struct {
 	struct coati_recorder *recorder;
 } ask;
 
-/* A program that ends in order has not died, whoever reads the file. */
+/* A program that exits normally has not died: readers of the file must see that. */
 static __attribute__((destructor)) void say_the_end(void)
 {
 	struct live_map *map = coati_tracer.map;
@@ -74,7 +74,7 @@ static int start_asked(void)
 	return r;
 }
 
-/* Nobody is told but by the block: the program has not asked. */
+/* Only the block reports it: the program has not asked. */
 static void answer(void)
 {
 	struct tracer_ask *a = &coati_tracer_ask;

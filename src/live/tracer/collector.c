@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The thread of the recorders: begins a generation when the time has come or the memory fills, and
- * gives back what nobody keeps. Ordinary code, all signals blocked.
+ * gives back what no recorder keeps. Ordinary code, all signals blocked.
  */
 #include "live/tracer/recorder.h"
 
@@ -99,8 +99,8 @@ void coati_collector_turn(bool stop)
 		coati_recorder_wake(rec);
 }
 
-/* New events are left out, and nobody takes the old ones: another generation would only take from
- * what is kept back for the tracer's own words. */
+/* New events are left out, and old ones are not taken: another generation would only take from what
+ * is kept back for the tracer's own words. */
 static bool is_full_for_good(void)
 {
 	return atomic_load_explicit(&coati_tracer_hot.exhausted, memory_order_relaxed) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Regions: the hot path. In: a site. Out: four bytes in the thread's batch, and an entry on its
- * stack of open regions, from which they are told again in the next generation. Lazy ones stay on
+ * stack of open regions, from which they are repeated in the next generation. Lazy ones stay on
  * that stack alone, until something is written inside or they end.
  */
 #include "live/tracer/emit.h"
@@ -35,9 +35,9 @@ ALWAYS void begin(struct tracer_slot *s, uint8_t *at, uint32_t id)
 	emit_commit(s, at);
 }
 
-/* ---- while nobody records ---- */
+/* ---- while no recorder runs ---- */
 
-/* Entered, for a change of the stack of a thread whose regions are kept; NULL: somebody records by
+/* Entered, for a change of the stack of a thread whose regions are kept; NULL: a recorder runs by
  * now, or there is no stack to be changed. */
 static struct tracer_slot *enter_kept(void)
 {
@@ -74,14 +74,14 @@ static void push_kept(struct tracer_slot *s, const struct coati_site *site, uint
 	     lazy ? REGION_HELD : 0);
 }
 
-/* The region begins while nobody records, at @now in cycles; false: somebody does. */
+/* The region begins while no recorder runs, at @now in cycles; false: one runs. */
 static bool begin_kept(struct coati_site *site, uint64_t now)
 {
 	struct tracer_slot *s;
 
 	if (tracer_generation() || !tracer_keeps())
 		return false;
-	/* for its number: it is wanted by nobody */
+	/* for its number, which is not used */
 	if (unlikely(!tracer_site_id(site)))
 		coati_tracer_site(site);
 	if (!tracer_site_id(site) || !__atomic_load_n(&site->mask, __ATOMIC_RELAXED))
@@ -198,8 +198,8 @@ static void begin_slow(struct coati_site *site, const void *frame)
 		return;
 	count = coati_tracer_frames(site, frame, frames);
 	at = emit_enter(TRACER_REGION + stack_worst(count), &s);
-	/* inside one without a begin that the stack does not have: the ends are told apart by their
-	 * order alone */
+	/* inside one without a begin that the stack does not have: only their order identifies the
+	 * ends */
 	if (!at || s->deep_lost) {
 		begin_lost(s, site);
 		return;
@@ -224,9 +224,9 @@ static void begin_slow(struct coati_site *site, const void *frame)
 /* begins with a line of the cache: a tenth of a nanosecond */
 #define LINE __attribute__((aligned(64)))
 
-/* These are called as the last thing, so that their frame is the one of who called
+/* These are called as the last thing, so that their frame is that of the caller of
  * coati_region_begin(); a frame there would cost half a nanosecond. A compiler that makes no jump
- * of such a call adds a frame of ours to the stack. */
+ * of such a call adds a frame of the library to the stack. */
 static __attribute__((noinline)) void begin_long(struct coati_site *site, uint64_t now)
 {
 	if (!begin_kept(site, now))

@@ -38,11 +38,12 @@ ALWAYS uint64_t tracer_gate(void)
 	return __atomic_load_n(&coati_tracer_gate, __ATOMIC_RELAXED);
 }
 
-/* The thread runs something else from now on: what it has kept while nobody records is not open
+/* The thread runs something else from now on: what it has kept while no recorder runs is not open
  * in that. */
 void coati_tracer_drop_kept(void);
 
-/* Stacks of regions are kept; and nobody asks for a recorder from outside, who sets all bits. */
+/* Stacks of regions are kept; and no process asks for a recorder from outside, which would set all
+ * bits. */
 ALWAYS bool tracer_keeps(void)
 {
 	return (tracer_gate() & (GATE_KEEP | GATE_ASKED)) == GATE_KEEP;

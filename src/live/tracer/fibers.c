@@ -3,9 +3,9 @@
  * Fibers. In: which stack of the program this thread runs from now on. Out: the regions, the task
  * and the labels of the one before are put away, and those of the next one are the thread's.
  *
- * What is put away belongs to the fiber alone: nobody else looks at it until a thread takes the
- * fiber, which one thread can do at a time. Regions lie on the thread's stack of regions above
- * those that it had open when it left its own code (`base`).
+ * What is put away belongs to the fiber alone: no thread looks at it until one takes the fiber,
+ * which one thread can do at a time. Regions lie on the thread's stack of regions above those that
+ * it had open when it left its own code (`base`).
  */
 #include <coati/fiber.h>
 
@@ -51,7 +51,7 @@ static uint32_t base_of(const struct tracer_slot *s)
 	return base < s->depth ? base : (uint32_t)s->depth;
 }
 
-/* The slot of the thread, entered; NULL: nobody records. */
+/* The slot of the thread, entered; NULL: no recorder runs. */
 static struct tracer_slot *enter_slot(void)
 {
 	struct tracer_slot *s = NULL;

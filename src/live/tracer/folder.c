@@ -24,7 +24,7 @@
 #define SHM	     "/dev/shm"
 #define KEEP_FILES   64u
 #define KEEP_BYTES   (UINT64_C(256) << 20)
-#define ENTRIES_MAX  65536u /* of a folder that are looked at */
+#define ENTRIES_MAX  65536u /* of a directory that are looked at */
 #define LEFT_OVER_NS (UINT64_C(60) * NSEC_PER_SEC)
 #define BLOCK	     512u
 
@@ -60,26 +60,27 @@ int coati_tracer_keep(const struct coati_recorder_opts *o, struct tracer_keep *r
 	return r;
 }
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
-/* A folder that belongs to this user alone, made when it is not there. */
+/* A directory that belongs to this user alone, made when it is not there. */
 static int open_own(const char *path, struct coati_error *err)
 {
 	struct stat st;
 	CLEANUP(fd_closep) int fd = -1;
 
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return coati_fail(err, -errno, "cannot make the folder %s: %m", path);
+		return coati_fail(err, -errno, "cannot create the directory %s: %m", path);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return coati_fail(err, -errno, "cannot open the folder %s: %m", path);
+		return coati_fail(err, -errno, "cannot open the directory %s: %m", path);
 	if (fstat(fd, &st) < 0)
-		return coati_fail(err, -errno, "cannot look at the folder %s: %m", path);
+		return coati_fail(err, -errno, "cannot check the directory %s: %m", path);
 	if (st.st_uid != geteuid() || (st.st_mode & 077))
-		return coati_fail(err, -EACCES,
-				  "the folder %s must belong to user %u and have mode 0700: "
-				  "remove it, or name another one",
-				  path, (unsigned int)geteuid());
+		return coati_fail(
+			err, -EACCES,
+			"the directory %s must belong to user %u and have mode 0700: remove it, or "
+			"name another one",
+			path, (unsigned int)geteuid());
 	return TAKE_FD(fd);
 }
 
@@ -92,7 +93,8 @@ static bool try(struct tracer_folder *f, enum coati_recorder_place place, const 
 	return f->fd >= 0;
 }
 
-/* The folder of the login, which belongs to the user; it may be one of another user, after su. */
+/* The directory of the login, which belongs to the user; it may be one of another user, after
+ * su. */
 static bool try_runtime(struct tracer_folder *f)
 {
 	const char *base = secure_getenv("XDG_RUNTIME_DIR");
@@ -106,7 +108,7 @@ static bool try_runtime(struct tracer_folder *f)
 	return try(f, COATI_PLACE_RUNTIME, path);
 }
 
-/* One with a name that nobody could know, made by an earlier process of this user, or now. */
+/* One with an unpredictable name, made by an earlier process of this user, or now. */
 static bool try_random(struct tracer_folder *f)
 {
 	CLEANUP(dir_closep) DIR *d = opendir(SHM);
@@ -144,7 +146,7 @@ int coati_tracer_folder_open(const char *directory, struct tracer_folder *ret,
 		if ((size_t)snprintf(ret->path, sizeof(ret->path), "%s", directory) >=
 		    sizeof(ret->path))
 			return coati_fail(err, -E2BIG,
-					  "the name of the folder is longer than %zu bytes",
+					  "the name of the directory is longer than %zu bytes",
 					  sizeof(ret->path) - 1);
 		ret->place = COATI_PLACE_NAMED;
 		ret->fd = open_own(ret->path, err);
@@ -168,7 +170,8 @@ struct dead_files {
 	uint64_t bytes;
 };
 
-/* Whether its writer has died: nobody has it locked. One without bytes may be about to lock it. */
+/* Whether its writer has died: no process has it locked. One without bytes may be about to be
+ * locked. */
 static bool is_dead(int dir, const char *name, struct stat *st, uint64_t now)
 {
 	CLEANUP(fd_closep)
@@ -248,7 +251,7 @@ void coati_tracer_folder_clean(const struct tracer_folder *f, const struct trace
 	int fd = f->fd < 0 ? -1 : openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	*ret = (struct tracer_removed){ 0 };
-	/* who records from outside has locked its folder, and reads what died there */
+	/* who records from outside has locked its directory, and reads what died there */
 	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0 || !(d = fdopendir(fd))) {
 		if (fd >= 0)
 			close(fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the file of the tracer's memory is: a folder that belongs to this user alone. Other users
- * may have taken the name of the usual one; then there are others. Files whose writers have died
- * stay for coati autopsy until they are too many. Ordinary code.
+ * Where the file of the tracer's memory is: a directory that belongs to this user alone. Other
+ * users may have taken the name of the usual one; then there are others. Files whose writers have
+ * died stay for coati autopsy until they are too many. Ordinary code.
  */
 #pragma once
 

@@ -144,7 +144,7 @@ static void copy_chunk(struct strbuf *out, uint32_t chunk, uint64_t generation, 
 	}
 }
 
-/* The memory is kept by the pin, and complete: nobody writes there any more. */
+/* The memory is kept by the pin, and complete: no thread writes there any more. */
 static void copy_chunks(struct strbuf *out, const struct tracer_generation *g, uint32_t of)
 {
 	/* at once, and not by and by */
@@ -154,7 +154,8 @@ static void copy_chunks(struct strbuf *out, const struct tracer_generation *g, u
 		copy_chunk(out, chunk, g->number, of);
 }
 
-/* What the recorder @of has lost and was not told of. @again: as if it had not been told. */
+/* What the recorder @of has lost and was not reported to it. @again: as if it had not been
+ * reported. */
 static void write_losses(struct strbuf *out, const struct tracer_generation *g, uint32_t of,
 			 bool again, struct own_batch *b)
 {

@@ -138,7 +138,7 @@ static int make_memfd(uint64_t bytes, struct coati_error *err)
 	return 0;
 }
 
-/* In the folder, under its name only when it has been described. */
+/* In the directory, under its name only when it has been described. */
 static int make_file(const struct tracer_folder *f, const char *name, uint64_t bytes,
 		     struct coati_error *err)
 {
@@ -278,7 +278,7 @@ static void make_free(void)
 	g->full_chunks = g->chunk_count / 4;
 }
 
-/* The head, and where everything is; sites come in also while nobody records. */
+/* The head, and where everything is; sites come in also while no recorder runs. */
 static void fill_in(const struct live_map *plan, uint64_t ticks)
 {
 	struct tracer *g = &coati_tracer;
@@ -342,11 +342,11 @@ static void report_place(const struct tracer_folder *f)
 	if (f->place == COATI_PLACE_USUAL || reported)
 		return;
 	reported = true;
-	coati_auto_say("/dev/shm/coati-%u cannot be used, it may be another user's: the flight "
-		       "recorder is %s%s",
-		       (unsigned int)geteuid(),
-		       f->fd < 0 ? "in memory without a name, and " : "in ",
-		       f->fd < 0 ? "gone with the process" : f->path);
+	coati_auto_say(
+		"cannot use /dev/shm/coati-%u, another user may own it: the flight recorder is "
+		"%s%s",
+		(unsigned int)geteuid(), f->fd < 0 ? "in unnamed memory and " : "in ",
+		f->fd < 0 ? "is lost when the process ends" : f->path);
 }
 
 int coati_tracer_open(const struct coati_recorder_opts *opts, struct coati_error *err)
@@ -409,7 +409,7 @@ void coati_tracer_close(void)
 	g->path[0] = '\0';
 }
 
-/* A thread of the parent: nobody here. */
+/* A thread of the parent: it does not exist here. */
 static void forget_thread(struct tracer_thread *t)
 {
 	for (int i = 0; i < 2; i++) {

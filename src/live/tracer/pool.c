@@ -4,8 +4,8 @@
  * what a batch leaves over goes to the next one, so that threads that come and go use little. All
  * of it under the lock; safe.
  *
- * A chunk belongs to one generation. It is closed when its batches are and nobody gets room from it
- * any more; its memory is free when the generation is dropped. A thread gets a whole chunk, or less
+ * A chunk belongs to one generation. It is closed when its batches are and it gives out no more
+ * room; its memory is free when the generation is dropped. A thread gets a whole chunk, or less
  * when there are many threads.
  */
 #include "live/tracer/emit.h"
@@ -91,7 +91,7 @@ static void close_chunk(uint32_t chunk)
 	__atomic_store_n(&c->state, 2, __ATOMIC_RELEASE);
 }
 
-/* Nobody gets room of it any more. */
+/* It gives out no more room. */
 static void retire(uint32_t chunk)
 {
 	if (chunk != NONE && chunk != coati_tracer.fill && !coati_tracer.chunk_states[chunk].open)
@@ -124,7 +124,7 @@ static bool may_drop(const struct tracer_generation *g)
 	}
 }
 
-/* The oldest generation that nobody needs makes room; false when there is none. */
+/* Drop the oldest generation that no recorder needs; false when there is none. */
 static bool make_room(void)
 {
 	struct tracer *t = &coati_tracer;
@@ -189,7 +189,7 @@ static void ask_for_generation(void)
 		coati_tracer_wake(&t->asked);
 }
 
-/* What is left of @chunk goes to whoever comes next, when that is more than what the present one
+/* What is left of @chunk goes to the next thread, when that is more than what the present chunk
  * has. */
 static void offer(uint32_t chunk, uint32_t left)
 {
@@ -303,7 +303,8 @@ static void let_go(uint32_t chunk)
 	      entry(chunk)->generation == coati_tracer.newest ? TRACER_CHUNK - used(chunk) : 0);
 }
 
-/* Nobody looks for room again before the collector has changed something: it is asked for that. */
+/* No thread looks for room again before the collector has changed something, which it is asked to
+ * do. */
 static void say_exhausted(bool exhausted)
 {
 	bool before = atomic_exchange_explicit(&coati_tracer_hot.exhausted, exhausted,
@@ -471,8 +472,8 @@ void coati_tracer_drop(struct tracer_generation *g)
 	struct tracer *t = &coati_tracer;
 
 	coati_tracer_refuse(g, g->wanted);
-	/* before anything of it goes: whoever reads the memory of a process that died meanwhile
-	 * knows that something is missing */
+	/* before anything of it goes: a reader of the memory of a process that died meanwhile knows
+	 * that something is missing */
 	__atomic_store_n(&t->oldest, g->number + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->map->oldest, t->oldest, __ATOMIC_RELAXED);
 	for (uint32_t chunk = g->first, next; chunk != NONE; chunk = next) {

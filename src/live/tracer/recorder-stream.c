@@ -3,9 +3,9 @@
  * Recorders that take a copy of each generation. A stream writes to a descriptor: complete
  * generations, each once, by a thread of its own. A generation is copied out of the memory first;
  * what waits for a reader is this copy, without any lock, so that a reader that stops reading holds
- * up nobody but this thread. Generations that have to wait do so in the memory, where the policy of
- * the recorder decides what becomes of them; those of one that leaves out new events wait in a
- * stash of its own, so that they take no room from others. Ordinary code, all signals blocked.
+ * up only this thread. Generations that have to wait do so in the memory, where the policy of the
+ * recorder decides what becomes of them; those of one that leaves out new events wait in a stash of
+ * its own, so that they take no room from others. Ordinary code, all signals blocked.
  */
 #include "live/tracer/recorder.h"
 

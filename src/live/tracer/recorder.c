@@ -84,8 +84,8 @@ static int prepare_process(struct coati_error *err)
 			      syscall(SYS_membarrier,
 				      (long)MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0L, 0L) < 0,
 			      memory_order_relaxed);
-	/* a child that was made without fork() finds nobody recording; where this fails there is
-	 * still in_child() */
+	/* a child that was made without fork() finds no recorder; where this fails there is still
+	 * in_child() */
 	madvise(&coati_tracer_hot, sizeof(coati_tracer_hot), MADV_WIPEONFORK);
 	return 0;
 }
@@ -168,7 +168,8 @@ static int check(const struct coati_recorder_opts *opts, struct coati_recorder_o
 	int r = SIZED_COPY(ret, opts);
 
 	if (r < 0)
-		return coati_fail(err, r, "options of another size than this library knows");
+		return coati_fail(err, r,
+				  "the options have a size that this library does not know");
 	if (ret->policy > COATI_BLOCK)
 		return coati_fail(err, -EINVAL, "no such policy: %u", (unsigned int)ret->policy);
 	if (ret->flags & ~(COATI_RECORDER_STACKS | COATI_RECORDER_SAMPLES | COATI_RECORDER_LABELS))
@@ -286,7 +287,7 @@ int coati_recorder_start(const struct coati_recorder_opts *opts, struct coati_re
 	}
 	pthread_mutex_lock(&life);
 	if (coati_tracer.map && coati_tracer.pid != (uint32_t)getpid()) {
-		coati_tracer_lock_reset(); /* of a clone() that nobody told us of */
+		coati_tracer_lock_reset(); /* of a clone() that did not run the fork handlers */
 		coati_collector_child();
 		coati_tracer_child();
 	}
@@ -399,7 +400,7 @@ static void take_out(struct coati_recorder *rec)
 	coati_tracer.filters[rec->index].used = false;
 }
 
-/* Nobody is left: the thread and the memory go. */
+/* No recorder is left: the thread and the memory go. */
 static void end_recording(void)
 {
 	struct tracer_guard guard;

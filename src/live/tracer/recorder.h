@@ -29,7 +29,7 @@ struct coati_recorder {
 	uint64_t bytes, window_ns, generation_ns;
 	uint64_t from;	    /* first generation that is its own; streams: that is not written yet */
 	uint64_t until;	    /* the last one; UINT64_MAX while it runs */
-	_Atomic int error;  /* first one of a stream or of a snapshot that nobody called for */
+	_Atomic int error;  /* first one of a stream or of a snapshot that a condition triggered */
 	int snapshot_error; /* last one of those, */
 	uint64_t snapshots, snapshots_failed; /* and how many there were */
 	/* One that leaves out new events must not keep the old ones where others need room: beside
@@ -43,7 +43,7 @@ struct coati_recorder {
 	pthread_t writer;
 	_Atomic uint32_t work; /* futex: the writer has something to do */
 	struct tracer_sink sink;
-	uint64_t loaded; /* libraries, as last told in the stream */
+	uint64_t loaded; /* libraries, as last reported in the stream */
 	bool begun;	 /* it has its head */
 };
 
@@ -58,7 +58,7 @@ static inline uint32_t coati_recorder_bit(const struct coati_recorder *rec)
 extern struct coati_recorder *coati_recorders;
 void coati_recorders_lock(void);
 void coati_recorders_unlock(void);
-/* Wait until somebody calls coati_recorders_signal(); the lock is free meanwhile. */
+/* Wait for a call of coati_recorders_signal(); the lock is free meanwhile. */
 void coati_recorders_wait(void);
 void coati_recorders_signal(void);
 /* A thread with all signals blocked; 0 or a negative errno. */
@@ -69,7 +69,7 @@ void coati_collector_stop(void);
 /* Under the lock of the recorders: a new generation, with @stop none, and what recorders do with
  * the old one. */
 void coati_collector_turn(bool stop);
-/* Under the lock of the recorders: drop the generations that nobody keeps. */
+/* Under the lock of the recorders: drop the generations that no recorder keeps. */
 void coati_collector_give_back(void);
 /* In the child after fork(). */
 void coati_collector_child(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Resources: things with declared states. In: begin, change of state, end. Out: events, and a table
- * of those that are open. A change tells the resource first when it is the first of its generation;
- * the others are told by who changes the generation. Safe.
+ * of those that are open. The first change in a generation reports the resource itself first; the
+ * others are reported by the thread that changes the generation. Safe.
  */
 #include "live/tracer/stacks.h"
 
@@ -160,7 +160,7 @@ static void write_set(struct coati_resource *r, uint32_t from, const char *reaso
 	if (o)
 		atomic_store_explicit(&o->state, r->state, memory_order_relaxed);
 	if (!at) {
-		if (o) /* to be told again */
+		if (o) /* to be repeated */
 			atomic_store_explicit(&o->generation, 0, memory_order_relaxed);
 		emit_fail(s);
 		return;

@@ -19,7 +19,7 @@
 #include "live/tracer/emit.h"
 
 #define END_NS UINT64_C(5000000000)
-/* how often somebody who waits looks whether the end has come */
+/* how often a waiting thread checks whether the end has come */
 #define LOOK_NS	 UINT64_C(100000000)
 #define PIECE	 (UINT32_C(1) << 20)
 #define ONE_PAGE 4096u

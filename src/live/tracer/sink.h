@@ -11,7 +11,7 @@
 
 enum sink_kind {
 	SINK_FILE,   /* never full: written in one go */
-	SINK_SOCKET, /* a send can be told not to wait */
+	SINK_SOCKET, /* a send can be non-blocking */
 	SINK_FREE,   /* a descriptor that does not wait */
 	SINK_POLLED, /* one that does: poll(), then no more than the page that must be free */
 };

@@ -31,7 +31,7 @@ static struct {
 	uint64_t used;
 	uint32_t sites, types, definitions;
 	uint32_t categories;
-	char names[GATE_CATEGORIES - 1][32]; /* longer ones are told apart by these bytes */
+	char names[GATE_CATEGORIES - 1][32]; /* longer ones differ by these bytes */
 } all;
 
 static void *take(uint64_t bytes)
@@ -166,7 +166,7 @@ static uint64_t category_bit(const char *category)
 
 /* ---- definitions ---- */
 
-/* The definition that ends at @end is now one of those that everybody sees. */
+/* The definition that ends at @end is now one of those that all threads see. */
 static void publish(const uint8_t *end)
 {
 	struct live_map *map = coati_tracer.map;

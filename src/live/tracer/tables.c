@@ -2,7 +2,7 @@
 /*
  * Strings and stacks that were seen before in this generation: bytes in, a number out. Append-only,
  * without a lock, safe in handlers; memory is taken by counting up, and given back all at once when
- * nobody can be in it any more (generation.c).
+ * no thread can be in it any more (generation.c).
  *
  * An entry is written whole before its place in the table is set with one compare-and-swap. Litmus:
  * insert "bytes; head (release, by the swap)", look-up "head (acquire); bytes": who sees the head

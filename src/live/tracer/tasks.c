@@ -197,8 +197,8 @@ static bool is_listed(const struct coati_live_task *task)
 	       task->recording == coati_tracer.first_generation;
 }
 
-/* Take it off the table; false when somebody else did. Tells a task of an earlier generation. The
- * slot is entered. */
+/* Take it off the table; false when another thread did. Reports a task of an earlier generation.
+ * The slot is entered. */
 static bool unlist(struct tracer_slot *s, uint8_t **at, const struct coati_live_task *task)
 {
 	struct tracer *g = &coati_tracer;
@@ -313,7 +313,7 @@ static void tell_some(struct tracer_generation *g, uint32_t *slot)
 			break;
 		if (!is_open_before(*slot, g->number) ||
 		    __atomic_load_n(&o->id, __ATOMIC_RELAXED) != copy.id)
-			continue; /* it just ended, and who did that told it */
+			continue; /* it just ended, and the thread that ended it reported it */
 		at = put_open(at, &copy, b->base);
 		events++;
 	}

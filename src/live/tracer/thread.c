@@ -173,8 +173,8 @@ static void init_slot(struct tracer_slot *s, uint32_t index, struct tracer_regio
 	s->tell = true;
 }
 
-/* pthread_setspecific() allocates for keys above those that are in the thread itself; then nobody
- * tells the end, and it is looked for. */
+/* pthread_setspecific() allocates for keys above those that are in the thread itself; then the end
+ * is not reported, and the collector looks for it. */
 static void watch_end(struct tracer_thread *t)
 {
 	const struct tracer *g = &coati_tracer;
@@ -279,7 +279,7 @@ static void write_held(struct tracer_slot *s)
 }
 
 /* The innermost @nr were held back and are not any more, or the other way round. In a new batch
- * they are not written, but told as open: their begins would be earlier than what others have
+ * they are not written, but reported as open: their begins would be earlier than what others have
  * written since, maybe in an earlier generation. */
 static void set_held(struct tracer_slot *s, uint32_t nr, uint32_t flags)
 {
@@ -347,7 +347,7 @@ static uint32_t need_of(const struct tracer_slot *s, uint32_t worst)
 	return worst + (worst ? s->held * (HEAD_MAX + VAR_MAX) : 0);
 }
 
-/* Under the lock, while somebody records. */
+/* Under the lock, while a recorder runs. */
 static bool make_ready(struct tracer_thread *t, struct tracer_slot *s, uint32_t worst)
 {
 	uint64_t now = tracer_generation();
@@ -379,7 +379,7 @@ static bool make_ready(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 	return true;
 }
 
-/* COATI_BLOCK: until a chunk is free, or nobody records any more. Without the lock. */
+/* COATI_BLOCK: until a chunk is free, or no recorder runs any more. Without the lock. */
 static void wait_for_chunk(uint32_t freed)
 {
 	atomic_fetch_add_explicit(&coati_tracer.waiting, 1, memory_order_relaxed);
@@ -393,8 +393,8 @@ static uint8_t *refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 	bool ready = false;
 	uint32_t freed;
 
-	/* The batch will be closed, and nobody else closes it before we say 2: a checksum and a
-	 * pair of clocks that other threads need not wait for. */
+	/* The batch will be closed, and no other thread closes it before this one stores 2: a
+	 * checksum and a pair of clocks that other threads need not wait for. */
 	if (emit_ready(s, 0) && slot_has_batch(s) && !has_room(s, need_of(s, worst)))
 		coati_tracer_sum_up(s);
 	for (;;) {
@@ -422,8 +422,8 @@ static uint8_t *refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t 
 	return worst || !tracer_generation() ? NULL : (uint8_t *)s;
 }
 
-/* Somebody asked for a recorder from outside: outside of the event, because the start waits for
- * all that are in one. */
+/* Another process asked for a recorder: outside of the event, because the start waits for all that
+ * are in one. */
 static void let_it_start(struct tracer_slot *s)
 {
 	if (!(tracer_gate() & GATE_ASKED))
@@ -444,7 +444,7 @@ uint8_t *coati_tracer_refill(struct tracer_thread *t, struct tracer_slot *s, uin
 	 * before the last generation ends */
 	if (!atomic_load_explicit(&coati_tracer_hot.generation, memory_order_acquire))
 		return NULL;
-	/* there is none for anybody, and the slot is ours: the lock would tell no more */
+	/* no thread gets one, and the slot belongs to this thread: the lock would not help */
 	if (worst && emit_ready(s, 0) &&
 	    atomic_load_explicit(&coati_tracer_hot.exhausted, memory_order_relaxed))
 		return NULL;

@@ -33,7 +33,7 @@
 #include "record/live-format.h"
 
 #define TRACER_TLS	   __thread __attribute__((tls_model("initial-exec")))
-#define TRACER_NAME	   64u /* bytes of the name of a thread that are told again, with a zero */
+#define TRACER_NAME	   64u /* bytes of the name of a thread that are repeated, with a zero */
 #define TRACER_CHUNK	   16384u
 #define TRACER_REGION	   19u /* bytes of its longest event: kind, time and a number */
 #define TRACER_FULL	   (INT64_MIN / 2)
@@ -44,7 +44,7 @@
 #define TRACER_LABELS	   1024u /* of a set of labels, as it is written */
 #define TRACER_INTERNED	   128u	 /* longer texts are not looked up in the table */
 #define TRACER_DEPTH_MAX   0xfffffu /* regions that are counted */
-#define TRACER_SLOT_DEPTH  16u	    /* regions of handlers that are told again */
+#define TRACER_SLOT_DEPTH  16u	    /* regions of handlers that are repeated */
 #define TRACER_GENERATIONS 1024u    /* that can be kept */
 #define TRACER_RESOURCES   4096u
 #define TRACER_NO_SLOT	   UINT32_MAX
@@ -54,9 +54,9 @@
 /* Bits of the gate. */
 #define GATE_CATEGORIES 59u
 #define GATE_REST	(UINT64_C(1) << 58) /* categories that got no bit */
-/* Stacks of open regions are kept while nobody records; sites that are new come in by it, too. */
+/* Stacks of open regions are kept while no recorder runs; new sites also come in through it. */
 #define GATE_KEEP    (UINT64_C(1) << 59)
-#define GATE_ON	     (UINT64_C(1) << 60) /* somebody records: sites that are new come in by it */
+#define GATE_ON	     (UINT64_C(1) << 60) /* a recorder runs: new sites come in through it */
 #define GATE_LABELS  (UINT64_C(1) << 61)
 #define GATE_SAMPLES (UINT64_C(1) << 62)
 #define GATE_ASKED   (UINT64_C(1) << 63) /* set from outside */
@@ -126,7 +126,7 @@ struct tracer_slot {
 	uint64_t recording;    /* first generation of the one that it has seen */
 	uint64_t epoch;	       /* that its regions belong to */
 	uint64_t settled;      /* last generation after which coati_tracer_settle() was called */
-	bool tell;	       /* the state is to be told in the next batch */
+	bool tell;	       /* the state is to be reported in the next batch */
 	/* What closing takes longest for, prepared before the lock is taken: for a batch with so
 	 * many bytes */
 #define NOT_SUMMED UINT32_MAX
@@ -143,22 +143,23 @@ struct tracer_thread {
 	struct tracer_thread *next_free;
 	bool unsure;			  /* no destructor tells its end */
 	bool relabel;			  /* labels may be other than those below */
-	_Atomic uint64_t told;		  /* generation in which who changed it told its state */
+	_Atomic uint64_t told;		  /* generation in which the thread that changed it reported
+					   * its state */
 	_Atomic uint64_t task;		  /* that it works on, for others */
 	struct stack_memory stack_memory; /* its own, as far as known */
 	_Atomic bool walking;
-	uint32_t nr_free, free_tasks[8]; /* slots of open tasks that nobody else may take */
+	uint32_t nr_free, free_tasks[8]; /* slots of open tasks that no other thread may take */
 	uint32_t stack_id, stack_count;	 /* the last one, in stack_generation */
 	uint64_t stack_generation;
 	uint64_t stack[LIVE_STACK_MAX];
-	struct coati_labels labels; /* as last told */
+	struct coati_labels labels; /* as last reported */
 	char name[TRACER_NAME];	    /* likewise */
 	struct tracer_region regions[LIVE_REGION_DEPTH], handler_regions[TRACER_SLOT_DEPTH];
 };
 
 /* Read in every event; in a page that is zero in a child. */
 struct tracer_hot {
-	_Alignas(4096) _Atomic uint64_t generation; /* 0: nobody records */
+	_Alignas(4096) _Atomic uint64_t generation; /* 0: no recorder runs */
 	/* the same, or 0 when events have to look at what follows: changed together with it */
 	_Atomic uint64_t fast;
 	_Atomic uint32_t cycles;    /* the cycle counter is the clock */
@@ -183,7 +184,7 @@ struct tracer_generation {
 	uint32_t pair_error_ns;
 	uint32_t first, last; /* chunks, in the order of their taking */
 	uint32_t chunks;
-	uint32_t pins;	 /* somebody copies it */
+	uint32_t pins;	 /* a thread copies it */
 	uint32_t takers; /* recorders that take a copy of it, one bit each (coati_recorder.index) */
 	uint32_t wanted; /* those of them that have not taken it yet */
 	bool complete;
@@ -197,11 +198,11 @@ struct tracer_filter {
 /* What a recorder has lost. */
 struct tracer_account {
 	uint64_t dropped;	       /* events, all in all */
-	struct tracer_loss losses[64]; /* that no reader has been told of */
+	struct tracer_loss losses[64]; /* that was reported to no reader */
 	uint32_t nr_losses;
 };
-/* The account of what found no room in the memory: told in the memory itself, for those who read
- * it there. */
+/* Counts what found no room in the memory; kept in the memory itself, for those who read it
+ * there. */
 #define TRACER_SHARED (UINT32_C(1) << TRACER_FILTERS)
 
 /* Open addressing: 0 free, else number + 1 of an entry whose words are whole. */
@@ -233,7 +234,7 @@ struct tracer_open_resource {
 struct tracer {
 	_Atomic uint32_t lock;
 	uint32_t pid;
-	struct live_map *map; /* NULL: nobody records */
+	struct live_map *map; /* NULL: no recorder runs */
 	uint64_t map_bytes;
 	int fd;
 	char path[TRACER_FOLDER + 40]; /* "": no name */
@@ -247,8 +248,8 @@ struct tracer {
 	_Atomic uint64_t resource_bits[TRACER_RESOURCES / 64];
 	uint32_t task_count;
 	struct coati_live_clock clock;
-	/* clock.source, for threads that keep regions while nobody records: a start sets the clock
-	 * meanwhile. Set before the epoch that it belongs to. */
+	/* clock.source, for threads that keep regions while no recorder runs: a start sets the
+	 * clock meanwhile. Set before the epoch that it belongs to. */
 	_Atomic uint32_t clock_source;
 
 	struct tracer_chunk *chunk_states;
@@ -300,7 +301,7 @@ static inline uint32_t tracer_policy(void)
 }
 extern TRACER_TLS struct tracer_thread *coati_tracer_self;
 extern TRACER_TLS uint64_t coati_tracer_task;	       /* that this thread works on */
-extern TRACER_TLS char coati_tracer_name[TRACER_NAME]; /* as it was told last; "": never */
+extern TRACER_TLS char coati_tracer_name[TRACER_NAME]; /* as it was reported last; "": never */
 
 /* ---- lock.c, safe ---- */
 
@@ -321,11 +322,11 @@ void coati_tracer_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns);
 
 /* ---- thread.c, safe ---- */
 
-/* The thread of this call, registered now; NULL when that is not possible (counted while somebody
- * records). */
+/* The thread of this call, registered now; NULL when that is not possible (counted while a recorder
+ * runs). */
 struct tracer_thread *coati_tracer_first_use(void);
-/* Before the stack of regions is changed while nobody records: the slot has no batch any more that
- * the collector might still be closing. Under the flag of the slot. */
+/* Before the stack of regions is changed while no recorder runs: the slot has no batch any more
+ * that the collector might still be closing. Under the flag of the slot. */
 void coati_tracer_settle(struct tracer_slot *s);
 /* Regions of an earlier epoch are forgotten. Under the flag of the slot. */
 void coati_tracer_renew(struct tracer_slot *s);
@@ -333,7 +334,7 @@ void coati_tracer_renew(struct tracer_slot *s);
 /* The rest of emit_enter(), see emit.h: @t NULL or in an event of slot 0. */
 uint8_t *coati_tracer_enter(struct tracer_thread *t, uint32_t worst, struct tracer_slot **ret);
 /* Under the flag of the slot, which stays: make room, in a batch of the current generation. NULL:
- * there is none, or nobody records. */
+ * there is none, or no recorder runs. */
 uint8_t *coati_tracer_refill(struct tracer_thread *t, struct tracer_slot *s, uint32_t worst);
 void coati_tracer_lose(struct tracer_slot *s, uint64_t count);
 /* Under the flag of the slot: there is no room for what is inside of the regions that are held
@@ -408,7 +409,7 @@ void coati_tracer_log(struct coati_site *site, const struct tracer_text *text, s
 
 /* ---- tasks.c and resources.c, safe ---- */
 
-/* For tasks and resources; @s NULL: nobody records. Under the flag of the slot. */
+/* For tasks and resources; @s NULL: no recorder runs. Under the flag of the slot. */
 uint64_t coati_tracer_new_id(struct tracer_slot *s);
 
 /* Under the lock: slots that the thread has in stock. */
@@ -422,7 +423,7 @@ void coati_tracer_tell_resources(struct tracer_generation *g);
 /* Give it a number; false when it has none. */
 bool coati_tracer_site(struct coati_site *site);
 bool coati_tracer_type(struct coati_resource_type *type);
-/* What the gate is while nobody records. */
+/* The value of the gate while no recorder runs. */
 static inline uint64_t tracer_closed_gate(void)
 {
 	return coati_tracer.keeps ? GATE_KEEP : 0;

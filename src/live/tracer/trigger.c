@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots that nobody calls for: conditions are set here. What is due is taken by the thread of
- * the recorders and written by one of its own, so that a slow disk delays neither generations nor
- * other recorders. Ordinary code.
+ * Snapshots that conditions trigger: the conditions are set here. What is due is taken by the
+ * thread of the recorders and written by one of its own, so that a slow disk delays neither
+ * generations nor other recorders. Ordinary code.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -133,8 +133,8 @@ static void start_job(struct tracer_watch *w, uint64_t now)
 	r = coati_recorder_take(w->recorder, &job->bytes);
 	if (!r)
 		r = name_file(w->file, w->written + 1, &job->path);
-	/* set before it is written: who is woken for what nobody writes begins a generation for
-	 * nothing */
+	/* set before it is written: waking the thread for something that is not written would begin
+	 * a generation for nothing */
 	atomic_store_explicit(&w->next_ns,
 			      w->written + 1 < w->at_most ? now + w->pause_ns : UINT64_MAX,
 			      memory_order_relaxed);
@@ -272,8 +272,8 @@ static int take(struct coati_recorder *rec, const char *file, struct tracer_watc
 	if (r < 0)
 		return coati_fail(
 			err, -EINVAL,
-			"%.100s: no name for a file: %%p, %%t, %%n, %%c, %%{VARIABLE} and %%%% "
-			"are known",
+			"%.100s: not a valid file name: only %%p, %%t, %%n, %%c, %%{VARIABLE} and "
+			"%%%% are replaced",
 			file);
 	for (uint32_t i = 0; i < WATCHES && !w; i++)
 		if (!coati_tracer_watches.v[i].recorder)
@@ -305,7 +305,8 @@ int coati_recorder_when(struct coati_recorder *rec, const struct coati_recorder_
 	int r = SIZED_COPY(&c, when);
 
 	if (r < 0)
-		return coati_fail(err, r, "a condition of another size than this library knows");
+		return coati_fail(err, r,
+				  "the condition has a size that this library does not know");
 	if (!c.task_type || !*c.task_type || strlen(c.task_type) >= WATCH_TYPE)
 		return coati_fail(err, -EINVAL,
 				  "a condition needs the type of a task, of 1 to %u bytes",

@@ -44,8 +44,8 @@ static uint32_t bucket_of(uint64_t v)
 	return (top << 2 | (uint32_t)(v >> (top - 2) & 3)) & (WATCH_BUCKETS - 1);
 }
 
-/* Wakes nobody for what is not written: every turn of the thread begins a generation, and many
- * small ones hold less. */
+/* Does not wake the thread for what is not written: every turn of the thread begins a generation,
+ * and many small ones hold less. */
 static void fire(struct tracer_watch *w)
 {
 	if (tracer_ns() < atomic_load_explicit(&w->next_ns, memory_order_relaxed))

@@ -32,7 +32,8 @@ struct tracer_watch {
 	bool busy;   /* a thread writes a file of it */
 	bool ending; /* its recorder waits for that thread */
 	uint64_t pause_ns;
-	_Atomic uint64_t next_ns; /* nobody is woken for it before; UINT64_MAX: never again */
+	_Atomic uint64_t next_ns; /* the thread is not woken for it before; UINT64_MAX: never
+				   * again */
 };
 
 struct tracer_watches {

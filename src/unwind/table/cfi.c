@@ -137,12 +137,12 @@ static int read_augmentation(struct cursor *c, const struct cfi_section *s, cons
 		case 'S':
 			cie->is_signal = true;
 			break;
-		/* return addresses are signed with the second key: stripped all the same */
+		/* return addresses are signed with the second key: stripped anyway */
 		case 'B':
 		case 'G': /* tagged stack */
 			break;
 		default:
-			return 0; /* the size is known: what follows concerns nobody here */
+			return 0; /* the size is known: what follows is not needed here */
 		}
 	}
 	return data.bad ? -EBADMSG : 0;

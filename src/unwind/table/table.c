@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes of a table come in, perhaps out of a file that anybody wrote; a view of its parts goes out
- * when sizes, offsets, order and checksum hold. After that every look-up stays inside, whatever the
+ * Bytes of a table come in, perhaps from an untrusted file; a view of its parts goes out when
+ * sizes, offsets, order and checksum hold. After that every look-up stays inside, whatever the
  * rules say.
  */
 #include "unwind/table/table.h"

@@ -18,7 +18,7 @@ done
 "$COATI" report -q --json -i t.data >clock
 "$COATI" report -q --json -e page-faults -i t.data >faults
 "$COATI" trace -q --json -i s.live >trace.json
-"$COATI" why --slow p90 request -i s.live | grep -c 'cannot tell: the recording does not say what threads did in 100 %'
+"$COATI" why --slow p90 request -i s.live | grep -c 'cannot tell: the recording does not show what threads did in 100 %'
 python3 - <<'PY'
 import json
 samples, cpu_ns, lost = map(int, open("told").read().split())
