@@ -18,6 +18,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "live-read/check-resources.h"
 #include "live-read/check.h"
 #include "live-read/idset.h"
 
@@ -28,8 +29,6 @@
 #define NO_SLOT	    UINT32_MAX /* slots have 16 bits */
 #define TASKS_MAX   (1u << 20) /* of a process that are open */
 #define ENDED_MAX   (1u << 16) /* pages of tasks that have ended */
-/* resources of a process that are remembered, ended ones too */
-#define THINGS_MAX (1u << 20)
 
 struct region {
 	const struct coati_trace_site *site;
@@ -45,13 +44,6 @@ struct thread {
 	bool telling; /* regions are repeated, one after the other */
 	uint32_t told;
 	ARRAY(struct region) regions;
-};
-
-/* A resource. */
-struct thing {
-	uint64_t id, type;
-	uint32_t state;
-	bool ended;
 };
 
 struct watched {
@@ -70,10 +62,8 @@ struct coati_trace_check {
 	bool found;
 };
 
-/* The first mistake in an event is reported. */
-__attribute__((format(printf, 3, 4))) static void wrong(struct coati_trace_check *c,
-							const struct coati_trace_event *e,
-							const char *fmt, ...)
+void coati_check_wrong(struct coati_trace_check *c, const struct coati_trace_event *e,
+		       const char *fmt, ...)
 {
 	struct coati_trace_finding *f = c->finding;
 	va_list ap;
@@ -97,15 +87,6 @@ static void free_thread(struct thread *t)
 	coati_free(t);
 }
 
-static void free_things(struct map *m)
-{
-	uint64_t key, value;
-
-	for (size_t pos = 0; coati_map_next(m, &pos, &key, &value);)
-		coati_free((void *)(uintptr_t)value);
-	coati_map_fini(m);
-}
-
 static void free_watched(struct watched *w)
 {
 	uint64_t key, value;
@@ -115,7 +96,7 @@ static void free_watched(struct watched *w)
 	coati_map_fini(&w->threads);
 	coati_map_fini(&w->tasks);
 	coati_idset_fini(&w->ended);
-	free_things(&w->resources);
+	coati_check_resources_fini(&w->resources);
 	coati_free(w);
 }
 
@@ -143,7 +124,7 @@ static struct watched *get_watched(struct coati_trace_check *c, uint32_t pid)
 	coati_map_init(&w->threads, THREADS_MAX);
 	coati_map_init(&w->tasks, TASKS_MAX);
 	coati_idset_init(&w->ended, ENDED_MAX);
-	coati_map_init(&w->resources, THINGS_MAX);
+	coati_check_resources_init(&w->resources);
 	if (coati_map_put(&c->processes, pid, (uint64_t)(uintptr_t)w) < 0) {
 		free_watched(w);
 		return NULL;
@@ -173,30 +154,6 @@ static struct thread *get_thread(struct watched *w, const struct coati_trace_eve
 	return t;
 }
 
-static struct thing *find_thing(const struct map *m, uint64_t key)
-{
-	uint64_t v;
-
-	return coati_map_get(m, key, &v) ? (struct thing *)(uintptr_t)v : NULL;
-}
-
-/* One more; the ended ones are forgotten when there is no room. */
-static struct thing *add_thing(struct map *m, uint64_t key)
-{
-	struct thing *t = coati_alloc(sizeof(*t));
-	size_t max = m->max;
-
-	if (m->len == max) {
-		free_things(m);
-		coati_map_init(m, max);
-	}
-	if (!t || coati_map_put(m, key, (uint64_t)(uintptr_t)t) < 0) {
-		coati_free(t);
-		return NULL;
-	}
-	return t;
-}
-
 /* ---- regions ---- */
 
 static int region_again(struct coati_trace_check *c, struct thread *t,
@@ -205,9 +162,9 @@ static int region_again(struct coati_trace_check *c, struct thread *t,
 	bool known = e->flags & COATI_TRACE_KNOWN;
 
 	if (t->certain && !t->telling && !known)
-		wrong(c, e, "a region is reported open that did not begin");
+		coati_check_wrong(c, e, "a region is reported open that did not begin");
 	if (known && (e->depth >= t->regions.len || t->regions.v[e->depth].site != e->site))
-		wrong(c, e, "a region that is repeated is another one");
+		coati_check_wrong(c, e, "a region that is repeated is another one");
 	if (e->depth >= DEPTH_MAX)
 		return 0;
 	while (t->regions.len <= e->depth)
@@ -227,8 +184,8 @@ static int region_begin(struct coati_trace_check *c, struct thread *t,
 	if (e->flags & COATI_TRACE_REOPENED)
 		return region_again(c, t, e);
 	if (t->certain && e->depth != t->regions.len)
-		wrong(c, e, "a region begins at depth %u where %zu are open", e->depth,
-		      t->regions.len);
+		coati_check_wrong(c, e, "a region begins at depth %u where %zu are open", e->depth,
+				  t->regions.len);
 	r = t->regions.len < t->regions.cap ? &t->regions.v[t->regions.len++]
 					    : ARRAY_ADD(&t->regions);
 	if (!r)
@@ -244,21 +201,22 @@ static void region_end(struct coati_trace_check *c, struct thread *t,
 
 	if (!t->regions.len) {
 		if (t->certain)
-			wrong(c, e, "a region ends where none is open");
+			coati_check_wrong(c, e, "a region ends where none is open");
 		else if (!(e->flags & COATI_TRACE_NO_BEGIN))
-			wrong(c, e,
-			      "a region ends whose begin was not recorded, and the event does not "
-			      "say so");
+			coati_check_wrong(
+				c, e,
+				"a region ends whose begin was not recorded, and the event does not "
+				"say so");
 		return;
 	}
 	r = &t->regions.v[--t->regions.len];
 	if (e->depth >= DEPTH_NAMED && !e->site && e->duration == COATI_TRACE_NO_DURATION)
 		return;
 	if (r->site != e->site)
-		wrong(c, e, "a region ends with another name than it began with");
+		coati_check_wrong(c, e, "a region ends with another name than it began with");
 	else if (e->duration != COATI_TRACE_NO_DURATION && r->began + e->duration != e->time)
-		wrong(c, e, "the length of a region is %" PRIu64 " ns, not %" PRIu64, e->duration,
-		      e->time - r->began);
+		coati_check_wrong(c, e, "the length of a region is %" PRIu64 " ns, not %" PRIu64,
+				  e->duration, e->time - r->began);
 }
 
 /* ---- tasks ---- */
@@ -286,13 +244,13 @@ static int task_begin(struct coati_trace_check *c, struct watched *w,
 
 	ended = !is_open && coati_idset_has(&w->ended, 0, e->id);
 	if (!e->id)
-		wrong(c, e, "a task begins without a number");
+		coati_check_wrong(c, e, "a task begins without a number");
 	if (e->parent == e->id)
-		wrong(c, e, "task %" PRIu64 " is its own parent", e->id);
+		coati_check_wrong(c, e, "task %" PRIu64 " is its own parent", e->id);
 	if ((is_open || ended) && !again)
-		wrong(c, e, "task %" PRIu64 " begins twice", e->id);
+		coati_check_wrong(c, e, "task %" PRIu64 " begins twice", e->id);
 	if (is_open && again && site != (uint64_t)(uintptr_t)e->site)
-		wrong(c, e, "task %" PRIu64 " is repeated with another type", e->id);
+		coati_check_wrong(c, e, "task %" PRIu64 " is repeated with another type", e->id);
 	return again && ended ? 0 : open_task(w, e);
 }
 
@@ -319,7 +277,8 @@ static int task_end(struct coati_trace_check *c, struct watched *w,
 	if (!coati_map_get(&w->tasks, e->id, &site))
 		return 0;
 	if (site != (uint64_t)(uintptr_t)e->site)
-		wrong(c, e, "task %" PRIu64 " ends with another type than it began with", e->id);
+		coati_check_wrong(
+			c, e, "task %" PRIu64 " ends with another type than it began with", e->id);
 	return close_task(w, e->id);
 }
 
@@ -332,59 +291,8 @@ static void task_enter(struct coati_trace_check *c, struct watched *w, struct th
 		return;
 	}
 	if (e->id && coati_idset_has(&w->ended, 0, e->id))
-		wrong(c, e, "a thread works on task %" PRIu64 ", which has ended", e->id);
-}
-
-/* ---- resources ---- */
-
-/* For %.*s: names are the program's, and as long as it likes. */
-#define NAME_OF(name) (int)((name)->size < 24 ? (name)->size : 24), (name)->text
-
-static void check_transition(struct coati_trace_check *c, const struct thing *t,
-			     const struct coati_trace_event *e)
-{
-	if (t && t->ended)
-		wrong(c, e, "resource %" PRIu64 " changes its state after its end", e->id);
-	else if (t && t->state != e->from)
-		wrong(c, e, "resource %" PRIu64 " leaves state %u, but was in %u", e->id, e->from,
-		      t->state);
-	else if (e->type && (e->from >= e->type->nr_states || e->to >= e->type->nr_states))
-		wrong(c, e, "resource %" PRIu64 " has a state that its type does not have", e->id);
-	else if (e->type && !(e->type->next[e->from] >> e->to & 1))
-		wrong(c, e,
-		      "%.*s %" PRIu64
-		      " goes from state %.*s to %.*s, which its type does not allow",
-		      NAME_OF(&e->type->name), e->id, NAME_OF(&e->type->states[e->from]),
-		      NAME_OF(&e->type->states[e->to]));
-}
-
-static int resource(struct coati_trace_check *c, struct watched *w,
-		    const struct coati_trace_event *e)
-{
-	uint64_t key = e->id ^ (uint64_t)e->type_id << 48;
-	struct thing *t = find_thing(&w->resources, key);
-	bool again = e->flags & COATI_TRACE_REOPENED;
-
-	if (t && (t->id != e->id || t->type != e->type_id))
-		return 0;
-	if (e->kind == COATI_TRACE_RESOURCE_NEW && t && !t->ended && !again)
-		wrong(c, e, "resource %" PRIu64 " begins twice", e->id);
-	if (e->kind == COATI_TRACE_RESOURCE_NEW && t && !t->ended && again && t->state != e->to)
-		wrong(c, e, "resource %" PRIu64 " is reported in state %u, but was in %u", e->id,
-		      e->to, t->state);
-	if (e->kind == COATI_TRACE_RESOURCE_SET)
-		check_transition(c, t, e);
-	if (e->kind == COATI_TRACE_RESOURCE_END && t && t->ended)
-		wrong(c, e, "resource %" PRIu64 " ends twice", e->id);
-	if (!t)
-		t = add_thing(&w->resources, key);
-	if (!t)
-		return -ENOMEM;
-	*t = (struct thing){ .id = e->id,
-			     .type = e->type_id,
-			     .state = e->to,
-			     .ended = e->kind == COATI_TRACE_RESOURCE_END };
-	return 0;
+		coati_check_wrong(c, e, "a thread works on task %" PRIu64 ", which has ended",
+				  e->id);
 }
 
 /* ---- all ---- */
@@ -393,12 +301,13 @@ static void check_time(struct coati_trace_check *c, struct thread *t,
 		       const struct coati_trace_event *e)
 {
 	if (e->time < t->time)
-		wrong(c, e, "time runs backwards in a thread");
+		coati_check_wrong(c, e, "time runs backwards in a thread");
 	else if (e->time < c->time && !(e->flags & COATI_TRACE_LATE))
-		wrong(c, e, "an event comes after later ones");
+		coati_check_wrong(c, e, "an event comes after later ones");
 	else if (e->generation < t->generation && !(e->flags & COATI_TRACE_LATE))
-		wrong(c, e, "an event of generation %" PRIu64 " comes after one of %" PRIu64,
-		      e->generation, t->generation);
+		coati_check_wrong(c, e,
+				  "an event of generation %" PRIu64 " comes after one of %" PRIu64,
+				  e->generation, t->generation);
 	t->time = e->time;
 	t->generation = e->generation;
 	c->time = e->time > c->time ? e->time : c->time;
@@ -413,16 +322,16 @@ static void check_labels(struct coati_trace_check *c, const struct coati_trace_e
 	while ((n = coati_trace_label_next(e, &pos, &key, &value)) > 0)
 		;
 	if (n < 0)
-		wrong(c, e, "a set of labels is malformed");
+		coati_check_wrong(c, e, "a set of labels is malformed");
 }
 
 static void check_inside(struct coati_trace_check *c, const struct coati_trace_event *e)
 {
 	if (e->flags & COATI_TRACE_UNRESOLVED)
-		wrong(c, e, "a %s refers to something that is not in the trace",
-		      coati_trace_kind_name(e->kind));
+		coati_check_wrong(c, e, "a %s refers to something that is not in the trace",
+				  coati_trace_kind_name(e->kind));
 	if (e->kind == COATI_TRACE_FLOW && (e->number < 0 || e->number > 2))
-		wrong(c, e, "a flow has no phase %" PRId64, e->number);
+		coati_check_wrong(c, e, "a flow has no phase %" PRId64, e->number);
 	if (e->kind == COATI_TRACE_LABELS)
 		check_labels(c, e);
 }
@@ -452,7 +361,7 @@ static int follow(struct coati_trace_check *c, struct watched *w, struct thread 
 	case COATI_TRACE_RESOURCE_NEW:
 	case COATI_TRACE_RESOURCE_SET:
 	case COATI_TRACE_RESOURCE_END:
-		return resource(c, w, e);
+		return coati_check_resource(c, &w->resources, e);
 	case COATI_TRACE_LOST:
 	case COATI_TRACE_MISSING:
 		t->certain = false;

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -16,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/bpf-asm.h"
 #include "lib/sanitizer.h"
 
 #define TRACEFS	      "/sys/kernel/tracing"
@@ -216,4 +218,13 @@ void call_getppid(void *unused)
 
 void do_nothing(void *unused)
 {
+}
+
+int need_bpf_map(uint32_t type, uint32_t key, uint32_t value, uint32_t entries, uint32_t flags)
+{
+	int fd = bpf_asm_map(type, key, value, entries, flags);
+
+	if (fd < 0)
+		test_skip_need("bpf", "a BPF map: %s", strerror(-fd));
+	return fd;
 }

@@ -18,6 +18,8 @@ void need_root(void);
 const char *need_tracefs(void);
 /* The attribute of a tracepoint. */
 struct coati_attr need_tracepoint(const char *system, const char *name);
+/* A BPF map; its descriptor. */
+int need_bpf_map(uint32_t type, uint32_t key, uint32_t value, uint32_t entries, uint32_t flags);
 /* More than one CPU. */
 void need_two_cpus(void);
 
