@@ -116,7 +116,7 @@ static void put_threads(struct trace *t, const struct rows *rows)
 	char heading[80];
 
 	snprintf(heading, sizeof(heading), "  running runnable  blocked  unknown  %-*s  thread",
-		 (int)bar_columns(t), "ledger");
+		 (int)bar_columns(t), "breakdown");
 	coati_trace_heading(t, heading);
 	for (size_t i = 0; i < nr; i++)
 		put_thread(t, &rows->list.v[i], columns);

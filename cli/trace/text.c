@@ -150,7 +150,7 @@ void coati_trace_quality(struct trace *t)
 	add_count(s, count_threads(t), "thread", "threads");
 	add_count(s, i->nr_cpus, "CPU", "CPUs");
 	add_count(s, i->switches, "switch", "switches");
-	add_count(s, i->wakes, "wake-up", "wake-ups");
+	add_count(s, i->wakes, "wakeup", "wakeups");
 	if (i->has & COATI_TIMELINE_ALL_WAKES)
 		coati_strbuf_adds(s, " (of all CPUs)");
 	if (i->has & COATI_TIMELINE_HAS_SYSCALLS)
