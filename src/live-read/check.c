@@ -205,8 +205,8 @@ static void region_end(struct coati_trace_check *c, struct thread *t,
 		else if (!(e->flags & COATI_TRACE_NO_BEGIN))
 			coati_check_wrong(
 				c, e,
-				"a region ends whose begin was not recorded, and the event does not "
-				"say so");
+				"a region ends whose begin was not recorded, and the event does "
+				"not say so");
 		return;
 	}
 	r = &t->regions.v[--t->regions.len];

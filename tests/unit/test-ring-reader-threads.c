@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A reader that waits while other threads and signals disturb it: new deadlines, flush, wake, close,
- * a storm of all of them. */
+/* A reader that waits while other threads and signals disturb it: new deadlines, flush, wake,
+ * close, a storm of all of them. */
 #include "lib/test.h"
 
 #include <poll.h>
