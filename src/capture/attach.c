@@ -202,7 +202,8 @@ int coati_attach_describe(struct coati_capture *cap, struct coati_error *err)
 	describe_threads(cap, d);
 	r = cap->tasks ? coati_filter_start(cap) : 0;
 	if (r < 0)
-		return coati_fail(err, r, "cannot set the processes that the stack walker records: %m");
+		return coati_fail(err, r,
+				  "cannot set the processes that the stack walker records: %m");
 	/* at the exec, which is not reported in time */
 	if (cap->started)
 		coati_walker_run(cap->walks->walker, true);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A walk over the kinds of events of one batch, which skips arguments by their letters. Where a
- * letter needs more than the batch to know how long it is, or events make no sense, the answer is
+ * letter needs more than the batch to know how long it is, or events are malformed, the answer is
  * that there may be samples, and the reader decides. A fifth of the time that decoding takes.
  */
 #include "live-read/sampled.h"
