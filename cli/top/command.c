@@ -130,7 +130,7 @@ static const char *find_conflict(const struct top_args *a)
 	if (!a->store && (a->range.from || a->range.to))
 		return "--from and --to need --store";
 	if (a->service && (!a->store || !coati_place_is(a->store)))
-		return "--service needs --store clickhouse://HOST/DATABASE; for a directory there is "
+		return "--service needs --store clickhouse://HOST/DATABASE; for a directory use "
 		       "--by service --filter NAME";
 	if (a->store && (tasks || system || a->command))
 		return "--store shows stored samples and cannot be combined with a command, --pid, "
