@@ -65,3 +65,5 @@ void coati_relay_leave(struct relay *r, struct delivery *d);
 int coati_relay_start(struct relay *r, const struct relay_opts *o, struct coati_error *err);
 void coati_relay_end(struct relay *r);
 void coati_delivery_free(struct delivery *d);
+/* Adds the figures of the relay, as Prometheus reads them. */
+void coati_relay_metrics(struct relay *r, struct strbuf *s);

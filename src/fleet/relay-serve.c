@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -84,33 +85,30 @@ static void answer(struct relay *r, struct connection *c, int status, uint32_t r
 	c->until_ns = now_ns() + WRITE_NS;
 }
 
-static void put_metric(struct strbuf *s, const char *name, const char *help, uint64_t value)
-{
-	bool counts = strstr(name, "_total") != NULL;
-
-	coati_strbuf_printf(s, "# HELP coati_relay_%s %s\n# TYPE coati_relay_%s %s\n", name, help,
-			    name, counts ? "counter" : "gauge");
-	coati_strbuf_printf(s, "coati_relay_%s %llu\n", name, (unsigned long long)value);
-}
-
-static void put_metrics(struct relay *r, struct strbuf *s)
-{
-	struct relay_stats st;
-
-	coati_relay_stats(r, &st);
-	put_metric(s, "requests_total", "Requests whose windows are stored.", st.requests);
-	put_metric(s, "refused_total", "Requests that were answered with an error.", st.refused);
-	put_metric(s, "windows_total", "Windows that the server has.", st.parcels);
-	put_metric(s, "rows_total", "Rows that the server has.", st.rows);
-	put_metric(s, "bytes_total", "Bytes that were inserted.", st.bytes);
-	put_metric(s, "inserts_total", "Inserts that were tried, of all tables.", st.shipments);
-	put_metric(s, "errors_total", "Inserts that failed.", st.errors);
-	put_metric(s, "connections", "Connections now.", st.connections);
-	put_metric(s, "evicted_total", "Connections closed because of too many.", st.evicted);
-	put_metric(s, "waiting_bytes", "Bytes of requests in memory.", st.waiting_bytes);
-}
-
 /* ---- requests ---- */
+
+/* The value of the first field @name of a head that was parsed without an error: no line of it is
+ * folded. "" when there is none, or no room for it. */
+static void get_field(const struct connection *c, const char *name, char *ret, size_t room)
+{
+	const char *at = c->in.text, *end = at + c->head, *next;
+	size_t size = strlen(name);
+
+	ret[0] = '\0';
+	for (; (next = memchr(at, '\n', (size_t)(end - at))); at = next + 1) {
+		const char *from = at + size + 1, *to = next;
+
+		if (from > next || at[size] != ':' || strncasecmp(at, name, size) != 0)
+			continue;
+		for (; from < to && (*from == ' ' || *from == '\t'); from++)
+			;
+		while (to > from && (to[-1] == ' ' || to[-1] == '\t' || to[-1] == '\r'))
+			to--;
+		if ((size_t)(to - from) < room)
+			snprintf(ret, room, "%.*s", (int)(to - from), from);
+		return;
+	}
+}
 
 /* As long for a wrong token as for the right one. */
 static bool has_token(const struct relay *r, const struct connection *c)
@@ -123,7 +121,7 @@ static bool has_token(const struct relay *r, const struct connection *c)
 
 	if (!token)
 		return true;
-	coati_http_field(c->in.text, (size_t)c->head, "authorization", field, sizeof(field));
+	get_field(c, "authorization", field, sizeof(field));
 	ok = !strncmp(field, "Bearer ", 7) && strlen(field) == len + 7;
 	for (size_t i = 0; ok && i < len; i++)
 		differ |= (unsigned char)token[i] ^ (unsigned char)field[7 + i];
@@ -135,8 +133,8 @@ static bool is_field(const struct connection *c, const char *name, const char *v
 {
 	char field[128];
 
-	return coati_http_field(c->in.text, (size_t)c->head, name, field, sizeof(field)) == 0 &&
-	       !strcmp(field, value);
+	get_field(c, name, field, sizeof(field));
+	return !strcmp(field, value);
 }
 
 static void serve_metrics(struct relay *r, struct connection *c)
@@ -147,7 +145,7 @@ static void serve_metrics(struct relay *r, struct connection *c)
 		answer(r, c, 403, 0, "this server answers at its own address only");
 		return;
 	}
-	put_metrics(r, &page);
+	coati_relay_metrics(r, &page);
 	answer(r, c, 200, 0, page.text);
 	coati_strbuf_fini(&page);
 }

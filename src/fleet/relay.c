@@ -369,3 +369,31 @@ void coati_relay_end(struct relay *r)
 	}
 	r->has_thread = false;
 }
+
+/* ---- figures ---- */
+
+static void put_metric(struct strbuf *s, const char *name, const char *help, uint64_t value)
+{
+	bool counts = strstr(name, "_total") != NULL;
+
+	coati_strbuf_printf(s, "# HELP coati_relay_%s %s\n# TYPE coati_relay_%s %s\n", name, help,
+			    name, counts ? "counter" : "gauge");
+	coati_strbuf_printf(s, "coati_relay_%s %llu\n", name, (unsigned long long)value);
+}
+
+void coati_relay_metrics(struct relay *r, struct strbuf *s)
+{
+	struct relay_stats st;
+
+	coati_relay_stats(r, &st);
+	put_metric(s, "requests_total", "Requests whose windows are stored.", st.requests);
+	put_metric(s, "refused_total", "Requests that were answered with an error.", st.refused);
+	put_metric(s, "windows_total", "Windows that the server has.", st.parcels);
+	put_metric(s, "rows_total", "Rows that the server has.", st.rows);
+	put_metric(s, "bytes_total", "Bytes that were inserted.", st.bytes);
+	put_metric(s, "inserts_total", "Inserts that were tried, of all tables.", st.shipments);
+	put_metric(s, "errors_total", "Inserts that failed.", st.errors);
+	put_metric(s, "connections", "Connections now.", st.connections);
+	put_metric(s, "evicted_total", "Connections closed because of too many.", st.evicted);
+	put_metric(s, "waiting_bytes", "Bytes of requests in memory.", st.waiting_bytes);
+}

@@ -206,31 +206,19 @@ static bool is_named(const char *line, size_t size, const char *name)
 	return size == strlen(name) && !strncasecmp(line, name, size);
 }
 
-/* A line as NAME: VALUE. The length of the name, 0: it is none; *@size is that of the value. */
-static size_t split_field(const char *line, size_t *size, const char **ret_value)
+static int parse_field(const char *line, size_t size, bool *had_length, struct http_request *ret)
 {
-	const char *colon = memchr(line, ':', *size), *value, *end = line + *size;
+	const char *colon = memchr(line, ':', size), *value, *end = line + size;
 	size_t name = colon ? (size_t)(colon - line) : 0;
 
 	/* a folded line begins with a blank */
 	if (!name || memchr(line, ' ', name) || memchr(line, '\t', name))
-		return 0;
+		return -400;
 	for (value = colon + 1; value < end && (*value == ' ' || *value == '\t');)
 		value++;
 	while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
 		end--;
-	*size = (size_t)(end - value);
-	*ret_value = value;
-	return name;
-}
-
-static int parse_field(const char *line, size_t size, bool *had_length, struct http_request *ret)
-{
-	const char *value;
-	size_t name = split_field(line, &size, &value);
-
-	if (!name)
-		return -400;
+	size = (size_t)(end - value);
 	if (is_named(line, name, "host"))
 		return parse_host(value, size, ret);
 	if (is_named(line, name, "content-length"))
@@ -279,21 +267,6 @@ int coati_http_parse_large(const char *bytes, size_t size, uint32_t max_body,
 		return -400;
 	*ret = request;
 	return (int)(at - bytes);
-}
-
-int coati_http_field(const char *head, size_t size, const char *name, char *ret, size_t room)
-{
-	const char *at = head, *line, *value;
-	ptrdiff_t length = next_line(&at, head + size, &line);
-
-	while (length > 0 && (length = next_line(&at, head + size, &line)) > 0) {
-		size_t value_size = (size_t)length;
-		size_t name_size = split_field(line, &value_size, &value);
-
-		if (name_size && is_named(line, name_size, name))
-			return copy(ret, room, value, value_size) ? 0 : -ERANGE;
-	}
-	return -ENOENT;
 }
 
 int coati_http_query_text(const char *query, const char *key, char *ret, size_t room)

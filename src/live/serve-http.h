@@ -30,9 +30,6 @@ int coati_http_parse(const char *bytes, size_t size, struct http_request *ret);
 /* The same with another limit for the body than HTTP_BODY_BYTES. */
 int coati_http_parse_large(const char *bytes, size_t size, uint32_t max_body,
 			   struct http_request *ret);
-/* The value of the first field @name, in a head of @size bytes that was parsed without an error;
- * -ENOENT, -ERANGE (no room). */
-int coati_http_field(const char *head, size_t size, const char *name, char *ret, size_t room);
 /* The number behind "@key=" in @query; -ENOENT, -EINVAL, -ERANGE. */
 int coati_http_query_u32(const char *query, const char *key, uint32_t max, uint32_t *ret);
 /* The text behind "@key=" in @query, up to the next "&"; -ENOENT, -ERANGE (no room). */
