@@ -5,8 +5,8 @@
  *	bench-mappings COUNT
  *	bench-mappings threads COUNT
  *
- * The first maps so many pages of itself executable, one after the other, at addresses that take
- * turns. The second has so many threads, which wait, and says "ready".
+ * The first maps COUNT pages of itself executable, one after the other, at addresses that take
+ * turns. The second has COUNT threads, which wait, and says "ready".
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "capture/thread.h"
 
 #define STAT_BYTES    4096
 #define NR_NAMESPACES 7
@@ -164,18 +165,12 @@ int coati_synth_process(struct synth *s, int32_t pid)
 /* The process that a thread belongs to, or 0. */
 static uint32_t process_of(struct synth *s, int32_t tid)
 {
-	char path[32], text[STAT_BYTES], *at;
-	uint32_t pid = 0;
+	char path[32], text[STAT_BYTES];
 
 	snprintf(path, sizeof(path), "%d/status", tid);
 	if (read_small(s->proc_fd, path, text, sizeof(text)) < 0)
 		return 0;
-	at = strstr(text, "\nTgid:\t");
-	if (!at)
-		return 0;
-	at += strlen("\nTgid:\t");
-	at[strcspn(at, "\n")] = '\0';
-	return coati_parse_u32(at, 1, INT32_MAX, &pid) < 0 ? 0 : pid;
+	return (uint32_t)coati_thread_process_in(text);
 }
 
 int coati_synth_thread(struct synth *s, int32_t tid)

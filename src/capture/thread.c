@@ -46,19 +46,23 @@ uint64_t coati_thread_count(const char *procfs, int32_t pid)
 	return stat(path, &st) == 0 && st.st_nlink > 2 ? st.st_nlink - 2 : 0;
 }
 
-int32_t coati_thread_process(const char *procfs, int32_t tid)
+int32_t coati_thread_process_in(char *status)
 {
-	char text[TEXT_BYTES], *at;
+	char *at = strstr(status, "\nTgid:\t");
 	uint32_t pid = 0;
 
-	if (!read_text(procfs, tid, "status", text))
-		return 0;
-	at = strstr(text, "\nTgid:\t");
 	if (!at)
 		return 0;
 	at += strlen("\nTgid:\t");
 	at[strcspn(at, "\n")] = '\0';
 	return coati_parse_u32(at, 1, INT32_MAX, &pid) < 0 ? 0 : (int32_t)pid;
+}
+
+int32_t coati_thread_process(const char *procfs, int32_t tid)
+{
+	char text[TEXT_BYTES];
+
+	return read_text(procfs, tid, "status", text) ? coati_thread_process_in(text) : 0;
 }
 
 bool coati_thread_is_ending(const char *procfs, int32_t tid)

@@ -9,6 +9,8 @@
 uint64_t coati_thread_count(const char *procfs, int32_t pid);
 /* The process of a thread; 0: there is no such thread. */
 int32_t coati_thread_process(const char *procfs, int32_t tid);
+/* The same from the text of its file status, which is changed. */
+int32_t coati_thread_process_in(char *status);
 /* Has it begun to end, or is it gone? */
 bool coati_thread_is_ending(const char *procfs, int32_t tid);
 /* Call @fn for each thread of a process until it returns something else than 0, which is

@@ -30,13 +30,11 @@
 #define CODE_AUTHENTICATION    516
 #define CODE_READONLY	       164
 
-int coati_server_open(const char *url, const char *secrets, struct server *ret,
-		      struct coati_error *err)
+int coati_server_client(const char *secrets, const char *sink, struct server *ret,
+			struct coati_error *err)
 {
-	int r = coati_place_parse(url, &ret->place, err);
+	int r = coati_secrets_read(secrets, sink, &ret->secrets, err);
 
-	if (r == 0)
-		r = coati_secrets_read(secrets, "clickhouse", &ret->secrets, err);
 	if (r == 0)
 		r = coati_secrets_allow(&ret->secrets, ret->place.url, err);
 	if (r == 0)
@@ -44,6 +42,14 @@ int coati_server_open(const char *url, const char *secrets, struct server *ret,
 	if (r < 0)
 		coati_secrets_fini(&ret->secrets);
 	return r;
+}
+
+int coati_server_open(const char *url, const char *secrets, struct server *ret,
+		      struct coati_error *err)
+{
+	int r = coati_place_parse(url, &ret->place, err);
+
+	return r < 0 ? r : coati_server_client(secrets, "clickhouse", ret, err);
 }
 
 void coati_server_close(struct server *s)

@@ -33,6 +33,9 @@ struct server {
 /* -EINVAL, -EPERM: the URL or the secrets are not usable. No request is made. */
 int coati_server_open(const char *url, const char *secrets, struct server *ret,
 		      struct coati_error *err);
+/* The part of it after the place is known: the secrets of @sink, and a client with them. */
+int coati_server_client(const char *secrets, const char *sink, struct server *ret,
+			struct coati_error *err);
 void coati_server_close(struct server *s);
 /* Ask for its version and its tables, once. */
 int coati_server_meet(struct server *s, struct coati_error *err);

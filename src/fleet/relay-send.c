@@ -26,15 +26,7 @@ int coati_relay_open(const char *url, const char *secrets, struct server *ret,
 	if (n < 0 || (size_t)n >= sizeof(http))
 		return coati_fail(err, -EINVAL, "%.100s: the URL is too long", url);
 	r = coati_place_url(http, BUNDLE_PATH, ret->place.url, err);
-	if (r == 0)
-		r = coati_secrets_read(secrets, "relay", &ret->secrets, err);
-	if (r == 0)
-		r = coati_secrets_allow(&ret->secrets, ret->place.url, err);
-	if (r == 0)
-		r = coati_client_open(&ret->secrets, &ret->client, err);
-	if (r < 0)
-		coati_secrets_fini(&ret->secrets);
-	return r;
+	return r < 0 ? r : coati_server_client(secrets, "relay", ret, err);
 }
 
 static int meaning_of(uint32_t status)

@@ -529,7 +529,7 @@ int coati_relay_new(const struct relay_opts *opts, struct relay **ret, struct co
 	return 0;
 }
 
-/* Who waits is told; the kernel sends what fits into its buffers. */
+/* Answers clients that wait; the kernel sends what fits into its buffers. */
 static void answer_all(struct relay *r)
 {
 	for (size_t i = 0; i < r->connections.len; i++) {

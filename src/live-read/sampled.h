@@ -6,6 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* False: the reader of live events would find none. True: there are some, or it cannot be told
+/* False: the reader of live events would find none. True: there are some, or it is not known
  * without decoding.  Hot. */
 bool coati_live_may_have_samples(const void *bytes, size_t size);

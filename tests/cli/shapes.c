@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shapes MILLISECONDS THREADS: frames of all shapes for so long in each of so many threads: arrays
- * of variable length, realigned stacks, callbacks through libc and its PLT, the vDSO, and a signal
- * handler on a stack of its own that interrupts all of them and calls, too.
+ * shapes MILLISECONDS THREADS: frames of all shapes for MILLISECONDS in each of THREADS threads:
+ * arrays of variable length, realigned stacks, callbacks through libc and its PLT, the vDSO, and a
+ * signal handler on a stack of its own that interrupts all of them and calls, too.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * throng THREADS MAPPINGS PAGES: so many threads, all there at once, each of which touches PAGES
- * pages of its own below a few frames, while so many mappings of code are made. Prints how many
+ * throng THREADS MAPPINGS PAGES: THREADS threads, all there at once, each of which touches PAGES
+ * pages of its own below a few frames, while MAPPINGS mappings of code are made. Prints how many
  * pages were touched.
  */
 #include <pthread.h>

@@ -337,7 +337,7 @@ TEST(export_live_puts_ranges_in_order_however_they_are_told)
 {
 	struct strbuf text = STRBUF_INIT(1 << 16), out = STRBUF_INIT(1 << 20);
 
-	/* each is told behind those inside it: one place, a few, and as far as can be */
+	/* each comes after those inside it: one place, a few, and as far as can be */
 	for (unsigned int inside = 1; inside <= 100; inside *= 10) {
 		coati_strbuf_clear(&text);
 		coati_strbuf_adds(&text, "batch kind=sites pid=7\n- site id=1 kind=1 name=\"r\"\n"

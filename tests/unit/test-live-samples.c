@@ -322,7 +322,7 @@ TEST(live_samples_are_looked_for_in_batches_that_have_some)
 		      "batch tid=8\n1017 region_begin site=17\n1018 sample stack=0 weight=1\n"
 		      "batch tid=9 checksum=1\n1018 sample stack=0 weight=1\n",
 		      "010");
-	/* how long these are is told elsewhere */
+	/* the length of these is in another batch */
 	check_batches("batch kind=sites pid=7\n- site id=1 kind=6 name=\"i\" fields=\"a:u\"\n"
 		      "batch tid=7 base=1000\n1017 instant site=1 a=3\n"
 		      "batch tid=8 base=1000\nhex 01\n",
