@@ -59,7 +59,7 @@ fuzz: ## run each fuzz target (or TARGET=) for FUZZ_SECONDS
 	@scripts/fuzz $(FUZZ_SECONDS) $(TARGET)
 
 soak: ## the long proofs, for SOAK_SECONDS
-	@scripts/setup test
+	@scripts/setup soak
 	@scripts/soak $(SOAK_SECONDS)
 
 test-readers: ## exports read by speedscope and the Firefox Profiler, from npm

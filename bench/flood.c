@@ -39,7 +39,7 @@ struct flood {
 	int map, prog;
 	uint64_t run_ns, produced;
 	_Atomic bool over;
-	struct coati_reader *rd; /* told when it is over */
+	struct coati_reader *rd; /* woken when it is over */
 };
 
 static uint64_t records, check;

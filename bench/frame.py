@@ -159,6 +159,11 @@ def own_recorder(b):
     return [b.tool, "record", "-q", *(["--no-pack"] if "--no-pack" in words else [])]
 
 
+def is_refused(stderr):
+    """It is what root alone may do."""
+    return "perf_event_paranoid" in stderr and os.getuid() != 0
+
+
 class Recording:
     """One measured recording (see record.c)."""
 
@@ -168,8 +173,7 @@ class Recording:
             p = subprocess.run([b.program("bench-record"), target, str(milliseconds), file, *command, "-o", file],
                                capture_output=True, text=True, check=False)
         if p.returncode:
-            refused = "perf_event_paranoid" in p.stderr and os.getuid() != 0  # what root alone may
-            broken = Broken if command[0] == b.tool and not refused else Skip
+            broken = Broken if command[0] == b.tool and not is_refused(p.stderr) else Skip
             raise (Skip if p.returncode == 77 else broken)(f"{' '.join(command)}: {p.stderr.strip()}")
         self.cpu, self.peak, units, self.window_ns, self.samples, lost = map(float, p.stdout.split())
         self.unit_ns = self.window_ns / max(units, 1)

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from math import log
 
-from frame import RECORD_PAIRS, Broken, Skip, in_turns, median, perf
+from frame import RECORD_PAIRS, Broken, Skip, in_turns, interval, median, perf
 
 MOST_SLOPE = 1.1
 
@@ -55,12 +55,39 @@ def bench_floor(b):
         for size in sizes:
             file = recording(b, folder, "stacks", str(size), "2000", "24")
             floor = b.program("bench-recordings")
-            heads.append((size, compare(b, f"reader-dump-{size}", "heads", pairs_of(b, [b.tool, "dump", "--stats", "-i", file], [floor, "heads", file]), (2.0, None))))
+            heads.append((size, compare(b, f"reader-dump-{size}", "heads", pairs_of(b, [b.tool, "dump", "--stats", "--threads", "1", "-i", file], [floor, "heads", file]), (2.0, None))))
             hashes.append((size, compare(b, f"reader-report-{size}", "hashes",
-                                         pairs_of(b, [b.tool, "report", "--no-local", "-i", file], [floor, "hashes", file]), (2.0, None))))
+                                         pairs_of(b, [b.tool, "report", "--no-local", "--threads", "1", "-i", file], [floor, "hashes", file]), (2.0, None))))
             os.unlink(file)
     report_slope(b, "reader-dump", heads)
     report_slope(b, "reader-report", hashes)
+
+
+def bench_threads(b):
+    """What a second thread saves, in wall time, beside what it saves the floor in the same turns."""
+    if len(os.sched_getaffinity(0)) < 2:
+        raise Skip("two threads need two CPUs")
+    size = 8000 if b.smoke else 2000000
+    with tempfile.TemporaryDirectory() as folder:
+        file = recording(b, folder, "stacks", str(size), "2000", "24")
+        floor = b.program("bench-recordings")
+        sides = {1: ([b.tool, "report", "--no-local", "--threads", "1", "-i", file], [floor, "hashes", file]),
+                 2: ([b.tool, "report", "--no-local", "--threads", "2", "-i", file], [floor, "hashes", file, "2"])}
+        faster, walls = [], []
+        for i in range(rounds(b)):
+            wall = {}
+            for threads in (1, 2) if i % 2 else (2, 1):
+                wall[threads] = [b.spawn(command)[0] for command in sides[threads]]
+            faster.append((wall[1][0] / wall[2][0], wall[1][1] / wall[2][1]))
+            walls.append(wall)
+    for threads in (1, 2):
+        for side, who in enumerate(("coati", "floor")):
+            times = [w[threads][side] * 1e-6 for w in walls]
+            b.line(f"reader-threads-{threads}/{who}", median(times), "ms", min(times), max(times))
+    b.report("reader-threads/faster", "floor", "x", 1, faster, None)
+    if not b.smoke:
+        _, high = interval([x / y for x, y in faster])
+        b.judge("reader-threads/faster", high >= 0.85, "at least 0.85 of what the floor gains")
 
 
 def bench_stacks(b):
@@ -163,5 +190,5 @@ def bench_timeline(b):
         b.line(f"timeline-{name}/task", grown, "B", grown, grown)
 
 
-BENCHES = {"reader-floor": bench_floor, "reader-stacks": bench_stacks, "reader-mappings": bench_mappings, "reader-packed": bench_packed_report,
+BENCHES = {"reader-floor": bench_floor, "reader-threads": bench_threads, "reader-stacks": bench_stacks, "reader-mappings": bench_mappings, "reader-packed": bench_packed_report,
            "reader-diff": bench_diff, "timeline": bench_timeline}

@@ -222,7 +222,7 @@ static char **build_command(int argc, char **argv, char **tail, pid_t pid)
 	return command;
 }
 
-/* Samples in the recording, and how many it says are lost: told twice, by the ring and by the
+/* Samples in the recording, and how many it says are lost: reported twice, by the ring and by the
  * events, so the larger counts. */
 static void count(const char *path, uint64_t *ret_samples, uint64_t *ret_lost)
 {

@@ -7,9 +7,10 @@
  *	bench-recordings stacks FILE SAMPLES DIFFERENT DEPTH
  *	bench-recordings mappings FILE COUNT
  *	bench-recordings heads FILE
- *	bench-recordings hashes FILE
+ *	bench-recordings hashes FILE [THREADS]
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +23,14 @@
 #include "record/record.h"
 #include "recording/writer.h"
 
-#define ID	    100
-#define ROUND	    4096 /* records of a round */
-#define DEPTH_MAX   127
-#define TEXT	    UINT64_C(0x10000000)
-#define TEXT_BYTES  UINT64_C(0x100000)
-#define READ_BYTES  ((size_t)1 << 20)
-#define RECORD_MOST 65536
+#define ID	     100
+#define ROUND	     4096 /* records of a round */
+#define DEPTH_MAX    127
+#define TEXT	     UINT64_C(0x10000000)
+#define TEXT_BYTES   UINT64_C(0x100000)
+#define READ_BYTES   ((size_t)1 << 20)
+#define RECORD_MOST  65536
+#define THREADS_MOST 64
 
 struct tape {
 	struct coati_writer *writer;
@@ -197,32 +199,107 @@ static size_t walk(const uint8_t *bytes, size_t len, int hashes, uint64_t *sum)
 	return at;
 }
 
-static void measure_floor(const char *path, int hashes)
+/* Threads take turns to read and to find where the last whole record ends, and walk beside each
+ * other over what they have read. */
+struct floor {
+	pthread_mutex_t lock;
+	int fd, hashes;
+	uint64_t at, end, sum;
+	size_t tail_len;
+	uint8_t tail[RECORD_MOST];
+};
+
+/* The size of the whole records that were read to @buf; 0 at the end. */
+static size_t read_records(struct floor *f, uint8_t *buf)
+{
+	size_t have = f->tail_len, done = 0;
+	uint64_t want = f->end - f->at < READ_BYTES ? f->end - f->at : READ_BYTES;
+	ssize_t n = want ? pread(f->fd, buf + have, want, (off_t)f->at) : 0;
+
+	if (n < (want ? 1 : 0))
+		fail("the recording is short");
+	memcpy(buf, f->tail, have);
+	f->at += (uint64_t)n;
+	have += (size_t)n;
+	if (want)
+		done = walk(buf, have, 0, &(uint64_t){ 0 });
+	f->tail_len = have - done;
+	memcpy(f->tail, buf + done, f->tail_len);
+	return done;
+}
+
+static void *walk_some(void *arg)
 {
 	uint8_t *buf = malloc(READ_BYTES + RECORD_MOST);
-	uint64_t head[13], at, end, sum = 0;
-	size_t have = 0, done;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct floor *f = arg;
+	uint64_t sum = 0;
+	size_t size;
 
-	if (!buf || fd < 0 || pread(fd, head, sizeof(head), 0) != sizeof(head))
-		fail("cannot read the recording");
-	at = head[5];
-	end = at + head[6];
-	while (at < end) {
-		size_t want = end - at < READ_BYTES ? end - at : READ_BYTES;
-		ssize_t n = pread(fd, buf + have, want, (off_t)at);
+	if (!buf)
+		fail("out of memory");
+	do {
+		pthread_mutex_lock(&f->lock);
+		size = read_records(f, buf);
+		pthread_mutex_unlock(&f->lock);
+		walk(buf, size, f->hashes, &sum);
+	} while (size);
+	pthread_mutex_lock(&f->lock);
+	f->sum += sum;
+	pthread_mutex_unlock(&f->lock);
+	free(buf);
+	return NULL;
+}
+
+static uint64_t walk_in_threads(struct floor *f, uint64_t nr)
+{
+	pthread_t threads[THREADS_MOST];
+
+	for (uint64_t i = 1; i < nr; i++)
+		if (pthread_create(&threads[i], NULL, walk_some, f))
+			fail("cannot start a thread");
+	walk_some(f);
+	for (uint64_t i = 1; i < nr; i++)
+		pthread_join(threads[i], NULL);
+	return f->sum;
+}
+
+static uint64_t walk_alone(struct floor *f)
+{
+	uint8_t *buf = malloc(READ_BYTES + RECORD_MOST);
+	size_t have = 0, done;
+
+	if (!buf)
+		fail("out of memory");
+	while (f->at < f->end) {
+		size_t want = f->end - f->at < READ_BYTES ? f->end - f->at : READ_BYTES;
+		ssize_t n = pread(f->fd, buf + have, want, (off_t)f->at);
 
 		if (n <= 0)
 			fail("the recording is short");
-		at += (uint64_t)n;
+		f->at += (uint64_t)n;
 		have += (size_t)n;
-		done = walk(buf, have, hashes, &sum);
+		done = walk(buf, have, f->hashes, &f->sum);
 		have -= done;
 		memmove(buf, buf + done, have);
 	}
-	printf("%llu\n", (unsigned long long)sum);
-	close(fd);
 	free(buf);
+	return f->sum;
+}
+
+static void measure_floor(const char *path, int hashes, uint64_t threads)
+{
+	static struct floor f = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	uint64_t head[13];
+
+	f.hashes = hashes;
+	f.fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (f.fd < 0 || pread(f.fd, head, sizeof(head), 0) != sizeof(head))
+		fail("cannot read the recording");
+	f.at = head[5];
+	f.end = f.at + head[6];
+	printf("%llu\n",
+	       (unsigned long long)(threads > 1 ? walk_in_threads(&f, threads) : walk_alone(&f)));
+	close(f.fd);
 }
 
 static uint64_t number(const char *text, uint64_t most)
@@ -246,7 +323,9 @@ int main(int argc, char **argv)
 	else if (argc == 4 && !strcmp(what, "mappings"))
 		write_mappings(argv[2], number(argv[3], UINT64_C(1) << 32));
 	else if (argc == 3 && (!strcmp(what, "heads") || !strcmp(what, "hashes")))
-		measure_floor(argv[2], !strcmp(what, "hashes"));
+		measure_floor(argv[2], !strcmp(what, "hashes"), 1);
+	else if (argc == 4 && !strcmp(what, "hashes"))
+		measure_floor(argv[2], 1, number(argv[3], THREADS_MOST));
 	else
 		return 2;
 	return 0;

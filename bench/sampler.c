@@ -13,7 +13,7 @@
  *		without. A line for each round of them,
  *		"BEFORE OURS PEER AFTER OUR_SAMPLES PEER_SAMPLES BARE", CPU nanoseconds of the
  *		thread that computes. No gperftools: PEER is 0.
- *		BARE is an event of the kernel at that rate that tells nobody: what the interrupts
+ *		BARE is an event of the kernel at that rate that has no handler: what the interrupts
  *		alone cost on this machine; 0 where it may not be opened
  *	bench-sampler own RATE MILLISECONDS
  *		CPU time of the sampler's own thread: "PART EACH", of the program's CPU time, and

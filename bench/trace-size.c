@@ -11,7 +11,7 @@
  *	MEMORY PLAIN PACKED EVENTS
  *
  * bytes an event in the memory of the tracer, in a recording and in a compressed recording, each
- * with heads and with what is told once; and events in all.
+ * with heads and with what is written once; and events in all.
  */
 #include <dirent.h>
 #include <pthread.h>

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-from frame import RECORD_PAIRS, Broken, Skip, in_turns, median, middle, own_recorder, perf
+from frame import RECORD_PAIRS, Broken, Skip, in_turns, is_refused, median, middle, own_recorder, perf
 
 STATISTICS = "/proc/sys/kernel/bpf_stats_enabled"
 SOURCE = """#include <regex>
@@ -54,8 +54,10 @@ def account(path):
 def record(b, folder, words, command):
     """One recording of ours: its account, its size and the CPU time of everything but the command."""
     path = os.path.join(folder, "ours.data")
-    if subprocess.run([*own_recorder(b), *words, "-o", path, "--", *command], stdout=subprocess.DEVNULL, check=False).returncode:
-        raise Broken(f"coati record {' '.join(words)} failed")
+    p = subprocess.run([*own_recorder(b), *words, "-o", path, "--", *command],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    if p.returncode:
+        raise (Skip if is_refused(p.stderr) else Broken)(f"coati record {' '.join(words)} failed: {p.stderr.strip()}")
     a = account(path)
     if not a.get("walks"):
         raise Skip("stacks cannot be walked in the kernel here: coati doctor says why")

@@ -9,6 +9,7 @@
 #include "fleet/place.h"
 #include "image/debuginfod.h"
 #include "cli/talk.h"
+#include "cli/threads.h"
 
 #define INPUTS_MAX 8192
 
@@ -94,6 +95,8 @@ bool coati_confinement_enter(const struct confinement *c)
 	struct coati_error err = { 0 };
 	int r = 0;
 
+	if (!coati_threads_choose(c->of ? c->of->threads : c->threads))
+		return false;
 	n.policy.jobs[SANDBOX_OBJDUMP] = c->objdump;
 	n.policy.jobs[SANDBOX_DESCRIBE] = c->describe;
 	if (c->with_names)

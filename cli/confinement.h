@@ -23,10 +23,12 @@ struct confinement {
 	const char *output;		   /* that is written; NULL or "-": stdout */
 	const struct source_args *of;	   /* where names come from; NULL: not chosen */
 	sandbox_job_fn objdump, describe;  /* NULL: not needed */
+	uint32_t threads;		   /* that read; 0: those of @of, or not given */
 	int serve_fd, pipe_fd;		   /* as in struct sandbox_policy */
 };
 
-/* True: go on. Else it was said why not. */
+/* How many threads can read is asked, too, which cannot be seen from inside. True: go on. Else it
+ * was said why not. */
 bool coati_confinement_enter(const struct confinement *c);
 
 #define OPT_NO_SANDBOX(type) \

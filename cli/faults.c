@@ -73,6 +73,20 @@ static void list(const struct faults *f, struct strbuf *s)
 	    "batches of live events are damaged");
 }
 
+void coati_faults_add(struct faults *sum, const struct faults *f)
+{
+	sum->is_cut |= f->is_cut;
+	sum->is_stopped |= f->is_stopped;
+	sum->damaged += f->damaged;
+	sum->lost += f->lost;
+	sum->late += f->late;
+	sum->over_limits += f->over_limits;
+	sum->no_event += f->no_event;
+	sum->live_lost += f->live_lost;
+	sum->batches_missing += f->batches_missing;
+	sum->batches_damaged += f->batches_damaged;
+}
+
 int coati_faults_judge(const struct faults *f, const char *input)
 {
 	struct strbuf s = STRBUF_INIT(4096), name = STRBUF_INIT(65536);

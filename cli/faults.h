@@ -31,6 +31,9 @@ void coati_faults_of_profile(const struct coati_profile *p, struct faults *ret);
 void coati_faults_of_timeline(const struct coati_profile *p, const struct coati_timeline_info *info,
 			      struct faults *ret);
 
+/* Those of a further input. */
+void coati_faults_add(struct faults *sum, const struct faults *f);
+
 /* EXIT_DONE, or EXIT_FAILED and one sentence that has all of it. */
 int coati_faults_judge(const struct faults *f, const char *input);
 

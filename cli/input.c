@@ -13,11 +13,13 @@
 
 #include <coati/trace.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/quality.h"
 #include "cli/talk.h"
+#include "cli/twins.h"
 #include "fleet/place.h"
 #include "reading/contexts.h"
 #include "reading/hooks.h"
@@ -213,6 +215,8 @@ int coati_source_expand(struct source_args *a, struct option_texts *files)
 {
 	bool ranged = a->range.from || a->range.to;
 	struct coati_error err = { 0 };
+	char shown[1024];
+	const char *twin;
 	int r = ranged ? coati_store_time(&a->range, a->time_room, &err) : 0;
 
 	if (r == 0 && ranged)
@@ -221,7 +225,33 @@ int coati_source_expand(struct source_args *a, struct option_texts *files)
 		r = coati_store_expand(files, &a->range, &err);
 	if (r < 0)
 		coati_say("%s", err.text);
+	twin = r < 0 ? NULL : coati_twin_find(files);
+	if (twin)
+		coati_note("%s is given twice: its samples count twice",
+			   printable(twin, shown, sizeof(shown)));
 	return r;
+}
+
+static bool is_directory(const char *path, size_t len)
+{
+	CLEANUP(freep) char *copy = coati_strndup(path, len);
+	struct stat st;
+
+	return copy && stat(copy, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Of a list with colons. */
+static bool are_directories(const char *list)
+{
+	for (;;) {
+		size_t len = strcspn(list, ":");
+
+		if (len && !is_directory(list, len))
+			return false;
+		if (!list[len])
+			return true;
+		list += len + 1;
+	}
 }
 
 const char *coati_source_conflict(const struct source_args *a)
@@ -233,6 +263,10 @@ const char *coati_source_conflict(const struct source_args *a)
 		       "with --debuginfod, --root or --debug-dirs";
 	if (a->trust && !a->root)
 		return "--trust needs --root DIR: it accepts files below DIR that have no build ID";
+	if (a->root && !is_directory(a->root, strlen(a->root)))
+		return "--root: there is no such directory";
+	if (a->debug_dirs && !are_directories(a->debug_dirs))
+		return "--debug-dirs: one of these directories is not there";
 	return NULL;
 }
 
@@ -242,6 +276,7 @@ struct coati_images_opts coati_source_images(const struct source_args *a)
 		.size = sizeof(struct coati_images_opts),
 		.root = a->root,
 		.debug_dirs = a->debug_dirs,
+		.nr_threads = a->threads,
 		.flags = (a->debuginfod ? COATI_IMAGES_DEBUGINFOD : 0) |
 			 (a->no_local ? COATI_IMAGES_NO_LOCAL : 0) |
 			 (a->trust ? COATI_IMAGES_TRUST : 0) |

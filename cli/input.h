@@ -12,6 +12,7 @@
 
 #include "base/options.h"
 #include "cli/store.h"
+#include "cli/threads.h"
 #include "reading/hooks.h"
 
 /* Reads one file: coati_profile_read() and its like. */
@@ -44,6 +45,7 @@ struct source_args {
 	uint64_t split_nameless; /* bytes, 0: not */
 	const char *root, *debug_dirs;
 	bool debuginfod, no_local, trust;
+	uint32_t threads;	  /* 0: not given */
 	struct store_range range; /* --from, --to */
 	char time_room[STORE_TIME_ROOM];
 	const char *service; /* of a database */
@@ -111,4 +113,5 @@ int coati_source_contexts(const struct source_args *a, bool wanted, struct coati
 		OPT_FLAG(0, "debuginfod", type, of.debuginfod,                                     \
 			 "download missing symbols from DEBUGINFOD_URLS"),                         \
 		OPT_FLAG(0, "no-local", type, of.no_local,                                         \
-			 "use only the symbols stored in the recording")
+			 "use only the symbols stored in the recording"),                          \
+		OPT_THREADS(type, of.threads)

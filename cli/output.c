@@ -82,7 +82,7 @@ int coati_output_open_now(struct output *out, const char *path, int color, struc
 		coati_output_init(out, color);
 		return 0;
 	}
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
 	if (fd < 0)
 		return coati_fail(err, -errno, "cannot write %s: %m", path);
 	coati_output_init_fd(out, fd, path, color);

@@ -35,7 +35,8 @@ void coati_output_init_fd(struct output *out, int fd, const char *name, int colo
 /* To the file @path, which gets what is written when all of it is; "-" is stdout. Only its owner
  * can read it: names, addresses and samples of programs are in it. */
 int coati_output_open(struct output *out, const char *path, int color, struct coati_error *err);
-/* To the file @path, made empty now, so that others can follow what is added. */
+/* To the file @path, made empty now, so that others can follow what is added: counts of
+ * intervals. */
 int coati_output_open_now(struct output *out, const char *path, int color, struct coati_error *err);
 /* Write what is there. False when that failed, now or before. */
 bool coati_output_flush(struct output *out);

@@ -232,7 +232,10 @@ static void add_advice(const struct report *r, struct strbuf *s)
 			s, "# no samples: the program ran too briefly or slept; coati record -F "
 			   "10000 takes more, and -e page-faults -c 1 samples every page fault\n");
 	else if (!r->info.samples)
-		coati_strbuf_adds(s, "# no sample matches the filters\n");
+		coati_strbuf_adds(s, r->args->of.filter.event
+					     ? "# no sample matches the filters: coati report "
+					       "--by event shows the events\n"
+					     : "# no sample matches the filters\n");
 	else if (r->info.nr_events > 1 && !strcmp(r->info.unit, "samples") && !r->args->counts)
 		coati_strbuf_adds(s,
 				  "# samples of several events are counted together; --event (-e) "

@@ -347,7 +347,7 @@ class App {
 			e.ctrlKey ||
 			e.metaKey ||
 			e.altKey ||
-			e.target.closest?.("input, select, textarea, dialog")
+			e.target.closest?.("input, select, textarea, dialog[open]")
 		)
 			return;
 		if (this.view.key?.(e)) {

@@ -220,6 +220,7 @@ static void fire(struct armed *a, const struct agent_condition *c, double value,
 	snprintf(a->reason, sizeof(a->reason), "%s (%.6g%s)", c->text, scaled ? value / 1e6 : value,
 		 scaled ? " ms" : "");
 	a->fired_ns = now;
+	a->since_ns = c->since_ns && c->since_ns < now ? c->since_ns : now;
 	a->had_past = a->has_past;
 	a->until_ns = now + (a->had_past ? after_ns(a) : a->args->keep_ns);
 	put_reason(a);
@@ -235,6 +236,9 @@ static int keep(struct armed *a, struct agent_kept *ret, struct coati_error *err
 	struct stat st = { 0 };
 	int r;
 
+	/* the look may have come late, or the call have been long: it is kept from its beginning */
+	if (a->since_ns < from)
+		from = a->since_ns;
 	/* before tracing began there is nothing */
 	save.from_ns =
 		from > coati_top_spool_since(&a->spool) ? from : coati_top_spool_since(&a->spool);

@@ -35,6 +35,7 @@ struct armed {
 	bool has_past;			/* it is traced all the time */
 	uint64_t begun_ns;		/* when tracing began */
 	uint64_t fired_ns, until_ns;	/* the moment, and when the recording is over; 0: none */
+	uint64_t since_ns;		/* when the slow call or task began, or the moment */
 	char reason[256];
 	uint64_t kept_ns[64];	    /* when recordings were kept, a ring */
 	uint64_t kept, passed_over; /* recordings; moments over the limit per hour */

@@ -158,16 +158,24 @@ void coati_recent_add(struct recent_tasks *r, const struct agent_task_end *t)
 	r->nr++;
 }
 
-static bool percentile(const struct agent_condition *c, const struct recent_tasks *r, uint64_t now,
+static bool percentile(struct agent_condition *c, const struct recent_tasks *r, uint64_t now,
 		       double *ret)
 {
 	uint64_t *v = coati_alloc_array(RECENT_TASKS, sizeof(*v));
-	uint64_t most = r->nr < RECENT_TASKS ? r->nr : RECENT_TASKS;
+	uint64_t most = r->nr < RECENT_TASKS ? r->nr : RECENT_TASKS, longest = 0;
 	size_t nr = 0;
 
-	for (uint64_t i = 0; v && i < most; i++)
-		if (!strcmp(r->v[i].type, c->name) && r->v[i].time_ns + TASKS_NS >= now)
-			v[nr++] = r->v[i].duration_ns;
+	for (uint64_t i = 0; v && i < most; i++) {
+		const struct agent_task_end *t = &r->v[i];
+
+		if (strcmp(t->type, c->name) != 0 || t->time_ns + TASKS_NS < now)
+			continue;
+		v[nr++] = t->duration_ns;
+		if (t->duration_ns < longest)
+			continue;
+		longest = t->duration_ns;
+		c->since_ns = t->time_ns - longest;
+	}
 	if (nr)
 		*ret = (double)coati_latency_percentile(v, nr, c->percent);
 	coati_free(v);
@@ -221,10 +229,11 @@ static bool per_second(struct agent_condition *c, uint64_t now_ns, double *ret)
 
 static bool call_time(struct agent_condition *c, uint64_t now_ns, double *ret)
 {
-	uint64_t ns = 0;
-	bool known = coati_latency_look(c->latency, now_ns, c->percent, &ns) == 0;
+	struct latency_seen seen = { 0 };
+	bool known = coati_latency_look(c->latency, now_ns, c->percent, &seen) == 0;
 
-	*ret = (double)ns;
+	*ret = (double)seen.percentile_ns;
+	c->since_ns = seen.longest_since_ns;
 	return known;
 }
 
@@ -234,6 +243,7 @@ bool coati_agent_condition_holds(struct agent_condition *c, const struct recent_
 	double v = 0;
 	bool known;
 
+	c->since_ns = 0;
 	switch (c->kind) {
 	case CONDITION_CPU:
 		known = cpu_share(c, &v);

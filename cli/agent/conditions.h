@@ -35,6 +35,7 @@ struct agent_condition {
 	uint32_t percent; /* of a percentile */
 	/* the last look */
 	uint64_t at_ns, count;
+	uint64_t since_ns; /* when the longest task or call of the look began; 0: it is of none */
 	struct machine_cpu cpu;
 	struct coati_event_list *list;
 	struct coati_set *set;

@@ -50,9 +50,10 @@ struct latency {
 	ARRAY(struct mark) marks;
 	ARRAY(struct call) calls;
 	ARRAY(uint64_t) durations;
-	struct map tops; /* thread to its innermost call, plus 1 */
-	uint32_t unused; /* the first call that is free, plus 1 */
-	bool has_lost;	 /* marks are missing: what is open is not known */
+	uint64_t longest_ns, longest_since_ns; /* of the calls in durations, and when it began */
+	struct map tops;		       /* thread to its innermost call, plus 1 */
+	uint32_t unused;		       /* the first call that is free, plus 1 */
+	bool has_lost;			       /* marks are missing: what is open is not known */
 };
 
 /* ---- opening ---- */
@@ -213,18 +214,29 @@ static void enter(struct latency *l, const struct mark *m)
 		l->has_lost = true;
 }
 
+static void add_duration(struct latency *l, uint64_t since_ns, uint64_t until_ns)
+{
+	uint64_t *slot = ARRAY_ADD(&l->durations);
+
+	if (!slot)
+		return;
+	*slot = until_ns - since_ns;
+	if (*slot < l->longest_ns)
+		return;
+	l->longest_ns = *slot;
+	l->longest_since_ns = since_ns;
+}
+
 static void leave(struct latency *l, const struct mark *m)
 {
-	uint64_t number = 0, *slot;
+	uint64_t number = 0;
 	struct call *c;
 
 	/* it was entered before we looked */
 	if (!coati_map_get(&l->tops, m->tid, &number) || !number)
 		return;
 	c = &l->calls.v[number - 1];
-	slot = ARRAY_ADD(&l->durations);
-	if (slot)
-		*slot = m->time_ns - c->time_ns;
+	add_duration(l, c->time_ns, m->time_ns);
 	coati_map_put(&l->tops, m->tid, c->below);
 	*c = (struct call){ .below = l->unused };
 	l->unused = (uint32_t)number;
@@ -271,19 +283,21 @@ uint64_t coati_latency_percentile(uint64_t *v, size_t nr, uint32_t percent)
 	return v[(nr * percent + 99) / 100 - 1];
 }
 
-int coati_latency_look(struct latency *l, uint64_t now_ns, uint32_t percent, uint64_t *ret_ns)
+int coati_latency_look(struct latency *l, uint64_t now_ns, uint32_t percent,
+		       struct latency_seen *ret)
 {
-	uint64_t *slot;
 	size_t nr;
 
 	l->durations.len = 0;
+	l->longest_ns = l->longest_since_ns = 0;
 	read_rings(l, now_ns);
 	for (size_t i = 0; i < l->calls.len; i++)
-		if (l->calls.v[i].time_ns && (slot = ARRAY_ADD(&l->durations)))
-			*slot = now_ns - l->calls.v[i].time_ns;
+		if (l->calls.v[i].time_ns)
+			add_duration(l, l->calls.v[i].time_ns, now_ns);
 	nr = l->durations.len;
 	if (!nr)
 		return -ENODATA;
-	*ret_ns = coati_latency_percentile(l->durations.v, nr, percent);
+	ret->percentile_ns = coati_latency_percentile(l->durations.v, nr, percent);
+	ret->longest_since_ns = l->longest_since_ns;
 	return 0;
 }

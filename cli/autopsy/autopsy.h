@@ -92,8 +92,6 @@ int coati_autopsy_open(const struct autopsy_target *t, struct coati_flight **ret
 		       struct coati_error *err);
 int coati_autopsy_find(const struct autopsy_args *a, const char *target, struct autopsy_target *ret,
 		       struct coati_error *err);
-/* Every file of a recorder: until @fn returns non-zero. */
-int coati_autopsy_each(const struct autopsy_args *a, coati_live_file_fn fn, void *ctx);
 /* --list and --clean; exit codes. */
 int coati_autopsy_list(const struct autopsy_args *a);
 int coati_autopsy_clean(const struct autopsy_args *a);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/parse.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -23,11 +24,26 @@
 
 #define CLAIMS_MAX 64u
 
-int coati_autopsy_each(const struct autopsy_args *a, coati_live_file_fn fn, void *ctx)
+static int each(const struct autopsy_args *a, coati_live_file_fn fn, void *ctx)
 {
-	if (a->directory)
-		return coati_live_files_in(a->directory, fn, ctx);
-	return coati_live_files_of_user(LIVE_FILES_ALL, fn, ctx);
+	struct coati_live_look l = { .fn = fn, .ctx = ctx };
+	struct coati_error err = { 0 };
+	struct limits limits;
+	uint64_t most;
+	int n = coati_limits_read(&limits, &err);
+
+	if (n < 0) {
+		coati_note("%s", err.text);
+		limits = (struct limits){ 0 };
+	}
+	most = coati_limit(&limits, LIMIT_RECORDERS, 0);
+	l.most = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+	n = a->directory ? coati_live_files_in(a->directory, &l)
+			 : coati_live_files_of_user(LIVE_FILES_ALL, &l);
+	if (l.left_out)
+		coati_note(LIMIT_NOTE, (unsigned long long)most, coati_limit_name(LIMIT_RECORDERS),
+			   (unsigned long long)l.left_out, coati_limit_variable(LIMIT_RECORDERS));
+	return n;
 }
 
 /* ---- looking for one ---- */
@@ -153,14 +169,15 @@ static int find_process(const struct autopsy_args *a, struct search *s, struct a
 			struct coati_error *err)
 {
 	struct claim *c = NULL;
+	struct coati_live_look open = { .fn = match_open, .ctx = s };
 	int n = 0;
 
 	if (!a->directory)
-		n = coati_live_files_of_process((int32_t)s->pid, match_open, s);
+		n = coati_live_files_of_process((int32_t)s->pid, &open);
 	if (n == 0 && s->claims.len)
 		c = &s->claims.v[0];
 	else if (n == 0)
-		n = coati_autopsy_each(a, match, s);
+		n = each(a, match, s);
 	if (n < 0)
 		return coati_fail(err, n, "cannot look for the recorder of process %u: %m", s->pid);
 	if (!s->claims.len)
@@ -271,7 +288,7 @@ int coati_autopsy_list(const struct autopsy_args *a)
 		coati_json_key(&l.json, "recorders");
 		coati_json_array(&l.json);
 	}
-	coati_autopsy_each(a, list_one, &l);
+	each(a, list_one, &l);
 	if (l.is_json) {
 		coati_json_end(&l.json);
 		coati_json_end(&l.json);
@@ -313,7 +330,7 @@ int coati_autopsy_clean(const struct autopsy_args *a)
 {
 	struct cleaning c = { .now_ns = clock_ns(CLOCK_REALTIME), .age_ns = a->clean_ns };
 
-	coati_autopsy_each(a, clean_one, &c);
+	each(a, clean_one, &c);
 	coati_note("removed %" PRIu64 " file%s of processes that have ended, %.1f MiB", c.removed,
 		   c.removed == 1 ? "" : "s", (double)c.bytes / (1 << 20));
 	return c.failed ? EXIT_FAILED : EXIT_DONE;

@@ -87,7 +87,7 @@ static const char *find_conflict(const struct diff_args *a)
 		return "--html shows functions: --by is for tables";
 	if (a->of.filter.wait)
 		return "--wait filters off-CPU time, but diff compares on-CPU time";
-	return NULL;
+	return coati_source_conflict(&a->of);
 }
 
 static bool add_file(struct diff_args *a, const char *path, int side)

@@ -22,6 +22,7 @@
 #include "cli/diff/table.h"
 #include "cli/faults.h"
 #include "cli/talk.h"
+#include "cli/twins.h"
 #include "fleet/place.h"
 #include "profile/diff.h"
 #include "profile/walk.h"
@@ -121,6 +122,19 @@ static int add_folder(struct diff_side *s, const char *text, const struct source
 	return r;
 }
 
+/* Runs show by how much they differ from each other. */
+static int refuse_twins(const struct diff_side *s, const char *side)
+{
+	const char *twin = coati_twin_find(&s->files);
+	char room[256];
+
+	if (!twin)
+		return 0;
+	coati_quote(twin, room, sizeof(room));
+	return coati_command_misuse(&coati_command_diff,
+				    "--%s: %s is given twice: record each run anew", side, room);
+}
+
 static int split_files(struct diff *d)
 {
 	const struct option_texts *files = &d->args->files;
@@ -139,6 +153,8 @@ static int split_files(struct diff *d)
 		if (!s->files.len)
 			return coati_command_misuse(&coati_command_diff, "--%s: no file given",
 						    side_names[side]);
+		if (refuse_twins(s, side_names[side]) != 0)
+			return DIFF_TROUBLE;
 	}
 	return 0;
 }

@@ -26,6 +26,7 @@
 #include "cli/faults.h"
 #include "cli/output.h"
 #include "cli/talk.h"
+#include "cli/threads.h"
 #include "record/record.h"
 #include "recording/recording.h"
 
@@ -39,6 +40,7 @@ struct args {
 	struct option_ids pids, tids;
 	const char *time;
 	uint64_t limit;
+	uint32_t threads;
 };
 
 static const struct option opts[] = {
@@ -63,6 +65,7 @@ static const struct option opts[] = {
 	OPT_FLAG(0, "stats", struct args, stats, "print only the number of records of each kind"),
 	OPT_STR('o', "output", struct args, output, "FILE", "output file"),
 	OPT_STRICT(struct args),
+	OPT_THREADS(struct args, threads),
 	OPT_NO_SANDBOX(struct args),
 	OPT_HELP,
 	OPT_END
@@ -499,8 +502,10 @@ static int run_parsed(const struct args *a)
 		ropts.flags |= COATI_RECORDING_FILE_ORDER;
 	if (a->follow)
 		ropts.flags |= COATI_RECORDING_FOLLOW;
-	if (!coati_confinement_enter(&(struct confinement){
-		    .is_off = a->no_sandbox, .input = input, .output = a->output }))
+	if (!coati_confinement_enter(&(struct confinement){ .is_off = a->no_sandbox,
+							    .input = input,
+							    .output = a->output,
+							    .threads = a->threads }))
 		return EXIT_FAILED;
 	if (coati_recording_open(input, &ropts, &d.rec, &err) < 0) {
 		coati_say("%s%s", err.text,
@@ -509,6 +514,8 @@ static int run_parsed(const struct args *a)
 				  : "");
 		return EXIT_FAILED;
 	}
+	coati_recording_ahead(d.rec,
+			      &(struct coati_ahead_opts){ .threads = coati_recording_threads() });
 	if (coati_output_open(&d.out, a->output ? a->output : "-", COLOR_NEVER, &err) < 0) {
 		coati_say("%s", err.text);
 		coati_recording_close(&d.rec);

@@ -26,6 +26,7 @@
 #include "cli/report/figures.h"
 #include "cli/talk.h"
 #include "format/export.h"
+#include "readback/readback.h"
 
 #define TERMINAL_MOST (64u << 20) /* bytes of text that are shown on one */
 

@@ -103,6 +103,7 @@ static const struct option opts[] = {
 	OPT_HELP,
 	/* as perf spells it */
 	OPT_HIDDEN_STR("call-graph", struct record_args, call_graph, "MODE[,SIZE]"),
+	OPT_FOREIGN_LETTER('b', "branch-any", "use --call-graph lbr"),
 	OPT_FOREIGN("mmap-pages", "--ring-size (-m) SIZE takes bytes: 512k, 4M"),
 	OPT_FOREIGN("timestamp", "every sample has its time"),
 	OPT_FOREIGN("no-buildid-cache",

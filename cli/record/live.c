@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "capture/session.h"
 #include "cli/talk.h"
+#include "image/jit-file.h"
 #include "live-read/ask.h"
 #include "live-read/files.h"
 #include "live-read/flight-parts.h"
@@ -34,6 +35,8 @@
 #define EVERY_NS    (200 * NSEC_PER_MSEC)
 #define ASK_MOST_NS (5 * NSEC_PER_SEC)
 #define FILES_MAX   4096
+#define FILES_USER  512			/* of another user */
+#define LOOKED_AT   1024		/* of a directory, several times a second */
 #define FILE_BYTES  (UINT64_C(1) << 32) /* of one process */
 
 /* ---- processes that run ---- */
@@ -86,6 +89,8 @@ static void say_answers(const struct record_live *l)
 	for (size_t i = 0; i < l->silent.len; i++)
 		if (l->silent.v[i].r != -ENOENT && l->silent.v[i].r != -EALREADY)
 			coati_note("no live events: %s", l->silent.v[i].err.text);
+	if (l->forged[0])
+		coati_note("ignored live events: %s, which is not that user's", l->forged);
 	for (size_t i = 0; i < l->asks.len; i++) {
 		int r = coati_live_answer(&l->asks.v[i], &err);
 
@@ -167,6 +172,26 @@ static bool is_known(const struct record_live *l, const struct stat *st)
 	return false;
 }
 
+/* One user cannot take the places of all others. */
+static bool has_place(const struct record_live *l, uint32_t owner)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < l->files.len; i++)
+		nr += l->files.v[i].owner == owner;
+	return !owner || owner == (uint32_t)geteuid() || nr < FILES_USER;
+}
+
+/* The first is reported at the end. */
+static void refuse_file(struct record_live *l, const char *path,
+			const struct coati_flight_info *info)
+{
+	if (l->forged[0])
+		return;
+	snprintf(l->forged, sizeof(l->forged), "%.300s (user %u) names process %u", path,
+		 info->owner, info->pid);
+}
+
 /* @pid: that it was looked for, or 0. */
 static void take_file(struct record_live *l, int fd, int32_t pid,
 		      const struct coati_flight_info *info)
@@ -177,7 +202,9 @@ static void take_file(struct record_live *l, int fd, int32_t pid,
 
 	if (fstat(fd, &st) < 0 || is_known(l, &st))
 		return;
-	own = (uint64_t)st.st_size > FILE_BYTES ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	own = (uint64_t)st.st_size > FILE_BYTES || !has_place(l, info->owner)
+		      ? -1
+		      : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	f = own < 0 ? NULL : ARRAY_ADD(&l->files);
 	if (!f) {
 		l->refused++;
@@ -185,9 +212,13 @@ static void take_file(struct record_live *l, int fd, int32_t pid,
 			close(own);
 		return;
 	}
-	*f = (struct live_file){
-		.fd = own, .ino = st.st_ino, .dev = st.st_dev, .next = 1, .pid = pid
-	};
+	*f = (struct live_file){ .fd = own,
+				 .ino = st.st_ino,
+				 .dev = st.st_dev,
+				 .next = 1,
+				 .pid = pid,
+				 .of = info->pid,
+				 .owner = info->owner };
 	/* the generation that is being written; each one starts with a snapshot of what is open */
 	if (l->old && info->generation)
 		f->next = info->generation;
@@ -207,13 +238,17 @@ struct wanted {
 	int32_t pid;
 };
 
-/* What the process itself writes; in a container it has another number. */
+/* What the process itself writes, under the number that it has here or in its container: its events
+ * must not be those of another one. */
 static int take_open(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
 {
 	struct wanted *w = ctx;
 
-	(void)path;
-	take_file(w->live, fd, w->pid, info);
+	if (info->pid == (uint32_t)w->pid ||
+	    info->pid == (uint32_t)coati_jit_inner_pid("/proc", w->pid))
+		take_file(w->live, fd, w->pid, info);
+	else
+		refuse_file(w->live, path, info);
 	return 0;
 }
 
@@ -229,12 +264,19 @@ static int take_wanted(void *ctx, int fd, const char *path, const struct coati_f
 	return 0;
 }
 
-/* Take the file of any running process. */
+/* Take the file of any running process, when it is its user's or root's: what other users write
+ * about it is not believed. */
 static int take_alive(void *ctx, int fd, const char *path, const struct coati_flight_info *info)
 {
-	(void)path;
-	if (info->bytes && info->is_alive)
+	uint32_t user;
+
+	if (!info->bytes || !info->is_alive)
+		return 0;
+	if (!info->owner ||
+	    (coati_live_user_of((int32_t)info->pid, &user) == 0 && info->owner == user))
 		take_file(ctx, fd, (int32_t)info->pid, info);
+	else
+		refuse_file(ctx, path, info);
 	return 0;
 }
 
@@ -248,20 +290,24 @@ static bool is_found(const struct record_live *l, int32_t pid)
 
 static void look(struct record_live *l)
 {
+	struct coati_live_look all = { .fn = take_alive, .ctx = l, .most = LOOKED_AT };
+	struct coati_live_look ours = { .fn = take_any, .ctx = l };
 	uint32_t user;
 
 	if (l->all)
-		coati_live_files_of_user(LIVE_FILES_ALL, take_alive, l);
+		coati_live_files_of_user(LIVE_FILES_ALL, &all);
 	if (l->folder[0])
-		coati_live_files_in(l->folder, take_any, l);
+		coati_live_files_in(l->folder, &ours);
 	for (size_t i = 0; i < l->nr_pids; i++) {
 		struct wanted w = { l, l->pids[i] };
+		struct coati_live_look open = { .fn = take_open, .ctx = &w };
+		struct coati_live_look named = { .fn = take_wanted, .ctx = &w };
 
 		if (is_found(l, w.pid))
 			continue;
-		coati_live_files_of_process(w.pid, take_open, &w);
+		coati_live_files_of_process(w.pid, &open);
 		if (!is_found(l, w.pid) && coati_live_user_of(w.pid, &user) == 0)
-			coati_live_files_of_user(user, take_wanted, &w);
+			coati_live_files_of_user(user, &named);
 	}
 }
 
@@ -371,6 +417,13 @@ static int read_file(struct record_live *l, struct live_file *f, const struct si
 	if (coati_flight_open_fd(fd, &flight, NULL) < 0)
 		return 0;
 	coati_flight_get_info(flight, &info);
+	/* its writer may change all of it at any time, but not whose events it has */
+	if (info.is_core || info.pid != f->of) {
+		coati_flight_close(&flight);
+		refuse_file(l, "a recorder", &info);
+		f->next = UINT64_MAX;
+		return 0;
+	}
 	upto = last ? UINT64_MAX : info.generation > 2 ? info.generation - 2 : 0;
 	r = 0;
 	if (upto >= f->next) {

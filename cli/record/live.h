@@ -24,7 +24,9 @@ struct live_file {
 	uint64_t ino, dev;
 	uint64_t next; /* generation that was not read yet; 0: all is read */
 	int32_t pid;   /* whose it is; 0: of a process of the command */
-	bool ended;    /* no process writes it any more */
+	uint32_t of;   /* the number that its events have */
+	uint32_t owner;
+	bool ended; /* no process writes it any more */
 };
 
 /* A process that has no tracer to switch on: not the library, or not yet, or one that is on. */
@@ -50,6 +52,8 @@ struct record_live {
 	uint64_t next_ns;	     /* when to look again */
 	uint64_t batches, bytes;
 	uint64_t refused; /* files that are none, or too many */
+	/* the first that names a process which is not its user's; "": none did */
+	char forged[400];
 };
 
 /* Make the directory and pass its name to the command, which is started after this. Without a

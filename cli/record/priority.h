@@ -12,5 +12,5 @@
 /* SCHED_FIFO with @realtime, which must be allowed; 0: nice -10 where that is allowed. Threads and
  * processes that are started later inherit it only if they are threads of the recorder. */
 int coati_record_priority_raise(uint32_t realtime, struct coati_error *err);
-/* As it was: names are looked up at the end, which is nobody's hurry. */
+/* As it was: names are looked up at the end, which is not urgent. */
 void coati_record_priority_restore(void);

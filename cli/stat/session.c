@@ -377,8 +377,10 @@ static int open_output(struct session *s)
 	bool text = !a->json && !a->csv;
 
 	s->write = a->json ? coati_stat_json : a->csv ? coati_stat_csv : coati_stat_text;
-	if (a->out)
+	if (a->out && a->interval_ns)
 		return coati_output_open_now(&s->out, a->out, a->color, &s->err);
+	if (a->out)
+		return coati_output_open(&s->out, a->out, a->color, &s->err);
 	if (text && a->command)
 		coati_output_init_fd(&s->out, STDERR_FILENO, "standard error", a->color);
 	else
@@ -404,7 +406,8 @@ int coati_stat_session(const struct stat_args *args)
 		ret = own_trouble(&s);
 	} else {
 		ret = run_all(&s);
-		if (coati_output_end(&s.out) != EXIT_DONE)
+		coati_output_end_with(&s.out, ret);
+		if (s.out.failed)
 			ret = args->command ? EXIT_OWN : EXIT_FAILED;
 	}
 	coati_stat_tally_fini(&s.tally);

@@ -27,7 +27,7 @@ struct top_args {
 	const char *filter;
 	uint64_t interval_ns, window_ns, history_ns, duration_ns;
 	uint64_t memory;
-	bool once, json;
+	bool once, json, strict;
 	uint32_t limit;
 	const char *out;
 	const char *store;	  /* of an agent */

@@ -8,6 +8,7 @@
 #include <coati/capture.h>
 
 #include "base/clock.h"
+#include "cli/faults.h"
 #include "cli/output.h"
 #include "cli/record/args.h"
 #include "cli/record/output.h"
@@ -67,6 +68,7 @@ static const struct option opts[] = {
 		"with --store: up to this time (default now)"),
 	OPT_STR(0, "service", struct top_args, service, "NAME",
 		"with --store clickhouse://: this service alone (* and ? match)"),
+	OPT_STRICT(struct top_args),
 	OPT_FLAG(0, "once", struct top_args, once,
 		 "sample for the given duration, print one table and exit"),
 	OPT_FLAG(0, "json", struct top_args, json, "with --once: print JSON"),
@@ -129,6 +131,8 @@ static const char *find_conflict(const struct top_args *a)
 		return "--pid and --tid cannot be combined with --all and --cpu";
 	if (!a->store && (a->range.from || a->range.to))
 		return "--from and --to need --store";
+	if (!a->store && a->strict)
+		return "--strict needs --store";
 	if (a->service && (!a->store || !coati_place_is(a->store)))
 		return "--service needs --store clickhouse://HOST/DATABASE; for a directory use "
 		       "--by service --filter NAME";

@@ -17,6 +17,7 @@
 #include "capture/session.h"
 #include "cli/command.h"
 #include "cli/database.h"
+#include "cli/faults.h"
 #include "cli/output.h"
 #include "cli/record/output.h"
 #include "cli/record/pack.h"
@@ -289,14 +290,21 @@ static int fill(void *ctx, struct coati_profile *p, struct coati_error *err)
 	return coati_database_read(ctx, p, err);
 }
 
-static int read_one(struct top_session *s, const char *text)
+static int read_one(struct top_session *s, const char *text, struct faults *faults)
 {
-	return coati_place_is(text)
-		       ? coati_top_feed_sums(&s->feed, fill, (void *)(uintptr_t)text, &s->err)
-		       : coati_top_feed_file(&s->feed, text, &s->err);
+	struct faults one;
+	int r = coati_place_is(text)
+			? coati_top_feed_sums(&s->feed, fill, (void *)(uintptr_t)text, &s->err)
+			: coati_top_feed_file(&s->feed, text, &s->err);
+
+	if (r == 0) {
+		coati_faults_of_profile(s->feed.profile, &one);
+		coati_faults_add(faults, &one);
+	}
+	return r;
 }
 
-static int read_stored(struct top_session *s, struct option_texts *files)
+static int read_stored(struct top_session *s, struct option_texts *files, struct faults *faults)
 {
 	struct coati_filter filter = { .size = sizeof(filter) };
 	char time[STORE_TIME_ROOM];
@@ -307,7 +315,7 @@ static int read_stored(struct top_session *s, struct option_texts *files)
 	filter.time = time;
 	s->feed.filter = &filter;
 	for (size_t i = 0; r == 0 && i < files->len; i++)
-		r = read_one(s, files->v[i].text);
+		r = read_one(s, files->v[i].text, faults);
 	s->feed.filter = NULL;
 	return r;
 }
@@ -317,6 +325,7 @@ int coati_top_stored(struct top_session *s, const struct top_args *args)
 	struct once o = { .s = s, .fd = -1, .file.unnamed = -1 };
 	struct option_texts files = { .max = 8000 };
 	struct option_text *t = ARRAY_ADD(&files);
+	struct faults faults = { 0 };
 	int r, ret = EXIT_FAILED;
 
 	*s = (struct top_session){ .args = args, .live.lock_fd = -1 };
@@ -334,11 +343,13 @@ int coati_top_stored(struct top_session *s, const struct top_args *args)
 		return EXIT_FAILED; /* it was said why */
 	}
 	if (r == 0)
-		r = read_stored(s, &files);
+		r = read_stored(s, &files, &faults);
 	if (r == 0)
 		ret = print(&o);
 	else
 		coati_say("%s", s->err.code ? s->err.text : "out of memory");
+	if (ret == EXIT_DONE && args->strict)
+		ret = coati_faults_judge(&faults, args->store);
 	coati_top_rows_fini(&o.rows);
 	ARRAY_FINI(&o.tasks);
 	ARRAY_FINI(&files);

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "cli/command.h"
 #include "cli/record/signals.h"
 #include "cli/talk.h"
@@ -139,18 +140,14 @@ static void *watch_keys(void *ctx)
 
 static int start_watcher(struct watcher *w, struct coati_capture *cap, struct coati_error *err)
 {
-	sigset_t all, old;
 	int r;
 
 	w->cap = cap;
 	w->stop_fd = eventfd(0, EFD_CLOEXEC);
 	sem_init(&w->taken, 0, 0);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the loop's */
-	r = w->stop_fd < 0 ? errno : pthread_create(&w->thread, NULL, watch_keys, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	r = w->stop_fd < 0 ? -errno : thread_start(&w->thread, NULL, watch_keys, w);
 	w->runs = r == 0;
-	return r ? coati_fail(err, -r, "cannot wait for keys: %m") : 0;
+	return r ? coati_fail(err, r, "cannot wait for keys: %m") : 0;
 }
 
 static void stop_watcher(struct watcher *w)

@@ -83,11 +83,11 @@ static void give_assembly(const struct view_pages *v, const char *query, struct 
 			    .view = v->page->views[PAGE_ON],
 			    .mode = MODE_ON,
 			    .input = "the recording" };
+	size_t nr = v->page->names.functions.len;
 	uint32_t function;
 	int code;
 
-	if (fd < 0 || coati_http_query_u32(query, "fn", (uint32_t)v->page->names.functions.len - 1,
-					   &function) < 0) {
+	if (fd < 0 || !nr || coati_http_query_u32(query, "fn", (uint32_t)nr - 1, &function) < 0) {
 		coati_view_say(a, 400, "assembly needs fn=NUMBER");
 		return;
 	}

@@ -6,8 +6,8 @@
  *	bpf-output [--late] exec.bpf.o NAME COMMAND [ARGUMENT...]
  *
  * NAME is the name of the programs to show, "" for all. With --late nothing is read before the
- * command has ended, so that it can be seen how loss is told. Needs root, Linux 6.1 (for the user
- * ring; without it 5.8), BTF of the kernel (/sys/kernel/btf/vmlinux) and tracefs.
+ * command has ended, so that it can be seen how loss is reported. Needs root, Linux 6.1 (for the
+ * user ring; without it 5.8), BTF of the kernel (/sys/kernel/btf/vmlinux) and tracefs.
  *
  * Built with libcoati and libbpf. libbpf loads the object file and writes the name into the user
  * ring buffer; the rest is coati's:

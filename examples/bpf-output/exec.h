@@ -8,7 +8,7 @@
 
 #define NAME_BYTES 16
 
-/* From the kernel, through both kinds of ring: somebody has started a program. */
+/* From the kernel, through both kinds of ring: a program was started. */
 struct exec_event {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u32 pid, parent;

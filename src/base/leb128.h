@@ -64,12 +64,18 @@ static inline void cursor_skip_leb(struct cursor *c)
 	c->bad = true;
 }
 
+/* Puts a number where there is room for LEB128_MAX bytes; returns the end. Hot. */
+static inline uint8_t *uleb_put(uint8_t *at, uint64_t v)
+{
+	for (; v > 0x7f; v >>= 7)
+		*at++ = (uint8_t)(v | 0x80);
+	*at++ = (uint8_t)v;
+	return at;
+}
+
 static inline void writer_uleb(struct writer *w, uint64_t v)
 {
-	do {
-		uint8_t more = v > 0x7f ? 0x80 : 0;
+	uint8_t bytes[LEB128_MAX];
 
-		writer_u8(w, (uint8_t)((v & 0x7f) | more));
-		v >>= 7;
-	} while (v);
+	writer_bytes(w, bytes, (size_t)(uleb_put(bytes, v) - bytes));
 }

@@ -29,6 +29,7 @@ static const struct {
 	[LIMIT_STACKS] = { "bytes of stacks", "COATI_STACKS_MOST", UINT64_C(256) << 20, 32, 1 },
 	[LIMIT_NODES] = { "nodes of a tree", "COATI_NODES_MOST", UINT64_C(1) << 21, 1, 4 },
 	[LIMIT_EVENTS] = { "events of a timeline", "COATI_EVENTS_MOST", UINT64_C(1) << 22, 1, 1 },
+	[LIMIT_RECORDERS] = { "recorders in a directory", "COATI_RECORDERS_MOST", 65536, 0, 0 },
 };
 
 int coati_limits_read(struct limits *ret, struct coati_error *err)

@@ -17,11 +17,12 @@ enum limit {
 	LIMIT_THREADS,
 	LIMIT_PROCESSES, /* that started, and programs that were executed */
 	LIMIT_MAPPINGS,
-	LIMIT_IMAGES, /* files, JITs and other code with addresses that were asked for */
-	LIMIT_NAMES,  /* bytes of names of threads, files and cgroups */
-	LIMIT_STACKS, /* bytes of stacks and of what was counted on them */
-	LIMIT_NODES,  /* of a tree of calls */
-	LIMIT_EVENTS, /* of a timeline, of each kind */
+	LIMIT_IMAGES,	 /* files, JITs and other code with addresses that were asked for */
+	LIMIT_NAMES,	 /* bytes of names of threads, files and cgroups */
+	LIMIT_STACKS,	 /* bytes of stacks and of what was counted on them */
+	LIMIT_NODES,	 /* of a tree of calls */
+	LIMIT_EVENTS,	 /* of a timeline, of each kind */
+	LIMIT_RECORDERS, /* files in a directory of flight recorders */
 	LIMITS,
 };
 

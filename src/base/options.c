@@ -374,6 +374,8 @@ static int walk_short(struct walk *w, const char *letters)
 		if (!o)
 			return coati_fail(w->err, -EINVAL, "unknown option letter %s",
 					  coati_quote(one, quoted, sizeof(quoted)));
+		if (o->kind == OPTION_FOREIGN)
+			return coati_fail(w->err, -EINVAL, "unknown option -%c: %s", *p, o->help);
 		if (o->arg)
 			return p[1] ? set_value(w, o, p + 1) : take_value(w, o);
 		set_flag(w, o, true);

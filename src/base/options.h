@@ -156,6 +156,12 @@ struct option {
 	{                                                                                \
 		.kind = OPTION_FOREIGN, .name = (n), .help = (h), .flags = OPTION_HIDDEN \
 	}
+/* One that has a letter, too. */
+#define OPT_FOREIGN_LETTER(l, n, h)                                              \
+	{                                                                        \
+		.kind = OPTION_FOREIGN, .letter = (l), .name = (n), .help = (h), \
+		.flags = OPTION_HIDDEN                                           \
+	}
 #define OPT_HELP                                                                                 \
 	{                                                                                        \
 		.kind = OPTION_ASK_HELP, .letter = 'h', .name = "help", .help = "show this help" \

@@ -10,10 +10,7 @@
 
 static inline char *put_varint(char *at, uint64_t v)
 {
-	for (; v > 0x7f; v >>= 7)
-		*at++ = (char)(v | 0x80);
-	*at++ = (char)v;
-	return at;
+	return (char *)uleb_put((uint8_t *)at, v);
 }
 
 static inline void wrote(struct strbuf *out, char *end)

@@ -24,7 +24,7 @@ int coati_walker_arena_init(struct walker_arena *a, uint64_t budget_bytes)
 	a->taken = coati_alloc_array(GRANULES_MAX / 8, 1);
 	if (!a->taken)
 		return -ENOMEM;
-	a->taken[0] = 1; /* word 0 is nobody's */
+	a->taken[0] = 1; /* word 0 belongs to no allocation */
 	return 0;
 }
 

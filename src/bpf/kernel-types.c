@@ -24,12 +24,18 @@
 #define STRINGS_BYTES 512
 #define HAS_BITS      (UINT32_C(1) << 31)
 
-/* As in the structs of state.bpf.h and changes.bpf.h. */
+/* As in the structs of state.bpf.h, changes.bpf.h and probed.bpf.h. */
 static const struct kernel_struct walker_structs[] = {
-	[KERNEL_TASK] = { "task_struct", { "flags", "pid", "tgid", "signal", "in_execve", "mm" } },
-	[KERNEL_MM] = { "mm_struct", { "exec_vm", "start_stack", "start_code", "arg_start" } },
+	[KERNEL_TASK] = { "task_struct",
+			  { "flags", "pid", "tgid", "signal", "in_execve", "mm", "utask" } },
+	[KERNEL_MM] = { "mm_struct",
+			{ "exec_vm", "start_stack", "start_code", "arg_start", "uprobes_state" } },
 	[KERNEL_SIGNAL] = { "signal_struct", { "live" } },
 	[KERNEL_MAPPING] = { "vm_unmapped_area_info", { "length" } },
+	[KERNEL_PROBES] = { "uprobes_state", { "xol_area" } },
+	[KERNEL_PROBE_PAGE] = { "xol_area", { "vaddr" } },
+	[KERNEL_PROBE_TASK] = { "uprobe_task", { "return_instances" } },
+	[KERNEL_PROBE_RETURN] = { "return_instance", { "stack", "orig_ret_vaddr", "next" } },
 };
 
 /* ---- the kernel's types ---- */

@@ -32,6 +32,15 @@ struct kernel_types {
 int coati_kernel_types_cut(const void *bytes, size_t size, const struct kernel_struct *want,
 			   size_t nr, struct kernel_types *ret);
 /* The walker's structs, in this order. */
-enum { KERNEL_TASK, KERNEL_MM, KERNEL_SIGNAL, KERNEL_MAPPING };
+enum {
+	KERNEL_TASK,
+	KERNEL_MM,
+	KERNEL_SIGNAL,
+	KERNEL_MAPPING,
+	KERNEL_PROBES,
+	KERNEL_PROBE_PAGE,
+	KERNEL_PROBE_TASK,
+	KERNEL_PROBE_RETURN,
+};
 /* Those of the walker, from the BTF of the kernel that runs. -ENOENT: it has none. */
 int coati_kernel_types_read(struct kernel_types *ret);

@@ -32,7 +32,7 @@ struct walker {
 	int program_fds[WALKER_AT_COUNT]; /* the object's; -1: not loaded */
 	int spaces_fd, stacks_fd, needs_fd;
 	int target_fds[2]; /* by enum walker_target */
-	uint32_t nr_cpus;
+	uint32_t nr_cpus, nr_works;
 	bool has_targets;
 	struct walker_arena arena;
 	struct walker_control *control; /* mapped */
@@ -40,8 +40,8 @@ struct walker {
 	struct walker_work *works;	/* mapped, one for each CPU */
 	uint64_t *changes;		/* mapped, read-only */
 	size_t files_bytes, works_bytes, changes_bytes, control_bytes;
-	/* the first is NULL where the kernel does not tell of mappings, the others where nobody
-	 * follows targets */
+	/* the first is NULL where the kernel does not report mappings, the others where no
+	 * targets are followed */
 	struct bpf_link *links[WALKER_FOLLOWERS];
 	uint32_t serial, generation, hand;
 	ARRAY(struct published_table) tables; /* by number */

@@ -160,12 +160,16 @@ struct walker_work {
 	unsigned long long misses;  /* frames whose rule was not in the cache */
 	unsigned long long refused; /* copies that were not made because there were too many */
 	unsigned long long spent_at, spent; /* bytes of copies, and when that was looked at */
+	unsigned long long is_taken;	    /* by a program of a probe */
 	/* the walk at hand */
 	unsigned long long pc, sp, fp, fp_at, bx, bx_at, context;
 	unsigned long long value, target, found_ra, found_fp, found_target;
 	unsigned int fp_lost, bx_lost, is_exact, has_regs, by_pointer, nr_signals;
 	unsigned int nr_frames, end, flags, call, is_linked, is_last;
-	unsigned int is_often, unused; /* a tracepoint or a probe: copies are smaller and fewer */
+	unsigned int is_often;	/* a tracepoint or a probe: copies are smaller and fewer */
+	unsigned int nr_probed; /* return addresses that a probe had replaced */
+	long long call_number;	/* of the system call, or negative: an interrupt or an exception */
+	unsigned long long is_in_kernel; /* it is of kernel code, or of a tracepoint or a probe */
 	unsigned int generation, maps, nr_maps, low, count;
 	struct walker_map map; /* the last one that was found */
 	unsigned int dir, nr_buckets, rules, nr_rules, dir_file, dir_serial;
@@ -173,7 +177,7 @@ struct walker_work {
 	int other;
 	unsigned int is_borrowed; /* by the description of its family */
 	unsigned long long copy_at;
-	unsigned int copy_base, copy_bytes, nr_chain, reserved;
+	unsigned int copy_base, copy_bytes, nr_chain, index;
 	unsigned long long chain_fp;
 	unsigned long long window_at, window_len; /* 0: nothing was read */
 	unsigned long long code;
@@ -213,5 +217,6 @@ struct walker_config {
 	unsigned int filters_samples;
 	/* what targets start is none, and a process is a target by its threads alone */
 	unsigned int no_children;
-	unsigned int reserved;
+	/* where the walker_work of probes begin, one for each CPU */
+	unsigned int probe_works;
 };

@@ -48,8 +48,13 @@ enum {
 enum { SAME, AT_CFA, AT_FP, AT_SP, LOST };
 enum { CALL_UNKNOWN, CALL_NONE, CALL_SOME };
 
+struct uprobes_state {
+	struct xol_area *xol_area;
+} __attribute__((preserve_access_index));
+
 struct mm_struct {
 	unsigned long exec_vm, start_stack, start_code, arg_start;
+	struct uprobes_state uprobes_state;
 } __attribute__((preserve_access_index));
 
 struct signal_struct {
@@ -64,6 +69,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	unsigned int in_execve : 1;
 	struct mm_struct *mm;
+	struct uprobe_task *utask;
 } __attribute__((preserve_access_index));
 
 const volatile struct walker_config config = { .max_frames = 512 };
@@ -99,7 +105,7 @@ struct {
 	__uint(value_size, sizeof(struct walker_space));
 } spaces SEC(".maps");
 
-/* One for each CPU; values of per-CPU maps may not be so large. */
+/* One for each CPU, and another one for its probes; values of per-CPU maps may not be so large. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -144,11 +150,9 @@ struct {
 /* Keeps clang from turning mask arithmetic back into branches, which the verifier would follow. */
 #define OPAQUE(x) asm volatile("" : "+r"(x))
 
-static __always_inline struct walker_work *work_of(void)
+static __always_inline struct walker_work *work_at(u32 *index)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&works, &cpu);
+	return bpf_map_lookup_elem(&works, index);
 }
 
 static __always_inline int stop(struct walker_work *w, u32 end)

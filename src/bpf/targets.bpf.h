@@ -79,7 +79,7 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-/* (task): its parent has been told, and it does not run any more. The first thread of a process is
+/* (task): its parent knows, and it does not run any more. The first thread of a process is
  * the last one to go. */
 SEC("raw_tp/sched_process_free")
 int on_free(u64 *ctx)

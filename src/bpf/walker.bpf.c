@@ -10,11 +10,14 @@
  * the reader walks that (WALKER_HAS_COPY).
  *
  * All state is in map memory (struct walker_work). One program at a time runs on a CPU: the kernel
- * sees to that for programs of perf events and tracepoints (bpf_prog_active).
+ * sees to that for programs of perf events and tracepoints (bpf_prog_active). It does not for those
+ * of probes in programs, which samples interrupt and other threads preempt: they have memory of
+ * their own, and who finds it in use walks no stack.
  */
 #include "bpf/apply.bpf.h"
 #include "bpf/changes.bpf.h"
 #include "bpf/guess.bpf.h"
+#include "bpf/probed.bpf.h"
 #include "bpf/targets.bpf.h"
 
 /* ---- the walk ---- */
@@ -63,14 +66,16 @@ static __always_inline int look_up(struct walker_work *w, u64 addr)
 	return 0;
 }
 
-static long on_frame(u32 i, void *unused)
+static long on_frame(u32 i, u32 *index)
 {
-	struct walker_work *w = work_of();
-	u64 pc, *frames, at = i;
+	struct walker_work *w = work_at(index);
+	u64 pc, *frames, at;
 	int known;
 
 	if (!w)
 		return 1;
+	i -= w->nr_probed;
+	at = i;
 	OPAQUE(at);
 	at &= WALKER_FRAMES_MAX - 1;
 	pc = w->pc;
@@ -79,6 +84,11 @@ static long on_frame(u32 i, void *unused)
 		return 1;
 	}
 	known = !look_up(w, pc - !w->is_exact);
+	if (i && (!known || (w->rule & 15) == CFA_GAP) && over_probe(w)) {
+		w->end = WALKER_LIMIT;
+		w->nr_probed++;
+		return 0;
+	}
 	if (i && !known && w->end == WALKER_UNMAPPED)
 		return 1;
 	if (i >= config.max_frames || i >= WALKER_FRAMES_MAX) {
@@ -94,9 +104,9 @@ static long on_frame(u32 i, void *unused)
 
 /* ---- the report ---- */
 
-static long on_page(u32 i, void *unused)
+static long on_page(u32 i, u32 *index)
 {
-	struct walker_work *w = work_of();
+	struct walker_work *w = work_at(index);
 	u64 size, off;
 
 	if (!w)
@@ -118,9 +128,9 @@ static long on_page(u32 i, void *unused)
 
 /* ---- frame pointers alone, as the kernel would follow them ---- */
 
-static long on_pointer(u32 i, void *unused)
+static long on_pointer(u32 i, u32 *index)
 {
-	struct walker_work *w = work_of();
+	struct walker_work *w = work_at(index);
 	u64 next, fp, at;
 
 	if (!w)
@@ -141,8 +151,10 @@ static long on_pointer(u32 i, void *unused)
 
 static __noinline int add_chain(struct walker_work *w)
 {
+	u32 index = w->index;
+
 	w->chain_fp = w->regs[6];
-	bpf_loop(WALKER_CHAIN_MAX, on_pointer, NULL, 0);
+	bpf_loop(WALKER_CHAIN_MAX, on_pointer, &index, 0);
 	w->flags |= WALKER_HAS_CHAIN;
 	return 0;
 }
@@ -162,13 +174,15 @@ static __noinline int add_copy(struct walker_work *w)
 {
 	u32 at = sizeof(struct walker_head) + (w->nr_frames & (2 * WALKER_FRAMES_MAX - 1)) * 8 +
 		 (w->nr_chain & 127) * 8;
+	u32 index = w->index;
 
 	for (int i = 0; i < WALKER_REGS; i++)
 		*(u64 *)(w->out + at + i * 8) = w->regs[i];
 	w->copy_base = at + WALKER_REGS * 8;
 	w->copy_bytes = 0;
 	w->copy_at = w->regs[7];
-	bpf_loop(COPY_PAGES, on_page, NULL, 0);
+	bpf_loop(COPY_PAGES, on_page, &index, 0);
+	mend_copy(w);
 	w->flags |= WALKER_HAS_COPY;
 	w->copies++;
 	w->spent += w->is_often ? (u64)w->copy_bytes * OFTEN_COST : w->copy_bytes;
@@ -247,6 +261,7 @@ static __always_inline int take_regs(struct walker_work *w, struct task_struct *
 	w->regs[14] = regs->r14;
 	w->regs[15] = regs->r15;
 	w->regs[16] = regs->rip;
+	w->call_number = regs->orig_rax;
 	return 0;
 }
 
@@ -257,7 +272,7 @@ static __always_inline void begin(struct walker_work *w)
 	w->fp = w->regs[6];
 	w->bx = w->regs[3];
 	w->fp_at = w->bx_at = w->context = 0;
-	w->fp_lost = w->bx_lost = w->by_pointer = w->nr_signals = 0;
+	w->fp_lost = w->bx_lost = w->by_pointer = w->nr_signals = w->nr_probed = 0;
 	w->is_exact = w->has_regs = 1;
 	w->map.start = w->map.end = 0;
 	w->dir_serial = 0;
@@ -330,18 +345,17 @@ static __always_inline void add_rest(void *ctx, struct walker_work *w, struct wa
 	}
 }
 
-static __always_inline int walk(void *ctx, u64 ip, u32 is_often)
+static __always_inline int walk(void *ctx, struct walker_work *w, u64 ip, u32 is_often)
 {
-	struct walker_work *w = work_of();
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct mm_struct *mm = task->mm;
 	struct walker_need need = {};
 	u64 before = *(volatile u64 *)&control.reclaims;
+	u32 index = w->index;
 
-	if (!w)
-		return 1;
 	w->nr_frames = w->flags = w->copy_bytes = w->nr_chain = 0;
 	w->is_often = is_often;
+	w->is_in_kernel = is_often || (s64)ip < 0;
 	w->end = WALKER_NONE;
 	if (mm && !(task->flags & (PF_EXITING | PF_KTHREAD))) {
 		name_space(task, mm, &need);
@@ -352,7 +366,7 @@ static __always_inline int walk(void *ctx, u64 ip, u32 is_often)
 		*(u64 *)(w->out + sizeof(struct walker_head)) = w->pc;
 		w->nr_frames = 1;
 		if (!take_space(w, &need))
-			bpf_loop(WALKER_FRAMES_MAX + 1, on_frame, NULL, 0);
+			bpf_loop(WALKER_FRAMES_MAX + 1 + PROBED_MAX, on_frame, &index, 0);
 		if (*(volatile u64 *)&control.reclaims != before)
 			w->end = WALKER_MOVED;
 		add_rest(ctx, w, &need);
@@ -361,31 +375,53 @@ static __always_inline int walk(void *ctx, u64 ip, u32 is_often)
 	return 1;
 }
 
+/* The memory of the programs that the kernel runs one at a time. */
+static __always_inline int walk_alone(void *ctx, u64 ip, u32 is_often)
+{
+	u32 index = bpf_get_smp_processor_id();
+	struct walker_work *w = work_at(&index);
+
+	if (!w)
+		return 1;
+	w->index = index;
+	return walk(ctx, w, ip, is_often);
+}
+
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
 	/* 0: the kernel writes no sample */
-	return config.filters_samples && !is_target() ? 0 : walk(ctx, ctx->regs.rip, 0);
+	return config.filters_samples && !is_target() ? 0 : walk_alone(ctx, ctx->regs.rip, 0);
 }
 
-/* Programs of tracepoints run at each hit, in any process. */
-static __always_inline int on_hit(void *ctx)
+/* Programs of tracepoints and probes run at each hit, in any process. */
+static __always_inline int is_wanted(void)
 {
-	return *(volatile u32 *)&control.runs && (!config.has_targets || is_target())
-		       ? walk(ctx, 0, 1)
-		       : 1;
+	return *(volatile u32 *)&control.runs && (!config.has_targets || is_target());
 }
 
 SEC("tp")
 int on_tracepoint(void *ctx)
 {
-	return on_hit(ctx);
+	return is_wanted() ? walk_alone(ctx, 0, 1) : 1;
 }
 
 SEC("kprobe")
 int on_probe(void *ctx)
 {
-	return on_hit(ctx);
+	u32 index = config.probe_works + bpf_get_smp_processor_id();
+	struct walker_work *w;
+
+	if (!is_wanted())
+		return 1;
+	w = work_at(&index);
+	/* no report: the reader marks the sample */
+	if (!w || __sync_lock_test_and_set(&w->is_taken, 1))
+		return 1;
+	w->index = index;
+	walk(ctx, w, 0, 1);
+	*(volatile u64 *)&w->is_taken = 0;
+	return 1;
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -108,7 +108,12 @@ static int size_targets(struct walker *w)
 static int prepare(struct walker *w, const struct walker_opts *o, const struct kernel_types *types)
 {
 	struct bpf_map *rodata = w->lib.find_map(w->object, ".rodata");
-	static const char *const per_cpu[] = { "works", "stacks", "needs" };
+	const struct {
+		const char *map;
+		uint32_t nr;
+	} per_cpu[] = { { "works", w->nr_works },
+			{ "stacks", w->nr_cpus },
+			{ "needs", w->nr_cpus } };
 	struct walker_config config;
 	size_t size = 0;
 	const void *bytes = rodata ? w->lib.initial_value(rodata, &size) : NULL;
@@ -116,6 +121,7 @@ static int prepare(struct walker *w, const struct walker_opts *o, const struct k
 	int r;
 
 	settle_config(o, &config);
+	config.probe_works = w->nr_works - w->nr_cpus;
 	/* it is the first in its section: checked, so that a compiler cannot change it unseen */
 	if (!bytes || size < sizeof(config) || size > sizeof(constants) ||
 	    ((const struct walker_config *)bytes)->max_frames != 512)
@@ -126,9 +132,9 @@ static int prepare(struct walker *w, const struct walker_opts *o, const struct k
 	memcpy(constants, &config, sizeof(config));
 	r = w->lib.set_initial_value(rodata, constants, size);
 	for (size_t i = 0; r >= 0 && i < sizeof(per_cpu) / sizeof(per_cpu[0]); i++) {
-		struct bpf_map *map = w->lib.find_map(w->object, per_cpu[i]);
+		struct bpf_map *map = w->lib.find_map(w->object, per_cpu[i].map);
 
-		r = map ? w->lib.set_max_entries(map, w->nr_cpus) : -EINVAL;
+		r = map ? w->lib.set_max_entries(map, per_cpu[i].nr) : -EINVAL;
 	}
 	return r < 0 ? r : size_targets(w);
 }
@@ -193,7 +199,7 @@ static int find_all(struct walker *w)
 	for (int i = 0; i < 2; i++)
 		w->target_fds[i] = fd_of(w, target_maps[i]);
 	w->files_bytes = map_bytes(sizeof(struct walker_file), WALKER_FILES_MAX);
-	w->works_bytes = map_bytes(sizeof(struct walker_work), w->nr_cpus);
+	w->works_bytes = map_bytes(sizeof(struct walker_work), w->nr_works);
 	w->changes_bytes = map_bytes(sizeof(uint64_t), WALKER_CHANGES);
 	w->control_bytes = map_bytes(sizeof(struct walker_control), 1);
 	return map_all(w);
@@ -283,6 +289,7 @@ int coati_walker_open(const struct walker_opts *opts, struct walker **ret, struc
 		return fail_load(-EPERM, err);
 	coati_walker_publish_init(w);
 	w->nr_cpus = cpus > 0 ? (uint32_t)cpus : 1;
+	w->nr_works = w->nr_cpus << (opts->at >> WALKER_AT_PROBES & 1);
 	w->has_targets = needs_targets(opts);
 	r = coati_libbpf_load(&w->lib, err);
 	if (r < 0)
@@ -398,7 +405,7 @@ static void add_run(const struct walker *w, int fd, struct walker_stats *ret)
 void coati_walker_get_stats(const struct walker *w, struct walker_stats *ret)
 {
 	*ret = (struct walker_stats){ 0 };
-	for (uint32_t i = 0; i < w->nr_cpus; i++)
+	for (uint32_t i = 0; i < w->nr_works; i++)
 		add_work(&w->works[i], ret);
 	for (int i = 0; i < WALKER_AT_COUNT; i++)
 		if (w->program_fds[i] >= 0)

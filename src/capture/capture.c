@@ -6,7 +6,6 @@
 #include "capture/capture.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -14,9 +13,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "base/sized.h"
 #include "capture/attach.h"
 #include "capture/attr.h"
+#include "capture/options.h"
 #include "capture/session.h"
 #include "capture/twins.h"
 #include "event/list.h"
@@ -25,9 +24,7 @@
 #include "recording/writer.h"
 #include "ring/budget.h"
 
-#define CAPTURE_FLAGS	((COATI_CAPTURE_NO_IDLE << 1) - 1)
 #define CPUS_MAX	8192
-#define RING_BYTES_MAX	(UINT64_C(1) << 30)
 #define COPIES_MANY	256 /* in a ring at least: a quarter of a second at the usual rate, */
 #define COPIES_A_SECOND 4   /* and at any other */
 #define COPIES_FEW	32
@@ -42,90 +39,6 @@ static int no_memory(struct coati_error *err)
 {
 	return coati_fail(err, -ENOMEM, "capture: out of memory");
 }
-
-/* ---- options ---- */
-
-static int check_opts(const struct coati_event_list *list, const struct coati_capture_opts *given,
-		      struct coati_capture_opts *o, struct coati_error *err)
-{
-	int r = SIZED_COPY(o, given);
-
-	if (r < 0)
-		return coati_fail(
-			err, r, "capture: the options have a size that this library does not know");
-	if (o->flags & ~CAPTURE_FLAGS || (unsigned int)o->stacks > COATI_STACKS_BPF ||
-	    o->argc < 0 || o->argc > INT32_MAX || (o->argc && !o->argv))
-		return coati_fail(err, -EINVAL, "capture: unknown flags, stacks or no arguments");
-	if (o->flags & COATI_CAPTURE_ON_EXEC && (o->nr_pids != 1 || o->nr_tids))
-		return coati_fail(err, -EINVAL, "capture: start at exec needs exactly one process");
-	if (o->ring_bytes > RING_BYTES_MAX)
-		return coati_fail(err, -EINVAL, "capture: rings of more than 1 GiB");
-	if (o->flags & COATI_CAPTURE_OFF_CPU && o->flags & COATI_CAPTURE_OVERWRITE)
-		return coati_fail(err, -EINVAL,
-				  "capture: context switches cannot be recorded with overwrite");
-	if (o->flags & (COATI_CAPTURE_WAKE_STACKS | COATI_CAPTURE_IRQ) &&
-	    !(o->flags & COATI_CAPTURE_OFF_CPU))
-		return coati_fail(
-			err, -EINVAL,
-			"capture: wakeups and interrupts can only be recorded with context "
-			"switches");
-	if (o->flags & COATI_CAPTURE_OFF_CPU)
-		o->flags |= COATI_CAPTURE_SWITCHES;
-	if (!list || !coati_event_list_count(list))
-		return coati_fail(err, -EINVAL, "capture: the list of events is empty");
-	return 0;
-}
-
-static int32_t *copy_ids(const int32_t *ids, uint64_t nr)
-{
-	int32_t *copy = coati_alloc_array((size_t)nr + 1, sizeof(*copy));
-
-	if (copy && nr)
-		memcpy(copy, ids, (size_t)nr * sizeof(*copy));
-	return copy;
-}
-
-static char *copy_text(const char *text, bool *failed)
-{
-	char *copy = text ? coati_strdup(text) : NULL;
-
-	*failed |= text && !copy;
-	return copy;
-}
-
-/* What is needed after the caller has gone on; argv and the lists stay his. */
-static int keep_opts(struct coati_capture *cap, const struct coati_capture_opts *o)
-{
-	bool failed = false;
-
-	cap->opts = *o;
-	cap->opts.pids = copy_ids(o->pids, o->nr_pids);
-	cap->opts.tids = copy_ids(o->tids, o->nr_tids);
-	cap->opts.cpus = copy_text(o->cpus, &failed);
-	cap->opts.cgroup = copy_text(o->cgroup, &failed);
-	cap->opts.procfs = copy_text(o->procfs, &failed);
-	cap->opts.tracefs = copy_text(o->tracefs, &failed);
-	cap->opts.program = copy_text(o->program, &failed);
-	return failed || !cap->opts.pids || !cap->opts.tids ? -ENOMEM : 0;
-}
-
-static void drop_const(const void *p)
-{
-	coati_free((void *)(uintptr_t)p);
-}
-
-static void free_opts(struct coati_capture_opts *o)
-{
-	drop_const(o->pids);
-	drop_const(o->tids);
-	drop_const(o->cpus);
-	drop_const(o->cgroup);
-	drop_const(o->procfs);
-	drop_const(o->tracefs);
-	drop_const(o->program);
-}
-
-/* ---- opening ---- */
 
 /* A thread that leaves the CPUs which are watched may run on others: its switches are taken
  * everywhere. */
@@ -256,6 +169,8 @@ static bool is_of_cpus(const struct coati_capture *cap, int which)
 {
 	if (which == SET_WAKE)
 		return cap->off.wakes_wide;
+	if (which == SET_IRQ && cap->off.irqs_wide)
+		return true;
 	return cap->scope == SCOPE_CPUS || (cap->scope == SCOPE_SIDE && which == SET_SIDE);
 }
 
@@ -293,6 +208,21 @@ static struct coati_set_opts set_opts(const struct coati_capture *cap, int which
 	return s;
 }
 
+/* Those of CPUs were refused: true when those of threads are to be tried. */
+static bool narrow(struct coati_capture *cap, int which)
+{
+	bool *wide = which == SET_WAKE ? &cap->off.wakes_wide : &cap->off.irqs_wide;
+
+	if (which == SET_SIDE && cap->scope == SCOPE_SIDE) {
+		cap->scope = SCOPE_THREADS;
+		return true;
+	}
+	if ((which != SET_WAKE && which != SET_IRQ) || !*wide)
+		return false;
+	*wide = false;
+	return true;
+}
+
 static int open_set(struct coati_capture *cap, int which, struct coati_error *err)
 {
 	struct capture_set_state *st = &cap->sets[which];
@@ -302,13 +232,7 @@ static int open_set(struct coati_capture *cap, int which, struct coati_error *er
 	if (!st->list || !coati_event_list_count(st->list))
 		return 0;
 	r = coati_set_open(st->list, &o, &st->set, err);
-	if (r < 0 && which == SET_WAKE && cap->off.wakes_wide && r != -ENOMEM) {
-		cap->off.wakes_wide = false;
-		o = set_opts(cap, which);
-		r = coati_set_open(st->list, &o, &st->set, err);
-	}
-	if (r < 0 && which == SET_SIDE && cap->scope == SCOPE_SIDE && r != -ENOMEM) {
-		cap->scope = SCOPE_THREADS;
+	if (r < 0 && r != -ENOMEM && narrow(cap, which)) {
 		o = set_opts(cap, which);
 		r = coati_set_open(st->list, &o, &st->set, err);
 	}
@@ -420,6 +344,17 @@ static int settle_unwinding(struct coati_capture *cap, struct capture_set_state 
 				st == &cap->sets[SET_OFF] ? STACKS_OF_SWITCHES : STACKS_OF_SAMPLES);
 }
 
+/* With events of the CPUs: the walker does not see its samples, or they are those of a tracepoint
+ * that everybody hits. */
+static bool is_sifted(const struct coati_capture *cap, int which, uint32_t event)
+{
+	const bool *unwinds = cap->sets[which].unwinds;
+
+	if (cap->scope != SCOPE_CPUS)
+		return false;
+	return which == SET_IRQ || (which == SET_EVENTS && !(unwinds && unwinds[event]));
+}
+
 /* The attributes as the kernel took them, ids and room for the account. */
 static int settle(struct coati_capture *cap)
 {
@@ -444,6 +379,8 @@ static int settle(struct coati_capture *cap)
 			if (n == SET_SIDE)
 				cap->side_id = id;
 			if (settle_unwinding(cap, st, e.event, id) < 0)
+				return -ENOMEM;
+			if (is_sifted(cap, n, e.event) && coati_map_put(&cap->sift_ids, id, 1) < 0)
 				return -ENOMEM;
 			if (is_optional(n) && coati_map_put(&cap->off_ids, id, (uint64_t)n) < 0)
 				return -ENOMEM;
@@ -528,11 +465,16 @@ static void open_notice(struct coati_capture *cap)
 static int start_wakes(struct coati_capture *cap, struct coati_error *err)
 {
 	const struct coati_capture_opts *o = &cap->opts;
-	struct coati_set *set = cap->sets[SET_WAKE].set;
+	struct coati_set *set = cap->sets[SET_WAKE].set, *irqs = cap->sets[SET_IRQ].set;
+	int r = 0;
 
 	cap->off.wakes_all = set && !o->cgroup && !switch_cpus(o) &&
 			     (cap->tasks ? cap->off.wakes_wide && !o->cpus : true);
-	return set && cap->off.wakes_wide && cap->started ? coati_set_enable(set, err) : 0;
+	if (set && cap->off.wakes_wide && cap->started)
+		r = coati_set_enable(set, err);
+	if (r == 0 && irqs && cap->off.irqs_wide && cap->started)
+		r = coati_set_enable(irqs, err);
+	return r;
 }
 
 static int open_side_list(struct coati_capture *cap, struct coati_error *err)
@@ -639,7 +581,7 @@ int coati_capture_open(const struct coati_event_list *list, const struct coati_c
 	CLEANUP(capture_closep) struct coati_capture *cap = NULL;
 	struct coati_error why = { 0 }; /* tries that failed leave a sentence */
 	struct coati_capture_opts o;
-	int r = check_opts(list, opts, &o, err);
+	int r = coati_capture_check_options(list, opts, &o, err);
 
 	if (r < 0)
 		return r;
@@ -653,12 +595,13 @@ int coati_capture_open(const struct coati_event_list *list, const struct coati_c
 	cap->started = o.flags & COATI_CAPTURE_ON_EXEC && !(o.flags & COATI_CAPTURE_DELAY);
 	coati_map_init(&cap->when_ids, 1u << 20);
 	coati_map_init(&cap->off_ids, 1u << 24);
+	coati_map_init(&cap->sift_ids, 1u << 24);
 	coati_map_init(&cap->own_ids, 1u << 24);
 	cap->twins.last_times.max = RINGS_MAX;
 	coati_map_init(&cap->wake_ids, 1u << 24);
 	cap->sets[SET_EVENTS].list = list;
 	cap->sets[SET_WHEN].list = o.when;
-	if (keep_opts(cap, &o) < 0)
+	if (coati_capture_keep_options(&cap->opts, &o) < 0)
 		return no_memory(err);
 	r = open_events(cap, &why);
 	if (r < 0) {
@@ -681,6 +624,7 @@ void coati_capture_close(struct coati_capture **capp)
 	close_sets(cap);
 	coati_filter_close(&cap->filter);
 	coati_walks_free(&cap->walks);
+	coati_map_fini(&cap->sift_ids);
 	coati_drain_stacks_free(&cap->drain);
 	coati_images_free(&cap->images);
 	coati_capture_tally_fini(&cap->tally);
@@ -698,6 +642,6 @@ void coati_capture_close(struct coati_capture **capp)
 		coati_free(cap->sets[i].unwinds);
 		coati_free(cap->sets[i].lost);
 	}
-	free_opts(&cap->opts);
+	coati_capture_free_options(&cap->opts);
 	coati_free(cap);
 }

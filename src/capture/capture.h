@@ -75,6 +75,7 @@ struct coati_capture {
 	struct coati_error no_bpf;   /* why not; code 0: they are, or were not meant to be */
 	bool is_auto;		     /* how stacks are taken was left to us */
 	struct map when_ids, off_ids, own_ids, wake_ids;
+	struct map sift_ids; /* of samples that have to be looked at, whose they are: filter.h */
 	struct twins twins;
 	struct off_cpu off;
 	coati_capture_end_fn before_end; /* or NULL */

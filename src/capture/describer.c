@@ -3,12 +3,12 @@
 #include "capture/describer.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "capture/spans.h"
 #include "capture/walks.h"
 #include "ring/reader.h"
@@ -96,16 +96,10 @@ static void *answer(void *arg)
 
 int coati_describer_start(struct describer *d, struct coati_error *err)
 {
-	sigset_t all, before;
-	int r;
+	int r = thread_start(&d->thread, NULL, answer, d);
 
-	/* signals are for the threads of the program */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&d->thread, NULL, answer, d);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r)
-		return coati_fail(err, -r,
+	if (r < 0)
+		return coati_fail(err, r,
 				  "the thread that describes processes cannot be started: %m");
 	d->runs = true;
 	return 0;

@@ -100,16 +100,15 @@ void coati_filter_close(struct filter *f)
 	*f = (struct filter){ 0 };
 }
 
-/* Samples are let through by the walker, or by the filter of their tracepoint; those of interrupts
- * by nobody yet. */
+/* Others are let through by the walker, or by the filter of their tracepoint. */
 static bool is_sifted(const struct coati_capture *cap, const uint8_t *sample)
 {
-	uint64_t id, set;
+	uint64_t id, unused;
 
 	if (record_size(sample) < CAPTURE_TIME_AT)
 		return false;
 	memcpy(&id, sample + CAPTURE_ID_AT, sizeof(id));
-	return coati_map_get(&cap->off_ids, id, &set) && set == SET_IRQ;
+	return coati_map_get(&cap->sift_ids, id, &unused);
 }
 
 const uint8_t *coati_filter_pass(struct coati_capture *cap, const uint8_t *record)

@@ -108,17 +108,38 @@ static int prepare_set(struct coati_capture *cap, int which, const char *event,
 	return r < 0 ? r : prepare_attrs(cap, st, stacks, copy);
 }
 
+/* Of threads: on all CPUs, while one of them runs there. Six events of each thread would make every
+ * context switch of theirs slower. @filter is "" where they are taken by thread: the whole machine
+ * has too many. -ENOMEM. */
+static int filter_irqs(const struct coati_capture *cap, char filter[WAKES_FILTER_BYTES])
+{
+	int r = 0;
+
+	filter[0] = '\0';
+	if (cap->tasks && !cap->off.wakes_no_ns)
+		r = coati_wakes_filter(&cap->opts, "common_pid", filter);
+	if (r < 0)
+		filter[0] = '\0';
+	return r == -ENOMEM ? r : 0;
+}
+
 /* Those of them that there are. */
 static int prepare_irqs(struct coati_capture *cap)
 {
 	struct capture_set_state *st = &cap->sets[SET_IRQ];
 	struct coati_error first = { 0 };
+	char filter[WAKES_FILTER_BYTES];
 	int r = coati_event_list_new(NULL, &st->own_list, NULL);
 
+	if (r == 0)
+		r = filter_irqs(cap, filter);
+	cap->off.irqs_wide = r == 0 && filter[0];
 	for (size_t i = 0; r >= 0 && i < sizeof(irq_events) / sizeof(*irq_events); i++) {
 		struct coati_error why = { 0 };
 
 		r = coati_event_list_add(st->own_list, irq_events[i], &why);
+		if (r == 0 && filter[0] && coati_event_list_filter(st->own_list, filter, NULL) < 0)
+			cap->off.irqs_wide = false;
 		if (r < 0 && r != -ENOMEM) {
 			if (!first.code)
 				first = why;
@@ -154,7 +175,7 @@ static int prepare_wakes(struct coati_capture *cap)
 	list = cap->sets[SET_WAKE].own_list;
 	if (r < 0 || cap->off.no_wakes.code || !cap->tasks)
 		return r;
-	r = coati_wakes_filter(&cap->opts, filter);
+	r = coati_wakes_filter(&cap->opts, "pid", filter);
 	if (r == -ENOMEM)
 		return r;
 	cap->off.wakes_wide =

@@ -33,6 +33,7 @@ struct off_cpu {
 	/* wakeups: watched on all CPUs; known for every wakeup of the threads that are recorded, by
 	 * whomever; not available because of a PID namespace */
 	bool wakes_wide, wakes_all, wakes_no_ns;
+	bool irqs_wide; /* interrupts: watched on all CPUs, and filtered by thread */
 };
 
 /* Lists and attributes of the sets; @ring_bytes: a ring's. -ENOMEM or worse with a sentence. */

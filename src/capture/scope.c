@@ -4,6 +4,7 @@
 
 #include "capture/attr.h"
 #include "capture/capture.h"
+#include "capture/switching.h"
 #include "capture/thread.h"
 #include "event/list.h"
 
@@ -20,21 +21,34 @@ static uint64_t count_threads(const struct coati_capture_opts *o)
 	return nr;
 }
 
-/* Has each event a sample that the walker may refuse? Tracepoints and probes run their program at
- * every hit, and its answer is for all of their events. */
-static bool are_walked(const struct coati_capture *cap)
+/* Has each event a sample that the walker may refuse, or seldom one, which can be dropped here?
+ * Tracepoints and probes run their program at every hit, and its answer is for all of their
+ * events. */
+static bool are_filtered(const struct coati_capture *cap)
 {
 	const struct coati_event_list *list = cap->sets[SET_EVENTS].list;
 
 	for (uint32_t i = 0; i < coati_event_list_count(list); i++) {
 		const struct coati_event_desc *d = coati_event_list_get(list, i);
 
+		enum coati_stacks stacks = coati_capture_stacks(d, &cap->opts);
+		bool is_seldom = stacks == COATI_STACKS_NONE && d->group < 0 &&
+				 d->attr.type == COATI_TYPE_SOFTWARE;
+
 		if (d->kind == COATI_EVENT_TRACEPOINT || d->kind == COATI_EVENT_KPROBE ||
 		    d->kind == COATI_EVENT_UPROBE || d->kind == COATI_EVENT_USDT ||
-		    coati_capture_stacks(d, &cap->opts) != COATI_STACKS_BPF)
+		    (stacks != COATI_STACKS_BPF && !is_seldom))
 			return false;
 	}
 	return true;
+}
+
+static bool is_better_filtered(const struct coati_capture *cap, uint64_t nr)
+{
+	if (nr > SCOPE_FILTER_THREADS)
+		return true;
+	return cap->opts.flags & COATI_CAPTURE_OFF_CPU && !cap->opts.cpus &&
+	       coati_switching_often(cap);
 }
 
 enum coati_scope coati_scope_choose(const struct coati_capture *cap, bool can_filter)
@@ -45,8 +59,8 @@ enum coati_scope coati_scope_choose(const struct coati_capture *cap, bool can_fi
 	if (!cap->tasks || o->flags & BY_THREADS)
 		return SCOPE_THREADS;
 	nr = count_threads(o);
-	if (can_filter && nr > SCOPE_FILTER_THREADS && nr < WALKER_TARGETS_MAX / 2 && !o->when &&
-	    are_walked(cap) && coati_off_cpu_numbers_agree(o->procfs))
+	if (can_filter && nr < WALKER_TARGETS_MAX / 2 && !o->when && are_filtered(cap) &&
+	    coati_off_cpu_numbers_agree(o->procfs) && is_better_filtered(cap, nr))
 		return SCOPE_CPUS;
 	/* context switches of others would be taken for those of targets */
 	if (nr >= SIDE_THREADS && !o->cpus && !(o->flags & COATI_CAPTURE_SWITCHES))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Of how many threads events are opened. Each thread that is watched has an event of each kind on
- * each CPU: 40,000 descriptors for 10,000 threads on two CPUs. Of many threads the events are those
- * of the CPUs, as far as what they say of others can be left out.
+ * each CPU: 40,000 descriptors for 10,000 threads on two CPUs. Of many threads, and of those that
+ * switch often (switching.h), the events are those of the CPUs, as far as what they say of others
+ * can be left out.
  */
 #pragma once
 

@@ -81,6 +81,18 @@ bool coati_thread_is_ending(const char *procfs, int32_t tid)
 	return coati_parse_u64(at, 0, UINT32_MAX, &flags) < 0 || flags & PF_EXITING;
 }
 
+/* "<ns on CPUs> <ns waiting for one> <times>" */
+bool coati_thread_slices(const char *procfs, int32_t tid, uint64_t *ret)
+{
+	char text[TEXT_BYTES], *at;
+
+	if (!read_text(procfs, tid, "schedstat", text))
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	at = strrchr(text, ' ');
+	return at && coati_parse_u64(at + 1, 0, UINT64_MAX, ret) == 0;
+}
+
 int coati_thread_each(const char *procfs, int32_t pid, int (*fn)(void *ctx, int32_t tid), void *ctx)
 {
 	CLEANUP(dir_closep) DIR *dir = NULL;

@@ -13,6 +13,8 @@ int32_t coati_thread_process(const char *procfs, int32_t tid);
 int32_t coati_thread_process_in(char *status);
 /* Has it begun to end, or is it gone? */
 bool coati_thread_is_ending(const char *procfs, int32_t tid);
+/* How often it left a CPU so far. False: it is gone, or the kernel does not count that. */
+bool coati_thread_slices(const char *procfs, int32_t tid, uint64_t *ret);
 /* Call @fn for each thread of a process until it returns something else than 0, which is
  * returned. */
 int coati_thread_each(const char *procfs, int32_t pid, int (*fn)(void *ctx, int32_t tid),

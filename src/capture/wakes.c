@@ -140,7 +140,7 @@ static int join_enough(struct ranges *r)
 	return 0;
 }
 
-static void print_filter(const struct ranges *r, uint32_t last, char *text)
+static void print_filter(const struct ranges *r, uint32_t last, const char *field, char *text)
 {
 	size_t n = 0;
 
@@ -150,17 +150,18 @@ static void print_filter(const struct ranges *r, uint32_t last, char *text)
 		const char * or = n ? "||" : "";
 
 		if (g->first == g->last)
-			n += (size_t)snprintf(text + n, WAKES_FILTER_BYTES - n, "%spid==%u", or,
-					      g->first);
+			n += (size_t)snprintf(text + n, WAKES_FILTER_BYTES - n, "%s%s==%u", or,
+					      field, g->first);
 		else
 			n += (size_t)snprintf(text + n, WAKES_FILTER_BYTES - n,
-					      "%s(pid>=%u&&pid<=%u)", or, g->first, g->last);
+					      "%s(%s>=%u&&%s<=%u)", or, field, g->first, field,
+					      g->last);
 	}
 	if (last)
-		snprintf(text + n, WAKES_FILTER_BYTES - n, "||pid>%u", last);
+		snprintf(text + n, WAKES_FILTER_BYTES - n, "||%s>%u", field, last);
 }
 
-int coati_wakes_filter(const struct coati_capture_opts *o, char *text)
+int coati_wakes_filter(const struct coati_capture_opts *o, const char *field, char *text)
 {
 	bool follows = !(o->flags & COATI_CAPTURE_NO_INHERIT);
 	/* before the threads are listed: who starts meanwhile is in the list or above it */
@@ -180,7 +181,7 @@ int coati_wakes_filter(const struct coati_capture_opts *o, char *text)
 	if (n == 0)
 		n = join_enough(&r);
 	if (n == 0)
-		print_filter(&r, last, text);
+		print_filter(&r, last, field, text);
 	ARRAY_FINI(&r.list);
 	return n;
 }

@@ -22,11 +22,10 @@
 
 struct coati_capture;
 
-/* The filter for the threads of @o, "" to take all wakeups: where numbers are about to start again
- * from the bottom. @text has WAKES_FILTER_BYTES. A thread too many costs a record that readers
- * skip. -ENOMEM;
- * -ESRCH: no thread lives. */
-int coati_wakes_filter(const struct coati_capture_opts *o, char *text);
+/* The filter for the threads of @o by the number in @field, "" to take all: where numbers are about
+ * to start again from the bottom. @text has WAKES_FILTER_BYTES. A thread too many costs a record
+ * that readers skip. -ENOMEM; -ESRCH: no thread lives. */
+int coati_wakes_filter(const struct coati_capture_opts *o, const char *field, char *text);
 /* Names of the wakers that came up since the last call and are not recorded themselves: as COMM
  * records. */
 int coati_wakes_name(struct coati_capture *cap);

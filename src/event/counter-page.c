@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "event/event.h"
 
-/* A page that is written all the time is somebody's mistake; read(2) does not depend on it. */
+/* A page that is written all the time is a mistake of the kernel; read(2) does not depend on it. */
 #define MAX_TRIES 1000
 
 /* pairs with: the kernel's writes between the two steps of the lock */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/thread.h"
 #include "fleet/bundle.h"
 #include "fleet/encoder.h"
 #include "fleet/relay-send.h"
@@ -396,20 +396,12 @@ static void *run(void *ctx)
 
 static int start_thread(struct sink *s, struct coati_error *err)
 {
-	pthread_condattr_t attr;
-	sigset_t all, old;
 	int r;
 
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->changed, &attr);
-	pthread_condattr_destroy(&attr);
-	sigfillset(&all); /* signals are the agent's */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&s->thread, NULL, run, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return r ? coati_fail(err, -r, "cannot start the thread of the ClickHouse sink: %m") : 0;
+	thread_cond_init(&s->changed);
+	r = thread_start(&s->thread, NULL, run, s);
+	return r ? coati_fail(err, r, "cannot start the thread of the ClickHouse sink: %m") : 0;
 }
 
 static int prepare(struct sink *s, const struct clickhouse_opts *o, struct coati_error *err)

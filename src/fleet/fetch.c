@@ -90,13 +90,14 @@ static int find_hours(struct asking *a, struct coati_error *err)
 	c = cursor_over(out.text, out.len);
 	/* the longest run of such days from the first one on */
 	while (r == 0 && cursor_left(&c) >= sizeof(uint32_t)) {
-		uint64_t day = cursor_u32(&c);
+		uint64_t day_s = (uint64_t)cursor_u32(&c) * DAY_S;
 
-		if (!a->hours_to)
-			a->hours_from = a->hours_to = day * DAY_S;
-		if (day * DAY_S != a->hours_to)
+		/* what was not asked for is not believed */
+		if (day_s < from || day_s >= to || (a->hours_to && day_s != a->hours_to))
 			break;
-		a->hours_to += DAY_S;
+		if (!a->hours_to)
+			a->hours_from = day_s;
+		a->hours_to = day_s + DAY_S;
 	}
 	coati_strbuf_fini(&out);
 	return r;
@@ -152,6 +153,13 @@ struct ids {
 	size_t nr_stacks, nr_contexts;
 };
 
+static int ask_list(struct asking *a, const struct strbuf *list, struct strbuf *ret,
+		    struct coati_error *err)
+{
+	return list->failed ? coati_fail(err, list->failed, "a list of stacks or contexts: %m")
+			    : ask(a, ret, err);
+}
+
 static int flush_stacks(struct asking *a, struct ids *x, struct coati_error *err)
 {
 	int r;
@@ -164,7 +172,7 @@ static int flush_stacks(struct asking *a, struct ids *x, struct coati_error *err
 			  "files, lines, kinds, marks FROM ");
 	coati_server_table(&a->server, SCHEMA_STACKS, &a->sql);
 	coati_strbuf_printf(&a->sql, " WHERE stack IN (%s) LIMIT 1 BY stack", x->stack_list.text);
-	r = x->stack_list.failed ? -ENOMEM : ask(a, &a->f->stacks, err);
+	r = ask_list(a, &x->stack_list, &a->f->stacks, err);
 	coati_strbuf_clear(&x->stack_list);
 	x->nr_stacks = 0;
 	return r;
@@ -182,7 +190,7 @@ static int flush_contexts(struct asking *a, struct ids *x, struct coati_error *e
 	coati_server_table(&a->server, SCHEMA_CONTEXTS, &a->sql);
 	coati_strbuf_printf(&a->sql, " WHERE context IN (%s) LIMIT 1 BY context",
 			    x->context_list.text);
-	r = x->context_list.failed ? -ENOMEM : ask(a, &a->f->contexts, err);
+	r = ask_list(a, &x->context_list, &a->f->contexts, err);
 	coati_strbuf_clear(&x->context_list);
 	x->nr_contexts = 0;
 	return r;

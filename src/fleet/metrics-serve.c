@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "fleet/metrics-parts.h"
 #include "live/serve-http.h"
 
@@ -187,18 +187,14 @@ void coati_metrics_watch(struct metrics *m, const struct agent_sink *sink)
 
 static int start(struct metrics *m, struct coati_error *err)
 {
-	sigset_t all, old;
 	int r;
 
 	if (pipe2(m->stop, O_CLOEXEC) < 0)
 		return coati_fail(err, -errno, "cannot make a pipe: %m");
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&m->thread, NULL, run, m);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r)
+	r = thread_start(&m->thread, NULL, run, m);
+	if (r < 0)
 		close(m->stop[1]);
-	return r ? coati_fail(err, -r, "cannot start a thread: %m") : 0;
+	return r ? coati_fail(err, r, "cannot start a thread: %m") : 0;
 }
 
 int coati_metrics_new(const struct metrics_opts *opts, struct metrics **ret,

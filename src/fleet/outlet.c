@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/proto.h"
+#include "base/thread.h"
 #include "fleet/client.h"
 #include "fleet/outlet-body.h"
 #include "fleet/place.h"
@@ -387,19 +387,11 @@ static void *run(void *ctx)
 
 static int start(struct outlet *o, struct coati_error *err)
 {
-	pthread_condattr_t attr;
-	sigset_t all, old;
 	int r;
 
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&o->changed, &attr);
-	pthread_condattr_destroy(&attr);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&o->thread, NULL, run, o);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return r ? coati_fail(err, -r, "cannot start a thread: %m") : 0;
+	thread_cond_init(&o->changed);
+	r = thread_start(&o->thread, NULL, run, o);
+	return r ? coati_fail(err, r, "cannot start a thread: %m") : 0;
 }
 
 int coati_outlet_new(const struct outlet_opts *opts, struct agent_sink *ret,

@@ -360,7 +360,7 @@ static void serve(struct relay *r, struct connection *c, short events)
 {
 	if (c->state == WAITS)
 		take_answer(r, c);
-	/* nobody waits for the answer any more; a client does not end its side before */
+	/* the client does not wait any more: it does not end its side before the answer */
 	if (c->state == WAITS && events & (POLLHUP | POLLERR | POLLRDHUP))
 		c->state = ENDS;
 	if ((c->state == READS || c->state == LINGERS) && events)

@@ -3,7 +3,6 @@
 #include "fleet/relay.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/thread.h"
 #include "fleet/relay-parts.h"
 
 #define INTERVAL_NS   NSEC_PER_SEC
@@ -327,8 +327,6 @@ static void *run(void *ctx)
 
 int coati_relay_start(struct relay *r, const struct relay_opts *o, struct coati_error *err)
 {
-	pthread_condattr_t attr;
-	sigset_t all, old;
 	int ret = coati_server_open(o->url, o->secrets, &r->server, err);
 
 	if (ret < 0)
@@ -338,16 +336,10 @@ int coati_relay_start(struct relay *r, const struct relay_opts *o, struct coati_
 	r->interval_ns = o->interval_ns ? o->interval_ns : INTERVAL_NS;
 	r->first_pause_ns = o->pause_ns ? o->pause_ns : NSEC_PER_SEC;
 	r->queue.max = RELAY_CONNECTIONS;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->changed, &attr);
-	pthread_condattr_destroy(&attr);
-	sigfillset(&all); /* signals are the caller's */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&r->thread, NULL, run, r);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	thread_cond_init(&r->changed);
+	ret = thread_start(&r->thread, NULL, run, r);
 	r->has_thread = ret == 0;
-	return ret ? coati_fail(err, -ret, "cannot start the thread of the relay: %m") : 0;
+	return ret ? coati_fail(err, ret, "cannot start the thread of the relay: %m") : 0;
 }
 
 /* What is being inserted is finished, if that takes some seconds only: its agents want to know. */

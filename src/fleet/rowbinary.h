@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/leb128.h"
 #include "base/strbuf.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -17,15 +18,9 @@
 
 static inline void row_size(struct strbuf *s, uint64_t v)
 {
-	uint8_t bytes[10];
-	size_t nr = 0;
+	uint8_t bytes[LEB128_MAX];
 
-	do {
-		bytes[nr] = (uint8_t)(v & 0x7f);
-		v >>= 7;
-		bytes[nr++] |= v ? 0x80 : 0;
-	} while (v);
-	coati_strbuf_add(s, bytes, nr);
+	coati_strbuf_add(s, bytes, (size_t)(uleb_put(bytes, v) - bytes));
 }
 
 static inline void row_u8(struct strbuf *s, uint8_t v)

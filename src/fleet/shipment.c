@@ -162,6 +162,13 @@ static void put_row_keys(const struct shipment *h, struct strbuf *sql)
 	coati_strbuf_adds(sql, ")");
 }
 
+static int ask(struct server *s, const struct strbuf *sql, struct strbuf *ret,
+	       struct coati_error *err)
+{
+	return sql->failed ? coati_fail(err, sql->failed, "a question to %.80s: %m", s->place.url)
+			   : coati_server_select(s, sql->text, ret, err);
+}
+
 static void mark_row(struct shipment *h, const uint8_t *stack, uint32_t time_s, uint64_t context)
 {
 	for (size_t i = 0; i < h->nr; i++) {
@@ -184,7 +191,7 @@ static int ask_rows(struct shipment *h, struct server *s, struct coati_error *er
 	coati_strbuf_adds(&sql, " WHERE ");
 	put_times(h, &sql);
 	put_row_keys(h, &sql);
-	r = sql.failed ? sql.failed : coati_server_select(s, sql.text, &out, err);
+	r = ask(s, &sql, &out, err);
 	c = cursor_over(out.text, out.len);
 	while (r == 0 && cursor_left(&c)) {
 		const uint8_t *stack = cursor_bytes(&c, PARCEL_STACK_ID);
@@ -245,7 +252,7 @@ static int ask_sequences(struct shipment *h, struct server *s, enum schema_table
 	coati_strbuf_adds(&sql, " WHERE ");
 	put_times(h, &sql);
 	put_agents(h, &sql);
-	r = sql.failed ? sql.failed : coati_server_select(s, sql.text, &out, err);
+	r = ask(s, &sql, &out, err);
 	c = cursor_over(out.text, out.len);
 	while (r == 0 && cursor_left(&c)) {
 		size_t len;

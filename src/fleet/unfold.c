@@ -91,6 +91,17 @@ static uint64_t hash_group(const struct agent_frame *f, uint32_t nr)
 	return h;
 }
 
+static int keep_text(struct coati_image *im, const char *text, const char **ret)
+{
+	char *copy = coati_arena_strdup(&im->arena, text);
+
+	if (!copy)
+		return -ENOMEM;
+	coati_make_printable(copy);
+	*ret = copy;
+	return 0;
+}
+
 /* The image of a place. Hosts may have different code at one address (kernels, JITs): each is an
  * image of its own then, under the same name. */
 static int find_image(struct unfold *u, const struct agent_frame *f, uint64_t generation,
@@ -113,22 +124,10 @@ static int find_image(struct unfold *u, const struct agent_frame *f, uint64_t ge
 	if (r < 0)
 		return r;
 	im = coati_image_at(u->profile->images, *ret);
-	if (strcmp(im->name, f->image) != 0)
-		im->name = coati_arena_strdup(&im->arena, f->image);
+	r = strcmp(im->name, f->image) != 0 ? keep_text(im, f->image, &im->name) : 0;
 	/* all that is known of it was stored */
 	im->looked = im->loaded = im->packed = im->looked_for_debug = true;
-	return im->name ? 0 : -ENOMEM;
-}
-
-static int keep_text(struct coati_image *im, const char *text, const char **ret)
-{
-	char *copy = coati_arena_strdup(&im->arena, text);
-
-	if (!copy)
-		return -ENOMEM;
-	coati_make_printable(copy);
-	*ret = copy;
-	return 0;
+	return r;
 }
 
 static int name_address(struct unfold *u, uint32_t image, const struct agent_frame *f, uint32_t nr)

@@ -15,14 +15,45 @@
 #define SQL_MAX	   65536
 #define ANSWER_MAX (16u << 20)
 #define NAME_ROOM  64
-#define DAYS_MAX   65536
+#define DAYS_MAX   65536 /* partitions of a table: more than that no server has */
 #define MONTH_DAYS 31
+
+struct days {
+	uint32_t *v;
+	size_t len, cap, max;
+};
 
 void coati_upkeep_print(const struct schema_opts *o, struct strbuf *s)
 {
 	coati_strbuf_printf(s, "-- for ClickHouse %u.%u\n", o->version / 1000, o->version % 1000);
 	for (uint32_t i = 0; coati_schema_statement(o, i, s); i++)
 		coati_strbuf_adds(s, ";\n\n");
+}
+
+static int cut_answer(const struct server *s, struct coati_error *err)
+{
+	return coati_fail(err, -EBADMSG, "%.80s: the answer is cut", s->place.url);
+}
+
+/* Numbers of days or months; no server makes us work without end. */
+static int read_days(const struct server *s, const struct strbuf *answer, struct days *ret,
+		     struct coati_error *err)
+{
+	struct cursor c = cursor_over(answer->text, answer->len);
+
+	*ret = (struct days){ .max = DAYS_MAX };
+	while (cursor_left(&c)) {
+		uint32_t *day = ARRAY_ADD(ret);
+
+		if (!day)
+			return coati_fail(err, ret->len == ret->max ? -EBADMSG : -ENOMEM,
+					  "%.80s: more than %d days in an answer, or no memory",
+					  s->place.url, DAYS_MAX);
+		*day = cursor_u32(&c);
+		if (c.bad)
+			return cut_answer(s, err);
+	}
+	return 0;
 }
 
 /* ---- schema ---- */
@@ -41,22 +72,27 @@ static int read_columns(struct server *s, enum schema_table table, struct strbuf
 			    s->place.database, coati_schema_name(table));
 	r = coati_server_select(s, sql.text, &out, err);
 	c = cursor_over(out.text, out.len);
-	while (r == 0 && cursor_left(&c) && !c.bad) {
+	while (r == 0 && cursor_left(&c)) {
 		size_t len;
 		const char *name = row_read_text(&c, &len);
 
-		if (name)
+		if (!name)
+			r = cut_answer(s, err);
+		else
 			coati_strbuf_add(names, name, len);
 		coati_strbuf_addc(names, 0);
 	}
 	/* addresses are final now */
-	for (size_t at = 0; r == 0 && !names->failed && at < names->len;
-	     at += strlen(names->text + at) + 1)
+	if (r == 0)
+		r = names->failed;
+	for (size_t at = 0; r == 0 && at < names->len; at += strlen(names->text + at) + 1)
 		if (coati_map_put_str(ret, names->text + at, 1) < 0)
 			r = -ENOMEM;
+	if (r == -ENOMEM || r == -E2BIG)
+		coati_fail(err, r, "%.80s: too many columns, or no memory", s->place.url);
 	coati_strbuf_fini(&sql);
 	coati_strbuf_fini(&out);
-	return r < 0 ? r : names->failed;
+	return r;
 }
 
 static int add_columns(struct server *s, const struct schema_opts *o, enum schema_table table,
@@ -97,6 +133,8 @@ static int count_tables(struct server *s, uint64_t *ret, struct coati_error *err
 	r = coati_server_select(s, sql.text, &out, err);
 	c = cursor_over(out.text, out.len);
 	*ret = cursor_u64(&c);
+	if (r == 0 && c.bad)
+		r = cut_answer(s, err);
 	coati_strbuf_fini(&sql);
 	coati_strbuf_fini(&out);
 	return r;
@@ -189,23 +227,18 @@ static int make_day(struct server *s, uint32_t day, struct coati_error *err)
 
 int coati_upkeep_hours(struct server *s, uint32_t *ret_days, struct coati_error *err)
 {
-	struct strbuf days = STRBUF_INIT(ANSWER_MAX);
-	int r = find_days(s, &days, err);
-	struct cursor c = cursor_over(days.text, days.len);
-	uint32_t nr = 0;
+	struct strbuf out = STRBUF_INIT(ANSWER_MAX);
+	struct days days = { 0 };
+	int r = find_days(s, &out, err);
 
-	while (r == 0 && cursor_left(&c)) {
-		uint32_t day = cursor_u32(&c);
-
-		if (c.bad)
-			r = coati_fail(err, -EBADMSG, "%.80s: the answer is cut", s->place.url);
-		else
-			r = make_day(s, day, err);
-		nr += r == 0;
-	}
-	coati_strbuf_fini(&days);
 	if (r == 0)
-		*ret_days = nr;
+		r = read_days(s, &out, &days, err);
+	for (size_t i = 0; r == 0 && i < days.len; i++)
+		r = make_day(s, days.v[i], err);
+	if (r == 0)
+		*ret_days = (uint32_t)days.len;
+	ARRAY_FINI(&days);
+	coati_strbuf_fini(&out);
 	return r;
 }
 
@@ -230,7 +263,7 @@ static int drop_old(struct server *s, enum schema_table table, uint32_t limit, u
 		    struct coati_error *err)
 {
 	struct strbuf sql = STRBUF_INIT(SQL_MAX), out = STRBUF_INIT(ANSWER_MAX);
-	struct cursor c;
+	struct days days = { 0 };
 	int r;
 
 	coati_strbuf_printf(&sql,
@@ -239,16 +272,16 @@ static int drop_old(struct server *s, enum schema_table table, uint32_t limit, u
 			    "AND toUInt32OrZero(partition) > 0",
 			    s->place.database, coati_schema_name(table), limit);
 	r = coati_server_select(s, sql.text, &out, err);
-	c = cursor_over(out.text, out.len);
-	while (r == 0 && cursor_left(&c)) {
-		uint32_t partition = cursor_u32(&c);
-
+	if (r == 0)
+		r = read_days(s, &out, &days, err);
+	for (size_t i = 0; r == 0 && i < days.len; i++) {
 		coati_strbuf_clear(&sql);
 		coati_strbuf_printf(&sql, "ALTER TABLE %s.%s DROP PARTITION %u", s->place.database,
-				    coati_schema_name(table), partition);
-		r = c.bad ? -EBADMSG : coati_server_run(s, sql.text, err);
+				    coati_schema_name(table), days.v[i]);
+		r = coati_server_run(s, sql.text, err);
 		*dropped += r == 0;
 	}
+	ARRAY_FINI(&days);
 	coati_strbuf_fini(&sql);
 	coati_strbuf_fini(&out);
 	return r;

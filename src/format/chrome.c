@@ -112,7 +112,7 @@ static int put_events(struct chrome *x)
 	if (r == 0)
 		r = coati_chrome_slices(x);
 	if (r == 0 && x->in->live)
-		coati_chrome_live(j, &x->timeline, x->out);
+		r = coati_chrome_live(j, &x->timeline, x->out);
 	coati_json_end(j);
 	return r;
 }
@@ -238,5 +238,4 @@ const struct format coati_format_chrome = {
 	.suffix = ".trace.json",
 	.flags = FORMAT_TIMELINE | FORMAT_LIVE,
 	.write = write_chrome,
-	.read = coati_chrome_read,
 };

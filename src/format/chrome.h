@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "base/json-read.h"
 #include "base/json.h"
 #include "format/stacktree.h"
 #include "format/timeline.h"
@@ -35,25 +34,5 @@ static inline void chrome_begin_event(struct json *j, const char *phase, const c
 
 /* The samples as slices of their threads, as items of the array that is open. -ENOMEM. */
 int coati_chrome_slices(struct chrome *x);
-/* Live events, as items of the array that is open. */
-void coati_chrome_live(struct json *j, const struct timeline *t, struct format_output *out);
-
-/* The reader of struct format. */
-int coati_chrome_read(const void *bytes, size_t size, struct tally *t, struct coati_error *err);
-
-/* An event as far as it is counted. */
-struct chrome_point {
-	char phase, scope; /* 0: not said */
-	int64_t pid, tid;
-	uint64_t time, duration;
-	uint64_t category, id; /* hashes */
-};
-
-struct chrome_points;
-/* NULL: no memory. */
-struct chrome_points *coati_chrome_points_new(void);
-void coati_chrome_points_free(struct chrome_points *p);
-/* -ENOMEM; -EBADMSG: slices cross, or an end has no begin. */
-int coati_chrome_point(struct chrome_points *p, const struct chrome_point *e);
-/* The sums; -EBADMSG: a begin has no end. */
-int coati_chrome_points_end(struct chrome_points *p, struct tally *t);
+/* Live events, as items of the array that is open. -ENOMEM. */
+int coati_chrome_live(struct json *j, const struct timeline *t, struct format_output *out);

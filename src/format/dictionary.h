@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/array.h"
 #include "base/map.h"
 #include "format/format.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An export as an object: a profile is read, one view of it is written, and what was written is
- * read back. What the formats have in common is here; what they do not, in a file each.
+ * An export as an object: a profile is read and one view of it is written. What the formats have in
+ * common is here; what they do not, in a file each.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -145,6 +145,7 @@ static int make_profile(struct coati_export *x, struct coati_error *err)
 
 		x->has_live = true;
 		x->live.wants_sched = x->format->flags & FORMAT_SCHED;
+		x->live.by_thread = x->format->flags & FORMAT_BY_THREAD;
 		hooks.on_item = keep_live;
 		if (r < 0)
 			return r;
@@ -432,11 +433,11 @@ static void fill_input(struct coati_export *x, struct format_input *in)
 	coati_profile_quality(x->profile, &in->quality);
 	coati_profile_quality_format(&in->quality, x->account, sizeof(x->account));
 	in->start_ns = in->quality.first_time;
-	if (x->has_live && (x->live.items.len || x->live.sched.len)) {
+	if (x->has_live && (x->live.nr_items || x->live.nr_sched)) {
 		in->live = &x->live;
-		if (x->live.items.len && (!in->start_ns || x->live.first < in->start_ns))
+		if (x->live.nr_items && (!in->start_ns || x->live.first < in->start_ns))
 			in->start_ns = x->live.first;
-		if (x->live.sched.len && (!in->start_ns || x->live.first_sched < in->start_ns))
+		if (x->live.nr_sched && (!in->start_ns || x->live.first_sched < in->start_ns))
 			in->start_ns = x->live.first_sched;
 	}
 	in->start_wall_ns = wall_of(x, in->start_ns);
@@ -518,12 +519,11 @@ struct coati_profile *coati_export_profile(const struct coati_export *x)
 	return x->profile;
 }
 
-const struct tally_live *coati_export_live_counts(const struct coati_export *x)
+const struct live_counts *coati_export_live_counts(const struct coati_export *x)
 {
 	return x->has_live ? &x->live.counts : NULL;
 }
 
-/* For what compares: check.c. */
 const struct format *coati_export_format(const struct coati_export *x, struct coati_view **ret_view,
 					 const struct coati_export_opts **ret_opts)
 {

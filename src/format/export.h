@@ -3,6 +3,7 @@
 #pragma once
 
 #include "format/format.h"
+#include "format/live-counts.h"
 
 /* By how the name of a file ends; UNKNOWN: that says nothing. */
 enum coati_format coati_format_guess(const char *path);
@@ -15,11 +16,6 @@ const char *coati_format_suffix(enum coati_format format);
 
 /* 1: it is nothing for a terminal. */
 int coati_format_is_binary(enum coati_format format);
-
-/* Read what was written from the start of @fd by a reader that shares nothing with the writer
- * (perfdata: as any recording is read), and compare: the whole, each thread, each function, and how
- * many live events of each sort. -EBADMSG: the first difference, in words. */
-int coati_export_check(struct coati_export *x, int fd, struct coati_error *err);
 
 struct coati_export_summary {
 	uint64_t samples, weight; /* that are in the file */
@@ -38,4 +34,4 @@ struct coati_profile *coati_export_profile(const struct coati_export *x);
 const struct format *coati_export_format(const struct coati_export *x, struct coati_view **ret_view,
 					 const struct coati_export_opts **ret_opts);
 /* What there is of live events; NULL: the format has none of them. */
-const struct tally_live *coati_export_live_counts(const struct coati_export *x);
+const struct live_counts *coati_export_live_counts(const struct coati_export *x);

@@ -591,7 +591,9 @@ static int write_firefox(struct format_input *in, struct format_output *out,
 			r = find_sources(&x);
 		if (r == 0)
 			put_file(&x);
-		else
+		if (x.live.failed)
+			r = -ENOMEM;
+		if (r < 0)
 			coati_stacktree_fail(&x.tree, "firefox", r, err);
 	}
 	ARRAY_FINI(&x.frames);
@@ -611,7 +613,6 @@ static int write_firefox(struct format_input *in, struct format_output *out,
 const struct format coati_format_firefox = {
 	.name = "firefox",
 	.suffix = ".firefox.json.gz",
-	.flags = FORMAT_TIMELINE | FORMAT_LINES | FORMAT_GZIP | FORMAT_LIVE,
+	.flags = FORMAT_TIMELINE | FORMAT_LINES | FORMAT_GZIP | FORMAT_LIVE | FORMAT_BY_THREAD,
 	.write = write_firefox,
-	.read = coati_firefox_read,
 };

@@ -33,11 +33,8 @@ struct firefox_list {
 struct firefox_live {
 	const struct live *live; /* NULL: there are none */
 	struct map index;	 /* file, pid and tid to the thread */
-	uint32_t *order;	 /* numbers of items, those of a thread together */
-	size_t *first;		 /* by thread, and one more: its items in @order */
-	uint32_t *values;	 /* numbers of items, those of a counter together */
-	size_t *first_value;	 /* by counter, and one more */
 	uint32_t *place; /* by thread: of it in the profile, plus 1; 0: it is not there yet */
+	bool failed;	 /* no memory for an item's arguments */
 	uint32_t thread; /* whose items are being written, LIVE_NONE: no one's */
 };
 
@@ -101,5 +98,3 @@ void coati_firefox_live_counters(struct firefox *x);
 void coati_firefox_schema(struct json *j, const char *name, const char *label,
 			  const char *const (*fields)[3], size_t nr);
 #define FIREFOX_LOSS_NAMES 3
-/* The reader of struct format. */
-int coati_firefox_read(const void *bytes, size_t size, struct tally *t, struct coati_error *err);

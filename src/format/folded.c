@@ -16,13 +16,11 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/parse.h"
+#include "format/folded.h"
 #include "format/format.h"
 #include "format/text.h"
 #include "profile/walk.h"
 #include "reading/parts.h"
-
-#define LINE_MAX_BYTES (UINT64_C(1) << 30)
 
 /* Is what lies behind the last blank nothing, or could it be a number? */
 static bool is_like_weight(const char *tail)
@@ -30,8 +28,7 @@ static bool is_like_weight(const char *tail)
 	return !tail[strspn(tail, "0123456789.")];
 }
 
-/* Does it end as our marks do? */
-static bool has_mark(const char *name, size_t len)
+bool coati_folded_has_mark(const char *name, size_t len)
 {
 	return len > 4 && name[len - 4] == '_' && name[len - 3] == '[' && name[len - 1] == ']' &&
 	       (name[len - 2] == 'k' || name[len - 2] == 'i');
@@ -54,7 +51,7 @@ static void fold_name(struct strbuf *s, const char *name)
 		*blank = '_';
 	if (s->len == from)
 		coati_strbuf_addc(s, '_');
-	if (has_mark(s->text + from, s->len - from)) {
+	if (coati_folded_has_mark(s->text + from, s->len - from)) {
 		s->text[s->len - 3] = '(';
 		s->text[s->len - 1] = ')';
 	}
@@ -331,85 +328,10 @@ static int write_folded(struct format_input *in, struct format_output *out, stru
 	return r < 0 ? coati_fail(err, r, "out of memory") : 0;
 }
 
-/* ---- reading back ---- */
-
-static int bad_line(uint64_t number, const char *why, struct coati_error *err)
-{
-	return coati_fail(err, -EBADMSG, "line %llu %s", (unsigned long long)number, why);
-}
-
-/* "NAME-PID/TID", which is cut behind the name. */
-static int take_thread(char *text, struct tally *t, uint32_t *ret)
-{
-	char *slash = strrchr(text, '/'), *dash;
-	uint32_t pid, tid;
-
-	if (!slash)
-		return -EBADMSG;
-	*slash = '\0';
-	dash = strrchr(text, '-');
-	if (!dash || coati_parse_u32(dash + 1, 0, UINT32_MAX, &pid) < 0 ||
-	    coati_parse_u32(slash + 1, 0, UINT32_MAX, &tid) < 0)
-		return -EBADMSG;
-	*dash = '\0';
-	*ret = coati_tally_thread(t, (int32_t)pid, (int32_t)tid, text);
-	return 0;
-}
-
-/* One line, without its end. */
-static int take_line(char *line, uint64_t number, struct tally *t, struct coati_error *err)
-{
-	char *blank = strrchr(line, ' '), *first = strchr(line, ';'), *last = strrchr(line, ';');
-	uint32_t thread;
-	uint64_t weight;
-	size_t len;
-
-	if (!blank || !first || blank < last ||
-	    coati_parse_u64(blank + 1, 0, UINT64_MAX, &weight) < 0)
-		return bad_line(number, "is not a stack followed by a weight", err);
-	*blank = '\0';
-	*first = '\0';
-	if (take_thread(line, t, &thread) < 0)
-		return bad_line(number, "does not begin with a thread", err);
-	len = strlen(last + 1);
-	if (!len)
-		return bad_line(number, "has a frame without a name", err);
-	if (has_mark(last + 1, len))
-		last[1 + len - 4] = '\0';
-	coati_tally_add(t, thread, coati_tally_function(t, last + 1), weight);
-	return t->failed ? coati_fail(err, t->failed, "adding up: %m") : 0;
-}
-
-static int read_folded(const void *bytes, size_t size, struct tally *t, struct coati_error *err)
-{
-	struct strbuf line = STRBUF_INIT(LINE_MAX_BYTES);
-	const char *at = bytes, *end = at + size;
-	uint64_t number = 0;
-	int r = 0;
-
-	while (at < end && r == 0) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at));
-
-		number++;
-		if (!stop || memchr(at, '\0', (size_t)(stop - at))) {
-			r = bad_line(number, stop ? "has a zero byte" : "has no end", err);
-			break;
-		}
-		coati_strbuf_clear(&line);
-		coati_strbuf_add(&line, at, (size_t)(stop - at));
-		r = line.failed ? coati_fail(err, line.failed, "reading back: %m")
-				: take_line(line.text, number, t, err);
-		at = stop + 1;
-	}
-	coati_strbuf_fini(&line);
-	return r;
-}
-
 const struct format coati_format_folded = {
 	.name = "folded",
 	.suffix = ".folded",
 	.flags = FORMAT_NO_WORDS,
 	.write = write_folded,
-	.read = read_folded,
 	.text = fold_name,
 };

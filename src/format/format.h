@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a format is: one file here, with a writer, and a reader that shares nothing with it and only
- * adds up. All that a writer needs is in struct format_input; what it cannot hold it says with
+ * What a format is: one file here with a writer (src/readback has a reader for each, to check what
+ * was written). All that a writer needs is in struct format_input; what it cannot hold it says with
  * coati_format_note().
  *
  * To add one: a file that defines "const struct format coati_format_NAME", its line in format.c and
- * meson.build.
+ * meson.build, and its reader.
  */
 #pragma once
 
@@ -17,7 +17,6 @@
 
 #include "base/array.h"
 #include "format/output.h"
-#include "format/tally.h"
 #include "reading/hooks.h"
 
 /* struct format.flags */
@@ -29,7 +28,8 @@
 #define FORMAT_NO_WORDS (UINT32_C(1) << 5) /* has no room for a comment */
 #define FORMAT_LIVE	(UINT32_C(1) << 6) /* with TIMELINE: wants live events, too */
 
-#define FORMAT_SCHED (UINT32_C(1) << 7) /* with LIVE: wants context switches and wakeups, too */
+#define FORMAT_SCHED	 (UINT32_C(1) << 7) /* with LIVE: context switches and wakeups, too */
+#define FORMAT_BY_THREAD (UINT32_C(1) << 8) /* with LIVE: its events thread by thread */
 
 struct live;
 
@@ -69,12 +69,6 @@ struct format {
 	int (*accept)(const struct coati_export_opts *opts, struct coati_error *err);
 	/* Failures of @out need no look. */
 	int (*write)(struct format_input *in, struct format_output *out, struct coati_error *err);
-	/* Add up what is in a file, whose bytes come inflated. -EBADMSG: it is none of this format,
-	 * or contradicts itself. */
-	int (*read)(const void *bytes, size_t size, struct tally *t, struct coati_error *err);
-	/* The same from the descriptor, where bytes in memory are not the way. One of both. */
-	int (*read_fd)(const struct coati_export_opts *opts, int fd, struct tally *t,
-		       struct coati_error *err);
 	/* How it writes the names of functions and threads, where coati_format_text() is not
 	 * all. */
 	void (*text)(struct strbuf *s, const char *name);
@@ -93,8 +87,5 @@ extern const struct format coati_format_speedscope;
 /* Say what the file lacks: one sentence. */
 void coati_format_note(struct format_input *in, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Add up what is in a view, with names as the format writes them. */
-int coati_format_add_up(const struct format *f, struct coati_profile *p, struct coati_view *v,
-			struct tally *t);
 /* NULL: there is none. */
 const struct format *coati_format_get(enum coati_format format);

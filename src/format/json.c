@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "format/format.h"
 #include "format/json.h"
 #include "format/text.h"
 #include "profile/walk.h"
@@ -332,5 +333,4 @@ const struct format coati_format_json = {
 	.suffix = ".json",
 	.flags = FORMAT_LINES,
 	.write = write_json,
-	.read = coati_json_export_read,
 };

@@ -6,6 +6,7 @@
  * logs, instants, labels and losses are instants (i), counters C, flows s, t and f. A pair stands
  * together; the reader sorts by time.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -276,13 +277,20 @@ static void put_names(struct writer *w, const struct live_thread *t)
 	}
 }
 
-void coati_chrome_live(struct json *j, const struct timeline *t, struct format_output *out)
+int coati_chrome_live(struct json *j, const struct timeline *t, struct format_output *out)
 {
 	struct writer w = { .j = j, .timeline = t, .live = t->in->live, .out = out };
+	struct live_unpack u;
+	struct live_item item;
+	bool failed;
 
 	for (size_t i = 0; i < w.live->threads.len; i++)
 		if (w.live->threads.v[i].tells)
 			put_names(&w, &w.live->threads.v[i]);
-	for (size_t i = 0; i < w.live->items.len; i++)
-		put_item(&w, &w.live->items.v[i]);
+	coati_unpack_init(&u, &w.live->items, w.live->sites.v);
+	while (coati_unpack_next(&u, &item))
+		put_item(&w, &item);
+	failed = u.failed;
+	coati_unpack_fini(&u);
+	return failed ? -ENOMEM : 0;
 }

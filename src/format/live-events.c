@@ -143,15 +143,29 @@ int coati_live_thread(struct live *l, uint32_t pid, uint32_t tid, uint64_t time,
 
 /* ---- items ---- */
 
+/* A place for one more: one that is free, or a new one. */
+static struct live_item *find_place(struct live *l)
+{
+	struct live_item *i;
+
+	if (l->free == LIVE_NONE)
+		return ARRAY_ADD(&l->open);
+	i = &l->open.v[l->free];
+	l->free = i->order;
+	*i = (struct live_item){ 0 };
+	return i;
+}
+
 struct live_item *coati_live_add(struct live *l, const struct coati_trace_event *e,
 				 enum live_item_kind kind, uint32_t thread)
 {
-	struct live_item *i = ARRAY_ADD(&l->items);
+	struct live_item *i = NULL;
 
-	if (!i) {
-		l->is_full = l->items.len >= l->items.max;
+	l->is_full = l->nr_items >= l->max_items;
+	if (!l->is_full)
+		i = find_place(l);
+	if (!i)
 		return NULL;
-	}
 	i->kind = kind & 15;
 	i->begin = i->end = e->time;
 	i->id = e->id;
@@ -164,7 +178,7 @@ struct live_item *coati_live_add(struct live *l, const struct coati_trace_event 
 	i->name = "";
 	i->thread = thread;
 	i->place = LIVE_NONE;
-	i->order = (uint32_t)(l->items.len - 1);
+	i->order = (uint32_t)l->nr_items++;
 	if (e->flags & COATI_TRACE_CLOCK_UNKNOWN)
 		i->flags |= ITEM_CLOCK_UNKNOWN;
 	if (e->flags & COATI_TRACE_CUT)
@@ -178,18 +192,40 @@ struct live_item *coati_live_add(struct live *l, const struct coati_trace_event 
 	return find_site(l, e->site, &i->site) < 0 ? NULL : i;
 }
 
+int coati_live_close(struct live *l, struct live_item *i)
+{
+	int r = i->flags & ITEM_WANTED ? coati_runs_add(&l->runs, i) : 0;
+
+	if (i->begin < l->first_begin)
+		l->first_begin = i->begin;
+	if (i->end > l->last_time)
+		l->last_time = i->end;
+	if (i->kind == ITEM_STATE && i->nr_args)
+		coati_free((void *)(uintptr_t)i->args);
+	*i = (struct live_item){ .kind = ITEM_KINDS, .order = l->free };
+	l->free = live_place(l, i);
+	return r;
+}
+
+/* It ends now; @flags are added. */
+static int end_item(struct live *l, struct live_item *i, uint64_t time, uint8_t flags)
+{
+	i->end = time > i->begin ? time : i->begin;
+	i->flags |= flags;
+	return coati_live_close(l, i);
+}
+
 /* What is open from depth @depth on ends now, without an event of its own. */
-static void close_regions(struct live *l, struct live_thread *t, const struct coati_trace_event *e,
-			  uint32_t depth)
+static int close_regions(struct live *l, struct live_thread *t, const struct coati_trace_event *e,
+			 uint32_t depth)
 {
 	unsigned int slot = e->slot & 1;
+	int r = 0;
 
-	while (t->open[slot].len > depth) {
-		struct live_item *i = &l->items.v[t->open[slot].v[--t->open[slot].len]];
-
-		i->end = e->time > i->begin ? e->time : i->begin;
-		i->flags |= ITEM_OPEN_END;
-	}
+	while (r == 0 && t->open[slot].len > depth)
+		r = end_item(l, &l->open.v[t->open[slot].v[--t->open[slot].len]], e->time,
+			     ITEM_OPEN_END);
+	return r;
 }
 
 static int begin_region(struct live *l, const struct coati_trace_event *e, uint32_t thread)
@@ -197,17 +233,18 @@ static int begin_region(struct live *l, const struct coati_trace_event *e, uint3
 	struct live_thread *t = &l->threads.v[thread];
 	struct live_item *i;
 	uint32_t *slot;
+	int r;
 
 	if (e->flags & COATI_TRACE_KNOWN)
 		return 0;
-	close_regions(l, t, e, e->depth);
-	if (t->open[e->slot & 1].len >= OPEN_MAX)
-		return 0; /* it would not be visible */
+	r = close_regions(l, t, e, e->depth);
+	if (r < 0 || t->open[e->slot & 1].len >= OPEN_MAX)
+		return r; /* it would not be visible */
 	i = coati_live_add(l, e, ITEM_REGION, thread);
 	slot = i ? ARRAY_ADD(&t->open[e->slot & 1]) : NULL;
 	if (!slot)
 		return -ENOMEM;
-	*slot = i->order;
+	*slot = live_place(l, i);
 	i->begin = live_began(e);
 	i->end = UINT64_MAX;
 	if (e->flags & COATI_TRACE_REOPENED)
@@ -220,17 +257,17 @@ static int end_region(struct live *l, const struct coati_trace_event *e, uint32_
 {
 	struct live_thread *t = &l->threads.v[thread];
 	unsigned int slot = e->slot & 1;
-	struct live_item *i;
+	int r = 0;
 
 	if (e->flags & COATI_TRACE_NO_BEGIN || !t->open[slot].len) {
 		l->no_begin++;
 		return 0;
 	}
 	if (e->depth + 1 < t->open[slot].len)
-		close_regions(l, t, e, e->depth + 1);
-	i = &l->items.v[t->open[slot].v[--t->open[slot].len]];
-	i->end = e->time > i->begin ? e->time : i->begin;
-	return 0;
+		r = close_regions(l, t, e, e->depth + 1);
+	if (r < 0)
+		return r;
+	return end_item(l, &l->open.v[t->open[slot].v[--t->open[slot].len]], e->time, 0);
 }
 
 static int add_range(struct live *l, const struct coati_trace_event *e, uint32_t thread)
@@ -240,7 +277,7 @@ static int add_range(struct live *l, const struct coati_trace_event *e, uint32_t
 	if (!i)
 		return -ENOMEM;
 	i->begin = live_began(e);
-	return 0;
+	return coati_live_close(l, i);
 }
 
 static int begin_task(struct live *l, const struct coati_trace_event *e, uint32_t thread)
@@ -256,15 +293,16 @@ static int begin_task(struct live *l, const struct coati_trace_event *e, uint32_
 	i->end = UINT64_MAX;
 	if (e->flags & COATI_TRACE_REOPENED)
 		i->flags |= ITEM_OPEN_BEGIN;
-	return coati_map_put(&l->task_index, live_key(e->pid, e->id, 0), i->order) < 0 ? -ENOMEM
-										       : 0;
+	return coati_map_put(&l->task_index, live_key(e->pid, e->id, 0), live_place(l, i)) < 0
+		       ? -ENOMEM
+		       : 0;
 }
 
 static struct live_item *find_task(struct live *l, uint32_t pid, uint64_t id)
 {
 	uint64_t at;
 
-	return id && coati_map_get(&l->task_index, live_key(pid, id, 0), &at) ? &l->items.v[at]
+	return id && coati_map_get(&l->task_index, live_key(pid, id, 0), &at) ? &l->open.v[at]
 									      : NULL;
 }
 
@@ -276,9 +314,8 @@ static int end_task(struct live *l, const struct coati_trace_event *e)
 		l->no_begin++;
 		return 0;
 	}
-	i->end = e->time > i->begin ? e->time : i->begin;
 	coati_map_del(&l->task_index, live_key(e->pid, e->id, 0));
-	return 0;
+	return end_item(l, i, e->time, 0);
 }
 
 static int enter_task(struct live *l, const struct coati_trace_event *e, uint32_t thread)
@@ -297,7 +334,7 @@ static int enter_task(struct live *l, const struct coati_trace_event *e, uint32_
 	if (!i->site)
 		i->site = site;
 	i->name = i->site ? i->site->name : "";
-	return 0;
+	return coati_live_close(l, i);
 }
 
 static int add_log(struct live *l, const struct coati_trace_event *e, uint32_t thread)
@@ -308,7 +345,14 @@ static int add_log(struct live *l, const struct coati_trace_event *e, uint32_t t
 	if (!text)
 		return -ENOMEM;
 	i->name = text;
-	return 0;
+	return coati_live_close(l, i);
+}
+
+static int add_flow(struct live *l, const struct coati_trace_event *e, uint32_t thread)
+{
+	struct live_item *i = coati_live_add(l, e, ITEM_FLOW, thread);
+
+	return i ? coati_live_close(l, i) : -ENOMEM;
 }
 
 /* ---- names and losses ---- */
@@ -335,7 +379,7 @@ static int add_loss(struct live *l, const struct coati_trace_event *e, uint32_t 
 		return -ENOMEM;
 	i->id = 0;
 	i->name = e->kind == COATI_TRACE_LOST ? "lost live events" : "missing batches of events";
-	return 0;
+	return coati_live_close(l, i);
 }
 
 /* ---- one event ---- */
@@ -369,7 +413,7 @@ int coati_live_event(struct live *l, const struct coati_trace_event *e)
 	case COATI_TRACE_GAUGE:
 		return coati_live_counter(l, e, thread);
 	case COATI_TRACE_FLOW:
-		return coati_live_add(l, e, ITEM_FLOW, thread) ? 0 : -ENOMEM;
+		return add_flow(l, e, thread);
 	case COATI_TRACE_INSTANT:
 	case COATI_TRACE_LABELS:
 		return coati_live_with_args(l, e, thread);
@@ -400,12 +444,16 @@ int coati_live_init(struct live *l, const struct coati_filter *filter, struct co
 {
 	int r;
 
-	*l = (struct live){ .items.max = LIVE_ITEMS_MAX,
+	*l = (struct live){ .open.max = LIVE_ITEMS_MAX,
+			    .free = LIVE_NONE,
+			    .max_items = LIVE_ITEMS_MAX,
+			    .first_begin = UINT64_MAX,
 			    .threads.max = TABLE_MAX,
 			    .resources.max = TABLE_MAX,
 			    .counters.max = TABLE_MAX,
 			    .sites.max = TABLE_MAX,
-			    .sched.max = LIVE_SCHED_MAX,
+			    .cpus.max = LIVE_CPUS_MAX,
+			    .max_sched = LIVE_SCHED_MAX,
 			    .live_event = LIVE_NONE,
 			    .text = STRBUF_INIT(TEXT_BYTES) };
 	coati_map_init(&l->thread_index, TABLE_MAX);
@@ -415,8 +463,10 @@ int coati_live_init(struct live *l, const struct coati_filter *filter, struct co
 	coati_map_init(&l->site_index, TABLE_MAX);
 	coati_map_init(&l->process_names, TABLE_MAX);
 	coati_map_init(&l->tids, TABLE_MAX);
+	coati_map_init(&l->cpu_index, LIVE_CPUS_MAX);
 	coati_map_init_strings(&l->strings, TABLE_MAX);
 	coati_arena_init(&l->arena, ARENA_BYTES);
+	coati_runs_init(&l->runs);
 	r = coati_conditions_init(&l->conditions, filter, err);
 	l->has_conditions = r == 0;
 	return r < 0 ? r : coati_limits_read(&l->limits, err);
@@ -430,8 +480,16 @@ void coati_live_fini(struct live *l)
 	for (size_t i = 0; i < l->threads.len; i++) {
 		ARRAY_FINI(&l->threads.v[i].open[0]);
 		ARRAY_FINI(&l->threads.v[i].open[1]);
+		coati_pack_fini(&l->threads.v[i].items);
 	}
-	ARRAY_FINI(&l->items);
+	for (size_t i = 0; i < l->counters.len; i++)
+		coati_pack_fini(&l->counters.v[i].items);
+	for (size_t i = 0; i < l->open.len; i++)
+		if (l->open.v[i].kind == ITEM_STATE && l->open.v[i].nr_args)
+			coati_free((void *)(uintptr_t)l->open.v[i].args);
+	coati_pack_fini(&l->items);
+	coati_runs_fini(&l->runs);
+	ARRAY_FINI(&l->open);
 	ARRAY_FINI(&l->threads);
 	ARRAY_FINI(&l->resources);
 	ARRAY_FINI(&l->counters);
@@ -444,7 +502,10 @@ void coati_live_fini(struct live *l)
 	coati_map_fini(&l->process_names);
 	coati_map_fini(&l->tids);
 	coati_tracepoint_free(l->waking);
-	ARRAY_FINI(&l->sched);
+	for (size_t i = 0; i < l->cpus.len; i++)
+		coati_strbuf_fini(&l->cpus.v[i].bytes);
+	ARRAY_FINI(&l->cpus);
+	coati_map_fini(&l->cpu_index);
 	coati_map_fini(&l->strings);
 	coati_arena_fini(&l->arena);
 	coati_strbuf_fini(&l->text);

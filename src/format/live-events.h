@@ -2,8 +2,9 @@
 /*
  * The live events of an export: what programs reported with <coati/live.h>, made ready for formats
  * with a timeline. Begins and ends become slices, states of a resource follow each other, texts are
- * UTF-8 without zeros and terminated. Batches come in while the recording is read; at the end all
- * of it is sorted, cut to the time that was asked for, and counted.
+ * UTF-8 without zeros and terminated. Batches come in while the recording is read. An item is kept
+ * as it is while it lasts, and packed when it has ended; at the end all of them are merged in
+ * order, cut to the time that was asked for, counted, and packed again.
  */
 #pragma once
 
@@ -19,12 +20,15 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/strbuf.h"
-#include "format/tally.h"
+#include "format/live-counts.h"
+#include "format/live-pack.h"
+#include "format/live-runs.h"
 #include "live-read/reader.h"
 #include "reading/condition.h"
 
-#define LIVE_ITEMS_MAX ((size_t)1 << 24)
-#define LIVE_SCHED_MAX ((size_t)1 << 25)
+#define LIVE_ITEMS_MAX ((size_t)1 << 31)
+#define LIVE_SCHED_MAX ((size_t)1 << 31)
+#define LIVE_CPUS_MAX  65536
 
 /* What is shown of an event. The first three last; the others are points in time. */
 enum live_item_kind {
@@ -67,10 +71,24 @@ enum live_sched_kind {
 
 struct live_sched {
 	uint64_t time;
-	uint32_t cpu, order;
+	uint32_t cpu;
 	int32_t tid;
 	int32_t other; /* WAKE: who is woken */
 	uint8_t kind;
+};
+
+/* Those of one CPU, packed as they come; in the end by time. */
+struct live_cpu {
+	uint32_t cpu;
+	struct strbuf bytes;
+	struct live_sched last;
+	bool is_unsorted; /* a time was before the last one */
+};
+
+/* Where reading goes on; start with zeros. */
+struct live_sched_pos {
+	size_t at;
+	struct live_sched last;
 };
 
 /* A place in the program. */
@@ -89,7 +107,7 @@ struct live_arg {
 	uint32_t reserved;
 };
 
-/* A cache line: there are five of them for a task of eight events. */
+/* A cache line, while it is in use. */
 struct live_item {
 	uint64_t begin, end; /* ns; the same for a point in time */
 	union {
@@ -125,7 +143,8 @@ struct live_thread {
 	uint8_t nr_lanes;
 	bool tells;		 /* it has items, once all is there */
 	bool is_scheduled;	 /* it is switched to or from */
-	ARRAY(uint32_t) open[2]; /* regions that have not ended, by slot: items */
+	ARRAY(uint32_t) open[2]; /* regions that have not ended, by slot: open items */
+	struct live_pack items;	 /* by_thread, once all is there: its items but for counters */
 };
 
 struct live_resource {
@@ -133,7 +152,7 @@ struct live_resource {
 	uint32_t thread; /* that reported it first */
 	uint64_t id;
 	const char *type, *name;
-	uint32_t item;	/* the state that it is in, LIVE_NONE */
+	uint32_t item;	/* the state that it is in: an open item, LIVE_NONE */
 	uint64_t since; /* when the last state ended: none begins before */
 };
 
@@ -143,6 +162,7 @@ struct live_counter {
 	uint32_t thread;
 	const char *name, *unit;
 	uint64_t nr;
+	struct live_pack items; /* by_thread, once all is there */
 };
 
 struct live {
@@ -156,12 +176,23 @@ struct live {
 	uint64_t first_told, last_told;	    /* of those that batches report */
 	/* the same instant since 1970 and on CLOCK_MONOTONIC; 0: not said */
 	uint64_t wall_ns, clock_ns;
-	ARRAY(struct live_item) items;
+	/* those that have no end yet, and free places: their kind is ITEM_KINDS, their order is the
+	 * next free one */
+	ARRAY(struct live_item) open;
+	uint32_t free;		/* first free place, LIVE_NONE */
+	struct live_runs runs;	/* those that have ended and are shown */
+	struct live_pack items; /* once all is there, but not by_thread */
+	bool by_thread;		/* items are wanted thread by thread: set behind init() */
+	uint64_t nr_items, max_items;
+	/* of all items so far, shown or not: the first begin, the last begin or end */
+	uint64_t first_begin, last_time;
 	ARRAY(struct live_thread) threads;
 	ARRAY(struct live_resource) resources;
 	ARRAY(struct live_counter) counters;
 	ARRAY(struct live_site *) sites;
-	ARRAY(struct live_sched) sched; /* in the end by CPU and time */
+	ARRAY(struct live_cpu) cpus; /* in the end in the order of their numbers */
+	struct map cpu_index;
+	uint64_t nr_sched, max_sched; /* in the end those that are shown */
 	struct map tids; /* number of a thread that is switched to or from to its place */
 	struct coati_tracepoint *waking; /* of the file that is read */
 	int waking_field;		 /* -ENOENT: there is none */
@@ -170,7 +201,7 @@ struct live {
 	struct map process_names; /* by pid, as they call themselves */
 	struct arena arena;
 	struct strbuf text;
-	struct tally_live counts;		  /* what is in the file */
+	struct live_counts counts;		  /* what is in the file */
 	struct coati_trace_quality quality;	  /* of all files */
 	uint64_t no_begin, not_finite, nr_stacks; /* left out */
 	uint64_t from, to;			  /* what was asked for */
@@ -207,16 +238,22 @@ int coati_live_switch(struct live *l, const struct coati_recording *r,
 bool coati_live_is_waking(const struct coati_recording *r, uint32_t event);
 int coati_live_waking(struct live *l, const struct coati_recording *r,
 		      const struct coati_recording_item *item);
-void coati_live_sort_sched(struct live *l, uint64_t from, uint64_t to);
+/* By CPU and time; how many are shown, and since when. -ENOMEM. */
+int coati_live_sort_sched(struct live *l);
+/* The next one of a CPU that is shown; false: there is none. Hot. */
+bool coati_live_sched_next(const struct live *l, const struct live_cpu *c,
+			   struct live_sched_pos *pos, struct live_sched *ret);
 
 /* One event. -ENOMEM, -E2BIG.  Hot. */
 int coati_live_event(struct live *l, const struct coati_trace_event *e);
 int coati_live_with_args(struct live *l, const struct coati_trace_event *e, uint32_t thread);
 int coati_live_counter(struct live *l, const struct coati_trace_event *e, uint32_t thread);
 int coati_live_state(struct live *l, const struct coati_trace_event *e, uint32_t thread);
-/* A new item with what all have. NULL: no memory, or l->is_full. */
+/* A new item with what all have; lives until the next one. NULL: no memory, or l->is_full. */
 struct live_item *coati_live_add(struct live *l, const struct coati_trace_event *e,
 				 enum live_item_kind kind, uint32_t thread);
+/* Nothing changes it any more: it is packed, or left out. -ENOMEM. */
+int coati_live_close(struct live *l, struct live_item *i);
 /* A copy of a text that stays, the same for the same text; NULL: no memory. */
 const char *coati_live_text(struct live *l, const struct coati_trace_text *t);
 
@@ -236,6 +273,11 @@ static inline uint64_t live_began(const struct coati_trace_event *e)
 	if (!back || e->duration == COATI_TRACE_NO_DURATION || e->duration > e->time)
 		return e->time;
 	return e->time - e->duration;
+}
+
+static inline uint32_t live_place(const struct live *l, const struct live_item *i)
+{
+	return (uint32_t)(i - l->open.v);
 }
 
 static inline bool live_is_slice(const struct live_item *i)

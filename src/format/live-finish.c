@@ -13,7 +13,6 @@
 #include "reading/profile.h"
 
 #define ALLOW_RECORDS 1024 /* limits are looked at after so many */
-#define MOVES_EACH    4	   /* places that items may move by, on average */
 
 /* ---- a recording ---- */
 
@@ -90,8 +89,8 @@ static void allow(struct live *l, const struct coati_recording *r)
 	coati_recording_get_stats(r, &st);
 	most = coati_limit(&l->limits, LIMIT_EVENTS, l->input_bytes + st.read_bytes);
 	l->file_bytes = st.read_bytes;
-	l->items.max = most < LIVE_ITEMS_MAX ? (size_t)most : LIVE_ITEMS_MAX;
-	l->sched.max = most < LIVE_SCHED_MAX ? (size_t)most : LIVE_SCHED_MAX;
+	l->max_items = most < LIVE_ITEMS_MAX ? most : LIVE_ITEMS_MAX;
+	l->max_sched = most < LIVE_SCHED_MAX ? most : LIVE_SCHED_MAX;
 }
 
 int coati_live_take(struct live *l, const struct coati_recording *r,
@@ -129,12 +128,12 @@ static void leave_open(struct live *l)
 	coati_map_fini(&l->task_index);
 	coati_map_fini(&l->site_index);
 	coati_map_fini(&l->resource_index);
-	coati_map_init(&l->thread_index, l->items.max);
-	coati_map_init(&l->task_index, l->items.max);
-	coati_map_init(&l->site_index, l->items.max);
-	coati_map_init(&l->resource_index, l->items.max);
+	coati_map_init(&l->thread_index, LIVE_ITEMS_MAX);
+	coati_map_init(&l->task_index, LIVE_ITEMS_MAX);
+	coati_map_init(&l->site_index, LIVE_ITEMS_MAX);
+	coati_map_init(&l->resource_index, LIVE_ITEMS_MAX);
 	coati_map_fini(&l->process_names);
-	coati_map_init(&l->process_names, l->items.max);
+	coati_map_init(&l->process_names, LIVE_ITEMS_MAX);
 }
 
 /* Names that processes give themselves, and names from the library for processes without
@@ -200,43 +199,60 @@ int coati_live_end_file(struct live *l, struct coati_error *err)
 	coati_live_reader_free(&l->trace);
 	if (r == -E2BIG)
 		return coati_fail(err, r,
-				  "more than %zu live events or context switches are too many for "
+				  "more than %llu live events or context switches are too many for "
 				  "one timeline; --thread and --process take fewer, "
 				  "%s=NUMBER in the environment raises the limit",
-				  l->items.max, coati_limit_variable(LIMIT_EVENTS));
+				  (unsigned long long)l->max_items,
+				  coati_limit_variable(LIMIT_EVENTS));
 	return r < 0 ? coati_fail(err, r, "live events: %m") : 0;
 }
 
 /* ---- which of them ---- */
 
-/* Until when something lasts that has no end. */
-static uint64_t end_of_all(const struct live *l)
+/* What has no end lasts until the end of all. */
+static int close_open(struct live *l)
 {
 	uint64_t last = l->last_sample;
+	int r = 0;
 
-	for (size_t i = 0; i < l->items.len; i++) {
-		const struct live_item *it = &l->items.v[i];
+	for (size_t i = 0; i < l->open.len; i++) {
+		const struct live_item *it = &l->open.v[i];
 		uint64_t time = it->end == UINT64_MAX ? it->begin : it->end;
 
-		last = time > last ? time : last;
+		if (it->kind == ITEM_KINDS)
+			continue;
+		l->last_time = time > l->last_time ? time : l->last_time;
+		l->first_begin = it->begin < l->first_begin ? it->begin : l->first_begin;
 	}
-	return last;
+	l->last_time = last > l->last_time ? last : l->last_time;
+	last = l->last_time;
+	for (size_t i = 0; r == 0 && i < l->open.len; i++) {
+		struct live_item *it = &l->open.v[i];
+
+		if (it->kind == ITEM_KINDS)
+			continue;
+		if (it->end == UINT64_MAX) {
+			it->end = last;
+			it->flags |= ITEM_OPEN_END;
+		}
+		r = coati_live_close(l, it);
+	}
+	return r;
 }
 
-static uint64_t begin_of_all(const struct live *l)
+static void choose_time(struct live *l)
 {
-	uint64_t first = UINT64_MAX;
+	uint64_t first_sample = l->first_sample ? l->first_sample : l->first_told;
+	uint64_t last_sample = l->last_sample ? l->last_sample : l->last_told;
 
-	for (size_t i = 0; i < l->items.len; i++)
-		if (l->items.v[i].begin < first)
-			first = l->items.v[i].begin;
-	return first;
+	coati_conditions_time(&l->conditions, first_sample ? first_sample : l->first_begin,
+			      last_sample ? last_sample : l->last_time, &l->from, &l->to);
 }
 
 /* What began before or ended later is cut, and says so. */
 static bool cut(struct live_item *i, uint64_t from, uint64_t to)
 {
-	if (!(i->flags & ITEM_WANTED) || i->end < from || i->begin > to)
+	if (i->end < from || i->begin > to)
 		return false;
 	if (i->begin < from) {
 		i->begin = from;
@@ -249,68 +265,67 @@ static bool cut(struct live_item *i, uint64_t from, uint64_t to)
 	return true;
 }
 
-static void select_items(struct live *l)
-{
-	uint64_t last = end_of_all(l), from, to;
-	uint64_t first_sample = l->first_sample ? l->first_sample : l->first_told;
-	uint64_t last_sample = l->last_sample ? l->last_sample : l->last_told;
-	size_t kept = 0;
-
-	coati_conditions_time(&l->conditions, first_sample ? first_sample : begin_of_all(l),
-			      last_sample ? last_sample : last, &from, &to);
-	for (size_t i = 0; i < l->items.len; i++) {
-		struct live_item *it = &l->items.v[i];
-
-		if (it->end == UINT64_MAX) {
-			it->end = last;
-			it->flags |= ITEM_OPEN_END;
-		}
-		if (cut(it, from, to))
-			l->items.v[kept++] = *it;
-	}
-	l->items.len = kept;
-	l->from = from;
-	l->to = to;
-}
-
 /* ---- in order ---- */
 
-static int by_begin(const void *a, const void *b)
-{
-	const struct live_item *x = a, *y = b;
-	bool x_is_state = x->kind == ITEM_STATE, y_is_state = y->kind == ITEM_STATE;
+/* Items that begin at the same time, once they are cut: in another order than before. */
+struct group {
+	struct live_merge from;
+	struct live_item next; /* of the one behind it */
+	bool has_next, failed;
+	ARRAY(struct live_item) items;
+	struct arena args; /* of these */
+};
 
-	if (x->begin != y->begin)
-		return x->begin < y->begin ? -1 : 1;
-	/* regions lie in each other; states of a resource follow each other, however short */
-	if (x_is_state != y_is_state)
-		return x_is_state ? 1 : -1;
-	if (!x_is_state && x->end != y->end)
-		return x->end > y->end ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+static bool pull(struct live *l, struct group *g)
+{
+	const struct live_item *i;
+
+	while ((i = coati_merge_next(&g->from))) {
+		g->next = *i;
+		if (cut(&g->next, l->from, l->to))
+			break;
+	}
+	g->has_next = i;
+	g->failed |= g->from.failed;
+	return i;
 }
 
-/* They come nearly in order: what is not moves a little. Data that is far from it is sorted as
- * anything. */
-static void sort_items(struct live *l)
+static bool take_next(struct group *g)
 {
-	struct live_item *v = l->items.v, moved;
-	size_t nr = l->items.len, room = MOVES_EACH * nr;
+	struct live_item *slot = ARRAY_ADD(&g->items);
+	struct live_arg *args;
 
-	for (size_t i = 1; i < nr; i++) {
-		size_t at = i;
+	if (!slot)
+		return false;
+	*slot = g->next;
+	if (!slot->nr_args)
+		return true;
+	args = coati_arena_alloc(&g->args, slot->nr_args * sizeof(*args));
+	if (!args)
+		return false;
+	memcpy(args, slot->args, slot->nr_args * sizeof(*args));
+	slot->args = args;
+	return true;
+}
 
-		if (by_begin(&v[i - 1], &v[i]) <= 0)
-			continue;
-		moved = v[i];
-		for (; at && room && by_begin(&v[at - 1], &moved) > 0; at--, room--)
-			v[at] = v[at - 1];
-		v[at] = moved;
-		if (!room) {
-			qsort(v, nr, sizeof(*v), by_begin);
-			return;
-		}
+/* False: there is none, or g->failed. */
+static bool next_group(struct live *l, struct group *g)
+{
+	uint64_t begin = g->next.begin;
+
+	g->items.len = 0;
+	if (g->args.used_bytes) {
+		coati_arena_fini(&g->args);
+		coati_arena_init(&g->args, SIZE_MAX);
 	}
+	if (!g->has_next)
+		return false;
+	do
+		g->failed |= !take_next(g);
+	while (!g->failed && pull(l, g) && g->next.begin == begin);
+	if (g->items.len > 1)
+		qsort(g->items.v, g->items.len, sizeof(*g->items.v), coati_live_compare);
+	return !g->failed;
 }
 
 /* The ends of the slices around, for each lane of a thread. */
@@ -344,27 +359,6 @@ static int choose_lane(struct lanes *s, struct live_item *i)
 	return 0;
 }
 
-static int spread(struct live *l)
-{
-	struct lanes *lanes = coati_alloc_array(l->threads.len + 1, sizeof(*lanes));
-	int r = lanes ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < l->items.len; i++) {
-		struct live_item *it = &l->items.v[i];
-		struct live_thread *t = &l->threads.v[it->thread];
-
-		if (it->kind == ITEM_REGION)
-			r = choose_lane(&lanes[it->thread], it);
-		if (it->lane >= t->nr_lanes)
-			t->nr_lanes = it->lane + 1;
-	}
-	for (size_t i = 0; lanes && i < l->threads.len; i++)
-		for (int n = 0; n < LIVE_LANES; n++)
-			ARRAY_FINI(&lanes[i].v[n].ends);
-	coati_free(lanes);
-	return r;
-}
-
 /* ---- names and sums ---- */
 
 static void name_threads(struct live *l)
@@ -385,31 +379,78 @@ static void name_threads(struct live *l)
 	}
 }
 
-static void count(struct live *l)
+static void count(struct live *l, const struct live_item *i)
 {
-	struct tally_live *c = &l->counts;
+	struct live_thread *t = &l->threads.v[i->thread];
+	struct live_counts *c = &l->counts;
 
-	*c = (struct tally_live){ 0 };
-	l->first = l->items.len ? l->items.v[0].begin : 0;
-	for (size_t i = 0; i < l->items.len; i++) {
-		const struct live_item *it = &l->items.v[i];
-		struct live_thread *t = &l->threads.v[it->thread];
-
-		if (it->end > l->last)
-			l->last = it->end;
-		t->tells = true;
-		if (it->end > t->last)
-			t->last = it->end;
-		if (live_is_slice(it)) {
-			c->slices++;
-			c->slice_ns += it->end - it->begin;
-		} else if (it->kind == ITEM_COUNTER) {
-			c->counters++;
-			l->counters.v[it->place].nr++;
-		} else {
-			c->points++;
-		}
+	if (i->end > l->last)
+		l->last = i->end;
+	t->tells = true;
+	if (i->end > t->last)
+		t->last = i->end;
+	if (i->lane >= t->nr_lanes)
+		t->nr_lanes = i->lane + 1;
+	if (live_is_slice(i)) {
+		c->slices++;
+		c->slice_ns += i->end - i->begin;
+	} else if (i->kind == ITEM_COUNTER) {
+		c->counters++;
+		l->counters.v[i->place].nr++;
+	} else {
+		c->points++;
 	}
+}
+
+/* ---- all of it ---- */
+
+static int put_item(struct live *l, struct lanes *lanes, struct live_item *i)
+{
+	struct live_pack *to = &l->items;
+	int r = i->kind == ITEM_REGION ? choose_lane(&lanes[i->thread], i) : 0;
+
+	if (r < 0)
+		return r;
+	count(l, i);
+	if (l->by_thread && i->kind == ITEM_COUNTER)
+		to = &l->counters.v[i->place].items;
+	else if (l->by_thread)
+		to = &l->threads.v[i->thread].items;
+	return coati_pack_add(to, i);
+}
+
+static int put_items(struct live *l, struct lanes *lanes)
+{
+	struct group g = { .items.max = LIVE_ITEMS_MAX };
+	int r = coati_merge_init(&g.from, &l->runs, l->sites.v);
+
+	coati_arena_init(&g.args, SIZE_MAX);
+	l->counts = (struct live_counts){ 0 };
+	l->nr_items = 0;
+	if (r == 0 && pull(l, &g))
+		l->first = g.next.begin;
+	while (r == 0 && next_group(l, &g)) {
+		for (size_t i = 0; r == 0 && i < g.items.len; i++)
+			r = put_item(l, lanes, &g.items.v[i]);
+		l->nr_items += g.items.len;
+	}
+	r = g.failed ? -ENOMEM : r;
+	coati_merge_fini(&g.from);
+	ARRAY_FINI(&g.items);
+	coati_arena_fini(&g.args);
+	return r;
+}
+
+static int put_all(struct live *l)
+{
+	struct lanes *lanes = coati_alloc_array(l->threads.len + 1, sizeof(*lanes));
+	int r = lanes ? put_items(l, lanes) : -ENOMEM;
+
+	for (size_t i = 0; lanes && i < l->threads.len; i++)
+		for (int n = 0; n < LIVE_LANES; n++)
+			ARRAY_FINI(&lanes[i].v[n].ends);
+	coati_free(lanes);
+	return r;
 }
 
 int coati_live_finish(struct live *l, struct coati_error *err)
@@ -419,13 +460,16 @@ int coati_live_finish(struct live *l, struct coati_error *err)
 	if (l->is_finished)
 		return 0;
 	l->is_finished = true;
-	select_items(l);
-	sort_items(l);
-	r = spread(l);
+	r = close_open(l);
+	if (r == 0)
+		r = coati_runs_end(&l->runs);
+	choose_time(l);
+	if (r == 0)
+		r = put_all(l);
+	if (r == 0)
+		r = coati_live_sort_sched(l);
 	if (r < 0)
 		return coati_fail(err, r, "live events: %m");
 	name_threads(l);
-	count(l);
-	coati_live_sort_sched(l, l->from, l->to);
 	return 0;
 }

@@ -31,31 +31,6 @@ static uint64_t key_of(uint32_t file, int32_t pid, int32_t tid)
 	return coati_hash_bytes(key, sizeof(key), 2);
 }
 
-/* Counters are no markers. */
-static bool is_marker(const struct live_item *i)
-{
-	return i->kind != ITEM_COUNTER;
-}
-
-/* Counting sort: @first goes from sizes to where each begins, and back while they are filled. */
-static void put_in_order(const struct live *l, bool counters, uint32_t *order, size_t *first)
-{
-	size_t nr = counters ? l->counters.len : l->threads.len;
-
-	for (size_t i = 0; i < l->items.len; i++)
-		if (is_marker(&l->items.v[i]) != counters)
-			first[(counters ? l->items.v[i].place : l->items.v[i].thread) + 1]++;
-	for (size_t i = 0; i < nr; i++)
-		first[i + 1] += first[i];
-	for (size_t i = 0; i < l->items.len; i++)
-		if (is_marker(&l->items.v[i]) != counters)
-			order[first[counters ? l->items.v[i].place : l->items.v[i].thread]++] =
-				(uint32_t)i;
-	for (size_t i = nr; i > 0; i--)
-		first[i] = first[i - 1];
-	first[0] = 0;
-}
-
 int coati_firefox_live_init(struct firefox *x)
 {
 	struct firefox_live *f = &x->live;
@@ -66,12 +41,8 @@ int coati_firefox_live_init(struct firefox *x)
 	if (!l)
 		return 0;
 	f->live = l;
-	f->order = coati_alloc_array(l->items.len + 1, sizeof(*f->order));
-	f->first = coati_alloc_array(l->threads.len + 2, sizeof(*f->first));
 	f->place = coati_alloc_array(l->threads.len + 1, sizeof(*f->place));
-	f->values = coati_alloc_array(l->items.len + 1, sizeof(*f->values));
-	f->first_value = coati_alloc_array(l->counters.len + 2, sizeof(*f->first_value));
-	if (!f->order || !f->first || !f->place || !f->values || !f->first_value)
+	if (!f->place)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->threads.len; i++) {
 		const struct live_thread *t = &l->threads.v[i];
@@ -79,19 +50,13 @@ int coati_firefox_live_init(struct firefox *x)
 		if (coati_map_put(&f->index, key_of(t->file, t->pid, t->tid), i) < 0)
 			return -ENOMEM;
 	}
-	put_in_order(l, false, f->order, f->first);
-	put_in_order(l, true, f->values, f->first_value);
 	return 0;
 }
 
 void coati_firefox_live_fini(struct firefox *x)
 {
 	coati_map_fini(&x->live.index);
-	coati_free(x->live.order);
-	coati_free(x->live.first);
 	coati_free(x->live.place);
-	coati_free(x->live.values);
-	coati_free(x->live.first_value);
 }
 
 /* One that changed its name is two; the first that is written has them. */
@@ -131,7 +96,7 @@ size_t coati_firefox_live_count(const struct firefox *x)
 {
 	const struct firefox_live *f = &x->live;
 
-	return f->thread == LIVE_NONE ? 0 : f->first[f->thread + 1] - f->first[f->thread];
+	return f->thread == LIVE_NONE ? 0 : (size_t)f->live->threads.v[f->thread].items.nr;
 }
 
 static uint64_t time_of(const struct firefox *x, uint64_t time)
@@ -351,15 +316,20 @@ void coati_firefox_live_column(struct firefox *x, const char *key)
 	} columns[] = { { "name", put_name },	      { "startTime", put_start },
 			{ "endTime", put_end },	      { "phase", put_phase },
 			{ "category", put_category }, { "data", put_data } };
-	const struct firefox_live *f = &x->live;
+	struct firefox_live *f = &x->live;
+	struct live_unpack u;
+	struct live_item item;
 
 	for (size_t n = 0; n < sizeof(columns) / sizeof(*columns); n++) {
 		if (strcmp(columns[n].key, key) != 0)
 			continue;
-		for (size_t i = f->first[f->thread]; i < f->first[f->thread + 1]; i++) {
-			columns[n].cell(x, &f->live->items.v[f->order[i]]);
+		coati_unpack_init(&u, &f->live->threads.v[f->thread].items, f->live->sites.v);
+		while (coati_unpack_next(&u, &item)) {
+			columns[n].cell(x, &item);
 			format_output_drain(x->out);
 		}
+		f->failed |= u.failed;
+		coati_unpack_fini(&u);
 	}
 }
 
@@ -367,22 +337,26 @@ void coati_firefox_live_column(struct firefox *x, const char *key)
 
 static void put_changes(struct firefox *x, uint32_t counter, bool times)
 {
-	const struct firefox_live *f = &x->live;
+	struct firefox_live *f = &x->live;
+	struct live_unpack u;
+	struct live_item item;
 	double last = 0;
 
 	coati_json_key(&x->json, times ? "time" : "count");
 	coati_json_array(&x->json);
-	for (size_t i = f->first_value[counter]; i < f->first_value[counter + 1]; i++) {
-		const struct live_item *it = &f->live->items.v[f->values[i]];
-		double value = it->flags & ITEM_IS_REAL ? it->real : (double)it->number;
+	coati_unpack_init(&u, &f->live->counters.v[counter].items, f->live->sites.v);
+	while (coati_unpack_next(&u, &item)) {
+		double value = item.flags & ITEM_IS_REAL ? item.real : (double)item.number;
 
 		if (times)
-			put_start(x, it);
+			put_start(x, &item);
 		else
 			coati_json_double(&x->json, value - last);
 		last = value;
 		format_output_drain(x->out);
 	}
+	f->failed |= u.failed;
+	coati_unpack_fini(&u);
 	coati_json_end(&x->json);
 }
 

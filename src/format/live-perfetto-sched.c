@@ -120,16 +120,15 @@ static void put_point(struct bundle *b, const struct live_sched *s)
 void coati_perfetto_sched(struct perfetto *x)
 {
 	const struct live *l = x->in->live;
-	struct bundle b = { .x = x, .live = l };
 
-	for (size_t i = 0; i < l->sched.len; i++) {
-		const struct live_sched *s = &l->sched.v[i];
+	for (size_t i = 0; i < l->cpus.len; i++) {
+		const struct live_cpu *c = &l->cpus.v[i];
+		struct bundle b = { .x = x, .live = l, .cpu = c->cpu };
+		struct live_sched_pos pos = { 0 };
+		struct live_sched s;
 
-		if (!i || s->cpu != b.cpu) {
-			close_bundle(&b);
-			b = (struct bundle){ .x = x, .live = l, .cpu = s->cpu };
-		}
-		put_point(&b, s);
+		while (coati_live_sched_next(l, c, &pos, &s))
+			put_point(&b, &s);
+		close_bundle(&b);
 	}
-	close_bundle(&b);
 }

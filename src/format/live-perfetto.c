@@ -32,12 +32,11 @@ struct writer {
 	struct perfetto *x;
 	const struct live *live;
 	bool *has_site, *has_resource, *has_counter;
-	struct map tracks; /* of lanes and tasks that are written already */
-	struct map words;  /* names of arguments to their numbers */
-	struct map flows;  /* how often each began or ended */
+	struct map words; /* names of arguments to their numbers */
+	struct map flows; /* how often each began or ended */
 	struct open_lanes {
 		struct {
-			ARRAY(uint32_t) items;
+			ARRAY(uint64_t) ends; /* of its regions, the innermost last */
 		} v[LIVE_LANES];
 	} * open; /* by thread */
 };
@@ -118,16 +117,6 @@ static int put_threads(struct writer *w)
 			put_track(w, lane_track(t, n), lane_track(t, 0), "what does not nest");
 	}
 	coati_map_fini(&told);
-	return r < 0 ? r : 0;
-}
-
-/* Written once. Negative: -ENOMEM. */
-static int tell_task_track(struct writer *w, const struct live_item *i, uint64_t uuid)
-{
-	int r = coati_map_put(&w->tracks, uuid, 1);
-
-	if (r > 0)
-		put_track(w, uuid, process_track(w, i), i->site ? i->site->name : "task");
 	return r < 0 ? r : 0;
 }
 
@@ -430,47 +419,40 @@ static void put_counter(struct writer *w, const struct live_item *i, uint64_t tr
 static void end_regions(struct writer *w, uint32_t thread, uint32_t lane, uint64_t time)
 {
 	const struct live_thread *t = &w->live->threads.v[thread];
-	typeof(w->open[thread].v[lane].items) *open = &w->open[thread].v[lane].items;
+	typeof(w->open[thread].v[lane].ends) *open = &w->open[thread].v[lane].ends;
 
-	while (open->len) {
-		const struct live_item *i = &w->live->items.v[open->v[open->len - 1]];
-
-		if (i->end > time)
-			return;
-		put_end(w, i->end, lane_track(t, lane));
-		open->len--;
-	}
+	while (open->len && open->v[open->len - 1] <= time)
+		put_end(w, open->v[--open->len], lane_track(t, lane));
 }
 
-static int put_region(struct writer *w, const struct live_item *i, uint32_t number)
+static int put_region(struct writer *w, const struct live_item *i)
 {
-	uint32_t *slot;
+	uint64_t *slot;
 
 	end_regions(w, i->thread, i->lane, i->begin);
-	w->open[i->thread].v[i->lane].items.max = SIZE_MAX;
-	slot = ARRAY_ADD(&w->open[i->thread].v[i->lane].items);
+	w->open[i->thread].v[i->lane].ends.max = SIZE_MAX;
+	slot = ARRAY_ADD(&w->open[i->thread].v[i->lane].ends);
 	if (!slot)
 		return -ENOMEM;
-	*slot = number;
+	*slot = i->end;
 	put_event(w, i, EVENT_TYPE_BEGIN, lane_track(&w->live->threads.v[i->thread], i->lane));
 	return 0;
 }
 
-static int put_item(struct writer *w, const struct live_item *i, uint32_t number)
+static int put_item(struct writer *w, const struct live_item *i)
 {
 	const struct live_thread *t = &w->live->threads.v[i->thread];
 	uint64_t track = lane_track(t, 0);
-	int r = 0;
 
 	switch (i->kind) {
 	case ITEM_REGION:
-		return put_region(w, i, number);
+		return put_region(w, i);
 	case ITEM_TASK:
 		track = hashed(HASH_TASK, t->pid, i->id, i->order);
-		r = tell_task_track(w, i, track);
+		put_track(w, track, process_track(w, i), i->site ? i->site->name : "task");
 		put_event(w, i, EVENT_TYPE_BEGIN, track);
 		put_end(w, i->end, track);
-		return r;
+		return 0;
 	case ITEM_STATE:
 		track = hashed(HASH_RESOURCE, t->pid, i->place, 0);
 		tell_resource(w, i, track);
@@ -491,10 +473,16 @@ static int put_item(struct writer *w, const struct live_item *i, uint32_t number
 
 static int put_items(struct writer *w)
 {
+	struct live_unpack u;
+	struct live_item item;
 	int r = put_threads(w);
 
-	for (size_t i = 0; r == 0 && i < w->live->items.len; i++)
-		r = put_item(w, &w->live->items.v[i], (uint32_t)i);
+	coati_unpack_init(&u, &w->live->items, w->live->sites.v);
+	while (r == 0 && coati_unpack_next(&u, &item))
+		r = put_item(w, &item);
+	if (u.failed)
+		r = -ENOMEM;
+	coati_unpack_fini(&u);
 	for (uint32_t i = 0; r == 0 && i < w->live->threads.len; i++)
 		for (uint32_t n = 0; n < LIVE_LANES; n++)
 			end_regions(w, i, n, UINT64_MAX);
@@ -507,7 +495,6 @@ int coati_perfetto_live(struct perfetto *x)
 	struct writer w = { .x = x, .live = l };
 	int r = -ENOMEM;
 
-	coati_map_init(&w.tracks, PERFETTO_IDS_MAX);
 	coati_map_init_strings(&w.words, PERFETTO_IDS_MAX);
 	coati_map_init(&w.flows, PERFETTO_IDS_MAX);
 	w.has_site = coati_alloc_array(l->sites.len + 1, sizeof(bool));
@@ -518,12 +505,11 @@ int coati_perfetto_live(struct perfetto *x)
 		r = put_items(&w);
 	for (size_t i = 0; w.open && i < l->threads.len; i++)
 		for (int n = 0; n < LIVE_LANES; n++)
-			ARRAY_FINI(&w.open[i].v[n].items);
+			ARRAY_FINI(&w.open[i].v[n].ends);
 	coati_free(w.open);
 	coati_free(w.has_site);
 	coati_free(w.has_resource);
 	coati_free(w.has_counter);
-	coati_map_fini(&w.tracks);
 	coati_map_fini(&w.words);
 	coati_map_fini(&w.flows);
 	return r;

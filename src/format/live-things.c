@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "format/live-events.h"
 #include "live-read/reader.h"
 
@@ -13,20 +14,6 @@
 struct args {
 	ARRAY(struct live_arg) v;
 };
-
-static int keep_args(struct live *l, struct live_item *i, struct args *a)
-{
-	struct live_arg *copy =
-		a->v.len ? coati_arena_alloc(&l->arena, a->v.len * sizeof(*copy)) : NULL;
-
-	if (a->v.len && !copy)
-		return -ENOMEM;
-	if (copy)
-		memcpy(copy, a->v.v, a->v.len * sizeof(*copy));
-	i->args = copy;
-	i->nr_args = (uint16_t)a->v.len;
-	return 0;
-}
 
 static int read_fields(struct live *l, const struct coati_trace_event *e, struct args *a)
 {
@@ -78,8 +65,12 @@ int coati_live_with_args(struct live *l, const struct coati_trace_event *e, uint
 
 	if (r == 0)
 		r = labels ? read_labels(l, e, &a) : read_fields(l, e, &a);
+	if (r == 0 && a.v.len) {
+		i->args = a.v.v;
+		i->nr_args = (uint16_t)a.v.len;
+	}
 	if (r == 0)
-		r = keep_args(l, i, &a);
+		r = coati_live_close(l, i);
 	ARRAY_FINI(&a.v);
 	return r;
 }
@@ -122,7 +113,7 @@ int coati_live_counter(struct live *l, const struct coati_trace_event *e, uint32
 		return -ENOMEM;
 	if (e->kind == COATI_TRACE_GAUGE)
 		i->flags |= ITEM_IS_REAL;
-	return find_counter(l, i, &i->place);
+	return find_counter(l, i, &i->place) < 0 ? -ENOMEM : coati_live_close(l, i);
 }
 
 /* ---- resources ---- */
@@ -179,10 +170,10 @@ static int begin_state(struct live *l, const struct coati_trace_event *e, uint32
 	i->name = state_name(l, e);
 	if (e->flags & COATI_TRACE_REOPENED)
 		i->flags |= ITEM_OPEN_BEGIN;
-	l->resources.v[resource].item = i->order;
+	l->resources.v[resource].item = live_place(l, i);
 	if (!i->name || e->kind != COATI_TRACE_RESOURCE_SET || !e->text.size)
 		return i->name ? 0 : -ENOMEM;
-	reason = coati_arena_alloc(&l->arena, sizeof(*reason));
+	reason = coati_alloc(sizeof(*reason)); /* until the state ends */
 	if (!reason)
 		return -ENOMEM;
 	*reason = (struct live_arg){ .name = "reason",
@@ -202,11 +193,12 @@ int coati_live_state(struct live *l, const struct coati_trace_event *e, uint32_t
 		return 0;
 	r = find_resource(l, e, thread, &resource);
 	if (r == 0 && l->resources.v[resource].item != LIVE_NONE) {
-		struct live_item *i = &l->items.v[l->resources.v[resource].item];
+		struct live_item *i = &l->open.v[l->resources.v[resource].item];
 
 		i->end = e->time > i->begin ? e->time : i->begin;
 		l->resources.v[resource].item = LIVE_NONE;
 		l->resources.v[resource].since = i->end;
+		r = coati_live_close(l, i);
 	}
 	if (r < 0 || e->kind == COATI_TRACE_RESOURCE_END)
 		return r;

@@ -21,8 +21,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "format/dictionary.h"
 #include "base/proto.h"
+#include "format/dictionary.h"
+#include "format/format.h"
 #include "format/text.h"
 #include "format/weights.h"
 #include "profile/walk.h"
@@ -479,5 +480,4 @@ const struct format coati_format_otlp = {
 	.suffix = ".otlp",
 	.flags = FORMAT_BINARY | FORMAT_LINES,
 	.write = write_otlp,
-	.read = coati_otlp_read,
 };

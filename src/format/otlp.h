@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of OpenTelemetry's profiles.proto, v1development as of 1.10 and 1.11, and its
- * reader. */
+/* The fields of OpenTelemetry's profiles.proto, v1development as of 1.10 and 1.11. */
 #pragma once
-
-#include "format/format.h"
 
 enum otlp_data { OTLP_RESOURCE_PROFILES = 1, OTLP_DICTIONARY };
 enum otlp_resource_profiles { OTLP_RESOURCE = 1, OTLP_SCOPE_PROFILES };
@@ -69,5 +66,3 @@ enum otlp_function {
 };
 enum otlp_link { OTLP_LINK_TRACE = 1, OTLP_LINK_SPAN };
 enum otlp_attribute { OTLP_ATTRIBUTE_KEY = 1, OTLP_ATTRIBUTE_VALUE, OTLP_ATTRIBUTE_UNIT };
-
-int coati_otlp_read(const void *bytes, size_t size, struct tally *t, struct coati_error *err);

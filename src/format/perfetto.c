@@ -99,7 +99,7 @@ static void put_first(struct perfetto *x)
 		put_clock(x, CLOCK_REALTIME_ID, x->in->start_wall_ns);
 	/* the clock that ftrace's events are on when they do not say: here it is the recording's,
 	 * too */
-	if (x->in->live && x->in->live->sched.len && clock != CLOCK_BOOTTIME_ID)
+	if (x->in->live && x->in->live->nr_sched && clock != CLOCK_BOOTTIME_ID)
 		put_clock(x, CLOCK_BOOTTIME_ID, x->start_ns);
 	coati_proto_uint(&x->p, SNAPSHOT_PRIMARY, clock);
 	coati_proto_end(&x->p, part);
@@ -490,5 +490,4 @@ const struct format coati_format_perfetto = {
 	.suffix = ".pftrace",
 	.flags = FORMAT_BINARY | FORMAT_TIMELINE | FORMAT_LINES | FORMAT_LIVE | FORMAT_SCHED,
 	.write = write_perfetto,
-	.read = coati_perfetto_read,
 };

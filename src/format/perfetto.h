@@ -3,10 +3,6 @@
  * in front of its fields'. */
 #pragma once
 
-#include <stddef.h>
-
-#include "format/format.h"
-
 enum {
 	TRACE_PACKET = 1,
 
@@ -153,24 +149,3 @@ enum {
 };
 
 #define PERFETTO_TRACK_LOSSES 8 /* of what the recording lacks */
-
-/* Tracks of a trace that is read back. */
-struct perfetto_tracks;
-/* NULL: no memory. */
-struct perfetto_tracks *coati_perfetto_tracks_new(void);
-void coati_perfetto_tracks_free(struct perfetto_tracks *t);
-/* A descriptor. -ENOMEM; -EBADMSG: its parent (0: none) was not defined. */
-int coati_perfetto_tracks_add(struct perfetto_tracks *t, uint64_t uuid, uint64_t parent,
-			      bool is_counter);
-/* An event. -EBADMSG: its track was not defined, is of another kind, goes back in time, or a slice
- * ends that has not begun. */
-int coati_perfetto_tracks_event(struct perfetto_tracks *t, uint64_t uuid, uint64_t type,
-				uint64_t time);
-/* A switch on a CPU from a thread to another: -EBADMSG when it is not who was switched to before,
- * or time goes back. @from negative: a wakeup. */
-int coati_perfetto_tracks_switch(struct perfetto_tracks *t, uint64_t cpu, int64_t from, int64_t to,
-				 uint64_t time);
-/* The sums; -EBADMSG: a slice has no end. */
-int coati_perfetto_tracks_end(struct perfetto_tracks *t, struct tally *tally);
-/* The reader of struct format. */
-int coati_perfetto_read(const void *bytes, size_t size, struct tally *t, struct coati_error *err);

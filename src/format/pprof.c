@@ -16,9 +16,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "format/dictionary.h"
-#include "format/pprof.h"
+#include "base/pprof-fields.h"
 #include "base/proto.h"
+#include "format/dictionary.h"
+#include "format/format.h"
 #include "format/text.h"
 #include "format/weights.h"
 #include "profile/walk.h"
@@ -319,5 +320,4 @@ const struct format coati_format_pprof = {
 	.suffix = ".pb.gz",
 	.flags = FORMAT_BINARY | FORMAT_GZIP | FORMAT_LINES,
 	.write = write_pprof,
-	.read = coati_pprof_read,
 };

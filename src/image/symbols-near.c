@@ -232,13 +232,14 @@ bool coati_symbols_tells(const struct symbols *s, const struct symbols_near *nea
 			 uint64_t section_start)
 {
 	size_t i = SEARCH(mid, (size_t)0, near->nr, near->v[mid] < addr);
-	const struct symbol *sym, *end = s->v + s->nr;
+	const struct symbol *sym;
 
 	if (i == near->nr || near->v[i] != addr)
 		return false;
 	sym = coati_symbols_before(s, addr);
 	if (sym && is_near(sym->start, addr))
-		return symbol_size(sym) || (sym + 1 < end && is_near(sym[1].start, addr));
+		return symbol_size(sym) ||
+		       ((size_t)(sym - s->v) + 1 < s->nr && is_near(sym[1].start, addr));
 	if (sym && symbol_size(sym) > addr - sym->start)
 		return true;
 	for (i = 0; i < s->unsized.len; i++)

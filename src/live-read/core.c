@@ -146,20 +146,26 @@ static int look(struct core *c, struct flight_place *ret)
 	return found;
 }
 
-/* Its name comes from the core, which may be anybody's: no link is followed, and what is no file is
- * not waited for. */
+/* Its name comes from the core, which may be anybody's: no link is followed, what is no file is not
+ * waited for, and the core of one user names no recorder of another. Cores of root's are believed:
+ * those of programs with the rights of others are its, and so are those that a handler wrote. */
 static int open_named(const struct core *c, struct flight_place *ret, struct coati_error *err)
 {
 	static const char cannot[] =
 		"the core file names a flight recorder that cannot be opened: %s: %m";
 	struct opening o = { .kind = OPEN_RECORDER, .links = OPEN_NO_LAST_LINK, .path = c->path };
 	CLEANUP(fd_closep) int fd = coati_open_file(&o, NULL);
-	struct stat st;
+	struct stat st, core;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || fstat(c->fd, &core) < 0)
 		return coati_fail(err, fd < 0 ? fd : -errno, cannot, c->path);
 	if (!S_ISREG(st.st_mode))
 		return coati_fail(err, -EBADMSG, cannot, c->path);
+	if (core.st_uid && core.st_uid != st.st_uid)
+		return coati_fail(err, -EPERM,
+				  "the core file belongs to user %u, but names a flight recorder "
+				  "of user %u: %s",
+				  core.st_uid, st.st_uid, c->path);
 	ret->fd = TAKE_FD(fd);
 	ret->at = 0;
 	ret->bytes = (uint64_t)st.st_size;

@@ -70,8 +70,7 @@ static bool describe(int fd, const char *name, struct coati_flight_info *ret)
 struct looking {
 	const char *folder;
 	uint32_t owner;
-	coati_live_file_fn fn;
-	void *ctx;
+	struct coati_live_look *l;
 };
 
 static int give(const struct looking *l, int dir, const char *name)
@@ -89,7 +88,7 @@ static int give(const struct looking *l, int dir, const char *name)
 	    (l->owner != LIVE_FILES_ALL && info.owner != l->owner))
 		return 0;
 	snprintf(path, sizeof(path), "%s/%s", l->folder, name);
-	return l->fn(l->ctx, fd, path, &info);
+	return l->l->fn(l->l->ctx, fd, path, &info);
 }
 
 /* What can be listed, or NULL. */
@@ -107,31 +106,36 @@ static DIR *list_folder(const char *path)
 static int each_of(int fd, const struct looking *l)
 {
 	CLEANUP(dir_closep) DIR *d = fdopendir(fd);
+	uint32_t seen = 0, most = l->l->most ? l->l->most : LIVE_FILES_MOST;
 	const struct dirent *e;
-	uint32_t seen = 0;
 	int n = 0;
 
 	if (!d) {
 		close(fd);
 		return -ENOMEM;
 	}
-	while (n == 0 && seen++ < ENTRIES_MAX && (e = readdir(d)))
-		if (ends_in(e->d_name, ".live") || ends_in(e->d_name, ".live.new"))
+	while (n == 0 && (e = readdir(d))) {
+		if (!ends_in(e->d_name, ".live") && !ends_in(e->d_name, ".live.new"))
+			continue;
+		if (seen++ < most)
 			n = give(l, fd, e->d_name);
+		else
+			l->l->left_out++;
+	}
 	return n;
 }
 
-static int each_in(const char *folder, uint32_t owner, coati_live_file_fn fn, void *ctx)
+static int each_in(const char *folder, uint32_t owner, struct coati_live_look *l)
 {
 	int fd = open_folder(folder, owner);
 
 	/* not ours to look into, gone, or not what it is named after */
-	return fd < 0 ? 0 : each_of(fd, &(struct looking){ folder, owner, fn, ctx });
+	return fd < 0 ? 0 : each_of(fd, &(struct looking){ folder, owner, l });
 }
 
-int coati_live_files_in(const char *directory, coati_live_file_fn fn, void *ctx)
+int coati_live_files_in(const char *directory, struct coati_live_look *l)
 {
-	return each_in(directory, LIVE_FILES_ALL, fn, ctx);
+	return each_in(directory, LIVE_FILES_ALL, l);
 }
 
 /* ---- users ---- */
@@ -164,7 +168,7 @@ static bool count_folder(struct map *folders, uint32_t of)
 
 /* Any user may create any number of names here, also those of other users: the owner of a directory
  * is checked first, and no user can make coati read much. */
-static int each_in_shm(uint32_t uid, coati_live_file_fn fn, void *ctx)
+static int each_in_shm(uint32_t uid, struct coati_live_look *l)
 {
 	CLEANUP(dir_closep) DIR *d = list_folder(SHM);
 	const struct dirent *e;
@@ -180,7 +184,7 @@ static int each_in_shm(uint32_t uid, coati_live_file_fn fn, void *ctx)
 		snprintf(folder, sizeof(folder), SHM "/%s", e->d_name);
 		fd = open_folder(folder, of);
 		if (fd >= 0 && count_folder(&folders, of))
-			n = each_of(fd, &(struct looking){ folder, of, fn, ctx });
+			n = each_of(fd, &(struct looking){ folder, of, l });
 		else if (fd >= 0)
 			close(fd);
 	}
@@ -189,7 +193,7 @@ static int each_in_shm(uint32_t uid, coati_live_file_fn fn, void *ctx)
 }
 
 /* /run/user/UID/coati of logins; and that of this process, which may be another. */
-static int each_in_runtime(uint32_t uid, coati_live_file_fn fn, void *ctx)
+static int each_in_runtime(uint32_t uid, struct coati_live_look *l)
 {
 	CLEANUP(dir_closep) DIR *d = list_folder(RUNTIME);
 	const char *own = secure_getenv("XDG_RUNTIME_DIR");
@@ -203,7 +207,7 @@ static int each_in_runtime(uint32_t uid, coati_live_file_fn fn, void *ctx)
 		    (uid != LIVE_FILES_ALL && of != uid))
 			continue;
 		snprintf(folder, sizeof(folder), RUNTIME "/%s/coati", e->d_name);
-		n = each_in(folder, of, fn, ctx);
+		n = each_in(folder, of, l);
 	}
 	of = (uint32_t)geteuid();
 	snprintf(usual, sizeof(usual), RUNTIME "/%u", of);
@@ -211,14 +215,14 @@ static int each_in_runtime(uint32_t uid, coati_live_file_fn fn, void *ctx)
 	    (uid != LIVE_FILES_ALL && of != uid) ||
 	    (size_t)snprintf(folder, sizeof(folder), "%s/coati", own) >= sizeof(folder))
 		return n;
-	return each_in(folder, of, fn, ctx);
+	return each_in(folder, of, l);
 }
 
-int coati_live_files_of_user(uint32_t uid, coati_live_file_fn fn, void *ctx)
+int coati_live_files_of_user(uint32_t uid, struct coati_live_look *l)
 {
-	int n = each_in_shm(uid, fn, ctx);
+	int n = each_in_shm(uid, l);
 
-	return n ? n : each_in_runtime(uid, fn, ctx);
+	return n ? n : each_in_runtime(uid, l);
 }
 
 /* ---- processes ---- */
@@ -244,6 +248,11 @@ int coati_live_user_of(int32_t pid, uint32_t *ret)
 	return n < 0 ? -ESRCH : 0;
 }
 
+static bool is_named_so(const char *link)
+{
+	return ends_in(link, ".live") || !strncmp(link, MEMFD, strlen(MEMFD));
+}
+
 /* A regular file with the name of a recorder, before it is opened: opening others may do things. */
 static bool is_recorder(int dir, const char *name, char *link, size_t size)
 {
@@ -253,8 +262,7 @@ static bool is_recorder(int dir, const char *name, char *link, size_t size)
 	if (len <= 0)
 		return false;
 	link[len] = '\0';
-	return (ends_in(link, ".live") || !strncmp(link, MEMFD, strlen(MEMFD))) &&
-	       fstatat(dir, name, &st, 0) == 0 && S_ISREG(st.st_mode);
+	return is_named_so(link) && fstatat(dir, name, &st, 0) == 0 && S_ISREG(st.st_mode);
 }
 
 /* The name of the file, as the kernel gives it. */
@@ -269,7 +277,7 @@ static bool name_of(int fd, char *buf, size_t size)
 	return len > 0;
 }
 
-int coati_live_files_of_process(int32_t pid, coati_live_file_fn fn, void *ctx)
+int coati_live_files_of_process(int32_t pid, struct coati_live_look *l)
 {
 	CLEANUP(dir_closep) DIR *d = NULL;
 	char path[64], link[4096];
@@ -294,9 +302,9 @@ int coati_live_files_of_process(int32_t pid, coati_live_file_fn fn, void *ctx)
 				     NULL);
 		/* one that it reads is not of the process */
 		if (fd < 0 || coati_flight_peek(fd, &info) < 0 || !info.is_alive ||
-		    !name_of(fd, link, sizeof(link)))
-			continue;
-		n = fn(ctx, fd, link, &info);
+		    !name_of(fd, link, sizeof(link)) || !is_named_so(link))
+			continue; /* or another one by now */
+		n = l->fn(l->ctx, fd, link, &info);
 	}
 	return n;
 }

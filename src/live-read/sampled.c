@@ -10,7 +10,7 @@
 
 struct scan {
 	const uint8_t *at, *end;
-	bool is_over; /* an argument reaches behind the end, or its length is not told here */
+	bool is_over; /* an argument reaches behind the end, or its length is not known here */
 };
 
 /* Seven bits a byte, and a bit that there are more.  Hot. */
@@ -100,7 +100,7 @@ bool coati_live_may_have_samples(const void *bytes, size_t size)
 	struct scan s;
 
 	if (coati_live_open(bytes, size, &b))
-		return false; /* nobody reads it */
+		return false; /* it is left out */
 	if (b.head.kind == LIVE_BATCH_SCHEMA)
 		return is_foreign(&b);
 	if (b.head.kind != LIVE_BATCH_EVENTS)

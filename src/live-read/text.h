@@ -16,8 +16,8 @@
  *	1300 stack id=2 addresses=0x10,0x20
  *	hex 7f0102
  *
- * Heads may lie: magic, version, flags, used, capacity, events, checksum and told are what the line
- * says, where it says something. Lines that begin with # are passed over.
+ * Heads may lie: magic, version, flags, used, capacity, events, checksum and "told" are what the
+ * line says, where it says something. Lines that begin with # are passed over.
  */
 #pragma once
 

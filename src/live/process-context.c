@@ -25,6 +25,8 @@
 
 #include <coati/version.h>
 
+#include "base/leb128.h"
+
 #ifndef PR_SET_VMA /* Linux 5.17 */
 #define PR_SET_VMA	     0x53564d41
 #define PR_SET_VMA_ANON_NAME 0
@@ -79,14 +81,9 @@ static void put_bytes(struct message *m, const void *bytes, size_t size)
 
 static void put_varint(struct message *m, size_t value)
 {
-	uint8_t bytes[10];
-	size_t n = 0;
+	uint8_t bytes[LEB128_MAX];
 
-	do {
-		bytes[n++] = (uint8_t)(value & 0x7f) | (value > 0x7f ? 0x80 : 0);
-		value >>= 7;
-	} while (value);
-	put_bytes(m, bytes, n);
+	put_bytes(m, bytes, (size_t)(uleb_put(bytes, value) - bytes));
 }
 
 /* The field @number, whose contents are what was put since @end was the front. */

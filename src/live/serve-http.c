@@ -186,17 +186,24 @@ static bool contains(const char *value, size_t size, const char *part)
 	return memmem(value, size, part, strlen(part)) != NULL;
 }
 
-static int parse_length(const char *value, size_t size, bool *had, struct http_request *ret)
+/* Content-Length, which may be given once. */
+struct body_limit {
+	uint32_t max_bytes;
+	bool is_given;
+};
+
+static int parse_length(const char *value, size_t size, struct body_limit *limit,
+			struct http_request *ret)
 {
 	char digits[16];
 	uint32_t length;
 
-	if (*had || !size || !copy(digits, sizeof(digits), value, size) ||
+	if (limit->is_given || !size || !copy(digits, sizeof(digits), value, size) ||
 	    strspn(digits, "0123456789") != size)
 		return -400;
-	if (coati_parse_u32(digits, 0, ret->max_body, &length) < 0)
+	if (coati_parse_u32(digits, 0, limit->max_bytes, &length) < 0)
 		return -413;
-	*had = true;
+	limit->is_given = true;
 	ret->body_size = length;
 	return 0;
 }
@@ -206,7 +213,8 @@ static bool is_named(const char *line, size_t size, const char *name)
 	return size == strlen(name) && !strncasecmp(line, name, size);
 }
 
-static int parse_field(const char *line, size_t size, bool *had_length, struct http_request *ret)
+static int parse_field(const char *line, size_t size, struct body_limit *limit,
+		       struct http_request *ret)
 {
 	const char *colon = memchr(line, ':', size), *value, *end = line + size;
 	size_t name = colon ? (size_t)(colon - line) : 0;
@@ -222,7 +230,7 @@ static int parse_field(const char *line, size_t size, bool *had_length, struct h
 	if (is_named(line, name, "host"))
 		return parse_host(value, size, ret);
 	if (is_named(line, name, "content-length"))
-		return parse_length(value, size, had_length, ret);
+		return parse_length(value, size, limit, ret);
 	if (is_named(line, name, "transfer-encoding"))
 		return -501;
 	if (is_named(line, name, "sec-fetch-site") && !ret->has_site) {
@@ -245,8 +253,8 @@ int coati_http_parse_large(const char *bytes, size_t size, uint32_t max_body,
 {
 	const char *at = bytes, *end = bytes + (size < HTTP_HEAD_BYTES ? size : HTTP_HEAD_BYTES),
 		   *line = bytes;
-	struct http_request request = { .method = HTTP_OTHER, .max_body = max_body };
-	bool had_length = false;
+	struct http_request request = { .method = HTTP_OTHER };
+	struct body_limit limit = { .max_bytes = max_body };
 	ptrdiff_t length;
 	int r = 0, nr = 0;
 
@@ -256,7 +264,7 @@ int coati_http_parse_large(const char *bytes, size_t size, uint32_t max_body,
 	while ((length = next_line(&at, end, &line)) > 0) {
 		if (!is_text(line, (size_t)length))
 			return -400;
-		r = nr++ ? parse_field(line, (size_t)length, &had_length, &request)
+		r = nr++ ? parse_field(line, (size_t)length, &limit, &request)
 			 : parse_first(line, (size_t)length, &request);
 		if (r < 0)
 			return r;

@@ -21,7 +21,7 @@ struct http_request {
 	bool has_site;	/* the browser says which page asks */
 	bool is_cross_site; /* and it is not an origin of this server */
 	bool wants_openmetrics;
-	uint32_t body_size, max_body;
+	uint32_t body_size;
 };
 
 /* @bytes are what came so far. Returns the size of the head, 0 when its end is not there yet, or

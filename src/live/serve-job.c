@@ -3,30 +3,26 @@
 #include "live/serve-job.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 #define STACK_BYTES (256 * 1024)
 
 int coati_serve_thread(pthread_t *ret, void *(*fn)(void *), void *arg)
 {
 	pthread_attr_t attr;
-	sigset_t all, old;
 	int r;
 
 	r = pthread_attr_init(&attr);
 	if (r)
 		return -r;
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(ret, &attr, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	r = thread_start(ret, &attr, fn, arg);
 	pthread_attr_destroy(&attr);
-	return -r;
+	return r;
 }
 
 static bool wait_for(struct page_job *page, uint64_t ns)

@@ -34,8 +34,7 @@ struct column *coati_columns_add(struct columns *c, const char *name, enum colum
 
 void coati_column_put(struct column *c, uint64_t v)
 {
-	char *at = strbuf_room(&c->bytes, LEB128_MAX);
-	size_t nr = 0;
+	char *at = strbuf_room(&c->bytes, LEB128_MAX), *end;
 
 	c->count++;
 	if (!at)
@@ -46,11 +45,9 @@ void coati_column_put(struct column *c, uint64_t v)
 		c->last = v;
 		v = (uint64_t)step << 1 ^ (uint64_t)(step >> 63);
 	}
-	for (; v > 0x7f; v >>= 7)
-		at[nr++] = (char)(v | 0x80);
-	at[nr++] = (char)v;
-	at[nr] = '\0';
-	c->bytes.len += nr;
+	end = (char *)uleb_put((uint8_t *)at, v);
+	*end = '\0';
+	c->bytes.len += (size_t)(end - at);
 }
 
 void coati_column_real(struct column *c, double v)

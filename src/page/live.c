@@ -115,24 +115,29 @@ static void put_things(struct page *p)
 
 int coati_page_put_live(struct page *p)
 {
+	struct live_unpack u;
+	struct live_item i;
 	struct kinds k;
 	uint64_t nr = 0;
+	int r = 0;
 
 	add_columns(&p->columns, &k);
-	for (size_t i = 0; i < p->live.items.len; i++) {
-		uint8_t kind = p->live.items.v[i].kind;
-
-		if (kind != ITEM_COUNTER && kind != ITEM_STATE && kind != ITEM_FLOW &&
-		    kind != ITEM_INSTANT && kind != ITEM_LOG)
+	coati_unpack_init(&u, &p->live.items, p->live.sites.v);
+	while (coati_unpack_next(&u, &i)) {
+		if (i.kind != ITEM_COUNTER && i.kind != ITEM_STATE && i.kind != ITEM_FLOW &&
+		    i.kind != ITEM_INSTANT && i.kind != ITEM_LOG)
 			continue;
 		if (++nr <= page_max_items(p))
-			put_item(p, &k, &p->live.items.v[i]);
+			put_item(p, &k, &i);
 	}
+	if (u.failed)
+		r = -ENOMEM;
+	coati_unpack_fini(&u);
 	if (nr > page_max_items(p))
 		coati_page_add_note(p,
 				    "the page shows %llu of %llu logs, counter values, resource "
 				    "states, flows and marks",
 				    (unsigned long long)page_max_items(p), (unsigned long long)nr);
 	put_things(p);
-	return 0;
+	return r;
 }

@@ -236,7 +236,7 @@ static int read_timeline(struct page *p, struct coati_error *err)
 					 .shared_images = coati_profile_images(p->profile) };
 	int r;
 
-	if (!p->wants_timeline && !p->live.items.len)
+	if (!p->wants_timeline && !p->live.nr_items)
 		return 0;
 	if (p->nr_files != 1 || !p->path || !strcmp(p->path, "-")) {
 		coati_page_add_note(p, "no scheduler states on the timeline: they need one "
@@ -327,9 +327,9 @@ static void find_bounds(struct page *p)
 		first = p->info.begin;
 	if (p->timeline && p->info.end > last)
 		last = p->info.end;
-	if (p->live.items.len && p->live.first && p->live.first < first)
+	if (p->live.nr_items && p->live.first && p->live.first < first)
 		first = p->live.first;
-	if (p->live.items.len && p->live.last > last)
+	if (p->live.nr_items && p->live.last > last)
 		last = p->live.last;
 	p->begin = first == UINT64_MAX ? 0 : first;
 	p->end = last > p->begin ? last : p->begin;

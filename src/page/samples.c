@@ -52,8 +52,8 @@ static size_t join(struct page_sample *v, size_t nr, uint64_t bin)
 	qsort(v, nr, sizeof(*v), by_bin);
 	for (size_t i = 0; i < nr; i++) {
 		if (kept && by_bin(&v[kept - 1], &v[i]) == 0) {
-			v[kept - 1].weight += v[i].weight;
-			v[kept - 1].count += v[i].count;
+			add_weight(&v[kept - 1].weight, v[i].weight);
+			add_weight(&v[kept - 1].count, v[i].count);
 		} else {
 			v[kept++] = v[i];
 		}

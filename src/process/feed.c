@@ -14,6 +14,8 @@
 #define NS_PID 3 /* which of the links */
 #define NS_MNT 5
 
+#define PROT_JIT_SYMFILE_MAP 0x4000 /* simpleperf's own bit */
+
 static uint64_t time_of(const struct coati_record *rec)
 {
 	return rec->id.present & COATI_SAMPLE_TIME ? rec->id.time : 0;
@@ -52,8 +54,11 @@ static struct origin make_origin(const struct coati_mmap *m, int32_t pid, uint16
 			    .pid = pid,
 			    .path = m->name,
 			    .map_start = m->addr,
-			    .map_end = m->addr + m->len };
+			    .map_end = m->addr + m->len,
+			    .map_pgoff = m->pgoff };
 
+	if (o.kind == ORIGIN_FILE && m->prot & PROT_JIT_SYMFILE_MAP)
+		o.kind = ORIGIN_JIT_FILE;
 	if (misc & COATI_MISC_MMAP_BUILD_ID && m->build_id_size &&
 	    m->build_id_size <= COATI_BUILD_ID_MAX) {
 		o.build_id_size = m->build_id_size;

@@ -156,7 +156,8 @@ int coati_origin_image(struct coati_processes *ps, uint32_t origin, struct origi
 	bool is_jit;
 	int r;
 
-	*ret = (struct origin_image){ .image = o->image, .is_absolute = o->kind >= ORIGIN_KERNEL };
+	*ret = (struct origin_image){ .image = o->image,
+				      .is_absolute = o->kind >= ORIGIN_JIT_FILE };
 	/* a memory file with a build id holds a program */
 	if (is_private(o) && !o->build_id_size) {
 		slot = coati_pid_slot_get(ps, o->pid, &r);

@@ -24,6 +24,9 @@ enum origin_kind {
 	ORIGIN_ANON,
 	ORIGIN_MEMFD, /* either of these */
 	ORIGIN_VDSO,
+	/* from here on the addresses of the image are those of the process (or the kernel)
+	 * themselves, and not of a file */
+	ORIGIN_JIT_FILE, /* code made at run time, as simpleperf keeps it in a file */
 	ORIGIN_KERNEL,
 	ORIGIN_MODULE,
 	ORIGIN_BPF,
@@ -35,7 +38,7 @@ struct origin {
 	int32_t pid;	/* the first that had it mapped; of ANON and MEMFD the only one */
 	uint32_t maj, min;
 	uint64_t ino, ino_generation;
-	uint64_t map_start, map_end; /* one mapping of it in that process */
+	uint64_t map_start, map_end, map_pgoff; /* one mapping of it in that process */
 	uint8_t build_id[COATI_BUILD_ID_MAX];
 	uint8_t build_id_size;
 	const char *path;
@@ -59,8 +62,7 @@ enum origin_kind coati_origin_kind(const char *name);
 int coati_origin_get(struct coati_processes *ps, const struct origin *key, uint32_t *ret);
 struct origin_image {
 	uint32_t image;
-	/* its addresses are those of the process (or the kernel) themselves, and not of a file */
-	bool is_absolute;
+	bool is_absolute; /* see ORIGIN_JIT_FILE */
 };
 
 /* -ENOMEM, -E2BIG. */

@@ -129,7 +129,7 @@ struct comm {
 struct thread {
 	uint32_t index;
 	int32_t pid, tid;
-	int32_t ptid; /* whose name it has at its start; 0: nobody's */
+	int32_t ptid; /* whose name it has at its start; 0: none */
 	bool is_implicit, is_used;
 	bool was_read; /* its name, from /proc */
 	uint64_t start_time, end_time;

@@ -13,7 +13,7 @@
 #include "profile/diff.h"
 #include "profile/resample.h"
 
-#define SAMPLES_MANY 100 /* so many decide, did they not vary with time */
+#define CLEARLY 2 /* an interval of counting alone that is so many times narrower decides */
 
 struct range {
 	double low, high;
@@ -94,11 +94,17 @@ static void put_one_side(struct coati_diff_value *v, double most_before)
 		v->ratio_high = smaller(v->ratio_high, 1 + v->high / most_before);
 }
 
-/* Not even that it is gone, or twice as much, would show: though there are samples enough. */
-static bool is_undecided(const struct coati_diff_value *v, double half)
+/*
+ * Not even that it is gone, or twice as much, would show, though there are samples enough: did they
+ * not vary with time, these would tell it from nothing, whose interval is t times the root of their
+ * number.
+ */
+static bool is_undecided(const struct coati_diff_value *v, double half, double t)
 {
+	double samples = (double)v->before_samples + (double)v->after_samples;
+
 	return v->flags & COATI_DIFF_IN_BLOCKS && half >= larger(v->before, v->after) &&
-	       v->before_samples + v->after_samples >= SAMPLES_MANY;
+	       samples >= CLEARLY * CLEARLY * t * t;
 }
 
 void coati_diff_put_bounds(struct coati_diff_value *v, double t)
@@ -120,7 +126,7 @@ void coati_diff_put_bounds(struct coati_diff_value *v, double t)
 		v->verdict = COATI_DIFF_LESS;
 		v->high = smaller(v->high, smaller(v->change + half, 0));
 	} else {
-		v->verdict = is_undecided(v, half) ? COATI_DIFF_UNDECIDED : COATI_DIFF_SAME;
+		v->verdict = is_undecided(v, half, t) ? COATI_DIFF_UNDECIDED : COATI_DIFF_SAME;
 		v->low = smaller(v->low, 0);
 		v->high = larger(v->high, 0);
 	}

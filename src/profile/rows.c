@@ -152,12 +152,12 @@ static int rows_of_frames(struct coati_view *v, const struct coati_rows_query *q
 	t->only = only;
 	t->seen = seen;
 	for (size_t i = 0; i < v->profile->stacks.len; i++)
-		if (v->stacks[i].is_in && v->stacks[i].count)
+		if (view_stack_counts(&v->stacks[i]))
 			add_stack(v, t, i);
 	for (uint32_t i = 0; i < t->keys->nr && r == 0; i++) {
 		struct coati_row *row = &t->rows[nr];
 
-		if (!t->rows[i].total_count)
+		if (!t->rows[i].total_count && !t->rows[i].total)
 			continue;
 		*row = t->rows[i];
 		row->flags = t->keys->flags[i];

@@ -200,7 +200,7 @@ static int add_all(struct tree *t)
 		if (v->entry_is_in[i])
 			r = add_entry(t, &p->entries.v[i]);
 	for (size_t i = 0; !levels && i < p->stacks.len && r == 0; i++)
-		if (v->stacks[i].is_in && v->stacks[i].count)
+		if (view_stack_counts(&v->stacks[i]))
 			r = add_path(t, &v->stacks[i], 0, v->stacks[i].weight, v->stacks[i].count);
 	return r;
 }

@@ -75,9 +75,9 @@ static int choose_entries(struct coati_view *v)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->entries.len; i++) {
 		if (is_seen_twice(v, p->entries.v[i].event, p->entries.v[i].thread))
-			v->nr_twice += p->entries.v[i].count;
+			add_weight(&v->nr_twice, p->entries.v[i].count);
 		else if (is_for_timeline(v, p->entries.v[i].event))
-			v->nr_faults += p->entries.v[i].count;
+			add_weight(&v->nr_faults, p->entries.v[i].count);
 		v->entry_is_in[i] = entry_passes(v, &p->entries.v[i], from, to);
 		if (!v->entry_is_in[i])
 			continue;
@@ -152,7 +152,7 @@ static void add_up(struct coati_view *v)
 		v->entry_is_in[i] &= s->is_in;
 		if (!v->entry_is_in[i])
 			continue;
-		v->info.nr_stacks += !s->count;
+		v->info.nr_stacks += !view_stack_counts(s);
 		add_weight(&s->weight, view_weight(v, e));
 		add_weight(&s->count, e->count);
 		add_weight(&v->info.total, view_weight(v, e));

@@ -28,6 +28,13 @@ struct view_stack {
 	uint64_t weight, count; /* of its entries in the view */
 };
 
+/* Whether something of it is in the view. The rest of an interval that an earlier part of a
+ * recording began has time, and counts there. */
+static inline bool view_stack_counts(const struct view_stack *s)
+{
+	return s->is_in && (s->count || s->weight);
+}
+
 /* What the frames are when a table or a tree asks for functions, lines ...: a number for each
  * frame. */
 struct keys {

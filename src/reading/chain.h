@@ -54,6 +54,7 @@ struct chains {
 	ARRAY(struct chain) list;
 	struct index index;
 	struct arena words;
+	uint32_t generation; /* how often it was emptied */
 };
 
 void coati_chains_init(struct chains *c);

@@ -129,7 +129,7 @@ static int fill(struct coati_contexts *now, const struct coati_trace_event *e,
 		.process_comm = name,
 		.frames = e->stack,
 		.nr_frames = e->stack_count,
-		.labels_key = t->steps.len ? t->steps.v[t->steps.len - 1].state : 0,
+		.labels_key = t->steps.last_state,
 	};
 	state = &now->states.v[ret->labels_key];
 	ret->labels = state->labels;

@@ -46,19 +46,6 @@ uint64_t coati_contexts_live_horizon(const struct coati_contexts *c)
 	return c->last_time;
 }
 
-/* The last step that is not later than @before stays, and all behind it. */
-static void trim_thread(struct context_thread *t, uint64_t before)
-{
-	size_t first = 0;
-
-	while (first + 1 < t->steps.len && t->steps.v[first + 1].time <= before)
-		first++;
-	if (!first)
-		return;
-	t->steps.len -= first;
-	memmove(t->steps.v, t->steps.v + first, t->steps.len * sizeof(*t->steps.v));
-}
-
 /* ---- dropping labels that no thread has ---- */
 
 static const char *move_text(struct coati_contexts *to, const char *text)
@@ -137,7 +124,7 @@ static int move_threads(struct coati_contexts *to, struct coati_contexts *from)
 		}
 		*slot = t;
 		from->threads.v[at] = NULL;
-		t->steps.len = 0;
+		coati_steps_fini(&t->steps);
 		r = move_thread(to, t);
 		if (r == 0)
 			r = coati_contexts_step(to, t, time);
@@ -149,7 +136,7 @@ static void drop_rest(struct coati_contexts *old)
 {
 	for (size_t i = 0; i < old->threads.len; i++) {
 		if (old->threads.v[i])
-			ARRAY_FINI(&old->threads.v[i]->steps);
+			coati_steps_fini(&old->threads.v[i]->steps);
 		coati_free(old->threads.v[i]);
 	}
 	ARRAY_FINI(&old->threads);
@@ -187,6 +174,6 @@ static int renew(struct coati_contexts *c)
 int coati_contexts_live_trim(struct coati_contexts *c, uint64_t before, size_t max_bytes)
 {
 	for (size_t i = 0; i < c->threads.len; i++)
-		trim_thread(c->threads.v[i], before);
+		coati_steps_trim(&c->threads.v[i]->steps, before);
 	return c->arena.used_bytes > max_bytes || c->threads.len > THREADS_MANY ? renew(c) : 0;
 }

@@ -13,7 +13,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/search.h"
 #include "live-read/batch.h"
 #include "live-read/reader.h"
 #include "reading/hooks.h"
@@ -74,7 +73,6 @@ struct context_thread *coati_contexts_thread(struct coati_contexts *c,
 		return NULL;
 	}
 	*slot = t;
-	t->steps.max = TABLE_MAX;
 	t->type = t->labels_key = "";
 	return coati_map_put(&c->thread_index, key, c->threads.len - 1) < 0 ? NULL : t;
 }
@@ -138,7 +136,7 @@ int coati_contexts_step(struct coati_contexts *c, struct context_thread *t, uint
 {
 	bool empty = !*t->type && !t->nr_regions && !t->nr_labels;
 	uint64_t key = state_key(t), state = 0;
-	struct step *last = t->steps.len ? &t->steps.v[t->steps.len - 1] : NULL;
+	struct steps *s = &t->steps;
 	uint32_t number;
 
 	if (!empty && !coati_map_get(&c->state_index, key, &state)) {
@@ -146,17 +144,11 @@ int coati_contexts_step(struct coati_contexts *c, struct context_thread *t, uint
 			return -ENOMEM;
 		state = number;
 	}
-	if (last && last->state == state)
+	if ((s->any ? s->last_state : 0) == state)
 		return 0;
-	if (!last && !state)
-		return 0;
-	if (!last || (last->time < time && !c->is_now)) {
-		last = ARRAY_ADD(&t->steps);
-		if (!last)
-			return t->steps.len >= t->steps.max ? -E2BIG : -ENOMEM;
-		last->time = time;
-	}
-	last->state = (uint32_t)state;
+	if (!s->any || (s->last_time < time && !c->is_now))
+		return coati_steps_add(s, time, (uint32_t)state);
+	s->last_state = (uint32_t)state;
 	return 0;
 }
 
@@ -264,7 +256,7 @@ static int drain(struct coati_contexts *c)
 void coati_contexts_forget(struct coati_contexts *c)
 {
 	for (size_t i = 0; i < c->threads.len; i++) {
-		ARRAY_FINI(&c->threads.v[i]->steps);
+		coati_steps_fini(&c->threads.v[i]->steps);
 		coati_free(c->threads.v[i]);
 	}
 	ARRAY_FINI(&c->threads);
@@ -370,16 +362,12 @@ static uint64_t find_context(void *ctx, int32_t pid, int32_t tid, uint64_t time,
 {
 	const struct coati_contexts *c = ctx;
 	uint64_t at;
-	const struct context_thread *t;
-	size_t low;
 	uint32_t state;
 
 	ret->nr = 0;
 	if (!coati_map_get(&c->thread_index, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid, &at))
 		return 0;
-	t = c->threads.v[at];
-	low = SEARCH(i, 0, t->steps.len, t->steps.v[i].time <= time);
-	state = low ? t->steps.v[low - 1].state : 0;
+	state = coati_steps_find(&c->threads.v[at]->steps, time);
 	*ret = (struct coati_label_list){ c->states.v[state].labels, c->states.v[state].nr };
 	return state;
 }

@@ -16,6 +16,7 @@
 #include "live-read/reader.h"
 #include "reading/hooks.h"
 #include "reading/parts.h"
+#include "reading/steps.h"
 
 /* Labels for the samples of a profile, from the live events of the same recording: those that the
  * thread had at that time, besides them "task", the type of the task that it worked on, and
@@ -45,11 +46,6 @@ const struct coati_context_source *coati_contexts_bare(const struct coati_contex
 
 #define DEPTH_MAX 256 /* nested regions that are kept apart */
 
-struct step {
-	uint64_t time;
-	uint32_t state;
-};
-
 /* Labels as a sample gets them. */
 struct state {
 	const struct coati_label *labels;
@@ -57,7 +53,7 @@ struct state {
 };
 
 struct context_thread {
-	ARRAY(struct step) steps;
+	struct steps steps;
 	uint64_t task;	  /* that it works on, 0: none */
 	const char *type; /* of it, "" for none */
 	const char *regions[DEPTH_MAX];

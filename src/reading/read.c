@@ -18,6 +18,7 @@
 #include "reading/hooks.h"
 #include "reading/parts.h"
 #include "reading/reading.h"
+#include "reading/shapes.h"
 #include "recording/recording.h"
 
 #define ALLOW_RECORDS	 1024 /* limits grow with what was read, after so many */
@@ -485,7 +486,7 @@ struct reading *coati_reading_new(struct coati_profile *p)
 	coati_map_init(&r->told_names, PROFILE_TABLE_MAX);
 	/* the names that it has are not asked for */
 	r->has_names = p->flags & COATI_PROFILE_PLACES;
-	r->words = coati_alloc_array(2 * READING_WORDS, sizeof(*r->words));
+	r->words = coati_alloc_array(2 * CHAIN_WORDS, sizeof(*r->words));
 	r->spots = coati_alloc_array(READING_SPOTS, sizeof(*r->spots));
 	r->locations = coati_alloc_array(p->max_frames, sizeof(*r->locations));
 	r->frames = coati_alloc_array(p->max_frames, sizeof(*r->frames));
@@ -499,7 +500,8 @@ bool coati_reading_has_room(const struct reading *r)
 
 void coati_reading_free(struct reading *r)
 {
-	coati_recording_close(&r->recording);
+	coati_recording_close(&r->recording); /* its threads look with the shapes */
+	coati_shapes_free(r->shapes);
 	coati_chains_fini(&r->chains);
 	coati_map_fini(&r->context_sets);
 	coati_map_fini(&r->last_counts);
@@ -580,6 +582,22 @@ static void describe_file(struct reading *r)
 	file->clock_ns = info->clock_ns;
 }
 
+/* As many threads as the tool allows; without memory for them, none. */
+static void read_ahead(struct reading *r)
+{
+	struct coati_ahead_opts o = { .threads = coati_recording_threads() };
+
+	if (!coati_recording_can_ahead(r->recording, o.threads))
+		return;
+	if (!(r->profile->flags & COATI_PROFILE_PLACES))
+		r->shapes = coati_shapes_new(r, o.threads.nr);
+	if (r->shapes) {
+		o.look = coati_shapes_look;
+		o.ctx = r->shapes;
+	}
+	coati_recording_ahead(r->recording, &o);
+}
+
 static int read_with(struct reading *r, const char *path, struct meter *m, struct coati_error *err)
 {
 	struct stat st;
@@ -610,8 +628,10 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 	n = take_build_ids(r);
 	if (n == 0)
 		n = coati_off_begin(r, path);
-	if (n == 0)
+	if (n == 0) {
+		read_ahead(r);
 		n = take_all(r, m);
+	}
 	if (n == 0 || n == -EINTR) {
 		int ended = coati_reading_live_end(r);
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "reading/chain-key.h"
 #include "reading/chain.h"
 #include "reading/off-cpu.h"
 #include "reading/parts.h"
@@ -14,7 +15,6 @@
 #define READING_TASKS	   1024 /* a power of two */
 #define READING_SPOTS	   8192 /* the same */
 #define READING_SHARES_MAX 8192 /* more counts than fit into a record */
-#define READING_WORDS	   8192 /* more than a record can hold */
 
 /* A thread that was seen lately. */
 struct task {
@@ -39,14 +39,15 @@ struct spot {
 struct plan {
 	uint32_t event; /* of the profile */
 	bool is_known, is_live, is_off, is_waking, passes;
-	bool has_period, has_chain, unwinds;
+	bool has_period;
 	bool reads;    /* its samples carry counts, of itself or of its whole group, with ids */
 	bool inherits; /* and these counts are those of one thread */
 	uint64_t fixed_weight; /* without a period */
-	uint32_t max_stack;
+	struct chain_way way;
 };
 
 struct live_places;
+struct shapes;
 
 /* What is known of an image, asked once. */
 struct image_note {
@@ -74,6 +75,7 @@ struct reading {
 	ARRAY(struct share) shares; /* of the sample at hand */
 	struct map last_counts;	    /* by id and, where counts are of threads, thread */
 	struct chains chains;
+	struct shapes *shapes; /* of records that were read ahead; NULL: none are */
 	struct off_reading off;
 	struct task tasks[READING_TASKS];
 	uint32_t task_epoch;   /* changes with every record about tasks and mappings */
@@ -102,7 +104,7 @@ struct reading {
 	bool has_names; /* those that travel with the recording were taken, or looked for */
 	struct live_places *live_places;   /* PLACES: of live events; NULL: none so far */
 	struct spot *spots;		   /* READING_SPOTS */
-	uint64_t *words;		   /* READING_WORDS, twice */
+	uint64_t *words;		   /* CHAIN_WORDS, twice */
 	uint32_t *locations;		   /* max_frames */
 	struct coati_unwind_frame *frames; /* max_frames */
 };
@@ -128,6 +130,8 @@ void coati_reading_free(struct reading *r);
 int coati_reading_file(struct reading *r, const char *path, struct coati_error *err);
 /* The architecture by its name; "" is this machine's. */
 enum coati_machine coati_reading_machine(const char *arch);
+/* How samples of an event with these attributes give their chains. */
+struct chain_way coati_reading_way(const struct reading *r, const struct coati_attr *attr);
 /* One record of any kind into the profile. -ENOMEM, or what the profile's on_item returned. */
 int coati_reading_take(struct reading *r, const struct coati_recording_item *item);
 /* The recording's first time is this, unless it is known already. */

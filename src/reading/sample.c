@@ -11,13 +11,15 @@
 #include "reading/hooks.h"
 #include "reading/parts.h"
 #include "reading/reading.h"
+#include "reading/shapes.h"
 #include "record/batch.h"
-#include "record/chain-end.h"
 #include "record/record.h"
+#include "recording/recording.h"
 
-/* Frames that the kernel takes at most when the event does not say: kernel.perf_event_max_stack as
- * it is born. */
-#define DEFAULT_MAX_STACK 127
+struct chain_way coati_reading_way(const struct reading *r, const struct coati_attr *attr)
+{
+	return coati_chain_way(attr, !(r->profile->flags & COATI_PROFILE_NO_UNWIND), r->is_told);
+}
 
 static int plan_event(struct reading *r, uint32_t event, struct plan *plan)
 {
@@ -39,16 +41,12 @@ static int plan_event(struct reading *r, uint32_t event, struct plan *plan)
 			       !strcmp(e->name, COATI_OFF_CPU_WAKING))),
 		.passes = coati_conditions_event(&r->profile->conditions, e->name),
 		.has_period = type & COATI_SAMPLE_PERIOD,
-		.has_chain = type & COATI_SAMPLE_CALLCHAIN,
-		.unwinds = type & COATI_SAMPLE_REGS_USER && type & COATI_SAMPLE_STACK_USER &&
-			   !(r->profile->flags & COATI_PROFILE_NO_UNWIND),
+		.way = coati_reading_way(r, &e->attr),
 		.reads = type & COATI_SAMPLE_READ && e->attr.read_format & COATI_READ_ID && !off,
 		.inherits = e->attr.flags & COATI_ATTR_INHERIT,
 		.fixed_weight = e->attr.flags & COATI_ATTR_FREQ || !e->attr.sample_period
 					? 1
 					: e->attr.sample_period,
-		.max_stack =
-			e->attr.sample_max_stack ? e->attr.sample_max_stack : DEFAULT_MAX_STACK,
 	};
 	return plan->is_live || plan->is_waking || !plan->passes
 		       ? 0
@@ -280,67 +278,6 @@ static int find_labels(struct reading *r, const struct coati_record *rec, uint64
 	return 0;
 }
 
-/* Is the chain as long as the recorder allowed? Markers do not count. */
-static bool is_full(const struct chain_key *key, uint32_t max)
-{
-	uint32_t nr = 0;
-
-	if (key->nr < max)
-		return false;
-	for (uint32_t i = 0; i < key->nr; i++)
-		nr += key->words[i] < COATI_CONTEXT_MAX;
-	return nr >= max;
-}
-
-/* What the recorder wrote behind the last address of the chain, which it unwound. */
-static void take_end(struct reading *r, struct chain_key *key)
-{
-	switch (chain_end_of(key->words, key->nr, &key->nr)) {
-	case CHAIN_END_COMPLETE:
-		key->mode |= r->is_told ? CHAIN_RECORDED : 0;
-		break;
-	case CHAIN_END_CUT:
-		key->mode |= CHAIN_RECORDED | CHAIN_FULL;
-		break;
-	case CHAIN_END_GAP:
-		key->mode |= CHAIN_RECORDED | CHAIN_GAP;
-		break;
-	case CHAIN_END_GUESSED:
-		key->mode |= CHAIN_RECORDED | CHAIN_GUESSED;
-		break;
-	default: /* its last frame tells */
-		key->mode |= CHAIN_CONTINUED;
-		break;
-	}
-}
-
-/* The words of a sample without a user part that we would have to walk. */
-static void key_of_chain(struct reading *r, const struct plan *plan, const struct coati_sample *s,
-			 struct chain_key *key)
-{
-	uint32_t first = 0;
-
-	if (plan->has_chain && s->callchain.count) {
-		key->words = coati_u64_array(&s->callchain, r->words);
-		key->nr = s->callchain.count;
-		while (first < key->nr && key->words[first] >= COATI_CONTEXT_MAX)
-			first++;
-	}
-	if (first < key->nr) {
-		if (s->present & COATI_SAMPLE_IP && key->words[first] != s->ip)
-			key->leaf = s->ip;
-		if (is_full(key, plan->max_stack))
-			key->mode |= CHAIN_FULL;
-		take_end(r, key);
-		return;
-	}
-	/* no stack was taken, or it is empty */
-	r->words[0] = s->present & COATI_SAMPLE_IP ? s->ip : 0;
-	key->words = r->words;
-	key->nr = 1;
-	key->mode |= plan->has_chain ? 0 : CHAIN_SINGLE;
-}
-
 static int find_chain(struct reading *r, const struct chain_key *key, uint64_t time,
 		      struct chain **ret)
 {
@@ -402,14 +339,11 @@ static void account(struct reading *r, const struct coati_profile_entry *e, cons
 	}
 }
 
-int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
-		      const struct moment *at)
+static int add_to_chain(struct reading *r, struct chain *chain, struct coati_profile_entry *e,
+			const struct moment *at)
 {
-	struct chain *chain;
-	int n = find_chain(r, key, at->time ? at->time : UINT64_MAX, &chain);
+	int n;
 
-	if (n < 0)
-		return n;
 	e->stack = chain->found.stack;
 	n = add_entry(r, chain, e);
 	if (n == 0)
@@ -417,7 +351,16 @@ int coati_reading_add(struct reading *r, const struct chain_key *key, struct coa
 	return n;
 }
 
-static int add_shares(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
+int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
+		      const struct moment *at)
+{
+	struct chain *chain;
+	int n = find_chain(r, key, at->time ? at->time : UINT64_MAX, &chain);
+
+	return n < 0 ? n : add_to_chain(r, chain, e, at);
+}
+
+static int add_shares(struct reading *r, struct chain *chain, struct coati_profile_entry *e,
 		      const struct moment *at)
 {
 	int n = 0;
@@ -429,8 +372,43 @@ static int add_shares(struct reading *r, const struct chain_key *key, struct coa
 			continue;
 		e->event = plan->event;
 		e->weight = r->shares.v[i].weight;
-		n = coati_reading_add(r, key, e, at);
+		n = add_to_chain(r, chain, e, at);
 	}
+	return n;
+}
+
+/* The chain of a sample at @time, with the help of its number where it was looked at ahead: then
+ * its words are not needed. @key has none yet. */
+static bool find_numbered(struct reading *r, const struct chain_key *key, uint64_t time,
+			  uint32_t number, struct chain **ret)
+{
+	struct chain *chain = coati_shapes_find(r->shapes, &r->chains, key, number);
+
+	if (!chain || time < chain->found.from || time > chain->found.last)
+		return false;
+	*ret = chain;
+	return true;
+}
+
+static int find_chain_of(struct reading *r, const struct plan *plan, const struct coati_record *rec,
+			 struct chain_key *key, struct chain **ret)
+{
+	const struct coati_sample *s = &rec->u.sample;
+	uint64_t time = s->present & COATI_SAMPLE_TIME ? rec->id.time : UINT64_MAX;
+	uint32_t number = r->shapes ? coati_recording_note(r->recording) : 0;
+	uint64_t seen = time;
+	int n;
+
+	if (!time && !plan->is_off)
+		time = UINT64_MAX; /* as of one that is not known */
+	if (plan->way.unwinds && coati_reading_walk(r, rec, seen, key))
+		return find_chain(r, key, time, ret);
+	if (number && find_numbered(r, key, time, number, ret))
+		return 0;
+	coati_chain_key(&plan->way, s, r->words, key);
+	n = find_chain(r, key, time, ret);
+	if (n == 0 && number)
+		coati_shapes_put(r->shapes, &r->chains, *ret, number);
 	return n;
 }
 
@@ -466,12 +444,11 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 		r->profile->quality.filtered++;
 		return 0;
 	}
-	if (!plan->unwinds || !coati_reading_walk(r, rec, time, &key))
-		key_of_chain(r, plan, s, &key);
-	if (!plan->is_off)
-		return add_shares(r, &key, &e, &at);
-	n = find_chain(r, &key, time, &chain);
-	return n < 0 ? n : coati_off_stack(r, rec, chain->found.stack, e.labels);
+	n = find_chain_of(r, plan, rec, &key, &chain);
+	if (n < 0)
+		return n;
+	return plan->is_off ? coati_off_stack(r, rec, chain->found.stack, e.labels)
+			    : add_shares(r, chain, &e, &at);
 }
 
 /* From the time of day to the clock of the recording, by a pair of times. */
@@ -516,7 +493,7 @@ static int note_places(struct reading *r, const struct plan *plan, const struct 
 				 .pid = pid,
 				 .kernel = r->kernel_epoch };
 
-	key_of_chain(r, plan, &rec->u.sample, &key);
+	coati_chain_key(&plan->way, &rec->u.sample, r->words, &key);
 	return coati_reading_places(r, &key, time);
 }
 

@@ -2,6 +2,7 @@
 /*
  * The symbols that a recording of simpleperf brings along, given to the images of its mappings by
  * path. Addresses of a file that is not on this machine are offsets in it: symbols are moved there.
+ * Those of code that was made at run time are addresses of the process already.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "image/image.h"
+#include "process/processes.h"
 #include "reading/reading.h"
 #include "recording/recording.h"
 #include "recording/simpleperf.h"
@@ -33,20 +35,39 @@ static int index_images(struct coati_images *images, struct map *ret)
 	return r < 0 ? r : 0;
 }
 
-/* The address that profiles have for @vaddr; false: it is not known. */
-static bool move(const struct simpleperf_file *f, uint64_t vaddr, uint64_t *ret)
+/* What became that image; NULL: nothing that was mapped. */
+static const struct origin *find_origin(const struct reading *r, uint32_t image)
+{
+	const struct origins *os = &r->processes->origins;
+
+	for (size_t i = 0; i < os->v.len; i++)
+		if (os->v.v[i].image == image)
+			return &os->v.v[i];
+	return NULL;
+}
+
+/*
+ * The address that profiles have for @vaddr; false: it is not known. Older versions do not say
+ * where in the file the code begins: that is where it was mapped from.
+ */
+static bool move(const struct simpleperf_file *f, const struct origin *o, uint64_t vaddr,
+		 uint64_t *ret)
 {
 	*ret = vaddr;
 	if (f->kind != SIMPLEPERF_ELF)
 		return f->kind == SIMPLEPERF_KERNEL || f->kind == SIMPLEPERF_DEX;
-	if (!f->has_offset)
-		return !f->min_vaddr; /* one segment, in which both are the same */
-	*ret = vaddr - f->min_vaddr + f->min_offset;
+	if (o && o->kind == ORIGIN_JIT_FILE)
+		return true;
+	if (!f->has_offset && !o)
+		return false;
+	*ret = vaddr - f->min_vaddr + (f->has_offset ? f->min_offset : o->map_pgoff);
 	return vaddr >= f->min_vaddr;
 }
 
-static int add_symbols(struct coati_images *images, uint32_t image, struct simpleperf_file *f)
+static int add_symbols(struct reading *reading, uint32_t image, struct simpleperf_file *f)
 {
+	struct coati_images *images = reading->profile->images;
+	const struct origin *o = find_origin(reading, image);
 	CLEANUP(freep) char *name = coati_alloc(NAME_BYTES_MAX + 1);
 	struct simpleperf_symbol s;
 	uint64_t start;
@@ -57,7 +78,7 @@ static int add_symbols(struct coati_images *images, uint32_t image, struct simpl
 	while ((r = coati_simpleperf_symbol(f, &s)) > 0) {
 		size_t len = s.name_size < NAME_BYTES_MAX ? s.name_size : NAME_BYTES_MAX;
 
-		if (!s.size || !len || !move(f, s.vaddr, &start))
+		if (!s.size || !len || !move(f, o, s.vaddr, &start))
 			continue;
 		memcpy(name, s.name, len);
 		name[len] = '\0';
@@ -71,7 +92,6 @@ static int add_symbols(struct coati_images *images, uint32_t image, struct simpl
 
 static int take_section(struct reading *r, const struct map *by_path, uint32_t bit)
 {
-	struct coati_images *images = r->profile->images;
 	CLEANUP(freep) char *path = NULL;
 	struct simpleperf_file f;
 	uint64_t size = 0, image;
@@ -87,7 +107,7 @@ static int take_section(struct reading *r, const struct map *by_path, uint32_t b
 			return -ENOMEM;
 		if (!coati_map_get_str(by_path, path, &image))
 			continue;
-		n = add_symbols(images, (uint32_t)image, &f);
+		n = add_symbols(r, (uint32_t)image, &f);
 		if (n < 0)
 			break;
 	}

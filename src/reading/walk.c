@@ -69,8 +69,8 @@ static uint32_t count_addresses(const struct coati_u64s *chain)
 /* The frames as words behind those that are there. */
 static void add_frames(struct reading *r, struct chain_key *key, uint64_t *to, uint32_t nr)
 {
-	if (nr > READING_WORDS - 1 - key->nr)
-		nr = READING_WORDS - 1 - key->nr;
+	if (nr > CHAIN_WORDS - 1 - key->nr)
+		nr = CHAIN_WORDS - 1 - key->nr;
 	to[key->nr++] = COATI_CONTEXT_USER;
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct coati_unwind_frame *f = &r->frames[i];
@@ -109,7 +109,7 @@ bool coati_reading_walk(struct reading *r, const struct coati_record *rec, uint6
 {
 	const struct coati_sample *s = &rec->u.sample;
 	bool has_chain = s->present & COATI_SAMPLE_CALLCHAIN;
-	uint64_t *to = r->words + READING_WORDS;
+	uint64_t *to = r->words + CHAIN_WORDS;
 	enum coati_unwind_end end;
 	int nr;
 

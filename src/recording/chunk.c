@@ -2,6 +2,8 @@
 /* Chunks of the usual size are kept for the next use; larger ones (rare) are freed. */
 #include "recording/chunk.h"
 
+#include <errno.h>
+
 #include "base/alloc.h"
 
 void coati_chunk_pool_init(struct chunk_pool *p, size_t max_bytes)
@@ -19,24 +21,58 @@ void coati_chunk_pool_fini(struct chunk_pool *p)
 	}
 }
 
-struct chunk *coati_chunk_get(struct chunk_pool *p, size_t size)
+static bool is_over(const struct chunk_pool *p, size_t size)
+{
+	return !p->urgent && (p->live_bytes > p->max_bytes || size > p->max_bytes - p->live_bytes);
+}
+
+/* Not zeroed: it is filled at once. */
+static struct chunk *make_chunk(struct chunk_pool *p, size_t size)
 {
 	struct chunk *c = p->free;
 
-	if (size < CHUNK_BYTES)
-		size = CHUNK_BYTES;
-	if (!p->urgent && (p->live_bytes > p->max_bytes || size > p->max_bytes - p->live_bytes))
-		return NULL;
 	if (c && size == CHUNK_BYTES)
 		p->free = c->next;
 	else
-		c = coati_realloc_array(NULL, sizeof(*c) + size,
-					1); /* not zeroed: it is filled at once */
-	if (!c)
-		return NULL;
-	*c = (struct chunk){ .users = 1, .size = size };
-	p->live_bytes += size;
+		c = coati_realloc_array(NULL, sizeof(*c) + size, 1);
+	if (c)
+		*c = (struct chunk){ .users = 1, .size = size };
 	return c;
+}
+
+struct chunk *coati_chunk_get(struct chunk_pool *p, size_t size)
+{
+	struct chunk *c;
+
+	if (size < CHUNK_BYTES)
+		size = CHUNK_BYTES;
+	if (is_over(p, size))
+		return NULL;
+	c = make_chunk(p, size);
+	if (c)
+		p->live_bytes += size;
+	return c;
+}
+
+struct chunk *coati_chunk_spare(struct chunk_pool *p)
+{
+	return make_chunk(p, CHUNK_BYTES);
+}
+
+void coati_chunk_unspare(struct chunk_pool *p, struct chunk *c)
+{
+	if (!c)
+		return;
+	c->next = p->free;
+	p->free = c;
+}
+
+int coati_chunk_adopt(struct chunk_pool *p, const struct chunk *c, bool replaces)
+{
+	if (!replaces && is_over(p, c->size))
+		return -ENOBUFS;
+	p->live_bytes += c->size;
+	return 0;
 }
 
 void coati_chunk_give_back(struct chunk_pool *p, struct chunk *c)

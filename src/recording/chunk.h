@@ -37,6 +37,12 @@ void coati_chunk_pool_fini(struct chunk_pool *p);
 /* A chunk with room for at least @size bytes and one user; NULL when out of memory or over the
  * ceiling (not when it is urgent). */
 struct chunk *coati_chunk_get(struct chunk_pool *p, size_t size);
+/* One of the usual size with one user, to be filled by another thread, that does not count for the
+ * ceiling until it is adopted; or it is given back unused. NULL: out of memory. */
+struct chunk *coati_chunk_spare(struct chunk_pool *p);
+void coati_chunk_unspare(struct chunk_pool *p, struct chunk *c);
+/* -ENOBUFS: over the ceiling, as get() is; unless @replaces says that another one is given back. */
+int coati_chunk_adopt(struct chunk_pool *p, const struct chunk *c, bool replaces);
 /* It is not used any more. */
 void coati_chunk_give_back(struct chunk_pool *p, struct chunk *c);
 /* One user less; the last one gives it back. NULL is fine.  Hot. */

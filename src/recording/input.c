@@ -148,6 +148,22 @@ int coati_input_next(struct input *in, struct input_record *ret)
 	return 1;
 }
 
+int coati_input_adopt(struct input *in, struct chunk *c)
+{
+	size_t left = coati_input_left(in);
+	/* make_room() would have used it again */
+	int r = coati_chunk_adopt(in->pool, c, in->chunk && in->chunk->users == 1);
+
+	if (r < 0)
+		return r;
+	coati_chunk_put(in->pool, in->chunk);
+	in->chunk = c;
+	in->at = 0;
+	in->offset = c->offset + c->filled;
+	in->read_bytes += c->filled - left;
+	return 0;
+}
+
 /* The next @size bytes to @to, or nowhere when it is NULL. Not through a chunk: there may be none
  * to be had, and what was taken cannot be put back. */
 static int take_bytes(struct input *in, uint8_t *to, uint64_t size)

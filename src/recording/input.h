@@ -39,6 +39,9 @@ void coati_input_fini(struct input *in);
  * file ends in mid-record, -EBADMSG a header that cannot be, -ENOBUFS too much waits (deliver, then
  * call again), -ENOMEM, or what read(2) said. */
 int coati_input_next(struct input *in, struct input_record *ret);
+/* @c was read behind the chunk before, with what was left of that one in front; it is the input's
+ * now. -ENOBUFS as above, and nothing was done. */
+int coati_input_adopt(struct input *in, struct chunk *c);
 /* The next @size bytes, which are data behind a record's end, to @to. -ENODATA: there are fewer. */
 int coati_input_copy(struct input *in, void *to, size_t size);
 /* Whether the @size bytes behind the record that was given last are there already; a pipe says yes

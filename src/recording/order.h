@@ -25,10 +25,13 @@ struct order_entry {
 	uint64_t offset; /* in the file */
 	const uint8_t *record;
 	struct chunk *chunk;
-	uint32_t flags; /* of coati_recording_item */
+	uint32_t flags; /* of coati_recording_item, and ORDER_BORROWED */
 	uint32_t event;
-	uint64_t own_time; /* 0: none */
+	uint32_t note; /* of who looked at it */
+	uint32_t reserved;
 };
+
+#define ORDER_BORROWED (UINT32_C(1) << 31) /* it has no time of its own */
 
 struct order {
 	struct order_entry *v, *scratch;
@@ -81,7 +84,7 @@ static inline int coati_order_add(struct order *o, const struct order_entry *e)
 	if (slot) {
 		*slot = *e;
 		slot->time = time;
-		slot->own_time = 0;
+		slot->flags |= ORDER_BORROWED;
 		return 0;
 	}
 	if (o->len == o->cap && coati_order_grow(o) < 0)
@@ -89,7 +92,8 @@ static inline int coati_order_add(struct order *o, const struct order_entry *e)
 	slot = &o->v[o->len++];
 	*slot = *e;
 	slot->time = time;
-	slot->own_time = e->time;
+	if (!e->time)
+		slot->flags |= ORDER_BORROWED;
 	if (time > o->newest)
 		o->newest = time;
 	o->is_unsorted |= time < o->last;

@@ -37,6 +37,7 @@ struct coati_recording {
 	uint64_t window_bytes;
 	bool file_order;
 	struct chunk *delivered; /* of the item that the caller looks at */
+	uint32_t note;		 /* of the same */
 	char *path;
 };
 
@@ -428,13 +429,38 @@ int coati_recording_next(struct coati_recording *r, struct coati_recording_item 
 	bytes = e->record;
 	coati_raw_next(&bytes, &left, r->shared.model.swap, &ret->raw);
 	ret->event = e->event;
-	ret->flags = e->flags;
+	ret->flags = e->flags & ~ORDER_BORROWED;
 	ret->offset = e->offset;
-	ret->time = e->own_time;
+	ret->time = e->flags & ORDER_BORROWED ? 0 : e->time;
+	r->note = e->note;
 	ret->extra_size =
 		ret->raw.type < COATI_RECORD_HEADER_ATTR ? 0 : coati_stream_behind(&ret->raw);
 	count(&r->shared.stats, &ret->raw, e->flags);
 	return 1;
+}
+
+bool coati_recording_can_ahead(const struct coati_recording *r, struct recording_threads t)
+{
+	const struct input *in = &r->streams.v->outer;
+	uint64_t end;
+	struct stat st;
+
+	if (t.nr < 2 || r->streams.len != 1 || r->shared.follow || r->shared.model.info.is_pipe ||
+	    fstat(in->fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	end = (uint64_t)st.st_size < in->end ? (uint64_t)st.st_size : in->end;
+	return end > in->offset && end - in->offset >= t.least_bytes;
+}
+
+void coati_recording_ahead(struct coati_recording *r, const struct coati_ahead_opts *o)
+{
+	if (coati_recording_can_ahead(r, o->threads))
+		coati_stream_ahead(r->streams.v, o);
+}
+
+uint32_t coati_recording_note(const struct coati_recording *r)
+{
+	return r->note;
 }
 
 void coati_recording_unfollow(struct coati_recording *r)

@@ -3,10 +3,13 @@
  * promises. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <coati/recording.h>
+
+#include "recording/threads.h"
 
 /* Feature sections of a perf.data file (bit numbers). */
 #define COATI_FEATURE_TRACING_DATA    1
@@ -53,6 +56,23 @@ int coati_recording_open_fd(int fd, const struct coati_recording_opts *opts,
  * without finished rounds that is all of the file. Non-zero ends the reading with -EINTR, behind
  * the records that were read. */
 void coati_recording_watch(struct coati_recording *r, int (*fn)(void *ctx), void *ctx);
+
+/* Read ahead in threads. Records come as they do without, to the last byte and error. */
+struct coati_ahead_opts {
+	struct recording_threads threads;
+	/* What a record is to who asked, for coati_recording_note(); 0: nothing. Called by the
+	 * threads with their number, 0 is the caller's, for records of known events in no order. */
+	uint32_t (*look)(void *ctx, uint32_t thread, const struct coati_raw *raw, uint32_t event);
+	void *ctx;
+};
+
+/* Before the first record is asked for. Only regular files in file mode are read ahead; of others,
+ * and without memory or threads, nothing is. */
+void coati_recording_ahead(struct coati_recording *r, const struct coati_ahead_opts *o);
+/* Whether that would do something. */
+bool coati_recording_can_ahead(const struct coati_recording *r, struct recording_threads t);
+/* What look() said about the record that was returned last; 0: nothing, or it was not asked. */
+uint32_t coati_recording_note(const struct coati_recording *r);
 
 uint32_t coati_recording_event_count(const struct coati_recording *r);
 

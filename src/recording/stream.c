@@ -24,6 +24,7 @@ void coati_stream_fini(struct stream *s)
 	if (s->head)
 		coati_chunk_put(&s->shared->pool, s->head->chunk);
 	coati_order_fini(&s->order, &s->shared->pool);
+	coati_ahead_free(s->ahead);
 	coati_chunk_put(&s->shared->pool, s->packed_chunk);
 	coati_input_fini(&s->outer);
 	coati_input_fini(&s->inner);
@@ -109,7 +110,10 @@ static int take_feature(struct shared *sh, const struct coati_raw *raw)
 	return coati_model_feature(&sh->model, (uint32_t)bit, copy, size);
 }
 
-/* The length of the data behind a record that its header does not cover. */
+/*
+ * The length of the data behind a record that its header does not cover. Old versions of simpleperf
+ * write tracing data into the record itself.
+ */
 uint64_t coati_stream_behind(const struct coati_raw *raw)
 {
 	struct cursor c = cursor_over(raw->body, raw->size - COATI_RAW_HEADER);
@@ -121,22 +125,29 @@ uint64_t coati_stream_behind(const struct coati_raw *raw)
 	if (raw->type != COATI_RECORD_TRACING_DATA)
 		return 0;
 	size = cursor_u32(&c);
-	return (size + 7) & ~UINT64_C(7);
+	return size && cursor_left(&c) >= size ? 0 : (size + 7) & ~UINT64_C(7);
 }
 
 static int take_tracing_data(struct stream *s, const struct input_record *rec)
 {
-	uint64_t size = coati_stream_behind(&rec->raw);
+	struct cursor c = cursor_over(rec->raw.body, rec->raw.size - COATI_RAW_HEADER);
+	uint64_t behind = coati_stream_behind(&rec->raw), size = behind;
 	struct shared *sh = s->shared;
 	uint8_t *copy;
-	int r;
+	int r = 0;
 
+	c.swap = rec->raw.swap;
+	if (!behind)
+		size = cursor_u32(&c);
 	if (size > MODEL_SECTION_MAX)
-		return coati_input_skip(&s->outer, size);
+		return coati_input_skip(&s->outer, behind);
 	copy = coati_arena_alloc(&sh->model.arena, size);
 	if (!copy)
 		return -ENOMEM;
-	r = coati_input_copy(&s->outer, copy, size);
+	if (behind)
+		r = coati_input_copy(&s->outer, copy, size);
+	else if (cursor_left(&c) >= size)
+		memcpy(copy, c.at, size);
 	if (r == 0)
 		note(s, rec,
 		     coati_model_feature(&sh->model, COATI_FEATURE_TRACING_DATA, copy, size));
@@ -267,6 +278,101 @@ static int take_kernel_records(struct stream *s)
 	return r;
 }
 
+/* The next chunk that was read ahead. 1; 0: there is none; -ENOBUFS. */
+static int next_part(struct stream *s)
+{
+	struct ahead_part *p = coati_ahead_peek(s->ahead);
+	int r = p ? coati_input_adopt(&s->outer, p->chunk) : 0;
+
+	if (!p || r < 0)
+		return r;
+	coati_ahead_take(s->ahead);
+	s->part = p;
+	s->part_at = 0;
+	return 1;
+}
+
+/* Put one record in line that was looked at already. Hot. */
+static int enqueue_found(struct stream *s, const struct ahead_record *found, const uint8_t *bytes)
+{
+	struct chunk *c = s->outer.chunk;
+	uint32_t flags = found->no_event ? COATI_RECORDING_ITEM_NO_EVENT : 0;
+	int r;
+
+	s->shared->stats.no_event += found->no_event;
+	c->users++;
+	r = coati_order_add(&s->order, &(struct order_entry){ .time = found->time,
+							      .offset = c->offset + found->at,
+							      .record = bytes,
+							      .chunk = c,
+							      .flags = flags,
+							      .event = found->event,
+							      .note = found->note });
+	if (r < 0)
+		coati_chunk_put(&s->shared->pool, c);
+	return r;
+}
+
+/* Records of the part, as many as the window has room for, up to one that is not of the kernel. */
+static int take_found(struct stream *s, uint32_t *ret_type)
+{
+	struct input *in = &s->outer;
+	int r = 0;
+
+	do {
+		const struct ahead_record *found = &s->part->records[s->part_at];
+		const uint8_t *bytes = in->chunk->data + found->at, *at = bytes;
+		struct input_record rec = { .bytes = bytes,
+					    .chunk = in->chunk,
+					    .offset = in->chunk->offset + found->at };
+		size_t left = in->chunk->filled - found->at;
+
+		coati_raw_next(&at, &left, in->swap, &rec.raw);
+		*ret_type = rec.raw.type;
+		r = rec.raw.type < COATI_RECORD_HEADER_ATTR ? enqueue_found(s, found, bytes)
+							    : take(s, &rec, 0);
+		if (r == 0) {
+			in->at = found->at + rec.raw.size;
+			s->part_at++;
+		}
+	} while (r == 0 && *ret_type < COATI_RECORD_HEADER_ATTR && s->part_at < s->part->nr &&
+		 !coati_order_crowded(&s->order));
+	return r < 0 ? r : 1;
+}
+
+/* 1; 0: there is nothing that was read ahead any more; negative error. */
+static int pump_ahead(struct stream *s, uint32_t *ret_type)
+{
+	while (!s->part || s->part_at == s->part->nr) {
+		bool is_over = s->part && s->part->is_last;
+		int r;
+
+		s->part = NULL; /* others use its slot as soon as the next one is asked for */
+		r = is_over ? 0 : next_part(s);
+		if (r < 0)
+			return r;
+		if (r == 0) {
+			coati_ahead_free(s->ahead);
+			s->ahead = NULL;
+			return 0;
+		}
+	}
+	return take_found(s, ret_type);
+}
+
+void coati_stream_ahead(struct stream *s, const struct coati_ahead_opts *o)
+{
+	const struct ahead_input in = { .fd = s->outer.fd,
+					.swap = s->outer.swap,
+					.offset = s->outer.offset,
+					.end = s->outer.end,
+					.pool = &s->shared->pool,
+					.table = s->shared->model.table };
+
+	if (!s->ahead && !s->outer.chunk && s->outer.seekable)
+		s->ahead = coati_ahead_new(&in, o);
+}
+
 /* Read and take one record: 1, 0 at the end of what is there, negative error. *ret_type is its
  * type. */
 static int pump(struct stream *s, uint32_t *ret_type)
@@ -275,6 +381,11 @@ static int pump(struct stream *s, uint32_t *ret_type)
 	uint64_t behind;
 	int r;
 
+	if (s->ahead) {
+		r = pump_ahead(s, ret_type);
+		if (r)
+			return r;
+	}
 	r = s->packed_chunk || s->inner.chunk ? coati_input_next(&s->inner, &rec) : 0;
 	if (r == 0 && s->packed_chunk) {
 		r = unpack_step(s);

@@ -10,6 +10,7 @@
 
 #include <coati/recording.h>
 
+#include "recording/ahead.h"
 #include "recording/input.h"
 #include "recording/model.h"
 #include "recording/order.h"
@@ -32,6 +33,9 @@ struct stream {
 	struct shared *shared;
 	struct input outer, inner; /* inner: what came out of compressed records */
 	struct order order;
+	struct ahead *ahead;	 /* NULL: no thread reads ahead */
+	struct ahead_part *part; /* of it, whose chunk is that of @outer; NULL: none so far */
+	size_t part_at;		 /* next record of the part */
 	struct unpacker *unpacker;
 	const uint8_t *packed; /* rest of the compressed record that is being unpacked */
 	size_t packed_left;
@@ -44,6 +48,8 @@ struct stream {
 
 void coati_stream_init(struct stream *s, struct shared *shared, int fd, bool seekable);
 void coati_stream_fini(struct stream *s);
+/* Read ahead, as far as there is memory for it and threads can be started. */
+void coati_stream_ahead(struct stream *s, const struct coati_ahead_opts *o);
 /* Make s->head the next record: 1, 0 at the end (s->end tells how it ended). */
 int coati_stream_peek(struct stream *s);
 /* Read up to the first record that is not about the recording itself: in a pipe the events come

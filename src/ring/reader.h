@@ -123,6 +123,8 @@ void coati_reader_begin_round(struct coati_reader *rd, bool settle);
 /* The next item of one ring in this round: records, losses with their times, what the balance says,
  * END. */
 int coati_reader_pull(struct coati_reader *rd, struct reader_ring *rr, struct coati_ring_item *ret);
+
+/* ---- reader-set.c ---- */
 /* A ring that exists already; polled through @fd (-1: not at all). For tests. Takes the ring on
  * success. */
 int coati_reader_adopt(struct coati_reader *rd, struct coati_ring *ring, int fd,

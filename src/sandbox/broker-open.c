@@ -191,22 +191,35 @@ static int open_folder(const struct broker *b, const struct opening *o, struct c
 	return coati_open_here(&in, err);
 }
 
-/* What a process has open: a recorder by the name that the kernel gives. */
+/* Whether a descriptor of /proc is that of a recorder, by the name that the kernel gives. */
+static bool is_recorder_at(const char *path)
+{
+	char to[4096];
+	struct stat st;
+	ssize_t len = readlink(path, to, sizeof(to) - 1);
+
+	to[len < 0 ? 0 : len] = '\0';
+	return (ends_in(to, ".live") || !strncmp(to, MEMFD, strlen(MEMFD))) &&
+	       stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* What a process has open. It may put another file there between the look and the opening, also one
+ * that it cannot read itself: what was opened is looked at once more. */
 static int open_of_process(const struct opening *o, struct coati_error *err)
 {
-	char path[2 * MESSAGE_PATH_MAX], to[4096];
-	struct stat st;
-	ssize_t len;
+	char path[2 * MESSAGE_PATH_MAX], own[40];
+	CLEANUP(fd_closep) int fd = -1;
 
 	if (!coati_is_numbered(o->path, "", ""))
 		return refuse(o->path, err);
 	snprintf(path, sizeof(path), "%s/%s", o->root, o->path);
-	len = readlink(path, to, sizeof(to) - 1);
-	to[len < 0 ? 0 : len] = '\0';
-	if ((!ends_in(to, ".live") && strncmp(to, MEMFD, strlen(MEMFD)) != 0) ||
-	    stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+	if (!is_recorder_at(path))
 		return refuse(path, err);
-	return open_in(o, 0, OPEN_FOLLOW, err);
+	fd = open_in(o, 0, OPEN_FOLLOW, err);
+	if (fd < 0)
+		return fd;
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+	return is_recorder_at(own) ? TAKE_FD(fd) : refuse(path, err);
 }
 
 static int open_recorder(const struct broker *b, const struct opening *o, struct coati_error *err)

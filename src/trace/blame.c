@@ -178,7 +178,7 @@ static int step_back(struct path *p)
 	return r;
 }
 
-/* Who worked on the task before, down to when he took it up; what lies between is nobody's. */
+/* Who worked on the task before, down to when he took it up; no thread worked on it between. */
 static int change_span(struct path *p, const struct span *spans, size_t nr)
 {
 	const struct span *s = span_before(spans, nr, p->at);

@@ -398,7 +398,7 @@ static int stop_workers(struct fold *f, uint32_t at, uint64_t end)
 
 /* ---- what is kept ---- */
 
-/* The times at which nobody worked on the task whose spans are gathered. */
+/* The times at which no thread worked on the task whose spans are gathered. */
 static uint32_t keep_gaps(struct fold *f, const struct kept_instance *in)
 {
 	const struct span *s = f->spans.v;

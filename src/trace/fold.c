@@ -71,21 +71,21 @@ static int find_thread(struct fold *f, int32_t pid, int32_t tid, uint64_t time, 
 	struct thread *th;
 	bool alters;
 
-	if (near->tid == tid && near->nr_threads == t->threads.len &&
+	if (near->tid == tid && near->pid == pid && near->nr_threads == t->threads.len &&
 	    t->threads.v[near->at].begin <= time) {
 		*ret = near->at;
 		return 0;
 	}
-	known = coati_timeline_find_thread(t, tid, time);
+	known = coati_timeline_find_live_thread(t, pid, tid, time);
 	alters = known == COATI_TIMELINE_NONE || t->threads.v[known].outside;
-	th = coati_timeline_need_thread(t, pid, tid, time);
+	th = coati_timeline_need_live_thread(t, pid, tid, time);
 	if (!th)
 		return coati_timeline_no_thread(t);
 	if (alters)
 		settle_thread(t, th);
 	*ret = (uint32_t)(th - t->threads.v);
-	if (coati_timeline_find_thread(t, tid, UINT64_MAX) == *ret)
-		*near = (struct fold_near){ tid, *ret, t->threads.len };
+	if (coati_timeline_find_live_thread(t, pid, tid, UINT64_MAX) == *ret)
+		*near = (struct fold_near){ pid, tid, *ret, t->threads.len };
 	return grow_threads(f);
 }
 

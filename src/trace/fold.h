@@ -27,7 +27,7 @@
 
 struct fold_region {
 	uint64_t begin;
-	uint64_t order; /* in which they were told */
+	uint64_t order; /* in which they were reported */
 	uint32_t type, flags;
 };
 
@@ -72,7 +72,7 @@ struct fold_site {
 
 /* A thread that was found before. */
 struct fold_near {
-	int32_t tid;
+	int32_t pid, tid;
 	uint32_t at;
 	size_t nr_threads; /* that there were then; 0: none was found */
 };

@@ -26,7 +26,7 @@ struct kept_instance {
 	struct coati_ledger ledger;
 };
 
-/* Time in which nobody worked on a task: it waited for this thread. */
+/* Time in which no thread worked on a task: it waited for this thread. */
 struct kept_gap {
 	uint64_t from, to;
 	uint32_t thread;
@@ -34,7 +34,7 @@ struct kept_gap {
 
 struct kept_region {
 	uint64_t begin, end;
-	uint64_t order; /* in which they were told */
+	uint64_t order; /* in which they were reported */
 	uint32_t thread, type;
 };
 

@@ -249,7 +249,7 @@ static int set_labels(struct coati_timeline *t, struct thread *th,
 
 int coati_timeline_add_live(struct coati_timeline *t, const struct coati_timeline_event *e)
 {
-	struct thread *th = coati_timeline_need_thread(t, e->pid, e->tid, e->time);
+	struct thread *th = coati_timeline_need_live_thread(t, e->pid, e->tid, e->time);
 
 	t->info.has |= COATI_TIMELINE_HAS_LIVE;
 	if (!th)

@@ -170,6 +170,12 @@ int coati_timeline_no_thread(struct coati_timeline *t);
 /* The thread of that number at that time; made when there is none. NULL: no memory, or too many. */
 struct thread *coati_timeline_need_thread(struct coati_timeline *t, int32_t pid, int32_t tid,
 					  uint64_t time);
+/* The same of a live event, which its program may have made up: a thread that is known to be of
+ * another process is not taken, but another one that only has its number. */
+struct thread *coati_timeline_need_live_thread(struct coati_timeline *t, int32_t pid, int32_t tid,
+					       uint64_t time);
+uint32_t coati_timeline_find_live_thread(const struct coati_timeline *t, int32_t pid, int32_t tid,
+					 uint64_t time);
 /* Likewise of one that only wakes others; its number, NONE: no memory, or too many. */
 uint32_t coati_timeline_need_waker(struct coati_timeline *t, int32_t pid, int32_t tid,
 				   uint64_t time);
@@ -210,7 +216,7 @@ struct ledger_near {
 void coati_ledger_near(const struct thread *th, uint64_t from, uint64_t to,
 		       struct ledger_near *near, struct coati_ledger *ledger);
 /* Adds what threads did while they worked on a task whose duration @ret has: @spans are sorted by
- * their beginning. The rest of the duration is nobody's. -ENOMEM. */
+ * their beginning. In the rest of the duration no thread worked on it. -ENOMEM. */
 int coati_ledger_spans(const struct coati_timeline *t, const struct span *spans, size_t nr,
 		       struct coati_ledger *ret);
 int coati_ledger_task(const struct coati_timeline *t, uint32_t task, struct coati_ledger *ret);

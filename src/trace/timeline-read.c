@@ -67,7 +67,22 @@ static uint32_t take_stack(struct load *l, int32_t tid)
 	return (uint32_t)stack;
 }
 
+/* The events are stopped one after the other, and that of switches is not: threads that switch all
+ * the time do so behind the end that the recorder says. */
+static bool is_after_end(const struct load *l, uint64_t time)
+{
+	return l->end && time > l->end;
+}
+
 /* ---- samples ---- */
+
+/* The filter for threads that are about to start lets through those of other processes, too. */
+static bool is_recorded(const struct load *l, const struct coati_record *rec)
+{
+	uint32_t at = coati_timeline_find_thread(l->timeline, (int32_t)rec->id.tid, rec->id.time);
+
+	return at != COATI_TIMELINE_NONE && !l->timeline->threads.v[at].outside;
+}
 
 static int count_irq(struct load *l, const struct load_event *v, int32_t tid)
 {
@@ -127,7 +142,7 @@ static int take_sample(struct load *l, const struct coati_recording *r,
 		return 0;
 	if (v->kind == LOAD_LIVE)
 		return coati_load_live(l, item, rec);
-	if (l->at_exec || !(rec->id.present & COATI_SAMPLE_TIME))
+	if (l->at_exec || !(rec->id.present & COATI_SAMPLE_TIME) || is_after_end(l, rec->id.time))
 		return 0;
 	switch (v->kind) {
 	case LOAD_OFF:
@@ -158,7 +173,7 @@ static int take_sample(struct load *l, const struct coati_recording *r,
 		break;
 	case LOAD_IRQ_ENTRY:
 	case LOAD_IRQ_EXIT:
-		if (coati_load_field(v, 0, &payload, &number)) {
+		if (is_recorded(l, rec) && coati_load_field(v, 0, &payload, &number)) {
 			l->pending =
 				event_of(rec, v->kind == LOAD_IRQ_ENTRY ? COATI_TIMELINE_IRQ_ENTRY
 									: COATI_TIMELINE_IRQ_EXIT);
@@ -181,7 +196,7 @@ static int take_switch(struct load *l, const struct coati_record *rec)
 {
 	struct coati_timeline_event e = event_of(rec, COATI_TIMELINE_IN);
 
-	if (e.tid <= 0 || l->at_exec)
+	if (e.tid <= 0 || l->at_exec || is_after_end(l, e.time))
 		return 0;
 	/* none outlasts its thread on a CPU: an end was lost */
 	coati_map_del(&l->irqs, (uint32_t)e.tid);

@@ -152,15 +152,25 @@ void coati_timeline_add_note(struct coati_timeline *t, const char *fmt, ...)
 
 /* ---- threads ---- */
 
-static struct thread *add_thread(struct coati_timeline *t, int32_t pid, int32_t tid, uint64_t time)
+/* The first number of a thread is that of the kernel; one that only live events know may have the
+ * number of a thread of another process. */
+static uint64_t key_of(int32_t pid, int32_t tid)
 {
+	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+}
+
+/* @key: key_of() it, without a process where the kernel's number is meant. */
+static struct thread *add_thread_as(struct coati_timeline *t, uint64_t key, int32_t pid,
+				    uint64_t time)
+{
+	int32_t tid = (int32_t)(key & UINT32_MAX);
 	struct thread *th = ARRAY_ADD(&t->threads);
 	size_t max = t->is_fixed ? ceiling(t) : EVENTS_MAX;
 	uint64_t older = COATI_TIMELINE_NONE;
 
 	if (!th)
 		return NULL;
-	(void)coati_map_get(&t->tids, (uint32_t)tid, &older);
+	(void)coati_map_get(&t->tids, key, &older);
 	th->pid = pid;
 	th->tid = tid;
 	th->comm = "";
@@ -169,11 +179,16 @@ static struct thread *add_thread(struct coati_timeline *t, int32_t pid, int32_t 
 	th->stretches.max = th->works.max = th->labels.max = th->regions.max = max;
 	th->open.max = th->logs.max = th->faults.max = th->samples.max = max;
 	th->irqs.max = th->open_irqs.max = max;
-	if (coati_map_put(&t->tids, (uint32_t)tid, t->threads.len - 1) < 0) {
+	if (coati_map_put(&t->tids, key, t->threads.len - 1) < 0) {
 		t->threads.len--;
 		return NULL;
 	}
 	return th;
+}
+
+static struct thread *add_thread(struct coati_timeline *t, int32_t pid, int32_t tid, uint64_t time)
+{
+	return add_thread_as(t, key_of(0, tid), pid, time);
 }
 
 uint32_t coati_timeline_find_thread(const struct coati_timeline *t, int32_t tid, uint64_t time)
@@ -185,6 +200,23 @@ uint32_t coati_timeline_find_thread(const struct coati_timeline *t, int32_t tid,
 	while (t->threads.v[at].begin > time && t->threads.v[at].older != COATI_TIMELINE_NONE)
 		at = t->threads.v[at].older;
 	return (uint32_t)at;
+}
+
+/* Whether the thread is known to be of another process than @pid. */
+static bool is_of_another(const struct coati_timeline *t, uint32_t at, int32_t pid)
+{
+	return pid > 0 && t->threads.v[at].pid > 0 && t->threads.v[at].pid != pid;
+}
+
+uint32_t coati_timeline_find_live_thread(const struct coati_timeline *t, int32_t pid, int32_t tid,
+					 uint64_t time)
+{
+	uint32_t known = coati_timeline_find_thread(t, tid, time);
+	uint64_t at;
+
+	if (known == COATI_TIMELINE_NONE || !is_of_another(t, known, pid))
+		return known;
+	return coati_map_get(&t->tids, key_of(pid, tid), &at) ? (uint32_t)at : COATI_TIMELINE_NONE;
 }
 
 void coati_timeline_forget_types(struct coati_timeline *t)
@@ -211,17 +243,31 @@ int coati_timeline_no_thread(struct coati_timeline *t)
 	return -E2BIG;
 }
 
+static struct thread *take_part(struct coati_timeline *t, uint32_t at, int32_t pid)
+{
+	if (t->threads.v[at].pid <= 0)
+		t->threads.v[at].pid = pid;
+	t->threads.v[at].outside = false;
+	return &t->threads.v[at];
+}
+
 struct thread *coati_timeline_need_thread(struct coati_timeline *t, int32_t pid, int32_t tid,
 					  uint64_t time)
 {
 	uint32_t at = coati_timeline_find_thread(t, tid, time);
 
-	if (at == COATI_TIMELINE_NONE)
-		return add_thread(t, pid, tid, time);
-	if (t->threads.v[at].pid <= 0)
-		t->threads.v[at].pid = pid;
-	t->threads.v[at].outside = false;
-	return &t->threads.v[at];
+	return at == COATI_TIMELINE_NONE ? add_thread(t, pid, tid, time) : take_part(t, at, pid);
+}
+
+struct thread *coati_timeline_need_live_thread(struct coati_timeline *t, int32_t pid, int32_t tid,
+					       uint64_t time)
+{
+	uint32_t at = coati_timeline_find_live_thread(t, pid, tid, time);
+	bool is_taken = coati_timeline_find_thread(t, tid, time) != COATI_TIMELINE_NONE;
+
+	if (at != COATI_TIMELINE_NONE)
+		return take_part(t, at, pid);
+	return add_thread_as(t, key_of(is_taken ? pid : 0, tid), pid, time);
 }
 
 uint32_t coati_timeline_need_waker(struct coati_timeline *t, int32_t pid, int32_t tid,
@@ -247,7 +293,9 @@ static int take_start(struct coati_timeline *t, const struct coati_timeline_even
 	struct thread *th = at == COATI_TIMELINE_NONE ? NULL : &t->threads.v[at];
 	uint64_t begin = e->time > t->info.begin ? e->time : t->info.begin;
 
-	if (!th || th->end || th->stretches.len)
+	/* what another process said of this number stays that process's */
+	if (!th || th->end || th->stretches.len ||
+	    (!th->outside && is_of_another(t, (uint32_t)(th - t->threads.v), e->pid)))
 		th = add_thread(t, e->pid, e->tid, begin);
 	if (!th)
 		return coati_timeline_no_thread(t);

@@ -414,7 +414,7 @@ struct coati_why_row {
 	uint32_t stack;
 	uint32_t nr_affected; /* slow ones in which the part stands out */
 	double number, limit; /* that decided the verdict */
-	/* NOBODY: task that a thread worked on while the slow ones waited for this thread, the one
+	/* task that a thread worked on while the slow ones waited for this thread, the one
 	 * that took most of the time; NONE: none did, or not for half of the waiting */
 	uint32_t hog;
 	uint32_t hog_thread;	/* that worked on it */

@@ -22,7 +22,7 @@
 
 #define REGIONS_MAX   64
 #define SAMPLES_LEAST 20      /* to know how many there are in a ns of running */
-#define FAULT_MOST_NS 50000.0 /* nobody's page fault costs more: it is something else then */
+#define FAULT_MOST_NS 50000.0 /* no page fault costs more */
 #define INSTANCES_MAX ((size_t)1 << 26)
 
 /* ---- instances ---- */

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/leb128.h"
 #include "base/strbuf.h"
 #include "image/go-table.h"
 #include "unwind/unwinder.h"
@@ -44,9 +45,9 @@ static void add_number(struct frames *f, uint64_t v, size_t size)
 
 static void add_uleb(struct frames *f, uint64_t v)
 {
-	for (; v > 0x7f; v >>= 7)
-		add_number(f, (v & 0x7f) | 0x80, 1);
-	add_number(f, v, 1);
+	uint8_t bytes[LEB128_MAX];
+
+	coati_strbuf_add(&f->bytes, bytes, (size_t)(uleb_put(bytes, v) - bytes));
 }
 
 /* The length of an entry is known when it is complete. */

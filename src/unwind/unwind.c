@@ -85,7 +85,7 @@ static int read_memory(void *ctx, uint64_t addr, uint64_t *ret)
 	return c->in->read(c->in->ctx, addr, ret);
 }
 
-/* Code of files comes from the file; nobody's else is known. */
+/* Code comes from the file; code outside of files is not known. */
 static int read_code(void *ctx, const struct walk_place *place, uint64_t addr,
 		     uint8_t ret[WALK_CODE_SIZE])
 {

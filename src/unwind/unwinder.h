@@ -126,7 +126,7 @@ char *coati_unwind_cache_dir(const char *dir);
  * trusted. */
 int coati_unwind_cache_read(const char *dir, const uint8_t *build_id, uint32_t build_id_size,
 			    void **ret_bytes, size_t *ret_size);
-/* Keep a table, and at most @max_bytes of all of them; failures are nobody's loss. */
+/* Keep a table, and at most @max_bytes of all of them; failures do no harm. */
 void coati_unwind_cache_write(const char *dir, const void *bytes, size_t size, uint64_t max_bytes);
 
 /* ---- full.c ---- */

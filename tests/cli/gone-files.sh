@@ -11,7 +11,8 @@
 spinner()
 {
 	cat >"$1-function.c" <<C
-__attribute__((noinline)) void $2(void) { for (volatile long i = 0; i < 80000000; i++); }
+#include <spin.h>
+__attribute__((noinline)) void $2(void) { SPIN(80000000); }
 C
 	cat >"$1.c" <<C
 #include <unistd.h>
@@ -26,10 +27,11 @@ C
 	fi
 }
 
-# held FILE: whether a process has it open, as the recorder has what is mapped; FILE may be deleted.
+# held FILE: whether a process has mapped it, and one has it open, as the recorder has what is mapped; FILE may be deleted.
+# The recorder may have it open for a moment before it starts the program, which then is not this file yet.
 held()
 {
-	find /proc/[0-9]*/fd -type l -printf '%l\n' 2>/dev/null |
+	grep -qsF " $PWD/$1" /proc/[0-9]*/maps && find /proc/[0-9]*/fd -type l -printf '%l\n' 2>/dev/null |
 		grep -qx -e "$PWD/$1" -e "$PWD/$1 (deleted)"
 }
 

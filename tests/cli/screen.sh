@@ -25,7 +25,7 @@ open_screen()
 		# each file is whole when it has its name
 		echo '; echo "status $?" >new; stty -a >stty-new; mv new status; mv stty-new stty-after; exec sh'
 	} >start
-	LC_ALL=C.UTF-8 TERM=xterm-256color tm new-session -d -x "$columns" -y "$rows" "sh ./start" || return
+	LC_ALL=C.UTF-8 TERM=xterm-256color tm new-session -d -x "$columns" -y "$rows" "exec sh ./start" || return
 	# also when the case takes too long
 	# shellcheck disable=SC2154 # the case's own
 	trap 'tm kill-server 2>/dev/null; kill "${load-}" 2>/dev/null' EXIT

@@ -12,6 +12,7 @@
 
 #include "format/export.h"
 #include "fuzz/fuzz.h"
+#include "readback/readback.h"
 #include "record/batch.h"
 #include "record/live-format.h"
 #include "recording/writer.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What is read back to check an export: the first byte says the format, the rest is its file. The
  * same bytes give the same sums. */
-#include "format/format.h"
 #include "fuzz/fuzz.h"
+#include "readback/readback.h"
 
-static int read_once(const struct format *f, const uint8_t *data, size_t size, uint64_t *ret)
+static int read_once(const struct readback *f, const uint8_t *data, size_t size, uint64_t *ret)
 {
 	struct tally t;
 	int r;
@@ -19,8 +19,8 @@ static int read_once(const struct format *f, const uint8_t *data, size_t size, u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct format *f =
-		size ? coati_format_get((enum coati_format)(data[0] % COATI_FORMAT_COUNT)) : NULL;
+	const struct readback *f =
+		size ? coati_readback_get((enum coati_format)(data[0] % COATI_FORMAT_COUNT)) : NULL;
 	uint64_t first, second;
 
 	if (!f || !f->read)

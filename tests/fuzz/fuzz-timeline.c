@@ -3,16 +3,17 @@
  * reads the same again. */
 #include <errno.h>
 
-#include "format/format.h"
 #include "fuzz/fuzz.h"
+#include "readback/readback.h"
 
-static int read_once(const struct format *f, const uint8_t *data, size_t size, uint64_t *ret_weight)
+static int read_once(enum coati_format format, const uint8_t *data, size_t size,
+		     uint64_t *ret_weight)
 {
 	struct tally t;
 	int r;
 
 	coati_tally_init(&t);
-	r = f->read(data, size, &t, NULL);
+	r = coati_readback_get(format)->read(data, size, &t, NULL);
 	*ret_weight = t.weight;
 	coati_tally_fini(&t);
 	return r;
@@ -20,11 +21,9 @@ static int read_once(const struct format *f, const uint8_t *data, size_t size, u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct format *const formats[] = { &coati_format_speedscope,
-							&coati_format_firefox,
-							&coati_format_perfetto,
-							&coati_format_chrome };
-	const struct format *f = formats[size ? data[0] % 4 : 0];
+	static const enum coati_format formats[] = { COATI_FORMAT_SPEEDSCOPE, COATI_FORMAT_FIREFOX,
+						     COATI_FORMAT_PERFETTO, COATI_FORMAT_CHROME };
+	enum coati_format f = formats[size ? data[0] % 4 : 0];
 	uint64_t once, again;
 	int r;
 

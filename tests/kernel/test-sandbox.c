@@ -646,7 +646,7 @@ TEST(sandbox_confines_an_ordinary_user)
 
 static int load_library(void)
 {
-	return dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL) ? 0 : ENOENT;
+	return dlopen("libutil.so.1", RTLD_NOW | RTLD_LOCAL) ? 0 : ENOENT;
 }
 
 static int load_other(void)
@@ -654,7 +654,7 @@ static int load_other(void)
 	return dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL) ? 0 : ENOENT;
 }
 
-static const char *const libraries[] = { "libz.so.1", NULL };
+static const char *const libraries[] = { "libutil.so.1", NULL };
 
 TEST(sandbox_lets_a_reader_load_its_libraries_later)
 {

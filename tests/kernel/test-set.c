@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -290,6 +292,17 @@ TEST(set_system_wide_has_one_entry_per_cpu)
 	coati_event_list_free(list);
 }
 
+/* Root may go beyond the hard limit, unless it lacks CAP_SYS_RESOURCE, as in many containers. */
+static void keep_hard_limits(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+
+	CHECK_INT(syscall(SYS_capget, &head, data), ==, 0);
+	data[0].effective &= ~(1u << CAP_SYS_RESOURCE);
+	CHECK_INT(syscall(SYS_capset, &head, data), ==, 0);
+}
+
 TEST(set_raises_the_descriptor_limit_when_it_must)
 {
 	struct coati_event_list *list = parsed("dummy:u");
@@ -305,6 +318,7 @@ TEST(set_raises_the_descriptor_limit_when_it_must)
 	coati_set_close(&set);
 	l = (struct rlimit){ 32, 40 };
 	CHECK_OK(setrlimit(RLIMIT_NOFILE, &l));
+	keep_hard_limits();
 	{
 		struct coati_set_opts opts = { .size = sizeof(opts), .tids = &tid, .nr_tids = 1 };
 		struct coati_error err = { 0 };

@@ -28,6 +28,7 @@
 #include "lib/sanitizer.h"
 
 #define EXIT_SKIP 77
+#define SLICE_MS  100
 
 static struct test_case *first, *last;
 static uint64_t seed = 1;
@@ -295,30 +296,38 @@ static int64_t monotonic_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+static void kill_and_wait(pid_t pid, int *ret_status)
+{
+	kill(-pid, SIGKILL);
+	kill(pid, SIGKILL);
+	while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
+		;
+}
+
 /* Wait for the test, from outside: it may use alarm() and block what it likes. SIGCHLD is blocked
- * in the runner, so none gets lost between the look and the wait. 0, or the seconds after which its
- * time was up. */
+ * in the runner, so none gets lost between the look and the wait. Time in which this process did
+ * not run either (stopped, frozen, a virtual machine that was paused) is not the test's: it looks
+ * every SLICE_MS, and a longer time counts as two of these. 0, or the seconds after which its time
+ * was up. */
 static unsigned int wait_child(pid_t pid, unsigned int limit_s, int *ret_status)
 {
-	int64_t start_ms = monotonic_ms();
+	int64_t used_ms = 0;
 	sigset_t chld;
 	pid_t r;
 
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	while ((r = waitpid(pid, ret_status, WNOHANG)) == 0) {
-		int64_t limit_ms = (int64_t)(limit_s * 1000 * load_per_cpu());
-		int64_t left_ms = start_ms + limit_ms - monotonic_ms();
+		int64_t limit_ms = (int64_t)(limit_s * 1000 * load_per_cpu()), took_ms;
 
-		if (left_ms <= 0) {
-			kill(-pid, SIGKILL);
-			kill(pid, SIGKILL);
-			while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
-				;
+		if (used_ms >= limit_ms) {
+			kill_and_wait(pid, ret_status);
 			return (unsigned int)(limit_ms / 1000);
 		}
-		sigtimedwait(&chld, NULL,
-			     &(struct timespec){ left_ms / 1000, left_ms % 1000 * 1000000 });
+		took_ms = monotonic_ms();
+		sigtimedwait(&chld, NULL, &(struct timespec){ .tv_nsec = SLICE_MS * 1000000 });
+		took_ms = monotonic_ms() - took_ms;
+		used_ms += took_ms < 2 * SLICE_MS ? took_ms : 2 * SLICE_MS;
 	}
 	return 0;
 }

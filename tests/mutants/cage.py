@@ -7,6 +7,7 @@ limits memory, which a sanitizer does not stand.
 """
 import os
 import subprocess
+import time
 
 INSIDE = r"""
 set -e
@@ -42,10 +43,14 @@ class Cage:
                        "--propagation", "private", "sh", "-c", INSIDE, "cage", *command]
         with subprocess.Popen(command, env=full, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True) as p:
-            try:
-                said, _ = p.communicate(timeout=seconds)
-                return p.returncode, said
-            except subprocess.TimeoutExpired:
-                p.kill()
-                said, _ = p.communicate()
-                return None, said
+            # Time in which this program did not run either (stopped or frozen) does not count.
+            while seconds > 0:
+                start = time.monotonic()
+                try:
+                    said, _ = p.communicate(timeout=1)
+                    return p.returncode, said
+                except subprocess.TimeoutExpired:
+                    seconds -= min(2, time.monotonic() - start)
+            p.kill()
+            said, _ = p.communicate()
+            return None, said

@@ -20,7 +20,9 @@ ASAN_LEAST_MS = 80  # to start a test there, and to look for leaks when it ends
 LEAST_LIMIT_S = 2
 DATA_KIB = 8 << 20
 GUARD_S = 200  # for a whole run, on a machine that is very busy
+PATIENCE = 4  # a test that ran too long must do so again with that many times its limit
 
+TOO_LONG = "not done after"  # as the test runner says it
 FAILED = re.compile(r"^not ok \d+ - (\w+)(?:\n# (.*))?", re.MULTILINE)
 
 
@@ -133,11 +135,15 @@ class Trial:
             failed = FAILED.search(said)
             if not failed and status == 0:
                 return None
-            if not failed:  # the test program itself ended early
+            if not failed:  # the test program itself ended early, or its time was up
+                if status is None and self.bench.run(program, names, limits)[0] is not None:
+                    continue
                 if self.bench.run(folder.program(suite), names, limits)[0] != 0:
                     raise folders.BuildError(f"{folder.program(suite)} fails without a mutant:\n{said[-1000:]}")
                 return {"killer": f"{suite}: the test program", "how": f"status {status}"}
             name, how = failed.group(1), failed.group(2) or ""
+            if TOO_LONG in how:
+                limits[name] *= PATIENCE
             if self.bench.fails(program, name, limits):
                 if not self.bench.fails(folder.program(suite), name, limits):
                     return {"killer": f"{suite}: {name}", "how": how[:200]}

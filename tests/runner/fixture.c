@@ -102,3 +102,14 @@ TEST(random_numbers_follow_the_seed)
 {
 	test_note("random %llx", (unsigned long long)test_random());
 }
+
+/* Makes a directory when it begins, so that the suite can be stopped meanwhile. */
+TEST_LIMIT(waits_for_a_file, 2)
+{
+	const char *path = getenv("COATI_FIXTURE_FILE"), *begun = getenv("COATI_FIXTURE_BEGUN");
+
+	if (begun)
+		CHECK_OK(mkdir(begun, 0700));
+	while (path && access(path, F_OK) < 0)
+		usleep(1000);
+}

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture/capture.h"
+#include "capture/switching.h"
 #include "capture/wakes.h"
 #include "lib/fake-tree.h"
 
@@ -33,7 +35,7 @@ static int filter_of(const int32_t *pids, uint64_t nr, uint64_t flags, char *tex
 		.size = sizeof(o), .flags = flags, .procfs = "proc", .pids = pids, .nr_pids = nr
 	};
 
-	return coati_wakes_filter(&o, text);
+	return coati_wakes_filter(&o, "pid", text);
 }
 
 TEST(wakes_filter_has_the_threads_that_live_and_those_to_come)
@@ -98,4 +100,35 @@ TEST(wakes_filter_of_nobody_is_an_error)
 
 	fake_proc("5000", "32768");
 	CHECK_ERR(filter_of(pids, 1, 0, text), -ESRCH);
+}
+
+/* ---- whether targets switch often ---- */
+
+TEST(switching_knows_how_often_the_threads_of_targets_left_a_cpu)
+{
+	static const int32_t pids[] = { 100 }, tids[] = { 300 };
+	static struct coati_capture cap = {
+		.opts = { .procfs = "proc", .pids = pids, .nr_pids = 1, .tids = tids, .nr_tids = 1 }
+	};
+	uint64_t own = 0, all = 0;
+
+	fake_thread(100, 100);
+	fake_thread(100, 101);
+	fake_thread(300, 300);
+	CHECK_INT(fake_file("proc", "100/schedstat", "5000 40 3\n"), ==, 0);
+	CHECK_INT(fake_file("proc", "101/schedstat", "700 0 20\n"), ==, 0);
+	CHECK_INT(fake_file("proc", "300/schedstat", "1 2 100\n"), ==, 0);
+	CHECK(!coati_switching_count(&cap, &own, &all));
+	CHECK_INT(fake_file("proc", "stat", "cpu 1 2\nintr 7 7\nctxt 54321\nbtime 1\n"), ==, 0);
+	CHECK(coati_switching_count(&cap, &own, &all));
+	CHECK_U64(own, ==, 123);
+	CHECK_U64(all, ==, 54321);
+	/* one that is gone was counted; of one that lives it must be known */
+	CHECK_INT(fake_file("proc", "300/schedstat", "none\n"), ==, 0);
+	CHECK(coati_switching_count(&cap, &own, &all));
+	CHECK_U64(own, ==, 23);
+	CHECK_INT(fake_file("proc", "300/stat",
+			    "300 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1\n"),
+		  ==, 0);
+	CHECK(!coati_switching_count(&cap, &own, &all));
 }

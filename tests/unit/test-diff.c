@@ -257,6 +257,19 @@ TEST(diff_of_a_function_that_one_side_lacks_is_a_change_however_long_its_phase)
 	free_pair(&p);
 }
 
+/* 70 samples in one piece would be enough, were they spread over the recording. */
+TEST(diff_of_a_short_phase_that_one_side_lacks_cannot_be_judged)
+{
+	struct pair p;
+
+	write_phases("a", (struct mix){ 0, 100, 0, 0 }, 70);
+	write_phases("b", (struct mix){ 0, 50, 50, 0 }, 140);
+	p = diff_of("a", "b", (struct coati_diff_opts){ 0 });
+	check_possible(&row_of(&p, "leaf")->self);
+	CHECK_INT(row_of(&p, "leaf")->self.verdict, ==, COATI_DIFF_UNDECIDED);
+	free_pair(&p);
+}
+
 TEST(diff_of_one_recording_in_long_phases_cannot_be_judged)
 {
 	struct pair p;

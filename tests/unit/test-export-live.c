@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "format/export.h"
+#include "readback/readback.h"
 #include "unit/profile-tape.h"
 
 /* ---- recordings ---- */

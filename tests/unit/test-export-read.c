@@ -8,19 +8,20 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "format/format.h"
-#include "format/pprof.h"
 #include "base/proto.h"
+#include "base/pprof-fields.h"
+#include "format/format.h"
+#include "readback/readback.h"
 #include "unit/profile-tape.h"
 
-static int read_bytes(const struct format *f, const void *bytes, size_t size,
+static int read_bytes(enum coati_format format, const void *bytes, size_t size,
 		      struct coati_error *err)
 {
 	struct tally t;
 	int r;
 
 	coati_tally_init(&t);
-	r = f->read(bytes, size, &t, err);
+	r = coati_readback_get(format)->read(bytes, size, &t, err);
 	coati_tally_fini(&t);
 	return r;
 }
@@ -60,20 +61,20 @@ TEST_LIMIT(export_readers_end_well_at_every_shorter_length, 120)
 {
 	tape_two();
 	for (unsigned int i = 1; i < COATI_FORMAT_COUNT; i++) {
-		const struct format *f = coati_format_get((enum coati_format)i);
+		const struct readback *f = coati_readback_get((enum coati_format)i);
 		struct strbuf s = STRBUF_INIT(1 << 20);
 		struct coati_error err = { 0 };
 
 		if (!f || !f->read)
 			continue;
 		write_small((enum coati_format)i, &s);
-		CHECK_OK(read_bytes(f, s.text, s.len, &err));
+		CHECK_OK(read_bytes((enum coati_format)i, s.text, s.len, &err));
 		for (size_t cut = 0; cut < s.len; cut += 1 + cut / 3000) {
 			uint8_t *copy = coati_alloc(cut ? cut : 1);
 			int r;
 
 			memcpy(copy, s.text, cut);
-			r = read_bytes(f, copy, cut, &err);
+			r = read_bytes((enum coati_format)i, copy, cut, &err);
 			CHECK(r == 0 || r == -EBADMSG);
 			coati_free(copy);
 		}
@@ -85,7 +86,7 @@ TEST_LIMIT(export_readers_stand_bytes_that_were_changed, 120)
 {
 	tape_two();
 	for (unsigned int i = 1; i < COATI_FORMAT_COUNT; i++) {
-		const struct format *f = coati_format_get((enum coati_format)i);
+		const struct readback *f = coati_readback_get((enum coati_format)i);
 		struct strbuf s = STRBUF_INIT(1 << 20);
 
 		if (!f || !f->read)
@@ -98,7 +99,7 @@ TEST_LIMIT(export_readers_stand_bytes_that_were_changed, 120)
 			memcpy(copy, s.text, s.len);
 			for (int j = 0; j < 3; j++)
 				copy[test_random() % s.len] = (uint8_t)test_random();
-			r = read_bytes(f, copy, s.len, NULL);
+			r = read_bytes((enum coati_format)i, copy, s.len, NULL);
 			CHECK(r == 0 || r == -EBADMSG || r == -E2BIG);
 			coati_free(copy);
 		}
@@ -109,7 +110,7 @@ TEST_LIMIT(export_readers_stand_bytes_that_were_changed, 120)
 /* A profile that says nothing but what is given. */
 static int read_pprof(const char *bytes, size_t size, struct coati_error *err)
 {
-	return read_bytes(&coati_format_pprof, bytes, size, err);
+	return read_bytes(COATI_FORMAT_PPROF, bytes, size, err);
 }
 
 TEST(export_reader_of_pprof_is_as_strict_as_pprof)
@@ -157,12 +158,12 @@ TEST(export_reader_of_folded_wants_stack_and_weight)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct coati_error err = { 0 };
 
-		if (read_bytes(&coati_format_folded, wrong[i], strlen(wrong[i]), &err) != -EBADMSG)
+		if (read_bytes(COATI_FORMAT_FOLDED, wrong[i], strlen(wrong[i]), &err) != -EBADMSG)
 			test_fail_at(__FILE__, __LINE__, "this was taken: %s", wrong[i]);
 		CHECK_HAS(err.text, "line");
 	}
 	coati_tally_init(&t);
-	CHECK_OK(coati_format_folded.read("a-1/2;main;b_[k] 12\na-1/2;b 3\n", 30, &t, NULL));
+	CHECK_OK(coati_folded_read("a-1/2;main;b_[k] 12\na-1/2;b 3\n", 30, &t, NULL));
 	CHECK_U64(t.weight, ==, 15);
 	CHECK_U64(t.threads.sums.len, ==, 1);
 	CHECK_STR(t.threads.sums.v[0].name, "1/2 a");

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "format/export.h"
+#include "readback/readback.h"
 #include "unit/profile-tape.h"
 
 /* An export of the recording "a" in one format, opened and read. */

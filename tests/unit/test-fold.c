@@ -30,10 +30,12 @@ struct story {
 	bool leaves_ended; /* nobody works on a task that has ended */
 };
 
-/* The recording "a" of threads 7, 8 and 9, which run two thirds of the time. */
-static void write_tape(const struct story *s)
+/* The recording "a" of threads 7, 8 and 9, which run two thirds of the time. The live events say
+ * that they are of @pid. */
+static void write_tape_of(const struct story *s, int32_t pid)
 {
 	static const char account[] = "begin_ns=1000\nend_ns=200000\n";
+	struct strbuf text = STRBUF_INIT(TEXT);
 	struct tape t;
 
 	tape_begin_switches(&t, "a");
@@ -44,23 +46,31 @@ static void write_tape(const struct story *s)
 		for (uint32_t i = 0; i < THREADS; i++)
 			tape_switch(&t, PID, PID + i, time + 10 * i,
 				    (time - BEGIN) / 300 % 3 == i ? COATI_MISC_SWITCH_OUT : 0);
-	tape_live_text(&t, "batch kind=sites pid=7\n- site id=1 kind=1 name=\"parse\"\n"
-			   "- site id=2 kind=1 name=\"look up\"\n- site id=3 kind=3 name=\"a\"\n"
-			   "- site id=4 kind=3 name=\"b\"\n");
+	coati_strbuf_printf(&text,
+			    "batch kind=sites pid=%d\n"
+			    "- site id=1 kind=1 name=\"parse\"\n"
+			    "- site id=2 kind=1 name=\"look up\"\n"
+			    "- site id=3 kind=3 name=\"a\"\n- site id=4 kind=3 name=\"b\"\n",
+			    pid);
+	tape_live_text(&t, text.text);
 	for (uint32_t i = 0; i < THREADS; i++) {
-		struct strbuf text = STRBUF_INIT(TEXT);
-
 		if (!s->lines[i].len)
 			continue;
+		coati_strbuf_clear(&text);
 		coati_strbuf_printf(&text,
-				    "batch pid=7 tid=%u generation=1 flags=4 base=%d "
+				    "batch pid=%d tid=%u generation=1 flags=4 base=%d "
 				    "capacity=30000\n%s",
-				    PID + i, BEGIN, s->lines[i].text);
+				    pid, PID + i, BEGIN, s->lines[i].text);
 		tape_live_text(&t, text.text);
-		coati_strbuf_fini(&text);
 	}
+	coati_strbuf_fini(&text);
 	CHECK_OK(coati_writer_feature(t.writer, COATI_FEATURE_RECORDER, account, strlen(account)));
 	tape_close(&t);
+}
+
+static void write_tape(const struct story *s)
+{
+	write_tape_of(s, PID);
 }
 
 static void init(struct story *s)
@@ -219,6 +229,32 @@ TEST(fold_has_the_sums_of_a_timeline_that_keeps_everything)
 		fini(&s);
 	}
 	CHECK_U64(folded, ==, 30);
+}
+
+/* Regions of process 8, which says that they are of thread 7 of process 7: what went on in them is
+ * not known. */
+TEST(fold_takes_no_live_events_for_threads_of_another_process)
+{
+	struct coati_timeline *t;
+	struct coati_timeline_type k;
+	struct story s;
+
+	init(&s);
+	TELL(&s, 0, "region_begin site=1");
+	s.time += 5000;
+	TELL(&s, 0, "region_end");
+	for (uint32_t flags = 0; flags <= COATI_TIMELINE_SUMMARY; flags += COATI_TIMELINE_SUMMARY) {
+		for (int32_t pid = PID; pid <= PID + 1; pid++) {
+			write_tape_of(&s, pid);
+			t = read_tape(flags);
+			CHECK_OK(coati_timeline_type(t, coati_timeline_find_type(t, "parse"), &k));
+			CHECK_U64(k.nr, ==, 1);
+			CHECK_U64(k.max, ==, 5000);
+			CHECK_U64(k.ledger.parts[COATI_WAIT_RUNNING] > 0, ==, pid == PID);
+			coati_timeline_free(&t);
+		}
+	}
+	fini(&s);
 }
 
 /* A range of thread 7 that begins within a region before it, and ends behind that. */

@@ -2,7 +2,7 @@
 /* Sums of a profile against sums of a file: every difference is named. */
 #include "lib/test.h"
 
-#include "format/tally.h"
+#include "readback/tally.h"
 
 /* Thread 10/11 with 5 in leaf and 7 in work. */
 static void fill(struct tally *t)
@@ -91,7 +91,7 @@ TEST(tally_compares_samples_and_live_events_where_they_are_known)
 	check(&a, &b, "samples: the profile has 2, the file 0");
 	b.samples = 2;
 	check(&a, &b, NULL);
-	a.live = (struct tally_live){ .slices = 1, .slice_ns = 2, .points = 3, .counters = 4 };
+	a.live = (struct live_counts){ .slices = 1, .slice_ns = 2, .points = 3, .counters = 4 };
 	check(&a, &b, NULL);
 	a.has_live = true;
 	check(&a, &b, "slices: the live events have 1, the file 0");

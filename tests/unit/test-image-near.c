@@ -262,3 +262,14 @@ TEST(kernel_lines_near_an_address_answer_as_the_whole_list)
 		compare_lists(2000000);
 	}
 }
+
+/* Nothing was read of it, and nothing is calculated from where it would be. */
+TEST(symbols_near_of_a_table_without_symbols_are_none)
+{
+	uint64_t addr = 0x1000;
+	struct symbols_near near = { .v = &addr, .nr = 1 };
+	struct symbols none = { 0 };
+
+	CHECK(coati_symbols_tells(&none, &near, addr, 0));
+	CHECK(!coati_symbols_tells(&none, &near, addr + 1, 0));
+}

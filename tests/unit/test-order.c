@@ -23,7 +23,7 @@ static void expect(struct order *o, uint64_t time, uint64_t number, bool late)
 
 	CHECK(e);
 	CHECK_U64(e->offset, ==, number);
-	CHECK_U64(e->own_time, ==, time);
+	CHECK_U64(e->flags & ORDER_BORROWED ? 0 : e->time, ==, time);
 	CHECK_INT(!!(e->flags & COATI_RECORDING_ITEM_LATE), ==, late);
 }
 

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "format/export.h"
 #include "format/format.h"
+#include "readback/readback.h"
 #include "unit/profile-tape.h"
 
 static const enum coati_format timelines[] = { COATI_FORMAT_SPEEDSCOPE, COATI_FORMAT_FIREFOX,
@@ -89,7 +90,7 @@ static int read_back(enum coati_format format, const void *bytes, size_t size, u
 	int r;
 
 	coati_tally_init(&t);
-	r = coati_format_get(format)->read(bytes, size, &t, NULL);
+	r = coati_readback_get(format)->read(bytes, size, &t, NULL);
 	*ret_weight = t.weight;
 	coati_tally_fini(&t);
 	return r;

@@ -395,6 +395,49 @@ TEST(timeline_regions_nest_and_know_their_task)
 	coati_timeline_free(&t);
 }
 
+/* Its regions; the process must be @pid. */
+static uint32_t regions_of(const struct coati_timeline *t, uint32_t i, int32_t pid)
+{
+	struct coati_timeline_thread th;
+
+	CHECK_ERR(coati_timeline_thread(t, i, &th), 0);
+	CHECK_INT(th.pid, ==, pid);
+	return th.nr_regions;
+}
+
+/* A program can write any number of a thread into its live events, also that of one of another
+ * user, before or after that is known. */
+TEST(timeline_live_events_are_not_on_threads_of_another_process)
+{
+	static const int32_t claimed[] = { 11, 12, 11, 12 };
+	struct coati_timeline *t = begin(0);
+
+	exists(t, 11);
+	for (size_t i = 0; i < 4; i++) {
+		add(t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_RANGE,
+						      .pid = 66,
+						      .tid = claimed[i],
+						      .time = 100 + 10 * i,
+						      .number = 5,
+						      .text = "forged" });
+		if (i == 1)
+			add(t, (struct coati_timeline_event){
+				       .kind = COATI_TIMELINE_START, .tid = 12, .time = 115 });
+	}
+	add(t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_RANGE,
+					      .tid = 12,
+					      .time = 150,
+					      .number = 5,
+					      .text = "true" });
+	end(t, 200);
+	CHECK_INT(coati_timeline_thread_count(t), ==, 5);
+	CHECK_INT(coati_timeline_find_thread(t, 11, 200), ==, 0);
+	CHECK_INT(regions_of(t, 0, 10), ==, 0);
+	CHECK_INT(regions_of(t, 1, 66), ==, 2);
+	CHECK_INT(regions_of(t, coati_timeline_find_thread(t, 12, 200), 10), ==, 1);
+	coati_timeline_free(&t);
+}
+
 TEST(timeline_wake_knows_the_task_and_the_labels_of_the_waker)
 {
 	struct coati_timeline *t = begin(0);

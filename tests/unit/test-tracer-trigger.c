@@ -85,6 +85,32 @@ TEST(tracer_writes_a_snapshot_when_a_task_is_slow)
 	CHECK_INT(access("slow-2", F_OK), <, 0);
 }
 
+/* Another user may have made the name first, in a directory of all, and have the file open. */
+TEST(tracer_writes_no_snapshot_into_a_file_that_was_there)
+{
+	struct coati_recorder *rec = start();
+	struct coati_recorder_condition c = { .size = sizeof(c),
+					      .task_type = "request",
+					      .slower_than_ns = 50000000,
+					      .file = "slow-%c",
+					      .at_most = 1,
+					      .pause_ns = 1 };
+	int fd = open("slow-1.part", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	struct stat st;
+
+	CHECK(fd >= 0);
+	CHECK_OK(coati_recorder_when(rec, &c, NULL));
+	do_task(60);
+	wait_for_file("slow-1");
+	check_snapshot("slow-1");
+	CHECK_OK(fstat(fd, &st));
+	CHECK_INT(st.st_size, ==, 0);
+	CHECK_OK(stat("slow-1", &st));
+	CHECK_INT(st.st_mode & 0777, ==, 0600);
+	close(fd);
+	CHECK_OK(coati_recorder_stop(&rec, NULL));
+}
+
 TEST(tracer_numbers_snapshots_once_and_wakes_nobody_after_the_last)
 {
 	struct coati_recorder_opts o = { .size = sizeof(o),

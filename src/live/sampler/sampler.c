@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sized.h"
+#include "base/thread.h"
 #include "live/auto/auto.h"
 
 #define DEFAULT_RATE	  100u
@@ -229,22 +230,17 @@ static void *drain_until_end(void *arg)
 
 static int start_thread(void)
 {
-	sigset_t all, old;
 	int r;
 
 	atomic_store_explicit(&run.tid, 0, memory_order_relaxed);
 	atomic_store_explicit(&run.ending, 0, memory_order_relaxed);
-	sigfillset(&all);
-	/* inherited: the program's signals are not for this thread */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&run.thread, NULL, drain_until_end, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	r = thread_start(&run.thread, NULL, drain_until_end, NULL);
 	/* pairs with: release in drain_until_end() */
 	while (r == 0 && !atomic_load_explicit(&run.tid, memory_order_acquire))
 		sched_yield();
 	if (r == 0)
 		atomic_fetch_add(&coati_sampler_threads, 1);
-	return -r;
+	return r;
 }
 
 /* ---- buffers ---- */

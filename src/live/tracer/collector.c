@@ -6,9 +6,9 @@
 #include "live/tracer/recorder.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "live/tracer/ask.h"
 #include "live/tracer/emit.h"
 #include "live/tracer/watch.h"
@@ -139,14 +139,7 @@ static void *run(void *ctx)
 
 int coati_collector_thread(pthread_t *ret, void *(*fn)(void *), void *arg)
 {
-	sigset_t all, old;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(ret, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -r;
+	return thread_start(ret, NULL, fn, arg);
 }
 
 int coati_collector_start(void)

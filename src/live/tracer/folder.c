@@ -108,7 +108,9 @@ static bool try_runtime(struct tracer_folder *f)
 	return try(f, COATI_PLACE_RUNTIME, path);
 }
 
-/* One with an unpredictable name, made by an earlier process of this user, or now. */
+/* One with an unpredictable name, made by an earlier process of this user, or now. Where other
+ * users have made so many names that ours cannot be found, no further one is made: no process would
+ * ever remove what is in it. */
 static bool try_random(struct tracer_folder *f)
 {
 	CLEANUP(dir_closep) DIR *d = opendir(SHM);
@@ -117,9 +119,11 @@ static bool try_random(struct tracer_folder *f)
 	const struct dirent *e;
 	int n = snprintf(start, sizeof(start), "coati-%u-", (unsigned int)geteuid());
 
-	while (d && n > 0 && seen++ < ENTRIES_MAX && (e = readdir(d))) {
+	while (d && n > 0 && (e = readdir(d))) {
 		struct stat st;
 
+		if (seen++ == ENTRIES_MAX)
+			return false;
 		if (strncmp(e->d_name, start, (size_t)n) != 0 ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
@@ -128,7 +132,7 @@ static bool try_random(struct tracer_folder *f)
 		    try(f, COATI_PLACE_RANDOM, path))
 			return true;
 	}
-	if (getrandom(number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number))
+	if (!d || getrandom(number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number))
 		return false;
 	snprintf(path, sizeof(path), SHM "/%s%08x%08x", start, number[0], number[1]);
 	return try(f, COATI_PLACE_RANDOM, path);

@@ -55,8 +55,9 @@ static int write_file(const char *path, const struct strbuf *bytes)
 	int fd, r;
 
 	snprintf(part, sizeof(part), "%s.part", path);
-	/* non-blocking: do not block on a pipe of that name */
-	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	/* one that a killed process left is in the way; what another user made is not written to */
+	unlink(part);
+	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	r = coati_write_all(fd, bytes->text, bytes->len);

@@ -1,7 +1,7 @@
 # in a /dev/shm of our own, whose name for root's folder is another user's
 cat >inside <<'END'
 . "$CLI/prelude.sh"
-mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+mount -t tmpfs -o mode=1777,nr_inodes=200k tmpfs /dev/shm
 mkdir -m 700 /dev/shm/coati-0
 chown 65534 /dev/shm/coati-0
 # place [stay]: what the recorder says
@@ -23,6 +23,13 @@ place
 unset XDG_RUNTIME_DIR
 echo "files: $(ls /dev/shm/coati-0-*/*.live | wc -l)"
 rm -r /dev/shm/*
+# another user makes so many names that nothing of ours can be found among them: nothing is made that would stay
+mkdir -m 700 /dev/shm/coati-0
+chown 65534 /dev/shm/coati-0
+python3 -c 'for i in range(65600): open("/dev/shm/%d" % i, "x").close()'
+place
+place
+echo "folders: $(ls /dev/shm | grep -c 'coati-0-' || :)"
 mount -t tmpfs -o ro tmpfs /dev/shm
 "$HELPERS/recorder" stay >told 2>said &
 wait_until test -s told

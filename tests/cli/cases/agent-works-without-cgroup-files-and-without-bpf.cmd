@@ -8,7 +8,7 @@ unshare -m --propagation private sh -u -c '
 	agent=$!
 	"$HELPERS/phases" 100000 100 >/dev/null &
 	load=$!
-	until grep -q "\"name\":\"[^\"]*\",[^}]*\"weight\":[1-9]" windows; do kill -0 $agent || break; sleep 0.1; done
+	until grep -qs "\"name\":\"[^\"]*\",[^}]*\"weight\":[1-9]" windows; do kill -0 $agent || break; sleep 0.1; done
 	kill $load $agent
 	wait $load 2>/dev/null
 	wait $agent || { echo "agent: $?"; cat said; }

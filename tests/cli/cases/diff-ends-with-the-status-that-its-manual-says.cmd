@@ -24,6 +24,9 @@ try a.data a.data --function nobody
 # behind the dashes only recordings stand
 try a.data -- b.data --json
 try a.data a.data -- b.data -o out.txt
+# one file is one run, whatever its name
+ln -s a.data link.data
+try a.data b.data link.data -- b.data
 cp b.data ./-b.data
 try --json a.data -- -b.data
 "$COATI" diff --help | grep '^Exit'

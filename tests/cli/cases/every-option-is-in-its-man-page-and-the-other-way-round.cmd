@@ -11,3 +11,7 @@ for verb in $(verbs); do
 		grep -o -e '-[a-zA-Z]' | sort -u >in-page
 	diff in-help in-page | sed "s/^/$verb: /"
 done
+# so is every limit of readers
+sed -n 's/.*"\(COATI_[A-Z]*_MOST\)".*/\1/p' "$CLI/../../src/base/limits.c" | sort >in-code
+sed -n '/^\.SH LIMITS/,/^\.SH E/p' "$pages/coati.1" | grep -o '^COATI_[A-Z]*_MOST' | sort >in-page
+[ -s in-code ] && diff in-code in-page

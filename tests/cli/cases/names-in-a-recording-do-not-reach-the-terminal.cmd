@@ -1,6 +1,7 @@
 # an event, a program and a function whose names would clear the screen, in all that is printed as text
 cat >p.c <<'C'
-__attribute__((noinline)) void evil(void) { for (volatile long i = 0; i < 40000000; i++); }
+#include <spin.h>
+__attribute__((noinline)) void evil(void) { SPIN(40000000); }
 int main(void) { evil(); return 0; }
 C
 cc -O1 -c p.c

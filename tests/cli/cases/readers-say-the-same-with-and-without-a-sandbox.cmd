@@ -1,8 +1,9 @@
 # what a verb prints and writes, and how it ends, does not depend on whether it is confined: inputs and outputs by every
 # kind of name, names of C++ and of compressed debug data, sources and instructions
 cat >p.cc <<'C'
+#include <spin.h>
 #include <vector>
-namespace outer { template <class T> struct box { __attribute__((noinline)) static long spin(T n) { volatile long a = 0; while (a < n) a = a + 1; return a; } }; }
+namespace outer { template <class T> struct box { __attribute__((noinline)) static long spin(T n) { SPIN(n); return n; } }; }
 int main() { std::vector<long> v(1, outer::box<long>::spin(30000000)); return v[0] == 1; }
 C
 g++ -O1 -g -gz -o p p.cc
@@ -58,8 +59,8 @@ same trace /dev/fd/6
 same why request
 same autopsy p.cc
 same autopsy --directory folder --list
-cat stream | "$COATI" report -q --csv -i - | cut -d, -f1 | grep -c spin
-"$COATI" report -q --csv -i /dev/stdin <coati.data | cut -d, -f1 | grep -c spin
-"$COATI" report -q --csv - <coati.data | cut -d, -f1 | grep -c spin
+cat stream | "$COATI" report -q --csv -i - | cut -d, -f1 | grep -c 'box<long>::spin'
+"$COATI" report -q --csv -i /dev/stdin <coati.data | cut -d, -f1 | grep -c 'box<long>::spin'
+"$COATI" report -q --csv - <coati.data | cut -d, -f1 | grep -c 'box<long>::spin'
 # they said something
 awk '$2 > 5' counts | wc -l

@@ -1,6 +1,7 @@
 # 256 bytes of stack hold a few frames of forty: tables alone do not come to the root, frame pointers go on from there
 cat >p.c <<'C'
-__attribute__((noinline)) void leaf(void) { for (volatile long i = 0; i < 1500000; i++) ; }
+#include <spin.h>
+__attribute__((noinline)) void leaf(void) { SPIN(1500000); }
 __attribute__((noinline)) void down(int n) { if (n) down(n - 1); else leaf(); __asm__ volatile(""); }
 int main(void) { for (int i = 0; i < 400; i++) down(40); return 0; }
 C

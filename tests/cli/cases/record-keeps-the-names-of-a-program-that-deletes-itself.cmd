@@ -1,8 +1,9 @@
 # as an ordinary user the program is found through /proc/PID/exe
 . "$CLI/gone-files.sh"
 cat >kept.c <<'C'
+#include <spin.h>
 #include <unistd.h>
-__attribute__((noinline)) void spin_here(void) { for (volatile long i = 0; i < 80000000; i++); }
+__attribute__((noinline)) void spin_here(void) { SPIN(80000000); }
 int main(int argc, char **argv)
 {
 	if (argc != 1 || unlink(argv[0]))

@@ -3,7 +3,8 @@
 # program runs, which would open it). A library that is not deleted has its names in any case.
 . "$CLI/gone-files.sh"
 cat >lib.c <<'C'
-void spin_here(void) { for (volatile long i = 0; i < 40000000; i++); }
+#include <spin.h>
+void spin_here(void) { SPIN(40000000); }
 C
 cat >p.c <<'C'
 #define _GNU_SOURCE
@@ -12,6 +13,11 @@ cat >p.c <<'C'
 #include <stdio.h>
 #include <unistd.h>
 #define NR 60
+static void stop_at(const char *said, const char *go)
+{
+	fclose(fopen(said, "w"));
+	while (access(go, F_OK));
+}
 int main(void)
 {
 	void (*spin[NR + 1])(void);
@@ -25,9 +31,13 @@ int main(void)
 		void *lib = dlopen(name, RTLD_NOW);
 		if (!lib || !(*(void **)&spin[i] = dlsym(lib, "spin_here")))
 			return 3;
+		/* the recorder has the first before there are others, and no room when the last two come */
+		if (i == 1)
+			stop_at("first", "others");
+		if (i == NR - 2)
+			stop_at("mapped", "last");
 	}
-	fclose(fopen("mapped", "w"));
-	while (access("go", F_OK));
+	stop_at("all", "go");
 	spin[1]();
 	spin[NR - 1]();
 	spin[NR]();
@@ -36,13 +46,23 @@ int main(void)
 C
 cc -O1 -shared -fPIC -Wl,--build-id=none -o kept.so lib.c
 cc -O1 -o p p.c -ldl
+# of its 22 files some are the program and what it is linked with
+is_full()
+{
+	[ "$(find /proc/[0-9]*/fd -lname "$PWD/lib*.so" 2>/dev/null | wc -l)" -ge 19 ]
+}
 scenario()
 {
-	rm -f mapped
+	rm -f first others mapped last all
 	for i in $(seq 60); do cp kept.so "lib$i.so"; done
 	(ulimit -n 300 && as "$tool" record -g fp -o run.data -- ./p 2>told) &
-	wait_for mapped
+	wait_for first
 	until_held lib1.so
+	: >others
+	wait_for mapped
+	wait_until is_full
+	: >last
+	wait_for all
 	rm lib1.so lib60.so
 	: >go
 	wait

@@ -44,7 +44,7 @@ wait
 echo "writers that died before the head was written"
 : >/dev/shm/coati-0/77-1.live.new
 head -c 1M /dev/zero >/dev/shm/coati-0/78-1.live.new
-touch -d '1 hour ago' /dev/shm/coati-0/7*
+touch -d '1 hour ago' /dev/shm/coati-0/77-1.live.new /dev/shm/coati-0/78-1.live.new
 "$COATI" autopsy --list | sed -n 's/ user.*//p' | sort
 "$COATI" autopsy --clean 30m
 "$COATI" autopsy --list | sed -n 's/ user.*//p' | grep -c ' 7[78] ' || :

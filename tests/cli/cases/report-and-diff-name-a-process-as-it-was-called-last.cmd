@@ -1,7 +1,8 @@
 # a shell that computes, then becomes another program: one process with all of its time, in report, diff and trees
 cat >spin.c <<'C'
+#include <spin.h>
 #include <stdlib.h>
-int main(int argc, char **argv) { for (volatile long i = 0, n = atol(argv[1]); i < n; i++) ; return argc < 0; }
+int main(int argc, char **argv) { SPIN(atol(argv[1])); return argc < 0; }
 C
 cc -O1 -o spin spin.c
 cat >script <<'S'

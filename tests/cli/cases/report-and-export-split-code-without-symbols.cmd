@@ -1,8 +1,9 @@
 # a program without symbols and unwind data: its parts, by address, add up to what it has as a whole
 cat >p.c <<'C'
+#include <spin.h>
 #include <stdlib.h>
-__attribute__((noinline, aligned(4096))) void low(long n) { for (volatile long i = 0; i < n; i++) ; }
-__attribute__((noinline, aligned(4096))) void high(long n) { for (volatile long i = 0; i < n; i++) ; }
+__attribute__((noinline, aligned(4096))) void low(long n) { SPIN(n); }
+__attribute__((noinline, aligned(4096))) void high(long n) { SPIN(n); }
 int main(int argc, char **argv) { low(atol(argv[1])); high(atol(argv[1])); return argc < 0; }
 C
 cc -O1 -fno-asynchronous-unwind-tables -no-pie -o whole p.c

@@ -1,6 +1,7 @@
 # at paranoid 2: no kernel, but stacks of a program without frame pointers, all but a few of them complete
 cat >p.c <<'C'
-__attribute__((noinline)) void leaf(void) { for (volatile long i = 0; i < 1500000; i++) ; }
+#include <spin.h>
+__attribute__((noinline)) void leaf(void) { SPIN(1500000); }
 __attribute__((noinline)) void down(int n) { if (n) down(n - 1); else leaf(); __asm__ volatile(""); }
 int main(void) { for (int i = 0; i < 100; i++) down(20); return 0; }
 C

@@ -1,7 +1,8 @@
 # two files with one build ID, two with one name: what each of them did is its own
 cat >p.c <<'C'
+#include <spin.h>
 #include <stdlib.h>
-__attribute__((noinline)) void spin(long n) { for (volatile long i = 0; i < n; i++) ; }
+__attribute__((noinline)) void spin(long n) { SPIN(n); }
 int main(int argc, char **argv) { spin(atol(argv[1])); return argc < 0; }
 C
 mkdir a b

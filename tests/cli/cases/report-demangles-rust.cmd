@@ -1,8 +1,8 @@
 # names as rustc makes them, of both kinds, on functions of C: so that no Rust is needed
 cat >p.c <<'C'
-#define SPIN for (volatile long i = 0; i < 60000000; i++)
-__attribute__((noinline)) void old(void) { SPIN ; }
-__attribute__((noinline)) void fresh(void) { SPIN ; }
+#include <spin.h>
+__attribute__((noinline)) void old(void) { SPIN(60000000); }
+__attribute__((noinline)) void fresh(void) { SPIN(60000000); }
 int main(void) { old(); fresh(); return 0; }
 C
 cc -O1 -c p.c

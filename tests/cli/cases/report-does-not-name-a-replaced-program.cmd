@@ -1,5 +1,6 @@
 cat >p.c <<'C'
-__attribute__((noinline)) void before(void) { for (volatile long i = 0; i < 80000000; i++); }
+#include <spin.h>
+__attribute__((noinline)) void before(void) { SPIN(80000000); }
 int main(void) { before(); return 0; }
 C
 cc -O1 -Wl,--build-id -o p p.c

@@ -5,7 +5,7 @@ sum() {
 		sed 's/.*"total":\([0-9]*\),"samples":\([0-9]*\),"unit".*/\1 \2/'
 }
 "$COATI" record -q -F 2000 -e '{cpu-clock,page-faults}:S' -o group.data -- \
-	sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do /bin/true; done'
+	sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do /bin/true; done; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done'
 # the last count of each counter of each thread is the sum of what was counted between its samples
 "$COATI" dump -i group.data | awk '
 	/ SAMPLE cpu-clock: / {

@@ -1,6 +1,7 @@
 # where the program was there is now a link, a FIFO, a device, or 100 GB: the report goes on without its names and says why
 cat >p.c <<'C'
-__attribute__((noinline)) void spin_here(void) { for (volatile long i = 0; i < 60000000; i++); }
+#include <spin.h>
+__attribute__((noinline)) void spin_here(void) { SPIN(60000000); }
 int main(void) { spin_here(); return 0; }
 C
 cc -O1 -Wl,--build-id -o p p.c

@@ -1,6 +1,7 @@
 # --debuginfod: the reader itself cannot connect; what it is given comes from the server, through a process of its broker
 cat >p.c <<'C'
-__attribute__((noinline)) static void spin_here(void) { for (volatile long i = 0; i < 100000000; i++); }
+#include <spin.h>
+__attribute__((noinline)) static void spin_here(void) { SPIN(100000000); }
 int main(void) { spin_here(); return 0; }
 C
 cc -O1 -g -Wl,--build-id -o p p.c
@@ -13,10 +14,10 @@ server=$!
 trap 'kill $server' EXIT
 wait_until grep -qs 'port [0-9]' port
 url=http://127.0.0.1:$(sed -n 's/.*port \([0-9]*\).*/\1/p' port)
-echo "without: $("$COATI" report -q --csv --by line | grep -c '^p\.c:1,\|/p\.c:1,')"
+echo "without: $("$COATI" report -q --csv --by line | grep -c '^p\.c:2,\|/p\.c:2,')"
 export DEBUGINFOD_URLS="$url" DEBUGINFOD_CACHE_PATH="$PWD/cache"
 unset http_proxy
-echo "not asked: $("$COATI" report -q --csv --by line | grep -c '/p\.c:1,') $(grep -c GET log)"
-echo "asked: $("$COATI" report -q --debuginfod --csv --by line | grep -c '/p\.c:1,') $(grep -c "GET /buildid/$id/debuginfo .* 200" log)"
+echo "not asked: $("$COATI" report -q --csv --by line | grep -c '/p\.c:2,') $(grep -c GET log)"
+echo "asked: $("$COATI" report -q --debuginfod --csv --by line | grep -c '/p\.c:2,') $(grep -c "GET /buildid/$id/debuginfo .* 200" log)"
 # from the folder of the client
-echo "again: $("$COATI" report -q --debuginfod --csv --by line | grep -c '/p\.c:1,') $(grep -c "GET /buildid/$id/debuginfo .* 200" log)"
+echo "again: $("$COATI" report -q --debuginfod --csv --by line | grep -c '/p\.c:2,') $(grep -c "GET /buildid/$id/debuginfo .* 200" log)"

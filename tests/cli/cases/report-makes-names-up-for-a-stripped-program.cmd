@@ -1,8 +1,8 @@
 # of a program without symbols each function has a name of its own, made of where it starts, and none has another's
 cat >p.c <<'C'
-#define SPIN(n) for (volatile long i = 0; i < (n); i++)
-__attribute__((noinline)) void much(void) { SPIN(100000000) ; }
-__attribute__((noinline)) void little(void) { SPIN(40000000) ; }
+#include <spin.h>
+__attribute__((noinline)) void much(void) { SPIN(100000000); }
+__attribute__((noinline)) void little(void) { SPIN(40000000); }
 int main(void) { much(); little(); return 0; }
 C
 cc -O1 -o full p.c

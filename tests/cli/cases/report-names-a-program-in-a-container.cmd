@@ -1,6 +1,7 @@
 # the program is in a file system that only its own mount namespace has, and that is gone when it ends
 cat >p.c <<'C'
-__attribute__((noinline)) void spin_here(void) { for (volatile long i = 0; i < 80000000; i++); }
+#include <spin.h>
+__attribute__((noinline)) void spin_here(void) { SPIN(80000000); }
 __attribute__((noinline)) void caller(void) { spin_here(); __asm__ volatile(""); }
 int main(void) { caller(); return 0; }
 C

@@ -1,7 +1,8 @@
 # the file is gone before the first sample is looked at: the mapping itself is asked while the program runs
 cat >p.c <<'C'
+#include <spin.h>
 #include <unistd.h>
-__attribute__((noinline)) void spin_here(void) { for (volatile long i = 0; i < 80000000; i++); }
+__attribute__((noinline)) void spin_here(void) { SPIN(80000000); }
 int main(int argc, char **argv) { (void)argc; if (unlink(argv[0])) return 3; spin_here(); return 0; }
 C
 cc -O1 -o kept p.c

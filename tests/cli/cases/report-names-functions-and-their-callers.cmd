@@ -1,8 +1,8 @@
 # two functions without frame pointers that take three quarters and one quarter of the time
 cat >p.c <<'C'
-#define SPIN(n) for (volatile long i = 0; i < (n); i++)
-__attribute__((noinline)) void much(void) { SPIN(150000000) ; }
-__attribute__((noinline)) void little(void) { SPIN(50000000) ; }
+#include <spin.h>
+__attribute__((noinline)) void much(void) { SPIN(150000000); }
+__attribute__((noinline)) void little(void) { SPIN(50000000); }
 __attribute__((noinline)) void both(void) { much(); little(); __asm__ volatile(""); }
 int main(void) { both(); return 0; }
 C

@@ -1,7 +1,8 @@
 # between a handler and what it interrupted is a frame of libc's that has no symbol
 cat >p.c <<'C'
+#include <spin.h>
 #include <signal.h>
-__attribute__((noinline)) static void spin(void) { for (volatile long i = 0; i < 3000000; i++) ; }
+__attribute__((noinline)) static void spin(void) { SPIN(3000000); }
 static void handler(int n) { (void)n; spin(); __asm__ volatile(""); }
 int main(void) { struct sigaction sa = { .sa_handler = handler }; sigaction(SIGUSR1, &sa, 0); for (int i = 0; i < 100; i++) raise(SIGUSR1); return 0; }
 C

@@ -1,6 +1,6 @@
 cat >p.c <<'C'
-#define SPIN(n) for (volatile long i = 0; i < (n); i++)
-__attribute__((noinline)) void much(void) { SPIN(90000000) ; }
+#include <spin.h>
+__attribute__((noinline)) void much(void) { SPIN(90000000); }
 __attribute__((noinline)) void caller(void) { much(); __asm__ volatile(""); }
 int main(void) { caller(); return 0; }
 C

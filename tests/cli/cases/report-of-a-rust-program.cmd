@@ -1,13 +1,13 @@
 cat >p.rs <<'RS'
-use std::hint::black_box;
+use std::ptr::read_volatile;
 trait Work { fn work(&self, n: u64) -> u64; }
 struct Adder;
 impl Work for Adder {
     #[inline(never)]
-    fn work(&self, n: u64) -> u64 { let mut s = 0; for i in 0..n { s = black_box(s + i); } s }
+    fn work(&self, n: u64) -> u64 { let mut s = 0u64; for i in 0..n { s = s.wrapping_mul(6364136223846793005).wrapping_add(i); } s }
 }
 #[inline(never)]
-fn through(w: &dyn Work) -> u64 { let r = w.work(40_000_000); black_box(r) }
+fn through(w: &dyn Work) -> u64 { let r = w.work(80_000_000); unsafe { read_volatile(&r) } }
 fn main() { println!("{}", through(&Adder)); }
 RS
 for how in legacy v0; do

@@ -1,6 +1,7 @@
 # devices and inodes are others there: the size of what was mapped decides, or the user
 cat >p.c <<'C'
-__attribute__((noinline)) int spin_here(long n) { for (volatile long i = 0; i < n; i++) ; return 0; }
+#include <spin.h>
+__attribute__((noinline)) int spin_here(long n) { SPIN(n); return 0; }
 int main(void) { return spin_here(100000000); }
 C
 cc -O1 -Wl,--build-id=none -o p p.c

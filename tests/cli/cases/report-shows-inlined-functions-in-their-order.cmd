@@ -1,8 +1,9 @@
 # what the compiler put into others is shown, the outermost first
 cat >p.cc <<'C'
+#include <spin.h>
 struct shape {
 	volatile long sum = 0;
-	__attribute__((always_inline)) inline void innermost(long n) { for (volatile long i = 0; i < n; i++) ; }
+	__attribute__((always_inline)) inline void innermost(long n) { SPIN(n); }
 	__attribute__((always_inline)) inline void middle(long n) { innermost(n); }
 };
 template <typename T> __attribute__((noinline)) void outer(T &s) { s.middle(120000000); __asm__ volatile(""); }

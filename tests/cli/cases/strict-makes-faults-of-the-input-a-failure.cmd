@@ -22,6 +22,13 @@ for kind in simple losses late damaged cut; do
 	try dump --stats $kind.data
 	try diff -q simple.data $kind.data
 done
+# all recordings of a store together, also those that are not the first
+mkdir store
+cp simple.data store/coati-20261116T170000Z-0001.data
+try top -q --store store --from 2026-01-01
+cp losses.data store/coati-20261116T171000Z-0002.data
+cp damaged.data store/coati-20261116T172000Z-0003.data
+try top -q --store store --from 2026-01-01
 try why -q request -i whole.data
 try autopsy whole.live
 # a recorder with a chunk that makes no sense, shown and saved

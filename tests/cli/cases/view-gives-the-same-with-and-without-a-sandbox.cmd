@@ -1,6 +1,7 @@
 # sources, assembly and exports come through broker and worker; every answer is the one of a server that is not confined
 cat >p.c <<'C'
-__attribute__((noinline)) static long spin(long n) { volatile long a = 0; while (a < n) a = a + 1; return a; }
+#include <spin.h>
+__attribute__((noinline)) static long spin(long n) { SPIN(n); return n; }
 int main(void) { return spin(30000000) == 1; }
 C
 cc -O1 -g -o p p.c

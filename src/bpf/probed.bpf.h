@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions with a probe on their return. While such a function runs, its return address on the
+ * stack is that of the kernel's trampoline for probes, which no unwind data describes. The kernel
+ * keeps the true one, with the place on the stack that it took it from; both must fit, because what
+ * longjmp() passed over stays in the kernel's list for a while. Included by walker.bpf.c alone.
+ *
+ * When a probe is hit, the kernel writes the trampoline first and notes the true address then. In
+ * between, what it has for that place is of an earlier call, so it is not asked.
+ */
+#pragma once
+
+#include "bpf/state.bpf.h"
+
+#define PROBED_MAX 64 /* MAX_URETPROBE_DEPTH */
+
+struct return_instance {
+	unsigned long stack, orig_ret_vaddr;
+	struct return_instance *next;
+} __attribute__((preserve_access_index));
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+} __attribute__((preserve_access_index));
+
+struct xol_area {
+	unsigned long vaddr;
+} __attribute__((preserve_access_index));
+
+/* The first of the functions that have not returned yet, and the trampoline; NULL without one. */
+static __always_inline struct return_instance *first_probed(u64 *trampoline)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct uprobe_task *probes;
+	struct uprobes_state *state;
+	struct xol_area *area;
+
+	if (!bpf_core_field_exists(struct task_struct, utask) ||
+	    !bpf_core_field_exists(struct mm_struct, uprobes_state) ||
+	    !bpf_core_field_exists(struct xol_area, vaddr))
+		return NULL;
+	probes = BPF_CORE_READ(task, utask);
+	/* in two steps: what the loader knows of mm_struct ends at its members */
+	state = (void *)BPF_CORE_READ(task, mm);
+	state = (void *)state + bpf_core_field_offset(struct mm_struct, uprobes_state);
+	area = BPF_CORE_READ(state, xol_area);
+	if (!probes || !area)
+		return NULL;
+	*trampoline = BPF_CORE_READ(area, vaddr);
+	return BPF_CORE_READ(probes, return_instances);
+}
+
+/* Is a probe being put on the return of the function that has only just been entered? In a system
+ * call the same place may be its return address, too, but that one is known. */
+static __always_inline int is_unsettled(struct walker_work *w, u64 place)
+{
+	return place == w->regs[7] && w->is_in_kernel && w->call_number < 0;
+}
+
+/* The frame that was found last is the trampoline: 1, and w->pc is where it will return to. */
+static __always_inline int over_probe_body(struct walker_work *w)
+{
+	u64 trampoline = 0;
+	struct return_instance *at = first_probed(&trampoline);
+
+	for (int i = 0; i < PROBED_MAX && at; i++) {
+		if (w->pc != trampoline || is_unsettled(w, w->sp - 8))
+			return 0;
+		if (BPF_CORE_READ(at, stack) == w->sp - 8) {
+			w->pc = BPF_CORE_READ(at, orig_ret_vaddr);
+			return 1;
+		}
+		at = BPF_CORE_READ(at, next);
+	}
+	return 0;
+}
+ONCE(over_probe)
+
+/* The same in the copy of the stack, whose reader cannot ask the kernel. */
+static __always_inline int mend_copy_body(struct walker_work *w)
+{
+	u64 trampoline = 0, off, *word;
+	struct return_instance *at = first_probed(&trampoline);
+
+	for (int i = 0; i < PROBED_MAX && at; i++) {
+		off = BPF_CORE_READ(at, stack) - w->regs[7];
+		if (off < w->copy_bytes && off + 8 <= w->copy_bytes &&
+		    !is_unsettled(w, w->regs[7] + off)) {
+			off = (off + w->copy_base) & (WALKER_OUT_BYTES - 8);
+			word = (u64 *)(w->out + off);
+			if (*word == trampoline)
+				*word = BPF_CORE_READ(at, orig_ret_vaddr);
+		}
+		at = BPF_CORE_READ(at, next);
+	}
+	return 0;
+}
+ONCE(mend_copy)

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings that are read ahead in threads: what comes out is what one thread reads, to the last
+ * record, number and sentence, whatever the file is. Recordings are made of random records of many
+ * kinds in several rings, longer than some chunks of the reader; then they are cut and damaged.
+ */
+#include "lib/test.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "reading/profile.h"
+#include "recording/recording.h"
+#include "unit/profile-tape.h"
+#include "unit/small-recording.h"
+
+#define FILE_BYTES ((size_t)16 << 20)
+#define RECORDS	   16000
+#define ROUND	   1500
+#define STACKS	   300
+#define DEPTH_MAX  100
+/* Less than waits where there are no rounds: there is too much of it, or there are too many. */
+#define FEW_BYTES   ((uint64_t)2 << 20)
+#define FEW_RECORDS ((uint64_t)200 << 10)
+#define HEADER_SIZE 104
+
+static uint64_t below(uint64_t limit)
+{
+	return test_random() % limit;
+}
+
+/* A chain by its number, at least of one address: most samples share theirs with others. */
+static uint32_t make_chain(uint64_t number, uint64_t *words)
+{
+	uint32_t nr = 1 + (uint32_t)(coati_hash_u64(number, 1) % DEPTH_MAX), at = 0;
+
+	if (number % 3 == 0) {
+		words[at++] = COATI_CONTEXT_KERNEL;
+		words[at++] = UINT64_C(0xffffffff81000000) + number;
+	}
+	words[at++] = COATI_CONTEXT_USER;
+	for (uint32_t i = 0; i < nr; i++)
+		words[at++] = TAPE_TEXT + coati_hash_u64(number, i) % 64;
+	return at;
+}
+
+/* Times go back by up to a hundred records, as they do from ring to ring; and rarely further. */
+static uint64_t some_time(const struct tape *t)
+{
+	uint64_t back = below(50) ? below(100) : below(8 * ROUND);
+
+	return t->time + 1000 > 1000 * back + 1000000 ? t->time + 1000 - 1000 * back : 0;
+}
+
+static void put_sample(struct tape *t)
+{
+	uint64_t words[DEPTH_MAX + 4], number = below(8) ? below(STACKS) : test_random();
+	uint32_t pid = 10 + (uint32_t)below(4);
+	struct tape_sample s = { .event = (uint32_t)below(3),
+				 .pid = pid,
+				 .tid = pid + 100 * (uint32_t)below(2),
+				 .cpu = (uint32_t)below(4),
+				 .time = some_time(t),
+				 .period = 1 + below(1000),
+				 .chain = words };
+
+	s.nr = below(40) ? make_chain(number, words) : 0;
+	s.ip = below(9) ? 0 : TAPE_WORK;
+	tape_put(t, s);
+}
+
+static void put_something(struct tape *t)
+{
+	uint8_t strange[64] = { 0 };
+	uint16_t size = (uint16_t)(8 + 8 * below(7));
+	uint32_t type = below(2) ? 200 : 30; /* nobody knows them */
+
+	switch (below(200)) {
+	case 0:
+		tape_comm(t, 10, 10, below(2) ? "one" : "two", 0);
+		break;
+	case 1:
+		tape_process(t, 10 + (uint32_t)below(4), "again");
+		break;
+	case 2:
+		tape_fork(t, 20 + (uint32_t)below(4), 20, 10, 10);
+		break;
+	case 3:
+		memcpy(strange, &type, sizeof(type));
+		memcpy(strange + 6, &size, sizeof(size));
+		CHECK_OK(coati_writer_record(t->writer, strange, size));
+		break;
+	default:
+		put_sample(t);
+	}
+}
+
+/* Rounds have @most records; 0: there are none. */
+static void write_some(const char *path, uint32_t most)
+{
+	uint32_t round = most ? 1 + (uint32_t)below(most) : RECORDS + 1;
+	struct tape t;
+
+	tape_program();
+	tape_begin(&t, path);
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
+		   COATI_SAMPLE_CALLCHAIN);
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_TASK_CLOCK, "task-clock",
+		   COATI_SAMPLE_CALLCHAIN | COATI_SAMPLE_CGROUP);
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_PAGE_FAULTS, "page-faults", 0);
+	tape_start(&t);
+	for (uint32_t pid = 10; pid < 14; pid++)
+		tape_process(&t, pid, "app");
+	for (uint32_t i = 0; i < RECORDS; i++) {
+		put_something(&t);
+		if (i % round == round - 1)
+			CHECK_OK(coati_writer_round(t.writer));
+	}
+	tape_close(&t);
+}
+
+/* ---- records ---- */
+
+/* All that a reader of records gets to see, as one number, and how it ended. */
+struct seen {
+	uint64_t hash;
+	uint64_t nr;
+	int end;
+	struct coati_error error;
+	struct coati_recording_stats stats;
+};
+
+static void see(struct seen *s, const void *bytes, size_t size)
+{
+	s->hash = coati_hash_bytes(bytes, size, s->hash);
+}
+
+static void see_item(struct seen *s, const struct coati_recording_item *item)
+{
+	uint64_t numbers[] = { item->raw.type, item->raw.misc, item->raw.size, item->event,
+			       item->flags,    item->offset,   item->time,     item->extra_size };
+
+	see(s, numbers, sizeof(numbers));
+	see(s, item->raw.body, item->raw.size - COATI_RAW_HEADER);
+	s->nr++;
+}
+
+/* @threads 1: nothing is read ahead. */
+static struct seen look_at(const char *path, const struct coati_recording_opts *opts,
+			   uint32_t threads)
+{
+	const struct coati_ahead_opts ahead = { .threads = { .nr = threads } };
+	struct seen s = { .stats = { .size = sizeof(s.stats) } };
+	struct coati_recording *r = NULL;
+	struct coati_recording_item item;
+
+	s.end = coati_recording_open(path, opts, &r, &s.error);
+	if (s.end < 0)
+		return s;
+	coati_recording_ahead(r, &ahead);
+	while ((s.end = coati_recording_next(r, &item)) > 0)
+		see_item(&s, &item);
+	s.error = *coati_recording_error(r);
+	CHECK_OK(coati_recording_get_stats(r, &s.stats));
+	coati_recording_close(&r);
+	return s;
+}
+
+static void check_same(const struct seen *a, const struct seen *b)
+{
+	CHECK_INT(a->end, ==, b->end);
+	CHECK_STR(a->error.text, b->error.text);
+	CHECK_U64(a->nr, ==, b->nr);
+	CHECK_U64(a->hash, ==, b->hash);
+	CHECK_MEM(&a->stats, &b->stats, sizeof(a->stats));
+}
+
+/* With one, two and eight threads, in both orders, and with less memory than would be needed. The
+ * number of records. */
+static uint64_t check_records(const char *path)
+{
+	static const struct {
+		uint32_t flags;
+		uint64_t window;
+	} ways[] = {
+		{ 0, 0 }, { COATI_RECORDING_FILE_ORDER, 0 }, { 0, FEW_BYTES }, { 0, FEW_RECORDS }
+	};
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		const struct coati_recording_opts opts = { .size = sizeof(opts),
+							   .flags = ways[i].flags,
+							   .window_bytes = ways[i].window };
+		struct seen one = look_at(path, &opts, 1), two = look_at(path, &opts, 2),
+			    eight = look_at(path, &opts, 8);
+
+		check_same(&one, &two);
+		check_same(&one, &eight);
+		nr = one.nr;
+	}
+	return nr;
+}
+
+TEST(recording_read_by_threads_is_what_one_thread_reads)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		write_some("whole", i * ROUND);
+		CHECK_U64(check_records("whole"), >, RECORDS);
+	}
+}
+
+/* Overwrite the start of the record that is at or behind @from. */
+static void spoil(uint8_t *file, size_t size, size_t from, uint32_t type)
+{
+	size_t at = HEADER_SIZE;
+	uint64_t data;
+	uint16_t step;
+
+	memcpy(&data, file + 40, sizeof(data));
+	for (at = data; at < from && at + 8 < size; at += step) {
+		memcpy(&step, file + at + 6, sizeof(step));
+		CHECK(step >= 8);
+	}
+	if (at + 8 < size)
+		memcpy(file + at, &type, sizeof(type));
+}
+
+TEST(recording_read_by_threads_ends_where_one_thread_stops)
+{
+	/* of other readings: records that change events, or with something behind them */
+	static const uint32_t types[] = { COATI_RECORD_HEADER_ATTR,   COATI_RECORD_EVENT_UPDATE,
+					  COATI_RECORD_TRACING_DATA,  COATI_RECORD_AUXTRACE,
+					  COATI_RECORD_COMPRESSED,    COATI_RECORD_HEADER_FEATURE,
+					  COATI_RECORD_FINISHED_ROUND };
+	uint8_t *file = coati_alloc(FILE_BYTES), *copy = coati_alloc(FILE_BYTES);
+	size_t size;
+
+	CHECK(file && copy);
+	write_some("whole", ROUND);
+	size = small_slurp("whole", file, FILE_BYTES);
+	CHECK(size > 3 * ((size_t)512 << 10) && size < FILE_BYTES);
+	for (int i = 0; i < 12; i++) {
+		size_t cut = i % 3 ? size : 1000 + below(size - 1000);
+
+		memcpy(copy, file, size);
+		if (i % 3 == 1)
+			copy[1000 + below(size - 1000)] ^= (uint8_t)(1 + below(255));
+		if (i % 3 == 2)
+			spoil(copy, size, 1000 + below(size - 1000),
+			      types[below(sizeof(types) / sizeof(*types))]);
+		small_spit("damaged", copy, cut);
+		check_records("damaged");
+	}
+	coati_free(copy);
+	coati_free(file);
+}
+
+TEST(recording_read_by_threads_survives_failing_allocations)
+{
+	const struct coati_recording_opts opts = { .size = sizeof(opts) };
+	struct seen whole;
+	uint64_t start, needed;
+
+	write_some("whole", ROUND);
+	start = coati_alloc_count();
+	whole = look_at("whole", &opts, 1);
+	needed = coati_alloc_count() - start;
+	for (uint64_t i = 0; i < 40; i++) {
+		struct seen s;
+
+		coati_alloc_fail_after(i * (needed + 40) / 40);
+		s = look_at("whole", &opts, 3);
+		coati_alloc_fail_after(UINT64_MAX);
+		if (s.end == 0)
+			check_same(&whole, &s);
+		else
+			CHECK_INT(s.end, ==, -ENOMEM);
+	}
+}
+
+/* ---- profiles ---- */
+
+static uint64_t hash_of(const void *bytes, size_t nr, size_t size)
+{
+	return coati_hash_bytes(bytes, nr * size, 1);
+}
+
+static void check_tables(const struct coati_profile *a, const struct coati_profile *b)
+{
+	CHECK_U64(a->entries.len, ==, b->entries.len);
+	CHECK_U64(hash_of(a->entries.v, a->entries.len, sizeof(*a->entries.v)), ==,
+		  hash_of(b->entries.v, b->entries.len, sizeof(*b->entries.v)));
+	CHECK_U64(a->stacks.len, ==, b->stacks.len);
+	for (size_t i = 0; i < a->stacks.len; i++) {
+		const struct coati_profile_stack *s = &a->stacks.v[i], *t = &b->stacks.v[i];
+
+		CHECK_INT(s->nr, ==, t->nr);
+		CHECK_INT(s->flags, ==, t->flags);
+		CHECK_MEM(s->locations, t->locations, s->nr * sizeof(*s->locations));
+	}
+	CHECK_U64(a->locations.len, ==, b->locations.len);
+	for (size_t i = 0; i < a->locations.len; i++)
+		CHECK_U64(a->locations.v[i].pub.address, ==, b->locations.v[i].pub.address);
+	CHECK_U64(a->threads.len, ==, b->threads.len);
+	CHECK_MEM(&a->quality, &b->quality, sizeof(a->quality));
+	CHECK_U64(a->notes.len, ==, b->notes.len);
+}
+
+static struct coati_profile *profile_by(uint32_t threads, const char *path)
+{
+	struct coati_profile_opts opts = { .size = sizeof(opts), .bin_ns = 1000000 };
+	struct coati_profile *p;
+
+	coati_recording_threads_set((struct recording_threads){ .nr = threads });
+	p = tape_read(&opts, (const char *const[]){ path, NULL });
+	coati_recording_threads_set((struct recording_threads){ .nr = 1 });
+	return p;
+}
+
+static void check_profiles(const char *path)
+{
+	struct coati_profile *one = profile_by(1, path), *two = profile_by(2, path),
+			     *eight = profile_by(8, path);
+
+	CHECK(one->entries.len);
+	check_tables(one, two);
+	check_tables(one, eight);
+	coati_profile_free(&one);
+	coati_profile_free(&two);
+	coati_profile_free(&eight);
+}
+
+TEST(profile_read_by_threads_is_what_one_thread_makes_of_it)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		write_some("whole", i * ROUND);
+		check_profiles("whole");
+	}
+}
+
+/* Threads that look at chains give up when nearly all differ: nothing changes but the cost. */
+TEST(profile_read_by_threads_of_stacks_that_all_differ)
+{
+	uint64_t words[] = { COATI_CONTEXT_USER, 0, 0, 0 };
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, "differ");
+	tape_process(&t, 10, "app");
+	for (uint32_t i = 0; i < 60000; i++) {
+		words[1] = TAPE_TEXT + i % 64;
+		words[2] = TAPE_TEXT + i / 64 % 64;
+		words[3] = TAPE_TEXT + i / 4096;
+		tape_put(&t, (struct tape_sample){ .pid = 10, .chain = words, .nr = 4 });
+		if (i % ROUND == 0)
+			CHECK_OK(coati_writer_round(t.writer));
+	}
+	tape_close(&t);
+	check_profiles("differ");
+}
