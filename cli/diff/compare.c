@@ -212,8 +212,9 @@ static void check_shares(struct diff *d)
 	const struct {
 		const char *what;
 		uint64_t part[2];
+		bool is_of_stacks;
 	} shares[] = {
-		{ "stacks that are complete", { q[0]->complete, q[1]->complete } },
+		{ "stacks that are complete", { q[0]->complete, q[1]->complete }, true },
 		{ "samples without stacks", { q[0]->single, q[1]->single } },
 		{ "stacks unwound from copies", { q[0]->by_unwinder, q[1]->by_unwinder } },
 		{ "samples without a symbol", { q[0]->unsymbolized, q[1]->unsymbolized } },
@@ -222,12 +223,16 @@ static void check_shares(struct diff *d)
 	if (!q[0]->samples || !q[1]->samples)
 		return;
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-		double a = part_of(shares[i].part[0], q[0]->samples);
-		double b = part_of(shares[i].part[1], q[1]->samples);
+		double of[2];
 
-		if (fabs(a - b) > SHARE_APART)
+		for (int side = 0; side < 2; side++)
+			of[side] = part_of(shares[i].part[side],
+					   shares[i].is_of_stacks ?
+						   coati_profile_with_stacks(q[side]) :
+						   q[side]->samples);
+		if (fabs(of[0] - of[1]) > SHARE_APART)
 			warn(d, "recorded differently: %s are %.0f %% before and %.0f %% after",
-			     shares[i].what, 100 * a, 100 * b);
+			     shares[i].what, 100 * of[0], 100 * of[1]);
 	}
 	for (int side = 0; side < 2; side++) {
 		double lost = part_of(q[side]->lost, q[side]->lost + q[side]->samples);

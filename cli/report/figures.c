@@ -2,13 +2,17 @@
 /* see report/figures.h */
 #include "cli/report/figures.h"
 
+#include "reading/parts.h"
+
 static void set_stacks(const struct coati_profile_quality *q, struct figures *f)
 {
-	coati_figure_set(f, FIGURE_COMPLETE, q->complete, q->samples);
-	coati_figure_set(f, FIGURE_TRUNCATED, q->truncated, q->samples);
-	coati_figure_set(f, FIGURE_GAP, q->gap, q->samples);
-	coati_figure_set(f, FIGURE_GUESSED, q->guessed, q->samples);
-	coati_figure_set(f, FIGURE_ROOT_UNKNOWN, q->unrooted, q->samples);
+	uint64_t all = coati_profile_with_stacks(q);
+
+	coati_figure_set(f, FIGURE_COMPLETE, q->complete, all);
+	coati_figure_set(f, FIGURE_TRUNCATED, q->truncated, all);
+	coati_figure_set(f, FIGURE_GAP, q->gap, all);
+	coati_figure_set(f, FIGURE_GUESSED, q->guessed, all);
+	coati_figure_set(f, FIGURE_ROOT_UNKNOWN, q->unrooted, all);
 	coati_figure_set(f, FIGURE_NO_STACK, q->single, q->samples);
 	coati_figure_set(f, FIGURE_UNSYMBOLIZED, q->unsymbolized, q->samples);
 }

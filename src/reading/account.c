@@ -33,21 +33,25 @@ static void add_stacks(struct strbuf *s, const struct coati_profile_quality *q)
 		     { q->guessed, "guessed" },
 		     { q->unrooted, "with an unknown root" } };
 
+	uint64_t all = coati_profile_with_stacks(q);
+
 	if (q->single == q->samples && q->samples) {
 		coati_strbuf_adds(s, "; no stacks");
 		return;
 	}
 	coati_strbuf_adds(s, "; stacks: ");
-	add_share(s, q->complete, q->samples, "complete");
+	add_share(s, q->complete, all, "complete");
 	for (size_t i = 0; i < sizeof(rest) / sizeof(*rest); i++) {
 		if (!rest[i].nr)
 			continue;
 		coati_strbuf_adds(s, ", ");
-		add_share(s, rest[i].nr, q->samples, rest[i].what);
+		add_share(s, rest[i].nr, all, rest[i].what);
 	}
 	if (q->single) {
-		coati_strbuf_adds(s, ", ");
-		add_share(s, q->single, q->samples, "not taken");
+		coati_strbuf_adds(s, "; ");
+		coati_strbuf_grouped(s, q->single);
+		coati_strbuf_adds(s, q->single == 1 ? " sample of an event without stacks"
+						    : " samples of events without stacks");
 	}
 }
 
@@ -70,6 +74,11 @@ static void add_off_cpu(struct strbuf *s, const struct coati_profile_quality *q)
 		coati_strbuf_grouped(s, q->off_unpaired);
 		coati_strbuf_adds(s, " times left out because records are missing");
 	}
+}
+
+uint64_t coati_profile_with_stacks(const struct coati_profile_quality *q)
+{
+	return q->single < q->samples ? q->samples - q->single : q->samples;
 }
 
 double coati_profile_sampled(const struct coati_profile_quality *q)

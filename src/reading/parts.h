@@ -22,6 +22,9 @@ struct coati_label_list {
 
 /* The share of what was counted that has samples, 0 to 1; negative when it is not known. */
 double coati_profile_sampled(const struct coati_profile_quality *q);
+/* What shares of stacks are of: samples of events that take stacks. Others, such as the page
+ * faults of a trace, have none by choice. All samples when no event takes any. */
+uint64_t coati_profile_with_stacks(const struct coati_profile_quality *q);
 
 /* What the profile stands on. */
 struct coati_images *coati_profile_images(const struct coati_profile *p);

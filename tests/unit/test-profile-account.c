@@ -32,22 +32,38 @@ TEST(account_has_losses_and_shares_of_every_kind_of_stack)
 					   .truncated = 200,
 					   .gap = 100,
 					   .guessed = 50,
-					   .unrooted = 25,
-					   .single = 25,
+					   .unrooted = 50,
 					   .unsymbolized = 5 };
 
 	check_line(&q, "1,234,567 lost, 8 throttled; stacks: 60.0 % complete, 20.0 % truncated, "
-		       "10.0 % with a gap, 5.0 % guessed, 2.5 % with an unknown root, "
-		       "2.5 % not taken; 0.5 % without a symbol");
+		       "10.0 % with a gap, 5.0 % guessed, 5.0 % with an unknown root; "
+		       "0.5 % without a symbol");
 	q.gap = q.unrooted = 0;
 	check_line(&q, "1,234,567 lost, 8 throttled; stacks: 60.0 % complete, 20.0 % truncated, "
-		       "5.0 % guessed, 2.5 % not taken; 0.5 % without a symbol");
+		       "5.0 % guessed; 0.5 % without a symbol");
+}
+
+/* A trace has page faults without stacks beside samples with whole ones: nothing is missing. */
+TEST(account_of_stacks_leaves_out_events_that_take_none)
+{
+	struct coati_profile_quality q = {
+		.samples = 474, .complete = 180, .gap = 7, .single = 287
+	};
+
+	check_line(&q, "0 lost, 0 throttled; stacks: 96.3 % complete, 3.7 % with a gap; "
+		       "287 samples of events without stacks; 0 % without a symbol");
+	q = (struct coati_profile_quality){ .samples = 2, .complete = 1, .single = 1 };
+	check_line(&q, "0 lost, 0 throttled; stacks: 100 % complete; "
+		       "1 sample of an event without stacks; 0 % without a symbol");
+	CHECK(coati_profile_with_stacks(&q) == 1);
+	q.single = 2;
+	CHECK(coati_profile_with_stacks(&q) == 2);
 	q = (struct coati_profile_quality){ .samples = 10, .single = 10, .unsymbolized = 10 };
 	check_line(&q, "0 lost, 0 throttled; no stacks; 100 % without a symbol");
 	q.single = 9;
 	q.complete = 1;
-	check_line(&q, "0 lost, 0 throttled; stacks: 10.0 % complete, 90.0 % not taken; "
-		       "100 % without a symbol");
+	check_line(&q, "0 lost, 0 throttled; stacks: 100 % complete; "
+		       "9 samples of events without stacks; 100 % without a symbol");
 }
 
 TEST(account_never_rounds_a_few_to_none)
