@@ -2,8 +2,10 @@
 /*
  * before: a server with a flight recorder of its own, of which others record a part. A connection
  * (a task and a region "serve") is open all the time, and in it come requests, each a task and a
- * region "work" of a millisecond. Ends at the end of its input, and then prints "CONNECTION
- * BEGIN" and of each request "BEGIN END", in CLOCK_MONOTONIC nanoseconds from outside.
+ * region "work" of a millisecond. The file "ready" says that there were 200, and the file "went" that
+ * there were 100 more since somebody made the file "go". Ends at the end of its input, and then
+ * prints "CONNECTION BEGIN" and of each request "BEGIN END", in CLOCK_MONOTONIC nanoseconds from
+ * outside.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +18,8 @@
 #include <coati/live.h>
 
 #define REQUESTS 100000
-#define ENOUGH	 200 /* for the file "ready" to be made */
+#define ENOUGH	 200 /* before "ready" */
+#define MORE	 100 /* between "go" and "went" */
 
 static uint64_t times[REQUESTS][2];
 
@@ -43,6 +46,19 @@ static void serve(uint64_t *began_ended, const struct coati_live_task *connectio
 	began_ended[1] = now();
 }
 
+/* After request @nr. */
+static void tell(size_t nr)
+{
+	static size_t asked;
+
+	if (nr == ENOUGH)
+		close(creat("ready", 0600));
+	if (!asked && access("go", F_OK) == 0)
+		asked = nr;
+	if (asked && nr == asked + MORE)
+		close(creat("went", 0600));
+}
+
 int main(void)
 {
 	struct coati_recorder_opts o = { .size = sizeof(o), .generation_ns = 50000000 };
@@ -64,8 +80,7 @@ int main(void)
 		COATI_REGION("serve");
 		while (nr < REQUESTS && poll(&input, 1, 0) == 0) {
 			serve(times[nr++], &connection);
-			if (nr == ENOUGH)
-				close(creat("ready", 0600));
+			tell(nr);
 		}
 	}
 	coati_task_end(&connection);

@@ -4,7 +4,7 @@ mkfifo in
 "$HELPERS/before" <in >log &
 exec 7>in
 wait_for ready
-"$COATI" record -q --trace -p $! -- sleep 0.2 2>err || cat err
+"$COATI" record -q --trace -p $! -- sh -c ': >go; until [ -e went ]; do sleep 0.01; done' 2>err || cat err
 exec 7>&-
 wait
 "$COATI" trace -q --tasks request --slowest 100000 --json >requests
@@ -22,7 +22,7 @@ read = sorted((t["begin_ns"], t["end_ns"]) for t in j["tasks"])
 inside = [r for r in log if r[0] >= begin and r[1] <= end]
 touching = [r for r in log if r[1] >= begin and r[0] <= end]
 print("from before:", sum(b < begin for _, b in log) > 100, "none" if all(b >= begin for _, b in read) else "some")
-print("all inside:", len(inside) > 50 and all(any(a - error <= x and y <= b + error for x, y in read) for a, b in inside))
+print("all inside:", len(inside) >= 100 and all(any(a - error <= x and y <= b + error for x, y in read) for a, b in inside))
 print("no others:", len(inside) <= len(read) <= len(touching))
 (c,) = json.load(open("connection"))["tasks"]
 print("connection began %s" % ("when it did" if connected <= c["begin_ns"] < log[0][0] else c["begin_ns"] - connected))
