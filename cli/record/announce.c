@@ -348,9 +348,10 @@ static void announce_gaps(const struct record_args *args, const struct coati_cap
 
 static void announce_checks(const struct coati_capture_stats *st)
 {
-	coati_note("verify: %llu stacks match the unwind data, %llu match as far as it goes, %llu "
-		   "are wrong",
+	coati_note("verify: %llu stacks match the unwind data, %llu match but for code without "
+		   "it, %llu match as far as it goes, %llu are wrong",
 		   (unsigned long long)st->walks_checked,
+		   (unsigned long long)st->walks_checked_over,
 		   (unsigned long long)st->walks_checked_part, (unsigned long long)st->walks_wrong);
 }
 

@@ -228,6 +228,9 @@ struct coati_capture_stats {
 	 * copy or the unwind data goes, and found different. */
 	uint64_t walks_checked, walks_checked_part, walks_wrong;
 	uint64_t walk_ends[16]; /* why they ended in the kernel, by an internal reason number */
+	/* Compared completely, too, but for frames in code that has no unwind data: their callers
+	 * were found by frame pointer or guessed, in both walks alike. */
+	uint64_t walks_checked_over;
 };
 /* 0; -EINVAL: ret->size is not set. */
 COATI_API int coati_capture_get_stats(const struct coati_capture *cap,

@@ -83,9 +83,9 @@ static __always_inline int mend_copy_body(struct walker_work *w)
 	struct return_instance *at = first_probed(&trampoline);
 
 	for (int i = 0; i < PROBED_MAX && at; i++) {
-		off = BPF_CORE_READ(at, stack) - w->regs[7];
+		off = BPF_CORE_READ(at, stack) - w->copy_from;
 		if (off < w->copy_bytes && off + 8 <= w->copy_bytes &&
-		    !is_unsettled(w, w->regs[7] + off)) {
+		    !is_unsettled(w, w->copy_from + off)) {
 			off = (off + w->copy_base) & (WALKER_OUT_BYTES - 8);
 			word = (u64 *)(w->out + off);
 			if (*word == trampoline)

@@ -59,7 +59,8 @@ enum walker_end {
 
 /* What the walker reports of one sample, right before the sample itself in the same ring buffer.
  * Then nr_frames addresses; with HAS_CHAIN nr_chain more; with HAS_COPY WALKER_REGS registers in
- * DWARF's numbers (16: rip), and stack_bytes of the stack from rsp on. */
+ * DWARF's numbers (16: rip), an address, and stack_bytes of the stack from there on: from rsp, or
+ * above it from the first page on that is present. */
 struct walker_head {
 	unsigned long long ip;	  /* of the sample that follows */
 	unsigned long long space; /* which address space */
@@ -175,8 +176,8 @@ struct walker_work {
 	unsigned int dir, nr_buckets, rules, nr_rules, dir_file, dir_serial;
 	unsigned long long rule;
 	int other;
-	unsigned int is_borrowed; /* by the description of its family */
-	unsigned long long copy_at;
+	unsigned int is_borrowed;	       /* by the description of its family */
+	unsigned long long copy_from, copy_at; /* where the copy begins, and where it goes on */
 	unsigned int copy_base, copy_bytes, nr_chain, index;
 	unsigned long long chain_fp;
 	unsigned long long window_at, window_len; /* 0: nothing was read */

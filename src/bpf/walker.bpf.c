@@ -104,6 +104,14 @@ static long on_frame(u32 i, u32 *index)
 
 /* ---- the report ---- */
 
+static __always_inline int is_between(struct walker_work *w)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return bpf_core_field_exists(task->in_execve) &&
+	       BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+}
+
 static long on_page(u32 i, u32 *index)
 {
 	struct walker_work *w = work_at(index);
@@ -119,9 +127,15 @@ static long on_page(u32 i, u32 *index)
 	off &= WALKER_OUT_BYTES - 1;
 	if (off > WALKER_OUT_BYTES - PAGE || size > PAGE)
 		return 1;
-	if (bpf_probe_read_user(w->out + off, size, (void *)w->copy_at))
-		return 1;
-	w->copy_bytes += size;
+	if (!bpf_probe_read_user(w->out + off, size, (void *)w->copy_at)) {
+		w->copy_bytes += size;
+	} else {
+		/* nothing was written there yet: callers are above. Between two programs nothing
+		 * is: see add_rest() */
+		if (w->copy_bytes || is_between(w))
+			return 1;
+		w->copy_from = w->copy_at + size;
+	}
 	w->copy_at += size;
 	return 0;
 }
@@ -178,10 +192,11 @@ static __noinline int add_copy(struct walker_work *w)
 
 	for (int i = 0; i < WALKER_REGS; i++)
 		*(u64 *)(w->out + at + i * 8) = w->regs[i];
-	w->copy_base = at + WALKER_REGS * 8;
+	w->copy_base = at + WALKER_REGS * 8 + 8;
 	w->copy_bytes = 0;
-	w->copy_at = w->regs[7];
+	w->copy_from = w->copy_at = w->regs[7];
 	bpf_loop(COPY_PAGES, on_page, &index, 0);
+	*(u64 *)(w->out + at + WALKER_REGS * 8) = w->copy_from;
 	mend_copy(w);
 	w->flags |= WALKER_HAS_COPY;
 	w->copies++;
@@ -306,14 +321,6 @@ static __always_inline int is_curable(u32 end)
 	return end == WALKER_UNKNOWN || end == WALKER_STALE || end == WALKER_NO_TABLE ||
 	       end == WALKER_UNMAPPED || end == WALKER_UNSUPPORTED || end == WALKER_MOVED ||
 	       end == WALKER_GAP || end == WALKER_BAD;
-}
-
-static __always_inline int is_between(struct walker_work *w)
-{
-	struct task_struct *task = (void *)bpf_get_current_task();
-
-	return bpf_core_field_exists(task->in_execve) &&
-	       BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
 }
 
 /* What to send beside the frames, and what to ask for. */

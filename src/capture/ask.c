@@ -104,6 +104,7 @@ static void add_walks(const struct walks *ws, struct coati_capture_stats *ret)
 	for (int i = 0; i < WALKER_ENDS; i++)
 		ret->walk_ends[i] = st.ends[i];
 	ret->walks_checked = ws->checked;
+	ret->walks_checked_over = ws->checked_over;
 	ret->walks_checked_part = ws->checked_part;
 	ret->walks_wrong = ws->wrong;
 	ret->walk_ns = st.run_ns;

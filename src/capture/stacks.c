@@ -382,7 +382,7 @@ static void copy_input(const struct walked *w, uint64_t regs[WALKER_REGS],
 					    .regs = regs,
 					    .stack = w->stack,
 					    .stack_size = w->stack_bytes,
-					    .stack_addr = w->regs[7] };
+					    .stack_addr = w->stack_addr };
 }
 
 /* Use what the walker found; its frames are as a reader wants them. */
@@ -444,6 +444,16 @@ static bool finish_walk(struct stacks *st, const struct formats *f, const struct
 	return true;
 }
 
+/* Has some frame no unwind data, so that the next one was found otherwise? */
+static bool has_bare(const struct stacks *st, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (st->frames[i].how == COATI_FRAME_GUESS ||
+		    st->frames[i].how == COATI_FRAME_POINTER)
+			return true;
+	return false;
+}
+
 /* Compare a walk with the unwind data itself. The walker's frames stay in the report. */
 static void check_walk(struct stacks *st, const struct formats *f, const struct coati_record *rec,
 		       const struct walked *w)
@@ -468,6 +478,8 @@ static void check_walk(struct stacks *st, const struct formats *f, const struct 
 		st->walks->checked_part++;
 	else if (nr != w->nr_frames)
 		st->walks->wrong++;
+	else if (has_bare(st, nr))
+		st->walks->checked_over++;
 	else
 		st->walks->checked++;
 }

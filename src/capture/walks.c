@@ -239,10 +239,11 @@ static bool unpack(const struct walk_report *r, const struct walker_head *h, str
 	left -= (size_t)h->nr_chain * 8;
 	if (!(h->flags & WALKER_HAS_COPY))
 		return true;
-	if (left < WALKER_REGS * 8 || h->stack_bytes > left - WALKER_REGS * 8)
+	if (left < (WALKER_REGS + 1) * 8 || h->stack_bytes > left - (WALKER_REGS + 1) * 8)
 		return false;
 	ret->regs = (const void *)at;
-	ret->stack = at + WALKER_REGS * 8;
+	ret->stack_addr = ret->regs[WALKER_REGS];
+	ret->stack = at + (WALKER_REGS + 1) * 8;
 	ret->stack_bytes = h->stack_bytes;
 	return true;
 }

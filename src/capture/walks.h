@@ -41,7 +41,8 @@ struct walks {
 	ARRAY(struct walk_report) reports; /* by CPU */
 	struct describer describer;
 	uint64_t missing; /* samples without a report: there was no room for it */
-	uint64_t checked, checked_part, wrong; /* see struct coati_capture_stats */
+	/* see struct coati_capture_stats */
+	uint64_t checked, checked_over, checked_part, wrong;
 };
 
 /* What the walker says of one sample. */
@@ -53,6 +54,7 @@ struct walked {
 	const uint64_t *chain; /* by frame pointers, without the first address; nr_chain of them */
 	const uint64_t *regs;  /* WALKER_REGS of them, in DWARF's numbers; NULL: no copy */
 	const uint8_t *stack;
+	uint64_t stack_addr;
 	uint32_t stack_bytes;
 };
 

@@ -3,7 +3,7 @@
  * The second chance: the whole walk again, from the sample's registers on, with all of them
  * followed and every expression evaluated. Used when a compact rule was not enough (a frame that
  * hangs on r13, an expression of a hand-written function); what it cannot know either ends the walk
- * as bad. No guesses here.
+ * as bad. Code without unwind data is passed as the walk by compact rules passes it.
  */
 #include "unwind/full.h"
 
@@ -218,6 +218,39 @@ static int apply_pointer(struct full_walk *w)
 	return 0;
 }
 
+/* Code of a file without a rule: the step of the compact walk, from and to all registers. */
+static int apply_guess(struct full_walk *w)
+{
+	struct walk_input in = *w->in;
+	struct full_frame next = { .in = w->in };
+	struct walk guess;
+
+	in.regs = w->f.regs;
+	in.known = w->f.known;
+	if (!coati_walk_begin(&guess, &in))
+		return stop(w, COATI_UNWIND_BAD);
+	guess.is_exact = w->is_exact;
+	guess.frame.how = w->how;
+	if (!coati_walk_guess(&guess))
+		return stop(w, (enum coati_unwind_end)guess.end);
+	next.known = UINT64_C(1) << w->pc | UINT64_C(1) << w->sp;
+	for (uint32_t i = 0; i < WALK_REGS; i++) {
+		next.regs[i] = w->f.regs[i];
+		/* it had saved none yet, or none any more */
+		if (!guess.other.is_lost && is_preserved(w, i))
+			next.known |= w->f.known & UINT64_C(1) << i;
+	}
+	next.regs[w->pc] = guess.pc;
+	next.regs[w->sp] = guess.sp;
+	next.known &= ~(UINT64_C(1) << w->fp);
+	if (coati_walk_reg(&guess, &guess.fp, &next.regs[w->fp]))
+		next.known |= UINT64_C(1) << w->fp;
+	w->how = guess.frame.how;
+	w->f = next;
+	w->is_exact = false;
+	return 0;
+}
+
 static int apply_fde(struct full_walk *w, const struct walk_place *p, uint64_t vaddr,
 		     const struct table_rule *rule)
 {
@@ -250,7 +283,7 @@ static int step(struct full_walk *w)
 	rule = table_unpack(table_find(p.table, addr - p.bias));
 	switch (rule.cfa) {
 	case TABLE_CFA_GAP:
-		return stop(w, COATI_UNWIND_GAP);
+		return apply_guess(w);
 	case TABLE_CFA_END:
 		return stop(w, COATI_UNWIND_END);
 	case TABLE_CFA_SIGNAL:

@@ -97,8 +97,8 @@ int coati_unwind_open(struct coati_unwinder *u, uint32_t image, struct unwind_cf
 uint32_t coati_unwind_check(struct coati_unwinder *u, const struct coati_unwind_input *input,
 			    const uint64_t *pcs, uint32_t nr, bool *ret_rooted);
 
-/* The walk by the unwind data itself alone: slow, without tables and guesses. For who checks a walk
- * by tables. As coati_unwind(). */
+/* The walk by the unwind data itself: slow, without tables, and by guesses where there is none. For
+ * who checks a walk by tables. As coati_unwind(). */
 int coati_unwind_evaluate(struct coati_unwinder *u, const struct coati_unwind_input *input,
 			  struct coati_unwind_frame *frames, uint32_t max_frames,
 			  enum coati_unwind_end *ret_end);

@@ -230,6 +230,45 @@ TEST(unwind_without_compact_rules_finds_the_same_frames)
 	close_world();
 }
 
+#if defined(__x86_64__)
+/* No unwind data describes it. */
+void unwind_bare(void (*call)(void));
+__asm__(".text\n"
+	".type unwind_bare, @function\n"
+	"unwind_bare: push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	call *%rdi\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	".size unwind_bare, . - unwind_bare\n");
+
+static struct coati_unwind_input below_bare;
+
+static void sample_below_bare(void)
+{
+	below_bare = sample();
+}
+
+TEST(unwind_by_unwind_data_passes_a_function_that_has_none)
+{
+	struct coati_unwind_frame frames[FRAMES_MAX], slow[FRAMES_MAX];
+	enum coati_unwind_end end, slow_end;
+	int n, bare = 0;
+
+	open_world(&no_cache);
+	unwind_bare(sample_below_bare);
+	n = coati_unwind(world.u, &below_bare, frames, FRAMES_MAX, &end);
+	CHECK_STR(coati_unwind_end_name(end), "end");
+	CHECK_INT(coati_unwind_evaluate(world.u, &below_bare, slow, FRAMES_MAX, &slow_end), ==, n);
+	CHECK_STR(coati_unwind_end_name(slow_end), "end");
+	CHECK_MEM(slow, frames, (size_t)n * sizeof(*frames));
+	for (int i = 0; i < n; i++)
+		bare += frames[i].how == COATI_FRAME_POINTER || frames[i].how == COATI_FRAME_GUESS;
+	CHECK_INT(bare, ==, 1);
+	close_world();
+}
+#endif
+
 TEST(unwind_says_truncated_at_every_length_that_is_too_short)
 {
 	struct coati_unwind_frame frames[FRAMES_MAX];
