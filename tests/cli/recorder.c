@@ -2,7 +2,8 @@
 /*
  * recorder [kill | stay] [DIRECTORY]: a flight recorder where one is usually put, with one line of
  * a log. Prints its pid, where the recorder is (enum coati_recorder_place) and how many files of
- * the dead it removed; then dies, or stays.
+ * the dead it removed; then dies, or stays, with a line of its log each millisecond and one of the
+ * file "turns" for each hundred.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@ int main(int argc, char **argv)
 	struct coati_recorder_stats stats = { .size = sizeof(stats) };
 	struct coati_recorder *rec = NULL;
 	struct coati_error err = { 0 };
+	FILE *turns;
 
 	o.directory = argc > 2 ? argv[2] : NULL;
 	/* who waits for it says nothing of its death */
@@ -35,8 +37,13 @@ int main(int argc, char **argv)
 	coati_recorder_stats(rec, &stats);
 	printf("%d %d %d\n", (int)getpid(), (int)stats.place, (int)stats.removed_files);
 	fflush(stdout);
-	while (argc > 1 && !strcmp(argv[1], "stay")) {
+	turns = fopen("turns", "w");
+	for (int i = 1; argc > 1 && !strcmp(argv[1], "stay"); i++) {
 		COATI_LOG("truth", "%s", "true words");
+		if (turns && i % 100 == 0) {
+			fprintf(turns, "%d\n", i);
+			fflush(turns);
+		}
 		usleep(1000);
 	}
 	raise(SIGKILL);

@@ -7,7 +7,7 @@ kill $agent
 wait $agent || echo "agent: $?"
 ls store/*.data | wc -l
 for f in store/*.data; do
-	"$COATI" report -i "$f" 2>&1 | grep 'cut\|still being written\|damaged'
+	"$COATI" report -i "$f" 2>&1 | grep '^[#c].*\(cut\|truncated:\|still being written\|damaged\)'
 	perf report -i "$f" --stdio >/dev/null 2>err || { echo "perf does not read $f"; cat err; }
 done
 ls store | grep -v '^coati-[0-9T]*Z-[0-9]*\.data$'
