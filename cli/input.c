@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "cli/quality.h"
 #include "cli/talk.h"
 #include "cli/twins.h"
@@ -30,15 +31,29 @@
 
 /* ---- which recording ---- */
 
-static bool is_recording(int dir, const char *name, struct stat *st)
+/* Another user may have put a file under a name that we look for into a directory that others can
+ * write to: what was not named is read only when it is ours or root's, and so is a link to it. */
+static bool is_ours(const struct stat *st)
+{
+	return st->st_uid == geteuid() || st->st_uid == 0;
+}
+
+/* @ret_st is that of the file, unless the name is a link of another user. */
+static bool is_recording(int dir, const char *name, struct stat *ret_st)
 {
 	char magic[sizeof(MAGIC) - 1];
+	struct stat link;
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (fstatat(dir, name, st, 0) < 0 || !S_ISREG(st->st_mode))
+	if (fstatat(dir, name, &link, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fstatat(dir, name, ret_st, 0) < 0 || !S_ISREG(ret_st->st_mode))
 		return false;
-	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return fd >= 0 && read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, ret_st) < 0 || !S_ISREG(ret_st->st_mode))
+		return false;
+	if (!is_ours(&link))
+		*ret_st = link;
+	return read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
 	       !memcmp(magic, MAGIC, sizeof(magic));
 }
 
@@ -58,9 +73,15 @@ static bool is_export(const char *name)
 	return len > suffix && !strcmp(name + len - suffix, EXPORT_SUFFIX);
 }
 
+/* Why a recording that lies here is not what was asked for. */
+struct passed_over {
+	char name[256];
+	uid_t owner;
+};
+
 /* The newest recording of this directory whose name says that it is one: coati.data, perf.data,
  * x.data, coati.data.2. */
-static bool find_newest(char *ret, size_t size)
+static bool find_newest(char *ret, size_t size, struct passed_over *ret_other)
 {
 	DIR *d = opendir(".");
 	struct stat best = { 0 }, st;
@@ -69,8 +90,14 @@ static bool find_newest(char *ret, size_t size)
 
 	while (d && (e = readdir(d))) {
 		if (!strstr(e->d_name, ".data") || is_export(e->d_name) ||
-		    strlen(e->d_name) >= size || !is_recording(dirfd(d), e->d_name, &st) ||
-		    (found && !is_newer(&st, &best)))
+		    strlen(e->d_name) >= size || !is_recording(dirfd(d), e->d_name, &st))
+			continue;
+		if (!is_ours(&st)) {
+			snprintf(ret_other->name, sizeof(ret_other->name), "%s", e->d_name);
+			ret_other->owner = st.st_uid;
+			continue;
+		}
+		if (found && !is_newer(&st, &best))
 			continue;
 		snprintf(ret, size, "%s", e->d_name);
 		best = st;
@@ -151,14 +178,37 @@ static int read_one(const struct input *in, const char *path)
 	return code;
 }
 
+int coati_input_check_default(const char *name, struct coati_error *err)
+{
+	struct stat link, st;
+
+	if (lstat(name, &link) < 0 || stat(name, &st) < 0)
+		return coati_fail(err, -errno, "%s: %m", name);
+	if (is_ours(&link) && is_ours(&st) && S_ISREG(st.st_mode))
+		return 0;
+	if (is_ours(&link) && is_ours(&st))
+		return coati_fail(err, -EINVAL,
+				  "%s is not a regular file: name it with -i to read it", name);
+	return coati_fail(err, -EPERM, "%s belongs to user %u: name it with -i to read it", name,
+			  (unsigned int)(is_ours(&link) ? st.st_uid : link.st_uid));
+}
+
 bool coati_input_find(const struct input *in, char *ret_name, size_t size)
 {
+	struct passed_over other = { .name = "" };
+	char shown[1024];
+
 	if (in->files->len) {
 		snprintf(ret_name, size, "%s", in->files->v[0].text);
 		return true;
 	}
-	if (find_newest(ret_name, size))
+	if (find_newest(ret_name, size, &other))
 		return true;
+	if (other.name[0]) {
+		coati_say("%s belongs to user %u: name it with -i to read it",
+			  printable(other.name, shown, sizeof(shown)), (unsigned int)other.owner);
+		return false;
+	}
 	coati_say("no recording in this directory; make one with coati record %s-- CMD, or name "
 		  "one with -i FILE",
 		  in->trace ? "--trace " : "");

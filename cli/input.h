@@ -20,13 +20,15 @@ typedef int (*input_fn)(void *ctx, const char *path, coati_progress_fn fn, void 
 			struct coati_error *err);
 
 struct input {
-	const struct option_texts *files; /* none: the newest in this directory */
+	const struct option_texts *files; /* none: the newest of ours in this directory */
 	bool quiet;			  /* no progress */
 	bool trace;			  /* wanted is one of coati record --trace */
 	input_fn read;
 	void *ctx;
 };
 
+/* Whether @name, which was not typed, may be read: a regular file of this user or root. */
+int coati_input_check_default(const char *name, struct coati_error *err);
 /* The name of the first, as it is. False: there is none, which was said. */
 bool coati_input_find(const struct input *in, char *ret_name, size_t size);
 /* Read them all, one after the other, or @name when none is named. Negative: it was said why. */

@@ -24,6 +24,7 @@
 #include "cli/dump/row.h"
 #include "cli/dump/stats.h"
 #include "cli/faults.h"
+#include "cli/input.h"
 #include "cli/output.h"
 #include "cli/talk.h"
 #include "cli/threads.h"
@@ -480,6 +481,19 @@ static bool is_input(const char *output, const char *input)
 	return in.st_dev == out.st_dev && in.st_ino == out.st_ino;
 }
 
+static bool has_default(const char *name)
+{
+	struct coati_error err;
+
+	if (coati_input_check_default(name, &err) == 0)
+		return true;
+	coati_say("%s%s", err.text,
+		  err.code == -ENOENT
+			  ? "; make one with coati record -- CMD, or name one with -i FILE"
+			  : "");
+	return false;
+}
+
 static int run_parsed(const struct args *a)
 {
 	struct dump d = { .args = a, .to_ns = UINT64_MAX, .rows.fields = &d.fields };
@@ -502,16 +516,15 @@ static int run_parsed(const struct args *a)
 		ropts.flags |= COATI_RECORDING_FILE_ORDER;
 	if (a->follow)
 		ropts.flags |= COATI_RECORDING_FOLLOW;
+	if (!a->input && !has_default(input))
+		return EXIT_FAILED;
 	if (!coati_confinement_enter(&(struct confinement){ .is_off = a->no_sandbox,
 							    .input = input,
 							    .output = a->output,
 							    .threads = a->threads }))
 		return EXIT_FAILED;
 	if (coati_recording_open(input, &ropts, &d.rec, &err) < 0) {
-		coati_say("%s%s", err.text,
-			  err.code == -ENOENT && !a->input
-				  ? "; make one with coati record -- CMD, or name one with -i FILE"
-				  : "");
+		coati_say("%s", err.text);
 		return EXIT_FAILED;
 	}
 	coati_recording_ahead(d.rec,
