@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* see view/http.h. A client that sends nothing, or reads nothing, is left after some seconds. */
+/*
+ * see view/http.h. A client that sends nothing, or reads nothing, is left after some seconds; in a
+ * crowd of those that send nothing the oldest makes room for the next, as in coati_serve().
+ */
 #include "cli/view/http.h"
 
 #include <errno.h>
@@ -19,6 +22,7 @@
 #define CLIENTS	  32
 #define HEAD_NS	  (10 * NSEC_PER_SEC)
 #define BODY_NS	  (120 * NSEC_PER_SEC)
+#define QUIET_NS  (NSEC_PER_SEC / 10) /* after which a client makes room for others */
 #define BODY_MAX  ((size_t)4 << 30)
 #define HEADS_MAX 4096
 
@@ -56,26 +60,6 @@ static void drop(struct server *s, int i)
 	coati_strbuf_fini(&c->body);
 	coati_free(c);
 	s->clients[i] = NULL;
-}
-
-static void take_client(struct server *s)
-{
-	CLEANUP(fd_closep) int fd = accept4(s->place->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct client *c;
-
-	for (int i = 0; fd >= 0 && i < CLIENTS; i++) {
-		if (s->clients[i])
-			continue;
-		c = coati_alloc(sizeof(*c));
-		if (!c)
-			return;
-		c->head = (struct strbuf)STRBUF_INIT(HEADS_MAX);
-		c->body = (struct strbuf)STRBUF_INIT(BODY_MAX);
-		c->deadline = now_ns() + HEAD_NS;
-		c->fd = TAKE_FD(fd);
-		s->clients[i] = c;
-		return;
-	}
 }
 
 /* The value of "Origin", which the parser has no use for. */
@@ -179,12 +163,77 @@ static bool write_client(struct client *c)
 	return c->sent < c->head.len + c->body.len;
 }
 
+/* ---- who may come in ---- */
+
+/* The one that has been here longest without a whole request, or -1: all are given something. */
+static int quietest(const struct server *s)
+{
+	int best = -1;
+
+	for (int i = 0; i < CLIENTS; i++)
+		if (s->clients[i] && !s->clients[i]->answers &&
+		    (best < 0 || s->clients[i]->deadline < s->clients[best]->deadline))
+			best = i;
+	return best;
+}
+
+static int free_slot(const struct server *s)
+{
+	for (int i = 0; i < CLIENTS; i++)
+		if (!s->clients[i])
+			return i;
+	return -1;
+}
+
+/* From when on one more may come in; UINT64_MAX: when one has left. */
+static uint64_t room_at(const struct server *s)
+{
+	int i = free_slot(s) < 0 ? quietest(s) : -1;
+
+	if (free_slot(s) >= 0)
+		return 0;
+	return i < 0 ? UINT64_MAX : s->clients[i]->deadline - HEAD_NS + QUIET_NS;
+}
+
+/* A free slot, or that of the quietest, which is listened to once more; -1: all of them have
+ * something to say. */
+static int take_slot(struct server *s)
+{
+	int i;
+
+	while (free_slot(s) < 0 && (i = quietest(s)) >= 0)
+		if (!read_client(s, s->clients[i]) || !s->clients[i]->answers)
+			drop(s, i);
+	return free_slot(s);
+}
+
+/* False: nobody waits. */
+static bool take_client(struct server *s)
+{
+	CLEANUP(fd_closep) int fd = accept4(s->place->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int slot = fd < 0 ? -1 : take_slot(s);
+	struct client *c = slot < 0 ? NULL : coati_alloc(sizeof(*c));
+
+	if (!c)
+		return fd >= 0;
+	c->head = (struct strbuf)STRBUF_INIT(HEADS_MAX);
+	c->body = (struct strbuf)STRBUF_INIT(BODY_MAX);
+	c->deadline = now_ns() + HEAD_NS;
+	c->fd = TAKE_FD(fd);
+	s->clients[slot] = c;
+	return true;
+}
+
+/* ---- one turn ---- */
+
 /* What may be done now; which is whose. */
 static nfds_t fill(struct server *s, struct pollfd fds[CLIENTS + 1], int owners[CLIENTS + 1])
 {
 	nfds_t nr = 1;
 
-	fds[0] = (struct pollfd){ .fd = s->place->fd, .events = POLLIN };
+	/* a negative descriptor is left out */
+	fds[0] = (struct pollfd){ .fd = room_at(s) <= now_ns() ? s->place->fd : -1,
+				  .events = POLLIN };
 	for (int i = 0; i < CLIENTS; i++) {
 		if (!s->clients[i])
 			continue;
@@ -197,11 +246,15 @@ static nfds_t fill(struct server *s, struct pollfd fds[CLIENTS + 1], int owners[
 
 static void turn(struct server *s, const sigset_t *mask)
 {
-	const struct timespec second = { .tv_sec = 1 };
+	uint64_t now = now_ns(), room = room_at(s);
+	const struct timespec wait = {
+		.tv_sec = room <= now || room - now > NSEC_PER_SEC,
+		.tv_nsec = room <= now || room - now > NSEC_PER_SEC ? 0 : (long)(room - now),
+	};
 	struct pollfd fds[CLIENTS + 1];
 	int owners[CLIENTS + 1];
 	nfds_t nr = fill(s, fds, owners);
-	int n = ppoll(fds, nr, &second, mask);
+	int n = ppoll(fds, nr, &wait, mask);
 
 	for (nfds_t i = 1; i < nr; i++) {
 		struct client *c = s->clients[owners[i]];
@@ -212,8 +265,8 @@ static void turn(struct server *s, const sigset_t *mask)
 		if (!stays)
 			drop(s, owners[i]);
 	}
-	if (n > 0 && fds[0].revents)
-		take_client(s);
+	while (n > 0 && fds[0].revents && room_at(s) <= now_ns() && take_client(s))
+		;
 }
 
 int coati_view_serve(const struct serve_place *place, view_answer_fn fn, void *ctx)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that answers GET /metrics: one request at a time, and a client that is slow is left
- * after some seconds. */
+/*
+ * The thread that answers GET /metrics. A client that is slow is left after some seconds; in a crowd
+ * of those that send nothing the oldest makes room for the next, as in coati_serve().
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,38 +19,26 @@
 #include "fleet/metrics-parts.h"
 #include "live/serve-http.h"
 
+#define CLIENTS	  32
 #define CLIENT_NS (5 * NSEC_PER_SEC)
+#define QUIET_NS  (NSEC_PER_SEC / 10) /* after which a client makes room for others */
 #define PAGE_MAX  (16u << 20)
 
-/* Until @fd is ready, the time is over or the agent ends. */
-static bool wait_for(const struct metrics *m, int fd, short events, uint64_t until)
-{
-	struct pollfd fds[2] = { { .fd = fd, .events = events },
-				 { .fd = m->stop[0], .events = POLLIN } };
-	uint64_t now = now_ns();
-	int ms = until == UINT64_MAX ? -1
-		 : until > now	     ? (int)((until - now) / NSEC_PER_MSEC) + 1
-				     : 0;
+struct client {
+	int fd;
+	bool answers;
+	uint64_t until;
+	char in[HTTP_HEAD_BYTES];
+	size_t nr_in, sent;
+	struct strbuf out;
+};
 
-	return poll(fds, 2, ms) > 0 && fds[0].revents && !fds[1].revents;
-}
+struct server {
+	struct metrics *m;
+	struct client *clients[CLIENTS];
+};
 
-static bool send_all(const struct metrics *m, int fd, const struct strbuf *s, uint64_t until)
-{
-	size_t sent = 0;
-
-	while (sent < s->len) {
-		ssize_t n = send(fd, s->text + sent, s->len - sent, MSG_NOSIGNAL);
-
-		if (n > 0)
-			sent += (size_t)n;
-		else if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return false;
-		else if (!wait_for(m, fd, POLLOUT, until))
-			return false;
-	}
-	return true;
-}
+/* ---- the answer ---- */
 
 /* The status, and the page behind it. */
 static int make_page(struct metrics *m, const struct http_request *q, struct strbuf *body)
@@ -81,58 +71,192 @@ static const char *type_of(int status, const struct http_request *q)
 				    : "text/plain; version=0.0.4; charset=utf-8";
 }
 
-static void answer(struct metrics *m, int fd, int head, const struct http_request *q,
-		   uint64_t until)
+static void answer(struct metrics *m, struct client *c, int head, const struct http_request *q)
 {
-	struct strbuf body = STRBUF_INIT(PAGE_MAX), all = STRBUF_INIT(PAGE_MAX + 4096);
+	struct strbuf body = STRBUF_INIT(PAGE_MAX);
 	int status = head < 0 ? -head : make_page(m, q, &body);
 
 	if (head < 0)
 		coati_strbuf_printf(&body, "%s\n", coati_http_wrong(status));
-	coati_strbuf_printf(&all,
+	coati_strbuf_printf(&c->out,
 			    "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
 			    "Connection: close\r\nCache-Control: no-store\r\n"
 			    "X-Content-Type-Options: nosniff\r\n\r\n",
 			    status, coati_http_reason(status), type_of(status, q), body.len);
 	if (q->method != HTTP_HEAD)
-		coati_strbuf_add(&all, body.text, body.len);
-	if (!all.failed && !body.failed)
-		send_all(m, fd, &all, until);
+		coati_strbuf_add(&c->out, body.text, body.len);
+	if (body.failed || c->out.failed)
+		coati_strbuf_fini(&c->out); /* nothing, and the end */
 	coati_strbuf_fini(&body);
-	coati_strbuf_fini(&all);
+	c->answers = true;
+	c->until = now_ns() + CLIENT_NS;
 }
 
-static void serve_client(struct metrics *m, int fd)
+/* ---- clients ---- */
+
+static void drop(struct server *s, int i)
 {
-	uint64_t until = now_ns() + CLIENT_NS;
+	struct client *c = s->clients[i];
+
+	close(c->fd);
+	coati_strbuf_fini(&c->out);
+	coati_free(c);
+	s->clients[i] = NULL;
+}
+
+/* False: it is gone. */
+static bool read_client(struct server *s, struct client *c)
+{
 	struct http_request q = { .method = HTTP_OTHER };
-	char in[HTTP_HEAD_BYTES];
-	size_t nr = 0;
-	int head = 0;
+	ssize_t n = recv(c->fd, c->in + c->nr_in, sizeof(c->in) - c->nr_in, MSG_DONTWAIT);
+	int head;
 
-	while (!head && nr < sizeof(in) && wait_for(m, fd, POLLIN, until)) {
-		ssize_t n = recv(fd, in + nr, sizeof(in) - nr, MSG_DONTWAIT);
-
-		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-			return;
-		nr += n > 0 ? (size_t)n : 0;
-		head = coati_http_parse(in, nr, &q);
-	}
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	c->nr_in += (size_t)n;
+	head = n ? coati_http_parse(c->in, c->nr_in, &q) : 0;
 	if (head)
-		answer(m, fd, head, &q, until);
+		answer(s->m, c, head, &q);
+	return n && (head || c->nr_in < sizeof(c->in));
+}
+
+/* False: it is done with, or gone. */
+static bool write_client(struct client *c)
+{
+	ssize_t n = send(c->fd, c->out.text + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	c->sent += (size_t)n;
+	return c->sent < c->out.len;
+}
+
+static int free_slot(const struct server *s)
+{
+	for (int i = 0; i < CLIENTS; i++)
+		if (!s->clients[i])
+			return i;
+	return -1;
+}
+
+/* The one that has been here longest without a whole request, or -1: all are given something. */
+static int quietest(const struct server *s)
+{
+	int best = -1;
+
+	for (int i = 0; i < CLIENTS; i++)
+		if (s->clients[i] && !s->clients[i]->answers &&
+		    (best < 0 || s->clients[i]->until < s->clients[best]->until))
+			best = i;
+	return best;
+}
+
+/* From when on one more may come in; UINT64_MAX: when one has left. */
+static uint64_t room_at(const struct server *s)
+{
+	int i = quietest(s);
+
+	if (free_slot(s) >= 0)
+		return 0;
+	return i < 0 ? UINT64_MAX : s->clients[i]->until - CLIENT_NS + QUIET_NS;
+}
+
+/* A free slot, or that of the quietest, which is listened to once more; -1: all of them have
+ * something to say. */
+static int take_slot(struct server *s)
+{
+	int i;
+
+	while (free_slot(s) < 0 && (i = quietest(s)) >= 0)
+		if (!read_client(s, s->clients[i]) || !s->clients[i]->answers)
+			drop(s, i);
+	return free_slot(s);
+}
+
+/* False: nobody waits. */
+static bool take_client(struct server *s)
+{
+	CLEANUP(fd_closep)
+	int fd = accept4(s->m->place.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int slot = fd < 0 ? -1 : take_slot(s);
+	struct client *c = slot < 0 ? NULL : coati_alloc(sizeof(*c));
+
+	if (!c)
+		return fd >= 0;
+	c->out = (struct strbuf)STRBUF_INIT(PAGE_MAX + 4096);
+	c->until = now_ns() + CLIENT_NS;
+	c->fd = TAKE_FD(fd);
+	s->clients[slot] = c;
+	return true;
+}
+
+/* ---- the thread ---- */
+
+static int ms_until(uint64_t until)
+{
+	uint64_t now = now_ns();
+
+	return until <= now ? 0 : (int)((until - now) / NSEC_PER_MSEC) + 1;
+}
+
+/* What may be done now, which is whose, and how long there is nothing else: -1: for ever. */
+static nfds_t fill(const struct server *s, struct pollfd fds[CLIENTS + 2], int owners[CLIENTS + 2],
+		   int *ret_ms)
+{
+	uint64_t room = room_at(s), until = UINT64_MAX;
+	nfds_t nr = 2;
+
+	fds[0] = (struct pollfd){ .fd = s->m->stop[0], .events = POLLIN };
+	/* a negative descriptor is left out */
+	fds[1] = (struct pollfd){ .fd = room <= now_ns() ? s->m->place.fd : -1, .events = POLLIN };
+	if (fds[1].fd < 0)
+		until = room;
+	for (int i = 0; i < CLIENTS; i++) {
+		const struct client *c = s->clients[i];
+
+		if (!c)
+			continue;
+		until = c->until < until ? c->until : until;
+		owners[nr] = i;
+		fds[nr++] = (struct pollfd){ .fd = c->fd, .events = c->answers ? POLLOUT : POLLIN };
+	}
+	*ret_ms = until == UINT64_MAX ? -1 : ms_until(until);
+	return nr;
+}
+
+/* False: the agent ends. */
+static bool turn(struct server *s)
+{
+	struct pollfd fds[CLIENTS + 2];
+	int owners[CLIENTS + 2], ms;
+	nfds_t nr = fill(s, fds, owners, &ms);
+	int n = poll(fds, nr, ms);
+
+	if (n > 0 && fds[0].revents)
+		return false;
+	for (nfds_t i = 2; i < nr; i++) {
+		struct client *c = s->clients[owners[i]];
+		bool stays = now_ns() < c->until;
+
+		if (n > 0 && fds[i].revents)
+			stays = stays && (c->answers ? write_client(c) : read_client(s, c));
+		if (!stays)
+			drop(s, owners[i]);
+	}
+	while (n > 0 && fds[1].revents && room_at(s) <= now_ns() && take_client(s))
+		;
+	return true;
 }
 
 static void *run(void *ctx)
 {
-	struct metrics *m = ctx;
+	struct server s = { .m = ctx };
 
-	while (wait_for(m, m->place.fd, POLLIN, UINT64_MAX)) {
-		CLEANUP(fd_closep)
-		int fd = accept4(m->place.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (fd >= 0)
-			serve_client(m, fd);
-	}
+	while (turn(&s))
+		;
+	for (int i = 0; i < CLIENTS; i++)
+		if (s.clients[i])
+			drop(&s, i);
 	return NULL;
 }
 
