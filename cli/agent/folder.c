@@ -30,7 +30,7 @@ int coati_folder_open(struct folder *f, struct coati_error *err)
 	f->dir = -1;
 	if (!f->path)
 		return 0;
-	if (mkdir(f->path, 0750) < 0 && errno != EEXIST)
+	if (mkdir(f->path, 0700) < 0 && errno != EEXIST)
 		return coati_fail(err, -errno, "cannot create the directory %s: %m", f->path);
 	f->dir = open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (f->dir < 0 || fstat(f->dir, &st) < 0)
@@ -119,7 +119,7 @@ static int open_file(struct folder *f, uint64_t wall_ns)
 	for (int i = 0; fd == -EEXIST && i < 10000; i++) {
 		make_name(f, wall_ns);
 		fd = openat(f->dir, f->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			    0640);
+			    0600);
 		fd = fd < 0 ? -errno : fd;
 	}
 	return fd;
