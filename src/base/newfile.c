@@ -7,10 +7,12 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/opening.h"
 
@@ -35,11 +37,15 @@ void coati_folder_of(const char *path, char *buf, size_t size)
 	snprintf(buf, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 }
 
-/* Beside the file, under a name that no other process of this machine has. */
+/* Beside the file, under a name that nobody can make first: in a directory of all users another one
+ * could take those of all process ids. */
 static int name_part(struct new_file *f)
 {
-	int n = snprintf(f->part, sizeof(f->part), "%s.part-%d", f->path, (int)getpid());
+	uint32_t number[2] = { (uint32_t)getpid(), (uint32_t)now_ns() };
+	int n;
 
+	(void)!getrandom(number, sizeof(number), GRND_NONBLOCK); /* else those above */
+	n = snprintf(f->part, sizeof(f->part), "%s.part-%08x%08x", f->path, number[0], number[1]);
 	return n < 0 || (size_t)n >= sizeof(f->part) ? -ENAMETOOLONG : 0;
 }
 
@@ -117,6 +123,17 @@ static int give_name(struct new_file *f)
 	return r;
 }
 
+/* What a file system says only at the end, such as that a quota is used up on a network: every
+ * close() tells, also that of a copy, and then the old file is still there. */
+static int finish(const struct new_file *f)
+{
+	int copy = fcntl(f->fd, F_DUPFD_CLOEXEC, 3);
+
+	if (copy < 0)
+		return 0; /* no descriptor is left: the last close() will tell */
+	return close(copy) < 0 ? -errno : 0;
+}
+
 int coati_new_file_end(struct new_file *f, bool whole, struct coati_error *err)
 {
 	const struct opening_hooks *hooks = coati_opening_hooks();
@@ -127,10 +144,11 @@ int coati_new_file_end(struct new_file *f, bool whole, struct coati_error *err)
 	if (hooks)
 		return hooks->end_file(f, whole, err);
 	if (whole && f->is_file)
+		r = finish(f);
+	if (whole && f->is_file && r == 0)
 		r = give_name(f);
 	if (f->part[0])
 		unlink(f->part);
-	/* a file system may tell only at the end that it has no room */
 	if (close(f->fd) < 0 && r == 0)
 		r = -errno;
 	f->fd = -1;

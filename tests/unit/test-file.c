@@ -4,12 +4,14 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/newfile.h"
 
 static void put(const char *path, const void *bytes, size_t size)
 {
@@ -290,5 +292,24 @@ TEST(file_read_does_not_wait_for_the_writer_of_a_fifo)
 	CHECK_OK(mkfifo("fifo", 0600));
 	CHECK_OK(coati_file_read(AT_FDCWD, "fifo", &s));
 	CHECK_U64(s.len, ==, 0);
+	coati_strbuf_fini(&s);
+}
+
+/* In a directory of all users another one may make any name first, a directory for example. */
+TEST(file_new_one_takes_the_place_of_the_old_one_whatever_others_have_made_beside_it)
+{
+	struct new_file f;
+	struct strbuf s = STRBUF_INIT(100);
+	char part[64];
+
+	put("out", "old", 3);
+	snprintf(part, sizeof(part), "out.part-%d", (int)getpid());
+	CHECK_OK(mkdir(part, 0700));
+	CHECK_OK(coati_new_file_open(&f, "out", 0600, NULL));
+	CHECK_OK(coati_write_all(f.fd, "new", 3));
+	CHECK_OK(coati_new_file_end(&f, true, NULL));
+	CHECK_OK(coati_file_read(AT_FDCWD, "out", &s));
+	CHECK_U64(s.len, ==, 3);
+	CHECK_MEM(s.text, "new", 3);
 	coati_strbuf_fini(&s);
 }
