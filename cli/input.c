@@ -117,31 +117,6 @@ static void on_interrupt(int sig)
 	stopped = sig;
 }
 
-struct reading {
-	const char *path;
-	uint64_t started_ns;
-	bool shows, shown;
-};
-
-static int on_progress(void *ctx, const struct coati_profile_progress *p)
-{
-	struct reading *rd = ctx;
-
-	if (stopped)
-		return 1;
-	if (!rd->shows || now_ns() - rd->started_ns < PROGRESS_FROM)
-		return 0;
-	rd->shown = true;
-	if (p->total_bytes)
-		fprintf(stderr, "\r%s: %3.0f %% read, %llu samples\033[K", rd->path,
-			100.0 * (double)p->bytes / (double)p->total_bytes,
-			(unsigned long long)p->samples);
-	else
-		fprintf(stderr, "\r%s: %llu samples\033[K", rd->path,
-			(unsigned long long)p->samples);
-	return 0;
-}
-
 /* A name as it may be shown on a terminal: any user may have named a file in this directory. */
 static const char *printable(const char *path, char *buf, size_t size)
 {
@@ -153,19 +128,50 @@ static const char *printable(const char *path, char *buf, size_t size)
 	return buf;
 }
 
+void coati_input_progress_begin(struct input_progress *p, const char *path, bool quiet)
+{
+	p->started_ns = now_ns();
+	p->shows = !quiet && isatty(STDERR_FILENO);
+	p->shown = false;
+	printable(path, p->path, sizeof(p->path));
+}
+
+int coati_input_progress(void *progress, const struct coati_profile_progress *now)
+{
+	struct input_progress *p = progress;
+
+	if (stopped)
+		return 1;
+	if (!p->shows || now_ns() - p->started_ns < PROGRESS_FROM)
+		return 0;
+	p->shown = true;
+	if (now->total_bytes)
+		fprintf(stderr, "\r%s: %3.0f %% read, %llu samples\033[K", p->path,
+			100.0 * (double)now->bytes / (double)now->total_bytes,
+			(unsigned long long)now->samples);
+	else
+		fprintf(stderr, "\r%s: %llu samples\033[K", p->path,
+			(unsigned long long)now->samples);
+	return 0;
+}
+
+void coati_input_progress_end(struct input_progress *p)
+{
+	if (p->shown)
+		fputs("\r\033[K", stderr);
+	p->shown = false;
+}
+
 static int read_one(const struct input *in, const char *path)
 {
-	char shown[1024];
-	struct reading rd = {
-		.path = printable(path, shown, sizeof(shown)),
-		.started_ns = now_ns(),
-		.shows = !in->quiet && isatty(STDERR_FILENO),
-	};
+	struct input_progress progress;
 	struct coati_error err = { 0 };
-	int code = in->read(in->ctx, path, on_progress, &rd, &err);
+	const char *shown = progress.path;
+	int code;
 
-	if (rd.shown)
-		fputs("\r\033[K", stderr);
+	coati_input_progress_begin(&progress, path, in->quiet);
+	code = in->read(in->ctx, path, coati_input_progress, &progress, &err);
+	coati_input_progress_end(&progress);
 	if (code == -EINTR) {
 		coati_say("interrupted while reading %s: showing what was read so far", shown);
 		return 0;

@@ -27,6 +27,19 @@ struct input {
 	void *ctx;
 };
 
+/* How far a file has been read, on a terminal, when that takes longer than a moment. */
+struct input_progress {
+	char path[1024]; /* as it may be shown */
+	uint64_t started_ns;
+	bool shows, shown;
+};
+
+void coati_input_progress_begin(struct input_progress *p, const char *path, bool quiet);
+/* As a coati_progress_fn. 1: Ctrl-C, while coati_input_read() reads. */
+int coati_input_progress(void *progress, const struct coati_profile_progress *now);
+/* The line is empty again. */
+void coati_input_progress_end(struct input_progress *p);
+
 /* Whether @name, which was not typed, may be read: a regular file of this user or root. */
 int coati_input_check_default(const char *name, struct coati_error *err);
 /* The name of the first, as it is. False: there is none, which was said. */

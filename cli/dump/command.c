@@ -31,7 +31,9 @@
 #include "record/record.h"
 #include "recording/recording.h"
 
-#define FLUSH_BYTES (256 * 1024)
+#define FLUSH_BYTES	 (256 * 1024)
+#define PROGRESS_RECORDS 4096 /* the clock is asked after so many */
+#define PROGRESS_NS	 (NSEC_PER_SEC / 10)
 
 struct args {
 	const char *input;
@@ -90,6 +92,8 @@ struct dump {
 	uint64_t from_ns, to_ns;
 	uint64_t shown;
 	uint64_t malformed_at; /* byte of the first record that could not be decoded */
+	struct input_progress progress;
+	uint64_t total_bytes, offset, records, next_ns; /* of it */
 };
 
 /* "1.5,3.25", ",3", "2,": seconds of the recording's clock. */
@@ -330,6 +334,37 @@ static void tally(struct dump *d, const struct coati_recording_item *item)
 	d->shown++;
 }
 
+/* Every so many records: they are read, which may be all of them before the first is taken, and
+ * taken. Each is half of the way. */
+static int watch(void *ctx)
+{
+	struct coati_recording_stats st = { .size = sizeof(st) };
+	struct dump *d = ctx;
+	uint64_t time = d->records++ % PROGRESS_RECORDS ? 0 : now_ns();
+
+	if (time < d->next_ns)
+		return 0;
+	d->next_ns = time + PROGRESS_NS;
+	coati_recording_get_stats(d->rec, &st);
+	return coati_input_progress(&d->progress, &(struct coati_profile_progress){
+							  .bytes = (st.read_bytes + d->offset) / 2,
+							  .total_bytes = d->total_bytes,
+							  .samples = st.samples });
+}
+
+/* On a terminal that shows nothing else meanwhile. */
+static void begin_progress(struct dump *d, const char *input)
+{
+	bool is_busy = !d->args->stats && !d->args->output && isatty(STDOUT_FILENO);
+	struct stat st;
+
+	coati_input_progress_begin(&d->progress, input, is_busy || d->args->follow);
+	if (!coati_recording_info(d->rec)->is_pipe && stat(input, &st) == 0)
+		d->total_bytes = (uint64_t)st.st_size;
+	if (d->progress.shows)
+		coati_recording_watch(d->rec, watch, d);
+}
+
 /* All of it. How the recording ended: 0 or a negative errno. */
 static int walk(struct dump *d)
 {
@@ -347,6 +382,9 @@ static int walk(struct dump *d)
 		}
 		if (n <= 0)
 			return n;
+		d->offset = item.offset;
+		if (d->progress.shows)
+			watch(d);
 		if (!wanted(d, &item))
 			continue;
 		if (d->args->stats) {
@@ -433,7 +471,9 @@ static int dump_all(struct dump *d)
 				 .arch = "",
 				 .is_json = d->args->json,
 				 .chain = STRBUF_INIT(1 << 20) };
+	begin_progress(d, d->args->input ? d->args->input : "coati.data");
 	n = walk(d);
+	coati_input_progress_end(&d->progress);
 	if (d->args->stats)
 		coati_dump_stats_print(&d->stats, d->rec, d->args->json, &d->out.text);
 	coati_strbuf_fini(&d->sink.chain);

@@ -443,7 +443,8 @@ int coati_top_feed_finish(struct top_feed *f)
 	return r < 0 ? r : label_late(f);
 }
 
-int coati_top_feed_file(struct top_feed *f, const char *path, struct coati_error *err)
+int coati_top_feed_file(struct top_feed *f, const char *path, coati_progress_fn fn, void *ctx,
+			struct coati_error *err)
 {
 	int r;
 
@@ -451,7 +452,7 @@ int coati_top_feed_file(struct top_feed *f, const char *path, struct coati_error
 	f->is_whole = true;
 	r = new_profile(f, NULL, err);
 	if (r == 0)
-		r = coati_profile_read(f->profile, path, NULL, NULL, err);
+		r = coati_profile_read(f->profile, path, fn, ctx, err);
 	if (r == 0 && f->has_live)
 		(void)coati_contexts_live_feed(f->live, NULL, 0, on_event, f);
 	if (r == 0 && (add_pending(f) < 0 || f->failed < 0))

@@ -48,8 +48,9 @@ int coati_top_feed_take(struct top_feed *f);
 int coati_top_feed_end(struct top_feed *f);
 /* And so have all live events. */
 int coati_top_feed_finish(struct top_feed *f);
-/* A whole recording. */
-int coati_top_feed_file(struct top_feed *f, const char *path, struct coati_error *err);
+/* A whole recording. @fn may be NULL. */
+int coati_top_feed_file(struct top_feed *f, const char *path, coati_progress_fn fn, void *ctx,
+			struct coati_error *err);
 /* Sums that @fill puts into the profile @p, from a database: they become one second. */
 typedef int (*top_fill_fn)(void *ctx, struct coati_profile *p, struct coati_error *err);
 int coati_top_feed_sums(struct top_feed *f, top_fill_fn fill, void *ctx, struct coati_error *err);

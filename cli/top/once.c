@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/database.h"
 #include "cli/faults.h"
+#include "cli/input.h"
 #include "cli/output.h"
 #include "cli/record/output.h"
 #include "cli/record/pack.h"
@@ -103,9 +104,9 @@ static int read_back(struct once *o)
 	char path[64];
 
 	if (o->s->args->out)
-		return coati_top_feed_file(&o->s->feed, o->file.name, &o->s->err);
+		return coati_top_feed_file(&o->s->feed, o->file.name, NULL, NULL, &o->s->err);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", o->fd);
-	return coati_top_feed_file(&o->s->feed, path, &o->s->err);
+	return coati_top_feed_file(&o->s->feed, path, NULL, NULL, &o->s->err);
 }
 
 /* ---- printing ---- */
@@ -290,12 +291,23 @@ static int fill(void *ctx, struct coati_profile *p, struct coati_error *err)
 	return coati_database_read(ctx, p, err);
 }
 
+static int read_file(struct top_session *s, const char *path)
+{
+	struct input_progress progress;
+	int r;
+
+	coati_input_progress_begin(&progress, path, s->args->quiet);
+	r = coati_top_feed_file(&s->feed, path, coati_input_progress, &progress, &s->err);
+	coati_input_progress_end(&progress);
+	return r;
+}
+
 static int read_one(struct top_session *s, const char *text, struct faults *faults)
 {
 	struct faults one;
 	int r = coati_place_is(text)
 			? coati_top_feed_sums(&s->feed, fill, (void *)(uintptr_t)text, &s->err)
-			: coati_top_feed_file(&s->feed, text, &s->err);
+			: read_file(s, text);
 
 	if (r == 0) {
 		coati_faults_of_profile(s->feed.profile, &one);

@@ -207,7 +207,7 @@ static int take_slot(struct server *s)
 	return free_slot(s);
 }
 
-/* False: nobody waits. */
+/* False: no client waits. */
 static bool take_client(struct server *s)
 {
 	CLEANUP(fd_closep) int fd = accept4(s->place->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

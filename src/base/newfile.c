@@ -37,7 +37,7 @@ void coati_folder_of(const char *path, char *buf, size_t size)
 	snprintf(buf, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 }
 
-/* Beside the file, under a name that nobody can make first: in a directory of all users another one
+/* Beside the file, under a name that no other user can make first: in a directory of all users they
  * could take those of all process ids. */
 static int name_part(struct new_file *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that answers GET /metrics. A client that is slow is left after some seconds; in a crowd
- * of those that send nothing the oldest makes room for the next, as in coati_serve().
+ * The thread that answers GET /metrics. A client that is slow is left after some seconds; in a
+ * crowd of those that send nothing the oldest makes room for the next, as in coati_serve().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -173,7 +173,7 @@ static int take_slot(struct server *s)
 	return free_slot(s);
 }
 
-/* False: nobody waits. */
+/* False: no client waits. */
 static bool take_client(struct server *s)
 {
 	CLEANUP(fd_closep)

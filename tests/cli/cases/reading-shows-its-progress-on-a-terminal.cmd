@@ -19,3 +19,12 @@ awk '$1 < last || $1 > 100 || $2 > 1000000 { print "step " NR ": " $0 } { last =
 grep -o '1,000,000 samples' shown
 # nothing of it for who wants no remarks
 TERM=xterm script -qec "'$COATI' report -q -i big.data" /dev/null </dev/null | grep -c '% read' || true
+# top reads recordings in the same way; dump shows it when its output is no terminal: it waits here until somebody reads that
+mkdir store
+mv big.data store/coati-20261116T170000Z-0001.data
+for verb in "top --once --store store --from 2026-01-01" "dump -i store/*.data | { sleep 1; cat >dumped; }"; do
+	TERM=xterm script -qec "'$COATI' $verb" /dev/null </dev/null | tr '\r' '\n' | sed -n 's/.*data: *\([0-9]*\) % read, .*/\1/p' >steps
+	[ -s steps ] && echo "${verb%% *}: shown"
+	awk '$1 < last || $1 > 100 { print "step " NR ": " $0 } { last = $1 }' steps
+done
+grep -c cpu-clock dumped
