@@ -121,6 +121,7 @@ static void check_all(const struct tally *t)
 	CHECK_U64(t->throttled, ==, 1);
 	CHECK_U64(t->last_time, ==, 250);
 	CHECK_U64(t->damaged_bytes, ==, 0);
+	CHECK_INT(t->failed, ==, 0);
 	CHECK_INT(t->images.v.len, ==, 1);
 	CHECK_STR(t->images.v.v[0].name, "/usr/bin/thing");
 	CHECK_INT(t->images.v.v[0].id_size, ==, 20);
@@ -294,11 +295,23 @@ TEST(tally_of_switches_counts_threads_that_leave_a_cpu)
 
 TEST(tally_without_memory_says_so)
 {
+	static uint8_t buf[8192];
+	size_t size = put_all(buf, sizeof(buf));
 	struct tally t;
 
 	coati_alloc_fail_after(0);
 	CHECK_ERR(coati_capture_tally_init(&t, &side, false), -ENOMEM);
 	coati_alloc_fail_after(UINT64_MAX);
+	coati_capture_tally_fini(&t);
+	coati_capture_tally_fini(&t); /* nothing is left */
+	CHECK_OK(coati_capture_tally_init(&t, &side, false));
+	coati_alloc_fail_after(0);
+	coati_capture_tally_walk(&t, span(buf, size), span(buf, 0));
+	coati_alloc_fail_after(UINT64_MAX);
+	CHECK_INT(t.failed, ==, -ENOMEM); /* the file that was mapped */
+	CHECK_U64(t.records, ==, 11);
+	CHECK_INT(t.images.v.len, ==, 0);
+	coati_capture_tally_fini(&t);
 	coati_capture_tally_fini(&t);
 }
 

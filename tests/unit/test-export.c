@@ -13,6 +13,8 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "format/export.h"
+#include "format/format.h"
+#include "format/weights.h"
 #include "readback/readback.h"
 #include "unit/profile-tape.h"
 
@@ -93,6 +95,70 @@ static void tape_some(struct tape *t)
 		tape_put(t, (struct tape_sample){ .pid = 20,
 						  .period = 7,
 						  TAPE_STACK(TAPE_WORK, TAPE_WORK, TAPE_MAIN) });
+	}
+}
+
+/* What a sample of each event stands for: a period is its weight; of a rate only time is known. */
+TEST(export_names_the_weights_of_each_event_and_what_a_sample_stands_for)
+{
+	static const struct {
+		uint32_t type;
+		uint64_t config, flags;
+		const char *name, *unit;
+		uint64_t period;
+	} events[] = {
+		{ COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, 0, "cpu-clock", "nanoseconds", 1000 },
+		{ COATI_TYPE_SOFTWARE, COATI_SW_TASK_CLOCK, COATI_ATTR_FREQ, "task-clock",
+		  "nanoseconds", 1000000 },
+		{ COATI_TYPE_HARDWARE, 0, 0, "cycles", "count", 1000 },
+		{ COATI_TYPE_HARDWARE, 1, COATI_ATTR_FREQ, "instructions", "count", 0 },
+	};
+
+	for (uint32_t only = 0; only <= 4; only++) { /* 4: all of them */
+		struct format_input in = { 0 };
+		struct weights w;
+		struct tape t;
+
+		tape_program();
+		tape_begin(&t, "a");
+		for (uint32_t i = 0; i < 4; i++) {
+			t.attr_flags = events[i].flags;
+			tape_event(&t, events[i].type, events[i].config, events[i].name,
+				   COATI_SAMPLE_CALLCHAIN);
+		}
+		tape_start(&t);
+		tape_process(&t, 10, "app");
+		for (uint32_t i = 0; i < 4; i++)
+			if (only == i || only == 4)
+				tape_put(&t, (struct tape_sample){ .event = i,
+								   .pid = 10,
+								   TAPE_STACK(TAPE_LEAF) });
+		tape_close(&t);
+		in.profile = tape_profile("a");
+		in.view = tape_view(in.profile, NULL);
+		in.info.size = sizeof(in.info);
+		CHECK_OK(coati_view_info(in.view, &in.info));
+		CHECK_OK(coati_weights_init(&w, &in));
+		CHECK_U64(w.nr, ==, only == 4 ? 4 : 1);
+		for (uint32_t i = 0; i < w.nr; i++) {
+			uint32_t e = only == 4 ? i : only;
+			bool is_cpu = only < 2;
+
+			CHECK_STR(coati_profile_event(in.profile, w.v[i].event)->name,
+				  events[e].name);
+			CHECK_U64(w.of_event[w.v[i].event], ==, i);
+			CHECK_STR(w.v[i].type, is_cpu ? "cpu" : events[e].name);
+			CHECK_STR(w.v[i].unit, events[e].unit);
+			CHECK_U64(w.v[i].period, ==, events[e].period);
+		}
+		CHECK(!w.is_cut);
+		CHECK_U64(coati_weights_int64(&w, INT64_MAX), ==, INT64_MAX);
+		CHECK(!w.is_cut);
+		CHECK_U64(coati_weights_int64(&w, (uint64_t)INT64_MAX + 1), ==, INT64_MAX);
+		CHECK(w.is_cut);
+		coati_weights_fini(&w);
+		coati_view_free(&in.view);
+		coati_profile_free(&in.profile);
 	}
 }
 

@@ -397,6 +397,28 @@ TEST(off_cpu_time_is_spread_over_the_bins_it_lies_in)
 	coati_profile_free(&p);
 }
 
+TEST(off_cpu_time_from_the_start_on_is_spread_over_bins_too)
+{
+	static const uint64_t expected[] = { 1000000, 1000000, 200000 };
+	struct coati_profile *p;
+	struct tape t;
+
+	open_tape(&t, 0);
+	put_in(&t, PID, 3200000); /* it was away all the time */
+	close_tape(&t, "begin_ns=1000000\nend_ns=3200000\n");
+	p = read_with(NULL, 1000000);
+	CHECK_INT(coati_profile_entry_count(p), ==, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct coati_profile_entry *e = coati_profile_entry(p, i);
+
+		CHECK_INT(e->bin, ==, i);
+		CHECK_U64(e->weight, ==, expected[i]);
+		CHECK_U64(e->count, ==, i == 0);
+	}
+	CHECK_U64(off_ns(p), ==, 2200000);
+	coati_profile_free(&p);
+}
+
 TEST(off_cpu_filters_by_event_thread_and_cpu_hold)
 {
 	struct coati_filter by_event = { .size = sizeof(by_event), .event = "cpu-clock" };

@@ -76,6 +76,80 @@ TEST(profile_does_not_pin_the_account_of_all_samples_on_some)
 	coati_profile_free(&p);
 }
 
+/* Chains that say themselves how they ended: the recorder's figures are not added, but they tell
+ * whether all stacks are its own. */
+TEST(profile_believes_chains_that_say_how_they_ended)
+{
+	struct coati_profile_quality q = { .size = sizeof(q) };
+	struct coati_profile *p;
+
+	write_account("a", "samples=4\nstacks_marked=1\nstacks_end=2\nstacks_gap=1\n"
+			   "stacks_guessed=1\nstacks_truncated=1\n");
+	p = tape_profile("a");
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.complete, ==, 4);
+	CHECK_U64(q.gap + q.truncated + q.guessed + q.unrooted, ==, 0);
+	CHECK(!coati_profile_note(p, 0));
+	coati_profile_free(&p);
+	/* one is the kernel's, and which one is unknown */
+	write_account("a", "samples=4\nstacks_marked=1\nstacks_end=2\nstacks_gap=1\n");
+	p = tape_profile("a");
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.complete, ==, 0);
+	CHECK_U64(q.gap + q.truncated + q.guessed, ==, 0);
+	CHECK_U64(q.unrooted, ==, 4);
+	CHECK(!coati_profile_note(p, 0));
+	coati_profile_free(&p);
+}
+
+TEST(profile_counts_places_and_those_without_a_name)
+{
+	struct coati_profile_quality q = { .size = sizeof(q) };
+	struct coati_profile *p;
+	struct coati_view *v;
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, "a");
+	tape_process(&t, 10, "app");
+	tape_close(&t);
+	p = tape_profile("a");
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.samples, ==, 0);
+	CHECK_U64(q.locations, ==, 0);
+	CHECK_U64(q.nameless, ==, 0);
+	CHECK_U64(q.first_time, ==, 0);
+	CHECK_U64(q.last_time, ==, 0);
+	coati_profile_free(&p);
+	tape_open(&t, "a");
+	tape_process(&t, 10, "app");
+	tape_put(&t, (struct tape_sample){ .pid = 10,
+					   .time = UINT64_C(5000000000),
+					   TAPE_STACK(TAPE_LEAF, TAPE_WORK, TAPE_MAIN) });
+	/* where nothing is mapped: two places, in three samples */
+	tape_put(&t, (struct tape_sample){ .pid = 10,
+					   .time = UINT64_C(6000000000),
+					   TAPE_STACK(0x500100, TAPE_MAIN) });
+	tape_put(&t, (struct tape_sample){ .pid = 10,
+					   .time = UINT64_C(7000000000),
+					   TAPE_STACK(0x500100, TAPE_WORK, TAPE_MAIN) });
+	tape_put(&t, (struct tape_sample){ .pid = 10,
+					   .time = UINT64_C(9000000000),
+					   TAPE_STACK(TAPE_LEAF, 0x500201, TAPE_MAIN) });
+	tape_close(&t);
+	p = tape_profile("a");
+	v = tape_view(p, NULL); /* from here on there are names */
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.samples, ==, 4);
+	CHECK_U64(q.locations, ==, 5);
+	CHECK_U64(q.nameless, ==, 2);
+	CHECK_U64(q.unsymbolized, ==, 2); /* samples whose innermost frame is such a place */
+	CHECK_U64(q.first_time, ==, UINT64_C(5000000000));
+	CHECK_U64(q.last_time, ==, UINT64_C(9000000000));
+	coati_view_free(&v);
+	coati_profile_free(&p);
+}
+
 TEST(profile_counts_what_was_lost_and_throttled)
 {
 	struct coati_record lost = { .type = COATI_RECORD_LOST,

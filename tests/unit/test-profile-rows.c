@@ -123,6 +123,35 @@ TEST(rows_have_no_process_thread_or_cpu_but_those_they_are_of)
 	coati_profile_free(&p);
 }
 
+/* A row has the flags that all of its frames have. */
+TEST(rows_of_code_without_symbols_are_flagged)
+{
+	struct coati_profile *p;
+	struct coati_view *v;
+	const struct coati_row *rows;
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, "a");
+	tape_process(&t, 10, "app");
+	tape_put(&t,
+		 (struct tape_sample){ .pid = 10, .period = 5, TAPE_STACK(0x500100, TAPE_MAIN) });
+	tape_put(&t,
+		 (struct tape_sample){ .pid = 10, .period = 2, TAPE_STACK(0x500200, TAPE_MAIN) });
+	tape_close(&t);
+	p = tape_profile("a");
+	v = tape_view(p, NULL);
+	CHECK_U64(rows_by(v, COATI_BY_FUNCTION, &rows), ==, 2);
+	CHECK_STR(rows[0].name, "[unknown]");
+	CHECK_U64(rows[0].self, ==, 7);
+	CHECK_U64(rows[0].flags, ==, COATI_NAME_SYNTHETIC);
+	CHECK_STR(rows[1].name, "main");
+	CHECK_U64(rows[1].total, ==, 7);
+	CHECK_U64(rows[1].flags, ==, 0);
+	coati_view_free(&v);
+	coati_profile_free(&p);
+}
+
 TEST(rows_of_a_table_that_does_not_exist_are_refused)
 {
 	struct coati_profile *p = equal_weights();

@@ -323,6 +323,42 @@ TEST(profile_tree_folds_what_calls_itself_when_asked)
 	coati_profile_free(&p);
 }
 
+/* Two stacks through one node, the first of which was folded there, and the other way round. */
+TEST(profile_tree_remembers_a_fold_whatever_comes_through_the_node_later)
+{
+	static const uint64_t stacks[][4] = {
+		{ COATI_CONTEXT_USER, TAPE_WORK, TAPE_WORK, TAPE_MAIN },
+		{ COATI_CONTEXT_USER, TAPE_LEAF, TAPE_WORK, TAPE_MAIN },
+	};
+
+	for (uint32_t first = 0; first < 2; first++) {
+		struct coati_tree_query q = { .size = sizeof(q), .flags = COATI_TREE_FOLD };
+		const struct coati_tree_node *nodes;
+		struct coati_profile *p;
+		struct coati_view *v;
+		struct tape t;
+		size_t nr;
+
+		tape_program();
+		tape_open(&t, "a");
+		tape_process(&t, 10, "app");
+		for (uint32_t i = 0; i < 2; i++)
+			tape_put(&t, (struct tape_sample){
+					     .pid = 10, .chain = stacks[first ^ i], .nr = 4 });
+		tape_close(&t);
+		p = tape_profile("a");
+		v = tape_view(p, NULL);
+		check_tree(v, q, "all 2 0(main 2 0(work 2 1(leaf 1 1)))");
+		CHECK_OK(coati_view_tree(v, &q, &nodes, &nr, NULL));
+		CHECK_U64(nr, ==, 4);
+		for (size_t i = 0; i < nr; i++)
+			CHECK_INT(!!(nodes[i].flags & COATI_NODE_FOLDED), ==,
+				  !strcmp(nodes[i].name, "work"));
+		coati_view_free(&v);
+		coati_profile_free(&p);
+	}
+}
+
 TEST(profile_table_by_time_is_in_the_order_of_time)
 {
 	struct coati_profile_opts o = { .size = sizeof(o), .bin_ns = 1000000000 };

@@ -392,6 +392,8 @@ TEST(ring_delivers_a_lost_record_that_is_too_short_as_what_it_is)
 	CHECK_INT(coati_ring_next(ring, &item), ==, 1);
 	CHECK_INT(item.kind, ==, COATI_ITEM_RECORD);
 	CHECK_U64(item.flags, ==, COATI_ITEM_INNER);
+	CHECK_U64(ring->records, ==, 1);
+	CHECK_U64(ring->stats.lost, ==, 0);
 	coati_ring_close(&ring);
 	fake_ring_fini(&f);
 }

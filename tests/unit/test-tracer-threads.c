@@ -530,6 +530,8 @@ TEST(tracer_event_inside_two_events_is_lost_and_counted)
 	CHECK_U64(regions(&t), ==, 4);
 	CHECK_U64(t.kinds[LIVE_COUNTER], ==, 0);
 	CHECK_U64(t.lost, ==, 2);
+	/* for those who read the memory of a process that was killed */
+	CHECK_U64(__atomic_load_n(&coati_tracer.map->dropped, __ATOMIC_RELAXED), ==, 2);
 	spool_free(&t);
 	CHECK_OK(coati_recorder_stop(&rec, NULL));
 }
