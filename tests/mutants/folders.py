@@ -13,8 +13,10 @@ import shutil
 import subprocess
 
 SUITES = {"unit": "tests/unit/unit-tests", "kernel": "tests/kernel/kernel-tests"}
-TOOL = "coati"  # some tests run it; it is never a mutant
-LINKER = "-fuse-ld=gold"  # part of binutils, and quicker than the usual one
+TOOL = "coati"  # some tests of the kernel suite run it; it is never a mutant
+# lld takes a third of the time of gold, which is part of binutils and quicker than the usual one.
+LINKER = "-fuse-ld=lld" if shutil.which("ld.lld") else "-fuse-ld=gold"
+PACK = 48  # so many neighboring objects are put into one; only the packs of a mutant are taken apart
 HEADER_USERS_MAX = 8  # a header that more objects include takes too long to rebuild
 
 
@@ -48,6 +50,7 @@ class Folder:
         self.commands = {}  # object -> compile command
         self.objects_of = {}  # source -> objects
         self.links = {}  # suite -> (command without objects, objects)
+        self.packs = {}  # suite -> [(object of several, its members)]
         self.suites = []
         self.included = None  # header -> objects
 
@@ -69,8 +72,8 @@ class Folder:
         # ninja says "NAME: RULE" for everything that can be built
         there = {line.split(":")[0] for line in must(["ninja", "-C", self.path, "-t", "targets", "all"]).splitlines()}
         self.suites = [s for s, program in SUITES.items() if program in there]
-        extra = [t for t in there if t.startswith("tests/") and t.endswith((".so", "live-lives", "touch-pages"))]
-        return [SUITES[s] for s in self.suites] + ([TOOL] if TOOL in there else []) + sorted(extra)
+        extra = [t for t in there if t == TOOL or t.startswith("tests/") and t.endswith((".so", "live-lives", "touch-pages"))]
+        return [SUITES[s] for s in self.suites] + (sorted(extra) if "kernel" in self.suites else [])
 
     def _read_commands(self):
         with open(f"{self.path}/compile_commands.json", encoding="utf-8") as f:
@@ -90,7 +93,7 @@ class Folder:
         link = shlex.split(lines[-1])
         trial = [w if w != SUITES[suite] else f"{self.path}/traced" for w in link]
         # the trace alone: warnings would come between its lines
-        traced = subprocess.run([*trial, LINKER, "-Wl,-t"], cwd=self.path, stdout=subprocess.PIPE,
+        traced = subprocess.run([*trial, "-fuse-ld=gold", "-Wl,-t"], cwd=self.path, stdout=subprocess.PIPE,
                                 stderr=subprocess.DEVNULL, text=True, check=True).stdout
         os.unlink(f"{self.path}/traced")
         used = {}
@@ -105,6 +108,17 @@ class Folder:
                 continue
             words += [o for o in members[w] if os.path.basename(o) in used.get(w, [])]
         self.links[suite] = words
+        self._pack(suite)
+
+    def _pack(self, suite):
+        """Links neighboring objects into one each, so that a link opens few files."""
+        objects = [w for w in self.links[suite] if w.endswith(".o")]
+        self.packs[suite] = []
+        for at in range(0, len(objects), PACK):
+            members, pack = objects[at:at + PACK], os.path.join(self.path, f"pack-{suite}-{at}.o")
+            must(["ld", "-r", "-S", "-o", pack + ".new", *members], cwd=self.path)
+            os.replace(pack + ".new", pack)
+            self.packs[suite].append((pack, members))
 
     # ---- one mutant
 
@@ -173,9 +187,18 @@ class Folder:
             versions.append(made)
         return all(filecmp.cmp(versions[0][o], versions[1][o], shallow=False) for o in versions[0])
 
+    def _packed(self, suite, made):
+        """The words of a link, with packs in place of their members where no member is a mutant."""
+        into = {}  # member -> what stands for it, once
+        for pack, members in self.packs[suite]:
+            if not any(o in made for o in members):
+                into.update(dict.fromkeys(members))
+                into[members[0]] = pack
+        return [into.get(w, w) for w in self.links[suite] if into.get(w, w)]
+
     def link(self, suite, made, program):
         """Links a suite with the new objects in place of the old ones."""
-        words = [made.get(w, w) for w in self.links[suite]]
+        words = [made.get(w, w) for w in self._packed(suite, made)]
         words[words.index(SUITES[suite])] = program
         listed = program + ".args"
         with open(listed, "w", encoding="utf-8") as f:
