@@ -33,15 +33,15 @@ def file_hash(path):
 
 
 def tests_in(folder):
-    """Test name -> hash of the file that it is in."""
-    found = {}
+    """Test name -> hash of the file that it is in, and file name -> its tests."""
+    found, files = {}, {}
     for name in sorted(os.listdir(folder)):
         if name.endswith(".c"):
             with open(os.path.join(folder, name), encoding="utf-8") as f:
                 text = f.read()
-            for test in TESTS.findall(text):
-                found[test] = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return found
+            files[name] = TESTS.findall(text)
+            found.update(dict.fromkeys(files[name], hashlib.sha256(text.encode()).hexdigest()[:16]))
+    return found, files
 
 
 def read_lines(program, root, build):
@@ -82,6 +82,7 @@ class Reach:
         self.suite, self.folder, self.cage, self.root = suite, folder, cage, root
         self.tests = {}  # name -> {"stamp", "ms", "ok", "bits"}
         self.masks = {}  # (path, line) -> mask of blocks
+        self.files = {}  # test file -> its tests, which may call functions of headers that leave no marks there
 
     def load(self, src_hash, say):
         """Reads the map, and makes what is missing in it."""
@@ -90,7 +91,8 @@ class Reach:
                 self.tests = json.load(f)
         except FileNotFoundError:
             pass
-        stamps = {t: f"{src_hash} {h}" for t, h in tests_in(os.path.join(self.root, "tests", self.suite)).items()}
+        hashes, self.files = tests_in(os.path.join(self.root, "tests", self.suite))
+        stamps = {t: f"{src_hash} {h}" for t, h in hashes.items()}
         self.tests = {t: v for t, v in self.tests.items() if stamps.get(t) == v["stamp"]}
         _, said = self.cage.run([self.folder.program(self.suite), "--list"], 60)
         wanted = [t for t in said.split() if t in stamps and t not in self.tests]
@@ -155,17 +157,19 @@ class Reach:
                 blocks.setdefault((path, line), set()).add(order[at])
         self.masks = {place: sum(1 << b for b in found) for place, found in blocks.items()}
 
-    def reaching(self, path, lines, first):
+    def reaching(self, path, lines, first, built):
         """The tests that reach one of the lines, those that are quick and special first. Lines without code of their
-        own, such as those of an initializer, belong to what is above them, down to line @first."""
+        own, such as those of an initializer, belong to what is above them, down to line @first. Test files themselves
+        have no marks: the tests of those that are @built with the mutant, as a header is, are shown it, too."""
         mask, above = 0, lines[0]
         for line in lines:
             mask |= self.masks.get((path, line), 0)
         while not mask and above > first:
             above -= 1
             mask = self.masks.get((path, above), 0)
+        direct = {t for b in built for t in self.files.get(os.path.basename(b)[:-2], ())}
         found = [(t["ms"] // 20, t["bits"].bit_count(), name) for name, t in self.tests.items()
-                 if t["ok"] and t["bits"] & mask]
+                 if t["ok"] and (t["bits"] & mask or name in direct)]
         return [name for _, _, name in sorted(found)]
 
 

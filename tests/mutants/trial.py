@@ -77,7 +77,7 @@ class Trial:
         if not made:
             return {"status": "unreached", "why": "no test program contains the file"}
         lines = lines_of(self.m, self.text)
-        reached = {s: r.reaching(self.m.path, lines, self.m.begin) for s, r in self.bench.maps.items()}
+        reached = {s: r.reaching(self.m.path, lines, self.m.begin, made) for s, r in self.bench.maps.items()}
         killer = self._plain(made, reached)
         if killer:
             return {"status": "killed", **killer}

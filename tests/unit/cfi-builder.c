@@ -61,6 +61,8 @@ void cfi_builder_cie(struct cfi_builder *b, const void *program, size_t size)
 	put_id(b, b->is_debug ? UINT64_MAX : 0);
 	writer_u8(&b->at, b->version);
 	writer_bytes(&b->at, b->letters, strlen(b->letters) + 1);
+	if (!strncmp(b->letters, "eh", 2))
+		writer_u64(&b->at, 0x1234); /* as the first compilers wrote */
 	if (b->version == 4)
 		writer_u16(&b->at, 8); /* address size, segment size */
 	writer_u8(&b->at, is_x86 ? 1 : 4);
@@ -82,7 +84,8 @@ void cfi_builder_cie(struct cfi_builder *b, const void *program, size_t size)
 		}
 		b->bytes[at] = (uint8_t)(b->at.len - at - 1);
 	}
-	writer_bytes(&b->at, is_x86 ? x86 : arm64, is_x86 ? sizeof(x86) : sizeof(arm64));
+	if (!b->is_bare)
+		writer_bytes(&b->at, is_x86 ? x86 : arm64, is_x86 ? sizeof(x86) : sizeof(arm64));
 	writer_bytes(&b->at, program, size);
 	end(b, b->cie);
 }

@@ -17,6 +17,7 @@ struct cfi_builder {
 	uint8_t bytes[4096];
 	struct writer at;
 	bool is_debug, is_wide;
+	bool is_bare;	  /* CIEs have no instructions but those that are given */
 	uint8_t version;  /* of CIEs: 1 unless set */
 	uint8_t encoding; /* of FDE pointers: 0x1b unless set */
 	uint32_t machine;

@@ -3,8 +3,11 @@
  * tells it. */
 #include "lib/test.h"
 
+#include <errno.h>
+
 #include <coati/record.h>
 
+#include "base/alloc.h"
 #include "base/writer.h"
 #include "capture/attr.h"
 #include "capture/coverage.h"
@@ -62,10 +65,10 @@ TEST(coverage_adds_up_the_periods_of_all_ids_of_an_event)
 	const struct coati_attr attrs[] = { faults_attr, cycles_attr, clock_attr };
 	struct coverage c = { 0 };
 
-	CHECK_OK(coati_coverage_init(&c, 3));
+	CHECK_INT(coati_coverage_init(&c, 3), ==, 0);
 	for (uint32_t i = 0; i < 3; i++)
 		for (uint64_t cpu = 0; cpu < 2; cpu++)
-			CHECK_OK(coati_coverage_add(&c, i, 10 * i + cpu, &attrs[i]));
+			CHECK_INT(coati_coverage_add(&c, i, 10 * i + cpu, &attrs[i]), ==, 0);
 	sample(&c, 20, 1, 1000000);
 	sample(&c, 21, 1, 1000000);
 	sample(&c, 10, 2, 12345); /* its period is one word further */
@@ -146,4 +149,24 @@ TEST(coverage_knows_the_period_of_a_clock_without_samples)
 	CHECK_U64(coati_coverage_period(&none, &every), ==, 250000);
 	CHECK(coati_coverage_is_partial(&every));
 	CHECK(!coati_coverage_is_partial(&clock_attr));
+}
+
+TEST(coverage_without_memory_says_so_and_follows_nothing)
+{
+	struct coverage c = { 0 };
+
+	coati_alloc_fail_after(0);
+	CHECK_ERR(coati_coverage_init(&c, 1), -ENOMEM);
+	CHECK_U64(c.nr, ==, 0);
+	CHECK_INT(coati_coverage_add(&c, 0, 1, &clock_attr), ==, 0);
+	coati_coverage_fini(&c);
+	coati_alloc_fail_after(UINT64_MAX);
+	CHECK_INT(coati_coverage_init(&c, 1), ==, 0);
+	coati_alloc_fail_after(0);
+	CHECK_ERR(coati_coverage_add(&c, 0, 1, &clock_attr), -ENOMEM);
+	coati_alloc_fail_after(UINT64_MAX);
+	coati_coverage_fini(&c);
+	CHECK(!c.v);
+	CHECK_U64(c.nr, ==, 0);
+	coati_coverage_fini(&c);
 }

@@ -467,6 +467,14 @@ TEST(clock_places_times_before_a_batch_between_the_pairs_around_them)
 	CHECK_U64(live_clock_ns(&c, 37000), ==, 130100 + 6990);
 	CHECK_U64(live_clock_ns(&c, 99999), ==, 199999);
 	ARRAY_FINI(&b.pairs);
+	/* the same of the only pair: 79900 ns in 80000 units */
+	b = told(ONE, 32);
+	learn(&b, 20000, 120100);
+	c = coati_live_clock(&h, &b);
+	CHECK_U64(live_clock_ns(&c, 19000), ==, 119100);
+	CHECK_U64(live_clock_ns(&c, 20000), ==, 120100);
+	CHECK_U64(live_clock_ns(&c, 60000), ==, 120100 + 39950);
+	ARRAY_FINI(&b.pairs);
 }
 
 TEST(clock_of_a_batch_that_begins_where_the_first_pair_is_goes_through_its_own_reading)

@@ -76,8 +76,28 @@ static void write_one(struct model *m, uint32_t i, uint64_t time, struct expecte
 		coati_strbuf_printf(s, "%llu stacked stack=4\n", (unsigned long long)time);
 }
 
-/* One clock for all of them, so that their order is the one in which they are written here. */
-static void make(struct model *m, uint32_t threads, uint64_t seed)
+/* Of the same instant the thread with the lower number comes first, with all that it has. */
+static void sort_same(struct model *m)
+{
+	for (uint32_t i = 1; i < EVENTS; i++) {
+		struct expected e = m->events[i];
+		uint32_t at = i;
+
+		for (; at && m->events[at - 1].time == e.time && m->events[at - 1].tid > e.tid;
+		     at--)
+			m->events[at] = m->events[at - 1];
+		m->events[at] = e;
+	}
+	for (uint32_t i = 0, open = 0; i < EVENTS; i++) {
+		open += m->events[i].kind == COATI_TRACE_REGION_BEGIN;
+		open -= m->events[i].kind == COATI_TRACE_REGION_END;
+		m->events[i].open = open;
+	}
+}
+
+/* One clock for all of them, so that their order is the one in which they are written here, but for
+ * the @same ones of an instant. */
+static void make(struct model *m, uint32_t threads, uint64_t seed, uint32_t same)
 {
 	m->state = seed;
 	m->text = (struct strbuf)STRBUF_INIT(1 << 22);
@@ -90,8 +110,9 @@ static void make(struct model *m, uint32_t threads, uint64_t seed)
 
 		if (below(m, 2))
 			turn = below(m, threads);
-		write_one(m, turn % threads, 1000 + n, &m->events[n]);
+		write_one(m, turn % threads, 1000 + n / same, &m->events[n]);
 	}
+	sort_same(m);
 	coati_strbuf_adds(&m->text, "batch kind=process pid=7\n- process pid=7 start=1 comm=\"a\"\n"
 				    "batch kind=sites\n- site id=1 kind=1 name=\"r\"\n"
 				    "- site id=200 kind=1 name=\"far\"\n"
@@ -183,12 +204,50 @@ TEST(live_events_that_are_ready_ahead_are_what_the_model_says)
 	/* few, as many as are merged without branches, and more: each number where that is quick */
 	for (uint32_t threads = 1; threads <= THREADS_MAX; threads += test_slow() ? 3 : 1) {
 		memset(m, 0, sizeof(*m));
-		make(m, threads, test_random());
+		make(m, threads, test_random(), 1);
 		for (unsigned int how = 0; how < 3; how++)
 			read_model(m, how);
 		coati_strbuf_fini(&m->text);
 	}
 	free(m);
+}
+
+TEST(live_events_of_the_same_instant_are_in_the_order_of_their_threads)
+{
+	struct model *m = calloc(1, sizeof(*m));
+
+	CHECK(m);
+	for (uint32_t threads = 2; threads <= THREADS_MAX; threads += test_slow() ? 5 : 1) {
+		memset(m, 0, sizeof(*m));
+		make(m, threads, test_random(), threads == 2 ? 4 : 2 * threads);
+		for (unsigned int how = 0; how < 3; how++)
+			read_model(m, how);
+		coati_strbuf_fini(&m->text);
+	}
+	free(m);
+}
+
+/* Two batches wait behind one that is read, and the later generation's begins earlier: clocks may
+ * contradict each other, generations do not. */
+TEST(live_batches_of_a_thread_are_in_the_order_of_their_generations)
+{
+	static const char text[] =
+		"batch kind=sites pid=7 tid=7 generation=1\n- site id=1 kind=1 name=\"r\"\n"
+		"batch pid=7 tid=7 generation=1 seq=0 base=100\n100 log site=1 text=\"a\"\n"
+		"500 log site=1 text=\"b\"\n"
+		"batch kind=end generation=1\n"
+		"batch tid=7 generation=3 seq=2 base=600\n600 log site=1 text=\"d\"\n"
+		"batch tid=7 generation=2 seq=1 base=700\n700 log site=1 text=\"c\"\n"
+		"batch kind=end generation=2\nbatch kind=end generation=3\n";
+	struct strbuf out = STRBUF_INIT(1 << 16);
+
+	CHECK_INT(live_text_run(text, &out, NULL), >=, 0);
+	CHECK_STR(out.text, "> 0.000000100 7/7 log site=\"r\" text=\"a\"\n"
+			    "> 0.000000500 7/7 log site=\"r\" text=\"b\"\n"
+			    "> 0.000000700 7/7 log site=\"r\" text=\"c\"\n"
+			    "> 0.000000700 7/7 log site=\"r\" text=\"d\"\n"
+			    "= batches 7 events 4\n");
+	coati_strbuf_fini(&out);
 }
 
 /* The validator counts what is wrong in many as it does one by one. */

@@ -83,6 +83,29 @@ TEST(order_puts_what_has_no_time_ahead_of_what_waits_and_sorts_nothing_for_it)
 	coati_order_fini(&o, NULL);
 }
 
+/* What was sorted ends with its newest: what comes next and is older is not in order. */
+TEST(order_sorts_again_what_is_older_than_the_newest_that_was_sorted)
+{
+	struct order o;
+
+	coati_order_init(&o, 1 << 20);
+	put(&o, 100, 1);
+	put(&o, 300, 2);
+	put(&o, 200, 3);
+	coati_order_round(&o);
+	CHECK(!o.is_unsorted);
+	CHECK_U64(o.last, ==, 300);
+	put(&o, 299, 4);
+	CHECK(o.is_unsorted);
+	coati_order_end(&o);
+	expect(&o, 100, 1, false);
+	expect(&o, 200, 3, false);
+	expect(&o, 299, 4, false);
+	expect(&o, 300, 2, false);
+	CHECK(!coati_order_next(&o));
+	coati_order_fini(&o, NULL);
+}
+
 TEST(order_of_equal_times_is_that_in_which_they_came)
 {
 	struct order o;

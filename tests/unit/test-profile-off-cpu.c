@@ -549,3 +549,32 @@ TEST(off_cpu_wake_before_the_thread_has_left_its_cpu_makes_it_wait_for_one)
 		coati_profile_free(&p);
 	}
 }
+
+/* A wake-up is no sample, unless the reader asks for them. */
+TEST(off_cpu_wakes_are_samples_only_when_they_are_asked_for)
+{
+	for (uint32_t asked = 0; asked < 2; asked++) {
+		struct coati_profile_opts o = { .size = sizeof(o),
+						.flags = asked ? COATI_PROFILE_WAKES : 0 };
+		struct coati_profile_quality q = { .size = sizeof(q) };
+		struct coati_profile *p;
+		uint32_t nr = 0;
+		struct tape t;
+
+		open_tape_with_wakes(&t);
+		put_in(&t, PID, 150000);
+		put_out(&t, PID, 200000, COATI_MISC_SWITCH_OUT);
+		put_wake(&t, PID, 210000);
+		put_wake(&t, PID, 220000);
+		put_in(&t, PID, 230000);
+		close_tape(&t, "begin_ns=150000\nend_ns=230000\nwakes_all=1\n");
+		p = tape_read(&o, (const char *const[]){ "a", NULL });
+		for (uint32_t i = 0; i < coati_profile_event_count(p); i++)
+			nr += !strcmp(coati_profile_event(p, i)->name, COATI_OFF_CPU_WAKING);
+		CHECK_U64(nr, ==, asked);
+		coati_profile_quality(p, &q);
+		CHECK_U64(q.samples, ==, asked ? 2 : 0);
+		CHECK_U64(q.off_ns, ==, 30000);
+		coati_profile_free(&p);
+	}
+}

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/view.h"
 #include "unit/profile-tape.h"
 
 #define OTHER_BASE (TAPE_BASE + 0x100000)
@@ -148,6 +149,42 @@ TEST(rows_of_code_without_symbols_are_flagged)
 	CHECK_STR(rows[1].name, "main");
 	CHECK_U64(rows[1].total, ==, 7);
 	CHECK_U64(rows[1].flags, ==, 0);
+	coati_view_free(&v);
+	coati_profile_free(&p);
+}
+
+/* Only rows of lines and addresses are at one place of a file. */
+TEST(rows_of_lines_and_addresses_have_their_place_in_a_file)
+{
+	struct coati_view_opts o = { .size = sizeof(o), .flags = COATI_VIEW_LINES };
+	struct coati_profile *p;
+	struct coati_view *v;
+	const struct coati_row *rows;
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, "a");
+	tape_process(&t, 10, "app");
+	tape_put(&t, (struct tape_sample){ .pid = 10, TAPE_STACK(TAPE_LEAF) });
+	tape_close(&t);
+	p = tape_profile("a");
+	CHECK_OK(coati_view_new(p, &o, &v, NULL));
+	CHECK_U64(v->frames.len, ==, 1);
+	v->frames.v[0].file = "a.c"; /* the program has no lines of its own */
+	v->frames.v[0].line = 7;
+	CHECK_U64(rows_by(v, COATI_BY_LINE, &rows), ==, 1);
+	CHECK_STR(rows[0].name, "a.c:7");
+	CHECK_STR(rows[0].file, "a.c");
+	CHECK_U64(rows[0].line, ==, 7);
+	CHECK_U64(rows_by(v, COATI_BY_ADDRESS, &rows), ==, 1);
+	CHECK_STR(rows[0].name, "leaf");
+	CHECK_STR(rows[0].file, "a.c");
+	CHECK_U64(rows[0].line, ==, 7);
+	CHECK_U64(rows[0].address, ==, v->frames.v[0].address);
+	CHECK_U64(rows_by(v, COATI_BY_FUNCTION, &rows), ==, 1);
+	CHECK(!rows[0].file);
+	CHECK_U64(rows[0].line, ==, 0);
+	CHECK_U64(rows[0].address, ==, v->frames.v[0].start);
 	coati_view_free(&v);
 	coati_profile_free(&p);
 }

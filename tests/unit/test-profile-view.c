@@ -8,6 +8,7 @@
 #include "profile/walk.h"
 #include "reading/hooks.h"
 #include "reading/parts.h"
+#include "reading/profile.h"
 #include "unit/profile-tape.h"
 
 /*
@@ -227,6 +228,46 @@ TEST(profile_says_what_is_wrong_with_a_filter)
 	refused((struct coati_filter){ .time = "yesterday" }, -EINVAL, "time: \"yesterday\"");
 	refused((struct coati_filter){ .time = "5s" }, -EINVAL, "time");
 	refused((struct coati_filter){ .time = "1%-101%" }, -EINVAL, "time");
+}
+
+static int shown(const struct coati_view *v, uint32_t stack, uint32_t event, uint32_t thread)
+{
+	struct coati_profile_sample sample = {
+		.weight = 7, .stack = stack, .event = event, .thread = thread
+	};
+	struct coati_view_entry e = { 0 };
+	int r = coati_view_sample(v, &sample, &e);
+
+	CHECK_U64(e.weight, ==, r ? 7 : 0);
+	return r;
+}
+
+TEST(profile_view_shows_samples_of_the_stacks_that_a_filter_leaves)
+{
+	struct coati_filter f = { .size = sizeof(f), .thread = "tool" };
+	struct coati_profile *p = write_and_read(NULL);
+	struct coati_view *v = tape_view(p, &f), *on = NULL;
+	struct coati_view_opts o = { .size = sizeof(o), .flags = COATI_VIEW_NO_OFF_CPU };
+
+	CHECK_INT(coati_profile_entry_count(p), ==, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct coati_profile_entry *e = coati_profile_entry(p, i);
+		bool is_tool = coati_profile_thread(p, e->thread)->pid == 20;
+
+		CHECK_INT(shown(v, e->stack, e->event, e->thread), ==, is_tool);
+	}
+	CHECK_INT(shown(v, (uint32_t)p->stacks.len, 0, 0), ==, 0);
+	coati_view_free(&v);
+	/* a sample of no event is none off CPUs, whatever lies behind the events */
+	CHECK_OK(coati_view_new(p, &o, &on, NULL));
+	p->events.v[0].is_off_cpu = true;
+	CHECK_INT(shown(on, 0, 0, 0), ==, 0);
+	CHECK_U64(p->events.len, ==, 1);
+	p->events.len = 0;
+	CHECK_INT(shown(on, 0, 0, 0), ==, 1);
+	p->events.len = 1;
+	coati_view_free(&on);
+	coati_profile_free(&p);
 }
 
 /* The tree as text: "name total self(child child)". */

@@ -505,7 +505,12 @@ TEST(profile_leaves_page_faults_out_of_time_whatever_was_selected)
 	coati_view_info(v, &info);
 	CHECK_STR(info.unit, "ns");
 	CHECK_U64(info.total, ==, 500);
+	CHECK_U64(info.samples, ==, 1);
 	CHECK_U64(info.nr_events, ==, 1);
+	CHECK_U64(info.nr_stacks, ==, 1);
+	CHECK(coati_profile_note(p, 0));
+	CHECK(!strncmp(coati_profile_note(p, 0), "2 page faults are omitted", 25));
+	CHECK(!coati_profile_note(p, 1));
 	coati_view_free(&v);
 	coati_profile_free(&p);
 }

@@ -166,3 +166,38 @@ TEST(unwind_row_knows_every_register)
 	CHECK_INT(row.regs[14].kind, ==, FULL_EXPR);
 	CHECK_INT(row.regs[12].kind, ==, FULL_OFFSET);
 }
+
+/* Restored by its number in an operand: to what the CIE says; a register of no number that is
+ * followed changes nothing. */
+TEST(unwind_row_restores_registers_by_any_number)
+{
+	static const uint8_t program[] = { 0x8c, 2,    0x8d,	  3,	0x41, 0x06, 12,
+					   0x41, 0x06, WALK_REGS, 0x06, 0x7f, 0x0e, 32 };
+	static struct cfi_builder b;
+	struct table_input in;
+	struct cfi_entry e;
+	struct cfi_cie cie;
+	struct cfi_fde fde;
+	struct full_row row;
+	size_t at = 0;
+
+	cfi_builder_init(&b);
+	cfi_builder_cie(&b, (const uint8_t[]){ 0x8c, 5 }, 2);
+	cfi_builder_fde(&b, CFI_TEXT, 0x40, program, sizeof(program));
+	cfi_builder_input(&b, &in);
+	CHECK_INT(coati_cfi_next(&in.sections[0], &at, &e), ==, 1);
+	CHECK_OK(coati_cfi_cie(&in.sections[0], &e, &cie));
+	CHECK_INT(coati_cfi_next(&in.sections[0], &at, &e), ==, 1);
+	CHECK_OK(coati_cfi_fde(&in.sections[0], &e, &cie, &fde));
+	CHECK_OK(coati_full_row(&in.sections[0], &cie, &fde, CFI_TEXT, &row));
+	CHECK_INT(row.regs[12].off, ==, -16);
+	CHECK_INT(row.regs[13].off, ==, -24);
+	for (uint64_t i = 1; i <= 2; i++) {
+		CHECK_OK(coati_full_row(&in.sections[0], &cie, &fde, CFI_TEXT + i, &row));
+		CHECK_INT(row.regs[12].kind, ==, FULL_OFFSET);
+		CHECK_INT(row.regs[12].off, ==, -40);
+		CHECK_INT(row.regs[13].off, ==, -24);
+		CHECK_INT(row.cfa.off, ==, i == 1 ? 8 : 32);
+		CHECK_INT(row.regs[WALK_REGS - 1].kind, ==, row.regs[WALK_REGS - 2].kind);
+	}
+}

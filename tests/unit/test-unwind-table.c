@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "unit/cfi-builder.h"
+#include "unwind/table/walk.h"
 
 #define TEXT_MAX 4096
 
@@ -94,6 +95,18 @@ TEST(table_knows_the_expressions_that_occur)
 	PROGRAM("0 sp+32; 40 gap", 0x0f, 3, 0x92, 7, 32);
 	PROGRAM("0 sp+8 bx@fp-16; 40 gap", 0x10, 3, 2, 0x76, 0x70);
 	PROGRAM("0 sp+8 fp@sp+8; 40 gap", 0x10, 6, 2, 0x77, 8);
+}
+
+/* With so many nops in front, one of them is the last byte of its entry. */
+TEST(table_reads_an_expression_up_to_the_end_of_its_entry)
+{
+	uint8_t program[12] = { 0 };
+
+	for (size_t nops = 0; nops < 8; nops++) {
+		memcpy(program + nops, (const uint8_t[]){ 0x0f, 2, 0x76, 32 }, 4);
+		check_program(EM_X86_64, program, nops + 4, "0 fp+32; 40 gap");
+		program[nops] = 0;
+	}
 }
 
 TEST(table_says_unsupported_for_what_a_rule_cannot_say)
@@ -206,9 +219,8 @@ TEST(table_refuses_pointers_that_lead_elsewhere)
 
 TEST(table_reads_every_version_augmentation_and_length)
 {
-	static const char *const letters[] = {
-		"", "zR", "zPLR", "zRS", "zRB", "zRSB", "zLR", "zRx"
-	};
+	static const char *const letters[] = { "",     "zR",  "zPLR", "zRS", "zRB",
+					       "zRSB", "zLR", "zRx",  "eh" };
 	static struct cfi_builder b;
 
 	for (int form = 0; form < 4; form++) {
@@ -221,11 +233,30 @@ TEST(table_reads_every_version_augmentation_and_length)
 				b.is_wide = form & 2;
 				b.version = (uint8_t)version;
 				b.letters = letters[i];
-				b.encoding = *letters[i] ? b.encoding : 0;
+				b.encoding = *letters[i] == 'z' ? b.encoding : 0;
 				check_form(&b, usual);
 			}
 		}
 	}
+}
+
+/* Its augmentation data are the last bytes of the entry: 16 behind the length. */
+TEST(table_reads_a_cie_without_instructions)
+{
+	static const uint8_t program[] = { 0x0c, 7, 8, 0x90, 1 };
+	static struct cfi_builder b;
+	static char text[TEXT_MAX];
+	struct table_input in;
+
+	cfi_builder_init(&b);
+	b.is_bare = true;
+	b.letters = "zRBBB";
+	cfi_builder_cie(&b, NULL, 0);
+	CHECK_U64(b.at.len, ==, 4 + 16);
+	cfi_builder_fde(&b, CFI_TEXT, 0x40, program, sizeof(program));
+	cfi_builder_input(&b, &in);
+	cfi_rows(&in, text, sizeof(text));
+	CHECK_STR(text, "0 sp+8; 40 gap");
 }
 
 TEST(table_refuses_versions_and_augmentations_that_nobody_knows)
@@ -461,4 +492,162 @@ TEST(table_of_another_byte_order_or_version_is_refused_as_such)
 	h->magic = 7;
 	CHECK_ERR(coati_table_open(bytes, size, &t), -EBADMSG);
 	coati_free(bytes);
+}
+
+/* ---- the walk, by rules made by hand ---- */
+
+#define STACK_ADDR UINT64_C(0x70000000)
+#define CODE_ADDR  UINT64_C(0x10000)
+#define CODE_SIZE  UINT64_C(0x1000)
+
+struct walk_rig {
+	struct table table;
+	void *bytes;
+	uint32_t nr_places, nr_found;
+	uint64_t stack[32], regs[WALK_REGS];
+	struct walk_input in;
+};
+
+/* The same table at each of them. */
+static int find_place(void *ctx, uint64_t addr, struct walk_place *ret)
+{
+	struct walk_rig *rig = ctx;
+	uint64_t k = (addr - CODE_ADDR) / CODE_SIZE;
+
+	rig->nr_found++;
+	if (k >= rig->nr_places)
+		return -1;
+	*ret = (struct walk_place){ .start = CODE_ADDR + k * CODE_SIZE,
+				    .end = CODE_ADDR + (k + 1) * CODE_SIZE,
+				    .bias = CODE_ADDR + k * CODE_SIZE - CFI_TEXT,
+				    .table = &rig->table,
+				    .image = (uint32_t)k };
+	return 0;
+}
+
+/* A function of 0x40 bytes with this program; the stack pointer is at the begin of the stack, the
+ * frame pointer 64 bytes above it, and the other registers have their number. */
+static void rig_init(struct walk_rig *rig, const void *program, size_t size)
+{
+	static struct cfi_builder b;
+	struct table_input in;
+	size_t table_size;
+
+	memset(rig, 0, sizeof(*rig));
+	cfi_builder_init(&b);
+	cfi_builder_cie(&b, NULL, 0);
+	cfi_builder_fde(&b, CFI_TEXT, 0x40, program, size);
+	cfi_builder_input(&b, &in);
+	CHECK_OK(coati_table_build(&in, &rig->bytes, &table_size));
+	CHECK_OK(coati_table_open(rig->bytes, table_size, &rig->table));
+	rig->nr_places = 1;
+	for (uint64_t i = 0; i < WALK_REGS; i++)
+		rig->regs[i] = i;
+	rig->regs[6] = STACK_ADDR + 64;
+	rig->regs[7] = STACK_ADDR;
+	rig->regs[16] = CODE_ADDR + 0x10;
+	rig->in = (struct walk_input){ .machine = EM_X86_64,
+				       .find = find_place,
+				       .ctx = rig,
+				       .regs = rig->regs,
+				       .known = UINT64_MAX,
+				       .stack = (const uint8_t *)rig->stack,
+				       .stack_size = sizeof(rig->stack),
+				       .stack_addr = STACK_ADDR };
+}
+
+/* The second frame has this pc and stack pointer; pc 0: there is none, and the walk ends so. */
+static void check_caller(struct walk_rig *rig, uint64_t pc, uint64_t sp, enum walk_end end)
+{
+	struct walk w;
+
+	CHECK(coati_walk_begin(&w, &rig->in));
+	CHECK(coati_walk_next(&w));
+	CHECK_U64(w.frame.pc, ==, rig->regs[16]);
+	CHECK_U64(w.frame.sp, ==, STACK_ADDR);
+	CHECK_INT(w.frame.how, ==, WALK_REGISTERS);
+	CHECK_INT(coati_walk_next(&w), ==, pc != 0);
+	if (pc) {
+		CHECK_U64(w.frame.pc, ==, pc);
+		CHECK_U64(w.frame.sp, ==, sp);
+		CHECK_U64(w.frame.vaddr, ==, pc - CODE_ADDR + CFI_TEXT);
+		CHECK_INT(w.frame.how, ==, WALK_TABLE);
+	} else {
+		CHECK_INT(w.end, ==, end);
+		CHECK(!coati_walk_next(&w)); /* and stays so */
+		CHECK_INT(w.end, ==, end);
+	}
+	coati_free(rig->bytes);
+}
+
+#define RIG(rig, ...)                                              \
+	do {                                                       \
+		static const uint8_t program_[] = { __VA_ARGS__ }; \
+		rig_init(rig, program_, sizeof(program_));         \
+	} while (0)
+
+TEST(walk_follows_rules_that_little_code_has)
+{
+	const uint64_t caller = CODE_ADDR + 0x20;
+	static struct walk_rig rig;
+
+	RIG(&rig, 0x0c, 10, 16); /* r10+16 */
+	rig.regs[10] = STACK_ADDR + 32;
+	rig.stack[5] = caller;
+	check_caller(&rig, caller, STACK_ADDR + 48, 0);
+	RIG(&rig, 0x0c, 10, 16);
+	rig.in.known &= ~(UINT64_C(1) << 10);
+	check_caller(&rig, 0, 0, WALK_UNSUPPORTED);
+	RIG(&rig, 0x0f, 5, 0x77, 40, 0x06, 0x23, 8); /* *(sp+40)+8 */
+	rig.stack[5] = STACK_ADDR + 56;
+	rig.stack[7] = caller;
+	check_caller(&rig, caller, STACK_ADDR + 64, 0);
+	RIG(&rig, 0x0f, 3, 0x76, 0x78, 0x06); /* *(fp-8) */
+	rig.stack[7] = STACK_ADDR + 72;
+	rig.stack[8] = caller;
+	check_caller(&rig, caller, STACK_ADDR + 72, 0);
+	RIG(&rig, 0x0e, 8, 0x09, 16, 5); /* the return address is in r5 */
+	rig.regs[5] = caller;
+	check_caller(&rig, caller, STACK_ADDR + 8, 0);
+	for (uint64_t at = 10; at <= 12; at++) { /* pushed by the 11th byte of an entry */
+		RIG(&rig, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
+		rig.regs[16] = CODE_ADDR + 0x10 + at;
+		rig.stack[0] = CODE_ADDR + 0x28;
+		rig.stack[1] = CODE_ADDR + 0x30;
+		check_caller(&rig, CODE_ADDR + (at < 11 ? 0x28 : 0x30),
+			     STACK_ADDR + (at < 11 ? 8 : 16), 0);
+	}
+	RIG(&rig, 0x0f, 4, 0x77, 8, 0x06, 0x06); /* twice through memory */
+	check_caller(&rig, 0, 0, WALK_UNSUPPORTED);
+	RIG(&rig, 0x07, 16);
+	check_caller(&rig, 0, 0, WALK_END);
+	RIG(&rig, 0x0e, 0); /* a stack that does not grow */
+	rig.in.known &= ~(UINT64_C(1) << 10);
+	check_caller(&rig, 0, 0, WALK_BAD);
+}
+
+/* More mappings than the walk remembers: each is found again, and the right one. */
+TEST(walk_goes_through_more_mappings_than_it_remembers)
+{
+	static struct walk_rig rig;
+
+	for (uint32_t places = WALK_PLACES - 1; places <= WALK_PLACES + 3; places++) {
+		struct walk w;
+		uint32_t nr = 0;
+
+		RIG(&rig, 0x00);
+		rig.nr_places = places;
+		for (uint64_t i = 0; i < 32; i++)
+			rig.stack[i] = CODE_ADDR + (i + 1) % places * CODE_SIZE + 0x10;
+		CHECK(coati_walk_begin(&w, &rig.in));
+		for (; coati_walk_next(&w); nr++) {
+			CHECK_U64(w.frame.image, ==, nr % places);
+			CHECK_U64(w.frame.vaddr, ==, CFI_TEXT + 0x10);
+			CHECK_U64(w.frame.sp, ==, STACK_ADDR + 8 * nr);
+		}
+		CHECK_U64(nr, ==, 33);
+		CHECK_INT(w.end, ==, WALK_TRUNCATED);
+		CHECK_U64(rig.nr_found, ==, places <= WALK_PLACES ? places : 33);
+		coati_free(rig.bytes);
+	}
 }
