@@ -76,7 +76,7 @@ void cfi_builder_cie(struct cfi_builder *b, const void *program, size_t size)
 			if (*l == 'R')
 				writer_u8(&b->at, b->encoding);
 			else if (*l == 'L')
-				writer_u8(&b->at, 0x1b);
+				writer_u8(&b->at, 0x0c); /* not what is behind it */
 			else if (*l == 'P') {
 				writer_u8(&b->at, 0x9b);
 				writer_u32(&b->at, 1234);

@@ -9,10 +9,12 @@
 #include "lib/test.h"
 #include "live-read/check.h"
 #include "live-read/reader.h"
+#include "live-read/tables.h"
 
 #define THREADS_MAX 12u
 #define EVENTS	    3000u
 #define DEPTH	    6u
+#define FAR	    LIVE_SITES_NEAR /* a number of two bytes: the first of them */
 
 struct expected {
 	uint32_t tid, kind, depth;
@@ -47,7 +49,7 @@ static void write_one(struct model *m, uint32_t i, uint64_t time, struct expecte
 		m->began[i][m->depth[i]++] = time;
 		m->open++;
 		coati_strbuf_printf(s, "%llu region_begin site=%u\n", (unsigned long long)time,
-				    below(m, 8) ? 1 : 200);
+				    below(m, 8) ? 1 : FAR);
 	} else if (what < 12) {
 		e->kind = COATI_TRACE_REGION_END;
 		e->depth = --m->depth[i];
@@ -58,7 +60,7 @@ static void write_one(struct model *m, uint32_t i, uint64_t time, struct expecte
 		e->kind = what < 14 ? COATI_TRACE_LOG : COATI_TRACE_COUNTER;
 		coati_strbuf_printf(s,
 				    what < 14 ? "%llu log site=1 text=\"x\"\n"
-					      : "%llu counter site=200 value=-70000\n",
+					      : "%llu counter site=128 value=-70000\n",
 				    (unsigned long long)time);
 	} else if (what < 18) {
 		e->kind = COATI_TRACE_GAUGE;
@@ -110,12 +112,14 @@ static void make(struct model *m, uint32_t threads, uint64_t seed, uint32_t same
 
 		if (below(m, 2))
 			turn = below(m, threads);
-		write_one(m, turn % threads, 1000 + n / same, &m->events[n]);
+		/* some threads end before the others do */
+		write_one(m, turn % (same > 1 && n > EVENTS / 2 ? (threads + 1) / 2 : threads),
+			  1000 + n / same, &m->events[n]);
 	}
 	sort_same(m);
 	coati_strbuf_adds(&m->text, "batch kind=process pid=7\n- process pid=7 start=1 comm=\"a\"\n"
 				    "batch kind=sites\n- site id=1 kind=1 name=\"r\"\n"
-				    "- site id=200 kind=1 name=\"far\"\n"
+				    "- site id=128 kind=1 name=\"far\"\n"
 				    "batch kind=table\n- stack id=4 addresses=0x1000,0x2000\n");
 	for (uint32_t i = 0; i < threads; i++) {
 		coati_strbuf_adds(&m->text, m->of[i].text);
@@ -227,27 +231,179 @@ TEST(live_events_of_the_same_instant_are_in_the_order_of_their_threads)
 	free(m);
 }
 
+/* What the reader makes of @text: events, findings, and the account. */
+static void gives(const char *text, const char *want)
+{
+	struct strbuf out = STRBUF_INIT(1 << 16);
+
+	CHECK_INT(live_text_run(text, &out, NULL), >=, 0);
+	CHECK_STR(out.text, want);
+	coati_strbuf_fini(&out);
+}
+
+#define SITE "batch kind=sites pid=7 tid=7\n- site id=1 kind=1 name=\"r\"\n"
+
 /* Two batches wait behind one that is read, and the later generation's begins earlier: clocks may
  * contradict each other, generations do not. */
 TEST(live_batches_of_a_thread_are_in_the_order_of_their_generations)
 {
-	static const char text[] =
-		"batch kind=sites pid=7 tid=7 generation=1\n- site id=1 kind=1 name=\"r\"\n"
-		"batch pid=7 tid=7 generation=1 seq=0 base=100\n100 log site=1 text=\"a\"\n"
-		"500 log site=1 text=\"b\"\n"
-		"batch kind=end generation=1\n"
-		"batch tid=7 generation=3 seq=2 base=600\n600 log site=1 text=\"d\"\n"
-		"batch tid=7 generation=2 seq=1 base=700\n700 log site=1 text=\"c\"\n"
-		"batch kind=end generation=2\nbatch kind=end generation=3\n";
-	struct strbuf out = STRBUF_INIT(1 << 16);
+	gives("batch kind=sites pid=7 tid=7 generation=1\n- site id=1 kind=1 name=\"r\"\n"
+	      "batch pid=7 tid=7 generation=1 seq=0 base=100\n100 log site=1 text=\"a\"\n"
+	      "500 log site=1 text=\"b\"\nbatch kind=end generation=1\n"
+	      "batch tid=7 generation=3 seq=2 base=600\n600 log site=1 text=\"d\"\n"
+	      "batch tid=7 generation=2 seq=1 base=700\n700 log site=1 text=\"c\"\n"
+	      "batch kind=end generation=2\nbatch kind=end generation=3\n",
+	      "> 0.000000100 7/7 log site=\"r\" text=\"a\"\n"
+	      "> 0.000000500 7/7 log site=\"r\" text=\"b\"\n"
+	      "> 0.000000700 7/7 log site=\"r\" text=\"c\"\n"
+	      "> 0.000000700 7/7 log site=\"r\" text=\"d\"\n"
+	      "= batches 7 events 4\n");
+}
 
-	CHECK_INT(live_text_run(text, &out, NULL), >=, 0);
-	CHECK_STR(out.text, "> 0.000000100 7/7 log site=\"r\" text=\"a\"\n"
-			    "> 0.000000500 7/7 log site=\"r\" text=\"b\"\n"
-			    "> 0.000000700 7/7 log site=\"r\" text=\"c\"\n"
-			    "> 0.000000700 7/7 log site=\"r\" text=\"d\"\n"
-			    "= batches 7 events 4\n");
-	coati_strbuf_fini(&out);
+/* Another thread has the number of one that has ended: when its batch begins counts, not which in
+ * its thread it is. Of those that begin at once, that does. */
+TEST(live_batches_of_a_generation_are_in_the_order_of_their_begin_and_number)
+{
+	gives(SITE "batch tid=7 seq=0 base=200\n200 log site=1 text=\"b\"\n"
+		   "batch tid=7 seq=5 base=100\n100 log site=1 text=\"a\"\nbatch kind=end\n",
+	      "> 0.000000100 7/7 log site=\"r\" text=\"a\"\n"
+	      "> 0.000000200 7/7 log site=\"r\" text=\"b\" flags=new_thread\n"
+	      "= batches 4 events 2\n");
+	gives(SITE "batch tid=7 seq=2 base=100\n102 log site=1 text=\"c\"\n"
+		   "batch tid=7 seq=0 base=100\n100 log site=1 text=\"a\"\n"
+		   "batch tid=7 seq=1 base=100\n101 log site=1 text=\"b\"\nbatch kind=end\n",
+	      "> 0.000000100 7/7 log site=\"r\" text=\"a\"\n"
+	      "> 0.000000101 7/7 log site=\"r\" text=\"b\"\n"
+	      "> 0.000000102 7/7 log site=\"r\" text=\"c\"\n"
+	      "= batches 5 events 3\n");
+}
+
+TEST(live_events_of_the_same_instant_are_in_the_order_of_their_processes)
+{
+	gives("batch kind=sites pid=8 tid=1\n- site id=1 kind=1 name=\"r\"\n"
+	      "batch pid=8 tid=100 base=100\n100 log site=1 text=\"b\"\n"
+	      "200 log site=1 text=\"d\"\nbatch kind=end\n"
+	      "batch kind=sites pid=7 tid=1\n- site id=1 kind=1 name=\"r\"\n"
+	      "batch pid=7 tid=200 base=100\n100 log site=1 text=\"a\"\n"
+	      "200 log site=1 text=\"c\"\nbatch kind=end\n",
+	      "> 0.000000100 7/200 log site=\"r\" text=\"a\"\n"
+	      "> 0.000000100 8/100 log site=\"r\" text=\"b\"\n"
+	      "> 0.000000200 7/200 log site=\"r\" text=\"c\"\n"
+	      "> 0.000000200 8/100 log site=\"r\" text=\"d\"\n"
+	      "= batches 6 events 4\n");
+}
+
+TEST(live_region_that_ends_without_a_begin_behind_other_events_says_so)
+{
+	gives(SITE "batch tid=7 base=100\n100 log site=1 text=\"a\"\n101 region_begin site=1\n"
+		   "102 region_end\n103 region_end\n104 region_begin site=1\n105 region_end\n"
+		   "batch kind=end\n",
+	      "> 0.000000100 7/7 log site=\"r\" text=\"a\"\n"
+	      "> 0.000000101 7/7 region_begin site=\"r\" depth=0\n"
+	      "> 0.000000102 7/7 region_end site=\"r\" depth=0 duration=1\n"
+	      "> 0.000000103 7/7 region_end depth=0 flags=no_begin\n"
+	      "> 0.000000104 7/7 region_begin site=\"r\" depth=0\n"
+	      "> 0.000000105 7/7 region_end site=\"r\" depth=0 duration=1\n"
+	      "= batches 3 events 6\n");
+}
+
+/* ---- what comes later, and what is left out ---- */
+
+static void feed_to(struct coati_live_reader *t, const char *text)
+{
+	struct coati_error err = { 0 };
+
+	if (live_text_feed(t, text, &err) < 0)
+		test_fail_at(__FILE__, __LINE__, "%s", err.text);
+}
+
+/* A process whose generations are whole; events of the first one at @from, and so many more behind
+ * it, 10 ns apart. */
+static void put_process(struct strbuf *s, uint32_t pid, uint32_t from, uint32_t nr)
+{
+	for (uint32_t g = 1; g <= 3; g++) {
+		coati_strbuf_printf(s,
+				    "batch kind=sites pid=%u tid=%u generation=%u\n"
+				    "- site id=1 kind=1 name=\"r\"\nbatch tid=%u base=%u seq=%u\n",
+				    pid, pid, g, pid, g == 1 ? from : 1000 * g, g - 1);
+		for (uint32_t i = 0; i < (g == 1 ? nr : 1); i++)
+			coati_strbuf_printf(s, "%u counter site=1 value=%u\n",
+					    g == 1 ? from + 10 * i : 1000 * g, pid);
+		coati_strbuf_adds(s, "batch kind=end\n");
+	}
+}
+
+/* The next event, which is of that process and time. */
+static void comes(struct coati_live_reader *t, uint32_t pid, uint64_t time, bool late)
+{
+	const struct coati_trace_event *e;
+
+	CHECK_INT(coati_live_reader_next(t, &e), ==, 1);
+	CHECK_U64(e->time, ==, time);
+	CHECK_INT(e->pid, ==, pid);
+	CHECK_INT(!!(e->flags & COATI_TRACE_LATE), ==, late);
+}
+
+/* A process of which nobody knew: its events are put between those that were about to come. What is
+ * before the last that went out is late. */
+TEST(live_events_of_a_process_that_comes_later_are_put_between_the_others)
+{
+	struct strbuf first = STRBUF_INIT(1 << 16), second = STRBUF_INIT(1 << 16);
+	struct coati_trace_quality q = { .size = sizeof(q) };
+	struct coati_live_reader *t = NULL;
+	const struct coati_trace_event *e;
+
+	put_process(&first, 7, 100, 5); /* 100 to 140 */
+	put_process(&second, 8, 85, 5); /* 85 to 125 */
+	CHECK_OK(coati_live_reader_new(NULL, &t, NULL));
+	feed_to(t, first.text);
+	comes(t, 7, 100, false);
+	comes(t, 7, 110, false);
+	feed_to(t, second.text);
+	CHECK_OK(coati_live_reader_finish(t));
+	comes(t, 8, 85, true);
+	comes(t, 8, 95, true);
+	comes(t, 8, 105, true);
+	comes(t, 8, 115, false);
+	comes(t, 7, 120, false);
+	comes(t, 8, 125, false);
+	comes(t, 7, 130, false);
+	comes(t, 7, 140, false);
+	for (uint32_t g = 2; g <= 3; g++)
+		for (uint32_t pid = 7; pid <= 8; pid++)
+			comes(t, pid, 1000 * g, false);
+	CHECK_INT(coati_live_reader_next(t, &e), ==, 0);
+	coati_live_reader_get_quality(t, &q);
+	CHECK_U64(q.events, ==, 14);
+	CHECK_U64(q.late, ==, 3);
+	coati_live_reader_free(&t);
+	coati_strbuf_fini(&first);
+	coati_strbuf_fini(&second);
+}
+
+TEST(live_events_behind_the_end_that_was_asked_for_are_left_out_and_counted)
+{
+	for (uint64_t to = 99; to <= 150; to++) {
+		struct coati_trace_opts o = { .size = sizeof(o), .to_ns = to };
+		uint64_t want = to < 100 ? 0 : (to < 140 ? (to - 100) / 10 + 1 : 5);
+		struct coati_trace_quality q = { .size = sizeof(q) };
+		struct strbuf text = STRBUF_INIT(1 << 16);
+		struct coati_live_reader *t = NULL;
+		const struct coati_trace_event *e;
+
+		put_process(&text, 7, 100, 5);
+		CHECK_OK(coati_live_reader_new(&o, &t, NULL));
+		feed_to(t, text.text);
+		CHECK_OK(coati_live_reader_finish(t));
+		for (uint64_t i = 0; i < want; i++)
+			comes(t, 7, 100 + 10 * i, false);
+		CHECK_INT(coati_live_reader_next(t, &e), ==, 0);
+		coati_live_reader_get_quality(t, &q);
+		CHECK_U64(q.events, ==, want);
+		CHECK_U64(q.left_out, ==, 7 - want);
+		coati_live_reader_free(&t);
+		coati_strbuf_fini(&text);
+	}
 }
 
 /* The validator counts what is wrong in many as it does one by one. */

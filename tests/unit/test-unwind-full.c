@@ -167,6 +167,33 @@ TEST(unwind_row_knows_every_register)
 	CHECK_INT(row.regs[12].kind, ==, FULL_OFFSET);
 }
 
+TEST(unwind_row_knows_offsets_of_either_sign)
+{
+	static const uint8_t program[] = { 0x05, 12, 3, 0x11, 13, 0x7e, 0x2f, 14, 2 };
+	static struct cfi_builder b;
+	struct table_input in;
+	struct cfi_entry e;
+	struct cfi_cie cie;
+	struct cfi_fde fde;
+	struct full_row row;
+	size_t at = 0;
+
+	cfi_builder_init(&b);
+	cfi_builder_cie(&b, NULL, 0);
+	cfi_builder_fde(&b, CFI_TEXT, 0x40, program, sizeof(program));
+	cfi_builder_input(&b, &in);
+	CHECK_INT(coati_cfi_next(&in.sections[0], &at, &e), ==, 1);
+	CHECK_OK(coati_cfi_cie(&in.sections[0], &e, &cie));
+	CHECK_INT(coati_cfi_next(&in.sections[0], &at, &e), ==, 1);
+	CHECK_OK(coati_cfi_fde(&in.sections[0], &e, &cie, &fde));
+	CHECK_OK(coati_full_row(&in.sections[0], &cie, &fde, CFI_TEXT, &row));
+	for (uint32_t reg = 12; reg <= 14; reg++)
+		CHECK_INT(row.regs[reg].kind, ==, FULL_OFFSET);
+	CHECK_INT(row.regs[12].off, ==, -24);
+	CHECK_INT(row.regs[13].off, ==, 16);
+	CHECK_INT(row.regs[14].off, ==, 16);
+}
+
 /* Restored by its number in an operand: to what the CIE says; a register of no number that is
  * followed changes nothing. */
 TEST(unwind_row_restores_registers_by_any_number)

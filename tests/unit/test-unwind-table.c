@@ -259,6 +259,42 @@ TEST(table_reads_a_cie_without_instructions)
 	CHECK_STR(text, "0 sp+8; 40 gap");
 }
 
+/* Entries that are cut short, or hold an identifier alone, cost themselves. */
+TEST(table_goes_on_behind_entries_that_are_too_short)
+{
+	static const uint8_t head[] = { 1, 0, 1, 0x78 }; /* version, no letters, alignments */
+	static const uint8_t program[] = { 0x0e, 16 };
+	static struct cfi_builder b;
+	static char text[TEXT_MAX];
+	struct table_input in;
+
+	for (size_t size = 0; size <= sizeof(head); size++) {
+		uint32_t cie;
+
+		cfi_builder_init(&b);
+		b.encoding = 0;
+		cie = (uint32_t)b.at.len;
+		writer_u32(&b.at, (uint32_t)(4 + size));
+		writer_u32(&b.at, 0);
+		writer_bytes(&b.at, head, size);
+		/* a function of it, which has no size of augmentation data */
+		writer_u32(&b.at, 4 + 16 + 2);
+		writer_u32(&b.at, (uint32_t)b.at.len - cie);
+		writer_u64(&b.at, CFI_TEXT);
+		writer_u64(&b.at, 0x20);
+		writer_bytes(&b.at, program, sizeof(program));
+		/* an FDE of nothing */
+		writer_u32(&b.at, 4);
+		writer_u32(&b.at, 0x77777);
+		b.encoding = 0x1b;
+		cfi_builder_cie(&b, NULL, 0);
+		cfi_builder_fde(&b, CFI_TEXT + 0x20, 0x20, program, sizeof(program));
+		cfi_builder_input(&b, &in);
+		cfi_rows(&in, text, sizeof(text));
+		CHECK_STR(text, "0 gap; 20 sp+16; 40 gap");
+	}
+}
+
 TEST(table_refuses_versions_and_augmentations_that_nobody_knows)
 {
 	static struct cfi_builder b;
@@ -316,6 +352,31 @@ TEST(table_joins_functions_that_padding_parts_and_no_others)
 	check_rows(&b, "0 gap; 100 sp+16; 120 sp+24; 140 gap; 150 sp+32; 160 gap");
 }
 
+TEST(table_ends_functions_where_their_code_ends)
+{
+	static struct cfi_builder b;
+	struct table_input in;
+	char text[TEXT_MAX];
+
+	cfi_builder_init(&b);
+	cfi_builder_cie(&b, NULL, 0);
+	add(&b, 0x7f0, 0x40, 16); /* 0x30 bytes behind the end of the first part */
+	add(&b, 0xb00, 0x20, 24);
+	cfi_builder_input(&b, &in);
+	in.code[0].size = 0x800;
+	in.code[0].nr_bytes = 0x800;
+	in.code[in.nr_code++] = (struct table_code){ .start = CFI_TEXT + 0xa00, .size = 0x600 };
+	cfi_rows(&in, text, sizeof(text));
+	CHECK_STR(text, "0 gap; 7f0 sp+16");
+	in.code[0].start = CFI_TEXT + 0xa00; /* the rows of the other part are shown */
+	in.code[0].size = 0x600;
+	in.code[1].start = CFI_TEXT;
+	in.code[1].size = 0x800;
+	in.code[0].bytes = NULL;
+	cfi_rows(&in, text, sizeof(text));
+	CHECK_STR(text, "0 gap; 100 sp+24; 120 gap");
+}
+
 TEST(table_goes_on_behind_a_zero_in_the_middle)
 {
 	static struct cfi_builder b;
@@ -363,10 +424,86 @@ TEST(table_knows_stubs_by_their_bytes)
 	in.stubs[in.nr_stubs++] = (struct table_stubs){ .start = CFI_TEXT + 0x280, .size = 0x20 };
 	/* the return from a handler, looked up one byte before */
 	memcpy(b.code + 0x300, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+	memcpy(b.code + 0x340, "\xb8\x0f\0\0\0\x0f\x05", 7);
 	in.entry = CFI_TEXT + 0x500;
 	cfi_rows(&in, text, sizeof(text));
 	CHECK_STR(text, "0 gap; 100 sp+16; 106 sp+24; 110 plt11+8; 140 gap; 200 sp+8; 220 gap; "
-			"2ff signal; 309 gap; 400 sp+16; 420 gap; 500 end; 600 gap");
+			"2ff signal; 309 gap; 33f signal; 347 gap; 400 sp+16; 420 gap; "
+			"500 end; 600 gap");
+}
+
+TEST(table_knows_the_return_from_a_handler_of_arm64)
+{
+	static struct cfi_builder b;
+	struct table_input in;
+	char text[TEXT_MAX];
+
+	cfi_builder_init(&b);
+	b.machine = EM_AARCH64;
+	cfi_builder_cie(&b, NULL, 0);
+	cfi_builder_input(&b, &in);
+	memcpy(b.code + 0x300, "\x68\x11\x80\xd2\x01\0\0\xd4", 8);
+	memcpy(b.code + 0x340, "\xb8\x0f\0\0\0\x0f\x05", 7); /* of another machine */
+	cfi_rows(&in, text, sizeof(text));
+	CHECK_STR(text, "0 gap; 2ff signal; 308 gap");
+}
+
+/* A prologue at 0x180, an epilogue at 0x190. */
+static void check_init(uint32_t machine, const char *begin, const char *end, const char *want)
+{
+	static struct cfi_builder b;
+	struct table_input in;
+	char text[TEXT_MAX];
+
+	cfi_builder_init(&b);
+	b.machine = machine;
+	cfi_builder_cie(&b, NULL, 0);
+	cfi_builder_input(&b, &in);
+	memcpy(b.code + 0x184, begin, 4);
+	in.stubs[in.nr_stubs++] =
+		(struct table_stubs){ .start = CFI_TEXT + 0x180, .size = 0x20, .is_init = true };
+	cfi_rows(&in, text, sizeof(text));
+	CHECK_STR(text, "0 gap"); /* half of it is not believed */
+	memcpy(b.code + 0x190, end, 4);
+	cfi_rows(&in, text, sizeof(text));
+	CHECK_STR(text, want);
+}
+
+TEST(table_knows_init_and_fini_by_their_bytes)
+{
+	check_init(EM_X86_64, "\x48\x83\xec\x08", "\x48\x83\xc4\x08",
+		   "0 gap; 180 sp+8; 188 sp+16; 194 sp+8; 1a0 gap");
+	check_init(EM_AARCH64, "\xfd\x7b\xbf\xa9", "\xfd\x7b\xc1\xa8",
+		   "0 gap; 180 sp+0; 188 sp+16 fp@c-16 ra@c-8; 194 sp+0; 1a0 gap");
+}
+
+/* The last row at a place counts, and is none when it says what the row before it says. */
+TEST(table_joins_rows_with_the_one_before_those_that_they_replace)
+{
+	for (uint8_t last = 0; last < 6; last++)
+		for (uint8_t again = 0; again <= last; again++) {
+			char want[TEXT_MAX] = "";
+			uint8_t program[64];
+			size_t size = 0, len = 0;
+
+			for (uint8_t i = 0; i <= last; i++) {
+				program[size++] = 0x0e;
+				program[size++] = (uint8_t)(16 + 8 * i);
+				program[size++] = 0x41;
+				len += (size_t)snprintf(want + len, sizeof(want) - len,
+							"%x sp+%d; ", i, 16 + 8 * i);
+			}
+			program[size++] = 0x0e;
+			program[size++] = 120;
+			program[size++] = 0x40; /* advance by nothing */
+			program[size++] = 0x0e;
+			program[size++] = (uint8_t)(16 + 8 * again);
+			if (again != last)
+				len += (size_t)snprintf(want + len, sizeof(want) - len,
+							"%x sp+%d; ", last + 1, 16 + 8 * again);
+			snprintf(want + len, sizeof(want) - len, "40 gap");
+			check_program(EM_X86_64, program, size, want);
+		}
 }
 
 TEST(table_finds_the_row_before_an_empty_bucket)
@@ -617,6 +754,10 @@ TEST(walk_follows_rules_that_little_code_has)
 		check_caller(&rig, CODE_ADDR + (at < 11 ? 0x28 : 0x30),
 			     STACK_ADDR + (at < 11 ? 8 : 16), 0);
 	}
+	RIG(&rig, 0x0f, 4, 0x77, 0x90, 0x03, 0x06); /* *(sp+400) is behind the stack */
+	check_caller(&rig, 0, 0, WALK_TRUNCATED);
+	RIG(&rig, 0x0f, 4, 0x76, 0x90, 0x03, 0x06); /* and so is *(fp+400) */
+	check_caller(&rig, 0, 0, WALK_TRUNCATED);
 	RIG(&rig, 0x0f, 4, 0x77, 8, 0x06, 0x06); /* twice through memory */
 	check_caller(&rig, 0, 0, WALK_UNSUPPORTED);
 	RIG(&rig, 0x07, 16);
@@ -650,4 +791,70 @@ TEST(walk_goes_through_more_mappings_than_it_remembers)
 		CHECK_U64(rig.nr_found, ==, places <= WALK_PLACES ? places : 33);
 		coati_free(rig.bytes);
 	}
+}
+
+/* The frame pointer is saved right where the stack pointer is, and these bytes are not there: it is
+ * not known, which is no red zone. */
+TEST(walk_does_not_believe_a_register_whose_place_is_missing)
+{
+	static struct walk_rig rig;
+	struct walk w;
+
+	for (uint64_t missing = 0; missing <= 8; missing += 8) {
+		RIG(&rig, 0x0e, 16, 0x86, 2, 0x60, 0x0d, 6); /* from 0x20 on: fp+16 */
+		rig.stack[0] = STACK_ADDR + 96;
+		rig.stack[1] = CODE_ADDR + 0x30;
+		rig.stack[9] = CODE_ADDR + 0x34; /* by the frame pointer of the first frame */
+		rig.stack[13] = CODE_ADDR + 0x38;
+		rig.in.stack += missing;
+		rig.in.stack_addr += missing;
+		rig.in.stack_size -= missing;
+		CHECK(coati_walk_begin(&w, &rig.in));
+		CHECK(coati_walk_next(&w));
+		CHECK(coati_walk_next(&w));
+		CHECK_U64(w.frame.pc, ==, CODE_ADDR + 0x30);
+		CHECK_INT(coati_walk_next(&w), ==, !missing);
+		if (missing)
+			CHECK_INT(w.end, ==, WALK_BAD);
+		else
+			CHECK_U64(w.frame.pc, ==, CODE_ADDR + 0x38);
+		coati_free(rig.bytes);
+	}
+}
+
+/* The rows of functions before equal neighbors are joined: three of one, two of the other. */
+TEST(table_says_how_many_rows_it_was_made_of)
+{
+	static struct cfi_builder b;
+	static const uint8_t three[] = { 0x41, 0x0e, 16, 0x41, 0x0e, 8 };
+	static const uint8_t two[] = { 0x41, 0x0e, 8 };
+	static const uint8_t odd[] = { 0x16, 6, 2, 0x76, 0, 0x41, 0x09, 3, 12, 0x41, 0x08, 6 };
+	static const uint8_t damaged[] = { 0x41, 0x3f };
+	const struct table_head *head;
+	struct table_input in;
+	size_t size;
+	void *bytes;
+
+	cfi_builder_init(&b);
+	cfi_builder_cie(&b, NULL, 0);
+	cfi_builder_fde(&b, CFI_TEXT, 0x40, three, sizeof(three));
+	cfi_builder_fde(&b, CFI_TEXT + 0x40, 0x40, two, sizeof(two));
+	cfi_builder_input(&b, &in);
+	CHECK_OK(coati_table_build(&in, &bytes, &size));
+	head = bytes;
+	CHECK_U64(head->nr_raw_rows, ==, 5);
+	CHECK_U64(head->nr_rows, ==, 5); /* nothing, sp+8, sp+16, sp+8, the gap */
+	CHECK_U64(head->nr_fdes, ==, 2);
+	CHECK_U64(head->nr_damaged, ==, 0);
+	CHECK_U64(head->nr_unsupported, ==, 0);
+	coati_free(bytes);
+	cfi_builder_fde(&b, CFI_TEXT + 0x80, 0x40, odd, sizeof(odd));
+	cfi_builder_fde(&b, CFI_TEXT + 0xc0, 0x40, damaged, sizeof(damaged));
+	cfi_builder_input(&b, &in);
+	CHECK_OK(coati_table_build(&in, &bytes, &size));
+	head = bytes;
+	CHECK_U64(head->nr_fdes, ==, 4);
+	CHECK_U64(head->nr_damaged, ==, 1);
+	CHECK_U64(head->nr_unsupported, ==, 3); /* also where the damage is */
+	coati_free(bytes);
 }
