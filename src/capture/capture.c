@@ -24,12 +24,6 @@
 #include "recording/writer.h"
 #include "ring/budget.h"
 
-#define CPUS_MAX	8192
-#define COPIES_MANY	256 /* in a ring at least: a quarter of a second at the usual rate, */
-#define COPIES_A_SECOND 4   /* and at any other */
-#define COPIES_FEW	32
-#define COPY_USUAL	16384
-
 static void capture_closep(struct coati_capture **cap)
 {
 	coati_capture_close(cap);
@@ -40,84 +34,10 @@ static int no_memory(struct coati_error *err)
 	return coati_fail(err, -ENOMEM, "capture: out of memory");
 }
 
-/* A thread that leaves the CPUs which are watched may run on others: its switches are taken
- * everywhere. */
-static const char *switch_cpus(const struct coati_capture_opts *o)
-{
-	return o->flags & COATI_CAPTURE_OFF_CPU && !o->cgroup ? NULL : o->cpus;
-}
-
-/* One for each CPU that will be watched. */
-static uint32_t count_rings(const struct coati_capture_opts *o)
-{
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t cpus[CPUS_MAX / 64];
-	uint32_t nr = 0;
-
-	if (!switch_cpus(o) || coati_parse_cpulist(o->cpus, cpus, CPUS_MAX) < 0)
-		nr = online > 0 ? (uint32_t)online : 1;
-	else
-		for (size_t i = 0; i < CPUS_MAX / 64; i++)
-			nr += (uint32_t)__builtin_popcountll(cpus[i]);
-	return o->flags & COATI_CAPTURE_OVERWRITE ? 2 * nr : nr;
-}
-
-static uint64_t round_up(uint64_t bytes)
-{
-	uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	while (size < bytes)
-		size *= 2;
-	return size;
-}
-
 /* Is the user part of its stacks ours to write? */
 static bool is_unwound(enum coati_stacks stacks)
 {
 	return stacks == COATI_STACKS_TABLE || stacks == COATI_STACKS_BPF;
-}
-
-/* Are stacks copied into the rings? The walker's few copies fit where its stacks do: it makes no
- * more at once (WALKER_BURST_BYTES). Clearing larger rings takes as long as all else that a short
- * recording does. */
-static bool has_copies(const struct coati_event_list *list, const struct coati_capture_opts *o)
-{
-	if (o->flags & COATI_CAPTURE_OFF_CPU && o->stacks != COATI_STACKS_FP &&
-	    o->stacks != COATI_STACKS_NONE && o->stacks != COATI_STACKS_BPF)
-		return true;
-	for (uint32_t i = 0; i < coati_event_list_count(list); i++) {
-		enum coati_stacks s = coati_capture_stacks(coati_event_list_get(list, i), o);
-
-		if (s == COATI_STACKS_TABLE || s == COATI_STACKS_DWARF)
-			return true;
-	}
-	return false;
-}
-
-static uint64_t first_ring_bytes(const struct coati_capture *cap)
-{
-	const struct coati_capture_opts *o = &cap->opts;
-	uint32_t nr = count_rings(o) * (cap->twins.nr_lanes ? cap->twins.nr_lanes : 1);
-	uint64_t budget;
-
-	if (!o->ring_bytes)
-		return round_up(
-			coati_rings_default_bytes(nr, has_copies(cap->sets[SET_EVENTS].list, o)));
-	budget = coati_ring_budget(nr);
-	return round_up(budget && budget < o->ring_bytes ? budget : o->ring_bytes);
-}
-
-/* What of the stack is copied for unwinding here: as much as may be, as long as a ring has room for
- * many copies, because the kernel takes the room whole, however short the stack is. A small ring
- * has fewer, and smaller ones. */
-static uint32_t table_bytes(const struct coati_capture *cap)
-{
-	uint64_t ring = first_ring_bytes(cap), many = cap->opts.freq_hz / COPIES_A_SECOND;
-	uint64_t bytes = ring / (many > COPIES_MANY ? many : COPIES_MANY);
-
-	if (bytes < COPY_USUAL)
-		bytes = ring / COPIES_FEW < COPY_USUAL ? ring / COPIES_FEW : COPY_USUAL;
-	return bytes > CAPTURE_STACK_MAX ? CAPTURE_STACK_MAX : (uint32_t)bytes;
 }
 
 static int prepare_attr(struct coati_capture *cap, uint32_t i)
@@ -125,7 +45,7 @@ static int prepare_attr(struct coati_capture *cap, uint32_t i)
 	struct capture_set_state *st = &cap->sets[SET_EVENTS];
 	const struct coati_event_desc *d = coati_event_list_get(st->list, i);
 
-	coati_capture_attr(st->list, i, &cap->opts, table_bytes(cap), &st->attrs[i]);
+	coati_capture_attr(st->list, i, &cap->opts, coati_capture_copy_bytes(cap), &st->attrs[i]);
 	if (!is_unwound(coati_capture_stacks(d, &cap->opts)))
 		return 0;
 	if (!st->unwinds)
@@ -184,7 +104,7 @@ static struct coati_set_opts set_opts(const struct coati_capture *cap, int which
 		.nr_pids = o->nr_pids,
 		.tids = o->tids,
 		.nr_tids = o->nr_tids,
-		.cpus = which > SET_WHEN && !cap->tasks ? switch_cpus(o) : o->cpus,
+		.cpus = which > SET_WHEN && !cap->tasks ? coati_capture_switch_cpus(o) : o->cpus,
 		.cgroup = o->cgroup,
 		.attrs = cap->sets[which].attrs,
 	};
@@ -278,7 +198,8 @@ static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati
 		r = open_set(cap, order[i], err);
 	if (r == 0 && cap->walks)
 		r = coati_walks_open(cap->walks, cap->sets[SET_SIDE].list,
-				     &cap->sets[SET_SIDE].attrs[0], switch_cpus(&cap->opts), err);
+				     &cap->sets[SET_SIDE].attrs[0],
+				     coati_capture_switch_cpus(&cap->opts), err);
 	/* An error about an event that the user asked for is clearer than one about an internal
 	 * event. */
 	if (r < 0 && !cap->sets[SET_SIDE].set)
@@ -300,7 +221,7 @@ static int open_all(struct coati_capture *cap, uint64_t ring_bytes, struct coati
  * seen. */
 static int open_with_less(struct coati_capture *cap, struct coati_error *err)
 {
-	uint64_t bytes = first_ring_bytes(cap);
+	uint64_t bytes = coati_capture_ring_bytes(cap);
 	int r;
 
 	while ((r = open_all(cap, bytes, err)) < 0) {
@@ -434,7 +355,7 @@ static int start_tally(struct coati_capture *cap)
 static void settle_auto(struct coati_capture *cap)
 {
 	if (cap->opts.stacks == COATI_STACKS_AUTO &&
-	    first_ring_bytes(cap) / COPIES_FEW < CAPTURE_DEFAULT_STACK)
+	    coati_capture_ring_bytes(cap) / CAPTURE_COPIES_FEW < CAPTURE_DEFAULT_STACK)
 		cap->opts.stacks = COATI_STACKS_FP;
 }
 
@@ -468,7 +389,7 @@ static int start_wakes(struct coati_capture *cap, struct coati_error *err)
 	struct coati_set *set = cap->sets[SET_WAKE].set, *irqs = cap->sets[SET_IRQ].set;
 	int r = 0;
 
-	cap->off.wakes_all = set && !o->cgroup && !switch_cpus(o) &&
+	cap->off.wakes_all = set && !o->cgroup && !coati_capture_switch_cpus(o) &&
 			     (cap->tasks ? cap->off.wakes_wide && !o->cpus : true);
 	if (set && cap->off.wakes_wide && cap->started)
 		r = coati_set_enable(set, err);
@@ -494,7 +415,7 @@ static int open_samples(struct coati_capture *cap, struct coati_error *err)
 	int r;
 
 	settle_auto(cap);
-	r = coati_off_cpu_prepare(cap, first_ring_bytes(cap), err);
+	r = coati_off_cpu_prepare(cap, coati_capture_ring_bytes(cap), err);
 	if (r < 0)
 		return r;
 	if (prepare_attrs(cap) < 0)

@@ -103,3 +103,12 @@ struct coati_capture {
 int coati_capture_drain(struct coati_capture *cap);
 /* The losses that the events count themselves, since the last call: as records, and added up. */
 int coati_capture_balance(struct coati_capture *cap);
+
+/* ring-bytes.c */
+#define CAPTURE_COPIES_FEW 32 /* of stacks, that a ring buffer must have room for */
+/* The CPUs whose context switches are recorded; NULL: all. */
+const char *coati_capture_switch_cpus(const struct coati_capture_opts *o);
+/* The size of each ring buffer, unless that much memory cannot be locked. */
+uint64_t coati_capture_ring_bytes(const struct coati_capture *cap);
+/* How much of each stack is copied for unwinding while recording. */
+uint32_t coati_capture_copy_bytes(const struct coati_capture *cap);

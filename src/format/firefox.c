@@ -236,7 +236,7 @@ static void source_name(struct firefox *x, uint32_t i)
 	coati_json_u64(&x->json, x->functions.len + x->images.len + i);
 }
 
-static const char *image_name(const struct firefox *x, uint32_t i)
+const char *coati_firefox_image_name(const struct firefox *x, uint32_t i)
 {
 	struct coati_image_info info = { .size = sizeof(info) };
 
@@ -259,7 +259,7 @@ static void put_strings(struct firefox *x)
 	for (uint32_t i = 0; i < x->functions.len; i++)
 		put_string(x, function_at(x, i)->function);
 	for (uint32_t i = 0; i < x->images.len; i++)
-		put_string(x, image_name(x, i));
+		put_string(x, coati_firefox_image_name(x, i));
 	for (size_t i = 0; i < x->sources.len; i++)
 		put_string(x, x->sources.v[i]);
 	coati_firefox_marker_names(x);
@@ -334,62 +334,6 @@ static void put_functions_and_files(struct firefox *x)
 	column(x, "uuid", x->sources.len, cell_null);
 	column(x, "filename", x->sources.len, source_name);
 	coati_json_end(&x->json);
-}
-
-/* ---- files ---- */
-
-/* As minidump tools write a build id: 16 bytes as a GUID, whose first three fields are
- * little-endian, and an age of 0. */
-static void put_breakpad_id(struct json *j, const struct coati_image_info *info)
-{
-	static const uint8_t order[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
-	char text[2 * sizeof(order) + 2] = "";
-
-	if (info->build_id_size) {
-		for (size_t i = 0; i < sizeof(order); i++)
-			snprintf(text + 2 * i, 3, "%02X",
-				 order[i] < info->build_id_size ? info->build_id[order[i]] : 0);
-		text[2 * sizeof(order)] = '0';
-	}
-	coati_json_kstr(j, "breakpadId", text);
-}
-
-static void put_code_id(struct json *j, const struct coati_image_info *info)
-{
-	char text[2 * COATI_BUILD_ID_MAX + 1];
-
-	coati_json_key(j, "codeId");
-	if (!info->build_id_size) {
-		coati_json_null(j);
-		return;
-	}
-	for (uint32_t i = 0; i < info->build_id_size && i < COATI_BUILD_ID_MAX; i++)
-		snprintf(text + 2 * (size_t)i, 3, "%02x", info->build_id[i]);
-	coati_json_str(j, text);
-}
-
-static void put_libs(struct firefox *x)
-{
-	struct json *j = &x->json;
-
-	coati_json_key(j, "libs");
-	coati_json_array(j);
-	for (uint32_t i = 0; i < x->images.len; i++) {
-		struct coati_image_info info = { .size = sizeof(info) };
-
-		coati_image_info(coati_profile_images(x->in->profile), x->images.v[i], &info);
-		coati_json_object(j);
-		coati_json_kstr(j, "arch", "");
-		coati_json_kstr(j, "name", image_name(x, i));
-		coati_json_kstr(j, "path", info.path && *info.path ? info.path : image_name(x, i));
-		coati_json_kstr(j, "debugName", image_name(x, i));
-		coati_json_kstr(j, "debugPath",
-				info.path && *info.path ? info.path : image_name(x, i));
-		put_breakpad_id(j, &info);
-		put_code_id(j, &info);
-		coati_json_end(j);
-	}
-	coati_json_end(j);
 }
 
 /* ---- threads ---- */
@@ -547,7 +491,7 @@ static void put_file(struct firefox *x)
 
 	coati_json_object(j);
 	coati_firefox_meta(x);
-	put_libs(x);
+	coati_firefox_libs(x);
 	coati_json_key(j, "pages");
 	coati_json_array(j);
 	coati_json_end(j);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the Firefox format share: tables, threads and files in firefox.c, the profile's
- * own description and the markers in firefox-meta.c. */
+/* What the parts of the Firefox format share: tables and threads in firefox.c, files in
+ * firefox-libs.c, the profile's own description and the markers in firefox-meta.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -73,6 +73,9 @@ static inline uint64_t firefox_time_ns(const struct firefox *x, uint64_t since_n
 	return since_ns + x->lead_ns;
 }
 
+/* Of image number @i of the profile; and the list of all. */
+const char *coati_firefox_image_name(const struct firefox *x, uint32_t i);
+void coati_firefox_libs(struct firefox *x);
 uint64_t coati_firefox_last_loss_ns(const struct firefox *x);
 void coati_firefox_meta(struct firefox *x);
 /* Behind all other strings. */

@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "base/strbuf.h"
 #include "process/processes.h"
 #include "reading/hooks.h"
@@ -24,7 +23,6 @@
 #define ALLOW_RECORDS	 1024 /* limits grow with what was read, after so many */
 #define PROGRESS_RECORDS 4096 /* the clock is asked after so many */
 #define PROGRESS_NS	 (NSEC_PER_SEC / 10)
-#define RECORDER_LINE	 128
 #define COMMAND_MAX	 65536
 
 /* What was lost is reported twice: by the ring when it has room again, and by the events' own count
@@ -60,38 +58,6 @@ static int take_build_ids(struct reading *r)
 	if (n < 0)
 		r->profile->quality.damaged++;
 	return 0;
-}
-
-/* A number out of the recorder's lines key=value; *ret stays when it is not there. */
-static bool find_recorder_value(const struct coati_recording *rec, const char *key, uint64_t *ret)
-{
-	uint64_t size = 0;
-	const uint8_t *bytes = coati_recording_feature(rec, COATI_FEATURE_RECORDER, &size);
-	const char *at = (const char *)bytes, *end = bytes ? at + size : at;
-	size_t key_len = strlen(key);
-
-	while (at < end) {
-		const char *line_end = memchr(at, '\n', (size_t)(end - at));
-		size_t len = (size_t)((line_end ? line_end : end) - at);
-		char text[RECORDER_LINE];
-
-		if (len > key_len && len < sizeof(text) && !memcmp(at, key, key_len) &&
-		    at[key_len] == '=') {
-			memcpy(text, at + key_len + 1, len - key_len - 1);
-			text[len - key_len - 1] = 0;
-			return coati_parse_u64(text, 0, UINT64_MAX, ret) == 0;
-		}
-		at += len + 1;
-	}
-	return false;
-}
-
-uint64_t coati_reading_recorder_value(const struct coati_recording *rec, const char *key)
-{
-	uint64_t value = 0;
-
-	find_recorder_value(rec, key, &value);
-	return value;
 }
 
 /* Tell who asked of a record about what is not there. The reader counts them. */
@@ -261,90 +227,6 @@ static int take_all(struct reading *r, struct meter *m)
 	return n == -ENODATA || n == -EBADMSG || n == -E2BIG ? 0 : n;
 }
 
-/* The stacks that the recorder unwound, however they ended. */
-static uint64_t count_unwound(const struct coati_recording *rec)
-{
-	static const char *const keys[] = { "stacks_end",   "stacks_gap",      "stacks_truncated",
-					    "stacks_limit", "stacks_unmapped", "stacks_bad",
-					    "stacks_none",  "stacks_pointers" };
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		add_weight(&sum, coati_reading_recorder_value(rec, keys[i]));
-	return sum;
-}
-
-/* Do the chains say themselves how they ended? Those of the first recorders did not. */
-static bool is_marked(const struct reading *r)
-{
-	return coati_reading_recorder_value(r->recording, "stacks_marked");
-}
-
-/* Call chains that an older recorder unwound do not say how they ended, but its account does, for
- * all of them together. */
-static void take_stack_account(struct reading *r, uint64_t nr_samples)
-{
-	const struct coati_recording *rec = r->recording;
-	struct coati_profile *p = r->profile;
-	struct told_stacks t = {
-		/* those that are as long as they may be (stacks_limit) can be seen in the chain */
-		.truncated = coati_reading_recorder_value(rec, "stacks_truncated"),
-		.gap = coati_reading_recorder_value(rec, "stacks_gap"),
-		.guessed = coati_reading_recorder_value(rec, "stacks_guessed"),
-	};
-
-	if (!r->is_told)
-		return;
-	if (is_marked(r)) {
-		/* some events have stacks of the kernel's, which say nothing */
-		if (count_unwound(rec) < coati_reading_recorder_value(rec, "samples"))
-			p->told.is_other = true;
-		return;
-	}
-	add_weight(&t.gap, coati_reading_recorder_value(rec, "stacks_unmapped"));
-	add_weight(&t.gap, coati_reading_recorder_value(rec, "stacks_bad"));
-	/* it counts over all files that it has written, knows nothing of our filter, and some
-	 * events have stacks of the kernel's */
-	if (p->quality.filtered > r->filtered_before ||
-	    coati_reading_recorder_value(rec, "samples") > nr_samples ||
-	    count_unwound(rec) < coati_reading_recorder_value(rec, "samples")) {
-		p->told.is_other = true;
-		if (t.truncated || t.gap || t.guessed)
-			coati_profile_add_note(
-				p,
-				"of all stacks that the recorder unwound, %llu are truncated, "
-				"%llu have a gap and %llu a guessed frame; "
-				"how many of those are shown here is not known",
-				(unsigned long long)t.truncated, (unsigned long long)t.gap,
-				(unsigned long long)t.guessed);
-		return;
-	}
-	add_weight(&p->told.truncated, t.truncated);
-	add_weight(&p->told.gap, t.gap);
-	add_weight(&p->told.guessed, t.guessed);
-}
-
-/* The same of those with which threads left a CPU. */
-static void take_off_account(struct reading *r)
-{
-	static const char *const gaps[] = { "off_stacks_gap", "off_stacks_unmapped",
-					    "off_stacks_bad" };
-	struct coati_profile_quality *q = &r->profile->quality;
-
-	if (is_marked(r))
-		return;
-	add_weight(&q->off_truncated,
-		   coati_reading_recorder_value(r->recording, "off_stacks_truncated"));
-	for (size_t i = 0; i < sizeof(gaps) / sizeof(*gaps); i++)
-		add_weight(&q->off_gap, coati_reading_recorder_value(r->recording, gaps[i]));
-	if (r->off.on && coati_reading_recorder_value(r->recording, "switches_fast"))
-		coati_profile_add_note(
-			r->profile,
-			"there were too many context switches to copy all of their stacks: many "
-			"are unwound by frame pointers, and callers of code without frame pointers "
-			"are missing; coati record --stacks (-g) table copies all stacks");
-}
-
 /* A stream has no header that says it, but its events do. */
 static int32_t clock_of(const struct coati_recording *rec)
 {
@@ -359,45 +241,6 @@ static int32_t clock_of(const struct coati_recording *rec)
 		clockid = a->clockid;
 	}
 	return clockid;
-}
-
-static bool is_clock(const struct coati_attr *attr)
-{
-	return attr->type == COATI_TYPE_SOFTWARE &&
-	       (attr->config == COATI_SW_CPU_CLOCK || attr->config == COATI_SW_TASK_CLOCK);
-}
-
-/* What the recorder counted beside its samples. Several files must all say it, and of one kind. */
-static void take_coverage(struct reading *r)
-{
-	const struct coati_recording *rec = r->recording;
-	struct coati_profile *p = r->profile;
-	struct coati_profile_quality *q = &p->quality;
-	uint64_t event = 0, counted = coati_reading_recorder_value(rec, "counted");
-	const struct coati_recording_event *e = NULL;
-	const char *name = NULL;
-
-	if (counted && find_recorder_value(rec, "sampled_event", &event) &&
-	    event < coati_recording_event_count(rec))
-		e = coati_recording_event(rec, (uint32_t)event);
-	if (e && !is_clock(&e->attr))
-		name = coati_arena_strdup(&p->arena, e->name);
-	if (!e || (!name && !is_clock(&e->attr)) || p->no_coverage ||
-	    (q->counted &&
-	     (!name != !q->sampled_event || (name && strcmp(name, q->sampled_event) != 0)))) {
-		p->no_coverage = true;
-		q->sampled = q->counted = q->exits = 0;
-		q->sampled_event = NULL;
-		q->sampled_part = 0;
-		return;
-	}
-	q->sampled_event = name;
-	if (!q->sampled_period) /* of several files that of the first: they differ little */
-		q->sampled_period = coati_reading_recorder_value(rec, "sampled_period");
-	add_weight(&q->sampled, coati_reading_recorder_value(rec, "sampled"));
-	add_weight(&q->counted, counted);
-	add_weight(&q->exits, coati_reading_recorder_value(rec, "exits"));
-	q->sampled_part |= coati_reading_recorder_value(rec, "sampled_part") != 0;
 }
 
 static void close_account(struct reading *r)
@@ -418,9 +261,7 @@ static void close_account(struct reading *r)
 	q->files++;
 	q->is_truncated |= (uint32_t)info->is_truncated;
 	q->recorder_cpu_ns += coati_reading_recorder_value(r->recording, "cpu_ns");
-	take_stack_account(r, st.samples - r->off.samples);
-	take_off_account(r);
-	take_coverage(r);
+	coati_reading_recorder(r, st.samples - r->off.samples);
 	r->profile->has_off_cpu |= r->off.on;
 	if (q->files == 1)
 		q->clockid = clock_of(r->recording);
@@ -614,7 +455,8 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 	if (n < 0)
 		return n;
 	r->machine = coati_reading_machine(coati_recording_info(r->recording)->arch);
-	r->is_told = find_recorder_value(r->recording, "stacks_end", &(uint64_t){ 0 });
+	r->is_told =
+		coati_reading_find_recorder_value(r->recording, "stacks_end", &(uint64_t){ 0 });
 	if (!coati_recording_info(r->recording)->is_pipe && stat(path, &st) == 0)
 		m->total_bytes = (uint64_t)st.st_size;
 	if (r->profile->contexts) {

@@ -128,6 +128,11 @@ bool coati_reading_has_room(const struct reading *r);
 void coati_reading_free(struct reading *r);
 /* The recording becomes a file of the profile. */
 int coati_reading_file(struct reading *r, const char *path, struct coati_error *err);
+/* The number of a key of the recorder's lines; false: the key is missing, and *ret unchanged. */
+bool coati_reading_find_recorder_value(const struct coati_recording *rec, const char *key,
+				       uint64_t *ret);
+/* Add the counts of the recorder to the data quality; @nr_samples: samples that were read. */
+void coati_reading_recorder(struct reading *r, uint64_t nr_samples);
 /* The architecture by its name; "" is this machine's. */
 enum coati_machine coati_reading_machine(const char *arch);
 /* How samples of an event with these attributes give their chains. */

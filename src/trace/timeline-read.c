@@ -26,7 +26,6 @@
 
 #define ALLOW_ITEMS 1024
 #define STACKS_MAX  ((size_t)1 << 22)
-#define THEFT_BYTES 80
 
 /* ---- one event behind ---- */
 
@@ -311,64 +310,6 @@ static int begin_at(struct load *l, uint64_t time)
 	return coati_timeline_add(l->timeline, &e);
 }
 
-/* "steal=BEGIN END NS" of the recorder's lines: what the host took meanwhile. */
-static int take_theft(struct load *l, const char *line, size_t len)
-{
-	struct coati_timeline_event e = { .kind = COATI_TIMELINE_STOLEN };
-	uint64_t *numbers[] = { &e.id, &e.time, &e.number };
-	char text[THEFT_BYTES], *at = text, *end;
-
-	if (len >= sizeof(text))
-		return 0;
-	memcpy(text, line, len);
-	text[len] = '\0';
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++, at = end + 1) {
-		end = at + strcspn(at, " ");
-		if ((*end == '\0') != (i == 2))
-			return 0;
-		*end = '\0';
-		if (coati_parse_u64(at, 0, UINT64_MAX, numbers[i]) < 0)
-			return 0;
-	}
-	return e.id < e.time ? coati_timeline_add(l->timeline, &e) : 0;
-}
-
-static int take_steal(struct load *l, const struct coati_recording *r)
-{
-	struct coati_timeline_event e = { .kind = COATI_TIMELINE_STOLEN };
-	uint64_t size = 0;
-	const uint8_t *bytes = coati_recording_feature(r, COATI_FEATURE_RECORDER, &size);
-	const char *at = (const char *)bytes, *end = bytes ? at + size : at;
-	int n = 0;
-
-	if (!coati_reading_recorder_value(r, "steal_told"))
-		return 0;
-	for (; n == 0 && at < end;) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at));
-		size_t len = (size_t)((stop ? stop : end) - at);
-
-		if (len > 6 && !memcmp(at, "steal=", 6))
-			n = take_theft(l, at + 6, len - 6);
-		at += len + 1;
-	}
-	e.number = coati_reading_recorder_value(r, "steal_most_ns");
-	return n < 0 ? n : coati_timeline_add(l->timeline, &e);
-}
-
-/* Whose wakeups the recorder saw. Earlier ones did not say, but saw only those by the recorded
- * processes themselves. */
-static void take_wakes(struct load *l, const struct coati_recording *r)
-{
-	uint32_t *has = &l->timeline->info.has;
-
-	if (coati_reading_recorder_value(r, "wakes_all"))
-		*has |= COATI_TIMELINE_ALL_WAKES;
-	else if (coati_reading_recorder_value(r, "wakes_own"))
-		*has |= COATI_TIMELINE_OWN_WAKES;
-	if (coati_reading_recorder_value(r, "wakes_no_ns"))
-		*has |= COATI_TIMELINE_OTHER_PID_NS;
-}
-
 /* Limits grow with what was read. */
 static void allow(struct load *l, const struct coati_recording *r)
 {
@@ -412,8 +353,7 @@ static int on_item(void *ctx, const struct coati_recording *r,
 		l->begin = coati_reading_recorder_value(r, "begin_ns");
 		l->end = coati_reading_recorder_value(r, "end_ns");
 		l->whole = coati_reading_recorder_value(r, "whole_processes");
-		take_wakes(l, r);
-		n = take_steal(l, r);
+		n = coati_load_recorder(l, r);
 	}
 	look(l, r);
 	if (!fmt || item->flags & COATI_RECORDING_ITEM_NO_EVENT ||

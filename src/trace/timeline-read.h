@@ -75,6 +75,8 @@ bool coati_load_is_hard(const struct load_event *v);
 /* timeline-names.c: when all is read. */
 void coati_load_name_stacks(struct coati_timeline *t);
 void coati_load_name_threads(struct coati_timeline *t);
+/* timeline-recorder.c: before the first record. */
+int coati_load_recorder(struct load *l, const struct coati_recording *r);
 /* timeline-load.c */
 /* A batch of coati; and when all of them were seen. */
 int coati_load_live(struct load *l, const struct coati_recording_item *item,

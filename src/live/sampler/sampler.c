@@ -9,7 +9,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -41,8 +40,6 @@ static struct {
 	bool at_fork; /* the handlers of fork() are there */
 	int signal;
 	_Atomic int32_t pid; /* that started it */
-	size_t buf_bytes;
-	void *memory; /* of all buffers and caches; never given back */
 	uint64_t max_table_bytes;
 	pthread_t thread;
 	_Atomic int32_t tid;		  /* of that thread */
@@ -243,77 +240,6 @@ static int start_thread(void)
 	return r;
 }
 
-/* ---- buffers ---- */
-
-static void give_caches(void *memory)
-{
-	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
-		coati_sampler_shared.slots[i].scratch.cache = (struct walk_cache *)memory + i;
-}
-
-static int make_memory(struct coati_error *err)
-{
-	struct coati_profbuf_opts o = { .size = sizeof(o),
-					.header_words = SAMPLER_HEADER,
-					.flags = COATI_PROFBUF_EVENTFD };
-	void *memory;
-
-	run.buf_bytes = (coati_profbuf_bytes(&o) + 63) & ~(size_t)63;
-	if (!run.memory) {
-		memory = mmap(NULL, (run.buf_bytes + sizeof(struct walk_cache)) * SAMPLER_SLOTS,
-			      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (memory == MAP_FAILED)
-			return coati_fail(err, -errno, "sampler: memory for buffers: %m");
-		run.memory = memory;
-		give_caches((uint8_t *)memory + run.buf_bytes * SAMPLER_SLOTS);
-	}
-	return 0;
-}
-
-/* From a handler that is at it. */
-static void take_slot(struct sampler_slot *s)
-{
-	/* pairs with: release in the handler's give_slot() */
-	while (atomic_exchange_explicit(&s->taken, 1, memory_order_acquire))
-		sched_yield();
-}
-
-/* A handler looks at the array of objects while it has a slot. Who takes one after it was seen free
- * has the new array: all four accesses are sequentially consistent. */
-static void wait_for_handlers(void)
-{
-	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++)
-		while (atomic_load(&coati_sampler_shared.slots[i].taken))
-			sched_yield();
-}
-
-/* A handler of the last run may be about to look at one: each is taken while it is made. */
-static int make_slots(struct coati_error *err)
-{
-	struct coati_profbuf_opts o = { .size = sizeof(o),
-					.header_words = SAMPLER_HEADER,
-					.flags = COATI_PROFBUF_EVENTFD };
-	struct coati_profbuf_writer_opts w = { .size = sizeof(w),
-					       .wake_word = &coati_sampler_shared.wake };
-	int r = 0;
-
-	for (uint32_t i = 0; i < SAMPLER_SLOTS && r == 0; i++) {
-		struct sampler_slot *s = &coati_sampler_shared.slots[i];
-
-		take_slot(s);
-		s->samples = 0;
-		atomic_store_explicit(&s->seen_ns, 0, memory_order_relaxed);
-		r = coati_profbuf_init((uint8_t *)run.memory + i * run.buf_bytes, run.buf_bytes, &o,
-				       &s->buf, err);
-		if (r == 0)
-			r = coati_profbuf_writer_init(&s->writer, s->buf, run.buf_bytes, &w, err);
-		if (r == 0)
-			r = coati_profbuf_reader_init(&s->reader, s->buf, run.buf_bytes, NULL, err);
-		atomic_store_explicit(&s->taken, 0, memory_order_release);
-	}
-	return r;
-}
-
 /* ---- signals ---- */
 
 /* Ours, in front of what the program has. */
@@ -427,20 +353,14 @@ static void end_samples(void)
 {
 	coati_sampler_close(&run.events);
 	atomic_store_explicit(&coati_sampler_shared.on, 0, memory_order_release);
-	for (uint32_t i = 0; i < SAMPLER_SLOTS; i++) {
-		struct sampler_slot *s = &coati_sampler_shared.slots[i];
-
-		take_slot(s);
-		coati_profbuf_close(&s->writer);
-		atomic_store_explicit(&s->taken, 0, memory_order_release);
-	}
+	coati_sampler_slots_close();
 	drain();
 }
 
 static int make_tables(const struct coati_sampler_opts *o, struct coati_error *err)
 {
 	run.max_table_bytes = o->max_table_bytes ? o->max_table_bytes : SAMPLER_TABLE_BYTES;
-	atomic_store(&coati_sampler_wait, wait_for_handlers);
+	atomic_store(&coati_sampler_wait, coati_sampler_slots_wait);
 	return coati_sampler_objects_prepare("sampler", o->stacks, run.max_table_bytes,
 					     &coati_sampler_shared.by_tables, err);
 }
@@ -467,10 +387,8 @@ static void look_for_more(void)
 static int start(const struct coati_sampler_opts *o, struct coati_error *err)
 {
 	struct sampler_shared *g = &coati_sampler_shared;
-	int r = make_memory(err);
+	int r = coati_sampler_slots_make(err);
 
-	if (r == 0)
-		r = make_slots(err);
 	if (r == 0)
 		r = make_tables(o, err);
 	if (r < 0)

@@ -85,6 +85,12 @@ void coati_sampler_handler(int sig, siginfo_t *info, void *context);
  * earlier calls are fine. */
 void coati_sampler_forget(void);
 
+/* slots.c: make the slots ready for a run; close them, so that they can be read to their end. */
+int coati_sampler_slots_make(struct coati_error *err);
+void coati_sampler_slots_close(void);
+/* Until no handler uses anything that it read before this call. */
+void coati_sampler_slots_wait(void);
+
 /* Of all profiles that have ended. */
 struct sampler_totals {
 	_Atomic uint64_t profiles, samples, lost, cut;
