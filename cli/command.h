@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a verb is. Each lives in a file cmd-NAME.c that exports one struct coati_command; main.c has
- * the sorted table of them. Help, completion and the check of the man pages are made from these
- * structs.
+ * What a verb is. Each has a directory whose command.c defines one struct coati_command; main.c
+ * has the sorted table of them. Help, completion and the check of the man pages use these structs.
  */
 #pragma once
 

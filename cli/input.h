@@ -86,11 +86,12 @@ int coati_source_contexts(const struct source_args *a, bool wanted, struct coati
 		OPT_STR(0, "time", type, of.filter.time, "FROM-TO",                                \
 			"time range: 1.5s-3s, 10%-20%, 200ms-"),                                   \
 		OPT_STR(0, "from", type, of.range.from, "TIME",                                    \
-			"time of day: -2h, 14:05, '2026-11-16 14:05' (agents)"),                   \
-		OPT_STR(0, "to", type, of.range.to, "TIME", "up to this time of day (now)"),       \
+			"from this time of day on: -2h, 14:05, '2026-11-16 14:05'"),               \
+		OPT_STR(0, "to", type, of.range.to, "TIME",                                        \
+			"up to this time of day (default now)"),                                   \
 		OPT_STR('t', "thread", type, of.filter.thread, "LIST", "threads by TID or name"),  \
 		OPT_STR(0, "service", type, of.service, "NAME",                                    \
-			"of clickhouse://HOST/DB@FROM..TO: this service, with * and ?"),           \
+			"with clickhouse://HOST/DB: this service (* and ? match)"),                \
 		OPT_STR('p', "process", type, of.filter.process, "LIST",                           \
 			"processes by PID or name"),                                               \
 		OPT_CPUS('C', "cpu", type, of.filter.cpu, "CPUS", "CPUs: 0-3,7"),                  \

@@ -2,6 +2,7 @@
 /* The tool: finds the verb in the table and runs it. */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,21 +57,37 @@ const char *coati_command_guess(const char *name)
 	return near.best;
 }
 
+/* The order of the overview: as a new user meets them. Other verbs follow. */
+static const char *const order[] = {
+	"record", "report", "view",   "top",  "trace",	 "why",	  "diff",
+	"stat",	  "list",   "export", "dump", "autopsy", "agent", "doctor",
+};
+#define NR_ORDERED (sizeof(order) / sizeof(order[0]))
+
+static bool is_ordered(const char *name)
+{
+	for (size_t i = 0; i < NR_ORDERED; i++)
+		if (!strcmp(order[i], name))
+			return true;
+	return false;
+}
+
+static void show_verb(struct strbuf *out, const struct coati_command *cmd)
+{
+	coati_strbuf_printf(out, "  %-12s%s\n", cmd->name, cmd->summary);
+}
+
 static void overview(struct strbuf *out)
 {
-	/* as one meets them: all but those that are hidden */
-	static const char *const order[] = {
-		"record", "report", "view",   "top",  "trace",	 "why",	  "diff",
-		"stat",	  "list",   "export", "dump", "autopsy", "agent", "doctor",
-	};
 	const struct coati_command *cmd;
 
 	coati_strbuf_adds(out, "usage: coati <verb> [options] [-- command args]\n"
 			       "profile and trace programs and the Linux kernel\n\n");
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		cmd = coati_command_find(order[i]);
-		coati_strbuf_printf(out, "  %-12s%s\n", cmd->name, cmd->summary);
-	}
+	for (size_t i = 0; i < NR_ORDERED; i++)
+		show_verb(out, coati_command_find(order[i]));
+	for (uint32_t i = 0; (cmd = coati_command_at(i)); i++)
+		if (!(cmd->flags & COMMAND_HIDDEN) && !is_ordered(cmd->name))
+			show_verb(out, cmd);
 	coati_strbuf_adds(out, "  help        show this page, or help for a verb: coati help stat\n"
 			       "\n"
 			       "Start with:\n"
@@ -90,6 +107,7 @@ static const char *same_as(const char *verb)
 		{ "buildid-list", "coati dump --stats" },
 		{ "evlist", "coati dump --stats" },
 		{ "lock", "coati record --off-cpu, then coati report --by wait" },
+		{ "mem", "coati record --data, then coati dump" },
 		{ "probe", "coati record -e uprobe:FILE:FUNCTION or kprobe:FUNCTION" },
 		{ "sched", "coati record --trace, then coati trace" },
 		{ "script", "coati dump" },

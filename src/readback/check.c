@@ -144,6 +144,9 @@ static int add_up_file(const struct coati_export_opts *opts, int fd, struct tall
 {
 	const struct readback *b = &readers[opts->format];
 
+	if (!b->read && !b->read_fd)
+		return coati_fail(err, -EOPNOTSUPP, "src/readback has no reader for %s",
+				  coati_format_name(opts->format));
 	return b->read_fd ? b->read_fd(opts, fd, t, err) : add_up_bytes(opts, fd, t, err);
 }
 
