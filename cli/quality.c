@@ -372,7 +372,7 @@ void coati_report_quality_json(const struct report *r, struct json *j)
 	coati_json_ku64(j, "root_unknown", q->unrooted);
 	coati_json_ku64(j, "none", q->single);
 	coati_json_end(j);
-	coati_json_ku64(j, "unsymbolised", q->unsymbolized);
+	coati_json_ku64(j, "unsymbolized", q->unsymbolized);
 	coati_json_key(j, "off_cpu");
 	coati_json_object(j);
 	coati_json_ku64(j, "intervals", q->off_intervals);

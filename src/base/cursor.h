@@ -9,7 +9,7 @@
  *	if (c.bad)
  *		return -EBADMSG;
  *
- * One read per statement: C leaves the order inside an initialiser or argument list open.
+ * One read per statement: C leaves the order inside an initializer or argument list open.
  */
 #pragma once
 

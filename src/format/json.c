@@ -64,7 +64,7 @@ static void put_quality(struct json_writing *w)
 	coati_json_ku64(j, "damaged", q->damaged);
 	coati_json_ku64(j, "late", q->late);
 	coati_json_ku64(j, "refused", q->refused);
-	coati_json_ku64(j, "unsymbolised", q->unsymbolized);
+	coati_json_ku64(j, "unsymbolized", q->unsymbolized);
 	coati_json_ku64(j, "first_time_ns", q->first_time);
 	coati_json_ku64(j, "last_time_ns", q->last_time);
 	coati_json_ku64(j, "recorder_cpu_ns", q->recorder_cpu_ns);

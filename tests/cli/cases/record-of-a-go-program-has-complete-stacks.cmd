@@ -49,7 +49,7 @@ print("auto: %.3f" % auto) if auto < 0.95 else None
 print("auto %.3f is worse than fp %.3f" % (auto, fp)) if auto < fp - 0.04 else None
 stripped, q = share("stripped"), json.load(open("stripped.json"))["quality"]
 print("stripped: %.3f" % stripped) if stripped < 0.95 else None
-print("without a symbol:", q["unsymbolised"], "of", q["samples"]) if q["unsymbolised"] > q["samples"] / 100 else None
+print("without a symbol:", q["unsymbolized"], "of", q["samples"]) if q["unsymbolized"] > q["samples"] / 100 else None
 PY
 "$COATI" report -q -i stripped.data --csv --show '^main\.tree$' | sed -n 's/^\(main\.tree\),.*/\1/p'
 # the rules are those of .debug_frame
