@@ -7,13 +7,18 @@
  * the runs are divided into two sides in every other way (or in many random ones), and the line
  * that strays furthest is looked for each time: how far it strays in all but one minus the
  * confidence of the divisions is the critical value. This holds for any distribution of the runs,
- * and for lines that rise and fall together.
+ * and for lines that rise and fall together. Runs may be short and long, and a line may have
+ * another share of the short ones: so each division has its own estimates, what its runs have
+ * together divided by how long they are together, and its own variances.
  *
  * A line strays by the larger of two measures, both as normal deviates: Welch's t, and the rank sum
- * of Mann and Whitney, which one run that is far out does not spoil. Four runs a side can be
- * divided in 35 ways only: where there are so few, the critical value is not above Bonferroni's for
- * as many lines. Lines that changed are set aside, and the others are judged again (S. Holm, P.
- * Westfall and S. Young), because a change of one function moves the shares of all.
+ * of Mann and Whitney, which one run that is far out does not spoil. Ranks count where they point
+ * the same way as the estimates, which are what is shown. Four runs a side can be divided in 35
+ * ways only: where there are so few, a line has changed by Bonferroni's bound for as many lines,
+ * too. That bound rests on t, and t of runs that are short and long does not hold: the shares of
+ * the single runs, each counting one, must pass it as well. Lines that changed are set aside, and
+ * the others are judged again (S. Holm, P. Westfall and S. Young), because a change of one function
+ * moves the shares of all.
  */
 #include "profile/resample.h"
 
@@ -29,26 +34,37 @@
 #define WORK_MAX   2e9 /* additions of all steps together */
 #define STEPS_MAX  8   /* of setting lines aside */
 #define TIE	   1e-9
-#define FEW	   4  /* divisions that may go further */
-#define EXACT_RUNS 50 /* of both sides: up to here the counts of the rank sum fit a double */
+#define BASE_LEAST 1e-9 /* of the average: less is a run with nothing in it */
+#define FEW	   4	/* divisions that may go further */
+#define EXACT_RUNS 50	/* of both sides: up to here the counts of the rank sum fit a double */
 
 /* One line of all runs, those of before first. */
 struct line {
-	double *value; /* less their mean, so that sums of squares lose nothing */
-	double *rank;  /* from 1, ties share theirs */
-	double sum, squares;
-	double least[2]; /* of the variance of a side's mean */
+	double x;      /* of all runs together */
+	double *pull;  /* what a run has beyond x of its base: small, so that sums lose nothing */
+	double *value; /* what it has alone, less x */
+	double *rank;  /* of value, from 1, ties share theirs */
+	double pulls, squares, products; /* sums of pull, and of pull * pull and pull * base */
+	double least[2];		 /* of the variance of a side's estimate */
+	int changed;
 	bool is_aside;
+};
+
+/* What the sides of a division divide by: runs, sums of base and of base * base. */
+struct bases {
+	double runs[2], sum[2], squares[2];
 };
 
 struct permute {
 	struct resample *r;
 	uint32_t n[2], nr; /* runs of each side, and together */
 	struct line *lines;
+	double *base;	  /* of each run, what its values are divided by; 1 on average */
 	double *by_rank;  /* the deviate of each possible rank sum; NULL: too many */
 	uint32_t *chosen; /* the runs that are after in this division */
 	uint32_t *order;  /* to draw them from */
 	double *most;	  /* of each division */
+	double part[2];	  /* of all bases, how much each side has */
 	uint32_t rounds;
 	bool is_exhaustive; /* every division once */
 };
@@ -115,41 +131,86 @@ struct deviates {
 	double t, rank; /* signed */
 };
 
-/* Hot. */
-static struct deviates divide(const struct permute *p, const struct line *l)
+static struct bases divide_bases(const struct permute *p)
 {
-	double sum[2], squares[2] = { 0 }, variance[2], freedom[2], ranks = 0, total;
-	struct deviates d = { 0 };
+	struct bases b = { .runs = { p->n[0], p->n[1] } };
 
-	sum[1] = 0;
-	for (uint32_t i = 0; i < p->n[1]; i++) {
-		double v = l->value[p->chosen[i]];
-
-		sum[1] += v;
-		squares[1] += v * v;
-		ranks += l->rank[p->chosen[i]];
+	for (uint32_t i = 0; i < p->nr; i++) {
+		b.sum[0] += p->base[i];
+		b.squares[0] += p->base[i] * p->base[i];
 	}
-	sum[0] = l->sum - sum[1];
-	squares[0] = l->squares - squares[1];
-	for (int i = 0; i < 2; i++) {
-		double n = p->n[i];
+	for (uint32_t i = 0; i < p->n[1]; i++) {
+		double base = p->base[p->chosen[i]];
 
-		variance[i] = (squares[i] - sum[i] * sum[i] / n) / n / (n - 1);
-		if (!(variance[i] > l->least[i]))
-			variance[i] = l->least[i];
-		freedom[i] = n - 1;
+		b.sum[1] += base;
+		b.squares[1] += base * base;
+	}
+	b.sum[0] -= b.sum[1];
+	b.squares[0] -= b.squares[1];
+	return b;
+}
+
+/* What the runs of a side add up to. */
+struct sums {
+	double pulls, squares, products;
+};
+
+struct estimate {
+	double x; /* less that of all runs */
+	double variance;
+};
+
+/* Of a side, as resample.c has it. */
+static struct estimate estimate(const struct line *l, const struct bases *b, const struct sums *s,
+				int side)
+{
+	double sum = b->sum[side], n = b->runs[side], squares;
+	struct estimate e = { -l->x, l->least[side] };
+
+	if (!(sum > BASE_LEAST))
+		return e;
+	e.x = s->pulls / sum;
+	squares = s->squares - 2 * e.x * s->products + e.x * e.x * b->squares[side];
+	e.variance = fmax(squares / (sum * sum) * n / (n - 1), l->least[side]);
+	return e;
+}
+
+/* Hot. */
+static struct deviates divide(const struct permute *p, const struct bases *b, const struct line *l)
+{
+	double x[2], variance[2], freedom[2] = { p->n[0] - 1.0, p->n[1] - 1.0 }, ranks = 0, total;
+	struct deviates d = { 0 };
+	struct sums s[2] = { 0 };
+
+	for (uint32_t i = 0; i < p->n[1]; i++) {
+		uint32_t run = p->chosen[i];
+		double pull = l->pull[run];
+
+		s[1].pulls += pull;
+		s[1].squares += pull * pull;
+		s[1].products += pull * p->base[run];
+		ranks += l->rank[run];
+	}
+	s[0] = (struct sums){ l->pulls - s[1].pulls, l->squares - s[1].squares,
+			      l->products - s[1].products };
+	for (int i = 0; i < 2; i++) {
+		struct estimate e = estimate(l, b, &s[i], i);
+
+		x[i] = e.x;
+		variance[i] = e.variance;
 	}
 	total = variance[0] + variance[1];
 	if (total > 0)
-		d.t = coati_resample_normal((sum[1] / p->n[1] - sum[0] / p->n[0]) / sqrt(total),
+		d.t = coati_resample_normal((x[1] - x[0]) / sqrt(total),
 					    coati_resample_welch(variance, freedom));
 	d.rank = rank_deviate(p, ranks - (double)p->n[1] * (p->n[1] + 1) / 2);
 	return d;
 }
 
+/* Ranks that say the contrary of the estimates, because of a run that is far out, say nothing. */
 static double larger(struct deviates d)
 {
-	return fabs(d.rank) > fabs(d.t) ? d.rank : d.t;
+	return d.rank * d.t > 0 && fabs(d.rank) > fabs(d.t) ? d.rank : d.t;
 }
 
 /* ---- all divisions ---- */
@@ -188,6 +249,7 @@ static void choose_random(struct permute *p, uint64_t *state)
 
 static double furthest(const struct permute *p)
 {
+	struct bases b = divide_bases(p);
 	double most = 0;
 
 	for (uint32_t i = 0; i < p->r->nr_lines; i++) {
@@ -195,7 +257,7 @@ static double furthest(const struct permute *p)
 
 		if (!p->r->lines[i].is_tested || p->lines[i].is_aside)
 			continue;
-		z = fabs(larger(divide(p, &p->lines[i])));
+		z = fabs(larger(divide(p, &b, &p->lines[i])));
 		if (z > most)
 			most = z;
 	}
@@ -262,34 +324,33 @@ static int rank_line(const struct permute *p, struct line *l, double tie)
 	return 0;
 }
 
-/*
- * What each run alone would have as its estimate: deviations are those of the mean of all runs of a
- * side.
- */
+/* What the runs have of a line, of which the sides have estimates and deviations from them. */
 static int make_line(struct permute *p, uint32_t number)
 {
 	const struct resample_line *from = &p->r->lines[number];
 	struct line *l = &p->lines[number];
-	double mean = 0;
 	uint32_t at = 0;
 
+	l->pull = coati_alloc_array((size_t)p->nr + 1, sizeof(*l->pull));
 	l->value = coati_alloc_array((size_t)p->nr + 1, sizeof(*l->value));
 	l->rank = coati_alloc_array((size_t)p->nr + 1, sizeof(*l->rank));
-	if (!l->value || !l->rank)
+	if (!l->pull || !l->value || !l->rank)
 		return -ENOMEM;
+	for (int side = 0; side < 2; side++)
+		l->x += from->x[side] * p->part[side];
 	for (int side = 0; side < 2; side++) {
 		const double *v = p->r->sides[side].values + (size_t)number * p->n[side];
 
 		l->least[side] = from->least[side];
-		for (uint32_t i = 0; i < p->n[side]; i++)
-			l->value[at++] = from->x[side] + v[i] * p->n[side];
-	}
-	for (uint32_t i = 0; i < p->nr; i++)
-		mean += l->value[i] / p->nr;
-	for (uint32_t i = 0; i < p->nr; i++) {
-		l->value[i] -= mean;
-		l->sum += l->value[i];
-		l->squares += l->value[i] * l->value[i];
+		for (uint32_t i = 0; i < p->n[side]; i++, at++) {
+			double base = p->base[at];
+
+			l->pull[at] = v[i] * p->part[side] * p->nr + (from->x[side] - l->x) * base;
+			l->value[at] = base > BASE_LEAST ? l->pull[at] / base : 0;
+			l->pulls += l->pull[at];
+			l->squares += l->pull[at] * l->pull[at];
+			l->products += l->pull[at] * base;
+		}
 	}
 	return rank_line(p, l, TIE * (fabs(from->x[0]) + fabs(from->x[1])) + DBL_MIN);
 }
@@ -338,77 +399,160 @@ static bool has_few(const struct permute *p, uint32_t allowed)
 	return p->is_exhaustive && allowed < FEW;
 }
 
-static double bonferroni(const struct permute *p)
+static double nr_left(const struct permute *p)
 {
-	uint32_t nr = 0;
+	double nr = 0;
 
 	for (uint32_t i = 0; i < p->r->nr_lines; i++)
 		nr += p->r->lines[i].is_tested && !p->lines[i].is_aside;
-	return coati_resample_quantile((1 - p->r->confidence) / (nr ? nr : 1));
+	return nr > 0 ? nr : 1;
 }
 
-static double critical_of(const struct permute *p)
+static double bonferroni(const struct permute *p)
 {
-	uint32_t allowed = (uint32_t)floor((1 - p->r->confidence) * p->rounds + TIE);
-	double critical = p->most[p->rounds - 1 - allowed] + TIE;
-	double alone = coati_resample_quantile(1 - p->r->confidence), lines = bonferroni(p);
+	return coati_resample_quantile((1 - p->r->confidence) / nr_left(p));
+}
 
-	if (has_few(p, allowed) && (!allowed || lines < critical))
-		critical = lines;
-	return critical > alone ? critical : alone;
+/* The critical value of the divisions, and that of t where these are few: the smaller one. */
+struct limits {
+	double divisions, t;
+	uint32_t allowed; /* divisions that may go further */
+};
+
+static struct limits limits_of(const struct permute *p)
+{
+	double alone = coati_resample_quantile(1 - p->r->confidence);
+	uint32_t allowed = (uint32_t)floor((1 - p->r->confidence) * p->rounds + TIE);
+	struct limits l = { .allowed = allowed };
+
+	l.divisions = fmax(p->most[p->rounds - 1 - allowed] + TIE, alone);
+	l.t = has_few(p, allowed) ? bonferroni(p) : l.divisions;
+	return l;
+}
+
+/* Welch's t of the first division, each run counting one, as a normal deviate. */
+static double usual_deviate(const struct permute *p, const struct line *l)
+{
+	double mean[2] = { 0 }, variance[2] = { 0 }, freedom[2] = { p->n[0] - 1.0, p->n[1] - 1.0 };
+
+	for (uint32_t i = 0; i < p->nr; i++)
+		mean[i >= p->n[0]] += l->value[i] / p->n[i >= p->n[0]];
+	for (uint32_t i = 0; i < p->nr; i++) {
+		int side = i >= p->n[0];
+		double away = l->value[i] - mean[side];
+
+		variance[side] += away * away / p->n[side] / freedom[side];
+	}
+	for (int i = 0; i < 2; i++)
+		variance[i] = fmax(variance[i], l->least[i]);
+	if (!(variance[0] + variance[1] > 0))
+		return 0;
+	return coati_resample_normal((mean[1] - mean[0]) / sqrt(variance[0] + variance[1]),
+				     coati_resample_welch(variance, freedom));
+}
+
+/* What of a line Bonferroni's bound is for. */
+static double bounded(const struct permute *p, const struct line *l, double t)
+{
+	double usual = usual_deviate(p, l);
+
+	return usual * t > 0 ? fmin(fabs(usual), fabs(t)) : 0;
+}
+
+/* What is critical for a line that is as far as @d: less than that when it has changed. */
+static double critical_of(const struct permute *p, const struct limits *limits,
+			  const struct line *l, struct deviates d)
+{
+	if (!(limits->t < limits->divisions) || !(fabs(larger(d)) > limits->t) ||
+	    bounded(p, l, d.t) > limits->t)
+		return fmin(limits->t, limits->divisions);
+	return limits->divisions;
 }
 
 /* What share of the divisions goes as far, or Bonferroni's correction where these are few. */
-static double chance_of(const struct permute *p, double z, double lines)
+static double chance_of(const struct permute *p, const struct limits *limits, const struct line *l,
+			struct deviates d)
 {
-	double alone = lines * erfc(fabs(z) / sqrt(2)), chance;
-	uint32_t allowed = (uint32_t)floor((1 - p->r->confidence) * p->rounds + TIE);
+	double z = fabs(larger(d)), alone, chance;
 	uint32_t further = 0;
 
-	while (further < p->rounds && p->most[p->rounds - 1 - further] > fabs(z) - TIE)
+	while (further < p->rounds && p->most[p->rounds - 1 - further] > z - TIE)
 		further++;
 	chance = (further ? further : 1) / (double)p->rounds;
-	return has_few(p, allowed) && alone < chance ? alone : chance;
+	if (!has_few(p, limits->allowed))
+		return chance;
+	alone = nr_left(p) * erfc(bounded(p, l, d.t) / sqrt(2));
+	return alone < chance ? alone : chance;
+}
+
+/* Judge one line. Whether it changed; -ENOMEM. */
+static int judge_line(const struct permute *p, const struct limits *limits, struct deviates d,
+		      uint32_t number)
+{
+	struct resample_line *to = &p->r->lines[number];
+	const struct line *l = &p->lines[number];
+
+	to->z = larger(d);
+	to->critical = critical_of(p, limits, l, d);
+	if (!(fabs(to->z) > to->critical))
+		return 0;
+	if (!(fabs(d.t) > to->critical) && put_interval(p, l, to) < 0)
+		return -ENOMEM;
+	return 1;
 }
 
 /* Judge those that are left. The number that changed, or -ENOMEM. */
 static int judge(struct permute *p, bool first)
 {
-	double critical = critical_of(p), lines = 0;
+	struct limits limits = limits_of(p);
 	int changed = 0;
+	struct bases b;
 
 	if (first)
-		p->r->critical = critical;
-	for (uint32_t i = 0; i < p->r->nr_lines; i++)
-		lines += p->r->lines[i].is_tested && !p->lines[i].is_aside;
+		p->r->critical = fmin(limits.t, limits.divisions);
 	choose_first(p);
+	b = divide_bases(p);
 	for (uint32_t i = 0; i < p->r->nr_lines; i++) {
 		struct resample_line *to = &p->r->lines[i];
-		struct line *l = &p->lines[i];
 		struct deviates d;
 		double chance;
 
-		if (!to->is_tested || l->is_aside)
+		if (!to->is_tested || p->lines[i].is_aside)
 			continue;
-		d = divide(p, l);
-		to->z = larger(d);
-		to->critical = critical;
-		chance = chance_of(p, to->z, lines);
+		d = divide(p, &b, &p->lines[i]);
+		chance = chance_of(p, &limits, &p->lines[i], d);
 		to->p = first || chance > to->p ? chance : to->p;
-		if (!(fabs(to->z) > critical))
-			continue;
-		changed++;
-		l->is_aside = true;
-		if (!(fabs(d.t) > critical) && put_interval(p, l, to) < 0)
+		p->lines[i].changed = judge_line(p, &limits, d, i);
+		if (p->lines[i].changed < 0)
 			return -ENOMEM;
+		changed += p->lines[i].changed;
 	}
+	for (uint32_t i = 0; i < p->r->nr_lines; i++)
+		p->lines[i].is_aside |= p->lines[i].changed > 0;
 	return changed;
+}
+
+static void make_bases(struct permute *p)
+{
+	double sum[2] = { 0 };
+	uint32_t at = 0;
+
+	for (int side = 0; side < 2; side++)
+		for (uint32_t i = 0; i < p->n[side]; i++) {
+			p->base[at] = coati_resample_base(&p->r->sides[side], p->r->measure, i);
+			sum[side] += p->base[at++];
+		}
+	for (uint32_t i = 0; i < p->nr && sum[0] + sum[1] > 0; i++)
+		p->base[i] *= p->nr / (sum[0] + sum[1]);
+	for (int side = 0; side < 2 && sum[0] + sum[1] > 0; side++)
+		p->part[side] = sum[side] / (sum[0] + sum[1]);
 }
 
 static int permute(struct permute *p)
 {
 	int ret = make_ranks(p);
 
+	make_bases(p);
 	for (uint32_t i = 0; ret == 0 && i < p->r->nr_lines; i++)
 		if (p->r->lines[i].is_tested)
 			ret = make_line(p, i);
@@ -435,16 +579,19 @@ int coati_permute(struct resample *r)
 	p.lines = coati_alloc_array((size_t)r->nr_lines + 1, sizeof(*p.lines));
 	p.chosen = coati_alloc_array((size_t)p.nr + 1, sizeof(*p.chosen));
 	p.order = coati_alloc_array((size_t)p.nr + 1, sizeof(*p.order));
+	p.base = coati_alloc_array((size_t)p.nr + 1, sizeof(*p.base));
 	p.most = coati_alloc_array((size_t)p.rounds + 1, sizeof(*p.most));
-	if (p.lines && p.chosen && p.order && p.most)
+	if (p.lines && p.chosen && p.order && p.base && p.most)
 		ret = permute(&p);
 	for (uint32_t i = 0; p.lines && i < r->nr_lines; i++) {
+		coati_free(p.lines[i].pull);
 		coati_free(p.lines[i].value);
 		coati_free(p.lines[i].rank);
 	}
 	coati_free(p.lines);
 	coati_free(p.chosen);
 	coati_free(p.order);
+	coati_free(p.base);
 	coati_free(p.most);
 	coati_free(p.by_rank);
 	return ret;

@@ -129,6 +129,14 @@ static struct base base_of(const struct resample_side *s, enum coati_diff_measur
 	}
 }
 
+double coati_resample_base(const struct resample_side *s, enum coati_diff_measure measure,
+			   uint32_t block)
+{
+	return measure == COATI_DIFF_SHARE    ? s->weight[block]
+	       : measure == COATI_DIFF_SECOND ? s->span[block] / 1e9
+					      : 1;
+}
+
 /*
  * Values to deviations that add up to nothing: how much each block pulls the estimate. A run that
  * is known by its blocks alone tells how its weight is divided, not how much of it there is: its

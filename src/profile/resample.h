@@ -74,6 +74,9 @@ struct resample {
 int coati_resample(struct resample *r);
 /* The half of it for sides of runs (permute.c): z, critical value and p of each line. */
 int coati_permute(struct resample *r);
+/* What the values of a run (or of a block that is a run) are divided by. */
+double coati_resample_base(const struct resample_side *s, enum coati_diff_measure measure,
+			   uint32_t block);
 /* How many normal standard deviations a t of that many degrees of freedom is worth, and back. */
 double coati_resample_normal(double t, double freedom);
 double coati_resample_student(double z, double freedom);
