@@ -45,6 +45,22 @@ static bool is_large(const struct coati_diff *d, const struct diff_row *row)
 	return false;
 }
 
+/*
+ * Is it measured? Rows that are large on one side were looked for after the sides had been seen:
+ * what is there by chance is large more easily. So all count that could be, had the same samples
+ * been divided otherwise; those that are large on neither side are not shown.
+ */
+static bool may_be_large(const struct coati_diff *d, const struct diff_row *row)
+{
+	double self = 0, total = 0;
+
+	for (int side = 0; side < 2; side++) {
+		self += share_of(d, side, row->sums[side].self);
+		total += share_of(d, side, row->sums[side].total);
+	}
+	return self >= d->opts.min_share || total >= d->opts.min_share;
+}
+
 /* Is it to be among the rows? */
 static bool is_wanted(const struct coati_diff *d, const struct diff_row *row)
 {
@@ -64,7 +80,7 @@ static void mark_line(struct resample_line *l, uint64_t samples, bool wanted)
 }
 
 /* Rows get their lines: self, and total where it is another thing. How alike blocks are is seen
- * from all that are large, also when others are asked for. */
+ * from all that may be large, also when others are asked for. */
 static int choose_lines(struct coati_diff *d, struct resample *r)
 {
 	uint32_t per_row = diff_has_frames(d) ? 2 : 1;
@@ -75,10 +91,9 @@ static int choose_lines(struct coati_diff *d, struct resample *r)
 		if (row->same_as != VIEW_NONE || !is_there(row))
 			continue;
 		row->is_wanted = is_wanted(d, row);
-		if (!row->is_wanted && !is_large(d, row)) {
-			d->info.nr_below++;
+		d->info.nr_below += !row->is_wanted && !is_large(d, row);
+		if (!row->is_wanted && !may_be_large(d, row))
 			continue;
-		}
 		row->line = r->nr_lines;
 		r->nr_lines += per_row;
 	}
@@ -86,13 +101,14 @@ static int choose_lines(struct coati_diff *d, struct resample *r)
 	for (size_t i = 0; r->lines && i < d->found.len; i++) {
 		const struct diff_row *row = &d->found.v[i];
 		const struct diff_sum *s = row->sums;
+		bool is_asked = row->is_wanted || !d->opts.name;
 
 		if (row->line == VIEW_NONE)
 			continue;
-		mark_line(&r->lines[row->line], s[0].self_count + s[1].self_count, row->is_wanted);
+		mark_line(&r->lines[row->line], s[0].self_count + s[1].self_count, is_asked);
 		if (per_row == 2)
 			mark_line(&r->lines[row->line + 1], s[0].total_count + s[1].total_count,
-				  row->is_wanted);
+				  is_asked);
 	}
 	return r->lines ? 0 : -ENOMEM;
 }
