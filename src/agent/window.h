@@ -19,7 +19,8 @@
 struct coati_error;
 
 /* Of contents: the same on every machine and in every version that has the same AGENT_ID_VERSION.
- * Two different stacks with one id are not to be expected (128 bits). */
+ * Two different stacks with one id are not to be expected (128 bits). ClickHouse has the lower half
+ * in each row, and the other half beside the stack. */
 struct agent_id {
 	uint64_t high, low;
 };

@@ -65,7 +65,7 @@ static void put_first(const struct parcel *p, enum schema_table table, struct st
 	if (table == SCHEMA_ROWS) {
 		row_text(s, p->service);
 		row_text(s, p->type);
-		coati_strbuf_add(s, p->stack, sizeof(p->stack));
+		row_u64(s, p->stack);
 		row_u32(s, (uint32_t)p->time_s);
 		row_u64(s, p->context);
 	} else if (table == SCHEMA_TASKS) {

@@ -15,6 +15,7 @@
 #define CONTEXTS_MAX 200000
 #define LABELS_MAX   256
 #define DAY_S	     86400
+#define SLEW_NS	     (100 * NSEC_PER_MSEC)
 
 /* One window on its way. */
 struct encoding {
@@ -268,12 +269,6 @@ static void put_frame_numbers(const struct encoding *g, const struct agent_stack
 		row_u8(s, (uint8_t)f[k->frames[i]].flags);
 }
 
-static void put_stack_id(struct strbuf *s, const struct agent_id *id)
-{
-	row_u64(s, __builtin_bswap64(id->high)); /* hex(stack) reads as the number */
-	row_u64(s, __builtin_bswap64(id->low));
-}
-
 static int put_stack(struct encoding *g, const struct agent_stack *k)
 {
 	struct strbuf *s = &g->p->tables[SCHEMA_STACKS];
@@ -289,7 +284,8 @@ static int put_stack(struct encoding *g, const struct agent_stack *k)
 	} else if (r < 0) {
 		return r;
 	}
-	put_stack_id(s, &k->id);
+	row_u64(s, k->id.low);
+	row_u64(s, k->id.high);
 	row_u32(s, g->time_s);
 	row_u32(s, k->flags);
 	put_frame_texts(g, k);
@@ -328,7 +324,7 @@ static int put_row(struct encoding *g, uint32_t i)
 		r = note_context(g, i);
 	row_text(s, g->w->services[row->service].name);
 	row_text(s, g->w->events[row->event].name);
-	put_stack_id(s, &k->id);
+	row_u64(s, k->id.low);
 	row_u32(s, g->time_s);
 	row_u64(s, g->contexts[i]);
 	row_u64(s, row->samples);
@@ -339,7 +335,6 @@ static int put_row(struct encoding *g, uint32_t i)
 static int put_rows(struct encoding *g)
 {
 	const struct agent_row *first = g->w->rows;
-	struct strbuf key = STRBUF_INIT(PARCEL_STACK_ID);
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < g->w->nr_rows; i++)
@@ -347,15 +342,11 @@ static int put_rows(struct encoding *g)
 	g->p->rows = g->w->nr_rows;
 	if (r < 0 || !g->w->nr_rows)
 		return r;
-	put_stack_id(&key, &g->w->stacks[first->stack].id);
-	if (key.len == PARCEL_STACK_ID)
-		memcpy(g->p->stack, key.text, PARCEL_STACK_ID);
+	g->p->stack = g->w->stacks[first->stack].id.low;
 	g->p->context = g->contexts[0];
 	g->p->service = coati_strdup(g->w->services[first->service].name);
 	g->p->type = coati_strdup(g->w->events[first->event].name);
-	r = key.failed || !g->p->service || !g->p->type ? -ENOMEM : 0;
-	coati_strbuf_fini(&key);
-	return r;
+	return g->p->service && g->p->type ? 0 : -ENOMEM;
 }
 
 /* ---- tasks and the window ---- */
@@ -481,10 +472,11 @@ static int put_window(struct encoding *g)
 
 /* ---- when ---- */
 
-/* Seconds of the server's clock. ClickHouse keeps 32 bits of them. */
+/* Seconds of the server's clock. ClickHouse keeps 32 bits of them. Windows are meant to begin at
+ * whole seconds; a clock that was slewed meanwhile puts their start a little before. */
 static uint32_t time_of(const struct agent_window *w, int64_t skew_s)
 {
-	int64_t t = (int64_t)(w->wall_start_ns / NSEC_PER_SEC) + skew_s;
+	int64_t t = (int64_t)((w->wall_start_ns + SLEW_NS) / NSEC_PER_SEC) + skew_s;
 
 	return t < 0 ? 0 : t > UINT32_MAX ? UINT32_MAX : (uint32_t)t;
 }

@@ -20,11 +20,6 @@
 #define UNITS_MAX  64
 #define NONE	   UINT32_MAX
 
-struct known_stack {
-	uint8_t id[PARCEL_STACK_ID];
-	uint32_t number;
-};
-
 struct known_context {
 	uint64_t id;
 	const char *host, *process, *thread;
@@ -42,13 +37,13 @@ struct unfolding {
 	const struct fetch *f;
 	struct unfold u;
 	struct arena arena;
-	ARRAY(struct known_stack) stacks;
 	ARRAY(struct known_context) contexts;
 	ARRAY(struct known_unit) units;
-	struct map stack_index, context_index; /* number plus 1 */
+	struct map stacks;	  /* id to its number in the profile */
+	struct map context_index; /* number plus 1 */
 	struct agent_frame frames[UNFOLD_FRAMES];
-	uint32_t unknown_stack;
-	uint64_t nr_lost_stacks, lost_weight;
+	uint32_t unknown_stack, doubtful_stack; /* NONE: not needed yet */
+	uint64_t nr_lost_stacks, nr_doubtful_stacks;
 	uint32_t nr_frames;
 };
 
@@ -134,19 +129,25 @@ static void take_numbers(struct unfolding *g, struct cursor *c)
 		g->frames[i].flags = cursor_u8(c);
 }
 
-static uint64_t low_of(const void *id)
+/* A stack of one frame that says what is wrong with others. */
+static int add_mark(struct unfolding *g, const char *name, uint32_t *number)
 {
-	uint64_t v;
+	const struct agent_frame mark = { .function = name,
+					  .image = "[unknown]",
+					  .path = "",
+					  .file = "",
+					  .kind = AGENT_FRAME_UNKNOWN,
+					  .flags = AGENT_FRAME_SYNTHETIC };
+	const struct unfold_frames s = { .v = &mark, .nr = 1, .flags = AGENT_STACK_TRUNCATED };
 
-	memcpy(&v, (const char *)id + 8, sizeof(v));
-	return v;
+	return *number == NONE ? coati_unfold_stack(&g->u, &s, number) : 0;
 }
 
 static int take_stack(struct unfolding *g, struct cursor *c)
 {
-	const void *id = cursor_bytes(c, PARCEL_STACK_ID);
+	uint64_t id = cursor_u64(c), known;
 	struct unfold_frames s = { .v = g->frames };
-	struct known_stack *k;
+	uint32_t number;
 	int r;
 
 	s.flags = cursor_u32(c);
@@ -155,38 +156,32 @@ static int take_stack(struct unfolding *g, struct cursor *c)
 	if (c->bad)
 		return -EBADMSG;
 	s.nr = g->nr_frames;
-	k = ARRAY_ADD(&g->stacks);
-	if (!k)
-		return -ENOMEM;
-	memcpy(k->id, id, sizeof(k->id));
-	r = coati_unfold_stack(&g->u, &s, &k->number);
+	if (coati_map_get(&g->stacks, id, &known)) {
+		/* another stack with this id: the rows do not say which one is meant */
+		g->nr_doubtful_stacks++;
+		r = add_mark(g, "[stacks with the same id]", &g->doubtful_stack);
+		number = g->doubtful_stack;
+	} else {
+		r = coati_unfold_stack(&g->u, &s, &number);
+	}
 	if (r == 0)
-		r = coati_map_put(&g->stack_index, low_of(id), g->stacks.len);
+		r = coati_map_put(&g->stacks, id, number);
 	/* the frames have been copied: their texts are not needed any more */
 	return r < 0 ? r : 0;
 }
 
 /* A stack that is not there: its rows count anyway. */
-static int find_stack(struct unfolding *g, const void *id, uint32_t *ret)
+static int find_stack(struct unfolding *g, uint64_t id, uint32_t *ret)
 {
-	static const struct agent_frame nothing = { .function = "[stack not stored]",
-						    .image = "[unknown]",
-						    .path = "",
-						    .file = "",
-						    .kind = AGENT_FRAME_UNKNOWN,
-						    .flags = AGENT_FRAME_SYNTHETIC };
-	const struct unfold_frames s = { .v = &nothing, .nr = 1, .flags = AGENT_STACK_TRUNCATED };
-	uint64_t i;
-	int r = 0;
+	uint64_t number;
+	int r;
 
-	if (coati_map_get(&g->stack_index, low_of(id), &i) &&
-	    !memcmp(g->stacks.v[i - 1].id, id, PARCEL_STACK_ID)) {
-		*ret = g->stacks.v[i - 1].number;
+	if (coati_map_get(&g->stacks, id, &number)) {
+		*ret = (uint32_t)number;
 		return 0;
 	}
 	g->nr_lost_stacks++;
-	if (g->unknown_stack == NONE)
-		r = coati_unfold_stack(&g->u, &s, &g->unknown_stack);
+	r = add_mark(g, "[stack not stored]", &g->unknown_stack);
 	*ret = g->unknown_stack;
 	return r;
 }
@@ -259,12 +254,11 @@ static void find_unit(const struct unfolding *g, struct unfold_row *row)
 static int take_row(struct unfolding *g, struct cursor *c)
 {
 	struct unfold_row row = { .service = take_text(g, c) };
-	const void *id;
-	uint64_t context, i;
+	uint64_t id, context, i;
 	int r;
 
 	row.event = take_text(g, c);
-	id = cursor_bytes(c, PARCEL_STACK_ID);
+	id = cursor_u64(c);
 	context = cursor_u64(c);
 	row.time_s = cursor_u32(c);
 	row.samples = cursor_u64(c);
@@ -330,6 +324,11 @@ static int take_windows(struct unfolding *g)
 	if (g->nr_lost_stacks)
 		coati_profile_add_note(p, "%llu rows refer to stacks that are not stored",
 				       (unsigned long long)g->nr_lost_stacks);
+	if (g->nr_doubtful_stacks)
+		coati_profile_add_note(p,
+				       "%llu stacks have the id of another stack: their rows "
+				       "are shown as [stacks with the same id]",
+				       (unsigned long long)g->nr_doubtful_stacks);
 	return 0;
 }
 
@@ -359,19 +358,18 @@ int coati_fetch_unfold(const struct fetch *f, struct coati_profile *p, struct co
 	}
 	g->f = f;
 	coati_unfold_start(&g->u, f->from_s);
-	g->unknown_stack = NONE;
+	g->unknown_stack = g->doubtful_stack = NONE;
 	coati_profile_allow(p, bytes);
 	coati_arena_init(&g->arena, TEXTS_MAX);
-	coati_map_init(&g->stack_index, PROFILE_TABLE_MAX);
+	coati_map_init(&g->stacks, PROFILE_TABLE_MAX);
 	coati_map_init(&g->context_index, PROFILE_TABLE_MAX);
-	g->stacks.max = g->contexts.max = PROFILE_TABLE_MAX;
+	g->contexts.max = PROFILE_TABLE_MAX;
 	g->units.max = UNITS_MAX;
 	r = unfold_all(g);
 	p->quality.bytes += bytes;
 	coati_unfold_end(&g->u);
-	coati_map_fini(&g->stack_index);
+	coati_map_fini(&g->stacks);
 	coati_map_fini(&g->context_index);
-	ARRAY_FINI(&g->stacks);
 	ARRAY_FINI(&g->contexts);
 	ARRAY_FINI(&g->units);
 	coati_arena_fini(&g->arena);

@@ -171,7 +171,8 @@ static int flush_stacks(struct asking *a, struct ids *x, struct coati_error *err
 			  "SELECT stack, flags, functions, images, paths, build_ids, addresses, "
 			  "files, lines, kinds, marks FROM ");
 	coati_server_table(&a->server, SCHEMA_STACKS, &a->sql);
-	coati_strbuf_printf(&a->sql, " WHERE stack IN (%s) LIMIT 1 BY stack", x->stack_list.text);
+	coati_strbuf_printf(&a->sql, " WHERE stack IN (%s) LIMIT 1 BY stack, other_half",
+			    x->stack_list.text);
 	r = ask_list(a, &x->stack_list, &a->f->stacks, err);
 	coati_strbuf_clear(&x->stack_list);
 	x->nr_stacks = 0;
@@ -196,19 +197,17 @@ static int flush_contexts(struct asking *a, struct ids *x, struct coati_error *e
 	return r;
 }
 
-static int want_stack(struct asking *a, struct ids *x, const void *id, struct coati_error *err)
+static int want_stack(struct asking *a, struct ids *x, uint64_t id, struct coati_error *err)
 {
-	/* 64 bits decide here whether it was asked for already: of those of the id itself */
-	uint64_t low, value;
+	uint64_t value;
 
-	memcpy(&low, (const char *)id + 8, sizeof(low));
-	if (coati_map_get(&x->stacks, low, &value))
+	if (coati_map_get(&x->stacks, id, &value))
 		return 0;
-	if (coati_map_put(&x->stacks, low, 1) < 0)
+	if (coati_map_put(&x->stacks, id, 1) < 0)
 		return coati_fail(err, -ENOMEM, "too many distinct stacks");
 	if (x->nr_stacks++)
 		coati_strbuf_addc(&x->stack_list, ',');
-	coati_sql_bytes(&x->stack_list, id, PARCEL_STACK_ID);
+	coati_strbuf_u64(&x->stack_list, id);
 	return x->nr_stacks == IDS_EACH ? flush_stacks(a, x, err) : 0;
 }
 
@@ -233,12 +232,11 @@ static int want_all(struct asking *a, struct ids *x, struct coati_error *err)
 	int r = 0;
 
 	while (r == 0 && cursor_left(&c)) {
-		const void *stack;
-		uint64_t context;
+		uint64_t stack, context;
 
 		row_read_text(&c, &len);
 		row_read_text(&c, &len);
-		stack = cursor_bytes(&c, PARCEL_STACK_ID);
+		stack = cursor_u64(&c);
 		context = cursor_u64(&c);
 		cursor_skip(&c, 4 + 16); /* time, samples and weight */
 		if (c.bad)

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "fleet/rowbinary.h"
 
-#define MARK	  "CPARCEL1"
+#define MARK	  "CPARCEL2"
 #define MARK_SIZE 8
 #define TEXT_MAX  (1u << 20)
 
@@ -78,7 +78,7 @@ static void put_body(const struct parcel *p, struct strbuf *s)
 	row_u64(s, p->rows);
 	row_text(s, or_empty(p->service));
 	row_text(s, or_empty(p->type));
-	coati_strbuf_add(s, p->stack, sizeof(p->stack));
+	row_u64(s, p->stack);
 	row_u64(s, p->context);
 	row_text(s, or_empty(p->task_service));
 	row_text(s, or_empty(p->task));
@@ -134,13 +134,9 @@ static void take_numbers(struct parcel *p, struct cursor *c)
 
 static void take_key(struct parcel *p, struct cursor *c)
 {
-	const void *stack;
-
 	p->service = take_text(c);
 	p->type = take_text(c);
-	stack = cursor_bytes(c, sizeof(p->stack));
-	if (stack)
-		memcpy(p->stack, stack, sizeof(p->stack));
+	p->stack = cursor_u64(c);
 	p->context = cursor_u64(c);
 	p->task_service = take_text(c);
 	p->task = take_text(c);

@@ -16,7 +16,6 @@
 #include "fleet/schema.h"
 
 #define PARCEL_TABLE_MAX (64u << 20) /* bytes of one table in one parcel */
-#define PARCEL_STACK_ID	 16
 
 struct parcel {
 	char *agent, *host;
@@ -29,8 +28,7 @@ struct parcel {
 	/* The first row of ROWS and of TASKS: the tables are ordered by it. A table with rows has
 	 * all of them or none. */
 	char *service, *type;
-	uint8_t stack[PARCEL_STACK_ID];
-	uint64_t context;
+	uint64_t stack, context;
 	char *task_service, *task;
 	struct strbuf tables[SCHEMA_SENT];
 };

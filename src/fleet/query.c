@@ -209,8 +209,9 @@ int coati_server_meet(struct server *s, struct coati_error *err)
 		return 0;
 	if (r == 0) {
 		coati_strbuf_printf(&sql,
-				    "SELECT count() FROM system.tables WHERE database = '%s' AND "
-				    "name = 'coati_rows_all'",
+				    "SELECT countIf(table = 'coati_rows_all' AND name = 'stack'), "
+				    "countIf(table LIKE 'coati\\_rows%%' AND name = 'stack' AND "
+				    "type != 'UInt64') FROM system.columns WHERE database = '%s'",
 				    s->place.database);
 		r = coati_server_select(s, sql.text, &out, err);
 	}
@@ -218,7 +219,13 @@ int coati_server_meet(struct server *s, struct coati_error *err)
 		struct cursor c = cursor_over(out.text, out.len);
 
 		s->has_all = cursor_u64(&c) != 0;
-		s->met = true;
+		if (cursor_u64(&c) && !c.bad)
+			r = coati_fail(err, -ENOENT,
+				       "%.80s/%s has tables of an early version, with other ids of "
+				       "stacks; drop them, or use another database",
+				       s->place.url, s->place.database);
+		else
+			s->met = true;
 	}
 	coati_strbuf_fini(&sql);
 	coati_strbuf_fini(&out);

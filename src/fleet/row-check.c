@@ -20,7 +20,6 @@ static const struct {
 	struct kind kind;
 } kinds[] = {
 	{ "String", { 0 } },
-	{ "FixedString(16)", { .size = 16 } },
 	{ "DateTime('UTC')", { .size = 4, .is_time = true } },
 	{ "UInt8", { .size = 1 } },
 	{ "UInt32", { .size = 4 } },

@@ -32,13 +32,12 @@ struct table {
 	struct column columns[COLUMNS_MAX];
 };
 
-#define ROW_COLUMNS                                                                                \
-	{ "service", "String", BETTER_FEW }, { "type", "String", BETTER_FEW },                     \
-		{ "stack", "FixedString(16)", BETTER_PACK },                                       \
-		{ "time", "DateTime('UTC')", BETTER_DELTA }, { "context", "UInt64", BETTER_PACK }, \
-		{ "samples", "UInt64", BETTER_SMALL },                                             \
-	{                                                                                          \
-		"weight", "UInt64", BETTER_SMALL                                                   \
+#define ROW_COLUMNS                                                                              \
+	{ "service", "String", BETTER_FEW }, { "type", "String", BETTER_FEW },                   \
+		{ "stack", "UInt64", BETTER_PACK }, { "time", "DateTime('UTC')", BETTER_DELTA }, \
+		{ "context", "UInt64", BETTER_PACK }, { "samples", "UInt64", BETTER_SMALL },     \
+	{                                                                                        \
+		"weight", "UInt64", BETTER_SMALL                                                 \
 	}
 #define ROW_ORDER "service, type, stack, time"
 #define BY_DAY	  "toYYYYMMDD(time)"
@@ -60,9 +59,10 @@ static const struct table tables[SCHEMA_TABLES] = {
 	[SCHEMA_STACKS] = { "coati_stacks",
 			    "ReplacingMergeTree",
 			    "toYYYYMM(seen)",
-			    "stack",
+			    "stack, other_half",
 			    "seen",
-			    { { "stack", "FixedString(16)" },
+			    { { "stack", "UInt64" },
+			      { "other_half", "UInt64" },
 			      { "seen", "DateTime('UTC')" },
 			      { "flags", "UInt32" },
 			      { "functions", "Array(String)", BETTER_PACK },

@@ -152,7 +152,7 @@ static void put_row_keys(const struct shipment *h, struct strbuf *sql)
 	coati_strbuf_adds(sql, ") AND stack IN (");
 	for (size_t i = 0; i < h->nr; i++) {
 		put_list(sql, i);
-		coati_sql_bytes(sql, h->v[i].p.stack, PARCEL_STACK_ID);
+		coati_strbuf_u64(sql, h->v[i].p.stack);
 	}
 	coati_strbuf_adds(sql, ") AND context IN (");
 	for (size_t i = 0; i < h->nr; i++) {
@@ -169,13 +169,13 @@ static int ask(struct server *s, const struct strbuf *sql, struct strbuf *ret,
 			   : coati_server_select(s, sql->text, ret, err);
 }
 
-static void mark_row(struct shipment *h, const uint8_t *stack, uint32_t time_s, uint64_t context)
+static void mark_row(struct shipment *h, uint64_t stack, uint32_t time_s, uint64_t context)
 {
 	for (size_t i = 0; i < h->nr; i++) {
 		struct shipment_parcel *q = &h->v[i];
 
 		if (q->p.rows && q->p.time_s == time_s && q->p.context == context &&
-		    !memcmp(q->p.stack, stack, PARCEL_STACK_ID))
+		    q->p.stack == stack)
 			q->has_rows = true;
 	}
 }
@@ -194,7 +194,7 @@ static int ask_rows(struct shipment *h, struct server *s, struct coati_error *er
 	r = ask(s, &sql, &out, err);
 	c = cursor_over(out.text, out.len);
 	while (r == 0 && cursor_left(&c)) {
-		const uint8_t *stack = cursor_bytes(&c, PARCEL_STACK_ID);
+		uint64_t stack = cursor_u64(&c);
 		uint32_t time_s = cursor_u32(&c);
 		uint64_t context = cursor_u64(&c);
 

@@ -303,7 +303,7 @@ TEST(fleet_rows_that_do_not_fit_their_parcel_are_refused)
 	check_refused(&h, &p->time_s, &number, sizeof(number));
 	number = h.v[1].p.sequence;
 	check_refused(&h, &p->sequence, &number, sizeof(number));
-	check_refused(&h, p->stack, "0123456789abcdef", 16);
+	check_refused(&h, &p->stack, "01234567", 8);
 	coati_shipment_fini(&h);
 	/* the same window twice */
 	make_shipment(&h, &e, 1);
@@ -453,6 +453,83 @@ TEST(fleet_answers_that_make_no_sense_are_refused)
 		coati_profile_free(&p);
 		coati_strbuf_clear(parts[i]);
 	}
+	coati_fetch_fini(&f);
+}
+
+/* A stack of one frame, as the server answers. */
+static void answer_stack(struct strbuf *s, uint64_t id, const char *function)
+{
+	row_u64(s, id);
+	row_u32(s, 0);
+	row_size(s, 1);
+	row_text(s, function);
+	for (size_t i = 0; i < 3; i++) { /* image, path and build id */
+		row_size(s, 1);
+		row_text(s, i ? "" : "app");
+	}
+	row_size(s, 1);
+	row_u64(s, 0x1000 + id);
+	row_size(s, 1);
+	row_text(s, ""); /* file */
+	row_size(s, 1);
+	row_u32(s, 0);
+	row_size(s, 1);
+	row_u8(s, 0);
+	row_size(s, 1);
+	row_u8(s, 0);
+}
+
+static void answer_row(struct strbuf *s, uint64_t stack, uint64_t weight)
+{
+	row_text(s, "api");
+	row_text(s, "cpu-clock");
+	row_u64(s, stack);
+	row_u64(s, 0);
+	row_u32(s, 0);
+	row_u64(s, 1);
+	row_u64(s, weight);
+}
+
+TEST(fleet_two_stacks_with_one_id_are_neither)
+{
+	static const struct {
+		const char *name;
+		uint64_t self;
+	} wanted[] = { { "[stack not stored]", 500 },
+		       { "[stacks with the same id]", 70 },
+		       { "one", 3 } };
+	struct coati_rows_query q = { .size = sizeof(q), .by = COATI_BY_FUNCTION };
+	struct coati_profile_opts o = { .size = sizeof(o) };
+	struct coati_profile *p = NULL;
+	const struct coati_row *rows;
+	struct coati_view *v = NULL;
+	struct fetch f = { .rows = STRBUF_INIT(4096),
+			   .stacks = STRBUF_INIT(4096),
+			   .contexts = STRBUF_INIT(4096),
+			   .windows = STRBUF_INIT(4096),
+			   .units = STRBUF_INIT(4096) };
+	size_t nr = 0;
+
+	answer_stack(&f.stacks, 1, "one");
+	answer_stack(&f.stacks, 2, "two");
+	answer_stack(&f.stacks, 2, "another");
+	answer_stack(&f.stacks, 2, "a third");
+	answer_row(&f.rows, 1, 3);
+	answer_row(&f.rows, 2, 70);
+	answer_row(&f.rows, 3, 500);
+	for (size_t i = 0; i < 8; i++)
+		row_u64(&f.windows, 0);
+	CHECK_INT(coati_profile_new(&o, &p, NULL), ==, 0);
+	CHECK_INT(coati_fetch_unfold(&f, p, NULL), ==, 0);
+	CHECK_INT(coati_view_new(p, NULL, &v, NULL), ==, 0);
+	CHECK_INT(coati_view_rows(v, &q, &rows, &nr, NULL), ==, 0);
+	CHECK_U64(nr, ==, 3);
+	for (size_t i = 0; i < nr; i++) {
+		CHECK_STR(rows[i].name, wanted[i].name);
+		CHECK_U64(rows[i].self, ==, wanted[i].self);
+	}
+	coati_view_free(&v);
+	coati_profile_free(&p);
 	coati_fetch_fini(&f);
 }
 
