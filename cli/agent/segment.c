@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/pace.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "capture/session.h"
@@ -18,7 +19,6 @@
 #include "recording/writer.h"
 
 #define FACTS_VERSION 1
-#define DITHER	      16 /* the period is off by at most 1/16 */
 
 /* ---- what a segment says of itself ---- */
 
@@ -76,18 +76,11 @@ static int open_list(struct agent_session *s)
 	return r < 0 ? r : coati_event_list_add(s->list, event, &s->err);
 }
 
-/* A little beside the period that is meant, another one each time: what happens at a steady beat is
- * not always hit, or missed. Clocks count ns; the kernel reports the period that a clock was opened
- * with, so that it does not change while the capture is open. */
-static uint64_t dithered_period(const struct agent_session *s)
-{
-	double part = (double)(random() % 2001 - 1000) / 1000 / DITHER;
-
-	return (uint64_t)(1e9 / s->budget.rate_hz * (1 + part));
-}
-
+/* Clocks count ns; the kernel reports the period that a clock was opened with, so that it does not
+ * change while the capture is open. */
 int coati_agent_capture_open(struct agent_session *s)
 {
+	uint64_t hour = pace_hour(clock_ns(CLOCK_REALTIME));
 	const struct agent_args *a = s->args;
 	struct coati_capture_opts o = {
 		.size = sizeof(o),
@@ -96,7 +89,7 @@ int coati_agent_capture_open(struct agent_session *s)
 			 (a->off_cpu ? COATI_CAPTURE_OFF_CPU : 0),
 		.cpus = a->cpus,
 		.freq_hz = (uint64_t)(s->budget.rate_hz + 0.5),
-		.period = a->event ? 0 : dithered_period(s),
+		.period = a->event ? 0 : coati_pace_period(s->budget.rate_hz, hour),
 		.stacks = (enum coati_stacks)a->stacks,
 		.max_stack = s->budget.max_frames,
 	};
@@ -109,6 +102,7 @@ int coati_agent_capture_open(struct agent_session *s)
 	coati_capture_before_end(s->cap, before_end, s);
 	coati_record_signals_wake(s->cap);
 	s->capture_ns = now_ns();
+	s->capture_hour = hour;
 	s->budget.open_hz = s->budget.rate_hz;
 	s->budget.open_frames = s->budget.max_frames;
 	return 0;

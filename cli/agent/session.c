@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/machine.h"
+#include "agent/pace.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -23,7 +24,6 @@
 #define LABEL_LAG_NS  (8 * NSEC_PER_SEC)
 #define ARMED_NS      (250 * NSEC_PER_MSEC) /* rings of the trace are read so often */
 #define STEP_NS	      (500 * NSEC_PER_MSEC) /* the time of day was set */
-#define RESTART_NS    (3600 * NSEC_PER_SEC) /* names of what ended long ago are given back */
 #define CLOSE_NS      (5 * NSEC_PER_SEC)
 #define SEGMENT_BYTES (UINT64_C(64) << 20)
 
@@ -151,6 +151,19 @@ static void on_task(void *ctx, const struct agent_task_end *t)
 	coati_slow_task(&s->slow, t);
 }
 
+static uint64_t end_after(const struct agent_session *s, uint64_t start_ns)
+{
+	uint64_t wall = (uint64_t)((int64_t)start_ns + s->wall_offset_ns);
+
+	return coati_pace_end(wall, s->args->window_ns) - (uint64_t)s->wall_offset_ns;
+}
+
+/* Each hour the period is another one, and names of what ended long ago are given back. */
+static uint64_t hour_of(const struct agent_session *s, uint64_t now)
+{
+	return pace_hour((uint64_t)((int64_t)now + s->wall_offset_ns));
+}
+
 static int start(struct agent_session *s)
 {
 	int r;
@@ -160,7 +173,7 @@ static int start(struct agent_session *s)
 	if (r == 0)
 		r = begin_again(s);
 	s->start_ns = s->window_start_ns = now_ns();
-	s->window_end_ns = s->window_start_ns + s->args->window_ns;
+	s->window_end_ns = end_after(s, s->window_start_ns);
 	if (r == 0)
 		r = start_sampling(s);
 	if (r == 0)
@@ -207,10 +220,10 @@ static void begin_closing(struct agent_session *s, uint64_t end_ns)
 	s->closing_start_ns = s->window_start_ns;
 	s->closing_ns = s->window_start_ns = end_ns;
 	if (end_ns >= s->window_end_ns)
-		s->window_end_ns += s->args->window_ns;
+		s->window_end_ns = end_after(s, end_ns);
 	/* after a stop or a suspend the next one does not begin in the past */
 	if (s->window_end_ns <= now)
-		s->window_end_ns = now + s->args->window_ns;
+		s->window_end_ns = end_after(s, now);
 }
 
 /* Where a segment ends a window does: all samples of it are in windows that end with it. */
@@ -285,7 +298,7 @@ static int end_window(struct agent_session *s, uint64_t now)
 	coati_agent_budget_look(s);
 	online = coati_machine_cpus_online(&s->nr_cpus);
 	if (online != s->cpus_online || s->budget.wants_restart ||
-	    now - s->capture_ns >= RESTART_NS) {
+	    hour_of(s, now) != s->capture_hour) {
 		if (online != s->cpus_online)
 			coati_note("the online CPUs have changed: sampling %u of them", s->nr_cpus);
 		s->cpus_online = online;
@@ -419,7 +432,6 @@ int coati_agent_run(const struct agent_args *args, bool *ret_reload)
 
 	coati_record_signals_catch();
 	coati_agent_hangup_catch();
-	srandom((unsigned int)(now_ns() ^ (uint64_t)getpid()));
 	r = prepare(&s, args);
 	if (r == 0)
 		r = start(&s);

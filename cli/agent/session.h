@@ -66,8 +66,9 @@ struct agent_session {
 	uint64_t window_start_ns, window_end_ns; /* of the window that is sampled */
 	uint64_t closing_ns; /* end of the window that waits for its labels; 0: none */
 	uint64_t closing_start_ns;
-	uint64_t segment_ns; /* when the segment began */
-	uint64_t capture_ns; /* and the capture */
+	uint64_t segment_ns;   /* when the segment began */
+	uint64_t capture_ns;   /* and the capture */
+	uint64_t capture_hour; /* of pace.h, by which it has its period */
 	uint64_t tick_ns;
 	int64_t wall_offset_ns; /* time of day less CLOCK_MONOTONIC */
 	bool stepped, is_first, is_last;
