@@ -15,6 +15,7 @@
 #define PROBE_RING_BYTES 4096
 #define RECORD_LEAST	 8  /* the header */
 #define TRAILER		 32 /* of records that are no samples: thread, time, CPU, id */
+#define GROWING_BODY	 24 /* of a BPF_EVENT; in a KSYMBOL the name begins there */
 /* of a sample: as far as it is looked at */
 #define CAPTURE_HEAD (CAPTURE_TIME_AT + sizeof(uint64_t))
 
@@ -229,14 +230,44 @@ static uint64_t word_at(const struct look *l, size_t at)
 struct seen {
 	uint32_t type;
 	uint16_t size;
-	uint64_t id;   /* of a sample; 0: it is none */
-	uint64_t time; /* 0: it has none */
+	uint64_t id;	/* of a sample; 0: it is none */
+	uint64_t time;	/* 0: it has none */
+	size_t trailer; /* where it begins, when that is not at the end; else 0 */
 };
 
-/* False: there is no whole record at @at. */
-static bool see(const struct look *l, size_t at, struct seen *ret)
+/* Does this word have a byte that is 0? */
+static bool ends_text(uint64_t word)
 {
-	size_t left = l->first.size + l->second.size - at;
+	return (word - UINT64_C(0x0101010101010101)) & ~word & UINT64_C(0x8080808080808080);
+}
+
+/*
+ * Kernels up to 6.18 at least make KSYMBOL and BPF_EVENT larger for each event that they write them
+ * for, of whatever recorder: behind the trailer is what the ring held before. Where the trailer of
+ * such a record is, by the id in it, which must be one of ours; 0: at the end, as it should be.
+ */
+static size_t misplaced_trailer(const struct coati_capture *cap, const struct look *l, size_t at,
+				const struct seen *s)
+{
+	size_t end = GROWING_BODY;
+	uint64_t unused;
+
+	if (s->type == COATI_RECORD_KSYMBOL) {
+		while (end + TRAILER < s->size && !ends_text(word_at(l, at + end)))
+			end += 8;
+		end += 8;
+	} else if (s->type != COATI_RECORD_BPF_EVENT) {
+		return 0;
+	}
+	if (end + TRAILER >= s->size)
+		return 0;
+	return coati_map_get(&cap->own_ids, word_at(l, at + end + TRAILER - 8), &unused) ? end : 0;
+}
+
+/* False: there is no whole record at @at. */
+static bool see(const struct coati_capture *cap, const struct look *l, size_t at, struct seen *ret)
+{
+	size_t left = l->first.size + l->second.size - at, trailer;
 	uint64_t head;
 
 	if (left < RECORD_LEAST)
@@ -249,7 +280,9 @@ static bool see(const struct look *l, size_t at, struct seen *ret)
 		ret->id = word_at(l, at + CAPTURE_ID_AT);
 		ret->time = word_at(l, at + CAPTURE_TIME_AT);
 	} else if (ret->type != COATI_RECORD_SAMPLE && ret->size >= RECORD_LEAST + TRAILER) {
-		ret->time = word_at(l, at + ret->size - TRAILER + 8);
+		ret->trailer = misplaced_trailer(cap, l, at, ret);
+		trailer = ret->trailer ? ret->trailer : (size_t)ret->size - TRAILER;
+		ret->time = word_at(l, at + trailer + 8);
 	}
 	return true;
 }
@@ -283,7 +316,7 @@ static uint64_t right_id(const struct coati_capture *cap, uint8_t lane, const st
 	const struct twins *t = &cap->twins;
 	uint64_t set, unused;
 
-	if (!s->id || t->several[lane])
+	if (!s->id || !t->ids[lane] || t->several[lane])
 		return s->id;
 	if (!lane && is_switch(cap, s, &set))
 		return switch_id(cap, s, set);
@@ -300,10 +333,19 @@ static uint64_t right_time(const struct coati_capture *cap, const struct look *l
 
 	if (s->time < before)
 		return before;
-	if (see(l, next_at, &next) && !is_switch(cap, &next, &set) && next.time >= before &&
+	if (see(cap, l, next_at, &next) && !is_switch(cap, &next, &set) && next.time >= before &&
 	    next.time < s->time)
 		return next.time;
 	return s->time;
+}
+
+/* The trailer to the end of the record, where everybody looks for it; zeros are no text. */
+static void move_trailer(uint8_t *record, const struct seen *s)
+{
+	uint8_t *end = record + s->size - TRAILER;
+
+	memmove(end, record + s->trailer, TRAILER);
+	memset(record + s->trailer, 0, (size_t)(end - record) - s->trailer);
 }
 
 /* Go through all records of a ring; what should be different is put into @to, which holds the same
@@ -315,7 +357,7 @@ static bool put_right(struct coati_capture *cap, struct twins_ring ring, const s
 	bool any = false;
 	struct seen s;
 
-	for (size_t at = 0; see(l, at, &s) && (to || !any); at += s.size) {
+	for (size_t at = 0; see(cap, l, at, &s) && (to || !any); at += s.size) {
 		uint64_t id, time = s.time, set;
 
 		if (!ring.lane && ring.last_time && is_switch(cap, &s, &set))
@@ -323,9 +365,11 @@ static bool put_right(struct coati_capture *cap, struct twins_ring ring, const s
 		if (s.time > before)
 			before = s.time;
 		id = right_id(cap, ring.lane, &s);
-		if (id == s.id && time == s.time)
+		if (id == s.id && time == s.time && !s.trailer)
 			continue;
 		any = true;
+		if (to && s.trailer)
+			move_trailer(to + at, &s);
 		if (to && id != s.id)
 			memcpy(to + at + CAPTURE_ID_AT, &id, sizeof(id));
 		if (to && time != s.time)
@@ -345,7 +389,7 @@ const uint8_t *coati_twins_claim(struct coati_capture *cap, uint8_t lane, const 
 	if (!cap->twins.ids[lane])
 		return record;
 	l.first.size = word_at(&l, 0) >> 48;
-	if (!see(&l, 0, &s))
+	if (!see(cap, &l, 0, &s))
 		return record;
 	id = right_id(cap, lane, &s);
 	if (id == s.id)
@@ -377,7 +421,7 @@ int coati_twins_claim_spans(struct coati_capture *cap, struct twins_ring ring,
 	struct look l = { *first, *second }, copy;
 	size_t all = first->size + second->size;
 
-	if (!cap->twins.ids[ring.lane] || !put_right(cap, ring, &l, NULL))
+	if (!put_right(cap, ring, &l, NULL))
 		return 0;
 	if (make_copy(&cap->twins, &l, all) < 0)
 		return -ENOMEM;

@@ -16,6 +16,10 @@
  * The time of such a sample may be another recorder's as well, by another clock. In lane 0 it is
  * kept between those of the records around it in the ring, so that it stays in front of the switch
  * that it belongs to.
+ *
+ * Another recorder shows in records of kernel symbols and BPF programs, too: the kernel makes them
+ * longer than they are, and the id and the time would be read from what lay in the ring before.
+ * Their trailers are moved to the end.
  */
 #pragma once
 
@@ -40,7 +44,7 @@ struct twins_ring {
 };
 /* Ring @i of the reader.  Lives: until the next call. */
 struct twins_ring coati_twins_ring(struct coati_capture *cap, uint32_t i);
-/* The same, and times, for all that a ring holds: the spans become those of a copy, because the
- * kernel does not allow writing into a ring. -ENOMEM. */
+/* The same, times and trailers, for all that a ring holds: the spans become those of a copy,
+ * because the kernel does not allow writing into a ring. -ENOMEM. */
 int coati_twins_claim_spans(struct coati_capture *cap, struct twins_ring ring,
 			    struct coati_span *first, struct coati_span *second);

@@ -203,6 +203,111 @@ static uint64_t shifted(uint64_t id, uint64_t time, uint64_t known)
 	return shifted_by(make(), id, time, known);
 }
 
+/* A kernel symbol or a BPF program of which the kernel says that it is @more bytes longer; there
+ * lies what was in the ring before. */
+static void put_grown(struct writer *w, uint32_t type, size_t name, size_t more)
+{
+	static const char text[] = "bpf_prog_d6caeb6515528d77_on_sample_and_more";
+	size_t body = type == COATI_RECORD_KSYMBOL ? 24 + (name / 8 + 1) * 8 : 24;
+
+	writer_u32(w, type);
+	writer_u16(w, 0);
+	writer_u16(w, (uint16_t)(body + 32 + more));
+	writer_u64(w, 0xffffffffc0036258);
+	writer_u64(w, 0x100000383);
+	if (type == COATI_RECORD_KSYMBOL) {
+		writer_bytes(w, text, name);
+		writer_zeros(w, body - 24 - name);
+	}
+	writer_u32(w, 4070);
+	writer_u32(w, 4071);
+	writer_u64(w, 1110);
+	writer_u64(w, 1);
+	writer_u64(w, CLOCK_ID);
+	for (size_t i = 0; i < more; i += 8)
+		writer_u64(w, UINT64_C(0x7b0b0b0d0d018200) + i);
+}
+
+/* The record as readers see it: its trailer at the end, and nothing but zeros in front of that. */
+static void check_trailer(const uint8_t *record, size_t body, size_t size)
+{
+	static const uint32_t thread[] = { 4070, 4071 };
+	static const uint64_t rest[] = { 1110, 1, CLOCK_ID };
+
+	CHECK_MEM(record + size - 32, thread, sizeof(thread));
+	CHECK_MEM(record + size - 24, rest, sizeof(rest));
+	for (size_t i = body; i < size - 32; i++)
+		CHECK_INT(record[i], ==, 0);
+}
+
+/*
+ * Records that the kernel made too long for the second recorder: time and id are not those of the
+ * rest behind them. A switch behind it keeps its time, which it would get from there otherwise.
+ */
+static void check_grown(uint32_t type, size_t name, size_t more, size_t cut)
+{
+	size_t body = type == COATI_RECORD_KSYMBOL ? 24 + (name / 8 + 1) * 8 : 24;
+	_Alignas(8) uint8_t ring[512];
+	struct writer w = writer_over(ring, sizeof(ring));
+	struct coati_span first = { ring, cut }, second = { ring + cut, 0 };
+	struct coati_capture *cap = make();
+	uint64_t last = 1100;
+
+	put_grown(&w, type, name, more);
+	put_record(&w, COATI_RECORD_SAMPLE, OFF_ID, 1150);
+	put_switch(&w, true, 1200);
+	CHECK(!w.full && cut <= w.len);
+	second.size = w.len - cut;
+	CHECK_OK(coati_twins_claim_spans(cap, (struct twins_ring){ .last_time = &last }, &first,
+					 &second));
+	CHECK_U64(last, ==, 1200);
+	if (more) {
+		CHECK_INT(first.size, ==, w.len);
+		check_trailer(first.bytes, body, body + 32 + more);
+		CHECK_U64(time_at(first.bytes + body + 32 + more), ==, 1150);
+	} else {
+		CHECK(first.bytes == ring && first.size == cut);
+	}
+	free_capture(cap);
+}
+
+TEST(capture_of_records_that_grew_for_another_recorder_finds_their_trailers)
+{
+	for (size_t more = 0; more <= 128; more += 32)
+		for (size_t cut = 0; cut <= 160; cut += 8) {
+			check_grown(COATI_RECORD_BPF_EVENT, 0, more, cut);
+			for (size_t name = 0; name <= 40; name += 5)
+				check_grown(COATI_RECORD_KSYMBOL, name, more, cut);
+		}
+}
+
+/* Also where no event can have a twin; and the trailer of no event of ours is left alone. */
+TEST(capture_without_twins_finds_trailers_too)
+{
+	_Alignas(8) uint8_t ring[256];
+	struct writer w = writer_over(ring, sizeof(ring));
+	struct coati_span first = { ring, 0 }, second = { ring, 0 };
+	struct coati_capture *cap = make();
+	uint64_t last = 0, foreign = FOREIGN_ID;
+
+	cap->twins.ids[0] = cap->twins.fast_id = 0;
+	cap->twins.has_switches = false;
+	put_grown(&w, COATI_RECORD_BPF_EVENT, 0, 40);
+	put_record(&w, COATI_RECORD_SAMPLE, FOREIGN_ID, 1150);
+	first.size = w.len;
+	CHECK_OK(coati_twins_claim_spans(cap, (struct twins_ring){ .last_time = &last }, &first,
+					 &second));
+	CHECK(first.bytes != ring);
+	check_trailer(first.bytes, 24, 96);
+	CHECK_U64(id_at(first.bytes + 96), ==, FOREIGN_ID);
+	memcpy(ring + 24 + 24, &foreign, sizeof(foreign));
+	first = (struct coati_span){ ring, w.len };
+	CHECK_OK(coati_twins_claim_spans(cap, (struct twins_ring){ .last_time = &last }, &first,
+					 &second));
+	CHECK(first.bytes == ring);
+	free_capture(cap);
+}
+
 static uint64_t shifted_without_fast(uint64_t time)
 {
 	struct coati_capture *cap = make();
