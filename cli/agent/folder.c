@@ -40,10 +40,12 @@ int coati_folder_open(struct folder *f, struct coati_error *err)
 			err, -EPERM,
 			"the directory %s belongs to another user; choose one of your own",
 			f->path);
-	if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
-		return coati_fail(err, -EPERM,
-				  "every user may write to the directory %s; run chmod o-w on it",
-				  f->path);
+	/* with a sticky bit as well: their files would count as ours, and take our names */
+	if (st.st_mode & S_IWOTH)
+		return coati_fail(
+			err, -EPERM,
+			"every user may write to the directory %s; choose one of your own",
+			f->path);
 	if (faccessat(f->dir, ".", W_OK, AT_EACCESS) < 0)
 		return coati_fail(err, -errno, "cannot write to the directory %s: %m", f->path);
 	return 0;

@@ -14,3 +14,6 @@ for file in store/*.data; do
 	grep SAMPLE records >>samples
 done
 test -s samples || echo "no samples"
+# and it stores nothing where all others may make files
+mkdir -m 1777 public
+"$COATI" agent -q --store public -d 1s 2>&1 || echo "public: $? $(ls public)"
