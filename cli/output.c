@@ -82,6 +82,11 @@ int coati_output_open_now(struct output *out, const char *path, int color, struc
 		coati_output_init(out, color);
 		return 0;
 	}
+	if (coati_is_link_of_another(path))
+		return coati_fail(err, -EPERM,
+				  "refusing to follow the link %s of another user: remove it, or "
+				  "choose another file with -o",
+				  path);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
 	if (fd < 0)
 		return coati_fail(err, -errno, "cannot write %s: %m", path);

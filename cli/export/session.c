@@ -133,7 +133,8 @@ static int open_output(struct exporting *e, struct coati_error *err)
 		return coati_fail(err, -EINVAL, "--check cannot read %s back: not a regular file",
 				  e->output);
 	/* what comes out of a recording is as private as one */
-	r = coati_new_file_open(&e->file, e->output, 0600, err);
+	r = coati_new_file_open(&e->file, e->output,
+				e->args->output ? 0600 : 0600 | NEW_FILE_NOT_TYPED, err);
 	e->fd = e->file.fd;
 	return r;
 }

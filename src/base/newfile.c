@@ -16,13 +16,22 @@
 #include "base/error.h"
 #include "base/opening.h"
 
+bool coati_is_link_of_another(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && st.st_uid != geteuid() &&
+	       st.st_uid != 0;
+}
+
 bool coati_is_open_file(const char *path)
 {
 	char folder[4096], to[4096];
 	ssize_t len = readlink(path, to, sizeof(to) - 1);
 	struct statfs fs;
 
-	if (len <= 0)
+	/* by /proc/self/root another user's link could lead to any file of ours */
+	if (len <= 0 || coati_is_link_of_another(path))
 		return false;
 	to[len] = '\0';
 	coati_folder_of(path, folder, sizeof(folder));
@@ -71,8 +80,27 @@ static int open_beside(struct new_file *f, mode_t mode)
 	return r;
 }
 
+/* Why @path is not written to, or 0. */
+static int check_name(const char *path, bool is_typed, bool is_file, struct coati_error *err)
+{
+	struct stat st;
+
+	if (!is_typed && lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return coati_fail(err, -EEXIST,
+				  "%s exists, is not a regular file and belongs to user %u: remove "
+				  "it, or choose another file with -o",
+				  path, (unsigned int)st.st_uid);
+	if (!is_file && coati_is_link_of_another(path))
+		return coati_fail(err, -EPERM,
+				  "refusing to follow the link %s of another user: remove it, or "
+				  "choose another file with -o",
+				  path);
+	return 0;
+}
+
 int coati_new_file_open(struct new_file *f, const char *path, mode_t mode, struct coati_error *err)
 {
+	bool is_typed = !(mode & NEW_FILE_NOT_TYPED);
 	const struct opening_hooks *hooks = coati_opening_hooks();
 	bool is_open, exists;
 	struct stat st;
@@ -85,7 +113,11 @@ int coati_new_file_open(struct new_file *f, const char *path, mode_t mode, struc
 	if ((size_t)snprintf(f->path, sizeof(f->path), "%s", path) >= sizeof(f->path))
 		return coati_fail(err, -ENAMETOOLONG, "cannot write %.40s...: %m", path);
 	exists = stat(path, &st) == 0;
-	f->is_file = !is_open && (!exists || S_ISREG(st.st_mode));
+	f->is_file = !is_typed || (!is_open && (!exists || S_ISREG(st.st_mode)));
+	r = check_name(path, is_typed, f->is_file, err);
+	if (r < 0)
+		return r;
+	mode &= 0777;
 	if (f->is_file) {
 		r = open_beside(f, mode);
 		if (r < 0 && exists)

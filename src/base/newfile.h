@@ -19,6 +19,12 @@ struct new_file {
 	char part[4096]; /* that it has until then; "": none */
 };
 
+/* With the mode of a file whose name was not typed: what is not a regular file is refused, since
+ * another user may have put it there, and never written to. */
+#define NEW_FILE_NOT_TYPED 0100000u
+
+/* Whether @path is a link that neither this user nor root has made. */
+bool coati_is_link_of_another(const char *path);
 /* Whether @path is another name of something that is open, as /dev/stdout and /proc/self/fd/1. */
 bool coati_is_open_file(const char *path);
 /* The directory that @path lies in, with a slash behind it, or "." */

@@ -25,7 +25,7 @@ static int make_file(struct broker *b, const char *path, mode_t mode, struct mes
 		return coati_fail(err, -EACCES, "cannot write %s: it is not the output", path);
 	if (b->output_fd >= 0)
 		return b->output_fd;
-	r = coati_new_file_open(&b->file, path, mode & 0600, err);
+	r = coati_new_file_open(&b->file, path, mode & (0600 | NEW_FILE_NOT_TYPED), err);
 	if (r < 0)
 		return r;
 	b->has_file = true;
