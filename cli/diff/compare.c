@@ -226,10 +226,10 @@ static void check_shares(struct diff *d)
 		double of[2];
 
 		for (int side = 0; side < 2; side++)
-			of[side] = part_of(shares[i].part[side],
-					   shares[i].is_of_stacks ?
-						   coati_profile_with_stacks(q[side]) :
-						   q[side]->samples);
+			of[side] =
+				part_of(shares[i].part[side],
+					shares[i].is_of_stacks ? coati_profile_with_stacks(q[side])
+							       : q[side]->samples);
 		if (fabs(of[0] - of[1]) > SHARE_APART)
 			warn(d, "recorded differently: %s are %.0f %% before and %.0f %% after",
 			     shares[i].what, 100 * of[0], 100 * of[1]);

@@ -2,7 +2,7 @@
 /*
  * before: a server with a flight recorder of its own, of which others record a part. A connection
  * (a task and a region "serve") is open all the time, and in it come requests, each a task and a
- * region "work" of a millisecond. The file "ready" says that there were 200, and the file "went" that
+ * region "work" of a millisecond. The file "ready" says that there were 200, the file "went" that
  * there were 100 more since somebody made the file "go". Ends at the end of its input, and then
  * prints "CONNECTION BEGIN" and of each request "BEGIN END", in CLOCK_MONOTONIC nanoseconds from
  * outside.
