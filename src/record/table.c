@@ -4,25 +4,16 @@
  * whose format decodes it goes out. Where the id stands must be known before the format is:
  * therefore all events must have it at one place, which the table works out as events are added.
  */
+#include "record/table.h"
+
 #include <errno.h>
 
 #include <coati/record.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
-#include "base/map.h"
-#include "record/raw-word.h"
-#include "record/record.h"
 
 #define MAX_EVENTS 65536
 #define MAX_IDS	   (1u << 24)
-
-struct coati_format_table {
-	ARRAY(struct coati_sample_format) formats;
-	struct map ids;
-	/* Positions that all events agree on; id_pos and id_end are -1 where they do not. */
-	struct coati_sample_format common;
-};
 
 int coati_format_table_new(struct coati_format_table **ret)
 {
@@ -86,7 +77,7 @@ uint32_t coati_format_table_count(const struct coati_format_table *t)
 const struct coati_sample_format *coati_format_table_get(const struct coati_format_table *t,
 							 uint32_t index)
 {
-	return index < t->formats.len ? &t->formats.v[index] : NULL;
+	return format_table_get(t, index);
 }
 
 int coati_format_table_find(const struct coati_format_table *t, const struct coati_raw *raw,

@@ -13,6 +13,9 @@
 #include "base/search.h"
 
 #define FIRST_CAP 1024
+/* Kept free in front of what waits, for the mark of each round: without room there it would have to
+ * be sorted in, and all that waits with it. */
+#define FRONT 16
 
 void coati_order_init(struct order *o, size_t window_bytes)
 {
@@ -38,11 +41,13 @@ int coati_order_grow(struct order *o)
 	struct order_entry *v;
 	size_t cap;
 
-	if (o->at > o->len / 4) {
-		memmove(o->v, o->v + o->at, (o->len - o->at) * sizeof(*o->v));
-		o->len -= o->at;
-		o->ready -= o->at;
-		o->at = 0;
+	if (o->at > FRONT && o->at > o->len / 4) {
+		size_t by = o->at - FRONT;
+
+		memmove(o->v + FRONT, o->v + o->at, (o->len - o->at) * sizeof(*o->v));
+		o->len -= by;
+		o->ready -= by;
+		o->at = FRONT;
 	}
 	if (o->len < o->cap)
 		return 0;
@@ -56,6 +61,34 @@ int coati_order_grow(struct order *o)
 		return -ENOMEM;
 	o->scratch = v;
 	o->cap = cap;
+	return 0;
+}
+
+/* Where one without a time comes ahead of all that waits, and there is room in front: the mark of a
+ * round is such a record, and need not make the round unsorted. NULL: it must be sorted in. */
+static struct order_entry *take_front(struct order *o)
+{
+	if (o->file_order || o->at != o->ready || !o->at || o->at == o->len || o->is_unsorted ||
+	    o->v[o->at].time <= o->delivered)
+		return NULL;
+	o->ready--;
+	return &o->v[--o->at];
+}
+
+int coati_order_add_timeless(struct order *o, const struct order_entry *e)
+{
+	struct order_entry *slot = take_front(o);
+	struct order_entry own = *e;
+
+	own.time = o->delivered;
+	own.flags |= ORDER_BORROWED;
+	if (slot) {
+		*slot = own;
+		return 0;
+	}
+	if (o->len == o->cap && coati_order_grow(o) < 0)
+		return -ENOMEM;
+	order_append(o, &own);
 	return 0;
 }
 

@@ -51,6 +51,8 @@ void coati_order_init(struct order *o, size_t window_bytes);
 void coati_order_fini(struct order *o, struct chunk_pool *pool);
 /* Room for one more entry; -ENOMEM. */
 int coati_order_grow(struct order *o);
+/* Add one without a time; takes one use of e->chunk. -ENOMEM. */
+int coati_order_add_timeless(struct order *o, const struct order_entry *e);
 /* A FINISHED_ROUND was read. */
 void coati_order_round(struct order *o);
 /* The input has ended: everything may go. */
@@ -59,53 +61,37 @@ void coati_order_end(struct order *o);
 void coati_order_relieve(struct order *o);
 
 /* More waits than the window allows.  Hot. */
-static inline bool coati_order_crowded(const struct order *o)
+static inline bool order_crowded(const struct order *o)
 {
 	return o->len - o->at >= o->max_entries;
 }
 
-/* Where one without a time comes ahead of all that waits, and there is room in front: the mark of a
- * round is such a record, and need not make the round unsorted. NULL: it must be sorted in. */
-static inline struct order_entry *order_front(struct order *o)
+/* At the end, as what was there last is older or newer. */
+static inline void order_append(struct order *o, const struct order_entry *e)
 {
-	if (o->file_order || o->at != o->ready || !o->at || o->at == o->len || o->is_unsorted ||
-	    o->v[o->at].time <= o->delivered)
-		return NULL;
-	o->ready--;
-	return &o->v[--o->at];
+	o->v[o->len++] = *e;
+	if (e->time > o->newest)
+		o->newest = e->time;
+	o->is_unsorted |= e->time < o->last;
+	o->last = e->time;
+	if (o->file_order)
+		o->ready = o->len;
 }
 
 /* Add one; takes one use of e->chunk. -ENOMEM.  Hot. */
-static inline int coati_order_add(struct order *o, const struct order_entry *e)
+static inline int order_add(struct order *o, const struct order_entry *e)
 {
-	struct order_entry *slot = e->time ? NULL : order_front(o);
-	uint64_t time = e->time ? e->time : o->delivered;
-
-	if (slot) {
-		*slot = *e;
-		slot->time = time;
-		slot->flags |= ORDER_BORROWED;
-		return 0;
-	}
+	if (!e->time)
+		return coati_order_add_timeless(o, e);
 	if (o->len == o->cap && coati_order_grow(o) < 0)
 		return -ENOMEM;
-	slot = &o->v[o->len++];
-	*slot = *e;
-	slot->time = time;
-	if (!e->time)
-		slot->flags |= ORDER_BORROWED;
-	if (time > o->newest)
-		o->newest = time;
-	o->is_unsorted |= time < o->last;
-	o->last = time;
-	if (o->file_order)
-		o->ready = o->len;
+	order_append(o, e);
 	return 0;
 }
 
 /* The next that may be delivered, or NULL. The caller owns its use of the chunk. Lives until the
  * next call.  Hot. */
-static inline struct order_entry *coati_order_next(struct order *o)
+static inline struct order_entry *order_next(struct order *o)
 {
 	struct order_entry *e;
 

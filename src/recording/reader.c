@@ -36,8 +36,10 @@ struct coati_recording {
 	ARRAY(int) fds;
 	uint64_t window_bytes;
 	bool file_order;
-	struct chunk *delivered; /* of the item that the caller looks at */
-	uint32_t note;		 /* of the same */
+	/* of the items that the caller looks at, each once */
+	struct chunk *delivered[RECORDING_BUNCH];
+	uint32_t nr_delivered;
+	uint32_t note; /* of the last of them */
 	char *path;
 };
 
@@ -319,13 +321,20 @@ int coati_recording_open_fd(int fd, const struct coati_recording_opts *opts,
 	return open_named(name, fd, opts, ret, err);
 }
 
+/* The caller is done with the items that it looked at. */
+static inline void put_delivered(struct coati_recording *r)
+{
+	while (r->nr_delivered)
+		coati_chunk_put(&r->shared.pool, r->delivered[--r->nr_delivered]);
+}
+
 void coati_recording_close(struct coati_recording **rp)
 {
 	struct coati_recording *r = rp ? *rp : NULL;
 
 	if (!r)
 		return;
-	coati_chunk_put(&r->shared.pool, r->delivered);
+	put_delivered(r);
 	for (size_t i = 0; i < r->streams.len; i++)
 		coati_stream_fini(&r->streams.v[i]);
 	for (size_t i = 0; i < r->fds.len; i++)
@@ -347,7 +356,7 @@ static struct stream *oldest(struct coati_recording *r)
 	for (size_t i = 0; i < r->streams.len; i++) {
 		struct stream *s = &r->streams.v[i];
 
-		if (coati_stream_peek(s) && (!best || s->head->time < best->head->time))
+		if (stream_peek(s) && (!best || s->head->time < best->head->time))
 			best = s;
 		if (best && r->file_order)
 			break;
@@ -378,18 +387,12 @@ static int check_promise(struct coati_recording *r)
 		r->path, (unsigned long long)in->offset, (unsigned long long)in->end);
 }
 
-static void count(struct coati_recording_stats *st, const struct coati_raw *raw, uint32_t flags)
+static void count_other(struct coati_recording_stats *st, const struct coati_raw *raw)
 {
 	struct cursor c = cursor_over(raw->body, raw->size - COATI_RAW_HEADER);
 
 	c.swap = raw->swap;
-	st->records++;
-	st->bytes += raw->size;
-	st->late += !!(flags & COATI_RECORDING_ITEM_LATE);
 	switch (raw->type) {
-	case COATI_RECORD_SAMPLE:
-		st->samples++;
-		break;
 	case COATI_RECORD_LOST:
 		cursor_skip(&c, 8);
 		st->lost += cursor_u64(&c);
@@ -405,28 +408,35 @@ static void count(struct coati_recording_stats *st, const struct coati_raw *raw,
 	}
 }
 
-int coati_recording_next(struct coati_recording *r, struct coati_recording_item *ret)
+static inline void count(struct coati_recording_stats *st, const struct coati_raw *raw,
+			 uint32_t flags)
 {
-	struct order_entry *e;
-	struct stream *s;
-	const uint8_t *bytes;
-	size_t left = UINT16_MAX;
-	int n;
+	st->records++;
+	st->bytes += raw->size;
+	st->late += !!(flags & COATI_RECORDING_ITEM_LATE);
+	if (raw->type == COATI_RECORD_SAMPLE)
+		st->samples++;
+	else
+		count_other(st, raw);
+}
 
-	if (!r || !ret)
-		return -EINVAL;
-	coati_chunk_put(&r->shared.pool, r->delivered);
-	r->delivered = NULL;
-	s = r->streams.len == 1 ? (coati_stream_peek(&r->streams.v[0]) ? &r->streams.v[0] : NULL)
-				: oldest(r);
-	if (!s) {
-		n = how_it_ended(r);
-		return n < 0 ? n : check_promise(r);
-	}
-	e = s->head;
-	s->head = NULL;
-	r->delivered = e->chunk;
-	bytes = e->record;
+/* Keep the chunk of an entry until the caller is done; one use of each is enough. */
+static inline void keep_chunk(struct coati_recording *r, struct chunk *c)
+{
+	if (r->nr_delivered && r->delivered[r->nr_delivered - 1] == c)
+		c->users--;
+	else
+		r->delivered[r->nr_delivered++] = c;
+}
+
+/* Hand out an entry that has left the line. Hot. */
+static inline void deliver(struct coati_recording *r, const struct order_entry *e,
+			   struct coati_recording_item *ret)
+{
+	const uint8_t *bytes = e->record;
+	size_t left = UINT16_MAX;
+
+	keep_chunk(r, e->chunk);
 	coati_raw_next(&bytes, &left, r->shared.model.swap, &ret->raw);
 	ret->event = e->event;
 	ret->flags = e->flags & ~ORDER_BORROWED;
@@ -436,6 +446,48 @@ int coati_recording_next(struct coati_recording *r, struct coati_recording_item 
 	ret->extra_size =
 		ret->raw.type < COATI_RECORD_HEADER_ATTR ? 0 : coati_stream_behind(&ret->raw);
 	count(&r->shared.stats, &ret->raw, e->flags);
+}
+
+int coati_recording_next(struct coati_recording *r, struct coati_recording_item *ret)
+{
+	const struct order_entry *e;
+	struct stream *s;
+	int n;
+
+	if (!r || !ret)
+		return -EINVAL;
+	put_delivered(r);
+	s = r->streams.len == 1 ? (stream_peek(&r->streams.v[0]) ? &r->streams.v[0] : NULL)
+				: oldest(r);
+	if (!s) {
+		n = how_it_ended(r);
+		return n < 0 ? n : check_promise(r);
+	}
+	e = s->head;
+	s->head = NULL;
+	deliver(r, e, ret);
+	return 1;
+}
+
+int coati_recording_next_bunch(struct coati_recording *r, uint32_t most,
+			       struct recording_bunch *ret)
+{
+	int n = coati_recording_next(r, ret->items);
+	struct order *order;
+
+	if (n <= 0)
+		return n;
+	ret->notes[0] = r->note;
+	ret->nr = 1;
+	order = &r->streams.v->order;
+	while (r->streams.len == 1 && ret->nr < most && ret->nr < RECORDING_BUNCH) {
+		const struct order_entry *e = order_next(order);
+
+		if (!e)
+			break;
+		deliver(r, e, &ret->items[ret->nr]);
+		ret->notes[ret->nr++] = e->note;
+	}
 	return 1;
 }
 

@@ -74,6 +74,21 @@ bool coati_recording_can_ahead(const struct coati_recording *r, struct recording
 /* What look() said about the record that was returned last; 0: nothing, or it was not asked. */
 uint32_t coati_recording_note(const struct coati_recording *r);
 
+/* Records that follow each other and wait in memory already: who looks at several of them can ask
+ * the memory for what all of them need before it is needed. */
+#define RECORDING_BUNCH 16
+
+struct recording_bunch {
+	struct coati_recording_item items[RECORDING_BUNCH];
+	uint32_t notes[RECORDING_BUNCH]; /* what look() said about each */
+	uint32_t nr;
+};
+
+/* The next record, and those behind it that can be had without reading, up to @most: as
+ * coati_recording_next(), called so often. All of them live until the next call of either. */
+int coati_recording_next_bunch(struct coati_recording *r, uint32_t most,
+			       struct recording_bunch *ret);
+
 uint32_t coati_recording_event_count(const struct coati_recording *r);
 
 /* The bytes of feature section @bit, or NULL. In pipe mode those that have come so far. */

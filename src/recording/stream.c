@@ -41,19 +41,19 @@ static inline int enqueue(struct stream *s, const struct input_record *rec, uint
 	int r;
 
 	if (rec->raw.type < COATI_RECORD_HEADER_ATTR) {
-		r = coati_format_table_locate(sh->model.table, &rec->raw, &event, &time);
+		r = locator_find(&s->locator, sh->model.table, &rec->raw, &event, &time);
 		if (r == -ENOENT) {
 			flags |= COATI_RECORDING_ITEM_NO_EVENT;
 			sh->stats.no_event++;
 		}
 	}
 	rec->chunk->users++;
-	r = coati_order_add(&s->order, &(struct order_entry){ .time = time,
-							      .offset = rec->offset,
-							      .record = rec->bytes,
-							      .chunk = rec->chunk,
-							      .flags = flags,
-							      .event = event });
+	r = order_add(&s->order, &(struct order_entry){ .time = time,
+							.offset = rec->offset,
+							.record = rec->bytes,
+							.chunk = rec->chunk,
+							.flags = flags,
+							.event = event });
 	if (r < 0)
 		coati_chunk_put(&sh->pool, rec->chunk);
 	return r;
@@ -265,7 +265,7 @@ static int take_kernel_records(struct stream *s)
 	size_t left = coati_input_left(in);
 	int r = 0;
 
-	while (r == 0 && !coati_order_crowded(&s->order)) {
+	while (r == 0 && !order_crowded(&s->order)) {
 		rec.bytes = at;
 		rec.offset = in->chunk->offset + in->at;
 		if (coati_raw_next(&at, &left, in->swap, &rec.raw) <= 0 ||
@@ -301,13 +301,13 @@ static int enqueue_found(struct stream *s, const struct ahead_record *found, con
 
 	s->shared->stats.no_event += found->no_event;
 	c->users++;
-	r = coati_order_add(&s->order, &(struct order_entry){ .time = found->time,
-							      .offset = c->offset + found->at,
-							      .record = bytes,
-							      .chunk = c,
-							      .flags = flags,
-							      .event = found->event,
-							      .note = found->note });
+	r = order_add(&s->order, &(struct order_entry){ .time = found->time,
+							.offset = c->offset + found->at,
+							.record = bytes,
+							.chunk = c,
+							.flags = flags,
+							.event = found->event,
+							.note = found->note });
 	if (r < 0)
 		coati_chunk_put(&s->shared->pool, c);
 	return r;
@@ -336,7 +336,7 @@ static int take_found(struct stream *s, uint32_t *ret_type)
 			s->part_at++;
 		}
 	} while (r == 0 && *ret_type < COATI_RECORD_HEADER_ATTR && s->part_at < s->part->nr &&
-		 !coati_order_crowded(&s->order));
+		 !order_crowded(&s->order));
 	return r < 0 ? r : 1;
 }
 
@@ -441,16 +441,16 @@ static void stop(struct stream *s, int r)
 		coati_fail(err, r, "%s: reading at byte %llu: %m", s->name, at);
 }
 
-int coati_stream_peek(struct stream *s)
+int coati_stream_find_head(struct stream *s)
 {
 	uint32_t type;
 	int r;
 
 	while (!s->head) {
-		s->head = coati_order_next(&s->order);
+		s->head = order_next(&s->order);
 		if (s->head || s->end)
 			break;
-		if (coati_order_crowded(&s->order)) {
+		if (order_crowded(&s->order)) {
 			coati_order_relieve(&s->order);
 			continue;
 		}
@@ -472,7 +472,7 @@ void coati_stream_prime(struct stream *s)
 {
 	uint32_t type = COATI_RECORD_HEADER_ATTR;
 
-	while (type >= COATI_RECORD_HEADER_ATTR && !coati_order_crowded(&s->order)) {
+	while (type >= COATI_RECORD_HEADER_ATTR && !order_crowded(&s->order)) {
 		int r = pump(s, &type);
 
 		if (r <= 0) {

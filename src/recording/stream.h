@@ -10,6 +10,7 @@
 
 #include <coati/recording.h>
 
+#include "record/table.h"
 #include "recording/ahead.h"
 #include "recording/input.h"
 #include "recording/model.h"
@@ -36,6 +37,7 @@ struct stream {
 	struct ahead *ahead;	 /* NULL: no thread reads ahead */
 	struct ahead_part *part; /* of it, whose chunk is that of @outer; NULL: none so far */
 	size_t part_at;		 /* next record of the part */
+	struct locator locator;
 	struct unpacker *unpacker;
 	const uint8_t *packed; /* rest of the compressed record that is being unpacked */
 	size_t packed_left;
@@ -50,8 +52,16 @@ void coati_stream_init(struct stream *s, struct shared *shared, int fd, bool see
 void coati_stream_fini(struct stream *s);
 /* Read ahead, as far as there is memory for it and threads can be started. */
 void coati_stream_ahead(struct stream *s, const struct coati_ahead_opts *o);
-/* Make s->head the next record: 1, 0 at the end (s->end tells how it ended). */
-int coati_stream_peek(struct stream *s);
+/* Make s->head, which is none, the next record: 1, 0 at the end (s->end tells how it ended). */
+int coati_stream_find_head(struct stream *s);
+/* The same, unless there is one.  Hot. */
+static inline int stream_peek(struct stream *s)
+{
+	if (!s->head)
+		s->head = order_next(&s->order);
+	return s->head ? 1 : coati_stream_find_head(s);
+}
+
 /* Read up to the first record that is not about the recording itself: in a pipe the events come
  * first. */
 void coati_stream_prime(struct stream *s);

@@ -13,13 +13,13 @@ static void put(struct order *o, uint64_t time, uint64_t number)
 {
 	const struct order_entry e = { .time = time, .offset = number };
 
-	CHECK_INT(coati_order_add(o, &e), ==, 0);
+	CHECK_INT(order_add(o, &e), ==, 0);
 }
 
 /* The next is that one; @late: it is flagged so. */
 static void expect(struct order *o, uint64_t time, uint64_t number, bool late)
 {
-	const struct order_entry *e = coati_order_next(o);
+	const struct order_entry *e = order_next(o);
 
 	CHECK(e);
 	CHECK_U64(e->offset, ==, number);
@@ -35,9 +35,9 @@ TEST(order_lets_go_at_a_round_what_is_not_newer_than_the_round_before)
 	put(&o, 100, 1);
 	put(&o, 300, 2);
 	put(&o, 200, 3);
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
 	coati_order_round(&o); /* nothing is known of a round before */
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
 	put(&o, 250, 4);
 	put(&o, 301, 5);
 	put(&o, 300, 6);
@@ -47,10 +47,10 @@ TEST(order_lets_go_at_a_round_what_is_not_newer_than_the_round_before)
 	expect(&o, 250, 4, false);
 	expect(&o, 300, 2, false);
 	expect(&o, 300, 6, false);
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
 	coati_order_end(&o);
 	expect(&o, 301, 5, false);
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
 	coati_order_fini(&o, NULL);
 }
 
@@ -66,18 +66,18 @@ TEST(order_puts_what_has_no_time_ahead_of_what_waits_and_sorts_nothing_for_it)
 	coati_order_round(&o); /* up to 200 */
 	expect(&o, 100, 1, false);
 	expect(&o, 200, 2, false);
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
 	put(&o, 0, 4); /* in front of 300, and not before its round has ended */
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
 	CHECK(!o.is_unsorted);
 	put(&o, 0, 5); /* behind the other one */
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
 	put(&o, 400, 6);
 	coati_order_round(&o); /* up to 300 */
 	expect(&o, 0, 4, false);
 	expect(&o, 0, 5, false);
 	expect(&o, 300, 3, false);
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
 	coati_order_end(&o);
 	expect(&o, 400, 6, false);
 	coati_order_fini(&o, NULL);
@@ -102,7 +102,34 @@ TEST(order_sorts_again_what_is_older_than_the_newest_that_was_sorted)
 	expect(&o, 200, 3, false);
 	expect(&o, 299, 4, false);
 	expect(&o, 300, 2, false);
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
+	coati_order_fini(&o, NULL);
+}
+
+/* However long a recording is, its rounds have a place in front of what waits: nothing is sorted
+ * because of them, and all come in order. */
+TEST(order_of_many_rounds_sorts_nothing)
+{
+	uint64_t next = 0, rounds = 0, got = 0;
+	struct order o;
+
+	coati_order_init(&o, 1 << 24);
+	/* the first mark finds nothing before it, and stands in front once it is sorted in */
+	for (uint64_t round = 0; round < 40; round++) {
+		for (uint64_t i = 0; i < 3000; i++, next++)
+			put(&o, 1000 + next, next);
+		put(&o, 0, UINT64_MAX);
+		CHECK_INT(o.is_unsorted, ==, round == 0);
+		coati_order_round(&o);
+		for (const struct order_entry *e; (e = order_next(&o));) {
+			if (e->offset == UINT64_MAX)
+				rounds++;
+			else
+				CHECK_U64(e->offset, ==, got++);
+		}
+	}
+	CHECK_U64(rounds, ==, 40);
+	CHECK_U64(got, ==, next - 3000);
 	coati_order_fini(&o, NULL);
 }
 
@@ -118,7 +145,7 @@ TEST(order_of_equal_times_is_that_in_which_they_came)
 		for (uint64_t i = 0; i < 300; i++)
 			if (i / 10 % 3 == third)
 				expect(&o, 1000 - third, i, false);
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
 	coati_order_fini(&o, NULL);
 }
 
@@ -174,9 +201,9 @@ TEST(order_of_the_file_is_kept_when_it_is_asked_for)
 	expect(&o, 100, 2, false);
 	CHECK_U64(o.delivered, ==, 100);
 	expect(&o, 200, 3, false);
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
 	coati_order_end(&o);
-	CHECK(!coati_order_next(&o));
+	CHECK(!order_next(&o));
 	coati_order_fini(&o, NULL);
 }
 
@@ -191,15 +218,15 @@ TEST(order_is_crowded_from_its_ceiling_on_and_lets_the_older_half_go)
 	coati_order_init(&o, 1025 * 3 * sizeof(struct order_entry));
 	CHECK_U64(o.max_entries, ==, 1025);
 	for (uint64_t i = 0; i < 1025; i++) {
-		CHECK(!coati_order_crowded(&o));
+		CHECK(!order_crowded(&o));
 		put(&o, 5000 - i, i);
 	}
-	CHECK(coati_order_crowded(&o));
+	CHECK(order_crowded(&o));
 	coati_order_relieve(&o); /* up to the time in the middle */
 	for (uint64_t i = 1025; i-- > 512;)
 		expect(&o, 5000 - i, i, false);
-	CHECK(!coati_order_next(&o));
-	CHECK(!coati_order_crowded(&o));
+	CHECK(!order_next(&o));
+	CHECK(!order_crowded(&o));
 	coati_order_fini(&o, NULL);
 }
 
@@ -222,7 +249,7 @@ TEST(order_agrees_with_a_plain_sort)
 		coati_order_round(&o);
 		if (nr == 4000)
 			coati_order_end(&o);
-		for (const struct order_entry *e, *before = NULL; (e = coati_order_next(&o));) {
+		for (const struct order_entry *e, *before = NULL; (e = order_next(&o));) {
 			static struct order_entry copy;
 
 			CHECK_U64(e->time, ==, times[e->offset]);
@@ -257,7 +284,7 @@ TEST(order_moves_what_waits_to_the_front_before_it_grows)
 		CHECK_U64(o.len - o.at, ==, 1024 - gone + 1);
 		for (uint64_t i = gone; i < 1024; i++)
 			expect(&o, 1000 + i, i, false);
-		CHECK(!coati_order_next(&o));
+		CHECK(!order_next(&o));
 		coati_order_end(&o);
 		expect(&o, 9000, 9999, false);
 		coati_order_fini(&o, NULL);
@@ -274,9 +301,9 @@ TEST(order_without_memory_says_so_and_keeps_what_it_has)
 		for (uint64_t i = 0; i < 1024; i++)
 			put(&o, 1000 + i, i);
 		coati_alloc_fail_after(n);
-		CHECK_ERR(coati_order_add(&o, &e), -ENOMEM);
+		CHECK_ERR(order_add(&o, &e), -ENOMEM);
 		coati_alloc_fail_after(UINT64_MAX);
-		CHECK_INT(coati_order_add(&o, &e), ==, 0);
+		CHECK_INT(order_add(&o, &e), ==, 0);
 		coati_order_end(&o);
 		for (uint64_t i = 0; i < 1024; i++)
 			expect(&o, 1000 + i, i, false);

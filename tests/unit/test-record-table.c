@@ -6,6 +6,7 @@
 #include "lib/record-builder.h"
 #include "lib/test.h"
 #include "record/record.h"
+#include "record/table.h"
 
 static struct coati_raw sample_of(struct builder *b, uint64_t id)
 {
@@ -218,4 +219,34 @@ TEST(format_table_survives_every_failing_allocation)
 		coati_alloc_fail_after(UINT64_MAX);
 		coati_format_table_free(t);
 	}
+}
+
+/* What a locator remembers is what the table says, of ids that share a slot and of those that the
+ * table learns later, too. */
+TEST(locator_says_what_the_table_says)
+{
+	struct coati_attr attr = { .sample_type = COATI_SAMPLE_IDENTIFIER | COATI_SAMPLE_TIME,
+				   .flags = COATI_ATTR_SAMPLE_ID_ALL };
+	const uint64_t ids[] = { 1, 1 + LOCATOR_SLOTS, 2, 1 + 2 * LOCATOR_SLOTS, 0, 77 };
+	struct coati_format_table *t;
+	struct locator l = { 0 };
+	static struct builder b;
+
+	CHECK_OK(coati_format_table_new(&t));
+	for (uint32_t events = 0; events < 3; events++) {
+		for (uint64_t i = 0; i < 200; i++) {
+			struct coati_raw raw = sample_of(&b, ids[test_random() % 6]);
+			uint32_t index = 9, other = 9;
+			uint64_t time = 9, at = 9;
+
+			CHECK_INT(locator_find(&l, t, &raw, &index, &time), ==,
+				  coati_format_table_locate(t, &raw, &other, &at));
+			CHECK_INT(index, ==, other);
+			CHECK_U64(time, ==, at);
+		}
+		CHECK_OK(coati_format_table_add(t, &attr));
+		/* 1 and the two that share its slot; 2 is of the last event */
+		CHECK_OK(coati_format_table_id(t, ids[events], events));
+	}
+	coati_format_table_free(t);
 }

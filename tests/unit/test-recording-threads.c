@@ -147,21 +147,47 @@ static void see_item(struct seen *s, const struct coati_recording_item *item)
 	s->nr++;
 }
 
-/* @threads 1: nothing is read ahead. */
+static int see_one(struct coati_recording *r, struct seen *s)
+{
+	struct coati_recording_item item;
+	int n = coati_recording_next(r, &item);
+
+	if (n > 0)
+		see_item(s, &item);
+	return n;
+}
+
+/* All of a bunch live until the next one. */
+static int see_bunch(struct coati_recording *r, struct seen *s)
+{
+	struct recording_bunch b;
+	uint32_t most = 1 + (uint32_t)below(2 * RECORDING_BUNCH);
+	int n = coati_recording_next_bunch(r, most, &b);
+
+	for (uint32_t i = 0; n > 0 && i < b.nr; i++)
+		see_item(s, &b.items[i]);
+	CHECK(n <= 0 || (b.nr && b.nr <= most && b.nr <= RECORDING_BUNCH));
+	CHECK(n <= 0 || b.notes[b.nr - 1] == coati_recording_note(r));
+	return n;
+}
+
+/* @threads 1: nothing is read ahead; BUNCHES: the same, and several records at once, or one. */
+#define BUNCHES 0
+
 static struct seen look_at(const char *path, const struct coati_recording_opts *opts,
 			   uint32_t threads)
 {
-	const struct coati_ahead_opts ahead = { .threads = { .nr = threads } };
+	const struct coati_ahead_opts ahead = { .threads = { .nr = threads ? threads : 1 } };
 	struct seen s = { .stats = { .size = sizeof(s.stats) } };
 	struct coati_recording *r = NULL;
-	struct coati_recording_item item;
 
 	s.end = coati_recording_open(path, opts, &r, &s.error);
 	if (s.end < 0)
 		return s;
 	coati_recording_ahead(r, &ahead);
-	while ((s.end = coati_recording_next(r, &item)) > 0)
-		see_item(&s, &item);
+	do
+		s.end = threads == BUNCHES && below(4) ? see_bunch(r, &s) : see_one(r, &s);
+	while (s.end > 0);
 	s.error = *coati_recording_error(r);
 	CHECK_OK(coati_recording_get_stats(r, &s.stats));
 	coati_recording_close(&r);
@@ -177,8 +203,8 @@ static void check_same(const struct seen *a, const struct seen *b)
 	CHECK_MEM(&a->stats, &b->stats, sizeof(a->stats));
 }
 
-/* With one, two and eight threads, in both orders, and with less memory than would be needed. The
- * number of records. */
+/* With one, two and eight threads and in bunches, in both orders, and with less memory than would
+ * be needed. The number of records. */
 static uint64_t check_records(const char *path)
 {
 	static const struct {
@@ -194,8 +220,10 @@ static uint64_t check_records(const char *path)
 							   .flags = ways[i].flags,
 							   .window_bytes = ways[i].window };
 		struct seen one = look_at(path, &opts, 1), two = look_at(path, &opts, 2),
-			    eight = look_at(path, &opts, 8);
+			    eight = look_at(path, &opts, 8),
+			    bunches = look_at(path, &opts, BUNCHES);
 
+		check_same(&one, &bunches);
 		check_same(&one, &two);
 		check_same(&one, &eight);
 		nr = one.nr;
@@ -308,28 +336,79 @@ static void check_tables(const struct coati_profile *a, const struct coati_profi
 	CHECK_U64(a->notes.len, ==, b->notes.len);
 }
 
-static struct coati_profile *profile_by(uint32_t threads, const char *path)
+static void see_sample(void *ctx, const struct coati_profile_sample *s)
 {
-	struct coati_profile_opts opts = { .size = sizeof(opts), .bin_ns = 1000000 };
-	struct coati_profile *p;
+	const uint64_t numbers[] = { s->time,	s->weight,	  s->stack,  s->thread, s->event,
+				     s->labels, (uint64_t)s->cpu, s->number, s->goes_on };
+	struct seen *seen = ctx;
 
+	see(seen, numbers, sizeof(numbers));
+	seen->nr++;
+}
+
+/* Who looks at every record gets them one by one. */
+static int look_on(void *ctx, const struct coati_recording *r,
+		   const struct coati_recording_item *item)
+{
+	(void)ctx;
+	(void)r;
+	(void)item;
+	return 0;
+}
+
+struct made {
+	struct coati_profile *p;
+	struct seen samples;
+};
+
+/* @one_by_one: not in bunches. */
+static void make(struct made *m, const char *path, const struct coati_filter *filter,
+		 uint32_t threads, bool one_by_one)
+{
+	struct coati_profile_opts opts = { .size = sizeof(opts),
+					   .bin_ns = 1000000,
+					   .flags = filter->cpu ? COATI_PROFILE_PER_CPU : 0,
+					   .filter = filter };
+	struct coati_profile_hooks hooks = { .on_sample = see_sample,
+					     .on_item = one_by_one ? look_on : NULL,
+					     .ctx = &m->samples };
+
+	m->samples = (struct seen){ 0 };
 	coati_recording_threads_set((struct recording_threads){ .nr = threads });
-	p = tape_read(&opts, (const char *const[]){ path, NULL });
+	m->p = tape_read_hooked(&opts, &hooks, (const char *const[]){ path, NULL });
 	coati_recording_threads_set((struct recording_threads){ .nr = 1 });
-	return p;
+}
+
+static void check_made(const char *path, const struct coati_filter *filter)
+{
+	static const struct {
+		uint32_t threads;
+		bool one_by_one;
+	} ways[] = { { 1, true }, { 1, false }, { 2, false }, { 8, false }, { 8, true } };
+	struct made first, other;
+
+	make(&first, path, filter, ways[0].threads, ways[0].one_by_one);
+	CHECK(first.p->entries.len);
+	for (size_t i = 1; i < sizeof(ways) / sizeof(*ways); i++) {
+		make(&other, path, filter, ways[i].threads, ways[i].one_by_one);
+		check_tables(first.p, other.p);
+		CHECK_U64(first.samples.nr, ==, other.samples.nr);
+		CHECK_U64(first.samples.hash, ==, other.samples.hash);
+		coati_profile_free(&other.p);
+	}
+	coati_profile_free(&first.p);
 }
 
 static void check_profiles(const char *path)
 {
-	struct coati_profile *one = profile_by(1, path), *two = profile_by(2, path),
-			     *eight = profile_by(8, path);
+	const struct coati_filter all = { .size = sizeof(all) },
+				  some = { .size = sizeof(some),
+					   .cpu = "0,2",
+					   .time = "20%-70%",
+					   .event = "cpu-clock,page-faults" };
 
-	CHECK(one->entries.len);
-	check_tables(one, two);
-	check_tables(one, eight);
-	coati_profile_free(&one);
-	coati_profile_free(&two);
-	coati_profile_free(&eight);
+	check_made(path, &all);
+	check_made(path, &some);
 }
 
 TEST(profile_read_by_threads_is_what_one_thread_makes_of_it)
