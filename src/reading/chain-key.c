@@ -22,20 +22,18 @@ struct chain_way coati_chain_way(const struct coati_attr *attr, bool may_unwind,
 	};
 }
 
-/* Is the chain as long as the recorder allowed? Markers do not count. */
-static bool is_full(const struct chain_key *key, uint32_t max)
+/* Markers do not count. */
+bool coati_chain_is_full(const struct chain_key *key, uint32_t max)
 {
 	uint32_t nr = 0;
 
-	if (key->nr < max)
-		return false;
 	for (uint32_t i = 0; i < key->nr; i++)
 		nr += key->words[i] < COATI_CONTEXT_MAX;
 	return nr >= max;
 }
 
 /* What the recorder wrote behind the last address of the chain, which it unwound. */
-static void take_end(const struct chain_way *way, struct chain_key *key)
+void coati_chain_take_end(const struct chain_way *way, struct chain_key *key)
 {
 	switch (chain_end_of(key->words, key->nr, &key->nr)) {
 	case CHAIN_END_COMPLETE:
@@ -59,25 +57,7 @@ static void take_end(const struct chain_way *way, struct chain_key *key)
 void coati_chain_key(const struct chain_way *way, const struct coati_sample *s, uint64_t *room,
 		     struct chain_key *key)
 {
-	uint32_t first = 0;
+	const uint64_t *words = way->has_chain ? coati_u64_array(&s->callchain, room) : NULL;
 
-	if (way->has_chain && s->callchain.count) {
-		key->words = coati_u64_array(&s->callchain, room);
-		key->nr = s->callchain.count;
-		while (first < key->nr && key->words[first] >= COATI_CONTEXT_MAX)
-			first++;
-	}
-	if (first < key->nr) {
-		if (s->present & COATI_SAMPLE_IP && key->words[first] != s->ip)
-			key->leaf = s->ip;
-		if (is_full(key, way->max_stack))
-			key->mode |= CHAIN_FULL;
-		take_end(way, key);
-		return;
-	}
-	/* no stack was taken, or it is empty */
-	room[0] = s->present & COATI_SAMPLE_IP ? s->ip : 0;
-	key->words = room;
-	key->nr = 1;
-	key->mode |= way->has_chain ? 0 : CHAIN_SINGLE;
+	chain_key_fill(way, s, words, room, key);
 }

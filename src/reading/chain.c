@@ -32,54 +32,26 @@ void coati_chains_clear(struct chains *c)
 	coati_arena_fini(&c->words);
 }
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	unsigned __int128 product = (unsigned __int128)a * b;
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* Eight words in four multiplications that do not wait for each other. Who could choose addresses
- * to collide would have to know the seed, and would gain a slow probe in a table that is emptied
- * when it is full. Hot. */
 uint64_t coati_chains_hash(const struct chains *c, const struct chain_key *key)
 {
-	const uint64_t seed = c->index.seed, other = seed ^ 0xa0761d6478bd642fu;
-	uint64_t a = mix(key->space ^ seed, key->leaf ^ 0x9e3779b97f4a7c15u);
-	uint64_t b = mix(((uint64_t)key->nr << 32 | key->mode) ^ other,
-			 key->kernel ^ 0xd6e8feb86659fd93u);
-	uint64_t a_more = seed, b_more = other;
-	const uint64_t *w = key->words;
-	uint32_t left = key->nr;
-
-	for (; left >= 8; left -= 8, w += 8) {
-		a = mix(w[0] ^ a, w[1] ^ seed);
-		b = mix(w[2] ^ b, w[3] ^ other);
-		a_more = mix(w[4] ^ a_more, w[5] ^ seed);
-		b_more = mix(w[6] ^ b_more, w[7] ^ other);
-	}
-	a ^= a_more;
-	b += b_more;
-	for (; left >= 4; left -= 4, w += 4) {
-		a = mix(w[0] ^ a, w[1] ^ seed);
-		b = mix(w[2] ^ b, w[3] ^ other);
-	}
-	for (; left; left--, w++)
-		a = mix(*w ^ a, seed ^ b);
-	return mix(a ^ 0xe7037ed1a0b428dbu, b ^ seed);
+	return chains_hash(c, key);
 }
 
-static int same_key(const struct chain_key *a, const struct chain_key *b)
+static inline bool same_key(const struct chain_key *a, const struct chain_key *b)
 {
 	return a->nr == b->nr && a->mode == b->mode && a->space == b->space && a->leaf == b->leaf &&
 	       a->kernel == b->kernel && !memcmp(a->words, b->words, a->nr * sizeof(*a->words));
 }
 
-struct chain *coati_chains_find(struct chains *c, const struct chain_key *key, uint64_t hash)
+struct chain *coati_chains_find(struct chains *c, const struct chain_key *key, uint64_t hash,
+				uint32_t likely)
 {
 	struct probe probe = index_probe(&c->index, hash);
 	uint32_t id;
 
+	if (likely < c->list.len && c->list.v[likely].hash == hash &&
+	    same_key(&c->list.v[likely].key, key))
+		return &c->list.v[likely];
 	while (index_next(&c->index, &probe, &id)) {
 		struct chain *old = &c->list.v[id];
 

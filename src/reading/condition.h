@@ -61,6 +61,11 @@ static inline bool conditions_want_labels(const struct conditions *c)
 bool coati_conditions_wait(const struct conditions *c, const char *name);
 /* @cpu -1: not known. */
 bool coati_conditions_cpu(const struct conditions *c, int32_t cpu);
+/* The same.  Hot. */
+static inline bool conditions_cpu(const struct conditions *c, int32_t cpu)
+{
+	return !c->cpus || coati_conditions_cpu(c, cpu);
+}
 /* Does it need to be known when the recording ends? */
 bool coati_conditions_need_end(const struct conditions *c);
 /* The range of time on the clock of a recording that goes from @first to @last: both ends belong to

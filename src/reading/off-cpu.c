@@ -151,7 +151,7 @@ static int add_stretch(struct reading *r, const struct off_thread *t, struct str
 
 	if (s.to <= s.from)
 		return 0;
-	n = coati_reading_task(r, &id, s.to, &task);
+	n = reading_task(r, &id, s.to, &task);
 	if (n < 0)
 		return n;
 	if (to <= from || !r->off.passes || !task->passes ||

@@ -131,9 +131,6 @@ int coati_profile_find_stack(struct coati_profile *p, const struct coati_profile
 /* By all but count and weight, which are added to what is there. */
 int coati_profile_find_entry(struct coati_profile *p, const struct coati_profile_entry *e,
 			     uint32_t *ret);
-/* Count and weight of @e to an entry that is the same. -ENOMEM, -E2BIG.  Hot. */
-int coati_profile_add_to_entry(struct coati_profile *p, uint32_t number,
-			       const struct coati_profile_entry *e);
 /* Bins become twice as long, and entries that are now in one bin become one. */
 void coati_profile_join_bins(struct coati_profile *p);
 /* Are bins kept in the series, and not in entries? */
@@ -152,6 +149,20 @@ static inline bool coati_profile_same_entry(const struct coati_profile *p,
 	       a->labels == b->labels && a->cpu == b->cpu &&
 	       (a->bin == b->bin || profile_has_series(p));
 }
+/* Count and weight of @e to an entry that is the same. -ENOMEM, -E2BIG.  Hot. */
+static inline int profile_add_to_entry(struct coati_profile *p, uint32_t number,
+				       const struct coati_profile_entry *e)
+{
+	struct coati_profile_entry *to = &p->entries.v[number];
+	int r = profile_has_series(p) ? coati_series_add(p, number, e) : 0;
+
+	if (r < 0)
+		return r;
+	add_weight(&to->count, e->count);
+	add_weight(&to->weight, e->weight);
+	return 0;
+}
+
 /* The limit on bytes for who has read so many more than those of whole files. */
 void coati_profile_allow(struct coati_profile *p, uint64_t more);
 /* Limits of what is made of it, a tree or an event list: by the size of the files, or as the

@@ -198,23 +198,30 @@ static int watch(void *ctx)
 	return m->records++ % PROGRESS_RECORDS ? 0 : show(m);
 }
 
+/* Up to where limits are looked at, and progress is shown. */
+static uint32_t bunch_most(const struct reading *r)
+{
+	return ALLOW_RECORDS - r->nr_records % ALLOW_RECORDS;
+}
+
 /* Every record. 0 also for a file that ends too early; negative: why we stop. */
 static int take_all(struct reading *r, struct meter *m)
 {
-	struct coati_recording_item item;
+	struct recording_bunch bunch;
 	const struct coati_error *why;
 	int n;
 
 	m->reading = r;
 	coati_recording_watch(r->recording, m->fn ? watch : NULL, m);
-	while ((n = coati_recording_next(r->recording, &item)) > 0) {
-		if (r->nr_records++ % ALLOW_RECORDS == 0)
+	while ((n = coati_recording_next_bunch(r->recording, bunch_most(r), &bunch)) > 0) {
+		if (r->nr_records % ALLOW_RECORDS == 0)
 			coati_reading_allow(r);
-		n = coati_reading_take(r, &item);
+		n = coati_reading_take_bunch(r, &bunch);
 		if (n < 0)
 			return n;
-		m->offset = item.offset;
-		if (m->fn && r->nr_records % PROGRESS_RECORDS == 1 && show(m))
+		m->offset = bunch.items[bunch.nr - 1].offset;
+		r->nr_records += bunch.nr;
+		if (m->fn && r->nr_records % PROGRESS_RECORDS == 0 && show(m))
 			return -EINTR;
 	}
 	if (n == 0 || n == -EINTR)
@@ -366,6 +373,7 @@ int coati_reading_file(struct reading *r, const char *path, struct coati_error *
 	struct profile_file *file = ARRAY_ADD(&p->files);
 	int n;
 
+	r->formats = coati_recording_formats(r->recording);
 	if (!file)
 		return coati_fail(err, p->files.len < PROFILE_FILES_MAX ? -ENOMEM : -E2BIG,
 				  "%s: too many input files", path);

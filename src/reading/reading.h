@@ -11,6 +11,7 @@
 #include "reading/off-cpu.h"
 #include "reading/parts.h"
 #include "reading/profile.h"
+#include "recording/recording.h"
 
 #define READING_TASKS	   1024 /* a power of two */
 #define READING_SPOTS	   8192 /* the same */
@@ -42,6 +43,7 @@ struct plan {
 	bool has_period;
 	bool reads;    /* its samples carry counts, of itself or of its whole group, with ids */
 	bool inherits; /* and these counts are those of one thread */
+	bool is_plain; /* none of the above, and no stack to be walked: a weight on a chain */
 	uint64_t fixed_weight; /* without a period */
 	struct chain_way way;
 };
@@ -66,6 +68,7 @@ struct share {
 struct reading {
 	struct coati_profile *profile;
 	struct coati_recording *recording;
+	const struct coati_format_table *formats; /* of it */
 	struct coati_processes *processes;
 	uint32_t file;
 	uint32_t nr_samples; /* SAMPLE records so far, of all kinds */
@@ -76,6 +79,7 @@ struct reading {
 	struct map last_counts;	    /* by id and, where counts are of threads, thread */
 	struct chains chains;
 	struct shapes *shapes; /* of records that were read ahead; NULL: none are */
+	uint32_t note;	       /* what they say of the record at hand; 0: nothing */
 	struct off_reading off;
 	struct task tasks[READING_TASKS];
 	uint32_t task_epoch;   /* changes with every record about tasks and mappings */
@@ -139,17 +143,37 @@ enum coati_machine coati_reading_machine(const char *arch);
 struct chain_way coati_reading_way(const struct reading *r, const struct coati_attr *attr);
 /* One record of any kind into the profile. -ENOMEM, or what the profile's on_item returned. */
 int coati_reading_take(struct reading *r, const struct coati_recording_item *item);
+/* The same for each of a bunch. */
+int coati_reading_take_bunch(struct reading *r, const struct recording_bunch *b);
 /* The recording's first time is this, unless it is known already. */
 void coati_reading_start(struct reading *r, uint64_t time);
-/* The thread and the number of its address space. -ENOMEM, -E2BIG. */
-int coati_reading_task(struct reading *r, const struct coati_identity *id, uint64_t time,
-		       struct task **ret);
+/* The thread and the number of its address space, into a slot of tasks[]. -ENOMEM, -E2BIG. */
+int coati_reading_find_task(struct reading *r, const struct coati_identity *id, uint64_t time,
+			    struct task *t);
 /* One sample into the profile. 0; -ENOMEM. What is over a ceiling or is malformed is counted. */
 int coati_reading_sample(struct reading *r, const struct coati_recording_item *item);
 /* Weight on the stack of a chain, @e without it; @at->time is 0 when it is unknown. The stack
  * becomes e->stack. -ENOMEM, -E2BIG. */
 int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
 		      const struct moment *at);
+/* One whose hash is known; likely: see coati_chains_find(). */
+struct hashed_key {
+	struct chain_key key;
+	uint64_t hash;
+	uint32_t likely;
+};
+
+/* The same where the hash of the chain is known, or the chain, which is right at the time. Hot. */
+int coati_reading_add_hashed(struct reading *r, const struct hashed_key *h,
+			     struct coati_profile_entry *e, const struct moment *at);
+int coati_reading_add_to(struct reading *r, struct chain *chain, struct coati_profile_entry *e,
+			 const struct moment *at);
+/* The time at which the chain of a sample is looked up: without one, as it was in the end. */
+static inline uint64_t chain_time(const struct moment *at)
+{
+	return at->time ? at->time : UINT64_MAX;
+}
+
 /* A record of our own event: names, and samples that programs took of themselves; and when the
  * recording ends. -ENOMEM. */
 int coati_reading_live(struct reading *r, const struct coati_recording_item *item,
@@ -190,6 +214,27 @@ bool coati_reading_is_live(const struct coati_recording *rec, uint32_t event);
  * code is replaced, they say when. Done once, and not for streams. -ENOMEM. */
 int coati_reading_names(struct reading *r);
 uint32_t coati_reading_find_bin(struct reading *r, uint64_t time);
+/* Where a thread is looked for, and whether it is there.  Hot. */
+static inline struct task *task_slot(struct reading *r, const struct coati_identity *id)
+{
+	return &r->tasks[(id->tid ^ id->pid << 5) % READING_TASKS];
+}
+
+static inline bool task_is(const struct reading *r, const struct task *t,
+			   const struct coati_identity *id)
+{
+	return t->epoch == r->task_epoch && (uint32_t)t->pid == id->pid &&
+	       (uint32_t)t->tid == id->tid;
+}
+
+/* The thread of a record and the number of its address space. -ENOMEM, -E2BIG.  Hot. */
+static inline int reading_task(struct reading *r, const struct coati_identity *id, uint64_t time,
+			       struct task **ret)
+{
+	*ret = task_slot(r, id);
+	return task_is(r, *ret, id) ? 0 : coati_reading_find_task(r, id, time, *ret);
+}
+
 /* In which bin of time: mostly that of the sample before.  Hot. */
 static inline uint32_t reading_bin(struct reading *r, uint64_t time)
 {

@@ -14,6 +14,7 @@
 #include "reading/shapes.h"
 #include "record/batch.h"
 #include "record/record.h"
+#include "record/table.h"
 #include "recording/recording.h"
 
 struct chain_way coati_reading_way(const struct reading *r, const struct coati_attr *attr)
@@ -48,13 +49,15 @@ static int plan_event(struct reading *r, uint32_t event, struct plan *plan)
 					? 1
 					: e->attr.sample_period,
 	};
+	plan->is_plain = plan->passes && !plan->is_live && !off && !plan->is_waking &&
+			 !plan->reads && !plan->way.unwinds && !(type & COATI_SAMPLE_CGROUP);
 	return plan->is_live || plan->is_waking || !plan->passes
 		       ? 0
 		       : coati_profile_find_event(r->profile, e, &plan->event);
 }
 
-/* NULL: no memory, or no such event (then *ret_error is -EBADMSG). */
-static const struct plan *find_plan(struct reading *r, uint32_t event, int *ret_error)
+static __attribute__((noinline)) const struct plan *make_plan(struct reading *r, uint32_t event,
+							      int *ret_error)
 {
 	*ret_error = -ENOMEM;
 	while (r->plans.len <= event)
@@ -68,18 +71,27 @@ static const struct plan *find_plan(struct reading *r, uint32_t event, int *ret_
 	return &r->plans.v[event];
 }
 
+/* NULL: no memory, or no such event (then *ret_error is -EBADMSG). */
+static inline const struct plan *find_plan(struct reading *r, uint32_t event, int *ret_error)
+{
+	if (event < r->plans.len && r->plans.v[event].is_known)
+		return &r->plans.v[event];
+	return make_plan(r, event, ret_error);
+}
+
 /* ---- what a sample stands for ---- */
+
+/* What one sample stands for: most for their own event, those that read a group for each of its
+ * members. */
+struct shares {
+	const struct share *v; /* NULL: for its own event */
+	size_t nr;
+	uint64_t own_weight;
+};
 
 static int add_share(struct reading *r, uint32_t event, uint64_t weight)
 {
-	struct share *s;
-
-	/* nearly all samples stand for one: nothing is asked of the array then */
-	if (!r->shares.len && r->shares.cap) {
-		r->shares.v[r->shares.len++] = (struct share){ event, weight };
-		return 0;
-	}
-	s = ARRAY_ADD(&r->shares);
+	struct share *s = ARRAY_ADD(&r->shares);
 
 	if (!s)
 		return r->shares.len >= READING_SHARES_MAX ? 0 : -ENOMEM;
@@ -113,7 +125,8 @@ static int share_count(struct reading *r, uint32_t event, uint64_t weight)
 }
 
 /* Each counter in the sample, by what it has counted since it was last seen: as perf does. */
-static int share_counts(struct reading *r, const struct coati_record *rec, bool inherits)
+static __attribute__((noinline)) int share_counts(struct reading *r, const struct coati_record *rec,
+						  bool inherits)
 {
 	const struct coati_format_table *formats = coati_recording_formats(r->recording);
 	const struct coati_read_block *block = &rec->u.sample.read;
@@ -122,6 +135,7 @@ static int share_counts(struct reading *r, const struct coati_record *rec, bool 
 	uint32_t event;
 	int n = 0;
 
+	r->shares.len = 0;
 	for (uint64_t i = 0; n == 0 && coati_read_block_get(block, i, &v) == 0; i++) {
 		uint64_t key = inherits ? coati_hash_u64(v.id, rec->id.tid) : v.id;
 
@@ -137,38 +151,42 @@ static int share_counts(struct reading *r, const struct coati_record *rec, bool 
 }
 
 /* Plans may move while those of members are made: @plan is a copy. */
-static int find_shares(struct reading *r, uint32_t event, const struct plan *plan,
-		       const struct coati_record *rec)
+static inline int find_shares(struct reading *r, const struct plan *plan,
+			      const struct coati_record *rec, struct shares *ret)
 {
 	const struct coati_sample *s = &rec->u.sample;
+	int n;
 
-	r->shares.len = 0;
-	if (plan->reads && s->present & COATI_SAMPLE_READ)
-		return share_counts(r, rec, plan->inherits);
-	return add_share(r, event, plan->has_period ? s->period : plan->fixed_weight);
+	if (!plan->reads || !(s->present & COATI_SAMPLE_READ)) {
+		*ret = (struct shares){ .nr = 1,
+					.own_weight =
+						plan->has_period ? s->period : plan->fixed_weight };
+		return 0;
+	}
+	n = share_counts(r, rec, plan->inherits);
+	*ret = (struct shares){ .v = r->shares.v, .nr = r->shares.len };
+	return n;
 }
 
-static bool any_share_passes(const struct reading *r)
+static inline bool any_share_passes(const struct reading *r, const struct plan *plan,
+				    const struct shares *shares)
 {
-	for (size_t i = 0; i < r->shares.len; i++)
-		if (r->plans.v[r->shares.v[i].event].passes)
+	if (!shares->v)
+		return plan->passes;
+	for (size_t i = 0; i < shares->nr; i++)
+		if (r->plans.v[shares->v[i].event].passes)
 			return true;
 	return false;
 }
 
-int coati_reading_task(struct reading *r, const struct coati_identity *id, uint64_t time,
-		       struct task **ret)
+int coati_reading_find_task(struct reading *r, const struct coati_identity *id, uint64_t time,
+			    struct task *t)
 {
 	int32_t pid = (int32_t)id->pid, tid = (int32_t)id->tid;
-	struct task *t = &r->tasks[((uint32_t)tid ^ (uint32_t)pid << 5) % READING_TASKS];
-	struct coati_thread_info info;
 	struct coati_profile_thread thread;
-	int n;
+	struct coati_thread_info info;
+	int n = coati_processes_thread(r->processes, pid, tid, time, &info);
 
-	*ret = t;
-	if (t->epoch == r->task_epoch && t->pid == pid && t->tid == tid)
-		return 0;
-	n = coati_processes_thread(r->processes, pid, tid, time, &info);
 	if (n < 0)
 		return n;
 	thread =
@@ -215,8 +233,8 @@ static uint32_t copy_host_labels(const struct reading *r, struct coati_label *to
 }
 
 /* What the thread was doing besides, together with its cgroup (0: not known). */
-static int find_context(struct reading *r, const struct coati_record *rec, uint64_t cgroup,
-			uint64_t time, uint32_t *ret)
+static __attribute__((noinline)) int find_context(struct reading *r, const struct coati_record *rec,
+						  uint64_t cgroup, uint64_t time, uint32_t *ret)
 {
 	const struct coati_context_source *source = r->profile->contexts;
 	struct coati_label labels[PROFILE_LABELS_MAX];
@@ -246,24 +264,15 @@ static int find_context(struct reading *r, const struct coati_record *rec, uint6
 	return n < 0 ? n : 1;
 }
 
-/* The labels of a sample: its cgroup, where the recording has it, and what live events tell. */
-static int find_labels(struct reading *r, const struct coati_record *rec, uint64_t time,
-		       uint32_t *ret)
+/* Those of the cgroup, where it is known, and of the machine: mostly as of the sample before. */
+static __attribute__((noinline)) int find_own_labels(struct reading *r, uint64_t cgroup,
+						     uint32_t *ret)
 {
-	const struct coati_sample *s = &rec->u.sample;
-	uint64_t cgroup = s->present & COATI_SAMPLE_CGROUP ? s->cgroup : 0;
 	struct coati_label labels[READING_HOST_LABELS + 1];
 	uint32_t nr = 0;
 	char number[CGROUP_ROOM];
-	int n = r->profile->contexts && r->profile->contexts->find
-			? find_context(r, rec, cgroup, time, ret)
-			: 0;
+	int n;
 
-	if (n)
-		return n < 0 ? n : 0;
-	*ret = 0;
-	if (!cgroup && !r->host_labels.len)
-		return 0;
 	if (cgroup != r->cgroup || !r->cgroup_labels || r->cgroup_epoch != r->task_epoch) {
 		if (cgroup)
 			labels[nr++] = cgroup_label(r, cgroup, number);
@@ -278,40 +287,78 @@ static int find_labels(struct reading *r, const struct coati_record *rec, uint64
 	return 0;
 }
 
-static int find_chain(struct reading *r, const struct chain_key *key, uint64_t time,
-		      struct chain **ret)
+/* The labels of a sample: its cgroup, where the recording has it, and what live events tell. */
+static inline int find_labels(struct reading *r, const struct coati_record *rec, uint64_t time,
+			      uint32_t *ret)
 {
-	uint64_t hash = coati_chains_hash(&r->chains, key);
-	struct chain *chain = coati_chains_find(&r->chains, key, hash);
-	struct timed_stack found;
-	int n;
+	const struct coati_context_source *source = r->profile->contexts;
+	const struct coati_sample *s = &rec->u.sample;
+	uint64_t cgroup = s->present & COATI_SAMPLE_CGROUP ? s->cgroup : 0;
+	int n = source && source->find ? find_context(r, rec, cgroup, time, ret) : 0;
 
-	*ret = chain;
-	if (chain && time >= chain->found.from && time <= chain->found.last)
-		return 0;
-	n = coati_reading_stack(r, key, time, &found);
+	if (n)
+		return n < 0 ? n : 0;
+	*ret = 0;
+	return cgroup || r->host_labels.len ? find_own_labels(r, cgroup, ret) : 0;
+}
+
+/* A chain on the way to its stack. */
+struct quest {
+	const struct chain_key *key;
+	uint64_t hash, time;
+	uint32_t likely; /* number of the chain; UINT32_MAX: not known */
+};
+
+/* @chain: the same at another time; NULL: it was not seen. */
+static __attribute__((noinline)) int make_chain(struct reading *r, const struct quest *q,
+						struct chain *chain, struct chain **ret)
+{
+	struct timed_stack found;
+	int n = coati_reading_stack(r, q->key, q->time, &found);
+
 	if (n < 0)
 		return n;
 	if (!chain)
-		*ret = chain = coati_chains_add(&r->chains, key, hash);
+		chain = coati_chains_add(&r->chains, q->key, q->hash);
 	if (!chain)
 		return -ENOMEM;
 	chain->found = found;
+	*ret = chain;
 	return 0;
 }
 
+static inline int find_chain(struct reading *r, const struct quest *q, struct chain **ret)
+{
+	struct chain *chain = coati_chains_find(&r->chains, q->key, q->hash, q->likely);
+
+	*ret = chain;
+	if (chain && timed_stack_holds(&chain->found, q->time))
+		return 0;
+	return make_chain(r, q, chain, ret);
+}
+
+static struct quest quest_of(const struct reading *r, const struct chain_key *key, uint64_t time)
+{
+	return (struct quest){ .key = key,
+			       .hash = coati_chains_hash(&r->chains, key),
+			       .time = time,
+			       .likely = UINT32_MAX };
+}
+
 /* Mostly the same thread goes the same way again. */
-static int add_entry(struct reading *r, struct chain *chain, const struct coati_profile_entry *e)
+static inline int add_entry(struct reading *r, struct chain *chain,
+			    const struct coati_profile_entry *e)
 {
 	struct coati_profile *p = r->profile;
 
 	if (chain->last_entry >= p->entries.len ||
 	    !coati_profile_same_entry(p, &p->entries.v[chain->last_entry], e))
 		return coati_profile_find_entry(p, e, &chain->last_entry);
-	return coati_profile_add_to_entry(p, chain->last_entry, e);
+	return profile_add_to_entry(p, chain->last_entry, e);
 }
 
-static void account(struct reading *r, const struct coati_profile_entry *e, const struct moment *at)
+static inline void account(struct reading *r, const struct coati_profile_entry *e,
+			   const struct moment *at)
 {
 	uint64_t time = at->time;
 	struct coati_profile *p = r->profile;
@@ -339,8 +386,8 @@ static void account(struct reading *r, const struct coati_profile_entry *e, cons
 	}
 }
 
-static int add_to_chain(struct reading *r, struct chain *chain, struct coati_profile_entry *e,
-			const struct moment *at)
+static inline int add_to_chain(struct reading *r, struct chain *chain,
+			       struct coati_profile_entry *e, const struct moment *at)
 {
 	int n;
 
@@ -351,27 +398,56 @@ static int add_to_chain(struct reading *r, struct chain *chain, struct coati_pro
 	return n;
 }
 
-int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
-		      const struct moment *at)
+int coati_reading_add_to(struct reading *r, struct chain *chain, struct coati_profile_entry *e,
+			 const struct moment *at)
+{
+	return add_to_chain(r, chain, e, at);
+}
+
+static inline int add_quest(struct reading *r, const struct quest *q, struct coati_profile_entry *e,
+			    const struct moment *at)
 {
 	struct chain *chain;
-	int n = find_chain(r, key, at->time ? at->time : UINT64_MAX, &chain);
+	int n = find_chain(r, q, &chain);
 
 	return n < 0 ? n : add_to_chain(r, chain, e, at);
 }
 
-static int add_shares(struct reading *r, struct chain *chain, struct coati_profile_entry *e,
+int coati_reading_add_hashed(struct reading *r, const struct hashed_key *h,
+			     struct coati_profile_entry *e, const struct moment *at)
+{
+	const struct quest q = {
+		.key = &h->key, .hash = h->hash, .time = chain_time(at), .likely = h->likely
+	};
+
+	return add_quest(r, &q, e, at);
+}
+
+int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,
 		      const struct moment *at)
+{
+	const struct quest q = quest_of(r, key, chain_time(at));
+
+	return add_quest(r, &q, e, at);
+}
+
+/* @e is of the sample's own event. */
+static inline int add_shares(struct reading *r, const struct shares *shares, struct chain *chain,
+			     struct coati_profile_entry *e, const struct moment *at)
 {
 	int n = 0;
 
-	for (size_t i = 0; n == 0 && i < r->shares.len; i++) {
-		const struct plan *plan = &r->plans.v[r->shares.v[i].event];
+	if (!shares->v) {
+		e->weight = shares->own_weight;
+		return add_to_chain(r, chain, e, at);
+	}
+	for (size_t i = 0; n == 0 && i < shares->nr; i++) {
+		const struct plan *plan = &r->plans.v[shares->v[i].event];
 
 		if (!plan->passes)
 			continue;
 		e->event = plan->event;
-		e->weight = r->shares.v[i].weight;
+		e->weight = shares->v[i].weight;
 		n = add_to_chain(r, chain, e, at);
 	}
 	return n;
@@ -384,56 +460,69 @@ static bool find_numbered(struct reading *r, const struct chain_key *key, uint64
 {
 	struct chain *chain = coati_shapes_find(r->shapes, &r->chains, key, number);
 
-	if (!chain || time < chain->found.from || time > chain->found.last)
+	if (!chain || !timed_stack_holds(&chain->found, time))
 		return false;
 	*ret = chain;
 	return true;
 }
 
-static int find_chain_of(struct reading *r, const struct plan *plan, const struct coati_record *rec,
-			 struct chain_key *key, struct chain **ret)
+static inline int find_chain_of(struct reading *r, const struct plan *plan,
+				const struct coati_record *rec, struct chain_key *key,
+				struct chain **ret)
 {
 	const struct coati_sample *s = &rec->u.sample;
 	uint64_t time = s->present & COATI_SAMPLE_TIME ? rec->id.time : UINT64_MAX;
-	uint32_t number = r->shapes ? coati_recording_note(r->recording) : 0;
+	uint32_t number = r->shapes ? r->note : 0;
 	uint64_t seen = time;
+	struct quest q;
 	int n;
 
 	if (!time && !plan->is_off)
 		time = UINT64_MAX; /* as of one that is not known */
-	if (plan->way.unwinds && coati_reading_walk(r, rec, seen, key))
-		return find_chain(r, key, time, ret);
+	if (plan->way.unwinds && coati_reading_walk(r, rec, seen, key)) {
+		q = quest_of(r, key, time);
+		return find_chain(r, &q, ret);
+	}
 	if (number && find_numbered(r, key, time, number, ret))
 		return 0;
 	coati_chain_key(&plan->way, s, r->words, key);
-	n = find_chain(r, key, time, ret);
+	q = quest_of(r, key, time);
+	n = find_chain(r, &q, ret);
 	if (n == 0 && number)
 		coati_shapes_put(r->shapes, &r->chains, *ret, number);
 	return n;
 }
 
+/* A sample whose thread is known, and when it was. */
+struct placed {
+	struct shares shares;
+	struct task *task;
+	uint64_t time;
+};
+
 /* A sample that the conditions let through. */
-static int fold(struct reading *r, const struct plan *plan, const struct coati_record *rec,
-		const struct task *task, uint64_t time)
+static inline int fold(struct reading *r, const struct plan *plan, const struct coati_record *rec,
+		       const struct placed *placed)
 {
+	const struct task *task = placed->task;
 	const struct coati_sample *s = &rec->u.sample;
 	int32_t cpu = s->present & COATI_SAMPLE_CPU ? (int32_t)rec->id.cpu : -1;
 	struct coati_profile_entry e = {
 		.thread = task->thread,
 		.event = plan->event,
 		.cpu = r->profile->flags & COATI_PROFILE_PER_CPU ? cpu : -1,
-		.bin = reading_bin(r, time),
+		.bin = reading_bin(r, placed->time),
 		.count = 1,
 	};
 	struct chain_key key = { .mode = rec->misc & COATI_MISC_CPUMODE_MASK,
 				 .space = task->space,
 				 .pid = task->pid,
 				 .kernel = r->kernel_epoch };
-	const struct moment at = { .time = s->present & COATI_SAMPLE_TIME ? time : 0,
+	const struct moment at = { .time = s->present & COATI_SAMPLE_TIME ? placed->time : 0,
 				   .cpu = cpu,
 				   .number = r->nr_samples - 1 };
 	struct chain *chain;
-	int n = find_labels(r, rec, time, &e.labels);
+	int n = find_labels(r, rec, placed->time, &e.labels);
 
 	if (n < 0)
 		return n;
@@ -448,7 +537,7 @@ static int fold(struct reading *r, const struct plan *plan, const struct coati_r
 	if (n < 0)
 		return n;
 	return plan->is_off ? coati_off_stack(r, rec, chain->found.stack, e.labels)
-			    : add_shares(r, chain, &e, &at);
+			    : add_shares(r, &placed->shares, chain, &e, &at);
 }
 
 /* From the time of day to the clock of the recording, by a pair of times. */
@@ -508,12 +597,11 @@ void coati_reading_start(struct reading *r, uint64_t time)
 
 int coati_reading_sample(struct reading *r, const struct coati_recording_item *item)
 {
-	const struct coati_format_table *formats = coati_recording_formats(r->recording);
 	struct coati_profile_quality *q = &r->profile->quality;
 	struct coati_record rec;
 	struct plan planned;
 	const struct plan *plan;
-	struct task *task;
+	struct placed placed;
 	uint64_t time;
 	int n;
 
@@ -527,15 +615,14 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 		planned = *plan;
 		plan = &planned;
 	}
-	if (coati_record_decode(&item->raw, coati_format_table_get(formats, item->event), &rec) <
-	    0) {
+	if (coati_record_decode(&item->raw, format_table_get(r->formats, item->event), &rec) < 0) {
 		q->damaged++;
 		return 0;
 	}
 	if (plan->is_live)
 		return coati_reading_live(r, item, &rec);
 	/* a recording without times is as it was in the end */
-	time = rec.id.present & COATI_SAMPLE_TIME ? rec.id.time : UINT64_MAX;
+	placed.time = time = rec.id.present & COATI_SAMPLE_TIME ? rec.id.time : UINT64_MAX;
 	r->off.samples += plan->is_off || plan->is_waking;
 	if (plan->is_waking)
 		return coati_off_waking(r, item, &rec);
@@ -544,16 +631,16 @@ int coati_reading_sample(struct reading *r, const struct coati_recording_item *i
 	coati_reading_start(r, time);
 	if (!(rec.id.present & COATI_SAMPLE_TID))
 		rec.id.pid = rec.id.tid = UINT32_MAX;
-	n = find_shares(r, item->event, plan, &rec);
-	if (n == 0 && !r->shares.len)
+	n = find_shares(r, plan, &rec, &placed.shares);
+	if (n == 0 && !placed.shares.nr)
 		return 0; /* nothing was counted since the sample before */
 	if (n == 0)
-		n = coati_reading_task(r, &rec.id, time, &task);
-	if (n == 0 && any_share_passes(r) && task->passes &&
+		n = reading_task(r, &rec.id, time, &placed.task);
+	if (n == 0 && any_share_passes(r, plan, &placed.shares) && placed.task->passes &&
 	    (plan->is_off || (time >= r->from && time <= r->to)) &&
-	    coati_conditions_cpu(&r->profile->conditions,
-				 rec.id.present & COATI_SAMPLE_CPU ? (int32_t)rec.id.cpu : -1))
-		n = fold(r, plan, &rec, task, time);
+	    conditions_cpu(&r->profile->conditions,
+			   rec.id.present & COATI_SAMPLE_CPU ? (int32_t)rec.id.cpu : -1))
+		n = fold(r, plan, &rec, &placed);
 	else if (n == 0 && !plan->is_off)
 		q->filtered++;
 	if (n == -E2BIG) {

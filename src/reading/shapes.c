@@ -123,7 +123,7 @@ static void judge(struct shape_thread *t)
 static uint32_t place_of(struct shape_thread *t, const struct chain_key *key)
 {
 	uint64_t hash = coati_chains_hash(&t->chains, key);
-	struct chain *chain = coati_chains_find(&t->chains, key, hash);
+	struct chain *chain = coati_chains_find(&t->chains, key, hash, UINT32_MAX);
 	size_t nr = t->chains.list.len;
 
 	t->looked++;
@@ -160,7 +160,7 @@ uint32_t coati_shapes_look(void *ctx, uint32_t thread, const struct coati_raw *r
 	return (thread << NUMBER_BITS | place) + 1;
 }
 
-static struct shape_note *note_at(struct shapes *s, uint32_t number)
+static struct shape_note *note_at(const struct shapes *s, uint32_t number)
 {
 	uint32_t at = number - 1;
 
@@ -176,6 +176,21 @@ struct chain *coati_shapes_find(struct shapes *s, struct chains *c, const struct
 	    n->kernel != key->kernel)
 		return NULL;
 	return &c->list.v[n->chain];
+}
+
+void coati_shapes_expect(const struct shapes *s, uint32_t number)
+{
+	__builtin_prefetch(note_at(s, number));
+}
+
+uint32_t coati_shapes_expect_chain(const struct shapes *s, const struct chains *c, uint32_t number)
+{
+	const struct shape_note *n = note_at(s, number);
+
+	if (n->number != number || n->generation != c->generation)
+		return UINT32_MAX;
+	chain_expect(&c->list.v[n->chain]);
+	return n->chain;
 }
 
 void coati_shapes_put(struct shapes *s, const struct chains *c, const struct chain *chain,

@@ -24,6 +24,10 @@ uint32_t coati_shapes_look(void *ctx, uint32_t thread, const struct coati_raw *r
 /* The chain of @key, which has no words yet, with that number; NULL: not known. Hot. */
 struct chain *coati_shapes_find(struct shapes *s, struct chains *c, const struct chain_key *key,
 				uint32_t number);
+/* Memory that find() will read, asked for; and the number of the chain that it will find, or
+ * UINT32_MAX. Hot. */
+void coati_shapes_expect(const struct shapes *s, uint32_t number);
+uint32_t coati_shapes_expect_chain(const struct shapes *s, const struct chains *c, uint32_t number);
 /* It is that chain from now on. */
 void coati_shapes_put(struct shapes *s, const struct chains *c, const struct chain *chain,
 		      uint32_t number);

@@ -297,24 +297,12 @@ static int find_entry(struct coati_profile *p, const struct coati_profile_entry 
 	return enter(&p->entry_index, hash, &p->entries.len);
 }
 
-int coati_profile_add_to_entry(struct coati_profile *p, uint32_t number,
-			       const struct coati_profile_entry *e)
-{
-	int r = profile_has_series(p) ? coati_series_add(p, number, e) : 0;
-
-	if (r == 0) {
-		add_weight(&p->entries.v[number].count, e->count);
-		add_weight(&p->entries.v[number].weight, e->weight);
-	}
-	return r;
-}
-
 int coati_profile_find_entry(struct coati_profile *p, const struct coati_profile_entry *e,
 			     uint32_t *ret)
 {
 	int r = find_entry(p, e, ret);
 
-	return r < 0 ? r : coati_profile_add_to_entry(p, *ret, e);
+	return r < 0 ? r : profile_add_to_entry(p, *ret, e);
 }
 
 void coati_profile_join_bins(struct coati_profile *p)

@@ -157,7 +157,7 @@ static int take(struct reading *r, const struct coati_context_sample *s)
 	int n = learn_name(r, s);
 
 	if (n == 0)
-		n = coati_reading_task(r, &id, s->time, &task);
+		n = reading_task(r, &id, s->time, &task);
 	if (n < 0)
 		return n;
 	coati_reading_start(r, s->time);
