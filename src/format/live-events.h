@@ -172,6 +172,7 @@ struct live {
 	bool has_conditions;
 	uint32_t file;
 	uint32_t live_event;		    /* of the file, LIVE_NONE: not seen yet */
+	uint32_t other_event;		    /* plus 1: one that is not it; 0: none so far */
 	uint64_t first_sample, last_sample; /* times, of samples that are no batches */
 	uint64_t first_told, last_told;	    /* of those that batches report */
 	/* the same instant since 1970 and on CLOCK_MONOTONIC; 0: not said */

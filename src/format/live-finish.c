@@ -23,6 +23,7 @@ int coati_live_begin_file(struct live *l, struct coati_profile *p, uint32_t file
 	l->profile = p;
 	l->file = file;
 	l->live_event = LIVE_NONE;
+	l->other_event = 0;
 	coati_tracepoint_free(l->waking);
 	l->waking = NULL;
 	l->waking_field = 0;
@@ -106,11 +107,13 @@ int coati_live_take(struct live *l, const struct coati_recording *r,
 		return 0;
 	if (item->event == l->live_event)
 		return take_batch(l, r, item);
-	if (l->live_event == LIVE_NONE && is_named(r, item->event, COATI_LIVE_EVENT)) {
+	if (l->live_event == LIVE_NONE && item->event + 1 != l->other_event &&
+	    is_named(r, item->event, COATI_LIVE_EVENT)) {
 		int n = begin_live(l, r, item->event);
 
 		return n < 0 ? n : take_batch(l, r, item);
 	}
+	l->other_event = item->event + 1; /* asked for its name once, not with every sample */
 	if (l->wants_sched && coati_live_is_waking(r, item->event)) {
 		return over(l, coati_live_waking(l, r, item));
 	}

@@ -145,15 +145,16 @@ static void measure_hot(struct sums *s, struct measured *m)
 	uint32_t best;
 
 	clear(s);
-	for (size_t i = 0; i < p->nr_kept; i++)
-		if (is_on(p, &p->kept[i]) && p->kept[i].node)
-			s->by_function[function_of(p, p->kept[i].node)] += p->kept[i].weight;
+	for (size_t i = 0; i < p->samples.len; i++)
+		if (is_on(p, &p->samples.v[i]) && p->samples.v[i].node)
+			s->by_function[function_of(p, p->samples.v[i].node)] +=
+				p->samples.v[i].weight;
 	if (!s->total || !p->names.functions.len)
 		return;
 	best = heaviest(s);
-	for (size_t i = 0; i < p->nr_kept; i++)
-		nr += is_on(p, &p->kept[i]) && p->kept[i].node &&
-		      function_of(p, p->kept[i].node) == best;
+	for (size_t i = 0; i < p->samples.len; i++)
+		nr += is_on(p, &p->samples.v[i]) && p->samples.v[i].node &&
+		      function_of(p, p->samples.v[i].node) == best;
 	n->is_known = true;
 	n->ns = s->by_function[best];
 	n->share = (double)n->ns / (double)s->total;
@@ -169,15 +170,15 @@ static void measure_faults(struct sums *s, struct measured *m)
 	uint32_t entry, best;
 
 	clear(s);
-	for (size_t i = 0; i < p->nr_kept; i++) {
-		uint32_t caller = is_on(p, &p->kept[i])
-					  ? caller_of(s, p->kept[i].node, GOES_FAULT, &entry)
+	for (size_t i = 0; i < p->samples.len; i++) {
+		uint32_t caller = is_on(p, &p->samples.v[i])
+					  ? caller_of(s, p->samples.v[i].node, GOES_FAULT, &entry)
 					  : PAGE_NONE;
 
 		if (caller == PAGE_NONE)
 			continue;
-		s->by_function[caller] += p->kept[i].weight;
-		n->ns += p->kept[i].weight;
+		s->by_function[caller] += p->samples.v[i].weight;
+		n->ns += p->samples.v[i].weight;
 		n->nr++;
 	}
 	n->is_known = s->total > 0;
@@ -199,8 +200,8 @@ static int measure_polling(struct sums *s, struct measured *m)
 
 	if (!sums)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->nr_kept; i++) {
-		const struct page_sample *k = &p->kept[i];
+	for (size_t i = 0; i < p->samples.len; i++) {
+		const struct page_sample *k = &p->samples.v[i];
 
 		if (!is_on(p, k))
 			continue;
@@ -215,10 +216,10 @@ static int measure_polling(struct sums *s, struct measured *m)
 	if (!nr || !sums[2 * worst + 1])
 		return 0;
 	clear(s);
-	for (size_t i = 0; i < p->nr_kept; i++)
-		if (p->kept[i].thread == worst && is_on(p, &p->kept[i]) &&
-		    caller_of(s, p->kept[i].node, GOES_POLL, &entry) != PAGE_NONE) {
-			s->by_function[entry] += p->kept[i].weight;
+	for (size_t i = 0; i < p->samples.len; i++)
+		if (p->samples.v[i].thread == worst && is_on(p, &p->samples.v[i]) &&
+		    caller_of(s, p->samples.v[i].node, GOES_POLL, &entry) != PAGE_NONE) {
+			s->by_function[entry] += p->samples.v[i].weight;
 			n->nr++;
 		}
 	n->ns = sums[2 * worst + 1];
@@ -396,10 +397,10 @@ static int measure_samples(struct sums *s, struct measured *m)
 {
 	struct page *p = s->p;
 
-	for (size_t i = 0; i < p->nr_kept; i++)
-		if (is_on(p, &p->kept[i])) {
-			s->total += p->kept[i].weight;
-			s->samples += p->kept[i].count;
+	for (size_t i = 0; i < p->samples.len; i++)
+		if (is_on(p, &p->samples.v[i])) {
+			s->total += p->samples.v[i].weight;
+			s->samples += p->samples.v[i].count;
 		}
 	measure_hot(s, m);
 	measure_faults(s, m);

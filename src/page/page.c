@@ -54,15 +54,26 @@ struct coati_profile *coati_page_profile(const struct page *p)
 
 /* ---- reading ---- */
 
-static void keep_sample(void *ctx, const struct coati_profile_sample *s)
+static void keep(struct page *p, const struct page_sample *s)
 {
-	struct page *p = ctx;
-	struct coati_profile_sample *slot = p->samples_failed ? NULL : ARRAY_ADD(&p->samples);
+	struct page_sample *slot = p->samples_failed ? NULL : ARRAY_ADD(&p->samples);
 
 	if (slot)
 		*slot = *s;
 	else if (!p->samples_failed)
 		p->samples_failed = p->samples.len >= p->samples.max ? -E2BIG : -ENOMEM;
+}
+
+static void keep_sample(void *ctx, const struct coati_profile_sample *s)
+{
+	keep(ctx, &(struct page_sample){ .time = s->time,
+					 .weight = s->weight,
+					 .count = 1,
+					 .node = s->stack,
+					 .thread = s->thread,
+					 .event = s->event,
+					 .labels = s->labels,
+					 .cpu = s->cpu });
 }
 
 static void keep_loss(void *ctx, const struct coati_profile_loss *loss)
@@ -172,7 +183,6 @@ void coati_page_free(struct page **pp)
 	ARRAY_FINI(&p->losses);
 	ARRAY_FINI(&p->threads);
 	coati_page_stacks_fini(&p->timeline_stacks);
-	coati_free(p->kept);
 	coati_free(p->path);
 	coati_free(p);
 	*pp = NULL;
@@ -215,15 +225,13 @@ int coati_page_fill(struct page *p, const char *title, struct coati_error *err)
 		p->path = coati_strdup(title);
 	for (size_t i = 0; i < all->entries.len && !p->samples_failed; i++) {
 		const struct coati_profile_entry *e = &all->entries.v[i];
-		const struct coati_profile_sample s = { .weight = e->weight,
-							.stack = e->stack,
-							.thread = e->thread,
-							.event = e->event,
-							.labels = e->labels,
-							.cpu = -1,
-							.number = UINT32_MAX };
-
-		keep_sample(p, &s);
+		keep(p, &(struct page_sample){ .weight = e->weight,
+					       .count = e->count,
+					       .node = e->stack,
+					       .thread = e->thread,
+					       .event = e->event,
+					       .labels = e->labels,
+					       .cpu = -1 });
 	}
 	return p->samples_failed ? coati_fail(err, p->samples_failed, "%s: %m", title) : 0;
 }
@@ -313,7 +321,7 @@ static void find_bounds(struct page *p)
 	uint64_t first = UINT64_MAX, last = 0;
 
 	for (size_t i = 0; i < p->samples.len; i++) {
-		const struct coati_profile_sample *s = &p->samples.v[i];
+		const struct page_sample *s = &p->samples.v[i];
 		bool is_long =
 			!p->is_filled && coati_profile_event(p->profile, s->event)->is_off_cpu;
 		uint64_t length = is_long ? s->weight : 0;

@@ -69,7 +69,9 @@ struct page_thread {
 	uint64_t begin, end;
 };
 
-/* One or more samples of a call path, as the page has them. */
+/* One or more samples of a call path, as the page has them. While they come in, times are those of
+ * the recording and the node is the stack: coati_page_put_samples() makes the one of the other,
+ * where they are. */
 struct page_sample {
 	uint64_t time, weight, count;
 	uint32_t node, thread, event, labels;
@@ -83,7 +85,7 @@ struct page {
 	struct coati_profile *profile;
 	struct coati_contexts *contexts;
 	struct coati_view *views[PAGE_MODES];
-	ARRAY(struct coati_profile_sample) samples;
+	ARRAY(struct page_sample) samples;
 	ARRAY(struct coati_profile_loss) losses;
 	int samples_failed;
 	bool is_filled; /* sample i is entry i of the profile */
@@ -99,8 +101,6 @@ struct page {
 	struct page_names names;
 	ARRAY(struct page_thread) threads;
 	struct map thread_index; /* pid and tid: the first that had them */
-	struct page_sample *kept;
-	size_t nr_kept;
 	struct page_stacks timeline_stacks;
 	struct columns columns;
 	ARRAY(char *) notes;

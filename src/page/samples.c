@@ -3,11 +3,9 @@
  * Samples of a page, by time. Where there are too many, those of one thread, call path and event
  * that are close together become one: sums stay exact, times become coarser, and a note says so.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/json.h"
 #include "page/page.h"
 #include "reading/hooks.h"
@@ -40,6 +38,18 @@ static int by_bin(const void *a, const void *b)
 		if (keys[i][0] != keys[i][1])
 			return keys[i][0] < keys[i][1] ? -1 : 1;
 	return 0;
+}
+
+/* Samples come as they were taken, which is in the order of time: to find that out costs one pass,
+ * and to sort them a second array. */
+static void sort(struct page_sample *v, size_t nr)
+{
+	size_t i = 1;
+
+	while (i < nr && by_time(&v[i - 1], &v[i]) <= 0)
+		i++;
+	if (i < nr)
+		qsort(v, nr, sizeof(*v), by_time);
 }
 
 /* Times on CPUs become those of their bins, and what is equal then becomes one. */
@@ -80,14 +90,11 @@ static size_t thin(struct page *p, struct page_sample *v, size_t nr)
 	return nr;
 }
 
-static uint64_t count_of(const struct page *p, size_t i)
-{
-	return p->is_filled ? p->profile->entries.v[i].count : 1;
-}
-
-static int gather(struct page *p, struct page_sample *v, size_t *ret_nr)
+/* Stacks to nodes and times to those of the page, and what it does not show is left out. */
+static int gather(struct page *p, size_t *ret_nr)
 {
 	struct page_stacks stacks[PAGE_MODES] = { 0 };
+	struct page_sample *v = p->samples.v;
 	size_t nr = 0;
 	int r = 0;
 
@@ -97,23 +104,19 @@ static int gather(struct page *p, struct page_sample *v, size_t *ret_nr)
 		stacks[coati_profile_event(p->profile, i)->is_off_cpu ? PAGE_OFF : PAGE_ON].event =
 			i;
 	for (size_t i = 0; i < p->samples.len && r == 0; i++) {
-		const struct coati_profile_sample *s = &p->samples.v[i];
-		bool off = coati_profile_event(p->profile, s->event)->is_off_cpu;
+		struct page_sample s = v[i];
+		bool off = coati_profile_event(p->profile, s.event)->is_off_cpu;
 		uint32_t node =
-			coati_page_counts_event(p, s->event)
+			coati_page_counts_event(p, s.event)
 				? coati_page_stack(&p->names, &stacks[off ? PAGE_OFF : PAGE_ON],
-						   s->stack)
+						   s.node)
 				: PAGE_NONE;
 
-		if (node != PAGE_NONE)
-			v[nr++] = (struct page_sample){ .time = page_time(p, s->time),
-							.weight = s->weight,
-							.count = count_of(p, i),
-							.node = node,
-							.thread = s->thread,
-							.event = s->event,
-							.labels = s->labels,
-							.cpu = s->cpu };
+		if (node == PAGE_NONE)
+			continue;
+		s.time = page_time(p, s.time);
+		s.node = node;
+		v[nr++] = s;
 	}
 	for (int i = 0; i < PAGE_MODES; i++)
 		coati_page_stacks_fini(&stacks[i]);
@@ -165,17 +168,17 @@ static void put(struct page *p, const struct page_sample *v, size_t nr)
 
 int coati_page_put_samples(struct page *p)
 {
-	struct page_sample *v = coati_alloc_array(p->samples.len + 1, sizeof(*v));
+	struct page_sample *v = p->samples.v;
 	size_t nr = 0;
-	int r = v ? gather(p, v, &nr) : -ENOMEM;
+	int r = gather(p, &nr);
 
-	if (r == 0) {
-		nr = thin(p, v, nr);
-		qsort(v, nr, sizeof(*v), by_time);
-		put(p, v, nr);
-		put_labels(p);
-	}
-	p->kept = v;
-	p->nr_kept = r == 0 ? nr : 0;
-	return r;
+	p->samples.len = 0;
+	if (r < 0)
+		return r;
+	nr = thin(p, v, nr);
+	sort(v, nr);
+	put(p, v, nr);
+	put_labels(p);
+	p->samples.len = nr;
+	return 0;
 }

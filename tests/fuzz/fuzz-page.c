@@ -83,8 +83,8 @@ static void check_samples(const struct page *p)
 	const struct coati_profile *profile = coati_page_profile(p);
 	uint64_t on_page = 0, in_profile = 0;
 
-	for (size_t i = 0; i < p->nr_kept; i++)
-		add_weight(&on_page, p->kept[i].weight);
+	for (size_t i = 0; i < p->samples.len; i++)
+		add_weight(&on_page, p->samples.v[i].weight);
 	for (size_t i = 0; i < profile->entries.len; i++)
 		if (coati_page_counts_event(p, profile->entries.v[i].event))
 			add_weight(&in_profile, profile->entries.v[i].weight);

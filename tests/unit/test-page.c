@@ -117,12 +117,12 @@ TEST(page_has_every_sample_with_its_weight_and_path)
 
 	write_recording();
 	CHECK_INT(make(&(struct page_opts){ .title = "t" }, &p, &data, &err), ==, 0);
-	CHECK_U64(p->nr_kept, ==, 4);
-	for (size_t i = 0; i < p->nr_kept; i++) {
-		weight += p->kept[i].weight;
-		count += p->kept[i].count;
-		CHECK(i == 0 || p->kept[i].time >= p->kept[i - 1].time);
-		CHECK(p->kept[i].node > 0 && p->kept[i].node < p->names.nodes.len);
+	CHECK_U64(p->samples.len, ==, 4);
+	for (size_t i = 0; i < p->samples.len; i++) {
+		weight += p->samples.v[i].weight;
+		count += p->samples.v[i].count;
+		CHECK(i == 0 || p->samples.v[i].time >= p->samples.v[i - 1].time);
+		CHECK(p->samples.v[i].node > 0 && p->samples.v[i].node < p->names.nodes.len);
 	}
 	CHECK_U64(weight, ==, 5000);
 	CHECK_U64(count, ==, 4);
@@ -144,15 +144,15 @@ TEST(page_that_is_thinned_keeps_its_sums_and_says_so)
 
 	write_recording();
 	CHECK_INT(make(&(struct page_opts){ .max_items = 3 }, &p, &data, &err), ==, 0);
-	for (size_t i = 0; i < p->nr_kept; i++) {
-		weight += p->kept[i].weight;
-		count += p->kept[i].count;
+	for (size_t i = 0; i < p->samples.len; i++) {
+		weight += p->samples.v[i].weight;
+		count += p->samples.v[i].count;
 	}
 	for (uint32_t i = 0; coati_page_note(p, i); i++)
 		said |= strstr(coati_page_note(p, i), "joins samples") != NULL;
 	CHECK_U64(weight, ==, 5000);
 	CHECK_U64(count, ==, 4);
-	CHECK(p->nr_kept <= 3);
+	CHECK(p->samples.len <= 3);
 	CHECK(said);
 	coati_page_free(&p);
 	coati_strbuf_fini(&data);
@@ -167,8 +167,8 @@ TEST(page_follows_the_filter)
 
 	write_recording();
 	CHECK_INT(make(&(struct page_opts){ .filter = &filter }, &p, &data, &err), ==, 0);
-	CHECK_U64(p->nr_kept, ==, 1);
-	CHECK_U64(p->kept[0].weight, ==, 2000);
+	CHECK_U64(p->samples.len, ==, 1);
+	CHECK_U64(p->samples.v[0].weight, ==, 2000);
 	coati_page_free(&p);
 	coati_strbuf_fini(&data);
 }
