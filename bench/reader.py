@@ -142,6 +142,31 @@ def bench_packed_report(b):
     report_slope(b, "reader-packed", points, 0.1)
 
 
+def bench_dump_memory(b):
+    """Whether memory grows with a file of four times as many records. What a dump keeps is what the reader puts in order, two rounds of the recorder: these are
+    of one size here, while those of a recorder that has to wait for a CPU are larger in some runs than in others, whatever the size of the file."""
+    few, many = (4096 * 5, 4096 * 20) if b.smoke else (500000, 2000000)
+    with tempfile.TemporaryDirectory() as folder:
+        small, large = ([b.tool, "dump", "--json", "-i", recording(b, folder, "stacks", str(count), "2000", "24")] for count in (few, many))
+        pairs = pairs_of(b, large, small)
+    b.report("dump-memory/peak-4-times", "quarter", "MiB", 2**-20, [(x[1], y[1]) for x, y in pairs], 1.1)
+
+
+def bench_html(b):
+    """A page of a recording, beside its report."""
+    sizes = (2000, 4000, 8000) if b.smoke else (175000, 350000, 700000)
+    points = []
+    with tempfile.TemporaryDirectory() as folder:
+        page = os.path.join(folder, "page.html")
+        for size in sizes:
+            file = recording(b, folder, "stacks", str(size), "2000", "24")
+            ours = [b.tool, "report", "--no-local", "--html", page, "-i", file]
+            pairs = pairs_of(b, ours, [b.tool, "report", "--no-local", "-i", file])
+            points.append((size, compare(b, f"reader-html-{size}", "report", pairs, (1.5, None))))
+            os.unlink(file)
+    report_slope(b, "reader-html", points)
+
+
 def bench_diff(b):
     """Two recordings compared, beside a report of each."""
     sizes = (20000, 40000, 80000) if b.smoke else (250000, 500000, 1000000)
@@ -191,4 +216,4 @@ def bench_timeline(b):
 
 
 BENCHES = {"reader-floor": bench_floor, "reader-threads": bench_threads, "reader-stacks": bench_stacks, "reader-mappings": bench_mappings, "reader-packed": bench_packed_report,
-           "reader-diff": bench_diff, "timeline": bench_timeline}
+           "dump-memory": bench_dump_memory, "reader-html": bench_html, "reader-diff": bench_diff, "timeline": bench_timeline}
