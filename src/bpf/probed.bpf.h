@@ -27,8 +27,9 @@ struct xol_area {
 	unsigned long vaddr;
 } __attribute__((preserve_access_index));
 
-/* The first of the functions that have not returned yet, and the trampoline; NULL without one. */
-static __always_inline struct return_instance *first_probed(u64 *trampoline)
+/* Where the list of functions that have not returned yet begins, into w->probed, and where they
+ * return to, into w->trampoline: 0; without either: -1. */
+static __always_inline int first_probed(struct walker_work *w)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct uprobe_task *probes;
@@ -38,16 +39,17 @@ static __always_inline struct return_instance *first_probed(u64 *trampoline)
 	if (!bpf_core_field_exists(struct task_struct, utask) ||
 	    !bpf_core_field_exists(struct mm_struct, uprobes_state) ||
 	    !bpf_core_field_exists(struct xol_area, vaddr))
-		return NULL;
+		return -1;
 	probes = BPF_CORE_READ(task, utask);
 	/* in two steps: what the loader knows of mm_struct ends at its members */
 	state = (void *)BPF_CORE_READ(task, mm);
 	state = (void *)state + bpf_core_field_offset(struct mm_struct, uprobes_state);
 	area = BPF_CORE_READ(state, xol_area);
 	if (!probes || !area)
-		return NULL;
-	*trampoline = BPF_CORE_READ(area, vaddr);
-	return BPF_CORE_READ(probes, return_instances);
+		return -1;
+	w->trampoline = BPF_CORE_READ(area, vaddr);
+	w->probed = (u64)BPF_CORE_READ(probes, return_instances);
+	return w->probed ? 0 : -1;
 }
 
 /* Is a probe being put on the return of the function that has only just been entered? In a system
@@ -57,42 +59,62 @@ static __always_inline int is_unsettled(struct walker_work *w, u64 place)
 	return place == w->regs[7] && w->is_in_kernel && w->call_number < 0;
 }
 
+/* The next of the list: is it the one at w->sp? */
+static long on_probed(u32 i, u32 *index)
+{
+	struct walker_work *w = work_at(index);
+	struct return_instance *at = w ? (void *)w->probed : NULL;
+
+	if (!at)
+		return 1;
+	if (BPF_CORE_READ(at, stack) == w->sp - 8) {
+		w->pc = BPF_CORE_READ(at, orig_ret_vaddr);
+		return 1;
+	}
+	w->probed = (u64)BPF_CORE_READ(at, next);
+	return 0;
+}
+
 /* The frame that was found last is the trampoline: 1, and w->pc is where it will return to. */
 static __always_inline int over_probe_body(struct walker_work *w)
 {
-	u64 trampoline = 0;
-	struct return_instance *at = first_probed(&trampoline);
+	u32 index = w->index;
 
-	for (int i = 0; i < PROBED_MAX && at; i++) {
-		if (w->pc != trampoline || is_unsettled(w, w->sp - 8))
-			return 0;
-		if (BPF_CORE_READ(at, stack) == w->sp - 8) {
-			w->pc = BPF_CORE_READ(at, orig_ret_vaddr);
-			return 1;
-		}
-		at = BPF_CORE_READ(at, next);
-	}
-	return 0;
+	if (first_probed(w) || w->pc != w->trampoline || is_unsettled(w, w->sp - 8))
+		return 0;
+	/* in a loop of the kernel's, which the verifier looks at once */
+	bpf_loop(PROBED_MAX, on_probed, &index, 0);
+	return w->pc != w->trampoline;
 }
 ONCE(over_probe)
+
+static long on_copied(u32 i, u32 *index)
+{
+	struct walker_work *w = work_at(index);
+	struct return_instance *at = w ? (void *)w->probed : NULL;
+	u64 off, *word;
+
+	if (!at)
+		return 1;
+	off = BPF_CORE_READ(at, stack) - w->copy_from;
+	if (off < w->copy_bytes && off + 8 <= w->copy_bytes &&
+	    !is_unsettled(w, w->copy_from + off)) {
+		off = (off + w->copy_base) & (WALKER_OUT_BYTES - 8);
+		word = (u64 *)(w->out + off);
+		if (*word == w->trampoline)
+			*word = BPF_CORE_READ(at, orig_ret_vaddr);
+	}
+	w->probed = (u64)BPF_CORE_READ(at, next);
+	return 0;
+}
 
 /* The same in the copy of the stack, whose reader cannot ask the kernel. */
 static __always_inline int mend_copy_body(struct walker_work *w)
 {
-	u64 trampoline = 0, off, *word;
-	struct return_instance *at = first_probed(&trampoline);
+	u32 index = w->index;
 
-	for (int i = 0; i < PROBED_MAX && at; i++) {
-		off = BPF_CORE_READ(at, stack) - w->copy_from;
-		if (off < w->copy_bytes && off + 8 <= w->copy_bytes &&
-		    !is_unsettled(w, w->copy_from + off)) {
-			off = (off + w->copy_base) & (WALKER_OUT_BYTES - 8);
-			word = (u64 *)(w->out + off);
-			if (*word == trampoline)
-				*word = BPF_CORE_READ(at, orig_ret_vaddr);
-		}
-		at = BPF_CORE_READ(at, next);
-	}
+	if (!first_probed(w))
+		bpf_loop(PROBED_MAX, on_copied, &index, 0);
 	return 0;
 }
 ONCE(mend_copy)

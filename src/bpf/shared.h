@@ -171,6 +171,8 @@ struct walker_work {
 	unsigned int nr_probed; /* return addresses that a probe had replaced */
 	long long call_number;	/* of the system call, or negative: an interrupt or an exception */
 	unsigned long long is_in_kernel; /* it is of kernel code, or of a tracepoint or a probe */
+	unsigned long long probed;     /* of functions with a probe on their return: the next one */
+	unsigned long long trampoline; /* where they return to */
 	unsigned int generation, maps, nr_maps, low, count;
 	struct walker_map map; /* the last one that was found */
 	unsigned int dir, nr_buckets, rules, nr_rules, dir_file, dir_serial;
