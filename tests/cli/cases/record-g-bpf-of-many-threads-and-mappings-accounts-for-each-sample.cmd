@@ -1,10 +1,11 @@
-# 300 threads below a few frames, while 10,000 mappings of code come: each sample is complete, flagged, without a user stack, or lost
+# 300 threads, each with CPU time for a sample at least, below a few frames, while 10,000 mappings of code come: each sample is complete, flagged, without a user stack, or lost
 cat >many.c <<'C'
 #include <pthread.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <spin.h>
 static volatile unsigned long sink;
-__attribute__((noinline)) static unsigned long down(int n) { if (n) return down(n - 1) + sink; for (int i = 0; i < 3000000; i++) sink += i; return sink; }
+__attribute__((noinline)) static unsigned long down(int n) { if (n) return down(n - 1) + sink; SPIN(2000000); return sink; }
 static void *run(void *n) { down(10); return n; }
 int main(void)
 {
