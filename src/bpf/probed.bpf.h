@@ -13,6 +13,7 @@
 #include "bpf/state.bpf.h"
 
 #define PROBED_MAX 64 /* MAX_URETPROBE_DEPTH */
+#define BREAKPOINT 0xcc
 
 struct return_instance {
 	unsigned long stack, orig_ret_vaddr;
@@ -52,11 +53,16 @@ static __always_inline int first_probed(struct walker_work *w)
 	return w->probed ? 0 : -1;
 }
 
-/* Is a probe being put on the return of the function that has only just been entered? In a system
- * call the same place may be its return address, too, but that one is known. */
+/* Is a probe being put on the return of the function that has only just been entered? Then the
+ * program is in the kernel because of a breakpoint, and stands at it; elsewhere in a function whose
+ * return address is on top of the stack it is known. Nor is it a system call, in which the same
+ * place may be its return address, too. */
 static __always_inline int is_unsettled(struct walker_work *w, u64 place)
 {
-	return place == w->regs[7] && w->is_in_kernel && w->call_number < 0;
+	if (place != w->regs[7] || !w->is_in_kernel || w->call_number >= 0)
+		return 0;
+	w->code = 0;
+	return bpf_probe_read_user(&w->code, 1, (void *)w->regs[16]) || w->code == BREAKPOINT;
 }
 
 /* The next of the list: is it the one at w->sp? */
