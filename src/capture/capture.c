@@ -466,8 +466,10 @@ static int open_walked(struct coati_capture *cap, struct coati_error *err)
 		return r;
 	if (r == 0)
 		r = coati_attach_walker(cap, &cap->no_bpf);
-	if (r == 0)
+	if (r == 0) {
+		cap->no_bpf = (struct coati_error){ 0 }; /* of rings that were too large */
 		return 0;
+	}
 	reset_sets(cap);
 	coati_walks_free(&cap->walks);
 	coati_attach_without(cap);
