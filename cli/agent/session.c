@@ -445,8 +445,7 @@ int coati_agent_run(const struct agent_args *args, bool *ret_reload)
 		coati_say("%s", s.err.text);
 	end(&s);
 	if (r == 0)
-		coati_note("windows: %llu; old recordings removed: %llu; times without space "
-			   "left: %llu",
+		coati_note("windows: %llu; recordings removed: %llu; times without space: %llu",
 			   (unsigned long long)s.windows, (unsigned long long)s.folder.removed,
 			   (unsigned long long)s.folder.full);
 	if (r == 0 && s.armed.passed_over + s.slow.passed_over)

@@ -19,6 +19,6 @@ unshare -m --propagation private sh -u -c '
 	wait_until "ls disk/store | comm -13 old - | grep -q ."
 	kill $agent
 	wait $agent || echo "agent: $?"
-	grep -q "times without space left: [1-9]" said || cat said
+	grep -q "times without space: [1-9]" said || cat said
 '
 is_json windows || echo "no JSON"
