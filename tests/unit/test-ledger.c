@@ -88,6 +88,8 @@ TEST(ledger_outside_of_a_life_is_unknown)
 	CHECK_U64(of_range(1000, 1010).parts[COATI_WAIT_UNKNOWN], ==, 10);
 	CHECK_U64(of_range(999, 1010).parts[COATI_WAIT_RUNNING], ==, 1);
 	CHECK_U64(of_range(999, 1010).parts[COATI_WAIT_UNKNOWN], ==, 10);
+	CHECK_U64(of_range(1005, 1010).parts[COATI_WAIT_UNKNOWN], ==, 5);
+	CHECK_U64(of_range(1005, 1010).parts[COATI_WAIT_RUNNING], ==, 0);
 }
 
 /* Every range of the life: what is added up nanosecond by nanosecond is the same. */
@@ -111,6 +113,55 @@ TEST(ledger_of_any_range_is_the_sum_of_its_nanoseconds)
 			CHECK_U64(l.switches, ==, sum.switches);
 			coati_ledger_sum(&sum, &one[to]);
 		}
+	}
+}
+
+/* Beside what was found before, whichever that was. */
+TEST(ledger_near_another_is_that_of_any_range)
+{
+	struct thread th = whole();
+	struct ledger_near near = { 0 };
+
+	for (uint64_t step = 1; step < 800; step += 37)
+		for (uint64_t n = 0, from = 90; n < 400; n++, from = 60 + (from + step) % 1000)
+			for (uint64_t length = 1; length < 400; length = length * 3 + n % 2) {
+				struct coati_ledger l = { 0 }, want = of_range(from, from + length);
+
+				coati_ledger_near(&th, from, from + length, &near, &l);
+				CHECK_MEM(&l, &want, sizeof(l));
+			}
+	for (size_t i = 0; i < LENGTH(stretches); i++) {
+		uint64_t end = i + 1 < LENGTH(stretches) ? stretches[i + 1].begin : 1000;
+
+		for (uint64_t late = 0; late < 2; late++)
+			for (uint64_t to = end - 1; to <= end + 1; to++) {
+				uint64_t from = stretches[i].begin + late;
+				struct coati_ledger l = { 0 }, want = of_range(from, to);
+
+				coati_ledger_near(&th, from, to, &near, &l);
+				CHECK_MEM(&l, &want, sizeof(l));
+			}
+	}
+}
+
+/* It is runnable when it is first seen: woken then, and not before. */
+TEST(ledger_of_a_thread_that_was_woken_first_counts_the_wake_from_there_on)
+{
+	static struct stretch woken[] = {
+		{ .begin = 100, .wait = COATI_WAIT_RUNNABLE, .stack = 5 },
+		{ .begin = 150, .wait = COATI_WAIT_RUNNING, .stack = NONE },
+	};
+	struct thread th = { .begin = 50, .end = 1000 };
+
+	th.stretches.v = woken;
+	th.stretches.len = LENGTH(woken);
+	for (uint64_t to = 99; to <= 102; to++) {
+		struct coati_ledger l = { 0 };
+
+		coati_ledger_range(&th, 60, to, &l);
+		CHECK_U64(l.wakes, ==, to > 100);
+		CHECK_U64(l.parts[COATI_WAIT_UNKNOWN], ==, to > 100 ? 40 : to - 60);
+		CHECK_U64(l.parts[COATI_WAIT_RUNNABLE], ==, to > 100 ? to - 100 : 0);
 	}
 }
 
@@ -247,6 +298,31 @@ TEST(ledger_of_a_task_takes_who_gets_farthest)
 	CHECK_U64(l.parts[COATI_WAIT_READ], >=, 50);
 	CHECK_U64(l.switches, ==, 3);
 	CHECK_U64(l.wakes, ==, 1);
+	coati_timeline_free(&t);
+}
+
+/* What another task does at the same time is no part of it. */
+TEST(ledger_of_a_task_has_nothing_of_another)
+{
+	struct coati_timeline *t = begin(1000);
+	struct coati_ledger l;
+
+	for (int32_t tid = 11; tid <= 12; tid++) {
+		exists(t, tid);
+		in(t, tid, 1000);
+		task(t, COATI_TIMELINE_TASK_BEGIN, tid, 1000, (uint64_t)tid);
+		task(t, COATI_TIMELINE_TASK_ENTER, tid, 1000, (uint64_t)tid);
+	}
+	out(t, 11, 1100, COATI_WAIT_FUTEX);
+	task(t, COATI_TIMELINE_TASK_END, 11, 1900, 11);
+	task(t, COATI_TIMELINE_TASK_END, 12, 1900, 12);
+	end(t, 3000);
+	CHECK_ERR(coati_timeline_task_ledger(t, 0, &l), 0);
+	CHECK_U64(l.duration, ==, 900);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 100);
+	CHECK_U64(l.parts[COATI_WAIT_FUTEX], ==, 800);
+	CHECK_ERR(coati_timeline_task_ledger(t, 1, &l), 0);
+	CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 900);
 	coati_timeline_free(&t);
 }
 

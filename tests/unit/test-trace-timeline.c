@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/alloc.h"
 #include "reading/wait.h"
 #include "trace/timeline-parts.h"
 #include "trace/timeline.h"
@@ -591,6 +592,43 @@ TEST(timeline_futex_ends_with_the_thread_that_is_joined)
 	}
 }
 
+/* Several end near the time at which it runs again, itself among them: the nearest other one. */
+TEST(timeline_futex_ends_with_the_thread_whose_end_is_nearest)
+{
+	static const struct {
+		uint64_t first, second; /* ends of 11 and 12, in microseconds around the time */
+		int32_t waker;
+	} rows[] = { { 970, 990, 12 },	{ 990, 970, 11 },   { 970, 1005, 12 },
+		     { 1005, 970, 11 }, { 1005, 1020, 11 }, { 1020, 1005, 12 },
+		     { 995, 1006, 11 }, { 1006, 995, 12 },  { 990, 990, 12 } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct coati_timeline *t = begin_family();
+		struct coati_timeline_wake w;
+
+		in(t, 12, MS);
+		out(t, 10, 2 * MS, COATI_WAIT_FUTEX);
+		for (uint64_t us = 960; us <= 1030; us++) {
+			uint64_t time = 49 * MS + us * (MS / 1000);
+
+			if (us == 1000)
+				in(t, 10, time);
+			if (us == 1001)
+				leave(t, 10, 10, time); /* its own end */
+			if (us == rows[i].first)
+				leave(t, 10, 11, time);
+			if (us == rows[i].second)
+				leave(t, 10, 12, time);
+		}
+		end(t, 100 * MS);
+		CHECK_INT(coati_timeline_wake_count(t), ==, 1);
+		CHECK_ERR(coati_timeline_wake(t, 0, &w), 0);
+		CHECK_INT(w.waker, ==, coati_timeline_find_thread(t, rows[i].waker, 0));
+		CHECK_U64(w.time, ==, 50 * MS);
+		coati_timeline_free(&t);
+	}
+}
+
 TEST(timeline_end_of_a_thread_explains_no_other_wait)
 {
 	static const struct {
@@ -662,6 +700,117 @@ TEST(timeline_critical_path_goes_from_wake_to_wake)
 		CHECK_INT(th.tid, ==, want[i].tid);
 	}
 	coati_timeline_path_free(&steps);
+	coati_timeline_free(&t);
+}
+
+struct step {
+	uint64_t begin, end;
+	int32_t tid; /* 0: no thread */
+	uint32_t part;
+};
+
+/* The critical path of the first task. */
+static void check_path(struct coati_timeline *t, const struct step *want, size_t nr_want)
+{
+	struct coati_timeline_step *steps;
+	size_t nr = 0;
+	int r;
+
+	for (uint64_t n = 0;; n++) { /* and without memory at any time there is none */
+		coati_alloc_fail_after(n);
+		r = coati_timeline_path(t, 0, &steps, &nr, NULL);
+		coati_alloc_fail_after(UINT64_MAX);
+		if (r == 0)
+			break;
+		CHECK_INT(r, ==, -ENOMEM);
+		CHECK_U64(n, <, 100);
+	}
+	CHECK_INT(nr, ==, nr_want);
+	for (size_t i = 0; i < nr; i++) {
+		struct coati_timeline_thread th = { 0 };
+
+		CHECK_U64(steps[i].begin, ==, want[i].begin);
+		CHECK_U64(steps[i].end, ==, want[i].end);
+		CHECK_INT(steps[i].part, ==, want[i].part);
+		CHECK_INT(steps[i].thread == COATI_TIMELINE_NONE, ==, !want[i].tid);
+		if (want[i].tid) {
+			CHECK_ERR(coati_timeline_thread(t, steps[i].thread, &th), 0);
+			CHECK_INT(th.tid, ==, want[i].tid);
+		}
+	}
+	coati_timeline_path_free(&steps);
+}
+
+#define PATH(t, ...)                                        \
+	check_path(t, (const struct step[]){ __VA_ARGS__ }, \
+		   sizeof((const struct step[]){ __VA_ARGS__ }) / sizeof(struct step))
+
+TEST(timeline_critical_path_has_what_no_thread_works_on)
+{
+	struct coati_timeline *t = begin(0);
+
+	for (int32_t tid = 11; tid <= 12; tid++) {
+		exists(t, tid);
+		in(t, tid, 50);
+	}
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 100, 1, "job");
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 150, 1, NULL);
+	live(t, COATI_TIMELINE_TASK_ENTER, 12, 200, 1, NULL);
+	/* both leave it at once: who took it up last worked on it last */
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 600, 0, NULL);
+	live(t, COATI_TIMELINE_TASK_ENTER, 12, 600, 0, NULL);
+	live(t, COATI_TIMELINE_TASK_END, 11, 700, 1, NULL);
+	end(t, 800);
+	PATH(t, { 100, 150, 0, COATI_PART_NOBODY }, { 150, 200, 11, COATI_WAIT_RUNNING },
+	     { 200, 600, 12, COATI_WAIT_RUNNING }, { 600, 700, 0, COATI_PART_NOBODY });
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_critical_path_stays_on_a_thread_that_an_interrupt_woke)
+{
+	struct coati_timeline *t = begin(0);
+
+	for (int32_t tid = 11; tid <= 12; tid++) {
+		exists(t, tid);
+		in(t, tid, 50);
+	}
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 100, 1, "job");
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 100, 1, NULL);
+	live(t, COATI_TIMELINE_TASK_END, 11, 700, 1, NULL);
+	out(t, 11, 200, COATI_WAIT_READ);
+	add(t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_WAKE,
+					      .tid = 12,
+					      .other = 11,
+					      .time = 300,
+					      .flags = COATI_TIMELINE_IRQ });
+	in(t, 11, 350);
+	end(t, 800);
+	PATH(t, { 100, 200, 11, COATI_WAIT_RUNNING }, { 200, 300, 11, COATI_WAIT_READ },
+	     { 300, 350, 11, COATI_WAIT_RUNNABLE }, { 350, 700, 11, COATI_WAIT_RUNNING });
+	coati_timeline_free(&t);
+}
+
+/* It was woken before anything else is known of it, and ran at once. */
+TEST(timeline_critical_path_ends_where_a_thread_is_first_seen)
+{
+	struct coati_timeline *t = begin(0);
+
+	exists(t, 11);
+	exists(t, 13);
+	in(t, 11, 50);
+	in(t, 13, 50);
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 100, 1, "job");
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 100, 1, NULL);
+	live(t, COATI_TIMELINE_TASK_END, 11, 700, 1, NULL);
+	out(t, 11, 200, COATI_WAIT_FUTEX);
+	wake(t, 13, 12, 500);
+	in(t, 12, 500);
+	wake(t, 12, 11, 600);
+	in(t, 11, 610);
+	end(t, 800);
+	PATH(t, { 100, 200, 11, COATI_WAIT_RUNNING }, { 200, 500, 12, COATI_WAIT_UNKNOWN },
+	     { 500, 600, 12, COATI_WAIT_RUNNING }, { 600, 610, 11, COATI_WAIT_RUNNABLE },
+	     { 610, 700, 11, COATI_WAIT_RUNNING });
 	coati_timeline_free(&t);
 }
 
@@ -899,4 +1048,67 @@ TEST(timeline_ledgers_of_a_hundred_thousand_tasks_add_up)
 	CHECK_U64(all, >, 0);
 	CHECK_U64(irq, >, 0);
 	coati_timeline_free(&w.t);
+}
+
+/* So many interrupts in each other that the ends of some must have been lost: all of them are. */
+TEST(timeline_interrupts_deeper_than_64_are_lost_ends)
+{
+	struct coati_timeline *t = begin(1000);
+	struct coati_timeline_info info;
+
+	exists(t, 11);
+	in(t, 11, 1000);
+	for (uint64_t i = 0; i < 64; i++)
+		irq_entry(t, 11, 1100 + i, i + 1);
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.unpaired, ==, 0);
+	irq_entry(t, 11, 1200, 100);
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.unpaired, ==, 64);
+	irq_exit(t, 11, 1230, 100);
+	end(t, 2000);
+	CHECK_U64(ledger(t, 11, 1000, 2000).parts[COATI_PART_IRQ], ==, 30);
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_thread_that_gets_a_cpu_twice_is_unpaired)
+{
+	struct coati_timeline *t = begin(1000);
+	struct coati_timeline_interval v;
+	struct coati_timeline_info info;
+
+	exists(t, 11);
+	in(t, 11, 1000);
+	out(t, 11, 1100, COATI_WAIT_READ);
+	in(t, 11, 1200);
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.unpaired, ==, 0);
+	in(t, 11, 1300);
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.unpaired, ==, 1);
+	end(t, 2000);
+	CHECK_ERR(coati_timeline_interval(t, 0, 1, &v), 0);
+	CHECK_INT(v.wait, ==, COATI_WAIT_READ);
+	CHECK_INT(v.cpu, ==, -1); /* on none */
+	coati_timeline_free(&t);
+}
+
+TEST(timeline_leaves_out_events_beyond_its_ceiling_and_counts_them)
+{
+	struct coati_timeline *t = begin(1000);
+	struct coati_timeline_info info;
+
+	t->opts.max_events = 3; /* as of a small memory */
+	exists(t, 11);
+	in(t, 11, 1000);
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.refused, ==, 0);
+	out(t, 11, 1300, COATI_WAIT_READ);
+	in(t, 11, 1400);
+	coati_timeline_info(t, &info);
+	CHECK_U64(info.refused, ==, 2);
+	CHECK_U64(info.switches, ==, 0);
+	end(t, 2000);
+	CHECK_U64(ledger(t, 11, 1000, 2000).parts[COATI_WAIT_RUNNING], ==, 1000);
+	coati_timeline_free(&t);
 }
