@@ -89,11 +89,12 @@ def directory_of(path):
 
 
 def groups(root, themes, seed, headers):
-    """The groups with their mutants by rank: of all C files, and of these headers."""
+    """The groups with their mutants by rank: of all C files, and of these headers. Programs that run in the kernel are
+    left out: what is built here has no part in them."""
     by_theme = collections.defaultdict(list)
     by_directory = collections.defaultdict(list)
     for path in sources(root):
-        if path.endswith(".h") and path not in headers:
+        if path.endswith(".h") and path not in headers or path.endswith(".bpf.c"):
             continue
         for m in mutations.mutants_of(path, read(root, path)):
             by_directory[directory_of(path)].append(m)

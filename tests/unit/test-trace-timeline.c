@@ -766,6 +766,28 @@ TEST(timeline_critical_path_has_what_no_thread_works_on)
 	coati_timeline_free(&t);
 }
 
+/* A third takes it up when one of two leaves it: before that, the one that had taken it up last. */
+TEST(timeline_critical_path_goes_to_the_last_that_was_still_at_it)
+{
+	struct coati_timeline *t = begin(0);
+
+	for (int32_t tid = 11; tid <= 13; tid++) {
+		exists(t, tid);
+		in(t, tid, 50);
+	}
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 100, 1, "job");
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 100, 1, NULL);
+	live(t, COATI_TIMELINE_TASK_ENTER, 12, 200, 1, NULL);
+	live(t, COATI_TIMELINE_TASK_ENTER, 12, 600, 0, NULL);
+	live(t, COATI_TIMELINE_TASK_ENTER, 13, 600, 1, NULL);
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 650, 0, NULL);
+	live(t, COATI_TIMELINE_TASK_END, 13, 700, 1, NULL);
+	end(t, 800);
+	PATH(t, { 100, 200, 11, COATI_WAIT_RUNNING }, { 200, 600, 12, COATI_WAIT_RUNNING },
+	     { 600, 700, 13, COATI_WAIT_RUNNING });
+	coati_timeline_free(&t);
+}
+
 TEST(timeline_critical_path_stays_on_a_thread_that_an_interrupt_woke)
 {
 	struct coati_timeline *t = begin(0);
