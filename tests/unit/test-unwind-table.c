@@ -357,6 +357,9 @@ TEST(table_ends_functions_where_their_code_ends)
 	static struct cfi_builder b;
 	struct table_input in;
 	char text[TEXT_MAX];
+	struct table t;
+	size_t size;
+	void *bytes;
 
 	cfi_builder_init(&b);
 	cfi_builder_cie(&b, NULL, 0);
@@ -368,6 +371,13 @@ TEST(table_ends_functions_where_their_code_ends)
 	in.code[in.nr_code++] = (struct table_code){ .start = CFI_TEXT + 0xa00, .size = 0x600 };
 	cfi_rows(&in, text, sizeof(text));
 	CHECK_STR(text, "0 gap; 7f0 sp+16");
+	CHECK_OK(coati_table_build(&in, &bytes, &size));
+	CHECK_OK(coati_table_open(bytes, size, &t));
+	CHECK_INT(table_unpack(table_find(&t, CFI_TEXT + 0x7ff)).cfa, ==, TABLE_CFA_SP);
+	for (uint64_t off = 0xa00; off < 0xb00; off++)
+		CHECK_INT(table_unpack(table_find(&t, CFI_TEXT + off)).cfa, ==, TABLE_CFA_GAP);
+	CHECK_INT(table_unpack(table_find(&t, CFI_TEXT + 0xb00)).cfa, ==, TABLE_CFA_SP);
+	coati_free(bytes);
 	in.code[0].start = CFI_TEXT + 0xa00; /* the rows of the other part are shown */
 	in.code[0].size = 0x600;
 	in.code[1].start = CFI_TEXT;
@@ -488,19 +498,20 @@ TEST(table_joins_rows_with_the_one_before_those_that_they_replace)
 
 			for (uint8_t i = 0; i <= last; i++) {
 				program[size++] = 0x0e;
-				program[size++] = (uint8_t)(16 + 8 * i);
-				program[size++] = 0x41;
+				program[size++] = (uint8_t)(8 + 8 * i);
+				program[size++] = 0x42;
 				len += (size_t)snprintf(want + len, sizeof(want) - len,
-							"%x sp+%d; ", i, 16 + 8 * i);
+							"%x sp+%d; ", 2 * i, 8 + 8 * i);
 			}
 			program[size++] = 0x0e;
 			program[size++] = 120;
 			program[size++] = 0x40; /* advance by nothing */
 			program[size++] = 0x0e;
-			program[size++] = (uint8_t)(16 + 8 * again);
+			program[size++] = (uint8_t)(8 + 8 * again);
 			if (again != last)
 				len += (size_t)snprintf(want + len, sizeof(want) - len,
-							"%x sp+%d; ", last + 1, 16 + 8 * again);
+							"%x sp+%d; ", 2 * (last + 1),
+							8 + 8 * again);
 			snprintf(want + len, sizeof(want) - len, "40 gap");
 			check_program(EM_X86_64, program, size, want);
 		}
