@@ -381,6 +381,27 @@ TEST(live_events_of_a_process_that_comes_later_are_put_between_the_others)
 	coati_strbuf_fini(&second);
 }
 
+/* The same of another thread of a process that is known: its clock contradicts its generation. */
+TEST(live_events_of_a_thread_that_comes_later_are_put_between_the_others)
+{
+	struct strbuf text = STRBUF_INIT(1 << 16);
+	struct coati_live_reader *t = NULL;
+
+	put_process(&text, 7, 100, 5); /* 100 to 140 */
+	CHECK_OK(coati_live_reader_new(NULL, &t, NULL));
+	feed_to(t, text.text);
+	comes(t, 7, 100, false);
+	comes(t, 7, 110, false);
+	feed_to(t, "batch pid=7 tid=70 generation=4 base=115\n115 counter site=1 value=1\n"
+		   "125 counter site=1 value=2\nbatch kind=end pid=7 generation=4\n");
+	CHECK_OK(coati_live_reader_finish(t));
+	for (uint64_t time = 115; time <= 130; time += 5)
+		comes(t, 7, time, false);
+	comes(t, 7, 140, false);
+	coati_live_reader_free(&t);
+	coati_strbuf_fini(&text);
+}
+
 TEST(live_events_behind_the_end_that_was_asked_for_are_left_out_and_counted)
 {
 	for (uint64_t to = 99; to <= 150; to++) {
