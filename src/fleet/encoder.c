@@ -269,21 +269,23 @@ static void put_frame_numbers(const struct encoding *g, const struct agent_stack
 		row_u8(s, (uint8_t)f[k->frames[i]].flags);
 }
 
-static int put_stack(struct encoding *g, const struct agent_stack *k)
+/* Once for each service that has it, whose stacks lie together in the table. */
+static int put_stack(struct encoding *g, const struct agent_stack *k, const char *service)
 {
 	struct strbuf *s = &g->p->tables[SCHEMA_STACKS];
-	uint64_t high;
+	uint64_t key = coati_hash_bytes(service, strlen(service), k->id.low), high;
 	int r;
 
-	if (coati_map_get(&g->e->stacks, k->id.low, &high) && high == k->id.high)
+	if (coati_map_get(&g->e->stacks, key, &high) && high == k->id.high)
 		return 0;
-	r = coati_map_put(&g->e->stacks, k->id.low, k->id.high);
+	r = coati_map_put(&g->e->stacks, key, k->id.high);
 	if (r == -E2BIG) { /* start again: what is in use is sent once more */
 		coati_map_fini(&g->e->stacks);
 		coati_map_init(&g->e->stacks, STACKS_MAX);
 	} else if (r < 0) {
 		return r;
 	}
+	row_text(s, service);
 	row_u64(s, k->id.low);
 	row_u64(s, k->id.high);
 	row_u32(s, g->time_s);
@@ -317,12 +319,13 @@ static int put_row(struct encoding *g, uint32_t i)
 {
 	const struct agent_row *row = &g->w->rows[i];
 	const struct agent_stack *k = &g->w->stacks[row->stack];
+	const char *service = g->w->services[row->service].name;
 	struct strbuf *s = &g->p->tables[SCHEMA_ROWS];
-	int r = put_stack(g, k);
+	int r = put_stack(g, k, service);
 
 	if (r == 0)
 		r = note_context(g, i);
-	row_text(s, g->w->services[row->service].name);
+	row_text(s, service);
 	row_text(s, g->w->events[row->event].name);
 	row_u64(s, k->id.low);
 	row_u32(s, g->time_s);

@@ -19,7 +19,7 @@
 #define ENCODER_OTHER	 "other"
 
 struct encoder {
-	struct map stacks;   /* low half of the id to the high half */
+	struct map stacks;   /* hash of service and low half of the id, to the high half */
 	struct map contexts; /* id to 1 */
 	uint32_t max_contexts;
 	uint64_t month;

@@ -14,7 +14,7 @@
 
 #define ANSWER_MAX ((size_t)2 << 30)
 #define SQL_MAX	   (64u << 20)
-#define IDS_EACH   4000 /* ids in one query */
+#define IDS_EACH   100000 /* ids in one query, each of which reads all stacks of the services */
 #define IDS_MAX	   ((size_t)1 << 24)
 #define LIMIT_MS   300000
 #define DAY_S	   86400
@@ -64,7 +64,8 @@ static void put_when(struct strbuf *sql, uint64_t from, uint64_t to)
 
 /* ---- long ranges ---- */
 
-/* Whole days whose hours have all of their rows: these are read instead. */
+/* Whole days whose hours have all of their rows, of the services that are asked for: these are
+ * read instead. */
 static int find_hours(struct asking *a, struct coati_error *err)
 {
 	uint64_t from = (a->o->from_s + DAY_S - 1) / DAY_S * DAY_S;
@@ -80,10 +81,14 @@ static int find_hours(struct asking *a, struct coati_error *err)
 				   "sum(samples) AS n, 0 AS h FROM ");
 	coati_server_table(&a->server, SCHEMA_ROWS, &a->sql);
 	put_when(&a->sql, from, to);
+	if (a->o->service)
+		put_pattern(&a->sql, a->o->service);
 	coati_strbuf_adds(&a->sql, " GROUP BY day UNION ALL SELECT intDiv(toUInt32(time), 86400) "
 				   "AS day, 0 AS n, sum(samples) AS h FROM ");
 	coati_server_table(&a->server, SCHEMA_HOURS, &a->sql);
 	put_when(&a->sql, from, to);
+	if (a->o->service)
+		put_pattern(&a->sql, a->o->service);
 	coati_strbuf_adds(&a->sql, " GROUP BY day) GROUP BY day HAVING sum(n) = sum(h) ORDER BY "
 				   "day");
 	r = ask(a, &out, err);
@@ -171,8 +176,10 @@ static int flush_stacks(struct asking *a, struct ids *x, struct coati_error *err
 			  "SELECT stack, flags, functions, images, paths, build_ids, addresses, "
 			  "files, lines, kinds, marks FROM ");
 	coati_server_table(&a->server, SCHEMA_STACKS, &a->sql);
-	coati_strbuf_printf(&a->sql, " WHERE stack IN (%s) LIMIT 1 BY stack, other_half",
-			    x->stack_list.text);
+	coati_strbuf_printf(&a->sql, " WHERE stack IN (%s)", x->stack_list.text);
+	if (a->o->service)
+		put_pattern(&a->sql, a->o->service);
+	coati_strbuf_adds(&a->sql, " LIMIT 1 BY stack, other_half");
 	r = ask_list(a, &x->stack_list, &a->f->stacks, err);
 	coati_strbuf_clear(&x->stack_list);
 	x->nr_stacks = 0;
