@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "cli/quality.h"
 #include "cli/talk.h"
 #include "cli/twins.h"
@@ -27,7 +29,8 @@
 
 #define MAGIC	      "PERFILE2"
 #define EXPORT_SUFFIX ".perf.data"
-#define PROGRESS_FROM (NSEC_PER_SEC / 2) /* shorter waits need no word */
+#define PROGRESS      "COATI_PROGRESS" /* milliseconds */
+#define PROGRESS_FROM 500	       /* shorter waits need no word */
 
 /* ---- which recording ---- */
 
@@ -128,8 +131,20 @@ static const char *printable(const char *path, char *buf, size_t size)
 	return buf;
 }
 
+/* How long a wait goes without a word, in nanoseconds. What is no number changes nothing. */
+static uint64_t patience(void)
+{
+	const char *text = secure_getenv(PROGRESS);
+	uint32_t ms;
+
+	if (!text || coati_parse_u32(text, 0, UINT32_MAX, &ms) < 0)
+		ms = PROGRESS_FROM;
+	return ms * NSEC_PER_MSEC;
+}
+
 void coati_input_progress_begin(struct input_progress *p, const char *path, bool quiet)
 {
+	p->patience_ns = patience();
 	p->started_ns = now_ns();
 	p->shows = !quiet && isatty(STDERR_FILENO);
 	p->shown = false;
@@ -142,7 +157,7 @@ int coati_input_progress(void *progress, const struct coati_profile_progress *no
 
 	if (stopped)
 		return 1;
-	if (!p->shows || now_ns() - p->started_ns < PROGRESS_FROM)
+	if (!p->shows || now_ns() - p->started_ns < p->patience_ns)
 		return 0;
 	p->shown = true;
 	if (now->total_bytes)

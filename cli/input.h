@@ -30,7 +30,7 @@ struct input {
 /* How far a file has been read, on a terminal, when that takes longer than a moment. */
 struct input_progress {
 	char path[1024]; /* as it may be shown */
-	uint64_t started_ns;
+	uint64_t started_ns, patience_ns;
 	bool shows, shown;
 };
 

@@ -205,7 +205,7 @@ static void take_stacks(const struct strbuf *table)
 	struct cursor c = cursor_over(table->text, table->len);
 
 	while (cursor_left(&c)) {
-		struct agent_stack k = { 0 }, *to;
+		struct agent_stack k = { 0 }, *to = NULL;
 		uint64_t known;
 
 		take_text(&c); /* service */
@@ -229,7 +229,7 @@ static void take_contexts(const struct strbuf *table, uint32_t window)
 
 	while (cursor_left(&c)) {
 		uint64_t id = cursor_u64(&c);
-		struct process p = { .first = window, .last = window }, *to;
+		struct process p = { .first = window, .last = window }, *to = NULL;
 
 		cursor_skip(&c, 4);
 		p.service = take_text(&c);

@@ -10,11 +10,11 @@ def array(*items):
     return size(len(items)) + b"".join(items)
 def numbers(*v):
     return struct.pack("<%dQ" % len(v), *v)
-ID = b"0123456789abcdef"
+ID = numbers(0xfedcba9876543210)
 NAMES = array(text(), text())
 ANSWERS = {
     "version()": b"24.8.1.2684\n",
-    "system.tables": numbers(0),
+    "system.columns": numbers(0, 0),
     "AS day": b"",
     "sum(weight) FROM": text() + text(b"cpu-clock") + ID + numbers(7) + bytes(4) + numbers(10, 10000000) + text() + text() + ID + numbers(7) + bytes(4) + numbers(1, 5),
     "SELECT stack": ID + bytes(4) + NAMES * 3 + array(text(b""), text(b"")) + array(numbers(4096), numbers(8192)) + NAMES + array(bytes(4), bytes(4)) + array(b"\0", b"\0") * 2,
