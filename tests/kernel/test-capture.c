@@ -37,7 +37,7 @@ struct content {
 	uint64_t lost, lost_samples, kernel_maps, build_ids;
 	uint64_t time_zero_after_init; /* records without time that come too late */
 	uint64_t first_sample, last_sample;
-	char comms[4096];
+	char comms[1 << 18]; /* of every thread of the machine */
 	char maps[65536];
 };
 

@@ -7,8 +7,20 @@ import time
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common import utils
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
+
+
+class Driver(Service):
+    """By its address: where there is no /etc/hosts, nobody knows a name for it."""
+
+    def is_connectable(self):
+        return utils.is_connectable(self.port, host="127.0.0.1")
+
+    @property
+    def service_url(self):
+        return f"http://127.0.0.1:{self.port}"
 
 
 class Browser:
@@ -27,7 +39,7 @@ class Browser:
         options.add_experimental_option(
             "prefs", {"download.default_directory": folder, "download.prompt_for_download": False})
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        self.driver = webdriver.Chrome(service=Driver("/usr/bin/chromedriver"), options=options)
         self.shots = shots
         self.requests = []
         self.complaints = []
