@@ -32,8 +32,8 @@ class Browser:
         for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
                      "--disable-dev-shm-usage", "--force-device-scale-factor=1",
                      "--disable-background-networking", "--disable-component-update",
-                     "--disable-sync", "--no-first-run", "--proxy-server=127.0.0.1:9",
-                     "--proxy-bypass-list=127.0.0.1", f"--user-data-dir={folder}/chromium",
+                     "--disable-sync", "--no-first-run", "--remote-debugging-pipe",
+                     "--proxy-server=127.0.0.1:9", "--proxy-bypass-list=127.0.0.1", f"--user-data-dir={folder}/chromium",
                      "--window-size=1280,800"):
             options.add_argument(word)
         options.add_experimental_option(
