@@ -137,11 +137,18 @@ until_computed()
 	wait_until computed "$1" $(($(cut -d ' ' -f 14 "/proc/$1/stat") + 10))
 }
 
+# traced PID: whether it writes events for somebody else. The file alone does not say so: it has its name before the recorder's
+# thread is started, which takes long on a busy machine, while other threads compute and record nothing. The generation that
+# is written, 0 before the first, is in bytes 184 to 191 (struct live_map).
+traced()
+{
+	find /dev/shm/coati-* -name "$1-*.live" -exec od -An -t u8 -j 184 -N 8 {} \; 2>/dev/null | grep -q '[1-9]'
+}
+
 # until_traced PID: until it records for somebody else, and has computed for a tenth of a second meanwhile.
 until_traced()
 {
-	has_recorder() { [ -n "$(find /dev/shm/coati-* -name "$1-*.live" 2>/dev/null)" ]; }
-	wait_until has_recorder "$1" && until_computed "$1"
+	wait_until traced "$1" && until_computed "$1"
 }
 
 # verbs: all that the overview names, without help itself.
