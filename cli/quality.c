@@ -218,19 +218,28 @@ static void add_stack_advice(const struct report *r, struct strbuf *s)
 			   "most that the kernel allows\n");
 }
 
+/* Why there are none: how long the program ran only where the whole recording was read. */
+static void add_no_samples(const struct coati_profile_quality *q, struct strbuf *s)
+{
+	if (q->trace_records)
+		coati_strbuf_adds(s, "# no samples: the recording has a hardware trace instead\n");
+	else if (q->damaged || q->is_truncated)
+		coati_strbuf_adds(s, "# no samples: the part of the recording that can be read has "
+				     "none\n");
+	else
+		coati_strbuf_adds(
+			s, "# no samples: the program ran too briefly or slept; coati record -F "
+			   "10000 takes more, and -e page-faults -c 1 samples every page fault\n");
+}
+
 /* What a person may do about a table that says little. */
 static void add_advice(const struct report *r, struct strbuf *s)
 {
 	if (r->mode != MODE_ON && !r->quality.off_intervals)
 		coati_strbuf_adds(
 			s, "# no off-CPU time was recorded: coati record --off-cpu records it\n");
-	else if (r->mode == MODE_ON && !r->quality.samples && !r->quality.filtered &&
-		 r->quality.trace_records)
-		coati_strbuf_adds(s, "# no samples: the recording has a hardware trace instead\n");
 	else if (r->mode == MODE_ON && !r->quality.samples && !r->quality.filtered)
-		coati_strbuf_adds(
-			s, "# no samples: the program ran too briefly or slept; coati record -F "
-			   "10000 takes more, and -e page-faults -c 1 samples every page fault\n");
+		add_no_samples(&r->quality, s);
 	else if (!r->info.samples)
 		coati_strbuf_adds(s, r->args->of.filter.event
 					     ? "# no sample matches the filters: coati report "
