@@ -28,6 +28,7 @@
 #include "cli/output.h"
 #include "cli/talk.h"
 #include "cli/threads.h"
+#include "reading/profile.h"
 #include "record/record.h"
 #include "recording/recording.h"
 
@@ -453,7 +454,7 @@ static int judge(const struct dump *d)
 	coati_recording_get_stats(d->rec, &st);
 	f = (struct faults){ .is_cut = coati_recording_info(d->rec)->is_truncated,
 			     .damaged = st.damaged + d->stats.malformed,
-			     .lost = st.lost > st.lost_samples ? st.lost : st.lost_samples,
+			     .lost = coati_reading_lost(d->rec, &st),
 			     .late = st.late,
 			     .no_event = st.no_event };
 	return coati_faults_judge(&f, d->args->input ? d->args->input : "coati.data");

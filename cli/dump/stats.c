@@ -7,14 +7,9 @@
 #include <coati/event.h>
 
 #include "base/json.h"
+#include "reading/profile.h"
 #include "record/record.h"
 #include "recording/recording.h"
-
-/* Reported twice: by the ring, and by the events' own count of samples. */
-static uint64_t lost_of(const struct coati_recording_stats *rs)
-{
-	return rs->lost > rs->lost_samples ? rs->lost : rs->lost_samples;
-}
 
 void coati_dump_stats_add(struct dump_stats *st, const struct coati_recording_item *item)
 {
@@ -46,7 +41,7 @@ static void print_json(const struct dump_stats *st, const struct coati_recording
 	coati_json_kstr(&j, "schema", "coati.dump.stats.v1");
 	coati_json_ku64(&j, "records", rs->records);
 	coati_json_ku64(&j, "bytes", rs->bytes);
-	coati_json_ku64(&j, "lost", lost_of(rs));
+	coati_json_ku64(&j, "lost", coati_reading_lost(rec, rs));
 	coati_json_ku64(&j, "throttled", rs->throttled);
 	coati_json_ku64(&j, "late", rs->late);
 	coati_json_ku64(&j, "damaged", rs->damaged);
@@ -106,8 +101,9 @@ static void print_text(const struct dump_stats *st, const struct coati_recording
 		coati_strbuf_adds(out, "  (event not in the file)\n");
 	}
 	coati_strbuf_printf(out, "\nlost %llu, throttled %llu, late %llu, damaged %llu\n",
-			    (unsigned long long)lost_of(rs), (unsigned long long)rs->throttled,
-			    (unsigned long long)rs->late, (unsigned long long)rs->damaged);
+			    (unsigned long long)coati_reading_lost(rec, rs),
+			    (unsigned long long)rs->throttled, (unsigned long long)rs->late,
+			    (unsigned long long)rs->damaged);
 }
 
 void coati_dump_stats_print(const struct dump_stats *st, const struct coati_recording *rec,

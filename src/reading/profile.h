@@ -106,6 +106,13 @@ struct coati_profile {
 
 /* A number out of the recorder's lines key=value; 0 when it is not there. */
 uint64_t coati_reading_recorder_value(const struct coati_recording *rec, const char *key);
+/* With the walker in the kernel a ring loses a report of a stack with each sample, so that LOST
+ * records have twice as many. Then the events' own counts, LOST_SAMPLES, are right: true if the
+ * recorder has written them all. */
+bool coati_reading_counts_lost(const struct coati_recording *rec);
+/* How many records were lost; reports of the walker are none. */
+uint64_t coati_reading_lost(const struct coati_recording *rec,
+			    const struct coati_recording_stats *st);
 /* Is it the event of stacks with which threads leave a CPU? */
 bool coati_profile_is_off(const struct coati_recording_event *e);
 

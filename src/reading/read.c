@@ -25,13 +25,6 @@
 #define PROGRESS_NS	 (NSEC_PER_SEC / 10)
 #define COMMAND_MAX	 65536
 
-/* What was lost is reported twice: by the ring when it has room again, and by the events' own count
- * at the end, which is of samples alone. */
-static uint64_t lost_of(const struct coati_recording_stats *st)
-{
-	return st->lost > st->lost_samples ? st->lost : st->lost_samples;
-}
-
 enum coati_machine coati_reading_machine(const char *arch)
 {
 	struct utsname own;
@@ -186,7 +179,8 @@ static int show(struct meter *m)
 	now = (struct coati_profile_progress){ .bytes = (st.read_bytes + m->offset) / 2,
 					       .total_bytes = m->total_bytes,
 					       .samples = st.samples,
-					       .lost = lost_of(&st) };
+					       .lost = coati_reading_lost(m->reading->recording,
+									  &st) };
 	return m->fn(m->ctx, &now);
 }
 
@@ -258,7 +252,7 @@ static void close_account(struct reading *r)
 
 	coati_recording_get_stats(r->recording, &st);
 	coati_reading_limits_end(r, st.read_bytes);
-	add_weight(&q->lost, lost_of(&st));
+	add_weight(&q->lost, coati_reading_lost(r->recording, &st));
 	q->throttled += st.throttled;
 	q->damaged += st.damaged;
 	q->late += st.late;

@@ -46,6 +46,24 @@ uint64_t coati_reading_recorder_value(const struct coati_recording *rec, const c
 	return value;
 }
 
+bool coati_reading_counts_lost(const struct coati_recording *rec)
+{
+	uint64_t walks;
+
+	return coati_reading_recorder_value(rec, "lost_exact") == 1 &&
+	       coati_reading_find_recorder_value(rec, "walks", &walks);
+}
+
+/* LOST records of rings and LOST_SAMPLES of the events' own counts report the same loss, the second
+ * at the end and not in every recording: the larger one holds. */
+uint64_t coati_reading_lost(const struct coati_recording *rec,
+			    const struct coati_recording_stats *st)
+{
+	if (st->lost_samples > st->lost || coati_reading_counts_lost(rec))
+		return st->lost_samples;
+	return st->lost;
+}
+
 /* The number of stacks that the recorder unwound, however they ended. */
 static uint64_t count_unwound(const struct coati_recording *rec)
 {

@@ -353,6 +353,7 @@ static int on_item(void *ctx, const struct coati_recording *r,
 		l->begin = coati_reading_recorder_value(r, "begin_ns");
 		l->end = coati_reading_recorder_value(r, "end_ns");
 		l->whole = coati_reading_recorder_value(r, "whole_processes");
+		l->counts_lost = coati_reading_counts_lost(r);
 		n = coati_load_recorder(l, r);
 	}
 	look(l, r);
@@ -467,6 +468,8 @@ static int finish(struct load *l, struct coati_error *err)
 		r = begin_at(l, l->begin);
 	if (r == 0)
 		r = lose_the_tail(l);
+	if (l->counts_lost && t->info.lost == l->lost)
+		t->info.lost = l->lost_samples;
 	if (r == 0 && !folds)
 		r = coati_load_live_end(l);
 	if (r == 0)

@@ -181,6 +181,44 @@ TEST(profile_counts_what_was_lost_and_throttled)
 	coati_profile_free(&p);
 }
 
+/* With each sample a ring loses the walker's report of its stack, which is no sample: 1007 records
+ * are 503 samples and as many reports, and a record of another event that is in nobody's count. */
+TEST(profile_counts_lost_samples_and_not_the_reports_of_the_walker)
+{
+	static const struct {
+		const char *account;
+		uint64_t expected;
+	} rows[] = {
+		{ "lost=503\nlost_exact=1\nwalks=20\n", 503 },
+		{ "lost=503\nlost_exact=1\nwalks=0\n", 503 },
+		{ "lost=1007\nlost_exact=0\nwalks=20\n", 1007 },
+		{ "lost=1007\nlost_exact=1\n", 1007 },
+	};
+	struct coati_record lost = { .type = COATI_RECORD_LOST,
+				     .u.lost = { .id = 100, .lost = 1007 } };
+	struct coati_record samples = { .type = COATI_RECORD_LOST_SAMPLES, .u.lost_samples = 503 };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct coati_profile_quality q = { .size = sizeof(q) };
+		struct coati_profile *p;
+		struct tape t;
+
+		tape_program();
+		tape_open(&t, "a");
+		tape_process(&t, 10, "app");
+		tape_record(&t, &lost);
+		tape_record(&t, &samples);
+		tape_put(&t, (struct tape_sample){ .pid = 10, TAPE_STACK(TAPE_LEAF) });
+		CHECK_OK(coati_writer_feature(t.writer, COATI_FEATURE_RECORDER, rows[i].account,
+					      strlen(rows[i].account)));
+		tape_close(&t);
+		p = tape_profile("a");
+		coati_profile_quality(p, &q);
+		CHECK_U64(q.lost, ==, rows[i].expected);
+		coati_profile_free(&p);
+	}
+}
+
 /* A recording with one sample whose recorder says @account. */
 static void write_coverage(const char *path, const char *account)
 {
