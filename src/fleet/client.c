@@ -296,6 +296,10 @@ int coati_client_ask(struct client *c, const struct client_ask *ask, struct clie
 	if (ask->body) {
 		size_t size = is_packed ? packed.len : ask->body_size;
 
+		/* Where the answer does not come, libcurl repeats a request by itself, but only one
+		 * on a connection that was used before: what it brought would count twice. */
+		calls.setopt(c->h, CURLOPT_FRESH_CONNECT, 1L);
+		calls.setopt(c->h, CURLOPT_FORBID_REUSE, 1L);
 		calls.setopt(c->h, CURLOPT_POST, 1L);
 		calls.setopt(c->h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
 		calls.setopt(c->h, CURLOPT_POSTFIELDS, is_packed ? packed.text : ask->body);

@@ -297,6 +297,9 @@ static bool is_there(const struct shipment_parcel *q, enum schema_table table)
 		return q->has_tasks;
 	case SCHEMA_WINDOWS:
 		return q->has_window;
+	case SCHEMA_STACKS:
+	case SCHEMA_CONTEXTS: /* rows are inserted when what they refer to is there */
+		return q->has_rows || q->has_window;
 	default:
 		return false; /* the same row twice is one row */
 	}
