@@ -45,8 +45,9 @@ struct relay {
 	struct server server;
 	_Atomic uint32_t stop;
 	uint64_t nr_inserts, interval_ns, first_pause_ns;
-	uint64_t alone; /* how many requests are inserted one by one, because one is bad */
-	bool turn;	/* the largest day is next, not the oldest request */
+	uint64_t insert_bytes; /* how large an insert may be: relay-size.h */
+	uint64_t alone;	       /* how many requests are inserted one by one, because one is bad */
+	bool turn;	       /* the largest day is next, not the oldest request */
 
 	struct serve_place place; /* of the thread that calls us: */
 	struct secrets secrets;	  /* what agents must show */

@@ -24,7 +24,7 @@
 #include "format/gzip.h"
 
 #define READ_NS	    (20 * NSEC_PER_SEC) /* for a whole request */
-#define WAIT_NS	    (25 * NSEC_PER_SEC) /* for the insert; agents wait for 30 s */
+#define WAIT_NS	    (18 * NSEC_PER_SEC) /* for the insert to begin; agents wait for 30 s */
 #define WRITE_NS    (5 * NSEC_PER_SEC)
 #define LINGER_NS   (2 * NSEC_PER_SEC)
 #define READ_BYTES  65536

@@ -14,10 +14,12 @@
 #include "base/map.h"
 #include "base/thread.h"
 #include "fleet/relay-parts.h"
+#include "fleet/relay-size.h"
 
 #define INTERVAL_NS   NSEC_PER_SEC
 #define PAUSE_TIMES   60
-#define PARCELS_MAX   2000  /* of an insert */
+#define PARCELS_MAX   2000 /* of an insert */
+#define INSERT_FIRST  (UINT64_C(8) << 20)
 #define REQUEST_MS    20000 /* agents wait for 30 s */
 #define END_S	      3
 #define LONG_PAUSE_NS (2 * NSEC_PER_SEC) /* agents do not wait for its end */
@@ -156,6 +158,21 @@ struct sending {
 	ARRAY(struct delivery *) v;
 };
 
+static uint64_t largest_table(const struct shipment *h)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < SCHEMA_SENT; i++)
+		most = h->bytes[i] > most ? h->bytes[i] : most;
+	return most;
+}
+
+/* A request goes whole, however slow the server is. */
+static bool is_full(const struct relay *r, const struct sending *g)
+{
+	return g->v.len && (r->alone || largest_table(&g->shipment) >= r->insert_bytes);
+}
+
 /* Move deliveries of one day from the queue. */
 static void collect(struct relay *r, struct sending *g)
 {
@@ -164,7 +181,7 @@ static void collect(struct relay *r, struct sending *g)
 	size_t i = 0;
 
 	coati_map_init(&keys, 2 * PARCELS_MAX);
-	while (i < r->queue.len && !(r->alone && g->v.len)) {
+	while (i < r->queue.len && !is_full(r, g)) {
 		struct delivery *d = r->queue.v[i], **slot;
 
 		if ((!r->alone && day_of(d) != day) || !(slot = ARRAY_ADD(&g->v))) {
@@ -275,6 +292,7 @@ static void ship(struct relay *r)
 	struct sending g = { .v = { .max = RELAY_CONNECTIONS } };
 	struct coati_error err = { 0 };
 	int code = coati_shipment_init(&g.shipment, PARCELS_MAX, &r->nr_inserts);
+	uint64_t begin, bytes;
 
 	if (code < 0) {
 		r->next_ns = now_ns() + r->interval_ns;
@@ -287,9 +305,14 @@ static void ship(struct relay *r)
 		refuse_first(r);
 	} else {
 		r->stats.shipments++;
+		bytes = largest_table(&g.shipment);
+		begin = now_ns();
 		pthread_mutex_unlock(&r->lock);
 		code = coati_shipment_send(&g.shipment, &r->server, &err);
 		pthread_mutex_lock(&r->lock);
+		if (code == 0 || code == -ETIMEDOUT)
+			r->insert_bytes = relay_insert_limit(r->insert_bytes, g.shipment.max_bytes,
+							     bytes, now_ns() - begin);
 		r->skew_s = r->server.skew_s;
 		if (code == 0)
 			note_sent(r, &g.shipment);
@@ -334,6 +357,7 @@ int coati_relay_start(struct relay *r, const struct relay_opts *o, struct coati_
 	r->server.stop = &r->stop;
 	r->server.limit_ms = REQUEST_MS;
 	r->interval_ns = o->interval_ns ? o->interval_ns : INTERVAL_NS;
+	r->insert_bytes = INSERT_FIRST;
 	r->first_pause_ns = o->pause_ns ? o->pause_ns : NSEC_PER_SEC;
 	r->queue.max = RELAY_CONNECTIONS;
 	thread_cond_init(&r->changed);

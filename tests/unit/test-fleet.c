@@ -19,6 +19,7 @@
 #include "fleet/metrics.h"
 #include "fleet/outlet.h"
 #include "fleet/place.h"
+#include "fleet/relay-size.h"
 #include "fleet/rowbinary.h"
 #include "fleet/schema.h"
 #include "fleet/secrets.h"
@@ -227,6 +228,35 @@ static int read_back(const struct shipment *h, struct bundle *ret)
 	r = body.failed ? body.failed : coati_bundle_read(ret, body.text, body.len, NULL);
 	coati_strbuf_fini(&body);
 	return r;
+}
+
+/* Servers that take @ns for a byte, and @fixed for an insert; the sizes of 20 full inserts. */
+static uint64_t settle(uint64_t fixed, uint64_t ns, uint64_t limit)
+{
+	for (int i = 0; i < 20; i++)
+		limit = relay_insert_limit(limit, SHIPMENT_BYTES, limit, fixed + ns * limit);
+	return limit;
+}
+
+TEST(fleet_inserts_of_a_relay_are_as_large_as_their_agents_can_wait_for)
+{
+	const uint64_t mib = UINT64_C(1) << 20, most = SHIPMENT_BYTES;
+
+	for (uint64_t start = 4 * mib; start <= most; start *= 2) {
+		/* 20 MB a second: the most; 1.3 s */
+		CHECK_U64(settle(0, 50, start), ==, most);
+		/* 1 MB a second: 8 MiB take 8.4 s, and twice as much would take too long */
+		CHECK_U64(settle(0, 1000, start), ==, 8 * mib);
+		/* 0.1 MB a second: it is always too long, and 4 MiB are the least */
+		CHECK_U64(settle(0, 10000, start), ==, 4 * mib);
+		/* what costs the same at any size does not make it small */
+		CHECK_U64(settle(7 * NSEC_PER_SEC, 0, start), ==, start);
+	}
+	/* inserts that were not full say nothing; more than the most is never there */
+	CHECK_U64(relay_insert_limit(16 * mib, most, 2 * mib, NSEC_PER_MSEC), ==, 16 * mib);
+	CHECK_U64(relay_insert_limit(16 * mib, 9 * mib, 16 * mib, UINT64_MAX), ==, 8 * mib);
+	CHECK_U64(relay_insert_limit(16 * mib, 9 * mib, 16 * mib, 0), ==, 9 * mib);
+	CHECK_U64(relay_insert_limit(most, mib, mib, UINT64_MAX), ==, mib);
 }
 
 TEST(fleet_a_bundle_comes_back_from_its_bytes_and_from_no_part_of_them)
