@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/parse.h"
@@ -23,7 +25,6 @@
 #define PAGE_BYTES     4096
 #define TABLES_MAX     65536
 #define PIDS_MAX       (1u << 20)
-#define NO_TABLE       UINT64_MAX
 #define STAT_BYTES     4096
 
 /* Numbers of fields in a stat file, as in proc(5). */
@@ -42,8 +43,28 @@ void coati_describe_init(struct describe *d, struct walker *walker, struct coati
 	coati_map_init(&d->families, PIDS_MAX);
 }
 
+/* What is kept of a published table: where its code is. The walker has the rest. */
+struct description {
+	struct walker_table at;
+	bool has_table;
+	uint32_t nr_ranges;
+	struct table_range ranges[];
+};
+
+static void forget_tables(struct describe *d)
+{
+	uint64_t image, at;
+	size_t pos = 0;
+
+	while (coati_map_next(&d->tables, &pos, &image, &at))
+		coati_free((void *)(uintptr_t)at);
+	coati_map_fini(&d->tables);
+	coati_map_init(&d->tables, TABLES_MAX);
+}
+
 void coati_describe_fini(struct describe *d)
 {
+	forget_tables(d);
 	coati_map_fini(&d->tables);
 	coati_map_fini(&d->pids);
 	coati_map_fini(&d->families);
@@ -52,26 +73,54 @@ void coati_describe_fini(struct describe *d)
 
 /* ---- tables ---- */
 
-/* The table of an image, made and published when it is not there. NULL: it has none. */
-static const struct table *get_table(struct describe *d, uint32_t image, struct walker_table *ret)
+/* Publish the table, and keep what get_table() needs of it. NULL: out of memory. */
+static const struct description *add_table(struct describe *d, uint32_t image,
+					   const struct table *t)
 {
-	struct unwind_image *ui = coati_unwinder_image(d->unwinder, image);
-	uint64_t known;
+	uint32_t nr = t ? t->nr_ranges : 0;
+	struct description *known = coati_alloc(sizeof(*known) + nr * sizeof(*known->ranges));
+	int r;
 
-	d->unwinder->walk++;
-	if (!ui || coati_unwinder_load(d->unwinder, image, ui, NULL) < 0)
+	if (!known)
 		return NULL;
-	ui->used = d->unwinder->walk;
-	if (coati_map_get(&d->tables, image, &known)) {
-		*ret = (struct walker_table){ (uint32_t)known, (uint32_t)(known >> 32) };
-		if (known == NO_TABLE || coati_walker_has_table(d->walker, ret))
-			return known == NO_TABLE ? NULL : &ui->table;
+	known->has_table = t && coati_walker_add_table(d->walker, t, &known->at) == 0;
+	for (; known->has_table && known->nr_ranges < nr; known->nr_ranges++)
+		known->ranges[known->nr_ranges] = t->ranges[known->nr_ranges];
+	r = coati_map_put(&d->tables, image, (uintptr_t)known);
+	if (r == -E2BIG) {
+		forget_tables(d);
+		r = coati_map_put(&d->tables, image, (uintptr_t)known);
 	}
-	known = NO_TABLE;
-	if (coati_walker_add_table(d->walker, &ui->table, ret) == 0)
-		known = (uint64_t)ret->serial << 32 | ret->file;
-	(void)coati_map_put(&d->tables, image, known);
-	return known == NO_TABLE ? NULL : &ui->table;
+	if (r >= 0)
+		return known;
+	coati_free(known);
+	return NULL;
+}
+
+/* The table of an image, made and published when it is not there. Only the walker needs its rows:
+ * here they are given back at once. NULL: it has none. */
+static const struct description *get_table(struct describe *d, uint32_t image)
+{
+	const struct description *known = NULL;
+	struct unwind_image *ui;
+	uint64_t at;
+
+	if (coati_map_get(&d->tables, image, &at)) {
+		known = (const struct description *)(uintptr_t)at;
+		if (!known->has_table || coati_walker_has_table(d->walker, &known->at))
+			return known->has_table ? known : NULL;
+		coati_free((void *)(uintptr_t)at); /* the walker gave it up */
+		coati_map_del(&d->tables, image);
+	}
+	ui = coati_unwinder_image(d->unwinder, image);
+	if (!ui)
+		return NULL;
+	d->unwinder->walk++;
+	known = add_table(d, image,
+			  coati_unwinder_load(d->unwinder, image, ui, NULL) < 0 ? NULL
+										: &ui->table);
+	coati_unwinder_give_back(d->unwinder, ui);
+	return known && known->has_table ? known : NULL;
 }
 
 /* ---- mappings ---- */
@@ -85,7 +134,8 @@ static void add_map(struct describe *d, const struct walker_map *m)
 }
 
 /* [m->start, m->end) of code at @vaddr of a file, cut where the table's ranges begin and end. */
-static void add_code(struct describe *d, struct walker_map m, uint64_t vaddr, const struct table *t)
+static void add_code(struct describe *d, struct walker_map m, uint64_t vaddr,
+		     const struct description *t)
 {
 	const uint64_t bias = m.start - vaddr, end = m.end;
 
@@ -133,8 +183,7 @@ static int get_image(const struct describe *d, int32_t pid, const struct coati_m
 static void add_line(struct describe *d, int32_t pid, char *line)
 {
 	struct walker_map map = { .kind = WALKER_MAP_PLAIN };
-	struct walker_table published;
-	const struct table *t = NULL;
+	const struct description *t = NULL;
 	struct coati_mmap m;
 	uint64_t vaddr = 0;
 	uint32_t image;
@@ -147,14 +196,14 @@ static void add_line(struct describe *d, int32_t pid, char *line)
 	if (!(m.prot & PROT_WRITE))
 		d->exec_pages += m.len / PAGE_BYTES;
 	if (get_image(d, pid, &m, &image) == 0)
-		t = get_table(d, image, &published);
+		t = get_table(d, image);
 	if (!t || coati_image_vaddr(d->images, image, m.pgoff, &vaddr) < 0) {
 		add_map(d, &map);
 		return;
 	}
 	map.kind = WALKER_MAP_GAP;
-	map.file = published.file;
-	map.serial = published.serial;
+	map.file = t->at.file;
+	map.serial = t->at.serial;
 	add_code(d, map, vaddr, t);
 }
 
@@ -261,7 +310,6 @@ int coati_describe_running(struct describe *d, int32_t pid)
 
 void coati_describe_file(struct describe *d, const char *path)
 {
-	struct walker_table unused;
 	struct coati_mmap m = { .name = path };
 	struct stat st;
 	uint32_t image;
@@ -273,7 +321,7 @@ void coati_describe_file(struct describe *d, const char *path)
 	m.maj = major(st.st_dev);
 	m.min = minor(st.st_dev);
 	if (get_image(d, 0, &m, &image) == 0)
-		(void)get_table(d, image, &unused);
+		(void)get_table(d, image);
 }
 
 void coati_describe_all(struct describe *d)

@@ -19,7 +19,7 @@ struct describe {
 	struct coati_images *images;
 	struct coati_unwinder *unwinder;
 	const char *procfs;
-	struct map tables;   /* of an image to its serial and number as published */
+	struct map tables;   /* of an image to what is kept of its published table */
 	struct map pids;     /* to the address space that was described last */
 	struct map families; /* of pids, likewise */
 	ARRAY(struct walker_map) maps;

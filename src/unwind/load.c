@@ -195,6 +195,19 @@ static int build(struct coati_unwinder *u, uint32_t image, struct unwind_image *
 	return r;
 }
 
+void coati_unwinder_give_back(struct coati_unwinder *u, struct unwind_image *ui)
+{
+	if (!ui->bytes && !ui->cfi)
+		return;
+	u->bytes -= ui->size + ui->cfi_bytes;
+	u->stats.tables -= ui->bytes != NULL;
+	u->stats.table_rows -= ui->table.nr_rows;
+	u->stats.table_bytes -= ui->size;
+	coati_free(ui->bytes);
+	coati_unwind_cfi_free(&ui->cfi);
+	*ui = (struct unwind_image){ 0 };
+}
+
 /* Give up the tables that were not met for longest, but none of this walk. */
 static void make_room(struct coati_unwinder *u)
 {
@@ -210,13 +223,7 @@ static void make_room(struct coati_unwinder *u)
 		}
 		if (!old)
 			return;
-		u->bytes -= old->size + old->cfi_bytes;
-		u->stats.tables -= old->bytes != NULL;
-		u->stats.table_rows -= old->table.nr_rows;
-		u->stats.table_bytes -= old->size;
-		coati_free(old->bytes);
-		coati_unwind_cfi_free(&old->cfi);
-		*old = (struct unwind_image){ 0 };
+		coati_unwinder_give_back(u, old);
 	}
 }
 

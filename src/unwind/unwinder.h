@@ -80,6 +80,8 @@ struct unwind_image *coati_unwinder_image(struct coati_unwinder *u, uint32_t ima
 /* Make or load the table; 0 when it is there. */
 int coati_unwinder_load(struct coati_unwinder *u, uint32_t image, struct unwind_image *ui,
 			struct coati_error *err);
+/* Free what is in memory of it. It is loaded again when it is needed. */
+void coati_unwinder_give_back(struct coati_unwinder *u, struct unwind_image *ui);
 /* The unwind data itself, sorted, for the evaluator and for guesses; NULL when there is none. */
 struct unwind_cfi *coati_unwinder_cfi(struct coati_unwinder *u, uint32_t image,
 				      struct unwind_image *ui);

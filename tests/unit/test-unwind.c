@@ -364,6 +364,32 @@ TEST(unwinder_keeps_its_tables_below_the_ceiling)
 	close_world();
 }
 
+TEST(unwinder_gives_back_a_table_and_loads_it_again)
+{
+	struct coati_unwinder_opts none = { .size = sizeof(none),
+					    .flags = COATI_UNWINDER_NO_CACHE };
+	struct unwind_image *ui;
+	uint64_t bytes = 0, rows = 0;
+
+	open_world(&none);
+	for (int i = 0; i < 3; i++) {
+		CHECK_OK(coati_unwinder_prepare(world.u, world.objects[0].image, NULL));
+		ui = coati_unwinder_image(world.u, world.objects[0].image);
+		CHECK(coati_unwinder_cfi(world.u, world.objects[0].image, ui));
+		bytes = i ? bytes : world.u->bytes;
+		rows = i ? rows : world.u->stats.table_rows;
+		CHECK_U64(world.u->bytes, ==, bytes);
+		CHECK_U64(world.u->stats.table_rows, ==, rows);
+		coati_unwinder_give_back(world.u, ui);
+		coati_unwinder_give_back(world.u, ui);
+		CHECK_U64(world.u->bytes, ==, 0);
+		CHECK_U64(world.u->stats.tables, ==, 0);
+		CHECK_U64(world.u->stats.table_rows, ==, 0);
+		CHECK_U64(world.u->stats.table_bytes, ==, 0);
+	}
+	close_world();
+}
+
 TEST(unwinder_counts_unwind_data_in_its_ceiling)
 {
 	struct coati_unwinder_opts small = { .size = sizeof(small),
