@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "image/open.h"
@@ -114,4 +115,52 @@ size_t coati_images_build_id(struct coati_images *images, const struct coati_ima
 void coati_images_hold_stats(const struct coati_images *images, struct hold_stats *ret)
 {
 	*ret = (struct hold_stats){ .held = images->nr_held, .over = images->nr_over_limit };
+}
+
+static uint64_t bytes_of(const struct coati_image *im)
+{
+	return im->file.read_bytes + im->debug_file.read_bytes + im->mini.size +
+	       im->symbols.nr * sizeof(*im->symbols.v);
+}
+
+/* As before its file was looked for; names that are packed without it need its layout. */
+static void give_back(struct coati_image *im)
+{
+	im->nr_segments = coati_image_segments(im, im->segments);
+	coati_plt_fini(&im->plt);
+	coati_fdes_fini(&im->fdes);
+	coati_symbols_fini(&im->symbols);
+	coati_symbols_init(&im->symbols);
+	coati_free(im->near.v);
+	coati_copy_close(&im->mini);
+	coati_copy_close(&im->debug_file);
+	coati_copy_close(&im->file);
+	im->plt = (struct plt){ 0 };
+	im->near = (struct symbols_near){ 0 };
+	im->sections = NULL;
+	im->nr_sections = 0;
+	im->has_plt = im->looked_for_debug = im->is_part = im->loaded = im->looked = false;
+}
+
+uint64_t coati_image_give_back(struct coati_image *im, uint64_t least_bytes)
+{
+	uint64_t bytes = bytes_of(im);
+
+	/* without the descriptor the file may not be found again; names from DWARF refer to the
+	 * bytes */
+	if (im->held_fd < 0 || !im->loaded || im->texts.len || im->readable.len ||
+	    bytes < least_bytes)
+		return 0;
+	give_back(im);
+	return bytes;
+}
+
+uint64_t coati_images_give_back(struct coati_images *images, uint64_t least_bytes)
+{
+	uint64_t sum = 0;
+
+	images->give_back_bytes = least_bytes;
+	for (size_t i = 0; i < images->v.len; i++)
+		sum += coati_image_give_back(images->v.v[i], least_bytes);
+	return sum;
 }

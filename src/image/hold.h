@@ -28,6 +28,12 @@ int coati_images_hold(struct coati_images *images, const struct coati_image_ref 
 size_t coati_images_build_id(struct coati_images *images, const struct coati_image_ref *ref,
 			     uint8_t ret[COATI_BUILD_ID_MAX]);
 
+/* Close the files that are held and were read for names, where that gives back @least_bytes or
+ * more of one: they are read again when addresses are asked for that were not asked for before. All
+ * answers stay. How many bytes that were. From now on coati_images_resolve() does so, too, whenever
+ * it is done with a file; @least_bytes 0: it does not. */
+uint64_t coati_images_give_back(struct coati_images *images, uint64_t least_bytes);
+
 struct hold_stats {
 	uint64_t held; /* files that are open now */
 	uint64_t over; /* files that were not held because of the limit */

@@ -148,8 +148,8 @@ struct coati_image {
 	struct demangler demangler;
 	struct code_section *sections; /* executable ones, by address */
 	uint32_t nr_sections;
-	/* with code, as they came with the recording: where the file is not, they tell its
-	 * layout */
+	/* with code, as they came with the recording or were read from the file: where the file
+	 * is not open, they tell its layout */
 	struct image_segment segments[IMAGE_SEGMENTS_MAX];
 	uint32_t nr_segments;
 };
@@ -168,6 +168,7 @@ struct coati_images {
 	struct map by_key;	 /* text that tells images apart, to their number */
 	uint64_t packed_inlines; /* inlined functions that came with recordings, of all addresses */
 	uint32_t hold_limit, nr_held; /* files that are kept open (hold.h) */
+	uint64_t give_back_bytes;     /* of a file that was read for names; 0: they are kept */
 	bool hold_limit_known;
 	uint64_t nr_over_limit;
 	pthread_mutex_t lock; /* over the first reading of what follows */
@@ -180,6 +181,8 @@ void coati_images_allow(struct coati_images *images, uint64_t most);
 uint64_t coati_images_over(const struct coati_images *images);
 /* NULL: no such image. */
 struct coati_image *coati_image_at(const struct coati_images *images, uint32_t image);
+/* As coati_images_give_back() of hold.h, for one of them. */
+uint64_t coati_image_give_back(struct coati_image *im, uint64_t least_bytes);
 /* A sentence for coati_image_info.why; the first one stays. */
 void coati_image_blame(struct coati_image *im, const char *fmt, ...) COATI_PRINTF(2, 3);
 /* Find and open the file, once: for those who want no names. Fails as coati_image_load() does. */

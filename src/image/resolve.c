@@ -198,6 +198,8 @@ static int run_job(struct work *w, const struct job *job)
 		r = resolve_one(w, job, &w->addresses[w->order[i]]);
 	if (r == 0 && w->flags && job->im->kind == COATI_IMAGE_FILE)
 		r = resolve_lines(w, job);
+	if (job->im->all->give_back_bytes)
+		coati_image_give_back(job->im, job->im->all->give_back_bytes);
 	return r;
 }
 

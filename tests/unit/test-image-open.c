@@ -311,6 +311,56 @@ static struct hold_stats hold_stats(const struct coati_images *images)
 	return st;
 }
 
+TEST(open_gives_back_what_was_read_for_names_and_reads_the_held_file_again)
+{
+	struct coati_images *images = ask_new((struct coati_images_opts){ 0 });
+	struct coati_image_ref ref;
+	struct image_segment before[IMAGE_SEGMENTS_MAX], after[IMAGE_SEGMENTS_MAX];
+	struct coati_image *im;
+	uint32_t image, nr;
+	uint64_t bytes;
+
+	make_program("program", 1, "old");
+	ref = recorded(here("program"), 1);
+	CHECK_OK(hold(images, ref));
+	image = ask_image(images, ref);
+	im = coati_image_at(images, image);
+	/* nothing was read yet */
+	CHECK_U64(coati_images_give_back(images, 0), ==, 0);
+	CHECK_STR(ask_function(images, image, BUILDER_TEXT_VADDR), "old");
+	CHECK_INT(unlink("program"), ==, 0);
+	make_program("program", 2, "new");
+	/* not for a little; then all of it, once */
+	CHECK_U64(coati_images_give_back(images, UINT64_C(1) << 20), ==, 0);
+	nr = coati_image_segments(im, before);
+	CHECK_U64(nr, >, 0);
+	bytes = coati_images_give_back(images, 1);
+	CHECK_U64(bytes, >, 0);
+	CHECK_U64(coati_images_give_back(images, 0), ==, 0);
+	CHECK(!im->file.bytes);
+	/* recordings that are packed now have its layout */
+	CHECK_U64(coati_image_segments(im, after), ==, nr);
+	CHECK_MEM(after, before, nr * sizeof(*after));
+	CHECK_U64(coati_images_give_back(images, 0), ==, 0);
+	/* what was answered is known without the file; other addresses are read from the one that
+	 * is held, as often as it is given back */
+	CHECK_STR(ask_function(images, image, BUILDER_TEXT_VADDR), "old");
+	CHECK_U64(coati_images_give_back(images, 0), ==, 0);
+	for (uint64_t at = 1; at < 4; at++) {
+		CHECK_STR(ask_function(images, image, BUILDER_TEXT_VADDR + at), "old");
+		CHECK_U64(coati_images_give_back(images, 0), ==, bytes);
+	}
+	/* by itself, when it is much */
+	CHECK_U64(coati_images_give_back(images, bytes), ==, 0);
+	CHECK_STR(ask_function(images, image, BUILDER_TEXT_VADDR + 4), "old");
+	CHECK(!im->file.bytes);
+	CHECK_U64(coati_images_give_back(images, bytes + 1), ==, 0);
+	CHECK_STR(ask_function(images, image, BUILDER_TEXT_VADDR + 5), "old");
+	CHECK(im->file.bytes);
+	CHECK_U64(hold_stats(images).held, ==, 1);
+	coati_images_free(&images);
+}
+
 TEST(open_takes_the_held_file_when_another_one_has_its_place)
 {
 	for (uint8_t id = 0; id < 2; id++) {
