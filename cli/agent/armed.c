@@ -48,7 +48,8 @@ static int start(struct armed *a, struct coati_error *err)
 		.size = sizeof(o),
 		.flags = COATI_CAPTURE_USER_OK | COATI_CAPTURE_LIVE | COATI_CAPTURE_HOLD |
 			 COATI_CAPTURE_CGROUPS | COATI_CAPTURE_PARTS | COATI_CAPTURE_OFF_CPU |
-			 COATI_CAPTURE_WAKE_STACKS | COATI_CAPTURE_IRQ | COATI_CAPTURE_NO_IDLE,
+			 COATI_CAPTURE_WAKE_STACKS | COATI_CAPTURE_IRQ | COATI_CAPTURE_NO_IDLE |
+			 COATI_CAPTURE_FEW_TABLES,
 		.cpus = a->args->cpus,
 		.freq_hz = TRACE_HZ,
 		.stacks = (enum coati_stacks)a->args->stacks,

@@ -4,6 +4,7 @@
  * Over the budget the rate is halved, then the depth of stacks; well below it they come back. Each
  * sample says what it stands for, so that weights stay right.
  */
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include "agent/machine.h"
@@ -11,14 +12,17 @@
 #include "capture/session.h"
 #include "cli/agent/session.h"
 #include "cli/talk.h"
+#include "image/hold.h"
 
+#define HEAP_BLOCK     (128 << 10)
+#define HEAP_ARENAS    2
 #define LEAST_HZ       1.0
 #define LEAST_FRAMES   16
 #define ALL_FRAMES     127
 #define OVER_WINDOWS   2
 #define UNDER_WINDOWS  6
 #define SETTLE_WINDOWS 2
-#define MEMORY_NS      (300 * NSEC_PER_SEC)
+#define GIVE_BACK      ((uint64_t)256 << 10) /* what is read of a file again takes less than a ms */
 
 static uint64_t own_cpu(void)
 {
@@ -98,11 +102,43 @@ static void measure(struct agent_session *s)
 	b->at_ns = now;
 }
 
+/* The heap of a program that runs for months: large blocks are pages of their own, and freed ones
+ * go back to the kernel. */
+void coati_agent_memory_start(void)
+{
+	mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK);
+	mallopt(M_ARENA_MAX, HEAP_ARENAS);
+}
+
+/* What the window needed and the next one reads again if it needs it. */
+void coati_agent_memory_trim(struct agent_session *s)
+{
+	coati_agent_build_clear(&s->build);
+	coati_images_give_back(coati_capture_images(s->cap), GIVE_BACK);
+	malloc_trim(0);
+}
+
+static void look_at_memory(struct agent_session *s)
+{
+	struct agent_budget *b = &s->budget;
+	uint64_t bytes = coati_machine_own_memory();
+
+	if (!coati_memory_guard(&b->memory, now_ns(), bytes, s->args->memory))
+		return;
+	b->wants_restart = true;
+	if (b->memory.restarts == 1)
+		coati_note("memory of %llu MiB is over the limit of %llu MiB: sampling begins "
+			   "anew now, and again when it has to, at growing intervals",
+			   (unsigned long long)(bytes >> 20),
+			   (unsigned long long)(s->args->memory >> 20));
+}
+
 void coati_agent_budget_look(struct agent_session *s)
 {
 	struct agent_budget *b = &s->budget;
 
 	measure(s);
+	look_at_memory(s);
 	/* what opening costs is no sign of what sampling costs */
 	if (now_ns() - s->capture_ns < SETTLE_WINDOWS * s->args->window_ns)
 		return;
@@ -116,7 +152,4 @@ void coati_agent_budget_look(struct agent_session *s)
 		b->under = 0;
 		come_back(s);
 	}
-	/* a fresh capture needs its memory: giving it back more often would be all work */
-	if (coati_machine_own_memory() > s->args->memory && now_ns() - s->capture_ns >= MEMORY_NS)
-		b->wants_restart = true;
 }

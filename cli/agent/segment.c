@@ -86,7 +86,7 @@ int coati_agent_capture_open(struct agent_session *s)
 		.size = sizeof(o),
 		.flags = COATI_CAPTURE_USER_OK | COATI_CAPTURE_LIVE | COATI_CAPTURE_HOLD |
 			 COATI_CAPTURE_CGROUPS | COATI_CAPTURE_PARTS | COATI_CAPTURE_NO_IDLE |
-			 (a->off_cpu ? COATI_CAPTURE_OFF_CPU : 0),
+			 COATI_CAPTURE_FEW_TABLES | (a->off_cpu ? COATI_CAPTURE_OFF_CPU : 0),
 		.cpus = a->cpus,
 		.freq_hz = (uint64_t)(s->budget.rate_hz + 0.5),
 		.period = a->event ? 0 : coati_pace_period(s->budget.rate_hz, hour),
@@ -101,6 +101,7 @@ int coati_agent_capture_open(struct agent_session *s)
 		return r;
 	coati_capture_before_end(s->cap, before_end, s);
 	coati_record_signals_wake(s->cap);
+	coati_agent_memory_trim(s);
 	s->capture_ns = now_ns();
 	s->capture_hour = hour;
 	s->budget.open_hz = s->budget.rate_hz;
@@ -181,11 +182,7 @@ int coati_agent_restart(struct agent_session *s)
 			coati_agent_feed_close(&s->feeds[i]);
 			s->has_feed[i] = false;
 		}
-	coati_agent_build_fini(&s->build);
-	coati_agent_build_init(&s->build);
-	s->build.rules = &s->rules;
-	s->build.inlines = s->args->inlines;
-	s->build.lines = s->args->lines;
+	coati_agent_build_clear(&s->build);
 	coati_capture_close(&s->cap);
 	s->restarts++;
 	s->budget.wants_restart = false;

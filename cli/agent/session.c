@@ -430,6 +430,7 @@ int coati_agent_run(const struct agent_args *args, bool *ret_reload)
 	struct agent_session s;
 	int r;
 
+	coati_agent_memory_start();
 	coati_record_signals_catch();
 	coati_agent_hangup_catch();
 	r = prepare(&s, args);

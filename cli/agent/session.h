@@ -13,6 +13,7 @@
 
 #include "agent/build.h"
 #include "agent/feed.h"
+#include "agent/memory.h"
 #include "agent/window.h"
 #include "cli/agent/args.h"
 #include "cli/agent/armed.h"
@@ -39,7 +40,8 @@ struct agent_budget {
 	uint64_t own_cpu_ns, own_kernel_ns; /* of the last window */
 	double share;			    /* of all CPUs, in the last window */
 	uint32_t over, under;		    /* windows in a row */
-	bool wants_restart;		    /* memory, or another depth of stacks */
+	struct memory_guard memory;
+	bool wants_restart; /* memory, or another depth of stacks */
 };
 
 struct agent_session {
@@ -116,3 +118,6 @@ void coati_agent_window_close(struct agent_session *s);
 /* budget.c */
 void coati_agent_budget_start(struct agent_session *s);
 void coati_agent_budget_look(struct agent_session *s);
+/* Before anything else is allocated; and in a new capture, and after each window. */
+void coati_agent_memory_start(void);
+void coati_agent_memory_trim(struct agent_session *s);

@@ -63,6 +63,7 @@ void coati_agent_window_close(struct agent_session *s)
 	coati_agent_services_measure(s);
 	give(s, &s->build.window);
 	coati_agent_live_trim(&s->live, s->closing_ns);
+	coati_agent_memory_trim(s);
 	s->windows++;
 	s->stepped = s->is_first = false;
 	s->closing_ns = 0;

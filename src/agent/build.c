@@ -63,6 +63,21 @@ void coati_agent_build_fini(struct agent_build *b)
 	forget(b);
 }
 
+void coati_agent_build_clear(struct agent_build *b)
+{
+	const struct agent_build kept = { .rules = b->rules,
+					  .inlines = b->inlines,
+					  .lines = b->lines,
+					  .max_services = b->max_services };
+
+	forget(b);
+	coati_agent_build_init(b);
+	b->rules = kept.rules;
+	b->inlines = kept.inlines;
+	b->lines = kept.lines;
+	b->max_services = kept.max_services;
+}
+
 /* ---- frames and stacks ---- */
 
 static uint8_t frame_kind(const struct coati_view_frame *f, const struct coati_image_info *info)
@@ -422,21 +437,6 @@ static void publish(struct agent_build *b)
 	w->nr_tasks = (uint32_t)b->tasks.len;
 }
 
-static void start_anew(struct agent_build *b)
-{
-	const struct agent_build kept = { .rules = b->rules,
-					  .inlines = b->inlines,
-					  .lines = b->lines,
-					  .max_services = b->max_services };
-
-	forget(b);
-	coati_agent_build_init(b);
-	b->rules = kept.rules;
-	b->inlines = kept.inlines;
-	b->lines = kept.lines;
-	b->max_services = kept.max_services;
-}
-
 int coati_agent_build(struct agent_build *b, struct agent_feed *const *feeds, uint32_t nr,
 		      struct agent_live *live, uint64_t end_ns)
 {
@@ -444,7 +444,7 @@ int coati_agent_build(struct agent_build *b, struct agent_feed *const *feeds, ui
 	uint32_t none;
 	int r;
 
-	start_anew(b);
+	coati_agent_build_clear(b);
 	r = coati_build_labels(b, NULL, 0, &none);
 	for (uint32_t i = 0; i < nr && i < BUILD_FEEDS; i++) {
 		int n;

@@ -40,6 +40,8 @@ struct agent_build {
 
 void coati_agent_build_init(struct agent_build *b);
 void coati_agent_build_fini(struct agent_build *b);
+/* Free the window; how it is built stays. */
+void coati_agent_build_clear(struct agent_build *b);
 /* Build the window that ends at @end_ns (CLOCK_MONOTONIC): rows, tables and the part of
  * window.quality that counts samples. Tasks of @live that ended before are taken, too. -ENOMEM. */
 int coati_agent_build(struct agent_build *b, struct agent_feed *const *feeds, uint32_t nr,

@@ -8,11 +8,13 @@
 #include "base/error.h"
 #include "capture/capture.h"
 #include "capture/closure.h"
+#include "capture/session.h"
 #include "capture/thread.h"
 #include "event/list.h"
 #include "event/set.h"
 
-#define EAGER_NEED_NS 1000000u
+#define EAGER_NEED_NS	 1000000u
+#define FEW_TABLES_BYTES (UINT64_C(24) << 20)
 
 static enum walker_at place_of(const struct coati_event_desc *d)
 {
@@ -62,6 +64,8 @@ static int open_walker(struct coati_capture *cap, struct coati_error *why)
 				 .at = places(cap) };
 	int r;
 
+	if (o->flags & COATI_CAPTURE_FEW_TABLES)
+		w.budget_bytes = FEW_TABLES_BYTES;
 	if (o->flags & COATI_CAPTURE_OVERWRITE)
 		return coati_fail(why, -EOPNOTSUPP,
 				  "rings that are overwritten are read backwards, and the walker "

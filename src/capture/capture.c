@@ -24,6 +24,8 @@
 #include "recording/writer.h"
 #include "ring/budget.h"
 
+#define FEW_TABLES_BYTES (UINT64_C(8) << 20)
+
 static void capture_closep(struct coati_capture **cap)
 {
 	coati_capture_close(cap);
@@ -366,6 +368,8 @@ static int open_images(struct coati_capture *cap, struct coati_error *err)
 
 	if (r == 0 && (cap->sets[SET_EVENTS].unwinds || cap->sets[SET_OFF].unwinds))
 		r = coati_drain_stacks_new(cap->images, cap->opts.procfs, &cap->drain, err);
+	if (r == 0 && cap->drain && cap->opts.flags & COATI_CAPTURE_FEW_TABLES)
+		coati_stacks_keep_tables(coati_drain_stacks_get(cap->drain), FEW_TABLES_BYTES);
 	return r;
 }
 

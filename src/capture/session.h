@@ -23,6 +23,10 @@
  * that was used. */
 #define COATI_CAPTURE_NO_IDLE (UINT64_C(1) << 15)
 
+/* For captures that never end: at most 24 MiB of unwind tables in the kernel and 8 MiB here. Tables
+ * that were not used for longest are given up, and loaded again when they are needed. */
+#define COATI_CAPTURE_FEW_TABLES (UINT64_C(1) << 16)
+
 enum coati_off_cpu_part {
 	/* with which threads leave a CPU: refused where the kernel may not be looked at */
 	COATI_OFF_CPU_STACKS,

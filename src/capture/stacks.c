@@ -114,6 +114,11 @@ struct coati_unwinder *coati_stacks_unwinder(struct stacks *st)
 	return st->unwinder;
 }
 
+void coati_stacks_keep_tables(struct stacks *st, uint64_t max_bytes)
+{
+	st->unwinder->max_bytes = max_bytes;
+}
+
 /* ---- events ---- */
 
 static bool is_walked(const struct coati_attr *opened)
