@@ -64,13 +64,15 @@ static size_t columns_of(const char *text)
 	return columns;
 }
 
-/* @text without what stands inside <> and (), which "…" stands for. */
+/* @text without what stands inside <> and (), which "…" stands for; the " < " between functions of
+ * a stack opens nothing. */
 static void shorten(struct strbuf *s, const char *text)
 {
 	int depth = 0;
 
 	for (; *text; text++) {
-		bool opens = *text == '<' || *text == '(', closes = *text == '>' || *text == ')';
+		bool opens = *text == '(' || (*text == '<' && text[1] != ' ');
+		bool closes = *text == '>' || *text == ')';
 
 		if (closes && depth > 0)
 			depth--;

@@ -13,7 +13,7 @@
 #include "reading/wait.h"
 #include "trace/timeline.h"
 
-#define NAME_MAX_BYTES 64
+#define NAME_COLUMNS 64 /* of a function, a task or a region in a line */
 
 void coati_trace_sums(const struct coati_ledger *l, uint64_t sums[SUM_COUNT])
 {
@@ -335,6 +335,11 @@ void coati_trace_reasons(struct strbuf *s, const struct coati_ledger *l, size_t 
 	}
 }
 
+void coati_trace_name(struct strbuf *s, const char *name)
+{
+	coati_report_fit(s, name, NAME_COLUMNS);
+}
+
 void coati_trace_thread_name(const struct trace *t, struct strbuf *s, uint32_t thread)
 {
 	struct coati_timeline_thread th;
@@ -343,7 +348,7 @@ void coati_trace_thread_name(const struct trace *t, struct strbuf *s, uint32_t t
 		coati_strbuf_adds(s, "interrupt");
 		return;
 	}
-	coati_strbuf_clean(s, th.comm, strnlen(th.comm, NAME_MAX_BYTES));
+	coati_trace_name(s, th.comm);
 	coati_strbuf_printf(s, " %d", th.tid);
 }
 
@@ -359,8 +364,13 @@ static bool says_little(const char *name)
 	return false;
 }
 
-void coati_trace_stack_after(const struct trace *t, struct strbuf *s, const char *before,
-			     uint32_t stack, size_t most)
+/* How many functions of a stack are named, and in how many columns each. */
+struct names {
+	size_t most, width;
+};
+
+static void add_stack(const struct trace *t, struct strbuf *s, const char *before, uint32_t stack,
+		      struct names names)
 {
 	struct coati_profile *p = coati_timeline_profile(t->timeline);
 	struct coati_profile_stack st;
@@ -368,20 +378,26 @@ void coati_trace_stack_after(const struct trace *t, struct strbuf *s, const char
 
 	if (!p || stack == COATI_TIMELINE_NONE || coati_profile_stack(p, stack, &st) < 0)
 		return;
-	for (uint32_t i = 0; i < st.nr && shown < most; i++) {
+	for (uint32_t i = 0; i < st.nr && shown < names.most; i++) {
 		const struct coati_profile_location *l = coati_profile_location(p, st.locations[i]);
 		const char *name = l->nr_names ? l->names[l->nr_names - 1].function : "?";
 
 		if (l->flags & COATI_LOCATION_KERNEL || !*name || says_little(name))
 			continue;
 		coati_strbuf_adds(s, shown++ ? " < " : before);
-		coati_strbuf_clean(s, name, strnlen(name, NAME_MAX_BYTES));
+		coati_report_fit(s, name, names.width);
 	}
+}
+
+void coati_trace_stack_after(const struct trace *t, struct strbuf *s, const char *before,
+			     uint32_t stack, size_t most)
+{
+	add_stack(t, s, before, stack, (struct names){ most, NAME_COLUMNS });
 }
 
 void coati_trace_stack(const struct trace *t, struct strbuf *s, uint32_t stack, size_t most)
 {
-	coati_trace_stack_after(t, s, "", stack, most);
+	add_stack(t, s, "", stack, (struct names){ most, SIZE_MAX });
 }
 
 void coati_trace_heading(struct trace *t, const char *text)

@@ -47,10 +47,13 @@ const char *coati_trace_part(uint32_t part);
 void coati_trace_reasons(struct strbuf *s, const struct coati_ledger *l, size_t most, size_t room);
 /* "worker 1234"; "interrupt" for NONE. */
 void coati_trace_thread_name(const struct trace *t, struct strbuf *s, uint32_t thread);
-/* The functions of a stack that say most, innermost first: those of the program, at most @most;
- * nothing for NONE. */
+/* A name in a line, shortened as report does where it is long. */
+void coati_trace_name(struct strbuf *s, const char *name);
+/* The functions of a stack that say most, innermost first: those of the program, at most @most,
+ * with their whole names; nothing for NONE. */
 void coati_trace_stack(const struct trace *t, struct strbuf *s, uint32_t stack, size_t most);
-/* Likewise with @before in front, or nothing at all where no function is worth a name. */
+/* Likewise in a line: names are shortened, and @before stands in front, or nothing at all where no
+ * function is worth a name. */
 void coati_trace_stack_after(const struct trace *t, struct strbuf *s, const char *before,
 			     uint32_t stack, size_t most);
 /* A heading. */

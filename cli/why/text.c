@@ -41,11 +41,11 @@ static void put_hog(struct trace *t, const struct coati_why_row *row)
 	coati_strbuf_adds(s, ", while ");
 	coati_trace_thread_name(t, s, row->hog_thread);
 	coati_strbuf_adds(s, " worked on ");
-	coati_strbuf_clean(s, row->hog_name, strnlen(row->hog_name, 64));
+	coati_trace_name(s, row->hog_name);
 	coati_strbuf_printf(s, " %llu", (unsigned long long)row->hog_id);
 	if (row->hog_region) {
 		coati_strbuf_adds(s, " in ");
-		coati_strbuf_clean(s, row->hog_region, strnlen(row->hog_region, 64));
+		coati_trace_name(s, row->hog_region);
 	}
 	coati_strbuf_printf(s, " and others of this type (%.0f %% of the wait)",
 			    100 * row->hog_share);
@@ -58,7 +58,7 @@ static const char *name_of(const struct coati_why_row *row)
 
 static void put_name(struct strbuf *s, const struct coati_why_row *row)
 {
-	coati_strbuf_clean(s, name_of(row), strnlen(name_of(row), 64));
+	coati_trace_name(s, name_of(row));
 }
 
 static void put_row(struct trace *t, const struct coati_why_row *row, uint32_t nr_slow)
@@ -278,7 +278,7 @@ static void put_verdict(struct trace *t, const struct coati_why *w)
 {
 	struct strbuf *s = &t->out.text;
 
-	coati_strbuf_clean(s, w->name, strnlen(w->name, 64));
+	coati_trace_name(s, w->name);
 	if (w->answer == COATI_WHY_CAUSES)
 		put_causes(t, w);
 	else if (w->answer == COATI_WHY_NO_DIFFERENCE)
