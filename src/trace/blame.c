@@ -142,9 +142,9 @@ static int follow_waker(struct path *p, const struct stretch *s, const struct wa
 	if (since >= p->at || w->waker == COATI_TIMELINE_NONE || w->waker == p->thread ||
 	    w->flags & COATI_TIMELINE_IRQ || p->t->threads.v[w->waker].outside)
 		return 0;
-	turn = ARRAY_ADD(&p->turns);
+	turn = ARRAY_ADD(&p->turns); /* never too many: each has a step of its own */
 	if (!turn)
-		return p->turns.len >= p->turns.max ? -E2BIG : -ENOMEM;
+		return -ENOMEM;
 	*turn = (struct turn){ p->thread, p->least };
 	p->thread = w->waker;
 	p->least = since;

@@ -166,8 +166,6 @@ static int read_cie_rest(struct cursor *c, const struct cfi_section *s, const ch
 	cie->code_align = cursor_uleb(c);
 	cie->data_align = cursor_sleb(c);
 	cie->ra = version == 1 ? cursor_u8(c) : (uint32_t)cursor_uleb(c);
-	if (c->bad)
-		return -EBADMSG;
 	if (letters[0] == 'z') {
 		cie->has_size = true;
 		return read_augmentation(c, s, letters + 1, cie);
