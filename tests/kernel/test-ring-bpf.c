@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -18,6 +19,9 @@
 #include "lib/bpf-asm.h"
 #include "need.h"
 #include "ring/bpf-array.h"
+#include "ring/bpf-call.h"
+#include "ring/cpus.h"
+#include "ring/drops.h"
 #include "ring/reader.h"
 #include "ring/ring.h"
 #include "ring/user-ring.h"
@@ -191,6 +195,37 @@ TEST(bpf_ring_drops_are_told_from_a_counter_that_cannot_be_mapped_C13)
 TEST(bpf_ring_drops_are_told_from_a_counter_per_cpu_C13)
 {
 	drops_are_told(0, BPF_MAP_TYPE_PERCPU_ARRAY);
+}
+
+/* Of every CPU, and the growth alone. */
+TEST(bpf_drop_counter_is_the_sum_of_all_cpus_C13)
+{
+	struct coati_drops *drops = NULL;
+	struct coati_error err = { 0 };
+	uint64_t *values, sum = 0;
+	uint32_t nr = 0;
+	int map;
+
+	need_root();
+	map = need_bpf_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 4, 0);
+	CHECK_OK(coati_cpus_possible("/sys", &nr));
+	values = calloc(nr, sizeof(*values));
+	CHECK(values);
+	for (uint32_t i = 0; i < nr; i++)
+		values[i] = 1000 + i;
+	CHECK_OK(coati_bpf_map_update(map, 2, values));
+	CHECK_OK(coati_drops_open(map, 2, &drops, &err));
+	CHECK_U64(coati_drops_take(drops), ==, 0);
+	for (uint32_t i = 0; i < nr; i++) {
+		values[i] += 1 + i;
+		sum += 1 + i;
+	}
+	CHECK_OK(coati_bpf_map_update(map, 2, values));
+	CHECK_U64(coati_drops_take(drops), ==, sum);
+	CHECK_U64(coati_drops_take(drops), ==, 0);
+	coati_drops_close(&drops);
+	close(map);
+	free(values);
 }
 
 TEST(bpf_ring_refuses_drop_counters_that_are_none)

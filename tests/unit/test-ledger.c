@@ -326,6 +326,41 @@ TEST(ledger_of_a_task_has_nothing_of_another)
 	coati_timeline_free(&t);
 }
 
+/* Tasks below a task count for it down to the 64th level, each for the 5 ns of its span, and the
+ * rest of the time is nobody's. */
+TEST(ledger_of_a_task_has_the_tasks_of_64_levels_below_it)
+{
+	struct coati_timeline *t = begin(1000);
+	const uint64_t levels = 70;
+	struct coati_ledger l;
+
+	in(t, 11, 1000);
+	for (uint64_t id = 1; id <= levels; id++)
+		add(t, (struct coati_timeline_event){ .kind = COATI_TIMELINE_TASK_BEGIN,
+						      .tid = 11,
+						      .time = 1000,
+						      .id = id,
+						      .parent = id - 1,
+						      .text = "job" });
+	for (uint64_t id = 1; id <= levels; id++) {
+		task(t, COATI_TIMELINE_TASK_ENTER, 11, 1000 + 10 * id, id);
+		task(t, COATI_TIMELINE_TASK_ENTER, 11, 1005 + 10 * id, 0);
+	}
+	for (uint64_t id = levels; id > 0; id--)
+		task(t, COATI_TIMELINE_TASK_END, 11, 2000, id);
+	end(t, 3000);
+	for (uint32_t i = 0; i < levels; i++) {
+		uint64_t counted = levels - i < 65 ? levels - i : 65; /* itself and 64 below it */
+
+		CHECK_ERR(coati_timeline_task_ledger(t, i, &l), 0);
+		check_sum(&l);
+		CHECK_U64(l.duration, ==, 1000);
+		CHECK_U64(l.parts[COATI_WAIT_RUNNING], ==, 5 * counted);
+		CHECK_U64(l.parts[COATI_PART_NOBODY], ==, 1000 - 5 * counted);
+	}
+	coati_timeline_free(&t);
+}
+
 /* Spans that follow each other are no overlap; what lies between them is nobody's. */
 TEST(ledger_of_a_task_that_goes_from_thread_to_thread)
 {

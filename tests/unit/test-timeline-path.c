@@ -185,3 +185,25 @@ TEST(timeline_critical_path_ends_where_a_thread_is_first_seen)
 	     { 610, 700, 11, COATI_WAIT_RUNNING });
 	coati_timeline_free(&t);
 }
+
+/* Who ran in the instant in which it was woken was not runnable for any time, but was woken all the
+ * same: the path goes to its waker, and not over the wait. */
+TEST(timeline_critical_path_goes_to_the_waker_of_one_that_ran_at_once)
+{
+	struct coati_timeline *t = begin(0);
+
+	for (int32_t tid = 11; tid <= 12; tid++) {
+		exists(t, tid);
+		in(t, tid, 50);
+	}
+	live(t, COATI_TIMELINE_TASK_BEGIN, 11, 100, 1, "job");
+	live(t, COATI_TIMELINE_TASK_ENTER, 11, 100, 1, NULL);
+	live(t, COATI_TIMELINE_TASK_END, 11, 700, 1, NULL);
+	out(t, 11, 200, COATI_WAIT_FUTEX);
+	wake(t, 12, 11, 600);
+	in(t, 11, 600);
+	end(t, 800);
+	PATH(t, { 100, 200, 11, COATI_WAIT_RUNNING }, { 200, 600, 12, COATI_WAIT_RUNNING },
+	     { 600, 700, 11, COATI_WAIT_RUNNING });
+	coati_timeline_free(&t);
+}
