@@ -7,6 +7,7 @@ import re
 import mutations
 import sample
 
+SCORED = ("killed", "alive", "unreached")
 BEGIN, END = "<!-- mutants: begin (scripts/mutate --write) -->", "<!-- mutants: end -->"
 
 
