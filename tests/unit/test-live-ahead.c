@@ -307,6 +307,36 @@ TEST(live_region_that_ends_without_a_begin_behind_other_events_says_so)
 	      "= batches 3 events 6\n");
 }
 
+/* @nr regions of a nanosecond each from @time on: as text, and as what the reader makes of it. */
+static void put_regions(struct strbuf *text, struct strbuf *want, uint32_t time, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++, time += 2) {
+		coati_strbuf_printf(text, "%u region_begin site=1\n%u region_end\n", time,
+				    time + 1);
+		coati_strbuf_printf(want,
+				    "> 0.000000%u 7/7 region_begin site=\"r\" depth=0\n"
+				    "> 0.000000%u 7/7 region_end site=\"r\" depth=0 duration=1\n",
+				    time, time + 1);
+	}
+}
+
+/* Among many that are made ready together. */
+TEST(live_region_that_ends_without_a_begin_among_many_says_so)
+{
+	struct strbuf text = STRBUF_INIT(1 << 16), want = STRBUF_INIT(1 << 16);
+
+	coati_strbuf_adds(&text, SITE "batch tid=7 base=100\n");
+	put_regions(&text, &want, 100, 40);
+	coati_strbuf_adds(&text, "180 region_end\n");
+	coati_strbuf_adds(&want, "> 0.000000180 7/7 region_end depth=0 flags=no_begin\n");
+	put_regions(&text, &want, 181, 40);
+	coati_strbuf_adds(&text, "batch kind=end\n");
+	coati_strbuf_adds(&want, "= batches 3 events 161\n");
+	gives(text.text, want.text);
+	coati_strbuf_fini(&text);
+	coati_strbuf_fini(&want);
+}
+
 /* ---- what comes later, and what is left out ---- */
 
 static void feed_to(struct coati_live_reader *t, const char *text)
@@ -376,6 +406,41 @@ TEST(live_events_of_a_process_that_comes_later_are_put_between_the_others)
 	coati_live_reader_get_quality(t, &q);
 	CHECK_U64(q.events, ==, 14);
 	CHECK_U64(q.late, ==, 3);
+	coati_live_reader_free(&t);
+	coati_strbuf_fini(&first);
+	coati_strbuf_fini(&second);
+}
+
+/* The same with so many that they are made ready together: those that are late, too, are given out
+ * one by one and in order. */
+TEST(live_events_that_come_late_together_are_in_order)
+{
+	struct strbuf first = STRBUF_INIT(1 << 16), second = STRBUF_INIT(1 << 16);
+	struct coati_trace_quality q = { .size = sizeof(q) };
+	struct coati_live_reader *t = NULL;
+	const struct coati_trace_event *e;
+
+	put_process(&first, 7, 100, 40); /* 100 to 490 */
+	put_process(&second, 8, 15, 60); /* 15 to 605 */
+	CHECK_OK(coati_live_reader_new(NULL, &t, NULL));
+	feed_to(t, first.text);
+	for (uint64_t time = 100; time <= 290; time += 10)
+		comes(t, 7, time, false);
+	feed_to(t, second.text);
+	CHECK_OK(coati_live_reader_finish(t));
+	for (uint64_t time = 15; time <= 285; time += 10)
+		comes(t, 8, time, true);
+	for (uint64_t time = 295; time <= 495; time += 5)
+		comes(t, time % 10 ? 8 : 7, time, false);
+	for (uint64_t time = 505; time <= 605; time += 10)
+		comes(t, 8, time, false);
+	for (uint32_t g = 2; g <= 3; g++)
+		for (uint32_t pid = 7; pid <= 8; pid++)
+			comes(t, pid, 1000 * g, false);
+	CHECK_INT(coati_live_reader_next(t, &e), ==, 0);
+	coati_live_reader_get_quality(t, &q);
+	CHECK_U64(q.events, ==, 40 + 60 + 4);
+	CHECK_U64(q.late, ==, 28);
 	coati_live_reader_free(&t);
 	coati_strbuf_fini(&first);
 	coati_strbuf_fini(&second);
