@@ -412,6 +412,19 @@ TEST(table_leaves_out_functions_that_are_not_in_the_code)
 	check_rows(&b, "0 gap; ff0 sp+24");
 }
 
+/* A function that goes on behind the code has no rows there. */
+TEST(table_has_no_rows_behind_the_code)
+{
+	/* 24 bytes of frame, 15 bytes later 32, two bytes later 40, which is behind the end */
+	static const uint8_t program[] = { 0x0e, 24, 0x4f, 0x0e, 32, 0x42, 0x0e, 40 };
+	static struct cfi_builder b;
+
+	cfi_builder_init(&b);
+	cfi_builder_cie(&b, NULL, 0);
+	cfi_builder_fde(&b, CFI_TEXT + 0xff0, 0x200, program, sizeof(program));
+	check_rows(&b, "0 gap; ff0 sp+24; fff sp+32");
+}
+
 TEST(table_knows_stubs_by_their_bytes)
 {
 	static struct cfi_builder b;
