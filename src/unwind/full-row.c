@@ -2,6 +2,7 @@
 /* Instructions of a CIE and an FDE come in; the row of one address goes out, with a rule for each
  * register. */
 #include <errno.h>
+#include <string.h>
 
 #include "unwind/full.h"
 
@@ -12,7 +13,8 @@ struct run {
 	const struct cfi_cie *cie;
 	struct cursor c;
 	uint64_t loc, target;
-	struct full_row row, initial;
+	struct full_row row;
+	struct full_rule initial[WALK_REGS]; /* of the CIE, for what restores */
 	struct full_row stack[REMEMBER_MAX];
 	unsigned int depth;
 	bool is_there; /* the next row begins behind the target */
@@ -105,7 +107,7 @@ static bool run_register(struct run *r, uint8_t op)
 		break;
 	case 0x06:
 		if (reg < WALK_REGS)
-			r->row.regs[reg] = r->initial.regs[reg];
+			r->row.regs[reg] = r->initial[reg];
 		break;
 	case 0x07:
 		set(r, reg, FULL_UNDEFINED, 0);
@@ -179,7 +181,7 @@ static int run_all(struct run *r, uint32_t start, uint32_t end)
 			set(r, op & 0x3f, FULL_OFFSET,
 			    cfi_factored(r->cie, (int64_t)cursor_uleb(&r->c)));
 		else if (op >> 6 == 3 && (op & 0x3f) < WALK_REGS)
-			r->row.regs[op & 0x3f] = r->initial.regs[op & 0x3f];
+			r->row.regs[op & 0x3f] = r->initial[op & 0x3f];
 		else if (op >> 6 != 3 && !run_location(r, op) && !run_cfa(r, op) &&
 			 !run_register(r, op))
 			run_rest(r, op);
@@ -195,7 +197,7 @@ int coati_full_row(const struct cfi_section *s, const struct cfi_cie *cie,
 
 	if (err < 0)
 		return err;
-	r.initial = r.row;
+	memcpy(r.initial, r.row.regs, sizeof(r.initial));
 	r.loc = fde->start;
 	r.target = vaddr;
 	r.is_there = false;

@@ -467,6 +467,36 @@ TEST(live_events_of_a_thread_that_comes_later_are_put_between_the_others)
 	coati_strbuf_fini(&text);
 }
 
+/* The same with many: those that were about to come are listed already, and listed again. */
+TEST(live_events_of_a_thread_that_comes_later_are_put_between_many_others)
+{
+	struct strbuf text = STRBUF_INIT(1 << 16);
+	struct coati_live_reader *t = NULL;
+	const struct coati_trace_event *e;
+
+	put_process(&text, 7, 100, 40); /* 100 to 490 */
+	CHECK_OK(coati_live_reader_new(NULL, &t, NULL));
+	feed_to(t, text.text);
+	for (uint64_t time = 100; time <= 290; time += 10)
+		comes(t, 7, time, false);
+	coati_strbuf_clear(&text);
+	coati_strbuf_adds(&text, "batch pid=7 tid=70 generation=4 base=295\n");
+	for (uint32_t time = 295; time <= 685; time += 10)
+		coati_strbuf_printf(&text, "%u counter site=1 value=1\n", time);
+	coati_strbuf_adds(&text, "batch kind=end pid=7 generation=4\n");
+	feed_to(t, text.text);
+	CHECK_OK(coati_live_reader_finish(t));
+	for (uint64_t time = 295; time <= 495; time += 5)
+		comes(t, 7, time, false);
+	for (uint64_t time = 505; time <= 685; time += 10)
+		comes(t, 7, time, false);
+	comes(t, 7, 2000, false);
+	comes(t, 7, 3000, false);
+	CHECK_INT(coati_live_reader_next(t, &e), ==, 0);
+	coati_live_reader_free(&t);
+	coati_strbuf_fini(&text);
+}
+
 TEST(live_events_behind_the_end_that_was_asked_for_are_left_out_and_counted)
 {
 	for (uint64_t to = 99; to <= 150; to++) {

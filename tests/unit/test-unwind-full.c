@@ -198,8 +198,10 @@ TEST(unwind_row_knows_offsets_of_either_sign)
  * followed changes nothing. */
 TEST(unwind_row_restores_registers_by_any_number)
 {
-	static const uint8_t program[] = { 0x8c, 2,    0x8d,	  3,	0x41, 0x06, 12,
-					   0x41, 0x06, WALK_REGS, 0x06, 0x7f, 0x0e, 32 };
+	static const uint8_t program[] = {
+		0x8c, 2,    0x8d,      3,    0x80, 6,	 0x41, 0x06, 12,
+		0x41, 0x06, WALK_REGS, 0x06, 0x7f, 0x06, 0,    0x0e, 32
+	};
 	static struct cfi_builder b;
 	struct table_input in;
 	struct cfi_entry e;
@@ -209,7 +211,7 @@ TEST(unwind_row_restores_registers_by_any_number)
 	size_t at = 0;
 
 	cfi_builder_init(&b);
-	cfi_builder_cie(&b, (const uint8_t[]){ 0x8c, 5 }, 2);
+	cfi_builder_cie(&b, (const uint8_t[]){ 0x80, 4, 0x8c, 5 }, 4);
 	cfi_builder_fde(&b, CFI_TEXT, 0x40, program, sizeof(program));
 	cfi_builder_input(&b, &in);
 	CHECK_INT(coati_cfi_next(&in.sections[0], &at, &e), ==, 1);
@@ -223,6 +225,8 @@ TEST(unwind_row_restores_registers_by_any_number)
 		CHECK_OK(coati_full_row(&in.sections[0], &cie, &fde, CFI_TEXT + i, &row));
 		CHECK_INT(row.regs[12].kind, ==, FULL_OFFSET);
 		CHECK_INT(row.regs[12].off, ==, -40);
+		CHECK_INT(row.regs[0].kind, ==, FULL_OFFSET);
+		CHECK_INT(row.regs[0].off, ==, i == 1 ? -48 : -32);
 		CHECK_INT(row.regs[13].off, ==, -24);
 		CHECK_INT(row.cfa.off, ==, i == 1 ? 8 : 32);
 		CHECK_INT(row.regs[WALK_REGS - 1].kind, ==, row.regs[WALK_REGS - 2].kind);
