@@ -11,13 +11,17 @@ static void print_lists(const struct coati_sample *s)
 	struct coati_branch branch;
 	uint64_t reg;
 
-	for (uint64_t i = 0; coati_read_block_get(&s->read, i, &value) == 0; i++)
+	/* what a sample does not have is not set in it */
+	for (uint64_t i = 0;
+	     s->present & COATI_SAMPLE_READ && coati_read_block_get(&s->read, i, &value) == 0; i++)
 		printf("  count of event %llu: %llu\n", (unsigned long long)value.id,
 		       (unsigned long long)value.value);
-	for (uint32_t i = 0; i < 64; i++)
+	for (uint32_t i = 0; s->present & COATI_SAMPLE_REGS_USER && i < 64; i++)
 		if (coati_regs_get(&s->regs_user, i, &reg) == 0)
 			printf("  register %u: %llx\n", i, (unsigned long long)reg);
-	for (uint64_t i = 0; coati_branches_get(&s->branches, i, &branch) == 0; i++)
+	for (uint64_t i = 0; s->present & COATI_SAMPLE_BRANCH_STACK &&
+			     coati_branches_get(&s->branches, i, &branch) == 0;
+	     i++)
 		printf("  branch from %llx to %llx%s\n", (unsigned long long)branch.from,
 		       (unsigned long long)branch.to, branch.mispredicted ? ", mispredicted" : "");
 }

@@ -44,7 +44,8 @@ int main(int argc, char **argv)
 		    coati_record_decode(&item.raw, format, &rec) < 0)
 			continue;
 		text = coati_recording_tracepoint(r, e->attr.config, &size);
-		if (e->attr.type == COATI_TYPE_TRACEPOINT && text &&
+		if (rec.u.sample.present & COATI_SAMPLE_RAW &&
+		    e->attr.type == COATI_TYPE_TRACEPOINT && text &&
 		    coati_tracepoint_parse(text, size, &tp, NULL) == 0) {
 			printf("%s\n", e->name);
 			print_fields(tp, &(struct coati_payload){ rec.u.sample.raw,

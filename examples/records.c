@@ -8,7 +8,8 @@ static void print_chain(const struct coati_sample *s)
 {
 	uint64_t ip;
 
-	for (uint32_t i = 0; i < s->callchain.count; i++) {
+	/* what a sample does not have is not set in it */
+	for (uint32_t i = 0; s->present & COATI_SAMPLE_CALLCHAIN && i < s->callchain.count; i++) {
 		ip = coati_u64_at(&s->callchain, i);
 		if (ip < COATI_CONTEXT_MAX) /* others say where the next ones are: user, kernel */
 			printf("  %llx\n", (unsigned long long)ip);
@@ -50,7 +51,8 @@ int main(int argc, char **argv)
 			continue;
 		printf("%s of thread %u\n", e->name, rec.id.tid);
 		print_chain(&rec.u.sample);
-		if (e->attr.type == COATI_TYPE_TRACEPOINT)
+		if (e->attr.type == COATI_TYPE_TRACEPOINT &&
+		    rec.u.sample.present & COATI_SAMPLE_RAW)
 			print_tracepoint(r, e->attr.config, &rec.u.sample, item.raw.swap);
 	}
 	coati_recording_close(&r);

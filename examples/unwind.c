@@ -21,7 +21,7 @@ static int show(struct coati_images *images, struct coati_processes *processes, 
 {
 	struct coati_unwind_input in = { .size = sizeof(in), .find = find, .ctx = processes };
 	enum coati_unwind_end end = COATI_UNWIND_BAD;
-	struct coati_unwind_frame frames[32];
+	struct coati_unwind_frame f[32];
 	struct coati_unwinder *u = NULL;
 	uint64_t regs[3];
 	ucontext_t now;
@@ -36,8 +36,8 @@ static int show(struct coati_images *images, struct coati_processes *processes, 
 	in.reg_mask = 1 << 6 | 1 << 7 | 1 << 8; /* as in samples of perf events */
 	in.stack = (const uint8_t *)in.stack_addr;
 	in.stack_size = (uint64_t)top - in.stack_addr;
-	for (int i = 0, nr = coati_unwind(u, &in, frames, 32, &end); i < nr; i++) {
-		struct coati_address a = { frames[i].image, 0, frames[i].vaddr - (i > 0) };
+	for (int i = 0, nr = coati_unwind(u, &in, f, 32, &end); i < nr; i++) {
+		struct coati_address a = { .image = f[i].image, .vaddr = f[i].vaddr - (i > 0) };
 		if (coati_images_resolve(images, &a, 1, 0, NULL) == 0)
 			printf("%s\n", a.names[0].function);
 	}
