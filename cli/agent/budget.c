@@ -114,7 +114,8 @@ void coati_agent_memory_start(void)
 void coati_agent_memory_trim(struct agent_session *s)
 {
 	coati_agent_build_clear(&s->build);
-	coati_images_give_back(coati_capture_images(s->cap), GIVE_BACK);
+	if (s->cap)
+		coati_images_give_back(coati_capture_images(s->cap), GIVE_BACK);
 	malloc_trim(0);
 }
 

@@ -33,7 +33,7 @@
 #include "recording/recording.h"
 
 #define FLUSH_BYTES	 (256 * 1024)
-#define PROGRESS_RECORDS 4096 /* the clock is asked after so many */
+#define PROGRESS_RECORDS 4096 /* between two looks at the clock */
 #define PROGRESS_NS	 (NSEC_PER_SEC / 10)
 
 struct args {

@@ -45,7 +45,7 @@ void coati_stacks_free(struct stacks **st);
 /* Samples without a copy of their stack have been walked in the kernel. */
 void coati_stacks_set_walks(struct stacks *st, struct walks *walks);
 struct coati_unwinder *coati_stacks_unwinder(struct stacks *st);
-/* Keep at most so many bytes of unwind tables, besides those of the walk at hand. */
+/* The most bytes of unwind tables that are kept, besides those of the walk at hand. */
 void coati_stacks_keep_tables(struct stacks *st, uint64_t max_bytes);
 
 /* Does an event that was opened so carry what is to be unwound here? */
