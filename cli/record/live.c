@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/parse.h"
 #include "capture/session.h"
 #include "cli/talk.h"
 #include "image/jit-file.h"
@@ -26,6 +27,7 @@
 #include "live-read/flight-parts.h"
 #include "live-read/flight.h"
 #include "record/batch.h"
+#include "record/live-ask.h"
 #include "recording/writer.h"
 
 #define VARIABLE    "COATI_TRACE"
@@ -82,10 +84,68 @@ static void ask_first(struct record_live *l)
 	ask_processes(l, now_ns());
 }
 
+static DIR *open_folder(int at, const char *path)
+{
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
+}
+
+/* Which process says that it could not record, and why: 0, or its number. */
+static uint32_t read_failure(int folder, const char *name, int *why)
+{
+	const char *end = strstr(name, ASK_FAILED);
+	char text[16] = "", number[16] = "";
+	uint64_t pid, code;
+	ssize_t n;
+
+	if (!end || end[strlen(ASK_FAILED)] || (size_t)(end - name) >= sizeof(number))
+		return 0;
+	memcpy(number, name, (size_t)(end - name));
+	n = readlinkat(folder, name, text, sizeof(text) - 1);
+	if (n <= 0 || coati_parse_u64(number, 1, INT32_MAX, &pid) < 0 ||
+	    coati_parse_u64(text, 1, 4095, &code) < 0)
+		return 0;
+	*why = (int)code;
+	return (uint32_t)pid;
+}
+
+/* Of processes of the command; the first one, as they usually have the same reason. */
+static void say_failures(const struct record_live *l)
+{
+	CLEANUP(dir_closep) DIR *d = l->folder[0] ? open_folder(AT_FDCWD, l->folder) : NULL;
+	const struct dirent *e;
+	uint32_t pid, first = 0, nr = 0;
+	int code, why = 0;
+
+	while (d && (e = readdir(d))) {
+		pid = read_failure(dirfd(d), e->d_name, &code);
+		if (!pid)
+			continue;
+		nr++;
+		if (!first || pid < first) {
+			first = pid;
+			why = code;
+		}
+	}
+	if (!nr)
+		return;
+	errno = why;
+	coati_note("no live events of process %u%s: libcoati-live could not record in it: %m%s",
+		   first, nr > 1 ? " and others" : "",
+		   why == EFBIG	   ? "; raise its limit for files (ulimit -f) to 2 MiB or more"
+		   : why == ENOSPC ? "; make room in /dev/shm or set XDG_RUNTIME_DIR"
+				   : "");
+}
+
 static void say_answers(const struct record_live *l)
 {
 	struct coati_error err = { 0 };
 
+	say_failures(l);
 	for (size_t i = 0; i < l->silent.len; i++)
 		if (l->silent.v[i].r != -ENOENT && l->silent.v[i].r != -EALREADY)
 			coati_note("no live events: %s", l->silent.v[i].err.text);
@@ -115,16 +175,6 @@ static void release_processes(struct record_live *l)
 static bool is_of_recorder(const char *name)
 {
 	return strstr(name, SUFFIX) != NULL;
-}
-
-static DIR *open_folder(int at, const char *path)
-{
-	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d && fd >= 0)
-		close(fd);
-	return d;
 }
 
 static void empty(DIR *d)

@@ -15,9 +15,9 @@ struct coati_live_ask {
 };
 
 /* Ask: the next event that the program meets in ordinary code starts a flight recorder, whose
- * file is then below /dev/shm/coati-UID. -EALREADY  it has one -ENOENT    it has no libcoati-live
- * -EPROTO    one of another version -EACCES    its memory may not be written: the rights of a
- * debugger are needed */
+ * file is then below /dev/shm/coati-UID. -EALREADY: it has one; -ENOENT: it has no libcoati-live;
+ * -EPROTO: one of another version; -EACCES: its memory may not be written, which takes the rights
+ * of a debugger. */
 int coati_live_ask(int32_t pid, struct coati_live_ask *ret, struct coati_error *err);
 
 /* 1: it records; 0: it has not met an event yet; negative: it cannot, or is gone. */

@@ -70,8 +70,20 @@ static int start_asked(void)
 	do {
 		r = coati_recorder_start(&o, &ask.recorder, NULL);
 		o.bytes /= 2;
-	} while ((r == -ENOSPC || r == -ENOMEM) && o.bytes >= LEAST_BYTES);
+	} while ((r == -ENOSPC || r == -ENOMEM || r == -EFBIG) && o.bytes >= LEAST_BYTES);
 	return r;
+}
+
+/* The recorder that made the directory reports it: a link needs no space, and no limit of file
+ * sizes holds for it. */
+static void leave_word(int r)
+{
+	char path[ASK_PATH + 32], what[16];
+
+	snprintf(path, sizeof(path), "%s/%d" ASK_FAILED, coati_tracer_ask.directory, (int)getpid());
+	snprintf(what, sizeof(what), "%d", -r);
+	if (symlink(what, path) < 0)
+		return; /* the same, already, or nowhere to leave it */
 }
 
 /* Only the block reports it: the program has not asked. */
@@ -83,6 +95,8 @@ static void answer(void)
 
 	if (r < 0)
 		__atomic_store_n(&coati_tracer_gate, tracer_closed_gate(), __ATOMIC_RELAXED);
+	if (r < 0 && ask.environment)
+		leave_word(r);
 	atomic_store_explicit(&ask.started, r == 0, memory_order_release);
 	atomic_store_explicit(&a->error, r, memory_order_relaxed);
 	/* pairs with: who asked, which reads it before the rest */
