@@ -51,21 +51,21 @@ static const char *below(const char *path, const char *token)
 
 /* ---- answers ---- */
 
-static void give_source(const struct view_pages *v, const char *query, struct view_answer *a)
+static void give_source(const struct view_pages *v, const char *query, struct http_answer *a)
 {
 	uint32_t text;
 	int r;
 
 	if (coati_http_query_u32(query, "file", UINT32_MAX, &text) < 0) {
-		coati_view_say(a, 400, "source needs file=NUMBER");
+		coati_http_say(a, 400, "source needs file=NUMBER");
 		return;
 	}
 	a->type = "text/plain; charset=utf-8";
 	r = coati_page_source(v->page, text, &a->body);
 	if (r == -ENOENT)
-		coati_view_say(a, 404, "This file is not here.");
+		coati_http_say(a, 404, "This file is not here.");
 	else if (r < 0)
-		coati_view_say(a, 404, "This file cannot be read here.");
+		coati_http_say(a, 404, "This file cannot be read here.");
 }
 
 /* All that was written to a descriptor. */
@@ -74,7 +74,7 @@ static int take_file(int fd, struct strbuf *ret)
 	return lseek(fd, 0, SEEK_SET) < 0 ? -errno : coati_file_read_fd(fd, ret);
 }
 
-static void give_assembly(const struct view_pages *v, const char *query, struct view_answer *a)
+static void give_assembly(const struct view_pages *v, const char *query, struct http_answer *a)
 {
 	CLEANUP(fd_closep) int fd = memfd_create("assembly", MFD_CLOEXEC);
 	struct report_args args = { .verbose = true };
@@ -88,7 +88,7 @@ static void give_assembly(const struct view_pages *v, const char *query, struct 
 	int code;
 
 	if (fd < 0 || !nr || coati_http_query_u32(query, "fn", (uint32_t)nr - 1, &function) < 0) {
-		coati_view_say(a, 400, "assembly needs fn=NUMBER");
+		coati_http_say(a, 400, "assembly needs fn=NUMBER");
 		return;
 	}
 	r.info.size = sizeof(r.info);
@@ -99,7 +99,7 @@ static void give_assembly(const struct view_pages *v, const char *query, struct 
 	coati_output_end(&r.out);
 	a->type = "text/plain; charset=utf-8";
 	if (code != 0 || take_file(fd, &a->body) < 0)
-		coati_view_say(a, 404, "There is no assembly of this function here.");
+		coati_http_say(a, 404, "There is no assembly of this function here.");
 }
 
 static int write_export(const struct view_pages *v, enum coati_format format, int fd,
@@ -127,18 +127,18 @@ static int write_export(const struct view_pages *v, enum coati_format format, in
 	return r;
 }
 
-static bool give_export(const struct view_pages *v, const char *name, struct view_answer *a)
+static bool give_export(const struct view_pages *v, const char *name, struct http_answer *a)
 {
 	CLEANUP(fd_closep) int fd = memfd_create("export", MFD_CLOEXEC);
 	struct coati_error err = { 0 };
 	enum coati_format format;
 
 	if (coati_format_parse(name, &format, &err) < 0) {
-		coati_view_say(a, 404, err.text);
+		coati_http_say(a, 404, err.text);
 		return false;
 	}
 	if (fd < 0 || write_export(v, format, fd, &err) < 0 || take_file(fd, &a->body) < 0) {
-		coati_view_say(a, 500, err.text[0] ? err.text : "the export failed");
+		coati_http_say(a, 500, err.text[0] ? err.text : "the export failed");
 		return false;
 	}
 	a->type = "application/octet-stream";
@@ -149,7 +149,7 @@ static bool give_export(const struct view_pages *v, const char *name, struct vie
 }
 
 static void give(const struct view_pages *v, const char *what, const char *query,
-		 struct view_answer *a)
+		 struct http_answer *a)
 {
 	char format[32];
 
@@ -163,34 +163,35 @@ static void give(const struct view_pages *v, const char *what, const char *query
 		 coati_http_query_text(query, "format", format, sizeof(format)) == 0)
 		give_export(v, format, a);
 	else
-		coati_view_say(a, 404, "there is no such page");
+		coati_http_say(a, 404, "there is no such page");
 }
 
 /* One file for one origin, once: a second look, or another page, gets nothing. */
-static void give_once(struct view_pages *v, const struct view_request *q, struct view_answer *a)
+static void give_once(struct view_pages *v, const struct http_asked *q, struct http_answer *a)
 {
-	char allow[256];
+	char allow[256], origin[VIEW_ORIGIN_BYTES];
 
-	if (strcmp(q->origin, v->once_origin) != 0 || v->once_given) {
-		coati_view_say(a, 403, "this link is not valid, or was used already");
+	coati_view_origin(q, origin);
+	if (strcmp(origin, v->once_origin) != 0 || v->once_given) {
+		coati_http_say(a, 403, "this link is not valid, or was used already");
 		return;
 	}
 	snprintf(allow, sizeof(allow),
 		 "Access-Control-Allow-Origin: %s\r\n"
 		 "Access-Control-Allow-Private-Network: true\r\n",
 		 v->once_origin);
-	if (q->is_preflight) {
-		coati_view_say(a, 200, "yes");
+	if (coati_view_is_preflight(q)) {
+		coati_http_say(a, 200, "yes");
 	} else if (q->http.method == HTTP_GET) {
 		v->once_given = give_export(v, v->once_format, a);
 	} else {
-		coati_view_say(a, 405, "only GET");
+		coati_http_say(a, 405, "only GET");
 		return;
 	}
 	snprintf(a->extra, sizeof(a->extra), "%s", allow);
 }
 
-void coati_view_answer(void *ctx, const struct view_request *q, struct view_answer *a)
+void coati_view_answer(void *ctx, const struct http_asked *q, struct http_answer *a)
 {
 	struct view_pages *v = ctx;
 	const char *what = below(q->http.path, v->token);
@@ -198,12 +199,12 @@ void coati_view_answer(void *ctx, const struct view_request *q, struct view_answ
 	if (below(q->http.path, v->once))
 		give_once(v, q, a);
 	else if (q->http.is_cross_site)
-		coati_view_say(a, 403, "requests from pages of other sites are refused");
+		coati_http_say(a, 403, "requests from pages of other sites are refused");
 	else if (!what)
-		coati_view_say(a, 404,
+		coati_http_say(a, 404,
 			       "no such page: use the whole address that coati view printed");
 	else if (q->http.method != HTTP_GET && q->http.method != HTTP_HEAD)
-		coati_view_say(a, 405, "only GET");
+		coati_http_say(a, 405, "only GET");
 	else
 		give(v, what, q->http.query, a);
 }

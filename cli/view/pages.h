@@ -25,4 +25,4 @@ struct view_pages {
 
 /* A new token. 0 or a negative errno. */
 int coati_view_token(char ret[VIEW_TOKEN_BYTES]);
-void coati_view_answer(void *ctx, const struct view_request *q, struct view_answer *a);
+void coati_view_answer(void *ctx, const struct http_asked *q, struct http_answer *a);

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The thread that answers GET /metrics. A client that is slow is left after some seconds; in a
- * crowd of those that send nothing the oldest makes room for the next, as in coati_serve().
- */
+/* The thread that answers GET /metrics. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -17,246 +11,48 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "fleet/metrics-parts.h"
-#include "live/serve-http.h"
+#include "http/server.h"
 
-#define CLIENTS	  32
 #define CLIENT_NS (5 * NSEC_PER_SEC)
-#define QUIET_NS  (NSEC_PER_SEC / 10) /* after which a client makes room for others */
 #define PAGE_MAX  (16u << 20)
-
-struct client {
-	int fd;
-	bool answers;
-	uint64_t until;
-	char in[HTTP_HEAD_BYTES];
-	size_t nr_in, sent;
-	struct strbuf out;
-};
-
-struct server {
-	struct metrics *m;
-	struct client *clients[CLIENTS];
-};
 
 /* ---- the answer ---- */
 
-/* The status, and the page behind it. */
-static int make_page(struct metrics *m, const struct http_request *q, struct strbuf *body)
+static const char *type_of(const struct http_request *q)
 {
-	if (!coati_serve_host_ok(&m->place, q->host)) {
-		coati_strbuf_adds(body, "this server answers at its own address only\n");
-		return 403;
-	}
-	if (q->is_cross_site) {
-		coati_strbuf_adds(body, "requests from pages of other sites are refused\n");
-		return 403;
-	}
-	if (q->method != HTTP_GET && q->method != HTTP_HEAD) {
-		coati_strbuf_adds(body, "only GET and HEAD are supported\n");
-		return 405;
-	}
-	if (strcmp(q->path, "/metrics") != 0) {
-		coati_strbuf_adds(body, "no such page: this server has only /metrics\n");
-		return 404;
-	}
-	coati_metrics_print(m, q->wants_openmetrics, body);
-	return 200;
-}
-
-static const char *type_of(int status, const struct http_request *q)
-{
-	if (status != 200)
-		return "text/plain; charset=utf-8";
 	return q->wants_openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
 				    : "text/plain; version=0.0.4; charset=utf-8";
 }
 
-static void answer(struct metrics *m, struct client *c, int head, const struct http_request *q)
+static void answer(void *ctx, const struct http_asked *asked, struct http_answer *a)
 {
-	struct strbuf body = STRBUF_INIT(PAGE_MAX);
-	int status = head < 0 ? -head : make_page(m, q, &body);
+	const struct http_request *q = &asked->http;
 
-	if (head < 0)
-		coati_strbuf_printf(&body, "%s\n", coati_http_wrong(status));
-	coati_strbuf_printf(&c->out,
-			    "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-			    "Connection: close\r\nCache-Control: no-store\r\n"
-			    "X-Content-Type-Options: nosniff\r\n\r\n",
-			    status, coati_http_reason(status), type_of(status, q), body.len);
-	if (q->method != HTTP_HEAD)
-		coati_strbuf_add(&c->out, body.text, body.len);
-	if (body.failed || c->out.failed)
-		coati_strbuf_fini(&c->out); /* nothing, and the end */
-	coati_strbuf_fini(&body);
-	c->answers = true;
-	c->until = now_ns() + CLIENT_NS;
-}
-
-/* ---- clients ---- */
-
-static void drop(struct server *s, int i)
-{
-	struct client *c = s->clients[i];
-
-	close(c->fd);
-	coati_strbuf_fini(&c->out);
-	coati_free(c);
-	s->clients[i] = NULL;
-}
-
-/* False: it is gone. */
-static bool read_client(struct server *s, struct client *c)
-{
-	struct http_request q = { .method = HTTP_OTHER };
-	ssize_t n = recv(c->fd, c->in + c->nr_in, sizeof(c->in) - c->nr_in, MSG_DONTWAIT);
-	int head;
-
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	c->nr_in += (size_t)n;
-	head = n ? coati_http_parse(c->in, c->nr_in, &q) : 0;
-	if (head)
-		answer(s->m, c, head, &q);
-	return n && (head || c->nr_in < sizeof(c->in));
-}
-
-/* False: it is done with, or gone. */
-static bool write_client(struct client *c)
-{
-	ssize_t n = send(c->fd, c->out.text + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
-
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	c->sent += (size_t)n;
-	return c->sent < c->out.len;
-}
-
-static int free_slot(const struct server *s)
-{
-	for (int i = 0; i < CLIENTS; i++)
-		if (!s->clients[i])
-			return i;
-	return -1;
-}
-
-/* The one that has been here longest without a whole request, or -1: all are given something. */
-static int quietest(const struct server *s)
-{
-	int best = -1;
-
-	for (int i = 0; i < CLIENTS; i++)
-		if (s->clients[i] && !s->clients[i]->answers &&
-		    (best < 0 || s->clients[i]->until < s->clients[best]->until))
-			best = i;
-	return best;
-}
-
-/* From when on one more may come in; UINT64_MAX: when one has left. */
-static uint64_t room_at(const struct server *s)
-{
-	int i = quietest(s);
-
-	if (free_slot(s) >= 0)
-		return 0;
-	return i < 0 ? UINT64_MAX : s->clients[i]->until - CLIENT_NS + QUIET_NS;
-}
-
-/* A free slot, or that of the quietest, which is listened to once more; -1: all of them have
- * something to say. */
-static int take_slot(struct server *s)
-{
-	int i;
-
-	while (free_slot(s) < 0 && (i = quietest(s)) >= 0)
-		if (!read_client(s, s->clients[i]) || !s->clients[i]->answers)
-			drop(s, i);
-	return free_slot(s);
-}
-
-/* False: no client waits. */
-static bool take_client(struct server *s)
-{
-	CLEANUP(fd_closep)
-	int fd = accept4(s->m->place.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	int slot = fd < 0 ? -1 : take_slot(s);
-	struct client *c = slot < 0 ? NULL : coati_alloc(sizeof(*c));
-
-	if (!c)
-		return fd >= 0;
-	c->out = (struct strbuf)STRBUF_INIT(PAGE_MAX + 4096);
-	c->until = now_ns() + CLIENT_NS;
-	c->fd = TAKE_FD(fd);
-	s->clients[slot] = c;
-	return true;
-}
-
-/* ---- the thread ---- */
-
-static int ms_until(uint64_t until)
-{
-	uint64_t now = now_ns();
-
-	return until <= now ? 0 : (int)((until - now) / NSEC_PER_MSEC) + 1;
-}
-
-/* What may be done now, which is whose, and how long there is nothing else: -1: for ever. */
-static nfds_t fill(const struct server *s, struct pollfd fds[CLIENTS + 2], int owners[CLIENTS + 2],
-		   int *ret_ms)
-{
-	uint64_t room = room_at(s), until = UINT64_MAX;
-	nfds_t nr = 2;
-
-	fds[0] = (struct pollfd){ .fd = s->m->stop[0], .events = POLLIN };
-	/* a negative descriptor is left out */
-	fds[1] = (struct pollfd){ .fd = room <= now_ns() ? s->m->place.fd : -1, .events = POLLIN };
-	if (fds[1].fd < 0)
-		until = room;
-	for (int i = 0; i < CLIENTS; i++) {
-		const struct client *c = s->clients[i];
-
-		if (!c)
-			continue;
-		until = c->until < until ? c->until : until;
-		owners[nr] = i;
-		fds[nr++] = (struct pollfd){ .fd = c->fd, .events = c->answers ? POLLOUT : POLLIN };
+	if (q->is_cross_site) {
+		coati_http_say(a, 403, "requests from pages of other sites are refused");
+	} else if (q->method != HTTP_GET && q->method != HTTP_HEAD) {
+		coati_http_say(a, 405, "only GET and HEAD are supported");
+	} else if (strcmp(q->path, "/metrics") != 0) {
+		coati_http_say(a, 404, "no such page: this server has only /metrics");
+	} else {
+		a->type = type_of(q);
+		coati_metrics_print(ctx, q->wants_openmetrics, &a->body);
 	}
-	*ret_ms = until == UINT64_MAX ? -1 : ms_until(until);
-	return nr;
-}
-
-/* False: the agent ends. */
-static bool turn(struct server *s)
-{
-	struct pollfd fds[CLIENTS + 2];
-	int owners[CLIENTS + 2], ms;
-	nfds_t nr = fill(s, fds, owners, &ms);
-	int n = poll(fds, nr, ms);
-
-	if (n > 0 && fds[0].revents)
-		return false;
-	for (nfds_t i = 2; i < nr; i++) {
-		struct client *c = s->clients[owners[i]];
-		bool stays = now_ns() < c->until;
-
-		if (n > 0 && fds[i].revents)
-			stays = stays && (c->answers ? write_client(c) : read_client(s, c));
-		if (!stays)
-			drop(s, owners[i]);
-	}
-	while (n > 0 && fds[1].revents && room_at(s) <= now_ns() && take_client(s))
-		;
-	return true;
 }
 
 static void *run(void *ctx)
 {
-	struct server s = { .m = ctx };
+	struct metrics *m = ctx;
+	struct http_server s = { .place = &m->place,
+				 .fn = answer,
+				 .ctx = m,
+				 .head_ns = CLIENT_NS,
+				 .body_ns = CLIENT_NS,
+				 .body_max = PAGE_MAX };
 
-	while (turn(&s))
+	while (coati_http_turn(&s, m->stop[0], NULL))
 		;
-	for (int i = 0; i < CLIENTS; i++)
-		if (s.clients[i])
-			drop(&s, i);
+	coati_http_leave(&s);
 	return NULL;
 }
 
