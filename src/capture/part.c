@@ -167,7 +167,7 @@ static int write_head(struct coati_capture *cap, struct coati_writer *w, struct 
 
 	for (int i = 0; r == 0 && i < NR_SETS; i++)
 		r = cap->sets[i].set ? add_events(cap, i, w, &index, err) : 0;
-	if (r == 0 && cap->opts.flags & COATI_CAPTURE_LIVE)
+	if (r == 0 && (cap->opts.flags & COATI_CAPTURE_LIVE || coati_writer_is_pipe(w)))
 		r = add_live_event(w, err);
 	if (r < 0)
 		return r;
@@ -372,16 +372,31 @@ static int print_coverage(const struct coati_capture *cap, char *text, size_t si
 						     : 0));
 }
 
-/* What the recorder did, as text; a section that only we know, which readers of files skip. */
+/* A section that only we know, which readers of files skip. Readers of pipes do not: a batch. */
+static int put_stats(struct coati_capture *cap, const char *text, size_t size)
+{
+	struct coati_batch b = { .kind = COATI_BATCH_STATS,
+				 .version = 1,
+				 .pid = (uint32_t)getpid(),
+				 .tid = (uint32_t)gettid(),
+				 .time_ns = now_ns(),
+				 .payload = (const uint8_t *)text,
+				 .payload_size = (uint32_t)size };
+
+	if (!coati_writer_is_pipe(cap->writer))
+		return coati_writer_feature(cap->writer, COATI_FEATURE_RECORDER, text, size);
+	return coati_writer_batch(cap->writer, &b);
+}
+
+/* What the recorder did, as text. */
 static int write_stats(struct coati_capture *cap)
 {
-	size_t size = STATS_BYTES + STEAL_BYTES;
+	bool pipe = coati_writer_is_pipe(cap->writer);
+	size_t size = pipe ? COATI_LIVE_BATCH_MAX : STATS_BYTES + STEAL_BYTES;
 	struct coati_capture_stats st = { .size = sizeof(st) };
 	CLEANUP(freep) char *text = NULL;
 	int n;
 
-	if (coati_writer_is_pipe(cap->writer))
-		return 0;
 	text = coati_alloc(size);
 	if (!text)
 		return -ENOMEM;
@@ -413,7 +428,7 @@ static int write_stats(struct coati_capture *cap)
 	n += print_coverage(cap, text + n, STATS_BYTES - (size_t)n);
 	n += (int)coati_steal_print(&cap->steal, cap->opts.procfs, now_ns(), text + n,
 				    size - (size_t)n);
-	return coati_writer_feature(cap->writer, COATI_FEATURE_RECORDER, text, (size_t)n);
+	return put_stats(cap, text, (size_t)n);
 }
 
 static int write_sections(struct coati_capture *cap)

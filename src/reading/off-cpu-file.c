@@ -120,6 +120,19 @@ void coati_off_look(struct reading *r)
 	}
 }
 
+void coati_off_take_account(struct reading *r)
+{
+	struct off_reading *o = &r->off;
+	uint64_t size;
+
+	if (!coati_recording_feature(r->recording, COATI_FEATURE_RECORDER, &size))
+		return;
+	o->begin = coati_reading_recorder_value(r->recording, "begin_ns");
+	o->end = coati_reading_recorder_value(r->recording, "end_ns");
+	o->whole = coati_reading_recorder_value(r->recording, "whole_processes");
+	o->all_wakes = coati_reading_recorder_value(r->recording, "wakes_all");
+}
+
 int coati_off_begin(struct reading *r, const char *path)
 {
 	struct off_reading *o = &r->off;
@@ -128,10 +141,7 @@ int coati_off_begin(struct reading *r, const char *path)
 	o->windows.max = WINDOWS_MAX;
 	coati_map_init(&o->index, THREADS_MAX);
 	o->passes = coati_conditions_event(&r->profile->conditions, COATI_OFF_CPU_EVENT);
-	o->begin = coati_reading_recorder_value(r->recording, "begin_ns");
-	o->end = coati_reading_recorder_value(r->recording, "end_ns");
-	o->whole = coati_reading_recorder_value(r->recording, "whole_processes");
-	o->all_wakes = coati_reading_recorder_value(r->recording, "wakes_all");
+	coati_off_take_account(r);
 	coati_off_look(r);
 	if (!o->on)
 		return 0;

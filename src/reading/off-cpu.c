@@ -452,6 +452,8 @@ int coati_off_end(struct reading *r)
 
 	if (!o->on || o->at_exec)
 		return 0;
+	if (coati_recording_info(r->recording)->is_pipe)
+		coati_off_take_account(r);
 	if (!o->end)
 		o->end = o->last;
 	coati_reading_start(r, o->begin); /* no thread ran at all */

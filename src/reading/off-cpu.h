@@ -81,6 +81,9 @@ int coati_off_loss_look(struct off_reading *o, struct off_walk *w, const struct 
 int coati_off_loss_tail(struct off_reading *o, const struct off_walk *w);
 /* What the file says about switches; before the first record. -ENOMEM. */
 int coati_off_begin(struct reading *r, const char *path);
+/* What the recorder says about its sampling: of a file from the beginning on, of a stream at the
+ * end. */
+void coati_off_take_account(struct reading *r);
 /* Events come with the stream. */
 void coati_off_look(struct reading *r);
 /* A record that is no sample, every one. -ENOMEM. */

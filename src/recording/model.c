@@ -315,6 +315,21 @@ static int read_meta_info(struct model *m, const uint8_t *bytes, uint64_t size)
 	return 0;
 }
 
+int coati_model_account(struct model *m, const uint8_t *bytes, size_t size)
+{
+	struct model_section *s = &m->features[COATI_FEATURE_RECORDER];
+	uint8_t *copy;
+
+	if (s->bytes)
+		return 0;
+	copy = coati_arena_alloc(&m->arena, size);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, bytes, size);
+	*s = (struct model_section){ copy, size };
+	return 0;
+}
+
 int coati_model_feature(struct model *m, uint32_t bit, const uint8_t *bytes, uint64_t size)
 {
 	struct cursor c = cursor_over(bytes, size);

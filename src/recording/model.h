@@ -65,6 +65,8 @@ const char *coati_model_feature_name(uint32_t bit);
 /* A feature section has come; the bytes stay valid. Malformed ones are kept as bytes and otherwise
  * ignored: -EBADMSG. */
 int coati_model_feature(struct model *m, uint32_t bit, const uint8_t *bytes, uint64_t size);
+/* The recorder's account, which a stream has behind its records; copied. */
+int coati_model_account(struct model *m, const uint8_t *bytes, size_t size);
 /* An EVENT_UPDATE record. */
 int coati_model_event_update(struct model *m, struct cursor *c);
 /* The tracing data blob; the bytes stay valid. */

@@ -21,6 +21,7 @@
 #include "base/opening.h"
 #include "base/parse.h"
 #include "base/sized.h"
+#include "record/batch.h"
 #include "record/record.h"
 #include "recording/follow.h"
 #include "recording/header.h"
@@ -448,6 +449,24 @@ static inline void deliver(struct coati_recording *r, const struct order_entry *
 	count(&r->shared.stats, &ret->raw, e->flags);
 }
 
+/* A stream has no sections: the recorder's account is a batch in it. */
+static int look_for_account(struct coati_recording *r, const struct coati_recording_item *item)
+{
+	const struct coati_recording_event *e = coati_recording_event(r, item->event);
+	const struct coati_sample_format *fmt =
+		coati_format_table_get(r->shared.model.table, item->event);
+	struct coati_batch batch;
+	struct coati_record rec;
+
+	if (item->raw.type != COATI_RECORD_SAMPLE || item->flags & COATI_RECORDING_ITEM_NO_EVENT ||
+	    !e || !fmt || e->attr.config != COATI_SW_DUMMY ||
+	    strcmp(e->name, COATI_LIVE_EVENT) != 0 ||
+	    coati_record_decode(&item->raw, fmt, &rec) < 0 ||
+	    coati_batch_decode(&rec, item->raw.swap, &batch) < 0 || batch.kind != COATI_BATCH_STATS)
+		return 0;
+	return coati_model_account(&r->shared.model, batch.payload, batch.payload_size);
+}
+
 int coati_recording_next(struct coati_recording *r, struct coati_recording_item *ret)
 {
 	const struct order_entry *e;
@@ -466,7 +485,8 @@ int coati_recording_next(struct coati_recording *r, struct coati_recording_item 
 	e = s->head;
 	s->head = NULL;
 	deliver(r, e, ret);
-	return 1;
+	n = r->shared.model.info.is_pipe ? look_for_account(r, ret) : 0;
+	return n < 0 ? n : 1;
 }
 
 int coati_recording_next_bunch(struct coati_recording *r, uint32_t most,
@@ -486,6 +506,9 @@ int coati_recording_next_bunch(struct coati_recording *r, uint32_t most,
 		if (!e)
 			break;
 		deliver(r, e, &ret->items[ret->nr]);
+		n = r->shared.model.info.is_pipe ? look_for_account(r, &ret->items[ret->nr]) : 0;
+		if (n < 0)
+			return n;
 		ret->notes[ret->nr++] = e->note;
 	}
 	return 1;

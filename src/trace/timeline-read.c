@@ -348,7 +348,8 @@ static int on_item(void *ctx, const struct coati_recording *r,
 		allow(l, r);
 	if (n < 0 || !tells(item->raw.type))
 		return n;
-	if (!l->looked) {
+	/* a stream has it at its end */
+	if (!l->looked && coati_recording_feature(r, COATI_FEATURE_RECORDER, &(uint64_t){ 0 })) {
 		l->looked = true;
 		l->begin = coati_reading_recorder_value(r, "begin_ns");
 		l->end = coati_reading_recorder_value(r, "end_ns");
