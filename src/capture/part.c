@@ -334,14 +334,16 @@ static int print_stacks(const struct coati_capture_stats *st, char *text, size_t
 }
 
 /* What the walker in the kernel did: by what its walks ended there. */
-static int print_walks(const struct coati_capture_stats *st, char *text, size_t size)
+static int print_walks(struct walks *ws, const struct coati_capture_stats *st, char *text,
+		       size_t size)
 {
 	int n = snprintf(text, size,
 			 "walks=%llu\nwalk_frames=%llu\nwalk_copies=%llu\nwalks_lost=%llu\n"
-			 "walk_ns=%llu\nwalk_runs=%llu\n",
+			 "walk_ns=%llu\nwalk_runs=%llu\nwalks_dropped=%llu\n",
 			 (unsigned long long)st->walks, (unsigned long long)st->walk_frames,
 			 (unsigned long long)st->walk_copies, (unsigned long long)st->walks_lost,
-			 (unsigned long long)st->walk_ns, (unsigned long long)st->walk_runs);
+			 (unsigned long long)st->walk_ns, (unsigned long long)st->walk_runs,
+			 (unsigned long long)coati_walks_dropped(ws));
 
 	for (uint32_t i = 0; coati_walk_end_name(i); i++)
 		n += snprintf(text + n, size - (size_t)n, "walks_%s=%llu\n", coati_walk_end_name(i),
@@ -424,7 +426,7 @@ static int write_stats(struct coati_capture *cap)
 	if (cap->drain)
 		n += print_stacks(&st, text + n, STATS_BYTES - (size_t)n);
 	if (cap->walks)
-		n += print_walks(&st, text + n, STATS_BYTES - (size_t)n);
+		n += print_walks(cap->walks, &st, text + n, STATS_BYTES - (size_t)n);
 	n += print_coverage(cap, text + n, STATS_BYTES - (size_t)n);
 	n += (int)coati_steal_print(&cap->steal, cap->opts.procfs, now_ns(), text + n,
 				    size - (size_t)n);

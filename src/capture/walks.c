@@ -70,6 +70,7 @@ int coati_walks_open(struct walks *ws, const struct coati_event_list *list,
 	ws->attr = *side;
 	ws->attr.config = COATI_SW_BPF_OUTPUT;
 	ws->attr.sample_type = CAPTURE_IDENTITY | COATI_SAMPLE_RAW;
+	ws->attr.read_format = COATI_READ_ID | COATI_READ_LOST;
 	ws->attr.flags &= COATI_ATTR_SAMPLE_ID_ALL | COATI_ATTR_USE_CLOCKID | COATI_ATTR_WATERMARK;
 	coati_sample_format_init(&ws->attr, &ws->format);
 	r = coati_set_open(list, &o, &ws->stacks, err);
@@ -112,6 +113,23 @@ int coati_walks_connect(struct walks *ws, struct rings *rings, struct coati_erro
 	if (r >= 0)
 		r = connect_set(ws, ws->stacks, WALKER_STACKS, err);
 	return r < 0 ? r : coati_set_enable(ws->stacks, err);
+}
+
+uint64_t coati_walks_dropped(struct walks *ws)
+{
+	uint64_t sum = 0, before = ws->dropped;
+
+	for (uint32_t i = 0; ws->stacks && i < coati_set_count(ws->stacks); i++) {
+		struct coati_set_entry e;
+		struct coati_count c;
+
+		if (coati_set_entry(ws->stacks, i, &e) == 0 &&
+		    coati_event_attr(e.handle)->read_format & COATI_READ_LOST &&
+		    coati_set_read(ws->stacks, i, &c) >= 0)
+			sum += c.lost;
+	}
+	ws->dropped = sum > before ? sum : before;
+	return ws->dropped - before;
 }
 
 int coati_walks_listen(struct walks *ws, const char *procfs, struct coati_error *err)

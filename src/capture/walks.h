@@ -41,6 +41,7 @@ struct walks {
 	ARRAY(struct walk_report) reports; /* by CPU */
 	struct describer describer;
 	uint64_t missing; /* samples without a report: there was no room for it */
+	uint64_t dropped; /* coati_walks_dropped() so far */
 	/* see struct coati_capture_stats */
 	uint64_t checked, checked_over, checked_part, wrong;
 };
@@ -67,6 +68,9 @@ int coati_walks_open(struct walks *ws, const struct coati_event_list *list,
 void coati_walks_close(struct walks *ws);
 /* Connect the events of stacks to the rings of the samples, and enable them. */
 int coati_walks_connect(struct walks *ws, struct rings *rings, struct coati_error *err);
+/* Reports that found no room since the last call, as the kernel counted them; 0 where it does
+ * not. */
+uint64_t coati_walks_dropped(struct walks *ws);
 /* Let the walker ask. */
 int coati_walks_listen(struct walks *ws, const char *procfs, struct coati_error *err);
 

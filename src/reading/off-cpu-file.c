@@ -100,6 +100,8 @@ static int find_losses(struct reading *r, const char *path)
 		    coati_record_decode(&item.raw, fmt, &rec) == 0)
 			n = coati_off_loss_look(&r->off, w, &rec);
 	}
+	/* LOST records count both */
+	add_weight(&w->lost_samples, coati_reading_recorder_value(r->recording, "walks_dropped"));
 	return n < 0 ? n : coati_off_loss_tail(&r->off, w);
 }
 

@@ -355,6 +355,7 @@ static int on_item(void *ctx, const struct coati_recording *r,
 		l->end = coati_reading_recorder_value(r, "end_ns");
 		l->whole = coati_reading_recorder_value(r, "whole_processes");
 		l->counts_lost = coati_reading_counts_lost(r);
+		l->lost_reports = coati_reading_recorder_value(r, "walks_dropped");
 		n = coati_load_recorder(l, r);
 	}
 	look(l, r);
@@ -405,7 +406,8 @@ static int lose_the_tail(struct load *l)
 					  .cpu = -1 };
 	uint64_t from = UINT64_MAX;
 
-	if (l->lost_samples <= l->lost)
+	/* LOST records count the walker's reports, too */
+	if (l->lost_samples + l->lost_reports <= l->lost)
 		return 0;
 	/* what was lost last of all had no record behind it to tell of it */
 	for (int32_t i = 0; i < TIMELINE_CPUS_MAX; i++)
@@ -413,7 +415,8 @@ static int lose_the_tail(struct load *l)
 			from = l->timeline->cpu_last[i];
 			e.cpu = i;
 		}
-	e.number = l->lost_samples - l->lost;
+	e.number = l->lost_samples + l->lost_reports - l->lost;
+	l->lost += e.number;
 	return coati_timeline_add(l->timeline, &e);
 }
 

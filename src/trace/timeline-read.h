@@ -50,6 +50,7 @@ struct load {
 	struct coati_timeline_event pending;
 	uint64_t begin, end; /* as the recorder says; 0: it does not */
 	uint64_t lost, lost_samples;
+	uint64_t lost_reports;		 /* of the walker */
 	bool counts_lost;		 /* coati_reading_counts_lost() */
 	uint64_t nr_items;		 /* records so far */
 	struct coati_live_reader *trace; /* of live events; NULL: none so far */

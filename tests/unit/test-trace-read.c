@@ -91,8 +91,8 @@ static void put_loss(struct tape *t, uint32_t type, uint32_t cpu, uint64_t time,
 }
 
 /* Thread 10 runs from 1000 to 3000 on CPU 0; CPU 1 is heard of at 1500 and 2500. LOST tells of
- * @told, the events' own count at the end of @counted. */
-static struct coati_timeline *read_losses(uint64_t told, uint64_t counted)
+ * @told, the events' own count at the end of @counted; @account: NULL, or the recorder's. */
+static struct coati_timeline *read_losses(uint64_t told, uint64_t counted, const char *account)
 {
 	struct coati_timeline *timeline = NULL;
 	struct tape t;
@@ -116,14 +116,18 @@ static struct coati_timeline *read_losses(uint64_t told, uint64_t counted)
 			     .pid = PID, .tid = PID, .time = 4000, TAPE_STACK(TAPE_LEAF) });
 	if (counted)
 		put_loss(&t, COATI_RECORD_LOST_SAMPLES, 0, 4000, counted);
+	if (account)
+		CHECK_OK(coati_writer_feature(t.writer, COATI_FEATURE_RECORDER, account,
+					      strlen(account)));
 	tape_close(&t);
 	CHECK_OK(read_tape(&timeline));
 	return timeline;
 }
 
-static void check_losses(uint64_t told, uint64_t counted, uint64_t lost, uint64_t running)
+static void check_walked(uint64_t told, uint64_t counted, const char *account, uint64_t lost,
+			 uint64_t running)
 {
-	struct coati_timeline *t = read_losses(told, counted);
+	struct coati_timeline *t = read_losses(told, counted, account);
 	struct coati_timeline_info info;
 	struct coati_ledger l;
 
@@ -136,6 +140,22 @@ static void check_losses(uint64_t told, uint64_t counted, uint64_t lost, uint64_
 			  l.parts[COATI_WAIT_UNKNOWN],
 		  ==, 3000);
 	coati_timeline_free(&t);
+}
+
+static void check_losses(uint64_t told, uint64_t counted, uint64_t lost, uint64_t running)
+{
+	check_walked(told, counted, NULL, lost, running);
+}
+
+/* LOST counts the walker's reports, too: 14 are 7 samples and 7 reports, and what both counts have
+ * beyond that was lost at the end. */
+TEST(timeline_read_finds_the_loss_at_the_end_beside_the_walkers_reports)
+{
+	check_walked(14, 7, "lost_exact=1\nwalks=1\nwalks_dropped=7\n", 7, 500 + 500);
+	check_walked(14, 9, "lost_exact=1\nwalks=1\nwalks_dropped=9\n", 9, 500);
+	check_walked(14, 7, "lost_exact=1\nwalks=1\nwalks_dropped=8\n", 7, 500);
+	/* of an older recorder, which did not count them */
+	check_walked(14, 9, "lost_exact=1\nwalks=1\n", 9, 500 + 500);
 }
 
 TEST(timeline_read_takes_from_running_what_lies_in_a_loss)

@@ -17,6 +17,13 @@ PY
 }
 recorded -o file >/dev/null
 check file
+# LOST records count samples and reports, but for what was lost last of all
+python3 - "$(grep -a -o '^walks_dropped=[0-9]*' file | cut -d = -f 2)" "$(grep -a -o '^lost=[0-9]*' file | cut -d = -f 2)" \
+	"$("$COATI" dump -i file -T LOST | grep -o ' lost=[0-9]*' | cut -d = -f 2 | paste -sd +)" <<'PY'
+import sys
+dropped, lost, told = int(sys.argv[1]), int(sys.argv[2]), sum(map(int, sys.argv[3].split("+")))
+print("told" if dropped and lost < told <= lost + dropped else f"{lost} samples and {dropped} reports, {told} told")
+PY
 recorded -o - >stream
 check stream
 # how much of the CPU time has samples, which the account tells
