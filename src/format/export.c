@@ -126,6 +126,14 @@ static int keep_live(void *ctx, const struct coati_recording *r,
 	return coati_live_take(&x->live, r, item);
 }
 
+static int keep_samples(void *ctx, const struct coati_recording *r,
+			const struct coati_recording_item *items, uint32_t nr)
+{
+	struct coati_export *x = ctx;
+
+	return coati_live_take_samples(&x->live, r, items, nr);
+}
+
 static int make_profile(struct coati_export *x, struct coati_error *err)
 {
 	struct coati_profile_opts o = {
@@ -147,6 +155,7 @@ static int make_profile(struct coati_export *x, struct coati_error *err)
 		x->live.wants_sched = x->format->flags & FORMAT_SCHED;
 		x->live.by_thread = x->format->flags & FORMAT_BY_THREAD;
 		hooks.on_item = keep_live;
+		hooks.on_items = keep_samples;
 		if (r < 0)
 			return r;
 	}

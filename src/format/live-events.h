@@ -225,6 +225,9 @@ int coati_live_end_file(struct live *l, struct coati_error *err);
  * which end_file() says in words. Hot. */
 int coati_live_take(struct live *l, const struct coati_recording *r,
 		    const struct coati_recording_item *item);
+/* The same for samples that are weight on a stack and nothing else. */
+int coati_live_take_samples(struct live *l, const struct coati_recording *r,
+			    const struct coati_recording_item *items, uint32_t nr);
 /* All is there: sorted by their begin (outer slices before inner ones), cut to the time that was
  * asked for, in lanes, with names, counted. Once. */
 int coati_live_finish(struct live *l, struct coati_error *err);

@@ -94,6 +94,14 @@ static void allow(struct live *l, const struct coati_recording *r)
 	l->max_sched = most < LIVE_SCHED_MAX ? most : LIVE_SCHED_MAX;
 }
 
+static void see_time(struct live *l, uint64_t time)
+{
+	if (!l->first_sample || time < l->first_sample)
+		l->first_sample = time;
+	if (time > l->last_sample)
+		l->last_sample = time;
+}
+
 int coati_live_take(struct live *l, const struct coati_recording *r,
 		    const struct coati_recording_item *item)
 {
@@ -117,10 +125,26 @@ int coati_live_take(struct live *l, const struct coati_recording *r,
 	if (l->wants_sched && coati_live_is_waking(r, item->event)) {
 		return over(l, coati_live_waking(l, r, item));
 	}
-	if (!l->first_sample || item->time < l->first_sample)
-		l->first_sample = item->time;
-	if (item->time > l->last_sample)
-		l->last_sample = item->time;
+	see_time(l, item->time);
+	return 0;
+}
+
+int coati_live_take_samples(struct live *l, const struct coati_recording *r,
+			    const struct coati_recording_item *items, uint32_t nr)
+{
+	uint64_t round = (l->nr_records + ALLOW_RECORDS - 1) / ALLOW_RECORDS;
+	int n = 0;
+
+	if (l->wants_sched) {
+		for (uint32_t i = 0; i < nr && n == 0; i++)
+			n = coati_live_take(l, r, &items[i]);
+		return n;
+	}
+	l->nr_records += nr;
+	if ((l->nr_records + ALLOW_RECORDS - 1) / ALLOW_RECORDS != round)
+		allow(l, r);
+	for (uint32_t i = 0; i < nr; i++)
+		see_time(l, items[i].time);
 	return 0;
 }
 

@@ -24,6 +24,7 @@ struct going {
 	struct moment at;
 	uint64_t time; /* that decides about bins and filters */
 	uint32_t note; /* of who looked at it ahead; 0: none */
+	int32_t tid;
 	bool passes;
 };
 
@@ -32,9 +33,14 @@ static bool may_go(const struct reading *r)
 {
 	const struct coati_profile *p = r->profile;
 
-	return r->start && !(p->flags & COATI_PROFILE_PLACES) && !p->on_item &&
-	       !(p->contexts && p->contexts->find) && !r->host_labels.len &&
+	return r->start && !(p->flags & COATI_PROFILE_PLACES) && (!p->on_item || p->on_items) &&
 	       !conditions_want_labels(&p->conditions);
+}
+
+/* Has any sample labels? */
+static bool have_labels(const struct reading *r)
+{
+	return r->host_labels.len || (r->profile->contexts && r->profile->contexts->find);
 }
 
 /* Where it is decided whether the chain can be found by its words or by its number. False: the
@@ -81,6 +87,7 @@ static inline bool prepare(struct reading *r, const struct coati_recording_item 
 		return false;
 	g->item = item;
 	g->note = r->shapes ? note : 0;
+	g->tid = task->tid;
 	g->chain.key = (struct chain_key){ .mode = rec.misc & COATI_MISC_CPUMODE_MASK,
 					   .space = task->space,
 					   .pid = task->pid,
@@ -137,6 +144,19 @@ static int take_again(struct reading *r, const struct going *g)
 	return n;
 }
 
+static inline int add(struct reading *r, struct going *g, struct chain *chain)
+{
+	const struct coati_identity id = { .pid = (uint32_t)g->chain.key.pid,
+					   .tid = (uint32_t)g->tid };
+	int n = have_labels(r) ? coati_reading_labels(r, &id, g->time, &g->entry.labels) : 0;
+
+	if (n < 0)
+		return n;
+	g->entry.bin = reading_bin(r, g->time);
+	return chain ? coati_reading_add_to(r, chain, &g->entry, &g->at)
+		     : coati_reading_add_hashed(r, &g->chain, &g->entry, &g->at);
+}
+
 static inline int finish(struct reading *r, struct going *g)
 {
 	struct chain *chain = NULL;
@@ -151,9 +171,7 @@ static inline int finish(struct reading *r, struct going *g)
 		if (!chain || !timed_stack_holds(&chain->found, chain_time(&g->at)))
 			return take_again(r, g);
 	}
-	g->entry.bin = reading_bin(r, g->time);
-	n = chain ? coati_reading_add_to(r, chain, &g->entry, &g->at)
-		  : coati_reading_add_hashed(r, &g->chain, &g->entry, &g->at);
+	n = add(r, g, chain);
 	if (n != -E2BIG)
 		return n;
 	r->profile->quality.refused++;
@@ -165,6 +183,7 @@ static int take_some(struct reading *r, const struct recording_bunch *b, uint32_
 		     uint32_t *ret_nr)
 {
 	uint32_t nr = 0, tasks = r->task_epoch, kernel = r->kernel_epoch;
+	const struct coati_profile *p = r->profile;
 	struct going v[RECORDING_BUNCH];
 	int n = 0;
 
@@ -172,6 +191,8 @@ static int take_some(struct reading *r, const struct recording_bunch *b, uint32_
 	       prepare(r, &b->items[first + nr], b->notes[first + nr], &v[nr]))
 		nr++;
 	*ret_nr = nr;
+	if (nr && p->on_items)
+		n = p->on_items(p->ctx, r->recording, &b->items[first], nr);
 	expect(r, v, nr);
 	for (uint32_t i = 0; n == 0 && i < nr; i++)
 		n = r->task_epoch == tasks && r->kernel_epoch == kernel ? finish(r, &v[i])

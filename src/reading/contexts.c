@@ -365,7 +365,8 @@ static uint64_t find_context(void *ctx, int32_t pid, int32_t tid, uint64_t time,
 	uint32_t state;
 
 	ret->nr = 0;
-	if (!coati_map_get(&c->thread_index, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid, &at))
+	if (!c->threads.len ||
+	    !coati_map_get(&c->thread_index, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid, &at))
 		return 0;
 	state = coati_steps_find(&c->threads.v[at]->steps, time);
 	*ret = (struct coati_label_list){ c->states.v[state].labels, c->states.v[state].nr };

@@ -86,6 +86,7 @@ static int take_opts(struct coati_profile *p, const struct coati_profile_opts *g
 	p->on_sample = hooks->on_sample;
 	p->on_loss = hooks->on_loss;
 	p->on_item = hooks->on_item;
+	p->on_items = hooks->on_items;
 	p->contexts = hooks->contexts;
 	p->ctx = hooks->ctx;
 	coati_service_rules_init(&p->rules);

@@ -73,8 +73,9 @@ struct coati_profile {
 	coati_sample_fn on_sample;
 	coati_loss_fn on_loss;
 	coati_item_fn on_item;
+	coati_items_fn on_items;
 	const struct coati_context_source *contexts; /* or NULL */
-	void *ctx;				     /* of the three above */
+	void *ctx;				     /* of the four above */
 	void (*free_contexts)(void *ctx);	     /* or NULL: they are the caller's */
 	struct conditions conditions;
 	struct coati_images *images, *own_images; /* own: NULL when they are the caller's */

@@ -152,6 +152,9 @@ int coati_reading_find_task(struct reading *r, const struct coati_identity *id, 
 			    struct task *t);
 /* One sample into the profile. 0; -ENOMEM. What is over a ceiling or is malformed is counted. */
 int coati_reading_sample(struct reading *r, const struct coati_recording_item *item);
+/* The set of labels of a thread at a time that is in no cgroup that is known. -ENOMEM, -E2BIG. */
+int coati_reading_labels(struct reading *r, const struct coati_identity *id, uint64_t time,
+			 uint32_t *ret);
 /* Weight on the stack of a chain, @e without it; @at->time is 0 when it is unknown. The stack
  * becomes e->stack. -ENOMEM, -E2BIG. */
 int coati_reading_add(struct reading *r, const struct chain_key *key, struct coati_profile_entry *e,

@@ -233,15 +233,15 @@ static uint32_t copy_host_labels(const struct reading *r, struct coati_label *to
 }
 
 /* What the thread was doing besides, together with its cgroup (0: not known). */
-static __attribute__((noinline)) int find_context(struct reading *r, const struct coati_record *rec,
-						  uint64_t cgroup, uint64_t time, uint32_t *ret)
+static __attribute__((noinline)) int find_context(struct reading *r,
+						  const struct coati_identity *id, uint64_t cgroup,
+						  uint64_t time, uint32_t *ret)
 {
 	const struct coati_context_source *source = r->profile->contexts;
 	struct coati_label labels[PROFILE_LABELS_MAX];
 	struct coati_label_list found = { 0 };
 	uint32_t nr = 0;
-	uint64_t key = source->find(source->ctx, (int32_t)rec->id.pid, (int32_t)rec->id.tid, time,
-				    &found),
+	uint64_t key = source->find(source->ctx, (int32_t)id->pid, (int32_t)id->tid, time, &found),
 		 set;
 	char room[CGROUP_ROOM];
 	int n;
@@ -288,18 +288,22 @@ static __attribute__((noinline)) int find_own_labels(struct reading *r, uint64_t
 }
 
 /* The labels of a sample: its cgroup, where the recording has it, and what live events tell. */
-static inline int find_labels(struct reading *r, const struct coati_record *rec, uint64_t time,
-			      uint32_t *ret)
+static inline int find_labels(struct reading *r, const struct coati_identity *id, uint64_t cgroup,
+			      uint64_t time, uint32_t *ret)
 {
 	const struct coati_context_source *source = r->profile->contexts;
-	const struct coati_sample *s = &rec->u.sample;
-	uint64_t cgroup = s->present & COATI_SAMPLE_CGROUP ? s->cgroup : 0;
-	int n = source && source->find ? find_context(r, rec, cgroup, time, ret) : 0;
+	int n = source && source->find ? find_context(r, id, cgroup, time, ret) : 0;
 
 	if (n)
 		return n < 0 ? n : 0;
 	*ret = 0;
 	return cgroup || r->host_labels.len ? find_own_labels(r, cgroup, ret) : 0;
+}
+
+int coati_reading_labels(struct reading *r, const struct coati_identity *id, uint64_t time,
+			 uint32_t *ret)
+{
+	return find_labels(r, id, 0, time, ret);
 }
 
 /* A chain on the way to its stack. */
@@ -522,7 +526,8 @@ static inline int fold(struct reading *r, const struct plan *plan, const struct 
 				   .cpu = cpu,
 				   .number = r->nr_samples - 1 };
 	struct chain *chain;
-	int n = find_labels(r, rec, placed->time, &e.labels);
+	int n = find_labels(r, &rec->id, s->present & COATI_SAMPLE_CGROUP ? s->cgroup : 0,
+			    placed->time, &e.labels);
 
 	if (n < 0)
 		return n;

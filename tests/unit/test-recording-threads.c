@@ -332,48 +332,100 @@ static void check_tables(const struct coati_profile *a, const struct coati_profi
 	for (size_t i = 0; i < a->locations.len; i++)
 		CHECK_U64(a->locations.v[i].pub.address, ==, b->locations.v[i].pub.address);
 	CHECK_U64(a->threads.len, ==, b->threads.len);
+	CHECK_U64(a->label_sets.len, ==, b->label_sets.len);
+	for (size_t i = 0; i < a->label_sets.len; i++) {
+		const struct label_set *s = &a->label_sets.v[i], *t = &b->label_sets.v[i];
+
+		CHECK_INT(s->nr, ==, t->nr);
+		for (uint32_t n = 0; n < s->nr; n++)
+			CHECK_STR(s->labels[n].value, t->labels[n].value);
+	}
 	CHECK_MEM(&a->quality, &b->quality, sizeof(a->quality));
 	CHECK_U64(a->notes.len, ==, b->notes.len);
 }
+
+struct made {
+	struct coati_profile *p;
+	struct seen samples, items;
+	uint64_t nr_together;
+};
 
 static void see_sample(void *ctx, const struct coati_profile_sample *s)
 {
 	const uint64_t numbers[] = { s->time,	s->weight,	  s->stack,  s->thread, s->event,
 				     s->labels, (uint64_t)s->cpu, s->number, s->goes_on };
-	struct seen *seen = ctx;
+	struct made *m = ctx;
 
-	see(seen, numbers, sizeof(numbers));
-	seen->nr++;
+	see(&m->samples, numbers, sizeof(numbers));
+	m->samples.nr++;
 }
 
-/* Who looks at every record gets them one by one. */
-static int look_on(void *ctx, const struct coati_recording *r,
-		   const struct coati_recording_item *item)
+static int take_item(void *ctx, const struct coati_recording *r,
+		     const struct coati_recording_item *item)
 {
-	(void)ctx;
+	struct made *m = ctx;
+	const uint64_t numbers[] = { item->offset, item->time, item->event, item->raw.type };
+
 	(void)r;
-	(void)item;
+	see(&m->items, numbers, sizeof(numbers));
+	m->items.nr++;
 	return 0;
 }
 
-struct made {
-	struct coati_profile *p;
-	struct seen samples;
-};
-
-/* @one_by_one: not in bunches. */
-static void make(struct made *m, const char *path, const struct coati_filter *filter,
-		 uint32_t threads, bool one_by_one)
+static int take_items(void *ctx, const struct coati_recording *r,
+		      const struct coati_recording_item *items, uint32_t nr)
 {
+	struct made *m = ctx;
+
+	for (uint32_t i = 0; i < nr; i++)
+		take_item(ctx, r, &items[i]);
+	m->nr_together += nr;
+	return 0;
+}
+
+/* Labels of three threads of four, which are others in every hundredth microsecond. */
+static uint64_t find_labels(void *ctx, int32_t pid, int32_t tid, uint64_t time,
+			    struct coati_label_list *ret)
+{
+	static const struct coati_label labels[] = { { "of", "one" },
+						     { "of", "two" },
+						     { "of", "three" } };
+	uint64_t number = ((uint64_t)tid + time / 100000) % 4;
+
+	(void)ctx;
+	(void)pid;
+	*ret = number ? (struct coati_label_list){ &labels[number - 1], 1 }
+		      : (struct coati_label_list){ 0 };
+	return number;
+}
+
+static int read_labels(void *ctx, const char *path, struct coati_error *err)
+{
+	(void)ctx;
+	(void)path;
+	(void)err;
+	return 0;
+}
+
+/* How records are looked at on their way. */
+enum way { UNSEEN, ONE_BY_ONE, TOGETHER };
+
+static void make(struct made *m, const char *path, const struct coati_filter *filter,
+		 uint32_t threads, enum way way)
+{
+	static const struct coati_context_source labels = { .read = read_labels,
+							    .find = find_labels };
 	struct coati_profile_opts opts = { .size = sizeof(opts),
 					   .bin_ns = 1000000,
 					   .flags = filter->cpu ? COATI_PROFILE_PER_CPU : 0,
 					   .filter = filter };
 	struct coati_profile_hooks hooks = { .on_sample = see_sample,
-					     .on_item = one_by_one ? look_on : NULL,
-					     .ctx = &m->samples };
+					     .on_item = way == UNSEEN ? NULL : take_item,
+					     .on_items = way == TOGETHER ? take_items : NULL,
+					     .contexts = filter->time ? &labels : NULL,
+					     .ctx = m };
 
-	m->samples = (struct seen){ 0 };
+	*m = (struct made){ 0 };
 	coati_recording_threads_set((struct recording_threads){ .nr = threads });
 	m->p = tape_read_hooked(&opts, &hooks, (const char *const[]){ path, NULL });
 	coati_recording_threads_set((struct recording_threads){ .nr = 1 });
@@ -383,17 +435,26 @@ static void check_made(const char *path, const struct coati_filter *filter)
 {
 	static const struct {
 		uint32_t threads;
-		bool one_by_one;
-	} ways[] = { { 1, true }, { 1, false }, { 2, false }, { 8, false }, { 8, true } };
+		enum way way;
+	} ways[] = { { 1, ONE_BY_ONE }, { 1, UNSEEN },	 { 2, UNSEEN },	 { 8, UNSEEN },
+		     { 8, ONE_BY_ONE }, { 1, TOGETHER }, { 8, TOGETHER } };
 	struct made first, other;
 
-	make(&first, path, filter, ways[0].threads, ways[0].one_by_one);
+	make(&first, path, filter, ways[0].threads, ways[0].way);
 	CHECK(first.p->entries.len);
 	for (size_t i = 1; i < sizeof(ways) / sizeof(*ways); i++) {
-		make(&other, path, filter, ways[i].threads, ways[i].one_by_one);
+		make(&other, path, filter, ways[i].threads, ways[i].way);
 		check_tables(first.p, other.p);
 		CHECK_U64(first.samples.nr, ==, other.samples.nr);
 		CHECK_U64(first.samples.hash, ==, other.samples.hash);
+		if (ways[i].way != UNSEEN) {
+			CHECK_U64(first.items.nr, ==, other.items.nr);
+			CHECK_U64(first.items.hash, ==, other.items.hash);
+		}
+		/* two of three events are weight on a stack, and two of three such samples are of
+		 * threads that are still known behind the records between them */
+		if (ways[i].way == TOGETHER)
+			CHECK_U64(other.nr_together, >, first.samples.nr / 2);
 		coati_profile_free(&other.p);
 	}
 	coati_profile_free(&first.p);
