@@ -36,6 +36,39 @@ export function decodeNumbers(bytes, count, isDelta, out) {
 	return out;
 }
 
+// Numbers that come several times in a row: each is doubled, and odd where its count follows.
+// Numbers up to 2^52 are exact.
+export function decodeRuns(bytes, count, out) {
+	let at = 0,
+		i = 0;
+	const next = () => {
+		let v = 0,
+			scale = 1,
+			b;
+		do {
+			b = bytes[at++];
+			v += (b & 127) * scale;
+			scale *= 128;
+		} while (b > 127);
+		return v;
+	};
+	while (i < count && at < bytes.length) {
+		const v = next(),
+			end = i + (v % 2 ? next() : 1);
+		out.fill(Math.floor(v / 2), i, end);
+		i = end;
+	}
+	if (i !== count || at !== bytes.length)
+		throw new Error("a column of the page is damaged");
+	return out;
+}
+
+function decode(s, out) {
+	return s.kind === "runs"
+		? decodeRuns(s.bytes, s.count, out)
+		: decodeNumbers(s.bytes, s.count, s.kind === "delta", out);
+}
+
 // Columns start at any byte: what a typed array needs to be aligned is copied.
 function decodeReals(bytes, count) {
 	const copy = bytes.slice(0, count * 8),
@@ -84,12 +117,7 @@ export class Store {
 			s =>
 				s.kind === "real"
 					? decodeReals(s.bytes, s.count)
-					: decodeNumbers(
-							s.bytes,
-							s.count,
-							s.kind === "delta",
-							new Float64Array(s.count),
-						),
+					: decode(s, new Float64Array(s.count)),
 			() => new Float64Array(0),
 		);
 	}
@@ -98,13 +126,7 @@ export class Store {
 	ids(name) {
 		return this.once(
 			name,
-			s =>
-				decodeNumbers(
-					s.bytes,
-					s.count,
-					s.kind === "delta",
-					new Uint32Array(s.count),
-				),
+			s => decode(s, new Uint32Array(s.count)),
 			() => new Uint32Array(0),
 		);
 	}

@@ -7,13 +7,11 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/leb128.h"
 
 #define COLUMNS_MAX 256
-#define BYTES_MAX   ((size_t)1 << 30) /* of one column */
 #define MAGIC	    "coatipg1"
 
-static const char *const kinds[] = { "uint", "delta", "real", "json" };
+static const char *const kinds[] = { "uint", "delta", "real", "json", "runs" };
 
 struct column *coati_columns_add(struct columns *c, const char *name, enum column_kind kind)
 {
@@ -24,30 +22,57 @@ struct column *coati_columns_add(struct columns *c, const char *name, enum colum
 	if (!slot) {
 		coati_free(new);
 		c->failed = -ENOMEM;
+		coati_strbuf_fini(&c->spare.bytes);
 		c->spare = (struct column){ .bytes = STRBUF_INIT(0) };
 		return &c->spare;
 	}
-	*new = (struct column){ .name = name, .kind = kind, .bytes = STRBUF_INIT(BYTES_MAX) };
+	*new = (struct column)COLUMN_INIT(kind);
+	new->name = name;
 	*slot = new;
 	return new;
 }
 
+void coati_columns_move(struct columns *c, const char *name, struct column *from)
+{
+	struct column *to = coati_columns_add(c, name, from->kind);
+
+	coati_column_end(from);
+	coati_strbuf_fini(&to->bytes);
+	*to = *from;
+	to->name = name;
+	*from = (struct column)COLUMN_INIT(to->kind);
+}
+
+void coati_column_end(struct column *c)
+{
+	uint8_t *to = c->run ? column_room(c, 1) : NULL;
+
+	if (to)
+		column_filled(c, column_run(to, c->last, c->run));
+	c->run = 0;
+}
+
+/* Bytes that are none of a column give zeros. */
+void coati_column_read_run(struct column_reader *r)
+{
+	uint8_t first = cursor_u8(&r->at);
+
+	r->last = first >> 1 & 0x3f;
+	if (first & 0x80)
+		r->last |= cursor_uleb(&r->at) << 6;
+	r->run = first & 1 ? cursor_uleb(&r->at) : 1;
+	if (!r->run)
+		r->run = 1;
+}
+
 void coati_column_put(struct column *c, uint64_t v)
 {
-	char *at = strbuf_room(&c->bytes, LEB128_MAX), *end;
-
-	c->count++;
-	if (!at)
-		return;
-	if (c->kind == COLUMN_DELTA) {
-		int64_t step = (int64_t)(v - c->last);
-
-		c->last = v;
-		v = (uint64_t)step << 1 ^ (uint64_t)(step >> 63);
-	}
-	end = (char *)uleb_put((uint8_t *)at, v);
-	*end = '\0';
-	c->bytes.len += (size_t)(end - at);
+	if (c->kind == COLUMN_RUNS)
+		column_put_run(c, v);
+	else if (c->kind == COLUMN_DELTA)
+		column_put_delta(c, v);
+	else
+		column_put_uint(c, v);
 }
 
 void coati_column_real(struct column *c, double v)
@@ -87,6 +112,8 @@ int coati_columns_join(struct columns *c, struct strbuf *ret)
 	struct strbuf index = STRBUF_INIT(1u << 20);
 	uint8_t size[4];
 
+	for (size_t i = 0; i < c->v.len; i++)
+		coati_column_end(c->v.v[i]);
 	put_index(c, &index);
 	for (int i = 0; i < 4; i++)
 		size[i] = (uint8_t)(index.len >> 8 * i);

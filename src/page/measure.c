@@ -56,6 +56,7 @@ struct sums {
 	uint8_t *function_goes; /* by function: what its name says */
 	uint8_t *node_goes;	/* by node: the same of it and of all nodes above it together */
 	uint64_t *by_function;	/* scratch */
+	uint32_t *nodes;	/* by entry of the profile; PAGE_NONE: the page has none of it */
 	uint64_t total, samples;
 };
 
@@ -130,31 +131,56 @@ static void clear(struct sums *s)
 	memset(s->by_function, 0, (s->p->names.functions.len + 1) * sizeof(*s->by_function));
 }
 
-static bool is_on(const struct page *p, const struct page_sample *s)
+/* ---- samples ---- */
+
+/* All samples of one thread, event and stack. */
+struct group {
+	const struct coati_profile_entry *e;
+	uint32_t node;
+};
+
+/* Of entries on CPUs. */
+static void find_nodes(struct sums *s)
 {
-	return !coati_profile_event(p->profile, s->event)->is_off_cpu;
+	const struct coati_profile_entry *e;
+
+	for (uint32_t i = 0; (e = coati_profile_entry(s->p->profile, i)); i++)
+		s->nodes[i] = coati_profile_event(s->p->profile, e->event)->is_off_cpu
+				      ? PAGE_NONE
+				      : coati_page_node(s->p, e->event, e->stack);
 }
 
-/* ---- samples ---- */
+/* The next group on a CPU that the page shows; false: there are no more. */
+static bool next_group(const struct sums *s, uint32_t *at, struct group *ret)
+{
+	uint32_t nr = coati_profile_entry_count(s->p->profile);
+
+	while (*at < nr && s->nodes[*at] == PAGE_NONE)
+		(*at)++;
+	if (*at == nr)
+		return false;
+	*ret = (struct group){ coati_profile_entry(s->p->profile, *at), s->nodes[*at] };
+	(*at)++;
+	return true;
+}
 
 static void measure_hot(struct sums *s, struct measured *m)
 {
 	struct finding_measure *n = &m->measures[FINDING_HOT_FUNCTION];
 	struct page *p = s->p;
 	uint64_t nr = 0;
-	uint32_t best;
+	uint32_t best, i;
+	struct group g;
 
 	clear(s);
-	for (size_t i = 0; i < p->samples.len; i++)
-		if (is_on(p, &p->samples.v[i]) && p->samples.v[i].node)
-			s->by_function[function_of(p, p->samples.v[i].node)] +=
-				p->samples.v[i].weight;
+	for (i = 0; next_group(s, &i, &g);)
+		if (g.node)
+			s->by_function[function_of(p, g.node)] += g.e->weight;
 	if (!s->total || !p->names.functions.len)
 		return;
 	best = heaviest(s);
-	for (size_t i = 0; i < p->samples.len; i++)
-		nr += is_on(p, &p->samples.v[i]) && p->samples.v[i].node &&
-		      function_of(p, p->samples.v[i].node) == best;
+	for (i = 0; next_group(s, &i, &g);)
+		nr += g.node && function_of(p, g.node) == best ? g.e->count : 0;
 	n->is_known = true;
 	n->ns = s->by_function[best];
 	n->share = (double)n->ns / (double)s->total;
@@ -168,18 +194,17 @@ static void measure_faults(struct sums *s, struct measured *m)
 	struct finding_measure *n = &m->measures[FINDING_FAULT_STORM];
 	struct page *p = s->p;
 	uint32_t entry, best;
+	struct group g;
 
 	clear(s);
-	for (size_t i = 0; i < p->samples.len; i++) {
-		uint32_t caller = is_on(p, &p->samples.v[i])
-					  ? caller_of(s, p->samples.v[i].node, GOES_FAULT, &entry)
-					  : PAGE_NONE;
+	for (uint32_t i = 0; next_group(s, &i, &g);) {
+		uint32_t caller = caller_of(s, g.node, GOES_FAULT, &entry);
 
 		if (caller == PAGE_NONE)
 			continue;
-		s->by_function[caller] += p->samples.v[i].weight;
-		n->ns += p->samples.v[i].weight;
-		n->nr++;
+		s->by_function[caller] += g.e->weight;
+		n->ns += g.e->weight;
+		n->nr += g.e->count;
 	}
 	n->is_known = s->total > 0;
 	if (!n->nr)
@@ -197,17 +222,14 @@ static int measure_polling(struct sums *s, struct measured *m)
 	struct page *p = s->p;
 	uint32_t nr = coati_profile_thread_count(p->profile), worst = 0, entry = 0;
 	CLEANUP(freep) uint64_t *sums = coati_alloc_array((size_t)nr + 1, 2 * sizeof(*sums));
+	struct group g;
 
 	if (!sums)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->samples.len; i++) {
-		const struct page_sample *k = &p->samples.v[i];
-
-		if (!is_on(p, k))
-			continue;
-		sums[2 * k->thread] += k->weight;
-		if (caller_of(s, k->node, GOES_POLL, &entry) != PAGE_NONE)
-			sums[2 * k->thread + 1] += k->weight;
+	for (uint32_t i = 0; next_group(s, &i, &g);) {
+		sums[2 * g.e->thread] += g.e->weight;
+		if (caller_of(s, g.node, GOES_POLL, &entry) != PAGE_NONE)
+			sums[2 * g.e->thread + 1] += g.e->weight;
 	}
 	for (uint32_t t = 1; t < nr; t++)
 		if (sums[2 * t + 1] > sums[2 * worst + 1])
@@ -216,11 +238,10 @@ static int measure_polling(struct sums *s, struct measured *m)
 	if (!nr || !sums[2 * worst + 1])
 		return 0;
 	clear(s);
-	for (size_t i = 0; i < p->samples.len; i++)
-		if (p->samples.v[i].thread == worst && is_on(p, &p->samples.v[i]) &&
-		    caller_of(s, p->samples.v[i].node, GOES_POLL, &entry) != PAGE_NONE) {
-			s->by_function[entry] += p->samples.v[i].weight;
-			n->nr++;
+	for (uint32_t i = 0; next_group(s, &i, &g);)
+		if (g.e->thread == worst && caller_of(s, g.node, GOES_POLL, &entry) != PAGE_NONE) {
+			s->by_function[entry] += g.e->weight;
+			n->nr += g.e->count;
 		}
 	n->ns = sums[2 * worst + 1];
 	n->share = (double)n->ns / (double)sums[2 * worst];
@@ -395,13 +416,12 @@ static void measure_timeline(struct sums *s, struct measured *m)
 
 static int measure_samples(struct sums *s, struct measured *m)
 {
-	struct page *p = s->p;
+	struct group g;
 
-	for (size_t i = 0; i < p->samples.len; i++)
-		if (is_on(p, &p->samples.v[i])) {
-			s->total += p->samples.v[i].weight;
-			s->samples += p->samples.v[i].count;
-		}
+	for (uint32_t i = 0; next_group(s, &i, &g);) {
+		s->total += g.e->weight;
+		s->samples += g.e->count;
+	}
 	measure_hot(s, m);
 	measure_faults(s, m);
 	return measure_polling(s, m);
@@ -413,14 +433,20 @@ int coati_page_measure(struct page *p, struct measured *m)
 	CLEANUP(freep) uint8_t *goes = coati_alloc_array(nr + 1, 1);
 	CLEANUP(freep) uint8_t *node_goes = coati_alloc_array(p->names.nodes.len + 1, 1);
 	CLEANUP(freep) uint64_t *by_function = coati_alloc_array(nr + 1, sizeof(*by_function));
-	struct sums s = {
-		.p = p, .function_goes = goes, .node_goes = node_goes, .by_function = by_function
-	};
+	CLEANUP(freep)
+	uint32_t *nodes = coati_alloc_array((size_t)coati_profile_entry_count(p->profile) + 1,
+					    sizeof(*nodes));
+	struct sums s = { .p = p,
+			  .function_goes = goes,
+			  .node_goes = node_goes,
+			  .by_function = by_function,
+			  .nodes = nodes };
 	int r;
 
 	*m = (struct measured){ .queue_comm = NULL };
-	if (!goes || !node_goes || !by_function)
+	if (!goes || !node_goes || !by_function || !nodes)
 		return -ENOMEM;
+	find_nodes(&s);
 	for (size_t i = 0; i < nr; i++)
 		goes[i] = look_at(name_of(p, (uint32_t)i));
 	/* a parent is made before its children; node 0 is the root */

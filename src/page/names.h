@@ -66,4 +66,19 @@ void coati_page_stacks_fini(struct page_stacks *s);
 /* The node of a stack of the profile; PAGE_NONE: the view leaves it out, or there is none. */
 uint32_t coati_page_stack(struct page_names *n, struct page_stacks *s, uint32_t stack);
 
+/* The same of one that was asked for already, or PAGE_NONE. */
+static inline uint32_t page_known_stack(const struct page_stacks *s, uint32_t stack)
+{
+	return stack < s->nr_stacks && s->nodes[stack] != PAGE_NONE ? s->nodes[stack] - 1
+								    : PAGE_NONE;
+}
+
+/* Hot: mostly it was. */
+static inline uint32_t page_stack(struct page_names *n, struct page_stacks *s, uint32_t stack)
+{
+	uint32_t node = page_known_stack(s, stack);
+
+	return node == PAGE_NONE ? coati_page_stack(n, s, stack) : node;
+}
+
 void coati_page_put_names(const struct page_names *n, struct columns *c);

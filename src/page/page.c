@@ -56,12 +56,28 @@ struct coati_profile *coati_page_profile(const struct page *p)
 
 static void keep(struct page *p, const struct page_sample *s)
 {
-	struct page_sample *slot = p->samples_failed ? NULL : ARRAY_ADD(&p->samples);
+	if (taken_count(&p->taken) >= SAMPLES_MAX) {
+		p->has_too_many = true;
+		return;
+	}
+	if (s->event != p->last_event) {
+		p->last_event = s->event;
+		p->is_long = !p->is_filled && coati_profile_event(p->profile, s->event)->is_off_cpu;
+	}
+	taken_put(&p->taken, s, p->is_long ? s->weight : 0);
+}
 
-	if (slot)
-		*slot = *s;
-	else if (!p->samples_failed)
-		p->samples_failed = p->samples.len >= p->samples.max ? -E2BIG : -ENOMEM;
+/* Those of one more recording have come. */
+static int end_samples(struct page *p, const char *path, struct coati_error *err)
+{
+	int r = coati_taken_end(&p->taken);
+
+	if (p->has_too_many || r == -E2BIG)
+		return coati_fail(err, -E2BIG,
+				  "%s: more than %zu samples are too many for one page; --time "
+				  "and --thread take fewer",
+				  path, SAMPLES_MAX);
+	return r < 0 ? coati_fail(err, r, "%s: %m", path) : 0;
 }
 
 static void keep_sample(void *ctx, const struct coati_profile_sample *s)
@@ -108,6 +124,15 @@ static int keep_live(void *ctx, const struct coati_recording *r,
 	return coati_live_take(&p->live, r, item);
 }
 
+static int keep_items(void *ctx, const struct coati_recording *r,
+		      const struct coati_recording_item *items, uint32_t nr)
+{
+	struct page *p = ctx;
+
+	look_at_events(p, r);
+	return coati_live_take_samples(&p->live, r, items, nr);
+}
+
 static int make_profile(struct page *p, struct coati_error *err)
 {
 	struct coati_profile_opts o = {
@@ -117,7 +142,11 @@ static int make_profile(struct page *p, struct coati_error *err)
 		.filter = &p->filter,
 	};
 	struct coati_profile_hooks hooks = {
-		.on_sample = keep_sample, .on_loss = keep_loss, .on_item = keep_live, .ctx = p
+		.on_sample = keep_sample,
+		.on_loss = keep_loss,
+		.on_item = keep_live,
+		.on_items = keep_items,
+		.ctx = p,
 	};
 	int r = coati_live_init(&p->live, &p->filter, err);
 
@@ -138,7 +167,8 @@ int coati_page_new(const struct page_opts *opts, struct page **ret, struct coati
 	if (!p)
 		return coati_fail(err, -ENOMEM, "out of memory");
 	p->opts = *opts;
-	p->samples.max = SAMPLES_MAX;
+	coati_taken_init(&p->taken);
+	p->last_event = PAGE_NONE;
 	p->losses.max = LOSSES_MAX;
 	p->threads.max = THREADS_MAX;
 	p->notes.max = PAGE_NOTES_MAX;
@@ -167,8 +197,10 @@ void coati_page_free(struct page **pp)
 		return;
 	if (p->has_live)
 		coati_live_fini(&p->live);
-	for (int i = 0; i < PAGE_MODES; i++)
+	for (int i = 0; i < PAGE_MODES; i++) {
+		coati_page_stacks_fini(&p->stacks[i]);
 		coati_view_free(&p->views[i]);
+	}
 	coati_view_free(&p->timeline_view);
 	coati_timeline_free(&p->timeline);
 	coati_profile_free(&p->profile);
@@ -179,7 +211,7 @@ void coati_page_free(struct page **pp)
 	for (size_t i = 0; i < p->notes.len; i++)
 		coati_free(p->notes.v[i]);
 	ARRAY_FINI(&p->notes);
-	ARRAY_FINI(&p->samples);
+	coati_taken_fini(&p->taken);
 	ARRAY_FINI(&p->losses);
 	ARRAY_FINI(&p->threads);
 	coati_page_stacks_fini(&p->timeline_stacks);
@@ -203,14 +235,9 @@ int coati_page_read(struct page *p, const char *path, coati_progress_fn fn, void
 	if (r < 0 && r != -EINTR)
 		return r;
 	ended = coati_live_end_file(&p->live, err);
-	if (ended < 0)
-		return ended;
-	if (p->samples_failed == -E2BIG)
-		return coati_fail(err, -E2BIG,
-				  "%s: more than %zu samples are too many for one page; --time "
-				  "and --thread take fewer",
-				  path, p->samples.max);
-	return p->samples_failed ? coati_fail(err, p->samples_failed, "%s: %m", path) : r;
+	if (ended == 0)
+		ended = end_samples(p, path, err);
+	return ended < 0 ? ended : r;
 }
 
 int coati_page_fill(struct page *p, const char *title, struct coati_error *err)
@@ -223,7 +250,7 @@ int coati_page_fill(struct page *p, const char *title, struct coati_error *err)
 	p->is_filled = true;
 	if (!p->path)
 		p->path = coati_strdup(title);
-	for (size_t i = 0; i < all->entries.len && !p->samples_failed; i++) {
+	for (size_t i = 0; i < all->entries.len; i++) {
 		const struct coati_profile_entry *e = &all->entries.v[i];
 		keep(p, &(struct page_sample){ .weight = e->weight,
 					       .count = e->count,
@@ -233,7 +260,7 @@ int coati_page_fill(struct page *p, const char *title, struct coati_error *err)
 					       .labels = e->labels,
 					       .cpu = -1 });
 	}
-	return p->samples_failed ? coati_fail(err, p->samples_failed, "%s: %m", title) : 0;
+	return end_samples(p, title, err);
 }
 
 /* The second reading; without it the page has no timeline, and a note says why. */
@@ -320,16 +347,9 @@ static void find_bounds(struct page *p)
 {
 	uint64_t first = UINT64_MAX, last = 0;
 
-	for (size_t i = 0; i < p->samples.len; i++) {
-		const struct page_sample *s = &p->samples.v[i];
-		bool is_long =
-			!p->is_filled && coati_profile_event(p->profile, s->event)->is_off_cpu;
-		uint64_t length = is_long ? s->weight : 0;
-
-		if (s->time < first)
-			first = s->time;
-		if (s->time + length > last)
-			last = s->time + length;
+	if (taken_count(&p->taken)) {
+		first = p->taken.begin;
+		last = p->taken.end;
 	}
 	if (p->timeline && p->info.begin && p->info.begin < first)
 		first = p->info.begin;

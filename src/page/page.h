@@ -22,6 +22,7 @@
 #include "format/live-events.h"
 #include "page/columns.h"
 #include "page/names.h"
+#include "page/taken.h"
 #include "reading/hooks.h"
 #include "trace/timeline.h"
 
@@ -69,15 +70,6 @@ struct page_thread {
 	uint64_t begin, end;
 };
 
-/* One or more samples of a call path, as the page has them. While they come in, times are those of
- * the recording and the node is the stack: coati_page_put_samples() makes the one of the other,
- * where they are. */
-struct page_sample {
-	uint64_t time, weight, count;
-	uint32_t node, thread, event, labels;
-	int32_t cpu;
-};
-
 struct page {
 	struct page_opts opts;
 	struct coati_filter filter;
@@ -85,10 +77,13 @@ struct page {
 	struct coati_profile *profile;
 	struct coati_contexts *contexts;
 	struct coati_view *views[PAGE_MODES];
-	ARRAY(struct page_sample) samples;
+	struct taken taken; /* samples, until coati_page_put_samples() */
 	ARRAY(struct coati_profile_loss) losses;
-	int samples_failed;
-	bool is_filled; /* sample i is entry i of the profile */
+	bool has_too_many;   /* samples */
+	uint32_t last_event; /* of the sample that came last; PAGE_NONE: none did */
+	bool is_long;	     /* time goes by while it lasts */
+	bool is_filled;	     /* sample i is entry i of the profile */
+	struct page_stacks stacks[PAGE_MODES];
 	struct live live;
 	bool has_live;
 	struct coati_timeline *timeline;  /* or NULL */
@@ -119,6 +114,8 @@ static inline uint64_t page_max_items(const struct page *p)
 {
 	return p->opts.max_items ? p->opts.max_items : UINT64_C(1) << 21;
 }
+/* The node of samples of a stack; PAGE_NONE: the page has none. Not before put_samples(). */
+uint32_t coati_page_node(const struct page *p, uint32_t event, uint32_t stack);
 /* Is the event part of what the page adds up, and not the same time once more? */
 bool coati_page_counts_event(const struct page *p, uint32_t event);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "page/page.h"
 #include "reading/hooks.h"
@@ -90,26 +91,107 @@ static size_t thin(struct page *p, struct page_sample *v, size_t nr)
 	return nr;
 }
 
-/* Stacks to nodes and times to those of the page, and what it does not show is left out. */
-static int gather(struct page *p, size_t *ret_nr)
+/* ---- as they came ---- */
+
+static enum page_mode mode_of(const struct page *p, uint32_t event)
 {
-	struct page_stacks stacks[PAGE_MODES] = { 0 };
-	struct page_sample *v = p->samples.v;
-	size_t nr = 0;
+	return coati_profile_event(p->profile, event)->is_off_cpu ? PAGE_OFF : PAGE_ON;
+}
+
+static int make_stacks(struct page *p)
+{
 	int r = 0;
 
 	for (int i = 0; i < PAGE_MODES && r == 0; i++)
-		r = coati_page_stacks_init(&stacks[i], p->views[i], p->profile);
+		r = coati_page_stacks_init(&p->stacks[i], p->views[i], p->profile);
 	for (uint32_t i = 0; i < coati_profile_event_count(p->profile); i++)
-		stacks[coati_profile_event(p->profile, i)->is_off_cpu ? PAGE_OFF : PAGE_ON].event =
-			i;
-	for (size_t i = 0; i < p->samples.len && r == 0; i++) {
-		struct page_sample s = v[i];
-		bool off = coati_profile_event(p->profile, s.event)->is_off_cpu;
+		p->stacks[mode_of(p, i)].event = i;
+	return r;
+}
+
+uint32_t coati_page_node(const struct page *p, uint32_t event, uint32_t stack)
+{
+	return coati_page_counts_event(p, event)
+		       ? page_known_stack(&p->stacks[mode_of(p, event)], stack)
+		       : PAGE_NONE;
+}
+
+/* The nodes of all samples. False: the page does not show some of them. */
+static bool put_nodes(struct page *p, struct column *node)
+{
+	struct column_reader stack = column_read(&p->taken.stack),
+			     event = column_read(&p->taken.event);
+	uint64_t left = taken_count(&p->taken), run;
+
+	for (; left; left -= run) {
+		uint32_t e = (uint32_t)column_next_run(&event, left, &run);
+		struct page_stacks *stacks = &p->stacks[mode_of(p, e)];
+
+		if (!coati_page_counts_event(p, e))
+			return false;
+		for (uint64_t i = 0; i < run; i++) {
+			uint32_t at = page_stack(&p->names, stacks, (uint32_t)column_next(&stack));
+
+			if (at == PAGE_NONE)
+				return false;
+			column_put_uint(node, at);
+		}
+	}
+	return true;
+}
+
+/* Times are those since the beginning of the page: all but the first are apart as they were. */
+static void put_times(struct page *p)
+{
+	struct column *time = coati_columns_add(&p->columns, "s.time", COLUMN_DELTA);
+	const struct column *from = &p->taken.time;
+
+	if (!from->count)
+		return;
+	column_put_delta(time, page_time(p, p->taken.first));
+	coati_strbuf_add(&time->bytes, from->bytes.text + 1, from->bytes.len - 1);
+	time->count = from->count;
+}
+
+/* Where samples are in the order of time, all are shown and there is room for them, their columns
+ * are those of the page. */
+static bool put_as_they_came(struct page *p)
+{
+	struct column node = COLUMN_INIT(COLUMN_UINT);
+	struct taken *t = &p->taken;
+
+	if (t->is_unordered || taken_count(t) > page_max_items(p))
+		return false;
+	if (!put_nodes(p, &node)) {
+		coati_strbuf_fini(&node.bytes);
+		return false;
+	}
+	put_times(p);
+	coati_columns_move(&p->columns, "s.node", &node);
+	coati_columns_move(&p->columns, "s.thread", &t->thread);
+	coati_columns_move(&p->columns, "s.weight", &t->weight);
+	coati_columns_move(&p->columns, "s.count", &t->count);
+	coati_columns_move(&p->columns, "s.event", &t->event);
+	coati_columns_move(&p->columns, "s.labels", &t->labels);
+	coati_columns_move(&p->columns, "s.cpu", &t->cpu);
+	return true;
+}
+
+/* ---- one by one ---- */
+
+/* Stacks to nodes and times to those of the page, and what it does not show is left out. */
+static int gather(struct page *p, struct page_sample **ret, size_t *ret_nr)
+{
+	struct taken_reader from = coati_taken_read(&p->taken);
+	struct page_sample s, *v = coati_alloc_array(taken_count(&p->taken) + 1, sizeof(*v));
+	size_t nr = 0;
+
+	if (!v)
+		return -ENOMEM;
+	while (coati_taken_next(&from, &s)) {
 		uint32_t node =
 			coati_page_counts_event(p, s.event)
-				? coati_page_stack(&p->names, &stacks[off ? PAGE_OFF : PAGE_ON],
-						   s.node)
+				? page_stack(&p->names, &p->stacks[mode_of(p, s.event)], s.node)
 				: PAGE_NONE;
 
 		if (node == PAGE_NONE)
@@ -118,10 +200,10 @@ static int gather(struct page *p, size_t *ret_nr)
 		s.node = node;
 		v[nr++] = s;
 	}
-	for (int i = 0; i < PAGE_MODES; i++)
-		coati_page_stacks_fini(&stacks[i]);
+	coati_taken_fini(&p->taken);
+	*ret = v;
 	*ret_nr = nr;
-	return r;
+	return 0;
 }
 
 static void put_labels(struct page *p)
@@ -147,38 +229,48 @@ static void put(struct page *p, const struct page_sample *v, size_t nr)
 {
 	struct column *time = coati_columns_add(&p->columns, "s.time", COLUMN_DELTA);
 	struct column *node = coati_columns_add(&p->columns, "s.node", COLUMN_UINT);
-	struct column *thread = coati_columns_add(&p->columns, "s.thread", COLUMN_UINT);
-	struct column *weight = coati_columns_add(&p->columns, "s.weight", COLUMN_UINT);
-	struct column *count = coati_columns_add(&p->columns, "s.count", COLUMN_UINT);
-	struct column *event = coati_columns_add(&p->columns, "s.event", COLUMN_UINT);
-	struct column *labels = coati_columns_add(&p->columns, "s.labels", COLUMN_UINT);
-	struct column *cpu = coati_columns_add(&p->columns, "s.cpu", COLUMN_UINT);
+	struct column *thread = coati_columns_add(&p->columns, "s.thread", COLUMN_RUNS);
+	struct column *weight = coati_columns_add(&p->columns, "s.weight", COLUMN_RUNS);
+	struct column *count = coati_columns_add(&p->columns, "s.count", COLUMN_RUNS);
+	struct column *event = coati_columns_add(&p->columns, "s.event", COLUMN_RUNS);
+	struct column *labels = coati_columns_add(&p->columns, "s.labels", COLUMN_RUNS);
+	struct column *cpu = coati_columns_add(&p->columns, "s.cpu", COLUMN_RUNS);
 
 	for (size_t i = 0; i < nr; i++) {
-		coati_column_put(time, v[i].time);
-		coati_column_put(node, v[i].node);
-		coati_column_put(thread, v[i].thread);
-		coati_column_put(weight, v[i].weight);
-		coati_column_put(count, v[i].count);
-		coati_column_put(event, v[i].event);
-		coati_column_put(labels, v[i].labels);
-		coati_column_put(cpu, v[i].cpu < 0 ? 0 : (uint64_t)v[i].cpu + 1);
+		column_put_delta(time, v[i].time);
+		column_put_uint(node, v[i].node);
+		column_put_run(thread, v[i].thread);
+		column_put_run(weight, v[i].weight);
+		column_put_run(count, v[i].count);
+		column_put_run(event, v[i].event);
+		column_put_run(labels, v[i].labels);
+		column_put_run(cpu, v[i].cpu < 0 ? 0 : (uint64_t)v[i].cpu + 1);
 	}
 }
 
-int coati_page_put_samples(struct page *p)
+static int put_one_by_one(struct page *p)
 {
-	struct page_sample *v = p->samples.v;
+	struct page_sample *v = NULL;
 	size_t nr = 0;
-	int r = gather(p, &nr);
+	int r = gather(p, &v, &nr);
 
-	p->samples.len = 0;
 	if (r < 0)
 		return r;
 	nr = thin(p, v, nr);
 	sort(v, nr);
 	put(p, v, nr);
-	put_labels(p);
-	p->samples.len = nr;
+	coati_free(v);
 	return 0;
+}
+
+int coati_page_put_samples(struct page *p)
+{
+	int r = make_stacks(p);
+
+	if (r == 0 && !put_as_they_came(p))
+		r = put_one_by_one(p);
+	coati_taken_fini(&p->taken);
+	if (r == 0)
+		put_labels(p);
+	return r;
 }

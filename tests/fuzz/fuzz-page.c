@@ -19,6 +19,36 @@
 #define DATA_MAX  (UINT32_C(64) << 20)
 #define ITEMS_MAX 4096 /* of each kind: so that pages are thinned, too */
 
+/* As many numbers as there are, a byte of zeros a number at least. */
+static uint64_t count_numbers(struct cursor *c)
+{
+	uint64_t nr = 0;
+
+	for (; cursor_left(c); nr++)
+		(void)cursor_uleb(c);
+	return nr;
+}
+
+/* The same of runs. The first byte of a number says whether a count follows; a number has up to 65
+ * bits. */
+static uint64_t count_runs(struct cursor *c)
+{
+	uint64_t nr = 0;
+
+	while (cursor_left(c)) {
+		uint8_t first = cursor_u8(c);
+		uint64_t run = 1;
+
+		if (first & 0x80)
+			(void)cursor_uleb(c);
+		if (first & 1)
+			run = cursor_uleb(c);
+		FUZZ_CHECK(first & 1 ? run > 1 : run == 1);
+		nr += run;
+	}
+	return nr;
+}
+
 /* One section of the index: as many numbers as it says in as many bytes. */
 static void check_section(struct json_reader *r, struct cursor *c)
 {
@@ -45,11 +75,9 @@ static void check_section(struct json_reader *r, struct cursor *c)
 	} else if (!strcmp(kind, "real")) {
 		FUZZ_CHECK(size == count * sizeof(double));
 	} else {
-		while (cursor_left(&part)) {
-			(void)cursor_uleb(&part);
-			count--;
-		}
-		FUZZ_CHECK(!part.bad && !count);
+		FUZZ_CHECK(count ==
+			   (strcmp(kind, "runs") != 0 ? count_numbers(&part) : count_runs(&part)));
+		FUZZ_CHECK(!part.bad);
 	}
 }
 
@@ -83,8 +111,13 @@ static void check_samples(const struct page *p)
 	const struct coati_profile *profile = coati_page_profile(p);
 	uint64_t on_page = 0, in_profile = 0;
 
-	for (size_t i = 0; i < p->samples.len; i++)
-		add_weight(&on_page, p->samples.v[i].weight);
+	for (size_t i = 0; i < p->columns.v.len; i++) {
+		const struct column *c = p->columns.v.v[i];
+		struct column_reader r = column_read(c);
+
+		for (uint64_t n = 0; n < c->count && !strcmp(c->name, "s.weight"); n++)
+			add_weight(&on_page, column_next(&r));
+	}
 	for (size_t i = 0; i < profile->entries.len; i++)
 		if (coati_page_counts_event(p, profile->entries.v[i].event))
 			add_weight(&in_profile, profile->entries.v[i].weight);

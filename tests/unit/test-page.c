@@ -108,24 +108,48 @@ static int make(const struct page_opts *opts, struct page **ret, struct strbuf *
 	return r < 0 ? r : coati_page_data(*ret, data, err);
 }
 
+static struct column_reader column_of(const struct page *p, const char *name, uint64_t *ret_nr)
+{
+	for (size_t i = 0; i < p->columns.v.len; i++)
+		if (!strcmp(p->columns.v.v[i]->name, name)) {
+			*ret_nr = p->columns.v.v[i]->count;
+			return column_read(p->columns.v.v[i]);
+		}
+	test_fail_at(__FILE__, __LINE__, "the page has no column %s", name);
+}
+
+static uint64_t sum_of(const struct page *p, const char *name)
+{
+	uint64_t nr, sum = 0;
+	struct column_reader r = column_of(p, name, &nr);
+
+	for (; nr; nr--)
+		sum += column_next(&r);
+	return sum;
+}
+
 TEST(page_has_every_sample_with_its_weight_and_path)
 {
 	struct strbuf data = STRBUF_INIT(1u << 24);
 	struct coati_error err = { 0 };
 	struct page *p = NULL;
-	uint64_t weight = 0, count = 0;
+	struct column_reader time, node;
+	uint64_t nr, last = 0;
 
 	write_recording();
 	CHECK_INT(make(&(struct page_opts){ .title = "t" }, &p, &data, &err), ==, 0);
-	CHECK_U64(p->samples.len, ==, 4);
-	for (size_t i = 0; i < p->samples.len; i++) {
-		weight += p->samples.v[i].weight;
-		count += p->samples.v[i].count;
-		CHECK(i == 0 || p->samples.v[i].time >= p->samples.v[i - 1].time);
-		CHECK(p->samples.v[i].node > 0 && p->samples.v[i].node < p->names.nodes.len);
+	time = column_of(p, "s.time", &nr);
+	node = column_of(p, "s.node", &nr);
+	CHECK_U64(nr, ==, 4);
+	for (; nr; nr--) {
+		uint64_t t = column_next(&time), n = column_next(&node);
+
+		CHECK(t >= last);
+		CHECK(n > 0 && n < p->names.nodes.len);
+		last = t;
 	}
-	CHECK_U64(weight, ==, 5000);
-	CHECK_U64(count, ==, 4);
+	CHECK_U64(sum_of(p, "s.weight"), ==, 5000);
+	CHECK_U64(sum_of(p, "s.count"), ==, 4);
 	/* root, main, and below it leaf, work and other */
 	CHECK_U64(p->names.nodes.len, ==, 5);
 	CHECK_U64(p->threads.len, ==, 2);
@@ -139,20 +163,17 @@ TEST(page_that_is_thinned_keeps_its_sums_and_says_so)
 	struct strbuf data = STRBUF_INIT(1u << 24);
 	struct coati_error err = { 0 };
 	struct page *p = NULL;
-	uint64_t weight = 0, count = 0;
 	bool said = false;
+	uint64_t nr;
 
 	write_recording();
 	CHECK_INT(make(&(struct page_opts){ .max_items = 3 }, &p, &data, &err), ==, 0);
-	for (size_t i = 0; i < p->samples.len; i++) {
-		weight += p->samples.v[i].weight;
-		count += p->samples.v[i].count;
-	}
 	for (uint32_t i = 0; coati_page_note(p, i); i++)
 		said |= strstr(coati_page_note(p, i), "joins samples") != NULL;
-	CHECK_U64(weight, ==, 5000);
-	CHECK_U64(count, ==, 4);
-	CHECK(p->samples.len <= 3);
+	CHECK_U64(sum_of(p, "s.weight"), ==, 5000);
+	CHECK_U64(sum_of(p, "s.count"), ==, 4);
+	column_of(p, "s.time", &nr);
+	CHECK_U64(nr, <=, 3);
 	CHECK(said);
 	coati_page_free(&p);
 	coati_strbuf_fini(&data);
@@ -167,8 +188,8 @@ TEST(page_follows_the_filter)
 
 	write_recording();
 	CHECK_INT(make(&(struct page_opts){ .filter = &filter }, &p, &data, &err), ==, 0);
-	CHECK_U64(p->samples.len, ==, 1);
-	CHECK_U64(p->samples.v[0].weight, ==, 2000);
+	CHECK_U64(sum_of(p, "s.count"), ==, 1);
+	CHECK_U64(sum_of(p, "s.weight"), ==, 2000);
 	coati_page_free(&p);
 	coati_strbuf_fini(&data);
 }

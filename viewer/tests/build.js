@@ -19,9 +19,14 @@ export function encode(kind, values) {
 			const d = v - last;
 			varint(d < 0 ? -2 * d - 1 : 2 * d, out);
 			last = v;
-		} else {
+		} else if (kind !== "runs") {
 			varint(v, out);
 		}
+	}
+	for (let i = 0, end; kind === "runs" && i < values.length; i = end) {
+		for (end = i + 1; end < values.length && values[end] === values[i];) end++;
+		varint(2n * BigInt(values[i]) + (end - i > 1 ? 1n : 0n), out);
+		if (end - i > 1) varint(end - i, out);
 	}
 	return Uint8Array.from(out);
 }
@@ -155,12 +160,12 @@ export function sampleModel(more = {}) {
 		"nd.frame": ["delta", [0, 0, 1, 2, 1, 5, 3, 4]],
 		"s.time": ["delta", [100, 200, 300, 400, 500, 600, 700]],
 		"s.node": ["uint", [3, 3, 5, 6, 2, 7, 3]],
-		"s.thread": ["uint", [0, 0, 0, 1, 0, 0, 1]],
-		"s.weight": ["uint", [10, 10, 10, 10, 10, 150, 10]],
-		"s.count": ["uint", [1, 1, 1, 1, 1, 1, 1]],
-		"s.event": ["uint", [0, 0, 0, 0, 0, 1, 0]],
-		"s.labels": ["uint", [1, 1, 0, 0, 2, 0, 0]],
-		"s.cpu": ["uint", [1, 1, 1, 2, 1, 0, 2]],
+		"s.thread": ["runs", [0, 0, 0, 1, 0, 0, 1]],
+		"s.weight": ["runs", [10, 10, 10, 10, 10, 150, 10]],
+		"s.count": ["runs", [1, 1, 1, 1, 1, 1, 1]],
+		"s.event": ["runs", [0, 0, 0, 0, 0, 1, 0]],
+		"s.labels": ["runs", [1, 1, 0, 0, 2, 0, 0]],
+		"s.cpu": ["runs", [1, 1, 1, 2, 1, 0, 2]],
 		"pt.thread": ["uint", [0, 1]],
 		"pt.comm": ["uint", [9, 10]],
 		"th.pid": ["delta", [7, 7]],

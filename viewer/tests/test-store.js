@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { Store, decodeNumbers, decodeBase64, readStore } from "../store.js";
+import { Store, decodeNumbers, decodeRuns, decodeBase64, readStore } from "../store.js";
 import { pageBytes, encode } from "./build.js";
 import { test, equal, throws } from "./tap.js";
 import { gzipSync } from "node:zlib";
@@ -35,6 +35,30 @@ test("differences go up and down and stay exact to 2^52", () => {
 		],
 		values,
 	);
+});
+
+test("numbers in a row are read back, alone and many together", () => {
+	const values = [7, 7, 7, 0, 0, 64, 4503599627370495, 63, ...Array(300).fill(1000000), 5];
+	equal(
+		[
+			...decodeRuns(
+				encode("runs", values),
+				values.length,
+				new Float64Array(values.length),
+			),
+		],
+		values,
+	);
+	// three times 7, as docs/formats/page.md has it
+	equal([...encode("runs", [7, 7, 7, 9])], [15, 3, 18]);
+});
+
+test("runs that are more or less than their column are damaged", () => {
+	for (const bytes of [[15, 4], [15, 2], [15], [15, 3, 0], [15, 0], [14, 14], []])
+		throws(
+			() => decodeRuns(Uint8Array.from(bytes), 3, new Uint32Array(3)),
+			/damaged/,
+		);
 });
 
 test("a column with bytes left over is damaged", () => {

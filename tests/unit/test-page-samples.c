@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples of the browser page: all that a recording has are in its columns, each with its time,
+ * weight, thread, CPU, event and function, whichever way they took: in bunches or one by one, in
+ * the order of time or not, and whether the page shows all of them or joins some.
+ */
+#include "lib/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "page/findings.h"
+#include "page/page.h"
+#include "page/taken.h"
+#include "recording/recording.h"
+#include "unit/profile-tape.h"
+
+#define SAMPLES	 5000
+#define DATA_MAX (1u << 26)
+
+static uint64_t below(uint64_t limit)
+{
+	return test_random() % limit;
+}
+
+/* ---- columns ---- */
+
+static const uint64_t numbers[] = { 0, 63, 64, 127, 8191, UINT32_MAX, UINT64_MAX / 2, UINT64_MAX };
+
+TEST(page_column_of_runs_has_the_bytes_of_its_manual)
+{
+	struct columns c = { 0 };
+	struct column *col = coati_columns_add(&c, "n", COLUMN_RUNS);
+
+	for (int i = 0; i < 3; i++)
+		coati_column_put(col, 7);
+	coati_column_put(col, 9);
+	coati_column_end(col);
+	CHECK_U64(col->count, ==, 4);
+	CHECK_U64(col->bytes.len, ==, 3);
+	CHECK_MEM(col->bytes.text, "\x0f\x03\x12", 3);
+	coati_columns_fini(&c);
+}
+
+TEST(page_columns_give_back_what_was_put)
+{
+	static const enum column_kind kinds[] = { COLUMN_UINT, COLUMN_DELTA, COLUMN_RUNS };
+	uint64_t put[1000];
+
+	for (int i = 0; i < 1000; i++)
+		put[i] = i && below(3) ? put[i - 1]
+				       : numbers[below(sizeof(numbers) / sizeof(*numbers))];
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+		struct columns c = { 0 };
+		struct column *col = coati_columns_add(&c, "n", kinds[k]);
+		struct column_reader r;
+
+		for (int i = 0; i < 1000; i++)
+			coati_column_put(col, put[i]);
+		coati_column_end(col);
+		r = column_read(col);
+		for (int i = 0; i < 1000; i++)
+			CHECK_U64(column_next(&r), ==, put[i]);
+		CHECK(!r.at.bad && r.at.at == r.at.end && !r.run);
+		coati_columns_fini(&c);
+	}
+}
+
+TEST(page_samples_on_their_way_in_take_some_bytes_each)
+{
+	struct page_sample put[2000], got;
+	struct taken_reader r;
+	size_t size;
+	struct taken t;
+
+	coati_taken_init(&t);
+	for (uint32_t i = 0; i < 2000; i++) {
+		put[i] = (struct page_sample){ .time = 1000000000 + UINT64_C(1000000) * i +
+						       below(1000),
+					       .weight = 1000000,
+					       .count = 1,
+					       .node = (uint32_t)below(16384),
+					       .thread = (uint32_t)below(63),
+					       .cpu = i ? (int32_t)below(4) - 1 : INT32_MAX };
+		taken_put(&t, &put[i], 0);
+	}
+	CHECK_INT(coati_taken_end(&t), ==, 0);
+	CHECK_U64(taken_count(&t), ==, 2000);
+	size = t.time.bytes.len + t.stack.bytes.len + t.thread.bytes.len + t.weight.bytes.len +
+	       t.count.bytes.len + t.event.bytes.len + t.labels.bytes.len + t.cpu.bytes.len;
+	/* time 3, stack 2, thread and CPU 1 each; of runs of three and more, three bytes */
+	CHECK_U64(size, <=, 7 * 2000 + 40);
+	r = coati_taken_read(&t);
+	for (uint32_t i = 0; i < 2000; i++) {
+		CHECK(coati_taken_next(&r, &got));
+		CHECK_MEM(&got, &put[i], offsetof(struct page_sample, cpu) + sizeof(got.cpu));
+	}
+	CHECK(!coati_taken_next(&r, &got));
+	CHECK(!t.is_unordered);
+	coati_taken_fini(&t);
+}
+
+/* ---- a recording ---- */
+
+static const uint64_t leaves[] = { TAPE_WORK, TAPE_LEAF, TAPE_OTHER };
+static const char *const leaf_names[] = { "work", "leaf", "other" };
+
+/* Weights are all different: they say which sample it is. */
+static void put_sample(struct tape *t, uint32_t event, uint64_t number, uint64_t time)
+{
+	tape_put(t, (struct tape_sample){ .event = event,
+					  .pid = 10,
+					  .tid = 10 + (uint32_t)below(3),
+					  .cpu = (uint32_t)below(2),
+					  .time = time,
+					  .period = number + 1,
+					  TAPE_STACK(leaves[number % 3], TAPE_MAIN) });
+}
+
+/* Some at the same time; with @off, threads that leave the CPU between them, whose time off it is
+ * known, and told, when it ends. */
+static void write_recording(const char *path, bool off)
+{
+	struct tape t;
+
+	if (off) {
+		tape_begin_switches(&t, path);
+	} else {
+		tape_program();
+		tape_begin(&t, path);
+		tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CPU_CLOCK, "cpu-clock",
+			   COATI_SAMPLE_CALLCHAIN);
+	}
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_PAGE_FAULTS, "page-faults",
+		   COATI_SAMPLE_CALLCHAIN);
+	tape_start(&t);
+	tape_process(&t, 10, "app");
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		uint64_t time = t.time + 1000 * below(3);
+
+		put_sample(&t, !off && !below(8), i, time);
+		if (off && i % 50 == 10)
+			tape_switch(&t, 10, 11, t.time + 10, COATI_MISC_SWITCH_OUT);
+		if (off && i % 50 == 40)
+			tape_switch(&t, 10, 11, t.time + 10, 0);
+	}
+	tape_close(&t);
+}
+
+/* One sample as it is compared. */
+struct line {
+	uint64_t time, weight, tid, event, cpu;
+};
+
+struct lines {
+	struct line v[2 * SAMPLES];
+	size_t nr;
+	struct coati_profile *p;
+};
+
+static int by_all(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	return memcmp(x, y, sizeof(*x));
+}
+
+static void see(void *ctx, const struct coati_profile_sample *s)
+{
+	struct lines *l = ctx;
+
+	CHECK_U64(l->nr, <, sizeof(l->v) / sizeof(*l->v));
+	l->v[l->nr++] =
+		(struct line){ s->time, s->weight, s->thread, s->event, (uint64_t)(s->cpu + 1) };
+}
+
+/* What the profile gives, one by one. */
+static void expect(const char *path, const struct coati_filter *filter, struct lines *l)
+{
+	struct coati_profile_opts o = { .size = sizeof(o), .filter = filter };
+	struct coati_profile_hooks hooks = { .on_sample = see, .ctx = l };
+	uint64_t begin = UINT64_MAX;
+
+	l->nr = 0;
+	l->p = tape_read_hooked(&o, &hooks, (const char *const[]){ path, NULL });
+	for (size_t i = 0; i < l->nr; i++) {
+		l->v[i].tid = (uint64_t)coati_profile_thread(l->p, (uint32_t)l->v[i].tid)->tid;
+		begin = l->v[i].time < begin ? l->v[i].time : begin;
+	}
+	for (size_t i = 0; i < l->nr; i++)
+		l->v[i].time -= begin;
+	qsort(l->v, l->nr, sizeof(*l->v), by_all);
+	coati_profile_free(&l->p);
+}
+
+static struct column_reader find(const struct page *p, const char *name, uint64_t *ret_nr)
+{
+	for (size_t i = 0; i < p->columns.v.len; i++)
+		if (!strcmp(p->columns.v.v[i]->name, name)) {
+			*ret_nr = p->columns.v.v[i]->count;
+			return column_read(p->columns.v.v[i]);
+		}
+	test_fail_at(__FILE__, __LINE__, "the page has no column %s", name);
+}
+
+static const char *function_of(const struct page *p, uint64_t node)
+{
+	const struct page_names *n = &p->names;
+
+	CHECK(node && node < n->nodes.len);
+	return n->texts.v[n->functions.v[n->frames.v[n->nodes.v[node].frame].function].name];
+}
+
+/* What the page has. On CPUs, weights tell the function. */
+static void look_at(const struct page *p, struct lines *l)
+{
+	uint64_t nr, same;
+	struct column_reader time = find(p, "s.time", &nr), node = find(p, "s.node", &same),
+			     thread = find(p, "s.thread", &same),
+			     weight = find(p, "s.weight", &same), event = find(p, "s.event", &same),
+			     cpu = find(p, "s.cpu", &same), count = find(p, "s.count", &same);
+
+	CHECK_U64(nr, ==, same);
+	l->nr = 0;
+	for (uint64_t i = 0, last = 0; i < nr; i++) {
+		struct line *k = &l->v[l->nr++];
+
+		k->time = column_next(&time);
+		k->weight = column_next(&weight);
+		k->tid = (uint64_t)coati_profile_thread(p->profile, (uint32_t)column_next(&thread))
+				 ->tid;
+		k->event = column_next(&event);
+		k->cpu = column_next(&cpu);
+		CHECK(k->time >= last);
+		CHECK_U64(column_next(&count), ==, 1);
+		last = k->time;
+		if (coati_profile_event(p->profile, (uint32_t)k->event)->is_off_cpu)
+			CHECK(column_next(&node) > 0);
+		else
+			CHECK_STR(function_of(p, column_next(&node)),
+				  leaf_names[(k->weight - 1) % 3]);
+	}
+	qsort(l->v, l->nr, sizeof(*l->v), by_all);
+}
+
+static void make(const char *path, const struct page_opts *opts, uint32_t threads,
+		 struct page **ret, struct strbuf *data)
+{
+	struct coati_error err = { 0 };
+
+	coati_recording_threads_set((struct recording_threads){ .nr = threads });
+	CHECK_OK(coati_page_new(opts, ret, &err));
+	CHECK_OK(coati_page_read(*ret, path, NULL, NULL, &err));
+	CHECK_OK(coati_page_data(*ret, data, &err));
+	coati_recording_threads_set((struct recording_threads){ .nr = 1 });
+}
+
+/* The page has what the profile gives, to the last number; and the same bytes with eight threads.
+ * How many samples it has. */
+static size_t check(const char *path, const struct coati_filter *filter)
+{
+	static struct lines want, got;
+	const struct page_opts opts = { .filter = filter, .title = "t" };
+	struct strbuf data = STRBUF_INIT(DATA_MAX), again = STRBUF_INIT(DATA_MAX);
+	struct page *p = NULL;
+	size_t nr;
+
+	expect(path, filter, &want);
+	make(path, &opts, 1, &p, &data);
+	look_at(p, &got);
+	CHECK_U64(got.nr, ==, want.nr);
+	CHECK_MEM(got.v, want.v, want.nr * sizeof(*want.v));
+	nr = got.nr;
+	coati_page_free(&p);
+	make(path, &opts, 8, &p, &again);
+	CHECK_U64(again.len, ==, data.len);
+	CHECK_MEM(again.text, data.text, data.len);
+	coati_page_free(&p);
+	coati_strbuf_fini(&data);
+	coati_strbuf_fini(&again);
+	return nr;
+}
+
+TEST(page_has_all_samples_of_a_recording_as_they_came)
+{
+	write_recording("a", false);
+	CHECK_U64(check("a", NULL), ==, SAMPLES);
+	CHECK_U64(check("a", &(struct coati_filter){ .size = sizeof(struct coati_filter),
+						     .event = "page-faults" }),
+		  <, SAMPLES / 2);
+}
+
+TEST(page_has_all_samples_of_a_recording_whose_time_off_cpus_comes_late)
+{
+	write_recording("a", true);
+	CHECK_U64(check("a", NULL), ==, SAMPLES + SAMPLES / 50);
+}
+
+/* ---- what is joined, and what is said of it ---- */
+
+TEST(page_finding_counts_samples_that_were_joined)
+{
+	struct page_opts opts = { .max_items = 10, .title = "t" };
+	struct strbuf data = STRBUF_INIT(DATA_MAX);
+	struct findings all, joined;
+	struct page *p = NULL;
+
+	write_recording("a", false);
+	make("a", &(struct page_opts){ .title = "t" }, 1, &p, &data);
+	CHECK_OK(coati_page_findings(p, &all));
+	coati_page_free(&p);
+	coati_strbuf_clear(&data);
+	make("a", &opts, 1, &p, &data);
+	CHECK_OK(coati_page_findings(p, &joined));
+	coati_page_free(&p);
+	CHECK_U64(all.measures[FINDING_HOT_FUNCTION].nr, >, SAMPLES / 4);
+	for (int i = 0; i < FINDING_KINDS; i++) {
+		CHECK_U64(joined.measures[i].nr, ==, all.measures[i].nr);
+		CHECK_U64(joined.measures[i].ns, ==, all.measures[i].ns);
+	}
+	coati_strbuf_fini(&data);
+}
