@@ -16,7 +16,8 @@
 enum place { CONNECT, CODING, DATA, PLACES };
 static const char *const places[PLACES] = { "@CONNECT@", "@CODING@", "@DATA@" };
 
-static void fill(struct strbuf *ret, const char *const values[PLACES])
+/* The values of the first places, and of the last the bytes in base64. */
+static void fill(struct strbuf *ret, const char *const values[DATA], const struct strbuf *data)
 {
 	const char *at = coati_page_text_html;
 
@@ -28,7 +29,10 @@ static void fill(struct strbuf *ret, const char *const values[PLACES])
 			return;
 		}
 		coati_strbuf_add(ret, at, (size_t)(place - at));
-		coati_strbuf_adds(ret, values[i]);
+		if (i == DATA)
+			coati_page_base64(data, ret);
+		else
+			coati_strbuf_adds(ret, values[i]);
 		at = place + strlen(places[i]);
 	}
 	coati_strbuf_adds(ret, at);
@@ -37,24 +41,21 @@ static void fill(struct strbuf *ret, const char *const values[PLACES])
 int coati_page_html(const struct strbuf *data, bool is_served, struct strbuf *ret,
 		    struct coati_error *err)
 {
-	struct strbuf packed = STRBUF_INIT(PAGE_DATA_MAX), text = STRBUF_INIT(PAGE_DATA_MAX);
+	struct strbuf packed = STRBUF_INIT(PAGE_DATA_MAX);
 	bool is_gzip = false;
 	int r = coati_page_compress(data, &packed, &is_gzip, err);
 
 	if (r == 0) {
-		const char *values[PLACES];
+		const char *values[DATA];
 
-		coati_page_base64(&packed, &text);
 		values[CONNECT] = is_served ? "'self'" : "'none'";
 		values[CODING] = is_gzip ? "gzip" : "identity";
-		values[DATA] = text.text;
-		fill(ret, values);
-		r = text.failed ? text.failed : ret->failed;
+		fill(ret, values, &packed);
+		r = ret->failed;
 		if (r < 0)
 			coati_fail(err, r, "the page: %m");
 	}
 	coati_strbuf_fini(&packed);
-	coati_strbuf_fini(&text);
 	return r;
 }
 

@@ -27,6 +27,7 @@ struct zlib_calls {
 	__typeof__(&deflateInit2_) deflate_init;
 	__typeof__(&deflate) deflate;
 	__typeof__(&deflateEnd) deflate_end;
+	__typeof__(&deflateParams) deflate_params;
 	__typeof__(&inflateInit2_) inflate_init;
 	__typeof__(&inflate) inflate;
 	__typeof__(&inflateEnd) inflate_end;
@@ -41,12 +42,13 @@ static int load(struct zlib_calls *ret, struct coati_error *err)
 		*(void **)&ret->deflate_init = dlsym(lib, "deflateInit2_");
 		*(void **)&ret->deflate = dlsym(lib, "deflate");
 		*(void **)&ret->deflate_end = dlsym(lib, "deflateEnd");
+		*(void **)&ret->deflate_params = dlsym(lib, "deflateParams");
 		*(void **)&ret->inflate_init = dlsym(lib, "inflateInit2_");
 		*(void **)&ret->inflate = dlsym(lib, "inflate");
 		*(void **)&ret->inflate_end = dlsym(lib, "inflateEnd");
 	}
 	if (!lib || !ret->deflate_init || !ret->deflate || !ret->deflate_end ||
-	    !ret->inflate_init || !ret->inflate || !ret->inflate_end)
+	    !ret->deflate_params || !ret->inflate_init || !ret->inflate || !ret->inflate_end)
 		return coati_fail(
 			err, -EOPNOTSUPP,
 			"gzip needs libz.so.1, which is not installed: apt install zlib1g");
@@ -73,7 +75,7 @@ static void zlib_free(void *ctx, void *p)
 struct deflater {
 	struct zlib_calls z;
 	z_stream stream;
-	bool is_open;
+	bool is_open, is_noise;
 	deflater_fn fn;
 	void *ctx;
 	unsigned char out[PIECE];
@@ -115,6 +117,40 @@ static unsigned int step_of(size_t size)
 	return size > 1u << 30 ? 1u << 30 : (unsigned int)size;
 }
 
+static void empty_out(struct deflater *d)
+{
+	d->stream.next_out = d->out;
+	d->stream.avail_out = sizeof(d->out);
+}
+
+static int give_out(struct deflater *d)
+{
+	return d->fn(d->ctx, d->out, sizeof(d->out) - d->stream.avail_out);
+}
+
+int coati_deflater_expect(struct deflater *d, bool repeats)
+{
+	int r = 0;
+
+	if (d->is_noise == !repeats)
+		return 0;
+	/* what came before is compressed as it was begun */
+	d->stream.next_in = NULL;
+	d->stream.avail_in = 0;
+	do {
+		empty_out(d);
+		d->z.deflate(&d->stream, Z_BLOCK);
+		r = give_out(d);
+	} while (r == 0 && !d->stream.avail_out);
+	if (r < 0)
+		return r;
+	empty_out(d);
+	/* where zlib refuses, it goes on as before, which is slower at the worst */
+	if (d->z.deflate_params(&d->stream, LEVEL, repeats ? Z_DEFAULT_STRATEGY : Z_RLE) == Z_OK)
+		d->is_noise = !repeats;
+	return give_out(d);
+}
+
 int coati_deflater_put(struct deflater *d, const void *bytes, size_t size, bool is_last)
 {
 	unsigned char *at = (unsigned char *)(uintptr_t)bytes;
@@ -128,10 +164,9 @@ int coati_deflater_put(struct deflater *d, const void *bytes, size_t size, bool 
 		at += step;
 		size -= step;
 		do {
-			d->stream.next_out = d->out;
-			d->stream.avail_out = sizeof(d->out);
+			empty_out(d);
 			status = d->z.deflate(&d->stream, is_last && !size ? Z_FINISH : Z_NO_FLUSH);
-			r = d->fn(d->ctx, d->out, sizeof(d->out) - d->stream.avail_out);
+			r = give_out(d);
 		} while (r == 0 && status != Z_STREAM_END && !d->stream.avail_out);
 	} while (r == 0 && size);
 	return r;
@@ -196,6 +231,11 @@ int coati_deflater_new(deflater_fn fn, void *ctx, struct deflater **ret, struct 
 }
 
 int coati_deflater_put(struct deflater *d, const void *bytes, size_t size, bool is_last)
+{
+	return -EOPNOTSUPP;
+}
+
+int coati_deflater_expect(struct deflater *d, bool repeats)
 {
 	return -EOPNOTSUPP;
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/gzip.h"
+#include "page/encode.h"
 #include "page/findings.h"
 #include "page/page.h"
 #include "page/taken.h"
@@ -320,4 +322,57 @@ TEST(page_finding_counts_samples_that_were_joined)
 		CHECK_U64(joined.measures[i].ns, ==, all.measures[i].ns);
 	}
 	coati_strbuf_fini(&data);
+}
+
+/* ---- compressing ---- */
+
+static int collect(void *ctx, const void *bytes, size_t size)
+{
+	struct strbuf *s = ctx;
+
+	coati_strbuf_add(s, bytes, size);
+	return s->failed;
+}
+
+/* Noise of eight values, text, and noise again. */
+static void fill(struct strbuf *s, size_t noise)
+{
+	for (size_t i = 0; i < noise; i++)
+		coati_strbuf_addc(s, (char)below(8));
+	for (uint32_t i = 0; i < 20000; i++)
+		coati_strbuf_printf(s, "{\"name\":\"function %u\"},", i % 500);
+	for (size_t i = 0; i < noise; i++)
+		coati_strbuf_addc(s, (char)below(8));
+}
+
+TEST(page_is_compressed_as_its_parts_need_it)
+{
+	static const size_t noises[] = { 0, 1000, 65536, 300000 };
+
+	if (!coati_gzip_works())
+		test_skip("built without zlib, or it is not installed");
+	for (size_t i = 0; i < sizeof(noises) / sizeof(*noises); i++) {
+		struct strbuf bytes = STRBUF_INIT(DATA_MAX), packed = STRBUF_INIT(DATA_MAX),
+			      usual = STRBUF_INIT(DATA_MAX), back = STRBUF_INIT(DATA_MAX);
+		struct deflater *d = NULL;
+		bool is_gzip = false;
+
+		fill(&bytes, noises[i]);
+		CHECK_OK(coati_page_compress(&bytes, &packed, &is_gzip, NULL));
+		CHECK(is_gzip);
+		CHECK_OK(coati_inflate_gzip(packed.text, packed.len, &back, NULL));
+		CHECK_U64(back.len, ==, bytes.len);
+		CHECK_MEM(back.text, bytes.text, bytes.len);
+		CHECK_OK(coati_deflater_new(collect, &usual, &d, NULL));
+		CHECK_OK(coati_deflater_put(d, bytes.text, bytes.len, true));
+		coati_deflater_free(d);
+		/* not larger than by one way for all; of much noise, smaller */
+		CHECK_U64(packed.len, <=, usual.len + 256);
+		if (noises[i] == 300000)
+			CHECK_U64(packed.len, <, usual.len - usual.len / 50);
+		coati_strbuf_fini(&bytes);
+		coati_strbuf_fini(&packed);
+		coati_strbuf_fini(&usual);
+		coati_strbuf_fini(&back);
+	}
 }
