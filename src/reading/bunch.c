@@ -40,7 +40,7 @@ static bool may_go(const struct reading *r)
 /* Has any sample labels? */
 static bool have_labels(const struct reading *r)
 {
-	return r->host_labels.len || (r->profile->contexts && r->profile->contexts->find);
+	return r->host_labels.len || r->finds_labels;
 }
 
 /* Where it is decided whether the chain can be found by its words or by its number. False: the

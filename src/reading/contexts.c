@@ -365,12 +365,16 @@ static uint64_t find_context(void *ctx, int32_t pid, int32_t tid, uint64_t time,
 	uint32_t state;
 
 	ret->nr = 0;
-	if (!c->threads.len ||
-	    !coati_map_get(&c->thread_index, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid, &at))
+	if (!coati_map_get(&c->thread_index, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid, &at))
 		return 0;
 	state = coati_steps_find(&c->threads.v[at]->steps, time);
 	*ret = (struct coati_label_list){ c->states.v[state].labels, c->states.v[state].nr };
 	return state;
+}
+
+static bool has_labels(const void *ctx)
+{
+	return ((const struct coati_contexts *)ctx)->threads.len != 0;
 }
 
 /* Samples that programs took of themselves come with their labels: nothing has to be walked
@@ -395,6 +399,7 @@ int coati_contexts_new(struct coati_contexts **ret, struct coati_error *err)
 	c->text = (struct strbuf)STRBUF_INIT(TEXT_BYTES);
 	c->source = (struct coati_context_source){ .read = read_contexts,
 						   .find = find_context,
+						   .has_labels = has_labels,
 						   .ctx = c,
 						   .feed = coati_contexts_feed,
 						   .next = coati_contexts_next,

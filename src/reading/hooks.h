@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -103,6 +104,8 @@ struct coati_context_source {
 	 * has no labels for samples of others. */
 	uint64_t (*find)(void *ctx, int32_t pid, int32_t tid, uint64_t time,
 			 struct coati_label_list *ret);
+	/* Does find() know of any labels in the recording that was read()? NULL: it may. */
+	bool (*has_labels)(const void *ctx);
 	void *ctx;
 	/* A batch of live events as it comes; NULL: all of them were there. -ENOMEM; -E2BIG: it is
 	 * left out. NULL: samples that programs took of themselves are not wanted. */

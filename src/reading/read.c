@@ -315,6 +315,7 @@ struct reading *coati_reading_new(struct coati_profile *p)
 	if (!r)
 		return NULL;
 	r->profile = p;
+	r->finds_labels = p->contexts && p->contexts->find;
 	r->filtered_before = p->quality.filtered;
 	r->file = (uint32_t)p->files.len;
 	r->task_epoch = 1;
@@ -468,6 +469,9 @@ static int read_with(struct reading *r, const char *path, struct meter *m, struc
 				 !r->profile->conditions.regions.list.len;
 		if (n < 0 && !r->no_contexts)
 			return n;
+		if (r->profile->contexts->has_labels)
+			r->finds_labels &=
+				r->profile->contexts->has_labels(r->profile->contexts->ctx);
 	}
 	n = take_build_ids(r);
 	if (n == 0)

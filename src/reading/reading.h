@@ -102,6 +102,7 @@ struct reading {
 	ARRAY(struct image_note) notes;	       /* by image */
 	const char *path;
 	bool no_contexts;	      /* a stream does not have them */
+	bool finds_labels;	      /* of samples, in the contexts of the profile */
 	bool has_told;		      /* live events were seen */
 	struct map told_names;	      /* of threads that live events alone tell of: the last */
 	uint64_t nr_told, nr_nowhere; /* samples of live events; in no code that is known */

@@ -291,8 +291,7 @@ static __attribute__((noinline)) int find_own_labels(struct reading *r, uint64_t
 static inline int find_labels(struct reading *r, const struct coati_identity *id, uint64_t cgroup,
 			      uint64_t time, uint32_t *ret)
 {
-	const struct coati_context_source *source = r->profile->contexts;
-	int n = source && source->find ? find_context(r, id, cgroup, time, ret) : 0;
+	int n = r->finds_labels ? find_context(r, id, cgroup, time, ret) : 0;
 
 	if (n)
 		return n < 0 ? n : 0;
