@@ -54,17 +54,22 @@ struct coati_profile *coati_page_profile(const struct page *p)
 
 /* ---- reading ---- */
 
-static void keep(struct page *p, const struct page_sample *s)
+/* NULL: there are too many. */
+static inline struct page_sample *slot_of(struct page *p)
 {
-	if (taken_count(&p->taken) >= SAMPLES_MAX) {
-		p->has_too_many = true;
-		return;
-	}
+	if (taken_count(&p->taken) < SAMPLES_MAX)
+		return taken_slot(&p->taken);
+	p->has_too_many = true;
+	return NULL;
+}
+
+static inline void keep(struct page *p, const struct page_sample *s)
+{
 	if (s->event != p->last_event) {
 		p->last_event = s->event;
 		p->is_long = !p->is_filled && coati_profile_event(p->profile, s->event)->is_off_cpu;
 	}
-	taken_put(&p->taken, s, p->is_long ? s->weight : 0);
+	taken_put(&p->taken, p->is_long ? s->weight : 0);
 }
 
 /* Those of one more recording have come. */
@@ -82,14 +87,19 @@ static int end_samples(struct page *p, const char *path, struct coati_error *err
 
 static void keep_sample(void *ctx, const struct coati_profile_sample *s)
 {
-	keep(ctx, &(struct page_sample){ .time = s->time,
-					 .weight = s->weight,
-					 .count = 1,
-					 .node = s->stack,
-					 .thread = s->thread,
-					 .event = s->event,
-					 .labels = s->labels,
-					 .cpu = s->cpu });
+	struct page_sample *slot = slot_of(ctx);
+
+	if (!slot)
+		return;
+	slot->time = s->time;
+	slot->weight = s->weight;
+	slot->count = 1;
+	slot->node = s->stack;
+	slot->thread = s->thread;
+	slot->event = s->event;
+	slot->labels = s->labels;
+	slot->cpu = s->cpu;
+	keep(ctx, slot);
 }
 
 static void keep_loss(void *ctx, const struct coati_profile_loss *loss)
@@ -252,13 +262,18 @@ int coati_page_fill(struct page *p, const char *title, struct coati_error *err)
 		p->path = coati_strdup(title);
 	for (size_t i = 0; i < all->entries.len; i++) {
 		const struct coati_profile_entry *e = &all->entries.v[i];
-		keep(p, &(struct page_sample){ .weight = e->weight,
-					       .count = e->count,
-					       .node = e->stack,
-					       .thread = e->thread,
-					       .event = e->event,
-					       .labels = e->labels,
-					       .cpu = -1 });
+		struct page_sample *slot = slot_of(p);
+
+		if (!slot)
+			break;
+		*slot = (struct page_sample){ .weight = e->weight,
+					      .count = e->count,
+					      .node = e->stack,
+					      .thread = e->thread,
+					      .event = e->event,
+					      .labels = e->labels,
+					      .cpu = -1 };
+		keep(p, slot);
 	}
 	return end_samples(p, title, err);
 }

@@ -85,7 +85,8 @@ TEST(page_samples_on_their_way_in_take_some_bytes_each)
 					       .node = (uint32_t)below(16384),
 					       .thread = (uint32_t)below(63),
 					       .cpu = i ? (int32_t)below(4) - 1 : INT32_MAX };
-		taken_put(&t, &put[i], 0);
+		*taken_slot(&t) = put[i];
+		taken_put(&t, 0);
 	}
 	CHECK_INT(coati_taken_end(&t), ==, 0);
 	CHECK_U64(taken_count(&t), ==, 2000);
