@@ -19,9 +19,10 @@ bool coati_is_gzip(const void *bytes, size_t size)
 #if COATI_HAVE_ZLIB
 #include <zlib.h>
 
-#define WINDOW_GZIP (15 + 16) /* 32 KiB, with gzip's header */
-#define LEVEL	    5	      /* of 9 */
-#define PIECE	    65536
+#define WINDOW_GZIP   (15 + 16) /* 32 KiB, with gzip's header */
+#define LEVEL	      5		/* of 9 */
+#define LEVEL_NUMBERS 4
+#define PIECE	      65536
 
 struct zlib_calls {
 	__typeof__(&deflateInit2_) deflate_init;
@@ -75,7 +76,8 @@ static void zlib_free(void *ctx, void *p)
 struct deflater {
 	struct zlib_calls z;
 	z_stream stream;
-	bool is_open, is_noise;
+	bool is_open;
+	enum deflater_kind kind;
 	deflater_fn fn;
 	void *ctx;
 	unsigned char out[PIECE];
@@ -128,11 +130,16 @@ static int give_out(struct deflater *d)
 	return d->fn(d->ctx, d->out, sizeof(d->out) - d->stream.avail_out);
 }
 
-int coati_deflater_expect(struct deflater *d, bool repeats)
+int coati_deflater_expect(struct deflater *d, enum deflater_kind kind)
 {
+	static const struct {
+		int level, strategy;
+	} ways[DEFLATER_KINDS] = { [DEFLATER_TEXT] = { LEVEL, Z_DEFAULT_STRATEGY },
+				   [DEFLATER_NUMBERS] = { LEVEL_NUMBERS, Z_DEFAULT_STRATEGY },
+				   [DEFLATER_NOISE] = { LEVEL_NUMBERS, Z_RLE } };
 	int r = 0;
 
-	if (d->is_noise == !repeats)
+	if (d->kind == kind)
 		return 0;
 	/* what came before is compressed as it was begun */
 	d->stream.next_in = NULL;
@@ -146,8 +153,8 @@ int coati_deflater_expect(struct deflater *d, bool repeats)
 		return r;
 	empty_out(d);
 	/* where zlib refuses, it goes on as before, which is slower at the worst */
-	if (d->z.deflate_params(&d->stream, LEVEL, repeats ? Z_DEFAULT_STRATEGY : Z_RLE) == Z_OK)
-		d->is_noise = !repeats;
+	if (d->z.deflate_params(&d->stream, ways[kind].level, ways[kind].strategy) == Z_OK)
+		d->kind = kind;
 	return give_out(d);
 }
 
@@ -235,7 +242,7 @@ int coati_deflater_put(struct deflater *d, const void *bytes, size_t size, bool 
 	return -EOPNOTSUPP;
 }
 
-int coati_deflater_expect(struct deflater *d, bool repeats)
+int coati_deflater_expect(struct deflater *d, enum deflater_kind kind)
 {
 	return -EOPNOTSUPP;
 }

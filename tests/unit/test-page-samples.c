@@ -335,11 +335,17 @@ static int collect(void *ctx, const void *bytes, size_t size)
 	return s->failed;
 }
 
-/* Noise of eight values, text, and noise again. */
+/* Noise of eight values, zeros, times of what takes turns, text, and noise again. */
 static void fill(struct strbuf *s, size_t noise)
 {
+	static const char *const turns[] = { "\x01\x80\x10", "\x02\x81\x11", "\x03\x82\x12",
+					     "\x04\x83\x13" };
+
 	for (size_t i = 0; i < noise; i++)
 		coati_strbuf_addc(s, (char)below(8));
+	coati_strbuf_pad(s, '\0', noise);
+	for (size_t i = 0; i < noise; i++)
+		coati_strbuf_add(s, turns[below(8) ? i % 2 : below(4)], 3);
 	for (uint32_t i = 0; i < 20000; i++)
 		coati_strbuf_printf(s, "{\"name\":\"function %u\"},", i % 500);
 	for (size_t i = 0; i < noise; i++)
@@ -367,10 +373,10 @@ TEST(page_is_compressed_as_its_parts_need_it)
 		CHECK_OK(coati_deflater_new(collect, &usual, &d, NULL));
 		CHECK_OK(coati_deflater_put(d, bytes.text, bytes.len, true));
 		coati_deflater_free(d);
-		/* not larger than by one way for all; of much noise, smaller */
-		CHECK_U64(packed.len, <=, usual.len + 256);
+		/* hardly larger than by one way for all; of much noise, smaller */
+		CHECK_U64(packed.len, <=, usual.len + usual.len / 16 + 256);
 		if (noises[i] == 300000)
-			CHECK_U64(packed.len, <, usual.len - usual.len / 50);
+			CHECK_U64(packed.len, <, usual.len - usual.len / 100);
 		coati_strbuf_fini(&bytes);
 		coati_strbuf_fini(&packed);
 		coati_strbuf_fini(&usual);
