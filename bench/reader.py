@@ -153,18 +153,19 @@ def bench_dump_memory(b):
 
 
 def bench_html(b):
-    """A page of a recording, beside its report."""
+    """A page of a recording, beside its report: of one thread at even times, which compress to nothing, and of sixteen at uneven ones."""
     sizes = (2000, 4000, 8000) if b.smoke else (175000, 350000, 700000)
-    points = []
     with tempfile.TemporaryDirectory() as folder:
         page = os.path.join(folder, "page.html")
-        for size in sizes:
-            file = recording(b, folder, "stacks", str(size), "2000", "24")
-            ours = [b.tool, "report", "--no-local", "--html", page, "-i", file]
-            pairs = pairs_of(b, ours, [b.tool, "report", "--no-local", "-i", file])
-            points.append((size, compare(b, f"reader-html-{size}", "report", pairs, (1.5, None))))
-            os.unlink(file)
-    report_slope(b, "reader-html", points)
+        for kind, name in (("stacks", "reader-html"), ("uneven", "reader-html-uneven")):
+            points = []
+            for size in sizes:
+                file = recording(b, folder, kind, str(size), "2000", "24")
+                ours = [b.tool, "report", "--no-local", "--html", page, "-i", file]
+                pairs = pairs_of(b, ours, [b.tool, "report", "--no-local", "-i", file])
+                points.append((size, compare(b, f"{name}-{size}", "report", pairs, (1.5, None))))
+                os.unlink(file)
+            report_slope(b, name, points)
 
 
 def bench_diff(b):

@@ -5,12 +5,14 @@
  * hash its call chains, and nothing else.
  *
  *	bench-recordings stacks FILE SAMPLES DIFFERENT DEPTH
+ *	bench-recordings uneven FILE SAMPLES DIFFERENT DEPTH	of many threads, at uneven times
  *	bench-recordings mappings FILE COUNT
  *	bench-recordings heads FILE
  *	bench-recordings hashes FILE [THREADS]
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +39,9 @@ struct tape {
 	struct coati_attr attr;
 	struct coati_sample_format format;
 	uint64_t time, records;
+	uint32_t tid, cpu; /* of the next record */
+	bool is_uneven;
+	uint64_t random;
 };
 
 static void fail(const char *what)
@@ -51,6 +56,8 @@ static void tape_open(struct tape *t, const char *path)
 
 	*t = (struct tape){
 		.time = 1000000000,
+		.tid = 10,
+		.random = 1,
 		.attr = { .type = COATI_TYPE_SOFTWARE,
 			  .config = COATI_SW_CPU_CLOCK,
 			  .sample_period = 1000000,
@@ -70,16 +77,24 @@ static void tape_open(struct tape *t, const char *path)
 		fail("cannot write the recording");
 }
 
+static uint32_t below(struct tape *t, uint32_t limit)
+{
+	t->random = t->random * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (uint32_t)((t->random >> 32) % limit);
+}
+
 static void tape_put(struct tape *t, struct coati_record *rec)
 {
 	uint8_t buf[RECORD_MOST];
 	int size;
 
+	t->time += t->is_uneven ? 500 + below(t, 1000) : 1000;
 	rec->id = (struct coati_identity){ .present = t->attr.sample_type,
 					   .id = ID,
 					   .pid = 10,
-					   .tid = 10,
-					   .time = t->time += 1000 };
+					   .tid = t->tid,
+					   .cpu = t->cpu,
+					   .time = t->time };
 	size = coati_record_encode(rec, &t->format, buf, sizeof(buf));
 	if (size < 0 || coati_writer_record(t->writer, buf, (size_t)size) < 0)
 		fail("cannot write a record");
@@ -132,12 +147,14 @@ static void put_sample(struct tape *t, const uint64_t *chain, uint32_t nr)
 
 /* Stacks as a program has them that chooses one of two callers in each of its functions: the bits
  * of the stack's number are the choices, those of the callers of callers the highest. */
-static void write_stacks(const char *path, uint64_t samples, uint64_t different, uint32_t depth)
+static void write_stacks(const char *path, uint64_t samples, uint64_t different, uint32_t depth,
+			 bool is_uneven)
 {
 	uint64_t chain[DEPTH_MAX + 1] = { COATI_CONTEXT_USER };
 	struct tape t;
 
 	tape_open(&t, path);
+	t.is_uneven = is_uneven;
 	put_comm(&t);
 	put_map(&t, TEXT, TEXT_BYTES);
 	for (uint64_t i = 0; i < samples; i++) {
@@ -146,6 +163,10 @@ static void write_stacks(const char *path, uint64_t samples, uint64_t different,
 
 		for (uint32_t k = 0; k < depth; k++)
 			chain[1 + k] = TEXT + 256 * k + (k < 64 && number >> k & 1 ? 0x10 : 0x40);
+		if (is_uneven) {
+			t.cpu = below(&t, 8);
+			t.tid = 10 + 2 * t.cpu + below(&t, 2);
+		}
 		put_sample(&t, chain, depth + 1);
 	}
 	tape_close(&t);
@@ -316,10 +337,10 @@ int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
 
-	if (argc == 6 && !strcmp(what, "stacks"))
+	if (argc == 6 && (!strcmp(what, "stacks") || !strcmp(what, "uneven")))
 		write_stacks(argv[2], number(argv[3], UINT64_C(1) << 32),
 			     number(argv[4], UINT64_C(1) << 32),
-			     (uint32_t)number(argv[5], DEPTH_MAX));
+			     (uint32_t)number(argv[5], DEPTH_MAX), !strcmp(what, "uneven"));
 	else if (argc == 4 && !strcmp(what, "mappings"))
 		write_mappings(argv[2], number(argv[3], UINT64_C(1) << 32));
 	else if (argc == 3 && (!strcmp(what, "heads") || !strcmp(what, "hashes")))
