@@ -18,8 +18,8 @@ typedef int (*deflater_fn)(void *ctx, const void *bytes, size_t size);
 int coati_deflater_new(deflater_fn fn, void *ctx, struct deflater **ret, struct coati_error *err);
 int coati_deflater_put(struct deflater *d, const void *bytes, size_t size, bool is_last);
 /* What the bytes that follow are like. In texts sequences come again, as all take it at first. In
- * columns of numbers they do, but to look for the longest of them takes twice the time, for one
- * byte of a hundred. To look for any in noise takes most of the time, and makes it larger rather
+ * columns of numbers they do, but to look for the longest of them takes twice the time, for four
+ * bytes of a hundred. To look for any in noise takes most of the time, and makes it larger rather
  * than smaller. */
 enum deflater_kind { DEFLATER_TEXT = 0, DEFLATER_NUMBERS, DEFLATER_NOISE, DEFLATER_KINDS };
 int coati_deflater_expect(struct deflater *d, enum deflater_kind kind);

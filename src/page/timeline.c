@@ -63,13 +63,13 @@ struct states {
 static void put_state(struct page *p, const struct states *c, struct page_stacks *stacks,
 		      const struct coati_timeline_interval *iv)
 {
-	uint32_t node = coati_page_stack(&p->names, stacks, iv->stack);
+	uint32_t node = page_stack(&p->names, stacks, iv->stack);
 
-	coati_column_put(c->begin, page_time(p, iv->begin));
-	coati_column_put(c->wait, (uint64_t)iv->wait);
-	coati_column_put(c->cpu, iv->cpu < 0 ? 0 : (uint64_t)iv->cpu + 1);
-	coati_column_put(c->node, node == PAGE_NONE ? 0 : (uint64_t)node + 1);
-	coati_column_put(c->wake, iv->wake == COATI_TIMELINE_NONE ? 0 : (uint64_t)iv->wake + 1);
+	column_put_delta(c->begin, page_time(p, iv->begin));
+	column_put_uint(c->wait, (uint64_t)iv->wait);
+	column_put_run(c->cpu, iv->cpu < 0 ? 0 : (uint64_t)iv->cpu + 1);
+	column_put_uint(c->node, node == PAGE_NONE ? 0 : (uint64_t)node + 1);
+	column_put_delta(c->wake, iv->wake == COATI_TIMELINE_NONE ? 0 : (uint64_t)iv->wake + 1);
 }
 
 /* Those of one thread; how many they are. */
@@ -101,7 +101,7 @@ static void put_states(struct page *p, struct page_stacks *stacks)
 {
 	struct states c = { coati_columns_add(&p->columns, "iv.begin", COLUMN_DELTA),
 			    coati_columns_add(&p->columns, "iv.state", COLUMN_UINT),
-			    coati_columns_add(&p->columns, "iv.cpu", COLUMN_UINT),
+			    coati_columns_add(&p->columns, "iv.cpu", COLUMN_RUNS),
 			    coati_columns_add(&p->columns, "iv.node", COLUMN_UINT),
 			    coati_columns_add(&p->columns, "iv.wake", COLUMN_DELTA) };
 	struct column *nr = coati_columns_add(&p->columns, "th.states", COLUMN_UINT);

@@ -177,7 +177,7 @@ export function sampleModel(more = {}) {
 		"th.states": ["uint", [3, 1]],
 		"iv.begin": ["delta", [0, 600, 750, 100]],
 		"iv.state": ["uint", [0, 1, 0, 0]],
-		"iv.cpu": ["uint", [1, 0, 1, 2]],
+		"iv.cpu": ["runs", [1, 0, 1, 2]],
 		"iv.node": ["uint", [0, 8, 0, 0]],
 		"iv.wake": ["delta", [0, 0, 0, 0]],
 		"tk.number": ["delta", [0, 1]],
