@@ -410,13 +410,14 @@ static int write_stats(struct coati_capture *cap)
 		"rounds=%llu\nwakeups=%llu\nsnapshots=%llu\noverwritten=%llu\ndamaged_bytes=%llu\n"
 		"rings=%llu\nring_bytes=%llu\ncpu_ns=%llu\nbegin_ns=%llu\nend_ns=%llu\n"
 		"whole_processes=%d\nfiltered=%d\nswitches_fast=%llu\nwakes_all=%d\nwakes_own=%d\n"
-		"wakes_no_ns=%d\n",
+		"wakes_no_ns=%d\nlive_batches=%llu\n",
 		N(st.samples), N(st.lost), N(st.lost_exact), N(st.throttled), N(st.records),
 		N(st.rounds), N(st.wakeups), N(st.snapshots), N(st.overwritten),
 		N(st.damaged_bytes), N(st.nr_rings), N(st.ring_bytes), N(st.cpu_ns),
 		N(cap->begin_ns), N(cap->end_ns), cap->opts.nr_pids && !cap->opts.nr_tids,
 		cap->filter.is_on, N(st.switches_fast), cap->off.wakes_all,
-		cap->sets[SET_WAKE].set && !cap->off.wakes_all, cap->off.wakes_no_ns);
+		cap->sets[SET_WAKE].set && !cap->off.wakes_all, cap->off.wakes_no_ns,
+		N(coati_writer_live_batches(cap->writer)));
 #undef N
 	n += snprintf(text + n, STATS_BYTES - (size_t)n, "stacks_by=%s\nstacks_no_bpf=%.512s\n",
 		      cap->walks   ? "bpf"

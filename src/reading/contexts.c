@@ -17,6 +17,7 @@
 #include "live-read/reader.h"
 #include "reading/hooks.h"
 #include "reading/parts.h"
+#include "reading/reading.h"
 #include "record/batch.h"
 #include "recording/recording.h"
 
@@ -292,13 +293,18 @@ static int take_batch(struct coati_contexts *c, const struct coati_recording *r,
 	return n < 0 ? n : drain(c);
 }
 
-/* Batches are samples of a dummy event with raw bytes. A file has its events at its beginning. */
+/* Batches are samples of a dummy event with raw bytes. A file has its events at its beginning, and
+ * its recorder says how many batches of live events there are: to look for none takes as long as
+ * all else that a page does. */
 static bool may_have_batches(const struct coati_recording *r)
 {
 	uint32_t nr = coati_recording_event_count(r);
+	uint64_t batches;
 
 	if (coati_recording_info(r)->is_pipe)
 		return true;
+	if (coati_reading_find_recorder_value(r, "live_batches", &batches) && !batches)
+		return false;
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct coati_attr *a = &coati_recording_event(r, i)->attr;
 

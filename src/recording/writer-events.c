@@ -278,7 +278,10 @@ int coati_writer_batch(struct coati_writer *w, const struct coati_batch *batch)
 			continue;
 		b.id = e->ids[0];
 		size = coati_batch_encode(&b, record, sizeof(record));
-		return size < 0 ? size : coati_writer_record(w, record, (size_t)size);
+		if (size < 0)
+			return size;
+		w->live_batches += b.kind == COATI_BATCH_TRACE;
+		return coati_writer_record(w, record, (size_t)size);
 	}
 	return -EINVAL;
 }

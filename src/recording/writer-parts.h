@@ -36,6 +36,7 @@ struct coati_writer {
 	bool pipe, started;
 	int failed; /* sticky */
 	uint64_t max_bytes;
+	uint64_t live_batches;
 	uint64_t written; /* bytes in the file that are whole records (or header) */
 	uint64_t attrs_offset, data_offset;
 	uint32_t attr_bytes;	 /* of one attr in the file */

@@ -323,6 +323,11 @@ uint64_t coati_writer_bytes(const struct coati_writer *w)
 	return w->written + w->nr_pending;
 }
 
+uint64_t coati_writer_live_batches(const struct coati_writer *w)
+{
+	return w->live_batches;
+}
+
 int coati_writer_is_pipe(const struct coati_writer *w)
 {
 	return w && w->pipe;

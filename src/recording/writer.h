@@ -84,6 +84,9 @@ int coati_writer_reopen(const struct coati_writer *w);
 
 uint64_t coati_writer_bytes(const struct coati_writer *w);
 
+/* Batches of live events so far. */
+uint64_t coati_writer_live_batches(const struct coati_writer *w);
+
 /* 1: it writes a stream. */
 int coati_writer_is_pipe(const struct coati_writer *w);
 

@@ -39,6 +39,9 @@ static const char told[] = "batch kind=sites pid=7\n"
 			   "1001050000 labels set=\"\"\n"
 			   "batch kind=end\n";
 
+/* What the recorder says of the next recordings, or NULL. */
+static const char *account;
+
 /* The recording "a": a sample of each of the two threads every 10 us, in the middle between what
  * they tell. */
 static void tape_told(void)
@@ -64,6 +67,10 @@ static void tape_told(void)
 						   TAPE_STACK(TAPE_WORK, TAPE_MAIN) });
 	}
 	tape_live_text(&t, told);
+	if (account)
+		CHECK_OK(coati_writer_feature(t.writer, COATI_FEATURE_RECORDER, account,
+					      strlen(account)));
+	CHECK_U64(coati_writer_live_batches(t.writer), ==, 4);
 	tape_close(&t);
 }
 
@@ -129,6 +136,24 @@ TEST(contexts_label_samples_by_task_and_region)
 	CHECK_U64(weight_of(&t, "region", "handle"), ==, 3 + 5);
 	CHECK_U64(weight_of(&t, "region", "handle > parse"), ==, 4);
 	close_told(&t);
+}
+
+TEST(contexts_are_looked_for_unless_the_recorder_says_that_there_are_none)
+{
+	static const char *const accounts[] = { "samples=16\nlive_batches=4\n", "samples=16\n",
+						"samples=16\nlive_batches=0\n" };
+	static const uint64_t weights[] = { 20, 20, 0 };
+
+	for (size_t i = 0; i < sizeof(accounts) / sizeof(*accounts); i++) {
+		struct told_profile t;
+
+		account = accounts[i];
+		tape_told();
+		t = open_told(NULL);
+		CHECK_U64(weight_of(&t, "task", "request"), ==, weights[i]);
+		close_told(&t);
+	}
+	account = NULL;
 }
 
 TEST(contexts_label_samples_as_the_program_labels_its_thread)
