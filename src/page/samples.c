@@ -104,8 +104,10 @@ static int make_stacks(struct page *p)
 
 	for (int i = 0; i < PAGE_MODES && r == 0; i++)
 		r = coati_page_stacks_init(&p->stacks[i], p->views[i], p->profile);
+	/* a view leaves out stacks of an event that does not count, as page faults beside times */
 	for (uint32_t i = 0; i < coati_profile_event_count(p->profile); i++)
-		p->stacks[mode_of(p, i)].event = i;
+		if (coati_page_counts_event(p, i))
+			p->stacks[mode_of(p, i)].event = i;
 	return r;
 }
 

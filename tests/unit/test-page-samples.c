@@ -20,6 +20,7 @@
 
 #define SAMPLES	 5000
 #define DATA_MAX (1u << 26)
+#define TIME	 UINT64_C(1000000000)
 
 static uint64_t below(uint64_t limit)
 {
@@ -123,7 +124,7 @@ static void put_sample(struct tape *t, uint32_t event, uint64_t number, uint64_t
 
 /* Some at the same time; with @off, threads that leave the CPU between them, whose time off it is
  * known, and told, when it ends. */
-static void write_recording(const char *path, bool off)
+static void write_recording(const char *path, bool off, uint64_t from)
 {
 	struct tape t;
 
@@ -138,16 +139,21 @@ static void write_recording(const char *path, bool off)
 	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_PAGE_FAULTS, "page-faults",
 		   COATI_SAMPLE_CALLCHAIN);
 	tape_start(&t);
+	t.time = from;
 	tape_process(&t, 10, "app");
+	if (off)
+		tape_switch(&t, 10, 12, t.time + 10, COATI_MISC_SWITCH_OUT);
 	for (uint64_t i = 0; i < SAMPLES; i++) {
 		uint64_t time = t.time + 1000 * below(3);
 
-		put_sample(&t, !off && !below(8), i, time);
+		put_sample(&t, !below(8), i, time);
 		if (off && i % 50 == 10)
 			tape_switch(&t, 10, 11, t.time + 10, COATI_MISC_SWITCH_OUT);
 		if (off && i % 50 == 40)
 			tape_switch(&t, 10, 11, t.time + 10, 0);
 	}
+	if (off)
+		tape_switch(&t, 10, 12, t.time + 10, 0);
 	tape_close(&t);
 }
 
@@ -157,8 +163,10 @@ struct line {
 };
 
 struct lines {
-	struct line v[2 * SAMPLES];
-	size_t nr;
+	struct line v[3 * SAMPLES];
+	size_t nr, nr_hidden;
+	uint64_t first, last; /* times of samples on CPUs */
+	uint64_t begin, end;  /* of all that the page shows */
 	struct coati_profile *p;
 };
 
@@ -178,21 +186,42 @@ static void see(void *ctx, const struct coati_profile_sample *s)
 		(struct line){ s->time, s->weight, s->thread, s->event, (uint64_t)(s->cpu + 1) };
 }
 
-/* What the profile gives, one by one. */
-static void expect(const char *path, const struct coati_filter *filter, struct lines *l)
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What the profile gives, one by one. Beside times on and off CPUs, page faults are not shown. */
+static void expect(const char *const *paths, const struct coati_filter *filter, bool off,
+		   struct lines *l)
 {
 	struct coati_profile_opts o = { .size = sizeof(o), .filter = filter };
 	struct coati_profile_hooks hooks = { .on_sample = see, .ctx = l };
-	uint64_t begin = UINT64_MAX;
+	size_t nr = 0;
 
-	l->nr = 0;
-	l->p = tape_read_hooked(&o, &hooks, (const char *const[]){ path, NULL });
+	*l = (struct lines){ .first = UINT64_MAX, .begin = UINT64_MAX };
+	l->p = tape_read_hooked(&o, &hooks, paths);
 	for (size_t i = 0; i < l->nr; i++) {
-		l->v[i].tid = (uint64_t)coati_profile_thread(l->p, (uint32_t)l->v[i].tid)->tid;
-		begin = l->v[i].time < begin ? l->v[i].time : begin;
+		struct line k = l->v[i];
+		const struct coati_profile_event *e = coati_profile_event(l->p, (uint32_t)k.event);
+
+		k.tid = (uint64_t)coati_profile_thread(l->p, (uint32_t)k.tid)->tid;
+		l->begin = least(l->begin, k.time);
+		l->end = most(l->end, k.time + (e->is_off_cpu ? k.weight : 0));
+		if (!e->is_off_cpu) {
+			l->first = least(l->first, k.time);
+			l->last = most(l->last, k.time);
+		}
+		if (!off || strcmp(e->name, "page-faults") != 0)
+			l->v[nr++] = k;
 	}
-	for (size_t i = 0; i < l->nr; i++)
-		l->v[i].time -= begin;
+	l->nr_hidden = l->nr - nr;
+	l->nr = nr;
 	qsort(l->v, l->nr, sizeof(*l->v), by_all);
 	coati_profile_free(&l->p);
 }
@@ -229,7 +258,7 @@ static void look_at(const struct page *p, struct lines *l)
 	for (uint64_t i = 0, last = 0; i < nr; i++) {
 		struct line *k = &l->v[l->nr++];
 
-		k->time = column_next(&time);
+		k->time = p->begin + column_next(&time);
 		k->weight = column_next(&weight);
 		k->tid = (uint64_t)coati_profile_thread(p->profile, (uint32_t)column_next(&thread))
 				 ->tid;
@@ -247,57 +276,74 @@ static void look_at(const struct page *p, struct lines *l)
 	qsort(l->v, l->nr, sizeof(*l->v), by_all);
 }
 
-static void make(const char *path, const struct page_opts *opts, uint32_t threads,
+static void make(const char *const *paths, const struct page_opts *opts, uint32_t threads,
 		 struct page **ret, struct strbuf *data)
 {
 	struct coati_error err = { 0 };
 
 	coati_recording_threads_set((struct recording_threads){ .nr = threads });
 	CHECK_OK(coati_page_new(opts, ret, &err));
-	CHECK_OK(coati_page_read(*ret, path, NULL, NULL, &err));
+	for (; *paths; paths++)
+		CHECK_OK(coati_page_read(*ret, *paths, NULL, NULL, &err));
 	CHECK_OK(coati_page_data(*ret, data, &err));
 	coati_recording_threads_set((struct recording_threads){ .nr = 1 });
 }
 
 /* The page has what the profile gives, to the last number; and the same bytes with eight threads.
  * How many samples it has. */
-static size_t check(const char *path, const struct coati_filter *filter)
+static size_t check(const char *const *paths, const struct coati_filter *filter, bool off)
 {
 	static struct lines want, got;
 	const struct page_opts opts = { .filter = filter, .title = "t" };
 	struct strbuf data = STRBUF_INIT(DATA_MAX), again = STRBUF_INIT(DATA_MAX);
 	struct page *p = NULL;
-	size_t nr;
 
-	expect(path, filter, &want);
-	make(path, &opts, 1, &p, &data);
+	expect(paths, filter, off, &want);
+	make(paths, &opts, 1, &p, &data);
 	look_at(p, &got);
 	CHECK_U64(got.nr, ==, want.nr);
 	CHECK_MEM(got.v, want.v, want.nr * sizeof(*want.v));
-	nr = got.nr;
+	CHECK_U64(p->begin, ==, want.begin);
+	CHECK_U64(p->end, ==, want.end);
+	if (!filter) {
+		CHECK_U64(p->live.first_sample, ==, want.first);
+		CHECK_U64(p->live.last_sample, ==, want.last);
+	}
 	coati_page_free(&p);
-	make(path, &opts, 8, &p, &again);
+	make(paths, &opts, 8, &p, &again);
 	CHECK_U64(again.len, ==, data.len);
 	CHECK_MEM(again.text, data.text, data.len);
 	coati_page_free(&p);
 	coati_strbuf_fini(&data);
 	coati_strbuf_fini(&again);
-	return nr;
+	CHECK_U64(want.nr_hidden != 0, ==, off);
+	return got.nr + want.nr_hidden;
 }
+
+static const char *const a_alone[] = { "a", NULL }, *const b_and_a[] = { "b", "a", NULL };
 
 TEST(page_has_all_samples_of_a_recording_as_they_came)
 {
-	write_recording("a", false);
-	CHECK_U64(check("a", NULL), ==, SAMPLES);
-	CHECK_U64(check("a", &(struct coati_filter){ .size = sizeof(struct coati_filter),
-						     .event = "page-faults" }),
+	write_recording("a", false, TIME);
+	CHECK_U64(check(a_alone, NULL, false), ==, SAMPLES);
+	CHECK_U64(check(a_alone,
+			&(struct coati_filter){ .size = sizeof(struct coati_filter),
+						.event = "page-faults" },
+			false),
 		  <, SAMPLES / 2);
 }
 
 TEST(page_has_all_samples_of_a_recording_whose_time_off_cpus_comes_late)
 {
-	write_recording("a", true);
-	CHECK_U64(check("a", NULL), ==, SAMPLES + SAMPLES / 50);
+	write_recording("a", true, TIME);
+	CHECK_U64(check(a_alone, NULL, true), ==, SAMPLES + SAMPLES / 50 + 1);
+}
+
+TEST(page_has_all_samples_of_two_recordings_of_which_the_later_came_first)
+{
+	write_recording("a", true, TIME);
+	write_recording("b", true, 2 * TIME);
+	CHECK_U64(check(b_and_a, NULL, true), ==, 2 * (SAMPLES + SAMPLES / 50 + 1));
 }
 
 /* ---- what is joined, and what is said of it ---- */
@@ -309,12 +355,12 @@ TEST(page_finding_counts_samples_that_were_joined)
 	struct findings all, joined;
 	struct page *p = NULL;
 
-	write_recording("a", false);
-	make("a", &(struct page_opts){ .title = "t" }, 1, &p, &data);
+	write_recording("a", false, TIME);
+	make(a_alone, &(struct page_opts){ .title = "t" }, 1, &p, &data);
 	CHECK_OK(coati_page_findings(p, &all));
 	coati_page_free(&p);
 	coati_strbuf_clear(&data);
-	make("a", &opts, 1, &p, &data);
+	make(a_alone, &opts, 1, &p, &data);
 	CHECK_OK(coati_page_findings(p, &joined));
 	coati_page_free(&p);
 	CHECK_U64(all.measures[FINDING_HOT_FUNCTION].nr, >, SAMPLES / 4);
