@@ -122,9 +122,12 @@ static void put_sample(struct tape *t, uint32_t event, uint64_t number, uint64_t
 					  TAPE_STACK(leaves[number % 3], TAPE_MAIN) });
 }
 
-/* Some at the same time; with @off, threads that leave the CPU between them, whose time off it is
- * known, and told, when it ends. */
-static void write_recording(const char *path, bool off, uint64_t from)
+/* How threads are off CPUs: not at all; for so short that no sample comes meanwhile; or while there
+ * are others, so that their time off the CPU is known, and reported, behind those. */
+enum off { NEVER, SHORT, LONG };
+
+/* Some samples are at the same time. */
+static void write_recording(const char *path, enum off off, uint64_t from)
 {
 	struct tape t;
 
@@ -141,7 +144,7 @@ static void write_recording(const char *path, bool off, uint64_t from)
 	tape_start(&t);
 	t.time = from;
 	tape_process(&t, 10, "app");
-	if (off)
+	if (off == LONG)
 		tape_switch(&t, 10, 12, t.time + 10, COATI_MISC_SWITCH_OUT);
 	for (uint64_t i = 0; i < SAMPLES; i++) {
 		uint64_t time = t.time + 1000 * below(3);
@@ -149,10 +152,10 @@ static void write_recording(const char *path, bool off, uint64_t from)
 		put_sample(&t, !below(8), i, time);
 		if (off && i % 50 == 10)
 			tape_switch(&t, 10, 11, t.time + 10, COATI_MISC_SWITCH_OUT);
-		if (off && i % 50 == 40)
-			tape_switch(&t, 10, 11, t.time + 10, 0);
+		if (off && i % 50 == (off == LONG ? 40 : 10))
+			tape_switch(&t, 10, 11, t.time + 20, 0);
 	}
-	if (off)
+	if (off == LONG)
 		tape_switch(&t, 10, 12, t.time + 10, 0);
 	tape_close(&t);
 }
@@ -324,7 +327,7 @@ static const char *const a_alone[] = { "a", NULL }, *const b_and_a[] = { "b", "a
 
 TEST(page_has_all_samples_of_a_recording_as_they_came)
 {
-	write_recording("a", false, TIME);
+	write_recording("a", NEVER, TIME);
 	CHECK_U64(check(a_alone, NULL, false), ==, SAMPLES);
 	CHECK_U64(check(a_alone,
 			&(struct coati_filter){ .size = sizeof(struct coati_filter),
@@ -333,16 +336,22 @@ TEST(page_has_all_samples_of_a_recording_as_they_came)
 		  <, SAMPLES / 2);
 }
 
+TEST(page_has_all_samples_that_it_shows_as_they_came)
+{
+	write_recording("a", SHORT, TIME);
+	CHECK_U64(check(a_alone, NULL, true), ==, SAMPLES + SAMPLES / 50);
+}
+
 TEST(page_has_all_samples_of_a_recording_whose_time_off_cpus_comes_late)
 {
-	write_recording("a", true, TIME);
+	write_recording("a", LONG, TIME);
 	CHECK_U64(check(a_alone, NULL, true), ==, SAMPLES + SAMPLES / 50 + 1);
 }
 
 TEST(page_has_all_samples_of_two_recordings_of_which_the_later_came_first)
 {
-	write_recording("a", true, TIME);
-	write_recording("b", true, 2 * TIME);
+	write_recording("a", LONG, TIME);
+	write_recording("b", LONG, 2 * TIME);
 	CHECK_U64(check(b_and_a, NULL, true), ==, 2 * (SAMPLES + SAMPLES / 50 + 1));
 }
 
@@ -355,7 +364,7 @@ TEST(page_finding_counts_samples_that_were_joined)
 	struct findings all, joined;
 	struct page *p = NULL;
 
-	write_recording("a", false, TIME);
+	write_recording("a", NEVER, TIME);
 	make(a_alone, &(struct page_opts){ .title = "t" }, 1, &p, &data);
 	CHECK_OK(coati_page_findings(p, &all));
 	coati_page_free(&p);
