@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of maps and stat files: what is accepted means the same when it is written again. */
+/* Lines of maps and stat files: what is accepted means the same when it is written again. And what
+ * a process says about the keys of its labels. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "capture/synth.h"
 #include "fuzz/fuzz.h"
+#include "process/context.h"
+
+static void read_keys(const uint8_t *data, size_t size)
+{
+	struct context_keys keys;
+
+	if (coati_context_parse_keys(data, size, &keys) < 0)
+		return;
+	FUZZ_CHECK(keys.nr <= CONTEXT_KEYS_MAX);
+	for (uint32_t i = 0; i < keys.nr; i++)
+		FUZZ_CHECK(strlen(keys.names[i]) <= CONTEXT_KEY_MAX);
+	coati_context_keys_fini(&keys);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -13,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct coati_mmap m, back;
 	struct proc_stat st;
 
+	read_keys(data, size);
 	if (coati_proc_stat(text, strlen(text), &st) == 0)
 		FUZZ_CHECK(st.nr_threads || memchr(st.comm, 0, sizeof(st.comm)));
 	if (coati_maps_line(text, &m) == 0) {
