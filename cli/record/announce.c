@@ -440,3 +440,24 @@ void coati_record_account(const struct record_args *args, const struct coati_eve
 			"count all of them");
 	coati_strbuf_fini(&s);
 }
+
+void coati_record_account_labels(const struct record_args *args, const struct coati_label_counts *c)
+{
+	if (args->verbose && c->samples)
+		coati_note("%llu samples with labels, %llu different sets, %llu changes",
+			   (unsigned long long)c->samples, (unsigned long long)c->sets,
+			   (unsigned long long)c->changes);
+	if (c->unnamed)
+		coati_note("%llu samples are without their labels, because the names of the keys "
+			   "could not be read: the process had ended, or does not publish them",
+			   (unsigned long long)c->unnamed);
+	if (c->over)
+		coati_note("%llu samples are without their labels, because there are more than %u "
+			   "different sets of labels: leave out labels with too many values, such "
+			   "as the number of a request",
+			   (unsigned long long)c->over, COATI_LABEL_SETS_MAX);
+	if (c->unread)
+		coati_note("%llu samples are without their labels, because these were malformed or "
+			   "not in memory",
+			   (unsigned long long)c->unread);
+}

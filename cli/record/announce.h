@@ -6,6 +6,7 @@
 #include <coati/capture.h>
 
 #include "cli/figures.h"
+#include "capture/session.h"
 #include "cli/record/args.h"
 
 void coati_record_announce(const struct record_args *args, const struct coati_event_list *list,
@@ -25,3 +26,6 @@ void coati_record_figures(const struct coati_capture_stats *st, struct figures *
 /* The last line. */
 void coati_record_account(const struct record_args *args, const struct coati_event_list *list,
 			  const struct coati_capture_stats *st, const char *name);
+/* What became of the labels of threads that were read with samples. */
+void coati_record_account_labels(const struct record_args *args,
+				 const struct coati_label_counts *c);

@@ -49,6 +49,7 @@ struct session {
 	bool by_default; /* the events are our choice */
 	struct coati_capture *cap;
 	struct coati_capture_stats stats;
+	struct coati_label_counts labels;
 	struct record_output out;
 	struct record_live live;
 	struct coati_child *child;
@@ -190,8 +191,11 @@ static int open_capture(struct session *s)
 	int32_t pid = s->child ? coati_child_pid(s->child) : 0;
 	struct coati_capture_opts o = {
 		.size = sizeof(o),
-		.flags = COATI_CAPTURE_USER_OK |
-			 (packs(s) ? COATI_CAPTURE_LIVE | COATI_CAPTURE_HOLD : 0) |
+		.flags = COATI_CAPTURE_USER_OK | (packs(s) ? COATI_CAPTURE_HOLD : 0) |
+			 (s->out.pipe ? 0 : COATI_CAPTURE_LIVE | COATI_CAPTURE_LABELS) |
+			 /* their live events come, with labels */
+			 (a->trace && (a->command || a->pids.len) ? COATI_CAPTURE_LABELS_UNTRACED
+								  : 0) |
 			 (a->no_inherit ? COATI_CAPTURE_NO_INHERIT : 0) |
 			 (a->off_cpu ? COATI_CAPTURE_OFF_CPU : 0) |
 			 (a->trace ? COATI_CAPTURE_WAKE_STACKS | COATI_CAPTURE_LIVE : 0) |
@@ -371,9 +375,11 @@ static void close_file(struct session *s)
 	coati_capture_get_stats(s->cap, &s->stats);
 	if (!s->out.pipe && stat(s->out.name, &st) == 0 && S_ISREG(st.st_mode))
 		s->stats.bytes = (uint64_t)st.st_size; /* with the sections at its end */
+	coati_capture_get_labels(s->cap, &s->labels);
 	coati_record_signals_wake(NULL);
 	coati_capture_close(&s->cap);
 	coati_record_account(s->args, s->list, &s->stats, s->out.name);
+	coati_record_account_labels(s->args, &s->labels);
 }
 
 /* A command that still runs after we were asked to stop has the signal too; a second request kills

@@ -20,14 +20,15 @@
 #define TYPE_BYTES    12 /* at least */
 #define DEPTH_MAX     8
 #define STEPS_MAX     65536
-#define STRUCTS_MAX   8
+#define STRUCTS_MAX   9
 #define STRINGS_BYTES 512
 #define HAS_BITS      (UINT32_C(1) << 31)
 
 /* As in the structs of state.bpf.h, changes.bpf.h and probed.bpf.h. */
 static const struct kernel_struct walker_structs[] = {
 	[KERNEL_TASK] = { "task_struct",
-			  { "flags", "pid", "tgid", "signal", "in_execve", "mm", "utask" } },
+			  { "flags", "pid", "tgid", "signal", "in_execve", "mm", "utask",
+			    "thread" } },
 	[KERNEL_MM] = { "mm_struct",
 			{ "exec_vm", "start_stack", "start_code", "arg_start", "uprobes_state" } },
 	[KERNEL_SIGNAL] = { "signal_struct", { "live" } },
@@ -36,6 +37,7 @@ static const struct kernel_struct walker_structs[] = {
 	[KERNEL_PROBE_PAGE] = { "xol_area", { "vaddr" } },
 	[KERNEL_PROBE_TASK] = { "uprobe_task", { "return_instances" } },
 	[KERNEL_PROBE_RETURN] = { "return_instance", { "stack", "orig_ret_vaddr", "next" } },
+	[KERNEL_THREAD] = { "thread_struct", { "fsbase" } },
 };
 
 /* ---- the kernel's types ---- */

@@ -41,6 +41,7 @@ enum {
 	KERNEL_PROBE_PAGE,
 	KERNEL_PROBE_TASK,
 	KERNEL_PROBE_RETURN,
+	KERNEL_THREAD,
 };
 /* Those of the walker, from the BTF of the kernel that runs. -ENOENT: it has none. */
 int coati_kernel_types_read(struct kernel_types *ret);

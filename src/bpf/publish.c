@@ -210,6 +210,7 @@ int coati_walker_set_space(struct walker *w, uint64_t space, const struct walker
 {
 	struct walker_space value = { .nr_maps = maps->nr,
 				      .exec_pages = maps->exec_pages,
+				      .labels = maps->labels,
 				      .changes = maps->changes };
 	uint32_t words = (maps->nr ? maps->nr : 1) * MAP_WORDS;
 	struct published_space *s;

@@ -25,8 +25,14 @@
 #define WALKER_TARGETS_MAX 65536u
 #define WALKER_CHANGES	   4096u
 #define WALKER_OUT_BYTES   65536u
-#define WALKER_COPY_RATE   64u	  /* bytes of copies a microsecond, on each CPU */
-#define WALKER_OUT_MOST	   61440u /* of one report: a record of perf has less than 64 KiB */
+#define WALKER_COPY_RATE   64u /* bytes of copies a microsecond, on each CPU */
+/* of one report without labels: a record of perf has less than 64 KiB */
+#define WALKER_OUT_MOST 61440u
+/* A record of labels as a thread publishes it: docs/formats/thread-context.md. */
+#define WALKER_LABEL_HEAD  28u
+#define WALKER_LABEL_VALID 24u
+#define WALKER_LABEL_SIZE  26u
+#define WALKER_LABEL_BYTES 612u /* behind the head */
 
 /* One row of code follows the next: see unwind/table/table.h, whose rows and rules these are. */
 #define WALKER_BUCKET_BITS 10
@@ -56,15 +62,17 @@ enum walker_end {
 #define WALKER_HAS_GUESS   4u  /* some frame is a guess */
 #define WALKER_IS_CHECK	   8u  /* the copy is there to check the walk by */
 #define WALKER_HAS_CHAIN   16u /* addresses found by frame pointers alone follow the frames */
+#define WALKER_HAS_LABELS  32u /* the labels of the thread are the last part */
+#define WALKER_NO_LABELS   64u /* the thread has some that could not be read */
 
 /* What the walker reports of one sample, right before the sample itself in the same ring buffer.
  * Then nr_frames addresses; with HAS_CHAIN nr_chain more; with HAS_COPY WALKER_REGS registers in
  * DWARF's numbers (16: rip), an address, and stack_bytes of the stack from there on: from rsp, or
- * above it from the first page on that is present. */
+ * above it from the first page on that is present. With HAS_LABELS the record of labels. */
 struct walker_head {
-	unsigned long long ip;	  /* of the sample that follows */
-	unsigned long long space; /* which address space */
-	unsigned char end;	  /* enum walker_end */
+	unsigned long long ip;	   /* of the sample that follows */
+	unsigned long long family; /* walker_family() of its address space */
+	unsigned char end;	   /* enum walker_end */
 	unsigned char flags;
 	unsigned short nr_frames;
 	unsigned short nr_chain;
@@ -77,8 +85,8 @@ struct walker_need {
 	unsigned long long family;     /* walker_family() of it */
 	unsigned long long exec_pages; /* executable pages that it has now */
 	unsigned long long pc;
-	unsigned int end; /* enum walker_end: why */
-	unsigned int reserved;
+	unsigned int end;	 /* enum walker_end: why */
+	unsigned int for_labels; /* a thread has labels, with keys that are not known */
 };
 
 /* What an address space has in common with those that it was forked from and that were forked from
@@ -122,11 +130,30 @@ struct walker_file {
 	unsigned int used; /* set by the walker: not given up before the others */
 };
 
-/* A described address space. The key of the map is walker_head.space, or a family, whose members
+/* Where the threads of a process publish their labels: at the same distance from their thread
+ * pointers. */
+enum walker_labels {
+	WALKER_LABELS_NONE,
+	WALKER_LABELS_AT,      /* the distance is known */
+	WALKER_LABELS_THROUGH, /* it is in the memory of the process, when its loader is done */
+};
+#define WALKER_LABELS_FAR (1ull << 24) /* no thread-local storage is larger */
+
+struct walker_label_place {
+	unsigned long long kind; /* enum walker_labels */
+	unsigned long long at;	 /* the distance, or the address of it */
+	/* The names of the keys: where the process says when it published them, and when that was.
+	 * 0: not known where; WALKER_NO_KEYS: nowhere. */
+	unsigned long long keys, keys_time;
+};
+#define WALKER_NO_KEYS (~0ull)
+
+/* A described address space. The key of the map is walker_need.space, or a family, whose members
  * have the same mappings until one of them changes them. */
 struct walker_space {
 	unsigned int generation; /* never used again for other mappings */
 	unsigned int maps;	 /* arena word */
+	struct walker_label_place labels;
 	unsigned int nr_maps;
 	unsigned int generation_again; /* the same: a value that is replaced while it is read */
 	unsigned long long exec_pages; /* must be what the kernel counts */
@@ -178,7 +205,9 @@ struct walker_work {
 	unsigned int dir, nr_buckets, rules, nr_rules, dir_file, dir_serial;
 	unsigned long long rule;
 	int other;
-	unsigned int is_borrowed;	       /* by the description of its family */
+	unsigned int is_borrowed; /* by the description of its family */
+	unsigned int out_size;	  /* of the report so far */
+	struct walker_label_place labels;
 	unsigned long long copy_from, copy_at; /* where the copy begins, and where it goes on */
 	unsigned int copy_base, copy_bytes, nr_chain, index;
 	unsigned long long chain_fp;

@@ -63,6 +63,10 @@ struct signal_struct {
 	} live; /* threads of a process */
 } __attribute__((preserve_access_index));
 
+struct thread_struct {
+	unsigned long fsbase;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	unsigned int flags;
 	int pid, tgid;
@@ -70,6 +74,7 @@ struct task_struct {
 	unsigned int in_execve : 1;
 	struct mm_struct *mm;
 	struct uprobe_task *utask;
+	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
 const volatile struct walker_config config = { .max_frames = 512 };

@@ -17,6 +17,7 @@
 #include "bpf/apply.bpf.h"
 #include "bpf/changes.bpf.h"
 #include "bpf/guess.bpf.h"
+#include "bpf/labels.bpf.h"
 #include "bpf/probed.bpf.h"
 #include "bpf/targets.bpf.h"
 
@@ -204,24 +205,22 @@ static __noinline int add_copy(struct walker_work *w)
 	return 0;
 }
 
-static __noinline int report(void *ctx, struct walker_work *w, u64 ip, u64 space)
+static __noinline int report(void *ctx, struct walker_work *w, u64 ip, u64 family)
 {
 	struct walker_head *h = (void *)w->out;
-	u64 size = sizeof(*h) + (u64)w->nr_frames * 8 + (u64)w->nr_chain * 8;
+	u64 size = w->out_size;
 
 	h->ip = ip;
-	h->space = space;
+	h->family = family;
 	h->end = w->end;
 	h->flags = w->flags;
 	h->nr_frames = w->nr_frames;
 	h->nr_chain = w->nr_chain;
 	h->stack_bytes = w->copy_bytes;
-	if (w->flags & WALKER_HAS_COPY)
-		size = (u64)w->copy_base + w->copy_bytes;
 	/* with the length in front of it a multiple of 8 */
-	size += 4;
-	if (size > WALKER_OUT_MOST + 8)
-		size = WALKER_OUT_MOST + 8;
+	size = ((size + 7) & ~7ull) + 4;
+	if (size > REPORT_MOST)
+		size = REPORT_MOST;
 	w->walks++;
 	w->frames += w->nr_frames;
 	w->ends[w->end & 15]++;
@@ -309,9 +308,13 @@ static __always_inline int take_space(struct walker_work *w, struct walker_need 
 	w->generation = s->generation;
 	w->maps = s->maps;
 	w->nr_maps = s->nr_maps;
+	w->labels = s->labels;
 	pages = s->exec_pages;
-	if (w->generation != s->generation_again || pages != need->exec_pages ||
-	    s->changes != *counter)
+	if (w->generation != s->generation_again) {
+		w->labels.kind = WALKER_LABELS_NONE;
+		return stop(w, WALKER_STALE);
+	}
+	if (pages != need->exec_pages || s->changes != *counter)
 		return stop(w, WALKER_STALE);
 	return 0;
 }
@@ -364,6 +367,7 @@ static __always_inline int walk(void *ctx, struct walker_work *w, u64 ip, u32 is
 	w->is_often = is_often;
 	w->is_in_kernel = is_often || (s64)ip < 0;
 	w->end = WALKER_NONE;
+	w->labels.kind = WALKER_LABELS_NONE;
 	if (mm && !(task->flags & (PF_EXITING | PF_KTHREAD))) {
 		name_space(task, mm, &need);
 		take_regs(w, task);
@@ -378,7 +382,14 @@ static __always_inline int walk(void *ctx, struct walker_work *w, u64 ip, u32 is
 			w->end = WALKER_MOVED;
 		add_rest(ctx, w, &need);
 	}
-	report(ctx, w, ip, need.space);
+	w->out_size = sizeof(struct walker_head) + w->nr_frames * 8 + w->nr_chain * 8;
+	if (w->flags & WALKER_HAS_COPY)
+		w->out_size = w->copy_base + w->copy_bytes;
+	if (w->labels.kind && w->end != WALKER_NONE && add_labels(w)) {
+		need.for_labels = 1;
+		ask(ctx, w, &need);
+	}
+	report(ctx, w, ip, need.family);
 	return 1;
 }
 

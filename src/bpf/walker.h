@@ -72,7 +72,8 @@ struct walker_mappings {
 	const struct walker_map *v; /* sorted by start */
 	uint32_t nr;
 	uint64_t exec_pages;
-	uint64_t changes; /* coati_walker_changes() from before they were read */
+	uint64_t changes;		  /* coati_walker_changes() from before they were read */
+	struct walker_label_place labels; /* of its threads */
 };
 
 /* How often mappings of @space are known to have changed. */

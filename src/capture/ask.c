@@ -151,6 +151,17 @@ int coati_capture_get_stats(const struct coati_capture *cap, struct coati_captur
 	return SIZED_FILL(ret, &st);
 }
 
+void coati_capture_get_labels(const struct coati_capture *cap, struct coati_label_counts *ret)
+{
+	const struct thread_labels *l = cap->walks ? cap->walks->labels : NULL;
+
+	*ret = (struct coati_label_counts){ 0 };
+	if (l)
+		*ret = (struct coati_label_counts){ l->counts.samples, l->counts.changes,
+						    l->counts.sets,    l->counts.unnamed,
+						    l->counts.over,    l->counts.unread };
+}
+
 struct coati_images *coati_capture_images(const struct coati_capture *cap)
 {
 	return cap->images;

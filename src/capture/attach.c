@@ -156,7 +156,9 @@ static int own_ids(struct coati_capture *cap, const struct map *ids)
 
 int coati_attach_start(struct coati_capture *cap, struct coati_error *err)
 {
+	const uint64_t labels = COATI_CAPTURE_LABELS | COATI_CAPTURE_LIVE;
 	struct walks *ws = cap->walks;
+	int r;
 
 	if (!ws || !cap->drain)
 		return 0;
@@ -164,7 +166,11 @@ int coati_attach_start(struct coati_capture *cap, struct coati_error *err)
 	ws->known_id = cap->side_id;
 	if (own_ids(cap, &ws->ids) < 0)
 		return coati_fail(err, -ENOMEM, "capture: out of memory");
-	return coati_walks_listen(ws, cap->opts.procfs, err);
+	r = coati_walks_listen(ws, cap->opts.procfs, err);
+	if (r == 0 && (cap->opts.flags & labels) == labels &&
+	    coati_walks_read_labels(ws, cap->opts.flags & COATI_CAPTURE_LABELS_UNTRACED) < 0)
+		r = coati_fail(err, -ENOMEM, "capture: out of memory");
+	return r;
 }
 
 static void describe_file(void *ctx, const char *path)

@@ -101,6 +101,8 @@ struct coati_capture {
 
 /* Write everything that the rings hold and mark the round. */
 int coati_capture_drain(struct coati_capture *cap);
+/* The labels of threads that are known by now. @all: nothing more comes for this recording. */
+int coati_capture_settle_labels(struct coati_capture *cap, bool all);
 /* The losses that the events count themselves, since the last call: as records, and added up. */
 int coati_capture_balance(struct coati_capture *cap);
 

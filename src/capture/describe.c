@@ -17,7 +17,9 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "capture/label-place.h"
 #include "image/image.h"
+#include "process/context.h"
 #include "process/origin.h"
 #include "process/proc.h"
 
@@ -41,6 +43,7 @@ void coati_describe_init(struct describe *d, struct walker *walker, struct coati
 	coati_map_init(&d->tables, TABLES_MAX);
 	coati_map_init(&d->pids, PIDS_MAX);
 	coati_map_init(&d->families, PIDS_MAX);
+	coati_map_init(&d->label_places, TABLES_MAX);
 }
 
 /* What is kept of a published table: where its code is. The walker has the rest. */
@@ -68,6 +71,7 @@ void coati_describe_fini(struct describe *d)
 	coati_map_fini(&d->tables);
 	coati_map_fini(&d->pids);
 	coati_map_fini(&d->families);
+	coati_map_fini(&d->label_places);
 	ARRAY_FINI(&d->maps);
 }
 
@@ -121,6 +125,86 @@ static const struct description *get_table(struct describe *d, uint32_t image)
 										: &ui->table);
 	coati_unwinder_give_back(d->unwinder, ui);
 	return known && known->has_table ? known : NULL;
+}
+
+/* ---- labels ---- */
+
+#define PLACE_KIND   3u
+#define PLACE_TRACER 4u
+#define PLACE_SHIFT  3
+
+/* Kept, so that each file is looked at once. */
+static struct label_place get_label_place(struct describe *d, uint32_t image)
+{
+	struct label_place place;
+	uint64_t packed;
+
+	if (coati_map_get(&d->label_places, image, &packed))
+		return (struct label_place){
+			.kind = (enum walker_labels)(packed & PLACE_KIND),
+			.at = (uint64_t)((int64_t)packed >> PLACE_SHIFT),
+			.has_tracer = packed & PLACE_TRACER,
+		};
+	coati_label_place_find(d->images, image, &place);
+	packed = place.at << PLACE_SHIFT | (place.has_tracer ? PLACE_TRACER : 0) | place.kind;
+	if (coati_map_put(&d->label_places, image, packed) == -E2BIG) {
+		coati_map_fini(&d->label_places);
+		coati_map_init(&d->label_places, TABLES_MAX);
+	}
+	return place;
+}
+
+/* Do the threads of the process publish their labels by what is in this file? */
+static void add_label_place(struct describe *d, uint32_t image, const struct coati_mmap *m)
+{
+	struct label_place place;
+	uint64_t vaddr;
+
+	if (!d->labels)
+		return;
+	place = get_label_place(d, image);
+	d->has_tracer |= place.has_tracer;
+	if (d->label_place.kind || !place.kind)
+		return;
+	if (place.kind == WALKER_LABELS_THROUGH) {
+		if (coati_image_vaddr(d->images, image, m->pgoff, &vaddr) < 0)
+			return;
+		place.at += m->addr - vaddr;
+	}
+	d->label_place = (struct walker_label_place){ .kind = place.kind, .at = place.at };
+}
+
+static int read_context(const char *procfs, int32_t pid, uint64_t addr, struct context_keys *ret)
+{
+	CLEANUP(fd_closep) int mem = -1;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%d/mem", procfs, pid);
+	mem = open(path, O_RDONLY | O_CLOEXEC);
+	return mem < 0 ? -errno : coati_context_read_keys(mem, addr, ret);
+}
+
+/* The names of the keys, for the labels that come, and where the walker sees that there are
+ * others. @is_asked: a thread has labels, so who has not published them by now never will. */
+static void read_keys(struct describe *d, int32_t pid, uint64_t family, bool is_asked)
+{
+	struct walker_label_place *p = &d->label_place;
+	struct context_keys keys;
+	int r = -ENOENT;
+
+	if (d->without_traced && d->has_tracer)
+		*p = (struct walker_label_place){ .kind = WALKER_LABELS_NONE };
+	if (!p->kind)
+		return;
+	if (d->context)
+		r = read_context(d->procfs, pid, d->context, &keys);
+	if (r == 0) {
+		p->keys = d->context;
+		p->keys_time = keys.time;
+		coati_thread_labels_name(d->labels, pid, family, &keys);
+	} else if (is_asked && r != -EAGAIN) {
+		p->keys = WALKER_NO_KEYS;
+	}
 }
 
 /* ---- mappings ---- */
@@ -188,15 +272,21 @@ static void add_line(struct describe *d, int32_t pid, char *line)
 	uint64_t vaddr = 0;
 	uint32_t image;
 
-	if (coati_maps_line(line, &m) < 0 || !(m.prot & PROT_EXEC) || m.addr >> 63)
+	if (coati_maps_line(line, &m) < 0 || m.addr >> 63)
+		return;
+	if (d->labels && !d->context && coati_context_is_mapping(&m))
+		d->context = m.addr;
+	if (!(m.prot & PROT_EXEC))
 		return;
 	map.start = m.addr;
 	map.end = m.addr + m.len;
 	/* as the kernel counts them: mm->exec_vm */
 	if (!(m.prot & PROT_WRITE))
 		d->exec_pages += m.len / PAGE_BYTES;
-	if (get_image(d, pid, &m, &image) == 0)
+	if (get_image(d, pid, &m, &image) == 0) {
 		t = get_table(d, image);
+		add_label_place(d, image, &m);
+	}
 	if (!t || coati_image_vaddr(d->images, image, m.pgoff, &vaddr) < 0) {
 		add_map(d, &map);
 		return;
@@ -216,12 +306,35 @@ static int read_maps(struct describe *d, int32_t pid)
 	snprintf(path, sizeof(path), "%s/%d/maps", d->procfs, pid);
 	d->maps.len = 0;
 	d->exec_pages = 0;
+	d->label_place = (struct walker_label_place){ .kind = WALKER_LABELS_NONE };
+	d->context = 0;
+	d->has_tracer = false;
 	r = coati_file_read(AT_FDCWD, path, &text);
 	rest = text.text;
 	while (r == 0 && (line = strsep(&rest, "\n")))
 		add_line(d, pid, line);
 	coati_strbuf_fini(&text);
 	return r;
+}
+
+/* Where a process has its context; 0: it has none. */
+static uint64_t find_context(const char *procfs, int32_t pid)
+{
+	struct strbuf text = STRBUF_INIT(MAPS_BYTES_MAX);
+	uint64_t found = 0;
+	char path[512], *rest, *line;
+
+	snprintf(path, sizeof(path), "%s/%d/maps", procfs, pid);
+	(void)coati_file_read(AT_FDCWD, path, &text);
+	rest = text.text;
+	while (!found && (line = strsep(&rest, "\n"))) {
+		struct coati_mmap m;
+
+		if (coati_maps_line(line, &m) == 0 && coati_context_is_mapping(&m))
+			found = m.addr;
+	}
+	coati_strbuf_fini(&text);
+	return found;
 }
 
 /* A space, and how often it had changed before its mappings were read. */
@@ -240,7 +353,8 @@ static int publish(struct describe *d, int32_t pid, const struct seen *seen, str
 	const struct walker_mappings maps = { .v = d->maps.v,
 					      .nr = (uint32_t)d->maps.len,
 					      .exec_pages = d->exec_pages,
-					      .changes = seen->changes };
+					      .changes = seen->changes,
+					      .labels = d->label_place };
 	uint64_t space = seen->space, old;
 	int r = coati_walker_set_space(d->walker, space, &maps);
 
@@ -251,14 +365,17 @@ static int publish(struct describe *d, int32_t pid, const struct seen *seen, str
 	return coati_map_put(before, (uint32_t)pid, space) < 0 ? -ENOMEM : 0;
 }
 
-/* @space 0: only its family is known. */
-static int describe(struct describe *d, int32_t pid, uint64_t family, uint64_t space)
+/* Of the need space 0: only its family is known. */
+static int describe(struct describe *d, int32_t pid, const struct walker_need *need)
 {
-	const struct seen all = see(d, family), one = see(d, space);
+	const uint64_t space = need->space;
+	const struct seen all = see(d, need->family), one = see(d, space);
 	int r = read_maps(d, pid);
 
 	if (r == 0 && !d->maps.len)
 		r = -ESRCH;
+	if (r == 0)
+		read_keys(d, pid, need->family, need->for_labels);
 	if (r == 0)
 		r = publish(d, pid, &all, &d->families);
 	if (r == 0 && space)
@@ -270,16 +387,16 @@ static int describe(struct describe *d, int32_t pid, uint64_t family, uint64_t s
 
 int coati_describe(struct describe *d, int32_t pid, const struct walker_need *need)
 {
-	return describe(d, pid, need->family, need->space);
+	return describe(d, pid, need);
 }
 
 /* The fields of a stat file by their number in proc(5). */
-static int read_fields(const struct describe *d, int32_t pid, uint64_t fields[STAT_FIELDS])
+static int read_fields(const char *procfs, int32_t pid, uint64_t fields[STAT_FIELDS])
 {
 	char path[512], line[STAT_BYTES], *at;
 	int r;
 
-	snprintf(path, sizeof(path), "%s/%d/stat", d->procfs, pid);
+	snprintf(path, sizeof(path), "%s/%d/stat", procfs, pid);
 	r = coati_file_read_line(AT_FDCWD, path, line, sizeof(line));
 	at = r < 0 ? NULL : strrchr(line, ')');
 	if (!at)
@@ -295,17 +412,40 @@ static int read_fields(const struct describe *d, int32_t pid, uint64_t fields[ST
 	return 0;
 }
 
-int coati_describe_running(struct describe *d, int32_t pid)
+static int read_family(const char *procfs, int32_t pid, uint64_t *ret)
 {
 	uint64_t f[STAT_FIELDS];
-	int r = read_fields(d, pid, f);
+	int r = read_fields(procfs, pid, f);
 
 	/* 0: a thread of the kernel, or not ours to know */
 	if (r < 0 || !f[STAT_START_STACK] || !f[STAT_ARG_START])
 		return r < 0 ? r : -ENODATA;
-	return describe(d, pid,
-			walker_family(f[STAT_START_STACK], f[STAT_START_CODE], f[STAT_ARG_START]),
-			0);
+	*ret = walker_family(f[STAT_START_STACK], f[STAT_START_CODE], f[STAT_ARG_START]);
+	return 0;
+}
+
+int coati_describe_running(struct describe *d, int32_t pid)
+{
+	uint64_t family;
+	int r = read_family(d->procfs, pid, &family);
+
+	return r < 0 ? r : describe(d, pid, &(struct walker_need){ .family = family });
+}
+
+void coati_describe_keys(const char *procfs, int32_t pid, uint64_t family,
+			 struct thread_labels *labels)
+{
+	struct context_keys keys;
+	uint64_t now, at;
+
+	procfs = procfs ? procfs : "/proc";
+	at = find_context(procfs, pid);
+	if (at && read_context(procfs, pid, at, &keys) == 0) {
+		/* and it was that one all the time */
+		if (read_family(procfs, pid, &now) == 0 && now == family)
+			coati_thread_labels_name(labels, pid, family, &keys);
+		coati_context_keys_fini(&keys);
+	}
 }
 
 void coati_describe_file(struct describe *d, const char *path)
@@ -320,8 +460,11 @@ void coati_describe_file(struct describe *d, const char *path)
 	m.ino = st.st_ino;
 	m.maj = major(st.st_dev);
 	m.min = minor(st.st_dev);
-	if (get_image(d, 0, &m, &image) == 0)
-		(void)get_table(d, image);
+	if (get_image(d, 0, &m, &image) < 0)
+		return;
+	(void)get_table(d, image);
+	if (d->labels)
+		(void)get_label_place(d, image);
 }
 
 void coati_describe_all(struct describe *d)

@@ -71,6 +71,28 @@ static int drain_rings(struct coati_capture *cap)
 	return any;
 }
 
+static int write_labels(void *ctx, const struct coati_batch *batch)
+{
+	return coati_writer_batch(ctx, batch);
+}
+
+/* The describer may not have come to it. */
+static void ask_keys(void *ctx, int32_t pid, uint64_t family)
+{
+	const struct coati_capture *cap = ctx;
+
+	coati_describe_keys(cap->opts.procfs, pid, family, cap->walks->labels);
+}
+
+int coati_capture_settle_labels(struct coati_capture *cap, bool all)
+{
+	struct thread_labels *l = cap->walks ? cap->walks->labels : NULL;
+
+	if (l && all)
+		coati_thread_labels_ask(l, ask_keys, cap);
+	return l ? coati_thread_labels_settle(l, all, write_labels, cap->writer) : 0;
+}
+
 int coati_capture_drain(struct coati_capture *cap)
 {
 	int r = cap->drain ? coati_drain_stacks_round(cap) : drain_rings(cap);
@@ -80,6 +102,8 @@ int coati_capture_drain(struct coati_capture *cap)
 	if (!r)
 		return 0;
 	r = coati_wakes_name(cap);
+	if (r == 0)
+		r = coati_capture_settle_labels(cap, false);
 	if (r < 0)
 		return r;
 	cap->rounds++;

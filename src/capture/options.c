@@ -11,7 +11,7 @@
 #include "capture/session.h"
 #include "event/list.h"
 
-#define CAPTURE_FLAGS  ((COATI_CAPTURE_FEW_TABLES << 1) - 1)
+#define CAPTURE_FLAGS  ((COATI_CAPTURE_LABELS_UNTRACED << 1) - 1)
 #define RING_BYTES_MAX (UINT64_C(1) << 30)
 
 int coati_capture_check_options(const struct coati_event_list *list,

@@ -285,6 +285,8 @@ int coati_capture_begin(struct coati_capture *cap, struct coati_writer **writer,
 		cap->begin_ns = cap->end_ns;
 	cap->end_ns = 0;
 	cap->tally.nr_named = 0; /* each recording names its wakers */
+	if (cap->walks && cap->walks->labels)
+		coati_thread_labels_restart(cap->walks->labels);
 	cap->writer = TAKE_PTR(w);
 	cap->drained_ns = now_ns();
 	r = begin_records(cap);
@@ -460,6 +462,8 @@ int coati_capture_finish(struct coati_capture *cap, struct coati_error *err)
 	r = coati_capture_drain(cap);
 	if (r >= 0 && cap->rings.backward.len)
 		r = coati_capture_snapshot(cap, NULL);
+	if (r >= 0)
+		r = coati_capture_settle_labels(cap, true);
 	if (r >= 0)
 		r = coati_capture_balance(cap);
 	if (r >= 0)

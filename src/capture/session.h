@@ -27,6 +27,14 @@
  * that were not used for longest are given up, and loaded again when they are needed. */
 #define COATI_CAPTURE_FEW_TABLES (UINT64_C(1) << 16)
 
+/* With LIVE, where stacks are walked in the kernel: record the labels of threads as they are at
+ * each sample. */
+#define COATI_CAPTURE_LABELS (UINT64_C(1) << 17)
+
+/* With LABELS: not those of programs with the tracer, whose live events come with
+ * coati_capture_batch(). */
+#define COATI_CAPTURE_LABELS_UNTRACED (UINT64_C(1) << 18)
+
 enum coati_off_cpu_part {
 	/* with which threads leave a CPU: refused where the kernel may not be looked at */
 	COATI_OFF_CPU_STACKS,
@@ -35,6 +43,19 @@ enum coati_off_cpu_part {
 };
 
 struct coati_images;
+
+#define COATI_LABEL_SETS_MAX 65536u /* different ones in one recording */
+
+/* The labels that were read with samples, in all recordings. */
+struct coati_label_counts {
+	uint64_t samples; /* with labels */
+	uint64_t changes; /* of the labels of a thread */
+	uint64_t sets;	  /* different ones, in the last recording */
+	/* samples whose labels were dropped: the names of their keys are not known; there were more
+	 * sets or threads than are recorded; they could not be read */
+	uint64_t unnamed, over, unread;
+};
+void coati_capture_get_labels(const struct coati_capture *cap, struct coati_label_counts *ret);
 
 /* COATI_DROP_* (event/event.h) of what was left out of event @event of the list. */
 uint32_t coati_capture_event_dropped(const struct coati_capture *cap, uint32_t event);

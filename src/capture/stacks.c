@@ -192,7 +192,7 @@ int coati_stacks_feed(struct stacks *st, const uint8_t *record,
 	if (coati_record_decode(&raw, identity, &rec) < 0)
 		return 0;
 	if (st->walks && rec.type == COATI_RECORD_EXIT && rec.u.task.pid == rec.u.task.tid)
-		coati_describer_forget(&st->walks->describer, (int32_t)rec.u.task.pid);
+		coati_walks_forget(st->walks, (int32_t)rec.u.task.pid, rec.id.time);
 	return coati_processes_feed(st->processes, &raw, &rec);
 }
 
@@ -489,6 +489,16 @@ static void check_walk(struct stacks *st, const struct formats *f, const struct 
 		st->walks->checked++;
 }
 
+static void take_labels(struct thread_labels *l, const struct coati_record *rec,
+			const struct walked *w)
+{
+	const struct label_of of = { rec->id.pid, rec->id.tid, rec->id.time, w->family };
+
+	if (w->flags & WALKER_NO_LABELS)
+		coati_thread_labels_unread(l);
+	coati_thread_labels_seen(l, &of, w->labels, w->label_bytes);
+}
+
 static bool walk_reported(struct stacks *st, const struct formats *f,
 			  const struct coati_record *rec, struct user_part *ret)
 {
@@ -501,6 +511,8 @@ static bool walk_reported(struct stacks *st, const struct formats *f,
 		ret->end = CHAIN_END_GAP;
 		return false;
 	}
+	if (st->walks->labels)
+		take_labels(st->walks->labels, rec, &w);
 	if (w.end == WALKER_NONE) {
 		st->none += f->of == STACKS_OF_SAMPLES;
 		return false;

@@ -55,6 +55,7 @@ void coati_walks_free(struct walks **wsp)
 	for (size_t i = 0; i < ws->reports.len; i++)
 		coati_free(ws->reports.v[i].bytes);
 	ARRAY_FINI(&ws->reports);
+	coati_thread_labels_free(&ws->labels);
 	coati_walker_close(&ws->walker);
 	coati_free(ws);
 }
@@ -141,6 +142,22 @@ int coati_walks_listen(struct walks *ws, const char *procfs, struct coati_error 
 	if (r == 0)
 		r = connect_set(ws, ws->needs, WALKER_NEEDS_OUT, err);
 	return r < 0 ? r : coati_set_enable(ws->needs, err);
+}
+
+int coati_walks_read_labels(struct walks *ws, bool but_traced)
+{
+	int r = coati_thread_labels_new(&ws->labels);
+
+	ws->describer.describe.labels = ws->labels;
+	ws->describer.describe.without_traced = but_traced;
+	return r;
+}
+
+void coati_walks_forget(struct walks *ws, int32_t pid, uint64_t time)
+{
+	coati_describer_forget(&ws->describer, pid);
+	if (ws->labels)
+		coati_thread_labels_gone(ws->labels, pid, time);
 }
 
 /* ---- records ---- */
@@ -235,13 +252,46 @@ bool coati_walks_take(struct walks *ws, const uint8_t *record)
 	return true;
 }
 
+/* The record of labels at the end of a report. */
+static bool unpack_labels(const uint8_t *at, size_t left, struct walked *ret)
+{
+	uint16_t size;
+
+	if (left < WALKER_LABEL_HEAD)
+		return false;
+	memcpy(&size, at + WALKER_LABEL_SIZE, sizeof(size));
+	if (size > WALKER_LABEL_BYTES || size > left - WALKER_LABEL_HEAD)
+		return false;
+	ret->labels = at + WALKER_LABEL_HEAD;
+	ret->label_bytes = size;
+	return true;
+}
+
+/* Registers and stack, behind which *at is then. */
+static bool unpack_copy(const struct walker_head *h, const uint8_t **at, size_t *left,
+			struct walked *ret)
+{
+	const size_t regs = (WALKER_REGS + 1) * 8;
+
+	if (*left < regs || h->stack_bytes > *left - regs)
+		return false;
+	ret->regs = (const void *)*at;
+	ret->stack_addr = ret->regs[WALKER_REGS];
+	ret->stack = *at + regs;
+	ret->stack_bytes = h->stack_bytes;
+	*at += regs + h->stack_bytes;
+	*left -= regs + h->stack_bytes;
+	return true;
+}
+
 /* Do the parts that the head names lie inside? */
 static bool unpack(const struct walk_report *r, const struct walker_head *h, struct walked *ret)
 {
 	const uint8_t *at = r->bytes + sizeof(*h);
 	size_t left = r->size - sizeof(*h);
 
-	*ret = (struct walked){ .end = h->end,
+	*ret = (struct walked){ .family = h->family,
+				.end = h->end,
 				.flags = h->flags,
 				.nr_frames = h->nr_frames,
 				.frames = (const void *)at };
@@ -255,15 +305,9 @@ static bool unpack(const struct walk_report *r, const struct walker_head *h, str
 	ret->nr_chain = h->nr_chain;
 	at += (size_t)h->nr_chain * 8;
 	left -= (size_t)h->nr_chain * 8;
-	if (!(h->flags & WALKER_HAS_COPY))
-		return true;
-	if (left < (WALKER_REGS + 1) * 8 || h->stack_bytes > left - (WALKER_REGS + 1) * 8)
+	if (h->flags & WALKER_HAS_COPY && !unpack_copy(h, &at, &left, ret))
 		return false;
-	ret->regs = (const void *)at;
-	ret->stack_addr = ret->regs[WALKER_REGS];
-	ret->stack = at + (WALKER_REGS + 1) * 8;
-	ret->stack_bytes = h->stack_bytes;
-	return true;
+	return !(h->flags & WALKER_HAS_LABELS) || unpack_labels(at, left, ret);
 }
 
 bool coati_walks_match(struct walks *ws, const struct coati_record *sample, struct walked *ret)

@@ -40,14 +40,16 @@ struct walks {
 	uint8_t loss[128];		   /* a record with another id */
 	ARRAY(struct walk_report) reports; /* by CPU */
 	struct describer describer;
-	uint64_t missing; /* samples without a report: there was no room for it */
-	uint64_t dropped; /* coati_walks_dropped() so far */
+	struct thread_labels *labels; /* NULL: they are not wanted */
+	uint64_t missing;	      /* samples without a report: there was no room for it */
+	uint64_t dropped;	      /* coati_walks_dropped() so far */
 	/* see struct coati_capture_stats */
 	uint64_t checked, checked_over, checked_part, wrong;
 };
 
 /* What the walker says of one sample. */
 struct walked {
+	uint64_t family; /* of its address space */
 	enum walker_end end;
 	uint32_t flags;
 	uint32_t nr_frames, nr_chain;
@@ -57,6 +59,8 @@ struct walked {
 	const uint8_t *stack;
 	uint64_t stack_addr;
 	uint32_t stack_bytes;
+	uint32_t label_bytes;
+	const uint8_t *labels; /* entries, label_bytes of them; NULL: none */
 };
 
 int coati_walks_new(const struct walker_opts *opts, struct walks **ret, struct coati_error *err);
@@ -71,9 +75,14 @@ int coati_walks_connect(struct walks *ws, struct rings *rings, struct coati_erro
 /* Reports that found no room since the last call, as the kernel counted them; 0 where it does
  * not. */
 uint64_t coati_walks_dropped(struct walks *ws);
+/* Read the labels of threads; @but_traced: not those of programs with the tracer. Between listen()
+ * and the start of the describer. -ENOMEM. */
+int coati_walks_read_labels(struct walks *ws, bool but_traced);
 /* Let the walker ask. */
 int coati_walks_listen(struct walks *ws, const char *procfs, struct coati_error *err);
 
+/* The process has ended at that time. */
+void coati_walks_forget(struct walks *ws, int32_t pid, uint64_t time);
 /* A record on its way: true when it is the walker's, and only the walker needs it. */
 bool coati_walks_take(struct walks *ws, const uint8_t *record);
 /* The kernel counts records that found no room, and writes the count in the name of the event that
