@@ -13,6 +13,8 @@
 #include "bpf/state.bpf.h"
 
 #define KEYS_TIME_AT 16 /* in the head of the process context */
+#define TABLE_AT     8	/* above the thread pointer */
+#define MODULES_MAX  65536
 #define FIRST_BYTES  96 /* of a record, in one read: most are no larger */
 #define REPORT_MOST  (WALKER_OUT_MOST + WALKER_LABEL_HEAD + WALKER_LABEL_BYTES + 4)
 
@@ -30,21 +32,42 @@ static __always_inline u64 thread_pointer(void)
 	return BPF_CORE_READ(thread, fsbase);
 }
 
-/* Where the record of this thread is; 0: it has none. */
-static __always_inline u64 find_labels(struct walker_work *w)
+/* The word at @addr; 0: it cannot be read. */
+static __always_inline u64 word_at(u64 addr)
 {
-	u64 distance = w->labels.at, pointer, record = 0;
+	u64 value = 0;
 
-	if (w->labels.kind == WALKER_LABELS_THROUGH &&
-	    bpf_probe_read_user(&distance, sizeof(distance), (void *)w->labels.at))
+	return bpf_probe_read_user(&value, sizeof(value), (void *)addr) ? 0 : value;
+}
+
+/* Where the variable is in a library that has a part of each thread's storage only when that thread
+ * uses it. The thread has a table of these parts, by the numbers of the libraries; how many entries
+ * there are is in front of it with glibc, and is its first one with musl. What is not there leads
+ * to no memory. */
+static __always_inline u64 in_module(const struct walker_label_place *p, u64 pointer)
+{
+	u64 module = word_at(p->at), table, entries;
+
+	if (!module || module > MODULES_MAX)
 		return 0;
+	table = word_at(pointer + TABLE_AT);
+	entries = word_at(p->entry_bytes == 16 ? table - 16 : table);
+	return module > entries ? 0 : word_at(table + module * p->entry_bytes) + word_at(p->at + 8);
+}
+
+/* Where the variable of this thread is; 0: nowhere. */
+static __always_inline u64 find_variable(const struct walker_label_place *p)
+{
+	u64 pointer = thread_pointer(), distance = p->at;
+
+	if (!pointer)
+		return 0;
+	if (p->kind == WALKER_LABELS_MODULE)
+		return in_module(p, pointer);
+	if (p->kind == WALKER_LABELS_THROUGH)
+		distance = word_at(p->at);
 	/* below the thread pointer; what the loader has not written yet is 0 */
-	if (distance < -WALKER_LABELS_FAR)
-		return 0;
-	pointer = thread_pointer();
-	if (!pointer || bpf_probe_read_user(&record, sizeof(record), (void *)(pointer + distance)))
-		return 0;
-	return record;
+	return distance < -WALKER_LABELS_FAR ? 0 : pointer + distance;
 }
 
 static __always_inline int lose_labels(struct walker_work *w)
@@ -68,7 +91,8 @@ static __always_inline int has_new_keys(struct walker_work *w)
 /* The labels behind what is in the report: 1 when their keys are not known. */
 static __always_inline int add_labels_body(struct walker_work *w)
 {
-	u64 record = find_labels(w), off = w->out_size, size, have = FIRST_BYTES;
+	u64 record = word_at(find_variable(&w->labels)), off = w->out_size, size,
+	    have = FIRST_BYTES;
 	u8 *to;
 
 	OPAQUE(off);

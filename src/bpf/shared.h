@@ -131,17 +131,20 @@ struct walker_file {
 };
 
 /* Where the threads of a process publish their labels: at the same distance from their thread
- * pointers. */
+ * pointers, or in what a thread has of the library. */
 enum walker_labels {
 	WALKER_LABELS_NONE,
 	WALKER_LABELS_AT,      /* the distance is known */
 	WALKER_LABELS_THROUGH, /* it is in the memory of the process, when its loader is done */
+	WALKER_LABELS_MODULE,  /* there are the number of the library, and the place in its part */
 };
 #define WALKER_LABELS_FAR (1ull << 24) /* no thread-local storage is larger */
 
 struct walker_label_place {
 	unsigned long long kind; /* enum walker_labels */
-	unsigned long long at;	 /* the distance, or the address of it */
+	unsigned long long at;	 /* the distance, or the address of it, or of the two numbers */
+	/* MODULE: bytes of an entry in the table of a thread, 16 with glibc, 8 with musl */
+	unsigned long long entry_bytes;
 	/* The names of the keys: where the process says when it published them, and when that was.
 	 * 0: not known where; WALKER_NO_KEYS: nowhere. */
 	unsigned long long keys, keys_time;

@@ -132,6 +132,9 @@ static const struct description *get_table(struct describe *d, uint32_t image)
 #define PLACE_KIND   3u
 #define PLACE_TRACER 4u
 #define PLACE_SHIFT  3
+/* Of the tables in which threads have their parts of libraries. */
+#define GLIBC_ENTRY 16
+#define MUSL_ENTRY  8
 
 /* Kept, so that each file is looked at once. */
 static struct label_place get_label_place(struct describe *d, uint32_t image)
@@ -166,12 +169,20 @@ static void add_label_place(struct describe *d, uint32_t image, const struct coa
 	d->has_tracer |= place.has_tracer;
 	if (d->label_place.kind || !place.kind)
 		return;
-	if (place.kind == WALKER_LABELS_THROUGH) {
+	if (place.kind != WALKER_LABELS_AT) {
 		if (coati_image_vaddr(d->images, image, m->pgoff, &vaddr) < 0)
 			return;
 		place.at += m->addr - vaddr;
 	}
-	d->label_place = (struct walker_label_place){ .kind = place.kind, .at = place.at };
+	d->label_place = (struct walker_label_place){ .kind = place.kind,
+						      .at = place.at,
+						      .entry_bytes = GLIBC_ENTRY };
+}
+
+/* The library of musl, as Alpine and as Debian call it. */
+static bool is_musl(const char *name)
+{
+	return strstr(name, "/ld-musl-") || strstr(name, "-linux-musl/libc.so");
 }
 
 static int read_context(const char *procfs, int32_t pid, uint64_t addr, struct context_keys *ret)
@@ -192,6 +203,8 @@ static void read_keys(struct describe *d, int32_t pid, uint64_t family, bool is_
 	struct context_keys keys;
 	int r = -ENOENT;
 
+	if (d->is_musl)
+		p->entry_bytes = MUSL_ENTRY;
 	if (d->without_traced && d->has_tracer)
 		*p = (struct walker_label_place){ .kind = WALKER_LABELS_NONE };
 	if (!p->kind)
@@ -276,6 +289,7 @@ static void add_line(struct describe *d, int32_t pid, char *line)
 		return;
 	if (d->labels && !d->context && coati_context_is_mapping(&m))
 		d->context = m.addr;
+	d->is_musl |= d->labels && is_musl(m.name);
 	if (!(m.prot & PROT_EXEC))
 		return;
 	map.start = m.addr;
@@ -308,7 +322,7 @@ static int read_maps(struct describe *d, int32_t pid)
 	d->exec_pages = 0;
 	d->label_place = (struct walker_label_place){ .kind = WALKER_LABELS_NONE };
 	d->context = 0;
-	d->has_tracer = false;
+	d->has_tracer = d->is_musl = false;
 	r = coati_file_read(AT_FDCWD, path, &text);
 	rest = text.text;
 	while (r == 0 && (line = strsep(&rest, "\n")))

@@ -32,7 +32,7 @@ struct describe {
 	uint64_t exec_pages;
 	struct walker_label_place label_place;
 	uint64_t context; /* where its process context is; 0: not seen */
-	bool has_tracer;
+	bool has_tracer, is_musl;
 	uint64_t described, failed;
 };
 

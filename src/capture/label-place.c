@@ -135,18 +135,29 @@ static void place_in_program(const struct search *s, struct label_place *ret)
 				     .has_tracer = ret->has_tracer };
 }
 
-/* Does the relocation ask for the distance of the variable? *ret: where it will be. */
-static bool is_distance(const struct search *s, uint64_t info, uint64_t addend, uint64_t *ret)
+/* What the relocation asks for, where it will be in *@at. */
+static enum walker_labels wanted(const struct search *s, uint64_t info, uint64_t addend,
+				 uint64_t *at)
 {
-	uint32_t type = (uint32_t)info, symbol = (uint32_t)(info >> 32);
+	uint32_t symbol = (uint32_t)(info >> 32);
+	bool is_named = symbol == s->symbol.index && symbol && !addend;
 
-	if (symbol ? symbol != s->symbol.index || addend : addend != s->symbol.value)
-		return false;
-	/* of a descriptor the second word, where its function has nothing to do but add it */
-	*ret += type == R_X86_64_TLSDESC ? 8 : 0;
-	return type == R_X86_64_TPOFF64 || type == R_X86_64_TLSDESC;
+	if (!is_named && (symbol || addend != s->symbol.value))
+		return WALKER_LABELS_NONE;
+	switch ((uint32_t)info) {
+	case R_X86_64_TLSDESC:
+		*at += 8; /* its function has nothing to do but add this word */
+		return WALKER_LABELS_THROUGH;
+	case R_X86_64_TPOFF64:
+		return WALKER_LABELS_THROUGH;
+	case R_X86_64_DTPMOD64: /* without a name it may be of another variable */
+		return is_named ? WALKER_LABELS_MODULE : WALKER_LABELS_NONE;
+	default:
+		return WALKER_LABELS_NONE;
+	}
 }
 
+/* A distance is better than the number of the library: true when there is one. */
 static bool place_in_section(struct search *s, const struct elf_section *table,
 			     struct label_place *ret)
 {
@@ -158,11 +169,14 @@ static bool place_in_section(struct search *s, const struct elf_section *table,
 	while (cursor_left(&c) >= sizeof(Elf64_Rela)) {
 		uint64_t at = cursor_u64(&c), info = cursor_u64(&c), addend = cursor_u64(&c);
 
-		if (!is_distance(s, info, addend, &at))
+		enum walker_labels kind = wanted(s, info, addend, &at);
+
+		if (kind == WALKER_LABELS_NONE)
 			continue;
-		ret->kind = WALKER_LABELS_THROUGH;
+		ret->kind = kind;
 		ret->at = at;
-		return true;
+		if (kind == WALKER_LABELS_THROUGH)
+			return true;
 	}
 	return false;
 }
