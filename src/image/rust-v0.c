@@ -95,9 +95,7 @@ static size_t print_list(struct v0 *v, void (*print)(struct v0 *v), const char *
 	while (!v->bad && !v0_eat(v, 'E')) {
 		if (nr++)
 			v0_add(v, between);
-		print(v);
-		if (v->at >= v->len)
-			v->bad = true;
+		print(v); /* behind the end there is none: it is bad then */
 	}
 	return nr;
 }

@@ -21,7 +21,7 @@ struct part {
 	size_t len;
 };
 
-/* What was found so far. */
+/* What was found so far: a pod counts before a container, and that before a unit. */
 struct finding {
 	char unit[SERVICE_NAME_MAX];
 	char container[SERVICE_NAME_MAX];
@@ -101,7 +101,6 @@ static void name_container(struct finding *f, const char *name, size_t len)
 
 	memcpy(f->container, prefix, sizeof(prefix));
 	copy(to, len < ROOM ? len + 1 : ROOM, name);
-	f->unit[0] = '\0';
 }
 
 /* docker-ID.scope, cri-containerd-ID.scope, crio-ID.scope, libpod-ID.scope, a bare ID. */
