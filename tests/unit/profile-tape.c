@@ -95,6 +95,14 @@ void tape_begin(struct tape *t, const char *path)
 	CHECK_OK(coati_writer_open(path, NULL, &t->writer, NULL));
 }
 
+void tape_begin_stream(struct tape *t, const char *path)
+{
+	struct coati_writer_opts o = { .size = sizeof(o), .flags = COATI_WRITER_PIPE };
+
+	*t = (struct tape){ .time = 1000000000 };
+	CHECK_OK(coati_writer_open(path, &o, &t->writer, NULL));
+}
+
 void tape_event(struct tape *t, uint32_t type, uint64_t config, const char *name,
 		uint64_t more_sample_type)
 {

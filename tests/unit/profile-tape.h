@@ -64,6 +64,8 @@ void tape_program_named(const char *const *names);
 void tape_open(struct tape *t, const char *path);
 /* The same with more events: before the first record. */
 void tape_begin(struct tape *t, const char *path);
+/* The same as a stream, which can be read while it is written. */
+void tape_begin_stream(struct tape *t, const char *path);
 /* The same with the program, and cpu-clock with stacks and context switches as its first event. */
 void tape_begin_switches(struct tape *t, const char *path);
 void tape_event(struct tape *t, uint32_t type, uint64_t config, const char *name,

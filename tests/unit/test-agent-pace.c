@@ -47,3 +47,14 @@ TEST(agent_periods_change_by_the_hour_around_the_rate_that_was_asked_for)
 	CHECK_U64(same, <, 40); /* 5 are meant */
 	CHECK(sum / 10000 > 1 - 0.002 && sum / 10000 < 1 + 0.002);
 }
+
+TEST(agent_hours_are_those_of_the_day)
+{
+	const uint64_t hour = UINT64_C(3600000000000);
+
+	CHECK_U64(pace_hour(0), ==, 0);
+	CHECK_U64(pace_hour(hour - 1), ==, 0);
+	CHECK_U64(pace_hour(hour), ==, 1);
+	CHECK_U64(pace_hour(500000 * hour - 1), ==, 499999);
+	CHECK_U64(pace_hour(500000 * hour), ==, 500000);
+}
