@@ -11,9 +11,11 @@
 #include "base/cursor.h"
 #include "base/leb128.h"
 #include "base/strbuf.h"
+#include "lib/fake-tree.h"
 #include "page/columns.h"
 #include "page/encode.h"
 #include "page/findings.h"
+#include "page/measure.h"
 #include "page/page.h"
 #include "unit/profile-tape.h"
 
@@ -128,8 +130,26 @@ static uint64_t sum_of(const struct page *p, const char *name)
 	return sum;
 }
 
+/* The functions of a node, the outermost first; until the next call. */
+static const char *path_of(const struct page *p, uint32_t node)
+{
+	static char text[256], longer[sizeof(text)];
+
+	text[0] = '\0';
+	for (; node; node = p->names.nodes.v[node].parent) {
+		uint32_t frame = p->names.nodes.v[node].frame;
+		uint32_t name = p->names.functions.v[p->names.frames.v[frame].function].name;
+
+		snprintf(longer, sizeof(longer), "/%s%s", p->names.texts.v[name], text);
+		snprintf(text, sizeof(text), "%s", longer);
+	}
+	return text;
+}
+
 TEST(page_has_every_sample_with_its_weight_and_path)
 {
+	static const char *const paths[] = { "/main/leaf", "/main/work", "/main/leaf",
+					     "/main/other" };
 	struct strbuf data = STRBUF_INIT(1u << 24);
 	struct coati_error err = { 0 };
 	struct page *p = NULL;
@@ -152,6 +172,10 @@ TEST(page_has_every_sample_with_its_weight_and_path)
 	CHECK_U64(sum_of(p, "s.count"), ==, 4);
 	/* root, main, and below it leaf, work and other */
 	CHECK_U64(p->names.nodes.len, ==, 5);
+	node = column_of(p, "s.node", &nr);
+	for (uint64_t i = 0; i < nr; i++)
+		CHECK_STR(path_of(p, (uint32_t)column_next(&node)), paths[i]);
+	CHECK_STR(err.text, "");
 	CHECK_U64(p->threads.len, ==, 2);
 	CHECK(data.len > 100 && !memcmp(data.text, "coatipg1", 8));
 	coati_page_free(&p);
@@ -229,6 +253,197 @@ TEST(page_survives_every_failing_allocation)
 	CHECK_INT(r, ==, 0);
 }
 
+/* ---- the timeline and live events ---- */
+
+/* Thread 10 runs, is preempted by 11, which it has started, and runs to the end; one page fault. */
+static void write_timeline(void)
+{
+	static const char live[] = "batch kind=sites pid=10\n"
+				   "- site id=1 kind=2 name=\"queued\"\n"
+				   "- site id=2 kind=1 name=\"outer\"\n"
+				   "- site id=3 kind=4 name=\"mark\"\n"
+				   "- type id=1 name=\"queue\" states=\"empty:3 full:3\"\n"
+				   "batch tid=10 pid=10 base=15000\n"
+				   "15000 open_enter tid=10 id=0\n"
+				   "15000 region_begin site=2\n"
+				   "15100 counter site=1 value=-5\n"
+				   "15200 gauge site=1 value=2.5\n"
+				   "15300 log site=2 text=\"said\"\n"
+				   "15400 instant site=3\n"
+				   "15500 flow site=2 id=12 phase=0\n"
+				   "15600 resource_new type=1 id=4 state=0 name=\"q\"\n"
+				   "15700 resource_set type=1 id=4 from=0 to=1\n"
+				   "15900 resource_end type=1 id=4\n"
+				   "25000 region_end\n"
+				   "batch kind=end pid=10\n";
+	struct tape t;
+
+	tape_begin_switches(&t, "a");
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_PAGE_FAULTS, "page-faults",
+		   COATI_SAMPLE_CALLCHAIN);
+	tape_event(&t, COATI_TYPE_SOFTWARE, COATI_SW_CONTEXT_SWITCHES, COATI_OFF_CPU_EVENT,
+		   COATI_SAMPLE_CALLCHAIN);
+	tape_live_event(&t);
+	tape_start(&t);
+	tape_process(&t, 10, "app");
+	tape_switch(&t, 10, 10, 10000, 0);
+	tape_put(&t, (struct tape_sample){ .pid = 10, .time = 11000, TAPE_STACK(TAPE_LEAF) });
+	t.time = 11000;
+	tape_fork(&t, 10, 11, 10, 10);
+	tape_switch(&t, 10, 10, 13000, COATI_MISC_SWITCH_OUT | COATI_MISC_SWITCH_OUT_PREEMPT);
+	tape_switch(&t, 10, 11, 13000, 0);
+	tape_put(&t,
+		 (struct tape_sample){
+			 .event = 1, .pid = 10, .tid = 11, .time = 13500, TAPE_STACK(TAPE_WORK) });
+	tape_put(&t,
+		 (struct tape_sample){
+			 .event = 2, .pid = 10, .tid = 11, .time = 14000, TAPE_STACK(TAPE_WORK) });
+	tape_switch(&t, 10, 11, 14000, COATI_MISC_SWITCH_OUT);
+	tape_switch(&t, 10, 10, 14000, 0);
+	tape_live_text(&t, live);
+	tape_switch(&t, 10, 10, 30000, COATI_MISC_SWITCH_OUT);
+	tape_close(&t);
+}
+
+/* The numbers of a column are these, up to one that is UINT64_MAX. */
+static void check_column(const struct page *p, const char *name, const uint64_t *numbers)
+{
+	uint64_t nr, i = 0;
+	struct column_reader r = column_of(p, name, &nr);
+
+	for (; numbers[i] != UINT64_MAX && i < nr; i++) {
+		uint64_t v = column_next(&r);
+
+		if (v != numbers[i])
+			test_fail_at(__FILE__, __LINE__, "%s: number %llu is %llu, not %llu", name,
+				     (unsigned long long)i, (unsigned long long)v,
+				     (unsigned long long)numbers[i]);
+	}
+	CHECK_U64(nr, ==, i);
+	CHECK(numbers[i] == UINT64_MAX);
+}
+
+#define CHECK_COLUMN(p, name, ...) \
+	check_column(p, name, (const uint64_t[]){ __VA_ARGS__, UINT64_MAX })
+
+static bool has_note(const struct page *p, const char *part)
+{
+	for (uint32_t i = 0; coati_page_note(p, i); i++)
+		if (strstr(coati_page_note(p, i), part))
+			return true;
+	return false;
+}
+
+TEST(page_has_states_counters_and_marks_of_a_timeline)
+{
+	static const double values[] = { -5, 2.5 };
+	struct strbuf data = STRBUF_INIT(1u << 24);
+	struct coati_error err = { 0 };
+	struct page *p = NULL;
+	struct column_reader real;
+	uint64_t nr;
+	const uint64_t B = 1000; /* the first record */
+
+	write_timeline();
+	CHECK_INT(make(&(struct page_opts){ .title = "t" }, &p, &data, &err), ==, 0);
+	CHECK_U64(p->begin, ==, B);
+	CHECK_U64(p->end, ==, 30000);
+	CHECK_COLUMN(p, "th.states", 4, 3);
+	CHECK_COLUMN(p, "iv.begin", 10000 - B, 13000 - B, 14000 - B, 30000 - B, 12000 - B,
+		     13000 - B, 14000 - B);
+	CHECK_COLUMN(p, "iv.state", COATI_WAIT_RUNNING, COATI_WAIT_PREEMPTED, COATI_WAIT_RUNNING,
+		     COATI_WAIT_OTHER, COATI_WAIT_RUNNABLE, COATI_WAIT_RUNNING, COATI_WAIT_OTHER);
+	CHECK_COLUMN(p, "rg.begin", 15000 - B);
+	CHECK_COLUMN(p, "rg.length", 10000);
+	CHECK_COLUMN(p, "ct.time", 15100 - B, 15200 - B);
+	real = column_of(p, "ct.value", &nr);
+	CHECK_U64(nr, ==, 2);
+	CHECK_MEM(real.at.at, values, sizeof(values));
+	CHECK_COLUMN(p, "lg.time", 15300 - B);
+	CHECK_COLUMN(p, "mk.time", 15400 - B);
+	CHECK_COLUMN(p, "fl.time", 15500 - B);
+	CHECK_COLUMN(p, "fl.low", 12);
+	CHECK_COLUMN(p, "st.begin", 15600 - B, 15700 - B);
+	CHECK_COLUMN(p, "st.length", 100, 200);
+	CHECK(!has_note(p, "are left out"));
+	/* page faults are no time, and not added to it */
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK_INT(coati_page_counts_event(p, i), ==,
+			  strcmp(coati_profile_event(p->profile, i)->name, "page-faults") != 0);
+	CHECK_STR(err.text, "");
+	coati_page_free(&p);
+	coati_strbuf_fini(&data);
+}
+
+/* Its states may go on behind all samples and live events. */
+TEST(page_ends_where_its_timeline_does)
+{
+	struct strbuf data = STRBUF_INIT(1u << 24);
+	struct coati_error err = { 0 };
+	struct measured m = { 0 };
+	struct page *p = NULL;
+	struct tape t;
+
+	tape_begin_switches(&t, "a");
+	tape_start(&t);
+	tape_process(&t, 10, "app");
+	tape_switch(&t, 10, 10, 10000, 0);
+	tape_put(&t, (struct tape_sample){ .pid = 10, .time = 11000, TAPE_STACK(TAPE_LEAF) });
+	tape_switch(&t, 10, 10, 30000, COATI_MISC_SWITCH_OUT);
+	tape_close(&t);
+	CHECK_INT(make(&(struct page_opts){ .title = "t" }, &p, &data, &err), ==, 0);
+	CHECK_U64(p->end, ==, 30000);
+	/* it was never queued */
+	CHECK_OK(coati_page_measure(p, &m));
+	CHECK(m.measures[FINDING_RUN_QUEUE].is_known);
+	CHECK_U64(m.measures[FINDING_RUN_QUEUE].ns, ==, 0);
+	CHECK(m.measures[FINDING_RUN_QUEUE].share == 0);
+	coati_page_free(&p);
+	coati_strbuf_fini(&data);
+}
+
+/* The shortest first, until there is room; neighbors that are left out are one. */
+TEST(page_leaves_out_short_states_and_says_how_short)
+{
+	struct strbuf data = STRBUF_INIT(1u << 24);
+	struct coati_error err = { 0 };
+	struct page *p = NULL;
+
+	write_timeline();
+	CHECK_INT(make(&(struct page_opts){ .max_items = 4 }, &p, &data, &err), ==, 0);
+	CHECK(has_note(p, "the page shows 3 of 7 scheduler states: those shorter than 0.002 ms are "
+			  "left out"));
+	CHECK_COLUMN(p, "th.states", 4, 2);
+	CHECK(has_note(p, "the page shows 4 of 7 logs, counter values, resource states, flows and "
+			  "marks"));
+	coati_page_free(&p);
+	coati_strbuf_fini(&data);
+}
+
+/* A file that a frame is in, and what is none. */
+TEST(page_gives_the_source_of_its_frames)
+{
+	struct strbuf data = STRBUF_INIT(1u << 24), text = STRBUF_INIT(1u << 20);
+	struct coati_error err = { 0 };
+	struct page *p = NULL;
+	uint32_t file, folder;
+
+	write_recording();
+	CHECK_OK(fake_file("src", "a.c", "int main;\n"));
+	CHECK_INT(make(&(struct page_opts){ .title = "t" }, &p, &data, &err), ==, 0);
+	file = coati_page_text(&p->names, "src/a.c");
+	folder = coati_page_text(&p->names, "src");
+	CHECK_ERR(coati_page_source(p, file, &text), -ENOENT);
+	p->names.frames.v[0].file = file;
+	p->names.frames.v[1].file = folder;
+	CHECK_OK(coati_page_source(p, file, &text));
+	CHECK_STR(text.text, "int main;\n");
+	CHECK(coati_page_source(p, folder, &text) < 0);
+	coati_page_free(&p);
+	coati_strbuf_fini(&data);
+	coati_strbuf_fini(&text);
+}
+
 /* ---- findings ---- */
 
 TEST(finding_holds_at_its_limits_and_not_below_any_of_them)
@@ -298,4 +513,25 @@ TEST(finding_of_a_hot_function_begins_with_half_of_the_time)
 	CHECK_U64(f.nr, ==, 0);
 	CHECK_U64(f.measures[FINDING_HOT_FUNCTION].nr, ==, 99);
 	CHECK(!f.measures[FINDING_RUN_QUEUE].is_known);
+}
+
+/* Threads that were ready to run but had no CPU: 10 for 1 us after 13, 11 for 1 us before it. */
+TEST(finding_of_a_run_queue_has_the_time_that_threads_were_queued)
+{
+	struct strbuf data = STRBUF_INIT(1u << 24);
+	struct coati_error err = { 0 };
+	struct measured m = { 0 };
+	struct page *p = NULL;
+
+	write_timeline();
+	CHECK_INT(make(&(struct page_opts){ .title = "t" }, &p, &data, &err), ==, 0);
+	CHECK_OK(coati_page_measure(p, &m));
+	CHECK(m.measures[FINDING_RUN_QUEUE].is_known);
+	CHECK_U64(m.measures[FINDING_RUN_QUEUE].ns, ==, 2000);
+	CHECK_U64(m.measures[FINDING_RUN_QUEUE].nr, ==, 2);
+	CHECK_U64(m.queue_worst_ns, ==, 1000);
+	/* of 20 us that they ran */
+	CHECK(m.measures[FINDING_RUN_QUEUE].share == 2.0 / 22);
+	coati_page_free(&p);
+	coati_strbuf_fini(&data);
 }
