@@ -4,6 +4,7 @@
 #include "lib/test.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "fleet/encoder.h"
 #include "fleet/fetch.h"
 #include "fleet/metrics.h"
+#include "fleet/outlet-body.h"
 #include "fleet/outlet.h"
 #include "fleet/place.h"
 #include "fleet/relay-size.h"
@@ -289,6 +291,29 @@ TEST(fleet_a_bundle_comes_back_from_its_bytes_and_from_no_part_of_them)
 	coati_encoder_fini(&e);
 }
 
+TEST(fleet_an_insert_has_as_many_rows_as_a_server_takes_and_no_more)
+{
+	static struct windows g;
+	uint64_t inserts = 0;
+	struct encoder e;
+	struct shipment h;
+	struct parcel p;
+
+	windows_init(&g, "host", 1, START_S);
+	coati_encoder_init(&e, 0);
+	CHECK_INT(coati_shipment_init(&h, SHIPMENT_PARCELS, &inserts), ==, 0);
+	for (uint64_t i = 1; i <= 3; i++) {
+		make_parcel(&e, &g, i, &p);
+		p.rows = i < 3 ? SHIPMENT_ROWS / 2 : 1;
+		CHECK_INT(coati_shipment_add(&h, &p, false), ==, i < 3);
+		CHECK_U64(h.rows, ==, i < 3 ? i * SHIPMENT_ROWS / 2 : SHIPMENT_ROWS);
+	}
+	coati_parcel_fini(&p); /* it is still ours */
+	CHECK_U64(h.nr, ==, 2);
+	coati_shipment_fini(&h);
+	coati_encoder_fini(&e);
+}
+
 /* Change a parcel of two, see it refused, and change it back. */
 static void check_refused(struct shipment *h, void *at, const void *value, size_t size)
 {
@@ -364,6 +389,8 @@ TEST(fleet_the_spool_keeps_order_and_outlives_its_process)
 		CHECK_INT(coati_spool_add(&s, &p), ==, 0);
 		coati_parcel_fini(&p);
 	}
+	CHECK_U64(s.memory_bytes, ==, 0); /* they are on the disk alone */
+	CHECK(!s.entries.v[0].memory);
 	CHECK(!s.entries.v[0].tried);
 	coati_spool_begin(&s, 2);
 	coati_spool_end(&s, 1);
@@ -603,4 +630,96 @@ TEST(fleet_code_of_several_hosts_at_one_address_keeps_its_names)
 	CHECK_STR(rows[1].name, "a");
 	coati_view_free(&v);
 	coati_profile_free(&p);
+}
+
+TEST(fleet_what_is_sent_of_a_service_needs_memory)
+{
+	static struct windows g;
+	struct coati_error err = { 0 };
+	struct agent_window w;
+	struct outlet_body b;
+
+	windows_init(&g, "host", 1, START_S);
+	windows_make(&g, 1, &w);
+	CHECK_OK(coati_outlet_body_init(&b, OUTLET_OTLP, g.services[1].name, &err));
+	coati_alloc_fail_after(0);
+	CHECK_ERR(coati_outlet_body_add(&b, &w), -ENOMEM);
+	coati_alloc_fail_after(UINT64_MAX);
+	CHECK_OK(coati_outlet_body_add(&b, &w));
+	coati_outlet_body_fini(&b);
+}
+
+/* ---- metrics ---- */
+
+static void sink_stats(void *ctx, struct agent_sink_stats *ret)
+{
+	*ret = (struct agent_sink_stats){ .windows = *(uint64_t *)ctx, .waiting_bytes = 12 };
+}
+
+static void has_line(const struct strbuf *page, const char *fmt, ...)
+{
+	char line[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	CHECK_HAS(page->text, line);
+}
+
+TEST(fleet_metrics_are_the_sums_of_all_windows)
+{
+	struct metrics_opts o = { .listen = "localhost:0" };
+	struct strbuf page = STRBUF_INIT(1 << 20);
+	struct agent_service more[METRICS_SERVICES];
+	uint64_t stored = 4711, samples = 0;
+	struct agent_sink watched = { .name = "folder", .stats = sink_stats, .ctx = &stored };
+	char names[METRICS_SERVICES][16];
+	struct metrics *m = NULL;
+	static struct windows g;
+	struct agent_window w;
+	struct agent_sink sink;
+
+	windows_init(&g, "host", 1, START_S);
+	CHECK_OK(coati_metrics_new(&o, &m, NULL));
+	coati_metrics_watch(m, &watched);
+	sink = coati_metrics_sink(m);
+	for (uint64_t i = 1; i <= 2; i++) {
+		windows_make(&g, i, &w);
+		samples += w.quality.samples;
+		CHECK_OK(sink.window(sink.ctx, &w));
+	}
+	coati_metrics_print(m, false, &page);
+	has_line(&page, "\ncoati_agent_windows_total 2\n");
+	has_line(&page, "\ncoati_agent_samples_total %llu\n", (unsigned long long)samples);
+	has_line(&page, "\ncoati_agent_sink_windows_total{sink=\"folder\"} 4711\n");
+	has_line(&page, "\ncoati_agent_sink_waiting_bytes{sink=\"folder\"} 12\n");
+	for (unsigned int i = 0; i < WINDOWS_SERVICES; i++) {
+		if (strpbrk(g.services[i].name, "\"\\\n"))
+			continue; /* as they are written: the cases of tests/cli */
+		has_line(&page, "\ncoati_service_cpu_seconds_total{service=\"%s\"} 0.%09u\n",
+			 g.services[i].name, 2 * 1000 * (i + 1));
+		has_line(&page, "\ncoati_service_run_delay_seconds_total{service=\"%s\"} 0.%09u\n",
+			 g.services[i].name, 2 * 10 * (i + 1));
+	}
+	/* those over the cap are one */
+	for (unsigned int i = 0; i < METRICS_SERVICES; i++) {
+		snprintf(names[i], sizeof(names[i]), "more-%u", i);
+		more[i] = (struct agent_service){ .name = names[i],
+						  .has = AGENT_HAS_CPU,
+						  .cpu_ns = 1 };
+	}
+	w.services = more;
+	w.nr_services = METRICS_SERVICES;
+	w.nr_tasks = 0;
+	CHECK_OK(sink.window(sink.ctx, &w));
+	coati_strbuf_clear(&page);
+	coati_metrics_print(m, false, &page);
+	has_line(&page, "\ncoati_service_cpu_seconds_total{service=\"more-%u\"} 0.000000001\n",
+		 METRICS_SERVICES - WINDOWS_SERVICES - 1);
+	has_line(&page, "\ncoati_service_cpu_seconds_total{service=\"other\"} 0.%09u\n",
+		 WINDOWS_SERVICES);
+	has_line(&page, "\ncoati_agent_folded_services_total %u\n", WINDOWS_SERVICES);
+	sink.close(sink.ctx, 0);
+	coati_strbuf_fini(&page);
 }
