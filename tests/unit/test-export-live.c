@@ -368,6 +368,29 @@ TEST(export_live_says_what_was_lost_and_what_is_left_out)
 	CHECK_HAS(s.text, "\"name\":\"lost live events\"");
 	CHECK_HAS(s.text, "\"count\":37");
 	CHECK_HAS(notes.text, "37 live events");
+	CHECK(!strstr(notes.text, "may be off")); /* there are no samples beside them */
+	coati_strbuf_fini(&s);
+	coati_strbuf_fini(&notes);
+}
+
+/* The pairs of the clock say how far live events may be from samples. */
+TEST(export_live_beside_samples_says_how_far_its_clock_may_be_off)
+{
+	struct strbuf s = STRBUF_INIT(1 << 20), notes = STRBUF_INIT(1 << 20);
+
+	tape_program();
+	read_golden("clock_goes_between_its_pairs.txt", &s);
+	tape_live(s.text, 1);
+	export_as(COATI_FORMAT_CHROME, NULL, NULL, &notes);
+	CHECK_HAS(notes.text, "live events may be off by up to 30 ns against samples");
+	coati_strbuf_clear(&notes);
+	tape_live(s.text, 0);
+	export_as(COATI_FORMAT_CHROME, NULL, NULL, &notes);
+	CHECK(!strstr(notes.text, "may be off"));
+	coati_strbuf_clear(&notes);
+	tape_live(three_threads, 1);
+	export_as(COATI_FORMAT_CHROME, NULL, NULL, &notes);
+	CHECK(!strstr(notes.text, "may be off")); /* it is exact */
 	coati_strbuf_fini(&s);
 	coati_strbuf_fini(&notes);
 }
@@ -496,6 +519,7 @@ TEST(export_live_check_finds_what_is_missing)
 	spoil(COATI_FORMAT_CHROME, "\"ph\":\"i\"", "\"ph\":\"R\"", "points in time");
 	spoil(COATI_FORMAT_CHROME, "\"dur\":2,", "\"dur\":3,", "nanoseconds of slices");
 	spoil(COATI_FORMAT_CHROME, "\"ph\":\"e\"", "\"ph\":\"R\"", "chrome");
+	spoil(COATI_FORMAT_CHROME, "\"ph\":\"e\"", "\"ph\":\"b\"", "chrome"); /* begins twice */
 	spoil(COATI_FORMAT_FIREFOX, "{\"type\":\"region\"", "{\"type\":\"fegion\"", "firefox");
 }
 
@@ -544,6 +568,34 @@ TEST_LIMIT(export_live_without_memory_says_so, 120)
 					     coati_format_name((enum coati_format)f),
 					     (unsigned long long)n, err.text);
 		}
+	}
+	coati_strbuf_fini(&s);
+}
+
+/* Every label of a sample is in the file, the first and the last. */
+TEST(export_live_samples_have_all_labels)
+{
+	static const char text[] =
+		"batch kind=sites pid=7\n"
+		"batch kind=table pid=7\n"
+		"- stack id=1 addresses=0x7f0000000224,0x7f0000000205\n"
+		"batch tid=7 base=1000100000\n"
+		"1000100000 open_enter tid=7 id=0\n"
+		"1000100000 labels set=\"\\x04zone\\x05north\\x04role\\x06writer\"\n"
+		"1000100000 sample stack=1 weight=7000\n"
+		"batch kind=end\n";
+	static const char *const words[] = { "zone", "north", "role", "writer" };
+	static const enum coati_format formats[] = { COATI_FORMAT_PPROF, COATI_FORMAT_OTLP };
+	struct strbuf s = STRBUF_INIT(1 << 20);
+
+	tape_program();
+	tape_live(text, 0);
+	for (size_t f = 0; f < sizeof(formats) / sizeof(*formats); f++) {
+		export_as(formats[f], NULL, &s, NULL);
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+			if (!memmem(s.text, s.len, words[i], strlen(words[i])))
+				test_fail_at(__FILE__, __LINE__, "%s lacks %s",
+					     coati_format_name(formats[f]), words[i]);
 	}
 	coati_strbuf_fini(&s);
 }

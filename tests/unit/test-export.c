@@ -11,10 +11,13 @@
 #include <coati/format.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/strbuf.h"
+#include "format/dictionary.h"
 #include "format/export.h"
 #include "format/format.h"
 #include "format/weights.h"
+#include "profile/walk.h"
 #include "readback/readback.h"
 #include "unit/profile-tape.h"
 
@@ -42,6 +45,7 @@ static void write_and_check(struct coati_export *x, const char *path)
 	CHECK(fd >= 0);
 	if (coati_export_write(x, fd, &err) < 0 || coati_export_check(x, fd, &err) < 0)
 		test_fail_at(__FILE__, __LINE__, "%s: %s", path, err.text);
+	CHECK_STR(err.text, ""); /* what succeeds says nothing */
 	close(fd);
 }
 
@@ -172,16 +176,22 @@ TEST(export_has_the_same_sums_in_every_format)
 	check_all(3003 + 3000 + 21, 9);
 }
 
-TEST(export_of_one_sample_is_good_in_every_format)
+TEST(export_to_firefox_knows_the_first_thread_of_a_process)
 {
+	struct strbuf s = STRBUF_INIT(1 << 20);
+	struct coati_export *x;
 	struct tape t;
 
 	tape_program();
-	tape_open(&t, "a");
-	tape_process(&t, 10, "app");
-	tape_put(&t, (struct tape_sample){ .pid = 10, TAPE_STACK(TAPE_LEAF) });
+	tape_some(&t);
 	tape_close(&t);
-	check_all(1000, 1);
+	x = open_export(COATI_FORMAT_FIREFOX, COATI_EXPORT_PLAIN, NULL);
+	write_and_check(x, "out");
+	coati_export_free(&x);
+	CHECK_OK(coati_file_read(AT_FDCWD, "out", &s));
+	CHECK_HAS(s.text, "{\"name\":\"app\",\"isMainThread\":true,");
+	CHECK_HAS(s.text, "{\"name\":\"worker\",\"isMainThread\":false,");
+	coati_strbuf_fini(&s);
 }
 
 /* Is it among the notes of @x? */
@@ -193,6 +203,59 @@ static bool has_note(const struct coati_export *x, const char *part)
 		if (strstr(note, part))
 			return true;
 	return false;
+}
+
+TEST(export_of_one_sample_is_good_in_every_format)
+{
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, "a");
+	tape_process(&t, 10, "app");
+	tape_put(&t, (struct tape_sample){ .pid = 10, TAPE_STACK(TAPE_LEAF) });
+	tape_close(&t);
+	check_all(1000, 1);
+	EACH_FORMAT(f)
+	{
+		struct coati_export *x = open_export(f, 0, NULL);
+
+		write_and_check(x, "out");
+		CHECK(!has_note(x, "of timeline")); /* there is none between one sample */
+		coati_export_free(&x);
+	}
+}
+
+/* Frames behind the end of a stack are not its own, whatever lies there. */
+TEST(export_stack_has_as_many_locations_as_it_has_frames)
+{
+	const struct coati_export_opts opts = { .size = sizeof(opts) };
+	struct format_input in = { .opts = &opts };
+	struct dictionary d;
+	uint32_t frames[4];
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, "a");
+	tape_process(&t, 10, "app");
+	tape_put(&t, (struct tape_sample){
+			     .pid = 10, TAPE_STACK(TAPE_LEAF, TAPE_WORK, TAPE_OTHER, TAPE_MAIN) });
+	tape_close(&t);
+	in.profile = tape_profile("a");
+	in.view = tape_view(in.profile, NULL);
+	CHECK_U64(coati_view_frame_count(in.view), ==, 4);
+	CHECK_OK(coati_dictionary_init(&d, &in));
+	for (uint32_t i = 0; i < 4; i++)
+		frames[i] = i;
+	CHECK_U64(coati_dictionary_stack(&d, frames, 0), ==, 0);
+	for (uint32_t nr = 1; nr <= 3; nr++) {
+		CHECK_U64(coati_dictionary_stack(&d, frames, nr), ==, nr);
+		for (uint32_t i = 0; i < nr; i++)
+			CHECK_U64(d.room[i], ==, i + 1);
+		CHECK_U64(d.locations.len, ==, nr);
+	}
+	coati_dictionary_fini(&d);
+	coati_view_free(&in.view);
+	coati_profile_free(&in.profile);
 }
 
 TEST(export_without_samples_is_good_and_says_so)
@@ -210,6 +273,23 @@ TEST(export_without_samples_is_good_and_says_so)
 		CHECK(has_note(x, "no samples"));
 		coati_export_free(&x);
 	}
+}
+
+/* The page of Firefox shows nothing of a file that has no thread. */
+TEST(export_to_firefox_without_samples_has_one_thread_that_says_so)
+{
+	struct strbuf s = STRBUF_INIT(1 << 20);
+	struct coati_export *x;
+	struct tape t;
+
+	tape_open(&t, "a");
+	tape_close(&t);
+	x = open_export(COATI_FORMAT_FIREFOX, COATI_EXPORT_PLAIN, NULL);
+	write_and_check(x, "out");
+	coati_export_free(&x);
+	CHECK_OK(coati_file_read(AT_FDCWD, "out", &s));
+	CHECK_HAS(s.text, "\"threads\":[{\"name\":\"no samples\"");
+	coati_strbuf_fini(&s);
 }
 
 TEST(export_of_a_recording_with_losses_says_how_many)

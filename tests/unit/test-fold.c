@@ -168,10 +168,12 @@ static void tell_something(struct story *s)
 static struct coati_timeline *read_tape(uint32_t flags)
 {
 	const struct coati_timeline_opts o = { .size = sizeof(o), .flags = flags };
+	struct coati_error err = { 0 };
 	struct coati_timeline *t = NULL;
 
-	CHECK_OK(coati_timeline_new(&o, &t, NULL));
-	CHECK_OK(coati_timeline_read(t, "a", NULL, NULL, NULL));
+	CHECK_OK(coati_timeline_new(&o, &t, &err));
+	CHECK_OK(coati_timeline_read(t, "a", NULL, NULL, &err));
+	CHECK_STR(err.text, ""); /* what succeeds says nothing */
 	return t;
 }
 
