@@ -47,6 +47,7 @@ TEST(demangle_reads_cpp_where_its_runtime_is_installed)
 	check_name("_ZNSt6vectorIiSaIiEE9push_backERKi",
 		   "std::vector<int, std::allocator<int> >::push_back(int const&)");
 	check_name("_ZN3foo3barEi.cold", "foo::bar(int) [clone .cold]");
+	check_name("_ZN3foo3barEi.Cold", "foo::bar(int) [Cold]"); /* as no compiler says it */
 	check_name("_ZThisIsNone", "_ZThisIsNone");
 }
 

@@ -675,6 +675,8 @@ TEST(jit_image_names_an_address_by_its_time)
 {
 	struct coati_images *images = images_here(0);
 	uint32_t image = jit_image(images, 9);
+	const struct coati_name *name, *again;
+	uint64_t since;
 	struct dump d;
 	FILE *f;
 
@@ -689,6 +691,12 @@ TEST(jit_image_names_an_address_by_its_time)
 	CHECK_U64(resolve(images, image, 0x1008, 10).line, ==, 12);
 	CHECK_STR(resolve(images, image, 0x1008, 20).function, "second");
 	CHECK_STR(resolve(images, image, 0x1008, 10).function, "first");
+	/* it is made once, however often it is asked for */
+	CHECK_OK(
+		coati_image_jit_function(coati_image_at(images, image), 0x1008, 20, &name, &since));
+	CHECK_OK(coati_image_jit_function(coati_image_at(images, image), 0x1008, 20, &again,
+					  &since));
+	CHECK(name && name == again);
 	CHECK(resolve(images, image, 0x1008, 35).flags & COATI_NAME_SYNTHETIC);
 	CHECK(resolve(images, image, 0x1008, 5).flags & COATI_NAME_SYNTHETIC);
 	coati_images_free(&images);

@@ -444,3 +444,16 @@ TEST_LIMIT(lines_of_an_object_file_are_refused, 120)
 	CHECK_HAS(err.text, "not linked");
 	close(in.fd);
 }
+
+/* Addresses are numbered with 32 bits, and the last number means none: they are not looked at. */
+TEST_LIMIT(lines_of_more_addresses_than_there_are_numbers_are_refused, 120)
+{
+	struct lines_input in = { .path = "many", .vaddrs = &(uint64_t){ 1 }, .nr = UINT32_MAX };
+	struct coati_error err = { 0 };
+
+	build("gcc", "-g");
+	link_program("gcc", "-g", "many");
+	in.fd = open("many", O_RDONLY | O_CLOEXEC);
+	CHECK_ERR(coati_lines_resolve(&in, say, NULL, &err), -E2BIG);
+	close(in.fd);
+}

@@ -251,6 +251,34 @@ TEST(pack_of_what_was_unpacked_is_the_same_bytes)
 	coati_images_free(&images);
 }
 
+/* Behind the rest: where the segments of the file are, so that a place in it has an address. */
+TEST(unpack_knows_the_segments_behind_the_addresses)
+{
+	static const uint8_t behind[] = { 2,	0,    0x80, 0x02,
+					  0x80, 0xe0, 0x1d,	    /* 0x100 to 0x77000 */
+					  0x80, 0x04, 0x10, 0x00 }; /* 0x200: 16 to 0 */
+	uint8_t bytes[sizeof(example) + sizeof(behind)];
+	struct coati_images *images = new_images(COATI_IMAGES_NO_LOCAL);
+	struct payloads p = { .nr = 0 };
+	uint64_t vaddr;
+	uint32_t image;
+
+	memcpy(bytes, example, sizeof(example));
+	memcpy(bytes + sizeof(example), behind, sizeof(behind));
+	CHECK_OK(coati_images_unpack(images, bytes, sizeof(bytes)));
+	image = get_image(images);
+	CHECK_OK(coati_image_vaddr(images, image, 0x40, &vaddr));
+	CHECK_U64(vaddr, ==, 0x77040);
+	CHECK_OK(coati_image_vaddr(images, image, 0x20f, &vaddr));
+	CHECK_U64(vaddr, ==, 0xf);
+	CHECK_OK(coati_images_pack(images, collect, &p));
+	CHECK_INT(p.nr, ==, 1);
+	CHECK_U64(p.size[0], ==, sizeof(bytes));
+	CHECK_MEM(p.bytes[0], bytes, sizeof(bytes));
+	payloads_free(&p);
+	coati_images_free(&images);
+}
+
 /* Code that is replaced: the name of 0x1008 from 10 to 19, from 20 to 29, and nothing from 30
  * on. */
 static void make_timed_payload(struct payloads *p)

@@ -53,7 +53,7 @@ static struct coati_tracepoint *parse(const char *print_fmt)
 /* Its payload, in a byte order of choice. */
 static struct coati_payload payload(struct builder *b, bool big)
 {
-	static const uint8_t v6[16] = { 0x20, 1, 0xd, 0xb8, [15] = 1 };
+	static const uint8_t v6[16] = { 0x20, 1, 0xd, 0xb8, [10] = 0xa, [15] = 1 };
 
 	b->len = 0;
 	b->big = big;
@@ -204,7 +204,7 @@ static const struct print_case {
 	{ "\"%s|%8s|%-8s|%.2s|%6.3s\", REC->comm, REC->comm, REC->comm, REC->comm, REC->comm",
 	  "coati|   coati|coati   |co|   coa" },
 	{ "\"%.*s|%*d|%*d\", 3, REC->comm, 5, 7, -5, 7", "coa|    7|7    " },
-	{ "\"tab\\there \\\"quoted\\\" \\101\"", "tab\there \"quoted\" A" },
+	{ "\"tab\\there \\\"quoted\\\" \\101\\47\"", "tab\there \"quoted\" A'" },
 	{ "\"two \" \"pieces %s\", \"of \" \"text\"", "two pieces of text" },
 	/* arithmetic as in C */
 	{ "\"%d\", 1 + 2 * 3 - 4 / 2 % 3", "5" },
@@ -260,9 +260,9 @@ static const struct print_case {
 	  "0xffffffff81001234 start+0x34 start ffffffff81001234" },
 	{ "\"%pI4 %pi4\", REC->addr, REC->addr", "192.168.0.1 192.168.0.1" },
 	{ "\"%pI6c %pI6\", REC->v6, REC->v6",
-	  "2001:db8::1 2001:0db8:0000:0000:0000:0000:0000:0001" },
-	{ "\"%pU\", REC->v6", "20010db8-0000-0000-0000-000000000001" },
-	{ "\"%pUL\", REC->v6", "B80D0120-0000-0000-0000-000000000001" },
+	  "2001:db8::a00:0:1 2001:0db8:0000:0000:0000:0a00:0000:0001" },
+	{ "\"%pU\", REC->v6", "20010db8-0000-0000-0000-0a0000000001" },
+	{ "\"%pUL\", REC->v6", "B80D0120-0000-0000-0000-0A0000000001" },
 	{ "\"%4phN %*phC\", REC->addr, 3, REC->addr", "c0a80001 c0:a8:00" },
 	{ "\"%*pbl %*pb\", 40, __get_dynamic_array(mask), 33, __get_dynamic_array(mask)",
 	  "0-3,32 1,0000000f" },
@@ -344,7 +344,7 @@ TEST(tracepoint_print_format_that_is_not_understood_gives_all_fields)
 			  "ip=0xffffffff81001234 list={0x1,0x2,0x3,0x4} addr={0xc0,0xa8,0x0,0x1} "
 			  "name=hello tail=end nums={0x7,0x1122334455667788} "
 			  "mask={0xf,0x0,0x0,0x0,0x1,0x0,0x0,0x0} "
-			  "v6={0x20,0x1,0xd,0xb8,0x0,0x0,0x0,0x0,0x0,0x0,0x0,0x0,0x0,0x0,0x0,0x1}");
+			  "v6={0x20,0x1,0xd,0xb8,0x0,0x0,0x0,0x0,0x0,0x0,0xa,0x0,0x0,0x0,0x0,0x1}");
 		coati_tracepoint_free(tp);
 	}
 }

@@ -500,3 +500,18 @@ TEST(profile_read_by_threads_of_stacks_that_all_differ)
 	tape_close(&t);
 	check_profiles("differ");
 }
+
+/* Two are enough, when there is enough to read. */
+TEST(recording_is_read_ahead_by_two_threads_or_more)
+{
+	const struct recording_threads two = { .nr = 2 }, one = { .nr = 1 },
+				       large = { .nr = 2, .least_bytes = 1 << 30 };
+	struct coati_recording *r = NULL;
+
+	write_some("whole", 0);
+	CHECK_OK(coati_recording_open("whole", NULL, &r, NULL));
+	CHECK(coati_recording_can_ahead(r, two));
+	CHECK(!coati_recording_can_ahead(r, one));
+	CHECK(!coati_recording_can_ahead(r, large));
+	coati_recording_close(&r);
+}

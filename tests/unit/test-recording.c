@@ -15,8 +15,10 @@
 #include <coati/recording.h>
 
 #include "base/alloc.h"
+#include "base/cursor.h"
 #include "base/writer.h"
 #include "record/batch.h"
+#include "recording/model.h"
 #include "recording/recording.h"
 #include "recording/writer.h"
 #include "unit/small-recording.h"
@@ -321,6 +323,75 @@ TEST(recording_in_a_folder_is_merged_however_many_files_it_has)
 	coati_recording_close(&r);
 }
 
+/* Many records are taken at once from one file, and never from one of several. */
+TEST(recording_in_a_folder_of_two_files_is_merged_in_bunches)
+{
+	struct coati_recording *r = NULL;
+	struct recording_bunch b;
+	uint64_t last = 0, nr = 0;
+	struct coati_writer *w;
+	FILE *out;
+	int n;
+
+	CHECK_OK(mkdir("d", 0700));
+	w = small_start("d/data", 0, 0);
+	out = fopen("d/data.0", "we");
+	CHECK(out);
+	for (uint64_t i = 0; i < 100; i++) {
+		uint8_t buf[64];
+		size_t size = small_sample(buf, 7, i, 1000 + 2 * i + 1);
+
+		small_add(w, 8, i, 1000 + 2 * i);
+		CHECK_INT(fwrite(buf, 1, size, out), ==, size);
+	}
+	CHECK_OK(fclose(out));
+	CHECK_OK(coati_writer_close(&w, NULL));
+	CHECK_OK(coati_recording_open("d", NULL, &r, NULL));
+	while ((n = coati_recording_next_bunch(r, 64, &b)) > 0)
+		for (uint32_t i = 0; i < b.nr; i++) {
+			if (b.items[i].raw.type != COATI_RECORD_SAMPLE)
+				continue;
+			CHECK_U64(b.items[i].time, >=, last);
+			last = b.items[i].time;
+			nr++;
+		}
+	CHECK_INT(n, ==, 0);
+	CHECK_U64(nr, ==, 200);
+	CHECK_U64(last, ==, 1000 + 2 * 99 + 1);
+	coati_recording_close(&r);
+}
+
+/* What is last in an attribute is not left out: the clock in those of Linux 4.1. */
+TEST(recording_attribute_may_end_behind_any_of_its_fields)
+{
+	struct coati_attr attr;
+	uint8_t bytes[96] = { 0 };
+	struct cursor c = cursor_over(bytes, sizeof(bytes));
+	struct writer w = writer_over(bytes, sizeof(bytes));
+
+	writer_u32(&w, COATI_TYPE_SOFTWARE);
+	writer_u32(&w, sizeof(bytes));
+	bytes[88] = 16; /* of the stack */
+	bytes[92] = 1;
+	CHECK_OK(coati_model_attr(&c, 96, &attr));
+	CHECK_U64(attr.sample_stack_user, ==, 16);
+	CHECK_INT(attr.clockid, ==, 1);
+	c = cursor_over(bytes, sizeof(bytes));
+	CHECK_OK(coati_model_attr(&c, 92, &attr));
+	CHECK_U64(attr.sample_stack_user, ==, 16);
+	CHECK_INT(attr.clockid, ==, 0);
+}
+
+/* A recording without tracepoints needs no description of them, wherever tracefs may be. */
+TEST(recording_without_tracepoints_has_no_need_of_tracefs)
+{
+	struct coati_writer *w = NULL;
+
+	CHECK_OK(coati_writer_open("a", NULL, &w, NULL));
+	CHECK_INT(coati_writer_tracing_data(w, "nowhere", NULL), ==, 0);
+	coati_writer_close(&w, NULL);
+}
+
 /* The writer was seen in the middle of a record; the rest comes later. */
 TEST(recording_that_is_followed_waits_for_the_rest_of_a_record)
 {
@@ -493,6 +564,7 @@ TEST(recording_stops_at_its_ceiling_and_is_whole)
 {
 	struct coati_writer_opts opts = { .size = sizeof(opts), .max_bytes = 2000 };
 	static const uint64_t ids[1] = { 7 };
+	struct coati_recording *recording = NULL;
 	struct coati_writer *w = NULL;
 	uint8_t buf[64];
 	int end, r = 0;
@@ -504,12 +576,17 @@ TEST(recording_stops_at_its_ceiling_and_is_whole)
 			.name = "cpu-clock", .attr = small_attr, .ids = ids, .nr_ids = 1 },
 		NULL));
 	CHECK_OK(coati_writer_start(w, NULL));
+	CHECK_OK(coati_writer_feature(w, COATI_FEATURE_HOSTNAME, "\4\0\0\0me\0", 8));
 	for (uint64_t i = 0; i < 1000 && r == 0; i++)
 		r = coati_writer_write(w, buf, small_sample(buf, 7, i, i + 1), NULL, 0);
 	CHECK_ERR(r, -EFBIG);
 	CHECK_ERR(coati_writer_close(&w, NULL), -EFBIG);
 	CHECK_INT(small_try("a", &end), >, 10);
 	CHECK_INT(end, ==, 0);
+	/* what explains the records is in it all the same */
+	CHECK_OK(coati_recording_open("a", NULL, &recording, NULL));
+	CHECK_STR(coati_recording_info(recording)->hostname, "me");
+	coati_recording_close(&recording);
 }
 
 TEST(recording_on_a_full_disk_says_so_and_stays_readable)

@@ -20,6 +20,7 @@
 #include <coati/unwind.h>
 
 #include "base/alloc.h"
+#include "unit/elf-builder.h"
 #include "unit/judge.h"
 #include "unwind/unwinder.h"
 
@@ -547,10 +548,15 @@ TEST(unwind_cache_lets_the_oldest_go_at_its_ceiling)
 	coati_unwind_cache_write(dir, bytes, size, size - 1);
 	CHECK_INT(access("cache/unwind/deadbeef.tbl", F_OK), <, 0);
 	CHECK_INT(access("cache/unwind/01.tbl", F_OK), ==, 0);
+	/* two must go */
+	overwrite("cache/unwind/02.tbl", bytes, size);
+	old[0].tv_sec = old[1].tv_sec = 2;
+	CHECK_INT(utimensat(AT_FDCWD, "cache/unwind/02.tbl", old, 0), ==, 0);
 	coati_unwind_cache_write(dir, bytes, size, 2 * size);
 	CHECK_INT(access("cache/unwind/deadbeef.tbl", F_OK), ==, 0);
 	CHECK_INT(access("cache/unwind/00.tbl", F_OK), ==, 0);
 	CHECK_INT(access("cache/unwind/01.tbl", F_OK), <, 0);
+	CHECK_INT(access("cache/unwind/02.tbl", F_OK), <, 0);
 	coati_free(bytes);
 	coati_free(dir);
 }
@@ -610,4 +616,24 @@ TEST(unwind_cache_answers_the_second_time)
 	if (test_emulated())
 		test_skip("files of the emulated machine may have no build id");
 	CHECK_U64(stats.from_cache, >, 0);
+}
+
+/* What was read of it up to there is given back. */
+TEST(unwind_of_a_file_without_code_says_so)
+{
+	struct coati_image_ref ref = { .size = sizeof(ref), .path = "empty" };
+	struct coati_error err = { 0 };
+	struct unwind_cfi cfi;
+	struct elf_builder b;
+	uint32_t image;
+
+	elf_builder_init(&b, false);
+	b.machine = elf_builder_machine();
+	elf_builder_section(&b, ".comment", 1, "x", 1);
+	elf_builder_write(&b, "empty");
+	open_world(&no_cache);
+	CHECK_OK(coati_images_get(world.images, &ref, &image, &err));
+	CHECK_ERR(coati_unwind_open(world.u, image, &cfi, &err), -ENODATA);
+	CHECK_STR(err.text, "empty: it has no executable code");
+	close_world();
 }
