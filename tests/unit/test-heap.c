@@ -16,6 +16,7 @@
 #include <coati/heap.h>
 #include <coati/live.h>
 
+#include "live/page.h"
 #include "live/profiles/chance.h"
 
 #include <coati/heap-hook.h>
@@ -454,4 +455,32 @@ TEST(heap_of_a_child_goes_on_alone)
 		free(atomic_exchange(&shared[i], NULL));
 	CHECK_INT(sums_of(NULL).live_bytes, ==, 1000);
 	free(p);
+}
+
+static bool is_gone(struct page_job *job, uint64_t ns)
+{
+	(void)job;
+	CHECK_U64(ns, ==, UINT64_C(5000000000));
+	return false;
+}
+
+TEST(heap_page_of_a_client_that_is_gone_is_not_made)
+{
+	struct strbuf body = STRBUF_INIT(1 << 20);
+	struct page_job job = { .seconds = 5, .wait = is_gone, .body = &body };
+	const struct live_page *page = NULL;
+
+	start(1, 0);
+	for (uint32_t i = 0; (page = coati_page_at(i)) && strcmp(page->name, "heap") != 0;)
+		i++;
+	CHECK(page);
+	page->make(&job);
+	CHECK_U64(body.len, ==, 0);
+	CHECK_INT(job.status, ==, 500);
+	job = (struct page_job){ .body = &body };
+	page->make(&job);
+	CHECK_U64(body.len, >, 0);
+	CHECK_INT(job.status, ==, 0);
+	coati_heap_stop();
+	coati_strbuf_fini(&body);
 }

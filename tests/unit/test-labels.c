@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Labels of a thread: scopes, limits, misuse, hand-over, and a model beside them. */
+#include "lib/sanitizer.h"
 #include "lib/test.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -586,4 +588,44 @@ TEST(labels_of_coroutines_and_of_who_runs_them_are_not_taken_for_left)
 	CHECK_OK(swapcontext(&main_context, &coroutine));
 	CHECK_STR(shown(), "outer=yes ");
 	CHECK_U64(stats().misused, ==, 0);
+}
+
+/* ---- threads that exit ---- */
+
+static struct {
+	pthread_key_t key;
+	int rounds, labeled;
+} last_words;
+
+/* Again in every round, as destructors of others may. */
+static void say_last_words(void *ctx)
+{
+	last_words.rounds++;
+	coati_label_set(&tenant, "late");
+	last_words.labeled += shown()[0] != '\0';
+	pthread_setspecific(last_words.key, ctx);
+}
+
+static void *exits_with_last_words(void *ctx)
+{
+	pthread_setspecific(last_words.key, ctx);
+	return NULL;
+}
+
+/* What is set in the last round of destructors would stay for ever: it is refused, and counted. */
+TEST(labels_that_are_set_while_a_thread_exits_leave_nothing)
+{
+	pthread_t thread;
+
+#ifdef UNDER_TSAN
+	test_skip("TSan is done with a thread before its last destructors");
+#endif
+	CHECK_OK(coati_label_set(&tenant, "acme")); /* its key comes first, and so its destructor */
+	CHECK_INT(pthread_key_create(&last_words.key, say_last_words), ==, 0);
+	CHECK_INT(pthread_create(&thread, NULL, exits_with_last_words, &last_words), ==, 0);
+	pthread_join(thread, NULL);
+	CHECK_INT(last_words.rounds, ==, PTHREAD_DESTRUCTOR_ITERATIONS);
+	CHECK_INT(last_words.labeled, ==, PTHREAD_DESTRUCTOR_ITERATIONS - 1);
+	CHECK_U64(stats().no_memory, ==, 1);
+	CHECK_STR(shown(), "tenant=acme ");
 }

@@ -96,6 +96,16 @@ TEST(live_golden_damage_of_an_earlier_generation_comes_first)
 	run_golden("damage_of_an_earlier_generation_comes_first");
 }
 
+TEST(live_golden_region_ends_without_a_begin_among_many)
+{
+	run_golden("region_ends_without_a_begin_among_many");
+}
+
+TEST(live_golden_batches_of_one_number_come_as_they_arrived)
+{
+	run_golden("batches_of_one_number_come_as_they_arrived");
+}
+
 TEST(live_golden_region_ends_without_a_begin)
 {
 	run_golden("region_ends_without_a_begin");

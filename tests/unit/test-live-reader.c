@@ -73,6 +73,19 @@ TEST(live_text_comes_back_from_bytes_as_it_went_in)
 	coati_strbuf_fini(&text);
 }
 
+TEST(live_text_has_the_schema_of_later_versions)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20);
+	struct both b;
+
+	read_data("unknown_kinds_are_skipped_by_their_schema", &text);
+	through(text.text, &b);
+	CHECK_HAS(b.text.text, "\n- schema kind=8 name=\"counter\" letters=\"tzv\"\n"
+			       "- schema kind=10 name=\"flow\" letters=\"sd\"\nbatch ");
+	both_fini(&b);
+	coati_strbuf_fini(&text);
+}
+
 static int ignore(void *ctx, const uint8_t *bytes, size_t size)
 {
 	return 0;

@@ -18,6 +18,7 @@
 #include <coati/serve.h>
 
 #include "live/page.h"
+#include "live/serve-pages.h"
 #include "unit/serve-client.h"
 
 /* ---- threads ---- */
@@ -255,6 +256,20 @@ TEST(serve_trace_is_a_recording_of_the_next_second)
 	CHECK_MEM(body_of(answer), "PERFILE2", 8);
 	CHECK_HAS(asked(server, PAGE("")), "/debug/pprof/trace");
 	coati_server_stop(server);
+}
+
+/* The name is the second field, and may have anything in it. */
+TEST(serve_finds_fields_behind_the_name_of_a_process)
+{
+	static const char stat[] = "7 (a) b) S 4 5 66 18446744073709551615\n";
+
+	CHECK_U64(coati_stat_field(stat, 3), ==, 0); /* no number */
+	CHECK_U64(coati_stat_field(stat, 4), ==, 4);
+	CHECK_U64(coati_stat_field(stat, 5), ==, 5);
+	CHECK_U64(coati_stat_field(stat, 6), ==, 66);
+	CHECK_U64(coati_stat_field(stat, 7), ==, UINT64_MAX);
+	CHECK_U64(coati_stat_field(stat, 8), ==, 0);
+	CHECK_U64(coati_stat_field("", 4), ==, 0);
 }
 
 /* ---- jobs ---- */

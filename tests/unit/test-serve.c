@@ -121,6 +121,10 @@ TEST(http_request_over_its_limits_is_told_which)
 	CHECK_INT(coati_http_parse(text, HTTP_HEAD_BYTES, &r), ==, -431);
 	memcpy(text + 3000, " HTTP/1.1\r\n\r\n", 13);
 	CHECK_INT(coati_http_parse(text, 3013, &r), ==, -414);
+	/* and says so */
+	CHECK_STR(coati_http_wrong(431), "the head of the request is over 8 KiB");
+	CHECK_STR(coati_http_wrong(414), "the query is over 2 KiB");
+	CHECK_STR(coati_http_wrong(413), "the body is over 256 KiB");
 }
 
 /* ---- pages ---- */

@@ -225,6 +225,41 @@ TEST_LIMIT(threads_page_ends_no_sleeping_system_call, 60)
 	coati_server_stop(server);
 }
 
+/* Threads that sleep at one place are one line, each thread is in one. */
+TEST_LIMIT(threads_page_counts_those_with_the_same_stack, 60)
+{
+	struct sleeper readers[3], poller = { .fn = in_poll, .name = "in_poll" };
+	unsigned int total, sum = 0, nr, threes = 0;
+	struct coati_server *server;
+	const char *at;
+	char x[2]; /* sscanf() does not tell whether what stands behind the last number is there */
+
+	if (test_emulated())
+		test_skip("the emulator shows no registers of threads that sleep");
+	server = started("0", NULL);
+	for (int i = 0; i < 3; i++) {
+		readers[i] = (struct sleeper){ .fn = in_read, .name = "in_read" };
+		start_sleeper(&readers[i]);
+	}
+	start_sleeper(&poller);
+	at = strstr(asked(server, PAGE("threads?debug=1")), "threads profile: total ");
+	CHECK(at);
+	CHECK_INT(sscanf(at, "threads profile: total %u", &total), ==, 1);
+	for (; at; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
+		if (sscanf(at, "%u @ 0%1[x]", &nr, x) == 2 ||
+		    sscanf(at, "# %u without a stac%1[k]", &nr, x) == 2) {
+			sum += nr;
+			threes += nr == 3;
+		}
+	CHECK_U64(total, >=, 5); /* and the server's own */
+	CHECK_U64(sum, ==, total);
+	CHECK_U64(threes, ==, 1);
+	for (int i = 0; i < 3; i++)
+		end_sleeper(&readers[i]);
+	end_sleeper(&poller);
+	coati_server_stop(server);
+}
+
 /* ---- frames ---- */
 
 /* A sanitizer makes frames that are found by the frame pointer, which a sleeping thread does not

@@ -10,8 +10,10 @@
 #include <coati/live.h>
 
 #include "arch/cycles.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "lib/test.h"
+#include "live/tracer/output.h"
 #include "live/tracer/tracer.h"
 #include "tracer-spool.h"
 
@@ -462,4 +464,16 @@ TEST(tracer_no_region_is_lost_between_kept_and_written)
 	atomic_store(&going, false);
 	pthread_join(thread, NULL);
 	CHECK_U64(events, >, rounds);
+}
+
+TEST(tracer_generation_without_memory_says_so)
+{
+	struct tracer_generation g = { .number = 1 };
+	struct strbuf out = STRBUF_INIT(1 << 20);
+
+	coati_alloc_fail_after(0);
+	CHECK_ERR(coati_tracer_generation_bytes(&g, 0, &out), -ENOMEM);
+	coati_alloc_fail_after(UINT64_MAX);
+	CHECK_U64(out.len, ==, 0);
+	coati_strbuf_fini(&out);
 }
