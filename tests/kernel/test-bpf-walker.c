@@ -195,6 +195,9 @@ TEST(bpf_walker_gives_up_tables_within_its_budget)
 	struct table table;
 	void *bytes = own_table(&table);
 
+	/* there are no such CPUs */
+	CHECK_ERR(coati_walker_connect(w, WALKER_STACKS, -1, STDIN_FILENO), -ERANGE);
+	CHECK_ERR(coati_walker_connect(w, WALKER_STACKS, INT32_MAX, STDIN_FILENO), -ERANGE);
 	CHECK_OK(coati_walker_add_table(w, &table, &first));
 	CHECK(coati_walker_has_table(w, &first));
 	for (int i = 0; i < 100; i++) {

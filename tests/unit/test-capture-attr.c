@@ -2,7 +2,12 @@
 /* How events are sampled: which rate, which fields, which stacks. */
 #include "lib/test.h"
 
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
 #include "capture/attr.h"
+#include "capture/capture.h"
 #include "event/list.h"
 #include "lib/events.h"
 
@@ -160,4 +165,39 @@ TEST(capture_attr_of_the_side_band_wakes_at_a_quarter_of_the_ring_or_earlier)
 	coati_capture_side_attr(&o, 1 << 20, &a);
 	CHECK_U64(a.wakeup, ==, 4096);
 	CHECK(a.flags & COATI_ATTR_CONTEXT_SWITCH);
+}
+
+/* ---- rings and the deadline ---- */
+
+TEST(capture_rings_are_powers_of_two_of_pages_and_as_small_as_they_may_be)
+{
+	struct coati_capture *cap = coati_alloc(sizeof(*cap));
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	CHECK(cap);
+	cap->opts.cpus = "0";
+	cap->opts.ring_bytes = 1;
+	CHECK_U64(coati_capture_ring_bytes(cap), ==, page);
+	cap->opts.ring_bytes = page;
+	CHECK_U64(coati_capture_ring_bytes(cap), ==, page);
+	cap->opts.ring_bytes = page + 1;
+	CHECK_U64(coati_capture_ring_bytes(cap), ==, 2 * page);
+	cap->opts.ring_bytes = 4 * page;
+	CHECK_U64(coati_capture_ring_bytes(cap), ==, 4 * page);
+	coati_free(cap);
+}
+
+TEST(capture_deadline_may_be_none)
+{
+	struct coati_capture *cap = coati_alloc(sizeof(*cap));
+
+	CHECK(cap);
+	CHECK_OK(coati_capture_set_deadline(cap, 5));
+	CHECK_INT(cap->deadline_ns, ==, 5);
+	CHECK_OK(coati_capture_set_deadline(cap, -1));
+	CHECK_INT(cap->deadline_ns, ==, -1);
+	CHECK_ERR(coati_capture_set_deadline(cap, -2), -EINVAL);
+	CHECK_ERR(coati_capture_set_deadline(NULL, 5), -EINVAL);
+	CHECK_INT(cap->deadline_ns, ==, -1);
+	coati_free(cap);
 }

@@ -534,6 +534,9 @@ TEST(diff_bounds_of_few_questions_are_narrower)
 	CHECK_OK(coati_diff_bounds(leaf, 0.95, 10, &ten));
 	CHECK(ten.low < one.low && ten.high > one.high);
 	CHECK(ten.ratio_low < one.ratio_low && ten.ratio_high > one.ratio_high);
+	CHECK_OK(coati_diff_bounds(leaf, 0.5, 1, &one));
+	CHECK_OK(coati_diff_bounds(leaf, 0.9999, 1, &one));
+	CHECK_ERR(coati_diff_bounds(leaf, 0.49, 1, &one), -EINVAL);
 	CHECK_ERR(coati_diff_bounds(leaf, 2, 1, &one), -EINVAL);
 	CHECK_ERR(coati_diff_bounds(leaf, 0.95, 0, &one), -EINVAL);
 	free_pair(&p);

@@ -183,13 +183,14 @@ TEST(uprobe_on_one_of_several_local_functions_lists_their_offsets)
 		SYM("init", TEXT, 4, STT_FUNC, STB_LOCAL),
 		SYM("init", TEXT + 8, 4, STT_FUNC, STB_LOCAL),
 		SYM("init", TEXT, 4, STT_FUNC, STB_LOCAL),
+		SYM("init", TEXT + 8, 4, STT_FUNC, STB_LOCAL),
 		SYM("alias", TEXT, 4, STT_FUNC, STB_LOCAL),
 		SYM("alias", TEXT, 4, STT_FUNC, STB_LOCAL),
 	};
 	struct probe_spec spec = { .path = "./lib", .symbol = "init" };
 
 	put_pmu("uprobe", "8", NULL, NULL);
-	put_library("lib", syms, 5);
+	put_library("lib", syms, 6);
 	CHECK_HAS(refused(&spec, -EINVAL), "2 functions are named init");
 	CHECK_HAS(refused(&spec, -EINVAL), "0x200, 0x208");
 	CHECK_U64(place_of("alias", 0), ==, BUILDER_TEXT_OFFSET);

@@ -86,6 +86,22 @@ TEST(live_process_that_is_gone_is_not_known)
 	feeder_close(&f);
 }
 
+/* 0 is what a CPU does when it has nothing to do: whatever the folder has of that name. */
+TEST(live_process_0_is_never_read)
+{
+	struct feeder f;
+
+	fake_live(maps);
+	CHECK_OK(fake_file("proc/0", "maps", maps));
+	open_live(&f, "proc");
+	CHECK_STR(feeder_path(&f, 42, 0x402010, 100), "/bin/with blank");
+	CHECK_STR(feeder_path(&f, 0, 0x402010, 100), "-");
+	CHECK_STR(feeder_path(&f, -1, 0x402010, 100), "-");
+	CHECK_OK(feeder_fork(&f, 43, 0, 50));
+	CHECK_STR(feeder_path(&f, 43, 0x402010, 100), "-");
+	feeder_close(&f);
+}
+
 TEST(live_process_is_not_read_when_its_start_was_told)
 {
 	struct feeder f;

@@ -199,3 +199,25 @@ TEST(processes_each_mapping_goes_by_address)
 	}
 	feeder_close(&f);
 }
+
+static int count_place(void *ctx, const struct coati_place *place)
+{
+	*(int *)ctx += place->start == 0x400000;
+	return 0;
+}
+
+/* From the moment on at which it begins. */
+TEST(processes_each_mapping_has_those_of_its_first_moment)
+{
+	struct feeder f;
+	int nr = 0;
+
+	feeder_open(&f, NULL);
+	CHECK_OK(feeder_fork(&f, 5, 1, 10));
+	CHECK_OK(feeder_map(&f, 5, 10, 0x400000, "/a"));
+	CHECK_OK(coati_processes_each_mapping(f.ps, 5, 10, count_place, &nr));
+	CHECK_INT(nr, ==, 1);
+	CHECK_OK(coati_processes_each_mapping(f.ps, 5, 9, count_place, &nr));
+	CHECK_INT(nr, ==, 1);
+	feeder_close(&f);
+}

@@ -76,6 +76,47 @@ TEST(thread_number_that_went_to_another_process_is_another_thread)
 	CHECK_INT(second.pid, ==, 7);
 	CHECK_OK(coati_processes_thread(f.ps, 5, 6, 150, &again));
 	CHECK_U64(again.thread, ==, first.thread);
+	/* process 0 is one like the others, -1 is any */
+	CHECK_OK(coati_processes_thread(f.ps, 0, 6, 300, &second));
+	CHECK_U64(second.thread, !=, first.thread);
+	CHECK_INT(second.pid, ==, 0);
+	CHECK_OK(coati_processes_thread(f.ps, -1, 6, 300, &again));
+	CHECK_U64(again.thread, ==, second.thread);
+	feeder_close(&f);
+}
+
+/* A jitdump is mapped to tell where it is: code that has a name like it is code. */
+TEST(thread_runs_no_code_of_a_jitdump_and_that_of_all_other_files)
+{
+	static const char *const paths[] = { "/tmp/jit-9.dump", "/tmp/jit_9.dump",
+					     "/tmp/jit-9.dumb", "/tmp/jit-.dump" };
+	struct feeder f;
+
+	feeder_open(&f, NULL);
+	for (int32_t i = 0; i < 4; i++) {
+		CHECK_OK(feeder_map(&f, 5 + i, 10, A, paths[i]));
+		CHECK_STR(feeder_path(&f, 5 + i, A, 20), i ? paths[i] : "-");
+	}
+	feeder_close(&f);
+}
+
+/* What lies where the time would be, is none. */
+TEST(thread_name_without_a_time_holds_from_the_beginning)
+{
+	struct coati_record rec = { .type = COATI_RECORD_COMM,
+				    .id = { .time = 500 },
+				    .u.comm = { .pid = 1, .tid = 1, .name = "timeless" } };
+	struct coati_raw raw = { .type = rec.type };
+	struct feeder f;
+
+	feeder_open(&f, NULL);
+	CHECK_OK(coati_processes_feed(f.ps, &raw, &rec));
+	CHECK_STR(feeder_name(&f, 1, 1, 1), "timeless");
+	rec.id.present = COATI_SAMPLE_TIME;
+	rec.u.comm.name = "timed";
+	CHECK_OK(coati_processes_feed(f.ps, &raw, &rec));
+	CHECK_STR(feeder_name(&f, 1, 1, 499), "timeless");
+	CHECK_STR(feeder_name(&f, 1, 1, 500), "timed");
 	feeder_close(&f);
 }
 

@@ -149,6 +149,30 @@ TEST(profile_filters_by_time)
 	CHECK_U64(read_through((struct coati_filter){ .time = "0%-30%" }), ==, 3000);
 }
 
+/* Many of one thread are taken together: the first and the last moment belong to the range. */
+TEST(profile_filters_by_time_among_many_samples)
+{
+	struct coati_filter f = { .size = sizeof(f), .time = "20us-40us" };
+	struct coati_profile_opts o = { .size = sizeof(o), .filter = &f };
+	struct coati_profile_quality q = { .size = sizeof(q) };
+	struct coati_profile *p;
+	struct tape t;
+
+	tape_program();
+	tape_open(&t, "a");
+	tape_process(&t, 10, "app");
+	for (uint64_t i = 0; i < 64; i++)
+		tape_put(&t, (struct tape_sample){ .pid = 10,
+						   .time = 2000000000 + 1000 * i,
+						   TAPE_STACK(TAPE_LEAF, TAPE_MAIN) });
+	tape_close(&t);
+	p = tape_read(&o, (const char *const[]){ "a", NULL });
+	coati_profile_quality(p, &q);
+	CHECK_U64(q.samples, ==, 21);
+	CHECK_U64(q.filtered, ==, 64 - 21);
+	coati_profile_free(&p);
+}
+
 TEST(profile_filters_whole_bins_of_time_in_a_view)
 {
 	struct coati_profile_opts o = { .size = sizeof(o), .bin_ns = 1000000000 };

@@ -162,3 +162,23 @@ TEST(request_with_a_path_that_is_too_long_is_none)
 	q.text[MESSAGE_PATH_MAX] = 'a';
 	CHECK(!is_whole(&q, MESSAGE_HEAD + 2 + MESSAGE_PATH_MAX));
 }
+
+/* Root reads what its owner lets others read, and no more. */
+TEST(broker_of_root_reads_what_others_may)
+{
+	static const struct {
+		mode_t mode;
+		int r;
+	} cases[] = { { 0644, 0 }, { 0604, 0 }, { 0640, -EPERM }, { 0600, -EPERM } };
+	int fd = file_of("theirs", "x", 1);
+
+	CHECK_INT(coati_check_owner(fd, "theirs", NULL), ==, 0); /* it is ours */
+	if (geteuid() != 0)
+		test_skip("needs root");
+	CHECK_OK(fchown(fd, 65534, 65533));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		CHECK_OK(fchmod(fd, cases[i].mode));
+		CHECK_INT(coati_check_owner(fd, "theirs", NULL), ==, cases[i].r);
+	}
+	close(fd);
+}

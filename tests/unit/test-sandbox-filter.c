@@ -2,6 +2,7 @@
 /* The filters of system calls, run by a small machine of our own instead of the kernel's. */
 #include "lib/test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/sched.h>
@@ -209,4 +210,12 @@ TEST(filter_that_has_no_room_is_none)
 	for (size_t cap = 0; cap < len; cap++)
 		CHECK_INT(coati_filter_build(&o, code, cap), ==, 0);
 	CHECK_INT(coati_filter_build(&o, code, len), ==, len);
+}
+
+/* Another call of the kernel says the same. */
+TEST(filter_probe_says_whether_the_kernel_takes_filters)
+{
+	bool takes = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) < 0 && errno == EFAULT;
+
+	CHECK_INT(coati_filter_probe() == 0, ==, takes);
 }

@@ -63,6 +63,7 @@ TEST(timeline_read_makes_states_of_records)
 	coati_timeline_info(t, &info);
 	CHECK_U64(info.switches, ==, 3);
 	CHECK_U64(info.samples, ==, 1);
+	CHECK_U64(info.nr_cpus, ==, 1);
 	CHECK(info.has & COATI_TIMELINE_HAS_STACKS);
 	CHECK_OK(
 		coati_timeline_ledger(t, coati_timeline_find_thread(t, PID, 1000), 1000, 1500, &l));

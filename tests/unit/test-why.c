@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "reading/wait.h"
 #include "trace/timeline.h"
+#include "trace/why.h"
 #include "unit/timeline-feeder.h"
 #include "unit/why-stage.h"
 
@@ -513,4 +514,29 @@ TEST(why_survives_every_allocation_that_fails)
 	CHECK_INT(w->nr_causes, ==, 3);
 	coati_why_free(&w);
 	coati_timeline_free(&t);
+}
+
+/* ---- tails ---- */
+
+/* Quantiles of an exponential distribution with a mean of 1, behind @zeros that have nothing: those
+ * that are longer than the limit of a share are 1 longer than it, in the mean. */
+static double tail_of(size_t nr, size_t zeros, double share)
+{
+	static double sorted[4000];
+
+	for (size_t i = 0; i < zeros; i++)
+		sorted[i] = 0;
+	for (size_t i = zeros; i < nr; i++)
+		sorted[i] = -log(1 - ((double)(i - zeros) + 0.5) / (double)(nr - zeros));
+	return coati_why_tail(sorted, nr, share, 1e-6);
+}
+
+TEST(why_tail_of_an_exponential_distribution_is_its_mean_behind_the_limit)
+{
+	double all = 1 - log(0.01), half = 1 - log(0.02);
+
+	CHECK(fabs(tail_of(4000, 0, 0.01) - all) < 0.05 * all);
+	/* one in a hundred of all is two in a hundred of the half that has something */
+	CHECK(fabs(tail_of(4000, 2000, 0.01) - half) < 0.05 * half);
+	CHECK(tail_of(4000, 4000, 0.01) == 0);
 }
