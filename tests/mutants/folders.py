@@ -13,7 +13,8 @@ import shutil
 import subprocess
 
 SUITES = {"unit": "tests/unit/unit-tests", "kernel": "tests/kernel/kernel-tests"}
-TOOL = "coati"  # some tests of the kernel suite run it; it is never a mutant
+TOOL = "coati"  # some tests of the kernel suite run it, which is never a mutant there; the cases of "cli" do, where it is one
+CLI = "cli"
 # lld takes a third of the time of gold, which is part of binutils and quicker than the usual one.
 LINKER = "-fuse-ld=lld" if shutil.which("ld.lld") else "-fuse-ld=gold"
 PACK = 48  # so many neighboring objects are put into one; only the packs of a mutant are taken apart
@@ -44,8 +45,8 @@ def read(path):
 
 
 class Folder:
-    def __init__(self, path, root, compiler, options):
-        self.path, self.root = path, root
+    def __init__(self, path, root, compiler, options, wanted=(*SUITES, CLI)):
+        self.path, self.root, self.wanted = path, root, wanted
         self.compiler, self.options = compiler, options
         self.commands = {}  # object -> compile command
         self.objects_of = {}  # source -> objects
@@ -66,14 +67,19 @@ class Folder:
         must(["ninja", "-C", self.path, f"-j{jobs}", *self._targets()])
         self._read_commands()
         for suite in self.suites:
-            self._read_link(suite)
+            self._read_link(suite, self.target(suite))
 
     def _targets(self):
         # ninja says "NAME: RULE" for everything that can be built
         there = {line.split(":")[0] for line in must(["ninja", "-C", self.path, "-t", "targets", "all"]).splitlines()}
-        self.suites = [s for s, program in SUITES.items() if program in there]
+        self.suites = [s for s, program in SUITES.items() if program in there and s in self.wanted]
         extra = [t for t in there if t == TOOL or t.startswith("tests/") and t.endswith((".so", "live-lives", "touch-pages"))]
-        return [SUITES[s] for s in self.suites] + (sorted(extra) if "kernel" in self.suites else [])
+        targets = [SUITES[s] for s in self.suites] + (sorted(extra) if "kernel" in self.suites else [])
+        if CLI in self.wanted and f"cli/{TOOL}" in there:
+            self.suites.append(CLI)
+            targets += [t for t in sorted(there) if re.fullmatch(r"tests/(cli/[^/.]+|json-check)", t)]
+            targets += [f"cli/{TOOL}", TOOL]
+        return targets
 
     def _read_commands(self):
         with open(f"{self.path}/compile_commands.json", encoding="utf-8") as f:
@@ -82,16 +88,20 @@ class Folder:
                 self.commands[entry["output"]] = shlex.split(entry["command"])
                 self.objects_of.setdefault(source, []).append(entry["output"])
 
-    def _read_link(self, suite):
+    @staticmethod
+    def target(suite):
+        return f"cli/{TOOL}" if suite == CLI else SUITES[suite]
+
+    def _read_link(self, suite, target):
         """The link command, with the members that are taken from each archive in its place."""
-        lines = must(["ninja", "-C", self.path, "-t", "commands", SUITES[suite]]).splitlines()
+        lines = must(["ninja", "-C", self.path, "-t", "commands", target]).splitlines()
         members = {}  # archive -> its objects
         for line in lines:
             m = re.search(r"ar csrDT? (\S+\.a) (.*)$", line)
             if m:
                 members[m.group(1)] = m.group(2).split()
         link = shlex.split(lines[-1])
-        trial = [w if w != SUITES[suite] else f"{self.path}/traced" for w in link]
+        trial = [w if w != target else f"{self.path}/traced" for w in link]
         # the trace alone: warnings would come between its lines
         traced = subprocess.run([*trial, "-fuse-ld=gold", "-Wl,-t"], cwd=self.path, stdout=subprocess.PIPE,
                                 stderr=subprocess.DEVNULL, text=True, check=True).stdout
@@ -122,13 +132,16 @@ class Folder:
 
     # ---- one mutant
 
-    def users_of(self, path):
-        """The objects to compile again when this file changes: all that are linked into a suite."""
+    def has_any(self, suite, made):
+        return any(o in made for o in self.links.get(suite, ()))
+
+    def users_of(self, path, suites=None):
+        """The objects to compile again when this file changes: all that are linked into one of these suites."""
         if path.endswith(".c"):
             objects = self.objects_of.get(path, [])
         else:
             objects = self._including(path)
-        linked = {w for words in self.links.values() for w in words}
+        linked = {w for suite, words in self.links.items() if not suites or suite in suites for w in words}
         return [o for o in objects if o in linked]
 
     def _including(self, path):
@@ -199,7 +212,7 @@ class Folder:
     def link(self, suite, made, program):
         """Links a suite with the new objects in place of the old ones."""
         words = [made.get(w, w) for w in self._packed(suite, made)]
-        words[words.index(SUITES[suite])] = program
+        words[words.index(self.target(suite))] = program
         listed = program + ".args"
         with open(listed, "w", encoding="utf-8") as f:
             f.write("\n".join(shlex.quote(w) for w in words[1:]))
@@ -208,4 +221,4 @@ class Folder:
             raise BuildError(f"linking {suite} with a mutant failed:\n{said[-2000:]}")
 
     def program(self, suite):
-        return os.path.join(self.path, SUITES[suite])
+        return os.path.join(self.path, self.target(suite))

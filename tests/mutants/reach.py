@@ -173,8 +173,8 @@ class Reach:
         return [name for _, _, name in sorted(found)]
 
 
-def open_folder(state, root):
-    """The folder of the instrumented build; its options name files of the state folder."""
+def open_folder(state, root, suites):
+    """The folder of the instrumented build of these suites; its options name files of the state folder."""
     work = os.path.join(state, "reach")
     os.makedirs(work, exist_ok=True)
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reach.c")
@@ -184,4 +184,4 @@ def open_folder(state, root):
         f.write("src:*src/*\nfun:*\n")
     args = f"{FLAGS} -fsanitize-coverage-allowlist={only} -gline-tables-only"
     return folders.Folder(os.path.join(work, "build"), root, "clang",
-                          [*OPTIONS, f"-Dc_args={args}", f"-Dc_link_args={marks}"])
+                          [*OPTIONS, f"-Dc_args={args}", f"-Dc_link_args={marks}"], suites)

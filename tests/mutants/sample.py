@@ -30,8 +30,9 @@ class Themes:
         self.names = []
         self.entries = []  # theme, end of path, functions, line number, matched
         with open(path, encoding="utf-8") as f:
-            for number, line in enumerate(f, 1):
-                self._line(number, line.split("#")[0].strip())
+            self.lines = f.read().splitlines()
+        for number, line in enumerate(self.lines, 1):
+            self._line(number, line.split("#")[0].strip())
 
     def _line(self, number, line):
         if not line:
@@ -51,6 +52,15 @@ class Themes:
                 entry[4] = True
                 return entry[0]
         return None
+
+    def all_of(self, path, function):
+        """As of(), but every one, in the order of the file."""
+        found = []
+        for entry in self.entries:
+            if ("/" + path).endswith("/" + entry[1]) and entry[2].fullmatch(function):
+                entry[4] = True
+                found += [entry[0]] if entry[0] not in found else []
+        return found
 
     def check(self):
         for _, file, functions, number, matched in self.entries:
@@ -88,9 +98,9 @@ def directory_of(path):
     return path.split("/")[1]
 
 
-def groups(root, themes, seed, headers):
+def groups(root, themes, seed, headers, shown):
     """The groups with their mutants by rank: of all C files, and of these headers. Programs that run in the kernel are
-    left out: what is built here has no part in them."""
+    left out: what is built here has no part in them. Each line of the table @shown must match a function."""
     by_theme = collections.defaultdict(list)
     by_directory = collections.defaultdict(list)
     for path in sources(root):
@@ -98,10 +108,12 @@ def groups(root, themes, seed, headers):
             continue
         for m in mutations.mutants_of(path, read(root, path)):
             by_directory[directory_of(path)].append(m)
+            shown.all_of(path, m.function)
             theme = themes.of(path, m.function)
             if theme:
                 by_theme[theme].append(m)
     themes.check()
+    shown.check()
     return [Group("theme", t, PER_THEME, ranked(by_theme[t], seed)) for t in themes.names] + [
         Group("directory", d, PER_DIRECTORY, ranked(by_directory[d], seed)) for d in sorted(by_directory)
     ]

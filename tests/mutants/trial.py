@@ -18,20 +18,22 @@ ASAN_MS = 4000  # of tests under ASan and UBSan
 ASAN_TIMES = 4  # a test takes so many times as long there
 ASAN_LEAST_MS = 80  # to start a test there, and to look for leaks when it ends
 LEAST_LIMIT_S = 1
+SHOWN_MS = 1000  # a test of the kernel suite that is shown by name
+CLI_S = 60  # a case of tests/cli
 DATA_KIB = 8 << 20
 GUARD_S = 200  # for a whole run, on a machine that is very busy
 PATIENCE = 4  # a test that ran too long must do so again with that many times its limit
 
 TOO_LONG = "not done after"  # as the test runner says it
-FAILED = re.compile(r"^not ok \d+ - (\w+)(?:\n# (.*))?", re.MULTILINE)
+FAILED = re.compile(r"^not ok \d+ - (\S+).*(?:\n# (.*))?", re.MULTILINE)
 
 
 class Bench:
     """What a trial needs: the build folders, the maps, the cage."""
 
-    def __init__(self, root, plain, asan, maps, cage):
+    def __init__(self, root, plain, asan, maps, cage, shown):
         self.root, self.plain, self.asan = root, plain, asan
-        self.maps, self.cage = maps, cage
+        self.maps, self.cage, self.shown = maps, cage, shown
         self.unreliable = set()
         self.tool = os.path.join(plain.path, "coati")
 
@@ -45,6 +47,19 @@ class Bench:
         if not program.endswith("asan") and not program.startswith(self.asan.path):
             env["DATA_KIB"] = str(DATA_KIB)
         return self.cage.run([program, "--stop", "--only", listed], GUARD_S, env)
+
+    def run_case(self, tool, name, seconds):
+        """Runs a case of tests/cli with this tool. Returns how it failed, or None. What the case needs must be there:
+        the tool itself is asked for some of it, and a mutant that says no would skip the case."""
+        cases = os.path.join(self.root, "tests/cli/cases")
+        env = {"COATI_TOOL": tool}
+        if os.path.exists(f"{cases}/{name}.needs"):
+            env["COATI_TEST_MUST"] = ",".join(folders.read(f"{cases}/{name}.needs").split())
+        status, said = self.cage.run([os.path.join(self.root, "tests/cli/run"), "--jobs", "1", name], seconds, env)
+        if status is None:
+            return TOO_LONG
+        failed = FAILED.search(said)
+        return (failed.group(2) or "it failed") if failed else None
 
     def fails(self, program, name, limits):
         status, said = self.run(program, [name], limits)
@@ -83,18 +98,58 @@ class Trial:
             return {"status": "killed", **killer}
         if self.bench.plain.same_code(self.m.path, self.mutated, self.text, self.work):
             return {"status": "same"}
-        if not any(reached.values()):
-            return {"status": "unreached", "why": "no test runs the line"}
         killer = self._sanitized(reached.get("unit", []))
+        shown = 0
+        if not killer:
+            killer, shown = self._shown(made)
         if killer:
             return {"status": "killed", **killer}
-        return {"status": "alive", "tests": sum(map(len, reached.values()))}
+        if not shown and not any(reached.values()):
+            return {"status": "unreached", "why": "no test runs the line"}
+        return {"status": "alive", "tests": sum(map(len, reached.values())) + shown}
+
+    def _shown(self, made):
+        """Tests that a table names for the function, up to the first that fails; and how many were run."""
+        nr = 0
+        for words in self.bench.shown.all_of(self.m.path, self.m.function):
+            suite, *names = words.split()
+            if not self.bench.plain.has_any(suite, made):
+                continue
+            killer = self._cases(made, names) if suite == folders.CLI else self._named(made, suite, names)
+            nr += len(names)
+            if killer:
+                return killer, nr
+        return None, nr
+
+    def _named(self, made, suite, names):
+        program = os.path.join(self.work, suite)
+        self.bench.plain.link(suite, made, program)
+        return self._run(self.bench.plain, suite, program, [n for n in names if (suite, n) not in self.bench.unreliable])
+
+    def _cases(self, made, names):
+        """With the mutant in the tool. A case finds its other programs beside the tool's folder."""
+        program = os.path.join(self.work, "cli", folders.TOOL)
+        os.makedirs(os.path.dirname(program), exist_ok=True)
+        for beside in ("src", "tests"):
+            link = os.path.join(self.work, beside)
+            if not os.path.lexists(link):
+                os.symlink(os.path.join(self.bench.plain.path, beside), link)
+        self.bench.plain.link(folders.CLI, made, program)
+        for name in names:
+            how = self.bench.run_case(program, name, CLI_S)
+            seconds = CLI_S * (PATIENCE if how == TOO_LONG else 1)
+            if not how or not self.bench.run_case(program, name, seconds):
+                continue
+            if self.bench.run_case(self.bench.tool, name, seconds):
+                raise folders.BuildError(f"the case {name} fails here without a mutant, too")
+            return {"killer": f"{folders.CLI}: {name}", "how": how[:200]}
+        return None
 
     def _plain(self, made, reached):
         left = PLAIN_MS
         for suite, names in reached.items():
             chosen = self._within(suite, names, left)
-            if not chosen:
+            if not chosen or not self.bench.plain.has_any(suite, made):
                 continue
             program = os.path.join(self.work, suite)
             self.bench.plain.link(suite, made, program)
@@ -115,7 +170,8 @@ class Trial:
         return dict(killer, asan=True) if killer else None
 
     def _ms(self, suite, name):
-        return max(5, self.bench.maps[suite].tests[name]["ms"])
+        known = self.bench.maps[suite].tests.get(name) if suite in self.bench.maps else None
+        return max(5, known["ms"]) if known else SHOWN_MS
 
     def _within(self, suite, names, budget_ms, times=1, least_ms=0):
         """As many tests as fit into the budget; a test that does not fit is left out, shorter ones are not."""
