@@ -28,6 +28,7 @@
 #include "fleet/spool.h"
 #include "fleet/unfold.h"
 #include "lib/windows.h"
+#include "unit/serve-client.h"
 
 #define START_S 1794787200
 
@@ -722,4 +723,38 @@ TEST(fleet_metrics_are_the_sums_of_all_windows)
 	has_line(&page, "\ncoati_agent_folded_services_total %u\n", WINDOWS_SERVICES);
 	sink.close(sink.ctx, 0);
 	coati_strbuf_fini(&page);
+}
+
+/* The answer to a request that ends its side at once. */
+static const char *metrics_say(const char *request)
+{
+	int fd = connected_to("metrics.sock");
+
+	CHECK(fd >= 0);
+	sent(fd, request, strlen(request));
+	return received(fd);
+}
+
+TEST(fleet_metrics_answer_what_is_asked_and_say_what_is_wrong)
+{
+	struct metrics_opts o = { .listen = "unix:metrics.sock" };
+	struct metrics *m = NULL;
+	struct agent_sink sink;
+	const char *answer;
+
+	CHECK_OK(coati_metrics_new(&o, &m, NULL));
+	sink = coati_metrics_sink(m);
+	for (int i = 0; i < 3; i++) { /* one after the other */
+		answer = metrics_say("GET /metrics HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+		CHECK_INT(status_of(answer), ==, 200);
+		CHECK_HAS(answer, "\ncoati_agent_windows_total 0\n");
+	}
+	answer = metrics_say("HEAD /metrics HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+	CHECK_INT(status_of(answer), ==, 200);
+	CHECK_STR(body_of(answer), "");
+	CHECK_INT(status_of(metrics_say("GET /nothing HTTP/1.1\r\n" HOST
+					"Connection: close\r\n\r\n")),
+		  ==, 404);
+	CHECK_INT(status_of(metrics_say("nonsense\r\n\r\n")), ==, 400);
+	sink.close(sink.ctx, 0);
 }
