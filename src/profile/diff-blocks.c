@@ -19,7 +19,9 @@
 /* A recording of one side. */
 struct run {
 	uint64_t samples;
-	uint32_t bins, first_block, blocks;
+	uint32_t from,
+		bins; /* the bins from the first to the last that the view has something in */
+	uint32_t first_block, blocks;
 };
 
 /* Where the weight of an entry goes. */
@@ -54,7 +56,7 @@ static uint32_t blocks_of(const struct run *r)
 	return r->bins < most ? r->bins : (uint32_t)most;
 }
 
-/* An entry of the view makes its run as long as its last bin. */
+/* An entry of the view makes its run as long as its last bin; so far from the first of all. */
 static void plan_entry(struct layout *l, size_t i)
 {
 	const struct coati_view *v = l->d->views[l->side];
@@ -76,6 +78,23 @@ static void plan_entry(struct layout *l, size_t i)
 	add_weight(&r->samples, e->count);
 }
 
+/* Who is looked for may have begun long after the recording, or after the time that was asked of a
+ * database: that time before is no part of the run. */
+static void plan_begins(struct layout *l)
+{
+	const struct coati_profile *p = l->d->views[l->side]->profile;
+
+	for (size_t i = 0; i < p->files.len; i++)
+		l->runs[i].from = l->runs[i].bins;
+	for (size_t i = 0; i < p->series.len; i++) {
+		const struct series_item *item = &p->series.v[i];
+		const struct target *t = &l->targets[item->entry];
+
+		if (t->run != VIEW_NONE && item->bin < l->runs[t->run].from)
+			l->runs[t->run].from = item->bin;
+	}
+}
+
 /* How long each run is, and in how many blocks it is cut. The number of all blocks. */
 static uint32_t plan_runs(struct layout *l)
 {
@@ -84,9 +103,11 @@ static uint32_t plan_runs(struct layout *l)
 
 	for (size_t i = 0; i < p->entries.len; i++)
 		plan_entry(l, i);
+	plan_begins(l);
 	for (size_t i = 0; i < p->files.len; i++) {
 		struct run *r = &l->runs[i];
 
+		r->bins -= r->from;
 		if (!r->bins)
 			r->bins = 1; /* nothing in it is a measurement too */
 		r->blocks = blocks_of(r);
@@ -144,7 +165,8 @@ struct spell {
 static void enter_block(struct layout *l, struct spell *at, uint32_t run, uint32_t bin)
 {
 	const struct run *r = &l->runs[run];
-	uint32_t block = r->first_block + (uint32_t)((uint64_t)bin * r->blocks / r->bins);
+	uint32_t block =
+		r->first_block + (uint32_t)((uint64_t)(bin - r->from) * r->blocks / r->bins);
 
 	*at = (struct spell){ run, bin };
 	if (block == l->block)

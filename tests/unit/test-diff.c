@@ -623,6 +623,40 @@ TEST(diff_judges_the_same_rows_however_runs_are_divided)
 	CHECK(near(critical_of(low, high, true), z));
 }
 
+/* The machine was recorded for 20 s before the program began: these are no part of its run, which
+ * else had two blocks of 300 ms, and nothing could be judged. */
+TEST(diff_of_a_process_that_begins_late_has_the_time_in_which_it_ran)
+{
+	const struct coati_filter app = { .size = sizeof(app), .process = "10" };
+	struct coati_diff_opts o = { .size = sizeof(o) };
+	struct pair p = { 0 };
+	struct tape t;
+
+	write_mix("a", 10, (struct mix){ 25, 25, 25, 25 }, 2000);
+	tape_program();
+	tape_open(&t, "b");
+	tape_process(&t, 50, "other");
+	tape_process(&t, 10, "app");
+	put_samples(&t, 50, (struct mix){ 100, 0, 0, 0 }, 1);
+	put_samples_at(&t, 10, (struct mix){ 25, 10, 40, 25 }, 2000, 20000);
+	tape_close(&t);
+	p.profiles[0] = tape_read(&binned, (const char *const[]){ "a", NULL });
+	p.profiles[1] = tape_read(&binned, (const char *const[]){ "b", NULL });
+	for (int i = 0; i < 2; i++)
+		p.views[i] = tape_view(p.profiles[i], &app);
+	CHECK_OK(coati_diff_new(p.views[0], p.views[1], &o, &p.diff, NULL));
+	coati_diff_info(p.diff, &p.info);
+	CHECK_U64(p.info.before.span_ns, ==, 2000 * MS);
+	/* bins of 32 ms, so that 22 s fit */
+	CHECK_U64(p.info.after.span_ns, >=, 2000 * MS);
+	CHECK_U64(p.info.after.span_ns, <=, 2064 * MS);
+	CHECK_INT(p.info.after.units, >=, 60);
+	CHECK_INT(row_of(&p, "leaf")->self.verdict, ==, COATI_DIFF_MORE);
+	CHECK_INT(row_of(&p, "work")->self.verdict, ==, COATI_DIFF_LESS);
+	CHECK_INT(row_of(&p, "other")->self.verdict, ==, COATI_DIFF_SAME);
+	free_pair(&p);
+}
+
 TEST(diff_refuses_options_that_make_no_sense)
 {
 	struct coati_diff_opts o = { .size = sizeof(o), .confidence = 1.5 };

@@ -28,9 +28,9 @@ wait $agent || echo "agent: $?"
 database=clickhouse://127.0.0.1:$PORT/fleet
 "$COATI" diff --before "$database@@$((middle - 600))..@$middle" --after "$database@@$middle..now" -p kinds --json >diff 2>err || true
 is_json diff || cat diff err
+# of the program: what the kernel does in it is the machine's, too
 python3 - <<'END'
 import json
 rows = json.load(open("diff"))["rows"]
-more = [r["function"] for r in rows if r["self"]["verdict"] == "more"]
-print("more:", *more)
+print("more:", *(r["function"] for r in rows if r["self"]["verdict"] == "more" and r["image"] == "kinds"))
 END
