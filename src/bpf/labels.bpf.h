@@ -15,8 +15,10 @@
 #define KEYS_TIME_AT 16 /* in the head of the process context */
 #define TABLE_AT     8	/* above the thread pointer */
 #define MODULES_MAX  65536
-#define FIRST_BYTES  96 /* of a record, in one read: most are no larger */
-#define REPORT_MOST  (WALKER_OUT_MOST + WALKER_LABEL_HEAD + WALKER_LABEL_BYTES + 4)
+/* threads that the kernel makes for a process: of io_uring, and others */
+#define PF_WORKERS  (0x10 | 0x4000)
+#define FIRST_BYTES 96 /* of a record, in one read: most are no larger */
+#define REPORT_MOST (WALKER_OUT_MOST + WALKER_LABEL_HEAD + WALKER_LABEL_BYTES + 4)
 
 /* 0: there is none. */
 static __always_inline u64 thread_pointer(void)
@@ -24,6 +26,9 @@ static __always_inline u64 thread_pointer(void)
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct thread_struct *thread = (void *)task;
 
+	/* they have the pointer of the thread that asked for them */
+	if (BPF_CORE_READ(task, flags) & PF_WORKERS)
+		return 0;
 	if (!bpf_core_field_exists(struct task_struct, thread) ||
 	    !bpf_core_field_exists(struct thread_struct, fsbase))
 		return 0;
@@ -46,13 +51,15 @@ static __always_inline u64 word_at(u64 addr)
  * to no memory. */
 static __always_inline u64 in_module(const struct walker_label_place *p, u64 pointer)
 {
-	u64 module = word_at(p->at), table, entries;
+	u64 module = word_at(p->at), table, entries, part;
 
 	if (!module || module > MODULES_MAX)
 		return 0;
 	table = word_at(pointer + TABLE_AT);
 	entries = word_at(p->entry_bytes == 16 ? table - 16 : table);
-	return module > entries ? 0 : word_at(table + module * p->entry_bytes) + word_at(p->at + 8);
+	part = module > entries ? 0 : word_at(table + module * p->entry_bytes);
+	/* with glibc -1 is one that the thread does not have yet */
+	return part + 1 < 2 ? 0 : part + word_at(p->at + 8);
 }
 
 /* Where the variable of this thread is; 0: nowhere. */

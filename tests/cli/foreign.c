@@ -18,13 +18,20 @@
  *	invalid		a record that is not valid
  *	far		a pointer to nothing
  *	sets		another value for each page
+ *	worker		tenant=acme, while a thread that io_uring makes in the kernel touches them
  */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#if __has_include(<linux/io_uring.h>) /* musl-gcc has none */
+#include <linux/io_uring.h>
+#endif
 
 const void **foreign_context(void);
 
@@ -169,6 +176,62 @@ static void touch_pages(const char *kind, long nr)
 	munmap(p, (size_t)nr * 4096);
 }
 
+/* ---- a thread of the kernel ---- */
+
+#ifdef IORING_OFF_SQES
+/* Reads @size bytes of zeros to @to by io_uring, in a thread of its own. */
+static void read_aside(char *to, size_t size)
+{
+	struct io_uring_params p = { 0 };
+	int fd = (int)syscall(SYS_io_uring_setup, 1, &p), zero = open("/dev/zero", O_RDONLY);
+	struct io_uring_sqe *sqe;
+	char *ring;
+	unsigned int *tail;
+
+	if (fd < 0 || zero < 0)
+		exit(3);
+	ring = mmap(NULL, p.sq_off.array + 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+		    fd, IORING_OFF_SQ_RING);
+	sqe = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+		   IORING_OFF_SQES);
+	if (ring == MAP_FAILED || (void *)sqe == MAP_FAILED)
+		exit(3);
+	*sqe = (struct io_uring_sqe){ .opcode = IORING_OP_READ,
+				      .flags = IOSQE_ASYNC,
+				      .fd = zero,
+				      .addr = (uintptr_t)to,
+				      .len = (unsigned int)size };
+	*(unsigned int *)(ring + p.sq_off.array) = 0;
+	tail = (unsigned int *)(ring + p.sq_off.tail);
+	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+	if (syscall(SYS_io_uring_enter, fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1)
+		exit(3);
+	close(zero);
+	close(fd);
+}
+#else
+static void read_aside(char *to, size_t size)
+{
+	(void)to;
+	(void)size;
+	exit(3);
+}
+#endif
+
+static void read_pages(long nr)
+{
+	size_t size = (size_t)nr * 4096;
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		exit(1);
+	madvise(p, size, MADV_NOHUGEPAGE);
+	set_kind("whole", 0);
+	read_aside(p, size);
+	*foreign_context() = NULL;
+	munmap(p, size);
+}
+
 static void wait_for_line(void)
 {
 	for (int c = getchar(); c != '\n' && c != EOF; c = getchar())
@@ -186,7 +249,10 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	wait_for_line();
 	for (int i = 1; i + 1 < argc; i += 2)
-		touch_pages(argv[i], strtol(argv[i + 1], NULL, 10));
+		if (!strcmp(argv[i], "worker"))
+			read_pages(strtol(argv[i + 1], NULL, 10));
+		else
+			touch_pages(argv[i], strtol(argv[i + 1], NULL, 10));
 	printf("done\n");
 	fflush(stdout);
 	wait_for_line();
