@@ -13,14 +13,18 @@
 
 #define SYMBOL	   "otel_thread_ctx_v1"
 #define NOTE	   "coati"
-#define NOTES_MAX  65536u
+#define NOTES_MAX  65536u /* bytes of one segment */
 #define RELA_BYTES ((uint64_t)256 << 20)
 /* of a table of symbols, and of their names */
 #define TABLE_BYTES ((uint64_t)16 << 20)
 #define NAMES_BYTES ((uint64_t)128 << 20)
 
+/* Of one file in all: its headers may name the same bytes again and again. */
+#define LOOK_BYTES ((uint64_t)512 << 20)
+
 struct search {
 	struct copy file;
+	uint64_t looked;	/* bytes */
 	struct elf_segment tls; /* memsz 0: none */
 	bool is_program;
 	struct elf_symbol symbol;
@@ -31,12 +35,22 @@ static void copy_closep(struct copy *c)
 	coati_copy_close(c);
 }
 
+/* May as many bytes be looked at? */
+static bool may_look(struct search *s, uint64_t bytes)
+{
+	if (bytes > LOOK_BYTES - s->looked)
+		return false;
+	s->looked += bytes;
+	return true;
+}
+
 /* ---- segments ---- */
 
 static bool has_note(struct search *s, const struct elf_segment *seg)
 {
 	uint64_t size = seg->filesz < NOTES_MAX ? seg->filesz : NOTES_MAX;
-	const uint8_t *bytes = coati_copy_bytes(&s->file, seg->offset, size);
+	const uint8_t *bytes =
+		may_look(s, size) ? coati_copy_bytes(&s->file, seg->offset, size) : NULL;
 	struct elf_notes notes;
 	struct elf_note note;
 
@@ -53,7 +67,10 @@ static bool has_note(struct search *s, const struct elf_segment *seg)
 /* Is it a program that may lie anywhere, and has no interpreter? */
 static bool is_static_pie(struct search *s, const struct elf_segment *dynamic)
 {
-	const uint8_t *bytes = coati_copy_bytes(&s->file, dynamic->offset, dynamic->filesz);
+	const uint8_t *bytes =
+		may_look(s, dynamic->filesz)
+			? coati_copy_bytes(&s->file, dynamic->offset, dynamic->filesz)
+			: NULL;
 	struct cursor c = cursor_over(bytes, bytes ? (size_t)dynamic->filesz : 0);
 
 	while (cursor_left(&c) >= sizeof(Elf64_Dyn)) {
@@ -93,7 +110,7 @@ static bool find_in(struct search *s, const struct elf_section *table)
 	size_t size;
 
 	if (coati_elf_section(&s->file.elf, table->link, &strings) < 0 ||
-	    table->size > TABLE_BYTES || strings.size > NAMES_BYTES ||
+	    table->size > TABLE_BYTES || strings.size > NAMES_BYTES || !may_look(s, table->size) ||
 	    !coati_copy_section(&s->file, &strings, &size) ||
 	    !coati_copy_section(&s->file, table, &size) ||
 	    coati_elf_symbols(&s->file.elf, table, &walk) < 0)
@@ -162,8 +179,9 @@ static bool place_in_section(struct search *s, const struct elf_section *table,
 			     struct label_place *ret)
 {
 	size_t size = 0;
-	const uint8_t *bytes =
-		table->size <= RELA_BYTES ? coati_copy_section(&s->file, table, &size) : NULL;
+	const uint8_t *bytes = table->size <= RELA_BYTES && may_look(s, table->size)
+				       ? coati_copy_section(&s->file, table, &size)
+				       : NULL;
 	struct cursor c = cursor_over(bytes, bytes ? size : 0);
 
 	while (cursor_left(&c) >= sizeof(Elf64_Rela)) {
