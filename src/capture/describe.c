@@ -195,29 +195,77 @@ static int read_context(const char *procfs, int32_t pid, uint64_t addr, struct c
 	return mem < 0 ? -errno : coati_context_read_keys(mem, addr, ret);
 }
 
+/* The fields of a stat file by their number in proc(5). */
+static int read_fields(const char *procfs, int32_t pid, uint64_t fields[STAT_FIELDS])
+{
+	char path[512], line[STAT_BYTES], *at;
+	int r;
+
+	snprintf(path, sizeof(path), "%s/%d/stat", procfs, pid);
+	r = coati_file_read_line(AT_FDCWD, path, line, sizeof(line));
+	at = r < 0 ? NULL : strrchr(line, ')');
+	if (!at)
+		return -ESRCH;
+	at += 2; /* field 3 */
+	for (int i = 3; i < STAT_FIELDS; i++) {
+		const char *word = strsep(&at, " ");
+
+		fields[i] = 0; /* signed ones are of no interest */
+		if (word)
+			(void)coati_parse_u64(word, 0, UINT64_MAX, &fields[i]);
+	}
+	return 0;
+}
+
+static int read_family(const char *procfs, int32_t pid, uint64_t *ret)
+{
+	uint64_t f[STAT_FIELDS];
+	int r = read_fields(procfs, pid, f);
+
+	/* 0: a thread of the kernel, or not ours to know */
+	if (r < 0 || !f[STAT_START_STACK] || !f[STAT_ARG_START])
+		return r < 0 ? r : -ENODATA;
+	*ret = walker_family(f[STAT_START_STACK], f[STAT_START_CODE], f[STAT_ARG_START]);
+	return 0;
+}
+
+/* Does the process run the program that is meant? */
+static bool is_still(const char *procfs, int32_t pid, uint64_t family)
+{
+	uint64_t now;
+
+	return read_family(procfs, pid, &now) == 0 && now == family;
+}
+
 /* The names of the keys, for the labels that come, and where the walker sees that there are
- * others. @is_asked: a thread has labels, so who has not published them by now never will. */
-static void read_keys(struct describe *d, int32_t pid, uint64_t family, bool is_asked)
+ * others. When a thread has labels, who has not published them by now never will. -ESRCH: the
+ * process runs another program by now. */
+static int read_keys(struct describe *d, int32_t pid, const struct walker_need *need)
 {
 	struct walker_label_place *p = &d->label_place;
-	struct context_keys keys;
+	struct context_keys keys = { 0 };
 	int r = -ENOENT;
 
 	if (d->is_musl)
 		p->entry_bytes = MUSL_ENTRY;
 	if (d->without_traced && d->has_tracer)
 		*p = (struct walker_label_place){ .kind = WALKER_LABELS_NONE };
-	if (!p->kind)
-		return;
-	if (d->context)
+	if (p->kind && d->context)
 		r = read_context(d->procfs, pid, d->context, &keys);
+	if (!is_still(d->procfs, pid, need->family)) {
+		coati_context_keys_fini(&keys);
+		return -ESRCH;
+	}
+	if (!p->kind)
+		return 0;
 	if (r == 0) {
 		p->keys = d->context;
 		p->keys_time = keys.time;
-		coati_thread_labels_name(d->labels, pid, family, &keys);
-	} else if (is_asked && r != -EAGAIN) {
+		coati_thread_labels_name(d->labels, pid, need->family, &keys);
+	} else if (need->for_labels && r != -EAGAIN) {
 		p->keys = WALKER_NO_KEYS;
 	}
+	return 0;
 }
 
 /* ---- mappings ---- */
@@ -389,7 +437,7 @@ static int describe(struct describe *d, int32_t pid, const struct walker_need *n
 	if (r == 0 && !d->maps.len)
 		r = -ESRCH;
 	if (r == 0)
-		read_keys(d, pid, need->family, need->for_labels);
+		r = read_keys(d, pid, need);
 	if (r == 0)
 		r = publish(d, pid, &all, &d->families);
 	if (r == 0 && space)
@@ -404,40 +452,6 @@ int coati_describe(struct describe *d, int32_t pid, const struct walker_need *ne
 	return describe(d, pid, need);
 }
 
-/* The fields of a stat file by their number in proc(5). */
-static int read_fields(const char *procfs, int32_t pid, uint64_t fields[STAT_FIELDS])
-{
-	char path[512], line[STAT_BYTES], *at;
-	int r;
-
-	snprintf(path, sizeof(path), "%s/%d/stat", procfs, pid);
-	r = coati_file_read_line(AT_FDCWD, path, line, sizeof(line));
-	at = r < 0 ? NULL : strrchr(line, ')');
-	if (!at)
-		return -ESRCH;
-	at += 2; /* field 3 */
-	for (int i = 3; i < STAT_FIELDS; i++) {
-		const char *word = strsep(&at, " ");
-
-		fields[i] = 0; /* signed ones are of no interest */
-		if (word)
-			(void)coati_parse_u64(word, 0, UINT64_MAX, &fields[i]);
-	}
-	return 0;
-}
-
-static int read_family(const char *procfs, int32_t pid, uint64_t *ret)
-{
-	uint64_t f[STAT_FIELDS];
-	int r = read_fields(procfs, pid, f);
-
-	/* 0: a thread of the kernel, or not ours to know */
-	if (r < 0 || !f[STAT_START_STACK] || !f[STAT_ARG_START])
-		return r < 0 ? r : -ENODATA;
-	*ret = walker_family(f[STAT_START_STACK], f[STAT_START_CODE], f[STAT_ARG_START]);
-	return 0;
-}
-
 int coati_describe_running(struct describe *d, int32_t pid)
 {
 	uint64_t family;
@@ -450,13 +464,13 @@ void coati_describe_keys(const char *procfs, int32_t pid, uint64_t family,
 			 struct thread_labels *labels)
 {
 	struct context_keys keys;
-	uint64_t now, at;
+	uint64_t at;
 
 	procfs = procfs ? procfs : "/proc";
 	at = find_context(procfs, pid);
 	if (at && read_context(procfs, pid, at, &keys) == 0) {
 		/* and it was that one all the time */
-		if (read_family(procfs, pid, &now) == 0 && now == family)
+		if (is_still(procfs, pid, family))
 			coati_thread_labels_name(labels, pid, family, &keys);
 		coati_context_keys_fini(&keys);
 	}
