@@ -50,15 +50,18 @@ int coati_describer_listen(struct describer *d, const struct coati_set *needs,
 static void take_gone(struct describer *d)
 {
 	for (;;) {
-		int32_t pid = 0;
+		struct process_end end = { .pid = 0 };
 
 		pthread_mutex_lock(&d->lock);
 		if (d->gone.len)
-			pid = d->gone.v[--d->gone.len];
+			end = d->gone.v[--d->gone.len];
 		pthread_mutex_unlock(&d->lock);
-		if (!pid)
+		if (!end.pid)
 			return;
-		coati_describe_forget(&d->describe, pid);
+		coati_describe_forget(&d->describe, end.pid);
+		/* by this thread, which brings them: what it was reading is there by now */
+		if (d->describe.labels)
+			coati_thread_labels_gone(d->describe.labels, end.pid, end.time);
 	}
 }
 
@@ -105,14 +108,14 @@ int coati_describer_start(struct describer *d, struct coati_error *err)
 	return 0;
 }
 
-void coati_describer_forget(struct describer *d, int32_t pid)
+void coati_describer_forget(struct describer *d, int32_t pid, uint64_t time)
 {
-	int32_t *slot;
+	struct process_end *slot;
 
 	pthread_mutex_lock(&d->lock);
 	slot = ARRAY_ADD(&d->gone);
 	if (slot) /* else it is kept until the end */
-		*slot = pid;
+		*slot = (struct process_end){ time, pid };
 	pthread_mutex_unlock(&d->lock);
 }
 

@@ -20,6 +20,12 @@
 #include "capture/describe.h"
 #include "capture/rings.h"
 
+/* When a process ended. */
+struct process_end {
+	uint64_t time;
+	int32_t pid;
+};
+
 struct describer {
 	struct describe describe;
 	struct coati_images *images;
@@ -29,7 +35,7 @@ struct describer {
 	bool stops; /* atomic */
 	pthread_t thread;
 	pthread_mutex_t lock;
-	ARRAY(int32_t) gone; /* processes that ended; under the lock */
+	ARRAY(struct process_end) gone; /* under the lock */
 	uint8_t *joined;
 };
 
@@ -41,5 +47,5 @@ int coati_describer_listen(struct describer *d, const struct coati_set *needs,
 /* Before this d->describe is the caller's, after it the thread's. */
 int coati_describer_start(struct describer *d, struct coati_error *err);
 /* The process has ended. Any thread. */
-void coati_describer_forget(struct describer *d, int32_t pid);
+void coati_describer_forget(struct describer *d, int32_t pid, uint64_t time);
 void coati_describer_fini(struct describer *d);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The names of the keys of labels, by process. The describer brings them while the recorder uses
- * them: under a lock. An index never gets another name in the life of a process, so what was named
- * once stays right.
+ * them: under a lock. A child has the keys that its parent had published before the fork. An index
+ * never gets another name in the life of a process, so what was named once stays right.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,18 +13,21 @@
 #include "capture/labels-parts.h"
 
 #define PROCESSES_MAX ((size_t)1 << 16)
+#define NAMES_BYTES   ((size_t)64 << 20) /* of all processes */
 #define KEEP_NS	      (5 * NSEC_PER_SEC) /* names of a process that has ended */
 
 /* Of one process. */
 struct named {
 	uint64_t family;
+	uint64_t begun_ns; /* it has the number since then or longer */
+	size_t bytes;
 	struct context_keys keys;
+	uint64_t since[CONTEXT_KEYS_MAX]; /* by when each key was published */
 };
 
 int coati_label_names_init(struct label_names *n)
 {
 	coati_map_init(&n->processes, PROCESSES_MAX);
-	coati_map_init(&n->families, PROCESSES_MAX);
 	n->gone.max = PROCESSES_MAX;
 	n->has_lock = pthread_mutex_init(&n->lock, NULL) == 0;
 	return n->has_lock ? 0 : -ENOMEM;
@@ -52,57 +55,142 @@ void coati_label_names_fini(struct label_names *n)
 	while (coati_map_next(&n->processes, &pos, &pid, &at))
 		free_named((struct named *)(uintptr_t)at);
 	coati_map_fini(&n->processes);
-	coati_map_fini(&n->families);
 	ARRAY_FINI(&n->gone);
 	if (n->has_lock)
 		pthread_mutex_destroy(&n->lock);
 }
 
+/* ---- under the lock ---- */
+
+static void drop(struct label_names *n, uint32_t pid)
+{
+	struct named *p = find(n, pid);
+
+	if (!p)
+		return;
+	coati_map_del(&n->processes, pid);
+	n->bytes -= p->bytes;
+	free_named(p);
+}
+
+/* In place of what @pid had. Without names its labels are counted. */
+static void put(struct label_names *n, uint32_t pid, struct named *p)
+{
+	drop(n, pid);
+	p->bytes = sizeof(*p);
+	for (uint32_t i = 0; i < p->keys.nr; i++)
+		p->bytes += strlen(p->keys.names[i]) + 1;
+	if (n->bytes + p->bytes > NAMES_BYTES ||
+	    coati_map_put(&n->processes, pid, (uintptr_t)p) < 0) {
+		free_named(p);
+		return;
+	}
+	n->bytes += p->bytes;
+}
+
+/* The keys that it had are still known since then; other names take back what was made of them. */
+static void compare(struct label_names *n, const struct named *old, struct named *p)
+{
+	for (uint32_t i = 0; i < p->keys.nr && i < old->keys.nr; i++) {
+		if (strcmp(p->keys.names[i], old->keys.names[i]) != 0)
+			n->are_others = true;
+		else if (old->since[i] < p->since[i])
+			p->since[i] = old->since[i];
+	}
+}
+
+/* ---- of processes ---- */
+
 void coati_label_names_put(struct label_names *n, int32_t pid, uint64_t family,
 			   struct context_keys *keys)
 {
-	struct named *p = coati_alloc(sizeof(*p)), *old;
+	struct named *p = coati_alloc(sizeof(*p));
+	const struct named *old;
 
 	if (!p) {
 		coati_context_keys_fini(keys);
 		return;
 	}
-	*p = (struct named){ family, *keys };
+	*p = (struct named){ .family = family, .begun_ns = keys->begun_ns, .keys = *keys };
 	*keys = (struct context_keys){ 0 };
+	for (uint32_t i = 0; i < p->keys.nr; i++)
+		p->since[i] = p->keys.known_ns;
 	pthread_mutex_lock(&n->lock);
 	old = find(n, (uint32_t)pid);
-	if (coati_map_put(&n->processes, (uint32_t)pid, (uintptr_t)p) < 0)
-		old = p; /* without names its labels are counted */
-	else
-		(void)coati_map_put(&n->families, family, (uint32_t)pid);
-	free_named(old);
+	if (old && old->family == family)
+		compare(n, old, p);
+	put(n, (uint32_t)pid, p);
 	pthread_mutex_unlock(&n->lock);
+}
+
+/* The first keys of @from, which were published by @time. NULL: there are none. */
+static struct named *inherit(const struct named *from, uint64_t time)
+{
+	struct named *p;
+	uint32_t nr = 0;
+
+	while (from && nr < from->keys.nr && from->since[nr] <= time)
+		nr++;
+	p = nr ? coati_alloc(sizeof(*p)) : NULL;
+	if (!p)
+		return NULL;
+	p->family = from->family;
+	p->begun_ns = time;
+	for (; p->keys.nr < nr; p->keys.nr++) {
+		p->keys.names[p->keys.nr] = coati_strdup(from->keys.names[p->keys.nr]);
+		if (!p->keys.names[p->keys.nr])
+			break;
+		p->since[p->keys.nr] = from->since[p->keys.nr];
+	}
+	return p;
+}
+
+void coati_label_names_forked(struct label_names *n, uint32_t pid, uint32_t parent, uint64_t time)
+{
+	const struct named *old;
+	struct named *p;
+
+	pthread_mutex_lock(&n->lock);
+	old = find(n, pid);
+	if (!old || old->begun_ns < time) {
+		n->are_others |= old != NULL; /* of who had the number before */
+		p = inherit(find(n, parent), time);
+		if (p)
+			put(n, pid, p);
+		else
+			drop(n, pid);
+	}
+	pthread_mutex_unlock(&n->lock);
+}
+
+bool coati_label_names_are_others(struct label_names *n)
+{
+	bool are_others;
+
+	pthread_mutex_lock(&n->lock);
+	are_others = n->are_others;
+	n->are_others = false;
+	pthread_mutex_unlock(&n->lock);
+	return are_others;
 }
 
 void coati_label_names_gone(struct label_names *n, int32_t pid, uint64_t time)
 {
-	const struct named *p;
 	struct label_gone *g;
 
 	pthread_mutex_lock(&n->lock);
-	p = find(n, (uint32_t)pid);
-	g = p ? ARRAY_ADD(&n->gone) : NULL;
+	g = find(n, (uint32_t)pid) ? ARRAY_ADD(&n->gone) : NULL;
 	if (g)
-		*g = (struct label_gone){ time, p->family, (uint32_t)pid };
+		*g = (struct label_gone){ time, (uint32_t)pid };
 	pthread_mutex_unlock(&n->lock);
 }
 
 static void forget(struct label_names *n, const struct label_gone *g)
 {
-	struct named *p = find(n, g->pid);
-	uint64_t pid;
+	const struct named *p = find(n, g->pid);
 
-	if (!p || p->family != g->family) /* another process has its number */
-		return;
-	coati_map_del(&n->processes, g->pid);
-	if (coati_map_get(&n->families, g->family, &pid) && pid == g->pid)
-		coati_map_del(&n->families, g->family);
-	free_named(p);
+	if (p && p->begun_ns <= g->time) /* else another process has its number */
+		drop(n, g->pid);
 }
 
 void coati_label_names_clean(struct label_names *n, uint64_t time)
@@ -161,17 +249,13 @@ static uint32_t highest_key(const uint8_t *entries, uint32_t size)
 	return most;
 }
 
-/* The keys that name index @most in the process: its own, or those of a process that it was forked
- * from or that was forked from it, of which both have the first ones. */
+/* The keys that name index @most in the process. Those of its relatives do not: what each of them
+ * published after the fork is its own. */
 static const struct context_keys *find_keys(const struct label_names *n,
 					    const struct raw_labels *raw, uint32_t most)
 {
 	const struct named *p = find(n, raw->pid);
-	uint64_t pid;
 
-	if (p && p->family == raw->family && most < p->keys.nr)
-		return &p->keys;
-	p = coati_map_get(&n->families, raw->family, &pid) ? find(n, (uint32_t)pid) : NULL;
 	return p && p->family == raw->family && most < p->keys.nr ? &p->keys : NULL;
 }
 

@@ -27,6 +27,9 @@ int coati_label_names_init(struct label_names *n);
 void coati_label_names_fini(struct label_names *n);
 void coati_label_names_put(struct label_names *n, int32_t pid, uint64_t family,
 			   struct context_keys *keys);
+void coati_label_names_forked(struct label_names *n, uint32_t pid, uint32_t parent, uint64_t time);
+/* Since it was asked last, an index got another name: what was applied is not right any more. */
+bool coati_label_names_are_others(struct label_names *n);
 void coati_label_names_gone(struct label_names *n, int32_t pid, uint64_t time);
 /* Everything up to @time is written: forget those of processes that ended a while before. */
 void coati_label_names_clean(struct label_names *n, uint64_t time);

@@ -195,6 +195,15 @@ void coati_thread_labels_unread(struct thread_labels *l)
 	l->counts.unread++;
 }
 
+void coati_thread_labels_missing(struct thread_labels *l, uint32_t pid, uint32_t tid, uint64_t time)
+{
+	const struct label_of of = { .pid = pid, .tid = tid, .time = time };
+	uint64_t state;
+
+	l->counts.unread += coati_map_get(&l->threads, thread_key(pid, tid), &state);
+	coati_thread_labels_seen(l, &of, NULL, 0);
+}
+
 /* ---- batches ---- */
 
 static int put_batch(struct thread_labels *l, const struct live_batch *head, const uint8_t *bytes)
@@ -365,19 +374,22 @@ static uint32_t set_of(struct thread_labels *l, const struct label_seen *s)
 
 void coati_thread_labels_ask(struct thread_labels *l, labels_ask_fn ask, void *ctx)
 {
-	uint32_t asked = 0;
+	struct map asked;
 
+	coati_map_init(&asked, THREADS_MAX);
 	for (size_t i = 0; i < l->seen.len; i++) {
 		const struct label_seen *s = &l->seen.v[i];
 		uint64_t family;
 
-		if (!s->raw || s->raw == OVER || s->pid == asked || resolve(l, s->raw))
+		if (!s->raw || s->raw == OVER || resolve(l, s->raw))
 			continue;
 		memcpy(&family, l->raws.v.v[s->raw - 1].bytes + offsetof(struct raw_labels, family),
 		       sizeof(family));
-		asked = s->pid;
-		ask(ctx, (int32_t)s->pid, family);
+		/* one process may be of two, one after the other */
+		if (coati_map_put(&asked, family ^ coati_hash_u64(s->pid, 0), 1) > 0)
+			ask(ctx, (int32_t)s->pid, family);
 	}
+	coati_map_fini(&asked);
 }
 
 /* Up to which time can it be written? Names may still come for what is young. */
@@ -469,10 +481,14 @@ static void forget_raws(struct thread_labels *l)
 
 int coati_thread_labels_settle(struct thread_labels *l, bool all, labels_write_fn write, void *ctx)
 {
-	uint64_t until = ripe_until(l, all);
-	size_t nr = part(l, until), at = 0, some;
+	uint64_t until;
+	size_t nr, at = 0, some;
 	int r = 0;
 
+	if (coati_label_names_are_others(&l->names))
+		l->resolved.len = 0;
+	until = ripe_until(l, all);
+	nr = part(l, until);
 	l->write = write;
 	l->ctx = ctx;
 	if (nr)
@@ -498,6 +514,12 @@ void coati_thread_labels_name(struct thread_labels *l, int32_t pid, uint64_t fam
 			      struct context_keys *keys)
 {
 	coati_label_names_put(&l->names, pid, family, keys);
+}
+
+void coati_thread_labels_forked(struct thread_labels *l, uint32_t pid, uint32_t parent,
+				uint64_t time)
+{
+	coati_label_names_forked(&l->names, pid, parent, time);
 }
 
 void coati_thread_labels_gone(struct thread_labels *l, int32_t pid, uint64_t time)

@@ -47,15 +47,15 @@ struct label_seen {
 
 /* A process that has ended. */
 struct label_gone {
-	uint64_t time, family;
+	uint64_t time;
 	uint32_t pid;
 };
 
 struct label_names {
 	pthread_mutex_t lock;
-	bool has_lock;
+	bool has_lock, are_others;
 	struct map processes; /* to their keys */
-	struct map families;  /* to the process of it whose keys were read last */
+	size_t bytes;	      /* of all of these */
 	ARRAY(struct label_gone) gone;
 };
 
@@ -95,7 +95,11 @@ void coati_thread_labels_free(struct thread_labels **l);
  * are not those of another program. Any thread. */
 void coati_thread_labels_name(struct thread_labels *l, int32_t pid, uint64_t family,
 			      struct context_keys *keys);
-/* The process has ended at that time; samples of it may come later. */
+/* @parent forked @pid at that time, which has the keys that it had until then. */
+void coati_thread_labels_forked(struct thread_labels *l, uint32_t pid, uint32_t parent,
+				uint64_t time);
+/* The process has ended at that time; samples of it may come later. Any thread, but after its
+ * keys. */
 void coati_thread_labels_gone(struct thread_labels *l, int32_t pid, uint64_t time);
 
 /* Whose a sample is. */
@@ -108,6 +112,10 @@ struct label_of {
 void coati_thread_labels_seen(struct thread_labels *l, const struct label_of *of,
 			      const uint8_t *entries, uint32_t size);
 void coati_thread_labels_unread(struct thread_labels *l);
+/* A sample of which the walker's report is missing: its labels are not known, and need not be
+ * those of the one before. */
+void coati_thread_labels_missing(struct thread_labels *l, uint32_t pid, uint32_t tid,
+				 uint64_t time);
 
 /* Before the end: ask for the names that are missing, of each process. They may come by
  * coati_thread_labels_name(), at once. */

@@ -182,6 +182,16 @@ int coati_stacks_add(struct stacks *st, uint64_t id, const struct coati_attr *op
 
 /* ---- records ---- */
 
+static void feed_walks(struct walks *ws, const struct coati_record *rec)
+{
+	const struct coati_task *t = &rec->u.task;
+
+	if (rec->type == COATI_RECORD_EXIT && t->pid == t->tid)
+		coati_walks_forget(ws, (int32_t)t->pid, rec->id.time);
+	if (rec->type == COATI_RECORD_FORK && t->pid != t->ppid && ws->labels)
+		coati_thread_labels_forked(ws->labels, t->pid, t->ppid, t->time);
+}
+
 int coati_stacks_feed(struct stacks *st, const uint8_t *record,
 		      const struct coati_sample_format *identity)
 {
@@ -191,8 +201,8 @@ int coati_stacks_feed(struct stacks *st, const uint8_t *record,
 	/* it is written as it is, and readers say what they make of it */
 	if (coati_record_decode(&raw, identity, &rec) < 0)
 		return 0;
-	if (st->walks && rec.type == COATI_RECORD_EXIT && rec.u.task.pid == rec.u.task.tid)
-		coati_walks_forget(st->walks, (int32_t)rec.u.task.pid, rec.id.time);
+	if (st->walks)
+		feed_walks(st->walks, &rec);
 	return coati_processes_feed(st->processes, &raw, &rec);
 }
 
@@ -507,6 +517,9 @@ static bool walk_reported(struct stacks *st, const struct formats *f,
 
 	*ret = (struct user_part){ .end = CHAIN_END_COMPLETE };
 	if (!st->walks || !coati_walks_match(st->walks, rec, &w)) {
+		if (st->walks && st->walks->labels)
+			coati_thread_labels_missing(st->walks->labels, rec->id.pid, rec->id.tid,
+						    rec->id.time);
 		st->ends[f->of][COATI_UNWIND_BAD]++;
 		ret->end = CHAIN_END_GAP;
 		return false;

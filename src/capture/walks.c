@@ -155,9 +155,7 @@ int coati_walks_read_labels(struct walks *ws, bool but_traced)
 
 void coati_walks_forget(struct walks *ws, int32_t pid, uint64_t time)
 {
-	coati_describer_forget(&ws->describer, pid);
-	if (ws->labels)
-		coati_thread_labels_gone(ws->labels, pid, time);
+	coati_describer_forget(&ws->describer, pid, time);
 }
 
 /* ---- records ---- */

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/proto.h"
 
@@ -133,6 +135,16 @@ struct head {
 
 _Static_assert(sizeof(struct head) == HEAD_BYTES, "OTEP 4719");
 
+/* By when what was published at @time of CLOCK_BOOTTIME was there, in CLOCK_MONOTONIC. Now, when
+ * that cannot be. */
+static uint64_t known_by(uint64_t time)
+{
+	uint64_t boot = clock_ns(CLOCK_BOOTTIME), now = now_ns(), asleep;
+
+	asleep = boot > now ? boot - now : 0;
+	return time > asleep && time - asleep < now ? time - asleep : now;
+}
+
 /* The message as of one time: 1, 0 when it was changed meanwhile. */
 static int read_message(int mem, uint64_t addr, const struct head *h, struct context_keys *ret)
 {
@@ -150,11 +162,13 @@ static int read_message(int mem, uint64_t addr, const struct head *h, struct con
 	if (r < 0)
 		return r;
 	ret->time = time;
+	ret->known_ns = known_by(time);
 	return 1;
 }
 
 int coati_context_read_keys(int mem, uint64_t addr, struct context_keys *ret)
 {
+	const uint64_t begun = now_ns();
 	struct head h;
 	int r = 0;
 
@@ -166,5 +180,6 @@ int coati_context_read_keys(int mem, uint64_t addr, struct context_keys *ret)
 			return -EBADMSG;
 		r = h.time ? read_message(mem, addr, &h, ret) : 0;
 	}
+	ret->begun_ns = begun;
 	return r > 0 ? 0 : r < 0 ? r : -EAGAIN;
 }

@@ -18,6 +18,8 @@
 
 struct context_keys {
 	uint64_t time; /* when they were published, by the process's own count; 0: they were not */
+	uint64_t begun_ns; /* CLOCK_MONOTONIC when they were looked for */
+	uint64_t known_ns; /* and by when all of them were published */
 	uint32_t nr;
 	char *names[CONTEXT_KEYS_MAX]; /* "": too long, or malformed */
 };

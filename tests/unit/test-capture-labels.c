@@ -202,13 +202,136 @@ TEST(thread_labels_are_not_named_by_the_keys_of_another_program)
 	see(&t, 8, 10, 0, "a");
 	settle(&t, true);
 	CHECK_U64(t.labels->counts.unnamed, ==, 1);
-	/* a process of the same family, that both were forked from */
-	name_keys(&t, 5, FAMILY, 1);
+	/* a relative: what it has published may be its own alone */
+	name_keys(&t, 5, FAMILY, 2);
 	see(&t, 8, 20, 0, "b");
-	see(&t, 8, 30, 1, "/");
 	settle(&t, true);
 	CHECK_U64(t.labels->counts.unnamed, ==, 2);
-	check_tape(&t, "7/8 20 tenant=b\n7/8 30\n");
+	check_tape(&t, "");
+}
+
+/* Keys of FAMILY that were all published by @time. */
+static void name_keys_by(struct tape *t, int32_t pid, uint64_t time, const char *first,
+			 const char *second)
+{
+	struct context_keys keys = {
+		.time = 1, .nr = second ? 2 : 1, .begun_ns = time, .known_ns = time
+	};
+
+	keys.names[0] = coati_strdup(first);
+	if (second)
+		keys.names[1] = coati_strdup(second);
+	coati_thread_labels_name(t->labels, pid, FAMILY, &keys);
+}
+
+TEST(thread_labels_of_a_child_have_the_keys_that_its_parent_had_before)
+{
+	struct tape t = open_tape();
+
+	name_keys_by(&t, 5, 10, "tenant", NULL);
+	name_keys_by(&t, 5, 20, "tenant", "route");
+	coati_thread_labels_forked(t.labels, 6, 5, 15);
+	coati_thread_labels_forked(t.labels, 7, 6, 25); /* by the child, which has but one */
+	see(&t, 8, 30, 0, "a");
+	see(&t, 8, 40, 1, "own");
+	settle(&t, true);
+	CHECK_U64(t.labels->counts.unnamed, ==, 1);
+	name_keys_by(&t, 7, 45, "tenant", "user");
+	coati_thread_labels_forked(t.labels, 7, 6, 25); /* known late */
+	see(&t, 8, 50, 1, "own");
+	check_tape(&t, "7/8 30 tenant=a\n7/8 40\n7/8 50 user=own\n");
+}
+
+TEST(thread_labels_of_a_process_are_not_named_by_who_had_its_number_before)
+{
+	struct tape t = open_tape();
+
+	name_keys_by(&t, 7, 5, "tenant", "route");
+	see(&t, 8, 10, 0, "a");
+	settle(&t, true);
+	coati_thread_labels_forked(t.labels, 7, 5, 20); /* of whom nothing is known */
+	see(&t, 8, 30, 0, "a");
+	settle(&t, true);
+	CHECK_U64(t.labels->counts.unnamed, ==, 1);
+	name_keys_by(&t, 7, 35, "user", "route");
+	/* the end of the one before is heard of late */
+	coati_thread_labels_gone(t.labels, 7, 15);
+	see(&t, 8, 40 + 10 * NSEC_PER_SEC, 0, "a");
+	settle(&t, true);
+	/* without a fork that was heard of */
+	name_keys_by(&t, 7, 45, "group", "route");
+	see(&t, 8, 50 + 10 * NSEC_PER_SEC, 0, "a");
+	check_tape(&t, "7/8 10 tenant=a\n7/8 30\n7/8 10000000040 user=a\n"
+		       "7/8 10000000050 group=a\n");
+}
+
+/* The names of 256 keys as long as can be, of each process. */
+TEST(thread_labels_keep_64_mebibytes_of_names)
+{
+	const size_t least = CONTEXT_KEYS_MAX * (CONTEXT_KEY_MAX + 1);
+	struct tape t = open_tape();
+	char name[CONTEXT_KEY_MAX + 1] = { 0 };
+
+	memset(name, 'n', CONTEXT_KEY_MAX);
+	for (int32_t pid = 101; pid <= 1300; pid++) {
+		struct context_keys keys = { .nr = CONTEXT_KEYS_MAX };
+
+		for (uint32_t i = 0; i < CONTEXT_KEYS_MAX; i++)
+			keys.names[i] = coati_strdup(name);
+		coati_thread_labels_name(t.labels, pid, FAMILY, &keys);
+	}
+	CHECK_U64(t.labels->names.bytes, <=, 64u << 20);
+	CHECK_U64(t.labels->names.bytes, >, (64u << 20) - 2 * least);
+	CHECK_U64(t.labels->names.processes.len, >, 900);
+	CHECK_U64(t.labels->names.processes.len, <=, (64u << 20) / least);
+	for (int32_t pid = 101; pid <= 1300; pid++)
+		coati_thread_labels_gone(t.labels, pid, 1);
+	see(&t, 8, 10 * NSEC_PER_SEC, 0, "a");
+	settle(&t, true);
+	settle(&t, true);
+	CHECK_U64(t.labels->names.bytes, ==, 0);
+	check_tape(&t, "");
+}
+
+static void count_ask(void *ctx, int32_t pid, uint64_t family)
+{
+	uint32_t *nr = ctx;
+
+	CHECK_INT(pid, ==, 7);
+	CHECK_U64(family - FAMILY, <, 2);
+	++*nr;
+}
+
+TEST(thread_labels_ask_for_the_names_of_a_process_once)
+{
+	struct tape t = open_tape();
+	uint32_t nr = 0;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		const struct label_of of = {
+			.pid = 7, .tid = 8, .time = 10 + i, .family = FAMILY + i % 2
+		};
+
+		coati_thread_labels_seen(t.labels, &of, (const uint8_t *)"\0\1a", 3);
+	}
+	coati_thread_labels_ask(t.labels, count_ask, &nr);
+	CHECK_INT(nr, ==, 2);
+	settle(&t, true);
+	CHECK_U64(t.labels->counts.unnamed, ==, 100);
+	check_tape(&t, "");
+}
+
+TEST(thread_labels_are_none_where_the_report_is_missing)
+{
+	struct tape t = open_tape();
+
+	name_keys(&t, 7, FAMILY, 2);
+	coati_thread_labels_missing(t.labels, 7, 8, 5); /* has never had one */
+	see(&t, 8, 10, 0, "a");
+	coati_thread_labels_missing(t.labels, 7, 8, 20);
+	see(&t, 8, 30, 0, "a");
+	CHECK_U64(t.labels->counts.unread, ==, 1);
+	check_tape(&t, "7/8 10 tenant=a\n7/8 20\n7/8 30 tenant=a\n");
 }
 
 TEST(thread_labels_of_a_process_that_ended_are_named_for_five_seconds)

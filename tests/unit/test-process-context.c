@@ -11,6 +11,7 @@
 
 #include <coati/live.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/proto.h"
 #include "process/context.h"
@@ -42,7 +43,7 @@ TEST(process_context_of_our_library_has_the_names_of_all_keys)
 {
 	int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	struct context_keys keys;
-	uint64_t before, at;
+	uint64_t before, at, start = now_ns();
 
 	CHECK_INT(mem, >=, 0);
 	CHECK_OK(coati_label_set(&first, "1"));
@@ -58,6 +59,9 @@ TEST(process_context_of_our_library_has_the_names_of_all_keys)
 	CHECK_STR(keys.names[keys.nr - 1], "context-second");
 	CHECK_STR(keys.names[keys.nr - 2], "context-first");
 	CHECK_U64(keys.time, >, before);
+	/* by when they were published, before they were looked for */
+	CHECK_U64(keys.known_ns, >=, start);
+	CHECK_U64(keys.known_ns, <=, keys.begun_ns);
 	coati_context_keys_fini(&keys);
 	CHECK_ERR(coati_context_read_keys(mem, at + 8, &keys), -EBADMSG);
 	CHECK_ERR(coati_context_read_keys(mem, 16, &keys), -EBADMSG);
