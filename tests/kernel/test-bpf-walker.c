@@ -2,6 +2,7 @@
 /* The stack walker as an object: what it publishes within its budget, and that nothing of it stays
  * behind. */
 #include <dirent.h>
+#include <errno.h>
 #include <linux/bpf.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/elf.h"
 #include "bpf/open.h"
+#include "capture/describe.h"
 #include "need.h"
 #include "ring/bpf-call.h"
 #include "unwind/table/build.h"
@@ -238,5 +240,28 @@ TEST(bpf_walker_space_with_ten_thousand_mappings_is_described_and_one_with_too_m
 	coati_walker_forget_space(w, 2);
 	coati_walker_get_memory(w, &st);
 	CHECK_U64(st.spaces, ==, 0);
+	coati_walker_close(&w);
+}
+
+/* What runs another program by now is not described as the one that was asked for. */
+TEST(describe_is_of_the_program_that_was_asked_for)
+{
+	const struct walker_need other = { .space = 2, .family = 1 };
+	struct coati_unwinder *unwinder = NULL;
+	struct coati_images *images = NULL;
+	struct walker *w = open_walker(0);
+	struct describe d;
+
+	CHECK_OK(coati_images_new(NULL, &images, NULL));
+	CHECK_OK(coati_unwinder_new(images, NULL, &unwinder, NULL));
+	coati_describe_init(&d, w, unwinder, NULL);
+	CHECK_OK(coati_describe_running(&d, getpid()));
+	CHECK_U64(d.described, ==, 1);
+	CHECK_INT(coati_describe(&d, getpid(), &other), ==, -ESRCH);
+	CHECK_U64(d.described, ==, 1);
+	CHECK_U64(d.failed, ==, 1);
+	coati_describe_fini(&d);
+	coati_unwinder_free(&unwinder);
+	coati_images_free(&images);
 	coati_walker_close(&w);
 }
