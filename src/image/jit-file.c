@@ -135,7 +135,7 @@ int coati_jit_open(const struct jit_source *from, uint64_t max_bytes, uint64_t *
 	struct place p = { .root = root, .path = from->path ? from->path : path };
 	int fd;
 
-	if (strlen(p.path) >= IMAGE_PATH_MAX)
+	if (from->path && strlen(from->path) >= IMAGE_PATH_MAX)
 		return coati_fail(err, -ENAMETOOLONG,
 				  "the path of a file of process %d is too long", from->pid);
 	snprintf(root, sizeof(root), "%s/%d/root", from->procfs, from->pid);
