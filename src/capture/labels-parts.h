@@ -13,7 +13,7 @@
 #define LABEL_SET_BYTES 24576 /* that many with the longest keys */
 
 /* In place of the number of a set: it is known, and empty. */
-#define LABELS_EMPTY (UINT32_MAX - 1)
+#define LABELS_EMPTY (UINT32_MAX - 2)
 
 /* Labels as they were read, and whose. */
 struct raw_labels {

@@ -14,13 +14,15 @@
 
 #define SEEN_MAX    ((size_t)1 << 22)
 #define THREADS_MAX ((size_t)1 << 20)
+#define PIDS_MAX    ((size_t)1 << 23) /* more than there are */
 #define POOL_BYTES  ((size_t)256 << 20)
 #define WAIT_NS	    NSEC_PER_SEC /* for names */
 #define EVENT_MOST  (1 + 8 + LEB128_MAX)
 #define ROOM	    (COATI_LIVE_BATCH_MAX - sizeof(struct live_batch))
 
-/* In place of a number of a pool: there was no room for it. */
-#define OVER UINT32_MAX
+/* In place of a number of a pool: there was no room for it; the thread has ended. */
+#define OVER  UINT32_MAX
+#define ENDED (UINT32_MAX - 1)
 
 /* ---- pools ---- */
 
@@ -73,7 +75,7 @@ static void init_recording(struct thread_labels *l)
 	pool_init(&l->raws);
 	pool_init(&l->sets);
 	coati_map_init(&l->threads, THREADS_MAX);
-	coati_map_init(&l->generations, THREADS_MAX);
+	coati_map_init(&l->generations, PIDS_MAX);
 	l->resolved.max = COATI_LABEL_SETS_MAX + 1;
 	l->seen.max = SEEN_MAX;
 }
@@ -154,7 +156,7 @@ static void add_seen(struct thread_labels *l, const struct label_of *of, uint32_
 	struct label_seen *s = ARRAY_ADD(&l->seen);
 
 	if (!s) {
-		l->counts.over += raw != 0;
+		l->counts.over += raw && raw != ENDED;
 		return;
 	}
 	*s = (struct label_seen){ of->time, of->pid, of->tid, raw };
@@ -204,6 +206,15 @@ void coati_thread_labels_missing(struct thread_labels *l, uint32_t pid, uint32_t
 	coati_thread_labels_seen(l, &of, NULL, 0);
 }
 
+void coati_thread_labels_ended(struct thread_labels *l, uint32_t pid, uint32_t tid, uint64_t time)
+{
+	const struct label_of of = { .pid = pid, .tid = tid, .time = time };
+	uint64_t state;
+
+	if (l->threads.len && coati_map_get(&l->threads, thread_key(pid, tid), &state))
+		add_seen(l, &of, ENDED);
+}
+
 /* ---- batches ---- */
 
 static int put_batch(struct thread_labels *l, const struct live_batch *head, const uint8_t *bytes)
@@ -233,6 +244,7 @@ struct output {
 	uint64_t generation;
 	uint64_t base, last; /* times of the first and the last event of the batch */
 	uint32_t used, nr;
+	bool has_ended;
 };
 
 static int flush(struct thread_labels *l, struct output *o)
@@ -300,14 +312,17 @@ static void begin_thread(const struct thread_labels *l, struct output *o,
 	o->tid = s->tid;
 	o->set = (uint32_t)state;
 	o->seq = (uint32_t)(state >> 32);
+	o->has_ended = false;
 }
 
 static int end_thread(struct thread_labels *l, struct output *o)
 {
 	int r = flush(l, o);
 
-	if (coati_map_put(&l->threads, thread_key(o->pid, o->tid),
-			  o->set | (uint64_t)o->seq << 32) < 0)
+	if (o->has_ended) /* who has its number next begins anew */
+		coati_map_del(&l->threads, thread_key(o->pid, o->tid));
+	else if (coati_map_put(&l->threads, thread_key(o->pid, o->tid),
+			       o->set | (uint64_t)o->seq << 32) < 0)
 		return -ENOMEM;
 	return r;
 }
@@ -362,13 +377,19 @@ static uint32_t resolve(struct thread_labels *l, uint32_t raw)
 	return l->resolved.v[raw];
 }
 
+/* Labels that were read, and are kept. */
+static bool is_read(const struct label_seen *s)
+{
+	return s->raw && s->raw < ENDED;
+}
+
 /* The set of a sample; 0: none, or not to be had, which is counted. */
 static uint32_t set_of(struct thread_labels *l, const struct label_seen *s)
 {
-	uint32_t set = s->raw && s->raw != OVER ? resolve(l, s->raw) : s->raw;
+	uint32_t set = is_read(s) ? resolve(l, s->raw) : s->raw == OVER ? OVER : 0;
 
 	l->counts.over += set == OVER;
-	l->counts.unnamed += s->raw && !set;
+	l->counts.unnamed += is_read(s) && !set;
 	return set == OVER || set == LABELS_EMPTY ? 0 : set;
 }
 
@@ -381,7 +402,7 @@ void coati_thread_labels_ask(struct thread_labels *l, labels_ask_fn ask, void *c
 		const struct label_seen *s = &l->seen.v[i];
 		uint64_t family;
 
-		if (!s->raw || s->raw == OVER || resolve(l, s->raw))
+		if (!is_read(s) || resolve(l, s->raw))
 			continue;
 		memcpy(&family, l->raws.v.v[s->raw - 1].bytes + offsetof(struct raw_labels, family),
 		       sizeof(family));
@@ -400,7 +421,7 @@ static uint64_t ripe_until(struct thread_labels *l, bool all)
 	for (size_t i = 0; !all && i < l->seen.len; i++) {
 		const struct label_seen *s = &l->seen.v[i];
 
-		if (s->time <= until && s->raw && s->raw != OVER && l->newest - s->time < WAIT_NS &&
+		if (s->time <= until && is_read(s) && l->newest - s->time < WAIT_NS &&
 		    !resolve(l, s->raw))
 			until = s->time - 1;
 	}
@@ -434,6 +455,7 @@ static int write_thread(struct thread_labels *l, struct output *o, const struct 
 	for (; r >= 0 && i < nr && s[i].pid == o->pid && s[i].tid == o->tid; i++) {
 		uint32_t set = set_of(l, &s[i]);
 
+		o->has_ended = s[i].raw == ENDED;
 		if (set != o->set)
 			r = put_change(l, o, s[i].time, set);
 	}
@@ -472,7 +494,7 @@ static void forget_raws(struct thread_labels *l)
 	for (size_t i = 0; i < l->seen.len; i++) {
 		struct label_seen *s = &l->seen.v[i];
 
-		if (s->raw && s->raw != OVER)
+		if (is_read(s))
 			s->raw = pool_get(&l->raws, old.v.v[s->raw - 1].bytes,
 					  old.v.v[s->raw - 1].size);
 	}

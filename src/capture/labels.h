@@ -117,6 +117,9 @@ void coati_thread_labels_unread(struct thread_labels *l);
 void coati_thread_labels_missing(struct thread_labels *l, uint32_t pid, uint32_t tid,
 				 uint64_t time);
 
+/* The thread has ended: who has its number next has none of its labels. */
+void coati_thread_labels_ended(struct thread_labels *l, uint32_t pid, uint32_t tid, uint64_t time);
+
 /* Before the end: ask for the names that are missing, of each process. They may come by
  * coati_thread_labels_name(), at once. */
 typedef void (*labels_ask_fn)(void *ctx, int32_t pid, uint64_t family);

@@ -188,8 +188,10 @@ static void feed_walks(struct walks *ws, const struct coati_record *rec)
 
 	if (rec->type == COATI_RECORD_EXIT && t->pid == t->tid)
 		coati_walks_forget(ws, (int32_t)t->pid, rec->id.time);
+	if (rec->type == COATI_RECORD_EXIT && ws->labels)
+		coati_thread_labels_ended(ws->labels, t->pid, t->tid, rec->id.time);
 	if (rec->type == COATI_RECORD_FORK && t->pid != t->ppid && ws->labels)
-		coati_thread_labels_forked(ws->labels, t->pid, t->ppid, t->time);
+		coati_thread_labels_forked(ws->labels, t->pid, t->ppid, rec->id.time);
 }
 
 int coati_stacks_feed(struct stacks *st, const uint8_t *record,

@@ -321,6 +321,28 @@ TEST(thread_labels_ask_for_the_names_of_a_process_once)
 	check_tape(&t, "");
 }
 
+/* Its number is another thread's before its last batch is written, and behind that. */
+TEST(thread_labels_end_with_the_thread_which_is_forgotten)
+{
+	struct tape t = open_tape();
+
+	name_keys(&t, 7, FAMILY, 2);
+	coati_thread_labels_ended(t.labels, 7, 9, 5); /* has never had one */
+	see(&t, 8, 10, 0, "a");
+	coati_thread_labels_ended(t.labels, 7, 8, 20);
+	see(&t, 8, 15, 0, "a");
+	see(&t, 8, 30, 0, "b");
+	settle(&t, true);
+	CHECK_U64(t.labels->threads.len, ==, 1);
+	coati_thread_labels_ended(t.labels, 7, 8, 40);
+	settle(&t, true);
+	CHECK_U64(t.labels->threads.len, ==, 0);
+	CHECK_U64(t.labels->counts.unnamed + t.labels->counts.over, ==, 0);
+	see(&t, 8, 50, 0, NULL);
+	see(&t, 8, 60, 0, "b");
+	check_tape(&t, "7/8 10 tenant=a\n7/8 20\n7/8 30 tenant=b\n7/8 40\n7/8 60 tenant=b\n");
+}
+
 TEST(thread_labels_are_none_where_the_report_is_missing)
 {
 	struct tape t = open_tape();
