@@ -456,6 +456,7 @@ static int read_file(struct record_live *l, struct live_file *f, const struct si
 {
 	struct coati_flight *flight = NULL;
 	struct coati_flight_info info;
+	struct live_batch head;
 	const void *bytes;
 	uint64_t where, upto;
 	size_t size;
@@ -478,11 +479,43 @@ static int read_file(struct record_live *l, struct live_file *f, const struct si
 	r = 0;
 	if (upto >= f->next) {
 		coati_flight_between(flight, f->next, upto);
-		while (r == 0 && (n = coati_flight_next(flight, &bytes, &size, &where)) > 0)
+		while (r == 0 && (n = coati_flight_next(flight, &bytes, &size, &where)) > 0) {
+			memcpy(&head, bytes, sizeof(head));
+			f->newest = head.generation > f->newest ? head.generation : f->newest;
 			r = put(l, to, info.pid, bytes, size);
+		}
 		f->next = upto == UINT64_MAX ? upto : upto + 1;
 	}
 	coati_flight_close(&flight);
+	return r;
+}
+
+/* All that its recorder left was put: readers need not wait for more of that process. */
+static int put_end(struct record_live *l, const struct live_file *f, const struct sink *to)
+{
+	const struct live_batch last = { .magic = LIVE_BATCH_MAGIC,
+					 .version = LIVE_BATCH_VERSION,
+					 .kind = LIVE_BATCH_END,
+					 .flags = LIVE_BATCH_CLOSED | LIVE_BATCH_NANOSECONDS |
+						  LIVE_BATCH_LAST,
+					 .generation = f->newest,
+					 .pid = f->of,
+					 .tid = f->of,
+					 .checksum = live_checksum(NULL, 0) };
+
+	return put(l, to, f->of, &last, sizeof(last));
+}
+
+/* What is new in it; when its recorder has ended, the rest. */
+static int read_on(struct record_live *l, struct live_file *f, const struct sink *to, bool last)
+{
+	int r = f->next != UINT64_MAX ? read_file(l, f, to, last || f->ended) : 0;
+
+	if (r < 0 || !f->ended)
+		return r;
+	r = f->newest ? put_end(l, f, to) : 0;
+	f->next = UINT64_MAX;
+	f->newest = 0;
 	return r;
 }
 
@@ -491,8 +524,7 @@ static int read_files(struct record_live *l, const struct sink *to, bool last)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < l->files.len; i++)
-		if (l->files.v[i].next != UINT64_MAX)
-			r = read_file(l, &l->files.v[i], to, last);
+		r = read_on(l, &l->files.v[i], to, last);
 	return r;
 }
 
@@ -525,8 +557,8 @@ static int give_back(struct record_live *l, const struct sink *to)
 			l->files.v[kept++] = *f;
 			continue;
 		}
-		if (r == 0 && f->next != UINT64_MAX)
-			r = read_file(l, f, to, true);
+		if (r == 0)
+			r = read_on(l, f, to, false);
 		close(f->fd);
 	}
 	l->files.len = kept;

@@ -22,9 +22,10 @@
 struct live_file {
 	int fd;
 	uint64_t ino, dev;
-	uint64_t next; /* generation that was not read yet; 0: all is read */
-	int32_t pid;   /* whose it is; 0: of a process of the command */
-	uint32_t of;   /* the number that its events have */
+	uint64_t next;	 /* generation that was not read yet; UINT64_MAX: all is read */
+	uint64_t newest; /* generation that was put; 0: none, or its end was put, too */
+	int32_t pid;	 /* whose it is; 0: of a process of the command */
+	uint32_t of;	 /* the number that its events have */
 	uint32_t owner;
 	bool ended; /* no process writes it any more */
 };

@@ -128,8 +128,12 @@ void coati_trace_release(struct coati_live_reader *t)
 		} else if (g->queued) {
 			g->is_done = false; /* something came late */
 		} else {
-			take_out(g->process, g);
+			struct process *p = g->process;
+
+			take_out(p, g);
 			free_generation(t, g);
+			if (p->over && !p->generations.len)
+				coati_trace_sweep(t, p);
 		}
 	}
 	t->done = kept;
@@ -310,6 +314,20 @@ static int complete_up_to(struct coati_live_reader *t, struct process *p, uint64
 
 /* ---- processes ---- */
 
+/* Nothing more comes from it: no other process has to wait for it any more. */
+static int end_process(struct coati_live_reader *t, struct process *p)
+{
+	int n = complete_up_to(t, p, UINT64_MAX);
+
+	if (n < 0)
+		return n;
+	t->nr_idle -= !p->pending;
+	p->over = true;
+	if (!p->generations.len)
+		coati_trace_sweep(t, p);
+	return 0;
+}
+
 static void free_process(struct coati_live_reader *t, struct process *p)
 {
 	uint64_t key, value;
@@ -373,12 +391,12 @@ static int get_process(struct coati_live_reader *t, const struct live_view *b, s
 
 	if (coati_map_get(&t->by_pid, b->head.pid, &v))
 		p = (struct process *)(uintptr_t)v;
-	if (p && start && p->start && p->start != start) {
-		n = complete_up_to(t, p, UINT64_MAX);
+	if (p && !p->over && start && p->start && p->start != start) {
+		n = end_process(t, p);
 		if (n < 0)
 			return n;
-		t->nr_idle -= !p->pending;
-		p->over = true; /* another one has its number now */
+	}
+	if (p && p->over) { /* another one has its number now, or another program the process */
 		p = NULL;
 		after = true;
 	}
@@ -420,6 +438,18 @@ static int add_late(struct coati_live_reader *t, struct process *p, struct held 
 	    h->view.head.kind == LIVE_BATCH_LOSS)
 		return coati_trace_queue_late(t, p, h);
 	return learn(t, p, h);
+}
+
+/* The mark is no end mark of a generation: one that was cut off stays incomplete. */
+static int take_last(struct coati_live_reader *t, uint32_t pid)
+{
+	struct process *p;
+	uint64_t v;
+
+	if (!coati_map_get(&t->by_pid, pid, &v))
+		return 0;
+	p = (struct process *)(uintptr_t)v;
+	return p->over ? 0 : end_process(t, p);
 }
 
 static int add(struct coati_live_reader *t, const struct live_view *b, uint64_t where)
@@ -513,7 +543,10 @@ int coati_live_reader_feed(struct coati_live_reader *t, const void *bytes, size_
 		note_damage(t, where, "", why);
 		return 0;
 	}
-	n = add(t, &b, where);
+	if (b.head.kind == LIVE_BATCH_END && b.head.flags & LIVE_BATCH_LAST)
+		n = take_last(t, b.head.pid);
+	else
+		n = add(t, &b, where);
 	if (n >= 0 && t->quality.held_bytes > t->max_bytes)
 		n = force(t);
 	if (n < 0)

@@ -4,7 +4,7 @@
  * with the earliest event on top, or a handful of them in any order. An event may go out when no
  * process can still send an earlier one: generations follow each other, and the writers of one are
  * through before the next but one begins. So a process is settled as far as its last but one
- * complete generation reaches.
+ * complete generation reaches; one that has ended, wholly.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -122,7 +122,7 @@ struct open_resource {
 struct process {
 	uint32_t pid;
 	bool after; /* another one had its number before, and nothing of this one was shown yet */
-	bool over;  /* another process has its number now */
+	bool over;  /* nothing more comes: it has ended, or another one has its number now */
 	uint64_t start; /* as it reported, 0 not yet */
 	struct live_names names;
 	struct clock_base clock;
@@ -192,8 +192,8 @@ void coati_trace_stream_free(struct stream *s);
 /* The stream of a thread. -ENOMEM, -E2BIG: too many. */
 int coati_trace_stream(struct coati_live_reader *t, struct process *p, uint64_t key,
 		       struct stream **ret);
-/* When there are many: free those of threads that are gone, for which nothing waits, nothing is
- * open and nothing came for some generations. */
+/* When there are many, or the process is over: free those of threads that are gone, for which
+ * nothing waits, nothing is open and nothing came for some generations. */
 void coati_trace_sweep(struct coati_live_reader *t, struct process *p);
 
 /* heap.c */

@@ -4,8 +4,9 @@
  *
  * Batches may come in any order within a generation, and next() may be called after every feed():
  * it gives what is certain by then, which is everything up to the last but one complete generation
- * of every process. A generation is complete with its end mark, with the second generation after
- * it, or at the end of the input. Memory is bounded by two generations of each process and a limit;
+ * of every process that goes on, and everything of those that have ended (LIVE_BATCH_LAST). A
+ * generation is complete with its end mark, with the second generation after it, or at the end of
+ * its process or of the input. Memory is bounded by two generations of each process and a limit;
  * over it, events are given out before their generation is complete, and counted.
  *
  * Nothing is trusted. A batch that is malformed is counted with its position and left out; one that

@@ -49,8 +49,8 @@ int coati_trace_stream(struct coati_live_reader *t, struct process *p, uint64_t 
 
 static bool is_gone(const struct process *p, const struct stream *s)
 {
-	return s->at == s->queue.len && !s->regions.len && !s->deeper &&
-	       p->newest > s->last_generation && p->newest - s->last_generation >= 2;
+	return s->at == s->queue.len && !s->in_heap && !s->regions.len && !s->deeper &&
+	       (p->over || (p->newest > s->last_generation && p->newest - s->last_generation >= 2));
 }
 
 void coati_trace_sweep(struct coati_live_reader *t, struct process *p)
@@ -58,7 +58,7 @@ void coati_trace_sweep(struct coati_live_reader *t, struct process *p)
 	uint64_t keys[256], key, value;
 	size_t nr;
 
-	if (p->streams.len <= (p->sweep_at ? p->sweep_at : SWEEP_AT))
+	if (!p->over && p->streams.len <= (p->sweep_at ? p->sweep_at : SWEEP_AT))
 		return;
 	do {
 		nr = 0;

@@ -43,6 +43,7 @@ enum live_batch_kind {
 #define LIVE_BATCH_CLOCK_UNKNOWN (1u << 1) /* its pairs contradict each other */
 #define LIVE_BATCH_NANOSECONDS	 (1u << 2) /* times are CLOCK_MONOTONIC nanoseconds, not cycles */
 #define LIVE_BATCH_FILTERED	 (1u << 3) /* events outside the recorder's filter were taken out */
+#define LIVE_BATCH_LAST		 (1u << 4) /* END: its recorder has ended, nothing more comes */
 
 struct live_batch {
 	uint32_t magic;

@@ -295,6 +295,164 @@ TEST(live_reader_gives_out_what_is_certain_before_the_end)
 	coati_strbuf_fini(&out);
 }
 
+/* ---- processes that end ---- */
+
+#define LAST "flags=21" /* closed, nanoseconds, the last */
+
+/* One generation of a process: two counters with the next values, and its end mark. */
+static void tell(struct strbuf *s, unsigned int pid, unsigned int g, bool ends)
+{
+	coati_strbuf_printf(s,
+			    "batch kind=sites pid=%u tid=%u generation=%u\n"
+			    "- site id=1 kind=2 name=\"n\"\n"
+			    "batch tid=%u seq=%u base=%u\n"
+			    "%u counter site=1 value=%u\n%u counter site=1 value=%u\n",
+			    pid, pid, g, pid, g - 1, 1000 * g + pid, 1000 * g + pid, 2 * g - 1,
+			    1000 * g + 500 + pid, 2 * g);
+	if (ends)
+		coati_strbuf_adds(s, "batch kind=end\n");
+}
+
+static void tell_last(struct strbuf *s, unsigned int pid, unsigned int g)
+{
+	coati_strbuf_printf(s, "batch kind=end pid=%u tid=%u generation=%u " LAST "\n", pid, pid,
+			    g);
+}
+
+struct told {
+	uint64_t count[4], events; /* by process */
+	uint64_t time;
+};
+
+/* What can be had: each process counts without a gap, and times never go back. */
+static void drain_counts(struct coati_live_reader *t, struct told *ret)
+{
+	const struct coati_trace_event *e;
+	int n;
+
+	while ((n = coati_live_reader_next(t, &e)) > 0) {
+		CHECK_INT(e->kind, ==, COATI_TRACE_COUNTER);
+		CHECK_U64(e->time, >=, ret->time);
+		CHECK(!(e->flags & COATI_TRACE_LATE));
+		CHECK_INT(e->number, ==, ++ret->count[e->pid]);
+		ret->time = e->time;
+		ret->events++;
+	}
+	CHECK_INT(n, ==, 0);
+}
+
+static void feed_and_drain(struct coati_live_reader *t, struct strbuf *text, struct told *ret)
+{
+	CHECK_OK(live_text_feed(t, text->text, NULL));
+	coati_strbuf_clear(text);
+	drain_counts(t, ret);
+}
+
+/* Process 1 ends in order, 2 is killed before it ends its last generation, 3 goes on. */
+static void three_processes(struct strbuf *text)
+{
+	for (unsigned int g = 1; g <= 4; g++)
+		for (unsigned int pid = 1; pid <= 3; pid++)
+			tell(text, pid, g, pid != 2 || g < 4);
+}
+
+TEST(live_reader_waits_for_no_process_that_has_ended)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20);
+	struct coati_trace_quality q = { .size = sizeof(q) };
+	struct coati_live_reader *t = NULL;
+	struct told told = { 0 };
+
+	CHECK_OK(coati_live_reader_new(NULL, &t, NULL));
+	three_processes(&text);
+	feed_and_drain(t, &text, &told);
+	CHECK_U64(told.events, ==, 11); /* up to the last event of the second generation of 2 */
+	tell_last(&text, 1, 4);
+	feed_and_drain(t, &text, &told);
+	CHECK_U64(told.events, ==, 11); /* 2 may only be quiet */
+	tell_last(&text, 2, 4);
+	feed_and_drain(t, &text, &told);
+	for (unsigned int g = 5; g <= 1000; g++) {
+		tell(&text, 3, g, true);
+		feed_and_drain(t, &text, &told);
+		CHECK_U64(told.count[1], ==, 8);
+		CHECK_U64(told.count[2], ==, 8);
+		CHECK_U64(told.count[3], ==, 2 * (g - 1));
+		coati_live_reader_get_quality(t, &q);
+		CHECK_U64(q.held_bytes, <, 2048);
+	}
+	CHECK_OK(coati_live_reader_finish(t));
+	drain_counts(t, &told);
+	coati_live_reader_get_quality(t, &q);
+	CHECK_U64(told.events, ==, 8 + 8 + 2000);
+	CHECK_U64(q.incomplete, ==, 1);
+	CHECK_U64(q.generations, ==, 4 + 4 + 1000);
+	CHECK_U64(q.late + q.forced + q.missing + q.damaged + q.held_bytes, ==, 0);
+	coati_live_reader_free(&t);
+	coati_strbuf_fini(&text);
+}
+
+/* All of them end; the same mark a second time, or of an unknown process, changes nothing. */
+TEST(live_reader_gives_all_when_the_last_process_has_ended)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20);
+	struct coati_live_reader *t = NULL;
+	struct told told = { 0 };
+
+	CHECK_OK(coati_live_reader_new(NULL, &t, NULL));
+	tell_last(&text, 2, 7); /* of one that is not known */
+	three_processes(&text);
+	for (unsigned int pid = 3; pid; pid--)
+		tell_last(&text, pid, 4);
+	tell_last(&text, 2, 4);
+	feed_and_drain(t, &text, &told);
+	CHECK_U64(told.events, ==, 24);
+	coati_live_reader_free(&t);
+	coati_strbuf_fini(&text);
+}
+
+/* A process whose recorder has ended may start another: its generations begin at 1 again, and the
+ * others wait for them. */
+TEST(live_reader_waits_for_a_process_that_begins_again)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20), out = STRBUF_INIT(1 << 20);
+	struct coati_trace_quality q = { .size = sizeof(q) };
+	struct coati_live_reader *t = NULL;
+	struct coati_live_process p;
+
+	CHECK_OK(coati_live_reader_new(NULL, &t, NULL));
+	for (unsigned int g = 1; g <= 10; g++) {
+		tell(&text, 3, g, true);
+		if (g <= 4)
+			tell(&text, 1, g, true);
+		if (g == 4)
+			tell_last(&text, 1, g);
+	}
+	CHECK_OK(live_text_feed(t, text.text, NULL));
+	CHECK_OK(live_text_drain(t, NULL, &out));
+	coati_live_reader_get_quality(t, &q);
+	CHECK_U64(q.events, ==, 8 + 18);
+	coati_strbuf_clear(&text);
+	coati_strbuf_adds(&text, "batch pid=1 tid=1 generation=1 seq=0 base=20000\n"
+				 "20001 counter site=1 value=1\nbatch kind=end\n");
+	for (unsigned int g = 11; g <= 30; g++)
+		tell(&text, 3, g, true);
+	CHECK_OK(live_text_feed(t, text.text, NULL));
+	CHECK_OK(live_text_drain(t, NULL, &out));
+	coati_live_reader_get_quality(t, &q);
+	CHECK_U64(q.events, ==, 8 + 18);
+	CHECK_OK(coati_live_reader_process(t, 2, &p));
+	CHECK_U64(p.pid, ==, 1);
+	CHECK_OK(coati_live_reader_finish(t));
+	CHECK_OK(live_text_drain(t, NULL, &out));
+	coati_live_reader_get_quality(t, &q);
+	CHECK_U64(q.events, ==, 8 + 60 + 1);
+	CHECK_U64(q.late, ==, 0);
+	coati_live_reader_free(&t);
+	coati_strbuf_fini(&text);
+	coati_strbuf_fini(&out);
+}
+
 /* What is said of @text from a time on. */
 static void run_from(const char *text, uint64_t from_ns, struct strbuf *out)
 {

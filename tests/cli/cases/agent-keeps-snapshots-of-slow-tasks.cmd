@@ -1,12 +1,23 @@
 # One task takes 700 ms: what the flight recorder of its program holds becomes a recording, and the
-# histogram of the window has the task. A second one within ten seconds is left out.
+# histogram of the window has the task. A second one within ten seconds is left out. Two more
+# programs have ended by then, one in order: nothing of the first waits for them.
 "$HELPERS/served" "" >out &
 load=$!
+"$HELPERS/served" "" >out.ends &
+ends=$!
+"$HELPERS/served" "" >out.killed &
+killed=$!
 wait_until grep -qs serving out
+wait_until grep -qs serving out.ends
+wait_until grep -qs serving out.killed
 "$COATI" agent --store store --print --window 1s --slow-task 'request > 500ms' --slow-task 'nobody > 1ns' --budget 100% >windows 2>said &
 agent=$!
 wait_until grep -qs sampling said
 sleep 1
+kill $ends
+kill -9 $killed
+{ wait $ends; wait $killed; } 2>/dev/null
+rm "/dev/shm/coati-$(id -u)/$killed"-*.live
 kill -USR1 $load
 wait_until grep -qs ' kept ' said
 kill -USR1 $load
