@@ -338,10 +338,9 @@ static void begin_process(const struct thread_labels *l, struct output *o, uint3
 /* The generation of a process is complete, when anything was written of it. */
 static int end_process(struct thread_labels *l, const struct output *o, bool is_written)
 {
-	const struct live_batch h = { .kind = LIVE_BATCH_END,
-				      .generation = o->generation,
-				      .pid = o->pid,
-				      .base = l->newest };
+	const struct live_batch h = {
+		.kind = LIVE_BATCH_END, .generation = o->generation, .pid = o->pid, .base = l->until
+	};
 
 	if (!is_written)
 		return 0;
@@ -511,6 +510,7 @@ int coati_thread_labels_settle(struct thread_labels *l, bool all, labels_write_f
 		l->resolved.len = 0;
 	until = ripe_until(l, all);
 	nr = part(l, until);
+	l->until = until < l->newest ? until : l->newest;
 	l->write = write;
 	l->ctx = ctx;
 	if (nr)

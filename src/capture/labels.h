@@ -80,6 +80,7 @@ struct thread_labels {
 	struct map threads;
 	struct map generations;	 /* of a process: batches are complete up to there */
 	uint64_t newest, before; /* times: of what was seen, and up to the round before */
+	uint64_t until;		 /* of what the round has written: the base of its end marks */
 	struct labels_counts counts;
 	struct label_names names;
 	uint8_t *batch; /* that is being filled */

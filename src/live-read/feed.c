@@ -143,12 +143,14 @@ void coati_trace_release(struct coati_live_reader *t)
 
 void coati_trace_pending(struct coati_live_reader *t, struct process *p, uint64_t more)
 {
+	t->idle_known = false;
 	t->nr_idle -= more && !p->pending && !p->over;
 	p->pending += more;
 }
 
 void coati_trace_taken(struct coati_live_reader *t, struct process *p)
 {
+	t->idle_known = false;
 	p->pending--;
 	t->nr_idle += !p->pending && !p->over;
 }
@@ -271,6 +273,20 @@ int coati_trace_scan(struct coati_live_reader *t, struct process *p, struct gene
 	return r == -E2BIG ? 0 : r; /* reported when its turn comes */
 }
 
+/* The writers of a generation are through before it is ended, and that before the next but one
+ * begins: with this generation complete, all that comes is later than the end of the one before. */
+static void settle(struct coati_live_reader *t, struct process *p, const struct generation *g)
+{
+	p->settled_ns = p->mark_ns;
+	t->idle_known = false;
+	for (const struct held *h = g->first; h; h = h->next)
+		if (h->view.head.kind == LIVE_BATCH_END) {
+			struct live_clock c = coati_live_clock(&h->view.head, &p->clock);
+
+			p->mark_ns = live_clock_ns(&c, h->view.head.base);
+		}
+}
+
 /* Names first, whatever the order of arrival: what events look like may depend on them. */
 static int complete(struct coati_live_reader *t, struct process *p, struct generation *g)
 {
@@ -288,6 +304,8 @@ static int complete(struct coati_live_reader *t, struct process *p, struct gener
 				n = learn(t, p, h);
 	for (struct held *h = g->first; h && n >= 0; h = h->next)
 		n = coati_clock_learn(&p->clock, &h->view.head);
+	if (g->number == p->newest)
+		settle(t, p, g);
 	if (n >= 0)
 		n = coati_trace_queue(t, p, g);
 	if (n >= 0 && !g->queued)
@@ -322,6 +340,7 @@ static int end_process(struct coati_live_reader *t, struct process *p)
 	if (n < 0)
 		return n;
 	t->nr_idle -= !p->pending;
+	t->idle_known = false;
 	p->over = true;
 	if (!p->generations.len)
 		coati_trace_sweep(t, p);
@@ -365,6 +384,7 @@ static struct process *new_process(struct coati_live_reader *t, uint32_t pid)
 	}
 	*slot = p;
 	t->nr_idle++;
+	t->idle_known = false;
 	coati_trace_unlist(t);
 	t->certain = false;
 	return p;

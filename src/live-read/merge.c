@@ -4,7 +4,8 @@
  * with the earliest event on top, or a handful of them in any order. An event may go out when no
  * process can still send an earlier one: generations follow each other, and the writers of one are
  * through before the next but one begins. So a process is settled as far as its last but one
- * complete generation reaches; one that has ended, wholly.
+ * complete generation reaches, one of which nothing waits as far as the end mark before its newest,
+ * and one that has ended, wholly.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -235,12 +236,29 @@ int coati_trace_queue_late(struct coati_live_reader *t, struct process *p, struc
 
 /* ---- what comes next ---- */
 
+/* Up to when nothing comes any more of those of which nothing waits. */
+static uint64_t idle_until(struct coati_live_reader *t)
+{
+	if (t->idle_known)
+		return t->idle_ns;
+	t->idle_known = true;
+	t->idle_ns = UINT64_MAX;
+	for (size_t i = 0; i < t->processes.len; i++) {
+		const struct process *p = t->processes.v[i];
+
+		if (!p->over && !p->pending && p->settled_ns < t->idle_ns)
+			t->idle_ns = p->settled_ns;
+	}
+	return t->idle_ns;
+}
+
 /* Whether no process can send anything earlier than what is on top of the heap. */
 static bool is_certain(struct coati_live_reader *t)
 {
 	if (t->certain || t->finished || t->forcing)
 		return t->certain = true;
-	return t->certain = !t->nr_idle;
+	t->certain = !t->nr_idle;
+	return t->certain || t->heap.v[t->top].time < idle_until(t);
 }
 
 /* Stacks stand behind the event to which they belong. */
@@ -393,6 +411,22 @@ static void list_ready(struct coati_live_reader *t)
 	t->last_ns = t->list[t->listed - 1]->time;
 }
 
+/* The same while processes are quiet: what they may come before is ready again. */
+static void list_settled(struct coati_live_reader *t)
+{
+	uint64_t until = idle_until(t);
+	uint32_t nr;
+
+	list_ready(t);
+	for (nr = t->listed; t->list[nr - 1]->time >= until;)
+		nr--;
+	if (nr == t->listed)
+		return;
+	t->given = nr;
+	coati_trace_unlist(t);
+	t->listed = nr;
+}
+
 /* One event, that may be out of order or not ready. */
 static void list_one(struct coati_live_reader *t, struct coati_trace_event *e)
 {
@@ -480,8 +514,10 @@ static __attribute__((noinline)) int fill(struct coati_live_reader *t)
 			n = show(t, s);
 		else if (s->next->time < t->last_ns)
 			list_late(t, s);
-		else
+		else if (t->certain)
 			list_ready(t);
+		else
+			list_settled(t);
 		if (t->listed)
 			return 1;
 	}

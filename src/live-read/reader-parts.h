@@ -129,6 +129,8 @@ struct process {
 	struct coati_live_process info;
 	ARRAY(struct generation *) generations; /* by number */
 	uint64_t newest;			/* complete generation */
+	uint64_t mark_ns;			/* when that one was ended */
+	uint64_t settled_ns;	     /* the same of the one before: nothing comes that is earlier */
 	uint64_t left_out;	     /* generation of the last event that was: see clip.c */
 	uint64_t pending;	     /* batches in streams of generations before that */
 	struct map streams;	     /* tid and slot -> pointer */
@@ -141,7 +143,9 @@ struct coati_live_reader {
 	uint64_t max_bytes;
 	ARRAY(struct process *) processes;
 	struct map by_pid;
-	uint64_t nr_idle;	 /* processes of which anything may still come first */
+	uint64_t nr_idle; /* processes of which nothing waits: something may come */
+	uint64_t idle_ns; /* of these: nothing comes that is earlier */
+	bool idle_known;
 	struct generation *done; /* see coati_trace_release() */
 	struct limits limits;
 	uint64_t nr_streams, max_streams, max_processes;

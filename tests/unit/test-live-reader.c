@@ -392,6 +392,49 @@ TEST(live_reader_waits_for_no_process_that_has_ended)
 	coati_strbuf_fini(&text);
 }
 
+/* Process 1 has nothing to tell, but goes on to end its generations. */
+TEST(live_reader_waits_for_a_quiet_process_one_generation_long)
+{
+	struct strbuf text = STRBUF_INIT(1 << 20);
+	struct coati_trace_quality q = { .size = sizeof(q) };
+	struct coati_live_reader *t = NULL;
+	struct told told = { 0 };
+	unsigned int g;
+
+	CHECK_OK(coati_live_reader_new(NULL, &t, NULL));
+	for (g = 1; g <= 1000; g++) {
+		tell(&text, 3, g, true);
+		coati_strbuf_printf(&text, "batch kind=end pid=1 tid=1 generation=%u base=%u\n", g,
+				    1000 * g + 400);
+		feed_and_drain(t, &text, &told);
+		/* the first event of the generation before is earlier than its end, the second
+		 * is not */
+		CHECK_U64(told.count[3], ==, g < 2 ? 0 : 2 * g - 3);
+		coati_live_reader_get_quality(t, &q);
+		CHECK_U64(q.held_bytes, <, 2048);
+	}
+	/* now it stands still, and may have something to tell */
+	for (; g <= 1100; g++) {
+		tell(&text, 3, g, true);
+		feed_and_drain(t, &text, &told);
+		CHECK_U64(told.count[3], ==, 2 * 1000 - 3);
+	}
+	/* it had: nothing has overtaken that */
+	coati_strbuf_printf(&text,
+			    "batch pid=1 tid=1 generation=1001 seq=0 base=%u\n"
+			    "%u counter site=1 value=1\n%u counter site=1 value=2\n",
+			    1000 * 1000 + 402, 1000 * 1000 + 402, 1000 * 1001 + 1);
+	feed_and_drain(t, &text, &told);
+	CHECK_OK(coati_live_reader_finish(t));
+	drain_counts(t, &told);
+	CHECK_U64(told.count[1], ==, 2);
+	CHECK_U64(told.count[3], ==, 2 * 1100);
+	coati_live_reader_get_quality(t, &q);
+	CHECK_U64(q.late + q.forced + q.missing + q.damaged + q.held_bytes, ==, 0);
+	coati_live_reader_free(&t);
+	coati_strbuf_fini(&text);
+}
+
 /* All of them end; the same mark a second time, or of an unknown process, changes nothing. */
 TEST(live_reader_gives_all_when_the_last_process_has_ended)
 {
