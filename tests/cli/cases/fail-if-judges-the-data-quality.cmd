@@ -11,8 +11,11 @@ grep -o '"conditions":.*"failed":[a-z]*' json
 "$COATI" report -n 1 | grep -c '^# [0-9,]* records were lost because a ring buffer was full: coati record --ring-size (-m) 16M '
 "$COATI" report -n 1 --fail-if 'throttled > 1000' >/dev/null
 echo "report: $?"
-"$COATI" record -q -o - sh spin | "$COATI" report --fail-if 'sampled < 1%' - >/dev/null
+"$COATI" record -q -o - sh spin >stream
+"$COATI" report --fail-if 'sampled < 1%' - <stream >/dev/null
 echo "a stream: $?"
+"$COATI" report --fail-if 'live_lost > 1%' - <stream >/dev/null
+echo "a stream without live events: $?"
 "$COATI" record -q --fail-if 'samples >= 0' sh -c 'exit 7'
 echo "a command that fails: $?"
 "$COATI" record -q --trace -o trace.data sh spin
