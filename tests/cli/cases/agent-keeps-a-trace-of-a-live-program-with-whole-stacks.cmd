@@ -3,7 +3,7 @@
 "$HELPERS/served" "" >out &
 load=$!
 wait_until grep -qs serving out
-"$COATI" agent --store store --window 500ms --when "latency.p100($HELPERS/served:stalled_call) > 400ms" --keep 3s --budget 100% 2>said &
+"$COATI" agent --store store --window 500ms --when "latency.p100($HELPERS/served:stalled_call) > 400ms" --keep 3s --memory 256M --budget 100% 2>said &
 agent=$!
 wait_until grep -qs sampling said
 sleep 3

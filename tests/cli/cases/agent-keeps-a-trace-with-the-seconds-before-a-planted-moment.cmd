@@ -1,7 +1,7 @@
 # The planted moment is a call of sync(2). The recording that is kept has the load of before it, and says why it was made.
 "$HELPERS/shift" &
 load=$!
-"$COATI" agent --store store --window 500ms --when 'rate(syscalls:sys_enter_sync) > 0' --keep 3s --budget 100% 2>said &
+"$COATI" agent --store store --window 500ms --when 'rate(syscalls:sys_enter_sync) > 0' --keep 3s --memory 256M --budget 100% 2>said &
 agent=$!
 wait_until grep -qs sampling said
 # two seconds of the trace lie before the moment

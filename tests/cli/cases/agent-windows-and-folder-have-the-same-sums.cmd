@@ -2,7 +2,7 @@
 # the folder gives is the sum of its segments. A segment is as short as a window: the worst case.
 "$HELPERS/shift" &
 load=$!
-"$COATI" agent -q --store store --print --window 500ms --segment 500ms -d 4s -F 99 --label region=eu \
+"$COATI" agent -q --store store --print --window 500ms --segment 500ms -d 4s -F 99 --label the-region-of-this-test=eu \
 	--drop 'nobody-has-this-name' --budget 100% >windows || echo "agent: $?"
 kill $load
 is_json windows || echo "no JSON"
@@ -10,7 +10,7 @@ for f in store/*.data; do
 	"$COATI" report --json -i "$f" --by service --limit 0 2>/dev/null
 done >segments
 "$COATI" report --json store --by service --limit 0 >folder 2>/dev/null
-"$COATI" report --json store --by label:region --limit 0 >region 2>/dev/null
+"$COATI" report --json store --by label:the-region-of-this-test --limit 0 >region 2>/dev/null
 python3 - <<'END'
 import json
 def add(rows, key, weight):
