@@ -32,7 +32,6 @@
 
 #define VARIABLE    "COATI_TRACE"
 #define SUFFIX	    ".live"
-#define FOLDER	    "coati-trace-"
 #define YOUNG_S	    60 /* its recorder may not have locked it yet */
 #define EVERY_NS    (200 * NSEC_PER_MSEC)
 #define ASK_MOST_NS (5 * NSEC_PER_SEC)
@@ -136,7 +135,7 @@ static void say_failures(const struct record_live *l)
 	errno = why;
 	coati_note("no live events of process %u%s: libcoati-live could not record in it: %m%s",
 		   first, nr > 1 ? " and others" : "",
-		   why == EFBIG	   ? "; raise its limit for files (ulimit -f) to 2 MiB or more"
+		   why == EFBIG	   ? "; raise its limit for files (ulimit -f) to 1 MiB or more"
 		   : why == ENOSPC ? "; make room in /dev/shm or set XDG_RUNTIME_DIR"
 				   : "");
 }
@@ -208,7 +207,7 @@ static void clean(const char *base)
 	const struct dirent *e;
 
 	while (d && (e = readdir(d)))
-		if (!strncmp(e->d_name, FOLDER, strlen(FOLDER)))
+		if (!strncmp(e->d_name, ASK_FOLDER, strlen(ASK_FOLDER)))
 			clean_one(dirfd(d), e->d_name);
 }
 
@@ -389,7 +388,7 @@ void coati_record_live_open(struct record_live *l)
 	if (!base || base[0] != '/' || strlen(base) > 100 || access(base, W_OK | X_OK) < 0)
 		base = "/dev/shm";
 	clean(base);
-	snprintf(l->folder, sizeof(l->folder), "%s/" FOLDER "XXXXXX", base);
+	snprintf(l->folder, sizeof(l->folder), "%s/" ASK_FOLDER "XXXXXX", base);
 	if (!mkdtemp(l->folder) || setenv(VARIABLE, l->folder, 1) < 0) {
 		coati_note("no live events of the command: cannot make a directory in %s: %m",
 			   base);

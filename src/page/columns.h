@@ -36,7 +36,7 @@ struct column {
 	enum column_kind kind;
 	struct strbuf bytes;
 	uint64_t count, last;
-	uint64_t run; /* RUNS: so many of @last are not in @bytes yet */
+	uint64_t run; /* RUNS: how many of @last are not in @bytes yet */
 };
 #define COLUMN_INIT(of_kind)                                               \
 	{                                                                  \
@@ -89,7 +89,7 @@ static inline uint8_t *column_run(uint8_t *to, uint64_t v, uint64_t run)
 	return run > 1 ? uleb_put(to, run) : to;
 }
 
-/* Room for so many numbers; column_filled() tells how much of it was used. NULL: no memory. */
+/* Room for that many @numbers; column_filled() tells how much of it was used. NULL: no memory. */
 static inline uint8_t *column_room(struct column *c, size_t numbers)
 {
 	return (uint8_t *)strbuf_room(&c->bytes, numbers * COLUMN_NUMBER_MAX);

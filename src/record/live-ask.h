@@ -16,8 +16,9 @@
 #define ASK_VERSION 1u
 #define ASK_PATH    1024u
 #define ASK_LABELS  (1u << 2) /* of flags: as COATI_RECORDER_LABELS */
-/* PID and this: a link in the directory that the environment named, to the errno why there is no
- * file of the process. */
+/* How the directory of a recorder begins, which names it in the environment and removes it. */
+#define ASK_FOLDER "coati-trace-"
+/* PID and this: a link in such a directory, to the errno why there is no file of the process. */
 #define ASK_FAILED ".live.failed"
 
 struct tracer_ask {

@@ -249,7 +249,7 @@ TEST(thread_labels_of_a_process_are_not_named_by_who_had_its_number_before)
 	name_keys_by(&t, 7, 5, "tenant", "route");
 	see(&t, 8, 10, 0, "a");
 	settle(&t, true);
-	coati_thread_labels_forked(t.labels, 7, 5, 20); /* of whom nothing is known */
+	coati_thread_labels_forked(t.labels, 7, 5, 20); /* nothing is known of it */
 	see(&t, 8, 30, 0, "a");
 	settle(&t, true);
 	CHECK_U64(t.labels->counts.unnamed, ==, 1);

@@ -232,7 +232,7 @@ TEST_LIMIT(threads_page_counts_those_with_the_same_stack, 60)
 	unsigned int total, sum = 0, nr, threes = 0;
 	struct coati_server *server;
 	const char *at;
-	char x[2]; /* sscanf() does not tell whether what stands behind the last number is there */
+	char x[2]; /* sscanf() does not tell whether what follows the last number is there */
 
 	if (test_emulated())
 		test_skip("the emulator shows no registers of threads that sleep");

@@ -74,12 +74,14 @@ static int start_asked(void)
 	return r;
 }
 
-/* The recorder that made the directory reports it: a link needs no space, and no limit of file
- * sizes holds for it. */
+/* The recorder that made the directory reports it, and removes it: a link needs no space, and no
+ * limit of file sizes holds for it. In another directory it would stay. */
 static void leave_word(int r)
 {
 	char path[ASK_PATH + 32], what[16];
 
+	if (!strstr(coati_tracer_ask.directory, "/" ASK_FOLDER))
+		return;
 	snprintf(path, sizeof(path), "%s/%d" ASK_FAILED, coati_tracer_ask.directory, (int)getpid());
 	snprintf(what, sizeof(what), "%d", -r);
 	if (symlink(what, path) < 0)

@@ -10,3 +10,7 @@ traced()
 traced 8192 "4 MiB"
 traced 2048 "1 MiB"
 traced 1024 "512 KiB"
+# a directory that no recorder removes stays as it is
+mkdir own
+(ulimit -f 1024 && COATI_TRACE=$PWD/own "$HELPERS/requests" 10 none 10 >told)
+ls own
